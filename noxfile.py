@@ -1,0 +1,126 @@
+"""Every check of this repository; `uv run nox -l` lists them, and a bare `nox` runs the quick ones.
+
+A session is a `sync` to what the lock says for some packages and groups, and a run.
+"""
+
+import tomllib
+from pathlib import Path
+
+import nox
+
+nox.options.default_venv_backend = "uv"
+
+PATHS = sorted(Path("packages").glob("*/pyproject.toml"))
+PROJECTS = {p.parent.name: tomllib.loads(p.read_text())["project"] for p in PATHS}
+CASES = [(n, x) for n, p in PROJECTS.items() for x in ("", *p.get("optional-dependencies", ()))]
+SOURCES = [str(p.parent.resolve() / "src") for p in PATHS]
+SEARCH = ":".join(SOURCES)
+# These compute with NumPy alone. Their environments must not even hold an XLA to fall back on.
+WITHOUT_XLA = ("pytree", "core", "batching", "shape_poly", "autodiff", "numpy", "random", "nn", "scipy")
+EVERYTHING = ("--all-packages", "--extra=tf", "--group=ecosystem", "--group=demo", "--group=test")
+QUIET = {"TF_CPP_MIN_LOG_LEVEL": "2"}
+
+
+def sync(session, *args):
+    """Make the session's environment exactly what the lock says for these arguments."""
+    here = session.virtualenv.location
+    command = ["uv", "sync", "-q", "--locked", "--no-default-groups", f"--python={here}", *args]
+    session.run_install(*command, env={"UV_PROJECT_ENVIRONMENT": here}, external=True)
+
+
+def run_tests(session, *paths):
+    session.run("pytest", *paths, *session.posargs, env=QUIET)
+
+
+@nox.session
+@nox.parametrize("package,extra", [nox.param(n, x, id=f"{n}-{x}".strip("-")) for n, x in CASES])
+def tests(session, package, extra):
+    """One package's tests, with nothing installed but what it declares; again for each optional extra."""
+    extras = ["--extra", extra] if extra else []
+    sync(session, "--package", PROJECTS[package]["name"], *extras, "--group=test")
+    run_tests(session, f"packages/{package}/tests")
+
+
+@nox.session(default=False)
+@nox.parametrize("package", [nox.param(n, id=n) for n in PROJECTS])
+def isolated(session, package):
+    """The built wheel, alone in an environment with what it declares: its tests and its README."""
+    house = Path(session.create_tmp(), "wheels").resolve()
+    build = ["uv", "build", "-q", "--all-packages", "--wheel", "--clear", f"-o{house}"]
+    session.run_install(*build, external=True)
+    (own,) = house.glob(PROJECTS[package]["name"].replace("-", "_") + "-*.whl")
+    group = f"--group=packages/{package}/pyproject.toml:test"
+    # Without --reinstall a kept environment would keep an older build of the same version.
+    session.install("--reinstall", "--no-sources", "--find-links", str(house), str(own), group)
+    if package in WITHOUT_XLA:
+        probe = "import importlib.util as u, sys; sys.exit(u.find_spec('jaxlib') is not None)"
+        session.run("python", "-c", probe)
+    run_tests(session, f"packages/{package}/tests")
+    session.run("python", "tools/run_docs.py", f"packages/{package}/README.md", env=QUIET)
+
+
+@nox.session
+def layers(session):
+    """Imports go only downward, and only to what is declared. Needs the sources, installs none."""
+    sync(session, "--only-group=layers")
+    session.run("lint-imports", "--no-logo", "--no-cache", env={"PYTHONPATH": SEARCH})
+    session.run("pytest", "tests/test_architecture.py", *session.posargs, env={"PYTHONPATH": SEARCH})
+
+
+@nox.session
+def lint(session):
+    """Formatting and the linter; `nox -s lint -- --fix` repairs what can be repaired."""
+    sync(session, "--only-group=lint")
+    fix = "--fix" in session.posargs
+    session.run("ruff", "format", *([] if fix else ["--check"]), ".")
+    session.run("ruff", "check", *(["--fix"] if fix else []), ".")
+
+
+@nox.session
+def types(session):
+    """The annotations of every package, against each other."""
+    sync(session, "--all-packages", "--group=types")
+    session.run("mypy", *SOURCES, *session.posargs, env={"MYPYPATH": SEARCH})
+
+
+@nox.session
+def docs(session):
+    """Run every ```python block of the READMEs and of docs/, each file in a fresh process."""
+    sync(session, *EVERYTHING)
+    session.run("python", "tools/run_docs.py", *session.posargs, env=QUIET)
+
+
+@nox.session(default=False)
+def integration(session):
+    """What no single package can test: the bridges and the libraries that users bring."""
+    sync(session, "--all-packages", "--extra=tf", "--group=test", "--group=ecosystem")
+    run_tests(session, "tests/integration")
+
+
+@nox.session(default=False)
+def fuzz(session):
+    """Property tests with many fresh examples; `-- packages/core/tests` for those of one package."""
+    sync(session, *EVERYTHING)
+    where = session.posargs or ["tests/fuzz"]
+    session.run("pytest", "--hypothesis-profile=fuzz", "--hypothesis-show-statistics", *where, env=QUIET)
+
+
+@nox.session(default=False)
+def demo(session):
+    """The worked example: train, export and serve a digit classifier."""
+    sync(session, *EVERYTHING)
+    session.run("python", "-m", "examples.digits", *session.posargs, env=QUIET)
+
+
+@nox.session(default=False)
+def bench(session):
+    """The benchmarks; arguments go to `python -m benchmarks`."""
+    sync(session, *EVERYTHING)
+    session.run("python", "-m", "benchmarks", *session.posargs, env=QUIET)
+
+
+@nox.session(default=False)
+def coverage(session):
+    """Write docs/coverage.md, the matrix of primitives and rules, from the live tables."""
+    sync(session, "--all-packages", "--extra=tf", "--group=test")
+    session.run("python", "tools/coverage.py", *session.posargs, env=QUIET)

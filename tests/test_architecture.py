@@ -1,0 +1,139 @@
+"""The pyproject files are the truth: what they declare is what the sources do.
+
+The import contracts of the root's pyproject.toml know the order of the layers; these tests know
+the declarations. Both read the sources and import nothing, so no package need be installed.
+"""
+
+import ast
+import graphlib
+import re
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+grimp = pytest.importorskip("grimp", reason="comes with the group `layers`")
+
+ROOT = Path(__file__).parents[1]
+PYPROJECTS = sorted(ROOT.glob("packages/*/pyproject.toml"))
+TABLES = {path.parent.name: tomllib.loads(path.read_text()) for path in PYPROJECTS}
+PROJECTS = {table["project"]["name"]: table["project"] for table in TABLES.values()}
+MODULES = {"ml-dtypes": "ml_dtypes", "tensorflow-cpu": "tensorflow"}  # where the names differ
+
+
+def dist(requirement):
+    return re.match(r"[\w.-]+", requirement)[0]
+
+
+def module(requirement):
+    """The import package of a distribution."""
+    name = dist(requirement)
+    return MODULES.get(name) or name.replace("bedrax-", "bedrax.", 1).replace("-", "_")
+
+
+def package(name):
+    """The part of a module's name that says whose it is."""
+    return ".".join(name.split(".")[: 1 + name.startswith("bedrax.")])
+
+
+def requirements(project):
+    extras = project.get("optional-dependencies", {}).values()
+    return [requirement for group in (project["dependencies"], *extras) for requirement in group]
+
+
+GRAPH = {module(name): {module(r) for r in requirements(p)} for name, p in PROJECTS.items()}
+
+
+@pytest.fixture(scope="module")
+def imports():
+    sys.path[:0] = added = [str(path.parent / "src") for path in PYPROJECTS]
+    try:
+        return grimp.build_graph("bedrax", "jax", include_external_packages=True, cache_dir=None)
+    finally:
+        del sys.path[: len(added)]
+
+
+def test_every_import_is_declared(imports):
+    undeclared = []
+    for importer in sorted(imports.modules):
+        if imports.is_module_squashed(importer) or importer == "bedrax":
+            continue
+        allowed = GRAPH[package(importer)] | {package(importer)} | sys.stdlib_module_names
+        for imported in sorted(imports.find_modules_directly_imported_by(importer)):
+            if package(imported) not in allowed:
+                undeclared.append(f"{importer} imports {imported}")
+    assert not undeclared, "imports that their pyproject.toml does not declare:\n" + "\n".join(undeclared)
+
+
+def test_the_graph_sees_every_package(imports):
+    # The test above passes on a package that is not found; this one does not.
+    seen = {package(name) for name in imports.modules if not imports.is_module_squashed(name)} - {"bedrax"}
+    assert seen == set(GRAPH)
+
+
+def test_sibling_bounds_hold_the_siblings_version():
+    for name, project in PROJECTS.items():
+        for requirement in requirements(project):
+            sibling = PROJECTS.get(dist(requirement))
+            if sibling is None:
+                continue
+            major, minor, _ = map(int, sibling["version"].split("."))
+            expected = f"{dist(requirement)}>={major}.{minor},<{major}.{minor + 1}"
+            assert requirement == expected, f"{name} asks for {requirement}; write {expected}"
+
+
+def test_the_meta_package_pins_the_face_exactly():
+    meta = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert meta["dependencies"] == [f"jax=={PROJECTS['jax']['version']}"]
+
+
+def test_declarations_have_no_cycle():
+    graphlib.TopologicalSorter(GRAPH).prepare()
+
+
+def test_every_member_is_a_workspace_source():
+    sources = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["uv"]["sources"]
+    assert sources == {name: {"workspace": True} for name in PROJECTS}
+
+
+def test_no_package_owns_the_namespace():
+    # One such file would hide every other member of the namespace.
+    assert not list(ROOT.glob("packages/*/src/bedrax/__init__.py"))
+    assert not list(ROOT.glob("packages/*/tests/__init__.py"))
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_member_is_complete(name):
+    here = ROOT / "packages" / name
+    home = here / "src" / module(TABLES[name]["project"]["name"]).replace(".", "/")
+    assert TABLES[name]["tool"]["uv"]["build-backend"]["module-name"] == ".".join(
+        home.relative_to(here / "src").parts
+    )
+    for file in (here / "README.md", here / "CHANGELOG.md", home / "__init__.py", home / "py.typed"):
+        assert file.is_file(), f"{file.relative_to(ROOT)} is missing"
+    assert (here / "LICENSE").resolve() == ROOT / "LICENSE"
+    version = TABLES[name]["project"]["version"]
+    assert version in (here / "CHANGELOG.md").read_text(), f"the CHANGELOG does not mention {version}"
+
+
+def test_tensorflow_is_imported_only_inside_functions():
+    # The contract says who may import it; importing a bridge must still cost nothing.
+    offenders = []
+    for path in ROOT.glob("packages/*/src/**/*.py"):
+        for node in at_import_time(ast.parse(path.read_text())):
+            names = [a.name for a in node.names] if isinstance(node, ast.Import) else [node.module or ""]
+            if any(name.split(".")[0] == "tensorflow" for name in names):
+                offenders.append(f"{path.relative_to(ROOT)}:{node.lineno}")
+    assert not offenders, f"import TensorFlow where it is used, not at import time: {offenders}"
+
+
+def at_import_time(tree):
+    """The import statements that run when the module does."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            yield node
+        elif isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
+            continue
+        elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            yield from at_import_time(node)

@@ -1,0 +1,57 @@
+"""Run the Python of the documentation: every ```python block, file by file.
+
+The blocks of one file run in order in one fresh process and one namespace, as a reader would
+type them, with warnings as errors; a failure names the file and line. A fence that says more
+than `python` (```python excerpt) is not run: use it for a fragment that cannot stand alone.
+
+    python tools/run_docs.py [FILE...]      default: README.md packages/*/README.md docs/*.md
+"""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+FENCE = re.compile(r"^```python[ \t]*\n(.*?)^```[ \t]*$", re.MULTILINE | re.DOTALL)
+
+
+def blocks(text):
+    """Each block as source in which every line has the number that it has in the file."""
+    for match in FENCE.finditer(text):
+        yield "\n" * text.count("\n", 0, match.start(1)) + match[1]
+
+
+def run_here(path):
+    import __future__
+
+    namespace = {"__name__": "__main__", "__file__": path}
+    flags = __future__.annotations.compiler_flag
+    for source in blocks(Path(path).read_text()):
+        exec(compile(source, path, "exec", flags=flags, dont_inherit=True), namespace)
+
+
+def main(arguments):
+    if arguments[:1] == ["--here"]:
+        return run_here(arguments[1])
+    paths = [Path(a) for a in arguments] or [
+        ROOT / "README.md",
+        *sorted(ROOT.glob("packages/*/README.md")),
+        *sorted(ROOT.glob("docs/**/*.md")),
+    ]
+    failed = []
+    for path in paths:
+        count = len(list(blocks(path.read_text())))
+        if not count:
+            continue
+        command = [sys.executable, "-W", "error", __file__, "--here", str(path)]
+        status = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        print(f"{'ok    ' if status.returncode == 0 else 'FAILED'} {path} ({count} blocks)", flush=True)
+        if status.returncode:
+            failed.append(path)
+            print(status.stdout, flush=True)
+    return f"{len(failed)} of {len(paths)} files failed" if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
