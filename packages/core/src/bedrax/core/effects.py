@@ -1,0 +1,73 @@
+"""Effects: what a program does besides computing its results.
+
+An equation carries a frozenset of `Effect` objects. An effect is a hashable value; its class says, by being a
+member of the registries below, what is allowed: to be lowered, to be *ordered* (kept in program order by a
+token), to stand inside control flow or a custom derivative, to be rematerialized, to be partitioned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+class Effect:
+    """Base class of effects. Subclasses are hashable and compare by what they affect."""
+
+    __slots__ = ()
+
+
+Effects = frozenset[Effect]
+
+no_effects: Effects = frozenset()
+
+
+class EffectTypeSet:
+    """A set of effect classes with one meaning, e.g. "these may be lowered".
+
+    An effect is a member if its class, or a base class of it, was added.
+    """
+
+    def __init__(self, meaning: str):
+        self.meaning = meaning
+        self._types: tuple[type[Effect], ...] = ()
+
+    def add_type(self, effect_type: type[Effect]) -> None:
+        """Make all effects of class `effect_type` (and of its subclasses) members."""
+        if not (isinstance(effect_type, type) and issubclass(effect_type, Effect)):
+            raise TypeError(f"an effect class (a subclass of Effect) is needed, got {effect_type!r}")
+        if effect_type not in self._types:
+            self._types += (effect_type,)
+
+    def contains(self, effect: Effect) -> bool:
+        return isinstance(effect, self._types)
+
+    __contains__ = contains
+
+    def filter_in(self, effects: Iterable[Effect]) -> list[Effect]:
+        """The members among `effects`, in the given order."""
+        return [e for e in effects if isinstance(e, self._types)]
+
+    def filter_not_in(self, effects: Iterable[Effect]) -> list[Effect]:
+        """Those of `effects` that are not members, in the given order."""
+        return [e for e in effects if not isinstance(e, self._types)]
+
+    def __repr__(self) -> str:
+        return f"EffectTypeSet({self.meaning!r}: {', '.join(t.__name__ for t in self._types) or 'none'})"
+
+
+ordered_effects = EffectTypeSet("kept in program order by a token")
+lowerable_effects = EffectTypeSet("can be compiled")
+shardable_ordered_effects = EffectTypeSet("ordered, and may run over several devices")
+control_flow_allowed_effects = EffectTypeSet("may stand inside scan, while_loop and cond")
+custom_derivatives_allowed_effects = EffectTypeSet("may stand inside custom_jvp and custom_vjp functions")
+remat_allowed_effects = EffectTypeSet("may run again when a computation is rematerialized")
+partial_eval_kept_effects = EffectTypeSet("kept in the known part when a program is split")
+
+
+def join(*effect_sets: Iterable[Effect]) -> Effects:
+    """The union; `no_effects` itself if all are empty."""
+    result = no_effects
+    for effects in effect_sets:
+        if effects:
+            result = result | frozenset(effects)
+    return result
