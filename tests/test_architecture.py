@@ -97,6 +97,20 @@ def test_every_member_is_a_workspace_source():
     assert sources == {name: {"workspace": True} for name in PROJECTS}
 
 
+def test_ci_runs_the_command_of_the_readme():
+    command = (ROOT / ".ci/run").read_text().splitlines()[-1].removeprefix("exec ")
+    assert command.endswith(" pytest")
+    assert command in (ROOT / "README.md").read_text().splitlines()
+
+
+def test_the_lock_names_only_the_public_index():
+    # A mirror's address in the lock would make it useless to everybody else.
+    registries = set(re.findall(r'registry = "([^"]*)"', (ROOT / "uv.lock").read_text()))
+    hosts = set(re.findall(r'url = "(https?://[^/"]*)', (ROOT / "uv.lock").read_text()))
+    assert registries == {"https://pypi.org/simple"}
+    assert hosts == {"https://files.pythonhosted.org"}
+
+
 def test_no_package_owns_the_namespace():
     # One such file would hide every other member of the namespace.
     assert not list(ROOT.glob("packages/*/src/bedrax/__init__.py"))
