@@ -1,0 +1,181 @@
+"""The differentiation columns: their tables, the row kinds, and what rules share.
+
+A tangent (or cotangent) is a value, or `Zero(aval)` where it is known to vanish; operands
+that are not differentiated have tangents `Zero`, and integers always do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from bedrax.core import dtypes
+from bedrax.core.avals import AbstractValue, ShapedArray, aval_of
+from bedrax.core.tables import RuleTable
+
+jvp_rules = RuleTable("jvp", "bedrax.autodiff.rules")
+transpose_rules = RuleTable("transpose", "bedrax.autodiff.rules")
+linearize_rules = RuleTable("linearize", "bedrax.autodiff.rules")
+
+
+class Zero:
+    """A tangent or cotangent that is known to be zero; `aval` is its (tangent) type."""
+
+    __slots__ = ("aval",)
+
+    def __init__(self, aval: AbstractValue):
+        self.aval = aval
+
+    @staticmethod
+    def from_primal_value(x: Any) -> Zero:
+        """The zero tangent of a value."""
+        return Zero(aval_of(x).to_tangent_aval())
+
+    def __repr__(self):
+        return f"Zero({self.aval.short()})"
+
+
+class UndefinedPrimal:
+    """Marks, for transpose rules, an argument that the operation is linear in."""
+
+    __slots__ = ("aval",)
+
+    def __init__(self, aval: AbstractValue):
+        self.aval = aval
+
+    def __repr__(self):
+        return f"UndefinedPrimal({self.aval.short()})"
+
+
+def is_undefined(x: Any) -> bool:
+    """Whether a transpose rule's argument is one that the operation is linear in."""
+    return type(x) is UndefinedPrimal
+
+
+def zeros(aval: ShapedArray):
+    """An array of zeros of type `aval` (`float0` included)."""
+    from bedrax.core.primitives import shaping
+
+    return shaping.zeros_of(aval)
+
+
+def instantiate(t: Any) -> Any:
+    """A tangent as a value: `Zero` becomes an array of zeros."""
+    return zeros(t.aval) if type(t) is Zero else t
+
+
+def add_tangents(x: Any, y: Any) -> Any:
+    """The sum of two tangents."""
+    if type(x) is Zero:
+        return y
+    if type(y) is Zero:
+        return x
+    from bedrax.core.primitives.elementwise import add_jaxvals_p
+
+    return add_jaxvals_p.bind(x, y)
+
+
+def unbroadcast(aval: ShapedArray, ct: Any) -> Any:
+    """Sum a cotangent down to an operand of rank 0 that was broadcast against ranked ones."""
+    if type(ct) is Zero:
+        return Zero(aval)
+    if aval.shape == aval_of(ct).shape:
+        return ct
+    from bedrax.core.primitives.reductions import reduce_sum_p
+
+    shape = aval_of(ct).shape
+    assert not aval.shape, (aval, shape)
+    return reduce_sum_p.bind(ct, axes=tuple(range(len(shape))))
+
+
+def jvp(prim, *formulas: Callable | None) -> None:
+    """A row with one formula ``(t, ans, *primals, **params) -> tangent`` per operand."""
+    multiple = prim.multiple_results
+
+    def rule(primals, tangents, **params):
+        ans = prim.bind(*primals, **params)
+        total = None
+        for formula, t in zip(formulas, tangents, strict=True):
+            if formula is not None and type(t) is not Zero:
+                term = formula(t, ans, *primals, **params)
+                total = term if total is None else add_tangents(total, term)
+        if total is None:
+            total = [Zero.from_primal_value(a) for a in ans] if multiple else Zero.from_primal_value(ans)
+        return ans, total
+
+    jvp_rules.add(prim, rule, "formula")
+
+
+def linear(prim, transpose: Callable | None = None, kind: str = "linear") -> None:
+    """A row for a primitive that is linear in all its operands together."""
+
+    def rule(primals, tangents, **params):
+        ans = prim.bind(*primals, **params)
+        if all(type(t) is Zero for t in tangents):
+            tangent = [Zero.from_primal_value(a) for a in ans] if prim.multiple_results else Zero.from_primal_value(ans)
+        else:
+            tangent = prim.bind(*map(instantiate, tangents), **params)
+        return ans, tangent
+
+    jvp_rules.add(prim, rule, kind)
+    if transpose is not None:
+        transpose_rules.add(prim, transpose, kind)
+
+
+def bilinear(prim, lhs_transpose: Callable, rhs_transpose: Callable) -> None:
+    """A row for a primitive that is linear in each of its two operands.
+
+    ``lhs_transpose(ct, lhs, rhs, **params)`` gets `lhs` as `UndefinedPrimal`; likewise `rhs`.
+    """
+
+    def jvp_rule(primals, tangents, **params):
+        x, y = primals
+        tx, ty = tangents
+        ans = prim.bind(x, y, **params)
+        out: Any = None
+        if type(tx) is not Zero:
+            out = prim.bind(tx, y, **params)
+        if type(ty) is not Zero:
+            term = prim.bind(x, ty, **params)
+            out = term if out is None else add_tangents(out, term)
+        return ans, Zero.from_primal_value(ans) if out is None else out
+
+    def transpose_rule(ct, x, y, **params):
+        if is_undefined(x) and is_undefined(y):
+            raise ValueError(f"'{prim}' is not linear in both operands together")
+        if is_undefined(x):
+            return [lhs_transpose(ct, x, y, **params), None]
+        return [None, rhs_transpose(ct, x, y, **params)]
+
+    jvp_rules.add(prim, jvp_rule, "bilinear")
+    transpose_rules.add(prim, transpose_rule, "bilinear")
+
+
+def zero(*prims) -> None:
+    """Rows for primitives whose derivative vanishes wherever it exists."""
+    for prim in prims:
+
+        def rule(primals, tangents, *, prim=prim, **params):
+            ans = prim.bind(*primals, **params)
+            if prim.multiple_results:
+                return ans, [Zero.from_primal_value(a) for a in ans]
+            return ans, Zero.from_primal_value(ans)
+
+        jvp_rules.add(prim, rule, "zero")
+        transpose_rules.absent(prim, why="its derivative is zero: nothing linear is left to transpose")
+
+
+def absent(*prims, why: str) -> None:
+    """Rows that say why a primitive has no derivative."""
+    jvp_rules.absent(*prims, why=why)
+    transpose_rules.absent(*prims, why=why)
+
+
+def not_transposable(*prims, why: str) -> None:
+    """Rows that say why a primitive with a jvp has no transpose."""
+    transpose_rules.absent(*prims, why=why)
+
+
+def is_differentiable(dtype) -> bool:
+    """Whether values of this dtype have tangents other than `float0`."""
+    return dtypes.is_inexact(dtype)

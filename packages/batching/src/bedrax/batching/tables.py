@@ -1,0 +1,102 @@
+"""The batching column: its table, the row kinds, and what rules share.
+
+A rule is ``rule(axis, args, dims, **params) -> (out, out_dim)``, or two lists where the
+primitive has several results. ``dims[i]`` is the mapped axis of ``args[i]``, or None.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from bedrax.core import dims as core_dims
+from bedrax.core.avals import aval_of
+from bedrax.core.primitives import shaping
+from bedrax.core.tables import RuleTable
+
+batch_rules = RuleTable("batching", "bedrax.batching.rules")
+
+
+class AxisData(NamedTuple):
+    """The axis being mapped: its name (or None), its size, and the mesh axes to spread it over."""
+
+    name: Any
+    size: Any
+    spmd_name: Any = None
+
+
+def move_axis(x, source: int, destination: int):
+    """`x` with one axis moved; negative axes count from the end."""
+    rank = len(aval_of(x).shape)
+    source, destination = source % rank, destination % rank
+    if source == destination:
+        return x
+    order = [i for i in range(rank) if i != source]
+    order.insert(destination, source)
+    return shaping.transpose(x, tuple(order))
+
+
+def broadcast_axis(x, size, position: int):
+    """`x` with a new axis of `size` at `position`."""
+    shape = aval_of(x).shape
+    position %= len(shape) + 1
+    kept = tuple(i for i in range(len(shape) + 1) if i != position)
+    return shaping.broadcast_in_dim(x, (*shape[:position], size, *shape[position:]), kept)
+
+
+def to_axis(x, dim: int | None, size, position: int):
+    """`x`, mapped or not, as mapped at `position`."""
+    return broadcast_axis(x, size, position) if dim is None else move_axis(x, dim, position)
+
+
+def to_front(x, dim: int | None, size):
+    """`x`, mapped or not, as mapped at axis 0."""
+    return to_axis(x, dim, size, 0)
+
+
+def _elementwise_rule(prim):
+    def rule(axis, args, dims, **params):
+        shapes = [aval_of(x).shape for x in args]
+        rank = max(len(s) - (d is not None) for s, d in zip(shapes, dims, strict=True))
+        ranked = {d for s, d in zip(shapes, dims, strict=True) if d is not None and len(s) == rank + 1}
+        if len(ranked) == 1 and all(
+            (d is None and not s) or (d is not None and len(s) == rank + 1) for s, d in zip(shapes, dims, strict=True)
+        ):
+            return prim.bind(*args, **params), ranked.pop()
+        # Some operand is unmapped, mapped elsewhere, or a mapped scalar: bring all to one place.
+        to = min(ranked) if ranked else 0
+        aligned = []
+        for x, shape, d in zip(args, shapes, dims, strict=True):
+            if d is None:
+                aligned.append(x if not shape else broadcast_axis(x, axis.size, to))
+            elif len(shape) == rank + 1:
+                aligned.append(move_axis(x, d, to))
+            else:  # a mapped scalar beside operands of some rank
+                others = next(s for s, e in zip(shapes, dims, strict=True) if len(s) - (e is not None) == rank)
+                e = dims[shapes.index(others)]
+                body = list(others) if e is None else [n for i, n in enumerate(others) if i != e]
+                body.insert(to, axis.size)
+                aligned.append(shaping.broadcast_in_dim(x, tuple(body), (to,)))
+        return prim.bind(*aligned, **params), to
+
+    return rule
+
+
+def elementwise(*prims) -> None:
+    """Rows for primitives that act on each element: operands are brought to one mapped axis."""
+    for prim in prims:
+        batch_rules.add(prim, _elementwise_rule(prim), "elementwise")
+
+
+def absent(*prims, why: str) -> None:
+    """Rows that say why there is no rule."""
+    batch_rules.absent(*prims, why=why)
+
+
+def rank_of(x) -> int:
+    """Number of axes of a value."""
+    return len(aval_of(x).shape)
+
+
+def is_unit(size) -> bool:
+    """Whether the mapped axis is known to have one element."""
+    return core_dims.is_constant_dim(size) and size == 1

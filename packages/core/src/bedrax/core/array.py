@@ -1,0 +1,175 @@
+"""`Array`: what every array value and every tracer is; and `HostArray`, NumPy's kind of it.
+
+Operators and methods live in one place for all of them: `install_methods` puts a function
+on `Array` (which tracers and `HostArray` inherit) and on every foreign array type that a
+backend has registered with `add_array_type`. Core installs arithmetic
+(`bedrax.core.operators`); `bedrax.numpy` installs indexing and the NumPy methods.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from bedrax.core import avals, dtypes
+
+_foreign_types: set[type] = set()
+_installed: dict[str, Any] = {}
+
+
+class _ArrayMeta(type):
+    def __instancecheck__(cls, x):
+        kind = type(x)
+        if cls is Array:
+            return kind in _foreign_types or issubclass(kind, Array)
+        return issubclass(kind, cls)
+
+    def __subclasscheck__(cls, kind):
+        return type.__subclasscheck__(cls, kind) or (cls is Array and kind in _foreign_types)
+
+
+class Array(metaclass=_ArrayMeta):
+    """Base class of array values and of the tracers that stand for them.
+
+    Users test with ``isinstance(x, jax.Array)``; instances come from functions such as
+    ``jax.numpy.array``, never from this class.
+    """
+
+    __slots__ = ("__weakref__",)
+    __array_priority__ = 100
+    __hash__ = None  # type: ignore[assignment]
+
+    def __new__(cls, *args, **kwargs):
+        if cls is Array:
+            raise TypeError("jax.Array cannot be instantiated; use jax.numpy.array to create an array.")
+        return object.__new__(cls)
+
+    # Everything below reads the aval, so that it holds for tracers, too.
+    shape = property(lambda self: self.aval.shape)
+    dtype = property(lambda self: self.aval.dtype)
+    weak_type = property(lambda self: self.aval.weak_type)
+    ndim = property(lambda self: len(self.aval.shape))
+    size = property(lambda self: self.aval.size)
+    itemsize = property(lambda self: self.aval.dtype.itemsize)
+    nbytes = property(lambda self: self.aval.size * self.aval.dtype.itemsize)
+
+    def __len__(self):
+        return len(self.aval)
+
+    def __getattr__(self, name):
+        hint = ""
+        if not name.startswith("_") and name in _NUMPY_METHODS:
+            hint = "; array methods come from bedrax-numpy: import bedrax.numpy"
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'{hint}")
+
+
+_NUMPY_METHODS = frozenset(
+    "at sum mean max min prod all any argmax argmin reshape transpose T mT astype ravel flatten squeeze std var "
+    "cumsum cumprod sort argsort dot clip round conj conjugate real imag take repeat swapaxes diagonal trace "
+    "nonzero ptp searchsorted view copy compress choose argpartition".split()
+)
+
+
+def install_methods(methods: Mapping[str, Any]) -> None:
+    """Give every array type these attributes; a later call replaces an earlier one."""
+    _installed.update(methods)
+    for cls in (Array, *_foreign_types):
+        for name, value in methods.items():
+            setattr(cls, name, value)
+
+
+def add_array_type(cls: type) -> None:
+    """Make `cls` (a backend's array) an `Array`, with the methods installed so far and later."""
+    _foreign_types.add(cls)
+    for name, value in _installed.items():
+        setattr(cls, name, value)
+
+
+class HostArray(Array):
+    """An array evaluated by NumPy: an immutable `numpy.ndarray` and the weakness of its dtype."""
+
+    __slots__ = ("_aval", "_value", "_weak")
+
+    def __init__(self, value: np.ndarray, weak_type: bool = False):
+        self._value = value
+        self._weak = weak_type
+        self._aval = None
+
+    @property
+    def aval(self) -> avals.ShapedArray:
+        found = self._aval
+        if found is None:
+            found = self._aval = avals.ShapedArray(self._value.shape, self._value.dtype, self._weak)
+        return found
+
+    shape = property(lambda self: self._value.shape)
+    dtype = property(lambda self: self._value.dtype)
+    ndim = property(lambda self: self._value.ndim)
+    weak_type = property(lambda self: self._weak)
+
+    def __array__(self, dtype=None, copy=None):
+        if dtype is None and not copy:
+            return self._value
+        return np.array(self._value, dtype=dtype, copy=copy)
+
+    def __len__(self):
+        return len(self._value)
+
+    def __bool__(self):
+        return bool(self._value)
+
+    def __int__(self):
+        return int(self._value)
+
+    def __float__(self):
+        return float(self._value)
+
+    def __complex__(self):
+        return complex(self._value)
+
+    def __index__(self):
+        if self._value.ndim or not dtypes.is_integer(self._value.dtype):
+            raise TypeError("only integer scalar arrays can be converted to a scalar index")
+        return int(self._value)
+
+    def __iter__(self):
+        if not self._value.ndim:
+            raise TypeError("iteration over a 0-d array")
+        return (HostArray(np.asarray(row), self._weak) for row in self._value)
+
+    def item(self, *args):
+        """The element (at `args`) as a Python scalar."""
+        return self._value.item(*args)
+
+    def tolist(self):
+        """Nested lists of Python scalars."""
+        return self._value.tolist()
+
+    def block_until_ready(self):
+        """NumPy has computed it already: returns `self`."""
+        return self
+
+    def __repr__(self):
+        text = np.array2string(self._value, separator=", ", prefix="Array(", threshold=1000)
+        weak = ", weak_type=True" if self._weak else ""
+        return f"Array({text}, dtype={self._value.dtype.name}{weak})"
+
+    def __str__(self):
+        return str(self._value)
+
+    def __format__(self, spec):
+        return format(self._value.item() if not self._value.ndim else self._value, spec)
+
+    def __reduce__(self):
+        return HostArray, (self._value, self._weak)
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return HostArray(self._value.copy(), self._weak)
+
+
+avals.aval_functions[HostArray] = lambda x: x.aval

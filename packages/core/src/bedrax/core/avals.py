@@ -1,0 +1,285 @@
+"""Abstract values: what a program knows of a value before it has one.
+
+`ShapedArray` is the type of every array in a jaxpr: shape, dtype, and whether the dtype is
+weak (came from a Python scalar and gives way in promotion). It has room for a sharding, a
+memory space and the mesh axes over which the value varies (`vma`), which stay at their
+defaults on one device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from bedrax.core import dims, dtypes
+
+_NO_AXES: frozenset = frozenset()
+
+
+class AbstractValue:
+    """Base of every type in the IR."""
+
+    __slots__ = ()
+    is_array = False
+
+    def to_tangent_aval(self) -> AbstractValue:
+        raise TypeError(f"values of type {self} have no tangent space")
+
+    def short(self) -> str:
+        return str(self)
+
+
+class ShapedArray(AbstractValue):
+    """The type of an array: `shape`, `dtype`, `weak_type` (and where it lives).
+
+    Equality and hash cover every field. Instances are immutable by convention.
+    """
+
+    __slots__ = ("_hash", "dtype", "memory_space", "shape", "sharding", "vma", "weak_type")
+    is_array = True
+
+    def __init__(self, shape, dtype, weak_type=False, *, sharding=None, memory_space=None, vma=_NO_AXES):
+        self.shape = shape if type(shape) is tuple else dims.canonical_shape(shape)
+        self.dtype = dtype if isinstance(dtype, np.dtype) else dtypes.as_dtype(dtype)
+        self.weak_type = weak_type
+        self.sharding = sharding
+        self.memory_space = memory_space
+        self.vma = vma
+        self._hash = None
+
+    ndim = property(lambda self: len(self.shape))
+    size = property(lambda self: dims.size(self.shape))
+
+    def update(self, **changes) -> ShapedArray:
+        """A copy with some fields changed."""
+        fields = dict(
+            shape=self.shape, dtype=self.dtype, weak_type=self.weak_type,
+            sharding=self.sharding, memory_space=self.memory_space, vma=self.vma,
+        )  # fmt: skip
+        fields.update(changes)
+        return ShapedArray(fields.pop("shape"), fields.pop("dtype"), fields.pop("weak_type"), **fields)
+
+    def strip_weak_type(self) -> ShapedArray:
+        return self.update(weak_type=False) if self.weak_type else self
+
+    def to_tangent_aval(self) -> ShapedArray:
+        """Floats and complex numbers are their own tangent space; the rest has `float0`."""
+        if dtypes.is_inexact(self.dtype):
+            return self
+        return ShapedArray(self.shape, dtypes.float0, sharding=self.sharding, vma=self.vma)
+
+    def __eq__(self, other):
+        if self is other:
+            return True
+        return (
+            type(other) is ShapedArray
+            and self.shape == other.shape
+            and self.dtype == other.dtype
+            and self.weak_type == other.weak_type
+            and self.vma == other.vma
+            and self.memory_space == other.memory_space
+            and self.sharding == other.sharding
+        )
+
+    def __hash__(self):
+        found = self._hash
+        if found is None:
+            found = self._hash = hash((self.shape, self.dtype, self.weak_type, self.vma))
+        return found
+
+    def short(self) -> str:
+        """The form used in jaxprs, e.g. ``f32[3,4]``."""
+        return f"{dtypes.short_name(self.dtype)}[{','.join(map(str, self.shape))}]"
+
+    def str_short(self, short_dtypes: bool = False, mesh_axis_types: bool = False) -> str:
+        name = dtypes.short_name(self.dtype) if short_dtypes else str(getattr(self.dtype, "name", self.dtype))
+        return f"{name}[{','.join(map(str, self.shape))}]"
+
+    def __repr__(self):
+        weak = ", weak_type=True" if self.weak_type else ""
+        return f"ShapedArray({self.str_short()}{weak})"
+
+    __str__ = __repr__
+
+    def __len__(self):
+        if not self.shape:
+            raise TypeError("len() of unsized object")
+        return self.shape[0]
+
+
+class AbstractToken(AbstractValue):
+    """The type of the values that order effects."""
+
+    __slots__ = ()
+
+    def to_tangent_aval(self):
+        return self
+
+    def __eq__(self, other):
+        return type(other) is AbstractToken
+
+    def __hash__(self):
+        return hash(AbstractToken)
+
+    def __repr__(self):
+        return "Tok"
+
+    short = __repr__
+
+
+abstract_token = AbstractToken()
+
+
+class Token:
+    """The one value of type `abstract_token` when ops run right now."""
+
+    __slots__ = ()
+    aval = abstract_token
+
+
+token = Token()
+
+# How the type of a concrete value is found: `type -> function of the value`. Packages above
+# add their array types (jaxlib's array, key arrays).
+aval_functions: dict[type, Callable[[Any], AbstractValue]] = {}
+
+_scalar_avals: dict[tuple, ShapedArray] = {}
+
+
+def scalar_aval(dtype: np.dtype, weak_type: bool = False) -> ShapedArray:
+    """The (shared) type of a scalar."""
+    key = (dtype, weak_type)
+    found = _scalar_avals.get(key)
+    if found is None:
+        found = _scalar_avals[key] = ShapedArray((), dtype, weak_type)
+    return found
+
+
+def _python_scalar_aval(x) -> ShapedArray:
+    if type(x) is int:
+        dtypes.check_python_int(x)
+    return scalar_aval(dtypes.python_scalar_dtype(type(x)), True)
+
+
+for _type in (bool, int, float, complex):
+    aval_functions[_type] = _python_scalar_aval
+
+
+def _ndarray_aval(x) -> ShapedArray:
+    return ShapedArray(x.shape, dtypes.canonicalize_dtype(x.dtype))
+
+
+aval_functions[np.ndarray] = _ndarray_aval
+aval_functions[Token] = lambda x: abstract_token
+
+
+def _numpy_scalar_aval(x) -> ShapedArray:
+    return scalar_aval(dtypes.canonicalize_dtype(x.dtype))
+
+
+def aval_of(x) -> AbstractValue:
+    """The type of `x`: a tracer, an array, a NumPy array or scalar, or a Python scalar.
+
+    Raises:
+      TypeError: `x` is none of these.
+    """
+    found = aval_functions.get(type(x))
+    if found is not None:
+        return found(x)
+    aval = getattr(x, "aval", None)
+    if isinstance(aval, AbstractValue):
+        return aval
+    for cls, function in list(aval_functions.items()):
+        if isinstance(x, cls):
+            aval_functions[type(x)] = function
+            return function(x)
+    if isinstance(x, np.generic):
+        aval_functions[type(x)] = _numpy_scalar_aval
+        return _numpy_scalar_aval(x)
+    if hasattr(x, "__jax_array__"):
+        return aval_of(x.__jax_array__())
+    raise TypeError(f"Value {x!r} with type {type(x)} is not a valid JAX type")
+
+
+def is_valid_value(x) -> bool:
+    """Whether `x` can be an operand of a primitive."""
+    try:
+        aval_of(x)
+    except (TypeError, OverflowError):
+        return False
+    return True
+
+
+class ShapeDtypeStruct:
+    """Stands for an array where only its type matters (`eval_shape`, `jit(f).lower`).
+
+    Args:
+      shape: sequence of dimensions.
+      dtype: a dtype or anything that NumPy reads as one.
+      sharding: optional placement.
+      weak_type: whether the dtype gives way in promotion.
+    """
+
+    __slots__ = ("_is_ref", "dtype", "shape", "sharding", "vma", "weak_type")
+
+    def __init__(self, shape, dtype, *, sharding=None, weak_type=False, vma=None, is_ref=False, **unsupported):
+        if unsupported:
+            raise TypeError(f"ShapeDtypeStruct got unexpected arguments {sorted(unsupported)}")
+        if dtype is None:
+            raise ValueError("ShapeDtypeStruct: dtype must be specified.")
+        self.shape = dims.canonical_shape(shape)
+        self.dtype = dtype if isinstance(dtype, dtypes.ExtendedDType) else dtypes.as_dtype(dtype)
+        self.sharding = sharding
+        self.weak_type = weak_type
+        self.vma = vma
+        self._is_ref = is_ref
+
+    ndim = property(lambda self: len(self.shape))
+    size = property(lambda self: dims.size(self.shape))
+    is_fully_addressable = property(lambda self: self.sharding is None or self.sharding.is_fully_addressable)
+
+    @property
+    def aval(self) -> ShapedArray:
+        return ShapedArray(self.shape, self.dtype, self.weak_type)
+
+    def __len__(self):
+        if not self.shape:
+            raise TypeError("len() of unsized object")
+        return self.shape[0]
+
+    def update(self, **changes) -> ShapeDtypeStruct:
+        """A copy with some fields changed."""
+        fields = dict(shape=self.shape, dtype=self.dtype, sharding=self.sharding, weak_type=self.weak_type)
+        fields.update(changes)
+        return ShapeDtypeStruct(**fields)
+
+    def __repr__(self):
+        parts = [f"shape={self.shape}", f"dtype={getattr(self.dtype, 'name', self.dtype)}"]
+        if self.sharding is not None:
+            parts.append(f"sharding={self.sharding}")
+        if self.weak_type:
+            parts.append("weak_type=True")
+        return f"ShapeDtypeStruct({', '.join(parts)})"
+
+    def __eq__(self, other):
+        return isinstance(other, ShapeDtypeStruct) and (
+            (self.shape, self.dtype, self.sharding, self.weak_type)
+            == (other.shape, other.dtype, other.sharding, other.weak_type)
+        )
+
+    def __hash__(self):
+        return hash((self.shape, self.dtype, self.sharding, self.weak_type))
+
+
+def abstractify(x) -> AbstractValue:
+    """Like `aval_of`, but also accepts what merely has a shape and a dtype."""
+    if isinstance(x, ShapeDtypeStruct):
+        return x.aval
+    try:
+        return aval_of(x)
+    except TypeError:
+        if hasattr(x, "shape") and hasattr(x, "dtype"):
+            return ShapedArray(tuple(x.shape), dtypes.canonicalize_dtype(x.dtype), getattr(x, "weak_type", False))
+        raise

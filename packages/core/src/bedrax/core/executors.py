@@ -1,0 +1,121 @@
+"""Who evaluates an operation right now.
+
+The active executor is asked by `EvalTrace` for eager operations and by `jit` for whole
+programs. Core ships `NumpyExecutor`; importing `bedrax.xla_backend` installs its own.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bedrax.core import avals, dtypes, tables
+from bedrax.core.array import HostArray
+
+
+class NumpyExecutor:
+    """Evaluates operations with the NumPy rules, and programs by a loop over them."""
+
+    name = "numpy"
+
+    def apply(self, prim, args: tuple, params: dict) -> Any:
+        """One eager operation: values in, `HostArray` (or a list of them) out."""
+        rule = tables.numpy_rules[prim]
+        weak = not args
+        values = []
+        for x in args:
+            if type(x) is HostArray:
+                values.append(x._value)
+                weak = weak or x._weak
+            else:
+                value, is_weak = to_numpy(x)
+                values.append(value)
+                weak = weak or is_weak
+        out = rule(*values, **params)
+        if not weak:
+            if not prim.multiple_results:
+                return HostArray(out if type(out) is np.ndarray else np.asarray(out))
+            return [HostArray(v if type(v) is np.ndarray else np.asarray(v)) for v in out]
+        types = prim.abstract_eval(*map(avals.aval_of, args), **params)
+        if not prim.multiple_results:
+            return HostArray(np.asarray(out), types.weak_type)
+        return [wrap(v, t) for v, t in zip(out, types, strict=True)]
+
+    def run_program(self, jaxpr, args: tuple) -> list:
+        """A whole program."""
+        out = evaluate(jaxpr, *(to_numpy(x)[0] for x in args))
+        return [wrap(v, a) for v, a in zip(out, jaxpr.out_avals, strict=True)]
+
+    def run_jit(self, args: tuple, params: dict) -> list:
+        """The `jit` primitive, met outside any trace."""
+        return self.run_program(params["jaxpr"], args)
+
+    def make_jitted(self, jitted):
+        """What `jit` returns: NumPy has nothing to add to it."""
+        return jitted
+
+    def asarray(self, x: Any):
+        """A concrete value as this executor's array."""
+        if type(x) is HostArray:
+            return x
+        value, weak = to_numpy(x)
+        return HostArray(value, weak)
+
+
+def wrap(value: Any, aval) -> Any:
+    """A NumPy result as the value that users see."""
+    if not aval.is_array:
+        return value
+    return HostArray(np.asarray(value), aval.weak_type)
+
+
+def to_numpy(x: Any) -> tuple[np.ndarray, bool]:
+    """A concrete value as (ndarray of canonical dtype, whether it is weakly typed).
+
+    Raises:
+      UnexpectedTracerError: `x` is a tracer, met after its transformation ended.
+    """
+    from bedrax.core import errors, tracing
+
+    if type(x) is HostArray:
+        return x._value, x._weak
+    if isinstance(x, tracing.Tracer):
+        raise errors.UnexpectedTracerError(x)
+    if type(x) is np.ndarray:
+        dtype = dtypes.canonicalize_dtype(x.dtype)
+        return (x if dtype == x.dtype else x.astype(dtype)), False
+    aval = avals.aval_of(x)
+    if not aval.is_array:
+        return x, False
+    return np.asarray(x, dtype=aval.dtype), aval.weak_type
+
+
+def evaluate(jaxpr, *args: np.ndarray) -> list:
+    """Run a jaxpr on NumPy arrays with the NumPy rules alone; nothing is traced or wrapped."""
+    rules = tables.numpy_rules
+    env: dict = {}
+    for var, value in zip(jaxpr.constvars, jaxpr.consts, strict=True):
+        env[var] = to_numpy(value)[0]
+    env.update(zip(jaxpr.invars, args, strict=True))
+    for eqn in jaxpr.eqns:
+        values = [env[v] if v in env else _literal(v) for v in eqn.invars]
+        out = rules[eqn.primitive](*values, **eqn.params)
+        if eqn.primitive.multiple_results:
+            env.update(zip(eqn.outvars, out, strict=True))
+        else:
+            env[eqn.outvars[0]] = out
+    return [env[v] if v in env else _literal(v) for v in jaxpr.outvars]
+
+
+def _literal(atom) -> np.ndarray:
+    return np.asarray(atom.val, dtype=atom.aval.dtype)
+
+
+active: Any = NumpyExecutor()
+
+
+def install(executor: Any) -> None:
+    """Make `executor` the one that evaluates from now on."""
+    global active
+    active = executor

@@ -1,0 +1,265 @@
+"""The jaxpr: a typed, first-order language for array programs.
+
+    jaxpr ::= { lambda constvar* ; invar* . let eqn* in (atom*) }
+    eqn   ::= var* = primitive[ param* ] atom*
+    atom  ::= var | literal
+    var   ::= name : type                     each bound once, before it is used
+    type  ::= dtype[shape] | Tok              `bedrax.core.avals`
+    param ::= name = hashable metadata, possibly a jaxpr
+
+Five small types. The values of the constvars are inside the `Jaxpr` (the face calls it
+`ClosedJaxpr`, too). `eval_jaxpr` is the evaluator whose shape every other pass has: `read`,
+`write`, a loop over equations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from bedrax.core.avals import AbstractValue
+from bedrax.core.tracing import Primitive
+
+no_effects: frozenset = frozenset()
+
+
+class Var:
+    """A variable; identity is its name."""
+
+    __slots__ = ("aval",)
+
+    def __init__(self, aval: AbstractValue):
+        self.aval = aval
+
+    def __repr__(self):
+        return f"Var(id={id(self)}):{self.aval.short()}"
+
+
+class DropVar(Var):
+    """A result that nothing uses; prints as ``_``."""
+
+    __slots__ = ()
+
+    def __repr__(self):
+        return "_"
+
+
+class Literal:
+    """A scalar written into the program. `val` is the value, `aval` its type."""
+
+    __slots__ = ("aval", "val")
+
+    def __init__(self, val: Any, aval: AbstractValue):
+        self.val = val
+        self.aval = aval
+
+    def __repr__(self):
+        return f"{self.val}:{self.aval.short()}"
+
+
+Atom = Var | Literal
+
+
+class Eqn:
+    """One application of a primitive.
+
+    Attributes:
+      primitive, invars, outvars, params: as in the grammar.
+      effects: what it does besides computing its results.
+      source_info: where in the user's code it was bound (see `bedrax.core.source`).
+    """
+
+    __slots__ = ("effects", "invars", "outvars", "params", "primitive", "source_info")
+
+    def __init__(
+        self,
+        primitive: Primitive,
+        invars: Sequence[Atom],
+        outvars: Sequence[Var],
+        params: dict,
+        effects: frozenset = no_effects,
+        source_info: Any = None,
+    ):
+        self.primitive = primitive
+        self.invars = invars
+        self.outvars = outvars
+        self.params = params
+        self.effects = effects
+        self.source_info = source_info
+
+    def replace(self, **changes) -> Eqn:
+        """A copy with some fields changed."""
+        fields = {name: changes.pop(name, getattr(self, name)) for name in _EQN_FIELDS}
+        if changes:
+            raise TypeError(f"an equation has no fields {sorted(changes)}")
+        return Eqn(**fields)
+
+    def __repr__(self):
+        from bedrax.core import printing
+
+        return printing.eqn_text(self)
+
+
+_EQN_FIELDS = ("primitive", "invars", "outvars", "params", "effects", "source_info")
+
+
+class Jaxpr:
+    """A program: see the grammar above.
+
+    Args:
+      invars, outvars, eqns: as in the grammar.
+      constvars, consts: variables bound to values that the program closes over.
+      effects: union of the equations' effects; computed if not given.
+      debug_info: optional `DebugInfo` (names of arguments and results).
+    """
+
+    __slots__ = ("__weakref__", "cache", "consts", "constvars", "debug_info", "effects", "eqns", "invars", "outvars")
+
+    def __init__(
+        self,
+        invars: Sequence[Var],
+        outvars: Sequence[Atom],
+        eqns: Sequence[Eqn],
+        constvars: Sequence[Var] = (),
+        consts: Sequence[Any] = (),
+        effects: frozenset | None = None,
+        debug_info: DebugInfo | None = None,
+    ):
+        if len(constvars) != len(consts):
+            raise ValueError(f"a jaxpr with {len(constvars)} constvars was given {len(consts)} constants")
+        self.invars = list(invars)
+        self.outvars = list(outvars)
+        self.eqns = list(eqns)
+        self.constvars = list(constvars)
+        self.consts = list(consts)
+        self.effects = join_effects(self.eqns) if effects is None else effects
+        self.debug_info = debug_info
+        self.cache: dict = {}  # what passes have derived from this program; see `cached`
+
+    jaxpr = property(lambda self: self)  # a ClosedJaxpr's program, to libraries
+    literals = property(lambda self: self.consts)
+
+    @property
+    def in_avals(self) -> list:
+        return [v.aval for v in self.invars]
+
+    @property
+    def out_avals(self) -> list:
+        return [v.aval for v in self.outvars]
+
+    def replace(self, **changes) -> Jaxpr:
+        """A copy with some fields changed (`effects` recomputed unless given)."""
+        fields = dict(
+            invars=self.invars, outvars=self.outvars, eqns=self.eqns, constvars=self.constvars,
+            consts=self.consts, debug_info=self.debug_info, effects=None if "eqns" in changes else self.effects,
+        )  # fmt: skip
+        inner = changes.pop("jaxpr", None)
+        if inner is not None:
+            return inner.replace(**changes)
+        fields.update(changes)
+        return Jaxpr(**fields)
+
+    map_jaxpr = None
+
+    def pretty_print(self, **options) -> str:
+        """The standard printed form. Options: `source_info`, `print_shapes`, `name_stack`, `use_color`."""
+        from bedrax.core import printing
+
+        return printing.jaxpr_text(self, **options)
+
+    def __str__(self):
+        return self.pretty_print()
+
+    __repr__ = __str__
+
+
+class DebugInfo:
+    """Names for messages: the traced function, where it stands, its arguments and results."""
+
+    __slots__ = ("arg_names", "func_name", "result_paths", "source")
+
+    def __init__(self, func_name: str = "", source: str = "", arg_names=None, result_paths=None):
+        self.func_name = func_name
+        self.source = source
+        self.arg_names = arg_names
+        self.result_paths = result_paths
+
+    func_src_info = property(lambda self: f"{self.func_name} at {self.source}" if self.source else self.func_name)
+
+    def __repr__(self):
+        return f"DebugInfo({self.func_src_info})"
+
+
+def join_effects(eqns: Iterable[Eqn]) -> frozenset:
+    """The union of the equations' effects."""
+    found: frozenset = no_effects
+    for eqn in eqns:
+        if eqn.effects and eqn.effects is not found:
+            found = found | eqn.effects
+    return found
+
+
+def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list:
+    """Run a jaxpr by binding its primitives under the current trace.
+
+    Args:
+      jaxpr: the program.
+      consts: one value per constvar (usually ``jaxpr.consts``).
+      args: one value per invar.
+
+    Returns:
+      A list with one value per outvar.
+    """
+    if len(args) != len(jaxpr.invars):
+        raise TypeError(f"this jaxpr takes {len(jaxpr.invars)} arguments, {len(args)} were given")
+    env = dict(zip(jaxpr.constvars, consts, strict=True))
+    env.update(zip(jaxpr.invars, args, strict=True))
+    for eqn in jaxpr.eqns:
+        values = [env[v] if type(v) is not Literal else v.val for v in eqn.invars]
+        out = eqn.primitive.bind(*values, **eqn.params)
+        if eqn.primitive.multiple_results:
+            env.update(zip(eqn.outvars, out, strict=True))
+        else:
+            env[eqn.outvars[0]] = out
+    return [env[v] if type(v) is not Literal else v.val for v in jaxpr.outvars]
+
+
+def run(jaxpr: Jaxpr, *args: Any) -> list:
+    """`eval_jaxpr` with the program's own constants."""
+    return eval_jaxpr(jaxpr, jaxpr.consts, *args)
+
+
+def jaxpr_as_fun(jaxpr: Jaxpr) -> Callable[..., list]:
+    """The program as a function from values to a list of values."""
+    return lambda *args: eval_jaxpr(jaxpr, jaxpr.consts, *args)
+
+
+def call_flat(fun: Jaxpr | Callable, args: Sequence[Any]) -> list:
+    """Call what a call-like primitive holds: a program, or (before staging) a flat function."""
+    return eval_jaxpr(fun, fun.consts, *args) if type(fun) is Jaxpr else list(fun(*args))
+
+
+def cached(pass_function: Callable) -> Callable:
+    """Decorator for passes ``(jaxpr, *hashable) -> result``: the result is kept with the jaxpr.
+
+    Programs are immutable, so what a pass derives from one lives exactly as long as it does.
+    """
+
+    def lookup(jaxpr, *args):
+        key = (pass_function, args)
+        found = jaxpr.cache.get(key)
+        if found is None:
+            found = jaxpr.cache[key] = pass_function(jaxpr, *args)
+        return found
+
+    lookup.__name__, lookup.__doc__ = pass_function.__name__, pass_function.__doc__
+    return lookup
+
+
+def subjaxprs(params: dict) -> Iterable[Jaxpr]:
+    """The programs held in an equation's params."""
+    for value in params.values():
+        if type(value) is Jaxpr:
+            yield value
+        elif type(value) is tuple or type(value) is list:
+            yield from (v for v in value if type(v) is Jaxpr)

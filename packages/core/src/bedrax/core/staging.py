@@ -1,0 +1,262 @@
+"""Staging: reading a Python function into a jaxpr.
+
+`StagingTrace` records every operation bound while it is current, whether or not its
+operands are traced. What the function closes over becomes a constant: scalars are written
+into the program as literals, arrays and outer transformations' tracers become constvars.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from bedrax import pytree
+from bedrax.core import avals, config, errors, source
+from bedrax.core.avals import AbstractValue, aval_of
+from bedrax.core.ir import DebugInfo, Eqn, Jaxpr, Literal, Var, no_effects
+from bedrax.core.tracing import Trace, Tracer, current
+
+# Primitives whose params hold Python functions are staged by a rule of their own,
+# `rule(trace, args, params) -> results`, which traces those functions.
+stage_rules: dict = {}
+
+
+class StagedTracer(Tracer):
+    """Stands for a variable of the program being recorded."""
+
+    __slots__ = ("aval", "source_info", "var")
+
+    def __init__(self, trace: StagingTrace, aval: AbstractValue, var: Var, source_info=None):
+        self.trace = trace
+        self.aval = aval
+        self.var = var
+        self.source_info = source_info
+
+    def __repr__(self):
+        return f"JitTracer({self.aval.short()})"
+
+
+_SCALARS = (bool, int, float, complex)
+
+
+class StagingTrace(Trace):
+    """Records operations as equations."""
+
+    __slots__ = ("const_vars", "consts", "debug_info", "eqns", "has_effects")
+
+    def __init__(self, parent: Trace, debug_info: DebugInfo | None = None):
+        self.parent = parent
+        self.alive = True
+        self.eqns: list[Eqn] = []
+        self.const_vars: dict[int, Var] = {}
+        self.consts: list = []
+        self.has_effects = False
+        self.debug_info = debug_info
+
+    def input(self, aval: AbstractValue) -> StagedTracer:
+        """A tracer for a new argument of the program."""
+        return StagedTracer(self, aval, Var(aval))
+
+    def lift(self, x: Any) -> Var | Literal:
+        """An atom for any value met while recording."""
+        kind = type(x)
+        if kind is StagedTracer and x.trace is self:
+            return x.var
+        if kind in _SCALARS:
+            return Literal(x, aval_of(x))
+        if isinstance(x, np.generic) and x.dtype.kind != "V":
+            aval = aval_of(x)
+            return Literal(x.astype(aval.dtype), aval)
+        var = self.const_vars.get(id(x))
+        if var is None:
+            if isinstance(x, Tracer):
+                if not x.trace.alive:
+                    raise errors.UnexpectedTracerError(x)
+                aval = x.aval
+            else:
+                if kind is np.ndarray and not x.ndim and x.dtype.kind != "V":
+                    return self.lift(x[()])
+                if hasattr(x, "__jax_array__"):
+                    return self.lift(x.__jax_array__())
+                aval = aval_of(x)
+            var = self.const_vars[id(x)] = Var(aval)
+            self.consts.append(x)  # also keeps `x` alive, so that its id stays its own
+        return var
+
+    def process(self, prim, args, params):
+        if prim in stage_rules:
+            return stage_rules[prim](self, args, params)
+        invars = []
+        types = []
+        for x in args:
+            atom = x.var if type(x) is StagedTracer and x.trace is self else self.lift(x)
+            invars.append(atom)
+            types.append(atom.aval)
+        out = prim.abstract_eval(*types, **params)
+        if prim.effects_of is None:
+            effects = no_effects
+        else:
+            effects = frozenset(prim.effects_of(*types, **params))
+            self.has_effects = self.has_effects or bool(effects)
+        where = source.user_frame()
+        if prim.multiple_results:
+            outvars = [Var(a) for a in out]
+            self.eqns.append(Eqn(prim, invars, outvars, params, effects, where))
+            return [StagedTracer(self, v.aval, v, where) for v in outvars]
+        var = Var(out)
+        self.eqns.append(Eqn(prim, invars, [var], params, effects, where))
+        return StagedTracer(self, out, var, where)
+
+    def finish(self, invars: Sequence[Var], outs: Sequence[Any]) -> Jaxpr:
+        """End recording; the values `outs` are the program's results."""
+        outvars = [self.lift(x) for x in outs]
+        self.alive = False
+        return Jaxpr(
+            invars,
+            outvars,
+            self.eqns,
+            list(self.const_vars.values()),
+            self.consts,
+            None if self.has_effects else no_effects,
+            self.debug_info,
+        )
+
+
+def trace_to_jaxpr(fun: Callable, in_avals: Sequence[AbstractValue], debug_info: DebugInfo | None = None) -> Jaxpr:
+    """Record a flat function.
+
+    Args:
+      fun: takes one value per aval, returns a list of values.
+      in_avals: the arguments' types.
+
+    Returns:
+      The program. Its constants may hold tracers of the transformations around us; see
+      `close_over`.
+    """
+    saved = current.trace
+    trace = StagingTrace(saved, debug_info)
+    tracers = [trace.input(a) for a in in_avals]
+    current.trace = trace
+    try:
+        outs = fun(*tracers)
+        jaxpr = trace.finish([t.var for t in tracers], outs)
+    finally:
+        current.trace = saved
+        trace.alive = False
+    if config.enable_checks.value:
+        from bedrax.core import typecheck
+
+        typecheck.check_jaxpr(jaxpr)
+    return jaxpr
+
+
+def close_over(jaxpr: Jaxpr, every: bool = True) -> tuple[Jaxpr, list]:
+    """Turn constants into leading arguments.
+
+    Args:
+      every: all constants; else only tracers (concrete arrays stay in the program).
+
+    Returns:
+      (program, values of the new leading arguments).
+    """
+    if not jaxpr.consts:
+        return jaxpr, []
+    if every:
+        moved = list(range(len(jaxpr.consts)))
+    else:
+        moved = [i for i, c in enumerate(jaxpr.consts) if isinstance(c, Tracer)]
+        if not moved:
+            return jaxpr, []
+    chosen = set(moved)
+    stay = [i for i in range(len(jaxpr.consts)) if i not in chosen]
+    closed = jaxpr.replace(
+        invars=[jaxpr.constvars[i] for i in moved] + jaxpr.invars,
+        constvars=[jaxpr.constvars[i] for i in stay],
+        consts=[jaxpr.consts[i] for i in stay],
+    )
+    return closed, [jaxpr.consts[i] for i in moved]
+
+
+def flat_fun(fun: Callable, in_tree, out_store: list) -> Callable:
+    """`fun` of trees as a function of leaves; the result's treedef is appended to `out_store`."""
+
+    def flat(*leaves):
+        args, kwargs = pytree.tree_unflatten(in_tree, leaves)
+        out, out_tree = pytree.tree_flatten(fun(*args, **kwargs))
+        out_store.append(out_tree)
+        return out
+
+    return flat
+
+
+def function_name(fun: Callable) -> str:
+    """The name that messages and jaxprs give a user's function."""
+    return getattr(fun, "__name__", None) or getattr(getattr(fun, "func", None), "__name__", None) or "<unnamed function>"
+
+
+def make_jaxpr(
+    fun: Callable,
+    static_argnums: int | Sequence[int] = (),
+    axis_env: Sequence[tuple] | None = None,
+    return_shape: bool = False,
+) -> Callable:
+    """A function that returns the jaxpr of `fun` for its arguments.
+
+    Args:
+      fun: takes and returns pytrees of arrays.
+      static_argnums: positions of arguments that are passed to `fun` as they are.
+      axis_env: pairs ``(axis name, size)`` in scope while tracing.
+      return_shape: also return a pytree of `ShapeDtypeStruct` like the result.
+
+    Returns:
+      A function with the signature of `fun`; its arguments may be arrays or anything with
+      ``shape`` and ``dtype``.
+    """
+    if not callable(fun):
+        raise TypeError(f"make_jaxpr expects a function, got {fun!r} of type {type(fun)}")
+    static = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
+
+    def jaxpr_of(*args, **kwargs):
+        from bedrax.core.tracing import extend_axes
+
+        positions = {i % len(args) for i in static} if static else set()
+        dynamic = [a for i, a in enumerate(args) if i not in positions]
+
+        def call(*dynamic_args, **kwargs):
+            rest = iter(dynamic_args)
+            return fun(*(args[i] if i in positions else next(rest) for i in range(len(args))), **kwargs)
+
+        leaves, in_tree = pytree.tree_flatten((tuple(dynamic), kwargs))
+        out_trees: list = []
+        with extend_axes(dict(axis_env or ())):
+            jaxpr = trace_to_jaxpr(
+                flat_fun(call, in_tree, out_trees),
+                [avals.abstractify(x) for x in leaves],
+                DebugInfo(function_name(fun), source.describe_function(fun)),
+            )
+        if not return_shape:
+            return jaxpr
+        shapes = [avals.ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in jaxpr.out_avals]
+        return jaxpr, pytree.tree_unflatten(out_trees[-1], shapes)
+
+    jaxpr_of.__name__ = f"make_jaxpr({function_name(fun)})"
+    return jaxpr_of
+
+
+def eval_shape(fun: Callable, *args, **kwargs):
+    """The shapes and dtypes that ``fun(*args, **kwargs)`` would return, without computing it.
+
+    Returns:
+      A pytree like the result, of `ShapeDtypeStruct`.
+    """
+    return make_jaxpr(fun, return_shape=True)(*args, **kwargs)[1]
+
+
+
+
+__all__ = [
+    "StagedTracer", "StagingTrace", "close_over", "eval_shape", "flat_fun", "function_name", "make_jaxpr",
+    "stage_rules", "trace_to_jaxpr",
+]  # fmt: skip

@@ -1,0 +1,280 @@
+"""Tracing: primitives, traces, tracers.
+
+There is one current trace per thread. Binding a primitive asks it to process the
+operation; a tracer knows its trace. A transformation makes its trace current while it runs
+the user's function, and makes the *parent* current while it runs a rule, so nested
+transformations are nested Python calls and nothing searches for an interpreter.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from bedrax.core import array, errors, executors
+from bedrax.core.avals import AbstractValue, aval_functions
+
+
+class Trace:
+    """An interpreter: one method, `process`, that reads one operation.
+
+    Attributes:
+      parent: the trace that was current when this one started.
+      alive: false once the transformation has ended; a tracer of a dead trace has leaked.
+    """
+
+    __slots__ = ("__weakref__", "alive", "parent")
+
+    def __init__(self, parent: Trace | None):
+        self.parent = parent
+        self.alive = True
+
+    def process(self, prim: Primitive, args: tuple, params: dict) -> Any:
+        raise NotImplementedError
+
+    def __repr__(self):
+        return f"{type(self).__name__}()"
+
+
+class EvalTrace(Trace):
+    """The bottom: the executor evaluates the operation right now."""
+
+    __slots__ = ()
+
+    def process(self, prim, args, params):
+        impl = prim.impl
+        if impl is not None:
+            return impl(*args, **params)
+        return executors.active.apply(prim, args, params)
+
+
+eval_trace = EvalTrace(None)
+
+
+class _Current(threading.local):
+    trace: Trace = eval_trace
+    axes: dict = {}  # axis name -> size, of the vmaps and shard_maps around us; never mutated
+
+
+current = _Current()
+
+
+class set_trace:
+    """Context manager: make `trace` the current one."""
+
+    __slots__ = ("saved", "trace")
+
+    def __init__(self, trace: Trace):
+        self.trace = trace
+
+    def __enter__(self):
+        self.saved = current.trace
+        current.trace = self.trace
+        return self.trace
+
+    def __exit__(self, *_):
+        current.trace = self.saved
+
+
+class extend_axes:
+    """Context manager: axis names (and their sizes) are in scope."""
+
+    __slots__ = ("new", "saved")
+
+    def __init__(self, axes: dict):
+        self.new = axes
+
+    def __enter__(self):
+        self.saved = current.axes
+        current.axes = {**self.saved, **self.new}
+
+    def __exit__(self, *_):
+        current.axes = self.saved
+
+
+def axis_size(name) -> int:
+    """Size of the named axis in scope.
+
+    Raises:
+      NameError: no transformation around us binds the name.
+    """
+    try:
+        return current.axes[name]
+    except (KeyError, TypeError):
+        bound = ", ".join(map(repr, current.axes)) or "none"
+        raise NameError(
+            f"Found an unbound axis name: {name}. Axis names in scope: {bound}. To fix this, call the function"
+            " under vmap(..., axis_name=...) or shard_map that binds this name."
+        ) from None
+
+
+class Tracer(array.Array):
+    """Stands for an array while a function is being read by a transformation."""
+
+    __slots__ = ("trace",)
+    trace: Trace
+    aval: AbstractValue
+
+    _trace = property(lambda self: self.trace)  # dm-haiku and equinox read this
+
+    def concrete(self) -> Any | None:
+        """The value, where the transformation knows one (eager differentiation), else None."""
+        return None
+
+    def _require_concrete(self, error, *details):
+        value = self.concrete()
+        if value is None:
+            raise error(self, *details)
+        return value
+
+    def __bool__(self):
+        return bool(self._require_concrete(errors.TracerBoolConversionError))
+
+    def __int__(self):
+        return int(self._require_concrete(errors.ConcretizationTypeError, _conversion("int")))
+
+    def __float__(self):
+        return float(self._require_concrete(errors.ConcretizationTypeError, _conversion("float")))
+
+    def __complex__(self):
+        return complex(self._require_concrete(errors.ConcretizationTypeError, _conversion("complex")))
+
+    def __index__(self):
+        return self._require_concrete(errors.TracerIntegerConversionError).__index__()
+
+    def __array__(self, *args, **kwargs):
+        raise errors.TracerArrayConversionError(self)
+
+    def __iter__(self):
+        shape = self.aval.shape
+        if not shape:
+            raise TypeError("iteration over a 0-d array")
+        from bedrax.core import lax
+
+        return iter([lax.index_in_dim(self, i, keepdims=False) for i in range(shape[0])])
+
+    def item(self, *args):
+        """The element as a Python scalar; needs a concrete value."""
+        return self._require_concrete(errors.ConcretizationTypeError, _conversion("item")).item(*args)
+
+    def tolist(self):
+        """Nested lists; needs a concrete value."""
+        return self._require_concrete(errors.ConcretizationTypeError, _conversion("tolist")).tolist()
+
+    def block_until_ready(self):
+        """There is nothing to wait for: returns `self`."""
+        return self
+
+    def copy_to_host_async(self):
+        """There is nothing to copy."""
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def __repr__(self):
+        return f"Traced<{self.aval.short()}>with<{type(self.trace).__name__}>"
+
+    def __format__(self, spec):
+        return format(repr(self), spec)
+
+
+def _conversion(name: str) -> str:
+    if name in ("item", "tolist"):
+        return f"The problem arose with the `{name}` method."
+    return (
+        f"The problem arose with the `{name}` function. If trying to convert the data type of a value, try using"
+        f" `x.astype({name})` or `jnp.array(x, {name})` instead."
+    )
+
+
+class Primitive:
+    """An operation that transformations know by name.
+
+    Args:
+      name: as printed in jaxprs.
+      family: the row of the matrix, i.e. the file name that its rules share; empty for a
+        primitive whose owner registers every rule itself.
+      multiple_results: whether binding returns a list.
+    """
+
+    __slots__ = (
+        "__weakref__", "_eager", "abstract_eval", "call_primitive", "effects_of", "family", "impl", "map_primitive",
+        "multiple_results", "name", "print_params",
+    )  # fmt: skip
+
+    def __init__(self, name: str, family: str = "", *, multiple_results: bool = False):
+        self.name = name
+        self.family = family
+        self.multiple_results = multiple_results
+        self.impl: Callable | None = None
+        self.abstract_eval: Callable = self._no_shape_rule
+        self.effects_of: Callable | None = None  # (*avals, **params) -> set of effects
+        self.print_params: Callable | None = None  # params -> params to print
+        self.call_primitive = self.map_primitive = False
+        self._eager = None  # where an executor keeps what it has compiled for this primitive
+
+    def _no_shape_rule(self, *avals, **params):
+        raise NotImplementedError(
+            f"primitive '{self.name}' has no shape rule; register one with Primitive.def_abstract_eval"
+        )
+
+    def bind(self, *args, **params):
+        """Apply the primitive to array values; `params` are hashable metadata."""
+        return current.trace.process(self, args, params)
+
+    def abstract(self, rule: Callable) -> Callable:
+        """Register the shape rule, ``rule(*avals, **params) -> aval`` or list of avals."""
+        self.abstract_eval = rule
+        return rule
+
+    def def_impl(self, impl: Callable) -> Callable:
+        """Register how to evaluate it eagerly, in place of the executor."""
+        self.impl = impl
+        return impl
+
+    def def_abstract_eval(self, rule: Callable) -> Callable:
+        """Register the shape rule (the name that libraries use)."""
+        self.abstract_eval = rule
+        return rule
+
+    def def_effectful_abstract_eval(self, rule: Callable) -> Callable:
+        """Register a rule that returns ``(avals, effects)``."""
+        self.abstract_eval = lambda *avals, **params: rule(*avals, **params)[0]
+        self.effects_of = lambda *avals, **params: rule(*avals, **params)[1]
+        return rule
+
+    def __repr__(self):
+        return self.name
+
+
+def trace_state_clean() -> bool:
+    """Whether no transformation is being traced on this thread."""
+    return current.trace is eval_trace
+
+
+class OpaqueTraceState:
+    """Compares equal while the same transformation is current; holds nothing alive."""
+
+    __slots__ = ("axes", "key")
+
+    def __init__(self):
+        self.key = id(current.trace)
+        self.axes = tuple(current.axes.items())
+
+    def __eq__(self, other):
+        return isinstance(other, OpaqueTraceState) and (self.key, self.axes) == (other.key, other.axes)
+
+    def __hash__(self):
+        return hash((self.key, self.axes))
+
+
+def get_opaque_trace_state(convention=None) -> OpaqueTraceState:
+    """The current trace as a value that can be compared."""
+    return OpaqueTraceState()
+
+
+aval_functions[Tracer] = lambda x: x.aval
