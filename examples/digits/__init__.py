@@ -1,0 +1,1 @@
+"""Handwritten digits from training to deployment and back; see README.md."""

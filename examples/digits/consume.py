@@ -1,0 +1,87 @@
+"""Use: a program that knows only TensorFlow runs the exported models.
+
+    python -m examples.digits.consume FOLDER plain native model.tflite
+
+reads `inputs.npz` in that folder, runs the models named (SavedModels, or TFLite files) and writes what
+they answered into `outputs.npz`. Importing JAX, or anything that Flax or
+Bedrax would bring, is made impossible first, so that the exported files are shown to stand by themselves.
+"""
+
+import importlib.abc
+import os
+import sys
+import warnings
+from pathlib import Path
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
+BLOCKED = {"jax", "jaxlib", "bedrax", "flax"}
+
+
+class Blocker(importlib.abc.MetaPathFinder):
+    """Refuses the blocked packages. TensorFlow tries `import jax` by itself, and copes with the refusal."""
+
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in BLOCKED:
+            raise ModuleNotFoundError(f"{name} is blocked in this process", name=name)
+
+
+def run_saved_model(path: Path, batches: dict, targets) -> dict:
+    """Probabilities of every batch; gradients by the images and by every parameter of the log-likelihood
+    that the images show the target classes."""
+    import tensorflow as tf
+
+    model = tf.saved_model.load(str(path))
+    answers = {f"probs{n}": model.predict(images).numpy() for n, images in batches.items()}
+    images = tf.constant(batches["7"])
+    params = tf.nest.flatten(model.params)
+    with tf.GradientTape() as tape:
+        tape.watch(images)
+        score = tf.reduce_sum(tf.math.log(tf.gather(model.predict(images), targets, batch_dims=1)))
+    for i, grad in enumerate(tape.gradient(score, [images, *params])):
+        answers[f"grad{i}"] = grad.numpy()
+    return answers
+
+
+def run_tflite(path: Path, batches: dict) -> dict:
+    """Probabilities of every batch, by the TFLite interpreter."""
+    import tensorflow as tf
+
+    warnings.filterwarnings("ignore", message=".*tf.lite.Interpreter is deprecated")
+    interpreter = tf.lite.Interpreter(str(path))
+    (source,), (result,) = interpreter.get_input_details(), interpreter.get_output_details()
+    answers = {}
+    for n, images in batches.items():
+        interpreter.resize_tensor_input(source["index"], images.shape)
+        interpreter.allocate_tensors()
+        interpreter.set_tensor(source["index"], images)
+        interpreter.invoke()
+        answers[f"probs{n}"] = interpreter.get_tensor(result["index"])
+    return answers
+
+
+def main(folder: Path, models: list[str]) -> None:
+    import numpy as np
+    from absl import logging
+
+    logging.set_verbosity("error")  # TensorFlow warns that it saves no second derivatives: none are needed
+    with np.load(folder / "inputs.npz") as inputs:
+        targets = inputs["targets"]
+        batches = {name.removeprefix("images"): inputs[name] for name in inputs if name != "targets"}
+    outputs = {}
+    for name in models:
+        if name.endswith(".tflite"):
+            outputs[name] = run_tflite(folder / name, batches)
+        else:
+            outputs[name] = run_saved_model(folder / name, batches, targets)
+    imported = BLOCKED.intersection(sys.modules)
+    assert not imported, f"imported in spite of the blocker: {imported}"
+    np.savez(
+        folder / "outputs.npz",
+        **{f"{model}/{name}": array for model, answers in outputs.items() for name, array in answers.items()},
+    )
+
+
+if __name__ == "__main__":
+    sys.meta_path.insert(0, Blocker())
+    main(Path(sys.argv[1]), sys.argv[2:])
