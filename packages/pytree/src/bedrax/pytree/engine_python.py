@@ -1,0 +1,518 @@
+"""A tree engine in pure Python, with the interface of the one inside jaxlib.
+
+A treedef is a flat tuple of nodes in post-order, a node being `(type, arity, data)`: a
+leaf is `(LEAF, 0, None)`, a dict has its sorted keys as data, a custom node what its
+flatten function gave. Every operation is one pass over that tuple with an explicit
+stack, so the depth of a tree is bounded by memory only. Comparing two treedefs is
+comparing two tuples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+NAME = "python"
+
+
+def _key_class(name: str, field: str, show: str) -> type:
+    """A hashable entry of a key path: one field, equal only to entries of its own type."""
+
+    def __init__(self, value):
+        object.__setattr__(self, field, value)
+
+    def __setattr__(self, attribute, value):
+        raise AttributeError(f"{name} is immutable; make a new one instead of setting {attribute!r}.")
+
+    def __eq__(self, other):
+        return type(other) is type(self) and getattr(self, field) == getattr(other, field)
+
+    namespace = {
+        "__slots__": (field,),
+        "__match_args__": (field,),
+        "__module__": __name__,
+        "__qualname__": name,
+        "__init__": __init__,
+        "__setattr__": __setattr__,
+        "__eq__": __eq__,
+        "__hash__": lambda self: hash((name, getattr(self, field))),
+        "__repr__": lambda self: f"{name}({field}={getattr(self, field)!r})",
+        "__str__": lambda self: show.format(getattr(self, field)),
+        "__reduce__": lambda self: (type(self), (getattr(self, field),)),
+    }
+    return type(name, (), namespace)
+
+
+SequenceKey = _key_class("SequenceKey", "idx", "[{!r}]")
+DictKey = _key_class("DictKey", "key", "[{!r}]")
+GetAttrKey = _key_class("GetAttrKey", "name", ".{}")
+FlattenedIndexKey = _key_class("FlattenedIndexKey", "key", "[<flat index {}>]")
+
+
+class LEAF:
+    """The type that stands for a leaf in a treedef's nodes."""
+
+
+class _Node(NamedTuple):
+    type: type
+    arity: int
+    data: Any
+
+
+_LEAF_NODE = _Node(LEAF, 0, None)
+
+
+class _Rule(NamedTuple):
+    """How one type is taken apart and put together."""
+
+    flatten: Callable[[Any], tuple[Iterable[Any], Any]]
+    unflatten: Callable[[Any, Sequence[Any]], Any]
+    flatten_with_keys: Callable[[Any], tuple[Iterable[tuple[Any, Any]], Any]] | None = None
+    custom: bool = True
+
+
+def _sorted_keys(tree: dict) -> list:
+    try:
+        return sorted(tree)
+    except Exception as e:
+        raise ValueError("Comparator raised exception while sorting pytree dictionary keys.") from e
+
+
+def _flatten_dict(tree):
+    keys = _sorted_keys(tree)
+    return [tree[k] for k in keys], tuple(keys)
+
+
+def _flatten_dict_with_keys(tree):
+    keys = _sorted_keys(tree)
+    return [(DictKey(k), tree[k]) for k in keys], tuple(keys)
+
+
+def _sequence_with_keys(tree):
+    return [(SequenceKey(i), x) for i, x in enumerate(tree)], None
+
+
+def _namedtuple_with_keys(tree):
+    return [(GetAttrKey(name), x) for name, x in zip(type(tree)._fields, tree)], None
+
+
+_BUILTIN_RULES = {
+    "none": (type(None), _Rule(lambda x: ((), None), lambda _, xs: None, lambda x: ((), None), False)),
+    "tuple": (tuple, _Rule(lambda x: (x, None), lambda _, xs: tuple(xs), _sequence_with_keys, False)),
+    "list": (list, _Rule(lambda x: (x, None), lambda _, xs: list(xs), _sequence_with_keys, False)),
+    "dict": (dict, _Rule(_flatten_dict, lambda keys, xs: dict(zip(keys, xs)), _flatten_dict_with_keys, False)),
+}
+_NAMEDTUPLE_RULE = _Rule(lambda x: (x, None), None, _namedtuple_with_keys, False)
+
+
+def _is_namedtuple_type(t: type) -> bool:
+    return issubclass(t, tuple) and hasattr(t, "_fields")
+
+
+def _checked_children(result: Any) -> tuple[list, Any]:
+    """What a user's flatten function returned, its children as a list."""
+    if type(result) is not tuple or len(result) != 2:
+        raise ValueError(
+            "The to_iterable function for a custom PyTree node should return a (children, aux_data) tuple, "
+            f"got {result!r}"
+        )
+    try:
+        return list(result[0]), result[1]
+    except TypeError:
+        raise ValueError(
+            "The to_iterable function for a custom PyTree node should return a (children, aux_data) tuple "
+            f"where 'children' is iterable, got {result!r}"
+        ) from None
+
+
+def _checked_pairs(result: Any) -> tuple[list, Any]:
+    """What a user's flatten-with-keys function returned, its (key, child) pairs as a list."""
+    what = "The to_iterable_with_keys function for a custom PyTree node should return a (key_leaf_pairs, aux_data) tuple"
+    if type(result) is not tuple or len(result) != 2:
+        raise ValueError(f"{what}, got {result!r}")
+    pairs = list(result[0])
+    for pair in pairs:
+        if type(pair) is not tuple or len(pair) != 2:
+            raise ValueError(f"{what} where every child is a (key, value) tuple, got the child {pair!r}")
+    return pairs, result[1]
+
+
+def _says_leaf(answer: Any) -> bool:
+    if answer is None or answer is False:
+        return False
+    if answer is True:
+        return True
+    raise ValueError(f"is_leaf predicate returned a non-boolean value {answer!r}; expected a boolean")
+
+
+class PyTreeRegistry:
+    """The types that are nodes, and how each is flattened and unflattened."""
+
+    def __init__(self, enable_none=True, enable_tuple=True, enable_namedtuple=True, enable_list=True, enable_dict=True):
+        enabled = {"none": enable_none, "tuple": enable_tuple, "list": enable_list, "dict": enable_dict}
+        self._rules: dict[type, _Rule] = {t: rule for name, (t, rule) in _BUILTIN_RULES.items() if enabled[name]}
+        self._namedtuples = enable_namedtuple
+
+    def register_node(self, type, to_iterable, from_iterable, to_iterable_with_keys=None) -> None:
+        if not (callable(to_iterable) and callable(from_iterable)):
+            raise TypeError(
+                f"register_node needs callables to flatten and unflatten {type}, got {to_iterable!r} "
+                f"and {from_iterable!r}."
+            )
+        if type in self._rules:
+            raise ValueError(f"Duplicate custom PyTreeDef type registration for {type}.")
+        self._rules[type] = _Rule(to_iterable, from_iterable, to_iterable_with_keys)
+
+    def register_dataclass_node(self, type, data_fields, meta_fields) -> None:
+        data_fields, meta_fields = tuple(data_fields), tuple(meta_fields)
+        if type in self._rules:
+            raise ValueError(f"Duplicate custom dataclass PyTreeDef type registration for {type}.")
+
+        def flatten(x):
+            return tuple(getattr(x, f) for f in data_fields), tuple(getattr(x, f) for f in meta_fields)
+
+        def flatten_with_keys(x):
+            children, meta = flatten(x)
+            return tuple((GetAttrKey(f), c) for f, c in zip(data_fields, children)), meta
+
+        def unflatten(meta, children):
+            return type(**dict(zip(data_fields, children)), **dict(zip(meta_fields, meta)))
+
+        self._rules[type] = _Rule(flatten, unflatten, flatten_with_keys)
+
+    def is_node(self, type) -> bool:
+        return self._rule(type) is not None
+
+    def _rule(self, t: type) -> _Rule | None:
+        rule = self._rules.get(t)
+        if rule is None and self._namedtuples and isinstance(t, type) and _is_namedtuple_type(t):
+            return _NAMEDTUPLE_RULE
+        return rule
+
+    def flatten(self, tree, leaf_predicate=None):
+        find, namedtuples = self._rules.get, self._namedtuples
+        nodes, leaves, stack = [], [], [tree]
+        while stack:
+            x = stack.pop()
+            t = type(x)
+            if t is _Node:  # all children of this node are done: its turn in post-order
+                nodes.append(x)
+                continue
+            if leaf_predicate is not None and _says_leaf(leaf_predicate(x)):
+                rule = None
+            else:
+                rule = find(t)
+                if rule is None and namedtuples and _is_namedtuple_type(t):
+                    rule = _NAMEDTUPLE_RULE
+            if rule is None:
+                leaves.append(x)
+                nodes.append(_LEAF_NODE)
+                continue
+            children, data = _checked_children(rule.flatten(x)) if rule.custom else rule.flatten(x)
+            node = _Node(t, len(children), data)
+            if children:
+                stack.append(node)
+                stack.extend(reversed(children))
+            else:
+                nodes.append(node)
+        return leaves, PyTreeDef._of(self, tuple(nodes), len(leaves))
+
+    def flatten_with_path(self, tree, leaf_predicate=None):
+        nodes, leaves, stack = [], [], [((), tree)]
+        while stack:
+            path, x = stack.pop()
+            if path is None:
+                nodes.append(x)
+                continue
+            t = type(x)
+            if leaf_predicate is not None and _says_leaf(leaf_predicate(path, x)):
+                rule = None
+            else:
+                rule = self._rule(t)
+            if rule is None:
+                leaves.append((path, x))
+                nodes.append(_LEAF_NODE)
+                continue
+            pairs, data = self._pairs(rule, x)
+            stack.append((None, _Node(t, len(pairs), data)))
+            stack.extend([((*path, key), child) for key, child in reversed(pairs)])
+        return leaves, PyTreeDef._of(self, tuple(nodes), len(leaves))
+
+    def _pairs(self, rule: _Rule, x) -> tuple[Sequence[tuple[Any, Any]], Any]:
+        if not rule.custom:
+            return rule.flatten_with_keys(x)
+        if rule.flatten_with_keys is not None:
+            return _checked_pairs(rule.flatten_with_keys(x))
+        children, data = _checked_children(rule.flatten(x))
+        return [(FlattenedIndexKey(i), c) for i, c in enumerate(children)], data
+
+    def flatten_one_level(self, tree):
+        rule = self._rule(type(tree))
+        if rule is None:
+            return None
+        if rule is _NAMEDTUPLE_RULE:
+            return list(tree), type(tree)
+        return _checked_children(rule.flatten(tree)) if rule.custom else rule.flatten(tree)
+
+    def flatten_one_level_with_keys(self, tree):
+        rule = self._rule(type(tree))
+        if rule is None:
+            return None
+        pairs, data = self._pairs(rule, tree)
+        return pairs, type(tree) if rule is _NAMEDTUPLE_RULE else data
+
+    def _build(self, node: _Node, children: list) -> Any:
+        rule = self._rules.get(node.type)
+        if rule is not None:
+            return rule.unflatten(node.data, tuple(children) if rule.custom else children)
+        return node.type(*children)  # a namedtuple
+
+
+class PyTreeDef:
+    """The shape of a tree: made by flattening, compared by value, hashable."""
+
+    __slots__ = ("_registry", "_nodes", "_num_leaves")
+
+    def __init__(self):
+        raise TypeError("PyTreeDef has no constructor; use tree_structure(tree) to make one.")
+
+    @classmethod
+    def _of(cls, registry: PyTreeRegistry, nodes: tuple[_Node, ...], num_leaves: int | None = None) -> PyTreeDef:
+        self = object.__new__(cls)
+        self._registry = registry
+        self._nodes = nodes
+        self._num_leaves = sum(n.type is LEAF for n in nodes) if num_leaves is None else num_leaves
+        return self
+
+    @property
+    def num_leaves(self) -> int:
+        return self._num_leaves
+
+    @property
+    def num_nodes(self) -> int:
+        return len(self._nodes)
+
+    def __eq__(self, other):
+        if type(other) is not PyTreeDef:
+            return NotImplemented
+        try:
+            return self._nodes == other._nodes
+        except Exception as e:
+            raise ValueError(
+                "Exception raised while checking equality of metadata fields of pytree. Make sure that metadata "
+                "fields are hashable and compare with == to one bool (an array is not such a field)."
+            ) from e
+
+    def __hash__(self):
+        # Metadata stays out: it may be unhashable, and equal shapes with different metadata are rare.
+        return hash(tuple([(n.type, n.arity) for n in self._nodes]))
+
+    def __repr__(self):
+        def show(node, children):
+            body = ", ".join(children)
+            t = node.type
+            if t is LEAF:
+                return "*"
+            if t is type(None):
+                return "None"
+            if t is tuple:
+                return f"({body},)" if len(children) == 1 else f"({body})"
+            if t is list:
+                return f"[{body}]"
+            if t is dict:
+                return "{" + ", ".join(f"{k!r}: {c}" for k, c in zip(node.data, children)) + "}"
+            if t not in self._registry._rules:
+                return f"CustomNode(namedtuple[{t.__name__}], [{body}])"
+            return f"CustomNode({t.__name__}[{node.data}], [{body}])"
+
+        return f"PyTreeDef({self._fold(show, lambda: '*')})"
+
+    def __getstate__(self):
+        return self._registry, self._nodes
+
+    def __setstate__(self, state):
+        self._registry, self._nodes = state
+        self._num_leaves = sum(n.type is LEAF for n in self._nodes)
+
+    def __reduce__(self):
+        return _restore, (self._registry, tuple(map(tuple, self._nodes)))
+
+    def _fold(self, at_node: Callable[[_Node, list], Any], next_leaf: Callable[[], Any]) -> Any:
+        """Replaces, in post-order, every leaf by `next_leaf()` and every node by `at_node(node, children)`."""
+        done: list = []
+        for node in self._nodes:
+            arity = node.arity
+            if node.type is LEAF:
+                done.append(next_leaf())
+            elif arity:
+                children = done[-arity:]
+                del done[-arity:]
+                done.append(at_node(node, children))
+            else:
+                done.append(at_node(node, []))
+        (result,) = done
+        return result
+
+    def unflatten(self, leaves: Iterable[Any], /) -> Any:
+        leaves = list(leaves)
+        if len(leaves) < self._num_leaves:
+            raise ValueError(f"Too few leaves for PyTreeDef; expected {self._num_leaves}, got {len(leaves)}")
+        if len(leaves) > self._num_leaves:
+            raise ValueError(f"Too many leaves for PyTreeDef; expected {self._num_leaves}.")
+        return self._fold(self._registry._build, iter(leaves).__next__)
+
+    def walk(self, f_node: Callable[[Any, Any], Any], f_leaf: Callable[[Any], Any] | None, leaves: Iterable[Any], /):
+        """Folds the tree: `f_leaf(leaf)` at leaves, `f_node(children, node_data)` at nodes."""
+        leaves = list(leaves)
+        if len(leaves) != self._num_leaves:
+            raise ValueError(f"Too {'few' if len(leaves) < self._num_leaves else 'many'} leaves for PyTreeDef")
+        it = iter(leaves)
+        next_leaf = it.__next__ if f_leaf is None else lambda: f_leaf(next(it))
+
+        def at_node(node, children):
+            data = list(node.data) if node.type is dict else node.data
+            if node.type not in self._registry._rules:
+                data = node.type
+            return f_node(tuple(children), data)
+
+        return self._fold(at_node, next_leaf)
+
+    def _starts(self) -> list[int]:
+        """For each node the index at which its subtree starts."""
+        starts, open_starts = [], []
+        for i, node in enumerate(self._nodes):
+            start = i
+            if node.arity:
+                start = open_starts[-node.arity]
+                del open_starts[-node.arity :]
+            open_starts.append(start)
+            starts.append(start)
+        return starts
+
+    def children(self) -> list[PyTreeDef]:
+        starts, end, out = self._starts(), len(self._nodes) - 1, []
+        for _ in range(self._nodes[-1].arity):
+            start = starts[end - 1]
+            out.append(PyTreeDef._of(self._registry, self._nodes[start:end]))
+            end = start
+        return out[::-1]
+
+    def node_data(self) -> tuple[type, Any] | None:
+        t, _, data = self._nodes[-1]
+        if t is LEAF:
+            return None
+        return t, list(data) if t is dict else data
+
+    @staticmethod
+    def from_node_data_and_children(registry, node_data: tuple[type, Any] | None, children: Iterable[PyTreeDef]):
+        children = list(children)
+        if node_data is None:
+            if children:
+                raise ValueError(f"A leaf has no children, got {len(children)}.")
+            return PyTreeDef._of(registry, (_LEAF_NODE,))
+        t, data = node_data
+        if not registry.is_node(t):
+            raise ValueError(f"Could not find type: {t}. Register it as a pytree node first.")
+        if t is dict:
+            data = tuple(data)
+            if len(data) != len(children):
+                raise ValueError(f"Number of keys and entries does not match: {len(data)} and {len(children)}.")
+        nodes = [n for c in children for n in c._nodes]
+        return PyTreeDef._of(registry, (*nodes, _Node(t, len(children), data)))
+
+    def compose(self, inner: PyTreeDef, /) -> PyTreeDef:
+        """The treedef of this tree with a tree of structure `inner` at every leaf."""
+        nodes: list = []
+        for node in self._nodes:
+            nodes.extend(inner._nodes if node.type is LEAF else (node,))
+        return PyTreeDef._of(self._registry, tuple(nodes), self._num_leaves * inner._num_leaves)
+
+    def flatten_up_to(self, tree: Any) -> list:
+        """The subtrees of `tree` at this treedef's leaves."""
+        out, agenda = [], [tree]
+        for node in reversed(self._nodes):
+            x = agenda.pop()
+            if node.type is LEAF:
+                out.append(x)
+            else:
+                agenda.extend(self._matching_children(node, x))
+        return out[::-1]
+
+    def _matching_children(self, node: _Node, x: Any) -> Iterable[Any]:
+        t, arity, data = node
+        rule = self._registry._rules.get(t)
+        if t is type(None):
+            if x is not None:
+                raise ValueError(f"Expected None, got {x!r}.")
+            return ()
+        if t is tuple or t is list:
+            if type(x) is not t:
+                raise ValueError(f"Expected {t.__name__}, got {x!r}.")
+            if len(x) != arity:
+                name = t.__name__
+                raise ValueError(f"{name.capitalize()} arity mismatch: {len(x)} != {arity}; {name}: {x!r}.")
+            return x
+        if t is dict:
+            if type(x) is not dict:
+                raise ValueError(f"Expected dict, got {x!r}.")
+            children, keys = rule.flatten(x)
+            if keys != data:
+                raise ValueError(f"Dict key mismatch; expected keys: {list(data)}; present keys: {list(keys)}.")
+            return children
+        if rule is None:
+            if not (isinstance(x, tuple) and hasattr(x, "_fields")):
+                raise ValueError(f"Expected named tuple, got {x!r}.")
+            if len(x) != arity:
+                raise ValueError(f"Named tuple arity mismatch: {len(x)} != {arity}; tuple: {x!r}.")
+            if type(x) is not t:
+                raise ValueError(f"Named tuple type mismatch: expected type: {t}, tuple: {x!r}.")
+            return x
+        if type(x) is not t:
+            raise ValueError(f"Custom node type mismatch: expected type: {t}, value: {x!r}.")
+        children, other = _checked_children(rule.flatten(x))
+        if other is not data and other != data:
+            raise ValueError(f"Mismatch custom node data: {data!r} != {other!r}; value: {x!r}.")
+        if len(children) != arity:
+            raise ValueError(f"Custom type arity mismatch: {len(children)} != {arity}; value: {x!r}.")
+        return children
+
+    def from_iterable_tree(self, xs: Any, /) -> Any:
+        """The tree with this structure whose nodes are given as nested iterables of their children."""
+        leaves, agenda = [], [xs]
+        for node in reversed(self._nodes):
+            x = agenda.pop()
+            if node.type is LEAF:
+                leaves.append(x)
+                continue
+            children = list(x)
+            if len(children) != node.arity:
+                raise ValueError("Arity mismatch between trees")
+            agenda.extend(children)
+        return self.unflatten(leaves[::-1])
+
+    def serialize_using_proto(self) -> bytes:
+        """This treedef in jaxlib's protocol buffer; only for built-in nodes, with string keys."""
+        from . import wire
+
+        return wire.encode(self._nodes, LEAF)
+
+    @staticmethod
+    def deserialize_using_proto(registry: PyTreeRegistry, data: bytes) -> PyTreeDef:
+        from . import wire
+
+        return PyTreeDef._of(registry, tuple(_Node(*n) for n in wire.decode(data, LEAF)))
+
+
+def _restore(registry: PyTreeRegistry, nodes: tuple[tuple[type, int, Hashable], ...]) -> PyTreeDef:
+    return PyTreeDef._of(registry, tuple(_Node(*n) for n in nodes))
+
+
+def all_leaves(registry: PyTreeRegistry, xs: Iterable[Any], /) -> bool:
+    return not any(registry.is_node(type(x)) for x in xs)
+
+
+def treedef_tuple(registry: PyTreeRegistry, treedefs: Sequence[PyTreeDef], /) -> PyTreeDef:
+    return PyTreeDef.from_node_data_and_children(registry, (tuple, None), treedefs)
+
+
+default_registry = PyTreeRegistry()

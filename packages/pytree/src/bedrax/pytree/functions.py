@@ -1,0 +1,239 @@
+"""The functions on trees: flatten, unflatten, map, reduce, transpose, broadcast."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+from .engine import PyTreeDef, all_leaves_in, default_registry, treedef_tuple_in
+from .paths import tree_flatten_with_path
+from .prefix import prefix_errors
+
+T = TypeVar("T")
+Leaf = Any
+
+
+class Unspecified:
+    """The type of the default that says: no value was given."""
+
+    def __repr__(self):
+        return "..."
+
+
+_unspecified = Unspecified()
+_flatten = default_registry.flatten
+
+
+def tree_flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list[Leaf], PyTreeDef]:
+    """Flattens a tree to its leaves, left to right, and its structure.
+
+    Args:
+      tree: tuples, lists, dicts, namedtuples, None, OrderedDicts, defaultdicts and
+        registered types are nodes; anything else is a leaf.
+      is_leaf: called at every subtree; where it returns True the subtree is a leaf.
+
+    Raises:
+      ValueError: the keys of a dict cannot be sorted.
+    """
+    return _flatten(tree, is_leaf)
+
+
+def tree_leaves(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> list[Leaf]:
+    """The leaves of a tree, left to right; see `tree_flatten`."""
+    return _flatten(tree, is_leaf)[0]
+
+
+def tree_structure(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> PyTreeDef:
+    """The structure of a tree; see `tree_flatten`."""
+    return _flatten(tree, is_leaf)[1]
+
+
+def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Leaf]) -> Any:
+    """The tree with structure `treedef` and these leaves: the inverse of `tree_flatten`."""
+    return treedef.unflatten(leaves)
+
+
+def all_leaves(iterable: Iterable[Any], is_leaf: Callable[[Any], bool] | None = None) -> bool:
+    """Whether no element of `iterable` is a pytree node (None is one)."""
+    if is_leaf is None:
+        return all_leaves_in(default_registry, iterable)
+    return all(is_leaf(x) or not default_registry.is_node(type(x)) for x in iterable)
+
+
+def is_tree_node(typ: type) -> bool:
+    """Whether instances of `typ` are nodes of a pytree."""
+    return default_registry.is_node(typ)
+
+
+def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
+    """Applies `f` to every leaf of `tree`, and to the subtrees of `rest` at the same place.
+
+    Args:
+      f: takes `1 + len(rest)` arguments.
+      tree: the tree whose structure the result has.
+      rest: trees of which `tree` is a prefix.
+      is_leaf: where it returns True, a subtree of `tree` is a leaf.
+
+    Raises:
+      ValueError: `tree` is no prefix of one of `rest`; it says where.
+    """
+    leaves, treedef = _flatten(tree, is_leaf)
+    if not rest:
+        return treedef.unflatten([f(x) for x in leaves])
+    columns = [leaves, *_up_to(treedef, "tree_map tree", tree, rest, is_leaf)]
+    return treedef.unflatten([f(*xs) for xs in zip(*columns)])
+
+
+def tree_map_with_path(
+    f: Callable[..., Any],
+    tree: Any,
+    *rest: Any,
+    is_leaf: Callable[..., bool] | None = None,
+    is_leaf_takes_path: bool = False,
+) -> Any:
+    """Like `tree_map`, with `f(key_path, leaf, *subtrees)`; see `tree_flatten_with_path`."""
+    pairs, treedef = tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)
+    columns = [*zip(*pairs)] if pairs else [(), ()]
+    columns += _up_to(treedef, "tree_map_with_path tree", tree, rest, None if is_leaf_takes_path else is_leaf)
+    return treedef.unflatten([f(*xs) for xs in zip(*columns)])
+
+
+def _up_to(treedef: PyTreeDef, name: str, tree: Any, rest: Iterable[Any], is_leaf) -> list[list[Any]]:
+    """The subtrees of every tree of `rest` at the leaves of `treedef`, the structure of `tree`."""
+    columns = []
+    for other in rest:
+        try:
+            columns.append(treedef.flatten_up_to(other))
+        except ValueError:
+            for make_error in prefix_errors(tree, other, is_leaf):
+                raise make_error(name) from None
+            raise
+    return columns
+
+
+def tree_reduce(
+    function: Callable[[T, Any], T],
+    tree: Any,
+    initializer: T | Unspecified = _unspecified,
+    is_leaf: Callable[[Any], bool] | None = None,
+) -> T:
+    """`functools.reduce` over the leaves of a tree.
+
+    Raises:
+      TypeError: there are no leaves and no `initializer`.
+    """
+    leaves = _flatten(tree, is_leaf)[0]
+    if initializer is _unspecified:
+        return functools.reduce(function, leaves)
+    return functools.reduce(function, leaves, initializer)
+
+
+def tree_reduce_associative(
+    operation: Callable[[T, T], T],
+    tree: Any,
+    *,
+    identity: T | Unspecified = _unspecified,
+    is_leaf: Callable[[Any], bool] | None = None,
+) -> T:
+    """Reduces the leaves with an associative `operation`, as a balanced tree of calls.
+
+    The depth is logarithmic in the number of leaves, so sums lose less precision and
+    independent calls can run at the same time. `identity` is the result without leaves.
+    """
+    leaves = _flatten(tree, is_leaf)[0]
+    if not leaves:
+        if identity is _unspecified:
+            raise TypeError("Must specify identity for parallel reduction of empty sequence.")
+        return identity
+
+    def reduce(lo: int, hi: int) -> T:
+        if hi - lo == 1:
+            return leaves[lo]
+        mid = (lo + hi) // 2
+        return operation(reduce(lo, mid), reduce(mid, hi))
+
+    return reduce(0, len(leaves))
+
+
+def tree_all(tree: Any, *, is_leaf: Callable[[Any], bool] | None = None) -> bool:
+    """Whether all leaves are true; True without leaves."""
+    return all(_flatten(tree, is_leaf)[0])
+
+
+def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_to_transpose: Any) -> Any:
+    """Turns a tree of structure (outer, inner) into one of structure (inner, outer).
+
+    Args:
+      outer_treedef: the structure of the tree's upper part.
+      inner_treedef: the structure below each of its leaves; None: that of the first.
+      pytree_to_transpose: the tree.
+
+    Raises:
+      TypeError: the tree has another structure.
+    """
+    treedef = tree_structure(pytree_to_transpose)
+    try:
+        subtrees = [_flatten(x, None) for x in outer_treedef.flatten_up_to(pytree_to_transpose)]
+    except ValueError as e:
+        raise TypeError(f"Mismatch: the outer structure\n{outer_treedef}\nis no prefix of\n{treedef}\n{e}") from None
+    if inner_treedef is None:
+        if not subtrees:
+            raise TypeError("tree_transpose cannot find inner_treedef: the outer structure has no leaves; pass it.")
+        inner_treedef = subtrees[0][1]
+    inner_size = inner_treedef.num_leaves
+    if any(len(sub) != inner_size for sub, _ in subtrees):
+        raise TypeError(f"Mismatch\n{treedef}\n != \n{outer_treedef.compose(inner_treedef)}")
+    columns = [[sub[i] for sub, _ in subtrees] for i in range(inner_size)]
+    return inner_treedef.unflatten([outer_treedef.unflatten(column) for column in columns])
+
+
+def tree_broadcast(prefix_tree: Any, full_tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
+    """A tree like `full_tree` in which every leaf is the leaf of `prefix_tree` above it.
+
+    `is_leaf` applies to `prefix_tree`.
+
+    Raises:
+      ValueError: `prefix_tree` is no tree prefix of `full_tree`; it says where.
+    """
+    leaves, treedef = _flatten(prefix_tree, is_leaf)
+    (subtrees,) = _up_to(treedef, "tree_broadcast prefix_tree", prefix_tree, (full_tree,), is_leaf)
+    structures = [_flatten(x, None)[1] for x in subtrees]
+    return treedef.unflatten([s.unflatten([x] * s.num_leaves) for x, s in zip(leaves, structures)])
+
+
+def tree_broadcast_leaves(prefix_tree: Any, full_tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> list[Any]:
+    """The leaves of `tree_broadcast`, one per leaf of `full_tree` (a leaf of the prefix may itself be a tree)."""
+    leaves, treedef = _flatten(prefix_tree, is_leaf)
+    (subtrees,) = _up_to(treedef, "tree_broadcast prefix_tree", prefix_tree, (full_tree,), is_leaf)
+    out: list[Any] = []
+    for x, sub in zip(leaves, subtrees):
+        out += [x] * _flatten(sub, None)[1].num_leaves
+    return out
+
+
+def build_tree(treedef: PyTreeDef, xs: Any) -> Any:
+    """The tree of structure `treedef` from nested iterables, one per node, of its children."""
+    return treedef.from_iterable_tree(xs)
+
+
+def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
+    """The structures of the root's children."""
+    return treedef.children()
+
+
+def treedef_is_leaf(treedef: PyTreeDef) -> bool:
+    """Whether the structure is a single node: a leaf, or a node without children."""
+    return treedef.num_nodes == 1
+
+
+def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
+    """The structure of a tuple whose elements have these structures."""
+    return treedef_tuple_in(default_registry, list(treedefs))
+
+
+def make_from_node_data_and_children(
+    registry: Any, node_data: tuple[type, Any] | None, children: Iterable[PyTreeDef]
+) -> PyTreeDef:
+    """The structure whose root is `node_data` (as `PyTreeDef.node_data()` gives it) over `children`."""
+    return PyTreeDef.from_node_data_and_children(registry, node_data, children)

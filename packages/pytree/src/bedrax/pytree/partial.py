@@ -1,0 +1,50 @@
+"""`Partial`: a partially applied function that is a pytree, its arguments being children."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from .registration import register_pytree_node
+
+
+class _StaticCallable:
+    """A `functools.partial` kept whole, so that another partial does not absorb its arguments."""
+
+    __slots__ = ("fun",)
+
+    def __init__(self, fun):
+        self.fun = fun
+
+    def __call__(self, *args, **kwargs):
+        return self.fun(*args, **kwargs)
+
+    def __eq__(self, other):
+        return type(other) is _StaticCallable and self.fun == other.fun
+
+    def __hash__(self):
+        return hash(self.fun)
+
+    def __repr__(self):
+        return repr(self.fun)
+
+
+class Partial(functools.partial):
+    """`functools.partial` as a pytree node.
+
+    The positional and keyword arguments are children; the function is metadata, so two
+    Partials have one structure when their functions are equal. A `func` that is itself a
+    partial is kept as one function: its arguments are not part of the tree.
+    """
+
+    def __new__(cls, func, /, *args: Any, **kw: Any):
+        if isinstance(func, functools.partial):
+            func = _StaticCallable(func)
+        return super().__new__(cls, func, *args, **kw)
+
+
+register_pytree_node(
+    Partial,
+    lambda p: ((p.args, p.keywords), p.func),
+    lambda func, xs: Partial(func, *xs[0], **xs[1]),
+)

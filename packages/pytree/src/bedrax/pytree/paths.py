@@ -1,0 +1,82 @@
+"""Key paths: the name of every leaf's place in a tree, and how it is printed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any, TypeVar
+
+from .engine import GetAttrKey, PyTreeDef, default_registry
+
+KeyEntry = TypeVar("KeyEntry", bound=Hashable)
+KeyPath = tuple[KeyEntry, ...]
+
+_flatten_with_path = default_registry.flatten_with_path
+
+
+def keystr(keys: KeyPath, *, simple: bool = False, separator: str = "") -> str:
+    """Prints a key path.
+
+    Args:
+      keys: a tuple of keys, as `tree_flatten_with_path` gives them.
+      simple: print only the key itself (`a`), not its notation (`['a']`, `.a`).
+      separator: what to put between keys.
+
+    >>> from bedrax.pytree import DictKey, GetAttrKey, SequenceKey
+    >>> keystr((GetAttrKey("params"), SequenceKey(0), DictKey("w")))
+    ".params[0]['w']"
+    >>> keystr((GetAttrKey("params"), SequenceKey(0), DictKey("w")), simple=True, separator="/")
+    'params/0/w'
+    """
+    return separator.join([_simple_name(k) if simple else str(k) for k in keys])
+
+
+def _simple_name(key: Any) -> str:
+    for field in ("key", "idx", "name"):
+        if hasattr(key, field):
+            return str(getattr(key, field))
+    return str(key)
+
+
+def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Hashable]:
+    """The children and the metadata of the node at the root of `tree`.
+
+    Raises:
+      ValueError: `tree` is a leaf.
+    """
+    result = default_registry.flatten_one_level(tree)
+    if result is None:
+        raise ValueError(f"can't tree-flatten type: {type(tree)}")
+    return result
+
+
+def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[tuple[Any, Any]], Hashable]:
+    """Like `flatten_one_level`, with `(key, child)` pairs."""
+    t = type(tree)
+    # jaxlib 0.10.2 gives every field of a namedtuple the name of the first.
+    if isinstance(tree, tuple) and t is not tuple and default_registry.flatten_one_level(tree)[1] is t:
+        return [(GetAttrKey(name), x) for name, x in zip(t._fields, tree)], t
+    result = default_registry.flatten_one_level_with_keys(tree)
+    if result is None:
+        raise ValueError(f"can't tree-flatten type: {t}")
+    return result
+
+
+def tree_flatten_with_path(
+    tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
+) -> tuple[list[tuple[KeyPath, Any]], PyTreeDef]:
+    """Flattens `tree` to `(key path, leaf)` pairs and a treedef.
+
+    Args:
+      is_leaf: says of a subtree that it is a leaf.
+      is_leaf_takes_path: call `is_leaf(path, subtree)` in place of `is_leaf(subtree)`.
+    """
+    if is_leaf is None or is_leaf_takes_path:
+        return _flatten_with_path(tree, is_leaf)
+    return _flatten_with_path(tree, lambda _, x: is_leaf(x))
+
+
+def tree_leaves_with_path(
+    tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
+) -> list[tuple[KeyPath, Any]]:
+    """The `(key path, leaf)` pairs of `tree`; see `tree_flatten_with_path`."""
+    return tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]

@@ -1,0 +1,179 @@
+"""Which types are pytree nodes: the registration functions, and the types registered here.
+
+`_registry` maps every registered type to its `NodeRule`; libraries ask it `type in
+_registry`. The engine's registry holds what flattening reads.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+from .engine import DictKey, default_registry
+
+T = TypeVar("T")
+Typ = TypeVar("Typ", bound=type)
+
+
+class NodeRule(NamedTuple):
+    """How a registered type is flattened and unflattened (None: by the engine itself)."""
+
+    to_iter: Callable[[Any], tuple[Iterable[Any], Hashable]] | None
+    from_iter: Callable[[Hashable, Iterable[Any]], Any] | None
+
+
+_registry: dict[type, NodeRule] = {t: NodeRule(None, None) for t in (type(None), tuple, list, dict)}
+
+
+def _check_type(nodetype: Any, function: str) -> None:
+    if not isinstance(nodetype, type):
+        raise TypeError(f"{function} registers a class as a pytree node, got {nodetype!r}; pass the class itself.")
+
+
+def register_pytree_node(
+    nodetype: type[T],
+    flatten_func: Callable[[T], tuple[Iterable[Any], Hashable]],
+    unflatten_func: Callable[[Hashable, Iterable[Any]], T],
+    flatten_with_keys_func: Callable[[T], tuple[Iterable[tuple[Any, Any]], Hashable]] | None = None,
+) -> None:
+    """Makes `nodetype` a pytree node.
+
+    Args:
+      nodetype: the class (subclasses are not registered with it).
+      flatten_func: node -> `(children, aux_data)`; `aux_data` must be hashable and comparable.
+      unflatten_func: `(aux_data, children)` -> node. Must accept any object as a child.
+      flatten_with_keys_func: node -> `(((key, child), ...), aux_data)`, for key paths.
+
+    Raises:
+      ValueError: `nodetype` is registered already.
+    """
+    _check_type(nodetype, "register_pytree_node")
+    default_registry.register_node(nodetype, flatten_func, unflatten_func, flatten_with_keys_func)
+    _registry[nodetype] = NodeRule(flatten_func, unflatten_func)
+
+
+def register_pytree_node_class(cls: Typ) -> Typ:
+    """Class decorator: a node by its methods `tree_flatten(self)` and `tree_unflatten(cls, aux_data, children)`."""
+    register_pytree_node(cls, lambda x: x.tree_flatten(), cls.tree_unflatten)
+    return cls
+
+
+def register_pytree_with_keys(
+    nodetype: type[T],
+    flatten_with_keys: Callable[[T], tuple[Iterable[tuple[Any, Any]], Hashable]],
+    unflatten_func: Callable[[Hashable, Iterable[Any]], T],
+    flatten_func: Callable[[T], tuple[Iterable[Any], Hashable]] | None = None,
+) -> None:
+    """Like `register_pytree_node`, from a function that also names the children.
+
+    `flatten_func`, when given, must agree with `flatten_with_keys`; it saves making keys
+    where no key path is wanted.
+    """
+    if flatten_func is None:
+
+        def flatten_func(x):
+            pairs, aux_data = flatten_with_keys(x)
+            return [child for _, child in pairs], aux_data
+
+    register_pytree_node(nodetype, flatten_func, unflatten_func, flatten_with_keys)
+
+
+def register_pytree_with_keys_class(cls: Typ) -> Typ:
+    """Class decorator: a node by `tree_flatten_with_keys`, `tree_unflatten` and, where it exists, `tree_flatten`."""
+    flatten = (lambda x: x.tree_flatten()) if hasattr(cls, "tree_flatten") else None
+    register_pytree_with_keys(cls, lambda x: x.tree_flatten_with_keys(), cls.tree_unflatten, flatten)
+    return cls
+
+
+def register_dataclass(
+    nodetype: Typ,
+    data_fields: Sequence[str] | None = None,
+    meta_fields: Sequence[str] | None = None,
+    drop_fields: Sequence[str] = (),
+) -> Typ:
+    """Makes a dataclass a pytree node; usable as a decorator.
+
+    Args:
+      nodetype: the class; unflattening calls it with its fields by keyword.
+      data_fields: names of the fields that are children.
+      meta_fields: names of the fields that are metadata (hashable, comparable). With
+        neither given, a field made with `metadata={"static": True}` is metadata and any
+        other field with `init=True` is data.
+      drop_fields: fields left out of the tree; they come back with their default.
+
+    Returns:
+      `nodetype`.
+
+    Raises:
+      TypeError: only one of the two is given, or neither and `nodetype` is no dataclass.
+      ValueError: the names are not the dataclass's fields with `init=True`, each once.
+    """
+    _check_type(nodetype, "register_dataclass")
+    if (data_fields is None) != (meta_fields is None):
+        raise TypeError(
+            "register_dataclass: data_fields and meta_fields must both be specified when either is specified. "
+            f"Got {data_fields=} {meta_fields=}."
+        )
+    if data_fields is None:
+        if not dataclasses.is_dataclass(nodetype):
+            raise TypeError(
+                "register_dataclass: data_fields and meta_fields are required when nodetype is not a dataclass. "
+                f"Got {nodetype=}."
+            )
+        fields = [f for f in dataclasses.fields(nodetype) if f.init and f.name not in drop_fields]
+        meta_fields = [f.name for f in fields if f.metadata.get("static", False)]
+        data_fields = [f.name for f in fields if not f.metadata.get("static", False)]
+    data_fields, meta_fields = tuple(data_fields), tuple(meta_fields)
+
+    twice = set(data_fields) & set(meta_fields)
+    if twice:
+        raise ValueError(f"data_fields and meta_fields must not overlap. Overlapping fields: {twice}.")
+    if dataclasses.is_dataclass(nodetype):
+        wanted = {f.name for f in dataclasses.fields(nodetype) if f.init} - set(drop_fields)
+        given = {*data_fields, *meta_fields}
+        rule = "data_fields and meta_fields must include all dataclass fields with ``init=True`` and only them. "
+        if missing := wanted - given:
+            raise ValueError(f"{rule}Missing fields: {missing}. Add them to drop_fields to suppress this error.")
+        if unexpected := given - wanted:
+            raise ValueError(f"{rule}Unexpected fields: {unexpected}.")
+
+    default_registry.register_dataclass_node(nodetype, data_fields, meta_fields)
+
+    def flatten(x):
+        return tuple(getattr(x, f) for f in data_fields), tuple(getattr(x, f) for f in meta_fields)
+
+    def unflatten(meta, children):
+        return nodetype(**dict(zip(data_fields, children)), **dict(zip(meta_fields, meta)))
+
+    _registry[nodetype] = NodeRule(flatten, unflatten)
+    return nodetype
+
+
+def register_static(cls: type[T]) -> type[T]:
+    """Makes `cls` a node without children: an instance is part of the treedef.
+
+    Instances need `__hash__` and `__eq__`. Usable as a decorator.
+    """
+    register_pytree_node(cls, lambda x: ((), x), lambda x, _: x, lambda x: ((), x))
+    return cls
+
+
+def _flatten_defaultdict(d):
+    keys = tuple(sorted(d))
+    return [d[k] for k in keys], (d.default_factory, keys)
+
+
+register_pytree_node(
+    collections.OrderedDict,
+    lambda d: (tuple(d.values()), tuple(d)),
+    lambda keys, values: collections.OrderedDict(zip(keys, values)),
+    lambda d: (tuple((DictKey(k), v) for k, v in d.items()), tuple(d)),
+)
+register_pytree_node(
+    collections.defaultdict,
+    _flatten_defaultdict,
+    lambda aux, values: collections.defaultdict(aux[0], zip(aux[1], values)),
+    lambda d: (tuple((DictKey(k), d[k]) for k in sorted(d)), (d.default_factory, tuple(sorted(d)))),
+)
