@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[1]
 PYPROJECTS = sorted(ROOT.glob("packages/*/pyproject.toml"))
 TABLES = {path.parent.name: tomllib.loads(path.read_text()) for path in PYPROJECTS}
 PROJECTS = {table["project"]["name"]: table["project"] for table in TABLES.values()}
-MODULES = {"ml-dtypes": "ml_dtypes", "tensorflow-cpu": "tensorflow"}  # where the names differ
+MODULES = {"absl-py": "absl", "ml-dtypes": "ml_dtypes", "tensorflow-cpu": "tensorflow"}  # where the names differ
 
 
 def dist(requirement):
