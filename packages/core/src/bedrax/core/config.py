@@ -91,7 +91,7 @@ class Flag:
     """
 
     __slots__ = ("name", "default", "kind", "choices", "optional", "keyed", "help", "inert", "check", "_global",
-                 "_overrides", "__name__", "__doc__")  # fmt: skip
+                 "_overrides", "__name__")  # fmt: skip
 
     def __init__(self, name: str, default: Any, help: str, *, kind: type | None = None, choices: tuple = (),
                  optional: bool | None = None, keyed: bool = False, inert: str | None = None,
@@ -107,7 +107,6 @@ class Flag:
         self.check = check
         self._overrides = 0  # how many overrides are active, over all threads
         self.__name__ = name.removeprefix("jax_")
-        self.__doc__ = help
         self._global = default
         text = os.environ.get(self.env)
         if text is not None:
