@@ -1,0 +1,264 @@
+"""Dimensions that may be symbolic.
+
+A dimension is an `int`, or an object of a class registered here (`shape_poly` registers its own). Shape rules do all
+arithmetic and comparisons on dimensions through these functions, which take the fast way for ints. A symbolic
+dimension supports `+ - * // %` and comparisons, which raise `InconclusiveDimensionOperation` when the answer depends
+on its value; it may define the methods named in `SymbolicProtocol`.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+Dim = Any  # int, or a registered symbolic class
+Shape = tuple[Dim, ...]
+
+
+class InconclusiveDimensionOperation(TypeError):
+    """A question about a symbolic dimension has no answer that holds for all its values.
+
+    For example `b >= 2` for a dimension `b` that is only known to be at least 1. Constraints given when the
+    dimension is made, or a formulation that does not need the answer, help.
+    """
+
+
+class SymbolicProtocol(Protocol):
+    """Methods that a symbolic dimension has besides the operators of Python."""
+
+    def max(self, other: Dim) -> Dim: ...
+
+    def min(self, other: Dim) -> Dim: ...
+
+    def reflected_max(self, other: Dim) -> Dim: ...
+
+    def as_value(self) -> Any: ...
+
+
+_symbolic: tuple[type, ...] = ()
+
+
+def register_symbolic(cls: type) -> type:
+    """Let objects of `cls` be dimensions. Usable as a decorator."""
+    global _symbolic
+    if cls not in _symbolic:
+        _symbolic += (cls,)
+    return cls
+
+
+def is_symbolic(d: Any) -> bool:
+    return type(d) is not int and isinstance(d, _symbolic)
+
+
+def is_constant_dim(d: Dim) -> bool:
+    """Whether the dimension is a known number."""
+    return type(d) is int or not isinstance(d, _symbolic)
+
+
+def is_constant_shape(shape: Shape) -> bool:
+    for d in shape:
+        if type(d) is not int and isinstance(d, _symbolic):
+            return False
+    return True
+
+
+def same_dim(a: Dim, b: Dim) -> bool:
+    """Whether two dimensions are equal for all values of their symbols.
+
+    Raises InconclusiveDimensionOperation if that depends on the values.
+    """
+    return bool(a == b)
+
+
+def definitely_equal(a: Dim, b: Dim) -> bool:
+    """Like `same_dim`, but False where the answer depends on values."""
+    if type(a) is int and type(b) is int:
+        return a == b
+    try:
+        return bool(a == b)
+    except InconclusiveDimensionOperation:
+        return False
+
+
+def same_shape(a: Sequence[Dim], b: Sequence[Dim]) -> bool:
+    """Whether shapes are equal in rank and in every dimension; see `same_dim`."""
+    if a is b:
+        return True
+    if len(a) != len(b):
+        return False
+    return all(x is y or same_dim(x, y) for x, y in zip(a, b, strict=True))
+
+
+def definitely_equal_shape(a: Sequence[Dim], b: Sequence[Dim]) -> bool:
+    """Like `same_shape`, but False where the answer depends on values."""
+    return len(a) == len(b) and all(definitely_equal(x, y) for x, y in zip(a, b, strict=True))
+
+
+def size(shape: Sequence[Dim]) -> Dim:
+    """Number of elements: the product of the dimensions (1 for rank 0)."""
+    return math.prod(shape)
+
+
+def divide_shapes(a: Sequence[Dim], b: Sequence[Dim]) -> Dim:
+    """`size(a) / size(b)`, which must be whole: what -1 means in a reshape.
+
+    Equal dimensions are cancelled first, so that symbolic ones need not be divided.
+
+    Raises:
+      InconclusiveDimensionOperation: the quotient is not a whole number, or not one for all values of the symbols.
+    """
+    if is_constant_shape(a) and is_constant_shape(b):
+        na, nb = math.prod(a), math.prod(b)
+        if nb == 0:
+            if na == 0:
+                return 1  # any number would do
+        elif na % nb == 0:
+            return na // nb
+        raise InconclusiveDimensionOperation(
+            f"Cannot divide evenly the sizes of shapes {tuple(a)} and {tuple(b)}: {na} is no multiple of {nb}"
+        )
+    rest_a, rest_b = cancel(a, b)
+    na, nb = size(rest_a), size(rest_b)
+    if is_constant_dim(nb) and nb == 1:
+        return na
+    try:
+        quotient, remainder = divmod(na, nb)
+        exact = definitely_equal(remainder, 0) and definitely_equal(quotient * nb, na)
+    except (InconclusiveDimensionOperation, ZeroDivisionError):
+        exact = False
+    if not exact:
+        raise InconclusiveDimensionOperation(
+            f"Cannot divide evenly the sizes of shapes {tuple(a)} and {tuple(b)} for all values of their symbols"
+        )
+    return quotient
+
+
+def cancel(a: Sequence[Dim], b: Sequence[Dim]) -> tuple[list[Dim], list[Dim]]:
+    """`a` and `b` without the dimensions that both have (once for each time that both have them)."""
+    rest_a, rest_b = [], list(b)
+    for x in a:
+        for i, y in enumerate(rest_b):
+            if definitely_equal(x, y) and not definitely_equal(x, 0):
+                del rest_b[i]
+                break
+        else:
+            rest_a.append(x)
+    return rest_a, rest_b
+
+
+def _extreme(name: str, builtin: Callable[[Any, Any], Any], a: Dim, b: Dim) -> Dim:
+    if type(a) is int and type(b) is int:
+        return builtin(a, b)
+    if not is_constant_dim(a):
+        return getattr(a, name)(b)
+    if not is_constant_dim(b):
+        return getattr(b, name)(a)  # both are symmetric
+    return builtin(a, b)
+
+
+def max_dim(a: Dim, b: Dim) -> Dim:
+    """The larger dimension; may be a symbolic maximum."""
+    return _extreme("max", max, a, b)
+
+
+def min_dim(a: Dim, b: Dim) -> Dim:
+    """The smaller dimension; may be a symbolic minimum."""
+    return _extreme("min", min, a, b)
+
+
+def non_negative(d: Dim) -> Dim:
+    """`max(d, 0)`."""
+    if type(d) is int:
+        return d if d > 0 else 0
+    return max_dim(d, 0)
+
+
+def at_least(a: Dim, b: Dim) -> bool:
+    """Whether `a >= b` for all values of the symbols; raises InconclusiveDimensionOperation if it depends on them."""
+    return bool(a >= b)
+
+
+def dilate_dim(d: Dim, dilation: int) -> Dim:
+    """Length of `d` elements with `dilation - 1` holes between neighbours: 0 if d is 0, else 1 + dilation (d - 1)."""
+    if type(d) is int:
+        return 0 if d == 0 else 1 + dilation * (d - 1)
+    if is_constant_dim(dilation) and dilation == 1:
+        return d
+    return non_negative(1 + dilation * (d - 1))
+
+
+def stride_dim(d: Dim, window: Dim, stride: int) -> Dim:
+    """How many windows of length `window` fit into `d` at steps of `stride`: max(0, (d - window) // stride + 1)."""
+    if type(d) is int and type(window) is int:
+        return (d - window) // stride + 1 if d >= window else 0
+    return non_negative((d - window) // stride + 1)
+
+
+def dim_as_value(d: Dim) -> Any:
+    """The dimension as a value for arithmetic on arrays: an int, or what the symbolic dimension makes of itself."""
+    if type(d) is int:
+        return d
+    if not is_constant_dim(d):
+        return d.as_value()
+    return operator.index(d)
+
+
+def canonical_dim(d: Any, context: str = "") -> Dim:
+    """`d` as a dimension; see `canonical_shape`."""
+    return canonical_shape((d,), context)[0]
+
+
+def canonical_shape(shape: Any, context: str = "") -> Shape:
+    """`shape` as a tuple of ints and symbolic dimensions.
+
+    Args:
+      shape: a sequence of ints, NumPy integers and symbolic dimensions; or a single one of them.
+      context: a sentence added to the error.
+
+    Raises:
+      TypeError: an element is something else, such as a float or a traced value.
+    """
+    if type(shape) is tuple:
+        for d in shape:
+            if type(d) is not int:
+                break
+        else:
+            return shape
+    if not isinstance(shape, (tuple, list)):
+        shape = _as_sequence(shape)
+    return tuple([d if type(d) is int else _canonical_element(d, shape, context) for d in shape])
+
+
+def _as_sequence(shape: Any) -> Sequence[Any]:
+    if isinstance(shape, (str, bytes)) or np.ndim(shape) == 0 if isinstance(shape, (np.ndarray, np.generic)) else (
+        isinstance(shape, (str, bytes)) or is_symbolic(shape) or not isinstance(shape, Iterable)
+    ):  # fmt: skip
+        return (shape,)
+    if getattr(shape, "ndim", 1) == 0:
+        return (shape,)
+    return tuple(shape)
+
+
+def _canonical_element(d: Any, shape: Any, context: str) -> Dim:
+    if isinstance(d, _symbolic):
+        return d
+    from bedrax.core import errors
+
+    try:
+        if not isinstance(d, (str, bytes)):
+            return operator.index(d)
+    except (TypeError, errors.JAXTypeError):
+        pass
+    message = f"Shapes must be 1D sequences of concrete values of integer type, got {tuple(shape)}."
+    if hasattr(d, "aval"):
+        message += (
+            "\nIf using `jit`, try using `static_argnums` or applying `jit` to smaller subfunctions."
+            f"{errors._origin(d)}"
+        )
+    if context:
+        message += f"\n{context}"
+    raise TypeError(message) from None

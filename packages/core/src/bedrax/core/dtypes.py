@@ -1,0 +1,611 @@
+"""Types of elements: names, kinds, the 32/64-bit mode, and implicit promotion.
+
+A dtype is a `numpy.dtype` (those of ml_dtypes included) or an `ExtendedDType`, e.g. that of PRNG keys. A value may be
+*weakly typed*: Python scalars are, and so are results that depend on nothing else; a weak value takes the type of
+what it is combined with. Promotion is the least upper bound in the lattice written down in `_STANDARD_EDGES`
+(https://docs.jax.dev/en/latest/type_promotion.html).
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from bedrax.core import config
+from bedrax.core import source
+
+DType = np.dtype
+
+# ---- The types ---------------------------------------------------------------------------------------------------
+
+# Scalar types that NumPy lacks; each is a class, np.dtype(cls) its dtype.
+bfloat16 = ml_dtypes.bfloat16
+float4_e2m1fn = ml_dtypes.float4_e2m1fn
+float6_e2m3fn = ml_dtypes.float6_e2m3fn
+float6_e3m2fn = ml_dtypes.float6_e3m2fn
+float8_e3m4 = ml_dtypes.float8_e3m4
+float8_e4m3 = ml_dtypes.float8_e4m3
+float8_e4m3b11fnuz = ml_dtypes.float8_e4m3b11fnuz
+float8_e4m3fn = ml_dtypes.float8_e4m3fn
+float8_e4m3fnuz = ml_dtypes.float8_e4m3fnuz
+float8_e5m2 = ml_dtypes.float8_e5m2
+float8_e5m2fnuz = ml_dtypes.float8_e5m2fnuz
+float8_e8m0fnu = ml_dtypes.float8_e8m0fnu
+int1 = ml_dtypes.int1
+int2 = ml_dtypes.int2
+int4 = ml_dtypes.int4
+uint1 = ml_dtypes.uint1
+uint2 = ml_dtypes.uint2
+uint4 = ml_dtypes.uint4
+
+# The type of tangents of values that have none (integers and booleans): it has no content.
+float0: np.dtype = np.dtype([("float0", np.void, 0)])
+
+
+def _dtypes(*types: Any) -> tuple[np.dtype, ...]:
+    return tuple(np.dtype(t) for t in types)
+
+
+bool_dtype = np.dtype(np.bool_)
+narrow_int_dtypes = _dtypes(int1, int2, int4, uint1, uint2, uint4)
+narrow_float_dtypes = _dtypes(
+    float4_e2m1fn, float6_e2m3fn, float6_e3m2fn, float8_e3m4, float8_e4m3, float8_e4m3b11fnuz, float8_e4m3fn,
+    float8_e4m3fnuz, float8_e5m2, float8_e5m2fnuz, float8_e8m0fnu)  # fmt: skip
+signed_dtypes = _dtypes(int1, int2, int4, np.int8, np.int16, np.int32, np.int64)
+unsigned_dtypes = _dtypes(uint1, uint2, uint4, np.uint8, np.uint16, np.uint32, np.uint64)
+integer_dtypes = signed_dtypes + unsigned_dtypes
+float_dtypes = (*narrow_float_dtypes, *_dtypes(bfloat16, np.float16, np.float32, np.float64))
+complex_dtypes = _dtypes(np.complex64, np.complex128)
+all_dtypes = (bool_dtype, *integer_dtypes, *float_dtypes, *complex_dtypes)
+
+# Abstract kind of every type above; NumPy knows nothing of those of ml_dtypes.
+_KIND: dict[np.dtype, type] = (
+    {bool_dtype: np.bool_}
+    | dict.fromkeys(signed_dtypes, np.signedinteger)
+    | dict.fromkeys(unsigned_dtypes, np.unsignedinteger)
+    | dict.fromkeys(float_dtypes, np.floating)
+    | dict.fromkeys(complex_dtypes, np.complexfloating)
+)
+
+_BITS: dict[np.dtype, int] = {d: d.itemsize * 8 for d in all_dtypes} | {
+    np.dtype(t): bits
+    for bits, types in {1: (int1, uint1), 2: (int2, uint2), 4: (int4, uint4, float4_e2m1fn),
+                        6: (float6_e2m3fn, float6_e3m2fn)}.items()
+    for t in types
+}  # fmt: skip
+
+_SHORT: dict[np.dtype, str] = {
+    d: d.name.replace("uint", "u").replace("int", "i").replace("bfloat", "bf").replace("float", "f").replace(
+        "complex", "c") for d in all_dtypes
+} | {bool_dtype: "bool", float0: "float0"}  # fmt: skip
+
+
+class extended(np.generic):
+    """Kind of all element types that NumPy has no storage for. Only for `issubdtype`."""
+
+
+class prng_key(extended):
+    """Kind of PRNG key types: `issubdtype(keys.dtype, prng_key)`."""
+
+
+class ExtendedDType:
+    """Base class of element types that stand for several numbers each, e.g. PRNG keys.
+
+    Subclasses are hashable, define `name`, `type` (a subclass of `extended`) and `itemsize`, and whatever the
+    package that owns them needs to represent their arrays.
+    """
+
+    type: type
+    name: str
+    itemsize: int = 0
+
+    def __repr__(self) -> str:
+        return self.name
+
+    __str__ = __repr__
+
+
+class TypePromotionError(ValueError):
+    """Raised when types have no implicit common type.
+
+    It happens with narrow floats and integers (whose conversions are rarely meant), and with any two different
+    types under ``jax_numpy_dtype_promotion='strict'``:
+
+    >>> jnp.zeros(3, jnp.int4) + jnp.zeros(3, jnp.int8)                    # raises TypePromotionError
+    >>> jnp.zeros(3, jnp.int4).astype(jnp.int8) + jnp.zeros(3, jnp.int8)   # says what is meant
+    """
+
+
+# ---- Reading dtypes ------------------------------------------------------------------------------------------------
+
+python_scalar_types = (bool, int, float, complex)
+_PYTHON_DTYPES = {
+    bool: (bool_dtype, bool_dtype),
+    int: _dtypes(np.int32, np.int64),
+    float: _dtypes(np.float32, np.float64),
+    complex: _dtypes(np.complex64, np.complex128),
+}
+_NARROWED = dict(zip(_dtypes(np.int64, np.uint64, np.float64, np.complex128),
+                     _dtypes(np.int32, np.uint32, np.float32, np.complex64), strict=True))  # fmt: skip
+_x64 = config.enable_x64
+
+
+def is_python_scalar(x: Any) -> bool:
+    """Whether `x` is a bool, int, float or complex of Python (np.float64 is not one)."""
+    return isinstance(x, python_scalar_types) and not isinstance(x, np.generic)
+
+
+def default_dtype(scalar_type: type) -> np.dtype:
+    """The dtype of Python's `bool`, `int`, `float` or `complex` in the current mode."""
+    return _PYTHON_DTYPES[scalar_type][_x64.value]
+
+
+def default_int_dtype() -> np.dtype:
+    return _PYTHON_DTYPES[int][_x64.value]
+
+
+def default_uint_dtype() -> np.dtype:
+    return canonicalize_dtype(np.uint64)
+
+
+def default_float_dtype() -> np.dtype:
+    return _PYTHON_DTYPES[float][_x64.value]
+
+
+def default_complex_dtype() -> np.dtype:
+    return _PYTHON_DTYPES[complex][_x64.value]
+
+
+def as_dtype(x: Any) -> np.dtype | ExtendedDType:
+    """What `x` says as a dtype: a name, a scalar type, a dtype, or an object with a `.dtype`.
+
+    Python's scalar types mean their default in the current mode; nothing else is narrowed.
+
+    Raises:
+      TypeError: `x` is no dtype.
+    """
+    if isinstance(x, (np.dtype, ExtendedDType)):
+        return x
+    if isinstance(x, type):
+        if x in _PYTHON_DTYPES:
+            return default_dtype(x)
+    else:
+        dtype = getattr(x, "dtype", None)
+        if isinstance(dtype, (np.dtype, ExtendedDType)):
+            return dtype
+        if x is None:
+            return default_float_dtype()
+    if isinstance(x, str):
+        named = _BY_NAME.get(x)
+        if named is not None:
+            return named
+    dtype = getattr(x, "dtype", None)  # a class with a dtype of its own, e.g. jnp.float32
+    if isinstance(dtype, np.dtype):
+        return dtype
+    return np.dtype(x)
+
+
+_BY_NAME = {d.name: d for d in all_dtypes} | {"float0": float0}
+
+
+def _canonical_tables() -> tuple[dict, dict]:
+    same = {d: d for d in (*all_dtypes, float0)}
+    tables = (same | _NARROWED, dict(same))
+    for x64, table in enumerate(tables):
+        for d in all_dtypes:
+            table[d.type] = table[d.name] = table[d]
+        for t, pair in _PYTHON_DTYPES.items():
+            table[t] = pair[x64]
+    return tables
+
+
+_CANONICAL = _canonical_tables()  # the most common spellings, narrowed or not; filled further as others come
+
+
+def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
+    """The dtype that `dtype` means in the current mode: without x64, 64-bit types become 32-bit types.
+
+    Args:
+      dtype: anything `as_dtype` accepts.
+      allow_extended_dtype: let extended dtypes through unchanged, instead of an error.
+    """
+    table = _CANONICAL[_x64.value]
+    try:
+        found = table.get(dtype)
+    except TypeError:  # unhashable
+        found = None
+    if found is not None:
+        return found
+    parsed = as_dtype(dtype)
+    if isinstance(parsed, ExtendedDType):
+        if not allow_extended_dtype:
+            raise ValueError(f"a numeric dtype is needed here, got the extended dtype {parsed}")
+        return parsed
+    result = table.get(parsed, parsed)
+    if isinstance(dtype, (np.dtype, str)) or (isinstance(dtype, type) and parsed in table):
+        table[dtype] = result
+    return result
+
+
+def check_user_dtype_supported(dtype: Any, where: str | None = None) -> None:
+    """Warn (or raise, as ``jax_explicit_x64_dtypes`` says) if `dtype`, given by the user, will be narrowed.
+
+    Python's `int`, `float` and `complex` mean "the default", and never warn.
+
+    Args:
+      dtype: as the user wrote it.
+      where: name of the public function it was given to.
+    """
+    if _x64.value or (isinstance(dtype, type) and dtype in _PYTHON_DTYPES) or dtype is None:
+        return
+    asked = as_dtype(dtype)
+    narrowed = _NARROWED.get(asked) if isinstance(asked, np.dtype) else None
+    if narrowed is None:
+        return
+    mode = config.explicit_x64_dtypes.value
+    if mode == "allow":
+        return
+    place = f" requested in {where}" if where else ""
+    how = (
+        "To enable more dtypes, set the jax_enable_x64 configuration option or the JAX_ENABLE_X64 shell "
+        "environment variable."
+    )
+    if mode == "error":
+        raise ValueError(f"Explicitly requested dtype {asked.name}{place} is not available. {how}")
+    warnings.warn(
+        f"Explicitly requested dtype {asked.name}{place} is not available, and will be truncated to dtype "
+        f"{narrowed.name}. {how}",
+        UserWarning,
+        stacklevel=source.stacklevel(),
+    )
+
+
+def explicit_dtype(dtype: Any, where: str | None = None) -> Any:
+    """The dtype to use when the user wrote `dtype`: canonical, with the warning of `check_user_dtype_supported`.
+
+    Under ``jax_explicit_x64_dtypes='allow'`` what was asked for is kept. Extended dtypes pass.
+    """
+    if not _x64.value:
+        check_user_dtype_supported(dtype, where)
+        if config.explicit_x64_dtypes.value == "allow":
+            return as_dtype(dtype)
+    return canonicalize_dtype(dtype, allow_extended_dtype=True)
+
+
+# ---- Asking about dtypes -------------------------------------------------------------------------------------------
+
+def is_extended(dtype: Any) -> bool:
+    return isinstance(dtype, ExtendedDType)
+
+
+def _is_kind(x: Any) -> bool:
+    return isinstance(x, type) and issubclass(x, np.generic) and (
+        x in (np.generic, np.number, np.integer, np.signedinteger, np.unsignedinteger, np.inexact, np.floating,
+              np.complexfloating, np.flexible, np.character) or issubclass(x, extended)
+    )  # fmt: skip
+
+
+_issubdtype_cache: dict[tuple, bool] = {}
+
+
+def issubdtype(a: Any, b: Any) -> bool:
+    """Whether `a` is, or is of the kind, `b`; `numpy.issubdtype` with our kinds and types added.
+
+    Args:
+      a: a dtype, or a kind such as `np.floating` or `prng_key`.
+      b: the same. bfloat16 and the narrow floats are `np.floating`, int4 and its like `np.integer`, keys `prng_key`,
+        which are `extended`.
+    """
+    try:
+        return _issubdtype_cache[a, b]
+    except (KeyError, TypeError):
+        pass
+    result = _issubdtype(a, b)
+    # Only what cannot change its meaning with the mode (Python scalar types always mean NumPy's here).
+    if isinstance(a, (np.dtype, ExtendedDType)) and isinstance(b, type):
+        _issubdtype_cache[a, b] = result
+    return result
+
+
+def _numpy_dtype(x: Any) -> Any:
+    # In this question `float` means float64 in every mode, as in NumPy.
+    if isinstance(x, type) and x in _PYTHON_DTYPES:
+        return np.dtype(x)
+    return as_dtype(x)
+
+
+def _issubdtype(a: Any, b: Any) -> bool:
+    if not _is_kind(a):
+        a = _numpy_dtype(a)
+        if isinstance(a, ExtendedDType):
+            if _is_kind(b):
+                return issubclass(a.type, b)
+            return a == (b if isinstance(b, type) else _numpy_dtype(b))
+        if _is_kind(b):
+            kind = _KIND.get(a)
+            return issubclass(kind if kind is not None else a.type, b)
+        b = _numpy_dtype(b)
+        return a == b if a in _KIND or not isinstance(b, np.dtype) else bool(np.issubdtype(a, b))
+    return _is_kind(b) and issubclass(a, b)
+
+
+def scalar_type_of(x: Any) -> type:
+    """`bool`, `int`, `float` or `complex`: the Python type for values like `x`, a value or a dtype.
+
+    Raises:
+      TypeError: there is none.
+    """
+    if isinstance(x, python_scalar_types) and not isinstance(x, np.generic):
+        return next(t for t in python_scalar_types if isinstance(x, t))
+    dtype = _dtype_only(x)
+    kind = _KIND.get(dtype) if isinstance(dtype, np.dtype) else None
+    if kind is None:
+        raise TypeError(f"{x!r} of dtype {dtype} has no Python scalar type")
+    return _SCALAR_OF_KIND[kind]
+
+
+_SCALAR_OF_KIND = {np.bool_: bool, np.signedinteger: int, np.unsignedinteger: int, np.floating: float,
+                   np.complexfloating: complex}  # fmt: skip
+
+
+def _dtype_only(x: Any) -> Any:
+    if isinstance(x, (np.dtype, ExtendedDType)):
+        return x
+    dtype = getattr(x, "dtype", None)
+    if isinstance(dtype, (np.dtype, ExtendedDType)):
+        return dtype
+    return as_dtype(x)
+
+
+def itemsize_bits(dtype: Any) -> int:
+    """How many bits an element has: 4 for int4, though NumPy stores it in 8."""
+    dtype = _numpy_dtype(dtype)
+    bits = _BITS.get(dtype) if isinstance(dtype, np.dtype) else None
+    if bits is None:
+        raise ValueError(f"elements of dtype {dtype} have no size in bits")
+    return bits
+
+
+def short_name(dtype: Any) -> str:
+    """The name in printed programs: f32, bf16, i4, u8, c64, bool, key<fry>."""
+    found = _SHORT.get(dtype)
+    if found is not None:
+        return found
+    return getattr(dtype, "name", None) or str(dtype)
+
+
+class _IInfo:
+    """Limits of an integer type: `min`, `max`, `bits`, `dtype`."""
+
+
+def iinfo(dtype: Any) -> Any:
+    """Limits of an integer type: `min`, `max`, `bits`, `dtype`, as `numpy.iinfo` has them."""
+    dtype = _numpy_dtype(_value_dtype(dtype))
+    return (ml_dtypes.iinfo if dtype in narrow_int_dtypes else np.iinfo)(dtype)
+
+
+def finfo(dtype: Any) -> Any:
+    """Limits of a floating type (of the real part, for complex): `eps`, `max`, `tiny`..., as in `numpy.finfo`."""
+    return ml_dtypes.finfo(_numpy_dtype(_value_dtype(dtype)))
+
+
+def _value_dtype(x: Any) -> Any:
+    if is_python_scalar(x):
+        return type(x)
+    return getattr(x, "dtype", x) if not isinstance(x, type) else x
+
+
+def to_inexact_dtype(dtype: Any) -> Any:
+    """`dtype` if it is floating or complex; for bool and integers, the default float type."""
+    dtype = canonicalize_dtype(dtype, allow_extended_dtype=True)
+    if issubdtype(dtype, np.inexact):
+        return dtype
+    if not isinstance(dtype, np.dtype) or dtype not in _KIND:
+        raise TypeError(f"there is no inexact dtype for {dtype}")
+    return default_float_dtype()
+
+
+def to_numeric_dtype(dtype: Any) -> Any:
+    """`dtype`, but the default integer type for bool."""
+    dtype = canonicalize_dtype(dtype, allow_extended_dtype=True)
+    return default_int_dtype() if dtype == bool_dtype else dtype
+
+
+def to_complex_dtype(dtype: Any) -> Any:
+    """The complex type that holds values of `dtype`: complex128 for float64 and complex128, else complex64.
+
+    Integers and booleans become floats first, so they follow the mode.
+    """
+    dtype = to_inexact_dtype(dtype)
+    return np.dtype(np.complex128 if dtype in (np.float64, np.complex128) else np.complex64)
+
+
+def to_real_dtype(dtype: Any) -> Any:
+    """The type of the real part: float32 for complex64, float64 for complex128, `dtype` itself otherwise."""
+    dtype = canonicalize_dtype(dtype, allow_extended_dtype=True)
+    return _REAL_PART.get(dtype, dtype)
+
+
+_REAL_PART = dict(zip(complex_dtypes, _dtypes(np.float32, np.float64), strict=True))
+
+
+def dtype_of(x: Any) -> Any:
+    """The canonical dtype of a value: an array, a NumPy value, or a Python scalar.
+
+    Raises:
+      TypeError: `x` is none of these.
+    """
+    found = _PYTHON_DTYPES.get(type(x))
+    if found is not None:
+        return found[_x64.value]
+    dtype = getattr(x, "dtype", None)
+    if isinstance(dtype, ExtendedDType):
+        return dtype
+    if isinstance(dtype, np.dtype) and not isinstance(x, type):
+        return _CANONICAL[_x64.value].get(dtype, dtype)
+    if is_python_scalar(x):
+        return default_dtype(scalar_type_of(x))
+    raise TypeError(f"Cannot determine dtype of {x!r}: an array or a scalar is needed")
+
+
+# ---- Promotion -----------------------------------------------------------------------------------------------------
+# Nodes are dtypes, and Python's int, float and complex for weakly typed values of these kinds. Edges point to what a
+# node may become implicitly.
+
+_STANDARD_EDGES: dict[Any, tuple] = {
+    "bool": (int,),
+    int: ("uint8", "int8", *(d.name for d in narrow_int_dtypes)),
+    "uint8": ("uint16", "int16"),
+    "uint16": ("uint32", "int32"),
+    "uint32": ("uint64", "int64"),
+    "uint64": (float,),
+    "int8": ("int16",),
+    "int16": ("int32",),
+    "int32": ("int64",),
+    "int64": (float,),
+    float: ("bfloat16", "float16", complex, *(d.name for d in narrow_float_dtypes)),
+    "bfloat16": ("float32",),
+    "float16": ("float32",),
+    "float32": ("float64", "complex64"),
+    "float64": ("complex128",),
+    complex: ("complex64",),
+    "complex64": ("complex128",),
+}
+
+# Strict: only Python scalars, and only within or to the next kind.
+_STRICT_EDGES: dict[Any, tuple] = {
+    int: (float, *(d.name for d in integer_dtypes)),
+    float: (complex, *(d.name for d in float_dtypes)),
+    complex: tuple(d.name for d in complex_dtypes),
+}
+
+
+def _upper_sets(edges: dict[Any, tuple]) -> dict[Any, frozenset]:
+    node = lambda n: n if isinstance(n, type) else np.dtype(_BY_NAME[n])  # noqa: E731
+    graph = {node(k): [node(v) for v in vs] for k, vs in edges.items()}
+
+    def above(n: Any) -> frozenset:
+        return frozenset([n]).union(*(above(m) for m in graph.get(n, ())))
+
+    return {n: above(n) for n in (*all_dtypes, int, float, complex)}
+
+
+_UPPER = {"standard": _upper_sets(_STANDARD_EDGES), "strict": _upper_sets(_STRICT_EDGES)}
+_lub_cache: dict[tuple, Any] = {}
+
+
+def _least_upper_bound(mode: str, a: Any, b: Any) -> Any:
+    """The least node above both, or None."""
+    key = (mode, a, b)
+    if key not in _lub_cache:
+        upper = _UPPER[mode]
+        common = upper[a] & upper[b]
+        _lub_cache[key] = next((n for n in common if upper[n] == common), None)
+    return _lub_cache[key]
+
+
+def _node(dtype: Any, weak: bool) -> Any:
+    if not weak:
+        return dtype
+    scalar = scalar_type_of(dtype)
+    return dtype if scalar is bool else scalar
+
+
+def _no_path(nodes: Iterable[Any], mode: str) -> TypePromotionError:
+    nodes = list(dict.fromkeys(nodes))
+    names = ", ".join(f"a Python {n.__name__}" if isinstance(n, type) else f"'{n}'" for n in nodes)
+    text = f"Input dtypes ({names}) have no available implicit dtype promotion path"
+    if mode == "strict":
+        return TypePromotionError(
+            f"{text} when jax_numpy_dtype_promotion=strict. Cast the inputs to the type that the result should "
+            "have, or set jax_numpy_dtype_promotion=standard.")  # fmt: skip
+    narrow = [n for n in nodes if n in narrow_float_dtypes or n in narrow_int_dtypes]
+    why = f": {', '.join(map(str, narrow))} combine implicitly only with themselves and Python scalars" if narrow else ""
+    return TypePromotionError(f"{text}{why}. Cast explicitly, for example with x.astype('float32').")
+
+
+def _describe(x: Any) -> tuple[Any, bool, bool]:
+    """(dtype, weak, whether the dtype was asked for as such) of an argument of `result_type`."""
+    found = _PYTHON_DTYPES.get(type(x))
+    if found is not None:
+        return found[_x64.value], type(x) is not bool, False
+    if isinstance(x, type) and x in _PYTHON_DTYPES:
+        return default_dtype(x), x is not bool, False
+    if isinstance(x, (np.dtype, ExtendedDType, str, type)) or x is None:
+        return as_dtype(x), False, x is not None
+    aval = getattr(x, "aval", None)
+    if aval is not None and hasattr(aval, "dtype"):
+        return aval.dtype, aval.weak_type, False
+    dtype = getattr(x, "dtype", None)
+    if isinstance(dtype, (np.dtype, ExtendedDType)):
+        return dtype, False, not hasattr(x, "shape")
+    if is_python_scalar(x):
+        scalar = scalar_type_of(x)
+        return default_dtype(scalar), scalar is not bool, False
+    raise TypeError(f"Cannot determine dtype of {x!r}: an array, a scalar or a dtype is needed")
+
+
+def lattice_result_type(*args: Any) -> tuple[Any, bool]:
+    """(dtype, weak_type) that values or dtypes `args` combine to, by the promotion lattice."""
+    dtypes, weaks = [], []
+    for x in args:
+        dtype, weak, _ = _describe(x)
+        dtypes.append(dtype)
+        weaks.append(weak)
+    return promote(dtypes, weaks)
+
+
+def promote(dtypes: list[Any], weaks: list[bool]) -> tuple[Any, bool]:
+    """(dtype, weak_type) of the combination of values with these dtypes and weak types."""
+    first = dtypes[0]
+    if all(d == first for d in dtypes):
+        return first, all(weaks) and first != bool_dtype
+    mode = config.numpy_dtype_promotion.value
+    upper = _UPPER[mode]
+    nodes = []
+    for dtype, weak in zip(dtypes, weaks, strict=True):
+        if dtype not in upper:
+            if isinstance(dtype, ExtendedDType) or dtype == float0:
+                raise TypePromotionError(f"dtype {dtype} combines implicitly with no other dtype, got {dtypes}")
+            raise TypeError(f"dtype {dtype} is not a valid element type; only numeric types and bool are")
+        nodes.append(_node(dtype, weak))
+    result = nodes[0]
+    for n in nodes[1:]:
+        result = _least_upper_bound(mode, result, n)
+        if result is None:
+            raise _no_path(nodes, mode)
+    if isinstance(result, type):
+        return default_dtype(result), True
+    return result, False
+
+
+def result_type(*args: Any, return_weak_type: bool = False) -> Any:
+    """The canonical dtype that values and dtypes `args` combine to; with `return_weak_type`, (dtype, weak_type).
+
+    Raises:
+      ValueError: no arguments.
+      TypePromotionError: they have no implicit common type.
+      TypeError: an argument has no dtype, or one that arrays cannot have.
+    """
+    if not args:
+        raise ValueError("at least one array or dtype is required")
+    dtype, weak = lattice_result_type(*args)
+    if isinstance(dtype, np.dtype):
+        if dtype not in _KIND and dtype != float0:
+            raise TypeError(f"dtype {dtype} is not a valid element type; only numeric types and bool are")
+        dtype = _CANONICAL[_x64.value].get(dtype, dtype)
+    return (dtype, weak) if return_weak_type else dtype
+
+
+def promote_types(a: Any, b: Any) -> Any:
+    """The least dtype that both dtypes convert to implicitly.
+
+    Python's `int`, `float` and `complex` stand for weakly typed values. Raises TypePromotionError if there is none.
+    """
+    nodes = [x if isinstance(x, type) and x in (int, float, complex) else as_dtype(x) for x in (a, b)]
+    dtypes = [default_dtype(n) if isinstance(n, type) else n for n in nodes]
+    return promote(dtypes, [isinstance(n, type) for n in nodes])[0]

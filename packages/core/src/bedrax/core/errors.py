@@ -1,0 +1,308 @@
+"""The errors that users meet when a traced value is used where Python needs a number.
+
+Constructors take the tracer: anything with an `aval`, and perhaps an `origin` (a phrase that says what is being
+traced and which argument the value comes from, or a function that makes it) and a `source` (see `source.py`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bedrax.core import source
+
+
+def _page(name: str) -> str:
+    return f"See https://docs.jax.dev/en/latest/errors.html#jax.errors.{name}"
+
+
+def _shaped(tracer: Any) -> str:
+    """`float32[3]`"""
+    aval = tracer.aval
+    dtype = getattr(aval, "dtype", None)
+    shape = getattr(aval, "shape", None)
+    if dtype is None or shape is None:
+        return str(aval)
+    return f"{getattr(dtype, 'name', dtype)}[{','.join(map(str, shape))}]"
+
+
+def _origin(tracer: Any) -> str:
+    """Sentences that say what was being traced and where the value was made; '' if unknown."""
+    lines = []
+    origin = getattr(tracer, "origin", None)
+    if callable(origin):
+        origin = origin()
+    if origin:
+        lines.append(str(origin))
+    place = getattr(tracer, "source", None)
+    if place is not None:
+        lines.append(f"The value was made at {source.describe(place)}.")
+    return "".join(f"\n{line}" for line in lines)
+
+
+class JAXTypeError(TypeError):
+    """Base class of our errors about the types of values."""
+
+    def __init__(self, message: str):
+        super().__init__(f"{message}\n{_page(type(self).__name__)}")
+
+
+class JAXIndexError(IndexError):
+    """Base class of our errors about indices."""
+
+    def __init__(self, message: str):
+        super().__init__(f"{message}\n{_page(type(self).__name__)}")
+
+
+class ConcretizationTypeError(JAXTypeError):
+    """A number was needed, but the value is only known as a shape and a type.
+
+    Inside `jit`, `scan`, `vmap` and the other transformations that trace, arrays are stand-ins: the program
+    is recorded first and runs later. Whatever Python must know *now* cannot depend on them.
+
+    A program that fails, because the shape of a result would depend on a value::
+
+      @jit
+      def first(x, n):
+          return x[:int(n)]
+
+      first(jnp.arange(5.), 3)        # raises ConcretizationTypeError
+
+    Repaired by saying that `n` is part of the program (it is compiled anew for each `n`)::
+
+      @partial(jit, static_argnames="n")
+      def first(x, n):
+          return x[:n]
+
+    or by an operation whose shape does not depend on it::
+
+      @jit
+      def first(x, n):
+          return jnp.where(jnp.arange(x.shape[0]) < n, x, 0.)
+    """
+
+    def __init__(self, tracer: Any, context: str = ""):
+        detail = f"\n{context}" if context else ""
+        super().__init__(
+            "Abstract tracer value encountered where concrete value is expected: "
+            f"traced array with shape {_shaped(tracer)}{detail}{_origin(tracer)}"
+        )
+
+
+class TracerBoolConversionError(ConcretizationTypeError):
+    """Python had to decide by the truth of a traced value: in `if`, `while`, `and`, `or`, `not`, `assert`.
+
+    A program that fails::
+
+      @jit
+      def absolute(x):
+          return x if x > 0 else -x       # raises TracerBoolConversionError
+
+    Repaired by an operation that chooses elements, or a traced branch::
+
+      @jit
+      def absolute(x):
+          return jnp.where(x > 0, x, -x)
+
+      @jit
+      def absolute(x):
+          return lax.cond(x > 0, lambda x: x, lambda x: -x, x)
+
+    Loops become `lax.while_loop` or `lax.fori_loop`; `and` of arrays is `jnp.logical_and`. If the decision is
+    about an argument that is part of the program, name it in `static_argnames`.
+    """
+
+    def __init__(self, tracer: Any):
+        JAXTypeError.__init__(
+            self,
+            f"Attempted boolean conversion of traced array with shape {_shaped(tracer)}.{_origin(tracer)}\n"
+            "To choose by a traced value, use jnp.where, lax.cond or lax.while_loop instead of if and while.",
+        )
+
+
+class TracerArrayConversionError(JAXTypeError):
+    """A function of NumPy (or of another library) asked a traced value for its numbers.
+
+    A program that fails::
+
+      @jit
+      def f(x):
+          return np.sin(x)            # raises TracerArrayConversionError
+
+    Repaired with the function of `jax.numpy`::
+
+      @jit
+      def f(x):
+          return jnp.sin(x)
+
+    It also happens when a NumPy array is indexed by a traced index: `jnp.asarray(table)[i]` works. A function
+    that has no counterpart can be called with `jax.pure_callback`.
+    """
+
+    def __init__(self, tracer: Any):
+        super().__init__(
+            "The numpy.ndarray conversion method __array__() was called on traced array with shape "
+            f"{_shaped(tracer)}{_origin(tracer)}\n"
+            "Use the function of jax.numpy instead of the one of NumPy; an array of NumPy that is indexed by a traced "
+            "value has to be made an array with jnp.asarray first."
+        )
+
+
+class TracerIntegerConversionError(JAXTypeError):
+    """Python needed an integer: for `range`, for the index of a list, for an axis; the value is traced.
+
+    A program that fails::
+
+      @jit
+      def pick(i):
+          return [1., 2., 3.][i]          # raises TracerIntegerConversionError
+
+    Repaired by indexing an array, or by making the argument a part of the program::
+
+      @jit
+      def pick(i):
+          return jnp.array([1., 2., 3.])[i]
+
+      pick = jit(lambda i: [1., 2., 3.][i], static_argnums=0)
+
+    `for i in range(n)` with a traced `n` is `lax.fori_loop(0, n, body, init)`.
+    """
+
+    def __init__(self, tracer: Any):
+        super().__init__(
+            f"The __index__() method was called on traced array with shape {_shaped(tracer)}{_origin(tracer)}\n"
+            "To index a Python sequence, make it an array first; a traced trip count needs lax.fori_loop; a number "
+            "that is part of the program belongs into static_argnums."
+        )
+
+
+class NonConcreteBooleanIndexError(JAXIndexError):
+    """An array was indexed by a traced mask: the size of the result would depend on its values.
+
+    A program that fails::
+
+      @jit
+      def positive_sum(x):
+          return x[x > 0].sum()           # raises NonConcreteBooleanIndexError
+
+    Repaired by keeping the size::
+
+      @jit
+      def positive_sum(x):
+          return jnp.where(x > 0, x, 0).sum()
+
+    `x.at[mask].set(v)` with a scalar `v` is allowed, and `jnp.where(mask, size=n)` finds at most `n` places.
+    """
+
+    def __init__(self, tracer: Any):
+        super().__init__(
+            f"Array boolean indices must be concrete; got {_shaped(tracer)}{_origin(tracer)}\n"
+            "Use jnp.where(mask, x, fill) to keep the shape, or jnp.nonzero(mask, size=n) for a fixed number of places."
+        )
+
+
+class UnexpectedTracerError(JAXTypeError):
+    """A traced value was used after, or outside of, the trace that it belongs to: it leaked.
+
+    A program that fails::
+
+      kept = []
+
+      @jit
+      def f(x):
+          kept.append(x * 2)              # leaves f by a side door
+          return x
+
+      f(1.)
+      kept[0] + 1                         # raises UnexpectedTracerError
+
+    Repaired by returning what is needed::
+
+      @jit
+      def f(x):
+          return x, x * 2
+
+    Values leak into globals, into attributes of objects, and into caches. `with jax.checking_leaks():` finds
+    the place when it happens rather than when the value is used.
+    """
+
+    def __init__(self, message: str):
+        super().__init__(message)
+
+
+def escaped_tracer_error(tracer: Any, detail: str = "") -> UnexpectedTracerError:
+    """The error for `tracer` being used outside its trace; `detail` adds what is known."""
+    place = getattr(tracer, "source", None)
+    made = f"\nThe leaked value was created at {source.describe(place)}." if place is not None else ""
+    origin = getattr(tracer, "origin", None)
+    origin = origin() if callable(origin) else origin
+    return UnexpectedTracerError(
+        "Encountered an unexpected tracer. A function transformed by JAX had a side effect, allowing for a "
+        f"reference to an intermediate value with type {_shaped(tracer)} wrapped in a {type(tracer).__name__} to "
+        "escape the scope of the transformation."
+        + (f"\n{origin}" if origin else "")
+        + made
+        + (f"\n{detail}" if detail else "")
+        + "\nReturn the value from the function instead of storing it. To find where it leaks, set "
+        "JAX_CHECK_TRACER_LEAKS or use the `jax.checking_leaks` context manager."
+    )
+
+
+class KeyReuseError(JAXTypeError):
+    """The same random key was used twice, with ``jax_debug_key_reuse`` on.
+
+    A program that fails::
+
+      key = jax.random.key(0)
+      a = jax.random.uniform(key)
+      b = jax.random.uniform(key)         # raises KeyReuseError: b would equal a
+
+    Repaired by splitting::
+
+      key_a, key_b = jax.random.split(jax.random.key(0))
+      a, b = jax.random.uniform(key_a), jax.random.uniform(key_b)
+    """
+
+
+class JaxprTypeError(TypeError):
+    """A jaxpr breaks the rules of the language: unbound variables, wrong types of results, undeclared effects."""
+
+
+class LeakedTracerError(RuntimeError):
+    """``jax.checking_leaks`` found tracers that outlive their trace."""
+
+
+class JaxRuntimeError(RuntimeError):
+    """A compiled program, or the runtime below it, failed.
+
+    The runtime's own class replaces this one where there is a runtime: see `use_runtime_error`.
+    """
+
+    error_code: int | None = None
+    error_code_string: str | None = None
+
+    @property
+    def error_message(self) -> str:
+        return str(self)
+
+
+_runtime_errors: list[type[Exception]] = [JaxRuntimeError]
+
+
+def use_runtime_error(cls: type[Exception]) -> None:
+    """Make `cls` what `runtime_error_type()` gives: the class that the installed runtime raises."""
+    global JaxRuntimeError
+    JaxRuntimeError = cls  # type: ignore[misc]
+    _runtime_errors[0] = cls
+
+
+def runtime_error_type() -> type[Exception]:
+    """The class of errors of the runtime in use."""
+    return _runtime_errors[0]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "InconclusiveDimensionOperation":  # lives with the dimensions, belongs to the public errors
+        from bedrax.core.dims import InconclusiveDimensionOperation
+
+        return InconclusiveDimensionOperation
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,213 @@
+"""Where in the user's program something happened.
+
+Three services: the frame of the user that made an operation (one cheap walk per equation, nothing formatted until
+somebody reads it), the description of such a place, and tracebacks without our own frames.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+import sysconfig
+import threading
+from collections.abc import Callable
+from types import CodeType, FrameType, TracebackType
+from typing import Any, TypeVar
+
+from bedrax.core import config
+
+_F = TypeVar("_F", bound=Callable)
+
+Source = tuple[CodeType, int]
+"""A place: a code object and the offset of an instruction in it. Lines are computed when it is described."""
+
+exclude_paths: list[str] = []
+"""Files and folders whose frames are not the user's."""
+
+_is_ours: dict[CodeType, bool] = {}
+
+
+def register_exclusion(path: str) -> None:
+    """Regard the file `path`, or all files under the folder `path`, as ours rather than the user's."""
+    path = os.path.abspath(path)
+    if path not in exclude_paths:
+        exclude_paths.append(path)
+        _is_ours.clear()
+
+
+def is_excluded(filename: str) -> bool:
+    """Whether code of file `filename` is ours."""
+    if filename.startswith("<frozen"):
+        return True
+    if filename.startswith("<"):  # typed in, or generated
+        return False
+    filename = os.path.abspath(filename)
+    return any(filename == p or filename.startswith(p + os.sep) for p in exclude_paths)
+
+
+def _code_is_ours(code: CodeType) -> bool:
+    found = _is_ours.get(code)
+    if found is None:
+        found = _is_ours[code] = is_excluded(code.co_filename)
+    return found
+
+
+# This file lies in bedrax/core: all layers that are installed beside it are ours.
+register_exclusion(os.path.dirname(os.path.abspath(__file__)))
+# functools and contextlib call back into us, so they stand between our frames and the user's.
+for _name in ("functools.py", "contextlib.py"):
+    register_exclusion(os.path.join(sysconfig.get_paths()["stdlib"], _name))
+
+
+def user_frame(depth: int = 1) -> Source | None:
+    """The innermost frame of the user among the callers, or None.
+
+    Args:
+      depth: how many frames to skip first; 1 is the caller.
+    """
+    frame: FrameType | None = sys._getframe(depth)
+    ours = _is_ours
+    while frame is not None:
+        code = frame.f_code
+        if not (ours[code] if code in ours else _code_is_ours(code)):
+            return code, frame.f_lasti
+        frame = frame.f_back
+    return None
+
+
+def user_frames(limit: int, depth: int = 1) -> list[Source]:
+    """Up to `limit` frames of the user, innermost first."""
+    frame: FrameType | None = sys._getframe(depth)
+    found: list[Source] = []
+    while frame is not None and len(found) < limit:
+        if not _code_is_ours(frame.f_code):
+            found.append((frame.f_code, frame.f_lasti))
+        frame = frame.f_back
+    return found
+
+
+def stacklevel() -> int:
+    """The `stacklevel` with which the caller's `warnings.warn` points at the user's line."""
+    frame = sys._getframe(1)
+    level = 1
+    while frame is not None and _code_is_ours(frame.f_code):
+        if frame.f_back is None:
+            return 1
+        frame = frame.f_back
+        level += 1
+    return level
+
+
+def line_of(source: Source) -> int:
+    """Line number of a place."""
+    code, lasti = source
+    return _position(code, lasti)[0] or code.co_firstlineno
+
+
+def _position(code: CodeType, lasti: int) -> tuple:
+    for i, position in enumerate(code.co_positions()):
+        if i == lasti // 2:
+            return position
+    return (code.co_firstlineno, None, None, None)
+
+
+def position_of(source: Source) -> tuple[str, int, int, int, int, str]:
+    """(file, line, end line, column, end column, function) of a place; lines and columns count from 1, 0: unknown."""
+    code, lasti = source
+    line, end_line, column, end_column = _position(code, lasti)
+    line = line or code.co_firstlineno
+    return (code.co_filename, line, end_line or line, 0 if column is None else column + 1,
+            0 if end_column is None else end_column + 1, code.co_qualname)  # fmt: skip
+
+
+def describe(source: Source | None) -> str:
+    """`file.py:12 (function)`, or 'unknown place' for None."""
+    if source is None:
+        return "unknown place"
+    return f"{source[0].co_filename}:{line_of(source)} ({source[0].co_name})"
+
+
+# ---- Tracebacks ----------------------------------------------------------------------------------------------------
+
+class SimplifiedTraceback(Exception):
+    """Cause attached to an error whose traceback was shortened; its own traceback is the whole one."""
+
+    def __str__(self) -> str:
+        return (
+            "The error above shows only the frames of your program. This is the complete traceback. To see "
+            "complete tracebacks only, set JAX_TRACEBACK_FILTERING=off."
+        )
+
+
+_inside = threading.local()
+
+
+def _mode() -> str:
+    mode = config.traceback_filtering.value
+    if mode != "auto":
+        return mode
+    if "IPython" in sys.modules:
+        try:
+            import IPython
+
+            if IPython.get_ipython() is not None:
+                return "tracebackhide"
+        except ImportError:
+            pass
+    return "quiet_remove_frames"
+
+
+def _drop_our_frames(tb: TracebackType | None) -> TracebackType | None:
+    kept = []
+    while tb is not None:
+        if not _code_is_ours(tb.tb_frame.f_code):
+            kept.append(tb)
+        tb = tb.tb_next
+    result = None
+    for t in reversed(kept):
+        result = TracebackType(result, t.tb_frame, t.tb_lasti, t.tb_lineno)
+    return result
+
+
+def _filter(error: BaseException) -> None:
+    mode = _mode()
+    if mode == "off":
+        return
+    tb = error.__traceback__
+    if mode == "tracebackhide":
+        while tb is not None:
+            if _code_is_ours(tb.tb_frame.f_code):
+                tb.tb_frame.f_locals["__tracebackhide__"] = True
+            tb = tb.tb_next
+        return
+    filtered = _drop_our_frames(tb)
+    if mode == "remove_frames" and error.__cause__ is None:
+        whole = SimplifiedTraceback().with_traceback(tb)
+        whole.__context__, whole.__suppress_context__ = error.__context__, error.__suppress_context__
+        error.__context__, error.__cause__, error.__suppress_context__ = None, whole, True
+    elif mode == "quiet_remove_frames" and not getattr(error, "__notes__", None):
+        error.add_note("(Frames of the library are left out; JAX_TRACEBACK_FILTERING=off shows them.)")
+    error.__traceback__ = filtered
+
+
+def api_boundary(function: _F) -> _F:
+    """Decorate a public entry: errors that leave it have tracebacks without our frames.
+
+    Only the outermost boundary does the work; without an error it costs one try block and one flag.
+    """
+
+    @functools.wraps(function)
+    def entry(*args: Any, **kwargs: Any) -> Any:
+        if getattr(_inside, "entered", False):
+            return function(*args, **kwargs)
+        _inside.entered = True
+        try:
+            return function(*args, **kwargs)
+        except Exception as error:
+            _filter(error)
+            raise
+        finally:
+            _inside.entered = False
+
+    return entry  # type: ignore[return-value]
