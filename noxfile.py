@@ -99,10 +99,9 @@ def integration(session):
 
 @nox.session(default=False)
 def fuzz(session):
-    """Property tests with many fresh examples; `-- packages/core/tests` for those of one package."""
+    """Every property test with many fresh examples; `-- packages/core/tests` for those of one package."""
     sync(session, *EVERYTHING)
-    where = session.posargs or ["tests/fuzz"]
-    session.run("pytest", "--hypothesis-profile=fuzz", "--hypothesis-show-statistics", *where, env=QUIET)
+    run_tests(session, "-m", "hypothesis", "--hypothesis-profile=fuzz", "--hypothesis-show-statistics")
 
 
 @nox.session(default=False)

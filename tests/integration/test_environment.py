@@ -1,0 +1,34 @@
+"""What the environment of the whole holds: one `jax`, this one, and libraries that took it for theirs."""
+
+import importlib
+import importlib.metadata
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+FACE = tomllib.loads((ROOT / "packages/jax/pyproject.toml").read_text())["project"]
+LIBRARIES = ["flax", "optax", "orbax-checkpoint"]
+
+
+def test_the_distribution_jax_is_installed_once_and_is_this_repository_s():
+    versions = [d.version for d in importlib.metadata.distributions() if d.name.lower() == "jax"]
+    assert versions == [FACE["version"]]
+
+
+def test_jax_imports_as_this_repository_s():
+    jax = importlib.import_module("jax")
+    assert Path(jax.__file__).resolve().is_relative_to(ROOT / "packages/jax/src")
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_a_library_of_the_ecosystem_asks_for_jax_and_got_this_one(library):
+    names = {re.match(r"[\w.-]+", r)[0] for r in importlib.metadata.requires(library)}
+    assert "jax" in names
+
+
+@pytest.mark.parametrize("module", ["flax.linen", "flax.nnx", "optax", "orbax.checkpoint", "tensorflow"])
+def test_a_library_of_the_ecosystem_imports(module):
+    assert importlib.import_module(module)
