@@ -147,14 +147,9 @@ def _mode() -> str:
     mode = config.traceback_filtering.value
     if mode != "auto":
         return mode
-    if "IPython" in sys.modules:
-        try:
-            import IPython
-
-            if IPython.get_ipython() is not None:
-                return "tracebackhide"
-        except ImportError:
-            pass
+    ipython = sys.modules.get("IPython")  # asked only where it runs already: not a dependency
+    if ipython is not None and ipython.get_ipython() is not None:
+        return "tracebackhide"
     return "quiet_remove_frames"
 
 
