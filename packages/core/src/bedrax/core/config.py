@@ -220,7 +220,7 @@ class _Override(contextlib.ContextDecorator):
     def __init__(self, flag: Flag, value: Any):
         self.flag = flag
         self.value = value
-        self.saved: list[tuple] = []
+        self.saved: list[Any] = []
 
     def _recreate_cm(self) -> _Override:
         return _Override(self.flag, self.value)
@@ -229,7 +229,7 @@ class _Override(contextlib.ContextDecorator):
         flag, thread = self.flag, _thread
         if flag.inert is not None and self.value != flag.default:
             warnings.warn(f"{flag.name} has no effect: {flag.inert}", UserWarning, stacklevel=2)
-        self.saved.append((thread.overrides.get(flag.name, UNSET), thread.context, thread.epoch))
+        self.saved.append(thread.overrides.get(flag.name, UNSET))
         with _lock:
             flag._overrides += 1
         thread.overrides[flag.name] = self.value
@@ -239,7 +239,7 @@ class _Override(contextlib.ContextDecorator):
 
     def __exit__(self, *exc_info: object) -> None:
         flag, thread = self.flag, _thread
-        previous, context, epoch = self.saved.pop()
+        previous = self.saved.pop()
         with _lock:
             flag._overrides -= 1
         if previous is UNSET:
@@ -247,17 +247,12 @@ class _Override(contextlib.ContextDecorator):
         else:
             thread.overrides[flag.name] = previous
         if flag.keyed:
-            # Overrides of different flags may end in another order than they began: then recompute.
-            thread.context, thread.epoch = context, epoch if _is_current(context) else -1
+            thread.epoch = -1
         _notify(flag)
 
 
 def _keyed_values() -> tuple:
     return tuple([flag.value for flag in _keyed])
-
-
-def _is_current(context: TraceContext | None) -> bool:
-    return context is not None and tuple.__eq__(context, _keyed_values())
 
 
 def trace_context() -> TraceContext:

@@ -10,10 +10,8 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
-
-import numpy as np
 
 Dim = Any  # int, or a registered symbolic class
 Shape = tuple[Dim, ...]
@@ -234,13 +232,11 @@ def canonical_shape(shape: Any, context: str = "") -> Shape:
 
 
 def _as_sequence(shape: Any) -> Sequence[Any]:
-    if isinstance(shape, (str, bytes)) or np.ndim(shape) == 0 if isinstance(shape, (np.ndarray, np.generic)) else (
-        isinstance(shape, (str, bytes)) or is_symbolic(shape) or not isinstance(shape, Iterable)
-    ):  # fmt: skip
-        return (shape,)
-    if getattr(shape, "ndim", 1) == 0:
-        return (shape,)
-    return tuple(shape)
+    """A single dimension, or what is no sequence, as a sequence of one."""
+    ndim = getattr(shape, "ndim", None)
+    if ndim is None:  # no array
+        return tuple(shape) if isinstance(shape, (Sequence, range)) and not isinstance(shape, (str, bytes)) else (shape,)
+    return (shape,) if ndim == 0 else tuple(shape)
 
 
 def _canonical_element(d: Any, shape: Any, context: str) -> Dim:

@@ -9,14 +9,13 @@ what it is combined with. Promotion is the least upper bound in the lattice writ
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 
-from bedrax.core import config
-from bedrax.core import source
+from bedrax.core import config, source
 
 DType = np.dtype
 
@@ -225,6 +224,8 @@ def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
         if not allow_extended_dtype:
             raise ValueError(f"a numeric dtype is needed here, got the extended dtype {parsed}")
         return parsed
+    if not parsed.isnative:
+        parsed = parsed.newbyteorder("=")  # the order of bytes is the business of whoever reads the array
     result = table.get(parsed, parsed)
     if isinstance(dtype, (np.dtype, str)) or (isinstance(dtype, type) and parsed in table):
         table[dtype] = result
@@ -313,7 +314,7 @@ def issubdtype(a: Any, b: Any) -> bool:
 
 def _numpy_dtype(x: Any) -> Any:
     # In this question `float` means float64 in every mode, as in NumPy.
-    if isinstance(x, type) and x in _PYTHON_DTYPES:
+    if x is None or (isinstance(x, type) and x in _PYTHON_DTYPES):
         return np.dtype(x)
     return as_dtype(x)
 
@@ -326,10 +327,10 @@ def _issubdtype(a: Any, b: Any) -> bool:
                 return issubclass(a.type, b)
             return a == (b if isinstance(b, type) else _numpy_dtype(b))
         if _is_kind(b):
-            kind = _KIND.get(a)
-            return issubclass(kind if kind is not None else a.type, b)
-        b = _numpy_dtype(b)
-        return a == b if a in _KIND or not isinstance(b, np.dtype) else bool(np.issubdtype(a, b))
+            return issubclass(_KIND.get(a, a.type), b)
+        if a not in _KIND and isinstance(b, type):
+            return bool(np.issubdtype(a, b))
+        return a == _numpy_dtype(b)
     return _is_kind(b) and issubclass(a, b)
 
 
@@ -376,10 +377,6 @@ def short_name(dtype: Any) -> str:
     if found is not None:
         return found
     return getattr(dtype, "name", None) or str(dtype)
-
-
-class _IInfo:
-    """Limits of an integer type: `min`, `max`, `bits`, `dtype`."""
 
 
 def iinfo(dtype: Any) -> Any:
@@ -528,76 +525,83 @@ def _no_path(nodes: Iterable[Any], mode: str) -> TypePromotionError:
     return TypePromotionError(f"{text}{why}. Cast explicitly, for example with x.astype('float32').")
 
 
-def _describe(x: Any) -> tuple[Any, bool, bool]:
-    """(dtype, weak, whether the dtype was asked for as such) of an argument of `result_type`."""
+def _describe(x: Any) -> tuple[Any, bool]:
+    """(dtype, weak) of an argument of `result_type`. Only a value with an `aval` may be of 64 bits without x64."""
     found = _PYTHON_DTYPES.get(type(x))
     if found is not None:
-        return found[_x64.value], type(x) is not bool, False
-    if isinstance(x, type) and x in _PYTHON_DTYPES:
-        return default_dtype(x), x is not bool, False
-    if isinstance(x, (np.dtype, ExtendedDType, str, type)) or x is None:
-        return as_dtype(x), False, x is not None
+        return found[_x64.value], type(x) is not bool
     aval = getattr(x, "aval", None)
     if aval is not None and hasattr(aval, "dtype"):
-        return aval.dtype, aval.weak_type, False
+        return aval.dtype, aval.weak_type
+    if isinstance(x, type) and x in _PYTHON_DTYPES:
+        return default_dtype(x), x is not bool
+    if is_python_scalar(x):  # of a subclass of int, float or complex
+        return default_dtype(scalar_type_of(x)), True
+    if isinstance(x, (np.dtype, ExtendedDType, str, type)) or x is None:
+        return canonicalize_dtype(x, allow_extended_dtype=True), False
     dtype = getattr(x, "dtype", None)
     if isinstance(dtype, (np.dtype, ExtendedDType)):
-        return dtype, False, not hasattr(x, "shape")
-    if is_python_scalar(x):
-        scalar = scalar_type_of(x)
-        return default_dtype(scalar), scalar is not bool, False
+        return canonicalize_dtype(dtype, allow_extended_dtype=True), False
     raise TypeError(f"Cannot determine dtype of {x!r}: an array, a scalar or a dtype is needed")
 
 
-def lattice_result_type(*args: Any) -> tuple[Any, bool]:
-    """(dtype, weak_type) that values or dtypes `args` combine to, by the promotion lattice."""
-    dtypes, weaks = [], []
-    for x in args:
-        dtype, weak, _ = _describe(x)
-        dtypes.append(dtype)
-        weaks.append(weak)
-    return promote(dtypes, weaks)
+def promote(dtypes: Sequence[Any], weaks: Sequence[bool]) -> tuple[Any, bool]:
+    """(dtype, weak_type) of the combination of values with these dtypes and weak types.
 
-
-def promote(dtypes: list[Any], weaks: list[bool]) -> tuple[Any, bool]:
-    """(dtype, weak_type) of the combination of values with these dtypes and weak types."""
+    Equal dtypes stay what they are; different ones are made canonical before they meet.
+    """
     first = dtypes[0]
-    if all(d == first for d in dtypes):
-        return first, all(weaks) and first != bool_dtype
+    for dtype in dtypes:
+        if dtype != first:
+            break
+    else:
+        return first, first != bool_dtype and all(weaks)
     mode = config.numpy_dtype_promotion.value
+    canonical = _CANONICAL[_x64.value]
     upper = _UPPER[mode]
     nodes = []
     for dtype, weak in zip(dtypes, weaks, strict=True):
         if dtype not in upper:
-            if isinstance(dtype, ExtendedDType) or dtype == float0:
-                raise TypePromotionError(f"dtype {dtype} combines implicitly with no other dtype, got {dtypes}")
-            raise TypeError(f"dtype {dtype} is not a valid element type; only numeric types and bool are")
-        nodes.append(_node(dtype, weak))
+            raise TypePromotionError(
+                f"dtype {dtype} combines implicitly with no other dtype, got {', '.join(map(str, dtypes))}"
+            )
+        nodes.append(_node(canonical[dtype], weak))
     result = nodes[0]
     for n in nodes[1:]:
-        result = _least_upper_bound(mode, result, n)
-        if result is None:
-            raise _no_path(nodes, mode)
+        if n is not result:
+            result = _least_upper_bound(mode, result, n)
+            if result is None:
+                raise _no_path(nodes, mode)
     if isinstance(result, type):
         return default_dtype(result), True
     return result, False
 
 
+def lattice_result_type(*args: Any) -> tuple[Any, bool]:
+    """(dtype, weak_type) that the values and dtypes `args` combine to; see `result_type`."""
+    if not args:
+        raise ValueError("at least one array or dtype is required")
+    described = [_describe(x) for x in args]
+    dtypes = [d for d, _ in described]
+    for dtype in dtypes:
+        if isinstance(dtype, np.dtype) and dtype not in _KIND and dtype != float0:
+            raise TypeError(f"dtype {dtype} is not a valid JAX array type; only numeric types and bool are")
+    return promote(dtypes, [w for _, w in described])
+
+
 def result_type(*args: Any, return_weak_type: bool = False) -> Any:
-    """The canonical dtype that values and dtypes `args` combine to; with `return_weak_type`, (dtype, weak_type).
+    """The dtype that the values and dtypes `args` combine to; with `return_weak_type`, (dtype, weak_type).
+
+    Args:
+      args: arrays, traced values, NumPy values, Python scalars (weakly typed), and dtypes. Python's `int`, `float`
+        and `complex` stand for weakly typed scalars, None for the default float type.
 
     Raises:
       ValueError: no arguments.
       TypePromotionError: they have no implicit common type.
       TypeError: an argument has no dtype, or one that arrays cannot have.
     """
-    if not args:
-        raise ValueError("at least one array or dtype is required")
     dtype, weak = lattice_result_type(*args)
-    if isinstance(dtype, np.dtype):
-        if dtype not in _KIND and dtype != float0:
-            raise TypeError(f"dtype {dtype} is not a valid element type; only numeric types and bool are")
-        dtype = _CANONICAL[_x64.value].get(dtype, dtype)
     return (dtype, weak) if return_weak_type else dtype
 
 

@@ -43,7 +43,12 @@ def is_excluded(filename: str) -> bool:
     if filename.startswith("<"):  # typed in, or generated
         return False
     filename = os.path.abspath(filename)
-    return any(filename == p or filename.startswith(p + os.sep) for p in exclude_paths)
+    return any(filename == p or filename.startswith(p + os.sep) for p in (*exclude_paths, *_layers()))
+
+
+def _layers() -> list[str]:
+    """The folders that the namespace package `bedrax` is spread over."""
+    return [os.path.abspath(p) for p in sys.modules["bedrax"].__path__]
 
 
 def _code_is_ours(code: CodeType) -> bool:
@@ -53,8 +58,6 @@ def _code_is_ours(code: CodeType) -> bool:
     return found
 
 
-# This file lies in bedrax/core: all layers that are installed beside it are ours.
-register_exclusion(os.path.dirname(os.path.abspath(__file__)))
 # functools and contextlib call back into us, so they stand between our frames and the user's.
 for _name in ("functools.py", "contextlib.py"):
     register_exclusion(os.path.join(sysconfig.get_paths()["stdlib"], _name))
