@@ -574,7 +574,7 @@ def promote(dtypes: Sequence[Any], weaks: Sequence[bool]) -> tuple[Any, bool]:
                 raise _no_path(nodes, mode)
     if isinstance(result, type):
         return default_dtype(result), True
-    return result, False
+    return canonical[result], False
 
 
 def lattice_result_type(*args: Any) -> tuple[Any, bool]:

@@ -25,7 +25,7 @@ Source = tuple[CodeType, int]
 exclude_paths: list[str] = []
 """Files and folders whose frames are not the user's."""
 
-_is_ours: dict[CodeType, bool] = {}
+_is_ours: dict[str, bool] = {}  # by file name: strings cache their hash, code objects do not
 
 
 def register_exclusion(path: str) -> None:
@@ -51,10 +51,10 @@ def _layers() -> list[str]:
     return [os.path.abspath(p) for p in sys.modules["bedrax"].__path__]
 
 
-def _code_is_ours(code: CodeType) -> bool:
-    found = _is_ours.get(code)
+def _is_ours_file(filename: str) -> bool:
+    found = _is_ours.get(filename)
     if found is None:
-        found = _is_ours[code] = is_excluded(code.co_filename)
+        found = _is_ours[filename] = is_excluded(filename)
     return found
 
 
@@ -73,7 +73,10 @@ def user_frame(depth: int = 1) -> Source | None:
     ours = _is_ours
     while frame is not None:
         code = frame.f_code
-        if not (ours[code] if code in ours else _code_is_ours(code)):
+        hidden = ours.get(code.co_filename)
+        if hidden is None:
+            hidden = _is_ours_file(code.co_filename)
+        if not hidden:
             return code, frame.f_lasti
         frame = frame.f_back
     return None
@@ -84,7 +87,7 @@ def user_frames(limit: int, depth: int = 1) -> list[Source]:
     frame: FrameType | None = sys._getframe(depth)
     found: list[Source] = []
     while frame is not None and len(found) < limit:
-        if not _code_is_ours(frame.f_code):
+        if not _is_ours_file(frame.f_code.co_filename):
             found.append((frame.f_code, frame.f_lasti))
         frame = frame.f_back
     return found
@@ -94,7 +97,7 @@ def stacklevel() -> int:
     """The `stacklevel` with which the caller's `warnings.warn` points at the user's line."""
     frame = sys._getframe(1)
     level = 1
-    while frame is not None and _code_is_ours(frame.f_code):
+    while frame is not None and _is_ours_file(frame.f_code.co_filename):
         if frame.f_back is None:
             return 1
         frame = frame.f_back
@@ -159,7 +162,7 @@ def _mode() -> str:
 def _drop_our_frames(tb: TracebackType | None) -> TracebackType | None:
     kept = []
     while tb is not None:
-        if not _code_is_ours(tb.tb_frame.f_code):
+        if not _is_ours_file(tb.tb_frame.f_code.co_filename):
             kept.append(tb)
         tb = tb.tb_next
     result = None
@@ -175,7 +178,7 @@ def _filter(error: BaseException) -> None:
     tb = error.__traceback__
     if mode == "tracebackhide":
         while tb is not None:
-            if _code_is_ours(tb.tb_frame.f_code):
+            if _is_ours_file(tb.tb_frame.f_code.co_filename):
                 tb.tb_frame.f_locals["__tracebackhide__"] = True
             tb = tb.tb_next
         return
