@@ -18,7 +18,7 @@ SEARCH = ":".join(SOURCES)
 FACES = [
     *map(str, sorted(Path("packages").glob("*/src/bedrax/*/__init__.py"))),
     "packages/jax/src",
-    "examples",
+    "tests/typing",
 ]
 # These compute with NumPy alone. Their environments must not even hold an XLA to fall back on.
 WITHOUT_XLA = ("pytree", "core", "batching", "shape_poly", "autodiff", "numpy", "random", "nn", "scipy")

@@ -12,4 +12,5 @@ def test_the_annotated_program_runs_and_its_values_have_the_types_it_claims():
     assert results["shape"] == results["described"].shape == results["host"].shape == (5, 2)
     assert isinstance(results["dtype"], np.dtype)
     assert results["dtype"] == results["described"].dtype == np.float32
+    assert np.abs(results["host"]).min() > 0
     assert results["number"] == pytest.approx(results["host"].sum(dtype=np.float64), rel=1e-5)

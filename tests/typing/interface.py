@@ -6,6 +6,7 @@ about types holds for the values, too.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,13 +19,13 @@ Params = dict[str, jax.Array]
 
 def init(key: jax.Array, sizes: Sequence[int]) -> Params:
     keys = jax.random.split(key, len(sizes) - 1)
-    shapes = list(zip(sizes[:-1], sizes[1:], strict=True))
+    shapes = list(itertools.pairwise(sizes))
     return {f"w{i}": jax.random.normal(k, s) for i, (k, s) in enumerate(zip(keys, shapes, strict=True))}
 
 
 def predict(params: Params, x: jax.Array) -> jax.Array:
     for name in sorted(params):
-        x = jax.nn.relu(x @ params[name])
+        x = jnp.tanh(x @ params[name])
     return x
 
 
