@@ -273,6 +273,11 @@ def _compute_trace_context(thread: _ThreadState) -> TraceContext:
     return context
 
 
+def keyed_flags() -> tuple[Flag, ...]:
+    """The flags of the trace context, in its order."""
+    return tuple(_keyed)
+
+
 def on_change(callback: Callable[[str, Flag], None]) -> Callable[[str, Flag], None]:
     """Call `callback(name, flag)` after each change of a flag, global or of a thread, in the changing thread.
 

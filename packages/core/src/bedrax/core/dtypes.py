@@ -138,9 +138,21 @@ def is_python_scalar(x: Any) -> bool:
     return isinstance(x, python_scalar_types) and not isinstance(x, np.generic)
 
 
-def default_dtype(scalar_type: type) -> np.dtype:
+def python_scalar_dtype(scalar_type: type) -> np.dtype:
     """The dtype of Python's `bool`, `int`, `float` or `complex` in the current mode."""
     return _PYTHON_DTYPES[scalar_type][_x64.value]
+
+
+def check_python_int(x: int) -> None:
+    """OverflowError if the Python int does not fit into the default integer type."""
+    limit = 63 if _x64.value else 31
+    if not -(1 << limit) <= x < (1 << limit):
+        name = python_scalar_dtype(int).name
+        advice = "" if _x64.value else ", turn on jax_enable_x64,"
+        raise OverflowError(
+            f"Python int {x} too large to convert to {name}: give it a type with np.uint32 or np.float32{advice} or "
+            "keep it out of the traced arguments (static_argnums)"
+        )
 
 
 def default_int_dtype() -> np.dtype:
@@ -171,7 +183,7 @@ def as_dtype(x: Any) -> np.dtype | ExtendedDType:
         return x
     if isinstance(x, type):
         if x in _PYTHON_DTYPES:
-            return default_dtype(x)
+            return python_scalar_dtype(x)
     else:
         dtype = getattr(x, "dtype", None)
         if isinstance(dtype, (np.dtype, ExtendedDType)):
@@ -279,8 +291,40 @@ def explicit_dtype(dtype: Any, where: str | None = None) -> Any:
 
 # ---- Asking about dtypes -------------------------------------------------------------------------------------------
 
+# Of dtypes as values carry them; `issubdtype` takes any spelling.
 def is_extended(dtype: Any) -> bool:
     return isinstance(dtype, ExtendedDType)
+
+
+def is_bool(dtype: Any) -> bool:
+    return dtype == bool_dtype
+
+
+def is_integer(dtype: Any) -> bool:
+    """Whether it is a signed or unsigned integer type (bool is none)."""
+    return _KIND.get(dtype) in (np.signedinteger, np.unsignedinteger)
+
+
+def is_signed_integer(dtype: Any) -> bool:
+    return _KIND.get(dtype) is np.signedinteger
+
+
+def is_unsigned_integer(dtype: Any) -> bool:
+    return _KIND.get(dtype) is np.unsignedinteger
+
+
+def is_floating(dtype: Any) -> bool:
+    """Whether it is a real floating type."""
+    return _KIND.get(dtype) is np.floating
+
+
+def is_complex(dtype: Any) -> bool:
+    return _KIND.get(dtype) is np.complexfloating
+
+
+def is_inexact(dtype: Any) -> bool:
+    """Whether it is a floating or complex type: these have derivatives."""
+    return _KIND.get(dtype) in (np.floating, np.complexfloating)
 
 
 def _is_kind(x: Any) -> bool:
@@ -445,7 +489,7 @@ def dtype_of(x: Any) -> Any:
     if isinstance(dtype, np.dtype) and not isinstance(x, type):
         return _CANONICAL[_x64.value].get(dtype, dtype)
     if is_python_scalar(x):
-        return default_dtype(scalar_type_of(x))
+        return python_scalar_dtype(scalar_type_of(x))
     raise TypeError(f"Cannot determine dtype of {x!r}: an array or a scalar is needed")
 
 
@@ -534,9 +578,9 @@ def _describe(x: Any) -> tuple[Any, bool]:
     if aval is not None and hasattr(aval, "dtype"):
         return aval.dtype, aval.weak_type
     if isinstance(x, type) and x in _PYTHON_DTYPES:
-        return default_dtype(x), x is not bool
+        return python_scalar_dtype(x), x is not bool
     if is_python_scalar(x):  # of a subclass of int, float or complex
-        return default_dtype(scalar_type_of(x)), True
+        return python_scalar_dtype(scalar_type_of(x)), True
     if isinstance(x, (np.dtype, ExtendedDType, str, type)) or x is None:
         return canonicalize_dtype(x, allow_extended_dtype=True), False
     dtype = getattr(x, "dtype", None)
@@ -573,7 +617,7 @@ def promote(dtypes: Sequence[Any], weaks: Sequence[bool]) -> tuple[Any, bool]:
             if result is None:
                 raise _no_path(nodes, mode)
     if isinstance(result, type):
-        return default_dtype(result), True
+        return python_scalar_dtype(result), True
     return canonical[result], False
 
 
@@ -611,5 +655,5 @@ def promote_types(a: Any, b: Any) -> Any:
     Python's `int`, `float` and `complex` stand for weakly typed values. Raises TypePromotionError if there is none.
     """
     nodes = [x if isinstance(x, type) and x in (int, float, complex) else as_dtype(x) for x in (a, b)]
-    dtypes = [default_dtype(n) if isinstance(n, type) else n for n in nodes]
+    dtypes = [python_scalar_dtype(n) if isinstance(n, type) else n for n in nodes]
     return promote(dtypes, [isinstance(n, type) for n in nodes])[0]

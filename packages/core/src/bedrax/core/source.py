@@ -134,6 +134,18 @@ def describe(source: Source | None) -> str:
     return f"{source[0].co_filename}:{line_of(source)} ({source[0].co_name})"
 
 
+def describe_function(function: Callable) -> str:
+    """`name at file.py:12`: where a function is defined; only the name if it has no Python code."""
+    name = getattr(function, "__name__", None) or type(function).__name__
+    inner = function
+    while (wrapped := getattr(inner, "__wrapped__", None) or getattr(inner, "func", None)) is not None:
+        inner = wrapped  # functools.wraps and functools.partial
+    if inner is not function and not hasattr(function, "__name__"):
+        name = getattr(inner, "__name__", name)
+    code = getattr(inner, "__code__", None) or getattr(getattr(type(inner), "__call__", None), "__code__", None)
+    return name if code is None else f"{name} at {code.co_filename}:{code.co_firstlineno}"
+
+
 # ---- Tracebacks ----------------------------------------------------------------------------------------------------
 
 class SimplifiedTraceback(Exception):
