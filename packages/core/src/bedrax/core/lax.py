@@ -1,0 +1,51 @@
+"""`bedrax.core.lax`: every lax function and primitive, found in its family's file on first use."""
+
+from __future__ import annotations
+
+import importlib
+
+# family file -> what it exports here. A name is imported when it is first asked for, so that
+# `import bedrax.core.lax` costs nothing and unused families are never loaded.
+_HOMES: dict[str, tuple[str, ...]] = {
+    "elementwise": (
+        "AccuracyMode", "RoundingMethod", "Tolerance", "abs", "abs_p", "acos", "acos_p", "acosh", "acosh_p",
+        "add", "add_any", "add_any_p", "add_jaxvals_p", "add_p", "and_p", "asin", "asin_p", "asinh", "asinh_p",
+        "atan", "atan2", "atan2_p", "atan_p", "atanh", "atanh_p", "bitwise_and", "bitwise_not", "bitwise_or",
+        "bitwise_xor", "cbrt", "cbrt_p", "ceil", "ceil_p", "clamp", "clamp_p", "clz", "clz_p", "complex",
+        "complex_p", "conj", "conj_p", "copy_p", "cos", "cos_p", "cosh", "cosh_p", "div", "div_p", "eq", "eq_p",
+        "eq_to_p", "exp", "exp2", "exp2_p", "exp_p", "expm1", "expm1_p", "floor", "floor_p", "ge", "ge_p", "gt",
+        "gt_p", "imag", "imag_p", "integer_pow", "integer_pow_p", "is_finite", "is_finite_p", "le", "le_p",
+        "le_to_p", "log", "log1p", "log1p_p", "log_p", "logistic", "logistic_p", "lt", "lt_p", "lt_to_p", "max",
+        "max_p", "min", "min_p", "mul", "mul_p", "mulhi", "mulhi_p", "ne", "ne_p", "neg", "neg_p", "nextafter",
+        "nextafter_p", "not_p", "or_p", "population_count", "population_count_p", "pow", "pow_p", "real",
+        "real_p", "reciprocal", "rem", "rem_p", "round", "round_p", "rsqrt", "rsqrt_p", "select", "select_n",
+        "select_n_p", "shift_left", "shift_left_p", "shift_right_arithmetic", "shift_right_arithmetic_p",
+        "shift_right_logical", "shift_right_logical_p", "sign", "sign_p", "sin", "sin_p", "sinh", "sinh_p",
+        "sqrt", "sqrt_p", "square", "square_p", "stop_gradient", "stop_gradient_p", "sub", "sub_p", "tan",
+        "tan_p", "tanh", "tanh_p", "xor_p",
+    ),
+    "conversions": (
+        "asarray", "bitcast_convert_type", "bitcast_convert_type_p", "convert_element_type",
+        "convert_element_type_p", "convert_to", "reduce_precision", "reduce_precision_p",
+    ),
+    "control_flow": (
+        "scan", "while_loop", "fori_loop", "cond", "switch", "map", "associative_scan", "scan_p", "while_p", "cond_p",
+        "platform_dependent",
+    ),
+    "calls": ("optimization_barrier", "optimization_barrier_p", "composite"),
+}  # fmt: skip
+
+_HOME_OF = {name: family for family, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str):
+    family = _HOME_OF.get(name)
+    if family is None:
+        raise AttributeError(f"module 'bedrax.core.lax' has no attribute '{name}'")
+    value = getattr(importlib.import_module(f"bedrax.core.primitives.{family}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__():
+    return sorted(_HOME_OF)
