@@ -33,6 +33,25 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "platform_dependent",
     ),
     "calls": ("optimization_barrier", "optimization_barrier_p", "composite"),
+    "indexing": (
+        "GatherDimensionNumbers", "GatherScatterMode", "ScatterDimensionNumbers", "dynamic_index_in_dim",
+        "dynamic_slice", "dynamic_slice_in_dim", "dynamic_slice_p", "dynamic_update_index_in_dim",
+        "dynamic_update_slice", "dynamic_update_slice_in_dim", "dynamic_update_slice_p", "gather", "gather_p",
+        "index_take", "scatter", "scatter_add", "scatter_add_p", "scatter_apply", "scatter_max", "scatter_max_p",
+        "scatter_min", "scatter_min_p", "scatter_mul", "scatter_mul_p", "scatter_p", "scatter_sub", "scatter_sub_p",
+    ),
+    "contractions": (
+        "DotAlgorithm", "DotAlgorithmPreset", "DotDimensionNumbers", "Precision", "PrecisionLike",
+        "RaggedDotDimensionNumbers", "batch_matmul", "dot", "dot_general", "dot_general_p", "ragged_dot",
+        "ragged_dot_general", "ragged_dot_general_p", "scaled_dot", "scaled_dot_p",
+    ),
+    "convolution": (
+        "ConvDimensionNumbers", "ConvGeneralDilatedDimensionNumbers", "conv", "conv_dimension_numbers",
+        "conv_general_dilated", "conv_general_dilated_local", "conv_general_dilated_p",
+        "conv_general_dilated_patches", "conv_general_permutations", "conv_general_shape_tuple", "conv_shape_tuple",
+        "conv_transpose", "conv_transpose_shape_tuple", "conv_with_general_padding",
+    ),
+    "fft": ("FftType", "fft", "fft_p"),
 }  # fmt: skip
 
 _HOME_OF = {name: family for family, names in _HOMES.items() for name in names}
