@@ -1,0 +1,1 @@
+"""How fast Bedrax is next to upstream JAX, autograd and optree; see README.md."""

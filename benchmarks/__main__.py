@@ -1,0 +1,77 @@
+"""Measure Bedrax next to upstream JAX, autograd and optree. `python -m benchmarks --help`."""
+
+import argparse
+import re
+import sys
+from pathlib import Path
+
+from rich.console import Console
+
+from . import cases, environments, measure, report
+
+HERE = Path(__file__).parent
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("--only", default="", metavar="PATTERN", help="only cases whose names match (regex)")
+    parser.add_argument("--quick", action="store_true", help="fewer and shorter rounds: rougher numbers")
+    parser.add_argument("--rounds", type=int, help="turns that every environment gets (6; quick: 2)")
+    parser.add_argument("--seconds", type=float, help="CPU seconds per turn (0.5; quick: 0.1)")
+    parser.add_argument(
+        "--ours", type=Path, metavar="PYTHON", help="measure the sources with this interpreter, not a new environment"
+    )
+    parser.add_argument(
+        "--use",
+        action="append",
+        default=[],
+        metavar="NAME=PYTHON",
+        help=f"an interpreter for an environment as it is; NAME is one of {', '.join(environments.NAMES)}",
+    )
+    parser.add_argument("--json", type=Path, default=HERE / "out" / "results.json", help="where the samples go")
+    parser.add_argument("--write", action="store_true", help="put the table into benchmarks/README.md")
+    parser.add_argument("--check", action="store_true", help="exit with 1 if a case of ours fails or misses its target")
+    args = parser.parse_args()
+
+    chosen = {
+        group: found
+        for group, table in cases.load().items()
+        if (found := [case for case in table if re.search(args.only, case.name)])
+    }
+    if not chosen:
+        parser.error(f"no case matches {args.only!r}")
+    needed = {"ours"}.union(*(case.peers for table in chosen.values() for case in table))
+    given = dict(use.partition("=")[::2] for use in args.use)
+    if unknown := given.keys() - set(environments.NAMES):
+        parser.error(f"--use names {', '.join(unknown)}; there are {', '.join(environments.NAMES)}")
+    console = Console()
+    available = {}
+    for name in environments.NAMES:
+        if name in given:
+            available[name] = environments.Environment(name, given[name])
+        elif name == "ours" and args.ours:
+            available[name] = environments.Environment(name, args.ours, sources=True)
+        elif name in needed:
+            with console.status(f"making the environment {name}"):
+                available[name] = environments.make(name)
+    versions = {name: environment.versions() for name, environment in available.items()}
+
+    rounds = args.rounds or (2 if args.quick else 6)
+    seconds = args.seconds or (0.1 if args.quick else 0.5)
+    measured = []
+    for table in chosen.values():
+        for case, results in measure.measure(table, available, rounds, seconds):
+            report.print_row(console, case, results)
+            measured.append((case, results))
+    report.print_table(console, measured)
+    report.save_json(args.json, measured, versions)
+    if args.write:
+        report.update_readme(HERE / "README.md", report.markdown(measured, versions))
+    bad = [case.name for case, results in measured if report.verdict(case, results) in ("missed", "fails")]
+    if args.check and bad:
+        console.print(f"[bold red]{len(bad)} of {len(measured)} cases fail or miss their target[/]")
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

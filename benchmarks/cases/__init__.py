@@ -1,0 +1,12 @@
+"""The table of all benchmarks: every module here holds `CASES`; those of one module share a process."""
+
+from importlib import import_module
+
+from ..case import Case
+
+GROUPS = ("imports", "pytrees", "eager", "dispatch", "tracing", "transformations", "tensorflow", "numpy_only")
+
+
+def load() -> dict[str, list[Case]]:
+    """All cases by group."""
+    return {group: import_module(f".{group}", __package__).CASES for group in GROUPS}

@@ -1,0 +1,30 @@
+"""Tracing (function to jaxpr) and lowering (jaxpr to StableHLO), apart from each other.
+
+Every repetition takes a new function object, or a new trace of one: no cache knows it.
+"""
+
+from ..case import Case
+
+TRACE, LOWER = 0.3, 0.6
+
+
+def cases_of(program: str, what: str, make: str) -> list[Case]:
+    setup = (
+        "import jax\n"
+        "from benchmarks.programs import PROGRAMS, gradient\n"
+        f"make, args = PROGRAMS[{program!r}]()\n"
+        f"make = {make}"
+    )
+    trace = "jax.jit(make()).trace(*args)"
+    return [
+        Case(f"trace/{program}, {what}", trace, setup, target=TRACE),
+        Case(f"lower/{program}, {what}", "traced.lower()", setup, f"traced = {trace}", target=LOWER),
+    ]
+
+
+CASES = [
+    case
+    for program in ("chain", "mlp", "cnn", "transformer")
+    for what, make in (("forward", "make"), ("gradient", "gradient(make)"))
+    for case in cases_of(program, what, make)
+]

@@ -1,0 +1,67 @@
+"""The environments that are compared, made with uv under `benchmarks/.envs`."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+HOME = Path(__file__).parent / ".envs"
+PYTHON = "3.11"
+
+REQUIREMENTS = {
+    "upstream": ["jax==0.10.2", "jaxlib==0.10.2", "flax==0.12.8", "tensorflow-cpu>=2.21"],
+    "autograd": ["autograd"],
+    "optree": ["optree"],
+}
+NAMES = ("ours", *REQUIREMENTS)
+
+# One thread per process: the machine may be shared, and CPU time is what is counted. Byte code is kept, as usual.
+VARIABLES = {
+    "JAX_PLATFORMS": "cpu",
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "TF_CPP_MIN_LOG_LEVEL": "3",
+    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false",
+    "PYTHONHASHSEED": "0",
+    "PYTHONDONTWRITEBYTECODE": "",
+}
+
+
+class Environment:
+    """An interpreter and the variables that it is started with."""
+
+    def __init__(self, name: str, python: Path, sources: bool = False):
+        self.name = name
+        self.python = Path(python)
+        self.variables = {**os.environ, **VARIABLES}
+        self.variables.pop("PYTHONPATH", None)
+        if sources:
+            self.variables["PYTHONPATH"] = os.pathsep.join(sorted(map(str, ROOT.glob("packages/*/src"))))
+
+    def versions(self) -> dict[str, str]:
+        """The versions of the distributions that matter, for the record."""
+        code = (
+            "import importlib.metadata as m, json, platform\n"
+            "found = {'python': platform.python_version()}\n"
+            "for name in 'jax jaxlib numpy flax tensorflow-cpu autograd optree'.split():\n"
+            "    try: found[name] = m.version(name)\n"
+            "    except m.PackageNotFoundError: pass\n"
+            "print(json.dumps(found))"
+        )
+        result = subprocess.run([self.python, "-c", code], env=self.variables, check=True, capture_output=True)
+        return json.loads(result.stdout)
+
+
+def make(name: str) -> Environment:
+    """Return the environment, made if it is not there. Needs uv; packages come from its cache or the index."""
+    folder = HOME / name
+    python = folder / "bin" / "python"
+    if name == "ours":
+        variables = {**os.environ, "UV_PROJECT_ENVIRONMENT": str(folder)}
+        command = ["uv", "sync", "-q", "-p", PYTHON, "--all-packages", "--no-default-groups"]
+        subprocess.run([*command, "--extra=tf", "--group=ecosystem"], cwd=ROOT, env=variables, check=True)
+    elif not python.exists():
+        subprocess.run(["uv", "venv", "-q", "-p", PYTHON, folder], check=True)
+        subprocess.run(["uv", "pip", "install", "-q", "-p", python, *REQUIREMENTS[name]], check=True)
+    return Environment(name, python)

@@ -1,0 +1,100 @@
+"""Measuring: the environments take turns, and the smallest CPU time of each counts."""
+
+import itertools
+import json
+import select
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+from .case import Case
+from .environments import Environment
+
+TIMEOUT = 300.0  # seconds for one answer of a worker
+PROCESSES = 2  # per environment: where its memory happens to lie makes one process faster than another
+
+
+class Worker:
+    """A process of one environment that measures; a new one is started if it dies."""
+
+    def __init__(self, environment: Environment):
+        command = [environment.python, Path(__file__).parent / "worker.py"]
+        self.process = subprocess.Popen(
+            command,
+            env=environment.variables,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+
+    def ask(self, **request) -> dict:
+        """Send a request and return the answer; a death or a timeout is an answer, too."""
+        try:
+            self.process.stdin.write(json.dumps(request).encode() + b"\n")
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            return {"error": "the process died"}
+        ready, _, _ = select.select([self.process.stdout], [], [], TIMEOUT)
+        if not ready:
+            self.close()
+            return {"error": f"no answer within {TIMEOUT:.0f} s"}
+        line = self.process.stdout.readline()
+        return json.loads(line) if line else {"error": f"the process died (exit code {self.process.wait()})"}
+
+    @property
+    def alive(self) -> bool:
+        return self.process.poll() is None
+
+    def close(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        self.process.stdin.close()
+        self.process.stdout.close()
+
+
+def measure_fresh(case: Case, environment: Environment) -> dict:
+    """One sample in a process of its own."""
+    worker = Worker(environment)
+    answer = worker.ask(open=case.code(environment.name))
+    if "error" not in answer:
+        answer = worker.ask(sample=0)
+    worker.close()
+    return answer
+
+
+def measure(
+    cases: list[Case], environments: dict[str, Environment], rounds: int, seconds: float
+) -> Iterator[tuple[Case, dict[str, dict]]]:
+    """Yield each case with, by environment, `{"value": smallest, "samples": [...]}` or `{"error": text}`.
+
+    The cases given share PROCESSES processes per environment, used in turn. In every round every environment
+    is sampled once, so that a busy moment of the machine meets all of them.
+    """
+    workers: dict[tuple[str, int], Worker] = {}
+    processes = min(PROCESSES, rounds)
+    for case in cases:
+        names = [name for name in ("ours", *case.peers) if name in environments]
+        results: dict[str, dict] = {name: {"samples": []} for name in names}
+        if not case.fresh:
+            for key in itertools.product(names, range(processes)):
+                if key not in workers or not workers[key].alive:
+                    workers[key] = Worker(environments[key[0]])
+                results[key[0]].update(workers[key].ask(open=case.code(key[0])))
+        for turn in range(rounds):
+            for name in names:
+                if "error" in results[name]:
+                    continue
+                if case.fresh:
+                    answer = measure_fresh(case, environments[name])
+                else:
+                    answer = workers[name, turn % processes].ask(sample=seconds)
+                if "error" in answer:
+                    results[name]["error"] = answer["error"]
+                else:
+                    results[name]["samples"].append(answer["value"])
+        for result in results.values():
+            if "error" not in result:
+                result["value"] = min(result["samples"])
+        yield case, results
+    for worker in workers.values():
+        worker.close()

@@ -1,0 +1,114 @@
+"""What is shown: a rich table, a JSON file, and the same table as Markdown in the README."""
+
+import json
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from .case import Case
+
+HEADER = ("case", "ours", "peer", "ratio", "target", "")
+BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
+
+
+def quantity(result: dict, unit: str) -> str:
+    """A measured value in a readable unit."""
+    if "error" in result:
+        return "fails"
+    value = result["value"]
+    if unit == "MB":
+        return f"{value:.0f} MB"
+    scale, symbol = next(((s, n) for s, n in ((1, "s"), (1e3, "ms"), (1e6, "µs")) if value * s >= 1), (1e9, "ns"))
+    return f"{value * scale:.3g} {symbol}"
+
+
+def ratio(results: dict[str, dict], peer: str) -> float | None:
+    """Ours over the peer's, where both exist."""
+    pair = results.get("ours", {}), results.get(peer, {})
+    if any("value" not in result for result in pair) or pair[1]["value"] <= 0:
+        return None
+    return pair[0]["value"] / pair[1]["value"]
+
+
+def verdict(case: Case, results: dict[str, dict]) -> str:
+    """`met`, `missed`, `fails` (ours does), or nothing where there is no target to compare with."""
+    if "error" in results.get("ours", {}):
+        return "fails"
+    value = ratio(results, case.peers[0]) if case.peers else None
+    if case.target is None or value is None:
+        return ""
+    return "met" if round(value, 2) <= case.target else "missed"
+
+
+def row(case: Case, results: dict[str, dict]) -> tuple[str, ...]:
+    """The cells of one case, as in HEADER."""
+    ratios = [ratio(results, peer) for peer in case.peers]
+    peers = [f"{quantity(results[peer], case.unit)} ({peer})" for peer in case.peers if peer in results]
+    return (
+        case.name,
+        quantity(results["ours"], case.unit) if "ours" in results else "-",
+        ", ".join(peers) or "-",
+        ", ".join("-" if value is None else f"{value:.2f}" for value in ratios) or "-",
+        "" if case.target is None else f"≤ {case.target:g}",
+        verdict(case, results),
+    )
+
+
+COLORS = {"met": "green", "missed": "red", "fails": "bold red", "": ""}
+
+
+def print_row(console: Console, case: Case, results: dict[str, dict]) -> None:
+    """One line as soon as it is known."""
+    name, ours, peers, ratios, target, result = row(case, results)
+    color = COLORS[result]
+    text = escape(f"{name:<50} {ours:>8}  {peers:<36} {ratios:>10}  {target:<7}")
+    console.print(text + (f"[{color}]{result}[/]" if color else ""), soft_wrap=True, highlight=False)
+    for environment, answer in results.items():
+        if "error" in answer:
+            console.print(f"    {environment}: {escape(answer['error'].splitlines()[0][:300])}", style="red", soft_wrap=True)
+
+
+def print_table(console: Console, measured: list[tuple[Case, dict]]) -> None:
+    table = Table(*HEADER, title="CPU time and memory, smallest of all rounds; ratio = ours / peer")
+    for case, results in measured:
+        cells = row(case, results)
+        table.add_row(*map(escape, cells), style=COLORS[cells[-1]])
+    console.print(table)
+
+
+def save_json(path: Path, measured, versions) -> None:
+    records = [
+        {"name": case.name, "unit": case.unit, "target": case.target, "verdict": verdict(case, results)}
+        | {"ratios": {peer: ratio(results, peer) for peer in case.peers}, "results": results}
+        for case, results in measured
+    ]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({"versions": versions, "cases": records}, indent=1))
+
+
+def markdown(measured, versions) -> str:
+    """The results as Markdown: one line on the environments, and the table."""
+    lines = [
+        "; ".join(
+            f"*{name}*: " + ", ".join(f"{package} {version}" for package, version in found.items())
+            for name, found in versions.items()
+        ),
+        "",
+        "| " + " | ".join(HEADER) + " |",
+        "|---|---:|---|---:|---|---|",
+    ]
+    for case, results in measured:
+        name, *cells = row(case, results)
+        lines.append(f"| `{name}` | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def update_readme(path: Path, text: str) -> None:
+    """Put the text between the markers of the README."""
+    before, found, rest = path.read_text().partition(BEGIN)
+    _, also_found, after = rest.partition(END)
+    if not (found and also_found):
+        raise ValueError(f"{path} lacks the markers {BEGIN} and {END}")
+    path.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}")
