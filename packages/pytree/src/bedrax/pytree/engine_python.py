@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, NamedTuple
 
+from .sorting import sorted_keys
+
 NAME = "python"
 
 
@@ -71,20 +73,13 @@ class _Rule(NamedTuple):
     custom: bool = True
 
 
-def _sorted_keys(tree: dict) -> list:
-    try:
-        return sorted(tree)
-    except Exception as e:
-        raise ValueError("Comparator raised exception while sorting pytree dictionary keys.") from e
-
-
 def _flatten_dict(tree):
-    keys = _sorted_keys(tree)
+    keys = sorted_keys(tree)
     return [tree[k] for k in keys], tuple(keys)
 
 
 def _flatten_dict_with_keys(tree):
-    keys = _sorted_keys(tree)
+    keys = sorted_keys(tree)
     return [(DictKey(k), tree[k]) for k in keys], tuple(keys)
 
 
@@ -111,7 +106,7 @@ def _is_namedtuple_type(t: type) -> bool:
 
 def _checked_children(result: Any) -> tuple[list, Any]:
     """What a user's flatten function returned, its children as a list."""
-    if type(result) is not tuple or len(result) != 2:
+    if not isinstance(result, tuple) or len(result) != 2:
         raise ValueError(
             "The to_iterable function for a custom PyTree node should return a (children, aux_data) tuple, "
             f"got {result!r}"
@@ -128,11 +123,11 @@ def _checked_children(result: Any) -> tuple[list, Any]:
 def _checked_pairs(result: Any) -> tuple[list, Any]:
     """What a user's flatten-with-keys function returned, its (key, child) pairs as a list."""
     what = "The to_iterable_with_keys function for a custom PyTree node should return a (key_leaf_pairs, aux_data) tuple"
-    if type(result) is not tuple or len(result) != 2:
+    if not isinstance(result, tuple) or len(result) != 2:
         raise ValueError(f"{what}, got {result!r}")
     pairs = list(result[0])
     for pair in pairs:
-        if type(pair) is not tuple or len(pair) != 2:
+        if not isinstance(pair, tuple) or len(pair) != 2:
             raise ValueError(f"{what} where every child is a (key, value) tuple, got the child {pair!r}")
     return pairs, result[1]
 
@@ -271,7 +266,7 @@ class PyTreeRegistry:
 class PyTreeDef:
     """The shape of a tree: made by flattening, compared by value, hashable."""
 
-    __slots__ = ("_registry", "_nodes", "_num_leaves")
+    __slots__ = ("_registry", "_nodes", "_num_leaves", "_hash")
 
     def __init__(self):
         raise TypeError("PyTreeDef has no constructor; use tree_structure(tree) to make one.")
@@ -281,6 +276,7 @@ class PyTreeDef:
         self = object.__new__(cls)
         self._registry = registry
         self._nodes = nodes
+        self._hash = None
         self._num_leaves = sum(n.type is LEAF for n in nodes) if num_leaves is None else num_leaves
         return self
 
@@ -305,7 +301,9 @@ class PyTreeDef:
 
     def __hash__(self):
         # Metadata stays out: it may be unhashable, and equal shapes with different metadata are rare.
-        return hash(tuple([(n.type, n.arity) for n in self._nodes]))
+        if self._hash is None:
+            self._hash = hash(tuple([(n.type, n.arity) for n in self._nodes]))
+        return self._hash
 
     def __repr__(self):
         def show(node, children):
@@ -326,13 +324,6 @@ class PyTreeDef:
             return f"CustomNode({t.__name__}[{node.data}], [{body}])"
 
         return f"PyTreeDef({self._fold(show, lambda: '*')})"
-
-    def __getstate__(self):
-        return self._registry, self._nodes
-
-    def __setstate__(self, state):
-        self._registry, self._nodes = state
-        self._num_leaves = sum(n.type is LEAF for n in self._nodes)
 
     def __reduce__(self):
         return _restore, (self._registry, tuple(map(tuple, self._nodes)))
@@ -408,15 +399,15 @@ class PyTreeDef:
         children = list(children)
         if node_data is None:
             if children:
-                raise ValueError(f"A leaf has no children, got {len(children)}.")
+                raise RuntimeError(f"PyTreeDef traversal did not yield a singleton: {len(children)} below a leaf.")
             return PyTreeDef._of(registry, (_LEAF_NODE,))
         t, data = node_data
         if not registry.is_node(t):
-            raise ValueError(f"Could not find type: {t}. Register it as a pytree node first.")
+            raise RuntimeError(f"Could not find type: {t}. Register it as a pytree node first.")
         if t is dict:
             data = tuple(data)
             if len(data) != len(children):
-                raise ValueError(f"Number of keys and entries does not match: {len(data)} and {len(children)}.")
+                raise RuntimeError(f"Number of keys and entries does not match: {len(data)} and {len(children)}.")
         nodes = [n for c in children for n in c._nodes]
         return PyTreeDef._of(registry, (*nodes, _Node(t, len(children), data)))
 

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from .engine import PyTreeDef, all_leaves_in, default_registry, treedef_tuple_in
 from .paths import tree_flatten_with_path
 from .prefix import prefix_errors
+from .sorting import explained
 
 T = TypeVar("T")
 Leaf = Any
@@ -36,17 +37,26 @@ def tree_flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tup
     Raises:
       ValueError: the keys of a dict cannot be sorted.
     """
-    return _flatten(tree, is_leaf)
+    try:
+        return _flatten(tree, is_leaf)
+    except ValueError as e:
+        raise explained(e, tree, is_leaf)
 
 
 def tree_leaves(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> list[Leaf]:
     """The leaves of a tree, left to right; see `tree_flatten`."""
-    return _flatten(tree, is_leaf)[0]
+    try:
+        return _flatten(tree, is_leaf)[0]
+    except ValueError as e:
+        raise explained(e, tree, is_leaf)
 
 
 def tree_structure(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> PyTreeDef:
     """The structure of a tree; see `tree_flatten`."""
-    return _flatten(tree, is_leaf)[1]
+    try:
+        return _flatten(tree, is_leaf)[1]
+    except ValueError as e:
+        raise explained(e, tree, is_leaf)
 
 
 def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Leaf]) -> Any:
@@ -61,11 +71,6 @@ def all_leaves(iterable: Iterable[Any], is_leaf: Callable[[Any], bool] | None = 
     return all(is_leaf(x) or not default_registry.is_node(type(x)) for x in iterable)
 
 
-def is_tree_node(typ: type) -> bool:
-    """Whether instances of `typ` are nodes of a pytree."""
-    return default_registry.is_node(typ)
-
-
 def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
     """Applies `f` to every leaf of `tree`, and to the subtrees of `rest` at the same place.
 
@@ -78,11 +83,11 @@ def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: Callable[[An
     Raises:
       ValueError: `tree` is no prefix of one of `rest`; it says where.
     """
-    leaves, treedef = _flatten(tree, is_leaf)
+    leaves, treedef = tree_flatten(tree, is_leaf)
     if not rest:
         return treedef.unflatten([f(x) for x in leaves])
     columns = [leaves, *_up_to(treedef, "tree_map tree", tree, rest, is_leaf)]
-    return treedef.unflatten([f(*xs) for xs in zip(*columns)])
+    return treedef.unflatten(list(map(f, *columns)))
 
 
 def tree_map_with_path(
@@ -95,18 +100,20 @@ def tree_map_with_path(
     """Like `tree_map`, with `f(key_path, leaf, *subtrees)`; see `tree_flatten_with_path`."""
     pairs, treedef = tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)
     columns = [*zip(*pairs)] if pairs else [(), ()]
-    columns += _up_to(treedef, "tree_map_with_path tree", tree, rest, None if is_leaf_takes_path else is_leaf)
-    return treedef.unflatten([f(*xs) for xs in zip(*columns)])
+    columns += _up_to(treedef, "tree_map_with_path tree", tree, rest, is_leaf, is_leaf_takes_path)
+    return treedef.unflatten(list(map(f, *columns)))
 
 
-def _up_to(treedef: PyTreeDef, name: str, tree: Any, rest: Iterable[Any], is_leaf) -> list[list[Any]]:
+def _up_to(
+    treedef: PyTreeDef, name: str, tree: Any, rest: Iterable[Any], is_leaf, is_leaf_takes_path: bool = False
+) -> list[list[Any]]:
     """The subtrees of every tree of `rest` at the leaves of `treedef`, the structure of `tree`."""
     columns = []
     for other in rest:
         try:
             columns.append(treedef.flatten_up_to(other))
         except ValueError:
-            for make_error in prefix_errors(tree, other, is_leaf):
+            for make_error in prefix_errors(tree, other, is_leaf, is_leaf_takes_path):
                 raise make_error(name) from None
             raise
     return columns
@@ -123,7 +130,7 @@ def tree_reduce(
     Raises:
       TypeError: there are no leaves and no `initializer`.
     """
-    leaves = _flatten(tree, is_leaf)[0]
+    leaves = tree_leaves(tree, is_leaf)
     if initializer is _unspecified:
         return functools.reduce(function, leaves)
     return functools.reduce(function, leaves, initializer)
@@ -141,7 +148,7 @@ def tree_reduce_associative(
     The depth is logarithmic in the number of leaves, so sums lose less precision and
     independent calls can run at the same time. `identity` is the result without leaves.
     """
-    leaves = _flatten(tree, is_leaf)[0]
+    leaves = tree_leaves(tree, is_leaf)
     if not leaves:
         if identity is _unspecified:
             raise TypeError("Must specify identity for parallel reduction of empty sequence.")
@@ -158,7 +165,7 @@ def tree_reduce_associative(
 
 def tree_all(tree: Any, *, is_leaf: Callable[[Any], bool] | None = None) -> bool:
     """Whether all leaves are true; True without leaves."""
-    return all(_flatten(tree, is_leaf)[0])
+    return all(tree_leaves(tree, is_leaf))
 
 
 def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_to_transpose: Any) -> Any:
@@ -174,7 +181,7 @@ def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, py
     """
     treedef = tree_structure(pytree_to_transpose)
     try:
-        subtrees = [_flatten(x, None) for x in outer_treedef.flatten_up_to(pytree_to_transpose)]
+        subtrees = [tree_flatten(x) for x in outer_treedef.flatten_up_to(pytree_to_transpose)]
     except ValueError as e:
         raise TypeError(f"Mismatch: the outer structure\n{outer_treedef}\nis no prefix of\n{treedef}\n{e}") from None
     if inner_treedef is None:
@@ -196,19 +203,19 @@ def tree_broadcast(prefix_tree: Any, full_tree: Any, is_leaf: Callable[[Any], bo
     Raises:
       ValueError: `prefix_tree` is no tree prefix of `full_tree`; it says where.
     """
-    leaves, treedef = _flatten(prefix_tree, is_leaf)
+    leaves, treedef = tree_flatten(prefix_tree, is_leaf)
     (subtrees,) = _up_to(treedef, "tree_broadcast prefix_tree", prefix_tree, (full_tree,), is_leaf)
-    structures = [_flatten(x, None)[1] for x in subtrees]
+    structures = [tree_structure(x) for x in subtrees]
     return treedef.unflatten([s.unflatten([x] * s.num_leaves) for x, s in zip(leaves, structures)])
 
 
 def tree_broadcast_leaves(prefix_tree: Any, full_tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> list[Any]:
     """The leaves of `tree_broadcast`, one per leaf of `full_tree` (a leaf of the prefix may itself be a tree)."""
-    leaves, treedef = _flatten(prefix_tree, is_leaf)
+    leaves, treedef = tree_flatten(prefix_tree, is_leaf)
     (subtrees,) = _up_to(treedef, "tree_broadcast prefix_tree", prefix_tree, (full_tree,), is_leaf)
     out: list[Any] = []
     for x, sub in zip(leaves, subtrees):
-        out += [x] * _flatten(sub, None)[1].num_leaves
+        out += [x] * tree_structure(sub).num_leaves
     return out
 
 
@@ -236,4 +243,6 @@ def make_from_node_data_and_children(
     registry: Any, node_data: tuple[type, Any] | None, children: Iterable[PyTreeDef]
 ) -> PyTreeDef:
     """The structure whose root is `node_data` (as `PyTreeDef.node_data()` gives it) over `children`."""
-    return PyTreeDef.from_node_data_and_children(registry, node_data, children)
+    treedef = PyTreeDef.from_node_data_and_children(registry, node_data, children)
+    repr(treedef)  # jaxlib's engine finds children that do not fit the node only when it prints
+    return treedef

@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Iterable
 from typing import Any, TypeVar
 
 from .engine import GetAttrKey, PyTreeDef, default_registry
+from .sorting import explained
 
 KeyEntry = TypeVar("KeyEntry", bound=Hashable)
 KeyPath = tuple[KeyEntry, ...]
@@ -35,6 +36,11 @@ def _simple_name(key: Any) -> str:
         if hasattr(key, field):
             return str(getattr(key, field))
     return str(key)
+
+
+def is_tree_node(typ: type) -> bool:
+    """Whether instances of `typ` are nodes of a pytree."""
+    return default_registry.is_node(typ)
 
 
 def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Hashable]:
@@ -70,9 +76,11 @@ def tree_flatten_with_path(
       is_leaf: says of a subtree that it is a leaf.
       is_leaf_takes_path: call `is_leaf(path, subtree)` in place of `is_leaf(subtree)`.
     """
-    if is_leaf is None or is_leaf_takes_path:
-        return _flatten_with_path(tree, is_leaf)
-    return _flatten_with_path(tree, lambda _, x: is_leaf(x))
+    predicate = is_leaf if is_leaf is None or is_leaf_takes_path else lambda _, x: is_leaf(x)
+    try:
+        return _flatten_with_path(tree, predicate)
+    except ValueError as e:
+        raise explained(e, tree, None if is_leaf_takes_path else is_leaf)
 
 
 def tree_leaves_with_path(

@@ -7,12 +7,14 @@ import textwrap
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from .engine import default_registry
-from .paths import KeyPath, flatten_one_level_with_keys, keystr
+from .paths import KeyPath, flatten_one_level_with_keys, is_tree_node, keystr
 
 
 def prefix_errors(
-    prefix_tree: Any, full_tree: Any, is_leaf: Callable[[Any], bool] | None = None
+    prefix_tree: Any,
+    full_tree: Any,
+    is_leaf: Callable[..., bool] | None = None,
+    is_leaf_takes_path: bool = False,
 ) -> list[Callable[[str], ValueError]]:
     """All places where `prefix_tree` fails to be a tree prefix of `full_tree`, left to right.
 
@@ -20,7 +22,8 @@ def prefix_errors(
       One function per place; called with the name of the prefix tree (such as
       `"vmap in_axes"`) it makes the `ValueError` to raise. Empty when it is a prefix.
     """
-    return list(_mismatches((), prefix_tree, full_tree, is_leaf))
+    predicate = is_leaf if is_leaf is None or is_leaf_takes_path else lambda _, x: is_leaf(x)
+    return list(_mismatches((), prefix_tree, full_tree, predicate))
 
 
 def _error(kind: str, path: KeyPath, details: Callable[[str], str]) -> Callable[[str], ValueError]:
@@ -32,10 +35,10 @@ def _error(kind: str, path: KeyPath, details: Callable[[str], str]) -> Callable[
 
 
 def _mismatches(path: KeyPath, prefix: Any, full: Any, is_leaf) -> Iterator[Callable[[str], ValueError]]:
-    if is_leaf is not None and is_leaf(prefix):
+    if is_leaf is not None and is_leaf(path, prefix):
         return
     t, u = type(prefix), type(full)
-    if not default_registry.is_node(t):
+    if not is_tree_node(t):
         return
     if t is not u:
         yield _error(

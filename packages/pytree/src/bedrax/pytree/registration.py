@@ -12,6 +12,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from .engine import DictKey, default_registry
+from .sorting import sorted_keys
 
 T = TypeVar("T")
 Typ = TypeVar("Typ", bound=type)
@@ -161,8 +162,13 @@ def register_static(cls: type[T]) -> type[T]:
 
 
 def _flatten_defaultdict(d):
-    keys = tuple(sorted(d))
+    keys = tuple(sorted_keys(d))
     return [d[k] for k in keys], (d.default_factory, keys)
+
+
+def _flatten_defaultdict_with_keys(d):
+    children, aux = _flatten_defaultdict(d)
+    return [(DictKey(k), child) for k, child in zip(aux[1], children)], aux
 
 
 register_pytree_node(
@@ -175,5 +181,5 @@ register_pytree_node(
     collections.defaultdict,
     _flatten_defaultdict,
     lambda aux, values: collections.defaultdict(aux[0], zip(aux[1], values)),
-    lambda d: (tuple((DictKey(k), d[k]) for k in sorted(d)), (d.default_factory, tuple(sorted(d)))),
+    _flatten_defaultdict_with_keys,
 )

@@ -1,0 +1,312 @@
+"""Treedefs on both engines: a corpus with expected leaves, texts and paths, and their operations."""
+
+import collections
+import copy
+import pickle
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+Pair = collections.namedtuple("Pair", "x y")
+Other = collections.namedtuple("Other", "x y")
+Triple = collections.namedtuple("Triple", "x y z")
+
+
+class TupleSubclass(tuple):
+    __slots__ = ()
+
+
+ORDERED = collections.OrderedDict([("b", 1), ("a", 2)])
+DEFAULT = collections.defaultdict(int, {"b": 1, "a": 2})
+QUEUE = collections.deque([1, 2])
+
+# tree, leaves, text of the treedef, key paths, number of nodes
+CORPUS = [
+    (1, [1], "*", [""], 1),
+    (None, [], "None", [], 1),
+    ((), [], "()", [], 1),
+    ([], [], "[]", [], 1),
+    ({}, [], "{}", [], 1),
+    ((1,), [1], "(*,)", ["[0]"], 2),
+    ([1, (2, None)], [1, 2], "[*, (*, None)]", ["[0]", "[1][0]"], 5),
+    ({"b": 1, "a": [2, 3]}, [2, 3, 1], "{'a': [*, *], 'b': *}", ["['a'][0]", "['a'][1]", "['b']"], 5),
+    ({2: "x", 1: "y"}, ["y", "x"], "{1: *, 2: *}", ["[1]", "[2]"], 3),
+    ({(1, 2): 0}, [0], "{(1, 2): *}", ["[(1, 2)]"], 2),
+    (Pair(1, (2,)), [1, 2], "CustomNode(namedtuple[Pair], [*, (*,)])", [".x", ".y[0]"], 4),
+    (ORDERED, [1, 2], "CustomNode(OrderedDict[('b', 'a')], [*, *])", ["['b']", "['a']"], 3),
+    (DEFAULT, [2, 1], "CustomNode(defaultdict[(<class 'int'>, ('a', 'b'))], [*, *])", ["['a']", "['b']"], 3),
+    (QUEUE, [QUEUE], "*", [""], 1),
+    ("text", ["text"], "*", [""], 1),
+    (TupleSubclass((1,)), [(1,)], "*", [""], 1),
+    ({"a": None, "b": {}}, [], "{'a': None, 'b': {}}", [], 3),
+]
+TREES = [row[0] for row in CORPUS]
+
+
+@pytest.mark.parametrize("tree, leaves, text, paths, num_nodes", CORPUS)
+def test_corpus(tu, tree, leaves, text, paths, num_nodes):
+    flat, treedef = tu.tree_flatten(tree)
+    assert flat == leaves
+    assert tu.tree_leaves(tree) == leaves
+    assert repr(treedef) == str(treedef) == f"PyTreeDef({text})"
+    assert (treedef.num_leaves, treedef.num_nodes) == (len(leaves), num_nodes)
+    pairs, same = tu.tree_flatten_with_path(tree)
+    assert [tu.keystr(path) for path, _ in pairs] == paths
+    assert [leaf for _, leaf in pairs] == leaves
+    assert tu.tree_leaves_with_path(tree) == pairs
+    assert same == treedef == tu.tree_structure(tree)
+    rebuilt = treedef.unflatten(flat)
+    assert rebuilt == tree and type(rebuilt) is type(tree)
+
+
+@pytest.mark.parametrize("tree", TREES)
+def test_node_data_and_children_rebuild_a_treedef(tu, tree):
+    treedef = tu.tree_structure(tree)
+    again = tu.PyTreeDef.from_node_data_and_children(tu.default_registry, treedef.node_data(), treedef.children())
+    assert again == treedef
+    assert tu.make_from_node_data_and_children(tu.default_registry, treedef.node_data(), treedef.children()) == treedef
+    assert tu.treedef_children(treedef) == treedef.children()
+
+
+@pytest.mark.parametrize("tree", TREES)
+def test_pickle_and_copy(tu, tree):
+    treedef = tu.tree_structure([tree, {"k": tree}])
+    for twin in (pickle.loads(pickle.dumps(treedef)), copy.deepcopy(treedef), copy.copy(treedef)):
+        assert twin == treedef and hash(twin) == hash(treedef)
+        assert twin.unflatten(range(twin.num_leaves)) == treedef.unflatten(range(treedef.num_leaves))
+
+
+def test_node_data(tu):
+    s = tu.tree_structure
+    assert s(1).node_data() is None
+    assert s(None).node_data() == (type(None), None)
+    assert s((1,)).node_data() == (tuple, None)
+    assert s({"b": 1, "a": 2}).node_data() == (dict, ["a", "b"])
+    assert s(ORDERED).node_data() == (collections.OrderedDict, ("b", "a"))
+    assert s(Pair(1, 2)).node_data()[0] is Pair
+
+
+def test_treedefs_compare_by_value(tu):
+    structures = {}
+    for tree in [*TREES, [1], (None,), [None], {"a": 1}, {"b": 1}, Other(1, (2,)), collections.OrderedDict(a=1, b=2)]:
+        structures.setdefault(repr(tu.tree_structure(tree)), []).append(tu.tree_structure(tree))
+    for text, group in structures.items():
+        for treedef in group:
+            assert all((treedef == other) == (text == t) for t, others in structures.items() for other in others)
+            assert hash(treedef) == hash(group[0])
+    assert not tu.tree_structure(1) == 1
+    assert tu.tree_structure(collections.namedtuple("Pair", "x y")(1, (2,))) != tu.tree_structure(Pair(1, (2,)))
+
+
+def test_comparison_of_metadata_that_has_no_truth_value(tu):
+    class Ambiguous:
+        def __eq__(self, other):
+            raise TypeError("ambiguous")
+
+        __hash__ = None
+
+    class Box:
+        pass
+
+    tu.register_pytree_node(Box, lambda b: ((), Ambiguous()), lambda _, __: Box())
+    left, right = tu.tree_structure(Box()), tu.tree_structure(Box())
+    hash(left)
+    with pytest.raises(ValueError, match="checking equality of metadata fields of pytree"):
+        left == right  # noqa: B015
+
+
+@pytest.mark.parametrize(
+    "leaves, message",
+    [([1], "Too few leaves for PyTreeDef; expected 2, got 1"), ([1, 2, 3], "Too many leaves for PyTreeDef; expected 2.")],
+)
+def test_unflatten_counts_leaves(tu, leaves, message):
+    for given_leaves in (leaves, tuple(leaves), iter(leaves)):
+        with pytest.raises(ValueError) as e:
+            tu.tree_unflatten(tu.tree_structure((0, [0])), given_leaves)
+        assert str(e.value) == message
+    with pytest.raises(TypeError):
+        tu.tree_unflatten(tu.tree_structure((0, 0)), 3)
+    assert tu.tree_structure(0).unflatten([(1, 2)]) == (1, 2)
+
+
+UP_TO_ERRORS = [
+    ((1, 2), (1, 2, 3), "Tuple arity mismatch: 3 != 2; tuple: (1, 2, 3)."),
+    ([1, 2], [1], "List arity mismatch: 1 != 2; list: [1]."),
+    ((1, 2), [1, 2], "Expected tuple, got [1, 2]."),
+    ([1], None, "Expected list, got None."),
+    ({}, 3, "Expected dict, got 3."),
+    ({"a": 1}, {"b": 1}, "Dict key mismatch; expected keys: ['a']; present keys: ['b']."),
+    ({"a": 1}, ORDERED, "Expected dict, got OrderedDict([('b', 1), ('a', 2)])."),
+    (Pair(1, 2), (1, 2), "Expected named tuple, got (1, 2)."),
+    (Pair(1, 2), Triple(1, 2, 3), "Named tuple arity mismatch: 3 != 2; tuple: Triple(x=1, y=2, z=3)."),
+    (
+        Pair(1, 2),
+        Other(1, 2),
+        f"Named tuple type mismatch: expected type: {Pair}, tuple: Other(x=1, y=2).",
+    ),
+    (ORDERED, 3, "Custom node type mismatch: expected type: <class 'collections.OrderedDict'>, value: 3."),
+    (
+        ORDERED,
+        collections.OrderedDict(a=1, b=2),
+        "Mismatch custom node data: ('b', 'a') != ('a', 'b'); value: OrderedDict([('a', 1), ('b', 2)]).",
+    ),
+    ([(1, 2), (3,)], [(1, 2, 3), 3], "Expected tuple, got 3."),  # the rightmost is met first
+]
+
+
+@pytest.mark.parametrize("prefix, full, message", UP_TO_ERRORS)
+def test_flatten_up_to_errors(tu, prefix, full, message):
+    with pytest.raises(ValueError) as e:
+        tu.tree_structure(prefix).flatten_up_to(full)
+    assert str(e.value) == message
+
+
+def test_flatten_up_to(tu):
+    up_to = lambda a, b: tu.tree_structure(a).flatten_up_to(b)  # noqa: E731
+    assert up_to(1, None) == [None]
+    assert up_to((1, {"b": 2, "a": 3}), ([4], {"a": (5, 6), "b": None})) == [[4], (5, 6), None]
+    assert up_to(DEFAULT, DEFAULT) == [2, 1]
+    assert up_to(None, None) == []
+    with pytest.raises(ValueError, match=re.escape("Expected None, got 3.")):
+        up_to(None, 3)
+
+
+def test_compose_children_tuple(tu):
+    s = tu.tree_structure
+    assert s((1, {"a": 2})).compose(s([3, None])) == s(([3, None], {"a": [3, None]}))
+    assert s([1]).compose(s(None)) == s([None])
+    assert s({"a": 1, "b": [1, (1,)], "c": None}).children() == [s(1), s([1, (1,)]), s(None)]
+    assert s(1).children() == []
+    assert tu.treedef_tuple(iter([s(1), s([2])])) == s((1, [2]))
+    assert [tu.treedef_is_leaf(s(x)) for x in (1, None, (), [1])] == [True, True, True, False]
+
+
+def test_walk(tu):
+    tree = (1, [2, None], {"a": 3}, ORDERED)
+    result = tu.tree_structure(tree).walk(lambda xs, data: ("node", xs, data), lambda x: -x, [1, 2, 3, 4, 5])
+    none = ("node", (), None)
+    expected = (-1, ("node", (-2, none), None), ("node", (-3,), ["a"]), ("node", (-4, -5), ("b", "a")))
+    assert result == ("node", expected, None)
+    assert tu.tree_structure(Pair(1, 2)).walk(lambda xs, data: (xs, data), abs, [1, -2]) == ((1, 2), Pair)
+    with pytest.raises(ValueError, match="Too few leaves"):
+        tu.tree_structure((1, 2)).walk(lambda xs, _: xs, abs, [1])
+    with pytest.raises(ValueError, match="Too many leaves"):
+        tu.tree_structure((1, 2)).walk(lambda xs, _: xs, abs, [1, 2, 3])
+
+
+def test_build_tree(tu):
+    treedef = tu.tree_structure((1, [2, None], {"a": 3}))
+    assert tu.build_tree(treedef, [10, (20, ()), iter([30])]) == (10, [20, None], {"a": 30})
+    with pytest.raises(ValueError, match="Arity mismatch between trees"):
+        tu.build_tree(treedef, (10, (20, ())))
+
+
+def test_from_node_data_errors(tu):
+    s, make = tu.tree_structure, tu.make_from_node_data_and_children
+    with pytest.raises(RuntimeError, match="Could not find type: <class 'object'>"):
+        make(tu.default_registry, (object, None), [])
+    with pytest.raises(RuntimeError, match="did not yield a singleton"):
+        make(tu.default_registry, None, [s(1)])
+    with pytest.raises(RuntimeError, match="Number of keys and entries does not match"):
+        make(tu.default_registry, (dict, ["a"]), [s(1), s(2)])
+    with pytest.raises(TypeError):
+        tu.PyTreeDef()
+
+
+WIRE = [1, None, {}, (1, [2, None], {"a": 3}), {"b": {"é": 1, "a": ()}, "a": 2}, tuple(range(300))]
+
+
+@pytest.mark.parametrize("tree", WIRE)
+def test_proto_round_trip(tu, tree):
+    treedef = tu.tree_structure(tree)
+    data = treedef.serialize_using_proto()
+    assert tu.PyTreeDef.deserialize_using_proto(tu.default_registry, data) == treedef
+
+
+@pytest.mark.parametrize("tree", [*WIRE, {str(i): i for i in range(200)}])
+def test_both_engines_write_the_same_bytes(both_engines, tree):
+    native, python = (e.tree_structure(tree).serialize_using_proto() for e in both_engines)
+    assert native == python
+
+
+def test_proto_errors(tu):
+    with pytest.raises(ValueError, match="User-defined nodes are not supported when serializing pytrees"):
+        tu.tree_structure(ORDERED).serialize_using_proto()
+    with pytest.raises(ValueError, match="Only string keys are supported in proto pytree serialization"):
+        tu.tree_structure({1: 2}).serialize_using_proto()
+    with pytest.raises(Exception, match="Could not deserialize PyTreeDefProto"):
+        tu.PyTreeDef.deserialize_using_proto(tu.default_registry, b"abc")
+
+
+def test_a_registry_of_ones_own(tu):
+    registry = tu.PyTreeRegistry(enable_none=False, enable_tuple=False)
+    assert registry.flatten([None, (1,), {"a": 2}])[0] == [None, (1,), 2]
+    assert registry.is_node(list) and not registry.is_node(tuple)
+
+
+def test_depth(tu):
+    tree = 0
+    for _ in range(500):
+        tree = [tree]
+    treedef = tu.tree_structure(tree)
+    assert repr(treedef) == "PyTreeDef(" + "[" * 500 + "*" + "]" * 500 + ")"
+    assert treedef == tu.tree_structure(tree) and treedef.num_nodes == 501
+
+
+def test_the_python_engine_is_not_bounded_by_the_recursion_limit():
+    from bedrax.pytree import engine_python
+
+    tree = 0
+    for _ in range(20_000):
+        tree = (tree,)
+    leaves, treedef = engine_python.default_registry.flatten(tree)
+    again = treedef.unflatten(leaves)
+    assert treedef == engine_python.default_registry.flatten(again)[1]
+    assert treedef.flatten_up_to(again) == [0] and len(repr(treedef)) > 40_000
+    assert hash(treedef) == hash(engine_python.default_registry.flatten(again)[1])
+
+
+LEAVES = st.one_of(st.integers(), st.text(max_size=3), st.floats(allow_nan=False))
+KEYS = st.one_of(st.text(max_size=2), st.integers(-3, 3))
+
+
+def _containers(children):
+    return st.one_of(
+        st.lists(children, max_size=4),
+        st.lists(children, max_size=4).map(tuple),
+        st.dictionaries(st.text(max_size=2), children, max_size=4),
+        st.dictionaries(st.integers(-3, 3), children, max_size=4),
+        st.dictionaries(KEYS, children, max_size=4).map(collections.OrderedDict),
+        st.dictionaries(st.text(max_size=2), children, max_size=3).map(lambda d: collections.defaultdict(list, d)),
+        st.tuples(children, children).map(lambda p: Pair(*p)),
+    )
+
+
+TREE = st.recursive(st.one_of(LEAVES, st.none()), _containers, max_leaves=20)
+
+
+@settings(max_examples=150, deadline=None)
+@given(TREE, TREE)
+def test_engines_agree(both_engines, tree, other):
+    native, python = both_engines
+    (leaves, a), (same_leaves, b) = native.tree_flatten(tree), python.tree_flatten(tree)
+    assert leaves == same_leaves and repr(a) == repr(b)
+    assert (a.num_leaves, a.num_nodes) == (b.num_leaves, b.num_nodes)
+    assert a.unflatten(leaves) == b.unflatten(leaves) == tree
+    paths = [[(native.keystr(p), x) for p, x in e.tree_leaves_with_path(tree)] for e in both_engines]
+    assert paths[0] == paths[1]
+    assert [repr(c) for c in a.children()] == [repr(c) for c in b.children()]
+    assert repr(a.compose(native.tree_structure(other))) == repr(b.compose(python.tree_structure(other)))
+    assert (a == native.tree_structure(other)) == (b == python.tree_structure(other))
+    outcomes = []
+    for treedef in (a, b):
+        try:
+            outcomes.append(treedef.flatten_up_to(other))
+        except ValueError as e:
+            outcomes.append(str(e).splitlines()[0])
+    assert outcomes[0] == outcomes[1]
+    errors = [[make("t") for make in e.prefix_errors(tree, other)] for e in both_engines]
+    assert [str(e) for e in errors[0]] == [str(e) for e in errors[1]]
+    assert bool(errors[0]) == isinstance(outcomes[0], str)
