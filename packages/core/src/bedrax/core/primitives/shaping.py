@@ -610,7 +610,9 @@ def full(shape, fill_value, dtype=None, *, sharding=None):
         raise TypeError(f"full must be called with scalar fill_value, got fill_value.shape {aval.shape}.")
     if dtype is not None:
         if isinstance(dtype, dtypes.ExtendedDType):
-            return dtype.full(shape, fill_value)
+            if aval.dtype != dtype:
+                raise TypeError(f"full: an array of dtype {dtype} needs a fill_value of that dtype, got {aval.str_short()}.")
+            return broadcast_in_dim(fill_value, shape, (), out_sharding=sharding)
         fill_value = _scalar_as(fill_value, aval, dtypes.canonicalize_dtype(dtype))
     return broadcast_in_dim(fill_value, shape, (), out_sharding=sharding)
 
@@ -650,12 +652,12 @@ def full_like(x, fill_value, dtype=None, shape=None, sharding=None):
 
 
 def zeros_of(aval: ShapedArray):
-    """Zeros of any array type: `float0` and extended dtypes included."""
+    """Zeros of any array type, `float0` included."""
     dtype = aval.dtype
     if dtype == dtypes.float0:
         return np.zeros(aval.shape, dtypes.float0)
     if isinstance(dtype, dtypes.ExtendedDType):
-        return dtype.full(aval.shape, 0)
+        raise TypeError(f"there is no zero of dtype {dtype}; arrays of it are made by the package that defines it")
     return broadcast_in_dim(np.zeros((), dtype), aval.shape, ())
 
 

@@ -1,0 +1,153 @@
+"""Batching of the shaping primitives: the mapped axis stays where it is wherever it can."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bedrax.batching.tables import batch_rules, move_axis, to_axis
+from bedrax.core import dims as core_dims
+from bedrax.core.avals import aval_of
+from bedrax.core.primitives import elementwise, shaping
+from bedrax.core.primitives.shaping import pad, squeeze
+
+rule = batch_rules.rule
+
+
+def shift(axes, dim: int) -> tuple:
+    """Axes of an element, as axes of the array whose axis `dim` is mapped."""
+    return tuple([a + (a >= dim) for a in axes])
+
+
+def insert(values, dim: int, value) -> tuple:
+    """A tuple with one entry per axis, with that of the mapped axis put in."""
+    return (*values[:dim], value, *values[dim:])
+
+
+def result_dim(removed, dim: int) -> int:
+    """Where the mapped axis is once the axes `removed` are gone."""
+    return dim - sum(a < dim for a in removed)
+
+
+def common_dim(dims) -> int:
+    """The place to which to bring several operands: where the first mapped one has it."""
+    return next(d for d in dims if d is not None)
+
+
+@rule(shaping.broadcast_in_dim_p)
+def _broadcast_in_dim(axis, args, dims, *, shape, broadcast_dimensions, sharding=None):
+    (x,), (dim,) = args, dims
+    # Right behind the axis of the result that the operand's axis before the mapped one becomes.
+    place = broadcast_dimensions[dim - 1] + 1 if dim else 0
+    return (
+        shaping.broadcast_in_dim_p.bind(
+            x,
+            shape=insert(shape, place, axis.size),
+            broadcast_dimensions=insert(shift(broadcast_dimensions, place), dim, place),
+            sharding=sharding,
+        ),
+        place,
+    )
+
+
+@rule(shaping.reshape_p)
+def _reshape(axis, args, dims, *, new_sizes, dimensions, sharding=None):
+    x, (dim,) = args[0], dims
+    if dimensions is not None:
+        x = shaping.transpose(move_axis(x, dim, 0), (0, *(d + 1 for d in dimensions)))
+        dim = 0
+    elif dim:
+        shape = aval_of(x).shape
+        if len(new_sizes) >= dim and core_dims.definitely_equal_shape(shape[:dim], new_sizes[:dim]):
+            # The axes before the mapped one keep their sizes: the others are reshaped behind it.
+            return shaping.reshape(x, insert(new_sizes, dim, axis.size)), dim
+        x, dim = move_axis(x, dim, 0), 0
+    return shaping.reshape(x, (axis.size, *new_sizes)), 0
+
+
+@rule(shaping.transpose_p)
+def _transpose(axis, args, dims, *, permutation):
+    (x,), (dim,) = args, dims
+    return shaping.transpose(x, (dim, *shift(permutation, dim))), 0
+
+
+@rule(shaping.squeeze_p)
+def _squeeze(axis, args, dims, *, dimensions):
+    (x,), (dim,) = args, dims
+    removed = shift(dimensions, dim)
+    return squeeze(x, removed), result_dim(removed, dim)
+
+
+@rule(shaping.rev_p)
+def _rev(axis, args, dims, *, dimensions):
+    (x,), (dim,) = args, dims
+    return shaping.rev(x, shift(dimensions, dim)), dim
+
+
+@rule(shaping.slice_p)
+def _slice(axis, args, dims, *, start_indices, limit_indices, strides=None):
+    (x,), (dim,) = args, dims
+    return (
+        shaping.slice_p.bind(
+            x,
+            start_indices=insert(start_indices, dim, 0),
+            limit_indices=insert(limit_indices, dim, axis.size),
+            strides=None if strides is None else insert(strides, dim, 1),
+        ),
+        dim,
+    )
+
+
+@rule(shaping.pad_p)
+def _pad(axis, args, dims, *, padding_config):
+    x, value = args
+    dim, value_dim = dims
+    if value_dim is None:
+        return pad(x, value, insert(padding_config, dim, (0, 0, 0))), dim
+    # Each element of the batch has its own padding: pad with anything, then choose it where there is padding.
+    x = to_axis(x, dim, axis.size, 0)
+    config = insert(padding_config, 0, (0, 0, 0))
+    dtype = aval_of(x).dtype
+    padded = pad(x, np.zeros((), dtype), config)
+    inside = pad(shaping.full(aval_of(x).shape, True, np.bool_), np.False_, config)
+    values = shaping.broadcast_in_dim(value, aval_of(padded).shape, (0,))
+    return elementwise.select(inside, padded, values), 0
+
+
+@rule(shaping.concatenate_p)
+def _concatenate(axis, args, dims, *, dimension):
+    dim = common_dim(dims)
+    xs = [to_axis(x, d, axis.size, dim) for x, d in zip(args, dims)]
+    return shaping.concatenate_p.bind(*xs, dimension=dimension + (dimension >= dim)), dim
+
+
+@rule(shaping.stack_p)
+def _stack(axis_data, args, dims, *, axis):
+    dim = common_dim(dims)
+    xs = [to_axis(x, d, axis_data.size, dim) for x, d in zip(args, dims)]
+    # `axis` is a place between the axes of an element; in front of the mapped one, it moves that by one.
+    new = axis + (axis > dim)
+    return shaping.stack_p.bind(*xs, axis=new), dim + (new <= dim)
+
+
+@rule(shaping.unstack_p)
+def _unstack(axis_data, args, dims, *, axis):
+    (x,), (dim,) = args, dims
+    (axis,) = shift((axis,), dim)
+    out = shaping.unstack_p.bind(x, axis=axis)
+    return out, [result_dim((axis,), dim)] * len(out)
+
+
+@rule(shaping.split_p)
+def _split(axis_data, args, dims, *, sizes, axis):
+    (x,), (dim,) = args, dims
+    out = shaping.split_p.bind(x, sizes=sizes, axis=axis + (axis >= dim))
+    return out, [dim] * len(out)
+
+
+@rule(shaping.tile_p)
+def _tile(axis, args, dims, *, reps):
+    (x,), (dim,) = args, dims
+    return shaping.tile_p.bind(x, reps=insert(reps, dim, 1)), dim
+
+
+batch_rules.absent(shaping.iota_p, shaping.empty_p, why="it has no operands, so none that is mapped")

@@ -1,0 +1,97 @@
+"""The shaping primitives in StableHLO."""
+
+from __future__ import annotations
+
+from bedrax.core.primitives import shaping as p
+from bedrax.xla_backend.tables import lowering_rules
+
+rule = lowering_rules.rule
+
+
+@rule(p.broadcast_in_dim_p)
+def _broadcast_in_dim(ctx, x, *, shape, broadcast_dimensions, sharding=None):
+    return ctx.broadcast_in_dim(x, shape, broadcast_dimensions)
+
+
+@rule(p.reshape_p)
+def _reshape(ctx, x, *, new_sizes, dimensions, sharding=None):
+    return ctx.reshape(x if dimensions is None else ctx.transpose(x, dimensions), new_sizes)
+
+
+@rule(p.transpose_p)
+def _transpose(ctx, x, *, permutation):
+    return ctx.transpose(x, permutation)
+
+
+@rule(p.squeeze_p)
+def _squeeze(ctx, x, *, dimensions):
+    return ctx.reshape(x, ctx.avals_out[0].shape)
+
+
+@rule(p.rev_p)
+def _rev(ctx, x, *, dimensions):
+    return ctx.emit("stablehlo.reverse", [x], dimensions=dimensions)
+
+
+@rule(p.slice_p)
+def _slice(ctx, x, *, start_indices, limit_indices, strides=None):
+    return ctx.slice(x, start_indices, limit_indices, strides)
+
+
+@rule(p.pad_p)
+def _pad(ctx, x, padding_value, *, padding_config):
+    low, high, interior = zip(*padding_config) if padding_config else ((), (), ())
+    return ctx.pad(x, padding_value, low, high, interior)
+
+
+@rule(p.concatenate_p)
+def _concatenate(ctx, *xs, dimension):
+    return xs[0] if len(xs) == 1 else ctx.emit("stablehlo.concatenate", xs, dimension=dimension)
+
+
+@rule(p.stack_p)
+def _stack(ctx, *xs, axis):
+    shape = ctx.avals_in[0].shape
+    parts = [ctx.reshape(x, (*shape[:axis], 1, *shape[axis:])) for x in xs]
+    return parts[0] if len(parts) == 1 else ctx.emit("stablehlo.concatenate", parts, dimension=axis)
+
+
+def _part(ctx, x, axis, start, stop):
+    """The positions ``start:stop`` of an axis."""
+    limits = list(ctx.avals_in[0].shape)
+    starts = [0] * len(limits)
+    starts[axis], limits[axis] = start, stop
+    return ctx.slice(x, starts, limits)
+
+
+@rule(p.unstack_p)
+def _unstack(ctx, x, *, axis):
+    return [ctx.reshape(_part(ctx, x, axis, i, i + 1), aval.shape) for i, aval in enumerate(ctx.avals_out)]
+
+
+@rule(p.split_p)
+def _split(ctx, x, *, sizes, axis):
+    out, start = [], 0
+    for size in sizes:
+        out.append(_part(ctx, x, axis, start, start + size))
+        start = start + size
+    return out
+
+
+@rule(p.tile_p)
+def _tile(ctx, x, *, reps):
+    shape = ctx.avals_in[0].shape
+    repeated = tuple([n for pair in zip(reps, shape) for n in pair])
+    return ctx.reshape(ctx.broadcast_in_dim(x, repeated, tuple(range(1, 2 * len(shape), 2))), ctx.avals_out[0].shape)
+
+
+@rule(p.iota_p)
+def _iota(ctx, *, dtype, shape, dimension, sharding=None):
+    if ctx.is_static(shape):
+        return ctx.emit("stablehlo.iota", [], iota_dimension=dimension)
+    return ctx.emit("stablehlo.dynamic_iota", [ctx.shape_tensor(shape)], iota_dimension=dimension)
+
+
+@rule(p.empty_p)
+def _empty(ctx, *, shape, dtype, out_sharding=None):
+    return ctx.full(shape, 0, dtype)
