@@ -138,8 +138,8 @@ def describe_function(function: Callable) -> str:
     """`name at file.py:12`: where a function is defined; only the name if it has no Python code."""
     name = getattr(function, "__name__", None) or type(function).__name__
     inner = function
-    while (wrapped := getattr(inner, "__wrapped__", None) or getattr(inner, "func", None)) is not None:
-        inner = wrapped  # functools.wraps and functools.partial
+    while isinstance(inner, functools.partial) or hasattr(inner, "__wrapped__"):
+        inner = inner.func if isinstance(inner, functools.partial) else inner.__wrapped__
     if inner is not function and not hasattr(function, "__name__"):
         name = getattr(inner, "__name__", name)
     code = getattr(inner, "__code__", None) or getattr(getattr(type(inner), "__call__", None), "__code__", None)

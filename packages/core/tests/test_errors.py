@@ -1,0 +1,114 @@
+"""Messages of the errors about traced values, and the registry of effects."""
+
+import numpy as np
+import pytest
+
+from bedrax.core import effects, errors, source
+
+
+class Aval:
+    def __init__(self, shape, dtype):
+        self.shape, self.dtype = shape, np.dtype(dtype)
+
+
+class Traced:
+    def __init__(self, shape=(3,), dtype="float32", origin=None, place=None):
+        self.aval, self.origin, self.source = Aval(shape, dtype), origin, place
+
+
+PHRASES = [
+    (errors.ConcretizationTypeError, TypeError,
+     "Abstract tracer value encountered where concrete value is expected: traced array with shape float32[3]"),
+    (errors.TracerBoolConversionError, errors.ConcretizationTypeError,
+     "Attempted boolean conversion of traced array with shape float32[3]."),
+    (errors.TracerArrayConversionError, TypeError,
+     "__array__() was called on traced array with shape float32[3]"),
+    (errors.TracerIntegerConversionError, TypeError,
+     "The __index__() method was called on traced array with shape float32[3]"),
+    (errors.NonConcreteBooleanIndexError, IndexError, "Array boolean indices must be concrete; got float32[3]"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("cls, base, phrase", PHRASES, ids=lambda x: getattr(x, "__name__", ""))
+def test_message(cls, base, phrase):
+    place = source.user_frame()
+    error = cls(Traced(origin="While tracing f for jit; it depends on x.", place=place))
+    text = str(error)
+    assert isinstance(error, base)
+    assert phrase in text
+    assert "While tracing f for jit; it depends on x." in text
+    assert source.describe(place) in text and "test_errors.py" in text
+    assert f"errors.html#jax.errors.{cls.__name__}" in text
+
+
+@pytest.mark.parametrize("cls, base, phrase", PHRASES, ids=lambda x: getattr(x, "__name__", ""))
+def test_documentation_shows_a_failure_and_its_repair(cls, base, phrase):
+    assert f"raises {cls.__name__}" in cls.__doc__
+    assert "Repaired" in cls.__doc__
+
+
+def test_bare_tracers_and_lazy_origins():
+    class Bare:
+        aval = Aval((), "bool")
+
+    assert "traced array with shape bool[]." in str(errors.TracerBoolConversionError(Bare()))
+    assert "because of f" in str(errors.TracerBoolConversionError(Traced(origin=lambda: "because of f")))
+    assert "float(x)" in str(errors.ConcretizationTypeError(Bare(), "float(x) was called"))
+
+
+def test_escaped_tracer():
+    place = source.user_frame()
+    error = errors.escaped_tracer_error(Traced((), place=place, origin="f at f.py:1"), "more")
+    text = str(error)
+    assert isinstance(error, errors.UnexpectedTracerError)
+    assert "had a side effect, allowing for a reference to an intermediate value with type float32[]" in text
+    assert "wrapped in a Traced to escape the scope of the transformation" in text
+    assert source.describe(place) in text and "f at f.py:1" in text and "more" in text
+    assert "checking_leaks" in text and "#jax.errors.UnexpectedTracerError" in text
+
+
+def test_hierarchy():
+    for cls in (errors.ConcretizationTypeError, errors.TracerArrayConversionError, errors.KeyReuseError,
+                errors.UnexpectedTracerError, errors.TracerIntegerConversionError):  # fmt: skip
+        assert issubclass(cls, errors.JAXTypeError)
+    assert issubclass(errors.NonConcreteBooleanIndexError, errors.JAXIndexError)
+    assert issubclass(errors.InconclusiveDimensionOperation, TypeError)
+    assert "key was used" in str(errors.KeyReuseError("key was used"))
+
+
+def test_the_runtime_brings_its_error():
+    original = errors.JaxRuntimeError
+
+    class Other(RuntimeError):
+        pass
+
+    try:
+        errors.use_runtime_error(Other)
+        assert errors.JaxRuntimeError is Other
+    finally:
+        errors.use_runtime_error(original)
+    assert issubclass(original, RuntimeError)
+    assert original("bad").error_message == "bad"
+
+
+def test_effect_classes():
+    class Loud(effects.Effect):
+        pass
+
+    class Louder(Loud):
+        pass
+
+    class Quiet(effects.Effect):
+        pass
+
+    allowed = effects.EffectTypeSet("a test")
+    assert Loud() not in allowed
+    allowed.add_type(Loud)
+    loud, louder, quiet = Loud(), Louder(), Quiet()
+    assert loud in allowed and louder in allowed and not allowed.contains(quiet)
+    assert allowed.filter_in([quiet, louder, loud]) == [louder, loud]
+    assert allowed.filter_not_in([quiet, louder]) == [quiet]
+    with pytest.raises(TypeError, match="effect class"):
+        allowed.add_type(int)
+    assert effects.join() is effects.no_effects is effects.join([], frozenset())
+    assert effects.join({loud}, {quiet}) == {loud, quiet}
