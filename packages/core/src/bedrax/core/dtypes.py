@@ -197,6 +197,8 @@ def as_dtype(x: Any) -> np.dtype | ExtendedDType:
     dtype = getattr(x, "dtype", None)  # a class with a dtype of its own, e.g. jnp.float32
     if isinstance(dtype, np.dtype):
         return dtype
+    if isinstance(x, (list, tuple, dict)):
+        raise TypeError(f"{x!r} is not a dtype: arrays have no structured elements")
     return np.dtype(x)
 
 
@@ -650,10 +652,9 @@ def result_type(*args: Any, return_weak_type: bool = False) -> Any:
 
 
 def promote_types(a: Any, b: Any) -> Any:
-    """The least dtype that both dtypes convert to implicitly.
+    """The least dtype, in the current mode, that both dtypes convert to implicitly.
 
     Python's `int`, `float` and `complex` stand for weakly typed values. Raises TypePromotionError if there is none.
     """
-    nodes = [x if isinstance(x, type) and x in (int, float, complex) else as_dtype(x) for x in (a, b)]
-    dtypes = [python_scalar_dtype(n) if isinstance(n, type) else n for n in nodes]
-    return promote(dtypes, [isinstance(n, type) for n in nodes])[0]
+    as_written = (np.dtype, ExtendedDType, str, type)
+    return lattice_result_type(*(x if isinstance(x, as_written) else as_dtype(x) for x in (a, b)))[0]
