@@ -6,6 +6,7 @@ second copy of the package, imported under the forcing variable.
 
 import functools
 import importlib
+import importlib.util
 import sys
 
 import pytest
@@ -52,6 +53,13 @@ def tu(request, monkeypatch):
     monkeypatch.setattr(sys.modules["bedrax"], "pytree", package)
     assert package.engine_name == request.param
     return package
+
+
+@pytest.fixture(scope="session")
+def engines():
+    """The package on every engine that is here."""
+    names = ("native", "python") if importlib.util.find_spec("jaxlib") else ("python",)
+    return [_modules_on(name)[PACKAGE] for name in names]
 
 
 @pytest.fixture(scope="session")

@@ -31,8 +31,9 @@ def message(function, *args, **kwargs):
 
 def test_map(tu):
     assert tu.tree_map(lambda x: x + 1, {"a": (1, None), "b": [2]}) == {"a": (2, None), "b": [3]}
-    assert tu.tree_map(lambda x, y: (x, y), {"a": 1, "b": None}, {"a": [1, 2], "b": None}) == {"a": (1, [1, 2]), "b": None}
-    is_none = lambda x: x is None  # noqa: E731
+    paired = tu.tree_map(lambda x, y: (x, y), {"a": 1, "b": None}, {"a": [1, 2], "b": None})
+    assert paired == {"a": (1, [1, 2]), "b": None}
+    is_none = lambda x: x is None
     assert tu.tree_map(lambda *xs: xs, (1, None), (1, (2, 3)), is_leaf=is_none) == ((1, 1), (None, (2, 3)))
     assert tu.tree_map(lambda x, y, z: x + y + z, Pair(1, 2), Pair(10, 20), Pair(100, 200)) == Pair(111, 222)
 
@@ -50,7 +51,11 @@ def test_map_with_path(tu):
     assert tu.tree_map_with_path(lambda p, x, y: (p, x, y), (1,), ([2],)) == (((tu.SequenceKey(0),), 1, [2]),)
     assert tu.tree_map_with_path(lambda *a: a, None) is None
     shallow = tu.tree_map_with_path(
-        lambda p, x, y: (len(p), x, y), [1, (2,)], [3, "y"], is_leaf=lambda p, x: len(p) == 1, is_leaf_takes_path=True
+        lambda p, x, y: (len(p), x, y),
+        [1, (2,)],
+        [3, "y"],
+        is_leaf=lambda p, x: len(p) == 1,
+        is_leaf_takes_path=True,
     )
     assert shallow == [(1, 1, 3), (1, (2,), "y")]
 
@@ -64,7 +69,9 @@ def test_is_leaf(tu):
     assert seen == [[1, (2,), 3], 1, (2,), 2, 3]
     pairs, _ = tu.tree_flatten_with_path([1, (2,)], is_leaf=lambda x: x == (2,))
     assert [x for _, x in pairs] == [1, (2,)]
-    pairs = tu.tree_leaves_with_path([1, (2,)], is_leaf=lambda p, x: p == (tu.SequenceKey(1),), is_leaf_takes_path=True)
+    pairs = tu.tree_leaves_with_path(
+        [1, (2,)], is_leaf=lambda p, x: p == (tu.SequenceKey(1),), is_leaf_takes_path=True
+    )
     assert [x for _, x in pairs] == [1, (2,)]
     expected = "is_leaf predicate returned a non-boolean value 3; expected a boolean"
     assert message(tu.tree_flatten, [1], is_leaf=lambda x: 3) == expected
@@ -86,6 +93,9 @@ def test_unsortable_keys(tu, make):
     assert message(tu.tree_map, abs, (bad,)) == expected.format(kind, "at [0]")
     assert tu.tree_leaves([bad], is_leaf=lambda x: isinstance(x, dict)) == [bad]
     assert tu.tree_leaves(collections.OrderedDict(bad)) == [2, 3]
+    at_first = lambda path, x: path == (tu.SequenceKey(0),)
+    text = message(tu.tree_leaves_with_path, [bad, bad], is_leaf=at_first, is_leaf_takes_path=True)
+    assert text == expected.format(kind, "at [1]")
 
 
 def test_reduce(tu):
@@ -98,13 +108,13 @@ def test_reduce(tu):
 
 
 def test_reduce_associative(tu):
-    join = lambda a, b: f"({a}{b})"  # noqa: E731
+    join = lambda a, b: f"({a}{b})"
     assert tu.tree_reduce_associative(join, list("abcdefg")) == "((a(bc))((de)(fg)))"
     assert tu.tree_reduce_associative(join, list("abc"), identity="I") == "(a(bc))"
     assert tu.tree_reduce_associative(join, ["a"]) == "a"
     assert tu.tree_reduce_associative(join, {}, identity="I") == "I"
     assert tu.tree_reduce_associative(operator.add, [None], identity=0) == 0
-    with pytest.raises(TypeError, match="^Must specify identity for parallel reduction of empty sequence.$"):
+    with pytest.raises(TypeError, match="Must specify identity for parallel reduction of empty sequence"):
         tu.tree_reduce_associative(join, ())
 
 
@@ -130,7 +140,7 @@ def test_transpose(tu):
     with pytest.raises(TypeError) as e:
         tu.tree_transpose(s([0, 0]), s((0, 0)), [(1, 2), (3,)])
     assert str(e.value) == "Mismatch\nPyTreeDef([(*, *), (*,)])\n != \nPyTreeDef([(*, *), (*, *)])"
-    with pytest.raises(TypeError, match="(?s)^Mismatch: the outer structure.*is no prefix of"):
+    with pytest.raises(TypeError, match=r"(?s)^Mismatch: the outer structure.*is no prefix of"):
         tu.tree_transpose(s([0, 0]), s((0, 0)), [1, 2, 3, 4])
     with pytest.raises(TypeError, match="the outer structure has no leaves; pass it"):
         tu.tree_transpose(s([]), None, [])
@@ -147,11 +157,6 @@ def test_broadcast(tu):
         "pytree structure error: different lengths of tuple at key path",
         "    tree_broadcast prefix_tree",
     ]
-
-
-class Bag:
-    def __init__(self, *xs):
-        self.xs = xs
 
 
 MESSAGES = [
@@ -226,7 +231,9 @@ def test_prefix_messages(tu, prefix, full, text):
     error = make_error("vmap in_axes")
     assert type(error) is ValueError and str(error) == expected.replace("NAME", "vmap in_axes")
     assert message(tu.tree_map, lambda *xs: xs, prefix, full) == expected.replace("NAME", "tree_map tree")
-    assert message(tu.tree_map, lambda *xs: xs, prefix, prefix, full) == expected.replace("NAME", "tree_map tree")
+    assert message(tu.tree_map, lambda *xs: xs, prefix, prefix, full) == expected.replace(
+        "NAME", "tree_map tree"
+    )
     with_path = message(tu.tree_map_with_path, lambda *xs: xs, prefix, full)
     assert with_path == expected.replace("NAME", "tree_map_with_path tree")
     broadcast = message(tu.tree_broadcast, prefix, full)
@@ -240,22 +247,30 @@ def test_prefix_errors_finds_all_of_them(tu):
     assert tu.prefix_errors(None, 3, is_leaf=lambda x: x is None) == []
     at_root = tu.prefix_errors([None], [3], is_leaf=lambda path, x: len(path) == 1, is_leaf_takes_path=True)
     assert at_root == []
-    with pytest.raises(ValueError, match=r"different types at key path\n    tree_map_with_path tree\[0\]\[0\]"):
+    with pytest.raises(
+        ValueError, match=r"different types at key path\n    tree_map_with_path tree\[0\]\[0\]"
+    ):
         tu.tree_map_with_path(
-            lambda *a: a, [(None,)], [(1,)], is_leaf=lambda path, x: len(path) == 2 and x == 7, is_leaf_takes_path=True
+            lambda *a: a,
+            [(None,)],
+            [(1,)],
+            is_leaf=lambda path, x: len(path) == 2 and x == 7,
+            is_leaf_takes_path=True,
         )
 
 
 @settings(max_examples=60, deadline=None)
 @given(tree=TREE, other=TREE)
-def test_properties(both_engines, tree, other):
-    for tu in both_engines:
+def test_properties(engines, tree, other):
+    f, g = (lambda x: 2 * x + 1), (lambda x: x - 7)
+    for tu in engines:
         leaves, treedef = tu.tree_flatten(tree)
         assert tu.tree_unflatten(treedef, leaves) == tree
-        f, g = (lambda x: 2 * x + 1), (lambda x: x - 7)
         assert tu.tree_map(f, tu.tree_map(g, tree)) == tu.tree_map(lambda x: f(g(x)), tree)
         assert tu.tree_structure(tu.tree_map(f, tree)) == treedef
-        assert tu.tree_reduce(operator.add, tree, 0) == sum(leaves) == functools.reduce(operator.add, leaves, 0)
+        assert (
+            tu.tree_reduce(operator.add, tree, 0) == sum(leaves) == functools.reduce(operator.add, leaves, 0)
+        )
         grown = tu.tree_map(lambda x: (x, [x]), tree)  # tree is a prefix of it by construction
         assert tu.prefix_errors(tree, grown) == []
         assert tu.tree_structure(tu.tree_broadcast(tree, grown)) == tu.tree_structure(grown)

@@ -23,7 +23,8 @@ def test_register_node(tu):
     leaves, treedef = tu.tree_flatten(Box(1, (2,)))
     assert leaves == [1, 2] and repr(treedef) == "PyTreeDef(CustomNode(Box[m], [*, (*,)]))"
     assert treedef.unflatten([3, 4]).xs == (3, (4,), "m")
-    assert [tu.keystr(p) for p, _ in tu.tree_leaves_with_path(Box(1, (2,)))] == ["[<flat index 0>]", "[<flat index 1>][0]"]
+    paths = [tu.keystr(p) for p, _ in tu.tree_leaves_with_path(Box(1, (2,)))]
+    assert paths == ["[<flat index 0>]", "[<flat index 1>][0]"]
     assert Box in tu._registry and tu.is_tree_node(Box)
     assert tu._registry[Box].from_iter("m", (1,)).xs == (1, "m")
     with pytest.raises(ValueError) as e:
@@ -79,7 +80,9 @@ def test_what_a_flatten_with_keys_function_must_return(tu, returned):
         pass
 
     tu.register_pytree_node(Bad, lambda b: ((1,), None), lambda *_: Bad(), lambda b: returned)
-    with pytest.raises(ValueError, match="The to_iterable_with_keys function for a custom PyTree node should return"):
+    with pytest.raises(
+        ValueError, match="The to_iterable_with_keys function for a custom PyTree node should return"
+    ):
         tu.tree_flatten_with_path(Bad())
     assert tu.tree_leaves(Bad()) == [1]
 
@@ -137,7 +140,9 @@ def test_register_dataclass(tu):
     assert leaves == [1, 2] and repr(treedef) == "PyTreeDef(CustomNode(Layer[('dense',)], [*, *]))"
     assert treedef.unflatten([3, 4]) == Layer(3, "dense", 4)
     assert [tu.keystr(p) for p, _ in tu.tree_leaves_with_path(layer)] == [".w", ".b"]
-    assert treedef != tu.tree_structure(Layer(1, "conv", 2)) and treedef == tu.tree_structure(Layer(5, "dense", 6))
+    assert treedef != tu.tree_structure(Layer(1, "conv", 2)) and treedef == tu.tree_structure(
+        Layer(5, "dense", 6)
+    )
     assert treedef.node_data() == (Layer, ("dense",))
     assert dict(Layer.__dataclass_fields__["name"].metadata) == {"doc": "kept", "static": True}
     children, meta = tu.flatten_one_level(layer)
@@ -150,7 +155,8 @@ def test_register_dataclass(tu):
 
 
 def test_dataclass_fields_that_are_dropped_or_not_init(tu):
-    fields = [("x", int), ("y", int, dataclasses.field(default=7)), ("z", int, dataclasses.field(default=3, init=False))]
+    y, z = dataclasses.field(default=7), dataclasses.field(default=3, init=False)
+    fields = [("x", int), ("y", int, y), ("z", int, z)]
     inferred = dataclasses.make_dataclass("Inferred", fields)
     tu.register_dataclass(inferred, drop_fields=["y"])
     assert tu.tree_leaves(inferred(1, 2)) == [1]
@@ -239,7 +245,16 @@ def test_one_level(tu):
 
 
 def test_is_tree_node(tu):
-    nodes = [tuple, list, dict, type(None), Pair, collections.OrderedDict, collections.defaultdict, tu.Partial]
+    nodes = [
+        tuple,
+        list,
+        dict,
+        type(None),
+        Pair,
+        collections.OrderedDict,
+        collections.defaultdict,
+        tu.Partial,
+    ]
     assert all(tu.is_tree_node(t) for t in nodes)
     assert not any(tu.is_tree_node(t) for t in (int, object, collections.deque, functools.partial))
 

@@ -64,9 +64,14 @@ def test_corpus(tu, tree, leaves, text, paths, num_nodes):
 @pytest.mark.parametrize("tree", TREES)
 def test_node_data_and_children_rebuild_a_treedef(tu, tree):
     treedef = tu.tree_structure(tree)
-    again = tu.PyTreeDef.from_node_data_and_children(tu.default_registry, treedef.node_data(), treedef.children())
+    again = tu.PyTreeDef.from_node_data_and_children(
+        tu.default_registry, treedef.node_data(), treedef.children()
+    )
     assert again == treedef
-    assert tu.make_from_node_data_and_children(tu.default_registry, treedef.node_data(), treedef.children()) == treedef
+    assert (
+        tu.make_from_node_data_and_children(tu.default_registry, treedef.node_data(), treedef.children())
+        == treedef
+    )
     assert tu.treedef_children(treedef) == treedef.children()
 
 
@@ -90,14 +95,27 @@ def test_node_data(tu):
 
 def test_treedefs_compare_by_value(tu):
     structures = {}
-    for tree in [*TREES, [1], (None,), [None], {"a": 1}, {"b": 1}, Other(1, (2,)), collections.OrderedDict(a=1, b=2)]:
+    for tree in [
+        *TREES,
+        [1],
+        (None,),
+        [None],
+        {"a": 1},
+        {"b": 1},
+        Other(1, (2,)),
+        collections.OrderedDict(a=1, b=2),
+    ]:
         structures.setdefault(repr(tu.tree_structure(tree)), []).append(tu.tree_structure(tree))
     for text, group in structures.items():
         for treedef in group:
-            assert all((treedef == other) == (text == t) for t, others in structures.items() for other in others)
+            assert all(
+                (treedef == other) == (text == t) for t, others in structures.items() for other in others
+            )
             assert hash(treedef) == hash(group[0])
     assert not tu.tree_structure(1) == 1
-    assert tu.tree_structure(collections.namedtuple("Pair", "x y")(1, (2,))) != tu.tree_structure(Pair(1, (2,)))
+    assert tu.tree_structure(collections.namedtuple("Pair", "x y")(1, (2,))) != tu.tree_structure(
+        Pair(1, (2,))
+    )
 
 
 def test_comparison_of_metadata_that_has_no_truth_value(tu):
@@ -114,12 +132,15 @@ def test_comparison_of_metadata_that_has_no_truth_value(tu):
     left, right = tu.tree_structure(Box()), tu.tree_structure(Box())
     hash(left)
     with pytest.raises(ValueError, match="checking equality of metadata fields of pytree"):
-        left == right  # noqa: B015
+        assert left == right
 
 
 @pytest.mark.parametrize(
     "leaves, message",
-    [([1], "Too few leaves for PyTreeDef; expected 2, got 1"), ([1, 2, 3], "Too many leaves for PyTreeDef; expected 2.")],
+    [
+        ([1], "Too few leaves for PyTreeDef; expected 2, got 1"),
+        ([1, 2, 3], "Too many leaves for PyTreeDef; expected 2."),
+    ],
 )
 def test_unflatten_counts_leaves(tu, leaves, message):
     for given_leaves in (leaves, tuple(leaves), iter(leaves)):
@@ -164,7 +185,7 @@ def test_flatten_up_to_errors(tu, prefix, full, message):
 
 
 def test_flatten_up_to(tu):
-    up_to = lambda a, b: tu.tree_structure(a).flatten_up_to(b)  # noqa: E731
+    up_to = lambda a, b: tu.tree_structure(a).flatten_up_to(b)
     assert up_to(1, None) == [None]
     assert up_to((1, {"b": 2, "a": 3}), ([4], {"a": (5, 6), "b": None})) == [[4], (5, 6), None]
     assert up_to(DEFAULT, DEFAULT) == [2, 1]
@@ -279,7 +300,9 @@ def _containers(children):
         st.dictionaries(st.text(max_size=2), children, max_size=4),
         st.dictionaries(st.integers(-3, 3), children, max_size=4),
         st.dictionaries(KEYS, children, max_size=4).map(collections.OrderedDict),
-        st.dictionaries(st.text(max_size=2), children, max_size=3).map(lambda d: collections.defaultdict(list, d)),
+        st.dictionaries(st.text(max_size=2), children, max_size=3).map(
+            lambda d: collections.defaultdict(list, d)
+        ),
         st.tuples(children, children).map(lambda p: Pair(*p)),
     )
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterable
 from typing import Any, TypeVar
 
 from .engine import GetAttrKey, PyTreeDef, default_registry
-from .sorting import explained
+from .sorting import explain_unsortable
 
 KeyEntry = TypeVar("KeyEntry", bound=Hashable)
 KeyPath = tuple[KeyEntry, ...]
@@ -80,7 +80,8 @@ def tree_flatten_with_path(
     try:
         return _flatten_with_path(tree, predicate)
     except ValueError as e:
-        raise explained(e, tree, None if is_leaf_takes_path else is_leaf)
+        explain_unsortable(e, tree, is_leaf, is_leaf_takes_path)
+        raise
 
 
 def tree_leaves_with_path(

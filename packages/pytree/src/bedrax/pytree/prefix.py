@@ -23,7 +23,7 @@ def prefix_errors(
       `"vmap in_axes"`) it makes the `ValueError` to raise. Empty when it is a prefix.
     """
     predicate = is_leaf if is_leaf is None or is_leaf_takes_path else lambda _, x: is_leaf(x)
-    return list(_mismatches((), prefix_tree, full_tree, predicate))
+    return list(_mismatches(prefix_tree, full_tree, predicate))
 
 
 def _error(kind: str, path: KeyPath, details: Callable[[str], str]) -> Callable[[str], ValueError]:
@@ -34,30 +34,35 @@ def _error(kind: str, path: KeyPath, details: Callable[[str], str]) -> Callable[
     return make
 
 
-def _mismatches(path: KeyPath, prefix: Any, full: Any, is_leaf) -> Iterator[Callable[[str], ValueError]]:
-    if is_leaf is not None and is_leaf(path, prefix):
-        return
-    t, u = type(prefix), type(full)
-    if not is_tree_node(t):
-        return
-    if t is not u:
-        yield _error(
-            "different types",
-            path,
-            lambda name: f"There {name} has a subtree of type\n    {t}\nbut the full pytree has one of type\n    {u}.",
-        )
-        return
-    prefix_pairs, prefix_data = flatten_one_level_with_keys(prefix)
-    full_pairs, full_data = flatten_one_level_with_keys(full)
-    prefix_pairs, full_pairs = list(prefix_pairs), list(full_pairs)
-    if len(prefix_pairs) != len(full_pairs):
-        yield _length_error(path, t, prefix_pairs, full_pairs)
-        return
-    if prefix_data is not full_data and prefix_data != full_data:
-        yield _metadata_error(path, t, prefix_data, full_data)
-        return
-    for (key, p), (_, f) in zip(prefix_pairs, full_pairs):
-        yield from _mismatches((*path, key), p, f, is_leaf)
+def _mismatches(prefix_tree: Any, full_tree: Any, is_leaf) -> Iterator[Callable[[str], ValueError]]:
+    agenda: list[tuple[KeyPath, Any, Any]] = [((), prefix_tree, full_tree)]
+    while agenda:
+        path, prefix, full = agenda.pop()
+        if not is_tree_node(type(prefix)) or (is_leaf is not None and is_leaf(path, prefix)):
+            continue
+        t, u = type(prefix), type(full)
+        if t is not u:
+            yield _type_error(path, t, u)
+            continue
+        prefix_pairs, prefix_data = flatten_one_level_with_keys(prefix)
+        full_pairs, full_data = flatten_one_level_with_keys(full)
+        prefix_pairs, full_pairs = list(prefix_pairs), list(full_pairs)
+        if len(prefix_pairs) != len(full_pairs):
+            yield _length_error(path, t, prefix_pairs, full_pairs)
+        elif prefix_data is not full_data and prefix_data != full_data:
+            yield _metadata_error(path, t, prefix_data, full_data)
+        else:
+            agenda += [((*path, key), p, f) for (key, p), (_, f) in zip(prefix_pairs, full_pairs)][::-1]
+
+
+def _type_error(path, t, u):
+    return _error(
+        "different types",
+        path,
+        lambda name: (
+            f"There {name} has a subtree of type\n    {t}\nbut the full pytree has one of type\n    {u}."
+        ),
+    )
 
 
 def _length_error(path, t, prefix_pairs, full_pairs):
@@ -66,7 +71,9 @@ def _length_error(path, t, prefix_pairs, full_pairs):
         return _error(
             f"different lengths of {t.__name__}",
             path,
-            lambda name: f"There {name} has a {t.__name__} of length {n}, but the full pytree has one of length {m}.",
+            lambda name: (
+                f"There {name} has a {t.__name__} of length {n}, but the full pytree has one of length {m}."
+            ),
         )
     ours = [keystr((k,), simple=True) for k, _ in prefix_pairs]
     theirs = [keystr((k,), simple=True) for k, _ in full_pairs]
@@ -83,7 +90,9 @@ def _length_error(path, t, prefix_pairs, full_pairs):
 
 
 def _metadata_error(path, t, prefix_data, full_data):
-    diff = textwrap.indent("\n".join(difflib.ndiff(str(prefix_data).splitlines(), str(full_data).splitlines())), "    ")
+    diff = textwrap.indent(
+        "\n".join(difflib.ndiff(str(prefix_data).splitlines(), str(full_data).splitlines())), "    "
+    )
     return _error(
         "different pytree metadata",
         path,

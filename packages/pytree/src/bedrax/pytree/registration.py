@@ -30,7 +30,9 @@ _registry: dict[type, NodeRule] = {t: NodeRule(None, None) for t in (type(None),
 
 def _check_type(nodetype: Any, function: str) -> None:
     if not isinstance(nodetype, type):
-        raise TypeError(f"{function} registers a class as a pytree node, got {nodetype!r}; pass the class itself.")
+        raise TypeError(
+            f"{function} registers a class as a pytree node, got {nodetype!r}; pass the class itself."
+        )
 
 
 def register_pytree_node(
@@ -134,9 +136,13 @@ def register_dataclass(
     if dataclasses.is_dataclass(nodetype):
         wanted = {f.name for f in dataclasses.fields(nodetype) if f.init} - set(drop_fields)
         given = {*data_fields, *meta_fields}
-        rule = "data_fields and meta_fields must include all dataclass fields with ``init=True`` and only them. "
+        rule = (
+            "data_fields and meta_fields must include all dataclass fields with ``init=True`` and only them. "
+        )
         if missing := wanted - given:
-            raise ValueError(f"{rule}Missing fields: {missing}. Add them to drop_fields to suppress this error.")
+            raise ValueError(
+                f"{rule}Missing fields: {missing}. Add them to drop_fields to suppress this error."
+            )
         if unexpected := given - wanted:
             raise ValueError(f"{rule}Unexpected fields: {unexpected}.")
 
