@@ -31,11 +31,11 @@ def test_update_and_read(restored):
 
 
 def test_unknown_option_names_itself_and_a_neighbour():
-    with pytest.raises(AttributeError, match="Unrecognized config option: jax_enable_x46.*jax_enable_x64"):
+    with pytest.raises(AttributeError, match=r"Unrecognized config option: jax_enable_x46.*jax_enable_x64"):
         config.update("jax_enable_x46", True)
     with pytest.raises(AttributeError, match="Unrecognized config option: jax_nothing"):
         _ = config.jax_nothing
-    with pytest.raises(AttributeError, match="config.update"):
+    with pytest.raises(AttributeError, match=r"config\.update"):
         config.jax_enable_x64 = True
 
 
@@ -184,7 +184,11 @@ def test_listeners_see_changes(restored):
             pass
     finally:
         options._listeners.remove(note)
-    assert seen == [("jax_debug_infs", True, True), ("jax_debug_infs", True, False), ("jax_debug_infs", True, True)]
+    assert seen == [
+        ("jax_debug_infs", True, True),
+        ("jax_debug_infs", True, False),
+        ("jax_debug_infs", True, True),
+    ]
 
 
 def test_enum_members_stand_for_their_values(restored):

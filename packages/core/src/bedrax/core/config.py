@@ -56,7 +56,7 @@ class _ThreadState(threading.local):
 
 _flags: dict[str, Flag] = {}
 _keyed: list[Flag] = []
-_listeners: list[Callable[[str, "Flag"], None]] = []
+_listeners: list[Callable[[str, Flag], None]] = []
 _contexts: dict[tuple, TraceContext] = {}
 _thread = _ThreadState()
 _lock = threading.RLock()
@@ -76,7 +76,13 @@ def _parse_bool(text: str) -> bool:
     raise ValueError(f"expected one of true, false, 1, 0, yes, no, on, off, got {text!r}")
 
 
-_PARSERS: dict[type, Callable[[str], Any]] = {bool: _parse_bool, int: int, float: float, str: str, object: str}
+_PARSERS: dict[type, Callable[[str], Any]] = {
+    bool: _parse_bool,
+    int: int,
+    float: float,
+    str: str,
+    object: str,
+}
 
 
 class Flag:
@@ -155,7 +161,9 @@ class Flag:
             raise TypeError(f"{self.__name__}() takes one argument, the new value, got {sorted(kwargs)}")
         if value is UNSET:
             if self.kind is not bool:
-                raise TypeError(f"{self.__name__}() needs the value that {self.name} should have inside the with block")
+                raise TypeError(
+                    f"{self.__name__}() needs the value that {self.name} should have inside the with block"
+                )
             value = True
         return _Override(self, self.validate(value))
 
@@ -188,13 +196,17 @@ class Flag:
             return float(value)
         elif self.kind is int and hasattr(value, "__index__") and not isinstance(value, bool):
             return value.__index__()
-        raise ValueError(f"{self.name} must be {self._expected()}, got {value!r} of type {type(value).__name__}")
+        raise ValueError(
+            f"{self.name} must be {self._expected()}, got {value!r} of type {type(value).__name__}"
+        )
 
     def _expected(self) -> str:
         if self.choices is not None:
             what = "one of " + ", ".join(map(repr, self.choices))
         else:
-            what = {object: f"valid ({self.help})", bool: "True or False"}.get(self.kind, f"a {self.kind.__name__}")
+            what = {object: f"valid ({self.help})", bool: "True or False"}.get(
+                self.kind, f"a {self.kind.__name__}"
+            )
         return what + (" or None" if self.optional else "")
 
     def _from_text(self, text: str, origin: str) -> Any:
@@ -203,10 +215,14 @@ class Flag:
         try:
             return self.validate(_PARSERS[self.kind](text))
         except ValueError as e:
-            raise ValueError(f"{origin} has a bad value: {self.name} must be {self._expected()}, got {text!r}") from e
+            raise ValueError(
+                f"{origin} has a bad value: {self.name} must be {self._expected()}, got {text!r}"
+            ) from e
 
     def __bool__(self) -> bool:
-        raise TypeError(f"the flag {self.__name__} is not its value: read {self.__name__}.value or config.{self.name}")
+        raise TypeError(
+            f"the flag {self.__name__} is not its value: read {self.__name__}.value or config.{self.name}"
+        )
 
     def __repr__(self) -> str:
         return f"<flag {self.name}={self.value!r}>"
@@ -412,7 +428,9 @@ _NO_PALLAS = "there are no Pallas kernels here"
 _ONE_WAY = "there is only one implementation here"
 
 # Types and numerics.
-enable_x64 = flag("jax_enable_x64", False, "64-bit types are kept; otherwise they become 32-bit types", keyed=True)
+enable_x64 = flag(
+    "jax_enable_x64", False, "64-bit types are kept; otherwise they become 32-bit types", keyed=True
+)
 explicit_x64_dtypes = flag(
     "jax_explicit_x64_dtypes", "warn", "what to do when a 64-bit type is asked for by name while x64 is off",
     choices=("warn", "error", "allow"), keyed=True)  # fmt: skip
@@ -429,8 +447,12 @@ default_matmul_precision = flag(
              "F16_F16_F32", "BF16_BF16_BF16", "BF16_BF16_F32", "BF16_BF16_F32_X3", "BF16_BF16_F32_X6",
              "BF16_BF16_F32_X9", "TF32_TF32_F32", "TF32_TF32_F32_X3", "F32_F32_F32", "F64_F64_F64"),
     keyed=True)  # fmt: skip
-allow_f16_reductions = flag("jax_allow_f16_reductions", True, "sums of 16-bit floats may be all in 16 bits", keyed=True)
-softmax_custom_jvp = flag("jax_softmax_custom_jvp", False, "softmax has a derivative rule of its own", keyed=True)
+allow_f16_reductions = flag(
+    "jax_allow_f16_reductions", True, "sums of 16-bit floats may be all in 16 bits", keyed=True
+)
+softmax_custom_jvp = flag(
+    "jax_softmax_custom_jvp", False, "softmax has a derivative rule of its own", keyed=True
+)
 high_dynamic_range_gumbel = flag(
     "jax_high_dynamic_range_gumbel", False, "Gumbel samples with more bits in their tails", keyed=True)  # fmt: skip
 check_static_indices = flag(
@@ -445,18 +467,27 @@ legacy_prng_key = flag(
     "jax_legacy_prng_key", "allow", "what to do when an untyped uint32 key is used", choices=("allow", "warn", "error"),
     keyed=True)  # fmt: skip
 threefry_partitionable = flag(
-    "jax_threefry_partitionable", True, "threefry bits do not depend on how the array is sharded", keyed=True)  # fmt: skip
+    "jax_threefry_partitionable", True, "threefry bits do not depend on how the array is sharded",
+    keyed=True)  # fmt: skip
 threefry_gpu_kernel_lowering = flag(
     "jax_threefry_gpu_kernel_lowering", False, "use a GPU kernel for threefry", inert=_ONE_WAY)  # fmt: skip
 random_seed_offset = flag("jax_random_seed_offset", 0, "added to every seed", keyed=True)
 debug_key_reuse = flag("jax_debug_key_reuse", False, "using a key twice is an error", keyed=True)
 
 # Debugging.
-debug_nans = flag("jax_debug_nans", False, "an operation that makes a NaN raises FloatingPointError", keyed=True)
-debug_infs = flag("jax_debug_infs", False, "an operation that makes an infinity raises FloatingPointError", keyed=True)
+debug_nans = flag(
+    "jax_debug_nans", False, "an operation that makes a NaN raises FloatingPointError", keyed=True
+)
+debug_infs = flag(
+    "jax_debug_infs", False, "an operation that makes an infinity raises FloatingPointError", keyed=True
+)
 disable_jit = flag("jax_disable_jit", False, "jit runs its function op by op", keyed=True)
-check_tracer_leaks = flag("jax_check_tracer_leaks", False, "an error when a tracer outlives its trace", keyed=True)
-enable_checks = flag("jax_enable_checks", False, "check internal invariants: every jaxpr is type checked", keyed=True)
+check_tracer_leaks = flag(
+    "jax_check_tracer_leaks", False, "an error when a tracer outlives its trace", keyed=True
+)
+enable_checks = flag(
+    "jax_enable_checks", False, "check internal invariants: every jaxpr is type checked", keyed=True
+)
 log_compiles = flag("jax_log_compiles", False, "log every trace and compilation at WARNING")
 explain_cache_misses = flag("jax_explain_cache_misses", False, "log why a jit cache was missed")
 log_checkpoint_residuals = flag("jax_log_checkpoint_residuals", False, "log what jax.checkpoint saves")
@@ -482,33 +513,50 @@ logging_level = flag(
     choices=("NOTSET", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"))  # fmt: skip
 pprint_use_color = flag("jax_pprint_use_color", True, "print jaxprs in color on terminals")
 captured_constants_warn_bytes = flag(
-    "jax_captured_constants_warn_bytes", 2_000_000_000, "warn when constants captured by a program exceed this (-1: never)")  # fmt: skip
+    "jax_captured_constants_warn_bytes",
+    2_000_000_000, "warn when constants captured by a program exceed this (-1: never)")  # fmt: skip
 captured_constants_report_frames = flag(
     "jax_captured_constants_report_frames", 0, "frames shown per captured constant (-1: all)")  # fmt: skip
 thread_guard = flag("jax_thread_guard", False, "running computations from several threads is an error")
 send_traceback_to_runtime = flag(
-    "jax_send_traceback_to_runtime", "off", "attach the Python traceback to runtime errors", choices=("off", "on", "full"))  # fmt: skip
+    "jax_send_traceback_to_runtime", "off", "attach the Python traceback to runtime errors", choices=("off", "on",
+    "full"))  # fmt: skip
 experimental_unsafe_xla_runtime_errors = flag(
     "jax_experimental_unsafe_xla_runtime_errors", False, "errors raised by compiled programs reach Python")  # fmt: skip
 
 # Tracing and transformations.
-use_direct_linearize = flag("jax_use_direct_linearize", True, "linearize by one pass over the program", inert=_ONE_WAY)
-use_simplified_jaxpr_constants = flag("jax_use_simplified_jaxpr_constants", False, "constants inside jaxprs", inert=_ONE_WAY)
-embedded_constants_max_bytes = flag("jax_embedded_constants_max_bytes", 32, "larger constants become arguments", keyed=True)
+use_direct_linearize = flag(
+    "jax_use_direct_linearize", True, "linearize by one pass over the program", inert=_ONE_WAY
+)
+use_simplified_jaxpr_constants = flag(
+    "jax_use_simplified_jaxpr_constants", False, "constants inside jaxprs", inert=_ONE_WAY
+)
+embedded_constants_max_bytes = flag(
+    "jax_embedded_constants_max_bytes", 32, "larger constants become arguments", keyed=True
+)
 eager_constant_folding = flag("eager_constant_folding", False, "fold constants while tracing", keyed=True)
 check_vma = flag("check_vma", False, "check which mesh axes shard_map values vary over", keyed=True)
-auto_pcast = flag("jax_auto_pcast", True, "insert casts between varying and invariant values in shard_map", keyed=True)
+auto_pcast = flag(
+    "jax_auto_pcast", True, "insert casts between varying and invariant values in shard_map", keyed=True
+)
 remove_size_one_mesh_axis_from_type = flag(
-    "jax_remove_size_one_mesh_axis_from_type", False, "mesh axes of size one do not appear in types", keyed=True)  # fmt: skip
-disable_vmap_shmap_error = flag("jax_disable_vmap_shmap_error", False, "allow vmap over shard_map with spmd_axis_name", keyed=True)
+    "jax_remove_size_one_mesh_axis_from_type", False, "mesh axes of size one do not appear in types",
+    keyed=True)  # fmt: skip
+disable_vmap_shmap_error = flag(
+    "jax_disable_vmap_shmap_error", False, "allow vmap over shard_map with spmd_axis_name", keyed=True
+)
 disallow_mesh_context_manager = flag("jax_disallow_mesh_context_manager", False, "`with mesh:` is an error")
 mutable_array_checks = flag("jax_mutable_array_checks", True, "check that refs are not aliased", keyed=True)
-disable_bwd_checks = flag("jax_disable_bwd_checks", False, "do not check results of custom_vjp backward functions", keyed=True)
+disable_bwd_checks = flag(
+    "jax_disable_bwd_checks", False, "do not check results of custom_vjp backward functions", keyed=True
+)
 scan3 = flag("jax_scan3", False, "an alternative scan", inert=_ONE_WAY)
 remat3 = flag("jax_remat3", False, "an alternative checkpoint", inert=_ONE_WAY)
 custom_vjp3 = flag("jax_custom_vjp3", False, "an alternative custom_vjp", inert=_ONE_WAY)
 refs_to_pins = flag("jax_refs_to_pins", False, "lower refs as pinned buffers", inert=_ONE_WAY)
-use_emit_pipeline_primitive = flag("jax_use_emit_pipeline_primitive", False, "pipelines as a primitive", inert=_NO_PALLAS)
+use_emit_pipeline_primitive = flag(
+    "jax_use_emit_pipeline_primitive", False, "pipelines as a primitive", inert=_NO_PALLAS
+)
 
 # Devices and memory.
 default_device = flag(
@@ -521,33 +569,57 @@ backend_target = flag("jax_backend_target", "", "address of a remote backend")
 pjrt_client_create_options = flag(
     "jax_pjrt_client_create_options", None, "key:value;key:value options, or a dict, for making the PJRT client",
     kind=object, check=lambda v: isinstance(v, (str, dict)))  # fmt: skip
-num_cpu_devices = flag("jax_num_cpu_devices", -1, "how many CPU devices to make (-1: one, or as XLA_FLAGS says)")
+num_cpu_devices = flag(
+    "jax_num_cpu_devices", -1, "how many CPU devices to make (-1: one, or as XLA_FLAGS says)"
+)
 cpu_enable_async_dispatch = flag("jax_cpu_enable_async_dispatch", True, "CPU computations run asynchronously")
 cpu_collectives_implementation = flag(
     "jax_cpu_collectives_implementation", "gloo", "collectives between CPU processes", optional=True,
     choices=("gloo", "mpi", "megascale"))  # fmt: skip
-cpu_get_local_topology_timeout_minutes = flag("jax_cpu_get_local_topology_timeout_minutes", 2, "minutes to wait for this host's topology")
-cpu_get_global_topology_timeout_minutes = flag("jax_cpu_get_global_topology_timeout_minutes", 5, "minutes to wait for all hosts' topology")
+cpu_get_local_topology_timeout_minutes = flag(
+    "jax_cpu_get_local_topology_timeout_minutes", 2, "minutes to wait for this host's topology"
+)
+cpu_get_global_topology_timeout_minutes = flag(
+    "jax_cpu_get_global_topology_timeout_minutes", 5, "minutes to wait for all hosts' topology"
+)
 cuda_visible_devices = flag("jax_cuda_visible_devices", "all", "comma-separated CUDA device numbers")
 rocm_visible_devices = flag("jax_rocm_visible_devices", "all", "comma-separated ROCm device numbers")
 oneapi_visible_devices = flag("jax_oneapi_visible_devices", "all", "comma-separated oneAPI device numbers")
 mock_num_gpu_processes = flag("mock_num_gpu_processes", 0, "pretend this many GPU processes")
 mock_gpu_topology = flag("jax_mock_gpu_topology", "", "pretend this GPU topology")
-sort_devices_by_process_index = flag("jax_sort_devices_by_process_index", True, "jax.devices() is sorted by process")
-transfer_guard = flag("jax_transfer_guard", None, "what to do about implicit transfers, all directions", choices=_GUARD)
-transfer_guard_host_to_device = flag("jax_transfer_guard_host_to_device", None, "transfers to devices", choices=_GUARD)
-transfer_guard_device_to_device = flag("jax_transfer_guard_device_to_device", None, "transfers between devices", choices=_GUARD)
-transfer_guard_device_to_host = flag("jax_transfer_guard_device_to_host", None, "transfers to the host", choices=_GUARD)
+sort_devices_by_process_index = flag(
+    "jax_sort_devices_by_process_index", True, "jax.devices() is sorted by process"
+)
+transfer_guard = flag(
+    "jax_transfer_guard", None, "what to do about implicit transfers, all directions", choices=_GUARD
+)
+transfer_guard_host_to_device = flag(
+    "jax_transfer_guard_host_to_device", None, "transfers to devices", choices=_GUARD
+)
+transfer_guard_device_to_device = flag(
+    "jax_transfer_guard_device_to_device", None, "transfers between devices", choices=_GUARD
+)
+transfer_guard_device_to_host = flag(
+    "jax_transfer_guard_device_to_host", None, "transfers to the host", choices=_GUARD
+)
 array_garbage_collection_guard = flag(
     "jax_array_garbage_collection_guard", None, "what to do when an array is freed by the cycle collector",
     choices=("allow", "log", "fatal"))  # fmt: skip
 debug_leaked_clients_on_clear_backends = flag(
     "jax_debug_leaked_clients_on_clear_backends", False, "an error when clients survive clear_backends")  # fmt: skip
-force_dcn_cross_host_transfers = flag("jax_force_dcn_cross_host_transfers", False, "transfers between hosts over DCN")
-cross_host_transfer_socket_address = flag("jax_cross_host_transfer_socket_address", "", "address of the transfer server")
+force_dcn_cross_host_transfers = flag(
+    "jax_force_dcn_cross_host_transfers", False, "transfers between hosts over DCN"
+)
+cross_host_transfer_socket_address = flag(
+    "jax_cross_host_transfer_socket_address", "", "address of the transfer server"
+)
 cross_host_transport_addresses = flag("jax_cross_host_transport_addresses", "", "addresses of the transports")
-cross_host_transfer_timeout_seconds = flag("jax_cross_host_transfer_timeout_seconds", None, "seconds to wait", kind=int)
-cross_host_transfer_transfer_size = flag("jax_cross_host_transfer_transfer_size", None, "bytes per chunk", kind=int)
+cross_host_transfer_timeout_seconds = flag(
+    "jax_cross_host_transfer_timeout_seconds", None, "seconds to wait", kind=int
+)
+cross_host_transfer_transfer_size = flag(
+    "jax_cross_host_transfer_transfer_size", None, "bytes per chunk", kind=int
+)
 
 # Compilation.
 optimization_level = flag(
@@ -556,67 +628,117 @@ optimization_level = flag(
 memory_fitting_level = flag(
     "jax_memory_fitting_level", "O2", "effort of the compiler to fit into memory",
     choices=("UNKNOWN", "O0", "O1", "O2", "O3"), keyed=True)  # fmt: skip
-exec_time_optimization_effort = flag("jax_exec_time_optimization_effort", 0.0, "compiler effort for speed, -1 to 1", keyed=True)
-memory_fitting_effort = flag("jax_memory_fitting_effort", 0.0, "compiler effort for memory, -1 to 1", keyed=True)
-disable_most_optimizations = flag("jax_disable_most_optimizations", False, "compile fast instead of well", keyed=True)
-compiler_enable_remat_pass = flag("jax_compiler_enable_remat_pass", True, "XLA may recompute to save memory", keyed=True)
-compiler_detailed_logging_min_ops = flag("jax_compiler_detailed_logging_min_ops", 10, "log details of larger programs only")
-use_shardy_partitioner = flag("jax_use_shardy_partitioner", True, "partition with Shardy instead of GSPMD", keyed=True)
-use_magma = flag("jax_use_magma", "auto", "use MAGMA for eig on GPUs", choices=("off", "on", "auto"), keyed=True)
-bcoo_cusparse_lowering = flag("jax_bcoo_cusparse_lowering", False, "sparse products with cuSPARSE", keyed=True)
+exec_time_optimization_effort = flag(
+    "jax_exec_time_optimization_effort", 0.0, "compiler effort for speed, -1 to 1", keyed=True
+)
+memory_fitting_effort = flag(
+    "jax_memory_fitting_effort", 0.0, "compiler effort for memory, -1 to 1", keyed=True
+)
+disable_most_optimizations = flag(
+    "jax_disable_most_optimizations", False, "compile fast instead of well", keyed=True
+)
+compiler_enable_remat_pass = flag(
+    "jax_compiler_enable_remat_pass", True, "XLA may recompute to save memory", keyed=True
+)
+compiler_detailed_logging_min_ops = flag(
+    "jax_compiler_detailed_logging_min_ops", 10, "log details of larger programs only"
+)
+use_shardy_partitioner = flag(
+    "jax_use_shardy_partitioner", True, "partition with Shardy instead of GSPMD", keyed=True
+)
+use_magma = flag(
+    "jax_use_magma", "auto", "use MAGMA for eig on GPUs", choices=("off", "on", "auto"), keyed=True
+)
+bcoo_cusparse_lowering = flag(
+    "jax_bcoo_cusparse_lowering", False, "sparse products with cuSPARSE", keyed=True
+)
 ragged_dot_use_ragged_dot_instruction = flag(
-    "jax_ragged_dot_use_ragged_dot_instruction", True, "ragged_dot as one instruction where XLA has it", keyed=True)  # fmt: skip
+    "jax_ragged_dot_use_ragged_dot_instruction", True, "ragged_dot as one instruction where XLA has it",
+    keyed=True)  # fmt: skip
 ragged_dot_use_gpu_pallas_triton_lowering = flag(
-    "jax_ragged_dot_use_gpu_pallas_triton_lowering", False, "ragged_dot as a Pallas kernel", inert=_NO_PALLAS)  # fmt: skip
-include_full_tracebacks_in_locations = flag("jax_include_full_tracebacks_in_locations", True, "call stacks in MLIR locations")
-traceback_in_locations_limit = flag("jax_traceback_in_locations_limit", 100, "how many frames in MLIR locations")
+    "jax_ragged_dot_use_gpu_pallas_triton_lowering", False, "ragged_dot as a Pallas kernel",
+    inert=_NO_PALLAS)  # fmt: skip
+include_full_tracebacks_in_locations = flag(
+    "jax_include_full_tracebacks_in_locations", True, "call stacks in MLIR locations"
+)
+traceback_in_locations_limit = flag(
+    "jax_traceback_in_locations_limit", 100, "how many frames in MLIR locations"
+)
 hlo_source_file_canonicalization_regex = flag(
     "jax_hlo_source_file_canonicalization_regex", None, "parts of file names to drop in MLIR locations")  # fmt: skip
-source_url_schema = flag("jax_source_url_schema", None, "how file names are written as URLs in printed programs")
+source_url_schema = flag(
+    "jax_source_url_schema", None, "how file names are written as URLs in printed programs"
+)
 dump_ir_to = flag("jax_dump_ir_to", "", "folder that lowered programs are written to")
 dump_ir_modes = flag("jax_dump_ir_modes", "stablehlo", "comma-separated: jaxpr, stablehlo, eqn_count_pprof")
 include_debug_info_in_dumps = flag("jax_include_debug_info_in_dumps", True, "dumped programs carry locations")
 xla_profile_version = flag("jax_xla_profile_version", 0, "profile version handed to XLA", keyed=True)
 enable_pgle = flag("jax_enable_pgle", False, "recompile with profile-guided latency estimates", keyed=True)
 pgle_profiling_runs = flag("jax_pgle_profiling_runs", 3, "runs to profile before recompiling", keyed=True)
-pgle_aggregation_percentile = flag("jax_pgle_aggregation_percentile", 90, "percentile of the profiled latencies", keyed=True)
+pgle_aggregation_percentile = flag(
+    "jax_pgle_aggregation_percentile", 90, "percentile of the profiled latencies", keyed=True
+)
 mosaic_allow_hlo = flag("jax_mosaic_allow_hlo", False, "HLO inside Mosaic kernels", inert=_NO_PALLAS)
 pallas_use_mosaic_gpu = flag("jax_pallas_use_mosaic_gpu", True, "Pallas on GPUs by Mosaic", inert=_NO_PALLAS)
 pallas_verbose_errors = flag("jax_pallas_verbose_errors", False, "longer Pallas errors", inert=_NO_PALLAS)
-pallas_enable_debug_checks = flag("jax_pallas_enable_debug_checks", False, "checks in Pallas kernels", inert=_NO_PALLAS)
-pallas_poison_buffers = flag("jax_pallas_poison_buffers", False, "fill unset Pallas buffers", inert=_NO_PALLAS)
+pallas_enable_debug_checks = flag(
+    "jax_pallas_enable_debug_checks", False, "checks in Pallas kernels", inert=_NO_PALLAS
+)
+pallas_poison_buffers = flag(
+    "jax_pallas_poison_buffers", False, "fill unset Pallas buffers", inert=_NO_PALLAS
+)
 
 # The persistent compilation cache.
-enable_compilation_cache = flag("jax_enable_compilation_cache", True, "keep compiled programs on disk, if there is a folder")
+enable_compilation_cache = flag(
+    "jax_enable_compilation_cache", True, "keep compiled programs on disk, if there is a folder"
+)
 compilation_cache_dir = flag("jax_compilation_cache_dir", None, "folder of the compilation cache")
 compilation_cache_max_size = flag("jax_compilation_cache_max_size", -1, "bytes it may hold (-1: unlimited)")
-compilation_cache_check_contents = flag("jax_compilation_cache_check_contents", False, "compile anyway and compare with the cache")
-compilation_cache_expect_pgle = flag("jax_compilation_cache_expect_pgle", False, "entries were compiled with profiles")
+compilation_cache_check_contents = flag(
+    "jax_compilation_cache_check_contents", False, "compile anyway and compare with the cache"
+)
+compilation_cache_expect_pgle = flag(
+    "jax_compilation_cache_expect_pgle", False, "entries were compiled with profiles"
+)
 compilation_cache_include_metadata_in_key = flag(
     "jax_compilation_cache_include_metadata_in_key", False, "source locations are part of the key")  # fmt: skip
-persistent_cache_min_compile_time_secs = flag("jax_persistent_cache_min_compile_time_secs", 1.0, "faster compilations are not kept")
-persistent_cache_min_entry_size_bytes = flag("jax_persistent_cache_min_entry_size_bytes", 0, "smaller programs are not kept")
+persistent_cache_min_compile_time_secs = flag(
+    "jax_persistent_cache_min_compile_time_secs", 1.0, "faster compilations are not kept"
+)
+persistent_cache_min_entry_size_bytes = flag(
+    "jax_persistent_cache_min_entry_size_bytes", 0, "smaller programs are not kept"
+)
 persistent_cache_enable_xla_caches = flag(
     "jax_persistent_cache_enable_xla_caches", "xla_gpu_per_fusion_autotune_cache_dir",
     "XLA's own caches to put into the folder: all, none, or names", optional=True)  # fmt: skip
-raise_persistent_cache_errors = flag("jax_raise_persistent_cache_errors", False, "errors of the cache are raised, not warned about")
+raise_persistent_cache_errors = flag(
+    "jax_raise_persistent_cache_errors", False, "errors of the cache are raised, not warned about"
+)
 remove_custom_partitioning_ptr_from_cache_key = flag(
     "jax_remove_custom_partitioning_ptr_from_cache_key", False, "keys do not depend on callback addresses")  # fmt: skip
 share_binary_between_hosts = flag("jax_share_binary_between_hosts", False, "one host compiles for all")
-share_binary_between_hosts_timeout_ms = flag("jax_share_binary_between_hosts_timeout_ms", 1_200_000, "milliseconds to wait for it")
+share_binary_between_hosts_timeout_ms = flag(
+    "jax_share_binary_between_hosts_timeout_ms", 1_200_000, "milliseconds to wait for it"
+)
 
 # Several hosts.
 distributed_debug = flag("jax_distributed_debug", False, "log the start of distributed runs")
 enable_recoverability = flag("jax_enable_recoverability", False, "other processes survive the death of one")
-enable_preemption_service = flag("jax_enable_preemption_service", True, "run the service that announces preemptions")
+enable_preemption_service = flag(
+    "jax_enable_preemption_service", True, "run the service that announces preemptions"
+)
 check_proxy_envs = flag("jax_check_proxy_envs", True, "warn about proxy variables before distributed starts")
 
 # Export and TensorFlow.
-export_calling_convention_version = flag("jax_export_calling_convention_version", 10, "calling convention of exported programs", keyed=True)
+export_calling_convention_version = flag(
+    "jax_export_calling_convention_version", 10, "calling convention of exported programs", keyed=True
+)
 export_ignore_forward_compatibility = flag(
-    "jax_export_ignore_forward_compatibility", False, "export may use features that older consumers lack", keyed=True)  # fmt: skip
+    "jax_export_ignore_forward_compatibility", False, "export may use features that older consumers lack",
+    keyed=True)  # fmt: skip
 serialization_version = flag("jax_serialization_version", 0, "version of serialized exports (0: the default)")
 jax2tf_associative_scan_reductions = flag(
-    "jax2tf_associative_scan_reductions", False, "cumulative reductions as associative scans in TF graphs", keyed=True)  # fmt: skip
+    "jax2tf_associative_scan_reductions", False, "cumulative reductions as associative scans in TF graphs",
+    keyed=True)  # fmt: skip
 jax2tf_default_native_serialization = flag(
     "jax2tf_default_native_serialization", True, "jax2tf.convert writes StableHLO unless told otherwise")  # fmt: skip

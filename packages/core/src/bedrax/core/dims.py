@@ -235,7 +235,11 @@ def _as_sequence(shape: Any) -> Sequence[Any]:
     """A single dimension, or what is no sequence, as a sequence of one."""
     ndim = getattr(shape, "ndim", None)
     if ndim is None:  # no array
-        return tuple(shape) if isinstance(shape, (Sequence, range)) and not isinstance(shape, (str, bytes)) else (shape,)
+        return (
+            tuple(shape)
+            if isinstance(shape, (Sequence, range)) and not isinstance(shape, (str, bytes))
+            else (shape,)
+        )
     return (shape,) if ndim == 0 else tuple(shape)
 
 

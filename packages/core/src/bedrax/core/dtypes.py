@@ -293,6 +293,7 @@ def explicit_dtype(dtype: Any, where: str | None = None) -> Any:
 
 # ---- Asking about dtypes -------------------------------------------------------------------------------------------
 
+
 # Of dtypes as values carry them; `issubdtype` takes any spelling.
 def is_extended(dtype: Any) -> bool:
     return isinstance(dtype, ExtendedDType)
@@ -353,7 +354,9 @@ def issubdtype(a: Any, b: Any) -> bool:
         pass
     result = _issubdtype(a, b)
     # Only what cannot change its meaning with the mode (Python scalar types always mean NumPy's here).
-    if isinstance(a, (np.dtype, ExtendedDType)) and isinstance(b, type):
+    if isinstance(b, type) and (
+        isinstance(a, (np.dtype, ExtendedDType)) or (isinstance(a, type) and issubclass(a, np.generic))
+    ):
         _issubdtype_cache[a, b] = result
     return result
 
@@ -528,7 +531,7 @@ _STRICT_EDGES: dict[Any, tuple] = {
 
 
 def _upper_sets(edges: dict[Any, tuple]) -> dict[Any, frozenset]:
-    node = lambda n: n if isinstance(n, type) else np.dtype(_BY_NAME[n])  # noqa: E731
+    node = lambda n: n if isinstance(n, type) else np.dtype(_BY_NAME[n])
     graph = {node(k): [node(v) for v in vs] for k, vs in edges.items()}
 
     def above(n: Any) -> frozenset:
@@ -538,17 +541,13 @@ def _upper_sets(edges: dict[Any, tuple]) -> dict[Any, frozenset]:
 
 
 _UPPER = {"standard": _upper_sets(_STANDARD_EDGES), "strict": _upper_sets(_STRICT_EDGES)}
-_lub_cache: dict[tuple, Any] = {}
 
 
 def _least_upper_bound(mode: str, a: Any, b: Any) -> Any:
     """The least node above both, or None."""
-    key = (mode, a, b)
-    if key not in _lub_cache:
-        upper = _UPPER[mode]
-        common = upper[a] & upper[b]
-        _lub_cache[key] = next((n for n in common if upper[n] == common), None)
-    return _lub_cache[key]
+    upper = _UPPER[mode]
+    common = upper[a] & upper[b]
+    return next((n for n in common if upper[n] == common), None)
 
 
 def _node(dtype: Any, weak: bool) -> Any:
@@ -567,7 +566,11 @@ def _no_path(nodes: Iterable[Any], mode: str) -> TypePromotionError:
             f"{text} when jax_numpy_dtype_promotion=strict. Cast the inputs to the type that the result should "
             "have, or set jax_numpy_dtype_promotion=standard.")  # fmt: skip
     narrow = [n for n in nodes if n in narrow_float_dtypes or n in narrow_int_dtypes]
-    why = f": {', '.join(map(str, narrow))} combine implicitly only with themselves and Python scalars" if narrow else ""
+    why = (
+        f": {', '.join(map(str, narrow))} combine implicitly only with themselves and Python scalars"
+        if narrow
+        else ""
+    )
     return TypePromotionError(f"{text}{why}. Cast explicitly, for example with x.astype('float32').")
 
 
@@ -591,6 +594,9 @@ def _describe(x: Any) -> tuple[Any, bool]:
     raise TypeError(f"Cannot determine dtype of {x!r}: an array, a scalar or a dtype is needed")
 
 
+_promotions: dict[tuple, tuple[Any, bool]] = {}
+
+
 def promote(dtypes: Sequence[Any], weaks: Sequence[bool]) -> tuple[Any, bool]:
     """(dtype, weak_type) of the combination of values with these dtypes and weak types.
 
@@ -598,12 +604,19 @@ def promote(dtypes: Sequence[Any], weaks: Sequence[bool]) -> tuple[Any, bool]:
     """
     first = dtypes[0]
     for dtype in dtypes:
-        if dtype != first:
+        if dtype is not first and dtype != first:
             break
     else:
         return first, first != bool_dtype and all(weaks)
-    mode = config.numpy_dtype_promotion.value
-    canonical = _CANONICAL[_x64.value]
+    key = (tuple(dtypes), tuple(weaks), config.numpy_dtype_promotion.value, _x64.value)
+    found = _promotions.get(key)
+    if found is None:
+        found = _promotions[key] = _join(*key)
+    return found
+
+
+def _join(dtypes: tuple, weaks: tuple, mode: str, x64: bool) -> tuple[Any, bool]:
+    canonical = _CANONICAL[x64]
     upper = _UPPER[mode]
     nodes = []
     for dtype, weak in zip(dtypes, weaks, strict=True):
@@ -614,12 +627,11 @@ def promote(dtypes: Sequence[Any], weaks: Sequence[bool]) -> tuple[Any, bool]:
         nodes.append(_node(canonical[dtype], weak))
     result = nodes[0]
     for n in nodes[1:]:
-        if n is not result:
-            result = _least_upper_bound(mode, result, n)
-            if result is None:
-                raise _no_path(nodes, mode)
+        result = _least_upper_bound(mode, result, n)
+        if result is None:
+            raise _no_path(nodes, mode)
     if isinstance(result, type):
-        return python_scalar_dtype(result), True
+        return _PYTHON_DTYPES[result][x64], True
     return canonical[result], False
 
 

@@ -142,11 +142,14 @@ def describe_function(function: Callable) -> str:
         inner = inner.func if isinstance(inner, functools.partial) else inner.__wrapped__
     if inner is not function and not hasattr(function, "__name__"):
         name = getattr(inner, "__name__", name)
-    code = getattr(inner, "__code__", None) or getattr(getattr(type(inner), "__call__", None), "__code__", None)
+    code = getattr(inner, "__code__", None)
+    if code is None:  # an object with a __call__ of its own
+        code = getattr(vars(type(inner)).get("__call__"), "__code__", None)
     return name if code is None else f"{name} at {code.co_filename}:{code.co_firstlineno}"
 
 
 # ---- Tracebacks ----------------------------------------------------------------------------------------------------
+
 
 class SimplifiedTraceback(Exception):
     """Cause attached to an error whose traceback was shortened; its own traceback is the whole one."""
