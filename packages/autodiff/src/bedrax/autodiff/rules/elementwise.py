@@ -1,0 +1,277 @@
+"""Derivatives and transposes of elementwise primitives.
+
+A formula multiplies the tangent by a factor (or divides it), never the reverse, so that what
+remains is linear in the tangent. Where operands of rank 0 meet ranked ones, the factor has the
+result's shape, and transposes sum the cotangent back down.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from bedrax.autodiff.tables import (
+    UndefinedPrimal,
+    Zero,
+    absent,
+    bilinear,
+    instantiate,
+    is_undefined,
+    jvp,
+    jvp_rules,
+    linear,
+    transpose_rules,
+    unbroadcast,
+    zero,
+    zeros,
+)
+from bedrax.core.avals import aval_of
+from bedrax.core.dtypes import is_complex, is_inexact, is_integer
+from bedrax.core.primitives import elementwise as p
+from bedrax.core.primitives import shaping
+from bedrax.core.primitives.conversions import convert_to
+from bedrax.core.primitives.elementwise import add, div, mul, neg, scalar_like, sub
+
+
+def _one(x):
+    return scalar_like(x, 1)
+
+
+def _spread(t, ans):
+    """A tangent of rank 0 with the shape of the result."""
+    shape = aval_of(ans).shape
+    return t if aval_of(t).shape == shape else shaping.broadcast_in_dim(t, shape, ())
+
+
+# ---- one operand ---------------------------------------------------------------------------------
+
+linear(p.neg_p, lambda ct, x: [neg(ct)])
+linear(p.copy_p, lambda ct, x: [ct])
+zero(p.sign_p, p.floor_p, p.ceil_p, p.round_p, p.is_finite_p, p.not_p, p.population_count_p, p.clz_p)
+zero(p.stop_gradient_p)
+
+jvp(p.exp_p, lambda t, ans, x, **_: mul(t, ans))
+jvp(p.exp2_p, lambda t, ans, x, **_: mul(t, mul(ans, scalar_like(x, math.log(2)))))
+jvp(p.expm1_p, lambda t, ans, x, **_: mul(t, add(ans, _one(ans))))
+jvp(p.log_p, lambda t, ans, x, **_: div(t, x))
+jvp(p.log1p_p, lambda t, ans, x, **_: div(t, add(x, _one(x))))
+jvp(p.sqrt_p, lambda t, ans, x, **_: mul(t, div(scalar_like(x, 0.5), ans)))
+jvp(p.rsqrt_p, lambda t, ans, x, **_: mul(t, mul(scalar_like(x, -0.5), div(ans, x))))
+jvp(p.cbrt_p, lambda t, ans, x, **_: div(t, mul(scalar_like(x, 3), p.square(ans))))
+jvp(p.square_p, lambda t, ans, x: mul(t, mul(scalar_like(x, 2), x)))
+jvp(p.sin_p, lambda t, ans, x, **_: mul(t, p.cos(x)))
+jvp(p.cos_p, lambda t, ans, x, **_: neg(mul(t, p.sin(x))))
+jvp(p.tan_p, lambda t, ans, x, **_: mul(t, add(_one(x), p.square(ans))))
+jvp(p.tanh_p, lambda t, ans, x, **_: mul(t, mul(add(_one(x), ans), sub(_one(x), ans))))
+jvp(p.sinh_p, lambda t, ans, x: mul(t, p.cosh(x)))
+jvp(p.cosh_p, lambda t, ans, x: mul(t, p.sinh(x)))
+# (1 - x)(1 + x) keeps the digits of 1 - x near the ends of the interval.
+jvp(p.asin_p, lambda t, ans, x: mul(t, p.rsqrt(mul(sub(_one(x), x), add(_one(x), x)))))
+jvp(p.acos_p, lambda t, ans, x: mul(t, neg(p.rsqrt(mul(sub(_one(x), x), add(_one(x), x))))))
+jvp(p.atan_p, lambda t, ans, x: div(t, add(_one(x), p.square(x))))
+jvp(p.asinh_p, lambda t, ans, x: mul(t, p.rsqrt(add(p.square(x), _one(x)))))
+# Two roots: the root of the product has another branch for complex x.
+jvp(p.acosh_p, lambda t, ans, x: mul(t, mul(p.rsqrt(sub(x, _one(x))), p.rsqrt(add(x, _one(x))))))
+jvp(p.atanh_p, lambda t, ans, x: div(t, mul(sub(_one(x), x), add(_one(x), x))))
+jvp(p.logistic_p, lambda t, ans, x, **_: mul(t, mul(ans, sub(_one(ans), ans))))
+
+
+def _abs(t, ans, x):
+    if is_complex(aval_of(x).dtype):
+        return p.real(mul(t, p.conj(p.sign(x))))
+    return p.select_n(p.ge(x, scalar_like(x, 0)), neg(t), t)
+
+
+def _integer_pow(t, ans, x, *, y):
+    if y == 0:
+        return Zero.from_primal_value(ans)
+    return mul(t, mul(scalar_like(x, y), p.integer_pow(x, y - 1)) if y != 1 else _one(x))
+
+
+jvp(p.abs_p, _abs)
+
+
+@jvp_rules.rule(p.integer_pow_p, kind="formula")
+def _integer_pow_rule(primals, tangents, *, y):
+    (x,), (t,) = primals, tangents
+    ans = p.integer_pow_p.bind(x, y=y)
+    return ans, Zero.from_primal_value(ans) if type(t) is Zero else _integer_pow(t, ans, x, y=y)
+
+
+# Cotangents pair with tangents by Re(ct * t), so transposes do not conjugate.
+
+
+def _real_to_complex(x):
+    return p.complex(x, shaping.zeros_of(aval_of(x)))
+
+
+linear(p.real_p, lambda ct, x: [_real_to_complex(ct)])
+linear(p.imag_p, lambda ct, x: [p.complex(shaping.zeros_of(aval_of(ct)), neg(ct))])
+
+
+@transpose_rules.rule(p.conj_p, kind="linear")
+def _conj_transpose(ct, x, *, input_dtype):
+    back = p.conj(ct)
+    return [back if is_complex(input_dtype) else p.real(back)]
+
+
+linear(p.conj_p)
+
+
+@transpose_rules.rule(p.complex_p, kind="linear")
+def _complex_transpose(ct, x, y):
+    return [
+        unbroadcast(x.aval, p.real(ct)) if is_undefined(x) else None,
+        unbroadcast(y.aval, neg(p.imag(ct))) if is_undefined(y) else None,
+    ]
+
+
+linear(p.complex_p)
+
+
+# ---- sums and products ---------------------------------------------------------------------------
+
+
+def _sum_jvp(prim, negate_second):
+    def rule(primals, tangents):
+        x, y = primals
+        tx, ty = tangents
+        ans = prim.bind(x, y)
+        if type(ty) is Zero:
+            return ans, Zero.from_primal_value(ans) if type(tx) is Zero else _spread(tx, ans)
+        if type(tx) is Zero:
+            return ans, _spread(neg(ty) if negate_second else ty, ans)
+        return ans, prim.bind(tx, ty)
+
+    jvp_rules.add(prim, rule, "linear")
+
+    def transpose(ct, x, y):
+        return [
+            unbroadcast(x.aval, ct) if is_undefined(x) else None,
+            unbroadcast(y.aval, neg(ct) if negate_second else ct) if is_undefined(y) else None,
+        ]
+
+    transpose_rules.add(prim, transpose, "linear")
+
+
+_sum_jvp(p.add_p, False)
+_sum_jvp(p.sub_p, True)
+linear(p.add_any_p, lambda ct, x, y: [ct if is_undefined(x) else None, ct if is_undefined(y) else None])
+
+
+def _factor_transpose(ct, undefined: UndefinedPrimal, other, out_dtype):
+    aval = undefined.aval
+    if out_dtype is None:
+        return unbroadcast(aval, mul(ct, other))
+    product = mul(ct, convert_to(other, np.dtype(out_dtype)))
+    return convert_to(unbroadcast(aval.update(dtype=out_dtype), product), aval.dtype, aval.weak_type)
+
+
+bilinear(
+    p.mul_p,
+    lambda ct, x, y, *, out_dtype=None: _factor_transpose(ct, x, y, out_dtype),
+    lambda ct, x, y, *, out_dtype=None: _factor_transpose(ct, y, x, out_dtype),
+)
+jvp(p.div_p, lambda t, ans, x, y: div(t, y), lambda t, ans, x, y: mul(t, neg(div(ans, y))))
+
+
+@transpose_rules.rule(p.div_p, kind="linear")
+def _div_transpose(ct, x, y):
+    if not is_undefined(x) or is_undefined(y):
+        raise ValueError("'div' is linear in its dividend only")
+    return [unbroadcast(x.aval, div(ct, y)), None]
+
+
+# ---- other functions of two operands -------------------------------------------------------------
+
+# x - rem(x, y) is y times a whole number.
+jvp(
+    p.rem_p,
+    lambda t, ans, x, y: _spread(t, ans),
+    lambda t, ans, x, y: mul(t, neg(p.round(div(sub(x, ans), y)))),
+)
+jvp(
+    p.atan2_p,
+    lambda t, ans, x, y: mul(t, div(y, add(p.square(x), p.square(y)))),
+    lambda t, ans, x, y: mul(t, div(neg(x), add(p.square(x), p.square(y)))),
+)
+
+
+def _extremum_share(ans, x, y):
+    """1 where `x` is the extremum, 1/2 where both are, else 0."""
+    dtype = aval_of(ans).dtype
+    mine, other = convert_to(p.eq(x, ans), dtype), convert_to(p.eq(y, ans), dtype)
+    return div(mine, add(other, scalar_like(other, 1)))
+
+
+for _prim in (p.max_p, p.min_p):
+    jvp(
+        _prim,
+        lambda t, ans, x, y: mul(t, _extremum_share(ans, x, y)),
+        lambda t, ans, x, y: mul(t, _extremum_share(ans, y, x)),
+    )
+
+
+def _pow_base(t, ans, x, y):
+    # Where y is 0 the exponent y - 1 must not be -1: 0 * x**-1 is nan at x = 0.
+    exponent = sub(p.select_n(p.eq(y, scalar_like(y, 0)), y, shaping.full_like(y, 1)), _one(y))
+    factor = y
+    if is_integer(aval_of(y).dtype):
+        aval = aval_of(x)
+        factor = convert_to(y, aval.dtype, aval.weak_type)
+    return mul(t, mul(factor, p.pow(x, exponent)))
+
+
+def _pow_exponent(t, ans, x, y):
+    # The limit of log(x) * x**y at x = 0 is 0 for positive y.
+    safe = p.select_n(p.eq(x, scalar_like(x, 0)), x, shaping.full_like(x, 1))
+    return mul(t, mul(p.log(safe), ans))
+
+
+jvp(p.pow_p, _pow_base, _pow_exponent)
+
+absent(p.nextafter_p, why="its step is a property of the number format, not of the function")
+zero(p.and_p, p.or_p, p.xor_p, p.shift_left_p, p.shift_right_logical_p, p.shift_right_arithmetic_p, p.mulhi_p)
+zero(p.eq_p, p.ne_p, p.ge_p, p.gt_p, p.le_p, p.lt_p, p.eq_to_p, p.le_to_p, p.lt_to_p)
+
+
+# ---- choice --------------------------------------------------------------------------------------
+
+
+def _only_where(mask, t, ans):
+    """The tangent where `mask` holds, else 0."""
+    shape = aval_of(ans).shape
+    if aval_of(mask).shape != shape:
+        mask = shaping.broadcast_in_dim(mask, shape, ())
+    t = _spread(t, ans)
+    return p.select_n(mask, shaping.zeros_of(aval_of(t)), t)
+
+
+jvp(
+    p.clamp_p,
+    lambda t, ans, low, x, high: _only_where(p.gt(low, x), t, ans),
+    lambda t, ans, low, x, high: _only_where(p.bitwise_and(p.gt(x, low), p.lt(x, high)), t, ans),
+    lambda t, ans, low, x, high: _only_where(p.lt(high, x), t, ans),
+)
+
+
+@jvp_rules.rule(p.select_n_p, kind="linear")
+def _select_jvp(primals, tangents):
+    which, *cases = primals
+    ans = p.select_n_p.bind(which, *cases)
+    if all(type(t) is Zero for t in tangents[1:]) or not is_inexact(aval_of(ans).dtype):
+        return ans, Zero.from_primal_value(ans)
+    return ans, p.select_n_p.bind(which, *map(instantiate, tangents[1:]))
+
+
+@transpose_rules.rule(p.select_n_p, kind="linear")
+def _select_transpose(ct, which, *cases):
+    nothing = zeros(aval_of(ct))
+    out = [None]
+    for i, case in enumerate(cases):
+        if is_undefined(case):
+            out.append(p.select_n_p.bind(which, *[ct if i == j else nothing for j in range(len(cases))]))
+        else:
+            out.append(None)
+    return out

@@ -1,0 +1,307 @@
+"""StableHLO of elementwise primitives."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from bedrax.core import dtypes
+from bedrax.core.primitives import elementwise as p
+from bedrax.core.primitives import shaping
+from bedrax.core.primitives.conversions import convert_to
+from bedrax.xla_backend.tables import lower_fun, lowering_rules, nary, unary
+
+unary(
+    p.neg_p, "stablehlo.negate",
+    p.floor_p, "stablehlo.floor",
+    p.ceil_p, "stablehlo.ceil",
+    p.is_finite_p, "stablehlo.is_finite",
+    p.sinh_p, "chlo.sinh",
+    p.cosh_p, "chlo.cosh",
+    p.asin_p, "chlo.asin",
+    p.acos_p, "chlo.acos",
+    p.atan_p, "chlo.atan",
+    p.asinh_p, "chlo.asinh",
+    p.acosh_p, "chlo.acosh",
+    p.atanh_p, "chlo.atanh",
+    p.abs_p, "stablehlo.abs",
+    p.real_p, "stablehlo.real",
+    p.imag_p, "stablehlo.imag",
+    p.not_p, "stablehlo.not",
+    p.population_count_p, "stablehlo.popcnt",
+    p.clz_p, "stablehlo.count_leading_zeros",
+)  # fmt: skip
+nary(
+    p.add_p, "stablehlo.add",
+    p.add_any_p, "stablehlo.add",
+    p.sub_p, "stablehlo.subtract",
+    p.div_p, "stablehlo.divide",
+    p.rem_p, "stablehlo.remainder",
+    p.nextafter_p, "chlo.next_after",
+    p.complex_p, "stablehlo.complex",
+    p.and_p, "stablehlo.and",
+    p.or_p, "stablehlo.or",
+    p.xor_p, "stablehlo.xor",
+    p.shift_left_p, "stablehlo.shift_left",
+    p.shift_right_logical_p, "stablehlo.shift_right_logical",
+    p.shift_right_arithmetic_p, "stablehlo.shift_right_arithmetic",
+)  # fmt: skip
+
+
+@lowering_rules.rule(p.copy_p, p.stop_gradient_p)
+def _same(ctx, x):
+    return x
+
+
+# ---- functions that take an accuracy -------------------------------------------------------------
+
+
+def accuracy_attribute(ctx, accuracy):
+    """The attribute ``result_accuracy`` of an op, or None."""
+    if accuracy is None:
+        return None
+    tolerance = accuracy if isinstance(accuracy, p.Tolerance) else p.Tolerance()
+    mode = "TOLERANCE" if isinstance(accuracy, p.Tolerance) else accuracy.name
+    return ctx.parse(
+        f"#stablehlo.result_accuracy<atol = {float(tolerance.atol)!r}, rtol = {float(tolerance.rtol)!r}, "
+        f"ulps = {tolerance.ulps}, mode = #stablehlo.result_accuracy_mode<{mode}>>"
+    )
+
+
+def _accurate(prim, op):
+    def rule(ctx, x, *, accuracy=None):
+        if accuracy is None:
+            return ctx.emit(op, (x,))
+        return ctx.emit(op, (x,), result_accuracy=accuracy_attribute(ctx, accuracy))
+
+    lowering_rules.add(prim, rule, kind=op)
+
+
+for _prim, _op in {
+    p.exp_p: "exponential", p.expm1_p: "exponential_minus_one", p.log_p: "log", p.log1p_p: "log_plus_one",
+    p.sqrt_p: "sqrt", p.rsqrt_p: "rsqrt", p.cbrt_p: "cbrt", p.sin_p: "sine", p.cos_p: "cosine", p.tan_p: "tan",
+    p.tanh_p: "tanh", p.logistic_p: "logistic",
+}.items():  # fmt: skip
+    _accurate(_prim, f"stablehlo.{_op}")
+
+
+@lowering_rules.rule(p.exp2_p)
+def _exp2(ctx, x, *, accuracy=None):
+    dtype = ctx.avals_in[0].dtype
+    shape = ctx.avals_in[0].shape
+    if dtypes.is_complex(dtype):
+        scaled = ctx.binary("stablehlo.multiply", x, ctx.full(shape, math.log(2), dtype))
+        return ctx.emit("stablehlo.exponential", (scaled,), result_accuracy=accuracy_attribute(ctx, accuracy))
+    # A product with log(2) before exp would lose the digits that a power keeps.
+    return ctx.emit("stablehlo.power", (ctx.full(shape, 2, dtype), x))
+
+
+# ---- one operand ---------------------------------------------------------------------------------
+
+
+@lowering_rules.rule(p.sign_p)
+def _sign(ctx, x):
+    aval = ctx.avals_in[0]
+    if dtypes.is_unsigned_integer(aval.dtype):
+        zero = ctx.full(aval.shape, 0, aval.dtype)
+        return ctx.convert(ctx.compare(x, zero, "NE"), aval.dtype)
+    return ctx.emit("stablehlo.sign", (x,))
+
+
+@lowering_rules.rule(p.round_p)
+def _round(ctx, x, *, rounding_method):
+    even = rounding_method == p.RoundingMethod.TO_NEAREST_EVEN
+    return ctx.emit("stablehlo.round_nearest_even" if even else "stablehlo.round_nearest_afz", (x,))
+
+
+@lowering_rules.rule(p.square_p)
+def _square(ctx, x):
+    return ctx.emit("stablehlo.multiply", (x, x))
+
+
+@lowering_rules.rule(p.conj_p)
+def _conj(ctx, x, *, input_dtype):
+    aval = ctx.avals_in[0]
+    if not dtypes.is_complex(aval.dtype):
+        return ctx.emit("stablehlo.complex", (x, ctx.full(aval.shape, 0, aval.dtype)))
+    part = ctx.tensor_type(aval.shape, p.REAL_OF[aval.dtype])
+    real = ctx.emit("stablehlo.real", (x,), part)
+    imag = ctx.emit("stablehlo.imag", (x,), part)
+    return ctx.emit("stablehlo.complex", (real, ctx.unary("stablehlo.negate", imag)))
+
+
+@lowering_rules.rule(p.integer_pow_p)
+def _integer_pow(ctx, x, *, y):
+    aval = ctx.avals_in[0]
+    if y == 0:
+        return ctx.full(aval.shape, 1, aval.dtype)
+    n, power, base = abs(y), None, x
+    while n:
+        if n & 1:
+            power = base if power is None else ctx.binary("stablehlo.multiply", power, base)
+        n >>= 1
+        if n:
+            base = ctx.binary("stablehlo.multiply", base, base)
+    if y > 0:
+        return power
+    return ctx.binary("stablehlo.divide", ctx.full(aval.shape, 1, aval.dtype), power)
+
+
+# ---- two operands --------------------------------------------------------------------------------
+
+
+@lowering_rules.rule(p.mul_p)
+def _mul(ctx, x, y, *, out_dtype=None):
+    if out_dtype is not None:
+        x, y = ctx.convert(x, out_dtype), ctx.convert(y, out_dtype)
+    return ctx.emit("stablehlo.multiply", ctx.broadcast_operands((x, y)))
+
+
+@lowering_rules.rule(p.atan2_p)
+def _atan2(ctx, x, y):
+    if not dtypes.is_complex(ctx.avals_in[0].dtype):
+        return ctx.emit("stablehlo.atan2", ctx.broadcast_operands((x, y)))
+
+    def formula(x, y):
+        i = p.scalar_like(x, 1j)
+        root = p.sqrt(p.add(p.square(x), p.square(y)))
+        return p.mul(p.neg(i), p.log(p.div(p.add(y, p.mul(i, x)), root)))
+
+    return ctx.lower_fun(formula, x, y)
+
+
+def _compared(prim, direction, total_order=False):
+    def rule(ctx, x, y):
+        x, y = ctx.broadcast_operands((x, y))
+        if total_order and dtypes.is_floating(ctx.avals_in[0].dtype):
+            return ctx.compare(x, y, direction, "TOTALORDER")
+        return ctx.compare(x, y, direction)
+
+    lowering_rules.add(prim, rule, kind="stablehlo.compare")
+
+
+for _prim in (p.eq_p, p.ne_p, p.ge_p, p.gt_p, p.le_p, p.lt_p):
+    _compared(_prim, _prim.name.upper())
+_compared(p.eq_to_p, "EQ", True)
+_compared(p.le_to_p, "LE", True)
+_compared(p.lt_to_p, "LT", True)
+
+
+def _ordered_complex(prim):
+    """Of two complex numbers the one that the primitive chooses in lexicographic order; nan wins."""
+    prefers = p.gt if prim is p.max_p else p.lt
+
+    def choose(x, y):
+        xr, yr = p.real(x), p.real(y)
+        first = p.bitwise_or(prefers(xr, yr), p.bitwise_and(p.eq(xr, yr), prefers(p.imag(x), p.imag(y))))
+        shape = first.shape
+        x, y = (v if v.shape == shape else shaping.broadcast_in_dim(v, shape, ()) for v in (x, y))
+        chosen = p.select(first, x, y)
+        chosen = p.select(p.ne(y, y), y, chosen)
+        return p.select(p.ne(x, x), x, chosen)
+
+    return choose
+
+
+def _extremum(prim, op):
+    def rule(ctx, x, y):
+        if dtypes.is_complex(ctx.avals_in[0].dtype):
+            return ctx.lower_fun(_ordered_complex(prim), x, y)
+        return ctx.emit(op, ctx.broadcast_operands((x, y)))
+
+    lowering_rules.add(prim, rule, kind=op)
+
+
+_extremum(p.max_p, "stablehlo.maximum")
+_extremum(p.min_p, "stablehlo.minimum")
+
+
+@lowering_rules.rule(p.clamp_p)
+def _clamp(ctx, low, x, high):
+    if dtypes.is_complex(ctx.avals_in[0].dtype):
+        return ctx.lower_fun(lambda low, x, high: p.min(p.max(low, x), high), low, x, high)
+    return ctx.emit("stablehlo.clamp", (low, x, high))
+
+
+@lowering_rules.rule(p.pow_p)
+def _pow(ctx, x, y):
+    base, exponent = ctx.avals_in
+    if base.dtype == exponent.dtype:
+        return ctx.emit("stablehlo.power", ctx.broadcast_operands((x, y)))
+    return ctx.lower_fun(_power_of_integers, x, y)
+
+
+def _power_of_integers(x, n):
+    """``x ** n`` by repeated squaring: a float could not tell a large odd exponent from an even one."""
+    from bedrax.core import lax
+
+    narrow = dtypes.itemsize_bits(x.dtype) < 32
+    dtype = x.dtype
+    work = np.dtype(np.float32) if narrow else dtype
+    bits = max(dtypes.itemsize_bits(n.dtype), 8)
+    unsigned = np.dtype(f"uint{bits}")
+    shape = x.shape or n.shape
+    x = lax.broadcast_in_dim(convert_to(x, work), shape, tuple(range(len(shape))) if x.shape else ())
+    n = lax.broadcast_in_dim(n, shape, tuple(range(len(shape))) if n.shape else ())
+    negative = p.lt(n, p.scalar_like(n, 0))
+    magnitude = convert_to(n, unsigned)
+    magnitude = p.select(negative, p.neg(magnitude), magnitude)
+    one = shaping.full_like(x, 1)
+    zero = np.zeros((), unsigned)
+
+    def unfinished(state):
+        return lax.reduce_or(p.ne(state[2], zero), tuple(range(len(shape))))
+
+    def step(state):
+        power, base, left = state
+        odd = p.ne(p.bitwise_and(left, np.ones((), unsigned)), zero)
+        return p.select(odd, p.mul(power, base), power), p.mul(base, base), p.shift_right_logical(
+            left, np.ones((), unsigned)
+        )
+
+    power, _, _ = lax.while_loop(unfinished, step, (one, x, magnitude))
+    return convert_to(p.select(negative, p.div(one, power), power), dtype)
+
+
+# ---- the high half of a product ------------------------------------------------------------------
+
+
+def _mulhi(x, y):
+    dtype = x.dtype
+    bits = dtypes.itemsize_bits(dtype)
+    signed = dtypes.is_signed_integer(dtype)
+    shift = p.shift_right_arithmetic if signed else p.shift_right_logical
+    if bits < 32:
+        wide = np.dtype(np.int32 if signed else np.uint32)
+        product = p.mul(convert_to(x, wide), convert_to(y, wide))
+        return convert_to(shift(product, wide.type(bits)), dtype)
+    # Schoolbook multiplication on halves (Knuth, The Art of Computer Programming 2, 4.3.1).
+    half = dtype.type(bits // 2)
+    low = dtype.type((1 << (bits // 2)) - 1)
+    x0, x1 = p.bitwise_and(x, low), shift(x, half)
+    y0, y1 = p.bitwise_and(y, low), shift(y, half)
+    carry = p.shift_right_logical(p.mul(x0, y0), half)
+    middle = p.add(p.mul(x1, y0), carry)
+    other = p.add(p.mul(x0, y1), p.bitwise_and(middle, low))
+    return p.add(p.mul(x1, y1), p.add(shift(middle, half), shift(other, half)))
+
+
+lower_fun(p.mulhi_p, _mulhi)
+
+
+# ---- choice --------------------------------------------------------------------------------------
+
+
+@lowering_rules.rule(p.select_n_p)
+def _select_n(ctx, which, *cases):
+    if len(cases) == 1:
+        return cases[0]
+    aval = ctx.avals_in[0]
+    if aval.dtype == np.bool_:
+        return ctx.emit("stablehlo.select", (which, cases[1], cases[0]))
+    out = cases[0]
+    for i, case in enumerate(cases[1:], 1):
+        past = ctx.compare(which, ctx.full(aval.shape, i, aval.dtype), "GE")
+        out = ctx.emit("stablehlo.select", (past, case, out))
+    return out
