@@ -125,7 +125,8 @@ def _checked_children(result: Any) -> tuple[list, Any]:
 
 def _checked_pairs(result: Any) -> tuple[list, Any]:
     """What a user's flatten-with-keys function returned, its (key, child) pairs as a list."""
-    what = "The to_iterable_with_keys function for a custom PyTree node should return a (key_leaf_pairs, aux_data) tuple"
+    function = "The to_iterable_with_keys function for a custom PyTree node"
+    what = f"{function} should return a (key_leaf_pairs, aux_data) tuple"
     if not isinstance(result, tuple) or len(result) != 2:
         raise ValueError(f"{what}, got {result!r}")
     pairs = list(result[0])

@@ -51,7 +51,7 @@ def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Hashable]:
     """
     result = default_registry.flatten_one_level(tree)
     if result is None:
-        raise ValueError(f"can't tree-flatten type: {type(tree)}")
+        raise ValueError(f"flatten_one_level needs a pytree node, got a leaf of type {type(tree)}.")
     return result
 
 
@@ -63,7 +63,7 @@ def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[tuple[Any, Any]], H
         return [(GetAttrKey(name), x) for name, x in zip(t._fields, tree)], t
     result = default_registry.flatten_one_level_with_keys(tree)
     if result is None:
-        raise ValueError(f"can't tree-flatten type: {t}")
+        raise ValueError(f"flatten_one_level_with_keys needs a pytree node, got a leaf of type {t}.")
     return result
 
 

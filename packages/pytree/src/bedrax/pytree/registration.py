@@ -21,8 +21,8 @@ Typ = TypeVar("Typ", bound=type)
 class NodeRule(NamedTuple):
     """How a registered type is flattened and unflattened (None: by the engine itself)."""
 
-    to_iter: Callable[[Any], tuple[Iterable[Any], Hashable]] | None
-    from_iter: Callable[[Hashable, Iterable[Any]], Any] | None
+    flatten: Callable[[Any], tuple[Iterable[Any], Hashable]] | None
+    unflatten: Callable[[Hashable, Iterable[Any]], Any] | None
 
 
 _registry: dict[type, NodeRule] = {t: NodeRule(None, None) for t in (type(None), tuple, list, dict)}
@@ -116,35 +116,38 @@ def register_dataclass(
     _check_type(nodetype, "register_dataclass")
     if (data_fields is None) != (meta_fields is None):
         raise TypeError(
-            "register_dataclass: data_fields and meta_fields must both be specified when either is specified. "
-            f"Got {data_fields=} {meta_fields=}."
+            f"register_dataclass takes data_fields and meta_fields together, got {data_fields=} and {meta_fields=}; "
+            "pass both, or neither to infer them from the dataclass."
         )
     if data_fields is None:
         if not dataclasses.is_dataclass(nodetype):
             raise TypeError(
-                "register_dataclass: data_fields and meta_fields are required when nodetype is not a dataclass. "
-                f"Got {nodetype=}."
+                f"register_dataclass infers fields from a dataclass only, got {nodetype}; "
+                "pass data_fields and meta_fields."
             )
         fields = [f for f in dataclasses.fields(nodetype) if f.init and f.name not in drop_fields]
         meta_fields = [f.name for f in fields if f.metadata.get("static", False)]
         data_fields = [f.name for f in fields if not f.metadata.get("static", False)]
     data_fields, meta_fields = tuple(data_fields), tuple(meta_fields)
 
-    twice = set(data_fields) & set(meta_fields)
-    if twice:
-        raise ValueError(f"data_fields and meta_fields must not overlap. Overlapping fields: {twice}.")
-    if dataclasses.is_dataclass(nodetype):
-        wanted = {f.name for f in dataclasses.fields(nodetype) if f.init} - set(drop_fields)
-        given = {*data_fields, *meta_fields}
-        rule = (
-            "data_fields and meta_fields must include all dataclass fields with ``init=True`` and only them. "
+    name = nodetype.__name__
+    if twice := [f for f in data_fields if f in meta_fields]:
+        raise ValueError(
+            f"register_dataclass: {twice} of {name} are in both data_fields and meta_fields; choose one."
         )
-        if missing := wanted - given:
+    if dataclasses.is_dataclass(nodetype):
+        wanted = [f.name for f in dataclasses.fields(nodetype) if f.init and f.name not in drop_fields]
+        given = (*data_fields, *meta_fields)
+        if missing := [f for f in wanted if f not in given]:
             raise ValueError(
-                f"{rule}Missing fields: {missing}. Add them to drop_fields to suppress this error."
+                f"register_dataclass: the fields {missing} of {name} are in neither data_fields nor meta_fields; "
+                "add them to one of the two, or to drop_fields."
             )
-        if unexpected := given - wanted:
-            raise ValueError(f"{rule}Unexpected fields: {unexpected}.")
+        if unexpected := [f for f in given if f not in wanted]:
+            raise ValueError(
+                f"register_dataclass: {unexpected} are not among the fields {wanted} of {name} that have init=True "
+                "and are not dropped; take them out of data_fields and meta_fields."
+            )
 
     default_registry.register_dataclass_node(nodetype, data_fields, meta_fields)
 
