@@ -161,6 +161,8 @@ def test_result_type_refusals():
     for bad in (np.array("a"), np.array(None), "datetime64[s]", np.longdouble):
         with pytest.raises(TypeError, match="not a valid JAX array type"):
             dtypes.result_type(bad)
+        with pytest.raises(TypeError, match="not a valid JAX array type"):
+            dtypes.result_type(np.float32(1), bad)
     with pytest.raises(dtypes.TypePromotionError, match="float0"):
         dtypes.promote_types(dtypes.float0, np.float32)
     assert dtypes.promote_types(dtypes.float0, dtypes.float0) == dtypes.float0

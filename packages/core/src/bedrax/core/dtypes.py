@@ -621,6 +621,8 @@ def _join(dtypes: tuple, weaks: tuple, mode: str, x64: bool) -> tuple[Any, bool]
     nodes = []
     for dtype, weak in zip(dtypes, weaks, strict=True):
         if dtype not in upper:
+            if isinstance(dtype, np.dtype) and dtype != float0:
+                raise TypeError(_not_for_arrays(dtype))
             raise TypePromotionError(
                 f"dtype {dtype} combines implicitly with no other dtype, got {', '.join(map(str, dtypes))}"
             )
@@ -639,12 +641,21 @@ def lattice_result_type(*args: Any) -> tuple[Any, bool]:
     """(dtype, weak_type) that the values and dtypes `args` combine to; see `result_type`."""
     if not args:
         raise ValueError("at least one array or dtype is required")
-    described = [_describe(x) for x in args]
-    dtypes = [d for d, _ in described]
-    for dtype in dtypes:
-        if isinstance(dtype, np.dtype) and dtype not in _KIND and dtype != float0:
-            raise TypeError(f"dtype {dtype} is not a valid JAX array type; only numeric types and bool are")
-    return promote(dtypes, [w for _, w in described])
+    dtypes, weaks = [], []
+    for x in args:
+        dtype, weak = _describe(x)
+        dtypes.append(dtype)
+        weaks.append(weak)
+    result = promote(dtypes, weaks)
+    if result[0] not in _KIND:  # reached only if all are the same
+        dtype = result[0]
+        if isinstance(dtype, np.dtype) and dtype != float0:
+            raise TypeError(_not_for_arrays(dtype))
+    return result
+
+
+def _not_for_arrays(dtype: np.dtype) -> str:
+    return f"dtype {dtype} is not a valid JAX array type; only numeric types and bool are"
 
 
 def result_type(*args: Any, return_weak_type: bool = False) -> Any:
