@@ -1,12 +1,14 @@
 """Run the Python of the documentation: every ```python block, file by file.
 
 The blocks of one file run in order in one fresh process and one namespace, as a reader would
-type them, with warnings as errors; a failure names the file and line. A fence that says more
-than `python` (```python excerpt) is not run: use it for a fragment that cannot stand alone.
+type them, with warnings as errors; a failure names the file and line. A block with prompts (>>>)
+is a doctest: what it shows must be what is printed. A fence that says more than `python`
+(```python excerpt) is not run: use it for a fragment that cannot stand alone.
 
     python tools/run_docs.py [FILE...]      default: README.md packages/*/README.md docs/*.md
 """
 
+import doctest
 import re
 import subprocess
 import sys
@@ -23,12 +25,17 @@ def blocks(text):
 
 
 def run_here(path):
-    import __future__
-
+    """Run the blocks of one file in this process; return how many examples of doctests failed."""
     namespace = {"__name__": "__main__", "__file__": path}
-    flags = __future__.annotations.compiler_flag
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
     for source in blocks(Path(path).read_text()):
-        exec(compile(source, path, "exec", flags=flags, dont_inherit=True), namespace)
+        if source.lstrip().startswith(">>>"):
+            test = doctest.DocTestParser().get_doctest(source, namespace, Path(path).name, path, 0)
+            runner.run(test, clear_globs=False)
+            namespace.update(test.globs)  # the parser made a copy
+        else:
+            exec(compile(source, path, "exec", dont_inherit=True), namespace)
+    return runner.failures
 
 
 def main(arguments):
