@@ -18,33 +18,50 @@ transpose_rules = RuleTable("transpose", "bedrax.autodiff.rules")
 linearize_rules = RuleTable("linearize", "bedrax.autodiff.rules")
 
 
-class Zero:
+class _Typed:
+    """Something with an aval that is computed when first asked for."""
+
+    __slots__ = ("_aval", "_of")
+
+    def __init__(self, aval: AbstractValue | None, of: Any = None):
+        self._aval = aval
+        self._of = of
+
+    def __repr__(self):
+        return f"{type(self).__name__}({self.aval.short()})"
+
+
+class Zero(_Typed):
     """A tangent or cotangent that is known to be zero; `aval` is its (tangent) type."""
 
-    __slots__ = ("aval",)
-
-    def __init__(self, aval: AbstractValue):
-        self.aval = aval
+    __slots__ = ()
 
     @staticmethod
     def from_primal_value(x: Any) -> Zero:
         """The zero tangent of a value."""
-        return Zero(aval_of(x).to_tangent_aval())
+        return Zero(None, x)
 
-    def __repr__(self):
-        return f"Zero({self.aval.short()})"
+    @property
+    def aval(self) -> AbstractValue:
+        found = self._aval
+        if found is None:
+            found = self._aval = aval_of(self._of).to_tangent_aval()
+            self._of = None
+        return found
 
 
-class UndefinedPrimal:
+class UndefinedPrimal(_Typed):
     """Marks, for transpose rules, an argument that the operation is linear in."""
 
-    __slots__ = ("aval",)
+    __slots__ = ()
 
-    def __init__(self, aval: AbstractValue):
-        self.aval = aval
-
-    def __repr__(self):
-        return f"UndefinedPrimal({self.aval.short()})"
+    @property
+    def aval(self) -> AbstractValue:
+        found = self._aval
+        if found is None:
+            found = self._aval = aval_of(self._of)
+            self._of = None
+        return found
 
 
 def is_undefined(x: Any) -> bool:

@@ -71,8 +71,9 @@ def _elementwise_rule(prim):
             elif len(shape) == rank + 1:
                 aligned.append(move_axis(x, d, to))
             else:  # a mapped scalar beside operands of some rank
-                others = next(s for s, e in zip(shapes, dims, strict=True) if len(s) - (e is not None) == rank)
-                e = dims[shapes.index(others)]
+                others, e = next(
+                    (s, e) for s, e in zip(shapes, dims, strict=True) if len(s) - (e is not None) == rank
+                )
                 body = list(others) if e is None else [n for i, n in enumerate(others) if i != e]
                 body.insert(to, axis.size)
                 aligned.append(shaping.broadcast_in_dim(x, tuple(body), (to,)))

@@ -81,7 +81,7 @@ def to_numpy(x: Any) -> tuple[np.ndarray, bool]:
     if type(x) is HostArray:
         return x._value, x._weak
     if isinstance(x, tracing.Tracer):
-        raise errors.UnexpectedTracerError(x)
+        raise errors.escaped_tracer_error(x)
     if type(x) is np.ndarray:
         dtype = dtypes.canonicalize_dtype(x.dtype)
         return (x if dtype == x.dtype else x.astype(dtype)), False

@@ -7,6 +7,7 @@ into the program as literals, arrays and outer transformations' tracers become c
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -73,7 +74,7 @@ class StagingTrace(Trace):
         if var is None:
             if isinstance(x, Tracer):
                 if not x.trace.alive:
-                    raise errors.UnexpectedTracerError(x)
+                    raise errors.escaped_tracer_error(x)
                 aval = x.aval
             else:
                 if kind is np.ndarray and not x.ndim and x.dtype.kind != "V":
@@ -88,6 +89,10 @@ class StagingTrace(Trace):
     def process(self, prim, args, params):
         if prim in stage_rules:
             return stage_rules[prim](self, args, params)
+        return self.record(prim, args, params)
+
+    def record(self, prim, args, params):
+        """Append an equation; returns the tracer(s) of its result(s)."""
         invars = []
         types = []
         for x in args:
@@ -189,6 +194,36 @@ def flat_fun(fun: Callable, in_tree, out_store: list) -> Callable:
         return out
 
     return flat
+
+
+_traced: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+
+
+def trace_function(fun: Callable, in_tree, in_avals: tuple) -> tuple[Jaxpr, list, Any]:
+    """Trace a function of trees for a primitive that holds programs; kept per function and signature.
+
+    Args:
+      in_tree: treedef of ``(args, kwargs)``.
+      in_avals: types of the leaves.
+
+    Returns:
+      (program with what it closes over as leading arguments, their values, treedef of the result).
+    """
+    key = (in_tree, in_avals, config.trace_context(), tuple(current.axes.items()))
+    try:
+        known = _traced.setdefault(fun, {})
+    except TypeError:  # not hashable, or without weak references
+        known = {}
+    found = known.get(key)
+    if found is None:
+        out_trees: list = []
+        info = DebugInfo(function_name(fun), source.describe_function(fun))
+        traced = trace_to_jaxpr(flat_fun(fun, in_tree, out_trees), in_avals, info)
+        program, consts = close_over(traced)
+        found = (program, consts, out_trees[-1])
+        if not any(isinstance(c, Tracer) for c in consts):
+            known[key] = found
+    return found
 
 
 def function_name(fun: Callable) -> str:

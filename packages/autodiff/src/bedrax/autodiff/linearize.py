@@ -1,0 +1,425 @@
+"""Linearization: one pass computes primals and records the linear tangent program.
+
+A `LinearizeTrace` runs the same jvp rules as forward mode, with tangents that are nodes of
+a *tape*. While a rule runs, the tape is the current trace: an operation with a node among
+its arguments is recorded, every other operation is passed to the parent. So what the tape
+holds is linear in the nodes, and its other arguments are the residuals.
+
+The transposition of a program works by the same means (`backward_pass`): run it with nodes
+for the arguments it is linear in, then read the tape backwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from bedrax.autodiff.tables import UndefinedPrimal, Zero, add_tangents, jvp_rules, linearize_rules, transpose_rules
+from bedrax.core import passes, staging
+from bedrax.core.avals import AbstractValue, aval_of
+from bedrax.core.ir import Eqn, Jaxpr, Literal, Var, cached, eval_jaxpr
+from bedrax.core.tracing import Primitive, Trace, Tracer, current
+
+# Calls whose programs mix linear and other operations are split before they are recorded:
+# `rule(tape, args, params) -> results`.
+split_rules: dict[Primitive, Callable] = {}
+
+
+class Node(Tracer):
+    """A value of the linear program. Its type is worked out when first asked for."""
+
+    __slots__ = ("_aval", "entry")
+
+    def __init__(self, trace: Tape, aval: AbstractValue | None, entry: Entry | None = None):
+        self.trace = trace
+        self._aval = aval
+        self.entry = entry
+
+    @property
+    def aval(self):
+        found = self._aval
+        if found is None:
+            entry = self.entry
+            found = self._aval = entry.prim.abstract_eval(*map(aval_of, entry.args), **entry.params)
+        return found
+
+    def __repr__(self):
+        return f"LinearTracer({self.aval.short()})"
+
+
+class Entry:
+    """One recorded operation."""
+
+    __slots__ = ("args", "outs", "params", "prim")
+
+    def __init__(self, prim, args, params):
+        self.prim = prim
+        self.args = args
+        self.params = params
+        self.outs: list[Node] = []
+
+
+class Tape(Trace):
+    """Records operations on its nodes; everything else runs in the parent."""
+
+    __slots__ = ("entries",)
+
+    def __init__(self, parent: Trace):
+        self.parent = parent
+        self.alive = True
+        self.entries: list[Entry] = []
+
+    def process(self, prim, args, params):
+        for x in args:
+            if type(x) is Node and x.trace is self:
+                break
+        else:
+            saved = current.trace
+            current.trace = self.parent
+            try:
+                return self.parent.process(prim, args, params)
+            finally:
+                current.trace = saved
+        if prim in split_rules:
+            return split_rules[prim](self, args, params)
+        return self.record(prim, args, params)
+
+    def record(self, prim, args, params):
+        """Append an operation, linear in its nodes."""
+        entry = Entry(prim, args, params)
+        self.entries.append(entry)
+        if prim.multiple_results:
+            types = prim.abstract_eval(*map(aval_of, args), **params)
+            entry.outs = [Node(self, a, entry) for a in types]
+            return list(entry.outs)
+        node = Node(self, None, entry)
+        entry.outs.append(node)
+        return node
+
+    def owns(self, x: Any) -> bool:
+        return type(x) is Node and x.trace is self
+
+    def backward(self, outs: Sequence[Any], cts: Sequence[Any], inputs: Sequence[Node]) -> list:
+        """Cotangents of `inputs`, given those of `outs`; runs in the current trace.
+
+        Args:
+          outs: nodes, or values and `Zero` that depend on no input.
+          cts: one cotangent (or `Zero`) per result.
+
+        Returns:
+          One cotangent per input, `Zero` where none arrives.
+        """
+        cotangents: dict[Node, Any] = {}
+
+        def add(node, ct):
+            if ct is None or type(ct) is Zero:
+                return
+            known = cotangents.get(node)
+            cotangents[node] = ct if known is None else add_tangents(known, ct)
+
+        for node, ct in zip(outs, cts, strict=True):
+            if type(node) is Node and node.trace is self:
+                add(node, ct)
+        for entry in reversed(self.entries):
+            prim = entry.prim
+            if prim.multiple_results:
+                arriving = [cotangents.pop(n, None) for n in entry.outs]
+                if all(ct is None for ct in arriving):
+                    continue
+                ct: Any = [Zero(n.aval) if c is None else c for n, c in zip(entry.outs, arriving, strict=True)]
+            else:
+                ct = cotangents.pop(entry.outs[0], None)
+                if ct is None:
+                    continue
+            args = entry.args
+            marked = [UndefinedPrimal(None, x) if type(x) is Node and x.trace is self else x for x in args]
+            for x, back in zip(args, transpose_rules[prim](ct, *marked, **entry.params), strict=True):
+                if back is not None and type(x) is Node and x.trace is self:
+                    add(x, back)
+        return [cotangents.get(n) if n in cotangents else Zero(n.aval) for n in inputs]
+
+    def to_jaxpr(self, inputs: Sequence[Node], outs: Sequence[Any]) -> tuple[Jaxpr, list]:
+        """The recorded program, without what no result needs.
+
+        Returns:
+          (program whose arguments are the residuals, then `inputs`; the residuals' values).
+        """
+        needed = {id(n) for n in outs}
+        kept: list[Entry] = []
+        for entry in reversed(self.entries):
+            if any(id(n) in needed for n in entry.outs):
+                kept.append(entry)
+                needed.update(id(x) for x in entry.args if type(x) is Node and x.trace is self)
+        kept.reverse()
+        variables: dict[int, Var] = {id(n): Var(n.aval) for n in inputs}
+        residual_vars: dict[int, Var] = {}
+        residuals: list = []
+
+        def atom(x):
+            if type(x) is Node and x.trace is self:
+                return variables[id(x)]
+            if type(x) in (bool, int, float, complex):
+                return Literal(x, aval_of(x))
+            var = residual_vars.get(id(x))
+            if var is None:
+                var = residual_vars[id(x)] = Var(aval_of(x))
+                residuals.append(x)
+            return var
+
+        eqns = []
+        for entry in kept:
+            invars = [atom(x) for x in entry.args]
+            outvars = []
+            for n in entry.outs:
+                var = variables[id(n)] = Var(n.aval)
+                outvars.append(var)
+            effects = entry.prim.effects_of
+            found = frozenset(effects(*(v.aval for v in invars), **entry.params)) if effects else frozenset()
+            eqns.append(Eqn(entry.prim, invars, outvars, entry.params, found))
+        outvars = [atom(n) for n in outs]
+        jaxpr = Jaxpr(list(residual_vars.values()) + [variables[id(n)] for n in inputs], outvars, eqns)
+        return jaxpr, residuals
+
+
+class LinearizeTracer(Tracer):
+    """A primal value and the tape node of its tangent."""
+
+    __slots__ = ("primal", "tangent")
+
+    def __init__(self, trace: LinearizeTrace, primal: Any, tangent: Any):
+        self.trace = trace
+        self.primal = primal
+        self.tangent = tangent
+
+    @property
+    def aval(self):
+        return aval_of(self.primal)
+
+    def concrete(self):
+        primal = self.primal
+        return primal.concrete() if isinstance(primal, Tracer) else primal
+
+    def __repr__(self):
+        return f"LinearizeTracer(primal={self.primal!r})"
+
+
+class LinearizeTrace(Trace):
+    """Runs jvp rules with the tape current; prefers rules that split a primitive's programs."""
+
+    __slots__ = ("tape",)
+
+    def __init__(self, parent: Trace):
+        self.parent = parent
+        self.alive = True
+        self.tape = Tape(parent)
+
+    def process(self, prim, args, params):
+        primals = []
+        tangents = []
+        active = False
+        for x in args:
+            if type(x) is LinearizeTracer and x.trace is self:
+                primals.append(x.primal)
+                tangents.append(x.tangent)
+                active = True
+            else:
+                primals.append(x)
+                tangents.append(Zero(None, x))
+        saved = current.trace
+        try:
+            if not active:
+                current.trace = self.parent
+                return self.parent.process(prim, args, params)
+            current.trace = self.tape
+            rule = linearize_rules.find(prim) or jvp_rules[prim]
+            out, tangent = rule(primals, tangents, **params)
+        finally:
+            current.trace = saved
+        if prim.multiple_results:
+            return [self.pair(x, t) for x, t in zip(out, tangent, strict=True)]
+        return out if type(tangent) is Zero else self.pair(out, tangent)
+
+    def pair(self, primal, tangent):
+        """A tracer for a result. (A tangent that is no node is constant in the inputs' tangents.)"""
+        return primal if type(tangent) is Zero else LinearizeTracer(self, primal, tangent)
+
+    def split(self, x: Any) -> tuple[Any, Any]:
+        """Primal and tangent node (or `Zero`) of any value."""
+        if type(x) is LinearizeTracer and x.trace is self:
+            return x.primal, x.tangent
+        return x, Zero(None, x)
+
+
+class Linearized(NamedTuple):
+    """What `linearize_flat` knows: results, and the tape from `inputs` to `tangents`."""
+
+    outs: list
+    tape: Tape
+    inputs: list[Node]
+    tangents: list  # one node or Zero per result
+
+
+def linearize_flat(fun: Callable, primals: Sequence[Any], active: Sequence[bool] | None = None) -> Linearized:
+    """Run a flat function at a point, recording its linear program.
+
+    Args:
+      active: which arguments are differentiated (default: all). `inputs` has a node for each.
+    """
+    saved = current.trace
+    trace = LinearizeTrace(saved)
+    tape = trace.tape
+    inputs = []
+    args = []
+    for i, x in enumerate(primals):
+        if active is None or active[i]:
+            node = Node(tape, aval_of(x).to_tangent_aval())
+            inputs.append(node)
+            args.append(LinearizeTracer(trace, x, node))
+        else:
+            args.append(x)
+    current.trace = trace
+    try:
+        outs = fun(*args)
+    finally:
+        current.trace = saved
+        trace.alive = False
+    pairs = [trace.split(x) for x in outs]
+    return Linearized([p for p, _ in pairs], tape, inputs, [t for _, t in pairs])
+
+
+class LinearizedJaxpr(NamedTuple):
+    """A program split in two.
+
+    Attributes:
+      primal: ``args -> results, new residuals``.
+      linear: ``residuals, tangents of the active args -> tangents of the active results``.
+      active_out: which results have a tangent.
+      sources: where each residual comes from: ("in", i), ("out", i) or ("new", i).
+      num_out: number of results of the original program.
+    """
+
+    primal: Jaxpr
+    linear: Jaxpr
+    active_out: tuple[bool, ...]
+    sources: tuple[tuple[str, int], ...]
+    num_out: int
+
+    def residuals(self, args: Sequence[Any], results: Sequence[Any]) -> list:
+        """The residuals' values, from the arguments and all results of `primal`."""
+        places = {"in": args, "out": results, "new": results[self.num_out :]}
+        return [places[kind][i] for kind, i in self.sources]
+
+
+@cached
+def linearize_jaxpr(jaxpr: Jaxpr, active: tuple[bool, ...], instantiate: tuple[bool, ...] | bool = False):
+    """Split a program into the primal one and the linear one.
+
+    Args:
+      active: which arguments are differentiated.
+      instantiate: which results get a tangent even if it is zero.
+
+    Returns:
+      A `LinearizedJaxpr`.
+    """
+    from bedrax.autodiff.tables import zeros
+
+    trace = staging.StagingTrace(current.trace)
+    args = [trace.input(a) for a in jaxpr.in_avals]
+    saved = current.trace
+    current.trace = trace
+    try:
+        lin = linearize_flat(lambda *xs: eval_jaxpr(jaxpr, jaxpr.consts, *xs), args, active)
+        tangents = lin.tangents
+        if instantiate is not False:
+            wanted = (instantiate,) * len(tangents) if instantiate is True else instantiate
+            tangents = [
+                zeros(t.aval) if type(t) is Zero and w else t for t, w in zip(tangents, wanted, strict=True)
+            ]
+        active_out = tuple(type(t) is not Zero for t in tangents)
+        linear, residuals = lin.tape.to_jaxpr(lin.inputs, [t for t in tangents if type(t) is not Zero])
+        in_places = {id(t): i for i, t in enumerate(args)}
+        out_places = {id(x): i for i, x in enumerate(lin.outs)}
+        sources = []
+        new = []
+        for x in residuals:
+            if id(x) in in_places:
+                sources.append(("in", in_places[id(x)]))
+            elif id(x) in out_places:
+                sources.append(("out", out_places[id(x)]))
+            else:
+                sources.append(("new", len(new)))
+                new.append(x)
+        primal = trace.finish([t.var for t in args], [*lin.outs, *new])
+    finally:
+        current.trace = saved
+        trace.alive = False
+    return LinearizedJaxpr(passes.dce(primal), linear, active_out, tuple(sources), len(jaxpr.outvars))
+
+
+def backward_pass(jaxpr: Jaxpr, args: Sequence[Any], cts: Sequence[Any]) -> list:
+    """Transpose a program that is linear in some of its arguments.
+
+    Args:
+      args: values, and `UndefinedPrimal` for the arguments it is linear in.
+      cts: a cotangent or `Zero` per result.
+
+    Returns:
+      A cotangent or `Zero` per `UndefinedPrimal`, in order.
+    """
+    saved = current.trace
+    tape = Tape(saved)
+    inputs = []
+    values = []
+    for x in args:
+        if type(x) is UndefinedPrimal:
+            x = Node(tape, x.aval)
+            inputs.append(x)
+        values.append(x)
+    current.trace = tape
+    try:
+        outs = eval_jaxpr(jaxpr, jaxpr.consts, *values)
+    finally:
+        current.trace = saved
+        tape.alive = False
+    return tape.backward(outs, cts, inputs)
+
+
+@cached
+def transpose_jaxpr(jaxpr: Jaxpr, linear: tuple[bool, ...], arriving: tuple[bool, ...]):
+    """The transposed program.
+
+    Args:
+      linear: which arguments the program is linear in.
+      arriving: which results have a cotangent (the others' are zero).
+
+    Returns:
+      (program: other args, arriving cotangents -> leaving cotangents;
+       which of the linear arguments get a cotangent).
+    """
+    others = [a for a, lin in zip(jaxpr.in_avals, linear, strict=True) if not lin]
+    ct_types = [a.to_tangent_aval().strip_weak_type() for a, here in zip(jaxpr.out_avals, arriving, strict=True) if here]
+    leaving: list = []
+
+    def transposed(*values):
+        rest, cts = iter(values[: len(others)]), iter(values[len(others) :])
+        args = [UndefinedPrimal(a) if lin else next(rest) for a, lin in zip(jaxpr.in_avals, linear, strict=True)]
+        all_cts = [next(cts) if here else Zero(a) for a, here in zip(jaxpr.out_avals, arriving, strict=True)]
+        out = backward_pass(jaxpr, args, all_cts)
+        leaving.append(tuple(type(ct) is not Zero for ct in out))
+        return [ct for ct in out if type(ct) is not Zero]
+
+    program = staging.trace_to_jaxpr(transposed, [*others, *ct_types])
+    return program, leaving[-1]
+
+
+
+
+def closed_over_error(what: str) -> Exception:
+    """The error for differentiating with respect to something that a custom rule's function closes over."""
+    from bedrax.core.errors import UnexpectedTracerError
+
+    return UnexpectedTracerError(
+        f"Detected differentiation of a {what} function with respect to a closed-over value. That isn't supported"
+        f" because the rule only specifies how to differentiate the {what} function with respect to explicit input"
+        " parameters. Try passing the closed-over value into the function as an argument, and adapting the rule."
+    )

@@ -1,0 +1,295 @@
+"""Differentiation of calls: the programs they hold are differentiated."""
+
+from __future__ import annotations
+
+from bedrax.autodiff import linearize, policies
+from bedrax.autodiff.forward import jvp_flat
+from bedrax.autodiff.linearize import linearize_jaxpr, split_rules, transpose_jaxpr
+from bedrax.autodiff.tables import (
+    Zero,
+    instantiate,
+    is_undefined,
+    jvp_rules,
+    linear,
+    linearize_rules,
+    transpose_rules,
+)
+from bedrax.core import dtypes, passes, staging
+from bedrax.core.avals import aval_of
+from bedrax.core.ir import Jaxpr, Var, cached, eval_jaxpr
+from bedrax.core.primitives.calls import (
+    closed_call_p,
+    composite_p,
+    core_call_p,
+    custom_jvp_call_p,
+    custom_lin_p,
+    custom_vjp_call_p,
+    jit_p,
+    jit_params,
+    name_p,
+    optimization_barrier_p,
+    remat_p,
+)
+
+# ---- programs
+
+
+@cached
+def jvp_jaxpr(jaxpr: Jaxpr, active: tuple[bool, ...], instantiate_out: tuple[bool, ...] | bool = False):
+    """The program ``args, tangents of the active args -> results, tangents of the active results``.
+
+    Returns:
+      (program, which results have a tangent).
+    """
+    tangent_types = [a.to_tangent_aval() for a, m in zip(jaxpr.in_avals, active, strict=True) if m]
+    found: list = []
+
+    def pushed(*values):
+        primals, rest = values[: len(active)], iter(values[len(active) :])
+        tangents = [next(rest) if m else Zero(None, x) for x, m in zip(primals, active, strict=True)]
+        outs, out_tangents = jvp_flat(lambda *xs: eval_jaxpr(jaxpr, jaxpr.consts, *xs), primals, tangents)
+        n = len(out_tangents)
+        wanted = (instantiate_out,) * n if isinstance(instantiate_out, bool) else instantiate_out
+        out_tangents = [instantiate(t) if w else t for t, w in zip(out_tangents, wanted, strict=True)]
+        found.append(tuple(type(t) is not Zero for t in out_tangents))
+        return [*outs, *(t for t in out_tangents if type(t) is not Zero)]
+
+    return staging.trace_to_jaxpr(pushed, [*jaxpr.in_avals, *tangent_types]), found[-1]
+
+
+def spread(values, active: tuple[bool, ...], outs) -> list:
+    """Tangents of all results, given those of the active ones."""
+    rest = iter(values)
+    return [next(rest) if a else Zero(None, x) for a, x in zip(active, outs, strict=True)]
+
+
+def _live(tangents) -> tuple[tuple[bool, ...], list]:
+    return tuple(type(t) is not Zero for t in tangents), [t for t in tangents if type(t) is not Zero]
+
+
+def _program_rows(prim, params_for) -> None:
+    """jvp, linearize and transpose of a primitive that applies a program."""
+
+    @jvp_rules.rule(prim, kind="program")
+    def _(primals, tangents, **params):
+        active, live = _live(tangents)
+        pushed, active_out = jvp_jaxpr(params["jaxpr"], active)
+        out = prim.bind(*primals, *live, **params_for(pushed, params, "jvp"))
+        n = len(active_out)
+        return out[:n], spread(out[n:], active_out, out[:n])
+
+    @linearize_rules.rule(prim, kind="program")
+    def _(primals, tangents, **params):
+        active, live = _live(tangents)
+        lin = linearize_jaxpr(params["jaxpr"], active)
+        out = prim.bind(*primals, **params_for(lin.primal, params, "jvp"))
+        results = out[: lin.num_out]
+        if not any(lin.active_out):
+            return results, [Zero(None, x) for x in results]
+        tangents_out = prim.bind(*lin.residuals(primals, out), *live, **params_for(lin.linear, params, "jvp"))
+        return results, spread(tangents_out, lin.active_out, results)
+
+    @transpose_rules.rule(prim, kind="program")
+    def _(cts, *args, **params):
+        undefined = tuple(is_undefined(x) for x in args)
+        arriving, live = _live(cts)
+        program, leaving = transpose_jaxpr(params["jaxpr"], undefined, arriving)
+        others = [x for x in args if not is_undefined(x)]
+        out = iter(prim.bind(*others, *live, **params_for(program, params, "transpose")))
+        flags = iter(leaving)
+        return [next(out) if u and next(flags) else None for u in undefined]
+
+    @split_rules_for(prim)
+    def _(tape, args, params):
+        return split_call(tape, prim, args, params, lambda p: params_for(p, params, "jvp"))
+
+
+def split_rules_for(prim):
+    def register(rule):
+        split_rules[prim] = rule
+        return rule
+
+    return register
+
+
+@cached
+def split_jaxpr(jaxpr: Jaxpr, linear_in: tuple[bool, ...]):
+    """Split a program by dependence on some arguments.
+
+    Returns:
+      (known: other args -> other results, residuals; rest: residuals, marked args -> dependent
+      results; which results depend on the marked arguments; number of residuals), or None
+      where nothing would be left in `known`.
+    """
+    depends, depends_out = passes.dependents(jaxpr, linear_in)
+    if all(depends) and all(depends_out):
+        return None
+    known_eqns = [e for e, d in zip(jaxpr.eqns, depends, strict=True) if not d]
+    rest_eqns = [e for e, d in zip(jaxpr.eqns, depends, strict=True) if d]
+    known_in = [v for v, m in zip(jaxpr.invars, linear_in, strict=True) if not m]
+    available = {*known_in, *jaxpr.constvars, *(v for e in known_eqns for v in e.outvars)}
+    residuals: dict[Var, None] = {}
+    for e in rest_eqns:
+        residuals.update((v, None) for v in e.invars if type(v) is Var and v in available)
+    known = Jaxpr(
+        known_in,
+        [v for v, d in zip(jaxpr.outvars, depends_out, strict=True) if not d] + list(residuals),
+        known_eqns,
+        jaxpr.constvars,
+        jaxpr.consts,
+    )
+    rest = Jaxpr(
+        list(residuals) + [v for v, m in zip(jaxpr.invars, linear_in, strict=True) if m],
+        [v for v, d in zip(jaxpr.outvars, depends_out, strict=True) if d],
+        rest_eqns,
+    )
+    return known, rest, depends_out, len(residuals)
+
+
+def split_call(tape, prim, args, params, params_for):
+    """Record the part of a call that depends on the tape; run the other part now."""
+    marked = tuple(tape.owns(x) for x in args)
+    parts = split_jaxpr(params["jaxpr"], marked)
+    if parts is None:
+        return tape.record(prim, args, params)
+    known, rest, depends_out, count = parts
+    out = prim.bind(*(x for x, m in zip(args, marked, strict=True) if not m), **params_for(known))
+    n = len(out) - count
+    dependent = iter(
+        tape.record(
+            prim, (*out[n:], *(x for x, m in zip(args, marked, strict=True) if m)), params_for(rest)
+        )
+        if rest.outvars
+        else ()
+    )
+    others = iter(out[:n])
+    return [next(dependent) if d else next(others) for d in depends_out]
+
+
+def _jit_params(jaxpr, params, label):
+    return jit_params(jaxpr, params["name"], params)
+
+
+_program_rows(jit_p, _jit_params)
+for _prim in (closed_call_p, core_call_p):
+    _program_rows(_prim, lambda jaxpr, params, label: {**params, "jaxpr": jaxpr})
+
+
+@jvp_rules.rule(composite_p, kind="program")
+def _composite_jvp(primals, tangents, *, jaxpr, **params):
+    # The derivative is that of the meaning; it has no name.
+    return jvp_flat(lambda *xs: eval_jaxpr(jaxpr, jaxpr.consts, *xs), primals, tangents)
+
+
+transpose_rules.absent(composite_p, why="its derivative is that of its decomposition, which is transposed instead")
+
+# ---- checkpoint
+
+
+@jvp_rules.rule(remat_p, kind="program")
+def _remat_jvp(primals, tangents, *, jaxpr, **params):
+    active, live = _live(tangents)
+    pushed, active_out = jvp_jaxpr(jaxpr, active)
+    out = remat_p.bind(*primals, *live, jaxpr=pushed, **params)
+    n = len(active_out)
+    return out[:n], spread(out[n:], active_out, out[:n])
+
+
+@linearize_rules.rule(remat_p, kind="program")
+def _remat_linearize(primals, tangents, *, jaxpr, prevent_cse, differentiated, policy, **params):
+    """Run the program, keeping only what the policy saves; the linear part recomputes the rest."""
+    active, live = _live(tangents)
+    plan = policies.plan(jaxpr, active, policy)
+    kept = eval_jaxpr(plan.forward, plan.forward.consts, *primals)
+    results, saved = kept[: plan.num_out], kept[plan.num_out :]
+    if not any(plan.active_out):
+        return results, [Zero(None, x) for x in results]
+    out = remat_p.bind(
+        *primals, *saved, *live, jaxpr=plan.recompute_and_push, prevent_cse=prevent_cse, differentiated=True,
+        policy=None, **params,
+    )  # fmt: skip
+    return results, spread(out, plan.active_out, results)
+
+
+@transpose_rules.rule(remat_p, kind="program")
+def _remat_transpose(cts, *args, jaxpr, prevent_cse, policy, **params):
+    undefined = tuple(is_undefined(x) for x in args)
+    arriving, live = _live(cts)
+    program, leaving = transpose_jaxpr(jaxpr, undefined, arriving)
+    others = [x for x in args if not is_undefined(x)]
+    out = iter(remat_p.bind(*others, *live, jaxpr=program, prevent_cse=prevent_cse, policy=policy, **params))
+    flags = iter(leaving)
+    return [next(out) if u and next(flags) else None for u in undefined]
+
+
+# ---- functions with derivative rules of their own
+
+
+@jvp_rules.rule(custom_jvp_call_p)
+def _custom_jvp(primals, tangents, *, call_jaxpr, jvp_jaxpr_fun, num_consts, symbolic_zeros, **_):
+    if any(type(t) is not Zero for t in tangents[:num_consts]):
+        raise linearize.closed_over_error("custom_jvp")
+    primals, tangents = primals[num_consts:], tangents[num_consts:]
+    if not symbolic_zeros:
+        tangents = [instantiate(t) for t in tangents]
+    return jvp_jaxpr_fun(primals, tangents)
+
+
+transpose_rules.absent(
+    custom_jvp_call_p, why="its jvp rule stands for it in linear programs, so it is never part of one"
+)
+
+
+@jvp_rules.rule(custom_vjp_call_p)
+def _custom_vjp(primals, tangents, *, call_jaxpr, fwd_jaxpr_thunk, bwd, num_consts, symbolic_zeros, **_):
+    if any(type(t) is not Zero for t in tangents[:num_consts]):
+        raise linearize.closed_over_error("custom_vjp")
+    primals, tangents = primals[num_consts:], tangents[num_consts:]
+    active = tuple(type(t) is not Zero for t in tangents)
+    outs, residuals = fwd_jaxpr_thunk(*primals, active=active) if symbolic_zeros else fwd_jaxpr_thunk(*primals)
+    live = [t for t, m in zip(tangents, active, strict=True) if m]
+    if not live:
+        return outs, [Zero(None, x) for x in outs]
+    out_types = tuple(aval_of(x).to_tangent_aval().strip_weak_type() for x in outs)
+    tangents_out = custom_lin_p.bind(
+        *residuals, *live, bwd=bwd, num_res=len(residuals), out_avals=out_types, active=active,
+        symbolic_zeros=symbolic_zeros,
+    )  # fmt: skip
+    return outs, [
+        t if dtypes.is_inexact(a.dtype) else Zero(a) for t, a in zip(tangents_out, out_types, strict=True)
+    ]
+
+
+@transpose_rules.rule(custom_lin_p)
+def _custom_lin_transpose(cts, *args, bwd, num_res, out_avals, active, symbolic_zeros):
+    residuals = args[:num_res]
+    if not symbolic_zeros:
+        cts = [instantiate(ct) for ct in cts]
+    back = bwd(residuals, cts)
+    return [None] * num_res + [ct for ct, m in zip(back, active, strict=True) if m]
+
+
+jvp_rules.absent(custom_lin_p, why="a custom_vjp function can be differentiated in reverse mode only")
+
+# ---- identities
+
+
+def _same(cts, *args, **_):
+    return [None if type(ct) is Zero else ct for ct in cts]
+
+
+@jvp_rules.rule(optimization_barrier_p)
+def _barrier_jvp(primals, tangents):
+    active, live = _live(tangents)
+    outs = optimization_barrier_p.bind(*primals)
+    return outs, spread(optimization_barrier_p.bind(*live) if live else (), active, outs)
+
+
+@transpose_rules.rule(optimization_barrier_p, kind="linear")
+def _barrier_transpose(cts, *args):
+    arriving, live = _live(cts)
+    out = iter(optimization_barrier_p.bind(*live))
+    return [next(out) if a else None for a in arriving]
+
+
+linear(name_p, lambda ct, x, name: [ct])

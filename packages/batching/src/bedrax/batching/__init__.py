@@ -1,0 +1,11 @@
+"""Batching: `vmap` and the rules that read each primitive as an operation on a batch."""
+
+import os
+
+from bedrax.batching.api import vmap
+from bedrax.batching.tables import AxisData, batch_rules
+from bedrax.core import source
+
+source.register_exclusion(os.path.dirname(os.path.abspath(__file__)))
+
+__all__ = ["AxisData", "batch_rules", "vmap"]

@@ -1,0 +1,162 @@
+"""Batching of calls: the program they hold is batched."""
+
+from bedrax.batching.tables import batch_rules, elementwise
+from bedrax.batching.trace import batch_flat, batch_jaxpr, place
+from bedrax.core.ir import Jaxpr, call_flat
+from bedrax.core.primitives.calls import (
+    closed_call_p,
+    composite_p,
+    core_call_p,
+    custom_jvp_call_p,
+    custom_lin_p,
+    custom_vjp_call_p,
+    jit_p,
+    jit_params,
+    name_p,
+    optimization_barrier_p,
+    remat_p,
+)
+
+
+@batch_rules.rule(jit_p)
+def _jit(axis, args, dims, *, jaxpr, name, **params):
+    batched, out_dims = batch_jaxpr(jaxpr, axis, tuple(dims))
+    params = jit_params(batched, name, params, donated_invars=params["donated_invars"])
+    return jit_p.bind(*args, **params), out_dims
+
+
+def _program_rule(prim):
+    def rule(axis, args, dims, *, jaxpr, **params):
+        batched, out_dims = batch_jaxpr(jaxpr, axis, tuple(dims))
+        return prim.bind(*args, jaxpr=batched, **params), out_dims
+
+    return rule
+
+
+for _prim in (remat_p, closed_call_p, core_call_p):
+    batch_rules.add(_prim, _program_rule(_prim))
+
+
+@batch_rules.rule(composite_p)
+def _composite(axis, args, dims, *, jaxpr, name, version, attributes):
+    # The batched program is no longer the named operation: it is what the name means, batched.
+    return batch_flat(lambda *xs: call_flat(jaxpr, xs), axis, args, dims)
+
+
+@batch_rules.rule(custom_jvp_call_p)
+def _custom_jvp(axis, args, dims, *, call_jaxpr, jvp_jaxpr_fun, num_consts, symbolic_zeros, **rest):
+    """Batch the function and its rule; the rule's results are placed as the function's are."""
+    fun, out_dims = _batched_function(call_jaxpr, axis, dims)
+    own_dims = dims[num_consts:]
+
+    def batched_rule(primals, tangents):
+        from bedrax.autodiff.tables import Zero
+
+        live = [type(t) is not Zero for t in tangents]
+        zero_out: list = []
+
+        def flat(*xs):
+            ps, ts = xs[: len(primals)], iter(xs[len(primals) :])
+            outs, out_tangents = jvp_jaxpr_fun(ps, [next(ts) if here else Zero(None, p) for p, here in zip(ps, live, strict=True)])
+            zero_out.append([type(t) is Zero for t in out_tangents])
+            return [*outs, *(t for t in out_tangents if type(t) is not Zero)]
+
+        vals, found = batch_flat(
+            flat,
+            axis,
+            [*primals, *(t for t, here in zip(tangents, live, strict=True) if here)],
+            [*own_dims, *(d for d, here in zip(own_dims, live, strict=True) if here)],
+        )
+        placed = [place(x, d, 0, axis.size) for x, d in zip(vals, found, strict=True)]
+        zeros = zero_out[-1]
+        outs, rest = placed[: len(zeros)], iter(placed[len(zeros) :])
+        return outs, [Zero(None, x) if is_zero else next(rest) for x, is_zero in zip(outs, zeros, strict=True)]
+
+    outs = custom_jvp_call_p.bind(
+        *args, call_jaxpr=fun, jvp_jaxpr_fun=batched_rule, num_consts=num_consts, symbolic_zeros=symbolic_zeros, **rest
+    )
+    return outs, out_dims[-1]
+
+
+def _batched_function(fun, axis, dims):
+    """(the function on batches, a list that receives the mapped axes of its results)."""
+    if type(fun) is Jaxpr:
+        batched, found = batch_jaxpr(fun, axis, tuple(dims), True)
+        return batched, [found]
+    out_dims: list = []
+
+    def batched(*vals):
+        outs, found = batch_flat(fun, axis, vals, dims)
+        # Everything is mapped at 0, so that a rule that maps more results than the function fits.
+        out_dims.append((0,) * len(outs))
+        return [place(x, d, 0, axis.size) for x, d in zip(outs, found, strict=True)]
+
+    return batched, out_dims
+
+
+@batch_rules.rule(custom_vjp_call_p)
+def _custom_vjp(axis, args, dims, *, call_jaxpr, fwd_jaxpr_thunk, bwd, num_consts, symbolic_zeros, **rest):
+    fun, out_dims = _batched_function(call_jaxpr, axis, dims)
+    own_dims = dims[num_consts:]
+    res_dims: list = []
+
+    def batched_fwd(*vals, **options):
+        counts: list = []
+
+        def flat(*xs):
+            outs, residuals = fwd_jaxpr_thunk(*xs, **options)
+            counts.append(len(outs))
+            return [*outs, *residuals]
+
+        vals_out, found = batch_flat(flat, axis, vals, own_dims)
+        n = counts[-1]
+        res_dims.append(found[n:])
+        return [place(x, d, 0, axis.size) for x, d in zip(vals_out[:n], found[:n], strict=True)], vals_out[n:]
+
+    def batched_bwd(residuals, cts):
+        from bedrax.autodiff.tables import Zero
+        from bedrax.core.primitives.reductions import reduce_sum_p
+
+        live = [type(ct) is not Zero for ct in cts]
+        shape_of = [ct for ct, here in zip(cts, live, strict=True) if here]
+        zero_out: list = []
+
+        def flat(*xs):
+            rs, given = xs[: len(residuals)], iter(xs[len(residuals) :])
+            inner = [next(given) if here else ct for ct, here in zip(cts, live, strict=True)]
+            outs = bwd(rs, inner)
+            zero_out.append([ct is None or type(ct) is Zero for ct in outs])
+            return [ct for ct in outs if ct is not None and type(ct) is not Zero]
+
+        vals, found = batch_flat(flat, axis, [*residuals, *shape_of], [*res_dims[-1], *([0] * len(shape_of))])
+        leaving = iter(zip(vals, found, strict=True))
+        result = []
+        for is_zero, d in zip(zero_out[-1], own_dims, strict=True):
+            if is_zero:
+                result.append(None)
+                continue
+            ct, got = next(leaving)
+            if d is None:  # one argument for the whole batch: its cotangents add up
+                from bedrax.batching.tables import to_front
+
+                result.append(reduce_sum_p.bind(to_front(ct, got, axis.size), axes=(0,)))
+            else:
+                result.append(place(ct, got, d, axis.size))
+        return result
+
+    outs = custom_vjp_call_p.bind(
+        *args, call_jaxpr=fun, fwd_jaxpr_thunk=batched_fwd, bwd=batched_bwd, num_consts=num_consts,
+        symbolic_zeros=symbolic_zeros, **rest,
+    )  # fmt: skip
+    return outs, out_dims[-1]
+
+
+batch_rules.absent(custom_lin_p, why="it appears only inside linear programs, which vmap of grad never batches")
+
+
+@batch_rules.rule(optimization_barrier_p)
+def _barrier(axis, args, dims):
+    return optimization_barrier_p.bind(*args), dims
+
+
+elementwise(name_p)

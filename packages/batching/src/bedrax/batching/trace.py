@@ -1,0 +1,175 @@
+"""Batching: reading a program as the same program on a batch.
+
+A `BatchTracer` is a value with a mapped axis; its aval is that of one element. Rules run
+in the parent trace on whole batches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from bedrax.batching.tables import AxisData, batch_rules, broadcast_axis, move_axis
+from bedrax.core import staging
+from bedrax.core.avals import ShapedArray, aval_of
+from bedrax.core.ir import Jaxpr, cached, call_flat
+from bedrax.core.tracing import Trace, Tracer, current, extend_axes
+
+# Collectives over axis names have rules of their own, `rule(axis, args, dims, **params)`, used
+# where the primitive names the mapped axis: `axis_names(params)` tells.
+axis_rules: dict = {}
+
+
+class BatchTracer(Tracer):
+    """A batch `val`, mapped over axis `dim`."""
+
+    __slots__ = ("_aval", "dim", "val")
+
+    def __init__(self, trace: BatchTrace, val: Any, dim: int):
+        self.trace = trace
+        self.val = val
+        self.dim = dim
+        self._aval = None
+
+    @property
+    def aval(self):
+        found = self._aval
+        if found is None:
+            found = self._aval = mapped_aval(aval_of(self.val), self.dim)
+        return found
+
+    batch_dim = property(lambda self: self.dim)
+
+    def __repr__(self):
+        return f"VmapTracer(aval={self.aval.str_short()}, batched={aval_of(self.val).str_short()})"
+
+
+def mapped_aval(aval, dim: int | None):
+    """The type of one element of a batch."""
+    if dim is None or not aval.is_array:
+        return aval
+    return ShapedArray(aval.shape[:dim] + aval.shape[dim + 1 :], aval.dtype, aval.weak_type)
+
+
+def unmapped_aval(size, dim: int | None, aval):
+    """The type of a batch of elements."""
+    if dim is None or not aval.is_array:
+        return aval
+    dim %= len(aval.shape) + 1
+    return ShapedArray((*aval.shape[:dim], size, *aval.shape[dim:]), aval.dtype, aval.weak_type)
+
+
+class BatchTrace(Trace):
+    """Runs batching rules in the parent trace."""
+
+    __slots__ = ("axis",)
+
+    def __init__(self, parent: Trace, axis: AxisData):
+        self.parent = parent
+        self.alive = True
+        self.axis = axis
+
+    def process(self, prim, args, params):
+        vals = []
+        dims = []
+        active = False
+        for x in args:
+            if type(x) is BatchTracer and x.trace is self:
+                vals.append(x.val)
+                dims.append(x.dim)
+                active = True
+            else:
+                vals.append(x)
+                dims.append(None)
+        rule = None
+        if prim in axis_rules:
+            rule = axis_rules[prim] if names_axis(params, self.axis.name) else None
+        saved = current.trace
+        current.trace = self.parent
+        try:
+            if rule is None:
+                if not active:
+                    return self.parent.process(prim, args, params)
+                rule = batch_rules[prim]
+            out, dim = rule(self.axis, vals, dims, **params)
+        finally:
+            current.trace = saved
+        if prim.multiple_results:
+            return [x if d is None else BatchTracer(self, x, d) for x, d in zip(out, dim, strict=True)]
+        return out if dim is None else BatchTracer(self, out, dim)
+
+    def split(self, x: Any) -> tuple[Any, int | None]:
+        """Value and mapped axis of anything."""
+        if type(x) is BatchTracer and x.trace is self:
+            return x.val, x.dim
+        return x, None
+
+
+def names_axis(params: dict, name: Any) -> bool:
+    """Whether a collective's params name the axis."""
+    if name is None:
+        return False
+    for key in ("axes", "axis_name", "axis"):
+        value = params.get(key)
+        if value is not None and (name == value or (type(value) is tuple and name in value)):
+            return True
+    return False
+
+
+def batch_flat(fun: Callable, axis: AxisData, vals: Sequence[Any], dims: Sequence[int | None]) -> tuple[list, list]:
+    """Run a flat function on batches.
+
+    Returns:
+      (results, mapped axis of each result or None).
+    """
+    saved = current.trace
+    trace = BatchTrace(saved, axis)
+    args = [x if d is None else BatchTracer(trace, x, d) for x, d in zip(vals, dims, strict=True)]
+    current.trace = trace
+    try:
+        if axis.name is None:
+            outs = fun(*args)
+        else:
+            with extend_axes({axis.name: axis.size}):
+                outs = fun(*args)
+    finally:
+        current.trace = saved
+        trace.alive = False
+    pairs = [trace.split(x) for x in outs]
+    return [x for x, _ in pairs], [d for _, d in pairs]
+
+
+def place(x: Any, dim: int | None, to: int | None, size) -> Any:
+    """`x`, mapped at `dim`, as mapped at `to` (None: it must not be mapped)."""
+    if dim == to:
+        return x
+    if to is None:
+        raise ValueError("a mapped value was given where an unmapped one is needed")
+    return broadcast_axis(x, size, to) if dim is None else move_axis(x, dim, to)
+
+
+@cached
+def batch_jaxpr(jaxpr: Jaxpr, axis: AxisData, dims: tuple, out: Any = None) -> tuple[Jaxpr, tuple]:
+    """The batched program.
+
+    Args:
+      dims: mapped axis of each argument, or None.
+      out: None to leave results where they fall; True for all results mapped at axis 0; or one
+        entry per result: True for mapped at 0, False for wherever it falls.
+
+    Returns:
+      (program on batches, mapped axis of each result or None).
+    """
+    types = [unmapped_aval(axis.size, d, a) for d, a in zip(dims, jaxpr.in_avals, strict=True)]
+    found: list = []
+
+    def batched(*vals):
+        outs, out_dims = batch_flat(lambda *xs: call_flat(jaxpr, xs), axis, vals, dims)
+        if out is not None:
+            force = (True,) * len(outs) if out is True else out
+            outs = [place(x, d, 0, axis.size) if f else x for x, d, f in zip(outs, out_dims, force, strict=True)]
+            out_dims = [0 if f else d for d, f in zip(out_dims, force, strict=True)]
+        found.append(tuple(out_dims))
+        return outs
+
+    return staging.trace_to_jaxpr(batched, types), found[-1]

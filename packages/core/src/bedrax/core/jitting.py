@@ -1,0 +1,319 @@
+"""`jit` as a concept: trace once per signature, then hand the program to the executor.
+
+What `jit` returns is made by the active executor (`make_jitted`): NumPy evaluates the traced
+program; XLA wraps the same `Jitted` in jaxlib's C++ dispatch. Under another transformation
+both bind `jit_p`, whose rules transform the program.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+from bedrax import pytree
+from bedrax.core import avals, config, executors, source, staging
+from bedrax.core.ir import DebugInfo, Jaxpr, eval_jaxpr
+from bedrax.core.primitives.calls import jit_p
+from bedrax.core.tracing import current
+
+
+class TracedCall(NamedTuple):
+    """A call of a jitted function, traced: what is to be run on what."""
+
+    jaxpr: Jaxpr
+    args: list  # flat, with the tracers that the function closed over in front
+    params: dict  # of the `jit` equation
+    out_tree: Any
+    in_tree: Any
+    arg_offset: int  # how many of `args` are closed-over values
+
+
+class _Traced(NamedTuple):
+    jaxpr: Jaxpr
+    consts: list
+    out_tree: Any
+
+
+def _as_tuple(x) -> tuple:
+    if x is None:
+        return ()
+    return (x,) if isinstance(x, int | str) else tuple(x)
+
+
+def _positions_and_names(fun, argnums, argnames) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """Complete positions by names and names by positions, as far as the signature allows."""
+    try:
+        parameters = list(inspect.signature(fun).parameters.values())
+    except (TypeError, ValueError):
+        return _as_tuple(argnums), _as_tuple(argnames)
+    by_position = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    keywords = {p.name for p in parameters if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)}
+    any_keyword = any(p.kind is p.VAR_KEYWORD for p in parameters)
+    any_position = any(p.kind is p.VAR_POSITIONAL for p in parameters)
+    nums, names = _as_tuple(argnums), _as_tuple(argnames)
+    for name in names:
+        if name not in keywords and not any_keyword:
+            raise ValueError(
+                f"jitted function has invalid argnames {{{name!r}}} in static_argnames or donate_argnames."
+                f" Function does not take these args. Its parameters are: {', '.join(p.name for p in parameters)}."
+            )
+    count = len(by_position)
+    for n in nums:
+        if not any_position and not -count <= n < count:
+            raise ValueError(
+                f"jitted function has static_argnums or donate_argnums={nums} but only accepts {count} positional"
+                " arguments."
+            )
+    if argnums is None:
+        nums = tuple(i for i, name in enumerate(by_position) if name in names)
+    elif argnames is None:
+        names = tuple(
+            by_position[n] for n in nums if -count <= n < count and by_position[n] in keywords
+        )
+    return nums, names
+
+
+def _check_hashable(value, where: str) -> None:
+    try:
+        hash(value)
+    except TypeError:
+        raise ValueError(
+            f"Non-hashable static arguments are used in a jit function: {where} has type {type(value)}. As this can"
+            " lead to unexpected cache-misses, static arguments must be hashable and define __eq__ that agrees with"
+            " __hash__."
+        ) from None
+
+
+class Static:
+    """A static argument inside a treedef: compares by type and value."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value):
+        self.value = value
+
+    def __eq__(self, other):
+        return type(other) is Static and type(self.value) is type(other.value) and self.value == other.value
+
+    def __hash__(self):
+        return hash(self.value)
+
+
+class Jitted:
+    """A function to be staged out as one program. Made by `jit`; see there for the options."""
+
+    def __init__(self, fun: Callable, options: dict):
+        functools.update_wrapper(self, fun)
+        self.fun = fun
+        self.name = staging.function_name(fun)
+        self.static_argnums, self.static_argnames = _positions_and_names(
+            fun, options["static_argnums"], options["static_argnames"]
+        )
+        self.donate_argnums, self.donate_argnames = _positions_and_names(
+            fun, options["donate_argnums"], options["donate_argnames"]
+        )
+        clash = set(self.static_argnums) & set(self.donate_argnums)
+        if clash:
+            raise ValueError(f"jit: arguments {sorted(clash)} cannot be both static and donated.")
+        self.options = options
+        self.cache: dict = {}
+
+    def __call__(self, *args, **kwargs):
+        if config.disable_jit.value:
+            return self.fun(*args, **kwargs)
+        call = self.trace_call(args, kwargs)
+        return pytree.tree_unflatten(call.out_tree, self.bind(call))
+
+    def __get__(self, instance, owner=None):
+        return self if instance is None else functools.partial(self, instance)
+
+    def bind(self, call: TracedCall) -> list:
+        """Run a traced call under the current trace."""
+        if self.options["inline"] and isinstance(current.trace, staging.StagingTrace):
+            return eval_jaxpr(call.jaxpr, call.jaxpr.consts, *call.args)
+        return jit_p.bind(*call.args, **call.params)
+
+    def split(self, args: tuple, kwargs: dict) -> tuple[tuple, dict, tuple]:
+        """(dynamic args, dynamic kwargs, key of the static ones)."""
+        if not self.static_argnums and not self.static_argnames:
+            return args, kwargs, ()
+        positions = {n % len(args) for n in self.static_argnums if -len(args) <= n < len(args)} if args else set()
+        key = []
+        for n in sorted(positions):
+            _check_hashable(args[n], f"argument {n}")
+            key.append((n, Static(args[n])))
+        dynamic = tuple(a for i, a in enumerate(args) if i not in positions)
+        named = self.static_argnames
+        if named and kwargs:
+            for name in named:
+                if name in kwargs:
+                    _check_hashable(kwargs[name], f"argument '{name}'")
+                    key.append((name, Static(kwargs[name])))
+            kwargs = {k: v for k, v in kwargs.items() if k not in named}
+        return dynamic, kwargs, tuple(key)
+
+    def merge(self, static_key: tuple, args: tuple, kwargs: dict) -> tuple[list, dict]:
+        """Put static arguments back among the dynamic ones."""
+        if not static_key:
+            return args, kwargs
+        positional = {n: s.value for n, s in static_key if type(n) is int}
+        rest = iter(args)
+        merged = [
+            positional[i] if i in positional else next(rest) for i in range(len(args) + len(positional))
+        ]
+        return merged, {**kwargs, **{n: s.value for n, s in static_key if type(n) is str}}
+
+    def trace_call(self, args: tuple, kwargs: dict) -> TracedCall:
+        """Trace the function for these arguments (arrays, or anything with a shape and dtype)."""
+        dynamic, dynamic_kwargs, static_key = self.split(args, kwargs)
+        leaves, in_tree = pytree.tree_flatten((dynamic, dynamic_kwargs))
+        try:
+            types = tuple([avals.abstractify(x) for x in leaves])
+        except (TypeError, OverflowError):
+            self.complain(args, kwargs, dynamic, dynamic_kwargs)
+            raise
+        if config.no_tracing.value:
+            raise RuntimeError(f"re-tracing function {self.name} for `jit`, but 'no_tracing' is set")
+        key = (in_tree, types, static_key, config.trace_context(), tuple(current.axes.items()))
+        traced = self.cache.get(key)
+        if traced is None:
+            traced = self.trace_now(in_tree, types, static_key)
+            if not traced.consts:  # what closes over another transformation's values must not outlive it
+                self.cache[key] = traced
+        params = dict(
+            jaxpr=traced.jaxpr,
+            name=self.name,
+            donated_invars=(False,) * len(traced.consts) + self.donated(dynamic, dynamic_kwargs, args),
+            keep_unused=self.options["keep_unused"],
+            inline=self.options["inline"],
+            in_shardings=self.options["in_shardings"],
+            out_shardings=self.options["out_shardings"],
+            compiler_options=self.options["compiler_options"],
+        )
+        return TracedCall(
+            traced.jaxpr, [*traced.consts, *leaves], params, traced.out_tree, in_tree, len(traced.consts)
+        )
+
+    def trace_now(self, in_tree, types, static_key) -> _Traced:
+        """Trace, whether or not it is in the cache."""
+        out_trees: list = []
+
+        def call(*dynamic, **kwargs):
+            merged, all_kwargs = self.merge(static_key, dynamic, kwargs)
+            return self.fun(*merged, **all_kwargs)
+
+        flat = staging.flat_fun(call, in_tree, out_trees)
+        info = DebugInfo(self.name, source.describe_function(self.fun), argument_names(self.fun, in_tree, static_key))
+        jaxpr = staging.trace_to_jaxpr(flat, types, info)
+        jaxpr, consts = staging.close_over(jaxpr, every=False)
+        return _Traced(jaxpr, consts, out_trees[-1])
+
+    def donated(self, dynamic: tuple, kwargs: dict, args: tuple) -> tuple[bool, ...]:
+        """Which leaves the caller gives away."""
+        if not self.donate_argnums and not self.donate_argnames:
+            return (False,) * len(pytree.tree_leaves((dynamic, kwargs)))
+        static = {n % len(args) for n in self.static_argnums if -len(args) <= n < len(args)} if args else set()
+        donate = {n % len(args) for n in self.donate_argnums if -len(args) <= n < len(args)} if args else set()
+        flags: list[bool] = []
+        for i, a in enumerate(args):
+            if i not in static:
+                flags += [i in donate] * len(pytree.tree_leaves(a))
+        for name in sorted(kwargs):
+            flags += [name in self.donate_argnames] * len(pytree.tree_leaves(kwargs[name]))
+        return tuple(flags)
+
+    def complain(self, args, kwargs, dynamic, dynamic_kwargs) -> None:
+        """Raise an error that names the argument that is no array."""
+        for path, leaf in pytree.tree_flatten_with_path((dynamic, dynamic_kwargs))[0]:
+            try:
+                avals.abstractify(leaf)
+            except OverflowError:
+                raise
+            except TypeError:
+                names = argument_names(self.fun, None, ())
+                where = pytree.keystr(path[1:])
+                if path[0].idx == 0 and len(path) > 1 and path[1].idx < len(names):
+                    where = names[path[1].idx] + pytree.keystr(path[2:])
+                raise TypeError(
+                    f"Error interpreting argument to {self.fun} as an abstract array. The problematic value is of"
+                    f" type {type(leaf)} and was passed to the function at path {where}.\nThis typically means that a"
+                    " jit-wrapped function was called with a non-array argument, and this argument was not marked as"
+                    " static using the static_argnums or static_argnames parameters of jax.jit."
+                ) from None
+
+    def eval_shape(self, *args, **kwargs):
+        """The shapes and dtypes of the result, as a pytree of `ShapeDtypeStruct`."""
+        call = self.trace_call(args, kwargs)
+        out = [avals.ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in call.jaxpr.out_avals]
+        return pytree.tree_unflatten(call.out_tree, out)
+
+    def clear_cache(self) -> None:
+        """Forget every trace."""
+        self.cache.clear()
+
+    def __repr__(self):
+        return f"<jitted {self.name} at {source.describe_function(self.fun)}>"
+
+
+def argument_names(fun, in_tree, static_key) -> list[str]:
+    """Names of the positional parameters, as far as the signature tells."""
+    try:
+        parameters = inspect.signature(fun).parameters.values()
+    except (TypeError, ValueError):
+        return []
+    return [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+
+
+def jit(
+    fun: Callable | None = None,
+    /,
+    *,
+    in_shardings: Any = None,
+    out_shardings: Any = None,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Iterable[str] | None = None,
+    donate_argnums: int | Sequence[int] | None = None,
+    donate_argnames: str | Iterable[str] | None = None,
+    keep_unused: bool = False,
+    device: Any = None,
+    backend: str | None = None,
+    inline: bool = False,
+    compiler_options: dict | None = None,
+) -> Callable:
+    """Stage a function out as one program, traced once per signature of its arguments.
+
+    Args:
+      fun: a pure function of pytrees of arrays. Without it, returns a decorator.
+      in_shardings, out_shardings: placements of arguments and results (XLA).
+      static_argnums, static_argnames: arguments that are compile-time constants; hashable.
+      donate_argnums, donate_argnames: arguments whose buffers the result may take over.
+      keep_unused: keep arguments that the program does not use.
+      device, backend: where to run (older spelling of shardings).
+      inline: inside another traced function, leave no call of this one.
+      compiler_options: options for XLA.
+
+    Returns:
+      A function with the signature of `fun`.
+    """
+    options = dict(
+        in_shardings=in_shardings, out_shardings=out_shardings, static_argnums=static_argnums,
+        static_argnames=static_argnames, donate_argnums=donate_argnums, donate_argnames=donate_argnames,
+        keep_unused=keep_unused, device=device, backend=backend, inline=inline,
+        compiler_options=tuple(sorted((compiler_options or {}).items())),
+    )  # fmt: skip
+    if fun is None:
+        return lambda f: jit(f, **{**options, "compiler_options": compiler_options})
+    if not callable(fun):
+        raise TypeError(f"Expected a callable value, got {fun!r} of type {type(fun)}")
+    if inspect.isgeneratorfunction(fun):
+        raise TypeError(f"Expected a function, got a generator function: {fun}")
+    return executors.active.make_jitted(Jitted(fun, options))
+
+
+def _run_jit(*args, **params):
+    return executors.active.run_jit(args, params)
+
+
+jit_p.def_impl(_run_jit)

@@ -1,0 +1,95 @@
+"""Passes over jaxprs: dead code elimination, splitting by dependence, substitution."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from bedrax.core.ir import Eqn, Jaxpr, Literal, Var, cached
+
+# `rule(eqn, used_outputs) -> (which inputs are used, new equation or None)`: how to shrink an
+# equation whose results are only partly used. Registered by the families that hold programs.
+dce_rules: dict = {}
+
+
+def dce_with(jaxpr: Jaxpr, used: Sequence[bool], keep_inputs: bool = True) -> tuple[Jaxpr, list[bool]]:
+    """Remove equations that no used result (and no effect) needs.
+
+    Args:
+      used: which results are wanted; the others are dropped.
+      keep_inputs: keep arguments that turn out unused.
+
+    Returns:
+      (smaller program, which arguments it uses).
+    """
+    live: set[Var] = {v for v, u in zip(jaxpr.outvars, used, strict=True) if u and type(v) is not Literal}
+    kept: list[Eqn] = []
+    for eqn in reversed(jaxpr.eqns):
+        wanted = [v in live for v in eqn.outvars]
+        if not any(wanted) and not eqn.effects:
+            continue
+        rule = dce_rules.get(eqn.primitive)
+        if rule is not None and not all(wanted):
+            needed, shrunk = rule(eqn, wanted)
+            if shrunk is None:
+                continue
+            kept.append(shrunk)
+            live.update(v for v, n in zip(eqn.invars, needed, strict=True) if n and type(v) is not Literal)
+        else:
+            kept.append(eqn)
+            live.update(v for v in eqn.invars if type(v) is not Literal)
+    kept.reverse()
+    used_in = [v in live for v in jaxpr.invars]
+    constants = [(v, c) for v, c in zip(jaxpr.constvars, jaxpr.consts, strict=True) if v in live]
+    return (
+        Jaxpr(
+            [v for v, u in zip(jaxpr.invars, used_in, strict=True) if u or keep_inputs],
+            [v for v, u in zip(jaxpr.outvars, used, strict=True) if u],
+            kept,
+            [v for v, _ in constants],
+            [c for _, c in constants],
+            debug_info=jaxpr.debug_info,
+        ),
+        used_in,
+    )
+
+
+@cached
+def dce_for(jaxpr: Jaxpr, used: tuple[bool, ...]) -> tuple[Jaxpr, tuple[bool, ...]]:
+    """`dce_with` that also drops unused arguments; cached."""
+    smaller, used_in = dce_with(jaxpr, used, keep_inputs=False)
+    return smaller, tuple(used_in)
+
+
+def dce(jaxpr: Jaxpr) -> Jaxpr:
+    """The program without equations that nothing needs; same arguments and results."""
+    return dce_with(jaxpr, [True] * len(jaxpr.outvars))[0]
+
+
+@cached
+def dependents(jaxpr: Jaxpr, inputs: tuple[bool, ...]) -> tuple[tuple[bool, ...], tuple[bool, ...]]:
+    """What depends on some of the arguments.
+
+    Returns:
+      (per equation, per result): whether it depends on an argument marked in `inputs`.
+    """
+    marked = {v for v, m in zip(jaxpr.invars, inputs, strict=True) if m}
+    flags = []
+    for eqn in jaxpr.eqns:
+        hit = any(v in marked for v in eqn.invars if type(v) is not Literal)
+        flags.append(hit)
+        if hit:
+            marked.update(eqn.outvars)
+    return tuple(flags), tuple(v in marked for v in jaxpr.outvars)
+
+
+def map_subjaxprs(params: dict, change: Callable[[Jaxpr], Jaxpr]) -> dict:
+    """The params with every program in them replaced by ``change(program)``."""
+
+    def visit(value):
+        if type(value) is Jaxpr:
+            return change(value)
+        if type(value) is tuple and any(type(v) is Jaxpr for v in value):
+            return tuple(visit(v) for v in value)
+        return value
+
+    return {name: visit(value) for name, value in params.items()}
