@@ -1,0 +1,52 @@
+"""Derivatives of the cumulative reductions: each tangent is a linear recurrence along the axis.
+
+With y the result, t the tangent of the operand x, and k a position:
+
+    cumprod        y'[k] = x[k] y'[k-1] + y[k-1] t[k]                            (no division: zeros are no exception)
+    cummax, cummin y'[k] = s[k] / c[k],  s[k] = u[k] s[k-1] + v[k] t[k],  c[k] = u[k] c[k-1] + v[k]
+                   u[k] = (y[k] == y[k-1]), v[k] = (y[k] == x[k]): elements that tie share the tangent
+    cumlogsumexp   y'[k] = exp(y[k-1] - y[k]) y'[k-1] + exp(x[k] - y[k]) t[k]    (both factors at most 1)
+"""
+
+from __future__ import annotations
+
+from bedrax.autodiff.tables import jvp, linear, not_transposable
+from bedrax.core.avals import aval_of
+from bedrax.core.primitives import cumulative as p
+from bedrax.core.primitives.conversions import convert_element_type
+from bedrax.core.primitives.elementwise import div, eq, exp, mul, select, sub
+from bedrax.core.primitives.shaping import zeros_like
+
+
+def _cumprod(t, y, x, *, axis, reverse):
+    return p.linear_recurrence(x, mul(t, p.shifted(y, 1, axis, reverse)), axis, reverse)
+
+
+def _extreme(prim):
+    def formula(t, y, x, *, axis, reverse):
+        dtype = aval_of(x).dtype
+        keep = convert_element_type(eq(y, p.shifted(y, p.identity(prim, dtype), axis, reverse)), dtype)
+        attained = convert_element_type(eq(x, y), dtype)
+        count = p.linear_recurrence(keep, attained, axis, reverse)
+        return div(p.linear_recurrence(keep, mul(t, attained), axis, reverse), count)
+
+    return formula
+
+
+def _cumlogsumexp(t, y, x, *, axis, reverse):
+    dtype = aval_of(x).dtype
+    low = p.identity(p.cumlogsumexp_p, dtype)
+    # Where all elements so far are -inf, so are the numerators: any finite denominator gives 0.
+    finite = select(eq(y, low), zeros_like(y), y)
+    keep = exp(sub(p.shifted(y, low, axis, reverse), finite))
+    return p.linear_recurrence(keep, mul(t, exp(sub(x, finite))), axis, reverse)
+
+
+linear(p.cumsum_p, lambda ct, x, *, axis, reverse: [p.cumsum(ct, axis, not reverse)])
+jvp(p.cumprod_p, _cumprod)
+jvp(p.cummax_p, _extreme(p.cummax_p))
+jvp(p.cummin_p, _extreme(p.cummin_p))
+jvp(p.cumlogsumexp_p, _cumlogsumexp)
+not_transposable(
+    p.cumprod_p, p.cummax_p, p.cummin_p, p.cumlogsumexp_p, why="not linear; its jvp is made of linear primitives"
+)

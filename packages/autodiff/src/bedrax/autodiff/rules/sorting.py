@@ -1,0 +1,44 @@
+"""Derivatives of the sorting primitives: tangents take the way of their elements."""
+
+from __future__ import annotations
+
+from bedrax.autodiff.tables import Zero, jvp_rules, not_transposable
+from bedrax.core.avals import aval_of
+from bedrax.core.primitives import sorting as p
+from bedrax.core.primitives.shaping import broadcasted_iota, canonical_axis
+
+_WHY = "not linear; its jvp gathers the tangents, which is"
+
+
+@jvp_rules.rule(p.sort_p)
+def _sort(primals, tangents, *, dimension, is_stable, num_keys):
+    aval = aval_of(primals[0])
+    if all(type(t) is Zero for t in tangents):
+        out = p.sort_p.bind(*primals, dimension=dimension, is_stable=is_stable, num_keys=num_keys)
+        return out, [Zero.from_primal_value(x) for x in out]
+    index = broadcasted_iota(p.index_dtype(aval, dimension), aval.shape, dimension)
+    *out, order = p.sort_p.bind(*primals, index, dimension=dimension, is_stable=is_stable, num_keys=num_keys)
+    moved = [
+        Zero.from_primal_value(x) if type(t) is Zero else p.take_along(t, order, dimension)
+        for x, t in zip(out, tangents)
+    ]
+    return out, moved
+
+
+def _selection(prim):
+    def rule(primals, tangents, **params):
+        (x,), (t,) = primals, tangents
+        values, index = prim.bind(x, **params)
+        no_tangent = Zero.from_primal_value(index)
+        if type(t) is Zero:
+            return [values, index], [Zero.from_primal_value(values), no_tangent]
+        axis = params["axis"] if "axis" in params else params["reduction_dimension"]
+        axis = canonical_axis(axis, len(aval_of(x).shape))
+        return [values, index], [p.take_along(t, index, axis), no_tangent]
+
+    jvp_rules.add(prim, rule)
+
+
+_selection(p.top_k_p)
+_selection(p.approx_top_k_p)
+not_transposable(p.sort_p, p.top_k_p, p.approx_top_k_p, why=_WHY)

@@ -1,0 +1,31 @@
+"""Batching of the sorting primitives: along the same axis, whatever the mapped one is."""
+
+from __future__ import annotations
+
+from bedrax.batching.rules.shaping import common_dim
+from bedrax.batching.tables import batch_rules, to_axis
+from bedrax.core.avals import aval_of
+from bedrax.core.primitives import sorting as p
+from bedrax.core.primitives.shaping import canonical_axis
+
+
+@batch_rules.rule(p.sort_p)
+def _sort(axis, args, dims, *, dimension, is_stable, num_keys):
+    dim = common_dim(dims)
+    operands = [to_axis(x, d, axis.size, dim) for x, d in zip(args, dims)]
+    out = p.sort_p.bind(*operands, dimension=dimension + (dimension >= dim), is_stable=is_stable, num_keys=num_keys)
+    return out, [dim] * len(out)
+
+
+@batch_rules.rule(p.top_k_p)
+def _top_k(axis_data, args, dims, *, k, axis):
+    (x,), (dim,) = args, dims
+    return p.top_k_p.bind(x, k=k, axis=axis + (axis >= dim)), [dim, dim]
+
+
+@batch_rules.rule(p.approx_top_k_p)
+def _approx_top_k(axis, args, dims, *, reduction_dimension, **params):
+    (x,), (dim,) = args, dims
+    along = canonical_axis(reduction_dimension, len(aval_of(x).shape) - 1)
+    out = p.approx_top_k_p.bind(x, reduction_dimension=along + (along >= dim), **params)
+    return out, [dim, dim]
