@@ -163,8 +163,8 @@ unary(p.not_p, np.invert)
 
 @numpy_rules.rule(p.round_p)
 def _round(x, *, rounding_method):
-    kernels = _round_kernels[rounding_method]
-    return kernels[x.dtype](x)
+    with _quiet_state():
+        return _round_kernels[rounding_method][x.dtype](x)
 
 
 _round_kernels = {

@@ -439,13 +439,13 @@ def scalar_like(x, value) -> Any:
 
 def _bind_broadcast(prim, args, params):
     """Bind after giving every ranked operand the common shape."""
-    from bedrax.core import lax
+    from bedrax.core.primitives.shaping import broadcast_in_dim
 
     shapes = [aval_of(x).shape for x in args]
     ranked = [s for s in shapes if s]
     shape = tuple(next((d for d in axis if d != 1), 1) for axis in zip(*ranked, strict=True))
     wide = [
-        lax.broadcast_in_dim(x, shape, tuple(range(len(shape)))) if s and s != shape else x
+        broadcast_in_dim(x, shape, tuple(range(len(shape)))) if s and s != shape else x
         for x, s in zip(args, shapes, strict=True)
     ]
     return prim.bind(*wide, **params)
