@@ -1,0 +1,232 @@
+"""Derivatives of indexing: a gather's transpose is a scatter-add, and the other way round."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bedrax.autodiff.tables import Zero, add_tangents, instantiate, is_undefined, jvp_rules, transpose_rules, zeros
+from bedrax.core.avals import ShapedArray, aval_of
+from bedrax.core.primitives import conversions, elementwise, shaping
+from bedrax.core.primitives.indexing import (
+    GatherScatterMode, as_gather, as_scatter, dynamic_slice_p, dynamic_update_slice_p, gather_p, scatter_add_p,
+    scatter_max_p, scatter_min_p, scatter_mul_p, scatter_p, scatter_sub_p, window_sizes,
+)  # fmt: skip
+
+
+def _no_tangent(*tangents) -> bool:
+    return all(type(t) is Zero for t in tangents)
+
+
+@jvp_rules.rule(gather_p, kind="linear")
+def _gather_jvp(primals, tangents, *, fill_value, **params):
+    x, indices = primals
+    ans = gather_p.bind(x, indices, fill_value=fill_value, **params)
+    if _no_tangent(tangents[0]):
+        return ans, Zero.from_primal_value(ans)
+    # What is filled in is constant.
+    return ans, gather_p.bind(tangents[0], indices, fill_value=None if fill_value is None else 0, **params)
+
+
+@transpose_rules.rule(gather_p, kind="linear")
+def _gather_transpose(
+    ct, operand, indices, *, dimension_numbers, slice_sizes, indices_are_sorted, unique_indices, mode, fill_value
+):
+    out = scatter_add_p.bind(
+        zeros(operand.aval), indices, ct, dimension_numbers=as_scatter(dimension_numbers), mode=mode,
+        indices_are_sorted=indices_are_sorted, unique_indices=unique_indices, update_jaxpr=None, update_consts=(),
+    )  # fmt: skip
+    return [out, None]
+
+
+def _take(x, indices, operand_ndim, updates_shape, params):
+    """What a scatter with these params touches, gathered from `x`; zero for what it drops."""
+    numbers, mode = params["dimension_numbers"], params["mode"]
+    return gather_p.bind(
+        x, indices, dimension_numbers=as_gather(numbers), mode=mode,
+        slice_sizes=window_sizes(operand_ndim, updates_shape, numbers),
+        indices_are_sorted=params["indices_are_sorted"], unique_indices=params["unique_indices"],
+        fill_value=0 if mode is GatherScatterMode.FILL_OR_DROP else None,
+    )  # fmt: skip
+
+
+def _linear_scatter(prim):
+    """Addition and subtraction are linear in operand and updates together."""
+
+    def jvp(primals, tangents, **params):
+        x, indices, updates = primals
+        tx, _, tu = tangents
+        ans = prim.bind(x, indices, updates, **params)
+        if _no_tangent(tx, tu):
+            return ans, Zero.from_primal_value(ans)
+        if type(tu) is Zero:
+            return ans, tx
+        return ans, prim.bind(instantiate(tx), indices, tu, **params)
+
+    def transpose(ct, x, indices, updates, **params):
+        ct_updates = None
+        if is_undefined(updates):
+            shape = updates.aval.shape
+            ct_updates = _take(ct, indices, len(aval_of(ct).shape), shape, params)
+            if prim is scatter_sub_p:
+                ct_updates = elementwise.neg(ct_updates)
+        return [ct if is_undefined(x) else None, None, ct_updates]
+
+    jvp_rules.add(prim, jvp, "linear")
+    transpose_rules.add(prim, transpose, "linear")
+
+
+_linear_scatter(scatter_add_p)
+_linear_scatter(scatter_sub_p)
+
+
+def _winners(x_aval, indices, updates_aval, params):
+    """Which elements of the updates win, and which elements of the operand survive a scatter.
+
+    Each window gets a number; the numbers are scattered as the updates are, and read back.
+    """
+    numbers = params["dimension_numbers"]
+    batch = tuple(d for d in range(updates_aval.ndim) if d not in numbers.update_window_dims)
+    sizes = tuple(updates_aval.shape[d] for d in batch)
+    count = 1
+    for n in sizes:
+        count = count * n
+    number = elementwise.add(shaping.iota(np.int32, count), shaping.full((count,), 1, np.int32))
+    number = shaping.broadcast_in_dim(shaping.reshape(number, sizes), updates_aval.shape, batch)
+    params = {**params, "update_jaxpr": None, "update_consts": ()}
+    owner = scatter_p.bind(shaping.full(x_aval.shape, 0, np.int32), indices, number, **params)
+    taken = _take(owner, indices, x_aval.ndim, updates_aval.shape, params)
+    return elementwise.eq(taken, number), elementwise.eq(owner, shaping.full(x_aval.shape, 0, np.int32))
+
+
+def _mask(keep, x):
+    return elementwise.select(keep, x, shaping.full_like(x, 0))
+
+
+@jvp_rules.rule(scatter_p)
+def _scatter_jvp(primals, tangents, **params):
+    x, indices, updates = primals
+    tx, _, tu = tangents
+    if params["update_jaxpr"] is not None:
+        if _no_tangent(tx, tu):
+            ans = scatter_p.bind(x, indices, updates, **params)
+            return ans, Zero.from_primal_value(ans)
+        raise NotImplementedError("scatter_apply cannot be differentiated; use gather, the function, and scatter.")
+    ans = scatter_p.bind(x, indices, updates, **params)
+    if _no_tangent(tx, tu):
+        return ans, Zero.from_primal_value(ans)
+    if params["unique_indices"] or type(tu) is Zero:
+        # With updates that do not vary, whoever wins leaves a zero.
+        return ans, scatter_p.bind(instantiate(tx), indices, instantiate(tu), **params)
+    wins, survives = _winners(aval_of(x), indices, aval_of(updates), params)
+    base = zeros(aval_of(x)) if type(tx) is Zero else _mask(survives, tx)
+    return ans, scatter_add_p.bind(base, indices, _mask(wins, tu), **params)
+
+
+@transpose_rules.rule(scatter_p, kind="linear")
+def _scatter_transpose(ct, x, indices, updates, **params):
+    ct_x = ct_updates = None
+    if is_undefined(x):
+        u = updates.aval if is_undefined(updates) else aval_of(updates)
+        ct_x = scatter_p.bind(ct, indices, zeros(ShapedArray(u.shape, aval_of(ct).dtype)), **params)
+    if is_undefined(updates):
+        shape = updates.aval.shape
+        ct_updates = _take(ct, indices, len(aval_of(ct).shape), shape, params)
+        if not params["unique_indices"]:
+            wins, _ = _winners(aval_of(ct), indices, updates.aval, params)
+            ct_updates = _mask(wins, ct_updates)
+    return [ct_x, None, ct_updates]
+
+
+@jvp_rules.rule(scatter_mul_p)
+def _scatter_mul_jvp(primals, tangents, **params):
+    x, indices, updates = primals
+    tx, _, tu = tangents
+    ans = scatter_mul_p.bind(x, indices, updates, **params)
+    out = Zero.from_primal_value(ans)
+    if type(tx) is not Zero:
+        out = scatter_mul_p.bind(tx, indices, updates, **params)
+    if type(tu) is not Zero:
+        if not params["unique_indices"]:
+            raise NotImplementedError(
+                "scatter_mul cannot be differentiated with respect to its updates unless unique_indices=True: pass it if"
+                " no position is updated twice."
+            )
+        old = _take(x, indices, len(aval_of(x).shape), aval_of(updates).shape, params)
+        term = scatter_add_p.bind(zeros(aval_of(x)), indices, elementwise.mul(tu, old), **params)
+        out = add_tangents(out, term)
+    return ans, out
+
+
+@transpose_rules.rule(scatter_mul_p)
+def _scatter_mul_transpose(ct, x, indices, updates, **params):
+    if is_undefined(updates):
+        raise ValueError("'scatter-mul' is linear in its operand only")
+    return [scatter_mul_p.bind(ct, indices, updates, **params), None, None]
+
+
+def _extreme_scatter(prim):
+    """The derivative goes to whoever attains the extreme; those who tie share it."""
+
+    def jvp(primals, tangents, **params):
+        x, indices, updates = primals
+        tx, _, tu = tangents
+        ans = prim.bind(x, indices, updates, **params)
+        if _no_tangent(tx, tu):
+            return ans, Zero.from_primal_value(ans)
+        dtype, shape = aval_of(ans).dtype, aval_of(updates).shape
+        rank = len(aval_of(x).shape)
+        as_number = lambda p: conversions.convert_element_type(p, dtype)
+        kept = as_number(elementwise.eq(x, ans))
+        attains = as_number(elementwise.eq(updates, _take(ans, indices, rank, shape, params)))
+        ties = scatter_add_p.bind(kept, indices, attains, **params)
+        out = elementwise.mul(instantiate(tx), elementwise.div(kept, _at_least_one(ties)))
+        if type(tu) is not Zero:
+            share = elementwise.div(attains, _at_least_one(_take(ties, indices, rank, shape, params)))
+            out = scatter_add_p.bind(out, indices, elementwise.mul(tu, share), **params)
+        return ans, out
+
+    jvp_rules.add(prim, jvp)
+    transpose_rules.absent(prim, why="its derivative is made of scatter-add and products")
+
+
+def _at_least_one(ties):
+    return elementwise.max(ties, shaping.full_like(ties, 1))
+
+
+_extreme_scatter(scatter_min_p)
+_extreme_scatter(scatter_max_p)
+
+
+@jvp_rules.rule(dynamic_slice_p, kind="linear")
+def _dynamic_slice_jvp(primals, tangents, *, slice_sizes):
+    x, *starts = primals
+    ans = dynamic_slice_p.bind(x, *starts, slice_sizes=slice_sizes)
+    if type(tangents[0]) is Zero:
+        return ans, Zero.from_primal_value(ans)
+    return ans, dynamic_slice_p.bind(tangents[0], *starts, slice_sizes=slice_sizes)
+
+
+@transpose_rules.rule(dynamic_slice_p, kind="linear")
+def _dynamic_slice_transpose(ct, x, *starts, slice_sizes):
+    return [dynamic_update_slice_p.bind(zeros(x.aval), ct, *starts), *[None] * len(starts)]
+
+
+@jvp_rules.rule(dynamic_update_slice_p, kind="linear")
+def _dynamic_update_slice_jvp(primals, tangents):
+    x, update, *starts = primals
+    tx, tu, *_ = tangents
+    ans = dynamic_update_slice_p.bind(x, update, *starts)
+    if _no_tangent(tx, tu):
+        return ans, Zero.from_primal_value(ans)
+    return ans, dynamic_update_slice_p.bind(instantiate(tx), instantiate(tu), *starts)
+
+
+@transpose_rules.rule(dynamic_update_slice_p, kind="linear")
+def _dynamic_update_slice_transpose(ct, x, update, *starts):
+    aval = update.aval if is_undefined(update) else aval_of(update)
+    ct_x = ct_update = None
+    if is_undefined(x):
+        ct_x = dynamic_update_slice_p.bind(ct, zeros(ShapedArray(aval.shape, aval_of(ct).dtype)), *starts)
+    if is_undefined(update):
+        ct_update = dynamic_slice_p.bind(ct, *starts, slice_sizes=aval.shape)
+    return [ct_x, ct_update, *[None] * len(starts)]

@@ -1,0 +1,163 @@
+"""Batching of indexing.
+
+An axis that only the operand has becomes one more dimension of the window; one that only the indices
+have, one more list of windows; one that both have, a pair of batching dimensions. No axis of the
+operand moves.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bedrax.batching.tables import batch_rules, broadcast_axis, move_axis, rank_of, to_axis
+from bedrax.core.avals import aval_of
+from bedrax.core.primitives import shaping
+from bedrax.core.primitives.indexing import (
+    GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers, as_gather, as_scatter, dynamic_slice_p,
+    dynamic_update_slice_p, gather_p, scatter_p, scatter_primitives,
+)  # fmt: skip
+
+
+def _around(ds, new: int) -> tuple:
+    """Dimensions, after one was inserted at `new`."""
+    return tuple([d + (d >= new) for d in ds])
+
+
+def _place(group: list, i: int, rank: int) -> int:
+    """Where to insert a dimension that is to be the i-th of `group`, dimensions of an array of `rank`."""
+    if i < len(group):
+        return group[i]
+    return group[-1] + 1 if group else rank
+
+
+def _batch_numbers(numbers: GatherDimensionNumbers, rank: int, od: int | None, xd: int | None):
+    """A gather's dimension numbers with a mapped axis at `od` of the operand and `xd` of the indices.
+
+    Args:
+      rank: of the result (or of the updates, for a scatter) without the axis.
+
+    Returns:
+      The dimension numbers, and where the result has the axis.
+    """
+    offset, collapsed, index_map, operand_batch, indices_batch = numbers
+    if od is not None:
+        window = [d for d in range(len(offset) + len(collapsed) + len(operand_batch)) if d not in {*collapsed, *operand_batch}]
+        collapsed, index_map, operand_batch = (_around(ds, od) for ds in (collapsed, index_map, operand_batch))
+    if xd is None:
+        out = _place(list(offset), sum(d < od for d in window), rank)
+        offset = tuple(sorted((*_around(offset, out), out)))
+    else:
+        indices_batch = _around(indices_batch, xd)
+        listed = [d for d in range(rank) if d not in offset]
+        out = _place(listed, xd, rank) if listed else 0
+        offset = _around(offset, out)
+        if od is not None:
+            pairs = sorted([*zip(operand_batch, indices_batch, strict=True), (od, xd)])
+            operand_batch, indices_batch = (tuple(ds) for ds in zip(*pairs, strict=True))
+    return GatherDimensionNumbers(offset, collapsed, index_map, operand_batch, indices_batch), out
+
+
+def _indices_axis(indices, xd):
+    """Indices whose mapped axis is not the last, which holds the index vectors."""
+    if xd is not None and xd == rank_of(indices) - 1:
+        return move_axis(indices, xd, 0), 0
+    return indices, xd
+
+
+@batch_rules.rule(gather_p)
+def _gather(axis, args, dims, *, dimension_numbers, slice_sizes, indices_are_sorted, unique_indices, **params):
+    operand, indices = args
+    od, xd = dims
+    indices, xd = _indices_axis(indices, xd)
+    rank = rank_of(indices) - (xd is not None) - 1 + len(dimension_numbers.offset_dims)
+    numbers, out = _batch_numbers(dimension_numbers, rank, od, xd)
+    if od is not None:
+        size = axis.size if xd is None else 1
+        slice_sizes = (*slice_sizes[:od], size, *slice_sizes[od:])
+    result = gather_p.bind(
+        operand, indices, dimension_numbers=numbers, slice_sizes=slice_sizes,
+        # Lists of windows in ascending order stay so together only if each example has its own part of the operand.
+        indices_are_sorted=indices_are_sorted and (xd is None or (od is not None and xd == 0)),
+        unique_indices=unique_indices and (xd is None or od is not None), **params,
+    )  # fmt: skip
+    return result, out
+
+
+def _scatter_rule(prim):
+    def rule(axis, args, dims, *, dimension_numbers, indices_are_sorted, **params):
+        operand, indices, updates = args
+        od, xd, ud = dims
+        indices, xd = _indices_axis(indices, xd)
+        if od is None:
+            operand, od = broadcast_axis(operand, axis.size, 0), 0
+        rank = rank_of(updates) - (ud is not None)
+        numbers, at = _batch_numbers(as_gather(dimension_numbers), rank, od, xd)
+        out = prim.bind(
+            operand, indices, to_axis(updates, ud, axis.size, at), dimension_numbers=as_scatter(numbers),
+            indices_are_sorted=indices_are_sorted and (xd is None or xd == 0), **params,
+        )  # fmt: skip
+        return out, od
+
+    batch_rules.add(prim, rule)
+
+
+for _prim in scatter_primitives:
+    _scatter_rule(_prim)
+
+
+def _index_vectors(axis, starts, dims, keep):
+    """Start indices, some of them mapped, as an array ``(axis, number of indices)``; only those in `keep`."""
+    columns = []
+    for i in keep:
+        column = starts[i] if dims[i] is not None else shaping.broadcast_in_dim(starts[i], (axis.size,), ())
+        columns.append(shaping.expand_dims(column, (1,)))
+    if not columns:
+        return shaping.full((axis.size, 0), 0, np.int32)
+    return columns[0] if len(columns) == 1 else shaping.concatenate(columns, 1)
+
+
+def _zero_start(starts):
+    """A start index of 0, of the dtype of the others."""
+    return aval_of(starts[0]).dtype.type(0) if starts else np.int32(0)
+
+
+@batch_rules.rule(dynamic_slice_p)
+def _dynamic_slice(axis, args, dims, *, slice_sizes):
+    (operand, *starts), (od, *sds) = args, dims
+    if all(d is None for d in sds):
+        starts = [*starts[:od], _zero_start(starts), *starts[od:]]
+        sizes = (*slice_sizes[:od], axis.size, *slice_sizes[od:])
+        return dynamic_slice_p.bind(operand, *starts, slice_sizes=sizes), od
+    example = [n for d, n in enumerate(aval_of(operand).shape) if d != od]
+    keep = [i for i, (n, s) in enumerate(zip(example, slice_sizes, strict=True)) if n is not s and n != s]
+    numbers = GatherDimensionNumbers(tuple(range(len(slice_sizes))), (), tuple(keep))
+    numbers, out = _batch_numbers(numbers, len(slice_sizes), od, 0)
+    if od is not None:
+        slice_sizes = (*slice_sizes[:od], 1, *slice_sizes[od:])
+    result = gather_p.bind(
+        operand, _index_vectors(axis, starts, sds, keep), dimension_numbers=numbers, slice_sizes=slice_sizes,
+        indices_are_sorted=od is not None, unique_indices=od is not None, mode=GatherScatterMode.CLIP, fill_value=None,
+    )  # fmt: skip
+    return result, out
+
+
+@batch_rules.rule(dynamic_update_slice_p)
+def _dynamic_update_slice(axis, args, dims):
+    (operand, update, *starts), (od, ud, *sds) = args, dims
+    if od is None:
+        operand, od = broadcast_axis(operand, axis.size, 0), 0
+    if all(d is None for d in sds):
+        starts = [*starts[:od], _zero_start(starts), *starts[od:]]
+        return dynamic_update_slice_p.bind(operand, to_axis(update, ud, axis.size, od), *starts), od
+    shape = aval_of(update).shape
+    sizes = [n for d, n in enumerate(shape) if d != ud]
+    example = [n for d, n in enumerate(aval_of(operand).shape) if d != od]
+    keep = [i for i, (n, s) in enumerate(zip(example, sizes, strict=True)) if n is not s and n != s]
+    numbers = GatherDimensionNumbers(tuple(range(len(sizes))), (), tuple(keep))
+    numbers, at = _batch_numbers(numbers, len(sizes), od, 0)
+    out = scatter_p.bind(
+        operand, _index_vectors(axis, starts, sds, keep), to_axis(update, ud, axis.size, at),
+        dimension_numbers=ScatterDimensionNumbers(*numbers), indices_are_sorted=True, unique_indices=True,
+        mode=GatherScatterMode.CLIP, update_jaxpr=None, update_consts=(),
+    )  # fmt: skip
+    return out, od

@@ -1,0 +1,176 @@
+"""StableHLO of indexing.
+
+StableHLO's gather moves windows inside the operand, its scatter drops those outside; what else a
+`GatherScatterMode` asks for is arithmetic on the indices around them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bedrax.core import dtypes
+from bedrax.core.primitives.indexing import (
+    GatherScatterMode, dynamic_slice_p, dynamic_update_slice_p, gather_p, scatter_add_p, scatter_max_p, scatter_min_p,
+    scatter_mul_p, scatter_p, scatter_sub_p, window_sizes,
+)  # fmt: skip
+from bedrax.core.primitives import elementwise
+from bedrax.xla_backend.tables import lowering_rules
+
+
+def _wide_indices(ctx, indices, aval, bounds):
+    """The indices in a signed dtype that holds every bound, and that dtype."""
+    dtype = aval.dtype
+    bits = dtypes.itemsize_bits(dtype)
+    unsigned = dtypes.issubdtype(dtype, np.unsignedinteger)
+    largest = max([b for b in bounds if isinstance(b, int)], default=0)
+    if dtype == np.uint64:  # what int64 cannot hold is out of bounds for certain
+        indices = ctx.binary("stablehlo.minimum", indices, ctx.full(aval.shape, np.iinfo(np.int64).max, dtype))
+    if bits >= 32 and not unsigned and (bits == 64 or largest <= np.iinfo(np.int32).max):
+        return indices, dtype
+    small = bits + unsigned <= 32 and largest <= np.iinfo(np.int32).max
+    dtype = np.dtype(np.int32 if small else np.int64)
+    return ctx.convert(indices, dtype), dtype
+
+
+def _limits(ctx, aval, operand_shape, index_map, sizes, dtype):
+    """The largest valid start for each component, in the shape of the indices."""
+    last = [operand_shape[d] - sizes[d] for d in index_map]
+    axis = len(aval.shape) - 1
+    if all(isinstance(n, int) for n in last):
+        vector = ctx.constant(np.array(last, dtype))
+    else:
+        parts = [ctx.reshape(ctx.convert(ctx.dim_value(n), dtype), (1,)) for n in last]
+        vector = parts[0] if len(parts) == 1 else ctx.emit(
+            "stablehlo.concatenate", parts, ctx.tensor_type((len(parts),), dtype), dimension=0
+        )
+    return ctx.broadcast_in_dim(vector, aval.shape, (axis,))
+
+
+@lowering_rules.rule(gather_p)
+def _gather(
+    ctx, operand, indices, *, dimension_numbers, slice_sizes, indices_are_sorted, unique_indices, mode, fill_value
+):
+    n, x, i, out = dimension_numbers, ctx.avals_in[0], ctx.avals_in[1], ctx.avals_out[0]
+    indices, dtype = _wide_indices(ctx, indices, i, x.shape)
+    numbers = ctx.parse(
+        f"#stablehlo.gather<offset_dims = {[*n.offset_dims]}, collapsed_slice_dims = {[*n.collapsed_slice_dims]},"
+        f" operand_batching_dims = {[*n.operand_batching_dims]}, start_indices_batching_dims ="
+        f" {[*n.start_indices_batching_dims]}, start_index_map = {[*n.start_index_map]}, index_vector_dim ="
+        f" {i.ndim - 1}>"
+    )
+    if ctx.is_static(slice_sizes):
+        value = ctx.emit(
+            "stablehlo.gather", [operand, indices], dimension_numbers=numbers, slice_sizes=tuple(slice_sizes),
+            indices_are_sorted=indices_are_sorted,
+        )  # fmt: skip
+    else:
+        value = ctx.emit(
+            "stablehlo.dynamic_gather", [operand, indices, ctx.shape_tensor(slice_sizes)], dimension_numbers=numbers,
+            indices_are_sorted=indices_are_sorted,
+        )  # fmt: skip
+    if mode is not GatherScatterMode.FILL_OR_DROP or not n.start_index_map:
+        return value
+    inside = ctx.binary(
+        "stablehlo.and",
+        ctx.compare(indices, ctx.full(i.shape, 0, dtype), "GE"),
+        ctx.compare(indices, _limits(ctx, i, x.shape, n.start_index_map, slice_sizes, dtype), "LE"),
+    )
+    inside = ctx.reduce(inside, ctx.constant(True, np.dtype(np.bool_)), (i.ndim - 1,), "stablehlo.and")
+    batch = [d for d in range(out.ndim) if d not in n.offset_dims]
+    inside = ctx.broadcast_in_dim(inside, out.shape, tuple(batch))
+    return ctx.select(inside, value, ctx.full(out.shape, fill_value, out.dtype))
+
+
+def _scatter_rule(prim, combiner):
+    def rule(
+        ctx, operand, indices, updates, *, dimension_numbers, indices_are_sorted, unique_indices, mode,
+        update_jaxpr=None, update_consts=(),
+    ):  # fmt: skip
+        n, (x, i, u) = dimension_numbers, ctx.avals_in
+        indices, dtype = _wide_indices(ctx, indices, i, x.shape)
+        if mode is GatherScatterMode.CLIP and n.scatter_dims_to_operand_dims:
+            sizes = window_sizes(x.ndim, u.shape, n)
+            last = _limits(ctx, i, x.shape, n.scatter_dims_to_operand_dims, sizes, dtype)
+            indices = ctx.binary("stablehlo.maximum", indices, ctx.full(i.shape, 0, dtype))
+            indices = ctx.binary("stablehlo.minimum", indices, last)
+        numbers = ctx.parse(
+            f"#stablehlo.scatter<update_window_dims = {[*n.update_window_dims]}, inserted_window_dims ="
+            f" {[*n.inserted_window_dims]}, input_batching_dims = {[*n.operand_batching_dims]},"
+            f" scatter_indices_batching_dims = {[*n.scatter_indices_batching_dims]}, scatter_dims_to_operand_dims ="
+            f" {[*n.scatter_dims_to_operand_dims]}, index_vector_dim = {i.ndim - 1}>"
+        )
+        scalar = ctx.tensor_type((), x.dtype)
+        if update_jaxpr is not None:
+            region = ctx.jaxpr_region(update_jaxpr)
+        elif combiner is None:
+            region = ctx.region([scalar, scalar], lambda old, new: new)
+        else:
+            region = ctx.region([scalar, scalar], lambda old, new: combiner(ctx, old, new))
+        return ctx.emit(
+            "stablehlo.scatter", [operand, indices, updates], scatter_dimension_numbers=numbers,
+            indices_are_sorted=indices_are_sorted, unique_indices=unique_indices, regions=[region],
+        )  # fmt: skip
+
+    lowering_rules.add(prim, rule)
+
+
+def _op(name: str):
+    return lambda ctx, old, new: ctx.binary(name, old, new)
+
+
+def _lax_order(prim):
+    """Minimum or maximum as the elementwise primitive has it (complex numbers are ordered, too)."""
+
+    def combine(ctx, old, new):
+        dtype = ctx.avals_in[0].dtype
+        if dtype not in dtypes.complex_dtypes:
+            return ctx.binary("stablehlo.minimum" if prim is elementwise.min_p else "stablehlo.maximum", old, new)
+        scalar = ctx.avals_in[0].update(shape=())
+        return ctx.lower_fun(prim.bind, old, new, avals=[scalar, scalar])
+
+    return combine
+
+
+for _prim, _combiner in (
+    (scatter_p, None), (scatter_add_p, _op("stablehlo.add")), (scatter_sub_p, _op("stablehlo.subtract")),
+    (scatter_mul_p, _op("stablehlo.multiply")), (scatter_min_p, _lax_order(elementwise.min_p)),
+    (scatter_max_p, _lax_order(elementwise.max_p)),
+):  # fmt: skip
+    _scatter_rule(_prim, _combiner)
+
+
+def _start_operands(ctx, starts, avals, shape):
+    out = []
+    for start, aval in zip(starts, avals, strict=True):
+        out.append(_wide_indices(ctx, start, aval, shape)[0])
+    return out
+
+
+@lowering_rules.rule(dynamic_slice_p)
+def _dynamic_slice(ctx, operand, *starts, slice_sizes):
+    x = ctx.avals_in[0]
+    starts = _start_operands(ctx, starts, ctx.avals_in[1:], x.shape)
+    if not starts:
+        return operand
+    if ctx.is_static(slice_sizes):
+        return ctx.emit("stablehlo.dynamic_slice", [operand, *starts], slice_sizes=tuple(slice_sizes))
+    # Of symbolic size: a strided slice with computed ends, whose starts must be moved inside by hand.
+    i32 = np.dtype(np.int32)
+    begin = ctx.emit(
+        "stablehlo.concatenate", [ctx.reshape(ctx.convert(s, i32), (1,)) for s in starts],
+        ctx.tensor_type((len(starts),), i32), dimension=0,
+    )  # fmt: skip
+    size = ctx.shape_tensor(slice_sizes)
+    last = ctx.binary("stablehlo.subtract", ctx.shape_tensor(x.shape), size)
+    begin = ctx.binary("stablehlo.maximum", begin, ctx.full((len(starts),), 0, i32))
+    begin = ctx.binary("stablehlo.minimum", begin, last)
+    end = ctx.binary("stablehlo.add", begin, size)
+    return ctx.emit("stablehlo.real_dynamic_slice", [operand, begin, end, ctx.full((len(starts),), 1, i32)])
+
+
+@lowering_rules.rule(dynamic_update_slice_p)
+def _dynamic_update_slice(ctx, operand, update, *starts):
+    if not starts:
+        return update
+    starts = _start_operands(ctx, starts, ctx.avals_in[2:], ctx.avals_in[0].shape)
+    return ctx.emit("stablehlo.dynamic_update_slice", [operand, update, *starts])
