@@ -1,0 +1,57 @@
+"""XLA for Bedrax: devices, arrays, lowering to StableHLO, compilation and dispatch.
+
+Importing this package makes XLA the executor of `bedrax.core`.
+"""
+
+from __future__ import annotations
+
+from bedrax.core.jitting import jit
+from bedrax.xla_backend import array as _array
+from bedrax.xla_backend import dispatch as _dispatch
+from bedrax.xla_backend.array import Shard
+from bedrax.xla_backend.compile import effects_barrier
+from bedrax.xla_backend.devices import (
+    clear_backends,
+    default_backend,
+    device_count,
+    devices,
+    local_device_count,
+    local_devices,
+    process_count,
+    process_index,
+    process_indices,
+)
+from bedrax.xla_backend.dispatch import XlaExecutor, clear_caches
+from bedrax.xla_backend.placement import (
+    block_until_ready,
+    device_get,
+    device_put,
+    device_put_replicated,
+    device_put_sharded,
+    from_dlpack,
+    make_array_from_callback,
+    make_array_from_process_local_data,
+    make_array_from_single_device_arrays,
+)
+from bedrax.xla_backend.sharding import (
+    AbstractMesh,
+    AxisType,
+    Mesh,
+    NamedSharding,
+    PartitionSpec,
+    Sharding,
+    SingleDeviceSharding,
+    make_mesh,
+)
+
+_array.install()
+executor = _dispatch.install()
+
+__all__ = [
+    "AbstractMesh", "AxisType", "Mesh", "NamedSharding", "PartitionSpec", "Shard", "Sharding",
+    "SingleDeviceSharding", "XlaExecutor", "block_until_ready", "clear_backends", "clear_caches",
+    "default_backend", "device_count", "device_get", "device_put", "device_put_replicated",
+    "device_put_sharded", "devices", "effects_barrier", "executor", "from_dlpack", "jit",
+    "local_device_count", "local_devices", "make_array_from_callback", "make_array_from_process_local_data",
+    "make_array_from_single_device_arrays", "make_mesh", "process_count", "process_index", "process_indices",
+]  # fmt: skip

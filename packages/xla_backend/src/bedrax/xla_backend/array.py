@@ -1,0 +1,423 @@
+"""jaxlib's `ArrayImpl`, completed: everything that an array is besides its operators and NumPy methods.
+
+Operators and NumPy methods are installed by core and `bedrax.numpy` through `bedrax.core.array`; here is what
+concerns values and places: shape and dtype, conversion to the host, printing, shards, deletion, pickling, DLPack.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from bedrax.core import array as core_array
+from bedrax.core import avals, dtypes
+from bedrax.core.avals import ShapedArray
+from bedrax.xla_backend import jaxlib_door as door
+
+ArrayImpl = door.ArrayImpl
+
+
+class Shard:
+    """The part of an array on one device.
+
+    Attributes:
+      device: where it is.
+      index: the slices of the whole array that it holds.
+      replica_id: 0 for the first device that holds these slices, then 1, ...
+      data: the part, as an array on that device; None on devices of other processes.
+    """
+
+    __slots__ = ("_data", "_replica_id", "_sharding", "device", "index")
+
+    def __init__(self, device, index, replica_id, data=None):
+        self.device = device
+        self.index = index
+        self._replica_id = replica_id
+        self._data = data
+
+    replica_id = property(lambda self: self._replica_id)
+    data = property(lambda self: self._data)
+
+    def __repr__(self):
+        return (
+            f"Shard(device={self.device!r}, index={self.index}, replica_id={self._replica_id}, data={self._data})"
+        )
+
+
+def _deleted(x) -> Exception:
+    return RuntimeError(f"Array has been deleted with shape={x.aval.str_short()}.")
+
+
+def _check_alive(x) -> None:
+    if x.is_deleted():
+        raise _deleted(x)
+
+
+def host_value(x) -> np.ndarray:
+    """The elements as a read-only `numpy.ndarray`; waits for them.
+
+    Raises:
+      RuntimeError: the array was deleted or donated, or has parts in other processes.
+    """
+    value = x._npy_value
+    if value is not None:
+        return value
+    _check_alive(x)
+    sharding = x._sharding
+    if type(sharding) is _single_device:
+        value, copied = x._single_device_array_to_np_array_did_copy()
+        value.flags.writeable = False
+        if copied:  # else it is a view of the buffer, and keeping it would stand in the way of donation
+            x._npy_value = value
+        return value
+    if sharding.is_fully_replicated:
+        value, _ = x._fully_replicated_shard()._single_device_array_to_np_array_did_copy()
+    else:
+        if not sharding.is_fully_addressable:
+            raise RuntimeError(
+                "Fetching value for `jax.Array` that spans non-addressable (non process local) devices is not possible."
+                " You can use `jax.experimental.multihost_utils.process_allgather` to print the global array or use"
+                " `.addressable_shards` method of jax.Array to inspect the addressable (process local) shards."
+            )
+        value = np.empty(x.aval.shape, x.aval.dtype)
+        for shard in addressable_shards(x):
+            if shard.replica_id == 0:
+                value[shard.index] = host_value(shard.data)
+    value.flags.writeable = False
+    x._npy_value = value
+    return value
+
+
+_single_device: Any = None  # the class; set by `install`, as `sharding` is not needed at import
+
+
+def addressable_shards(x) -> list[Shard]:
+    """The parts on this process's devices."""
+    _check_alive(x)
+    sharding = x._sharding
+    if type(sharding) is _single_device:
+        return [Shard(sharding._device, (slice(None),) * len(x.aval.shape), 0, x)]
+    replica: dict = {}
+    ids: dict = {}
+    for device, index in sharding.devices_indices_map(x.aval.shape).items():
+        key = tuple((s.start, s.stop) for s in index)
+        ids[device] = (index, replica.get(key, 0))
+        replica[key] = replica.get(key, 0) + 1
+    found = []
+    for part in x._arrays:
+        device = part._sharding._device
+        index, number = ids[device]
+        found.append(Shard(device, index, number, part))
+    return found
+
+
+def global_shards(x) -> list[Shard]:
+    """The parts on all devices; those of other processes have no data."""
+    if x.is_fully_addressable:
+        return addressable_shards(x)
+    mine = {s.device: s for s in addressable_shards(x)}
+    replica: dict = {}
+    found = []
+    for device, index in x._sharding.devices_indices_map(x.aval.shape).items():
+        key = tuple((s.start, s.stop) for s in index)
+        number = replica.get(key, 0)
+        replica[key] = number + 1
+        found.append(mine.get(device) or Shard(device, index, number))
+    return found
+
+
+def _to_array(self, dtype=None, copy=None):
+    value = host_value(self)
+    if dtype is None and not copy:
+        return value
+    return np.array(value, dtype=dtype, copy=copy) if copy is not None else np.asarray(value, dtype=dtype)
+
+
+def _scalar(convert):
+    def method(self):
+        if self.aval.shape:
+            raise TypeError(f"Only scalar arrays can be converted to Python scalars; got arr.ndim={len(self.aval.shape)}")
+        return convert(host_value(self))
+
+    return method
+
+
+def _bool(self):
+    aval = self.aval
+    if aval.size == 0:
+        raise ValueError("The truth value of an empty array is ambiguous. Use `array.size > 0` to check that an array"
+                         " is not empty.")  # fmt: skip
+    if aval.size != 1:
+        raise ValueError("The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()")
+    return bool(host_value(self))
+
+
+def _index(self):
+    aval = self.aval
+    if aval.shape or not dtypes.is_integer(aval.dtype):
+        raise TypeError("Only integer scalar arrays can be converted to a scalar index.")
+    return int(host_value(self))
+
+
+def _len(self):
+    shape = self.aval.shape
+    if not shape:
+        raise TypeError("len() of unsized object")
+    return shape[0]
+
+
+def _iter(self):
+    aval = self.aval
+    if not aval.shape:
+        raise TypeError("iteration over a 0-d array")
+    if isinstance(self._sharding, _single_device):
+        return _rows(self)
+    return (self[i] for i in range(aval.shape[0]))
+
+
+def _rows(x):
+    """One program cuts a hundred rows at a time, so that a long loop neither makes many calls nor many buffers."""
+    from bedrax.core import lax
+
+    n = x.aval.shape[0]
+    for begin in range(0, n, 100):
+        count = min(100, n - begin)
+        part = lax.slice_in_dim(x, begin, begin + count) if n > 100 else x
+        yield from _split(part, count)
+
+
+def _split(x, count):
+    from bedrax.core import lax
+
+    return [lax.index_in_dim(x, i, keepdims=False) for i in range(count)]
+
+
+def _text(self) -> str:
+    return str(host_value(self))
+
+
+def _repr(self) -> str:
+    aval = self.aval
+    _check_alive(self)
+    name = aval.dtype.name
+    weak = ", weak_type=True" if aval.weak_type else ""
+    if not self.is_fully_addressable and not self.is_fully_replicated:
+        return f"Array(shape={aval.shape}, dtype={name}{weak})"
+    width = np.get_printoptions()["linewidth"]
+    if aval.size == 0:
+        body = f"[], shape={aval.shape}"
+    else:
+        body = np.array2string(host_value(self), separator=", ", prefix="Array(", max_line_width=width)
+    tail = f"dtype={name}{weak})"
+    last = body[body.rfind("\n") + 1 :]
+    start = len("Array(") if last is body or "\n" not in body else 0
+    glue = ",\n" + " " * len("Array(") if start + len(last) + len(tail) + 2 > width else ", "
+    return f"Array({body}{glue}{tail}"
+
+
+def _format(self, spec: str) -> str:
+    if not self.aval.shape:
+        return format(host_value(self)[()], spec)
+    return format(host_value(self), spec)
+
+
+def _item(self, *args):
+    """The element (at `args`) as a Python scalar."""
+    return host_value(self).item(*args)
+
+
+def _tolist(self):
+    """Nested lists of Python scalars."""
+    return host_value(self).tolist()
+
+
+def _tobytes(self, order="C") -> bytes:
+    """The elements' bytes."""
+    return host_value(self).tobytes(order)
+
+
+def _copy_to_host_async(self) -> None:
+    """Start copying to the host; a later conversion need not wait as long."""
+    _check_alive(self)
+    if self._npy_value is None and type(self._sharding) is _single_device:
+        self._copy_single_device_array_to_host_async()
+    elif self._npy_value is None:
+        for shard in addressable_shards(self):
+            if shard.replica_id == 0:
+                shard.data._copy_single_device_array_to_host_async()
+
+
+def _device(self):
+    sharding = self._sharding
+    return sharding._device if type(sharding) is _single_device else sharding
+
+
+def _set_item(self, i, x):
+    raise TypeError(
+        "JAX arrays are immutable and do not support in-place item assignment. Instead of x[idx] = y, use"
+        " x = x.at[idx].set(y) or another .at[] method:"
+        " https://docs.jax.dev/en/latest/_autosummary/jax.numpy.ndarray.at.html"
+    )
+
+
+def _reduce(self):
+    value = host_value(self)
+    if value.dtype.isbuiltin == 1:
+        return _rebuild, (value, self.aval.weak_type, None)
+    return _rebuild, (value.view(np.dtype(f"u{value.dtype.itemsize}")), self.aval.weak_type, self.aval.dtype.name)
+
+
+def _rebuild(value: np.ndarray, weak_type: bool, name: str | None = None):
+    from bedrax.xla_backend import placement
+
+    if name is not None:
+        value = value.view(dtypes.as_dtype(name))
+    return placement.put_uncommitted(value, weak_type)
+
+
+def _check_and_rearrange(self, arrays, sharding, aval):
+    """Called from C++ when an array is made of parts: check them, and order them as the sharding does."""
+    devices = [a._sharding._device for a in arrays]
+    wanted = sharding._addressable_device_assignment
+    if len(arrays) != len(wanted):
+        raise ValueError(
+            f"Expected {len(wanted)} per-device arrays (this is how many devices are addressable by the sharding), but"
+            f" got {len(arrays)}"
+        )
+    if set(devices) != set(wanted):
+        raise ValueError(
+            f"Addressable devices and per-device arrays devices do not match. Sharding has {sorted(map(str, wanted))},"
+            f" arrays are on {sorted(map(str, devices))}"
+        )
+    shape = sharding.shard_shape(aval.shape)
+    for a in arrays:
+        if a.aval.dtype != aval.dtype:
+            raise ValueError(
+                f"Input buffers to `Array` must have matching dtypes. Got {a.aval.dtype}, expected {aval.dtype}"
+            )
+        if a.aval.shape != shape:
+            raise ValueError(f"Expected shard shape {shape} of sharding {sharding}, but got an array of {a.aval.shape}")
+    position = {d: i for i, d in enumerate(devices)}
+    return [arrays[position[d]] for d in wanted]
+
+
+def _dlpack_device(self):
+    device = _device(self)
+    if not isinstance(device, door.Device):
+        raise ValueError("__dlpack__ only supported for unsharded arrays.")
+    kinds = {"cpu": 1, "gpu": 2, "cuda": 2, "rocm": 10}
+    if device.platform not in kinds:
+        raise BufferError(f"Device type '{device.platform}' has no DLPack equivalent")
+    return kinds[device.platform], device.local_hardware_id if device.platform != "cpu" else device.id
+
+
+def _dlpack(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+    if type(self._sharding) is not _single_device:
+        raise ValueError("__dlpack__ only supported for unsharded arrays.")
+    _check_alive(self)
+    if dl_device is not None and tuple(dl_device) != tuple(_dlpack_device(self)):
+        if dl_device[0] != 1:
+            raise BufferError(f"cannot export an array on {_device(self)} to DLPack device {tuple(dl_device)}")
+        return host_value(self).__dlpack__(copy=copy)
+    if self.aval.dtype == np.bool_ and max_version is None:
+        raise BufferError("DLPack exchange of bool arrays needs a consumer that passes max_version")
+    x = self
+    if copy:
+        from bedrax.xla_backend import placement
+
+        x = placement.copy(self)
+    x.block_until_ready()
+    return door.buffer_to_dlpack_managed_tensor(x, stream)
+
+
+def _aval_attribute(path: str, doc: str):
+    return property(operator.attrgetter(path), doc=doc)
+
+
+def _block_until_ready(self):
+    """Wait until the value has been computed; returns the array."""
+    return _cpp_block(self)
+
+
+_cpp_block = ArrayImpl.block_until_ready
+
+_METHODS: dict[str, Any] = {
+    "shape": _aval_attribute("aval.shape", "Sizes of the dimensions."),
+    "dtype": _aval_attribute("aval.dtype", "Type of the elements."),
+    "weak_type": _aval_attribute("aval.weak_type", "Whether the dtype gives way in promotion."),
+    "ndim": property(lambda self: len(self.aval.shape), doc="Number of dimensions."),
+    "size": property(lambda self: self.aval.size, doc="Number of elements."),
+    "itemsize": _aval_attribute("aval.dtype.itemsize", "Bytes of an element."),
+    "nbytes": property(lambda self: self.aval.size * self.aval.dtype.itemsize, doc="Bytes of all elements."),
+    "sharding": property(operator.attrgetter("_sharding"), doc="Where the parts are."),
+    "committed": property(operator.attrgetter("_committed"), doc="Whether the array must stay on its devices."),
+    "device": property(_device, doc="The device, or the sharding if there are several."),
+    "devices": lambda self: self._sharding.device_set,
+    "format": property(lambda self: self._sharding),
+    "is_fully_addressable": property(lambda self: self._sharding.is_fully_addressable),
+    "is_fully_replicated": property(lambda self: self._sharding.is_fully_replicated),
+    "addressable_shards": property(addressable_shards),
+    "global_shards": property(global_shards),
+    "addressable_data": lambda self, index: self._arrays[index],
+    "_value": property(host_value),
+    "_check_and_rearrange": _check_and_rearrange,
+    "__array__": _to_array,
+    "__array_priority__": 100,
+    "__hash__": None,
+    "__len__": _len,
+    "__iter__": _iter,
+    "__bool__": _bool,
+    "__int__": _scalar(int),
+    "__float__": _scalar(float),
+    "__complex__": _scalar(complex),
+    "__index__": _index,
+    "__repr__": _repr,
+    "__str__": _text,
+    "__format__": _format,
+    "__setitem__": _set_item,
+    "__reduce__": _reduce,
+    "__copy__": lambda self: _copy(self),
+    "__deepcopy__": lambda self, memo: _copy(self),
+    "__dlpack__": _dlpack,
+    "__dlpack_device__": _dlpack_device,
+    "item": _item,
+    "tolist": _tolist,
+    "tobytes": _tobytes,
+    "copy_to_host_async": _copy_to_host_async,
+}
+
+
+def _copy(x):
+    from bedrax.xla_backend import placement
+
+    _check_alive(x)
+    return placement.copy(x)
+
+
+def _getattr(self, name):
+    hint = ""
+    if not name.startswith("_") and name in core_array._NUMPY_METHODS:
+        hint = "; array methods come from bedrax-numpy: import bedrax.numpy"
+    raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'{hint}")
+
+
+def install() -> None:
+    """Complete the class; once, when the package is imported."""
+    global _single_device
+    from bedrax.xla_backend.sharding import SingleDeviceSharding
+
+    _single_device = SingleDeviceSharding
+    core_array.add_array_type(ArrayImpl)
+    for name, value in _METHODS.items():
+        setattr(ArrayImpl, name, value)
+    for name in ("item", "tolist", "tobytes", "copy_to_host_async"):
+        getattr(ArrayImpl, name).__name__ = name
+    avals.aval_functions[ArrayImpl] = operator.attrgetter("aval")
+
+
+def from_parts(aval: ShapedArray, sharding, parts: Sequence[Any], committed: bool = True):
+    """An array made of its parts, one per addressable device in the sharding's order."""
+    return ArrayImpl(aval, sharding, list(parts), committed=committed)

@@ -1,0 +1,516 @@
+"""From a jaxpr to something that runs: lowering of whole programs, XLA's options, executables.
+
+`lower` makes a `LoweredProgram`, `LoweredProgram.compile` a `LoadedProgram`, and a `LoadedProgram` runs on
+flat arguments and knows what C++ dispatch needs to run it without Python.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from bedrax.core import config, dtypes, effects
+from bedrax.core.avals import ShapedArray
+from bedrax.core.ir import Jaxpr, Literal
+from bedrax.xla_backend import devices as device_module
+from bedrax.xla_backend import jaxlib_door as door
+from bedrax.xla_backend import placement, sharding
+from bedrax.xla_backend.array import ArrayImpl
+from bedrax.xla_backend.sharding import SingleDeviceSharding, make_single_device_sharding
+
+logger = logging.getLogger("bedrax.xla_backend")
+
+# Primitives whose results need not be ready when a Python call returns leave a token here, per device.
+_runtime_tokens: dict[Any, Any] = {}
+_tokens_lock = threading.Lock()
+
+
+def effects_barrier() -> None:
+    """Wait until the side effects of everything dispatched so far have happened."""
+    with _tokens_lock:
+        tokens = list(_runtime_tokens.values())
+        _runtime_tokens.clear()
+    for token in tokens:
+        token.block_until_ready()
+
+
+def kept_arguments(jaxpr: Jaxpr) -> tuple[bool, ...]:
+    """Which arguments a program uses."""
+    used = {v for eqn in jaxpr.eqns for v in eqn.invars if type(v) is not Literal}
+    used.update(v for v in jaxpr.outvars if type(v) is not Literal)
+    return tuple([v in used for v in jaxpr.invars])
+
+
+class Placement:
+    """Where a program runs: its devices, and the shardings of arguments and results (None: the compiler's choice).
+
+    With one device, `arguments` and `results` are not looked at.
+    """
+
+    __slots__ = ("_key", "arguments", "committed", "devices", "results")
+
+    def __init__(self, devices: tuple, committed: bool, arguments: tuple = (), results: tuple = ()):
+        self.devices = devices
+        self.committed = committed
+        self.arguments = arguments
+        self.results = results
+        self._key = (devices, committed, arguments, results)
+
+    def __eq__(self, other):
+        return isinstance(other, Placement) and self._key == other._key
+
+    def __hash__(self):
+        return hash(self._key)
+
+
+def choose_placement(args: Sequence[Any], arguments: Sequence[Any] | None, results: Sequence[Any] | None,
+                     device: Any = None, names: Any = None) -> Placement:  # fmt: skip
+    """Where to run: as shardings say, else where committed arguments are, else on the default device.
+
+    Raises:
+      ValueError: committed arguments (or shardings) are on different devices.
+    """
+    found: tuple | None = None
+    origin = ""
+    committed = False
+    wanted: list[Any] = []
+    uneven = False
+    explicit = list(arguments) if arguments is not None else [None] * len(args)
+    for i, (x, asked) in enumerate(zip(args, explicit, strict=True)):
+        s = asked
+        if s is None and type(x) is ArrayImpl and x._committed:
+            s = x._sharding
+        wanted.append(s)
+        if s is None:
+            continue
+        committed = True
+        assignment = (s._device,) if type(s) is SingleDeviceSharding else s._device_assignment
+        uneven = uneven or type(s) is not SingleDeviceSharding
+        if found is None:
+            found, origin = assignment, f"argument {i}"
+        elif found != assignment:
+            if len(assignment) == 1 and asked is None and len(found) > 1 and x._committed is False:
+                continue
+            raise ValueError(
+                "Received incompatible devices for jitted computation. Got "
+                f"{origin} with device ids {[d.id for d in found]} on platform {found[0].platform.upper()} and"
+                f" argument {i} with shape {getattr(x, 'shape', ())} and device ids {[d.id for d in assignment]} on"
+                f" platform {assignment[0].platform.upper()}"
+            )
+    for s in results or ():
+        if s is not None:
+            committed = True
+            assignment = s._device_assignment
+            uneven = uneven or type(s) is not SingleDeviceSharding
+            if found is None:
+                found = assignment
+            elif found != assignment:
+                raise ValueError(
+                    "Received incompatible devices for jitted computation: arguments are on device ids"
+                    f" {[d.id for d in found]}, out_shardings name {[d.id for d in assignment]}"
+                )
+    if device is not None:
+        if found is not None and found != (device,):
+            raise ValueError(
+                f"Received incompatible devices for jitted computation: it is to run on {device}, but {origin or 'its'}"
+                f" data is committed to {list(found)}"
+            )
+        return Placement((device,), True)
+    if found is None:
+        return Placement((device_module.default_device(),), False)
+    if not uneven:
+        return Placement(found, committed)
+    return Placement(found, True, tuple(wanted), tuple(results or ()))
+
+
+class LoweredProgram:
+    """A StableHLO module for a jaxpr, and what is needed to compile and run it."""
+
+    def __init__(self, jaxpr, name, placement, kept, donated, const_args, program, options):
+        self.jaxpr = jaxpr
+        self.name = name
+        self.placement = placement
+        self.kept = kept
+        self.donated = donated
+        self.const_args = const_args
+        self.program = program
+        self.options = options
+
+    module = property(lambda self: self.program.module)
+
+    def compile(self, compiler_options: dict | None = None) -> LoadedProgram:
+        """Compile for the devices of the placement and load."""
+        where = self.placement
+        client = where.devices[0].client
+        options = compile_options(len(where.devices), where.devices, {**dict(self.options), **(compiler_options or {})})
+        started = time.monotonic()
+        executable = backend_compile_and_load(
+            client, self.module, door.DeviceList(where.devices), options, self.program.host_callbacks
+        )
+        if config.log_compiles.value:
+            logger.warning("Finished XLA compilation of %s in %.9f sec", self.name, time.monotonic() - started)
+        for x in self.program.keepalives:
+            executable.keep_alive(x)
+        return LoadedProgram(self, executable)
+
+
+def lower(jaxpr: Jaxpr, name: str, placement: Placement, donated: Sequence[bool], keep_unused: bool = False,
+          compiler_options: tuple = (), platform: str | None = None, embed_constants: bool = False,
+          result_names: Sequence[str] | None = None) -> LoweredProgram:  # fmt: skip
+    """Make the StableHLO module of a program.
+
+    Args:
+      donated: per argument, whether its buffer may become a result's.
+      keep_unused: keep arguments that the program does not use.
+      platform: what rules to use, if not those of the placement's devices.
+      embed_constants: write all constants into the module instead of passing large ones as arguments.
+    """
+    from bedrax.xla_backend.lowering import engine, types
+
+    bad = [e for e in jaxpr.effects if e not in effects.lowerable_effects]
+    if bad:
+        raise NotImplementedError(f"Cannot lower jaxpr with effects: {bad}; no executable can carry them out")
+    if config.log_compiles.value:
+        logger.warning("Compiling %s with global shapes and types %s", name, [str(a) for a in jaxpr.in_avals])
+    count = len(placement.devices)
+    program = engine.Program(name, platform or _platform_of(placement.devices[0]), num_partitions=count)
+    kept = (True,) * len(jaxpr.invars) if keep_unused else kept_arguments(jaxpr)
+    hoisted = [False if embed_constants else _hoist(c, v.aval) for c, v in zip(jaxpr.consts, jaxpr.constvars)]
+    const_vars = [v for v, h in zip(jaxpr.constvars, hoisted) if h]
+    in_vars = const_vars + [v for v, k in zip(jaxpr.invars, kept) if k]
+    in_types = [types.type_of(v.aval) for v in in_vars]
+    out_avals = [v.aval for v in jaxpr.outvars]
+    out_types = [types.type_of(a) for a in out_avals]
+    arg_attrs: list[dict] = [{} for _ in in_vars]
+    res_attrs = [
+        {"jax.result_info": types.string(n)} for n in (result_names or ["result"] * len(out_avals))
+    ]
+    positions = [i for i, k in enumerate(kept) if k]
+    offset = len(const_vars)
+    if any(donated):
+        _mark_donated(jaxpr, out_avals, donated, positions, offset, arg_attrs, types)
+    if placement.arguments:
+        for j, i in enumerate(positions):
+            _mark_sharding(arg_attrs[offset + j], placement.arguments[i], jaxpr.invars[i].aval, types)
+        for attrs, s, aval in zip(res_attrs, placement.results or [None] * len(out_avals), out_avals):
+            _mark_sharding(attrs, s, aval, types)
+
+    def body(block, values):
+        env = dict(zip(in_vars, values))
+        consts = [
+            env[v] if h else engine.array_constant(block, c, v.aval)
+            for v, c, h in zip(jaxpr.constvars, jaxpr.consts, hoisted)
+        ]
+        unused = [env.get(v) for v in jaxpr.invars]
+        return engine.inline(block, jaxpr, unused, consts)
+
+    def dictionary(attrs):
+        return types.ir.DictAttr.get(attrs, types.context)
+
+    program.function("main", in_types, out_types, body, public=True, arg_attrs=[dictionary(a) for a in arg_attrs],
+                     res_attrs=[dictionary(a) for a in res_attrs], at_begin=True)  # fmt: skip
+    if config.enable_checks.value:
+        program.module.operation.verify()
+    constants = [c for c, h in zip(jaxpr.consts, hoisted) if h]
+    return LoweredProgram(jaxpr, name, placement, kept, tuple(donated), constants, program, tuple(compiler_options))
+
+
+def _platform_of(device) -> str:
+    platform = device.platform
+    if platform == "gpu":
+        return "rocm" if "rocm" in device.client.platform_version.lower() else "cuda"
+    return platform
+
+
+def _hoist(x: Any, aval: Any) -> bool:
+    if not aval.is_array or not isinstance(aval.dtype, np.dtype) or not aval.shape:
+        return False
+    return aval.dtype.itemsize > 0 and aval.size * aval.dtype.itemsize > config.embedded_constants_max_bytes.value
+
+
+def _mark_donated(jaxpr, out_avals, donated, positions, offset, arg_attrs, types) -> None:
+    """Pair each donated argument with a result of its type; warn about those that fit none."""
+    free: dict[Any, list[int]] = {}
+    for k, aval in enumerate(out_avals):
+        if aval.is_array:
+            free.setdefault(types.physical(aval), []).append(k)
+    left_over = []
+    slot = {i: offset + j for j, i in enumerate(positions)}
+    for i, (gives, v) in enumerate(zip(donated, jaxpr.invars)):
+        if not gives or not v.aval.is_array:
+            continue
+        candidates = free.get(types.physical(v.aval))
+        if i in slot and candidates:
+            arg_attrs[slot[i]]["tf.aliasing_output"] = types.i32(candidates.pop(0))
+        else:
+            left_over.append(v.aval)
+    if left_over:
+        warnings.warn(
+            f"Some donated buffers were not usable: {', '.join(a.str_short() for a in left_over)}.\nSee an explanation at"
+            " https://docs.jax.dev/en/latest/faq.html#buffer-donation.", UserWarning, stacklevel=_user_stacklevel())  # fmt: skip
+
+
+def _user_stacklevel() -> int:
+    from bedrax.core import source
+
+    return source.stacklevel()
+
+
+def _mark_sharding(attrs: dict, s: Any, aval: Any, types) -> None:
+    if s is not None and aval.is_array:
+        attrs["mhlo.sharding"] = types.string(str(s._to_xla_hlo_sharding(len(types.physical(aval)[0]))))
+
+
+# ---- options of XLA ----
+
+
+def compile_options(num_partitions: int, devices: Sequence[Any], overrides: dict | None = None) -> door.CompileOptions:
+    """XLA's options for a program over `num_partitions` devices, as `jax.config` and `overrides` say."""
+    options = door.CompileOptions()
+    options.num_replicas = 1
+    options.num_partitions = num_partitions
+    build = options.executable_build_options
+    build.use_spmd_partitioning = num_partitions > 1
+    build.use_shardy_partitioner = False  # our modules carry HLO shardings
+    build.num_replicas = 1
+    build.num_partitions = num_partitions
+    ids = np.array([[d.id for d in devices]], np.int32)
+    options.device_assignment = door.DeviceAssignment.create(ids)
+    if num_partitions > 1:
+        build.allow_spmd_sharding_propagation_to_parameters = [True]
+        build.allow_spmd_sharding_propagation_to_output = [True]
+    debug = build.debug_options
+    if config.disable_most_optimizations.value:
+        debug.xla_backend_optimization_level = 0
+        debug.xla_llvm_disable_expensive_passes = True
+        debug.xla_test_all_input_layouts = False
+    if overrides:
+        pairs = []
+        for name, value in overrides.items():
+            if hasattr(build, name):
+                setattr(build, name, value)
+            else:
+                pairs.append((name, value if isinstance(value, (str, bool, int, float)) else str(value)))
+        options.env_option_overrides = pairs
+    return options
+
+
+def backend_compile_and_load(client, module, executable_devices, options, host_callbacks):
+    """Hand a module to XLA. Called through this module's attribute: assigning another function here replaces it."""
+    if host_callbacks:
+        return client.compile_and_load(
+            module, executable_devices=executable_devices, compile_options=options, host_callbacks=host_callbacks
+        )
+    return client.compile_and_load(module, executable_devices=executable_devices, compile_options=options)
+
+
+# ---- executables ----
+
+
+class LoadedProgram:
+    """A program on its devices."""
+
+    def __init__(self, lowered: LoweredProgram, executable: door.LoadedExecutable):
+        from bedrax.xla_backend.lowering import types
+
+        jaxpr, where = lowered.jaxpr, lowered.placement
+        self.lowered = lowered
+        self.executable = executable
+        self.name = lowered.name
+        self.kept = lowered.kept
+        self.committed = where.committed
+        self.out_avals = [v.aval for v in jaxpr.outvars]
+        self.kept_positions = [i for i, k in enumerate(self.kept) if k]
+        self.effects = jaxpr.effects
+        self.ordered = any(e in effects.ordered_effects for e in jaxpr.effects)
+        self.plain_results = all(
+            a.is_array and isinstance(a.dtype, np.dtype) and a.dtype != dtypes.float0 for a in self.out_avals
+        )
+        self.plain_arguments = all(a.is_array and isinstance(a.dtype, np.dtype) for a in jaxpr.in_avals)
+        physical = [
+            ShapedArray(*types.physical(a), a.weak_type) if not isinstance(a.dtype, np.dtype) else a
+            for a in self.out_avals
+            if a.is_array
+        ]
+        one = make_single_device_sharding(where.devices[0])
+        if len(where.devices) == 1 and not where.arguments:
+            self.in_shardings = [one] * len(self.kept_positions)
+            self.out_shardings = [one] * len(physical)
+            self.const_sharding = one
+        else:
+            self._shardings_of_many(where, physical)
+        self.const_args = [placement.to_sharding(c, self.const_sharding, where.committed) for c in lowered.const_args]
+        self.handlers = [
+            _handler(a, s, where.committed) for a, s in zip(physical, self.out_shardings, strict=True)
+        ]
+        self.physical_avals = physical
+
+    def _shardings_of_many(self, where: Placement, physical) -> None:
+        executable = self.executable
+        devices = where.devices
+        device_list = door.DeviceList(devices)
+        mesh = next(
+            (s.mesh for s in (*where.arguments, *where.results) if isinstance(s, sharding.NamedSharding)), None
+        )
+        replicated = sharding.GSPMDSharding(device_list, door.HloSharding.replicate())
+        if mesh is not None:
+            replicated = sharding.NamedSharding(mesh, sharding.PartitionSpec())
+        self.const_sharding = replicated
+        arguments = executable.get_parameter_shardings()
+        arguments = None if arguments is None else arguments[len(self.lowered.const_args) :]
+        self.in_shardings = []
+        for j, i in enumerate(self.kept_positions):
+            given = where.arguments[i] if where.arguments else None
+            if given is None:
+                given = replicated if arguments is None else from_hlo(
+                    door.HloSharding.from_proto(arguments[j]), device_list, mesh,
+                    len(self.lowered.jaxpr.invars[i].aval.shape))  # fmt: skip
+            self.in_shardings.append(given)
+        outputs = executable.get_output_shardings()
+        self.out_shardings = []
+        for k, aval in enumerate(physical):
+            given = where.results[k] if where.results else None
+            if given is None:
+                given = replicated if outputs is None else from_hlo(
+                    door.HloSharding.from_proto(outputs[k]), device_list, mesh, len(aval.shape))  # fmt: skip
+            self.out_shardings.append(given)
+
+    def run(self, args: Sequence[Any]) -> list:
+        """Run on flat arguments (one per argument of the jaxpr); a value per result."""
+        buffers = list(self.const_args)
+        for i, s in zip(self.kept_positions, self.in_shardings):
+            x = args[i]
+            if type(x) is ArrayImpl and x._sharding is s:
+                if x.is_deleted():
+                    raise RuntimeError(f"Array has been deleted with shape={x.aval.str_short()}.")
+                buffers.append(x)
+            else:
+                buffers.append(self._argument(x, s))
+        if self.effects:
+            results = self.executable.execute_sharded(buffers, with_tokens=True)
+            token = results.consume_token()
+            if self.ordered:
+                token.block_until_ready()
+            else:
+                with _tokens_lock:
+                    _runtime_tokens[self.lowered.placement.devices] = token
+        else:
+            results = self.executable.execute_sharded(buffers)
+        outs = results.consume_with_handlers(self.handlers)
+        if config.debug_nans.value or config.debug_infs.value:
+            check_finite(self.name, outs)
+        return outs if self.plain_results else self._wrap(outs)
+
+    def _argument(self, x, s):
+        dtype = getattr(getattr(x, "aval", None), "dtype", None)
+        if isinstance(dtype, dtypes.ExtendedDType):
+            x = dtype.physical_value(x)
+        return placement.to_sharding(x, s, self.committed)
+
+    def _wrap(self, outs) -> list:
+        from bedrax.core import avals
+
+        rest = iter(outs)
+        found: list[Any] = []
+        for aval in self.out_avals:
+            if not aval.is_array:
+                next(rest, None)
+                found.append(avals.token)
+            elif isinstance(aval.dtype, np.dtype):
+                found.append(next(rest))
+            else:
+                found.append(aval.dtype.from_physical(next(rest), aval))
+        return found
+
+    def fastpath(self, out_tree: Any) -> Any:
+        """What C++ needs to run this program without Python, or None where Python is needed."""
+        if (
+            self.effects
+            or not self.plain_results
+            or not self.plain_arguments
+            or config.debug_nans.value
+            or config.debug_infs.value
+        ):
+            return None
+        return door.FastpathData(
+            xla_executable=self.executable,
+            out_pytree_def=out_tree,
+            in_shardings=self.in_shardings,
+            out_shardings=self.out_shardings,
+            out_avals=self.physical_avals,
+            out_committed=[self.committed] * len(self.physical_avals),
+            kept_var_bitvec=list(self.kept),
+            in_device_local_layouts=[None] * len(self.in_shardings),
+            const_args=self.const_args,
+        )
+
+
+def _handler(aval: ShapedArray, s: Any, committed: bool):
+    handler = door.array_result_handler(aval, s, committed, _skip_checks=True)
+    if aval.dtype == dtypes.float0:
+        # XLA computed booleans in their place; a float0 has no bits.
+        return handler.wrap(lambda x: np.zeros(aval.shape, dtypes.float0))
+    return handler
+
+
+def from_hlo(hlo: door.HloSharding, device_list, mesh, ndim: int):
+    """The sharding that the compiler chose, as a `NamedSharding` over `mesh` if it is one."""
+    if mesh is not None:
+        spec = _spec_of(hlo, mesh, ndim)
+        if spec is not None:
+            return sharding.NamedSharding(mesh, spec)
+    return sharding.GSPMDSharding(device_list, hlo)
+
+
+def _spec_of(hlo, mesh, ndim: int):
+    """The partition spec over `mesh` with this tile assignment: try axes for each dimension by their sizes."""
+    if hlo.is_replicated():
+        return sharding.PartitionSpec()
+    counts = sharding.tile_counts(hlo, ndim)
+
+    def assign(d, free, spec):
+        if d == ndim:
+            candidate = sharding.PartitionSpec(*spec)
+            return candidate if sharding._named_hlo(mesh, candidate, ndim) == hlo else None
+        for axes in _products(free, counts[d], dict(mesh.shape_tuple)):
+            found = assign(d + 1, [n for n in free if n not in axes], [*spec, axes or None])
+            if found is not None:
+                return found
+        return None
+
+    return assign(0, list(mesh.axis_names), [])
+
+
+def _products(free, count, sizes):
+    """Ordered selections of axes whose sizes multiply to `count`."""
+    if count == 1:
+        yield ()
+        return
+    for name in free:
+        if sizes[name] > 1 and count % sizes[name] == 0:
+            for rest in _products([n for n in free if n != name], count // sizes[name], sizes):
+                yield (name, *rest)
+
+
+class NonFinite(FloatingPointError):
+    """Raised inside, to be followed by a search for the operation that is to blame."""
+
+
+def check_finite(name: str, outs: Sequence[Any]) -> None:
+    """Raise FloatingPointError if a result has a NaN (or an infinity) and the debug options ask for that."""
+    for x in outs:
+        if not isinstance(x, ArrayImpl) or not dtypes.is_inexact(x.dtype):
+            continue
+        value = np.asarray(x)
+        if value.dtype.isbuiltin != 1:
+            value = value.astype(np.float32)
+        if config.debug_nans.value and np.isnan(value).any():
+            raise NonFinite(f"invalid value (nan) encountered in {name}")
+        if config.debug_infs.value and np.isinf(value).any():
+            raise NonFinite(f"invalid value (inf) encountered in {name}")

@@ -1,0 +1,59 @@
+"""StableHLO of calls: programs inside programs, functions with derivative rules of their own, barriers."""
+
+from __future__ import annotations
+
+from bedrax.core.primitives import calls as p
+from bedrax.xla_backend.tables import lowering_rules
+
+
+@lowering_rules.rule(p.jit_p)
+def _jit(ctx, *operands, jaxpr, name, inline, **_):
+    if inline:
+        return ctx.inline_jaxpr(jaxpr, *operands)
+    return ctx.call_jaxpr(name, jaxpr, *operands)
+
+
+@lowering_rules.rule(p.closed_call_p, p.core_call_p)
+def _call(ctx, *operands, jaxpr, **_):
+    return ctx.inline_jaxpr(jaxpr, *operands)
+
+
+@lowering_rules.rule(p.custom_jvp_call_p, p.custom_vjp_call_p)
+def _custom(ctx, *operands, call_jaxpr, **_):
+    return ctx.inline_jaxpr(call_jaxpr, *operands)
+
+
+@lowering_rules.rule(p.remat_p)
+def _checkpoint(ctx, *operands, jaxpr, prevent_cse=True, differentiated=False, **_):
+    # A recomputation must not be merged with the computation that it repeats: the barrier hides that they are equal.
+    prevent = any(prevent_cse) if isinstance(prevent_cse, tuple) else prevent_cse
+    if differentiated and prevent and operands:
+        operands = ctx.emit("stablehlo.optimization_barrier", operands, [v.type for v in operands])
+    return ctx.inline_jaxpr(jaxpr, *operands)
+
+
+@lowering_rules.rule(p.optimization_barrier_p)
+def _barrier(ctx, *operands):
+    return ctx.emit("stablehlo.optimization_barrier", operands)
+
+
+@lowering_rules.rule(p.name_p)
+def _name(ctx, x, *, name):
+    return x
+
+
+@lowering_rules.rule(p.composite_p)
+def _composite(ctx, *operands, jaxpr, name, version, attributes):
+    program = ctx.program
+    symbol = program.unique_symbol(name)
+    types = [ctx.type_of(v.aval) for v in jaxpr.invars]
+    results = [ctx.type_of(v.aval) for v in jaxpr.outvars]
+    program.function(symbol, types, results, lambda block, arguments: ctx.inline_in(block, jaxpr, arguments))
+    return ctx.emit(
+        "stablehlo.composite", operands, name=name, decomposition=ctx.symbol(symbol), version=ctx.i32(version),
+        composite_attributes=dict(attributes))  # fmt: skip
+
+
+lowering_rules.absent(
+    p.custom_lin_p, why="it is the not yet transposed backward rule of a custom_vjp function, which has no forward mode"
+)

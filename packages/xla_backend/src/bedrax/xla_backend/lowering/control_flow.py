@@ -1,0 +1,188 @@
+"""StableHLO of control flow: scan and while are `stablehlo.while`, cond is `stablehlo.case`.
+
+Loops carry, in this order: their counter, constants, tokens of ordered effects, carried values, scanned
+inputs, stacked results.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bedrax.core import dims, effects
+from bedrax.core.primitives import control_flow as p
+from bedrax.xla_backend.tables import lowering_rules
+
+_I32 = np.dtype(np.int32)
+
+
+def ordered(*jaxprs) -> list:
+    """The ordered effects of programs, in a fixed order."""
+    found = {e for jaxpr in jaxprs for e in jaxpr.effects if e in effects.ordered_effects}
+    return sorted(found, key=str)
+
+
+def _loop(ctx, init: list, cond, body) -> list:
+    """``while cond(*values): values = body(*values)``, from the values `init`."""
+    types = [v.type for v in init]
+    return ctx.emit("stablehlo.while", init, types, regions=[(types, cond), (types, body)])
+
+
+def _with_tokens(ctx, tokens_of: list, values, run) -> tuple[list, list]:
+    """Run `run` with the given tokens current; returns their successors and the results."""
+    for effect, token in zip(tokens_of, values):
+        ctx.set_token(effect, token)
+    out = run()
+    return [ctx.token(effect) for effect in tokens_of], out
+
+
+@lowering_rules.rule(p.while_p)
+def _while(ctx, *operands, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts):
+    if ordered(cond_jaxpr):
+        raise NotImplementedError(
+            f"while_loop: ordered effects {ordered(cond_jaxpr)} in the condition function cannot be compiled; move them"
+            " into the body function"
+        )
+    of = ordered(body_jaxpr)
+    a, b, c = cond_nconsts, cond_nconsts + body_nconsts, cond_nconsts + body_nconsts + len(of)
+    tokens = [ctx.token(e) for e in of]
+    init = [*operands[:b], *tokens, *operands[b:]]
+
+    def cond(*values):
+        return ctx.inline_jaxpr(cond_jaxpr, *values[:a], *values[c:])
+
+    def body(*values):
+        successors, out = _with_tokens(
+            ctx, of, values[b:c], lambda: ctx.inline_jaxpr(body_jaxpr, *values[a:b], *values[c:])
+        )
+        return [*values[:b], *successors, *out]
+
+    results = _loop(ctx, init, cond, body)
+    for effect, token in zip(of, results[b:c]):
+        ctx.set_token(effect, token)
+    return results[c:]
+
+
+@lowering_rules.rule(p.cond_p)
+def _cond(ctx, index, *operands, branches):
+    of = ordered(*branches)
+    tokens = [ctx.token(e) for e in of]
+
+    def region(jaxpr):
+        def body():
+            successors, out = _with_tokens(ctx, of, tokens, lambda: ctx.inline_jaxpr(jaxpr, *operands))
+            return [*successors, *out]
+
+        return (), body
+
+    types = [ctx.token_type] * len(of) + [ctx.type_of(a) for a in ctx.avals_out]
+    results = ctx.emit("stablehlo.case", (index,), types, regions=[region(b) for b in branches])
+    for effect, token in zip(of, results):
+        ctx.set_token(effect, token)
+    return results[len(of) :]
+
+
+def _row(ctx, xs, index, aval, zero):
+    """Element `index` along the leading axis of `xs`."""
+    from bedrax.xla_backend.lowering import types
+
+    shape, dtype = types.physical(aval)
+    if dims.is_constant_shape(shape):
+        cut = ctx.emit(
+            "stablehlo.dynamic_slice", (xs, index, *[zero] * len(shape)), ctx.tensor_type((1, *shape), dtype),
+            slice_sizes=(1, *shape))  # fmt: skip
+    else:
+        one = ctx.constant(1, _I32)
+        sizes = [ctx.dim_value(d) for d in shape]
+        starts = _vector(ctx, [index, *[zero] * len(shape)])
+        limits = _vector(ctx, [ctx.binary("stablehlo.add", index, one), *sizes])
+        strides = _vector(ctx, [one] * (len(shape) + 1))
+        cut = ctx.emit("stablehlo.real_dynamic_slice", (xs, starts, limits, strides), ctx.tensor_type((1, *shape), dtype))
+    return ctx.reshape(cut, shape)
+
+
+def _vector(ctx, scalars):
+    parts = [ctx.reshape(s, (1,)) for s in scalars]
+    return ctx.emit("stablehlo.concatenate", parts, ctx.tensor_type((len(parts),), _I32), dimension=0)
+
+
+@lowering_rules.rule(p.scan_p)
+def _scan(ctx, *operands, jaxpr, num_consts, num_carry, length, reverse, unroll=1, **_):
+    from bedrax.xla_backend.lowering import types
+
+    split = num_consts + num_carry
+    consts, carry, xs = list(operands[:num_consts]), list(operands[num_consts:split]), list(operands[split:])
+    x_avals = jaxpr.in_avals[split:]
+    y_avals = jaxpr.out_avals[num_carry:]
+    of = ordered(jaxpr)
+    tokens = [ctx.token(e) for e in of]
+    ys = []
+    for aval in y_avals:
+        shape, dtype = types.physical(aval)
+        ys.append(ctx.full((length, *shape), False if dtype == np.bool_ or dtype.kind == "V" and not dtype.itemsize else 0, _bits(dtype)))
+    if dims.is_constant_dim(length) and length == 0:
+        return [*carry, *ys]
+
+    def step(index, tokens, carry, xs, ys, consts):
+        """One step at position `index`; returns tokens, carry, ys."""
+        zero = ctx.constant(0, _I32)
+        rows = [_row(ctx, x, index, a, zero) for x, a in zip(xs, x_avals)]
+        tokens, out = _with_tokens(ctx, of, tokens, lambda: ctx.inline_jaxpr(jaxpr, *consts, *carry, *rows))
+        written = []
+        for stack, y, aval in zip(ys, out[num_carry:], y_avals):
+            shape = types.physical(aval)[0]
+            row = ctx.reshape(y, (1, *shape))
+            written.append(
+                ctx.emit(
+                    "stablehlo.dynamic_update_slice", (stack, row, index, *[zero] * len(shape)), stack.type
+                )
+            )
+        return tokens, out[:num_carry], written
+
+    def position(counter):
+        """Where the `counter`-th step reads and writes."""
+        if not reverse:
+            return counter
+        last = ctx.binary("stablehlo.subtract", ctx.dim_value(length), ctx.constant(1, _I32))
+        return ctx.binary("stablehlo.subtract", last, counter)
+
+    static = dims.is_constant_dim(length)
+    unroll = min(unroll, length) if static else 1
+    looped = length - length % unroll if static else length
+    if static and looped == unroll:  # one round: no loop
+        looped = 0
+    if not static or looped:
+        n_consts, n_tokens, n_xs = len(consts), len(of), len(xs)
+        ends = np.cumsum([1, n_consts, n_tokens, num_carry, n_xs, len(ys)]).tolist()
+
+        def parts(values):
+            return [list(values[a:b]) for a, b in zip(ends[:-1], ends[1:])]
+
+        limit = ctx.dim_value(looped)
+
+        def cond(counter, *rest):
+            bound = ctx.dim_value(looped) if static else rest[-1]
+            return ctx.compare(counter, bound, "LT")
+
+        def body(counter, *rest):
+            consts, tokens, carry, xs, ys = parts((counter, *rest))
+            now = counter
+            for _ in range(unroll):
+                tokens, carry, ys = step(position(now), tokens, carry, xs, ys, consts)
+                now = ctx.binary("stablehlo.add", now, ctx.constant(1, _I32))
+            return [now, *consts, *tokens, *carry, *xs, *ys, *([] if static else [rest[-1]])]
+
+        init = [ctx.constant(0, _I32), *consts, *tokens, *carry, *xs, *ys, *([] if static else [limit])]
+        results = _loop(ctx, init, cond, body)
+        _, tokens, carry, _, ys = parts(results)
+    if static:
+        for i in range(looped, length):
+            index = ctx.constant(length - 1 - i if reverse else i, _I32)
+            tokens, carry, ys = step(index, tokens, carry, xs, ys, consts)
+    for effect, token in zip(of, tokens):
+        ctx.set_token(effect, token)
+    return [*carry, *ys]
+
+
+def _bits(dtype: np.dtype) -> np.dtype:
+    """The dtype of the arrays that stand for `dtype`: booleans for float0."""
+    return np.dtype(bool) if dtype.kind == "V" and not dtype.itemsize else dtype

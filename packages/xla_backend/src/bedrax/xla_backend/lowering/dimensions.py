@@ -1,0 +1,93 @@
+"""Symbolic dimensions as values: arithmetic on dimension variables, as `i32` operations.
+
+A symbolic dimension evaluates itself in an environment from variable names to things with Python's
+arithmetic; here these are `DimValue`s, whose arithmetic appends operations.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+_I32 = np.dtype(np.int32)
+
+
+class DimValue:
+    """A rank-0 i32 value with arithmetic."""
+
+    __slots__ = ("ctx", "value")
+
+    def __init__(self, ctx, value):
+        self.ctx = ctx
+        self.value = value
+
+    def _other(self, y: Any):
+        return y.value if isinstance(y, DimValue) else self.ctx.constant(int(y), _I32)
+
+    def _do(self, name, x, y) -> DimValue:
+        return DimValue(self.ctx, self.ctx.binary(name, x, y))
+
+    def __add__(self, y):
+        return self._do("stablehlo.add", self.value, self._other(y))
+
+    __radd__ = __add__
+
+    def __sub__(self, y):
+        return self._do("stablehlo.subtract", self.value, self._other(y))
+
+    def __rsub__(self, y):
+        return self._do("stablehlo.subtract", self._other(y), self.value)
+
+    def __mul__(self, y):
+        return self._do("stablehlo.multiply", self.value, self._other(y))
+
+    __rmul__ = __mul__
+
+    def __neg__(self):
+        return 0 - self
+
+    def _divmod(self, y):
+        """Floor division, from StableHLO's division, which rounds towards zero."""
+        ctx, x, y = self.ctx, self.value, self._other(y)
+        quotient = ctx.binary("stablehlo.divide", x, y)
+        rest = ctx.binary("stablehlo.remainder", x, y)
+        zero = ctx.constant(0, _I32)
+        one = ctx.constant(1, _I32)
+        signs_differ = ctx.compare(ctx.unary("stablehlo.sign", rest), ctx.unary("stablehlo.sign", y), "NE")
+        down = ctx.binary("stablehlo.and", ctx.compare(rest, zero, "NE"), signs_differ)
+        return (
+            DimValue(ctx, ctx.select(down, ctx.binary("stablehlo.subtract", quotient, one), quotient)),
+            DimValue(ctx, ctx.select(down, ctx.binary("stablehlo.add", rest, y), rest)),
+        )
+
+    def __floordiv__(self, y):
+        return self._divmod(y)[0]
+
+    def __mod__(self, y):
+        return self._divmod(y)[1]
+
+    def max(self, y):
+        """The larger."""
+        return self._do("stablehlo.maximum", self.value, self._other(y))
+
+    def min(self, y):
+        """The smaller."""
+        return self._do("stablehlo.minimum", self.value, self._other(y))
+
+
+def value(ctx, d: Any) -> Any:
+    """A symbolic dimension as a rank-0 i32 value.
+
+    Raises:
+      ValueError: it has variables that the program does not know.
+    """
+    found = ctx.program.dim_values
+    if not found:
+        raise ValueError(
+            f"the dimension {d} is symbolic, but this program is lowered without dimension variables; symbolic"
+            " programs are lowered by export"
+        )
+    env = {name: DimValue(ctx, v) for name, v in found.items()}
+    out = d.evaluate(env)
+    return out.value if isinstance(out, DimValue) else ctx.constant(int(out), _I32)

@@ -1,0 +1,256 @@
+"""MLIR types, attributes and constants, made from NumPy's and Python's, and cached.
+
+There is one MLIR context in a process, so one cache each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from bedrax.core import dims
+from bedrax.xla_backend import jaxlib_door as door
+
+_ml = door.mlir()
+ir = _ml.ir
+context = _ml.context
+unknown = ir.Location.unknown(context)
+Type = ir.Type
+Attribute = ir.Attribute
+Value = ir.Value
+
+DYNAMIC = ir.ShapedType.get_dynamic_size()
+
+_SPELLING = {
+    "bool": "i1", "int1": "i1", "int2": "i2", "int4": "i4", "int8": "i8", "int16": "i16", "int32": "i32",
+    "int64": "i64", "uint1": "ui1", "uint2": "ui2", "uint4": "ui4", "uint8": "ui8", "uint16": "ui16",
+    "uint32": "ui32", "uint64": "ui64", "float16": "f16", "bfloat16": "bf16", "float32": "f32", "float64": "f64",
+    "complex64": "complex<f32>", "complex128": "complex<f64>", "float4_e2m1fn": "f4E2M1FN",
+    "float8_e3m4": "f8E3M4", "float8_e4m3": "f8E4M3", "float8_e4m3b11fnuz": "f8E4M3B11FNUZ",
+    "float8_e4m3fn": "f8E4M3FN", "float8_e4m3fnuz": "f8E4M3FNUZ", "float8_e5m2": "f8E5M2",
+    "float8_e5m2fnuz": "f8E5M2FNUZ", "float8_e8m0fnu": "f8E8M0FNU",
+}  # fmt: skip
+
+_elements: dict[Any, Type] = {}
+_dtypes: dict[str, np.dtype] = {}
+_tensors: dict[tuple, Type] = {}
+
+
+def element_type(dtype: np.dtype) -> Type:
+    """The MLIR type of one element."""
+    found = _elements.get(dtype)
+    if found is None:
+        if dtype.kind == "V" and dtype.names is None and dtype.itemsize == 0 or dtype == _float0():
+            spelling = "i1"
+        else:
+            spelling = _SPELLING.get(dtype.name)
+        if spelling is None:
+            raise TypeError(f"StableHLO has no element type for dtype {dtype}")
+        found = _elements[dtype] = ir.Type.parse(spelling, context)
+    return found
+
+
+def _float0() -> np.dtype:
+    from bedrax.core import dtypes
+
+    return dtypes.float0
+
+
+def dtype_of(element: Type) -> np.dtype:
+    """The NumPy dtype of an element type."""
+    if not _dtypes:
+        import ml_dtypes
+
+        for name, spelling in _SPELLING.items():
+            cls = getattr(np, name + "_" if name == "bool" else name, None) or getattr(ml_dtypes, name, None)
+            if cls is not None:
+                _dtypes.setdefault(spelling, np.dtype(cls))
+    return _dtypes[str(element)]
+
+
+def tensor_type(shape: Sequence[Any], dtype: np.dtype) -> Type:
+    """A ranked tensor type; symbolic dimensions become dynamic ones."""
+    key = (shape, dtype)
+    found = _tensors.get(key)
+    if found is None:
+        sizes = [d if type(d) is int else int(d) if dims.is_constant_dim(d) else DYNAMIC for d in shape]
+        found = _tensors[key] = ir.RankedTensorType.get_unchecked(sizes, element_type(dtype), context=context)
+    return found
+
+
+token_type = ir.Type.parse("!stablehlo.token", context)
+
+
+def physical(aval) -> tuple[tuple, np.dtype]:
+    """Shape and dtype of the array that represents a value of type `aval`.
+
+    An extended dtype says with `element_shape` and `element_dtype` what one of its elements is made of.
+    """
+    dtype = aval.dtype
+    if isinstance(dtype, np.dtype):
+        return aval.shape, dtype
+    return (*aval.shape, *dtype.element_shape), np.dtype(dtype.element_dtype)
+
+
+_aval_types: dict[Any, Type] = {}
+
+
+def type_of(x: Any) -> Type:
+    """The MLIR type of an aval (or a type itself)."""
+    if isinstance(x, Type):
+        return x
+    found = _aval_types.get(x)
+    if found is None:
+        found = tensor_type(*physical(x)) if x.is_array else token_type
+        _aval_types[x] = found
+    return found
+
+
+# ---- attributes ----
+
+_parsed: dict[str, Attribute] = {}
+_converted: dict[Any, Attribute] = {}
+i1_type = ir.Type.parse("i1", context)
+i32_type = ir.Type.parse("i32", context)
+i64_type = ir.Type.parse("i64", context)
+index_type = ir.Type.parse("index", context)
+unit = ir.UnitAttr.get(context)
+
+
+def parse(text: str) -> Attribute:
+    """An attribute from its textual form."""
+    found = _parsed.get(text)
+    if found is None:
+        found = _parsed[text] = ir.Attribute.parse(text, context)
+    return found
+
+
+def i32(n: int) -> Attribute:
+    """A 32-bit integer attribute."""
+    return ir.IntegerAttr.get(i32_type, n)
+
+
+def i64(n: int) -> Attribute:
+    """A 64-bit integer attribute."""
+    return ir.IntegerAttr.get(i64_type, n)
+
+
+def string(text: str) -> Attribute:
+    """A string attribute."""
+    return ir.StringAttr.get(text, context)
+
+
+def symbol(name: str) -> Attribute:
+    """A reference to a function of the module."""
+    return ir.FlatSymbolRefAttr.get(name, context)
+
+
+def attribute(x: Any) -> Attribute:
+    """A Python value as an attribute; the conversions are listed in the package's README."""
+    if isinstance(x, Attribute):
+        return x
+    kind = type(x)
+    if kind is tuple or kind is int or kind is bool or kind is str:
+        try:
+            key = (kind, x) if kind is not tuple else (kind, x, *map(type, x))
+            found = _converted.get(key)
+        except TypeError:
+            return _convert(x, kind)
+        if found is None:
+            found = _converted[key] = _convert(x, kind)
+        return found
+    return _convert(x, kind)
+
+
+def _convert(x: Any, kind: type) -> Attribute:
+    if kind is bool or kind is np.bool_:
+        return ir.BoolAttr.get(bool(x), context)
+    if kind is int or isinstance(x, np.integer):
+        return i64(int(x))
+    if kind is str:
+        return string(x)
+    if kind is float:
+        return ir.FloatAttr.get(element_type(np.dtype(np.float32)), x, loc=unknown)
+    if isinstance(x, (tuple, list)):
+        if all(type(e) is int or isinstance(e, np.integer) for e in x):
+            return ir.DenseI64ArrayAttr.get([int(e) for e in x], context)
+        if all(type(e) is bool or type(e) is np.bool_ for e in x):
+            return ir.DenseBoolArrayAttr.get([bool(e) for e in x], context)
+        if all(dims.is_constant_dim(e) for e in x if not isinstance(e, (str, Attribute, tuple, list))) and not any(
+            isinstance(e, (str, Attribute, tuple, list)) for e in x
+        ):
+            return ir.DenseI64ArrayAttr.get([int(e) for e in x], context)
+        return ir.ArrayAttr.get([attribute(e) for e in x], context)
+    if isinstance(x, dict):
+        return ir.DictAttr.get({k: attribute(v) for k, v in x.items()}, context)
+    if isinstance(x, (np.ndarray, np.generic)):
+        return dense(np.asarray(x))
+    if isinstance(x, Type):
+        return ir.TypeAttr.get(x, context)
+    raise TypeError(f"no MLIR attribute corresponds to {x!r} of type {kind}")
+
+
+def ffi_attribute(x: Any) -> Attribute:
+    """An attribute of a typed FFI call: Python floats are f32, NumPy scalars keep their type, arrays are dense arrays."""
+    if isinstance(x, np.generic):
+        dtype = x.dtype
+        if dtype.kind == "b":
+            return ir.BoolAttr.get(bool(x), context)
+        if dtype.kind in "iu":
+            return ir.IntegerAttr.get(element_type(dtype), int(x))
+        if dtype.kind == "f":
+            return ir.FloatAttr.get(element_type(dtype), float(x), loc=unknown)
+    if isinstance(x, dict):
+        return ir.DictAttr.get({k: ffi_attribute(v) for k, v in x.items()}, context)
+    return attribute(x)
+
+
+def dense(array: np.ndarray, shape: Sequence[int] | None = None) -> Attribute:
+    """A dense elements attribute with the elements of `array`; of a splat, if `shape` is given."""
+    dtype = array.dtype
+    result = tensor_type(tuple(array.shape if shape is None else shape), dtype)
+    buffer = np.ascontiguousarray(array)
+    if shape is None and buffer.size > 1 and _is_splat(buffer):
+        buffer = buffer.reshape(-1)[:1]
+    kind = dtype.kind
+    if kind == "b":
+        buffer = buffer.astype(np.uint8)
+    elif kind not in "iufc" or dtype.isbuiltin != 1:
+        buffer = buffer.view(np.dtype(f"u{dtype.itemsize}")) if dtype.itemsize else buffer.astype(np.uint8)
+    if buffer.ndim == 0:
+        buffer = buffer.reshape(1)
+    with context:
+        return ir.DenseElementsAttr.get(buffer, type=result)
+
+
+def _is_splat(array: np.ndarray) -> bool:
+    flat = array.reshape(-1)
+    first = flat[:1]
+    if flat[-1:].tobytes() != first.tobytes():
+        return False
+    bits = flat.view(np.dtype(f"V{array.dtype.itemsize}")) if array.dtype.itemsize else flat
+    return bool((bits == bits[0]).all())
+
+
+_scalars: dict[tuple, Attribute] = {}
+
+
+def splat(value: Any, dtype: np.dtype, shape: tuple[int, ...]) -> Attribute:
+    """A dense elements attribute that holds one value everywhere."""
+    key = (type(value), value if value == value else "nan", dtype, shape, str(value) if value == 0 else "")
+    found = _scalars.get(key)
+    if found is None:
+        found = dense(np.asarray(value).astype(dtype).reshape(1), shape)
+        if len(_scalars) > 4096:
+            _scalars.clear()
+        _scalars[key] = found
+    return found
+
+
+def layout(minor_to_major: Sequence[int]) -> Attribute:
+    """A layout of a custom call's operand or result."""
+    array = np.array(list(minor_to_major), np.int64)
+    with context:
+        return ir.DenseIntElementsAttr.get(array, type=index_type)

@@ -1,0 +1,829 @@
+"""Where the parts of an array live: meshes, partition specs and shardings.
+
+The classes stand on jaxlib's C++ ones, so that its dispatch compares and hashes them without calling
+Python. The C++ base class `Sharding` receives the methods that all of them share; each kind answers two
+questions of its own: its devices, and its `HloSharding` for a rank.
+"""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import enum
+import functools
+import math
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from bedrax.xla_backend import jaxlib_door as door
+
+Sharding = door.Sharding
+Index = tuple[slice, ...]
+
+
+class UnconstrainedPartition:
+    """`PartitionSpec.UNCONSTRAINED`: the partitioner chooses how to split this dimension."""
+
+    __slots__ = ()
+
+    def __repr__(self):
+        return "UNCONSTRAINED"
+
+    def __reduce__(self):
+        return _unconstrained, ()
+
+
+def _unconstrained():
+    return UNCONSTRAINED
+
+
+UNCONSTRAINED = UnconstrainedPartition()
+door.set_unconstrained_marker(UNCONSTRAINED)
+
+
+def _partition(entry):
+    if entry is None or entry is UNCONSTRAINED or isinstance(entry, str):
+        return entry
+    if isinstance(entry, (tuple, list)):
+        entry = tuple(entry)
+        if not entry:
+            return None
+        return entry[0] if len(entry) == 1 else entry
+    return entry
+
+
+class PartitionSpec:
+    """How each dimension of an array is split over mesh axes.
+
+    Args:
+      partitions: per dimension a mesh axis name, a tuple of them, `None` (not split), or
+        `PartitionSpec.UNCONSTRAINED`. Dimensions that are not mentioned are not split.
+      unreduced: mesh axes over which the values are partial sums.
+      reduced: mesh axes over which they have been summed.
+    """
+
+    __slots__ = ("_hash", "_partitions", "reduced", "unreduced")
+    UNCONSTRAINED = UNCONSTRAINED
+
+    def __init__(self, *partitions, unreduced=frozenset(), reduced=frozenset()):
+        self._partitions = tuple([_partition(p) for p in partitions])
+        self.unreduced = frozenset(unreduced)
+        self.reduced = frozenset(reduced)
+        if self.unreduced & self.reduced:
+            both = sorted(map(str, self.unreduced & self.reduced))
+            raise ValueError(f"PartitionSpec: axes {both} cannot be both unreduced and reduced")
+        self._hash = None
+
+    partitions = property(lambda self: self._partitions)
+
+    def __getitem__(self, i):
+        return self._partitions[i]
+
+    def __iter__(self):
+        return iter(self._partitions)
+
+    def __len__(self):
+        return len(self._partitions)
+
+    def index(self, value):
+        """Position of the first dimension that is split like `value`."""
+        return self._partitions.index(_partition(value))
+
+    def count(self, value):
+        """How many dimensions are split like `value`."""
+        return self._partitions.count(_partition(value))
+
+    def update(self, partitions=None, unreduced=None, reduced=None) -> PartitionSpec:
+        """A copy with some fields changed."""
+        return PartitionSpec(
+            *(self._partitions if partitions is None else partitions),
+            unreduced=self.unreduced if unreduced is None else unreduced,
+            reduced=self.reduced if reduced is None else reduced,
+        )
+
+    def to_tangent_spec(self) -> PartitionSpec:
+        """The spec of tangents."""
+        return self
+
+    def to_ct_spec(self) -> PartitionSpec:
+        """The spec of cotangents: `reduced` and `unreduced` change places."""
+        return PartitionSpec(*self._partitions, unreduced=self.reduced, reduced=self.unreduced)
+
+    def to_lo(self) -> list[PartitionSpec]:
+        """The specs of the arrays that represent the value: itself."""
+        return [self]
+
+    def __add__(self, other):
+        if isinstance(other, PartitionSpec):
+            return PartitionSpec(
+                *self, *other, unreduced=self.unreduced | other.unreduced, reduced=self.reduced | other.reduced
+            )
+        if isinstance(other, tuple):
+            return PartitionSpec(*self, *other, unreduced=self.unreduced, reduced=self.reduced)
+        raise NotImplementedError(f"a PartitionSpec and a {type(other).__name__} cannot be joined")
+
+    def __radd__(self, other):
+        if not isinstance(other, tuple):
+            raise NotImplementedError(f"a {type(other).__name__} and a PartitionSpec cannot be joined")
+        return PartitionSpec(*other, *self, unreduced=self.unreduced, reduced=self.reduced)
+
+    def __eq__(self, other):
+        return isinstance(other, PartitionSpec) and (
+            self._partitions == other._partitions
+            and self.unreduced == other.unreduced
+            and self.reduced == other.reduced
+        )
+
+    def __hash__(self):
+        if self._hash is None:
+            self._hash = hash((self._partitions, self.unreduced, self.reduced))
+        return self._hash
+
+    def __repr__(self):
+        parts = [repr(p) for p in self._partitions]
+        text = f"({parts[0]},)" if len(parts) == 1 else f"({', '.join(parts)})"
+        extra = [
+            f"{name}={_set_text(getattr(self, name))}" for name in ("unreduced", "reduced") if getattr(self, name)
+        ]
+        return f"P{text}" if not extra else f"P({', '.join(parts + extra)})"
+
+    def __reduce__(self):
+        return _make_spec, (self._partitions, self.unreduced, self.reduced)
+
+
+def _make_spec(partitions, unreduced, reduced):
+    return PartitionSpec(*partitions, unreduced=unreduced, reduced=reduced)
+
+
+def _set_text(names) -> str:
+    return "{" + ", ".join(sorted(map(repr, names))) + "}"
+
+
+P = PartitionSpec
+
+
+# ---- meshes ----
+
+
+class AxisType(enum.Enum):
+    """Who decides how arrays are split over a mesh axis: the compiler, the types, or the user's code."""
+
+    Auto = enum.auto()
+    Explicit = enum.auto()
+    Manual = enum.auto()
+
+    def __repr__(self):
+        return self.name
+
+
+class AbstractDevice(collections.namedtuple("AbstractDevice", "device_kind num_cores platform")):
+    """What kind of device an abstract mesh is made of."""
+
+    __slots__ = ()
+
+
+def _axis_types(types, count) -> tuple[AxisType, ...]:
+    if types is None:
+        return (AxisType.Auto,) * count
+    types = (types,) * count if isinstance(types, AxisType) else tuple(types)
+    if len(types) != count:
+        raise ValueError(f"Number of axis names should match the number of axis_types. Got {count} names and {types}")
+    for t in types:
+        if not isinstance(t, AxisType):
+            raise TypeError(f"axis_types should be members of AxisType, got {t!r}")
+    return types
+
+
+class _BaseMesh:
+    """What concrete and abstract meshes share: named axes with sizes and types."""
+
+    axis_names: tuple
+    axis_types: tuple[AxisType, ...]
+    size: int
+
+    @property
+    def shape(self) -> collections.OrderedDict:
+        return collections.OrderedDict(zip(self.axis_names, self.axis_sizes, strict=True))
+
+    shape_tuple = property(lambda self: tuple(zip(self.axis_names, self.axis_sizes, strict=True)))
+    empty = property(lambda self: not self.axis_names)
+
+    def _axes_of(self, kind):
+        return tuple(n for n, t in zip(self.axis_names, self.axis_types, strict=True) if t is kind)
+
+    auto_axes = property(lambda self: self._axes_of(AxisType.Auto))
+    explicit_axes = property(lambda self: self._axes_of(AxisType.Explicit))
+    manual_axes = property(lambda self: self._axes_of(AxisType.Manual))
+    are_all_axes_auto = property(lambda self: all(t is AxisType.Auto for t in self.axis_types))
+    are_all_axes_explicit = property(lambda self: all(t is AxisType.Explicit for t in self.axis_types))
+    are_all_axes_manual = property(lambda self: all(t is AxisType.Manual for t in self.axis_types))
+
+    def _types_text(self):
+        return f"({', '.join(map(repr, self.axis_types))}{',' if len(self.axis_types) == 1 else ''})"
+
+    def _axes_text(self):
+        return ", ".join(f"{n!r}: {s}" for n, s in self.shape_tuple)
+
+
+class AbstractMesh(_BaseMesh):
+    """A mesh without devices: names, sizes and types of its axes.
+
+    Args:
+      axis_sizes, axis_names: one per axis.
+      axis_types: an `AxisType`, or one per axis; all `Auto` if not given.
+      abstract_device: what it would be made of.
+    """
+
+    __slots__ = ("_hash", "abstract_device", "axis_names", "axis_sizes", "axis_types", "size")
+
+    def __init__(self, axis_sizes, axis_names, axis_types=None, *, abstract_device=None):
+        self.axis_sizes = tuple(axis_sizes)
+        self.axis_names = tuple(axis_names)
+        if len(self.axis_sizes) != len(self.axis_names):
+            raise ValueError(
+                f"Number of axis names should match the number of axis sizes. Got {self.axis_names} and"
+                f" {self.axis_sizes}"
+            )
+        self.axis_types = _axis_types(axis_types, len(self.axis_names))
+        self.abstract_device = abstract_device
+        self.size = math.prod(self.axis_sizes)
+        self._hash = hash((self.axis_sizes, self.axis_names, self.axis_types, abstract_device))
+
+    abstract_mesh = property(lambda self: self)
+    is_multi_process = property(lambda self: self._no_devices("is_multi_process"))
+    devices = property(lambda self: self._no_devices("devices"))
+    device_ids = property(lambda self: self._no_devices("device_ids"))
+    local_devices = property(lambda self: self._no_devices("local_devices"))
+    local_mesh = property(lambda self: self._no_devices("local_mesh"))
+
+    def _no_devices(self, what):
+        raise ValueError(f"AbstractMesh does not implement {what}: it has no devices; use a Mesh")
+
+    def update(self, axis_sizes=None, axis_names=None, axis_types=None, **kwargs) -> AbstractMesh:
+        """A copy with some fields changed."""
+        return AbstractMesh(
+            self.axis_sizes if axis_sizes is None else axis_sizes,
+            self.axis_names if axis_names is None else axis_names,
+            self.axis_types if axis_types is None else axis_types,
+            abstract_device=kwargs.pop("abstract_device", self.abstract_device),
+        )
+
+    def update_axis_types(self, name_to_type: Mapping) -> AbstractMesh:
+        """A copy in which the axes named have other types."""
+        return self.update(axis_types=tuple(name_to_type.get(n, t) for n, t in zip(self.axis_names, self.axis_types)))
+
+    def __eq__(self, other):
+        return self is other or (
+            isinstance(other, AbstractMesh)
+            and (self.axis_sizes, self.axis_names, self.axis_types, self.abstract_device)
+            == (other.axis_sizes, other.axis_names, other.axis_types, other.abstract_device)
+        )
+
+    def __hash__(self):
+        return self._hash
+
+    def __repr__(self):
+        device = self.abstract_device
+        extra = (
+            ""
+            if device is None
+            else f", device_kind={device.device_kind}, num_cores={device.num_cores}, platform={device.platform}"
+        )
+        return f"AbstractMesh({self._axes_text()}, axis_types={self._types_text()}{extra})"
+
+
+class Mesh(_BaseMesh, contextlib.ContextDecorator):
+    """An array of devices with named axes; also a context manager that makes it the current mesh.
+
+    Args:
+      devices: array (or nested sequence) of devices.
+      axis_names: one name per axis of it.
+      axis_types: an `AxisType`, or one per axis; all `Auto` if not given.
+    """
+
+    def __init__(self, devices, axis_names, axis_types=None):
+        array = devices.copy() if isinstance(devices, np.ndarray) else _object_array(devices)
+        if isinstance(axis_names, str):
+            axis_names = (axis_names,)
+        axis_names = tuple(axis_names)
+        if any(name is None for name in axis_names):
+            raise ValueError(f"Mesh axis names cannot be None. Got: {axis_names}")
+        if array.ndim != len(axis_names):
+            raise ValueError(
+                "Mesh requires the ndim of its first argument (`devices`) to equal the length of its second argument"
+                f" (`axis_names`), but got devices.ndim == {array.ndim} and len(axis_names) == {len(axis_names)}."
+            )
+        if len(set(axis_names)) != len(axis_names):
+            raise ValueError(f"Mesh axis names must be distinct, got {axis_names}")
+        array.flags.writeable = False
+        self.devices = array
+        self.axis_names = axis_names
+        self.axis_types = _axis_types(axis_types, len(axis_names))
+        self.axis_sizes = array.shape
+        self.size = math.prod(array.shape) if array.ndim else 0
+        self._flat_devices_tuple = tuple(array.flat)
+        self._hash = hash((axis_names, self._flat_devices_tuple, array.shape, self.axis_types))
+
+    @functools.cached_property
+    def _internal_device_list(self):
+        return door.DeviceList(self._flat_devices_tuple)
+
+    device_ids = property(lambda self: np.vectorize(lambda d: d.id, otypes=[int])(self.devices))
+    is_scalar = property(lambda self: self.size == 1)
+
+    @functools.cached_property
+    def abstract_mesh(self) -> AbstractMesh:
+        device = self._flat_devices_tuple[0] if self._flat_devices_tuple else None
+        kind = device and AbstractDevice(device.device_kind, getattr(device, "num_cores", None), device.platform)
+        return AbstractMesh(self.axis_sizes, self.axis_names, self.axis_types, abstract_device=kind)
+
+    @property
+    def is_multi_process(self) -> bool:
+        return len({d.process_index for d in self._flat_devices_tuple}) > 1
+
+    @property
+    def local_devices(self) -> list:
+        return [d for d in self._flat_devices_tuple if d.process_index == d.client.process_index()]
+
+    @property
+    def local_mesh(self) -> Mesh:
+        """The part of the mesh whose devices belong to this process."""
+        if not self.is_multi_process:
+            return self
+        mine = np.vectorize(lambda d: d.process_index == d.client.process_index(), otypes=[bool])(self.devices)
+        where = np.argwhere(mine)
+        low, high = where.min(0), where.max(0) + 1
+        part = tuple(slice(a, b) for a, b in zip(low, high))
+        if not mine[part].all():
+            raise ValueError("The devices of this process do not form a contiguous part of the mesh")
+        return Mesh(self.devices[part], self.axis_names, self.axis_types)
+
+    def update(self, devices=None, axis_names=None, axis_types=None) -> Mesh:
+        """A copy with some fields changed."""
+        return Mesh(
+            self.devices if devices is None else devices,
+            self.axis_names if axis_names is None else axis_names,
+            self.axis_types if axis_types is None else axis_types,
+        )
+
+    def __enter__(self):
+        _meshes.stack.append(self)
+        return self
+
+    def __exit__(self, *_):
+        _meshes.stack.pop()
+        return False
+
+    def __eq__(self, other):
+        return self is other or (
+            isinstance(other, Mesh)
+            and self._hash == other._hash
+            and self.axis_names == other.axis_names
+            and self.axis_sizes == other.axis_sizes
+            and self.axis_types == other.axis_types
+            and self._flat_devices_tuple == other._flat_devices_tuple
+        )
+
+    def __hash__(self):
+        return self._hash
+
+    def __str__(self):
+        return f"Mesh({self._axes_text()}, axis_types={self._types_text()})"
+
+    def __repr__(self):
+        if self.empty:
+            return "Mesh(axis_sizes=(), axis_names=())"
+        return f"Mesh(axis_sizes={self.axis_sizes}, axis_names={self.axis_names!r}, axis_types={self._types_text()})"
+
+    def __reduce__(self):
+        return _mesh_from_ids, (
+            self.devices.shape,
+            [(d.platform, d.id) for d in self._flat_devices_tuple],
+            self.axis_names,
+            self.axis_types,
+        )
+
+
+def _object_array(devices) -> np.ndarray:
+    array = np.array(devices, dtype=object)
+    return array
+
+
+def _mesh_from_ids(shape, ids, axis_names, axis_types):
+    from bedrax.xla_backend import devices
+
+    found = {(d.platform, d.id): d for platform in {p for p, _ in ids} for d in devices.devices(platform)}
+    array = np.empty(len(ids), object)
+    array[:] = [found[key] for key in ids]
+    return Mesh(array.reshape(shape), axis_names, axis_types)
+
+
+class _MeshState(threading.local):
+    def __init__(self):
+        self.stack: list[Mesh] = []
+        self.concrete: Mesh | None = None
+        self.abstract: AbstractMesh | None = None
+
+
+_meshes = _MeshState()
+empty_abstract_mesh = AbstractMesh((), ())
+
+
+@functools.cache
+def empty_mesh() -> Mesh:
+    """The mesh in force where none was set."""
+    return Mesh(np.empty((), object), ())
+
+
+def get_mesh() -> Mesh:
+    """The mesh that `set_mesh` made current (an empty one if none)."""
+    return _meshes.concrete or empty_mesh()
+
+
+def get_abstract_mesh() -> AbstractMesh:
+    """The abstract mesh in force (an empty one if none)."""
+    if _meshes.abstract is not None:
+        return _meshes.abstract
+    return _meshes.concrete.abstract_mesh if _meshes.concrete is not None else empty_abstract_mesh
+
+
+def physical_mesh() -> Mesh:
+    """The mesh of the innermost ``with mesh:`` block (an empty one if none)."""
+    return _meshes.stack[-1] if _meshes.stack else empty_mesh()
+
+
+class set_mesh:
+    """Make a mesh the current one, from now on or as a context manager."""
+
+    def __init__(self, mesh: Mesh):
+        if not isinstance(mesh, Mesh):
+            raise ValueError(f"Expected mesh of type `jax.sharding.Mesh`. Got {type(mesh)}")
+        self.saved, _meshes.concrete = _meshes.concrete, mesh
+
+    def __enter__(self):
+        return _meshes.concrete
+
+    def __exit__(self, *_):
+        _meshes.concrete = self.saved
+
+
+@contextlib.contextmanager
+def use_abstract_mesh(mesh: AbstractMesh):
+    """Context manager: the abstract mesh in force."""
+    if not isinstance(mesh, AbstractMesh):
+        raise ValueError(f"Expected mesh of type `jax.sharding.AbstractMesh`. Got type: {type(mesh)}")
+    saved, _meshes.abstract = _meshes.abstract, mesh
+    try:
+        yield mesh
+    finally:
+        _meshes.abstract = saved
+
+
+# ---- shardings ----
+
+
+def index_map(sharding, shape: tuple[int, ...]) -> dict:
+    """The slices of an array of `shape` that each device holds."""
+    assignment = sharding._device_assignment
+    return dict(zip(assignment, indices_of(sharding._to_xla_hlo_sharding(len(shape)), shape, len(assignment))))
+
+
+def tile_counts(hlo: door.HloSharding, ndim: int) -> tuple[int, ...]:
+    """In how many parts each dimension is split."""
+    if hlo.is_replicated() or hlo.is_maximal() or hlo.is_manual() or hlo.is_unreduced():
+        return (1,) * ndim
+    return tuple(hlo.tile_assignment_dimensions()[:ndim])
+
+
+def indices_of(hlo: door.HloSharding, shape: tuple[int, ...], num_devices: int) -> list[Index]:
+    """Per device, the slices of an array of `shape`."""
+    counts = tile_counts(hlo, len(shape))
+    if all(c == 1 for c in counts):
+        return [(slice(None),) * len(shape)] * num_devices
+    dims = list(hlo.tile_assignment_dimensions())
+    order = np.array(list(hlo.tile_assignment_devices())).reshape(dims)
+    sizes = [n // c for n, c in zip(shape, counts)]
+    found: list = [None] * num_devices
+    for position, device in np.ndenumerate(order):
+        found[device] = tuple(
+            slice(None) if c == 1 else slice(p * n, (p + 1) * n)
+            for p, n, c in zip(position, sizes, counts)
+        )
+    return found
+
+
+def _shard_shape(self, global_shape) -> tuple[int, ...]:
+    """The shape of the part on one device.
+
+    Raises:
+      ValueError: a dimension cannot be split evenly.
+    """
+    shape = tuple(global_shape)
+    counts = tile_counts(self._to_xla_hlo_sharding(len(shape)), len(shape))
+    for i, (n, c) in enumerate(zip(shape, counts)):
+        if n % c:
+            raise ValueError(
+                f"Sharding {self} implies that array axis {i} is partitioned {c} times, but does not evenly divide"
+                f" the dimension size {n}. Got shape: {shape}"
+            )
+    return tuple(n // c for n, c in zip(shape, counts))
+
+
+def _is_equivalent_to(self, other, ndim: int) -> bool:
+    """Whether both place every array of rank `ndim` alike."""
+    if self is other or self == other:
+        return True
+    return (
+        isinstance(other, Sharding)
+        and self._device_assignment == other._device_assignment
+        and self.memory_kind == other.memory_kind
+        and hlo_equal(self._to_xla_hlo_sharding(ndim), other._to_xla_hlo_sharding(ndim))
+    )
+
+
+def hlo_equal(a: door.HloSharding, b: door.HloSharding) -> bool:
+    """Whether two HLO shardings mean the same."""
+    return a == b or (a.is_replicated() and b.is_replicated())
+
+
+_COMMON = {
+    "device_set": property(lambda self: set(self._device_assignment), doc="The devices that hold a part."),
+    "num_devices": property(lambda self: len(self._device_assignment)),
+    "is_fully_addressable": property(lambda self: self._internal_device_list.is_fully_addressable),
+    "has_addressable_devices": property(lambda self: len(self._internal_device_list.addressable_device_list) > 0),
+    "addressable_devices": property(lambda self: set(self._internal_device_list.addressable_device_list)),
+    "_addressable_device_assignment": property(
+        lambda self: tuple(self._internal_device_list.addressable_device_list)
+    ),
+    "_device_assignment": property(lambda self: tuple(self._internal_device_list)),
+    "memory_kind": property(lambda self: self._memory_kind, doc="Kind of memory that holds the parts."),
+    "devices_indices_map": lambda self, global_shape: index_map(self, tuple(global_shape)),
+    "addressable_devices_indices_map": lambda self, global_shape: {
+        d: i for d, i in index_map(self, tuple(global_shape)).items() if d in self.addressable_devices
+    },
+    "shard_shape": _shard_shape,
+    "is_equivalent_to": _is_equivalent_to,
+    "check_compatible_aval": lambda self, aval_shape: None,
+}
+for _name, _value in _COMMON.items():
+    setattr(Sharding, _name, _value)
+
+
+_REPLICATED = door.HloSharding.replicate()
+
+
+class SingleDeviceSharding(door.SingleDeviceShardingBase):
+    """All of an array on one device.
+
+    Args:
+      device: the device.
+      memory_kind: optional kind of its memory, e.g. ``"pinned_host"``.
+    """
+
+    is_fully_replicated = True
+    num_devices = 1
+    is_fully_addressable = property(lambda self: self._device.process_index == self._device.client.process_index())
+    device_set = property(lambda self: {self._device})
+    _device_assignment = property(lambda self: (self._device,))
+
+    def _to_xla_hlo_sharding(self, ndim):
+        return _REPLICATED
+
+    def devices_indices_map(self, global_shape) -> dict:
+        """The one device and the whole array."""
+        return {self._device: (slice(None),) * len(global_shape)}
+
+    def with_memory_kind(self, kind: str) -> SingleDeviceSharding:
+        """The same device, another kind of its memory."""
+        return SingleDeviceSharding(self._device, memory_kind=kind)
+
+    def __repr__(self):
+        return f"SingleDeviceSharding(device={self._device!r}, memory_kind={self._memory_kind})"
+
+    def __hash__(self):
+        return hash((self._device, self._memory_kind))
+
+    def __eq__(self, other):
+        return self is other or (
+            isinstance(other, SingleDeviceSharding)
+            and self._device is other._device
+            and self._memory_kind == other._memory_kind
+        )
+
+    def __reduce__(self):
+        return _single_from_id, (self._device.platform, self._device.id, self._memory_kind)
+
+
+def _single_from_id(platform, device_id, memory_kind):
+    from bedrax.xla_backend import devices
+
+    for device in devices.devices(platform):
+        if device.id == device_id:
+            return SingleDeviceSharding(device, memory_kind=memory_kind)
+    raise RuntimeError(f"there is no device {device_id} on platform {platform} to unpickle this sharding for")
+
+
+_single: dict[tuple, SingleDeviceSharding] = {}
+
+
+def make_single_device_sharding(device, memory_kind=None) -> SingleDeviceSharding:
+    """The (shared) sharding of a device."""
+    found = _single.get((device, memory_kind))
+    if found is None:
+        found = _single[device, memory_kind] = SingleDeviceSharding(device, memory_kind=memory_kind)
+    return found
+
+
+class DuplicateSpecError(ValueError):
+    """A partition spec uses one mesh axis for two dimensions."""
+
+    def __init__(self, message, mesh, pspec):
+        super().__init__(message)
+        self.mesh, self.pspec = mesh, pspec
+
+
+def check_pspec(mesh, spec, manual_axes=frozenset()) -> None:
+    """Raise if `spec` names axes that `mesh` has not, or one of them twice (called from C++, too)."""
+    if not isinstance(spec, PartitionSpec):
+        raise TypeError(
+            f"Unexpected type {type(spec)} given for spec of a NamedSharding: a PartitionSpec is expected, got {spec!r}"
+        )
+    used: set = set()
+    names = set(mesh.axis_names)
+    for entry in spec:
+        if entry is None or entry is UNCONSTRAINED:
+            continue
+        for name in entry if isinstance(entry, tuple) else (entry,):
+            if name not in names:
+                raise ValueError(f"Resource axis: {name} of {spec} is not found in mesh: {tuple(mesh.axis_names)}.")
+            if name in used:
+                raise DuplicateSpecError(
+                    "A single NamedSharding spec specification can map every mesh axis to at most one positional"
+                    f" dimension, but {spec} has duplicate entries for `{name}`", mesh, spec)  # fmt: skip
+            used.add(name)
+    for name in (*spec.unreduced, *spec.reduced):
+        if name not in names:
+            raise ValueError(f"Resource axis: {name} of {spec} is not found in mesh: {tuple(mesh.axis_names)}.")
+        if name in used:
+            raise ValueError(f"{spec}: axis {name!r} splits a dimension and cannot be unreduced or reduced, too")
+
+
+@functools.lru_cache(4096)
+def _named_hlo(mesh, spec: PartitionSpec, ndim: int) -> door.HloSharding:
+    """The tile assignment of a spec: mesh axes are transposed so that the axes of a dimension come together."""
+    if len(spec) > ndim:
+        raise ValueError(
+            f"Sharding with {spec} splits {len(spec)} dimensions, but the value has rank {ndim}"
+        )
+    sizes = dict(mesh.shape_tuple)
+    position = {name: i for i, name in enumerate(mesh.axis_names)}
+    counts, order = [], []
+    for entry in tuple(spec) + (None,) * (ndim - len(spec)):
+        axes = () if entry is None or entry is UNCONSTRAINED else entry if isinstance(entry, tuple) else (entry,)
+        counts.append(math.prod(sizes[a] for a in axes))
+        order.extend(position[a] for a in axes)
+    if mesh.size == 1 or math.prod(counts) == 1:
+        return _REPLICATED
+    rest = [i for i in range(len(mesh.axis_names)) if i not in order]
+    left_over = math.prod(mesh.axis_sizes[i] for i in rest)
+    dims, kinds = counts, []
+    if left_over > 1:
+        dims = [*counts, left_over]
+        kinds = [door.OpSharding.Type.REPLICATED]
+    return door.HloSharding.iota_tile(
+        dims=dims, reshape_dims=list(mesh.axis_sizes), transpose_perm=[*order, *rest], subgroup_types=kinds
+    )
+
+
+class NamedSharding(door.NamedShardingBase):
+    """An array split over a mesh as a `PartitionSpec` says.
+
+    Args:
+      mesh: a `Mesh` or `AbstractMesh`.
+      spec: the `PartitionSpec`.
+      memory_kind: optional kind of memory.
+    """
+
+    def _to_xla_hlo_sharding(self, ndim: int) -> door.HloSharding:
+        return _named_hlo(self.mesh, self.spec, ndim)
+
+    @property
+    def num_devices(self) -> int:
+        return self.mesh.size
+
+    @property
+    def memory_kind(self):
+        return self._memory_kind
+
+    @property
+    def _device_assignment(self):
+        if isinstance(self.mesh, AbstractMesh):
+            raise ValueError(f"{self} has no devices: its mesh is abstract")
+        return self.mesh._flat_devices_tuple
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        sizes = dict(self.mesh.shape_tuple)
+        for entry in self.spec:
+            if entry is not None and entry is not UNCONSTRAINED:
+                for name in entry if isinstance(entry, tuple) else (entry,):
+                    if sizes[name] > 1:
+                        return False
+        return not self.spec.unreduced
+
+    @property
+    def replicated_axes(self) -> frozenset:
+        """Mesh axes that split no dimension."""
+        used = {n for e in self.spec if e for n in (e if isinstance(e, tuple) else (e,))}
+        return frozenset(n for n in self.mesh.axis_names if n not in used)
+
+    def check_compatible_aval(self, aval_shape) -> None:
+        """Raise ValueError if the spec splits more dimensions than there are."""
+        if len(self.spec) > len(aval_shape):
+            raise ValueError(
+                f"Sharding {self} is only valid for values of rank at least {len(self.spec)}, but was applied to a"
+                f" value of rank {len(aval_shape)}"
+            )
+
+    def update(self, **kwargs) -> NamedSharding:
+        """A copy with some of `mesh`, `spec`, `memory_kind` changed."""
+        fields = dict(mesh=self.mesh, spec=self.spec, memory_kind=self._memory_kind)
+        fields.update(kwargs)
+        if not isinstance(fields["spec"], PartitionSpec):
+            fields["spec"] = PartitionSpec(*fields["spec"])
+        return NamedSharding(fields.pop("mesh"), fields.pop("spec"), **fields)
+
+    def with_memory_kind(self, kind: str) -> NamedSharding:
+        """The same split in another kind of memory."""
+        return NamedSharding(self.mesh, self.spec, memory_kind=kind)
+
+    def __repr__(self):
+        memory = "" if self._memory_kind is None else f", memory_kind={self._memory_kind}"
+        return f"NamedSharding(mesh={self.mesh!s}, spec={self.spec}{memory})"
+
+    def __reduce__(self):
+        return NamedSharding, (self.mesh, self.spec, self._memory_kind)
+
+
+class GSPMDSharding(door.GSPMDShardingBase):
+    """Devices and the `HloSharding` that the compiler chose."""
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        return self._hlo_sharding.is_replicated()
+
+    def _to_xla_hlo_sharding(self, ndim):
+        return self._hlo_sharding
+
+    def with_memory_kind(self, kind: str) -> GSPMDSharding:
+        """The same split in another kind of memory."""
+        return GSPMDSharding(self._internal_device_list, self._hlo_sharding, memory_kind=kind)
+
+    @classmethod
+    def get_replicated(cls, devices, *, memory_kind=None) -> GSPMDSharding:
+        """All of the array on every device."""
+        return cls(tuple(devices), _REPLICATED, memory_kind=memory_kind)
+
+    def __repr__(self):
+        return f"GSPMDSharding({self._hlo_sharding!r}, memory_kind={self._memory_kind})"
+
+
+def make_mesh(axis_shapes: Sequence[int], axis_names: Sequence[Any], axis_types=None, *, devices=None) -> Mesh:
+    """A mesh over the available devices, in their natural order.
+
+    Args:
+      axis_shapes, axis_names: size and name of each axis.
+      axis_types: see `Mesh`; all `Explicit` if not given.
+      devices: the devices to use; by default the first ones of the default platform.
+    """
+    from bedrax.xla_backend import devices as device_module
+
+    axis_names = (axis_names,) if isinstance(axis_names, str) else tuple(axis_names)
+    count = math.prod(axis_shapes)
+    found = list(device_module.devices() if devices is None else np.asarray(devices, object).flat)
+    if len(found) < count:
+        raise ValueError(f"Number of devices {len(found)} must be >= the product of mesh_shape {tuple(axis_shapes)}")
+    if axis_types is None:
+        axis_types = (AxisType.Explicit,) * len(axis_names)
+    array = np.empty(count, object)
+    array[:] = found[:count]
+    return Mesh(array.reshape(tuple(axis_shapes)), axis_names, axis_types)
+
+
+def prime(device) -> None:
+    """Make C++ look up what it calls by name while those names are ours; see `jaxlib_door`."""
+    from bedrax.core.avals import ShapedArray
+
+    with door.paths_called_by_name(make_single_device_sharding, check_pspec):
+        array = np.empty(1, object)
+        array[0] = device
+        NamedSharding(Mesh(array, ("x",)), PartitionSpec())
+        one = make_single_device_sharding(device)
+        value = np.zeros((), np.float32)
+        put = door.batched_device_put(ShapedArray((), value.dtype), one, [value], [device])
+        put._single_device_array_to_np_array_did_copy()
+        if device.platform == "cpu":
+            door.dlpack_managed_tensor_to_buffer(value.__dlpack__(), device, None)
