@@ -16,10 +16,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--only", default="", metavar="PATTERN", help="only cases whose names match (regex)")
     parser.add_argument("--quick", action="store_true", help="fewer and shorter rounds: rougher numbers")
-    parser.add_argument("--rounds", type=int, help="turns that every environment gets (6; quick: 2)")
-    parser.add_argument("--seconds", type=float, help="CPU seconds per turn (0.5; quick: 0.1)")
+    parser.add_argument("--rounds", type=int, help="turns that every environment gets (8; quick: 2)")
+    parser.add_argument("--seconds", type=float, help="CPU seconds per turn (0.2; quick: 0.1)")
     parser.add_argument(
-        "--ours", type=Path, metavar="PYTHON", help="measure the sources with this interpreter, not a new environment"
+        "--ours",
+        type=Path,
+        metavar="PYTHON",
+        help="measure the sources with this interpreter, not a new environment",
     )
     parser.add_argument(
         "--use",
@@ -28,9 +31,13 @@ def main() -> None:
         metavar="NAME=PYTHON",
         help=f"an interpreter for an environment as it is; NAME is one of {', '.join(environments.NAMES)}",
     )
-    parser.add_argument("--json", type=Path, default=HERE / "out" / "results.json", help="where the samples go")
+    parser.add_argument(
+        "--json", type=Path, default=HERE / "out" / "results.json", help="where the samples go"
+    )
     parser.add_argument("--write", action="store_true", help="put the table into benchmarks/README.md")
-    parser.add_argument("--check", action="store_true", help="exit with 1 if a case of ours fails or misses its target")
+    parser.add_argument(
+        "--check", action="store_true", help="exit with 1 if a case of ours fails or misses its target"
+    )
     args = parser.parse_args()
 
     chosen = {
@@ -56,8 +63,8 @@ def main() -> None:
                 available[name] = environments.make(name)
     versions = {name: environment.versions() for name, environment in available.items()}
 
-    rounds = args.rounds or (2 if args.quick else 6)
-    seconds = args.seconds or (0.1 if args.quick else 0.5)
+    rounds = args.rounds or (2 if args.quick else 8)
+    seconds = args.seconds or (0.1 if args.quick else 0.2)
     measured = []
     for table in chosen.values():
         for case, results in measure.measure(table, available, rounds, seconds):

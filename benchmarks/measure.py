@@ -68,7 +68,8 @@ def measure(
     """Yield each case with, by environment, `{"value": smallest, "samples": [...]}` or `{"error": text}`.
 
     The cases given share PROCESSES processes per environment, used in turn. In every round every environment
-    is sampled once, so that a busy moment of the machine meets all of them.
+    is sampled once, so that a busy moment of the machine meets all of them,
+    and who comes first changes.
     """
     workers: dict[tuple[str, int], Worker] = {}
     processes = min(PROCESSES, rounds)
@@ -81,7 +82,7 @@ def measure(
                     workers[key] = Worker(environments[key[0]])
                 results[key[0]].update(workers[key].ask(open=case.code(key[0])))
         for turn in range(rounds):
-            for name in names:
+            for name in names if turn // processes % 2 == 0 else names[::-1]:
                 if "error" in results[name]:
                     continue
                 if case.fresh:

@@ -5,6 +5,7 @@ of a former trace applies), and `args` are arrays or `jax.ShapeDtypeStruct`s. Ev
 """
 
 import functools
+import itertools
 
 import jax
 import jax.numpy as jnp
@@ -42,7 +43,7 @@ def mlp():
 
     params = [
         (jax.ShapeDtypeStruct((m, n), jnp.float32), jax.ShapeDtypeStruct((n,), jnp.float32))
-        for m, n in zip(sizes, sizes[1:])
+        for m, n in itertools.pairwise(sizes)
     ]
     x, y = (jax.ShapeDtypeStruct((32, n), jnp.float32) for n in (784, 10))
     return fresh(function), (params, x, y)

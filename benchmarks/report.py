@@ -9,6 +9,7 @@ from rich.table import Table
 
 from .case import Case
 
+NOISE = 0.05  # ratios of one implementation to itself lie that close to 1
 HEADER = ("case", "ours", "peer", "ratio", "target", "")
 BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
 
@@ -20,7 +21,9 @@ def quantity(result: dict, unit: str) -> str:
     value = result["value"]
     if unit == "MB":
         return f"{value:.0f} MB"
-    scale, symbol = next(((s, n) for s, n in ((1, "s"), (1e3, "ms"), (1e6, "µs")) if value * s >= 1), (1e9, "ns"))
+    scale, symbol = next(
+        ((s, n) for s, n in ((1, "s"), (1e3, "ms"), (1e6, "µs")) if value * s >= 1), (1e9, "ns")
+    )
     return f"{value * scale:.3g} {symbol}"
 
 
@@ -33,13 +36,14 @@ def ratio(results: dict[str, dict], peer: str) -> float | None:
 
 
 def verdict(case: Case, results: dict[str, dict]) -> str:
-    """`met`, `missed`, `fails` (ours does), or nothing where there is no target to compare with."""
+    """`met`, `noise` (missed by no more than equal programs differ), `missed`, `fails` (ours does), or nothing
+    where there is no target to compare with."""
     if "error" in results.get("ours", {}):
         return "fails"
     value = ratio(results, case.peers[0]) if case.peers else None
     if case.target is None or value is None:
         return ""
-    return "met" if round(value, 2) <= case.target else "missed"
+    return "met" if value <= case.target else "noise" if value <= case.target * (1 + NOISE) else "missed"
 
 
 def row(case: Case, results: dict[str, dict]) -> tuple[str, ...]:
@@ -56,7 +60,7 @@ def row(case: Case, results: dict[str, dict]) -> tuple[str, ...]:
     )
 
 
-COLORS = {"met": "green", "missed": "red", "fails": "bold red", "": ""}
+COLORS = {"met": "green", "noise": "yellow", "missed": "red", "fails": "bold red", "": ""}
 
 
 def print_row(console: Console, case: Case, results: dict[str, dict]) -> None:
@@ -67,7 +71,8 @@ def print_row(console: Console, case: Case, results: dict[str, dict]) -> None:
     console.print(text + (f"[{color}]{result}[/]" if color else ""), soft_wrap=True, highlight=False)
     for environment, answer in results.items():
         if "error" in answer:
-            console.print(f"    {environment}: {escape(answer['error'].splitlines()[0][:300])}", style="red", soft_wrap=True)
+            first_line = answer["error"].splitlines()[0][:300]
+            console.print(f"    {environment}: {escape(first_line)}", style="red", soft_wrap=True)
 
 
 def print_table(console: Console, measured: list[tuple[Case, dict]]) -> None:

@@ -30,6 +30,4 @@ STATEMENTS = {
     "a donated argument": "box[0] = donating(box[0])",
 }
 
-CASES = [
-    Case(f"jit dispatch/{name}", statement, SETUP, target=1.0) for name, statement in STATEMENTS.items()
-]
+CASES = [Case(f"jit dispatch/{name}", statement, SETUP, target=1.0) for name, statement in STATEMENTS.items()]

@@ -15,6 +15,9 @@ def case(program: str, kind: str, native: bool, peers: tuple[str, ...]) -> Case:
         f"converted = jax2tf.convert(make(), native_serialization={native})\n"
         "tf.function(converted, autograph=False).get_concrete_function(*specs)"
     )
+    if not native:  # an implementation that ignores the flag must not pass for one that has the feature
+        setup += f"{statement.replace('tf.function', 'graph = tf.function')}.graph\n"
+        setup += "assert 'XlaCallModule' not in {op.type for op in graph.get_operations()}, 'not plain ops'"
     return Case(f"jax2tf/{program}, {kind}", statement, setup, peers=peers)
 
 

@@ -3,6 +3,8 @@
 Every repetition takes a new function object, or a new trace of one: no cache knows it.
 """
 
+from dataclasses import replace
+
 from ..case import Case
 
 TRACE, LOWER = 0.3, 0.6
@@ -27,4 +29,13 @@ CASES = [
     for program in ("chain", "mlp", "cnn", "transformer")
     for what, make in (("forward", "make"), ("gradient", "gradient(make)"))
     for case in cases_of(program, what, make)
+] + [
+    # The very first trace of a process, when nothing at all is cached.
+    replace(
+        cases_of(program, "gradient", "gradient(make)")[0],
+        name=f"first trace/{program}",
+        fresh=True,
+        target=None,
+    )
+    for program in ("cnn", "transformer")
 ]

@@ -38,5 +38,6 @@ STATEMENTS = {
 }
 
 CASES = [
-    Case(f"eager transformations/{name}", statement, SETUP, target=0.3) for name, statement in STATEMENTS.items()
+    Case(f"eager transformations/{name}", statement, SETUP, target=0.3)
+    for name, statement in STATEMENTS.items()
 ]

@@ -33,10 +33,13 @@ def fit(model, optimizer, state, digits, epochs, key, console):
     history = []
     with Progress(*columns, console=console) as progress:
         task = progress.add_task("train", total=epochs)
-        for state, loss, accuracy in training.train(model, optimizer, state, digits, epochs, key):
+
+        def after_epoch(loss, accuracy):
             history.append((loss, accuracy))
             text = f"{model.name}: loss {loss:.4f}, test accuracy {accuracy:.2%}"
             progress.update(task, advance=1, description=text)
+
+        state = training.train(model, optimizer, state, digits, epochs, key, after_epoch)
     return state, history
 
 
@@ -137,7 +140,9 @@ def run(api: str, epochs: int, out: Path, checkpoint_format: str, kinds: list[st
         subprocess.run(command, cwd=ROOT, check=True)
         with np.load(out / "outputs.npz") as outputs:
             for path in exported:
-                answers = {name.split("/")[1]: outputs[name] for name in outputs if name.startswith(path + "/")}
+                answers = {
+                    name.split("/")[1]: outputs[name] for name in outputs if name.startswith(path + "/")
+                }
                 compare(path, expected, answers)
 
     with stage("back"):
@@ -162,7 +167,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m examples.digits", description=__doc__)
     parser.add_argument("--api", choices=["linen", "nnx", "both"], default="both", help="Flax's two ways")
     parser.add_argument("--epochs", type=int, default=30)
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "out", help="folder for all files")
+    parser.add_argument(
+        "--out", type=Path, default=Path(__file__).parent / "out", help="folder for all files"
+    )
     parser.add_argument("--checkpoint", choices=["orbax", "msgpack"], default="orbax")
     parser.add_argument("--kind", choices=["plain", "native", "both"], default="both", help="serialization")
     args = parser.parse_args()

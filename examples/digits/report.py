@@ -7,9 +7,9 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-matplotlib.use("Agg")
-from matplotlib import pyplot as plt  # noqa: E402  (the backend must be chosen first)
-from sklearn.metrics import confusion_matrix  # noqa: E402
+matplotlib.use("Agg")  # draws into files, needs no display
+from matplotlib import pyplot as plt
+from sklearn.metrics import confusion_matrix
 
 
 def size_of(path: Path) -> int:
@@ -21,7 +21,9 @@ def size_of(path: Path) -> int:
 def print_summary(console: Console, name: str, accuracy, required, sizes, agreements, seconds) -> None:
     """Accuracy, sizes in bytes, how well every path agrees, and seconds of every stage."""
     good = accuracy >= required
-    console.print(f"\n[bold]{name}[/]: test accuracy {verdict(good, f'{accuracy:.2%}')} (at least {required:.0%})")
+    console.print(
+        f"\n[bold]{name}[/]: test accuracy {verdict(good, f'{accuracy:.2%}')} (at least {required:.0%})"
+    )
     table = Table("path", "what", "largest value", "largest difference", title="agreement with jax")
     for (path, what), each in agreements.items():
         table.add_row(path, what, f"{each.scale:.3g}", verdict(each.good, f"{each.difference:.1e}"))

@@ -1,6 +1,6 @@
 """Training: AdamW with a schedule, one `lax.scan` over the minibatches of an epoch."""
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -59,14 +59,21 @@ def run_epoch(model, optimizer, state, images, labels, key):
 
 
 def train(
-    model: Model, optimizer, state: State, digits: Digits, epochs: int, key: jax.Array
-) -> Iterator[tuple[State, float, float]]:
-    """Yield `(state, training loss, test accuracy)` after every epoch."""
+    model: Model,
+    optimizer: optax.GradientTransformation,
+    state: State,
+    digits: Digits,
+    epochs: int,
+    key: jax.Array,
+    after_epoch: Callable[[float, float], None],
+) -> State:
+    """Train from `state`; `after_epoch` is told the mean training loss and the test accuracy each time."""
     images, labels = jnp.asarray(digits.train_images), jnp.asarray(digits.train_labels)
     for epoch in range(epochs):
         state, loss = run_epoch(model, optimizer, state, images, labels, jax.random.fold_in(key, epoch))
         predicted = predict(model, state.params, state.stats, digits.test_images).argmax(-1)
-        yield state, float(loss), float((predicted == digits.test_labels).mean())
+        after_epoch(float(loss), float((predicted == digits.test_labels).mean()))
+    return state
 
 
 @partial(jax.jit, static_argnums=0)
