@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from bedrax import pytree
-from bedrax.core import avals, config, errors, source
+from bedrax.core import avals, config, errors, source, tracing
 from bedrax.core.avals import AbstractValue, aval_of
 from bedrax.core.ir import DebugInfo, Eqn, Jaxpr, Literal, Var, no_effects
 from bedrax.core.tracing import Trace, Tracer, current
@@ -143,6 +143,8 @@ def trace_to_jaxpr(fun: Callable, in_avals: Sequence[AbstractValue], debug_info:
     saved = current.trace
     trace = StagingTrace(saved, debug_info)
     tracers = [trace.input(a) for a in in_avals]
+    notice = tracing.must_see_calls
+    seen = None if notice is None else notice(True)
     current.trace = trace
     try:
         outs = fun(*tracers)
@@ -150,6 +152,8 @@ def trace_to_jaxpr(fun: Callable, in_avals: Sequence[AbstractValue], debug_info:
     finally:
         current.trace = saved
         trace.alive = False
+        if notice is not None:
+            notice(seen)
     if config.enable_checks.value:
         from bedrax.core import typecheck
 

@@ -77,10 +77,15 @@ class set_trace:
         current.trace = self.saved
 
 
+# A backend that dispatches calls of jitted functions outside Python sets this to a function that tells it whether it
+# may do so in this thread (None), or must ask us because a trace records every call (True). Returns the old value.
+must_see_calls: Callable[[Any], Any] | None = None
+
+
 class extend_axes:
     """Context manager: axis names (and their sizes) are in scope."""
 
-    __slots__ = ("new", "saved")
+    __slots__ = ("new", "saved", "seen")
 
     def __init__(self, axes: dict):
         self.new = axes
@@ -88,9 +93,13 @@ class extend_axes:
     def __enter__(self):
         self.saved = current.axes
         current.axes = {**self.saved, **self.new}
+        if must_see_calls is not None:
+            self.seen = must_see_calls(True)
 
     def __exit__(self, *_):
         current.axes = self.saved
+        if must_see_calls is not None:
+            must_see_calls(self.seen)
 
 
 def axis_size(name) -> int:

@@ -275,7 +275,7 @@ def make_jitted(jitted: core_jitting.Jitted):
         program = load(call.jaxpr, call.args, params, device, _LazyNames(call.out_tree))
         outs = run_loaded(program, call.jaxpr, call.args)
         out = pytree.tree_unflatten(call.out_tree, outs)
-        if call.arg_offset or current.axes or not _NATIVE_TREES:
+        if call.arg_offset or current.axes or not _NATIVE_TREES or door.must_see_calls():
             return out, None
         return out, program.fastpath(call.out_tree)
 

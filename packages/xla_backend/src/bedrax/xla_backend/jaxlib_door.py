@@ -102,9 +102,13 @@ def x64_in_cpp() -> bool:
     return _x64.value
 
 
-def set_must_see_calls(value) -> object:
-    """Make this thread's C++ dispatch ask Python at every call (`True`) or not (`None`); returns the old value."""
-    return _tracing.swap_local(value)
+# Make this thread's C++ dispatch ask Python at every call (`True`) or not (`None`); returns the old value.
+tracing.must_see_calls = _tracing.swap_local
+
+
+def must_see_calls() -> bool:
+    """Whether C++ dispatch has to ask Python at every call in this thread."""
+    return _tracing.value is True
 
 
 UNSET = _jax.config.unset
@@ -246,3 +250,8 @@ def fastpath_class():
 
 FastpathData = fastpath_class()
 
+
+
+def cost_analysis(client: Client, computation) -> dict:
+    """XLA's estimate for a computation that has not been optimized."""
+    return _jax.hlo_module_cost_analysis(client, computation.get_hlo_module())

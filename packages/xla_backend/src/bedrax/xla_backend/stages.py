@@ -1,0 +1,290 @@
+"""The stages of `jit` as objects: `Traced`, `Lowered`, `Compiled`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from bedrax import pytree
+from bedrax.core import avals, config
+from bedrax.core.jitting import argument_names
+from bedrax.core.tracing import Tracer
+from bedrax.xla_backend import compile as compile_module
+from bedrax.xla_backend import devices as device_module
+from bedrax.xla_backend import dispatch
+from bedrax.xla_backend import jaxlib_door as door
+
+
+class ArgInfo:
+    """Type of an argument, and whether it is donated."""
+
+    __slots__ = ("_aval", "donated")
+
+    def __init__(self, _aval, donated: bool):
+        self._aval = _aval
+        self.donated = donated
+
+    shape = property(lambda self: self._aval.shape)
+    dtype = property(lambda self: self._aval.dtype)
+
+    def __eq__(self, other):
+        return isinstance(other, ArgInfo) and (self._aval, self.donated) == (other._aval, other.donated)
+
+    def __hash__(self):
+        return hash((self._aval, self.donated))
+
+    def __repr__(self):
+        return f"ArgInfo(_aval={self._aval}, donated={self.donated})"
+
+
+class Stage:
+    """What all stages know: the structure of arguments and results."""
+
+    args_info: Any
+    out_tree: Any
+
+    @property
+    def in_tree(self):
+        """Structure of ``(args, kwargs)``."""
+        return pytree.tree_structure(self.args_info)
+
+    @property
+    def in_avals(self):
+        """Types of the arguments, as ``(args, kwargs)``."""
+        return pytree.tree_map(lambda a: a._aval, self.args_info)
+
+    @property
+    def donate_argnums(self) -> tuple[int, ...]:
+        """Positions of the donated arguments among all flat ones."""
+        return tuple(i for i, a in enumerate(pytree.tree_leaves(self.args_info)) if a.donated)
+
+
+def trace(jitted, args: tuple, kwargs: dict) -> Traced:
+    """Trace a jitted function for arguments, which may be arrays or anything with a shape and a dtype."""
+    call = jitted.trace_call(args, kwargs)
+    if call.arg_offset:
+        raise ValueError(f"{jitted.name} closes over values of another transformation and cannot be staged on its own")
+    params, device = dispatch.complete_params(jitted, call)
+    return Traced(jitted, call._replace(params=params), device)
+
+
+class Traced(Stage):
+    """A traced call of a jitted function.
+
+    Attributes:
+      jaxpr: the program.
+      out_info: types of the results, as a pytree of `ShapeDtypeStruct`.
+    """
+
+    def __init__(self, jitted, call, device):
+        self._jitted = jitted
+        self._call = call
+        self._device = device
+        self.jaxpr = call.jaxpr
+        self.out_tree = call.out_tree
+        self.fun_name = jitted.name
+        infos = [ArgInfo(a, d) for a, d in zip(call.jaxpr.in_avals, call.params["donated_invars"], strict=True)]
+        self.args_info = pytree.tree_unflatten(call.in_tree, infos)
+
+    lojax = property(lambda self: self)
+    out_avals = property(lambda self: pytree.tree_unflatten(self.out_tree, self.jaxpr.out_avals))
+
+    @property
+    def out_info(self):
+        return _out_info(self.jaxpr, self.out_tree)
+
+    def lower(self, *, lowering_platforms: Sequence[str] | None = None, _private_parameters: Any = None) -> Lowered:
+        """Make the StableHLO module.
+
+        Args:
+          lowering_platforms: the platform to lower for (one), e.g. ``("cuda",)``; by default that of the devices.
+        """
+        call, params = self._call, self._call.params
+        concrete = [_placed(x) for x in call.args]
+        where = compile_module.choose_placement(concrete, params["in_shardings"], params["out_shardings"], self._device)
+        platform = None
+        if lowering_platforms is not None:
+            if len(lowering_platforms) != 1:
+                raise NotImplementedError(
+                    f"lowering for several platforms at once is not supported, got {tuple(lowering_platforms)}; lower for"
+                    " one at a time"
+                )
+            platform = lowering_platforms[0]
+            platform = "cuda" if platform == "gpu" else platform
+        lowered = compile_module.lower(
+            self.jaxpr, "jit_" + self.fun_name, where, params["donated_invars"], params["keep_unused"],
+            params["compiler_options"], platform=platform, embed_constants=True,
+            result_names=dispatch.result_names(self.out_tree))  # fmt: skip
+        return Lowered(self, lowered)
+
+
+def _placed(x: Any) -> Any:
+    """The argument, or (of a `ShapeDtypeStruct` with a sharding) something that is placed like it."""
+    s = getattr(x, "sharding", None)
+    if isinstance(x, avals.ShapeDtypeStruct) and s is not None:
+        return _Like(s)
+    return x
+
+
+class _Like:
+    __slots__ = ("_committed", "_sharding")
+
+    def __init__(self, s):
+        self._sharding = s
+        self._committed = True
+
+
+def _out_info(jaxpr, out_tree):
+    out = [
+        avals.ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) if a.is_array else a for a in jaxpr.out_avals
+    ]
+    return pytree.tree_unflatten(out_tree, out)
+
+
+class Lowered(Stage):
+    """A program as StableHLO, for certain types of arguments."""
+
+    def __init__(self, traced: Traced, lowered: compile_module.LoweredProgram):
+        self._traced = traced
+        self._lowered = lowered
+        self.args_info = traced.args_info
+        self.out_tree = traced.out_tree
+
+    out_info = property(lambda self: self._traced.out_info)
+
+    def compile(self, compiler_options: dict | None = None, *, device_assignment: Any = None) -> Compiled:
+        """Compile for the devices.
+
+        Args:
+          compiler_options: options of XLA by name.
+        """
+        if device_assignment is not None:
+            raise NotImplementedError("device_assignment is not supported; place the arguments with shardings instead")
+        return Compiled(self._traced, self._lowered.compile(compiler_options))
+
+    def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
+        """The program as text: of the dialect ``"stablehlo"`` (the default) or ``"hlo"``."""
+        if dialect in (None, "stablehlo"):
+            return self._lowered.program.text(debug_info)
+        if dialect == "hlo":
+            return self.compiler_ir("hlo").as_hlo_text()
+        raise ValueError(f"unknown dialect {dialect!r}: expected 'stablehlo' or 'hlo'")
+
+    def compiler_ir(self, dialect: str | None = None) -> Any:
+        """The MLIR module (``"stablehlo"``) or XLA computation (``"hlo"``)."""
+        if dialect in (None, "stablehlo"):
+            return self._lowered.module
+        if dialect == "hlo":
+            return door.mlir_tools.mlir_module_to_xla_computation(
+                self._lowered.program.text(), use_tuple_args=False, return_tuple=False
+            )
+        raise ValueError(f"unknown dialect {dialect!r}: expected 'stablehlo' or 'hlo'")
+
+    def cost_analysis(self) -> dict | None:
+        """XLA's estimate of operations and bytes, before optimization."""
+        client = device_module.get_backend(self._lowered.placement.devices[0].client)
+        return door.cost_analysis(client, self.compiler_ir("hlo"))
+
+
+class Compiled(Stage):
+    """A program compiled for certain types of arguments. Calling it never traces."""
+
+    def __init__(self, traced: Traced, loaded: compile_module.LoadedProgram):
+        self._traced = traced
+        self._loaded = loaded
+        self.args_info = traced.args_info
+        self.out_tree = traced.out_tree
+        self._context = config.trace_context()
+
+    out_info = property(lambda self: self._traced.out_info)
+
+    def __call__(self, *args, **kwargs):
+        jitted = self._traced._jitted
+        dynamic, dynamic_kwargs, _ = jitted.split(args, kwargs)
+        given = (dynamic, dynamic_kwargs)
+        leaves, tree = pytree.tree_flatten(given)
+        expected = self._traced._call.in_tree
+        if tree != expected:
+            raise TypeError(_structure_message(expected, given))
+        wanted = self._traced.jaxpr.in_avals
+        wrong = []
+        for i, (x, aval) in enumerate(zip(leaves, wanted, strict=True)):
+            if isinstance(x, Tracer):
+                raise TypeError(
+                    "Cannot apply JAX transformations to a function lowered and compiled for a particular signature."
+                    f" Detected argument of Tracer type {type(x)}."
+                )
+            have = avals.abstractify(x)
+            if have.shape != aval.shape or have.dtype != aval.dtype:
+                wrong.append(
+                    f"Argument {self._argument_name(i)} compiled with {aval.str_short()} and called with {have.str_short()}"
+                )
+        if wrong:
+            raise TypeError(
+                "Argument types differ from the types for which this computation was compiled. Perhaps you are calling"
+                " the compiled executable with a different enable_x64 mode than when it was AOT compiled? The mismatches"
+                " are:\n" + "\n".join(wrong)
+            )
+        outs = dispatch.run_loaded(self._loaded, self._traced.jaxpr, leaves)
+        return pytree.tree_unflatten(self.out_tree, outs)
+
+    call = __call__
+
+    def _argument_name(self, i: int) -> str:
+        names = argument_names(self._traced._jitted.fun, None, ())
+        path, _ = pytree.tree_flatten_with_path(self.args_info)[0][i]
+        if path[0] == type(path[0])(0) and len(path) > 1 and path[1].idx < len(names):
+            return f"'{names[path[1].idx]}{pytree.keystr(path[2:])}'"
+        return f"'{pytree.keystr(path)}'"
+
+    def as_text(self) -> str:
+        """The optimized HLO."""
+        return self._loaded.executable.get_hlo_text()
+
+    def cost_analysis(self) -> dict | None:
+        """XLA's estimate of operations and bytes."""
+        return self._loaded.executable.cost_analysis()
+
+    def memory_analysis(self) -> Any:
+        """Sizes of arguments, results, code and temporary memory."""
+        return self._loaded.executable.get_compiled_memory_stats()
+
+    def runtime_executable(self) -> Any:
+        """jaxlib's executable."""
+        return self._loaded.executable
+
+    @property
+    def input_shardings(self):
+        """Where arguments are wanted, as ``(args, kwargs)``; None for those that the program does not use."""
+        loaded = self._loaded
+        found: list[Any] = [None] * len(loaded.kept)
+        for i, s in zip(loaded.kept_positions, loaded.in_shardings):
+            found[i] = s
+        return pytree.tree_unflatten(self._traced._call.in_tree, found)
+
+    @property
+    def output_shardings(self):
+        """Where results are, like the result's pytree."""
+        return pytree.tree_unflatten(self.out_tree, self._loaded.out_shardings)
+
+    input_formats = property(lambda self: self.input_shardings)
+    output_formats = property(lambda self: self.output_shardings)
+
+
+def _structure_message(expected, given) -> str:
+    full = pytree.tree_unflatten(expected, [0] * expected.num_leaves)
+    lines = []
+    for name, want, have in (("args", full[0], given[0]), ("kwargs", full[1], given[1])):
+        want_tree, have_tree = pytree.tree_structure(want), pytree.tree_structure(have)
+        if want_tree != have_tree:
+            if isinstance(want, tuple) and len(want) != len(have):
+                lines.append(
+                    f"    * at {name}, seen tuple of length {len(want)} but now given tuple of length {len(have)}, so the"
+                    " lengths do not match"
+                )
+            else:
+                lines.append(f"    * at {name}, seen {want_tree} but now given {have_tree}, so the structures do not match")
+    return (
+        "Function compiled with input pytree does not match the input pytree it was called with. There are"
+        f" {len(lines)} mismatches, including:\n" + "\n".join(lines)
+    )
