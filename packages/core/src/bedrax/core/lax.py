@@ -24,6 +24,30 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "sqrt", "sqrt_p", "square", "square_p", "stop_gradient", "stop_gradient_p", "sub", "sub_p", "tan",
         "tan_p", "tanh", "tanh_p", "xor_p",
     ),
+    "shaping": (
+        "broadcast", "broadcast_in_dim", "broadcast_in_dim_p", "broadcast_like", "broadcast_shapes",
+        "broadcast_to_rank", "broadcasted_iota", "collapse", "concatenate", "concatenate_p", "empty", "expand_dims",
+        "full", "full_like", "index_in_dim", "iota", "iota_p", "pad", "pad_p", "reshape", "reshape_p", "rev", "rev_p",
+        "shape_as_value", "slice", "slice_in_dim", "slice_p", "split", "split_p", "squeeze", "squeeze_p", "stack",
+        "stack_p", "tile", "tile_p", "transpose", "transpose_p", "unstack", "unstack_p",
+    ),
+    "reductions": (
+        "argmax", "argmax_p", "argmin", "argmin_p", "reduce", "reduce_and", "reduce_and_p", "reduce_max",
+        "reduce_max_p", "reduce_min", "reduce_min_p", "reduce_or", "reduce_or_p", "reduce_p", "reduce_prod",
+        "reduce_prod_p", "reduce_sum", "reduce_sum_p", "reduce_xor", "reduce_xor_p",
+    ),
+    "cumulative": (
+        "cumlogsumexp", "cumlogsumexp_p", "cummax", "cummax_p", "cummin", "cummin_p", "cumprod", "cumprod_p", "cumsum",
+        "cumsum_p",
+    ),
+    "sorting": (
+        "approx_max_k", "approx_min_k", "approx_top_k_p", "sort", "sort_key_val", "sort_p", "top_k", "top_k_p",
+    ),
+    "windows": (
+        "padtype_to_pads", "reduce_window", "reduce_window_max_p", "reduce_window_min_p", "reduce_window_p",
+        "reduce_window_shape_tuple", "reduce_window_sum_p", "select_and_gather_add_p", "select_and_scatter_add_p",
+        "select_and_scatter_p",
+    ),
     "conversions": (
         "asarray", "bitcast_convert_type", "bitcast_convert_type_p", "convert_element_type",
         "convert_element_type_p", "convert_to", "reduce_precision", "reduce_precision_p",
@@ -68,3 +92,7 @@ def __getattr__(name: str):
 
 def __dir__():
     return sorted(_HOME_OF)
+
+
+# Arrays have arithmetic as soon as there are operations.
+from bedrax.core import operators as _operators  # noqa: E402, F401
