@@ -94,12 +94,12 @@ def comparable(x: np.ndarray) -> np.ndarray:
 
 @rule(reductions.argmax_p)
 def _argmax(x, *, axes, index_dtype):
-    return np.argmax(comparable(x), axes[0]).astype(index_dtype)
+    return np.asarray(np.argmax(comparable(x), axes[0]), index_dtype)
 
 
 @rule(reductions.argmin_p)
 def _argmin(x, *, axes, index_dtype):
-    return np.argmin(comparable(x), axes[0]).astype(index_dtype)
+    return np.asarray(np.argmin(comparable(x), axes[0]), index_dtype)
 
 
 def elementwise_program(jaxpr):

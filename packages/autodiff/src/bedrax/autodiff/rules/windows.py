@@ -1,0 +1,94 @@
+"""Derivatives of the window primitives.
+
+The maximum of a window has the tangent of its selected element (the first one that attains it), so
+max pooling's transpose scatters cotangents to where the selected elements were.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bedrax.autodiff.forward import jvp_flat
+from bedrax.autodiff.tables import absent, jvp, jvp_rules, linear, not_transposable, transpose_rules
+from bedrax.core import dims
+from bedrax.core.avals import aval_of
+from bedrax.core.primitives import windows as p
+from bedrax.core.primitives.elementwise import ge_p, le_p, select
+from bedrax.core.primitives.shaping import pad, zeros_like
+from bedrax.core.primitives.windows import Windows
+
+
+def _sum_transpose(ct, x, **params):
+    """A window sum again: of the cotangents at distance `stride`, over the reversed windows."""
+    w = Windows(**params)
+    config = []
+    for n, m, size, stride, (low, _), base, dilation in zip(x.aval.shape, aval_of(ct).shape, *w):
+        span = (size - 1) * dilation
+        before = span - low
+        after = dims.dilate_dim(n, base) + span - dims.dilate_dim(m, stride) - before
+        config.append((before, after, stride - 1))
+    spread = pad(ct, np.zeros((), aval_of(ct).dtype), config)
+    none = ((0, 0),) * len(config)
+    reverse = Windows(w.window_dimensions, w.base_dilation, none, (1,) * len(config), w.window_dilation)
+    return [p.reduce_window_sum_p.bind(spread, **reverse._asdict())]
+
+
+linear(p.reduce_window_sum_p, _sum_transpose)
+
+
+def _extreme(select_prim):
+    return lambda t, ans, x, **params: p.select_and_gather_add(t, x, select_prim, Windows(**params))
+
+
+jvp(p.reduce_window_max_p, _extreme(ge_p))
+jvp(p.reduce_window_min_p, _extreme(le_p))
+not_transposable(
+    p.reduce_window_max_p, p.reduce_window_min_p, p.reduce_window_p,
+    why="not linear; its jvp is made of linear primitives",
+)  # fmt: skip
+
+
+# Both selections are linear in their first operand and piecewise constant in the second.
+jvp(
+    p.select_and_gather_add_p,
+    lambda t, ans, x, operand, **params: p.select_and_gather_add_p.bind(t, operand, **params),
+    None,
+)
+jvp(
+    p.select_and_scatter_add_p,
+    lambda t, ans, source, operand, **params: p.select_and_scatter_add_p.bind(t, operand, **params),
+    None,
+)
+
+
+@transpose_rules.rule(p.select_and_gather_add_p)
+def _gather_transpose(ct, tangents, operand, *, select_prim, **params):
+    windows = Windows(**params)
+    if max((*windows.base_dilation, *windows.window_dilation), default=1) == 1:
+        return [p.select_and_scatter_add(ct, operand, select_prim, windows), None]
+    # StableHLO's scatter knows no dilation: each cotangent goes to one of the positions in its window.
+    zeros = zeros_like(ct)
+    parts = [select(mask, ct, zeros) for mask in p.selected_masks(operand, select_prim, windows)]
+    return [p.add_slices(parts, windows, aval_of(operand).shape), None]
+
+
+@transpose_rules.rule(p.select_and_scatter_add_p)
+def _scatter_transpose(ct, source, operand, *, select_prim, **params):
+    return [p.select_and_gather_add(ct, operand, select_prim, Windows.of(**params)), None]
+
+
+@jvp_rules.rule(p.reduce_window_p)
+def _reduce_window_jvp(primals, tangents, *, jaxpr, **params):
+    """Folding slices one after the other is differentiable step by step."""
+    from bedrax.batching.rules.reductions import over_arrays
+
+    combine = over_arrays(jaxpr)
+    half = len(primals) // 2
+    return jvp_flat(
+        lambda *xs: p.fold_windows(combine, xs[:half], xs[half:], Windows(**params)), primals, tangents
+    )
+
+
+absent(
+    p.select_and_scatter_p, why="its selection and combination are arbitrary functions; use select_and_scatter_add"
+)
