@@ -22,7 +22,7 @@ class NumpyExecutor:
     def apply(self, prim, args: tuple, params: dict) -> Any:
         """One eager operation: values in, `HostArray` (or a list of them) out."""
         rule = tables.numpy_rules[prim]
-        weak = not args
+        weak = not args or params.get("weak_type", False)  # conversions may make it weak
         values = []
         for x in args:
             if type(x) is HostArray:
