@@ -79,7 +79,7 @@ def _dot_general(ctx, lhs, rhs, *, dimension_numbers, precision=None, preferred_
     result = out.dtype
     if product_dtype(common, result) != result:  # narrower than the operands: round at the end
         result = common
-    elif not _same_sort(common, result):
+    elif x.dtype != y.dtype or not _same_sort(common, result):
         common = result
     storage = _storage(ctx, common)
     if storage != common:
