@@ -191,13 +191,13 @@ def aval_of(x) -> AbstractValue:
     aval = getattr(x, "aval", None)
     if isinstance(aval, AbstractValue):
         return aval
+    if isinstance(x, np.generic):  # before the loop: np.float64 is a subclass of float
+        aval_functions[type(x)] = _numpy_scalar_aval
+        return _numpy_scalar_aval(x)
     for cls, function in list(aval_functions.items()):
         if isinstance(x, cls):
             aval_functions[type(x)] = function
             return function(x)
-    if isinstance(x, np.generic):
-        aval_functions[type(x)] = _numpy_scalar_aval
-        return _numpy_scalar_aval(x)
     if hasattr(x, "__jax_array__"):
         return aval_of(x.__jax_array__())
     raise TypeError(f"Value {x!r} with type {type(x)} is not a valid JAX type")

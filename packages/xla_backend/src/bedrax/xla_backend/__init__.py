@@ -10,7 +10,7 @@ from bedrax.xla_backend import array as _array
 from bedrax.xla_backend import dispatch as _dispatch
 from bedrax.xla_backend.array import Shard
 from bedrax.xla_backend.compile import effects_barrier
-from bedrax.xla_backend.devices import (
+from bedrax.xla_backend.clients import (
     clear_backends,
     default_backend,
     device_count,

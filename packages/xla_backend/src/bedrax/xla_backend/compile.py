@@ -18,7 +18,7 @@ import numpy as np
 from bedrax.core import config, dtypes, effects
 from bedrax.core.avals import ShapedArray
 from bedrax.core.ir import Jaxpr, Literal
-from bedrax.xla_backend import devices as device_module
+from bedrax.xla_backend import clients
 from bedrax.xla_backend import jaxlib_door as door
 from bedrax.xla_backend import placement, sharding
 from bedrax.xla_backend.array import ArrayImpl
@@ -123,7 +123,7 @@ def choose_placement(args: Sequence[Any], arguments: Sequence[Any] | None, resul
             )
         return Placement((device,), True)
     if found is None:
-        return Placement((device_module.default_device(),), False)
+        return Placement((clients.default_device(),), False)
     if not uneven:
         return Placement(found, committed)
     return Placement(found, True, tuple(wanted), tuple(results or ()))
@@ -404,7 +404,7 @@ class LoadedProgram:
             results = self.executable.execute_sharded(buffers)
         outs = results.consume_with_handlers(self.handlers)
         if config.debug_nans.value or config.debug_infs.value:
-            check_finite(self.name, outs)
+            check_finite(self.name.removeprefix("jit_"), outs)
         return outs if self.plain_results else self._wrap(outs)
 
     def _argument(self, x, s):
@@ -441,12 +441,12 @@ class LoadedProgram:
         return door.FastpathData(
             xla_executable=self.executable,
             out_pytree_def=out_tree,
-            in_shardings=self.in_shardings,
+            in_shardings=[self.const_sharding] * len(self.const_args) + self.in_shardings,
             out_shardings=self.out_shardings,
             out_avals=self.physical_avals,
             out_committed=[self.committed] * len(self.physical_avals),
-            kept_var_bitvec=list(self.kept),
-            in_device_local_layouts=[None] * len(self.in_shardings),
+            kept_var_bitvec=[True] * len(self.const_args) + list(self.kept),
+            in_device_local_layouts=[None] * (len(self.const_args) + len(self.in_shardings)),
             const_args=self.const_args,
         )
 

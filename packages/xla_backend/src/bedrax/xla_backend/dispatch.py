@@ -19,7 +19,7 @@ from bedrax.core.avals import aval_of
 from bedrax.core.ir import Eqn, Jaxpr, Var, eval_jaxpr, no_effects
 from bedrax.core.tracing import Tracer, current, eval_trace
 from bedrax.xla_backend import compile as compile_module
-from bedrax.xla_backend import devices as device_module
+from bedrax.xla_backend import clients
 from bedrax.xla_backend import jaxlib_door as door
 from bedrax.xla_backend import placement, sharding
 from bedrax.xla_backend.array import ArrayImpl
@@ -36,6 +36,15 @@ def _make_pjit(name, fun, miss, static_argnums=(), static_argnames=(), key=()):
     return door.pjit(
         name, fun, miss, tuple(static_argnums), tuple(static_argnames), key, door.pytree_registry, _shard_arg_fallback
     )
+
+
+def _make_runner(name, miss):
+    """A dispatched function of flat arguments; with jit disabled, C++ calls `direct` instead."""
+
+    def direct(*args):
+        return miss(*args)[0]
+
+    return _make_pjit(name, direct, miss)
 
 
 def load(jaxpr: Jaxpr, args: Sequence[Any], params: dict, device: Any = None, names=None) -> compile_module.LoadedProgram:
@@ -116,7 +125,7 @@ class XlaExecutor:
                 return outs, program.fastpath(_tree_of_list(len(outs))) if _NATIVE_TREES else None
             return outs[0], program.fastpath(_LEAF) if _NATIVE_TREES else None
 
-        return _make_pjit(prim.name, None, miss)
+        return _make_runner(prim.name, miss)
 
     def run_program(self, jaxpr, args: tuple) -> list:
         """A whole program on flat arguments."""
@@ -144,7 +153,7 @@ class XlaExecutor:
             fast = program.fastpath(_tree_of_list(len(outs))) if _NATIVE_TREES else None
             return outs, fast
 
-        return _make_pjit(params["name"], None, miss)
+        return _make_runner(params["name"], miss)
 
     def make_jitted(self, jitted):
         """What `jit` returns: C++ dispatch around `jitted`."""
@@ -249,7 +258,7 @@ def complete_params(jitted, call) -> tuple[dict, Any]:
         params = {**params, "in_shardings": arguments, "out_shardings": results}
     device = options["device"]
     if options["backend"] is not None:
-        device = device_module.get_backend(options["backend"]).local_devices()[0]
+        device = clients.get_backend(options["backend"]).local_devices()[0]
     if config.debug_nans.value or config.debug_infs.value:
         params = {**params, "donated_invars": (False,) * len(params["donated_invars"])}
     return params, device
@@ -290,7 +299,8 @@ def make_jitted(jitted: core_jitting.Jitted):
     try:
         hash((fun, key))
     except TypeError:
-        wrapped = _make_pjit(jitted.name, None, miss, static_argnums, jitted.static_argnames)
+        # C++ shares its cache among wrappers of one function, which it must be able to hash.
+        wrapped = _make_pjit(jitted.name, lambda *a, **k: fun(*a, **k), miss, static_argnums, jitted.static_argnames)
     else:
         wrapped = _make_pjit(jitted.name, fun, miss, static_argnums, jitted.static_argnames, key)
     functools.update_wrapper(wrapped, fun)

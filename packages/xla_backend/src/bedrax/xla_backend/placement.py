@@ -11,7 +11,7 @@ from bedrax import pytree
 from bedrax.core import avals, dtypes, executors, tracing
 from bedrax.core.array import HostArray
 from bedrax.core.avals import ShapedArray
-from bedrax.xla_backend import devices as device_module
+from bedrax.xla_backend import clients
 from bedrax.xla_backend import jaxlib_door as door
 from bedrax.xla_backend import sharding as sharding_module
 from bedrax.xla_backend.array import ArrayImpl, from_parts, host_value
@@ -22,7 +22,7 @@ _batched_device_put = door.batched_device_put
 
 def put_uncommitted(x: Any, weak_type: bool = False):
     """A NumPy value on the default device, free to move."""
-    return _put_host(x, make_single_device_sharding(device_module.default_device()), False, weak_type)
+    return _put_host(x, make_single_device_sharding(clients.default_device()), False, weak_type)
 
 
 def _put_host(value: np.ndarray, sharding, committed: bool, weak_type: bool = False):
@@ -97,7 +97,7 @@ def _put_leaf(x: Any, where: Any, donate: bool, may_alias: bool | None):
             if x.is_deleted():
                 raise RuntimeError(f"Array has been deleted with shape={x.aval.str_short()}.")
             return copy(x) if may_alias is False else x
-        out = to_sharding(x, make_single_device_sharding(device_module.default_device()), False)
+        out = to_sharding(x, make_single_device_sharding(clients.default_device()), False)
     else:
         sharding = _as_sharding(where)
         check = getattr(sharding, "check_compatible_aval", None)
@@ -268,9 +268,9 @@ def make_array_from_process_local_data(sharding, local_data, global_shape: Seque
     """An array from this process's data; with one process, its data is all of it."""
     local = np.asarray(local_data)
     shape = local.shape if global_shape is None else tuple(n if n is not None else m for n, m in zip(global_shape, local.shape))
-    if device_module.process_count() == 1 and shape != local.shape:
+    if clients.process_count() == 1 and shape != local.shape:
         raise ValueError(f"global_shape {shape} differs from the data's shape {local.shape}, but there is one process")
-    if device_module.process_count() > 1:
+    if clients.process_count() > 1:
         raise NotImplementedError(
             "make_array_from_process_local_data over several processes is not supported; use make_array_from_callback"
         )
@@ -315,7 +315,7 @@ def from_dlpack(external: Any, device: Any = None, copy: bool | None = None):
     platforms = {1: "cpu", 2: "cuda", 3: "cpu", 10: "rocm"}
     if kind not in platforms:
         raise TypeError(f"Array passed to from_dlpack is on unsupported device type (DLDeviceType: {kind}), array: {external}")
-    client = device_module.get_backend(platforms[kind])
+    client = clients.get_backend(platforms[kind])
     source = client.local_devices()[0] if kind in (1, 3) else client.device_from_local_hardware_id(number)
     stream = None if kind in (1, 3) else source.get_stream_for_external_ready_events()
     try:

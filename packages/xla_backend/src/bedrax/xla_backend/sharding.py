@@ -413,9 +413,9 @@ def _object_array(devices) -> np.ndarray:
 
 
 def _mesh_from_ids(shape, ids, axis_names, axis_types):
-    from bedrax.xla_backend import devices
+    from bedrax.xla_backend import clients
 
-    found = {(d.platform, d.id): d for platform in {p for p, _ in ids} for d in devices.devices(platform)}
+    found = {(d.platform, d.id): d for platform in {p for p, _ in ids} for d in clients.devices(platform)}
     array = np.empty(len(ids), object)
     array[:] = [found[key] for key in ids]
     return Mesh(array.reshape(shape), axis_names, axis_types)
@@ -575,13 +575,12 @@ for _name, _value in _COMMON.items():
 _REPLICATED = door.HloSharding.replicate()
 
 
-class SingleDeviceSharding(door.SingleDeviceShardingBase):
-    """All of an array on one device.
+# All of an array on one device: `SingleDeviceSharding(device, memory_kind=None)`. It is jaxlib's own class, because C++
+# makes instances by itself; the methods below are put on it.
+SingleDeviceSharding = door.SingleDeviceShardingBase
 
-    Args:
-      device: the device.
-      memory_kind: optional kind of its memory, e.g. ``"pinned_host"``.
-    """
+
+class _SingleDeviceMethods:
 
     is_fully_replicated = True
     num_devices = 1
@@ -609,7 +608,7 @@ class SingleDeviceSharding(door.SingleDeviceShardingBase):
     def __eq__(self, other):
         return self is other or (
             isinstance(other, SingleDeviceSharding)
-            and self._device is other._device
+            and self._device == other._device
             and self._memory_kind == other._memory_kind
         )
 
@@ -617,10 +616,15 @@ class SingleDeviceSharding(door.SingleDeviceShardingBase):
         return _single_from_id, (self._device.platform, self._device.id, self._memory_kind)
 
 
-def _single_from_id(platform, device_id, memory_kind):
-    from bedrax.xla_backend import devices
+for _name, _value in vars(_SingleDeviceMethods).items():
+    if _name not in ("__module__", "__dict__", "__weakref__", "__doc__", "__qualname__"):
+        setattr(SingleDeviceSharding, _name, _value)
 
-    for device in devices.devices(platform):
+
+def _single_from_id(platform, device_id, memory_kind):
+    from bedrax.xla_backend import clients
+
+    for device in clients.devices(platform):
         if device.id == device_id:
             return SingleDeviceSharding(device, memory_kind=memory_kind)
     raise RuntimeError(f"there is no device {device_id} on platform {platform} to unpickle this sharding for")
@@ -799,11 +803,11 @@ def make_mesh(axis_shapes: Sequence[int], axis_names: Sequence[Any], axis_types=
       axis_types: see `Mesh`; all `Explicit` if not given.
       devices: the devices to use; by default the first ones of the default platform.
     """
-    from bedrax.xla_backend import devices as device_module
+    from bedrax.xla_backend import clients
 
     axis_names = (axis_names,) if isinstance(axis_names, str) else tuple(axis_names)
     count = math.prod(axis_shapes)
-    found = list(device_module.devices() if devices is None else np.asarray(devices, object).flat)
+    found = list(clients.devices() if devices is None else np.asarray(devices, object).flat)
     if len(found) < count:
         raise ValueError(f"Number of devices {len(found)} must be >= the product of mesh_shape {tuple(axis_shapes)}")
     if axis_types is None:

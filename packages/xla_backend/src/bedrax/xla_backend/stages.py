@@ -10,7 +10,7 @@ from bedrax.core import avals, config
 from bedrax.core.jitting import argument_names
 from bedrax.core.tracing import Tracer
 from bedrax.xla_backend import compile as compile_module
-from bedrax.xla_backend import devices as device_module
+from bedrax.xla_backend import clients
 from bedrax.xla_backend import dispatch
 from bedrax.xla_backend import jaxlib_door as door
 
@@ -182,7 +182,7 @@ class Lowered(Stage):
 
     def cost_analysis(self) -> dict | None:
         """XLA's estimate of operations and bytes, before optimization."""
-        client = device_module.get_backend(self._lowered.placement.devices[0].client)
+        client = clients.get_backend(self._lowered.placement.devices[0].client)
         return door.cost_analysis(client, self.compiler_ir("hlo"))
 
 

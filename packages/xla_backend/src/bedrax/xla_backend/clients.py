@@ -1,0 +1,325 @@
+"""Platforms, their clients, and devices.
+
+A platform is "cpu", or what a PJRT plugin calls itself. Plugins are found in the `jax_plugins` namespace
+package and among entry points of the group `jax_plugins`; each registers itself with `register_plugin`.
+Clients are made at the first question that needs them, never at import.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from bedrax.core import config
+from bedrax.xla_backend import jaxlib_door as door
+
+_lock = threading.RLock()
+_factories: dict[str, tuple[Callable[[], door.Client], int]] = {}  # platform -> (make client, priority)
+_clients: dict[str, door.Client] = {}
+_failures: dict[str, str] = {}
+_default: door.Client | None = None
+_discovered = False
+
+_ALIASES = {"cuda": "gpu", "rocm": "gpu"}
+_MEMBERS = {"gpu": ("cuda", "rocm")}
+
+
+def register_client_factory(platform: str, make: Callable[[], door.Client], priority: int = 200) -> None:
+    """Make a platform known; among those that start, the one of the highest priority is the default."""
+    with _lock:
+        _factories[platform] = (make, priority)
+
+
+def register_plugin(
+    name: str,
+    *,
+    priority: int = 400,
+    library_path: str | None = None,
+    options: Mapping[str, Any] | Callable[[], Mapping[str, Any]] | None = None,
+    c_api: Any = None,
+) -> Any:
+    """Register a PJRT plugin: what the `initialize()` function of a `jax_plugins` module calls.
+
+    Args:
+      name: of the platform.
+      priority: see `register_client_factory`.
+      library_path: the shared library that implements the PJRT C API, unless `c_api` is given.
+      options: for the client, or a function that returns them.
+      c_api: a capsule with the API of a statically linked plugin.
+
+    Returns:
+      the capsule of the loaded API.
+    """
+    from jaxlib import xla_client
+
+    if library_path is None and c_api is None:
+        raise ValueError(f"plugin {name!r}: give library_path or c_api")
+    if not xla_client.pjrt_plugin_loaded(name):
+        if library_path is not None:
+            c_api = xla_client.load_pjrt_plugin_dynamically(name, library_path)
+        else:
+            xla_client.load_pjrt_plugin_with_c_api(name, c_api)
+
+    def make():
+        if not xla_client.pjrt_plugin_initialized(name):
+            xla_client.initialize_pjrt_plugin(name)
+        given = options() if callable(options) else options
+        return xla_client.make_c_api_client(name, dict(given or {}), None)
+
+    register_client_factory(name, make, priority)
+    return c_api
+
+
+def _make_cpu() -> door.Client:
+    count = config.num_cpu_devices.value
+    if count < 0:
+        found = re.search(r"--xla_force_host_platform_device_count=(\d+)", os.environ.get("XLA_FLAGS", ""))
+        count = int(found.group(1)) if found else None
+    return door.make_cpu_client(count, config.cpu_enable_async_dispatch.value)
+
+
+register_client_factory("cpu", _make_cpu, priority=0)
+
+
+def _discover() -> None:
+    """Find plugins and let them register; one that fails is reported, not fatal."""
+    global _discovered
+    if _discovered:
+        return
+    _discovered = True
+    import importlib
+    import importlib.metadata
+    import pkgutil
+
+    modules: dict[str, Callable[[], Any]] = {}
+    try:
+        import jax_plugins
+
+        for found in pkgutil.iter_modules(jax_plugins.__path__, "jax_plugins."):
+            modules[found.name] = lambda name=found.name: importlib.import_module(name)
+    except ImportError:
+        pass
+    for entry in importlib.metadata.entry_points(group="jax_plugins"):
+        modules.setdefault(entry.value, entry.load)
+    for name, load in modules.items():
+        try:
+            module = load()
+            register = _OWN_REGISTRATION.get(name.rpartition(".")[2])
+            if register is not None:
+                register(module)
+            elif hasattr(module, "initialize"):
+                module.initialize()
+        except Exception as error:
+            _failures[name] = f"{type(error).__name__}: {error}"
+
+
+def _register_cuda(module) -> None:
+    """NVIDIA's plugin: load its library and the custom-call and type handlers that come with it."""
+    import pathlib
+
+    from jaxlib import plugin_support, xla_client
+
+    folder = pathlib.Path(module.__file__).resolve().parent
+    library = folder / "xla_cuda_plugin.so"
+    if not library.exists():
+        raise FileNotFoundError(f"{library} is missing from the CUDA plugin")
+    preload = getattr(module, "_load_nvidia_libraries", None)
+    if preload is not None:
+        preload()
+    c_api = register_plugin(
+        "cuda",
+        priority=500,
+        library_path=str(library),
+        options=xla_client.generate_pjrt_gpu_plugin_options,
+    )
+    extension = plugin_support.import_from_plugin("cuda", "cuda_plugin_extension")
+    if extension is not None:
+        import functools
+
+        xla_client.register_custom_call_handler(
+            "CUDA", functools.partial(extension.register_custom_call_target, c_api)
+        )
+        types = getattr(extension, "register_custom_type", None) or extension.register_custom_type_id
+        xla_client.register_custom_type_handler("CUDA", functools.partial(types, c_api))
+
+
+_OWN_REGISTRATION: dict[str, Callable] = {"xla_cuda12": _register_cuda, "xla_cuda13": _register_cuda}
+
+
+def _wanted() -> list[str] | None:
+    text = config.platforms.value or config.platform_name.value
+    if not text:
+        return None
+    names: list[str] = []
+    for name in text.split(","):
+        names.extend(n for n in _MEMBERS.get(name, (name,)) if n not in names)
+    return names
+
+
+def backends() -> dict[str, door.Client]:
+    """The client of every platform that started, by platform name."""
+    global _default
+    if _clients:
+        return _clients
+    with _lock:
+        if _clients:
+            return _clients
+        _start_clients()
+        return _clients
+
+
+def _start_clients() -> None:
+    global _default
+    wanted = _wanted()
+    if wanted != ["cpu"]:
+        _discover()
+    if wanted is None:
+        order = sorted(_factories, key=lambda name: -_factories[name][1])
+    else:
+        order = [name for name in wanted if name in _factories]
+        unknown = [n for n in wanted if n not in _factories and _ALIASES.get(n) != "gpu"]
+        if unknown:
+            raise RuntimeError(
+                f"Unknown backend: {unknown[0]!r}, asked for by jax_platforms={','.join(wanted)!r}."
+                f" Known are {sorted(_factories)}{_failure_text()}"
+            )
+        if not order:
+            raise RuntimeError(f"No backend of jax_platforms={','.join(wanted)!r} is installed{_failure_text()}")
+    started: dict[str, door.Client] = {}
+    for name in order:
+        make, _ = _factories[name]
+        try:
+            client = make()
+            if client.device_count() == 0:
+                raise RuntimeError("the client has no devices")
+        except Exception as error:
+            _failures[name] = f"{type(error).__name__}: {error}"
+            if wanted is not None or name == "cpu":
+                raise RuntimeError(
+                    f"Unable to initialize backend '{name}': {error}"
+                    " (set JAX_PLATFORMS='' to automatically choose an available backend)"
+                ) from error
+            continue
+        started[name] = client
+    if wanted is None and set(started) == {"cpu"} and _nvidia_device_without_plugin():
+        warnings.warn("An NVIDIA GPU may be present on this machine, but a CUDA-enabled jaxlib is not installed."
+                      " Falling back to cpu.", stacklevel=3)  # fmt: skip
+    _prime(next(iter(started.values())))
+    _default = started[next(name for name in order if name in started)]
+    _clients.update(started)
+
+
+def _nvidia_device_without_plugin() -> bool:
+    return os.path.exists("/dev/nvidia0") and "cuda" not in _factories and not _failures
+
+
+def _failure_text() -> str:
+    if not _failures:
+        return "."
+    return "; failed to load: " + "; ".join(f"{name} ({why})" for name, why in _failures.items())
+
+
+def _prime(client: door.Client) -> None:
+    """Let C++ make its lookups by name; see `jaxlib_door.paths_called_by_name`."""
+    from bedrax.xla_backend import sharding
+
+    sharding.prime(client.local_devices()[0])
+
+
+def clear_backends() -> None:
+    """Forget every client; arrays and compiled programs of theirs must not be used any more."""
+    global _default, _discovered
+    with _lock:
+        _clients.clear()
+        _failures.clear()
+        _default = None
+        door.PjitFunctionCache.clear_all()
+
+
+def get_backend(platform: str | door.Client | None = None) -> door.Client:
+    """The client of a platform (``None``: the default one).
+
+    Raises:
+      RuntimeError: no such platform has started.
+    """
+    if platform is None:
+        if _default is None:
+            backends()
+        return _default  # type: ignore[return-value]
+    if not isinstance(platform, str):
+        return platform
+    clients = backends()
+    for name in (platform, *_MEMBERS.get(platform, ())):
+        if name in clients:
+            return clients[name]
+    if platform in _MEMBERS:
+        raise RuntimeError(
+            f"Unknown backend: '{platform}' requested, but no platforms that are instances of {platform} are"
+            f" present. Platforms present are: {','.join(clients)}{_failure_text()}"
+        )
+    raise RuntimeError(f"Unknown backend {platform}. Available backends are {list(clients)}{_failure_text()}")
+
+
+def default_backend() -> str:
+    """Name of the default platform: ``"cpu"``, ``"gpu"``, ``"tpu"``."""
+    return get_backend(None).platform
+
+
+def devices(backend: str | None = None) -> list[door.Device]:
+    """All devices of a platform (the default one), also those of other processes."""
+    return get_backend(backend).devices()
+
+
+def local_devices(
+    process_index: int | None = None, backend: str | None = None, host_id: int | None = None
+) -> list[door.Device]:
+    """Like `devices`, only those of one process (this one)."""
+    client = get_backend(backend)
+    index = client.process_index() if process_index is None else process_index
+    if not 0 <= index < process_count(backend):
+        raise ValueError(f"Unknown process_index {index}")
+    return [d for d in client.devices() if d.process_index == index]
+
+
+def device_count(backend: str | None = None) -> int:
+    """How many devices a platform has."""
+    return int(get_backend(backend).device_count())
+
+
+def local_device_count(backend: str | None = None) -> int:
+    """How many devices of a platform this process has."""
+    return int(get_backend(backend).local_device_count())
+
+
+def process_index(backend: str | None = None) -> int:
+    """Which process this is."""
+    return get_backend(backend).process_index()
+
+
+def process_count(backend: str | None = None) -> int:
+    """How many processes take part."""
+    return max(d.process_index for d in devices(backend)) + 1
+
+
+def process_indices(backend: str | None = None) -> list[int]:
+    """Indices of all processes."""
+    return list(range(process_count(backend)))
+
+
+def default_device() -> door.Device:
+    """Where uncommitted arrays are made: `jax.config.jax_default_device`, or the first local device."""
+    chosen = config.default_device.value
+    if chosen is None:
+        return get_backend(None).local_devices()[0]
+    if isinstance(chosen, str):
+        return get_backend(chosen).local_devices()[0]
+    return chosen
+
+
+def is_initialized() -> bool:
+    """Whether clients have been made already."""
+    return bool(_clients)
