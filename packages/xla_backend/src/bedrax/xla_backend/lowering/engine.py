@@ -473,7 +473,7 @@ class LoweringContext:
         """Elementwise comparison: "EQ" "NE" "LT" "LE" "GT" "GE"."""
         x, y = self._same_shape(x, y)
         if kind is None:
-            kind = _COMPARISON[self.dtype(x).kind]
+            kind = _comparison_kind(self.dtype(x))
         result = ir.RankedTensorType.get_unchecked(x.type.shape, types.i1_type, context=_context)
         return self.emit(
             "stablehlo.compare", (x, y), result,
@@ -620,7 +620,10 @@ def _aliases(aliases):
     return aliases.items() if isinstance(aliases, dict) else aliases
 
 
-_COMPARISON = {"f": "FLOAT", "V": "FLOAT", "c": "FLOAT", "i": "SIGNED", "u": "UNSIGNED", "b": "UNSIGNED"}
+def _comparison_kind(dtype) -> str:
+    if dtypes.is_inexact(dtype):
+        return "FLOAT"
+    return "SIGNED" if dtypes.is_signed_integer(dtype) else "UNSIGNED"
 
 
 def _sizes(shape) -> list[int]:
