@@ -109,13 +109,14 @@ class Tape(Trace):
         Returns:
           One cotangent per input, `Zero` where none arrives.
         """
-        cotangents: dict[Node, Any] = {}
+        cotangents: dict[int, Any] = {}  # by id of the node; the tape keeps nodes alive
 
         def add(node, ct):
             if ct is None or type(ct) is Zero:
                 return
-            known = cotangents.get(node)
-            cotangents[node] = ct if known is None else add_tangents(known, ct)
+            key = id(node)
+            known = cotangents.get(key)
+            cotangents[key] = ct if known is None else add_tangents(known, ct)
 
         for node, ct in zip(outs, cts, strict=True):
             if type(node) is Node and node.trace is self:
@@ -123,12 +124,12 @@ class Tape(Trace):
         for entry in reversed(self.entries):
             prim = entry.prim
             if prim.multiple_results:
-                arriving = [cotangents.pop(n, None) for n in entry.outs]
+                arriving = [cotangents.pop(id(n), None) for n in entry.outs]
                 if all(ct is None for ct in arriving):
                     continue
                 ct: Any = [Zero(n.aval) if c is None else c for n, c in zip(entry.outs, arriving, strict=True)]
             else:
-                ct = cotangents.pop(entry.outs[0], None)
+                ct = cotangents.pop(id(entry.outs[0]), None)
                 if ct is None:
                     continue
             args = entry.args
@@ -136,7 +137,7 @@ class Tape(Trace):
             for x, back in zip(args, transpose_rules[prim](ct, *marked, **entry.params), strict=True):
                 if back is not None and type(x) is Node and x.trace is self:
                     add(x, back)
-        return [cotangents.get(n) if n in cotangents else Zero(n.aval) for n in inputs]
+        return [cotangents[id(n)] if id(n) in cotangents else Zero(n.aval) for n in inputs]
 
     def to_jaxpr(self, inputs: Sequence[Node], outs: Sequence[Any]) -> tuple[Jaxpr, list]:
         """The recorded program, without what no result needs.

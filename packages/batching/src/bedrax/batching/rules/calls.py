@@ -46,7 +46,7 @@ def _composite(axis, args, dims, *, jaxpr, name, version, attributes):
 @batch_rules.rule(custom_jvp_call_p)
 def _custom_jvp(axis, args, dims, *, call_jaxpr, jvp_jaxpr_fun, num_consts, symbolic_zeros, **rest):
     """Batch the function and its rule; the rule's results are placed as the function's are."""
-    fun, out_dims = _batched_function(call_jaxpr, axis, dims)
+    fun = _batched_function(call_jaxpr, axis, dims)
     own_dims = dims[num_consts:]
 
     def batched_rule(primals, tangents):
@@ -75,28 +75,24 @@ def _custom_jvp(axis, args, dims, *, call_jaxpr, jvp_jaxpr_fun, num_consts, symb
     outs = custom_jvp_call_p.bind(
         *args, call_jaxpr=fun, jvp_jaxpr_fun=batched_rule, num_consts=num_consts, symbolic_zeros=symbolic_zeros, **rest
     )
-    return outs, out_dims[-1]
+    return outs, [0] * len(outs)
 
 
 def _batched_function(fun, axis, dims):
-    """(the function on batches, a list that receives the mapped axes of its results)."""
+    """The function on batches. Every result is mapped at 0, whatever the rules around it map."""
     if type(fun) is Jaxpr:
-        batched, found = batch_jaxpr(fun, axis, tuple(dims), True)
-        return batched, [found]
-    out_dims: list = []
+        return batch_jaxpr(fun, axis, tuple(dims), True)[0]
 
     def batched(*vals):
         outs, found = batch_flat(fun, axis, vals, dims)
-        # Everything is mapped at 0, so that a rule that maps more results than the function fits.
-        out_dims.append((0,) * len(outs))
         return [place(x, d, 0, axis.size) for x, d in zip(outs, found, strict=True)]
 
-    return batched, out_dims
+    return batched
 
 
 @batch_rules.rule(custom_vjp_call_p)
 def _custom_vjp(axis, args, dims, *, call_jaxpr, fwd_jaxpr_thunk, bwd, num_consts, symbolic_zeros, **rest):
-    fun, out_dims = _batched_function(call_jaxpr, axis, dims)
+    fun = _batched_function(call_jaxpr, axis, dims)
     own_dims = dims[num_consts:]
     res_dims: list = []
 
@@ -148,7 +144,7 @@ def _custom_vjp(axis, args, dims, *, call_jaxpr, fwd_jaxpr_thunk, bwd, num_const
         *args, call_jaxpr=fun, fwd_jaxpr_thunk=batched_fwd, bwd=batched_bwd, num_consts=num_consts,
         symbolic_zeros=symbolic_zeros, **rest,
     )  # fmt: skip
-    return outs, out_dims[-1]
+    return outs, [0] * len(outs)
 
 
 batch_rules.absent(custom_lin_p, why="it appears only inside linear programs, which vmap of grad never batches")

@@ -1,0 +1,37 @@
+"""Differentiation: forward mode, linearization, transposition, and functions with rules of their own."""
+
+import os
+
+from bedrax.autodiff.api import (
+    fwd_and_bwd,
+    grad,
+    hessian,
+    jacfwd,
+    jacobian,
+    jacrev,
+    jvp,
+    linear_transpose,
+    linearize,
+    value_and_grad,
+    vjp,
+)
+from bedrax.autodiff.custom import (
+    SymbolicZero,
+    checkpoint,
+    closure_convert,
+    custom_gradient,
+    custom_jvp,
+    custom_vjp,
+    remat,
+)
+from bedrax.autodiff.policies import checkpoint_policies
+from bedrax.core import source
+from bedrax.core.primitives.calls import checkpoint_name
+
+source.register_exclusion(os.path.dirname(os.path.abspath(__file__)))
+
+__all__ = [
+    "SymbolicZero", "checkpoint", "checkpoint_name", "checkpoint_policies", "closure_convert", "custom_gradient",
+    "custom_jvp", "custom_vjp", "fwd_and_bwd", "grad", "hessian", "jacfwd", "jacobian", "jacrev", "jvp",
+    "linear_transpose", "linearize", "remat", "value_and_grad", "vjp",
+]  # fmt: skip

@@ -1,0 +1,500 @@
+"""Differentiation of control flow.
+
+`scan` and `cond` are linearized by splitting their programs: the loop that computes the
+results also stacks the residuals, and a second, linear loop consumes them. Residuals that
+are inputs already, or that no step changes, are not stacked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bedrax.autodiff.linearize import backward_pass, linearize_jaxpr, split_rules, transpose_jaxpr
+from bedrax.autodiff.rules.calls import jvp_jaxpr, split_jaxpr, spread
+from bedrax.autodiff.tables import (
+    UndefinedPrimal,
+    Zero,
+    add_tangents,
+    instantiate,
+    is_undefined,
+    jvp_rules,
+    linearize_rules,
+    transpose_rules,
+)
+from bedrax.core import passes, staging
+from bedrax.core.avals import ShapedArray
+from bedrax.core.ir import Jaxpr, cached, eval_jaxpr
+from bedrax.core.primitives.control_flow import cond_p, scan_p, while_p
+
+
+def _flags(tangents) -> tuple[bool, ...]:
+    return tuple(type(t) is not Zero for t in tangents)
+
+
+def _live(tangents) -> list:
+    return [t for t in tangents if type(t) is not Zero]
+
+
+def _pick(values: Sequence, flags: Sequence[bool]) -> list:
+    return [v for v, f in zip(values, flags, strict=True) if f]
+
+
+def _reorder(jaxpr: Jaxpr, ins: Sequence[int], outs: Sequence[int]) -> Jaxpr:
+    return jaxpr.replace(invars=[jaxpr.invars[i] for i in ins], outvars=[jaxpr.outvars[i] for i in outs])
+
+
+# ---- scan
+
+
+def _active_carry(jaxpr, active, num_consts, num_carry, outs_active):
+    """The smallest set of active carries that contains the given ones and is closed under the body."""
+    active = list(active)
+    while True:
+        found = outs_active(tuple(active))
+        grown = [a or f for a, f in zip(active[num_consts : num_consts + num_carry], found[:num_carry], strict=True)]
+        if grown == active[num_consts : num_consts + num_carry]:
+            return tuple(active)
+        active[num_consts : num_consts + num_carry] = grown
+
+
+def _with_carry(tangents, active, num_consts, num_carry):
+    """Tangents in which the active carries are values."""
+    edge = num_consts + num_carry
+    return [
+        instantiate(t) if num_consts <= i < edge and a else t
+        for i, (t, a) in enumerate(zip(tangents, active, strict=True))
+    ]
+
+
+@jvp_rules.rule(scan_p, kind="program")
+def _scan_jvp(primals, tangents, *, jaxpr, num_consts, num_carry, **params):
+    edge, total = num_consts + num_carry, len(primals)
+    active = _active_carry(jaxpr, _flags(tangents), num_consts, num_carry, lambda a: jvp_jaxpr(jaxpr, a)[1])
+    tangents = _with_carry(tangents, active, num_consts, num_carry)
+    num_ys = len(jaxpr.outvars) - num_carry
+    force = (*active[num_consts:edge], *([False] * num_ys))
+    pushed, out_active = jvp_jaxpr(jaxpr, active, force)
+    place = {}  # position of each active argument's tangent
+    for i, a in enumerate(active):
+        if a:
+            place[i] = total + len(place)
+    ins: list[int] = []
+    for start, stop in ((0, num_consts), (num_consts, edge), (edge, total)):
+        ins += [*range(start, stop), *(place[i] for i in range(start, stop) if active[i])]
+    out_place = {}
+    for i, a in enumerate(out_active):
+        if a:
+            out_place[i] = len(out_active) + len(out_place)
+    outs: list[int] = []
+    for start, stop in ((0, num_carry), (num_carry, len(out_active))):
+        outs += [*range(start, stop), *(out_place[i] for i in range(start, stop) if out_active[i])]
+    args: list = []
+    for start, stop in ((0, num_consts), (num_consts, edge), (edge, total)):
+        args += [*primals[start:stop], *_live(tangents[start:stop])]
+    out = scan_p.bind(
+        *args, jaxpr=_reorder(pushed, ins, outs), num_consts=num_consts + sum(active[:num_consts]),
+        num_carry=num_carry + sum(active[num_consts:edge]), **params,
+    )  # fmt: skip
+    back = dict(zip(outs, out, strict=True))
+    results = [back[i] for i in range(len(out_active))]
+    return results, spread([back[out_place[i]] for i in sorted(out_place)], out_active, results)
+
+
+@cached
+def _hoistable(primal: Jaxpr, num_consts: int, num_out: int):
+    """Split a loop body's new residuals into those that only constants determine, and the others.
+
+    Returns:
+      (which of the new residuals are loop-invariant, program: consts -> their values or None).
+    """
+    varies = (False,) * num_consts + (True,) * (len(primal.invars) - num_consts)
+    _, depends = passes.dependents(primal, varies)
+    invariant = tuple(not d for d in depends[num_out:])
+    if not any(invariant):
+        return invariant, None
+    wanted = [False] * num_out + list(invariant)
+    small, _ = passes.dce_with(primal, wanted)
+    return invariant, Jaxpr(small.invars[:num_consts], small.outvars, small.eqns, small.constvars, small.consts)
+
+
+def _run_split_scan(known, sources, args, num_consts, num_carry, num_out, params):
+    """Run the loop over `known`, stacking what the linear loop needs.
+
+    Args:
+      known: consts, carry, xs -> carry, ys, new residuals; `num_out` results before those.
+      sources: where each residual comes from, in terms of `known`.
+
+    Returns:
+      (results, for each residual: (its value, whether it is stacked)).
+    """
+    edge = num_consts + num_carry
+    invariant, hoisted = _hoistable(known, num_consts, num_out)
+    stack_outs: list = []  # variables to stack, besides the results
+    plan = []
+    hoist_index = {k: n for n, k in enumerate(k for k, inv in enumerate(invariant) if inv)}
+    for kind, i in sources:
+        if kind == "in" and i < num_consts:
+            plan.append(("const", i))
+        elif kind == "in" and i >= edge:
+            plan.append(("xs", i))
+        elif kind == "out" and i >= num_carry:
+            plan.append(("ys", i))
+        elif kind == "new" and invariant[i]:
+            plan.append(("hoisted", hoist_index[i]))
+        else:
+            var = known.invars[i] if kind == "in" else known.outvars[i if kind == "out" else num_out + i]
+            plan.append(("stacked", len(stack_outs)))
+            stack_outs.append(var)
+    loop = passes.dce(known.replace(outvars=[*known.outvars[:num_out], *stack_outs]))
+    out = scan_p.bind(*args, jaxpr=loop, num_consts=num_consts, num_carry=num_carry, **params)
+    fixed = eval_jaxpr(hoisted, hoisted.consts, *args[:num_consts]) if hoisted is not None else []
+    values = {
+        "const": lambda i: (args[i], False), "hoisted": lambda i: (fixed[i], False), "xs": lambda i: (args[i], True),
+        "ys": lambda i: (out[i], True), "stacked": lambda i: (out[num_out + i], True),
+    }  # fmt: skip
+    return out[:num_out], [values[kind](i) for kind, i in plan]
+
+
+def _linear_scan(linear, residuals, marked, counts, params):
+    """Bind the loop over `linear`: (residuals, marked consts, carry, xs) -> (carry, ys)."""
+    num_consts, num_carry, num_xs = counts
+    n = len(residuals)
+    fixed = [i for i, (_, stacked) in enumerate(residuals) if not stacked]
+    moving = [i for i, (_, stacked) in enumerate(residuals) if stacked]
+    consts = range(n, n + num_consts)
+    carry = range(n + num_consts, n + num_consts + num_carry)
+    xs = range(n + num_consts + num_carry, n + num_consts + num_carry + num_xs)
+    order = [*fixed, *consts, *carry, *moving, *xs]
+    all_args = [value for value, _ in residuals] + list(marked)
+    return scan_p.bind(
+        *(all_args[i] for i in order), jaxpr=_reorder(linear, order, range(len(linear.outvars))),
+        num_consts=len(fixed) + num_consts, num_carry=num_carry, **params,
+    )  # fmt: skip
+
+
+@linearize_rules.rule(scan_p, kind="program")
+def _scan_linearize(primals, tangents, *, jaxpr, num_consts, num_carry, **params):
+    edge = num_consts + num_carry
+    num_ys = len(jaxpr.outvars) - num_carry
+    active = _active_carry(
+        jaxpr, _flags(tangents), num_consts, num_carry, lambda a: linearize_jaxpr(jaxpr, a).active_out
+    )
+    tangents = _with_carry(tangents, active, num_consts, num_carry)
+    lin = linearize_jaxpr(jaxpr, active, (*active[num_consts:edge], *([False] * num_ys)))
+    results, residuals = _run_split_scan(
+        lin.primal, lin.sources, primals, num_consts, num_carry, lin.num_out, params
+    )
+    if not any(lin.active_out):
+        return results, [Zero(None, x) for x in results]
+    counts = (sum(active[:num_consts]), sum(active[num_consts:edge]), sum(active[edge:]))
+    out = _linear_scan(lin.linear, residuals, _live(tangents), counts, params)
+    return results, spread(out, lin.active_out, results)
+
+
+def _scan_split(tape, args, params):
+    """Record the part of a loop that depends on the tape; run the rest now."""
+    jaxpr, num_consts, num_carry = params["jaxpr"], params["num_consts"], params["num_carry"]
+    rest_params = {k: v for k, v in params.items() if k not in ("jaxpr", "num_consts", "num_carry")}
+    edge = num_consts + num_carry
+    marked = _active_carry(
+        jaxpr, tuple(tape.owns(x) for x in args), num_consts, num_carry, lambda m: passes.dependents(jaxpr, m)[1]
+    )
+    parts = split_jaxpr(jaxpr, marked)
+    if parts is None:
+        return tape.record(scan_p, tuple(args), params)
+    known, rest, depends, count = parts
+    num_out = len(known.outvars) - count
+    in_place = {v: i for i, v in enumerate(known.invars)}
+    sources = tuple(
+        ("in", in_place[v]) if v in in_place else ("new", k) for k, v in enumerate(known.outvars[num_out:])
+    )
+    other = [not m for m in marked]
+    results, residuals = _run_split_scan(
+        known, sources, _pick(args, other), sum(other[:num_consts]), sum(other[num_consts:edge]), num_out, rest_params
+    )
+    counts = (sum(marked[:num_consts]), sum(marked[num_consts:edge]), sum(marked[edge:]))
+    out = iter(_linear_scan(rest, residuals, _pick(args, marked), counts, rest_params))
+    others = iter(results)
+    return [next(out) if d else next(others) for d in depends]
+
+
+split_rules[scan_p] = _scan_split
+
+
+@transpose_rules.rule(scan_p, kind="program")
+def _scan_transpose(cts, *args, jaxpr, num_consts, num_carry, length, reverse, **params):
+    """The loop backwards: cotangents of the carry flow back, those of constants add up."""
+    edge = num_consts + num_carry
+    linear = [is_undefined(x) for x in args]
+    # The initial carry of a linear loop may be a value (zeros); the loop is linear in it all the same.
+    in_linear = [*linear[:num_consts], *([True] * num_carry), *linear[edge:]]
+    carry_types = [a.to_tangent_aval().strip_weak_type() for a in jaxpr.out_avals[:num_carry]]
+    ct_carry = [instantiate(ct) for ct in cts[:num_carry]]
+    arriving = _flags(cts[num_carry:])
+    key = ("transposed scan", tuple(in_linear), arriving, num_consts, num_carry)
+    found = jaxpr.cache.get(key)
+    lin_consts = [a for a, m in zip(jaxpr.in_avals[:num_consts], in_linear[:num_consts], strict=True) if m]
+    res_consts = [a for a, m in zip(jaxpr.in_avals[:num_consts], in_linear[:num_consts], strict=True) if not m]
+    lin_xs = [a for a, m in zip(jaxpr.in_avals[edge:], in_linear[edge:], strict=True) if m]
+    res_xs = [a for a, m in zip(jaxpr.in_avals[edge:], in_linear[edge:], strict=True) if not m]
+    y_types = [a.to_tangent_aval().strip_weak_type() for a in _pick(jaxpr.out_avals[num_carry:], arriving)]
+    sum_types = [a.to_tangent_aval().strip_weak_type() for a in lin_consts]
+    if found is None:
+
+        def step(*values):
+            at = iter(values)
+            fixed = [next(at) for _ in res_consts]
+            sums = [next(at) for _ in lin_consts]
+            carry = [next(at) for _ in carry_types]
+            ys = [next(at) for _ in y_types]
+            moving = [next(at) for _ in res_xs]
+            given, moved = iter(fixed), iter(moving)
+            body_args = (
+                [UndefinedPrimal(a) if m else next(given) for a, m in zip(jaxpr.in_avals[:num_consts], in_linear[:num_consts], strict=True)]
+                + [UndefinedPrimal(a) for a in jaxpr.in_avals[num_consts:edge]]
+                + [UndefinedPrimal(a) if m else next(moved) for a, m in zip(jaxpr.in_avals[edge:], in_linear[edge:], strict=True)]
+            )
+            y = iter(ys)
+            y_cts = [next(y) if a else Zero(t) for a, t in zip(arriving, jaxpr.out_avals[num_carry:], strict=True)]
+            back = backward_pass(jaxpr, body_args, [*carry, *y_cts])
+            n = len(lin_consts)
+            new_sums = [instantiate(add_tangents(s, b)) for s, b in zip(sums, back[:n], strict=True)]
+            return [*new_sums, *map(instantiate, back[n:])]
+
+        found = staging.trace_to_jaxpr(step, [*res_consts, *sum_types, *carry_types, *y_types, *res_xs])
+        jaxpr.cache[key] = found
+    sums = [instantiate(Zero(a)) for a in sum_types]
+    const_args = [x for x, m in zip(args[:num_consts], in_linear[:num_consts], strict=True) if not m]
+    x_args = [x for x, m in zip(args[edge:], in_linear[edge:], strict=True) if not m]
+    out = scan_p.bind(
+        *const_args, *sums, *ct_carry, *_live(cts[num_carry:]), *x_args, jaxpr=found, num_consts=len(const_args),
+        num_carry=len(sums) + num_carry, length=length, reverse=not reverse, **params,
+    )  # fmt: skip
+    ct_consts, ct_init, ct_xs = iter(out[: len(sums)]), out[len(sums) : len(sums) + num_carry], iter(out[len(sums) + num_carry :])
+    assert len(lin_xs) == len(out) - len(sums) - num_carry
+    return (
+        [next(ct_consts) if m else None for m in linear[:num_consts]]
+        + [ct if m else None for ct, m in zip(ct_init, linear[num_consts:edge], strict=True)]
+        + [next(ct_xs) if m else None for m in linear[edge:]]
+    )
+
+
+# ---- while
+
+
+@jvp_rules.rule(while_p, kind="program")
+def _while_jvp(primals, tangents, *, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts):
+    edge = cond_nconsts + body_nconsts
+    num_carry = len(primals) - edge
+    body_tangents = tangents[cond_nconsts:]
+    active = _active_carry(
+        body_jaxpr, _flags(body_tangents), body_nconsts, num_carry, lambda a: jvp_jaxpr(body_jaxpr, a)[1]
+    )
+    body_tangents = _with_carry(body_tangents, active, body_nconsts, num_carry)
+    pushed, _ = jvp_jaxpr(body_jaxpr, active, active[body_nconsts:])
+    n = len(active)
+    const_place = range(n, n + sum(active[:body_nconsts]))
+    carry_place = range(n + sum(active[:body_nconsts]), n + sum(active))
+    ins = [*range(body_nconsts), *const_place, *range(body_nconsts, n), *carry_place]
+    body = _reorder(pushed, ins, range(len(pushed.outvars)))
+    cond = cond_jaxpr.replace(
+        invars=[*cond_jaxpr.invars, *(_dead_inputs(cond_jaxpr, _pick(pushed.in_avals[body_nconsts:n], active[body_nconsts:])))]
+    )
+    out = while_p.bind(
+        *primals[:edge], *_live(body_tangents[:body_nconsts]), *primals[edge:], *_live(body_tangents[body_nconsts:]),
+        cond_jaxpr=cond, cond_nconsts=cond_nconsts, body_jaxpr=body, body_nconsts=body_nconsts + len(const_place),
+    )  # fmt: skip
+    return out[:num_carry], spread(out[num_carry:], active[body_nconsts:], out[:num_carry])
+
+
+def _dead_inputs(jaxpr: Jaxpr, types) -> list:
+    from bedrax.core.ir import Var
+
+    return [Var(a.to_tangent_aval()) for a in types]
+
+
+@linearize_rules.rule(while_p, kind="program")
+def _while_linearize(primals, tangents, **params):
+    """Results now; tangents by a loop that computes both again, since nothing bounds the residuals of a while loop."""
+    results = while_p.bind(*primals, **params)
+    _, out_tangents = _while_jvp(primals, tangents, **params)
+    return results, out_tangents
+
+
+def _while_split(tape, args, params):
+    """Record the whole loop for what depends on the tape; run the rest of it now."""
+    cond_nconsts, body_nconsts = params["cond_nconsts"], params["body_nconsts"]
+    cond_jaxpr, body_jaxpr = params["cond_jaxpr"], params["body_jaxpr"]
+    edge = cond_nconsts + body_nconsts
+    num_carry = len(args) - edge
+    marked = _active_carry(
+        body_jaxpr, tuple(tape.owns(x) for x in args[cond_nconsts:]), body_nconsts, num_carry,
+        lambda m: passes.dependents(body_jaxpr, m)[1],
+    )  # fmt: skip
+    recorded = tape.record(while_p, tuple(args), params)
+    carry_marked = marked[body_nconsts:]
+    if all(carry_marked):
+        return recorded
+    if any(tape.owns(x) for x in args[:cond_nconsts]) or any(
+        m and v in {u for e in cond_jaxpr.eqns for u in e.invars}
+        for m, v in zip(carry_marked, cond_jaxpr.invars[cond_nconsts:], strict=True)
+    ):
+        return recorded
+    body, _ = passes.dce_with(body_jaxpr, [not m for m in carry_marked])
+    keep = [not m for m in marked[:body_nconsts]] + [not m for m in carry_marked]
+    known_body = body.replace(invars=_pick(body.invars, keep))
+    known_cond = cond_jaxpr.replace(
+        invars=[*cond_jaxpr.invars[:cond_nconsts], *_pick(cond_jaxpr.invars[cond_nconsts:], [not m for m in carry_marked])]
+    )
+    known = iter(
+        while_p.bind(
+            *args[:cond_nconsts], *_pick(args[cond_nconsts:], keep), cond_jaxpr=known_cond, cond_nconsts=cond_nconsts,
+            body_jaxpr=known_body, body_nconsts=sum(keep[:body_nconsts]),
+        )  # fmt: skip
+    )
+    return [r if m else next(known) for r, m in zip(recorded, carry_marked, strict=True)]
+
+
+split_rules[while_p] = _while_split
+
+
+@transpose_rules.rule(while_p, kind="error")
+def _while_transpose(cts, *args, **_):
+    raise ValueError(
+        "Reverse-mode differentiation does not work for lax.while_loop or lax.fori_loop with dynamic start/stop values."
+        " Try using lax.scan, or using fori_loop with static start/stop."
+    )
+
+
+# ---- cond
+
+
+@jvp_rules.rule(cond_p, kind="program")
+def _cond_jvp(primals, tangents, *, branches, **params):
+    index, *operands = primals
+    active = _flags(tangents[1:])
+    out_active = _union(jvp_jaxpr(b, active)[1] for b in branches)
+    pushed = tuple(jvp_jaxpr(b, active, out_active)[0] for b in branches)
+    out = cond_p.bind(index, *operands, *_live(tangents[1:]), branches=pushed, **params)
+    n = len(out_active)
+    return out[:n], spread(out[n:], out_active, out[:n])
+
+
+def _union(rows) -> tuple[bool, ...]:
+    return tuple(any(column) for column in zip(*rows, strict=True))
+
+
+@linearize_rules.rule(cond_p, kind="program")
+def _cond_linearize(primals, tangents, *, branches, **params):
+    index, *operands = primals
+    active = _flags(tangents[1:])
+    out_active = _union(linearize_jaxpr(b, active).active_out for b in branches)
+    lins = [linearize_jaxpr(b, active, out_active) for b in branches]
+    n = lins[0].num_out
+    if not any(out_active):
+        out = cond_p.bind(index, *operands, branches=tuple(branches), **params)
+        return out, [Zero(None, x) for x in out]
+    key = ("linearized cond", tuple(branches), active)
+    found = branches[0].cache.get(key)
+    if found is None:
+        found = branches[0].cache[key] = _share_residuals(lins)
+    primal, linear = found
+    out = cond_p.bind(index, *operands, branches=primal, **params)
+    tangents_out = cond_p.bind(index, *operands, *out[n:], *_live(tangents[1:]), branches=linear, **params)
+    return out[:n], spread(tangents_out, out_active, out[:n])
+
+
+def _share_residuals(lins):
+    """Branches with residual results of the same types, and linear branches that take them.
+
+    Residuals of different branches share places of equal type; a branch fills the places that
+    it does not use with zeros. The linear branches also take the operands.
+    """
+    from bedrax.core.primitives.shaping import zeros_of
+
+    places: list[ShapedArray] = []
+    assigned = []
+    for lin in lins:
+        taken: set[int] = set()
+        mine: dict[int, int] = {}
+        for r, (kind, _) in enumerate(lin.sources):
+            if kind == "in":
+                continue
+            aval = lin.linear.invars[r].aval
+            spot = next((p for p, a in enumerate(places) if a == aval and p not in taken), None)
+            if spot is None:
+                spot = len(places)
+                places.append(aval)
+            taken.add(spot)
+            mine[r] = spot
+        assigned.append(mine)
+    primal, linear = [], []
+    for lin, mine in zip(lins, assigned, strict=True):
+        by_place = {p: r for r, p in mine.items()}
+
+        def forward(*args, lin=lin, by_place=by_place):
+            out = eval_jaxpr(lin.primal, lin.primal.consts, *args)
+            values = lin.residuals(args, out)
+            return out[: lin.num_out] + [values[by_place[p]] if p in by_place else zeros_of(a) for p, a in enumerate(places)]
+
+        def push(*args, lin=lin, mine=mine):
+            num_in = len(lin.primal.invars)
+            operands, stored, tangents = args[:num_in], args[num_in : num_in + len(places)], args[num_in + len(places) :]
+            values = [operands[i] if kind == "in" else stored[mine[r]] for r, (kind, i) in enumerate(lin.sources)]
+            return eval_jaxpr(lin.linear, lin.linear.consts, *values, *tangents)
+
+        primal.append(staging.trace_to_jaxpr(forward, lin.primal.in_avals))
+        tangent_types = lin.linear.in_avals[len(lin.sources) :]
+        linear.append(staging.trace_to_jaxpr(push, [*lin.primal.in_avals, *places, *tangent_types]))
+    return tuple(primal), tuple(linear)
+
+
+@transpose_rules.rule(cond_p, kind="program")
+def _cond_transpose(cts, index, *operands, branches, **params):
+    linear = tuple(is_undefined(x) for x in operands)
+    arriving = _flags(cts)
+    programs = [transpose_jaxpr(b, linear, arriving) for b in branches]
+    leaving = _union(p[1] for p in programs)
+    lin_types = [a.to_tangent_aval().strip_weak_type() for a in _pick(branches[0].in_avals, linear)]
+    key = ("transposed cond", tuple(branches), linear, arriving)
+    found = branches[0].cache.get(key)
+    if found is None:
+        from bedrax.core.primitives.shaping import zeros_of
+
+        def settle(program, mine):
+            def full(*args):
+                out = iter(eval_jaxpr(program, program.consts, *args))
+                return [
+                    next(out) if m else zeros_of(a) for m, wanted, a in zip(mine, leaving, lin_types, strict=True) if wanted
+                ]
+
+            return staging.trace_to_jaxpr(full, program.in_avals)
+
+        found = branches[0].cache[key] = tuple(settle(*p) for p in programs)
+    others = [x for x in operands if not is_undefined(x)]
+    out = iter(cond_p.bind(index, *others, *_live(cts), branches=found, **params))
+    flags = iter(leaving)
+    return [None, *(next(out) if m and next(flags) else None for m in linear)]
+
+
+def _cond_split(tape, args, params):
+    """Record the part of the branches that depends on the tape; run the rest now."""
+    index, *operands = args
+    if tape.owns(index):
+        return tape.record(cond_p, tuple(args), params)
+    branches = params["branches"]
+    marked = tuple(tape.owns(x) for x in operands)
+    depends = _union(passes.dependents(b, marked)[1] for b in branches)
+    if all(depends):
+        return tape.record(cond_p, tuple(args), params)
+    rest = {k: v for k, v in params.items() if k != "branches"}
+    wanted = tuple(not d for d in depends)
+    known = tuple(passes.dce_with(b, wanted)[0] for b in branches)
+    known = tuple(b.replace(invars=_pick(b.invars, [not m for m in marked])) for b in known)
+    dependent = tuple(passes.dce_with(b, depends)[0] for b in branches)
+    out = iter(tape.record(cond_p, tuple(args), {**rest, "branches": dependent}))
+    others = iter(cond_p.bind(index, *_pick(operands, [not m for m in marked]), branches=known, **rest))
+    return [next(out) if d else next(others) for d in depends]
+
+
+split_rules[cond_p] = _cond_split

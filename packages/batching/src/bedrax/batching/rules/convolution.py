@@ -1,0 +1,46 @@
+"""Batching of convolutions: a mapped axis joins the batch, the output features, or the groups."""
+
+from __future__ import annotations
+
+from bedrax.batching.tables import batch_rules, move_axis
+from bedrax.core.avals import aval_of
+from bedrax.core.primitives import shaping
+from bedrax.core.primitives.convolution import conv_general_dilated_p
+
+
+def _merge(x, mapped: int, into: int, major: bool):
+    """Fold the mapped axis into dimension `into` of the example, as its slower or its faster part."""
+    x = move_axis(x, mapped, into if major else into + 1)
+    shape = aval_of(x).shape
+    return shaping.reshape(x, (*shape[:into], shape[into] * shape[into + 1], *shape[into + 2 :]))
+
+
+def _unmerge(x, dim: int, size, major: bool):
+    """Undo `_merge`: returns the array and where it is mapped."""
+    shape = aval_of(x).shape
+    rest = shape[dim] // size
+    x = shaping.reshape(x, (*shape[:dim], *((size, rest) if major else (rest, size)), *shape[dim + 1 :]))
+    return x, dim if major else dim + 1
+
+
+@batch_rules.rule(conv_general_dilated_p)
+def _conv(axis, args, dims, *, dimension_numbers, feature_group_count, batch_group_count, out_sharding=None, **params):
+    (x, kernel), (xd, kd) = args, dims
+    lhs, rhs, out = dimension_numbers
+    groups = dict(feature_group_count=feature_group_count, batch_group_count=batch_group_count)
+    # Where the axis is the faster part of a dimension, the groups of that dimension stay together.
+    if kd is None:
+        x, merged, major = _merge(x, xd, lhs[0], False), out[0], False
+    elif xd is None:
+        kernel, merged, major = _merge(kernel, kd, rhs[0], False), out[1], False
+    else:  # every example is a group, or a group of groups
+        kernel = _merge(kernel, kd, rhs[0], True)
+        if batch_group_count > 1:
+            x = _merge(x, xd, lhs[0], True)
+            groups["batch_group_count"] = batch_group_count * axis.size
+        else:
+            x = _merge(x, xd, lhs[1], True)
+            groups["feature_group_count"] = feature_group_count * axis.size
+        merged, major = out[1], True
+    result = conv_general_dilated_p.bind(x, kernel, dimension_numbers=dimension_numbers, out_sharding=None, **groups, **params)
+    return _unmerge(result, merged, axis.size, major)

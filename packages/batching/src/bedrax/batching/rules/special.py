@@ -1,0 +1,9 @@
+"""Batching of special functions: they are elementwise."""
+
+from __future__ import annotations
+
+from bedrax.batching.tables import elementwise
+from bedrax.core.primitives import special as p
+from bedrax.core.tracing import Primitive
+
+elementwise(*(prim for prim in vars(p).values() if isinstance(prim, Primitive)))
