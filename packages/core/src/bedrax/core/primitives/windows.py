@@ -209,7 +209,8 @@ def reduce_window(
 
     Args:
       operand: a tree of arrays of one shape.
-      init_value: a tree of scalars like it: where the folds start, and what the padding holds.
+      init_value: a tree of scalars like it: neutral elements of `computation`. Folds start from
+        them; the padding holds them (XLA's compilers may leave it out instead).
       computation: associative function of two trees of scalars like `init_value` that returns one.
       window_dimensions: the size of the window along each axis.
       window_strides: steps between windows; default 1.

@@ -26,7 +26,8 @@ _add(p.sort_p, "f8", lambda x: p.sort(x), [arg((6,), "float8_e4m3fn")], lambda x
 for _dtype in ("int32", "int8", "uint8", "uint32", "bool"):
     _add(p.sort_p, _dtype, lambda x: p.sort(x), [arg((3, 6), _dtype, 0, 99)], np.sort)
 _add(p.sort_p, "int4", lambda x: p.sort(x), [arg((6,), "int4")], lambda x: np.sort(x.astype(int)))
-_add(p.sort_p, "complex", lambda x: p.sort(x), [np.complex64([1 + 2j, 1 + 1j, 5j, -1])], np.sort)
+_add(p.sort_p, "complex", lambda x: p.sort(x), [np.complex64([1 + 2j, 1 + 1j, 5j, -1])], np.sort, grad=())
+_add(p.sort_p, "complex derivative", lambda x: p.sort(x), [arg((5,), "complex64", distinct=True)], np.sort)
 _add(p.sort_p, "key and value", lambda k, v: p.sort_key_val(k, v), [arg((3, 6), distinct=True), arg((3, 6))],
      lambda k, v: (np.sort(k), np.take_along_axis(v, np.argsort(k), 1)))  # fmt: skip
 _add(p.sort_p, "key edges", lambda k, v: p.sort_key_val(k, v, 0), [_EDGE[:, None], arg((9, 1), "int32", 0, 99)],

@@ -83,7 +83,8 @@ for _name in ("same", "dilated"):
 _add(p.reduce_window_p, "pair", lambda x, y: p.reduce_window((x, y), (0.0, 1.0), _sum_and_product, (2, 3), (1, 2), "VALID"),
      [arg((3, 5)), arg((3, 5))],
      lambda x, y: (_loop(np.sum, 0, (2, 3), (1, 2), "VALID")(x), _loop(np.prod, 1, (2, 3), (1, 2), "VALID")(y)))  # fmt: skip
-_add(p.reduce_window_p, "init", lambda x, i: p.reduce_window(x, i, e.add, (2,), (1,), ((1, 1),)), [arg((4,)), arg()])
+_add(p.reduce_window_p, "init", lambda x, i: p.reduce_window(x, i, e.add, (2,), (1,), "VALID"), [arg((4,)), arg()],
+     lambda x, i: i + x[1:] + x[:-1])  # fmt: skip
 
 
 def _windows(shape, name):

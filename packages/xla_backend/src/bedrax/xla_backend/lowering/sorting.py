@@ -95,11 +95,13 @@ def _order(ctx, x, canonical_zero: bool):
         if dtype == _BOOL:
             return ctx.convert(x, np.int32)
         return x
-    if canonical_zero:
-        x = _canonical(ctx, x)
-    else:
-        x = ctx.select(ctx.compare(x, x, "NE"), ctx.full(shape, np.nan, dtype), x)
-    return _flip(ctx, ctx.emit("stablehlo.bitcast_convert", [x], ctx.tensor_type(shape, _integer(dtype))))
+    x = ctx.select(ctx.compare(x, x, "NE"), ctx.full(shape, np.nan, dtype), x)
+    integer = _integer(dtype)
+    bits = ctx.emit("stablehlo.bitcast_convert", [x], ctx.tensor_type(shape, integer))
+    if canonical_zero:  # on bits: XLA's CPU compares subnormal numbers as 0
+        negative_zero = ctx.full(shape, np.iinfo(integer).min, integer)
+        bits = ctx.select(ctx.compare(bits, negative_zero, "EQ"), ctx.full(shape, 0, integer), bits)
+    return _flip(ctx, bits)
 
 
 def _integer(dtype) -> np.dtype:
