@@ -7,6 +7,12 @@ import importlib
 # family file -> what it exports here. A name is imported when it is first asked for, so that
 # `import bedrax.core.lax` costs nothing and unused families are never loaded.
 _HOMES: dict[str, tuple[str, ...]] = {
+    "special": (
+        "bessel_i0e", "bessel_i0e_p", "bessel_i1e", "bessel_i1e_p", "betainc", "digamma", "digamma_p", "erf",
+        "erf_inv", "erf_inv_p", "erf_p", "erfc", "erfc_p", "igamma", "igamma_grad_a", "igamma_grad_a_p",
+        "igamma_p", "igammac", "igammac_p", "lgamma", "lgamma_p", "polygamma", "polygamma_p",
+        "random_gamma_grad", "random_gamma_grad_p", "regularized_incomplete_beta_p", "zeta", "zeta_p",
+    ),
     "elementwise": (
         "AccuracyMode", "RoundingMethod", "Tolerance", "abs", "abs_p", "acos", "acos_p", "acosh", "acosh_p",
         "add", "add_any", "add_any_p", "add_jaxvals_p", "add_p", "and_p", "asin", "asin_p", "asinh", "asinh_p",

@@ -48,7 +48,7 @@ def _spread(t, ans):
 
 linear(p.neg_p, lambda ct, x: [neg(ct)])
 linear(p.copy_p, lambda ct, x: [ct])
-zero(p.sign_p, p.floor_p, p.ceil_p, p.round_p, p.is_finite_p, p.not_p, p.population_count_p, p.clz_p)
+zero(p.floor_p, p.ceil_p, p.round_p, p.is_finite_p, p.not_p, p.population_count_p, p.clz_p)
 zero(p.stop_gradient_p)
 
 jvp(p.exp_p, lambda t, ans, x, **_: mul(t, ans))
@@ -89,7 +89,25 @@ def _integer_pow(t, ans, x, *, y):
     return mul(t, mul(scalar_like(x, y), p.integer_pow(x, y - 1)) if y != 1 else _one(x))
 
 
+def _sign(t, ans, x):
+    if not is_complex(aval_of(x).dtype):
+        return Zero.from_primal_value(ans)
+    # x/|x| turns with the part of t across x: (t - s Re(conj(s) t)) / |x|.
+    along = p.real(mul(t, p.conj(ans)))
+    across = sub(t, mul(_real_to_complex(along), ans))
+    size = p.abs(x)
+    size = p.select_n(p.eq(size, scalar_like(size, 0)), size, shaping.full_like(size, math.inf))
+    return div(across, _real_to_complex(size))
+
+
 jvp(p.abs_p, _abs)
+
+
+@jvp_rules.rule(p.sign_p, kind="formula")
+def _sign_rule(primals, tangents):
+    (x,), (t,) = primals, tangents
+    ans = p.sign_p.bind(x)
+    return ans, Zero.from_primal_value(ans) if type(t) is Zero else _sign(t, ans, x)
 
 
 @jvp_rules.rule(p.integer_pow_p, kind="formula")

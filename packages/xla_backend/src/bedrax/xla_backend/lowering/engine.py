@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from bedrax.core import config, dims, effects
+from bedrax.core import config, dims, dtypes, effects
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.ir import Jaxpr, Literal
 from bedrax.xla_backend import jaxlib_door as door
