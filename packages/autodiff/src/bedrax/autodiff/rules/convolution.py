@@ -93,16 +93,12 @@ def _rhs_transpose(
     ):  # fmt: skip
         pads.append((low, k + o - 1 - n - low))
     swap = lambda spec: (spec[1], spec[0], *spec[2:])
-    groups = dict(feature_group_count=1, batch_group_count=1)
-    if feature_group_count > 1:  # as groups of features of the input: `batch_group_count` of this convolution
-        lhs = _regroup(lhs, x_spec[1], x_spec[0], feature_group_count)
-        groups["feature_group_count"] = feature_group_count
-    elif batch_group_count > 1:
-        groups["feature_group_count"] = batch_group_count
+    # A group of features is, with the roles swapped, a group of the batch; and the other way round.
     out = conv_general_dilated_p.bind(
         lhs, ct, window_strides=rhs_dilation, padding=tuple(pads), lhs_dilation=lhs_dilation,
         rhs_dilation=window_strides, dimension_numbers=ConvDimensionNumbers(swap(x_spec), swap(out_spec), swap(k_spec)),
-        precision=precision, preferred_element_type=None, out_sharding=None, **groups,
+        feature_group_count=batch_group_count, batch_group_count=feature_group_count, precision=precision,
+        preferred_element_type=None, out_sharding=None,
     )  # fmt: skip
     return as_cotangent(out, aval)
 

@@ -50,12 +50,12 @@ def _type_text(dtype: np.dtype) -> str:
     return name.replace("bfloat", "bf").replace("float", "f")
 
 
-def _same_sort(x: np.dtype, y: np.dtype) -> bool:
+def same_sort(x: np.dtype, y: np.dtype) -> bool:
     groups = (dtypes.signed_dtypes, dtypes.unsigned_dtypes, dtypes.float_dtypes, dtypes.complex_dtypes)
     return any(x in g and y in g for g in groups)
 
 
-def _storage(ctx, common: np.dtype) -> np.dtype:
+def storage_dtype(ctx, common: np.dtype) -> np.dtype:
     """The dtype that operands are multiplied in, given the one they have in common."""
     if common in dtypes.narrow_int_dtypes:
         return np.dtype(np.int32)
@@ -79,9 +79,9 @@ def _dot_general(ctx, lhs, rhs, *, dimension_numbers, precision=None, preferred_
     result = out.dtype
     if product_dtype(common, result) != result:  # narrower than the operands: round at the end
         result = common
-    elif x.dtype != y.dtype or not _same_sort(common, result):
+    elif x.dtype != y.dtype or not same_sort(common, result):
         common = result
-    storage = _storage(ctx, common)
+    storage = storage_dtype(ctx, common)
     if storage != common:
         result = storage if product_dtype(storage, result) == storage else result
     value = ctx.emit(
