@@ -179,20 +179,25 @@ def _iter(self):
 
 
 def _rows(x):
-    """One program cuts a hundred rows at a time, so that a long loop neither makes many calls nor many buffers."""
-    from bedrax.core import lax
-
+    """On the CPU a row is a copy of a piece of memory; elsewhere one program cuts up to a hundred rows at a time."""
+    if x.platform() == "cpu":
+        value, sharding, aval = host_value(x), x._sharding, x.aval
+        row_aval = ShapedArray(aval.shape[1:], aval.dtype, aval.weak_type)
+        for row in value:
+            yield door.batched_device_put(row_aval, sharding, [np.asarray(row)], [sharding._device], x._committed)
+        return
     n = x.aval.shape[0]
     for begin in range(0, n, 100):
-        count = min(100, n - begin)
-        part = lax.slice_in_dim(x, begin, begin + count) if n > 100 else x
-        yield from _split(part, count)
+        yield from _cut_rows(x, begin, min(begin + 100, n))
 
 
-def _split(x, count):
-    from bedrax.core import lax
+def _cut_rows(x, begin: int, end: int) -> list:
+    from bedrax.core import jitting, lax
 
-    return [lax.index_in_dim(x, i, keepdims=False) for i in range(count)]
+    def cut(x):
+        return [lax.index_in_dim(x, i, keepdims=False) for i in range(begin, end)]
+
+    return jitting.jit(cut)(x)
 
 
 def _text(self) -> str:

@@ -1,0 +1,151 @@
+"""jaxlib's array as an array: conversions, printing, placement, copies."""
+
+import copy
+import pickle
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import bedrax.xla_backend as xla
+from bedrax.core import array as core_array
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int8, np.uint16, np.bool_, np.complex64, ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn])
+@pytest.mark.parametrize("shape", [(), (3,), (2, 0), (2, 3)])
+def test_round_trip_and_attributes(dtype, shape):
+    x = np.ones(shape, dtype)
+    a = xla.device_put(x)
+    assert (a.shape, a.dtype, a.ndim, a.size, a.nbytes, a.itemsize) == (
+        x.shape, x.dtype, x.ndim, x.size, x.nbytes, x.itemsize)  # fmt: skip
+    assert isinstance(a, core_array.Array)
+    back = np.asarray(a)
+    assert back.dtype == x.dtype
+    np.testing.assert_array_equal(back, x)
+    assert not back.flags.writeable
+    for other in (pickle.loads(pickle.dumps(a)), copy.copy(a), copy.deepcopy(a)):
+        assert other.dtype == a.dtype
+        np.testing.assert_array_equal(np.asarray(other), x)
+    np.testing.assert_array_equal(np.array(a, dtype=np.complex128), x.astype(np.complex128))
+
+
+def test_printing():
+    assert repr(xla.device_put(np.arange(3.0, dtype=np.float32))) == "Array([0., 1., 2.], dtype=float32)"
+    assert repr(xla.device_put(2.0)) == "Array(2., dtype=float32, weak_type=True)"
+    assert repr(xla.device_put(np.zeros((0, 3), np.float32))) == "Array([], shape=(0, 3), dtype=float32)"
+    assert str(xla.device_put(np.arange(3))) == "[0 1 2]"
+    assert f"{xla.device_put(np.float32(1.5)):.3f}" == "1.500"
+    matrix = "Array([[ True,  True],\n       [ True,  True]], dtype=bool)"
+    assert repr(xla.device_put(np.ones((2, 2), bool))) == matrix
+
+
+def test_scalars_and_their_errors():
+    x = xla.device_put(np.int32(3))
+    assert (int(x), float(x), complex(x), bool(x), x.__index__(), x.item()) == (3, 3.0, 3 + 0j, True, 3, 3)
+    assert isinstance(x.item(), int)
+    v = xla.device_put(np.arange(3.0, dtype=np.float32))
+    assert v.tolist() == [0.0, 1.0, 2.0]
+    assert [float(e) for e in v] == [0.0, 1.0, 2.0]
+    assert len(v) == 3
+    for convert, error in ((int, TypeError), (float, TypeError), (bool, ValueError), (hash, TypeError)):
+        with pytest.raises(error):
+            convert(v)
+    with pytest.raises(TypeError, match="integer scalar"):
+        xla.device_put(np.float32(1)).__index__()
+    with pytest.raises(TypeError, match="unsized"):
+        len(x)
+    with pytest.raises(TypeError, match="0-d"):
+        iter(x)
+    with pytest.raises(TypeError, match="immutable"):
+        v[0] = 1
+    with pytest.raises(ValueError, match="empty"):
+        bool(xla.device_put(np.zeros(0, np.float32)))
+
+
+def test_deletion():
+    x = xla.device_put(np.ones(4, np.float32))
+    assert not x.is_deleted()
+    x.delete()
+    assert x.is_deleted()
+    assert x.shape == (4,)
+    for use in (np.asarray, repr, copy.copy, lambda a: a.addressable_shards, xla.device_put):
+        with pytest.raises(RuntimeError, match=r"Array has been deleted with shape=float32\[4\]\."):
+            use(x)
+
+
+def test_device_put_and_get_of_trees():
+    device = xla.devices()[0]
+    tree = {"a": np.ones(2), "b": [1, None, 2.5], "c": xla.device_put(np.int8(3))}
+    placed = xla.device_put(tree, device)
+    assert placed["a"].dtype == np.float32
+    assert placed["b"][0].dtype == np.int32
+    assert placed["b"][1] is None
+    assert placed["c"].committed
+    assert placed["b"][2].devices() == {device}
+    host = xla.device_get(placed)
+    assert type(host["a"]) is np.ndarray
+    assert float(host["b"][2]) == 2.5
+    x = xla.device_put(np.ones(3))
+    assert xla.device_put(x) is x
+    y = xla.device_put(x, may_alias=False)
+    assert y.unsafe_buffer_pointer() != x.unsafe_buffer_pointer()
+    with pytest.raises(ValueError, match="Device or a Sharding"):
+        xla.device_put(x, "cpu")
+    with pytest.raises(TypeError):
+        xla.device_put(object())
+    assert xla.block_until_ready({"x": x, "n": 1})["x"] is x
+
+
+def test_source_memory_is_not_shared_with_later_writes():
+    source = np.zeros(1000, np.float32)
+    a = xla.device_put(source, may_alias=False)
+    source[:] = 1
+    np.testing.assert_array_equal(np.asarray(a), np.zeros(1000))
+
+
+def test_dlpack():
+    x = xla.device_put(np.arange(6, dtype=np.float32).reshape(2, 3))
+    assert x.__dlpack_device__() == (1, 0)
+    np.testing.assert_array_equal(np.from_dlpack(x), np.arange(6).reshape(2, 3))
+    y = xla.from_dlpack(np.arange(5, dtype=np.int32))
+    np.testing.assert_array_equal(np.asarray(y), np.arange(5))
+    assert y.is_fully_replicated
+    np.testing.assert_array_equal(np.asarray(xla.from_dlpack(np.arange(12.0, dtype=np.float32).reshape(3, 4).T)), np.arange(12).reshape(3, 4).T)
+    with pytest.raises(TypeError, match="__dlpack__"):
+        xla.from_dlpack([1, 2])
+
+
+def test_shards_of_one_device():
+    x = xla.device_put(np.ones((2, 3), np.float32))
+    (shard,) = x.addressable_shards
+    assert shard.device == x.device
+    assert shard.index == (slice(None), slice(None))
+    assert shard.replica_id == 0
+    assert x.is_fully_addressable
+    assert x.is_fully_replicated
+    assert x.sharding.shard_shape(x.shape) == (2, 3)
+    np.testing.assert_array_equal(np.asarray(x.addressable_data(0)), np.ones((2, 3)))
+
+
+def test_backends():
+    assert xla.device_count() == len(xla.devices())
+    assert xla.local_device_count() == len(xla.local_devices())
+    assert (xla.process_index(), xla.process_count(), xla.process_indices()) == (0, 1, [0])
+    assert xla.devices("cpu")[0].platform == "cpu"
+    with pytest.raises(RuntimeError, match="Unknown backend nonsense"):
+        xla.devices("nonsense")
+
+
+def test_importing_makes_no_client_and_no_package_jax():
+    import subprocess
+    import sys
+
+    program = (
+        "import sys, bedrax.xla_backend as xla\n"
+        "from bedrax.xla_backend import clients\n"
+        "assert not clients.is_initialized()\n"
+        "assert not any(m.startswith('jaxlib.mlir') for m in sys.modules)\n"
+        "import numpy as np; np.asarray(xla.device_put(np.ones(2)))\n"
+        "assert 'jax' not in sys.modules and 'jax.core' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)

@@ -1,0 +1,252 @@
+"""Eager operations, jit and its stages: values, caching, donation, errors."""
+
+import numpy as np
+import pytest
+
+import bedrax.xla_backend as xla
+from bedrax.core import config, lax, staging
+from bedrax.core.array import Array, HostArray
+from bedrax.core.avals import ShapeDtypeStruct
+
+
+def put(*values, dtype=np.float32):
+    return xla.device_put(np.array(values, dtype))
+
+
+def test_eager_operations_agree_with_numpy_for_several_dtypes():
+    for dtype in (np.float32, np.float16, np.complex64):
+        x = np.array([0.25, 1.5, -2.0], dtype)
+        got = lax.add(lax.sin(xla.device_put(x)), x)
+        assert got.dtype == dtype
+        np.testing.assert_allclose(np.asarray(got), np.sin(x) + x, rtol=2e-3 if dtype == np.float16 else 1e-5)
+    n = np.array([7, -3], np.int32)
+    np.testing.assert_array_equal(np.asarray(lax.add(xla.device_put(n), n)), 2 * n)
+
+
+def test_weak_types_follow_python_scalars():
+    assert lax.sin(2.0).weak_type
+    assert not lax.sin(np.float32(2)).weak_type
+    f = xla.jit(lambda x: lax.neg(x))
+    for _ in range(2):
+        assert f(3.0).weak_type
+        assert not f(np.float32(3)).weak_type
+
+
+def test_jit_traces_once_per_signature():
+    seen = []
+
+    def f(x, y):
+        seen.append((x.shape, x.dtype))
+        return {"sum": lax.add(x, y), "pair": (x, None)}
+
+    g = xla.jit(f)
+    x = put(1, 2)
+    for _ in range(3):
+        out = g(x, x)
+        np.testing.assert_array_equal(np.asarray(out["sum"]), [2, 4])
+        assert out["pair"][1] is None
+    assert len(seen) == 1
+    g(put(1, 2, 3), put(1, 2, 3))
+    g(np.ones(2, np.float32), x)  # a NumPy array of a known type: no new trace
+    g(HostArray(np.ones(2, np.float32)), x)
+    assert len(seen) == 2
+
+
+def test_jit_keyword_and_static_arguments():
+    calls = []
+
+    def f(x, n, *, flag=False):
+        calls.append((n, flag))
+        return lax.mul(x, np.float32(n)) if flag else x
+
+    g = xla.jit(f, static_argnums=1, static_argnames="flag")
+    assert float(g(np.float32(2), 3, flag=True)) == 6
+    assert float(g(np.float32(2), 3, flag=True)) == 6
+    assert float(g(np.float32(2), 4, flag=True)) == 8
+    assert float(g(np.float32(2), 4)) == 2
+    assert calls == [(3, True), (4, True), (4, False)]
+    with pytest.raises(ValueError, match="[Nn]on-hashable"):
+        g(np.float32(2), [1])
+
+
+def test_unused_arguments_and_large_constants():
+    constant = xla.device_put(np.arange(100, dtype=np.float32))
+    f = xla.jit(lambda a, unused, b: lax.sub(lax.add(a, constant), b))
+    a, b = np.full(100, 5, np.float32), np.full(100, 2, np.float32)
+    for args in ((a, a, b), (xla.device_put(a), b, xla.device_put(b))):
+        for _ in range(3):
+            np.testing.assert_array_equal(np.asarray(f(*args)), np.arange(100) + 3)
+    text = f.lower(a, a, b).as_text()
+    assert "%arg1" in text
+    assert "%arg2" not in text
+    kept = xla.jit(lambda a, unused: a, keep_unused=True).lower(a, b).as_text()
+    assert "%arg1" in kept
+
+
+def test_donation_deletes_the_argument():
+    f = xla.jit(lambda a, b: (lax.add(a, b), lax.mul(b, b)), donate_argnums=0)
+    b = put(1, 2)
+    for _ in range(2):
+        a = put(3, 4)
+        np.testing.assert_array_equal(np.asarray(f(a, b)[0]), [4, 6])
+        assert a.is_deleted()
+        with pytest.raises(RuntimeError, match="deleted"):
+            lax.sin(a)
+        with pytest.raises(RuntimeError, match=r"Array has been deleted with shape=float32\[2\]"):
+            np.asarray(a)
+    assert not b.is_deleted()
+    assert "tf.aliasing_output = 0" in f.lower(b, b).as_text()
+    with pytest.warns(UserWarning, match="donated buffers were not usable"):
+        xla.jit(lambda a: a[...] if False else lax.reduce_sum(a, (0,)), donate_argnums=0)(put(1, 2))
+
+
+def test_control_flow():
+    power = xla.jit(lambda a: lax.while_loop(lambda s: lax.lt(s[0], 10), lambda s: (lax.add(s[0], 1), lax.mul(s[1], a)), (0, a)))
+    i, value = power(np.float32(2))
+    assert (int(i), float(value)) == (10, 2.0**11)
+    xs = np.arange(7, dtype=np.float32)
+    for reverse in (False, True):
+        for unroll in (1, 2, 3, 7, True):
+            f = xla.jit(
+                lambda xs, r=reverse, u=unroll: lax.scan(
+                    lambda c, x: (lax.add(c, x), lax.mul(c, x)), np.float32(1), xs, reverse=r, unroll=u
+                )
+            )
+            carry, ys = f(xs)
+            c, want = np.float32(1), np.zeros(7, np.float32)
+            for k in reversed(range(7)) if reverse else range(7):
+                want[k] = c * xs[k]
+                c = c + xs[k]
+            assert float(carry) == c
+            np.testing.assert_array_equal(np.asarray(ys), want)
+    _, empty = xla.jit(lambda xs: lax.scan(lambda c, x: (c, x), np.float32(0), xs))(np.zeros((0, 3), np.float32))
+    assert empty.shape == (0, 3)
+    choose = xla.jit(lambda p, a: lax.cond(p, lax.sin, lax.cos, a))
+    np.testing.assert_allclose(choose(True, xs), np.sin(xs), rtol=1e-6)
+    np.testing.assert_allclose(choose(False, xs), np.cos(xs), rtol=1e-6)
+    pick = xla.jit(lambda i, a: lax.switch(i, [lax.sin, lax.cos, lax.neg], a))
+    np.testing.assert_array_equal(np.asarray(pick(7, xs)), -xs)
+
+
+def test_nested_jit_is_lowered_once():
+    inner = xla.jit(lambda x: lax.sin(lax.sin(x)))
+
+    def f(x):
+        return lax.add(inner(x), inner(inner(x)))
+
+    text = xla.jit(f).lower(np.ones(3, np.float32)).as_text()
+    assert text.count("stablehlo.sine") == 2
+    assert text.count("call @") == 3
+    x = np.float32(0.5)
+    once = np.sin(np.sin(x))
+    np.testing.assert_allclose(float(xla.jit(f)(x)), once + np.sin(np.sin(once)), rtol=1e-6)
+
+
+def test_a_cached_call_is_still_recorded_while_staging():
+    f = xla.jit(lambda x: lax.sin(x))
+    x = put(1, 2)
+    f(x)
+    f(x)
+    jaxpr = staging.make_jaxpr(lambda: f(x))()
+    assert [e.primitive.name for e in jaxpr.eqns] == ["jit"]
+    np.testing.assert_allclose(np.asarray(f(x)), np.sin([1, 2]), rtol=1e-6)
+
+
+def test_x64_and_disable_jit_take_effect_on_cached_functions():
+    f = xla.jit(lambda x: lax.sin(x))
+    x = np.ones(2)
+    f(x), f(x)
+    assert f(x).dtype == np.float32
+    with config.enable_x64(True):
+        assert f(x).dtype == np.float64
+        assert lax.sin(2.0).dtype == np.float64
+    assert f(x).dtype == np.float32
+    ran = []
+    g = xla.jit(lambda x: (ran.append(1), x)[1])
+    g(1.0), g(1.0)
+    with config.disable_jit(True):
+        g(1.0), g(1.0)
+        assert float(lax.sin(put(0.0))[()] if False else lax.sin(np.float32(0))) == 0
+    assert len(ran) == 3
+
+
+def test_debug_nans_names_the_operation():
+    x = put(-1.0, 1.0)
+    f = xla.jit(lambda x: lax.add(lax.log(x), x))
+    f(x), f(x)
+    with config.debug_nans(True):
+        with pytest.raises(FloatingPointError, match=r"invalid value \(nan\) encountered in log"):
+            f(x)
+        with pytest.raises(FloatingPointError, match="encountered in log"):
+            lax.log(x)
+    assert np.isnan(np.asarray(f(x))[0])
+
+
+def test_stages():
+    f = xla.jit(lambda x, y: {"a": lax.add(x, np.float32(1))})
+    x = np.ones(3, np.float32)
+    lowered = f.lower(x, y=ShapeDtypeStruct((2,), np.int32))
+    assert "result['a']" in lowered.as_text()
+    assert lowered.as_text("hlo").startswith("HloModule")
+    assert lowered.cost_analysis()["flops"] == 3
+    assert lowered.out_info["a"].shape == (3,)
+    compiled = lowered.compile()
+    np.testing.assert_array_equal(np.asarray(compiled(x, y=np.zeros(2, np.int32))["a"]), x + 1)
+    assert "HloModule" in compiled.as_text()
+    assert compiled.memory_analysis().output_size_in_bytes == 12
+    assert compiled.cost_analysis()["flops"] == 3
+    assert compiled.output_shardings["a"].device_set == set(xla.devices()[:1])
+    with pytest.raises(TypeError, match="does not match the input pytree"):
+        compiled(x)
+    with pytest.raises(TypeError, match=r"'x' compiled with float32\[3\] and called with float32\[4\]"):
+        compiled(np.ones(4, np.float32), y=np.zeros(2, np.int32))
+    with pytest.raises(TypeError, match="Tracer"):
+        xla.jit(lambda x: compiled(x, y=np.zeros(2, np.int32)))(x)
+    assert f.eval_shape(x, x)["a"].dtype == np.float32
+    assert f.trace(x, x).fun_name == "<lambda>"
+    with pytest.raises(ValueError, match="dialect"):
+        lowered.as_text("english")
+
+
+def test_errors_of_arguments():
+    f = xla.jit(lambda x: x)
+    with pytest.raises(TypeError, match="str"):
+        f("a")
+    with pytest.raises(OverflowError):
+        f(2**40)
+
+    class NotRegistered:
+        pass
+
+    with pytest.raises(TypeError, match="NotRegistered"):
+        f(NotRegistered())
+
+
+def test_missing_rule_names_primitive_and_file():
+    from bedrax.core.tracing import Primitive
+
+    prim = Primitive("frobnicate", "elementwise")
+    prim.abstract(lambda a: a)
+    with pytest.raises(NotImplementedError, match="frobnicate.*StableHLO.*lowering.elementwise"):
+        prim.bind(put(1.0))
+
+
+def test_results_are_arrays():
+    assert isinstance(xla.jit(lambda x: x)(1.0), Array)
+    assert isinstance(lax.sin(1.0), Array)
+
+
+def test_compilation_goes_through_a_module_attribute(monkeypatch):
+    from bedrax.xla_backend import compile as compile_module
+
+    seen = []
+    original = compile_module.backend_compile_and_load
+
+    def spy(*args, **kwargs):
+        seen.append(args)
+        return original(*args, **kwargs)
+
+    monkeypatch.setattr(compile_module, "backend_compile_and_load", spy)
+    f = xla.jit(lambda x: lax.sin(lax.neg(x)))
+    f(1.0), f(1.0)
+    assert len(seen) == 1

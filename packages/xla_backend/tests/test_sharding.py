@@ -1,0 +1,113 @@
+"""Meshes, specs and shardings; several CPU devices in a process of their own."""
+
+import os
+import pickle
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+
+from bedrax.xla_backend import sharding as s
+
+P = s.PartitionSpec
+
+
+def test_partition_specs():
+    assert repr(P("a", None, ("a", "b"), P.UNCONSTRAINED)) == "P('a', None, ('a', 'b'), UNCONSTRAINED)"
+    assert P("a") == P(("a",))
+    assert hash(P("a")) == hash(P(("a",)))
+    assert P("a") != ("a",)
+    assert tuple(P("a", "b"))[1] == "b"
+    assert P("a") + P("b") == P("a", "b")
+    assert pickle.loads(pickle.dumps(P("a", P.UNCONSTRAINED))) == P("a", P.UNCONSTRAINED)
+    with pytest.raises(ValueError, match="both unreduced and reduced"):
+        P(unreduced={"a"}, reduced={"a"})
+
+
+def test_meshes_of_one_device():
+    mesh = s.make_mesh((1, 1), ("x", "y"))
+    assert dict(mesh.shape) == {"x": 1, "y": 1}
+    assert mesh == s.make_mesh((1, 1), ("x", "y"))
+    assert mesh.abstract_mesh.axis_names == ("x", "y")
+    with mesh:
+        assert s.physical_mesh() is mesh
+    assert s.physical_mesh().empty
+    named = s.NamedSharding(mesh, P("x"))
+    assert named.is_fully_replicated
+    assert named.shard_shape((4, 2)) == (4, 2)
+    assert pickle.loads(pickle.dumps(named)) == named
+    for spec, error in ((P("z"), "not found in mesh"), (P("x", "x"), "duplicate entries for `x`")):
+        with pytest.raises(ValueError, match=error):
+            s.NamedSharding(mesh, spec)
+    with pytest.raises(ValueError, match="Number of devices"):
+        s.make_mesh((64,), ("x",))
+    with pytest.raises(ValueError, match="ndim"):
+        s.Mesh(mesh.devices, ("x",))
+
+
+PROGRAM = """
+import pickle
+import numpy as np
+import bedrax.xla_backend as xla
+from bedrax.core import lax
+from bedrax.xla_backend.sharding import NamedSharding, PartitionSpec as P, Mesh, make_mesh
+
+devices = xla.devices()
+assert len(devices) == 8
+mesh = make_mesh((2, 4), ("a", "b"))
+want = {
+    P(): "{replicated}",
+    P("b", "a"): "{devices=[4,2]<=[2,4]T(1,0)}",
+    P(("b", "a")): "{devices=[8,1]<=[2,4]T(1,0)}",
+    P(None, "b"): "{devices=[1,4,2]<=[2,4]T(1,0) last_tile_dim_replicate}",
+    P("a"): "{devices=[2,1,4]<=[8] last_tile_dim_replicate}",
+}
+value = np.arange(32, dtype=np.float32).reshape(8, 4)
+for spec, text in want.items():
+    where = NamedSharding(mesh, spec)
+    assert str(where._to_xla_hlo_sharding(2)) == text, (spec, text)
+    x = xla.device_put(value, where)
+    np.testing.assert_array_equal(np.asarray(x), value)
+    for shard in x.addressable_shards:
+        np.testing.assert_array_equal(np.asarray(shard.data), value[shard.index])
+    y = xla.jit(lambda x: lax.add(lax.sin(x), x))(x)
+    np.testing.assert_allclose(np.asarray(y), np.sin(value) + value, rtol=1e-6)
+    assert y.sharding.is_equivalent_to(where, 2), (y.sharding, where)
+    assert isinstance(y.sharding, NamedSharding)
+    made = xla.make_array_from_callback((8, 4), where, lambda index: value[index])
+    np.testing.assert_array_equal(np.asarray(made), value)
+    again = xla.make_array_from_single_device_arrays((8, 4), where, [s.data for s in reversed(made.addressable_shards)])
+    np.testing.assert_array_equal(np.asarray(again), value)
+
+split = NamedSharding(mesh, P("b"))
+f = xla.jit(lambda x: lax.add(x, x), in_shardings=(split,), out_shardings=NamedSharding(mesh, P(None, "a")))
+for _ in range(2):
+    y = f(value)
+    assert y.sharding == NamedSharding(mesh, P(None, "a"))
+    np.testing.assert_array_equal(np.asarray(y), 2 * value)
+
+z = xla.device_put(np.ones(3, np.float32), devices[3])
+assert lax.sin(z).devices() == {devices[3]}
+assert lax.add(z, np.float32(1)).devices() == {devices[3]}
+assert xla.device_put(z, devices[1]).devices() == {devices[1]}
+for action, message in (
+    (lambda: lax.add(z, xla.device_put(np.ones(3, np.float32), devices[2])), "incompatible devices"),
+    (lambda: xla.device_put(np.ones(3), NamedSharding(mesh, P("a"))), "does not evenly divide"),
+    (lambda: xla.device_put(np.ones(3), NamedSharding(mesh, P("a", "b"))), "rank"),
+):
+    try:
+        action()
+    except ValueError as error:
+        assert message in str(error), error
+    else:
+        raise AssertionError(message)
+stacked = xla.device_put_sharded([np.full(2, i, np.float32) for i in range(8)], devices)
+np.testing.assert_array_equal(np.asarray(stacked)[:, 0], np.arange(8))
+"""
+
+
+def test_eight_cpu_devices():
+    environment = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=8"}
+    subprocess.run([sys.executable, "-c", textwrap.dedent(PROGRAM)], check=True, timeout=100, env=environment)
