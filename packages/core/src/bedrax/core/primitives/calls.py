@@ -38,7 +38,7 @@ def _holds_program(name: str) -> Primitive:
 # params: jaxpr, name, donated_invars, keep_unused, inline, in_shardings, out_shardings, compiler_options
 jit_p = _holds_program("jit")
 # params: jaxpr, prevent_cse, differentiated, policy
-remat_p = _holds_program("checkpoint")
+remat_p = _holds_program("remat2")
 # params: jaxpr
 closed_call_p = _holds_program("closed_call")
 core_call_p = _holds_program("core_call")

@@ -296,7 +296,7 @@ def _fori_scan_body(body_fun):
         from bedrax.core import lax
 
         i, val = carry
-        return (lax.add(i, lax.asarray(1, dtype=aval_of(i).dtype)), body_fun(i, val)), None
+        return (lax.add(i, aval_of(i).dtype.type(1)), body_fun(i, val)), None
 
     return step
 
@@ -313,7 +313,7 @@ def _fori_while(body_fun):
         from bedrax.core import lax
 
         i, upper, val = carry
-        return lax.add(i, lax.asarray(1, dtype=aval_of(i).dtype)), upper, body_fun(i, val)
+        return lax.add(i, aval_of(i).dtype.type(1)), upper, body_fun(i, val)
 
     return cond, body
 
@@ -348,21 +348,21 @@ def fori_loop(lower, upper, body_fun: Callable, init_val: Any, *, unroll: int | 
     if config.disable_jit.value and None not in bounds:
         val = init_val
         for i in range(*bounds):
-            val = body_fun(lax.asarray(i, dtype=dtype), val)
+            val = body_fun(lax.convert_element_type(i, dtype), val)
         return val
     weak = types[0].weak_type and types[1].weak_type
     start = lower if weak and type(lower) is int else lax.convert_element_type(lower, dtype)
     if None not in bounds:
         steps = max(0, bounds[1] - bounds[0])
         (_, result), _ = scan(
-            _hashable(_fori_scan_body, body_fun), (lax.asarray(start, dtype=dtype), init_val), None, length=steps,
+            _hashable(_fori_scan_body, body_fun), (lax.convert_element_type(start, dtype), init_val), None, length=steps,
             unroll=1 if unroll is None else unroll,
         )  # fmt: skip
         return result
     if unroll is not None and unroll is not False and unroll != 1:
         raise ValueError("Can only use `unroll` in `fori_loop` if the loop bounds are statically known.")
     cond, body = _hashable(_fori_while, body_fun)
-    carry = (lax.asarray(start, dtype=dtype), lax.convert_element_type(upper, dtype), init_val)
+    carry = (lax.convert_element_type(start, dtype), lax.convert_element_type(upper, dtype), init_val)
     return while_loop(cond, body, carry)[2]
 
 
@@ -408,7 +408,7 @@ def cond(pred, true_fun: Callable, false_fun: Callable, *operands, operand: Any 
     if aval.dtype != np.bool_:
         if not (dtypes.is_integer(aval.dtype) or dtypes.is_inexact(aval.dtype)):
             raise TypeError(f"Pred type must be either boolean or number, got {aval.dtype}.")
-        pred = lax.ne(pred, lax.asarray(0, dtype=aval.dtype))
+        pred = lax.ne(pred, aval.dtype.type(0))
     index = lax.convert_element_type(pred, np.dtype(np.int32))
     return _branch(index, (false_fun, true_fun), operands, ("false_fun", "true_fun"))
 
@@ -637,7 +637,7 @@ def _interleave(lax, a, b, axis: int):
     """a0 b0 a1 b1 ...; `a` may have one more element."""
     na, nb = aval_of(a).shape[axis], aval_of(b).shape[axis]
     rank = len(aval_of(a).shape)
-    zero = lax.asarray(0, dtype=aval_of(a).dtype) if aval_of(a).dtype != np.bool_ else np.bool_(False)
+    zero = aval_of(a).dtype.type(0)
 
     def spread(x, low, high):
         return lax.pad(x, zero, [(low, high, 1) if i == axis else (0, 0, 0) for i in range(rank)])

@@ -1,0 +1,218 @@
+"""The standard printed form of jaxprs.
+
+    { lambda a:f32[3] ; b:f32[3]. let
+        c:f32[3] = sin b
+        d:f32[3] = jit[
+          name=f
+          jaxpr={ lambda ; b:f32[3]. let c:f32[3] = sin b in (c,) }
+        ] c
+      in (d,) }
+
+Built from documents of text, line breaks and groups: a group is laid out on one line if it
+fits, else every break in it becomes a new line (after Oppen, 1980, and Wadler, "A prettier
+printer", 2003).
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import Any
+
+import numpy as np
+
+from bedrax.core import dtypes, source
+from bedrax.core.ir import DropVar, Eqn, Jaxpr, Literal, Var
+
+WIDTH = 80
+
+
+class _Break:
+    """A break: `flat` on one line, else a new line."""
+
+    __slots__ = ("flat",)
+
+    def __init__(self, flat: str):
+        self.flat = flat
+
+
+SPACE = _Break(" ")
+EMPTY = _Break("")
+
+
+class Group(tuple):
+    """Parts (text, breaks, groups) laid out together; `indent` applies to the lines inside."""
+
+    indent: int
+
+    def __new__(cls, parts, indent: int = 0):
+        self = super().__new__(cls, parts)
+        self.indent = indent
+        return self
+
+
+class Nest(Group):
+    """Parts indented together that break where the group around them breaks."""
+
+
+class Broken(Group):
+    """Parts that are never on one line."""
+
+
+def _flat_width(doc: Any, limit: int) -> int:
+    """Width on one line; anything above `limit` may be returned once it is exceeded."""
+    total = 0
+    stack = [doc]
+    while stack:
+        part = stack.pop()
+        if type(part) is Broken:
+            return limit + 1
+        if type(part) is str:
+            total += len(part)
+        elif type(part) is _Break:
+            total += len(part.flat)
+        else:
+            stack.extend(reversed(part))
+        if total > limit:
+            return total
+    return total
+
+
+def render(doc: Any, width: int = WIDTH) -> str:
+    """Lay a document out."""
+    out: list[str] = []
+    column = 0
+    stack: list[tuple[int, bool, Any]] = [(0, False, doc)]
+    while stack:
+        indent, flat, part = stack.pop()
+        if type(part) is str:
+            out.append(part)
+            column += len(part)
+        elif type(part) is _Break:
+            if flat:
+                out.append(part.flat)
+                column += len(part.flat)
+            else:
+                out.append("\n" + " " * indent)
+                column = indent
+        else:
+            inner = indent + part.indent
+            fits = (flat and type(part) is not Broken) or (type(part) is Group and _flat_width(part, width - column) <= width - column)
+            stack.extend((inner, fits, p) for p in reversed(part))
+    return "".join(out)
+
+
+class _Names:
+    """Letters for variables, in order of appearance: a ... z, ba, bb, ...
+
+    A program inside an equation has names of its own, drawn from the same sequence.
+    """
+
+    def __init__(self, count: list | None = None):
+        self.names: dict[Any, str] = {}
+        self.count = [0] if count is None else count
+
+    def inner(self) -> _Names:
+        return _Names(self.count)
+
+    def __call__(self, v: Any, typed: bool = False) -> str:
+        if type(v) is Literal:
+            return f"{_scalar(v.val)}:{v.aval.short()}"
+        if type(v) is DropVar:
+            return f"_:{v.aval.short()}" if typed else "_"
+        name = self.names.get(v)
+        if name is None:
+            n, name = self.count[0], ""
+            self.count[0] += 1
+            while True:
+                name = chr(97 + n % 26) + name
+                n //= 26
+                if not n:
+                    break
+            self.names[v] = name
+        return f"{name}:{v.aval.short()}" if typed else name
+
+
+def _scalar(x: Any) -> str:
+    return str(x.item() if isinstance(x, np.generic) and not dtypes.is_extended(x.dtype) else x)
+
+
+def _param_text(value: Any) -> str:
+    if isinstance(value, np.dtype):
+        return value.name
+    if isinstance(value, enum.Enum):
+        return str(value) if type(value).__str__ is not enum.Enum.__str__ else f"{type(value).__name__}.{value.name}"
+    if isinstance(value, type):
+        return value.__name__
+    if callable(value) and hasattr(value, "__name__"):
+        return value.__name__
+    return str(value)
+
+
+def _param(name: str, value: Any, eqn: Eqn, names: _Names, options: dict) -> Any:
+    if type(value) is Jaxpr:
+        inner = names.inner()
+        if eqn.primitive.call_primitive:  # what goes in and out keeps its name
+            for v, u in (*zip(value.invars, eqn.invars, strict=False), *zip(value.outvars, eqn.outvars, strict=False)):
+                if type(v) is Var and type(u) is Var and v not in inner.names and u in names.names:
+                    inner.names[v] = names.names[u]
+        return Group([f"{name}=", jaxpr_doc(value, options, inner)])
+    if type(value) in (tuple, list) and value and all(type(v) is Jaxpr for v in value):
+        parts: list = [f"{name}=("]
+        for v in value:
+            parts += [EMPTY if len(parts) == 1 else SPACE, jaxpr_doc(v, options, names.inner())]
+        return Group([parts[0], Nest(parts[1:], 2), EMPTY, ")"])
+    return f"{name}={_param_text(value)}"
+
+
+def eqn_doc(eqn: Eqn, names: _Names, options: dict) -> Any:
+    """The document of one equation."""
+    left = " ".join(names(v, options.get("print_shapes", True)) for v in eqn.outvars)
+    params = eqn.params if eqn.primitive.print_params is None else eqn.primitive.print_params(eqn.params)
+    right: list = [eqn.primitive.name]
+    shown = sorted(params) if eqn.primitive.print_params is None else list(params)
+    if shown:
+        inside: list = []
+        for name in shown:
+            inside += [SPACE if inside else EMPTY, _param(name, params[name], eqn, names, options)]
+        right.append(Group(["[", Nest(inside, 2), EMPTY, "]"]))
+    operands = " ".join(names(v) for v in eqn.invars)
+    parts: list = [f"{left} = " if eqn.outvars else "", *right, f" {operands}" if operands else ""]
+    if options.get("source_info") and eqn.source_info is not None:
+        parts.append(f"  # {source.describe(eqn.source_info)}")
+    return Group(parts)
+
+
+def jaxpr_doc(jaxpr: Jaxpr, options: dict | None = None, names: _Names | None = None) -> Any:
+    """The document of a program."""
+    options = options or {}
+    names = names or _Names()
+    used = {v for e in jaxpr.eqns for v in e.invars if type(v) is not Literal}
+    used.update(v for v in jaxpr.outvars if type(v) is not Literal)
+    shapes = options.get("print_shapes", True)
+    constvars = " ".join(names(v, shapes) for v in jaxpr.constvars)
+    invars = " ".join(names(v, shapes) for v in jaxpr.invars)
+    head = f"{{ lambda {constvars}{' ' if constvars else ''}; {invars}. let"
+    body: list = []
+    for eqn in jaxpr.eqns:
+        shown = eqn.replace(outvars=[v if v in used else DropVar(v.aval) for v in eqn.outvars])
+        body += [SPACE, eqn_doc(shown, names, options)]
+    results = ", ".join(names(v) for v in jaxpr.outvars)
+    results = f"({results},)" if len(jaxpr.outvars) == 1 else f"({results})"
+    if len(jaxpr.eqns) > 1:  # one equation a line
+        return Broken([head, Nest(body, 4), Nest([SPACE, f"in {results} }}"], 2)])
+    return Group([head, Nest(body, 4), Nest([SPACE, f"in {results} }}"], 2)])
+
+
+def jaxpr_text(jaxpr: Jaxpr, *, source_info: bool = False, print_shapes: bool = True, **options) -> str:
+    """The program as text.
+
+    Args:
+      source_info: add the user's line to each equation.
+      print_shapes: print the types of variables.
+    """
+    return render(jaxpr_doc(jaxpr, {"source_info": source_info, "print_shapes": print_shapes, **options}))
+
+
+def eqn_text(eqn: Eqn) -> str:
+    """One equation as text."""
+    return render(eqn_doc(eqn, _Names(), {}))
