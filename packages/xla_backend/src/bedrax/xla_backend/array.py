@@ -6,6 +6,7 @@ concerns values and places: shape and dtype, conversion to the host, printing, s
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Sequence
 from typing import Any
@@ -188,16 +189,14 @@ def _rows(x):
         return
     n = x.aval.shape[0]
     for begin in range(0, n, 100):
-        yield from _cut_rows(x, begin, min(begin + 100, n))
+        yield from _row_cutter(begin, min(begin + 100, n))(x)
 
 
-def _cut_rows(x, begin: int, end: int) -> list:
+@functools.lru_cache(256)
+def _row_cutter(begin: int, end: int):
     from bedrax.core import jitting, lax
 
-    def cut(x):
-        return [lax.index_in_dim(x, i, keepdims=False) for i in range(begin, end)]
-
-    return jitting.jit(cut)(x)
+    return jitting.jit(lambda x: [lax.index_in_dim(x, i, keepdims=False) for i in range(begin, end)])
 
 
 def _text(self) -> str:
