@@ -155,7 +155,7 @@ def _activity(leaves) -> list[bool]:
 def _cotangents(lin: Linearized, cts: Sequence[Any], active: Sequence[bool], leaves: Sequence[Any]) -> list:
     """A cotangent array for every leaf: zeros where nothing arrives, `float0` for integers."""
     found = iter(lin.tape.backward(lin.tangents, cts, lin.inputs))
-    return [instantiate(next(found)) if a else zeros(aval_of(x).to_tangent_aval()) for a, x in zip(active, leaves, strict=True)]
+    return [_as_array(instantiate(next(found))) if a else zeros(aval_of(x).to_tangent_aval()) for a, x in zip(active, leaves, strict=True)]
 
 
 def grad(
@@ -237,11 +237,19 @@ def value_and_grad(
 
 
 def _one(aval) -> Any:
-    if aval.weak_type and aval.dtype == dtypes.default_float_dtype():
-        return 1.0  # a weakly typed value has a weakly typed gradient
-    from bedrax.core.primitives import shaping
+    """The cotangent of a scalar result: a scalar literal of its type."""
+    if aval.weak_type and aval.dtype == dtypes.default_dtype(float):
+        return 1.0
+    return aval.dtype.type(1)
 
-    return shaping.full((), 1, aval.dtype)
+
+def _as_array(x: Any) -> Any:
+    """A result of differentiation as an array (a rule may have passed a scalar literal through)."""
+    if type(x) is float or isinstance(x, np.generic):
+        from bedrax.core.primitives.conversions import asarray
+
+        return asarray(x)
+    return x
 
 
 # ---- jvp, linearize, vjp

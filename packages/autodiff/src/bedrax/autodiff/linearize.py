@@ -39,8 +39,18 @@ class Node(Tracer):
     def aval(self):
         found = self._aval
         if found is None:
-            entry = self.entry
-            found = self._aval = entry.prim.abstract_eval(*map(aval_of, entry.args), **entry.params)
+            stack = [self]  # a long chain of unknown types must not recurse
+            while stack:
+                node = stack[-1]
+                entry = node.entry
+                unknown = [x for x in entry.args if type(x) is Node and x._aval is None]
+                if unknown:
+                    stack += unknown
+                else:
+                    if node._aval is None:
+                        node._aval = entry.prim.abstract_eval(*map(aval_of, entry.args), **entry.params)
+                    stack.pop()
+            found = self._aval
         return found
 
     def __repr__(self):

@@ -41,10 +41,8 @@ class Array(metaclass=_ArrayMeta):
     __array_priority__ = 100
     __hash__ = None  # type: ignore[assignment]
 
-    def __new__(cls, *args, **kwargs):
-        if cls is Array:
-            raise TypeError("jax.Array cannot be instantiated; use jax.numpy.array to create an array.")
-        return object.__new__(cls)
+    def __init__(self, *args, **kwargs):  # every kind of array has its own
+        raise TypeError("jax.Array cannot be instantiated; use jax.numpy.array to create an array.")
 
     # Everything below reads the aval, so that it holds for tracers, too.
     shape = property(lambda self: self.aval.shape)
