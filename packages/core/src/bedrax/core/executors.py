@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from bedrax.core import avals, dtypes, tables
+from bedrax.core import avals, dtypes, extended, tables
 from bedrax.core.array import HostArray
 
 
@@ -29,6 +29,8 @@ class NumpyExecutor:
                 values.append(x._value)
                 weak = weak or x._weak
             else:
+                if extended.is_extended(avals.aval_of(x)):
+                    return self._apply_to_elements(prim, args, params)
                 value, is_weak = to_numpy(x)
                 values.append(value)
                 weak = weak or is_weak
@@ -41,6 +43,18 @@ class NumpyExecutor:
         if not prim.multiple_results:
             return HostArray(np.asarray(out), types.weak_type)
         return [wrap(v, t) for v, t in zip(out, types, strict=True)]
+
+    def _apply_to_elements(self, prim, args, params):
+        types = [avals.aval_of(x) for x in args]
+        out_types = prim.abstract_eval(*types, **params)
+        rule = tables.numpy_rules[prim]
+        if extended.moves_elements(prim, types, out_types if prim.multiple_results else [out_types]):
+            out = _on_bases(prim, types, params, [to_numpy(x)[0] for x in args])
+        else:
+            out = rule(*(to_numpy(x)[0] for x in args), **params)
+        if not prim.multiple_results:
+            return wrap(out, out_types)
+        return [wrap(v, t) for v, t in zip(out, out_types, strict=True)]
 
     def run_program(self, jaxpr, args: tuple) -> list:
         """A whole program."""
@@ -67,7 +81,20 @@ def wrap(value: Any, aval) -> Any:
     """A NumPy result as the value that users see."""
     if not aval.is_array:
         return value
+    dtype = aval.dtype
+    if isinstance(dtype, dtypes.ExtendedDType):
+        return dtype.from_physical(HostArray(np.asarray(value)), aval)
     return HostArray(np.asarray(value), aval.weak_type)
+
+
+def _on_bases(prim, types, params, bases):
+    """The results of an operation that moves elements about, on their bases."""
+    from bedrax.core.staging import trace_to_jaxpr
+
+    fun = extended.function_on_bases(prim, types, params)
+    flat = fun if prim.multiple_results else lambda *args: [fun(*args)]
+    out = evaluate(trace_to_jaxpr(flat, [extended.base_aval(a) for a in types]), *bases)
+    return out if prim.multiple_results else out[0]
 
 
 def to_numpy(x: Any) -> tuple[np.ndarray, bool]:
@@ -88,6 +115,8 @@ def to_numpy(x: Any) -> tuple[np.ndarray, bool]:
     aval = avals.aval_of(x)
     if not aval.is_array:
         return x, False
+    if isinstance(aval.dtype, dtypes.ExtendedDType):
+        return to_numpy(aval.dtype.physical_value(x))
     return np.asarray(x, dtype=aval.dtype), aval.weak_type
 
 
@@ -98,9 +127,13 @@ def evaluate(jaxpr, *args: np.ndarray) -> list:
     for var, value in zip(jaxpr.constvars, jaxpr.consts, strict=True):
         env[var] = to_numpy(value)[0]
     env.update(zip(jaxpr.invars, args, strict=True))
+    elements = extended.eqns_that_move_elements(jaxpr)
     for eqn in jaxpr.eqns:
         values = [env[v] if v in env else _literal(v) for v in eqn.invars]
-        out = rules[eqn.primitive](*values, **eqn.params)
+        if eqn in elements:
+            out = _on_bases(eqn.primitive, [v.aval for v in eqn.invars], eqn.params, values)
+        else:
+            out = rules[eqn.primitive](*values, **eqn.params)
         if eqn.primitive.multiple_results:
             env.update(zip(eqn.outvars, out, strict=True))
         else:

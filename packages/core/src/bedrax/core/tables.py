@@ -94,3 +94,7 @@ class RuleTable(dict):
 
 
 numpy_rules = RuleTable("NumPy evaluation", "bedrax.core.numpy_eval")
+
+# primitive -> function of lax operations that computes it, for columns that have no rule of their own for it. Arrays of
+# an extended dtype are given, and returned, as their bases (see `bedrax.core.extended`).
+decompositions: dict[Any, Callable] = {}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from bedrax.core.tables import RuleTable
+from bedrax.core.tables import RuleTable, decompositions
 
 lowering_rules = RuleTable("StableHLO", "bedrax.xla_backend.lowering")
 
@@ -41,6 +41,8 @@ def find_rule(prim, platform: str) -> Callable:
         special = platform_rules.get((prim, platform))
         if special is not None:
             return special
+    if rule is None and prim in decompositions:
+        lower_fun(prim, decompositions[prim])
     return rule if rule is not None else lowering_rules[prim]
 
 

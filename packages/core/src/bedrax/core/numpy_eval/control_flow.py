@@ -3,6 +3,7 @@
 import numpy as np
 
 from bedrax.core.executors import evaluate
+from bedrax.core.extended import base_aval
 from bedrax.core.primitives.control_flow import cond_p, scan_p, while_p
 from bedrax.core.tables import numpy_rules
 
@@ -10,7 +11,7 @@ from bedrax.core.tables import numpy_rules
 @numpy_rules.rule(scan_p)
 def _scan(*args, jaxpr, num_consts, num_carry, length, reverse, **_):
     consts, carry, xs = args[:num_consts], list(args[num_consts : num_consts + num_carry]), args[num_consts + num_carry :]
-    stacked = [np.empty((length, *a.shape), a.dtype) for a in jaxpr.out_avals[num_carry:]]
+    stacked = [np.empty((length, *a.shape), a.dtype) for a in map(base_aval, jaxpr.out_avals[num_carry:])]
     for i in range(length - 1, -1, -1) if reverse else range(length):
         out = evaluate(jaxpr, *consts, *carry, *(np.asarray(x[i]) for x in xs))
         carry = out[:num_carry]

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from bedrax.core import config, dims, dtypes, effects
+from bedrax.core import config, dims, dtypes, effects, extended
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.ir import Jaxpr, Literal
 from bedrax.xla_backend import jaxlib_door as door
@@ -28,8 +28,7 @@ _context = types.context
 # to the host nor folded by the compiler.
 HOIST_BYTES = 1024
 
-# Families whose rules know arrays of keys themselves (or only pass them on).
-_KNOW_KEYS = frozenset({"", "calls", "control_flow", "random_bits", "callbacks"})
+_KNOW_BASES = extended.pass_through
 
 
 class Program:
@@ -159,10 +158,8 @@ def inline(block: Block, jaxpr: Jaxpr, operands: Sequence[Any], consts: Sequence
         )  # fmt: skip
         try:
             rule = find(prim, platform)
-            if prim.family not in _KNOW_KEYS and _has_keys(eqn):
-                from bedrax.xla_backend.lowering import keys
-
-                out = keys.lower_elementwise_of_keys(ctx, values)
+            if prim.family not in _KNOW_BASES and _has_keys(eqn):
+                out = ctx.lower_fun(extended.function_on_bases(prim, ctx.avals_in, eqn.params), *values)
             else:
                 out = rule(ctx, *values, **eqn.params)
         except ir.MLIRError as error:
@@ -568,7 +565,8 @@ class LoweringContext:
         Returns:
           a value if `fun` returns an array, else a list of values.
         """
-        jaxpr, single = traced(fun, tuple(self.avals_in if avals is None else avals), kwargs)
+        avals = map(extended.base_aval, self.avals_in) if avals is None else avals
+        jaxpr, single = traced(fun, tuple(avals), kwargs)
         out = inline(self.block, jaxpr, operands)
         return out[0] if single else out
 

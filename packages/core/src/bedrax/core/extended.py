@@ -1,0 +1,63 @@
+"""Arrays whose elements are several numbers each: what an operation on them does to their *bases*.
+
+An array of an `ExtendedDType` (PRNG keys) of shape ``s`` is represented by its base, an array of numbers of shape
+``(*s, *dtype.element_shape)``. Programs speak of the array; whoever evaluates or lowers a program works on bases:
+
+- an operation that calls programs, or that its owner defined on bases, takes bases as they are;
+- any other one moves elements about without looking into them (slice, gather, select, ...). What it does to bases is
+  what it does to a batch of arrays of numbers: its batching rule with the trailing axes mapped. The batching package
+  provides that (`bedrax.batching.elements`) when a package with an extended dtype asks for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from bedrax.core import dtypes
+from bedrax.core.avals import ShapedArray
+
+# Families whose rules take bases as they are. A primitive without a family is its owner's business.
+pass_through = frozenset({"", "calls", "control_flow", "random_bits", "callbacks", "collectives"})
+
+# `(prim, avals, params) -> function of bases (traceable), returning one value or a list`; set by the batching package.
+on_bases: Callable | None = None
+
+
+def is_extended(aval) -> bool:
+    """Whether a type's elements are several numbers each."""
+    return aval.is_array and isinstance(aval.dtype, dtypes.ExtendedDType)
+
+
+def base_aval(aval):
+    """The type of the base of an array of type `aval`; itself if its elements are numbers."""
+    if not is_extended(aval):
+        return aval
+    dtype = aval.dtype
+    return ShapedArray((*aval.shape, *dtype.element_shape), np.dtype(dtype.element_dtype), vma=aval.vma)
+
+
+def moves_elements(prim, avals_in, avals_out) -> bool:
+    """Whether this operation on arrays of these types goes through its batching rule."""
+    return prim.family not in pass_through and (
+        any(map(is_extended, avals_in)) or any(map(is_extended, avals_out))
+    )
+
+
+def function_on_bases(prim, avals, params) -> Callable:
+    """The function of bases that stands for an operation on arrays of these types."""
+    if on_bases is None:
+        raise NotImplementedError(f"'{prim}' of {[str(a) for a in avals]}: import bedrax.batching.elements first")
+    return on_bases(prim, avals, params)
+
+
+def eqns_that_move_elements(jaxpr) -> frozenset:
+    """The equations of a program (not of those inside it) that `function_on_bases` stands for."""
+    found = jaxpr.cache.get(eqns_that_move_elements)
+    if found is None:
+        found = jaxpr.cache[eqns_that_move_elements] = frozenset(
+            eqn for eqn in jaxpr.eqns
+            if moves_elements(eqn.primitive, [v.aval for v in eqn.invars], [v.aval for v in eqn.outvars])
+        )  # fmt: skip
+    return found
