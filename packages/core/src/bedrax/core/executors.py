@@ -22,27 +22,23 @@ class NumpyExecutor:
     def apply(self, prim, args: tuple, params: dict) -> Any:
         """One eager operation: values in, `HostArray` (or a list of them) out."""
         rule = tables.numpy_rules[prim]
-        weak = not args or params.get("weak_type", False)  # conversions may make it weak
+        types = []
         values = []
         for x in args:
             if type(x) is HostArray:
+                types.append(x.aval)
                 values.append(x._value)
-                weak = weak or x._weak
             else:
-                if extended.is_extended(avals.aval_of(x)):
+                aval = avals.aval_of(x)
+                if extended.is_extended(aval):
                     return self._apply_to_elements(prim, args, params)
-                value, is_weak = to_numpy(x)
-                values.append(value)
-                weak = weak or is_weak
+                types.append(aval)
+                values.append(to_numpy(x)[0])
+        out_types = prim.abstract_eval(*types, **params)  # first: it is what rejects wrong operands
         out = rule(*values, **params)
-        if not weak:
-            if not prim.multiple_results:
-                return HostArray(out if type(out) is np.ndarray else np.asarray(out))
-            return [HostArray(v if type(v) is np.ndarray else np.asarray(v)) for v in out]
-        types = prim.abstract_eval(*map(avals.aval_of, args), **params)
         if not prim.multiple_results:
-            return HostArray(np.asarray(out), types.weak_type)
-        return [wrap(v, t) for v, t in zip(out, types, strict=True)]
+            return wrap(out, out_types)
+        return [wrap(v, t) for v, t in zip(out, out_types, strict=True)]
 
     def _apply_to_elements(self, prim, args, params):
         types = [avals.aval_of(x) for x in args]
