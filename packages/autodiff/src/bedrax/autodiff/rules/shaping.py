@@ -10,7 +10,15 @@ from bedrax.core.avals import aval_of
 from bedrax.core.primitives import elementwise, shaping
 from bedrax.core.primitives.reductions import reduce_sum
 from bedrax.core.primitives.shaping import (
-    broadcast_in_dim, concatenate, expand_dims, index_in_dim, pad, reshape, rev, slice_in_dim, stack, transpose,
+    concatenate,
+    expand_dims,
+    index_in_dim,
+    pad,
+    reshape,
+    rev,
+    slice_in_dim,
+    stack,
+    transpose,
 )  # fmt: skip
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from bedrax.batching.rules.shaping import common_dim, result_dim, shift
 from bedrax.batching.tables import batch_rules, to_axis, to_front
-from bedrax.core import dims as core_dims, ir
+from bedrax.core import dims as core_dims
+from bedrax.core import ir
 from bedrax.core.avals import aval_of
 from bedrax.core.primitives import reductions, shaping
 

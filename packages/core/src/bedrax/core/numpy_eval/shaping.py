@@ -56,7 +56,7 @@ def _pad(x, padding_value, *, padding_config):
         x = spread
     out = np.full([n + low + high for n, (low, high, _) in zip(sizes, padding_config)], padding_value, x.dtype)
     source, target = [], []
-    for n, m, (low, high, _) in zip(sizes, out.shape, padding_config):
+    for n, (low, high, _) in zip(sizes, padding_config):
         first, last = max(0, -low), n - max(0, -high)
         count = max(0, last - first)
         source.append(slice(first, first + count))

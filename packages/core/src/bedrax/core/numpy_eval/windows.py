@@ -6,7 +6,8 @@ import numpy as np
 
 from bedrax.core.numpy_eval.reductions import accumulator, elementwise_program, narrow
 from bedrax.core.numpy_eval.shaping import _pad
-from bedrax.core.primitives import elementwise, reductions, windows as p
+from bedrax.core.primitives import elementwise, reductions
+from bedrax.core.primitives import windows as p
 from bedrax.core.primitives.windows import Windows
 from bedrax.core.tables import numpy_rules
 

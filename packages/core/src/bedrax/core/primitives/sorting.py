@@ -106,7 +106,8 @@ def approx_output_size(n: int, rank: int, k: int, recall_target: float, override
     reduction = ((override if override >= 0 else n) // bins).bit_length() - 1
     if reduction <= 0:
         return n
-    return tile * -(-(-(-n // tile)) // (1 << reduction))
+    tiles = (n + tile - 1) // tile
+    return tile * ((tiles + (1 << reduction) - 1) >> reduction)
 
 
 @approx_top_k_p.abstract

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from bedrax.core.primitives import elementwise, reductions, windows as p
+from bedrax.core.primitives import elementwise, reductions
+from bedrax.core.primitives import windows as p
 from bedrax.core.primitives.windows import Windows
 from bedrax.xla_backend.lowering.reductions import accumulator, combiner_region
 from bedrax.xla_backend.tables import lowering_rules
