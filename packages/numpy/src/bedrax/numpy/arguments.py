@@ -1,0 +1,78 @@
+"""Arguments of array functions as arrays: checked by name, and promoted where asked."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+from bedrax.core import dtypes, lax, promotion
+from bedrax.core.array import Array
+
+ArrayLike = Any
+
+
+def arrays(name: str, *xs: ArrayLike) -> list[Array]:
+    """Each argument as an array of its own dtype; `name` is that of the function, for errors."""
+    return [lax.asarray(promotion.operand(name, x, i)) for i, x in enumerate(xs)]
+
+
+def array(name: str, x: ArrayLike) -> Array:
+    """One argument as an array."""
+    return lax.asarray(promotion.operand(name, x))
+
+
+def promoted(name: str, *xs: ArrayLike) -> list[Array]:
+    """The arguments as arrays of their common dtype, their shapes as they are."""
+    return [lax.asarray(x) for x in promotion.promote_dtypes(name, xs)]
+
+
+def inexact(name: str, *xs: ArrayLike) -> list[Array]:
+    """Like `promoted`, with integers and booleans made floats."""
+    return [lax.asarray(x) for x in promotion.promote_dtypes(name, xs, True)]
+
+
+def axis_index(axis: Any, ndim: int) -> int:
+    """An axis, maybe negative, as one in ``range(ndim)``.
+
+    Raises:
+      ValueError: it is out of bounds.
+    """
+    axis = operator.index(axis)
+    if not -ndim <= axis < ndim:
+        raise ValueError(f"axis {axis} is out of bounds for array of dimension {ndim}")
+    return axis % ndim
+
+
+def axes_tuple(axis: Any, ndim: int) -> tuple[int, ...]:
+    """None (all), one axis or a sequence of them, as distinct axes in ``range(ndim)``."""
+    if axis is None:
+        return tuple(range(ndim))
+    axes = tuple(axis_index(a, ndim) for a in (axis if isinstance(axis, Sequence) else (axis,)))
+    if len(set(axes)) != len(axes):
+        raise ValueError(f"duplicate value in axes {axis}")
+    return axes
+
+
+def refuse_out(name: str, out: Any) -> None:
+    """Raise if the argument `out` is given: arrays are immutable."""
+    if out is not None:
+        raise NotImplementedError(f"The 'out' argument to jnp.{name} is not supported: arrays are immutable.")
+
+
+def concrete_int(x: Any, what: str) -> int:
+    """A count that determines a shape, as an int.
+
+    Raises:
+      ConcretizationTypeError: it is traced; `what` says what to do.
+    """
+    from bedrax.core import errors, tracing
+
+    if isinstance(x, tracing.Tracer) and x.concrete() is None:
+        raise errors.ConcretizationTypeError(x, what)
+    return int(x)
+
+
+def is_complex(x: Any) -> bool:
+    """Whether the elements of an array are complex."""
+    return dtypes.is_complex(x.dtype)

@@ -1,0 +1,323 @@
+"""Sets of values: unique elements, union, intersection, differences, membership.
+
+How many unique values there are depends on the data. With `size`, results have that many elements (cut off, or
+filled up) and the functions can be traced; without, they need concrete arrays.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import bedrax.numpy as jnp
+from bedrax.core import dims, dtypes, lax
+from bedrax.core.array import Array
+from bedrax.numpy.arguments import ArrayLike, array, arrays, axis_index, concrete_int, promoted
+from bedrax.numpy.sorting import search
+
+__all__ = [
+    "intersect1d", "isin", "setdiff1d", "setxor1d", "union1d", "unique", "unique_all", "unique_counts",
+    "unique_inverse", "unique_values",
+]  # fmt: skip
+
+
+def _count(mask: Array, name: str, size: Any) -> int:
+    if size is not None:
+        return operator.index(size)
+    return concrete_int(
+        jnp.sum(mask),
+        f"The error arose for the first argument of jnp.{name}(). To make jnp.{name}() compatible with JIT and other"
+        " transforms, you can specify a concrete value for the size argument, which will determine the output size.",
+    )
+
+
+def _differs(x: Array, y: Array, equal_nan: bool) -> Array:
+    out = x != y
+    if equal_nan and dtypes.is_inexact(x.dtype):
+        out = out & ~(jnp.isnan(x) & jnp.isnan(y))
+    return out
+
+
+class _Groups(NamedTuple):
+    order: Array  # the positions that sort the rows
+    rows: Array  # the sorted rows
+    starts: Array  # whether a sorted row differs from the one before
+
+
+def _groups(rows: Array, equal_nan: bool) -> _Groups:
+    """Sort rows of shape [n, k], and find where groups of equal ones start."""
+    n, k = rows.shape
+    positions = lax.iota(dtypes.default_int_dtype(), n)
+    columns = [lax.stop_gradient(rows[:, j]) for j in range(k)]
+    if not columns:
+        starts = positions == 0
+        return _Groups(positions, rows, starts)
+    *columns, order = lax.sort((*columns, positions), 0, num_keys=k)
+    differs = jnp.zeros((max(n - 1, 0),), bool)
+    for c in columns:
+        differs = differs | _differs(c[1:], c[:-1], equal_nan)
+    starts = jnp.concatenate([jnp.ones((min(n, 1),), bool), differs])
+    return _Groups(order, jnp.take(rows, order, axis=0), starts)
+
+
+def unique(
+    ar: ArrayLike, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False,
+    axis: int | None = None, *, equal_nan: bool = True, size: int | None = None, fill_value: ArrayLike | None = None,
+    sorted: bool = True,
+):  # fmt: skip
+    """The different values of an array, sorted.
+
+    Args:
+      ar: array.
+      return_index: also return the position of the first occurrence of each value.
+      return_inverse: also return, for each element, the position of its value.
+      return_counts: also return how often each value occurs.
+      axis: take slices along this axis as values; by default, elements.
+      equal_nan: whether NaNs are one value.
+      size: length of the results; values are cut off or filled up.
+      fill_value: the filling; by default the first (least) value.
+      sorted: results are sorted in either case.
+
+    Returns:
+      The values, or a tuple of the values and what was asked for, in the order of the arguments. Positions of
+      filling are those of the first value, its counts are 0.
+
+    Raises:
+      ConcretizationTypeError: `ar` is traced and there is no `size`.
+    """
+    ar = array("unique", ar)
+    shape = ar.shape
+    if axis is None:
+        moved, inverse_shape = jnp.reshape(ar, (-1,)), shape
+    else:
+        axis = axis_index(axis, ar.ndim)
+        moved = jnp.moveaxis(ar, axis, 0)
+        inverse_shape = (shape[axis],)
+    n = moved.shape[0]
+    if dims.is_constant_shape(moved.shape):
+        width = int(np.prod(moved.shape[1:]))
+    else:
+        width = dims.size(moved.shape[1:])
+    if dims.definitely_equal(n, 0) and size and fill_value is None:
+        raise ValueError("jnp.unique: for zero-sized input with nonzero size argument, fill_value must be specified")
+    order, rows, starts = _groups(jnp.reshape(moved, (n, width)), equal_nan)
+    count = _count(starts, "unique", size)
+    # One position more than asked for: groups end where the next one starts.
+    bounds = jnp.nonzero(starts, size=count + 1, fill_value=n)[0]
+    first, filled = bounds[:-1], bounds[:-1] >= n
+    at = jnp.where(filled, 0, first)
+    if dims.definitely_equal(n, 0):
+        values = jnp.zeros((count, *moved.shape[1:]), ar.dtype)
+    else:
+        values = jnp.reshape(jnp.take(rows, at, axis=0), (count, *moved.shape[1:]))
+    if fill_value is not None:
+        where = jnp.reshape(filled, (count,) + (1,) * (values.ndim - 1))
+        values = jnp.where(where, jnp.asarray(fill_value, ar.dtype), values)
+    results = [values if axis is None else jnp.moveaxis(values, 0, axis)]
+    if return_index:
+        results.append(jnp.take(order, at, axis=0) if not dims.definitely_equal(n, 0) else at)
+    if return_inverse:
+        group = jnp.cumsum(starts, dtype=order.dtype) - 1
+        results.append(jnp.reshape(jnp.zeros_like(group).at[order].set(group), inverse_shape))
+    if return_counts:
+        results.append(bounds[1:] - bounds[:-1])
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+class UniqueAllResult(NamedTuple):
+    """Result of `unique_all`."""
+
+    values: Array
+    indices: Array
+    inverse_indices: Array
+    counts: Array
+
+
+class UniqueCountsResult(NamedTuple):
+    """Result of `unique_counts`."""
+
+    values: Array
+    counts: Array
+
+
+class UniqueInverseResult(NamedTuple):
+    """Result of `unique_inverse`."""
+
+    values: Array
+    inverse_indices: Array
+
+
+def unique_all(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None) -> UniqueAllResult:
+    """Values, first positions, inverse and counts of `unique`; each NaN is a value of its own."""
+    out = unique(x, True, True, True, equal_nan=False, size=size, fill_value=fill_value)
+    return UniqueAllResult(*out)
+
+
+def unique_counts(
+    x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
+) -> UniqueCountsResult:
+    """Values and counts of `unique`; each NaN is a value of its own."""
+    out = unique(x, return_counts=True, equal_nan=False, size=size, fill_value=fill_value)
+    return UniqueCountsResult(*out)
+
+
+def unique_inverse(
+    x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
+) -> UniqueInverseResult:
+    """Values and inverse of `unique`; each NaN is a value of its own."""
+    out = unique(x, return_inverse=True, equal_nan=False, size=size, fill_value=fill_value)
+    return UniqueInverseResult(*out)
+
+
+def unique_values(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None) -> Array:
+    """Values of `unique`; each NaN is a value of its own."""
+    return unique(x, equal_nan=False, size=size, fill_value=fill_value)
+
+
+def union1d(ar1: ArrayLike, ar2: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None) -> Array:
+    """The values that occur in either array, sorted; `size` and `fill_value` as in `unique`."""
+    ar1, ar2 = promoted("union1d", ar1, ar2)
+    return unique(jnp.concatenate([jnp.ravel(ar1), jnp.ravel(ar2)]), size=size, fill_value=fill_value)
+
+
+def _select(mask: Array, name: str, size: Any, xs: list, fills: list) -> list:
+    """The elements of each of `xs` where the mask is true, filled up to `size`."""
+    count = _count(mask, name, size)
+    n = mask.shape[0]
+    at = jnp.nonzero(mask, size=count, fill_value=n)[0]
+    out = []
+    for x, fill in zip(xs, fills, strict=True):
+        if dims.definitely_equal(n, 0):
+            out.append(jnp.full((count,), fill, x.dtype))
+        else:
+            out.append(jnp.where(at < n, jnp.take(x, at, mode="clip"), jnp.asarray(fill, x.dtype)))
+    return out
+
+
+def _least(x: Array) -> Any:
+    return x[0] if not dims.definitely_equal(x.shape[0], 0) else 0
+
+
+def intersect1d(
+    ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, return_indices: bool = False, *,
+    size: int | None = None, fill_value: ArrayLike | None = None,
+):  # fmt: skip
+    """The values that occur in both arrays, sorted.
+
+    Args:
+      ar1, ar2: arrays, flattened.
+      assume_unique: no array has a value twice (saves sorting).
+      return_indices: also return the positions of first occurrence in `ar1` and in `ar2`.
+      size, fill_value: as in `unique`; the default filling is the first common value. Positions are filled with
+        the size of the array.
+    """
+    ar1, ar2 = (jnp.ravel(x) for x in promoted("intersect1d", ar1, ar2))
+    n1, n2 = ar1.shape[0], ar2.shape[0]
+    values = jnp.concatenate([ar1, ar2])
+    source = jnp.arange(n1 + n2)
+    # Sorted stably, equal values stand together, those of `ar1` first, in the order of their positions.
+    keys, source = lax.sort((lax.stop_gradient(values), source), 0, num_keys=1)
+    first = source < n1
+    total = keys.shape[0]
+    starts = jnp.concatenate([jnp.ones((min(total, 1),), bool), keys[1:] != keys[:-1]])
+    group = jnp.cumsum(starts) - 1
+    zeros = jnp.zeros((total,), group.dtype)
+    # Per group: the least position in either array; those beyond the array mean that there is none.
+    at1 = (zeros + n1).at[group].min(jnp.where(first, source, n1))
+    at2 = (zeros + n2).at[group].min(jnp.where(first, n2, source - n1))
+    value = jnp.zeros((total,), keys.dtype).at[group].set(keys)
+    mask = (at1 < n1) & (at2 < n2)
+    fill = fill_value
+    if fill is None:
+        fill = jnp.take(value, jnp.argmax(mask), mode="clip") if total else 0
+    out = _select(mask, "intersect1d", size, [value, at1, at2], [fill, n1, n2])
+    return tuple(out) if return_indices else out[0]
+
+
+def setdiff1d(
+    ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, *, size: int | None = None,
+    fill_value: ArrayLike | None = None,
+) -> Array:  # fmt: skip
+    """The values of `ar1` that do not occur in `ar2`, sorted.
+
+    Args:
+      ar1, ar2: arrays, flattened.
+      assume_unique: no array has a value twice; then the order of `ar1` is kept.
+      size: length of the result; None needs concrete arrays.
+      fill_value: the filling, by default 0.
+    """
+    ar1, ar2 = arrays("setdiff1d", ar1, ar2)
+    ar1 = jnp.ravel(ar1)
+    fill = 0 if fill_value is None else fill_value
+    if assume_unique:
+        return _select(~isin(ar1, ar2), "setdiff1d", size, [ar1], [fill])[0]
+    _, rows, starts = _groups(ar1[:, None], True)
+    ordered = rows[:, 0]
+    return _select(starts & ~isin(ordered, ar2), "setdiff1d", size, [ordered], [fill])[0]
+
+
+def setxor1d(
+    ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, *, size: int | None = None,
+    fill_value: ArrayLike | None = None,
+) -> Array:  # fmt: skip
+    """The values that occur in exactly one of two arrays, sorted.
+
+    Args:
+      ar1, ar2: arrays, flattened.
+      assume_unique: no array has a value twice.
+      size, fill_value: as in `unique`.
+    """
+    ar1, ar2 = (jnp.ravel(x) for x in promoted("setxor1d", ar1, ar2))
+    values = jnp.concatenate([ar1, ar2])
+    order, rows, starts = _groups(values[:, None], True)
+    ordered = rows[:, 0]
+    group = jnp.cumsum(starts) - 1
+    none = jnp.zeros(ordered.shape, bool)
+    in1, in2 = (none.at[group].max(side) for side in (order < ar1.shape[0], order >= ar1.shape[0]))
+    value = jnp.zeros_like(ordered).at[group].set(ordered)
+    mask = in1 ^ in2
+    fill = fill_value
+    if fill is None:
+        fill = jnp.take(value, jnp.argmax(mask), mode="clip") if not dims.definitely_equal(value.shape[0], 0) else 0
+    return _select(mask, "setxor1d", size, [value], [fill])[0]
+
+
+def isin(
+    element: ArrayLike, test_elements: ArrayLike, assume_unique: bool = False, invert: bool = False, *,
+    method: str = "auto",
+) -> Array:  # fmt: skip
+    """Whether each element occurs in `test_elements`.
+
+    Args:
+      element: array.
+      test_elements: array, of any shape.
+      assume_unique: has no effect.
+      invert: whether it does not occur.
+      method: ``"compare_all"``, ``"binary_search"``, ``"sort"``, or ``"auto"``, by the sizes.
+
+    Returns:
+      A boolean array of the shape of `element`.
+
+    Raises:
+      ValueError: an unknown method.
+    """
+    methods = ("compare_all", "binary_search", "sort", "auto")
+    if method not in methods:
+        raise ValueError(f"method={method!r} is not implemented; options are {', '.join(map(repr, methods))}")
+    x, tests = promoted("isin", element, test_elements)
+    tests = jnp.ravel(tests)
+    if method == "auto":
+        known = dims.is_constant_shape((*x.shape, *tests.shape))
+        method = "compare_all" if known and tests.size * x.size <= 1 << 14 else "binary_search"
+    if method == "compare_all" or dims.definitely_equal(tests.shape[0], 0):
+        found = jnp.any(x[..., None] == tests, axis=-1)
+    else:
+        tests = lax.sort(tests)
+        if method == "sort":
+            at = jnp.searchsorted(tests, x, method="sort")
+        else:
+            at = search(tests, x, "left")
+        found = jnp.take(tests, at, mode="clip") == x
+    return ~found if invert else found

@@ -1,0 +1,244 @@
+"""Sorting and searching in sorted arrays.
+
+The order is that of `lax.sort`: numbers by value, NaN last, complex numbers by real part, then imaginary part.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import bedrax.numpy as jnp
+from bedrax.core import dims, dtypes, lax
+from bedrax.core.array import Array
+from bedrax.numpy.arguments import ArrayLike, array, arrays, axis_index, promoted
+
+__all__ = ["argpartition", "argsort", "lexsort", "partition", "searchsorted", "sort", "sort_complex"]
+
+
+def index_dtype(size: Any) -> np.dtype:
+    """The dtype of positions in an axis of this size: int32 where it suffices."""
+    large = dims.is_constant_dim(size) and size > np.iinfo(np.int32).max
+    return np.dtype(np.int64 if large else np.int32)
+
+
+def _refuse(name: str, kind: Any, order: Any) -> None:
+    if kind is not None:
+        raise TypeError(
+            f"'kind' argument to {name} is not supported. Use stable=True or stable=False to specify sort stability."
+        )
+    if order is not None:
+        raise TypeError(f"'order' argument to {name} is not supported.")
+
+
+def sort(
+    a: ArrayLike, axis: int | None = -1, *, kind: None = None, order: None = None, stable: bool = True,
+    descending: bool = False,
+) -> Array:  # fmt: skip
+    """The elements along an axis in ascending order.
+
+    Args:
+      a: array.
+      axis: the axis; None sorts the flattened array.
+      kind, order: not supported.
+      stable: keep the order of equal elements.
+      descending: the greatest first (then NaN comes first).
+
+    Returns:
+      An array of the same dtype.
+    """
+    _refuse("sort", kind, order)
+    a = array("sort", a)
+    if axis is None:
+        a, axis = jnp.ravel(a), 0
+    axis = axis_index(axis, a.ndim)
+    out = lax.sort(a, axis, is_stable=stable)
+    return lax.rev(out, (axis,)) if descending else out
+
+
+def argsort(
+    a: ArrayLike, axis: int | None = -1, *, kind: None = None, order: None = None, stable: bool = True,
+    descending: bool = False, dtype=None,
+) -> Array:  # fmt: skip
+    """The positions that put the elements along an axis in ascending order.
+
+    Args:
+      a: array.
+      axis: the axis; None sorts the flattened array.
+      kind, order: not supported.
+      stable: positions of equal elements ascend.
+      descending: the greatest element first.
+      dtype: integer dtype of the positions; by default int32, or the default integer type under x64.
+    """
+    _refuse("argsort", kind, order)
+    a = array("argsort", a)
+    if axis is None:
+        a, axis = jnp.ravel(a), 0
+    axis = axis_index(axis, a.ndim)
+    dtype = dtypes.default_int_dtype() if dtype is None else dtypes.explicit_dtype(dtype, "argsort")
+    positions = lax.broadcasted_iota(dtype, a.shape, axis)
+    flip = descending and stable
+    if flip:
+        a, positions = lax.rev(a, (axis,)), lax.rev(positions, (axis,))
+    out = lax.sort_key_val(lax.stop_gradient(a), positions, axis, is_stable=stable)[1]
+    return lax.rev(out, (axis,)) if descending else out
+
+
+def lexsort(keys: ArrayLike | Sequence[ArrayLike], axis: int = -1) -> Array:
+    """The positions that sort by several keys, of which the last is compared first.
+
+    Args:
+      keys: a sequence of arrays of one shape, or an array whose rows are the keys.
+      axis: the axis along which to sort.
+
+    Raises:
+      TypeError: there are no keys.
+      ValueError: their shapes differ.
+    """
+    keys = arrays("lexsort", *([keys[i] for i in range(len(keys))] if hasattr(keys, "ndim") else keys))
+    if not keys:
+        raise TypeError("need sequence of keys with len > 0 in lexsort")
+    if len({k.shape for k in keys}) > 1:
+        raise ValueError(f"all keys need to be the same shape, got {[k.shape for k in keys]}")
+    if not keys[0].ndim:
+        return lax.full((), 0, dtypes.default_int_dtype())
+    axis = axis_index(axis, keys[0].ndim)
+    positions = lax.broadcasted_iota(dtypes.default_int_dtype(), keys[0].shape, axis)
+    return lax.sort((*map(lax.stop_gradient, keys[::-1]), positions), axis, num_keys=len(keys))[-1]
+
+
+def _check_kth(kth: Any, size: Any) -> None:
+    kth = operator.index(kth)
+    if dims.is_constant_dim(size) and not -size <= kth < size:
+        raise ValueError(f"kth={kth} is out of bounds for an axis of size {size}")
+
+
+def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
+    """A rearrangement whose element `kth` is the one of the sorted array; no greater ones precede it.
+
+    The order within the two parts is unspecified (in this implementation, it is ascending).
+
+    Raises:
+      ValueError: `kth` or the axis is out of bounds.
+    """
+    a = array("partition", a)
+    axis = axis_index(axis, a.ndim)
+    _check_kth(kth, a.shape[axis])
+    return lax.sort(a, axis)
+
+
+def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
+    """The positions that rearrange `a` as `partition` does."""
+    a = array("argpartition", a)
+    axis = axis_index(axis, a.ndim)
+    _check_kth(kth, a.shape[axis])
+    return argsort(a, axis)
+
+
+def sort_complex(a: ArrayLike) -> Array:
+    """The elements along the last axis as complex numbers, sorted by real, then by imaginary part."""
+    a = array("sort_complex", a)
+    return lax.convert_to(lax.sort(a, axis_index(-1, a.ndim)), dtypes.to_complex_dtype(a.dtype))
+
+
+def _precedes(x: Array, y: Array) -> Array:
+    """Whether x comes before y in the order of `lax.sort`."""
+    if dtypes.is_complex(x.dtype):
+        (xr, xi), (yr, yi) = ((lax.real(v), lax.imag(v)) for v in (x, y))
+        return _precedes(xr, yr) | (~_precedes(yr, xr) & _precedes(xi, yi))
+    less = x < y
+    return less | (jnp.isnan(y) & ~jnp.isnan(x)) if dtypes.is_floating(x.dtype) else less
+
+
+def searchsorted(
+    a: ArrayLike, v: ArrayLike, side: str = "left", sorter: ArrayLike | None = None, *, method: str = "scan"
+) -> Array:
+    """Where values would be inserted into a sorted array, to keep it sorted.
+
+    Args:
+      a: array of rank 1, ascending (or made so by `sorter`).
+      v: values.
+      side: ``"left"``, before elements equal to the value, or ``"right"``, after them.
+      sorter: positions that sort `a`.
+      method: ``"scan"`` bisects in a loop, ``"scan_unrolled"`` bisects without one, ``"sort"`` sorts both arrays,
+        ``"compare_all"`` compares each value with each element. They give the same result.
+
+    Returns:
+      An integer array of the shape of `v`.
+
+    Raises:
+      ValueError: an unknown `side` or `method`, or `a` is not of rank 1.
+    """
+    if side not in ("left", "right"):
+        raise ValueError(f"{side!r} is an invalid value for keyword 'side'. Expected one of ['left', 'right'].")
+    if method not in _SEARCHES:
+        raise ValueError(f"{method!r} is an invalid value for keyword 'method'. Expected one of {sorted(_SEARCHES)}.")
+    if sorter is not None:
+        a = jnp.take(array("searchsorted", a), sorter, axis=0)
+    a, v = promoted("searchsorted", a, v)
+    if a.ndim != 1:
+        raise ValueError(f"a should be 1-dimensional, got shape {a.shape}")
+    dtype = index_dtype(a.shape[0])
+    if dims.definitely_equal(a.shape[0], 0):
+        return lax.full(v.shape, 0, dtype)
+    a, v = lax.stop_gradient(a), lax.stop_gradient(v)
+    # `goes_right(x, w)`: whether the place of w is behind the element x
+    goes_right = _precedes if side == "left" else (lambda x, w: ~_precedes(w, x))
+    return _SEARCHES[method](a, v, goes_right, dtype, side)
+
+
+def _compare_all(a, v, goes_right, dtype, side):
+    return jnp.sum(goes_right(a.reshape(a.shape + (1,) * v.ndim), v[None]), axis=0, dtype=dtype)
+
+
+def _by_sorting(a, v, goes_right, dtype, side):
+    # Sort all values, a's before or after equal ones of v; the place is the rank less the rank among v alone.
+    flat = jnp.ravel(v)
+    parts = [flat, a] if side == "left" else [a, flat]
+    order = argsort(jnp.concatenate(parts))
+    rank = jnp.zeros(order.shape, dtype).at[order].set(lax.broadcasted_iota(dtype, order.shape, 0))
+    n = flat.shape[0]
+    mine = rank[:n] if side == "left" else rank[a.shape[0] :]
+    own = argsort(flat)
+    among = jnp.zeros((n,), dtype).at[own].set(lax.broadcasted_iota(dtype, (n,), 0))
+    return (mine - among).reshape(v.shape)
+
+
+def _bisect(a, v, goes_right, dtype, side, unrolled=False):
+    n = a.shape[0]
+    low = lax.full(v.shape, 0, dtype)
+    top = lax.convert_element_type(n if isinstance(n, int) else dims.dim_as_value(n), dtype)
+    high = lax.broadcast(top, v.shape)
+
+    def halve(_, bounds):
+        low, high = bounds
+        middle = lax.shift_right_logical(low + high, lax.full_like(low, 1))
+        right = goes_right(jnp.take(a, middle, axis=0, mode="clip"), v)
+        open_ = low < high
+        return jnp.where(open_ & right, middle + 1, low), jnp.where(open_ & ~right, middle, high)
+
+    steps = int(n).bit_length() if dims.is_constant_dim(n) else np.iinfo(dtype).bits
+    if unrolled:
+        for i in range(steps):
+            low, high = halve(i, (low, high))
+        return low
+    return lax.fori_loop(0, steps, halve, (low, high))[0]
+
+
+def _bisect_unrolled(*args):
+    return _bisect(*args, unrolled=True)
+
+
+_SEARCHES = {
+    "scan": _bisect, "scan_unrolled": _bisect_unrolled, "sort": _by_sorting, "compare_all": _compare_all,
+}  # fmt: skip
+
+
+def search(a: Array, v: Array, side: str) -> Array:
+    """`searchsorted` by the method that suits the sizes: few comparisons are cheaper at once than in a loop."""
+    known = dims.is_constant_shape((*a.shape, *v.shape))
+    small = known and a.size * max(v.size, 1) <= 1 << 14
+    return searchsorted(a, v, side, method="compare_all" if small else "scan")

@@ -1,0 +1,552 @@
+"""Statistics: averages, covariance, quantiles, counts and histograms."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import bedrax.numpy as jnp
+from bedrax.core import dims, dtypes, lax
+from bedrax.core.array import Array
+from bedrax.numpy.arguments import ArrayLike, array, axes_tuple, concrete_int, inexact, promoted, refuse_out
+from bedrax.numpy.sorting import search
+
+__all__ = [
+    "average", "bincount", "corrcoef", "cov", "digitize", "histogram", "histogram2d", "histogram_bin_edges",
+    "histogramdd", "median", "nanmedian", "nanpercentile", "nanquantile", "percentile", "quantile",
+]  # fmt: skip
+
+
+def average(
+    a: ArrayLike, axis: int | Sequence[int] | None = None, weights: ArrayLike | None = None, returned: bool = False,
+    keepdims: bool = False,
+):  # fmt: skip
+    """Weighted average.
+
+    Args:
+      a: array.
+      axis: the axis or axes to average over; None is all.
+      weights: of the shape of `a`, or with one axis for each averaged one (in the order of `axis`).
+      returned: also return the sum of the weights.
+      keepdims: keep averaged axes with length 1.
+
+    Raises:
+      ValueError: the shape of the weights does not fit.
+    """
+    if weights is None:
+        (a,) = inexact("average", a)
+        out = jnp.mean(a, axis=axis, keepdims=keepdims)
+        total = jnp.asarray(dims.dim_as_value(a.size) if not isinstance(a.size, int) else a.size, out.dtype)
+        count = lax.div(total, jnp.asarray(max(out.size, 1), out.dtype)) if isinstance(out.size, int) else total
+        return (out, jnp.broadcast_to(count, out.shape)) if returned else out
+    a, weights = inexact("average", a, weights)
+    axes = axes_tuple(axis, a.ndim)
+    if weights.shape != a.shape:
+        if axis is None:
+            raise ValueError("axis must be specified when shapes of a and weights differ.")
+        wanted = tuple(a.shape[d] for d in axes)
+        if weights.shape != wanted:
+            raise ValueError(f"Shape of weights must be consistent with shape of a along specified axis, got"
+                             f" {weights.shape} and {wanted}")  # fmt: skip
+        order = sorted(range(len(axes)), key=axes.__getitem__)
+        weights = lax.broadcast_in_dim(jnp.transpose(weights, order), a.shape, sorted(axes))
+    total = jnp.sum(weights, axis=axes, keepdims=keepdims)
+    out = jnp.sum(a * weights, axis=axes, keepdims=keepdims) / total
+    return (out, total) if returned else out
+
+
+def cov(
+    m: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, bias: bool = False, ddof: int | None = None,
+    fweights: ArrayLike | None = None, aweights: ArrayLike | None = None, dtype=None,
+) -> Array:  # fmt: skip
+    """Covariance matrix.
+
+    Args:
+      m: array of rank 1 or 2: variables by observations.
+      y: more variables, in the form of `m`.
+      rowvar: rows are variables; otherwise columns.
+      bias: divide by the number of observations N instead of N - 1.
+      ddof: divide by N - ddof; overrides `bias`.
+      fweights: how often each observation counts, integers.
+      aweights: relative weights of the observations.
+      dtype: of the result.
+
+    Raises:
+      ValueError: ranks above 2, a `ddof` that is no integer, or weights that do not fit.
+      TypeError: `fweights` are not integers.
+    """
+    if ddof is not None and ddof != int(ddof):
+        raise ValueError("ddof must be an integer")
+    values = inexact("cov", *([m] if y is None else [m, y]))
+    if dtype is not None:
+        values = [v.astype(dtype) for v in values]
+    for v in values:
+        if v.ndim > 2:
+            raise ValueError(f"cov: m and y have more than 2 dimensions, got shape {v.shape}")
+    x = jnp.atleast_2d(values[0])
+    x = x.T if not rowvar and values[0].ndim == 2 else x
+    if y is not None:
+        more = jnp.atleast_2d(values[1])
+        x = jnp.concatenate([x, more.T if not rowvar and more.shape[0] != 1 else more], axis=0)
+    ddof = (0 if bias else 1) if ddof is None else int(ddof)
+    weights = None
+    if fweights is not None:
+        fweights = array("cov", fweights)
+        if not dtypes.is_integer(fweights.dtype):
+            raise TypeError("fweights must be integer.")
+        weights = _observation_weights("fweights", fweights, x)
+    if aweights is not None:
+        aweights = _observation_weights("aweights", array("cov", aweights), x)
+        weights = aweights if weights is None else weights * aweights
+    if weights is None:
+        total = x.shape[1]
+        mean = jnp.mean(x, axis=1, keepdims=True)
+        factor = total - ddof
+    else:
+        real = dtypes.to_real_dtype(x.dtype)
+        weights = weights.astype(real)
+        total = jnp.sum(weights)
+        mean = jnp.sum(x * weights, axis=1, keepdims=True) / total
+        if aweights is None or ddof == 0:
+            factor = total - ddof
+        else:
+            factor = total - ddof * jnp.sum(weights * aweights.astype(real)) / total
+    centered = x - mean
+    right = centered if weights is None else centered * weights
+    out = jnp.matmul(centered, jnp.conj(right).T)
+    if dims.is_symbolic(factor):
+        factor = dims.dim_as_value(factor).astype(dtypes.to_real_dtype(x.dtype))
+    elif isinstance(factor, int):
+        factor = np.asarray(factor, dtypes.to_real_dtype(x.dtype))
+    return jnp.squeeze(out / factor)
+
+
+def _observation_weights(name: str, weights: Array, x: Array) -> Array:
+    if weights.ndim > 1:
+        raise RuntimeError(f"cannot handle multidimensional {name}")
+    if weights.shape[0] != x.shape[1]:
+        raise RuntimeError(f"incompatible numbers of samples and {name}: {x.shape[1]} and {weights.shape[0]}")
+    return abs(weights)
+
+
+def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, dtype=None) -> Array:
+    """Pearson's correlation coefficients; arguments as for `cov`."""
+    c = cov(x, y, rowvar, dtype=dtype)
+    if not c.ndim:
+        return c / c
+    deviation = jnp.sqrt(jnp.real(jnp.diagonal(c)))
+    c = c / deviation[:, None] / deviation[None, :]
+    if dtypes.is_complex(c.dtype):
+        return lax.complex(jnp.clip(jnp.real(c), -1, 1), jnp.clip(jnp.imag(c), -1, 1))
+    return jnp.clip(c, -1, 1)
+
+
+# Quantiles
+
+_METHODS = ("linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf")
+
+
+def _quantile(name, a, q, axis, method, keepdims, weights, ignore_nan):
+    a, q = inexact(name, a, q)
+    if dtypes.is_complex(a.dtype):
+        raise ValueError(f"jnp.{name} does not support complex input, as the operation is poorly defined.")
+    if method not in _METHODS:
+        raise ValueError(
+            "method can only be 'linear', 'lower', 'higher', 'midpoint', 'nearest' or 'inverted_cdf', got"
+            f" {method!r}"
+        )
+    if q.ndim > 1:
+        raise ValueError(f"q must be have rank <= 1, got shape {q.shape}")
+    axes = axes_tuple(axis, a.ndim)
+    shape = a.shape
+    if weights is not None:
+        if method != "inverted_cdf":
+            raise NotImplementedError(f"{method} doesn't support weights. Only method 'inverted_cdf' supports weights.")
+        weights = _quantile_weights(array(name, weights), a, axis, axes)
+    # [..., n]: the axes to reduce, last and flattened
+    rest = [d for d in range(a.ndim) if d not in axes]
+    flatten = lambda v: jnp.reshape(
+        jnp.transpose(v, (*rest, *axes)), (*[shape[d] for d in rest], dims.size([shape[d] for d in axes]))
+    )
+    a = flatten(a)
+    flat_q = jnp.reshape(q, (-1,))
+    isnan = jnp.isnan(a)
+    if weights is not None:
+        out = _weighted_quantile(a, flat_q, flatten(weights), isnan, ignore_nan)
+    else:
+        out = _sorted_quantile(a, flat_q, isnan, method, ignore_nan)
+    if not ignore_nan:
+        out = jnp.where(jnp.any(isnan, axis=-1, keepdims=True), np.asarray(np.nan, a.dtype), out)
+    # the axis of q comes first
+    out = jnp.reshape(jnp.moveaxis(out, -1, 0), (*q.shape, *a.shape[:-1]))
+    return jnp.expand_dims(out, [q.ndim + d for d in axes]) if keepdims else out
+
+
+def _quantile_weights(weights, a, axis, axes):
+    if weights.shape == a.shape:
+        return weights
+    if len(axes) != 1 or axis is None or weights.shape != (a.shape[axes[0]],):
+        raise ValueError(
+            f"weights must have the shape of a, or the length of a along the one given axis, got {weights.shape} for"
+            f" an array of shape {a.shape} and axis {axis}"
+        )
+    return lax.broadcast_in_dim(weights, a.shape, axes)
+
+
+def _sorted_quantile(a, q, isnan, method, ignore_nan):
+    """Quantiles along the last axis, where all of `q` stand in the result."""
+    ordered = lax.sort(a, a.ndim - 1)
+    n = a.shape[-1]
+    if ignore_nan:
+        count = jnp.sum(~isnan, axis=-1, keepdims=True).astype(a.dtype)
+    else:
+        count = jnp.asarray(n if isinstance(n, int) else dims.dim_as_value(n), a.dtype)
+    top = jnp.maximum(count - 1, 0)
+    if method == "inverted_cdf":
+        place = low = high = jnp.clip(jnp.ceil(q * count) - 1, 0, top)
+    else:
+        place = q * top
+        low, high = jnp.clip(jnp.floor(place), 0, top), jnp.clip(jnp.ceil(place), 0, top)
+    if method == "nearest":
+        low = high = jnp.clip(jnp.round(place), 0, top)  # halves go to the even place
+
+    def pick(at):
+        at = at.astype(dtypes.default_int_dtype())
+        if at.ndim == 1:
+            return jnp.take(ordered, at, axis=-1, mode="clip")
+        at = jnp.broadcast_to(at, (*a.shape[:-1], q.shape[0]))
+        return jnp.take_along_axis(ordered, at, axis=-1, mode="clip")
+
+    if method in ("lower", "nearest", "inverted_cdf"):
+        return pick(low)
+    if method == "higher":
+        return pick(high)
+    below, above = pick(low), pick(high)
+    if method == "midpoint":
+        return (below + above) * np.asarray(0.5, a.dtype)
+    weight = place - low
+    # two products rather than a difference: infinite neighbours that are equal stay what they are
+    mixed = below * (1 - weight) + above * weight
+    return jnp.where((weight <= 0) | (below == above), below, mixed)
+
+
+def _weighted_quantile(a, q, weights, isnan, ignore_nan):
+    """The least element at which the share of the weights so far reaches q."""
+    weights = weights.astype(a.dtype)
+    if ignore_nan:
+        weights = jnp.where(isnan, 0, weights)
+    ordered, weights = lax.sort((a, weights), a.ndim - 1, num_keys=1)
+    share = jnp.cumsum(weights, axis=-1)
+    total = share[..., -1:]
+    reached = share[..., None] >= (q * total)[..., None, :]  # [..., n, q]
+    # elements without weight are no candidates
+    reached = reached & (weights > 0)[..., None]
+    at = jnp.argmax(reached, axis=-2)
+    return jnp.take_along_axis(ordered, at, axis=-1)
+
+
+def quantile(
+    a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = None, out: None = None,
+    overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *, weights: ArrayLike | None = None,
+) -> Array:  # fmt: skip
+    """The values below which a share `q` of the elements lies.
+
+    Args:
+      a: array of real numbers.
+      q: shares in [0, 1], a scalar or an array of rank 1.
+      axis: the axis or axes to reduce; None is all.
+      out, overwrite_input: not supported.
+      method: what to return between two elements: ``"linear"`` interpolates; ``"lower"``, ``"higher"``,
+        ``"nearest"`` take one of them; ``"midpoint"`` their mean; ``"inverted_cdf"`` inverts the empirical
+        distribution.
+      keepdims: keep reduced axes with length 1.
+      weights: of the shape of `a` or of the axis; only for ``"inverted_cdf"``.
+
+    Returns:
+      An array with the axis of `q` first, if it has one. NaN where an element is NaN.
+
+    Raises:
+      ValueError: unknown method, complex input, a `q` of rank 2 or more.
+      NotImplementedError: weights with another method; `out`.
+    """
+    _no_out("quantile", out, overwrite_input)
+    return _quantile("quantile", a, q, axis, method, keepdims, weights, False)
+
+
+def nanquantile(
+    a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = None, out: None = None,
+    overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *, weights: ArrayLike | None = None,
+) -> Array:  # fmt: skip
+    """`quantile` of the elements that are not NaN; NaN where there is none."""
+    _no_out("nanquantile", out, overwrite_input)
+    return _quantile("nanquantile", a, q, axis, method, keepdims, weights, True)
+
+
+def percentile(
+    a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = None, out: None = None,
+    overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *, weights: ArrayLike | None = None,
+    out_sharding=None,
+) -> Array:  # fmt: skip
+    """`quantile` of ``q / 100``."""
+    _no_out("percentile", out, overwrite_input)
+    if out_sharding is not None:
+        raise NotImplementedError("percentile: out_sharding is not supported; use jax.lax.with_sharding_constraint.")
+    return _quantile("percentile", *_share("percentile", a, q), axis, method, keepdims, weights, False)
+
+
+def nanpercentile(
+    a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = None, out: None = None,
+    overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *, weights: ArrayLike | None = None,
+) -> Array:  # fmt: skip
+    """`nanquantile` of ``q / 100``."""
+    _no_out("nanpercentile", out, overwrite_input)
+    return _quantile("nanpercentile", *_share("nanpercentile", a, q), axis, method, keepdims, weights, True)
+
+
+def _share(name, a, q):
+    a, q = inexact(name, a, q)
+    return a, q / 100
+
+
+def median(
+    a: ArrayLike, axis: int | tuple[int, ...] | None = None, out: None = None, overwrite_input: bool = False,
+    keepdims: bool = False,
+) -> Array:  # fmt: skip
+    """The middle element, or the mean of the two in the middle; NaN where an element is NaN."""
+    _no_out("median", out, overwrite_input)
+    return _quantile("median", a, 0.5, axis, "midpoint", keepdims, None, False)
+
+
+def nanmedian(
+    a: ArrayLike, axis: int | tuple[int, ...] | None = None, out: None = None, overwrite_input: bool = False,
+    keepdims: bool = False,
+) -> Array:  # fmt: skip
+    """`median` of the elements that are not NaN."""
+    _no_out("nanmedian", out, overwrite_input)
+    return _quantile("nanmedian", a, 0.5, axis, "midpoint", keepdims, None, True)
+
+
+def _no_out(name: str, out: Any, overwrite_input: bool) -> None:
+    refuse_out(name, out)
+    if overwrite_input:
+        raise ValueError(f"jnp.{name} does not support overwrite_input=True: arrays are immutable.")
+
+
+# Counts and histograms
+
+
+def bincount(
+    x: ArrayLike, weights: ArrayLike | None = None, minlength: int = 0, *, length: int | None = None,
+    out_sharding=None,
+) -> Array:  # fmt: skip
+    """How often each integer 0, 1, 2... occurs.
+
+    Args:
+      x: integers, of rank 1. Negative ones count as 0.
+      weights: what each element counts, instead of 1.
+      minlength: least length of the result.
+      length: length of the result; greater integers do not count. None needs a concrete `x`.
+
+    Raises:
+      TypeError: `x` is not of integers.
+      ValueError: `x` is not of rank 1, or the weights are of another shape.
+      ConcretizationTypeError: `x` is traced and there is no `length`.
+    """
+    if out_sharding is not None:
+        raise NotImplementedError("bincount: out_sharding is not supported; use jax.lax.with_sharding_constraint.")
+    x = array("bincount", x)
+    if not (dtypes.is_integer(x.dtype) or dtypes.is_bool(x.dtype)):
+        raise TypeError(f"x argument to bincount must have an integer type; got {x.dtype}")
+    if x.ndim != 1:
+        raise ValueError(f"only 1-dimensional input supported, got shape {x.shape}")
+    minlength = operator.index(minlength)
+    if length is None:
+        top = 0
+        if x.size:
+            top = concrete_int(
+                jnp.max(x),
+                "The error occurred because of argument 'x' of jnp.bincount. To avoid this error, pass a static"
+                " `length` argument.",
+            )
+        length = max(minlength, top + 1 if x.size else 0)
+    length = max(operator.index(length), minlength)
+    if weights is None:
+        weights = np.asarray(1, dtypes.default_int_dtype())
+    else:
+        weights = array("bincount", weights)
+        if weights.shape != x.shape:
+            raise ValueError(f"shape of weights must match shape of x, got {weights.shape} and {x.shape}")
+    at = jnp.maximum(x, 0) if not dtypes.is_bool(x.dtype) else x.astype(dtypes.default_int_dtype())
+    return jnp.zeros((length,), weights.dtype).at[at].add(weights, mode="drop")
+
+
+def digitize(x: ArrayLike, bins: ArrayLike, right: bool = False, *, method: str | None = None) -> Array:
+    """The bin that each value belongs to.
+
+    Args:
+      x: values.
+      bins: edges, of rank 1, ascending or descending.
+      right: whether the right edge (instead of the left one) belongs to a bin.
+      method: that of `searchsorted`.
+
+    Returns:
+      Integers from 0 (before the first edge) to ``len(bins)``.
+    """
+    x, bins = promoted("digitize", x, bins)
+    if bins.ndim != 1:
+        raise ValueError(f"digitize: bins must be a 1-dimensional array; got bins.shape={bins.shape}")
+    if dims.definitely_equal(bins.shape[0], 0):
+        return jnp.zeros(x.shape, np.int32)
+    side = "left" if right else "right"
+    find = search if method is None else functools.partial(_search_by, method)
+    up, down = find(bins, x, side), bins.shape[0] - find(lax.rev(bins, (0,)), x, side)
+    return jnp.where(bins[-1] >= bins[0], up, down)
+
+
+def _search_by(method, a, v, side):
+    return jnp.searchsorted(a, v, side, method=method)
+
+
+def histogram_bin_edges(
+    a: ArrayLike, bins: ArrayLike = 10, range: None | ArrayLike | Sequence[ArrayLike] = None,
+    weights: ArrayLike | None = None,
+) -> Array:  # fmt: skip
+    """The edges of the bins that `histogram` uses; see there.
+
+    Raises:
+      NotImplementedError: `bins` is the name of a rule.
+    """
+    del weights  # as in NumPy, they matter only to rules that are not supported
+    if isinstance(bins, str):
+        raise NotImplementedError("string values for `bins` not implemented.")
+    (a,) = inexact("histogram_bin_edges", a)
+    dtype = dtypes.to_real_dtype(a.dtype)
+    if np.ndim(bins) == 1:
+        return jnp.asarray(bins, dtype)
+    bins = operator.index(bins)
+    if range is None:
+        if not a.size:
+            low, high = jnp.asarray(0, dtype), jnp.asarray(1, dtype)
+        else:
+            low, high = jnp.min(a), jnp.max(a)
+    else:
+        low, high = (jnp.asarray(v, dtype) for v in range)
+    same = low == high
+    return jnp.linspace(jnp.where(same, low - 0.5, low), jnp.where(same, high + 0.5, high), bins + 1, dtype=dtype)
+
+
+def _bins_of(a: Array, edges: Array) -> Array:
+    """1 + the bin of each value; 0 and ``len(edges)`` are outside. The last bin includes its right edge."""
+    at = search(edges, a, "right")
+    return jnp.where(a == edges[-1], edges.shape[0] - 1, at)
+
+
+def histogram(
+    a: ArrayLike, bins: ArrayLike = 10, range: Sequence[ArrayLike] | None = None, weights: ArrayLike | None = None,
+    density: bool | None = None,
+) -> tuple[Array, Array]:  # fmt: skip
+    """How many elements lie in each bin.
+
+    Args:
+      a: array, flattened.
+      bins: number of bins of equal width, or their edges, ascending. Bins include their left edge, the last one
+        both.
+      range: ends of the first and last bin; by default the extremes of `a`.
+      weights: what each element counts, instead of 1.
+      density: divide by the total and by the widths of the bins.
+
+    Returns:
+      The counts, as floats, and the edges.
+    """
+    if weights is None:
+        (a,) = inexact("histogram", a)
+        weights = jnp.ones_like(a)
+    else:
+        a, weights = inexact("histogram", a, weights)
+        if a.shape != weights.shape:
+            raise ValueError("weights should have the same shape as a.")
+    edges = histogram_bin_edges(a, bins, range)
+    at = jnp.ravel(_bins_of(a, edges))
+    counts = jnp.zeros(edges.shape, weights.dtype).at[at].add(jnp.ravel(weights), mode="drop")[1:]
+    if density:
+        counts = counts / jnp.diff(edges) / jnp.sum(counts)
+    return counts, edges
+
+
+def histogramdd(
+    sample: ArrayLike, bins: Any = 10, range: Sequence[None | Sequence[ArrayLike]] | None = None,
+    weights: ArrayLike | None = None, density: bool | None = None,
+) -> tuple[Array, list[Array]]:  # fmt: skip
+    """How many points lie in each cell of a grid.
+
+    Args:
+      sample: points, of shape ``[N, D]`` (or a sequence of D arrays of coordinates).
+      bins: number of bins or edges, one for all dimensions or a sequence of D of them.
+      range: D pairs of ends; None for the extremes.
+      weights: what each point counts, instead of 1.
+      density: divide by the total and by the volumes of the cells.
+
+    Returns:
+      The counts, of rank D, and the edges of each dimension.
+    """
+    if isinstance(sample, (tuple, list)):
+        sample = jnp.stack(promoted("histogramdd", *sample), axis=-1)
+    (points,) = inexact("histogramdd", sample)
+    if points.ndim != 2:
+        raise ValueError(f"sample must have shape [N, D], got {points.shape}")
+    n, d = points.shape
+    if range is not None and len(range) != d:
+        raise ValueError(f"For sample.shape={points.shape}, range must have length {d}; got {len(range)}.")
+    per_dimension = isinstance(bins, (tuple, list)) or getattr(bins, "ndim", 0) >= 1
+    if per_dimension and len(bins) != d:
+        raise ValueError(f"should be a bin for each dimension: got {len(bins)} for {d} dimensions")
+    edges, places = [], []
+    for i in _range(d):
+        e = histogram_bin_edges(points[:, i], bins[i] if per_dimension else bins, None if range is None else range[i])
+        edges.append(e)
+        places.append(_bins_of(points[:, i], e))
+    # cells of a grid with a margin for what is outside
+    shape = tuple(e.shape[0] + 1 for e in edges)
+    at = jnp.zeros((n,), np.int32)
+    for place, size in zip(places, shape, strict=True):
+        at = at * size + place.astype(np.int32)
+    if weights is not None:
+        weights = array("histogramdd", weights)
+        if weights.shape != (n,):
+            raise ValueError("should have one weight for each sample.")
+    counts = bincount(at, weights, length=int(np.prod(shape))).reshape(shape)
+    counts = counts[(slice(1, -1),) * d]
+    if density:
+        counts = counts.astype(points.dtype)
+        counts = counts / jnp.sum(counts)
+        for i, e in enumerate(edges):
+            counts = counts / jnp.diff(e).reshape((-1,) + (1,) * (d - 1 - i))
+    return counts, edges
+
+
+_range = range
+
+
+def histogram2d(
+    x: ArrayLike, y: ArrayLike, bins: Any = 10, range: Sequence[None | Sequence[ArrayLike]] | None = None,
+    weights: ArrayLike | None = None, density: bool | None = None,
+) -> tuple[Array, Array, Array]:  # fmt: skip
+    """How many points (x, y) lie in each cell of a grid; see `histogramdd`.
+
+    Args:
+      x, y: coordinates, of rank 1.
+      bins: number of bins or edges for both, or a pair of them.
+
+    Returns:
+      The counts, the edges in x and the edges in y.
+    """
+    x, y = promoted("histogram2d", x, y)
+    sequence = isinstance(bins, (tuple, list)) or getattr(bins, "ndim", 0) == 1
+    if sequence and len(bins) != 2:  # edges for both
+        bins = [jnp.asarray(bins)] * 2
+    counts, edges = histogramdd(jnp.stack([x, y], axis=-1), bins, range, weights, density)
+    return counts, edges[0], edges[1]
