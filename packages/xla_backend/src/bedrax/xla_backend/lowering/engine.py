@@ -24,10 +24,6 @@ from bedrax.xla_backend.lowering.types import ir, tensor_type, type_of
 _create = ir.Operation.create
 _context = types.context
 
-# Constants of a program above this size become arguments of its executable, so that they are neither copied
-# to the host nor folded by the compiler.
-HOIST_BYTES = 1024
-
 _KNOW_BASES = extended.pass_through
 
 
@@ -588,6 +584,30 @@ class LoweringContext:
         self.program.host_callbacks.append(function)
         return len(self.program.host_callbacks) - 1
 
+    def host_callback(self, function: Callable, operands: Sequence[Any], result_types: Sequence[Any], effect: Any = None,
+                      has_side_effect: bool = True) -> list:  # fmt: skip
+        """Call ``function(*arrays) -> sequence of arrays`` on the host when the program runs; a value per result.
+
+        Args:
+          function: gets a `numpy.ndarray` per operand; its results are checked against `result_types`.
+          result_types: types or avals of the results.
+          effect: an ordered effect whose token the call takes and renews.
+          has_side_effect: false lets the compiler drop or repeat the call.
+        """
+        target = _CALLBACK_TARGETS.get(self.platform)
+        if target is None:
+            raise NotImplementedError(f"callbacks into Python cannot be compiled for platform {self.platform!r}")
+        wanted = [type_of(t) for t in result_types]
+        checked = _checked_callback(function, wanted, effect is not None)
+        config_of_call = {"index": np.uint64(self.add_host_callback(checked))}
+        tokens = [] if effect is None else [self.token(effect)]
+        out = self.custom_call(
+            target, [*tokens, *operands], [t.type for t in tokens] + wanted, config_of_call, has_side_effect=has_side_effect
+        )
+        if effect is not None:
+            self.set_token(effect, out[0])
+        return out[len(tokens) :]
+
     def keep_alive(self, x: Any) -> None:
         """`x` lives at least as long as the executable."""
         self.program.keepalives.append(x)
@@ -608,6 +628,34 @@ class LoweringContext:
         one = tensor_type((1,), np.dtype(np.int32))
         parts = [self.emit("stablehlo.reshape", (self.dim_value(d),), one) for d in shape]
         return self.emit("stablehlo.concatenate", parts, tensor_type((len(shape),), np.dtype(np.int32)), dimension=0)
+
+
+_CALLBACK_TARGETS = {
+    "cpu": "xla_ffi_python_cpu_callback",
+    "cuda": "xla_ffi_python_gpu_callback",
+    "rocm": "xla_ffi_python_gpu_callback",
+}
+
+
+def _checked_callback(function: Callable, wanted: Sequence[Any], takes_token: bool) -> Callable:
+    """What XLA calls: it trusts number, shapes and dtypes of the results, so they are checked here."""
+    types_of_results = [(tuple(t.shape), types.dtype_of(t.element_type)) for t in wanted]
+
+    def call(*arrays):
+        out = tuple(function(*arrays[1:] if takes_token else arrays))
+        if len(out) != len(types_of_results):
+            raise ValueError(f"a callback returned {len(out)} results, {len(types_of_results)} are expected")
+        checked = []
+        for i, (value, (shape, dtype)) in enumerate(zip(out, types_of_results)):
+            value = np.asarray(value)
+            if value.shape != shape or value.dtype != dtype:
+                raise ValueError(
+                    f"result {i} of a callback is {value.dtype}{list(value.shape)}, {dtype}{list(shape)} is expected"
+                )
+            checked.append(value)
+        return (None, *checked) if takes_token else tuple(checked)
+
+    return call
 
 
 def result_count(result_types) -> int:

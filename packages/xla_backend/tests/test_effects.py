@@ -1,0 +1,88 @@
+"""Host callbacks and ordered effects, through a primitive of the test's own."""
+
+import numpy as np
+import pytest
+
+import bedrax.xla_backend as xla
+from bedrax.core import effects, lax
+from bedrax.core.tracing import Primitive
+from bedrax.xla_backend.tables import lowering_rules
+
+
+class Noise(effects.Effect):
+    def __init__(self, ordered):
+        self.ordered = ordered
+
+    def __eq__(self, other):
+        return type(other) is type(self)
+
+    def __hash__(self):
+        return hash(type(self))
+
+
+class OrderedNoise(Noise):
+    pass
+
+
+effects.lowerable_effects.add_type(Noise)
+effects.control_flow_allowed_effects.add_type(Noise)
+effects.ordered_effects.add_type(OrderedNoise)
+
+EFFECTS = {False: Noise(False), True: OrderedNoise(True)}
+
+tap_p = Primitive("tap")
+tap_p.abstract(lambda a, *, f, ordered: a)
+tap_p.effects_of = lambda a, *, f, ordered: {EFFECTS[ordered]}
+
+
+@lowering_rules.rule(tap_p)
+def _tap(ctx, x, *, f, ordered):
+    (out,) = ctx.host_callback(lambda a: [f(a)], [x], ctx.avals_out, EFFECTS[True] if ordered else None)
+    return out
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+def test_callbacks_run_in_jit_scan_and_cond(ordered):
+    seen = []
+
+    def double(x):
+        seen.append(x.tolist())
+        return x * 2
+
+    def tap(x):
+        return tap_p.bind(x, f=double, ordered=ordered)
+
+    x = np.arange(2, dtype=np.float32)
+    f = xla.jit(lambda x: lax.add(tap(x), x))
+    for _ in range(2):
+        np.testing.assert_array_equal(np.asarray(f(x)), 3 * x)
+    assert seen == [[0.0, 1.0]] * 2
+    seen.clear()
+    g = xla.jit(lambda x: lax.scan(lambda c, _: (tap(c), None), x, None, length=3)[0])
+    np.testing.assert_array_equal(np.asarray(g(x)), 8 * x)
+    assert seen == [[0.0, 1.0], [0.0, 2.0], [0.0, 4.0]]
+    seen.clear()
+    h = xla.jit(lambda p, x: lax.cond(p, tap, lambda x: x, x))
+    np.testing.assert_array_equal(np.asarray(h(False, x)), x)
+    assert seen == []
+    np.testing.assert_array_equal(np.asarray(h(True, x)), 2 * x)
+    while_ = xla.jit(lambda x: lax.while_loop(lambda s: lax.lt(s[0], 2), lambda s: (lax.add(s[0], 1), tap(s[1])), (0, x))[1])
+    np.testing.assert_array_equal(np.asarray(while_(x)), 4 * x)
+    xla.effects_barrier()
+
+
+def test_wrong_results_of_callbacks_are_errors():
+    for f, message in ((lambda x: x[:1], "expected"), (lambda x: x.astype(np.int32), "expected"), (lambda x: 1 / 0, "division")):
+        with pytest.raises(Exception, match=message):
+            xla.jit(lambda x, f=f: tap_p.bind(x, f=f, ordered=False))(np.ones(2, np.float32)).block_until_ready()
+
+
+def test_an_effect_that_nobody_can_carry_out():
+    class Unknown(effects.Effect):
+        pass
+
+    prim = Primitive("mystery")
+    prim.abstract(lambda a: a)
+    prim.effects_of = lambda a: {Unknown()}
+    with pytest.raises(NotImplementedError, match="effects"):
+        xla.jit(prim.bind)(1.0)
