@@ -79,7 +79,14 @@ def _elementwise_rule(prim):
                 aligned.append(shaping.broadcast_in_dim(x, tuple(body), (to,)))
         return prim.bind(*aligned, **params), to
 
-    return rule
+    if not prim.multiple_results:
+        return rule
+
+    def rule_of_many(axis, args, dims, **params):
+        out, to = rule(axis, args, dims, **params)
+        return out, [to] * len(out)
+
+    return rule_of_many
 
 
 def elementwise(*prims) -> None:

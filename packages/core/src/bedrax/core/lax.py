@@ -7,6 +7,10 @@ import importlib
 # family file -> what it exports here. A name is imported when it is first asked for, so that
 # `import bedrax.core.lax` costs nothing and unused families are never loaded.
 _HOMES: dict[str, tuple[str, ...]] = {
+    "random_bits": (
+        "RandomAlgorithm", "rng_bit_generator", "rng_bit_generator_p", "rng_uniform", "rng_uniform_p",
+        "threefry2x32", "threefry2x32_p",
+    ),
     "special": (
         "bessel_i0e", "bessel_i0e_p", "bessel_i1e", "bessel_i1e_p", "betainc", "digamma", "digamma_p", "erf",
         "erf_inv", "erf_inv_p", "erf_p", "erfc", "erfc_p", "igamma", "igamma_grad_a", "igamma_grad_a_p",

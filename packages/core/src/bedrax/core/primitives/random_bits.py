@@ -49,12 +49,8 @@ def _threefry_types(*avals):
 def _bit_generator_types(key, *, shape, dtype, algorithm, out_sharding=None):
     if dtype not in _GENERATED:
         raise TypeError(f"rng_bit_generator: unsupported dtype {dtype}")
-    lengths = {_U32: (4,), _U64: (2,) if algorithm == RandomAlgorithm.RNG_THREE_FRY else (2, 3)}.get(key.dtype, ())
-    if len(key.shape) != 1 or key.shape[0] not in lengths:
-        raise TypeError(
-            "rng_bit_generator: the key must have type uint32[4] or uint64[2] (for Philox also uint64[3]), "
-            f"got {key.str_short()}"
-        )
+    if (key.dtype, key.shape) not in ((_U32, (4,)), (_U64, (2,))):
+        raise TypeError(f"rng_bit_generator: the key must have type uint32[4] or uint64[2], got {key.str_short()}")
     return [key.strip_weak_type(), ShapedArray(shape, dtype, sharding=out_sharding)]
 
 
@@ -120,14 +116,17 @@ def rng_uniform(a, b, shape):
 
 # Table 2 of the paper, for 2 words of 32 bits: four rotations, then four others, in turn.
 ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
-PARITY = 0x1BD11BDA  # C240, halved: makes the third word of the key schedule
+PARITY = 0x1BD11BDA  # makes the third word of the key schedule
 
 
-def threefry_rounds(x0, x1, rotations, add, xor, rotate_left):
-    """Four rounds."""
-    for r in rotations:
-        x0 = add(x0, x1)
-        x1 = xor(rotate_left(x1, r), x0)
+def threefry_hash(keys: tuple, x0, x1, add, xor, rotate_left, word):
+    """Threefry-2x32 with 20 rounds, written with the given functions of uint32 arrays; `word` makes a constant."""
+    keys = (*keys, xor(xor(*keys), word(PARITY)))
+    x0, x1 = add(x0, keys[0]), add(x1, keys[1])
+    for i in range(5):
+        for r in ROTATIONS[i % 2]:
+            x0 = add(x0, x1)
+            x1 = xor(rotate_left(x1, r), x0)
+        x0 = add(x0, keys[(i + 1) % 3])
+        x1 = add(x1, add(keys[(i + 2) % 3], word(i + 1)))
     return x0, x1
-
-
