@@ -1,0 +1,182 @@
+"""Graph serialization: a program as TensorFlow operations, one (or a few) per equation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from bedrax.core import dims
+from bedrax.core.ir import Jaxpr, Literal, subjaxprs
+from bedrax.core.tables import decompositions
+from bedrax.jax2tf import types
+from bedrax.jax2tf.tables import NeedsXla, tf_rules, xla_op_rules
+
+
+class Context:
+    """What a rule can ask while one program is converted.
+
+    Attributes:
+      enable_xla: whether TensorFlow's XLA operations may be used.
+      avals_in, avals_out: types of the current equation's operands and results.
+      dim_env: values of the dimension variables: name -> int or scalar int32 tensor.
+    """
+
+    __slots__ = ("avals_in", "avals_out", "dim_env", "dim_values", "enable_xla", "primitive")
+
+    def __init__(self, enable_xla: bool, dim_env: dict[str, Any]):
+        self.enable_xla = enable_xla
+        self.dim_env = dim_env
+        self.dim_values: dict[Any, Any] = {}
+        self.avals_in: list = []
+        self.avals_out: list = []
+        self.primitive: Any = None
+
+    @property
+    def aval_out(self):
+        """Type of the only result."""
+        return self.avals_out[0]
+
+    def dim(self, d) -> Any:
+        """A dimension as an int, or as a scalar int32 tensor if it is symbolic."""
+        if dims.is_constant_dim(d):
+            return int(d)
+        found = self.dim_values.get(d)
+        if found is None:
+            found = self.dim_values[d] = d.evaluate(self.dim_env)
+        return found
+
+    def shape(self, shape: Sequence) -> Any:
+        """A shape as TensorFlow wants it: a list of ints, or an int32 vector if it is symbolic."""
+        if dims.is_constant_shape(shape):
+            return [int(d) for d in shape]
+        import tensorflow as tf
+
+        return tf.stack([self.dim(d) for d in shape])
+
+    def run(self, jaxpr: Jaxpr, *tensors) -> list:
+        """Convert a program applied to tensors, in place."""
+        return run_program(self, jaxpr, tensors)
+
+    def constant(self, value, dtype=None) -> Any:
+        """A NumPy value as a constant tensor."""
+        return types.constant(value, dtype)
+
+    def inner(self) -> Context:
+        """A context for a program that becomes a TensorFlow function of its own (loop bodies, branches)."""
+        made = Context(self.enable_xla, self.dim_env)
+        made.dim_values = dict(self.dim_values)
+        return made
+
+
+def rule_for(ctx: Context, prim):
+    """The rule (or decomposition) that converts `prim`."""
+    rule = tf_rules.find(prim)
+    if rule is None and ctx.enable_xla:
+        rule = xla_op_rules.find(prim)
+    if rule is None and prim in decompositions:
+        return _decomposed(prim)
+    return rule or tf_rules[prim]  # which raises the error that names what is missing
+
+
+def _decomposed(prim):
+    from bedrax.core.staging import trace_to_jaxpr
+
+    def rule(ctx, *tensors, **params):
+        program = trace_to_jaxpr(lambda *xs: _as_list(decompositions[prim](*xs, **params)), types.physical(ctx.avals_in))
+        out = run_program(ctx.inner(), program, tensors)
+        return out if prim.multiple_results else out[0]
+
+    return rule
+
+
+def _as_list(x) -> list:
+    return list(x) if isinstance(x, list | tuple) else [x]
+
+
+def convert_eqn(ctx: Context, eqn, tensors: Sequence[Any]) -> list:
+    """Convert one equation applied to tensors."""
+    prim = eqn.primitive
+    saved = ctx.avals_in, ctx.avals_out, ctx.primitive
+    ctx.avals_in = [v.aval for v in eqn.invars]
+    ctx.avals_out = [v.aval for v in eqn.outvars]
+    ctx.primitive = prim
+    try:
+        try:
+            out = rule_for(ctx, prim)(ctx, *tensors, **eqn.params)
+        except NeedsXla as reason:
+            if not ctx.enable_xla:
+                raise NotImplementedError(
+                    f"Call to {prim} can only be converted with enable_xla=True, because plain TensorFlow operations"
+                    f" do not express it: {reason}. The operation: {eqn}"
+                ) from None
+            out = xla_op_rules[prim](ctx, *tensors, **eqn.params)
+    finally:
+        ctx.avals_in, ctx.avals_out, ctx.primitive = saved
+    return list(out) if prim.multiple_results else [out]
+
+
+def run_program(ctx: Context, jaxpr: Jaxpr, tensors: Sequence[Any]) -> list:
+    """Convert a program applied to tensors.
+
+    Args:
+      jaxpr: the program.
+      tensors: one per argument.
+
+    Returns:
+      One tensor per result.
+    """
+    import tensorflow as tf
+
+    env: dict = {}
+    for var, value in zip(jaxpr.constvars, jaxpr.consts, strict=True):
+        env[var] = value if isinstance(value, tf.Tensor | tf.Variable) else types.constant_of(value, var.aval)
+    env.update(zip(jaxpr.invars, tensors, strict=True))
+
+    def read(atom):
+        return types.constant(atom.val, atom.aval.dtype) if type(atom) is Literal else env[atom]
+
+    last_use = _last_uses(jaxpr)
+    for i, eqn in enumerate(jaxpr.eqns):
+        with tf.name_scope(eqn.primitive.name.replace("-", "_").strip("_") or "op"):
+            out = convert_eqn(ctx, eqn, [read(v) for v in eqn.invars])
+        for var, tensor in zip(eqn.outvars, out, strict=True):
+            env[var] = _with_shape(tensor, var.aval)
+        for var in last_use[i]:
+            del env[var]
+    return [read(v) for v in jaxpr.outvars]
+
+
+def _with_shape(tensor, aval):
+    """Tell TensorFlow what is known of the shape, which dynamic operations lose."""
+    if not aval.is_array or not hasattr(tensor, "shape"):
+        return tensor
+    known = types.static_shape(aval)
+    if not tensor.shape.is_fully_defined() and hasattr(tensor, "set_shape"):
+        tensor.set_shape(known)
+    return tensor
+
+
+def _last_uses(jaxpr: Jaxpr) -> list[list]:
+    """Per equation, the variables that nothing reads afterwards (eager tensors can be freed)."""
+    kept = {v for v in jaxpr.outvars if type(v) is not Literal}
+    out: list[list] = [[] for _ in jaxpr.eqns]
+    for i in range(len(jaxpr.eqns) - 1, -1, -1):
+        eqn = jaxpr.eqns[i]
+        for v in (*eqn.outvars, *eqn.invars):
+            if type(v) is not Literal and v not in kept:
+                kept.add(v)
+                out[i].append(v)
+    return out
+
+
+def unsupported(jaxpr: Jaxpr, enable_xla: bool) -> dict[str, str]:
+    """The primitives in a program that have no rule, each with the reason."""
+    found: dict[str, str] = {}
+    for eqn in jaxpr.eqns:
+        prim = eqn.primitive
+        if tf_rules.find(prim) is None and prim not in decompositions:
+            if not (enable_xla and xla_op_rules.find(prim) is not None):
+                found[prim.name] = tf_rules.absences.get(prim, "no rule")
+        for inner in subjaxprs(eqn.params):
+            found.update(unsupported(inner, enable_xla))
+    return found

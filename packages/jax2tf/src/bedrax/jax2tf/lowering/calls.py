@@ -1,0 +1,53 @@
+"""TensorFlow for calls: the program is converted in place, a named jit as a name scope."""
+
+from bedrax.core.primitives.calls import (
+    closed_call_p,
+    composite_p,
+    core_call_p,
+    custom_jvp_call_p,
+    custom_lin_p,
+    custom_vjp_call_p,
+    jit_p,
+    name_p,
+    optimization_barrier_p,
+    remat_p,
+)
+from bedrax.jax2tf.tables import tf_rules
+
+
+@tf_rules.rule(jit_p)
+def _jit(ctx, *args, jaxpr, name, **_):
+    return ctx.run(jaxpr, *args)
+
+
+@tf_rules.rule(closed_call_p, core_call_p, composite_p)
+def _call(ctx, *args, jaxpr, **_):
+    return ctx.run(jaxpr, *args)
+
+
+@tf_rules.rule(remat_p)
+def _remat(ctx, *args, jaxpr, prevent_cse, differentiated, **_):
+    import tensorflow as tf
+
+    if differentiated and prevent_cse:
+        # An operation that optimizers do not see through, so that the recomputation stays one.
+        args = [tf.stop_gradient(tf.grad_pass_through(tf.identity)(x)) for x in args]
+    return ctx.run(jaxpr, *args)
+
+
+@tf_rules.rule(custom_jvp_call_p, custom_vjp_call_p)
+def _custom(ctx, *args, call_jaxpr, **_):
+    return ctx.run(call_jaxpr, *args)
+
+
+tf_rules.absent(custom_lin_p, why="it stands only in linear programs, which are transposed before conversion")
+
+
+@tf_rules.rule(optimization_barrier_p)
+def _barrier(ctx, *args):
+    return list(args)
+
+
+@tf_rules.rule(name_p)
+def _name(ctx, x, *, name):
+    return x

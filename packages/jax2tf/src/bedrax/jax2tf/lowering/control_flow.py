@@ -1,0 +1,79 @@
+"""TensorFlow for control flow: functional `while_loop` and `switch_case`."""
+
+from __future__ import annotations
+
+from bedrax.core.primitives.control_flow import cond_p, scan_p, while_p
+from bedrax.jax2tf import types
+from bedrax.jax2tf.tables import tf_rules
+
+
+@tf_rules.rule(cond_p)
+def _cond(ctx, index, *operands, branches):
+    import tensorflow as tf
+
+    def thunk(jaxpr):
+        return lambda: [tf.identity(x) for x in ctx.inner().run(jaxpr, *operands)]
+
+    thunks = [thunk(b) for b in branches]
+    if not branches[0].outvars:
+        return []
+    if len(thunks) == 2:
+        return _listed(tf.cond(tf.not_equal(index, 0), thunks[1], thunks[0]))
+    return _listed(tf.switch_case(index, thunks))
+
+
+def _listed(x) -> list:
+    return list(x) if isinstance(x, list | tuple) else [x]
+
+
+@tf_rules.rule(while_p)
+def _while(ctx, *args, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts):
+    import tensorflow as tf
+
+    edge = cond_nconsts + body_nconsts
+    cond_consts, body_consts, carry = args[:cond_nconsts], args[cond_nconsts:edge], args[edge:]
+
+    def cond(*values):
+        (pred,) = ctx.inner().run(cond_jaxpr, *cond_consts, *values)
+        return pred
+
+    def body(*values):
+        return ctx.inner().run(body_jaxpr, *body_consts, *values)
+
+    invariants = [tf.TensorShape(types.static_shape(a)) for a in body_jaxpr.out_avals]
+    return _listed(tf.while_loop(cond, body, list(carry), shape_invariants=invariants))
+
+
+@tf_rules.rule(scan_p)
+def _scan(ctx, *args, jaxpr, num_consts, num_carry, length, reverse, unroll):
+    """A while loop over an index; results of all steps are written to tensor lists."""
+    import tensorflow as tf
+
+    edge = num_consts + num_carry
+    consts, carry, xs = args[:num_consts], list(args[num_consts:edge]), args[edge:]
+    n = ctx.dim(length)
+    y_avals = jaxpr.out_avals[num_carry:]
+    arrays = [
+        tf.TensorArray(types.tf_dtype(a.dtype), size=n, element_shape=types.static_shape(a), clear_after_read=False)
+        for a in y_avals
+    ]
+    invariants = [tf.TensorShape(types.static_shape(a)) for a in jaxpr.in_avals[num_consts:edge]]
+
+    def body(i, *state):
+        values, written = state[:num_carry], state[num_carry:]
+        at = n - 1 - i if reverse else i
+        out = ctx.inner().run(jaxpr, *consts, *values, *(tf.gather(x, at) for x in xs))
+        return (i + 1, *out[:num_carry], *(w.write(at, y) for w, y in zip(written, out[num_carry:], strict=True)))
+
+    _, *state = tf.while_loop(
+        lambda i, *_: i < n,
+        body,
+        (tf.constant(0), *carry, *arrays),
+        shape_invariants=(tf.TensorShape([]), *invariants, *(tf.TensorShape(None) for _ in arrays)),
+        maximum_iterations=n,
+    )
+    stacked = []
+    for array, out in zip(state[num_carry:], ctx.avals_out[num_carry:], strict=True):
+        y = array.stack()
+        stacked.append(tf.ensure_shape(y, types.static_shape(out)))
+    return [*state[:num_carry], *stacked]
