@@ -11,7 +11,10 @@ import bedrax.xla_backend as xla
 from bedrax.core import array as core_array
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.int8, np.uint16, np.bool_, np.complex64, ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn])
+@pytest.mark.parametrize(
+    "dtype",
+    [np.float32, np.int8, np.uint16, np.bool_, np.complex64, ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn],
+)
 @pytest.mark.parametrize("shape", [(), (3,), (2, 0), (2, 3)])
 def test_round_trip_and_attributes(dtype, shape):
     x = np.ones(shape, dtype)
@@ -110,7 +113,10 @@ def test_dlpack():
     y = xla.from_dlpack(np.arange(5, dtype=np.int32))
     np.testing.assert_array_equal(np.asarray(y), np.arange(5))
     assert y.is_fully_replicated
-    np.testing.assert_array_equal(np.asarray(xla.from_dlpack(np.arange(12.0, dtype=np.float32).reshape(3, 4).T)), np.arange(12).reshape(3, 4).T)
+    np.testing.assert_array_equal(
+        np.asarray(xla.from_dlpack(np.arange(12.0, dtype=np.float32).reshape(3, 4).T)),
+        np.arange(12).reshape(3, 4).T,
+    )
     with pytest.raises(TypeError, match="__dlpack__"):
         xla.from_dlpack([1, 2])
 

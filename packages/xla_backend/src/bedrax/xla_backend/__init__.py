@@ -9,7 +9,6 @@ from bedrax.core.jitting import jit
 from bedrax.xla_backend import array as _array
 from bedrax.xla_backend import dispatch as _dispatch
 from bedrax.xla_backend.array import Shard
-from bedrax.xla_backend.compile import effects_barrier
 from bedrax.xla_backend.clients import (
     clear_backends,
     default_backend,
@@ -21,6 +20,7 @@ from bedrax.xla_backend.clients import (
     process_index,
     process_indices,
 )
+from bedrax.xla_backend.compile import effects_barrier
 from bedrax.xla_backend.dispatch import XlaExecutor, clear_caches
 from bedrax.xla_backend.placement import (
     block_until_ready,

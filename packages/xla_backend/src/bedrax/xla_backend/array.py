@@ -43,9 +43,7 @@ class Shard:
     data = property(lambda self: self._data)
 
     def __repr__(self):
-        return (
-            f"Shard(device={self.device!r}, index={self.index}, replica_id={self._replica_id}, data={self._data})"
-        )
+        return f"Shard(device={self.device!r}, index={self.index}, replica_id={self._replica_id}, data={self._data})"
 
 
 def _deleted(x) -> Exception:
@@ -140,7 +138,9 @@ def _to_array(self, dtype=None, copy=None):
 def _scalar(convert):
     def method(self):
         if self.aval.shape:
-            raise TypeError(f"Only scalar arrays can be converted to Python scalars; got arr.ndim={len(self.aval.shape)}")
+            raise TypeError(
+                f"Only scalar arrays can be converted to Python scalars; got arr.ndim={len(self.aval.shape)}"
+            )
         return convert(host_value(self))
 
     return method
@@ -152,7 +152,9 @@ def _bool(self):
         raise ValueError("The truth value of an empty array is ambiguous. Use `array.size > 0` to check that an array"
                          " is not empty.")  # fmt: skip
     if aval.size != 1:
-        raise ValueError("The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()")
+        raise ValueError(
+            "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()"
+        )
     return bool(host_value(self))
 
 
@@ -185,7 +187,9 @@ def _rows(x):
         value, sharding, aval = host_value(x), x._sharding, x.aval
         row_aval = ShapedArray(aval.shape[1:], aval.dtype, aval.weak_type)
         for row in value:
-            yield door.batched_device_put(row_aval, sharding, [np.asarray(row)], [sharding._device], x._committed)
+            yield door.batched_device_put(
+                row_aval, sharding, [np.asarray(row)], [sharding._device], x._committed
+            )
         return
     n = x.aval.shape[0]
     for begin in range(0, n, 100):
@@ -271,7 +275,11 @@ def _reduce(self):
     value = host_value(self)
     if value.dtype.isbuiltin == 1:
         return _rebuild, (value, self.aval.weak_type, None)
-    return _rebuild, (value.view(np.dtype(f"u{value.dtype.itemsize}")), self.aval.weak_type, self.aval.dtype.name)
+    return _rebuild, (
+        value.view(np.dtype(f"u{value.dtype.itemsize}")),
+        self.aval.weak_type,
+        self.aval.dtype.name,
+    )
 
 
 def _rebuild(value: np.ndarray, weak_type: bool, name: str | None = None):
@@ -303,7 +311,9 @@ def _check_and_rearrange(self, arrays, sharding, aval):
                 f"Input buffers to `Array` must have matching dtypes. Got {a.aval.dtype}, expected {aval.dtype}"
             )
         if a.aval.shape != shape:
-            raise ValueError(f"Expected shard shape {shape} of sharding {sharding}, but got an array of {a.aval.shape}")
+            raise ValueError(
+                f"Expected shard shape {shape} of sharding {sharding}, but got an array of {a.aval.shape}"
+            )
     position = {d: i for i, d in enumerate(devices)}
     return [arrays[position[d]] for d in wanted]
 
@@ -324,7 +334,9 @@ def _dlpack(self, *, stream=None, max_version=None, dl_device=None, copy=None):
     _check_alive(self)
     if dl_device is not None and tuple(dl_device) != tuple(_dlpack_device(self)):
         if dl_device[0] != 1:
-            raise BufferError(f"cannot export an array on {_device(self)} to DLPack device {tuple(dl_device)}")
+            raise BufferError(
+                f"cannot export an array on {_device(self)} to DLPack device {tuple(dl_device)}"
+            )
         return host_value(self).__dlpack__(copy=copy)
     if self.aval.dtype == np.bool_ and max_version is None:
         raise BufferError("DLPack exchange of bool arrays needs a consumer that passes max_version")
@@ -357,7 +369,9 @@ _METHODS: dict[str, Any] = {
     "itemsize": _aval_attribute("aval.dtype.itemsize", "Bytes of an element."),
     "nbytes": property(lambda self: self.aval.size * self.aval.dtype.itemsize, doc="Bytes of all elements."),
     "sharding": property(operator.attrgetter("_sharding"), doc="Where the parts are."),
-    "committed": property(operator.attrgetter("_committed"), doc="Whether the array must stay on its devices."),
+    "committed": property(
+        operator.attrgetter("_committed"), doc="Whether the array must stay on its devices."
+    ),
     "device": property(_device, doc="The device, or the sharding if there are several."),
     "devices": lambda self: self._sharding.device_set,
     "format": property(lambda self: self._sharding),

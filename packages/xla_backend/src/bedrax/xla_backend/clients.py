@@ -188,7 +188,9 @@ def _start_clients() -> None:
                 f" Known are {sorted(_factories)}{_failure_text()}"
             )
         if not order:
-            raise RuntimeError(f"No backend of jax_platforms={','.join(wanted)!r} is installed{_failure_text()}")
+            raise RuntimeError(
+                f"No backend of jax_platforms={','.join(wanted)!r} is installed{_failure_text()}"
+            )
     started: dict[str, door.Client] = {}
     for name in order:
         make, _ = _factories[name]

@@ -18,9 +18,8 @@ import numpy as np
 from bedrax.core import config, dtypes, effects
 from bedrax.core.avals import ShapedArray
 from bedrax.core.ir import Jaxpr, Literal
-from bedrax.xla_backend import clients
+from bedrax.xla_backend import clients, placement, sharding
 from bedrax.xla_backend import jaxlib_door as door
-from bedrax.xla_backend import placement, sharding
 from bedrax.xla_backend.array import ArrayImpl
 from bedrax.xla_backend.sharding import SingleDeviceSharding, make_single_device_sharding
 
@@ -148,13 +147,17 @@ class LoweredProgram:
         """Compile for the devices of the placement and load."""
         where = self.placement
         client = where.devices[0].client
-        options = compile_options(len(where.devices), where.devices, {**dict(self.options), **(compiler_options or {})})
+        options = compile_options(
+            len(where.devices), where.devices, {**dict(self.options), **(compiler_options or {})}
+        )
         started = time.monotonic()
         executable = backend_compile_and_load(
             client, self.module, door.DeviceList(where.devices), options, self.program.host_callbacks
         )
         if config.log_compiles.value:
-            logger.warning("Finished XLA compilation of %s in %.9f sec", self.name, time.monotonic() - started)
+            logger.warning(
+                "Finished XLA compilation of %s in %.9f sec", self.name, time.monotonic() - started
+            )
         for x in self.program.keepalives:
             executable.keep_alive(x)
         return LoadedProgram(self, executable)
@@ -188,9 +191,7 @@ def lower(jaxpr: Jaxpr, name: str, placement: Placement, donated: Sequence[bool]
     out_avals = [v.aval for v in jaxpr.outvars]
     out_types = [types.type_of(a) for a in out_avals]
     arg_attrs: list[dict] = [{} for _ in in_vars]
-    res_attrs = [
-        {"jax.result_info": types.string(n)} for n in (result_names or ["result"] * len(out_avals))
-    ]
+    res_attrs = [{"jax.result_info": types.string(n)} for n in (result_names or ["result"] * len(out_avals))]
     positions = [i for i, k in enumerate(kept) if k]
     offset = len(const_vars)
     if any(donated):
@@ -218,7 +219,9 @@ def lower(jaxpr: Jaxpr, name: str, placement: Placement, donated: Sequence[bool]
     if config.enable_checks.value:
         program.module.operation.verify()
     constants = [c for c, h in zip(jaxpr.consts, hoisted) if h]
-    return LoweredProgram(jaxpr, name, placement, kept, tuple(donated), constants, program, tuple(compiler_options))
+    return LoweredProgram(
+        jaxpr, name, placement, kept, tuple(donated), constants, program, tuple(compiler_options)
+    )
 
 
 def _platform_of(device) -> str:
@@ -231,7 +234,10 @@ def _platform_of(device) -> str:
 def _hoist(x: Any, aval: Any) -> bool:
     if not aval.is_array or not isinstance(aval.dtype, np.dtype) or not aval.shape:
         return False
-    return aval.dtype.itemsize > 0 and aval.size * aval.dtype.itemsize > config.embedded_constants_max_bytes.value
+    return (
+        aval.dtype.itemsize > 0
+        and aval.size * aval.dtype.itemsize > config.embedded_constants_max_bytes.value
+    )
 
 
 def _mark_donated(jaxpr, out_avals, donated, positions, offset, arg_attrs, types) -> None:
@@ -270,7 +276,9 @@ def _mark_sharding(attrs: dict, s: Any, aval: Any, types) -> None:
 # ---- options of XLA ----
 
 
-def compile_options(num_partitions: int, devices: Sequence[Any], overrides: dict | None = None) -> door.CompileOptions:
+def compile_options(
+    num_partitions: int, devices: Sequence[Any], overrides: dict | None = None
+) -> door.CompileOptions:
     """XLA's options for a program over `num_partitions` devices, as `jax.config` and `overrides` say."""
     options = door.CompileOptions()
     options.num_replicas = 1
@@ -305,7 +313,10 @@ def backend_compile_and_load(client, module, executable_devices, options, host_c
     """Hand a module to XLA. Called through this module's attribute: assigning another function here replaces it."""
     if host_callbacks:
         return client.compile_and_load(
-            module, executable_devices=executable_devices, compile_options=options, host_callbacks=host_callbacks
+            module,
+            executable_devices=executable_devices,
+            compile_options=options,
+            host_callbacks=host_callbacks,
         )
     return client.compile_and_load(module, executable_devices=executable_devices, compile_options=options)
 
@@ -345,7 +356,9 @@ class LoadedProgram:
             self.const_sharding = one
         else:
             self._shardings_of_many(where, physical)
-        self.const_args = [placement.to_sharding(c, self.const_sharding, where.committed) for c in lowered.const_args]
+        self.const_args = [
+            placement.to_sharding(c, self.const_sharding, where.committed) for c in lowered.const_args
+        ]
         self.handlers = [
             _handler(a, s, where.committed) for a, s in zip(physical, self.out_shardings, strict=True)
         ]
@@ -356,7 +369,8 @@ class LoadedProgram:
         devices = where.devices
         device_list = door.DeviceList(devices)
         mesh = next(
-            (s.mesh for s in (*where.arguments, *where.results) if isinstance(s, sharding.NamedSharding)), None
+            (s.mesh for s in (*where.arguments, *where.results) if isinstance(s, sharding.NamedSharding)),
+            None,
         )
         replicated = sharding.GSPMDSharding(device_list, door.HloSharding.replicate())
         if mesh is not None:

@@ -8,6 +8,7 @@ compile, run, and hand back what C++ needs for the next one.
 from __future__ import annotations
 
 import functools
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,13 +19,16 @@ from bedrax.core.array import HostArray
 from bedrax.core.avals import aval_of
 from bedrax.core.ir import Eqn, Jaxpr, Var, eval_jaxpr, no_effects
 from bedrax.core.tracing import Tracer, current, eval_trace
+from bedrax.xla_backend import clients, placement, sharding
 from bedrax.xla_backend import compile as compile_module
-from bedrax.xla_backend import clients
 from bedrax.xla_backend import jaxlib_door as door
-from bedrax.xla_backend import placement, sharding
 from bedrax.xla_backend.array import ArrayImpl
 
 _NATIVE_TREES = pytree.engine_name == "native"
+
+# What `clear_caches` empties besides C++'s cache.
+_eager_tables: list[dict] = []
+_all_jitted: weakref.WeakSet = weakref.WeakSet()
 
 
 def _shard_arg_fallback(x: Any, s: Any, *layout: Any):
@@ -34,7 +38,14 @@ def _shard_arg_fallback(x: Any, s: Any, *layout: Any):
 
 def _make_pjit(name, fun, miss, static_argnums=(), static_argnames=(), key=()):
     return door.pjit(
-        name, fun, miss, tuple(static_argnums), tuple(static_argnames), key, door.pytree_registry, _shard_arg_fallback
+        name,
+        fun,
+        miss,
+        tuple(static_argnums),
+        tuple(static_argnames),
+        key,
+        door.pytree_registry,
+        _shard_arg_fallback,
     )
 
 
@@ -47,7 +58,9 @@ def _make_runner(name, miss):
     return _make_pjit(name, direct, miss)
 
 
-def load(jaxpr: Jaxpr, args: Sequence[Any], params: dict, device: Any = None, names=None) -> compile_module.LoadedProgram:
+def load(
+    jaxpr: Jaxpr, args: Sequence[Any], params: dict, device: Any = None, names=None
+) -> compile_module.LoadedProgram:
     """The executable for a program and the places of its arguments; compiled once for each."""
     where = compile_module.choose_placement(args, params["in_shardings"], params["out_shardings"], device)
     key = (
@@ -91,6 +104,7 @@ class XlaExecutor:
         runners = prim._eager
         if runners is None:
             runners = prim._eager = {}
+            _eager_tables.append(runners)
         try:
             runner = runners.get(tuple(params.items()) if params else None)
         except TypeError:
@@ -134,7 +148,10 @@ class XlaExecutor:
     def run_jit(self, args: tuple, params: dict) -> list:
         """The `jit` primitive, met outside any trace."""
         jaxpr = params["jaxpr"]
-        key = ("run_jit", params["donated_invars"], params["keep_unused"], params["compiler_options"], params["name"])
+        key = (
+            "run_jit", params["donated_invars"], params["keep_unused"], params["compiler_options"], params["name"],
+            _flat_or_none(params["in_shardings"]), _flat_or_none(params["out_shardings"]),
+        )  # fmt: skip
         runner = jaxpr.cache.get(key)
         if runner is None:
             runner = jaxpr.cache[key] = self._program_runner(jaxpr, params)
@@ -217,7 +234,10 @@ def flat_shardings(given: Any, tree: Any, what: str) -> tuple | None:
     else:
         try:
             pytree.tree_map(
-                lambda s, part: leaves.extend([s] * len(pytree.tree_leaves(part))), given, full, is_leaf=is_leaf
+                lambda s, part: leaves.extend([s] * len(pytree.tree_leaves(part))),
+                given,
+                full,
+                is_leaf=is_leaf,
             )
         except ValueError as error:
             raise ValueError(
@@ -288,6 +308,7 @@ def make_jitted(jitted: core_jitting.Jitted):
             return out, None
         return out, program.fastpath(call.out_tree)
 
+    _all_jitted.add(jitted)
     options = jitted.options
     fun = jitted.fun
     static_argnums = tuple(sorted({n for n in _normalized(fun, jitted.static_argnums)}))
@@ -300,7 +321,9 @@ def make_jitted(jitted: core_jitting.Jitted):
         hash((fun, key))
     except TypeError:
         # C++ shares its cache among wrappers of one function, which it must be able to hash.
-        wrapped = _make_pjit(jitted.name, lambda *a, **k: fun(*a, **k), miss, static_argnums, jitted.static_argnames)
+        wrapped = _make_pjit(
+            jitted.name, lambda *a, **k: fun(*a, **k), miss, static_argnums, jitted.static_argnames
+        )
     else:
         wrapped = _make_pjit(jitted.name, fun, miss, static_argnums, jitted.static_argnames, key)
     functools.update_wrapper(wrapped, fun)
@@ -377,8 +400,12 @@ def _lower(jitted, *args, **kwargs):
 
 
 def clear_caches() -> None:
-    """Forget every compiled program."""
+    """Forget every traced and compiled program."""
     door.PjitFunctionCache.clear_all()
+    for table in _eager_tables:
+        table.clear()
+    for jitted in list(_all_jitted):
+        jitted.clear_cache()
 
 
 def install() -> XlaExecutor:
@@ -386,5 +413,3 @@ def install() -> XlaExecutor:
     executor = XlaExecutor()
     executors.install(executor)
     return executor
-
-

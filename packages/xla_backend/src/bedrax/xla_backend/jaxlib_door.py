@@ -13,7 +13,6 @@ import sys
 import threading
 import types
 
-import numpy as np
 from jaxlib import _hlo, _jax
 
 from bedrax.core import avals, config, tracing
@@ -249,7 +248,6 @@ def fastpath_class():
 
 
 FastpathData = fastpath_class()
-
 
 
 def cost_analysis(client: Client, computation) -> dict:

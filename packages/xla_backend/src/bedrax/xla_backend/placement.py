@@ -116,7 +116,9 @@ def _shares(x, y) -> bool:
     try:
         return x.unsafe_buffer_pointer() == y.unsafe_buffer_pointer()
     except Exception:  # arrays of several parts have no one pointer
-        return {a.unsafe_buffer_pointer() for a in x._arrays} == {a.unsafe_buffer_pointer() for a in y._arrays}
+        return {a.unsafe_buffer_pointer() for a in x._arrays} == {
+            a.unsafe_buffer_pointer() for a in y._arrays
+        }
 
 
 def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = False, may_alias: Any = None):
@@ -165,7 +167,9 @@ def _prefix(prefix: Any, tree, x, name: str) -> list:
             lambda p, part: found.extend([p] * len(pytree.tree_leaves(part))), prefix, x, is_leaf=_is_place
         )
     except ValueError as error:
-        raise ValueError(f"device_put: `{name}` is neither one value nor a tree prefix of `x`: {error}") from error
+        raise ValueError(
+            f"device_put: `{name}` is neither one value nor a tree prefix of `x`: {error}"
+        ) from error
     if len(found) != tree.num_leaves:
         raise ValueError(f"device_put: `{name}` is no tree prefix of `x`")
     return found
@@ -238,24 +242,32 @@ def make_array_from_callback(shape: Sequence[int], sharding, data_callback: Call
             cache[key] = np.asarray(data_callback(index), dtype)
         parts.append(to_sharding(cache[key], make_single_device_sharding(device)))
     if not parts and dtype is None:
-        raise ValueError("make_array_from_callback: give dtype, as this process has no device of the sharding")
+        raise ValueError(
+            "make_array_from_callback: give dtype, as this process has no device of the sharding"
+        )
     return make_array_from_single_device_arrays(shape, sharding, parts, dtype=dtype)
 
 
-def make_array_from_single_device_arrays(shape: Sequence[int], sharding, arrays: Sequence[Any], *, dtype: Any = None):
+def make_array_from_single_device_arrays(
+    shape: Sequence[int], sharding, arrays: Sequence[Any], *, dtype: Any = None
+):
     """An array from its parts, one on each addressable device of `sharding`.
 
     Raises:
       ValueError: parts are missing, on other devices, or of another shape than the sharding says.
     """
     if isinstance(arrays, ArrayImpl) or not isinstance(arrays, Sequence):
-        raise TypeError(f"make_array_from_single_device_arrays: `arrays` must be a list or tuple, got {type(arrays)}")
+        raise TypeError(
+            f"make_array_from_single_device_arrays: `arrays` must be a list or tuple, got {type(arrays)}"
+        )
     if any(isinstance(a, tracing.Tracer) for a in arrays):
         raise ValueError("make_array_from_single_device_arrays requires a list of concrete arrays as input")
     shape = tuple(shape)
     if dtype is None:
         if not arrays:
-            raise ValueError("make_array_from_single_device_arrays: give dtype when there are no local arrays")
+            raise ValueError(
+                "make_array_from_single_device_arrays: give dtype when there are no local arrays"
+            )
         dtype = arrays[0].dtype
     aval = ShapedArray(shape, np.dtype(dtype))
     if type(sharding) is SingleDeviceSharding and len(arrays) == 1:
@@ -267,9 +279,15 @@ def make_array_from_single_device_arrays(shape: Sequence[int], sharding, arrays:
 def make_array_from_process_local_data(sharding, local_data, global_shape: Sequence[int] | None = None):
     """An array from this process's data; with one process, its data is all of it."""
     local = np.asarray(local_data)
-    shape = local.shape if global_shape is None else tuple(n if n is not None else m for n, m in zip(global_shape, local.shape))
+    shape = (
+        local.shape
+        if global_shape is None
+        else tuple(n if n is not None else m for n, m in zip(global_shape, local.shape))
+    )
     if clients.process_count() == 1 and shape != local.shape:
-        raise ValueError(f"global_shape {shape} differs from the data's shape {local.shape}, but there is one process")
+        raise ValueError(
+            f"global_shape {shape} differs from the data's shape {local.shape}, but there is one process"
+        )
     if clients.process_count() > 1:
         raise NotImplementedError(
             "make_array_from_process_local_data over several processes is not supported; use make_array_from_callback"
@@ -285,7 +303,9 @@ def device_put_sharded(shards: Sequence[Any], devices: Sequence[Any]):
     array[:] = list(devices)
     mesh = sharding_module.Mesh(array, ("_device_put_sharded",))
     where = sharding_module.NamedSharding(mesh, sharding_module.PartitionSpec("_device_put_sharded"))
-    return pytree.tree_map(lambda *parts: to_sharding(np.stack([np.asarray(p) for p in parts]), where), *shards)
+    return pytree.tree_map(
+        lambda *parts: to_sharding(np.stack([np.asarray(p) for p in parts]), where), *shards
+    )
 
 
 def device_put_replicated(x: Any, devices: Sequence[Any]):
@@ -314,7 +334,9 @@ def from_dlpack(external: Any, device: Any = None, copy: bool | None = None):
     kind = int(kind)
     platforms = {1: "cpu", 2: "cuda", 3: "cpu", 10: "rocm"}
     if kind not in platforms:
-        raise TypeError(f"Array passed to from_dlpack is on unsupported device type (DLDeviceType: {kind}), array: {external}")
+        raise TypeError(
+            f"Array passed to from_dlpack is on unsupported device type (DLDeviceType: {kind}), array: {external}"
+        )
     client = clients.get_backend(platforms[kind])
     source = client.local_devices()[0] if kind in (1, 3) else client.device_from_local_hardware_id(number)
     stream = None if kind in (1, 3) else source.get_stream_for_external_ready_events()
@@ -330,7 +352,9 @@ def from_dlpack(external: Any, device: Any = None, copy: bool | None = None):
         # XLA wants memory aligned to 16 bytes and in a dense layout; what is not must be copied.
         if copy is False or kind not in (1, 3):
             raise
-        found = to_sharding(np.array(np.from_dlpack(external), copy=True), make_single_device_sharding(source))
+        found = to_sharding(
+            np.array(np.from_dlpack(external), copy=True), make_single_device_sharding(source)
+        )
     target = None if device is None else _as_sharding(device)
     if copy:
         found = globals()["copy"](found)

@@ -25,7 +25,11 @@ def _numpy(x, *, where):
 
 @lowering_rules.rule(device_put_p)
 def _lower(ctx, x, *, where):
-    if isinstance(where, sharding.Sharding) and len(where._device_assignment) > 1 and ctx.program.num_partitions > 1:
+    if (
+        isinstance(where, sharding.Sharding)
+        and len(where._device_assignment) > 1
+        and ctx.program.num_partitions > 1
+    ):
         return ctx.emit(
             "stablehlo.custom_call", (x,), x.type, call_target_name="Sharding", api_version=ctx.i32(1),
             **{"mhlo.sharding": str(where._to_xla_hlo_sharding(len(ctx.avals_in[0].shape)))})  # fmt: skip

@@ -119,7 +119,10 @@ class PartitionSpec:
     def __add__(self, other):
         if isinstance(other, PartitionSpec):
             return PartitionSpec(
-                *self, *other, unreduced=self.unreduced | other.unreduced, reduced=self.reduced | other.reduced
+                *self,
+                *other,
+                unreduced=self.unreduced | other.unreduced,
+                reduced=self.reduced | other.reduced,
             )
         if isinstance(other, tuple):
             return PartitionSpec(*self, *other, unreduced=self.unreduced, reduced=self.reduced)
@@ -146,7 +149,9 @@ class PartitionSpec:
         parts = [repr(p) for p in self._partitions]
         text = f"({parts[0]},)" if len(parts) == 1 else f"({', '.join(parts)})"
         extra = [
-            f"{name}={_set_text(getattr(self, name))}" for name in ("unreduced", "reduced") if getattr(self, name)
+            f"{name}={_set_text(getattr(self, name))}"
+            for name in ("unreduced", "reduced")
+            if getattr(self, name)
         ]
         return f"P{text}" if not extra else f"P({', '.join(parts + extra)})"
 
@@ -190,7 +195,9 @@ def _axis_types(types, count) -> tuple[AxisType, ...]:
         return (AxisType.Auto,) * count
     types = (types,) * count if isinstance(types, AxisType) else tuple(types)
     if len(types) != count:
-        raise ValueError(f"Number of axis names should match the number of axis_types. Got {count} names and {types}")
+        raise ValueError(
+            f"Number of axis names should match the number of axis_types. Got {count} names and {types}"
+        )
     for t in types:
         if not isinstance(t, AxisType):
             raise TypeError(f"axis_types should be members of AxisType, got {t!r}")
@@ -273,7 +280,9 @@ class AbstractMesh(_BaseMesh):
 
     def update_axis_types(self, name_to_type: Mapping) -> AbstractMesh:
         """A copy in which the axes named have other types."""
-        return self.update(axis_types=tuple(name_to_type.get(n, t) for n, t in zip(self.axis_names, self.axis_types)))
+        return self.update(
+            axis_types=tuple(name_to_type.get(n, t) for n, t in zip(self.axis_names, self.axis_types))
+        )
 
     def __eq__(self, other):
         return self is other or (
@@ -337,7 +346,9 @@ class Mesh(_BaseMesh, contextlib.ContextDecorator):
     @functools.cached_property
     def abstract_mesh(self) -> AbstractMesh:
         device = self._flat_devices_tuple[0] if self._flat_devices_tuple else None
-        kind = device and AbstractDevice(device.device_kind, getattr(device, "num_cores", None), device.platform)
+        kind = device and AbstractDevice(
+            device.device_kind, getattr(device, "num_cores", None), device.platform
+        )
         return AbstractMesh(self.axis_sizes, self.axis_names, self.axis_types, abstract_device=kind)
 
     @property
@@ -353,7 +364,9 @@ class Mesh(_BaseMesh, contextlib.ContextDecorator):
         """The part of the mesh whose devices belong to this process."""
         if not self.is_multi_process:
             return self
-        mine = np.vectorize(lambda d: d.process_index == d.client.process_index(), otypes=[bool])(self.devices)
+        mine = np.vectorize(lambda d: d.process_index == d.client.process_index(), otypes=[bool])(
+            self.devices
+        )
         where = np.argwhere(mine)
         low, high = where.min(0), where.max(0) + 1
         part = tuple(slice(a, b) for a, b in zip(low, high))
@@ -488,7 +501,9 @@ def use_abstract_mesh(mesh: AbstractMesh):
 def index_map(sharding, shape: tuple[int, ...]) -> dict:
     """The slices of an array of `shape` that each device holds."""
     assignment = sharding._device_assignment
-    return dict(zip(assignment, indices_of(sharding._to_xla_hlo_sharding(len(shape)), shape, len(assignment))))
+    return dict(
+        zip(assignment, indices_of(sharding._to_xla_hlo_sharding(len(shape)), shape, len(assignment)))
+    )
 
 
 def tile_counts(hlo: door.HloSharding, ndim: int) -> tuple[int, ...]:
@@ -509,8 +524,7 @@ def indices_of(hlo: door.HloSharding, shape: tuple[int, ...], num_devices: int) 
     found: list = [None] * num_devices
     for position, device in np.ndenumerate(order):
         found[device] = tuple(
-            slice(None) if c == 1 else slice(p * n, (p + 1) * n)
-            for p, n, c in zip(position, sizes, counts)
+            slice(None) if c == 1 else slice(p * n, (p + 1) * n) for p, n, c in zip(position, sizes, counts)
         )
     return found
 
@@ -553,7 +567,9 @@ _COMMON = {
     "device_set": property(lambda self: set(self._device_assignment), doc="The devices that hold a part."),
     "num_devices": property(lambda self: len(self._device_assignment)),
     "is_fully_addressable": property(lambda self: self._internal_device_list.is_fully_addressable),
-    "has_addressable_devices": property(lambda self: len(self._internal_device_list.addressable_device_list) > 0),
+    "has_addressable_devices": property(
+        lambda self: len(self._internal_device_list.addressable_device_list) > 0
+    ),
     "addressable_devices": property(lambda self: set(self._internal_device_list.addressable_device_list)),
     "_addressable_device_assignment": property(
         lambda self: tuple(self._internal_device_list.addressable_device_list)
@@ -581,10 +597,11 @@ SingleDeviceSharding = door.SingleDeviceShardingBase
 
 
 class _SingleDeviceMethods:
-
     is_fully_replicated = True
     num_devices = 1
-    is_fully_addressable = property(lambda self: self._device.process_index == self._device.client.process_index())
+    is_fully_addressable = property(
+        lambda self: self._device.process_index == self._device.client.process_index()
+    )
     device_set = property(lambda self: {self._device})
     _device_assignment = property(lambda self: (self._device,))
 
@@ -662,7 +679,9 @@ def check_pspec(mesh, spec, manual_axes=frozenset()) -> None:
             continue
         for name in entry if isinstance(entry, tuple) else (entry,):
             if name not in names:
-                raise ValueError(f"Resource axis: {name} of {spec} is not found in mesh: {tuple(mesh.axis_names)}.")
+                raise ValueError(
+                    f"Resource axis: {name} of {spec} is not found in mesh: {tuple(mesh.axis_names)}."
+                )
             if name in used:
                 raise DuplicateSpecError(
                     "A single NamedSharding spec specification can map every mesh axis to at most one positional"
@@ -670,23 +689,27 @@ def check_pspec(mesh, spec, manual_axes=frozenset()) -> None:
             used.add(name)
     for name in (*spec.unreduced, *spec.reduced):
         if name not in names:
-            raise ValueError(f"Resource axis: {name} of {spec} is not found in mesh: {tuple(mesh.axis_names)}.")
+            raise ValueError(
+                f"Resource axis: {name} of {spec} is not found in mesh: {tuple(mesh.axis_names)}."
+            )
         if name in used:
-            raise ValueError(f"{spec}: axis {name!r} splits a dimension and cannot be unreduced or reduced, too")
+            raise ValueError(
+                f"{spec}: axis {name!r} splits a dimension and cannot be unreduced or reduced, too"
+            )
 
 
 @functools.lru_cache(4096)
 def _named_hlo(mesh, spec: PartitionSpec, ndim: int) -> door.HloSharding:
     """The tile assignment of a spec: mesh axes are transposed so that the axes of a dimension come together."""
     if len(spec) > ndim:
-        raise ValueError(
-            f"Sharding with {spec} splits {len(spec)} dimensions, but the value has rank {ndim}"
-        )
+        raise ValueError(f"Sharding with {spec} splits {len(spec)} dimensions, but the value has rank {ndim}")
     sizes = dict(mesh.shape_tuple)
     position = {name: i for i, name in enumerate(mesh.axis_names)}
     counts, order = [], []
     for entry in tuple(spec) + (None,) * (ndim - len(spec)):
-        axes = () if entry is None or entry is UNCONSTRAINED else entry if isinstance(entry, tuple) else (entry,)
+        axes = (
+            () if entry is None or entry is UNCONSTRAINED else entry if isinstance(entry, tuple) else (entry,)
+        )
         counts.append(math.prod(sizes[a] for a in axes))
         order.extend(position[a] for a in axes)
     if mesh.size == 1 or math.prod(counts) == 1:
@@ -795,7 +818,9 @@ class GSPMDSharding(door.GSPMDShardingBase):
         return f"GSPMDSharding({self._hlo_sharding!r}, memory_kind={self._memory_kind})"
 
 
-def make_mesh(axis_shapes: Sequence[int], axis_names: Sequence[Any], axis_types=None, *, devices=None) -> Mesh:
+def make_mesh(
+    axis_shapes: Sequence[int], axis_names: Sequence[Any], axis_types=None, *, devices=None
+) -> Mesh:
     """A mesh over the available devices, in their natural order.
 
     Args:
@@ -809,7 +834,9 @@ def make_mesh(axis_shapes: Sequence[int], axis_names: Sequence[Any], axis_types=
     count = math.prod(axis_shapes)
     found = list(clients.devices() if devices is None else np.asarray(devices, object).flat)
     if len(found) < count:
-        raise ValueError(f"Number of devices {len(found)} must be >= the product of mesh_shape {tuple(axis_shapes)}")
+        raise ValueError(
+            f"Number of devices {len(found)} must be >= the product of mesh_shape {tuple(axis_shapes)}"
+        )
     if axis_types is None:
         axis_types = (AxisType.Explicit,) * len(axis_names)
     array = np.empty(count, object)

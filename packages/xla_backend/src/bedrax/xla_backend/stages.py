@@ -9,9 +9,8 @@ from bedrax import pytree
 from bedrax.core import avals, config
 from bedrax.core.jitting import argument_names
 from bedrax.core.tracing import Tracer
+from bedrax.xla_backend import clients, dispatch
 from bedrax.xla_backend import compile as compile_module
-from bedrax.xla_backend import clients
-from bedrax.xla_backend import dispatch
 from bedrax.xla_backend import jaxlib_door as door
 
 
@@ -63,7 +62,9 @@ def trace(jitted, args: tuple, kwargs: dict) -> Traced:
     """Trace a jitted function for arguments, which may be arrays or anything with a shape and a dtype."""
     call = jitted.trace_call(args, kwargs)
     if call.arg_offset:
-        raise ValueError(f"{jitted.name} closes over values of another transformation and cannot be staged on its own")
+        raise ValueError(
+            f"{jitted.name} closes over values of another transformation and cannot be staged on its own"
+        )
     params, device = dispatch.complete_params(jitted, call)
     return Traced(jitted, call._replace(params=params), device)
 
@@ -83,7 +84,9 @@ class Traced(Stage):
         self.jaxpr = call.jaxpr
         self.out_tree = call.out_tree
         self.fun_name = jitted.name
-        infos = [ArgInfo(a, d) for a, d in zip(call.jaxpr.in_avals, call.params["donated_invars"], strict=True)]
+        infos = [
+            ArgInfo(a, d) for a, d in zip(call.jaxpr.in_avals, call.params["donated_invars"], strict=True)
+        ]
         self.args_info = pytree.tree_unflatten(call.in_tree, infos)
 
     lojax = property(lambda self: self)
@@ -93,7 +96,9 @@ class Traced(Stage):
     def out_info(self):
         return _out_info(self.jaxpr, self.out_tree)
 
-    def lower(self, *, lowering_platforms: Sequence[str] | None = None, _private_parameters: Any = None) -> Lowered:
+    def lower(
+        self, *, lowering_platforms: Sequence[str] | None = None, _private_parameters: Any = None
+    ) -> Lowered:
         """Make the StableHLO module.
 
         Args:
@@ -101,7 +106,9 @@ class Traced(Stage):
         """
         call, params = self._call, self._call.params
         concrete = [_placed(x) for x in call.args]
-        where = compile_module.choose_placement(concrete, params["in_shardings"], params["out_shardings"], self._device)
+        where = compile_module.choose_placement(
+            concrete, params["in_shardings"], params["out_shardings"], self._device
+        )
         platform = None
         if lowering_platforms is not None:
             if len(lowering_platforms) != 1:
@@ -136,7 +143,8 @@ class _Like:
 
 def _out_info(jaxpr, out_tree):
     out = [
-        avals.ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) if a.is_array else a for a in jaxpr.out_avals
+        avals.ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) if a.is_array else a
+        for a in jaxpr.out_avals
     ]
     return pytree.tree_unflatten(out_tree, out)
 
@@ -159,7 +167,9 @@ class Lowered(Stage):
           compiler_options: options of XLA by name.
         """
         if device_assignment is not None:
-            raise NotImplementedError("device_assignment is not supported; place the arguments with shardings instead")
+            raise NotImplementedError(
+                "device_assignment is not supported; place the arguments with shardings instead"
+            )
         return Compiled(self._traced, self._lowered.compile(compiler_options))
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
@@ -283,7 +293,9 @@ def _structure_message(expected, given) -> str:
                     " lengths do not match"
                 )
             else:
-                lines.append(f"    * at {name}, seen {want_tree} but now given {have_tree}, so the structures do not match")
+                lines.append(
+                    f"    * at {name}, seen {want_tree} but now given {have_tree}, so the structures do not match"
+                )
     return (
         "Function compiled with input pytree does not match the input pytree it was called with. There are"
         f" {len(lines)} mismatches, including:\n" + "\n".join(lines)

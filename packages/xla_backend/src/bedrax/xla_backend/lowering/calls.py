@@ -55,5 +55,6 @@ def _composite(ctx, *operands, jaxpr, name, version, attributes):
 
 
 lowering_rules.absent(
-    p.custom_lin_p, why="it is the not yet transposed backward rule of a custom_vjp function, which has no forward mode"
+    p.custom_lin_p,
+    why="it is the not yet transposed backward rule of a custom_vjp function, which has no forward mode",
 )

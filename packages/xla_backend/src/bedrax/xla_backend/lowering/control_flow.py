@@ -6,6 +6,8 @@ inputs, stacked results.
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 
 from bedrax.core import dims, effects
@@ -96,7 +98,9 @@ def _row(ctx, xs, index, aval, zero):
         starts = _vector(ctx, [index, *[zero] * len(shape)])
         limits = _vector(ctx, [ctx.binary("stablehlo.add", index, one), *sizes])
         strides = _vector(ctx, [one] * (len(shape) + 1))
-        cut = ctx.emit("stablehlo.real_dynamic_slice", (xs, starts, limits, strides), ctx.tensor_type((1, *shape), dtype))
+        cut = ctx.emit(
+            "stablehlo.real_dynamic_slice", (xs, starts, limits, strides), ctx.tensor_type((1, *shape), dtype)
+        )
     return ctx.reshape(cut, shape)
 
 
@@ -118,7 +122,13 @@ def _scan(ctx, *operands, jaxpr, num_consts, num_carry, length, reverse, unroll=
     ys = []
     for aval in y_avals:
         shape, dtype = types.physical(aval)
-        ys.append(ctx.full((length, *shape), False if dtype == np.bool_ or dtype.kind == "V" and not dtype.itemsize else 0, _bits(dtype)))
+        ys.append(
+            ctx.full(
+                (length, *shape),
+                False if dtype == np.bool_ or dtype.kind == "V" and not dtype.itemsize else 0,
+                _bits(dtype),
+            )
+        )
     if dims.is_constant_dim(length) and length == 0:
         return [*carry, *ys]
 
@@ -155,7 +165,7 @@ def _scan(ctx, *operands, jaxpr, num_consts, num_carry, length, reverse, unroll=
         ends = np.cumsum([1, n_consts, n_tokens, num_carry, n_xs, len(ys)]).tolist()
 
         def parts(values):
-            return [list(values[a:b]) for a, b in zip(ends[:-1], ends[1:])]
+            return [list(values[a:b]) for a, b in itertools.pairwise(ends)]
 
         limit = ctx.dim_value(looped)
 

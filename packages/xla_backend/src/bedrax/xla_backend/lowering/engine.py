@@ -170,9 +170,7 @@ def inline(block: Block, jaxpr: Jaxpr, operands: Sequence[Any], consts: Sequence
             if type(out) is list or type(out) is tuple:
                 (out,) = out
             env[eqn.outvars[0]] = out
-    return [
-        env[v] if type(v) is not Literal else array_constant(block, v.val, v.aval) for v in jaxpr.outvars
-    ]
+    return [env[v] if type(v) is not Literal else array_constant(block, v.val, v.aval) for v in jaxpr.outvars]
 
 
 def _has_keys(eqn) -> bool:
@@ -193,7 +191,9 @@ def _lowering_bug(ctx: LoweringContext, error) -> Exception:
 def array_constant(block: Block, x: Any, aval: ShapedArray) -> Any:
     """A constant with the value of `x`, an array or a scalar of type `aval`."""
     if not aval.is_array:
-        return _create("stablehlo.create_token", results=[types.token_type], loc=types.unknown, ip=block.ip).result
+        return _create(
+            "stablehlo.create_token", results=[types.token_type], loc=types.unknown, ip=block.ip
+        ).result
     shape, dtype = types.physical(aval)
     if dtype.kind == "V" and dtype.itemsize == 0 or dtype.name == "float0":
         attribute = types.splat(False, np.dtype(bool), tuple(shape))
@@ -207,7 +207,11 @@ def array_constant(block: Block, x: Any, aval: ShapedArray) -> Any:
             return block.constant(value[()], dtype)
         attribute = types.dense(value)
     return _create(
-        "stablehlo.constant", results=[attribute.type], attributes={"value": attribute}, loc=types.unknown, ip=block.ip
+        "stablehlo.constant",
+        results=[attribute.type],
+        attributes={"value": attribute},
+        loc=types.unknown,
+        ip=block.ip,
     ).result
 
 
@@ -355,7 +359,9 @@ class LoweringContext:
             return self.broadcast_in_dim(self.constant(x, dtype), shape, ())
         if not shape:
             return self.constant(x, dtype)
-        return self.emit("stablehlo.constant", (), tensor_type(shape, dtype), value=types.splat(x, dtype, shape))
+        return self.emit(
+            "stablehlo.constant", (), tensor_type(shape, dtype), value=types.splat(x, dtype, shape)
+        )
 
     def unary(self, name: str, v: Any) -> Any:
         """An operation whose result has the operand's type."""
@@ -382,7 +388,9 @@ class LoweringContext:
             self.reshape(self.emit("stablehlo.get_dimension_size", (v,), i32, dimension=i), (1,))
             for i in range(v.type.rank)
         ]
-        sizes = self.emit("stablehlo.concatenate", parts, tensor_type((len(parts),), np.dtype(np.int32)), dimension=0)
+        sizes = self.emit(
+            "stablehlo.concatenate", parts, tensor_type((len(parts),), np.dtype(np.int32)), dimension=0
+        )
         return self.emit(
             "stablehlo.dynamic_broadcast_in_dim", (scalar, sizes), v.type, broadcast_dimensions=()
         )
@@ -393,16 +401,18 @@ class LoweringContext:
             shape = types.physical(self.avals_out[0])[0] if self.avals_out[0].is_array else ()
         if not shape:
             return list(operands)
-        return [
-            v if v.type.rank else self.broadcast_in_dim(v, shape, ()) for v in operands
-        ]
+        return [v if v.type.rank else self.broadcast_in_dim(v, shape, ()) for v in operands]
 
     def convert(self, v: Any, dtype: Any) -> Any:
         """`v` with its elements converted as StableHLO does."""
         element = types.element_type(np.dtype(dtype))
         if v.type.element_type == element:
             return v
-        return self.emit("stablehlo.convert", (v,), ir.RankedTensorType.get_unchecked(v.type.shape, element, context=_context))
+        return self.emit(
+            "stablehlo.convert",
+            (v,),
+            ir.RankedTensorType.get_unchecked(v.type.shape, element, context=_context),
+        )
 
     def reshape(self, v: Any, shape: Sequence[Any]) -> Any:
         """`v` in another shape, which may be symbolic."""
@@ -419,7 +429,9 @@ class LoweringContext:
         if dims.is_constant_shape(shape):
             if result == v.type and tuple(dimensions) == tuple(range(len(shape))):
                 return v
-            return self.emit("stablehlo.broadcast_in_dim", (v,), result, broadcast_dimensions=tuple(dimensions))
+            return self.emit(
+                "stablehlo.broadcast_in_dim", (v,), result, broadcast_dimensions=tuple(dimensions)
+            )
         return self.emit(
             "stablehlo.dynamic_broadcast_in_dim", (v, self.shape_tensor(shape)), result,
             broadcast_dimensions=tuple(dimensions))  # fmt: skip
@@ -430,10 +442,14 @@ class LoweringContext:
         if permutation == tuple(range(len(permutation))):
             return v
         sizes = v.type.shape
-        result = ir.RankedTensorType.get_unchecked([sizes[i] for i in permutation], v.type.element_type, context=_context)
+        result = ir.RankedTensorType.get_unchecked(
+            [sizes[i] for i in permutation], v.type.element_type, context=_context
+        )
         return self.emit("stablehlo.transpose", (v,), result, permutation=permutation)
 
-    def slice(self, v: Any, starts: Sequence[Any], limits: Sequence[Any], strides: Sequence[int] | None = None) -> Any:
+    def slice(
+        self, v: Any, starts: Sequence[Any], limits: Sequence[Any], strides: Sequence[int] | None = None
+    ) -> Any:
         """A slice; bounds may be symbolic."""
         starts, limits = tuple(starts), tuple(limits)
         strides = (1,) * len(starts) if strides is None else tuple(strides)
@@ -448,12 +464,15 @@ class LoweringContext:
         operands = (v, *(self.shape_tensor(t) for t in (starts, limits, strides)))
         return self.emit("stablehlo.real_dynamic_slice", operands, result)
 
-    def pad(self, v: Any, value: Any, low: Sequence[Any], high: Sequence[Any], interior: Sequence[int]) -> Any:
+    def pad(
+        self, v: Any, value: Any, low: Sequence[Any], high: Sequence[Any], interior: Sequence[int]
+    ) -> Any:
         """Padding with the rank-0 `value`; amounts may be symbolic."""
         low, high, interior = tuple(low), tuple(high), tuple(interior)
         if all(dims.is_constant_shape(t) for t in (low, high)) and v.type.has_static_shape:
             shape = [
-                n + a + b + max(n - 1, 0) * i for n, a, b, i in zip(v.type.shape, low, high, interior, strict=True)
+                n + a + b + max(n - 1, 0) * i
+                for n, a, b, i in zip(v.type.shape, low, high, interior, strict=True)
             ]
             result = ir.RankedTensorType.get_unchecked(shape, v.type.element_type, context=_context)
             return self.emit(
@@ -555,7 +574,9 @@ class LoweringContext:
             0, self.location, self.block.ip)  # fmt: skip
         return list(op.results)
 
-    def lower_fun(self, fun: Callable, *operands: Any, avals: Sequence[Any] | None = None, **kwargs: Any) -> Any:
+    def lower_fun(
+        self, fun: Callable, *operands: Any, avals: Sequence[Any] | None = None, **kwargs: Any
+    ) -> Any:
         """Trace ``fun(*args, **kwargs)`` at `avals` (default `avals_in`) and inline it.
 
         Returns:
@@ -596,13 +617,19 @@ class LoweringContext:
         """
         target = _CALLBACK_TARGETS.get(self.platform)
         if target is None:
-            raise NotImplementedError(f"callbacks into Python cannot be compiled for platform {self.platform!r}")
+            raise NotImplementedError(
+                f"callbacks into Python cannot be compiled for platform {self.platform!r}"
+            )
         wanted = [type_of(t) for t in result_types]
         checked = _checked_callback(function, wanted, effect is not None)
         config_of_call = {"index": np.uint64(self.add_host_callback(checked))}
         tokens = [] if effect is None else [self.token(effect)]
         out = self.custom_call(
-            target, [*tokens, *operands], [t.type for t in tokens] + wanted, config_of_call, has_side_effect=has_side_effect
+            target,
+            [*tokens, *operands],
+            [t.type for t in tokens] + wanted,
+            config_of_call,
+            has_side_effect=has_side_effect,
         )
         if effect is not None:
             self.set_token(effect, out[0])
@@ -627,7 +654,9 @@ class LoweringContext:
             return self.constant(np.array(shape, np.int32).reshape(len(shape)))
         one = tensor_type((1,), np.dtype(np.int32))
         parts = [self.emit("stablehlo.reshape", (self.dim_value(d),), one) for d in shape]
-        return self.emit("stablehlo.concatenate", parts, tensor_type((len(shape),), np.dtype(np.int32)), dimension=0)
+        return self.emit(
+            "stablehlo.concatenate", parts, tensor_type((len(shape),), np.dtype(np.int32)), dimension=0
+        )
 
 
 _CALLBACK_TARGETS = {
