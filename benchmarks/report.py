@@ -9,7 +9,7 @@ from rich.table import Table
 
 from .case import Case
 
-NOISE = 0.05  # ratios of one implementation to itself lie that close to 1
+NOISE = 0.05  # nearly all ratios of one implementation to itself lie that close to 1
 HEADER = ("case", "ours", "peer", "ratio", "target", "")
 BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
 
