@@ -92,6 +92,9 @@ def _draw_philox(secret, start, shape, wide):
     return bits.reshape(shape), blocks
 
 
+_stateful = np.random.default_rng()
+
+
 @numpy_rules.rule(p.rng_uniform_p)
 def _uniform(a, b, *, shape):
     checked(p.rng_uniform_p, a, b, shape=shape)

@@ -64,7 +64,7 @@ def accuracy_attribute(ctx, accuracy):
     tolerance = accuracy if isinstance(accuracy, p.Tolerance) else p.Tolerance()
     mode = "TOLERANCE" if isinstance(accuracy, p.Tolerance) else accuracy.name
     return ctx.parse(
-        f"#stablehlo.result_accuracy<atol = {float(tolerance.atol)!r}, rtol = {float(tolerance.rtol)!r}, "
+        f"#stablehlo.result_accuracy<atol = {tolerance.atol:.16e}, rtol = {tolerance.rtol:.16e}, "
         f"ulps = {tolerance.ulps}, mode = #stablehlo.result_accuracy_mode<{mode}>>"
     )
 

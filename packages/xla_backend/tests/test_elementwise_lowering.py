@@ -1,0 +1,40 @@
+"""StableHLO of elementwise functions and random bits, where values alone do not tell."""
+
+import numpy as np
+
+import bedrax.xla_backend as xla
+from bedrax.core import lax
+
+
+def _text(fun, *args) -> str:
+    return xla.jit(fun).lower(*args).as_text()
+
+
+def test_scalars_are_broadcast_and_not_stored():
+    text = _text(lambda x: lax.mul(x, np.float32(2)), np.ones((300, 400), "f"))
+    assert "dense<2.000000e+00>" in text and text.count("stablehlo.multiply") == 1
+
+
+def test_accuracy_is_an_attribute():
+    text = _text(lambda x: lax.exp(x, accuracy=lax.Tolerance(0.0, 1e-6, 2)), np.ones(3, "f"))
+    assert "ulps = 2" in text and "TOLERANCE" in text
+    assert "HIGHEST" in _text(lambda x: lax.tanh(x, accuracy=lax.AccuracyMode.HIGHEST), np.ones(3, "f"))
+
+
+def test_one_operation_each():
+    x = np.ones(3, "f")
+    for fun, op in ((lax.erf, "chlo.erf"), (lax.lgamma, "chlo.lgamma"), (lax.logistic, "stablehlo.logistic")):
+        text = _text(fun, x)
+        assert op in text and text.count("stablehlo.") <= 2, text
+
+
+def test_threefry_is_short_on_cpu():
+    key = np.uint32(1)
+    text = _text(lambda x: lax.threefry2x32(key, key, x, x), np.arange(4, dtype=np.uint32))
+    assert "stablehlo.while" in text and len(text.splitlines()) < 150
+
+
+def test_rng_uniform_is_in_range():
+    for dtype in (np.float32, np.int32):
+        draws = np.asarray(xla.jit(lambda: lax.rng_uniform(dtype(2), dtype(7), (300,)))())
+        assert draws.dtype == dtype and draws.min() >= 2 and draws.max() < 7 and draws.std() > 0.5
