@@ -290,8 +290,12 @@ def _rebuild(value: np.ndarray, weak_type: bool, name: str | None = None):
     return placement.put_uncommitted(value, weak_type)
 
 
-def _check_and_rearrange(self, arrays, sharding, aval):
-    """Called from C++ when an array is made of parts: check them, and order them as the sharding does."""
+def check_and_rearrange(arrays: Sequence[Any], sharding, aval: ShapedArray) -> list:
+    """Check the parts of an array, and order them as the sharding does.
+
+    Raises:
+      ValueError: parts are missing, on other devices, or of another shape or dtype than they should be.
+    """
     devices = [a._sharding._device for a in arrays]
     wanted = sharding._addressable_device_assignment
     if len(arrays) != len(wanted):
@@ -381,7 +385,8 @@ _METHODS: dict[str, Any] = {
     "global_shards": property(global_shards),
     "addressable_data": lambda self, index: self._arrays[index],
     "_value": property(host_value),
-    "_check_and_rearrange": _check_and_rearrange,
+    # C++ calls it when an array is made of parts: with `self` in jaxlib 0.10, without in 0.11.
+    "_check_and_rearrange": lambda *args: check_and_rearrange(*args[-3:]),
     "__array__": _to_array,
     "__array_priority__": 100,
     "__hash__": None,
@@ -438,4 +443,5 @@ def install() -> None:
 
 def from_parts(aval: ShapedArray, sharding, parts: Sequence[Any], committed: bool = True):
     """An array made of its parts, one per addressable device in the sharding's order."""
-    return ArrayImpl(aval, sharding, list(parts), committed=committed)
+    parts = check_and_rearrange(parts, sharding, aval)
+    return ArrayImpl(aval, sharding, parts, committed=committed, _skip_checks=True)

@@ -466,7 +466,7 @@ class LoadedProgram:
 
 
 def _handler(aval: ShapedArray, s: Any, committed: bool):
-    handler = door.array_result_handler(aval, s, committed, _skip_checks=True)
+    handler = door.array_result_handler(aval, s, committed)
     if aval.dtype == dtypes.float0:
         # XLA computed booleans in their place; a float0 has no bits.
         return handler.wrap(lambda x: np.zeros(aval.shape, dtypes.float0))

@@ -36,7 +36,6 @@ GSPMDShardingBase = _jax.GSPMDSharding
 NamedShardingBase = _jax.NamedSharding
 SingleDeviceShardingBase = _jax.SingleDeviceSharding
 Token = _jax.Token
-array_result_handler = _jax.array_result_handler
 batched_block_until_ready = _jax.batched_block_until_ready
 batched_copy_array_to_devices_with_sharding = _jax.batched_copy_array_to_devices_with_sharding
 batched_device_put = _jax.batched_device_put
@@ -48,6 +47,14 @@ pjit = _jax.pjit
 runtime_mlir = _jax.mlir
 
 jaxlib_version = tuple(int(part) for part in __import__("jaxlib.version").version.__version__.split(".")[:3])
+
+_HANDLER_OPTIONS = {"_skip_checks": True} if jaxlib_version < (0, 11) else {}
+
+
+def array_result_handler(aval, sharding, committed: bool):
+    """What makes an array of type `aval` of an executable's result."""
+    return _jax.array_result_handler(aval, sharding, committed, **_HANDLER_OPTIONS)
+
 
 # ---- states that C++ dispatch reads, and that are part of its cache key ----
 
