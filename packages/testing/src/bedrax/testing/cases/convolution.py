@@ -71,6 +71,8 @@ CASES = [
     _case("grouped", (2, 4, 5), (6, 2, 3), (2,), ((1, 1),), groups=2, rhs_dilation=(2,)),
     _case("depthwise", (2, 3, 4, 4), (3, 1, 2, 2), (1, 1), ((0, 1), (0, 1)), groups=3),
     _case("batch_groups", (4, 2, 5), (6, 2, 3), (1,), ((1, 0),), batch_groups=2),
+    _case("many_groups", (2, 80, 3), (40, 2, 2), (1,), ((0, 0),), groups=40, second=False),
+    _case("depthwise_multiplied", (2, 2, 4), (6, 1, 2), (2,), ((2, -1),), (2,), (2,), groups=2, dtype="bfloat16", rtol=2e-2),
     _case("no_space", (3, 4), (2, 4), (), ()),
     _case("complex", (1, 2, 4), (3, 2, 2), (1,), ((1, 0),), dtype="complex64"),
     _case("int8", (1, 2, 4), (3, 2, 2), (1,), ((1, 0),), dtype="int8"),
