@@ -109,4 +109,6 @@ np.testing.assert_array_equal(np.asarray(stacked)[:, 0], np.arange(8))
 
 def test_eight_cpu_devices():
     environment = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=8"}
-    subprocess.run([sys.executable, "-c", textwrap.dedent(PROGRAM)], check=True, timeout=100, env=environment)
+    command = [sys.executable, "-c", textwrap.dedent(PROGRAM)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100, env=environment)
+    assert done.returncode == 0, done.stderr

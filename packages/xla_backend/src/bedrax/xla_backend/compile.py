@@ -150,6 +150,14 @@ class LoweredProgram:
         options = compile_options(
             len(where.devices), where.devices, {**dict(self.options), **(compiler_options or {})}
         )
+        if len(where.devices) > 1:
+            # The partitioner chooses only what nobody has said.
+            kept = [i for i, k in enumerate(self.kept) if k]
+            free = [not where.arguments or where.arguments[i] is None for i in kept]
+            results = where.results or (None,) * len(self.jaxpr.outvars)
+            build = options.executable_build_options
+            build.allow_spmd_sharding_propagation_to_parameters = [False] * len(self.const_args) + free
+            build.allow_spmd_sharding_propagation_to_output = [s is None for s in results]
         started = time.monotonic()
         executable = backend_compile_and_load(
             client, self.module, door.DeviceList(where.devices), options, self.program.host_callbacks
@@ -196,6 +204,9 @@ def lower(jaxpr: Jaxpr, name: str, placement: Placement, donated: Sequence[bool]
     offset = len(const_vars)
     if any(donated):
         _mark_donated(jaxpr, out_avals, donated, positions, offset, arg_attrs, types)
+    if count > 1:
+        for attrs in arg_attrs[:offset]:
+            attrs["mhlo.sharding"] = types.string("{replicated}")
     if placement.arguments:
         for j, i in enumerate(positions):
             _mark_sharding(arg_attrs[offset + j], placement.arguments[i], jaxpr.invars[i].aval, types)
@@ -290,9 +301,6 @@ def compile_options(
     build.num_partitions = num_partitions
     ids = np.array([[d.id for d in devices]], np.int32)
     options.device_assignment = door.DeviceAssignment.create(ids)
-    if num_partitions > 1:
-        build.allow_spmd_sharding_propagation_to_parameters = [True]
-        build.allow_spmd_sharding_propagation_to_output = [True]
     debug = build.debug_options
     if config.disable_most_optimizations.value:
         debug.xla_backend_optimization_level = 0

@@ -92,6 +92,8 @@ def _put_leaf(x: Any, where: Any, donate: bool, may_alias: bool | None):
         x = x.__jax_array__()
     if tracing.current.trace is not tracing.eval_trace and type(x) is not ArrayImpl and where is None:
         x = executors.active.asarray(x)
+    if may_alias is False and type(x) is np.ndarray:
+        x = x.copy()  # on the CPU, a buffer may be the NumPy array's own memory
     if where is None:
         if type(x) is ArrayImpl:
             if x.is_deleted():
