@@ -270,3 +270,27 @@ def test_clear_caches_forgets_traces():
     f.clear_cache()
     f(1.0)
     assert len(traced) == 3
+
+
+def test_compiled_functions_take_no_static_arguments():
+    f = xla.jit(lambda x, n: lax.mul(x, np.float32(n)), static_argnums=1)
+    compiled = f.lower(np.ones(2, np.float32), 3).compile()
+    for _ in range(3):
+        np.testing.assert_array_equal(np.asarray(compiled(put(1, 2))), [3, 6])
+    with pytest.raises(TypeError, match="input pytree"):
+        compiled(put(1, 2), 3)
+
+
+def test_locations_name_the_users_line():
+    text = xla.jit(lambda x: lax.sin(x)).lower(1.0).as_text(debug_info=True)
+    assert "test_dispatch.py" in text
+    assert '"sin"' in text
+
+
+def test_constants_do_not_follow_later_writes():
+    constant = np.arange(100, dtype=np.float32)
+    f = xla.jit(lambda x: lax.add(x, constant))
+    x = np.zeros(100, np.float32)
+    f(x), f(x)
+    constant[:] = -1
+    np.testing.assert_array_equal(np.asarray(f(x)), np.arange(100))

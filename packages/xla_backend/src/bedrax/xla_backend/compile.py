@@ -364,8 +364,12 @@ class LoadedProgram:
             self.const_sharding = one
         else:
             self._shardings_of_many(where, physical)
+        # A NumPy array is copied: its owner may write to it, and the program was traced with its value of then.
         self.const_args = [
-            placement.to_sharding(c, self.const_sharding, where.committed) for c in lowered.const_args
+            placement.to_sharding(
+                c.copy() if type(c) is np.ndarray else c, self.const_sharding, where.committed
+            )
+            for c in lowered.const_args
         ]
         self.handlers = [
             _handler(a, s, where.committed) for a, s in zip(physical, self.out_shardings, strict=True)

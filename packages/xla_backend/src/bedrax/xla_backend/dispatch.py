@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from bedrax import pytree
-from bedrax.core import config, executors, tracing
+from bedrax.core import config, executors, source, tracing
 from bedrax.core import jitting as core_jitting
 from bedrax.core.array import HostArray
 from bedrax.core.avals import aval_of
@@ -49,11 +49,11 @@ def _make_pjit(name, fun, miss, static_argnums=(), static_argnames=(), key=()):
     )
 
 
-def _make_runner(name, miss):
-    """A dispatched function of flat arguments; with jit disabled, C++ calls `direct` instead."""
+def make_runner(name, miss):
+    """A dispatched function; with jit disabled, C++ calls `direct` instead."""
 
-    def direct(*args):
-        return miss(*args)[0]
+    def direct(*args, **kwargs):
+        return miss(*args, **kwargs)[0]
 
     return _make_pjit(name, direct, miss)
 
@@ -139,7 +139,7 @@ class XlaExecutor:
                 return outs, program.fastpath(_tree_of_list(len(outs))) if _NATIVE_TREES else None
             return outs[0], program.fastpath(_LEAF) if _NATIVE_TREES else None
 
-        return _make_runner(prim.name, miss)
+        return make_runner(prim.name, miss)
 
     def run_program(self, jaxpr, args: tuple) -> list:
         """A whole program on flat arguments."""
@@ -170,7 +170,7 @@ class XlaExecutor:
             fast = program.fastpath(_tree_of_list(len(outs))) if _NATIVE_TREES else None
             return outs, fast
 
-        return _make_runner(params["name"], miss)
+        return make_runner(params["name"], miss)
 
     def make_jitted(self, jitted):
         """What `jit` returns: C++ dispatch around `jitted`."""
@@ -293,6 +293,7 @@ def result_names(out_tree) -> list[str]:
 def make_jitted(jitted: core_jitting.Jitted):
     """jaxlib's C++ function around a `Jitted`, with the methods that users expect of ``jax.jit(f)``."""
 
+    @source.api_boundary
     def miss(*args, **kwargs):
         if config.disable_jit.value:
             return jitted.fun(*args, **kwargs), None

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from bedrax import pytree
-from bedrax.core import avals, config
+from bedrax.core import avals
 from bedrax.core.jitting import argument_names
 from bedrax.core.tracing import Tracer
 from bedrax.xla_backend import clients, dispatch
@@ -204,14 +204,19 @@ class Compiled(Stage):
         self._loaded = loaded
         self.args_info = traced.args_info
         self.out_tree = traced.out_tree
-        self._context = config.trace_context()
+        self._dispatched = dispatch.make_runner(traced.fun_name, self._check_and_run)
 
     out_info = property(lambda self: self._traced.out_info)
 
     def __call__(self, *args, **kwargs):
-        jitted = self._traced._jitted
-        dynamic, dynamic_kwargs, _ = jitted.split(args, kwargs)
-        given = (dynamic, dynamic_kwargs)
+        """Run on arguments of the types compiled for; static arguments are left out."""
+        return self._dispatched(*args, **kwargs)
+
+    call = __call__
+
+    def _check_and_run(self, *args, **kwargs):
+        """The first call of C++ dispatch: the results, and what it needs for the next call."""
+        given = (args, kwargs)
         leaves, tree = pytree.tree_flatten(given)
         expected = self._traced._call.in_tree
         if tree != expected:
@@ -236,9 +241,7 @@ class Compiled(Stage):
                 " are:\n" + "\n".join(wrong)
             )
         outs = dispatch.run_loaded(self._loaded, self._traced.jaxpr, leaves)
-        return pytree.tree_unflatten(self.out_tree, outs)
-
-    call = __call__
+        return pytree.tree_unflatten(self.out_tree, outs), self._loaded.fastpath(self.out_tree)
 
     def _argument_name(self, i: int) -> str:
         names = argument_names(self._traced._jitted.fun, None, ())

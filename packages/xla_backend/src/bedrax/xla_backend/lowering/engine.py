@@ -234,8 +234,8 @@ def _location(prim, source_info) -> Any:
             from bedrax.core import source
 
             try:
-                file, line, column, *_ = source.position_of(source_info)
-                child = ir.Location.file(file, line, column or 0, _context)
+                file, line, _, column, *_ = source.position_of(source_info)
+                child = ir.Location.file(file, line, column, _context)
             except Exception:  # a location is a comment: it must not stop a program
                 child = None
         found = _locations[key] = ir.Location.name(name, child, _context)
