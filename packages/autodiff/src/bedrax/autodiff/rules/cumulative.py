@@ -6,11 +6,13 @@ With y the result, t the tangent of the operand x, and k a position:
     cummax, cummin y'[k] = s[k] / c[k],  s[k] = u[k] s[k-1] + v[k] t[k],  c[k] = u[k] c[k-1] + v[k]
                    u[k] = (y[k] == y[k-1]), v[k] = (y[k] == x[k]): elements that tie share the tangent
     cumlogsumexp   y'[k] = exp(y[k-1] - y[k]) y'[k-1] + exp(x[k] - y[k]) t[k]    (both factors at most 1)
+
+The tangent of a linear recurrence is one again, and so is its transpose, in the other direction.
 """
 
 from __future__ import annotations
 
-from bedrax.autodiff.tables import jvp, linear, not_transposable
+from bedrax.autodiff.tables import jvp, linear, not_transposable, transpose_rules
 from bedrax.core.avals import aval_of
 from bedrax.core.primitives import cumulative as p
 from bedrax.core.primitives.conversions import convert_element_type
@@ -42,6 +44,21 @@ def _cumlogsumexp(t, y, x, *, axis, reverse):
     return p.linear_recurrence(keep, mul(t, exp(sub(x, finite))), axis, reverse)
 
 
+def _recurrence_by_factor(t, y, a, b, *, axis, reverse):
+    return p.linear_recurrence(a, mul(t, p.shifted(y, 0, axis, reverse)), axis, reverse)
+
+
+@transpose_rules.rule(p.linear_recurrence_p)
+def _recurrence_transpose(ct, a, b, *, axis, reverse):
+    """``l[k] = ct[k] + a[k+1] l[k+1]``."""
+    return [None, p.linear_recurrence(p.shifted(a, 0, axis, not reverse), ct, axis, not reverse)]
+
+
+jvp(
+    p.linear_recurrence_p,
+    _recurrence_by_factor,
+    lambda t, y, a, b, *, axis, reverse: p.linear_recurrence(a, t, axis, reverse),
+)
 linear(p.cumsum_p, lambda ct, x, *, axis, reverse: [p.cumsum(ct, axis, not reverse)])
 jvp(p.cumprod_p, _cumprod)
 jvp(p.cummax_p, _extreme(p.cummax_p))

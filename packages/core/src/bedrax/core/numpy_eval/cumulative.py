@@ -47,5 +47,18 @@ def _rule(prim):
     numpy_rules.add(prim, evaluate)
 
 
+@numpy_rules.rule(cumulative.linear_recurrence_p)
+def _linear_recurrence(a, b, *, axis, reverse):
+    wide = accumulator(b.dtype)
+    out = b.astype(wide)  # a copy, whose rows are replaced in the order of the recurrence
+    rows, factors = np.moveaxis(out, axis, 0), np.moveaxis(a.astype(wide), axis, 0)
+    if reverse:
+        rows, factors = rows[::-1], factors[::-1]
+    with np.errstate(all="ignore"):
+        for i in range(1, len(rows)):
+            rows[i] += factors[i] * rows[i - 1]
+    return narrow(out, b.dtype)
+
+
 for _prim in (*_ACCUMULATE, cumulative.cumlogsumexp_p):
     _rule(_prim)

@@ -1,8 +1,9 @@
 """Cumulative reductions: the result at each position combines all elements up to it.
 
-`prefix_scan` is the parallel scan by which XLA computes them (pairs first, then the odd positions
-by recursion, then the even ones: Ladner and Fischer 1980; about 2 n combinations, 2 log2 n deep).
-`linear_recurrence` is the one formula behind their derivatives.
+`linear_recurrence` is the one primitive behind their derivatives. There are two ways to compute all
+of them: `prefix_scan` in parallel (pairs first, then the odd positions by recursion, then the even
+ones: Ladner and Fischer 1980; about 2 n combinations, 2 log2 n deep), and `loop_scan` one position
+after the other, whose program has the same size for every axis.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from bedrax.core import dtypes
+from bedrax.core import config, dims, dtypes
 from bedrax.core.avals import aval_of
 from bedrax.core.primitives import elementwise, reductions
 from bedrax.core.primitives.elementwise import INEXACT, NUMBER
-from bedrax.core.primitives.shaping import concatenate, pad, reshape, rev, slice_in_dim, stack
+from bedrax.core.primitives.shaping import concatenate, pad, reshape, rev, slice_in_dim, stack, transpose
 from bedrax.core.tracing import Primitive
 
 
@@ -168,15 +169,82 @@ def _interleave(even, odd, axis: int):
     return concatenate([woven, slice_in_dim(even, pairs, pairs + 1, 1, axis)], axis) if longer else woven
 
 
+_CONTIGUOUS = 64  # elements of a last axis from which on transposing pays (measured on CPU)
+
+
+def loop_scan(combine: Callable, x, others: list, axis: int, reverse: bool = False, wide=None):
+    """All prefixes along an axis, one position after the other.
+
+    Args:
+      combine: ``combine(result so far, element of x, *elements of others)``.
+      x: array; its first element is the first result.
+      others: arrays of the same shape and dtype.
+      axis, reverse: as in `prefix_scan`; the axis may be symbolic.
+      wide: dtype in which the result so far is carried; default: that of `x`.
+    """
+    from bedrax.core.primitives.control_flow import while_loop
+    from bedrax.core.primitives.conversions import convert_element_type
+    from bedrax.core.primitives.indexing import dynamic_slice_in_dim, dynamic_update_slice_in_dim
+
+    n = aval_of(x).shape[axis]
+    if dims.is_constant_dim(n) and n < 2:
+        return x
+    narrow = aval_of(x).dtype
+    to = (lambda v, dtype: v) if wide is None else convert_element_type
+    one = np.int32(1)
+    steps = np.int32(n) if dims.is_constant_dim(n) else convert_element_type(dims.dim_as_value(n), np.int32)
+    place = (lambda i: elementwise.sub(steps, elementwise.add(i, one))) if reverse else (lambda i: i)
+    rank = len(aval_of(x).shape)
+    if 0 < axis == rank - 1 and dims.is_constant_dim(n) and n >= _CONTIGUOUS:
+        # Neighbours in memory would be visited one step after the other: make each step a row.
+        front = lambda v: transpose(v, (axis, *range(axis)))
+        out = loop_scan(combine, front(x), [front(v) for v in others], 0, reverse, wide)
+        return transpose(out, (*range(1, rank), 0))
+    at = lambda v, i: to(dynamic_slice_in_dim(v, place(i), 1, axis, allow_negative_indices=False), wide)
+
+    def step(state):
+        # The results replace `x` in place: a position is read, then written.
+        i, so_far, out = state
+        so_far = combine(so_far, *(at(v, i) for v in (out, *others)))
+        out = dynamic_update_slice_in_dim(out, to(so_far, narrow), place(i), axis, allow_negative_indices=False)
+        return elementwise.add(i, one), so_far, out
+
+    with config.enable_x64(True):  # so that a 64-bit `wide` is one; every other type here is explicit
+        start = (one, at(x, np.int32(0)), x)
+        return while_loop(lambda state: elementwise.lt(state[0], steps), step, start)[2]
+
+
+linear_recurrence_p = Primitive("linear_recurrence", "cumulative")
+
+
+@linear_recurrence_p.abstract
+def _linear_recurrence_shape(a, b, *, axis, reverse):
+    if not dims.same_shape(a.shape, b.shape) or a.dtype != b.dtype:
+        raise TypeError(f"linear_recurrence needs operands of one type, got {a.str_short()} and {b.str_short()}")
+    return b
+
+
 def linear_recurrence(a, b, axis: int, reverse: bool = False):
-    """``y[k] = a[k] y[k-1] + b[k]`` with ``y[-1] = 0``, along an axis; linear in `b`."""
+    """``y[k] = a[k] y[k-1] + b[k]`` with ``y[-1] = 0``, along an axis; linear in `b`.
+
+    Args:
+      a, b: arrays of one shape and (floating or complex) dtype; the first `a` is not used.
+      axis: in ``[0, rank)``.
+      reverse: from the end: ``y[k] = a[k] y[k+1] + b[k]``.
+    """
+    return linear_recurrence_p.bind(a, b, axis=axis, reverse=reverse)
+
+
+def _affine(x: list, y: list) -> list:
+    """Composition of the maps ``v -> x[0] v + x[1]``, then that of `y`."""
     mul, add = elementwise.mul, elementwise.add
-    combine = lambda x, y: [mul(x[0], y[0]), add(mul(x[1], y[0]), y[1])]
-    return prefix_scan(combine, [a, b], axis, reverse)[1]
+    return [mul(x[0], y[0]), add(mul(x[1], y[0]), y[1])]
 
 
-def composed(prim: Primitive) -> Callable:
-    """The primitive as a `prefix_scan`; half-precision sums and products are formed in float32."""
+def parallel(prim: Primitive) -> Callable:
+    """The primitive by `prefix_scan`; half-precision sums and products are formed in float32."""
+    if prim is linear_recurrence_p:
+        return lambda a, b, *, axis, reverse: prefix_scan(_affine, [a, b], axis, reverse)[1]
     combine = combiners[prim]
 
     def fun(x, *, axis, reverse):
@@ -190,6 +258,21 @@ def composed(prim: Primitive) -> Callable:
         return convert_element_type(out, dtype) if narrow else out
 
     return fun
+
+
+_WIDE = {np.dtype(np.complex64): np.complex128, np.dtype(np.float64): None, np.dtype(np.complex128): None}
+
+
+def sequential(prim: Primitive) -> Callable:
+    """The primitive by `loop_scan`; what floating-point rounding would spoil is carried in 64 bits."""
+    wide_of = lambda dtype: _WIDE.get(dtype, np.float64) if dtypes.issubdtype(dtype, np.inexact) else None
+    if prim is linear_recurrence_p:
+        step = lambda y, b, a: elementwise.add(elementwise.mul(a, y), b)
+        return lambda a, b, *, axis, reverse: loop_scan(step, b, [a], axis, reverse, wide_of(aval_of(b).dtype))
+    exact = prim in (cummax_p, cummin_p)
+    return lambda x, *, axis, reverse: loop_scan(
+        combiners[prim], x, [], axis, reverse, None if exact else wide_of(aval_of(x).dtype)
+    )
 
 
 __all__ = [

@@ -49,3 +49,25 @@ _add(p.cumlogsumexp_p, "infinite", lambda x: p.cumlogsumexp(x), [np.float32([-np
      lambda x: [-np.inf, -np.inf, 1, 200, 200 + np.log(2)], grad=())  # fmt: skip
 _add(p.cumprod_p, "zeros", lambda x: p.cumprod(x), [np.float32([2, 0, 3, 0, 5])], np.cumprod)
 _add(p.cummax_p, "nan", lambda x: p.cummax(x), [np.float32([1, np.nan, 3])], np.maximum.accumulate, grad=())
+
+
+def _recurrence(axis, reverse):
+    def oracle(a, b):
+        a, y = np.moveaxis(a, axis, -1), np.moveaxis(b.copy(), axis, -1)
+        n = y.shape[-1]
+        for k in range(n - 2, -1, -1) if reverse else range(1, n):
+            y[..., k] += a[..., k] * y[..., k + 1 if reverse else k - 1]
+        return np.moveaxis(y, -1, axis)
+
+    return oracle
+
+
+for _name, _shape, _axis, _reverse in (
+    ("vector", (6,), 0, False), ("reverse", (2, 5), 1, True), ("middle", (2, 4, 2), 1, False), ("one", (1,), 0, True),
+):  # fmt: skip
+    _add(p.linear_recurrence_p, _name, lambda a, b, x=_axis, r=_reverse: p.linear_recurrence(a, b, x, r),
+         [arg(_shape), arg(_shape)], _recurrence(_axis, _reverse))  # fmt: skip
+_add(p.linear_recurrence_p, "complex", lambda a, b: p.linear_recurrence(a, b, 0),
+     [arg((4,), "complex64"), arg((4,), "complex64")], _recurrence(0, False))  # fmt: skip
+_add(p.linear_recurrence_p, "unused infinity", lambda a, b: p.linear_recurrence(a, b, 0),
+     [np.float32([np.inf, 2, 3]), np.float32([1, 1, 1])], lambda a, b: [1, 3, 10], grad=())  # fmt: skip
