@@ -1,0 +1,309 @@
+"""`jax.numpy.fft`: discrete Fourier transforms.
+
+All of them are `lax.fft` over at most three trailing axes at a time, with axes moved, cut or padded before and
+scaled after.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import bedrax.numpy as jnp
+from bedrax.core import dims, dtypes, lax
+from bedrax.core.array import Array
+from bedrax.numpy.arguments import ArrayLike, array, axes_tuple, axis_index, inexact
+
+__all__ = [
+    "fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifft2", "ifftn", "ifftshift", "ihfft", "irfft",
+    "irfft2", "irfftn", "rfft", "rfft2", "rfftfreq", "rfftn",
+]  # fmt: skip
+
+_LAX_AXES = 3  # how many axes lax.fft transforms at once
+
+
+def _transform(name: str, kind: str, a: ArrayLike, s, axes, norm) -> Array:
+    """The transform `kind` (FFT, IFFT, RFFT, IRFFT) of `a` over `axes`."""
+    if norm not in (None, "backward", "ortho", "forward"):
+        raise ValueError(f'Invalid norm value {norm}; should be "backward","ortho" or "forward".')
+    (a,) = inexact(f"fft.{name}", a)
+    if kind == "RFFT" and dtypes.is_complex(a.dtype):
+        raise ValueError(f"only real valued inputs supported for {name}")
+    if a.dtype not in _WIDE:  # the transforms exist for 32 and 64 bit parts
+        a = a.astype(np.float32)
+    if axes is None:
+        axes = range(a.ndim) if s is None else range(a.ndim - len(s), a.ndim)
+    axes = [axis_index(d, a.ndim) for d in axes]
+    if len(set(axes)) != len(axes):
+        raise ValueError(f"jax.numpy.fft.{name} does not support repeated axes. Got axes {tuple(axes)}.")
+    if s is not None:
+        s = [operator.index(n) if not dims.is_symbolic(n) else n for n in s]
+        if len(s) > len(axes):
+            raise ValueError(f"jax.numpy.fft.{name}: s has more entries than there are axes, got {tuple(s)}, {tuple(axes)}")
+        axes = axes[: len(s)] if len(s) < len(axes) else axes
+        if any(dims.is_constant_dim(n) and n < 1 for n in s):
+            raise ValueError("Shape should be positive.")
+    if not axes:
+        return a if kind in ("RFFT", "IRFFT") else a.astype(dtypes.to_complex_dtype(a.dtype))
+    lengths = [a.shape[d] for d in axes] if s is None else s
+    if kind == "IRFFT" and s is None:
+        lengths[-1] = 2 * (a.shape[axes[-1]] - 1)
+    for d, n in zip(axes, lengths, strict=True):
+        wanted = n // 2 + 1 if kind == "IRFFT" and d == axes[-1] else n
+        if dims.is_constant_dim(wanted) and wanted < 1 or dims.is_constant_dim(n) and n < 1:
+            raise ValueError(f"jax.numpy.fft.{name}: axis {d} of length {a.shape[d]} is too short: invalid number of"
+                             f" data points ({n})")  # fmt: skip
+        a = _resize(a, d, wanted)
+    if kind in ("FFT", "IFFT", "IRFFT") and not dtypes.is_complex(a.dtype):
+        a = a.astype(dtypes.to_complex_dtype(a.dtype))
+    places = list(range(a.ndim - len(axes), a.ndim))
+    moved = axes != places
+    if moved:
+        a = jnp.moveaxis(a, axes, places)
+    a = _in_groups(a, kind, lengths)
+    if norm in ("ortho", "forward"):
+        a = a * _scale(kind, lengths, norm, dtypes.to_real_dtype(a.dtype))
+    return jnp.moveaxis(a, places, axes) if moved else a
+
+
+_WIDE = frozenset(map(np.dtype, (np.float32, np.float64, np.complex64, np.complex128)))
+
+
+def _in_groups(a: Array, kind: str, lengths: list) -> Array:
+    """Transform the last axes. The real axis is the last one: RFFT starts with it, IRFFT ends with it."""
+    if len(lengths) <= _LAX_AXES:
+        return lax.fft(a, kind, tuple(lengths))
+    head, tail = lengths[:-_LAX_AXES], lengths[-_LAX_AXES:]
+    rest = "IFFT" if kind in ("IFFT", "IRFFT") else "FFT"
+    first = lambda x: _rotated(x, len(tail), lambda y: _in_groups(y, rest, head))
+    if kind == "IRFFT":
+        return lax.fft(first(a), kind, tuple(tail))
+    return first(lax.fft(a, kind, tuple(tail)))
+
+
+def _rotated(a: Array, count: int, transform) -> Array:
+    """Apply `transform` with the last `count` axes moved to the front."""
+    last, front = list(range(a.ndim - count, a.ndim)), list(range(count))
+    return jnp.moveaxis(transform(jnp.moveaxis(a, last, front)), front, last)
+
+
+def _resize(a: Array, axis: int, n: Any) -> Array:
+    """Cut or pad with zeros behind to length `n`."""
+    size = a.shape[axis]
+    if dims.definitely_equal(size, n):
+        return a
+    if dims.at_least(size, n):
+        return lax.slice_in_dim(a, 0, n, axis=axis)
+    padding = [(0, n - size if d == axis else 0, 0) for d in range(a.ndim)]
+    return lax.pad(a, np.zeros((), a.dtype), padding)
+
+
+def _scale(kind: str, lengths: list, norm: str, dtype: np.dtype):
+    """What turns the default scaling (inverse transforms divide by the size) into `norm`."""
+    size = dims.size(lengths)
+    inverse = kind in ("IFFT", "IRFFT")
+    if not dims.is_constant_dim(size):
+        size = dims.dim_as_value(size).astype(dtype)
+        root = jnp.sqrt(size) if norm == "ortho" else size
+        return root if inverse else 1 / root
+    root = math.sqrt(size) if norm == "ortho" else float(size)
+    return np.asarray(root if inverse else 1 / root, dtype)
+
+
+def _one(name, kind, a, n, axis, norm):
+    return _transform(name, kind, a, None if n is None else [n], [_single(name, axis)], norm)
+
+
+def _single(name: str, axis: Any) -> int:
+    if isinstance(axis, (tuple, list)):
+        raise ValueError(f"jax.numpy.fft.{name} does not support multiple axes. Please use jax.numpy.fft.{name}n. Got"
+                         f" axis = {axis}.")  # fmt: skip
+    return operator.index(axis)
+
+
+def _two(name, kind, a, s, axes, norm):
+    if len(axes) != 2:
+        raise ValueError(f"jax.numpy.fft.{name} only supports 2 axes. Got axes = {axes}.")
+    return _transform(name, kind, a, s, axes, norm)
+
+
+_NORM = """norm: scaling. ``"backward"`` (default) divides inverse transforms by the size, ``"forward"`` the others,
+        ``"ortho"`` both by its root."""
+
+_ONE = """{what}
+
+    Args:
+      a: {values}.
+      n: {length}; the axis is cut or padded with zeros to fit.
+      axis: the axis to transform.
+      {norm}
+
+    Returns:
+      {result}
+    """
+_MANY = """{what}
+
+    Args:
+      a: {values}.
+      s: lengths per axis ({length}); axes are cut or padded with zeros to fit.
+      axes: the axes to transform; {default}.
+      {norm}
+
+    Returns:
+      {result}
+    """
+
+# kind: (what, values, length, result)
+_KINDS = {
+    "FFT": ("The discrete Fourier transform", "array", "number of points, default all", "A complex array."),
+    "IFFT": ("The inverse of the discrete Fourier transform", "array", "number of points, default all", "A complex array."),
+    "RFFT": ("The discrete Fourier transform of real values", "real array", "number of points, default all",
+             "A complex array with the ``n // 2 + 1`` frequencies that are not negative along the last axis."),
+    "IRFFT": ("The inverse of the transform of real values", "array of frequencies that are not negative",
+              "length of the result, default ``2 * (m - 1)`` along the last axis", "A real array."),
+}  # fmt: skip
+
+
+def _document(function, kind: str, text: str, over: str, default: str = "") -> None:
+    what, values, length, result = _KINDS[kind]
+    function.__doc__ = text.format(
+        what=f"{what} over {over}.", values=values, length=length, result=result, norm=_NORM, default=default
+    )
+
+
+def fft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+    return _one("fft", "FFT", a, n, axis, norm)
+
+
+def ifft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+    return _one("ifft", "IFFT", a, n, axis, norm)
+
+
+def rfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+    return _one("rfft", "RFFT", a, n, axis, norm)
+
+
+def irfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+    return _one("irfft", "IRFFT", a, n, axis, norm)
+
+
+def fft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None) -> Array:
+    return _two("fft2", "FFT", a, s, axes, norm)
+
+
+def ifft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None) -> Array:
+    return _two("ifft2", "IFFT", a, s, axes, norm)
+
+
+def rfft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None) -> Array:
+    return _two("rfft2", "RFFT", a, s, axes, norm)
+
+
+def irfft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None) -> Array:
+    return _two("irfft2", "IRFFT", a, s, axes, norm)
+
+
+def fftn(
+    a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str | None = None
+) -> Array:
+    return _transform("fftn", "FFT", a, s, axes, norm)
+
+
+def ifftn(
+    a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str | None = None
+) -> Array:
+    return _transform("ifftn", "IFFT", a, s, axes, norm)
+
+
+def rfftn(
+    a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str | None = None
+) -> Array:
+    return _transform("rfftn", "RFFT", a, s, axes, norm)
+
+
+def irfftn(
+    a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str | None = None
+) -> Array:
+    return _transform("irfftn", "IRFFT", a, s, axes, norm)
+
+
+for _kind, _functions in {
+    "FFT": (fft, fft2, fftn), "IFFT": (ifft, ifft2, ifftn), "RFFT": (rfft, rfft2, rfftn), "IRFFT": (irfft, irfft2, irfftn)
+}.items():  # fmt: skip
+    _document(_functions[0], _kind, _ONE, "one axis")
+    _document(_functions[1], _kind, _MANY, "two axes", "default the last two")
+    _document(_functions[2], _kind, _MANY, "several axes", "default all, or the last ``len(s)``")
+
+
+_OPPOSITE = {None: "forward", "backward": "forward", "forward": "backward", "ortho": "ortho"}
+
+
+def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+    """The transform, which is real, of a signal with Hermitian symmetry, given by its half that is not negative.
+
+    Args:
+      a: array.
+      n: length of the result, default ``2 * (m - 1)``.
+      axis: the axis.
+      norm: as for `fft`.
+    """
+    if norm not in _OPPOSITE:
+        raise ValueError(f'Invalid norm value {norm}; should be "backward","ortho" or "forward".')
+    return _one("hfft", "IRFFT", jnp.conj(array("fft.hfft", a)), n, axis, _OPPOSITE[norm])
+
+
+def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+    """The inverse of `hfft`: half of the Hermitian signal whose transform is the real `a`."""
+    if norm not in _OPPOSITE:
+        raise ValueError(f'Invalid norm value {norm}; should be "backward","ortho" or "forward".')
+    return jnp.conj(_one("ihfft", "RFFT", a, n, axis, _OPPOSITE[norm]))
+
+
+def _frequencies(name: str, count: int, n: int, d: ArrayLike, dtype, device, positions) -> Array:
+    if isinstance(n, (list, tuple)) or np.ndim(n):
+        raise ValueError(f"The n argument of jax.numpy.fft.{name} only takes an int. Got n = {n}.")
+    if isinstance(d, (list, tuple)):
+        raise ValueError(f"The d argument of jax.numpy.fft.{name} only takes a single value. Got d = {d}.")
+    dtype = dtypes.default_float_dtype() if dtype is None else dtypes.explicit_dtype(dtype, name)
+    out = jnp.asarray(positions(jnp.arange(count)), dtype) / jnp.asarray(d * n, dtype)
+    if device is not None:
+        out = jnp.asarray(out, device=device)
+    return out
+
+
+def fftfreq(n: int, d: ArrayLike = 1.0, *, dtype=None, device=None) -> Array:
+    """The frequencies of `fft` in cycles per unit: 0, 1, ... and then the negative ones, over ``n * d``.
+
+    Args:
+      n: number of points.
+      d: their spacing.
+      dtype: of the result, default the default float type.
+      device: where to put it.
+    """
+    half = (n + 1) // 2 if not np.ndim(n) else 0
+    return _frequencies("fftfreq", n, n, d, dtype, device, lambda k: jnp.where(k < half, k, k - n))
+
+
+def rfftfreq(n: int, d: ArrayLike = 1.0, *, dtype=None, device=None) -> Array:
+    """The frequencies of `rfft` in cycles per unit: 0, 1, ..., n // 2, over ``n * d``; arguments as for `fftfreq`."""
+    return _frequencies("rfftfreq", n // 2 + 1 if not np.ndim(n) else 0, n, d, dtype, device, lambda k: k)
+
+
+def _shift(name: str, x: ArrayLike, axes, amount) -> Array:
+    x = array(f"fft.{name}", x)
+    axes = axes_tuple(axes, x.ndim)
+    return jnp.roll(x, tuple(amount(x.shape[d]) for d in axes), axes)
+
+
+def fftshift(x: ArrayLike, axes: None | int | Sequence[int] = None) -> Array:
+    """Move the zero frequency to the middle of the axes (None: all)."""
+    return _shift("fftshift", x, axes, lambda n: n // 2)
+
+
+def ifftshift(x: ArrayLike, axes: None | int | Sequence[int] = None) -> Array:
+    """The inverse of `fftshift`."""
+    return _shift("ifftshift", x, axes, lambda n: -(n // 2))

@@ -1,0 +1,720 @@
+"""`jax.numpy.linalg`: decompositions, solutions, determinants and norms.
+
+Decompositions are primitives (`bedrax.core.primitives.linalg`); what is made from them is differentiated through them,
+except where that would be less accurate or fail although the derivative exists: `det`, `slogdet` and `pinv`.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import bedrax.numpy as jnp
+from bedrax.core import config, dims, dtypes, lax
+from bedrax.core.array import Array
+from bedrax.core.primitives import linalg as factor
+from bedrax.numpy import einsum as products
+from bedrax.numpy.arguments import ArrayLike, array, axis_index, inexact
+from bedrax.numpy.einsum import matmul, multi_dot, tensordot, vecdot
+
+__all__ = [
+    "cholesky", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv", "lstsq", "matmul",
+    "matrix_norm", "matrix_power", "matrix_rank", "matrix_transpose", "multi_dot", "norm", "outer", "pinv", "qr",
+    "slogdet", "solve", "svd", "svdvals", "tensordot", "tensorinv", "tensorsolve", "trace", "vecdot", "vector_norm",
+]  # fmt: skip
+
+
+class EigResult(NamedTuple):
+    """Result of `eig`."""
+
+    eigenvalues: Array
+    eigenvectors: Array
+
+
+class EighResult(NamedTuple):
+    """Result of `eigh`."""
+
+    eigenvalues: Array
+    eigenvectors: Array
+
+
+class QRResult(NamedTuple):
+    """Result of `qr`."""
+
+    Q: Array
+    R: Array
+
+
+class SlogdetResult(NamedTuple):
+    """Result of `slogdet`."""
+
+    sign: Array
+    logabsdet: Array
+
+
+class SVDResult(NamedTuple):
+    """Result of `svd`."""
+
+    U: Array
+    S: Array
+    Vh: Array
+
+
+def _matrices(name: str, *xs: ArrayLike, square: bool = False) -> list[Array]:
+    """Arguments as floats of one dtype, the first of shape [..., m, n]."""
+    out = inexact(f"linalg.{name}", *xs)
+    shape = out[0].shape
+    if len(shape) < 2 or (square and not dims.definitely_equal(shape[-1], shape[-2])):
+        kind = "square matrices [..., n, n]" if square else "matrices [..., m, n]"
+        raise ValueError(f"Argument to jnp.linalg.{name} must have shape [..., {'n, n' if square else 'm, n'}], {kind};"
+                         f" got {shape}")  # fmt: skip
+    return out
+
+
+def _adjoint(a: Array) -> Array:
+    a = jnp.swapaxes(a, -1, -2)
+    return jnp.conj(a) if dtypes.is_complex(a.dtype) else a
+
+
+def _eps(dtype: np.dtype) -> float:
+    return float(dtypes.finfo(dtype).eps)
+
+
+# Decompositions
+
+
+def cholesky(a: ArrayLike, *, upper: bool = False, symmetrize_input: bool = True) -> Array:
+    """The triangular L with ``a = L @ L^H`` of a positive definite matrix; NaN where it is not.
+
+    Args:
+      a: array of shape ``[..., n, n]``.
+      upper: return ``L^H``.
+      symmetrize_input: use ``(a + a^H) / 2``, which also makes derivatives symmetric; otherwise, only the
+        triangle that is asked for.
+    """
+    (a,) = _matrices("cholesky", a, square=True)
+    if upper and not symmetrize_input:
+        a = _adjoint(a)
+    out = factor.cholesky(a, symmetrize_input=symmetrize_input)
+    return _adjoint(out) if upper else out
+
+
+def qr(a: ArrayLike, mode: str = "reduced"):
+    """Orthonormal Q and upper triangular R with ``a = Q @ R``.
+
+    Args:
+      a: array of shape ``[..., m, n]``.
+      mode: ``"reduced"``: Q has min(m, n) columns; ``"complete"``: m; ``"r"``: return only R.
+
+    Raises:
+      ValueError: another mode.
+    """
+    if mode not in ("reduced", "complete", "full", "r"):
+        if mode == "raw":
+            raise NotImplementedError("jnp.linalg.qr: mode='raw' is not supported; use 'reduced', 'complete' or 'r'.")
+        raise ValueError(f"Unsupported QR decomposition mode '{mode}'")
+    (a,) = _matrices("qr", a)
+    q, r = factor.qr(a, full_matrices=mode in ("complete", "full"))
+    return r if mode == "r" else QRResult(q, r)
+
+
+def svd(
+    a: ArrayLike, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False,
+    subset_by_index: tuple[int, int] | None = None,
+):  # fmt: skip
+    """Singular value decomposition: ``a = U @ diag(S) @ Vh``.
+
+    Args:
+      a: array of shape ``[..., m, n]``.
+      full_matrices: U and Vh are square; otherwise of the inner size min(m, n).
+      compute_uv: False returns S alone.
+      hermitian: `a` is Hermitian, which allows a faster algorithm.
+      subset_by_index: (start, end) of the singular values wanted, in descending order.
+
+    Returns:
+      ``SVDResult(U, S, Vh)`` or S, of shape ``[..., min(m, n)]``, descending.
+    """
+    (a,) = _matrices("svd", a, square=hermitian)
+    if not hermitian:
+        if not compute_uv:
+            return factor.svd(a, full_matrices=full_matrices, compute_uv=False, subset_by_index=subset_by_index)
+        u, s, vh = factor.svd(a, full_matrices=full_matrices, compute_uv=True, subset_by_index=subset_by_index)
+        return SVDResult(u, s, vh)
+    if subset_by_index is not None:
+        raise NotImplementedError("jnp.linalg.svd: subset_by_index is not supported together with hermitian=True.")
+    w, v = eigh(a)
+    order = jnp.argsort(-abs(w), axis=-1)
+    w = jnp.take_along_axis(w, order, axis=-1)
+    s = abs(w)
+    if not compute_uv:
+        return s
+    v = jnp.take_along_axis(v, order[..., None, :], axis=-1)
+    sign = jnp.where(w < 0, -1, 1).astype(w.dtype)
+    return SVDResult(v * sign[..., None, :], s, _adjoint(v))
+
+
+def svdvals(x: ArrayLike, /) -> Array:
+    """The singular values of matrices, descending."""
+    return svd(x, compute_uv=False)
+
+
+def eig(a: ArrayLike) -> EigResult:
+    """Eigenvalues and (right) eigenvectors, the columns of the second result; both are complex.
+
+    Only the CPU implements it.
+    """
+    (a,) = _matrices("eig", a, square=True)
+    w, v = factor.eig(a, compute_left_eigenvectors=False)
+    return EigResult(w, v)
+
+
+def eigvals(a: ArrayLike) -> Array:
+    """Eigenvalues, complex, in no particular order. Only the CPU implements it."""
+    (a,) = _matrices("eigvals", a, square=True)
+    return factor.eig(a, compute_left_eigenvectors=False, compute_right_eigenvectors=False)[0]
+
+
+def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -> EighResult:
+    """Eigenvalues, ascending, and orthonormal eigenvectors of Hermitian matrices.
+
+    Args:
+      a: array of shape ``[..., n, n]``.
+      UPLO: ``"L"`` (default) or ``"U"``: the triangle to use.
+      symmetrize_input: use ``(a + a^H) / 2`` instead of one triangle.
+
+    Raises:
+      ValueError: another UPLO.
+    """
+    if UPLO not in (None, "L", "U"):
+        raise ValueError(f"UPLO must be one of None, 'L', or 'U', got {UPLO}")
+    (a,) = _matrices("eigh", a, square=True)
+    v, w = factor.eigh(a, lower=UPLO != "U", symmetrize_input=symmetrize_input)
+    return EighResult(w, v)
+
+
+def eigvalsh(a: ArrayLike, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Array:
+    """The eigenvalues of Hermitian matrices, ascending; arguments as for `eigh`."""
+    return eigh(a, UPLO, symmetrize_input).eigenvalues
+
+
+# Solutions
+
+
+def _lu_solve(lu: Array, permutation: Array, b: Array) -> Array:
+    """The x with ``a @ x = b`` (columns) from the decomposition ``a[permutation] = L @ U``."""
+    b = jnp.take_along_axis(b, permutation[..., :, None], axis=-2)
+    y = factor.triangular_solve(lu, b, left_side=True, lower=True, unit_diagonal=True)
+    return factor.triangular_solve(lu, y, left_side=True)
+
+
+def _batched(a: Array, b: Array) -> tuple[Array, Array]:
+    """Matrices with equal batch dimensions."""
+    batch = lax.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    fit = lambda v: v if v.shape[:-2] == batch else jnp.broadcast_to(v, (*batch, *v.shape[-2:]))
+    return fit(a), fit(b)
+
+
+def solve(a: ArrayLike, b: ArrayLike) -> Array:
+    """The x with ``a @ x = b``.
+
+    Args:
+      a: array of shape ``[..., n, n]``.
+      b: array of shape ``[n]`` or ``[..., n, m]``.
+
+    Returns:
+      An array of shape ``[..., n]`` for `b` of rank 1, else ``[..., n, m]``.
+    """
+    a, b = _matrices("solve", a, b, square=True)
+    if not b.ndim:
+        raise ValueError(f"jnp.linalg.solve: b must have rank 1 or more, got shape {b.shape}")
+    vector = b.ndim == 1
+    if vector:
+        b = b[:, None]
+    if not dims.definitely_equal(a.shape[-1], b.shape[-2]):
+        raise ValueError(f"jnp.linalg.solve: shapes {a.shape} and {b.shape} do not fit: [..., n, n] and [..., n, m]")
+    a, b = _batched(a, b)
+    lu, _, permutation = factor.lu(a)
+    x = _lu_solve(lu, permutation, b)
+    return x[..., 0] if vector else x
+
+
+def inv(a: ArrayLike) -> Array:
+    """The inverses of matrices of shape ``[..., n, n]``; not finite where there is none."""
+    (a,) = _matrices("inv", a, square=True)
+    return solve(a, jnp.broadcast_to(jnp.eye(a.shape[-1], dtype=a.dtype), a.shape))
+
+
+def lstsq(a: ArrayLike, b: ArrayLike, rcond: float | None = None, *, numpy_resid: bool = False):
+    """Least squares: the x of least norm among those that minimize ``norm(a @ x - b)``.
+
+    Args:
+      a: array of shape ``[m, n]``.
+      b: array of shape ``[m]`` or ``[m, k]``.
+      rcond: singular values below this share of the greatest are taken as zero; default eps * max(m, n).
+      numpy_resid: return residuals like NumPy: empty where the rank is below n or m <= n (needs a concrete rank).
+
+    Returns:
+      (x, sums of squared residuals of each column, rank of `a`, its singular values).
+    """
+    a, b = _matrices("lstsq", a, b)
+    if a.ndim != 2:
+        raise TypeError(f"{a.ndim}-dimensional array given. Array must be two-dimensional")
+    if b.ndim not in (1, 2):
+        raise TypeError(f"{b.ndim}-dimensional array given. Array must be one or two-dimensional")
+    m, n = a.shape
+    if not dims.definitely_equal(m, b.shape[0]):
+        raise ValueError(f"Leading dimensions of input arrays must match, got {a.shape} and {b.shape}")
+    vector = b.ndim == 1
+    if vector:
+        b = b[:, None]
+    real = dtypes.to_real_dtype(a.dtype)
+    if m == 0 or n == 0:
+        s = jnp.zeros((0,), real)
+        x, rank = jnp.zeros((n, b.shape[1]), a.dtype), jnp.zeros((), np.int32)
+    else:
+        rcond = _eps(a.dtype) * max(m, n) if rcond is None else jnp.where(rcond < 0, _eps(a.dtype), rcond)
+        u, s, vh = svd(a, full_matrices=False)
+        kept = s >= jnp.asarray(rcond, real) * s[0]
+        rank = jnp.sum(kept)
+        inverse = jnp.where(kept, 1, 0).astype(real) / jnp.where(kept, s, 1)
+        x = matmul(_adjoint(vh), inverse[:, None] * matmul(_adjoint(u), b, precision="highest"), precision="highest")
+    if numpy_resid and (int(rank) < n or m <= n):
+        residuals = jnp.zeros((0,), real)
+    else:
+        difference = b - matmul(a, x, precision="highest")
+        residuals = jnp.sum(jnp.real(difference * jnp.conj(difference)), axis=0)
+    return (x[:, 0] if vector else x), residuals, rank, s
+
+
+def pinv(
+    a: ArrayLike, rtol: ArrayLike | None = None, hermitian: bool = False, *, rcond: ArrayLike | None = None
+) -> Array:
+    """The Moore-Penrose inverse.
+
+    Args:
+      a: array of shape ``[..., m, n]``.
+      rtol: singular values up to this share of the greatest are taken as zero; default ``10 * max(m, n) * eps``.
+      hermitian: `a` is Hermitian.
+      rcond: the older name of `rtol`.
+    """
+    if rcond is not None:
+        if rtol is not None:
+            raise ValueError("pinv: only one of rtol and rcond may be specified.")
+        rtol = rcond
+    (a,) = _matrices("pinv", a, square=hermitian)
+    m, n = a.shape[-2:]
+    if m == 0 or n == 0:
+        return jnp.zeros((*a.shape[:-2], n, m), a.dtype)
+    if rtol is None:
+        rtol = 10.0 * max(m, n) * _eps(a.dtype)
+    return _pseudoinverse()(a, jnp.asarray(rtol, dtypes.to_real_dtype(a.dtype)), hermitian)
+
+
+@functools.cache
+def _pseudoinverse():
+    """`pinv`, with the derivative where the rank is locally constant (Golub & Pereyra 1973, eq. 4.12).
+
+    Unlike the derivatives of the singular vectors, it exists also for equal singular values.
+    """
+    from bedrax.autodiff import custom_jvp
+
+    def compute(a, rtol, hermitian):
+        u, s, vh = svd(a, full_matrices=False, hermitian=hermitian)
+        kept = s > rtol[..., None] * s[..., :1]
+        inverse = jnp.where(kept, 1 / jnp.where(kept, s, 1), 0).astype(a.dtype)
+        return matmul(_adjoint(vh), inverse[..., None] * _adjoint(u), precision="highest")
+
+    pseudoinverse = custom_jvp(compute, nondiff_argnums=(2,))
+
+    @pseudoinverse.defjvp
+    def _(hermitian, primals, tangents):
+        (a, rtol), (da, _) = primals, tangents
+        times = functools.partial(matmul, precision="highest")
+        p = pseudoinverse(a, rtol, hermitian)
+        da_h, p_h = _adjoint(da), _adjoint(p)
+        row_part = times(times(p, p_h), da_h - times(da_h, times(a, p)))  # P P^H dA^H (1 - A P)
+        column_part = times(da_h - times(times(p, a), da_h), times(p_h, p))  # (1 - P A) dA^H P^H P
+        return p, row_part + column_part - times(times(p, da), p)
+
+    return pseudoinverse
+
+
+def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
+    """The inverse of `a` as a linear map: ``tensordot(tensorinv(a, ind), a, ind)`` is the identity.
+
+    Raises:
+      ValueError: `ind` is not positive, or the sizes of the first `ind` axes and of the rest differ.
+    """
+    a = array("linalg.tensorinv", a)
+    ind = operator.index(ind)
+    if ind <= 0:
+        raise ValueError(f"ind must be a positive integer; got ind={ind}")
+    rows, columns = a.shape[:ind], a.shape[ind:]
+    if math.prod(rows) != math.prod(columns):
+        raise ValueError(f"product of dimensions before and after ind must be equal; got {rows} and {columns}")
+    return inv(a.reshape(math.prod(rows), -1)).reshape(*columns, *rows)
+
+
+def tensorsolve(a: ArrayLike, b: ArrayLike, axes: tuple[int, ...] | None = None) -> Array:
+    """The x with ``tensordot(a, x, x.ndim) = b``.
+
+    Args:
+      a: array of shape ``b.shape + x.shape``.
+      b: array.
+      axes: axes of `a` to move to its end first.
+    """
+    a, b = inexact("linalg.tensorsolve", a, b)
+    if axes is not None:
+        moved = [axis_index(d, a.ndim) for d in axes]
+        a = jnp.transpose(a, [*[d for d in range(a.ndim) if d not in moved], *moved])
+    shape = a.shape[b.ndim :]
+    if a.shape[: b.ndim] != b.shape or math.prod(shape) != b.size:
+        raise ValueError(f"tensorsolve needs a of shape b.shape + x.shape with equal sizes, got {a.shape} and {b.shape}")
+    return solve(a.reshape(b.size, -1), b.reshape(-1)).reshape(shape)
+
+
+def matrix_power(a: ArrayLike, n: int) -> Array:
+    """The n-th power of square matrices, by squaring; of the inverse for negative n.
+
+    Raises:
+      TypeError: `n` is not an integer.
+    """
+    a = array("linalg.matrix_power", a)
+    if a.ndim < 2 or not dims.definitely_equal(a.shape[-1], a.shape[-2]):
+        raise TypeError(f"matrix_power requires a square matrix [..., n, n], got shape {a.shape}")
+    try:
+        n = operator.index(n)
+    except TypeError:
+        raise TypeError(f"exponent must be an integer, got {n}") from None
+    if n < 0:
+        a, n = inv(a), -n
+    if not n:
+        return jnp.broadcast_to(jnp.eye(a.shape[-1], dtype=a.dtype), a.shape)
+    out = None
+    while True:
+        if n & 1:
+            out = a if out is None else matmul(out, a, precision="highest")
+        n >>= 1
+        if not n:
+            return out
+        a = matmul(a, a, precision="highest")
+
+
+# Determinants
+
+
+def _lu_determinant(a: Array) -> tuple[Array, Array, Array]:
+    """(diagonal of U, sign of the permutation, LU) of matrices."""
+    lu, pivots, permutation = factor.lu(a)
+    diagonal_ = jnp.diagonal(lu, axis1=-2, axis2=-1)
+    swaps = jnp.sum(pivots != lax.broadcasted_iota(pivots.dtype, pivots.shape, pivots.ndim - 1), axis=-1)
+    parity = jnp.where(swaps % 2 == 0, 1, -1).astype(a.dtype)
+    return diagonal_, parity, (lu, permutation)
+
+
+def _trace_of_solution(lu, tangent):
+    """``trace(inv(a) @ tangent)``."""
+    return jnp.trace(_lu_solve(*lu, tangent), axis1=-2, axis2=-1)
+
+
+@functools.cache
+def _determinant():
+    """`det` for n > 3: its derivative is ``trace(adj(a) @ da)`` (Jacobi), which also exists for singular matrices."""
+    from bedrax.autodiff import custom_jvp
+
+    @custom_jvp
+    def determinant(a):
+        diagonal_, parity, _ = _lu_determinant(a)
+        return parity * jnp.prod(diagonal_, axis=-1)
+
+    @determinant.defjvp
+    def _(primals, tangents):
+        (a,), (t,) = primals, tangents
+        diagonal_, parity, lu = _lu_determinant(a)
+        value = parity * jnp.prod(diagonal_, axis=-1)
+        singular = jnp.any(diagonal_ == 0, axis=-1)
+
+        def by_adjugate(a, t):
+            return jnp.where(
+                singular, jnp.trace(matmul(_adjugate(a), t, precision="highest"), axis1=-2, axis2=-1), by_solution(a, t)
+            )
+
+        def by_solution(a, t):
+            eye = jnp.eye(a.shape[-1], dtype=a.dtype)
+            safe = jnp.where(singular[..., None, None], eye, lu[0]), lu[1]
+            return value * _trace_of_solution(safe, t)
+
+        return value, lax.cond(jnp.any(singular), by_adjugate, by_solution, a, t)
+
+    return determinant
+
+
+def _adjugate(a: Array) -> Array:
+    """``det(a) * inv(a)``, also for singular matrices: from ``a = U S Vh``, ``det(U) det(Vh) V adj(S) U^H``."""
+    u, s, vh = svd(a)
+    ones = jnp.ones_like(s[..., :1])
+    before = jnp.cumprod(jnp.concatenate([ones, s[..., :-1]], axis=-1), axis=-1)
+    behind = jnp.flip(jnp.cumprod(jnp.concatenate([ones, jnp.flip(s, -1)[..., :-1]], axis=-1), axis=-1), -1)
+    phase = _plain_determinant(u) * _plain_determinant(vh)
+    inner = (before * behind).astype(a.dtype)
+    return phase[..., None, None] * matmul(_adjoint(vh), inner[..., None] * _adjoint(u), precision="highest")
+
+
+def _plain_determinant(a: Array) -> Array:
+    diagonal_, parity, _ = _lu_determinant(a)
+    return parity * jnp.prod(diagonal_, axis=-1)
+
+
+def det(a: ArrayLike) -> Array:
+    """Determinants of matrices of shape ``[..., n, n]``, differentiable also where they are zero."""
+    (a,) = _matrices("det", a, square=True)
+    n = a.shape[-1]
+    e = lambda i, j: a[..., i, j]
+    if n == 0:
+        return jnp.ones(a.shape[:-2], a.dtype)
+    if n == 1:
+        return e(0, 0)
+    if n == 2:
+        return e(0, 0) * e(1, 1) - e(0, 1) * e(1, 0)
+    if n == 3:
+        minor = lambda j, k: e(1, j) * e(2, k) - e(1, k) * e(2, j)
+        return e(0, 0) * minor(1, 2) - e(0, 1) * minor(0, 2) + e(0, 2) * minor(0, 1)
+    return _determinant()(a)
+
+
+@functools.cache
+def _signed_log_determinant():
+    from bedrax.autodiff import custom_jvp
+
+    def compute(a):
+        diagonal_, parity, lu = _lu_determinant(a)
+        size = abs(diagonal_)
+        zero = jnp.any(diagonal_ == 0, axis=-1)
+        sign = parity * jnp.prod(diagonal_ / jnp.where(size == 0, 1, size).astype(a.dtype), axis=-1)
+        log = jnp.sum(jnp.log(jnp.where(size == 0, 1, size)), axis=-1)
+        return (jnp.where(zero, 0, sign), jnp.where(zero, -np.inf, log).astype(size.dtype)), lu
+
+    @custom_jvp
+    def signed_log(a):
+        return compute(a)[0]
+
+    @signed_log.defjvp
+    def _(primals, tangents):
+        # d log(det a) = trace(inv(a) da): the real part changes the size, the imaginary part turns the sign
+        (sign, log), lu = compute(primals[0])
+        change = _trace_of_solution(lu, tangents[0])
+        if dtypes.is_complex(sign.dtype):
+            turn = lax.complex(jnp.zeros_like(log), jnp.imag(change))
+            return (sign, log), (sign * turn, jnp.real(change))
+        return (sign, log), (jnp.zeros_like(sign), change)
+
+    return signed_log
+
+
+def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
+    """Sign and logarithm of the absolute value of determinants: ``det(a) = sign * exp(logabsdet)``.
+
+    Args:
+      a: array of shape ``[..., n, n]``.
+      method: ``"lu"`` (default) or ``"qr"``, the decomposition to use.
+
+    Returns:
+      ``SlogdetResult(sign, logabsdet)``; sign 0 and -inf for singular matrices.
+
+    Raises:
+      ValueError: another method.
+    """
+    (a,) = _matrices("slogdet", a, square=True)
+    if method is None or method == "lu":
+        return SlogdetResult(*_signed_log_determinant()(a))
+    if method != "qr":
+        raise ValueError(f"Unknown slogdet method '{method}'. Supported methods are 'lu' (`None`), and 'qr'.")
+    q, r = factor.qr(a, full_matrices=False)
+    diagonal_ = jnp.diagonal(r, axis1=-2, axis2=-1)
+    size = abs(diagonal_)
+    unit = jnp.prod(diagonal_ / jnp.where(size == 0, 1, size).astype(a.dtype), axis=-1)
+    return SlogdetResult(unit * _plain_determinant(q), jnp.sum(jnp.log(size), axis=-1))
+
+
+# Norms
+
+
+def norm(
+    x: ArrayLike, ord: int | str | None = None, axis: None | tuple[int, ...] | int = None, keepdims: bool = False
+) -> Array:
+    """Norms of vectors or matrices.
+
+    Args:
+      x: array.
+      ord: for vectors: a number p for ``sum(abs(x)**p)**(1/p)``, 0 for the count of nonzeros, inf and -inf for the
+        extremes; for matrices: ``"fro"``, ``"nuc"``, 1, -1 (column sums), 2, -2 (singular values), inf, -inf (row sums).
+        None: the root of the sum of squares.
+      axis: one axis: vectors; two axes: matrices. None: all of `x`, flattened if there is no `ord`.
+      keepdims: keep reduced axes with length 1.
+
+    Raises:
+      ValueError: an `ord` that does not exist for vectors or matrices; more than two axes.
+    """
+    (x,) = inexact("linalg.norm", x)
+    if axis is None:
+        if ord is None:
+            return _root_of_squares(x, tuple(range(x.ndim)), keepdims)
+        axes = tuple(range(x.ndim))
+    else:
+        axes = tuple(axis_index(d, x.ndim) for d in (axis if isinstance(axis, Sequence) else (axis,)))
+    if len(axes) == 1:
+        return _vector_norm(x, 2 if ord is None else ord, axes, keepdims)
+    if len(axes) == 2:
+        return _matrix_norm(x, "fro" if ord is None else ord, axes, keepdims)
+    raise ValueError(f"Improper number of axes for norm: axis={axis} for an array of shape {x.shape}")
+
+
+def _root_of_squares(x: Array, axes, keepdims) -> Array:
+    squares = jnp.real(x * jnp.conj(x)) if dtypes.is_complex(x.dtype) else x * x
+    return jnp.sqrt(jnp.sum(squares, axis=axes, keepdims=keepdims))
+
+
+def _vector_norm(x: Array, ord, axes, keepdims) -> Array:
+    if ord == np.inf:
+        return jnp.max(abs(x), axis=axes, keepdims=keepdims, initial=0)
+    if ord == -np.inf:
+        return jnp.min(abs(x), axis=axes, keepdims=keepdims, initial=np.inf)
+    if isinstance(ord, str):
+        raise ValueError(f"Invalid order '{ord}' for vector norm. Vector norms have an order that is a number.")
+    if ord == 0:
+        return jnp.sum(x != 0, axis=axes, keepdims=keepdims, dtype=dtypes.to_real_dtype(x.dtype))
+    if ord == 1:
+        return jnp.sum(abs(x), axis=axes, keepdims=keepdims)
+    if ord == 2:
+        return _root_of_squares(x, axes, keepdims)
+    size = abs(x)
+    p = jnp.asarray(ord, size.dtype)
+    return jnp.sum(size**p, axis=axes, keepdims=keepdims) ** (1 / p)
+
+
+def _matrix_norm(x: Array, ord, axes, keepdims) -> Array:
+    if axes[0] == axes[1]:
+        raise ValueError(f"Duplicate axes given: {axes}")
+    row, column = axes
+    total = lambda d: jnp.sum(abs(x), axis=d, keepdims=True)
+    if ord in ("fro", "f"):
+        return _root_of_squares(x, axes, keepdims)
+    if ord in ("nuc", 2, -2):
+        s = svd(jnp.moveaxis(x, axes, (-2, -1)), compute_uv=False)
+        out = jnp.sum(s, axis=-1) if ord == "nuc" else jnp.max(s, axis=-1) if ord == 2 else jnp.min(s, axis=-1)
+        return jnp.expand_dims(out, axes) if keepdims else out
+    if ord not in (1, -1, np.inf, -np.inf):
+        raise ValueError(f"Invalid order '{ord}' for matrix norm.")
+    reduce = jnp.max if ord > 0 else jnp.min
+    out = reduce(total(row if abs(ord) == 1 else column), axis=axes, keepdims=True)
+    return out if keepdims else jnp.squeeze(out, axes)
+
+
+def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: str | int = "fro") -> Array:
+    """The norm of matrices in the last two axes; `ord` as for `norm`."""
+    return norm(x, ord=ord, axis=(-2, -1), keepdims=keepdims)
+
+
+def vector_norm(
+    x: ArrayLike, /, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False, ord: int | str = 2
+) -> Array:
+    """The norm of vectors along one or more axes (None: all, flattened); `ord` as for `norm`."""
+    (x,) = inexact("linalg.vector_norm", x)
+    axes = tuple(range(x.ndim)) if axis is None else tuple(
+        axis_index(d, x.ndim) for d in (axis if isinstance(axis, Sequence) else (axis,))
+    )  # fmt: skip
+    return _vector_norm(x, ord, axes, keepdims)
+
+
+def cond(x: ArrayLike, p=None) -> Array:
+    """Condition numbers ``norm(x, p) * norm(inv(x), p)``; infinite for singular matrices.
+
+    Args:
+      x: array of shape ``[..., m, n]``, square unless `p` is 2 or -2.
+      p: as `ord` of `norm` for matrices; None is 2.
+    """
+    (x,) = _matrices("cond", x, square=p not in (None, 2, -2))
+    if p in (None, 2, -2):
+        s = svd(x, compute_uv=False)
+        out = s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]
+    else:
+        out = norm(x, ord=p, axis=(-2, -1)) * norm(inv(x), ord=p, axis=(-2, -1))
+    ours = jnp.isnan(out) & ~jnp.any(jnp.isnan(x), axis=(-2, -1))
+    return jnp.where(ours, np.inf, out).astype(out.dtype)
+
+
+def matrix_rank(
+    M: ArrayLike, rtol: ArrayLike | None = None, *, hermitian: bool = False, tol: ArrayLike | None = None
+) -> Array:
+    """How many singular values are not negligible.
+
+    Args:
+      M: array of shape ``[..., m, n]``; one of lower rank counts as a row.
+      rtol: singular values up to this share of the greatest are negligible; default ``max(m, n) * eps``.
+      hermitian: `M` is Hermitian.
+      tol: the older name of `rtol`.
+    """
+    if tol is not None:
+        if rtol is not None:
+            raise ValueError("matrix_rank: only one of tol or rtol may be specified.")
+        rtol = tol
+    (M,) = inexact("linalg.matrix_rank", M)
+    if M.ndim < 2:
+        return (~jnp.all(M == 0)).astype(dtypes.default_int_dtype())
+    s = svd(M, compute_uv=False, hermitian=hermitian)
+    if rtol is None:
+        rtol = max(M.shape[-2:]) * _eps(M.dtype)
+    limit = jnp.asarray(rtol, s.dtype)[..., None] * jnp.max(s, axis=-1, keepdims=True)
+    return jnp.sum(s > limit, axis=-1)
+
+
+# Functions of the array API standard that NumPy has under other names
+
+
+def matrix_transpose(x: ArrayLike, /) -> Array:
+    """Matrices in the last two axes, transposed.
+
+    Raises:
+      ValueError: `x` has rank below 2.
+    """
+    return jnp.matrix_transpose(x)
+
+
+def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
+    """The diagonals of matrices in the last two axes."""
+    return jnp.diagonal(x, offset=offset, axis1=-2, axis2=-1)
+
+
+def trace(x: ArrayLike, /, *, offset: int = 0, dtype=None) -> Array:
+    """The sums of the diagonals of matrices in the last two axes."""
+    return products.trace(x, offset=offset, axis1=-2, axis2=-1, dtype=dtype)
+
+
+def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """All products of the elements of two vectors.
+
+    Raises:
+      ValueError: an operand is not of rank 1.
+    """
+    x1, x2 = array("linalg.outer", x1), array("linalg.outer", x2)
+    if x1.ndim != 1 or x2.ndim != 1:
+        raise ValueError(f"Input arrays must be one-dimensional, but they are {x1.ndim=} and {x2.ndim=}")
+    return products.outer(x1, x2)
+
+
+def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
+    """Cross products of vectors of three elements.
+
+    Raises:
+      ValueError: vectors of another length.
+    """
+    x1, x2 = array("linalg.cross", x1), array("linalg.cross", x2)
+    if x1.shape[axis] != 3 or x2.shape[axis] != 3:
+        raise ValueError(f"Both input arrays must be (arrays of) 3-dimensional vectors, but they have"
+                         f" {x1.shape[axis]} and {x2.shape[axis]} dimensions instead.")  # fmt: skip
+    return products.cross(x1, x2, axis=axis)

@@ -1,0 +1,78 @@
+"""Bits packed into bytes."""
+
+from __future__ import annotations
+
+import operator
+
+import numpy as np
+
+import bedrax.numpy as jnp
+from bedrax.core import dtypes, lax
+from bedrax.core.array import Array
+from bedrax.numpy.arguments import ArrayLike, array, axis_index
+
+__all__ = ["packbits", "unpackbits"]
+
+
+def _shifts(bitorder: str) -> np.ndarray:
+    if bitorder not in ("little", "big"):
+        raise ValueError(f"bitorder must be either 'little' or 'big', got {bitorder!r}")
+    return np.arange(8, dtype=np.uint8) if bitorder == "little" else np.arange(7, -1, -1).astype(np.uint8)
+
+
+def packbits(a: ArrayLike, axis: int | None = None, bitorder: str = "big") -> Array:
+    """Eight elements along an axis as the bits of one uint8; nonzero is 1, missing ones at the end are 0.
+
+    Args:
+      a: array of integers or booleans.
+      axis: the axis; None packs the flattened array.
+      bitorder: ``"big"``: the first element is the highest bit; or ``"little"``.
+
+    Raises:
+      TypeError: `a` is of floats.
+    """
+    shifts = _shifts(bitorder)
+    a = array("packbits", a)
+    if not (dtypes.is_integer(a.dtype) or dtypes.is_bool(a.dtype)):
+        raise TypeError("Expected an input array of integer or boolean data type")
+    if axis is None:
+        a, axis = jnp.ravel(a), 0
+    axis = axis_index(axis, a.ndim)
+    bits = jnp.moveaxis((a != 0).astype(np.uint8), axis, -1)
+    n = bits.shape[-1]
+    count = -(-n // 8)
+    padding = [(0, 0, 0)] * (bits.ndim - 1) + [(0, count * 8 - n, 0)]
+    bits = lax.pad(bits, np.uint8(0), padding).reshape(*bits.shape[:-1], count, 8)
+    return jnp.moveaxis(jnp.sum(bits << shifts, axis=-1, dtype=np.uint8), -1, axis)
+
+
+def unpackbits(a: ArrayLike, axis: int | None = None, count: int | None = None, bitorder: str = "big") -> Array:
+    """The bits of bytes, eight elements for each along an axis.
+
+    Args:
+      a: array of uint8.
+      axis: the axis; None unpacks the flattened array.
+      count: how many bits to return: more are filled with 0, a negative number is cut off at the end.
+      bitorder: as for `packbits`.
+
+    Raises:
+      TypeError: `a` is not of uint8.
+    """
+    shifts = _shifts(bitorder)
+    a = array("unpackbits", a)
+    if a.dtype != np.uint8:
+        raise TypeError(f"Expected an input array of unsigned byte data type, got {a.dtype}")
+    if axis is None:
+        a, axis = jnp.ravel(a), 0
+    axis = axis_index(axis, a.ndim)
+    a = jnp.moveaxis(a, axis, -1)
+    bits = (a[..., None] >> shifts) & np.uint8(1)
+    bits = bits.reshape(*a.shape[:-1], a.shape[-1] * 8)
+    if count is not None:
+        n = bits.shape[-1]
+        count = operator.index(count)
+        wanted = count if count >= 0 else n + count
+        if wanted < 0:
+            raise ValueError(f"count={count} cuts off more than the {n} bits there are")
+        bits = lax.pad(bits, np.uint8(0), [(0, 0, 0)] * (bits.ndim - 1) + [(0, wanted - n, 0)])
+    return jnp.moveaxis(bits, -1, axis)

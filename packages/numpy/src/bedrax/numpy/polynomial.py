@@ -1,0 +1,255 @@
+"""Polynomials as vectors of coefficients, that of the highest power first."""
+
+from __future__ import annotations
+
+import operator
+
+import numpy as np
+
+import bedrax.numpy as jnp
+from bedrax.core import dims, dtypes, lax
+from bedrax.core.array import Array
+from bedrax.numpy.arguments import ArrayLike, array, arrays, concrete_int, inexact, promoted
+
+__all__ = ["poly", "polyadd", "polyder", "polydiv", "polyfit", "polyint", "polymul", "polysub", "polyval", "roots"]
+
+
+def poly(seq_of_zeros: ArrayLike) -> Array:
+    """The polynomial with these zeros, or the characteristic polynomial of a square matrix.
+
+    Raises:
+      ValueError: neither a vector nor a square matrix.
+    """
+    (zeros,) = inexact("poly", seq_of_zeros)
+    if zeros.ndim == 2 and zeros.shape[0] == zeros.shape[1]:
+        zeros = jnp.linalg.eigvals(zeros)
+    if zeros.ndim > 1:
+        raise ValueError(f"input must be 1d or non-empty square 2d array, got shape {zeros.shape}")
+    out = jnp.ones((1,), zeros.dtype)
+    for z in jnp.atleast_1d(zeros):
+        padding = np.zeros((1,), out.dtype)
+        out = jnp.concatenate([out, padding]) - z * jnp.concatenate([padding, out])
+    return out
+
+
+def _trimmed(x: Array, name: str) -> Array:
+    """Without leading zeros, which must be known."""
+    nonzero = x != 0
+    first = concrete_int(
+        jnp.where(jnp.any(nonzero), jnp.argmax(nonzero), x.shape[0]),
+        f"The number of leading zeros determines the shape of the result of jnp.{name}(); under jit, call it with"
+        " trimming turned off.",
+    )
+    return x[first:]
+
+
+def _padded_sum(name, a1, a2, combine):
+    a1, a2 = promoted(name, a1, a2)
+    n = max(a1.shape[0], a2.shape[0])
+    pad = lambda a: jnp.concatenate([np.zeros((n - a.shape[0],), a.dtype), a])
+    return combine(pad(a1), pad(a2))
+
+
+def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
+    """The sum of two polynomials."""
+    return _padded_sum("polyadd", a1, a2, lax.add)
+
+
+def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
+    """The difference of two polynomials."""
+    return _padded_sum("polysub", a1, a2, lax.sub)
+
+
+def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -> Array:
+    """The product of two polynomials.
+
+    Args:
+      a1, a2: coefficients.
+      trim_leading_zeros: remove leading zeros of the operands first, as NumPy does; needs concrete arrays.
+    """
+    a1, a2 = inexact("polymul", a1, a2)
+    if trim_leading_zeros and (a1.shape[0] > 1 or a2.shape[0] > 1):
+        a1, a2 = (_nonempty(_trimmed(a, "polymul")) for a in (a1, a2))
+    if a1.shape[0] == 0 or a2.shape[0] == 0:
+        a1, a2 = _nonempty(a1), _nonempty(a2)
+    return jnp.convolve(a1, a2)
+
+
+def _nonempty(a: Array) -> Array:
+    return a if a.shape[0] else jnp.zeros((1,), a.dtype)
+
+
+def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> tuple[Array, Array]:
+    """Quotient and remainder of two polynomials.
+
+    Args:
+      u, v: coefficients of dividend and divisor.
+      trim_leading_zeros: remove leading zeros of the remainder, as NumPy does; needs concrete arrays. Otherwise it
+        is as long as the dividend.
+    """
+    u, v = inexact("polydiv", u, v)
+    n, m = u.shape[0], v.shape[0]
+    rest = u
+    quotient = []
+    for k in range(max(n - m + 1, 0)):
+        q = rest[k] / v[0]
+        quotient.append(q)
+        rest = rest.at[k : k + m].add(-q * v)
+    quotient = jnp.stack(quotient) if quotient else jnp.zeros((1,), u.dtype)
+    return quotient, (_trimmed(rest, "polydiv") if trim_leading_zeros else rest)
+
+
+def polyder(p: ArrayLike, m: int = 1) -> Array:
+    """The m-th derivative.
+
+    Raises:
+      ValueError: `m` is negative.
+    """
+    (p,) = inexact("polyder", p)
+    m = operator.index(m)
+    if m < 0:
+        raise ValueError("Order of derivative must be positive")
+    for _ in range(m):
+        n = p.shape[0]
+        if n < 2:
+            return jnp.zeros((0,), p.dtype)
+        p = p[:-1] * np.arange(n - 1, 0, -1).astype(p.dtype)
+    return p
+
+
+def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
+    """The m-th antiderivative, with integration constants `k` (one, or `m` of them; default 0).
+
+    Raises:
+      ValueError: `m` is negative, or the number of constants is wrong.
+    """
+    m = operator.index(m)
+    p, k = inexact("polyint", p, 0 if k is None else k)
+    if m < 0:
+        raise ValueError("Order of integral must be positive (see polyder)")
+    k = jnp.atleast_1d(k)
+    if k.shape[0] == 1 and m > 1:
+        k = jnp.broadcast_to(k, (m,))
+    if k.shape != (m,) and m:
+        raise ValueError("k must be a scalar or a rank-1 array of length 1 or m.")
+    for i in range(m):
+        n = p.shape[0]
+        p = jnp.concatenate([p / np.arange(n, 0, -1).astype(p.dtype), k[i : i + 1]])
+    return p
+
+
+def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
+    """The values of a polynomial, by Horner's rule.
+
+    Args:
+      p: coefficients along the first axis.
+      x: where to evaluate.
+      unroll: how many steps of the loop to write out (the number of coefficients may be large).
+    """
+    p, x = promoted("polyval", p, x)
+    if not p.ndim:
+        raise TypeError(f"polyval needs coefficients along an axis, got p of shape {p.shape}")
+    shape = lax.broadcast_shapes(p.shape[1:], x.shape)
+    out = jnp.zeros(shape, p.dtype)
+    n = p.shape[0]
+    if dims.is_constant_dim(n) and n <= max(unroll, 1):
+        for i in range(n):
+            out = out * x + p[i]
+        return out
+    return lax.scan(lambda y, c: (y * x + c, None), out, p, unroll=unroll)[0]
+
+
+def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
+    """The zeros of a polynomial, as eigenvalues of its companion matrix.
+
+    Args:
+      p: coefficients, of rank 1.
+      strip_zeros: remove leading zeros, and make trailing ones zeros of the polynomial; needs a concrete array.
+        Otherwise the leading coefficient must not be zero: where it is, results are NaN.
+
+    Raises:
+      ValueError: `p` is not of rank 1.
+    """
+    (p,) = inexact("roots", jnp.atleast_1d(array("roots", p)))
+    if p.ndim != 1:
+        raise ValueError(f"Input must be a rank-1 array, got shape {p.shape}")
+    count = 0
+    dtype = dtypes.to_complex_dtype(p.dtype)
+    if strip_zeros:
+        p = _trimmed(p, "roots(..., strip_zeros=True")
+        full = p.shape[0]
+        p = lax.rev(_trimmed(lax.rev(p, (0,)), "roots(..., strip_zeros=True"), (0,))
+        count = full - p.shape[0]
+    found = jnp.zeros((0,), dtype)
+    n = p.shape[0]
+    if n >= 2:
+        companion = jnp.diag(jnp.ones((n - 2,), p.dtype), -1).at[0].set(-p[1:] / p[0])
+        found = jnp.linalg.eigvals(companion)
+    return jnp.concatenate([found, jnp.zeros((count,), dtype)])
+
+
+def polyfit(
+    x: ArrayLike, y: ArrayLike, deg: int, rcond: float | None = None, full: bool = False,
+    w: ArrayLike | None = None, cov: bool | str = False,
+):  # fmt: skip
+    """The polynomial of degree `deg` that fits samples best, by least squares.
+
+    Args:
+      x: places, of shape ``[m]``.
+      y: samples, of shape ``[m]`` or ``[m, k]``.
+      deg: degree.
+      rcond: share of the greatest singular value below which others are ignored; default ``len(x) * eps``.
+      full: also return residuals, rank, singular values and `rcond`.
+      w: weights of the residuals.
+      cov: also return the covariance of the coefficients, scaled by the residuals; ``"unscaled"``: not scaled.
+
+    Returns:
+      The coefficients of shape ``[deg + 1]`` or ``[deg + 1, k]``; or a tuple with what was asked for.
+
+    Raises:
+      TypeError: shapes do not fit, or there are no samples.
+      ValueError: `deg` is negative, or too few samples to scale the covariance.
+    """
+    deg = operator.index(deg)
+    x, y = inexact("polyfit", x, y)
+    if deg < 0:
+        raise ValueError("expected deg >= 0")
+    if x.ndim != 1:
+        raise TypeError(f"expected 1D vector for x, got shape {x.shape}")
+    if x.size == 0:
+        raise TypeError("expected non-empty vector for x")
+    if y.ndim not in (1, 2):
+        raise TypeError(f"expected 1D or 2D array for y, got shape {y.shape}")
+    if x.shape[0] != y.shape[0]:
+        raise TypeError(f"expected x and y to have same length, got {x.shape[0]} and {y.shape[0]}")
+    eps = float(dtypes.finfo(x.dtype).eps)
+    rcond = x.shape[0] * eps if rcond is None else rcond
+    powers = jnp.stack([x**k for k in range(deg, -1, -1)], axis=1)
+    target = y
+    if w is not None:
+        w = arrays("polyfit", w)[0].astype(x.dtype)
+        if w.ndim != 1:
+            raise TypeError(f"expected a 1-d array for weights, got shape {w.shape}")
+        if w.shape[0] != y.shape[0]:
+            raise TypeError("expected w and y to have the same length")
+        powers = powers * w[:, None]
+        target = target * (w[:, None] if y.ndim == 2 else w)
+    scale = jnp.sqrt(jnp.sum(powers * powers, axis=0))
+    coefficients, residuals, rank, singular = jnp.linalg.lstsq(powers / scale, target, rcond)
+    coefficients = (coefficients.T / scale).T
+    if full:
+        return coefficients, residuals, rank, singular, jnp.asarray(rcond)
+    if not cov:
+        return coefficients
+    base = jnp.linalg.inv(powers.T @ powers / jnp.outer(scale, scale)) / jnp.outer(scale, scale)
+    if isinstance(cov, str):
+        if cov != "unscaled":
+            raise ValueError(f"cov must be a boolean or 'unscaled', got {cov!r}")
+        factor = jnp.ones((), x.dtype)
+    else:
+        if x.shape[0] <= deg + 1:
+            raise ValueError("the number of data points must exceed order to scale the covariance matrix")
+        factor = residuals / (x.shape[0] - (deg + 1))
+    if y.ndim == 1:
+        return coefficients, base * jnp.reshape(factor, ()).astype(base.dtype)
+    return coefficients, base[:, :, None] * factor

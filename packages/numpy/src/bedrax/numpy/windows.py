@@ -1,0 +1,92 @@
+"""Window functions, and the two special functions that NumPy has: `i0` and `sinc`."""
+
+from __future__ import annotations
+
+import operator
+
+import numpy as np
+
+import bedrax.numpy as jnp
+from bedrax.core import dtypes, lax
+from bedrax.core.array import Array
+from bedrax.numpy.arguments import ArrayLike, inexact
+
+__all__ = ["bartlett", "blackman", "hamming", "hanning", "i0", "kaiser", "sinc"]
+
+
+def _window(M: int, formula) -> Array:
+    """``formula(n, M - 1)`` for n = 0, ..., M - 1; ones for M <= 1."""
+    M = operator.index(M)
+    dtype = dtypes.default_float_dtype()
+    if M <= 1:
+        return jnp.ones((max(M, 0),), dtype)
+    return formula(jnp.asarray(lax.iota(np.int32, M), dtype), np.asarray(M - 1, dtype))
+
+
+def _cosines(M: int, *coefficients: float) -> Array:
+    """A sum of cosines ``c[k] * cos(2 pi k n / (M - 1))``."""
+
+    def formula(n, last):
+        angle = n * (2 * np.pi / last)
+        return sum(c * jnp.cos(k * angle) if k else c for k, c in enumerate(coefficients))
+
+    return _window(M, formula)
+
+
+def bartlett(M: int) -> Array:
+    """The triangular window of `M` points."""
+    return _window(M, lambda n, last: 1 - abs(2 * n / last - 1))
+
+
+def blackman(M: int) -> Array:
+    """Blackman's window of `M` points: ``0.42 - 0.5 cos(t) + 0.08 cos(2t)``."""
+    return _cosines(M, 0.42, -0.5, 0.08)
+
+
+def hamming(M: int) -> Array:
+    """Hamming's window of `M` points: ``0.54 - 0.46 cos(t)``."""
+    return _cosines(M, 0.54, -0.46)
+
+
+def hanning(M: int) -> Array:
+    """Hann's window of `M` points: ``0.5 - 0.5 cos(t)``."""
+    return _cosines(M, 0.5, -0.5)
+
+
+def kaiser(M: int, beta: ArrayLike) -> Array:
+    """Kaiser's window of `M` points: ``i0(beta * sqrt(1 - (2n/(M-1) - 1)**2)) / i0(beta)``."""
+
+    def formula(n, last):
+        (shape,) = inexact("kaiser", beta)
+        half = last / 2
+        root = jnp.sqrt(jnp.maximum(1 - ((n - half) / half) ** 2, 0))
+        return (i0(shape * root) / i0(shape)).astype(n.dtype)
+
+    return _window(M, formula)
+
+
+def i0(x: ArrayLike) -> Array:
+    """The modified Bessel function of the first kind, of order 0.
+
+    Raises:
+      ValueError: `x` is complex.
+    """
+    (x,) = inexact("i0", x)
+    if dtypes.is_complex(x.dtype):
+        raise ValueError(f"Unsupported input type to jax.numpy.i0: {x.dtype}; it is defined for real numbers.")
+    return lax.exp(lax.abs(x)) * lax.bessel_i0e(x)
+
+
+def sinc(x: ArrayLike, /) -> Array:
+    """``sin(pi x) / (pi x)``, and 1 at 0.
+
+    Near 0 the Taylor series stands for the quotient, so that all derivatives of low order are right there.
+    """
+    (x,) = inexact("sinc", x)
+    t = x * np.asarray(np.pi, x.dtype)
+    square = t * t
+    # the terms left out are below eps where |t| < (eps * 9!)**(1/8), even for float64
+    near = lax.abs(t) < np.asarray(2e-2, dtypes.to_real_dtype(x.dtype))
+    series = 1 - square / 6 * (1 - square / 20 * (1 - square / 42))
+    safe = jnp.where(near, 1, t)
+    return jnp.where(near, series, lax.sin(safe) / safe)
