@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bedrax.core import dims, dtypes
+from bedrax.core import dims, dtypes, executors
 from bedrax.core.array import HostArray
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.primitives import conversions, elementwise, shaping
-from bedrax.core.tracing import Primitive, Tracer
+from bedrax.core.tracing import Primitive, Tracer, current, eval_trace
 
 __all__ = [
     "GatherDimensionNumbers", "GatherScatterMode", "ScatterDimensionNumbers", "dynamic_index_in_dim", "dynamic_slice",
@@ -498,6 +498,21 @@ def index_take(src, idxs: Sequence, axes: Sequence[int]):
 
 # dynamic_slice and dynamic_update_slice
 
+_compiled: dict[Callable, Callable] = {}
+
+
+def _at_once(fun: Callable, operands: tuple, static: tuple):
+    """``fun(*operands, *static)``; as one compiled call if it happens right now, for it is several operations."""
+    if current.trace is not eval_trace or executors.active.name == "numpy":
+        return fun(*operands, *static)
+    compiled = _compiled.get(fun)
+    if compiled is None:
+        from bedrax.core.jitting import jit
+
+        n = len(operands)
+        compiled = _compiled[fun] = jit(fun, static_argnums=tuple(range(n, n + len(static))))
+    return compiled(*operands, *static)
+
 
 def _start_indices(name: str, shape: tuple, starts, allow_negative) -> list:
     """The start indices of a dynamic slice as scalars of one dtype; negative ones count from the end."""
@@ -530,16 +545,18 @@ def _start_indices(name: str, shape: tuple, starts, allow_negative) -> list:
                 f"start_indices arguments to {name} must be scalars,  got indices"
                 f" ({', '.join(map(str, map(aval_of, starts)))})"
             )
-        if not dtypes.issubdtype(aval.dtype, np.integer) or (dtype is not None and aval.dtype != dtype):
+        weak = aval.weak_type
+        if not dtypes.issubdtype(aval.dtype, np.integer) or not (weak or dtype is None or aval.dtype == dtype):
             got = ", ".join(str(aval_of(s).dtype) for s in starts)
             raise TypeError(f"index arguments to {name} must be integers of the same type, got: {got}")
-        dtype = aval.dtype
+        if not weak:
+            dtype = aval.dtype
         if isinstance(x, (np.generic, np.ndarray, HostArray)):
             x = int(x)
             out.append(x + n if x < 0 and wrap else x)
         else:
             computed = True
-            out.append((x, wrap and dtypes.issubdtype(dtype, np.signedinteger)))
+            out.append((x, wrap and dtypes.issubdtype(aval.dtype, np.signedinteger)))
     if dtype is None:
         dtype = dtypes.default_int_dtype()
     limit = dtypes.iinfo(dtype).max
@@ -584,14 +601,17 @@ def dynamic_slice(operand, start_indices, slice_sizes, *, allow_negative_indices
 
     >>> dynamic_slice(x, (1, 1), (2, 3))  # doctest: +SKIP
     """
-    shape = aval_of(operand).shape
-    starts = _start_indices("dynamic_slice", shape, start_indices, allow_negative_indices)
-    if type(slice_sizes) is not tuple:
-        slice_sizes = tuple(slice_sizes)
-    for size in slice_sizes:
-        if type(size) is not int:
-            slice_sizes = dims.canonical_shape(slice_sizes)
-            break
+    if type(slice_sizes) is not tuple or any(type(size) is not int for size in slice_sizes):
+        slice_sizes = dims.canonical_shape(slice_sizes)
+    return _at_once(_dynamic_slice, (operand, start_indices), (slice_sizes, _hashable(allow_negative_indices)))
+
+
+def _hashable(flags):
+    return flags if type(flags) is bool else tuple(flags)
+
+
+def _dynamic_slice(operand, starts, slice_sizes, allow_negative):
+    starts = _start_indices("dynamic_slice", aval_of(operand).shape, starts, allow_negative)
     return dynamic_slice_p.bind(operand, *starts, slice_sizes=slice_sizes)
 
 
@@ -608,41 +628,63 @@ def dynamic_update_slice(operand, update, start_indices, *, allow_negative_indic
     Raises:
       TypeError, ValueError: dtypes, ranks, or sizes do not fit.
     """
-    starts = _start_indices("dynamic_update_slice", aval_of(operand).shape, start_indices, allow_negative_indices)
+    return _at_once(_dynamic_update_slice, (operand, update, start_indices), (_hashable(allow_negative_indices),))
+
+
+def _dynamic_update_slice(operand, update, starts, allow_negative):
+    starts = _start_indices("dynamic_update_slice", aval_of(operand).shape, starts, allow_negative)
     return dynamic_update_slice_p.bind(operand, update, *starts)
 
 
-def _at(shape: tuple, axis: int, index, axis_default=0) -> tuple[int, list]:
-    axis = shaping.canonical_axis(axis, len(shape))
-    starts = [axis_default] * len(shape)
+def _start_at(shape: tuple, axis: int, index) -> list:
+    starts = [0] * len(shape)
     starts[axis] = index
-    return axis, starts
+    return starts
+
+
+def _axis_of(operand, axis: int) -> int:
+    return shaping.canonical_axis(axis, len(aval_of(operand).shape))
+
+
+def _slice_in_dim(operand, start, size, axis, keepdims, allow_negative):
+    shape = aval_of(operand).shape
+    sizes = dims.canonical_shape((*shape[:axis], size, *shape[axis + 1 :]))
+    out = _dynamic_slice(operand, _start_at(shape, axis, start), sizes, allow_negative)
+    return out if keepdims else shaping.squeeze(out, (axis,))
+
+
+def _update_in_dim(operand, update, start, axis, allow_negative):
+    shape = aval_of(operand).shape
+    if len(aval_of(update).shape) != len(shape):
+        update = shaping.expand_dims(update, (axis,))
+    return _dynamic_update_slice(operand, update, _start_at(shape, axis, start), allow_negative)
 
 
 def dynamic_slice_in_dim(operand, start_index, slice_size: int, axis: int = 0, *, allow_negative_indices: bool = True):
     """`dynamic_slice` along one axis; all of every other axis."""
-    shape = aval_of(operand).shape
-    axis, starts = _at(shape, axis, start_index)
-    sizes = (*shape[:axis], slice_size, *shape[axis + 1 :])
-    return dynamic_slice(operand, starts, sizes, allow_negative_indices=allow_negative_indices)
+    static = (slice_size, _axis_of(operand, axis), True, allow_negative_indices)
+    return _at_once(_slice_in_dim, (operand, start_index), static)
 
 
 def dynamic_index_in_dim(operand, index, axis: int = 0, keepdims: bool = True, *, allow_negative_indices: bool = True):
     """One position along one axis, which may be computed; without `keepdims` the result lacks the axis."""
-    out = dynamic_slice_in_dim(operand, index, 1, axis, allow_negative_indices=allow_negative_indices)
-    return out if keepdims else shaping.squeeze(out, (axis,))
+    static = (1, _axis_of(operand, axis), bool(keepdims), allow_negative_indices)
+    return _at_once(_slice_in_dim, (operand, index), static)
 
 
 def dynamic_update_slice_in_dim(operand, update, start_index, axis: int, *, allow_negative_indices: bool = True):
     """`dynamic_update_slice` at a position along one axis, at the beginning of every other axis."""
-    _, starts = _at(aval_of(operand).shape, axis, start_index)
-    return dynamic_update_slice(operand, update, starts, allow_negative_indices=allow_negative_indices)
+    ranks = len(aval_of(operand).shape), len(aval_of(update).shape)
+    if ranks[0] != ranks[1]:
+        raise TypeError(
+            "dynamic_update_slice update must have the same rank as operand, got update shape"
+            f" {aval_of(update).shape} for operand shape {aval_of(operand).shape}."
+        )
+    return _at_once(
+        _update_in_dim, (operand, update, start_index), (_axis_of(operand, axis), allow_negative_indices)
+    )
 
 
 def dynamic_update_index_in_dim(operand, update, index, axis: int, *, allow_negative_indices: bool = True):
     """Write one position along one axis; `update` has that axis with size 1, or lacks it."""
-    ndim = len(aval_of(operand).shape)
-    axis = shaping.canonical_axis(axis, ndim)
-    if len(aval_of(update).shape) != ndim:
-        update = shaping.expand_dims(update, (axis,))
-    return dynamic_update_slice_in_dim(operand, update, index, axis, allow_negative_indices=allow_negative_indices)
+    return _at_once(_update_in_dim, (operand, update, index), (_axis_of(operand, axis), allow_negative_indices))
