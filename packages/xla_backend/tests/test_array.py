@@ -99,6 +99,29 @@ def test_device_put_and_get_of_trees():
     assert xla.block_until_ready({"x": x, "n": 1})["x"] is x
 
 
+def test_placement_inside_traced_functions():
+    from bedrax.autodiff import grad
+    from bedrax.batching import vmap
+    from bedrax.core import lax
+
+    device = xla.devices()[0]
+
+    def f(x):
+        return lax.sin(xla.device_put(x, device))
+
+    x = np.arange(3, dtype=np.float32)
+    np.testing.assert_allclose(np.asarray(xla.jit(f)(x)), np.sin(x), rtol=1e-6)
+    np.testing.assert_allclose(np.asarray(vmap(f)(x)), np.sin(x), rtol=1e-6)
+    np.testing.assert_allclose(float(grad(f)(np.float32(1))), np.cos(1), rtol=1e-6)
+    where = xla.NamedSharding(xla.make_mesh((1,), ("x",)), xla.PartitionSpec("x"))
+    constrained = xla.jit(lambda x: xla.with_sharding_constraint({"a": lax.sin(x)}, where))
+    np.testing.assert_allclose(np.asarray(constrained(x)["a"]), np.sin(x), rtol=1e-6)
+    batched = vmap(lambda x: xla.with_sharding_constraint(x, where), in_axes=1, out_axes=1)(
+        np.ones((3, 2), np.float32)
+    )
+    assert batched.shape == (3, 2)
+
+
 def test_source_memory_is_not_shared_with_later_writes():
     source = np.zeros(1000, np.float32)
     a = xla.device_put(source, may_alias=False)

@@ -87,6 +87,12 @@ for _ in range(2):
     assert y.sharding == NamedSharding(mesh, P(None, "a"))
     np.testing.assert_array_equal(np.asarray(y), 2 * value)
 
+inner = NamedSharding(mesh, P(None, "b"))
+h = xla.jit(lambda x: lax.mul(xla.with_sharding_constraint(lax.add(x, x), inner), x))
+text = h.lower(xla.device_put(value, split)).as_text()
+assert 'custom_call @Sharding' in text and "last_tile_dim_replicate" in text, text
+np.testing.assert_array_equal(np.asarray(h(xla.device_put(value, split))), 2 * value * value)
+
 z = xla.device_put(np.ones(3, np.float32), devices[3])
 assert lax.sin(z).devices() == {devices[3]}
 assert lax.add(z, np.float32(1)).devices() == {devices[3]}

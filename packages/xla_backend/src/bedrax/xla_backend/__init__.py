@@ -32,6 +32,7 @@ from bedrax.xla_backend.placement import (
     make_array_from_callback,
     make_array_from_process_local_data,
     make_array_from_single_device_arrays,
+    with_sharding_constraint,
 )
 from bedrax.xla_backend.sharding import (
     AbstractMesh,
@@ -54,4 +55,5 @@ __all__ = [
     "device_put_sharded", "devices", "effects_barrier", "executor", "from_dlpack", "jit",
     "local_device_count", "local_devices", "make_array_from_callback", "make_array_from_process_local_data",
     "make_array_from_single_device_arrays", "make_mesh", "process_count", "process_index", "process_indices",
+    "with_sharding_constraint",
 ]  # fmt: skip

@@ -177,6 +177,32 @@ def _prefix(prefix: Any, tree, x, name: str) -> list:
     return found
 
 
+def with_sharding_constraint(x: Any, shardings: Any):
+    """Say how the leaves of `x` are to be split; inside `jit`, the partitioner obeys.
+
+    Args:
+      x: a pytree of arrays.
+      shardings: a `Sharding` or `PartitionSpec` (of the current mesh), or a pytree prefix of `x` with them.
+
+    Returns:
+      A pytree like `x`.
+    """
+    from bedrax.xla_backend import dispatch
+    from bedrax.xla_backend.placement_primitive import sharding_constraint_p
+
+    leaves, tree = pytree.tree_flatten(x)
+    wanted = dispatch.flat_shardings(shardings, tree, "shardings of with_sharding_constraint") or (
+        None,
+    ) * len(leaves)
+    out = []
+    for leaf, s in zip(leaves, wanted, strict=True):
+        check = getattr(s, "check_compatible_aval", None)
+        if check is not None:
+            check(avals.abstractify(leaf).shape)
+        out.append(leaf if s is None else sharding_constraint_p.bind(leaf, sharding=s))
+    return pytree.tree_unflatten(tree, out)
+
+
 def device_get(x: Any):
     """Copy to the host: a pytree of `numpy.ndarray` (scalars of Python stay as they are).
 

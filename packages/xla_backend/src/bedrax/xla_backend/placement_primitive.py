@@ -1,7 +1,12 @@
-"""`device_put` inside traced programs: a primitive that the compiled program reads as a placement."""
+"""Placement inside traced programs: `device_put` and `with_sharding_constraint` as primitives.
+
+On one device both are the identity; over several, the partitioner reads them as what the sharding says.
+"""
 
 from __future__ import annotations
 
+from bedrax.autodiff.tables import linear
+from bedrax.batching.tables import batch_rules
 from bedrax.core.tables import numpy_rules
 from bedrax.core.tracing import Primitive
 from bedrax.xla_backend import sharding
@@ -59,3 +64,26 @@ def _lower_constraint(ctx, x, *, sharding):
     return ctx.emit(
         "stablehlo.custom_call", (x,), x.type, call_target_name="Sharding", api_version=ctx.i32(1),
         **{"mhlo.sharding": str(sharding._to_xla_hlo_sharding(len(ctx.avals_in[0].shape)))})  # fmt: skip
+
+
+def _with_dimension(where, position: int):
+    """The placement of a batch of what `where` places: its new dimension is not split."""
+    if isinstance(where, sharding.NamedSharding):
+        spec = list(where.spec)
+        if position < len(spec):
+            return where.update(spec=sharding.PartitionSpec(*spec[:position], None, *spec[position:]))
+    return where
+
+
+@batch_rules.rule(device_put_p)
+def _batch(axis, args, dims, *, where):
+    return device_put_p.bind(args[0], where=_with_dimension(where, dims[0])), dims[0]
+
+
+@batch_rules.rule(sharding_constraint_p)
+def _batch_constraint(axis, args, dims, *, sharding):
+    return sharding_constraint_p.bind(args[0], sharding=_with_dimension(sharding, dims[0])), dims[0]
+
+
+linear(device_put_p, lambda ct, x, *, where: [device_put_p.bind(ct, where=where)])
+linear(sharding_constraint_p, lambda ct, x, *, sharding: [sharding_constraint_p.bind(ct, sharding=sharding)])
