@@ -13,11 +13,11 @@ from bedrax.batching.tables import AxisData, batch_rules, broadcast_axis, move_a
 from bedrax.core import staging
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.ir import Jaxpr, cached, call_flat
+from bedrax.core.tables import RuleTable
 from bedrax.core.tracing import Trace, Tracer, current, extend_axes
 
-# Collectives over axis names have rules of their own, `rule(axis, args, dims, **params)`, used
-# where the primitive names the mapped axis: `axis_names(params)` tells.
-axis_rules: dict = {}
+# Collectives that name the mapped axis turn into operations on it; see rules/collectives.py.
+axis_rules = RuleTable("batching over the named axis", "bedrax.batching.rules")
 
 
 class BatchTracer(Tracer):
@@ -82,8 +82,8 @@ class BatchTrace(Trace):
                 vals.append(x)
                 dims.append(None)
         rule = None
-        if prim in axis_rules:
-            rule = axis_rules[prim] if names_axis(params, self.axis.name) else None
+        if prim.family == "collectives" and names_axis(params, self.axis.name):
+            rule = axis_rules[prim]
         saved = current.trace
         current.trace = self.parent
         try:

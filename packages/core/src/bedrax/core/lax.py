@@ -7,6 +7,11 @@ import importlib
 # family file -> what it exports here. A name is imported when it is first asked for, so that
 # `import bedrax.core.lax` costs nothing and unused families are never loaded.
 _HOMES: dict[str, tuple[str, ...]] = {
+    "collectives": (
+        "all_gather", "all_gather_p", "all_to_all", "all_to_all_p", "axis_index", "axis_index_p", "axis_size", "pmax",
+        "pmax_p", "pmean", "pmin", "pmin_p", "ppermute", "ppermute_p", "pshuffle", "psum", "psum_p", "psum_scatter",
+        "pswapaxes", "reduce_scatter_p",
+    ),
     "random_bits": (
         "RandomAlgorithm", "rng_bit_generator", "rng_bit_generator_p", "rng_uniform", "rng_uniform_p",
         "threefry2x32", "threefry2x32_p",
