@@ -1,0 +1,95 @@
+"""Reading the arguments that samplers share: shapes, dtypes, placements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from bedrax.core import dims, dtypes, lax
+from bedrax.core.avals import aval_of
+
+
+def shape_of(shape: Any) -> tuple:
+    """A shape argument as a tuple.
+
+    Raises:
+      ValueError: a size is negative.
+    """
+    shape = dims.canonical_shape(shape)
+    for n in shape:
+        if type(n) is int and n < 0:
+            raise ValueError(f"shapes have no negative sizes, got {shape}")
+    return shape
+
+
+def _dtype(name: str, dtype: Any, ok: Callable, kind: str):
+    if dtype is None:
+        return dtypes.default_float_dtype()
+    found = dtypes.explicit_dtype(dtype, name)
+    if not ok(found):
+        raise ValueError(f"dtype argument to `{name}` must be {kind} dtype, got {found}")
+    return found
+
+
+def float_dtype(name: str, dtype: Any) -> np.dtype:
+    """A dtype argument that must be a float; None: the default one."""
+    return _dtype(name, dtype, dtypes.is_floating, "a float")
+
+
+def inexact_dtype(name: str, dtype: Any) -> np.dtype:
+    """A dtype argument that must be a float or complex; None: the default float."""
+    return _dtype(name, dtype, dtypes.is_inexact, "a float or complex")
+
+
+def int_dtype(name: str, dtype: Any) -> np.dtype:
+    """A dtype argument that must be an integer; None: the default one."""
+    found = dtypes.default_int_dtype() if dtype is None else dtypes.explicit_dtype(dtype, name)
+    if not dtypes.is_integer(found):
+        raise ValueError(f"dtype argument to `{name}` must be an int dtype, got {found}")
+    return found
+
+
+def joint_shape(shape: Any, *parameters: Any) -> tuple:
+    """The shape of samples: as given, which the parameters must broadcast to; None: the parameters' joint one.
+
+    Raises:
+      ValueError: they do not broadcast.
+    """
+    shapes = [aval_of(p).shape for p in parameters]
+    if shape is None:
+        return lax.broadcast_shapes(*shapes)
+    shape = shape_of(shape)
+    for given in shapes:
+        if given and lax.broadcast_shapes(shape, given) != shape:
+            raise ValueError(f"parameters of shapes {shapes} do not broadcast to the shape of the samples, {shape}")
+    return shape
+
+
+def as_dtype(x: Any, dtype: np.dtype):
+    """A parameter as an array (or NumPy scalar) of `dtype`."""
+    if isinstance(x, (bool, int, float, complex, np.generic, np.ndarray)):
+        return np.asarray(x).astype(dtype)
+    return lax.convert_element_type(x, dtype)
+
+
+def broadcast_to(x: Any, shape: tuple):
+    """`x` broadcast to `shape` as NumPy does."""
+    own = aval_of(x).shape
+    if own == shape:
+        return x
+    kept, offset = [], len(shape) - len(own)
+    ones = tuple(i for i, n in enumerate(own) if dims.definitely_equal(n, 1) and not dims.definitely_equal(shape[i + offset], 1))
+    if ones:
+        x = lax.squeeze(x, ones)
+    kept = [i + offset for i in range(len(own)) if i not in ones]
+    return lax.broadcast_in_dim(x, shape, kept)
+
+
+def placed(x: Any, out_sharding: Any):
+    """`x`, with its placement as asked for."""
+    if out_sharding is None:
+        return x
+    shape = aval_of(x).shape
+    return lax.broadcast_in_dim(x, shape, range(len(shape)), out_sharding=out_sharding)

@@ -1,0 +1,279 @@
+"""Samplers that choose: permutations, categories, members of an array."""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any
+
+import numpy as np
+
+from bedrax.core import dims, dtypes, lax
+from bedrax.core.array import Array
+from bedrax.core.avals import aval_of
+from bedrax.random.arguments import as_dtype, broadcast_to, joint_shape, placed, shape_of
+from bedrax.random.compiled import key_function
+from bedrax.random.continuous import gumbel_function
+from bedrax.random.keys import raw_bits, single_key
+from bedrax.random.uniform import randint, split_keys, uniform, unit_floats
+
+__all__ = ["categorical", "choice", "permutation"]
+
+
+# ---- permutations ----
+
+
+def _shuffled(key, x, axis: int):
+    """Each line of `x` along `axis` in random order: sorted by random words, as often as makes ties harmless.
+
+    A sort by n words of 32 bits is a uniform permutation unless words are equal; with ``3 log(n) / log(2^32)`` rounds
+    all words of two elements are equal with a probability of at most about 1/n for any pair.
+    """
+    size = math.prod(aval_of(x).shape)
+    rounds = math.ceil(3 * math.log(max(1, size)) / math.log(2**32 - 1))
+    for _ in range(rounds):
+        key, sub = split_keys(key, 2)
+        words = raw_bits(sub, 32, aval_of(x).shape)
+        _, x = lax.sort((words, x), dimension=axis, is_stable=True, num_keys=1)
+    return x
+
+
+@key_function(2)
+def _shuffle(key, x, axis):
+    return _shuffled(key, x, axis)
+
+
+@key_function(1, 2)
+def _permuted_range(key, n, dtype):
+    return _shuffled(key, lax.iota(dtype, n), 0)
+
+
+@key_function(2)
+def _permute_slices(key, x, axis):
+    order = _shuffled(key, lax.iota(np.dtype(np.int32), aval_of(x).shape[axis]), 0)
+    return take(x, order, axis)
+
+
+def take(x, indices, axis: int):
+    """Slices of `x` at valid `indices` along `axis`."""
+    shape = aval_of(x).shape
+    where = aval_of(indices).shape
+    dnums = lax.GatherDimensionNumbers(
+        offset_dims=(*range(axis), *range(axis + len(where), len(shape) - 1 + len(where))),
+        collapsed_slice_dims=(axis,),
+        start_index_map=(axis,),
+    )
+    sizes = tuple(1 if i == axis else n for i, n in enumerate(shape))
+    return lax.gather(
+        x, lax.reshape(indices, (*where, 1)), dnums, sizes, mode=lax.GatherScatterMode.PROMISE_IN_BOUNDS
+    )
+
+
+def _axis(axis, rank: int) -> int:
+    axis = operator.index(axis)
+    if not -rank <= axis < rank:
+        raise ValueError(f"axis {axis} is out of bounds for array of dimension {rank}")
+    return axis % rank
+
+
+def _is_int(x) -> bool:
+    if isinstance(x, (int, np.integer)):
+        return True
+    return isinstance(x, (Array, np.ndarray)) and not aval_of(x).shape and dtypes.is_integer(aval_of(x).dtype)
+
+
+def permutation(key, x, axis=0, independent=False, *, out_sharding=None):
+    """A random permutation.
+
+    Args:
+      key: a single key.
+      x: an int n, for the permutation of ``0, ..., n - 1``; or an array, whose slices along `axis` are permuted.
+      axis: axis of `x` to permute.
+      independent: permute every line along `axis` on its own.
+      out_sharding: placement of the result.
+
+    Returns:
+      An array like `x`, or of n integers.
+    """
+    key, _ = single_key("permutation", key)
+    rank = 0 if isinstance(x, (int, np.integer)) else len(aval_of(x).shape)
+    axis = _axis(axis, rank or 1)
+    if not rank:
+        if not _is_int(x):
+            raise TypeError("x must be an integer or at least 1-dimensional")
+        return placed(_permuted_range(key, operator.index(x), dtypes.default_int_dtype()), out_sharding)
+    if independent or rank == 1:
+        return placed(_shuffle(key, x, axis), out_sharding)
+    return placed(_permute_slices(key, x, axis), out_sharding)
+
+
+# ---- categories ----
+
+
+def categorical(key, logits, axis=-1, shape=None, replace=True, mode=None, *, out_sharding=None):
+    """Indices of categories, drawn with probabilities proportional to ``exp(logits)``.
+
+    The maximum of independent Gumbel numbers shifted by the logits is at a category with its probability (Devroye,
+    chapter III; Kool, van Hoof and Welling 2019 for draws without replacement: the largest few).
+
+    Args:
+      key: a single key.
+      logits: unnormalized log probabilities; float array.
+      axis: the axis of the categories.
+      shape: of the result, which ``logits.shape`` without `axis` broadcasts to; default: that shape.
+      replace: whether draws in the leading dimensions of `shape` may repeat a category.
+      mode: precision of the Gumbel numbers, see `gumbel`.
+      out_sharding: placement of the result.
+
+    Returns:
+      Integers below ``logits.shape[axis]``.
+    """
+    key, _ = single_key("categorical", key)
+    if not isinstance(logits, (Array, np.ndarray)):
+        logits = np.asarray(logits)
+    logits_shape = aval_of(logits).shape
+    axis = _axis(axis, len(logits_shape))
+    batch = tuple(n for i, n in enumerate(logits_shape) if i != axis)
+    if shape is None:
+        shape = batch
+    else:
+        shape = shape_of(shape)
+        # each draw has a Gumbel number for each category: the result must be as the batch or larger
+        if lax.broadcast_shapes(shape, batch) != shape:
+            raise ValueError(f"Incompatible shapes for broadcasting: shapes={[shape, batch]}")
+    dtype = aval_of(logits).dtype
+    if not dtypes.is_floating(dtype):
+        raise ValueError(f"dtype argument to `gumbel` must be a float dtype, got {dtype}")
+    gumbel_function(mode)
+    if replace:
+        return placed(_categorical(key, shape, axis - len(logits_shape), mode, logits), out_sharding)
+    prefix = shape[: len(shape) - len(batch)]
+    draws = math.prod(prefix)
+    if draws > logits_shape[axis]:
+        raise ValueError(
+            f"Number of samples without replacement ({draws}) cannot exceed number of categories ({logits_shape[axis]})."
+        )
+    return placed(_categories_apart(key, prefix, shape[len(prefix) :], axis, mode, logits), out_sharding)
+
+
+@key_function(1, 2, 3)
+def _categorical(key, shape, axis, mode, logits):
+    categories = aval_of(logits).shape[axis]
+    position = len(shape) + 1 + axis
+    full = (*shape[:position], categories, *shape[position:])
+    g = gumbel_function(mode).fun(key, full, aval_of(logits).dtype)
+    return lax.argmax(lax.add(g, broadcast_to(logits, full)), position, dtypes.default_int_dtype())
+
+
+@key_function(1, 2, 3, 4)
+def _categories_apart(key, prefix, shape, axis, mode, logits):
+    own = aval_of(logits).shape
+    full = (*shape[:axis], own[axis], *shape[axis:])
+    g = gumbel_function(mode).fun(key, full, aval_of(logits).dtype)
+    scores = lax.add(g, broadcast_to(logits, full))
+    rank = len(full)
+    scores = lax.transpose(scores, (*(i for i in range(rank) if i != axis), axis))
+    best = lax.top_k(scores, math.prod(prefix))[1]
+    best = lax.transpose(best, (rank - 1, *range(rank - 1)))
+    best = lax.reshape(best, (*prefix, *shape))
+    dtype = dtypes.default_int_dtype()
+    return best if aval_of(best).dtype == dtype else lax.convert_element_type(best, dtype)
+
+
+# ---- members ----
+
+
+def choice(key, a, shape=(), replace=True, p=None, axis=0, mode=None):
+    """Random members of an array.
+
+    Args:
+      key: a single key.
+      a: array whose slices along `axis` are drawn from, or an int n for ``0, ..., n - 1``.
+      shape: of the draws.
+      replace: whether a member may be drawn again.
+      p: probabilities, one for each member; default: equal ones.
+      axis: axis of `a`.
+      mode: precision of the Gumbel numbers that draw without replacement, see `gumbel`.
+
+    Returns:
+      An array of shape ``(*a.shape[:axis], *shape, *a.shape[axis + 1:])``.
+    """
+    key, _ = single_key("choice", key)
+    if not isinstance(replace, (bool, np.bool_)):
+        raise TypeError("replace argument must be of boolean type")
+    shape = shape_of(shape)
+    if not isinstance(a, (int, np.integer, Array, np.ndarray)):
+        a = np.asarray(a)
+    rank = 0 if isinstance(a, (int, np.integer)) else len(aval_of(a).shape)
+    axis = _axis(axis, rank or 1)
+    members = aval_of(a).shape[axis] if rank else int(a)
+    draws = math.prod(shape)
+    if draws and not (dims.is_constant_dim(members) and members > 0):
+        raise ValueError("a must be greater than 0 unless no samples are taken")
+    if not replace and draws > members:
+        raise ValueError(
+            f"Cannot take a larger sample (size {draws}) than population (size {members}) when 'replace=False'"
+        )
+    if p is None:
+        if replace:
+            return _members(a, rank, randint(key, shape, 0, members), axis)
+        if not rank:
+            first = lax.slice_in_dim(permutation(key, members), 0, draws)
+            return lax.reshape(first, shape)
+        drawn = lax.slice_in_dim(permutation(key, a, axis), 0, draws, axis=axis)
+        own = aval_of(a).shape
+        return lax.reshape(drawn, (*own[:axis], *shape, *own[axis + 1 :]))
+    if not isinstance(p, (Array, np.ndarray)):
+        p = np.asarray(p)
+    found = aval_of(p)
+    if found.shape != (members,):
+        raise ValueError(
+            "p must be None or a 1D vector with the same size as a.shape[axis]. p has shape"
+            f" {found.shape} and a.shape[axis] is {members}."
+        )
+    dtype = found.dtype if dtypes.is_inexact(found.dtype) else dtypes.default_float_dtype()
+    p = as_dtype(p, dtype)
+    if replace:
+        return _members(a, rank, _weighted(key, shape, p), axis)
+    gumbel_function(mode)
+    return _members(a, rank, lax.reshape(_weighted_apart(key, draws, mode, p), shape), axis)
+
+
+def _members(a, rank, indices, axis):
+    return take(a, indices, axis) if rank else indices
+
+
+@key_function(1)
+def _weighted(key, shape, p):
+    total = lax.cumsum(p)
+    n = aval_of(p).shape[0]
+    last = lax.index_in_dim(total, n - 1, 0, keepdims=False)
+    one = np.ones((), aval_of(p).dtype)
+    r = lax.mul(broadcast_to(last, shape), lax.sub(one, unit_floats(key, shape, aval_of(p).dtype)))
+    return _first_at_least(total, r)
+
+
+def _first_at_least(sorted_values, x):
+    """For each element of `x`, how many of the sorted values are below it: by bisection."""
+    n = aval_of(sorted_values).shape[0]
+    shape = aval_of(x).shape
+    dtype = dtypes.default_int_dtype()
+    low, high = lax.full(shape, 0, dtype), lax.full(shape, n, dtype)
+    for _ in range(max(n, 1).bit_length()):
+        middle = lax.div(lax.add(low, high), np.asarray(2, dtype))
+        value = take(sorted_values, lax.min(middle, np.asarray(n - 1, dtype)), 0)
+        open_ = lax.lt(low, high)
+        below = lax.bitwise_and(lax.lt(value, x), open_)
+        low = lax.select(below, lax.add(middle, np.asarray(1, dtype)), low)
+        high = lax.select(lax.bitwise_and(open_, lax.bitwise_not(below)), middle, high)
+    return low
+
+
+@key_function(1, 2)
+def _weighted_apart(key, draws, mode, p):
+    n = aval_of(p).shape[0]
+    scores = lax.add(gumbel_function(mode).fun(key, (n,), aval_of(p).dtype), lax.log(p))
+    return lax.convert_element_type(lax.top_k(scores, draws)[1], dtypes.default_int_dtype())
+
+
+_ = joint_shape, uniform, Any

@@ -1,0 +1,140 @@
+"""The generators behind keys: what makes a key of a seed, keys of a key, and bits of a key.
+
+An implementation's functions take one key's base, a uint32 array of shape `key_shape`; arrays of keys are mapped over by
+whoever calls them.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from bedrax.core import config, lax
+from bedrax.random import threefry
+
+_U32 = np.dtype(np.uint32)
+
+
+class KeyImplementation(NamedTuple):
+    """A generator.
+
+    Attributes:
+      key_shape: shape of the uint32 array that is a key.
+      seed: ``(integer of rank 0) -> key``.
+      split: ``(key, shape) -> keys`` of shape ``(*shape, *key_shape)``.
+      random_bits: ``(key, bit_width, shape) -> unsigned integers``, of width 8, 16, 32 or 64.
+      fold_in: ``(key, uint32 of rank 0) -> key``.
+      name: what ``impl=`` calls it.
+      tag: short name, printed as ``key<tag>``.
+    """
+
+    key_shape: tuple[int, ...]
+    seed: Callable
+    split: Callable
+    random_bits: Callable
+    fold_in: Callable
+    name: str = "<unnamed>"
+    tag: str = "?"
+
+    def __repr__(self):
+        return self.tag
+
+    def __eq__(self, other):
+        return self is other or (type(other) is KeyImplementation and tuple(self) == tuple(other))
+
+    def __hash__(self):
+        return hash((self.name, self.tag, self.key_shape))
+
+
+# ---- XLA's own generators, keyed by two threefry keys side by side ----
+
+
+def _halves(key) -> list:
+    return [lax.slice_in_dim(key, 0, 2), lax.slice_in_dim(key, 2, 4)]
+
+
+def _double_seed(number):
+    key = threefry.seed(number)
+    return lax.concatenate([key, key], 0)
+
+
+def _split_halves(key, shape):
+    return lax.concatenate([threefry.split(half, shape) for half in _halves(key)], len(shape))
+
+
+def _fold_in_halves(key, data):
+    return lax.concatenate([threefry.fold_in(half, data) for half in _halves(key)], 0)
+
+
+def _generate(key, bit_width, shape):
+    from bedrax.core.primitives.random_bits import rng_bit_generator
+
+    if bit_width not in (8, 16, 32, 64):
+        raise TypeError(f"bits have width 8, 16, 32 or 64, got {bit_width}")
+    return rng_bit_generator(key, shape, np.dtype(f"uint{bit_width}"))[1]
+
+
+# Consecutive keys of the plain generator would be consecutive counters: of each ten words one is kept.
+_STRIDE = 10
+
+
+def _generated_split(key, shape):
+    count = math.prod(shape)
+    words = _generate(key, 32, (_STRIDE * count, 4))
+    return lax.reshape(lax.slice_in_dim(words, 0, _STRIDE * count, stride=_STRIDE), (*shape, 4))
+
+
+def _generated_fold_in(key, data):
+    words = _generate(_double_seed(data), 32, (_STRIDE, 4))
+    return lax.bitwise_xor(key, lax.index_in_dim(words, _STRIDE - 1, 0, keepdims=False))
+
+
+threefry2x32 = KeyImplementation(
+    threefry.KEY_SHAPE, threefry.seed, threefry.split, threefry.bits, threefry.fold_in, "threefry2x32", "fry"
+)
+rbg = KeyImplementation((4,), _double_seed, _split_halves, _generate, _fold_in_halves, "rbg", "rbg")
+unsafe_rbg = KeyImplementation(
+    (4,), _double_seed, _generated_split, _generate, _generated_fold_in, "unsafe_rbg", "urbg"
+)
+
+implementations: dict[str, KeyImplementation] = {}
+
+
+def register(implementation: KeyImplementation) -> KeyImplementation:
+    """Make an implementation known by its name; a second one of the same name is an error."""
+    if implementation.name in implementations:
+        raise ValueError(f"PRNG implementation with name {implementation.name} already registered")
+    implementations[implementation.name] = implementation
+    return implementation
+
+
+for _implementation in (threefry2x32, rbg, unsafe_rbg):
+    register(_implementation)
+
+
+def find(spec=None) -> KeyImplementation:
+    """The implementation of that name (or itself, or of that key dtype); None: of ``jax_default_prng_impl``.
+
+    Raises:
+      ValueError: no implementation has that name.
+      TypeError: `spec` is nothing of the sort.
+    """
+    if spec is None:
+        spec = config.default_prng_impl.value
+    if isinstance(spec, KeyImplementation):
+        return spec
+    if isinstance(spec, str):
+        found = implementations.get(spec)
+        if found is not None:
+            return found
+        likely = difflib.get_close_matches(spec, implementations, n=len(implementations), cutoff=0.0)
+        listed = ", ".join(f'"{name}"' for name in likely)
+        raise ValueError(f'unrecognized PRNG implementation "{spec}". Did you mean one of: {listed}?')
+    found = getattr(spec, "implementation", None)
+    if isinstance(found, KeyImplementation):
+        return found
+    raise TypeError(f"unrecognized type {type(spec)} for specifying PRNG implementation")

@@ -1,0 +1,210 @@
+"""Arrays of keys: their dtype, and the class of their values."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from bedrax.core import avals, dtypes
+from bedrax.core.array import Array
+from bedrax.core.avals import ShapedArray
+from bedrax.random.implementations import KeyImplementation, find
+
+
+class KeyDType(dtypes.ExtendedDType):
+    """The dtype of keys of one implementation; prints as ``key<tag>``."""
+
+    __slots__ = ("element_shape", "implementation", "itemsize", "name")
+    type = dtypes.prng_key
+    element_dtype = np.dtype(np.uint32)
+
+    implementation: KeyImplementation
+
+    def __new__(cls, implementation: KeyImplementation):
+        found = _dtypes.get(implementation)
+        if found is None:
+            found = _dtypes[implementation] = object.__new__(cls)
+            found.implementation = implementation
+            found.element_shape = tuple(implementation.key_shape)
+            found.itemsize = math.prod(found.element_shape) * 4
+            found.name = f"key<{implementation.tag}>"
+        return found
+
+    _impl = property(lambda self: self.implementation)
+
+    def __reduce__(self):
+        return _dtype_of_name, (self.implementation.name,)
+
+    # What evaluators ask of an extended dtype.
+
+    @staticmethod
+    def physical_value(x: KeyArray) -> Any:
+        """The base of an array of keys."""
+        return x.base
+
+    @staticmethod
+    def from_physical(base: Any, aval: ShapedArray) -> KeyArray:
+        """The array of keys, of type `aval`, with that base."""
+        return KeyArray(aval.dtype, base)
+
+    def zeros(self, shape):
+        """Keys whose bases are zeros (what `jax.numpy.zeros` makes)."""
+        from bedrax.core import lax
+        from bedrax.random.primitives import random_wrap_p
+
+        return random_wrap_p.bind(lax.full((*shape, *self.element_shape), 0, self.element_dtype), impl=self.implementation)
+
+
+_dtypes: dict[KeyImplementation, KeyDType] = {}
+
+
+def _dtype_of_name(name: str) -> KeyDType:
+    return KeyDType(find(name))
+
+
+def _of_base(name: str):
+    return property(lambda self: getattr(self.base, name), doc=f"`{name}` of the array that holds the keys' numbers.")
+
+
+def _shaped_like_keys(sharding: Any, rank: int) -> Any:
+    """A base's sharding as the keys' own: without the trailing axes."""
+    spec = getattr(sharding, "spec", None)
+    if spec is None:
+        return sharding
+    return type(sharding)(sharding.mesh, type(spec)(*tuple(spec)[:rank]))
+
+
+_avals: dict[tuple, ShapedArray] = {}
+
+
+class KeyArray(Array):
+    """Keys, made by `key`, `split`, ... and never by calling this class."""
+
+    __slots__ = ("aval", "base")
+
+    def __init__(self, dtype: KeyDType, base: Any):
+        shape = base.shape
+        self.base = base
+        aval = _avals.get((dtype, shape))
+        if aval is None:
+            if len(_avals) > 4096:
+                _avals.clear()
+            aval = _avals[dtype, shape] = ShapedArray(shape[: len(shape) - len(dtype.element_shape)], dtype)
+        self.aval = aval
+
+    _base_array = property(lambda self: self.base)
+    _impl = property(lambda self: self.aval.dtype.implementation)
+    _committed = _of_base("_committed")
+    committed = _of_base("committed")
+    device = _of_base("device")
+    is_fully_addressable = _of_base("is_fully_addressable")
+    is_fully_replicated = _of_base("is_fully_replicated")
+    nbytes = property(lambda self: self.aval.size * self.aval.dtype.itemsize)
+    sharding = property(lambda self: _shaped_like_keys(self.base.sharding, len(self.aval.shape)))
+
+    def devices(self):
+        """The devices that hold the keys."""
+        return self.base.devices()
+
+    def addressable_data(self, index: int) -> KeyArray:
+        """The keys on one of this process's devices."""
+        return KeyArray(self.aval.dtype, self.base.addressable_data(index))
+
+    @property
+    def addressable_shards(self) -> list:
+        """The parts on this process's devices."""
+        return [self._shard(s) for s in self.base.addressable_shards]
+
+    @property
+    def global_shards(self) -> list:
+        """The parts on all devices."""
+        return [self._shard(s) for s in self.base.global_shards]
+
+    def _shard(self, shard):
+        data = None if shard.data is None else KeyArray(self.aval.dtype, shard.data)
+        return type(shard)(shard.device, shard.index[: len(self.aval.shape)], shard.replica_id, data)
+
+    def block_until_ready(self):
+        """Wait until the keys have been computed; returns them."""
+        self.base.block_until_ready()
+        return self
+
+    def copy_to_host_async(self) -> None:
+        """Start copying to the host."""
+        self.base.copy_to_host_async()
+
+    def is_deleted(self) -> bool:
+        """Whether the buffer is gone."""
+        return self.base.is_deleted()
+
+    def delete(self) -> None:
+        """Give the buffer back."""
+        self.base.delete()
+
+    def on_device_size_in_bytes(self) -> int:
+        """Bytes that the keys take."""
+        return self.base.on_device_size_in_bytes()
+
+    def unsafe_buffer_pointer(self):
+        """Address of the buffer."""
+        return self.base.unsafe_buffer_pointer()
+
+    def copy(self) -> KeyArray:
+        """The same keys in a buffer of their own."""
+        import copy
+
+        return KeyArray(self.aval.dtype, copy.copy(self.base))
+
+    __copy__ = copy
+
+    def __deepcopy__(self, memo):
+        import copy
+
+        return KeyArray(self.aval.dtype, copy.deepcopy(self.base, memo))
+
+    def __reduce__(self):
+        return KeyArray, (self.aval.dtype, self.base)
+
+    def __array__(self, dtype=None, copy=None):
+        raise TypeError(
+            "JAX array with PRNGKey dtype cannot be converted to a NumPy array. Use jax.random.key_data(arr) if you wish"
+            " to extract the underlying integer array."
+        )
+
+    def __bool__(self):
+        raise TypeError("key array cannot be converted to boolean.")
+
+    def _no_number(self, *_):
+        raise TypeError("keys are not numbers; jax.random.key_data(arr) gives the numbers that they are made of.")
+
+    __int__ = __float__ = __complex__ = __index__ = _no_number
+
+    def item(self, *args):
+        """Keys have no Python scalar."""
+        self._no_number()
+
+    tolist = item
+
+    def __len__(self):
+        if not self.aval.shape:
+            raise TypeError("len() of unsized object")
+        return self.aval.shape[0]
+
+    def __iter__(self):
+        if not self.aval.shape:
+            raise TypeError("iteration over a 0-d array")
+        dtype = self.aval.dtype
+        return (KeyArray(dtype, row) for row in self.base)
+
+    def __repr__(self):
+        return f"Array({self.aval.shape}, dtype={self.aval.dtype.name}) overlaying:\n{np.asarray(self.base)}"
+
+    __str__ = __repr__
+
+    def __format__(self, spec):
+        return format(repr(self), spec)
+
+
+avals.aval_functions[KeyArray] = lambda x: x.aval

@@ -1,0 +1,276 @@
+"""Making keys, splitting them, and going between keys and the numbers they are made of."""
+
+from __future__ import annotations
+
+import operator
+import warnings
+from typing import Any
+
+import numpy as np
+
+from bedrax.core import config, dims, dtypes, lax
+from bedrax.core.avals import aval_of
+from bedrax.core.tracing import Tracer
+from bedrax.random import implementations
+from bedrax.random.implementations import KeyImplementation
+from bedrax.random.key_array import KeyArray, KeyDType
+from bedrax.random.primitives import (
+    check_key_data,
+    random_bits_p,
+    random_clone_p,
+    random_fold_in_p,
+    random_seed_p,
+    random_split_p,
+    random_unwrap_p,
+    random_wrap_p,
+)
+
+__all__ = [
+    "PRNGKey", "bits", "clone", "fold_in", "key", "key_data", "key_dtype", "key_impl", "split", "wrap_key_data",
+]  # fmt: skip
+
+_U32 = np.dtype(np.uint32)
+_UINTS = tuple(np.dtype(t) for t in (np.uint8, np.uint16, np.uint32, np.uint64))
+
+
+# ---- reading arguments ----
+
+
+def is_keys(x: Any) -> bool:
+    """Whether `x` is an array of typed keys."""
+    return type(x) is KeyArray or (isinstance(x, Tracer) and isinstance(x.aval.dtype, KeyDType))
+
+
+def typed_keys(keys: Any) -> tuple[Any, bool]:
+    """`keys` as an array of typed keys, and whether they were untyped: a uint32 array of key data.
+
+    Raises:
+      TypeError: they are neither.
+    """
+    if is_keys(keys):
+        return keys, False
+    if keys is None:
+        raise TypeError(f"unexpected PRNG key type {type(keys)}")
+    if hasattr(keys, "__jax_array__"):
+        return typed_keys(keys.__jax_array__())
+    for name in ("ndim", "shape", "dtype"):
+        if not hasattr(keys, name):
+            raise TypeError(
+                "JAX encountered invalid PRNG key data: expected key_data to have ndim, shape, and dtype attributes. Got"
+                f" {keys}"
+            )
+    mode = config.legacy_prng_key.value
+    if mode != "allow":
+        message = "Legacy uint32 key array passed as key to jax.random function"
+        if mode == "error":
+            raise ValueError(message + ": make typed keys with jax.random.key")
+        warnings.warn(message, UserWarning, stacklevel=4)
+    implementation = implementations.find()
+    check_key_data(keys.shape, keys.dtype, implementation)
+    return random_wrap_p.bind(keys, impl=implementation), True
+
+
+def single_key(name: str, key: Any) -> tuple[Any, bool]:
+    """`typed_keys`, which must be one key; `name` is the function that messages name."""
+    if type(key) is KeyArray and not key.aval.shape:
+        return key, False
+    typed, untyped = typed_keys(key)
+    if aval_of(typed).shape:
+        raise ValueError(
+            f"{name} accepts a single key, but was given a key array of shape {aval_of(key).shape} != (). Use jax.vmap for"
+            " batching."
+        )
+    return typed, untyped
+
+
+def implementation_of(keys: Any) -> KeyImplementation:
+    """The implementation of typed keys."""
+    return aval_of(keys).dtype.implementation
+
+
+# ---- making keys ----
+
+
+def _seed(name: str, seed: Any, implementation: KeyImplementation):
+    shape = aval_of(seed).shape if not isinstance(seed, int) else ()
+    if shape:
+        raise TypeError(
+            f"{name} accepts a scalar seed, but was given an array of shape {shape} != (). Use jax.vmap for batching"
+        )
+    if isinstance(seed, (int, np.bool_)):
+        seed = _python_seed(int(seed))
+    if not dtypes.is_integer(aval_of(seed).dtype):
+        raise TypeError(f"PRNG key seed must be an integer; got {seed!r}")
+    offset = config.random_seed_offset.value
+    if offset:
+        seed = lax.add(seed, np.asarray(offset).astype(aval_of(seed).dtype))
+    return random_seed_p.bind(seed, impl=implementation)
+
+
+def _python_seed(seed: int) -> np.ndarray:
+    """A Python int as an array: its low 32 bits, or all 64 under x64."""
+    if not -(2**63) <= seed < 2**63:
+        raise OverflowError(f"a seed must fit into 64 bits, got {seed}: Python int too large to convert to C long")
+    if config.enable_x64.value:
+        return np.asarray(seed, np.int64)
+    return np.asarray(seed & 0xFFFFFFFF, np.uint32)
+
+
+def _implementation(impl: Any, dtype: Any) -> KeyImplementation:
+    if dtype is None:
+        return implementations.find(impl)
+    if impl is not None:
+        raise ValueError("pass impl or dtype, not both: each of them names the implementation of the key")
+    if not isinstance(dtype, KeyDType):
+        raise TypeError(f"dtype must be one of keys (see jax.random.key_dtype), got {dtype!r}")
+    return dtype.implementation
+
+
+def key(seed, *, impl=None, dtype=None):
+    """A key from an integer.
+
+    Args:
+      seed: integer of rank 0. The low 64 bits count (without x64: the low 32 bits of a Python int).
+      impl: name of the generator: ``"threefry2x32"``, ``"rbg"``, ``"unsafe_rbg"``; default: that of the configuration
+        option ``jax_default_prng_impl``.
+      dtype: the dtype of the key, another way to name the generator.
+
+    Returns:
+      An array of rank 0 whose dtype is a `jax.dtypes.prng_key`.
+    """
+    return _seed("key", seed, _implementation(impl, dtype))
+
+
+def PRNGKey(seed, *, impl=None):
+    """An untyped key: the numbers that `key` is made of, as a uint32 array.
+
+    Functions of this module take untyped keys, too, and read them by ``jax_default_prng_impl``. New programs should use
+    `key`. With ``jax_enable_custom_prng`` this is `key`.
+    """
+    typed = _seed("PRNGKey", seed, implementations.find(impl))
+    return typed if config.enable_custom_prng.value else random_unwrap_p.bind(typed)
+
+
+def key_dtype(impl=None):
+    """The dtype of keys of the named (or default) implementation."""
+    return KeyDType(implementations.find(impl))
+
+
+def wrap_key_data(key_bits_array, *, impl=None, dtype=None):
+    """Keys from the numbers they are made of; `key_data` undoes it.
+
+    Args:
+      key_bits_array: uint32 array of shape ``(..., *key_shape)``.
+      impl, dtype: the implementation, as for `key`.
+
+    Returns:
+      An array of keys of shape ``(...)``.
+    """
+    implementation = _implementation(impl, dtype)
+    aval = aval_of(key_bits_array)
+    check_key_data(aval.shape, aval.dtype, implementation)
+    return random_wrap_p.bind(key_bits_array, impl=implementation)
+
+
+def key_data(keys):
+    """The numbers that keys are made of: a uint32 array of shape ``(*keys.shape, *key_shape)``."""
+    if type(keys) is KeyArray:
+        return keys.base
+    return random_unwrap_p.bind(typed_keys(keys)[0])
+
+
+def key_impl(keys):
+    """The name of the keys' implementation (or the implementation itself if it is not registered)."""
+    implementation = implementation_of(typed_keys(keys)[0])
+    if implementations.implementations.get(implementation.name) is implementation:
+        return implementation.name
+    return implementation
+
+
+def clone(key):
+    """The same key, which key-reuse checks take for a new one."""
+    typed, untyped = typed_keys(key)
+    out = random_clone_p.bind(typed)
+    return random_unwrap_p.bind(out) if untyped else out
+
+
+# ---- keys from keys ----
+
+
+def split(key, num=2):
+    """New keys of a key.
+
+    Args:
+      key: a single key.
+      num: how many, an int or a shape.
+
+    Returns:
+      An array of `num` keys (of key data if `key` is untyped). `key` should not be used again.
+    """
+    typed, untyped = single_key("split", key)
+    shape = (num,) if type(num) is int else _shape_of(num)
+    for n in shape:
+        if dims.is_constant_dim(n) and n < 0:
+            raise ValueError(f"split: the number of keys must not be negative, got {num}")
+    out = random_split_p.bind(typed, impl=typed.aval.dtype.implementation, shape=shape)
+    return random_unwrap_p.bind(out) if untyped else out
+
+
+def _shape_of(num) -> tuple:
+    try:
+        return (operator.index(num),)
+    except TypeError:
+        return dims.canonical_shape(num)
+
+
+def fold_in(key, data):
+    """The key for a number, given a key: a way to number keys without splitting.
+
+    Args:
+      key: a single key.
+      data: integer of rank 0; its low 32 bits count.
+
+    Returns:
+      A key.
+    """
+    typed, untyped = single_key("fold_in", key)
+    if isinstance(data, (int, np.integer)) and not isinstance(data, bool):
+        data = int(data)
+        if not 0 <= data < 2**32:
+            raise OverflowError(f"fold_in: Python integer {data} out of bounds for uint32")
+        data = np.asarray(data, np.uint32)
+    else:
+        shape = aval_of(data).shape
+        if shape:
+            raise TypeError(
+                f"fold_in accepts a scalar, but was given an array of shape {shape} != (). Use jax.vmap for batching."
+            )
+        data = lax.convert_element_type(data, _U32)
+    out = random_fold_in_p.bind(typed, data, impl=typed.aval.dtype.implementation)
+    return random_unwrap_p.bind(out) if untyped else out
+
+
+def bits(key, shape=(), dtype=None, *, out_sharding=None):
+    """Uniformly distributed bits.
+
+    Args:
+      key: a single key.
+      shape: of the result.
+      dtype: unsigned integer type; default ``uint`` (uint32 without x64).
+      out_sharding: placement of the result.
+
+    Returns:
+      An array of unsigned integers.
+    """
+    from bedrax.random.arguments import placed, shape_of
+
+    typed, _ = single_key("bits", key)
+    dtype = dtypes.default_uint_dtype() if dtype is None else dtypes.explicit_dtype(dtype, "bits")
+    if dtype not in _UINTS:
+        raise ValueError(f"dtype argument to `bits` must be an unsigned int dtype, got {dtype}")
+    return placed(raw_bits(typed, dtype.itemsize * 8, shape_of(shape)), out_sharding)
+
+
+def raw_bits(key, bit_width: int, shape: tuple):
+    """Bits of one typed key; `bits` without checks."""
+    return random_bits_p.bind(key, impl=key.aval.dtype.implementation, bit_width=bit_width, shape=shape)

@@ -1,0 +1,225 @@
+"""Samplers made directly of bits: uniform floats and integers, and yes or no."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from bedrax.core import dtypes, lax
+from bedrax.core.avals import aval_of
+from bedrax.random.arguments import as_dtype, broadcast_to, float_dtype, joint_shape, placed, shape_of
+from bedrax.random.compiled import key_function
+from bedrax.random.keys import raw_bits, single_key
+
+__all__ = ["bernoulli", "rademacher", "randint", "uniform"]
+
+
+# ---- uniform floats ----
+
+
+def _mantissa_bits(dtype: np.dtype) -> int:
+    return ml_dtypes.finfo(dtype).nmant
+
+
+def unit_floats(key, shape: tuple, dtype: np.dtype):
+    """Multiples of the dtype's spacing at 1, uniform in [0, 1).
+
+    Random bits are the mantissa of a float of exponent 0, which lies in [1, 2).
+    """
+    mantissa = _mantissa_bits(dtype)
+    width = dtype.itemsize * 8
+    drawn = 8 if mantissa < 8 else width  # no more bits than the mantissa takes
+    word = np.dtype(f"uint{width}")
+    bits = raw_bits(key, drawn, shape)
+    if drawn != width:
+        bits = lax.convert_element_type(bits, word)
+    one = np.ones((), dtype)
+    bits = lax.shift_right_logical(bits, word.type(drawn - mantissa))
+    return lax.sub(lax.bitcast_convert_type(lax.bitwise_or(bits, one.view(word)), dtype), one)
+
+
+def uniform_floats(key, shape: tuple, dtype: np.dtype, minval: Any, maxval: Any):
+    """Uniform in [minval, maxval), which are of `dtype` and broadcast to `shape`."""
+    unit = unit_floats(key, shape, dtype)
+    minval, maxval = (broadcast_to(as_dtype(x, dtype), shape) for x in (minval, maxval))
+    # rounding could give less than minval, where that is close to maxval
+    return lax.max(minval, lax.add(lax.mul(unit, lax.sub(maxval, minval)), minval))
+
+
+_unit = key_function(1, 2)(unit_floats)
+_uniform = key_function(1, 2)(uniform_floats)
+
+
+def uniform(key, shape=(), dtype=None, minval=0.0, maxval=1.0, *, out_sharding=None):
+    """Uniformly distributed floats in [minval, maxval).
+
+    Args:
+      key: a single key.
+      shape: of the result.
+      dtype: a float dtype; default: the default float.
+      minval, maxval: bounds, which broadcast to `shape`.
+      out_sharding: placement of the result.
+    """
+    key, _ = single_key("uniform", key)
+    shape, dtype = shape_of(shape), float_dtype("uniform", dtype)
+    if type(minval) is float and minval == 0.0 and type(maxval) is float and maxval == 1.0:
+        out = _unit(key, shape, dtype)
+    else:
+        out = _uniform(key, shape, dtype, minval, maxval)
+    return placed(out, out_sharding)
+
+
+# ---- integers ----
+
+
+@key_function(1, 2)
+def _randint(key, shape, dtype, minval, maxval):
+    # Two independent words a and b make one number (2^w a + b) mod span of twice the width, whose bias is negligible;
+    # 2^w mod span is computed as the square of 2^(w/2) mod span.
+    width = max(dtype.itemsize * 8, 32)
+    signed = np.dtype(f"{'u' if dtype.kind == 'u' else ''}int{width}")
+    word = np.dtype(f"uint{width}")
+    limits = dtypes.iinfo(dtype)
+    low, at_low, above_low = _clamped(minval, limits, signed)
+    high, _, above_high = _clamped(maxval, limits, signed)
+    del at_low
+    low, high = broadcast_to(low, shape), broadcast_to(high, shape)
+    above_low, above_high = broadcast_to(above_low, shape), broadcast_to(above_high, shape)
+    empty = lax.ge(low, high)
+    span = lax.sub(lax.convert_element_type(high, word), lax.convert_element_type(low, word))
+    one = np.ones((), word)
+    span = lax.select(empty, lax.full(shape, 1, word), span)
+    # a maxval above the dtype's range lets its last number in; what lies above it wraps to a span of 0: all numbers
+    span = lax.select(lax.bitwise_and(above_high, lax.bitwise_not(above_low)), _grown(span, empty, one), span)
+    half = word.type(2 ** (width // 2))
+    multiplier = lax.rem(lax.full(shape, half, word), span)
+    multiplier = lax.rem(lax.mul(multiplier, multiplier), span)
+    keys = split_two(key)
+    a, b = (raw_bits(k, width, shape) for k in keys)
+    offset = lax.add(lax.mul(lax.rem(a, span), multiplier), lax.rem(b, span))
+    offset = lax.rem(offset, span)
+    out = lax.add(low, lax.convert_element_type(offset, signed))
+    return lax.convert_element_type(out, dtype) if signed != dtype else out
+
+
+def _grown(span, empty, one):
+    return lax.select(empty, span, lax.add(span, broadcast_to(one, aval_of(span).shape)))
+
+
+def _clamped(bound, limits, dtype):
+    """A bound as `dtype`, brought into the target's range; and whether it was below or above that."""
+    aval = aval_of(bound)
+    if not dtypes.is_integer(aval.dtype):
+        bound = lax.convert_element_type(bound, dtypes.default_int_dtype())
+        aval = aval_of(bound)
+    own = dtypes.iinfo(aval.dtype)
+    shape = aval.shape
+    below = above = lax.full(shape, False, np.dtype(bool))
+    if own.min < limits.min:
+        below = lax.lt(bound, np.asarray(limits.min).astype(aval.dtype))
+        bound = lax.max(bound, np.asarray(limits.min).astype(aval.dtype))
+    if own.max > limits.max:
+        above = lax.gt(bound, np.asarray(limits.max).astype(aval.dtype))
+        bound = lax.min(bound, np.asarray(limits.max).astype(aval.dtype))
+    return lax.convert_element_type(bound, dtype), below, above
+
+
+def split_two(key):
+    """Two new keys."""
+    return split_keys(key, 2)
+
+
+def split_keys(key, n: int) -> list:
+    """`n` new keys, as a list."""
+    from bedrax.random.primitives import random_split_p
+
+    keys = random_split_p.bind(key, impl=key.aval.dtype.implementation, shape=(n,))
+    return [lax.index_in_dim(keys, i, 0, keepdims=False) for i in range(n)]
+
+
+def randint(key, shape, minval, maxval, dtype=None, *, out_sharding=None):
+    """Uniformly distributed integers in [minval, maxval).
+
+    Args:
+      key: a single key.
+      shape: of the result.
+      minval, maxval: integers that broadcast to `shape`. Bounds outside the dtype's range are brought into it. Where
+        ``minval >= maxval`` the result is `minval`.
+      dtype: an integer dtype; default: the default integer.
+      out_sharding: placement of the result.
+    """
+    key, _ = single_key("randint", key)
+    dtype = dtypes.default_int_dtype() if dtype is None else dtypes.explicit_dtype(dtype, "randint")
+    if not dtypes.is_integer(dtype):
+        raise TypeError(f"randint only accepts integer dtypes, got {dtype}")
+    shape = joint_shape(shape, minval, maxval)
+    return placed(_randint(key, shape, dtype, minval, maxval), out_sharding)
+
+
+# ---- yes or no ----
+
+
+def _bernoulli_low(key, shape, p):
+    return lax.lt(unit_floats(key, shape, aval_of(p).dtype), broadcast_to(p, shape))
+
+
+def _bernoulli_high(key, shape, p):
+    # a uniform number of twice the resolution is a coarse one and a fine one below its spacing
+    dtype = aval_of(p).dtype
+    coarse, fine = _two_unit_floats(key, shape, dtype)
+    spacing = np.asarray(2.0 ** -_mantissa_bits(dtype)).astype(dtype)
+    return lax.lt(lax.mul(fine, spacing), lax.sub(broadcast_to(p, shape), coarse))
+
+
+def _two_unit_floats(key, shape, dtype) -> list:
+    both = unit_floats(key, (2, *shape), dtype)
+    return [lax.index_in_dim(both, i, 0, keepdims=False) for i in range(2)]
+
+
+_low = key_function(1)(_bernoulli_low)
+_high = key_function(1)(_bernoulli_high)
+
+
+def bernoulli(key, p=0.5, shape=None, mode="low", *, out_sharding=None):
+    """Booleans that are True with probability `p`.
+
+    Args:
+      key: a single key.
+      p: float, or array of floats.
+      shape: of the result, which `p` broadcasts to; default: the shape of `p`.
+      mode: ``"low"`` compares `p` with uniform floats of its dtype, whose resolution bounds the precision of small
+        probabilities; ``"high"`` draws twice the bits.
+      out_sharding: placement of the result.
+    """
+    if mode not in ("high", "low"):
+        raise ValueError(f"got mode={mode!r}, expected 'high' or 'low'")
+    key, _ = single_key("bernoulli", key)
+    aval = aval_of(p)
+    if not dtypes.is_floating(aval.dtype):
+        raise TypeError(f"bernoulli probability `p` must have a floating dtype, got {aval.dtype}.")
+    shape = joint_shape(shape, p)
+    return placed((_low if mode == "low" else _high)(key, shape, as_dtype(p, aval.dtype)), out_sharding)
+
+
+@key_function(1, 2)
+def _rademacher(key, shape, dtype):
+    half = np.asarray(0.5, dtypes.default_float_dtype())
+    yes = lax.convert_element_type(_bernoulli_low(key, shape, half), dtype)
+    two, one = (np.asarray(n).astype(dtype) for n in (2, 1))
+    return lax.sub(lax.mul(yes, two), one)
+
+
+def rademacher(key, shape=(), dtype=None, *, out_sharding=None):
+    """Each of -1 and 1 with probability one half.
+
+    Args:
+      key: a single key.
+      shape: of the result.
+      dtype: any numeric dtype; default: the default integer.
+      out_sharding: placement of the result.
+    """
+    key, _ = single_key("rademacher", key)
+    dtype = dtypes.default_int_dtype() if dtype is None else dtypes.explicit_dtype(dtype, "rademacher")
+    return placed(_rademacher(key, shape_of(shape), dtype), out_sharding)
