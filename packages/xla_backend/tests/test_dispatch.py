@@ -223,6 +223,11 @@ def test_errors_of_arguments():
     with pytest.raises(OverflowError):
         f(2**40)
 
+    with pytest.raises(TypeError, match=r"numpy\.ndarray"):
+        f(np.array([None, 1]))
+    with pytest.raises(TypeError, match="numeric types"):
+        lax.sin(np.array(["a"]))
+
     class NotRegistered:
         pass
 
@@ -294,3 +299,65 @@ def test_constants_do_not_follow_later_writes():
     f(x), f(x)
     constant[:] = -1
     np.testing.assert_array_equal(np.asarray(f(x)), np.arange(100))
+
+
+def test_jitted_functions_and_their_programs_are_freed():
+    import gc
+    import weakref
+
+    def make():
+        g = xla.jit(lambda x: lax.sin(x))
+        g(1.0), g(1.0)
+        return weakref.ref(g._jitted)
+
+    ref = make()
+    gc.collect()
+    assert ref() is None
+
+
+def test_methods_partials_and_unhashable_callables():
+    class Model:
+        k = np.float32(2)
+
+        @functools.partial(xla.jit, static_argnums=0)
+        def scale(self, x):
+            return lax.mul(x, self.k)
+
+    model = Model()
+    assert [float(model.scale(np.float32(v))) for v in (3, 4)] == [6, 8]
+    assert float(xla.jit(functools.partial(lax.add, np.float32(1)))(2.0)) == 3
+
+    class Unhashable:
+        __hash__ = None
+
+        def __call__(self, x):
+            return lax.neg(x)
+
+    assert float(xla.jit(Unhashable())(2.0)) == -2
+    f = xla.jit(lambda x, *, y: lax.sub(x, y), donate_argnames="y")
+    y = put(1, 2)
+    np.testing.assert_array_equal(np.asarray(f(np.ones(2, np.float32), y=y)), [0, -1])
+    assert y.is_deleted()
+
+
+def test_threads():
+    import threading
+
+    f = xla.jit(lambda x: lax.sin(lax.mul(x, x)))
+    failures = []
+
+    def work(n):
+        try:
+            for k in range(20):
+                x = np.full(n % 3 + 1, k, np.float32)
+                np.testing.assert_allclose(np.asarray(f(x)), np.sin(x * x), rtol=1e-5, atol=1e-6)
+                lax.add(x, x)
+        except Exception as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not failures

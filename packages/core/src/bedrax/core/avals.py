@@ -168,6 +168,11 @@ for _type in (bool, int, float, complex):
 
 
 def _ndarray_aval(x) -> ShapedArray:
+    if x.dtype.kind in "OSUMm":
+        raise TypeError(
+            f"Value {x!r} with dtype {x.dtype} is not a valid JAX array type. Only arrays of numeric types are supported"
+            " by JAX."
+        )
     return ShapedArray(x.shape, dtypes.canonicalize_dtype(x.dtype))
 
 
@@ -280,6 +285,6 @@ def abstractify(x) -> AbstractValue:
     try:
         return aval_of(x)
     except TypeError:
-        if hasattr(x, "shape") and hasattr(x, "dtype"):
+        if hasattr(x, "shape") and hasattr(x, "dtype") and not isinstance(x, np.ndarray | np.generic):
             return ShapedArray(tuple(x.shape), dtypes.canonicalize_dtype(x.dtype), getattr(x, "weak_type", False))
         raise

@@ -332,7 +332,8 @@ def make_jitted(jitted: core_jitting.Jitted):
     attributes["lower"] = functools.partial(_lower, jitted)
     attributes["trace"] = functools.partial(_trace, jitted)
     attributes["eval_shape"] = jitted.eval_shape
-    attributes["clear_cache"] = functools.partial(_clear_cache, wrapped._clear_cache, jitted)
+    # Not a reference to `wrapped` itself: C++ objects are not seen by the garbage collector.
+    attributes["clear_cache"] = functools.partial(_clear_cache, weakref.ref(wrapped), jitted)
     attributes["_jitted"] = jitted
     return wrapped
 
@@ -380,9 +381,9 @@ def _normalized(fun, argnums):
     return [n % count if n < 0 else n for n in argnums]
 
 
-def _clear_cache(clear_cpp, jitted):
+def _clear_cache(wrapped, jitted):
     """Forget every trace and executable of this function."""
-    clear_cpp()
+    wrapped()._clear_cache()
     jitted.clear_cache()
 
 
