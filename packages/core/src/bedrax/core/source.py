@@ -107,7 +107,7 @@ def stacklevel() -> int:
 
 def line_of(source: Source) -> int:
     """Line number of a place."""
-    code, lasti = source
+    code, lasti = source[:2]
     return _position(code, lasti)[0] or code.co_firstlineno
 
 
@@ -120,7 +120,7 @@ def _position(code: CodeType, lasti: int) -> tuple:
 
 def position_of(source: Source) -> tuple[str, int, int, int, int, str]:
     """(file, line, end line, column, end column, function) of a place; lines and columns count from 1, 0: unknown."""
-    code, lasti = source
+    code, lasti = source[:2]
     line, end_line, column, end_column = _position(code, lasti)
     line = line or code.co_firstlineno
     return (code.co_filename, line, end_line or line, 0 if column is None else column + 1,

@@ -106,6 +106,8 @@ class StagingTrace(Trace):
             effects = frozenset(prim.effects_of(*types, **params))
             self.has_effects = self.has_effects or bool(effects)
         where = source.user_frame()
+        if current.names and where is not None:
+            where = (*where, "/".join(current.names))
         if prim.multiple_results:
             outvars = [Var(a) for a in out]
             self.eqns.append(Eqn(prim, invars, outvars, params, effects, where))

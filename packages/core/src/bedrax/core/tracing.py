@@ -55,6 +55,7 @@ eval_trace = EvalTrace(None)
 class _Current(threading.local):
     trace: Trace = eval_trace
     axes: dict = {}  # axis name -> size, of the vmaps and shard_maps around us; never mutated
+    names: tuple[str, ...] = ()  # the named_scopes around us
 
 
 current = _Current()

@@ -220,26 +220,25 @@ _locations: dict[Any, Any] = {}
 
 def _location(prim, source_info) -> Any:
     """Where in the user's code an equation comes from, under the primitive's name."""
-    key = (prim, source_info)
-    try:
-        found = _locations.get(key)
-    except TypeError:
-        return types.unknown
+    if source_info is None:
+        key: Any = (prim,)
+    else:  # a code object is hashed by reading all of it: its identity will do, while the entry keeps it alive
+        key = (prim, id(source_info[0]), *source_info[1:])
+    found = _locations.get(key)
     if found is None:
         if len(_locations) > 20000:
             _locations.clear()
-        name = prim.name
-        child = None
+        name, child, code = prim.name, None, None
         if source_info is not None:
             from bedrax.core import source
 
-            try:
-                file, line, _, column, *_ = source.position_of(source_info)
-                child = ir.Location.file(file, line, column, _context)
-            except Exception:  # a location is a comment: it must not stop a program
-                child = None
-        found = _locations[key] = ir.Location.name(name, child, _context)
-    return found
+            code = source_info[0]
+            if len(source_info) > 2:
+                name = f"{source_info[2]}/{name}"
+            file, line, _, column, *_ = source.position_of(source_info[:2])
+            child = ir.Location.file(file, line, column, _context)
+        found = _locations[key] = (ir.Location.name(name, child, _context), code)
+    return found[0]
 
 
 class LoweringContext:

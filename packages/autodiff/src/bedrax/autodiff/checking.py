@@ -1,0 +1,140 @@
+"""Checks of derivatives against finite differences, for any function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from bedrax import pytree
+from bedrax.autodiff.api import jvp, vjp
+from bedrax.core import dtypes
+
+# Tolerances of derivatives by dtype: differences lose about half of the digits.
+_TOLERANCE = {"bfloat16": 1e-1, "float16": 1e-1, "float32": 2e-3, "complex64": 2e-3, "float64": 1e-5, "complex128": 1e-5}
+
+
+def _like(rng: np.random.Generator, x: Any) -> np.ndarray:
+    """A random array of the type of `x`, of unit norm over all."""
+    dtype = np.dtype(getattr(x, "dtype", np.result_type(x)))
+    values = rng.standard_normal(np.shape(x))
+    if dtypes.issubdtype(dtype, np.complexfloating):
+        values = values + 1j * rng.standard_normal(np.shape(x))
+    return np.asarray(values, dtype=dtypes.canonicalize_dtype(dtype))
+
+
+def _wide(x: Any) -> np.ndarray:
+    x = np.asarray(x)
+    return x.astype(np.complex128 if dtypes.issubdtype(x.dtype, np.complexfloating) else np.float64)
+
+
+def _tolerance(given, *trees) -> float:
+    if given is not None and not isinstance(given, dict):
+        return float(given)
+    table = {**_TOLERANCE, **{np.dtype(k).name: v for k, v in (given or {}).items()}}
+    found = [table.get(np.asarray(x).dtype.name, 0.0) for t in trees for x in pytree.tree_leaves(t)]
+    return max(found, default=0.0)
+
+
+def _close(actual, expected, atol, rtol, message: str) -> None:
+    a_leaves, a_tree = pytree.tree_flatten(actual)
+    e_leaves, e_tree = pytree.tree_flatten(expected)
+    assert a_tree == e_tree, f"{message}: structures differ: {a_tree} and {e_tree}"
+    for a, e in zip(a_leaves, e_leaves, strict=True):
+        np.testing.assert_allclose(
+            _wide(a), _wide(e), atol=_tolerance(atol, a, e), rtol=_tolerance(rtol, a, e), err_msg=message
+        )
+
+
+def _difference(f: Callable, args: tuple, tangents: tuple, eps: float):
+    """Central difference of `f` along `tangents`."""
+
+    def shifted(sign):
+        return pytree.tree_map(
+            lambda x, t: np.asarray(_wide(x) + sign * eps / 2 * _wide(t), dtype=np.asarray(x).dtype), args, tangents
+        )
+
+    return pytree.tree_map(lambda a, b: (_wide(a) - _wide(b)) / eps, f(*shifted(1)), f(*shifted(-1)))
+
+
+def _default_eps(args) -> float:
+    widths = [np.finfo(np.asarray(x).dtype).eps if np.asarray(x).dtype.kind in "fc" else 0 for x in pytree.tree_leaves(args)]
+    return 1e-4 if max(widths, default=0) < 1e-10 else 1e-2
+
+
+def check_jvp(
+    f: Callable, f_jvp: Callable, args: Sequence, atol: Any = None, rtol: Any = None, eps: float | None = None, err_msg: str = ""
+) -> None:
+    """Compare ``f_jvp(args, tangents)`` with central differences of `f`.
+
+    Args:
+      args: the arguments of `f`, pytrees of float or complex arrays.
+      atol, rtol: tolerances, numbers or dictionaries by dtype.
+      eps: step of the differences.
+
+    Raises:
+      AssertionError: values or derivatives disagree.
+    """
+    eps = _default_eps(args) if eps is None else eps
+    rng = np.random.default_rng(0)
+    args = tuple(args)
+    tangents = pytree.tree_map(lambda x: _like(rng, x), args)
+    value, tangent = f_jvp(args, tangents)
+    _close(value, f(*args), atol, rtol, f"{err_msg} primal of jvp".strip())
+    _close(tangent, _cast_like(_difference(f, args, tangents, eps), tangent), atol, rtol, f"{err_msg} tangent of jvp".strip())
+
+
+def _cast_like(tree, like):
+    return pytree.tree_map(lambda x, y: x.astype(np.asarray(y).dtype), tree, like)
+
+
+def check_vjp(
+    f: Callable, f_vjp: Callable, args: Sequence, atol: Any = None, rtol: Any = None, eps: float | None = None, err_msg: str = ""
+) -> None:
+    """Compare ``f_vjp(*args) -> (value, pullback)`` with central differences of `f`, by inner products."""
+    eps = _default_eps(args) if eps is None else eps
+    rng = np.random.default_rng(1)
+    args = tuple(args)
+    value, pullback = f_vjp(*args)
+    _close(value, f(*args), atol, rtol, f"{err_msg} primal of vjp".strip())
+    tangents = pytree.tree_map(lambda x: _like(rng, x), args)
+    expected = _difference(f, args, tangents, eps)
+    ct = pytree.tree_map(lambda x: _like(rng, x), value)
+    back = pullback(ct)
+
+    def inner(a, b):
+        return sum(np.sum(_wide(x) * _wide(y)).real for x, y in zip(pytree.tree_leaves(a), pytree.tree_leaves(b), strict=True))
+
+    left, right = np.asarray(inner(tangents, back)), np.asarray(inner(expected, ct))
+    np.testing.assert_allclose(
+        left, right, atol=_tolerance(atol, value), rtol=_tolerance(rtol, value), err_msg=f"{err_msg} cotangent of vjp".strip()
+    )
+
+
+def check_grads(
+    f: Callable, args: Sequence, order: int, modes: Sequence[str] = ("fwd", "rev"), atol: Any = None, rtol: Any = None,
+    eps: float | None = None,
+) -> None:  # fmt: skip
+    """Compare derivatives of `f` up to `order` with central differences, by checking the derivatives' derivatives in turn.
+
+    Args:
+      modes: "fwd" (jvp), "rev" (vjp), or both.
+
+    Raises:
+      AssertionError: some derivative disagrees.
+    """
+    args = tuple(args)
+
+    def check(f, args, order, name):
+        if "fwd" in modes:
+            check_jvp(f, lambda a, t: jvp(f, a, t), args, atol, rtol, eps, f"{name}jvp:")
+            if order > 1:
+                check(lambda a, t: jvp(f, a, t), (args, pytree.tree_map(lambda x: _like(np.random.default_rng(2), x), args)), order - 1, f"{name}jvp of ")
+        if "rev" in modes:
+            check_vjp(f, lambda *a: vjp(f, *a), args, atol, rtol, eps, f"{name}vjp:")
+            if order > 1:
+                ct = pytree.tree_map(lambda x: _like(np.random.default_rng(3), x), f(*args))
+                check(lambda ct, *a: vjp(f, *a)[1](ct), (ct, *args), order - 1, f"{name}vjp of ")
+
+    check(f, args, order, "")

@@ -1,0 +1,53 @@
+"""Scopes around user code: names for what is traced, and evaluation at once inside a trace."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from bedrax.core.avals import AbstractValue, aval_of
+from bedrax.core.tracing import current, eval_trace, set_trace
+
+
+class named_scope(contextlib.ContextDecorator):
+    """Name the operations traced inside, for profiles and compiled programs.
+
+    Args:
+      name: one component of the name, e.g. ``"attention"``.
+    """
+
+    def __init__(self, name: str):
+        if not isinstance(name, str):
+            raise TypeError(f"named_scope name argument must be a string, got {name!r} of type {type(name)}")
+        self.name = name
+        self._saved: list[tuple] = []
+
+    def __enter__(self):
+        self._saved.append(current.names)
+        current.names = (*current.names, self.name)
+        return self.name
+
+    def __exit__(self, *_):
+        current.names = self._saved.pop()
+
+
+def named_call(fun: Callable, *, name: str | None = None) -> Callable:
+    """`fun`, run in a `named_scope` (of the function's own name by default)."""
+    return functools.wraps(fun)(named_scope(name or getattr(fun, "__name__", "call"))(fun))
+
+
+@contextlib.contextmanager
+def ensure_compile_time_eval() -> Iterator[None]:
+    """Evaluate operations at once, even while a function is traced; their operands must be concrete."""
+    with set_trace(eval_trace):
+        yield
+
+
+eval_context = ensure_compile_time_eval
+
+
+def typeof(x: Any) -> AbstractValue:
+    """The type of a value: a `ShapedArray` for arrays, tracers and scalars."""
+    return aval_of(x)
