@@ -43,7 +43,7 @@ def test_integer_exponents():
 
 
 def test_conversion_to_integer_stops_derivatives():
-    f = lambda x: lax.mul(x, lax.convert_element_type(lax.convert_element_type(x, np.int32), np.float32))  # noqa: E731
+    f = lambda x: lax.mul(x, lax.convert_element_type(lax.convert_element_type(x, np.int32), np.float32))
     assert float(grad(f)(np.float32(2.5))) == 2.0
 
 

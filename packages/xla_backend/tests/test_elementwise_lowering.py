@@ -36,5 +36,5 @@ def test_threefry_is_short_on_cpu():
 
 def test_rng_uniform_is_in_range():
     for dtype in (np.float32, np.int32):
-        draws = np.asarray(xla.jit(lambda: lax.rng_uniform(dtype(2), dtype(7), (300,)))())
+        draws = np.asarray(xla.jit(lambda dtype=dtype: lax.rng_uniform(dtype(2), dtype(7), (300,)))())
         assert draws.dtype == dtype and draws.min() >= 2 and draws.max() < 7 and draws.std() > 0.5

@@ -47,10 +47,19 @@ def assert_same(actual, expected, rtol=None, atol=None, equal_nan=True, what: st
         atol = rtol if atol is None else atol
         wide = np.complex128 if dtypes.is_complex(dtype) else np.float64
         np.testing.assert_allclose(
-            actual.astype(wide), expected.astype(wide), rtol=rtol, atol=atol, equal_nan=equal_nan, err_msg=what
+            actual.astype(wide),
+            expected.astype(wide),
+            rtol=rtol,
+            atol=atol,
+            equal_nan=equal_nan,
+            err_msg=what,
         )
     else:
-        plain = (lambda x: x) if dtype.isbuiltin == 1 or dtype == dtypes.float0 else (lambda x: x.astype(np.int64))
+        plain = (
+            (lambda x: x)
+            if dtype.isbuiltin == 1 or dtype == dtypes.float0
+            else (lambda x: x.astype(np.int64))
+        )
         np.testing.assert_array_equal(plain(actual), plain(expected), err_msg=what)
 
 
@@ -115,7 +124,9 @@ def _axis_choices(args, allowed):
         choices.append([*base[:i], 0, *base[i + 1 :]])
     if len(allowed) > 1:
         choices.append([0 if i in allowed else None for i in range(len(args))])
-        choices.append([(ranks[i] if k % 2 else 0) if i in allowed else None for k, i in enumerate(range(len(args)))])
+        choices.append(
+            [(ranks[i] if k % 2 else 0) if i in allowed else None for k, i in enumerate(range(len(args)))]
+        )
     choices.append([ranks[i] if i in allowed else None for i in range(len(args))])
     return [list(c) for c in dict.fromkeys(map(tuple, choices))]
 
@@ -133,14 +144,18 @@ def check_batching(case: OpCase, size: int = 3) -> None:
         others = [args] + [_varied(case, args, k) for k in range(1, size)]
         for in_axes in _axis_choices(args, allowed):
             stacked = [
-                args[i] if axis is None else np.stack([o[i] for o in others], axis) for i, axis in enumerate(in_axes)
+                args[i] if axis is None else np.stack([o[i] for o in others], axis)
+                for i, axis in enumerate(in_axes)
             ]
             expected = _loop(case, args, others, [axis is not None for axis in in_axes])
             actual = as_list(vmap(case.fun, in_axes=tuple(in_axes))(*stacked))
             for out, want in zip(actual, expected, strict=True):
                 assert_same(out, want, case.rtol, case.atol, what=f"{case.id} in_axes={in_axes}")
         in_axes = tuple(0 if i in allowed else None for i in range(len(args)))
-        twice = [np.stack([np.stack([o[i] for o in others])] * 2) if i in allowed else a for i, a in enumerate(args)]
+        twice = [
+            np.stack([np.stack([o[i] for o in others])] * 2) if i in allowed else a
+            for i, a in enumerate(args)
+        ]
         nested = as_list(vmap(vmap(case.fun, in_axes=in_axes), in_axes=in_axes)(*twice))
         expected = _loop(case, args, others, [i in allowed for i in range(len(args))])
         for out, want in zip(nested, expected, strict=True):
@@ -176,7 +191,9 @@ def _numeric(f, args, tangents, step):
     """A central difference of fourth order."""
 
     def at(k):
-        return [as_numpy(v) for v in as_list(f(*[a + k * step * t for a, t in zip(args, tangents, strict=True)]))]
+        return [
+            as_numpy(v) for v in as_list(f(*[a + k * step * t for a, t in zip(args, tangents, strict=True)]))
+        ]
 
     p1, m1, p2, m2 = at(1), at(-1), at(2), at(-2)
     return [(8 * (a - b) - (c - d)) / (12 * step) for a, b, c, d in zip(p1, m1, p2, m2, strict=True)]
@@ -221,7 +238,9 @@ def check_jvp(case: OpCase, step: float = 1e-3) -> None:
         tangents = [_direction(rng, x) for x in xs]
         choices = [tangents]
         if len(xs) > 1:
-            choices += [[t if i == j else np.zeros_like(t) for j, t in enumerate(tangents)] for i in range(len(xs))]
+            choices += [
+                [t if i == j else np.zeros_like(t) for j, t in enumerate(tangents)] for i in range(len(xs))
+            ]
         for choice in choices:
             _, out = jvp(f, tuple(xs), tuple(choice))
             _close(as_list(out), _numeric(f, xs, choice, step), case.grad_rtol, f"{case.id} jvp")
@@ -231,7 +250,12 @@ def check_jvp(case: OpCase, step: float = 1e-3) -> None:
                 return f(*xs[:i], x, *xs[i + 1 :])
 
             _, out = jvp(alone, (xs[i],), (tangents[i],))
-            _close(as_list(out), _numeric(alone, [xs[i]], [tangents[i]], step), case.grad_rtol, f"{case.id} jvp {i}")
+            _close(
+                as_list(out),
+                _numeric(alone, [xs[i]], [tangents[i]], step),
+                case.grad_rtol,
+                f"{case.id} jvp {i}",
+            )
 
 
 def _pair(ct, t) -> float:
@@ -267,7 +291,9 @@ def check_vjp(case: OpCase) -> None:
             _, pullback = vjp(g, *primals)
             back = pullback(cts)
             for b, x in zip(back, primals, strict=True):
-                assert as_numpy(b).shape == x.shape and as_numpy(b).dtype == x.dtype, f"{case.id}: cotangent type"
+                assert as_numpy(b).shape == x.shape and as_numpy(b).dtype == x.dtype, (
+                    f"{case.id}: cotangent type"
+                )
             left = sum(_pair(c, t) for c, t in zip(cts, out_tangents, strict=True))
             right = sum(_pair(b, t) for b, t in zip(back, tangents, strict=True))
             np.testing.assert_allclose(right, left, rtol=1e-9, atol=1e-9, err_msg=f"{case.id} vjp {subset}")

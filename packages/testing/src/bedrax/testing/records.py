@@ -55,7 +55,9 @@ class ArgSpec:
         return np.asarray(values).astype(dtype)
 
 
-def arg(shape: Sequence[int] = (), dtype: Any = "float32", low: float = -2.0, high: float = 2.0, **kw) -> ArgSpec:
+def arg(
+    shape: Sequence[int] = (), dtype: Any = "float32", low: float = -2.0, high: float = 2.0, **kw
+) -> ArgSpec:
     """Short for `ArgSpec`."""
     return ArgSpec(tuple(shape), dtype, low, high, **kw)
 
@@ -163,5 +165,7 @@ def all_primitives() -> list[Primitive]:
 def unsampled() -> dict[Primitive, str]:
     """Primitives without records, with the reasons that the families give."""
     return {
-        prim: why for _, module in _modules("bedrax.testing.cases") for prim, why in getattr(module, "UNSAMPLED", {}).items()
+        prim: why
+        for _, module in _modules("bedrax.testing.cases")
+        for prim, why in getattr(module, "UNSAMPLED", {}).items()
     }

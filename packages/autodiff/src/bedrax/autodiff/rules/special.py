@@ -75,7 +75,10 @@ jvp(
     _unsupported("the second derivative of igamma with respect to a"),
     lambda t, ans, a, x: mul(t, mul(_gamma_density(a, x), sub(e.log(x), p.digamma(a)))),
 )
-absent(p.random_gamma_grad_p, why="it is a derivative already; second derivatives of gamma samples are not known here")
+absent(
+    p.random_gamma_grad_p,
+    why="it is a derivative already; second derivatives of gamma samples are not known here",
+)
 
 
 def _beta_density(a, b, x):

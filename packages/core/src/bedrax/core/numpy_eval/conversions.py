@@ -94,7 +94,9 @@ def _reduce_precision(x, *, exponent_bits, mantissa_bits):
     if dtype.isbuiltin != 1:
         # float32 holds every value, and rounding to a narrower format does not depend on the carrier.
         info = dtypes.finfo(dtype)
-        fewer = _round_bits(x.astype(np.float32), min(exponent_bits, info.nexp), min(mantissa_bits, info.nmant))
+        fewer = _round_bits(
+            x.astype(np.float32), min(exponent_bits, info.nexp), min(mantissa_bits, info.nmant)
+        )
         return fewer.astype(dtype)
     return _round_bits(x, exponent_bits, mantissa_bits)
 

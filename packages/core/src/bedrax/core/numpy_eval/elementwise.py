@@ -111,7 +111,10 @@ def _sign(x):
 
 def _round_away(x):
     whole = np.trunc(x)
-    return whole + np.where(np.abs(x - whole) >= 0.5, np.copysign(x.dtype.type(1), x), x.dtype.type(0))
+    # The sign is that of x, also where the result is zero.
+    return np.copysign(
+        whole + np.where(np.abs(x - whole) >= 0.5, np.copysign(x.dtype.type(1), x), x.dtype.type(0)), x
+    )
 
 
 def _logistic(x):
@@ -257,6 +260,16 @@ def _rem(x, y):
     return np.where(y == 0, x, np.fmod(x, safe))
 
 
+def _max(x, y):
+    out = np.maximum(x, y)
+    # NumPy may give either zero; here +0 is above -0.
+    return out if x.dtype.kind != "f" or np.all(out) else np.where((x == 0) & (y == 0), x + y, out)
+
+
+def _min(x, y):
+    return -_max(-x, -y) if x.dtype.kind == "f" else np.minimum(x, y)
+
+
 def _atan2(x, y):
     if x.dtype.kind == "f":
         return np.arctan2(x, y)
@@ -383,8 +396,8 @@ nary(p.add_p, np.add)
 nary(p.sub_p, np.subtract)
 nary(p.div_p, _div)
 nary(p.rem_p, _rem)
-nary(p.max_p, np.maximum)
-nary(p.min_p, np.minimum)
+nary(p.max_p, _max)
+nary(p.min_p, _min)
 nary(p.atan2_p, _atan2)
 nary(p.complex_p, _complex)
 nary(p.and_p, np.bitwise_and)

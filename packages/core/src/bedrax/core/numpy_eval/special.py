@@ -89,7 +89,18 @@ def _erf_inv(x):
 
 # B_2k / (2k) of the asymptotic series of digamma (Abramowitz and Stegun 6.3.18).
 _DIGAMMA = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12, -3617 / 8160)
-_BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510, 43867 / 798, -174611 / 330)
+_BERNOULLI = (
+    1 / 6,
+    -1 / 30,
+    1 / 42,
+    -1 / 30,
+    5 / 66,
+    -691 / 2730,
+    7 / 6,
+    -3617 / 510,
+    43867 / 798,
+    -174611 / 330,
+)
 
 
 def _digamma(x):
@@ -135,7 +146,7 @@ def _zeta(x, q):
 
 
 def _polygamma(n, x):
-    whole = (n >= 0) & (n == np.floor(n))
+    whole = (n >= 0) & (n == np.floor(n)) & np.isfinite(n)
     order = np.where(whole, n, 1.0)
     sign = np.where(np.mod(order, 2) == 0, -1.0, 1.0)
     value = sign * np.exp(_elementwise(_lgamma)(order + 1)) * _zeta(order + 1, x)

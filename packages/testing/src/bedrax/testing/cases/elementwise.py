@@ -60,7 +60,14 @@ for _prim, (_fun, _oracle, (_low, _high), _complex) in _SMOOTH.items():
 
 _add(p.exp_p, "accuracy", lambda x: p.exp(x, accuracy=p.AccuracyMode.HIGHEST), [arg((3,))], oracle=np.exp)
 _add(p.tanh_p, "special", p.tanh, [np.float32([INF, -INF, NAN, 0.0, 1e-30])], oracle=np.tanh, grad=())
-_add(p.logistic_p, "far", p.logistic, [np.float32([-200, 200, 0])], oracle=lambda x: np.float32([0, 1, 0.5]), grad=())
+_add(
+    p.logistic_p,
+    "far",
+    p.logistic,
+    [np.float32([-200, 200, 0])],
+    oracle=lambda x: np.float32([0, 1, 0.5]),
+    grad=(),
+)
 
 # ---- steps and signs -----------------------------------------------------------------------------
 
@@ -80,7 +87,14 @@ _add(
     p.round_p, "even", lambda x: p.round(x, p.RoundingMethod.TO_NEAREST_EVEN), [_EDGES], oracle=np.round, grad=()
 )  # fmt: skip
 _add(p.is_finite_p, "edges", p.is_finite, [np.float32([1, NAN, INF, -INF])], oracle=np.isfinite, grad=())
-_add(p.is_finite_p, "bf16", p.is_finite, [np.array([1, NAN, INF], ml_dtypes.bfloat16)], oracle=np.isfinite, grad=())
+_add(
+    p.is_finite_p,
+    "bf16",
+    p.is_finite,
+    [np.array([1, NAN, INF], ml_dtypes.bfloat16)],
+    oracle=np.isfinite,
+    grad=(),
+)
 _add(p.sign_p, "f32", p.sign, [np.float32([-3, 3, 0, NAN, INF])], oracle=np.sign, grad=())
 _add(p.sign_p, "i32", p.sign, [arg((5,), "int32", -2, 2)], oracle=np.sign)
 _add(p.sign_p, "u8", p.sign, [np.uint8([0, 1, 200])], oracle=np.sign)
@@ -89,7 +103,13 @@ _add(p.sign_p, "c64 zero", p.sign, [np.complex64([0, 5j])], oracle=np.sign, grad
 _add(p.neg_p, "f32", p.neg, [arg((2, 2))], oracle=np.negative)
 _add(p.neg_p, "u8", p.neg, [np.uint8([0, 1, 200])], oracle=np.negative)
 _add(p.neg_p, "c64", p.neg, [arg((2,), "complex64")], oracle=np.negative)
-_add(p.neg_p, "i4", p.neg, [np.array([-8, 7], ml_dtypes.int4)], oracle=lambda x: np.array([-8, -7], ml_dtypes.int4))
+_add(
+    p.neg_p,
+    "i4",
+    p.neg,
+    [np.array([-8, 7], ml_dtypes.int4)],
+    oracle=lambda x: np.array([-8, -7], ml_dtypes.int4),
+)
 _add(p.abs_p, "f32", p.abs, [np.float32([-1.5, 2, 3])], oracle=np.abs)
 _add(p.abs_p, "i32", p.abs, [np.int32([-5, 0, 5])], oracle=np.abs)
 _add(p.abs_p, "c64", p.abs, [arg((3,), "complex64")], oracle=np.abs)
@@ -101,7 +121,9 @@ for _n in (0, 1, 3, -2):
         p.integer_pow_p, f"f32^{_n}", lambda x, n=_n: p.integer_pow(x, n), [arg((3,), low=0.5)], oracle=lambda x, n=_n: x**n
     )  # fmt: skip
 _add(p.integer_pow_p, "c64", lambda x: p.integer_pow(x, 3), [arg((2,), "complex64")], oracle=lambda x: x**3)
-_add(p.integer_pow_p, "i32", lambda x: p.integer_pow(x, 5), [arg((4,), "int32", -5, 5)], oracle=lambda x: x**5)
+_add(
+    p.integer_pow_p, "i32", lambda x: p.integer_pow(x, 5), [arg((4,), "int32", -5, 5)], oracle=lambda x: x**5
+)
 _add(p.integer_pow_p, "bf16", lambda x: p.integer_pow(x, 3), [arg((4,), "bfloat16")], oracle=_wide(lambda x: x**3), grad=(), rtol=0.03)  # fmt: skip
 _add(p.copy_p, "f32", p.copy_p.bind, [arg((3,))], oracle=lambda x: x)
 _add(p.stop_gradient_p, "f32", p.stop_gradient, [arg((3,))], oracle=lambda x: x, grad=())
@@ -114,7 +136,9 @@ _add(p.conj_p, "c64", p.conj, [arg((3,), "complex64")], oracle=np.conj)
 _add(p.conj_p, "f32", p.conj, [arg((3,))], oracle=lambda x: x + 0j)
 _add(p.complex_p, "f32", p.complex, [arg((3,)), arg((3,))], oracle=lambda x, y: x + 1j * y)
 _add(p.complex_p, "scalar", p.complex, [arg((3,)), arg()], oracle=lambda x, y: x + 1j * y)
-_add(p.complex_p, "f64", p.complex, [arg((), "float64"), arg((2,), "float64")], oracle=lambda x, y: x + 1j * y)
+_add(
+    p.complex_p, "f64", p.complex, [arg((), "float64"), arg((2,), "float64")], oracle=lambda x, y: x + 1j * y
+)
 
 # ---- arithmetic ----------------------------------------------------------------------------------
 
@@ -151,16 +175,51 @@ _add(p.rem_p, "i32", p.rem, [_NUM, _DEN], oracle=lambda x, y: np.int32([1, -1, 1
 _add(p.pow_p, "f32", p.pow, [arg((3,), low=0.3), arg((3,))], oracle=np.power)
 _add(p.pow_p, "scalar", p.pow, [arg((), low=0.3), arg((3,))], oracle=np.power)
 _add(p.pow_p, "to scalar", p.pow, [arg((3,), low=0.3), arg()], oracle=np.power)
-_add(p.pow_p, "int", p.pow, [arg((4,), low=0.5), np.int32([3, -2, 0, 1])], oracle=lambda x, y: x ** y.astype("f"))
+_add(
+    p.pow_p,
+    "int",
+    p.pow,
+    [arg((4,), low=0.5), np.int32([3, -2, 0, 1])],
+    oracle=lambda x, y: x ** y.astype("f"),
+)
 _add(p.pow_p, "int scalar", p.pow, [np.float32([-2, 2]), np.int32(3)], oracle=lambda x, y: x**3)
-_add(p.pow_p, "int huge", p.pow, [np.float32([-1, -1]), np.int32([2**25 + 1, 2**25])], oracle=lambda x, y: [-1, 1], grad=())
-_add(p.pow_p, "int bf16", p.pow, [np.array([-1], ml_dtypes.bfloat16), np.int32([257])], oracle=lambda x, y: [-1], grad=())
+_add(
+    p.pow_p,
+    "int huge",
+    p.pow,
+    [np.float32([-1, -1]), np.int32([2**25 + 1, 2**25])],
+    oracle=lambda x, y: [-1, 1],
+    grad=(),
+)
+_add(
+    p.pow_p,
+    "int bf16",
+    p.pow,
+    [np.array([-1], ml_dtypes.bfloat16), np.int32([257])],
+    oracle=lambda x, y: [-1],
+    grad=(),
+)
 _add(p.pow_p, "zero", p.pow, [np.float32([0, 0]), np.float32([0, 2])], oracle=np.power, grad=())
+_add(
+    p.pow_p,
+    "c64 zero",
+    p.pow,
+    [np.complex64([0, 0, 0]), np.complex64([1 + 1j, 0, 2])],
+    oracle=lambda x, y: [0, 1, 0],
+    grad=(),
+)
 _add(p.pow_p, "c64", p.pow, [arg((3,), "complex64", 0.3), arg((3,), "complex64")], oracle=np.power, rtol=1e-4)
 _add(p.atan2_p, "f32", p.atan2, [arg((4,)), arg((4,))], oracle=np.arctan2)
 _add(p.atan2_p, "scalar", p.atan2, [arg((4,)), arg()], oracle=np.arctan2)
 _add(p.atan2_p, "c64", p.atan2, [arg((3,), "complex64", 0.3), arg((3,), "complex64", 0.3)], rtol=1e-4)
-_add(p.nextafter_p, "f32", p.nextafter, [np.float32([0, 1, 1]), np.float32([1, 0, 2])], oracle=np.nextafter, grad=())
+_add(
+    p.nextafter_p,
+    "f32",
+    p.nextafter,
+    [np.float32([0, 1, 1]), np.float32([1, 0, 2])],
+    oracle=np.nextafter,
+    grad=(),
+)
 _add(p.nextafter_p, "bf16", p.nextafter, [np.array([1], ml_dtypes.bfloat16), np.array([2], ml_dtypes.bfloat16)],
      oracle=lambda x, y: np.array([1.0078125]), grad=())  # fmt: skip
 
@@ -170,6 +229,10 @@ for _prim, _fun, _oracle in ((p.max_p, p.max, np.maximum), (p.min_p, p.min, np.m
     _add(_prim, "f32", _fun, [arg((4,)), arg((4,))], oracle=_oracle)
     _add(_prim, "scalar", _fun, [arg((4,)), arg()], oracle=_oracle)
     _add(_prim, "nan", _fun, [np.float32([NAN, 1, INF]), np.float32([1, NAN, 2])], oracle=_oracle, grad=())
+    _add(
+        _prim, "zeros", lambda x, y, f=_fun: p.div(np.ones(3, "f"), f(x, y)), [np.float32([0, -0.0, -0.0]), np.float32([-0.0, 0, -0.0])],
+        oracle=lambda x, y, top=_prim is p.max_p: [INF, INF, -INF] if top else [-INF, -INF, -INF], grad=(),
+    )  # fmt: skip
     _add(_prim, "u8", _fun, [np.uint8([200, 3]), np.uint8([100, 5])], oracle=_oracle)
     _add(_prim, "bool", _fun, [np.array([True, False]), np.array([False, False])], oracle=_oracle)
     _add(_prim, "c64", _fun, [np.complex64([1 + 2j, 2]), np.complex64([1 + 3j, 1])], oracle=_oracle, grad=())
@@ -209,15 +272,35 @@ for _prim, _fun, _oracle in (
     _add(_prim, "scalar", _fun, [arg((2, 2), "uint8", 0, 255), arg((), "uint8", 0, 255)], oracle=_oracle)
 _add(p.not_p, "i32", p.bitwise_not, [_BITS_X], oracle=np.invert)
 _add(p.not_p, "bool", p.bitwise_not, [np.array([True, False])], oracle=np.invert)
-_add(p.not_p, "u4", p.bitwise_not, [np.array([0, 5], ml_dtypes.uint4)], oracle=lambda x: np.array([15, 10], ml_dtypes.uint4))
-_add(p.population_count_p, "i8", p.population_count, [np.int8([-1, 5, 0])], oracle=lambda x: np.int8([8, 2, 0]))
-_add(p.population_count_p, "u64", p.population_count, [np.uint64([2**64 - 1, 8])], oracle=lambda x: np.uint64([64, 1]))
+_add(
+    p.not_p,
+    "u4",
+    p.bitwise_not,
+    [np.array([0, 5], ml_dtypes.uint4)],
+    oracle=lambda x: np.array([15, 10], ml_dtypes.uint4),
+)
+_add(
+    p.population_count_p, "i8", p.population_count, [np.int8([-1, 5, 0])], oracle=lambda x: np.int8([8, 2, 0])
+)
+_add(
+    p.population_count_p,
+    "u64",
+    p.population_count,
+    [np.uint64([2**64 - 1, 8])],
+    oracle=lambda x: np.uint64([64, 1]),
+)
 _add(p.clz_p, "i32", p.clz, [np.int32([-1, 1, 0, 2**20])], oracle=lambda x: np.int32([0, 31, 32, 11]))
 _add(p.clz_p, "u8", p.clz, [np.uint8([255, 1, 0])], oracle=lambda x: np.uint8([0, 7, 8]))
 _add(p.clz_p, "i64", p.clz, [np.int64([2**62, 0, -1])], oracle=lambda x: np.int64([1, 64, 0]))
 _AMOUNT = np.int32([3, 31, 32, -1])
 _SHIFTED = np.int32([-5, -5, -5, 7])
-_add(p.shift_left_p, "i32", p.shift_left, [_SHIFTED, _AMOUNT], oracle=lambda x, y: np.int32([-40, _INT_MIN, 0, 0]))
+_add(
+    p.shift_left_p,
+    "i32",
+    p.shift_left,
+    [_SHIFTED, _AMOUNT],
+    oracle=lambda x, y: np.int32([-40, _INT_MIN, 0, 0]),
+)
 _add(p.shift_right_logical_p, "i32", p.shift_right_logical, [_SHIFTED, _AMOUNT],
      oracle=lambda x, y: np.int32([(2**32 - 5) >> 3, 1, 0, 0]))  # fmt: skip
 _add(p.shift_right_arithmetic_p, "i32", p.shift_right_arithmetic, [_SHIFTED, _AMOUNT],
@@ -227,27 +310,66 @@ _add(p.shift_right_arithmetic_p, "u8", p.shift_right_arithmetic, [np.uint8([0x80
 for _prim, _fun in ((p.shift_left_p, p.shift_left), (p.shift_right_logical_p, p.shift_right_logical)):
     _add(_prim, "u8", _fun, [np.uint8([255, 3]), np.uint8(2)],
          oracle=lambda x, y, f=_prim is p.shift_left_p: np.uint8([252, 12]) if f else np.uint8([63, 0]))  # fmt: skip
-_add(p.mulhi_p, "i32", p.mulhi, [np.int32([2**30, -(2**30), 7]), np.int32([8, 12, 9])], oracle=lambda x, y: np.int32([2, -3, 0]))
+_add(
+    p.mulhi_p,
+    "i32",
+    p.mulhi,
+    [np.int32([2**30, -(2**30), 7]), np.int32([8, 12, 9])],
+    oracle=lambda x, y: np.int32([2, -3, 0]),
+)
 _add(p.mulhi_p, "u32", p.mulhi, [np.uint32([2**32 - 1, 5]), np.uint32([2**32 - 1, 2**31])],
      oracle=lambda x, y: np.uint32([2**32 - 2, 2]))  # fmt: skip
 _add(p.mulhi_p, "i64", p.mulhi, [np.int64([-(2**62), 2**62 + 12345]), np.int64([12, -(2**40) - 77])],
      oracle=lambda x, y: np.int64([int(a) * int(b) >> 64 for a, b in zip(x, y, strict=True)]))  # fmt: skip
 _add(p.mulhi_p, "u64", p.mulhi, [np.uint64([2**64 - 1, 2**63 + 99]), np.uint64([2**64 - 1, 2**50 + 3])],
      oracle=lambda x, y: np.uint64([int(a) * int(b) >> 64 for a, b in zip(x, y, strict=True)]))  # fmt: skip
-_add(p.mulhi_p, "i8", p.mulhi, [np.int8([-128, 100]), np.int8([127, 100])], oracle=lambda x, y: np.int8([-64, 39]))
+_add(
+    p.mulhi_p,
+    "i8",
+    p.mulhi,
+    [np.int8([-128, 100]), np.int8([127, 100])],
+    oracle=lambda x, y: np.int8([-64, 39]),
+)
 
 # ---- choice --------------------------------------------------------------------------------------
 
-_add(p.clamp_p, "scalars", p.clamp, [np.float32(-0.5), arg((5,)), np.float32(0.7)], oracle=lambda a, x, b: np.clip(x, a, b))
+_add(
+    p.clamp_p,
+    "scalars",
+    p.clamp,
+    [np.float32(-0.5), arg((5,)), np.float32(0.7)],
+    oracle=lambda a, x, b: np.clip(x, a, b),
+)
 _add(p.clamp_p, "arrays", p.clamp, [arg((4,), low=-2, high=-0.5), arg((4,)), arg((4,), low=0.5, high=1)],
      oracle=lambda a, x, b: np.clip(x, a, b))  # fmt: skip
-_add(p.clamp_p, "crossed", p.clamp, [np.float32(2), np.float32([0, NAN]), np.float32(1)], oracle=lambda a, x, b: [1, NAN], grad=())
-_add(p.clamp_p, "u8", p.clamp, [np.uint8(3), arg((5,), "uint8", 0, 9), np.uint8(5)], oracle=lambda a, x, b: np.clip(x, a, b))
-_add(p.select_n_p, "bool", p.select_n, [arg((2, 3), "bool"), arg((2, 3)), arg((2, 3))], oracle=lambda w, x, y: np.where(w, y, x))
+_add(
+    p.clamp_p,
+    "crossed",
+    p.clamp,
+    [np.float32(2), np.float32([0, NAN]), np.float32(1)],
+    oracle=lambda a, x, b: [1, NAN],
+    grad=(),
+)
+_add(
+    p.clamp_p,
+    "u8",
+    p.clamp,
+    [np.uint8(3), arg((5,), "uint8", 0, 9), np.uint8(5)],
+    oracle=lambda a, x, b: np.clip(x, a, b),
+)
+_add(
+    p.select_n_p,
+    "bool",
+    p.select_n,
+    [arg((2, 3), "bool"), arg((2, 3)), arg((2, 3))],
+    oracle=lambda w, x, y: np.where(w, y, x),
+)
 _add(p.select_n_p, "scalar", p.select_n, [np.array(True), arg((2, 3)), arg((2, 3))], oracle=lambda w, x, y: y)
 _add(p.select_n_p, "rank 0", p.select_n, [np.array(True), arg(), arg()], oracle=lambda w, x, y: y)
 _add(p.select_n_p, "int", p.select_n, [np.int32([-1, 0, 1, 2, 5])] + [arg((5,)) for _ in range(3)],
      oracle=lambda w, *xs: np.choose(np.clip(w, 0, 2), xs))  # fmt: skip
 _add(p.select_n_p, "c64", p.select_n, [arg((3,), "bool"), arg((3,), "complex64"), arg((3,), "complex64")],
      oracle=lambda w, x, y: np.where(w, y, x))  # fmt: skip
-_add(p.select_n_p, "one", p.select_n, [np.array(False), arg((3,), "bfloat16")], oracle=lambda w, x: x, grad=())
+_add(
+    p.select_n_p, "one", p.select_n, [np.array(False), arg((3,), "bfloat16")], oracle=lambda w, x: x, grad=()
+)

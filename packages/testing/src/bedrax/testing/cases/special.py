@@ -42,7 +42,15 @@ for _prim, _fun, _name, (_low, _high), _far in (
     _add(_prim, "far", _fun, [np.float32(_far)], oracle=_scipy(_name), grad=(), rtol=2e-5)
 
 _M = np.float32([0, 1, 2, 5])
-_add(p.polygamma_p, "f32", p.polygamma, [_M, arg((4,), low=0.4, high=4)], oracle=_scipy("polygamma"), grad=(1,), rtol=1e-4)
+_add(
+    p.polygamma_p,
+    "f32",
+    p.polygamma,
+    [_M, arg((4,), low=0.4, high=4)],
+    oracle=_scipy("polygamma"),
+    grad=(1,),
+    rtol=1e-4,
+)
 _add(p.polygamma_p, "scalar", p.polygamma, [np.float32(1), arg((4,), low=0.4, high=14)], oracle=_scipy("polygamma"), grad=(1,), rtol=1e-4)  # fmt: skip
 _add(p.polygamma_p, "bad order", p.polygamma, [np.float32([0.5, -1]), np.float32([1, 1])], oracle=lambda m, x: [_NAN, _NAN], grad=())  # fmt: skip
 _add(p.zeta_p, "f32", p.zeta, [arg((4,), low=1.5, high=6), arg((4,), low=0.3, high=20)], oracle=_scipy("zeta"), grad=(1,), rtol=1e-5)  # fmt: skip
@@ -57,6 +65,8 @@ for _prim, _fun, _name in ((p.igamma_p, p.igamma, "gammainc"), (p.igammac_p, p.i
          second=False, grad_rtol=1e-5)  # fmt: skip
     _add(_prim, "second in x", _fun, [np.float32([0.7, 2.5]), arg((2,), low=0.5, high=5)], oracle=_scipy(_name), rtol=1e-5, grad=(1,))  # fmt: skip
     _add(_prim, "f64", _fun, [_A, _X], oracle=_scipy(_name), rtol=1e-11, atol=1e-300, grad=())
+    # Elements that converge soon must not drift while others go on.
+    _add(_prim, "mixed speeds", _fun, [np.float32([1, 1, 1e6]), np.float32([2.5, 0.5, 1e6 + 100])], oracle=_scipy(_name), rtol=1e-4, grad=())  # fmt: skip
     _add(_prim, "large f32", _fun, [_A.astype("f"), _X.astype("f")], oracle=_scipy(_name), rtol=3e-4, grad=())
     _add(_prim, "huge", _fun, [np.float64([1e7, 1e7, 1e9]), np.float64([1e7 + 3000, 1e7 - 100, 1e9])], oracle=_scipy(_name), rtol=1e-7, grad=())  # fmt: skip
     _add(_prim, "edges", _fun, [np.float32([1, 1, -1, 1, _NAN]), np.float32([0, _INF, 1, -1, 1])], oracle=_scipy(_name), grad=())  # fmt: skip
@@ -69,7 +79,7 @@ def _slope(a, x):
 
     a, x = np.asarray(a, np.float64), np.asarray(x, np.float64)
     h = 1e-3 * a
-    f = lambda k: scipy.special.gammainc(a + k * h, x)  # noqa: E731
+    f = lambda k: scipy.special.gammainc(a + k * h, x)
     return (8 * (f(1) - f(-1)) - (f(2) - f(-2))) / (12 * h)
 
 
@@ -82,7 +92,15 @@ def _sample_slope(a, x):
 
 _GA, _GX = np.float64([0.5, 0.5, 2, 2, 30, 30]), np.float64([0.2, 3, 1, 6, 25, 40])
 _add(p.igamma_grad_a_p, "f64", p.igamma_grad_a, [_GA, _GX], oracle=_slope, rtol=1e-7, grad=(1,))
-_add(p.igamma_grad_a_p, "f32", p.igamma_grad_a, [_GA.astype("f"), _GX.astype("f")], oracle=_slope, rtol=1e-4, grad=())
+_add(
+    p.igamma_grad_a_p,
+    "f32",
+    p.igamma_grad_a,
+    [_GA.astype("f"), _GX.astype("f")],
+    oracle=_slope,
+    rtol=1e-4,
+    grad=(),
+)
 _add(p.random_gamma_grad_p, "f64", p.random_gamma_grad, [_GA, _GX], oracle=_sample_slope, rtol=1e-6, grad=())
 _add(p.random_gamma_grad_p, "f32", p.random_gamma_grad, [_GA.astype("f"), _GX.astype("f")], oracle=_sample_slope, rtol=2e-4, grad=())  # fmt: skip
 _add(p.random_gamma_grad_p, "huge", p.random_gamma_grad, [np.float64([2e6]), np.float64([2e6 + 2000])], oracle=lambda a, x: 1 + (x - a) / (2 * a), rtol=1e-6, grad=())  # fmt: skip
@@ -93,6 +111,8 @@ _add(_beta, "f32", p.betainc, [arg((4,), low=0.3, high=5), arg((4,), low=0.3, hi
 _add(_beta, "scalars", p.betainc, [np.float32(2), np.float32(3.5), arg((4,), low=0.1, high=0.9)], oracle=_scipy("betainc"), grad=(2,), rtol=1e-5)  # fmt: skip
 _add(_beta, "f64", p.betainc, [np.float64([0.1, 50, 500, 3]), np.float64([5, 40, 700, 0.01]), np.float64([0.5, 0.5, 0.42, 0.99])],
      oracle=_scipy("betainc"), grad=(), rtol=1e-11)  # fmt: skip
+_add(_beta, "large f32", p.betainc, [np.float32([2000, 50, 3, 9000]), np.float32([3000, 60, 5000, 0.5]), np.float32([0.41, 0.4, 5e-4, 0.9999])],
+     oracle=_scipy("betainc"), grad=(), rtol=1e-4)  # fmt: skip
 _add(_beta, "edges", p.betainc, [np.float32([0, 1, 1, 1, 1, -1, _INF, 0]), np.float32([1, 0, 1, 1, 1, 1, 1, 0]), np.float32([0.5, 0.5, 0, 1, 2, 0.5, 0.5, 0.5])],
      oracle=lambda a, b, x: [1, 0, 0, 1, _NAN, _NAN, 0, _NAN], grad=())  # fmt: skip
 _add(_beta, "f16", p.betainc, [arg((3,), "float16", 0.5, 4), arg((3,), "float16", 0.5, 4), arg((3,), "float16", 0.1, 0.9)], oracle=_scipy("betainc"), grad=())  # fmt: skip

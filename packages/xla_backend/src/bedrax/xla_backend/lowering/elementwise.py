@@ -10,6 +10,7 @@ from bedrax.core import dtypes
 from bedrax.core.primitives import elementwise as p
 from bedrax.core.primitives import shaping
 from bedrax.core.primitives.conversions import convert_to
+from bedrax.core.primitives.elementwise import REAL_OF
 from bedrax.xla_backend.tables import lower_fun, lowering_rules, nary, unary
 
 unary(
@@ -125,7 +126,7 @@ def _conj(ctx, x, *, input_dtype):
     aval = ctx.avals_in[0]
     if not dtypes.is_complex(aval.dtype):
         return ctx.emit("stablehlo.complex", (x, ctx.full(aval.shape, 0, aval.dtype)))
-    part = ctx.tensor_type(aval.shape, p.REAL_OF[aval.dtype])
+    part = ctx.tensor_type(aval.shape, REAL_OF[aval.dtype])
     real = ctx.emit("stablehlo.real", (x,), part)
     imag = ctx.emit("stablehlo.imag", (x,), part)
     return ctx.emit("stablehlo.complex", (real, ctx.unary("stablehlo.negate", imag)))
@@ -228,7 +229,18 @@ def _clamp(ctx, low, x, high):
 def _pow(ctx, x, y):
     base, exponent = ctx.avals_in
     if base.dtype == exponent.dtype:
-        return ctx.emit("stablehlo.power", ctx.broadcast_operands((x, y)))
+        x, y = ctx.broadcast_operands((x, y))
+        power = ctx.emit("stablehlo.power", (x, y))
+        if not dtypes.is_complex(base.dtype):
+            return power
+        # XLA goes by the logarithm, which makes powers of 0 nan; 0 ** y is 0 where y has a positive real part.
+        shape, part = ctx.shape(x), REAL_OF[base.dtype]
+        zero = ctx.full(shape, 0, base.dtype)
+        grows = ctx.compare(
+            ctx.emit("stablehlo.real", (y,), ctx.tensor_type(shape, part)), ctx.full(shape, 0, part), "GT"
+        )
+        vanishes = ctx.binary("stablehlo.and", ctx.compare(x, zero, "EQ"), grows)
+        return ctx.select(vanishes, zero, power)
     return ctx.lower_fun(_power_of_integers, x, y)
 
 
@@ -256,8 +268,10 @@ def _power_of_integers(x, n):
     def step(state):
         power, base, left = state
         odd = p.ne(p.bitwise_and(left, np.ones((), unsigned)), zero)
-        return p.select(odd, p.mul(power, base), power), p.mul(base, base), p.shift_right_logical(
-            left, np.ones((), unsigned)
+        return (
+            p.select(odd, p.mul(power, base), power),
+            p.mul(base, base),
+            p.shift_right_logical(left, np.ones((), unsigned)),
         )
 
     power, _, _ = lax.while_loop(unfinished, step, (one, x, magnitude))

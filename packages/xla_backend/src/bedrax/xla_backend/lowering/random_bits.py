@@ -15,7 +15,9 @@ _U32, _U64 = np.dtype(np.uint32), np.dtype(np.uint64)
 
 def _rotate_left(x, r):
     right = np.uint32(32 - r) if isinstance(r, int) else e.sub(np.uint32(32), r)
-    return e.bitwise_or(e.shift_left(x, np.uint32(r) if isinstance(r, int) else r), e.shift_right_logical(x, right))
+    return e.bitwise_or(
+        e.shift_left(x, np.uint32(r) if isinstance(r, int) else r), e.shift_right_logical(x, right)
+    )
 
 
 def _of_one_shape(rounds):
