@@ -15,6 +15,7 @@ from bedrax.autodiff.api import (
     value_and_grad,
     vjp,
 )
+from bedrax.autodiff.checking import check_grads
 from bedrax.autodiff.custom import (
     SymbolicZero,
     checkpoint,
@@ -31,7 +32,7 @@ from bedrax.core.primitives.calls import checkpoint_name
 source.register_exclusion(os.path.dirname(os.path.abspath(__file__)))
 
 __all__ = [
-    "SymbolicZero", "checkpoint", "checkpoint_name", "checkpoint_policies", "closure_convert", "custom_gradient",
+    "SymbolicZero", "check_grads", "checkpoint", "checkpoint_name", "checkpoint_policies", "closure_convert", "custom_gradient",
     "custom_jvp", "custom_vjp", "fwd_and_bwd", "grad", "hessian", "jacfwd", "jacobian", "jacrev", "jvp",
     "linear_transpose", "linearize", "remat", "value_and_grad", "vjp",
 ]  # fmt: skip

@@ -238,7 +238,7 @@ def value_and_grad(
 
 def _one(aval) -> Any:
     """The cotangent of a scalar result: a scalar literal of its type."""
-    if aval.weak_type and aval.dtype == dtypes.default_dtype(float):
+    if aval.weak_type and aval.dtype == dtypes.python_scalar_dtype(float):
         return 1.0
     return aval.dtype.type(1)
 

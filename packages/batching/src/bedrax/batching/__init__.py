@@ -3,9 +3,10 @@
 import os
 
 from bedrax.batching.api import vmap
+from bedrax.batching.custom import custom_vmap, sequential_vmap
 from bedrax.batching.tables import AxisData, batch_rules
 from bedrax.core import source
 
 source.register_exclusion(os.path.dirname(os.path.abspath(__file__)))
 
-__all__ = ["AxisData", "batch_rules", "vmap"]
+__all__ = ["AxisData", "batch_rules", "custom_vmap", "sequential_vmap", "vmap"]

@@ -84,7 +84,7 @@ def to_tensor(x: Any) -> Any:
 
     if not isinstance(x, tf.Tensor | tf.Variable):
         if dtypes.is_python_scalar(x):
-            return tf.constant(x, dtype=tf_dtype(dtypes.default_dtype(type(x))))
+            return tf.constant(x, dtype=tf_dtype(dtypes.python_scalar_dtype(type(x))))
         if not hasattr(x, "dtype") or not hasattr(x, "shape"):
             x = np.asarray(x)
         if isinstance(x, tf.TensorSpec):

@@ -20,18 +20,8 @@ def _jit(ctx, *args, jaxpr, name, **_):
     return ctx.run(jaxpr, *args)
 
 
-@tf_rules.rule(closed_call_p, core_call_p, composite_p)
+@tf_rules.rule(closed_call_p, core_call_p, composite_p, remat_p)
 def _call(ctx, *args, jaxpr, **_):
-    return ctx.run(jaxpr, *args)
-
-
-@tf_rules.rule(remat_p)
-def _remat(ctx, *args, jaxpr, prevent_cse, differentiated, **_):
-    import tensorflow as tf
-
-    if differentiated and prevent_cse:
-        # An operation that optimizers do not see through, so that the recomputation stays one.
-        args = [tf.stop_gradient(tf.grad_pass_through(tf.identity)(x)) for x in args]
     return ctx.run(jaxpr, *args)
 
 

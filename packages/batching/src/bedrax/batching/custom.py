@@ -1,0 +1,145 @@
+"""Functions with a batching rule of their own: `custom_vmap`, `sequential_vmap`."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from bedrax import pytree
+from bedrax.batching.tables import batch_rules, to_front
+from bedrax.core import lax, staging
+from bedrax.core.avals import aval_of
+from bedrax.core.ir import Jaxpr, call_flat
+from bedrax.core.source import api_boundary
+from bedrax.core.staging import function_name
+from bedrax.core.tracing import Primitive
+
+# params: call (a program, or before staging a flat function), rule (``axis_size, batched flags, values ->
+# results, batched flags``), num_consts (leading arguments that the function closed over)
+custom_vmap_p = Primitive("custom_vmap_call", "custom", multiple_results=True)
+custom_vmap_p.abstract_eval = lambda *avals, call, **_: call.out_avals
+custom_vmap_p.effects_of = lambda *avals, call, **_: call.effects
+custom_vmap_p.print_params = lambda params: {"call": params["call"], "num_consts": params["num_consts"]}
+
+
+@custom_vmap_p.def_impl
+def _impl(*args, call, **_):
+    return call_flat(call, args)
+
+
+def _stage(trace, args, params):
+    if type(params["call"]) is Jaxpr:
+        return trace.record(custom_vmap_p, args, params)
+    program, consts = staging.close_over(staging.trace_to_jaxpr(params["call"], [trace.lift(x).aval for x in args]))
+    return trace.record(
+        custom_vmap_p, (*consts, *args), {**params, "call": program, "num_consts": params["num_consts"] + len(consts)}
+    )
+
+
+staging.stage_rules[custom_vmap_p] = _stage
+
+
+@batch_rules.rule(custom_vmap_p)
+def _batch(axis, args, dims, *, call, rule, num_consts):
+    if any(d is not None for d in dims[:num_consts]):
+        raise NotImplementedError("vmap of a custom_vmap function over a value that it closes over; pass it as an argument")
+    values = [x if d is None else to_front(x, d, axis.size) for x, d in zip(args[num_consts:], dims[num_consts:], strict=True)]
+    outs, batched = rule(axis.size, [d is not None for d in dims[num_consts:]], values)
+    return outs, [0 if b else None for b in batched]
+
+
+class custom_vmap:
+    """A function whose batching rule is given.
+
+    Args:
+      fun: takes and returns pytrees of arrays.
+
+    Use ``@f.def_vmap`` on the rule ``(axis_size, in_batched, *args) -> (result, out_batched)``:
+    mapped arguments come with the mapped axis first, `in_batched` has the structure of the
+    arguments with booleans as leaves, `out_batched` that of the result.
+    """
+
+    def __init__(self, fun: Callable):
+        functools.update_wrapper(self, fun)
+        self.fun = fun
+        self.vmap_rule: Callable | None = None
+
+    def def_vmap(self, vmap_rule: Callable) -> Callable:
+        """Set the rule; returns it."""
+        self.vmap_rule = vmap_rule
+        return vmap_rule
+
+    @api_boundary
+    def __call__(self, *args, **kwargs):
+        if self.vmap_rule is None:
+            raise AttributeError(f"No batching rule defined for custom_vmap function {function_name(self.fun)} using def_vmap")
+        if kwargs:
+            import inspect
+
+            bound = inspect.signature(self.fun).bind(*args, **kwargs)
+            bound.apply_defaults()
+            args, kwargs = bound.args, bound.kwargs
+            if kwargs:
+                raise TypeError(f"custom_vmap functions take positional arguments, got {sorted(kwargs)} by keyword")
+        leaves, in_tree = pytree.tree_flatten(args)
+        out_trees: list = []
+
+        def flat(*values):
+            out, tree = pytree.tree_flatten(self.fun(*pytree.tree_unflatten(in_tree, values)))
+            out_trees.append(tree)
+            return out
+
+        def rule(axis_size, batched, values):
+            result = self.vmap_rule(
+                axis_size, list(pytree.tree_unflatten(in_tree, batched)), *pytree.tree_unflatten(in_tree, values)
+            )
+            return self._checked(result, axis_size, out_trees)
+
+        outs = custom_vmap_p.bind(*leaves, call=flat, rule=rule, num_consts=0)
+        return pytree.tree_unflatten(out_trees[-1], outs)
+
+    def _checked(self, result: Any, axis_size, out_trees) -> tuple[list, list]:
+        name = function_name(self.fun)
+        if not isinstance(result, tuple | list) or len(result) != 2:
+            raise TypeError(f"the vmap rule of {name} must return a pair (result, out_batched), got {result!r}")
+        outs, tree = pytree.tree_flatten(result[0])
+        batched, flag_tree = pytree.tree_flatten(result[1])
+        if tree != flag_tree:
+            raise ValueError(
+                f"structure of output value and output batching specification do not match in the vmap rule of {name}:"
+                f" value {tree}, specification {flag_tree}"
+            )
+        if out_trees and out_trees[-1] != tree:
+            raise ValueError(f"the vmap rule of {name} returned structure {tree}, but the function returns {out_trees[-1]}")
+        out_trees.append(tree)
+        for x, b in zip(outs, batched, strict=True):
+            if b and (not aval_of(x).shape or aval_of(x).shape[0] != axis_size):
+                raise ValueError(
+                    f"the vmap rule of {name} says that a result of type {aval_of(x).str_short()} is mapped, but its first"
+                    f" axis is not of the axis size {axis_size}"
+                )
+        return outs, batched
+
+
+def sequential_vmap(f: Callable) -> custom_vmap:
+    """`f` as a function that `vmap` applies to one element after another, in a loop (`lax.map`)."""
+    wrapped = custom_vmap(f)
+
+    @wrapped.def_vmap
+    def rule(axis_size, in_batched, *args):
+        leaves, tree = pytree.tree_flatten(args)
+        flags = pytree.tree_leaves(in_batched)
+        mapped = [x for x, b in zip(leaves, flags, strict=True) if b]
+
+        def one(values):
+            rest = iter(values)
+            return f(*pytree.tree_unflatten(tree, [next(rest) if b else x for x, b in zip(leaves, flags, strict=True)]))
+
+        out = lax.map(one, mapped)
+        return out, pytree.tree_map(lambda _: True, out)
+
+    return wrapped
+
+
+__all__ = ["custom_vmap", "sequential_vmap"]
