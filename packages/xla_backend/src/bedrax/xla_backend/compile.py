@@ -18,7 +18,7 @@ import numpy as np
 from bedrax.core import config, dtypes, effects
 from bedrax.core.avals import ShapedArray
 from bedrax.core.ir import Jaxpr, Literal
-from bedrax.xla_backend import clients, placement, sharding
+from bedrax.xla_backend import clients, compilation_cache, placement, sharding
 from bedrax.xla_backend import jaxlib_door as door
 from bedrax.xla_backend.array import ArrayImpl
 from bedrax.xla_backend.sharding import SingleDeviceSharding, make_single_device_sharding
@@ -159,9 +159,22 @@ class LoweredProgram:
             build.allow_spmd_sharding_propagation_to_parameters = [False] * len(self.const_args) + free
             build.allow_spmd_sharding_propagation_to_output = [s is None for s in results]
         started = time.monotonic()
-        executable = backend_compile_and_load(
-            client, self.module, door.DeviceList(where.devices), options, self.program.host_callbacks
-        )
+        devices = door.DeviceList(where.devices)
+
+        def compile_now():
+            return backend_compile_and_load(
+                client, self.module, devices, options, self.program.host_callbacks
+            )
+
+        if compilation_cache.enabled() and not self.program.host_callbacks and not self.program.keepalives:
+            executable, found = compilation_cache.load_or_compile(
+                client, self.module, devices, options, compile_now
+            )
+            if not found:
+                seconds = time.monotonic() - started
+                compilation_cache.store(client, self.module, devices, options, executable, seconds)
+        else:
+            executable = compile_now()
         if config.log_compiles.value:
             logger.warning(
                 "Finished XLA compilation of %s in %.9f sec", self.name, time.monotonic() - started

@@ -1,0 +1,46 @@
+"""Compiled programs on disk."""
+
+import numpy as np
+import pytest
+
+import bedrax.xla_backend as xla
+from bedrax.core import config, lax
+from bedrax.xla_backend import compile as compile_module
+
+
+@pytest.fixture
+def compilations(monkeypatch):
+    seen = []
+    original = compile_module.backend_compile_and_load
+
+    def spy(*args, **kwargs):
+        seen.append(args)
+        return original(*args, **kwargs)
+
+    monkeypatch.setattr(compile_module, "backend_compile_and_load", spy)
+    return seen
+
+
+def test_a_program_is_compiled_once_for_all_processes(tmp_path, compilations):
+    x = np.arange(3, dtype=np.float32)
+
+    def run(scale):
+        return xla.jit(lambda x: lax.mul(lax.sin(x), np.float32(scale)))(x)
+
+    with config.compilation_cache_dir(str(tmp_path)), config.persistent_cache_min_compile_time_secs(0.0):
+        for _ in range(2):
+            np.testing.assert_allclose(np.asarray(run(2)), 2 * np.sin(x), rtol=1e-6)
+        assert len(compilations) == 1
+        (entry,) = tmp_path.iterdir()
+        np.testing.assert_allclose(np.asarray(run(3)), 3 * np.sin(x), rtol=1e-6)
+        assert len(compilations) == 2
+        entry.write_bytes(b"no executable")
+        with pytest.warns(UserWarning, match="persistent compilation cache entry"):
+            np.testing.assert_allclose(np.asarray(run(2)), 2 * np.sin(x), rtol=1e-6)
+        assert len(compilations) == 3
+
+
+def test_fast_compilations_are_not_kept(tmp_path):
+    with config.compilation_cache_dir(str(tmp_path)), config.persistent_cache_min_compile_time_secs(1000.0):
+        xla.jit(lambda x: lax.cos(x))(1.0)
+    assert not list(tmp_path.iterdir())
