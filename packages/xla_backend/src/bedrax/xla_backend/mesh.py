@@ -1,0 +1,341 @@
+"""Meshes: arrays of devices with named axes, and which mesh is in force.
+
+`Mesh` holds devices, `AbstractMesh` only the names, sizes and types of axes. `set_mesh`, `use_abstract_mesh` and
+``with mesh:`` make one current in a thread.
+"""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import enum
+import functools
+import math
+import threading
+from collections.abc import Mapping
+
+import numpy as np
+
+from bedrax.xla_backend import jaxlib_door as door
+
+
+class AxisType(enum.Enum):
+    """Who decides how arrays are split over a mesh axis: the compiler, the types, or the user's code."""
+
+    Auto = enum.auto()
+    Explicit = enum.auto()
+    Manual = enum.auto()
+
+    def __repr__(self):
+        return self.name
+
+
+class AbstractDevice(collections.namedtuple("AbstractDevice", "device_kind num_cores platform")):
+    """What kind of device an abstract mesh is made of."""
+
+    __slots__ = ()
+
+
+def _axis_types(types, count) -> tuple[AxisType, ...]:
+    if types is None:
+        return (AxisType.Auto,) * count
+    types = (types,) * count if isinstance(types, AxisType) else tuple(types)
+    if len(types) != count:
+        raise ValueError(
+            f"Number of axis names should match the number of axis_types. Got {count} names and {types}"
+        )
+    for t in types:
+        if not isinstance(t, AxisType):
+            raise TypeError(f"axis_types should be members of AxisType, got {t!r}")
+    return types
+
+
+class _BaseMesh:
+    """What concrete and abstract meshes share: named axes with sizes and types."""
+
+    axis_names: tuple
+    axis_types: tuple[AxisType, ...]
+    size: int
+
+    @property
+    def shape(self) -> collections.OrderedDict:
+        return collections.OrderedDict(zip(self.axis_names, self.axis_sizes, strict=True))
+
+    shape_tuple = property(lambda self: tuple(zip(self.axis_names, self.axis_sizes, strict=True)))
+    empty = property(lambda self: not self.axis_names)
+
+    def _axes_of(self, kind):
+        return tuple(n for n, t in zip(self.axis_names, self.axis_types, strict=True) if t is kind)
+
+    auto_axes = property(lambda self: self._axes_of(AxisType.Auto))
+    explicit_axes = property(lambda self: self._axes_of(AxisType.Explicit))
+    manual_axes = property(lambda self: self._axes_of(AxisType.Manual))
+    are_all_axes_auto = property(lambda self: all(t is AxisType.Auto for t in self.axis_types))
+    are_all_axes_explicit = property(lambda self: all(t is AxisType.Explicit for t in self.axis_types))
+    are_all_axes_manual = property(lambda self: all(t is AxisType.Manual for t in self.axis_types))
+
+    def _types_text(self):
+        return f"({', '.join(map(repr, self.axis_types))}{',' if len(self.axis_types) == 1 else ''})"
+
+    def _axes_text(self):
+        return ", ".join(f"{n!r}: {s}" for n, s in self.shape_tuple)
+
+
+class AbstractMesh(_BaseMesh):
+    """A mesh without devices: names, sizes and types of its axes.
+
+    Args:
+      axis_sizes, axis_names: one per axis.
+      axis_types: an `AxisType`, or one per axis; all `Auto` if not given.
+      abstract_device: what it would be made of.
+    """
+
+    __slots__ = ("_hash", "abstract_device", "axis_names", "axis_sizes", "axis_types", "size")
+
+    def __init__(self, axis_sizes, axis_names, axis_types=None, *, abstract_device=None):
+        self.axis_sizes = tuple(axis_sizes)
+        self.axis_names = tuple(axis_names)
+        if len(self.axis_sizes) != len(self.axis_names):
+            raise ValueError(
+                f"Number of axis names should match the number of axis sizes. Got {self.axis_names} and"
+                f" {self.axis_sizes}"
+            )
+        self.axis_types = _axis_types(axis_types, len(self.axis_names))
+        self.abstract_device = abstract_device
+        self.size = math.prod(self.axis_sizes)
+        self._hash = hash((self.axis_sizes, self.axis_names, self.axis_types, abstract_device))
+
+    abstract_mesh = property(lambda self: self)
+    is_multi_process = property(lambda self: self._no_devices("is_multi_process"))
+    devices = property(lambda self: self._no_devices("devices"))
+    device_ids = property(lambda self: self._no_devices("device_ids"))
+    local_devices = property(lambda self: self._no_devices("local_devices"))
+    local_mesh = property(lambda self: self._no_devices("local_mesh"))
+
+    def _no_devices(self, what):
+        raise ValueError(f"AbstractMesh does not implement {what}: it has no devices; use a Mesh")
+
+    def update(self, axis_sizes=None, axis_names=None, axis_types=None, **kwargs) -> AbstractMesh:
+        """A copy with some fields changed."""
+        return AbstractMesh(
+            self.axis_sizes if axis_sizes is None else axis_sizes,
+            self.axis_names if axis_names is None else axis_names,
+            self.axis_types if axis_types is None else axis_types,
+            abstract_device=kwargs.pop("abstract_device", self.abstract_device),
+        )
+
+    def update_axis_types(self, name_to_type: Mapping) -> AbstractMesh:
+        """A copy in which the axes named have other types."""
+        return self.update(
+            axis_types=tuple(name_to_type.get(n, t) for n, t in zip(self.axis_names, self.axis_types))
+        )
+
+    def __eq__(self, other):
+        return self is other or (
+            isinstance(other, AbstractMesh)
+            and (self.axis_sizes, self.axis_names, self.axis_types, self.abstract_device)
+            == (other.axis_sizes, other.axis_names, other.axis_types, other.abstract_device)
+        )
+
+    def __hash__(self):
+        return self._hash
+
+    def __repr__(self):
+        device = self.abstract_device
+        extra = (
+            ""
+            if device is None
+            else f", device_kind={device.device_kind}, num_cores={device.num_cores}, platform={device.platform}"
+        )
+        return f"AbstractMesh({self._axes_text()}, axis_types={self._types_text()}{extra})"
+
+
+class Mesh(_BaseMesh, contextlib.ContextDecorator):
+    """An array of devices with named axes; also a context manager that makes it the current mesh.
+
+    Args:
+      devices: array (or nested sequence) of devices.
+      axis_names: one name per axis of it.
+      axis_types: an `AxisType`, or one per axis; all `Auto` if not given.
+    """
+
+    def __init__(self, devices, axis_names, axis_types=None):
+        array = devices.copy() if isinstance(devices, np.ndarray) else _object_array(devices)
+        if isinstance(axis_names, str):
+            axis_names = (axis_names,)
+        axis_names = tuple(axis_names)
+        if any(name is None for name in axis_names):
+            raise ValueError(f"Mesh axis names cannot be None. Got: {axis_names}")
+        if array.ndim != len(axis_names):
+            raise ValueError(
+                "Mesh requires the ndim of its first argument (`devices`) to equal the length of its second argument"
+                f" (`axis_names`), but got devices.ndim == {array.ndim} and len(axis_names) == {len(axis_names)}."
+            )
+        if len(set(axis_names)) != len(axis_names):
+            raise ValueError(f"Mesh axis names must be distinct, got {axis_names}")
+        array.flags.writeable = False
+        self.devices = array
+        self.axis_names = axis_names
+        self.axis_types = _axis_types(axis_types, len(axis_names))
+        self.axis_sizes = array.shape
+        self.size = math.prod(array.shape) if array.ndim else 0
+        self._flat_devices_tuple = tuple(array.flat)
+        self._hash = hash((axis_names, self._flat_devices_tuple, array.shape, self.axis_types))
+
+    @functools.cached_property
+    def _internal_device_list(self):
+        return door.DeviceList(self._flat_devices_tuple)
+
+    device_ids = property(lambda self: np.vectorize(lambda d: d.id, otypes=[int])(self.devices))
+    is_scalar = property(lambda self: self.size == 1)
+
+    @functools.cached_property
+    def abstract_mesh(self) -> AbstractMesh:
+        device = self._flat_devices_tuple[0] if self._flat_devices_tuple else None
+        kind = device and AbstractDevice(
+            device.device_kind, getattr(device, "num_cores", None), device.platform
+        )
+        return AbstractMesh(self.axis_sizes, self.axis_names, self.axis_types, abstract_device=kind)
+
+    @property
+    def is_multi_process(self) -> bool:
+        return len({d.process_index for d in self._flat_devices_tuple}) > 1
+
+    @property
+    def local_devices(self) -> list:
+        return [d for d in self._flat_devices_tuple if d.process_index == d.client.process_index()]
+
+    @property
+    def local_mesh(self) -> Mesh:
+        """The part of the mesh whose devices belong to this process."""
+        if not self.is_multi_process:
+            return self
+        mine = np.vectorize(lambda d: d.process_index == d.client.process_index(), otypes=[bool])(
+            self.devices
+        )
+        where = np.argwhere(mine)
+        low, high = where.min(0), where.max(0) + 1
+        part = tuple(slice(a, b) for a, b in zip(low, high))
+        if not mine[part].all():
+            raise ValueError("The devices of this process do not form a contiguous part of the mesh")
+        return Mesh(self.devices[part], self.axis_names, self.axis_types)
+
+    def update(self, devices=None, axis_names=None, axis_types=None) -> Mesh:
+        """A copy with some fields changed."""
+        return Mesh(
+            self.devices if devices is None else devices,
+            self.axis_names if axis_names is None else axis_names,
+            self.axis_types if axis_types is None else axis_types,
+        )
+
+    def __enter__(self):
+        _meshes.stack.append(self)
+        return self
+
+    def __exit__(self, *_):
+        _meshes.stack.pop()
+        return False
+
+    def __eq__(self, other):
+        return self is other or (
+            isinstance(other, Mesh)
+            and self._hash == other._hash
+            and self.axis_names == other.axis_names
+            and self.axis_sizes == other.axis_sizes
+            and self.axis_types == other.axis_types
+            and self._flat_devices_tuple == other._flat_devices_tuple
+        )
+
+    def __hash__(self):
+        return self._hash
+
+    def __str__(self):
+        return f"Mesh({self._axes_text()}, axis_types={self._types_text()})"
+
+    def __repr__(self):
+        if self.empty:
+            return "Mesh(axis_sizes=(), axis_names=())"
+        return f"Mesh(axis_sizes={self.axis_sizes}, axis_names={self.axis_names!r}, axis_types={self._types_text()})"
+
+    def __reduce__(self):
+        return _mesh_from_ids, (
+            self.devices.shape,
+            [(d.platform, d.id) for d in self._flat_devices_tuple],
+            self.axis_names,
+            self.axis_types,
+        )
+
+
+def _object_array(devices) -> np.ndarray:
+    array = np.array(devices, dtype=object)
+    return array
+
+
+def _mesh_from_ids(shape, ids, axis_names, axis_types):
+    from bedrax.xla_backend import clients
+
+    found = {(d.platform, d.id): d for platform in {p for p, _ in ids} for d in clients.devices(platform)}
+    array = np.empty(len(ids), object)
+    array[:] = [found[key] for key in ids]
+    return Mesh(array.reshape(shape), axis_names, axis_types)
+
+
+class _MeshState(threading.local):
+    def __init__(self):
+        self.stack: list[Mesh] = []
+        self.concrete: Mesh | None = None
+        self.abstract: AbstractMesh | None = None
+
+
+_meshes = _MeshState()
+empty_abstract_mesh = AbstractMesh((), ())
+
+
+@functools.cache
+def empty_mesh() -> Mesh:
+    """The mesh in force where none was set."""
+    return Mesh(np.empty((), object), ())
+
+
+def get_mesh() -> Mesh:
+    """The mesh that `set_mesh` made current (an empty one if none)."""
+    return _meshes.concrete or empty_mesh()
+
+
+def get_abstract_mesh() -> AbstractMesh:
+    """The abstract mesh in force (an empty one if none)."""
+    if _meshes.abstract is not None:
+        return _meshes.abstract
+    return _meshes.concrete.abstract_mesh if _meshes.concrete is not None else empty_abstract_mesh
+
+
+def physical_mesh() -> Mesh:
+    """The mesh of the innermost ``with mesh:`` block (an empty one if none)."""
+    return _meshes.stack[-1] if _meshes.stack else empty_mesh()
+
+
+class set_mesh:
+    """Make a mesh the current one, from now on or as a context manager."""
+
+    def __init__(self, mesh: Mesh):
+        if not isinstance(mesh, Mesh):
+            raise ValueError(f"Expected mesh of type `jax.sharding.Mesh`. Got {type(mesh)}")
+        self.saved, _meshes.concrete = _meshes.concrete, mesh
+
+    def __enter__(self):
+        return _meshes.concrete
+
+    def __exit__(self, *_):
+        _meshes.concrete = self.saved
+
+
+@contextlib.contextmanager
+def use_abstract_mesh(mesh: AbstractMesh):
+    """Context manager: the abstract mesh in force."""
+    if not isinstance(mesh, AbstractMesh):
+        raise ValueError(f"Expected mesh of type `jax.sharding.AbstractMesh`. Got type: {type(mesh)}")
+    saved, _meshes.abstract = _meshes.abstract, mesh
+    try:
+        yield mesh
+    finally:
+        _meshes.abstract = saved
