@@ -86,3 +86,11 @@ def test_unsupported_parameters_say_so():
         grad(lax.betainc)(np.float32(1), np.float32(1), np.float32(0.5))
     with pytest.raises(NotImplementedError, match="nextafter"):
         grad(lax.nextafter)(np.float32(1), np.float32(2))
+
+
+def test_densities_at_the_ends_of_their_ranges():
+    one = np.float32(1)
+    assert float(grad(lax.igamma, argnums=1)(one, np.float32(0))) == 1.0
+    assert float(grad(lax.igammac, argnums=1)(one, np.float32(0))) == -1.0
+    assert float(grad(lax.betainc, argnums=2)(one, np.float32(3), np.float32(0))) == pytest.approx(3.0)
+    assert float(grad(lax.betainc, argnums=2)(np.float32(2), one, np.float32(1))) == pytest.approx(2.0)

@@ -55,9 +55,15 @@ jvp(
 )
 
 
+def _times_log(c, log_x):
+    """``c log(x)``, and 0 for c = 0 where the logarithm is infinite."""
+    product = mul(c, log_x)
+    return e.select_n(e.eq(c, scalar_like(c, 0)), product, shaping.full_like(product, 0))
+
+
 def _gamma_density(a, x):
     """The density of the gamma distribution with shape `a`."""
-    return e.exp(sub(sub(mul(sub(a, _one(a)), e.log(x)), x), p.lgamma(a)))
+    return e.exp(sub(sub(_times_log(sub(a, _one(a)), e.log(x)), x), p.lgamma(a)))
 
 
 jvp(
@@ -83,7 +89,7 @@ absent(
 
 def _beta_density(a, b, x):
     log_beta = sub(add(p.lgamma(a), p.lgamma(b)), p.lgamma(add(a, b)))
-    powers = add(mul(sub(b, _one(b)), e.log1p(neg(x))), mul(sub(a, _one(a)), e.log(x)))
+    powers = add(_times_log(sub(b, _one(b)), e.log1p(neg(x))), _times_log(sub(a, _one(a)), e.log(x)))
     return e.exp(sub(powers, log_beta))
 
 

@@ -37,8 +37,10 @@ from bedrax.core.elementwise_kinds import (
     joined,
     nary,
     result_shape,
-    scalar_like as scalar_like,
     unary,
+)
+from bedrax.core.elementwise_kinds import (
+    scalar_like as scalar_like,
 )
 from bedrax.core.tracing import Primitive
 
