@@ -4,13 +4,25 @@ of the cotangent with the other operand."""
 from __future__ import annotations
 
 from bedrax.autodiff.tables import (
-    Zero, absent, add_tangents, bilinear, instantiate, is_undefined, jvp_rules, transpose_rules,
+    Zero,
+    absent,
+    add_tangents,
+    bilinear,
+    instantiate,
+    is_undefined,
+    jvp_rules,
+    transpose_rules,
 )  # fmt: skip
 from bedrax.core import dtypes
 from bedrax.core.avals import aval_of
 from bedrax.core.primitives import conversions, elementwise, shaping
 from bedrax.core.primitives.contractions import (
-    RaggedDotDimensionNumbers, dot_general_p, free_dims, ragged_dot_general_p, ragged_kind, scaled_dot_p,
+    RaggedDotDimensionNumbers,
+    dot_general_p,
+    free_dims,
+    ragged_dot_general_p,
+    ragged_kind,
+    scaled_dot_p,
 )  # fmt: skip
 
 
@@ -30,27 +42,41 @@ def permute(x, axes_of_x: list[int]):
     return x if order == list(range(len(order))) else shaping.transpose(x, tuple(order))
 
 
-def _dot_lhs_transpose(ct, lhs, rhs, *, dimension_numbers, precision=None, preferred_element_type=None, out_sharding=None):
+def _dot_lhs_transpose(
+    ct, lhs, rhs, *, dimension_numbers, precision=None, preferred_element_type=None, out_sharding=None
+):
     (lc, rc), (lb, rb) = dimension_numbers
     aval = lhs.aval
     lhs_free, rhs_free = free_dims(aval.ndim, lc, lb), free_dims(len(aval_of(rhs).shape), rc, rb)
     n, m = len(lb), len(lb) + len(lhs_free)
     numbers = ((tuple(range(m, m + len(rhs_free))), tuple(rhs_free)), (tuple(range(n)), rb))
     out = dot_general_p.bind(
-        ct, rhs, dimension_numbers=numbers, precision=precision, preferred_element_type=None, out_sharding=None
+        ct,
+        rhs,
+        dimension_numbers=numbers,
+        precision=precision,
+        preferred_element_type=None,
+        out_sharding=None,
     )
     contracted = [lc[rc.index(d)] for d in sorted(rc)]
     return as_cotangent(permute(out, [*lb, *lhs_free, *contracted]), aval)
 
 
-def _dot_rhs_transpose(ct, lhs, rhs, *, dimension_numbers, precision=None, preferred_element_type=None, out_sharding=None):
+def _dot_rhs_transpose(
+    ct, lhs, rhs, *, dimension_numbers, precision=None, preferred_element_type=None, out_sharding=None
+):
     (lc, rc), (lb, rb) = dimension_numbers
     aval = rhs.aval
     lhs_free, rhs_free = free_dims(len(aval_of(lhs).shape), lc, lb), free_dims(aval.ndim, rc, rb)
     n = len(lb)
     numbers = ((tuple(lhs_free), tuple(range(n, n + len(lhs_free)))), (lb, tuple(range(n))))
     out = dot_general_p.bind(
-        lhs, ct, dimension_numbers=numbers, precision=precision, preferred_element_type=None, out_sharding=None
+        lhs,
+        ct,
+        dimension_numbers=numbers,
+        precision=precision,
+        preferred_element_type=None,
+        out_sharding=None,
     )
     contracted = [rc[lc.index(d)] for d in sorted(lc)]
     return as_cotangent(permute(out, [*rb, *contracted, *rhs_free]), aval)
@@ -114,7 +140,9 @@ def _ragged_transpose(
             contracted = [lc[rc.index(d)] for d in sorted(rc)]
             return [as_cotangent(permute(out, [*lb, *lhs_free, *contracted]), lhs.aval), None, *none]
         if offset:
-            raise NotImplementedError("the gradient of ragged_dot_general with respect to rhs under a group_offset")
+            raise NotImplementedError(
+                "the gradient of ragged_dot_general with respect to rhs under a group_offset"
+            )
         out = ragged(lhs, ct, contract=(tuple(lhs_free), rows), batch=(lb, batch), ragged=cut, group=())
         contracted = [rc[lc.index(d)] for d in sorted(lc)]
         return [None, as_cotangent(permute(out, [group, *rb, *contracted, *rhs_free]), rhs.aval), *none]

@@ -4,12 +4,31 @@ from __future__ import annotations
 
 import numpy as np
 
-from bedrax.autodiff.tables import Zero, add_tangents, instantiate, is_undefined, jvp_rules, transpose_rules, zeros
+from bedrax.autodiff.tables import (
+    Zero,
+    add_tangents,
+    instantiate,
+    is_undefined,
+    jvp_rules,
+    transpose_rules,
+    zeros,
+)
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.primitives import conversions, elementwise, shaping
 from bedrax.core.primitives.indexing import (
-    GatherScatterMode, as_gather, as_scatter, dynamic_slice_p, dynamic_update_slice_p, gather_p, scatter_add_p,
-    scatter_max_p, scatter_min_p, scatter_mul_p, scatter_p, scatter_sub_p, window_sizes,
+    GatherScatterMode,
+    as_gather,
+    as_scatter,
+    dynamic_slice_p,
+    dynamic_update_slice_p,
+    gather_p,
+    scatter_add_p,
+    scatter_max_p,
+    scatter_min_p,
+    scatter_mul_p,
+    scatter_p,
+    scatter_sub_p,
+    window_sizes,
 )  # fmt: skip
 
 
@@ -29,7 +48,16 @@ def _gather_jvp(primals, tangents, *, fill_value, **params):
 
 @transpose_rules.rule(gather_p, kind="linear")
 def _gather_transpose(
-    ct, operand, indices, *, dimension_numbers, slice_sizes, indices_are_sorted, unique_indices, mode, fill_value
+    ct,
+    operand,
+    indices,
+    *,
+    dimension_numbers,
+    slice_sizes,
+    indices_are_sorted,
+    unique_indices,
+    mode,
+    fill_value,
 ):
     out = scatter_add_p.bind(
         zeros(operand.aval), indices, ct, dimension_numbers=as_scatter(dimension_numbers), mode=mode,
@@ -110,7 +138,9 @@ def _scatter_jvp(primals, tangents, **params):
         if _no_tangent(tx, tu):
             ans = scatter_p.bind(x, indices, updates, **params)
             return ans, Zero.from_primal_value(ans)
-        raise NotImplementedError("scatter_apply cannot be differentiated; use gather, the function, and scatter.")
+        raise NotImplementedError(
+            "scatter_apply cannot be differentiated; use gather, the function, and scatter."
+        )
     ans = scatter_p.bind(x, indices, updates, **params)
     if _no_tangent(tx, tu):
         return ans, Zero.from_primal_value(ans)

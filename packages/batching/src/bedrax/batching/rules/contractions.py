@@ -6,7 +6,12 @@ from bedrax.batching.tables import batch_rules, rank_of, to_front
 from bedrax.core.avals import aval_of
 from bedrax.core.primitives import shaping
 from bedrax.core.primitives.contractions import (
-    RaggedDotDimensionNumbers, dot_general_p, free_dims, ragged_dot_general_p, ragged_kind, scaled_dot_p,
+    RaggedDotDimensionNumbers,
+    dot_general_p,
+    free_dims,
+    ragged_dot_general_p,
+    ragged_kind,
+    scaled_dot_p,
 )  # fmt: skip
 
 
@@ -53,12 +58,17 @@ def _ragged_dot(axis, args, dims, *, ragged_dot_dimension_numbers, out_sharding=
     x, y, sizes, *offset = args
     numbers = ragged_dot_dimension_numbers
     if offset and dims[3] is not None:
-        raise NotImplementedError("vmap of ragged_dot_general over its group_offset is not supported; pass one offset")
+        raise NotImplementedError(
+            "vmap of ragged_dot_general over its group_offset is not supported; pass one offset"
+        )
     kind, prefix = ragged_kind(rank_of(x) - (dims[0] is not None), numbers)
     (lc, rc), (lb, rb) = numbers.dot_dimension_numbers
     if kind == "batch":  # the groups do not matter to the values
-        both = _batched_dimensions(numbers.dot_dimension_numbers, dims[0], dims[1], rank_of(x), rank_of(y)) \
-            if dims[0] is not None or dims[1] is not None else (numbers.dot_dimension_numbers, None)
+        both = (
+            _batched_dimensions(numbers.dot_dimension_numbers, dims[0], dims[1], rank_of(x), rank_of(y))
+            if dims[0] is not None or dims[1] is not None
+            else (numbers.dot_dimension_numbers, None)
+        )
         return dot_general_p.bind(x, y, dimension_numbers=both[0], out_sharding=None, **params), both[1]
     x, y = to_front(x, dims[0], axis.size), to_front(y, dims[1], axis.size)
     if dims[2] is not None or rank_of(sizes) > 1:
@@ -70,7 +80,11 @@ def _ragged_dot(axis, args, dims, *, ragged_dot_dimension_numbers, out_sharding=
             sizes = shaping.broadcast_in_dim(sizes, full, (0, len(full) - 1))
     up = lambda ds: tuple([d + 1 for d in ds])
     new = RaggedDotDimensionNumbers(
-        ((up(lc), up(rc)), ((0, *up(lb)), (0, *up(rb)))), up(numbers.lhs_ragged_dimensions), up(numbers.rhs_group_dimensions)
+        ((up(lc), up(rc)), ((0, *up(lb)), (0, *up(rb)))),
+        up(numbers.lhs_ragged_dimensions),
+        up(numbers.rhs_group_dimensions),
     )
-    out = ragged_dot_general_p.bind(x, y, sizes, *offset, ragged_dot_dimension_numbers=new, out_sharding=None, **params)
+    out = ragged_dot_general_p.bind(
+        x, y, sizes, *offset, ragged_dot_dimension_numbers=new, out_sharding=None, **params
+    )
     return out, 1 if kind == "contracting" else 0

@@ -24,7 +24,17 @@ def _unmerge(x, dim: int, size, major: bool):
 
 
 @batch_rules.rule(conv_general_dilated_p)
-def _conv(axis, args, dims, *, dimension_numbers, feature_group_count, batch_group_count, out_sharding=None, **params):
+def _conv(
+    axis,
+    args,
+    dims,
+    *,
+    dimension_numbers,
+    feature_group_count,
+    batch_group_count,
+    out_sharding=None,
+    **params,
+):
     (x, kernel), (xd, kd) = args, dims
     lhs, rhs, out = dimension_numbers
     groups = dict(feature_group_count=feature_group_count, batch_group_count=batch_group_count)
@@ -42,5 +52,7 @@ def _conv(axis, args, dims, *, dimension_numbers, feature_group_count, batch_gro
             x = _merge(x, xd, lhs[1], True)
             groups["feature_group_count"] = feature_group_count * axis.size
         merged, major = out[1], True
-    result = conv_general_dilated_p.bind(x, kernel, dimension_numbers=dimension_numbers, out_sharding=None, **groups, **params)
+    result = conv_general_dilated_p.bind(
+        x, kernel, dimension_numbers=dimension_numbers, out_sharding=None, **groups, **params
+    )
     return _unmerge(result, merged, axis.size, major)

@@ -13,8 +13,16 @@ from bedrax.batching.tables import batch_rules, broadcast_axis, move_axis, rank_
 from bedrax.core.avals import aval_of
 from bedrax.core.primitives import shaping
 from bedrax.core.primitives.indexing import (
-    GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers, as_gather, as_scatter, dynamic_slice_p,
-    dynamic_update_slice_p, gather_p, scatter_p, scatter_primitives,
+    GatherDimensionNumbers,
+    GatherScatterMode,
+    ScatterDimensionNumbers,
+    as_gather,
+    as_scatter,
+    dynamic_slice_p,
+    dynamic_update_slice_p,
+    gather_p,
+    scatter_p,
+    scatter_primitives,
 )  # fmt: skip
 
 
@@ -41,8 +49,14 @@ def _batch_numbers(numbers: GatherDimensionNumbers, rank: int, od: int | None, x
     """
     offset, collapsed, index_map, operand_batch, indices_batch = numbers
     if od is not None:
-        window = [d for d in range(len(offset) + len(collapsed) + len(operand_batch)) if d not in {*collapsed, *operand_batch}]
-        collapsed, index_map, operand_batch = (_around(ds, od) for ds in (collapsed, index_map, operand_batch))
+        window = [
+            d
+            for d in range(len(offset) + len(collapsed) + len(operand_batch))
+            if d not in {*collapsed, *operand_batch}
+        ]
+        collapsed, index_map, operand_batch = (
+            _around(ds, od) for ds in (collapsed, index_map, operand_batch)
+        )
     if xd is None:
         out = _place(list(offset), sum(d < od for d in window), rank)
         offset = tuple(sorted((*_around(offset, out), out)))
@@ -65,7 +79,9 @@ def _indices_axis(indices, xd):
 
 
 @batch_rules.rule(gather_p)
-def _gather(axis, args, dims, *, dimension_numbers, slice_sizes, indices_are_sorted, unique_indices, **params):
+def _gather(
+    axis, args, dims, *, dimension_numbers, slice_sizes, indices_are_sorted, unique_indices, **params
+):
     operand, indices = args
     od, xd = dims
     indices, xd = _indices_axis(indices, xd)

@@ -12,7 +12,14 @@ import numpy as np
 
 from bedrax.core import dtypes
 from bedrax.core.primitives.contractions import (
-    DotAlgorithm, DotAlgorithmPreset, dot_general_p, free_dims, product_dtype, ragged_dot_general_p, ragged_kind, scaled_dot_p,
+    DotAlgorithm,
+    DotAlgorithmPreset,
+    dot_general_p,
+    free_dims,
+    product_dtype,
+    ragged_dot_general_p,
+    ragged_kind,
+    scaled_dot_p,
 )  # fmt: skip
 from bedrax.core.tables import numpy_rules
 
@@ -85,7 +92,9 @@ def _stack(x: np.ndarray, batch, rows, columns) -> np.ndarray:
 
 
 @numpy_rules.rule(dot_general_p)
-def dot_general(lhs, rhs, *, dimension_numbers, precision=None, preferred_element_type=None, out_sharding=None):
+def dot_general(
+    lhs, rhs, *, dimension_numbers, precision=None, preferred_element_type=None, out_sharding=None
+):
     (lc, rc), (lb, rb) = dimension_numbers
     dtype = preferred_element_type or product_dtype(lhs.dtype, rhs.dtype)
     rows, columns = free_dims(lhs.ndim, lc, lb), free_dims(rhs.ndim, rc, rb)
@@ -107,7 +116,10 @@ def _ragged_dot_general(
         return dot_general(lhs, rhs, dimension_numbers=dimensions, **options)
     mask = group_mask(group_sizes, lhs.shape, prefix, numbers.lhs_ragged_dimensions[0])
     if kind == "contracting":
-        parts = [dot_general(np.where(m, lhs, lhs.dtype.type(0)), rhs, dimension_numbers=dimensions, **options) for m in mask]
+        parts = [
+            dot_general(np.where(m, lhs, lhs.dtype.type(0)), rhs, dimension_numbers=dimensions, **options)
+            for m in mask
+        ]
         if parts:
             return np.stack(parts)
         out = dot_general(lhs, rhs, dimension_numbers=dimensions, **options)
@@ -117,14 +129,21 @@ def _ragged_dot_general(
     dimensions = ((lc, drop(rc)), (lb, drop(rb)))
     first = int(offset[0][0]) if offset else 0
     out = dot_general(
-        np.zeros_like(lhs), np.zeros(np.delete(rhs.shape, axis), rhs.dtype), dimension_numbers=dimensions, **options
+        np.zeros_like(lhs),
+        np.zeros(np.delete(rhs.shape, axis), rhs.dtype),
+        dimension_numbers=dimensions,
+        **options,
     )
     rows = free_dims(lhs.ndim, lc, lb)
     for i in range(rhs.shape[axis]):
         if 0 <= first + i < len(mask):
             m = mask[first + i]
             part = dot_general(lhs, rhs.take(i, axis), dimension_numbers=dimensions, **options)
-            m = np.broadcast_to(m, lhs.shape).transpose(*lb, *rows, *lc)[(..., *[0] * len(lc))] if lhs.size else m
+            m = (
+                np.broadcast_to(m, lhs.shape).transpose(*lb, *rows, *lc)[(..., *[0] * len(lc))]
+                if lhs.size
+                else m
+            )
             out = np.where(m.reshape(m.shape + (1,) * (out.ndim - m.ndim)), part, out) if lhs.size else out
     return out
 

@@ -5,8 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 from bedrax.core.primitives.indexing import (
-    GatherScatterMode, as_gather, dynamic_slice_p, dynamic_update_slice_p, gather_p, scatter_add_p, scatter_max_p,
-    scatter_min_p, scatter_mul_p, scatter_p, scatter_sub_p, window_sizes,
+    GatherScatterMode,
+    as_gather,
+    dynamic_slice_p,
+    dynamic_update_slice_p,
+    gather_p,
+    scatter_add_p,
+    scatter_max_p,
+    scatter_min_p,
+    scatter_mul_p,
+    scatter_p,
+    scatter_sub_p,
+    window_sizes,
 )  # fmt: skip
 from bedrax.core.tables import numpy_rules
 
@@ -71,7 +81,9 @@ def _gather(
         out = np.where(inside, out, np.asarray(fill_value).astype(operand.dtype))
     rank = out.ndim
     batch_at, offset_at = iter(range(b)), iter(range(b, rank))
-    return out.transpose([next(offset_at) if d in numbers.offset_dims else next(batch_at) for d in range(rank)])
+    return out.transpose(
+        [next(offset_at) if d in numbers.offset_dims else next(batch_at) for d in range(rank)]
+    )
 
 
 def _scatter_rule(prim, combine):
@@ -92,7 +104,11 @@ def _scatter_rule(prim, combine):
         # Updates with the windows' positions in front, then the window in the operand's order.
         window = dimension_numbers.update_window_dims
         rest = [d for d in range(updates.ndim) if d not in window]
-        values = updates.transpose(*rest, *window).reshape(-1, *sizes) if updates.size else updates.reshape(0, *sizes)
+        values = (
+            updates.transpose(*rest, *window).reshape(-1, *sizes)
+            if updates.size
+            else updates.reshape(0, *sizes)
+        )
         values = values[keep] if updates.size else values
         values = values.transpose(0, *[d + 1 for d in (*part, *whole)])
         out = operand.copy()
@@ -100,7 +116,9 @@ def _scatter_rule(prim, combine):
             return out
         view = out.transpose(*part, *whole)
         if where:
-            where = np.broadcast_arrays(*where, np.empty((len(keep), *[sizes[d] for d in part]), np.void))[:-1]
+            where = np.broadcast_arrays(*where, np.empty((len(keep), *[sizes[d] for d in part]), np.void))[
+                :-1
+            ]
         else:
             view, where = view[None], [np.zeros(len(keep), np.intp)]
         if update_jaxpr is not None:
@@ -143,7 +161,10 @@ for _prim, _combine in (
 
 def _clamped(starts, shape, sizes) -> tuple:
     return tuple(
-        [slice(i := min(max(int(s), 0), n - size), i + size) for s, n, size in zip(starts, shape, sizes, strict=True)]
+        [
+            slice(i := min(max(int(s), 0), n - size), i + size)
+            for s, n, size in zip(starts, shape, sizes, strict=True)
+        ]
     )
 
 

@@ -73,7 +73,10 @@ def conv_general_permutations(dimension_numbers) -> tuple:
             "convolution dimension_numbers elements must each have the same set of spatial characters, got"
             f" {dimension_numbers}."
         )
-    return tuple(tuple([spec.index(c) for c in (*first, *spatial)]) for spec, first in ((lhs, "NC"), (rhs, "OI"), (out, "NC")))
+    return tuple(
+        tuple([spec.index(c) for c in (*first, *spatial)])
+        for spec, first in ((lhs, "NC"), (rhs, "OI"), (out, "NC"))
+    )
 
 
 def conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers) -> ConvDimensionNumbers:
@@ -90,7 +93,9 @@ def conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers) -> ConvDimen
     if isinstance(dimension_numbers, ConvDimensionNumbers):
         return ConvDimensionNumbers(*[tuple([operator.index(d) for d in spec]) for spec in dimension_numbers])
     if len(lhs_shape) != len(rhs_shape):
-        raise TypeError(f"convolution requires lhs and rhs ndim to be equal, got {len(lhs_shape)} and {len(rhs_shape)}.")
+        raise TypeError(
+            f"convolution requires lhs and rhs ndim to be equal, got {len(lhs_shape)} and {len(rhs_shape)}."
+        )
     if dimension_numbers is None:
         order = tuple(range(len(lhs_shape)))
         return ConvDimensionNumbers(order, order, order)
@@ -99,10 +104,14 @@ def conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers) -> ConvDimen
             f"convolution dimension_numbers must be tuple/list or None, got {type(dimension_numbers).__name__}."
         )
     if len(dimension_numbers) != 3:
-        raise TypeError(f"convolution dimension_numbers list/tuple must be length 3, got {len(dimension_numbers)}.")
+        raise TypeError(
+            f"convolution dimension_numbers list/tuple must be length 3, got {len(dimension_numbers)}."
+        )
     for i, spec in enumerate(dimension_numbers):
         if not isinstance(spec, str):
-            raise TypeError(f"convolution dimension_numbers elements must be strings, got {type(spec).__name__}.")
+            raise TypeError(
+                f"convolution dimension_numbers elements must be strings, got {type(spec).__name__}."
+            )
         if len(spec) != len(lhs_shape):
             raise TypeError(
                 f"convolution dimension_numbers[{i}] must have len equal to the ndim of lhs and rhs, got {len(spec)} for"
@@ -124,7 +133,9 @@ def conv_shape_tuple(lhs_shape, rhs_shape, strides, pads, batch_group_count: int
     if isinstance(pads, str):
         pads = padtype_to_pads(lhs_shape[2:], rhs_shape[2:], strides, pads)
     if len(pads) != len(lhs_shape) - 2:
-        raise TypeError(f"Wrong number of explicit pads for convolution: expected {len(lhs_shape) - 2}, got {len(pads)}.")
+        raise TypeError(
+            f"Wrong number of explicit pads for convolution: expected {len(lhs_shape) - 2}, got {len(pads)}."
+        )
     batch = lhs_shape[0] // batch_group_count if batch_group_count > 1 else lhs_shape[0]
     spatial = [
         dims.stride_dim(n + (lo + hi), k, s)
@@ -147,7 +158,9 @@ def _unpick(shape, spec) -> tuple:
 def conv_general_shape_tuple(lhs_shape, rhs_shape, window_strides, padding, dimension_numbers) -> tuple:
     """The shape of a convolution whose operands are laid out as three strings say."""
     lhs, rhs, out = conv_general_permutations(dimension_numbers)
-    return _unpick(conv_shape_tuple(_pick(lhs_shape, lhs), _pick(rhs_shape, rhs), window_strides, padding), out)
+    return _unpick(
+        conv_shape_tuple(_pick(lhs_shape, lhs), _pick(rhs_shape, rhs), window_strides, padding), out
+    )
 
 
 def conv_transpose_shape_tuple(lhs_shape, rhs_shape, window_strides, padding, dimension_numbers) -> tuple:
@@ -173,10 +186,16 @@ def _conv_shape(
         raise TypeError(f"convolution requires lhs and rhs ndim to be equal, got {lhs.ndim} and {rhs.ndim}.")
     numbers = dimension_numbers
     if any(sorted(spec) != list(range(lhs.ndim)) for spec in numbers):
-        raise TypeError(f"convolution dimension_numbers must be permutations of the dimensions, got {numbers}")
+        raise TypeError(
+            f"convolution dimension_numbers must be permutations of the dimensions, got {numbers}"
+        )
     x, k = _pick(lhs.shape, numbers.lhs_spec), _pick(rhs.shape, numbers.rhs_spec)
     n = len(x) - 2
-    for what, values in (("window_strides", window_strides), ("lhs_dilation", lhs_dilation), ("rhs_dilation", rhs_dilation)):
+    for what, values in (
+        ("window_strides", window_strides),
+        ("lhs_dilation", lhs_dilation),
+        ("rhs_dilation", rhs_dilation),
+    ):
         if len(values) != n:
             raise ValueError(
                 f"{name} window and {what} must have the same number of dimensions, but got {n} and {len(values)}"
@@ -184,8 +203,13 @@ def _conv_shape(
     if any(s < 1 for s in window_strides):
         raise ValueError(f"{name} window_strides must be positive, got {window_strides}.")
     if any(d < 1 for d in (*lhs_dilation, *rhs_dilation)):
-        raise TypeError(f"All dilations must be positive, got {rhs_dilation if min(rhs_dilation) < 1 else lhs_dilation}.")
-    for what, count in (("feature_group_count", feature_group_count), ("batch_group_count", batch_group_count)):
+        raise TypeError(
+            f"All dilations must be positive, got {rhs_dilation if min(rhs_dilation) < 1 else lhs_dilation}."
+        )
+    for what, count in (
+        ("feature_group_count", feature_group_count),
+        ("batch_group_count", batch_group_count),
+    ):
         if count < 1:
             raise ValueError(f"{name} {what} must be a positive integer, got {count}.")
     if feature_group_count > 1 and batch_group_count > 1:
@@ -198,7 +222,10 @@ def _conv_shape(
             f"{name} lhs feature dimension size divided by feature_group_count must equal the rhs input feature dimension"
             f" size, but {x[1]} // {feature_group_count} != {k[1]}."
         )
-    for what, count in (("feature_group_count", feature_group_count), ("batch_group_count", batch_group_count)):
+    for what, count in (
+        ("feature_group_count", feature_group_count),
+        ("batch_group_count", batch_group_count),
+    ):
         if count > 1 and k[0] % count:
             raise ValueError(
                 f"{name} rhs output feature dimension size must be a multiple of {what}, but {k[0]} is not a multiple of"
@@ -210,7 +237,9 @@ def _conv_shape(
         )
     dilated = [dims.dilate_dim(s, d) for s, d in zip(x[2:], lhs_dilation, strict=True)]
     kernel = [dims.dilate_dim(s, d) for s, d in zip(k[2:], rhs_dilation, strict=True)]
-    shape = conv_shape_tuple((*x[:2], *dilated), (*k[:2], *kernel), window_strides, padding, batch_group_count)
+    shape = conv_shape_tuple(
+        (*x[:2], *dilated), (*k[:2], *kernel), window_strides, padding, batch_group_count
+    )
     dtype = product_dtype(lhs.dtype, rhs.dtype)
     if preferred_element_type is not None and preferred_element_type != dtype:
         kinds = [_kind(d) for d in (dtype, preferred_element_type)]
@@ -267,7 +296,9 @@ def conv_general_dilated(
     """
     x, k = aval_of(lhs), aval_of(rhs)
     if x.dtype != k.dtype:
-        raise TypeError(f"lax.conv_general_dilated requires arguments to have the same dtypes, got {x.dtype}, {k.dtype}.")
+        raise TypeError(
+            f"lax.conv_general_dilated requires arguments to have the same dtypes, got {x.dtype}, {k.dtype}."
+        )
     numbers = conv_dimension_numbers(x.shape, k.shape, dimension_numbers)
     n = len(numbers.lhs_spec) - 2
     strides = _ints(window_strides, n)
@@ -284,7 +315,9 @@ def conv_general_dilated(
                     f"conv_general_dilated window and {what} must have the same number of dimensions, but got {n} and"
                     f" {len(values)}"
                 )
-        spans = [dims.dilate_dim(k.shape[d], r) for d, r in zip(numbers.rhs_spec[2:], rhs_dilation, strict=True)]
+        spans = [
+            dims.dilate_dim(k.shape[d], r) for d, r in zip(numbers.rhs_spec[2:], rhs_dilation, strict=True)
+        ]
         padding = padtype_to_pads(_pick(x.shape, numbers.lhs_spec[2:]), spans, strides, padding)
     else:
         padding = [(lo, hi) for lo, hi in padding]
@@ -303,7 +336,9 @@ def _dim(n):
     return n if type(n) is int or dims.is_symbolic(n) else operator.index(n)
 
 
-def conv(lhs, rhs, window_strides, padding: str, precision: PrecisionLike = None, preferred_element_type=None):
+def conv(
+    lhs, rhs, window_strides, padding: str, precision: PrecisionLike = None, preferred_element_type=None
+):
     """Convolution of ``NC...`` by ``OI...``, with a stride; `padding` is ``"SAME"`` or ``"VALID"``."""
     return conv_general_dilated(
         lhs, rhs, window_strides, padding, precision=precision, preferred_element_type=preferred_element_type
@@ -337,7 +372,9 @@ def _transpose_pads(kernel: int, stride: int, padding: str) -> tuple[int, int]:
         total += max(kernel - stride, 0)
         low = kernel - 1
     else:
-        raise ValueError(f"conv_transpose: padding must be 'SAME', 'VALID', or pairs of integers, got {padding!r}")
+        raise ValueError(
+            f"conv_transpose: padding must be 'SAME', 'VALID', or pairs of integers, got {padding!r}"
+        )
     return low, total - low
 
 
@@ -373,7 +410,9 @@ def conv_transpose(
     if dimension_numbers is None:
         dimension_numbers = _CHANNELS_LAST.get(x.ndim)
         if dimension_numbers is None:
-            raise ValueError(f"conv_transpose: there are no default dimension_numbers for rank {x.ndim}; pass them.")
+            raise ValueError(
+                f"conv_transpose: there are no default dimension_numbers for rank {x.ndim}; pass them."
+            )
     numbers = conv_dimension_numbers(x.shape, k.shape, dimension_numbers)
     n = x.ndim - 2
     strides, rhs_dilation = _ints(strides, n), _ints(rhs_dilation, n)
@@ -453,7 +492,7 @@ def conv_general_dilated_local(
     patches = conv_general_dilated_patches(
         lhs, filter_shape, window_strides, padding, lhs_dilation, rhs_dilation, numbers, precision=first
     )
-    o, i, *spatial = numbers.rhs_spec
+    _, i, *spatial = numbers.rhs_spec
     batch, feature, *places = numbers.out_spec
     out = dot_general(patches, rhs, (((feature,), (i,)), (tuple(places), tuple(spatial))), precision)
     # The product has the places first, then the batch, then the features.

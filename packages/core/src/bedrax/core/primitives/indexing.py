@@ -138,7 +138,9 @@ def _tuples(numbers):
 
 def _check_dims(op: str, what: str, ds: tuple, rank: int, of: str, ascending: bool = False) -> None:
     if any(not 0 <= d < rank for d in ds):
-        raise TypeError(f"Invalid {what} set in {op} op; valid range is [0, {rank}) (rank of {of}); got: {ds}.")
+        raise TypeError(
+            f"Invalid {what} set in {op} op; valid range is [0, {rank}) (rank of {of}); got: {ds}."
+        )
     if len(set(ds)) != len(ds):
         raise TypeError(f"{what} in {op} op must not repeat; got: {ds}.")
     if ascending and tuple(sorted(ds)) != tuple(ds):
@@ -151,7 +153,9 @@ def _check_numbers(op: str, operand, indices, fields, names) -> None:
     if not dtypes.issubdtype(indices.dtype, np.integer):
         raise ValueError("indices must have an integer type")
     if not indices.ndim:
-        raise TypeError(f"{op.capitalize()} op: indices must have at least one dimension, the index vector; got a scalar.")
+        raise TypeError(
+            f"{op.capitalize()} op: indices must have at least one dimension, the index vector; got a scalar."
+        )
     _check_dims(op, names[0], lacking, operand.ndim, "operand", ascending=True)
     _check_dims(op, names[1], index_map, operand.ndim, "operand")
     _check_dims(op, "operand_batching_dims", operand_batch, operand.ndim, "operand", ascending=True)
@@ -166,7 +170,9 @@ def _check_numbers(op: str, operand, indices, fields, names) -> None:
             f"{op.capitalize()} op: operand_batching_dims {operand_batch} must share no dimension with {names[0]}"
             f" {lacking} and {names[1]} {index_map}."
         )
-    sizes = [tuple([a.shape[d] for d in ds]) for a, ds in ((operand, operand_batch), (indices, indices_batch))]
+    sizes = [
+        tuple([a.shape[d] for d in ds]) for a, ds in ((operand, operand_batch), (indices, indices_batch))
+    ]
     if sizes[0] != sizes[1]:
         raise TypeError(
             f"{op.capitalize()} op requires operand and indices batching dimensions to have the same sizes, got"
@@ -176,7 +182,9 @@ def _check_numbers(op: str, operand, indices, fields, names) -> None:
 
 def _check_mode(op: str, mode) -> None:
     if mode is GatherScatterMode.ONE_HOT:
-        raise NotImplementedError(f"{op}: mode 'one_hot' is not supported; use 'fill', 'clip' or 'promise_in_bounds'.")
+        raise NotImplementedError(
+            f"{op}: mode 'one_hot' is not supported; use 'fill', 'clip' or 'promise_in_bounds'."
+        )
 
 
 @gather_p.abstract
@@ -225,6 +233,11 @@ def _scatter_shape(
     if operand.dtype != updates.dtype:
         raise TypeError(
             f"lax.{name} requires arguments to have the same dtypes, got {operand.dtype}, {updates.dtype}."
+        )
+    if operand.dtype == np.bool_ and name in ("scatter_add", "scatter_sub", "scatter_mul"):
+        raise TypeError(
+            f"{name.removeprefix('scatter_')} does not accept dtype bool at position 0. Accepted dtypes at position 0 are"
+            f" subtypes of integer, floating, complexfloating: {name} of booleans is not defined."
         )
     _check_numbers(
         "scatter", operand, indices, (inserted, index_map, operand_batch, indices_batch),
@@ -292,7 +305,9 @@ def _dynamic_slice_shape(operand, *starts, slice_sizes):
                 f" {tuple(slice_sizes)} for operand shape {shape}."
             )
         if not dims.at_least(size, 0):
-            raise TypeError(f"slice slice_sizes must be greater than or equal to zero, got slice_sizes of {slice_sizes}.")
+            raise TypeError(
+                f"slice slice_sizes must be greater than or equal to zero, got slice_sizes of {slice_sizes}."
+            )
     return shaping.like(operand, tuple(slice_sizes))
 
 
@@ -400,7 +415,14 @@ def _scatter_function(name: str, prim: Primitive, effect: str, note: str) -> Cal
         indices_are_sorted: bool = False, unique_indices: bool = False, mode: str | GatherScatterMode | None = None,
     ):  # fmt: skip
         return _scatter(
-            prim, operand, scatter_indices, updates, dimension_numbers, indices_are_sorted, unique_indices, mode
+            prim,
+            operand,
+            scatter_indices,
+            updates,
+            dimension_numbers,
+            indices_are_sorted,
+            unique_indices,
+            mode,
         )
 
     function.__name__ = function.__qualname__ = name
@@ -431,7 +453,9 @@ scatter = _scatter_function(
     "scatter", scatter_p, "Replace windows of an array at computed positions.",
     "Where windows overlap, any of them may win.",
 )  # fmt: skip
-scatter_add = _scatter_function("scatter_add", scatter_add_p, "Add to windows of an array at computed positions.", _ANY_ORDER)
+scatter_add = _scatter_function(
+    "scatter_add", scatter_add_p, "Add to windows of an array at computed positions.", _ANY_ORDER
+)
 scatter_sub = _scatter_function(
     "scatter_sub", scatter_sub_p, "Subtract from windows of an array at computed positions.", _ANY_ORDER
 )
@@ -439,10 +463,16 @@ scatter_mul = _scatter_function(
     "scatter_mul", scatter_mul_p, "Multiply windows of an array at computed positions.", _ANY_ORDER
 )
 scatter_min = _scatter_function(
-    "scatter_min", scatter_min_p, "Lower windows of an array, at computed positions, to the minimum with `updates`.", _ANY_ORDER
+    "scatter_min",
+    scatter_min_p,
+    "Lower windows of an array, at computed positions, to the minimum with `updates`.",
+    _ANY_ORDER,
 )
 scatter_max = _scatter_function(
-    "scatter_max", scatter_max_p, "Raise windows of an array, at computed positions, to the maximum with `updates`.", _ANY_ORDER
+    "scatter_max",
+    scatter_max_p,
+    "Raise windows of an array, at computed positions, to the maximum with `updates`.",
+    _ANY_ORDER,
 )
 
 
@@ -464,10 +494,20 @@ def scatter_apply(
     aval = ShapedArray((), dtypes.dtype_of(operand))
     jaxpr = trace_to_jaxpr(lambda x, _: [conversions.convert_element_type(func(x), aval.dtype)], [aval, aval])
     if any(isinstance(c, Tracer) for c in jaxpr.consts):
-        raise NotImplementedError("scatter_apply: func must not close over traced values; use gather, func, and scatter.")
+        raise NotImplementedError(
+            "scatter_apply: func must not close over traced values; use gather, func, and scatter."
+        )
     updates = shaping.full(update_shape, 0, aval.dtype)
     return _scatter(
-        scatter_p, operand, scatter_indices, updates, dimension_numbers, indices_are_sorted, unique_indices, mode, jaxpr
+        scatter_p,
+        operand,
+        scatter_indices,
+        updates,
+        dimension_numbers,
+        indices_are_sorted,
+        unique_indices,
+        mode,
+        jaxpr,
     )
 
 
@@ -489,11 +529,15 @@ def index_take(src, idxs: Sequence, axes: Sequence[int]):
         idx = conversions.convert_element_type(idx, np.int32)
         bound = shaping.full_like(idx, aval.shape[axis])
         rem = elementwise.rem(idx, bound)
-        rem = elementwise.select(elementwise.lt(rem, shaping.full_like(rem, 0)), elementwise.add(rem, bound), rem)
+        rem = elementwise.select(
+            elementwise.lt(rem, shaping.full_like(rem, 0)), elementwise.add(rem, bound), rem
+        )
         columns.append(shaping.expand_dims(rem, (1,)))
     sizes = tuple(1 if d in axes else n for d, n in enumerate(aval.shape))
     numbers = GatherDimensionNumbers(tuple(range(1, aval.ndim - len(axes) + 1)), tuple(sorted(axes)), axes)
-    return gather(src, shaping.concatenate(columns, 1), numbers, sizes, mode=GatherScatterMode.PROMISE_IN_BOUNDS)
+    return gather(
+        src, shaping.concatenate(columns, 1), numbers, sizes, mode=GatherScatterMode.PROMISE_IN_BOUNDS
+    )
 
 
 # dynamic_slice and dynamic_update_slice
@@ -519,13 +563,17 @@ def _start_indices(name: str, shape: tuple, starts, allow_negative) -> list:
     if not isinstance(starts, (tuple, list)):
         aval = aval_of(starts)
         if aval.ndim != 1:
-            raise ValueError(f"start_indices must be a sequence of scalars or an array of rank 1, got shape {aval.shape}")
+            raise ValueError(
+                f"start_indices must be a sequence of scalars or an array of rank 1, got shape {aval.shape}"
+            )
         if isinstance(starts, (np.ndarray, HostArray)):
             starts = list(np.asarray(starts))
         else:
             starts = [shaping.index_in_dim(starts, i, keepdims=False) for i in range(aval.shape[0])]
     if len(starts) != len(shape):
-        raise ValueError(f"Length of slice indices must match number of operand dimensions ({len(starts)} vs {shape})")
+        raise ValueError(
+            f"Length of slice indices must match number of operand dimensions ({len(starts)} vs {shape})"
+        )
     if type(allow_negative) is bool:
         allow_negative = (allow_negative,) * len(shape)
     elif len(allow_negative) != len(shape):
@@ -546,7 +594,9 @@ def _start_indices(name: str, shape: tuple, starts, allow_negative) -> list:
                 f" ({', '.join(map(str, map(aval_of, starts)))})"
             )
         weak = aval.weak_type
-        if not dtypes.issubdtype(aval.dtype, np.integer) or not (weak or dtype is None or aval.dtype == dtype):
+        if not dtypes.issubdtype(aval.dtype, np.integer) or not (
+            weak or dtype is None or aval.dtype == dtype
+        ):
             got = ", ".join(str(aval_of(s).dtype) for s in starts)
             raise TypeError(f"index arguments to {name} must be integers of the same type, got: {got}")
         if not weak:
@@ -572,16 +622,26 @@ def _start_indices(name: str, shape: tuple, starts, allow_negative) -> list:
             value = conversions.convert_to(value, dtype, False)
             if wrap:
                 size = dims.dim_as_value(n) if not dims.is_constant_dim(n) else n
-                size = dtype.type(size) if type(size) is int else conversions.convert_element_type(size, dtype)
+                size = (
+                    dtype.type(size) if type(size) is int else conversions.convert_element_type(size, dtype)
+                )
                 wrapped = elementwise.add_p.bind(value, size)
-                value = elementwise.select_n_p.bind(elementwise.lt_p.bind(value, dtype.type(0)), value, wrapped)
+                value = elementwise.select_n_p.bind(
+                    elementwise.lt_p.bind(value, dtype.type(0)), value, wrapped
+                )
             out[i] = value
         else:
-            out[i] = dtype.type(x) if type(x) is int else conversions.convert_element_type(dims.dim_as_value(x), dtype)
+            out[i] = (
+                dtype.type(x)
+                if type(x) is int
+                else conversions.convert_element_type(dims.dim_as_value(x), dtype)
+            )
     return out
 
 
-def dynamic_slice(operand, start_indices, slice_sizes, *, allow_negative_indices: bool | Sequence[bool] = True):
+def dynamic_slice(
+    operand, start_indices, slice_sizes, *, allow_negative_indices: bool | Sequence[bool] = True
+):
     """The part of an array of given size that starts at a computed position.
 
     Where the slice would overrun the array, it is moved inside.
@@ -603,7 +663,9 @@ def dynamic_slice(operand, start_indices, slice_sizes, *, allow_negative_indices
     """
     if type(slice_sizes) is not tuple or any(type(size) is not int for size in slice_sizes):
         slice_sizes = dims.canonical_shape(slice_sizes)
-    return _at_once(_dynamic_slice, (operand, start_indices), (slice_sizes, _hashable(allow_negative_indices)))
+    return _at_once(
+        _dynamic_slice, (operand, start_indices), (slice_sizes, _hashable(allow_negative_indices))
+    )
 
 
 def _hashable(flags):
@@ -615,7 +677,9 @@ def _dynamic_slice(operand, starts, slice_sizes, allow_negative):
     return dynamic_slice_p.bind(operand, *starts, slice_sizes=slice_sizes)
 
 
-def dynamic_update_slice(operand, update, start_indices, *, allow_negative_indices: bool | Sequence[bool] = True):
+def dynamic_update_slice(
+    operand, update, start_indices, *, allow_negative_indices: bool | Sequence[bool] = True
+):
     """A copy of `operand` with `update` written at a computed position.
 
     Where the update would overrun the array, it is moved inside.
@@ -628,7 +692,9 @@ def dynamic_update_slice(operand, update, start_indices, *, allow_negative_indic
     Raises:
       TypeError, ValueError: dtypes, ranks, or sizes do not fit.
     """
-    return _at_once(_dynamic_update_slice, (operand, update, start_indices), (_hashable(allow_negative_indices),))
+    return _at_once(
+        _dynamic_update_slice, (operand, update, start_indices), (_hashable(allow_negative_indices),)
+    )
 
 
 def _dynamic_update_slice(operand, update, starts, allow_negative):
@@ -660,19 +726,25 @@ def _update_in_dim(operand, update, start, axis, allow_negative):
     return _dynamic_update_slice(operand, update, _start_at(shape, axis, start), allow_negative)
 
 
-def dynamic_slice_in_dim(operand, start_index, slice_size: int, axis: int = 0, *, allow_negative_indices: bool = True):
+def dynamic_slice_in_dim(
+    operand, start_index, slice_size: int, axis: int = 0, *, allow_negative_indices: bool = True
+):
     """`dynamic_slice` along one axis; all of every other axis."""
     static = (slice_size, _axis_of(operand, axis), True, allow_negative_indices)
     return _at_once(_slice_in_dim, (operand, start_index), static)
 
 
-def dynamic_index_in_dim(operand, index, axis: int = 0, keepdims: bool = True, *, allow_negative_indices: bool = True):
+def dynamic_index_in_dim(
+    operand, index, axis: int = 0, keepdims: bool = True, *, allow_negative_indices: bool = True
+):
     """One position along one axis, which may be computed; without `keepdims` the result lacks the axis."""
     static = (1, _axis_of(operand, axis), bool(keepdims), allow_negative_indices)
     return _at_once(_slice_in_dim, (operand, index), static)
 
 
-def dynamic_update_slice_in_dim(operand, update, start_index, axis: int, *, allow_negative_indices: bool = True):
+def dynamic_update_slice_in_dim(
+    operand, update, start_index, axis: int, *, allow_negative_indices: bool = True
+):
     """`dynamic_update_slice` at a position along one axis, at the beginning of every other axis."""
     ranks = len(aval_of(operand).shape), len(aval_of(update).shape)
     if ranks[0] != ranks[1]:
@@ -687,4 +759,6 @@ def dynamic_update_slice_in_dim(operand, update, start_index, axis: int, *, allo
 
 def dynamic_update_index_in_dim(operand, update, index, axis: int, *, allow_negative_indices: bool = True):
     """Write one position along one axis; `update` has that axis with size 1, or lacks it."""
-    return _at_once(_update_in_dim, (operand, update, index), (_axis_of(operand, axis), allow_negative_indices))
+    return _at_once(
+        _update_in_dim, (operand, update, index), (_axis_of(operand, axis), allow_negative_indices)
+    )

@@ -22,7 +22,8 @@ def _oracle(strides, padding, lhs_dilation, rhs_dilation, groups=1, batch_groups
         spans = [(s - 1) * d + 1 for s, d in zip(k.shape[2:], rhs_dilation, strict=True)]
         sizes = [(s - 1) * d + 1 for s, d in zip(x.shape[2:], lhs_dilation, strict=True)]
         places = [
-            (s + lo + hi - w) // t + 1 for s, w, t, (lo, hi) in zip(sizes, spans, strides, padding, strict=True)
+            (s + lo + hi - w) // t + 1
+            for s, w, t, (lo, hi) in zip(sizes, spans, strides, padding, strict=True)
         ]
         batch, outs = x.shape[0] // batch_groups, k.shape[0]
         out = np.zeros((batch, outs, *places), dtype)
@@ -38,7 +39,19 @@ def _oracle(strides, padding, lhs_dilation, rhs_dilation, groups=1, batch_groups
     return oracle
 
 
-def _case(name, x, k, strides, padding, lhs_dilation=None, rhs_dilation=None, groups=1, batch_groups=1, dtype="float32", **kw):
+def _case(
+    name,
+    x,
+    k,
+    strides,
+    padding,
+    lhs_dilation=None,
+    rhs_dilation=None,
+    groups=1,
+    batch_groups=1,
+    dtype="float32",
+    **kw,
+):
     n = len(strides)
     lhs_dilation, rhs_dilation = lhs_dilation or (1,) * n, rhs_dilation or (1,) * n
     extra = {key: kw.pop(key) for key in ("precision", "preferred_element_type") if key in kw}

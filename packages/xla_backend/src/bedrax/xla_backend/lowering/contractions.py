@@ -7,8 +7,14 @@ import numpy as np
 from bedrax.core import dtypes
 from bedrax.core.avals import aval_of
 from bedrax.core.primitives.contractions import (
-    DotAlgorithm, DotAlgorithmPreset, Precision, dot_general_p, product_dtype, ragged_dot_general_p,
-    ragged_kind, scaled_dot_p,
+    DotAlgorithm,
+    DotAlgorithmPreset,
+    Precision,
+    dot_general_p,
+    product_dtype,
+    ragged_dot_general_p,
+    ragged_kind,
+    scaled_dot_p,
 )  # fmt: skip
 from bedrax.xla_backend.tables import lower_fun, lowering_rules
 
@@ -65,7 +71,9 @@ def storage_dtype(ctx, common: np.dtype) -> np.dtype:
 
 
 @lowering_rules.rule(dot_general_p)
-def _dot_general(ctx, lhs, rhs, *, dimension_numbers, precision=None, preferred_element_type=None, out_sharding=None):
+def _dot_general(
+    ctx, lhs, rhs, *, dimension_numbers, precision=None, preferred_element_type=None, out_sharding=None
+):
     (lc, rc), (lb, rb) = dimension_numbers
     (x, y), out = ctx.avals_in, ctx.avals_out[0]
     numbers = ctx.parse(
@@ -104,7 +112,10 @@ def _with_algorithm(ctx, lhs, rhs, algorithm, attributes):
         )
     if isinstance(algorithm, DotAlgorithmPreset):
         stored = algorithm.supported_lhs_types
-        types = [d if stored is None or d in map(np.dtype, stored) else np.dtype(stored[0]) for d in (x.dtype, y.dtype)]
+        types = [
+            d if stored is None or d in map(np.dtype, stored) else np.dtype(stored[0])
+            for d in (x.dtype, y.dtype)
+        ]
         if types[0] != types[1] and stored is not None:
             types = [product_dtype(*types)] * 2
         outs = algorithm.supported_output_types(*types)
@@ -121,7 +132,14 @@ def _with_algorithm(ctx, lhs, rhs, algorithm, attributes):
 
 
 def _ragged_as_dense(
-    lhs, rhs, sizes, *offset, ragged_dot_dimension_numbers, precision=None, preferred_element_type=None, out_sharding=None
+    lhs,
+    rhs,
+    sizes,
+    *offset,
+    ragged_dot_dimension_numbers,
+    precision=None,
+    preferred_element_type=None,
+    out_sharding=None,
 ):
     """A ragged product as one dense product: `lhs` once per group, zero outside the group."""
     from bedrax.core import lax
@@ -178,7 +196,9 @@ def _scaled_as_dense(lhs, rhs, lhs_scale, rhs_scale, *, dimension_numbers, prefe
 
     def scaled(x, scale):
         shape, blocks = aval_of(x).shape, aval_of(scale).shape
-        split = [n for size, b in zip(shape, blocks, strict=True) for n in ((b,) if size == b else (b, size // b))]
+        split = [
+            n for size, b in zip(shape, blocks, strict=True) for n in ((b,) if size == b else (b, size // b))
+        ]
         kept, i = [], 0
         for size, b in zip(shape, blocks, strict=True):
             kept.append(i)

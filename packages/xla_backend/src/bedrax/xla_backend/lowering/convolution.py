@@ -126,13 +126,22 @@ def _depthwise(
     dtype = product_dtype(given, result)
     if dtype in dtypes.float_dtypes and dtypes.itemsize_bits(dtype) < 32:
         dtype = np.dtype(np.float32)
-    x = lax.convert_element_type(lax.transpose(lhs, (numbers.lhs_spec[0], *numbers.lhs_spec[2:], numbers.lhs_spec[1])), dtype)
-    k = lax.convert_element_type(lax.transpose(rhs, (*numbers.rhs_spec[2:], numbers.rhs_spec[1], numbers.rhs_spec[0])), dtype)
-    config = ((0, 0, 0), *[(lo, hi, d - 1) for (lo, hi), d in zip(padding, lhs_dilation, strict=True)], (0, 0, 0))
+    x = lax.convert_element_type(
+        lax.transpose(lhs, (numbers.lhs_spec[0], *numbers.lhs_spec[2:], numbers.lhs_spec[1])), dtype
+    )
+    k = lax.convert_element_type(
+        lax.transpose(rhs, (*numbers.rhs_spec[2:], numbers.rhs_spec[1], numbers.rhs_spec[0])), dtype
+    )
+    config = (
+        (0, 0, 0),
+        *[(lo, hi, d - 1) for (lo, hi), d in zip(padding, lhs_dilation, strict=True)],
+        (0, 0, 0),
+    )
     x = lax.pad(x, dtype.type(0), config)
     (batch, *space, features), (*window, _, outs) = aval_of(x).shape, aval_of(k).shape
     places = [
-        (m - ((w - 1) * d + 1)) // s + 1 for m, w, d, s in zip(space, window, rhs_dilation, window_strides, strict=True)
+        (m - ((w - 1) * d + 1)) // s + 1
+        for m, w, d, s in zip(space, window, rhs_dilation, window_strides, strict=True)
     ]
     shape = (batch, *places, features, outs // features)
     total = None

@@ -9,11 +9,20 @@ from __future__ import annotations
 import numpy as np
 
 from bedrax.core import dtypes
-from bedrax.core.primitives.indexing import (
-    GatherScatterMode, dynamic_slice_p, dynamic_update_slice_p, gather_p, scatter_add_p, scatter_max_p, scatter_min_p,
-    scatter_mul_p, scatter_p, scatter_sub_p, window_sizes,
-)  # fmt: skip
 from bedrax.core.primitives import elementwise
+from bedrax.core.primitives.indexing import (
+    GatherScatterMode,
+    dynamic_slice_p,
+    dynamic_update_slice_p,
+    gather_p,
+    scatter_add_p,
+    scatter_max_p,
+    scatter_min_p,
+    scatter_mul_p,
+    scatter_p,
+    scatter_sub_p,
+    window_sizes,
+)  # fmt: skip
 from bedrax.xla_backend.tables import lowering_rules
 
 
@@ -24,7 +33,9 @@ def _wide_indices(ctx, indices, aval, bounds):
     unsigned = dtypes.issubdtype(dtype, np.unsignedinteger)
     largest = max([b for b in bounds if isinstance(b, int)], default=0)
     if dtype == np.uint64:  # what int64 cannot hold is out of bounds for certain
-        indices = ctx.binary("stablehlo.minimum", indices, ctx.full(aval.shape, np.iinfo(np.int64).max, dtype))
+        indices = ctx.binary(
+            "stablehlo.minimum", indices, ctx.full(aval.shape, np.iinfo(np.int64).max, dtype)
+        )
     if bits >= 32 and not unsigned and (bits == 64 or largest <= np.iinfo(np.int32).max):
         return indices, dtype
     small = bits + unsigned <= 32 and largest <= np.iinfo(np.int32).max
@@ -40,15 +51,26 @@ def _limits(ctx, aval, operand_shape, index_map, sizes, dtype):
         vector = ctx.constant(np.array(last, dtype))
     else:
         parts = [ctx.reshape(ctx.convert(ctx.dim_value(n), dtype), (1,)) for n in last]
-        vector = parts[0] if len(parts) == 1 else ctx.emit(
-            "stablehlo.concatenate", parts, ctx.tensor_type((len(parts),), dtype), dimension=0
+        vector = (
+            parts[0]
+            if len(parts) == 1
+            else ctx.emit("stablehlo.concatenate", parts, ctx.tensor_type((len(parts),), dtype), dimension=0)
         )
     return ctx.broadcast_in_dim(vector, aval.shape, (axis,))
 
 
 @lowering_rules.rule(gather_p)
 def _gather(
-    ctx, operand, indices, *, dimension_numbers, slice_sizes, indices_are_sorted, unique_indices, mode, fill_value
+    ctx,
+    operand,
+    indices,
+    *,
+    dimension_numbers,
+    slice_sizes,
+    indices_are_sorted,
+    unique_indices,
+    mode,
+    fill_value,
 ):
     n, x, i, out = dimension_numbers, ctx.avals_in[0], ctx.avals_in[1], ctx.avals_out[0]
     indices, dtype = _wide_indices(ctx, indices, i, x.shape)
@@ -124,7 +146,9 @@ def _lax_order(prim):
     def combine(ctx, old, new):
         dtype = ctx.avals_in[0].dtype
         if dtype not in dtypes.complex_dtypes:
-            return ctx.binary("stablehlo.minimum" if prim is elementwise.min_p else "stablehlo.maximum", old, new)
+            return ctx.binary(
+                "stablehlo.minimum" if prim is elementwise.min_p else "stablehlo.maximum", old, new
+            )
         scalar = ctx.avals_in[0].update(shape=())
         return ctx.lower_fun(prim.bind, old, new, avals=[scalar, scalar])
 
