@@ -162,3 +162,27 @@ def _select_and_scatter_add_cpu(ctx, source, operand, *, select_prim, **params):
         return p.add_slices(parts, windows, aval_of(x).shape)
 
     return ctx.lower_fun(by_masks, source, operand)
+
+
+def _gather_by_slices(ctx, tangents, operand, *, select_prim, **params):
+    windows = Windows(**params)
+
+    def keep_better(x, t, y, u):
+        keep = select_prim.bind(x, y)
+        return [elementwise.select(keep, x, y), elementwise.select(keep, t, u)]
+
+    def fold(t, x):
+        worst = reductions.identities[_WORST[select_prim]](aval_of(x).dtype)
+        return p.fold_windows(keep_better, [x, t], [worst, np.zeros((), aval_of(t).dtype)], windows)[1]
+
+    return ctx.lower_fun(fold, tangents, operand)
+
+
+@platform_rule(p.select_and_gather_add_p, "cpu")
+def _select_and_gather_add_cpu(ctx, tangents, operand, **params):
+    small = math.prod(params["window_dimensions"]) <= _MOST_SLICES and ctx.is_static(ctx.avals_in[1].shape)
+    return (_gather_by_slices if small else _select_and_gather_add)(ctx, tangents, operand, **params)
+
+
+# XLA's GPU compilers take no windows of pairs.
+platform_rule(p.select_and_gather_add_p, "gpu")(_gather_by_slices)
