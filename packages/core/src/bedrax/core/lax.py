@@ -7,6 +7,7 @@ import importlib
 # family file -> what it exports here. A name is imported when it is first asked for, so that
 # `import bedrax.core.lax` costs nothing and unused families are never loaded.
 _HOMES: dict[str, tuple[str, ...]] = {
+    "callbacks": ("debug_callback_p", "io_callback_p", "pure_callback_p"),
     "collectives": (
         "all_gather", "all_gather_p", "all_to_all", "all_to_all_p", "axis_index", "axis_index_p", "axis_size", "pmax",
         "pmax_p", "pmean", "pmin", "pmin_p", "ppermute", "ppermute_p", "pshuffle", "psum", "psum_p", "psum_scatter",

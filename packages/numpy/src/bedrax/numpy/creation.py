@@ -1,0 +1,375 @@
+"""Making arrays: from data, filled with a constant, and like another array."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from bedrax.core import dims, dtypes, executors, lax
+from bedrax.core.array import Array
+from bedrax.core.avals import aval_of
+from bedrax.core.promotion import broadcast_to as _broadcast
+
+_SCALARS = (bool, int, float, complex)
+
+
+def place(x: Any, device: Any = None, out_sharding: Any = None) -> Any:
+    """`x` on a device or with a sharding; as it is if neither is given."""
+    where = device if device is not None else out_sharding
+    if where is None:
+        return x
+    put = getattr(executors.active, "device_put", None)
+    if put is None:
+        raise NotImplementedError(
+            f"placing an array on {where} needs devices; the {executors.active.name} executor has none. Import"
+            " bedrax.xla_backend (or jax)."
+        )
+    return put(x, where)
+
+
+def not_an_array(x: Any) -> TypeError:
+    dtype = getattr(x, "dtype", None)
+    what = f" with dtype {dtype}" if dtype is not None else f" of type {type(x)}"
+    return TypeError(
+        f"Value {x!r}{what} is not a valid JAX array type. Only arrays of numeric types are supported by JAX."
+    )
+
+
+def array(
+    object: Any, dtype: Any = None, copy: bool = True, order: str | None = "K", ndmin: int = 0, *,
+    device: Any = None, out_sharding: Any = None,
+) -> Array:  # fmt: skip
+    """Make an array.
+
+    Args:
+      object: an array, a scalar, nested sequences of them, or anything that NumPy reads as an array.
+      dtype: of the result; default: what the elements combine to. A Python scalar without it is weakly typed.
+      copy: whether the result must be new.
+      order: "K", "C" or None; arrays have no other order.
+      ndmin: leading axes are added to reach this rank.
+      device, out_sharding: where the array shall live.
+
+    Raises:
+      TypeError: there are elements that are not numbers.
+      ValueError: an element is None, or sequences have different lengths.
+      OverflowError: an integer does not fit the dtype.
+    """
+    if order is not None and order not in ("K", "C", "A"):
+        raise NotImplementedError(f"array: order={order!r} is not supported, arrays are always in C order")
+    out = from_data(object, dtype, copy, "array")
+    if ndmin and out.ndim < ndmin:
+        out = lax.broadcast_to_rank(out, ndmin)
+    return place(out, device, out_sharding)
+
+
+def asarray(
+    a: Any, dtype: Any = None, order: str | None = None, *, copy: bool | None = None, device: Any = None,
+    out_sharding: Any = None,
+) -> Array:  # fmt: skip
+    """`a` as an array, itself where it is one already.
+
+    Args:
+      a, dtype, order, device, out_sharding: as in `array`.
+      copy: True makes a new array; False raises an error where that would be needed.
+
+    Raises:
+      ValueError: `copy` is False, and `a` has to be copied or converted.
+    """
+    if order is not None and order not in ("K", "C", "A"):
+        raise NotImplementedError(f"asarray: order={order!r} is not supported, arrays are always in C order")
+    if dtype is None and not copy and device is None and out_sharding is None and isinstance(a, Array):
+        return a
+    out = from_data(a, dtype, bool(copy), "asarray")
+    if copy is False and isinstance(a, Array) and out is not a:
+        raise ValueError("jnp.asarray: cannot avoid a copy: the dtype has to change. Use copy=None.")
+    return place(out, device, out_sharding)
+
+
+def from_data(x: Any, dtype: Any, copy: bool, where: str) -> Array:
+    """What `array` and `asarray` have in common."""
+    if dtype is not None:
+        dtype = dtypes.explicit_dtype(dtype, where)
+    if isinstance(x, Array):
+        out = x if dtype is None or x.dtype == dtype and not x.weak_type else lax.convert_to(x, dtype, False)
+        return lax.copy_p.bind(out) if copy and out is x and not dtypes.is_extended(out.dtype) else out
+    kind = type(x)
+    if kind in _SCALARS:
+        if dtype is None:
+            return lax.asarray(x)
+        return lax.asarray(_python_scalar(x, dtype))
+    if isinstance(x, (np.ndarray, np.generic)):
+        return _from_numpy(np.asarray(x), dtype, copy)
+    if isinstance(x, (list, tuple)):
+        return _from_sequence(x, dtype)
+    if x is None:
+        raise ValueError("None is not a valid value for jnp.array")
+    if hasattr(x, "__jax_array__"):
+        return from_data(x.__jax_array__(), dtype, copy, where)
+    if dims.is_symbolic(x):
+        return from_data(dims.dim_as_value(x), dtype, copy, where)
+    if hasattr(x, "__array__") or hasattr(x, "__array_interface__"):
+        return _from_numpy(np.asarray(x), dtype, copy)
+    if isinstance(x, (range, memoryview, bytearray, bytes)) and not isinstance(x, bytes):
+        return _from_numpy(np.asarray(x), dtype or (np.dtype(int) if kind is range else None), copy)
+    if isinstance(x, (bool, int, float, complex)):  # subclasses, e.g. of enum.IntEnum
+        return from_data(dtypes.scalar_type_of(x)(x), dtype, copy, where)
+    if isinstance(x, (str, bytes)):
+        raise TypeError(
+            f"Value {x!r} with dtype {np.asarray(x).dtype} is not a valid JAX array type. Only arrays of numeric"
+            " types are supported by JAX."
+        )
+    try:
+        view = memoryview(x)
+    except TypeError:
+        raise TypeError(f"Unexpected input type for array: {kind}") from None
+    return _from_numpy(np.asarray(view), dtype, copy)
+
+
+def _python_scalar(x: Any, dtype: Any) -> np.ndarray:
+    if dtypes.is_integer(dtype) and isinstance(x, int):
+        return np.asarray(x, dtype)  # OverflowError where it does not fit
+    with np.errstate(all="ignore"):
+        if isinstance(x, complex) and not dtypes.is_inexact(dtype):
+            x = x.real
+        if isinstance(x, complex) and not dtypes.is_complex(dtype):
+            warnings.warn("Casting complex values to real discards the imaginary part", np.exceptions.ComplexWarning,
+                          stacklevel=2)  # fmt: skip
+            x = x.real
+        return np.asarray(x).astype(dtype)
+
+
+def _from_numpy(x: np.ndarray, dtype: Any, copy: bool) -> Array:
+    own = x.dtype
+    if own not in dtypes._KIND and own.newbyteorder("=") not in dtypes._KIND and own != dtypes.float0:
+        raise TypeError(
+            f"Value {x!r} with dtype {own} is not a valid JAX array type. Only arrays of numeric types are supported"
+            " by JAX."
+        )
+    if own == dtypes.float0:
+        return x  # has no content, and so no array of its own
+    target = dtypes.canonicalize_dtype(own) if dtype is None else dtype
+    if target != own:
+        if dtype is not None and (dtypes.is_floating(own) or dtypes.is_complex(own)):
+            return lax.asarray(lax.convert_element_type(x, target))
+        with np.errstate(all="ignore"):
+            x = x.astype(target)
+    elif copy:
+        x = np.array(x, order="C")
+    return lax.asarray(x)
+
+
+def _leaf_types(x: Any, seen: dict) -> bool:
+    """Collects one leaf per type of nested sequences; returns whether some leaf is an array of ours."""
+    ours = False
+    for item in x:
+        kind = type(item)
+        if kind in _SCALARS:
+            seen.setdefault(kind, item)
+        elif isinstance(item, (list, tuple)):
+            ours |= _leaf_types(item, seen)
+        elif isinstance(item, Array) or hasattr(item, "__jax_array__") or dims.is_symbolic(item):
+            ours = True
+        elif item is None:
+            raise ValueError("None is not a valid value for jnp.array")
+        elif isinstance(item, (np.ndarray, np.generic)):
+            seen.setdefault(item.dtype, item)
+        elif isinstance(item, (int, float, complex)):
+            seen.setdefault(kind, dtypes.scalar_type_of(item)(item))
+        else:
+            array = np.asarray(item)
+            seen.setdefault(array.dtype, array)
+    return ours
+
+
+def _from_sequence(x: Any, dtype: Any) -> Array:
+    seen: dict = {}
+    if not _leaf_types(x, seen):
+        if dtype is None:
+            if not seen:
+                dtype = dtypes.default_float_dtype()
+            else:
+                for item in seen.values():
+                    if getattr(item, "dtype", None) is not None and item.dtype.kind in "OUSMm":
+                        raise TypeError(
+                            f"Value {x!r} with dtype {item.dtype} is not a valid JAX array type. Only arrays of"
+                            " numeric types are supported by JAX."
+                        )
+                dtype = dtypes.result_type(*(dtypes.python_scalar_dtype(k) if isinstance(k, type) and len(seen) == 1
+                                             else v for k, v in seen.items()))  # fmt: skip
+            if all(isinstance(k, type) for k in seen) or len(seen) == 1:
+                return lax.asarray(np.array(x, dtype=dtype))
+            return lax.asarray(np.array(x).astype(dtype))
+        if dtypes.is_integer(dtype) and not all(k in (int, bool) for k in seen):
+            return _from_numpy(np.array(x), dtype, False)
+        return lax.asarray(np.array(x, dtype=dtype))
+    parts = [from_data(item, None, False, "array") for item in x]
+    shapes = {p.shape for p in parts}
+    if len(shapes) > 1:
+        raise ValueError(
+            f"jnp.array: the elements of a sequence must have equal shapes, got {', '.join(map(str, shapes))}"
+        )
+    found = dtypes.result_type(*parts) if dtype is None else dtype
+    return lax.stack([lax.convert_to(p, found, False) for p in parts], 0)
+
+
+# ---- constants ----------------------------------------------------------------------------------------------
+
+
+def _float_or(dtype: Any, where: str):
+    return dtypes.default_float_dtype() if dtype is None else dtypes.explicit_dtype(dtype, where)
+
+
+def zeros(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
+    """An array of zeros.
+
+    Args:
+      shape: an int or a sequence of ints.
+      dtype: default: float.
+      device, out_sharding: where the array shall live.
+    """
+    return place(lax.full(dims.canonical_shape(shape), 0, _float_or(dtype, "zeros")), device, out_sharding)
+
+
+def ones(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
+    """An array of ones; arguments as in `zeros`."""
+    return place(lax.full(dims.canonical_shape(shape), 1, _float_or(dtype, "ones")), device, out_sharding)
+
+
+def empty(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
+    """An array of zeros (memory without a value does not exist here); arguments as in `zeros`."""
+    return place(lax.full(dims.canonical_shape(shape), 0, _float_or(dtype, "empty")), device, out_sharding)
+
+
+def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
+    """An array filled with a value.
+
+    Args:
+      shape: an int or a sequence of ints.
+      fill_value: a scalar, or an array that is broadcast to `shape`.
+      dtype: default: that of `fill_value`.
+      device, out_sharding: where the array shall live.
+    """
+    shape = dims.canonical_shape(shape)
+    if dtype is not None:
+        dtype = dtypes.explicit_dtype(dtype, "full")
+    if type(fill_value) in _SCALARS:
+        out = lax.full(shape, fill_value, dtype)
+    else:
+        value = from_data(fill_value, dtype, False, "full")
+        out = _broadcast_checked(value, shape, "full")
+    return place(out, device, out_sharding)
+
+
+def _broadcast_checked(x: Array, shape: tuple, name: str) -> Array:
+    own = x.shape
+    fits = len(own) <= len(shape) and all(
+        dims.definitely_equal(a, b) or dims.definitely_equal(a, 1)
+        for a, b in zip(reversed(own), reversed(shape), strict=False)
+    )
+    if not fits:
+        raise ValueError(f"Incompatible shapes for broadcasting: {own} and requested shape {shape}")
+    return _broadcast(x, shape)
+
+
+def _like(x: Any, dtype: Any, shape: Any, value: Any, name: str, device: Any, out_sharding: Any) -> Array:
+    if not (hasattr(x, "shape") and hasattr(x, "dtype")):
+        from bedrax.core.promotion import operand
+
+        x = aval_of(operand(name, x))
+    if dtype is not None:
+        dtype = dtypes.explicit_dtype(dtype, name)
+    if shape is not None:
+        shape = dims.canonical_shape(shape)
+    return place(lax.full_like(x, value, dtype, shape), device, out_sharding)
+
+
+def zeros_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
+    """Zeros with the shape and dtype of `a` (or those given)."""
+    return _like(a, dtype, shape, 0, "zeros_like", device, out_sharding)
+
+
+def ones_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
+    """Ones with the shape and dtype of `a` (or those given)."""
+    return _like(a, dtype, shape, 1, "ones_like", device, out_sharding)
+
+
+def empty_like(prototype: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Array:
+    """Zeros with the shape and dtype of `prototype` (or those given)."""
+    return _like(prototype, dtype, shape, 0, "empty_like", device, None)
+
+
+def full_like(
+    a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None
+) -> Array:
+    """`fill_value` with the shape and dtype of `a` (or those given)."""
+    if np.ndim(fill_value) if not isinstance(fill_value, Array) else fill_value.ndim:
+        aval = a if hasattr(a, "shape") and hasattr(a, "dtype") else aval_of(a)
+        return full(
+            aval.shape if shape is None else shape, fill_value, aval.dtype if dtype is None else dtype, device=device,
+            out_sharding=out_sharding,
+        )  # fmt: skip
+    return _like(a, dtype, shape, fill_value, "full_like", device, out_sharding)
+
+
+def copy(a: Any, order: str | None = None) -> Array:
+    """A new array equal to `a`."""
+    from bedrax.core.promotion import operand
+
+    return array(operand("copy", a), copy=True, order=order)
+
+
+# ---- from other libraries, buffers, files ---------------------------------------------------------------------
+
+
+def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Array:
+    """An array from an object of another library that has ``__dlpack__``.
+
+    Args:
+      x: the object.
+      device: where the array shall live.
+      copy: True copies, None shares memory where possible.
+    """
+    importer = getattr(executors.active, "from_dlpack", None)
+    if importer is not None:
+        return importer(x, device=device, copy=copy)
+    return place(array(np.from_dlpack(x), copy=bool(copy) or copy is None), device)
+
+
+def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0) -> Array:
+    """The bytes of a buffer as an array of rank 1; arguments as in `numpy.frombuffer`."""
+    return asarray(np.frombuffer(buffer=buffer, dtype=dtypes.as_dtype(dtype), count=count, offset=offset))
+
+
+def fromstring(string: str, dtype: Any = float, count: int = -1, *, sep: str) -> Array:
+    """The numbers in a text, as an array of rank 1; arguments as in `numpy.fromstring`."""
+    return asarray(np.fromstring(string=string, dtype=dtypes.as_dtype(dtype), count=count, sep=sep))
+
+
+def fromfile(*args, **kwargs):
+    """Not available: reading a file is not a pure function. Use ``jnp.asarray(np.fromfile(...))``."""
+    raise NotImplementedError(
+        "jnp.fromfile() is not implemented because it may be non-pure and thus unsafe for use with transformations."
+        " Use jnp.asarray(np.fromfile(...)) instead."
+    )
+
+
+def fromiter(*args, **kwargs):
+    """Not available: consuming an iterator is not a pure function. Use ``jnp.asarray(np.fromiter(...))``."""
+    raise NotImplementedError(
+        "jnp.fromiter() is not implemented because it may be non-pure and thus unsafe for use with transformations."
+        " Use jnp.asarray(np.fromiter(...)) instead."
+    )
+
+
+def load(file: Any, *args: Any, **kwargs: Any) -> Any:
+    """Read an array from a ``.npy`` file (or a dictionary of them from ``.npz``); arguments as in `numpy.load`."""
+    out = np.load(file, *args, **kwargs)
+    if isinstance(out, np.ndarray):
+        if out.dtype.kind == "V" and out.dtype.names is None and out.dtype != dtypes.float0:
+            # NumPy writes types that it does not know as raw bytes; 2 bytes are bfloat16 more often than anything.
+            if out.dtype.itemsize == 2:
+                out = out.view(dtypes.bfloat16)
+        out = asarray(out)
+    return out

@@ -1,0 +1,99 @@
+"""Cumulative sums and products."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bedrax.core import dtypes, lax
+from bedrax.core.array import Array
+from bedrax.core.avals import aval_of
+from bedrax.core.primitives import cumulative as cumulate
+from bedrax.core.promotion import operand
+from bedrax.numpy.arguments import array, axis_index, refuse_out
+
+
+def _cumulative(name: str, function, a, axis, dtype, out):
+    refuse_out(name, out)
+    x = operand(name, a)
+    aval = aval_of(x)
+    if axis is None or not aval.shape:
+        from bedrax.core import dims
+
+        if axis not in (None, 0, -1):
+            axis_index(axis, len(aval.shape))
+        x = lax.reshape(x, (dims.size(aval.shape),))
+        axis = 0
+    axis = axis_index(axis, len(aval_of(x).shape))
+    if dtype is not None:
+        target, weak = dtypes.explicit_dtype(dtype, name), False
+    elif aval.dtype == np.bool_:
+        target, weak = dtypes.default_int_dtype(), False
+    else:
+        target, weak = aval.dtype, aval.weak_type
+    if target == np.bool_:
+        x = lax.convert_to(x, np.dtype(np.int32), False)
+        return lax.convert_to(function(x, axis), target, False)
+    return function(lax.convert_to(x, target, weak), axis)
+
+
+def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
+    """The sums of the elements up to each position along an axis.
+
+    Args:
+      a: array of numbers.
+      axis: the axis, or None to flatten.
+      dtype: in which to compute; default: that of `a`, integers for bools.
+      out: must be None.
+    """
+    return _cumulative("cumsum", cumulate.cumsum, a, axis, dtype, out)
+
+
+def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
+    """The products of the elements up to each position along an axis; arguments as in `cumsum`."""
+    return _cumulative("cumprod", cumulate.cumprod, a, axis, dtype, out)
+
+
+def _array_api(name, function, start, x, axis, dtype, include_initial):
+    x = array(name, x)
+    if not x.ndim:
+        raise ValueError("The input must be non-scalar to take a cumulative sum, however a scalar value or scalar array was given."
+                         if name == "cumulative_sum" else
+                         "The input must be non-scalar to take a cumulative product, however a scalar value or scalar array was given.")  # fmt: skip
+    if axis is None:
+        if x.ndim > 1:
+            raise ValueError(f"The input array has rank {x.ndim}, however axis was not set to an explicit value. The"
+                             " axis argument is only optional for one-dimensional arrays.")  # fmt: skip
+        axis = 0
+    axis = axis_index(axis, x.ndim)
+    if dtype is None and (dtypes.is_integer(x.dtype)):
+        from bedrax.numpy.reductions import _wide_integer
+
+        dtype = _wide_integer(x.dtype)
+    out = function(x, axis, dtype)
+    if include_initial:
+        shape = (*x.shape[:axis], 1, *x.shape[axis + 1 :])
+        out = lax.concatenate([lax.full(shape, start, out.dtype), out], axis)
+    return out
+
+
+def cumulative_sum(
+    x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+) -> Array:
+    """`cumsum` along an axis that must be given unless `x` has rank 1; narrow integers become wide.
+
+    Args:
+      x: array of rank 1 at least.
+      axis: the axis.
+      dtype: in which to compute.
+      include_initial: put the empty sum, 0, in front.
+    """
+    return _array_api("cumulative_sum", cumsum, 0, x, axis, dtype, include_initial)
+
+
+def cumulative_prod(
+    x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+) -> Array:
+    """`cumprod` with the arguments of `cumulative_sum`; the empty product is 1."""
+    return _array_api("cumulative_prod", cumprod, 1, x, axis, dtype, include_initial)

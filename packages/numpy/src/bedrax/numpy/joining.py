@@ -1,0 +1,404 @@
+"""Joining arrays and taking them apart: concatenate, stack, split, block, append, insert, delete."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from bedrax.core import dims, dtypes, lax
+from bedrax.core.array import Array
+from bedrax.core.avals import aval_of
+from bedrax.core.promotion import operand, promote_dtypes
+from bedrax.numpy.arguments import array, axis_index, refuse_out
+from bedrax.numpy.manipulation import atleast_1d, atleast_2d, atleast_3d, moveaxis, ravel
+
+
+def _parts(name: str, arrays: Any, dtype: Any = None) -> list:
+    """The arrays to join, of one dtype."""
+    if isinstance(arrays, (Array, np.ndarray)):
+        if not arrays.ndim:
+            raise TypeError(f"jnp.{name} requires a sequence of arrays, got an array of rank 0")
+        arrays = [arrays[i] for i in range(arrays.shape[0])] if isinstance(arrays, np.ndarray) else lax.unstack(arrays)
+    elif not isinstance(arrays, (list, tuple)):
+        try:
+            arrays = list(arrays)
+        except TypeError:
+            raise TypeError(f"jnp.{name} requires a sequence of arrays, got {type(arrays)}") from None
+    if not arrays:
+        raise ValueError(f"Need at least one array to {name}.")
+    if dtype is not None:
+        dtype = dtypes.explicit_dtype(dtype, name)
+        return [lax.convert_element_type(operand(name, x, i), dtype) for i, x in enumerate(arrays)]
+    return promote_dtypes(name, arrays)
+
+
+def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Array:
+    """Join arrays along an axis that they have.
+
+    Args:
+      arrays: a sequence of arrays whose shapes agree but for `axis`, or an array (its parts along axis 0).
+      axis: the axis, or None to flatten all of them.
+      dtype: of the result; default: what the arrays combine to.
+
+    Raises:
+      ValueError: there is no array, or one has rank 0.
+    """
+    parts = _parts("concatenate", arrays, dtype)
+    if axis is None:
+        return lax.concatenate([ravel(x) for x in parts], 0)
+    rank = len(aval_of(parts[0]).shape)
+    if not rank:
+        raise ValueError("Zero-dimensional arrays cannot be concatenated.")
+    axis = axis_index(axis, rank)
+    return lax.asarray(parts[0]) if len(parts) == 1 else lax.concatenate(parts, axis)
+
+
+def concat(arrays: Any, /, *, axis: int | None = 0) -> Array:
+    """Join arrays along an axis; `concatenate` by the name that the array API standard uses."""
+    return concatenate(arrays, axis)
+
+
+def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Array:
+    """Join arrays of equal shape along a new axis.
+
+    Args:
+      arrays: a sequence of arrays, or an array (its parts along axis 0).
+      axis: the position of the new axis in the result.
+      out: must be None.
+      dtype: of the result; default: what the arrays combine to.
+    """
+    refuse_out("stack", out)
+    parts = _parts("stack", arrays, dtype)
+    shape = aval_of(parts[0]).shape
+    for x in parts[1:]:
+        if not dims.definitely_equal_shape(aval_of(x).shape, shape):
+            shapes = ", ".join(str(aval_of(p).shape) for p in parts)
+            raise ValueError(f"All input arrays must have the same shape; jnp.stack got {shapes}.")
+    axis = axis_index(axis, len(shape) + 1)
+    if len(parts) == 1:
+        return lax.asarray(lax.expand_dims(parts[0], (axis,)))
+    return lax.stack(parts, axis)
+
+
+def unstack(x: Any, /, *, axis: int = 0) -> tuple[Array, ...]:
+    """The parts of an array along an axis, which they lack."""
+    x = array("unstack", x)
+    if not x.ndim:
+        raise ValueError("Unstack requires arrays with rank > 0, however a scalar array was passed.")
+    return lax.unstack(x, axis)
+
+
+def _each(name: str, tup: Any, widen) -> list:
+    if isinstance(tup, (Array, np.ndarray)):
+        tup = list(tup) if isinstance(tup, np.ndarray) else lax.unstack(tup)
+    elif not isinstance(tup, (list, tuple)):
+        raise TypeError(f"jnp.{name} requires a sequence of arrays, got {type(tup)}")
+    return [widen(x) for x in tup]
+
+
+def vstack(tup: Any, dtype: Any = None) -> Array:
+    """Join along axis 0; vectors are rows."""
+    return concatenate(_each("vstack", tup, atleast_2d), 0, dtype)
+
+
+def hstack(tup: Any, dtype: Any = None) -> Array:
+    """Join along axis 1, vectors along axis 0."""
+    parts = _each("hstack", tup, atleast_1d)
+    return concatenate(parts, 0 if parts and parts[0].ndim == 1 else 1, dtype)
+
+
+def dstack(tup: Any, dtype: Any = None) -> Array:
+    """Join along axis 2, after `atleast_3d`."""
+    return concatenate(_each("dstack", tup, atleast_3d), 2, dtype)
+
+
+def column_stack(tup: Any) -> Array:
+    """Join along axis 1; vectors are columns."""
+
+    def column(x):
+        x = array("column_stack", x)
+        return lax.reshape(x, (x.size, 1)) if x.ndim < 2 else x
+
+    return concatenate(_each("column_stack", tup, column), 1)
+
+
+def block(arrays: Any) -> Array:
+    """Put an array together from nested lists of blocks: the innermost lists along the last axis, and so on.
+
+    Raises:
+      ValueError: lists are nested to different depths, or empty.
+    """
+    rank = 0
+
+    def depth_of(item, path) -> int:
+        nonlocal rank
+        if isinstance(item, tuple):
+            raise ValueError(f"jnp.block does not allow tuples, got {item} at {path}; use lists")
+        if isinstance(item, list):
+            if not item:
+                raise ValueError(f"jnp.block does not allow empty lists, got {item} at {path}")
+            depths = {depth_of(x, f"{path}[{i}]") for i, x in enumerate(item)}
+            if len(depths) > 1:
+                raise ValueError(f"jnp.block: lists are nested to different depths at {path}")
+            return depths.pop() + 1
+        rank = max(rank, len(aval_of(operand("block", item)).shape))
+        return 0
+
+    depth = depth_of(arrays, "arrays")
+    rank = max(rank, depth)
+
+    def join(item, level: int):
+        if not isinstance(item, list):
+            x = array("block", item)
+            return lax.broadcast_to_rank(x, rank)
+        return concatenate([join(x, level + 1) for x in item], rank - depth + level)
+
+    return join(arrays, 0)
+
+
+def append(arr: Any, values: Any, axis: int | None = None) -> Array:
+    """Join two arrays along an axis, or flattened."""
+    return concatenate([operand("append", arr), operand("append", values, 1)], axis)
+
+
+# ---- taking apart -------------------------------------------------------------------------------------------------
+
+
+def _split(name: str, ary: Any, indices_or_sections: Any, axis: int, uneven: bool = False) -> list[Array]:
+    x = array(name, ary)
+    axis = axis_index(axis, x.ndim)
+    size = x.shape[axis]
+    if isinstance(indices_or_sections, (int, np.integer)) or dims.is_symbolic(indices_or_sections):
+        sections = indices_or_sections
+        if type(sections) is not int and isinstance(sections, np.integer):
+            sections = int(sections)
+        if sections <= 0:
+            raise ValueError("number sections must be larger than 0.")
+        part, rest = divmod(size, sections)
+        if rest != 0 and not uneven:
+            raise ValueError(f"array split does not result in an equal division: rest is {rest}")
+        sizes = [part + 1] * rest + [part] * (sections - rest) if uneven and rest != 0 else [part] * sections
+    else:
+        from bedrax.numpy.indexing import concrete_value
+
+        if isinstance(indices_or_sections, (Array, np.ndarray)):
+            known = concrete_value(indices_or_sections)
+            if known is None:
+                from bedrax.core import errors
+
+                raise errors.ConcretizationTypeError(
+                    indices_or_sections, f"in jax.numpy.{name} argument 1; the points to split at must be static")
+            points = [int(i) for i in known.reshape(-1)]
+            if not known.ndim:
+                return _split(name, x, points[0], axis, uneven)
+        else:
+            points = [i if dims.is_symbolic(i) else operator.index(i) for i in indices_or_sections]
+        wrap = lambda i: i if not isinstance(i, int) or not isinstance(size, int) else (
+            min(max(i + size if i < 0 else i, 0), size))  # fmt: skip
+        bounds = [0, *map(wrap, points), size]
+        starts, ends = bounds[:-1], bounds[1:]
+        if any(isinstance(a, int) and isinstance(b, int) and a > b for a, b in zip(starts, ends, strict=True)):
+            # Points out of order give empty parts, as slices do.
+            return [lax.slice_in_dim(x, a, max(a, b), axis=axis) for a, b in zip(starts, ends, strict=True)]
+        sizes = [b - a for a, b in zip(starts, ends, strict=True)]
+    return list(lax.split(x, sizes, axis))
+
+
+def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
+    """Take an array apart along an axis.
+
+    Args:
+      ary: array.
+      indices_or_sections: the number of equal parts, or the points to split at.
+      axis: the axis.
+
+    Raises:
+      ValueError: the parts would not be equal.
+    """
+    return _split("split", ary, indices_or_sections, axis)
+
+
+def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
+    """`split` that allows parts that differ in length by one."""
+    return _split("array_split", ary, indices_or_sections, axis, uneven=True)
+
+
+def vsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
+    """`split` along axis 0."""
+    return _split("vsplit", ary, indices_or_sections, 0)
+
+
+def hsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
+    """`split` along axis 1; of vectors along axis 0."""
+    x = array("hsplit", ary)
+    return _split("hsplit", x, indices_or_sections, 0 if x.ndim == 1 else 1)
+
+
+def dsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
+    """`split` along axis 2."""
+    return _split("dsplit", ary, indices_or_sections, 2)
+
+
+# ---- insert and delete ------------------------------------------------------------------------------------------------
+
+
+def _known_places(name: str, obj: Any, size: int) -> np.ndarray:
+    from bedrax.numpy.indexing import concrete_value
+
+    if isinstance(obj, slice):
+        return np.arange(*obj.indices(size))
+    if isinstance(obj, (list, tuple)):
+        raise TypeError(f"jnp.{name} requires an int, a slice or an array for obj, got {type(obj)}")
+    known = concrete_value(lax.asarray(operand(name, obj, 1)))
+    if known is None:
+        from bedrax.core import errors
+
+        raise errors.ConcretizationTypeError(obj, f"the indices of jnp.{name} determine a shape, so they must be static")
+    return known
+
+
+def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
+    """Put values before given positions along an axis.
+
+    Args:
+      arr: array.
+      obj: an int, a slice or an array of ints, static or (if an int array of known length) traced.
+      values: what to insert, broadcast to the places.
+      axis: the axis, or None to flatten.
+    """
+    x = array("insert", arr)
+    given = array("insert", values)
+    if axis is None:
+        x, axis = ravel(x), 0
+    axis = axis_index(axis, x.ndim)
+    size = x.shape[axis]
+    if isinstance(obj, slice):
+        obj = np.arange(*obj.indices(size))
+    places = array("insert", obj) if not isinstance(obj, (list, tuple)) else None
+    if places is None:
+        raise TypeError(f"jnp.insert requires an int, a slice or an array for obj, got {type(obj)}")
+    if places.ndim > 1:
+        raise ValueError("jnp.insert(): obj must be a slice, a one-dimensional array, or a scalar; got shape"
+                         f" {places.shape}")  # fmt: skip
+    if not dtypes.is_integer(places.dtype):
+        if places.size:
+            raise ValueError(f"jnp.insert(): obj array must be integer type; got {places.dtype}")
+        places = lax.convert_element_type(places, np.int32)
+    x = moveaxis(x, axis, 0)
+    if places.ndim == 0:  # one place: all of `values` goes there
+        if given.ndim == x.ndim:
+            given = moveaxis(given, axis, 0)
+        elif given.ndim == 1 and x.ndim == 1:
+            pass
+        elif given.ndim < x.ndim:
+            given = lax.expand_dims(given, (0,)) if given.ndim else given
+        count = given.shape[0] if given.ndim == x.ndim else 1
+    else:
+        given = moveaxis(lax.broadcast_to_rank(given, x.ndim), axis, 0) if given.ndim and x.ndim > 1 else given
+        count = places.shape[0]
+        if count == 1 and given.ndim == x.ndim:
+            count = given.shape[0]
+    from bedrax.numpy.manipulation import broadcast_to
+    from bedrax.numpy.selection import where
+    from bedrax.numpy.sorting import argsort
+
+    total = size + count
+    places = where(places < 0, places + size, places)
+    places = lax.broadcast_in_dim(lax.reshape(places, (places.size,)), (count,), (0,)) if places.size == 1 else places
+    order = argsort(places)
+    final = places[order] + lax.iota(places.dtype, count)  # each insertion moves the later ones
+    target = lax.full((count,), 0, final.dtype).at[order].set(final)
+    dtype = x.dtype
+    new = broadcast_to(lax.convert_element_type(given, dtype), (count, *x.shape[1:]))
+    is_old = lax.full((total,), True, np.dtype(bool)).at[target].set(False, mode="drop")
+    from bedrax.core.primitives.cumulative import cumsum
+
+    old = lax.clamp(np.int32(0), cumsum(lax.convert_element_type(is_old, np.int32), 0) - 1, np.int32(max(size - 1, 0)))
+    out = x[old] if size else lax.full((total, *x.shape[1:]), 0, dtype)
+    return moveaxis(out.at[target].set(new, mode="drop"), 0, axis)
+
+
+def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False) -> Array:
+    """Leave out given positions along an axis.
+
+    Args:
+      arr: array.
+      obj: an int, a slice, or an array of ints (or of bool), static; or of unique ints if so promised.
+      axis: the axis, or None to flatten.
+      assume_unique_indices: a promise that no index repeats; then `obj` may be traced.
+    """
+    x = array("delete", arr)
+    if axis is None:
+        x, axis = ravel(x), 0
+    axis = axis_index(axis, x.ndim)
+    size = x.shape[axis]
+    from bedrax.numpy.indexing import concrete_value
+    from bedrax.numpy.manipulation import _take_known
+
+    if isinstance(obj, (list, tuple)):
+        raise TypeError(f"jnp.delete requires an int, a slice or an array for obj, got {type(obj)}")
+    if not isinstance(obj, slice):
+        places = lax.asarray(operand("delete", obj, 1))
+        if concrete_value(places) is None and (places.ndim == 0 or assume_unique_indices):
+            if not dtypes.is_integer(places.dtype):
+                raise ValueError("np.delete(arr, obj): for boolean indices, obj must be static")
+            from bedrax.numpy.selection import where
+            from bedrax.numpy.sorting import sort
+
+            places = ravel(places)
+            places = sort(where(places < 0, places + size, places))
+            count = places.shape[0]
+            keep = lax.iota(np.int32, size - count)
+            # The k-th that stays is k plus the number of removed ones before it.
+            shifted = places - lax.iota(places.dtype, count)
+            before = lax.reduce_sum(
+                lax.convert_element_type(lax.expand_dims(keep, (1,)) >= lax.expand_dims(shifted, (0,)), np.int32), (1,)
+            )
+            return x.at[(slice(None),) * axis + (keep + before,)].get(mode="promise_in_bounds")
+    known = _known_places("delete", obj, size)
+    keep = np.ones(size, bool)
+    if known.dtype == bool:
+        if known.shape != (size,):
+            raise ValueError("np.delete(arr, obj): for boolean indices, obj must be one-dimensional with length matching"
+                             " specified axis.")  # fmt: skip
+        keep[known] = False
+    else:
+        if known.size and (known.max() >= size or known.min() < -size):
+            if known.ndim == 0:
+                raise IndexError(f"index {int(known)} is out of bounds for axis {axis} with size {size}")
+            known = known[(known < size) & (known >= -size)]
+        keep[known.astype(int)] = False
+    return _take_known(x, np.flatnonzero(keep).astype(np.int32), axis)
+
+
+def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Array:
+    """Remove zeros at the front ("f"), the back ("b") or both of an array; the values must be known.
+
+    Args:
+      filt: array.
+      trim: which ends.
+      axis: along which axes (all, one or several).
+    """
+    from bedrax.numpy.indexing import concrete_value
+
+    x = array("trim_zeros", filt)
+    known = concrete_value(x)
+    if known is None:
+        from bedrax.core import errors
+
+        raise errors.ConcretizationTypeError(x, "Error arose in the `filt` argument of trim_zeros(): its values"
+                                             " determine the shape of the result")  # fmt: skip
+    axes = range(x.ndim) if axis is None else [axis_index(i, x.ndim) for i in (axis if isinstance(axis, Sequence) else (axis,))]
+    index = [slice(None)] * x.ndim
+    for i in axes:
+        hits = np.flatnonzero((known != 0).any(axis=tuple(j for j in range(x.ndim) if j != i)))
+        if not hits.size:
+            index[i] = slice(0, 0)
+            continue
+        low = int(hits[0]) if "f" in trim.lower() else 0
+        high = int(hits[-1]) + 1 if "b" in trim.lower() else x.shape[i]
+        index[i] = slice(low, high)
+    return x[tuple(index)]

@@ -1,0 +1,163 @@
+"""Questions about dtypes and values, and conversion: `result_type`, `issubdtype`, `can_cast`, `astype`..."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from bedrax.core import dtypes
+from bedrax.core.array import Array
+from bedrax.core.avals import aval_of
+from bedrax.core.promotion import operand
+
+finfo = ml_dtypes.finfo
+iinfo = ml_dtypes.iinfo
+
+
+def result_type(*args: Any) -> np.dtype:
+    """The dtype that values and dtypes combine to; see `bedrax.core.dtypes.result_type`."""
+    return dtypes.result_type(*args)
+
+
+def promote_types(a: Any, b: Any) -> np.dtype:
+    """The least dtype that both dtypes convert to implicitly."""
+    return dtypes.promote_types(a, b)
+
+
+def issubdtype(arg1: Any, arg2: Any) -> bool:
+    """Whether the dtype or kind `arg1` is, or is of the kind, `arg2`, e.g. `jnp.floating`."""
+    return dtypes.issubdtype(arg1, arg2)
+
+
+def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
+    """Whether values of a dtype can be converted to another by the rule `casting`, as `numpy.can_cast`."""
+    return np.can_cast(_np_dtype(from_), _np_dtype(to), casting)
+
+
+def _np_dtype(x: Any) -> np.dtype:
+    return dtypes.as_dtype(x) if not isinstance(x, (int, float, complex)) else dtypes.dtype_of(x)
+
+
+_KINDS: dict[str, tuple] = {
+    "bool": (np.bool_,), "signed integer": (np.signedinteger,), "unsigned integer": (np.unsignedinteger,),
+    "integral": (np.integer,), "real floating": (np.floating,), "complex floating": (np.complexfloating,),
+    "numeric": (np.number,),
+}  # fmt: skip
+
+
+def isdtype(dtype: Any, kind: Any) -> bool:
+    """Whether a dtype is of a kind.
+
+    Args:
+      dtype: the dtype.
+      kind: "bool", "signed integer", "unsigned integer", "integral", "real floating", "complex floating",
+        "numeric"; a dtype; or a tuple of these, of which one must fit.
+
+    Raises:
+      ValueError, TypeError: `kind` is none of these.
+    """
+    dtype = dtypes.as_dtype(dtype)
+    for one in kind if isinstance(kind, tuple) else (kind,):
+        if isinstance(one, str) and one in _KINDS:
+            if any(dtypes.issubdtype(dtype, k) for k in _KINDS[one]):
+                return True
+            continue
+        if isinstance(one, str) and one not in dtypes._BY_NAME:
+            raise ValueError(
+                f"Unrecognized kind='{one}': expected one of {sorted(_KINDS)}, or a compatible input for jnp.dtype()"
+            )
+        if not isinstance(one, (str, type, np.dtype, dtypes.ExtendedDType)):
+            raise TypeError(f"Expected kind to be a dtype, string, or tuple; got kind={kind!r}")
+        if dtypes.as_dtype(one) == dtype:
+            return True
+    return False
+
+
+def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> Array:
+    """`x` converted to another dtype.
+
+    Args:
+      x: array or scalar. Complex numbers lose their imaginary part with a warning.
+      dtype: the dtype; None means the default float type.
+      copy: make a new array even if nothing changes.
+      device: where to put the result.
+
+    Raises:
+      TypeError: `x` is not an array or scalar.
+    """
+    from bedrax.core import lax
+    from bedrax.numpy.creation import place
+
+    x = operand("astype", x)
+    asked = dtypes.default_float_dtype() if dtype is None else dtypes.explicit_dtype(dtype, "astype")
+    if dtypes.is_complex(aval_of(x).dtype) and asked == np.bool_:
+        x = lax.ne(x, np.zeros((), aval_of(x).dtype))
+    out = lax.convert_element_type(x, asked)
+    if copy and out is x:
+        out = lax.copy_p.bind(out)
+    return place(out if isinstance(out, Array) else lax.asarray(out), device)
+
+
+def iscomplexobj(x: Any) -> bool:
+    """Whether the dtype of `x` is complex."""
+    if x is None:
+        return False
+    return dtypes.is_complex(_dtype_of(x))
+
+
+def isrealobj(x: Any) -> bool:
+    """Whether the dtype of `x` is not complex."""
+    return not iscomplexobj(x)
+
+
+def _dtype_of(x: Any):
+    dtype = getattr(x, "dtype", None)
+    if isinstance(dtype, (np.dtype, dtypes.ExtendedDType)):
+        return dtype
+    return np.asarray(x).dtype
+
+
+def isscalar(element: Any) -> bool:
+    """Whether `element` is a Python or NumPy scalar, or an array of rank 0."""
+    if isinstance(element, Array) or hasattr(element, "__jax_array__"):
+        return np.ndim(element) == 0 if not isinstance(element, Array) else element.ndim == 0
+    return np.isscalar(element)
+
+
+def iterable(y: Any) -> bool:
+    """Whether one can iterate over `y`; arrays of rank 0 cannot be."""
+    if isinstance(y, Array):
+        return y.ndim > 0
+    return np.iterable(y)
+
+
+def shape(a: Any) -> tuple:
+    """The shape of an array, a scalar, or anything that has a `.shape`."""
+    found = getattr(a, "shape", None)
+    if isinstance(found, tuple):
+        return found
+    return aval_of(operand("shape", a)).shape
+
+
+def ndim(a: Any) -> int:
+    """The number of axes of an array, a scalar, or anything that has a `.ndim`."""
+    found = getattr(a, "ndim", None)
+    if isinstance(found, int):
+        return found
+    return len(aval_of(operand("ndim", a)).shape)
+
+
+def size(a: Any, axis: Any = None) -> int:
+    """The number of elements of an array, or the product of its lengths along `axis` (an int or several)."""
+    from bedrax.core import dims
+    from bedrax.core.primitives.shaping import canonical_axis
+
+    lengths = getattr(a, "shape", None)
+    if not isinstance(lengths, tuple):
+        lengths = aval_of(operand("size", a)).shape
+    if axis is None:
+        return dims.size(lengths)
+    axes = axis if isinstance(axis, (tuple, list)) else (axis,)
+    return dims.size([lengths[canonical_axis(i, len(lengths))] for i in axes])

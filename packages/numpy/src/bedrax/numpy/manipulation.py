@@ -1,0 +1,400 @@
+"""Changing shapes: reshape, axes, flips, broadcasting, repetition."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from bedrax.core import dims, dtypes, lax
+from bedrax.core.array import Array
+from bedrax.core.avals import aval_of
+from bedrax.core.promotion import operand
+from bedrax.numpy.arguments import array, axes_tuple, axis_index
+
+
+def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None, out_sharding: Any = None) -> Array:
+    """The elements of an array in another shape.
+
+    Args:
+      a: array.
+      shape: an int or a sequence of them; one may be -1, which is then computed.
+      order: "C", last axis fastest, or "F", first axis fastest; of both arrays.
+      copy: make a new array even if the shape is the same.
+      out_sharding: optional placement of the result.
+
+    Raises:
+      TypeError: the number of elements would change.
+    """
+    x = operand("reshape", a)
+    own = aval_of(x).shape
+    new = _new_shape(own, dims.canonical_shape(shape))
+    if order == "F":
+        n = len(own)
+        out = lax.reshape(lax.transpose(x, range(n - 1, -1, -1)), new[::-1], out_sharding=out_sharding)
+        out = lax.transpose(out, range(len(new) - 1, -1, -1))
+    elif order == "C":
+        out = lax.reshape(x, new, out_sharding=out_sharding)
+    elif order == "A":
+        raise NotImplementedError("np.reshape order=A is not implemented.")
+    else:
+        raise ValueError(f"Unexpected value for 'order' argument: {order}.")
+    return lax.copy_p.bind(out) if copy and out is a else out
+
+
+def _new_shape(own: tuple, shape: tuple) -> tuple:
+    """`shape` with -1 replaced."""
+    if -1 not in [d for d in shape if type(d) is int]:
+        if not dims.is_constant_shape(shape) or not dims.is_constant_shape(own) or dims.size(own) == dims.size(shape):
+            return shape
+        raise TypeError(
+            f"cannot reshape array of shape {own} (size {dims.size(own)}) into shape {shape} (size {dims.size(shape)})"
+        )
+    where = [i for i, d in enumerate(shape) if type(d) is int and d == -1]
+    if len(where) > 1:
+        raise ValueError(f"can only specify one unknown axis size with a -1 value, got shape={shape}")
+    (i,) = where
+    rest = (*shape[:i], *shape[i + 1 :])
+    try:
+        missing = dims.divide_shapes(own, rest)
+    except dims.InconclusiveDimensionOperation:
+        if dims.is_constant_shape(own) and dims.is_constant_shape(rest):
+            raise TypeError(
+                f"cannot reshape array of shape {own} (size {dims.size(own)}) into shape {shape}: the size is no"
+                f" multiple of {dims.size(rest)}"
+            ) from None
+        raise
+    if dims.is_constant_shape(rest) and dims.size(rest) == 0:
+        missing = 0 if dims.size(own) == 0 else missing
+    return (*shape[:i], missing, *shape[i + 1 :])
+
+
+def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Array:
+    """The elements of an array along one axis, in order "C" (last axis fastest) or "F"."""
+    if order == "K":
+        raise NotImplementedError("Ravel not implemented for order='K'.")
+    x = operand("ravel", a)
+    return reshape(x, (dims.size(aval_of(x).shape),), order, out_sharding=out_sharding)
+
+
+def squeeze(a: Any, axis: Any = None) -> Array:
+    """Remove axes of length 1: all of them, or those in `axis` (an int or several).
+
+    Raises:
+      ValueError: an axis given has another length.
+    """
+    x = array("squeeze", a)
+    if axis is None:
+        axes = [i for i, n in enumerate(x.shape) if dims.definitely_equal(n, 1)]
+    else:
+        axes = axes_tuple(axis, x.ndim)
+    return lax.squeeze(x, axes)
+
+
+def expand_dims(a: Any, axis: Any) -> Array:
+    """Insert axes of length 1.
+
+    Args:
+      a: array.
+      axis: an int or several: the positions of the new axes in the result.
+    """
+    if not isinstance(axis, (tuple, list)):
+        axis = (axis,)
+    return lax.asarray(lax.expand_dims(operand("expand_dims", a), axis))
+
+
+def transpose(a: Any, axes: Sequence[int] | None = None) -> Array:
+    """Reorder axes.
+
+    Args:
+      a: array.
+      axes: for each axis of the result, that of `a`; default: the reverse order.
+    """
+    x = array("transpose", a)
+    n = x.ndim
+    if axes is None:
+        return lax.transpose(x, range(n - 1, -1, -1))
+    return lax.transpose(x, [axis_index(i, n) for i in axes])
+
+
+def permute_dims(a: Any, /, axes: Sequence[int]) -> Array:
+    """Reorder axes; `axes` as in `transpose`."""
+    return transpose(a, axes)
+
+
+def matrix_transpose(x: Any, /) -> Array:
+    """Exchange the last two axes."""
+    x = array("matrix_transpose", x)
+    if x.ndim < 2:
+        raise ValueError(f"x must be at least two-dimensional for matrix_transpose; got ndim={x.ndim}")
+    return lax.transpose(x, [*range(x.ndim - 2), x.ndim - 1, x.ndim - 2])
+
+
+def swapaxes(a: Any, axis1: int, axis2: int) -> Array:
+    """Exchange two axes."""
+    x = array("swapaxes", a)
+    order = list(range(x.ndim))
+    i, j = axis_index(axis1, x.ndim), axis_index(axis2, x.ndim)
+    order[i], order[j] = j, i
+    return lax.transpose(x, order)
+
+
+def moveaxis(a: Any, source: Any, destination: Any) -> Array:
+    """Move axes to other positions; the others keep their order.
+
+    Args:
+      a: array.
+      source, destination: an int or as many ints each.
+    """
+    x = array("moveaxis", a)
+    as_tuple = lambda v: tuple(v) if isinstance(v, (Sequence, np.ndarray)) else (v,)
+    source, destination = as_tuple(source), as_tuple(destination)
+    src = [axis_index(i, x.ndim) for i in source]
+    dst = [axis_index(i, x.ndim) for i in destination]
+    if len(src) != len(dst):
+        raise ValueError(f"Inconsistent number of elements: {len(src)} vs {len(dst)}")
+    if len(set(src)) != len(src) or len(set(dst)) != len(dst):
+        raise ValueError(f"repeated axis in moveaxis: source={source}, destination={destination}")
+    order = [i for i in range(x.ndim) if i not in src]
+    for d, s in sorted(zip(dst, src, strict=True)):
+        order.insert(d, s)
+    return lax.transpose(x, order)
+
+
+def rollaxis(a: Any, axis: int, start: int = 0) -> Array:
+    """Move an axis back until it lies before the position `start`; `moveaxis` is easier to read."""
+    x = array("rollaxis", a)
+    i = axis_index(axis, x.ndim)
+    if not -x.ndim <= start <= x.ndim:
+        raise ValueError(f"start={start} must satisfy {-x.ndim}<=start<={x.ndim}")
+    start = start + x.ndim if start < 0 else start
+    return moveaxis(x, i, start - 1 if start > i else start)
+
+
+def flip(m: Any, axis: Any = None) -> Array:
+    """Reverse the order along axes (all, one, or several)."""
+    x = array("flip", m)
+    axes = axes_tuple(axis, x.ndim)
+    return lax.rev(x, axes) if axes else x
+
+
+def fliplr(m: Any) -> Array:
+    """Reverse the order along axis 1."""
+    return flip(m, 1)
+
+
+def flipud(m: Any) -> Array:
+    """Reverse the order along axis 0."""
+    return flip(m, 0)
+
+
+def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
+    """Rotate by 90 degrees `k` times in the plane of two axes, from the first to the second."""
+    x = array("rot90", m)
+    i, j = (axis_index(ax, x.ndim) for ax in axes)
+    if i == j:
+        raise ValueError("Axes must be different")
+    k = operator.index(k) % 4
+    if k == 0:
+        return x
+    if k == 2:
+        return flip(x, (i, j))
+    order = list(range(x.ndim))
+    order[i], order[j] = j, i
+    return lax.transpose(flip(x, j), order) if k == 1 else flip(lax.transpose(x, order), j)
+
+
+def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Array:  # noqa: A002
+    """An array with axes added in front and axes of length 1 repeated, to have `shape`.
+
+    Raises:
+      ValueError: the shape does not fit.
+    """
+    from bedrax.numpy.creation import _broadcast_checked
+
+    x = lax.asarray(operand("broadcast_to", array))
+    shape = dims.canonical_shape(shape)
+    if out_sharding is not None:
+        return lax.broadcast_in_dim(x, shape, range(len(shape) - x.ndim, len(shape)), out_sharding=out_sharding)
+    return _broadcast_checked(x, shape, "broadcast_to")
+
+
+def broadcast_arrays(*args: Any) -> list[Array]:
+    """The arrays, broadcast against each other."""
+    from bedrax.core import promotion
+
+    args = [array("broadcast_arrays", x) for x in args]
+    try:
+        return promotion.broadcast("broadcast_arrays", args, scalars=False)
+    except TypeError:
+        shapes = [x.shape for x in args]
+        raise ValueError(f"Incompatible shapes for broadcasting: shapes={shapes}") from None
+
+
+def broadcast_shapes(*shapes: Any) -> tuple:
+    """The shape that arrays of these shapes have after broadcasting.
+
+    Raises:
+      ValueError: the shapes do not fit.
+    """
+    return lax.broadcast_shapes(*[dims.canonical_shape(s) for s in shapes]) if shapes else ()
+
+
+def _atleast(n: int, name: str, widen, arys):
+    if len(arys) == 1 and isinstance(arys[0], (list, tuple)):
+        raise TypeError(f"jnp.{name} requires ndarray or scalar arguments, got {type(arys[0])} at position 0.")
+    out = [x if x.ndim >= n else widen(x) for x in (array(name, a) for a in arys)]
+    return out[0] if len(out) == 1 else out
+
+
+def atleast_1d(*arys: Any) -> Array | list[Array]:
+    """Arrays of rank 1 at least: scalars get an axis."""
+    return _atleast(1, "atleast_1d", lambda x: lax.reshape(x, (1,)), arys)
+
+
+def atleast_2d(*arys: Any) -> Array | list[Array]:
+    """Arrays of rank 2 at least: axes are added in front."""
+    return _atleast(2, "atleast_2d", lambda x: lax.broadcast_to_rank(x, 2), arys)
+
+
+def atleast_3d(*arys: Any) -> Array | list[Array]:
+    """Arrays of rank 3 at least: a vector becomes (1, n, 1), a matrix (m, n, 1)."""
+    new = {0: (0, 1, 2), 1: (0, 2), 2: (2,)}
+    return _atleast(3, "atleast_3d", lambda x: lax.expand_dims(x, new[x.ndim]), arys)
+
+
+def tile(A: Any, reps: Any) -> Array:  # noqa: N803
+    """Repeat an array as a whole, `reps` times along each axis (an int, or one per axis; the last ones fit)."""
+    x = array("tile", A)
+    reps = dims.canonical_shape(reps)
+    rank = max(x.ndim, len(reps))
+    reps = (1,) * (rank - len(reps)) + tuple(reps)
+    x = lax.broadcast_to_rank(x, rank)
+    if all(type(r) is int and r == 1 for r in reps):
+        return x
+    return lax.tile(x, reps)
+
+
+def repeat(
+    a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length: int | None = None, out_sharding: Any = None
+) -> Array:
+    """Repeat each element along an axis.
+
+    Args:
+      a: array.
+      repeats: an int, or how often for each element.
+      axis: the axis, or None to flatten.
+      total_repeat_length: length of the result, needed if `repeats` is traced: the rest is filled with the last
+        element, and what is too much cut off.
+      out_sharding: optional placement of the result.
+
+    Raises:
+      ConcretizationTypeError: `repeats` is traced, and the length is not given.
+    """
+    from bedrax.numpy.creation import place
+    from bedrax.numpy.indexing import concrete_value
+
+    x = array("repeat", a)
+    if axis is None:
+        x, axis = lax.reshape(x, (dims.size(x.shape),)), 0
+    axis = axis_index(axis, x.ndim)
+    size = x.shape[axis]
+    if dims.is_symbolic(repeats) or (isinstance(repeats, int) and total_repeat_length is None):
+        if type(repeats) is int and repeats < 0:
+            raise ValueError(f"repeats may not be negative, got {repeats}")
+        wide = lax.broadcast_in_dim(
+            x, (*x.shape[: axis + 1], repeats, *x.shape[axis + 1 :]), [i for i in range(x.ndim + 1) if i != axis + 1]
+        )
+        out = lax.reshape(wide, (*x.shape[:axis], size * repeats, *x.shape[axis + 1 :]))
+        return place(out, None, out_sharding)
+    counts = array("repeat", repeats) if not isinstance(repeats, (list, tuple)) else np.asarray(repeats, int)
+    if counts.ndim > 1 or (counts.ndim == 1 and counts.shape[0] not in (1, size)):
+        raise ValueError(f"repeats must be a scalar or a vector of length {size}, got shape {counts.shape}")
+    known = concrete_value(counts)
+    if total_repeat_length is None:
+        if known is None:
+            from bedrax.core import errors
+
+            raise errors.ConcretizationTypeError(
+                counts, "When jit-compiling jnp.repeat, the total number of repeats must be static. To fix this, either"
+                " specify a static value for `repeats`, or pass a static value to `total_repeat_length`.")  # fmt: skip
+        places = np.repeat(np.arange(size, dtype=np.int32), known.astype(int))
+        return place(_take_known(x, places, axis), None, out_sharding)
+    counts = lax.broadcast_in_dim(lax.reshape(lax.asarray(counts), (1,)), (size,), (0,)) if (
+        counts.ndim == 0 or counts.shape[0] == 1) else lax.asarray(counts)  # fmt: skip
+    total = dims.canonical_dim(total_repeat_length)
+    from bedrax.core.primitives.cumulative import cumsum
+
+    # Element i starts where the counts before it sum to; the number of starts up to a place says which it is.
+    ends = cumsum(lax.convert_element_type(counts, np.int32), 0)
+    marks = lax.full((total,), 0, np.int32).at[ends].add(1, mode="drop")
+    which = lax.clamp(np.int32(0), cumsum(marks, 0), np.int32(max(size - 1, 0)))
+    return place(x.at[(slice(None),) * axis + (which,)].get(mode="promise_in_bounds"), None, out_sharding)
+
+
+def _take_known(x: Array, places: np.ndarray, axis: int) -> Array:
+    if x.shape[axis] == 0 and places.size == 0:
+        return x
+    return x.at[(slice(None),) * axis + (places,)].get(mode="promise_in_bounds", wrap_negative_indices=False)
+
+
+def roll(a: Any, shift: Any, axis: Any = None) -> Array:
+    """Shift elements along axes; those that leave at the end come back at the beginning.
+
+    Args:
+      a: array.
+      shift: by how much: an int (which may be traced) or one per axis.
+      axis: an int or several; None shifts the flattened array.
+    """
+    x = array("roll", a)
+    if axis is None:
+        return lax.reshape(roll(lax.reshape(x, (dims.size(x.shape),)), shift, 0), x.shape)
+    axes = [axis_index(i, x.ndim) for i in (axis if isinstance(axis, (tuple, list)) else (axis,))]
+    if isinstance(shift, (tuple, list)):
+        shifts = list(shift)
+    else:
+        given = shift if isinstance(shift, int) else operand("roll", shift)
+        rank = 0 if isinstance(given, int) else len(aval_of(given).shape)
+        if rank > 1:
+            raise ValueError("'shift' and 'axis' arguments to roll must be scalars or 1D arrays")
+        shifts = [given] if rank == 0 else [given[i] for i in range(aval_of(given).shape[0])]
+    count = max(len(shifts), len(axes))
+    if len(shifts) not in (1, count) or len(axes) not in (1, count):
+        raise ValueError(f"shift and axis of roll must have equal length, got {len(shifts)} and {len(axes)}")
+    shifts, axes = shifts * (count // len(shifts)), axes * (count // len(axes))
+    for by, i in zip(shifts, axes, strict=True):
+        x = _roll_one(x, by, i)
+    return x
+
+
+def _roll_one(x: Array, by: Any, axis: int) -> Array:
+    size = x.shape[axis]
+    if isinstance(size, int) and size == 0:
+        return x
+    if isinstance(by, (int, np.integer)) or (isinstance(by, np.ndarray) and by.ndim == 0):
+        start = -int(by) % size
+        if type(start) is int and start == 0:
+            return x
+        parts = [lax.slice_in_dim(x, start, size, axis=axis), lax.slice_in_dim(x, 0, start, axis=axis)]
+        return lax.concatenate(parts, axis)
+    from bedrax.core.operators import negative, remainder
+
+    if not dtypes.is_integer(aval_of(by).dtype):
+        raise TypeError(f"roll needs integers to shift by, got {aval_of(by).dtype}")
+    start = remainder(negative(by), dims.dim_as_value(size))
+    return lax.dynamic_slice_in_dim(lax.concatenate([x, x], axis), start, size, axis, allow_negative_indices=False)
+
+
+def resize(a: Any, new_shape: Any) -> Array:
+    """The elements of `a`, repeated as a whole or cut off, in a new shape."""
+    x = ravel(array("resize", a))
+    shape = dims.canonical_shape(new_shape)
+    if any(type(d) is int and d < 0 for d in shape):
+        raise ValueError("all elements of `new_shape` must be non-negative")
+    count, size = dims.size(shape), x.shape[0]
+    if size == 0:
+        return lax.full(shape, 0, x.dtype)
+    out = tile(x, -(-count // size))
+    return lax.reshape(lax.slice_in_dim(out, 0, count), shape)

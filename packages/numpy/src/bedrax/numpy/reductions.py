@@ -1,0 +1,372 @@
+"""Reductions along axes: sums and products, extremes, truth, means and variances.
+
+All take `axis` (None, an int, or several), `keepdims`, and a mask `where` of the elements that count.
+"""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+import numpy as np
+
+from bedrax.core import dims, dtypes, lax
+from bedrax.core.array import Array
+from bedrax.core.avals import aval_of
+from bedrax.core.operators import true_divide
+from bedrax.core.primitives import elementwise as ops
+from bedrax.core.primitives import reductions as reduce_ops
+from bedrax.core.promotion import operand
+from bedrax.numpy.arguments import array, axes_tuple, axis_index, refuse_out
+
+_BOOL = dtypes.bool_dtype
+Axis = Any
+
+
+def normalize_axes(axis: Axis, ndim: int) -> tuple[int, ...]:
+    """`axis` as sorted distinct axes in ``range(ndim)``.
+
+    Raises:
+      TypeError: an axis is traced. ValueError: it is out of bounds or given twice.
+    """
+    if axis is None:
+        return tuple(range(ndim))
+    if type(axis) is int and -ndim <= axis < ndim:
+        return (axis % ndim,)
+    if isinstance(axis, (list, np.ndarray)):
+        axis = tuple(axis)
+    return tuple(sorted(axes_tuple(axis, ndim)))
+
+
+def _keep(out: Any, shape: tuple, axes: tuple) -> Any:
+    return lax.reshape(out, tuple([1 if i in axes else n for i, n in enumerate(shape)]))
+
+
+def _masked(x: Any, where: Any, value: Any, name: str) -> Any:
+    from bedrax.numpy.selection import choose_where
+
+    mask = operand(name, where)
+    return choose_where(mask, x, np.asarray(value).astype(aval_of(x).dtype)[()])
+
+
+def _accumulation(dtype: Any) -> Any:
+    """The dtype in which sums of `dtype` are computed: half precision is too narrow."""
+    return np.dtype(np.float32) if dtypes.is_floating(dtype) and dtypes.itemsize_bits(dtype) <= 16 else dtype
+
+
+def _wide_integer(dtype: Any) -> Any:
+    """The dtype of sums of integers and bools that are promoted."""
+    if dtype == _BOOL or dtypes.is_signed_integer(dtype):
+        wide = dtypes.default_int_dtype()
+    else:
+        wide = dtypes.default_uint_dtype()
+    return wide if dtypes.itemsize_bits(wide) > dtypes.itemsize_bits(dtype) else dtype
+
+
+def _fold(name, reduce, combine, identity, a, axis, dtype, out, keepdims, initial, where, promote_integers):
+    """Sum and product."""
+    refuse_out(name, out)
+    x = operand(name, a)
+    aval = aval_of(x)
+    own, weak = aval.dtype, aval.weak_type
+    if dtype is not None:
+        target, weak = dtypes.explicit_dtype(dtype, name), False
+    elif dtypes.is_inexact(own):
+        target = own
+    elif promote_integers or own == _BOOL:
+        target, weak = (_wide_integer(own) if promote_integers else dtypes.default_int_dtype()), False
+    else:
+        target = own
+    shape = aval.shape
+    axes = normalize_axes(axis, len(shape))
+    if target == _BOOL:  # a sum of truth values is "or", a product is "and"
+        work = _BOOL
+        from bedrax.numpy.ufuncs import as_bool
+
+        x = as_bool(x)
+        reduce, combine = (
+            (reduce_ops.reduce_or, lax.bitwise_or) if identity == 0 else (reduce_ops.reduce_and, lax.bitwise_and)
+        )
+    else:
+        work = _accumulation(target)
+        if own != work or (weak != aval.weak_type and work == own):
+            x = lax.convert_to(x, work, weak)
+    if where is not None:
+        x = _masked(x, where, identity, name)
+    result = reduce(x, axes) if axes else lax.asarray(x)
+    if initial is not None:
+        start = lax.convert_element_type(initial, work)
+        if aval_of(start).shape:
+            raise ValueError(f"initial value must be a scalar. Got array of shape {aval_of(start).shape}")
+        result = combine(result, start)
+    if keepdims:
+        result = _keep(result, shape, axes)
+    return result if work == target else lax.convert_to(result, target, weak)
+
+
+def sum(
+    a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
+    where: Any = None, promote_integers: bool = True,
+) -> Array:  # fmt: skip
+    """The sum of the elements along axes.
+
+    Args:
+      a: array of numbers.
+      axis: None (all), one axis, or several.
+      dtype: of the result; default: that of `a`, integers at least as wide as the default integer.
+      out: must be None.
+      keepdims: keep the reduced axes with length 1.
+      initial: a scalar to start from.
+      where: mask, broadcast with `a`, of the elements to sum.
+      promote_integers: whether narrow integers become wider ones.
+    """
+    return _fold("sum", reduce_ops.reduce_sum, lax.add, 0, a, axis, dtype, out, keepdims, initial, where,
+                 promote_integers)  # fmt: skip
+
+
+def prod(
+    a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
+    where: Any = None, promote_integers: bool = True,
+) -> Array:  # fmt: skip
+    """The product of the elements along axes; arguments as in `sum`."""
+    return _fold("prod", reduce_ops.reduce_prod, lax.mul, 1, a, axis, dtype, out, keepdims, initial, where,
+                 promote_integers)  # fmt: skip
+
+
+def _extreme(name, reduce, combine, identity, a, axis, out, keepdims, initial, where):
+    refuse_out(name, out)
+    x = operand(name, a)
+    aval = aval_of(x)
+    shape = aval.shape
+    axes = normalize_axes(axis, len(shape))
+    if where is not None and initial is None:
+        raise ValueError(f"reduction operation {name} does not have an identity, so to use a where mask one has to"
+                         " specify 'initial'")  # fmt: skip
+    if initial is None and builtins.any(dims.definitely_equal(shape[i], 0) for i in axes):
+        raise ValueError(f"zero-size array to reduction operation {name} which has no identity")
+    if where is not None:
+        x = _masked(x, where, identity(aval.dtype), name)
+    result = reduce(x, axes) if axes else lax.asarray(x)
+    if initial is not None:
+        start = lax.convert_element_type(initial, aval.dtype)
+        if aval_of(start).shape:
+            raise ValueError(f"initial value must be a scalar. Got array of shape {aval_of(start).shape}")
+        result = combine(result, start)
+    return _keep(result, shape, axes) if keepdims else result
+
+
+def max(
+    a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
+) -> Array:
+    """The largest element along axes; nan if there is one.
+
+    Args:
+      a: array.
+      axis, out, keepdims: as in `sum`.
+      initial: a lower bound of the result; needed where there may be no element.
+      where: mask of the elements that count; needs `initial`.
+
+    Raises:
+      ValueError: there is no element and no `initial`.
+    """
+    return _extreme("max", reduce_ops.reduce_max, lax.max, reduce_ops._lowest, a, axis, out, keepdims, initial, where)
+
+
+def min(
+    a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
+) -> Array:
+    """The smallest element along axes; nan if there is one. Arguments as in `max`."""
+    return _extreme("min", reduce_ops.reduce_min, lax.min, reduce_ops._greatest, a, axis, out, keepdims, initial, where)
+
+
+amax, amin = max, min
+
+
+def _truth(name, reduce, identity, a, axis, out, keepdims, where):
+    from bedrax.numpy.ufuncs import as_bool
+
+    refuse_out(name, out)
+    x = as_bool(operand(name, a))
+    shape = aval_of(x).shape
+    axes = normalize_axes(axis, len(shape))
+    if where is not None:
+        x = _masked(x, where, identity, name)
+    result = reduce(x, axes) if axes else lax.asarray(x)
+    return _keep(result, shape, axes) if keepdims else result
+
+
+def all(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Array:
+    """Whether all elements along axes are true (not zero); arguments as in `sum`."""
+    return _truth("all", reduce_ops.reduce_and, True, a, axis, out, keepdims, where)
+
+
+def any(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Array:
+    """Whether some element along axes is true (not zero); arguments as in `sum`."""
+    return _truth("any", reduce_ops.reduce_or, False, a, axis, out, keepdims, where)
+
+
+def _position(name, find, a, axis, out, keepdims):
+    refuse_out(name, out)
+    x = array(name, a)
+    shape = x.shape
+    if axis is None:
+        x, where = lax.reshape(x, (dims.size(shape),)), 0
+    else:
+        where = axis_index(axis, x.ndim)
+    if dims.definitely_equal(x.shape[where], 0):
+        raise ValueError(f"attempt to get {name} of an empty sequence")
+    if dtypes.is_complex(x.dtype):
+        x = _order_of_complex(x, where)
+    wide = dims.is_constant_dim(x.shape[where]) and x.shape[where] > np.iinfo(np.int32).max
+    result = find(x, where, np.int64 if wide else dtypes.default_int_dtype())
+    if not keepdims:
+        return result
+    return _keep(result, shape, tuple(range(len(shape))) if axis is None else (where,))
+
+
+def _order_of_complex(x, axis: int):
+    """The rank of complex numbers along an axis in their lexicographic order; equal ones have equal ranks."""
+    re, im = lax.expand_dims(lax.real(x), (axis + 1,)), lax.expand_dims(lax.imag(x), (axis + 1,))
+    swap = lambda v: lax.transpose(v, [*range(axis), axis + 1, axis, *range(axis + 2, x.ndim + 1)])
+    from bedrax.core.operators import bitwise_and, bitwise_or, equal, less
+
+    below = bitwise_or(less(swap(re), re), bitwise_and(equal(swap(re), re), less(swap(im), im)))
+    return lax.reduce_sum(lax.convert_element_type(below, np.int32), (axis + 1,))
+
+
+def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
+    """The index of the largest element along an axis, or in the flattened array; the first of equal ones.
+
+    Args:
+      a: array.
+      axis: the axis, or None to flatten.
+      out: must be None.
+      keepdims: keep the axis (or all) with length 1.
+
+    Raises:
+      ValueError: there is no element.
+    """
+    return _position("argmax", lax.argmax, a, axis, out, keepdims)
+
+
+def argmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
+    """The index of the smallest element; as `argmax`."""
+    return _position("argmin", lax.argmin, a, axis, out, keepdims)
+
+
+def _float_target(name: str, dtype: Any, own: Any) -> Any:
+    return dtypes.to_inexact_dtype(own) if dtype is None else dtypes.explicit_dtype(dtype, name)
+
+
+def _count(x: Any, axes: tuple, where: Any, dtype: Any, keepdims: bool) -> Any:
+    """How many elements count: a dimension, or an array where a mask says so."""
+    shape = aval_of(x).shape
+    if where is None:
+        n = dims.size([shape[i] for i in axes])
+        if dims.is_constant_dim(n):
+            return np.asarray(n).astype(dtype)[()]
+        return lax.convert_element_type(dims.dim_as_value(n), dtype)
+    from bedrax.numpy.manipulation import broadcast_to
+    from bedrax.numpy.ufuncs import as_bool
+
+    mask = broadcast_to(as_bool(operand("mean", where)), shape)
+    return sum(mask, axes, dtype=dtype, keepdims=keepdims)
+
+
+def mean(
+    a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None
+) -> Array:
+    """The mean of the elements along axes; nan where there are none.
+
+    Args:
+      a: array of numbers.
+      axis, out, keepdims, where: as in `sum`.
+      dtype: in which to compute and return; default: that of `a`, or float.
+    """
+    refuse_out("mean", out)
+    x = operand("mean", a)
+    own = aval_of(x).dtype
+    target = _float_target("mean", dtype, own)
+    axes = normalize_axes(axis, len(aval_of(x).shape))
+    work = _accumulation(target) if dtypes.is_inexact(target) else dtypes.default_float_dtype()
+    total = sum(x, axes, dtype=work, keepdims=keepdims, where=where)
+    count = _count(x, axes, where, dtypes.to_real_dtype(work), keepdims)
+    result = true_divide(total, count)
+    return result if work == target else lax.convert_element_type(result, target)
+
+
+def var(
+    a: Any, axis: Axis = None, dtype: Any = None, out: None = None, ddof: int = 0, keepdims: bool = False, *,
+    where: Any = None, mean: Any = None, correction: Any = None,
+) -> Array:  # fmt: skip
+    """The variance of the elements along axes: the mean of squared distances from the mean.
+
+    Args:
+      a: array of numbers; the result is real.
+      axis, out, keepdims, where: as in `sum`.
+      dtype: in which to compute.
+      ddof, correction: the sum of squares is divided by ``n - ddof`` (one of the two may be given).
+      mean: the mean along `axis` with ``keepdims=True``, if known.
+    """
+    refuse_out("var", out)
+    if correction is not None:
+        if ddof:
+            raise ValueError("ddof and correction can't be provided simultaneously.")
+        ddof = correction
+    x = operand("var", a)
+    aval = aval_of(x)
+    target = _float_target("var", dtype, aval.dtype)
+    if not dtypes.is_inexact(target):
+        raise ValueError(f"jnp.var: dtype argument must be inexact, got {target}")
+    if dtypes.is_complex(aval.dtype) and not dtypes.is_complex(target):
+        raise ValueError("jax.numpy.var does not yet support real dtype parameters when computing the variance of an"
+                         " array of complex values.")  # fmt: skip
+    result_dtype = dtypes.to_real_dtype(target)
+    work = _accumulation(target)
+    axes = normalize_axes(axis, len(aval.shape))
+    x = lax.convert_to(x, work, False)
+    center = globals()["mean"](x, axes, keepdims=True, where=where) if mean is None else operand("var", mean)
+    from bedrax.core.operators import subtract
+
+    centered = subtract(x, lax.convert_to(center, work, False))
+    if dtypes.is_complex(work):
+        squares = lax.add(lax.square(lax.real(centered)), lax.square(lax.imag(centered)))
+    else:
+        squares = lax.square(centered)
+    real = dtypes.to_real_dtype(work)
+    count = _count(x, axes, where, real, keepdims)
+    weight = subtract(count, np.asarray(ddof).astype(real)[()] if isinstance(ddof, (int, float)) else ddof)
+    total = sum(squares, axes, keepdims=keepdims, where=where)
+    from bedrax.core.operators import _select, less_equal
+
+    # With no more elements than degrees of freedom there is no variance.
+    empty = less_equal(weight, ops.scalar_like(weight, 0))
+    safe = _select(empty, ops.scalar_like(weight, np.nan), weight)
+    return lax.convert_to(true_divide(total, safe), result_dtype, False)
+
+
+def std(
+    a: Any, axis: Axis = None, dtype: Any = None, out: None = None, ddof: int = 0, keepdims: bool = False, *,
+    where: Any = None, mean: Any = None, correction: Any = None,
+) -> Array:  # fmt: skip
+    """The standard deviation, the square root of `var`; arguments as there."""
+    refuse_out("std", out)
+    if dtype is not None and not dtypes.is_inexact(dtypes.as_dtype(dtype)):
+        raise ValueError(f"dtype argument to jnp.std must be inexact; got {dtype}")
+    return lax.sqrt(
+        var(a, axis, dtype, None, ddof, keepdims, where=where, mean=mean, correction=correction)
+    )
+
+
+def ptp(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False) -> Array:
+    """The difference of the largest and the smallest element along axes."""
+    refuse_out("ptp", out)
+    x = operand("ptp", a)
+    return lax.sub(max(x, axis, keepdims=keepdims), min(x, axis, keepdims=keepdims))
+
+
+def count_nonzero(a: Any, axis: Axis = None, keepdims: bool = False) -> Array:
+    """How many elements along axes are not zero, as the default integer type."""
+    from bedrax.numpy.ufuncs import as_bool
+
+    return sum(as_bool(operand("count_nonzero", a)), axis, dtype=dtypes.default_int_dtype(), keepdims=keepdims)

@@ -1,0 +1,49 @@
+"""Scalar types: `jnp.float32` and its like, which make arrays when called and stand for a dtype elsewhere."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bedrax.core import dtypes
+
+
+class ScalarType(type):
+    """Class of the scalar types. Each has a `dtype` and equals NumPy's scalar type of that dtype."""
+
+    dtype: np.dtype
+
+    def __call__(cls, x: Any):
+        """`x` as an array of this dtype."""
+        from bedrax.numpy.creation import asarray
+
+        return asarray(x, dtype=cls.dtype)
+
+    def __eq__(cls, other):
+        if cls is other:
+            return True
+        dtype = cls.dtype
+        if isinstance(other, type):
+            return dtype.type is other
+        return isinstance(other, np.dtype) and dtype == other
+
+    def __hash__(cls):
+        return hash(cls.dtype.type)
+
+    def __instancecheck__(cls, x):
+        return isinstance(x, cls.dtype.type)
+
+
+def _make(dtype: np.dtype) -> ScalarType:
+    doc = f"Makes arrays of dtype {dtype.name}, and stands for that dtype."
+    return ScalarType(dtype.name, (), {"dtype": dtype, "__doc__": doc, "__module__": "jax.numpy"})
+
+
+SCALAR_TYPES: dict[str, ScalarType] = {d.name: _make(d) for d in dtypes.all_dtypes}
+SCALAR_TYPES.update(
+    bool_=SCALAR_TYPES["bool"], single=SCALAR_TYPES["float32"], double=SCALAR_TYPES["float64"],
+    csingle=SCALAR_TYPES["complex64"], cdouble=SCALAR_TYPES["complex128"], int_=SCALAR_TYPES["int64"],
+    uint=SCALAR_TYPES["uint64"], float_=SCALAR_TYPES["float64"], complex_=SCALAR_TYPES["complex128"],
+)  # fmt: skip
+globals().update(SCALAR_TYPES)

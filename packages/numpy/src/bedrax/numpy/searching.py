@@ -1,0 +1,439 @@
+"""Elements by position: `nonzero` and what is like it, `take`, `put`, `extract`, and indices from indices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from bedrax.core import dims, dtypes, errors, lax
+from bedrax.core.array import Array
+from bedrax.core.primitives.cumulative import cumsum
+from bedrax.core.primitives.indexing import GatherDimensionNumbers, GatherScatterMode
+from bedrax.numpy.arguments import array, axis_index, refuse_out
+from bedrax.numpy.indexing import concrete_value
+from bedrax.numpy.ufuncs import as_bool
+
+# ---- where elements are not zero ------------------------------------------------------------------------------
+
+
+def _size(name: str, size: Any, mask: Any) -> Any:
+    if size is not None:
+        return dims.canonical_dim(size)
+    known = concrete_value(mask)
+    if known is None:
+        raise errors.ConcretizationTypeError(
+            mask, f"The size argument of jnp.{name} must be statically specified to use jnp.{name} within JAX"
+            " transformations.")  # fmt: skip
+    return int(np.count_nonzero(known))
+
+
+def _positions(mask: Any, size: Any) -> Any:
+    """Positions of the first `size` true elements of a vector; its length where there are fewer."""
+    if dims.definitely_equal(size, 0) or dims.definitely_equal(mask.shape[0], 0):
+        return lax.full((size,), mask.shape[0], np.int32)
+    # The k-th true element stands behind as many elements as have at most k true ones up to them.
+    before = cumsum(lax.convert_element_type(mask, np.int32), 0)
+    return cumsum(lax.full((size,), 0, np.int32).at[before].add(1, mode="drop"), 0)
+
+
+def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple[Array, ...]:
+    """The positions of the elements that are not zero, in order: one array of integers per axis.
+
+    Args:
+      a: array of rank 1 at least.
+      size: how many positions to return, so that it can be traced: the rest is cut off, or filled.
+      fill_value: what positions that do not exist are filled with, a scalar or one per axis; default 0.
+
+    Raises:
+      ConcretizationTypeError: `a` is traced and `size` not given.
+    """
+    x = array("nonzero", a)
+    if not x.ndim:
+        raise ValueError("Calling nonzero on 0d arrays is not allowed. Use jnp.atleast_1d(scalar).nonzero() instead.")
+    mask = as_bool(x)
+    index_dtype = dtypes.default_int_dtype()
+    if size is None:
+        known = concrete_value(mask)
+        if known is not None:
+            return tuple(lax.asarray(i.astype(index_dtype)) for i in np.nonzero(known))
+    size = _size("nonzero", size, mask)
+    fills = fill_value if isinstance(fill_value, tuple) else (fill_value,) * x.ndim
+    if len(fills) != x.ndim:
+        raise ValueError(f"fill_value of nonzero needs one value per axis ({x.ndim}), got {len(fills)}")
+    flat = _positions(lax.reshape(mask, (dims.size(x.shape),)), size)
+    total = dims.size(x.shape)
+    count = lax.reduce_sum(lax.convert_element_type(mask, np.int32), tuple(range(x.ndim)))
+    exists = lax.lt(lax.iota(np.int32, size), count)
+    if dims.definitely_equal(total, 0):
+        exists = lax.full((size,), False, np.dtype(bool))
+    from bedrax.core.operators import floor_divide, remainder
+    from bedrax.numpy.selection import where
+
+    out = []
+    stride = total
+    for n, fill in zip(x.shape, fills, strict=True):
+        if dims.definitely_equal(total, 0):
+            place = lax.full((size,), 0, np.int32)
+        else:
+            stride = dims.divide_shapes((stride,), (n,)) if not isinstance(stride, int) else stride // n
+            place = remainder(floor_divide(flat, dims.dim_as_value(stride)), dims.dim_as_value(n))
+        value = 0 if fill is None else fill
+        out.append(lax.convert_element_type(where(exists, place, value), index_dtype))
+    return tuple(out)
+
+
+def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> Array:
+    """The positions, in the flattened array, of the elements that are not zero; arguments as in `nonzero`."""
+    x = array("flatnonzero", a)
+    return nonzero(lax.reshape(x, (dims.size(x.shape),)), size=size, fill_value=fill_value)[0]
+
+
+def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Array:
+    """The positions of the elements that are not zero, as rows; arguments as in `nonzero`."""
+    x = array("argwhere", a)
+    if not x.ndim:
+        found = nonzero(lax.reshape(x, (1,)), size=size)[0]
+        return lax.full((found.shape[0], 0), 0, dtypes.default_int_dtype())
+    fill = fill_value
+    if isinstance(fill_value, (Array, np.ndarray, list)) and np.ndim(fill_value):
+        fill = tuple(fill_value)
+    return lax.stack(nonzero(x, size=size, fill_value=fill), 1)
+
+
+def compress(
+    condition: Any, a: Any, axis: int | None = None, *, size: int | None = None, fill_value: Any = 0, out: None = None
+) -> Array:
+    """The parts of an array along an axis for which a condition holds.
+
+    Args:
+      condition: vector of bool, not longer than the axis.
+      a: array.
+      axis: the axis, or None to flatten.
+      size: how many parts to return, so that `condition` can be traced.
+      fill_value: for parts that do not exist.
+      out: must be None.
+    """
+    refuse_out("compress", out)
+    mask, x = as_bool(array("compress", condition)), array("compress", a)
+    if mask.ndim != 1:
+        raise ValueError("condition must be a 1D array")
+    if axis is None:
+        x, axis = lax.reshape(x, (dims.size(x.shape),)), 0
+    axis = axis_index(axis, x.ndim)
+    n = x.shape[axis]
+    known = concrete_value(mask[n:]) if mask.shape[0] > n else None
+    if known is not None and known.any():
+        raise ValueError("condition contains entries that are out of bounds")
+    mask = mask[:n]
+    places = flatnonzero(mask, size=size, fill_value=n)
+    return x.at[(slice(None),) * axis + (places,)].get(mode="fill", fill_value=fill_value)
+
+
+def extract(condition: Any, arr: Any, *, size: int | None = None, fill_value: Any = 0) -> Array:
+    """The elements, flattened, for which a condition holds; `size` and `fill_value` as in `compress`."""
+    mask, x = array("extract", condition), array("extract", arr)
+    flat = lambda v: lax.reshape(v, (dims.size(v.shape),))
+    return compress(flat(mask), flat(x), size=size, fill_value=fill_value)
+
+
+# ---- taking ----------------------------------------------------------------------------------------------------------
+
+
+def take(
+    a: Any, indices: Any, axis: int | None = None, out: None = None, mode: str | None = None,
+    unique_indices: bool = False, indices_are_sorted: bool = False, fill_value: Any = None,
+) -> Array:  # fmt: skip
+    """The elements at given positions along an axis.
+
+    Args:
+      a: array.
+      indices: integers of any shape, which takes the place of the axis in the result.
+      axis: the axis, or None to flatten.
+      out: must be None.
+      mode: what positions out of bounds give: ``"fill"`` (default) `fill_value`, ``"clip"`` the nearest element,
+        ``"wrap"`` counts around, ``"promise_in_bounds"`` says there are none.
+      unique_indices, indices_are_sorted: promises that allow faster programs.
+      fill_value: default: nan, or the least (signed), greatest (unsigned) integer, or True.
+
+    Raises:
+      NotImplementedError: `mode` is "raise".
+    """
+    refuse_out("take", out)
+    x, i = array("take", a), array("take", indices)
+    if axis is None:
+        x, axis = lax.reshape(x, (dims.size(x.shape),)), 0
+    axis = axis_index(axis, x.ndim)
+    if mode == "raise":
+        raise NotImplementedError("The 'raise' mode to jnp.take is not supported.")
+    if not dtypes.is_integer(i.dtype):
+        raise TypeError(f"take requires integer indices, got {i.dtype}")
+    wrap = True
+    if mode == "wrap":
+        from bedrax.core.operators import remainder
+
+        i, mode = remainder(i, dims.dim_as_value(x.shape[axis])), "promise_in_bounds"
+    elif mode == "clip":
+        wrap = False  # as in NumPy, clipping makes negative indices 0
+    elif mode is None:
+        mode = "fill"
+    return x.at[(slice(None),) * axis + (i,)].get(
+        mode=mode, fill_value=fill_value, unique_indices=unique_indices, indices_are_sorted=indices_are_sorted,
+        wrap_negative_indices=wrap,
+    )  # fmt: skip
+
+
+def take_along_axis(
+    arr: Any, indices: Any, axis: int | None = -1, mode: Any = None, fill_value: Any = None, *,
+    wrap_negative_indices: bool | None = None,
+) -> Array:  # fmt: skip
+    """For each position of `indices`, the element of `arr` along an axis that it says.
+
+    Args:
+      arr: array.
+      indices: integers, of the rank of `arr`; the other axes are broadcast.
+      axis: the axis, or None to flatten both.
+      mode, fill_value: as in `take`.
+      wrap_negative_indices: whether negative indices count from the end (default).
+    """
+    x, i = array("take_along_axis", arr), array("take_along_axis", indices)
+    if not dtypes.is_integer(i.dtype):
+        raise TypeError(f"take_along_axis indices must be of integer type, got {i.dtype}")
+    if axis is None:
+        if i.ndim != 1:
+            raise ValueError(f"take_along_axis indices must be 1D if axis=None, got shape {i.shape}")
+        x, axis = lax.reshape(x, (dims.size(x.shape),)), 0
+    if x.ndim != i.ndim:
+        raise ValueError(
+            f"indices and arr must have the same number of dimensions; {i.ndim} vs. {x.ndim}"
+        )
+    axis = axis_index(axis, x.ndim)
+    mode = GatherScatterMode.from_any("fill" if mode is None else mode)
+    n = x.shape[axis]
+    if wrap_negative_indices is not False and not dtypes.is_unsigned_integer(i.dtype):
+        from bedrax.numpy.indexing import _index_dtype, _wrapped
+
+        i = _wrapped(i, n, _index_dtype(x.shape, {i.dtype}), True)
+        i = lax.asarray(i)
+    # Axes on which both have the same length go together; where one has length 1, it is broadcast.
+    shape, batch, window, collapsed = [], [], [], []
+    for d in range(x.ndim):
+        if d == axis:
+            shape.append(i.shape[d])
+            continue
+        if dims.definitely_equal(x.shape[d], i.shape[d]):
+            batch.append(d)
+        elif dims.definitely_equal(x.shape[d], 1):
+            collapsed.append(d)
+        elif dims.definitely_equal(i.shape[d], 1):
+            window.append(d)
+        else:
+            raise ValueError(
+                f"take_along_axis: shapes {x.shape} and {i.shape} do not broadcast but for axis {axis}"
+            )
+    if collapsed:
+        x = lax.squeeze(x, collapsed)
+    position = {d: k for k, d in enumerate(d for d in range(i.ndim) if d not in collapsed)}
+    vectors = lax.squeeze(i, window) if window else i
+    place = {d: k for k, d in enumerate(d for d in range(i.ndim) if d not in window)}
+    numbers = GatherDimensionNumbers(
+        tuple(window), (position[axis],), (position[axis],), tuple(position[d] for d in batch),
+        tuple(place[d] for d in batch),
+    )  # fmt: skip
+    sizes = tuple(x.shape[position[d]] if d in window else 1 for d in range(i.ndim) if d not in collapsed)
+    return lax.gather(x, lax.expand_dims(vectors, (vectors.ndim,)), numbers, sizes, mode=mode, fill_value=fill_value)
+
+
+# ---- putting -----------------------------------------------------------------------------------------------------------
+
+
+def _not_in_place(name: str, inplace: bool) -> None:
+    if inplace:
+        raise ValueError(
+            f"jax.numpy.{name} cannot modify arrays in-place, because JAX arrays are immutable. Pass inplace=False to"
+            " instead return an updated array."
+        )
+
+
+def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = True) -> Array:
+    """The array with the elements at flat positions replaced.
+
+    Args:
+      a: array.
+      ind: integers: positions in the flattened array.
+      v: values, repeated as often as needed.
+      mode: "clip" (default), "wrap", or "drop" for positions out of bounds.
+      inplace: must be False: arrays are immutable.
+    """
+    _not_in_place("put", inplace)
+    x, i, values = array("put", a), array("put", ind), array("put", v)
+    flat = lambda u: lax.reshape(u, (dims.size(u.shape),))
+    i, values = flat(i), flat(values)
+    if not i.size or not values.size:
+        return x
+    from bedrax.core.operators import remainder
+    from bedrax.numpy.manipulation import resize
+    from bedrax.numpy.selection import clip
+
+    if mode is None:
+        scatter_mode = "drop"
+    elif mode == "clip":
+        i, scatter_mode = clip(i, 0, x.size - 1), "promise_in_bounds"
+    elif mode == "wrap":
+        i, scatter_mode = remainder(i, x.size), "promise_in_bounds"
+    elif mode == "drop":
+        scatter_mode = "drop"
+    else:
+        raise ValueError(f"mode should be one of 'wrap', 'clip' or 'drop'; got mode={mode!r}")
+    values = lax.convert_element_type(resize(values, i.shape), x.dtype)
+    return lax.reshape(flat(x).at[i].set(values, mode=scatter_mode), x.shape)
+
+
+def put_along_axis(
+    arr: Any, indices: Any, values: Any, axis: int | None, inplace: bool = True, *, mode: str | None = None
+) -> Array:
+    """The array with elements along an axis replaced: the counterpart of `take_along_axis`.
+
+    Args:
+      arr: array.
+      indices: integers of the rank of `arr`.
+      values: broadcast to the shape of `indices`.
+      axis: the axis, or None to flatten.
+      inplace: must be False: arrays are immutable.
+      mode: as for ``x.at[...]``.
+    """
+    _not_in_place("put_along_axis", inplace)
+    x, i, v = array("put_along_axis", arr), array("put_along_axis", indices), array("put_along_axis", values)
+    shape = x.shape
+    if axis is None:
+        x, axis = lax.reshape(x, (dims.size(shape),)), 0
+    axis = axis_index(axis, x.ndim)
+    if i.ndim != x.ndim:
+        raise ValueError(f"indices and arr must have the same number of dimensions; {i.ndim} vs. {x.ndim}")
+    index = tuple(
+        i if d == axis else lax.broadcasted_iota(np.int32, [n if k == d else 1 for k in range(x.ndim)], d)
+        for d, n in enumerate(x.shape)
+    )
+    return lax.reshape(x.at[index].set(v, mode=mode), shape)
+
+
+def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Array:
+    """The array with the elements where a mask holds replaced by the first values, repeated as needed.
+
+    Args:
+      arr: array.
+      mask: array of bool of the same size.
+      vals: values; flattened, not empty.
+      inplace: must be False: arrays are immutable.
+    """
+    _not_in_place("place", inplace)
+    x, m, v = array("place", arr), array("place", mask), array("place", vals)
+    if m.size != x.size:
+        raise ValueError("place: arr and mask must be the same size")
+    v = lax.reshape(v, (v.size,))
+    if not v.size:
+        raise ValueError("Cannot place values from an empty array")
+    if not x.size:
+        return x
+    m = lax.reshape(as_bool(m), (m.size,))
+    # The k-th true position takes the k-th value, counted around.
+    rank = lax.sub(cumsum(lax.convert_element_type(m, np.int32), 0), np.int32(1))
+    which = lax.rem(lax.max(rank, np.int32(0)), np.int32(v.size))
+    new = lax.convert_element_type(v[which], x.dtype)
+    return lax.reshape(lax.select(m, new, lax.reshape(x, (x.size,))), x.shape)
+
+
+# ---- indices from indices --------------------------------------------------------------------------------------------------
+
+
+def ix_(*args: Any) -> tuple[Array, ...]:
+    """Index arrays for the block of all combinations of the given indices.
+
+    Args:
+      *args: vectors of integers, or of bool (whose true positions count).
+    """
+    out = []
+    for k, a in enumerate(args):
+        x = array("ix_", a)
+        if x.ndim != 1:
+            raise ValueError(f"Arguments to jax.numpy.ix_ must be 1-dimensional, got shape {x.shape}")
+        if x.dtype == np.bool_:
+            x = nonzero(x)[0]
+        elif not x.size:
+            x = lax.convert_element_type(x, np.int32)
+        out.append(lax.reshape(x, (1,) * k + (x.shape[0],) + (1,) * (len(args) - k - 1)))
+    return tuple(out)
+
+
+def unravel_index(indices: Any, shape: Any) -> tuple[Array, ...]:
+    """Flat positions in an array of a shape, as one array of indices per axis; those out of bounds are clipped."""
+    from bedrax.core.operators import floor_divide, remainder
+    from bedrax.numpy.selection import clip, where
+
+    i = array("unravel_index", indices)
+    shape = dims.canonical_shape(shape)
+    total = dims.size(shape)
+    if not dtypes.is_integer(i.dtype):
+        raise TypeError(f"unravel_index needs integers, got {i.dtype}")
+    whole = dims.dim_as_value(total)
+    i = clip(where(i < 0, i + whole, i), 0, dims.dim_as_value(total) - 1)
+    out = []
+    for n in reversed(shape):
+        out.append(remainder(i, dims.dim_as_value(n)))
+        i = floor_divide(i, dims.dim_as_value(n))
+    return tuple(reversed(out))
+
+
+def ravel_multi_index(
+    multi_index: Sequence[Any], dims: Sequence[int], mode: str = "raise", order: str = "C", *, dtype: Any = None  # noqa: A002
+) -> Array:
+    """The flat positions in an array of shape `dims` of indices given per axis.
+
+    Args:
+      multi_index: integer arrays, one per axis.
+      dims: the shape.
+      mode: "clip" or "wrap" indices out of bounds; "raise" needs concrete values.
+      order: "C" (last axis fastest) or "F".
+      dtype: of the result; default: that of the indices.
+
+    Raises:
+      ValueError: with "raise", an index is out of bounds.
+    """
+    from bedrax.core.operators import add, multiply, remainder
+    from bedrax.numpy.selection import clip
+
+    if len(multi_index) != len(dims):
+        raise ValueError(f"len(multi_index)={len(multi_index)} != len(dims)={len(dims)}")
+    if order not in ("C", "F"):
+        raise ValueError(f"invalid order={order!r}. Expected 'C' or 'F'")
+    lengths = [int(d) for d in dims]
+    parts = []
+    for x, n in zip(multi_index, lengths, strict=True):
+        i = array("ravel_multi_index", x)
+        if not dtypes.is_integer(i.dtype):
+            raise TypeError("only int indices permitted")
+        if mode == "raise":
+            known = concrete_value(i)
+            if known is None:
+                raise errors.ConcretizationTypeError(
+                    i, "The error occurred because ravel_multi_index was jit-compiled with mode='raise'. Use"
+                    " mode='wrap' or mode='clip' instead.")  # fmt: skip
+            if known.size and (known.min() < 0 or known.max() >= n):
+                raise ValueError("invalid entry in coordinates array")
+        elif mode == "clip":
+            i = clip(i, 0, n - 1)
+        elif mode == "wrap":
+            i = remainder(i, n)
+        else:
+            raise ValueError(f"invalid mode={mode!r}. Expected 'raise', 'wrap', or 'clip'")
+        parts.append(i)
+    strides = [1] * len(lengths)
+    walk = range(len(lengths) - 2, -1, -1) if order == "C" else range(1, len(lengths))
+    for k in walk:
+        strides[k] = strides[k + 1] * lengths[k + 1] if order == "C" else strides[k - 1] * lengths[k - 1]
+    out: Any = 0
+    for i, stride in zip(parts, strides, strict=True):
+        out = add(out, multiply(i, stride))
+    out = lax.asarray(out)
+    return out if dtype is None else lax.convert_element_type(out, dtype)

@@ -1,0 +1,179 @@
+"""Choosing between arrays elementwise: `where`, `select`, `clip`, `choose`, `piecewise`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from bedrax.core import dtypes, lax
+from bedrax.core.array import Array
+from bedrax.core.avals import aval_of
+from bedrax.core.primitives import elementwise as ops
+from bedrax.core.promotion import broadcast, broadcast_to, operand, promote_dtypes
+from bedrax.numpy.arguments import array, refuse_out
+from bedrax.numpy.ufuncs import as_bool
+
+
+def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None = None, fill_value: Any = None) -> Any:
+    """`x` where `condition` holds, else `y`; with `condition` alone, where it holds (as `nonzero`).
+
+    Args:
+      condition: array of bool; numbers hold where they are not zero.
+      x, y: arrays or scalars, broadcast with each other and with the condition.
+      size, fill_value: as in `nonzero`; only without `x` and `y`.
+    """
+    if x is None and y is None:
+        from bedrax.numpy.searching import nonzero
+
+        return nonzero(array("where", condition), size=size, fill_value=fill_value)
+    if x is None or y is None:
+        raise ValueError("Either both or neither of the x and y arguments should be provided to jax.numpy.where")
+    if size is not None or fill_value is not None:
+        raise ValueError("size and fill_value arguments cannot be used in three-term where function.")
+    return choose_where(operand("where", condition), x, y)
+
+
+def choose_where(condition: Any, x: Any, y: Any) -> Any:
+    """`where` of three operands."""
+    c = getattr(condition, "aval", None) or aval_of(condition)
+    if c.dtype != np.bool_:
+        condition = as_bool(condition)
+    a, b = getattr(x, "aval", None), getattr(y, "aval", None)
+    if a is not None and b is not None and a.dtype == b.dtype:
+        same = a.shape is b.shape or a.shape == b.shape
+        if same and (not c.shape or c.shape == a.shape):
+            return ops.select_n_p.bind(condition, y, x)
+    else:
+        x, y = promote_dtypes("where", (x, y))
+    # A scalar condition stays one, but cases take the full shape.
+    if not c.shape:
+        x, y = broadcast("where", (x, y), scalars=False)
+    else:
+        condition, x, y = broadcast("where", (condition, x, y), scalars=False)
+    return ops.select_n_p.bind(condition, y, x)
+
+
+def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Array:
+    """For each element, the choice of the first condition that holds.
+
+    Args:
+      condlist: arrays of bool.
+      choicelist: as many arrays.
+      default: where no condition holds.
+
+    Raises:
+      ValueError: the lists are empty or differ in length.
+    """
+    if len(condlist) != len(choicelist):
+        raise ValueError(f"condlist must have length equal to choicelist ({len(condlist)} vs {len(choicelist)})")
+    if len(condlist) == 0:
+        raise ValueError("condlist must be non-empty")
+    conditions = [as_bool(operand("select", c)) for c in condlist]
+    *choices, out = promote_dtypes("select", (*choicelist, default))
+    for condition, choice in zip(reversed(conditions), reversed(choices), strict=True):
+        out = choose_where(condition, choice, out)
+    return out
+
+
+def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Array:
+    """`arr` limited to the range from `min` to `max`, elementwise.
+
+    Args:
+      arr: array of real numbers.
+      min, max: the bounds, scalars or arrays; None is no bound. Where ``min > max`` the result is `max`.
+
+    Raises:
+      ValueError: an argument is complex.
+    """
+    if arr is None:
+        raise ValueError("No input was provided to the clip function.")
+    arr = array("clip", arr)
+    if any(v is not None and dtypes.is_complex(dtypes.dtype_of(v)) for v in (arr, min, max)):
+        raise ValueError(
+            "Clip received a complex value either through the input or the min/max keywords. Complex values have no"
+            " ordering and cannot be clipped. Please convert to a real value or array by taking the real or imaginary"
+            " components via jax.numpy.real/imag respectively."
+        )
+    from bedrax.numpy.ufuncs import _max, _min
+
+    if min is not None:
+        arr = _max(min, arr)
+    if max is not None:
+        arr = _min(max, arr)
+    return arr
+
+
+def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Array:
+    """From several arrays, the element of the array whose number stands in `a`.
+
+    Args:
+      a: array of integers.
+      choices: arrays, broadcast with `a`.
+      out: must be None.
+      mode: "wrap" or "clip" for numbers out of range; "raise" needs concrete values.
+
+    Raises:
+      ValueError: with "raise", a number is out of range.
+    """
+    refuse_out("choose", out)
+    a = array("choose", a)
+    if not dtypes.is_integer(a.dtype):
+        raise ValueError(f"`a` array must be integer typed, got {a.dtype}")
+    count = len(choices)
+    arrays = promote_dtypes("choose", list(choices))
+    if mode == "raise":
+        from bedrax.numpy.indexing import concrete_value
+
+        values = concrete_value(a)
+        if values is None:
+            from bedrax.core import errors
+
+            raise errors.ConcretizationTypeError(
+                a, "The error occurred because jnp.choose was jit-compiled with mode='raise'. Use mode='wrap' or"
+                " mode='clip' instead.")  # fmt: skip
+        if values.size and not (values.min() >= 0 and values.max() < count):
+            raise ValueError("invalid entry in choice array")
+    elif mode == "wrap":
+        from bedrax.core.operators import remainder
+
+        a = remainder(a, count)
+    elif mode == "clip":
+        a = clip(a, 0, count - 1)
+    else:
+        raise ValueError(f"mode={mode!r} not understood. Must be 'raise', 'wrap', or 'clip'")
+    a, *arrays = broadcast("choose", (a, *arrays), scalars=False)
+    return ops.select_n_p.bind(lax.convert_to(a, np.dtype(np.int32), False), *arrays)
+
+
+def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Array:
+    """For each element of `x`, the function of the last condition that holds, applied to the element.
+
+    Args:
+      x: array.
+      condlist: arrays of bool with the shape of `x`, or one of them.
+      funclist: for each condition a function of an array or a value; one more is for where none holds.
+      *args, **kw: further arguments of the functions.
+
+    Raises:
+      ValueError: `funclist` has the wrong length.
+    """
+    x = array("piecewise", x)
+    if isinstance(condlist, (Array, np.ndarray)):
+        condlist = [condlist] if condlist.ndim == x.ndim else list(condlist)
+    elif not isinstance(condlist, (list, tuple)) or (condlist and isinstance(condlist[0], (bool, np.bool_)) and x.ndim):
+        condlist = [np.asarray(condlist)]
+    count, functions = len(condlist), list(funclist)
+    if len(functions) == count:
+        functions.append(0)
+    elif len(functions) != count + 1:
+        raise ValueError(f"with {count} condition(s), either {count} or {count + 1} functions are expected;"
+                         f" got {len(functions)}")  # fmt: skip
+    conditions = [as_bool(operand("piecewise", c)) for c in condlist]
+    value = lambda f: f(x, *args, **kw) if isinstance(f, Callable) else f
+    cast = lambda v: lax.convert_element_type(array("piecewise", v), x.dtype)
+    out = broadcast_to(cast(value(functions[-1])), x.shape)
+    for condition, f in zip(conditions, functions[:-1], strict=True):
+        out = choose_where(condition, cast(value(f)), out)
+    return out

@@ -1,0 +1,817 @@
+"""Elementwise functions: the table of those that are one operation after promotion, and the composed ones.
+
+The functions do not pass through `jit`; what they add to an operation is the promotion of their operands.
+"""
+
+from __future__ import annotations
+
+import builtins
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from bedrax.core import dtypes, lax, operators
+from bedrax.core.avals import aval_of
+from bedrax.core.operators import inexact2, numeric2
+from bedrax.core.primitives import elementwise as ops
+from bedrax.core.promotion import _INEXACT, inexact, operand, promote, promote_dtypes, promote_pair, promote_pair_inexact
+from bedrax.numpy.ufunc import ufunc
+
+_BOOL = dtypes.bool_dtype
+
+
+# ---- kinds of functions: how operands are prepared ---------------------------------------------------------
+
+
+def inexact1(name: str, bind: Callable) -> Callable:
+    """Of one operand; integers and bools become floats."""
+
+    def function(x, /):
+        aval = getattr(x, "aval", None)
+        if aval is not None and aval.dtype in _INEXACT:
+            return bind(x)
+        return bind(inexact(name, x))
+
+    return function
+
+
+def logical1(name: str, bind: Callable) -> Callable:
+    """Of one operand, read as truth values."""
+
+    def function(x, /):
+        return bind(as_bool(operand(name, x)))
+
+    return function
+
+
+def logical2(name: str, bind: Callable) -> Callable:
+    """Of two operands, read as truth values."""
+
+    def function(x, y, /):
+        x, y = promote_pair(name, as_bool(operand(name, x)), as_bool(operand(name, y, 1)))
+        return bind(x, y)
+
+    return function
+
+
+def as_bool(x: Any) -> Any:
+    """Whether elements are not zero."""
+    aval = aval_of(x)
+    if aval.dtype == _BOOL:
+        return x
+    return lax.ne(x, np.zeros((), aval.dtype)[()])
+
+
+# name -> (kind, operation, what it computes). `positional` names follow NumPy where people pass them by keyword.
+_TABLE: dict[str, tuple[Callable, Callable, str]] = {
+    "exp": (inexact1, ops.exp_p.bind, "exponential"),
+    "exp2": (inexact1, ops.exp2_p.bind, "``2 ** x``"),
+    "expm1": (inexact1, ops.expm1_p.bind, "``exp(x) - 1``, accurate near 0"),
+    "log": (inexact1, ops.log_p.bind, "natural logarithm"),
+    "log1p": (inexact1, ops.log1p_p.bind, "``log(1 + x)``, accurate near 0"),
+    "sqrt": (inexact1, ops.sqrt_p.bind, "square root"),
+    "cbrt": (inexact1, ops.cbrt_p.bind, "real cube root"),
+    "sin": (inexact1, ops.sin_p.bind, "sine"),
+    "cos": (inexact1, ops.cos_p.bind, "cosine"),
+    "tan": (inexact1, ops.tan_p.bind, "tangent"),
+    "arcsin": (inexact1, ops.asin_p.bind, "inverse sine, in [-pi/2, pi/2]"),
+    "arccos": (inexact1, ops.acos_p.bind, "inverse cosine, in [0, pi]"),
+    "arctan": (inexact1, ops.atan_p.bind, "inverse tangent, in [-pi/2, pi/2]"),
+    "sinh": (inexact1, ops.sinh_p.bind, "hyperbolic sine"),
+    "cosh": (inexact1, ops.cosh_p.bind, "hyperbolic cosine"),
+    "tanh": (inexact1, ops.tanh_p.bind, "hyperbolic tangent"),
+    "arcsinh": (inexact1, ops.asinh_p.bind, "inverse hyperbolic sine"),
+    "arccosh": (inexact1, ops.acosh_p.bind, "inverse hyperbolic cosine"),
+    "arctanh": (inexact1, ops.atanh_p.bind, "inverse hyperbolic tangent"),
+    "arctan2": (inexact2, ops.atan2_p.bind, "the angle of the point with coordinates ``(x2, x1)``"),
+    "nextafter": (inexact2, ops.nextafter_p.bind, "the next float after `x1` in the direction of `x2`"),
+    "logical_not": (logical1, ops.not_p.bind, "``not x``"),
+}  # fmt: skip
+
+
+def _document(function: Callable, name: str, what: str) -> Callable:
+    function.__name__ = function.__qualname__ = name
+    function.__module__ = __name__
+    two = getattr(function, "__code__", None) is not None and function.__code__.co_argcount == 2
+    given = "x1, x2: arrays or scalars, broadcast against each other." if two else "x: array or scalar."
+    function.__doc__ = f"Elementwise {what}.\n\nArgs:\n  {given}\n"
+    return function
+
+
+for _name, (_kind, _bind, _what) in _TABLE.items():
+    globals()[_name] = _document(_kind(_name, _bind), _name, _what)
+
+equal, not_equal, less, less_equal, greater, greater_equal = (
+    operators.equal, operators.not_equal, operators.less, operators.less_equal, operators.greater,
+    operators.greater_equal,
+)  # fmt: skip
+true_divide = divide = operators.true_divide
+floor_divide, remainder, divmod, power = (
+    operators.floor_divide, operators.remainder, operators.divmod_, operators.power,
+)  # fmt: skip
+mod, pow = remainder, power
+absolute = abs = operators.absolute
+positive = operators.positive
+invert = bitwise_not = bitwise_invert = operators.invert
+left_shift = bitwise_left_shift = operators.left_shift
+right_shift = bitwise_right_shift = operators.right_shift
+acos, acosh, asin, asinh = arccos, arccosh, arcsin, arcsinh  # noqa: F821  (made from the table)
+atan, atanh, atan2 = arctan, arctanh, arctan2  # noqa: F821
+
+
+# ---- ufuncs with methods ---------------------------------------------------------------------------------------
+
+
+def _reduce_with(function: str) -> Callable:
+    def reduce(a, axis=0, dtype=None, keepdims=False, initial=None, where=None):
+        from bedrax.numpy import reductions
+
+        more = {} if dtype is None else {"dtype": dtype}
+        if function in ("max", "min", "all", "any") and more:
+            from bedrax.numpy.creation import asarray
+
+            a, more = asarray(a, dtype=dtype), {}
+        if function in ("all", "any"):
+            if initial is not None:
+                raise NotImplementedError(f"jnp.{function} takes no initial value")
+        else:
+            more["initial"] = initial
+        return getattr(reductions, function)(a, axis=axis, keepdims=keepdims, where=where, **more)
+
+    return reduce
+
+
+def _accumulate_with(function: str) -> Callable:
+    def accumulate(a, axis=0, dtype=None):
+        from bedrax.numpy import cumulative
+
+        return getattr(cumulative, function)(a, axis=axis, dtype=dtype)
+
+    return accumulate
+
+
+def _at_with(method: str) -> Callable:
+    def at(a, indices, b=None):
+        from bedrax.numpy.creation import asarray
+
+        a = asarray(operand(method, a))
+        return getattr(a.at[indices], method)(b) if b is not None else a.at[indices].apply(negative)
+
+    return at
+
+
+def _max(x, y, /):
+    x, y = promote_pair("maximum", x, y)
+    return ops.max_p.bind(x, y)
+
+
+def _min(x, y, /):
+    x, y = promote_pair("minimum", x, y)
+    return ops.min_p.bind(x, y)
+
+
+def log_add_exp(x, y, /):
+    """``log(exp(x) + exp(y))`` without overflow."""
+    x, y = promote("logaddexp", (x, y), True)
+    return _log_add_exp()(x, y)
+
+
+def log_add_exp2(x, y, /):
+    """``log2(2 ** x + 2 ** y)`` without overflow."""
+    x, y = promote("logaddexp2", (x, y), True)
+    ln2 = ops.scalar_like(x, math.log(2))
+    return lax.div(_log_add_exp()(lax.mul(x, ln2), lax.mul(y, ln2)), ln2)
+
+
+_log_add_exp_rule: Callable | None = None
+
+
+def _log_add_exp() -> Callable:
+    """The function with its derivative ``exp(x - out) dx + exp(y - out) dy``, which is right of any order."""
+    global _log_add_exp_rule
+    if _log_add_exp_rule is not None:
+        return _log_add_exp_rule
+    from bedrax.autodiff.api import custom_jvp
+
+    def value(x, y):
+        if dtypes.is_complex(aval_of(x).dtype):
+            swap = lax.lt(lax.real(x), lax.real(y))
+            high, low = operators._select(swap, y, x), operators._select(swap, x, y)
+            return lax.add(high, lax.log1p(lax.exp(lax.sub(low, high))))
+        zero = ops.scalar_like(x, 0.0)
+        gap = operators._select(lax.eq(x, y), zero, lax.sub(x, y))  # inf - inf is nan
+        return lax.add(lax.max(x, y), lax.log1p(lax.exp(lax.neg(lax.abs(gap)))))
+
+    rule = custom_jvp(value)
+
+    @rule.defjvp
+    def _derivative(primals, tangents):
+        x, y = primals
+        dx, dy = tangents
+        out = rule(x, y)
+        zero = ops.scalar_like(out, 0.0)
+
+        def share(x):
+            equal = lax.eq(x, out)  # covers infinities of one sign
+            return lax.exp(operators._select(equal, zero, lax.sub(x, out)))
+
+        return out, lax.add(lax.mul(dx, share(x)), lax.mul(dy, share(y)))
+
+    _log_add_exp_rule = rule
+    return rule
+
+
+def _ufunc(function, nin, name, what, identity=None, reduce=None, accumulate=None, at=None) -> ufunc:
+    made = ufunc(
+        function, nin, 1, name=name, identity=identity, call=function,
+        reduce=_reduce_with(reduce) if reduce else None,
+        accumulate=_accumulate_with(accumulate) if accumulate else None, at=_at_with(at) if at else None,
+    )  # fmt: skip
+    operands = "x: array or scalar." if nin == 1 else "x1, x2: arrays or scalars, broadcast against each other."
+    made.__doc__ = f"Elementwise {what}.\n\nArgs:\n  {operands}\n"
+    return made
+
+
+_and, _orr, _xor = (
+    logical2(n, p.bind)
+    for n, p in (("logical_and", ops.and_p), ("logical_or", ops.or_p), ("logical_xor", ops.xor_p))
+)  # fmt: skip
+
+add = _ufunc(operators.add, 2, "add", "sum", 0, "sum", "cumsum", "add")
+subtract = _ufunc(operators.subtract, 2, "subtract", "difference", at="subtract")
+multiply = _ufunc(operators.multiply, 2, "multiply", "product", 1, "prod", "cumprod", "multiply")
+maximum = _ufunc(_max, 2, "maximum", "maximum; nan wins", reduce="max", at="max")
+minimum = _ufunc(_min, 2, "minimum", "minimum; nan wins", reduce="min", at="min")
+negative = _ufunc(operators.negative, 1, "negative", "``-x``")
+bitwise_and = _ufunc(operators.bitwise_and, 2, "bitwise_and", "AND of bits or bools", -1)
+bitwise_or = _ufunc(operators.bitwise_or, 2, "bitwise_or", "OR of bits or bools", 0)
+bitwise_xor = _ufunc(operators.bitwise_xor, 2, "bitwise_xor", "exclusive OR of bits or bools", 0)
+logical_and = _ufunc(_and, 2, "logical_and", "``x1 and x2`` of truth values", True, "all")
+logical_or = _ufunc(_orr, 2, "logical_or", "``x1 or x2`` of truth values", False, "any")
+logical_xor = _ufunc(_xor, 2, "logical_xor", "exclusive or of truth values", False)
+logaddexp = _ufunc(log_add_exp, 2, "logaddexp", "``log(exp(x1) + exp(x2))``", -np.inf)
+logaddexp2 = _ufunc(log_add_exp2, 2, "logaddexp2", "``log2(2**x1 + 2**x2)``", -np.inf)
+
+
+# ---- composed functions: powers, logarithms, angles ------------------------------------------------------------
+
+
+def _constant(x, value):
+    return ops.scalar_like(x, value)
+
+
+def log2(x, /):
+    """Elementwise logarithm to base 2."""
+    x = inexact("log2", x)
+    return lax.div(lax.log(x), _constant(x, math.log(2)))
+
+
+def log10(x, /):
+    """Elementwise logarithm to base 10."""
+    x = inexact("log10", x)
+    return lax.div(lax.log(x), _constant(x, math.log(10)))
+
+
+def square(x, /):
+    """Elementwise ``x * x``."""
+    x = operand("square", x)
+    if aval_of(x).dtype == _BOOL:
+        x = lax.convert_element_type(x, np.int32)
+    return ops.square_p.bind(x)
+
+
+def reciprocal(x, /):
+    """Elementwise ``1 / x``, as floats."""
+    return lax.reciprocal(inexact("reciprocal", x))
+
+
+def float_power(x, y, /):
+    """Elementwise ``x ** y``, as floats."""
+    x, y = promote("float_power", (x, y), True)
+    return ops.pow_p.bind(x, y)
+
+
+def hypot(x1, x2, /):
+    """Elementwise ``sqrt(x1**2 + x2**2)`` without overflow.
+
+    Raises:
+      ValueError: an operand is complex.
+    """
+    x, y = promote("hypot", (x1, x2), True)
+    if dtypes.is_complex(aval_of(x).dtype):
+        raise ValueError("jnp.hypot is not well defined for complex-valued inputs. Please convert to real values first,"
+                         " such as by using abs(x)")  # fmt: skip
+    x, y = lax.abs(x), lax.abs(y)
+    x, y = _full_pair(x, y)
+    high, low = lax.max(x, y), lax.min(x, y)
+    zero, one = _constant(high, 0.0), _constant(high, 1.0)
+    at_zero = lax.eq(high, zero)
+    ratio = lax.div(low, operators._select(at_zero, one, high))
+    out = operators._select(at_zero, zero, lax.mul(high, lax.sqrt(lax.add(lax.square(ratio), one))))
+    infinite = lax.bitwise_or(_is_inf(x), _is_inf(y))
+    return operators._select(infinite, _constant(high, np.inf), out)
+
+
+def _full_pair(x, y):
+    from bedrax.core.promotion import broadcast
+
+    return broadcast("function", (x, y), scalars=False)
+
+
+def _is_inf(x):
+    return lax.eq(lax.abs(x), _constant(x, np.inf))
+
+
+def fabs(x, /):
+    """Elementwise absolute value as a float; not of complex numbers."""
+    x = inexact("fabs", x)
+    if dtypes.is_complex(aval_of(x).dtype):
+        raise TypeError("ufunc 'fabs' does not support complex dtypes")
+    return lax.abs(x)
+
+
+def deg2rad(x, /):
+    """Elementwise conversion from degrees to radians."""
+    x = inexact("deg2rad", x)
+    return lax.mul(x, _constant(x, math.pi / 180))
+
+
+def rad2deg(x, /):
+    """Elementwise conversion from radians to degrees."""
+    x = inexact("rad2deg", x)
+    return lax.mul(x, _constant(x, 180 / math.pi))
+
+
+radians, degrees = deg2rad, rad2deg
+
+
+def sinc(x, /):
+    """Elementwise ``sin(pi x) / (pi x)``, 1 at 0, where all derivatives are right, too."""
+    return _sinc_rule()(inexact("sinc", x))
+
+
+def _sinc_series(n: int) -> list[float]:
+    """Taylor coefficients in ``(pi x)**2`` of the n-th derivative of ``sin(t)/t`` over t or 1, by parity."""
+    out = []
+    for k in range(8):
+        # d^n/dt^n of t^(2m) / (2m+1)! (-1)^m, the term that ends at power 2k (+1 for odd n).
+        power = 2 * k + n % 2
+        m2 = power + n
+        coefficient = (-1) ** (m2 // 2) / math.factorial(m2 + 1) * math.factorial(m2) / math.factorial(power)
+        out.append(coefficient)
+    return out
+
+
+_sinc_derivative: Callable | None = None
+
+
+def _sinc_rule() -> Callable:
+    global _sinc_derivative
+    if _sinc_derivative is not None:
+        return _sinc_derivative
+    from bedrax.autodiff.api import custom_jvp
+
+    def nth(n: int, t):
+        """The n-th derivative of sin(t)/t: by the recurrence where t is large, by its series where it is small."""
+        zero, one = _constant(t, 0.0), _constant(t, 1.0)
+        size = lax.abs(t)
+        small = lax.lt(size, _constant(size, 0.5 + 0.5 * n))
+        safe = operators._select(small, one, t)
+        value = lax.div(lax.sin(safe), safe)
+        for k in range(1, n + 1):  # t f^(k) + k f^(k-1) = sin^(k)(t) = sin(t + k pi/2)
+            s = (lax.sin, lax.cos, lambda v: lax.neg(lax.sin(v)), lambda v: lax.neg(lax.cos(v)))[k % 4](safe)
+            value = lax.div(lax.sub(s, lax.mul(_constant(t, float(k)), value)), safe)
+        inner = operators._select(small, t, zero)
+        square = lax.mul(inner, inner)
+        series = _constant(t, 0.0)
+        for c in reversed(_sinc_series(n)):
+            series = lax.add(lax.mul(series, square), _constant(t, c))
+        if n % 2:
+            series = lax.mul(series, inner)
+        return operators._select(small, series, value)
+
+    rules: dict[int, Callable] = {}
+
+    def rule(n: int) -> Callable:
+        if n not in rules:
+            made = custom_jvp(lambda t: nth(n, t))
+            made.defjvp(lambda primals, tangents: (made(*primals), lax.mul(tangents[0], rule(n + 1)(*primals))))
+            rules[n] = made
+        return rules[n]
+
+    _sinc_derivative = lambda x: rule(0)(lax.mul(x, _constant(x, math.pi)))
+    return _sinc_derivative
+
+
+# ---- composed functions: signs, rounding, parts of numbers --------------------------------------------------------
+
+
+def sign(x, /):
+    """Elementwise sign: -1, 0 or 1; nan for nan; ``x / abs(x)`` for complex numbers."""
+    return lax.sign(operand("sign", x))
+
+
+def _is_whole(x) -> bool:
+    dtype = aval_of(x).dtype
+    return dtypes.is_integer(dtype) or dtype == _BOOL
+
+
+def floor(x, /):
+    """Elementwise largest integer not above `x`, in the dtype of `x`."""
+    x = operand("floor", x)
+    return lax.asarray(x) if _is_whole(x) else lax.floor(x)
+
+
+def ceil(x, /):
+    """Elementwise smallest integer not below `x`, in the dtype of `x`."""
+    x = operand("ceil", x)
+    return lax.asarray(x) if _is_whole(x) else lax.ceil(x)
+
+
+def trunc(x):
+    """Elementwise integer part of `x`, in the dtype of `x`."""
+    x = operand("trunc", x)
+    if _is_whole(x):
+        return lax.asarray(x)
+    return operators._select(lax.lt(x, _constant(x, 0.0)), lax.ceil(x), lax.floor(x))
+
+
+_EVEN = ops.RoundingMethod.TO_NEAREST_EVEN
+
+
+def _by_part(function: Callable, x):
+    if dtypes.is_complex(aval_of(x).dtype):
+        return lax.complex(function(lax.real(x)), function(lax.imag(x)))
+    return function(x)
+
+
+def rint(x, /):
+    """Elementwise nearest integer, halves to even, as a float."""
+    return _by_part(lambda v: lax.round(v, _EVEN), inexact("rint", x))
+
+
+def round(a, decimals: int = 0, out=None):
+    """Elementwise rounding to `decimals` digits after the point, halves to even.
+
+    Args:
+      a: array or scalar.
+      decimals: how many digits; negative ones round to tens, hundreds... (floats only).
+      out: must be None.
+    """
+    if out is not None:
+        raise NotImplementedError("The 'out' argument to jnp.round is not supported.")
+    x = operand("round", a)
+    dtype = aval_of(x).dtype
+    if _is_whole(x):
+        if decimals < 0:
+            raise NotImplementedError("integer np.round not implemented for decimals < 0")
+        return lax.asarray(x)
+    if decimals == 0:
+        return _by_part(lambda v: lax.round(v, _EVEN), x)
+    # Powers of ten and products of float16 leave its range soon.
+    work = np.dtype(np.float32) if dtypes.itemsize_bits(dtype) <= 16 else None
+
+    def one(v):
+        kind, weak = aval_of(v).dtype, aval_of(v).weak_type
+        v = v if work is None else lax.convert_to(v, work, False)
+        factor = _constant(v, float(10 ** builtins.abs(decimals)))
+        scale, unscale = (lax.mul, lax.div) if decimals > 0 else (lax.div, lax.mul)
+        out = unscale(lax.round(scale(v, factor), _EVEN), factor)
+        return out if work is None else lax.convert_to(out, kind, weak)
+
+    return _by_part(one, x)
+
+
+around = round
+
+
+def signbit(x, /):
+    """Whether the sign bit is set, elementwise: of negative numbers, -0.0, and some nans."""
+    (x,) = promote_dtypes("signbit", (x,))
+    dtype = aval_of(x).dtype
+    if dtype == _BOOL or dtypes.is_unsigned_integer(dtype):
+        return lax.full_like(x, False, np.dtype(bool))
+    if dtypes.is_integer(dtype):
+        return lax.lt(x, _constant(x, 0))
+    if not dtypes.is_floating(dtype):
+        raise ValueError(f"jax.numpy.signbit is not well defined for {dtype}")
+    bits = dtypes.itemsize_bits(dtype)
+    if bits < 8:
+        x, bits = lax.convert_to(x, np.dtype(np.float32), False), 32
+    whole = lax.bitcast_convert_type(x, np.dtype(f"int{bits}"))
+    return lax.lt(whole, _constant(whole, 0))
+
+
+def copysign(x1, x2, /):
+    """Elementwise magnitude of `x1` with the sign of `x2`."""
+    x, y = promote("copysign", (x1, x2), True)
+    if dtypes.is_complex(aval_of(x).dtype):
+        raise TypeError("copysign does not support complex-valued inputs")
+    size = lax.abs(x)
+    return operators._select(signbit(y), lax.neg(size), size)
+
+
+def heaviside(x1, x2, /):
+    """Elementwise step: 0 where `x1` is negative, `x2` where it is 0, 1 where it is positive."""
+    x, y = promote("heaviside", (x1, x2), True)
+    zero, one = _constant(x, 0.0), _constant(x, 1.0)
+    x, y = _full_pair(x, y)
+    out = operators._select(lax.lt(x, zero), zero, operators._select(lax.gt(x, zero), one, y))
+    return operators._select(lax.ne(x, x), x, out)
+
+
+def nan_to_num(x, copy: bool = True, nan=0.0, posinf=None, neginf=None):
+    """Replace nan and infinities.
+
+    Args:
+      x: array or scalar.
+      copy: has no effect; arrays are immutable.
+      nan: what nan becomes.
+      posinf, neginf: what infinities become; default: the largest and least finite values.
+    """
+    del copy
+    x = operand("nan_to_num", x)
+    dtype = aval_of(x).dtype
+    if not dtypes.is_inexact(dtype):
+        return lax.asarray(x)
+    if dtypes.is_complex(dtype):
+        part = lambda v: nan_to_num(v, nan=nan, posinf=posinf, neginf=neginf)
+        return lax.complex(part(lax.real(x)), part(lax.imag(x)))
+    from bedrax.numpy.selection import where
+
+    info = dtypes.finfo(dtype)
+    low = info.min if neginf is None else neginf
+    high = info.max if posinf is None else posinf
+    cast = lambda v: lax.convert_element_type(v, dtype) if hasattr(v, "aval") else np.asarray(v).astype(dtype)
+    out = where(lax.ne(x, x), cast(nan), x)
+    out = where(lax.eq(x, _constant(x, np.inf)), cast(high), out)
+    return where(lax.eq(x, _constant(x, -np.inf)), cast(low), out)
+
+
+def _float_bits(dtype) -> tuple[int, int, int, np.dtype]:
+    """(bits of the significand that are stored, bias of the exponent, its bits, integer dtype of the whole)."""
+    info = dtypes.finfo(dtype)
+    bits = dtypes.itemsize_bits(dtype)
+    exponent = bits - 1 - info.nmant
+    return info.nmant, 2 ** (exponent - 1) - 1, exponent, np.dtype(f"int{bits}")
+
+
+_PLAIN_FLOATS = frozenset(np.dtype(d) for d in (np.float16, dtypes.bfloat16, np.float32, np.float64))
+
+
+def frexp(x, /):
+    """(significand, exponent) with ``x = significand * 2**exponent`` and significand in [0.5, 1); 0 for 0."""
+    x = inexact("frexp", x)
+    dtype = aval_of(x).dtype
+    if dtypes.is_complex(dtype):
+        raise TypeError("frexp does not support complex-valued inputs")
+    if dtype not in _PLAIN_FLOATS:
+        m, e = frexp(lax.convert_to(x, np.dtype(np.float32), False))
+        return lax.convert_to(m, dtype, False), e
+    mant, bias, exponent_bits, whole = _float_bits(dtype)
+    tiny = lax.lt(lax.abs(x), _constant(x, float(dtypes.finfo(dtype).smallest_normal)))
+    lift = mant + 2
+    # Multiplication by a power of two makes subnormal numbers normal.
+    y = operators._select(tiny, lax.mul(x, _constant(x, float(2**lift))), x) if mant + 2 < bias else x
+    i = lax.bitcast_convert_type(lax.convert_to(y, dtype, False), whole)
+    mask = (1 << exponent_bits) - 1
+    make = whole.type
+    e = lax.bitwise_and(lax.shift_right_logical(i, make(mant)), make(mask))
+    m = lax.bitwise_or(lax.bitwise_and(i, make(~(mask << mant))), make((bias - 1) << mant))
+    m = lax.bitcast_convert_type(m, dtype)
+    e = lax.sub(lax.convert_to(e, np.dtype(np.int32), False), np.int32(bias - 1))
+    e = operators._select(tiny, lax.sub(e, np.int32(lift)), e)
+    special = lax.bitwise_or(lax.bitwise_not(lax.is_finite(x)), lax.eq(x, _constant(x, 0.0)))
+    return operators._select(special, x, m), operators._select(special, np.int32(0), e)
+
+
+def ldexp(x1, x2, /):
+    """Elementwise ``x1 * 2**x2`` with integers `x2`, without overflow in between."""
+    x, n = operand("ldexp", x1), operand("ldexp", x2, 1)
+    kind = aval_of(n).dtype
+    if not (dtypes.is_integer(kind) or kind == _BOOL):
+        raise ValueError(f"ldexp requires the second argument to be of integer type, got {kind}")
+    x = inexact("ldexp", x)
+    dtype = aval_of(x).dtype
+    if dtypes.is_complex(dtype):
+        raise ValueError("ldexp not supported for complex input")
+    from bedrax.core.promotion import broadcast
+
+    n = lax.convert_to(n, np.dtype(np.int32), False)
+    x, n = broadcast("ldexp", (x, n))
+    if dtype not in _PLAIN_FLOATS:
+        return lax.mul(x, ops.exp2_p.bind(lax.convert_to(n, dtype, False)))
+    mant, bias, _, whole = _float_bits(dtype)
+    limit = 2 * (bias + mant) + 2
+    n = lax.clamp(np.int32(-limit), n, np.int32(limit))
+    # Each factor is a power of two that is a normal number; rounding happens at most once, in the last.
+    for _ in range(-(-limit // (bias - 1))):
+        part = lax.clamp(np.int32(1 - bias), n, np.int32(bias - 1))
+        bits = lax.shift_left(lax.convert_to(lax.add(part, np.int32(bias)), whole, False), whole.type(mant))
+        x = lax.mul(x, lax.bitcast_convert_type(bits, dtype))
+        n = lax.sub(n, part)
+    return x
+
+
+def modf(x, /, out=None):
+    """(fractional part, integer part), both with the sign of `x`, as floats."""
+    if out is not None:
+        raise NotImplementedError("The 'out' argument to jnp.modf is not supported.")
+    x = inexact("modf", x)
+    whole = trunc(x)
+    infinite = _is_inf(x)
+    return operators._select(infinite, _constant(x, 0.0), lax.sub(x, whole)), whole
+
+
+def spacing(x, /):
+    """Elementwise distance to the next float away from zero, with the sign of `x`."""
+    x = inexact("spacing", x)
+    if dtypes.is_complex(aval_of(x).dtype):
+        raise TypeError("spacing does not support complex-valued inputs")
+    away = copysign(_constant(x, np.inf), x)
+    away = operators._full(away, aval_of(x).shape)
+    gap = lax.sub(lax.nextafter(x, away), x)
+    return operators._select(_is_inf(x), _constant(x, np.nan), gap)
+
+
+def fmod(x1, x2, /):
+    """Elementwise remainder with the sign of the dividend, as C's ``fmod``; an integer modulo 0 is 0."""
+    x, y, dtype = operators._as_numbers("fmod", x1, x2)
+    if dtypes.is_integer(dtype):
+        at_zero = lax.eq(y, _constant(y, 0))
+        rem = lax.rem(x, operators._select(at_zero, _constant(y, 1), y))
+        return rem
+    return lax.rem(x, y)
+
+
+def fmax(x1, x2):
+    """Elementwise maximum that ignores nan where only one operand is nan."""
+    x, y = _full_pair(*promote("fmax", (x1, x2)))
+    return _prefer(x, y, lax.max)
+
+
+def fmin(x1, x2):
+    """Elementwise minimum that ignores nan where only one operand is nan."""
+    x, y = _full_pair(*promote("fmin", (x1, x2)))
+    return _prefer(x, y, lax.min)
+
+
+def _prefer(x, y, choose):
+    out = choose(x, y)
+    if not dtypes.is_inexact(aval_of(x).dtype):
+        return out
+    return operators._select(lax.ne(x, x), y, operators._select(lax.ne(y, y), x, out))
+
+
+def gcd(x1, x2):
+    """Elementwise greatest common divisor of integers; not negative."""
+    x, y = _integers("gcd", x1, x2)
+    if dtypes.is_signed_integer(aval_of(x).dtype):
+        x, y = lax.abs(x), lax.abs(y)
+    zero = _constant(x, 0)
+
+    def step(pair):
+        a, b = pair
+        more = lax.ne(b, zero)
+        safe = operators._select(more, b, _constant(b, 1))
+        return operators._select(more, b, a), operators._select(more, lax.rem(a, safe), zero)
+
+    from bedrax.numpy.reductions import any as any_
+
+    x, y = (lax.convert_to(v, aval_of(v).dtype, False) for v in (x, y))
+    return lax.while_loop(lambda pair: any_(lax.ne(pair[1], zero)), step, (x, y))[0]
+
+
+def lcm(x1, x2):
+    """Elementwise least common multiple of integers; not negative."""
+    x, y = _integers("lcm", x1, x2)
+    if dtypes.is_signed_integer(aval_of(x).dtype):
+        x, y = lax.abs(x), lax.abs(y)
+    divisor = gcd(x, y)
+    one = _constant(divisor, 1)
+    at_zero = lax.eq(divisor, _constant(divisor, 0))
+    return lax.mul(lax.div(x, operators._select(at_zero, one, divisor)), y)
+
+
+def _integers(name, x1, x2):
+    x, y = promote(name, (x1, x2))
+    if not dtypes.is_integer(aval_of(x).dtype):
+        raise ValueError(f"Arguments to jax.numpy.{name} must be integers.")
+    return _full_pair(x, y)
+
+
+def bitwise_count(x, /):
+    """Elementwise number of bits set in the absolute value, as uint8."""
+    x = operand("bitwise_count", x)
+    dtype = aval_of(x).dtype
+    if dtype == _BOOL:
+        return lax.convert_element_type(x, np.uint8)
+    if dtypes.is_signed_integer(dtype):
+        x = lax.abs(x)
+    return lax.convert_element_type(lax.population_count(x), np.uint8)
+
+
+# ---- complex numbers ------------------------------------------------------------------------------------------------
+
+
+def real(val, /):
+    """Elementwise real part."""
+    x = operand("real", val)
+    return lax.real(x) if dtypes.is_complex(aval_of(x).dtype) else lax.asarray(x)
+
+
+def imag(val, /):
+    """Elementwise imaginary part; zeros for real numbers."""
+    x = operand("imag", val)
+    return lax.imag(x) if dtypes.is_complex(aval_of(x).dtype) else lax.full_like(x, 0)
+
+
+def conjugate(x, /):
+    """Elementwise complex conjugate; real numbers as they are."""
+    x = operand("conjugate", x)
+    return lax.conj(x) if dtypes.is_complex(aval_of(x).dtype) else lax.asarray(x)
+
+
+conj = conjugate
+
+
+def angle(z, deg: bool = False):
+    """Elementwise angle of complex numbers, in radians, or with `deg` in degrees."""
+    z = operand("angle", z)
+    if not dtypes.is_complex(aval_of(z).dtype):
+        z = inexact("angle", z)
+        re, im = z, lax.full_like(z, 0)
+    else:
+        re, im = lax.real(z), lax.imag(z)
+    out = lax.atan2(im, re)
+    return rad2deg(out) if deg else out
+
+
+# ---- kinds of values ---------------------------------------------------------------------------------------------
+
+
+def isfinite(x, /):
+    """Whether elements are neither infinite nor nan."""
+    x = operand("isfinite", x)
+    dtype = aval_of(x).dtype
+    if dtypes.is_floating(dtype):
+        return lax.is_finite(x)
+    if dtypes.is_complex(dtype):
+        return lax.bitwise_and(lax.is_finite(lax.real(x)), lax.is_finite(lax.imag(x)))
+    return lax.full_like(x, True, np.dtype(bool))
+
+
+def isinf(x, /):
+    """Whether elements are infinite."""
+    x = operand("isinf", x)
+    dtype = aval_of(x).dtype
+    if dtypes.is_floating(dtype):
+        return _is_inf(x)
+    if dtypes.is_complex(dtype):
+        return lax.bitwise_or(_is_inf(lax.real(x)), _is_inf(lax.imag(x)))
+    return lax.full_like(x, False, np.dtype(bool))
+
+
+def isnan(x, /):
+    """Whether elements are nan."""
+    x = operand("isnan", x)
+    if not dtypes.is_inexact(aval_of(x).dtype):
+        return lax.full_like(x, False, np.dtype(bool))
+    return ops.ne_p.bind(x, x)
+
+
+def _signed_inf(name: str, x, out, value: float):
+    if out is not None:
+        raise NotImplementedError(f"The 'out' argument to jnp.{name} is not supported.")
+    x = operand(name, x)
+    dtype = aval_of(x).dtype
+    if dtypes.is_complex(dtype):
+        raise ValueError(f"{name} is not well defined for {dtype}")
+    if not dtypes.is_floating(dtype):
+        return lax.full_like(x, False, np.dtype(bool))
+    return lax.eq(x, _constant(x, value))
+
+
+def isposinf(x, /, out=None):
+    """Whether elements are positive infinity."""
+    return _signed_inf("isposinf", x, out, np.inf)
+
+
+def isneginf(x, /, out=None):
+    """Whether elements are negative infinity."""
+    return _signed_inf("isneginf", x, out, -np.inf)
+
+
+def iscomplex(x):
+    """Whether elements have an imaginary part other than 0."""
+    x = imag(x)
+    return lax.ne(x, np.zeros((), x.dtype)[()])
+
+
+def isreal(x):
+    """Whether elements have the imaginary part 0."""
+    x = imag(x)
+    return lax.eq(x, np.zeros((), x.dtype)[()])
+

@@ -1,0 +1,282 @@
+"""``x.at[idx]``: arrays with some elements changed, as scatters."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from bedrax.core import dims, dtypes, lax, source, tracing
+from bedrax.core.array import Array
+from bedrax.core.avals import aval_of
+from bedrax.core.primitives import indexing as prims
+from bedrax.core.primitives.indexing import GatherScatterMode, ScatterDimensionNumbers
+from bedrax.core.promotion import operand
+from bedrax.numpy import indexing
+from bedrax.numpy.indexing import ARRAYS, NEW, RANGE, WINDOW, Index, Plan
+
+_BOOL = dtypes.bool_dtype
+
+
+class At:
+    """What ``x.at`` is: index it to say which elements to change."""
+
+    __slots__ = ("array",)
+
+    def __init__(self, array: Any):
+        self.array = array
+
+    def __getitem__(self, index: Any) -> Update:
+        return Update(self.array, index)
+
+    def __repr__(self):
+        return f"At({self.array!r})"
+
+
+class Update:
+    """``x.at[idx]``: each method returns a new array, `x` with the elements at `idx` changed.
+
+    All methods take:
+
+    * ``indices_are_sorted``, ``unique_indices``: promises about index arrays that allow faster programs,
+    * ``mode``: what happens to indices out of bounds: ``"drop"`` (also ``"fill"``; the default of updates) ignores
+      them, ``"clip"`` moves them inside, ``"promise_in_bounds"`` says that there are none,
+    * ``wrap_negative_indices``: whether negative indices count from the end.
+
+    Elements that several indices name are changed several times; for `set`, one of the values wins.
+    """
+
+    __slots__ = ("array", "index")
+
+    def __init__(self, array: Any, index: Any):
+        self.array = array
+        self.index = index
+
+    def __repr__(self):
+        return f"Update({self.array!r}, {self.index!r})"
+
+    def get(
+        self, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None,
+        fill_value: Any = None, out_sharding: Any = None, wrap_negative_indices: bool = True,
+    ) -> Array:  # fmt: skip
+        """``x[idx]``, with a choice of what indices out of bounds give.
+
+        Args:
+          mode: by default and with ``"clip"`` they are moved inside, with ``"fill"`` the result is `fill_value`.
+          fill_value: default: nan, or the least (signed), greatest (unsigned) integer, or True.
+        """
+        from bedrax.numpy.creation import place
+
+        x, index = _read(self.array, self.index)
+        out = indexing.get(x, index, mode, fill_value, indices_are_sorted, unique_indices, wrap_negative_indices)
+        return place(out, None, out_sharding)
+
+    def apply(
+        self, func: Callable, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None,
+        wrap_negative_indices: bool = True,
+    ) -> Array:  # fmt: skip
+        """`func`, a function of one element, applied to the elements, once for every index."""
+        x, index = _read(self.array, self.index)
+        numbers, indices, shape, one = _scatter_operands(
+            index, indexing.which_wrap(index.starts, wrap_negative_indices)
+        )
+        return prims.scatter_apply(
+            x, indices, func, numbers, update_shape=shape, indices_are_sorted=one or indices_are_sorted,
+            unique_indices=one or unique_indices, mode=mode,
+        )  # fmt: skip
+
+    def divide(self, values: Any, **options: Any) -> Array:
+        """``x[idx] / values``; the result is floating. Options as in `set`."""
+        from bedrax.core.operators import true_divide
+
+        return true_divide(self.array, Update(lax.full_like(self.array, 1), self.index).multiply(values, **options))
+
+    def power(self, values: Any, **options: Any) -> Array:
+        """``x[idx] ** values``. Options as in `set`."""
+        from bedrax.core.operators import power
+
+        return power(self.array, Update(lax.full_like(self.array, 1), self.index).multiply(values, **options))
+
+
+def _operation(name: str, doc: str) -> Callable:
+    def method(
+        self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None,
+        out_sharding: Any = None, wrap_negative_indices: bool = True,
+    ) -> Array:  # fmt: skip
+        out = update(
+            self.array, self.index, values, name, indices_are_sorted, unique_indices, mode, wrap_negative_indices
+        )
+        if out_sharding is None:
+            return out
+        from bedrax.numpy.creation import place
+
+        return place(out, None, out_sharding)
+
+    method.__name__ = name
+    method.__qualname__ = f"Update.{name}"
+    method.__doc__ = doc
+    return method
+
+
+# name -> (primitive, primitive for bools or None, what it does)
+_OPERATIONS = {
+    "set": (prims.scatter_p, prims.scatter_p, "`values` in place of the elements."),
+    "add": (prims.scatter_add_p, prims.scatter_max_p, "`values` added to the elements."),
+    "subtract": (prims.scatter_sub_p, None, "`values` subtracted from the elements."),
+    "multiply": (prims.scatter_mul_p, prims.scatter_min_p, "The elements multiplied by `values`."),
+    "min": (prims.scatter_min_p, prims.scatter_min_p, "The minimum of the elements and `values`."),
+    "max": (prims.scatter_max_p, prims.scatter_max_p, "The maximum of the elements and `values`."),
+}
+for _name, (_, _, _doc) in _OPERATIONS.items():
+    setattr(Update, _name, _operation(_name, _doc + " `values` are converted to the dtype of the array."))
+Update.mul = Update.multiply  # type: ignore[attr-defined]
+
+
+def _read(x: Any, idx: Any) -> tuple[Any, Index]:
+    index, shape = indexing.read(x.shape, idx)
+    return (x if shape is None else lax.reshape(x, shape)), index
+
+
+def update(x, idx, values, name, indices_are_sorted=False, unique_indices=False, mode=None, wrap=True):
+    """``x.at[idx].<name>(values)``."""
+    shape = x.shape
+    x, index = _read(x, idx)
+    values = _values(x, values, name)
+    mode = GatherScatterMode.from_any(mode)
+    plan, starts, arrays, _, inside = index
+    wraps = indexing.which_wrap(starts, wrap)
+    if tracing.current.trace is indexing._eval_trace and indexing._plain(x, starts):
+        known = [s for s in starts if type(s) is int]
+        starts = [np.asarray(s, indexing._index_dtype(plan.shape)) if type(s) is int else s for s in starts]
+        whole = inside and len(known) == len(starts)
+        out = _jitted(plan, name, indices_are_sorted, unique_indices, mode, wraps, whole)(x, starts, arrays, values)
+    else:
+        out = _update(x, plan, starts, arrays, values, name, indices_are_sorted, unique_indices, mode, wraps, inside)
+    return out if out.shape is shape or out.shape == shape else lax.reshape(out, shape)
+
+
+def _values(x: Any, values: Any, name: str) -> Any:
+    """`values` as an operand of the dtype of `x`."""
+    dtype = x.dtype
+    values = operand(f"at[].{name}", values, 1)
+    aval = aval_of(values)
+    if aval.dtype == dtype:
+        return values if not dtypes.is_python_scalar(values) else dtype.type(values)
+    if dtypes.is_extended(dtype) or dtypes.is_extended(aval.dtype):
+        raise TypeError(f"x.at[...].{name}: cannot convert values of type {aval.dtype} to {dtype}")
+    weak = aval.weak_type
+    common = dtypes.promote([dtype, aval.dtype], [False, weak])[0]
+    if common != dtype and not _fits(dtype, aval.dtype, weak):
+        warnings.warn(
+            f"scatter inputs have incompatible types: cannot safely cast value from dtype={aval.dtype} to"
+            f" dtype={dtype} with jax_numpy_dtype_promotion={dtypes.config.numpy_dtype_promotion.value}. In future JAX"
+            " releases this will result in an error.",
+            FutureWarning,
+            stacklevel=source.stacklevel(),
+        )
+    if dtypes.is_python_scalar(values):
+        from bedrax.core.promotion import convert
+
+        return convert(values, aval, dtype)
+    return lax.convert_element_type(values, dtype)
+
+
+def _fits(dtype: np.dtype, given: np.dtype, weak: bool) -> bool:
+    """Whether conversion between kinds keeps what a value is: within a kind, widths may differ."""
+    kinds = (dtypes.is_integer, dtypes.is_floating, dtypes.is_complex)
+    return any(kind(dtype) and kind(given) for kind in kinds)
+
+
+@functools.lru_cache(4096)
+def _jitted(plan, name, indices_are_sorted, unique_indices, mode, wraps, inside):
+    from bedrax.core.jitting import jit
+
+    def update_at(x, starts, arrays, values):
+        return _update(
+            x, plan, starts, arrays, values, name, indices_are_sorted, unique_indices, mode, wraps, inside
+        )
+
+    return jit(update_at)
+
+
+def _scatter_operands(index: Index, wraps: tuple) -> tuple:
+    """(dimension numbers, indices, shape of the updates, whether there is but one window)."""
+    plan = index.plan
+    numbers, batch, _ = indexing._gather_plan(plan)
+    starts = index.starts
+    indices = indexing.index_vectors(plan, starts, index.arrays, wraps, batch)
+    shape = _without_new(plan)
+    return ScatterDimensionNumbers(*numbers), indices, shape, not batch
+
+
+def _without_new(plan: Plan) -> tuple:
+    return Plan(plan.shape, plan.axes, tuple(s for s in plan.layout if s != NEW), plan.block).result_shape
+
+
+def _update(x, plan, starts, arrays, values, name, indices_are_sorted, unique_indices, mode, wraps, inside):
+    prim, bool_prim, _ = _OPERATIONS[name]
+    if x.dtype == _BOOL:
+        if bool_prim is None:
+            raise TypeError(f"x.at[...].{name} is not defined for arrays of bool")
+        prim = bool_prim
+    target = plan.result_shape
+    values = _spread(values, target, plan)
+    shape = _without_new(plan)
+    if inside and not arrays and name == "set" and not any(k[0] == RANGE for k in plan.axes):
+        return _set_window(x, plan, starts, values)
+    numbers, indices, _, one = _scatter_operands(Index(plan, starts, arrays, True, inside), wraps)
+    values = values if aval_of(values).shape == shape else lax.broadcast_in_dim(values, shape, ())
+    return prim.bind(
+        x, indices, values, dimension_numbers=numbers, indices_are_sorted=bool(one or indices_are_sorted),
+        unique_indices=bool(one or unique_indices), mode=mode, update_jaxpr=None, update_consts=(),
+    )  # fmt: skip
+
+
+def _spread(values: Any, target: tuple, plan: Plan) -> Any:
+    """`values` broadcast to the shape that the index selects, without the new axes; or a scalar."""
+    own = aval_of(values).shape
+    if not own:
+        return values
+    # Axes of length 1 in front may be more than the index has.
+    while len(own) > len(target) and dims.definitely_equal(own[0], 1):
+        values = lax.squeeze(values, (0,))
+        own = own[1:]
+    fits = len(own) <= len(target) and all(
+        dims.definitely_equal(a, b) or dims.definitely_equal(a, 1)
+        for a, b in zip(reversed(own), reversed(target), strict=False)
+    )
+    if not fits:
+        raise ValueError(f"Incompatible shapes for broadcasting: {own} and requested shape {target}")
+    if NEW in plan.layout:
+        values = lax.broadcast_to_rank(values, len(target))
+        places, i = [], 0
+        for s in plan.layout:
+            if s == NEW:
+                places.append(i)
+            i += len(plan.block) if s == ARRAYS else 1
+        values = lax.squeeze(values, places)
+        target = _without_new(plan)
+    own = aval_of(values).shape
+    if own == target:
+        return values
+    return lax.broadcast_in_dim(values, target, range(len(target) - len(own), len(target)))
+
+
+def _set_window(x: Any, plan: Plan, starts: Any, values: Any) -> Any:
+    """`set` of one window that lies inside."""
+    it = iter(starts)
+    at = [next(it) if k[0] != indexing.FULL else 0 for k in plan.axes]
+    sizes = tuple(
+        n if k[0] == indexing.FULL else k[1] if k[0] == WINDOW else 1 for n, k in zip(plan.shape, plan.axes, strict=True)
+    )
+    shape = aval_of(values).shape
+    if not shape:
+        values = lax.broadcast_in_dim(values, sizes, ())
+    elif shape != sizes:
+        values = lax.reshape(values, sizes)
+    if sizes == plan.shape:
+        return lax.asarray(values) if not isinstance(values, Array) else values
+    return prims.dynamic_update_slice(x, values, at, allow_negative_indices=False)
