@@ -10,9 +10,11 @@ from bedrax import pytree
 from bedrax.batching.tables import batch_rules, to_front
 from bedrax.core import lax, staging
 from bedrax.core.avals import aval_of
+from bedrax.core.executors import evaluate
 from bedrax.core.ir import Jaxpr, call_flat
 from bedrax.core.source import api_boundary
 from bedrax.core.staging import function_name
+from bedrax.core.tables import decompositions, numpy_rules
 from bedrax.core.tracing import Primitive
 
 # params: call (a program, or before staging a flat function), rule (``axis_size, batched flags, values ->
@@ -26,6 +28,10 @@ custom_vmap_p.print_params = lambda params: {"call": params["call"], "num_consts
 @custom_vmap_p.def_impl
 def _impl(*args, call, **_):
     return call_flat(call, args)
+
+
+decompositions[custom_vmap_p] = _impl
+numpy_rules.add(custom_vmap_p, lambda *args, call, **_: evaluate(call, *args))
 
 
 def _stage(trace, args, params):

@@ -1,0 +1,31 @@
+"""Differentiation of callbacks: only debugging ones have a derivative, which is none."""
+
+from bedrax.autodiff.tables import Zero, jvp_rules, transpose_rules
+from bedrax.core.primitives.callbacks import debug_callback_p, io_callback_p, pure_callback_p
+
+
+def _refuses(prim, name):
+    @jvp_rules.rule(prim, kind="error")
+    def _(primals, tangents, **params):
+        if all(type(t) is Zero for t in tangents):
+            out = prim.bind(*primals, **params)
+            return out, [Zero.from_primal_value(x) for x in out]
+        raise ValueError(
+            f"{name} callbacks do not support JVP. Please use `jax.custom_jvp` to use callbacks while taking gradients."
+        )
+
+    transpose_rules.absent(prim, why="a callback has no derivative, so it is never part of a linear program")
+
+
+_refuses(pure_callback_p, "Pure")
+_refuses(io_callback_p, "IO")
+
+
+@jvp_rules.rule(debug_callback_p, kind="zero")
+def _debug(primals, tangents, **params):
+    return debug_callback_p.bind(*primals, **params), []
+
+
+@transpose_rules.rule(debug_callback_p, kind="zero")
+def _debug_transpose(cts, *args, **params):
+    return [None] * len(args)

@@ -1,0 +1,68 @@
+"""Batching of callbacks: once per element, or once with whole batches where the user says so."""
+
+from bedrax.batching.tables import batch_rules, broadcast_axis, to_front
+from bedrax.batching.trace import unmapped_aval
+from bedrax.core import lax
+from bedrax.core.primitives.callbacks import debug_callback_p, io_callback_p, pure_callback_p
+
+
+def _one_by_one(prim, axis, args, dims, unrolled: bool, **params):
+    """Apply the callback to each element, in order."""
+    batched = [to_front(x, d, axis.size) for x, d in zip(args, dims, strict=True) if d is not None]
+
+    def call(rows):
+        rest = iter(rows)
+        return prim.bind(*(x if d is None else next(rest) for x, d in zip(args, dims, strict=True)), **params)
+
+    if not unrolled:
+        return lax.map(call, batched)
+    columns = zip(
+        *(call([lax.index_in_dim(x, i, keepdims=False) for x in batched]) for i in range(axis.size)), strict=True
+    )
+    return [lax.concatenate([lax.expand_dims(y, (0,)) for y in column], 0) for column in columns]
+
+
+@batch_rules.rule(pure_callback_p)
+def _pure(axis, args, dims, *, callback, result_avals, vmap_method, **params):
+    params = dict(params, callback=callback, vmap_method=vmap_method)
+    if vmap_method is None:
+        raise NotImplementedError(
+            "vmap is only supported for jax.pure_callback when vmap_method is specified: current value is None. Say"
+            ' vmap_method="sequential" to call it once per element, or "expand_dims" or "broadcast_all" if it takes batches.'
+        )
+    if vmap_method.startswith("sequential"):
+        out = _one_by_one(
+            pure_callback_p, axis, args, dims, vmap_method == "sequential_unrolled", result_avals=result_avals, **params
+        )
+        return out, [0] * len(out)
+    if vmap_method == "legacy_vectorized":
+        aligned = [x if d is None else to_front(x, d, axis.size) for x, d in zip(args, dims, strict=True)]
+    elif vmap_method == "expand_dims":
+        aligned = [broadcast_axis(x, 1, 0) if d is None else to_front(x, d, axis.size) for x, d in zip(args, dims, strict=True)]
+    else:
+        aligned = [to_front(x, d, axis.size) for x, d in zip(args, dims, strict=True)]
+    types = tuple(unmapped_aval(axis.size, 0, a) for a in result_avals)
+    out = pure_callback_p.bind(*aligned, result_avals=types, **params)
+    return out, [0] * len(out)
+
+
+@batch_rules.rule(io_callback_p)
+def _io(axis, args, dims, *, ordered, **params):
+    if ordered:
+        raise ValueError("Cannot `vmap` ordered IO callbacks.")
+    out = _one_by_one(io_callback_p, axis, args, dims, True, ordered=ordered, **params)
+    return out, [0] * len(out)
+
+
+@batch_rules.rule(debug_callback_p)
+def _debug(axis, args, dims, *, effect, **params):
+    from bedrax.core import effects
+
+    if effect in effects.ordered_effects:
+        raise ValueError("Cannot `vmap` ordered debugging callbacks: take ordered=True away, or print outside vmap.")
+    for i in range(axis.size):
+        row = [x if d is None else lax.index_in_dim(x, i, d, keepdims=False) for x, d in zip(args, dims, strict=True)]
+        debug_callback_p.bind(*row, effect=effect, **params)
+    return [], []
+
+
