@@ -7,6 +7,7 @@ per pair of shapes and cached, so that a call costs little more than binding the
 from __future__ import annotations
 
 import functools
+import itertools
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -454,7 +455,7 @@ def multi_dot(arrays: Sequence[ArrayLike], *, precision=None) -> Array:
     shapes = [aval.shape for _, aval in pairs]
     sizes = [shapes[0][0] if len(shapes[0]) == 2 else 1, *(s[0] for s in shapes[1:])]
     sizes.append(shapes[-1][1] if len(shapes[-1]) == 2 else 1)
-    for left, right in zip(shapes, shapes[1:], strict=False):
+    for left, right in itertools.pairwise(shapes):
         if not dims.definitely_equal(left[-1], right[0]):
             raise ValueError(f"multi_dot: last dimension of each array must match first dimension of following array."
                              f" Got array shapes {shapes}")  # fmt: skip
@@ -620,7 +621,7 @@ def _step(positions, pair, wanted, sizes, output):
     # against the label's size in another operand.
     remains = [_without_broadcast(term, sizes) for term in pair]
     prepared, labels = [], []
-    for i, (term, (diagonals, drop, left)) in enumerate(zip(pair, remains, strict=True)):
+    for i, (diagonals, drop, left) in enumerate(remains):
         elsewhere = {c for j, (_, _, other) in enumerate(remains) if j != i for _, c, _ in other} | wanted
         total = [second for _, second in diagonals] + [axis for axis, c, _ in left if c not in elsewhere]
         prepared.append((diagonals, tuple(sorted(total)), drop))

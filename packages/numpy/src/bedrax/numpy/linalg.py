@@ -10,12 +10,12 @@ import functools
 import math
 import operator
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 import bedrax.numpy as jnp
-from bedrax.core import config, dims, dtypes, lax
+from bedrax.core import dims, dtypes, lax
 from bedrax.core.array import Array
 from bedrax.core.primitives import linalg as factor
 from bedrax.numpy import einsum as products

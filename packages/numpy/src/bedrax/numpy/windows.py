@@ -1,4 +1,4 @@
-"""Window functions, and the two special functions that NumPy has: `i0` and `sinc`."""
+"""Window functions, and the Bessel function that Kaiser's needs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bedrax.core import dtypes, lax
 from bedrax.core.array import Array
 from bedrax.numpy.arguments import ArrayLike, inexact
 
-__all__ = ["bartlett", "blackman", "hamming", "hanning", "i0", "kaiser", "sinc"]
+__all__ = ["bartlett", "blackman", "hamming", "hanning", "i0", "kaiser"]
 
 
 def _window(M: int, formula) -> Array:
@@ -75,18 +75,3 @@ def i0(x: ArrayLike) -> Array:
     if dtypes.is_complex(x.dtype):
         raise ValueError(f"Unsupported input type to jax.numpy.i0: {x.dtype}; it is defined for real numbers.")
     return lax.exp(lax.abs(x)) * lax.bessel_i0e(x)
-
-
-def sinc(x: ArrayLike, /) -> Array:
-    """``sin(pi x) / (pi x)``, and 1 at 0.
-
-    Near 0 the Taylor series stands for the quotient, so that all derivatives of low order are right there.
-    """
-    (x,) = inexact("sinc", x)
-    t = x * np.asarray(np.pi, x.dtype)
-    square = t * t
-    # the terms left out are below eps where |t| < (eps * 9!)**(1/8), even for float64
-    near = lax.abs(t) < np.asarray(2e-2, dtypes.to_real_dtype(x.dtype))
-    series = 1 - square / 6 * (1 - square / 20 * (1 - square / 42))
-    safe = jnp.where(near, 1, t)
-    return jnp.where(near, series, lax.sin(safe) / safe)

@@ -1,0 +1,328 @@
+"""Activation functions.
+
+They are compositions whose branches keep derivatives finite: a branch that is not taken is evaluated at a harmless
+argument, because the derivative of a selection multiplies the other branch's derivative by zero.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import operator
+
+import numpy as np
+
+import bedrax.numpy as jnp
+from bedrax.core import config, dtypes, lax
+from bedrax.core.array import Array
+from bedrax.numpy.arguments import ArrayLike, array, axes_tuple, axis_index, inexact
+
+__all__ = [
+    "celu", "elu", "gelu", "glu", "hard_sigmoid", "hard_silu", "hard_swish", "hard_tanh", "identity", "leaky_relu",
+    "log1mexp", "log_sigmoid", "log_softmax", "mish", "one_hot", "relu", "relu6", "selu", "sigmoid", "silu",
+    "soft_sign", "softmax", "softplus", "sparse_plus", "sparse_sigmoid", "squareplus", "standardize", "swish",
+]  # fmt: skip
+
+
+def _number(value: float, like: Array) -> np.ndarray:
+    return np.asarray(value, like.dtype)
+
+
+# Elementwise
+
+
+def identity(x: ArrayLike) -> Array:
+    """`x` as an array."""
+    return array("identity", x)
+
+
+def relu(x: ArrayLike) -> Array:
+    """``max(x, 0)``; the derivative at 0 is 0."""
+    x = array("relu", x)
+    # a comparison rather than a maximum, whose derivative at a tie is 1/2; NaN stays NaN
+    return lax.select(lax.le(x, _number(0, x)), lax.full_like(x, 0), x)
+
+
+def relu6(x: ArrayLike) -> Array:
+    """``min(max(x, 0), 6)``; the derivative is 0 at 0 and at 6."""
+    (x,) = inexact("relu6", x)
+    return relu(lax.select(lax.ge(x, _number(6, x)), lax.full_like(x, 6), x))
+
+
+def sigmoid(x: ArrayLike) -> Array:
+    """``1 / (1 + exp(-x))``."""
+    return lax.logistic(array("sigmoid", x))
+
+
+def softplus(x: ArrayLike) -> Array:
+    """``log(1 + exp(x))``."""
+    (x,) = inexact("softplus", x)
+    return jnp.logaddexp(x, _number(0, x))
+
+
+def sparse_plus(x: ArrayLike) -> Array:
+    """0 up to -1, ``(x + 1)**2 / 4`` up to 1, then x: a softplus with bounded support (its derivative is `sparse_sigmoid`)."""
+    (x,) = inexact("sparse_plus", x)
+    return jnp.where(x <= -1, _number(0, x), jnp.where(x >= 1, x, (x + 1) ** 2 / 4))
+
+
+def sparse_sigmoid(x: ArrayLike) -> Array:
+    """``(x + 1) / 2``, clipped to [0, 1]."""
+    (x,) = inexact("sparse_sigmoid", x)
+    return _number(0.5, x) * jnp.clip(x + 1, 0, 2)
+
+
+def soft_sign(x: ArrayLike) -> Array:
+    """``x / (|x| + 1)``."""
+    (x,) = inexact("soft_sign", x)
+    return x / (abs(x) + 1)
+
+
+def silu(x: ArrayLike) -> Array:
+    """``x * sigmoid(x)``, also known as swish."""
+    x = array("silu", x)
+    return lax.mul(x, lax.logistic(x))
+
+
+swish = silu
+
+
+def log_sigmoid(x: ArrayLike) -> Array:
+    """``log(sigmoid(x))``."""
+    (x,) = inexact("log_sigmoid", x)
+    return -softplus(-x)
+
+
+def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
+    """x where positive, else ``alpha * (exp(x) - 1)``."""
+    x, alpha = inexact("elu", x, alpha)
+    safe = jnp.where(x > 0, _number(0, x), x)
+    return jnp.where(x > 0, x, alpha * jnp.expm1(safe))
+
+
+def leaky_relu(x: ArrayLike, negative_slope: ArrayLike = 1e-2) -> Array:
+    """x where not negative, else ``negative_slope * x``."""
+    x, slope = inexact("leaky_relu", x, negative_slope)
+    return jnp.where(x >= 0, x, slope * x)
+
+
+def hard_tanh(x: ArrayLike) -> Array:
+    """x, clipped to [-1, 1]; the derivative is 1 at both ends."""
+    x = array("hard_tanh", x)
+    one = _number(1, x)
+    return jnp.where(x > one, one, jnp.where(x < -one, -one, x))
+
+
+def hard_sigmoid(x: ArrayLike) -> Array:
+    """``relu6(x + 3) / 6``."""
+    (x,) = inexact("hard_sigmoid", x)
+    return relu6(x + 3) / 6
+
+
+def hard_silu(x: ArrayLike) -> Array:
+    """``x * hard_sigmoid(x)``, also known as hard swish."""
+    (x,) = inexact("hard_silu", x)
+    return x * hard_sigmoid(x)
+
+
+hard_swish = hard_silu
+
+
+def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
+    """x where positive, else ``alpha * (exp(x / alpha) - 1)``."""
+    x, alpha = inexact("celu", x, alpha)
+    safe = jnp.where(x > 0, _number(0, x), x)
+    return jnp.where(x > 0, x, alpha * jnp.expm1(safe / alpha))
+
+
+# The fixed point of mean 0 and variance 1 (Klambauer et al. 2017, "Self-normalizing neural networks", eq. 14).
+_SELU_ALPHA = 1.6732632423543772848170429916717
+_SELU_SCALE = 1.0507009873554804934193349852946
+
+
+def selu(x: ArrayLike) -> Array:
+    """``1.0507... * elu(x, 1.6733...)``, the self-normalizing activation."""
+    (x,) = inexact("selu", x)
+    return _number(_SELU_SCALE, x) * elu(x, _number(_SELU_ALPHA, x))
+
+
+def gelu(x: ArrayLike, approximate: bool = True) -> Array:
+    """``x * P(X <= x)`` for a standard normal X.
+
+    Args:
+      x: array.
+      approximate: use ``0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x**3)))`` (Hendrycks & Gimpel 2016) instead of
+        the error function.
+    """
+    (x,) = inexact("gelu", x)
+    if approximate:
+        inner = _number(math.sqrt(2 / math.pi), x) * (x + _number(0.044715, x) * x**3)
+        return x * (_number(0.5, x) * (1 + lax.tanh(inner)))
+    # erfc keeps its relative accuracy where x is very negative
+    return _number(0.5, x) * x * lax.erfc(-x * _number(math.sqrt(0.5), x))
+
+
+def glu(x: ArrayLike, axis: int = -1) -> Array:
+    """The first half along an axis times the sigmoid of the second.
+
+    Raises:
+      ValueError: the length of the axis is odd.
+    """
+    (x,) = inexact("glu", x)
+    axis = axis_index(axis, x.ndim)
+    if x.shape[axis] % 2:
+        raise ValueError(f"glu: axis size must be divisible by 2, got {x.shape[axis]} for axis {axis}")
+    half = x.shape[axis] // 2
+    value, gate = lax.split(x, (half, half), axis)
+    return value * sigmoid(gate)
+
+
+def squareplus(x: ArrayLike, b: ArrayLike = 4) -> Array:
+    """``(x + sqrt(x**2 + b)) / 2``."""
+    x, b = inexact("squareplus", x, b)
+    return (x + jnp.sqrt(x * x + b)) / 2
+
+
+def mish(x: ArrayLike) -> Array:
+    """``x * tanh(softplus(x))``."""
+    (x,) = inexact("mish", x)
+    return x * lax.tanh(softplus(x))
+
+
+def log1mexp(x: ArrayLike) -> Array:
+    """``log(1 - exp(-x))`` for positive x, accurate at both ends (Maechler 2012); -inf at 0, NaN below."""
+    (x,) = inexact("log1mexp", x)
+    small = x < _number(math.log(2), x)
+    near = jnp.log(-jnp.expm1(-jnp.where(small, x, 1)))
+    far = jnp.log1p(-jnp.exp(-jnp.where(small, 1, x)))
+    return jnp.where(small, near, far)
+
+
+# Along axes
+
+
+def _shifted(x: Array, axes, where):
+    """x minus its maximum, which is a constant to differentiation: results do not depend on it."""
+    top = jnp.max(x, axis=axes, keepdims=True, initial=-np.inf, where=where)
+    return x - lax.stop_gradient(top)
+
+
+def log_softmax(x: ArrayLike, axis: int | tuple[int, ...] | None = -1, where: ArrayLike | None = None) -> Array:
+    """``x - log(sum(exp(x)))`` along axes.
+
+    Args:
+      x: array.
+      axis: the axis or axes to normalize over; None is all.
+      where: which elements take part; the result of others is -inf.
+    """
+    (x,) = inexact("log_softmax", x)
+    axes = axes_tuple(axis, x.ndim)
+    if where is not None:
+        x = jnp.where(where, x, _number(0, x))  # what is left out must not make derivatives NaN
+    shifted = _shifted(x, axes, where)
+    total = jnp.sum(jnp.exp(shifted), axis=axes, keepdims=True, where=where)
+    out = shifted - jnp.log(total)
+    return out if where is None else jnp.where(where, out, _number(-np.inf, x))
+
+
+def softmax(x: ArrayLike, axis: int | tuple[int, ...] | None = -1, where: ArrayLike | None = None) -> Array:
+    """``exp(x) / sum(exp(x))`` along axes; arguments as for `log_softmax`, and elements left out give 0.
+
+    With the option ``jax_softmax_custom_jvp``, the derivative ``y * (t - sum(y * t))`` is computed from the
+    result y, so that reverse mode need not keep anything else.
+    """
+    (x,) = inexact("softmax", x)
+    axes = axes_tuple(axis, x.ndim)
+    if not x.size:
+        return x
+    if config.softmax_custom_jvp.value:
+        return _softmax_with_rule()(x, where, axes)
+    return _softmax(x, where, axes)
+
+
+def _softmax(x, where, axes):
+    if where is not None:
+        x = jnp.where(where, x, _number(-np.inf, x))
+    weights = jnp.exp(_shifted(x, axes, None))
+    return weights / jnp.sum(weights, axis=axes, keepdims=True)
+
+
+@functools.cache
+def _softmax_with_rule():
+    from bedrax.autodiff import custom_jvp
+
+    rule = custom_jvp(_softmax, nondiff_argnums=(2,))
+
+    @rule.defjvp
+    def _(axes, primals, tangents):
+        x, where = primals
+        y = rule(x, where, axes)
+        weighted = y * tangents[0]
+        return y, weighted - y * jnp.sum(weighted, axis=axes, keepdims=True)
+
+    return rule
+
+
+def standardize(
+    x: ArrayLike, axis: int | tuple[int, ...] | None = -1, mean: ArrayLike | None = None,
+    variance: ArrayLike | None = None, epsilon: ArrayLike = 1e-5, where: ArrayLike | None = None, *,
+    algorithm: str = "fast",
+) -> Array:  # fmt: skip
+    """``(x - mean) / sqrt(variance + epsilon)`` along axes.
+
+    Args:
+      x: array.
+      axis: the axis or axes; None is all.
+      mean, variance: default: those of `x` along the axes.
+      epsilon: guards against a variance of 0.
+      where: which elements determine mean and variance.
+      algorithm: for the variance: ``"fast"``, the mean of squares minus the square of the mean, or ``"stable"``,
+        the mean of squared deviations.
+
+    Raises:
+      ValueError: another algorithm.
+    """
+    if algorithm not in ("fast", "stable"):
+        raise ValueError(f"Unknown algorithm '{algorithm}'. Expected 'fast' or 'stable'.")
+    (x,) = inexact("standardize", x)
+    axes = axes_tuple(axis, x.ndim)
+    average = lambda v: jnp.mean(v, axis=axes, keepdims=True, where=where)
+    if mean is None:
+        mean = average(x)
+    if variance is None:
+        square = lambda v: jnp.real(v * jnp.conj(v)) if dtypes.is_complex(v.dtype) else v * v
+        mean = jnp.asarray(mean)
+        variance = average(square(x)) - square(mean) if algorithm == "fast" else average(square(x - mean))
+    return (x - mean) * lax.rsqrt(jnp.asarray(variance + epsilon, x.dtype))
+
+
+def one_hot(x: ArrayLike, num_classes: int, *, dtype=None, axis: int | str = -1) -> Array:
+    """1 at the place that each element of `x` names, 0 elsewhere; all 0 for places out of range.
+
+    Args:
+      x: array of places.
+      num_classes: the length of the new axis.
+      dtype: of the result, default the default float type.
+      axis: where the new axis stands; or the name of a mapped axis of this size, along which the results are spread.
+
+    Raises:
+      ValueError: a named axis of another size.
+    """
+    num_classes = operator.index(num_classes)
+    x = array("one_hot", x)
+    dtype = dtypes.default_float_dtype() if dtype is None else dtypes.explicit_dtype(dtype, "one_hot")
+    try:
+        place = operator.index(axis)
+    except TypeError:
+        from bedrax.core import tracing
+
+        if tracing.axis_size(axis) != num_classes:
+            raise ValueError(
+                f"Expected num_classes to match the size of axis {axis}, but {num_classes} != {tracing.axis_size(axis)}"
+            ) from None
+        return jnp.equal(x, lax.axis_index(axis)).astype(dtype)
+    place = axis_index(place, x.ndim + 1)
+    shape = (*x.shape[:place], num_classes, *x.shape[place:])
+    others = [d for d in range(len(shape)) if d != place]
+    classes = lax.broadcasted_iota(x.dtype if dtypes.is_integer(x.dtype) else np.int32, shape, place)
+    return lax.convert_to(jnp.equal(lax.broadcast_in_dim(x, shape, others), classes), dtype)

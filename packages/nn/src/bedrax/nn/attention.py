@@ -1,0 +1,151 @@
+"""Scaled dot-product attention."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+import bedrax.numpy as jnp
+from bedrax.core import dtypes, lax
+from bedrax.core.array import Array
+from bedrax.nn.activations import softmax
+from bedrax.numpy.arguments import ArrayLike, array
+from bedrax.numpy.special import logsumexp
+
+__all__ = ["dot_product_attention"]
+
+
+def dot_product_attention(
+    query: ArrayLike, key: ArrayLike, value: ArrayLike, bias: ArrayLike | None = None, mask: ArrayLike | None = None, *,
+    scale: float | None = None, is_causal: bool = False, query_seq_lengths: ArrayLike | None = None,
+    key_value_seq_lengths: ArrayLike | None = None, local_window_size: int | tuple[int, int] | None = None,
+    implementation: str | None = None, return_residual: bool = False,
+):  # fmt: skip
+    """``softmax(scale * query @ key^T + bias) @ value``, with masks, per head (Vaswani et al. 2017, eq. 1).
+
+    Sizes: B batch, T queries, S keys, N heads, K heads of keys and values (a divisor of N: consecutive heads
+    share them), H size of a head. The softmax is computed in float32 at least.
+
+    Args:
+      query: ``[B, T, N, H]``, or all three without B.
+      key, value: ``[B, S, K, H]``.
+      bias: added to the scores; broadcasts to ``[B, N, T, S]``.
+      mask: booleans that broadcast to ``[B, N, T, S]``; where false, a key is not seen.
+      scale: default ``1 / sqrt(H)``.
+      is_causal: a query sees only keys at its position and before.
+      query_seq_lengths: ``[B]``: rows of the result from there on are 0.
+      key_value_seq_lengths: ``[B]``: keys from there on are not seen.
+      local_window_size: how far, to the left and to the right, a query sees; one number for both.
+      implementation: ``"xla"`` or None: the composition of operations, on every platform. ``"cudnn"`` is not
+        supported.
+      return_residual: also return the logarithms of the softmax's denominators, ``[B, T, N]``.
+
+    Returns:
+      An array of the shape and dtype of `query`; with `return_residual`, a pair.
+
+    Raises:
+      ValueError: shapes or dtypes do not fit, an unknown implementation.
+      NotImplementedError: ``implementation="cudnn"``.
+    """
+    if implementation == "cudnn":
+        raise NotImplementedError(
+            "dot_product_attention: implementation='cudnn' is not supported, as it needs kernels that the compiler does"
+            " not offer; use implementation='xla' or None."
+        )
+    if implementation not in (None, "xla"):
+        raise ValueError(f"Unsupported implementation option: {implementation}; use 'xla' or None.")
+    q, k, v = (array("dot_product_attention", x) for x in (query, key, value))
+    shape = q.shape
+    if q.ndim not in (3, 4):
+        raise ValueError(f"query must have shape [B, T, N, H] or [T, N, H], got {shape}")
+    batched = q.ndim == 4
+    if not batched:
+        if k.ndim != 3 or v.ndim != 3:
+            raise ValueError(f"key and value must have rank 3 like query, got shapes {k.shape} and {v.shape}")
+        q, k, v = q[None], k[None], v[None]
+    if k.ndim != 4:
+        raise ValueError(f"key must have rank 4 like query, got shape {k.shape}")
+    _check("key", k, (q.shape[0], None, None, q.shape[3]), q.dtype)
+    _check("value", v, k.shape, q.dtype)
+    batch, rows, heads, size = q.shape
+    columns, groups = k.shape[1:3]
+    if heads % groups:
+        raise ValueError(f"The number of query heads must be a multiple of key/value heads, but got {heads} vs {groups}")
+    full = (batch, heads, rows, columns)
+    bias, mask = (_of_rank_4(name, x, full) for name, x in (("bias", bias), ("mask", mask)))
+    if mask is not None and not dtypes.is_bool(mask.dtype):
+        raise ValueError(f"mask dtype should be bool, but got {mask.dtype}")
+    lengths = [
+        _lengths(name, x, batch)
+        for name, x in (("query_seq_lengths", query_seq_lengths), ("key_value_seq_lengths", key_value_seq_lengths))
+    ]
+    if isinstance(local_window_size, int):
+        local_window_size = (local_window_size, local_window_size)
+    scale = 1 / math.sqrt(size) if scale is None else scale
+
+    wide = dtypes.promote_types(q.dtype, np.float32)
+    q = q.reshape(batch, rows, groups, heads // groups, size)
+    scores = jnp.einsum("btkgh,bskh->bkgts", q, k, preferred_element_type=wide) * jnp.asarray(scale, wide)
+    scores = scores.reshape(full)
+    if bias is not None:
+        scores = (scores + bias).astype(wide)
+    visible = _visible(rows, columns, mask, is_causal, lengths, local_window_size)
+    if visible is not None:
+        # finite, so that a row that sees nothing is uniform rather than NaN
+        scores = jnp.where(visible, scores, np.asarray(-0.7 * float(dtypes.finfo(wide).max), wide))
+    weights = softmax(scores, axis=-1).astype(v.dtype).reshape(batch, groups, heads // groups, rows, columns)
+    out = jnp.einsum("bkgts,bskh->btkgh", weights, v).reshape(batch, rows, heads, size)
+    if lengths[0] is not None:
+        inside = lax.iota(np.int32, rows)[None, :] < lengths[0][:, None]
+        out = jnp.where(inside[:, :, None, None], out, np.zeros((), out.dtype))
+    out = out.reshape(shape)
+    if not return_residual:
+        return out
+    residual = lax.stop_gradient(logsumexp(scores, axis=-1)).astype(q.dtype)
+    residual = jnp.swapaxes(residual, 1, 2)
+    return out, residual if batched else residual[0]
+
+
+def _check(name: str, x: Array, shape: tuple, dtype: np.dtype) -> None:
+    if x.ndim != len(shape) or any(w is not None and w != s for s, w in zip(x.shape, shape, strict=True)):
+        raise ValueError(f"{name} shape should be {['*' if w is None else w for w in shape]}: but got {x.shape}")
+    if x.dtype != dtype:
+        raise ValueError(f"{name} dtype should be {dtype}, like that of query, but got {x.dtype}")
+
+
+def _of_rank_4(name: str, x: ArrayLike | None, full: tuple) -> Array | None:
+    if x is None:
+        return None
+    x = array("dot_product_attention", x)
+    if x.ndim > 4 or any(s not in (1, f) for s, f in zip(x.shape[::-1], full[::-1], strict=False)):
+        raise ValueError(f"{name} must broadcast to [B, N, T, S] = {list(full)}, got shape {x.shape}")
+    return x.reshape((1,) * (4 - x.ndim) + x.shape)
+
+
+def _lengths(name: str, x: ArrayLike | None, batch) -> Array | None:
+    if x is None:
+        return None
+    x = array("dot_product_attention", x)
+    if x.shape != (batch,) or not dtypes.is_integer(x.dtype):
+        raise ValueError(f"{name} must be integers of shape [{batch}], got {x.dtype}{list(x.shape)}")
+    return x
+
+
+def _visible(rows, columns, mask, is_causal, lengths, window) -> Array | None:
+    """Which keys each query sees, to broadcast to [B, N, T, S]; None: all."""
+    row = lax.broadcasted_iota(np.int32, (rows, columns), 0)
+    column = lax.broadcasted_iota(np.int32, (rows, columns), 1)
+    parts = [] if mask is None else [mask]
+    if is_causal:
+        parts.append((row >= column)[None, None])
+    if window is not None:
+        left, right = window
+        parts.append(((column >= row - left) & (column <= row + right))[None, None])
+    for index, count in ((row, lengths[0]), (column, lengths[1])):
+        if count is not None:
+            parts.append(index[None, None] < count[:, None, None, None])
+    visible = None
+    for part in parts:
+        visible = part if visible is None else visible & part
+    return visible

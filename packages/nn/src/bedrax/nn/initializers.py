@@ -1,0 +1,282 @@
+"""`jax.nn.initializers`: functions ``(key, shape, dtype)`` that make the first values of parameters."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+import bedrax.numpy as jnp
+from bedrax.core import dtypes, lax
+from bedrax.core.array import Array
+
+__all__ = [
+    "Initializer", "constant", "delta_orthogonal", "glorot_normal", "glorot_uniform", "he_normal", "he_uniform",
+    "kaiming_normal", "kaiming_uniform", "lecun_normal", "lecun_uniform", "normal", "ones", "orthogonal",
+    "truncated_normal", "uniform", "variance_scaling", "xavier_normal", "xavier_uniform", "zeros",
+]  # fmt: skip
+
+
+@runtime_checkable
+class Initializer(Protocol):
+    """What initializers look like: ``init(key, shape, dtype=None, out_sharding=None) -> array``."""
+
+    def __call__(self, key: Array, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Array: ...
+
+
+def _dtype(dtype: Any) -> np.dtype:
+    return dtypes.default_float_dtype() if dtype is None else dtypes.explicit_dtype(dtype, "initializer")
+
+
+def _placed(x: Array, out_sharding: Any) -> Array:
+    if out_sharding is None:
+        return x
+    raise NotImplementedError(
+        "initializers do not place their results; apply jax.device_put or jax.lax.with_sharding_constraint to them."
+    )
+
+
+def zeros(key: Array, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Array:
+    """An array of zeros; the key is not used."""
+    return _placed(jnp.zeros(shape, _dtype(dtype)), out_sharding)
+
+
+def ones(key: Array, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Array:
+    """An array of ones; the key is not used."""
+    return _placed(jnp.ones(shape, _dtype(dtype)), out_sharding)
+
+
+def _initializer(default_dtype: Any, make) -> Initializer:
+    """An initializer from ``make(key, shape, dtype)``, with the dtype it has by default."""
+
+    def init(key: Array, shape: Sequence[int], dtype: Any = default_dtype, out_sharding: Any = None) -> Array:
+        shape = tuple(shape)
+        return _placed(make(key, shape, _dtype(default_dtype if dtype is None else dtype)), out_sharding)
+
+    return init
+
+
+def constant(value: Any, dtype: Any = None) -> Initializer:
+    """Every element is `value` (which may be an array that broadcasts to the shape)."""
+    return _initializer(dtype, lambda key, shape, dtype: jnp.full(shape, value, dtype))
+
+
+def uniform(scale: float = 1e-2, dtype: Any = None) -> Initializer:
+    """Uniform in [0, scale)."""
+
+    def make(key, shape, dtype):
+        from bedrax import random
+
+        return random.uniform(key, shape, dtype) * jnp.asarray(scale, dtype)
+
+    return _initializer(dtype, make)
+
+
+def normal(stddev: float = 1e-2, dtype: Any = None) -> Initializer:
+    """Normal with mean 0."""
+
+    def make(key, shape, dtype):
+        from bedrax import random
+
+        return random.normal(key, shape, dtype) * jnp.asarray(stddev, dtype)
+
+    return _initializer(dtype, make)
+
+
+def truncated_normal(
+    stddev: float = 1e-2, dtype: Any = None, lower: float = -2.0, upper: float = 2.0
+) -> Initializer:
+    """Normal with mean 0, without what is outside of [lower, upper] standard deviations (so its own is less)."""
+
+    def make(key, shape, dtype):
+        from bedrax import random
+
+        return random.truncated_normal(key, lower, upper, shape, dtype) * jnp.asarray(stddev, dtype)
+
+    return _initializer(dtype, make)
+
+
+def _axes(axis: int | Sequence[int], ndim: int, name: str) -> tuple[int, ...]:
+    axes = (axis,) if not isinstance(axis, (tuple, list)) else tuple(axis)
+    for a in axes:
+        if not -ndim <= a < ndim:
+            raise ValueError(f"{name}={axis} is out of bounds for a weight of rank {ndim}")
+    return tuple(a % ndim for a in axes)
+
+
+def _fans(shape: tuple, in_axis, out_axis, batch_axis) -> tuple[float, float]:
+    """Inputs and outputs of one unit: products of sizes; other axes (the receptive field) count for both."""
+    ndim = len(shape)
+    if ndim < 2 and (not isinstance(in_axis, (tuple, list)) or not isinstance(out_axis, (tuple, list))):
+        raise ValueError(
+            f"Can't compute input and output sizes of a {ndim}-dimensional weights tensor with default in_axis. Must be"
+            " at least 2D or specify in_axis explicitly."
+        )
+    ins, outs, batch = (
+        _axes(a, ndim, name) for a, name in ((in_axis, "in_axis"), (out_axis, "out_axis"), (batch_axis, "batch_axis"))
+    )
+    size = lambda axes: math.prod(shape[a] for a in axes)
+    field = math.prod(s for a, s in enumerate(shape) if a not in {*ins, *outs, *batch})
+    return size(ins) * field, size(outs) * field
+
+
+# The standard deviation of a standard normal truncated at two of them, real and complex (radius).
+_TRUNCATED = 0.87962566103423978
+_TRUNCATED_COMPLEX = 0.95311164380491208
+
+
+def _complex_polar(key, shape, dtype, radius):
+    """Complex numbers of random phase, whose radius is made from uniform numbers by `radius`."""
+    from bedrax import random
+
+    key_radius, key_phase = random.split(key)
+    real = dtypes.to_real_dtype(dtype)
+    r = radius(random.uniform(key_radius, shape, real)).astype(dtype)
+    phase = (2 * np.pi * random.uniform(key_phase, shape, real)).astype(real)
+    return r * lax.complex(jnp.cos(phase), jnp.sin(phase)).astype(dtype)
+
+
+def _complex_truncated(key, shape, dtype, limit):
+    # The squared radius of a complex normal is exponential; truncate its distribution function and invert.
+    share = 1 - math.exp(-limit * limit)
+    return _complex_polar(key, shape, dtype, lambda u: jnp.sqrt(-jnp.log(1 - jnp.asarray(share, u.dtype) * u)))
+
+
+def variance_scaling(
+    scale: float, mode: str, distribution: str, in_axis: int | Sequence[int] = -2,
+    out_axis: int | Sequence[int] = -1, batch_axis: int | Sequence[int] = (), dtype: Any = None,
+) -> Initializer:  # fmt: skip
+    """Random numbers of variance ``scale / n``, where n counts the connections of a unit.
+
+    Args:
+      scale: positive number.
+      mode: what n is: ``"fan_in"`` inputs, ``"fan_out"`` outputs, ``"fan_avg"`` their mean, ``"fan_geo_avg"`` their
+        geometric mean.
+      distribution: ``"truncated_normal"`` (at two standard deviations), ``"normal"`` or ``"uniform"``.
+      in_axis, out_axis: the axes of inputs and of outputs; the others are the receptive field.
+      batch_axis: axes over which independent weights are stacked.
+      dtype: of the result, by default.
+
+    Raises:
+      ValueError: an unknown mode or distribution, or a weight of too low a rank.
+    """
+
+    def make(key, shape, dtype):
+        from bedrax import random
+
+        fan_in, fan_out = _fans(shape, in_axis, out_axis, batch_axis)
+        counts = {
+            "fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2,
+            "fan_geo_avg": math.sqrt(fan_in * fan_out),
+        }  # fmt: skip
+        if mode not in counts:
+            raise ValueError(f"invalid mode for variance scaling initializer: {mode}; use one of {', '.join(counts)}")
+        if distribution not in ("truncated_normal", "normal", "uniform"):
+            raise ValueError(f"invalid distribution for variance scaling initializer: {distribution}; use"
+                             " truncated_normal, normal or uniform")  # fmt: skip
+        if not math.prod(shape):
+            return jnp.zeros(shape, dtype)  # nothing to draw, and maybe no connections to count
+        variance = np.asarray(scale / counts[mode], dtypes.to_real_dtype(dtype))
+        is_complex = dtypes.is_complex(dtype)
+        number = lambda x: np.asarray(x, dtype)
+        if distribution == "normal":
+            return random.normal(key, shape, dtype) * number(np.sqrt(variance))
+        if distribution == "uniform":
+            if is_complex:  # on a disk
+                return _complex_polar(key, shape, dtype, jnp.sqrt) * number(np.sqrt(2 * variance))
+            return random.uniform(key, shape, dtype, -1) * number(np.sqrt(3 * variance))
+        if is_complex:
+            stddev = np.sqrt(variance) / _TRUNCATED_COMPLEX
+            return _complex_truncated(key, shape, dtype, 2) * number(stddev)
+        return random.truncated_normal(key, -2, 2, shape, dtype) * number(np.sqrt(variance) / _TRUNCATED)
+
+    return _initializer(dtype, make)
+
+
+# name: (scale, mode, distribution, whose initialization it is)
+_NAMED = {
+    "glorot_normal": (1.0, "fan_avg", "truncated_normal", "Glorot & Bengio 2010"),
+    "glorot_uniform": (1.0, "fan_avg", "uniform", "Glorot & Bengio 2010"),
+    "he_normal": (2.0, "fan_in", "truncated_normal", "He et al. 2015"),
+    "he_uniform": (2.0, "fan_in", "uniform", "He et al. 2015"),
+    "lecun_normal": (1.0, "fan_in", "truncated_normal", "LeCun et al. 1998"),
+    "lecun_uniform": (1.0, "fan_in", "uniform", "LeCun et al. 1998"),
+}
+
+
+def _named(name: str):
+    scale, mode, distribution, source = _NAMED[name]
+
+    def make(
+        in_axis: int | Sequence[int] = -2, out_axis: int | Sequence[int] = -1, batch_axis: int | Sequence[int] = (),
+        dtype: Any = None,
+    ) -> Initializer:  # fmt: skip
+        return variance_scaling(scale, mode, distribution, in_axis, out_axis, batch_axis, dtype)
+
+    make.__name__ = make.__qualname__ = name
+    make.__doc__ = (
+        f'``variance_scaling({scale}, "{mode}", "{distribution}")`` ({source}); arguments as for `variance_scaling`.'
+    )
+    return make
+
+
+glorot_normal, glorot_uniform = _named("glorot_normal"), _named("glorot_uniform")
+he_normal, he_uniform = _named("he_normal"), _named("he_uniform")
+lecun_normal, lecun_uniform = _named("lecun_normal"), _named("lecun_uniform")
+xavier_normal, xavier_uniform = glorot_normal, glorot_uniform
+kaiming_normal, kaiming_uniform = he_normal, he_uniform
+
+
+def orthogonal(scale: float = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:
+    """Matrices with orthonormal rows or columns, whichever are fewer, uniformly distributed.
+
+    Args:
+      scale: factor.
+      column_axis: the axis of the columns; the others make the rows.
+      dtype: of the result, by default.
+
+    Raises:
+      ValueError: a shape of rank below 2.
+    """
+
+    def make(key, shape, dtype):
+        from bedrax import random
+
+        if len(shape) < 2:
+            raise ValueError(f"orthogonal initializer requires at least a 2D shape, got {shape}")
+        n = shape[column_axis]
+        m = math.prod(shape) // n if n else 0
+        long, short = max(m, n), min(m, n)
+        q, r = jnp.linalg.qr(random.normal(key, (long, short), dtype))
+        # With the phases of R's diagonal moved into Q, the distribution is uniform (Mezzadri 2007).
+        diagonal = jnp.diagonal(r)
+        size = abs(diagonal)
+        q = q * (diagonal / jnp.where(size == 0, 1, size).astype(dtype))[None, :]
+        if m < n:
+            q = q.T
+        axis = column_axis % len(shape)
+        q = q.reshape(*(s for d, s in enumerate(shape) if d != axis), n)
+        return jnp.moveaxis(q, -1, axis) * jnp.asarray(scale, dtype)
+
+    return _initializer(dtype, make)
+
+
+def delta_orthogonal(scale: float = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:
+    """Convolution kernels that are an orthogonal matrix in the middle and 0 elsewhere (Xiao et al. 2018).
+
+    Raises:
+      ValueError: a shape of rank other than 3, 4 or 5, or with fewer outputs than inputs.
+    """
+
+    def make(key, shape, dtype):
+        if len(shape) not in (3, 4, 5):
+            raise ValueError(f"Delta orthogonal initializer requires a 3D, 4D or 5D shape, got {shape}.")
+        if shape[-1] < shape[-2]:
+            raise ValueError(f"`fan_in` must be less or equal than `fan_out`, got shape {shape}.")
+        matrix = orthogonal(scale, column_axis)(key, (shape[-1], shape[-1]), dtype)[: shape[-2]]
+        middle = tuple((s - 1) // 2 for s in shape[:-2])
+        return jnp.zeros(shape, dtype).at[middle].set(matrix)
+
+    return _initializer(dtype, make)

@@ -1,0 +1,104 @@
+"""Products of block-scaled low-precision operands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+import bedrax.numpy as jnp
+from bedrax.core import dtypes
+from bedrax.core.array import Array
+from bedrax.numpy.arguments import ArrayLike, array
+
+__all__ = ["BlockScaleConfig", "get_scaled_dot_general_config", "scaled_dot_general", "scaled_matmul"]
+
+
+@dataclass
+class BlockScaleConfig:
+    """How a matrix is stored: elements of `data_type`, and one scale of `scale_type` per block of `block_size`."""
+
+    mode: str
+    block_size: int
+    data_type: Any
+    scale_type: Any
+    global_scale: Array | None
+    infer_only: bool
+
+
+_FORMATS = {
+    "nvfp4": (16, ml_dtypes.float4_e2m1fn, ml_dtypes.float8_e4m3fn),
+    "mxfp8": (32, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e8m0fnu),
+}
+
+
+def get_scaled_dot_general_config(mode: str, global_scale: Array | None = None) -> BlockScaleConfig:
+    """The format ``"nvfp4"`` (blocks of 16, with a scale for all of them) or ``"mxfp8"`` (blocks of 32).
+
+    Raises:
+      ValueError: another mode.
+    """
+    if mode not in _FORMATS:
+        raise ValueError(f"Unsupported mode: {mode}; use 'nvfp4' or 'mxfp8'.")
+    if mode == "nvfp4" and global_scale is None:
+        global_scale = jnp.ones((1,), np.float32)
+    return BlockScaleConfig(mode, *_FORMATS[mode], global_scale if mode == "nvfp4" else None, False)
+
+
+def scaled_matmul(
+    lhs: ArrayLike, rhs: ArrayLike, lhs_scales: ArrayLike, rhs_scales: ArrayLike, preferred_element_type=np.float32
+) -> Array:
+    """Batched product of two matrices of block-scaled rows, contracted over the last axis of both.
+
+    Args:
+      lhs, rhs: arrays of shape ``[B, M, K]`` and ``[B, N, K]``.
+      lhs_scales, rhs_scales: factors, of shape ``[B, M, K / block]`` and ``[B, N, K / block]``, each for a block of
+        consecutive elements.
+      preferred_element_type: dtype of the result.
+
+    Returns:
+      An array of shape ``[B, M, N]``. Operands are scaled in float32 before they are multiplied; no platform's
+      special instructions are used.
+
+    Raises:
+      ValueError: the shapes do not fit.
+    """
+    lhs, rhs, left, right = (array("scaled_matmul", x) for x in (lhs, rhs, lhs_scales, rhs_scales))
+    for name, x in (("lhs", lhs), ("rhs", rhs), ("lhs_scales", left), ("rhs_scales", right)):
+        if x.ndim != 3:
+            raise ValueError(f"scaled_matmul: {name} must have rank 3, got shape {x.shape}")
+    if lhs.shape[0] != rhs.shape[0] or lhs.shape[2] != rhs.shape[2]:
+        raise ValueError(f"scaled_matmul needs lhs [B, M, K] and rhs [B, N, K], got {lhs.shape} and {rhs.shape}")
+    for name, x, scales in (("lhs", lhs, left), ("rhs", rhs, right)):
+        blocks = scales.shape[2]
+        if scales.shape[:2] != x.shape[:2] or not blocks or x.shape[2] % blocks:
+            raise ValueError(
+                f"scaled_matmul: {name}_scales must have the shape of {name} with a divisor of its last size, got"
+                f" {scales.shape} for {x.shape}"
+            )
+    dtype = dtypes.explicit_dtype(preferred_element_type, "scaled_matmul")
+    return jnp.einsum("bmk,bnk->bmn", _decoded(lhs, left), _decoded(rhs, right)).astype(dtype)
+
+
+def _decoded(x: Array, scales: Array) -> Array:
+    blocks = scales.shape[-1]
+    x = x.astype(np.float32).reshape(*scales.shape, x.shape[-1] // blocks)
+    return (x * scales.astype(np.float32)[..., None]).reshape(*scales.shape[:-1], -1)
+
+
+def scaled_dot_general(
+    lhs, rhs, dimension_numbers, preferred_element_type=np.float32, configs: list[BlockScaleConfig] | None = None,
+    implementation: str | None = None,
+):  # fmt: skip
+    """`lax.dot_general` of operands rounded to a block-scaled format: not supported.
+
+    Raises:
+      NotImplementedError: always. How the operands are rounded is defined by kernels of cuDNN, which are not available
+        here; quantize explicitly and use `scaled_matmul`.
+    """
+    raise NotImplementedError(
+        "scaled_dot_general needs cuDNN's block-scaling kernels, which are not available; quantize explicitly and use"
+        " jax.nn.scaled_matmul."
+    )
