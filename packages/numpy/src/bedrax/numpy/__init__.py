@@ -52,7 +52,7 @@ _HOMES: dict[str, str] = {
         " true_divide trunc"
     ),
     "selection": "choose clip piecewise select where",
-    "comparison": "allclose array_equal array_equiv i0 isclose packbits unpackbits",
+    "comparison": "allclose array_equal array_equiv isclose",
     "reductions": "all amax amin any argmax argmin count_nonzero max mean min prod ptp std sum var",
     "cumulative": "cumprod cumsum cumulative_prod cumulative_sum",
     "manipulation": (
@@ -86,7 +86,8 @@ _HOMES: dict[str, str] = {
         "nanargmax nanargmin nancumprod nancumsum nanmax nanmean nanmin nanprod nanstd nansum nanvar"
     ),
     "polynomial": "poly polyadd polyder polydiv polyfit polyint polymul polysub polyval roots",
-    "windows": "bartlett blackman hamming hanning kaiser",
+    "packing": "packbits unpackbits",
+    "windows": "bartlett blackman hamming hanning i0 kaiser",
 }  # fmt: skip
 _MODULES = ("linalg", "fft")
 _FROM_NUMPY = (

@@ -1,18 +1,65 @@
-"""Functions given by samples: derivative, integral, interpolation, convolution."""
+"""Functions given by samples: differences, derivative, integral, interpolation, convolution."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 import bedrax.numpy as jnp
+import numpy as np
 from bedrax.core import dims, dtypes, lax
 from bedrax.core.array import Array
-from bedrax.numpy.arguments import ArrayLike, axes_tuple, inexact
+from bedrax.numpy.arguments import ArrayLike, array, axes_tuple, axis_index, inexact, promoted
 from bedrax.numpy.sorting import search
 
-__all__ = ["convolve", "correlate", "gradient", "interp", "trapezoid"]
+__all__ = ["convolve", "correlate", "diff", "ediff1d", "gradient", "interp", "trapezoid", "unwrap"]
+
+
+def diff(
+    a: ArrayLike, n: int = 1, axis: int = -1, prepend: ArrayLike | None = None, append: ArrayLike | None = None
+) -> Array:
+    """Differences of neighbours, `n` times; of booleans, whether they differ.
+
+    Args:
+      a: array of rank 1 or more.
+      n: how often; 0 returns `a`.
+      axis: the axis.
+      prepend, append: what to put before and behind `a` first: scalars, or arrays of its shape elsewhere.
+
+    Raises:
+      ValueError: `a` is a scalar, or `n` is negative.
+    """
+    a = array("diff", a)
+    if not a.ndim:
+        raise ValueError("diff requires input that is at least one dimensional; got a scalar")
+    if n < 0:
+        raise ValueError(f"order must be non-negative but got {n}")
+    if not n:
+        return a
+    axis = axis_index(axis, a.ndim)
+    edge = tuple(1 if d == axis else s for d, s in enumerate(a.shape))
+    parts = [jnp.broadcast_to(v, edge) if not np.ndim(v) else v for v in (prepend, append) if v is not None]
+    if parts:
+        before = parts[:1] if prepend is not None else []
+        behind = parts[-1:] if append is not None else []
+        a = jnp.concatenate([*before, a, *behind], axis=axis)
+    for _ in range(n):
+        size = a.shape[axis]
+        if dims.is_constant_dim(size) and size <= 1:
+            return lax.slice_in_dim(a, 0, 0, axis=axis)
+        high, low = lax.slice_in_dim(a, 1, size, axis=axis), lax.slice_in_dim(a, 0, size - 1, axis=axis)
+        a = lax.ne(high, low) if dtypes.is_bool(a.dtype) else lax.sub(high, low)
+    return a
+
+
+def ediff1d(ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike | None = None) -> Array:
+    """Differences of neighbours in the flattened array, between `to_begin` and `to_end`."""
+    a = jnp.ravel(array("ediff1d", ary))
+    out = [lax.sub(a[1:], a[:-1])]
+    if to_begin is not None:
+        out.insert(0, jnp.ravel(array("ediff1d", to_begin)).astype(a.dtype))
+    if to_end is not None:
+        out.append(jnp.ravel(array("ediff1d", to_end)).astype(a.dtype))
+    return jnp.concatenate(out)
 
 
 def gradient(f: ArrayLike, *varargs: ArrayLike, axis: Any = None, edge_order: int | None = None):
@@ -91,8 +138,40 @@ def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axi
     else:
         y, x = inexact("trapezoid", y, x)
         y = jnp.moveaxis(y, axis, -1)
-        dx = jnp.diff(x if x.ndim == 1 else jnp.moveaxis(x, axis, -1))
+        dx = diff(x if x.ndim == 1 else jnp.moveaxis(x, axis, -1))
     return jnp.sum(dx * (y[..., 1:] + y[..., :-1]), axis=-1) * np.asarray(0.5, dtypes.to_real_dtype(y.dtype))
+
+
+def unwrap(p: ArrayLike, discont: ArrayLike | None = None, axis: int = -1, period: ArrayLike = 2 * np.pi) -> Array:
+    """Add multiples of `period` so that neighbours along an axis differ by at most half of it.
+
+    Args:
+      p: array.
+      discont: leave jumps below this (but at least half the period) as they are.
+      axis: the axis.
+      period: the period; with an integer period and array, results are integers.
+    """
+    p, period = promoted("unwrap", p, period)
+    if dtypes.is_complex(p.dtype):
+        raise ValueError("jnp.unwrap does not support complex inputs.")
+    axis = axis_index(axis, p.ndim)
+    n = p.shape[axis]
+    if dims.is_constant_dim(n) and n == 0:
+        return p
+    integer = dtypes.is_integer(p.dtype)
+    half = period // 2 if integer else period / 2
+    low = -half
+    jumps = diff(p, axis=axis)
+    rest = jnp.mod(jumps - low, period) + low
+    # exactly half a period forward stays forward; an odd integer period has no such jump
+    ambiguous = (rest == low) & (jumps > 0)
+    if integer:
+        ambiguous = ambiguous & (period % 2 == 0)
+    rest = jnp.where(ambiguous, half, rest)
+    limit = half if discont is None else jnp.maximum(half, jnp.asarray(discont, p.dtype))
+    fix = jnp.where(abs(jumps) < limit, 0, rest - jumps)
+    first = lax.slice_in_dim(p, 0, 1, axis=axis)
+    return jnp.concatenate([first, lax.slice_in_dim(p, 1, n, axis=axis) + jnp.cumsum(fix, axis=axis)], axis=axis)
 
 
 def interp(

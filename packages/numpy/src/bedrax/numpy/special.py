@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 import bedrax.numpy as jnp
+import numpy as np
 from bedrax.core import dims, dtypes, lax
 from bedrax.core.array import Array
 from bedrax.numpy.arguments import ArrayLike, axes_tuple, inexact
