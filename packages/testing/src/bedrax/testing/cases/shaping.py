@@ -78,6 +78,8 @@ _add(p.concatenate_p, "three", lambda *xs: p.concatenate(xs, 1), [arg((2, 3)), a
      lambda *xs: np.concatenate(xs, 1))  # fmt: skip
 _add(p.concatenate_p, "bool", lambda *xs: p.concatenate(xs, 0), [arg((2,), "bool"), arg((3,), "bool")],
      lambda *xs: np.concatenate(xs))  # fmt: skip
+_add(p.concatenate_p, "int4", lambda *xs: p.concatenate(xs, 0), [arg((2, 3), "int4"), arg((1, 3), "int4")],
+     lambda *xs: np.concatenate(xs))  # fmt: skip
 _add(p.stack_p, "middle", lambda *xs: p.stack(xs, 1), [arg((2, 3)), arg((2, 3))], lambda *xs: np.stack(xs, 1))
 _add(p.stack_p, "back", lambda *xs: p.stack(xs, -1), [arg((2, 3)), arg((2, 3)), arg((2, 3))], lambda *xs: np.stack(xs, -1))
 _add(p.stack_p, "scalars", lambda *xs: p.stack(xs), [arg((), "int32"), arg((), "int32")], lambda *xs: np.stack(xs))

@@ -26,6 +26,8 @@ _add(p.sort_p, "f8", lambda x: p.sort(x), [arg((6,), "float8_e4m3fn")], lambda x
 for _dtype in ("int32", "int8", "uint8", "uint32", "bool"):
     _add(p.sort_p, _dtype, lambda x: p.sort(x), [arg((3, 6), _dtype, 0, 99)], np.sort)
 _add(p.sort_p, "int4", lambda x: p.sort(x), [arg((6,), "int4")], lambda x: np.sort(x.astype(int)))
+_add(p.sort_p, "int4 front", lambda x, y: p.sort((x, y), 0), [arg((5, 3), "int4"), arg((5, 3), "uint2", 0, 3)],
+     lambda x, y: tuple(np.take_along_axis(v, np.argsort(x.astype(int), 0, kind="stable"), 0) for v in (x, y)))  # fmt: skip
 _add(p.sort_p, "complex", lambda x: p.sort(x), [np.complex64([1 + 2j, 1 + 1j, 5j, -1])], np.sort, grad=())
 _add(p.sort_p, "complex derivative", lambda x: p.sort(x), [arg((5,), "complex64", distinct=True)], np.sort)
 _add(p.sort_p, "key and value", lambda k, v: p.sort_key_val(k, v), [arg((3, 6), distinct=True), arg((3, 6))],

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from bedrax.core import dtypes
 from bedrax.core.primitives import shaping as p
 from bedrax.xla_backend.tables import lowering_rules
 
@@ -44,16 +47,38 @@ def _pad(ctx, x, padding_value, *, padding_config):
     return ctx.pad(x, padding_value, low, high, interior)
 
 
+def in_bytes(ctx, operands, emit):
+    """``emit(operands)``, a list of values, with integers of less than a byte widened meanwhile.
+
+    XLA's CPU compiler packs those, but some of its kernels compute addresses as if it did not.
+    """
+    narrow = {i: ctx.dtype(x) for i, x in enumerate(operands) if ctx.dtype(x) in dtypes.narrow_int_dtypes}
+    if not narrow:
+        return emit(operands)
+    wide = lambda dtype: np.dtype(np.uint8 if dtype in dtypes.unsigned_dtypes else np.int8)
+    out = emit([ctx.convert(x, wide(narrow[i])) if i in narrow else x for i, x in enumerate(operands)])
+    return [ctx.convert(y, narrow[i]) if i in narrow else y for i, y in enumerate(out)]
+
+
+def _joined(ctx, xs, dimension: int):
+    if len(xs) == 1:
+        return xs[0]
+    shape = ctx.avals_out[0].shape
+    join = lambda xs: [
+        ctx.emit("stablehlo.concatenate", xs, ctx.tensor_type(shape, ctx.dtype(xs[0])), dimension=dimension)
+    ]
+    return in_bytes(ctx, xs, join)[0]
+
+
 @rule(p.concatenate_p)
 def _concatenate(ctx, *xs, dimension):
-    return xs[0] if len(xs) == 1 else ctx.emit("stablehlo.concatenate", xs, dimension=dimension)
+    return _joined(ctx, xs, dimension)
 
 
 @rule(p.stack_p)
 def _stack(ctx, *xs, axis):
     shape = ctx.avals_in[0].shape
-    parts = [ctx.reshape(x, (*shape[:axis], 1, *shape[axis:])) for x in xs]
-    return parts[0] if len(parts) == 1 else ctx.emit("stablehlo.concatenate", parts, dimension=axis)
+    return _joined(ctx, [ctx.reshape(x, (*shape[:axis], 1, *shape[axis:])) for x in xs], axis)
 
 
 def _part(ctx, x, axis, start, stop):

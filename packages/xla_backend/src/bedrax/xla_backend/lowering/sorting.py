@@ -15,6 +15,7 @@ from bedrax.core import dims, dtypes
 from bedrax.core.primitives import sorting as p
 from bedrax.core.primitives.shaping import canonical_axis
 from bedrax.xla_backend.lowering.reductions import iota
+from bedrax.xla_backend.lowering.shaping import in_bytes
 from bedrax.xla_backend.tables import lowering_rules, platform_rule
 
 _BOOL = np.dtype(np.bool_)
@@ -26,6 +27,8 @@ def _is_float(dtype) -> bool:
 
 def _sort_op(ctx, operands, dimension: int, is_stable: bool, less, num_results: int) -> list:
     """`stablehlo.sort` of values of one shape; ``less(xs, ys)`` compares two lists of scalars."""
+    if any(ctx.dtype(v) in dtypes.narrow_int_dtypes for v in operands):
+        return in_bytes(ctx, operands, lambda vs: _sort_op(ctx, vs, dimension, is_stable, less, len(vs)))[:num_results]
     scalars = [ctx.tensor_type((), ctx.dtype(v)) for v in operands]
     region = ctx.region(
         [t for t in scalars for _ in range(2)], lambda *args: less(args[::2], args[1::2])
@@ -55,8 +58,6 @@ def _scalar_keys(ctx, x) -> list:
         return [_canonical(ctx, ctx.emit(f"stablehlo.{name}", [x], part)) for name in ("real", "imag")]
     if _is_float(dtype):
         return [_canonical(ctx, ctx.convert(x, np.float32) if dtype.itemsize < 2 else x)]
-    if dtype in dtypes.narrow_int_dtypes:
-        return [ctx.convert(x, np.int32)]
     return [x]
 
 
