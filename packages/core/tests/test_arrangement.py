@@ -189,3 +189,24 @@ def test_approximate_search_keeps_the_published_number_of_candidates():
     assert size((3, 5000), 50, 0.95) == (3, 1280)
     assert size((3, 5000), 50, 1.0) == (3, 5000)
     assert size((3, 200), 1, 0.5) == (3, 128)
+
+
+def test_a_combiner_is_traced_once_per_type():
+    traced = []
+
+    def combine(a, b):
+        traced.append(a.dtype)
+        return lax.add(b, a)
+
+    for _ in range(3):
+        assert lax.reduce(X, 0.0, combine, (0,)).tolist() == [3.0] * 4
+    assert lax.reduce(N, 0, combine, (0,)).tolist() == [3] * 4
+    assert traced == [np.float32, np.int32]
+
+
+def test_combiners_must_not_close_over_traced_values():
+    def fun(x):
+        return lax.reduce(X, 0.0, lambda a, b: lax.add(lax.add(a, b), x), (0,))
+
+    with pytest.raises(NotImplementedError, match="closes over a traced value"):
+        make_jaxpr(fun)(np.float32(1))

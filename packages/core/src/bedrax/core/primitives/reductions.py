@@ -7,13 +7,14 @@ folds several arrays together with any associative function, held as a jaxpr of 
 from __future__ import annotations
 
 import operator
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from bedrax import pytree
-from bedrax.core import dims, dtypes
+from bedrax.core import config, dims, dtypes
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.primitives import elementwise
 from bedrax.core.primitives.elementwise import ANY, BITS, NUMBER, ORDERED
@@ -236,6 +237,10 @@ def monoid_of(computation, operand, init) -> Primitive | None:
     return prim if value.shape == () and bool(value == identity) else None
 
 
+# computation -> {what else its program depends on: the program}, so that eager calls compile once.
+_combiners: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+
+
 def combiner_jaxpr(computation: Callable, avals: Sequence[ShapedArray], in_tree, what: str):
     """The program of a function of two trees of scalars.
 
@@ -247,6 +252,18 @@ def combiner_jaxpr(computation: Callable, avals: Sequence[ShapedArray], in_tree,
     Returns:
       A jaxpr of ``2 n`` scalars to ``n`` scalars, constants closed in.
     """
+    scalars = tuple([ShapedArray((), a.dtype, a.weak_type) for a in avals])
+    key = (scalars, in_tree, config.enable_x64.value)
+    try:
+        known = _combiners.setdefault(computation, {})
+    except TypeError:  # cannot be hashed or weakly referenced
+        known = {}
+    if key not in known:
+        known[key] = _trace_combiner(computation, scalars, in_tree, what)
+    return known[key]
+
+
+def _trace_combiner(computation, scalars, in_tree, what):
     from bedrax.core import staging
 
     def flat(*scalars):
@@ -259,7 +276,6 @@ def combiner_jaxpr(computation: Callable, avals: Sequence[ShapedArray], in_tree,
             raise TypeError(f"{what} computation returned a {tree}, but its arguments are {in_tree}")
         return leaves
 
-    scalars = [ShapedArray((), a.dtype, a.weak_type) for a in avals]
     jaxpr = staging.trace_to_jaxpr(flat, scalars * 2)
     for given, got in zip(scalars, jaxpr.out_avals):
         if got.shape or got.dtype != given.dtype:
