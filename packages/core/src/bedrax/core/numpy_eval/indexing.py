@@ -75,7 +75,7 @@ def _gather(
     position = {d: b + i for i, d in enumerate([*part, *whole])}
     out = out.transpose(*range(b), *[position[d] for d in range(operand.ndim)])
     lacking = {*numbers.collapsed_slice_dims, *numbers.operand_batching_dims}
-    out = out.reshape(*batch, *[s for d, s in enumerate(slice_sizes) if d not in lacking])
+    out = out.reshape((*batch, *[s for d, s in enumerate(slice_sizes) if d not in lacking]))
     if fill and not inside.all():
         inside = inside.reshape(inside.shape + (1,) * (out.ndim - b))
         out = np.where(inside, out, np.asarray(fill_value).astype(operand.dtype))

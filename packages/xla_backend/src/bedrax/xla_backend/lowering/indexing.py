@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from bedrax.core import dtypes
+from bedrax.core.avals import aval_of
 from bedrax.core.primitives import elementwise
 from bedrax.core.primitives.indexing import (
     GatherScatterMode,
@@ -109,6 +110,11 @@ def _scatter_rule(prim, combiner):
         update_jaxpr=None, update_consts=(),
     ):  # fmt: skip
         n, (x, i, u) = dimension_numbers, ctx.avals_in
+        if not n.scatter_dims_to_operand_dims:
+            return ctx.lower_fun(
+                _scatter_at_origin(prim), operand, indices, updates, dimension_numbers=n, unique_indices=unique_indices,
+                indices_are_sorted=indices_are_sorted, mode=mode, update_jaxpr=update_jaxpr, update_consts=update_consts,
+            )  # fmt: skip
         indices, dtype = _wide_indices(ctx, indices, i, x.shape)
         if mode is GatherScatterMode.CLIP and n.scatter_dims_to_operand_dims:
             sizes = window_sizes(x.ndim, u.shape, n)
@@ -134,6 +140,26 @@ def _scatter_rule(prim, combiner):
         )  # fmt: skip
 
     lowering_rules.add(prim, rule)
+
+
+def _scatter_at_origin(prim):
+    """A scatter whose index vectors are empty. XLA takes it for one without updates and drops it, so give it an
+    operand with one more dimension, of size 1, and indices of 0 into that."""
+    from bedrax.core import lax
+
+    def fun(operand, indices, updates, *, dimension_numbers, **params):
+        n = dimension_numbers
+        up = lambda ds: tuple([d + 1 for d in ds])
+        numbers = n._replace(
+            inserted_window_dims=(0, *up(n.inserted_window_dims)),
+            scatter_dims_to_operand_dims=(0,),
+            operand_batching_dims=up(n.operand_batching_dims),
+        )
+        zeros = lax.full((*aval_of(indices).shape[:-1], 1), 0, np.int32)
+        out = prim.bind(lax.expand_dims(operand, (0,)), zeros, updates, dimension_numbers=numbers, **params)
+        return lax.squeeze(out, (0,))
+
+    return fun
 
 
 def _op(name: str):
