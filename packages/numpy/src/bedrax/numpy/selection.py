@@ -37,7 +37,7 @@ def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None =
 
 def choose_where(condition: Any, x: Any, y: Any) -> Any:
     """`where` of three operands."""
-    c = getattr(condition, "aval", None) or aval_of(condition)
+    c = aval_of(condition)
     if c.dtype != np.bool_:
         condition = as_bool(condition)
     a, b = getattr(x, "aval", None), getattr(y, "aval", None)
