@@ -269,7 +269,7 @@ def _frequencies(name: str, count: int, n: int, d: ArrayLike, dtype, device, pos
     if isinstance(d, (list, tuple)):
         raise ValueError(f"The d argument of jax.numpy.fft.{name} only takes a single value. Got d = {d}.")
     dtype = dtypes.default_float_dtype() if dtype is None else dtypes.explicit_dtype(dtype, name)
-    out = jnp.asarray(positions(jnp.arange(count)), dtype) / jnp.asarray(d * n, dtype)
+    out = jnp.asarray(positions(lax.iota(np.int32, count)), dtype) / jnp.asarray(d * n, dtype)
     if device is not None:
         out = jnp.asarray(out, device=device)
     return out

@@ -196,8 +196,9 @@ def _select(mask: Array, name: str, size: Any, xs: list, fills: list) -> list:
     return out
 
 
-def _least(x: Array) -> Any:
-    return x[0] if not dims.definitely_equal(x.shape[0], 0) else 0
+def _filling(like: Array, size: Any, fill: Any) -> Array:
+    """The result where there are no values at all."""
+    return jnp.full((0 if size is None else operator.index(size),), 0 if fill is None else fill, like.dtype)
 
 
 def intersect1d(
@@ -215,8 +216,12 @@ def intersect1d(
     """
     ar1, ar2 = (jnp.ravel(x) for x in promoted("intersect1d", ar1, ar2))
     n1, n2 = ar1.shape[0], ar2.shape[0]
+    if dims.definitely_equal(n1 + n2, 0):
+        none = _filling(ar1, size, fill_value)
+        at = jnp.zeros(none.shape, dtypes.default_int_dtype())
+        return (none, at, at) if return_indices else none
     values = jnp.concatenate([ar1, ar2])
-    source = jnp.arange(n1 + n2)
+    source = lax.iota(dtypes.default_int_dtype(), n1 + n2)
     # Sorted stably, equal values stand together, those of `ar1` first, in the order of their positions.
     keys, source = lax.sort((lax.stop_gradient(values), source), 0, num_keys=1)
     first = source < n1
@@ -231,7 +236,7 @@ def intersect1d(
     mask = (at1 < n1) & (at2 < n2)
     fill = fill_value
     if fill is None:
-        fill = jnp.take(value, jnp.argmax(mask), mode="clip") if total else 0
+        fill = jnp.take(value, jnp.argmax(mask), mode="clip")
     out = _select(mask, "intersect1d", size, [value, at1, at2], [fill, n1, n2])
     return tuple(out) if return_indices else out[0]
 
@@ -271,6 +276,8 @@ def setxor1d(
     """
     ar1, ar2 = (jnp.ravel(x) for x in promoted("setxor1d", ar1, ar2))
     values = jnp.concatenate([ar1, ar2])
+    if dims.definitely_equal(values.shape[0], 0):
+        return _filling(values, size, fill_value)
     order, rows, starts = _groups(values[:, None], True)
     ordered = rows[:, 0]
     group = jnp.cumsum(starts) - 1
@@ -280,7 +287,7 @@ def setxor1d(
     mask = in1 ^ in2
     fill = fill_value
     if fill is None:
-        fill = jnp.take(value, jnp.argmax(mask), mode="clip") if not dims.definitely_equal(value.shape[0], 0) else 0
+        fill = jnp.take(value, jnp.argmax(mask), mode="clip")
     return _select(mask, "setxor1d", size, [value], [fill])[0]
 
 
