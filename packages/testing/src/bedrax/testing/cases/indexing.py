@@ -107,11 +107,11 @@ CASES = [
     OpCase(
         p.gather_p, "one_element", _gather(G((), (0,), (0,)), (1,)), (arg((3,)), arg((1,), "int32", 0, 3)),
         oracle=lambda x, i: x[i[0]],
-    ),  # fmt: skip
+    ),
     OpCase(
         p.scatter_add_p, "at_the_origin", _scatter(p.scatter_add, G((1,), (), ())),
         (arg((3,)), np.zeros((2, 0), np.int32), arg((2, 2))), oracle=lambda x, i, u: x + np.append(u.sum(0), 0),
-    ),  # fmt: skip
+    ),
     *_scatter_cases(),
     OpCase(p.scatter_p, "apply", lambda x, i: p.scatter_apply(x, i, lambda v: lax.mul(v, v), S(*ROWS), update_shape=(4, 2)),
            (arg((3, 2)), rows), grad=(), oracle=lambda x, i: _loop(lambda v, u: v * v)(x, i, np.zeros((4, 2)))),
