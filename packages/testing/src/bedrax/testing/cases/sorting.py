@@ -38,6 +38,10 @@ _add(p.sort_p, "uint32 key", lambda k, v: p.sort_key_val(k, v), [np.uint32([2**3
      lambda k, v: (np.sort(k), v[np.argsort(k)]))  # fmt: skip
 _add(p.sort_p, "wide key", lambda k, v: p.sort_key_val(k, v), [np.int64([2**40, -5, 2**62, 0]), arg((4,))],
      lambda k, v: (np.sort(k), v[np.argsort(k)]))  # fmt: skip
+_add(p.sort_p, "f64 key edges", lambda k, v: p.sort_key_val(k, v), [np.float64([3, np.nan, -np.inf, 0, -1, np.inf, -0.0]), arg((7,))],
+     lambda k, v: (np.sort(k), v[np.argsort(k, kind="stable")]), grad=())  # fmt: skip
+_add(p.sort_p, "complex key", lambda k, v: p.sort_key_val(k, v), [arg((6,), "complex64"), arg((6,), "int32")],
+     lambda k, v: (np.sort(k), v[np.argsort(k, kind="stable")]), grad=())  # fmt: skip
 _add(p.sort_p, "stable", lambda k, v: p.sort_key_val(k, v), [arg((40,), "int8", 0, 4), np.arange(40, dtype="i4")],
      lambda k, v: (np.sort(k), np.argsort(k, kind="stable")))  # fmt: skip
 _add(p.sort_p, "two keys", lambda *xs: p.sort(xs, num_keys=2),

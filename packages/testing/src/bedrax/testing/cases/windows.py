@@ -64,6 +64,10 @@ for _prim, _combine, _init, _reduce in _KNOWN:
              [arg((5, 6), distinct=True)], _loop(_reduce, _init, *_geometry))  # fmt: skip
     _add(_prim, "bf16", lambda x, c=_combine, i=_init: p.reduce_window(x, i, c, (3,), (1,), "VALID"),
          [arg((6,), "bfloat16")], lambda x, r=_reduce: [r(x[i : i + 3].astype("f")) for i in range(4)], grad=())  # fmt: skip
+    _add(_prim, "large", lambda x, c=_combine, i=_init: p.reduce_window(x, i, c, (35,), (3,), ((0, 2),)),
+         [arg((45,), distinct=True)], _loop(_reduce, _init, (35,), (3,), ((0, 2),)), rtol=1e-5)  # fmt: skip
+    _add(_prim, "by axis", lambda x, c=_combine, i=_init: p.reduce_window(x, i, c, (7, 6), (2, 1), "SAME"),
+         [arg((9, 8), distinct=True)], _loop(_reduce, _init, (7, 6), (2, 1), "SAME"), rtol=1e-5, second=False)  # fmt: skip
 _add(p.reduce_window_sum_p, "int", lambda x: p.reduce_window(x, 0, e.add, (2,), (1,), "VALID"), [arg((5,), "int32", 0, 9)],
      lambda x: x[1:] + x[:-1])  # fmt: skip
 _add(p.reduce_window_sum_p, "complex", lambda x: p.reduce_window(x, 0, e.add, (2,), (2,), "SAME"), [arg((5,), "complex64")],
@@ -103,6 +107,9 @@ for _name in _GEOMETRIES:
     _w = _windows((5, 6), _name)
     _add(p.select_and_gather_add_p, _name, lambda t, x, w=_w: p.select_and_gather_add(t, x, e.ge_p, w),
          [arg((5, 6)), arg((5, 6), distinct=True)])  # fmt: skip
+_LARGE = p.make_windows((45,), (35,), (3,), ((0, 2),))
+_add(p.select_and_gather_add_p, "large", lambda t, x: p.select_and_gather_add(t, x, e.ge_p, _LARGE),
+     [arg((45,)), arg((45,), distinct=True)])  # fmt: skip
 _add(p.select_and_gather_add_p, "least", lambda t, x: p.select_and_gather_add(t, x, e.le_p, p.make_windows((4,), (2,), (1,), "VALID")),
      [np.float32([1, 2, 3, 4]), np.float32([3, 1, 2, 0])], lambda t, x: [2, 2, 4])  # fmt: skip
 
