@@ -193,7 +193,7 @@ def _log_add_exp() -> Callable:
     global _log_add_exp_rule
     if _log_add_exp_rule is not None:
         return _log_add_exp_rule
-    from bedrax.autodiff.api import custom_jvp
+    from bedrax.autodiff import custom_jvp
 
     def value(x, y):
         if dtypes.is_complex(aval_of(x).dtype):
@@ -371,7 +371,7 @@ def _sinc_rule() -> Callable:
     global _sinc_derivative
     if _sinc_derivative is not None:
         return _sinc_derivative
-    from bedrax.autodiff.api import custom_jvp
+    from bedrax.autodiff import custom_jvp
 
     def nth(n: int, t):
         """The n-th derivative of sin(t)/t: by the recurrence where t is large, by its series where it is small."""
