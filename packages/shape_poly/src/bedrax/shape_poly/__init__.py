@@ -1,0 +1,21 @@
+"""Symbolic dimensions: expressions in dimension variables in place of numbers in shapes."""
+
+from bedrax.core.dims import InconclusiveDimensionOperation
+from bedrax.shape_poly.expressions import SymbolicDim, UnexpectedDimVar
+from bedrax.shape_poly.scope import SymbolicScope
+from bedrax.shape_poly.solving import solve_dims
+from bedrax.shape_poly.specs import (
+    constraints_of,
+    is_symbolic_dim,
+    scope_of,
+    symbolic_args_specs,
+    symbolic_shape,
+    symbolic_shapes,
+)
+from bedrax.shape_poly.values import dim_as_value_p
+
+__all__ = [
+    "InconclusiveDimensionOperation", "SymbolicDim", "SymbolicScope", "UnexpectedDimVar", "constraints_of",
+    "dim_as_value_p", "is_symbolic_dim", "scope_of", "solve_dims", "symbolic_args_specs", "symbolic_shape",
+    "symbolic_shapes",
+]  # fmt: skip

@@ -1,0 +1,170 @@
+"""What is known of the value of a dimension, and comparisons that follow from it.
+
+The lower bound of an expression is the best of what three kinds of step give, a few steps deep:
+intervals (variables are at least 1, or what constraints say), adding multiples of constraints so that a term
+disappears, and telling apart the two cases of a maximum or minimum. All of it is sound; it is not complete.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from bedrax.core.dims import InconclusiveDimensionOperation
+from bedrax.shape_poly.expressions import (
+    DOCUMENTATION,
+    Operation,
+    SymbolicDim,
+    add_to,
+    multiply_terms,
+    terms_of,
+)
+
+INFINITY = math.inf
+_DEPTH = 3
+
+
+def bounds(x: Any) -> tuple[float, float]:
+    """Lower and upper bound: integers, or infinite floats."""
+    if type(x) is int:
+        return x, x
+    memo = x.scope.known_bounds
+    found = memo.get(x.terms)
+    if found is None:
+        memo[x.terms] = (-INFINITY, INFINITY)  # what is known while it is being found
+        low = _lower(x.scope, dict(x.terms), _DEPTH)
+        high = -_lower(x.scope, {m: -c for m, c in x.terms}, _DEPTH)
+        found = memo[x.terms] = (low, high)
+    return found
+
+
+def decide(x: SymbolicDim, symbol: str, y: Any) -> bool:
+    """The answer of `x >= y` (and so on) if it is the same for all values.
+
+    Raises:
+      InconclusiveDimensionOperation: it is not, as far as is known.
+    """
+    low, high = bounds(x - y)
+    if symbol == ">=" and (low >= 0 or high < 0):
+        return low >= 0
+    if symbol == ">" and (low > 0 or high <= 0):
+        return low > 0
+    if symbol == "<=" and (high <= 0 or low > 0):
+        return high <= 0
+    if symbol == "<" and (high < 0 or low >= 0):
+        return high < 0
+    raise InconclusiveDimensionOperation(
+        f"Symbolic dimension comparison '{x}' {symbol} '{y}' is inconclusive.\n"
+        f"(Dimension polynomial comparison '{x}' {symbol} '{y}' is inconclusive: it holds for some values of the"
+        " variables and fails for others, or could not be decided.) Use max_dim and min_dim instead of conditions,"
+        f" or give constraints, such as '{x} {symbol} {y}', when the dimensions are made. See"
+        f" {DOCUMENTATION}#comparison-of-symbolic-dimensions-is-partially-supported"
+    )
+
+
+def _lower(scope, sums: dict, depth: int, assumed: tuple = ()) -> float:
+    """A lower bound of a sum of terms; `assumed` are sums that are not negative in the case at hand."""
+    best = _interval_lower(scope, sums)
+    if depth == 0 or not any(sums):
+        return best
+    for m in sums:
+        for atom, n in m:
+            if type(atom) is Operation and atom.kind in ("max", "min") and n == 1:
+                cases = []
+                for taken, other in ((atom.x, atom.y), (atom.y, atom.x)):
+                    case = taken - other if atom.kind == "max" else other - taken
+                    known = (*assumed, dict(terms_of(case)))
+                    cases.append(_lower(scope, _replace(sums, atom, taken), depth - 1, known))
+                return max(best, min(cases))
+    for constraint in (*scope.constraints, *assumed, *_facts(sums)):
+        for m, c in constraint.items():
+            given = sums.get(m, 0)
+            if (
+                m and given * c > 0
+            ):  # e = (|c| e - |given| constraint) / |c| + ..., where the last is not negative
+                g = math.gcd(given, c)
+                scale, amount = abs(c) // g, abs(given) // g
+                rest = add_to({k: v * scale for k, v in sums.items()}, constraint.items(), -amount)
+                low = _lower(scope, rest, depth - 1, assumed)
+                if low > -INFINITY:
+                    best = max(best, -((-low) // scale))
+    return best
+
+
+def _replace(sums: dict, atom, value) -> dict:
+    """`sums` with an atom (where it stands as a factor) replaced by a dimension."""
+    out: dict = {}
+    for m, c in sums.items():
+        n = dict(m).get(atom, 0)
+        term = {tuple([f for f in m if f[0] != atom]): c}
+        for _ in range(n):
+            term = multiply_terms(term.items(), terms_of(value))
+        add_to(out, term.items())
+    return out
+
+
+def _facts(sums: dict):
+    """Constraints (sums that are not negative) that relate the divisions in `sums` to what is divided."""
+    for m in sums:
+        if len(m) == 1 and type(m[0][0]) is Operation and m[0][1] == 1:
+            atom = m[0][0]
+            if atom.kind == "floordiv" and type(atom.y) is int:
+                rest = add_to(dict(terms_of(atom.x)), [(m, 1)], -atom.y)  # 0 <= x - y * (x // y) <= y - 1
+                yield rest
+                yield add_to({(): atom.y - 1} if atom.y > 1 else {}, rest.items(), -1)
+
+
+def _interval_lower(scope, sums: dict) -> float:
+    total: float = 0
+    for m, c in sums.items():
+        low, high = _monomial_interval(scope, m)
+        total += _times(c, low if c > 0 else high)
+        if total == -INFINITY:
+            break
+    return total
+
+
+def _times(x: float, y: float) -> float:
+    return 0 if x == 0 or y == 0 else x * y
+
+
+def _product(a: tuple, b: tuple) -> tuple[float, float]:
+    corners = [_times(x, y) for x in a for y in b]
+    return min(corners), max(corners)
+
+
+def _monomial_interval(scope, m) -> tuple[float, float]:
+    out: tuple[float, float] = (1, 1)
+    for atom, n in m:
+        interval = _atom_interval(scope, atom)
+        power: tuple[float, float] = (1, 1)
+        for _ in range(n):
+            power = _product(power, interval)
+        if n % 2 == 0:
+            power = (max(power[0], 0), power[1])
+        out = _product(out, power)
+    known = scope.monomial_bounds.get(m)
+    return out if known is None else (max(out[0], known[0]), min(out[1], known[1]))
+
+
+def _atom_interval(scope, atom) -> tuple[float, float]:
+    if type(atom) is str:
+        return scope.monomial_bounds.get(((atom, 1),), (1, INFINITY))
+    x, y = bounds(atom.x), bounds(atom.y)
+    if atom.kind == "max":
+        return max(x[0], y[0]), max(x[1], y[1])
+    if atom.kind == "min":
+        return min(x[0], y[0]), min(x[1], y[1])
+    if y[0] <= 0:  # divisors of unknown or negative sign
+        return -INFINITY, INFINITY
+    if atom.kind == "mod":
+        return 0, y[1] - 1
+    corners = [_quotient(n, d) for n in x for d in y]
+    return min(corners), max(corners)
+
+
+def _quotient(n: float, d: float) -> float:
+    """Floor division, with infinities; `d` is positive."""
+    if d == INFINITY:
+        return 0 if n >= 0 else -1 if n > -INFINITY else -INFINITY
+    return n // d if abs(n) < INFINITY else n

@@ -1,0 +1,131 @@
+"""Scopes: which dimension variables belong together, and what is assumed of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from bedrax.core import source
+from bedrax.shape_poly import expressions
+from bedrax.shape_poly.expressions import Monomial, add_to, multiply_terms, over, terms_of
+
+_RELATION = re.compile(r"==|>=|<=")
+
+
+class SymbolicScope:
+    """The variables that may be combined with each other, and the constraints on them.
+
+    Args:
+      constraints_str: strings ``"e1 >= e2"``, ``"e1 <= e2"`` or ``"e1 == e2"``. An equality is read as a rule that
+        replaces the left side, which must be a product, by the right side.
+
+    Raises:
+      ValueError: a constraint is not of that form, or cannot be satisfied.
+    """
+
+    def __init__(self, constraints_str: Sequence[str] = ()):
+        if isinstance(constraints_str, str) or not all(isinstance(c, str) for c in constraints_str):
+            raise ValueError(
+                f"The symbolic constraints should be a sequence of strings. Got {constraints_str!r}"
+            )
+        self.constraints_str = tuple(constraints_str)
+        self.constraints: list[dict[Monomial, int]] = []  # sums that are not negative
+        self.rules: list[tuple[Monomial, int, Any]] = []  # coefficient * monomial -> dimension
+        self.monomial_bounds: dict[Monomial, tuple[float, float]] = {}
+        self.known_bounds: dict[tuple, tuple[float, float]] = {}
+        self.checks: list[tuple[str, Any, str, Any]] = []  # text, left, relation, right: before any rule
+        self.place = source.user_frame()
+        for text in self.constraints_str:
+            self._add(text)
+
+    def _add(self, text: str) -> None:
+        from bedrax.shape_poly import bounds
+        from bedrax.shape_poly.parsing import parse_dimension
+
+        found = _RELATION.search(text)
+        if found is None:
+            raise ValueError(f"Constraint parsing error: '{text}' must contain one of '==' or '>=' or '<='")
+        relation = found.group()
+        sides = (text[: found.start()], text[found.end() :])
+        rules, self.rules = self.rules, []
+        bare = [parse_dimension(side, self) for side in sides]
+        self.rules = rules
+        left, right = (parse_dimension(side, self) for side in sides)
+        self.checks.append((text, *((bare[0], relation, bare[1]))))
+        low, high = bounds.bounds(left - right)
+        if high < 0 and relation != "<=" or low > 0 and relation != ">=":
+            raise ValueError(f"Unsatisfiable constraint: {text}")
+        difference = add_to(dict(terms_of(left)), terms_of(right), -1)
+        if relation in (">=", "=="):
+            self._know(difference)
+        if relation in ("<=", "=="):
+            self._know({m: -c for m, c in difference.items()})
+        if relation == "==" and difference:
+            terms = terms_of(left)
+            if len(terms) != 1 or not terms[0][0]:
+                raise ValueError(
+                    f"Invalid equality constraint: {text}. The left side must be a product, such as 'a', '4*a' or"
+                    " 'floordiv(a, b)', because occurrences of it are replaced by the right side"
+                )
+            self.rules.append((*terms[0], right))
+        self.known_bounds.clear()
+
+    def _know(self, sums: dict[Monomial, int]) -> None:
+        """Assume that a sum is not negative."""
+        if not sums:
+            return
+        self.constraints.append(sums)
+        symbolic = [(m, c) for m, c in sums.items() if m]
+        if len(symbolic) == 1:  # c * m + constant >= 0
+            (m, c), constant = symbolic[0], sums.get((), 0)
+            variable = len(m) == 1 and m[0][1] == 1 and type(m[0][0]) is str
+            low, high = self.monomial_bounds.get(m, (1 if variable else -float("inf"), float("inf")))
+            if c > 0:
+                low = max(low, -(constant // c))
+            else:
+                high = min(high, constant // -c)
+            self.monomial_bounds[m] = (low, high)
+
+    def rewrite(self, sums: Mapping[Monomial, int]) -> Mapping[Monomial, int]:
+        """Apply the equalities until none applies (at most a fixed number of times, should they go in circles)."""
+        for _ in range(16):
+            for monomial, coefficient, replacement in self.rules:
+                hit = next(
+                    (
+                        (m, c)
+                        for m, c in sums.items()
+                        if c % coefficient == 0 and over(m, monomial) is not None
+                    ),
+                    None,
+                )
+                if hit is not None:
+                    m, c = hit
+                    sums = {k: v for k, v in sums.items() if k != m}
+                    factor = {over(m, monomial): c // coefficient}
+                    add_to(sums, multiply_terms(factor.items(), terms_of(replacement)).items())
+                    break
+            else:
+                break
+        return sums
+
+    def check(self, other, reference, context: str) -> None:
+        """Raise ValueError unless the dimension `other` is of this scope."""
+        if other.scope is not self:
+            raise ValueError(
+                f"Invalid mixing of symbolic scopes {context}.\nExpected {self} (that of '{reference}')\nand found for"
+                f" '{other}' {other.scope}\nMake the dimensions with one call of symbolic_shape, or give `scope`. See"
+                f" {expressions.DOCUMENTATION}#symbolic-dimension-scopes"
+            )
+
+    def __str__(self):
+        where = f" created at {source.describe(self.place)}" if self.place is not None else ""
+        text = f"scope {id(self)}{where}"
+        if self.constraints_str:
+            text += " with constraints:\n" + "\n".join(f"  {c}" for c in self.constraints_str)
+        return text
+
+    __repr__ = __str__
+
+    def __reduce__(self):
+        return SymbolicScope, (self.constraints_str,)

@@ -1,0 +1,255 @@
+"""Values of dimension variables, from the sizes of dimensions that they are part of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from bedrax.core import dims
+from bedrax.shape_poly.expressions import DOCUMENTATION, SymbolicDim, add_to, raw, terms_of
+from bedrax.shape_poly.specs import scope_of
+
+Assertion = Callable[[str, Any, Any, str, Sequence[Any]], None]
+
+
+class _Equation:
+    """`dim == value`; `where` says whose size it is."""
+
+    __slots__ = ("dim", "value", "where")
+
+    def __init__(self, dim, value, where):
+        self.dim, self.value, self.where = dim, value, where
+
+
+def solve_dims(
+    symbolic_shapes: Sequence[Sequence[Any]],
+    size: Callable[[int, int], Any],
+    *,
+    assertion: Assertion | None = None,
+    names: Sequence[str] | None = None,
+) -> dict[str, Any]:
+    """Values of all dimension variables in `symbolic_shapes`.
+
+    Each variable must be found from an equation that is linear in it when the variables found before are known,
+    or from linear equations with constant coefficients.
+
+    Args:
+      symbolic_shapes: a shape per argument.
+      size: ``size(argument, axis)`` is the actual size: an int, or a value with arithmetic.
+      assertion: what cannot be checked here, because sizes are not ints, is given to
+        ``assertion(relation, x, y, message, values)``: it should raise `message` (in which ``{0}`` stands for
+        ``values[0]``, and so on) unless `x` and `y` are in the relation (``"=="`` or ``">="``). Otherwise it is
+        not checked.
+      names: what arguments are called in messages; by default ``args[0]`` and so on.
+
+    Raises:
+      ValueError: a variable cannot be found, or the sizes do not fit the shapes.
+    """
+    names = [f"args[{i}]" for i in range(len(symbolic_shapes))] if names is None else names
+    specs = ", ".join(
+        f"{name}.shape = ({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"
+        for name, shape in zip(names, symbolic_shapes, strict=True)
+        if not dims.is_constant_shape(shape)
+    )
+    using = f"Using the following polymorphic shapes specifications: {specs}."
+    scope = scope_of(symbolic_shapes)
+    check = _Checker(using, assertion)
+    equations = []
+    for i, shape in enumerate(symbolic_shapes):
+        for axis, d in enumerate(shape):
+            where = f"{names[i]}.shape[{axis}]"
+            if isinstance(d, SymbolicDim):
+                equations.append(_Equation(d, size(i, axis), where))
+            else:
+                value = size(i, axis)
+                if type(value) is not int or value != d:
+                    check(
+                        "==",
+                        value,
+                        d,
+                        f"Expected the constant {d} for dimension {where}, found {{0}}.",
+                        [value],
+                    )
+    if scope is None:
+        return {}
+    env = check.env
+    # What equalities between variables replaced in the shapes is not needed; what they mention is checked below.
+    wanted = set().union(*(e.dim.variables for e in equations))
+    left = list(equations)
+    while left:
+        progress = [e for e in left if _solve(e, env, check)]
+        left = [e for e in left if e not in progress]
+        if not wanted - env.keys():
+            break
+        if not progress:
+            more = _eliminate(scope, left, env)
+            if more is None:
+                unknown = ", ".join(map(repr, sorted(wanted - env.keys())))
+                open_ones = ", ".join(f"'{e.dim}' for dimension size {e.where}" for e in left)
+                raise ValueError(
+                    f"Cannot solve for values of dimension variables {{{unknown}}}. We can only solve linear uni-variate"
+                    " constraints, and systems of linear ones with constant coefficients."
+                    f" {using} Unprocessed specifications: {open_ones}. Please see"
+                    f" {DOCUMENTATION}#dimension-variables-must-be-solvable-from-the-input-shapes for more details."
+                )
+            left.append(more)
+    for e in equations:
+        found = e.dim.evaluate(env)
+        several = ""
+        if len(e.dim.terms) == 1 and len(e.dim.variables) == 1 and str(e.dim) in env:
+            several = f" The polymorphic shape has dimension variable '{e.dim}' corresponding to multiple values {{{{{{1}}, {{0}}}}}}."
+        check(
+            "==", e.value, found,
+            f"Found inconsistency between dimension size {e.where} (= {{0}}) and the specification '{e.dim}' (= {{1}}).{several}",
+            [e.value, found],
+        )  # fmt: skip
+    for text, x, relation, y in scope.checks:
+        needed = set().union(*(d.variables for d in (x, y) if type(d) is not int))
+        if needed <= env.keys():
+            low, high = (x, y) if relation == "<=" else (y, x)
+            difference = raw(scope, add_to(dict(terms_of(high)), terms_of(low), -1))
+            if type(difference) is int:
+                continue
+            value = difference.evaluate(env)
+            kind = ("equal to", "==") if relation == "==" else ("greater or equal to", ">=")
+            message = f"the symbolic shape constraint {text}. Expected '{difference}' to be {kind[0]} 0, but found {{0}}."
+            check(kind[1], value, 0, message, [value], "Input shapes do not match ")
+    return env
+
+
+class _Checker:
+    """Checks relations of values now if they are ints, or has them checked when the program runs."""
+
+    def __init__(self, using: str, assertion: Assertion | None):
+        self.using = using
+        self.assertion = assertion
+        self.env: dict[str, Any] = {}
+        self.obtained: list[tuple[str, str, str, Any]] = []
+
+    def __call__(self, relation: str, x: Any, y: Any, problem: str, values: Sequence[Any],
+                 start: str = "Input shapes do not match the polymorphic shapes specification. ") -> None:  # fmt: skip
+        known = type(x) is int and type(y) is int
+        if known and (x == y if relation == "==" else x >= y):
+            return
+        if not known and self.assertion is None:
+            return
+        values = list(values)
+        obtained = []
+        for name, spec, where, value in self.obtained:
+            obtained.append(
+                f"'{name}' = {{{len(values)}}} from specification '{spec}' for dimension {where} (= {{{len(values) + 1}}})"
+            )
+            values += [self.env[name], value]
+        message = (
+            f"{start}{problem} {self.using} Obtained dimension variables: {', '.join(obtained) or 'none'}. Please see"
+            f" {DOCUMENTATION}#shape-assertion-errors for more details."
+        )
+        if known:
+            raise ValueError(message.format(*values))
+        plain = message.replace("{{", "").replace("}}", "")  # programs know no braces but those of values
+        self.assertion(relation, x, y, plain, values)
+
+    def found(self, name: str, value: Any, e: _Equation) -> None:
+        """A variable has been found; it must be at least 1."""
+        self.env[name] = value
+        self.obtained.append((name, str(e.dim), e.where, e.value))
+        self(
+            ">=", value, 1,
+            f"Expected value >= 1 for dimension variable '{name}'. Dimension variable {name} must have integer value"
+            f" >= 1. Found value {{0}} when solving {e.dim} == {{1}}.",
+            [value, e.value],
+        )  # fmt: skip
+
+
+def _solve(e: _Equation, env: dict[str, Any], check: _Checker) -> bool:
+    """Solve an equation in which one unknown variable occurs, linearly; whether nothing is left of it to solve."""
+    unknown = e.dim.variables - env.keys()
+    if not unknown:
+        return True
+    if len(unknown) > 1:
+        return False
+    (name,) = unknown
+    factor: dict = {}
+    rest: dict = {}
+    for m, c in e.dim.terms:
+        powers = dict(m)
+        if name in powers:
+            if powers.pop(name) != 1:
+                return False
+            m = tuple(powers.items())
+            factor[m] = c
+        else:
+            rest[m] = c
+        for atom in powers:
+            if type(atom) is not str and name in _variables_of_atom(atom):
+                return False
+    scope = e.dim.scope
+    slope, offset = (_value(raw(scope, part), env) for part in (factor, rest))
+    value = e.value - offset if type(offset) is not int or offset else e.value
+    if type(slope) is int and slope < 0:
+        slope, value = -slope, -value
+    if type(slope) is int and slope == 0:
+        return False
+    if type(slope) is not int or slope != 1:
+        if type(slope) is not int or slope > 0:
+            check(
+                ">=",
+                slope,
+                1,
+                f"Expected a positive divisor when computing the value of '{name}', found {{0}}.",
+                [slope],
+            )
+        remainder = value % slope
+        check(
+            "==",
+            remainder,
+            0,
+            f"Division had remainder {{0}} when computing the value of '{name}'.",
+            [remainder],
+        )
+        value = value // slope
+    check.found(name, value, e)
+    return True
+
+
+def _variables_of_atom(atom) -> set[str]:
+    return set().union(*(d.variables for d in (atom.x, atom.y) if type(d) is not int))
+
+
+def _value(x, env):
+    return x if type(x) is int else x.evaluate(env)
+
+
+def _eliminate(scope, equations: list[_Equation], env) -> _Equation | None:
+    """A new equation with one unknown, by elimination among those that are linear with constant coefficients."""
+    rows = []
+    for e in equations:
+        row: dict[str, int] = {}
+        known: dict = {}
+        for m, c in e.dim.terms:
+            if not m or set().union(*(_names(a) for a, _ in m)) <= env.keys():
+                known[m] = c
+            elif len(m) == 1 and type(m[0][0]) is str and m[0][1] == 1:
+                row[m[0][0]] = c
+            else:
+                break
+        else:
+            offset = _value(raw(scope, known), env)
+            rows.append((row, e.value - offset, e))
+    reduced: list = []
+    for row, value, e in rows:
+        for pivot, prow, pvalue in reduced:
+            if row.get(pivot):
+                a, b = prow[pivot], row[pivot]
+                row = add_to({k: v * a for k, v in row.items()}, prow.items(), -b)
+                value = value * a - pvalue * b
+        if len(row) == 1:
+            ((name, c),) = row.items()
+            return _Equation(raw(scope, {((name, 1),): c}), value, e.where)
+        if row:
+            reduced.append((next(iter(row)), row, value))
+    return None
+
+
+def _names(atom) -> set[str]:
+    return {atom} if type(atom) is str else _variables_of_atom(atom)

@@ -1,0 +1,142 @@
+"""Making symbolic shapes from specifications."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from bedrax import pytree
+from bedrax.core import dims
+from bedrax.core.avals import ShapeDtypeStruct, aval_of
+from bedrax.shape_poly.expressions import SymbolicDim
+from bedrax.shape_poly.parsing import parse_dimension, parse_shape
+from bedrax.shape_poly.scope import SymbolicScope
+
+
+def is_symbolic_dim(p: Any) -> bool:
+    """Whether a dimension is symbolic (constant expressions are ints)."""
+    return isinstance(p, SymbolicDim)
+
+
+def _scope(scope: SymbolicScope | None, constraints: Sequence[str]) -> SymbolicScope:
+    if scope is not None and len(constraints):
+        raise ValueError("Cannot specify both a `scope` and `constraints`.")
+    return SymbolicScope(constraints) if scope is None else scope
+
+
+def symbolic_shape(
+    shape_spec: str | None,
+    *,
+    constraints: Sequence[str] = (),
+    scope: SymbolicScope | None = None,
+    like: Sequence[int | None] | None = None,
+) -> tuple:
+    """A symbolic shape from its text.
+
+    Args:
+      shape_spec: comma-separated dimensions, in parentheses or not: integers, variables, and expressions made of
+        them with ``+ - * ^``, ``floordiv(x, y)``, ``mod(x, y)``, ``max(x, y)``, ``min(x, y)``; ``_`` for one
+        dimension taken from `like`, ``...`` at the end for all remaining ones. None means ``"..."``.
+      constraints: what is assumed of the variables, besides that they are at least 1: strings ``"e1 >= e2"``,
+        ``"e1 <= e2"`` or ``"e1 == e2"``.
+      scope: make the dimensions in this scope, so that they can be combined with others of it.
+      like: a shape from which placeholders are filled; None for unknown dimensions in it.
+
+    Returns:
+      A tuple of ints and symbolic dimensions.
+
+    Raises:
+      ValueError: syntax errors, unfilled placeholders, unsatisfiable constraints, both `scope` and `constraints`.
+    """
+    return parse_shape(shape_spec, _scope(scope, constraints), like)
+
+
+def symbolic_args_specs(
+    args: Any, shapes_specs: Any, constraints: Sequence[str] = (), scope: SymbolicScope | None = None
+) -> Any:
+    """Argument types with symbolic shapes, for arguments given as examples.
+
+    Args:
+      args: pytree of arrays (or of what has a shape and a dtype); dtypes and placeholders come from it.
+      shapes_specs: pytree prefix of `args` with specifications as in `symbolic_shape`; a string applies to all
+        arrays below it, None leaves shapes as they are.
+      constraints, scope: as in `symbolic_shape`.
+
+    Returns:
+      A pytree like `args` of `ShapeDtypeStruct`.
+    """
+    scope = _scope(scope, constraints)
+    leaves, tree = pytree.tree_flatten(args)
+    is_spec = lambda x: x is None or isinstance(x, str)
+    if isinstance(shapes_specs, list) and isinstance(args, tuple):
+        shapes_specs = tuple(shapes_specs)
+    elif isinstance(shapes_specs, tuple) and isinstance(args, list):
+        shapes_specs = list(shapes_specs)
+    try:
+        found = pytree.tree_broadcast_leaves(shapes_specs, args, is_leaf=is_spec)
+    except (ValueError, TypeError) as e:
+        raise ValueError(
+            f"pytree structure error: shapes_specs must be a pytree prefix of the arguments: {e}"
+        ) from e
+    out = []
+    for leaf, spec in zip(leaves, found, strict=True):
+        if hasattr(leaf, "shape") and hasattr(leaf, "dtype"):
+            shape, dtype = tuple(leaf.shape), leaf.dtype
+        else:
+            aval = aval_of(leaf)
+            shape, dtype = aval.shape, aval.dtype
+        from bedrax.core import dtypes
+
+        out.append(ShapeDtypeStruct(parse_shape(spec, scope, shape), dtypes.canonicalize_dtype(dtype)))
+    return pytree.tree_unflatten(tree, out)
+
+
+def symbolic_shapes(
+    shapes: Sequence[Sequence[int | None]], specs: Sequence[str | None], constraints: Sequence[str] = ()
+) -> list[tuple]:
+    """Shapes of several arguments, in one scope.
+
+    Args:
+      shapes: what is known of the shapes; None for unknown dimensions.
+      specs: a specification (or None) per argument.
+
+    Raises:
+      ValueError: a specification does not fit; the message says of which argument.
+    """
+    scope = SymbolicScope(constraints)
+    out = []
+    for i, (shape, spec) in enumerate(zip(shapes, specs, strict=True)):
+        try:
+            out.append(parse_shape(spec, scope, shape))
+        except ValueError as e:
+            raise ValueError(f"polymorphic shape of argument {i} (of shape {tuple(shape)}): {e}") from None
+    return out
+
+
+def constraints_of(avals: Sequence[Any]) -> tuple[str, ...]:
+    """The explicit constraints on the dimension variables in the shapes of `avals`."""
+    for aval in avals:
+        for d in getattr(aval, "shape", ()):
+            if dims.is_symbolic(d):
+                return d.scope.constraints_str
+    return ()
+
+
+def scope_of(shapes: Sequence[Sequence[Any]]) -> SymbolicScope | None:
+    """The one scope of the symbolic dimensions in `shapes`; None if there are none.
+
+    Raises:
+      ValueError: there are several.
+    """
+    first = None
+    for shape in shapes:
+        for d in shape:
+            if dims.is_symbolic(d):
+                if first is None:
+                    first = d
+                first.scope.check(d, first, "in the shapes of one function's arguments")
+    return None if first is None else first.scope
+
+
+def _unpickle(text: str, scope: SymbolicScope):
+    return parse_dimension(text, scope)

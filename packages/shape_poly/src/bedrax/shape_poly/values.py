@@ -1,0 +1,33 @@
+"""The primitive that makes an array of a symbolic dimension."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bedrax.core import dtypes
+from bedrax.core.avals import ShapedArray, aval_functions
+from bedrax.core.tracing import Primitive
+from bedrax.shape_poly.expressions import SymbolicDim
+
+dim_as_value_p = Primitive("dim_as_value", "dimensions")
+
+
+def _aval() -> ShapedArray:
+    return ShapedArray((), dtypes.canonicalize_dtype(np.dtype(np.int64)), True)
+
+
+@dim_as_value_p.abstract
+def _dim_as_value_shape(*, dim):
+    return _aval()
+
+
+def _evaluate(*, dim):
+    raise NotImplementedError(
+        f"The symbolic dimension '{dim}' has no value here: symbolic dimensions become values in programs that are"
+        " exported (or converted) with symbolic shapes, where arguments determine them. It seems that a symbolic shape"
+        " is used outside of export"
+    )
+
+
+dim_as_value_p.impl = _evaluate
+aval_functions[SymbolicDim] = lambda d: _aval()
