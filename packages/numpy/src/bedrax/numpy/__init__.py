@@ -70,9 +70,8 @@ _HOMES: dict[str, str] = {
         " take_along_axis unravel_index"
     ),
     "functional": "apply_along_axis apply_over_axes vectorize",
-    "einsum": (
-        "cross dot einsum einsum_path inner kron matmul matvec outer tensordot trace vdot vecdot vecmat"
-    ),
+    "products": "cross dot inner kron matmul matvec outer tensordot trace vdot vecdot vecmat",
+    "einstein": "einsum einsum_path",
     "calculus": "convolve correlate diff ediff1d gradient interp trapezoid unwrap",
     "setops": (
         "intersect1d isin setdiff1d setxor1d union1d unique unique_all unique_counts unique_inverse unique_values"

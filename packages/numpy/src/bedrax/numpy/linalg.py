@@ -12,15 +12,14 @@ import operator
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import numpy as np
-
 import bedrax.numpy as jnp
+import numpy as np
 from bedrax.core import dims, dtypes, lax
 from bedrax.core.array import Array
 from bedrax.core.primitives import linalg as factor
-from bedrax.numpy import einsum as products
+from bedrax.numpy import products
 from bedrax.numpy.arguments import ArrayLike, array, axis_index, inexact
-from bedrax.numpy.einsum import matmul, multi_dot, tensordot, vecdot
+from bedrax.numpy.products import matmul, multi_dot, tensordot, vecdot
 
 __all__ = [
     "cholesky", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv", "lstsq", "matmul",

@@ -206,7 +206,7 @@ def _module_protocol(self, types: Any):
 
 
 def _matmul(x: Any, y: Any) -> Array:
-    from bedrax.numpy.einsum import matmul
+    from bedrax.numpy.products import matmul
 
     return matmul(x, y)
 

@@ -1,4 +1,4 @@
-"""Products of arrays: dot, matmul and their kin, tensordot, einsum.
+"""Products of arrays: dot, matmul and their kin, tensordot.
 
 Every function here reduces to `lax.dot_general`. How shapes become dimension numbers is a *plan*, computed once
 per pair of shapes and cached, so that a call costs little more than binding the primitive.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import itertools
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +19,7 @@ from bedrax.core.avals import aval_functions, aval_of
 from bedrax.core.primitives.contractions import canonical_precision, dot_general_p
 
 __all__ = [
-    "cross", "dot", "einsum", "einsum_path", "inner", "kron", "matmul", "matvec", "multi_dot", "outer", "tensordot",
+    "cross", "dot", "inner", "kron", "matmul", "matvec", "multi_dot", "outer", "tensordot",
     "trace", "vdot", "vecdot", "vecmat",
 ]  # fmt: skip
 
@@ -244,6 +244,8 @@ def vecdot(
         raise ValueError(f"vecdot needs equal sizes along axis {axis}, got shapes {x.shape} and {y.shape}")
     if dtypes.issubdtype(x.dtype, np.complexfloating):
         x1 = lax.conj(x1)
+    from bedrax.numpy.einstein import einsum
+
     return einsum(
         "...i,...i", _to_last(x1, at1, x.ndim), _to_last(x2, at2, y.ndim), precision=precision,
         preferred_element_type=preferred_element_type,
@@ -269,6 +271,8 @@ def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     x2, y = typed("matvec", 1, x2)
     if x.ndim < 2 or y.ndim < 1:
         raise ValueError(f"matvec needs shapes [..., m, n] and [..., n], got {x.shape} and {y.shape}")
+    from bedrax.numpy.einstein import einsum
+
     return einsum("...mn,...n->...m", x1, x2)
 
 
@@ -280,6 +284,8 @@ def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
         raise ValueError(f"vecmat needs shapes [..., n] and [..., n, m], got {x.shape} and {y.shape}")
     if dtypes.issubdtype(x.dtype, np.complexfloating):
         x1 = lax.conj(x1)
+    from bedrax.numpy.einstein import einsum
+
     return einsum("...n,...nm->...m", x1, x2)
 
 
@@ -399,7 +405,7 @@ def trace(
     axis1, axis2 = _axis(axis1, x.ndim), _axis(axis2, x.ndim)
     if axis1 == axis2:
         raise ValueError(f"trace needs two different axes, got {axis1} and {axis2}")
-    a = _masked_diagonal(a, x, axis1, axis2, offset)
+    a = masked_diagonal(a, x, axis1, axis2, offset)
     if dtype is None:
         dtype = sum_dtype(x.dtype)
     a = lax.convert_to(a, dtypes.explicit_dtype(dtype, "trace"))
@@ -419,7 +425,7 @@ def sum_dtype(dtype: np.dtype) -> np.dtype:
     return dtype
 
 
-def _masked_diagonal(x, aval, axis1: int, axis2: int, offset=0):
+def masked_diagonal(x, aval, axis1: int, axis2: int, offset=0):
     """`x` with zeros off the diagonal of two axes."""
     row = lax.broadcasted_iota(np.int32, aval.shape, axis1)
     column = lax.broadcasted_iota(np.int32, aval.shape, axis2)
@@ -484,320 +490,3 @@ def _best_cuts(sizes: tuple) -> dict:
             cut[i, j] = min(range(i, j), key=price)
             cost[i, j] = price(cut[i, j])
     return cut
-
-
-# einsum
-
-
-class _Ellipsis(NamedTuple):
-    """Label of the dimension that `...` stands for, counted from the right."""
-
-    position: int
-
-
-def _split_labels(term: str) -> list:
-    term = term.replace(" ", "")
-    head, dots, tail = term.partition("...")
-    if "." in head or "." in tail:
-        raise ValueError(f"einsum: one ellipsis '...' at most per operand, and no other dots, got {term!r}")
-    for c in (*head, *tail):
-        if not c.isalpha():
-            raise ValueError(f"einsum: Character {c!r} in {term!r} is not a letter.")
-    return [*head, *([...] if dots else []), *tail]
-
-
-@functools.lru_cache(2048)
-def _parse(subscripts: str, ranks: tuple) -> tuple:
-    """(labels of each operand, labels of the result) of a subscripts string."""
-    text = subscripts.replace(" ", "")
-    inputs, arrow, output = text.partition("->")
-    if "-" in inputs or ">" in inputs or "-" in output or ">" in output:
-        raise ValueError(f"einsum: subscripts can only contain one '->', got {subscripts!r}")
-    terms = [_split_labels(t) for t in inputs.split(",")]
-    return _resolve(terms, _split_labels(output) if arrow else None, ranks, subscripts)
-
-
-def _resolve(terms: list, output: list | None, ranks: tuple, shown: Any) -> tuple:
-    if len(terms) != len(ranks):
-        raise ValueError(f"einsum: Number of einsum subscripts, {len(terms)}, must equal the number of operands,"
-                         f" {len(ranks)}, in {shown!r}")  # fmt: skip
-    longest, resolved = 0, []
-    for i, (term, rank) in enumerate(zip(terms, ranks, strict=True)):
-        hidden = rank - len(term) + 1 if ... in term else 0
-        if hidden < 0 or (... not in term and len(term) != rank):
-            named = "".join("..." if c is ... else str(c) for c in term)
-            raise ValueError(f"einsum: subscript {named!r} does not fit operand {i} of rank {rank}, in {shown!r}")
-        longest = max(longest, hidden)
-        resolved.append(_expand(term, hidden))
-    if output is None:
-        counts: dict = {}
-        for term in resolved:
-            for c in term:
-                counts[c] = counts.get(c, 0) + 1
-        once = [c for c, k in counts.items() if k == 1 and not isinstance(c, _Ellipsis)]
-        labels = (*_expand([...], longest), *sorted(once))
-    else:
-        if ... not in output and longest:
-            raise ValueError(f"einsum: the result has no ellipsis '...' for the dimensions that it stands for, in {shown!r}")
-        labels = _expand(output, longest)
-        known = {c for term in resolved for c in term}
-        for c in labels:
-            if c not in known:
-                raise ValueError(f"einsum: Output character {c!r} did not appear in the input, in {shown!r}")
-        if len(set(labels)) != len(labels):
-            raise ValueError(f"einsum: Output character appeared more than once, in {shown!r}")
-    return tuple(resolved), labels
-
-
-def _expand(term: list, hidden: int) -> tuple:
-    out: list = []
-    for c in term:
-        out.extend(map(_Ellipsis, range(hidden - 1, -1, -1)) if c is ... else [c])
-    return tuple(out)
-
-
-def _arguments(subscripts, operands: tuple) -> tuple:
-    """(operands, a function from their ranks to the labels), for both ways to call einsum."""
-    if isinstance(subscripts, str):
-        return operands, functools.partial(_parse, subscripts)
-    everything = (subscripts, *operands)
-    output = list(everything[-1]) if len(everything) % 2 else None
-    arrays = everything[: len(everything) // 2 * 2 : 2]
-    terms = [list(t) for t in everything[1::2]]
-    return arrays, lambda ranks: _resolve(terms, output, ranks, (terms, output))
-
-
-class _Step(NamedTuple):
-    """One contraction: take operands out of the list, multiply them, append the result."""
-
-    positions: tuple
-    operands: tuple  # per operand: (pairs of axes of repeated labels, axes to sum, axes of size 1 to drop)
-    numbers: tuple | None  # of the product of two, None for one
-    permutation: tuple | None
-
-
-@functools.lru_cache(2048)
-def _steps(inputs: tuple, output: tuple, shapes: tuple, optimize: Any) -> tuple:
-    """The program of contractions for operands with these labels and shapes."""
-    sizes: dict = {}
-    for term, shape in zip(inputs, shapes, strict=True):
-        for c, d in zip(term, shape, strict=True):
-            known = sizes.setdefault(c, d)
-            if dims.definitely_equal(known, 1):
-                sizes[c] = d
-            elif not dims.definitely_equal(known, d) and not dims.definitely_equal(d, 1):
-                label = "..." if isinstance(c, _Ellipsis) else c
-                raise ValueError(
-                    f"einsum: Size of label {label!r} for operand shapes {list(shapes)} is {known} and {d}: they must"
-                    " be equal, or one of them 1."
-                )
-    terms = [list(zip(term, shape, strict=True)) for term, shape in zip(inputs, shapes, strict=True)]
-    steps: list[_Step] = []
-    for group in _path(inputs, output, sizes, optimize):
-        group = sorted(group, reverse=True)
-        taken = [terms.pop(i) for i in group]
-        # More than two at once (an unoptimized path) go from left to right.
-        taken.reverse()
-        positions = tuple(reversed(group))
-        while True:
-            pair, rest = taken[:2], taken[2:]
-            wanted = {c for t in (*rest, *terms) for c, _ in t} | set(output)
-            last = not rest and not terms
-            step, result = _step(positions[: len(pair)], pair, wanted, sizes, output if last else None)
-            steps.append(step)
-            if not rest:
-                break
-            # the result stands at the end; the others have moved down
-            count = len(terms) + len(rest)
-            positions = (count, *[p - sum(q < p for q in positions[:2]) for p in positions[2:]])
-            taken = [result, *rest]
-        terms.append(result)
-    return tuple(steps)
-
-
-def _step(positions, pair, wanted, sizes, output):
-    # What remains of each operand: its labels, once each, without dimensions of size 1 that only broadcast
-    # against the label's size in another operand.
-    remains = [_without_broadcast(term, sizes) for term in pair]
-    prepared, labels = [], []
-    for i, (diagonals, drop, left) in enumerate(remains):
-        elsewhere = {c for j, (_, _, other) in enumerate(remains) if j != i for _, c, _ in other} | wanted
-        total = [second for _, second in diagonals] + [axis for axis, c, _ in left if c not in elsewhere]
-        prepared.append((diagonals, tuple(sorted(total)), drop))
-        labels.append([(c, d) for _, c, d in left if c in elsewhere])
-    if len(pair) == 1:
-        result, numbers = labels[0], None
-    else:
-        result, numbers, swap = _pair_numbers(labels[0], labels[1], wanted, output)
-        if swap:
-            prepared.reverse()
-            positions = positions[::-1]
-    permutation = None
-    if output is not None:
-        order = [c for c, _ in result]
-        permutation = tuple(order.index(c) for c in output)
-        if permutation == tuple(range(len(order))):
-            permutation = None
-        by_label = dict(result)
-        result = [(c, by_label[c]) for c in output]
-    return _Step(tuple(positions), tuple(prepared), numbers, permutation), result
-
-
-def _without_broadcast(term, sizes):
-    """(pairs of axes of repeated labels, axes of size 1 to drop, the rest as (axis, label, size)) of an operand."""
-    names = [c for c, _ in term]
-    widest = {}
-    for c, d in term:
-        if c not in widest or dims.definitely_equal(widest[c], 1):
-            widest[c] = d
-    diagonals = tuple((names.index(c), axis) for axis, c in enumerate(names) if names.index(c) != axis)
-    first = [axis for axis, c in enumerate(names) if names.index(c) == axis]
-    one = lambda d: dims.definitely_equal(d, 1)
-    drop = tuple(axis for axis in first if one(widest[names[axis]]) and not one(sizes[names[axis]]))
-    return diagonals, drop, [(axis, names[axis], widest[names[axis]]) for axis in first if axis not in drop]
-
-
-def _pair_numbers(lhs, rhs, wanted, output):
-    in_lhs, in_rhs = [c for c, _ in lhs], [c for c, _ in rhs]
-    shared = [c for c in in_lhs if c in in_rhs]
-    batch = [c for c in shared if c in wanted]
-    if output is not None:
-        batch.sort(key=output.index)
-    contract = [c for c in shared if c not in wanted]
-    free_lhs, free_rhs = [c for c in in_lhs if c not in shared], [c for c in in_rhs if c not in shared]
-    swap = output is not None and list(output) == [*batch, *free_rhs, *free_lhs] and bool(free_lhs and free_rhs)
-    if swap:
-        lhs, rhs, in_lhs, in_rhs, free_lhs, free_rhs = rhs, lhs, in_rhs, in_lhs, free_rhs, free_lhs
-    at = lambda names, wanted: tuple(names.index(c) for c in wanted)
-    numbers = ((at(in_lhs, contract), at(in_rhs, contract)), (at(in_lhs, batch), at(in_rhs, batch)))
-    sized = dict([*rhs, *lhs])
-    return [(c, sized[c]) for c in (*batch, *free_lhs, *free_rhs)], numbers, swap
-
-
-def _path(inputs, output, sizes, optimize) -> list:
-    n = len(inputs)
-    if n <= 2:
-        return [tuple(range(n))]
-    if optimize is False:
-        return [tuple(range(n))]
-    if isinstance(optimize, tuple):
-        steps = optimize[1:] if optimize[:1] == ("einsum_path",) else optimize
-        return [*steps]
-    return _opt_einsum_path(inputs, output, sizes, optimize)[0]
-
-
-def _opt_einsum_path(inputs, output, sizes, optimize):
-    import opt_einsum
-
-    # Only the costs are of interest: labels become letters, and a symbolic size becomes a number.
-    letters: dict = {}
-    name = lambda c: letters.setdefault(c, opt_einsum.get_symbol(len(letters)))
-    text = ",".join("".join(map(name, t)) for t in inputs) + "->" + "".join(map(name, output))
-    number = lambda d: int(d) if dims.is_constant_dim(d) else 64
-    shapes = [tuple(number(sizes[c]) for c in t) for t in inputs]
-    return opt_einsum.contract_path(
-        text, *shapes, shapes=True, optimize="optimal" if optimize is True else optimize
-    )  # fmt: skip
-
-
-def _hashable(optimize):
-    if isinstance(optimize, (list, tuple)):
-        return tuple(tuple(s) if isinstance(s, (list, tuple)) else s for s in optimize)
-    return optimize
-
-
-def _prepare(x, spec):
-    """Diagonals, sums and broadcast dimensions of one operand, before it is multiplied."""
-    diagonals, total, drop = spec
-    for first, second in diagonals:
-        aval = aval_of(x)
-        # sizes 1 and n: the dimension of size 1 broadcasts along the diagonal
-        if dims.definitely_equal(aval.shape[first], aval.shape[second]):
-            x = _masked_diagonal(x, aval, first, second)
-        elif dims.definitely_equal(aval.shape[first], 1):
-            wide = tuple(aval.shape[second] if d == first else s for d, s in enumerate(aval.shape))
-            x = lax.broadcast_in_dim(x, wide, tuple(range(len(wide))))
-            x = _masked_diagonal(x, aval_of(x), first, second)
-    if total:
-        x = lax.reduce_or(x, total) if aval_of(x).dtype == np.bool_ else lax.reduce_sum(x, total)
-    if drop:
-        x = lax.squeeze(x, tuple(d - sum(t < d for t in total) for d in drop))
-    return x
-
-
-def einsum(
-    subscripts, /, *operands, out: None = None, optimize: str | bool | list = "auto", precision=None,
-    preferred_element_type=None, _dot_general: Callable | None = None, out_sharding=None,
-) -> Array:  # fmt: skip
-    """Sum of products in Einstein's notation.
-
-    Args:
-      subscripts: labels of the axes of each operand and of the result, as in ``"ij,jk->ik"``; ``...`` stands for
-        any number of broadcast axes. Without ``->``, the result has the labels that occur once, sorted. Or the
-        interleaved form: ``einsum(a, [0, 1], b, [1, 2], [0, 2])``.
-      operands: arrays.
-      optimize: how the order of three or more operands is found: the name of a strategy of the package
-        opt_einsum, True for ``"optimal"``, False for left to right, or a path from `einsum_path`.
-      precision: see `jax.lax.Precision`.
-      preferred_element_type: dtype of the result; by default the promoted dtype of the operands.
-      out_sharding: placement of the result under explicit sharding.
-
-    Raises:
-      TypeError: an operand is not an array.
-      ValueError: the subscripts do not fit the operands.
-    """
-    if out is not None:
-        raise NotImplementedError("The 'out' argument to jnp.einsum is not supported: arrays are immutable.")
-    operands, labels_of = _arguments(subscripts, operands)
-    if not operands:
-        raise ValueError("einsum needs at least one operand")
-    pairs = [typed("einsum", i, x) for i, x in enumerate(operands)]
-    avals = [aval for _, aval in pairs]
-    inputs, output = labels_of(tuple(len(v.shape) for v in avals))
-    steps = _steps(inputs, output, tuple(v.shape for v in avals), _hashable(optimize))
-    if preferred_element_type is not None:
-        dtype, weak = dtypes.explicit_dtype(preferred_element_type, "einsum"), False
-    else:
-        dtype, weak = dtypes.promote([v.dtype for v in avals], [v.weak_type for v in avals])
-    values = [x for x, _ in pairs]
-    if out_sharding is not None and (steps[-1].permutation is not None or steps[-1].numbers is None):
-        raise NotImplementedError(
-            "einsum: out_sharding is supported where the last step is a product that needs no transposition; constrain"
-            " the result with jax.lax.with_sharding_constraint instead."
-        )
-    precision = canonical_precision(precision) if _dot_general is None else precision
-    for step in steps:
-        taken = [_prepare(values[p], spec) for p, spec in zip(step.positions, step.operands, strict=True)]
-        for p in sorted(step.positions, reverse=True):
-            del values[p]
-        if step.numbers is None:
-            x = taken[0]
-        elif _dot_general is None:
-            x = dot_general_p.bind(
-                *taken, dimension_numbers=step.numbers, precision=precision, preferred_element_type=dtype,
-                out_sharding=out_sharding if step is steps[-1] else None,
-            )  # fmt: skip
-        else:
-            x = _dot_general(*taken, step.numbers, precision, preferred_element_type=dtype)
-        values.append(x if step.permutation is None else lax.transpose(x, step.permutation))
-    return lax.convert_to(values[0], dtype, weak)
-
-
-def einsum_path(subscripts, /, *operands, optimize: bool | str | list = "auto") -> tuple[list[tuple[int, ...]], Any]:
-    """The order in which `einsum` would contract its operands, found by the package opt_einsum.
-
-    Args:
-      subscripts, operands: as for `einsum`.
-      optimize: a strategy of opt_einsum; True for ``"optimal"``, False for all at once.
-
-    Returns:
-      A list of positions to contract step by step, which `einsum` takes as `optimize`, and a report to print.
-    """
-    arrays, labels_of = _arguments(subscripts, operands)
-    avals = [typed("einsum_path", i, x)[1] for i, x in enumerate(arrays)]
-    inputs, output = labels_of(tuple(v.ndim for v in avals))
-    sizes: dict = {}
-    for term, v in zip(inputs, avals, strict=True):
-        for c, d in zip(term, v.shape, strict=True):
-            sizes[c] = d if dims.definitely_equal(sizes.get(c, 1), 1) else sizes[c]
-    return _opt_einsum_path(inputs, output, sizes, optimize)
