@@ -6,11 +6,12 @@ Formulas: L. Devroye, "Non-Uniform Random Variate Generation" (Springer, 1986), 
 from __future__ import annotations
 
 import math
+import operator
 from typing import Any
 
 import numpy as np
 
-from bedrax.core import dtypes, lax
+from bedrax.core import config, dtypes, lax
 from bedrax.core.avals import aval_of
 from bedrax.random.arguments import (
     as_dtype,
@@ -23,7 +24,7 @@ from bedrax.random.arguments import (
 )
 from bedrax.random.compiled import key_function
 from bedrax.random.keys import single_key
-from bedrax.random.uniform import split_keys, uniform_floats, unit_floats
+from bedrax.random.uniform import signs, split_keys, uniform_floats, unit_floats
 
 __all__ = [
     "cauchy", "double_sided_maxwell", "exponential", "gumbel", "laplace", "logistic", "lognormal", "maxwell",
@@ -183,7 +184,7 @@ def gumbel(key, shape=(), dtype=None, mode=None, *, out_sharding=None):
       shape: of the result.
       dtype: a float dtype; default: the default float.
       mode: ``"low"`` or ``"high"``: how many bits a number takes. With ``"low"`` float32 numbers are wrong far out in
-        the tails. Default: ``"low"``, or ``"high"`` under ``jax_use_high_dynamic_range_gumbel``.
+        the tails. Default: ``"low"``, or ``"high"`` under ``jax_high_dynamic_range_gumbel``.
       out_sharding: placement of the result.
     """
     key, _ = single_key("gumbel", key)
@@ -191,12 +192,291 @@ def gumbel(key, shape=(), dtype=None, mode=None, *, out_sharding=None):
     return placed(gumbel_function(mode)(key, shape, dtype), out_sharding)
 
 
+def _gumbels_high(key, shape, dtype):
+    # 1 - u is a coarse number plus a fine one below its spacing, so that it can be as small as the square of that
+    work = dtype if dtype.itemsize >= 4 else np.dtype(np.float32)
+    both = unit_floats(key, (2, *shape), dtype)
+    if work != dtype:
+        both = lax.convert_element_type(both, work)
+    coarse, fine = (lax.index_in_dim(both, i, 0, keepdims=False) for i in range(2))
+    rest = lax.add(coarse, lax.mul(fine, scalar(dtypes.finfo(dtype).eps, work)))
+    one = scalar(1, work)
+    rest = lax.clamp(scalar(dtypes.finfo(work).tiny, work), rest, np.nextafter(one, scalar(0, work)))
+    out = lax.neg(lax.log(lax.neg(lax.log1p(lax.neg(rest)))))
+    return out if work == dtype else lax.convert_element_type(out, dtype)
+
+
+_gumbel_high = key_function(1, 2)(_gumbels_high)
+
+
 def gumbel_function(mode):
     """The sampler of that mode."""
-    if mode in (None, "low"):
+    if mode is None:
+        mode = "high" if config.high_dynamic_range_gumbel.value else "low"
+    if mode == "low":
         return _gumbel
+    if mode == "high":
+        return _gumbel_high
     raise ValueError(f"Must provide valid mode for gumbel got: {mode}")
 
 
-__all__ = [name for name in __all__ if name in globals()]
-_ = aval_of
+# ---- with parameters ----
+
+
+@key_function(1, 2)
+def _pareto(key, shape, dtype, b):
+    return lax.exp(lax.div(exponentials(key, shape, dtype), broadcast_to(as_dtype(b, dtype), shape)))
+
+
+def pareto(key, b, shape=None, dtype=None, *, out_sharding=None):
+    """Numbers of density ``b / x ** (b + 1)`` on [1, inf).
+
+    Args:
+      key: a single key.
+      b: positive exponent; broadcasts to `shape`.
+      shape: of the result; default: the shape of `b`.
+      dtype: a float dtype; default: the default float.
+      out_sharding: placement of the result.
+    """
+    key, _ = single_key("pareto", key)
+    dtype = float_dtype("pareto", dtype)
+    return placed(_pareto(key, joint_shape(shape, b), dtype, b), out_sharding)
+
+
+@key_function(1, 2)
+def _rayleigh(key, shape, dtype, scale):
+    u = uniform_floats(key, shape, dtype, scalar(dtypes.finfo(dtype).tiny, dtype), scalar(1, dtype))
+    radius = lax.sqrt(lax.mul(scalar(-2, dtype), lax.log(u)))
+    return lax.mul(radius, broadcast_to(as_dtype(scale, dtype), shape))
+
+
+def rayleigh(key, scale, shape=None, dtype=None, *, out_sharding=None):
+    """Lengths of vectors of two independent normal numbers of standard deviation `scale`.
+
+    Args:
+      key: a single key.
+      scale: broadcasts to `shape`.
+      shape: of the result; default: the shape of `scale`.
+      dtype: a float dtype; default: the default float.
+      out_sharding: placement of the result.
+    """
+    key, _ = single_key("rayleigh", key)
+    dtype = float_dtype("rayleigh", dtype)
+    return placed(_rayleigh(key, joint_shape(shape, scale), dtype, scale), out_sharding)
+
+
+@key_function(1, 2)
+def _wald(key, shape, dtype, mean):
+    # J. R. Michael, W. R. Schucany, R. W. Haas, "Generating random variates using transformations with multiple
+    # roots", The American Statistician 30 (1976): with y chi-square of 1 degree, the smaller root x of
+    # (x - m)^2 / (m^2 x) = y, or else m^2 / x.
+    for_normal, for_choice = split_keys(key, 2)
+    mean = broadcast_to(as_dtype(mean, dtype), shape)
+    y = lax.square(normals(for_normal, shape, dtype))
+    choice = unit_floats(for_choice, shape, dtype)
+    two, four = scalar(2, dtype), scalar(4, dtype)
+    my = lax.mul(mean, y)
+    root = lax.sqrt(lax.add(lax.mul(four, my), lax.square(my)))
+    half = lax.div(mean, two)
+    x = lax.sub(lax.add(mean, lax.mul(half, my)), lax.mul(half, root))
+    return lax.select(lax.le(choice, lax.div(mean, lax.add(mean, x))), x, lax.div(lax.square(mean), x))
+
+
+def wald(key, mean, shape=None, dtype=None, *, out_sharding=None):
+    """Numbers of the Wald (inverse Gaussian) distribution of the given mean and shape parameter 1.
+
+    Args:
+      key: a single key.
+      mean: positive; broadcasts to `shape`.
+      shape: of the result; default: the shape of `mean`.
+      dtype: a float dtype; default: the default float.
+      out_sharding: placement of the result.
+    """
+    key, _ = single_key("wald", key)
+    dtype = float_dtype("wald", dtype)
+    return placed(_wald(key, joint_shape(shape, mean), dtype, mean), out_sharding)
+
+
+@key_function(1, 2)
+def _weibull_min(key, shape, dtype, scale, concentration):
+    scale, concentration = (broadcast_to(as_dtype(x, dtype), shape) for x in (scale, concentration))
+    return lax.mul(lax.pow(exponentials(key, shape, dtype), lax.div(lax.full(shape, 1, dtype), concentration)), scale)
+
+
+def weibull_min(key, scale, concentration, shape=(), dtype=None):
+    """Numbers whose survival function is ``exp(-(x / scale) ** concentration)``.
+
+    Args:
+      key: a single key.
+      scale, concentration: broadcast to `shape`.
+      shape: of the result.
+      dtype: a float dtype; default: the default float.
+    """
+    key, _ = single_key("weibull_min", key)
+    dtype = float_dtype("weibull_min", dtype)
+    return _weibull_min(key, joint_shape(shape, scale, concentration), dtype, scale, concentration)
+
+
+def maxwells(key, shape, dtype):
+    """Lengths of vectors of three independent standard normal numbers."""
+    return lax.sqrt(lax.reduce_sum(lax.square(normals(key, (*shape, 3), dtype)), (len(shape),)))
+
+
+maxwell = _without_parameters("maxwell", maxwells, "Numbers of the standard Maxwell distribution: speeds in a gas.")
+
+
+@key_function(1, 2)
+def _double_sided_maxwell(key, shape, dtype, loc, scale):
+    loc, scale = (broadcast_to(as_dtype(x, dtype), shape) for x in (loc, scale))
+    for_size, for_sign = split_keys(key, 2)
+    size = lax.mul(scale, maxwells(for_size, shape, dtype))
+    return lax.add(loc, lax.mul(size, signs(for_sign, shape, dtype)))
+
+
+def double_sided_maxwell(key, loc, scale, shape=(), dtype=None):
+    """Numbers ``loc + scale * sign * m`` with `m` of the Maxwell distribution and a random sign.
+
+    Args:
+      key: a single key.
+      loc, scale: broadcast to `shape`.
+      shape: of the result.
+      dtype: a float dtype; default: the default float.
+    """
+    key, _ = single_key("double_sided_maxwell", key)
+    dtype = float_dtype("double_sided_maxwell", dtype)
+    return _double_sided_maxwell(key, joint_shape(shape, loc, scale), dtype, loc, scale)
+
+
+@key_function(1, 2)
+def _triangular(key, shape, dtype, left, mode, right):
+    left, mode, right = (broadcast_to(as_dtype(x, dtype), shape) for x in (left, mode, right))
+    u = unit_floats(key, shape, dtype)
+    width, rise, fall = lax.sub(right, left), lax.sub(mode, left), lax.sub(right, mode)
+    one = lax.full(shape, 1, dtype)
+    lower = lax.add(left, lax.sqrt(lax.mul(lax.mul(u, width), rise)))
+    upper = lax.sub(right, lax.sqrt(lax.mul(lax.mul(lax.sub(one, u), width), fall)))
+    return lax.select(lax.lt(u, lax.div(rise, width)), lower, upper)
+
+
+def triangular(key, left, mode, right, shape=None, dtype=None, *, out_sharding=None):
+    """Numbers whose density rises linearly from `left` to `mode` and falls linearly to `right`.
+
+    Args:
+      key: a single key.
+      left, mode, right: broadcast to `shape`.
+      shape: of the result; default: the parameters' joint shape.
+      dtype: a float dtype; default: the default float.
+      out_sharding: placement of the result.
+    """
+    key, _ = single_key("triangular", key)
+    dtype = float_dtype("triangular", dtype)
+    return placed(_triangular(key, joint_shape(shape, left, mode, right), dtype, left, mode, right), out_sharding)
+
+
+# ---- vectors and matrices ----
+
+
+@key_function(1, 2, 3)
+def _multivariate_normal(key, shape, dtype, method, mean, cov):
+    mean, cov = as_dtype(mean, dtype), as_dtype(cov, dtype)
+    factor = covariance_factor(cov, method)
+    n = aval_of(mean).shape[-1]
+    z = normals(key, (*shape, n), dtype)
+    factor = broadcast_to(factor, (*shape, n, n))
+    rank = len(shape)
+    batch = tuple(range(rank))
+    moved = lax.dot_general(factor, z, (((rank + 1,), (rank,)), (batch, batch)), precision="highest")
+    return lax.add(broadcast_to(mean, (*shape, n)), moved)
+
+
+def covariance_factor(cov, method: str):
+    """A matrix A with ``A @ A.T == cov``."""
+    from bedrax.core.primitives import linalg
+
+    if method == "cholesky":
+        return linalg.cholesky(cov)
+    if method == "eigh":
+        vectors, values = linalg.eigh(cov)
+    else:
+        vectors, values, _ = linalg.svd(cov)
+    shape = aval_of(vectors).shape
+    roots = lax.broadcast_in_dim(lax.sqrt(values), shape, (*range(len(shape) - 2), len(shape) - 1))
+    return lax.mul(vectors, roots)
+
+
+def multivariate_normal(key, mean, cov, shape=None, dtype=None, method="cholesky", *, out_sharding=None):
+    """Normal vectors of the given mean and covariance.
+
+    Args:
+      key: a single key.
+      mean: array of shape ``(..., n)``.
+      cov: array of shape ``(..., n, n)``, positive definite (or semidefinite, except for ``"cholesky"``).
+      shape: of the batch, without the last axis; default: the joint batch shape of `mean` and `cov`.
+      dtype: a float dtype; default: the joint dtype of `mean` and `cov`, if that is a float.
+      method: how `cov` is factored: ``"cholesky"``, ``"svd"`` or ``"eigh"``.
+      out_sharding: placement of the result.
+
+    Returns:
+      An array of shape ``(*shape, n)``.
+    """
+    key, _ = single_key("multivariate_normal", key)
+    if method not in ("svd", "eigh", "cholesky"):
+        raise ValueError("method must be one of {'svd', 'eigh', 'cholesky'}")
+    mean, cov = (x if hasattr(x, "shape") else np.asarray(x) for x in (mean, cov))
+    if dtype is None:
+        dtype = dtypes.to_inexact_dtype(dtypes.result_type(mean, cov))
+    dtype = float_dtype("multivariate_normal", dtype)
+    m, c = aval_of(mean).shape, aval_of(cov).shape
+    if not m:
+        raise ValueError("multivariate_normal requires mean.ndim >= 1, got mean.ndim == 0")
+    if len(c) < 2:
+        raise ValueError(f"multivariate_normal requires cov.ndim >= 2, got cov.ndim == {len(c)}")
+    n = m[-1]
+    if c[-2:] != (n, n):
+        raise ValueError(
+            f"multivariate_normal requires cov.shape == (..., n, n) for n={n}, but got cov.shape == {c}."
+        )
+    batch = lax.broadcast_shapes(m[:-1], c[:-2])
+    if shape is None:
+        shape = batch
+    else:
+        shape = shape_of(shape)
+        if lax.broadcast_shapes(shape, batch) != shape:
+            raise ValueError(f"the batch shapes of mean and cov, {m[:-1]} and {c[:-2]}, do not broadcast to {shape}")
+    return placed(_multivariate_normal(key, shape, dtype, method, mean, cov), out_sharding)
+
+
+@key_function(1, 2, 3, 4)
+def _orthogonal(key, shape, dtype, n, m):
+    # F. Mezzadri, "How to generate random matrices from the classical compact groups", Notices of the AMS 54 (2007):
+    # the Q of a normal matrix, with the phases of R's diagonal, is uniform.
+    from bedrax.core.primitives import linalg
+
+    z = normals(key, (*shape, max(n, m), min(n, m)), dtype)
+    q, r = linalg.qr(z, full_matrices=False)
+    rank, k = len(shape) + 2, min(n, m)
+    same = lax.eq(*(lax.broadcasted_iota(np.dtype(np.int32), (*shape, k, k), rank - i) for i in (1, 2)))
+    diagonal = lax.reduce_sum(lax.select(same, r, lax.full((*shape, k, k), 0, dtype)), (rank - 2,))
+    phase = lax.sign(diagonal)
+    q = lax.mul(q, lax.broadcast_in_dim(phase, aval_of(q).shape, (*range(rank - 2), rank - 1)))
+    return q if n >= m else lax.transpose(q, (*range(rank - 2), rank - 1, rank - 2))
+
+
+def orthogonal(key, n, shape=(), dtype=None, m=None, *, out_sharding=None):
+    """Uniformly distributed orthogonal (or unitary) matrices.
+
+    Args:
+      key: a single key.
+      n: number of rows.
+      shape: of the batch.
+      dtype: a float dtype, or a complex one for unitary matrices; default: the default float.
+      m: number of columns; default: `n`. The shorter side is orthonormal.
+      out_sharding: placement of the result.
+
+    Returns:
+      An array of shape ``(*shape, n, m)``.
+    """
+    key, _ = single_key("orthogonal", key)
+    n = operator.index(n)
+    m = n if m is None else operator.index(m)
+    return placed(_orthogonal(key, shape_of(shape), inexact_dtype("normal", dtype), n, m), out_sharding)

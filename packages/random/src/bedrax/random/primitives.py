@@ -105,13 +105,13 @@ def _clone_type(keys):
     return keys
 
 
-def _without_implementation(params):
+def without_implementation(params):
     """Jaxprs print what keys' types do not tell."""
     return {name: value for name, value in params.items() if name != "impl"}
 
 
 for _prim in (random_split_p, random_fold_in_p, random_bits_p):
-    _prim.print_params = _without_implementation
+    _prim.print_params = without_implementation
 
 
 # ---- what they are, on bases, which do not tell the implementation: the parameter `impl` does ----
@@ -187,7 +187,8 @@ for _prim, _function in _DECOMPOSITIONS.items():
 # ---- eager evaluation: one compiled function of bases, so that no executor needs to know keys ----
 
 
-def _eager(prim, fun, static):
+def eager(prim, fun, static, keys: bool = True):
+    """Evaluate `prim`, which `fun` decomposes and whose results are keys or not, by compiling `fun` of bases."""
     jitted = PerExecutor(fun, static)
 
     def impl(*args, **params):
@@ -196,10 +197,7 @@ def _eager(prim, fun, static):
             if isinstance(x, Tracer):
                 raise errors.escaped_tracer_error(x)
         out = jitted(*bases, **params)
-        if prim is random_unwrap_p or prim is random_bits_p:
-            return out
-        dtype = KeyDType(params["impl"]) if "impl" in params else args[0].dtype
-        return KeyArray(dtype, out)
+        return KeyArray(KeyDType(params["impl"]), out) if keys else out
 
     prim.def_impl(impl)
 
@@ -210,7 +208,7 @@ for _prim, _static in (
     (random_fold_in_p, ("impl",)),
     (random_bits_p, ("impl", "bit_width", "shape")),
 ):
-    _eager(_prim, _DECOMPOSITIONS[_prim], _static)
+    eager(_prim, _DECOMPOSITIONS[_prim], _static, keys=_prim is not random_bits_p)
 
 
 @random_wrap_p.def_impl

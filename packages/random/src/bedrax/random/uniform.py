@@ -203,12 +203,15 @@ def bernoulli(key, p=0.5, shape=None, mode="low", *, out_sharding=None):
     return placed((_low if mode == "low" else _high)(key, shape, as_dtype(p, aval.dtype)), out_sharding)
 
 
-@key_function(1, 2)
-def _rademacher(key, shape, dtype):
+def signs(key, shape, dtype):
+    """Each of -1 and 1 with probability one half."""
     half = np.asarray(0.5, dtypes.default_float_dtype())
     yes = lax.convert_element_type(_bernoulli_low(key, shape, half), dtype)
     two, one = (np.asarray(n).astype(dtype) for n in (2, 1))
     return lax.sub(lax.mul(yes, two), one)
+
+
+_rademacher = key_function(1, 2)(signs)
 
 
 def rademacher(key, shape=(), dtype=None, *, out_sharding=None):

@@ -1,0 +1,319 @@
+"""Samplers of counts: Poisson, binomial, multinomial and geometric numbers.
+
+W. Hoermann, "The transformed rejection method for generating Poisson random variables", Insurance: Mathematics and
+Economics 12 (1993), and "The generation of binomial random variates", Journal of Statistical Computation and Simulation
+46 (1993): algorithms PTRS and BTRS, for large means. Small means take Knuth's product of uniform numbers, and sums of
+geometric numbers (Devroye, chapter X).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from bedrax.core import dtypes, lax
+from bedrax.core.avals import aval_of
+from bedrax.random.arguments import as_dtype, broadcast_to, float_dtype, int_dtype, joint_shape, placed
+from bedrax.random.compiled import key_function
+from bedrax.random.continuous import scalar
+from bedrax.random.keys import single_key
+from bedrax.random.uniform import split_keys, unit_floats
+
+__all__ = ["binomial", "geometric", "multinomial", "poisson"]
+
+_INVERSION_BELOW = 10  # means from here on are drawn by rejection
+
+
+
+# ---- Poisson ----
+
+
+def _knuth(key, shape, dtype, rate):
+    """How many uniform numbers can be multiplied before the product falls below ``exp(-rate)``."""
+    count_dtype = dtypes.default_int_dtype()
+
+    def step(state):
+        key, count, log_product = state
+        key, sub = split_keys(key, 2)
+        count = lax.select(log_product > -rate, count + 1, count)
+        return key, count, log_product + lax.log(unit_floats(sub, shape, dtype))
+
+    start = (key, lax.full(shape, 0, count_dtype), lax.full(shape, 0, dtype))
+    _, count, _ = lax.while_loop(lambda s: _any(s[2] > -rate), step, start)
+    return count - 1
+
+
+def _any(x):
+    return lax.reduce_or(x, tuple(range(len(aval_of(x).shape))))
+
+
+def _transformed_rejection(key, shape, dtype, propose):
+    """Repeat proposals ``propose(u, v) -> (number, accepted)``, u in [-1/2, 1/2), until each element had one accepted.
+
+    An element keeps its last accepted number: proposals are independent, so that it is distributed as its first.
+    """
+
+    def step(state):
+        key, out, done = state
+        key, for_u, for_v = split_keys(key, 3)
+        u = unit_floats(for_u, shape, dtype) - scalar(0.5, dtype)
+        number, accepted = propose(u, unit_floats(for_v, shape, dtype))
+        return key, lax.select(accepted, number, out), done | accepted
+
+    start = (key, lax.full(shape, -1, dtype), lax.full(shape, False, np.dtype(bool)))
+    return lax.while_loop(lambda s: _any(~s[2]), step, start)[1]
+
+
+def _ptrs(key, shape, dtype, rate):
+    log_rate = lax.log(rate)
+    b = 0.931 + 2.53 * lax.sqrt(rate)
+    a = -0.059 + 0.02483 * b
+    inverse_alpha = 1.1239 + 1.1328 / (b - 3.4)
+    v_r = 0.9277 - 3.6224 / (b - 2)
+
+    def propose(u, v):
+        us = 0.5 - lax.abs(u)
+        k = lax.floor((2 * a / us + b) * u + rate + 0.43)
+        inside = (us >= 0.07) & (v <= v_r)
+        outside = (k < 0) | ((us < 0.013) & (v > us))
+        left = lax.log(v * inverse_alpha / (a / (us * us) + b))
+        return k, inside | (~outside & (left <= k * log_rate - rate - lax.lgamma(k + 1)))
+
+    return _transformed_rejection(key, shape, dtype, propose)
+
+
+@key_function(1, 2)
+def _poisson(key, shape, dtype, rate):
+    work = aval_of(rate).dtype
+    rate = broadcast_to(rate, shape)
+    small = rate < _INVERSION_BELOW
+    # the rates that the other algorithm takes are replaced by some that end its loop soon
+    counts = _knuth(key, shape, work, lax.select(small, rate, lax.full(shape, 0, work)))
+    large = _ptrs(key, shape, work, lax.select(small, lax.full(shape, 1e5, work), rate))
+    out = lax.select(small, lax.convert_element_type(counts, dtype), lax.convert_element_type(large, dtype))
+    zero = lax.full(shape, 0, dtype)
+    out = lax.select(lax.eq(rate, lax.full(shape, 0, work)), zero, out)
+    return lax.select(rate >= 0, out, lax.full(shape, -1, dtype)) if dtype.kind == "i" else out
+
+
+def poisson(key, lam, shape=None, dtype=None, *, out_sharding=None):
+    """Poisson numbers.
+
+    Args:
+      key: a single key of the ``threefry2x32`` implementation.
+      lam: rate, the mean; broadcasts to `shape`. Where it is negative or NaN the result is -1.
+      shape: of the result; default: the shape of `lam`.
+      dtype: an integer dtype; default: the default integer.
+      out_sharding: placement of the result.
+    """
+    key, _ = single_key("poisson", key)
+    dtype = dtypes.default_int_dtype() if dtype is None else dtypes.explicit_dtype(dtype, "poisson")
+    if not dtypes.is_integer(dtype):
+        raise ValueError(f"dtype argument to `poisson` must be an int dtype, got {dtype}")
+    name = aval_of(key).dtype.implementation.name
+    if name != "threefry2x32":
+        raise NotImplementedError(f"`poisson` is only implemented for the threefry2x32 RNG, not {name}")
+    shape = joint_shape(shape, lam)
+    return placed(_poisson(key, shape, dtype, as_dtype(lam, _parameter_dtype(lam))), out_sharding)
+
+
+def _parameter_dtype(*parameters) -> np.dtype:
+    """The float dtype to compute in: the default one, or that of wider parameters."""
+    found = dtypes.default_float_dtype()
+    for p in parameters:
+        dtype = aval_of(p).dtype
+        if dtypes.is_floating(dtype) and dtype.itemsize > found.itemsize:
+            found = dtype
+    return found
+
+
+# ---- geometric ----
+
+
+@key_function(1, 2)
+def _geometric(key, shape, dtype, p):
+    work = aval_of(p).dtype
+    u = unit_floats(key, shape, work)
+    u = lax.max(u, lax.full(shape, dtypes.finfo(work).tiny, work))
+    trials = lax.floor(lax.log(u) / lax.log1p(-broadcast_to(p, shape))) + 1
+    return lax.convert_element_type(trials, dtype)
+
+
+def geometric(key, p, shape=None, dtype=None, *, out_sharding=None):
+    """How many independent trials, each successful with probability `p`, until the first success: 1, 2, ...
+
+    Args:
+      key: a single key.
+      p: in (0, 1]; broadcasts to `shape`.
+      shape: of the result; default: the shape of `p`.
+      dtype: an integer dtype; default: the default integer.
+      out_sharding: placement of the result.
+    """
+    key, _ = single_key("geometric", key)
+    dtype = int_dtype("geometric", dtype)
+    p = as_dtype(p, _parameter_dtype(p))
+    return placed(_geometric(key, joint_shape(shape, p), dtype, p), out_sharding)
+
+
+# ---- binomial ----
+
+
+def _waiting_times(key, shape, dtype, n, p):
+    """How many successes fit into n trials, by adding up waiting times, which are geometric."""
+    log_failure = lax.log1p(-p)
+
+    def step(state):
+        key, successes, trials = state
+        sub, key = split_keys(key, 2)
+        u = unit_floats(sub, shape, dtype)
+        trials = trials + lax.ceil(lax.log(u) / log_failure)
+        return key, lax.select(trials <= n, successes + 1, successes), trials
+
+    start = (key, lax.full(shape, 0, dtype), lax.full(shape, 0, dtype))
+    return lax.while_loop(lambda s: _any(s[2] <= n), step, start)[1]
+
+
+def _stirling_tail(k):
+    """``log(k!) - log(sqrt(2 pi)) - (k + 1/2) log(k + 1) + (k + 1)``: ten values, then the series."""
+    table = [
+        math.lgamma(i + 1) - ((i + 0.5) * math.log(i + 1) - (i + 1) + 0.5 * math.log(2 * math.pi)) for i in range(10)
+    ]
+    inverse = 1 / (k + 1)
+    square = inverse * inverse
+    out = (1 / 12 - (1 / 360 - square / 1260) * square) * inverse
+    for i, value in enumerate(table):
+        shape, dtype = aval_of(k).shape, aval_of(k).dtype
+        out = lax.select(lax.eq(k, lax.full(shape, i, dtype)), lax.full(shape, value, dtype), out)
+    return out
+
+
+def _btrs(key, shape, dtype, n, p):
+    q = 1 - p
+    deviation = lax.sqrt(n * p * q)
+    b = 1.15 + 2.53 * deviation
+    a = -0.0873 + 0.0248 * b + 0.01 * p
+    c = n * p + 0.5
+    v_r = 0.92 - 4.2 / b
+    odds = p / q
+    alpha = (2.83 + 5.1 / b) * deviation
+    mode = lax.floor((n + 1) * p)
+
+    def propose(u, v):
+        us = 0.5 - lax.abs(u)
+        k = lax.floor((2 * a / us + b) * u + c)
+        inside = (us >= 0.07) & (v <= v_r)
+        outside = (k < 0) | (k > n)
+        left = lax.log(v * alpha / (a / (us * us) + b))
+        right = (
+            (mode + 0.5) * lax.log((mode + 1) / (odds * (n - mode + 1)))
+            + (n + 1) * lax.log((n - mode + 1) / (n - k + 1))
+            + (k + 0.5) * lax.log(odds * (n - k + 1) / (k + 1))
+            + _stirling_tail(mode) + _stirling_tail(n - mode) - _stirling_tail(k) - _stirling_tail(n - k)
+        )  # fmt: skip
+        return k, inside | (~outside & (left <= right))
+
+    return _transformed_rejection(key, shape, dtype, propose)
+
+
+def binomials(key, shape, dtype, n, p):
+    """Binomial numbers, as floats; `n` and `p` broadcast to `shape`."""
+    n, p = (broadcast_to(as_dtype(x, dtype), shape) for x in (n, p))
+    full = lambda x: lax.full(shape, x, dtype)  # noqa: E731
+    flipped = p > 0.5
+    q = lax.select(flipped, 1 - p, p)  # as many failures as the rarer outcome's successes
+    valid = (n > 0) & (n < np.inf) & (q > 0) & (q <= 0.5)
+    by_waiting = valid & (n * q < _INVERSION_BELOW)
+    by_rejection = valid & ~by_waiting
+    small = _waiting_times(
+        key, shape, dtype, lax.select(by_waiting, n, full(0)), lax.select(by_waiting, q, full(0.5))
+    )
+    large = _btrs(
+        key, shape, dtype, lax.select(by_rejection, n, full(1e4)), lax.select(by_rejection, q, full(0.5))
+    )
+    out = lax.select(by_waiting, small, large)
+    out = lax.select(flipped, n - out, out)
+    # the certain cases, and what has no distribution
+    none, every = (n >= 0) & ((p <= 0) | (n <= 0)), (n > 0) & (p >= 1)
+    out = lax.select(none, full(0), lax.select(every, n, out))
+    infinite = (n >= np.inf) & (p > 0)
+    out = lax.select(infinite, full(np.inf), out)
+    good = (n >= 0) & (p >= 0) & (p <= 1)
+    return lax.select(good, out, full(np.nan))
+
+
+_binomial = key_function(1, 2)(binomials)
+
+
+def binomial(key, n, p, shape=None, dtype=None):
+    """How many of `n` independent trials succeed, each with probability `p`.
+
+    Args:
+      key: a single key.
+      n: number of trials, a whole number; broadcasts to `shape`.
+      p: in [0, 1]; broadcasts to `shape`. Where a parameter is out of its range the result is NaN.
+      shape: of the result; default: the parameters' joint shape.
+      dtype: a float dtype; default: the default float.
+    """
+    key, _ = single_key("binomial", key)
+    dtype = float_dtype("binomial", dtype)
+    return _binomial(key, joint_shape(shape, n, p), dtype, n, p)
+
+
+# ---- multinomial ----
+
+
+@key_function(1, 2, 3)
+def _multinomial(key, shape, dtype, unroll, n, p):
+    from bedrax.random.primitives import random_split_p
+
+    batch, categories = shape[:-1], shape[-1]
+    work = dtype if dtypes.is_floating(dtype) else dtypes.default_float_dtype()
+    p = broadcast_to(as_dtype(p, work), shape)
+    rank = len(shape)
+    columns = lax.transpose(p, (rank - 1, *range(rank - 1)))
+    # what share of the categories from here on each category has
+    rest = lax.cumsum(columns, 0, reverse=True)
+    zero, one = lax.full(columns.shape, 0, work), lax.full(columns.shape, 1, work)
+    share = lax.select(rest > 0, columns / lax.select(rest > 0, rest, one), zero)
+    share = lax.clamp(zero, share, one)
+    keys = random_split_p.bind(key, impl=aval_of(key).dtype.implementation, shape=(categories,))
+
+    def step(left, inputs):
+        key, share = inputs
+        drawn = binomials(key, batch, work, left, share)
+        return left - drawn, drawn
+
+    n = broadcast_to(as_dtype(n, work), batch)
+    _, counts = lax.scan(step, n, (keys, share), unroll=unroll)
+    counts = lax.transpose(counts, (*range(1, rank), 0))
+    return counts if work == dtype else lax.convert_element_type(counts, dtype)
+
+
+def multinomial(key, n, p, *, shape=None, dtype=None, unroll=1):
+    """How often each category comes in `n` independent draws.
+
+    Each category in turn takes a binomial number of the draws that are left.
+
+    Args:
+      key: a single key.
+      n: number of draws; array that broadcasts to ``shape[:-1]``.
+      p: probabilities of the categories along the last axis; broadcasts to `shape`.
+      shape: of the result, categories last; default: the joint shape of ``n[..., None]`` and `p`.
+      dtype: of the result; default: the default float.
+      unroll: how many categories to draw in one step of the loop over them.
+
+    Returns:
+      An array of shape `shape`.
+    """
+    key, _ = single_key("multinomial", key)
+    dtype = dtypes.default_float_dtype() if dtype is None else dtypes.explicit_dtype(dtype, "multinomial")
+    n, p = (x if hasattr(x, "shape") else np.asarray(x) for x in (n, p))
+    n_shape, p_shape = aval_of(n).shape, aval_of(p).shape
+    if not p_shape:
+        raise ValueError("multinomial requires p.ndim >= 1, got p.ndim == 0")
+    if shape is None:
+        shape = (*lax.broadcast_shapes(n_shape, p_shape[:-1]), p_shape[-1])
+    shape = joint_shape(shape, p)
+    joint_shape(shape[:-1], n)
+    return _multinomial(key, shape, dtype, unroll, n, p)

@@ -1,0 +1,352 @@
+"""The gamma distribution, and what is made of gamma numbers.
+
+G. Marsaglia, W. W. Tsang, "A simple method for generating gamma variables", ACM TOMS 26 (2000): with x normal and
+``v = (1 + c x)^3``, ``d v`` is gamma distributed with parameter ``a = d + 1/3 >= 1`` after a rejection that accepts more
+than 95 of 100. For a < 1, the number for a + 1 times ``u^(1/a)``.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from bedrax.autodiff.tables import Zero, jvp_rules, transpose_rules
+from bedrax.batching import vmap
+from bedrax.batching.tables import batch_rules, to_front
+from bedrax.core import dtypes, lax, tables
+from bedrax.core.avals import ShapedArray, aval_of
+from bedrax.core.tracing import Primitive
+from bedrax.random.arguments import as_dtype, broadcast_to, float_dtype, joint_shape, placed, shape_of
+from bedrax.random.compiled import key_function
+from bedrax.random.continuous import exponentials, normals, scalar
+from bedrax.random.key_array import KeyDType
+from bedrax.random.keys import single_key
+from bedrax.random.primitives import eager, numpy_rule, random_split_p, random_wrap_p, without_implementation
+from bedrax.random.uniform import signs, split_keys, unit_floats
+
+__all__ = [
+    "ball", "beta", "chisquare", "dirichlet", "f", "gamma", "generalized_normal", "loggamma", "random_gamma_p", "t",
+]  # fmt: skip
+
+random_gamma_p = Primitive("random_gamma")
+random_gamma_p.print_params = without_implementation
+
+
+@random_gamma_p.abstract
+def _gamma_type(keys, a, *, impl, log_space):
+    if not isinstance(keys.dtype, KeyDType) or keys.shape != a.shape:
+        raise TypeError(f"random_gamma needs one key for each parameter, got {keys.str_short()} and {a.str_short()}")
+    if not dtypes.is_floating(a.dtype):
+        raise TypeError(f"random_gamma needs a float parameter, got {a.str_short()}")
+    return ShapedArray(a.shape, a.dtype)
+
+
+def _one(key, a, log_space: bool):
+    """One number, of one key and one parameter of rank 0."""
+    dtype = aval_of(a).dtype
+    one, third = scalar(1, dtype), scalar(1 / 3, dtype)
+    small = lax.lt(a, one)
+    d = lax.sub(lax.select(small, lax.add(a, one), a), third)
+    c = lax.div(third, lax.sqrt(d))
+    key, for_boost = split_keys(key, 2)
+
+    def propose(state):
+        key, _, _ = state
+        key, sub = split_keys(key, 2)
+        x = normals(sub, (), dtype)
+        return key, x, lax.add(one, lax.mul(x, c))
+
+    def rejected(state):
+        _, x2, v, u = state
+        squeeze = lax.ge(u, lax.sub(one, lax.mul(scalar(0.0331, dtype), lax.square(x2))))
+        bound = lax.add(
+            lax.mul(x2, scalar(0.5, dtype)), lax.mul(d, lax.add(lax.sub(one, v), lax.log(v)))
+        )
+        return lax.bitwise_and(squeeze, lax.ge(lax.log(u), bound))
+
+    def step(state):
+        key, for_x, for_u = split_keys(state[0], 3)
+        zero = lax.full((), 0, dtype)
+        _, x, v = lax.while_loop(lambda s: lax.le(s[2], zero), propose, (for_x, zero, lax.full((), -1, dtype)))
+        return key, lax.square(x), lax.mul(v, lax.square(v)), unit_floats(for_u, (), dtype)
+
+    start = (key, lax.full((), 0, dtype), lax.full((), 1, dtype), lax.full((), 2, dtype))  # which is rejected
+    _, _, v, _ = lax.while_loop(rejected, step, start)
+    u = unit_floats(for_boost, (), dtype)
+    # log(1 - u) / a: what u^(1/a) contributes
+    log_boost = lax.select(small, lax.div(lax.log1p(lax.neg(u)), a), lax.full((), 0, dtype))
+    if log_space:
+        return lax.add(lax.add(lax.log(d), lax.log(v)), log_boost)
+    return lax.mul(lax.mul(d, v), lax.exp(log_boost))
+
+
+def _on_base(base, a, *, impl, log_space):
+    shape = aval_of(a).shape
+    n = math.prod(shape)
+    rank = len(impl.key_shape)
+    keys = random_wrap_p.bind(lax.reshape(base, (n, *aval_of(base).shape[len(aval_of(base).shape) - rank :])), impl=impl)
+    out = vmap(lambda key, a: _one(key, a, log_space))(keys, lax.reshape(a, (n,)))
+    return lax.reshape(out, shape)
+
+
+tables.decompositions[random_gamma_p] = _on_base
+tables.numpy_rules.add(random_gamma_p, numpy_rule(_on_base), "composed")
+eager(random_gamma_p, _on_base, ("impl", "log_space"), keys=False)
+
+
+@batch_rules.rule(random_gamma_p)
+def _batch(axis, args, dims, **params):
+    return random_gamma_p.bind(*(to_front(x, d, axis.size) for x, d in zip(args, dims, strict=True)), **params), 0
+
+
+@jvp_rules.rule(random_gamma_p)
+def _jvp(primals, tangents, *, impl, log_space):
+    # The number as a function of its parameter at a fixed value of the distribution function (M. Figurnov,
+    # S. Mohamed, A. Mnih, "Implicit reparameterization gradients", NeurIPS 2018).
+    keys, a = primals
+    out = random_gamma_p.bind(keys, a, impl=impl, log_space=log_space)
+    t = tangents[1]
+    if type(t) is Zero:
+        return out, Zero.from_primal_value(out)
+    if not log_space:
+        return out, lax.mul(t, lax.random_gamma_grad(a, out))
+    # Below `limit` the distribution function is x^a / gamma(a + 1) to working precision, so that
+    # d(log x)/da = (digamma(a + 1) - log x) / a, which does not need x.
+    shape, dtype = aval_of(a).shape, aval_of(a).dtype
+    limit = scalar(dtypes.finfo(dtype).eps, dtype)
+    x = lax.exp(out)
+    tiny = lax.lt(x, limit)
+    safe = lax.select(tiny, lax.full(shape, 1, dtype), x)
+    far = lax.div(lax.sub(lax.digamma(lax.add(a, lax.full(shape, 1, dtype))), out), a)
+    slope = lax.select(tiny, far, lax.div(lax.random_gamma_grad(a, safe), safe))
+    return out, lax.mul(t, slope)
+
+
+transpose_rules.absent(random_gamma_p, why="it is not linear in its parameter")
+
+
+def gammas(key, shape, dtype, a, log_space: bool = False):
+    """Gamma numbers (or their logarithms) of parameter `a`, which broadcasts to `shape`."""
+    impl = aval_of(key).dtype.implementation
+    a = broadcast_to(as_dtype(a, dtype), shape)
+    keys = random_split_p.bind(key, impl=impl, shape=shape)
+    return random_gamma_p.bind(keys, a, impl=impl, log_space=log_space)
+
+
+_gamma = key_function(1, 2, 4)(gammas)
+
+
+def gamma(key, a, shape=None, dtype=None, *, out_sharding=None):
+    """Numbers of density proportional to ``x ** (a - 1) * exp(-x)``.
+
+    Derivatives with respect to `a` are those of the number at a fixed value of the distribution function.
+
+    Args:
+      key: a single key.
+      a: positive; broadcasts to `shape`.
+      shape: of the result; default: the shape of `a`.
+      dtype: a float dtype; default: the default float.
+      out_sharding: placement of the result.
+    """
+    key, _ = single_key("gamma", key)
+    dtype = float_dtype("gamma", dtype)
+    return placed(_gamma(key, joint_shape(shape, a), dtype, a, False), out_sharding)
+
+
+def loggamma(key, a, shape=None, dtype=None, *, out_sharding=None):
+    """Logarithms of gamma numbers, exact also where these are too small for the dtype; arguments as for `gamma`."""
+    key, _ = single_key("loggamma", key)
+    dtype = float_dtype("loggamma", dtype)
+    return placed(_gamma(key, joint_shape(shape, a), dtype, a, True), out_sharding)
+
+
+@key_function(1, 2)
+def _beta(key, shape, dtype, a, b):
+    first, second = split_keys(key, 2)
+    x, y = gammas(first, shape, dtype, a, True), gammas(second, shape, dtype, b, True)
+    most = lax.max(x, y)
+    x, y = lax.exp(lax.sub(x, most)), lax.exp(lax.sub(y, most))
+    return lax.div(x, lax.add(x, y))
+
+
+def beta(key, a, b, shape=None, dtype=None, *, out_sharding=None):
+    """Numbers in [0, 1] of density proportional to ``x ** (a - 1) * (1 - x) ** (b - 1)``.
+
+    Args:
+      key: a single key.
+      a, b: positive; broadcast to `shape`.
+      shape: of the result; default: the parameters' joint shape.
+      dtype: a float dtype; default: the default float.
+      out_sharding: placement of the result.
+    """
+    key, _ = single_key("beta", key)
+    dtype = float_dtype("beta", dtype)
+    return placed(_beta(key, joint_shape(shape, a, b), dtype, a, b), out_sharding)
+
+
+@key_function(1, 2)
+def _dirichlet(key, shape, dtype, alpha):
+    n = aval_of(alpha).shape[-1]
+    full = (*shape, n)
+    logs = gammas(key, full, dtype, alpha, True)
+    axis = len(shape)
+    kept = tuple(range(axis))
+    most = lax.stop_gradient(lax.reduce_max(logs, (axis,)))
+    x = lax.exp(lax.sub(logs, lax.broadcast_in_dim(most, full, kept)))
+    return lax.div(x, lax.broadcast_in_dim(lax.reduce_sum(x, (axis,)), full, kept))
+
+
+def dirichlet(key, alpha, shape=None, dtype=None, *, out_sharding=None):
+    """Vectors of positive numbers with sum 1, of the Dirichlet distribution.
+
+    Args:
+      key: a single key.
+      alpha: positive, of shape ``(..., n)``.
+      shape: of the batch, without the last axis; default: ``alpha.shape[:-1]``.
+      dtype: a float dtype; default: the default float.
+      out_sharding: placement of the result.
+
+    Returns:
+      An array of shape ``(*shape, n)``.
+    """
+    key, _ = single_key("dirichlet", key)
+    dtype = float_dtype("dirichlet", dtype)
+    own = np.shape(alpha) if not hasattr(alpha, "shape") else alpha.shape
+    if not own:
+        raise ValueError("dirichlet requires alpha.ndim >= 1, got alpha.ndim == 0")
+    if not hasattr(alpha, "shape"):
+        alpha = np.asarray(alpha)
+    batch = tuple(own[:-1])
+    shape = batch if shape is None else shape_of(shape)
+    if lax.broadcast_shapes(shape, batch) != shape:
+        raise ValueError(f"the batch shape of alpha, {batch}, does not broadcast to {shape}")
+    return placed(_dirichlet(key, shape, dtype, alpha), out_sharding)
+
+
+@key_function(1, 2)
+def _chisquare(key, shape, dtype, df):
+    two = scalar(2, dtype)
+    half = lax.div(as_dtype(df, dtype), two)
+    return lax.mul(two, lax.exp(gammas(key, shape, dtype, half, True)))
+
+
+def chisquare(key, df, shape=None, dtype=None, *, out_sharding=None):
+    """Sums of the squares of `df` standard normal numbers; `df` need not be whole.
+
+    Args:
+      key: a single key.
+      df: degrees of freedom; broadcasts to `shape`.
+      shape: of the result; default: the shape of `df`.
+      dtype: a float dtype; default: the default float.
+      out_sharding: placement of the result.
+    """
+    key, _ = single_key("chisquare", key)
+    dtype = float_dtype("chisquare", dtype)
+    return placed(_chisquare(key, joint_shape(shape, df), dtype, df), out_sharding)
+
+
+@key_function(1, 2)
+def _f(key, shape, dtype, dfnum, dfden):
+    for_den, for_num = split_keys(key, 2)
+    two = scalar(2, dtype)
+
+    def mean_square(key, df):
+        df = broadcast_to(as_dtype(df, dtype), shape)
+        return lax.div(lax.mul(two, lax.exp(gammas(key, shape, dtype, lax.div(df, two), True))), df)
+
+    return lax.div(mean_square(for_num, dfnum), mean_square(for_den, dfden))
+
+
+def f(key, dfnum, dfden, shape=None, dtype=None, *, out_sharding=None):
+    """Numbers of the F distribution: quotients of chi-square numbers over their degrees of freedom.
+
+    Args:
+      key: a single key.
+      dfnum, dfden: degrees of freedom; broadcast to `shape`.
+      shape: of the result; default: the parameters' joint shape.
+      dtype: a float dtype; default: the default float.
+      out_sharding: placement of the result.
+    """
+    key, _ = single_key("f", key)
+    dtype = float_dtype("f", dtype)
+    return placed(_f(key, joint_shape(shape, dfnum, dfden), dtype, dfnum, dfden), out_sharding)
+
+
+@key_function(1, 2)
+def _t(key, shape, dtype, df):
+    for_normal, for_gamma = split_keys(key, 2)
+    half = broadcast_to(lax.div(as_dtype(df, dtype), scalar(2, dtype)), shape)
+    return lax.mul(normals(for_normal, shape, dtype), lax.sqrt(lax.div(half, gammas(for_gamma, shape, dtype, half))))
+
+
+def t(key, df, shape=(), dtype=None, *, out_sharding=None):
+    """Numbers of Student's t distribution.
+
+    Args:
+      key: a single key.
+      df: degrees of freedom; broadcasts to `shape`.
+      shape: of the result; default: the shape of `df`.
+      dtype: a float dtype; default: the default float.
+      out_sharding: placement of the result.
+    """
+    key, _ = single_key("t", key)
+    dtype = float_dtype("t", dtype)
+    return placed(_t(key, joint_shape(shape, df), dtype, df), out_sharding)
+
+
+def generalized_normals(key, shape, dtype, p):
+    """Numbers of density proportional to ``exp(-abs(x) ** p)``."""
+    for_gamma, for_sign = split_keys(key, 2)
+    power = scalar(1 / p, dtype)
+    size = lax.pow(gammas(for_gamma, shape, dtype, power), lax.full(shape, power, dtype))
+    return lax.mul(signs(for_sign, shape, dtype), size)
+
+
+_generalized_normal = key_function(1, 2, 3)(generalized_normals)
+
+
+def generalized_normal(key, p, shape=(), dtype=None, *, out_sharding=None):
+    """Numbers of density proportional to ``exp(-abs(x) ** p)``.
+
+    Args:
+      key: a single key.
+      p: a Python float.
+      shape: of the result.
+      dtype: a float dtype; default: the default float.
+      out_sharding: placement of the result.
+    """
+    key, _ = single_key("generalized_normal", key)
+    shape, dtype = shape_of(shape), float_dtype("generalized_normal", dtype)
+    return placed(_generalized_normal(key, shape, dtype, float(p)), out_sharding)
+
+
+@key_function(1, 2, 3, 4)
+def _ball(key, shape, dtype, d, p):
+    # F. Barthe, O. Guedon, S. Mendelson, A. Naor, "A probabilistic approach to the geometry of the l_p^n-ball", Annals
+    # of Probability 33 (2005): d generalized normal numbers over the p-norm of these and an exponential number.
+    for_direction, for_radius = split_keys(key, 2)
+    g = generalized_normals(for_direction, (*shape, d), dtype, p)
+    e = exponentials(for_radius, shape, dtype)
+    total = lax.add(lax.reduce_sum(lax.pow(lax.abs(g), lax.full((*shape, d), p, dtype)), (len(shape),)), e)
+    norm = lax.pow(total, lax.full(shape, 1 / p, dtype))
+    return lax.div(g, lax.broadcast_in_dim(norm, (*shape, d), range(len(shape))))
+
+
+def ball(key, d, p=2, shape=(), dtype=None, *, out_sharding=None):
+    """Points uniform in the unit ball of the p-norm.
+
+    Args:
+      key: a single key.
+      d: dimension of the ball.
+      p: which norm; a Python number.
+      shape: of the batch.
+      dtype: a float dtype; default: the default float.
+      out_sharding: placement of the result.
+
+    Returns:
+      An array of shape ``(*shape, d)``.
+    """
+    key, _ = single_key("ball", key)
+    return placed(_ball(key, shape_of(shape), float_dtype("ball", dtype), int(d), float(p)), out_sharding)
+
