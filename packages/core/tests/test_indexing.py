@@ -48,7 +48,9 @@ def test_default_fill(dtype, fill):
 
 def test_parameters_of_equal_gathers_are_equal():
     def params_of(fill):
-        return stage(lambda x: lax.gather(x, I, GATHER, (1, 4), mode="fill", fill_value=fill), X).eqns[0].params
+        return (
+            stage(lambda x: lax.gather(x, I, GATHER, (1, 4), mode="fill", fill_value=fill), X).eqns[0].params
+        )
 
     params = [params_of(fill) for fill in (None, float("nan"), np.float32("nan"))]
     assert params[0] == params[1] == params[2]

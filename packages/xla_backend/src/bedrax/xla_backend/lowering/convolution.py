@@ -106,7 +106,9 @@ def _conv_cpu(ctx, lhs, rhs, **params):
     if groups == 1 or not static or 0 in (*x.shape, *k.shape, *out.shape):
         return _conv(ctx, lhs, rhs, **params)
     numbers, kernel = params["dimension_numbers"], [k.shape[d] for d in params["dimension_numbers"].rhs_spec]
-    if params["feature_group_count"] > 1 and kernel[1] == 1 and math.prod(kernel[2:]) <= _MANY_TAPS:
+    if params["feature_group_count"] > 1 and kernel[1] == 1:
+        if math.prod(kernel[2:]) > _MANY_TAPS:
+            return _conv(ctx, lhs, rhs, **params)
         return ctx.lower_fun(_depthwise, lhs, rhs, **params)
     if params["batch_group_count"] == x.shape[numbers.lhs_spec[0]] == kernel[0]:
         return _conv(ctx, lhs, rhs, **params)  # XLA sees the transposed depthwise convolution, and is fast
