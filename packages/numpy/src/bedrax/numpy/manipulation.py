@@ -65,7 +65,11 @@ def _new_shape(own: tuple, shape: tuple) -> tuple:
                 f"cannot reshape array of shape {own} (size {dims.size(own)}) into shape {shape}: the size is no"
                 f" multiple of {dims.size(rest)}"
             ) from None
-        raise
+        total, divisor = dims.size(own), dims.size(rest)
+        raise dims.InconclusiveDimensionOperation(
+            f"Cannot divide evenly the sizes of shapes {own} and {shape}.\nThe remainder mod({total}, - {divisor}) should"
+            f" be 0. Details: Cannot divide '{total}' by '-{divisor}'"
+        ) from None
     if dims.is_constant_shape(rest) and dims.size(rest) == 0:
         missing = 0 if dims.size(own) == 0 else missing
     return (*shape[:i], missing, *shape[i + 1 :])
