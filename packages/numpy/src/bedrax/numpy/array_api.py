@@ -1,0 +1,51 @@
+"""What the array API standard asks of a namespace about itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bedrax.core import dtypes
+from bedrax.numpy.kinds import isdtype
+
+_NAMES = (
+    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64", "complex64",
+    "complex128",
+)  # fmt: skip
+
+
+class NamespaceInfo:
+    """Answers of the array API standard's inspection functions."""
+
+    def capabilities(self) -> dict[str, Any]:
+        """What the namespace can do beyond the required."""
+        return {"boolean indexing": True, "data-dependent shapes": False, "max dimensions": 64}
+
+    def default_device(self) -> None:
+        """The default device is the executor's choice."""
+        return None
+
+    def devices(self) -> list:
+        """The devices that arrays can live on."""
+        from bedrax.core import executors
+
+        found = getattr(executors.active, "devices", None)
+        return [None, *found()] if found is not None else [None]
+
+    def default_dtypes(self, *, device: Any = None) -> dict[str, np.dtype]:
+        """The dtypes of Python's numbers in the current mode."""
+        return {
+            "real floating": dtypes.default_float_dtype(), "complex floating": dtypes.default_complex_dtype(),
+            "integral": dtypes.default_int_dtype(), "indexing": dtypes.default_int_dtype(),
+        }  # fmt: skip
+
+    def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, np.dtype]:
+        """The dtypes of the standard that exist in the current mode, all or those of a kind."""
+        available = [np.dtype(n) for n in _NAMES if dtypes.canonicalize_dtype(np.dtype(n)) == np.dtype(n)]
+        return {d.name: d for d in available if kind is None or isdtype(d, kind)}
+
+
+def namespace_info() -> NamespaceInfo:
+    """The object that answers questions about this namespace."""
+    return NamespaceInfo()

@@ -1,0 +1,75 @@
+"""Whether arrays are equal or close."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bedrax.core import dtypes, lax
+from bedrax.core.array import Array
+from bedrax.core.avals import aval_of
+from bedrax.core.operators import add, bitwise_and, bitwise_or, equal, less_equal, multiply, subtract
+from bedrax.core.promotion import broadcast, promote_dtypes
+from bedrax.numpy.arguments import array
+from bedrax.numpy.reductions import all as all_
+from bedrax.numpy.ufuncs import absolute, isfinite, isnan
+
+
+def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Array:
+    """Whether ``|a - b| <= atol + rtol * |b|``, elementwise.
+
+    Args:
+      a, b: arrays; infinities are close to themselves only.
+      rtol, atol: the tolerances.
+      equal_nan: whether nan is close to nan.
+    """
+    x, y = promote_dtypes("isclose", (a, b))
+    dtype = aval_of(x).dtype
+    if dtypes.is_integer(dtype) or dtype == np.bool_:
+        # Differences of integers overflow; floats hold tolerances.
+        kind = dtypes.default_float_dtype()
+        close = _close(lax.convert_to(x, kind, False), lax.convert_to(y, kind, False), rtol, atol)
+        return lax.asarray(bitwise_or(equal(x, y), close))
+    finite = bitwise_and(isfinite(x), isfinite(y))
+    out = bitwise_or(equal(x, y), bitwise_and(_close(x, y, rtol, atol), finite))
+    if equal_nan:
+        out = bitwise_or(out, bitwise_and(isnan(x), isnan(y)))
+    return lax.asarray(out)
+
+
+def _close(x: Any, y: Any, rtol: Any, atol: Any) -> Any:
+    real = dtypes.to_real_dtype(aval_of(x).dtype)
+    cast = lambda v: np.asarray(v).astype(real)[()] if isinstance(v, (int, float, np.ndarray)) else (
+        lax.convert_element_type(v, real))  # fmt: skip
+    return less_equal(absolute(subtract(x, y)), add(cast(atol), multiply(cast(rtol), absolute(y))))
+
+
+def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Array:
+    """Whether all elements are close; arguments as in `isclose`."""
+    return all_(isclose(a, b, rtol, atol, equal_nan))
+
+
+def _equal(x: Any, y: Any, equal_nan: bool) -> Array:
+    same = equal(x, y)
+    if equal_nan and dtypes.is_inexact(x.dtype) and dtypes.is_inexact(y.dtype):
+        same = bitwise_or(same, bitwise_and(isnan(x), isnan(y)))
+    return all_(same)
+
+
+def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Array:
+    """Whether two arrays have the same shape and elements; with `equal_nan`, nan equals nan."""
+    x, y = array("array_equal", a1), array("array_equal", a2)
+    if x.shape != y.shape:
+        return lax.asarray(np.False_)
+    return _equal(x, y, equal_nan)
+
+
+def array_equiv(a1: Any, a2: Any) -> Array:
+    """Whether two arrays have the same elements after broadcasting."""
+    x, y = array("array_equiv", a1), array("array_equiv", a2)
+    try:
+        x, y = broadcast("array_equiv", (x, y))
+    except TypeError:
+        return lax.asarray(np.False_)
+    return _equal(x, y, False)

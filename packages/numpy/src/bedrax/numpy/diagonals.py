@@ -1,0 +1,261 @@
+"""Diagonals and triangles: `eye`, `diag`, `tril`, their indices, and `vander`."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from bedrax.core import dims, dtypes, lax
+from bedrax.core.array import Array
+from bedrax.core.avals import aval_of
+from bedrax.core.promotion import operand
+from bedrax.numpy.arguments import array, axis_index
+from bedrax.numpy.creation import asarray, place
+
+
+def _band(shape: tuple, k: Any, compare: Callable) -> Any:
+    """``compare(column, row + k)`` at each position of matrices of a shape."""
+    kind = np.dtype(np.int32)
+    row, column = (lax.broadcasted_iota(kind, shape, d) for d in (0, 1))
+    shift = kind.type(k) if isinstance(k, int) else lax.convert_element_type(k, kind)
+    return compare(lax.add(row, shift), column)
+
+
+def _static_or_traced(k: Any, name: str) -> Any:
+    if isinstance(k, int):
+        return k
+    try:
+        return operator.index(k)
+    except TypeError:
+        if dtypes.is_integer(getattr(k, "dtype", np.dtype(float))):
+            return k
+        raise TypeError(f"k argument to jnp.{name} must be an integer, got {k!r}") from None
+
+
+def eye(
+    N: Any, M: Any = None, k: Any = 0, dtype: Any = None, *, device: Any = None  # noqa: N803
+) -> Array:
+    """Ones on a diagonal and zeros elsewhere.
+
+    Args:
+      N, M: the numbers of rows and columns; `M` defaults to `N`.
+      k: which diagonal; 0 is the main one, positive ones lie above.
+      dtype: default: float.
+      device: where the array shall live.
+    """
+    n = dims.canonical_dim(N)
+    m = n if M is None else dims.canonical_dim(M)
+    for size in (n, m):
+        if isinstance(size, int) and size < 0:
+            raise ValueError(f"negative dimensions are not allowed, got {N} and {M}")
+    dtype = dtypes.default_float_dtype() if dtype is None else dtypes.explicit_dtype(dtype, "eye")
+    k = _static_or_traced(k, "eye")
+    return place(lax.convert_element_type(_band((n, m), k, lax.eq), dtype), device)
+
+
+def identity(n: Any, dtype: Any = None) -> Array:
+    """The identity matrix."""
+    return eye(n, dtype=dtype)
+
+
+def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Array:  # noqa: N803
+    """Ones at and below a diagonal and zeros above; arguments as in `eye`."""
+    n = dims.canonical_dim(N)
+    m = n if M is None else dims.canonical_dim(M)
+    dtype = dtypes.default_float_dtype() if dtype is None else dtypes.explicit_dtype(dtype, "tri")
+    return lax.convert_element_type(_band((n, m), k, lax.ge), dtype)
+
+
+def _triangle(name: str, m: Any, k: int, lower: bool) -> Array:
+    x = array(name, m)
+    if x.ndim < 2:
+        raise ValueError(f"Argument to jnp.{name} must be at least 2D")
+    mask = _band(x.shape[-2:], k if lower else k - 1, lax.ge)
+    mask = lax.broadcast_in_dim(mask, x.shape, (x.ndim - 2, x.ndim - 1))
+    zero = lax.full_like(x, 0)
+    return lax.select(mask, x, zero) if lower else lax.select(mask, zero, x)
+
+
+def tril(m: Any, k: int = 0) -> Array:
+    """Matrices with the elements above a diagonal made zero; `k` as in `eye`."""
+    return _triangle("tril", m, k, True)
+
+
+def triu(m: Any, k: int = 0) -> Array:
+    """Matrices with the elements below a diagonal made zero; `k` as in `eye`."""
+    return _triangle("triu", m, k, False)
+
+
+def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
+    """The diagonals in the plane of two axes, as the last axis of the result.
+
+    Args:
+      a: array of rank 2 at least.
+      offset: which diagonal, as `k` in `eye`.
+      axis1, axis2: the axes of rows and columns.
+    """
+    x = array("diagonal", a)
+    if x.ndim < 2:
+        raise ValueError("diagonal requires an array of at least two dimensions.")
+    offset = operator.index(offset)
+    i, j = axis_index(axis1, x.ndim), axis_index(axis2, x.ndim)
+    if i == j:
+        raise ValueError("axis1 and axis2 cannot be the same")
+    from bedrax.numpy.manipulation import moveaxis
+
+    x = moveaxis(x, (i, j), (-2, -1))
+    n, m = x.shape[-2:]
+    length = dims.non_negative(dims.min_dim(n, m - offset) if offset >= 0 else dims.min_dim(n + offset, m))
+    start = lax.iota(np.int32, length)
+    rows = start if offset >= 0 else lax.add(start, np.int32(-offset))
+    columns = lax.add(start, np.int32(offset)) if offset > 0 else start
+    return x.at[..., rows, columns].get(mode="promise_in_bounds", wrap_negative_indices=False)
+
+
+def diag(v: Any, k: int = 0) -> Array:
+    """A matrix with a vector on a diagonal, or the diagonal of a matrix.
+
+    Args:
+      v: vector or matrix.
+      k: which diagonal, as in `eye`.
+    """
+    x = array("diag", v)
+    if x.ndim == 2:
+        return diagonal(x, k)
+    if x.ndim != 1:
+        raise ValueError("diag input must be 1d or 2d")
+    k = operator.index(k)
+    zero = lax.full((), 0, x.dtype)
+    padded = lax.pad(x, zero, [(max(0, k), max(0, -k), 0)])
+    n = padded.shape[0]
+    wide = lax.broadcast_in_dim(padded, (n, n), (1,))  # the column says which element it is
+    return lax.select(_band((n, n), k, lax.eq), wide, lax.full_like(wide, 0))
+
+
+def diagflat(v: Any, k: int = 0) -> Array:
+    """A matrix with the elements of an array, flattened, on a diagonal."""
+    x = array("diagflat", v)
+    return diag(lax.reshape(x, (dims.size(x.shape),)), k)
+
+
+def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
+    """The indices of the main diagonal of an array of `ndim` axes of length `n`."""
+    if n < 0:
+        raise ValueError(f"n argument to diag_indices must be nonnegative, got {n}")
+    if ndim < 0:
+        raise ValueError(f"ndim argument to diag_indices must be nonnegative, got {ndim}")
+    return (lax.iota(dtypes.default_int_dtype(), operator.index(n)),) * operator.index(ndim)
+
+
+def diag_indices_from(arr: Any) -> tuple[Array, ...]:
+    """The indices of the main diagonal of an array whose axes have equal length."""
+    shape = aval_of(operand("diag_indices_from", arr)).shape
+    if len(shape) < 2:
+        raise ValueError("input array must be at least 2-d")
+    if len(set(shape)) != 1:
+        raise ValueError("All dimensions of input must be of equal length")
+    return diag_indices(shape[0], len(shape))
+
+
+def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True) -> Array:
+    """The array with its main diagonal replaced.
+
+    Args:
+      a: array of rank 2 at least.
+      val: a scalar, or values that are repeated as needed.
+      wrap: for tall matrices: go on after the last column.
+      inplace: must be False: arrays are immutable.
+    """
+    if inplace:
+        raise NotImplementedError("JAX arrays are immutable, must use inplace=False")
+    if wrap:
+        raise NotImplementedError("wrap=True is not implemented, must use wrap=False")
+    x, values = array("fill_diagonal", a), array("fill_diagonal", val)
+    if x.ndim < 2:
+        raise ValueError("array must be at least 2-d")
+    if x.ndim > 2 and len(set(x.shape)) != 1:
+        raise ValueError("All dimensions of input must be of equal length")
+    n = min(x.shape)
+    from bedrax.numpy.manipulation import resize
+
+    new = values if not values.ndim else resize(values, (n,))
+    i = lax.iota(np.int32, n)
+    return x.at[(i,) * x.ndim].set(new, mode="promise_in_bounds", wrap_negative_indices=False)
+
+
+def _static_triangle(n: Any, k: Any, m: Any, lower: bool) -> tuple[Array, Array]:
+    n = operator.index(n)
+    m = n if m is None else operator.index(m)
+    mask = np.tri(n, m, operator.index(k) if lower else operator.index(k) - 1, dtype=bool)
+    rows, columns = np.nonzero(mask if lower else ~mask)
+    kind = dtypes.default_int_dtype()
+    return asarray(rows.astype(kind)), asarray(columns.astype(kind))
+
+
+def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
+    """(rows, columns) of the elements at and below a diagonal of an ``n x m`` matrix."""
+    return _static_triangle(n, k, m, True)
+
+
+def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
+    """(rows, columns) of the elements at and above a diagonal of an ``n x m`` matrix."""
+    return _static_triangle(n, k, m, False)
+
+
+def _matrix_shape(name: str, arr: Any) -> tuple:
+    shape = tuple(arr.shape) if hasattr(arr, "shape") else aval_of(operand(name, arr)).shape
+    if len(shape) != 2:
+        raise ValueError("Only 2-D inputs are accepted")
+    return shape
+
+
+def tril_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
+    """`tril_indices` for the shape of a matrix."""
+    n, m = _matrix_shape("tril_indices_from", arr)
+    return tril_indices(n, k, m)
+
+
+def triu_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
+    """`triu_indices` for the shape of a matrix."""
+    n, m = _matrix_shape("triu_indices_from", arr)
+    return triu_indices(n, k, m)
+
+
+def mask_indices(n: int, mask_func: Callable, k: int = 0, *, size: int | None = None) -> tuple[Array, Array]:
+    """The indices where a function like `triu` of an ``n x n`` matrix of ones is not zero.
+
+    Args:
+      n: the size of the matrix.
+      mask_func: function of a matrix and `k`.
+      k: its second argument.
+      size: as in `nonzero`.
+    """
+    from bedrax.numpy.creation import ones
+    from bedrax.numpy.searching import nonzero
+
+    return nonzero(mask_func(ones((n, n)), k), size=size)
+
+
+def vander(x: Any, N: int | None = None, increasing: bool = False) -> Array:  # noqa: N803
+    """The Vandermonde matrix: powers of a vector as columns.
+
+    Args:
+      x: vector.
+      N: how many columns; default: its length.
+      increasing: whether exponents grow from left to right.
+    """
+    v = array("vander", x)
+    if v.ndim != 1:
+        raise ValueError("x must be a one-dimensional array")
+    count = v.shape[0] if N is None else operator.index(N)
+    if count < 0:
+        raise ValueError("N must be nonnegative")
+    from bedrax.core.operators import power
+
+    exponents = lax.iota(dtypes.default_int_dtype(), count)
+    if not increasing:
+        exponents = lax.rev(exponents, (0,))
+    return power(lax.expand_dims(v, (1,)), lax.expand_dims(exponents, (0,)))

@@ -1,0 +1,385 @@
+"""Ranges of numbers and grids: `arange`, `linspace`, `meshgrid`, `mgrid`, `r_`..."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from bedrax.core import dims, dtypes, errors, lax, tracing
+from bedrax.core.array import Array
+from bedrax.core.avals import aval_of
+from bedrax.core.promotion import operand, promote
+from bedrax.numpy.arguments import array as as_array
+from bedrax.numpy.arguments import axis_index
+from bedrax.numpy.creation import asarray, place
+
+
+def _known(x: Any, what: str) -> Any:
+    """An argument of `arange` as a number."""
+    if isinstance(x, tracing.Tracer) and x.concrete() is None:
+        raise errors.ConcretizationTypeError(
+            x, f"It arose in the jnp.arange argument '{what}'. The length of a range must be static; use jnp.linspace or"
+            " lax.iota where only its values are computed.")  # fmt: skip
+    if isinstance(x, (Array, np.ndarray, np.generic)):
+        value = np.asarray(x)
+        if value.ndim:
+            raise TypeError(f"jax.numpy.arange: arguments must be scalars; got {what} of shape {value.shape}")
+        return value[()]
+    if isinstance(x, (bool, int, float, complex)):
+        return x
+    if hasattr(x, "__jax_array__"):
+        return _known(x.__jax_array__(), what)
+    raise TypeError(f"jax.numpy.arange: arguments must be numbers; got {what}={x!r}")
+
+
+def arange(
+    start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *, device: Any = None, out_sharding: Any = None
+) -> Array:
+    """The numbers from `start` (inclusive) to `stop` (exclusive) in steps.
+
+    Args:
+      start: the first number; if `stop` is not given, the end of a range that starts at 0.
+      stop: the end.
+      step: default 1.
+      dtype: default: what the arguments combine to.
+      device, out_sharding: where the array shall live.
+
+    Raises:
+      ConcretizationTypeError: an argument is traced.
+    """
+    if dtype is not None:
+        dtype = dtypes.explicit_dtype(dtype, "arange")
+    if any(dims.is_symbolic(v) for v in (start, stop, step)):
+        return place(_symbolic_arange(start, stop, step, dtype), device, out_sharding)
+    if start is None:
+        raise TypeError("jnp.arange requires a start argument")
+    start = _known(start, "stop" if stop is None and step is None else "start")
+    stop = None if stop is None else _known(stop, "stop")
+    step = None if step is None else _known(step, "step")
+    if dtype is None:
+        dtype = dtypes.result_type(start, *(v for v in (stop, step) if v is not None))
+    given = [v for v in (start, stop, step) if v is not None]
+    if any(isinstance(v, complex) or np.iscomplexobj(v) for v in given):
+        return place(asarray(np.arange(start, stop, step), dtype=dtype), device, out_sharding)
+    if stop is None and step is None:
+        start, stop = 0, start
+    step = 1 if step is None else step
+    if stop is None:
+        start, stop = 0, start
+    if step == 0:
+        raise ValueError("jnp.arange: the step must not be 0")
+    count = max(0, math.ceil((stop - start) / step)) if not all(isinstance(v, (int, np.integer)) for v in (start, stop, step)) else (
+        max(0, -((int(start) - int(stop)) // int(step))))  # fmt: skip
+    if dtype == np.bool_:
+        return place(asarray(np.arange(start, stop, step, dtype=bool)), device, out_sharding)
+    if dtypes.is_integer(dtype):
+        if not all(isinstance(v, (int, np.integer)) for v in (start, stop, step)):
+            return place(asarray(np.arange(start, stop, step).astype(dtype)), device, out_sharding)
+        start, step = int(start), int(step)
+        out = lax.iota(dtype, count)
+        if step != 1:
+            out = lax.mul(out, np.asarray(step).astype(dtype)[()])
+        if start != 0:
+            out = lax.add(out, np.asarray(start).astype(dtype)[()])
+        return place(out, device, out_sharding)
+    # start + i * step rounds once more than it must; NumPy's way in double precision is exact for float32.
+    values = np.arange(count, dtype=np.float64) * float(step) + float(start)
+    if start == 0 and step == 1 and count < 2 ** (dtypes.finfo(dtype).nmant + 1):
+        return place(lax.iota(dtype, count), device, out_sharding)
+    return place(asarray(values.astype(dtype)), device, out_sharding)
+
+
+def _symbolic_arange(start, stop, step, dtype):
+    if stop is None:
+        start, stop = 0, start
+    step = 1 if step is None else step
+    if not all(dims.is_symbolic(v) or isinstance(v, int) for v in (start, stop, step)):
+        raise ValueError(f"arange with symbolic dimensions takes only ints besides them, got {(start, stop, step)}")
+    if dims.is_symbolic(step):
+        raise ValueError(f"the step of arange must be a known number, got {step}")
+    count = dims.non_negative(-((start - stop) // step))
+    dtype = dtypes.default_int_dtype() if dtype is None else dtype
+    scalar = lambda v: lax.convert_element_type(dims.dim_as_value(v), dtype)
+    return lax.add(lax.mul(lax.iota(dtype, count), scalar(step)), scalar(start))
+
+
+def linspace(
+    start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None,
+    axis: int = 0, *, device: Any = None, out_sharding: Any = None,
+) -> Any:  # fmt: skip
+    """`num` numbers at equal distances from `start` to `stop`.
+
+    Args:
+      start, stop: scalars or arrays; the ends.
+      num: how many.
+      endpoint: whether `stop` is the last number.
+      retstep: return (numbers, their distance).
+      dtype: default: a float type; integers are rounded down.
+      axis: the axis of the result along which the numbers run.
+      device, out_sharding: where the array shall live.
+    """
+    num = dims.canonical_dim(num, "in jnp.linspace")
+    if isinstance(num, int) and num < 0:
+        raise ValueError(f"Number of samples, {num}, must be non-negative.")
+    operand("linspace", start, 0), operand("linspace", stop, 1)
+    if dtype is None:
+        out_dtype = dtypes.to_inexact_dtype(dtypes.result_type(start, stop))
+    else:
+        out_dtype = dtypes.explicit_dtype(dtype, "linspace")
+    work = dtypes.to_inexact_dtype(dtypes.promote_types(dtypes.result_type(start, stop), out_dtype))
+    a, b = promote("linspace", (start, stop), True)
+    a, b = (lax.convert_to(v, work, False) for v in (a, b))
+    from bedrax.core.promotion import broadcast
+
+    a, b = broadcast("linspace", (a, b), scalars=False)
+    shape = aval_of(a).shape
+    gaps = num - 1 if endpoint else num
+    real = dtypes.to_real_dtype(work)
+    whole = lambda n: real.type(n) if isinstance(n, int) else lax.convert_element_type(dims.dim_as_value(n), real)
+    many = not isinstance(num, int) or gaps > 0
+    delta = lax.sub(b, a)
+    nan = lax.full_like(delta, np.nan)
+    step = lax.div(delta, lax.convert_to(whole(gaps), work, False)) if many else nan
+    if isinstance(num, int) and num == 0:
+        out = lax.full((0, *shape), 0, work)
+    elif isinstance(num, int) and num == 1:
+        out = lax.expand_dims(a, (0,))
+        step = delta if not endpoint else nan
+    else:
+        t = lax.div(lax.iota(real, gaps), whole(gaps))
+        t = lax.convert_to(lax.reshape(t, (gaps, *([1] * len(shape)))), work, False)
+        one = lax.sub(work.type(1), t)
+        # A convex combination: exact at both ends, and symmetric.
+        row = lambda v: lax.expand_dims(v, (0,))
+        full = lambda v, n=gaps: lax.broadcast_in_dim(v, (n, *shape), range(len(shape) + 1))
+        out = lax.add(lax.mul(full(row(a)), full(one)), lax.mul(full(row(b)), full(t)))
+        if endpoint:
+            out = lax.concatenate([out, row(b)], 0)
+    if dtypes.is_integer(out_dtype) and not dtypes.is_integer(work):
+        out = lax.floor(out)
+    axis = axis_index(axis, len(shape) + 1)
+    if axis:
+        order = [*range(1, axis + 1), 0, *range(axis + 1, len(shape) + 1)]
+        out = lax.transpose(out, order)
+    out = place(lax.asarray(lax.convert_to(out, out_dtype, False)), device, out_sharding)
+    return (out, lax.asarray(step)) if retstep else out
+
+
+def logspace(
+    start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None, axis: int = 0
+) -> Array:
+    """``base ** linspace(start, stop, ...)``: numbers at equal ratios; arguments as in `linspace`."""
+    from bedrax.core.operators import power
+
+    out_dtype = dtypes.to_inexact_dtype(dtypes.result_type(start, stop, base)) if dtype is None else (
+        dtypes.explicit_dtype(dtype, "logspace"))  # fmt: skip
+    work = dtypes.to_inexact_dtype(out_dtype)
+    exponents = linspace(start, stop, num, endpoint, dtype=work, axis=axis)
+    return lax.convert_element_type(power(lax.convert_element_type(as_array("logspace", base), work), exponents), out_dtype)
+
+
+def geomspace(
+    start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0
+) -> Array:
+    """Numbers at equal ratios from `start` to `stop`, which are not 0; arguments as in `linspace`."""
+    out_dtype = dtypes.to_inexact_dtype(dtypes.result_type(start, stop)) if dtype is None else (
+        dtypes.explicit_dtype(dtype, "geomspace"))  # fmt: skip
+    work = dtypes.to_inexact_dtype(out_dtype)
+    a, b = (lax.convert_element_type(v, work) for v in promote("geomspace", (start, stop), True))
+    # Divided by the sign (direction, if complex) of the start, a positive number has a logarithm.
+    unit = lax.sign(a)
+    a, b = lax.div(a, unit), lax.div(b, unit)
+    out = lax.exp(linspace(lax.log(a), lax.log(b), num, endpoint, dtype=work))
+    count = out.shape[0]
+    # The ends are those given, not what exp and log make of them.
+    if not isinstance(count, int) or count > 0:
+        out = out.at[0].set(a)
+        if endpoint and (not isinstance(count, int) or count > 1):
+            out = out.at[-1].set(b)
+    from bedrax.core.operators import multiply
+    from bedrax.numpy.manipulation import moveaxis
+
+    return lax.convert_element_type(moveaxis(multiply(out, unit), 0, axis), out_dtype)
+
+
+# ---- grids ------------------------------------------------------------------------------------------------------
+
+
+def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> list[Array]:
+    """Coordinate arrays of the grid that vectors span.
+
+    Args:
+      *xi: vectors.
+      copy: must be True: there are no views.
+      sparse: leave out the repetition: axes have length 1.
+      indexing: "xy", where the first two axes are exchanged, or "ij".
+    """
+    args = [as_array("meshgrid", x) for x in xi]
+    if not copy:
+        raise ValueError("jax.numpy.meshgrid only supports copy=True")
+    if indexing not in ("xy", "ij"):
+        raise ValueError(f"Valid values for indexing are 'xy' and 'ij', got {indexing}")
+    if any(a.ndim > 1 for a in args):
+        raise ValueError("Arguments to jax.numpy.meshgrid must be 1D, got shapes " f"{[a.shape for a in args]}")
+    args = [lax.reshape(a, (a.size,)) for a in args]
+    order = list(range(len(args)))
+    if indexing == "xy" and len(args) >= 2:
+        order[:2] = [1, 0]
+    shape = [1 if sparse else args[i].shape[0] for i in order]
+    where = {i: k for k, i in enumerate(order)}
+    out = []
+    for i, a in enumerate(args):
+        own = list(shape)
+        own[where[i]] = a.shape[0]
+        out.append(lax.broadcast_in_dim(a, own, (where[i],)))
+    return out
+
+
+def indices(dimensions: Sequence[int], dtype: Any = None, sparse: bool = False) -> Any:
+    """For each axis of an array of a shape, its index at every position.
+
+    Args:
+      dimensions: the shape.
+      dtype: default: the default integer type.
+      sparse: return a tuple of arrays that broadcast, in place of one array.
+    """
+    shape = dims.canonical_shape(dimensions)
+    dtype = dtypes.default_int_dtype() if dtype is None else dtypes.explicit_dtype(dtype, "indices")
+    if sparse:
+        return tuple(
+            lax.broadcasted_iota(dtype, [n if k == d else 1 for k in range(len(shape))], d) for d, n in enumerate(shape)
+        )
+    if not shape:
+        return lax.full((0,), 0, dtype)
+    return lax.stack([lax.broadcasted_iota(dtype, shape, d) for d in range(len(shape))], 0)
+
+
+def fromfunction(function: Callable, shape: Any, *, dtype: Any = float, **kwargs: Any) -> Array:
+    """An array whose element at each position is a function of its indices.
+
+    Args:
+      function: of one scalar per axis; it is vectorized.
+      shape: of the result.
+      dtype: of the indices.
+      **kwargs: further arguments of the function.
+    """
+    from bedrax.batching import vmap
+
+    shape = dims.canonical_shape(shape)
+    for d in reversed(range(len(shape))):
+        function = _mapped(vmap, function, tuple(0 if k == d else None for k in range(len(shape))))
+    dtype = dtypes.explicit_dtype(dtype, "fromfunction")
+    return function(*[lax.iota(dtype, n) if dtype != np.bool_ else asarray(np.arange(n, dtype=bool)) for n in shape], **kwargs)
+
+
+def _mapped(vmap: Callable, function: Callable, axes: tuple) -> Callable:
+    return lambda *args, **kwargs: vmap(lambda *a: function(*a, **kwargs), in_axes=axes)(*args)
+
+
+def _axis_of(s: slice, what: str) -> Array:
+    start = 0 if s.start is None else s.start
+    step = 1 if s.step is None else s.step
+    if s.stop is None:
+        raise ValueError(f"jnp.{what} needs slices with an end, got {s}")
+    if isinstance(step, complex):  # an imaginary step is a number of points
+        return linspace(start, s.stop, int(abs(step)))
+    return arange(start, s.stop, step)
+
+
+class _Grid:
+    """Coordinate arrays of a grid, by slices: ``start:stop:step``, or ``start:stop:nj`` for n points."""
+
+    def __init__(self, name: str, sparse: bool):
+        self.name, self.sparse = name, sparse
+
+    def __getitem__(self, key):
+        if isinstance(key, slice):
+            return _axis_of(key, self.name)
+        from bedrax.numpy.joining import stack
+
+        axes = promote_axes([_axis_of(k, self.name) for k in key])
+        grid = meshgrid(*axes, indexing="ij", sparse=self.sparse)
+        if self.sparse:
+            return grid
+        return stack(grid, 0) if grid else lax.full((0,), 0, dtypes.default_int_dtype())
+
+    def __repr__(self):
+        return f"jax.numpy.{self.name}"
+
+
+def promote_axes(axes: list) -> list:
+    """Vectors of one dtype."""
+    if not axes:
+        return axes
+    dtype = dtypes.result_type(*axes)
+    return [lax.convert_element_type(a, dtype) for a in axes]
+
+
+mgrid = _Grid("mgrid", False)
+ogrid = _Grid("ogrid", True)
+
+
+class _Join:
+    """Arrays joined by an index: ``r_[1:4, 0, x]``.
+
+    Slices are ranges (``start:stop:nj``: n points). A string first, ``"axis,rank,where"``, says along which axis to
+    join, to what rank to bring the parts, and where their own axes go.
+    """
+
+    def __init__(self, name: str, axis: int, rank: int, where: int):
+        self.name, self.axis, self.rank, self.where = name, axis, rank, where
+
+    def __getitem__(self, key):
+        key = key if isinstance(key, tuple) else (key,)
+        axis, rank, where, matrix = self.axis, self.rank, self.where, ""
+        if key and isinstance(key[0], str):
+            directive, key = key[0], key[1:]
+            if directive in ("r", "c"):
+                raise NotImplementedError(f"jnp.{self.name}[{directive!r}]: there are no matrix objects; use 2D arrays")
+            try:
+                numbers = [int(v) for v in directive.split(",")]
+            except ValueError:
+                raise ValueError(f"could not understand directive {directive!r} of jnp.{self.name}") from None
+            axis, rank, where = (*numbers, *(axis, rank, where)[len(numbers) :])[:3]
+        from bedrax.numpy.joining import concatenate
+
+        parts = []
+        for item in key:
+            if isinstance(item, slice):
+                part, ranks = _axis_of(item, self.name), 1
+            else:
+                part = asarray(item)
+                ranks = part.ndim
+                part = lax.reshape(part, (1,)) if not ranks else part
+            missing = rank - part.ndim
+            if missing > 0:
+                own = part.ndim
+                first = where if where >= 0 else rank + where - own + 1
+                first = max(0, min(first, missing)) if ranks or where >= 0 else missing
+                part = lax.expand_dims(part, [d for d in range(rank) if not first <= d < first + own])
+            parts.append(part)
+        return concatenate(parts, axis)
+
+    def __repr__(self):
+        return f"jax.numpy.{self.name}"
+
+
+r_ = _Join("r_", 0, 1, -1)
+c_ = _Join("c_", -1, 2, 0)
+
+
+class _IndexExpression:
+    """Makes the index that stands in brackets: ``s_[1:3, ::2]``."""
+
+    def __init__(self, always_tuple: bool):
+        self.always_tuple = always_tuple
+
+    def __getitem__(self, key):
+        return (key,) if self.always_tuple and not isinstance(key, tuple) else key
+
+
+index_exp = _IndexExpression(True)
+s_ = _IndexExpression(False)
