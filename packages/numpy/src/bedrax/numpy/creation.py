@@ -38,7 +38,7 @@ def not_an_array(x: Any) -> TypeError:
 
 
 def array(
-    object: Any, dtype: Any = None, copy: bool = True, order: str | None = "K", ndmin: int = 0, *,
+    object: Any, dtype: Any = None, *args: Any, copy: bool = True, order: str | None = "K", ndmin: int = 0,
     device: Any = None, out_sharding: Any = None,
 ) -> Array:  # fmt: skip
     """Make an array.
@@ -46,6 +46,7 @@ def array(
     Args:
       object: an array, a scalar, nested sequences of them, or anything that NumPy reads as an array.
       dtype: of the result; default: what the elements combine to. A Python scalar without it is weakly typed.
+      *args: `copy`, `order` and `ndmin` by position.
       copy: whether the result must be new.
       order: "K", "C" or None; arrays have no other order.
       ndmin: leading axes are added to reach this rank.
@@ -56,6 +57,8 @@ def array(
       ValueError: an element is None, or sequences have different lengths.
       OverflowError: an integer does not fit the dtype.
     """
+    if args:
+        copy, order, ndmin = (*args, *(copy, order, ndmin)[len(args) :])
     if order is not None and order not in ("K", "C", "A"):
         raise NotImplementedError(f"array: order={order!r} is not supported, arrays are always in C order")
     out = from_data(object, dtype, copy, "array")

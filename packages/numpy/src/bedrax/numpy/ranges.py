@@ -108,7 +108,7 @@ def _symbolic_arange(start, stop, step, dtype):
 
 def linspace(
     start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None,
-    axis: int = 0, *, device: Any = None, out_sharding: Any = None,
+    axis: int = 0, *, device: Any = None,
 ) -> Any:  # fmt: skip
     """`num` numbers at equal distances from `start` to `stop`.
 
@@ -119,7 +119,7 @@ def linspace(
       retstep: return (numbers, their distance).
       dtype: default: a float type; integers are rounded down.
       axis: the axis of the result along which the numbers run.
-      device, out_sharding: where the array shall live.
+      device: where the array shall live.
     """
     num = dims.canonical_dim(num, "in jnp.linspace")
     if isinstance(num, int) and num < 0:
@@ -164,7 +164,7 @@ def linspace(
     if axis:
         order = [*range(1, axis + 1), 0, *range(axis + 1, len(shape) + 1)]
         out = lax.transpose(out, order)
-    out = place(lax.asarray(lax.convert_to(out, out_dtype, False)), device, out_sharding)
+    out = place(lax.asarray(lax.convert_to(out, out_dtype, False)), device)
     return (out, lax.asarray(step)) if retstep else out
 
 

@@ -72,7 +72,7 @@ def _fold(name, reduce, combine, identity, a, axis, dtype, out, keepdims, initia
     if dtype is not None:
         target, weak = dtypes.explicit_dtype(dtype, name), False
     elif dtypes.is_inexact(own):
-        target = own
+        target, weak = own, False
     elif promote_integers or own == _BOOL:
         target, weak = (_wide_integer(own) if promote_integers else dtypes.default_int_dtype()), False
     else:

@@ -276,9 +276,7 @@ def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = Tr
     from bedrax.numpy.manipulation import resize
     from bedrax.numpy.selection import clip
 
-    if mode is None:
-        scatter_mode = "drop"
-    elif mode == "clip":
+    if mode is None or mode == "clip":
         i, scatter_mode = clip(i, 0, x.size - 1), "promise_in_bounds"
     elif mode == "wrap":
         i, scatter_mode = remainder(i, x.size), "promise_in_bounds"
