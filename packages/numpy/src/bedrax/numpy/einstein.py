@@ -6,6 +6,7 @@ Labels and shapes determine a program of contractions of one or two operands, wh
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -219,9 +220,11 @@ def _path(inputs, output, sizes, optimize) -> list:
 def _opt_einsum_path(inputs, output, sizes, optimize):
     import opt_einsum
 
-    # Only the costs are of interest: labels become letters, and a symbolic size becomes a number.
-    letters: dict = {}
-    name = lambda c: letters.setdefault(c, opt_einsum.get_symbol(len(letters)))
+    # opt_einsum wants letters, and numbers for symbolic sizes; it looks only at costs.
+    labels = {c for t in inputs for c in t}
+    free = (s for s in map(opt_einsum.get_symbol, itertools.count()) if s not in labels)
+    letters = {c: c if isinstance(c, str) else next(free) for c in sorted(labels, key=repr)}
+    name = letters.__getitem__
     text = ",".join("".join(map(name, t)) for t in inputs) + "->" + "".join(map(name, output))
     number = lambda d: int(d) if dims.is_constant_dim(d) else 64
     shapes = [tuple(number(sizes[c]) for c in t) for t in inputs]

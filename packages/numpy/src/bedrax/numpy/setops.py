@@ -59,7 +59,8 @@ def _groups(rows: Array, equal_nan: bool) -> _Groups:
     for c in columns:
         differs = differs | _differs(c[1:], c[:-1], equal_nan)
     starts = jnp.concatenate([jnp.ones((min(n, 1),), bool), differs])
-    return _Groups(order, jnp.take(rows, order, axis=0), starts)
+    ordered = rows if dims.definitely_equal(n, 0) else jnp.take(rows, order, axis=0)
+    return _Groups(order, ordered, starts)
 
 
 def unique(

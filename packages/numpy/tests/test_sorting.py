@@ -1,0 +1,107 @@
+"""Sorting and searching against NumPy."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import bedrax.numpy as jnp
+
+
+def draw(*shape, dtype=np.float32, seed=0):
+    x = np.random.default_rng([seed, *shape]).standard_normal(shape)
+    if np.dtype(dtype).kind == "c":
+        x = x + 1j * np.random.default_rng([seed + 1, *shape]).standard_normal(shape)
+    return x.astype(dtype)
+
+
+def integers(n, *shape, seed=0):
+    return np.random.default_rng([seed, n, *shape]).integers(0, n, shape).astype(np.int32)
+
+
+def same(found, expected, tolerance=1e-4):
+    if isinstance(expected, (tuple, list)):
+        assert len(found) == len(expected)
+        for f, e in zip(found, expected, strict=True):
+            same(f, e, tolerance)
+        return
+    found = np.asarray(found)
+    assert found.shape == np.shape(expected)
+    np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
+
+
+def check(name, *args, numpy=None, **kwargs):
+    """Our function against NumPy's of the same name, or another one."""
+    same(getattr(jnp, name)(*args, **kwargs), (numpy or getattr(np, name))(*args, **kwargs))
+
+
+@pytest.mark.parametrize("x", [draw(5, 6), integers(4, 5, 6), (integers(2, 8) + 1j * integers(2, 8, seed=1)).astype(np.complex64)])
+@pytest.mark.parametrize("axis", [None, 0, -1])
+def test_sort_and_argsort(x, axis):
+    check("sort", x, axis=axis)
+    check("argsort", x, axis=axis, numpy=lambda v, axis: np.argsort(v, axis, kind="stable"))
+    down = np.asarray(jnp.sort(x, axis=axis, descending=True))
+    np.testing.assert_array_equal(down, np.flip(np.sort(x, axis), 0 if axis is None else axis))
+
+
+def test_descending_positions_of_equal_elements():
+    x = np.array([3, 1, 3, 2])
+    assert jnp.argsort(x, descending=True).tolist() == [0, 2, 3, 1]
+    assert jnp.argsort(x, descending=True, stable=False).tolist() == [2, 0, 3, 1]
+
+
+def test_refused_arguments():
+    with pytest.raises(TypeError, match="Use stable=True"):
+        jnp.sort(np.ones(2), kind="quicksort")
+    with pytest.raises(TypeError, match="'order' argument"):
+        jnp.argsort(np.ones(2), order="f")
+    with pytest.raises(ValueError, match="keyword 'side'"):
+        jnp.searchsorted(np.ones(2), 1.0, side="middle")
+    with pytest.raises(ValueError, match="keyword 'method'"):
+        jnp.searchsorted(np.ones(2), 1.0, method="guess")
+    with pytest.raises(ValueError, match="out of bounds"):
+        jnp.partition(np.ones(2), 2)
+
+
+def test_lexsort():
+    check("lexsort", (integers(3, 10), integers(3, 10, seed=1), integers(2, 10)))
+    check("lexsort", integers(3, 2, 10))
+    check("lexsort", (integers(3, 4, 10), integers(3, 4, 10, seed=1)), axis=0)
+
+
+def test_partition():
+    x = draw(4, 9)
+    for k in (0, 3, -2):
+        p = np.asarray(jnp.partition(x, k))
+        np.testing.assert_array_equal(p[:, k], np.sort(x)[:, k])
+        assert (p[:, : k % 9] <= p[:, k : k + 1 or None]).all()
+        np.testing.assert_array_equal(np.take_along_axis(x, np.asarray(jnp.argpartition(x, k)), 1), p)
+
+
+def test_sort_complex():
+    check("sort_complex", draw(6, dtype=np.complex64))
+    assert jnp.sort_complex(np.array([3, 1])).dtype == np.complex64
+
+
+@pytest.mark.parametrize("method", ["scan", "scan_unrolled", "sort", "compare_all"])
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_searchsorted(method, side):
+    a = np.sort(draw(9))
+    a[3] = a[4]
+    v = np.concatenate([draw(5), a[2:5], np.float32([np.nan, np.inf, -np.inf])])
+    for values in (v, v.reshape(1, -1), v[0]):
+        check("searchsorted", a, values, side, method=method, numpy=lambda a, v, side, method: np.searchsorted(a, v, side))
+    a[7:] = np.nan
+    check("searchsorted", a, v, side, method=method, numpy=lambda a, v, side, method: np.searchsorted(a, v, side))
+
+
+@given(st.lists(st.integers(-5, 5), max_size=12), st.lists(st.integers(-6, 6), max_size=5))
+def test_searchsorted_of_integers(a, v):
+    a, v = np.sort(np.array(a, np.int32)), np.array(v, np.int32)
+    for side in ("left", "right"):
+        for method in ("scan", "sort"):
+            np.testing.assert_array_equal(jnp.searchsorted(a, v, side, method=method), np.searchsorted(a, v, side))
+
+
+def test_searchsorted_with_sorter():
+    check("searchsorted", np.array([3, 1, 2]), np.array([2, 5]), sorter=np.array([1, 2, 0]))
