@@ -6,6 +6,7 @@ programs. Core ships `NumpyExecutor`; importing `bedrax.xla_backend` installs it
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import numpy as np
@@ -141,7 +142,26 @@ def _literal(atom) -> np.ndarray:
     return np.asarray(atom.val, dtype=atom.aval.dtype)
 
 
+class _Deferred:
+    """Stands for an executor whose module is imported when something is first to be run."""
+
+    def __init__(self, module: str):
+        self.module = module
+
+    def __getattr__(self, name: str):
+        importlib.import_module(self.module)
+        if active is self:
+            raise ImportError(f"importing {self.module} installed no executor")
+        return getattr(active, name)
+
+
 active: Any = NumpyExecutor()
+
+
+def install_on_demand(module: str) -> None:
+    """Import `module`, which installs an executor, when something is first to be run."""
+    if isinstance(active, NumpyExecutor):
+        install(_Deferred(module))
 
 
 def install(executor: Any) -> None:

@@ -325,3 +325,23 @@ def default_device() -> door.Device:
 def is_initialized() -> bool:
     """Whether clients have been made already."""
     return bool(_clients)
+
+
+def host_id(backend: str | None = None) -> int:
+    """Older spelling of `process_index`."""
+    return process_index(backend)
+
+
+def host_ids(backend: str | None = None) -> list[int]:
+    """Older spelling of `process_indices`."""
+    return process_indices(backend)
+
+
+def host_count(backend: str | None = None) -> int:
+    """Older spelling of `process_count`."""
+    return process_count(backend)
+
+
+def live_arrays(platform: str | None = None) -> list:
+    """Every array that is alive on a platform's devices."""
+    return get_backend(platform).live_arrays()

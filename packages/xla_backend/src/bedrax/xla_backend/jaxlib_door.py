@@ -238,6 +238,14 @@ def mlir() -> types.SimpleNamespace:
     return _mlir
 
 
+def stablehlo():
+    """StableHLO's own functions: portable artifacts and their versions."""
+    mlir()
+    from jaxlib.mlir._mlir_libs import _stablehlo
+
+    return _stablehlo
+
+
 def custom_call_targets(platform: str) -> dict:
     """Names of the custom calls registered for a platform."""
     return _jax.custom_call_targets(platform)

@@ -10,6 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from bedrax.shape_poly import dim_as_value_p
+from bedrax.xla_backend.tables import lowering_rules
+
 _I32 = np.dtype(np.int32)
 
 
@@ -83,7 +86,7 @@ def value(ctx, d: Any) -> Any:
       ValueError: it has variables that the program does not know.
     """
     found = ctx.program.dim_values
-    if not found:
+    if not found and not ctx.program.symbolic:
         raise ValueError(
             f"the dimension {d} is symbolic, but this program is lowered without dimension variables; symbolic"
             " programs are lowered by export"
@@ -91,3 +94,8 @@ def value(ctx, d: Any) -> Any:
     env = {name: DimValue(ctx, v) for name, v in found.items()}
     out = d.evaluate(env)
     return out.value if isinstance(out, DimValue) else ctx.constant(int(out), _I32)
+
+
+@lowering_rules.rule(dim_as_value_p)
+def _dim_as_value(ctx, *, dim):
+    return ctx.convert(ctx.dim_value(dim), ctx.avals_out[0].dtype)

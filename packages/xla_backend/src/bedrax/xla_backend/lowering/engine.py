@@ -51,6 +51,11 @@ class Program:
         self.keepalives: list[Any] = []
         self.dim_values: dict[str, Any] = {}
         self.symbolic = False
+        # Of programs for several platforms: their names, a value that says which one it is, and whether a rule asked.
+        self.platforms: tuple[str, ...] = ()
+        self.platform_index: Any = None
+        self.platform_asked = False
+        self.scratch: Any = None
         self._functions: dict[Any, str] = {}
         self._symbols: set[str] = {"main"}
 
@@ -134,7 +139,6 @@ def inline(block: Block, jaxpr: Jaxpr, operands: Sequence[Any], consts: Sequence
         env.update(zip(jaxpr.constvars, consts, strict=True))
     env.update(zip(jaxpr.invars, operands, strict=True))
     program = block.program
-    platform = program.platform
     find = tables.find_rule
     for eqn in jaxpr.eqns:
         prim = eqn.primitive
@@ -153,9 +157,13 @@ def inline(block: Block, jaxpr: Jaxpr, operands: Sequence[Any], consts: Sequence
             _location(prim, eqn.source_info), eqn.effects,
         )  # fmt: skip
         try:
-            rule = find(prim, platform)
+            rule = find(prim, program.platform)
             if prim.family not in _KNOW_BASES and _has_keys(eqn):
                 out = ctx.lower_fun(extended.function_on_bases(prim, ctx.avals_in, eqn.params), *values)
+            elif program.platforms:
+                from bedrax.xla_backend.lowering import portable
+
+                out = portable.for_platforms(ctx, values, eqn.params)
             else:
                 out = rule(ctx, *values, **eqn.params)
         except ir.MLIRError as error:
@@ -256,7 +264,6 @@ class LoweringContext:
         self.location = location
         self.effects = effects
 
-    platform = property(lambda self: self.program.platform)
     parse = staticmethod(types.parse)
     i32 = staticmethod(types.i32)
     i64 = staticmethod(types.i64)
@@ -269,6 +276,12 @@ class LoweringContext:
     i64_type = types.i64_type
     token_type = types.token_type
     is_static = staticmethod(dims.is_constant_shape)
+
+    @property
+    def platform(self) -> str:
+        """What to lower for."""
+        self.program.platform_asked = True
+        return self.program.platform
 
     def replace(self, **changes) -> LoweringContext:
         """A copy for other avals or parameters, at the same place."""

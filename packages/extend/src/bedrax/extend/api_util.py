@@ -1,0 +1,119 @@
+"""Trees of arguments as flat lists, for libraries that transform functions themselves."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from bedrax import pytree
+from bedrax.core import source
+from bedrax.core.avals import abstractify
+from bedrax.core.ir import DebugInfo
+from bedrax.core.staging import function_name
+from bedrax.extend.linear_util import WrappedFun, transformation2, transformation_with_aux2
+
+
+def shaped_abstractify(x: Any):
+    """The type of an array or of anything with a shape and dtype."""
+    return abstractify(x)
+
+
+def debug_info(
+    traced_for: str, fun: Callable, args: Sequence, kwargs: dict, *, static_argnums=(), static_argnames=(),
+    result_paths_thunk: Callable | None = None, sourceinfo: str | None = None, signature: Any = None,
+) -> DebugInfo:  # fmt: skip
+    """Names for messages about a function traced with these arguments."""
+    try:
+        names = list((signature or inspect.signature(fun)).bind(*args, **kwargs).arguments)
+    except (TypeError, ValueError):
+        names = None
+    return DebugInfo(function_name(fun), sourceinfo or source.describe_function(fun), names)
+
+
+def _flatten_call(inner, store, in_tree, *leaves):
+    args, kwargs = pytree.tree_unflatten(in_tree, leaves)
+    out, tree = pytree.tree_flatten(inner(*args, **kwargs))
+    store.store(tree)
+    return out
+
+
+def _flatten_positional_call(inner, store, in_tree, *leaves):
+    out, tree = pytree.tree_flatten(inner(*pytree.tree_unflatten(in_tree, leaves)))
+    store.store(tree)
+    return out
+
+
+def flatten_fun(fun: WrappedFun, in_tree, *, use_eq_store: bool = False, unk_names: bool = False):
+    """`fun` on leaves, for `in_tree` of ``(args, kwargs)``; also a thunk for the treedef of its result."""
+    return transformation_with_aux2(_flatten_call, fun, in_tree)
+
+
+def flatten_fun_nokwargs(fun: WrappedFun, in_tree, *, use_eq_store: bool = False, unk_names: bool = False):
+    """`fun` on leaves, for `in_tree` of its positional arguments; also a thunk for the treedef of its result."""
+    return transformation_with_aux2(_flatten_positional_call, fun, in_tree)
+
+
+def flatten_axes(name: str, treedef, axis_tree: Any, *, kws: bool = False, tupled_args: bool = False) -> list:
+    """One entry of a prefix tree per leaf of `treedef` (None counts as an entry).
+
+    Raises:
+      ValueError: `axis_tree` is no prefix.
+    """
+    dummy = pytree.tree_unflatten(treedef, [object()] * treedef.num_leaves)
+    try:
+        return list(pytree.tree_broadcast_leaves(axis_tree, dummy, is_leaf=lambda x: x is None))
+    except ValueError as e:
+        raise ValueError(
+            f"{name} specification must be a tree prefix of the corresponding value, got specification {axis_tree!r} for"
+            f" value tree {treedef}: {e}"
+        ) from None
+
+
+def _with_fixed(inner, fixed, dynamic, *args, **kwargs):
+    merged = [None] * (len(fixed) + len(dynamic))
+    for i, x in fixed:
+        merged[i] = x
+    for i, x in zip(dynamic, args, strict=True):
+        merged[i] = x
+    return inner(*merged, **kwargs)
+
+
+def argnums_partial(f: WrappedFun, dyn_argnums, args: Sequence, require_static_args_hashable: bool = True):
+    """(`f` of the chosen positional arguments only, those arguments)."""
+    positions = (dyn_argnums,) if isinstance(dyn_argnums, int) else tuple(dyn_argnums)
+    positions = tuple(i % len(args) for i in positions)
+    fixed = tuple((i, x) for i, x in enumerate(args) if i not in positions)
+    if require_static_args_hashable:
+        for i, x in fixed:
+            try:
+                hash(x)
+            except TypeError:
+                raise ValueError(f"Non-hashable static argument {i} of type {type(x)}: static arguments must be hashable") from None
+    return transformation2(_with_fixed, f, fixed, positions), tuple(args[i] for i in positions)
+
+
+def donation_vector(donate_argnums, donate_argnames, in_tree, kws: bool = True) -> tuple[bool, ...]:
+    """Which leaves of ``(args, kwargs)`` are donated."""
+    args_tree, kwargs_tree = in_tree.children() if kws else (in_tree, None)
+    flags: list[bool] = []
+    for i, child in enumerate(args_tree.children()):
+        flags += [i in donate_argnums] * child.num_leaves
+    if kwargs_tree is not None:
+        for name, child in zip(kwargs_tree.node_data()[1], kwargs_tree.children(), strict=True):
+            flags += [name in donate_argnames] * child.num_leaves
+    return tuple(flags)
+
+
+def rebase_donate_argnums(donate_argnums, static_argnums) -> tuple[int, ...]:
+    """Donated positions, counted without the static arguments."""
+    static = sorted(static_argnums)
+    clash = set(static) & set(donate_argnums)
+    if clash:
+        raise ValueError(f"static_argnums and donate_argnums cannot intersect, static_argnums={static_argnums} and donate_argnums={donate_argnums}")
+    return tuple(sorted(i - sum(s < i for s in static) for i in donate_argnums))
+
+
+def safe_map(f: Callable, *lists) -> list:
+    """`map` of lists of equal length, as a list."""
+    return [f(*xs) for xs in zip(*lists, strict=True)]

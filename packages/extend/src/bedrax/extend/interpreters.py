@@ -1,0 +1,144 @@
+"""The rule tables in the form in which libraries write into them.
+
+Libraries assign rules with ``table[prim] = rule``, and their rules have these forms: jvp and
+transpose as ours; batching ``rule(args, dims, **params)`` without the axis (the form with the
+axis goes into `axis_primitive_batchers`, ``rule(axis_data, args, dims, **params)``); lowering
+``rule(ctx, *values, **params)``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, MutableMapping
+from typing import Any
+
+from bedrax.autodiff import tables as ad_tables
+from bedrax.autodiff.tables import Zero, instantiate, zeros
+from bedrax.batching.tables import batch_rules, broadcast_axis, elementwise, move_axis
+from bedrax.batching.tables import to_front as _to_front
+from bedrax.core.tables import RuleTable
+
+
+class TableView(MutableMapping):
+    """A rule table as a dictionary that may be written to; `adapt` brings a library's rule into our form."""
+
+    def __init__(self, table: RuleTable, adapt: Callable = lambda rule: rule):
+        self.table, self.adapt = table, adapt
+
+    def __getitem__(self, prim):
+        return self.table[prim]
+
+    def __setitem__(self, prim, rule):
+        self.table.absences.pop(prim, None)
+        dict.__setitem__(self.table, prim, self.adapt(rule))
+        self.table.kinds[prim] = "library"
+
+    def __delitem__(self, prim):
+        dict.__delitem__(self.table, prim)
+        self.table.kinds.pop(prim, None)
+
+    def __contains__(self, prim):
+        return prim in self.table
+
+    def __iter__(self):
+        return dict.__iter__(self.table)
+
+    def __len__(self):
+        return dict.__len__(self.table)
+
+
+def _without_axis(rule):
+    return lambda axis, args, dims, **params: rule(args, dims, **params)
+
+
+primitive_jvps = TableView(ad_tables.jvp_rules)
+primitive_transposes = TableView(ad_tables.transpose_rules)
+primitive_batchers = TableView(batch_rules, _without_axis)
+axis_primitive_batchers = TableView(batch_rules)
+fancy_primitive_batchers = axis_primitive_batchers
+
+
+def defjvp(primitive, *jvprules) -> None:
+    """One formula per operand, ``(t, *primals, **params) -> tangent``, or None."""
+
+    def drop_answer(rule):
+        return None if rule is None else lambda t, ans, *primals, **params: rule(t, *primals, **params)
+
+    ad_tables.jvp(primitive, *map(drop_answer, jvprules))
+
+
+def defjvp2(primitive, *jvprules) -> None:
+    """One formula per operand, ``(t, ans, *primals, **params) -> tangent``, or None."""
+    ad_tables.jvp(primitive, *jvprules)
+
+
+def deflinear2(primitive, transpose_rule) -> None:
+    """A linear primitive with ``transpose_rule(ct, *args, **params)``."""
+    ad_tables.linear(primitive, transpose_rule)
+
+
+def deflinear(primitive, transpose_rule) -> None:
+    """A linear primitive with ``transpose_rule(ct, **params)``."""
+    ad_tables.linear(primitive, lambda ct, *args, **params: transpose_rule(ct, **params))
+
+
+defbilinear = ad_tables.bilinear
+
+
+def defvectorized(prim) -> None:
+    """A primitive that acts on each element."""
+    elementwise(prim)
+
+
+def defbroadcasting(prim) -> None:
+    """An n-ary primitive that acts on each element."""
+    elementwise(prim)
+
+
+def bdim_at_front(x, bdim, size, mesh_axis=None):
+    """`x`, mapped or not, as mapped at axis 0."""
+    return _to_front(x, bdim, size)
+
+
+def broadcast(x, sz, axis, mesh_axis=None):
+    """`x` with a new axis of size `sz`."""
+    return broadcast_axis(x, sz, axis)
+
+
+def moveaxis(x, src, dst):
+    """`x` with one axis moved."""
+    return move_axis(x, src, dst)
+
+
+not_mapped: Any = None
+
+
+def instantiate_zeros(tangent):
+    """A tangent as a value."""
+    return instantiate(tangent)
+
+
+def zeros_like_aval(aval):
+    """An array of zeros."""
+    return zeros(aval)
+
+
+def add_jaxvals(x, y):
+    """The sum of two values."""
+    return ad_tables.add_tangents(x, y)
+
+
+def get_primitive_transpose(p):
+    """The transpose rule of a primitive."""
+    return ad_tables.transpose_rules[p]
+
+
+is_undefined_primal = ad_tables.is_undefined
+add_tangents = ad_tables.add_tangents
+UndefinedPrimal = ad_tables.UndefinedPrimal
+
+__all__ = [
+    "UndefinedPrimal", "Zero", "add_jaxvals", "add_tangents", "axis_primitive_batchers", "bdim_at_front", "broadcast",
+    "defbilinear", "defbroadcasting", "defjvp", "defjvp2", "deflinear", "deflinear2", "defvectorized",
+    "fancy_primitive_batchers", "get_primitive_transpose", "instantiate_zeros", "is_undefined_primal", "moveaxis",
+    "not_mapped", "primitive_batchers", "primitive_jvps", "primitive_transposes", "zeros_like_aval",
+]  # fmt: skip

@@ -1,0 +1,183 @@
+"""Functions that carry transformations of their arguments and results.
+
+A `WrappedFun` is a function under a pile of transformations. Each is written as a function
+``transformation(inner, *static, *args) -> result``; one that also hands something out of band
+(a treedef, say) puts it into a `Store`.
+"""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+
+class StoreException(Exception):
+    """A `Store` was read before it was filled, or filled twice."""
+
+
+class Store:
+    """Holds one value that a transformation hands out of band."""
+
+    __slots__ = ("_value",)
+    _EMPTY = object()
+
+    def __init__(self):
+        self._value = self._EMPTY
+
+    def store(self, value: Any) -> None:
+        if self._value is not self._EMPTY and self._value != value:
+            raise StoreException("Store occupied")
+        self._value = value
+
+    def reset(self) -> None:
+        self._value = self._EMPTY
+
+    @property
+    def val(self) -> Any:
+        if self._value is self._EMPTY:
+            raise StoreException("Store empty")
+        return self._value
+
+    def __bool__(self):
+        return self._value is not self._EMPTY
+
+
+class WrappedFun:
+    """A function under transformations. Make one with `wrap_init`.
+
+    Attributes:
+      f: the user's function.
+      transforms: pairs (transformation, its static arguments), outermost first.
+      stores: the stores of those that have one, else None.
+    """
+
+    __slots__ = ("debug_info", "f", "f_transformed", "in_type", "params", "stores", "transforms")
+
+    def __init__(self, f, f_transformed, transforms, stores, params, in_type, debug_info):
+        self.f, self.f_transformed = f, f_transformed
+        self.transforms, self.stores = transforms, stores
+        self.params, self.in_type, self.debug_info = params, in_type, debug_info
+
+    __name__ = property(lambda self: getattr(self.f, "__name__", "<unnamed wrapped function>"))
+
+    def wrap(self, transformation: Callable, static: tuple, store: Store | None) -> WrappedFun:
+        """The function under one more transformation."""
+        inner = self.f_transformed
+        given = static if store is None else (store, *static)
+        return WrappedFun(
+            self.f, functools.partial(transformation, inner, *given), ((transformation, static), *self.transforms),
+            (store, *self.stores), self.params, None, self.debug_info,
+        )  # fmt: skip
+
+    def call_wrapped(self, *args, **kwargs):
+        """Call it."""
+        return self.f_transformed(*args, **kwargs)
+
+    def with_unknown_names(self) -> WrappedFun:
+        return self
+
+    def __eq__(self, other):
+        return isinstance(other, WrappedFun) and (
+            (self.f, self.transforms, self.params) == (other.f, other.transforms, other.params)
+        )
+
+    def __hash__(self):
+        return hash((self.f, self.transforms, self.params))
+
+    def __repr__(self):
+        names = " under ".join([*(t.__name__ for t, _ in self.transforms), str(self.f)])
+        return f"WrappedFun({names})"
+
+
+def wrap_init(f: Callable, params: dict | None = None, *, debug_info: Any = None) -> WrappedFun:
+    """A function with no transformations yet; `params` are passed to it by keyword."""
+    params = params or {}
+    called = functools.partial(f, **params) if params else f
+    return WrappedFun(f, called, (), (), tuple(sorted(params.items())), None, debug_info)
+
+
+def transformation2(gen: Callable, fun: WrappedFun, *gen_static_args) -> WrappedFun:
+    """Add ``gen(inner, *static, *args, **kwargs) -> result`` to `fun`."""
+    return fun.wrap(gen, gen_static_args, None)
+
+
+def transformation_with_aux2(
+    gen: Callable, fun: WrappedFun, *gen_static_args, use_eq_store: bool = False, unk_names: bool = False
+) -> tuple[WrappedFun, Callable[[], Any]]:
+    """Add ``gen(inner, store, *static, *args, **kwargs) -> result``; also a thunk for what it stores."""
+    store = Store()
+    return fun.wrap(gen, gen_static_args, store), lambda: store.val
+
+
+def _run_generator(generator: Callable, inner: Callable, static: tuple, args: tuple, kwargs: dict) -> Any:
+    """Run a transformation written as a generator: it yields the inner call's arguments, then the result."""
+    running = generator(*static, *args, **kwargs)
+    inner_args, inner_kwargs = next(running)
+    return running.send(inner(*inner_args, **inner_kwargs))
+
+
+def transformation(gen: Callable, fun: WrappedFun | None = None, *gen_static_args) -> Any:
+    """Add a transformation written as a generator, ``(args, kwargs) = yield``, then ``yield result``.
+
+    Without `fun`, a decorator that makes one.
+    """
+    if fun is None:
+        return functools.partial(transformation, gen)
+
+    def apply(inner, *rest, **kwargs):
+        count = len(gen_static_args)
+        return _run_generator(gen, inner, rest[:count], rest[count:], kwargs)
+
+    return fun.wrap(apply, gen_static_args, None)
+
+
+def transformation_with_aux(gen: Callable, fun: WrappedFun | None = None, *gen_static_args) -> Any:
+    """Like `transformation`; the generator yields ``(result, out of band value)`` last."""
+    if fun is None:
+        return functools.partial(transformation_with_aux, gen)
+    store = Store()
+
+    def apply(inner, filled, *rest, **kwargs):
+        count = len(gen_static_args)
+        result, aux = _run_generator(gen, inner, rest[:count], rest[count:], kwargs)
+        filled.store(aux)
+        return result
+
+    return fun.wrap(apply, gen_static_args, store), lambda: store.val
+
+
+def merge_linear_aux(aux1: Callable, aux2: Callable) -> tuple[bool, Any]:
+    """The value of whichever of two thunks was filled: (it was the first, value)."""
+    try:
+        first = aux1()
+    except StoreException:
+        return False, aux2()
+    try:
+        aux2()
+    except StoreException:
+        return True, first
+    raise StoreException("both stores occupied")
+
+
+def cache(call: Callable, *, explain: Callable | None = None) -> Callable:
+    """Memoize ``call(wrapped_fun, *args)`` by the function's identity, its transformations and the arguments."""
+    known: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+
+    @functools.wraps(call)
+    def memoized(fun: WrappedFun, *args):
+        per_function = known.setdefault(fun.f, {})
+        key = (fun.transforms, fun.params, args)
+        if key in per_function:
+            result, stores = per_function[key]
+            for mine, theirs in zip(fun.stores, stores, strict=True):
+                if mine is not None and theirs:
+                    mine.store(theirs.val)
+            return result
+        result = call(fun, *args)
+        per_function[key] = (result, fun.stores)
+        return result
+
+    memoized.cache_clear = known.clear
+    return memoized

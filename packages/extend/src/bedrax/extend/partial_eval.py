@@ -1,0 +1,90 @@
+"""Partial evaluation: run what depends on known values only, record the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from bedrax.autodiff.linearize import Node, Tape
+from bedrax.core import passes, staging
+from bedrax.core.avals import AbstractValue, aval_of
+from bedrax.core.ir import DebugInfo, Jaxpr
+from bedrax.core.tracing import current
+
+
+class PartialVal(tuple):
+    """A value that may be unknown: a pair (type or None, value or None)."""
+
+    def __new__(cls, xs):
+        return tuple.__new__(cls, xs)
+
+    @classmethod
+    def known(cls, const: Any) -> PartialVal:
+        """A known value."""
+        return PartialVal((None, const))
+
+    @classmethod
+    def unknown(cls, aval: AbstractValue) -> PartialVal:
+        """An unknown value of a known type."""
+        return PartialVal((aval, None))
+
+    def is_known(self) -> bool:
+        return self[0] is None
+
+    def get_known(self) -> Any:
+        """The value, or None."""
+        return self[1] if self[0] is None else None
+
+    def get_aval(self) -> AbstractValue:
+        """The type."""
+        return aval_of(self[1]) if self[0] is None else self[0]
+
+
+def trace_to_jaxpr_nounits(fun: Any, pvals: Sequence[PartialVal], instantiate: bool | Sequence[bool] = False):
+    """Run a flat function on partly known values.
+
+    Args:
+      fun: a `WrappedFun` (or function) from values to a list of values.
+      pvals: its arguments.
+      instantiate: which results to treat as unknown in any case.
+
+    Returns:
+      (program: residuals, unknown arguments -> unknown results; results as `PartialVal`; values of the residuals).
+    """
+    call = getattr(fun, "call_wrapped", fun)
+    saved = current.trace
+    tape = Tape(saved)
+    inputs = [Node(tape, p[0]) for p in pvals if not p.is_known()]
+    rest = iter(inputs)
+    args = [p.get_known() if p.is_known() else next(rest) for p in pvals]
+    current.trace = tape
+    try:
+        outs = list(call(*args))
+    finally:
+        current.trace = saved
+        tape.alive = False
+    forced = [instantiate] * len(outs) if isinstance(instantiate, bool) else list(instantiate)
+    unknown = [tape.owns(x) or f for x, f in zip(outs, forced, strict=True)]
+    jaxpr, residuals = tape.to_jaxpr(inputs, [x for x, u in zip(outs, unknown, strict=True) if u])
+    out_pvals = [PartialVal.unknown(aval_of(x)) if u else PartialVal.known(x) for x, u in zip(outs, unknown, strict=True)]
+    return jaxpr, out_pvals, residuals
+
+
+def trace_to_jaxpr_dynamic(fun: Any, in_avals: Sequence[AbstractValue], *, keep_inputs=None, lower=False, auto_dce=False):
+    """Record a flat function: (program, types of its results, values of its constants)."""
+    info = getattr(fun, "debug_info", None)
+    jaxpr = staging.trace_to_jaxpr(
+        getattr(fun, "call_wrapped", fun), in_avals, info if isinstance(info, DebugInfo) else None
+    )
+    return jaxpr, jaxpr.out_avals, jaxpr.consts
+
+
+def dce_jaxpr(jaxpr: Jaxpr, used_outputs: Sequence[bool], instantiate: bool | Sequence[bool] = False):
+    """(the program for the used results only, which arguments it needs)."""
+    smaller, used = passes.dce_with(jaxpr, used_outputs)
+    forced = [instantiate] * len(used) if isinstance(instantiate, bool) else list(instantiate)
+    kept = [u or f for u, f in zip(used, forced, strict=True)]
+    return smaller.replace(invars=[v for v, k in zip(smaller.invars, kept, strict=True) if k]), kept
+
+
+dce_rules = passes.dce_rules

@@ -1,0 +1,2 @@
+"""`jax._src.state`: needed by Flax."""
+

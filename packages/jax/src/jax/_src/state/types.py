@@ -1,0 +1,5 @@
+"""`jax._src.state.types`: needed by Flax (nnx.variablelib: AbstractRef)."""
+
+from bedrax.extend.refs import (
+    AbstractRef,
+)

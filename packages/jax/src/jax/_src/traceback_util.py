@@ -1,0 +1,7 @@
+"""`jax._src.traceback_util`: needed by Flax and Equinox (register_exclusion, api_boundary)."""
+
+from bedrax.core.source import (
+    api_boundary,
+    exclude_paths as _exclude_paths,
+    register_exclusion,
+)

@@ -1,0 +1,25 @@
+"""`jax.experimental.colocated_python`: the public names, from the layers that own them."""
+
+from typing import TYPE_CHECKING
+
+from bedrax.core.lazy import attach
+
+_HOMES = {
+    "bedrax.extend.colocated": (
+        "colocated_cpu_devices", "colocated_python", "colocated_python_class",
+    ),
+}  # fmt: skip
+__getattr__, __dir__, __all__ = attach(__name__, _HOMES, ("api", "func", "func_backend", "obj", "obj_backend", "serialization",))
+
+if TYPE_CHECKING:
+    from bedrax.extend.colocated import (
+        colocated_cpu_devices as colocated_cpu_devices,
+        colocated_python as colocated_python,
+        colocated_python_class as colocated_python_class,
+    )
+    from jax.experimental.colocated_python import api as api
+    from jax.experimental.colocated_python import func as func
+    from jax.experimental.colocated_python import func_backend as func_backend
+    from jax.experimental.colocated_python import obj as obj
+    from jax.experimental.colocated_python import obj_backend as obj_backend
+    from jax.experimental.colocated_python import serialization as serialization

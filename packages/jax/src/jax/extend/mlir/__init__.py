@@ -1,0 +1,14 @@
+"""`jax.extend.mlir`: the public names, from the layers that own them."""
+
+from typing import TYPE_CHECKING
+
+from bedrax.core.lazy import attach
+
+_HOMES = {
+}
+__getattr__, __dir__, __all__ = attach(__name__, _HOMES, ("dialects", "ir", "passmanager",))
+
+if TYPE_CHECKING:
+    from jax.extend.mlir import dialects as dialects
+    from jax.extend.mlir import ir as ir
+    from jax.extend.mlir import passmanager as passmanager

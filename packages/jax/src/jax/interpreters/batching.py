@@ -1,0 +1,24 @@
+"""`jax.interpreters.batching`: the public names, from the layers that own them."""
+
+from typing import TYPE_CHECKING
+
+from bedrax.core.lazy import attach
+
+_HOMES = {
+    "bedrax.extend.interpreters": (
+        "axis_primitive_batchers", "bdim_at_front", "broadcast", "defbroadcasting", "defvectorized",
+        "fancy_primitive_batchers", "primitive_batchers",
+    ),
+}  # fmt: skip
+__getattr__, __dir__, __all__ = attach(__name__, _HOMES)
+
+if TYPE_CHECKING:
+    from bedrax.extend.interpreters import (
+        axis_primitive_batchers as axis_primitive_batchers,
+        bdim_at_front as bdim_at_front,
+        broadcast as broadcast,
+        defbroadcasting as defbroadcasting,
+        defvectorized as defvectorized,
+        fancy_primitive_batchers as fancy_primitive_batchers,
+        primitive_batchers as primitive_batchers,
+    )

@@ -1,0 +1,17 @@
+"""`jax.interpreters.mlir`: the public names, from the layers that own them."""
+
+from typing import TYPE_CHECKING
+
+from bedrax.core.lazy import attach
+
+_HOMES = {
+    "bedrax.xla_backend.tables": (
+        "lower_fun",
+    ),
+}  # fmt: skip
+__getattr__, __dir__, __all__ = attach(__name__, _HOMES)
+
+if TYPE_CHECKING:
+    from bedrax.xla_backend.tables import (
+        lower_fun as lower_fun,
+    )

@@ -1,0 +1,53 @@
+"""Trees of arrays as one vector."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from bedrax import pytree
+from bedrax.core import dtypes, lax
+from bedrax.core.avals import aval_of
+
+
+def ravel_pytree(pytree_: Any = None, /, **given) -> tuple[Any, Callable]:
+    """Concatenate the leaves of a pytree into one vector.
+
+    Args:
+      pytree_: a pytree of arrays and scalars.
+
+    Returns:
+      (vector of all elements, of the promoted dtype; the function that turns such a vector into
+      such a pytree, each leaf of its own dtype).
+    """
+    tree_of_values = given.pop("pytree", pytree_)
+    if given:
+        raise TypeError(f"ravel_pytree got unexpected arguments {sorted(given)}")
+    leaves, tree = pytree.tree_flatten(tree_of_values)
+    types = [aval_of(x) for x in leaves]
+    sizes = [a.size for a in types]
+    total = sum(sizes)
+    if not leaves:
+        dtype = dtypes.default_float_dtype()
+        vector = lax.full((0,), 0, dtype)
+    else:
+        dtype = dtypes.result_type(*leaves)
+        parts = [lax.reshape(lax.convert_element_type(x, dtype), (n,)) for x, n in zip(leaves, sizes, strict=True)]
+        vector = parts[0] if len(parts) == 1 else lax.concatenate(parts, 0)
+    edges = np.cumsum([0, *sizes]).tolist()
+
+    def unravel(values):
+        aval = aval_of(values)
+        if aval.shape != (total,):
+            raise ValueError(f"unravel takes a vector of {total} elements, got an array of shape {aval.shape}")
+        if aval.dtype != dtype:
+            raise TypeError(f"unravel function given array of dtype {aval.dtype}, but expected dtype {dtype}")
+        out = []
+        for a, start, stop in zip(types, edges, edges[1:], strict=False):
+            part = lax.reshape(lax.slice_in_dim(values, start, stop), a.shape)
+            out.append(lax.convert_element_type(part, a.dtype))
+        return pytree.tree_unflatten(tree, out)
+
+    return vector, unravel
