@@ -24,6 +24,7 @@ CompileOptions = _jax.CompileOptions
 Device = _jax.Device
 DeviceAssignment = _jax.DeviceAssignment
 DeviceList = _jax.DeviceList
+ifrt_programs = _jax.ifrt_programs
 HloSharding = _hlo.HloSharding
 OpSharding = _hlo.OpSharding
 HloPrintOptions = _hlo.HloPrintOptions

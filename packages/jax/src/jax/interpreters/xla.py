@@ -1,0 +1,12 @@
+"""`jax.interpreters.xla`: the public names, from the layers that own them."""
+
+from typing import TYPE_CHECKING
+
+from bedrax.core.lazy import attach
+
+_HOMES = {
+}
+__getattr__, __dir__, __all__ = attach(__name__, _HOMES)
+
+if TYPE_CHECKING:
+    pass
