@@ -349,8 +349,19 @@ def _read(shape: tuple, entries: list, missing: int) -> Index:
 
 def getitem(x: Any, idx: Any) -> Any:
     """``x[idx]``."""
-    aval = x.aval
-    index, shape = read(aval.shape, idx)
+    shape = x.shape
+    if type(idx) is int and shape and type(shape[0]) is int and shape[0]:  # the most common index of all
+        size = shape[0]
+        start = idx + size if idx < 0 else idx
+        start = 0 if start < 0 else start if start < size else size - 1
+        if tracing.current.trace is not _eval_trace or not isinstance(x.dtype, np.dtype):
+            limits = (start + 1, *shape[1:])
+            row = shaping.slice_p.bind(
+                x, start_indices=(start,) + (0,) * (len(shape) - 1), limit_indices=limits, strides=None
+            )
+            return shaping.squeeze_p.bind(row, dimensions=(0,))
+        return _jitted_point(shape)(x, np.array((start,), _INT32))
+    index, shape = read(shape, idx)
     if shape is not None:
         x = lax.reshape(x, shape)
     return get(x, index)
@@ -385,6 +396,11 @@ def which_wrap(starts: Sequence[Any], wrap: bool) -> tuple[bool, ...]:
 def _plain(x: Any, starts: list) -> bool:
     """Whether an eager call can go through `jit`."""
     return isinstance(x.dtype, np.dtype) and not any(dims.is_symbolic(s) for s in starts)
+
+
+@functools.lru_cache(4096)
+def _jitted_point(shape: tuple):
+    return _jitted_windows(read(shape, 0)[0].plan)
 
 
 @functools.lru_cache(4096)

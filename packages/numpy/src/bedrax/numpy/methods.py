@@ -23,7 +23,7 @@ _BY_NAME = {
     "diagonals": "diagonal",
     "searching": "compress nonzero take",
     "sorting": "argpartition argsort searchsorted sort",
-    "einsum": "dot trace",
+    "products": "dot trace",
 }
 
 
