@@ -69,7 +69,7 @@ _HOMES = {
         "vmap",
     ),
 }  # fmt: skip
-__getattr__, __dir__, __all__ = attach(__name__, _HOMES, ("ad_checkpoint", "api_util", "cloud_tpu_init", "core", "custom_batching", "custom_derivatives", "debug", "distributed", "dlpack", "dtypes", "errors", "example_libraries", "experimental", "export", "extend", "ffi", "flatten_util", "image", "interpreters", "lax", "lib", "monitoring", "nn", "numpy", "ops", "profiler", "random", "ref", "scipy", "sharding", "stages", "test_util", "tree", "tree_util", "typing", "version",))
+__getattr__, __dir__, __all__ = attach(__name__, _HOMES, ("_src", "ad_checkpoint", "api_util", "cloud_tpu_init", "core", "custom_batching", "custom_derivatives", "debug", "distributed", "dlpack", "dtypes", "errors", "example_libraries", "experimental", "export", "extend", "ffi", "flatten_util", "image", "interpreters", "lax", "lib", "monitoring", "nn", "numpy", "ops", "profiler", "random", "ref", "scipy", "sharding", "stages", "test_util", "tree", "tree_util", "typing", "version",))
 
 if TYPE_CHECKING:
     from bedrax.core import (
@@ -194,6 +194,7 @@ if TYPE_CHECKING:
     from bedrax.batching import (
         vmap as vmap,
     )
+    from jax import _src as _src
     from jax import ad_checkpoint as ad_checkpoint
     from jax import api_util as api_util
     from jax import cloud_tpu_init as cloud_tpu_init

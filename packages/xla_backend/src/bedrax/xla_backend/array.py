@@ -17,6 +17,7 @@ from bedrax.core import array as core_array
 from bedrax.core import avals, dtypes
 from bedrax.core.avals import ShapedArray
 from bedrax.xla_backend import jaxlib_door as door
+from bedrax.xla_backend.layout import Format, Layout
 
 ArrayImpl = door.ArrayImpl
 
@@ -378,7 +379,7 @@ _METHODS: dict[str, Any] = {
     ),
     "device": property(_device, doc="The device, or the sharding if there are several."),
     "devices": lambda self: self._sharding.device_set,
-    "format": property(lambda self: self._sharding),
+    "format": property(lambda self: Format(Layout(range(self.ndim)), self._sharding)),
     "is_fully_addressable": property(lambda self: self._sharding.is_fully_addressable),
     "is_fully_replicated": property(lambda self: self._sharding.is_fully_replicated),
     "addressable_shards": property(addressable_shards),

@@ -15,6 +15,7 @@ from bedrax.xla_backend import clients
 from bedrax.xla_backend import jaxlib_door as door
 from bedrax.xla_backend import sharding as sharding_module
 from bedrax.xla_backend.array import ArrayImpl, from_parts, host_value
+from bedrax.xla_backend.layout import Format
 from bedrax.xla_backend.sharding import SingleDeviceSharding, make_single_device_sharding
 
 _batched_device_put = door.batched_device_put
@@ -70,6 +71,11 @@ def _move(x, sharding, committed: bool):
 
 
 def _as_sharding(where: Any):
+    if isinstance(where, Format):
+        layout = where.layout
+        if layout is not None and list(layout.major_to_minor) != sorted(layout.major_to_minor):
+            raise NotImplementedError(f"arrays are kept in the default (row-major) layout; {layout} was asked for")
+        where = where.sharding
     if isinstance(where, sharding_module.Sharding):
         return where
     if isinstance(where, door.Device):
@@ -157,7 +163,7 @@ _LEAF_TYPES = frozenset({ArrayImpl, np.ndarray, HostArray, int, float, bool, com
 
 
 def _is_place(x) -> bool:
-    return x is None or isinstance(x, (sharding_module.Sharding, door.Device, bool))
+    return x is None or isinstance(x, (sharding_module.Sharding, door.Device, Format, bool))
 
 
 def _prefix(prefix: Any, tree, x, name: str) -> list:

@@ -7,13 +7,20 @@ both there.)
 
 from __future__ import annotations
 
+from bedrax.core import dims
 from bedrax.core.primitives import cumulative as p
-from bedrax.xla_backend.tables import lower_fun, platform_rule
+from bedrax.xla_backend.tables import lowering_rules, platform_rule
 
 
 def _rows(prim):
-    lower_fun(prim, p.parallel(prim))
-    loop = p.sequential(prim)
+    scan, loop = p.parallel(prim), p.sequential(prim)
+
+    @lowering_rules.rule(prim, kind="composed")
+    def lower(ctx, *operands, axis, **params):
+        # The program of a prefix scan depends on the length, which therefore must be known.
+        fun = scan if dims.is_constant_dim(ctx.avals_in[0].shape[axis]) else loop
+        return ctx.lower_fun(fun, *operands, axis=axis, **params)
+
     platform_rule(prim, "cpu")(lambda ctx, *operands, **params: ctx.lower_fun(loop, *operands, **params))
 
 

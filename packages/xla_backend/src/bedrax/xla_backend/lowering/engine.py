@@ -477,9 +477,10 @@ class LoweringContext:
         return self.emit("stablehlo.real_dynamic_slice", operands, result)
 
     def pad(
-        self, v: Any, value: Any, low: Sequence[Any], high: Sequence[Any], interior: Sequence[int]
-    ) -> Any:
-        """Padding with the rank-0 `value`; amounts may be symbolic."""
+        self, v: Any, value: Any, low: Sequence[Any], high: Sequence[Any], interior: Sequence[int],
+        shape: Sequence[Any] | None = None,
+    ) -> Any:  # fmt: skip
+        """Padding with the rank-0 `value`; amounts may be symbolic, then to `shape` (default: that of the result)."""
         low, high, interior = tuple(low), tuple(high), tuple(interior)
         if all(dims.is_constant_shape(t) for t in (low, high)) and v.type.has_static_shape:
             shape = [
@@ -491,7 +492,8 @@ class LoweringContext:
                 "stablehlo.pad", (v, value), result, edge_padding_low=low, edge_padding_high=high,
                 interior_padding=interior)  # fmt: skip
         operands = (v, value, *(self.shape_tensor(t) for t in (low, high, interior)))
-        return self.emit("stablehlo.dynamic_pad", operands)
+        result = None if shape is None else tensor_type(tuple(shape), self.dtype(v))
+        return self.emit("stablehlo.dynamic_pad", operands, result)
 
     def compare(self, x: Any, y: Any, direction: str, kind: str | None = None) -> Any:
         """Elementwise comparison: "EQ" "NE" "LT" "LE" "GT" "GE"."""

@@ -193,9 +193,20 @@ def _largest(ctx, x, k, axis: int) -> list:
 
 @lowering_rules.rule(p.top_k_p)
 def _top_k(ctx, x, *, k, axis):
-    if not dims.is_constant_dim(k):
-        raise NotImplementedError("top_k with a symbolic k has no StableHLO form; make k a known number")
-    return _largest(ctx, x, k, axis)
+    if dims.is_constant_dim(k):
+        return _largest(ctx, x, k, axis)
+    return ctx.lower_fun(_first_of_sorted, x, k=k, axis=axis)
+
+
+def _first_of_sorted(x, *, k, axis):
+    """The `k` largest, for a symbolic `k`: sorted backwards from the end, so that equal ones keep their order."""
+    from bedrax.core import lax
+    from bedrax.core.avals import aval_of
+
+    shape = aval_of(x).shape
+    index = lax.broadcasted_iota(np.int32, shape, axis)
+    out = p.sort_p.bind(lax.rev(x, (axis,)), lax.rev(index, (axis,)), dimension=axis, is_stable=True, num_keys=1)
+    return [lax.slice_in_dim(lax.rev(y, (axis,)), 0, k, 1, axis) for y in out]
 
 
 @lowering_rules.rule(p.approx_top_k_p)

@@ -11,6 +11,7 @@ import math
 
 import numpy as np
 
+from bedrax.core import dims
 from bedrax.core.avals import aval_of
 from bedrax.core.primitives import elementwise, reductions
 from bedrax.core.primitives import windows as p
@@ -26,6 +27,15 @@ _WORST = {elementwise.ge_p: reductions.reduce_max_p, elementwise.le_p: reduction
 
 
 def _reduce_window(ctx, operands, inits, result_types, region, windows: Windows):
+    if not all(ctx.is_static(pair) for pair in windows.padding):  # StableHLO knows only constant padding
+        low, high, interior = zip(*windows.pad_config())
+        shape = [
+            dims.dilate_dim(n, base) + a + b
+            for n, base, (a, b) in zip(ctx.avals_in[0].shape, windows.base_dilation, windows.padding, strict=True)
+        ]
+        operands = [ctx.pad(x, init, low, high, interior, shape) for x, init in zip(operands, inits, strict=True)]
+        rank = len(shape)
+        windows = windows._replace(padding=((0, 0),) * rank, base_dilation=(1,) * rank)
     return ctx.emit(
         "stablehlo.reduce_window", [*operands, *inits], result_types, regions=[region],
         window_dimensions=windows.window_dimensions, window_strides=windows.window_strides,
@@ -35,6 +45,11 @@ def _reduce_window(ctx, operands, inits, result_types, region, windows: Windows)
 
 
 def _pads(padding) -> np.ndarray:
+    if not all(dims.is_constant_shape(pair) for pair in padding):
+        raise NotImplementedError(
+            f"the gradient of a window reduction with padding {padding}, which depends on a symbolic size, has no"
+            " StableHLO form; pad the operand first, or make the spatial sizes known"
+        )
     return np.asarray(padding, np.int64).reshape(len(padding), 2)
 
 
