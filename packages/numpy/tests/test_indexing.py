@@ -1,0 +1,296 @@
+"""Indexing against NumPy: every kind of index, read and written, eager and under transformations."""
+
+import warnings
+
+import bedrax.numpy as jnp
+import numpy as np
+import pytest
+from bedrax.autodiff.api import grad
+from bedrax.batching import vmap
+from bedrax.core import errors, lax
+from bedrax.core.jitting import jit
+from bedrax.core.staging import make_jaxpr
+from hypothesis import given
+from hypothesis import strategies as st
+
+SHAPE = (3, 4, 2)
+
+
+@st.composite
+def slices(draw, size):
+    bound = st.none() | st.integers(-size - 2, size + 2)
+    step = draw(st.none() | st.sampled_from([-3, -2, -1, 1, 2, 3]))
+    return slice(draw(bound), draw(bound), step)
+
+
+@st.composite
+def indices(draw):
+    """A NumPy index of an array of SHAPE, in bounds; arrays are of shapes that broadcast."""
+    out, axis = [], 0
+    block = draw(st.sampled_from([(2,), (1,), (2, 2), (2, 1)]))
+    while axis < len(SHAPE):
+        kind = draw(st.sampled_from(["int", "slice", "slice", "array", "none", "stop", "mask", "ellipsis"]))
+        size = SHAPE[axis]
+        if kind == "stop":
+            break
+        if kind == "none":
+            if sum(i is None for i in out) < 2:
+                out.append(None)
+            continue
+        if kind == "ellipsis":
+            if not any(i is Ellipsis for i in out):
+                out.append(Ellipsis)
+                axis = len(SHAPE) - draw(st.integers(0, len(SHAPE) - axis))
+            continue
+        if kind == "int":
+            out.append(draw(st.integers(-size, size - 1)))
+        elif kind == "slice":
+            out.append(draw(slices(size)))
+        elif kind == "array":
+            shape = draw(st.sampled_from([block, block[-1:], (1,)]))
+            values = draw(st.lists(st.integers(-size, size - 1), min_size=int(np.prod(shape)), max_size=int(np.prod(shape))))
+            out.append(np.array(values, np.int32).reshape(shape))
+        else:
+            # As many true elements as the last axis of the other arrays, so that they broadcast.
+            places = draw(st.permutations(range(size)))[: min(block[-1], size)]
+            mask = np.zeros(size, bool)
+            mask[list(places)] = True
+            out.append(mask)
+        axis += 1
+    return tuple(out)
+
+
+def reference():
+    return np.arange(np.prod(SHAPE), dtype=np.float32).reshape(SHAPE)
+
+
+@given(indices())
+def test_getitem_is_numpys(idx):
+    x = reference()
+    try:
+        expected = x[idx]
+    except IndexError:
+        with pytest.raises(IndexError):
+            jnp.asarray(x)[idx]
+        return
+    got = jnp.asarray(x)[idx]
+    assert got.shape == expected.shape
+    np.testing.assert_array_equal(np.asarray(got), expected)
+    traced = jit(lambda v: v[idx])(x)  # by other operations: slices in place of windows
+    np.testing.assert_array_equal(np.asarray(traced), expected)
+
+
+@given(indices(), st.booleans())
+def test_set_and_add_are_numpys(idx, scalar):
+    x = reference()
+    try:
+        selected = x[idx]
+    except IndexError:
+        return
+    values = np.float32(7) if scalar else 100 + np.arange(selected.size, dtype=np.float32).reshape(selected.shape)
+    added = x.copy()
+    np.add.at(added, idx, values)
+    for run in (lambda f: f(jnp.asarray(x), values), lambda f: jit(f)(x, values)):
+        np.testing.assert_array_equal(np.asarray(run(lambda a, v: a.at[idx].add(v))), added)
+        # Which of several values for one element wins is not said; set agrees where there is one.
+        flat = np.arange(x.size).reshape(SHAPE)[idx].ravel()
+        if len(set(flat.tolist())) == flat.size:
+            expected = x.copy()
+            expected[idx] = values
+            np.testing.assert_array_equal(np.asarray(run(lambda a, v: a.at[idx].set(v))), expected)
+
+
+@given(indices())
+def test_gradient_of_getitem_counts_uses(idx):
+    x = reference()
+    try:
+        x[idx]
+    except IndexError:
+        return
+    expected = np.zeros_like(x)
+    np.add.at(expected, idx, 1)
+    np.testing.assert_array_equal(np.asarray(grad(lambda v: v[idx].sum())(x)), expected)
+
+
+@given(indices())
+def test_mapped_getitem_is_getitem_of_each(idx):
+    x = np.stack([reference(), -reference()])
+    try:
+        expected = np.stack([row[idx] for row in x])
+    except IndexError:
+        return
+    np.testing.assert_array_equal(np.asarray(vmap(lambda v: v[idx])(x)), expected)
+
+
+def test_traced_scalar_indices():
+    x = reference()
+    f = jit(lambda v, i, j: (v[i], v[i, j], v[:, j, 1:], v[i, ..., j % 2]))
+    for i, j in ((0, 1), (-1, -2), (2, 3)):
+        for got, expected in zip(f(x, i, j), (x[i], x[i, j], x[:, j, 1:], x[i, ..., j % 2]), strict=True):
+            np.testing.assert_array_equal(np.asarray(got), expected)
+
+
+def test_out_of_bounds_reads_are_moved_inside_or_filled():
+    x = jnp.asarray(reference())
+    np.testing.assert_array_equal(np.asarray(x[7]), reference()[2])
+    np.testing.assert_array_equal(np.asarray(x[-9]), reference()[0])
+    np.testing.assert_array_equal(np.asarray(x[jnp.array([7, -9])]), reference()[[2, 0]])
+    filled = np.asarray(x.at[jnp.array([7, 1])].get(mode="fill", fill_value=-1))
+    np.testing.assert_array_equal(filled, np.stack([np.full((4, 2), -1, np.float32), reference()[1]]))
+    assert np.isnan(np.asarray(x.at[7].get(mode="fill"))).all()
+    assert int(jnp.arange(3).at[7].get(mode="fill")) == np.iinfo(np.int32).min
+
+
+@pytest.mark.parametrize("mode", [None, "drop"])
+@pytest.mark.parametrize("index", [9, -9, np.array([9, -9])])
+def test_out_of_bounds_updates_are_dropped(mode, index):
+    x = reference()
+    for f in (lambda v: v.at[index].set(1, mode=mode), jit(lambda v: v.at[index].set(1, mode=mode))):
+        np.testing.assert_array_equal(np.asarray(f(jnp.asarray(x))), x)
+
+
+def test_out_of_bounds_updates_can_be_clipped():
+    got = jnp.zeros(3).at[jnp.array([-9, 9])].set(jnp.array([1.0, 2.0]), mode="clip")
+    np.testing.assert_array_equal(np.asarray(got), [1, 0, 2])
+
+
+OPERATIONS = {
+    "set": lambda a, v: v, "add": lambda a, v: a + v, "subtract": lambda a, v: a - v, "multiply": lambda a, v: a * v,
+    "divide": lambda a, v: a / v, "power": lambda a, v: a**v, "min": np.minimum, "max": np.maximum,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+@pytest.mark.parametrize("idx", [1, slice(1, 3), np.array([0, 2]), (slice(None), np.array([3, 1]))], ids=str)
+def test_each_operation(name, idx):
+    x = reference() + 1
+    expected = x.copy()
+    expected[idx] = OPERATIONS[name](x[idx], np.float32(3))
+    got = getattr(jnp.asarray(x).at[idx], name)(3)
+    np.testing.assert_allclose(np.asarray(got), expected, rtol=1e-5)
+
+
+def test_repeated_indices_accumulate():
+    got = jnp.zeros(3).at[jnp.array([0, 0, 2])].add(jnp.array([1.0, 2.0, 4.0]))
+    np.testing.assert_array_equal(np.asarray(got), [3, 0, 4])
+
+
+def test_apply_is_once_per_occurrence():
+    got = jnp.ones(3).at[jnp.array([1, 1])].apply(lambda v: v * 3)
+    np.testing.assert_array_equal(np.asarray(got), [1, 9, 1])
+
+
+def test_values_take_the_dtype_of_the_array():
+    with pytest.warns(FutureWarning, match="cannot safely cast"):
+        out = jnp.arange(3).at[0].set(1.5)
+    assert out.dtype == np.int32
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert jnp.ones(3, jnp.float16).at[0].set(2.5).dtype == np.float16
+        assert int(jnp.zeros(3, jnp.uint8).at[0].set(300)[0]) == 300 % 256
+
+
+def test_static_indices_are_slices_and_traced_ones_windows():
+    x = np.ones((3, 4), np.float32)
+    names = lambda f, *args: [e.primitive.name for e in make_jaxpr(f)(*args).eqns]
+    assert names(lambda v: v[1], x) == ["slice", "squeeze"]
+    assert names(lambda v: v[1:, ::2], x) == ["slice"]
+    assert names(lambda v: v[::-1], x) == ["rev"]
+    assert names(lambda v: v[None], x) == ["broadcast_in_dim"]
+    assert "dynamic_slice" in names(lambda v, i: v[i], x, 1)
+    assert "gather" in names(lambda v, i: v[i], x, np.array([0, 1]))
+
+
+ERRORS = [
+    ("a", TypeError, "string indexing"),
+    ([0, 1], TypeError, "non-tuple sequence"),
+    (1.0, TypeError, "integer or boolean type"),
+    ((0, 0, 0, 0), IndexError, "Too many indices"),
+    ((Ellipsis, Ellipsis), IndexError, "single ellipsis"),
+    (np.array([True, False]), IndexError, "boolean index did not match"),
+    ((np.arange(2), np.arange(3)), IndexError, "could not be broadcast"),
+]
+
+
+@pytest.mark.parametrize(("idx", "error", "text"), ERRORS, ids=[str(e[0]) for e in ERRORS])
+def test_wrong_indices_say_so(idx, error, text):
+    with pytest.raises(error, match=text):
+        jnp.asarray(reference())[idx]
+
+
+def test_errors_of_traced_indices():
+    with pytest.raises(errors.NonConcreteBooleanIndexError):
+        jit(lambda v: v[v > 0])(np.ones(3))
+    with pytest.raises(IndexError, match="static integers"):
+        jit(lambda v, i: v[i : i + 1])(np.ones(3), 0)
+
+
+def test_assignment_points_to_at():
+    with pytest.raises(TypeError, match=r"x\.at\[idx\]\.set"):
+        jnp.ones(3)[0] = 1
+
+
+def test_scalar_bools_make_axes():
+    x = jnp.asarray(reference())
+    assert x[True].shape == (1, *SHAPE)
+    assert x[False].shape == (0, *SHAPE)
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1, None])
+def test_take(axis):
+    x = reference()
+    i = np.array([[0, 1], [1, -1]])
+    np.testing.assert_array_equal(np.asarray(jnp.take(x, i, axis=axis)), np.take(x, i, axis=axis))
+    np.testing.assert_array_equal(
+        np.asarray(jnp.take(x, i + 30, axis=axis, mode="wrap")), np.take(x, i + 30, axis=axis, mode="wrap")
+    )
+    np.testing.assert_array_equal(
+        np.asarray(jnp.take(x, i * 30, axis=axis, mode="clip")), np.take(x, i * 30, axis=axis, mode="clip")
+    )
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_along_axis(axis):
+    x = reference()
+    order = np.argsort(-x, axis=axis)
+    np.testing.assert_array_equal(np.asarray(jnp.take_along_axis(x, order, axis)), np.take_along_axis(x, order, axis))
+    expected = x.copy()
+    np.put_along_axis(expected, order[:1], -1, axis)
+    got = jnp.put_along_axis(jnp.asarray(x), order[:1], -1, axis, inplace=False)
+    np.testing.assert_array_equal(np.asarray(got), expected)
+
+
+def test_take_along_axis_broadcasts():
+    x = reference()
+    i = np.array([[[1], [0], [2], [1]]])
+    np.testing.assert_array_equal(np.asarray(jnp.take_along_axis(x, i, 0)), np.take_along_axis(x, i, 0))
+
+
+@given(st.lists(st.integers(0, 2), min_size=1, max_size=8), st.integers(0, 10))
+def test_nonzero_of_given_size(values, size):
+    x = np.array(values)
+    (exact,) = np.nonzero(x)
+    expected = np.full(size, -1)
+    expected[: min(size, len(exact))] = exact[:size]
+    for f in (jnp.nonzero, jit(lambda v: jnp.nonzero(v, size=size, fill_value=-1))):
+        got = f(x, size=size, fill_value=-1) if f is jnp.nonzero else f(x)
+        np.testing.assert_array_equal(np.asarray(got[0]), expected)
+
+
+def test_nonzero_needs_a_size_when_traced():
+    with pytest.raises(errors.ConcretizationTypeError, match="size"):
+        jit(jnp.nonzero)(np.ones(3))
+
+
+def test_gradient_through_updates():
+    x = np.arange(4.0, dtype=np.float32)
+    g = grad(lambda v: (v.at[1].set(5.0) ** 2).sum())(x)
+    np.testing.assert_allclose(np.asarray(g), [0, 0, 4, 6])
+    g = grad(lambda v: (jnp.zeros(4).at[jnp.array([1, 1, 2])].add(v[:3]) ** 2).sum())(x)
+    np.testing.assert_allclose(np.asarray(g), [2, 2, 4, 0])
+
+
+def test_lax_scalars_index():
+    x = jnp.asarray(reference())
+    np.testing.assert_array_equal(np.asarray(x[lax.asarray(2)]), reference()[2])
+    np.testing.assert_array_equal(np.asarray(x[np.int64(-1), np.array(1)]), reference()[-1, 1])
