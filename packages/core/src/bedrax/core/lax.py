@@ -92,6 +92,14 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "conv_transpose", "conv_transpose_shape_tuple", "conv_with_general_padding",
     ),
     "fft": ("FftType", "fft", "fft_p"),
+    "linalg": (
+        "EigImplementation", "EighImplementation", "SvdAlgorithm", "cholesky", "cholesky_p", "cholesky_update",
+        "cholesky_update_p", "eig", "eig_p", "eigh", "eigh_p", "geqp3", "geqp3_p", "geqrf", "geqrf_p", "hessenberg",
+        "hessenberg_p", "householder_product", "householder_product_p", "lu", "lu_p", "lu_pivots_to_permutation",
+        "lu_pivots_to_permutation_p", "ormqr", "ormqr_p", "qdwh", "qr", "qr_p", "schur", "schur_p", "svd", "svd_p",
+        "symmetric_product", "symmetric_product_p", "triangular_solve", "triangular_solve_p", "tridiagonal",
+        "tridiagonal_p", "tridiagonal_solve", "tridiagonal_solve_p",
+    ),
 }  # fmt: skip
 
 _HOME_OF = {name: family for family, names in _HOMES.items() for name in names}

@@ -709,6 +709,6 @@ def qdwh(
     Returns:
       ``(u, h, number of iterations, whether it converged)``; zero in the padding.
     """
-    from bedrax.core.primitives import polar
+    from bedrax.core import polar
 
     return polar.qdwh(x, max_iterations=max_iterations, eps=eps, dynamic_shape=dynamic_shape)
