@@ -22,7 +22,7 @@ from bedrax.random.uniform import split_keys, unit_floats
 
 __all__ = ["binomial", "geometric", "multinomial", "poisson"]
 
-_INVERSION_BELOW = 10  # means from here on are drawn by rejection
+_SMALL_MEAN = 10  # above, rejection is faster
 
 
 
@@ -87,7 +87,7 @@ def _ptrs(key, shape, dtype, rate):
 def _poisson(key, shape, dtype, rate):
     work = aval_of(rate).dtype
     rate = broadcast_to(rate, shape)
-    small = rate < _INVERSION_BELOW
+    small = rate < _SMALL_MEAN
     # the rates that the other algorithm takes are replaced by some that end its loop soon
     counts = _knuth(key, shape, work, lax.select(small, rate, lax.full(shape, 0, work)))
     large = _ptrs(key, shape, work, lax.select(small, lax.full(shape, 1e5, work), rate))
@@ -223,7 +223,7 @@ def binomials(key, shape, dtype, n, p):
     flipped = p > 0.5
     q = lax.select(flipped, 1 - p, p)  # as many failures as the rarer outcome's successes
     valid = (n > 0) & (n < np.inf) & (q > 0) & (q <= 0.5)
-    by_waiting = valid & (n * q < _INVERSION_BELOW)
+    by_waiting = valid & (n * q <= _SMALL_MEAN)
     by_rejection = valid & ~by_waiting
     small = _waiting_times(
         key, shape, dtype, lax.select(by_waiting, n, full(0)), lax.select(by_waiting, q, full(0.5))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from bedrax.core.avals import aval_of
 from bedrax.core.primitives import elementwise as e
 from bedrax.core.primitives import random_bits as p
 from bedrax.core.primitives.conversions import convert_to
@@ -23,41 +24,50 @@ def _rotate_left(x, r):
 def _of_one_shape(rounds):
     def hashed(*args):
         shape = next((x.shape for x in args if x.shape), ())
-        args = [x if x.shape == shape else broadcast_in_dim(x, shape, ()) for x in args]
+        args = [x if aval_of(x).shape == shape else broadcast_in_dim(x, shape, ()) for x in args]
         return list(rounds(*args))
 
     return hashed
 
 
-@_of_one_shape
 def _unrolled(key1, key2, x1, x2):
-    return p.threefry_hash((key1, key2), x1, x2, e.add, e.bitwise_xor, _rotate_left, np.uint32)
+    return list(p.threefry_hash((key1, key2), x1, x2, e.add, e.bitwise_xor, _rotate_left, np.uint32))
 
 
-@_of_one_shape
 def _rolled(key1, key2, x1, x2):
-    """The same in a loop of five turns, between which keys and rotations move up by one."""
+    """The same with a loop of two turns of eight rounds, between which the keys move on by two, before the last four."""
     from bedrax.core.primitives.control_flow import fori_loop
 
-    key3 = e.bitwise_xor(e.bitwise_xor(key1, key2), np.uint32(p.PARITY))
-    rotations = tuple(tuple(np.uint32(r) for r in four) for four in p.ROTATIONS)
-
-    def turn(i, carry):
-        x1, x2, (key1, key2, key3), (now, later) = carry
-        for r in now:
+    def four_rounds(x1, x2, rotations):
+        for r in rotations:
             x1 = e.add(x1, x2)
             x2 = e.bitwise_xor(_rotate_left(x2, r), x1)
-        x1 = e.add(x1, key2)
-        x2 = e.add(x2, e.add(key3, e.add(convert_to(i, _U32), np.uint32(1))))
-        return x1, x2, (key2, key3, key1), (later, now)
+        return x1, x2
 
-    start = (e.add(x1, key1), e.add(x2, key2), (key1, key2, key3), rotations)
-    return fori_loop(np.int32(0), np.int32(5), turn, start)[:2]
+    def inject(x1, x2, key1, key2, n):
+        return e.add(x1, key1), e.add(x2, e.add(key2, n))
+
+    def turn(i, carry):
+        x1, x2, (key1, key2, key3) = carry
+        n = convert_to(e.mul(i, np.int32(2)), _U32)
+        x1, x2 = four_rounds(x1, x2, p.ROTATIONS[0])
+        x1, x2 = inject(x1, x2, key2, key3, e.add(n, np.uint32(1)))
+        x1, x2 = four_rounds(x1, x2, p.ROTATIONS[1])
+        x1, x2 = inject(x1, x2, key3, key1, e.add(n, np.uint32(2)))
+        return x1, x2, (key3, key1, key2)
+
+    key3 = e.bitwise_xor(e.bitwise_xor(key1, key2), np.uint32(p.PARITY))
+    x1, x2 = e.add(x1, key1), e.add(x2, key2)
+    shape = aval_of(x1).shape or aval_of(x2).shape
+    x1, x2 = (x if aval_of(x).shape == shape else broadcast_in_dim(x, shape, ()) for x in (x1, x2))
+    x1, x2, (_, key2, key3) = fori_loop(np.int32(0), np.int32(2), turn, (x1, x2, (key1, key2, key3)))
+    x1, x2 = four_rounds(x1, x2, p.ROTATIONS[0])
+    return list(inject(x1, x2, key2, key3, np.uint32(5)))
 
 
 @lowering_rules.rule(p.threefry2x32_p, kind="composed")
 def _threefry(ctx, *operands):
-    # XLA's CPU backend takes four times as long to compile the 20 rounds in a row as the loop.
+    # XLA's CPU backend repeats what it fuses for each use: 20 rounds in a row would be compiled, and run, many times.
     return ctx.lower_fun(_rolled if ctx.platform == "cpu" else _unrolled, *operands)
 
 
