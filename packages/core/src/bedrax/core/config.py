@@ -741,4 +741,4 @@ jax2tf_associative_scan_reductions = flag(
     "jax2tf_associative_scan_reductions", False, "cumulative reductions as associative scans in TF graphs",
     keyed=True)  # fmt: skip
 jax2tf_default_native_serialization = flag(
-    "jax2tf_default_native_serialization", True, "jax2tf.convert writes StableHLO unless told otherwise")  # fmt: skip
+    "jax2tf_default_native_serialization", False, "jax2tf.convert writes StableHLO rather than TF ops, unless told otherwise")  # fmt: skip

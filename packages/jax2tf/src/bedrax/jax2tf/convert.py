@@ -107,6 +107,7 @@ class _Call:
     def __init__(self, fun: Callable, args, kwargs, polymorphic_shapes, constraints):
         self.fun = fun
         self.name = function_name(fun)
+        args, kwargs = types.without_wrappers(args), types.without_wrappers(kwargs)
         leaves, self.in_tree = pytree.tree_flatten((tuple(args), kwargs))
         self.tensors = [types.to_tensor(x) for x in leaves]
         specs = self._specs(args, kwargs, polymorphic_shapes)

@@ -74,6 +74,27 @@ def physical(avals: Sequence[ShapedArray]) -> list[ShapedArray]:
     ]
 
 
+def without_wrappers(tree: Any) -> Any:
+    """The argument with TensorFlow's containers replaced by Python's.
+
+    A container assigned to an attribute of a `tf.Module` is replaced there by a tracking wrapper.
+    """
+    if type(tree).__module__.startswith("tensorflow."):
+        if isinstance(tree, dict):
+            return {k: without_wrappers(v) for k, v in tree.items()}
+        if isinstance(tree, list):
+            return [without_wrappers(v) for v in tree]
+        if isinstance(tree, tuple):
+            inner = getattr(tree, "__wrapped__", tree)
+            made = [without_wrappers(v) for v in tree]
+            return type(inner)(*made) if hasattr(inner, "_fields") else tuple(made)
+    elif type(tree) is dict:
+        return {k: without_wrappers(v) for k, v in tree.items()}
+    elif type(tree) in (list, tuple):
+        return type(tree)(without_wrappers(v) for v in tree)
+    return tree
+
+
 def to_tensor(x: Any) -> Any:
     """A leaf of a converted function's argument as a tensor (variables stay variables).
 
