@@ -13,6 +13,7 @@ import numpy as _np
 from bedrax.core.array import Array as ndarray
 from bedrax.core.dtypes import float0 as _float0  # noqa: F401
 from bedrax.numpy import methods as _methods
+from bedrax.numpy.ufunc import ufunc  # now: importing the module of this name later would hide the class
 
 _methods.install()
 

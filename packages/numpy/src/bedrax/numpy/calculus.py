@@ -213,7 +213,8 @@ def interp(
     if dims.definitely_equal(n, 1):
         out = jnp.broadcast_to(fp[0], x.shape)
     else:
-        at = jnp.clip(search(xp, x, "right"), 1, n - 1)
+        last = n - 1 if dims.is_constant_dim(n) else dims.dim_as_value(n - 1)
+        at = jnp.clip(search(xp, x, "right"), 1, last)
         take = lambda values, where: jnp.take(values, where, mode="clip")
         x0, x1, f0, f1 = take(xp, at - 1), take(xp, at), take(fp, at - 1), take(fp, at)
         step = x1 - x0

@@ -6,6 +6,7 @@ filled up) and the functions can be traced; without, they need concrete arrays.
 
 from __future__ import annotations
 
+import functools
 import operator
 from typing import Any, NamedTuple
 
@@ -55,10 +56,8 @@ def _groups(rows: Array, equal_nan: bool) -> _Groups:
         starts = positions == 0
         return _Groups(positions, rows, starts)
     *columns, order = lax.sort((*columns, positions), 0, num_keys=k)
-    differs = jnp.zeros((max(n - 1, 0),), bool)
-    for c in columns:
-        differs = differs | _differs(c[1:], c[:-1], equal_nan)
-    starts = jnp.concatenate([jnp.ones((min(n, 1),), bool), differs])
+    differs = functools.reduce(lax.bitwise_or, (_differs(c[1:], c[:-1], equal_nan) for c in columns))
+    starts = jnp.concatenate([jnp.ones((dims.min_dim(n, 1),), bool), differs])
     ordered = rows if dims.definitely_equal(n, 0) else jnp.take(rows, order, axis=0)
     return _Groups(order, ordered, starts)
 
@@ -227,7 +226,7 @@ def intersect1d(
     keys, source = lax.sort((lax.stop_gradient(values), source), 0, num_keys=1)
     first = source < n1
     total = keys.shape[0]
-    starts = jnp.concatenate([jnp.ones((min(total, 1),), bool), keys[1:] != keys[:-1]])
+    starts = jnp.concatenate([jnp.ones((dims.min_dim(total, 1),), bool), keys[1:] != keys[:-1]])
     group = jnp.cumsum(starts) - 1
     zeros = jnp.zeros((total,), group.dtype)
     # Per group: the least position in either array; those beyond the array mean that there is none.
