@@ -24,6 +24,7 @@ COMPLEX_OF = {real: cplx for cplx, real in REAL_OF.items()}
 _CATEGORIES = {
     "integer": np.integer, "signedinteger": np.signedinteger, "floating": np.floating,
     "complexfloating": np.complexfloating, "bool": np.bool_, "float32": np.float32, "float64": np.float64,
+    "prng_key": dtypes.prng_key,
 }  # fmt: skip
 
 FLOAT = ("floating",)
@@ -35,6 +36,7 @@ INTEGER = ("integer",)
 BITS = ("integer", "bool")
 ORDERED = ("integer", "floating", "bool")
 ANY = ("integer", "floating", "complexfloating", "bool")
+COMPARABLE = (*ANY, "prng_key")
 COMPLEX = ("complexfloating",)
 COMPLEX_PART = ("float32", "float64")
 CONJUGABLE = ("float32", "complexfloating", "float64")

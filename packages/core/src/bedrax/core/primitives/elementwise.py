@@ -16,6 +16,7 @@ from bedrax.core.avals import aval_of
 from bedrax.core.elementwise_kinds import (
     ANY,
     BITS,
+    COMPARABLE,
     COMPLEX,
     COMPLEX_OF,
     COMPLEX_PART,
@@ -128,8 +129,8 @@ shift_left_p = nary("shift_left", INTEGER)
 shift_right_logical_p = nary("shift_right_logical", INTEGER)
 shift_right_arithmetic_p = nary("shift_right_arithmetic", INTEGER)
 mulhi_p = nary("mulhi", INTEGER)
-eq_p = nary("eq", ANY, result=_to_bool)
-ne_p = nary("ne", ANY, result=_to_bool)
+eq_p = nary("eq", COMPARABLE, result=_to_bool)
+ne_p = nary("ne", COMPARABLE, result=_to_bool)
 ge_p = nary("ge", ORDERED, result=_to_bool)
 gt_p = nary("gt", ORDERED, result=_to_bool)
 le_p = nary("le", ORDERED, result=_to_bool)

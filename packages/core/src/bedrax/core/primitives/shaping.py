@@ -611,6 +611,8 @@ def full(shape, fill_value, dtype=None, *, sharding=None):
     if dtype is not None:
         if isinstance(dtype, dtypes.ExtendedDType):
             if aval.dtype != dtype:
+                if isinstance(fill_value, (int, float)) and fill_value == 0:
+                    return dtype.zeros(shape)  # what `zeros` and `empty` make
                 raise TypeError(f"full: an array of dtype {dtype} needs a fill_value of that dtype, got {aval.str_short()}.")
             return broadcast_in_dim(fill_value, shape, (), out_sharding=sharding)
         fill_value = _scalar_as(fill_value, aval, dtypes.canonicalize_dtype(dtype))
@@ -657,7 +659,7 @@ def zeros_of(aval: ShapedArray):
     if dtype == dtypes.float0:
         return np.zeros(aval.shape, dtypes.float0)
     if isinstance(dtype, dtypes.ExtendedDType):
-        raise TypeError(f"there is no zero of dtype {dtype}; arrays of it are made by the package that defines it")
+        return dtype.zeros(aval.shape)
     return broadcast_in_dim(np.zeros((), dtype), aval.shape, ())
 
 

@@ -1,0 +1,253 @@
+"""Keys: making, splitting, reading them, and arrays of them under operations and transformations."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bedrax import random
+from bedrax.autodiff import grad, jvp, vjp
+from bedrax.batching import vmap
+from bedrax.core import config, dtypes, lax, staging
+from bedrax.core.array import Array
+from bedrax.core.jitting import jit
+
+data = lambda keys: np.asarray(random.key_data(keys))  # noqa: E731
+
+
+def threefry(key, x0, x1):
+    """The hash as the paper states it, on NumPy arrays: rotations of table 2, key injected every four rounds."""
+    key = [np.uint32(k) for k in key]
+    key.append(key[0] ^ key[1] ^ np.uint32(0x1BD11BDA))
+    x0, x1 = (np.asarray(x, np.uint64) for x in (x0, x1))
+    low = np.uint64(0xFFFFFFFF)
+    x0, x1 = (x0 + np.uint64(key[0])) & low, (x1 + np.uint64(key[1])) & low
+    for i in range(20):
+        r = np.uint64(((13, 15, 26, 6), (17, 29, 16, 24))[i // 4 % 2][i % 4])
+        x0 = (x0 + x1) & low
+        x1 = ((x1 << r) | (x1 >> (np.uint64(32) - r))) & low ^ x0
+        if i % 4 == 3:
+            n = i // 4 + 1
+            x0 = (x0 + np.uint64(key[n % 3])) & low
+            x1 = (x1 + np.uint64(key[(n + 1) % 3]) + np.uint64(n)) & low
+    return x0.astype(np.uint32), x1.astype(np.uint32)
+
+
+def test_the_hash_of_the_papers_authors():
+    # known answers that come with the authors' Random123 library (threefry2x32, 20 rounds)
+    assert [int(x) for x in threefry((0, 0), 0, 0)] == [0x6B200159, 0x99BA4EFE]
+    ones = 0xFFFFFFFF
+    assert [int(x) for x in threefry((ones, ones), ones, ones)] == [0x1CB996FC, 0xBB002BE7]
+
+
+@given(st.integers(-(2**31), 2**31 - 1), st.integers(0, 2**32 - 1))
+def test_split_and_fold_in_hash_counts(seed, number):
+    key = random.key(seed)
+    base = data(key)
+    assert base.tolist() == [0, seed % 2**32]
+    assert (data(random.split(key, 3)) == np.stack(threefry(base, np.zeros(3), np.arange(3)), -1)).all()
+    assert (data(random.fold_in(key, number)) == np.stack(threefry(base, 0, number))).all()
+
+
+@pytest.mark.parametrize("width", [8, 16, 32])
+def test_bits_are_hashes_of_indices(width):
+    key = random.key(3)
+    high, low = threefry(data(key), np.zeros(6), np.arange(6))
+    expected = (high ^ low).astype(f"uint{width}").reshape(2, 3)
+    assert (np.asarray(random.bits(key, (2, 3), f"uint{width}")) == expected).all()
+
+
+def test_bits_of_64_and_seeds_of_64():
+    with config.enable_x64(True):
+        key = random.key(2**40 + 9)
+        assert data(key).tolist() == [2**8, 9]
+        assert data(random.key(-7)).tolist() == [2**32 - 1, 2**32 - 7]
+        high, low = threefry(data(key), np.zeros(4), np.arange(4))
+        assert (np.asarray(random.bits(key, (4,), "uint64")) == (high.astype(np.uint64) << np.uint64(32) | low)).all()
+
+
+def test_bits_of_an_element_do_not_depend_on_the_array():
+    key = random.key(5)
+    assert (np.asarray(random.bits(key, (7,))) == np.asarray(random.bits(key, (100,)))[:7]).all()
+
+
+def test_the_older_scheme():
+    # golden values: what the reference system computes with jax_threefry_partitionable off
+    with config.threefry_partitionable(False):
+        key = random.key(0)
+        assert data(random.split(key)).tolist() == [[4146024105, 967050713], [2718843009, 1272950319]]
+        assert np.asarray(random.bits(key, (3,))).tolist() == [4146024105, 1351547692, 2718843009]
+
+
+def test_typed_keys_as_arrays():
+    key = random.key(7)
+    assert isinstance(key, Array) and key.shape == () and key.ndim == 0 and key.size == 1
+    assert dtypes.issubdtype(key.dtype, dtypes.prng_key) and str(key.dtype) == "key<fry>" and key.itemsize == 8
+    assert repr(random.split(key)).startswith("Array((2,), dtype=key<fry>) overlaying:\n[[")
+    assert key.dtype == random.key_dtype() == random.key_dtype("threefry2x32")
+    assert random.key_impl(key) == "threefry2x32" == random.key_impl(random.PRNGKey(0))
+    again = pickle.loads(pickle.dumps(key))
+    assert again.dtype is key.dtype and (data(again) == data(key)).all()
+    assert (data(copy.deepcopy(key)) == data(key)).all()
+    assert bool(key == random.key(7)) and not bool(key == random.key(8)) and bool(key != random.key(8))
+    with pytest.raises(TypeError, match="cannot be converted to a NumPy array"):
+        np.asarray(key)
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(key)
+    for wrong in (lambda: key + 1, lambda: lax.sin(key), lambda: key < key, lambda: -key):
+        with pytest.raises((TypeError, ValueError), match="key<fry>"):
+            wrong()
+
+
+def test_untyped_keys_give_untyped_keys():
+    raw = random.PRNGKey(7)
+    assert raw.dtype == np.uint32 and raw.shape == (2,)
+    assert (np.asarray(random.split(raw)) == data(random.split(random.key(7)))).all()
+    assert (np.asarray(random.fold_in(raw, 3)) == data(random.fold_in(random.key(7), 3))).all()
+    assert (np.asarray(random.normal(raw, (4,))) == np.asarray(random.normal(random.key(7), (4,)))).all()
+    assert (data(random.wrap_key_data(raw)) == np.asarray(raw)).all()
+    with config.legacy_prng_key("error"), pytest.raises(ValueError, match="random.key"):
+        random.split(raw)
+    with config.enable_custom_prng(True):
+        assert dtypes.issubdtype(random.PRNGKey(0).dtype, dtypes.prng_key)
+
+
+KEYS = random.split(random.key(1), 4)
+BASE = data(KEYS)
+MOVES = [
+    ("slice", lambda x: lax.slice_in_dim(x, 1, 4, 2), BASE[1:4:2]),
+    ("reshape", lambda x: lax.reshape(x, (2, 2)), BASE.reshape(2, 2, 2)),
+    ("transpose", lambda x: lax.transpose(lax.reshape(x, (2, 2)), (1, 0)), BASE.reshape(2, 2, 2).swapaxes(0, 1)),
+    ("broadcast", lambda x: lax.broadcast(x, (3,)), np.broadcast_to(BASE, (3, 4, 2))),
+    ("concatenate", lambda x: lax.concatenate([x, x], 0), np.concatenate([BASE, BASE])),
+    ("rev", lambda x: lax.rev(x, (0,)), BASE[::-1]),
+    ("squeeze", lambda x: lax.squeeze(lax.reshape(x, (4, 1)), (1,)), BASE),
+    ("dynamic_slice", lambda x: lax.dynamic_slice(x, (2,), (2,)), BASE[2:]),
+    ("dynamic_update_slice", lambda x: lax.dynamic_update_slice(x, lax.rev(x, (0,)), (0,)), BASE[::-1]),
+    (
+        "select",
+        lambda x: lax.select(np.array([True, False, True, False]), x, lax.rev(x, (0,))),
+        np.where([[True], [False], [True], [False]], BASE, BASE[::-1]),
+    ),
+    ("select_scalar", lambda x: lax.select(False, x, lax.rev(x, (0,))), BASE[::-1]),
+    ("while", lambda x: lax.while_loop(lambda s: s[0] < 3, lambda s: (s[0] + 1, lax.rev(s[1], (0,))), (0, x))[1], BASE[::-1]),
+    ("cond", lambda x: lax.cond(True, lambda x: lax.rev(x, (0,)), lambda x: x, x), BASE[::-1]),
+    ("scan", lambda x: lax.scan(lambda c, k: (c, k), 0, x, reverse=True)[1], BASE),
+    ("full", lambda x: lax.full((2,), lax.index_in_dim(x, 0, 0, False)), np.stack([BASE[0]] * 2)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name, move, expected", MOVES, ids=[m[0] for m in MOVES])
+@pytest.mark.parametrize("how", [lambda f: f, jit], ids=["eager", "jit"])
+def test_operations_move_keys_as_they_move_their_bases(name, move, expected, how):
+    out = how(move)(KEYS)
+    assert dtypes.issubdtype(out.dtype, dtypes.prng_key)
+    assert (data(out) == expected).all()
+
+
+def test_vmap_is_a_loop_over_keys():
+    for f in (random.split, lambda k: random.fold_in(k, 3), lambda k: lax.broadcast(k, (2,)), random.clone):
+        expected = np.stack([data(f(k)) for k in KEYS])
+        assert (data(vmap(f)(KEYS)) == expected).all()
+    expected = np.stack([np.asarray(random.bits(k, (3,))) for k in KEYS])
+    assert (np.asarray(vmap(lambda k: random.bits(k, (3,)))(KEYS)) == expected).all()
+    assert (np.asarray(vmap(lambda k: random.bits(k, (3,)), out_axes=1)(KEYS)) == expected.T).all()
+    assert (data(vmap(random.key)(np.arange(3))) == [[0, 0], [0, 1], [0, 2]]).all()
+    raw = np.asarray(BASE)
+    assert (np.asarray(vmap(random.split)(raw)) == np.stack([data(random.split(k)) for k in KEYS])).all()
+
+
+def test_vmap_of_fold_in_over_either_argument():
+    numbers = np.arange(3, dtype=np.uint32)
+    expected = np.stack([[data(random.fold_in(k, int(n))) for n in numbers] for k in KEYS])
+    over_numbers = vmap(random.fold_in, in_axes=(None, 0))
+    over_keys = vmap(random.fold_in, in_axes=(0, None))
+    assert (data(vmap(over_numbers, in_axes=(0, None))(KEYS, numbers)) == expected).all()
+    assert (data(vmap(over_keys, in_axes=(None, 0), out_axes=1)(KEYS, numbers)) == expected).all()
+    assert (data(vmap(random.fold_in)(lax.slice_in_dim(KEYS, 0, 3), numbers)) == expected[range(3), range(3)]).all()
+
+
+def test_keys_flow_through_jit_scan_and_derivatives():
+    def walk(key, x):
+        def step(carry, _):
+            key, x = carry
+            key, sub = (lax.index_in_dim(random.split(key), i, 0, False) for i in range(2))
+            return (key, x * random.normal(sub)), key
+
+        return lax.scan(step, (key, x), None, length=3)
+
+    key = random.key(2)
+    (last, x), seen = jit(walk)(key, 2.0)
+    loop, y = key, 2.0
+    for i in range(3):
+        loop, sub = random.split(loop)
+        y = y * float(random.normal(sub))
+        assert (data(loop) == data(seen)[i]).all()
+    assert (data(last) == data(loop)).all()
+    np.testing.assert_allclose(float(x), y, rtol=1e-6)
+    np.testing.assert_allclose(float(grad(lambda x: walk(key, x)[0][1])(2.0)), y / 2, rtol=1e-6)
+    out, pull = vjp(lambda k, x: x * random.normal(k), key, 2.0)
+    bar = pull(1.0)
+    assert np.asarray(bar[0]).dtype == dtypes.float0 and float(bar[1]) == float(out) / 2
+    assert float(jvp(lambda x: x * random.normal(key), (2.0,), (1.0,))[1]) == float(random.normal(key))
+
+
+def test_jaxprs_print_keys():
+    text = str(staging.make_jaxpr(random.split)(random.key(0)))
+    assert "a:key<fry>[]" in text and "b:key<fry>[2] = random_split[shape=(2,)] a" in text
+    assert staging.eval_shape(random.key, 0).dtype == random.key_dtype()
+
+
+@pytest.mark.parametrize("impl", ["rbg", "unsafe_rbg"])
+def test_xla_generators(impl):
+    key = random.key(3, impl=impl)
+    assert data(key).tolist() == [0, 3, 0, 3] and random.key_impl(key) == impl
+    keys = random.split(key, 5)
+    assert keys.shape == (5,) and len({tuple(row) for row in data(keys)}) == 5
+    assert (data(random.fold_in(key, 1)) != data(random.fold_in(key, 2))).any()
+    assert random.normal(key, (3,)).shape == (3,) and random.bits(key, (3,), "uint8").dtype == np.uint8
+    with config.default_prng_impl(impl):
+        assert random.PRNGKey(0).shape == (4,)
+
+
+@pytest.mark.parametrize("call, error, message", [
+    (lambda k: random.normal(random.split(k)), ValueError, "accepts a single key.*vmap"),
+    (lambda k: random.normal(np.zeros((4, 2), np.uint32)), ValueError, r"shape \(4, 2\)"),
+    (lambda k: random.normal(np.zeros(3, np.uint32)), TypeError, r"invalid PRNG key data.*end with \(2,\)"),
+    (lambda k: random.normal(np.zeros(2, np.float32)), TypeError, "invalid PRNG key data.*uint32"),
+    (lambda k: random.normal(0), TypeError, "invalid PRNG key data.*ndim, shape, and dtype"),
+    (lambda k: random.normal(None), TypeError, "unexpected PRNG key type"),
+    (lambda k: random.key(1.5), TypeError, "seed must be an integer"),
+    (lambda k: random.key(np.arange(3)), TypeError, "key accepts a scalar seed"),
+    (lambda k: random.PRNGKey(np.arange(3)), TypeError, "PRNGKey accepts a scalar seed"),
+    (lambda k: random.key(2**64), OverflowError, "64 bits"),
+    (lambda k: random.key(0, impl="foo"), ValueError, 'unrecognized PRNG implementation "foo"'),
+    (lambda k: random.wrap_key_data(np.zeros(3, np.uint32)), TypeError, "end with"),
+    (lambda k: random.fold_in(k, np.arange(2)), TypeError, "accepts a scalar"),
+    (lambda k: random.fold_in(k, -1), OverflowError, "uint32"),
+    (lambda k: random.split(k, -1), ValueError, "negative"),
+    (lambda k: random.bits(k, (), np.int32), ValueError, "unsigned int"),
+    (lambda k: random.uniform(k, (), int), ValueError, "must be a float dtype"),
+    (lambda k: random.uniform(k, (-1,)), ValueError, "negative"),
+    (lambda k: random.randint(k, (), 0, 3, float), TypeError, "integer dtypes"),
+    (lambda k: random.randint(k, (3,), np.arange(2), 5), ValueError, "broadcast"),
+    (lambda k: random.bernoulli(k, 2), TypeError, "floating dtype"),
+    (lambda k: random.bernoulli(k, 0.5, mode="foo"), ValueError, "expected 'high' or 'low'"),
+    (lambda k: random.gumbel(k, mode="foo"), ValueError, "valid mode"),
+    (lambda k: random.permutation(k, 5.0), TypeError, "at least 1-dimensional"),
+    (lambda k: random.permutation(k, np.zeros((2, 3)), axis=5), ValueError, "out of bounds"),
+    (lambda k: random.choice(k, 2, (3,), False), ValueError, "larger sample"),
+    (lambda k: random.choice(k, 0, (3,)), ValueError, "greater than 0"),
+    (lambda k: random.choice(k, 3, (3,), p=np.ones(2, np.float32)), ValueError, "same size"),
+    (lambda k: random.categorical(k, np.zeros(3, np.float32), replace=False, shape=(4,)), ValueError, "cannot exceed"),
+    (lambda k: random.poisson(random.key(0, impl="rbg"), 1.0), NotImplementedError, "threefry2x32"),
+    (lambda k: random.dirichlet(k, np.float32(1)), ValueError, "alpha.ndim"),
+    (lambda k: random.multivariate_normal(k, np.zeros(2), np.eye(3)), ValueError, "cov.shape"),
+    (lambda k: random.gamma(k, np.ones(3, np.float32), (2,)), ValueError, "broadcast"),
+])  # fmt: skip
+def test_errors_say_what_is_wrong(call, error, message):
+    with pytest.raises(error, match=message):
+        call(random.key(0))
