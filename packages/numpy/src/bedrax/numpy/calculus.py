@@ -194,6 +194,8 @@ def interp(
     """
     (fp,) = inexact("interp", fp)
     x, xp = inexact("interp", x, xp)
+    if dtypes.is_complex(x.dtype):
+        raise ValueError("jnp.interp: complex x values not supported.")
     if xp.shape != fp.shape or xp.ndim != 1:
         raise ValueError(f"xp and fp must be one-dimensional arrays of equal size, got {xp.shape} and {fp.shape}")
     for name, value in (("left", left), ("right", right)):

@@ -210,12 +210,16 @@ def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
     b, y = typed("outer", 1, b)
     shape = (x.size, y.size)
     a, b = _promoted(a, b, x, y)
-    return lax.mul(_spread(lax.reshape(a, shape[:1]), shape, (0,)), _spread(lax.reshape(b, shape[1:]), shape, (1,)))
+    return _times(_spread(lax.reshape(a, shape[:1]), shape, (0,)), _spread(lax.reshape(b, shape[1:]), shape, (1,)))
 
 
 def _promoted(a, b, x, y):
     dtype, weak = _result_type(x, y, None)
     return lax.convert_to(a, dtype, weak), lax.convert_to(b, dtype, weak)
+
+
+def _times(a, b):
+    return lax.bitwise_and(a, b) if aval_of(a).dtype == np.bool_ else lax.mul(a, b)
 
 
 def _spread(x, shape, where):
@@ -337,7 +341,7 @@ def kron(a: ArrayLike, b: ArrayLike) -> Array:
     shape = tuple(d for pair in zip(xs, ys, strict=True) for d in pair)
     a = _spread(lax.reshape(a, xs), shape, tuple(range(0, 2 * rank, 2)))
     b = _spread(lax.reshape(b, ys), shape, tuple(range(1, 2 * rank, 2)))
-    return lax.reshape(lax.mul(a, b), tuple(m * n for m, n in zip(xs, ys, strict=True)))
+    return lax.reshape(_times(a, b), tuple(m * n for m, n in zip(xs, ys, strict=True)))
 
 
 def cross(

@@ -151,7 +151,7 @@ _METHODS = ("linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf")
 
 
 def _quantile(name, a, q, axis, method, keepdims, weights, ignore_nan):
-    a, q = inexact(name, a, q)
+    (a,), (q,) = inexact(name, a), inexact(name, q)
     if dtypes.is_complex(a.dtype):
         raise ValueError(f"jnp.{name} does not support complex input, as the operation is poorly defined.")
     if method not in _METHODS:
@@ -173,7 +173,8 @@ def _quantile(name, a, q, axis, method, keepdims, weights, ignore_nan):
         jnp.transpose(v, (*rest, *axes)), (*[shape[d] for d in rest], dims.size([shape[d] for d in axes]))
     )
     a = flatten(a)
-    flat_q = jnp.reshape(q, (-1,))
+    # places in the sorted array need more digits than narrow floats have
+    flat_q = jnp.reshape(q, (-1,)).astype(dtypes.promote_types(a.dtype, np.float32))
     isnan = jnp.isnan(a)
     if weights is not None:
         out = _weighted_quantile(a, flat_q, flatten(weights), isnan, ignore_nan)
@@ -200,11 +201,12 @@ def _quantile_weights(weights, a, axis, axes):
 def _sorted_quantile(a, q, isnan, method, ignore_nan):
     """Quantiles along the last axis, where all of `q` stand in the result."""
     ordered = lax.sort(a, a.ndim - 1)
+    wide = q.dtype
     n = a.shape[-1]
     if ignore_nan:
-        count = jnp.sum(~isnan, axis=-1, keepdims=True).astype(a.dtype)
+        count = jnp.sum(~isnan, axis=-1, keepdims=True).astype(wide)
     else:
-        count = jnp.asarray(n if isinstance(n, int) else dims.dim_as_value(n), a.dtype)
+        count = jnp.asarray(n if isinstance(n, int) else dims.dim_as_value(n), wide)
     top = jnp.maximum(count - 1, 0)
     if method == "inverted_cdf":
         place = low = high = jnp.clip(jnp.ceil(q * count) - 1, 0, top)
@@ -225,18 +227,18 @@ def _sorted_quantile(a, q, isnan, method, ignore_nan):
         return pick(low)
     if method == "higher":
         return pick(high)
-    below, above = pick(low), pick(high)
+    below, above = pick(low).astype(wide), pick(high).astype(wide)
     if method == "midpoint":
-        return (below + above) * np.asarray(0.5, a.dtype)
+        return ((below + above) * np.asarray(0.5, wide)).astype(a.dtype)
     weight = place - low
     # two products rather than a difference: infinite neighbours that are equal stay what they are
     mixed = below * (1 - weight) + above * weight
-    return jnp.where((weight <= 0) | (below == above), below, mixed)
+    return jnp.where((weight <= 0) | (below == above), below, mixed).astype(a.dtype)
 
 
 def _weighted_quantile(a, q, weights, isnan, ignore_nan):
     """The least element at which the share of the weights so far reaches q."""
-    weights = weights.astype(a.dtype)
+    weights = weights.astype(q.dtype)
     if ignore_nan:
         weights = jnp.where(isnan, 0, weights)
     ordered, weights = lax.sort((a, weights), a.ndim - 1, num_keys=1)
@@ -308,8 +310,7 @@ def nanpercentile(
 
 
 def _share(name, a, q):
-    a, q = inexact(name, a, q)
-    return a, q / 100
+    return a, inexact(name, q)[0] / 100
 
 
 def median(
