@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from bedrax.autodiff.tables import Zero, jvp_rules
-from bedrax.core.avals import aval_of
+from bedrax.core.avals import aval_functions, aval_of
 from bedrax.core.tracing import Trace, Tracer, current
 
 
@@ -30,6 +31,8 @@ class JVPTracer(Tracer):
 
     def __repr__(self):
         return f"JVPTracer(primal={self.primal!r}, tangent={self.tangent!r})"
+
+aval_functions[JVPTracer] = operator.attrgetter("aval")
 
 
 class JVPTrace(Trace):

@@ -11,12 +11,13 @@ for the arguments it is linear in, then read the tape backwards.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from bedrax.autodiff.tables import UndefinedPrimal, Zero, add_tangents, jvp_rules, linearize_rules, transpose_rules
 from bedrax.core import passes, staging
-from bedrax.core.avals import AbstractValue, aval_of
+from bedrax.core.avals import AbstractValue, aval_functions, aval_of
 from bedrax.core.ir import Eqn, Jaxpr, Literal, Var, cached, eval_jaxpr
 from bedrax.core.tracing import Primitive, Trace, Tracer, current
 
@@ -55,6 +56,8 @@ class Node(Tracer):
 
     def __repr__(self):
         return f"LinearTracer({self.aval.short()})"
+
+aval_functions[Node] = operator.attrgetter("aval")
 
 
 class Entry:
@@ -212,6 +215,8 @@ class LinearizeTracer(Tracer):
 
     def __repr__(self):
         return f"LinearizeTracer(primal={self.primal!r})"
+
+aval_functions[LinearizeTracer] = operator.attrgetter("aval")
 
 
 class LinearizeTrace(Trace):

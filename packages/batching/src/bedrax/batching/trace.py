@@ -6,12 +6,13 @@ in the parent trace on whole batches.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from bedrax.batching.tables import AxisData, batch_rules, broadcast_axis, move_axis
 from bedrax.core import staging
-from bedrax.core.avals import ShapedArray, aval_of
+from bedrax.core.avals import ShapedArray, aval_functions, aval_of
 from bedrax.core.ir import Jaxpr, cached, call_flat
 from bedrax.core.tables import RuleTable
 from bedrax.core.tracing import Trace, Tracer, current, extend_axes
@@ -42,6 +43,8 @@ class BatchTracer(Tracer):
 
     def __repr__(self):
         return f"VmapTracer(aval={self.aval.str_short()}, batched={aval_of(self.val).str_short()})"
+
+aval_functions[BatchTracer] = operator.attrgetter("aval")
 
 
 def mapped_aval(aval, dim: int | None):

@@ -174,15 +174,30 @@ class Jaxpr:
 
 
 class DebugInfo:
-    """Names for messages: the traced function, where it stands, its arguments and results."""
+    """Names for messages: the traced function, where it stands, its arguments and results.
 
-    __slots__ = ("arg_names", "func_name", "result_paths", "source")
+    `source` and `arg_names` may be given as functions, called when somebody asks.
+    """
 
-    def __init__(self, func_name: str = "", source: str = "", arg_names=None, result_paths=None):
+    __slots__ = ("_arg_names", "_source", "func_name", "result_paths")
+
+    def __init__(self, func_name: str = "", source: Any = "", arg_names: Any = None, result_paths=None):
         self.func_name = func_name
-        self.source = source
-        self.arg_names = arg_names
+        self._source = source
+        self._arg_names = arg_names
         self.result_paths = result_paths
+
+    @property
+    def source(self) -> str:
+        if callable(self._source):
+            self._source = self._source()
+        return self._source
+
+    @property
+    def arg_names(self):
+        if callable(self._arg_names):
+            self._arg_names = self._arg_names()
+        return self._arg_names
 
     func_src_info = property(lambda self: f"{self.func_name} at {self.source}" if self.source else self.func_name)
 

@@ -44,6 +44,8 @@ def _as_tuple(x) -> tuple:
 
 def _positions_and_names(fun, argnums, argnames) -> tuple[tuple[int, ...], tuple[str, ...]]:
     """Complete positions by names and names by positions, as far as the signature allows."""
+    if argnums is None and argnames is None:
+        return (), ()
     try:
         parameters = list(inspect.signature(fun).parameters.values())
     except (TypeError, ValueError):
@@ -205,7 +207,8 @@ class Jitted:
             return self.fun(*merged, **all_kwargs)
 
         flat = staging.flat_fun(call, in_tree, out_trees)
-        info = DebugInfo(self.name, source.describe_function(self.fun), argument_names(self.fun, in_tree, static_key))
+        fun = self.fun
+        info = DebugInfo(self.name, lambda: source.describe_function(fun), lambda: argument_names(fun, None, ()))
         jaxpr = staging.trace_to_jaxpr(flat, types, info)
         jaxpr, consts = staging.close_over(jaxpr, every=False)
         return _Traced(jaxpr, consts, out_trees[-1])

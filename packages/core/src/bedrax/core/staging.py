@@ -7,6 +7,7 @@ into the program as literals, arrays and outer transformations' tracers become c
 
 from __future__ import annotations
 
+import operator
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -38,6 +39,8 @@ class StagedTracer(Tracer):
     def __repr__(self):
         return f"JitTracer({self.aval.short()})"
 
+
+avals.aval_functions[StagedTracer] = operator.attrgetter("aval")
 
 _SCALARS = (bool, int, float, complex)
 
@@ -129,6 +132,21 @@ class StagingTrace(Trace):
             None if self.has_effects else no_effects,
             self.debug_info,
         )
+
+
+class ShapeTrace(StagingTrace):
+    """Works out types and records nothing."""
+
+    __slots__ = ()
+
+    def record(self, prim, args, params):
+        types = [
+            x.aval if type(x) is StagedTracer and x.trace is self else self.lift(x).aval for x in args
+        ]
+        out = prim.abstract_eval(*types, **params)
+        if prim.multiple_results:
+            return [StagedTracer(self, a, Var(a)) for a in out]
+        return StagedTracer(self, out, Var(out))
 
 
 def trace_to_jaxpr(fun: Callable, in_avals: Sequence[AbstractValue], debug_info: DebugInfo | None = None) -> Jaxpr:
@@ -223,7 +241,7 @@ def trace_function(fun: Callable, in_tree, in_avals: tuple) -> tuple[Jaxpr, list
     found = known.get(key)
     if found is None:
         out_trees: list = []
-        info = DebugInfo(function_name(fun), source.describe_function(fun))
+        info = DebugInfo(function_name(fun), lambda: source.describe_function(fun))
         traced = trace_to_jaxpr(flat_fun(fun, in_tree, out_trees), in_avals, info)
         program, consts = close_over(traced)
         found = (program, consts, out_trees[-1])
@@ -275,7 +293,7 @@ def make_jaxpr(
             jaxpr = trace_to_jaxpr(
                 flat_fun(call, in_tree, out_trees),
                 [avals.abstractify(x) for x in leaves],
-                DebugInfo(function_name(fun), source.describe_function(fun)),
+                DebugInfo(function_name(fun), lambda: source.describe_function(fun)),
             )
         if not return_shape:
             return jaxpr
@@ -292,7 +310,22 @@ def eval_shape(fun: Callable, *args, **kwargs):
     Returns:
       A pytree like the result, of `ShapeDtypeStruct`.
     """
-    return make_jaxpr(fun, return_shape=True)(*args, **kwargs)[1]
+    if not callable(fun):
+        raise TypeError(f"eval_shape expects a function, got {fun!r} of type {type(fun)}")
+    leaves, in_tree = pytree.tree_flatten((args, kwargs))
+    out_trees: list = []
+    flat = flat_fun(fun, in_tree, out_trees)
+    trace = ShapeTrace(current.trace)
+    tracers = [trace.input(avals.abstractify(x)) for x in leaves]
+    saved = current.trace
+    current.trace = trace
+    try:
+        types = [trace.lift(x).aval for x in flat(*tracers)]
+    finally:
+        current.trace = saved
+        trace.alive = False
+    shapes = [avals.ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in types]
+    return pytree.tree_unflatten(out_trees[-1], shapes)
 
 
 
