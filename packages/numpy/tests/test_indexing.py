@@ -2,16 +2,17 @@
 
 import warnings
 
-import bedrax.numpy as jnp
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import bedrax.numpy as jnp
 from bedrax.autodiff.api import grad
 from bedrax.batching import vmap
 from bedrax.core import errors, lax
 from bedrax.core.jitting import jit
 from bedrax.core.staging import make_jaxpr
-from hypothesis import given
-from hypothesis import strategies as st
 
 SHAPE = (3, 4, 2)
 
@@ -69,9 +70,10 @@ def test_getitem_is_numpys(idx):
     x = reference()
     try:
         expected = x[idx]
-    except IndexError:
-        with pytest.raises(IndexError):
-            jnp.asarray(x)[idx]
+    except IndexError as error:
+        if "out of bounds" not in str(error):  # those are moved inside
+            with pytest.raises(IndexError):
+                jnp.asarray(x)[idx]
         return
     got = jnp.asarray(x)[idx]
     assert got.shape == expected.shape

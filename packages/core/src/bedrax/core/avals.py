@@ -160,7 +160,7 @@ def scalar_aval(dtype: np.dtype, weak_type: bool = False) -> ShapedArray:
 def _python_scalar_aval(x) -> ShapedArray:
     if type(x) is int:
         dtypes.check_python_int(x)
-    return scalar_aval(dtypes.python_scalar_dtype(type(x)), True)
+    return scalar_aval(dtypes.python_scalar_dtype(type(x)), type(x) is not bool)
 
 
 for _type in (bool, int, float, complex):

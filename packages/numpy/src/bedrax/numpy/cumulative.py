@@ -27,15 +27,13 @@ def _cumulative(name: str, function, a, axis, dtype, out):
         axis = 0
     axis = axis_index(axis, len(aval_of(x).shape))
     if dtype is not None:
-        target, weak = dtypes.explicit_dtype(dtype, name), False
-    elif aval.dtype == np.bool_:
-        target, weak = dtypes.default_int_dtype(), False
+        target = dtypes.explicit_dtype(dtype, name)
     else:
-        target, weak = aval.dtype, aval.weak_type
+        target = dtypes.default_int_dtype() if aval.dtype == np.bool_ else aval.dtype
     if target == np.bool_:
         x = lax.convert_to(x, np.dtype(np.int32), False)
         return lax.convert_to(function(x, axis), target, False)
-    return function(lax.convert_to(x, target, weak), axis)
+    return function(lax.convert_to(x, target, False), axis)
 
 
 def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:

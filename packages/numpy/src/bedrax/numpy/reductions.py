@@ -144,6 +144,8 @@ def _extreme(name, reduce, combine, identity, a, axis, out, keepdims, initial, w
                          " specify 'initial'")  # fmt: skip
     if initial is None and builtins.any(dims.definitely_equal(shape[i], 0) for i in axes):
         raise ValueError(f"zero-size array to reduction operation {name} which has no identity")
+    if aval.weak_type:
+        x = lax.convert_to(x, aval.dtype, False)
     if where is not None:
         x = _masked(x, where, identity(aval.dtype), name)
     result = reduce(x, axes) if axes else lax.asarray(x)
