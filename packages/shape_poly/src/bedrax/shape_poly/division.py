@@ -71,6 +71,9 @@ def _by_integer(scope, x, n: int) -> tuple[Any, Any]:
         q, r = inner, 0
     elif _fits(inner, divisor):
         q, r = 0, inner
+    elif inner.terms[0][1] < 0:  # one form for ceil(x / n), too: floor(-x / n) = -floor((x + n - 1) / n)
+        q, r = divmod(-inner + (divisor - 1), divisor)
+        q, r = -q, divisor - 1 - r
     else:
         q, r = _atom(scope, "floordiv", inner, divisor), _atom(scope, "mod", inner, divisor)
     return make(scope, whole) + q, r * g + low

@@ -15,10 +15,11 @@ Assertion = Callable[[str, Any, Any, str, Sequence[Any]], None]
 class _Equation:
     """`dim == value`; `where` says whose size it is."""
 
-    __slots__ = ("dim", "value", "where")
+    __slots__ = ("dim", "solved", "value", "where")
 
     def __init__(self, dim, value, where):
         self.dim, self.value, self.where = dim, value, where
+        self.solved = False  # whether a variable was found from it, so that it holds
 
 
 def solve_dims(
@@ -78,7 +79,9 @@ def solve_dims(
     left = list(equations)
     while left:
         progress = [e for e in left if _solve(e, env, check)]
-        left = [e for e in left if e not in progress]
+        left = [
+            e for e in left if e not in progress
+        ]  # those are solved, or hold nothing unknown and are checked below
         if not wanted - env.keys():
             break
         if not progress:
@@ -94,6 +97,8 @@ def solve_dims(
                 )
             left.append(more)
     for e in equations:
+        if e.solved:
+            continue
         found = e.dim.evaluate(env)
         several = ""
         if len(e.dim.terms) == 1 and len(e.dim.variables) == 1 and str(e.dim) in env:
@@ -209,6 +214,7 @@ def _solve(e: _Equation, env: dict[str, Any], check: _Checker) -> bool:
         )
         value = value // slope
     check.found(name, value, e)
+    e.solved = True
     return True
 
 

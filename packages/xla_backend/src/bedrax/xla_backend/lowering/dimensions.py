@@ -83,14 +83,9 @@ def value(ctx, d: Any) -> Any:
     """A symbolic dimension as a rank-0 i32 value.
 
     Raises:
-      ValueError: it has variables that the program does not know.
+      KeyError: it has variables that the shapes of the program's arguments do not determine (`shape_poly`).
     """
     found = ctx.program.dim_values
-    if not found and not ctx.program.symbolic:
-        raise ValueError(
-            f"the dimension {d} is symbolic, but this program is lowered without dimension variables; symbolic"
-            " programs are lowered by export"
-        )
     env = {name: DimValue(ctx, v) for name, v in found.items()}
     out = d.evaluate(env)
     return out.value if isinstance(out, DimValue) else ctx.constant(int(out), _I32)

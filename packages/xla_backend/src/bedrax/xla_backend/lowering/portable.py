@@ -34,18 +34,21 @@ class Portable:
         self.symbolic = symbolic
 
 
-def is_symbolic(avals) -> bool:
-    return any(a.is_array and not dims.is_constant_shape(a.shape) for a in avals)
+def all_static(avals) -> bool:
+    """Whether all shapes are known."""
+    return all(not a.is_array or dims.is_constant_shape(a.shape) for a in avals)
 
 
 def solvable_arguments(jaxpr: Jaxpr, used: Sequence[bool]) -> tuple[int, ...]:
     """The arguments that a program needs: those it uses, and others only where dimension variables need them."""
     kept = tuple([i for i, u in enumerate(used) if u])
     avals = jaxpr.in_avals
-    if is_symbolic(avals):
+    if not all_static(avals):
         try:
             shape_poly.solve_dims([avals[i].shape for i in kept], lambda i, k: _Unknown())
-            known = set().union(set(), *(d.variables for i in kept for d in avals[i].shape if dims.is_symbolic(d)))
+            known = set().union(
+                set(), *(d.variables for i in kept for d in avals[i].shape if dims.is_symbolic(d))
+            )
         except ValueError:
             known = set()
         every = set().union(set(), *(d.variables for a in avals for d in a.shape if dims.is_symbolic(d)))
@@ -83,11 +86,13 @@ def lower(
     """
     program = engine.Program(name, platforms[0], num_partitions=num_partitions)
     avals = [jaxpr.invars[i].aval for i in kept]
-    symbolic = is_symbolic(jaxpr.in_avals)
+    symbolic = not all_static(jaxpr.in_avals)
     several = len(platforms) > 1
     program.symbolic = symbolic or several
     if symbolic:
-        program.module.operation.attributes["jax.uses_shape_polymorphism"] = ir.BoolAttr.get(True, types.context)
+        program.module.operation.attributes["jax.uses_shape_polymorphism"] = ir.BoolAttr.get(
+            True, types.context
+        )
     in_types = [types.type_of(a) for a in avals]
     arg_attrs: list[dict] = [{} for _ in avals]
     out_avals = jaxpr.out_avals
@@ -204,7 +209,9 @@ def _attempt(ctx, rule, values, params) -> str:
     block = program.scratch.regions[0].blocks[0]
     host_callbacks, keepalives = list(program.host_callbacks), list(program.keepalives)
     attempt = ir.Operation.create("builtin.module", regions=1, loc=types.unknown, ip=ir.InsertionPoint(block))
-    inner = attempt.regions[0].blocks.append(*[v.type for v in values], arg_locs=[types.unknown] * len(values))
+    inner = attempt.regions[0].blocks.append(
+        *[v.type for v in values], arg_locs=[types.unknown] * len(values)
+    )
     saved = ctx.block
     ctx.block = engine.Block(program, ir.InsertionPoint(inner), dict(saved.tokens))
     try:
@@ -285,12 +292,12 @@ def specialize(artifact: bytes, in_types: Sequence[Any], platform_index: int | N
                 list(ir.ArrayAttr(main.attributes["arg_attrs"]))[1:], types.context
             )
     for argument, wanted in zip(block.arguments, in_types, strict=True):
-        argument.set_type(wanted)
+        _refine_argument(block, argument, wanted)
     old = ir.FunctionType(ir.TypeAttr(main.attributes["function_type"]).value)
     with types.context:
         new = ir.FunctionType.get(list(in_types), old.results, types.context)
     main.attributes["function_type"] = ir.TypeAttr.get(new, types.context)
-    if not symbolic and platform_index is None:
+    if not symbolic:
         return module
     try:
         refined = door.mlir_tools.refine_polymorphic_shapes(
@@ -306,6 +313,31 @@ def specialize(artifact: bytes, in_types: Sequence[Any], platform_index: int | N
             f" {[str(t) for t in in_types]}: {text}"
         ) from error
     return ir.Module.parse(refined, types.context)
+
+
+def _refine_argument(block, argument, wanted) -> None:
+    """Give an argument of a function its known shape; the operations that use it see the type that they saw before."""
+    known = argument.type
+    if known == wanted:
+        return
+    attribute = types.dense(np.array(wanted.shape, np.int32))
+    start = ir.InsertionPoint.at_block_begin(block)
+    shape = ir.Operation.create(
+        "stablehlo.constant",
+        results=[attribute.type],
+        attributes={"value": attribute},
+        loc=types.unknown,
+        ip=start,
+    )
+    argument.set_type(wanted)
+    loose = ir.Operation.create(
+        "stablehlo.dynamic_reshape",
+        results=[known],
+        operands=[argument, shape.result],
+        loc=types.unknown,
+        ip=start,
+    )
+    argument.replace_all_uses_except(loose.result, loose)
 
 
 def main_function(module) -> Any:
@@ -324,13 +356,15 @@ def import_functions(program: engine.Program, module, name: str) -> str:
         new_names[old] = program.unique_symbol(name if old == "main" else f"{name}_{old}")
 
     def renamed(attribute):
-        if ir.FlatSymbolRefAttr.isinstance(attribute):
-            found = new_names.get(ir.FlatSymbolRefAttr(attribute).value)
+        if isinstance(attribute, ir.FlatSymbolRefAttr):
+            found = new_names.get(attribute.value)
             return None if found is None else types.symbol(found)
-        if ir.ArrayAttr.isinstance(attribute):
-            parts = [renamed(a) or a for a in ir.ArrayAttr(attribute)]
-            if any(p is not a for p, a in zip(parts, ir.ArrayAttr(attribute), strict=True)):
-                return ir.ArrayAttr.get(parts, types.context)
+        if isinstance(attribute, ir.ArrayAttr):
+            parts = [renamed(a) for a in attribute]
+            if any(p is not None for p in parts):
+                return ir.ArrayAttr.get(
+                    [p or a for p, a in zip(parts, attribute, strict=True)], types.context
+                )
         return None
 
     def visit(op):
@@ -346,6 +380,18 @@ def import_functions(program: engine.Program, module, name: str) -> str:
         op.attributes["sym_visibility"] = types.string("private")
         op.operation.clone(ip=ir.InsertionPoint(program.body))
     return new_names["main"]
+
+
+def imported(program: engine.Program, exported, in_types, platform_index: int | None, refine: bool) -> str:
+    """The function of `program` that is an exported program for these types; imported once."""
+    key = (id(exported), tuple(map(str, in_types)), platform_index, refine)
+    found = program._functions.get(key)
+    if found is None:
+        module = specialize(exported.mlir_module_serialized, in_types, platform_index, refine)
+        found = import_functions(program, module, f"call_exported_{exported.fun_name}")
+        if not program.symbolic:
+            program._functions[key] = found
+    return found
 
 
 def call_function(ctx, symbol: str, operands: Sequence[Any]) -> list:

@@ -1,0 +1,518 @@
+"""Export: programs that are lowered here and run elsewhere, or later, without their Python source.
+
+`export` makes an `Exported`, which holds StableHLO as a portable artifact; calling it binds a primitive whose
+lowering specializes that module to the shapes and the platform of the call. The bytes are the business of `exchange`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from bedrax import pytree, shape_poly
+from bedrax.core import config, dims, dtypes, effects
+from bedrax.core.avals import aval_of
+from bedrax.core.ir import jaxpr_as_fun
+from bedrax.core.tracing import Primitive
+from bedrax.shape_poly import SymbolicScope, is_symbolic_dim, symbolic_args_specs, symbolic_shape
+from bedrax.xla_backend import clients, dispatch, tables
+from bedrax.xla_backend import compile as compile_module
+from bedrax.xla_backend import jaxlib_door as door
+from bedrax.xla_backend.exchange import register_namedtuple_serialization, register_pytree_node_serialization
+
+minimum_supported_calling_convention_version = 9
+maximum_supported_calling_convention_version = 10
+
+PLATFORMS = ("cpu", "cuda", "rocm", "tpu")
+
+# Custom calls that XLA, jaxlib and this package promise to keep. Prefixes end with "*".
+_STABLE_CUSTOM_CALLS = (
+    "shape_assertion", "Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "annotate_device_placement",
+    "mhlo.*", "stablehlo.*", "chlo.*", "lapack_*", "cusolver_*", "hipsolver_*", "cu_threefry2x32_ffi", "Eigh",
+    "Qr", "ProductOfElementaryHouseholderReflectors", "LuDecomposition", "ApproxTopK", "TopK", "PartialReduce",
+    "InspectSharding", "cu_lu_pivots_to_permutation", "__gpu$xla.gpu.triton", "tpu_custom_call",
+)  # fmt: skip
+
+
+class DisabledSafetyCheck:
+    """A check that `export` and calls of its result leave out. Made by the class methods."""
+
+    __slots__ = ("_impl",)
+
+    def __init__(self, _impl: str):
+        self._impl = _impl
+
+    @classmethod
+    def platform(cls) -> DisabledSafetyCheck:
+        """Let the program be called on a platform that it was not lowered for."""
+        return cls("platform")
+
+    @classmethod
+    def custom_call(cls, target_name: str) -> DisabledSafetyCheck:
+        """Let the program have a custom call with this target, although nobody promises to keep it."""
+        return cls(f"custom_call:{target_name}")
+
+    def is_custom_call(self) -> str | None:
+        """The custom call target that is allowed; None if this is another check."""
+        return self._impl.removeprefix("custom_call:") if self._impl.startswith("custom_call:") else None
+
+    def __str__(self):
+        return self._impl
+
+    def __repr__(self):
+        return f"DisabledSafetyCheck({self._impl!r})"
+
+    def __eq__(self, other):
+        return isinstance(other, DisabledSafetyCheck) and self._impl == other._impl
+
+    def __hash__(self):
+        return hash(self._impl)
+
+
+def default_export_platform() -> str:
+    """The platform that programs are exported for by default: that of the default device."""
+    return compile_module._platform_of(clients.default_device())
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Exported:
+    """A lowered program with what is needed to call it.
+
+    Attributes:
+      fun_name: name of the function, for messages.
+      in_tree: structure of ``(args, kwargs)``.
+      in_avals: types of the flat arguments; shapes may have dimension variables.
+      out_tree, out_avals: likewise of the results.
+      in_shardings_hlo, out_shardings_hlo: shardings (None: not specified) by flat argument and result.
+      nr_devices: how many devices the program was lowered for.
+      platforms: what it was lowered for. With several, the module's main function takes the index of the one it
+        runs on as first argument.
+      ordered_effects, unordered_effects: effects of the program.
+      disabled_safety_checks: checks that are left out.
+      mlir_module_serialized: the module as a portable StableHLO artifact.
+      calling_convention_version: how the main function is to be called.
+      module_kept_var_idx: positions of the flat arguments that the main function takes.
+      uses_global_constants: whether main has to be specialized to a platform or to shapes before it is compiled.
+    """
+
+    fun_name: str
+    in_tree: Any
+    in_avals: tuple
+    out_tree: Any
+    out_avals: tuple
+    _has_named_shardings: bool
+    _in_named_shardings: tuple
+    _out_named_shardings: tuple
+    in_shardings_hlo: tuple
+    out_shardings_hlo: tuple
+    nr_devices: int
+    platforms: tuple[str, ...]
+    ordered_effects: tuple
+    unordered_effects: tuple
+    disabled_safety_checks: Sequence[DisabledSafetyCheck]
+    mlir_module_serialized: bytes
+    calling_convention_version: int
+    module_kept_var_idx: tuple[int, ...]
+    uses_global_constants: bool
+    _get_vjp: Callable[[Exported], Exported] | None
+
+    def mlir_module(self, serialized: bool = True) -> str:
+        """The StableHLO module as text."""
+        from bedrax.xla_backend.lowering import portable
+
+        module = portable.deserialize(self.mlir_module_serialized)
+        return module.operation.get_asm(enable_debug_info=False)
+
+    def __str__(self):
+        return f"Exported(fun_name={self.fun_name}, ...)"
+
+    __repr__ = __str__
+
+    def in_shardings_jax(self, mesh) -> tuple:
+        """Shardings of the arguments over `mesh`, a mesh of as many devices as the program was lowered for."""
+        return self._shardings(self.in_shardings_hlo, self.in_avals, mesh)
+
+    def out_shardings_jax(self, mesh) -> tuple:
+        """Shardings of the results over `mesh`; see `in_shardings_jax`."""
+        return self._shardings(self.out_shardings_hlo, self.out_avals, mesh)
+
+    def _shardings(self, shardings, avals, mesh):
+        devices = door.DeviceList(tuple(mesh.devices.flat))
+        return tuple(
+            [
+                None if s is None else compile_module.from_hlo(s, devices, mesh, len(a.shape))
+                for s, a in zip(shardings, avals, strict=True)
+            ]
+        )
+
+    def has_vjp(self) -> bool:
+        """Whether `vjp` is available."""
+        return self._get_vjp is not None
+
+    def vjp(self) -> Exported:
+        """The derivative: takes the flat arguments and one cotangent per result, returns one per argument.
+
+        Raises:
+          ValueError: the program was serialized without it.
+        """
+        if self._get_vjp is None:
+            raise ValueError("No VJP is available")
+        known = self.__dict__.get("_derivative")
+        if known is None:
+            known = self._get_vjp(self)
+            object.__setattr__(self, "_derivative", known)
+        return known
+
+    def serialize(self, vjp_order: int = 0) -> bytearray:
+        """The program as bytes for `deserialize`.
+
+        Args:
+          vjp_order: how many times the program can be differentiated (in reverse mode) after that.
+        """
+        from bedrax.xla_backend import exchange
+
+        return exchange.write(self, vjp_order)
+
+    def call(self, *args, **kwargs) -> Any:
+        """Call the program, here or inside other programs.
+
+        Raises:
+          ValueError: arguments do not have the structure, shapes or dtypes that were exported; the platform or the
+            number of devices is another.
+        """
+        leaves, tree = pytree.tree_flatten((args, kwargs))
+        if tree != self.in_tree:
+            raise ValueError(
+                "The invocation args and kwargs must have the same pytree structure as when the function"
+                f" '{self.fun_name}' was exported, but they have the following structural differences:\n"
+                f"expected {self.in_tree}\ngot      {tree}"
+            )
+        outs = _differentiable(self)(*[_operand(x, a) for x, a in zip(leaves, self.in_avals, strict=True)])
+        return pytree.tree_unflatten(self.out_tree, outs)
+
+
+def _operand(x: Any, aval) -> Any:
+    """A Python scalar in the dtype that the program has for it, float0 as booleans; anything else as it is."""
+    if getattr(x, "dtype", None) == dtypes.float0:
+        return np.zeros(x.shape, np.bool_)
+    if type(x) in (bool, int, float, complex) and isinstance(aval.dtype, np.dtype):
+        weak = aval_of(x)
+        if weak.dtype.kind == aval.dtype.kind:
+            return np.asarray(x, aval.dtype)
+    return x
+
+
+def _differentiable(exported: Exported) -> Callable:
+    """The call on flat arguments, as a function with a rule for reverse mode."""
+    known = exported.__dict__.get("_function")
+    if known is not None:
+        return known
+    from bedrax.autodiff.custom import custom_vjp
+
+    @custom_vjp
+    def call_exported(*args):
+        return call_exported_p.bind(*args, exported=exported)
+
+    def forward(*args):
+        if exported._get_vjp is None:
+            raise ValueError("No VJP is available")
+        return call_exported(*args), args
+
+    def backward(args, cts):
+        derivative = exported.vjp()
+        kept = [_operand(ct, a) for ct, a in zip(cts, derivative.in_avals[len(args) :], strict=True)]
+        outs = _differentiable(derivative)(*args, *kept)
+        return tuple(
+            [g if dtypes.is_inexact(a.dtype) else None for g, a in zip(outs, exported.in_avals, strict=True)]
+        )
+
+    call_exported.defvjp(forward, backward)
+    object.__setattr__(exported, "_function", call_exported)
+    return call_exported
+
+
+def deserialize(blob: bytes | bytearray) -> Exported:
+    """The exported program that `Exported.serialize` wrote."""
+    from bedrax.xla_backend import exchange
+
+    return exchange.read(blob)
+
+
+# ---- exporting ----
+
+
+def export(
+    fun_jit: Callable,
+    *,
+    platforms: Sequence[str] | None = None,
+    disabled_checks: Sequence[DisabledSafetyCheck] = (),
+    _override_lowering_rules: Any = None,
+) -> Callable[..., Exported]:
+    """Export a function.
+
+    Args:
+      fun_jit: a jitted function.
+      platforms: what to lower for, of ``"cpu" "cuda" "rocm" "tpu"``; by default the platform of the default device.
+        With several, the result can be called on any of them.
+      disabled_checks: checks to leave out.
+
+    Returns:
+      A function of the argument types (arrays, or `ShapeDtypeStruct`s, whose shapes may be symbolic) that returns an
+      `Exported`.
+
+    Raises (when called):
+      ValueError: dimension variables cannot be found from the shapes of the arguments; the program has custom calls
+        that nobody promises to keep.
+      NotImplementedError: the program calls back into Python, or has ordered effects.
+    """
+    if not hasattr(fun_jit, "trace"):
+        raise ValueError(f"Function to be exported must be the result of `jit`, got {fun_jit!r}")
+    if _override_lowering_rules is not None:
+        raise NotImplementedError("_override_lowering_rules is not supported")
+    if platforms is not None:
+        if isinstance(platforms, str) or not platforms:
+            raise ValueError(f"platforms must be a non-empty sequence of names, got {platforms!r}")
+        bad = [p for p in platforms if p not in PLATFORMS]
+        if bad:
+            raise ValueError(f"unknown platforms {bad}; known ones are {PLATFORMS}")
+
+    @functools.wraps(fun_jit, updated=())
+    def exporter(*args, **kwargs) -> Exported:
+        traced = fun_jit.trace(*args, **kwargs)
+        targets = tuple(platforms) if platforms is not None else (default_export_platform(),)
+        return _export(traced, targets, tuple(disabled_checks))
+
+    return exporter
+
+
+def _export(traced, platforms: tuple[str, ...], disabled: tuple) -> Exported:
+    from bedrax.xla_backend import stages
+
+    call, params = traced._call, traced._call.params
+    where = compile_module.choose_placement(
+        [stages._placed(x) for x in call.args],
+        params["in_shardings"],
+        params["out_shardings"],
+        traced._device,
+    )
+    return export_program(
+        traced.jaxpr, traced.fun_name, call.in_tree, traced.out_tree, platforms, disabled, where,
+        names=_names(traced), result_names=dispatch.result_names(traced.out_tree),
+    )  # fmt: skip
+
+
+def _names(traced) -> list[str]:
+    """What the arguments are called in messages: ``args[0]['x']``, ``kwargs['y']``."""
+    paths = pytree.tree_flatten_with_path(traced.args_info)[0]
+    return [("args" if path[0].idx == 0 else "kwargs") + pytree.keystr(path[1:]) for path, _ in paths]
+
+
+def export_program(
+    jaxpr, name: str, in_tree, out_tree, platforms: tuple[str, ...], disabled: tuple = (), where: Any = None,
+    names: Sequence[str] | None = None, result_names: Sequence[str] | None = None,
+) -> Exported:  # fmt: skip
+    """Export a traced program; see `export`.
+
+    Args:
+      where: the `Placement` that says how arguments and results are sharded.
+      names, result_names: what arguments and results are called in messages and in the module.
+    """
+    from bedrax.xla_backend.lowering import portable, types
+
+    if any(e in effects.ordered_effects for e in jaxpr.effects):
+        raise NotImplementedError(f"export: programs with ordered effects are not supported: {jaxpr.effects}")
+    many = where is not None and len(where.devices) > 1
+    in_avals, out_avals = tuple(jaxpr.in_avals), tuple(jaxpr.out_avals)
+    arguments = where.arguments if many and where.arguments else (None,) * len(in_avals)
+    results = where.results if many and where.results else (None,) * len(out_avals)
+    kept = portable.solvable_arguments(jaxpr, compile_module.kept_arguments(jaxpr))
+
+    def mark(arg_attrs, res_attrs):
+        for attrs, i in zip(arg_attrs, kept, strict=True):
+            compile_module._mark_sharding(attrs, arguments[i], in_avals[i], types)
+        for attrs, s, aval in zip(res_attrs, results, out_avals, strict=True):
+            compile_module._mark_sharding(attrs, s, aval, types)
+
+    lowered = portable.lower(
+        jaxpr, "jit_" + name, platforms, kept, num_partitions=len(where.devices) if many else 1, names=names,
+        result_names=result_names, mark_shardings=mark if many else None,
+    )  # fmt: skip
+    if lowered.program.host_callbacks or lowered.program.keepalives:
+        raise NotImplementedError(
+            f"export: '{name}' calls back into Python (through pure_callback, io_callback or debug.callback), which an"
+            " exported program cannot"
+        )
+    _check_custom_calls(portable.custom_call_targets(lowered.program.module), disabled)
+
+    def hlo(s, aval):
+        return None if s is None else s._to_xla_hlo_sharding(len(types.physical(aval)[0]))
+
+    return Exported(
+        fun_name=name, in_tree=in_tree, in_avals=in_avals, out_tree=out_tree, out_avals=out_avals,
+        _has_named_shardings=False, _in_named_shardings=(), _out_named_shardings=(),
+        in_shardings_hlo=tuple([hlo(s, a) for s, a in zip(arguments, in_avals, strict=True)]),
+        out_shardings_hlo=tuple([hlo(s, a) for s, a in zip(results, out_avals, strict=True)]),
+        nr_devices=len(where.devices) if many else 1, platforms=platforms, ordered_effects=(),
+        unordered_effects=tuple(jaxpr.effects), disabled_safety_checks=disabled,
+        mlir_module_serialized=portable.serialize(lowered.program.module),
+        calling_convention_version=config.export_calling_convention_version.value, module_kept_var_idx=kept,
+        uses_global_constants=lowered.symbolic, _get_vjp=functools.partial(_export_vjp, jaxpr, where),
+    )  # fmt: skip
+
+
+def _check_custom_calls(targets: set[str], disabled) -> None:
+    allowed = {c.is_custom_call() for c in disabled}
+    stable = [s.removesuffix("*") for s in _STABLE_CUSTOM_CALLS if s.endswith("*")]
+    bad = [
+        t
+        for t in sorted(targets)
+        if t not in allowed and t not in _STABLE_CUSTOM_CALLS and not any(t.startswith(s) for s in stable)
+    ]
+    if bad:
+        raise ValueError(
+            f"Cannot serialize code with custom calls whose targets have no compatibility guarantees: {', '.join(bad)}."
+            " To allow one, pass disabled_checks=[DisabledSafetyCheck.custom_call(target)]."
+        )
+
+
+def _export_vjp(jaxpr, where, primal: Exported) -> Exported:
+    """The derivative of a program, exported for the platforms of `primal`."""
+    from bedrax.autodiff import vjp
+    from bedrax.core.staging import trace_to_jaxpr
+
+    fun = jaxpr_as_fun(jaxpr)
+    count = len(primal.in_avals)
+    ct_avals = tuple([a.to_tangent_aval() for a in primal.out_avals])
+
+    active = [dtypes.is_inexact(a.dtype) for a in primal.in_avals]
+
+    def derivative(*args_and_cts):
+        args = args_and_cts[:count]
+
+        def of_active(*values):
+            given = iter(values)
+            outs = fun(*[next(given) if m else x for m, x in zip(active, args, strict=True)])
+            return [y for y, a in zip(outs, ct_avals, strict=True) if a.dtype != dtypes.float0]
+
+        _, back = vjp(of_active, *[x for m, x in zip(active, args, strict=True) if m])
+        grads = iter(
+            back(
+                [ct for ct, a in zip(args_and_cts[count:], ct_avals, strict=True) if a.dtype != dtypes.float0]
+            )
+        )
+        return [next(grads) if m else _no_gradient(a) for m, a in zip(active, primal.in_avals, strict=True)]
+
+    in_avals = (*primal.in_avals, *ct_avals)
+    program = trace_to_jaxpr(derivative, in_avals)
+    placed = None
+    if where is not None:
+        placed = compile_module.Placement(
+            where.devices, where.committed,
+            (*where.arguments, *where.results) if where.arguments else (), where.arguments,
+        )  # fmt: skip
+    in_tree = pytree.tree_structure((tuple(range(len(in_avals))), {}))
+    out_tree = pytree.tree_structure(tuple(range(count)))
+    return export_program(program, primal.fun_name + "_vjp", in_tree, out_tree, primal.platforms,
+                          tuple(primal.disabled_safety_checks), placed)  # fmt: skip
+
+
+def _no_gradient(aval) -> Any:
+    """What stands for the gradient of an argument that has none: float0, or False where the shape is symbolic."""
+    if dims.is_constant_shape(aval.shape):
+        return np.zeros(aval.shape, dtypes.float0)
+    from bedrax.core import lax
+
+    return lax.full(aval.shape, False, np.bool_)
+
+
+# ---- calling ----
+
+call_exported_p = Primitive("call_exported", "calls", multiple_results=True)
+
+
+@call_exported_p.abstract
+def _call_exported_shape(*avals, exported):
+    if len(avals) != len(exported.in_avals):
+        raise ValueError(
+            f"'{exported.fun_name}' was exported for {len(exported.in_avals)} arguments, got {len(avals)}"
+        )
+    for i, (have, want) in enumerate(zip(avals, exported.in_avals, strict=True)):
+        where = f"args[{i}]"
+        if len(have.shape) != len(want.shape):
+            raise ValueError(f"Rank mismatch for {where}: expected {want.shape} and called with {have.shape}")
+        if have.dtype != want.dtype and (have.dtype, want.dtype) != (np.bool_, dtypes.float0):
+            raise ValueError(
+                f"Dtype mismatch for {where}: expected {want.dtype} and called with {have.dtype}"
+            )
+        for axis, (d, known) in enumerate(zip(have.shape, want.shape, strict=True)):
+            if not dims.is_symbolic(known) and not dims.definitely_equal(d, known):
+                raise ValueError(
+                    f"Shape mismatch for {where}.shape[{axis}] (expected same constant): expected {want.shape} and called"
+                    f" with {have.shape}"
+                )
+    env = shape_poly.solve_dims([a.shape for a in exported.in_avals], lambda i, axis: avals[i].shape[axis])
+
+    def concrete(aval):
+        if dims.is_constant_shape(aval.shape):
+            return aval
+        return aval.update(shape=tuple([d.evaluate(env) if dims.is_symbolic(d) else d for d in aval.shape]))
+
+    return [concrete(a) for a in exported.out_avals]
+
+
+@tables.lowering_rules.rule(call_exported_p)
+def _lower_call(ctx, *operands, exported: Exported):
+    from bedrax.xla_backend.lowering import portable, types
+
+    program, platform = ctx.program, ctx.platform
+    devices = program.num_partitions
+    if exported.nr_devices != devices and exported.nr_devices != 1:
+        raise ValueError(
+            f"Exported module {exported.fun_name} was lowered for {exported.nr_devices} devices and is called in a context"
+            f" with {devices} devices. This is disallowed because: the module was lowered for more than 1 device."
+        )
+    index = None
+    if platform in exported.platforms:
+        index = exported.platforms.index(platform)
+    elif DisabledSafetyCheck.platform() in exported.disabled_safety_checks:
+        index = 0
+    else:
+        raise ValueError(
+            f"Function '{exported.fun_name}' was lowered for platforms '{exported.platforms}' but it is used on"
+            f" '({platform!r},)'."
+        )
+    kept = exported.module_kept_var_idx
+    given = [operands[i] for i in kept]
+    if devices > 1:
+        given = [
+            _with_sharding(ctx, v, exported.in_shardings_hlo[i]) for v, i in zip(given, kept, strict=True)
+        ]
+    static = portable.all_static(ctx.avals_in)
+    in_types = [types.type_of(ctx.avals_in[i] if static else exported.in_avals[i]) for i in kept]
+    platform_index = index if len(exported.platforms) > 1 else None
+    symbol = portable.imported(
+        program, exported, in_types, platform_index, refine=static and exported.uses_global_constants
+    )
+    outs = portable.call_function(ctx, symbol, given)
+    if devices > 1:
+        outs = [_with_sharding(ctx, v, s) for v, s in zip(outs, exported.out_shardings_hlo, strict=True)]
+    return outs
+
+
+def _with_sharding(ctx, v, s):
+    if s is None:
+        return v
+    text = {"mhlo.sharding": str(s)}
+    return ctx.custom_call("Sharding", [v], v.type, "", api_version=1, extra_attributes=text)
+
+
+__all__ = [
+    "DisabledSafetyCheck", "Exported", "SymbolicScope", "default_export_platform", "deserialize", "export",
+    "is_symbolic_dim", "maximum_supported_calling_convention_version", "minimum_supported_calling_convention_version",
+    "register_namedtuple_serialization", "register_pytree_node_serialization", "symbolic_args_specs",
+    "symbolic_shape",
+]  # fmt: skip

@@ -1,0 +1,347 @@
+"""Exported programs: what they compute, at which shapes and platforms, and what they refuse."""
+
+import collections
+
+import numpy as np
+import pytest
+
+from bedrax.autodiff import grad
+from bedrax.core import lax
+from bedrax.core.avals import ShapeDtypeStruct
+from bedrax.core.tracing import Primitive
+from bedrax.shape_poly import symbolic_args_specs, symbolic_shape
+from bedrax.xla_backend import export as ex
+from bedrax.xla_backend import jit
+from bedrax.xla_backend.tables import lowering_rules
+
+F32 = np.dtype(np.float32)
+
+
+def arange(*shape):
+    return (np.arange(np.prod(shape), dtype=np.float32) / 7 - 1).reshape(shape)
+
+
+def spec(text, dtype=np.float32, **options):
+    return ShapeDtypeStruct(symbolic_shape(text, **options), dtype)
+
+
+def round_trip(exported, vjp_order=0):
+    return ex.deserialize(exported.serialize(vjp_order))
+
+
+def test_documented_example():
+    def f(x):
+        return 2 * x * x
+
+    exported = ex.export(jit(f))(ShapeDtypeStruct((), np.float32))
+    assert exported.fun_name == "f" and str(exported.in_avals) == "(ShapedArray(float32[]),)"
+    assert "@main" in exported.mlir_module() and exported.platforms == (ex.default_export_platform(),)
+    again = round_trip(exported)
+    assert again.in_avals == exported.in_avals and again.in_tree == exported.in_tree
+    assert isinstance(exported.serialize(), bytearray)
+
+    def callee(y):
+        return 3.0 * again.call(y * 4.0)
+
+    assert float(callee(1.0)) == 96.0
+    assert float(jit(callee)(1.0)) == 96.0
+
+
+def test_symbolic_shapes():
+    a, b = symbolic_shape("a, b")
+    exported = ex.export(jit(lambda x: lax.concatenate([x, x], 1)))(ShapeDtypeStruct((a, b), np.int32))
+    assert str(exported.in_avals) == "(ShapedArray(int32[a,b]),)"
+    assert str(exported.out_avals) == "(ShapedArray(int32[a,2*b]),)"
+    for e in (exported, round_trip(exported)):
+        for shape in ((3, 4), (1, 1), (5, 2)):
+            x = np.arange(np.prod(shape), dtype=np.int32).reshape(shape)
+            np.testing.assert_array_equal(e.call(x), np.concatenate([x, x], 1))
+
+
+def test_dimensions_as_values():
+    exported = ex.export(
+        jit(
+            lambda x: (
+                5.0 + x.shape[0],
+                x.shape[0] - np.arange(5, dtype=np.int32),
+                x + x.shape[0],
+                x.shape[0],
+            )
+        )
+    )(spec("b", np.int32))
+    x = np.ones(3, np.int32)
+    out = exported.call(x)
+    assert (
+        float(out[0]) == 8
+        and out[1].tolist() == [3, 2, 1, 0, -1]
+        and out[2].tolist() == [4, 4, 4]
+        and int(out[3]) == 3
+    )
+    assert exported.out_avals[0].weak_type and exported.out_avals[0].dtype == F32
+
+
+PROGRAMS = {
+    "softmax": (lambda x: lax.exp(x) / lax.broadcast_in_dim(lax.reduce_sum(lax.exp(x), axes=(1,)), x.shape, (0,)), ["b, n"], [(3, 4)]),
+    "flatten": (lambda x: lax.reshape(x, (x.shape[0] * x.shape[1],)), ["b, 4"], [(3, 4)]),
+    "slice": (lambda x: lax.slice_in_dim(x, 1, x.shape[0] - 1, 2), ["b + 1, 4"], [(6, 4)]),
+    "dynamic_slice": (lambda x: lax.dynamic_slice_in_dim(x, 1, x.shape[0] - 1), ["b + 1, 4"], [(3, 4)]),
+    "pad": (lambda x: lax.pad(x, np.float32(0), ((x.shape[0], 1, 0), (1, 1, 1))), ["b, 4"], [(3, 4)]),
+    "iota": (lambda x: lax.iota(np.int32, 2 * x.shape[0] + 1), ["b"], [(3,)]),
+    "conv": (lambda x, k: lax.conv_general_dilated(x, k, (2, 2), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")), ["b, h, w, 3", None], [(2, 7, 8, 3), (3, 3, 3, 5)]),
+    "pool": (lambda x: lax.reduce_window(x, -np.inf, lax.max, (1, 2, 2, 1), (1, 2, 2, 1), "SAME"), ["b, h, w, _"], [(2, 7, 8, 3)]),
+    "cumsum": (lambda x: lax.cumsum(x, axis=0), ["b, 4"], [(3, 4)]),
+    "sort": (lambda x: lax.sort(x, dimension=0), ["b, 4"], [(3, 4)]),
+    "top_k": (lambda x: lax.top_k(x, 2), ["b, _"], [(3, 4)]),
+    "argmax": (lambda x: lax.argmax(x, 0, np.int32), ["b, _"], [(3, 4)]),
+    "scan": (lambda x: lax.scan(lambda c, a: (c + a, c * a + x.shape[0]), lax.full((4,), 0.0, np.float32), x), ["b, _"], [(3, 4)]),
+    "while": (lambda x: lax.while_loop(lambda s: s[0] < x.shape[0], lambda s: (s[0] + 1, s[1] + x), (0, x)), ["b, _"], [(3, 4)]),
+    "cond": (lambda x: lax.cond(lax.reduce_sum(x, axes=(0, 1)) < 1, lambda y: y + 1, lambda y: y * y.shape[0], x), ["b, _"], [(3, 4)]),
+    "inner jit": (lambda x: jit(lambda y: y * y.shape[0])(x), ["b, _"], [(3, 4)]),
+    "batched product": (lambda x: lax.dot_general(x, x, (((2,), (2,)), ((0,), (0,)))), ["b, n, _"], [(2, 3, 4)]),
+    "update": (lambda x: lax.dynamic_update_slice(x, lax.full((1, 4), 1.0, np.float32), (1, 0)), ["b, _"], [(3, 4)]),
+    "special": (lambda x: lax.erf(x) + lax.lgamma(x + 3) + lax.sinh(x) + lax.asinh(x), ["b, _"], [(3, 4)]),
+    "pytree": (lambda x, d: {"s": x + d["y"][0], "n": (d["y"][0],)}, ["b", None], None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_same_as_the_function(name):
+    f, specs, shapes = PROGRAMS[name]
+    args = [arange(*s) for s in shapes] if shapes else [arange(3), {"y": (np.float32(2),)}]
+    exported = ex.export(jit(f))(*symbolic_args_specs(args, specs))
+    expected, tree = _flat(f(*args))
+    got, got_tree = _flat(round_trip(exported).call(*args))
+    assert got_tree == tree
+    for x, y in zip(got, expected, strict=True):
+        np.testing.assert_allclose(x, y, rtol=1e-5, atol=1e-6)
+        assert x.dtype == y.dtype
+
+
+def _flat(x):
+    from bedrax import pytree
+
+    return pytree.tree_flatten(x)
+
+
+def test_symbolic_k_of_top_k():
+    (k,) = symbolic_shape("k", constraints=["k <= 10"])
+    x = np.array([[3, 1, 3, np.nan, -1, 2, 0, 7, 7, 5]], np.float32)
+    exported = ex.export(jit(lambda dimensions, x: lax.top_k(x, dimensions.shape[1])))(
+        ShapeDtypeStruct((0, k), np.int32), x
+    )
+    assert exported.module_kept_var_idx == (0, 1)
+    for n in (1, 4, 10):
+        values, index = exported.call(np.zeros((0, n), np.int32), x)
+        expected = lax.top_k(x, n)
+        np.testing.assert_array_equal(values, expected[0])
+        np.testing.assert_array_equal(index, expected[1])
+
+
+@pytest.mark.parametrize(
+    "text, options, shape, message",
+    [
+        ("b, b, 2*d", {}, (3, 3, 5), "Division had remainder 1 when computing the value of 'd'"),
+        ("b, b", {}, (3, 4), "Found inconsistency between dimension size args[0].shape[1] (= 4) and the specification 'b' (= 3)"),
+        ("b", {}, (0,), "Expected value >= 1 for dimension variable 'b'"),
+        ("b", {"constraints": ["b >= 4"]}, (3,), "symbolic shape constraint b >= 4"),
+        ("a, 5", {}, (3, 6), "Shape mismatch for args[0].shape[1] (expected same constant): expected (a, 5) and called with (3, 6)"),
+        ("a, 5", {}, (3,), "Rank mismatch for args[0]"),
+    ],
+)  # fmt: skip
+def test_wrong_shapes(text, options, shape, message):
+    exported = ex.export(jit(lambda x: x + 1))(spec(text, **options))
+    with pytest.raises(ValueError) as e:
+        exported.call(np.ones(shape, np.float32))
+    assert message in str(e.value)
+
+
+def test_shapes_are_checked_by_the_module_too():
+    from bedrax.xla_backend.lowering import portable, types
+
+    exported = ex.export(jit(lambda x: x))(spec("b, b, 2*d"))
+    wrong = types.tensor_type((3, 3, 5), F32)
+    with pytest.raises(ValueError, match="Division had remainder 1 when computing the value of 'd'"):
+        portable.specialize(exported.mlir_module_serialized, [wrong], None, True)
+    right = types.tensor_type((3, 3, 4), F32)
+    assert "tensor<3x3x4xf32>" in str(
+        portable.specialize(exported.mlir_module_serialized, [right], None, True)
+    )
+
+
+def test_wrong_arguments():
+    exported = ex.export(jit(lambda x, *, y: x + y))(spec("b"), y=arange(1))
+    with pytest.raises(ValueError, match="must have the same pytree structure as when the function"):
+        exported.call(arange(3))
+    with pytest.raises(
+        ValueError, match=r"Dtype mismatch for args\[0\]: expected float32 and called with int32"
+    ):
+        exported.call(np.arange(3, dtype=np.int32), y=arange(1))
+    with pytest.raises(ValueError, match="Function to be exported must be the result of `jit`"):
+        ex.export(lambda x: x)
+    (a,) = symbolic_shape("a")
+    with pytest.raises(ValueError, match="Cannot solve for values of dimension variables {'a'}"):
+        ex.export(jit(lambda x: x.shape[0]))(ShapeDtypeStruct((a * a,), np.float32))
+    with pytest.raises(KeyError, match="Encountered dimension variable 'k' that is not appearing"):
+        (k,) = symbolic_shape("k")
+        ex.export(jit(lambda x: lax.broadcast(x, (k,))))(arange(2))
+    with pytest.raises(NotImplementedError, match="no value here"):
+        a + 1.0
+
+
+def test_platforms():
+    exported = ex.export(jit(lax.cos), platforms=["tpu"])(np.float32(1))
+    with pytest.raises(
+        ValueError,
+        match=r"Function 'cos' was lowered for platforms '\('tpu',\)' but it is used on '\('cpu',\)'",
+    ):
+        exported.call(np.float32(1))
+    unsafe = ex.export(jit(lax.cos), platforms=["tpu"], disabled_checks=[ex.DisabledSafetyCheck.platform()])(
+        np.float32(1)
+    )
+    assert abs(float(round_trip(unsafe).call(np.float32(1))) - np.cos(1)) < 1e-6
+    with pytest.raises(ValueError, match="unknown platforms"):
+        ex.export(jit(lax.cos), platforms=["abacus"])
+
+
+def test_several_platforms():
+    """What all platforms do alike is there once; the rest is chosen by the index that the call fills in."""
+    f = jit(lambda x: lax.cumsum(lax.sin(x), axis=0))
+    x = arange(5, 3)
+    exported = ex.export(f, platforms=["tpu", "cpu", "cuda"])(x)
+    text = exported.mlir_module()
+    assert text.count("stablehlo.sine") == 1 and "stablehlo.case" in text and "_platform_index" in text
+    np.testing.assert_allclose(round_trip(exported).call(x), np.cumsum(np.sin(x), 0), rtol=1e-5, atol=1e-6)
+    plain = ex.export(jit(lambda x: lax.dot(x, x)), platforms=["cpu", "cuda"])(arange(3, 3))
+    assert "stablehlo.case" not in plain.mlir_module()
+    symbolic = ex.export(f, platforms=["cuda", "cpu"])(spec("b, 3"))
+    np.testing.assert_allclose(symbolic.call(x), np.cumsum(np.sin(x), 0), rtol=1e-5, atol=1e-6)
+
+
+def test_each_platform_gets_its_own_branch():
+    where_p = Primitive("where_am_i", "calls")
+    where_p.abstract(lambda x: x)
+    names = ("cpu", "cuda", "tpu")
+    lowering_rules.add(where_p, lambda ctx, x: ctx.constant(np.float32(names.index(ctx.platform))))
+    exported = ex.export(jit(lambda x: where_p.bind(x) + x), platforms=["tpu", "cuda", "cpu"])(np.float32(0))
+    assert float(exported.call(np.float32(10))) == 10
+    from bedrax.xla_backend.lowering import portable, types
+
+    scalar = types.tensor_type((), F32)
+    for i, name in enumerate(("tpu", "cuda", "cpu")):
+        module = str(portable.specialize(exported.mlir_module_serialized, [scalar], i, True))
+        assert "stablehlo.case" not in module and f"dense<{names.index(name)}.0" in module
+
+
+def test_exported_inside_exported():
+    inner = ex.export(jit(lambda x, y: lax.dot(x, y)))(
+        *symbolic_args_specs([arange(1, 1)] * 2, ["a, b", "b, c"])
+    )
+    args = symbolic_args_specs([arange(2, 3)], ["n, m"])
+    outer = ex.export(jit(lambda x: inner.call(x, lax.transpose(x, (1, 0)))))(*args)
+    assert str(outer.out_avals[0].shape) == "(n, n)"
+    x = arange(2, 3)
+    np.testing.assert_allclose(round_trip(outer).call(x), x @ x.T, rtol=1e-5)
+    fixed = ex.export(jit(lambda x: inner.call(lax.full((4, 5), 1.0, np.float32), x)))(spec("5, n"))
+    np.testing.assert_allclose(fixed.call(arange(5, 2)), np.ones((4, 5)) @ arange(5, 2), rtol=1e-5)
+
+
+def test_derivatives():
+    exported = ex.export(jit(lambda x: 7 * x * x * x))(1.0)
+    f = round_trip(exported, 3).call
+    assert abs(float(f(0.1)) - 0.007) < 1e-6
+    expected = [7 * 3 * 0.01, 42 * 0.1, 42.0]
+    for value in expected:
+        f = grad(f)
+        assert abs(float(f(0.1)) - value) < 1e-4
+    with pytest.raises(ValueError, match="No VJP is available"):
+        grad(f)(0.1)
+    with pytest.raises(ValueError, match="No VJP is available"):
+        round_trip(exported).vjp()
+    assert not round_trip(exported).has_vjp() and exported.has_vjp()
+
+
+def test_derivative_at_symbolic_shapes():
+    def f(x, n):
+        return lax.reduce_sum(lax.sin(x) * n.shape[0], axes=(0,)) * 2, n + 1
+
+    exported = ex.export(jit(f))(*symbolic_args_specs([arange(1), np.ones(1, np.int32)], ["b", "m"]))
+    again = round_trip(exported, 1)
+    x, n = arange(3), np.arange(2, dtype=np.int32)
+    g = grad(lambda x: again.call(x, n)[0])(x)
+    np.testing.assert_allclose(g, 4 * np.cos(x), rtol=1e-5)
+    np.testing.assert_allclose(
+        jit(grad(lambda x: again.call(x, n)[0]))(arange(5)), 4 * np.cos(arange(5)), rtol=1e-5
+    )
+
+
+def test_trees_of_registered_classes():
+    Point = collections.namedtuple("Point", "x y")
+    with pytest.raises(ValueError, match="Cannot serialize PyTreeDef with type"):
+        ex.export(jit(lambda p: p.x + p.y))(Point(1.0, 2.0)).serialize()
+    ex.register_namedtuple_serialization(Point, serialized_name="tests.Point")
+    exported = round_trip(ex.export(jit(lambda p: Point(p.y, [p.x, None])))(Point(1.0, 2.0)))
+    out = exported.call(Point(1.0, 2.0))
+    assert isinstance(out, Point) and float(out.x) == 2 and float(out.y[0]) == 1 and out.y[1] is None
+    with pytest.raises(ValueError, match="Duplicate serialization registration"):
+        ex.register_namedtuple_serialization(Point, serialized_name="tests.Point2")
+
+    from bedrax import pytree
+
+    class Tagged:
+        def __init__(self, value, tag):
+            self.value, self.tag = value, tag
+
+    with pytest.raises(ValueError, match="Must register type as a pytree node"):
+        ex.register_pytree_node_serialization(
+            Tagged, serialized_name="t", serialize_auxdata=str.encode, deserialize_auxdata=bytes.decode
+        )
+    pytree.register_pytree_node(Tagged, lambda t: ((t.value,), t.tag), lambda tag, c: Tagged(c[0], tag))
+    ex.register_pytree_node_serialization(
+        Tagged,
+        serialized_name="tests.Tagged",
+        serialize_auxdata=str.encode,
+        deserialize_auxdata=lambda b: b.decode(),
+    )
+    out = round_trip(ex.export(jit(lambda t: t))(Tagged(1.0, "left"))).call(Tagged(3.0, "left"))
+    assert out.tag == "left" and float(out.value) == 3
+
+
+def test_damaged_bytes():
+    blob = bytes(ex.export(jit(lax.sin))(np.float32(1)).serialize())
+    with pytest.raises(ValueError, match="no exported program of this format"):
+        ex.deserialize(b"something else")
+    with pytest.raises(ValueError, match="damaged"):
+        ex.deserialize(blob[:-9])
+
+
+def test_custom_calls_need_a_promise():
+    custom_p = Primitive("my_custom", "calls")
+    custom_p.abstract(lambda x: x)
+    lowering_rules.add(custom_p, lambda ctx, x: ctx.custom_call("my_target", [x], x.type))
+    f = jit(lambda x: custom_p.bind(x))
+    with pytest.raises(
+        ValueError,
+        match="Cannot serialize code with custom calls whose targets have no compatibility guarantees: my_target",
+    ):
+        ex.export(f)(np.float32(1))
+    check = ex.DisabledSafetyCheck.custom_call("my_target")
+    assert (
+        check.is_custom_call() == "my_target" and ex.DisabledSafetyCheck.platform().is_custom_call() is None
+    )
+    exported = ex.export(f, disabled_checks=[check])(np.float32(1))
+    assert "my_target" in exported.mlir_module()
+    assert list(round_trip(exported).disabled_safety_checks) == [check]
+
+
+@pytest.mark.parametrize(
+    "dtype", ["bool", "int8", "uint16", "bfloat16", "float16", "complex64", "float8_e4m3fn"]
+)
+def test_dtypes(dtype):
+    import ml_dtypes
+
+    dtype = np.dtype(getattr(ml_dtypes, dtype, dtype))
+    exported = round_trip(ex.export(jit(lambda x: lax.rev(x, (0,))))(spec("b", dtype)))
+    x = np.array([1, 0, 1]).astype(dtype)
+    out = exported.call(x)
+    assert out.dtype == dtype
+    np.testing.assert_array_equal(np.asarray(out).astype(np.complex64), x[::-1].astype(np.complex64))
