@@ -10,9 +10,8 @@ import functools
 import operator
 from typing import Any, NamedTuple
 
-import numpy as np
-
 import bedrax.numpy as jnp
+import numpy as np
 from bedrax.core import dims, dtypes, lax
 from bedrax.core.array import Array
 from bedrax.numpy.arguments import ArrayLike, array, arrays, axis_index, concrete_int, promoted

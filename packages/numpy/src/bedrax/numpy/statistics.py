@@ -7,9 +7,8 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 import bedrax.numpy as jnp
+import numpy as np
 from bedrax.core import dims, dtypes, lax
 from bedrax.core.array import Array
 from bedrax.numpy.arguments import ArrayLike, array, axes_tuple, concrete_int, inexact, promoted, refuse_out
