@@ -1,17 +1,18 @@
 """Creation, reductions, shapes, joining, padding and methods against NumPy, from one table of calls."""
 
-import bedrax.numpy as jnp
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import bedrax.numpy as jnp
 from bedrax.autodiff.api import grad
 from bedrax.batching import vmap
 from bedrax.core import config, errors
 from bedrax.core.jitting import jit
-from hypothesis import given
-from hypothesis import strategies as st
 
 X = np.arange(24, dtype=np.float32).reshape(2, 3, 4) / 4 - 2
-I = np.arange(12, dtype=np.int32).reshape(3, 4) - 4  # noqa: E741
+I = np.arange(12, dtype=np.int32).reshape(3, 4) - 4
 V = np.array([3, 1, 2, 0], np.int32)
 
 # Calls of `xp` that mean the same in NumPy; arrays go in as NumPy's.

@@ -1,14 +1,15 @@
 """Elementwise functions, dtypes and operators against NumPy."""
 
-import bedrax.numpy as jnp
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import bedrax.numpy as jnp
 from bedrax.autodiff.api import grad
 from bedrax.batching import vmap
 from bedrax.core import config, dtypes
 from bedrax.core.jitting import jit
-from hypothesis import given
-from hypothesis import strategies as st
 
 FLOATS = np.array([-3.5, -2.0, -0.5, -0.0, 0.0, 0.25, 1.0, 2.5, 7.0], np.float32)
 SMALL = FLOATS / 8

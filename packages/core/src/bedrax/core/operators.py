@@ -16,7 +16,7 @@ from bedrax.core import array, dims, dtypes
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
 from bedrax.core.primitives import elementwise as ops
-from bedrax.core.promotion import operand, promote_dtypes, promote_pair, promote_pair_inexact
+from bedrax.core.promotion import operand, promote_pair, promote_pair_inexact
 
 _BOOL = dtypes.bool_dtype
 

@@ -9,11 +9,10 @@ import importlib as _importlib
 import math as _math
 
 import numpy as _np
-
-from bedrax.core.array import Array as ndarray
+from bedrax.core.array import Array as ndarray  # noqa: F401
 from bedrax.core.dtypes import float0 as _float0  # noqa: F401
 from bedrax.numpy import methods as _methods
-from bedrax.numpy.ufunc import ufunc  # now: importing the module of this name later would hide the class
+from bedrax.numpy.ufunc import ufunc  # noqa: F401  (now: importing the module of this name later would hide it)
 
 _methods.install()
 

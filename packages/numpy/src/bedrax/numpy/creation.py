@@ -6,7 +6,6 @@ import warnings
 from typing import Any
 
 import numpy as np
-
 from bedrax.core import dims, dtypes, executors, lax
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of

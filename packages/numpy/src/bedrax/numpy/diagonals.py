@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-
 from bedrax.core import dims, dtypes, lax
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
@@ -36,7 +35,7 @@ def _static_or_traced(k: Any, name: str) -> Any:
 
 
 def eye(
-    N: Any, M: Any = None, k: Any = 0, dtype: Any = None, *, device: Any = None  # noqa: N803
+    N: Any, M: Any = None, k: Any = 0, dtype: Any = None, *, device: Any = None
 ) -> Array:
     """Ones on a diagonal and zeros elsewhere.
 
@@ -61,7 +60,7 @@ def identity(n: Any, dtype: Any = None) -> Array:
     return eye(n, dtype=dtype)
 
 
-def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Array:  # noqa: N803
+def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Array:
     """Ones at and below a diagonal and zeros above; arguments as in `eye`."""
     n = dims.canonical_dim(N)
     m = n if M is None else dims.canonical_dim(M)
@@ -239,7 +238,7 @@ def mask_indices(n: int, mask_func: Callable, k: int = 0, *, size: int | None = 
     return nonzero(mask_func(ones((n, n)), k), size=size)
 
 
-def vander(x: Any, N: int | None = None, increasing: bool = False) -> Array:  # noqa: N803
+def vander(x: Any, N: int | None = None, increasing: bool = False) -> Array:
     """The Vandermonde matrix: powers of a vector as columns.
 
     Args:

@@ -122,7 +122,7 @@ def vectorize(pyfunc: Callable, *, excluded: Any = frozenset(), signature: str |
 
         # Axes of length 1 are not mapped, and leading ones where they exist; one vmap per axis of the result.
         plans = []
-        for x, shape in zip(given, shapes, strict=True):
+        for shape in shapes:
             offset = len(batch) - len(shape)
             plans.append([None if d < offset or (dims.definitely_equal(shape[d - offset], 1) and not
                           dims.definitely_equal(batch[d], 1)) else 0 for d in range(len(batch))])  # fmt: skip

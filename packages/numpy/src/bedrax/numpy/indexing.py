@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-
 from bedrax.core import dims, dtypes, errors, lax, tracing
 from bedrax.core.array import Array, HostArray
 from bedrax.core.avals import aval_of
@@ -238,7 +237,6 @@ def _read(shape: tuple, entries: list, missing: int) -> Index:
     layout: list = []
     starts: list = []
     arrays: list = []
-    scalars: list[int] = []  # positions in `layout` where a POINT stood
     static = inside = True
     # Of index arrays and points: where the group stands, and whether something stands between its members.
     first = None

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-
 from bedrax.core import dims, dtypes, lax
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of

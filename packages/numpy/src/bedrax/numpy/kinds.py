@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import ml_dtypes
-import numpy as np
 
+import numpy as np
 from bedrax.core import dtypes
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of

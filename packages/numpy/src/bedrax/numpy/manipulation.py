@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-
 from bedrax.core import dims, dtypes, lax
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
@@ -210,7 +209,7 @@ def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
     return lax.transpose(flip(x, j), order) if k == 1 else flip(lax.transpose(x, order), j)
 
 
-def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Array:  # noqa: A002
+def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Array:
     """An array with axes added in front and axes of length 1 repeated, to have `shape`.
 
     Raises:
@@ -269,7 +268,7 @@ def atleast_3d(*arys: Any) -> Array | list[Array]:
     return _atleast(3, "atleast_3d", lambda x: lax.expand_dims(x, new[x.ndim]), arys)
 
 
-def tile(A: Any, reps: Any) -> Array:  # noqa: N803
+def tile(A: Any, reps: Any) -> Array:
     """Repeat an array as a whole, `reps` times along each axis (an int, or one per axis; the last ones fit)."""
     x = array("tile", A)
     reps = dims.canonical_shape(reps)
@@ -377,7 +376,8 @@ def _roll_one(x: Array, by: Any, axis: int) -> Array:
     size = x.shape[axis]
     if isinstance(size, int) and size == 0:
         return x
-    if isinstance(by, (int, np.integer)) or (isinstance(by, np.ndarray) and by.ndim == 0):
+    known = isinstance(by, (int, np.integer)) or (isinstance(by, np.ndarray) and by.ndim == 0)
+    if known and isinstance(size, int):
         start = -int(by) % size
         if type(start) is int and start == 0:
             return x
@@ -385,8 +385,9 @@ def _roll_one(x: Array, by: Any, axis: int) -> Array:
         return lax.concatenate(parts, axis)
     from bedrax.core.operators import negative, remainder
 
-    if not dtypes.is_integer(aval_of(by).dtype):
-        raise TypeError(f"roll needs integers to shift by, got {aval_of(by).dtype}")
+    by = lax.asarray(by)
+    if not dtypes.is_integer(by.dtype):
+        raise TypeError(f"roll needs integers to shift by, got {by.dtype}")
     start = remainder(negative(by), dims.dim_as_value(size))
     return lax.dynamic_slice_in_dim(lax.concatenate([x, x], axis), start, size, axis, allow_negative_indices=False)
 

@@ -6,8 +6,7 @@ import importlib
 from typing import Any
 
 import numpy as np
-
-from bedrax.core import array, dims, dtypes, lax, tracing
+from bedrax.core import array, dtypes, lax, tracing
 from bedrax.core.array import Array
 from bedrax.core.operators import operator as _operator
 from bedrax.core.operators import reflected
@@ -95,7 +94,7 @@ def _copy(self) -> Array:
     return lax.copy_p.bind(self)
 
 
-def _view(self, dtype: Any = None, type: None = None) -> Array:  # noqa: A002
+def _view(self, dtype: Any = None, type: None = None) -> Array:
     """The bytes of this array read as another dtype; the last axis changes length where sizes differ."""
     if type is not None:
         raise NotImplementedError("`type` argument of array.view() is not supported.")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-
 from bedrax.core import dtypes, lax
 from bedrax.core.array import Array
 from bedrax.core.promotion import broadcast_to

@@ -6,11 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-
 from bedrax.core import dims, dtypes, lax
 from bedrax.core.array import Array
 from bedrax.core.promotion import operand
-from bedrax.numpy.arguments import array
 
 Width = tuple[Any, Any]
 
@@ -57,7 +55,7 @@ _OPTIONS: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
-def pad(array: Any, pad_width: Any, mode: str | Callable = "constant", **kwargs: Any) -> Array:  # noqa: A002
+def pad(array: Any, pad_width: Any, mode: str | Callable = "constant", **kwargs: Any) -> Array:
     """An array with elements added at the ends of its axes.
 
     Args:

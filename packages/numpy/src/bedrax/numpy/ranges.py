@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-
 from bedrax.core import dims, dtypes, errors, lax, tracing
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
@@ -334,7 +333,7 @@ class _Join:
 
     def __getitem__(self, key):
         key = key if isinstance(key, tuple) else (key,)
-        axis, rank, where, matrix = self.axis, self.rank, self.where, ""
+        axis, rank, where = self.axis, self.rank, self.where
         if key and isinstance(key[0], str):
             directive, key = key[0], key[1:]
             if directive in ("r", "c"):

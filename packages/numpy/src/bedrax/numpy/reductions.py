@@ -9,7 +9,6 @@ import builtins
 from typing import Any
 
 import numpy as np
-
 from bedrax.core import dims, dtypes, lax
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-
 from bedrax.core import dims, dtypes, errors, lax
 from bedrax.core.array import Array
 from bedrax.core.primitives.cumulative import cumsum
@@ -384,7 +383,7 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Array, ...]:
 
 
 def ravel_multi_index(
-    multi_index: Sequence[Any], dims: Sequence[int], mode: str = "raise", order: str = "C", *, dtype: Any = None  # noqa: A002
+    multi_index: Sequence[Any], dims: Sequence[int], mode: str = "raise", order: str = "C", *, dtype: Any = None
 ) -> Array:
     """The flat positions in an array of shape `dims` of indices given per axis.
 

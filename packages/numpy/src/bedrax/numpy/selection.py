@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-
 from bedrax.core import dtypes, lax
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of

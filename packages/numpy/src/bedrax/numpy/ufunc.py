@@ -7,7 +7,7 @@ from typing import Any
 
 from bedrax.core import lax
 from bedrax.core.avals import aval_of
-from bedrax.core.promotion import operand, promote
+from bedrax.core.promotion import operand
 
 
 class ufunc:

@@ -11,12 +11,19 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-
 from bedrax.core import dtypes, lax, operators
 from bedrax.core.avals import aval_of
-from bedrax.core.operators import inexact2, numeric2
+from bedrax.core.operators import inexact2
 from bedrax.core.primitives import elementwise as ops
-from bedrax.core.promotion import _INEXACT, inexact, operand, promote, promote_dtypes, promote_pair, promote_pair_inexact
+from bedrax.core.promotion import (
+    _INEXACT,
+    inexact,
+    operand,
+    promote,
+    promote_dtypes,
+    promote_pair,
+)
+from bedrax.numpy import stable
 from bedrax.numpy.ufunc import ufunc
 
 _BOOL = dtypes.bool_dtype
@@ -175,52 +182,14 @@ def _min(x, y, /):
 def log_add_exp(x, y, /):
     """``log(exp(x) + exp(y))`` without overflow."""
     x, y = promote("logaddexp", (x, y), True)
-    return _log_add_exp()(x, y)
+    return stable.log_add_exp()(x, y)
 
 
 def log_add_exp2(x, y, /):
     """``log2(2 ** x + 2 ** y)`` without overflow."""
     x, y = promote("logaddexp2", (x, y), True)
     ln2 = ops.scalar_like(x, math.log(2))
-    return lax.div(_log_add_exp()(lax.mul(x, ln2), lax.mul(y, ln2)), ln2)
-
-
-_log_add_exp_rule: Callable | None = None
-
-
-def _log_add_exp() -> Callable:
-    """The function with its derivative ``exp(x - out) dx + exp(y - out) dy``, which is right of any order."""
-    global _log_add_exp_rule
-    if _log_add_exp_rule is not None:
-        return _log_add_exp_rule
-    from bedrax.autodiff import custom_jvp
-
-    def value(x, y):
-        if dtypes.is_complex(aval_of(x).dtype):
-            swap = lax.lt(lax.real(x), lax.real(y))
-            high, low = operators._select(swap, y, x), operators._select(swap, x, y)
-            return lax.add(high, lax.log1p(lax.exp(lax.sub(low, high))))
-        zero = ops.scalar_like(x, 0.0)
-        gap = operators._select(lax.eq(x, y), zero, lax.sub(x, y))  # inf - inf is nan
-        return lax.add(lax.max(x, y), lax.log1p(lax.exp(lax.neg(lax.abs(gap)))))
-
-    rule = custom_jvp(value)
-
-    @rule.defjvp
-    def _derivative(primals, tangents):
-        x, y = primals
-        dx, dy = tangents
-        out = rule(x, y)
-        zero = ops.scalar_like(out, 0.0)
-
-        def share(x):
-            equal = lax.eq(x, out)  # covers infinities of one sign
-            return lax.exp(operators._select(equal, zero, lax.sub(x, out)))
-
-        return out, lax.add(lax.mul(dx, share(x)), lax.mul(dy, share(y)))
-
-    _log_add_exp_rule = rule
-    return rule
+    return lax.div(stable.log_add_exp()(lax.mul(x, ln2), lax.mul(y, ln2)), ln2)
 
 
 def _ufunc(function, nin, name, what, identity=None, reduce=None, accumulate=None, at=None) -> ufunc:
@@ -349,60 +318,7 @@ radians, degrees = deg2rad, rad2deg
 
 def sinc(x, /):
     """Elementwise ``sin(pi x) / (pi x)``, 1 at 0, where all derivatives are right, too."""
-    return _sinc_rule()(inexact("sinc", x))
-
-
-def _sinc_series(n: int) -> list[float]:
-    """Taylor coefficients in ``(pi x)**2`` of the n-th derivative of ``sin(t)/t`` over t or 1, by parity."""
-    out = []
-    for k in range(8):
-        # d^n/dt^n of t^(2m) / (2m+1)! (-1)^m, the term that ends at power 2k (+1 for odd n).
-        power = 2 * k + n % 2
-        m2 = power + n
-        coefficient = (-1) ** (m2 // 2) / math.factorial(m2 + 1) * math.factorial(m2) / math.factorial(power)
-        out.append(coefficient)
-    return out
-
-
-_sinc_derivative: Callable | None = None
-
-
-def _sinc_rule() -> Callable:
-    global _sinc_derivative
-    if _sinc_derivative is not None:
-        return _sinc_derivative
-    from bedrax.autodiff import custom_jvp
-
-    def nth(n: int, t):
-        """The n-th derivative of sin(t)/t: by the recurrence where t is large, by its series where it is small."""
-        zero, one = _constant(t, 0.0), _constant(t, 1.0)
-        size = lax.abs(t)
-        small = lax.lt(size, _constant(size, 0.5 + 0.5 * n))
-        safe = operators._select(small, one, t)
-        value = lax.div(lax.sin(safe), safe)
-        for k in range(1, n + 1):  # t f^(k) + k f^(k-1) = sin^(k)(t) = sin(t + k pi/2)
-            s = (lax.sin, lax.cos, lambda v: lax.neg(lax.sin(v)), lambda v: lax.neg(lax.cos(v)))[k % 4](safe)
-            value = lax.div(lax.sub(s, lax.mul(_constant(t, float(k)), value)), safe)
-        inner = operators._select(small, t, zero)
-        square = lax.mul(inner, inner)
-        series = _constant(t, 0.0)
-        for c in reversed(_sinc_series(n)):
-            series = lax.add(lax.mul(series, square), _constant(t, c))
-        if n % 2:
-            series = lax.mul(series, inner)
-        return operators._select(small, series, value)
-
-    rules: dict[int, Callable] = {}
-
-    def rule(n: int) -> Callable:
-        if n not in rules:
-            made = custom_jvp(lambda t: nth(n, t))
-            made.defjvp(lambda primals, tangents: (made(*primals), lax.mul(tangents[0], rule(n + 1)(*primals))))
-            rules[n] = made
-        return rules[n]
-
-    _sinc_derivative = lambda x: rule(0)(lax.mul(x, _constant(x, math.pi)))
-    return _sinc_derivative
+    return stable.sinc()(inexact("sinc", x))
 
 
 # ---- composed functions: signs, rounding, parts of numbers --------------------------------------------------------

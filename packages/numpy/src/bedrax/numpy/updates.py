@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-
 from bedrax.core import dims, dtypes, lax, source, tracing
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
