@@ -118,7 +118,8 @@ def _fans(shape: tuple, in_axis, out_axis, batch_axis) -> tuple[float, float]:
         _axes(a, ndim, name) for a, name in ((in_axis, "in_axis"), (out_axis, "out_axis"), (batch_axis, "batch_axis"))
     )
     size = lambda axes: math.prod(shape[a] for a in axes)
-    field = math.prod(s for a, s in enumerate(shape) if a not in {*ins, *outs, *batch})
+    # A quotient, so that an axis named as both (embeddings name only the outputs' axis) counts as the formula says.
+    field = math.prod(shape) / size(ins) / size(outs) / size(batch)
     return size(ins) * field, size(outs) * field
 
 
