@@ -119,7 +119,7 @@ def _fans(shape: tuple, in_axis, out_axis, batch_axis) -> tuple[float, float]:
     )
     size = lambda axes: math.prod(shape[a] for a in axes)
     # A quotient, so that an axis named as both (embeddings name only the outputs' axis) counts as the formula says.
-    field = math.prod(shape) / size(ins) / size(outs) / size(batch)
+    field = math.prod(shape) / (size(ins) * size(outs) * size(batch) or 1)
     return size(ins) * field, size(outs) * field
 
 
