@@ -248,3 +248,20 @@ def test_mapped_reductions():
 def test_every_public_name_exists():
     for name in jnp.__all__:
         assert getattr(jnp, name, jnp) is not jnp
+
+
+def test_where_lists_are_read_as_arrays():
+    assert jnp.shape([1, 2]) == (2,) and jnp.ndim([[1]]) == 2 and jnp.size([1, 2]) == 2
+    assert bool(jnp.array_equal([1, 2], np.array([1, 2])))
+    assert jnp.zeros(3).at[:2].set([1, 2]).tolist() == [1, 2, 0]
+
+
+def test_scalars():
+    assert jnp.isscalar(3) and jnp.isscalar(jnp.array(3)) and jnp.isscalar(np.array(3))
+    assert not jnp.isscalar(jnp.array([3])) and not jnp.isscalar([3])
+
+
+def test_roll_by_a_traced_shift():
+    x = np.arange(12).reshape(3, 4)
+    got = jit(lambda v, s: jnp.roll(v, s, axis=1))(x, -3)
+    np.testing.assert_array_equal(np.asarray(got), np.roll(x, -3, axis=1))

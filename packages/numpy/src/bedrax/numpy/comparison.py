@@ -10,7 +10,7 @@ from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
 from bedrax.core.operators import add, bitwise_and, bitwise_or, equal, less_equal, multiply, subtract
 from bedrax.core.promotion import broadcast, promote_dtypes
-from bedrax.numpy.arguments import array
+from bedrax.numpy.creation import asarray
 from bedrax.numpy.reductions import all as all_
 from bedrax.numpy.ufuncs import absolute, isfinite, isnan
 
@@ -57,8 +57,8 @@ def _equal(x: Any, y: Any, equal_nan: bool) -> Array:
 
 
 def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Array:
-    """Whether two arrays have the same shape and elements; with `equal_nan`, nan equals nan."""
-    x, y = array("array_equal", a1), array("array_equal", a2)
+    """Whether two arrays (or lists) have the same shape and elements; with `equal_nan`, nan equals nan."""
+    x, y = asarray(a1), asarray(a2)
     if x.shape != y.shape:
         return lax.asarray(np.False_)
     return _equal(x, y, equal_nan)
@@ -66,7 +66,7 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Array:
 
 def array_equiv(a1: Any, a2: Any) -> Array:
     """Whether two arrays have the same elements after broadcasting."""
-    x, y = array("array_equiv", a1), array("array_equiv", a2)
+    x, y = asarray(a1), asarray(a2)
     try:
         x, y = broadcast("array_equiv", (x, y))
     except TypeError:

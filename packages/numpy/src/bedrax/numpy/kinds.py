@@ -121,8 +121,10 @@ def _dtype_of(x: Any):
 
 def isscalar(element: Any) -> bool:
     """Whether `element` is a Python or NumPy scalar, or an array of rank 0."""
-    if isinstance(element, Array) or hasattr(element, "__jax_array__"):
-        return np.ndim(element) == 0 if not isinstance(element, Array) else element.ndim == 0
+    if hasattr(element, "__jax_array__"):
+        element = element.__jax_array__()
+    if isinstance(element, (Array, np.ndarray)):
+        return element.ndim == 0
     return np.isscalar(element)
 
 
@@ -138,7 +140,7 @@ def shape(a: Any) -> tuple:
     found = getattr(a, "shape", None)
     if isinstance(found, tuple):
         return found
-    return aval_of(operand("shape", a)).shape
+    return np.shape(a) if isinstance(a, (list, tuple)) else aval_of(operand("shape", a)).shape
 
 
 def ndim(a: Any) -> int:
@@ -146,7 +148,7 @@ def ndim(a: Any) -> int:
     found = getattr(a, "ndim", None)
     if isinstance(found, int):
         return found
-    return len(aval_of(operand("ndim", a)).shape)
+    return len(shape(a))
 
 
 def size(a: Any, axis: Any = None) -> int:
@@ -154,9 +156,7 @@ def size(a: Any, axis: Any = None) -> int:
     from bedrax.core import dims
     from bedrax.core.primitives.shaping import canonical_axis
 
-    lengths = getattr(a, "shape", None)
-    if not isinstance(lengths, tuple):
-        lengths = aval_of(operand("size", a)).shape
+    lengths = shape(a)
     if axis is None:
         return dims.size(lengths)
     axes = axis if isinstance(axis, (tuple, list)) else (axis,)

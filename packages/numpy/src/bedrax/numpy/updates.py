@@ -160,6 +160,10 @@ def update(x, idx, values, name, indices_are_sorted=False, unique_indices=False,
 def _values(x: Any, values: Any, name: str) -> Any:
     """`values` as an operand of the dtype of `x`."""
     dtype = x.dtype
+    if isinstance(values, (list, tuple)):  # here, unlike elsewhere, lists are read as arrays
+        from bedrax.numpy.creation import asarray
+
+        values = asarray(values)
     values = operand(f"at[].{name}", values, 1)
     aval = aval_of(values)
     if aval.dtype == dtype:

@@ -176,6 +176,25 @@ class XlaExecutor:
         """What `jit` returns: C++ dispatch around `jitted`."""
         return make_jitted(jitted)
 
+    # What `bedrax.numpy`, which knows no backend, asks of an executor that has devices.
+    def device_put(self, x: Any, where: Any) -> Any:
+        """`x` on a device or with a sharding."""
+        from bedrax.xla_backend.placement import device_put
+
+        return device_put(x, where)
+
+    def from_dlpack(self, x: Any, device: Any = None, copy: bool | None = None) -> Any:
+        """An array that shares memory with another library's."""
+        from bedrax.xla_backend.placement import from_dlpack
+
+        return from_dlpack(x, device=device, copy=copy)
+
+    def devices(self) -> list:
+        """The devices of the default platform."""
+        from bedrax.xla_backend.clients import devices
+
+        return devices()
+
     def asarray(self, x: Any):
         """A concrete value as an array on a device."""
         if type(x) is ArrayImpl:
