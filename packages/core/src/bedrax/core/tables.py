@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Any
 
 
@@ -98,3 +99,9 @@ numpy_rules = RuleTable("NumPy evaluation", "bedrax.core.numpy_eval")
 # primitive -> function of lax operations that computes it, for columns that have no rule of their own for it. Arrays of
 # an extended dtype are given, and returned, as their bases (see `bedrax.core.extended`).
 decompositions: dict[Any, Callable] = {}
+
+# What the packages that know TensorFlow share. Primitives that are TensorFlow functions: primitive ->
+# ``fun(*tensors, **params) -> list of tensors``; and, while a program is made that TensorFlow will run, the list of the
+# concrete functions that it calls by index (None otherwise).
+tf_calls: dict[Any, Callable] = {}
+tf_functions: ContextVar[list | None] = ContextVar("tf_functions", default=None)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from bedrax.core import dims
+from bedrax.core import dims, extended
 from bedrax.core.ir import Jaxpr, Literal, subjaxprs
-from bedrax.core.tables import decompositions
+from bedrax.core.tables import decompositions, tf_calls
 from bedrax.jax2tf import types
 from bedrax.jax2tf.tables import NeedsXla, tf_rules, xla_op_rules
 
@@ -70,23 +70,41 @@ class Context:
 
 def rule_for(ctx: Context, prim):
     """The rule (or decomposition) that converts `prim`."""
+    if extended.moves_elements(prim, ctx.avals_in, ctx.avals_out):
+        return _on_bases(prim)
     rule = tf_rules.find(prim)
     if rule is None and ctx.enable_xla:
         rule = xla_op_rules.find(prim)
+    if rule is None and prim in tf_calls:
+        return lambda ctx, *tensors, **params: tf_calls[prim](*tensors, **params)
     if rule is None and prim in decompositions:
         return _decomposed(prim)
     return rule or tf_rules[prim]  # which raises the error that names what is missing
 
 
 def _decomposed(prim):
-    from bedrax.core.staging import trace_to_jaxpr
-
     def rule(ctx, *tensors, **params):
-        program = trace_to_jaxpr(lambda *xs: _as_list(decompositions[prim](*xs, **params)), types.physical(ctx.avals_in))
-        out = run_program(ctx.inner(), program, tensors)
-        return out if prim.multiple_results else out[0]
+        return _run_function(ctx, lambda *xs: decompositions[prim](*xs, **params), tensors)
 
     return rule
+
+
+def _on_bases(prim):
+    """The rule for an operation that moves elements of an extended dtype (keys) about, on their bases."""
+
+    def rule(ctx, *tensors, **params):
+        return _run_function(ctx, extended.function_on_bases(prim, ctx.avals_in, params), tensors)
+
+    return rule
+
+
+def _run_function(ctx, function, tensors):
+    """Convert a function of lax operations applied to the bases of the current operands."""
+    from bedrax.core.staging import trace_to_jaxpr
+
+    program = trace_to_jaxpr(lambda *xs: _as_list(function(*xs)), types.physical(ctx.avals_in))
+    out = run_program(ctx.inner(), program, tensors)
+    return out if ctx.primitive.multiple_results else out[0]
 
 
 def _as_list(x) -> list:
@@ -151,7 +169,8 @@ def _with_shape(tensor, aval):
     if not aval.is_array or not hasattr(tensor, "shape"):
         return tensor
     known = types.static_shape(aval)
-    if not tensor.shape.is_fully_defined() and hasattr(tensor, "set_shape"):
+    # A combiner of scalars may have been run on whole tensors: then the ranks differ.
+    if tensor.shape.rank in (None, len(known)) and not tensor.shape.is_fully_defined() and hasattr(tensor, "set_shape"):
         tensor.set_shape(known)
     return tensor
 
@@ -174,7 +193,7 @@ def unsupported(jaxpr: Jaxpr, enable_xla: bool) -> dict[str, str]:
     found: dict[str, str] = {}
     for eqn in jaxpr.eqns:
         prim = eqn.primitive
-        if tf_rules.find(prim) is None and prim not in decompositions:
+        if tf_rules.find(prim) is None and prim not in decompositions and prim not in tf_calls:
             if not (enable_xla and xla_op_rules.find(prim) is not None):
                 found[prim.name] = tf_rules.absences.get(prim, "no rule")
         for inner in subjaxprs(eqn.params):

@@ -1,0 +1,93 @@
+"""`call_tf`: a TensorFlow function as a function of arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from bedrax import pytree
+from bedrax.call_tf.function import TfFunction, declared_types
+from bedrax.call_tf.primitive import call_tf_p
+from bedrax.core.avals import aval_of
+from bedrax.core.source import api_boundary
+from bedrax.core.staging import function_name
+
+
+class UnspecifiedOutputShapeDtype:
+    """The default of `output_shape_dtype`: TensorFlow's shape inference finds the types of the results."""
+
+
+def call_tf(
+    callable_tf: Callable,
+    has_side_effects: bool = True,
+    ordered: bool = False,
+    output_shape_dtype: Any = UnspecifiedOutputShapeDtype(),  # noqa: B008
+    call_tf_graph: bool = False,
+) -> Callable:
+    """Call a TensorFlow function from a program of arrays.
+
+    Outside `jit` (and `scan`, ...), TensorFlow runs the function eagerly. Inside, TensorFlow compiles
+    it for XLA and the result becomes part of the program, so it must be compilable and have results of
+    static shapes. Variables and tensors that it captures are then constants: their values at the time
+    of compilation. Reverse-mode differentiation calls TensorFlow's gradient, custom gradients
+    included; gradients by captured variables are not seen. A complex gradient crosses the border
+    unchanged: TensorFlow's is the conjugate of ours, unless the function is itself a converted one.
+
+    Args:
+      callable_tf: takes and returns pytrees of tensors.
+      has_side_effects: whether it does more than compute results. If not, calls whose results are
+        not needed may be left out, and `vmap` calls it for one element after the other.
+      ordered: keep the program order of all ordered calls. Inside `jit` needs `call_tf_graph`.
+      output_shape_dtype: a pytree like the result, of objects with ``shape`` and ``dtype``, for
+        functions whose result shapes TensorFlow cannot infer; None stands for no result. It is
+        checked; shapes that are not known before the program runs are taken at your word there.
+      call_tf_graph: keep the TensorFlow function as such, for a program that `jax2tf.convert`
+        turns into a native one; XLA need not compile it alone. Only possible there.
+
+    Returns:
+      The function of arrays; tensors among its arguments are accepted, too.
+
+    Raises (when called):
+      ValueError: the function cannot be compiled, or its results are not those declared, are no
+        numbers, or have unknown shapes; the message says what to do.
+      NotImplementedError: `vmap` of a function with side effects.
+      TypeError: forward-mode differentiation.
+    """
+    if not callable(callable_tf):
+        raise TypeError(f"call_tf expects a TensorFlow function, got {callable_tf!r} of type {type(callable_tf)}")
+    declared = None
+    if not isinstance(output_shape_dtype, UnspecifiedOutputShapeDtype):
+        declared = declared_types(output_shape_dtype)
+    name = function_name(callable_tf)
+    functions: dict[Any, TfFunction] = {}  # by structure of the arguments
+
+    @api_boundary
+    def call_tf_fun(*args, **kwargs):
+        leaves, in_tree = pytree.tree_flatten((args, kwargs))
+        fun = functions.get(in_tree)
+        if fun is None:
+            fun = functions[in_tree] = TfFunction(callable_tf, name, in_tree, declared)
+        outs = call_tf_p.bind(
+            *map(_argument, leaves), fun=fun, output_avals=declared and declared[1], has_side_effects=has_side_effects,
+            ordered=ordered, call_tf_graph=call_tf_graph,
+        )  # fmt: skip
+        return pytree.tree_unflatten(fun.out_tree, outs)
+
+    call_tf_fun.__name__ = f"call_tf({name})"
+    return call_tf_fun
+
+
+def _argument(x: Any) -> Any:
+    """A leaf of the arguments as a value of ours."""
+    try:
+        aval_of(x)
+        return x
+    except TypeError:
+        if not type(x).__module__.startswith("tensorflow") or not hasattr(x, "numpy"):
+            raise TypeError(
+                f"call_tf got the argument {x!r} of type {type(x)}, which is no array. Bind what is no array to the"
+                " TensorFlow function, for example with functools.partial"
+            ) from None
+    return np.array(x.numpy())

@@ -1,0 +1,125 @@
+"""Across the border: arrays to TensorFlow tensors and back, without copying where memory allows it."""
+
+from __future__ import annotations
+
+import concurrent.futures
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from bedrax.core import config, dims, dtypes, executors
+from bedrax.core.avals import ShapedArray
+from bedrax.xla_backend import jaxlib_door as door
+from bedrax.xla_backend import placement
+from bedrax.xla_backend.array import ArrayImpl
+
+_ALIGNMENT = 64  # bytes; TensorFlow's kernels end the process where memory is not aligned to the widest vectors
+
+_dtypes: dict[Any, tuple[np.dtype | None]] = {}
+
+
+def tensor_spec(aval: ShapedArray) -> Any:
+    """The `tf.TensorSpec` of an array type; symbolic dimensions are unknown ones.
+
+    Raises:
+      TypeError: TensorFlow has no such dtype.
+    """
+    import tensorflow as tf
+
+    if dtypes.is_extended(aval.dtype):
+        raise TypeError(
+            f"call_tf got an argument of type {aval.str_short()}: TensorFlow has no random keys; pass"
+            " jax.random.key_data(key) instead"
+        )
+    try:
+        dtype = tf.dtypes.as_dtype(aval.dtype)
+    except TypeError:
+        raise TypeError(f"call_tf got an argument of type {aval.str_short()}: TensorFlow has no such dtype") from None
+    return tf.TensorSpec([int(d) if dims.is_constant_dim(d) else None for d in aval.shape], dtype)
+
+
+def numpy_dtype(tensor: Any) -> np.dtype | None:
+    """Our (canonical) dtype for the elements of a tensor, or None: strings, resources, ... have none."""
+    dtype = tensor.dtype
+    found = _dtypes.get(dtype)
+    if found is None:
+        import tensorflow as tf
+
+        numbers = dtype not in (tf.string, tf.resource, tf.variant) and not dtype.is_quantized
+        found = _dtypes[dtype] = (np.dtype(dtype.as_numpy_dtype) if numbers else None,)
+    return found[0] and dtypes.canonicalize_dtype(found[0])
+
+
+def to_tensor(x: Any) -> Any:
+    """A concrete array as an eager tensor. It shares the array's memory if TensorFlow can read that."""
+    import tensorflow as tf
+
+    array = x if type(x) is ArrayImpl else executors.to_numpy(x)[0]
+    if _is_shareable(array):
+        try:
+            return tf.experimental.dlpack.from_dlpack(array.__dlpack__())
+        except (BufferError, tf.errors.OpError, door.JaxRuntimeError):
+            pass  # of a dtype that DLPack or TensorFlow has not
+    return tf.constant(np.asarray(array))
+
+
+def _is_shareable(x: Any) -> bool:
+    """Whether TensorFlow could compute with the memory of an array where it is."""
+    if not x.size or x.dtype == np.bool_:
+        return False
+    if type(x) is np.ndarray:
+        return x.flags.writeable and x.flags.c_contiguous and x.ctypes.data % _ALIGNMENT == 0
+    if len(x.devices()) != 1:
+        return False
+    return next(iter(x.devices())).platform != "cpu" or x.unsafe_buffer_pointer() % _ALIGNMENT == 0
+
+
+def to_array(tensor: Any, given: list) -> Any:
+    """An eager tensor as an array of ours.
+
+    Args:
+      tensor: the tensor.
+      given: the arguments of the call that made it. Memory of NumPy arrays among them, which may be
+        written later, is never shared.
+    """
+    import tensorflow as tf
+
+    if executors.active.name != "xla" or not tensor.device.endswith("CPU:0") or tensor.dtype.is_bool:
+        return executors.active.asarray(tensor.numpy())
+    try:
+        array = placement.from_dlpack(tensor)
+    except tf.errors.OpError:  # of a dtype that TensorFlow's DLPack has not
+        return executors.active.asarray(tensor.numpy())
+    if any(type(x) is np.ndarray and _inside(array, x) for x in given):
+        return executors.active.asarray(tensor.numpy())
+    return array
+
+
+def _inside(array: Any, owner: np.ndarray) -> bool:
+    begin = owner.ctypes.data
+    return begin <= array.unsafe_buffer_pointer() < begin + owner.nbytes
+
+
+def run_eagerly(fun: Callable, args: Sequence[Any]) -> list:
+    """Tensors that ``fun(*tensors)`` returns for concrete arrays, computed now."""
+    return outside_graphs(lambda: fun(*map(to_tensor, args)))
+
+
+def outside_graphs(action: Callable) -> Any:
+    """``action()``, out of the graph that TensorFlow may be tracing.
+
+    That is in another thread then: in `tf.init_scope`, gradient tapes would record nothing.
+    """
+    import tensorflow as tf
+
+    if tf.executing_eagerly():
+        return action()
+    x64 = config.enable_x64.value
+
+    def run():
+        with config.enable_x64(x64):
+            return action()
+
+    with concurrent.futures.ThreadPoolExecutor(1) as thread:
+        return thread.submit(run).result()

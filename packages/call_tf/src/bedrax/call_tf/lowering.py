@@ -1,0 +1,196 @@
+"""TensorFlow functions inside StableHLO: compiled by TensorFlow and embedded, or called by name in a TensorFlow program."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from bedrax.call_tf import border
+from bedrax.call_tf.function import LIMITATIONS, TfFunction, has_symbolic
+from bedrax.call_tf.primitive import call_tf_ordered_effect, call_tf_p
+from bedrax.core import dtypes, tables
+from bedrax.core.avals import ShapedArray
+from bedrax.xla_backend.tables import lowering_rules
+
+_TF_PLATFORMS = {"cpu": "CPU", "cuda": "GPU", "rocm": "GPU", "tpu": "TPU"}
+
+
+@lowering_rules.rule(call_tf_p)
+def _lower(ctx, *operands, fun, has_side_effects, ordered, call_tf_graph, **_):
+    in_tensorflow = tables.tf_functions.get() is not None
+    symbolic = has_symbolic([*ctx.avals_in, *ctx.avals_out])
+    if call_tf_graph or (symbolic and in_tensorflow):
+        return emit_tf_embedded_graph_custom_call(
+            ctx, fun.concrete(ctx.avals_in), operands, has_side_effects, ordered, ctx.avals_out
+        )
+    if ordered:
+        raise NotImplementedError(
+            "ordered=True is not supported in the jitted context without `call_tf_graph=True`: XLA has no order between"
+            " the calls that are embedded in a program. Call the function outside jit, or give up the order."
+        )
+    if symbolic:
+        raise ValueError(
+            f"Error compiling TensorFlow function '{fun.name}': call_tf can be used in a staged context only with"
+            f" arguments and results of static shapes, got {[a.str_short() for a in ctx.avals_in]} ->"
+            f" {[a.str_short() for a in ctx.avals_out]}. {LIMITATIONS}"
+        )
+    from bedrax.xla_backend.lowering.foreign import call_hlo
+
+    hlo, captured = compile_tf(fun, ctx.avals_in, len(ctx.avals_out), ctx.platform)
+    values = [*operands, *map(ctx.constant, captured)]
+    return _as_declared(ctx, fun, call_hlo(ctx, f"call_tf_{fun.name}", hlo, values))
+
+
+def compile_tf(fun: TfFunction, avals: Sequence[ShapedArray], num_results: int, platform: str) -> tuple[bytes, list[np.ndarray]]:
+    """TensorFlow's HLO for a function.
+
+    Returns:
+      (serialized ``HloModuleProto``, values of what the function captures: its last parameters).
+
+    Raises:
+      ValueError: TensorFlow cannot compile the function, or the function writes to variables.
+    """
+    import tensorflow as tf
+
+    concrete = fun.concrete(avals)
+    captured = _captured_values(fun.name, concrete)
+    device = _TF_PLATFORMS[platform]
+    if not tf.config.list_physical_devices(device):
+        device = "CPU"  # HLO is the same for all platforms, but for the few operations with kernels of their own
+    specs = [border.tensor_spec(a) for a in avals]
+    compiler = fun.staged().experimental_get_compiler_ir
+    try:
+        hlo = border.outside_graphs(lambda: compiler(*specs)(stage="hlo_serialized", platform_name=device))
+    except Exception as error:
+        raise ValueError(
+            f"Error compiling TensorFlow function '{fun.name}'. call_tf can be used in a staged context (under jit, scan,"
+            " ...) only with compilable functions with static output shapes. Outside of such contexts TensorFlow runs the"
+            f" function eagerly. {LIMITATIONS}\n\nCaught TensorFlow exception: {error}"
+        ) from error
+    shape = _program_shape(hlo)
+    parameters, results = len(shape.parameter_shapes()), shape.result_shape()
+    returned = len(results.tuple_shapes()) if results.is_tuple() else 1
+    if returned != num_results:
+        raise ValueError(
+            f"The TensorFlow function '{fun.name}' writes to variables ({_variable_names(concrete)}), which call_tf cannot do"
+            " in a staged context (under jit, scan, ...). Pass the variables' values as arguments, return the new ones as"
+            f" results, and assign them outside; or call the function outside jit. {LIMITATIONS}"
+        )
+    if parameters != len(avals) + len(captured):
+        raise ValueError(
+            f"Error compiling TensorFlow function '{fun.name}': it has {len(avals)} arguments and {len(captured)}"
+            f" captured values, but TensorFlow compiled it for {parameters} parameters. {LIMITATIONS}"
+        )
+    return hlo, captured
+
+
+def _program_shape(hlo: bytes):
+    from jaxlib import _hlo
+
+    return _hlo.XlaComputation(hlo).program_shape()
+
+
+def _variable_names(concrete) -> str:
+    return ", ".join(v.name for v in concrete.graph.variables) or "resources"
+
+
+def _captured_values(name: str, concrete: Any) -> list[np.ndarray]:
+    """Present values of captured variables and tensors, in the order of their parameters."""
+    import tensorflow as tf
+
+    values = []
+    for x in concrete.captured_inputs:
+        if x.dtype == tf.resource:
+            variable = next((v for v in concrete.graph.variables if v.handle is x), None)
+            if variable is None:
+                raise ValueError(
+                    f"The TensorFlow function '{name}' captures {x}, which is no variable: call_tf in a staged context"
+                    f" (under jit, scan, ...) cannot pass tables and other resources to XLA. {LIMITATIONS}"
+                )
+            x = border.outside_graphs(variable.read_value)
+        if not hasattr(x, "numpy"):
+            raise ValueError(
+                f"The TensorFlow function '{name}' captures the tensor {x} of a TensorFlow graph, whose value is not"
+                f" known yet. call_tf works best with functions that capture nothing: pass it as an argument. {LIMITATIONS}"
+            )
+        values.append(np.asarray(x))
+    return values
+
+
+def _as_declared(ctx, fun: TfFunction, results: list) -> list:
+    for i, (x, aval) in enumerate(zip(results, ctx.avals_out, strict=True)):
+        if not x.type.has_static_shape or tuple(x.type.shape) != aval.shape:
+            raise ValueError(
+                "call_tf cannot call functions whose output has dynamic shape: TensorFlow compiled result"
+                f" {i} of '{name}' to {x.type}, {aval.str_short()} is expected. {LIMITATIONS}"
+            )
+    return results
+
+
+# ---- functions that a native TensorFlow program calls by name
+
+
+def add_to_call_tf_concrete_function_list(concrete_tf_fn: Any, call_tf_concrete_function_list: list[Any]) -> int:
+    """Index of a concrete function in the list of those a native program calls; it is added if it is new."""
+    for i, known in enumerate(call_tf_concrete_function_list):
+        if known is concrete_tf_fn:
+            return i
+    call_tf_concrete_function_list.append(concrete_tf_fn)
+    return len(call_tf_concrete_function_list) - 1
+
+
+def emit_tf_embedded_graph_custom_call(
+    ctx: Any, concrete_function_flat_tf: Any, operands: Sequence[Any], has_side_effects: bool, ordered: bool, output_avals: Any
+) -> list:
+    """Call a concrete function from a program that TensorFlow's ``XlaCallModule`` will run.
+
+    Args:
+      ctx: the context of the equation.
+      concrete_function_flat_tf: the function, of flat arguments; what it captures becomes constants.
+      operands: a value per argument.
+      output_avals: types of the results.
+
+    Returns:
+      A value per result.
+
+    Raises:
+      ValueError: no native TensorFlow program is being made.
+    """
+    functions = tables.tf_functions.get()
+    if functions is None:
+        raise ValueError(
+            "call_tf_graph=True only supports programs that jax2tf.convert exports (native serialization): only"
+            " TensorFlow can call a TensorFlow function that XLA has not compiled. Leave call_tf_graph out under jit."
+        )
+    captured = _captured_values(concrete_function_flat_tf.name, concrete_function_flat_tf)
+    index = add_to_call_tf_concrete_function_list(concrete_function_flat_tf, functions)
+    tokens = [ctx.token(call_tf_ordered_effect)] if ordered else []
+    attribute = {"called_index": ctx.i64(index), "has_token_input_output": ordered}
+    out = ctx.custom_call(
+        "tf.call_tf_function", [*tokens, *operands, *map(ctx.constant, captured)],
+        [*(t.type for t in tokens), *map(ctx.type_of, output_avals)], api_version=2,
+        has_side_effect=has_side_effects or ordered, extra_attributes={"tf.backend_config": attribute},
+    )  # fmt: skip
+    if ordered:
+        ctx.set_token(call_tf_ordered_effect, out[0])
+    return out[len(tokens) :]
+
+
+def check_tf_result(idx: int, r_tf: Any, r_aval: ShapedArray | None) -> Any:
+    """A tensor, checked to be result `idx` of type `r_aval`.
+
+    Raises:
+      ValueError: it is of another dtype or shape.
+    """
+    if r_aval is None:
+        return r_tf
+    wanted = border.tensor_spec(r_aval)
+    dtype = border.numpy_dtype(r_tf)
+    if dtype is None or dtype != dtypes.canonicalize_dtype(r_aval.dtype) or not r_tf.shape.is_compatible_with(wanted.shape):
+        raise ValueError(
+            "The shapes or dtypes returned by the TensorFlow function do not match the declared output_shape_dtype:\n"
+            f"Result[{idx}] is {r_tf.dtype.name}{r_tf.shape} vs. expected {r_aval.str_short()}"
+        )
+    return r_tf
