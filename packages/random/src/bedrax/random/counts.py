@@ -87,14 +87,17 @@ def _ptrs(key, shape, dtype, rate):
 def _poisson(key, shape, dtype, rate):
     work = aval_of(rate).dtype
     rate = broadcast_to(rate, shape)
-    small = rate < _SMALL_MEAN
+    full = lambda x: lax.full(shape, x, work)
+    by_product = (rate > 0) & (rate < _SMALL_MEAN)
+    by_rejection = (rate >= _SMALL_MEAN) & (rate < np.inf)
     # the rates that the other algorithm takes are replaced by some that end its loop soon
-    counts = _knuth(key, shape, work, lax.select(small, rate, lax.full(shape, 0, work)))
-    large = _ptrs(key, shape, work, lax.select(small, lax.full(shape, 1e5, work), rate))
-    out = lax.select(small, lax.convert_element_type(counts, dtype), lax.convert_element_type(large, dtype))
-    zero = lax.full(shape, 0, dtype)
-    out = lax.select(lax.eq(rate, lax.full(shape, 0, work)), zero, out)
-    return lax.select(rate >= 0, out, lax.full(shape, -1, dtype)) if dtype.kind == "i" else out
+    counts = _knuth(key, shape, work, lax.select(by_product, rate, full(0)))
+    large = _ptrs(key, shape, work, lax.select(by_rejection, rate, full(1e4)))
+    large = lax.select(rate < np.inf, large, full(np.inf))
+    out = lax.select(by_product, lax.convert_element_type(counts, dtype), lax.convert_element_type(large, dtype))
+    out = lax.select(rate > 0, out, lax.full(shape, 0, dtype))
+    invalid = lax.full(shape, np.asarray(-1).astype(dtype), dtype)
+    return lax.select(rate >= 0, out, invalid)
 
 
 def poisson(key, lam, shape=None, dtype=None, *, out_sharding=None):
@@ -219,7 +222,7 @@ def _btrs(key, shape, dtype, n, p):
 def binomials(key, shape, dtype, n, p):
     """Binomial numbers, as floats; `n` and `p` broadcast to `shape`."""
     n, p = (broadcast_to(as_dtype(x, dtype), shape) for x in (n, p))
-    full = lambda x: lax.full(shape, x, dtype)  # noqa: E731
+    full = lambda x: lax.full(shape, x, dtype)
     flipped = p > 0.5
     q = lax.select(flipped, 1 - p, p)  # as many failures as the rarer outcome's successes
     valid = (n > 0) & (n < np.inf) & (q > 0) & (q <= 0.5)

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import math
 import operator
-from typing import Any
 
 import numpy as np
 
 from bedrax.core import dims, dtypes, lax
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
-from bedrax.random.arguments import as_dtype, broadcast_to, joint_shape, placed, shape_of
+from bedrax.random.arguments import as_dtype, broadcast_to, placed, shape_of
 from bedrax.random.compiled import key_function
 from bedrax.random.continuous import gumbel_function
 from bedrax.random.keys import raw_bits, single_key
-from bedrax.random.uniform import randint, split_keys, uniform, unit_floats
+from bedrax.random.uniform import randint, split_keys, unit_floats
 
 __all__ = ["categorical", "choice", "permutation"]
 
@@ -275,5 +274,3 @@ def _weighted_apart(key, draws, mode, p):
     scores = lax.add(gumbel_function(mode).fun(key, (n,), aval_of(p).dtype), lax.log(p))
     return lax.convert_element_type(lax.top_k(scores, draws)[1], dtypes.default_int_dtype())
 
-
-_ = joint_shape, uniform, Any

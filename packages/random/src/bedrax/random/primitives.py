@@ -10,8 +10,9 @@ import functools
 
 import numpy as np
 
+import bedrax.batching.elements  # noqa: F401  # what operations on keys do to their bases
 from bedrax.autodiff.tables import zero
-from bedrax.batching import elements, vmap
+from bedrax.batching import vmap
 from bedrax.batching.tables import batch_rules, rank_of, to_front
 from bedrax.core import config, dtypes, errors, executors, lax, staging, tables
 from bedrax.core.avals import ShapedArray, aval_of
@@ -25,7 +26,6 @@ __all__ = [
     "random_bits_p", "random_clone_p", "random_fold_in_p", "random_seed_p", "random_split_p", "random_unwrap_p",
     "random_wrap_p",
 ]  # fmt: skip
-_ = elements  # keys need it: what operations on them do to their bases
 
 random_seed_p = Primitive("random_seed")
 random_split_p = Primitive("random_split")

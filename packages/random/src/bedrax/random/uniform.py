@@ -82,9 +82,8 @@ def _randint(key, shape, dtype, minval, maxval):
     signed = np.dtype(f"{'u' if dtype.kind == 'u' else ''}int{width}")
     word = np.dtype(f"uint{width}")
     limits = dtypes.iinfo(dtype)
-    low, at_low, above_low = _clamped(minval, limits, signed)
-    high, _, above_high = _clamped(maxval, limits, signed)
-    del at_low
+    low, above_low = _clamped(minval, limits, signed)
+    high, above_high = _clamped(maxval, limits, signed)
     low, high = broadcast_to(low, shape), broadcast_to(high, shape)
     above_low, above_high = broadcast_to(above_low, shape), broadcast_to(above_high, shape)
     empty = lax.ge(low, high)
@@ -109,21 +108,20 @@ def _grown(span, empty, one):
 
 
 def _clamped(bound, limits, dtype):
-    """A bound as `dtype`, brought into the target's range; and whether it was below or above that."""
+    """A bound as `dtype`, brought into the target's range; and whether it was above that."""
     aval = aval_of(bound)
     if not dtypes.is_integer(aval.dtype):
         bound = lax.convert_element_type(bound, dtypes.default_int_dtype())
         aval = aval_of(bound)
     own = dtypes.iinfo(aval.dtype)
     shape = aval.shape
-    below = above = lax.full(shape, False, np.dtype(bool))
+    above = lax.full(shape, False, np.dtype(bool))
     if own.min < limits.min:
-        below = lax.lt(bound, np.asarray(limits.min).astype(aval.dtype))
         bound = lax.max(bound, np.asarray(limits.min).astype(aval.dtype))
     if own.max > limits.max:
         above = lax.gt(bound, np.asarray(limits.max).astype(aval.dtype))
         bound = lax.min(bound, np.asarray(limits.max).astype(aval.dtype))
-    return lax.convert_element_type(bound, dtype), below, above
+    return lax.convert_element_type(bound, dtype), above
 
 
 def split_two(key):
