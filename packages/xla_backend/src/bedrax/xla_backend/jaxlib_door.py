@@ -173,13 +173,19 @@ _registered_libraries: set[str] = set()
 # Which jaxlib module registers the custom calls whose names begin with a prefix.
 _CUSTOM_CALL_LIBRARIES = (
     ("lapack_", "lapack"),
+    ("tridiagonal_solve_", "lapack"),
     ("cpu_sparse", "cpu_sparse"),
     ("cusolver_", "gpu_solver"),
     ("cublas_", "gpu_solver"),
     ("cuhybrid_", "gpu_solver"),
     ("hipsolver_", "gpu_solver"),
-    ("cu_", "gpu_prng"),
+    ("hiphybrid_", "gpu_solver"),
+    ("cu_", "gpu_linalg"),
+    ("hip_", "gpu_linalg"),
+    ("cu_threefry", "gpu_prng"),
+    ("hip_threefry", "gpu_prng"),
     ("cusparse_", "gpu_sparse"),
+    ("hipsparse_", "gpu_sparse"),
     ("cudnn_", "gpu_rnn"),
 )
 

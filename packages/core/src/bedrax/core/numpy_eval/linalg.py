@@ -45,13 +45,17 @@ def _adjoint(x):
     return np.swapaxes(x, -1, -2).conj()
 
 
+def _nan(dtype):
+    return dtype.type(complex(np.nan, np.nan) if dtype.kind == "c" else np.nan)
+
+
 def _each(fun: Callable, x: np.ndarray, out: list[np.ndarray]) -> list[np.ndarray]:
     """``fun(matrix) -> results`` for each matrix of `x`, into `out`; NaN where `numpy.linalg` gives up."""
     for index in np.ndindex(x.shape[:-2]):
         try:
             results = fun(x[index])
         except np.linalg.LinAlgError:
-            results = [np.nan] * len(out)
+            results = [_nan(o.dtype) for o in out]
         for o, r in zip(out, results, strict=True):
             o[index] = r
     return out
@@ -316,7 +320,7 @@ def _eigh(x, *, lower, sort_eigenvalues, subset_by_index, algorithm):
             lambda a: tuple(np.linalg.eigh(a, UPLO="L" if lower else "U")), x, [((*lead, n), real), (x.shape, x.dtype)]
         )
         broken = np.isnan(w).any(axis=-1, keepdims=True)
-        w, v = np.where(broken, real.type(np.nan), w), np.where(broken[..., None], x.dtype.type(np.nan), v)
+        w, v = np.where(broken, _nan(real), w), np.where(broken[..., None], _nan(x.dtype), v)
     else:
         w, v = np.zeros((*lead, n), real), np.zeros_like(x)
     start, end = subset_by_index or (0, n)
@@ -450,7 +454,8 @@ def _tridiagonal_solve(dl, d, du, b, *, perturb_singular):
         if i + 2 < m:
             b[..., i, :] -= above2[..., i, None] * b[..., i + 2, :]
         b[..., i, :] /= d[..., i, None]
-    return b
+    singular = np.any(d == 0, axis=-1)[..., None, None]
+    return np.where(singular, _nan(b.dtype), b)
 
 
 @_rule(p.symmetric_product_p)
