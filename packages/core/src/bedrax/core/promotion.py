@@ -7,6 +7,7 @@ constant of the array's dtype without an operation.
 
 from __future__ import annotations
 
+import functools
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -85,10 +86,29 @@ def promote_pair(name: str, x: Any, y: Any) -> tuple[Any, Any]:
             try:
                 if s == t or not s or not t:
                     return x, y
+                shape = _known_shape(s, t)
             except _Inconclusive:
-                pass
+                shape = None
+            if shape is not None and (len(s) == len(t) or config.numpy_rank_promotion.value == "allow"):
+                return x if s == shape else _widen(x, s, shape), y if t == shape else _widen(y, t, shape)
     x, y = promote(name, (x, y))
     return x, y
+
+
+@functools.lru_cache(4096)
+def _known_shape(s: tuple, t: tuple) -> tuple | None:
+    """What two shapes broadcast to, or None if they do not or are symbolic."""
+    if not (dims.is_constant_shape(s) and dims.is_constant_shape(t)):
+        return None
+    try:
+        return shaping.broadcast_shapes(s, t)
+    except ValueError:
+        return None
+
+
+def _widen(x: Any, own: tuple, shape: tuple) -> Any:
+    where = tuple(range(len(shape) - len(own), len(shape)))
+    return shaping.broadcast_in_dim_p.bind(x, shape=shape, broadcast_dimensions=where, sharding=None)
 
 
 def promote(name: str, args: Sequence[Any], to_inexact: bool = False) -> list:
