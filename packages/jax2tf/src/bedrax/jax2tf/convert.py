@@ -82,7 +82,6 @@ def convert(
         raise ValueError("native_serialization_disabled_checks is only supported with native_serialization")
     name = function_name(fun_jax)
 
-    @functools.wraps(fun_jax, updated=())
     def converted_fun_tf(*args_tf, **kwargs_tf):
         call = _Call(fun_jax, args_tf, kwargs_tf, polymorphic_shapes, polymorphic_constraints)
         if native_serialization:
@@ -97,7 +96,9 @@ def convert(
             native_serialization_disabled_checks=native_serialization_disabled_checks,
         )))  # fmt: skip
 
-    converted_fun_tf.__name__ = f"jax2tf({name})"
+    # Not functools.wraps: tf.function would follow it to the signature of `fun_jax`, and pass its defaults as tensors.
+    converted_fun_tf.__name__ = f"jax2tf_{name}" if name.isidentifier() else "jax2tf"
+    converted_fun_tf.__doc__ = fun_jax.__doc__
     return converted_fun_tf
 
 

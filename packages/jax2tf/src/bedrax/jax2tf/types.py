@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bedrax.core import dims, dtypes
+from bedrax.core import dims, dtypes, extended
 from bedrax.core.avals import ShapedArray
 
 
@@ -22,7 +22,7 @@ def tf_dtype(dtype) -> Any:
     if dtype == dtypes.float0:
         return tf.int32  # the tangent type of integers has no counterpart; zeros of int32 stand for it
     if dtypes.is_extended(dtype):
-        return tf.uint32  # keys travel as their words
+        dtype = dtype.element_dtype  # keys travel as their words
     try:
         return tf.dtypes.as_dtype(np.dtype(dtype))
     except TypeError:
@@ -56,22 +56,19 @@ def constant(value: Any, dtype: Any = None) -> Any:
 def constant_of(value: Any, aval: ShapedArray) -> Any:
     """A concrete array of any kind as a constant tensor."""
     if dtypes.is_extended(aval.dtype):
-        return constant(np.asarray(value.physical() if hasattr(value, "physical") else value._base_array))
+        return constant(np.asarray(aval.dtype.physical_value(value)))
     return constant(np.asarray(value), aval.dtype)
 
 
 def static_shape(aval: ShapedArray) -> list:
     """The shape with None for symbolic dimensions, keys' trailing axes included."""
     shape = [int(d) if dims.is_constant_dim(d) else None for d in aval.shape]
-    return shape + list(getattr(aval.dtype, "key_shape", ())) if dtypes.is_extended(aval.dtype) else shape
+    return shape + list(aval.dtype.element_shape) if dtypes.is_extended(aval.dtype) else shape
 
 
 def physical(avals: Sequence[ShapedArray]) -> list[ShapedArray]:
     """Types with keys replaced by their words."""
-    return [
-        ShapedArray((*a.shape, *a.dtype.key_shape), np.dtype(np.uint32)) if a.is_array and dtypes.is_extended(a.dtype) else a
-        for a in avals
-    ]
+    return [extended.base_aval(a) for a in avals]
 
 
 def without_wrappers(tree: Any) -> Any:

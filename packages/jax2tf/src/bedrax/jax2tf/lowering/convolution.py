@@ -1,0 +1,145 @@
+"""TensorFlow for convolution.
+
+Floats in one to three dimensions are TensorFlow's own convolutions, in the layout (batch, space, features), which
+every runtime has. Everything else (integers, complex numbers, more dimensions) is a sum of matrix products, one for
+each position in the window.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+from bedrax.core import dims
+from bedrax.core.primitives.convolution import conv_general_dilated_p
+from bedrax.core.primitives.windows import padtype_to_pads
+from bedrax.jax2tf import types
+from bedrax.jax2tf.carriers import tensorflow, transpose
+from bedrax.jax2tf.lowering.contractions import prepare_product
+from bedrax.jax2tf.lowering.shaping import pad, reshape
+from bedrax.jax2tf.tables import tf_rules
+
+
+@tf_rules.rule(conv_general_dilated_p)
+def _conv(
+    ctx, lhs, rhs, *, window_strides, padding, lhs_dilation, rhs_dilation, dimension_numbers, feature_group_count=1,
+    batch_group_count=1, precision=None, preferred_element_type=None, out_sharding=None,
+):  # fmt: skip
+    tf = tensorflow()
+    numbers, n = dimension_numbers, len(window_strides)
+    a, b = ctx.avals_in
+    out_aval = ctx.aval_out
+    if any(dims.is_constant_dim(d) and d == 0 for d in (*a.shape, *b.shape, *out_aval.shape)):
+        return tf.zeros(ctx.shape(out_aval.shape), types.tf_dtype(out_aval.dtype))
+    # (batch, space, features) and (space, features in, features out)
+    x_order = [numbers.lhs_spec[0], *numbers.lhs_spec[2:], numbers.lhs_spec[1]]
+    k_order = [*numbers.rhs_spec[2:], numbers.rhs_spec[1], numbers.rhs_spec[0]]
+    x, kernel = transpose(lhs, x_order), transpose(rhs, k_order)
+    x_shape, k_shape = [a.shape[d] for d in x_order], [b.shape[d] for d in k_order]
+    x, kernel, finish = prepare_product(x, kernel, (a.dtype, b.dtype), out_aval.dtype, precision)
+    groups = feature_group_count
+    if batch_group_count > 1:
+        # Groups of the batch become groups of features.
+        groups = batch_group_count
+        part = x_shape[0] // groups
+        x = reshape(ctx, x, [groups, part, *x_shape[1:]])
+        x = transpose(x, [1, *range(2, n + 2), 0, n + 2])
+        x_shape = [part, *x_shape[1:-1], groups * x_shape[-1]]
+        x = reshape(ctx, x, x_shape)
+    spec = numbers.out_spec
+    out_shape = [out_aval.shape[spec[0]], *[out_aval.shape[d] for d in spec[2:]], out_aval.shape[spec[1]]]
+    window = dict(strides=tuple(window_strides), padding=padding, lhs_dilation=tuple(lhs_dilation), rhs_dilation=tuple(rhs_dilation))
+    own = x.dtype.is_floating and dims.is_constant_shape(k_shape)
+    own = own and (n in (1, 2) or (n == 3 and groups == 1))
+    compute = _tensorflow_conv if own else _sum_of_products
+    out = finish(compute(ctx, x, kernel, x_shape, k_shape, out_shape, groups, **window))
+    place = {spec[0]: 0, spec[1]: n + 1, **{d: i + 1 for i, d in enumerate(spec[2:])}}
+    return transpose(out, [place[d] for d in range(n + 2)])
+
+
+def _dilated(size, dilation):
+    return dims.dilate_dim(size, dilation)
+
+
+def _tensorflow_conv(ctx, x, kernel, x_shape, k_shape, out_shape, groups, *, strides, padding, lhs_dilation, rhs_dilation):
+    tf = tensorflow()
+    n = len(strides)
+    if n == 1:  # the second dimension has one element
+        x, kernel = tf.expand_dims(x, 1), tf.expand_dims(kernel, 0)
+        out = _tensorflow_conv(
+            ctx, x, kernel, [x_shape[0], 1, *x_shape[1:]], [1, *k_shape], [out_shape[0], 1, *out_shape[1:]], groups,
+            # Some kernels want equal strides; along the one element any is right.
+            strides=strides * 2, padding=((0, 0), *padding), lhs_dilation=(1, *lhs_dilation), rhs_dilation=(1, *rhs_dilation),
+        )  # fmt: skip
+        return tf.squeeze(out, [1])
+    spans = [_dilated(k, d) for k, d in zip(k_shape[:n], rhs_dilation, strict=True)]
+    ones = (1,) * n
+    if n == 2 and groups == 1 and lhs_dilation != ones and strides == ones and rhs_dilation == ones:
+        return _transposed(ctx, x, kernel, x_shape, k_shape, padding, lhs_dilation)
+    zero = tf.zeros([], x.dtype)
+    around = [(0, 0)] * (n + 2)
+    if lhs_dilation != ones:
+        config = [(0, 0, d - 1) for d in (1, *lhs_dilation, 1)]
+        x = pad(ctx, x, zero, config)
+    sizes = [_dilated(m, d) for m, d in zip(x_shape[1 : n + 1], lhs_dilation, strict=True)]
+    name = _named_padding(sizes, spans, strides, padding)
+    if name is None:
+        around[1 : n + 1] = [tuple(p) for p in padding]
+        x, name = pad(ctx, x, zero, [(lo, hi, 0) for lo, hi in around]), "VALID"
+    steps, dilations = [1, *strides, 1], [1, *rhs_dilation, 1]
+    if n == 3:
+        return tf.nn.conv3d(x, kernel, steps, name, dilations=dilations)
+    channels = x_shape[-1]
+    depthwise = groups > 1 and dims.is_constant_dim(channels) and groups == channels
+    if depthwise and strides[0] == strides[1] and (rhs_dilation == ones or strides == ones):
+        kernel = tf.reshape(kernel, [*k_shape[:2], channels, k_shape[-1] // channels])
+        return tf.nn.depthwise_conv2d(x, kernel, steps, name, dilations=list(rhs_dilation))
+    return tf.nn.conv2d(x, kernel, steps, name, dilations=dilations)
+
+
+def _named_padding(sizes, spans, strides, padding) -> str | None:
+    """The name that TensorFlow has for a padding, or None."""
+    for name in ("VALID", "SAME"):
+        try:
+            pads = padtype_to_pads(sizes, spans, strides, name)
+        except dims.InconclusiveDimensionOperation:
+            continue
+        if all(dims.definitely_equal_shape(p, q) for p, q in zip(pads, padding, strict=True)):
+            return name
+    return None
+
+
+def _transposed(ctx, x, kernel, x_shape, k_shape, padding, lhs_dilation):
+    """A convolution of an operand with holes: TensorFlow's transposed convolution, and a crop."""
+    tf = tensorflow()
+    kernel = tf.transpose(tf.reverse(kernel, [0, 1]), [0, 1, 3, 2])
+    full = [(m - 1) * s + k for m, s, k in zip(x_shape[1:3], lhs_dilation, k_shape[:2], strict=True)]
+    shape = ctx.shape([x_shape[0], *full, k_shape[3]])
+    out = tf.nn.conv2d_transpose(x, kernel, shape, [1, *lhs_dilation, 1], "VALID")
+    crop = [(lo - (k - 1), hi - (k - 1), 0) for (lo, hi), k in zip(padding, k_shape[:2], strict=True)]
+    return pad(ctx, out, tf.zeros([], out.dtype), [(0, 0, 0), *crop, (0, 0, 0)])
+
+
+def _sum_of_products(ctx, x, kernel, x_shape, k_shape, out_shape, groups, *, strides, padding, lhs_dilation, rhs_dilation):
+    tf = tensorflow()
+    n = len(strides)
+    if not dims.is_constant_shape(k_shape):
+        raise NotImplementedError(
+            f"convolution with a window of symbolic size {tuple(k_shape)}: TensorFlow would have to know the size of the"
+            " window while converting; make the spatial dimensions of the kernel constant"
+        )
+    config = [(0, 0, 0), *[(lo, hi, d - 1) for (lo, hi), d in zip(padding, lhs_dilation, strict=True)], (0, 0, 0)]
+    x = pad(ctx, x, tf.zeros([], x.dtype), config)
+    places = [ctx.dim(d) for d in out_shape[1 : n + 1]]
+    c_in, c_out = k_shape[n], k_shape[n + 1] // groups
+    kernel = tf.reshape(kernel, [*k_shape[:n], c_in, groups, c_out])
+    total = None
+    for offset in itertools.product(*map(range, k_shape[:n])):
+        starts = [o * d for o, d in zip(offset, rhs_dilation, strict=True)]
+        cut = tuple(
+            slice(a, a + (m - 1) * s + 1, s) for a, m, s in zip(starts, places, strides, strict=True)
+        )
+        rows = reshape(ctx, x[(slice(None), *cut)], [dims.size(out_shape[: n + 1]), groups, c_in])
+        columns = tf.transpose(kernel[offset], [1, 0, 2])
+        part = tf.linalg.matmul(tf.transpose(rows, [1, 0, 2]), columns)
+        total = part if total is None else total + part
+    return reshape(ctx, tf.transpose(total, [1, 0, 2]), [*out_shape[: n + 1], groups * c_out])

@@ -1,0 +1,501 @@
+"""TensorFlow for elementwise primitives: one operation where its meaning agrees, a formula where it does not."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bedrax.core import dtypes
+from bedrax.core.primitives import elementwise as p
+from bedrax.jax2tf import types
+from bedrax.jax2tf.carriers import carrier, cast, in_carrier, is_narrow_int, np_dtype, scalar, static, tensorflow
+from bedrax.jax2tf.tables import tf_rules
+
+
+def _row(prim, compute, target=None) -> None:
+    """A row whose `compute(*tensors)` needs no context; `target`: the dtype to compute in."""
+    tf_rules.add(prim, in_carrier(lambda ctx, *xs, **_: compute(*xs), target), "elementwise")
+
+
+def _half_in_float32(dtype):
+    tf = tensorflow()
+    return tf.float32 if dtype in (tf.float16, tf.bfloat16) else carrier(dtype)
+
+
+def _named(path: str):
+    def compute(*xs):
+        function = tensorflow()
+        for name in path.split("."):
+            function = getattr(function, name)
+        return function(*xs)
+
+    return compute
+
+
+for _prim, _path in (
+    (p.floor_p, "floor"), (p.ceil_p, "math.ceil"), (p.is_finite_p, "math.is_finite"), (p.exp_p, "exp"),
+    (p.expm1_p, "math.expm1"), (p.log_p, "math.log"), (p.log1p_p, "math.log1p"), (p.sqrt_p, "sqrt"),
+    (p.rsqrt_p, "math.rsqrt"), (p.square_p, "square"), (p.sin_p, "sin"), (p.cos_p, "cos"), (p.tan_p, "tan"),
+    (p.tanh_p, "tanh"), (p.sinh_p, "sinh"), (p.cosh_p, "cosh"), (p.asin_p, "asin"), (p.acos_p, "acos"),
+    (p.atan_p, "atan"), (p.asinh_p, "asinh"), (p.acosh_p, "acosh"), (p.atanh_p, "atanh"),
+    (p.logistic_p, "sigmoid"), (p.real_p, "math.real"), (p.imag_p, "math.imag"), (p.complex_p, "complex"),
+    (p.add_p, "add"), (p.add_any_p, "add"), (p.sub_p, "subtract"),
+):  # fmt: skip
+    _row(_prim, _named(_path))
+
+
+def _neg(x):
+    tf = tensorflow()
+    if x.dtype.is_unsigned:  # not 0 - x, which a graph optimization makes a negation that has no kernel
+        return tf.bitwise.invert(x) + scalar(1, x)
+    return tf.negative(x)
+
+
+def _sign(x):
+    tf = tensorflow()
+    return tf.cast(tf.not_equal(x, 0), x.dtype) if x.dtype.is_unsigned else tf.sign(x)
+
+
+def _abs(x):
+    return x if x.dtype.is_unsigned else tensorflow().abs(x)
+
+
+def _exp2(x):
+    tf = tensorflow()
+    return tf.exp(x * scalar(np.log(2), x)) if x.dtype.is_complex else tf.pow(scalar(2, x), x)
+
+
+def _cbrt(x):
+    """The power 1/3, and one step of Newton's method for the digits that its rounding costs."""
+    tf = tensorflow()
+    y = tf.sign(x) * tf.pow(tf.abs(x), scalar(1 / 3, x))
+    finite = tf.logical_and(tf.math.is_finite(x), tf.not_equal(x, 0))
+    safe = tf.where(finite, y, scalar(1, x))
+    return tf.where(finite, y - (y - x / (safe * safe)) * scalar(1 / 3, x), y)
+
+
+_row(p.neg_p, _neg)
+_row(p.sign_p, _sign)
+_row(p.abs_p, _abs)
+_row(p.exp2_p, _exp2, _half_in_float32)
+_row(p.cbrt_p, _cbrt, _half_in_float32)
+
+
+@tf_rules.rule(p.conj_p)
+def _conj(ctx, x, *, input_dtype=None):
+    tf = tensorflow()
+    return tf.math.conj(x) if x.dtype.is_complex else tf.complex(x, tf.zeros_like(x))
+
+
+@tf_rules.rule(p.copy_p, p.stop_gradient_p)
+def _identity(ctx, x):
+    return x
+
+
+@tf_rules.rule(p.round_p)
+@in_carrier
+def _round(ctx, x, *, rounding_method):
+    tf = tensorflow()
+    if rounding_method == p.RoundingMethod.TO_NEAREST_EVEN:
+        return tf.round(x)
+    size = tf.abs(x)
+    whole = tf.floor(size)
+    # x - floor(x) is exact, x + 1/2 is not.
+    whole = tf.where(size - whole >= scalar(0.5, x), whole + scalar(1, x), whole)
+    return tf.where(x < scalar(0, x), -whole, tf.where(tf.equal(x, 0), x, whole))
+
+
+@tf_rules.rule(p.integer_pow_p)
+@in_carrier
+def _integer_pow(ctx, x, *, y):
+    """Repeated squaring."""
+    tf = tensorflow()
+    result, base, n = None, x, abs(y)
+    while n:
+        if n & 1:
+            result = base if result is None else result * base
+        n >>= 1
+        if n:
+            base = tf.square(base)
+    if result is None:
+        return tf.ones_like(x)
+    return tf.math.divide(scalar(1, x), result) if y < 0 else result
+
+
+@tf_rules.rule(p.mul_p)
+def _mul(ctx, x, y, *, out_dtype=None):
+    if out_dtype is not None and types.tf_dtype(out_dtype) != x.dtype:
+        out = types.tf_dtype(out_dtype)
+        x, y = cast(x, out), cast(y, out)
+    return _multiply(ctx, x, y)
+
+
+@in_carrier
+def _multiply(ctx, x, y):
+    return tensorflow().multiply(x, y)
+
+
+# ---- division ------------------------------------------------------------------------------------
+
+
+def _safe_divisor(y):
+    """`y` without what traps, and where it was 0 or -1 (None: nowhere)."""
+    tf = tensorflow()
+    known = static(y)
+    signed = not y.dtype.is_unsigned
+    if known is not None and np.all(known != 0) and not (signed and np.any(known == -1)):
+        return y, None, None
+    zero = tf.equal(y, scalar(0, y))
+    minus = tf.equal(y, scalar(-1, y)) if signed else None
+    bad = zero if minus is None else tf.logical_or(zero, minus)
+    return tf.where(bad, scalar(1, y), y), zero, minus
+
+
+@tf_rules.rule(p.div_p)
+@in_carrier
+def _div(ctx, x, y):
+    """Integers: towards zero; x / 0 has all bits set, and min / -1 wraps to min, as in XLA."""
+    tf = tensorflow()
+    if not x.dtype.is_integer:
+        return tf.math.divide(x, y)
+    safe, zero, minus = _safe_divisor(y)
+    quotient = tf.truncatediv(x, safe)
+    if minus is not None:
+        quotient = tf.where(minus, _neg(x), quotient)
+    if zero is not None:
+        ones = np.asarray(-1).astype(np_dtype(x)) if not x.dtype.is_unsigned else np.iinfo(np_dtype(x)).max
+        quotient = tf.where(zero, scalar(ones, x), quotient)
+    return quotient
+
+
+@tf_rules.rule(p.rem_p)
+def _rem(ctx, x, y):
+    """The sign is that of the dividend; x rem 0 is x for integers."""
+    return (_integer_rem if x.dtype.is_integer else _float_rem)(ctx, x, y)
+
+
+@in_carrier
+def _integer_rem(ctx, x, y):
+    tf = tensorflow()
+    safe, zero, minus = _safe_divisor(y)
+    rem = x - tf.truncatediv(x, safe) * safe  # with 1 in place of -1 this is 0, too
+    return rem if zero is None else tf.where(zero, x, rem)
+
+
+def _float_rem_rule(ctx, x, y):
+    return tensorflow().truncatemod(x, y)
+
+
+_float_rem = in_carrier(_float_rem_rule, _half_in_float32)
+
+
+# ---- powers --------------------------------------------------------------------------------------
+
+
+@tf_rules.rule(p.pow_p)
+def _pow(ctx, x, y):
+    if x.dtype == y.dtype:
+        return _pow_same(ctx, x, y)
+    wide = carrier(x.dtype)
+    out = _power_of_integers(cast(x, wide), y)
+    return cast(out, x.dtype)
+
+
+def _pow_rule(ctx, x, y):
+    tf = tensorflow()
+    if not x.dtype.is_complex:
+        return tf.pow(x, y)
+    zero, zero_power = tf.equal(x, 0), tf.equal(y, 0)
+    positive = tf.math.real(y) > 0
+    out = tf.pow(tf.where(zero, scalar(1, x), x), y)
+    at_zero = tf.where(zero_power, scalar(1, x), tf.where(positive, scalar(0, x), scalar(complex(np.nan, np.nan), x)))
+    return tf.where(zero, at_zero, out)
+
+
+_pow_same = in_carrier(_pow_rule, _half_in_float32)
+
+
+def _power_of_integers(x, y):
+    """`x ** y` for integer `y` by repeated squaring, as many times as the largest exponent needs."""
+    tf = tensorflow()
+    y = cast(y, tf.uint64) if y.dtype == tf.uint64 else cast(y, tf.int64)
+    negative = tf.zeros_like(y, tf.bool) if y.dtype.is_unsigned else y < 0
+    left = y if y.dtype.is_unsigned else tf.bitcast(tf.where(negative, tf.negative(y), y), tf.uint64)
+    one = tf.constant(1, tf.uint64)
+    left = left + tf.zeros(tf.shape(x), tf.uint64)
+    base = x + tf.zeros(tf.shape(left), x.dtype)
+    shape = tf.broadcast_static_shape(x.shape, y.shape)
+
+    def step(left, base, result):
+        odd = tf.equal(tf.bitwise.bitwise_and(left, one), one)
+        return tf.bitwise.right_shift(left, one), base * base, tf.where(odd, result * base, result)
+
+    _, _, result = tf.while_loop(
+        lambda left, *_: tf.reduce_any(tf.not_equal(left, tf.zeros([], left.dtype))), step,
+        (left, base, tf.ones_like(base)), shape_invariants=(shape, shape, shape),
+    )  # fmt: skip
+    if y.dtype.is_unsigned or x.dtype.is_integer:
+        return result
+    return tf.where(negative, tf.math.divide(scalar(1, x), result), result)
+
+
+# ---- order ---------------------------------------------------------------------------------------
+
+
+def _ordered(dtype):
+    tf = tensorflow()
+    return tf.int32 if dtype == tf.bool else carrier(dtype)
+
+
+def _is_nan(x):
+    tf = tensorflow()
+    return tf.not_equal(x, x)
+
+
+def extreme(x, y, largest: bool):
+    """The larger (smaller) of two tensors; nan where either is; complex numbers in lexicographic order."""
+    tf = tensorflow()
+    if x.dtype == tf.bool:
+        return tf.logical_or(x, y) if largest else tf.logical_and(x, y)
+    if not x.dtype.is_complex:
+        return tf.maximum(x, y) if largest else tf.minimum(x, y)  # nan where either is nan
+    (a, b), (c, d) = ((tf.math.real(v), tf.math.imag(v)) for v in (x, y))
+    before = tf.logical_or(a < c, tf.logical_and(tf.equal(a, c), b < d))
+    after = tf.logical_or(a > c, tf.logical_and(tf.equal(a, c), b > d))
+    out = tf.where(before if largest else after, y, x)
+    return tf.where(_is_nan(x), x + tf.zeros_like(y), tf.where(_is_nan(y), y + tf.zeros_like(x), out))
+
+
+def _extreme_with_zeros(x, y, largest: bool):
+    """+0 is above -0. TensorFlow gives the second of two equal operands, which is enough where that is a constant."""
+    tf = tensorflow()
+    if not x.dtype.is_floating:
+        return extreme(x, y, largest)
+    if static(x) is not None:
+        x, y = y, x
+    known = static(y)
+    if known is not None and not np.any((known == 0) & (np.signbit(known) == largest)):
+        return extreme(x, y, largest)
+    zeros = tf.logical_and(tf.equal(x, 0), tf.equal(y, 0))
+    return tf.where(zeros, x + y if largest else -((-x) - y), extreme(x, y, largest))
+
+
+_row(p.max_p, lambda x, y: _extreme_with_zeros(x, y, True))
+_row(p.min_p, lambda x, y: _extreme_with_zeros(x, y, False))
+
+
+def _compare(prim, name, key=lambda x: x):
+    def compute(x, y):
+        return getattr(tensorflow(), name)(key(x), key(y))
+
+    _row(prim, compute, _ordered)
+
+
+def total_order_key(x):
+    """Integers that compare as the floats do in the total order of IEEE 754; integers are their own keys."""
+    tf = tensorflow()
+    if not x.dtype.is_floating:
+        return cast(x, _ordered(x.dtype))
+    signed = {2: tf.int16, 4: tf.int32, 8: tf.int64}[x.dtype.size]
+    bits = tf.bitcast(x, signed)
+    # Negative floats have their sign bit set and grow downwards: flip the other bits.
+    return tf.where(bits < 0, tf.bitwise.bitwise_xor(bits, tf.constant(signed.max, signed)), bits)
+
+
+_compare(p.eq_p, "equal")
+_compare(p.ne_p, "not_equal")
+_compare(p.ge_p, "greater_equal")
+_compare(p.gt_p, "greater")
+_compare(p.le_p, "less_equal")
+_compare(p.lt_p, "less")
+_compare(p.eq_to_p, "equal", total_order_key)
+_compare(p.le_to_p, "less_equal", total_order_key)
+_compare(p.lt_to_p, "less", total_order_key)
+
+
+@tf_rules.rule(p.clamp_p)
+@in_carrier
+def _clamp(ctx, low, x, high):
+    return extreme(extreme(low, x, True), high, False)
+
+
+@tf_rules.rule(p.select_n_p)
+def _select_n(ctx, which, *cases):
+    from bedrax.jax2tf.carriers import moved
+
+    return moved(_choose)(ctx, *cases, which=which)
+
+
+def _choose(ctx, *cases, which):
+    tf = tensorflow()
+    if len(cases) == 1:
+        return cases[0]
+    if which.dtype == tf.bool:
+        return tf.where(which, cases[1], cases[0])
+    which = cast(which, carrier(which.dtype))
+    out = cases[0]
+    for i, case in enumerate(cases[1:], 1):
+        out = tf.where(which >= scalar(i, which), case, out)  # an index out of range takes the nearest case
+    return out
+
+
+# ---- angles and neighbours -----------------------------------------------------------------------
+
+
+def _atan2(x, y):
+    tf = tensorflow()
+    if not x.dtype.is_complex:
+        return tf.atan2(x, y)
+    i = scalar(1j, x)
+    return -i * tf.math.log((y + i * x) / tf.sqrt(x * x + y * y))
+
+
+_row(p.atan2_p, _atan2, _half_in_float32)
+
+
+@tf_rules.rule(p.nextafter_p)
+def _nextafter(ctx, x, y):
+    """One step in the integers that are the bits, away from zero or towards it."""
+    tf = tensorflow()
+    if x.dtype in (tf.float32, tf.float64):
+        return tf.math.nextafter(*_broadcast(x, y))
+    if x.dtype.size != 2:
+        raise NotImplementedError(
+            f"nextafter of {x.dtype.name}: TensorFlow cannot look into the bits of such floats; convert to float16 first"
+        )
+    x, y = _broadcast(x, y)
+    bits = tf.cast(tf.bitcast(x, tf.uint16), tf.int32)
+    sign = tf.bitwise.bitwise_and(bits, 0x8000)
+    size = tf.bitwise.bitwise_and(bits, 0x7FFF)
+    up = y > x
+    step = tf.where(tf.equal(up, tf.equal(sign, 0)), size + 1, size - 1)
+    y_sign = tf.bitwise.bitwise_and(tf.cast(tf.bitcast(y, tf.uint16), tf.int32), 0x8000)
+    moved_bits = tf.where(tf.equal(size, 0), tf.bitwise.bitwise_or(y_sign, 1), tf.bitwise.bitwise_or(sign, step))
+    out = tf.bitcast(tf.cast(moved_bits, tf.uint16), x.dtype)
+    out = tf.where(tf.equal(x, y), y, out)
+    return tf.where(tf.logical_or(_is_nan(x), _is_nan(y)), x + y, out)
+
+
+def _broadcast(x, y):
+    tf = tensorflow()
+    if x.shape.rank == y.shape.rank:
+        return x, y
+    return (x, tf.broadcast_to(y, tf.shape(x))) if x.shape.rank else (tf.broadcast_to(x, tf.shape(y)), y)
+
+
+# ---- bits ----------------------------------------------------------------------------------------
+
+
+def _bitwise(prim, on_bools: str, on_ints: str):
+    def compute(*xs):
+        tf = tensorflow()
+        return getattr(tf, on_bools)(*xs) if xs[0].dtype == tf.bool else getattr(tf.bitwise, on_ints)(*xs)
+
+    _row(prim, compute)
+
+
+_bitwise(p.and_p, "logical_and", "bitwise_and")
+_bitwise(p.or_p, "logical_or", "bitwise_or")
+_bitwise(p.xor_p, "not_equal", "bitwise_xor")
+
+
+@tf_rules.rule(p.not_p)
+@in_carrier
+def _not(ctx, x):
+    tf = tensorflow()
+    return tf.logical_not(x) if x.dtype == tf.bool else tf.bitwise.invert(x)
+
+
+def bit_width(dtype) -> int:
+    """How many bits the elements of a dtype of ours have."""
+    return dtypes.itemsize_bits(dtype)
+
+
+def unsigned_view(x):
+    """The bits of an integer tensor as an unsigned tensor of the same width."""
+    tf = tensorflow()
+    return x if x.dtype.is_unsigned else tf.bitcast(x, tf.as_dtype(f"uint{8 * x.dtype.size}"))
+
+
+def _unsigned_bits(ctx, x):
+    """The bits of an integer tensor as an unsigned tensor, and how many there are."""
+    tf = tensorflow()
+    bits = bit_width(ctx.avals_in[0].dtype)
+    if is_narrow_int(x.dtype):
+        return tf.bitwise.bitwise_and(tf.bitcast(tf.cast(x, tf.int8), tf.uint8), tf.constant((1 << bits) - 1, tf.uint8)), bits
+    return unsigned_view(x), bits
+
+
+@tf_rules.rule(p.population_count_p)
+def _population_count(ctx, x):
+    tf = tensorflow()
+    bits, _ = _unsigned_bits(ctx, x)
+    return cast(tf.raw_ops.PopulationCount(x=bits), x.dtype)
+
+
+@tf_rules.rule(p.clz_p)
+def _clz(ctx, x):
+    tf = tensorflow()
+    bits, width = _unsigned_bits(ctx, x)
+    shift = 1
+    while shift < width:  # every bit below the highest becomes set
+        bits = tf.bitwise.bitwise_or(bits, tf.bitwise.right_shift(bits, tf.constant(shift, bits.dtype)))
+        shift *= 2
+    count = tf.cast(tf.raw_ops.PopulationCount(x=bits), tf.int32)
+    return cast(width - count, x.dtype)
+
+
+def _shift(prim, left: bool, fill_with_sign: bool):
+    @tf_rules.rule(prim)
+    def rule(ctx, x, y):
+        tf = tensorflow()
+        dtype, width = x.dtype, bit_width(ctx.avals_in[0].dtype)
+        if is_narrow_int(dtype):
+            x, y = tf.cast(x, tf.int32), tf.cast(y, tf.int32)
+            if fill_with_sign:  # the top bit decides, of unsigned operands, too
+                up = tf.constant(32 - width)
+                x = tf.bitwise.right_shift(tf.bitwise.left_shift(x, up), up)
+            elif not left:
+                x = tf.bitwise.bitwise_and(x, (1 << width) - 1)
+        elif not left:
+            view = f"{'' if fill_with_sign else 'u'}int{width}"
+            x, y = (v if v.dtype.name == view else tf.bitcast(v, tf.as_dtype(view)) for v in (x, y))
+        known = static(y)
+        move = tf.bitwise.left_shift if left else tf.bitwise.right_shift
+        if known is not None and np.all((known >= 0) & (known < width)):
+            out = move(x, y)
+        else:
+            inside = tf.logical_and(y >= scalar(0, y), y < scalar(width, y))
+            out = move(x, tf.where(inside, y, scalar(0, y)))
+            fill = tf.bitwise.right_shift(x, scalar(width - 1, x)) if fill_with_sign else scalar(0, x)
+            out = tf.where(inside, out, fill)
+        if is_narrow_int(dtype):
+            return cast(out, dtype)
+        return out if out.dtype == dtype else tf.bitcast(out, dtype)
+
+
+_shift(p.shift_left_p, True, False)
+_shift(p.shift_right_logical_p, False, False)
+_shift(p.shift_right_arithmetic_p, False, True)
+
+
+@tf_rules.rule(p.mulhi_p)
+def _mulhi(ctx, x, y):
+    tf = tensorflow()
+    width, dtype = bit_width(ctx.avals_in[0].dtype), x.dtype
+    if width < 64:
+        wide = tf.uint64 if dtype.is_unsigned and width == 32 else tf.int64
+        product = cast(x, wide) * cast(y, wide)
+        return cast(tf.bitwise.right_shift(product, tf.constant(width, wide)), dtype)
+    # Schoolbook multiplication on 32-bit halves; a signed product differs from the unsigned one by
+    # x*2^64 where y < 0 and y*2^64 where x < 0.
+    a, b = unsigned_view(x), unsigned_view(y)
+    low, half = tf.constant(0xFFFFFFFF, tf.uint64), tf.constant(32, tf.uint64)
+    both, down = tf.bitwise.bitwise_and, lambda v: tf.bitwise.right_shift(v, half)
+    a0, a1, b0, b1 = both(a, low), down(a), both(b, low), down(b)
+    middle = a1 * b0 + down(a0 * b0)
+    high = a1 * b1 + down(middle) + down(a0 * b1 + both(middle, low))
+    if dtype.is_unsigned:
+        return high
+    zero = tf.constant(0, tf.uint64)
+    high = high - tf.where(x < 0, b, zero) - tf.where(y < 0, a, zero)
+    return tf.bitcast(high, dtype)

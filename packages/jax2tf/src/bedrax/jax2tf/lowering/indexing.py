@@ -1,0 +1,268 @@
+"""TensorFlow for indexing: windows become indices of rows of a flattened operand.
+
+The dimensions that indices touch are moved to the front and counted as one; a window is a set of rows there. So every
+mode and every layout is one gather or one scatter of rows, with index arithmetic that says which.
+"""
+
+from __future__ import annotations
+
+from bedrax.core import dims
+from bedrax.core.primitives.indexing import (
+    GatherScatterMode,
+    as_gather,
+    dynamic_slice_p,
+    dynamic_update_slice_p,
+    gather_p,
+    scatter_add_p,
+    scatter_max_p,
+    scatter_min_p,
+    scatter_mul_p,
+    scatter_p,
+    scatter_sub_p,
+    window_sizes,
+)  # fmt: skip
+from bedrax.jax2tf.carriers import accumulator, carrier, cast, in_carrier, moved, scalar, tensorflow, transpose, vector
+from bedrax.jax2tf.lowering.elementwise import extreme
+from bedrax.jax2tf.lowering.reductions import combine_arrays
+from bedrax.jax2tf.lowering.shaping import reshape
+from bedrax.jax2tf.tables import tf_rules
+
+
+def _index_type(ctx, indices, shape):
+    """Indices as int32 where rows are few enough, else int64; what is beyond that is out of bounds anyhow."""
+    tf = tensorflow()
+    if indices.dtype == tf.uint64:
+        indices = tf.minimum(indices, tf.constant(2**63 - 1, tf.uint64))
+    big = indices.dtype in (tf.int64, tf.uint64, tf.uint32)
+    if not big and dims.is_constant_shape(shape):
+        size = 1
+        for n in shape:
+            size *= n
+        big = size >= 2**31
+    return cast(indices, tf.int64 if big else tf.int32)
+
+
+class _Rows:
+    """Which rows of the flattened operand the windows are.
+
+    Attributes:
+      part, whole: dimensions of the operand that indices touch, and those where a window is everything.
+      index: indices of rows, of shape ``(*batch, *window sizes of part)``.
+      inside: which windows are wholly inside (of shape batch), or None where they are moved inside.
+    """
+
+    def __init__(self, ctx, indices, operand_shape, indices_shape, numbers, sizes, clip: bool, promised: bool = False):
+        tf = tensorflow()
+        rank, batch = len(operand_shape), indices_shape[:-1]
+        touched = {*numbers.start_index_map, *numbers.operand_batching_dims}
+        full = lambda d: dims.definitely_equal(sizes[d], operand_shape[d])  # noqa: E731
+        self.whole = [d for d in range(rank) if d not in touched and full(d)]
+        self.part = [d for d in range(rank) if d not in self.whole]
+        indices = _index_type(ctx, indices, operand_shape)
+        word = indices.dtype
+        number = lambda n: tf.cast(ctx.dim(n), word)  # noqa: E731
+        starts: dict = {}
+        self.inside = None
+        for k, d in enumerate(numbers.start_index_map):
+            start, last = indices[..., k], number(operand_shape[d] - sizes[d])
+            if promised:
+                starts[d] = start
+                continue
+            clipped = tf.clip_by_value(start, tf.zeros([], word), last)
+            if not clip:
+                here = tf.equal(start, clipped)
+                self.inside = here if self.inside is None else tf.logical_and(self.inside, here)
+            starts[d] = clipped
+        for d, i in zip(numbers.operand_batching_dims, numbers.start_indices_batching_dims, strict=True):
+            line = tf.range(number(batch[i]))
+            starts[d] = tf.reshape(line, [-1 if j == i else 1 for j in range(len(batch))])
+        n = len(self.part)
+        index = tf.zeros([1] * (len(batch) + n), word)
+        stride = 1
+        for i in range(n - 1, -1, -1):
+            d = self.part[i]
+            where = None
+            if d in starts:
+                where = starts[d][(...,) + (None,) * n]
+            if not dims.definitely_equal(sizes[d], 1):
+                offsets = tf.reshape(tf.range(number(sizes[d])), [-1 if j == i else 1 for j in range(n)])
+                where = offsets if where is None else where + offsets
+            if where is not None:
+                index = index + where * tf.cast(ctx.dim(stride), word)
+            stride = stride * operand_shape[d]
+        self.count = stride
+        self.shape = [*batch, *[sizes[d] for d in self.part]]
+        if dims.is_constant_shape(self.shape) and index.shape.is_fully_defined() and index.shape == self.shape:
+            self.index = index
+        else:
+            self.index = tf.broadcast_to(index, ctx.shape(self.shape))
+
+    def rows(self, ctx, operand, shape):
+        """The operand as rows."""
+        return reshape(ctx, transpose(operand, [*self.part, *self.whole]), [self.count, *[shape[d] for d in self.whole]])
+
+
+@tf_rules.rule(gather_p)
+@moved
+def _gather(
+    ctx, operand, indices, *, dimension_numbers, slice_sizes, indices_are_sorted, unique_indices, mode, fill_value
+):
+    tf = tensorflow()
+    numbers = dimension_numbers
+    shape, indices_shape = ctx.avals_in[0].shape, ctx.avals_in[1].shape
+    batch, out_shape = indices_shape[:-1], ctx.aval_out.shape
+    if any(dims.is_constant_dim(d) and d == 0 for d in out_shape):
+        return tf.zeros(ctx.shape(out_shape), operand.dtype)
+    fill = mode is GatherScatterMode.FILL_OR_DROP
+    rows = _Rows(ctx, indices, shape, indices_shape, numbers, slice_sizes, clip=not fill)
+    out = tf.gather(rows.rows(ctx, operand, shape), rows.index)
+    # From batch, indexed, whole to batch, then the window in the operand's order, without what the result lacks.
+    b = len(batch)
+    position = {d: b + i for i, d in enumerate([*rows.part, *rows.whole])}
+    out = transpose(out, [*range(b), *[position[d] for d in range(len(shape))]])
+    lacking = {*numbers.collapsed_slice_dims, *numbers.operand_batching_dims}
+    if lacking:
+        out = reshape(ctx, out, [*batch, *[s for d, s in enumerate(slice_sizes) if d not in lacking]])
+    if fill and rows.inside is not None:
+        inside = rows.inside[(...,) + (None,) * (out.shape.rank - b)]
+        out = tf.where(inside, out, scalar(fill_value, out))
+    batch_at, offset_at = iter(range(b)), iter(range(b, len(out_shape)))
+    return transpose(out, [next(offset_at) if d in numbers.offset_dims else next(batch_at) for d in range(len(out_shape))])
+
+
+def _scatter_rule(prim, update, target=None):
+    def rule(
+        ctx, operand, indices, updates, *, dimension_numbers, indices_are_sorted, unique_indices, mode, update_jaxpr=None,
+        update_consts=(),
+    ):  # fmt: skip
+        tf = tensorflow()
+        shape, indices_shape, updates_shape = (a.shape for a in ctx.avals_in[:3])
+        if any(dims.is_constant_dim(d) and d == 0 for d in (*updates_shape, *shape)):
+            return operand
+        numbers = as_gather(dimension_numbers)
+        sizes = window_sizes(len(shape), updates_shape, dimension_numbers)
+        clip, promised = mode is GatherScatterMode.CLIP, mode is GatherScatterMode.PROMISE_IN_BOUNDS
+        rows = _Rows(ctx, indices, shape, indices_shape, numbers, sizes, clip, promised)
+        table = rows.rows(ctx, operand, shape)
+        index, count = rows.index, rows.count
+        dropping = rows.inside is not None
+        if dropping:
+            # What is out of bounds goes to a row of its own.
+            table = tf.concat([table, tf.zeros_like(table[:1])], 0)
+            inside = rows.inside[(...,) + (None,) * len(rows.part)]
+            index = tf.where(inside, index, tf.cast(ctx.dim(count), index.dtype))
+        # Updates in the order of the rows: the windows' positions in front, then the dimensions that indices touch.
+        window = dimension_numbers.update_window_dims
+        rest = [d for d in range(len(updates_shape)) if d not in window]
+        values = transpose(updates, [*rest, *window])
+        values = reshape(ctx, values, [*indices_shape[:-1], *sizes])
+        b = len(rest)
+        values = transpose(values, [*range(b), *[b + d for d in (*rows.part, *rows.whole)]])
+        flat = dims.size(rows.shape)
+        values = reshape(ctx, values, [flat, *[shape[d] for d in rows.whole]])
+        index = reshape(ctx, index, [flat])
+        if update_jaxpr is not None:
+            out = _apply(ctx, table, index, values, update_jaxpr, update_consts)
+        else:
+            out = update(tf, table, index, values)
+        if dropping:
+            out = out[:-1]
+        order = [*rows.part, *rows.whole]
+        out = reshape(ctx, out, [shape[d] for d in order])
+        return transpose(out, [order.index(d) for d in range(len(order))])
+
+    tf_rules.add(prim, in_carrier(rule, target) if target else moved(rule))
+
+
+def _apply(ctx, table, index, values, jaxpr, consts):
+    """``table[i] = jaxpr(table[i], value)`` for one row after the other, as an index may occur several times."""
+    tf = tensorflow()
+    combine = combine_arrays(ctx, jaxpr)
+
+    def step(i, table):
+        row = index[i]
+        (new,) = combine(table[row], values[i])
+        return i + 1, tf.tensor_scatter_nd_update(table, [[row]], new[None])
+
+    n = tf.shape(index)[0]
+    return tf.while_loop(lambda i, _: i < n, step, [tf.constant(0), table])[1]
+
+
+def _product(tf, table, index, values):
+    return table * tf.math.unsorted_segment_prod(values, index, tf.shape(table)[0])
+
+
+def _extremes(largest: bool):
+    def update(tf, table, index, values):
+        if table.dtype == tf.bool:
+            table, values = tf.cast(table, tf.int32), tf.cast(values, tf.int32)
+            return tf.cast(update(tf, table, index, values), tf.bool)
+        function = tf.tensor_scatter_nd_max if largest else tf.tensor_scatter_nd_min
+        if table.dtype.is_complex:
+            raise NotImplementedError(
+                "scatter_max and scatter_min of complex numbers: TensorFlow has no kernel that orders them; scatter the real parts"
+            )
+        out = function(table, index[:, None], values)
+        if not table.dtype.is_floating:
+            return out
+        # The kernel passes over nan.
+        bad = lambda x: tf.cast(tf.not_equal(x, x), tf.int32)  # noqa: E731
+        nan = tf.tensor_scatter_nd_max(bad(table), index[:, None], bad(values))
+        return tf.where(nan > 0, scalar(float("nan"), out), out)
+
+    return update
+
+
+def _sum(name: str):
+    return lambda tf, table, index, values: getattr(tf, name)(table, index[:, None], values)
+
+
+_scatter_rule(scatter_p, _sum("tensor_scatter_nd_update"))
+_scatter_rule(scatter_add_p, _sum("tensor_scatter_nd_add"), carrier)
+_scatter_rule(scatter_sub_p, _sum("tensor_scatter_nd_sub"), carrier)
+_scatter_rule(scatter_mul_p, _product, accumulator)
+_scatter_rule(scatter_min_p, _extremes(False), carrier)
+_scatter_rule(scatter_max_p, _extremes(True), carrier)
+
+
+# ---- slices at dynamic positions -----------------------------------------------------------------
+
+
+def _clamped(ctx, starts, shape, sizes):
+    """Starts of a slice, moved inside, as a vector."""
+    tf = tensorflow()
+    out = []
+    for start, n, size in zip(starts, shape, sizes, strict=True):
+        start = _index_type(ctx, start, ())
+        last = tf.cast(ctx.dim(n - size), start.dtype)
+        clipped = tf.clip_by_value(start, tf.zeros([], start.dtype), last)
+        out.append(tf.cast(clipped, tf.int32) if dims.is_constant_dim(n) and n < 2**31 else clipped)
+    if len({x.dtype for x in out}) > 1:
+        out = [tf.cast(x, tf.int64) for x in out]
+    return out
+
+
+@tf_rules.rule(dynamic_slice_p)
+@moved
+def _dynamic_slice(ctx, operand, *starts, slice_sizes):
+    tf = tensorflow()
+    starts = starts[: len(slice_sizes)]
+    if not slice_sizes:
+        return operand
+    begin = tf.stack(_clamped(ctx, starts, ctx.avals_in[0].shape, slice_sizes))
+    return tf.slice(operand, begin, tf.cast(vector([ctx.dim(s) for s in slice_sizes]), begin.dtype))
+
+
+@tf_rules.rule(dynamic_update_slice_p)
+@moved
+def _dynamic_update_slice(ctx, operand, update, *starts):
+    tf = tensorflow()
+    shape, sizes = ctx.avals_in[0].shape, ctx.avals_in[1].shape
+    if not sizes:
+        return update
+    begins = _clamped(ctx, starts, shape, sizes)
+    word = begins[0].dtype
+    after = [tf.cast(ctx.dim(n - s), word) - a for n, s, a in zip(shape, sizes, begins, strict=True)]
+    pads = tf.stack([tf.stack(begins), tf.stack(after)], 1)
+    inside = tf.pad(tf.ones(ctx.shape(sizes), tf.bool), pads)
+    return tf.where(inside, tf.pad(update, pads), operand)

@@ -1,0 +1,204 @@
+"""TensorFlow for the shaping primitives. Sizes may be symbolic: they become tensors where they must."""
+
+from __future__ import annotations
+
+from bedrax.core import dims
+from bedrax.core.primitives import shaping as p
+from bedrax.jax2tf import types
+from bedrax.jax2tf.carriers import cast, moved, tensorflow, transpose, vector
+from bedrax.jax2tf.tables import tf_rules
+
+
+def _same_shape(ctx, x, shape) -> bool:
+    return dims.is_constant_shape(shape) and x.shape.is_fully_defined() and x.shape.as_list() == list(shape)
+
+
+def reshape(ctx, x, shape):
+    """`tf.reshape` to a shape of ours; one symbolic dimension is left to TensorFlow to find."""
+    tf = tensorflow()
+    if _same_shape(ctx, x, shape):
+        return x
+    symbolic = [d for d in shape if not dims.is_constant_dim(d)]
+    if len(symbolic) == 1 and 0 not in [d for d in shape if dims.is_constant_dim(d)]:
+        return tf.reshape(x, [int(d) if dims.is_constant_dim(d) else -1 for d in shape])
+    return tf.reshape(x, ctx.shape(shape))
+
+
+@tf_rules.rule(p.broadcast_in_dim_p)
+@moved
+def _broadcast_in_dim(ctx, x, *dynamic, shape, broadcast_dimensions, sharding=None):
+    tf = tensorflow()
+    operand = ctx.avals_in[0].shape
+    if broadcast_dimensions:
+        place = [1] * len(shape)
+        for size, axis in zip(operand, broadcast_dimensions, strict=True):
+            place[axis] = size
+        x = reshape(ctx, x, place)
+        if dims.definitely_equal_shape(place, shape):
+            return x
+    if not shape:
+        return x
+    return tf.broadcast_to(x, ctx.shape(shape))
+
+
+@tf_rules.rule(p.reshape_p)
+@moved
+def _reshape(ctx, x, *dynamic, new_sizes, dimensions, sharding=None):
+    return reshape(ctx, x if dimensions is None else transpose(x, dimensions), new_sizes)
+
+
+@tf_rules.rule(p.transpose_p)
+@moved
+def _transpose(ctx, x, *, permutation):
+    return transpose(x, permutation)
+
+
+@tf_rules.rule(p.squeeze_p)
+@moved
+def _squeeze(ctx, x, *, dimensions):
+    return tensorflow().squeeze(x, list(dimensions)) if dimensions else x
+
+
+@tf_rules.rule(p.rev_p)
+@moved
+def _rev(ctx, x, *, dimensions):
+    return tensorflow().reverse(x, list(dimensions)) if dimensions else x
+
+
+@tf_rules.rule(p.slice_p)
+@moved
+def _slice(ctx, x, *, start_indices, limit_indices, strides=None):
+    tf = tensorflow()
+    if strides is None or all(s == 1 for s in strides):
+        sizes = [limit - start for start, limit in zip(start_indices, limit_indices, strict=True)]
+        return tf.slice(x, ctx.shape(start_indices), ctx.shape(sizes))
+    return tf.strided_slice(x, ctx.shape(start_indices), ctx.shape(limit_indices), list(strides))
+
+
+# ---- padding -------------------------------------------------------------------------------------
+
+
+def spread(x, axis: int, inner: int, fill):
+    """`inner` elements of value `fill` after every element along an axis, the last one excepted."""
+    tf = tensorflow()
+    n = x.shape[axis]
+    if n is None:
+        n = tf.shape(x)[axis]
+    pads = [[0, 0] for _ in range(x.shape.rank + 1)]
+    pads[axis + 1] = [0, inner]
+    padded = tf.pad(tf.expand_dims(x, axis + 1), pads, constant_values=fill)
+    sizes = [s if s is not None else tf.shape(x)[d] for d, s in enumerate(x.shape.as_list())]
+    whole = n * (inner + 1)
+    padded = tf.reshape(padded, vector([*sizes[:axis], whole, *sizes[axis + 1 :]]))
+    if isinstance(n, int):
+        last = max(whole - inner, 0)
+    else:
+        last = tf.maximum(whole - inner, 0)
+    return padded[(slice(None),) * axis + (slice(0, last),)]
+
+
+def pad(ctx, x, fill, config):
+    """`lax.pad` with a padding ``(low, high, interior)`` per axis, of dimensions of ours."""
+    tf = tensorflow()
+    for axis, (_, _, inner) in enumerate(config):
+        if not (dims.is_constant_dim(inner) and inner == 0):
+            x = spread(x, axis, ctx.dim(inner), fill)
+    lows, highs = [ctx.dim(c[0]) for c in config], [ctx.dim(c[1]) for c in config]
+    plain = [isinstance(n, int) for n in (*lows, *highs)]
+    if not all(plain) or any(n < 0 for n in (*lows, *highs)):
+        cut, grow = _cut_and_grow(lows, highs)
+        # Padding first: what is cut may be more than there is, with padding on the other side.
+        x = tf.pad(x, grow, constant_values=fill) if _some(grow) else x
+        starts = [a for a, _ in cut]
+        sizes = tf.shape(x) - tf.stack([a + b for a, b in cut])
+        return tf.slice(x, vector(starts), tf.maximum(sizes, 0)) if _some(cut) else x
+    if not any(lows) and not any(highs):
+        return x
+    return tf.pad(x, list(zip(lows, highs, strict=True)), constant_values=fill)
+
+
+def _some(pairs) -> bool:
+    return any(not isinstance(n, int) or n for pair in pairs for n in pair)
+
+
+def _cut_and_grow(lows, highs):
+    tf = tensorflow()
+    positive = lambda n: max(n, 0) if isinstance(n, int) else tf.maximum(n, 0)  # noqa: E731
+    cut = [(positive(-low), positive(-high)) for low, high in zip(lows, highs, strict=True)]
+    grow = [(positive(low), positive(high)) for low, high in zip(lows, highs, strict=True)]
+    return cut, grow
+
+
+@tf_rules.rule(p.pad_p)
+@moved
+def _pad(ctx, x, padding_value, *, padding_config):
+    return pad(ctx, x, padding_value, padding_config)
+
+
+# ---- joining and splitting -----------------------------------------------------------------------
+
+
+@tf_rules.rule(p.concatenate_p)
+@moved
+def _concatenate(ctx, *xs, dimension):
+    return tensorflow().concat(xs, dimension) if len(xs) > 1 else xs[0]
+
+
+@tf_rules.rule(p.stack_p)
+@moved
+def _stack(ctx, *xs, axis):
+    return tensorflow().stack(xs, axis)
+
+
+@tf_rules.rule(p.unstack_p)
+@moved
+def _unstack(ctx, x, *, axis):
+    return tensorflow().unstack(x, num=len(ctx.avals_out), axis=axis)
+
+
+@tf_rules.rule(p.split_p)
+@moved
+def _split(ctx, x, *, sizes, axis):
+    if len(sizes) == 1:
+        return [x]
+    return list(tensorflow().split(x, ctx.shape(sizes), axis))
+
+
+@tf_rules.rule(p.tile_p)
+@moved
+def _tile(ctx, x, *, reps):
+    tf = tensorflow()
+    if x.dtype == tf.uint16:  # which tile has no kernel for
+        return tf.cast(tf.tile(tf.cast(x, tf.int32), ctx.shape(reps)), x.dtype)
+    return tf.tile(x, ctx.shape(reps))
+
+
+@tf_rules.rule(p.iota_p)
+def _iota(ctx, *dynamic, dtype, shape, dimension, sharding=None):
+    import numpy as np
+
+    tf = tensorflow()
+    target = types.tf_dtype(dtype)
+    n = ctx.dim(shape[dimension])
+    if isinstance(n, int):
+        line = types.constant(np.arange(n).astype(dtype))
+    else:
+        line = cast(tf.range(n), target)
+    place = [1] * len(shape)
+    place[dimension] = shape[dimension]
+    line = moved(lambda ctx, x: tf.broadcast_to(reshape(ctx, x, place), ctx.shape(shape)))(ctx, line)
+    return line
+
+
+@tf_rules.rule(p.empty_p)
+def _empty(ctx, *, shape, dtype, out_sharding=None):
+    tf = tensorflow()
+    zero = types.constant(np_dtype_zero(dtype))
+    return moved(lambda ctx, x: tf.broadcast_to(x, ctx.shape(shape)))(ctx, zero)
+
+
+def np_dtype_zero(dtype):
+    """A scalar zero of a dtype of ours."""
+    import numpy as np
+
+    return np.zeros((), dtype)

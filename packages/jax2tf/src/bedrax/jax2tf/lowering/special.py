@@ -1,0 +1,78 @@
+"""TensorFlow for special functions: its own where they are accurate, our programs where they are not."""
+
+from __future__ import annotations
+
+from bedrax.core.primitives import special as p
+from bedrax.jax2tf.carriers import carrier, in_carrier, tensorflow
+from bedrax.jax2tf.tables import tf_rules
+
+
+def _single_or_double(dtype):
+    tf = tensorflow()
+    return tf.float32 if dtype in (tf.float16, tf.bfloat16) else carrier(dtype)
+
+
+def _own(prim, name: str) -> None:
+    def rule(ctx, *xs, **_):
+        tf = tensorflow()
+        shape = next((x for x in xs if x.shape.rank), None)
+        if len(xs) > 1 and shape is not None:
+            xs = [x if x.shape.rank else tf.broadcast_to(x, tf.shape(shape)) for x in xs]
+        return getattr(tf.math, name)(*xs)
+
+    tf_rules.add(prim, in_carrier(rule, _single_or_double))
+
+
+for _prim, _name in (
+    (p.erf_p, "erf"), (p.erfc_p, "erfc"), (p.lgamma_p, "lgamma"), (p.digamma_p, "digamma"),
+    (p.bessel_i0e_p, "bessel_i0e"), (p.bessel_i1e_p, "bessel_i1e"), (p.polygamma_p, "polygamma"), (p.zeta_p, "zeta"),
+):  # fmt: skip
+    _own(_prim, _name)
+
+# Giles 2012, "Approximating the erfinv function", the version for single precision: polynomials in w - 2.5 for w < 5,
+# and in sqrt(w) - 3 beyond, where w = -log(1 - x^2); highest powers first.
+_NEAR = (
+    2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087, -0.00125372503, -0.00417768164,
+    0.246640727, 1.50140941,
+)  # fmt: skip
+_FAR = (
+    -0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 0.00573950773, -0.0076224613, 0.00943887047,
+    1.00167406, 2.83297682,
+)  # fmt: skip
+
+
+def _erf_inv(ctx, x):
+    tf = tensorflow()
+    if x.dtype == tf.float64:
+        return tf.math.erfinv(x)
+    # TensorFlow's own loses digits near 1; there 1 - x is exact, and 1 - x^2 is not.
+    w = -tf.math.log((1 - x) * (1 + x))
+    near, far = w < 5, tf.sqrt(tf.maximum(w, 5)) - 3
+    z = tf.where(near, w - 2.5, far)
+    value = tf.where(near, _NEAR[0], _FAR[0])
+    for a, b in zip(_NEAR[1:], _FAR[1:], strict=True):
+        value = value * z + tf.where(near, tf.constant(a), tf.constant(b))
+    return tf.where(tf.equal(tf.abs(x), 1), x * float("inf"), value * x)
+
+
+tf_rules.add(p.erf_inv_p, in_carrier(_erf_inv, _single_or_double))
+
+
+def _program(prim, name: str) -> None:
+    """A row whose algorithm is a program of lax functions (TensorFlow's own is wrong for large parameters, or absent)."""
+
+    @tf_rules.rule(prim, kind="program")
+    def rule(ctx, *xs):
+        from bedrax.core import special_programs, staging
+
+        program = special_programs.widened(getattr(special_programs, name))
+        avals = tuple(a.strip_weak_type() for a in ctx.avals_in)
+        jaxpr = staging.trace_to_jaxpr(lambda *ys: [program(*ys)], avals)
+        return ctx.inner().run(jaxpr, *xs)[0]
+
+
+_program(p.igamma_p, "igamma")
+_program(p.igammac_p, "igammac")
+_program(p.igamma_grad_a_p, "igamma_grad_a")
+_program(p.random_gamma_grad_p, "random_gamma_grad")
+_program(p.regularized_incomplete_beta_p, "betainc")
