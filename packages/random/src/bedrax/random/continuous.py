@@ -103,7 +103,10 @@ def _lognormal(key, shape, dtype, sigma):
     return lax.exp(lax.mul(normals(key, shape, dtype), broadcast_to(as_dtype(sigma, dtype), shape)))
 
 
-def lognormal(key, sigma=np.float32(1.0), shape=None, dtype=None, *, out_sharding=None):
+_UNIT_SIGMA = np.float32(1.0)
+
+
+def lognormal(key, sigma=_UNIT_SIGMA, shape=None, dtype=None, *, out_sharding=None):
     """Numbers whose logarithm is normal with mean 0 and standard deviation `sigma`.
 
     Args:
