@@ -10,7 +10,7 @@ import numpy as np
 from bedrax.core import avals, dtypes
 from bedrax.core.array import Array
 from bedrax.core.avals import ShapedArray
-from bedrax.random.implementations import KeyImplementation, find
+from bedrax.random.implementations import KeyImplementation, find, implementations
 
 
 class KeyDType(dtypes.ExtendedDType):
@@ -62,6 +62,18 @@ _dtypes: dict[KeyImplementation, KeyDType] = {}
 
 def _dtype_of_name(name: str) -> KeyDType:
     return KeyDType(find(name))
+
+
+def dtype_of_printed_name(name: str) -> KeyDType:
+    """The dtype that prints as `name`, such as ``key<fry>``.
+
+    Raises:
+      ValueError: no known implementation has that tag.
+    """
+    for implementation in implementations.values():
+        if name == f"key<{implementation.tag}>":
+            return KeyDType(implementation)
+    raise ValueError(f"no PRNG implementation known here has keys of dtype {name}; register it first")
 
 
 def _of_base(name: str):

@@ -28,6 +28,7 @@ def solve_dims(
     *,
     assertion: Assertion | None = None,
     names: Sequence[str] | None = None,
+    actual: str | None = None,
 ) -> dict[str, Any]:
     """Values of all dimension variables in `symbolic_shapes`.
 
@@ -42,6 +43,7 @@ def solve_dims(
         ``values[0]``, and so on) unless `x` and `y` are in the relation (``"=="`` or ``">="``). Otherwise it is
         not checked.
       names: what arguments are called in messages; by default ``args[0]`` and so on.
+      actual: the actual shapes, for messages.
 
     Raises:
       ValueError: a variable cannot be found, or the sizes do not fit the shapes.
@@ -101,8 +103,12 @@ def solve_dims(
             continue
         found = e.dim.evaluate(env)
         several = ""
-        if len(e.dim.terms) == 1 and len(e.dim.variables) == 1 and str(e.dim) in env:
-            several = f" The polymorphic shape has dimension variable '{e.dim}' corresponding to multiple values {{{{{{1}}, {{0}}}}}}."
+        if len(e.dim.terms) == 1 and str(e.dim) in env:
+            written = tuple([", ".join(map(str, shape)) for shape in symbolic_shapes])
+            several = (
+                f" That is, polymorphic shape {written} has dimension variable '{e.dim}' corresponding to multiple values"
+                " {{{1}, {0}}}" + (f", for argument shapes {actual}." if actual else ".")
+            )
         check(
             "==", e.value, found,
             f"Found inconsistency between dimension size {e.where} (= {{0}}) and the specification '{e.dim}' (= {{1}}).{several}",

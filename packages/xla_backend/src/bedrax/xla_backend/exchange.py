@@ -16,6 +16,7 @@ the class was registered here.
 from __future__ import annotations
 
 import base64
+import importlib
 import json
 import struct
 from collections.abc import Callable
@@ -30,8 +31,9 @@ from bedrax.xla_backend import jaxlib_door as door
 
 MAGIC = b"BDXEXP01"
 
-# Makes dtypes of names that neither NumPy nor ml_dtypes knows: ``reader(name) -> dtype or None``.
-dtype_readers: list[Callable[[str], Any]] = []
+# Packages that own dtypes which neither NumPy nor ml_dtypes knows, by how the names begin. They are above this one
+# and are imported only when a program has such a dtype; each has a function ``dtype_of_printed_name``.
+_DTYPE_OWNERS = {"key<": "bedrax.random.key_array"}
 
 
 class _Registered:
@@ -219,10 +221,9 @@ def read_aval(data: list, scope) -> ShapedArray:
 def _dtype(name: str) -> Any:
     if name in ("float0", dtypes.float0.name):
         return dtypes.float0
-    for reader in dtype_readers:
-        found = reader(name)
-        if found is not None:
-            return found
+    for prefix, owner in _DTYPE_OWNERS.items():
+        if name.startswith(prefix):
+            return importlib.import_module(owner).dtype_of_printed_name(name)
     try:
         return np.dtype(name)
     except TypeError:

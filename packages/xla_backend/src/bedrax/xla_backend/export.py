@@ -255,7 +255,7 @@ def export(
     """Export a function.
 
     Args:
-      fun_jit: a jitted function.
+      fun_jit: a jitted function, or a function of this library.
       platforms: what to lower for, of ``"cpu" "cuda" "rocm" "tpu"``; by default the platform of the default device.
         With several, the result can be called on any of them.
       disabled_checks: checks to leave out.
@@ -269,6 +269,10 @@ def export(
         that nobody promises to keep.
       NotImplementedError: the program calls back into Python, or has ordered effects.
     """
+    if not hasattr(fun_jit, "trace") and getattr(fun_jit, "__module__", "").startswith("bedrax."):
+        from bedrax.core.jitting import jit
+
+        fun_jit = jit(fun_jit)  # functions of the library need not be wrapped
     if not hasattr(fun_jit, "trace"):
         raise ValueError(f"Function to be exported must be the result of `jit`, got {fun_jit!r}")
     if _override_lowering_rules is not None:
@@ -346,7 +350,7 @@ def export_program(
             f"export: '{name}' calls back into Python (through pure_callback, io_callback or debug.callback), which an"
             " exported program cannot"
         )
-    _check_custom_calls(portable.custom_call_targets(lowered.program.module), disabled)
+    check_custom_calls(portable.custom_call_targets(lowered.program.module), disabled)
 
     def hlo(s, aval):
         return None if s is None else s._to_xla_hlo_sharding(len(types.physical(aval)[0]))
@@ -364,7 +368,8 @@ def export_program(
     )  # fmt: skip
 
 
-def _check_custom_calls(targets: set[str], disabled) -> None:
+def check_custom_calls(targets: set[str], disabled: Sequence[DisabledSafetyCheck]) -> None:
+    """Raise ValueError if there is a custom call that nobody promises to keep and that is not allowed."""
     allowed = {c.is_custom_call() for c in disabled}
     stable = [s.removesuffix("*") for s in _STABLE_CUSTOM_CALLS if s.endswith("*")]
     bad = [

@@ -45,7 +45,7 @@ def solvable_arguments(jaxpr: Jaxpr, used: Sequence[bool]) -> tuple[int, ...]:
     avals = jaxpr.in_avals
     if not all_static(avals):
         try:
-            shape_poly.solve_dims([avals[i].shape for i in kept], lambda i, k: _Unknown())
+            shape_poly.solve_dims([avals[i].shape for i in kept], lambda i, k: Unknown())
             known = set().union(
                 set(), *(d.variables for i in kept for d in avals[i].shape if dims.is_symbolic(d))
             )
@@ -57,7 +57,7 @@ def solvable_arguments(jaxpr: Jaxpr, used: Sequence[bool]) -> tuple[int, ...]:
     return kept
 
 
-class _Unknown:
+class Unknown:
     """A number with arithmetic and no value."""
 
     def _same(self, *_):
@@ -249,6 +249,35 @@ def deserialize(artifact: bytes) -> Any:
     """The module in a portable artifact."""
     with types.context:
         return door.stablehlo().deserialize_portable_artifact(types.context, artifact)
+
+
+def decompose(module) -> None:
+    """Replace the operations that are no StableHLO proper (CHLO: `erf`, `top_k`, `asinh`...) by such, in place.
+
+    Raises:
+      NotImplementedError: some of them cannot be; the message names them.
+    """
+    stablehlo = door.stablehlo()
+    stablehlo.register_stablehlo_passes()
+    from jaxlib.mlir.passmanager import PassManager
+
+    with types.context:
+        manager = PassManager.parse(
+            "builtin.module(func.func(chlo-legalize-to-stablehlo,shape-legalize-to-stablehlo))"
+        )
+        manager.run(module.operation)
+    left: set[str] = set()
+
+    def visit(op):
+        if not op.name.startswith(("stablehlo.", "func.", "builtin.")):
+            left.add(op.name)
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit)
+    if left:
+        raise NotImplementedError(
+            f"the program has operations that portable StableHLO lacks, at these shapes: {', '.join(sorted(left))}"
+        )
 
 
 def custom_call_targets(module) -> set[str]:

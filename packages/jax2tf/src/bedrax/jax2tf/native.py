@@ -1,0 +1,104 @@
+"""Native serialization: a program as StableHLO inside one `XlaCallModule` operation.
+
+The module is the portable one that export makes. What this file adds is TensorFlow's side: only operations that its
+StableHLO knows, its names of platforms, its types, and checks while sizes are known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from bedrax.core import dims, dtypes
+from bedrax.jax2tf import types
+
+# The newest StableHLO that TensorFlow 2.21 reads, and the calling convention, which it reads since 2.16.
+STABLEHLO_VERSION = "1.13.7"
+CALLING_CONVENTION = 9
+
+# Custom calls of jaxlib that are registered with its own runtime only.
+_NOT_IN_TENSORFLOW = {
+    "cpu": ("lapack_", "cpu_", "xla_ffi_python_"),
+    "cuda": ("cusolver_", "cu_", "cuhybrid_", "xla_ffi_python_"),
+    "rocm": ("hipsolver_", "hip_", "hiphybrid_", "xla_ffi_python_"),
+    "tpu": ("xla_python_",),
+}
+
+
+def runner(call, platforms: Sequence[str] | None, disabled_checks: Sequence[Any]) -> Callable:
+    """What runs a converted call: a function of its tensors that returns the tensors of its results.
+
+    Args:
+      call: the call: its program `jaxpr`, the types `avals` of its arguments, its `name`.
+      platforms: what to lower for; by default the platform of our default device.
+      disabled_checks: `DisabledSafetyCheck`s.
+
+    Raises:
+      NotImplementedError: the program needs what TensorFlow's runtime does not have; the message names it.
+    """
+    module, kept, targets = _serialized(call, platforms, disabled_checks)
+
+    def run(tensors) -> list:
+        import tensorflow as tf
+        from tensorflow.compiler.tf2xla.python import xla
+
+        _check_known_sizes(call.avals, tensors)
+        out_avals = call.jaxpr.out_avals
+        outs = xla.call_module(
+            [tf.convert_to_tensor(tensors[i]) for i in kept],
+            version=CALLING_CONVENTION,
+            module=module,
+            Tout=[tf.bool if a.dtype == dtypes.float0 else types.tf_dtype(a.dtype) for a in out_avals],
+            Sout=[types.static_shape(a) for a in out_avals],
+            platforms=[p.upper() for p in targets],
+            disabled_checks=[str(c) for c in disabled_checks],
+        )
+        return [
+            tf.cast(x, tf.int32) if a.dtype == dtypes.float0 else x for x, a in zip(outs, out_avals, strict=True)
+        ]
+
+    return run
+
+
+def _serialized(call, platforms, disabled_checks) -> tuple[bytes, tuple[int, ...], tuple[str, ...]]:
+    """The module, the positions of the arguments it takes, and its platforms."""
+    from bedrax.xla_backend import compile as compile_module
+    from bedrax.xla_backend import export
+    from bedrax.xla_backend.lowering import portable
+
+    targets = tuple(platforms) if platforms else (export.default_export_platform(),)
+    jaxpr = call.jaxpr
+    kept = portable.solvable_arguments(jaxpr, compile_module.kept_arguments(jaxpr))
+    names = [f"args[{i}]" for i in range(len(call.avals))]
+    lowered = portable.lower(jaxpr, "jit_" + call.name, targets, kept, names=names)
+    program = lowered.program
+    if program.host_callbacks or program.keepalives:
+        raise NotImplementedError(
+            f"jax2tf: '{call.name}' calls back into Python, which a native program cannot; remove the callback, or"
+            " convert with native_serialization=False"
+        )
+    portable.decompose(program.module)
+    found = portable.custom_call_targets(program.module)
+    export.check_custom_calls(found, disabled_checks)
+    for platform in targets:
+        missing = [t for t in sorted(found) if t.startswith(_NOT_IN_TENSORFLOW[platform])]
+        if missing:
+            raise NotImplementedError(
+                f"jax2tf: '{call.name}' needs {', '.join(missing)}, which TensorFlow's runtime does not have on"
+                f" {platform.upper()}: convert with native_serialization=False, which uses TensorFlow's own operations"
+            )
+    return portable.serialize(program.module, STABLEHLO_VERSION), kept, targets
+
+
+def _check_known_sizes(avals, tensors) -> None:
+    """Raise now if the sizes that are known do not fit; TensorFlow checks the others when it runs the program."""
+    if all(dims.is_constant_shape(a.shape) for a in avals):
+        return
+    from bedrax.shape_poly import solve_dims
+    from bedrax.xla_backend.lowering.portable import Unknown
+
+    def size(i: int, axis: int):
+        known = tensors[i].shape[axis]
+        return Unknown() if known is None else int(known)
+
+    solve_dims([a.shape for a in avals], size, actual=str(tuple([t.shape for t in tensors])))
