@@ -28,6 +28,7 @@ from bedrax.core.primitives.calls import (
     jit_params,
     name_p,
     optimization_barrier_p,
+    refuse_forward_mode,
     remat_p,
 )
 
@@ -269,7 +270,7 @@ def _custom_lin_transpose(cts, *args, bwd, num_res, out_avals, active, symbolic_
     return [None] * num_res + [ct for ct, m in zip(back, active, strict=True) if m]
 
 
-jvp_rules.absent(custom_lin_p, why="a custom_vjp function can be differentiated in reverse mode only")
+jvp_rules.add(custom_lin_p, refuse_forward_mode, "error")
 
 # ---- identities
 

@@ -14,6 +14,7 @@ from bedrax.core.primitives.calls import (
     jit_params,
     name_p,
     optimization_barrier_p,
+    refuse_forward_mode,
     remat_p,
 )
 
@@ -147,7 +148,7 @@ def _custom_vjp(axis, args, dims, *, call_jaxpr, fwd_jaxpr_thunk, bwd, num_const
     return outs, [0] * len(outs)
 
 
-batch_rules.absent(custom_lin_p, why="it appears only inside linear programs, which vmap of grad never batches")
+batch_rules.add(custom_lin_p, refuse_forward_mode, "error")  # in reverse mode it is transposed before it is batched
 
 
 @batch_rules.rule(optimization_barrier_p)

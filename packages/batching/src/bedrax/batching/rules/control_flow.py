@@ -4,6 +4,8 @@ A loop's carry is mapped where its initial value is, or where the body makes it 
 smallest such set is found by iteration.
 """
 
+import numpy as np
+
 from bedrax.batching.tables import batch_rules, move_axis, to_front
 from bedrax.batching.trace import batch_flat, batch_jaxpr
 from bedrax.core import staging
@@ -118,7 +120,7 @@ def _cond(axis, args, dims, *, branches, **params):
         if len(branches) == 2:
             from bedrax.core.primitives.elementwise import ne_p
 
-            which = ne_p.bind(index, 0)
+            which = ne_p.bind(index, np.int32(0))
         out = []
         for cases in zip(*results, strict=True):
             out.append(select_n_p.bind(broadcast_in_dim(which, aval_of(cases[0]).shape, (0,)), *cases))

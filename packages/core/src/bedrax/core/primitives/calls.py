@@ -133,10 +133,11 @@ def _custom_lin_types(*avals, out_avals, **_):
 
 
 @custom_lin_p.def_impl
-def _custom_lin_impl(*args, **_):
+def refuse_forward_mode(*args, **_):
+    """Every rule of `custom_lin` but its transposition."""
     raise TypeError(
-        "can't apply forward-mode differentiation (jvp) to a custom_vjp function. It has a rule for reverse mode"
-        " only; give the function a rule with jax.custom_jvp to use forward mode, too."
+        "can't apply forward-mode autodiff (jvp) to a custom_vjp function. It has a rule for reverse mode only; give the"
+        " function a rule with jax.custom_jvp to use forward mode, too."
     )
 
 
