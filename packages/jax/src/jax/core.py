@@ -14,6 +14,12 @@ _HOMES = {
     "bedrax.core.avals": (
         "ShapedArray",
     ),
+    "bedrax.core.scopes": (
+        "ensure_compile_time_eval", "eval_context",
+    ),
+    "bedrax.core.dims": (
+        "max_dim", "min_dim",
+    ),
 }  # fmt: skip
 __getattr__, __dir__, __all__ = attach(__name__, _HOMES)
 
@@ -30,4 +36,12 @@ if TYPE_CHECKING:
     )
     from bedrax.core.avals import (
         ShapedArray as ShapedArray,
+    )
+    from bedrax.core.scopes import (
+        ensure_compile_time_eval as ensure_compile_time_eval,
+        eval_context as eval_context,
+    )
+    from bedrax.core.dims import (
+        max_dim as max_dim,
+        min_dim as min_dim,
     )

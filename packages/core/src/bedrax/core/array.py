@@ -8,7 +8,8 @@ backend has registered with `add_array_type`. Core installs arithmetic
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import importlib
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -58,16 +59,9 @@ class Array(metaclass=_ArrayMeta):
 
     def __getattr__(self, name):
         hint = ""
-        if not name.startswith("_") and name in _NUMPY_METHODS:
+        if name in NUMPY_METHODS:
             hint = "; array methods come from bedrax-numpy: import bedrax.numpy"
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'{hint}")
-
-
-_NUMPY_METHODS = frozenset(
-    "at sum mean max min prod all any argmax argmin reshape transpose T mT astype ravel flatten squeeze std var "
-    "cumsum cumprod sort argsort dot clip round conj conjugate real imag take repeat swapaxes diagonal trace "
-    "nonzero ptp searchsorted view copy compress choose argpartition".split()
-)
 
 
 def install_methods(methods: Mapping[str, Any]) -> None:
@@ -76,6 +70,27 @@ def install_methods(methods: Mapping[str, Any]) -> None:
     for cls in (Array, *_foreign_types):
         for name, value in methods.items():
             setattr(cls, name, value)
+
+
+class _OnDemand:
+    """Stands for a method until it is first used: imports the module that installs it."""
+
+    __slots__ = ("module", "name")
+
+    def __init__(self, module: str, name: str):
+        self.module, self.name = module, name
+
+    def __get__(self, instance, owner=None):
+        importlib.import_module(self.module)
+        found = _installed[self.name]
+        if found is self:
+            raise AttributeError(f"{self.module} did not install the array method '{self.name}'")
+        return found.__get__(instance, owner) if hasattr(found, "__get__") else found
+
+
+def install_on_demand(module: str, names: Iterable[str]) -> None:
+    """These attributes of arrays are installed by `module`, which is imported when one is first used."""
+    install_methods({name: _OnDemand(module, name) for name in names if name not in _installed})
 
 
 def add_array_type(cls: type) -> None:
@@ -171,3 +186,20 @@ class HostArray(Array):
 
 
 avals.aval_functions[HostArray] = lambda x: x.aval
+
+_OPERATORS = "add sub mul truediv floordiv mod pow divmod and or xor lshift rshift".split()
+install_on_demand(
+    "bedrax.core.operators",
+    [f"__{name}__" for name in (*_OPERATORS, "eq", "ne", "lt", "le", "gt", "ge", "neg", "pos", "abs", "invert")]
+    + [f"__r{name}__" for name in _OPERATORS],
+)
+
+# What `bedrax.numpy.methods` installs; a face that offers it says `install_on_demand` of these.
+NUMPY_METHODS = (
+    "T", "__array_module__", "__array_namespace__", "__contains__", "__getitem__", "__iter__", "__matmul__",
+    "__rmatmul__", "__round__", "__setitem__", "all", "any", "argmax", "argmin", "argpartition", "argsort", "astype",
+    "at", "byteswap", "choose", "clip", "compress", "conj", "conjugate", "copy", "cumprod", "cumsum", "diagonal", "dot",
+    "flat", "flatten", "imag", "mT", "max", "mean", "min", "nonzero", "prod", "ptp", "ravel", "real", "repeat",
+    "reshape", "round", "searchsorted", "sort", "squeeze", "std", "sum", "swapaxes", "take", "tobytes", "trace",
+    "transpose", "var", "view",
+)  # fmt: skip

@@ -1,0 +1,198 @@
+"""Programs in the form in which libraries take them apart and put them together.
+
+A `Jaxpr` here holds its constants, so it is libraries' `Jaxpr` and `ClosedJaxpr` at once. The
+two names below are views of that class: they construct it from the arguments that libraries
+pass, and ``isinstance`` asks about it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from bedrax.batching import trace as batching
+from bedrax.core import avals, dtypes, ir, tracing
+from bedrax.core.array import Array
+from bedrax.core.avals import aval_of
+from bedrax.core.errors import ConcretizationTypeError
+from bedrax.core.source import user_frame
+
+
+class _ViewOf(type):
+    """Metaclass of a name that stands for another class, constructed in another way."""
+
+    target: type
+
+    def __instancecheck__(cls, x):
+        return isinstance(x, cls.target)
+
+    def __subclasscheck__(cls, kind):
+        return issubclass(kind, cls.target)
+
+    def __call__(cls, *args, **kwargs):
+        return cls.make(*args, **kwargs)
+
+
+class Jaxpr(metaclass=_ViewOf):
+    """A program. Libraries give its constvars first; it has no constants then."""
+
+    target = ir.Jaxpr
+
+    @staticmethod
+    def make(constvars, invars, outvars, eqns, effects=ir.no_effects, debug_info=None, is_high=False) -> ir.Jaxpr:
+        # Until `ClosedJaxpr` gives the constants, the constvars are bound to nothing.
+        return ir.Jaxpr(invars, outvars, eqns, constvars, [None] * len(constvars), frozenset(effects), debug_info)
+
+
+class ClosedJaxpr(metaclass=_ViewOf):
+    """A program with the values of its constants."""
+
+    target = ir.Jaxpr
+
+    @staticmethod
+    def make(jaxpr: ir.Jaxpr, consts: Sequence[Any]) -> ir.Jaxpr:
+        return jaxpr.replace(consts=list(consts), effects=jaxpr.effects)
+
+
+class JaxprEqn(metaclass=_ViewOf):
+    """An equation, with the operands first."""
+
+    target = ir.Eqn
+
+    @staticmethod
+    def make(invars, outvars, primitive, params, effects=ir.no_effects, source_info=None, ctx=None) -> ir.Eqn:
+        where = source_info if isinstance(source_info, tuple) else user_frame()
+        return ir.Eqn(primitive, invars, outvars, params, frozenset(effects), where)
+
+
+new_jaxpr_eqn = JaxprEqn.make
+
+
+class CallPrimitive(tracing.Primitive):
+    """A primitive that applies a function."""
+
+    def __init__(self, name: str):
+        super().__init__(name, multiple_results=True)
+        self.call_primitive = True
+
+
+def call_impl(f: Any, *args, **params) -> list:
+    """Apply a wrapped function."""
+    return getattr(f, "call_wrapped", f)(*args)
+
+
+def gensym() -> Callable[[Any], ir.Var]:
+    """A function that makes new variables of given types."""
+    return ir.Var
+
+
+def jaxprs_in_params(params: dict) -> Iterator[ir.Jaxpr]:
+    """The programs in an equation's params."""
+    return iter(ir.subjaxprs(params))
+
+
+def subjaxprs(jaxpr: ir.Jaxpr) -> Iterator[ir.Jaxpr]:
+    """The programs in a program's equations."""
+    for eqn in jaxpr.eqns:
+        yield from ir.subjaxprs(eqn.params)
+
+
+def mapped_aval(size: Any, axis: int | None, aval: Any) -> Any:
+    """The type of one element of a batch."""
+    return batching.mapped_aval(aval, axis)
+
+
+def unmapped_aval(size: Any, axis: int | None, aval: Any, explicit_mesh_axis: Any = None) -> Any:
+    """The type of a batch."""
+    return batching.unmapped_aval(size, axis, aval)
+
+
+def primal_dtype_to_tangent_dtype(primal_dtype: Any) -> Any:
+    """The dtype of tangents of values of a dtype."""
+    return primal_dtype if dtypes.is_inexact(primal_dtype) else dtypes.float0
+
+
+def valid_jaxtype(x: Any) -> bool:
+    """Whether a primitive takes `x`."""
+    return avals.is_valid_value(x)
+
+
+array_types = frozenset({np.ndarray, Array})
+no_effects = ir.no_effects
+
+
+def concrete_or_error(force: Any, val: Any, context: str = "") -> Any:
+    """The value of what may be a tracer, through `force` (e.g. ``int``).
+
+    Raises:
+      ConcretizationTypeError: it is traced, and its value unknown.
+    """
+    force = force or (lambda x: x)
+    if isinstance(val, tracing.Tracer):
+        known = val.concrete()
+        if known is None:
+            raise ConcretizationTypeError(val, context)
+        val = known
+    return force(val)
+
+
+class set_current_trace(tracing.set_trace):
+    """Context manager: make a trace (or None: evaluation) the current one."""
+
+    def __init__(self, trace: Any, check_leaks: bool = False):
+        super().__init__(trace if trace is not None else tracing.eval_trace)
+
+
+class take_current_trace:
+    """Context manager: the current trace, while evaluation takes its place."""
+
+    def __enter__(self):
+        self.saved = tracing.current.trace
+        tracing.current.trace = tracing.eval_trace
+        return self.saved
+
+    def __exit__(self, *_):
+        tracing.current.trace = self.saved
+
+
+def find_top_trace(_: Any) -> tracing.Trace:
+    """The current trace."""
+    return tracing.current.trace
+
+
+class TraceTag:
+    """Marks a trace; compares by identity."""
+
+
+def nonempty_axis_env_DO_NOT_USE() -> bool:
+    """Whether a named axis is in scope."""
+    return bool(tracing.current.axes)
+
+
+def unsafe_get_axis_names_DO_NOT_USE() -> list:
+    """The named axes in scope."""
+    return list(tracing.current.axes)
+
+
+def unsafe_am_i_under_a_jit_DO_NOT_USE() -> bool:
+    """Whether a program is being recorded."""
+    return _under("StagingTrace")
+
+
+def unsafe_am_i_under_a_vmap_DO_NOT_USE() -> bool:
+    """Whether a function is being batched."""
+    return _under("BatchTrace")
+
+
+def _under(kind: str) -> bool:
+    trace: Any = tracing.current.trace
+    while trace is not None:
+        if any(c.__name__ == kind for c in type(trace).__mro__):
+            return True
+        trace = trace.parent
+    return False
+
+
+get_aval = aval_of
