@@ -25,6 +25,7 @@ from bedrax.autodiff.custom import (
     custom_vjp,
     remat,
 )
+from bedrax.autodiff.implicit import custom_linear_solve, custom_root
 from bedrax.autodiff.policies import checkpoint_policies
 from bedrax.core import source
 from bedrax.core.primitives.calls import checkpoint_name
@@ -33,6 +34,6 @@ source.register_exclusion(os.path.dirname(os.path.abspath(__file__)))
 
 __all__ = [
     "SymbolicZero", "check_grads", "checkpoint", "checkpoint_name", "checkpoint_policies", "closure_convert", "custom_gradient",
-    "custom_jvp", "custom_vjp", "fwd_and_bwd", "grad", "hessian", "jacfwd", "jacobian", "jacrev", "jvp",
+    "custom_jvp", "custom_linear_solve", "custom_root", "custom_vjp", "fwd_and_bwd", "grad", "hessian", "jacfwd", "jacobian", "jacrev", "jvp",
     "linear_transpose", "linearize", "remat", "value_and_grad", "vjp",
 ]  # fmt: skip

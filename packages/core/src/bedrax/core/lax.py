@@ -66,12 +66,16 @@ _HOMES: dict[str, tuple[str, ...]] = {
     ),
     "conversions": (
         "asarray", "bitcast_convert_type", "bitcast_convert_type_p", "convert_element_type",
-        "convert_element_type_p", "convert_to", "reduce_precision", "reduce_precision_p",
+        "convert_element_type_p", "convert_to", "dtype", "reduce_precision", "reduce_precision_p",
     ),
     "control_flow": (
         "scan", "while_loop", "fori_loop", "cond", "switch", "map", "associative_scan", "scan_p", "while_p", "cond_p",
-        "platform_dependent",
     ),
+    "markers": (
+        "after_all", "after_all_p", "create_token", "create_token_p", "dce_sink", "dce_sink_p", "platform_dependent",
+        "platform_index_p", "stage", "stage_p",
+    ),
+    "solvers": ("linear_solve_p",),
     "calls": ("optimization_barrier", "optimization_barrier_p", "composite"),
     "indexing": (
         "GatherDimensionNumbers", "GatherScatterMode", "ScatterDimensionNumbers", "dynamic_index_in_dim",

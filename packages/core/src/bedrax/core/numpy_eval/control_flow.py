@@ -30,5 +30,5 @@ def _while(*args, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts):
 
 
 @numpy_rules.rule(cond_p)
-def _cond(index, *args, branches):
+def _cond(index, *args, branches, **_):
     return evaluate(branches[min(max(int(index), 0), len(branches) - 1)], *args)

@@ -26,7 +26,8 @@ _FAMILY = "control_flow"
 scan_p = Primitive("scan", _FAMILY, multiple_results=True)
 # params: cond_jaxpr (cond_consts, carry -> bool), cond_nconsts, body_jaxpr (body_consts, carry -> carry), body_nconsts
 while_p = Primitive("while", _FAMILY, multiple_results=True)
-# params: branches; arguments: index (int32), operands
+# params: branches; arguments: index (int32), operands. Where the index is that of the platform, also
+# branches_platforms: what each branch is for (see `markers.platform_index_p`)
 cond_p = Primitive("cond", _FAMILY, multiple_results=True)
 
 
@@ -410,7 +411,7 @@ def cond(pred, true_fun: Callable, false_fun: Callable, *operands, operand: Any 
             raise TypeError(f"Pred type must be either boolean or number, got {aval.dtype}.")
         pred = lax.ne(pred, aval.dtype.type(0))
     index = lax.convert_element_type(pred, np.dtype(np.int32))
-    return _branch(index, (false_fun, true_fun), operands, ("false_fun", "true_fun"))
+    return branch(index, (false_fun, true_fun), operands, ("false_fun", "true_fun"))
 
 
 def switch(index, branches: Sequence[Callable], *operands, operand: Any = None) -> Any:
@@ -443,7 +444,7 @@ def switch(index, branches: Sequence[Callable], *operands, operand: Any = None) 
 
     index = lax.convert_element_type(index, np.dtype(np.int32))
     index = lax.clamp(np.int32(0), index, np.int32(len(branches) - 1))
-    return _branch(index, branches, operands, tuple(f"branch {i}" for i in range(len(branches))))
+    return branch(index, branches, operands, tuple(f"branch {i}" for i in range(len(branches))))
 
 
 def _is_known(x) -> bool:
@@ -457,7 +458,8 @@ def _scalar(what: str, x):
     return aval
 
 
-def _branch(index, functions, operands, names):
+def branch(index, functions, operands, names, **params):
+    """Apply the function at `index`; `names`: what messages call the functions; `params`: further ones of `cond_p`."""
     leaves, _ = pytree.tree_flatten(operands)
     in_tree = pytree.tree_structure((operands, {}))
     types = _types(leaves)
@@ -482,7 +484,7 @@ def _branch(index, functions, operands, names):
     order = list(consts)
     branches = tuple(_with_consts(jaxpr, values, order, consts) for jaxpr, values, _ in traced)
     branches = _join_weak_types(branches)
-    out = cond_p.bind(index, *consts.values(), *leaves, branches=branches)
+    out = cond_p.bind(index, *consts.values(), *leaves, branches=branches, **params)
     return pytree.tree_unflatten(first_tree, out)
 
 

@@ -14,7 +14,7 @@ from bedrax.core.tracing import Primitive
 
 __all__ = [
     "asarray", "bitcast_convert_type", "bitcast_convert_type_p", "convert_element_type", "convert_element_type_p",
-    "convert_to", "reduce_precision", "reduce_precision_p",
+    "convert_to", "dtype", "reduce_precision", "reduce_precision_p",
 ]  # fmt: skip
 
 convert_element_type_p = Primitive("convert_element_type", "conversions")
@@ -170,3 +170,20 @@ def asarray(x) -> Any:
     if isinstance(x, Array):
         return x
     return executors.active.asarray(x)
+
+
+def dtype(x) -> Any:
+    """The dtype that a value has here, or that is meant by a Python scalar type, a NumPy type or a name.
+
+    With 64-bit types disabled, their 32-bit counterparts stand for them.
+
+    Raises:
+      TypeError: `x` is neither a value nor a type.
+    """
+    if x is None:
+        raise TypeError("Cannot determine dtype of None: a value or a type is needed")
+    if isinstance(x, str | type | np.dtype | dtypes.ExtendedDType):
+        if x in (bool, int, float, complex):
+            return dtypes.python_scalar_dtype(x)
+        return dtypes.explicit_dtype(x)
+    return dtypes.dtype_of(x)

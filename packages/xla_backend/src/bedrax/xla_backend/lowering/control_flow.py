@@ -6,12 +6,14 @@ inputs, stacked results.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 
 import numpy as np
 
 from bedrax.core import dims, effects
 from bedrax.core.primitives import control_flow as p
+from bedrax.core.primitives.markers import index_of_platform
 from bedrax.xla_backend.tables import lowering_rules
 
 _I32 = np.dtype(np.int32)
@@ -65,19 +67,28 @@ def _while(ctx, *operands, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts):
 
 
 @lowering_rules.rule(p.cond_p)
-def _cond(ctx, index, *operands, branches):
+def _cond(ctx, index, *operands, branches, branches_platforms=None):
+    """With `branches_platforms`, the branch of the platform: the others may hold what this platform cannot compile."""
+    targets = None
+    if branches_platforms is not None:
+        targets = ctx.program.platforms
+        if not targets:
+            return ctx.inline_jaxpr(branches[index_of_platform(ctx.platform, branches_platforms)], *operands)
+        index = ctx.program.platform_index
+        branches = [branches[index_of_platform(name, branches_platforms)] for name in targets]
     of = ordered(*branches)
     tokens = [ctx.token(e) for e in of]
 
-    def region(jaxpr):
+    def region(jaxpr, platform):
         def body():
-            successors, out = _with_tokens(ctx, of, tokens, lambda: ctx.inline_jaxpr(jaxpr, *operands))
+            with ctx.only_platform(platform) if platform is not None else contextlib.nullcontext():
+                successors, out = _with_tokens(ctx, of, tokens, lambda: ctx.inline_jaxpr(jaxpr, *operands))
             return [*successors, *out]
 
         return (), body
 
     types = [ctx.token_type] * len(of) + [ctx.type_of(a) for a in ctx.avals_out]
-    results = ctx.emit("stablehlo.case", (index,), types, regions=[region(b) for b in branches])
+    results = ctx.emit("stablehlo.case", (index,), types, regions=[region(b, platform) for b, platform in zip(branches, targets or [None] * len(branches), strict=True)])
     for effect, token in zip(of, results):
         ctx.set_token(effect, token)
     return results[len(of) :]

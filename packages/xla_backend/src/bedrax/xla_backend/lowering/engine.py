@@ -8,6 +8,7 @@ what rules may use.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -565,6 +566,17 @@ class LoweringContext:
             attributes["result_layouts"] = _layouts(result_layouts, [type_of(t) for t in outs])
         attributes.update(extra_attributes or {})
         return self.emit("stablehlo.custom_call", operands, result_types, **attributes)
+
+    @contextlib.contextmanager
+    def only_platform(self, platform: str):
+        """For the duration, rules are chosen for one of the several platforms that the program is for."""
+        program = self.program
+        saved = program.platform, program.platforms
+        program.platform, program.platforms = platform, ()
+        try:
+            yield
+        finally:
+            program.platform, program.platforms = saved
 
     # ---- programs inside programs ----
 

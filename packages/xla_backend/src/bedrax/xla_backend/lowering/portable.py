@@ -242,7 +242,8 @@ def serialize(module, version: str | None = None) -> bytes:
         version = stablehlo.get_version_from_compatibility_requirement(
             stablehlo.StablehloCompatibilityRequirement.WEEK_12
         )
-    return stablehlo.serialize_portable_artifact(module, version, True)
+    copy = ir.Module.parse(bytecode(module), types.context)  # serialization changes what it is given
+    return stablehlo.serialize_portable_artifact(copy, version, True)
 
 
 def deserialize(artifact: bytes) -> Any:
@@ -267,9 +268,25 @@ def decompose(module) -> None:
         )
         manager.run(module.operation)
     left: set[str] = set()
+    casts: list = []
+
+    def collect(op):
+        if op.name == "builtin.unrealized_conversion_cast":
+            casts.append(op)
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(collect)
+    # The passes leave casts behind: there and back again, which is nothing, and such that nobody uses.
+    for op in casts:
+        maker = op.operands[0].owner
+        if getattr(maker, "name", "") == op.name and maker.operands[0].type == op.results[0].type:
+            op.results[0].replace_all_uses_with(maker.operands[0])
+    for op in reversed(casts):
+        if not any(True for result in op.results for _ in result.uses):
+            op.erase()
 
     def visit(op):
-        if not op.name.startswith(("stablehlo.", "func.", "builtin.")):
+        if op.name == "builtin.unrealized_conversion_cast" or not op.name.startswith(("stablehlo.", "func.", "builtin.")):
             left.add(op.name)
         return ir.WalkResult.ADVANCE
 
@@ -398,7 +415,10 @@ def import_functions(program: engine.Program, module, name: str) -> str:
 
     def visit(op):
         for key in [a if isinstance(a, str) else a.name for a in op.attributes]:
-            new = renamed(op.attributes[key])
+            try:
+                new = renamed(op.attributes[key])
+            except TypeError:  # dense complex elements, for which the bindings have no class; they name nothing
+                continue
             if new is not None:
                 op.attributes[key] = new
         return ir.WalkResult.ADVANCE

@@ -1,0 +1,20 @@
+"""Differentiation of markers."""
+
+from bedrax.autodiff.tables import absent, jvp_rules, linear, transpose_rules, zero
+from bedrax.core.primitives import markers as p
+
+linear(p.stage_p, lambda ct, x: [ct])
+
+
+@jvp_rules.rule(p.dce_sink_p, kind="zero")
+def _sink(primals, tangents, **params):
+    return p.dce_sink_p.bind(*primals, **params), []
+
+
+@transpose_rules.rule(p.dce_sink_p, kind="zero")
+def _sink_transpose(cts, *args, **params):
+    return [None] * len(args)
+
+
+zero(p.platform_index_p)
+absent(p.create_token_p, p.after_all_p, why="tokens have no tangents")

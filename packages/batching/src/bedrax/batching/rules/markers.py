@@ -1,0 +1,14 @@
+"""Batching of markers."""
+
+from bedrax.batching.tables import absent, batch_rules, elementwise
+from bedrax.core.primitives import markers as p
+
+elementwise(p.stage_p)
+
+
+@batch_rules.rule(p.dce_sink_p)
+def _sink(axis, args, dims, **params):
+    return p.dce_sink_p.bind(*args, **params), []
+
+
+absent(p.create_token_p, p.after_all_p, p.platform_index_p, why="it has no operands that could be mapped")
