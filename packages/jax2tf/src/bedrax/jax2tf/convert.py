@@ -160,7 +160,8 @@ class _Call:
                 dynamic[arg] = tf.shape(tensors[arg])
             return dynamic[arg][axis]
 
-        return shape_poly.solve_dims([a.shape for a in self.avals], size)
+        actual = str(tuple([t.shape for t in tensors]))
+        return shape_poly.solve_dims([a.shape for a in self.avals], size, actual=actual)
 
     def unflatten(self, outs):
         return pytree.tree_unflatten(self.out_tree, outs)
