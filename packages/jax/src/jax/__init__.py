@@ -36,7 +36,7 @@ _HOMES = {
     ),
     "bedrax.core.config": (
         "allow_f16_reductions", "array_garbage_collection_guard", "auto_pcast", "check_tracer_leaks",
-        "checking_leaks=check_tracer_leaks", "config", "debug_infs", "debug_key_reuse", "debug_nans",
+        "checking_leaks=check_tracer_leaks", "debug_infs", "debug_key_reuse", "debug_nans",
         "default_device", "default_matmul_precision", "default_prng_impl", "disable_jit", "enable_checks",
         "enable_custom_prng", "enable_x64", "explain_cache_misses", "jax2tf_associative_scan_reductions",
         "legacy_prng_key", "log_compiles", "no_execution", "no_tracing", "numpy_dtype_promotion",
@@ -50,7 +50,7 @@ _HOMES = {
         "linear_transpose", "linearize", "remat", "value_and_grad", "vjp",
     ),
     "bedrax.core.staging": (
-        "eval_shape", "make_jaxpr",
+        "config", "eval_shape", "make_jaxpr",
     ),
     "bedrax.xla_backend.placement": (
         "copy_to_host_async",
@@ -120,7 +120,6 @@ if TYPE_CHECKING:
         auto_pcast as auto_pcast,
         check_tracer_leaks as check_tracer_leaks,
         check_tracer_leaks as checking_leaks,
-        config as config,
         debug_infs as debug_infs,
         debug_key_reuse as debug_key_reuse,
         debug_nans as debug_nans,
@@ -169,6 +168,7 @@ if TYPE_CHECKING:
         vjp as vjp,
     )
     from bedrax.core.staging import (
+        config as config,
         eval_shape as eval_shape,
         make_jaxpr as make_jaxpr,
     )

@@ -238,14 +238,16 @@ def value_and_grad(
 
 def _one(aval) -> Any:
     """The cotangent of a scalar result: a scalar literal of its type."""
-    if aval.weak_type and aval.dtype == dtypes.python_scalar_dtype(float):
-        return 1.0
+    if aval.weak_type:
+        for kind in (float, complex):
+            if aval.dtype == dtypes.python_scalar_dtype(kind):
+                return kind(1)
     return aval.dtype.type(1)
 
 
 def _as_array(x: Any) -> Any:
     """A result of differentiation as an array (a rule may have passed a scalar literal through)."""
-    if type(x) is float or isinstance(x, np.generic):
+    if type(x) is float or type(x) is complex or isinstance(x, np.generic):
         from bedrax.core.primitives.conversions import asarray
 
         return asarray(x)

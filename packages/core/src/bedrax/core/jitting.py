@@ -241,7 +241,8 @@ class Jitted:
                     where = names[path[1].idx] + pytree.keystr(path[2:])
                 raise TypeError(
                     f"Error interpreting argument to {self.fun} as an abstract array. The problematic value is of"
-                    f" type {type(leaf)} and was passed to the function at path {where}.\nThis typically means that a"
+                    f" type {type(leaf)} and was passed to the function at path {where}: it is"
+                    " not a valid JAX type.\nThis typically means that a"
                     " jit-wrapped function was called with a non-array argument, and this argument was not marked as"
                     " static using the static_argnums or static_argnames parameters of jax.jit."
                 ) from None

@@ -37,7 +37,14 @@ class StagedTracer(Tracer):
         self.source_info = source_info
 
     def __repr__(self):
-        return f"JitTracer({self.aval.short()})"
+        return f"JitTracer({'~' if getattr(self.aval, 'weak_type', False) else ''}{_long_name(self.aval)})"
+
+    def __str__(self):
+        return f"Traced<ShapedArray({_long_name(self.aval)})>"  # the form the documents for users show
+
+
+def _long_name(aval: AbstractValue) -> str:
+    return aval.str_short() if isinstance(aval, avals.ShapedArray) else aval.short()
 
 
 avals.aval_functions[StagedTracer] = operator.attrgetter("aval")
