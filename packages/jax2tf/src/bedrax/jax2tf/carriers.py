@@ -56,6 +56,11 @@ def cast(x, tf_dtype) -> Any:
     if x.dtype == tf_dtype:
         return x
     source = x.dtype
+    for dtype in (source, tf_dtype):
+        if dtype.name in ("int2", "uint2"):
+            raise NotImplementedError(
+                f"operations on {dtype.name}: TensorFlow does not convert integers of two bits; convert to int8 or int4 first"
+            )
     if is_narrow_int(source) and not (tf_dtype.is_integer and has_kernels(tf_dtype)):
         x = tf.cast(x, tf.int8)  # the only casts that narrow integers have are to integers
     elif (is_narrow_float(source) or source.is_complex) and not tf_dtype.is_complex and tf_dtype != tf.float32:

@@ -48,8 +48,7 @@ def _conv(
     spec = numbers.out_spec
     out_shape = [out_aval.shape[spec[0]], *[out_aval.shape[d] for d in spec[2:]], out_aval.shape[spec[1]]]
     window = dict(strides=tuple(window_strides), padding=padding, lhs_dilation=tuple(lhs_dilation), rhs_dilation=tuple(rhs_dilation))
-    own = x.dtype.is_floating and dims.is_constant_shape(k_shape)
-    own = own and (n in (1, 2) or (n == 3 and groups == 1))
+    own = x.dtype.is_floating and (n in (1, 2) or (n == 3 and groups == 1))
     compute = _tensorflow_conv if own else _sum_of_products
     out = finish(compute(ctx, x, kernel, x_shape, k_shape, out_shape, groups, **window))
     place = {spec[0]: 0, spec[1]: n + 1, **{d: i + 1 for i, d in enumerate(spec[2:])}}
@@ -91,7 +90,7 @@ def _tensorflow_conv(ctx, x, kernel, x_shape, k_shape, out_shape, groups, *, str
     channels = x_shape[-1]
     depthwise = groups > 1 and dims.is_constant_dim(channels) and groups == channels
     if depthwise and strides[0] == strides[1] and (rhs_dilation == ones or strides == ones):
-        kernel = tf.reshape(kernel, [*k_shape[:2], channels, k_shape[-1] // channels])
+        kernel = reshape(ctx, kernel, [*k_shape[:2], channels, k_shape[-1] // channels])
         return tf.nn.depthwise_conv2d(x, kernel, steps, name, dilations=list(rhs_dilation))
     return tf.nn.conv2d(x, kernel, steps, name, dilations=dilations)
 
@@ -122,16 +121,16 @@ def _transposed(ctx, x, kernel, x_shape, k_shape, padding, lhs_dilation):
 def _sum_of_products(ctx, x, kernel, x_shape, k_shape, out_shape, groups, *, strides, padding, lhs_dilation, rhs_dilation):
     tf = tensorflow()
     n = len(strides)
-    if not dims.is_constant_shape(k_shape):
+    if not dims.is_constant_shape(k_shape[:n]):
         raise NotImplementedError(
-            f"convolution with a window of symbolic size {tuple(k_shape)}: TensorFlow would have to know the size of the"
+            f"convolution with a window of symbolic size {tuple(k_shape[:n])}: TensorFlow would have to know the size of the"
             " window while converting; make the spatial dimensions of the kernel constant"
         )
     config = [(0, 0, 0), *[(lo, hi, d - 1) for (lo, hi), d in zip(padding, lhs_dilation, strict=True)], (0, 0, 0)]
     x = pad(ctx, x, tf.zeros([], x.dtype), config)
     places = [ctx.dim(d) for d in out_shape[1 : n + 1]]
     c_in, c_out = k_shape[n], k_shape[n + 1] // groups
-    kernel = tf.reshape(kernel, [*k_shape[:n], c_in, groups, c_out])
+    kernel = reshape(ctx, kernel, [*k_shape[:n], c_in, groups, c_out])
     total = None
     for offset in itertools.product(*map(range, k_shape[:n])):
         starts = [o * d for o, d in zip(offset, rhs_dilation, strict=True)]

@@ -9,16 +9,31 @@ from bedrax.jax2tf.lowering.elementwise import extreme
 from bedrax.jax2tf.tables import tf_rules
 
 
-def _own(prim, name: str) -> None:
-    def rule(ctx, x, *, axis, reverse):
-        tf = tensorflow()
-        return getattr(tf.math, name)(x, axis, reverse=reverse)
+def _sums(dtype):
+    """The dtype to accumulate in; TensorFlow's XLA has these operations for 32 bits and more only."""
+    tf = tensorflow()
+    if dtype.is_integer and dtype.size < 4:
+        return tf.int32
+    return accumulator(dtype)
 
-    tf_rules.add(prim, in_carrier(rule, accumulator))
+
+def _cumsum(ctx, x, *, axis, reverse):
+    tf = tensorflow()
+    if x.dtype.is_complex:  # for which there is no kernel in TensorFlow's XLA
+        return tf.complex(*[tf.cumsum(part, axis, reverse=reverse) for part in (tf.math.real(x), tf.math.imag(x))])
+    return tf.cumsum(x, axis, reverse=reverse)
 
 
-_own(p.cumsum_p, "cumsum")
-_own(p.cumprod_p, "cumprod")
+def _cumprod(ctx, x, *, axis, reverse):
+    if x.dtype.is_complex:
+        return _doubling(
+            ctx, [x], ctx.avals_in[0].shape[axis], axis, reverse, lambda a, b: [a[0] * b[0]]
+        )[0]  # fmt: skip
+    return tensorflow().math.cumprod(x, axis, reverse=reverse)
+
+
+tf_rules.add(p.cumsum_p, in_carrier(_cumsum, _sums))
+tf_rules.add(p.cumprod_p, in_carrier(_cumprod, _sums))
 
 
 def _doubling(ctx, xs, size, axis: int, reverse: bool, combine):
@@ -53,13 +68,13 @@ def _doubling(ctx, xs, size, axis: int, reverse: bool, combine):
 def _scan(prim, combine, target) -> None:
     def rule(ctx, x, *, axis, reverse):
         size = ctx.avals_in[0].shape[axis]
-        (out,) = _doubling(ctx, [x], size, axis, reverse, lambda a, b: [combine(a[0], b[0])])
+        (out,) = _doubling(ctx, [x], size, axis, reverse, lambda a, b: [combine(ctx, a[0], b[0])])
         return out
 
     tf_rules.add(prim, in_carrier(rule, target))
 
 
-def _log_add_exp(x, y):
+def _log_add_exp(ctx, x, y):
     tf = tensorflow()
     if x.dtype.is_complex:
         a, b = tf.math.real(x), tf.math.real(y)
@@ -72,8 +87,8 @@ def _log_add_exp(x, y):
     return tf.where(tf.equal(low, high), high + scalar(0.6931471805599453, x), high + tf.math.log1p(tf.exp(apart)))
 
 
-_scan(p.cummax_p, lambda x, y: extreme(x, y, True), carrier)
-_scan(p.cummin_p, lambda x, y: extreme(x, y, False), carrier)
+_scan(p.cummax_p, lambda ctx, x, y: extreme(ctx, x, y, True), carrier)
+_scan(p.cummin_p, lambda ctx, x, y: extreme(ctx, x, y, False), carrier)
 _scan(p.cumlogsumexp_p, _log_add_exp, accumulator)
 
 

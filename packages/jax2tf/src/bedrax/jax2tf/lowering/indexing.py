@@ -22,7 +22,6 @@ from bedrax.core.primitives.indexing import (
     window_sizes,
 )  # fmt: skip
 from bedrax.jax2tf.carriers import accumulator, carrier, cast, in_carrier, moved, scalar, tensorflow, transpose, vector
-from bedrax.jax2tf.lowering.elementwise import extreme
 from bedrax.jax2tf.lowering.reductions import combine_arrays
 from bedrax.jax2tf.lowering.shaping import reshape
 from bedrax.jax2tf.tables import tf_rules

@@ -32,25 +32,31 @@ _arithmetic(p.reduce_sum_p, "reduce_sum")
 _arithmetic(p.reduce_prod_p, "reduce_prod")
 
 
+def reduce_extreme(ctx, x, axes, largest: bool):
+    """The largest (smallest) elements along axes; nan where there is one; complex numbers in lexicographic order."""
+    tf = tensorflow()
+    reduce = tf.reduce_max if largest else tf.reduce_min
+    if x.dtype == tf.bool:
+        return (tf.reduce_any if largest else tf.reduce_all)(x, axes)
+    if not x.dtype.is_complex:
+        out = reduce(x, axes)
+        if not (ctx.enable_xla and x.dtype.is_floating):
+            return out
+        # TensorFlow's kernels find nan, its XLA passes over it.
+        return tf.where(tf.reduce_any(tf.not_equal(x, x), axes), scalar(float("nan"), out), out)
+    # In lexicographic order: the extreme real part, and the extreme imaginary part among those that have it.
+    real, imag = tf.math.real(x), tf.math.imag(x)
+    best = reduce(real, axes, keepdims=True)
+    worst = scalar(lowest(np_dtype(real)) if largest else highest(np_dtype(real)), real)
+    imag = reduce(tf.where(tf.equal(real, best), imag, worst), axes)
+    nan = tf.reduce_any(tf.not_equal(x, x), axes)
+    out = tf.complex(tf.squeeze(best, axes), imag)
+    return tf.where(nan, scalar(complex("nan+nanj"), x), out)
+
+
 def _extreme(prim, largest: bool) -> None:
     def rule(ctx, x, *, axes):
-        tf = tensorflow()
-        if not axes:
-            return x
-        axes = list(axes)
-        reduce = tf.reduce_max if largest else tf.reduce_min
-        if x.dtype == tf.bool:
-            return (tf.reduce_any if largest else tf.reduce_all)(x, axes)
-        if not x.dtype.is_complex:
-            return reduce(x, axes)
-        # In lexicographic order: the extreme real part, and the extreme imaginary part among those that have it.
-        real, imag = tf.math.real(x), tf.math.imag(x)
-        best = reduce(real, axes, keepdims=True)
-        worst = scalar(lowest(np_dtype(real)) if largest else highest(np_dtype(real)), real)
-        imag = reduce(tf.where(tf.equal(real, best), imag, worst), axes)
-        nan = tf.reduce_any(tf.not_equal(x, x), axes)
-        out = tf.complex(tf.squeeze(best, axes), imag)
-        return tf.where(nan, scalar(complex("nan+nanj"), x), out)
+        return reduce_extreme(ctx, x, list(axes), largest) if axes else x
 
     tf_rules.add(prim, in_carrier(rule))
 

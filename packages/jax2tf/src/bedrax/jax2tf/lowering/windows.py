@@ -12,7 +12,7 @@ from bedrax.core.primitives import windows as p
 from bedrax.core.primitives.windows import Windows, padtype_to_pads
 from bedrax.jax2tf.carriers import accumulator, carrier, cast, highest, in_carrier, lowest, np_dtype, scalar, tensorflow
 from bedrax.jax2tf.lowering.elementwise import extreme
-from bedrax.jax2tf.lowering.reductions import combine_arrays
+from bedrax.jax2tf.lowering.reductions import combine_arrays, reduce_extreme
 from bedrax.jax2tf.lowering.shaping import pad, reshape
 from bedrax.jax2tf.tables import tf_rules
 
@@ -89,23 +89,6 @@ def _pooling(ctx, x, windows: Windows, largest: bool | None):
 
 
 def _reduction(prim, largest: bool | None) -> None:
-    def combine(x, y):
-        return x + y if largest is None else extreme(x, y, largest)
-
-    def fold(x, axis):
-        tf = tensorflow()
-        if largest is None:
-            return tf.reduce_sum(x, axis, keepdims=True)
-        if x.dtype == tf.bool:
-            return (tf.reduce_any if largest else tf.reduce_all)(x, axis, keepdims=True)
-        if x.dtype.is_complex:
-            parts = tf.split(x, x.shape[axis], axis)
-            out = parts[0]
-            for part in parts[1:]:
-                out = extreme(out, part, largest)
-            return out
-        return (tf.reduce_max if largest else tf.reduce_min)(x, axis, keepdims=True)
-
     def rule(ctx, x, **params):
         windows = Windows(**params)
         _check_static(windows)
@@ -121,6 +104,16 @@ def _reduction(prim, largest: bool | None) -> None:
             fill = (lowest if largest else highest)(np_dtype(x))
         x = pad(ctx, x, scalar(fill, x), windows.pad_config())
         counts = [ctx.dim(d) for d in ctx.aval_out.shape]
+
+        def combine(x, y):
+            return x + y if largest is None else extreme(ctx, x, y, largest)
+
+        def fold(x, axis):
+            tf = tensorflow()
+            if largest is None:
+                return tf.reduce_sum(x, axis, keepdims=True)
+            return tf.expand_dims(reduce_extreme(ctx, x, [axis], largest), axis)
+
         for axis, (size, stride, _, _, dilation) in enumerate(zip(*windows, strict=True)):
             x = _along_axis(x, axis, size, stride, dilation, counts[axis], combine, fold)
         return x

@@ -1,0 +1,9 @@
+"""Collectives are not converted: a TensorFlow program has no named axes."""
+
+from bedrax.core.primitives import collectives as p
+from bedrax.jax2tf.tables import tf_rules
+
+tf_rules.absent(
+    *[prim for name, prim in vars(p).items() if name.endswith("_p")],
+    why="a TensorFlow program of plain operations has no named axes of devices; use native_serialization=True",
+)

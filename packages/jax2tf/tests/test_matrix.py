@@ -1,0 +1,80 @@
+"""Every record as TensorFlow operations: equal to the NumPy rules, eagerly, in a graph, and without XLA operations."""
+
+import os
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+import pytest
+
+tf = pytest.importorskip("tensorflow")
+
+from bedrax.core import staging  # noqa: E402
+from bedrax.core.avals import aval_of  # noqa: E402
+from bedrax.jax2tf import graph, types  # noqa: E402
+from bedrax.jax2tf.tables import tf_rules  # noqa: E402
+from bedrax.testing import checks  # noqa: E402
+from bedrax.testing.records import all_cases, case_params  # noqa: E402
+
+# Records that TensorFlow cannot express: the exception, and a piece of its message.
+GAPS = {
+    "contractions-scaled_dot-float8": (TypeError, "TensorFlow has no dtype for f8_e8m0fnu"),
+    "sorting-sort-int4 front": (NotImplementedError, "two bits"),
+}
+# Families that do not run as TensorFlow operations at all, with the reasons in their files.
+ABSENT = ("callbacks", "collectives")
+
+CASES = [c for c in all_cases() if c.primitive.family not in ABSENT]
+
+
+def _check(case, enable_xla: bool, wrap):
+    """Compare the results of `wrap(converted program)` with those of the NumPy rules."""
+    with checks.x64_if_needed(case):
+        args = case.make_args()
+        jaxpr = staging.trace_to_jaxpr(lambda *xs: checks.as_list(case.fun(*xs)), [aval_of(a) for a in args])
+        expected = checks.numpy_results(case, args)
+
+        def converted(*tensors):
+            return graph.run_program(graph.Context(enable_xla, {}), jaxpr, tensors)
+
+        actual = wrap(converted)(*[types.constant(a) for a in args])
+        for out, want, aval in zip(actual, expected, jaxpr.out_avals, strict=True):
+            assert out.dtype == types.tf_dtype(aval.dtype), f"{case.id}: {out.dtype}, expected {aval.dtype}"
+            checks.assert_same(out.numpy(), want, case.rtol, case.atol, case.equal_nan, what=case.id)
+
+
+def _expecting_gaps(case, enable_xla: bool, wrap):
+    if case.id in GAPS:
+        kind, message = GAPS[case.id]
+        with pytest.raises(kind, match=message):
+            _check(case, enable_xla, wrap)
+    else:
+        _check(case, enable_xla, wrap)
+
+
+@pytest.mark.parametrize("case", case_params(CASES))
+def test_eager_equals_numpy(case):
+    _expecting_gaps(case, True, lambda f: f)
+
+
+@pytest.mark.parametrize("case", case_params(CASES))
+def test_graph_without_xla_operations_equals_numpy(case):
+    def in_graph(f):
+        function = tf.function(f, autograph=False)
+
+        def run(*tensors):
+            concrete = function.get_concrete_function(*tensors)
+            operations = {op.type for op in concrete.graph.get_operations()}
+            assert not [t for t in operations if t.startswith("Xla")], "an operation that other runtimes lack"
+            return concrete(*tensors)
+
+        return run
+
+    _expecting_gaps(case, False, in_graph)
+
+
+def test_gaps_are_records():
+    assert GAPS.keys() <= {c.id for c in CASES}
+
+
+def test_column_is_complete():
+    checks.check_complete(tf_rules)
