@@ -9,7 +9,13 @@ from bedrax.call_tf.lowering import (
     check_tf_result,
     emit_tf_embedded_graph_custom_call,
 )
-from bedrax.call_tf.primitive import CallTfEffect, CallTfOrderedEffect, call_tf_effect, call_tf_ordered_effect, call_tf_p
+from bedrax.call_tf.primitive import (
+    CallTfEffect,
+    CallTfOrderedEffect,
+    call_tf_effect,
+    call_tf_ordered_effect,
+    call_tf_p,
+)
 from bedrax.core import source
 
 TfConcreteFunction = Any

@@ -14,7 +14,9 @@ from bedrax.xla_backend import jaxlib_door as door
 from bedrax.xla_backend import placement
 from bedrax.xla_backend.array import ArrayImpl
 
-_ALIGNMENT = 64  # bytes; TensorFlow's kernels end the process where memory is not aligned to the widest vectors
+_ALIGNMENT = (
+    64  # bytes; TensorFlow's kernels end the process where memory is not aligned to the widest vectors
+)
 
 _dtypes: dict[Any, tuple[np.dtype | None]] = {}
 
@@ -35,7 +37,9 @@ def tensor_spec(aval: ShapedArray) -> Any:
     try:
         dtype = tf.dtypes.as_dtype(aval.dtype)
     except TypeError:
-        raise TypeError(f"call_tf got an argument of type {aval.str_short()}: TensorFlow has no such dtype") from None
+        raise TypeError(
+            f"call_tf got an argument of type {aval.str_short()}: TensorFlow has no such dtype"
+        ) from None
     return tf.TensorSpec([int(d) if dims.is_constant_dim(d) else None for d in aval.shape], dtype)
 
 

@@ -22,7 +22,13 @@ class TfFunction:
       declared: the structure and types of its results that the user declared, or None.
     """
 
-    def __init__(self, callable_tf: Callable, name: str, in_tree: Any, declared: tuple[Any, Sequence[ShapedArray]] | None):
+    def __init__(
+        self,
+        callable_tf: Callable,
+        name: str,
+        in_tree: Any,
+        declared: tuple[Any, Sequence[ShapedArray]] | None,
+    ):
         self.callable_tf = callable_tf
         self.name = name
         self.in_tree = in_tree
@@ -148,7 +154,9 @@ def _numeric(leaf: Any) -> Any:
 
 
 def _shape_text(shape: Any) -> str:
-    return "[...]" if shape.rank is None else "[" + ",".join("?" if d is None else str(d) for d in shape) + "]"
+    return (
+        "[...]" if shape.rank is None else "[" + ",".join("?" if d is None else str(d) for d in shape) + "]"
+    )
 
 
 def _identifier(name: str) -> str:

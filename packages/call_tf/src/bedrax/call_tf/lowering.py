@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -43,7 +44,9 @@ def _lower(ctx, *operands, fun, has_side_effects, ordered, call_tf_graph, **_):
     return _as_declared(ctx, fun, call_hlo(ctx, f"call_tf_{fun.name}", hlo, values))
 
 
-def compile_tf(fun: TfFunction, avals: Sequence[ShapedArray], num_results: int, platform: str) -> tuple[bytes, list[np.ndarray]]:
+def compile_tf(
+    fun: TfFunction, avals: Sequence[ShapedArray], num_results: int, platform: str
+) -> tuple[bytes, list[np.ndarray]]:
     """TensorFlow's HLO for a function.
 
     Returns:
@@ -58,7 +61,9 @@ def compile_tf(fun: TfFunction, avals: Sequence[ShapedArray], num_results: int, 
     captured = _captured_values(fun.name, concrete)
     device = _TF_PLATFORMS[platform]
     if not tf.config.list_physical_devices(device):
-        device = "CPU"  # HLO is the same for all platforms, but for the few operations with kernels of their own
+        device = (
+            "CPU"  # HLO is the same for all platforms, but for the few operations with kernels of their own
+        )
     specs = [border.tensor_spec(a) for a in avals]
     compiler = fun.staged().experimental_get_compiler_ir
     try:
@@ -124,7 +129,7 @@ def _as_declared(ctx, fun: TfFunction, results: list) -> list:
         if not x.type.has_static_shape or tuple(x.type.shape) != aval.shape:
             raise ValueError(
                 "call_tf cannot call functions whose output has dynamic shape: TensorFlow compiled result"
-                f" {i} of '{name}' to {x.type}, {aval.str_short()} is expected. {LIMITATIONS}"
+                f" {i} of '{fun.name}' to {x.type}, {aval.str_short()} is expected. {LIMITATIONS}"
             )
     return results
 
@@ -132,7 +137,9 @@ def _as_declared(ctx, fun: TfFunction, results: list) -> list:
 # ---- functions that a native TensorFlow program calls by name
 
 
-def add_to_call_tf_concrete_function_list(concrete_tf_fn: Any, call_tf_concrete_function_list: list[Any]) -> int:
+def add_to_call_tf_concrete_function_list(
+    concrete_tf_fn: Any, call_tf_concrete_function_list: list[Any]
+) -> int:
     """Index of a concrete function in the list of those a native program calls; it is added if it is new."""
     for i, known in enumerate(call_tf_concrete_function_list):
         if known is concrete_tf_fn:
@@ -142,7 +149,12 @@ def add_to_call_tf_concrete_function_list(concrete_tf_fn: Any, call_tf_concrete_
 
 
 def emit_tf_embedded_graph_custom_call(
-    ctx: Any, concrete_function_flat_tf: Any, operands: Sequence[Any], has_side_effects: bool, ordered: bool, output_avals: Any
+    ctx: Any,
+    concrete_function_flat_tf: Any,
+    operands: Sequence[Any],
+    has_side_effects: bool,
+    ordered: bool,
+    output_avals: Any,
 ) -> list:
     """Call a concrete function from a program that TensorFlow's ``XlaCallModule`` will run.
 
@@ -164,14 +176,35 @@ def emit_tf_embedded_graph_custom_call(
             "call_tf_graph=True only supports programs that jax2tf.convert exports (native serialization): only"
             " TensorFlow can call a TensorFlow function that XLA has not compiled. Leave call_tf_graph out under jit."
         )
+    if any(x.dtype.name == "resource" for x in concrete_function_flat_tf.captured_inputs):
+        from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
+
+        # An operand of the program is no resource: variables become constants.
+        concrete_function_flat_tf = border.outside_graphs(
+            functools.partial(
+                convert_variables_to_constants_v2, concrete_function_flat_tf, lower_control_flow=False
+            )
+        )
     captured = _captured_values(concrete_function_flat_tf.name, concrete_function_flat_tf)
     index = add_to_call_tf_concrete_function_list(concrete_function_flat_tf, functions)
     tokens = [ctx.token(call_tf_ordered_effect)] if ordered else []
-    attribute = {"called_index": ctx.i64(index), "has_token_input_output": ordered}
+    operands = [*tokens, *operands, *map(ctx.constant, captured)]
+    attributes: dict[str, Any] = {
+        "tf.backend_config": {"called_index": ctx.i64(index), "has_token_input_output": ordered}
+    }
+    if has_symbolic(output_avals):
+        # Further operands say the shapes of the results; they vanish when shapes become known.
+        if ordered:
+            raise NotImplementedError(
+                "ordered=True of call_tf is not supported for results of symbolic shapes"
+            )
+        first = len(operands)
+        operands += [ctx.shape_tensor(a.shape) for a in output_avals]
+        attributes["indices_of_shape_operands"] = np.arange(first, len(operands), dtype=np.int64)
+    types = [*(t.type for t in tokens), *map(ctx.type_of, output_avals)]
     out = ctx.custom_call(
-        "tf.call_tf_function", [*tokens, *operands, *map(ctx.constant, captured)],
-        [*(t.type for t in tokens), *map(ctx.type_of, output_avals)], api_version=2,
-        has_side_effect=has_side_effects or ordered, extra_attributes={"tf.backend_config": attribute},
+        "tf.call_tf_function", operands, types, api_version=2, has_side_effect=has_side_effects or ordered,
+        extra_attributes=attributes,
     )  # fmt: skip
     if ordered:
         ctx.set_token(call_tf_ordered_effect, out[0])
@@ -188,7 +221,11 @@ def check_tf_result(idx: int, r_tf: Any, r_aval: ShapedArray | None) -> Any:
         return r_tf
     wanted = border.tensor_spec(r_aval)
     dtype = border.numpy_dtype(r_tf)
-    if dtype is None or dtype != dtypes.canonicalize_dtype(r_aval.dtype) or not r_tf.shape.is_compatible_with(wanted.shape):
+    if (
+        dtype is None
+        or dtype != dtypes.canonicalize_dtype(r_aval.dtype)
+        or not r_tf.shape.is_compatible_with(wanted.shape)
+    ):
         raise ValueError(
             "The shapes or dtypes returned by the TensorFlow function do not match the declared output_shape_dtype:\n"
             f"Result[{idx}] is {r_tf.dtype.name}{r_tf.shape} vs. expected {r_aval.str_short()}"
