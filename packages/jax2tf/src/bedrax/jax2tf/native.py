@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from bedrax.core import dims, dtypes
+from bedrax.core import dims, dtypes, tables
 from bedrax.jax2tf import types
 
 # The newest StableHLO that TensorFlow 2.21 reads, and the calling convention, which it reads since 2.16.
@@ -36,7 +36,7 @@ def runner(call, platforms: Sequence[str] | None, disabled_checks: Sequence[Any]
     Raises:
       NotImplementedError: the program needs what TensorFlow's runtime does not have; the message names it.
     """
-    module, kept, targets = _serialized(call, platforms, disabled_checks)
+    module, kept, targets, functions = _serialized(call, platforms, disabled_checks)
 
     def run(tensors) -> list:
         import tensorflow as tf
@@ -50,18 +50,20 @@ def runner(call, platforms: Sequence[str] | None, disabled_checks: Sequence[Any]
             module=module,
             Tout=[tf.bool if a.dtype == dtypes.float0 else types.tf_dtype(a.dtype) for a in out_avals],
             Sout=[types.static_shape(a) for a in out_avals],
+            function_list=functions,
             platforms=[p.upper() for p in targets],
             disabled_checks=[str(c) for c in disabled_checks],
         )
         return [
-            tf.cast(x, tf.int32) if a.dtype == dtypes.float0 else x for x, a in zip(outs, out_avals, strict=True)
+            tf.cast(x, tf.int32) if a.dtype == dtypes.float0 else x
+            for x, a in zip(outs, out_avals, strict=True)
         ]
 
     return run
 
 
-def _serialized(call, platforms, disabled_checks) -> tuple[bytes, tuple[int, ...], tuple[str, ...]]:
-    """The module, the positions of the arguments it takes, and its platforms."""
+def _serialized(call, platforms, disabled_checks) -> tuple[bytes, tuple[int, ...], tuple[str, ...], list]:
+    """The module, the positions of the arguments it takes, its platforms, the TensorFlow functions it calls by index."""
     from bedrax.xla_backend import compile as compile_module
     from bedrax.xla_backend import export
     from bedrax.xla_backend.lowering import portable
@@ -70,7 +72,12 @@ def _serialized(call, platforms, disabled_checks) -> tuple[bytes, tuple[int, ...
     jaxpr = call.jaxpr
     kept = portable.solvable_arguments(jaxpr, compile_module.kept_arguments(jaxpr))
     names = [f"args[{i}]" for i in range(len(call.avals))]
-    lowered = portable.lower(jaxpr, "jit_" + call.name, targets, kept, names=names)
+    functions: list = []
+    outer = tables.tf_functions.set(functions)
+    try:
+        lowered = portable.lower(jaxpr, "jit_" + call.name, targets, kept, names=names)
+    finally:
+        tables.tf_functions.reset(outer)
     program = lowered.program
     if program.host_callbacks or program.keepalives:
         raise NotImplementedError(
@@ -78,7 +85,7 @@ def _serialized(call, platforms, disabled_checks) -> tuple[bytes, tuple[int, ...
             " convert with native_serialization=False"
         )
     portable.decompose(program.module)
-    found = portable.custom_call_targets(program.module)
+    found = set(portable.custom_call_targets(program.module)) - {"tf.call_tf_function"}
     export.check_custom_calls(found, disabled_checks)
     for platform in targets:
         missing = [t for t in sorted(found) if t.startswith(_NOT_IN_TENSORFLOW[platform])]
@@ -87,7 +94,7 @@ def _serialized(call, platforms, disabled_checks) -> tuple[bytes, tuple[int, ...
                 f"jax2tf: '{call.name}' needs {', '.join(missing)}, which TensorFlow's runtime does not have on"
                 f" {platform.upper()}: convert with native_serialization=False, which uses TensorFlow's own operations"
             )
-    return portable.serialize(program.module, STABLEHLO_VERSION), kept, targets
+    return portable.serialize(program.module, STABLEHLO_VERSION), kept, targets, functions
 
 
 def _check_known_sizes(avals, tensors) -> None:
