@@ -8,12 +8,12 @@ import pytest
 
 tf = pytest.importorskip("tensorflow")
 
-from bedrax.core import staging  # noqa: E402
-from bedrax.core.avals import aval_of  # noqa: E402
-from bedrax.jax2tf import graph, types  # noqa: E402
-from bedrax.jax2tf.tables import tf_rules  # noqa: E402
-from bedrax.testing import checks  # noqa: E402
-from bedrax.testing.records import all_cases, case_params  # noqa: E402
+from bedrax.core import staging
+from bedrax.core.avals import aval_of
+from bedrax.jax2tf import graph, types
+from bedrax.jax2tf.tables import tf_rules
+from bedrax.testing import checks
+from bedrax.testing.records import all_cases, case_params
 
 # Records that TensorFlow cannot express: the exception, and a piece of its message.
 GAPS = {

@@ -1,0 +1,327 @@
+"""`convert`: gradients, unknown dimensions, variables, saved models, TFLite, 64-bit types."""
+
+import os
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+import subprocess
+import sys
+import textwrap
+import warnings
+
+import numpy as np
+import pytest
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    tf = pytest.importorskip("tensorflow")
+
+import bedrax.numpy as jnp
+from bedrax.autodiff import grad
+from bedrax.core import config, lax
+from bedrax.core.jitting import jit
+from bedrax.jax2tf import convert
+
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
+
+F32 = np.float32
+
+
+def _convert(fun, **options):
+    return convert(fun, native_serialization=False, **options)
+
+
+# ---- a small convolutional network -----------------------------------------------------------------
+
+
+def _parameters():
+    rng = np.random.default_rng(0)
+    normal = lambda *shape: (0.3 * rng.standard_normal(shape)).astype(F32)
+    return {"k1": normal(3, 3, 1, 4), "b1": normal(4), "k2": normal(3, 3, 4, 8), "w": normal(32, 10), "b": normal(10)}
+
+
+def _images(n):
+    return np.random.default_rng(1).standard_normal((n, 8, 8, 1)).astype(F32)
+
+
+def network(p, x):
+    """Two layers of convolution and pooling, and a linear one."""
+
+    def layer(x, kernel):
+        y = lax.conv_general_dilated(x, kernel, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
+        return lax.reduce_window(y, -np.inf, lax.max, (1, 2, 2, 1), (1, 2, 2, 1), "VALID")
+
+    x = jnp.maximum(layer(x, p["k1"]) + p["b1"], 0)
+    x = jnp.tanh(layer(x, p["k2"]))
+    x = jnp.reshape(x, (x.shape[0], -1))
+    return x @ p["w"] + p["b"]
+
+
+def loss(p, x):
+    """Log-likelihood of the largest class, and a square."""
+    y = network(p, x)
+    y = y - jnp.max(y, axis=1, keepdims=True)
+    return jnp.mean(jnp.log(jnp.sum(jnp.exp(y), axis=1))) + jnp.sum(y * y) / x.shape[0]
+
+
+@pytest.mark.parametrize("enable_xla", [True, False])
+def test_network_with_unknown_batch(enable_xla):
+    p = _parameters()
+    f = tf.function(
+        _convert(network, polymorphic_shapes=[None, "(b, ...)"], enable_xla=enable_xla), autograph=False
+    ).get_concrete_function({k: tf.TensorSpec(v.shape, v.dtype) for k, v in p.items()}, tf.TensorSpec([None, 8, 8, 1]))
+    assert f.structured_outputs.shape.as_list() == [None, 10]
+    for n in (1, 5):
+        x = _images(n)
+        np.testing.assert_allclose(f(p, tf.constant(x)), network(p, x), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("enable_xla", [True, False])
+def test_training_step_with_unknown_batch(enable_xla):
+    """TensorFlow's gradient with respect to variables is ours."""
+    p = _parameters()
+    variables = {k: tf.Variable(v) for k, v in p.items()}
+    converted = _convert(loss, polymorphic_shapes=[None, "(b, ...)"], enable_xla=enable_xla)
+
+    @tf.function(autograph=False, input_signature=[tf.TensorSpec([None, 8, 8, 1], tf.float32)])
+    def step(x):
+        with tf.GradientTape() as tape:
+            value = converted(variables, x)
+        return value, tape.gradient(value, variables)
+
+    x = _images(3)
+    value, gradients = step(tf.constant(x))
+    np.testing.assert_allclose(value, loss(p, x), rtol=1e-5)
+    expected = grad(loss)(p, x)
+    for k, g in gradients.items():
+        np.testing.assert_allclose(g, expected[k], rtol=1e-4, atol=1e-5)
+
+
+def test_compiled_by_tensorflows_xla():
+    p, x = _parameters(), _images(2)
+    f = tf.function(_convert(network), autograph=False, jit_compile=True)
+    np.testing.assert_allclose(f(p, x), network(p, x), rtol=1e-5, atol=1e-5)
+
+
+def test_tflite_runs_the_network():
+    p = _parameters()
+    f = tf.function(
+        _convert(lambda x: network(p, x), polymorphic_shapes=["(b, ...)"], enable_xla=False, with_gradient=False),
+        autograph=False, input_signature=[tf.TensorSpec([None, 8, 8, 1], tf.float32)],
+    )  # fmt: skip
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        converter = tf.lite.TFLiteConverter.from_concrete_functions([f.get_concrete_function()], f)
+        interpreter = tf.lite.Interpreter(model_content=converter.convert())  # only builtin operations
+    x = _images(3)
+    (given,), (result,) = interpreter.get_input_details(), interpreter.get_output_details()
+    interpreter.resize_tensor_input(given["index"], x.shape)
+    interpreter.allocate_tensors()
+    interpreter.set_tensor(given["index"], x)
+    interpreter.invoke()
+    np.testing.assert_allclose(interpreter.get_tensor(result["index"]), network(p, x), rtol=1e-5, atol=1e-5)
+
+
+# ---- saved models ------------------------------------------------------------------------------------
+
+_LOADER = """
+import os, sys
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+class Refused:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in ("jax", "jaxlib", "bedrax"):
+            raise ImportError(name)
+sys.meta_path.insert(0, Refused())
+import numpy as np, tensorflow as tf
+data = np.load(sys.argv[2])
+model = tf.saved_model.load(sys.argv[1])
+x = tf.constant(data["x"])
+np.testing.assert_allclose(model.f(x), data["y"], rtol=1e-5, atol=1e-5)
+with tf.GradientTape() as tape:
+    tape.watch(x)
+    value = tf.reduce_sum(model.f(x) ** 2)
+np.testing.assert_allclose(tape.gradient(value, x), data["g"], rtol=1e-4, atol=1e-4)
+assert not {"jax", "jaxlib", "bedrax"} & sys.modules.keys()
+print("same")
+"""
+
+
+def test_saved_model_without_us(tmp_path):
+    """A process that cannot import us runs the model, and differentiates it."""
+    p, x = _parameters(), _images(3)
+    variables = {k: tf.Variable(v) for k, v in p.items()}
+    converted = _convert(network, polymorphic_shapes=[None, "(b, ...)"])
+    model = tf.Module()
+    model.variables_of_model = variables
+    model.f = tf.function(
+        lambda x: converted(variables, x), autograph=False, input_signature=[tf.TensorSpec([None, 8, 8, 1], tf.float32)]
+    )
+    options = tf.saved_model.SaveOptions(experimental_custom_gradients=True)
+    tf.saved_model.save(model, str(tmp_path / "model"), options=options)
+    gradient = grad(lambda x: jnp.sum(network(p, x) ** 2))(x)
+    np.savez(tmp_path / "data.npz", x=x, y=np.asarray(network(p, x)), g=np.asarray(gradient))
+    env = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(_LOADER), str(tmp_path / "model"), str(tmp_path / "data.npz")],
+        capture_output=True, text=True, env=env, cwd=tmp_path, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 0 and "same" in done.stdout, done.stderr[-2000:]
+
+
+# ---- gradients ---------------------------------------------------------------------------------------
+
+
+def test_second_derivative():
+    f = _convert(lambda x: jnp.sin(x) ** 3)
+    x = tf.Variable(F32(0.7))
+    with tf.GradientTape() as outer:
+        with tf.GradientTape() as inner:
+            y = f(x)
+        first = inner.gradient(y, x)
+    expected = grad(grad(lambda x: jnp.sin(x) ** 3))(F32(0.7))
+    np.testing.assert_allclose(outer.gradient(first, x), expected, rtol=1e-5)
+
+
+def test_gradients_of_unused_and_integer_arguments():
+    """Unused floats have zero gradients; integers have none, or zeros where those are asked for."""
+
+    def fn(x0, x1, x2, x3):
+        return x0 * 0.0 + x2 * 2.0
+
+    xs = [tf.Variable(F32(v)) for v in (10, 11, 12)] + [tf.Variable(13)]
+    with tf.GradientTape(persistent=True) as tape:
+        y = _convert(fn)(*xs)
+    found = tape.gradient(y, xs)
+    assert [None if g is None else float(g) for g in found] == [0.0, 0.0, 2.0, None]
+    zeros = tape.gradient(y, xs, unconnected_gradients=tf.UnconnectedGradients.ZERO)
+    assert [float(g) for g in zeros] == [0.0, 0.0, 2.0, 0.0] and zeros[3].dtype == tf.int32
+
+
+def test_float0_is_int32():
+    got = _convert(grad(lambda x: x * F32(2), allow_int=True))(np.int16(2))
+    assert got.dtype == tf.int32 and got.numpy() == 0
+
+
+def test_integer_results_beside_float_results():
+    x = tf.Variable(np.arange(3, dtype=F32))
+    with tf.GradientTape() as tape:
+        largest, where = _convert(lambda x: (jnp.sum(x * x), jnp.argmax(x)))(x)
+    assert where.dtype == tf.int32
+    np.testing.assert_allclose(tape.gradient(largest, x), [0, 2, 4])
+
+
+def test_without_gradient():
+    x = tf.Variable(F32(1))
+    with tf.GradientTape() as tape:
+        y = _convert(jnp.sin, with_gradient=False)(x)
+    with pytest.raises(LookupError, match="does not support gradients"):
+        tape.gradient(y, x)
+
+
+# ---- types -------------------------------------------------------------------------------------------
+
+
+def test_64_bits_follow_our_flag():
+    f = _convert(jnp.sin)
+    assert f(3.14).dtype == tf.float32
+    assert f(np.float64(3.14)).dtype == tf.float32
+    assert tf.function(f, autograph=False)(tf.Variable(3.14, dtype=tf.float64)).dtype == tf.float32
+    with config.enable_x64(True):
+        assert f(3.14).dtype == tf.float64
+        assert f(tf.Variable(3.14, dtype=tf.float64)).dtype == tf.float64
+        assert f(tf.Variable(3.14)).dtype == tf.float32
+
+
+def test_trees_in_and_out():
+    got = _convert(lambda d, *, k: {"a": d["x"][0] + k, "b": (d["x"][1],)})({"x": [1.0, 2.0]}, k=3.0)
+    assert float(got["a"]) == 4.0 and float(got["b"][0]) == 2.0
+
+
+def test_keys_are_moved_about():
+    """Arrays of keys, whose elements are several words each, through operations that move elements."""
+    from bedrax import random
+
+    def draw(seed):
+        keys = random.split(random.key(seed), 3)[::-1]
+        return random.uniform(jnp.stack([keys[1], keys[0]])[0], (4,))
+
+    expected = draw(np.uint32(5))
+    got = tf.function(_convert(draw, enable_xla=False), autograph=False)(np.uint32(5))
+    np.testing.assert_array_equal(got, expected)
+
+
+def test_nested_jit_and_loops():
+    def f(x):
+        def body(carry, y):
+            return jit(jnp.cos)(carry) + y, carry
+
+        return lax.scan(body, x[0], x)
+
+    x = np.linspace(0, 1, 5, dtype=F32)
+    carry, ys = tf.function(_convert(f, polymorphic_shapes=["(n,)"]), autograph=False, input_signature=[
+        tf.TensorSpec([None], tf.float32)])(x)  # fmt: skip
+    want = f(x)
+    np.testing.assert_allclose(carry, want[0], rtol=1e-6)
+    np.testing.assert_allclose(ys, want[1], rtol=1e-6)
+
+
+# ---- dimensions that are not known while converting ---------------------------------------------------
+
+
+def _first_rows(x):
+    return lax.dynamic_slice(x, (1, 0), (2, x.shape[1]))
+
+
+def _convolve(x):
+    kernel = np.arange(3, dtype=F32).reshape(3, 1, 1)
+    y = lax.conv_general_dilated(x[:, :, None], kernel, (2,), "SAME", dimension_numbers=("NWC", "WIO", "NWC"))
+    return y[..., 0]
+
+
+POLYMORPHIC = {
+    "mean": lambda x: jnp.mean(x, axis=0),
+    "size": lambda x: jnp.sum(x) / (x.shape[0] * x.shape[1]),
+    "flatten": lambda x: jnp.reshape(x, (-1,)),
+    "transpose_flatten": lambda x: jnp.reshape(x.T, (x.shape[0] * x.shape[1],)),
+    "outer": lambda x: x[:, :, None] * jnp.ones((2,)),
+    "broadcast": lambda x: jnp.broadcast_to(x[0], x.shape) + jnp.arange(x.shape[1], dtype=F32),
+    "concatenate": lambda x: jnp.concatenate([x, x[:1], 2 * x]),
+    "pad": lambda x: lax.pad(x, F32(0), ((1, 2, 1), (-1, 0, 0))),
+    "matmul": lambda x: x @ x.T,
+    "batched": lambda x: jnp.einsum("ij,ik->ijk", x, x),
+    "sort": lambda x: jnp.sort(x, axis=0),
+    "argmax": lambda x: jnp.argmax(x, axis=1),
+    "cumsum": lambda x: jnp.cumsum(x, axis=0),
+    "cummax": lambda x: lax.cummax(x, axis=0),
+    "softmax": lambda x: jnp.exp(x - jnp.max(x, 1, keepdims=True)) / jnp.sum(jnp.exp(x), 1, keepdims=True),
+    "gather": lambda x: x[jnp.array([1, 0]), :],
+    "take_each": lambda x: jnp.take_along_axis(x, jnp.argsort(x, axis=1), axis=1),
+    "scatter": lambda x: x.at[1, :].set(7.0).at[0].add(x[1]),
+    "reverse": lambda x: x[::-1, ::2],
+    "dynamic_slice": _first_rows,
+    "dynamic_update": lambda x: lax.dynamic_update_slice(x, x[:1], (1, 0)),
+    "window": lambda x: lax.reduce_window(x, F32(0), lax.add, (2, 2), (1, 2), "VALID"),
+    "long_window": lambda x: lax.reduce_window(x, -np.inf, lax.max, (1, 9), (1, 1), "SAME"),
+    "convolution": _convolve,
+    "tile": lambda x: jnp.tile(x, (2, 1)),
+    "reduce_any_order": lambda x: lax.reduce(x, F32(1), lambda a, b: a * b + F32(0), (0,)),
+    "where": lambda x: jnp.where(x > 0, x, -x),
+    "random": lambda x: lax.rng_bit_generator(jnp.arange(4, dtype=np.uint32), x.shape)[1],
+    "grad_max_pool": grad(
+        lambda x: jnp.sum(lax.reduce_window(x, -np.inf, lax.max, (2, 2), (2, 2), "VALID") ** 2)
+    ),
+    "grad_convolution": grad(lambda x: jnp.sum(_convolve(x) ** 2)),
+}
+
+
+@pytest.mark.parametrize("name", POLYMORPHIC)
+def test_polymorphic_shapes(name):
+    """One graph for all sizes of both axes."""
+    fun = POLYMORPHIC[name]
+    f = tf.function(
+        _convert(fun, polymorphic_shapes=["(a, b)"], polymorphic_constraints=("a >= 3", "b >= 4")),
+        autograph=False, input_signature=[tf.TensorSpec([None, None], tf.float32)],
+    )  # fmt: skip
+    for shape in ((3, 4), (4, 7)):
+        x = np.random.default_rng(0).standard_normal(shape).astype(F32)
+        np.testing.assert_allclose(f(x), fun(jnp.asarray(x)), rtol=1e-5, atol=1e-5)

@@ -1,0 +1,201 @@
+"""Native serialization: programs inside TensorFlow, at known and unknown shapes, with gradients, saved and loaded."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+tf = pytest.importorskip("tensorflow")
+
+from bedrax.core import lax
+from bedrax.core.avals import ShapedArray
+from bedrax.core.staging import trace_to_jaxpr
+from bedrax.jax2tf import convert
+from bedrax.xla_backend.export import DisabledSafetyCheck
+
+X = np.arange(12, dtype=np.float32).reshape(3, 4) / 20
+
+
+def flat(out):
+    return [np.asarray(x) for x in tf.nest.flatten(out)]
+
+
+def check(f, *args, **options):
+    """The converted function computes what the function computes, eagerly and in a graph."""
+    converted = convert(f, native_serialization=True, **options)
+    expected = flat(f(*args))
+    for got in (converted(*args), tf.function(converted, autograph=False)(*args)):
+        assert len(flat(got)) == len(expected)
+        for x, y in zip(flat(got), expected, strict=True):
+            np.testing.assert_allclose(x, y, rtol=1e-5, atol=1e-6)
+            assert x.dtype == y.dtype
+
+
+PROGRAMS = {
+    "CHLO": lambda x: (lax.erf(x), lax.asinh(x), lax.sinh(x), lax.acosh(x + 2), lax.atanh(x), lax.lgamma(x + 1), lax.digamma(x + 1)),
+    "top_k": lambda x: lax.top_k(x, 2),
+    "sort and cumsum": lambda x: (lax.sort(x, dimension=0), lax.cumsum(x, axis=0)),
+    "scan": lambda x: lax.scan(lambda c, a: (c + a, c * a), lax.full((4,), 0.0, np.float32), x),
+    "cond": lambda x: lax.cond(lax.reduce_sum(x, axes=(0, 1)) > 0, lambda y: y + 1, lambda y: y * 2, x),
+    "unused": lambda x: np.float32(2),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("shapes", [None, ["(b, ...)"]])
+def test_programs(name, shapes):
+    check(PROGRAMS[name], X, polymorphic_shapes=shapes)
+
+
+def test_is_one_operation():
+    f = tf.function(
+        convert(PROGRAMS["CHLO"], native_serialization=True, with_gradient=False), autograph=False
+    )
+    operations = f.get_concrete_function(tf.TensorSpec((3, 4))).graph.get_operations()
+    assert [op.type for op in operations].count("XlaCallModule") == 1
+
+
+def test_unknown_sizes():
+    f = convert(
+        lambda x: lax.reshape(x, (x.shape[0] * x.shape[1],)) * x.shape[0],
+        native_serialization=True,
+        polymorphic_shapes=["(b, n)"],
+    )
+    g = tf.function(f, autograph=False, input_signature=[tf.TensorSpec((None, None))])
+    assert g.get_concrete_function().structured_outputs.shape.as_list() == [None]
+    for n in (1, 2, 5):
+        x = np.ones((n, 3), np.float32)
+        np.testing.assert_allclose(g(x), x.reshape(-1) * n)
+
+
+def test_wrong_sizes():
+    square = convert(lambda x: x * 2, native_serialization=True, polymorphic_shapes=["b, b"])
+    with pytest.raises(
+        ValueError,
+        match=r"polymorphic shape \('b, b',\) has dimension variable 'b' corresponding to multiple values {4, 5}, for argument shapes \(TensorShape\(\[4, 5\]\),\)",
+    ):
+        square(np.ones((4, 5), np.float32))
+    any_length = convert(lambda x: x, native_serialization=True, polymorphic_shapes=["b"])
+    with pytest.raises(
+        ValueError,
+        match=r"Dimension variable b must have integer value >= 1. Found value 0 when solving b == 0",
+    ):
+        any_length(np.ones(0, np.float32))
+    late = tf.function(square, autograph=False, input_signature=[tf.TensorSpec((None, None))])
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        late(np.ones((4, 5), np.float32))
+    with pytest.raises(ValueError, match=r"Cannot solve for values of dimension variables {'a', 'b'}"):
+        convert(lambda x: x, native_serialization=True, polymorphic_shapes=["a + b"])(np.ones(4, np.float32))
+
+
+def test_gradient():
+    f = convert(
+        lambda x, n: lax.reduce_sum(lax.sin(x) * x.shape[0], axes=(0, 1)) * 2 + 0 * n,
+        native_serialization=True,
+        polymorphic_shapes=["(b, _)", None],
+    )
+    g = tf.function(
+        f, autograph=False, input_signature=[tf.TensorSpec((None, 4)), tf.TensorSpec((), tf.int32)]
+    )
+
+    def twice(x):
+        with tf.GradientTape() as outer:
+            outer.watch(x)
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                y = f(x, 3)
+            first = tape.gradient(y, x)
+            total = tf.reduce_sum(first)
+        return first, outer.gradient(total, x)
+
+    x = tf.constant(X)
+    # (TensorFlow cannot differentiate a `tf.function` with custom gradients twice from outside.)
+    for h in (twice, tf.function(twice, autograph=False, input_signature=[tf.TensorSpec((None, 4))])):
+        first, second = h(x)
+        np.testing.assert_allclose(first, 6 * np.cos(X), rtol=1e-5)
+        np.testing.assert_allclose(second, -6 * np.sin(X), rtol=1e-5)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = g(x, 3)
+    np.testing.assert_allclose(tape.gradient(y, x), 6 * np.cos(X), rtol=1e-5)
+    frozen = convert(lambda x: x * 2, native_serialization=True, with_gradient=False)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = frozen(x)
+    with pytest.raises(LookupError, match="does not support gradients"):
+        tape.gradient(y, x)
+
+
+def test_platforms():
+    check(lambda x: lax.cumsum(lax.sin(x), axis=0), X, native_serialization_platforms=("cpu", "cuda"))
+    check(
+        lambda x: lax.cumsum(lax.sin(x), axis=0),
+        X,
+        native_serialization_platforms=("tpu", "cpu"),
+        polymorphic_shapes=["b, _"],
+    )
+    elsewhere = convert(lax.sin, native_serialization=True, native_serialization_platforms=("tpu",))
+    with pytest.raises(tf.errors.NotFoundError, match="not among the platforms"):
+        elsewhere(X)
+    unchecked = convert(
+        lax.sin, native_serialization=True, native_serialization_platforms=("tpu",),
+        native_serialization_disabled_checks=[DisabledSafetyCheck.platform()],
+    )  # fmt: skip
+    np.testing.assert_allclose(unchecked(X), np.sin(X), rtol=1e-6)
+
+
+def test_what_tensorflow_lacks_is_named():
+    from bedrax.core.tracing import Primitive
+    from bedrax.jax2tf import native
+    from bedrax.xla_backend.tables import lowering_rules
+
+    factor_p = Primitive("lapack_factor", "calls")
+    factor_p.abstract(lambda x: x)
+    lowering_rules.add(factor_p, lambda ctx, x: ctx.custom_call("lapack_spotrf_ffi", [x], x.type, {}))
+
+    class Call:
+        name = "factor"
+        avals = [ShapedArray((2, 2), np.dtype(np.float32))]
+        jaxpr = trace_to_jaxpr(lambda x: [factor_p.bind(x)], avals)
+
+    with pytest.raises(
+        NotImplementedError,
+        match="'factor' needs lapack_spotrf_ffi, which TensorFlow's runtime does not have on CPU",
+    ):
+        native.runner(Call, ["cpu"], ())
+
+
+LOADER = """
+import sys
+class Blocker:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("jax", "jaxlib", "bedrax"):
+            raise ModuleNotFoundError(name, name=name)
+sys.meta_path.insert(0, Blocker())
+import numpy as np, tensorflow as tf
+model = tf.saved_model.load(sys.argv[1])
+for n in (1, 3):
+    x = tf.constant(np.arange(4.0 * n, dtype=np.float32).reshape(n, 4) / 20)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.reduce_sum(model.f(x))
+    np.testing.assert_allclose(y, n * np.sinh(x).sum(), rtol=1e-5)
+    np.testing.assert_allclose(tape.gradient(y, x), n * np.cosh(x), rtol=1e-5)
+print("loaded")
+"""
+
+
+def test_saved_model_stands_by_itself(tmp_path):
+    """A process without our packages loads it, runs it at several sizes, and differentiates it."""
+    module = tf.Module()
+    f = convert(lambda x: lax.sinh(x) * x.shape[0], native_serialization=True, polymorphic_shapes=["b, 4"])
+    module.f = tf.function(f, autograph=False, input_signature=[tf.TensorSpec((None, 4))])
+    options = tf.saved_model.SaveOptions(experimental_custom_gradients=True)
+    tf.saved_model.save(module, str(tmp_path), options=options)
+    result = subprocess.run(
+        [sys.executable, "-c", LOADER, str(tmp_path)], capture_output=True, text=True, check=False
+    )
+    assert "loaded" in result.stdout, result.stderr
