@@ -286,7 +286,9 @@ def decompose(module) -> None:
             op.erase()
 
     def visit(op):
-        if op.name == "builtin.unrealized_conversion_cast" or not op.name.startswith(("stablehlo.", "func.", "builtin.")):
+        if op.name == "builtin.unrealized_conversion_cast" or not op.name.startswith(
+            ("stablehlo.", "func.", "builtin.")
+        ):
             left.add(op.name)
         return ir.WalkResult.ADVANCE
 
@@ -417,7 +419,7 @@ def import_functions(program: engine.Program, module, name: str) -> str:
         for key in [a if isinstance(a, str) else a.name for a in op.attributes]:
             try:
                 new = renamed(op.attributes[key])
-            except TypeError:  # dense complex elements, for which the bindings have no class; they name nothing
+            except TypeError:  # the bindings have no class for dense complex elements, which name nothing
                 continue
             if new is not None:
                 op.attributes[key] = new
