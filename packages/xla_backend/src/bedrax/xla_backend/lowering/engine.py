@@ -292,7 +292,7 @@ class LoweringContext:
 
     # ---- making operations ----
 
-    def emit(self, name: str, operands: Sequence[Any], result_types: Any = None, regions: Sequence[Any] = (),
+    def emit(self, name: str, operands: Sequence[Any], /, result_types: Any = None, regions: Sequence[Any] = (),
              **attributes) -> Any:  # fmt: skip
         """Append one operation and return its value, or list of values; see the README."""
         if result_types is None:

@@ -1,0 +1,90 @@
+"""Records of calls: programs inside programs, functions with rules of their own, identities."""
+
+import numpy as np
+
+from bedrax.autodiff import checkpoint, checkpoint_name, checkpoint_policies, custom_jvp, custom_vjp
+from bedrax.core import lax, staging
+from bedrax.core.avals import aval_of
+from bedrax.core.jitting import jit
+from bedrax.core.primitives import calls as p
+from bedrax.testing.records import OpCase, arg
+
+
+def _wave(x, y):
+    return lax.mul(lax.sin(x), y)
+
+
+def _np_wave(x, y):
+    return np.sin(x) * y
+
+
+def _two_results(x, y):
+    """One result depends on `x` alone, and one on nothing that is differentiated."""
+    return lax.sin(x), lax.mul(lax.cos(x), y), lax.floor(y)
+
+
+def _np_two_results(x, y):
+    return np.sin(x), np.cos(x) * y, np.floor(y)
+
+
+def _holding(prim):
+    """Apply a primitive that holds a program and nothing else."""
+
+    def fun(x, y):
+        jaxpr = staging.trace_to_jaxpr(lambda *xs: list(_two_results(*xs)), [aval_of(x), aval_of(y)])
+        return prim.bind(x, y, jaxpr=jaxpr)
+
+    return fun
+
+
+@custom_jvp
+def _cube(x, y):
+    return lax.mul(lax.integer_pow(x, 3), y)
+
+
+@_cube.defjvp
+def _cube_rule(primals, tangents):
+    (x, y), (tx, ty) = primals, tangents
+    change = lax.mul(lax.mul(lax.mul(lax.square(x), lax.full_like(x, 3)), y), tx)
+    return _cube(x, y), lax.add(change, lax.mul(lax.integer_pow(x, 3), ty))
+
+
+@custom_vjp
+def _scaled(x, y):
+    return lax.mul(x, y)
+
+
+_scaled.defvjp(lambda x, y: (lax.mul(x, y), (x, y)), lambda res, ct: (lax.mul(ct, res[1]), lax.mul(ct, res[0])))
+
+
+def _named(x):
+    return lax.sin(checkpoint_name(lax.sin(x), "inner"))
+
+
+_BY_NAME = checkpoint(_named, policy=checkpoint_policies.save_only_these_names("inner"))
+_X, _Y = arg((2, 3)), arg((2, 3))
+
+CASES = [
+    OpCase(p.jit_p, "one_result", jit(_wave), (_X, _Y), oracle=_np_wave),
+    OpCase(p.jit_p, "several_results", jit(_two_results), (_X, _Y), oracle=_np_two_results, grad=(0,)),
+    OpCase(p.jit_p, "nested", jit(lambda x: jit(lax.sin)(jit(lax.square)(x))), (_X,), oracle=lambda x: np.sin(x * x)),
+    OpCase(p.jit_p, "constant_result", jit(lambda x: (x, np.float32(2))), (arg((3,)),),
+           oracle=lambda x: (x, np.float32(2)), grad=()),
+    OpCase(p.remat_p, "plain", checkpoint(_wave), (_X, _Y), oracle=_np_wave),
+    OpCase(p.remat_p, "by_name", _BY_NAME, (_X,), oracle=lambda x: np.sin(np.sin(x))),
+    OpCase(p.remat_p, "several_results", checkpoint(_two_results), (_X, _Y), oracle=_np_two_results, grad=(0,)),
+    OpCase(p.closed_call_p, "several_results", _holding(p.closed_call_p), (_X, _Y), oracle=_np_two_results, grad=(0,)),
+    OpCase(p.core_call_p, "several_results", _holding(p.core_call_p), (_X, _Y), oracle=_np_two_results, grad=(0,)),
+    OpCase(p.composite_p, "attributes",
+           lambda x: lax.composite(lambda x, *, by: lax.mul(lax.sin(x), np.array(by, x.dtype)), "my.op")(x, by=3.0),
+           (_X,), oracle=lambda x: np.sin(x) * 3),
+    OpCase(p.custom_jvp_call_p, "cube", _cube, (_X, _Y), oracle=lambda x, y: x**3 * y),
+    OpCase(p.custom_vjp_call_p, "scaled", _scaled, (_X, _Y), oracle=np.multiply, grad=()),
+    OpCase(p.optimization_barrier_p, "pair", lambda x, y: lax.optimization_barrier((lax.sin(x), y)),
+           (_X, arg((), "int32")), oracle=lambda x, y: (np.sin(x), y)),
+    OpCase(p.name_p, "inner", _named, (_X,), oracle=lambda x: np.sin(np.sin(x))),
+]  # fmt: skip
+
+UNSAMPLED = {
+    p.custom_lin_p: "it stands in linear programs only, until they are transposed: records of custom_vjp_call reach it",
+}
