@@ -16,11 +16,8 @@ __getattr__, __dir__, __all__ = attach(__name__, _HOMES)
 
 if TYPE_CHECKING:
     from bedrax.autodiff.policies import (
-        Offloadable as Offloadable,
-        Recompute as Recompute,
-        Saveable as Saveable,
-    )
+        Offloadable as Offloadable, Recompute as Recompute, Saveable as Saveable,
+    )  # fmt: skip
     from bedrax.autodiff import (
-        checkpoint_name as checkpoint_name,
-        checkpoint_policies as checkpoint_policies,
-    )
+        checkpoint_name as checkpoint_name, checkpoint_policies as checkpoint_policies,
+    )  # fmt: skip

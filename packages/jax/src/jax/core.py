@@ -25,23 +25,18 @@ __getattr__, __dir__, __all__ = attach(__name__, _HOMES)
 
 if TYPE_CHECKING:
     from bedrax.core.tracing import (
-        AbstractValue as AbstractValue,
-        Trace as Trace,
-        Tracer as Tracer,
+        AbstractValue as AbstractValue, Trace as Trace, Tracer as Tracer,
         trace_state_clean as trace_state_clean,
-    )
+    )  # fmt: skip
     from bedrax.core.ir import (
-        Atom as Atom,
-        eval_jaxpr as eval_jaxpr,
-    )
+        Atom as Atom, eval_jaxpr as eval_jaxpr,
+    )  # fmt: skip
     from bedrax.core.avals import (
         ShapedArray as ShapedArray,
-    )
+    )  # fmt: skip
     from bedrax.core.scopes import (
-        ensure_compile_time_eval as ensure_compile_time_eval,
-        eval_context as eval_context,
-    )
+        ensure_compile_time_eval as ensure_compile_time_eval, eval_context as eval_context,
+    )  # fmt: skip
     from bedrax.core.dims import (
-        max_dim as max_dim,
-        min_dim as min_dim,
-    )
+        max_dim as max_dim, min_dim as min_dim,
+    )  # fmt: skip

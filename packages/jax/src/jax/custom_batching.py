@@ -13,6 +13,5 @@ __getattr__, __dir__, __all__ = attach(__name__, _HOMES)
 
 if TYPE_CHECKING:
     from bedrax.batching import (
-        custom_vmap as custom_vmap,
-        sequential_vmap as sequential_vmap,
-    )
+        custom_vmap as custom_vmap, sequential_vmap as sequential_vmap,
+    )  # fmt: skip

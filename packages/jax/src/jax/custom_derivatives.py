@@ -16,15 +16,10 @@ __getattr__, __dir__, __all__ = attach(__name__, _HOMES)
 
 if TYPE_CHECKING:
     from bedrax.autodiff.custom import (
-        CustomVJPPrimal as CustomVJPPrimal,
-        custom_jvp_call_p as custom_jvp_call_p,
-        custom_vjp_call_p as custom_vjp_call_p,
-        zero_from_primal as zero_from_primal,
-    )
+        CustomVJPPrimal as CustomVJPPrimal, custom_jvp_call_p as custom_jvp_call_p,
+        custom_vjp_call_p as custom_vjp_call_p, zero_from_primal as zero_from_primal,
+    )  # fmt: skip
     from bedrax.autodiff import (
-        SymbolicZero as SymbolicZero,
-        closure_convert as closure_convert,
-        custom_gradient as custom_gradient,
-        custom_jvp as custom_jvp,
-        custom_vjp as custom_vjp,
-    )
+        SymbolicZero as SymbolicZero, closure_convert as closure_convert,
+        custom_gradient as custom_gradient, custom_jvp as custom_jvp, custom_vjp as custom_vjp,
+    )  # fmt: skip

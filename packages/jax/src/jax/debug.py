@@ -13,9 +13,6 @@ __getattr__, __dir__, __all__ = attach(__name__, _HOMES)
 
 if TYPE_CHECKING:
     from bedrax.core.primitives.callbacks import (
-        DebugEffect as DebugEffect,
-        OrderedDebugEffect as OrderedDebugEffect,
-        debug_callback as callback,
-        debug_log as log,
-        debug_print as print,
-    )
+        DebugEffect as DebugEffect, OrderedDebugEffect as OrderedDebugEffect, debug_callback as callback,
+        debug_log as log, debug_print as print,
+    )  # fmt: skip

@@ -13,7 +13,5 @@ __getattr__, __dir__, __all__ = attach(__name__, _HOMES)
 
 if TYPE_CHECKING:
     from bedrax.extend.distributed import (
-        initialize as initialize,
-        is_initialized as is_initialized,
-        shutdown as shutdown,
-    )
+        initialize as initialize, is_initialized as is_initialized, shutdown as shutdown,
+    )  # fmt: skip

@@ -14,4 +14,4 @@ __getattr__, __dir__, __all__ = attach(__name__, _HOMES)
 if TYPE_CHECKING:
     from bedrax.xla_backend.placement import (
         from_dlpack as from_dlpack,
-    )
+    )  # fmt: skip

@@ -14,4 +14,4 @@ __getattr__, __dir__, __all__ = attach(__name__, _HOMES)
 if TYPE_CHECKING:
     from bedrax.numpy.flatten_util import (
         ravel_pytree as ravel_pytree,
-    )
+    )  # fmt: skip

@@ -13,13 +13,6 @@ __getattr__, __dir__, __all__ = attach(__name__, _HOMES)
 
 if TYPE_CHECKING:
     from bedrax.extend.refs import (
-        AbstractRef as AbstractRef,
-        Ref as Ref,
-        addupdate as addupdate,
-        empty_ref as empty_ref,
-        free_ref as free_ref,
-        freeze as freeze,
-        get as get,
-        new_ref as new_ref,
-        swap as swap,
-    )
+        AbstractRef as AbstractRef, Ref as Ref, addupdate as addupdate, empty_ref as empty_ref,
+        free_ref as free_ref, freeze as freeze, get as get, new_ref as new_ref, swap as swap,
+    )  # fmt: skip

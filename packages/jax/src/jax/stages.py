@@ -13,8 +13,5 @@ __getattr__, __dir__, __all__ = attach(__name__, _HOMES)
 
 if TYPE_CHECKING:
     from bedrax.xla_backend.stages import (
-        ArgInfo as ArgInfo,
-        Compiled as Compiled,
-        Lowered as Lowered,
-        Traced as Traced,
-    )
+        ArgInfo as ArgInfo, Compiled as Compiled, Lowered as Lowered, Traced as Traced,
+    )  # fmt: skip

@@ -13,7 +13,5 @@ __getattr__, __dir__, __all__ = attach(__name__, _HOMES)
 
 if TYPE_CHECKING:
     from bedrax.autodiff.checking import (
-        check_grads as check_grads,
-        check_jvp as check_jvp,
-        check_vjp as check_vjp,
-    )
+        check_grads as check_grads, check_jvp as check_jvp, check_vjp as check_vjp,
+    )  # fmt: skip

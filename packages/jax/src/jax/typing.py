@@ -13,6 +13,5 @@ __getattr__, __dir__, __all__ = attach(__name__, _HOMES)
 
 if TYPE_CHECKING:
     from bedrax.core.types import (
-        ArrayLike as ArrayLike,
-        DTypeLike as DTypeLike,
-    )
+        ArrayLike as ArrayLike, DTypeLike as DTypeLike,
+    )  # fmt: skip

@@ -15,6 +15,7 @@ from bedrax.autodiff import tables as ad_tables
 from bedrax.autodiff.tables import Zero, instantiate, zeros
 from bedrax.batching.tables import batch_rules, broadcast_axis, elementwise, move_axis
 from bedrax.batching.tables import to_front as _to_front
+from bedrax.core import executors
 from bedrax.core.tables import RuleTable
 
 
@@ -81,7 +82,9 @@ def deflinear(primitive, transpose_rule) -> None:
     ad_tables.linear(primitive, lambda ct, *args, **params: transpose_rule(ct, **params))
 
 
-defbilinear = ad_tables.bilinear
+def defbilinear(prim, lhs_rule, rhs_rule) -> None:
+    """A primitive that is linear in each of two operands, with ``rule(ct, x, y, **params)`` for the transposes."""
+    ad_tables.bilinear(prim, lhs_rule, rhs_rule)
 
 
 def defvectorized(prim) -> None:
@@ -92,6 +95,24 @@ def defvectorized(prim) -> None:
 def defbroadcasting(prim) -> None:
     """An n-ary primitive that acts on each element."""
     elementwise(prim)
+
+
+def defreducer(prim) -> None:
+    """A primitive with one operand that reduces it over the parameter `axes`."""
+
+    def rule(axis, args, dims, *, axes, **params):
+        (x,), (dim,) = args, dims
+        moved = tuple(a + (a >= dim) for a in axes)
+        kept = dim - sum(a < dim for a in axes)
+        out = prim.bind(x, axes=moved, **params)
+        return out, [kept] * len(out) if prim.multiple_results else kept
+
+    batch_rules.add(prim, rule, "reducer")
+
+
+def apply_primitive(prim, *args, **params):
+    """Compile one operation and run it: what evaluates primitives that have no `impl`."""
+    return executors.active.apply(prim, args, params)
 
 
 def bdim_at_front(x, bdim, size, mesh_axis=None):
@@ -137,8 +158,8 @@ add_tangents = ad_tables.add_tangents
 UndefinedPrimal = ad_tables.UndefinedPrimal
 
 __all__ = [
-    "UndefinedPrimal", "Zero", "add_jaxvals", "add_tangents", "axis_primitive_batchers", "bdim_at_front", "broadcast",
-    "defbilinear", "defbroadcasting", "defjvp", "defjvp2", "deflinear", "deflinear2", "defvectorized",
+    "UndefinedPrimal", "Zero", "add_jaxvals", "add_tangents", "apply_primitive", "axis_primitive_batchers", "bdim_at_front", "broadcast",
+    "defbilinear", "defbroadcasting", "defjvp", "defjvp2", "deflinear", "deflinear2", "defreducer", "defvectorized",
     "fancy_primitive_batchers", "get_primitive_transpose", "instantiate_zeros", "is_undefined_primal", "moveaxis",
     "not_mapped", "primitive_batchers", "primitive_jvps", "primitive_transposes", "zeros_like_aval",
 ]  # fmt: skip

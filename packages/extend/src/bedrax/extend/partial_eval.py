@@ -13,31 +13,31 @@ from bedrax.core.tracing import current
 
 
 class PartialVal(tuple):
-    """A value that may be unknown: a pair (type or None, value or None)."""
+    """A value that may be unknown: a pair (type or None, value or None), of which exactly one is there."""
 
-    def __new__(cls, xs):
-        return tuple.__new__(cls, xs)
-
-    @classmethod
-    def known(cls, const: Any) -> PartialVal:
-        """A known value."""
-        return PartialVal((None, const))
-
-    @classmethod
-    def unknown(cls, aval: AbstractValue) -> PartialVal:
-        """An unknown value of a known type."""
+    @staticmethod
+    def unknown(aval: AbstractValue) -> PartialVal:
+        """Nothing is known but the type."""
         return PartialVal((aval, None))
 
+    @staticmethod
+    def known(const: Any) -> PartialVal:
+        """Everything is known."""
+        return PartialVal((None, const))
+
     def is_known(self) -> bool:
-        return self[0] is None
+        aval, _ = self
+        return aval is None
 
     def get_known(self) -> Any:
         """The value, or None."""
-        return self[1] if self[0] is None else None
+        aval, value = self
+        return None if aval is not None else value
 
     def get_aval(self) -> AbstractValue:
         """The type."""
-        return aval_of(self[1]) if self[0] is None else self[0]
+        aval, value = self
+        return aval_of(value) if aval is None else aval
 
 
 def trace_to_jaxpr_nounits(fun: Any, pvals: Sequence[PartialVal], instantiate: bool | Sequence[bool] = False):

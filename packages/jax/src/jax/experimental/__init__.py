@@ -14,7 +14,7 @@ __getattr__, __dir__, __all__ = attach(__name__, _HOMES, ("array_serialization",
 if TYPE_CHECKING:
     from bedrax.core.primitives.callbacks import (
         io_callback as io_callback,
-    )
+    )  # fmt: skip
     from jax.experimental import array_serialization as array_serialization
     from jax.experimental import buffer_callback as buffer_callback
     from jax.experimental import checkify as checkify

@@ -14,14 +14,7 @@ __getattr__, __dir__, __all__ = attach(__name__, _HOMES)
 
 if TYPE_CHECKING:
     from bedrax.extend.checkify import (
-        Error as Error,
-        all_checks as all_checks,
-        automatic_checks as automatic_checks,
-        check as check,
-        checkify as checkify,
-        div_checks as div_checks,
-        float_checks as float_checks,
-        index_checks as index_checks,
-        nan_checks as nan_checks,
-        user_checks as user_checks,
-    )
+        Error as Error, all_checks as all_checks, automatic_checks as automatic_checks, check as check,
+        checkify as checkify, div_checks as div_checks, float_checks as float_checks,
+        index_checks as index_checks, nan_checks as nan_checks, user_checks as user_checks,
+    )  # fmt: skip

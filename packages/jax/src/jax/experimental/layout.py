@@ -13,7 +13,5 @@ __getattr__, __dir__, __all__ = attach(__name__, _HOMES)
 
 if TYPE_CHECKING:
     from bedrax.xla_backend.layout import (
-        Format as Format,
-        Layout as Layout,
-        with_layout_constraint as with_layout_constraint,
-    )
+        Format as Format, Layout as Layout, with_layout_constraint as with_layout_constraint,
+    )  # fmt: skip

@@ -14,4 +14,4 @@ __getattr__, __dir__, __all__ = attach(__name__, _HOMES)
 if TYPE_CHECKING:
     from bedrax.core.jitting import (
         jit as pjit,
-    )
+    )  # fmt: skip

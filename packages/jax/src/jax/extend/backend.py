@@ -13,7 +13,5 @@ __getattr__, __dir__, __all__ = attach(__name__, _HOMES)
 
 if TYPE_CHECKING:
     from bedrax.xla_backend.clients import (
-        backends as backends,
-        clear_backends as clear_backends,
-        get_backend as get_backend,
-    )
+        backends as backends, clear_backends as clear_backends, get_backend as get_backend,
+    )  # fmt: skip

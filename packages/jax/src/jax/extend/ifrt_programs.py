@@ -14,4 +14,4 @@ __getattr__, __dir__, __all__ = attach(__name__, _HOMES)
 if TYPE_CHECKING:
     from bedrax.xla_backend.jaxlib_door import (
         ifrt_programs as ifrt_programs,
-    )
+    )  # fmt: skip

@@ -9,8 +9,8 @@ from __future__ import annotations
 import functools
 import math
 import operator
+from collections import namedtuple
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import bedrax.numpy as jnp
 import numpy as np
@@ -28,40 +28,18 @@ __all__ = [
 ]  # fmt: skip
 
 
-class EigResult(NamedTuple):
-    """Result of `eig`."""
-
-    eigenvalues: Array
-    eigenvectors: Array
-
-
-class EighResult(NamedTuple):
-    """Result of `eigh`."""
-
-    eigenvalues: Array
-    eigenvectors: Array
+def _result(name: str, fields: str, of: str) -> type:
+    """A named tuple of arrays."""
+    made = namedtuple(name, fields)
+    made.__doc__ = f"Result of `{of}`."
+    return made
 
 
-class QRResult(NamedTuple):
-    """Result of `qr`."""
-
-    Q: Array
-    R: Array
-
-
-class SlogdetResult(NamedTuple):
-    """Result of `slogdet`."""
-
-    sign: Array
-    logabsdet: Array
-
-
-class SVDResult(NamedTuple):
-    """Result of `svd`."""
-
-    U: Array
-    S: Array
-    Vh: Array
+EigResult = _result("EigResult", "eigenvalues eigenvectors", "eig")
+EighResult = _result("EighResult", "eigenvalues eigenvectors", "eigh")
+QRResult = _result("QRResult", "Q R", "qr")
+SlogdetResult = _result("SlogdetResult", "sign logabsdet", "slogdet")
+SVDResult = _result("SVDResult", "U S Vh", "svd")
 
 
 def _matrices(name: str, *xs: ArrayLike, square: bool = False) -> list[Array]:

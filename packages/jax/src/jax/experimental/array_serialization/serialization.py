@@ -13,7 +13,6 @@ __getattr__, __dir__, __all__ = attach(__name__, _HOMES)
 
 if TYPE_CHECKING:
     from bedrax.extend.array_serialization import (
-        AsyncManager as AsyncManager,
-        BarrierTimeoutError as BarrierTimeoutError,
+        AsyncManager as AsyncManager, BarrierTimeoutError as BarrierTimeoutError,
         GlobalAsyncCheckpointManagerBase as GlobalAsyncCheckpointManagerBase,
-    )
+    )  # fmt: skip

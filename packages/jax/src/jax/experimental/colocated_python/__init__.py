@@ -13,10 +13,9 @@ __getattr__, __dir__, __all__ = attach(__name__, _HOMES, ("api", "func", "func_b
 
 if TYPE_CHECKING:
     from bedrax.extend.colocated import (
-        colocated_cpu_devices as colocated_cpu_devices,
-        colocated_python as colocated_python,
+        colocated_cpu_devices as colocated_cpu_devices, colocated_python as colocated_python,
         colocated_python_class as colocated_python_class,
-    )
+    )  # fmt: skip
     from jax.experimental.colocated_python import api as api
     from jax.experimental.colocated_python import func as func
     from jax.experimental.colocated_python import func_backend as func_backend

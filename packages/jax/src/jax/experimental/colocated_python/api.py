@@ -13,7 +13,6 @@ __getattr__, __dir__, __all__ = attach(__name__, _HOMES)
 
 if TYPE_CHECKING:
     from bedrax.extend.colocated import (
-        colocated_cpu_devices as colocated_cpu_devices,
-        colocated_python as colocated_python,
+        colocated_cpu_devices as colocated_cpu_devices, colocated_python as colocated_python,
         colocated_python_class as colocated_python_class,
-    )
+    )  # fmt: skip

@@ -14,4 +14,4 @@ __getattr__, __dir__, __all__ = attach(__name__, _HOMES)
 if TYPE_CHECKING:
     from bedrax.extend.colocated import (
         is_prng_key_dtype as is_prng_key_dtype,
-    )
+    )  # fmt: skip

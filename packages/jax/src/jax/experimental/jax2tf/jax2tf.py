@@ -13,6 +13,5 @@ __getattr__, __dir__, __all__ = attach(__name__, _HOMES)
 
 if TYPE_CHECKING:
     from bedrax.jax2tf import (
-        PolyShape as PolyShape,
-        convert as convert,
-    )
+        PolyShape as PolyShape, convert as convert,
+    )  # fmt: skip

@@ -13,10 +13,5 @@ __getattr__, __dir__, __all__ = attach(__name__, _HOMES)
 
 if TYPE_CHECKING:
     from bedrax.scipy.stats.norm import (
-        cdf as cdf,
-        isf as isf,
-        logpdf as logpdf,
-        pdf as pdf,
-        ppf as ppf,
-        sf as sf,
-    )
+        cdf as cdf, isf as isf, logpdf as logpdf, pdf as pdf, ppf as ppf, sf as sf,
+    )  # fmt: skip

@@ -1,12 +1,5 @@
-"""`jax.extend.mlir.dialects.vector`: the public names, from the layers that own them."""
+"""`jax.extend.mlir.dialects.vector`: MLIR's own Python bindings."""
 
-from typing import TYPE_CHECKING
+from bedrax.xla_backend.jaxlib_door import mirror
 
-from bedrax.core.lazy import attach
-
-_HOMES = {
-}
-__getattr__, __dir__, __all__ = attach(__name__, _HOMES)
-
-if TYPE_CHECKING:
-    pass
+__getattr__, __dir__, __all__ = mirror("dialects.vector")

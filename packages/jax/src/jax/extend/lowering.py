@@ -1,0 +1,17 @@
+"""`jax.extend.lowering`: the public names, from the layers that own them."""
+
+from typing import TYPE_CHECKING
+
+from bedrax.core.lazy import attach
+
+_HOMES = {
+    "bedrax.xla_backend.lowering.library": (
+        "LoweringRuleContext",
+    ),
+}  # fmt: skip
+__getattr__, __dir__, __all__ = attach(__name__, _HOMES)
+
+if TYPE_CHECKING:
+    from bedrax.xla_backend.lowering.library import (
+        LoweringRuleContext as LoweringRuleContext,
+    )  # fmt: skip
