@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 import operator
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -413,9 +414,8 @@ def _extreme_of_values(name: str, builtin: Callable) -> Callable:
         if isinstance(value, (np.ndarray, np.generic)):
             return getattr(np, name + "imum")(x, y)
         if type(value).__module__.split(".")[0] == "tensorflow":
-            import tensorflow as tf
-
-            return getattr(tf, name + "imum")(x, y)
+            # A tensor is at hand, so TensorFlow is loaded; this layer does not import it.
+            return getattr(sys.modules["tensorflow"], name + "imum")(x, y)
         if hasattr(value, "aval"):
             from bedrax.core import lax
 
