@@ -54,7 +54,9 @@ def _scaled(x, y):
     return lax.mul(x, y)
 
 
-_scaled.defvjp(lambda x, y: (lax.mul(x, y), (x, y)), lambda res, ct: (lax.mul(ct, res[1]), lax.mul(ct, res[0])))
+_scaled.defvjp(
+    lambda x, y: (lax.mul(x, y), (x, y)), lambda res, ct: (lax.mul(ct, res[1]), lax.mul(ct, res[0]))
+)
 
 
 def _named(x):

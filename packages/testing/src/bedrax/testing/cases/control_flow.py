@@ -69,7 +69,9 @@ def _power(x):
 
 
 def _either(flag, x, y):
-    return lax.cond(flag, lambda x, y: (lax.mul(x, y), lax.sin(x)), lambda x, y: (lax.neg(y), lax.full_like(x, 2)), x, y)
+    return lax.cond(
+        flag, lambda x, y: (lax.mul(x, y), lax.sin(x)), lambda x, y: (lax.neg(y), lax.full_like(x, 2)), x, y
+    )
 
 
 def _np_either(flag, x, y):

@@ -10,9 +10,7 @@ from bedrax.testing.records import OpCase, arg
 
 def _by_lu(a, b):
     lu, _, order = lax.lu(a)
-    rows = lax.eq(
-        lax.broadcast_in_dim(order, a.shape, (0,)), lax.broadcasted_iota(np.int32, a.shape, 1)
-    )
+    rows = lax.eq(lax.broadcast_in_dim(order, a.shape, (0,)), lax.broadcasted_iota(np.int32, a.shape, 1))
     y = linalg.matmul(lax.convert_element_type(rows, a.dtype), lax.expand_dims(b, (1,)))
     y = lax.triangular_solve(lu, y, left_side=True, lower=True, unit_diagonal=True)
     return lax.squeeze(lax.triangular_solve(lu, y, left_side=True), (1,))
