@@ -1,0 +1,118 @@
+"""Entropies, logistic functions, power transforms: logarithms whose limits at 0 are defined."""
+
+from __future__ import annotations
+
+import bedrax.numpy as jnp
+from bedrax.core import lax
+from bedrax.core.array import Array
+from bedrax.numpy.arguments import axes_tuple, inexact
+from bedrax.numpy.special import logsumexp
+from bedrax.scipy.functions import ArrayLike, derivatives, floats
+
+__all__ = [
+    "boxcox", "boxcox1p", "entr", "expit", "kl_div", "log_softmax", "logit", "logsumexp", "rel_entr", "softmax",
+    "xlog1py", "xlogy",
+]  # fmt: skip
+
+
+@derivatives(lambda out, x, y: jnp.log(y), lambda out, x, y: x / y)
+def _xlogy(x, y):
+    return jnp.where((x == 0) & ~jnp.isnan(y), 0, x * jnp.log(y))
+
+
+def xlogy(x: ArrayLike, y: ArrayLike) -> Array:
+    """``x log(y)``, and 0 where x is 0, whatever y is (but NaN). The derivatives are ``log(y)`` and ``x / y``."""
+    return _xlogy(*floats("xlogy", x, y))
+
+
+@derivatives(lambda out, x, y: jnp.log1p(y), lambda out, x, y: x / (1 + y))
+def _xlog1py(x, y):
+    return jnp.where((x == 0) & ~jnp.isnan(y), 0, x * jnp.log1p(y))
+
+
+def xlog1py(x: ArrayLike, y: ArrayLike) -> Array:
+    """``x log(1 + y)``, and 0 where x is 0, whatever y is (but NaN)."""
+    return _xlog1py(*floats("xlog1py", x, y))
+
+
+@derivatives(lambda out, x: -1 - jnp.log(x))
+def _entr(x):
+    return jnp.where(x < 0, -jnp.inf, -_xlogy(x, x))
+
+
+def entr(x: ArrayLike) -> Array:
+    """``-x log(x)``; 0 at 0 and -inf for negative x."""
+    return _entr(*floats("entr", x))
+
+
+def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
+    """``p log(p / q)`` for positive p and q; 0 for p = 0 and q >= 0; elsewhere infinite."""
+    p, q = floats("rel_entr", p, q)
+    both = (p > 0) & (q > 0)
+    one = lax.full_like(p, 1)
+    safe_p, safe_q = jnp.where(both, p, one), jnp.where(both, q, one)
+    # NaN stays NaN: it is neither of the other cases.
+    out = jnp.where(both, safe_p * (jnp.log(safe_p) - jnp.log(safe_q)), jnp.where((p == 0) & (q >= 0), 0, jnp.inf))
+    return jnp.where(jnp.isnan(p) | jnp.isnan(q), jnp.nan, out)
+
+
+def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
+    """``p log(p / q) - p + q``, the terms of the Kullback-Leibler divergence; infinite as `rel_entr`."""
+    p, q = floats("kl_div", p, q)
+    return rel_entr(p, q) - p + q
+
+
+def expit(x: ArrayLike) -> Array:
+    """``1 / (1 + exp(-x))``, the logistic function."""
+    (x,) = inexact("expit", x)
+    return lax.logistic(x)
+
+
+@derivatives(lambda out, x: 1 / (x * (1 - x)))
+def _logit(x):
+    # Near 1/2 the quotient is near 1, whose logarithm would lose what 2x - 1 still has.
+    near = abs(x - 0.5) < 0.25
+    delta = jnp.where(near, 2 * x - 1, 0)
+    return jnp.where(near, jnp.log1p(delta) - jnp.log1p(-delta), jnp.log(x) - jnp.log1p(-x))
+
+
+def logit(x: ArrayLike) -> Array:
+    """``log(x / (1 - x))``, the inverse of `expit`; NaN outside [0, 1]."""
+    return _logit(*floats("logit", x))
+
+
+def _box_cox(name: str, log, x: ArrayLike, lmbda: ArrayLike) -> Array:
+    x, lmbda = floats(name, x, lmbda)
+    log_x = log(x)
+    u = lmbda * log_x
+    # (exp(u) - 1) / lmbda = log(x) (exp(u) - 1) / u: the series of the quotient where lmbda is small
+    small = (abs(u) < 1e-3) | (lmbda == 0)
+    safe_u, safe_lmbda = jnp.where(small, 1, u), jnp.where(small, 1, lmbda)
+    u = jnp.where(small & jnp.isfinite(u), u, 0)
+    series = log_x * (1 + u / 2 * (1 + u / 3 * (1 + u / 4 * (1 + u / 5))))
+    return jnp.where(small, series, jnp.expm1(safe_u) / safe_lmbda)
+
+
+def boxcox(x: ArrayLike, lmbda: ArrayLike) -> Array:
+    """The Box-Cox transform: ``(x**lmbda - 1) / lmbda``, and ``log(x)`` for lmbda = 0; NaN for negative x."""
+    return _box_cox("boxcox", jnp.log, x, lmbda)
+
+
+def boxcox1p(x: ArrayLike, lmbda: ArrayLike) -> Array:
+    """The Box-Cox transform of ``1 + x``, accurate for small x."""
+    return _box_cox("boxcox1p", jnp.log1p, x, lmbda)
+
+
+def log_softmax(x: ArrayLike, /, *, axis: int | tuple[int, ...] | None = None) -> Array:
+    """``x - logsumexp(x)`` along `axis` (None: all axes)."""
+    (x,) = inexact("log_softmax", x)
+    return x - logsumexp(x, axis=axes_tuple(axis, x.ndim), keepdims=True)
+
+
+def softmax(x: ArrayLike, /, *, axis: int | tuple[int, ...] | None = None) -> Array:
+    """``exp(x) / sum(exp(x))`` along `axis` (None: all axes)."""
+    (x,) = inexact("softmax", x)
+    axes = axes_tuple(axis, x.ndim)
+    top = lax.stop_gradient(jnp.max(x, axis=axes, keepdims=True, initial=-jnp.inf))
+    y = jnp.exp(x - top)
+    return y / jnp.sum(y, axis=axes, keepdims=True)
