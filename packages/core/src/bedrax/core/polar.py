@@ -26,7 +26,9 @@ def _weights(lower: float) -> tuple[float, float, float, float]:
     return float(a), float(b), float(c), min(float(lower * (a + b * l2) / (1 + c * l2)), 1.0)
 
 
-def qdwh(x, *, max_iterations: int | None = None, eps: float | None = None, dynamic_shape: Any = None) -> tuple:
+def qdwh(
+    x, *, max_iterations: int | None = None, eps: float | None = None, dynamic_shape: Any = None
+) -> tuple:
     """See `bedrax.core.primitives.linalg.qdwh`."""
     from bedrax.core import lax
     from bedrax.core.primitives import linalg as p
@@ -106,7 +108,9 @@ def qdwh(x, *, max_iterations: int | None = None, eps: float | None = None, dyna
     change = norm(u) if change is None else change
     steps, u, change = lax.while_loop(going_on, halley, (np.int32(count), u, change))
     # One step of Newton-Schulz removes what rounding has added.
-    u = cleared(lax.sub(lax.mul(u, scalar(1.5)), lax.mul(p.matmul(u, p.matmul(p.adjoint(u), u)), scalar(0.5))))
+    u = cleared(
+        lax.sub(lax.mul(u, scalar(1.5)), lax.mul(p.matmul(u, p.matmul(p.adjoint(u), u)), scalar(0.5)))
+    )
     h = p.matmul(p.adjoint(u), x)
     h = lax.mul(lax.add(h, p.adjoint(h)), scalar(0.5))
     return u, h, steps, lax.le(change, lax.mul(tolerance, norm(u)))

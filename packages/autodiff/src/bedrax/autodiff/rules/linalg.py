@@ -15,7 +15,16 @@ from __future__ import annotations
 import numpy as np
 
 from bedrax.autodiff.tables import (
-    Zero, absent, add_tangents, instantiate, is_undefined, jvp, jvp_rules, not_transposable, transpose_rules, zero,
+    Zero,
+    absent,
+    add_tangents,
+    instantiate,
+    is_undefined,
+    jvp,
+    jvp_rules,
+    not_transposable,
+    transpose_rules,
+    zero,
 )  # fmt: skip
 from bedrax.core import dims, dtypes
 from bedrax.core.avals import aval_of
@@ -125,7 +134,9 @@ def _lu(primals, tangents):
     packed, pivots, permutation = p.lu_p.bind(a)
     m, n, k, square = _sizes(a)
     rows = shaping.broadcasted_iota(np.int32, (*aval_of(permutation).shape, m), len(aval_of(a).shape) - 1)
-    index = shaping.broadcast_in_dim(permutation, aval_of(rows).shape, tuple(range(len(aval_of(a).shape) - 1)))
+    index = shaping.broadcast_in_dim(
+        permutation, aval_of(rows).shape, tuple(range(len(aval_of(a).shape) - 1))
+    )
     exchange = elementwise.eq(index, rows)
     t = matmul(_converted(exchange, t), t)  # P dA
     l = triangle(packed, lower=True, offset=-1)
@@ -184,7 +195,7 @@ def _qr(primals, tangents, *, pivoting, full_matrices, use_magma):
     if _is_complex(a):
         skew = add(skew, _only_diagonal(_imaginary(elementwise.imag(inner))))
     dq = matmul(q1, skew)
-    if m > k or (not square and m > n):
+    if not square and m > n:
         dq = add(dq, sub(scaled, matmul(q1, inner)))
     if full_matrices and m > n:
         q2 = shaping.slice_in_dim(q, k, m, axis=len(aval_of(q).shape) - 1)
@@ -203,7 +214,9 @@ def _take_columns(t, order):
     shape = aval_of(order).shape
     n = shape[-1]
     rows = shaping.broadcasted_iota(np.int32, (*shape[:-1], n, n), len(shape) - 1)
-    chosen = elementwise.eq(rows, shaping.broadcast_in_dim(order, (*shape[:-1], n, n), (*range(len(shape) - 1), len(shape))))
+    chosen = elementwise.eq(
+        rows, shaping.broadcast_in_dim(order, (*shape[:-1], n, n), (*range(len(shape) - 1), len(shape)))
+    )
     return matmul(t, _converted(chosen, t))
 
 
@@ -216,7 +229,8 @@ def _inverse_differences(v):
     shape = (*aval_of(v).shape, n)
     k = len(shape)
     difference = sub(
-        shaping.broadcast_in_dim(v, shape, (*range(k - 2), k - 1)), shaping.broadcast_in_dim(v, shape, tuple(range(k - 1)))
+        shaping.broadcast_in_dim(v, shape, (*range(k - 2), k - 1)),
+        shaping.broadcast_in_dim(v, shape, tuple(range(k - 1))),
     )
     eye = _eye(difference)
     ones = shaping.full_like(difference, 1)
@@ -245,13 +259,15 @@ def _eigh(primals, tangents, *, lower, sort_eigenvalues, subset_by_index, algori
 def _svd(primals, tangents, *, full_matrices, compute_uv, subset_by_index, algorithm):
     """Townsend's formulas. The vectors of complex matrices have a free phase, which is put into U."""
     (a,), (t,) = primals, tangents
-    m, n, k, square = _sizes(a)
+    m, n, _, square = _sizes(a)
     if compute_uv and full_matrices and not square:
         raise NotImplementedError(
             "Singular value decomposition JVP not implemented for full matrices: the vectors beyond min(m, n) are not "
             "determined by the matrix; use full_matrices=False"
         )
-    s, u, vh = p.svd_p.bind(a, full_matrices=False, compute_uv=True, subset_by_index=None, algorithm=algorithm)
+    s, u, vh = p.svd_p.bind(
+        a, full_matrices=False, compute_uv=True, subset_by_index=None, algorithm=algorithm
+    )
     v = adjoint(vh)
     tv = matmul(t, v)
     inner = matmul(adjoint(u), tv)  # U^H dA V
@@ -276,7 +292,9 @@ def _svd(primals, tangents, *, full_matrices, compute_uv, subset_by_index, algor
     inverse = div(shaping.full_like(s, 1), s)
     if _is_complex(a):
         phase = mul(elementwise.imag(_diagonal(inner)), inverse)
-        turn_u = add(turn_u, elementwise.select(eye, _imaginary(_down(phase, inner)), shaping.zeros_like(inner)))
+        turn_u = add(
+            turn_u, elementwise.select(eye, _imaginary(_down(phase, inner)), shaping.zeros_like(inner))
+        )
     du, dv = matmul(u, turn_u), matmul(v, turn_v)
     if m > n or not dims.is_constant_dim(m):
         outside = sub(tv, matmul(u, inner))
@@ -289,7 +307,9 @@ def _svd(primals, tangents, *, full_matrices, compute_uv, subset_by_index, algor
     if subset_by_index is None:
         return out, out_tangents
     axes = (last, last + 1, last)
-    return tuple([cut(x, *subset_by_index, 1, d) for x, d in zip(xs, axes, strict=True)] for xs in (out, out_tangents))
+    return tuple(
+        [cut(x, *subset_by_index, 1, d) for x, d in zip(xs, axes, strict=True)] for xs in (out, out_tangents)
+    )
 
 
 @jvp_rules.rule(p.eig_p)
@@ -362,7 +382,11 @@ def _triangular_solve(primals, tangents, *, left_side, lower, transpose_a, conju
     """``op(A) dX = dB - op(dA) X``."""
     (a, b), (ta, tb) = primals, tangents
     params = dict(
-        left_side=left_side, lower=lower, transpose_a=transpose_a, conjugate_a=conjugate_a, unit_diagonal=unit_diagonal
+        left_side=left_side,
+        lower=lower,
+        transpose_a=transpose_a,
+        conjugate_a=conjugate_a,
+        unit_diagonal=unit_diagonal,
     )
     x = p.triangular_solve_p.bind(a, b, **params)
     right = tb
@@ -393,7 +417,7 @@ def _shifted(v, by: int):
 @jvp_rules.rule(p.tridiagonal_solve_p)
 def _tridiagonal_solve(primals, tangents, *, perturb_singular):
     """``A dX = dB - dA X``."""
-    *diagonals, b = primals
+    diagonals = primals[:3]
     *changes, right = tangents
     x = p.tridiagonal_solve_p.bind(*primals, perturb_singular=perturb_singular)
     rank = len(aval_of(x).shape)
@@ -412,7 +436,9 @@ def _tridiagonal_solve(primals, tangents, *, perturb_singular):
 @transpose_rules.rule(p.tridiagonal_solve_p)
 def _tridiagonal_solve_transpose(ct, dl, d, du, b, *, perturb_singular):
     assert not any(map(is_undefined, (dl, d, du))), "tridiagonal_solve is linear in its right side only"
-    out = p.tridiagonal_solve_p.bind(_shifted(du, 1), d, _shifted(dl, -1), ct, perturb_singular=perturb_singular)
+    out = p.tridiagonal_solve_p.bind(
+        _shifted(du, 1), d, _shifted(dl, -1), ct, perturb_singular=perturb_singular
+    )
     return [None, None, None, out]
 
 

@@ -248,11 +248,20 @@ def _qr(x, *, pivoting, full_matrices, use_magma):
     if pivoting:
         packed, order, taus = _geqp3(x, np.zeros((*lead, n), np.int32))
         k = m if full_matrices else min(m, n)
-        q = _ormqr(packed, taus, np.broadcast_to(np.eye(m, k, dtype=x.dtype), (*lead, m, k)), left=True, transpose=False)
+        q = _ormqr(
+            packed,
+            taus,
+            np.broadcast_to(np.eye(m, k, dtype=x.dtype), (*lead, m, k)),
+            left=True,
+            transpose=False,
+        )
         return [q, np.triu(packed)[..., :k, :], order - np.int32(1)]
     if not x.size:
         k = m if full_matrices else min(m, n)
-        return [np.broadcast_to(np.eye(m, k, dtype=x.dtype), (*lead, m, k)).copy(), np.zeros((*lead, k, n), x.dtype)]
+        return [
+            np.broadcast_to(np.eye(m, k, dtype=x.dtype), (*lead, m, k)).copy(),
+            np.zeros((*lead, k, n), x.dtype),
+        ]
     return [np.asarray(r) for r in np.linalg.qr(x, mode="complete" if full_matrices else "reduced")]
 
 
@@ -295,7 +304,9 @@ def _tridiagonal(a, *, lower):
     else:
         for i in reversed(range(n - 1)):
             beta, tau, v = _reflector(full[..., i, i + 1].copy(), full[..., :i, i + 1])
-            u = np.concatenate([v, np.ones((*lead, 1), a.dtype), np.zeros((*lead, n - 1 - i), a.dtype)], axis=-1)
+            u = np.concatenate(
+                [v, np.ones((*lead, 1), a.dtype), np.zeros((*lead, n - 1 - i), a.dtype)], axis=-1
+            )
             _apply_left(full, u, tau.conj())
             _apply_right(full, u, tau)
             e[..., i], taus[..., i] = beta, tau
@@ -317,7 +328,9 @@ def _eigh(x, *, lower, sort_eigenvalues, subset_by_index, algorithm):
     real = dtypes.to_real_dtype(x.dtype)
     if x.size:
         w, v = _batched_or_each(
-            lambda a: tuple(np.linalg.eigh(a, UPLO="L" if lower else "U")), x, [((*lead, n), real), (x.shape, x.dtype)]
+            lambda a: tuple(np.linalg.eigh(a, UPLO="L" if lower else "U")),
+            x,
+            [((*lead, n), real), (x.shape, x.dtype)],
         )
         broken = np.isnan(w).any(axis=-1, keepdims=True)
         w, v = np.where(broken, _nan(real), w), np.where(broken[..., None], _nan(x.dtype), v)
@@ -352,7 +365,12 @@ def _svd(x, *, full_matrices, compute_uv, subset_by_index, algorithm):
 
 @_rule(p.eig_p)
 def _eig(
-    x, *, compute_left_eigenvectors, compute_right_eigenvectors, enable_eigvec_derivs=False, implementation=None
+    x,
+    *,
+    compute_left_eigenvectors,
+    compute_right_eigenvectors,
+    enable_eigvec_derivs=False,
+    implementation=None,
 ):
     *lead, n, _ = x.shape
     dtype = dtypes.to_complex_dtype(x.dtype)
@@ -434,7 +452,10 @@ def _tridiagonal_solve(dl, d, du, b, *, perturb_singular):
         low = dl[..., i + 1]
         swap = _magnitude(low) > _magnitude(d[..., i])
         pivot, other = np.where(swap, low, d[..., i]), np.where(swap, d[..., i], low)
-        top, bottom = np.where(swap, d[..., i + 1], above[..., i]), np.where(swap, above[..., i], d[..., i + 1])
+        top, bottom = (
+            np.where(swap, d[..., i + 1], above[..., i]),
+            np.where(swap, above[..., i], d[..., i + 1]),
+        )
         top2 = np.where(swap, above[..., i + 1], above2[..., i])
         bottom2 = np.where(swap, above2[..., i], above[..., i + 1])
         factor = np.where((pivot == 0) & perturb_singular, 0, other / pivot)
@@ -462,5 +483,3 @@ def _tridiagonal_solve(dl, d, du, b, *, perturb_singular):
 def _symmetric_product(a, c, *, alpha, beta):
     out = (a @ np.swapaxes(a, -1, -2)) * a.dtype.type(alpha)
     return out + c * c.dtype.type(beta) if beta else out
-
-

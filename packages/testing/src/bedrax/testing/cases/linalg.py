@@ -159,7 +159,9 @@ def _update(r, w):
     """With the sign of the rows that makes the diagonal positive."""
     out = lax.cholesky_update(r, w)
     diagonal = lax.reduce_sum(elementwise.mul(out, _identity_like(out)), (out.ndim - 1,))
-    return elementwise.mul(out, lax.broadcast_in_dim(lax.sign(diagonal), out.shape, tuple(range(out.ndim - 1))))
+    return elementwise.mul(
+        out, lax.broadcast_in_dim(lax.sign(diagonal), out.shape, tuple(range(out.ndim - 1)))
+    )
 
 
 def _np_householder(a, taus):

@@ -17,7 +17,10 @@ from bedrax.core.primitives import control_flow, elementwise, reductions, shapin
 from bedrax.core.primitives import linalg as p
 from bedrax.xla_backend.tables import lower_fun, lowering_rules, platform_rule
 
-_PREFIX = {np.dtype(t): c for t, c in ((np.float32, "s"), (np.float64, "d"), (np.complex64, "c"), (np.complex128, "z"))}
+_PREFIX = {
+    np.dtype(t): c
+    for t, c in ((np.float32, "s"), (np.float64, "d"), (np.complex64, "c"), (np.complex128, "z"))
+}
 # LAPACK's names for the complex counterparts of real routines.
 _COMPLEX = {"orgqr": "ungqr", "ormqr": "unmqr", "syevd": "heevd", "sytrd": "hetrd"}
 _VENDOR = {"cuda": "cu", "rocm": "hip"}
@@ -80,12 +83,16 @@ def _sharding_rule(batch: int, shapes_in: list, shapes_out: list) -> str | None:
     return f"#sdy.op_sharding_rule<({mappings[0]})->({mappings[1]}) {{{table}}}, custom>"
 
 
-def _call(ctx, target: str, operands, results, config=None, *, aliases=None, batch: int, row_major: bool = False) -> list:
+def _call(
+    ctx, target: str, operands, results, config=None, *, aliases=None, batch: int, row_major: bool = False
+) -> list:
     """A call of a kernel that works on column-major matrices behind `batch` axes; `results`: (shape, dtype) each."""
     shapes_in = [ctx.shape(v) for v in operands]
     shapes_out = [tuple(s) for s, _ in results]
     if not all(map(ctx.is_static, shapes_in + shapes_out)):
-        raise NotImplementedError(f"{ctx.prim}: matrices with symbolic dimensions cannot be compiled for {ctx.platform}")
+        raise NotImplementedError(
+            f"{ctx.prim}: matrices with symbolic dimensions cannot be compiled for {ctx.platform}"
+        )
 
     def layout(shape):
         rank = len(shape)
@@ -111,7 +118,9 @@ def _nan_where_failed(ctx, info, values, test: str = "EQ") -> list:
     out = []
     for v in values:
         shape, dtype = ctx.shape(v), ctx.dtype(v)
-        nan = ctx.full(shape, np.array(complex(np.nan, np.nan) if dtype.kind == "c" else np.nan, dtype), dtype)
+        nan = ctx.full(
+            shape, np.array(complex(np.nan, np.nan) if dtype.kind == "c" else np.nan, dtype), dtype
+        )
         out.append(ctx.select(ctx.broadcast_in_dim(good, shape, tuple(range(batch))), v, nan))
     return out
 
@@ -178,7 +187,9 @@ def _cholesky_kernel(ctx, x):
         name, config = _lapack(ctx, "potrf"), {"uplo": _letter("L")}
     else:
         name, config = _solver(ctx, "potrf"), {"lower": True}
-    out, info = _call(ctx, name, [x], [(aval.shape, aval.dtype), (batch, _INT)], config, aliases={0: 0}, batch=len(batch))
+    out, info = _call(
+        ctx, name, [x], [(aval.shape, aval.dtype), (batch, _INT)], config, aliases={0: 0}, batch=len(batch)
+    )
     return _lower_triangle(ctx, _nan_where_failed(ctx, info, [out])[0])
 
 
@@ -246,7 +257,9 @@ def _permutation(pivots, *, permutation_size):
     *lead, k = pivots.shape
     count = math.prod(lead)
     start = shaping.broadcast_in_dim(
-        elementwise.mul(shaping.iota(np.int32, count), np.int32(permutation_size)), (count, permutation_size), (0,)
+        elementwise.mul(shaping.iota(np.int32, count), np.int32(permutation_size)),
+        (count, permutation_size),
+        (0,),
     )
     within = shaping.broadcasted_iota(np.int32, (count, permutation_size), 1)
     if not k or not count:
@@ -271,7 +284,9 @@ def _permutation(pivots, *, permutation_size):
                 update_window_dims=(), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,)
             ), mode="promise_in_bounds")  # fmt: skip
 
-    order = control_flow.fori_loop(np.int32(0), np.int32(k), exchange, shaping.reshape(within, (count * permutation_size,)))
+    order = control_flow.fori_loop(
+        np.int32(0), np.int32(k), exchange, shaping.reshape(within, (count * permutation_size,))
+    )
     return shaping.reshape(order, (*lead, permutation_size))
 
 
@@ -327,7 +342,9 @@ def _householder_product(ctx, a, taus):
 
 @platform_rule(p.householder_product_p, "tpu")
 def _householder_product_tpu(ctx, a, taus):
-    return ctx.custom_call("ProductOfElementaryHouseholderReflectors", [a, taus], ctx.avals_out, "", api_version=1)[0]
+    return ctx.custom_call(
+        "ProductOfElementaryHouseholderReflectors", [a, taus], ctx.avals_out, "", api_version=1
+    )[0]
 
 
 lowering_rules.absent(p.householder_product_p, why="it is implemented for CPU, GPU and TPU")
@@ -335,7 +352,6 @@ lowering_rules.absent(p.householder_product_p, why="it is implemented for CPU, G
 
 def _multiplied(a, taus, c, *, left, transpose):
     """By a loop over the reflectors."""
-    *lead, m, n = a.shape
     k = taus.shape[-1]
     rank = len(a.shape)
     v = shaping.slice_in_dim(p.triangle(a, lower=True, offset=-1), 0, k, axis=rank - 1)
@@ -377,7 +393,10 @@ def _qr(x, *, pivoting, full_matrices, use_magma):
     k = m if full_matrices else min(m, n)
     if not x.size:
         eye = np.eye(m, k, dtype=x.dtype)
-        out = [shaping.broadcast_in_dim(eye, (*lead, m, k), (batch, batch + 1)), shaping.full((*lead, k, n), 0, x.dtype)]
+        out = [
+            shaping.broadcast_in_dim(eye, (*lead, m, k), (batch, batch + 1)),
+            shaping.full((*lead, k, n), 0, x.dtype),
+        ]
         return [*out, shaping.broadcasted_iota(np.int32, (*lead, n), batch)] if pivoting else out
     if pivoting:
         packed, order, taus = p.geqp3_p.bind(x, shaping.full((*lead, n), 0, np.int32))
@@ -402,7 +421,13 @@ def _hessenberg(ctx, a):
     batch, n = _batch(ctx), ctx.avals_in[0].shape[-1]
     config = {"low": np.int32(1), "high": np.int32(n)}
     packed, taus, info = _call(
-        ctx, _lapack(ctx, "gehrd"), [a], [*_results(ctx), (batch, _INT)], config, aliases={0: 0}, batch=len(batch)
+        ctx,
+        _lapack(ctx, "gehrd"),
+        [a],
+        [*_results(ctx), (batch, _INT)],
+        config,
+        aliases={0: 0},
+        batch=len(batch),
     )
     return _nan_where_failed(ctx, info, [packed, taus])
 
@@ -417,7 +442,9 @@ def _tridiagonal(ctx, a, *, lower):
         name, config = _lapack(ctx, "sytrd"), {"uplo": _letter("L" if lower else "U")}
     else:
         name, config = _solver(ctx, "sytrd"), {"lower": lower}
-    *out, info = _call(ctx, name, [a], [*_results(ctx), (batch, _INT)], config, aliases={0: 0}, batch=len(batch))
+    *out, info = _call(
+        ctx, name, [a], [*_results(ctx), (batch, _INT)], config, aliases={0: 0}, batch=len(batch)
+    )
     return _nan_where_failed(ctx, info, out)
 
 
@@ -446,7 +473,10 @@ def _eigh(ctx, x, *, lower, sort_eigenvalues, subset_by_index, algorithm):
     if ctx.platform == "cpu":
         name, config = _lapack(ctx, "syevd"), {"mode": _letter("V"), "uplo": _letter("L" if lower else "U")}
     else:
-        name, config = _solver(ctx, "syevd"), {"algorithm": np.uint8(_EIGH_ALGORITHMS[algorithm]), "lower": lower}
+        name, config = (
+            _solver(ctx, "syevd"),
+            {"algorithm": np.uint8(_EIGH_ALGORITHMS[algorithm]), "lower": lower},
+        )
     results = [(aval.shape, aval.dtype), (aval.shape[:-1], _real(aval.dtype)), (batch, _INT)]
     v, w, info = _call(ctx, name, [x], results, config, aliases={0: 0}, batch=len(batch))
     return [_columns(ctx, r, subset_by_index) for r in _nan_where_failed(ctx, info, [v, w])]
@@ -460,7 +490,9 @@ def _eigh_tpu(ctx, x, *, lower, sort_eigenvalues, subset_by_index, algorithm):
     aval = ctx.avals_in[0]
     types = [aval, ShapedArray(aval.shape[:-1], _real(aval.dtype))]
     config = f"{int(lower)},{int(sort_eigenvalues)},100,1e-6"
-    return [_columns(ctx, r, subset_by_index) for r in ctx.custom_call("Eigh", [x], types, config, api_version=1)]
+    return [
+        _columns(ctx, r, subset_by_index) for r in ctx.custom_call("Eigh", [x], types, config, api_version=1)
+    ]
 
 
 lowering_rules.absent(p.eigh_p, why="it is implemented for CPU, GPU and TPU")
@@ -468,7 +500,13 @@ lowering_rules.absent(p.eigh_p, why="it is implemented for CPU, GPU and TPU")
 
 @_kernel_rule(p.eig_p, "cpu", "gpu")
 def _eig(
-    ctx, x, *, compute_left_eigenvectors, compute_right_eigenvectors, enable_eigvec_derivs=False, implementation=None
+    ctx,
+    x,
+    *,
+    compute_left_eigenvectors,
+    compute_right_eigenvectors,
+    enable_eigvec_derivs=False,
+    implementation=None,
 ):
     aval, batch = ctx.avals_in[0], _batch(ctx)
     wanted = (compute_left_eigenvectors, compute_right_eigenvectors)
@@ -476,21 +514,37 @@ def _eig(
         if implementation not in (None, p.EigImplementation.LAPACK):
             raise NotImplementedError(f"eig: {implementation} is not available on CPU; LAPACK is")
         name = _lapack(ctx, "geev")
-        config = {key: _letter("V" if w else "N") for key, w in zip(("compute_left", "compute_right"), wanted, strict=True)}
+        config = {
+            key: _letter("V" if w else "N")
+            for key, w in zip(("compute_left", "compute_right"), wanted, strict=True)
+        }
     else:
         if implementation is p.EigImplementation.CUSOLVER:
             raise NotImplementedError("eig: cuSOLVER's geev is not connected; use LAPACK or MAGMA")
-        magma = {None: "auto", p.EigImplementation.MAGMA: "on", p.EigImplementation.LAPACK: "off"}[implementation]
+        magma = {None: "auto", p.EigImplementation.MAGMA: "on", p.EigImplementation.LAPACK: "off"}[
+            implementation
+        ]
         name = f"{_VENDOR[ctx.platform]}hybrid_eig_{'comp' if _check_dtype(ctx).kind == 'c' else 'real'}"
         config = {"left": wanted[0], "magma": magma, "right": wanted[1]}
     is_complex = aval.dtype.kind == "c"
     dtype = dtypes.to_complex_dtype(aval.dtype)
     values = [(aval.shape[:-1], aval.dtype)] * (1 if is_complex else 2)
     *parts, left, right, info = _call(
-        ctx, name, [x], [*values, (aval.shape, dtype), (aval.shape, dtype), (batch, _INT)], config, batch=len(batch)
+        ctx,
+        name,
+        [x],
+        [*values, (aval.shape, dtype), (aval.shape, dtype), (batch, _INT)],
+        config,
+        batch=len(batch),
     )
-    w = parts[0] if is_complex else ctx.emit("stablehlo.complex", parts, ctx.tensor_type(aval.shape[:-1], dtype))
-    return _nan_where_failed(ctx, info, [w, *(v for v, keep in zip((left, right), wanted, strict=True) if keep)])
+    w = (
+        parts[0]
+        if is_complex
+        else ctx.emit("stablehlo.complex", parts, ctx.tensor_type(aval.shape[:-1], dtype))
+    )
+    return _nan_where_failed(
+        ctx, info, [w, *(v for v, keep in zip((left, right), wanted, strict=True) if keep)]
+    )
 
 
 lowering_rules.absent(p.eig_p, why="eigenvalues of general matrices are implemented for CPU and GPU only")
@@ -553,7 +607,13 @@ def _svd_kernel_gpu(ctx, x, aval, batch, full_matrices, compute_uv, algorithm):
         return (s, second, first, info) if m < n else (s, first, second, info)
     v_type = ((*batch, n, columns), aval.dtype)
     _, s, u, v, info = _call(
-        ctx, _solver(ctx, routine), [x], [*head, u_type, v_type, info_type], config, aliases={0: 0}, batch=len(batch)
+        ctx,
+        _solver(ctx, routine),
+        [x],
+        [*head, u_type, v_type, info_type],
+        config,
+        aliases={0: 0},
+        batch=len(batch),
     )
     vh = ctx.lower_fun(p.adjoint, v, avals=[_aval(ctx, v)])
     if full and not full_matrices:
@@ -610,7 +670,9 @@ def _triangular_solve_cpu(ctx, a, b, *, left_side, lower, transpose_a, conjugate
         "trans_x": _letter("N" if not transpose_a else "C" if conjugate_a else "T"),
         "diag": _letter("U" if unit_diagonal else "N"),
     }  # fmt: skip
-    return _call(ctx, _lapack(ctx, "trsm"), [a, b], _results(ctx), config, aliases={0: 1}, batch=len(batch))[0]
+    return _call(ctx, _lapack(ctx, "trsm"), [a, b], _results(ctx), config, aliases={0: 1}, batch=len(batch))[
+        0
+    ]
 
 
 def _tridiagonal_by_scan(dl, d, du, b, *, perturb_singular):
@@ -655,13 +717,17 @@ def _tridiagonal_solve(ctx, dl, d, du, b, *, perturb_singular):
     batch = aval.shape[:-2]
     operands = [dl, d, du, b]
     if perturb_singular:
-        name = "tridiagonal_solve_perturbed_ffi" if ctx.platform == "cpu" else "cu_tridiagonal_solve_perturbed"
+        name = (
+            "tridiagonal_solve_perturbed_ffi" if ctx.platform == "cpu" else "cu_tridiagonal_solve_perturbed"
+        )
         return _call(ctx, name, operands, _results(ctx), batch=len(batch))[0]
     if ctx.platform == "cuda":
         return _call(ctx, "cusparse_gtsv2_ffi", operands, _results(ctx), aliases={0: 3}, batch=len(batch))[0]
     diagonal = ctx.avals_in[1]
     results = [(diagonal.shape, aval.dtype)] * 3 + [(aval.shape, aval.dtype), (batch, _INT)]
-    *_, out, info = _call(ctx, _lapack(ctx, "gtsv"), operands, results, aliases={i: i for i in range(4)}, batch=len(batch))
+    *_, out, info = _call(
+        ctx, _lapack(ctx, "gtsv"), operands, results, aliases={i: i for i in range(4)}, batch=len(batch)
+    )
     return _nan_where_failed(ctx, info, [out])[0]
 
 
