@@ -15,11 +15,13 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from bedrax.autodiff.tables import UndefinedPrimal, Zero, add_tangents, jvp_rules, linearize_rules, transpose_rules
-from bedrax.core import passes, staging
+from bedrax.core import executors, passes, staging
 from bedrax.core.avals import AbstractValue, aval_functions, aval_of
 from bedrax.core.ir import Eqn, Jaxpr, Literal, Var, cached, eval_jaxpr
-from bedrax.core.tracing import Primitive, Trace, Tracer, current
+from bedrax.core.tracing import Primitive, Trace, Tracer, current, eval_trace
 
 # Calls whose programs mix linear and other operations are split before they are recorded:
 # `rule(tape, args, params) -> results`.
@@ -49,7 +51,7 @@ class Node(Tracer):
                     stack += unknown
                 else:
                     if node._aval is None:
-                        node._aval = entry.prim.abstract_eval(*map(aval_of, entry.args), **entry.params)
+                        node._aval = entry.prim.result_types([aval_of(x) for x in entry.args], entry.params)
                     stack.pop()
             found = self._aval
         return found
@@ -288,6 +290,8 @@ def linearize_flat(fun: Callable, primals: Sequence[Any], active: Sequence[bool]
     args = []
     for i, x in enumerate(primals):
         if active is None or active[i]:
+            if type(x) is np.ndarray and saved is eval_trace:
+                x = executors.active.asarray(x)  # once, not at every use
             node = Node(tape, aval_of(x).to_tangent_aval())
             inputs.append(node)
             args.append(LinearizeTracer(trace, x, node))

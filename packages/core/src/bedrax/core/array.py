@@ -105,10 +105,10 @@ class HostArray(Array):
 
     __slots__ = ("_aval", "_value", "_weak")
 
-    def __init__(self, value: np.ndarray, weak_type: bool = False):
+    def __init__(self, value: np.ndarray, weak_type: bool = False, aval: avals.ShapedArray | None = None):
         self._value = value
         self._weak = weak_type
-        self._aval = None
+        self._aval = aval  # if it is known already
 
     @property
     def aval(self) -> avals.ShapedArray:

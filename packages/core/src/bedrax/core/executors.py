@@ -26,16 +26,18 @@ class NumpyExecutor:
         types = []
         values = []
         for x in args:
-            if type(x) is HostArray:
-                types.append(x.aval)
+            kind = type(x)
+            if kind is HostArray:
+                known = x._aval
+                types.append(x.aval if known is None else known)
                 values.append(x._value)
             else:
                 aval = avals.aval_of(x)
                 if extended.is_extended(aval):
                     return self._apply_to_elements(prim, args, params)
                 types.append(aval)
-                values.append(to_numpy(x)[0])
-        out_types = prim.abstract_eval(*types, **params)  # first: it is what rejects wrong operands
+                values.append(np.asarray(x, aval.dtype) if kind in _numbers else to_numpy(x)[0])
+        out_types = prim.result_types(types, params)  # first: it is what rejects wrong operands
         out = rule(*values, **params)
         if not prim.multiple_results:
             return wrap(out, out_types)
@@ -74,6 +76,8 @@ class NumpyExecutor:
         return HostArray(value, weak)
 
 
+_numbers = frozenset({bool, int, float, complex, np.float32, np.float64, np.int32, np.int64, np.bool_})
+
 def wrap(value: Any, aval) -> Any:
     """A NumPy result as the value that users see."""
     if not aval.is_array:
@@ -81,7 +85,7 @@ def wrap(value: Any, aval) -> Any:
     dtype = aval.dtype
     if isinstance(dtype, dtypes.ExtendedDType):
         return dtype.from_physical(HostArray(np.asarray(value)), aval)
-    return HostArray(np.asarray(value), aval.weak_type)
+    return HostArray(value if type(value) is np.ndarray else np.asarray(value), aval.weak_type, aval)
 
 
 def _on_bases(prim, types, params, bases):
@@ -100,15 +104,15 @@ def to_numpy(x: Any) -> tuple[np.ndarray, bool]:
     Raises:
       UnexpectedTracerError: `x` is a tracer, met after its transformation ended.
     """
-    from bedrax.core import errors, tracing
-
     if type(x) is HostArray:
         return x._value, x._weak
-    if isinstance(x, tracing.Tracer):
-        raise errors.escaped_tracer_error(x)
     if type(x) is np.ndarray:
         dtype = dtypes.canonicalize_dtype(x.dtype)
         return (x if dtype == x.dtype else x.astype(dtype)), False
+    from bedrax.core import errors, tracing
+
+    if isinstance(x, tracing.Tracer):
+        raise errors.escaped_tracer_error(x)
     aval = avals.aval_of(x)
     if not aval.is_array:
         return x, False

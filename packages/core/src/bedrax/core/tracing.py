@@ -8,8 +8,11 @@ transformations are nested Python calls and nothing searches for an interpreter.
 
 from __future__ import annotations
 
+import functools
+import gc
 import threading
-from collections.abc import Callable
+import weakref
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from bedrax.core import array, errors, executors
@@ -26,7 +29,7 @@ class Trace:
 
     __slots__ = ("__weakref__", "alive", "parent")
 
-    def __init__(self, parent: Trace | None):
+    def __init__(self, parent: Trace | None = None):
         self.parent = parent
         self.alive = True
 
@@ -189,7 +192,7 @@ class Tracer(array.Array):
         return f"Traced<{self.aval.short()}>with<{type(self.trace).__name__}>"
 
     def __format__(self, spec):
-        return format(repr(self), spec)
+        return format(str(self), spec)
 
 
 def _conversion(name: str) -> str:
@@ -236,6 +239,15 @@ class Primitive:
         """Apply the primitive to array values; `params` are hashable metadata."""
         return current.trace.process(self, args, params)
 
+    def result_types(self, types: Sequence[AbstractValue], params: dict) -> Any:
+        """What the shape rule says; answers that depend on the arguments alone are kept."""
+        if self.family in _pure_families:
+            try:
+                return _known_types(self, tuple(types), tuple(params.items()))
+            except TypeError:  # a parameter that cannot be hashed, or an error that the rule raises again
+                pass
+        return self.abstract_eval(*types, **params)
+
     def abstract(self, rule: Callable) -> Callable:
         """Register the shape rule, ``rule(*avals, **params) -> aval`` or list of avals."""
         self.abstract_eval = rule
@@ -259,6 +271,52 @@ class Primitive:
 
     def __repr__(self):
         return self.name
+
+
+def check_leaks(run: Callable[[Callable[[Trace], None]], Any]) -> Any:
+    """Run a transformation and raise if tracers of it are still held when it has ended.
+
+    Args:
+      run: called with a function to which it gives its trace; keeps no reference to it.
+
+    Raises:
+      LeakedTracerError: saying what holds them.
+    """
+    watched: list = []
+    result = run(lambda trace: watched.append(weakref.ref(trace)))
+    if any(ref() is not None for ref in watched):
+        gc.collect()  # only what cycles held is gone now
+    for ref in watched:
+        trace = ref()
+        if trace is not None:
+            raise errors.LeakedTracerError(
+                f"Leaked trace {type(trace).__name__}. Leaked tracer(s):\n{_holders(trace)}\nReturn values from the"
+                " function instead of storing them."
+            )
+    return result
+
+
+def _holders(trace: Trace) -> str:
+    lines = []
+    for tracer in gc.get_referrers(trace):
+        if isinstance(tracer, Tracer):
+            origin = getattr(tracer, "origin", None)
+            lines.append(f"{tracer!r}. {origin() if origin else ''}".rstrip())
+            held = [x for x in gc.get_referrers(tracer) if type(x).__name__ not in ("frame", "list_iterator")]
+            lines += [f"  held by a {type(x).__name__} of {len(x)}" if hasattr(x, "__len__") else f"  held by {type(x)}" for x in held[:3]]
+    return "\n".join(lines) or "(no tracer of it can be found, but something holds the trace itself)"
+
+
+# Families whose shape rules look at nothing but their arguments.
+_pure_families = frozenset(
+    "elementwise conversions reductions shaping indexing contractions convolution windows cumulative sorting special"
+    " linalg fft".split()
+)
+
+
+@functools.lru_cache(8192)
+def _known_types(prim, types, params):
+    return prim.abstract_eval(*types, **dict(params))
 
 
 def trace_state_clean() -> bool:

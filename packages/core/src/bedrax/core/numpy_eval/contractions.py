@@ -6,6 +6,7 @@ the dtype of the result, sums of booleans are "or".
 
 from __future__ import annotations
 
+import functools
 import math
 
 import numpy as np
@@ -25,6 +26,7 @@ from bedrax.core.tables import numpy_rules
 
 _float32 = np.dtype(np.float32)
 _float64 = np.dtype(np.float64)
+_native = frozenset({_float32, _float64, np.dtype(np.complex64), np.dtype(np.complex128)})
 
 
 def matmul(x: np.ndarray, y: np.ndarray, dtype: np.dtype) -> np.ndarray:
@@ -85,22 +87,37 @@ def multiply_with(x: np.ndarray, y: np.ndarray, dtype: np.dtype, algorithm) -> n
     return matmul(x, y, dtype if accumulation is None else np.dtype(accumulation)).astype(dtype)
 
 
-def _stack(x: np.ndarray, batch, rows, columns) -> np.ndarray:
-    """`x` with its dimensions grouped into a stack of matrices ``(batch, rows, columns)``."""
-    sizes = [math.prod([x.shape[d] for d in group]) for group in (batch, rows, columns)]
-    return x.transpose(*batch, *rows, *columns).reshape(sizes if batch else sizes[1:])
+@functools.lru_cache(4096)
+def _matrices(lhs: tuple, rhs: tuple, dimension_numbers: tuple) -> tuple:
+    """How operands of these shapes become stacks of matrices ``(batch, rows, columns)``.
+
+    Returns:
+      (order and shape of lhs, order and shape of rhs, shape of the result); an order is None if nothing moves.
+    """
+    (lc, rc), (lb, rb) = dimension_numbers
+    rows, columns = free_dims(len(lhs), lc, lb), free_dims(len(rhs), rc, rb)
+
+    def stack(shape, *groups):
+        order = [d for group in groups for d in group]
+        sizes = [math.prod([shape[d] for d in group]) for group in groups]
+        return (None if order == sorted(order) else order), tuple(sizes if groups[0] else sizes[1:])
+
+    result = (*[lhs[d] for d in (*lb, *rows)], *[rhs[d] for d in columns])
+    return *stack(lhs, lb, rows, lc), *stack(rhs, rb, rc, columns), result
 
 
 @numpy_rules.rule(dot_general_p)
 def dot_general(
     lhs, rhs, *, dimension_numbers, precision=None, preferred_element_type=None, out_sharding=None
 ):
-    (lc, rc), (lb, rb) = dimension_numbers
+    order_x, shape_x, order_y, shape_y, result = _matrices(lhs.shape, rhs.shape, dimension_numbers)
+    x = (lhs if order_x is None else lhs.transpose(order_x)).reshape(shape_x)
+    y = (rhs if order_y is None else rhs.transpose(order_y)).reshape(shape_y)
     dtype = preferred_element_type or product_dtype(lhs.dtype, rhs.dtype)
-    rows, columns = free_dims(lhs.ndim, lc, lb), free_dims(rhs.ndim, rc, rb)
-    x, y = _stack(lhs, lb, rows, lc), _stack(rhs, rb, rc, columns)
-    shape = [lhs.shape[d] for d in (*lb, *rows)] + [rhs.shape[d] for d in columns]
-    return multiply_with(x, y, dtype, precision).reshape(shape)
+    with np.errstate(all="ignore"):
+        if precision is None and x.dtype == dtype == y.dtype and dtype in _native:
+            return np.matmul(x, y).reshape(result)
+        return multiply_with(x, y, dtype, precision).reshape(result)
 
 
 @numpy_rules.rule(ragged_dot_general_p)

@@ -29,9 +29,12 @@ def _arithmetic(ufunc):
     def evaluate(x, *, axes, out_sharding=None):
         if not axes:
             return x
-        wide = accumulator(x.dtype)
+        dtype = x.dtype
+        wide = accumulator(dtype)
         with np.errstate(all="ignore"):
-            return narrow(ufunc.reduce(x.astype(wide, copy=False), axis=axes, dtype=wide), x.dtype)
+            if wide is dtype:
+                return np.asarray(ufunc.reduce(x, axis=axes, dtype=dtype))
+            return narrow(ufunc.reduce(x.astype(wide, copy=False), axis=axes, dtype=wide), dtype)
 
     return evaluate
 

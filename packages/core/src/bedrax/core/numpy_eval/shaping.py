@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from bedrax.core.primitives import shaping
@@ -17,7 +19,11 @@ def _broadcast_in_dim(x, *, shape, broadcast_dimensions, sharding=None):
         for size, axis in zip(x.shape, broadcast_dimensions):
             place[axis] = size
         x = x.reshape(place)
-    return np.broadcast_to(x, shape)
+    if math.prod(shape) > 512:
+        return np.broadcast_to(x, shape)
+    out = np.empty(shape, x.dtype)  # a view would take longer to make than so few elements to copy
+    out[...] = x
+    return out
 
 
 @rule(shaping.reshape_p)
