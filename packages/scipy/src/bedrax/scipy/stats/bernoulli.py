@@ -1,0 +1,31 @@
+"""Bernoulli's distribution of 0 and 1."""
+
+from __future__ import annotations
+
+import bedrax.numpy as jnp
+from bedrax.scipy.special import xlog1py, xlogy
+from bedrax.scipy.stats.families import discrete
+
+__all__ = ["cdf", "logpmf", "pmf", "ppf"]
+
+
+def _logpmf(k, p):
+    inside = (k == 0) | (k == 1)
+    k = jnp.where(inside, k, 0)
+    return jnp.where(inside, xlogy(k, p) + xlog1py(1 - k, -p), -jnp.inf)
+
+
+def _cdf(k, p):
+    out = jnp.where(k < 0, 0, jnp.where(k < 1, 1 - p, 1))
+    return jnp.where(jnp.isnan(k) | ~((p >= 0) & (p <= 1)), jnp.nan, out)
+
+
+def _ppf(q, p):
+    inside = (q >= 0) & (q <= 1) & (p >= 0) & (p <= 1)
+    return jnp.where(inside, jnp.where(q <= 1 - p, 0.0, 1.0), jnp.nan).astype(q.dtype)
+
+
+logpmf, pmf, cdf, ppf = discrete(
+    __name__, "the Bernoulli distribution", "logpmf pmf cdf:k! ppf:q!", parameters="p",
+    logpmf=_logpmf, cdf=_cdf, ppf=_ppf,
+)  # fmt: skip

@@ -1,0 +1,48 @@
+"""Dirichlet's distribution."""
+
+from __future__ import annotations
+
+import bedrax.numpy as jnp
+from bedrax.core import dims, dtypes
+from bedrax.core.array import Array
+from bedrax.numpy.arguments import inexact
+from bedrax.scipy.functions import ArrayLike, compiled
+from bedrax.scipy.special import gammaln, xlogy
+
+__all__ = ["logpdf", "pdf"]
+
+
+@compiled
+def logpdf(x: ArrayLike, alpha: ArrayLike) -> Array:
+    """The logarithm of the density at `x`.
+
+    Args:
+      x: points, of shape ``(n, ...)`` for n categories, or ``(n - 1, ...)``: the last coordinate is what remains to 1.
+        The density is 0 where coordinates are not positive or do not add up to 1.
+      alpha: the concentrations, of shape ``(n,)``.
+
+    Raises:
+      ValueError: the shapes do not fit.
+    """
+    x, alpha = inexact("dirichlet.logpdf", x, alpha)
+    if alpha.ndim != 1:
+        raise ValueError(f"`alpha` must be one-dimensional; got alpha.shape={alpha.shape}")
+    n = alpha.shape[0]
+    if x.ndim == 0 or not (dims.definitely_equal(x.shape[0], n) or dims.definitely_equal(x.shape[0] + 1, n)):
+        raise ValueError(
+            "`x` must have either the same number of entries as `alpha` or one entry fewer, along its first axis; "
+            f"got x.shape={x.shape}, alpha.shape={alpha.shape}"
+        )
+    if not dims.definitely_equal(x.shape[0], n):
+        x = jnp.concatenate([x, 1 - jnp.sum(x, axis=0, keepdims=True)])
+    tolerance = 10 * n * float(dtypes.finfo(x.dtype).eps)
+    inside = jnp.all(x >= 0, axis=0) & (abs(1 - jnp.sum(x, axis=0)) < tolerance)
+    column = alpha.reshape((n,) + (1,) * (x.ndim - 1))
+    powers = jnp.sum(xlogy(column - 1, jnp.where(inside, x, 0.5)), axis=0)
+    normalizer = jnp.sum(gammaln(alpha)) - gammaln(jnp.sum(alpha))
+    return jnp.where(inside, powers - normalizer, -jnp.inf)
+
+
+def pdf(x: ArrayLike, alpha: ArrayLike) -> Array:
+    """The density at `x`; arguments as for `logpdf`."""
+    return jnp.exp(logpdf(x, alpha))

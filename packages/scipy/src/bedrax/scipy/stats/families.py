@@ -1,0 +1,201 @@
+"""Distributions from formulas of their standard form.
+
+A distribution states what it knows: the logarithm of its density and what it has of distribution functions, for
+location 0 and scale 1. `location_scale` and `discrete` make from them the functions of every `jax.scipy.stats` module:
+they promote the arguments, shift and scale, give the values outside of the support, and derive what is not stated
+(``sf = 1 - cdf``, ``logcdf = log(cdf)``, ...).
+
+A formula is only ever evaluated inside the support: outside, it gets an inner point and its value is replaced, so that
+derivatives there are zero and not NaN.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import bedrax.numpy as jnp
+from bedrax.core import lax
+from bedrax.scipy.functions import compiled, floats
+
+_WHAT = {
+    "logpdf": "The logarithm of the density at `x`.",
+    "pdf": "The density at `x`.",
+    "logpmf": "The logarithm of the probability of `k`.",
+    "pmf": "The probability of `k`.",
+    "cdf": "The probability of a value up to `{0}`.",
+    "logcdf": "The logarithm of the probability of a value up to `{0}`.",
+    "sf": "The probability of a value above `{0}`.",
+    "logsf": "The logarithm of the probability of a value above `{0}`.",
+    "ppf": "The value with probability `{0}` below it; NaN where `{0}` is not in [0, 1].",
+    "isf": "The value with probability `{0}` above it; NaN where `{0}` is not in [0, 1].",
+}
+# What a function has below the support, and above it.
+_OUTSIDE = {
+    "logpdf": (-jnp.inf, -jnp.inf), "pdf": (0, 0), "cdf": (0, 1), "logcdf": (-jnp.inf, 0), "sf": (1, 0),
+    "logsf": (0, -jnp.inf),
+}  # fmt: skip
+# How to get one function from another: the first that is stated serves.
+_DERIVED: dict[str, tuple[tuple[str, Callable], ...]] = {
+    "pdf": (("logpdf", jnp.exp),),
+    "cdf": (("logcdf", jnp.exp), ("sf", lambda p: 1 - p), ("logsf", lambda p: -jnp.expm1(p))),
+    "sf": (("logsf", jnp.exp), ("cdf", lambda p: 1 - p), ("logcdf", lambda p: -jnp.expm1(p))),
+    "logcdf": (("cdf", jnp.log), ("sf", lambda p: jnp.log1p(-p))),
+    "logsf": (("sf", jnp.log), ("cdf", lambda p: jnp.log1p(-p))),
+}
+
+
+def named(fun: Callable, name: str, module: str, parameters: Sequence[tuple[str, Any]], doc: str) -> Callable:
+    """`fun`, which takes all arguments by position, as a public function with these parameters and defaults.
+
+    A parameter whose default is `inspect.Parameter.empty` must be given.
+    """
+    names = [n for n, _ in parameters]
+    empty = inspect.Parameter.empty
+    staged = compiled(fun)
+
+    def call(*args, **kwargs):
+        if kwargs or len(args) != len(names):
+            if len(args) > len(names):
+                raise TypeError(f"{name}() takes {len(names)} arguments but {len(args)} were given: {', '.join(names)}")
+            rest = [kwargs.pop(n, default) for n, default in parameters[len(args) :]]
+            if kwargs:
+                raise TypeError(f"{name}() got unexpected or repeated arguments {sorted(kwargs)}; it takes {', '.join(names)}")
+            args = (*args, *rest)
+            missing = [n for n, value in zip(names, args, strict=True) if value is empty]
+            if missing:
+                raise TypeError(f"{name}() is missing the arguments {', '.join(missing)}")
+        return staged(*args)
+
+    call.__name__ = call.__qualname__ = name
+    call.__module__ = module
+    call.__doc__ = doc
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    call.__signature__ = inspect.Signature([inspect.Parameter(n, kind, default=d, annotation=Any) for n, d in parameters])
+    fun.__name__ = fun.__qualname__ = name
+    return call
+
+
+def _documentation(name: str, first: str, distribution: str, parameters: Sequence[tuple[str, Any]]) -> str:
+    listed = ", ".join(n for n, _ in parameters)
+    return (
+        f"{_WHAT[name].format(first)}\n\nOf {distribution}. Arguments: {listed}; they are broadcast, and integers become "
+        "floats.\n"
+    )
+
+
+def _stated_or_derived(name: str, stated: dict[str, Callable]) -> Callable:
+    if name in stated:
+        return stated[name]
+    for source, transform in _DERIVED[name]:
+        if source in stated:
+            return lambda *args, f=stated[source], g=transform: g(f(*args))
+    raise KeyError(name)
+
+
+def location_scale(
+    module: str, distribution: str, names: str, *, parameters: str = "", support: Callable | None = None, scaled: bool = True,
+    first: str | None = None, **stated: Callable,
+) -> list[Callable]:  # fmt: skip
+    """The functions of a continuous distribution.
+
+    Args:
+      module: the ``__name__`` of the module.
+      distribution: what it is, for the documentation.
+      names: the functions wanted, separated by blanks.
+      parameters: the shape parameters, separated by blanks, which follow the first argument.
+      support: ``support(*shape parameters) -> (low, high, an inner point)`` for location 0 and scale 1; None is the
+        whole line.
+      scaled: whether there are `loc` and `scale`.
+      first: the name of the first argument of ``ppf`` and ``isf``, if not q.
+      **stated: formulas by the name of the function, of the standardized variable and the shape parameters.
+
+    Returns:
+      The functions, in the order of `names`.
+    """
+    shapes = [(p, inspect.Parameter.empty) for p in parameters.split()]
+    tail = shapes + ([("loc", 0), ("scale", 1)] if scaled else [])
+    count = len(shapes)
+
+    def function(name: str) -> Callable:
+        if name in ("ppf", "isf"):
+            return inverse(name)
+        formula = _stated_or_derived(name, stated)
+        # A derived formula is taken of values whose edges are right already.
+        below, above = _OUTSIDE[name]
+
+        def evaluate(x, *rest):
+            x, *rest = floats(f"{distribution.split()[-1]}.{name}", x, *rest)
+            shape_values = rest[:count]
+            scale = None
+            if scaled:
+                loc, scale = rest[count:]
+                z = (x - loc) / scale
+            else:
+                z = x
+            if support is None:
+                out = formula(z, *shape_values)
+            else:
+                low, high, inner = support(*shape_values)
+                under, over = z < low, z > high
+                out = formula(jnp.where(under | over, inner, z), *shape_values)
+                out = jnp.where(under, below, jnp.where(over, above, out))
+            if scale is None or name not in ("logpdf", "pdf"):
+                return out
+            return out - jnp.log(scale) if name == "logpdf" else out / scale
+
+        return named(evaluate, name, module, [("x", inspect.Parameter.empty), *tail], _documentation(name, "x", distribution, tail))
+
+    def inverse(name: str) -> Callable:
+        argument = first or "q"
+        formula = stated.get(name) or (lambda q, *rest: stated["ppf"](1 - q, *rest))
+
+        def evaluate(q, *rest):
+            q, *rest = floats(f"{distribution.split()[-1]}.{name}", q, *rest)
+            loc, scale = rest[count:]
+            outside = ~((q >= 0) & (q <= 1))
+            out = formula(jnp.where(outside, 0.5, q), *rest[:count]) * scale + loc
+            return jnp.where(outside, jnp.nan, out)
+
+        return named(
+            evaluate, name, module, [(argument, inspect.Parameter.empty), *tail], _documentation(name, argument, distribution, tail)
+        )
+
+    return [function(name) for name in names.split()]
+
+
+def discrete(
+    module: str, distribution: str, names: str, *, parameters: str, **stated: Callable
+) -> list[Callable]:  # fmt: skip
+    """The functions of a distribution of integers; arguments as for `location_scale`.
+
+    A formula gets ``k - loc`` and the parameters, and gives the values outside of the support itself. In `names`,
+    ``name:argument`` names the first argument, if not k, and ``!`` at the end says that there is no `loc`.
+    """
+    shapes = [(p, inspect.Parameter.empty) for p in parameters.split()]
+
+    def function(spec: str) -> Callable:
+        name, _, argument = spec.partition(":")
+        argument = argument or "k"
+        located = not argument.endswith("!")
+        argument = argument.rstrip("!") or "k"
+        tail = shapes + ([("loc", 0)] if located else [])
+        formula = stated[name] if name in stated else (lambda *args: jnp.exp(stated["logpmf"](*args)))
+
+        def evaluate(*args):
+            args = floats(f"{distribution.split()[-1]}.{name}", *args)
+            if not located:
+                return formula(*args)
+            *args, loc = args
+            return formula(args[0] - loc, *args[1:])
+
+        parameters = [(argument, inspect.Parameter.empty), *tail]
+        return named(evaluate, name, module, parameters, _documentation(name, argument, distribution, tail))
+
+    return [function(spec) for spec in names.split()]
+
+
+def whole(k: Any):
+    """Where `k` is an integer."""
+    return k == lax.floor(k)

@@ -1,0 +1,26 @@
+"""The generalized normal distribution."""
+
+from __future__ import annotations
+
+import math
+
+import bedrax.numpy as jnp
+from bedrax.scipy import special
+from bedrax.scipy.stats.families import location_scale
+
+__all__ = ["cdf", "logpdf", "pdf"]
+
+
+def _logpdf(x, beta):
+    return jnp.log(beta) - math.log(2) - special.gammaln(1 / beta) - abs(x) ** beta
+
+
+def _cdf(x, beta):
+    tail = 0.5 * special.gammaincc(1 / beta, abs(x) ** beta)
+    return jnp.where(x < 0, tail, 1 - tail)
+
+
+logpdf, pdf, cdf = location_scale(
+    __name__, "the generalized normal distribution", "logpdf pdf cdf", parameters="beta", scaled=False,
+    logpdf=_logpdf, cdf=_cdf,
+)  # fmt: skip

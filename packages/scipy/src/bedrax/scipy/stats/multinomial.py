@@ -1,0 +1,33 @@
+"""The multinomial distribution."""
+
+from __future__ import annotations
+
+import bedrax.numpy as jnp
+from bedrax.core.array import Array
+from bedrax.numpy.arguments import inexact
+from bedrax.scipy.functions import ArrayLike, compiled
+from bedrax.scipy.special import gammaln, xlogy
+
+__all__ = ["logpmf", "pmf"]
+
+
+@compiled
+def logpmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
+    """The logarithm of the probability of the counts `x`.
+
+    Args:
+      x: counts, with the categories along the last axis; -inf where they do not add up to `n`.
+      n: the number of trials.
+      p: the probabilities of the categories, along the last axis.
+    """
+    x, p = inexact("multinomial.logpmf", x, p)
+    n = jnp.asarray(n).astype(x.dtype)
+    inside = (jnp.sum(x, axis=-1) == n) & jnp.all(x >= 0, axis=-1)
+    counts = jnp.where(inside[..., None], x, 0)
+    out = gammaln(n + 1) + jnp.sum(xlogy(counts, p) - gammaln(counts + 1), axis=-1)
+    return jnp.where(inside, out, -jnp.inf)
+
+
+def pmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
+    """The probability of the counts `x`; arguments as for `logpmf`."""
+    return jnp.exp(logpmf(x, n, p))

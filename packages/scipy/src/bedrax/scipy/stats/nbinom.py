@@ -1,0 +1,19 @@
+"""The negative binomial distribution: failures before the n-th success."""
+
+from __future__ import annotations
+
+import bedrax.numpy as jnp
+from bedrax.scipy.special import betaln, xlog1py, xlogy
+from bedrax.scipy.stats.families import discrete
+
+__all__ = ["logpmf", "pmf"]
+
+
+def _logpmf(k, n, p):
+    inside = k >= 0
+    k = jnp.where(inside, k, 0)
+    log_ways = -jnp.log(n + k) - betaln(k + 1, n)
+    return jnp.where(inside, log_ways + xlogy(n, p) + xlog1py(k, -p), -jnp.inf)
+
+
+logpmf, pmf = discrete(__name__, "the negative binomial distribution", "logpmf pmf", parameters="n p", logpmf=_logpmf)

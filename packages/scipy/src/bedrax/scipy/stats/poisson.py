@@ -1,0 +1,52 @@
+"""Poisson's distribution."""
+
+from __future__ import annotations
+
+import math
+
+import bedrax.numpy as jnp
+import numpy as np
+from bedrax.core import lax
+from bedrax.core.array import Array
+from bedrax.scipy.functions import ArrayLike, compiled, floats
+from bedrax.scipy.special import entr, gammaincc, gammaln, xlogy
+from bedrax.scipy.stats.families import discrete, whole
+
+__all__ = ["cdf", "entropy", "logpmf", "pmf"]
+
+
+def _logpmf(k, mu):
+    inside = (k >= 0) & whole(k)
+    k = jnp.where(inside, k, 0)
+    return jnp.where(inside, xlogy(k, mu) - gammaln(k + 1) - mu, -jnp.inf)
+
+
+def _cdf(k, mu):
+    inside = k >= 0
+    return jnp.where(inside, gammaincc(jnp.floor(jnp.where(inside, k, 0)) + 1, mu), 0)
+
+
+def _entropy(mu):
+    """The sum of ``-p log(p)`` for mu up to 40, where 130 terms are all; beyond, the expansion in 1 / mu."""
+    low = mu <= 40
+    m = jnp.where(low & (mu > 0), mu, 1)
+    k = np.arange(130).astype(mu.dtype)
+    near = jnp.sum(entr(jnp.exp(_logpmf(k, m[..., None]))), axis=-1)
+    r = 1 / jnp.where(low, 40, mu)
+    far = 0.5 * (jnp.log(2 * math.pi / r) + 1) - r * (1 / 12 + r * (1 / 24 + r * (19 / 360 + r * (9 / 80))))
+    out = jnp.where(mu == 0, 0, jnp.where(low, near, far))
+    return jnp.where(mu >= 0, out, lax.full_like(mu, jnp.nan))
+
+
+logpmf, pmf, cdf = discrete(
+    __name__, "the Poisson distribution", "logpmf pmf cdf", parameters="mu", logpmf=_logpmf, cdf=_cdf
+)
+
+
+@compiled
+def entropy(mu: ArrayLike, loc: ArrayLike = 0) -> Array:
+    """The entropy of the Poisson distribution with mean `mu`, in nats; NaN for negative `mu`.
+
+    `loc` shifts the distribution, which does not change its entropy; the result has the common shape of both.
+    """
+    return _entropy(floats("poisson.entropy", mu, loc)[0])

@@ -1,0 +1,20 @@
+"""Student's t distribution."""
+
+from __future__ import annotations
+
+import bedrax.numpy as jnp
+from bedrax.scipy import special
+from bedrax.scipy.stats.families import location_scale
+
+__all__ = ["logpdf", "pdf"]
+
+
+def _logpdf(z, df):
+    half = df / 2
+    # 1 / B(1/2, df/2) is the normalization; betaln does not cancel for many degrees of freedom.
+    return -special.betaln(0.5, half) - 0.5 * jnp.log(df) - (half + 0.5) * jnp.log1p(z * z / df)
+
+
+logpdf, pdf = location_scale(
+    __name__, "Student's t distribution", "logpdf pdf", parameters="df", logpdf=_logpdf
+)

@@ -1,0 +1,23 @@
+"""The wrapped Cauchy distribution of angles in [0, 2 pi]."""
+
+from __future__ import annotations
+
+import math
+
+import bedrax.numpy as jnp
+from bedrax.scipy.stats.families import location_scale
+
+__all__ = ["logpdf", "pdf"]
+
+
+def _logpdf(x, c):
+    # 1 + c^2 - 2 c cos(x), without cancellation
+    spread = (1 - c) ** 2 + 4 * c * jnp.sin(x / 2) ** 2
+    inside = (c > 0) & (c < 1)
+    return jnp.where(inside, jnp.log1p(-c * c) - math.log(2 * math.pi) - jnp.log(spread), jnp.nan)
+
+
+logpdf, pdf = location_scale(
+    __name__, "the wrapped Cauchy distribution", "logpdf pdf", parameters="c", scaled=False,
+    support=lambda c: (0, 2 * math.pi, 1), logpdf=_logpdf,
+)  # fmt: skip
