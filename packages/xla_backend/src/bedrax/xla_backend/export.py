@@ -16,12 +16,13 @@ import numpy as np
 from bedrax import pytree, shape_poly
 from bedrax.core import config, dims, dtypes, effects
 from bedrax.core.avals import aval_of
-from bedrax.core.ir import jaxpr_as_fun
+from bedrax.core.ir import jaxpr_as_fun, subjaxprs
 from bedrax.core.tracing import Primitive
 from bedrax.shape_poly import SymbolicScope, is_symbolic_dim, symbolic_args_specs, symbolic_shape
 from bedrax.xla_backend import clients, dispatch, tables
 from bedrax.xla_backend import compile as compile_module
 from bedrax.xla_backend import jaxlib_door as door
+from bedrax.xla_backend.array import ArrayImpl
 from bedrax.xla_backend.exchange import register_namedtuple_serialization, register_pytree_node_serialization
 
 minimum_supported_calling_convention_version = 9
@@ -297,16 +298,43 @@ def _export(traced, platforms: tuple[str, ...], disabled: tuple) -> Exported:
     from bedrax.xla_backend import stages
 
     call, params = traced._call, traced._call.params
-    where = compile_module.choose_placement(
-        [stages._placed(x) for x in call.args],
-        params["in_shardings"],
-        params["out_shardings"],
-        traced._device,
-    )
+    arguments = stages.wanted_shardings(call.args, params["in_shardings"]) or (None,) * len(call.args)
+    arguments = tuple([
+        x._sharding if s is None and isinstance(x, ArrayImpl) and x._committed else s
+        for x, s in zip(call.args, arguments, strict=True)
+    ])  # fmt: skip
+    results = params["out_shardings"] or (None,) * len(traced.jaxpr.outvars)
     return export_program(
-        traced.jaxpr, traced.fun_name, call.in_tree, traced.out_tree, platforms, disabled, where,
+        traced.jaxpr, traced.fun_name, call.in_tree, traced.out_tree, platforms, disabled, (arguments, tuple(results)),
         names=_names(traced), result_names=dispatch.result_names(traced.out_tree),
     )  # fmt: skip
+
+
+def _device_count(jaxpr, shardings) -> int:
+    """How many devices a program is for: those of its shardings, and of constraints inside it.
+
+    Raises:
+      ValueError: they differ.
+    """
+    counts = {s.num_devices for s in shardings if s is not None}
+    for eqn in all_equations(jaxpr):
+        s = eqn.params.get("sharding")
+        if hasattr(s, "num_devices"):
+            counts.add(s.num_devices)
+    many = counts - {1}
+    if len(many) > 1:
+        raise ValueError(
+            f"export: the shardings of a program must be over equally many devices, got {sorted(many)}"
+        )
+    return many.pop() if many else 1
+
+
+def all_equations(jaxpr):
+    """The equations of a program and of the programs inside it."""
+    for eqn in jaxpr.eqns:
+        yield eqn
+        for inner in subjaxprs(eqn.params):
+            yield from all_equations(inner)
 
 
 def _names(traced) -> list[str]:
@@ -316,23 +344,24 @@ def _names(traced) -> list[str]:
 
 
 def export_program(
-    jaxpr, name: str, in_tree, out_tree, platforms: tuple[str, ...], disabled: tuple = (), where: Any = None,
+    jaxpr, name: str, in_tree, out_tree, platforms: tuple[str, ...], disabled: tuple = (), shardings: tuple | None = None,
     names: Sequence[str] | None = None, result_names: Sequence[str] | None = None,
 ) -> Exported:  # fmt: skip
     """Export a traced program; see `export`.
 
     Args:
-      where: the `Placement` that says how arguments and results are sharded.
+      shardings: those of the arguments and those of the results (None: not specified).
       names, result_names: what arguments and results are called in messages and in the module.
     """
     from bedrax.xla_backend.lowering import portable, types
 
     if any(e in effects.ordered_effects for e in jaxpr.effects):
         raise NotImplementedError(f"export: programs with ordered effects are not supported: {jaxpr.effects}")
-    many = where is not None and len(where.devices) > 1
     in_avals, out_avals = tuple(jaxpr.in_avals), tuple(jaxpr.out_avals)
-    arguments = where.arguments if many and where.arguments else (None,) * len(in_avals)
-    results = where.results if many and where.results else (None,) * len(out_avals)
+    arguments, results = shardings or ((None,) * len(in_avals), (None,) * len(out_avals))
+    devices = _device_count(jaxpr, (*arguments, *results))
+    if devices == 1:  # which one is chosen by the call
+        arguments, results = (None,) * len(in_avals), (None,) * len(out_avals)
     kept = portable.solvable_arguments(jaxpr, compile_module.kept_arguments(jaxpr))
 
     def mark(arg_attrs, res_attrs):
@@ -342,8 +371,8 @@ def export_program(
             compile_module._mark_sharding(attrs, s, aval, types)
 
     lowered = portable.lower(
-        jaxpr, "jit_" + name, platforms, kept, num_partitions=len(where.devices) if many else 1, names=names,
-        result_names=result_names, mark_shardings=mark if many else None,
+        jaxpr, "jit_" + name, platforms, kept, num_partitions=devices, names=names,
+        result_names=result_names, mark_shardings=mark if devices > 1 else None,
     )  # fmt: skip
     if lowered.program.host_callbacks or lowered.program.keepalives:
         raise NotImplementedError(
@@ -360,11 +389,11 @@ def export_program(
         _has_named_shardings=False, _in_named_shardings=(), _out_named_shardings=(),
         in_shardings_hlo=tuple([hlo(s, a) for s, a in zip(arguments, in_avals, strict=True)]),
         out_shardings_hlo=tuple([hlo(s, a) for s, a in zip(results, out_avals, strict=True)]),
-        nr_devices=len(where.devices) if many else 1, platforms=platforms, ordered_effects=(),
+        nr_devices=devices, platforms=platforms, ordered_effects=(),
         unordered_effects=tuple(jaxpr.effects), disabled_safety_checks=disabled,
         mlir_module_serialized=portable.serialize(lowered.program.module),
         calling_convention_version=config.export_calling_convention_version.value, module_kept_var_idx=kept,
-        uses_global_constants=lowered.symbolic, _get_vjp=functools.partial(_export_vjp, jaxpr, where),
+        uses_global_constants=lowered.symbolic, _get_vjp=functools.partial(_export_vjp, jaxpr, (arguments, results)),
     )  # fmt: skip
 
 
@@ -384,7 +413,7 @@ def check_custom_calls(targets: set[str], disabled: Sequence[DisabledSafetyCheck
         )
 
 
-def _export_vjp(jaxpr, where, primal: Exported) -> Exported:
+def _export_vjp(jaxpr, shardings, primal: Exported) -> Exported:
     """The derivative of a program, exported for the platforms of `primal`."""
     from bedrax.autodiff import vjp
     from bedrax.core.staging import trace_to_jaxpr
@@ -413,12 +442,11 @@ def _export_vjp(jaxpr, where, primal: Exported) -> Exported:
 
     in_avals = (*primal.in_avals, *ct_avals)
     program = trace_to_jaxpr(derivative, in_avals)
-    placed = None
-    if where is not None:
-        placed = compile_module.Placement(
-            where.devices, where.committed,
-            (*where.arguments, *where.results) if where.arguments else (), where.arguments,
-        )  # fmt: skip
+    arguments, results = shardings
+    placed = (
+        (*arguments, *results),
+        tuple([s if m else None for s, m in zip(arguments, active, strict=True)]),
+    )
     in_tree = pytree.tree_structure((tuple(range(len(in_avals))), {}))
     out_tree = pytree.tree_structure(tuple(range(count)))
     return export_program(program, primal.fun_name + "_vjp", in_tree, out_tree, primal.platforms,

@@ -105,6 +105,7 @@ class AbstractMesh(_BaseMesh):
         self.size = math.prod(self.axis_sizes)
         self._hash = hash((self.axis_sizes, self.axis_names, self.axis_types, abstract_device))
 
+    _internal_device_list = None  # what C++ asks when a NamedSharding is made
     abstract_mesh = property(lambda self: self)
     is_multi_process = property(lambda self: self._no_devices("is_multi_process"))
     devices = property(lambda self: self._no_devices("devices"))

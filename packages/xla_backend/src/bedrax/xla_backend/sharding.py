@@ -533,12 +533,13 @@ def prime(device) -> None:
     from bedrax.core.avals import ShapedArray
 
     with door.paths_called_by_name(make_single_device_sharding, check_pspec):
-        array = np.empty(1, object)
-        array[0] = device
-        NamedSharding(Mesh(array, ("x",)), PartitionSpec())
         one = make_single_device_sharding(device)
         value = np.zeros((), np.float32)
         put = door.batched_device_put(ShapedArray((), value.dtype), one, [value], [device])
         put._single_device_array_to_np_array_did_copy()
         if device.platform == "cpu":
             door.dlpack_managed_tensor_to_buffer(value.__dlpack__(), device, None)
+
+
+with door.paths_called_by_name(make_single_device_sharding, check_pspec):
+    NamedSharding(AbstractMesh((1,), ("x",)), PartitionSpec())  # needs no device: shardings are made before there are any

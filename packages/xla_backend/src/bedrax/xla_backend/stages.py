@@ -105,9 +105,8 @@ class Traced(Stage):
           lowering_platforms: the platform to lower for (one), e.g. ``("cuda",)``; by default that of the devices.
         """
         call, params = self._call, self._call.params
-        concrete = [_placed(x) for x in call.args]
         where = compile_module.choose_placement(
-            concrete, params["in_shardings"], params["out_shardings"], self._device
+            call.args, wanted_shardings(call.args, params["in_shardings"]), params["out_shardings"], self._device
         )
         platform = None
         if lowering_platforms is not None:
@@ -125,20 +124,14 @@ class Traced(Stage):
         return Lowered(self, lowered)
 
 
-def _placed(x: Any) -> Any:
-    """The argument, or (of a `ShapeDtypeStruct` with a sharding) something that is placed like it."""
-    s = getattr(x, "sharding", None)
-    if isinstance(x, avals.ShapeDtypeStruct) and s is not None:
-        return _Like(s)
-    return x
-
-
-class _Like:
-    __slots__ = ("_committed", "_sharding")
-
-    def __init__(self, s):
-        self._sharding = s
-        self._committed = True
+def wanted_shardings(args: Sequence[Any], asked: Sequence[Any] | None) -> tuple | None:
+    """The shardings asked of `jit`, or else of arguments that are only described; None if there are none."""
+    asked = (None,) * len(args) if asked is None else asked
+    found = tuple([
+        x.sharding if s is None and isinstance(x, avals.ShapeDtypeStruct) else s
+        for x, s in zip(args, asked, strict=True)
+    ])  # fmt: skip
+    return found if any(s is not None for s in found) else None
 
 
 def _out_info(jaxpr, out_tree):
