@@ -60,12 +60,16 @@ def _bind_arguments(fun: Callable, args: tuple, kwargs: dict) -> tuple:
         if kwargs:
             raise TypeError(f"the signature of {function_name(fun)} is unknown, so it takes no keyword arguments here") from None
         return args
-    bound = signature.bind(*args, **kwargs)
+    problem = f"The input arguments to {function_name(fun)} could not be resolved to positional-only arguments"
+    try:
+        bound = signature.bind(*args, **kwargs)
+    except TypeError as e:
+        raise TypeError(f"{problem}: {e}") from None
     bound.apply_defaults()
     if bound.kwargs:
         raise TypeError(
-            f"The arguments of {function_name(fun)} could not be resolved to positional-only arguments: it was called"
-            f" with keyword-only {sorted(bound.kwargs)}. Custom derivative rules take positional arguments."
+            f"{problem}: {', '.join(sorted(bound.kwargs))} can be given by keyword only, and custom derivative rules take"
+            " positional arguments."
         )
     return bound.args
 
@@ -163,13 +167,14 @@ class custom_jvp:
         args = _bind_arguments(self.fun, args, kwargs)
         static = _positions(self.fun, self.nondiff_argnums, self.nondiff_argnames, len(args))
         chosen = set(static)
-        dynamic = tuple(a for i, a in enumerate(args) if i not in chosen)
-        leaves, in_tree = pytree.tree_flatten(dynamic)
+        leaves, in_tree = pytree.tree_flatten(tuple(a for i, a in enumerate(args) if i not in chosen))
+        fixed, count = {i: args[i] for i in static}, len(args)
+        del args  # what is kept below must not keep tracers alive
         out_trees: list = []
 
         def flat(*values):
             rest = iter(pytree.tree_unflatten(in_tree, values))
-            out = self.fun(*(args[i] if i in chosen else next(rest) for i in range(len(args))))
+            out = self.fun(*(fixed[i] if i in chosen else next(rest) for i in range(count)))
             out_leaves, tree = pytree.tree_flatten(out)
             out_trees.append(tree)
             return out_leaves
@@ -178,7 +183,7 @@ class custom_jvp:
             if self.symbolic_zeros:
                 tangents = [SymbolicZero(t.aval) if type(t) is Zero else t for t in tangents]
             result = self.jvp(
-                *(args[i] for i in static),
+                *fixed.values(),
                 pytree.tree_unflatten(in_tree, primals),
                 pytree.tree_unflatten(in_tree, tangents),
             )
@@ -192,8 +197,7 @@ class custom_jvp:
 
 
 custom_jvp_call_p.print_params = lambda params: {
-    "name": params["debug_info"].func_name, "call_jaxpr": params["call_jaxpr"], "num_consts": params["num_consts"],
-    "symbolic_zeros": params["symbolic_zeros"],
+    "name": params["debug_info"].func_name, "call_jaxpr": params["call_jaxpr"], "symbolic_zeros": params["symbolic_zeros"],
 }  # fmt: skip
 custom_vjp_call_p.print_params = custom_jvp_call_p.print_params
 
@@ -293,15 +297,16 @@ class custom_vjp:
             _bind_arguments(self.fwd, args, {})
         static = _positions(self.fun, self.nondiff_argnums, self.nondiff_argnames, len(args))
         chosen = set(static)
-        _without_tracers(function_name(self.fun), pytree.tree_leaves([args[i] for i in static]))
-        dynamic = tuple(a for i, a in enumerate(args) if i not in chosen)
-        leaves, in_tree = pytree.tree_flatten(dynamic)
+        fixed, count = {i: args[i] for i in static}, len(args)
+        _without_tracers(function_name(self.fun), pytree.tree_leaves(fixed))
+        leaves, in_tree = pytree.tree_flatten(tuple(a for i, a in enumerate(args) if i not in chosen))
+        del args  # what is kept below must not keep tracers alive
         out_trees: list = []
         res_trees: list = []
 
         def merged(values):
             rest = iter(values)
-            return (args[i] if i in chosen else next(rest) for i in range(len(args)))
+            return (fixed[i] if i in chosen else next(rest) for i in range(count))
 
         def flat(*values):
             out_leaves, tree = pytree.tree_flatten(self.fun(*merged(pytree.tree_unflatten(in_tree, values))))
@@ -322,7 +327,7 @@ class custom_vjp:
             if self.symbolic_zeros:
                 cts = [SymbolicZero(ct.aval) if type(ct) is Zero else ct for ct in cts]
             result = self.bwd(
-                *(args[i] for i in static),
+                *fixed.values(),
                 pytree.tree_unflatten(res_tree, residuals),
                 pytree.tree_unflatten(out_tree, cts),
             )
@@ -498,11 +503,11 @@ def closure_convert(fun: Callable, *example_args) -> tuple[Callable, list]:
 
 def checkpoint(
     fun: Callable | None = None,
-    /,
     *,
     prevent_cse: bool = True,
     policy: Callable | None = None,
     static_argnums: int | Sequence[int] = (),
+    static_argnames: str | Sequence[str] = (),
     concrete: bool = False,
 ) -> Callable:
     """Recompute a function's intermediate values in the backward pass instead of keeping them.
@@ -511,7 +516,7 @@ def checkpoint(
       fun: takes and returns pytrees of arrays. Without it, returns a decorator.
       prevent_cse: keep the compiler from merging the recomputation with the forward pass.
       policy: which intermediate values are kept; see `checkpoint_policies`. Default: none.
-      static_argnums: arguments that are passed as they are.
+      static_argnums, static_argnames: arguments that are passed as they are.
 
     Returns:
       A function with the same values and derivatives.
@@ -522,8 +527,11 @@ def checkpoint(
             " `static_argnums` option, and if necessary the `jax.ensure_compile_time_eval()` context manager."
         )
     if fun is None:
-        return lambda f: checkpoint(f, prevent_cse=prevent_cse, policy=policy, static_argnums=static_argnums)
+        return functools.partial(
+            checkpoint, prevent_cse=prevent_cse, policy=policy, static_argnums=static_argnums, static_argnames=static_argnames
+        )
     static = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
+    names = {static_argnames} if isinstance(static_argnames, str) else set(static_argnames)
 
     @functools.wraps(fun)
     @api_boundary
@@ -531,6 +539,9 @@ def checkpoint(
         positions = {n % len(args) for n in static} if static else set()
         dynamic = tuple(a for i, a in enumerate(args) if i not in positions)
         call = fun if not positions else _with_static(fun, args, positions)
+        if names:
+            call = functools.partial(call, **{k: v for k, v in kwargs.items() if k in names})
+            kwargs = {k: v for k, v in kwargs.items() if k not in names}
         leaves, in_tree = pytree.tree_flatten((dynamic, kwargs))
         program, consts, out_tree = staging.trace_function(call, in_tree, tuple(aval_of(x) for x in leaves))
         out = remat_p.bind(
@@ -552,9 +563,9 @@ def _with_static(fun, args, positions):
     return call
 
 
-def zero_from_primal(x: Any, symbolic_zeros: bool = False):
-    """The zero tangent of `x`: an array, or a `SymbolicZero`."""
-    aval = aval_of(x).to_tangent_aval()
+def zero_from_primal(val: Any, symbolic_zeros: bool = False):
+    """The zero tangent of `val`: an array, or a `SymbolicZero`."""
+    aval = aval_of(val).to_tangent_aval()
     return SymbolicZero(aval) if symbolic_zeros else zeros(aval)
 
 

@@ -199,7 +199,7 @@ class DebugInfo:
             self._arg_names = self._arg_names()
         return self._arg_names
 
-    func_src_info = property(lambda self: f"{self.func_name} at {self.source}" if self.source else self.func_name)
+    func_src_info = property(lambda self: self.source or self.func_name)
 
     def __repr__(self):
         return f"DebugInfo({self.func_src_info})"
@@ -214,13 +214,14 @@ def join_effects(eqns: Iterable[Eqn]) -> frozenset:
     return found
 
 
-def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list:
+def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any, propagate_source_info: bool = True) -> list:
     """Run a jaxpr by binding its primitives under the current trace.
 
     Args:
       jaxpr: the program.
       consts: one value per constvar (usually ``jaxpr.consts``).
       args: one value per invar.
+      propagate_source_info: accepted for compatibility; new equations have the positions of the caller.
 
     Returns:
       A list with one value per outvar.

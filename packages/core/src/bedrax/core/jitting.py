@@ -208,7 +208,10 @@ class Jitted:
 
         flat = staging.flat_fun(call, in_tree, out_trees)
         fun = self.fun
-        info = DebugInfo(self.name, lambda: source.describe_function(fun), lambda: argument_names(fun, None, ()))
+        positions = [n for n, _ in static_key if type(n) is int]
+        info = DebugInfo(
+            self.name, lambda: source.describe_function(fun), lambda: staging.leaf_names(fun, in_tree, positions)
+        )
         jaxpr = staging.trace_to_jaxpr(flat, types, info)
         jaxpr, consts = staging.close_over(jaxpr, every=False)
         return _Traced(jaxpr, consts, out_trees[-1])

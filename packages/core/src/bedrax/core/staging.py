@@ -7,6 +7,7 @@ into the program as literals, arrays and outer transformations' tracers become c
 
 from __future__ import annotations
 
+import inspect
 import operator
 import weakref
 from collections.abc import Callable, Sequence
@@ -36,6 +37,17 @@ class StagedTracer(Tracer):
         self.var = var
         self.source_info = source_info
 
+    source = property(lambda self: self.source_info)
+
+    def origin(self) -> str:
+        """For messages: what was being traced, and which of its arguments the value depends on."""
+        info = self.trace.debug_info
+        if info is None or not info.func_src_info:
+            return ""
+        names = self.trace.names_of_arguments_of(self.var)
+        depends = f" It depends on the value of the argument{'s' if len(names) > 1 else ''} {', '.join(names)}." if names else ""
+        return f"This came up while tracing the function {info.func_src_info}.{depends}"
+
     def __repr__(self):
         return f"JitTracer({'~' if getattr(self.aval, 'weak_type', False) else ''}{_long_name(self.aval)})"
 
@@ -55,7 +67,7 @@ _SCALARS = (bool, int, float, complex)
 class StagingTrace(Trace):
     """Records operations as equations."""
 
-    __slots__ = ("const_vars", "consts", "debug_info", "eqns", "has_effects")
+    __slots__ = ("const_vars", "consts", "debug_info", "eqns", "has_effects", "invars")
 
     def __init__(self, parent: Trace, debug_info: DebugInfo | None = None):
         self.parent = parent
@@ -63,12 +75,24 @@ class StagingTrace(Trace):
         self.eqns: list[Eqn] = []
         self.const_vars: dict[int, Var] = {}
         self.consts: list = []
+        self.invars: list[Var] = []
         self.has_effects = False
         self.debug_info = debug_info
 
     def input(self, aval: AbstractValue) -> StagedTracer:
         """A tracer for a new argument of the program."""
-        return StagedTracer(self, aval, Var(aval))
+        var = Var(aval)
+        self.invars.append(var)
+        return StagedTracer(self, aval, var)
+
+    def names_of_arguments_of(self, var: Var) -> list[str]:
+        """Which of the program's arguments a variable depends on, as far as they have names."""
+        needed = {var}
+        for eqn in reversed(self.eqns):
+            if not needed.isdisjoint(eqn.outvars):
+                needed.update(v for v in eqn.invars if type(v) is Var)
+        names = self.debug_info.arg_names or []
+        return [name for name, v in zip(names, self.invars, strict=False) if v in needed]
 
     def lift(self, x: Any) -> Var | Literal:
         """An atom for any value met while recording."""
@@ -95,6 +119,19 @@ class StagingTrace(Trace):
             var = self.const_vars[id(x)] = Var(aval)
             self.consts.append(x)  # also keeps `x` alive, so that its id stays its own
         return var
+
+    def lift_result(self, x: Any, i: int) -> Var | Literal:
+        """An atom for what the function returned."""
+        try:
+            return self.lift(x)
+        except TypeError as e:
+            info = self.debug_info
+            if info is None or isinstance(x, Tracer) or type(x) in _SCALARS:
+                raise
+            raise TypeError(
+                f"function {info.func_src_info} returned a value of type {type(x)} (leaf {i} of its result), which is not"
+                f" a valid JAX type: {e}"
+            ) from None
 
     def process(self, prim, args, params):
         if prim in stage_rules:
@@ -128,7 +165,7 @@ class StagingTrace(Trace):
 
     def finish(self, invars: Sequence[Var], outs: Sequence[Any]) -> Jaxpr:
         """End recording; the values `outs` are the program's results."""
-        outvars = [self.lift(x) for x in outs]
+        outvars = [self.lift_result(x, i) for i, x in enumerate(outs)]
         self.alive = False
         return Jaxpr(
             invars,
@@ -167,8 +204,16 @@ def trace_to_jaxpr(fun: Callable, in_avals: Sequence[AbstractValue], debug_info:
       The program. Its constants may hold tracers of the transformations around us; see
       `close_over`.
     """
+    if config.check_tracer_leaks.value:
+        return tracing.check_leaks(lambda watch: _trace_to_jaxpr(fun, in_avals, debug_info, watch))
+    return _trace_to_jaxpr(fun, in_avals, debug_info)
+
+
+def _trace_to_jaxpr(fun, in_avals, debug_info, watch=None) -> Jaxpr:
     saved = current.trace
     trace = StagingTrace(saved, debug_info)
+    if watch is not None:
+        watch(trace)
     tracers = [trace.input(a) for a in in_avals]
     notice = tracing.must_see_calls
     seen = None if notice is None else notice(True)
@@ -215,6 +260,36 @@ def close_over(jaxpr: Jaxpr, every: bool = True) -> tuple[Jaxpr, list]:
     return closed, [jaxpr.consts[i] for i in moved]
 
 
+def leaf_names(fun: Callable, in_tree, static: Sequence[int] = ()) -> list[str]:
+    """What to call the leaves of the arguments of `fun` in messages.
+
+    Args:
+      in_tree: treedef of ``(args, kwargs)``, without the static arguments.
+      static: positions of the static ones.
+    """
+    try:
+        parameters = list(inspect.signature(fun).parameters.values())
+    except (TypeError, ValueError):
+        parameters = []
+    numbered = pytree.tree_unflatten(in_tree, list(range(in_tree.num_leaves)))
+    names = []
+    for path, _ in pytree.tree_flatten_with_path(numbered)[0]:
+        if path[0].idx == 1:
+            names.append(str(path[1].key) + pytree.keystr(path[2:]))
+            continue
+        position = path[1].idx
+        for n in sorted(static):
+            position += n <= position
+        kind = parameters[position].kind if position < len(parameters) else inspect.Parameter.VAR_POSITIONAL
+        if kind is inspect.Parameter.VAR_POSITIONAL:
+            star = next((i for i, p in enumerate(parameters) if p.kind is kind), None)
+            root = f"args[{position}]" if star is None else f"{parameters[star].name}[{position - star}]"
+        else:
+            root = parameters[position].name
+        names.append(root + pytree.keystr(path[2:]))
+    return names
+
+
 def flat_fun(fun: Callable, in_tree, out_store: list) -> Callable:
     """`fun` of trees as a function of leaves; the result's treedef is appended to `out_store`."""
 
@@ -248,7 +323,9 @@ def trace_function(fun: Callable, in_tree, in_avals: tuple) -> tuple[Jaxpr, list
     found = known.get(key)
     if found is None:
         out_trees: list = []
-        info = DebugInfo(function_name(fun), lambda: source.describe_function(fun))
+        info = DebugInfo(
+            function_name(fun), lambda: source.describe_function(fun), lambda: leaf_names(fun, in_tree)
+        )
         traced = trace_to_jaxpr(flat_fun(fun, in_tree, out_trees), in_avals, info)
         program, consts = close_over(traced)
         found = (program, consts, out_trees[-1])
@@ -300,8 +377,11 @@ def make_jaxpr(
             jaxpr = trace_to_jaxpr(
                 flat_fun(call, in_tree, out_trees),
                 [avals.abstractify(x) for x in leaves],
-                DebugInfo(function_name(fun), lambda: source.describe_function(fun)),
-            )
+                DebugInfo(
+                    function_name(fun), lambda: source.describe_function(fun),
+                    lambda: leaf_names(fun, in_tree, sorted(positions)),
+                ),
+            )  # fmt: skip
         if not return_shape:
             return jaxpr
         shapes = [avals.ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in jaxpr.out_avals]

@@ -208,7 +208,7 @@ class XlaExecutor:
 def executors_error(x) -> Exception:
     from bedrax.core import errors
 
-    return errors.UnexpectedTracerError(x)
+    return errors.escaped_tracer_error(x)
 
 
 _LEAF = pytree.tree_structure(0)

@@ -58,6 +58,15 @@ def jvp_jaxpr(jaxpr: Jaxpr, active: tuple[bool, ...], instantiate_out: tuple[boo
     return staging.trace_to_jaxpr(pushed, [*jaxpr.in_avals, *tangent_types]), found[-1]
 
 
+def bind_program(prim, program: Jaxpr, args, params_for) -> list:
+    """Bind a primitive that applies a program.
+
+    A program derived by somebody's rule holds the tracers that the rule closes over: they become arguments.
+    """
+    program, consts = staging.close_over(program, every=False)
+    return prim.bind(*consts, *args, **params_for(program))
+
+
 def spread(values, active: tuple[bool, ...], outs) -> list:
     """Tangents of all results, given those of the active ones."""
     rest = iter(values)
@@ -75,7 +84,7 @@ def _program_rows(prim, params_for) -> None:
     def _(primals, tangents, **params):
         active, live = _live(tangents)
         pushed, active_out = jvp_jaxpr(params["jaxpr"], active)
-        out = prim.bind(*primals, *live, **params_for(pushed, params, "jvp"))
+        out = bind_program(prim, pushed, (*primals, *live), lambda p: params_for(p, params, "jvp"))
         n = len(active_out)
         return out[:n], spread(out[n:], active_out, out[:n])
 
@@ -83,11 +92,13 @@ def _program_rows(prim, params_for) -> None:
     def _(primals, tangents, **params):
         active, live = _live(tangents)
         lin = linearize_jaxpr(params["jaxpr"], active)
-        out = prim.bind(*primals, **params_for(lin.primal, params, "jvp"))
+        out = bind_program(prim, lin.primal, primals, lambda p: params_for(p, params, "jvp"))
         results = out[: lin.num_out]
         if not any(lin.active_out):
             return results, [Zero(None, x) for x in results]
-        tangents_out = prim.bind(*lin.residuals(primals, out), *live, **params_for(lin.linear, params, "jvp"))
+        tangents_out = bind_program(
+            prim, lin.linear, (*lin.residuals(primals, out), *live), lambda p: params_for(p, params, "jvp")
+        )
         return results, spread(tangents_out, lin.active_out, results)
 
     @transpose_rules.rule(prim, kind="program")
@@ -96,7 +107,7 @@ def _program_rows(prim, params_for) -> None:
         arriving, live = _live(cts)
         program, leaving = transpose_jaxpr(params["jaxpr"], undefined, arriving)
         others = [x for x in args if not is_undefined(x)]
-        out = iter(prim.bind(*others, *live, **params_for(program, params, "transpose")))
+        out = iter(bind_program(prim, program, (*others, *live), lambda p: params_for(p, params, "transpose")))
         flags = iter(leaving)
         return [next(out) if u and next(flags) else None for u in undefined]
 
@@ -191,7 +202,7 @@ transpose_rules.absent(composite_p, why="its derivative is that of its decomposi
 def _remat_jvp(primals, tangents, *, jaxpr, **params):
     active, live = _live(tangents)
     pushed, active_out = jvp_jaxpr(jaxpr, active)
-    out = remat_p.bind(*primals, *live, jaxpr=pushed, **params)
+    out = bind_program(remat_p, pushed, (*primals, *live), lambda p: {**params, "jaxpr": p})
     n = len(active_out)
     return out[:n], spread(out[n:], active_out, out[:n])
 
@@ -205,9 +216,9 @@ def _remat_linearize(primals, tangents, *, jaxpr, prevent_cse, differentiated, p
     results, saved = kept[: plan.num_out], kept[plan.num_out :]
     if not any(plan.active_out):
         return results, [Zero(None, x) for x in results]
-    out = remat_p.bind(
-        *primals, *saved, *live, jaxpr=plan.recompute_and_push, prevent_cse=prevent_cse, differentiated=True,
-        policy=None, **params,
+    out = bind_program(
+        remat_p, plan.recompute_and_push, (*primals, *saved, *live),
+        lambda p: {**params, "jaxpr": p, "prevent_cse": prevent_cse, "differentiated": True, "policy": None},
     )  # fmt: skip
     return results, spread(out, plan.active_out, results)
 
@@ -218,7 +229,11 @@ def _remat_transpose(cts, *args, jaxpr, prevent_cse, policy, **params):
     arriving, live = _live(cts)
     program, leaving = transpose_jaxpr(jaxpr, undefined, arriving)
     others = [x for x in args if not is_undefined(x)]
-    out = iter(remat_p.bind(*others, *live, jaxpr=program, prevent_cse=prevent_cse, policy=policy, **params))
+    out = iter(
+        bind_program(
+            remat_p, program, (*others, *live), lambda p: {**params, "jaxpr": p, "prevent_cse": prevent_cse, "policy": policy}
+        )
+    )
     flags = iter(leaving)
     return [next(out) if u and next(flags) else None for u in undefined]
 

@@ -22,8 +22,8 @@ from bedrax.autodiff.tables import (
     transpose_rules,
 )
 from bedrax.core import passes, staging
-from bedrax.core.avals import ShapedArray
-from bedrax.core.ir import Jaxpr, cached, eval_jaxpr
+from bedrax.core.avals import ShapedArray, aval_of
+from bedrax.core.ir import Jaxpr, Var, cached, eval_jaxpr
 from bedrax.core.primitives.control_flow import cond_p, scan_p, while_p
 
 
@@ -41,6 +41,29 @@ def _pick(values: Sequence, flags: Sequence[bool]) -> list:
 
 def _reorder(jaxpr: Jaxpr, ins: Sequence[int], outs: Sequence[int]) -> Jaxpr:
     return jaxpr.replace(invars=[jaxpr.invars[i] for i in ins], outvars=[jaxpr.outvars[i] for i in outs])
+
+
+# Programs derived by users' rules hold the tracers that the rules close over; they become arguments.
+
+
+def _bind_scan(*args, jaxpr, num_consts, **params) -> list:
+    program, consts = staging.close_over(jaxpr, every=False)
+    return scan_p.bind(*consts, *args, jaxpr=program, num_consts=num_consts + len(consts), **params)
+
+
+def _bind_cond(index, *operands, branches, **params) -> list:
+    closed = [staging.close_over(b, every=False) for b in branches]
+    consts = [c for _, values in closed for c in values]
+    if not consts:
+        return cond_p.bind(index, *operands, branches=branches, **params)
+    programs = []
+    for k, (program, values) in enumerate(closed):
+        before, after = ([c for _, vs in part for c in vs] for part in (closed[:k], closed[k + 1 :]))
+        n = len(values)
+        unused = lambda xs: [Var(aval_of(x)) for x in xs]
+        invars = [*unused(before), *program.invars[:n], *unused(after), *program.invars[n:]]
+        programs.append(program.replace(invars=invars))
+    return cond_p.bind(index, *consts, *operands, branches=tuple(programs), **params)
 
 
 # ---- scan
@@ -91,7 +114,7 @@ def _scan_jvp(primals, tangents, *, jaxpr, num_consts, num_carry, **params):
     args: list = []
     for start, stop in ((0, num_consts), (num_consts, edge), (edge, total)):
         args += [*primals[start:stop], *_live(tangents[start:stop])]
-    out = scan_p.bind(
+    out = _bind_scan(
         *args, jaxpr=_reorder(pushed, ins, outs), num_consts=num_consts + sum(active[:num_consts]),
         num_carry=num_carry + sum(active[num_consts:edge]), **params,
     )  # fmt: skip
@@ -113,7 +136,8 @@ def _hoistable(primal: Jaxpr, num_consts: int, num_out: int):
     if not any(invariant):
         return invariant, None
     wanted = [False] * num_out + list(invariant)
-    small, _ = passes.dce_with(primal, wanted)
+    pure = primal.replace(eqns=[e for e in primal.eqns if not e.effects])  # effects stay in the loop
+    small, _ = passes.dce_with(pure, wanted)
     return invariant, Jaxpr(small.invars[:num_consts], small.outvars, small.eqns, small.constvars, small.consts)
 
 
@@ -146,7 +170,7 @@ def _run_split_scan(known, sources, args, num_consts, num_carry, num_out, params
             plan.append(("stacked", len(stack_outs)))
             stack_outs.append(var)
     loop = passes.dce(known.replace(outvars=[*known.outvars[:num_out], *stack_outs]))
-    out = scan_p.bind(*args, jaxpr=loop, num_consts=num_consts, num_carry=num_carry, **params)
+    out = _bind_scan(*args, jaxpr=loop, num_consts=num_consts, num_carry=num_carry, **params)
     fixed = eval_jaxpr(hoisted, hoisted.consts, *args[:num_consts]) if hoisted is not None else []
     values = {
         "const": lambda i: (args[i], False), "hoisted": lambda i: (fixed[i], False), "xs": lambda i: (args[i], True),
@@ -166,7 +190,7 @@ def _linear_scan(linear, residuals, marked, counts, params):
     xs = range(n + num_consts + num_carry, n + num_consts + num_carry + num_xs)
     order = [*fixed, *consts, *carry, *moving, *xs]
     all_args = [value for value, _ in residuals] + list(marked)
-    return scan_p.bind(
+    return _bind_scan(
         *(all_args[i] for i in order), jaxpr=_reorder(linear, order, range(len(linear.outvars))),
         num_consts=len(fixed) + num_consts, num_carry=num_carry, **params,
     )  # fmt: skip
@@ -266,7 +290,7 @@ def _scan_transpose(cts, *args, jaxpr, num_consts, num_carry, length, reverse, *
     sums = [instantiate(Zero(a)) for a in sum_types]
     const_args = [x for x, m in zip(args[:num_consts], in_linear[:num_consts], strict=True) if not m]
     x_args = [x for x, m in zip(args[edge:], in_linear[edge:], strict=True) if not m]
-    out = scan_p.bind(
+    out = _bind_scan(
         *const_args, *sums, *ct_carry, *_live(cts[num_carry:]), *x_args, jaxpr=found, num_consts=len(const_args),
         num_carry=len(sums) + num_carry, length=length, reverse=not reverse, **params,
     )  # fmt: skip
@@ -308,17 +332,13 @@ def _while_jvp(primals, tangents, *, cond_jaxpr, cond_nconsts, body_jaxpr, body_
 
 
 def _dead_inputs(jaxpr: Jaxpr, types) -> list:
-    from bedrax.core.ir import Var
-
     return [Var(a.to_tangent_aval()) for a in types]
 
 
 @linearize_rules.rule(while_p, kind="program")
 def _while_linearize(primals, tangents, **params):
-    """Results now; tangents by a loop that computes both again, since nothing bounds the residuals of a while loop."""
-    results = while_p.bind(*primals, **params)
-    _, out_tangents = _while_jvp(primals, tangents, **params)
-    return results, out_tangents
+    """Results now (see `_while_split`); tangents by a loop that computes both, since nothing bounds the residuals."""
+    return _while_jvp(primals, tangents, **params)
 
 
 def _while_split(tape, args, params):
@@ -375,7 +395,7 @@ def _cond_jvp(primals, tangents, *, branches, **params):
     active = _flags(tangents[1:])
     out_active = _union(jvp_jaxpr(b, active)[1] for b in branches)
     pushed = tuple(jvp_jaxpr(b, active, out_active)[0] for b in branches)
-    out = cond_p.bind(index, *operands, *_live(tangents[1:]), branches=pushed, **params)
+    out = _bind_cond(index, *operands, *_live(tangents[1:]), branches=pushed, **params)
     n = len(out_active)
     return out[:n], spread(out[n:], out_active, out[:n])
 
@@ -392,15 +412,15 @@ def _cond_linearize(primals, tangents, *, branches, **params):
     lins = [linearize_jaxpr(b, active, out_active) for b in branches]
     n = lins[0].num_out
     if not any(out_active):
-        out = cond_p.bind(index, *operands, branches=tuple(branches), **params)
+        out = _bind_cond(index, *operands, branches=tuple(branches), **params)
         return out, [Zero(None, x) for x in out]
     key = ("linearized cond", tuple(branches), active)
     found = branches[0].cache.get(key)
     if found is None:
         found = branches[0].cache[key] = _share_residuals(lins)
     primal, linear = found
-    out = cond_p.bind(index, *operands, branches=primal, **params)
-    tangents_out = cond_p.bind(index, *operands, *out[n:], *_live(tangents[1:]), branches=linear, **params)
+    out = _bind_cond(index, *operands, branches=primal, **params)
+    tangents_out = _bind_cond(index, *operands, *out[n:], *_live(tangents[1:]), branches=linear, **params)
     return out[:n], spread(tangents_out, out_active, out[:n])
 
 
@@ -472,7 +492,7 @@ def _cond_transpose(cts, index, *operands, branches, **params):
 
         found = branches[0].cache[key] = tuple(settle(*p) for p in programs)
     others = [x for x in operands if not is_undefined(x)]
-    out = iter(cond_p.bind(index, *others, *_live(cts), branches=found, **params))
+    out = iter(_bind_cond(index, *others, *_live(cts), branches=found, **params))
     flags = iter(leaving)
     return [None, *(next(out) if m and next(flags) else None for m in linear)]
 
@@ -493,7 +513,7 @@ def _cond_split(tape, args, params):
     known = tuple(b.replace(invars=_pick(b.invars, [not m for m in marked])) for b in known)
     dependent = tuple(passes.dce_with(b, depends)[0] for b in branches)
     out = iter(tape.record(cond_p, tuple(args), {**rest, "branches": dependent}))
-    others = iter(cond_p.bind(index, *_pick(operands, [not m for m in marked]), branches=known, **rest))
+    others = iter(_bind_cond(index, *_pick(operands, [not m for m in marked]), branches=known, **rest))
     return [next(out) if d else next(others) for d in depends]
 
 

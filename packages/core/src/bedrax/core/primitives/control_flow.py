@@ -7,6 +7,8 @@ argument. Conventions: consts, then carry, then scanned inputs.
 from __future__ import annotations
 
 import functools
+import importlib
+import inspect
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from bedrax import pytree
-from bedrax.core import config, dims, dtypes, staging
+from bedrax.core import config, dims, dtypes, source, staging
 from bedrax.core.avals import ShapedArray, abstractify, aval_of
 from bedrax.core.errors import ConcretizationTypeError
 from bedrax.core.ir import Jaxpr
@@ -59,6 +61,11 @@ def _types(leaves) -> tuple:
     return tuple(abstractify(x) for x in leaves)
 
 
+def _short(tree: Any) -> Any:
+    """A pytree of types, as messages show it."""
+    return pytree.tree_map(lambda a: a.str_short(), tree) if not hasattr(tree, "str_short") else tree.str_short()
+
+
 def _weaker_match(given, wanted) -> bool:
     """Whether two types differ at most in weakness."""
     return given.is_array == wanted.is_array and (
@@ -76,48 +83,99 @@ def _strengthen(init: list, given: Sequence, produced: Sequence) -> list | None:
         if g.is_array and p.is_array and g.weak_type and (not p.weak_type or g.dtype != p.dtype) and g.shape == p.shape:
             dtype, weak = dtypes.lattice_result_type(g, p)
             if (dtype, weak) != (g.dtype, g.weak_type):
-                x, changed = convert_element_type(x, dtype) if not weak else x, changed or not weak
+                if not weak:
+                    x = dtype.type(x) if type(x) in (bool, int, float, complex) else convert_element_type(x, dtype)
+                    changed = True
         out.append(x)
     return out if changed else None
 
 
-def _check_carry(name: str, what: str, init, init_tree, in_types, out_tree, out_types, fun) -> None:
-    """Raise if a loop body does not return a carry of the type it got."""
+def _check_carry(name: str, init_tree, in_types, out_tree, out_types, fun, position: int = 0) -> None:
+    """Raise if a loop body does not return a carry of the type it got.
+
+    Args:
+      fun: the user's body.
+      position: of the carry among its parameters.
+    """
+    given = pytree.tree_unflatten(init_tree, list(in_types))
+    what = _parameter_name(fun, position)
+    where = source.describe_function(fun)
     if out_tree != init_tree:
-        given = pytree.tree_unflatten(init_tree, list(in_types))
         got = pytree.tree_unflatten(out_tree, list(out_types))
-        try:
-            problems = "; ".join(
-                f"{what}{pytree.keystr(e.path) if hasattr(e, 'path') else ''}: {e}" for e in _structure_errors(given, got)
-            )
-        except (TypeError, ValueError):
-            problems = f"the input has structure {init_tree} and the output {out_tree}"
         raise TypeError(
             f"{name} body function carry input and carry output must have the same pytree structure, but they differ:\n"
-            f"{problems or f'the input has structure {init_tree} and the output {out_tree}'}\n"
-            f"in the body function {staging.function_name(fun)}; revise it so that the carry output has the same pytree"
-            " structure as the carry input."
+            f"  * {structure_difference(given, got, f'the input carry {what}', 'the carry output')}\n"
+            f"Revise {where} so that it returns a carry of the same structure as it gets."
         )
     differing = []
-    paths = [p for p, _ in pytree.tree_flatten_with_path(pytree.tree_unflatten(init_tree, list(in_types)))[0]]
+    paths = [p for p, _ in pytree.tree_flatten_with_path(given)[0]]
     for path, a, b in zip(paths, in_types, out_types, strict=True):
         if not _weaker_match(a, b):
+            part = f"component {what}{pytree.keystr(path)}" if path else what
             differing.append(
-                f"  * the input carry component {what}{pytree.keystr(path)} has type {a.short()} but the corresponding"
-                f" output carry component has type {b.short()}"
-                + (", so the shapes do not match" if a.shape != b.shape else ", so the dtypes do not match")
+                f"  * the input carry {part} has type {a.str_short()} but the corresponding output carry component has"
+                f" type {b.str_short()}, so {type_difference(a, b)}"
             )
     if differing:
         raise TypeError(
             f"{name} body function carry input and carry output must have equal types, but they differ:\n"
             + "\n".join(differing)
-            + f"\nRevise the function {staging.function_name(fun)} so that all output types match the corresponding"
-            " input types."
+            + f"\nRevise {where} so that all output types match the corresponding input types."
         )
 
 
-def _structure_errors(a, b) -> list:
-    return list(pytree.equality_errors(a, b)) if hasattr(pytree, "equality_errors") else []
+def type_difference(a, b) -> str:
+    """What differs between two array types, in words."""
+    differing = [
+        what
+        for what, equal in (
+            ("shapes", dims.same_shape(getattr(a, "shape", ()), getattr(b, "shape", ()))),
+            ("dtypes", getattr(a, "dtype", None) == getattr(b, "dtype", None)),
+        )
+        if not equal
+    ]
+    return f"the {' and '.join(differing) or 'kinds of values'} do not match"
+
+
+def structure_difference(a: Any, b: Any, name_a: str, name_b: str) -> str:
+    """The first place where two pytrees differ in structure, in words."""
+    path: tuple = ()
+    while True:
+        kinds = [_node(x) for x in (a, b)]
+        at = pytree.keystr(path)
+        if kinds[0] != kinds[1]:
+            return f"{name_a}{at} is {kinds[0]}, but {name_b}{at} is {kinds[1]}"
+        children = [pytree.tree_flatten_with_path(x, is_leaf=lambda y, x=x: y is not x)[0] for x in (a, b)]
+        for (p, x), (_, y) in zip(*children, strict=False):
+            if pytree.tree_structure(x) != pytree.tree_structure(y):
+                path, a, b = (*path, *p), x, y
+                break
+        else:
+            return f"{name_a}{at} has structure {pytree.tree_structure(a)}, but {name_b}{at} has {pytree.tree_structure(b)}"
+
+
+def _node(x: Any) -> str:
+    tree = pytree.tree_structure(x)
+    if pytree.treedef_is_leaf(tree):
+        return "a leaf"
+    if x is None:
+        return "None"
+    count = len(tree.children())
+    keys = f" with keys {sorted([str(k) for k in x])}" if isinstance(x, dict) else f" of {count} child{'ren' if count != 1 else ''}"
+    return f"a {type(x).__name__}{keys}"
+
+
+def _parameter_name(fun: Callable, position: int) -> str:
+    """What the user calls the parameter at a position."""
+    try:
+        parameters = list(inspect.signature(fun, follow_wrapped=False).parameters.values())
+    except (TypeError, ValueError):
+        return "carry"
+    if position < len(parameters) and parameters[position].kind in (
+        inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD,
+    ):  # fmt: skip
+        return parameters[position].name
+    return "carry"
 
 
 # ---- scan
@@ -159,7 +217,7 @@ def scan(
         sizes.append(shape[0])
     if length is not None:
         if isinstance(length, Tracer):
-            raise ConcretizationTypeError(length, "The `length` argument to `scan` expects a concrete `int` value.")
+            raise ConcretizationTypeError(length, "The `length` argument to `scan` expects a concrete `int` value. For a number of steps that is computed, use `while_loop` or `fori_loop`.")
         length = length if dims.is_symbolic(length) else operator.index(length)
         for n in sizes:
             if not dims.same_dim(n, length):
@@ -170,7 +228,7 @@ def scan(
         length = sizes[0]
         for n in sizes:
             if not dims.same_dim(n, length):
-                raise ValueError(f"scan got values with different leading axis sizes: {', '.join(map(str, sizes))}.")
+                raise ValueError(f"scan got values with different leading axis sizes: {', '.join(str(n) for n in sizes)}.")
 
     if config.disable_jit.value:
         return _scan_in_python(f, init, xs, x_leaves, x_tree, length, reverse)
@@ -186,7 +244,7 @@ def scan(
         parts = out_tree.children()
         if len(parts) != 2 or out_tree.node_data()[0] is not tuple:
             got = pytree.tree_unflatten(out_tree, jaxpr.out_avals)
-            raise TypeError(f"scan body output must be a pair, got {got}.")
+            raise TypeError(f"scan body output must be a pair, got {_short(got)}.")
         carry_tree, y_tree = parts
         num_carry = carry_tree.num_leaves
         if carry_tree == init_tree:
@@ -195,7 +253,7 @@ def scan(
                 init_leaves = stronger
                 continue
         break
-    _check_carry("scan", "carry", init, init_tree, init_types, carry_tree, jaxpr.out_avals[:num_carry], f)
+    _check_carry("scan", init_tree, init_types, carry_tree, jaxpr.out_avals[:num_carry], f)
     jaxpr = _match_weak_types(jaxpr, len(consts), num_carry)
     out = scan_p.bind(
         *consts, *init_leaves, *x_leaves, jaxpr=jaxpr, num_consts=len(consts), num_carry=num_carry, length=length,
@@ -282,7 +340,7 @@ def while_loop(cond_fun: Callable, body_fun: Callable, init_val: Any) -> Any:
     (pred,) = cond_jaxpr.out_avals
     if pred.shape or pred.dtype != np.bool_:
         raise TypeError(f"cond_fun must return a boolean scalar, but got output type(s) [{pred}].")
-    _check_carry("while_loop", "val", init_val, tree, types, body_tree, body_jaxpr.out_avals, body_fun)
+    _check_carry("while_loop", tree, types, body_tree, body_jaxpr.out_avals, body_fun)
     body_jaxpr = _match_weak_types(body_jaxpr, len(body_consts), len(leaves))
     out = while_p.bind(
         *cond_consts, *body_consts, *leaves, cond_jaxpr=cond_jaxpr, cond_nconsts=len(cond_consts),
@@ -293,29 +351,31 @@ def while_loop(cond_fun: Callable, body_fun: Callable, init_val: Any) -> Any:
 
 @functools.lru_cache(maxsize=512)
 def _fori_scan_body(body_fun):
-    def step(carry, _):
+    def step(loop_carry, _):
         from bedrax.core import lax
 
-        i, val = carry
+        i, val = loop_carry
         return (lax.add(i, aval_of(i).dtype.type(1)), body_fun(i, val)), None
 
+    step.__wrapped__, step.__name__ = body_fun, staging.function_name(body_fun)  # whom messages name
     return step
 
 
 @functools.lru_cache(maxsize=512)
 def _fori_while(body_fun):
-    def cond(carry):
+    def cond(loop_carry):
         from bedrax.core import lax
 
-        i, upper, _ = carry
+        i, upper, _ = loop_carry
         return lax.lt(i, upper)
 
-    def body(carry):
+    def body(loop_carry):
         from bedrax.core import lax
 
-        i, upper, val = carry
+        i, upper, val = loop_carry
         return lax.add(i, aval_of(i).dtype.type(1)), upper, body_fun(i, val)
 
+    body.__wrapped__, body.__name__ = body_fun, staging.function_name(body_fun)
     return cond, body
 
 
@@ -432,7 +492,7 @@ def switch(index, branches: Sequence[Callable], *operands, operand: Any = None) 
         operands = (operand,)
     aval = _scalar("Branch index", index)
     if not dtypes.is_integer(aval.dtype):
-        raise TypeError(f"Index type must be an integer, got {aval.dtype}.")
+        raise TypeError(f"Index type must be an integer, got {index} as {aval.dtype.name}.")
     branches = tuple(branches)
     if not branches:
         raise ValueError("Empty branch sequence")
@@ -452,7 +512,10 @@ def _is_known(x) -> bool:
 
 
 def _scalar(what: str, x):
-    aval = aval_of(x)
+    try:
+        aval = aval_of(x)
+    except TypeError:
+        raise TypeError(f"{what} must be a scalar, got {x!r} of type {type(x)}.") from None
     if aval.shape:
         raise TypeError(f"{what} must be a scalar, got {x} of shape {aval.shape}.")
     return aval
@@ -464,20 +527,7 @@ def branch(index, functions, operands, names, **params):
     in_tree = pytree.tree_structure((operands, {}))
     types = _types(leaves)
     traced = [staging.trace_function(f, in_tree, types) for f in functions]
-    first_tree, first_types = traced[0][2], traced[0][0].out_avals
-    for name, (jaxpr, _, tree) in zip(names, traced, strict=True):
-        if tree != first_tree:
-            raise TypeError(
-                f"cond branch outputs must have the same pytree structure, but they differ: {names[0]} has output"
-                f" structure {first_tree} and {name} has output structure {tree}."
-            )
-        for i, (a, b) in enumerate(zip(first_types, jaxpr.out_avals, strict=True)):
-            if not _weaker_match(a, b):
-                paths = [p for p, _ in pytree.tree_flatten_with_path(pytree.tree_unflatten(tree, first_types))[0]]
-                raise TypeError(
-                    f"cond branches must have equal output types but they differ: the output of {names[0]} at path"
-                    f" output{pytree.keystr(paths[i])} has type {a.short()}, and that of {name} has type {b.short()}."
-                )
+    _check_branches(functions, names, [(tree, jaxpr.out_avals) for jaxpr, _, tree in traced])
     consts: dict[int, Any] = {}
     for _, values, _ in traced:
         consts.update((id(c), c) for c in values)
@@ -485,7 +535,38 @@ def branch(index, functions, operands, names, **params):
     branches = tuple(_with_consts(jaxpr, values, order, consts) for jaxpr, values, _ in traced)
     branches = _join_weak_types(branches)
     out = cond_p.bind(index, *consts.values(), *leaves, branches=branches, **params)
-    return pytree.tree_unflatten(first_tree, out)
+    return pytree.tree_unflatten(traced[0][2], out)
+
+
+def _check_branches(functions, names, results) -> None:
+    """Raise if the branches of `cond` or `switch` differ in the types of their results."""
+    what = "cond" if "true_fun" in names else "switch"
+    order = list(zip(names, functions, results, strict=True))
+    if what == "cond":
+        order.reverse()  # the user gives true_fun first
+    (name, fun, (tree, types)), *others = order
+    for other, other_fun, (other_tree, other_types) in others:
+        kept = f"where {name} is {source.describe_function(fun)}\n  and {other} is {source.describe_function(other_fun)}"
+        if other_tree != tree:
+            given = [pytree.tree_unflatten(t, list(a)) for t, a in ((tree, types), (other_tree, other_types))]
+            raise TypeError(
+                f"{what} branch outputs must have the same pytree structure, but they differ:\n"
+                f"  * {structure_difference(*given, f'the output of {name}', f'the output of {other}')},\n  {kept}\n"
+                "Revise them so that their outputs have the same structure."
+            )
+        paths = [p for p, _ in pytree.tree_flatten_with_path(pytree.tree_unflatten(tree, list(types)))[0]]
+        differing = [
+            f"  * the output of {name}{f' at {pytree.keystr(p)}' if p else ''} has type {a.str_short()} but the"
+            f" corresponding output of {other} has type {b.str_short()}, so {type_difference(a, b)}"
+            for p, a, b in zip(paths, types, other_types, strict=True)
+            if not _weaker_match(a, b)
+        ]
+        if differing:
+            raise TypeError(
+                f"{what} branches must have equal output types but they differ:\n"
+                + "\n".join(differing)
+                + f",\n  {kept}\nRevise them so that all output types match."
+            )
 
 
 def _with_consts(jaxpr: Jaxpr, values: list, order: list, consts: dict) -> Jaxpr:
@@ -527,7 +608,7 @@ def _join_weak_types(branches: tuple[Jaxpr, ...]) -> tuple[Jaxpr, ...]:
             found = jaxpr.cache[key] = staging.trace_to_jaxpr(settled, jaxpr.in_avals, jaxpr.debug_info)
         return found
 
-    return tuple(map(settle, branches))
+    return tuple([settle(b) for b in branches])
 
 
 # ---- made of the above
@@ -550,9 +631,10 @@ def map(f: Callable, xs: Any, *, batch_size: int | None = None) -> Any:  # noqa:
         return scan(lambda _, x: ((), f(x)), (), xs)[1]
     if not isinstance(batch_size, int) or batch_size < 1:
         raise ValueError(f"lax.map: batch_size must be a positive integer, got {batch_size!r}")
-    batched = _vmap_hook[0](f) if _vmap_hook else None
-    if batched is None:
-        raise NotImplementedError("lax.map with batch_size maps with vmap, which is in bedrax-batching: import bedrax.batching")
+    try:
+        batched = importlib.import_module("bedrax.batching").vmap(f)  # a layer above: only whoever asks for it needs it
+    except ModuleNotFoundError:
+        raise NotImplementedError("lax.map with batch_size maps with vmap: install bedrax-batching") from None
     leaves, tree = pytree.tree_flatten(xs)
     n = aval_of(leaves[0]).shape[0]
     whole = n // batch_size
@@ -568,9 +650,6 @@ def map(f: Callable, xs: Any, *, batch_size: int | None = None) -> Any:  # noqa:
         tail = [lax.slice_in_dim(x, whole * batch_size, n) for x in leaves]
         parts.append(batched(pytree.tree_unflatten(tree, tail)))
     return parts[0] if len(parts) == 1 else pytree.tree_map(lambda a, b: lax.concatenate([a, b], 0), *parts)
-
-
-_vmap_hook: list = []  # bedrax.batching puts `vmap` here
 
 
 def associative_scan(fn: Callable, elems: Any, reverse: bool = False, axis: int = 0) -> Any:
