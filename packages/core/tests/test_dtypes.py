@@ -62,7 +62,7 @@ def test_the_documented_table():
     with config.enable_x64(True):
         for row in rows:
             for column, expected in zip(columns, row[1:], strict=True):
-                found = dtypes.result_type(meaning(row[0])[0], meaning(column)[0], return_weak_type=True)
+                found = dtypes.result_type(meaning(row[0])[0], meaning(column)[0], return_weak_type_flag=True)
                 assert found == meaning(expected)[1], (row[0], column)
 
 
@@ -99,7 +99,7 @@ def test_without_x64_everything_fits_32_bits(a, b):
 def test_narrow_types_combine_only_on_purpose(narrow):
     assert dtypes.promote_types(narrow, narrow) == narrow
     assert dtypes.promote_types(narrow, bool) == narrow
-    assert dtypes.result_type(narrow, 1, return_weak_type=True) == (narrow, False)
+    assert dtypes.result_type(narrow, 1, return_weak_type_flag=True) == (narrow, False)
     is_float = narrow in dtypes.narrow_float_dtypes
     for other in dtypes.all_dtypes:
         if other in (narrow, dtypes.bool_dtype):
@@ -124,7 +124,7 @@ def test_strict_mode():
         assert dtypes.result_type(np.int8(1), 1) == np.int8
         assert dtypes.result_type(np.float16(1), 1) == np.float16
         assert dtypes.result_type(np.complex64(1), 1.0) == np.complex64
-        assert dtypes.result_type(1, 1.0, return_weak_type=True) == (np.float64, True)
+        assert dtypes.result_type(1, 1.0, return_weak_type_flag=True) == (np.float64, True)
         for x, y in ((np.int8(1), 1.0), (np.float32(1), 1j), (np.bool_(1), 1), (True, 1.0)):
             with pytest.raises(dtypes.TypePromotionError, match="strict"):
                 dtypes.result_type(x, y)
@@ -132,20 +132,20 @@ def test_strict_mode():
 
 def test_weak_values():
     assert dtypes.result_type(weakly("float32"), np.float16(1)) == np.float16
-    assert dtypes.result_type(weakly("float32"), 1, return_weak_type=True) == (np.float32, True)
-    assert dtypes.result_type(weakly("int32"), np.int8(1), return_weak_type=True) == (np.int8, False)
-    assert dtypes.result_type(weakly("bool"), True, return_weak_type=True) == (np.bool_, False)
+    assert dtypes.result_type(weakly("float32"), 1, return_weak_type_flag=True) == (np.float32, True)
+    assert dtypes.result_type(weakly("int32"), np.int8(1), return_weak_type_flag=True) == (np.int8, False)
+    assert dtypes.result_type(weakly("bool"), True, return_weak_type_flag=True) == (np.bool_, False)
     with config.enable_x64(True):
-        assert dtypes.result_type(weakly("float32"), 1.0, return_weak_type=True) == (np.float64, True)
+        assert dtypes.result_type(weakly("float32"), 1.0, return_weak_type_flag=True) == (np.float64, True)
 
 
 def test_result_type_of_all_sorts():
-    assert dtypes.result_type(float, np.zeros(3, np.int8), return_weak_type=True) == (np.float32, True)
+    assert dtypes.result_type(float, np.zeros(3, np.int8), return_weak_type_flag=True) == (np.float32, True)
     assert dtypes.result_type("bfloat16", [].__len__()) == dtypes.bfloat16
     assert dtypes.result_type(np.float64(1)) == np.float32
     assert dtypes.result_type(None) == np.float32
     assert dtypes.result_type(ml_dtypes.int4) == ml_dtypes.int4
-    assert dtypes.result_type(np.ones(2), return_weak_type=True) == (np.float32, False)
+    assert dtypes.result_type(np.ones(2), return_weak_type_flag=True) == (np.float32, False)
 
     class Count(int):
         pass

@@ -158,14 +158,14 @@ def _extreme(name: str, builtin: Callable[[Any, Any], Any], a: Dim, b: Dim) -> D
     return builtin(a, b)
 
 
-def max_dim(a: Dim, b: Dim) -> Dim:
+def max_dim(d1: Dim, d2: Dim) -> Dim:
     """The larger dimension; may be a symbolic maximum."""
-    return _extreme("max", max, a, b)
+    return _extreme("max", max, d1, d2)
 
 
-def min_dim(a: Dim, b: Dim) -> Dim:
+def min_dim(d1: Dim, d2: Dim) -> Dim:
     """The smaller dimension; may be a symbolic minimum."""
-    return _extreme("min", min, a, b)
+    return _extreme("min", min, d1, d2)
 
 
 def non_negative(d: Dim) -> Dim:

@@ -659,8 +659,8 @@ def _not_for_arrays(dtype: np.dtype) -> str:
     return f"dtype {dtype} is not a valid JAX array type; only numeric types and bool are"
 
 
-def result_type(*args: Any, return_weak_type: bool = False) -> Any:
-    """The dtype that the values and dtypes `args` combine to; with `return_weak_type`, (dtype, weak_type).
+def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
+    """The dtype that the values and dtypes `args` combine to; with `return_weak_type_flag`, (dtype, weak_type).
 
     Args:
       args: arrays, traced values, NumPy values, Python scalars (weakly typed), and dtypes. Python's `int`, `float`
@@ -672,7 +672,7 @@ def result_type(*args: Any, return_weak_type: bool = False) -> Any:
       TypeError: an argument has no dtype, or one that arrays cannot have.
     """
     dtype, weak = lattice_result_type(*args)
-    return (dtype, weak) if return_weak_type else dtype
+    return (dtype, weak) if return_weak_type_flag else dtype
 
 
 def promote_types(a: Any, b: Any) -> Any:

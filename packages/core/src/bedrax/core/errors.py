@@ -225,8 +225,8 @@ class UnexpectedTracerError(JAXTypeError):
     the place when it happens rather than when the value is used.
     """
 
-    def __init__(self, message: str):
-        super().__init__(message)
+    def __init__(self, msg: str):
+        super().__init__(msg)
 
 
 def escaped_tracer_error(tracer: Any, detail: str = "") -> UnexpectedTracerError:

@@ -151,9 +151,9 @@ def PRNGKey(seed, *, impl=None):
     return typed if config.enable_custom_prng.value else random_unwrap_p.bind(typed)
 
 
-def key_dtype(impl=None):
+def key_dtype(impl_spec=None):
     """The dtype of keys of the named (or default) implementation."""
-    return KeyDType(implementations.find(impl))
+    return KeyDType(implementations.find(impl_spec))
 
 
 def wrap_key_data(key_bits_array, *, impl=None, dtype=None):

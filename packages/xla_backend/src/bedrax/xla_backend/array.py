@@ -365,6 +365,15 @@ def _block_until_ready(self):
 
 _cpp_block = ArrayImpl.block_until_ready
 
+def _to_device(self, device, *, stream=None):
+    """This array on another device or with another sharding (array API)."""
+    if stream is not None:
+        raise NotImplementedError("to_device: there are no streams to choose from; leave stream=None")
+    from bedrax.xla_backend import placement
+
+    return placement.device_put(self, device)
+
+
 _METHODS: dict[str, Any] = {
     "shape": _aval_attribute("aval.shape", "Sizes of the dimensions."),
     "dtype": _aval_attribute("aval.dtype", "Type of the elements."),
@@ -411,6 +420,7 @@ _METHODS: dict[str, Any] = {
     "tolist": _tolist,
     "tobytes": _tobytes,
     "copy_to_host_async": _copy_to_host_async,
+    "to_device": _to_device,
 }
 
 
@@ -423,7 +433,7 @@ def _copy(x):
 
 def _getattr(self, name):
     hint = ""
-    if not name.startswith("_") and name in core_array._NUMPY_METHODS:
+    if not name.startswith("_") and name in core_array.NUMPY_METHODS:
         hint = "; array methods come from bedrax-numpy: import bedrax.numpy"
     raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'{hint}")
 
@@ -437,7 +447,7 @@ def install() -> None:
     core_array.add_array_type(ArrayImpl)
     for name, value in _METHODS.items():
         setattr(ArrayImpl, name, value)
-    for name in ("item", "tolist", "tobytes", "copy_to_host_async"):
+    for name in ("item", "tolist", "tobytes", "copy_to_host_async", "to_device"):
         getattr(ArrayImpl, name).__name__ = name
     avals.aval_functions[ArrayImpl] = operator.attrgetter("aval")
 

@@ -245,6 +245,16 @@ def mlir() -> types.SimpleNamespace:
     return _mlir
 
 
+def mirror(name: str) -> tuple:
+    """``__getattr__, __dir__, __all__`` of a module that is `jaxlib.mlir.<name>` under another path."""
+    import importlib
+
+    mlir()
+    module = importlib.import_module(f"jaxlib.mlir.{name}")
+    public = [n for n in vars(module) if not n.startswith("_") and not isinstance(vars(module)[n], types.ModuleType)]
+    return lambda attribute: getattr(module, attribute), lambda: sorted(vars(module)), public
+
+
 def stablehlo():
     """StableHLO's own functions: portable artifacts and their versions."""
     mlir()

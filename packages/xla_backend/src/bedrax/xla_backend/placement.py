@@ -347,39 +347,39 @@ def device_put_replicated(x: Any, devices: Sequence[Any]):
     return device_put_sharded([x] * len(devices), devices)
 
 
-def from_dlpack(external: Any, device: Any = None, copy: bool | None = None):
+def from_dlpack(external_array: Any, device: Any = None, copy: bool | None = None):
     """An array that shares memory with another library's, through DLPack.
 
     Args:
-      external: an object with ``__dlpack__`` and ``__dlpack_device__``.
+      external_array: an object with ``__dlpack__`` and ``__dlpack_device__``.
       device: where it should be; by default where it is.
       copy: True asks for a copy, False forbids one, None lets us choose.
 
     Raises:
-      TypeError: `external` does not speak DLPack.
+      TypeError: `external_array` does not speak DLPack.
       ValueError: a copy would be needed and is forbidden.
     """
-    if not (hasattr(external, "__dlpack__") and hasattr(external, "__dlpack_device__")):
+    if not (hasattr(external_array, "__dlpack__") and hasattr(external_array, "__dlpack_device__")):
         raise TypeError(
             "The array passed to from_dlpack must have __dlpack__ and __dlpack_device__ methods; capsules of the"
-            f" older protocol are not accepted. Got {type(external)}"
+            f" older protocol are not accepted. Got {type(external_array)}"
         )
-    kind, number = external.__dlpack_device__()
+    kind, number = external_array.__dlpack_device__()
     kind = int(kind)
     platforms = {1: "cpu", 2: "cuda", 3: "cpu", 10: "rocm"}
     if kind not in platforms:
         raise TypeError(
-            f"Array passed to from_dlpack is on unsupported device type (DLDeviceType: {kind}), array: {external}"
+            f"Array passed to from_dlpack is on unsupported device type (DLDeviceType: {kind}), array: {external_array}"
         )
     client = clients.get_backend(platforms[kind])
     source = client.local_devices()[0] if kind in (1, 3) else client.device_from_local_hardware_id(number)
     stream = None if kind in (1, 3) else source.get_stream_for_external_ready_events()
     try:
-        capsule = external.__dlpack__(stream=stream) if stream is not None else external.__dlpack__()
+        capsule = external_array.__dlpack__(stream=stream) if stream is not None else external_array.__dlpack__()
     except BufferError:
         if copy is False or kind not in (1, 3):
             raise
-        return to_sharding(np.array(external), make_single_device_sharding(source))
+        return to_sharding(np.array(external_array), make_single_device_sharding(source))
     try:
         found = door.dlpack_managed_tensor_to_buffer(capsule, source, stream)
     except door.JaxRuntimeError:
@@ -387,7 +387,7 @@ def from_dlpack(external: Any, device: Any = None, copy: bool | None = None):
         if copy is False or kind not in (1, 3):
             raise
         found = to_sharding(
-            np.array(np.from_dlpack(external), copy=True), make_single_device_sharding(source)
+            np.array(np.from_dlpack(external_array), copy=True), make_single_device_sharding(source)
         )
     target = None if device is None else _as_sharding(device)
     if copy:

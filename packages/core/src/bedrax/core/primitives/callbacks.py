@@ -20,8 +20,8 @@ _FAMILY = "callbacks"
 class _CallbackEffect(effects.Effect):
     __slots__ = ("name",)
 
-    def __init__(self, name: str):
-        self.name = name
+    def __init__(self, name: str = ""):
+        self.name = name or type(self).__name__.removesuffix("Effect")
 
     def __repr__(self):
         return self.name
@@ -43,10 +43,10 @@ class OrderedIOEffect(_CallbackEffect):
     """Callbacks with effects, in program order."""
 
 
-debug_effect = DebugEffect("Debug")
-ordered_debug_effect = OrderedDebugEffect("OrderedDebug")
-io_effect = IOEffect("IO")
-ordered_io_effect = OrderedIOEffect("OrderedIO")
+debug_effect = DebugEffect()
+ordered_debug_effect = OrderedDebugEffect()
+io_effect = IOEffect()
+ordered_io_effect = OrderedIOEffect()
 for _type in (DebugEffect, OrderedDebugEffect, IOEffect, OrderedIOEffect):
     effects.lowerable_effects.add_type(_type)
     effects.control_flow_allowed_effects.add_type(_type)

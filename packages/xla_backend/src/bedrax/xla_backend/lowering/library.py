@@ -1,0 +1,368 @@
+"""Lowering rules as libraries write them: with MLIR's own Python builders.
+
+A library's rule is ``rule(ctx, *values, **params)`` and returns a value, or a sequence of values, which it makes with
+the builders of `jax.extend.mlir.dialects` and the functions of this module. While it runs, the location and the
+insertion point of the equation are current. `register_lowering` brings it into the StableHLO column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from bedrax.core import effects
+from bedrax.core.avals import AbstractValue, ShapedArray, aval_of
+from bedrax.core.ir import Jaxpr
+from bedrax.xla_backend import tables
+from bedrax.xla_backend.lowering import engine, types
+from bedrax.xla_backend.lowering.types import ir
+from bedrax.xla_backend.mesh import Mesh
+
+Value = ir.Value
+Token = ir.Value
+LoweringRule = Callable[..., Sequence[Any]]
+MeshAxisName = Any
+lowerable_effects = effects.lowerable_effects
+
+# Kinds of channels in StableHLO's send and recv.
+DEVICE_TO_DEVICE_TYPE, SEND_TO_HOST_TYPE, RECV_FROM_HOST_TYPE = 1, 2, 3
+
+
+class TokenSet:
+    """Tokens of ordered effects, by effect."""
+
+    def __init__(self, tokens: Any = ()):
+        self._tokens = dict(tokens)
+
+    def get(self, effect):
+        """The token of an effect."""
+        return self._tokens[effect]
+
+    def effects(self):
+        """The effects that have one."""
+        return set(self._tokens)
+
+    def items(self):
+        """Pairs of effect and token."""
+        return tuple(self._tokens.items())
+
+    def tokens(self):
+        """The tokens."""
+        return tuple(self._tokens.values())
+
+    def __len__(self):
+        return len(self._tokens)
+
+
+class ModuleContext:
+    """The module that a rule adds to."""
+
+    __slots__ = ("program",)
+
+    def __init__(self, program: engine.Program):
+        self.program = program
+
+    context = property(lambda self: types.context)
+    module = property(lambda self: self.program.module)
+    symbol_table = property(lambda self: ir.SymbolTable(self.program.module.operation))
+    ip = property(lambda self: ir.InsertionPoint(self.program.body))
+    host_callbacks = property(lambda self: self.program.host_callbacks)
+    keepalives = property(lambda self: self.program.keepalives)
+
+    @property
+    def platforms(self) -> tuple[str, ...]:
+        """What to lower for."""
+        self.program.platform_asked = True
+        return self.program.platforms or (self.program.platform,)
+
+    def add_host_callback(self, function: Any) -> int:
+        """Keep a Python function with the executable: its index."""
+        self.program.host_callbacks.append(function)
+        return len(self.program.host_callbacks) - 1
+
+    def add_keepalive(self, x: Any) -> None:
+        """`x` lives at least as long as the executable."""
+        self.program.keepalives.append(x)
+
+
+class LoweringRuleContext:
+    """What a library's rule sees of one equation.
+
+    Attributes:
+      module_context: the module.
+      primitive, avals_in, avals_out: the operation, and the types of its operands and results.
+      name_stack: the names of the scopes around it.
+      tokens_in, tokens_out: tokens of the equation's ordered effects.
+    """
+
+    def __init__(self, inner: engine.LoweringContext):
+        self.inner = inner
+        self.module_context = ModuleContext(inner.program)
+        self.primitive = inner.prim
+        self.avals_in = list(inner.avals_in)
+        self.avals_out = list(inner.avals_out)
+        self.tokens_out: TokenSet | None = None
+
+    platforms = property(lambda self: self.module_context.platforms)
+    dim_var_values = property(lambda self: tuple(self.inner.program.dim_values.values()))
+
+    @property
+    def tokens_in(self) -> TokenSet:
+        ordered = [e for e in self.inner.effects if e in effects.ordered_effects]
+        return TokenSet({e: self.inner.token(e) for e in ordered})
+
+    def set_tokens_out(self, tokens: TokenSet) -> None:
+        """Renew tokens."""
+        self.tokens_out = tokens
+        for effect, token in tokens.items():
+            self.inner.set_token(effect, token)
+
+    def replace(self, **changes: Any) -> LoweringRuleContext:
+        """A copy for other types, or another primitive, at the same place.
+
+        Raises:
+          TypeError: something else was to be changed.
+        """
+        names = {"primitive": "prim", "avals_in": "avals_in", "avals_out": "avals_out"}
+        unknown = sorted(set(changes) - set(names))
+        if unknown:
+            raise TypeError(f"LoweringRuleContext.replace changes {sorted(names)}, got {unknown}")
+        return LoweringRuleContext(self.inner.replace(**{names[k]: v for k, v in changes.items()}))
+
+    def is_forward_compat(self) -> bool:
+        """Whether older consumers must be able to read the module; they are served when it is serialized."""
+        return False
+
+
+def _inner(ctx: Any) -> engine.LoweringContext:
+    return ctx.inner if isinstance(ctx, LoweringRuleContext) else ctx
+
+
+def adapt(rule: Callable) -> Callable:
+    """A library's rule as one of the StableHLO column."""
+
+    def adapted(ctx, *operands, **params):
+        with types.context, ctx.location, ctx.block.ip:
+            out = rule(LoweringRuleContext(ctx), *operands, **params)
+        return flatten_ir_values([out] if isinstance(out, Value) else out)
+
+    return adapted
+
+
+def register_lowering(
+    prim, rule: Callable, platform: str | None = None, inline: bool = True, cacheable: bool = True
+) -> Callable:
+    """Set the StableHLO rule of a primitive.
+
+    Args:
+      prim: the primitive.
+      rule: ``(ctx, *values, **params) -> values``; `ctx` is a `LoweringRuleContext`. What `lower_fun` returns is one.
+      platform: ``"cpu"``, ``"cuda"``, ``"rocm"``, ``"tpu"``; ``"gpu"`` for both GPUs. Default: all without a rule of
+        their own.
+      inline, cacheable: accepted for compatibility; rules are always inlined and run once per equation.
+
+    Returns:
+      `rule`.
+    """
+    prim._eager = None  # what was compiled by another rule
+    if platform is None:
+        tables.lowering_rules.absences.pop(prim, None)
+        dict.__setitem__(tables.lowering_rules, prim, adapt(rule))
+        tables.lowering_rules.kinds[prim] = "library"
+    else:
+        for name in tables.PLATFORM_ALIASES.get(platform, (platform,)):
+            tables.platform_rules[prim, name] = adapt(rule)
+    return rule
+
+
+def lower_fun(fun: Callable, multiple_results: bool = True) -> Callable:
+    """A rule from a function of arrays.
+
+    Args:
+      fun: ``(*arrays, **params)``, written with public operations.
+      multiple_results: whether it returns a sequence of arrays.
+
+    Returns:
+      ``(ctx, *values, **params) -> list of values``.
+    """
+
+    def rule(ctx, *operands, **params):
+        inner = _inner(ctx)
+        wrapped = fun if multiple_results else _as_list(fun)
+        out = inner.lower_fun(wrapped, *operands, avals=inner.avals_in, **params)
+        return list(out) if isinstance(out, (list, tuple)) else [out]
+
+    return rule
+
+
+_listed: dict[Callable, Callable] = {}
+
+
+def _as_list(fun: Callable) -> Callable:
+    found = _listed.get(fun)
+    if found is None:
+        found = _listed[fun] = lambda *args, **params: [fun(*args, **params)]
+    return found
+
+
+# ---- types, constants, attributes
+
+
+def dtype_to_ir_type(dtype: Any) -> Any:
+    """The MLIR type of one element."""
+    return types.element_type(np.dtype(dtype))
+
+
+def aval_to_ir_type(*ctx_and_aval: Any) -> Any:
+    """The MLIR type of values of type `aval`; a context before it is ignored."""
+    return types.type_of(ctx_and_aval[-1])
+
+
+def aval_to_ir_types(*ctx_and_aval: Any) -> tuple:
+    """The MLIR types that represent `aval`: one."""
+    return (types.type_of(ctx_and_aval[-1]),)
+
+
+def token_type() -> Any:
+    """The MLIR type of tokens."""
+    return types.token_type
+
+
+i32_attr, i64_attr = types.i32, types.i64
+
+
+def dense_int_array(xs: Sequence[int]) -> Any:
+    """An attribute that is an array of 64-bit integers."""
+    return ir.DenseI64ArrayAttr.get([int(x) for x in xs], types.context)
+
+
+def dense_int_elements(xs: Sequence[int]) -> Any:
+    """A dense elements attribute of 64-bit integers."""
+    with types.context:
+        return ir.DenseIntElementsAttr.get(np.asarray(xs, np.int64))
+
+
+def ir_attribute(val: Any) -> Any:
+    """A Python or NumPy scalar, a string, a dtype, or a sequence or dictionary of those, as an attribute."""
+    if isinstance(val, (list, tuple)):
+        return ir.ArrayAttr.get([ir_attribute(x) for x in val], types.context)
+    if isinstance(val, dict):
+        return ir.DictAttr.get({k: ir_attribute(v) for k, v in val.items()}, types.context)
+    if isinstance(val, (np.dtype, type)):
+        return ir.TypeAttr.get(types.element_type(np.dtype(val)), types.context)
+    if type(val) in (int, float):
+        val = aval_of(val).dtype.type(val)
+    return types.ffi_attribute(val) if isinstance(val, np.generic) else types.attribute(val)
+
+
+_constant_handlers: dict[type, Callable] = {}
+ConstantHandler = Callable[..., Any]
+
+
+def register_constant_handler(type_: type, handler_fun: Callable) -> None:
+    """Say how values of a type of one's own become constants: ``handler_fun(val, aval) -> value``."""
+    _constant_handlers[type_] = handler_fun
+
+
+def ir_constant(val: Any, *, const_lowering: Any = None, aval: AbstractValue | None = None) -> Any:
+    """A constant at the current insertion point.
+
+    Args:
+      val: an array or a scalar; its dtype is canonicalized as everywhere.
+      aval: its type, where it is not that of `val`.
+    """
+    handler = _constant_handlers.get(type(val))
+    if handler is not None:
+        return handler(val, aval)
+    aval = aval_of(val) if aval is None else aval
+    return engine.array_constant(engine.Block(None, ir.InsertionPoint.current), val, aval)
+
+
+def ir_constants(val: Any, *, const_lowering: Any = None, aval: AbstractValue | None = None) -> tuple:
+    """The values that represent a constant: one."""
+    return (ir_constant(val, aval=aval),)
+
+
+def shape_tensor(ctx: Any, sizes: Sequence[Any]) -> Any:
+    """Sizes, which may be symbolic, as a rank-1 i32 value."""
+    return _inner(ctx).shape_tensor(sizes)
+
+
+def flatten_ir_values(xs: Sequence[Any]) -> list:
+    """Values, from a sequence in which sequences may stand for the parts of one."""
+    out: list = []
+    for x in xs:
+        if isinstance(x, (list, tuple)) or type(x).__name__ == "OpResultList":
+            out += flatten_ir_values(list(x))
+        else:
+            out.append(x)
+    return out
+
+
+flatten_ir_types = flatten_ir_values
+
+
+# ---- programs and modules
+
+
+def core_call_lowering(ctx: Any, *args: Any, name: str, backend: Any = None, call_jaxpr: Jaxpr) -> list:
+    """Call a program as a function of the module."""
+    jaxpr = call_jaxpr if type(call_jaxpr) is Jaxpr else call_jaxpr.jaxpr
+    return _inner(ctx).call_jaxpr(name, jaxpr, *args)
+
+
+def emit_python_callback(
+    ctx: Any, callback: Callable, token: Any, operands: Sequence[Any], operand_avals: Sequence[ShapedArray],
+    result_avals: Sequence[ShapedArray], *, has_side_effect: bool, returns_token: bool = True, partitioned: bool = False,
+    sharding: Any = None,
+) -> tuple:  # fmt: skip
+    """Call Python when the program runs.
+
+    Args:
+      callback: ``(*arrays) -> sequence of arrays``.
+      token: must be None: order calls by an ordered effect of the primitive.
+      operands, operand_avals, result_avals: values and types.
+
+    Returns:
+      (values of the results, None, None).
+
+    Raises:
+      NotImplementedError: a token or a sharding was given.
+    """
+    if token is not None or sharding is not None:
+        raise NotImplementedError(
+            "emit_python_callback takes neither a token nor a sharding; use jax.experimental.io_callback(ordered=True)"
+        )
+    out = _inner(ctx).host_callback(callback, operands, list(result_avals), has_side_effect=has_side_effect)
+    return out, None, None
+
+
+def make_ir_context() -> Any:
+    """The context that all modules are built in."""
+    return types.context
+
+
+def module_to_string(module: Any, enable_debug_info: bool | None = None) -> str:
+    """A module as text."""
+    return module.operation.get_asm(enable_debug_info=bool(enable_debug_info))
+
+
+def module_to_bytecode(module: Any) -> bytes:
+    """A module as MLIR bytecode."""
+    import io
+
+    out = io.BytesIO()
+    module.operation.write_bytecode(file=out)
+    return out.getvalue()
+
+
+__all__ = [
+    "DEVICE_TO_DEVICE_TYPE", "RECV_FROM_HOST_TYPE", "SEND_TO_HOST_TYPE", "ConstantHandler", "LoweringRule",
+    "LoweringRuleContext", "Mesh", "MeshAxisName", "ModuleContext", "Token", "TokenSet", "Value", "aval_to_ir_type",
+    "aval_to_ir_types", "core_call_lowering", "dense_int_array", "dense_int_elements", "dtype_to_ir_type",
+    "emit_python_callback", "flatten_ir_types", "flatten_ir_values", "i32_attr", "i64_attr", "ir", "ir_attribute",
+    "ir_constant", "ir_constants", "lower_fun", "lowerable_effects", "make_ir_context", "module_to_bytecode",
+    "module_to_string", "register_constant_handler", "register_lowering", "shape_tensor", "token_type",
+]  # fmt: skip
