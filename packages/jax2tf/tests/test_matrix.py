@@ -18,6 +18,8 @@ from bedrax.testing.records import all_cases, case_params
 # Records that TensorFlow cannot express: the exception, and a piece of its message.
 GAPS = {
     "contractions-scaled_dot-float8": (TypeError, "TensorFlow has no dtype for f8_e8m0fnu"),
+    "linalg-schur-real": (NotImplementedError, "no Schur decomposition"),
+    "linalg-schur-complex": (NotImplementedError, "no Schur decomposition"),
     "sorting-sort-int4 front": (NotImplementedError, "two bits"),
 }
 # Families that do not run as TensorFlow operations at all, with the reasons in their files.
