@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from bedrax.core.primitives.control_flow import cond_p, scan_p, while_p
+from bedrax.core.primitives.markers import index_of_platform
 from bedrax.jax2tf import types
 from bedrax.jax2tf.tables import tf_rules
 
 
 @tf_rules.rule(cond_p)
-def _cond(ctx, index, *operands, branches):
+def _cond(ctx, index, *operands, branches, branches_platforms=None):
     import tensorflow as tf
+
+    if branches_platforms is not None:  # see `markers`
+        return ctx.run(branches[index_of_platform("cpu", branches_platforms)], *operands)
 
     def thunk(jaxpr):
         return lambda: [tf.identity(x) for x in ctx.inner().run(jaxpr, *operands)]

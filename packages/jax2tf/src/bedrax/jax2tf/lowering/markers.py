@@ -1,0 +1,21 @@
+"""TensorFlow for markers. A graph of plain operations may run anywhere, so the branch for the CPU is taken."""
+
+from bedrax.core import avals
+from bedrax.core.primitives import markers as p
+from bedrax.jax2tf.carriers import tensorflow
+from bedrax.jax2tf.tables import tf_rules
+
+# Order is TensorFlow's business: tokens only keep their places in the program.
+tf_rules.add(p.create_token_p, lambda ctx: avals.token)
+tf_rules.add(p.after_all_p, lambda ctx, *operands: avals.token)
+tf_rules.add(p.stage_p, lambda ctx, x: x)
+
+
+@tf_rules.rule(p.dce_sink_p)
+def _sink(ctx, *operands, prevent_mlir_dce):
+    return []
+
+
+@tf_rules.rule(p.platform_index_p)
+def _platform_index(ctx, *, platforms):
+    return tensorflow().constant(p.index_of_platform("cpu", platforms))
