@@ -36,7 +36,7 @@ _HOMES = {
     ),
     "bedrax.core.config": (
         "allow_f16_reductions", "array_garbage_collection_guard", "auto_pcast", "check_tracer_leaks",
-        "checking_leaks=check_tracer_leaks", "debug_infs", "debug_key_reuse", "debug_nans",
+        "checking_leaks=check_tracer_leaks", "config", "config", "debug_infs", "debug_key_reuse", "debug_nans",
         "default_device", "default_matmul_precision", "default_prng_impl", "disable_jit", "enable_checks",
         "enable_custom_prng", "enable_x64", "explain_cache_misses", "jax2tf_associative_scan_reductions",
         "legacy_prng_key", "log_compiles", "no_execution", "no_tracing", "numpy_dtype_promotion",
@@ -49,20 +49,23 @@ _HOMES = {
         "custom_vjp", "fwd_and_bwd", "grad", "hessian", "jacfwd", "jacobian", "jacrev", "jvp",
         "linear_transpose", "linearize", "remat", "value_and_grad", "vjp",
     ),
-    "bedrax.core.staging": (
-        "config", "eval_shape", "make_jaxpr",
-    ),
     "bedrax.xla_backend.placement": (
         "copy_to_host_async",
     ),
     "bedrax.core.scopes": (
         "ensure_compile_time_eval", "named_call", "named_scope", "typeof",
     ),
+    "bedrax.core.staging": (
+        "eval_shape", "make_jaxpr",
+    ),
     "bedrax.core.dtypes": (
         "float0",
     ),
     "bedrax.xla_backend.clients": (
         "host_count", "host_id", "host_ids", "live_arrays",
+    ),
+    "bedrax.extend.device_maps": (
+        "pmap", "shard_map", "smap",
     ),
     "bedrax.core.primitives.callbacks": (
         "pure_callback",
@@ -100,7 +103,7 @@ if TYPE_CHECKING:
     from bedrax.core.config import (
         allow_f16_reductions as allow_f16_reductions,
         array_garbage_collection_guard as array_garbage_collection_guard, auto_pcast as auto_pcast,
-        check_tracer_leaks as check_tracer_leaks, check_tracer_leaks as checking_leaks,
+        check_tracer_leaks as check_tracer_leaks, check_tracer_leaks as checking_leaks, config as config, config as config,
         debug_infs as debug_infs, debug_key_reuse as debug_key_reuse, debug_nans as debug_nans,
         default_device as default_device, default_matmul_precision as default_matmul_precision,
         default_prng_impl as default_prng_impl, disable_jit as disable_jit, enable_checks as enable_checks,
@@ -125,9 +128,6 @@ if TYPE_CHECKING:
         linear_transpose as linear_transpose, linearize as linearize, remat as remat,
         value_and_grad as value_and_grad, vjp as vjp,
     )  # fmt: skip
-    from bedrax.core.staging import (
-        config as config, eval_shape as eval_shape, make_jaxpr as make_jaxpr,
-    )  # fmt: skip
     from bedrax.xla_backend.placement import (
         copy_to_host_async as copy_to_host_async,
     )  # fmt: skip
@@ -135,11 +135,17 @@ if TYPE_CHECKING:
         ensure_compile_time_eval as ensure_compile_time_eval, named_call as named_call,
         named_scope as named_scope, typeof as typeof,
     )  # fmt: skip
+    from bedrax.core.staging import (
+        eval_shape as eval_shape, make_jaxpr as make_jaxpr,
+    )  # fmt: skip
     from bedrax.core.dtypes import (
         float0 as float0,
     )  # fmt: skip
     from bedrax.xla_backend.clients import (
         host_count as host_count, host_id as host_id, host_ids as host_ids, live_arrays as live_arrays,
+    )  # fmt: skip
+    from bedrax.extend.device_maps import (
+        pmap as pmap, shard_map as shard_map, smap as smap,
     )  # fmt: skip
     from bedrax.core.primitives.callbacks import (
         pure_callback as pure_callback,

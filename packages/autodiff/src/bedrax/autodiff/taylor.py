@@ -1,0 +1,242 @@
+"""Taylor mode: truncated power series travel through a function.
+
+A value is a list of coefficients ``c_0, ..., c_K`` of a path ``x(t) = sum c_k t^k``. Linear operations act
+on each coefficient, bilinear ones convolve them (Cauchy's product), and division solves for them. Any other
+operation needs no rule of its own: where ``y = f(x)``, the path of the derivative is
+``y'(t) = df(x(t))[x'(t)]``, which is what the operation's jvp rule computes when it runs on series of order
+``K - 1``; integrating the series of ``y'`` gives that of ``y``.
+
+Source: Griewank and Walther, "Evaluating Derivatives" (2008), chapter 13.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from bedrax import pytree
+from bedrax.autodiff.tables import Zero, instantiate, jvp_rules, zeros
+from bedrax.core import dtypes
+from bedrax.core.avals import aval_of
+from bedrax.core.ir import call_flat
+from bedrax.core.primitives import elementwise
+from bedrax.core.primitives.calls import closed_call_p, core_call_p, custom_vjp_call_p, jit_p, remat_p
+from bedrax.core.tracing import Trace, Tracer, current, set_trace
+
+
+class SeriesTracer(Tracer):
+    """A path: `terms` are its coefficients, the first one is the value."""
+
+    __slots__ = ("terms",)
+
+    def __init__(self, trace: SeriesTrace, terms: list):
+        self.trace = trace
+        self.terms = terms
+
+    @property
+    def aval(self):
+        return aval_of(self.terms[0])
+
+    def concrete(self):
+        value = self.terms[0]
+        return value.concrete() if isinstance(value, Tracer) else value
+
+
+class SeriesTrace(Trace):
+    """Runs operations on series of one order."""
+
+    __slots__ = ("order",)
+
+    def __init__(self, parent: Trace, order: int):
+        self.parent = parent
+        self.alive = True
+        self.order = order
+
+    def terms_of(self, x: Any) -> list | None:
+        """The coefficients of a path; None for a value that does not move."""
+        return x.terms if type(x) is SeriesTracer and x.trace is self else None
+
+    def wrap(self, terms: list | None, value: Any) -> Any:
+        return value if terms is None else SeriesTracer(self, terms)
+
+    def process(self, prim, args, params):
+        series = [self.terms_of(x) for x in args]
+        with set_trace(self.parent):
+            if all(s is None for s in series):
+                return self.parent.process(prim, args, params)
+        if prim in _programs:
+            program = params["call_jaxpr" if prim is custom_vjp_call_p else "jaxpr"]
+            with set_trace(self):
+                return call_flat(program, args)
+        kind = jvp_rules.kinds.get(prim) if jvp_rules.find(prim) is not None else None
+        with set_trace(self.parent):
+            if kind == "linear":
+                return self._linear(prim, args, series, params)
+            if kind == "bilinear":
+                return SeriesTracer(self, _product(*map(_padded, series, args), self.order, lambda x, y: prim.bind(x, y, **params)))
+            if prim is elementwise.div_p:
+                return SeriesTracer(self, _quotient(*map(_padded, series, args), self.order))
+        return self._by_derivative(prim, args, series, params)
+
+    def _linear(self, prim, args, series, params):
+        steps = []
+        for k in range(self.order + 1):
+            terms = [
+                s[k] if s is not None else (x if k == 0 or not _moves(x) else zeros(aval_of(x)))
+                for s, x in zip(series, args, strict=True)
+            ]
+            steps.append(prim.bind(*terms, **params))
+        if not prim.multiple_results:
+            return SeriesTracer(self, steps)
+        return [SeriesTracer(self, list(column)) for column in zip(*steps, strict=True)]
+
+    def _by_derivative(self, prim, args, series, params):
+        """The series of ``y' = df(x)[x']``, one order lower, integrated."""
+        inner = SeriesTrace(self.parent, self.order - 1)
+        primals, tangents = [], []
+        for s, x in zip(series, args, strict=True):
+            if s is None:
+                primals.append(x)
+                tangents.append(Zero(None, x))
+            elif inner.order == 0:
+                primals.append(s[0])
+                tangents.append(s[1])
+            else:
+                with set_trace(self.parent):
+                    derivative = [s[1], *(_scaled(s[k], k) for k in range(2, self.order + 1))]
+                primals.append(SeriesTracer(inner, s[:-1]))
+                tangents.append(SeriesTracer(inner, derivative))
+        with set_trace(self.parent if inner.order == 0 else inner):
+            out, slope = jvp_rules[prim](primals, tangents, **params)
+        inner.alive = False
+
+        def integrated(y, z):
+            if type(z) is Zero:
+                return y if inner.terms_of(y) is None else inner.terms_of(y)[0]
+            terms = inner.terms_of(z) or [z, *(zeros(aval_of(z)) for _ in range(inner.order))]
+            first = inner.terms_of(y)
+            return SeriesTracer(self, [y if first is None else first[0], terms[0], *(_divided(terms[k - 1], k) for k in range(2, self.order + 1))])
+
+        with set_trace(self.parent):
+            if not prim.multiple_results:
+                return integrated(out, slope)
+            return [integrated(y, z) for y, z in zip(out, slope, strict=True)]
+
+
+# A function with a rule for reverse mode only is expanded as it computes.
+_programs = frozenset({jit_p, closed_call_p, core_call_p, remat_p, custom_vjp_call_p})
+
+
+def _moves(x: Any) -> bool:
+    """Whether a value could have a path (the selector of a `select` could not)."""
+    return dtypes.is_inexact(aval_of(x).dtype)
+
+
+def _padded(terms: list | None, value: Any) -> list:
+    """Coefficients, None where they vanish."""
+    return [value] if terms is None else terms
+
+
+def _plus(x: Any, y: Any) -> Any:
+    return y if x is None else elementwise.add_p.bind(x, y)
+
+
+def _product(a: list, b: list, order: int, mul: Callable) -> list:
+    out: list = []
+    for k in range(order + 1):
+        total = None
+        for i in range(k + 1):
+            if i < len(a) and k - i < len(b):
+                total = _plus(total, mul(a[i], b[k - i]))
+        out.append(total if total is not None else zeros(aval_of(out[0])))
+    return out
+
+
+def _quotient(a: list, b: list, order: int) -> list:
+    """From ``a = q b``: ``q_k = (a_k - sum of q_i b_{k-i} over i < k) / b_0``."""
+    q: list = []
+    for k in range(order + 1):
+        total = None
+        for i in range(k):
+            if k - i < len(b):
+                total = _plus(total, elementwise.mul_p.bind(q[i], b[k - i]))
+        if k < len(a):
+            top = a[k] if total is None else elementwise.sub_p.bind(a[k], total)
+        elif total is not None:
+            top = elementwise.neg_p.bind(total)
+        else:
+            q.append(zeros(aval_of(q[0])))
+            continue
+        q.append(elementwise.div_p.bind(top, b[0]))
+    return q
+
+
+def _scaled(x: Any, factor: float) -> Any:
+    return x if factor == 1 else elementwise.mul_p.bind(x, aval_of(x).dtype.type(factor))
+
+
+def _divided(x: Any, factor: float) -> Any:
+    return x if factor == 1 else elementwise.div_p.bind(x, aval_of(x).dtype.type(factor))
+
+
+def jet(fun: Callable, primals: Sequence[Any], series: Sequence[Sequence[Any]], factorial_scaled: bool = True, **_) -> tuple:
+    """Push truncated Taylor series through a function.
+
+    Args:
+      fun: takes and returns pytrees of arrays.
+      primals: one entry per argument: where the paths start.
+      series: one list per argument, of the higher terms of its path, each a pytree like the argument; all
+        lists have the same length, the order.
+      factorial_scaled: terms are derivatives of the paths (the coefficients times ``k!``), rather than the
+        coefficients.
+
+    Returns:
+      ``(result, terms)``: where `result` has an array, `terms` has the list of the terms of its path.
+
+    Raises:
+      ValueError: `series` does not fit `primals`.
+      NotImplementedError: an operation in `fun` has no derivative.
+    """
+    if len(primals) != len(series):
+        raise ValueError(f"jet: {len(primals)} primals need as many lists of terms, got {len(series)}")
+    leaves, tree = pytree.tree_flatten(tuple(primals))
+    orders = {len(terms) for terms in series}
+    if len(orders) != 1:
+        raise ValueError(f"jet: the terms of all arguments must be equally many, got {sorted(orders)}")
+    (order,) = orders
+    columns = []  # of terms: one list of leaves per order
+    for k in range(order):
+        terms, term_tree = pytree.tree_flatten(tuple(s[k] for s in series))
+        if term_tree != tree:
+            raise ValueError(f"jet: the terms of order {k + 1} have structure {term_tree}, but the primals have {tree}")
+        for p, t in zip(leaves, terms, strict=True):
+            if aval_of(p).shape != aval_of(t).shape:
+                raise ValueError(f"jet: a term of order {k + 1} has shape {aval_of(t).shape}, its primal {aval_of(p).shape}")
+        columns.append(terms)
+    scales = [math.factorial(k) if factorial_scaled else 1 for k in range(1, order + 1)]
+    if not order:
+        out, out_tree = pytree.tree_flatten(fun(*primals))
+        return pytree.tree_unflatten(out_tree, out), pytree.tree_unflatten(out_tree, [[] for _ in out])
+    trace = SeriesTrace(current.trace, order)
+    args = []
+    for i, p in enumerate(leaves):
+        if not _moves(p):
+            args.append(p)
+            continue
+        args.append(SeriesTracer(trace, [p, *(_divided(column[i], f) for column, f in zip(columns, scales, strict=True))]))
+    with set_trace(trace):
+        out, out_tree = pytree.tree_flatten(fun(*pytree.tree_unflatten(tree, args)))
+    trace.alive = False
+    values, terms_out = [], []
+    for x in out:
+        terms = trace.terms_of(x)
+        if terms is None:
+            zero = instantiate(Zero(None, x))
+            terms = [x] + [zero] * order
+        values.append(terms[0])
+        terms_out.append([_scaled(t, f) if dtypes.is_inexact(aval_of(t).dtype) else t for t, f in zip(terms[1:], scales, strict=True)])
+    return pytree.tree_unflatten(out_tree, values), pytree.tree_unflatten(out_tree, terms_out)
+
+
+__all__ = ["jet"]
