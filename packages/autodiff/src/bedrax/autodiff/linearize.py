@@ -29,35 +29,17 @@ split_rules: dict[Primitive, Callable] = {}
 
 
 class Node(Tracer):
-    """A value of the linear program. Its type is worked out when first asked for."""
+    """A value of the linear program."""
 
-    __slots__ = ("_aval", "entry")
+    __slots__ = ("aval",)
 
-    def __init__(self, trace: Tape, aval: AbstractValue | None, entry: Entry | None = None):
+    def __init__(self, trace: Tape, aval: AbstractValue):
         self.trace = trace
-        self._aval = aval
-        self.entry = entry
-
-    @property
-    def aval(self):
-        found = self._aval
-        if found is None:
-            stack = [self]  # a long chain of unknown types must not recurse
-            while stack:
-                node = stack[-1]
-                entry = node.entry
-                unknown = [x for x in entry.args if type(x) is Node and x._aval is None]
-                if unknown:
-                    stack += unknown
-                else:
-                    if node._aval is None:
-                        node._aval = entry.prim.result_types([aval_of(x) for x in entry.args], entry.params)
-                    stack.pop()
-            found = self._aval
-        return found
+        self.aval = aval
 
     def __repr__(self):
         return f"LinearTracer({self.aval.short()})"
+
 
 aval_functions[Node] = operator.attrgetter("aval")
 
@@ -103,11 +85,11 @@ class Tape(Trace):
         """Append an operation, linear in its nodes."""
         entry = Entry(prim, args, params)
         self.entries.append(entry)
+        types = prim.result_types([x.aval if type(x) is Node else aval_of(x) for x in args], params)
         if prim.multiple_results:
-            types = prim.abstract_eval(*map(aval_of, args), **params)
-            entry.outs = [Node(self, a, entry) for a in types]
+            entry.outs = [Node(self, a) for a in types]
             return list(entry.outs)
-        node = Node(self, None, entry)
+        node = Node(self, types)
         entry.outs.append(node)
         return node
 
@@ -148,7 +130,7 @@ class Tape(Trace):
                 if ct is None:
                     continue
             args = entry.args
-            marked = [UndefinedPrimal(None, x) if type(x) is Node and x.trace is self else x for x in args]
+            marked = [UndefinedPrimal(x.aval) if type(x) is Node and x.trace is self else x for x in args]
             for x, back in zip(args, transpose_rules[prim](ct, *marked, **entry.params), strict=True):
                 if back is not None and type(x) is Node and x.trace is self:
                     add(x, back)
@@ -221,6 +203,14 @@ class LinearizeTracer(Tracer):
 aval_functions[LinearizeTracer] = operator.attrgetter("aval")
 
 
+_rules: dict[Primitive, Callable] = {}
+
+
+def _choose_rule(prim: Primitive) -> Callable:
+    rule = _rules[prim] = linearize_rules.find(prim) or jvp_rules[prim]
+    return rule
+
+
 class LinearizeTrace(Trace):
     """Runs jvp rules with the tape current; prefers rules that split a primitive's programs."""
 
@@ -249,7 +239,7 @@ class LinearizeTrace(Trace):
                 current.trace = self.parent
                 return self.parent.process(prim, args, params)
             current.trace = self.tape
-            rule = linearize_rules.find(prim) or jvp_rules[prim]
+            rule = _rules.get(prim) or _choose_rule(prim)
             out, tangent = rule(primals, tangents, **params)
         finally:
             current.trace = saved

@@ -11,6 +11,7 @@ from typing import Any
 
 from bedrax.core import dtypes
 from bedrax.core.avals import AbstractValue, ShapedArray, aval_of
+from bedrax.core.primitives.elementwise import add_jaxvals_p
 from bedrax.core.tables import RuleTable
 
 jvp_rules = RuleTable("jvp", "bedrax.autodiff.rules")
@@ -87,8 +88,6 @@ def add_tangents(x: Any, y: Any) -> Any:
         return y
     if type(y) is Zero:
         return x
-    from bedrax.core.primitives.elementwise import add_jaxvals_p
-
     return add_jaxvals_p.bind(x, y)
 
 
@@ -96,12 +95,13 @@ def unbroadcast(aval: ShapedArray, ct: Any) -> Any:
     """Sum a cotangent down to an operand of rank 0 that was broadcast against ranked ones."""
     if type(ct) is Zero:
         return Zero(aval)
-    if aval.shape == aval_of(ct).shape:
+    if aval.shape:  # then it has the shape of the result
+        return ct
+    shape = aval_of(ct).shape
+    if not shape:
         return ct
     from bedrax.core.primitives.reductions import reduce_sum_p
 
-    shape = aval_of(ct).shape
-    assert not aval.shape, (aval, shape)
     return reduce_sum_p.bind(ct, axes=tuple(range(len(shape))))
 
 

@@ -9,6 +9,7 @@ backend has registered with `add_array_type`. Core installs arithmetic
 from __future__ import annotations
 
 import importlib
+import operator
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -103,19 +104,12 @@ def add_array_type(cls: type) -> None:
 class HostArray(Array):
     """An array evaluated by NumPy: an immutable `numpy.ndarray` and the weakness of its dtype."""
 
-    __slots__ = ("_aval", "_value", "_weak")
+    __slots__ = ("_value", "_weak", "aval")
 
     def __init__(self, value: np.ndarray, weak_type: bool = False, aval: avals.ShapedArray | None = None):
         self._value = value
         self._weak = weak_type
-        self._aval = aval  # if it is known already
-
-    @property
-    def aval(self) -> avals.ShapedArray:
-        found = self._aval
-        if found is None:
-            found = self._aval = avals.ShapedArray(self._value.shape, self._value.dtype, self._weak)
-        return found
+        self.aval = avals.ShapedArray(value.shape, value.dtype, weak_type) if aval is None else aval
 
     shape = property(lambda self: self._value.shape)
     dtype = property(lambda self: self._value.dtype)
@@ -185,7 +179,7 @@ class HostArray(Array):
         return HostArray(self._value.copy(), self._weak)
 
 
-avals.aval_functions[HostArray] = lambda x: x.aval
+avals.aval_functions[HostArray] = operator.attrgetter("aval")
 
 _OPERATORS = "add sub mul truediv floordiv mod pow divmod and or xor lshift rshift".split()
 install_on_demand(

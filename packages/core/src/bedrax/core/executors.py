@@ -28,8 +28,7 @@ class NumpyExecutor:
         for x in args:
             kind = type(x)
             if kind is HostArray:
-                known = x._aval
-                types.append(x.aval if known is None else known)
+                types.append(x.aval)
                 values.append(x._value)
             else:
                 aval = avals.aval_of(x)

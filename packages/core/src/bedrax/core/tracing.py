@@ -243,7 +243,7 @@ class Primitive:
         """What the shape rule says; answers that depend on the arguments alone are kept."""
         if self.family in _pure_families:
             try:
-                return _known_types(self, tuple(types), tuple(params.items()))
+                return _known_types(self, tuple(types), tuple(params.items()) if params else ())
             except TypeError:  # a parameter that cannot be hashed, or an error that the rule raises again
                 pass
         return self.abstract_eval(*types, **params)
