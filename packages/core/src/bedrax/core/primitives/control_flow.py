@@ -396,6 +396,7 @@ def fori_loop(lower, upper, body_fun: Callable, init_val: Any, *, unroll: int | 
         raise TypeError("lax.fori_loop: body_fun argument should be callable.")
     from bedrax.core import lax
 
+    lower, upper = (dims.dim_as_value(n) if dims.is_symbolic(n) else n for n in (lower, upper))
     types = [aval_of(lower), aval_of(upper)]
     if not all(dtypes.is_integer(t.dtype) and not t.shape for t in types):
         raise TypeError(f"lower and upper arguments to fori_loop must be integer scalars, got {types[0]} and {types[1]}")
