@@ -36,7 +36,7 @@ _HOMES = {
     ),
     "bedrax.core.config": (
         "allow_f16_reductions", "array_garbage_collection_guard", "auto_pcast", "check_tracer_leaks",
-        "checking_leaks=check_tracer_leaks", "config", "config", "debug_infs", "debug_key_reuse", "debug_nans",
+        "checking_leaks=check_tracer_leaks", "config", "debug_infs", "debug_key_reuse", "debug_nans",
         "default_device", "default_matmul_precision", "default_prng_impl", "disable_jit", "enable_checks",
         "enable_custom_prng", "enable_x64", "explain_cache_misses", "jax2tf_associative_scan_reductions",
         "legacy_prng_key", "log_compiles", "no_execution", "no_tracing", "numpy_dtype_promotion",
@@ -103,7 +103,7 @@ if TYPE_CHECKING:
     from bedrax.core.config import (
         allow_f16_reductions as allow_f16_reductions,
         array_garbage_collection_guard as array_garbage_collection_guard, auto_pcast as auto_pcast,
-        check_tracer_leaks as check_tracer_leaks, check_tracer_leaks as checking_leaks, config as config, config as config,
+        check_tracer_leaks as check_tracer_leaks, check_tracer_leaks as checking_leaks, config as config,
         debug_infs as debug_infs, debug_key_reuse as debug_key_reuse, debug_nans as debug_nans,
         default_device as default_device, default_matmul_precision as default_matmul_precision,
         default_prng_impl as default_prng_impl, disable_jit as disable_jit, enable_checks as enable_checks,
