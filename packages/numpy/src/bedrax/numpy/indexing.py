@@ -120,6 +120,14 @@ def _bounds(s: slice, size: Any) -> tuple[Any, Any, Any]:
     return start, length if abs(step) == 1 else (length + abs(step) - 1) // abs(step), step
 
 
+def _surely_inside(i: Any, size: Any) -> bool:
+    """Whether ``0 <= i < size`` for all values of symbols."""
+    try:
+        return bool(i >= 0) and bool(i < size)
+    except dims.InconclusiveDimensionOperation:
+        return False
+
+
 def _slice_entry(v: Any, s: slice) -> Any:
     if v is None or type(v) is int or dims.is_symbolic(v):
         return v
@@ -293,6 +301,7 @@ def _read(shape: tuple, entries: list, missing: int) -> Index:
                     inside = False
             else:
                 i = i + size if type(i) is int and i < 0 else i
+                inside = inside and _surely_inside(i, size)
             member()
             axes.append((POINT,))
             starts.append(i)
@@ -316,9 +325,8 @@ def _read(shape: tuple, entries: list, missing: int) -> Index:
             value = None if not isinstance(i, (np.ndarray, np.generic, HostArray)) else int(i)
             if value is not None:
                 size = shape[axis]
-                if type(size) is int:
-                    value = value + size if value < 0 else value
-                    inside = inside and 0 <= value < size
+                value = value + size if value < 0 else value
+                inside = inside and _surely_inside(value, size)
                 starts.append(value)
             else:
                 static = inside = False
@@ -441,6 +449,8 @@ def _get_static(x: Any, plan: Plan, starts: Sequence[Any]) -> Any:
                 if size == 0:
                     raise IndexError(f"index {a} is out of bounds for axis {axis} with size 0")
                 a = min(max(a, 0), size - 1)
+            else:
+                a = dims.min_dim(dims.max_dim(a, 0), size - 1)
             b, s = a + 1, 1
             sliced = sliced or not (type(size) is int and size == 1)
         else:
