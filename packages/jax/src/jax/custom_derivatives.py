@@ -6,7 +6,8 @@ from bedrax.core.lazy import attach
 
 _HOMES = {
     "bedrax.autodiff.custom": (
-        "CustomVJPPrimal", "custom_jvp_call_p", "custom_vjp_call_p", "zero_from_primal",
+        "CustomVJPPrimal", "custom_jvp_call_p", "custom_vjp_call_p", "custom_vjp_primal_tree_values",
+        "zero_from_primal",
     ),
     "bedrax.autodiff": (
         "SymbolicZero", "closure_convert", "custom_gradient", "custom_jvp", "custom_vjp",
@@ -17,7 +18,8 @@ __getattr__, __dir__, __all__ = attach(__name__, _HOMES)
 if TYPE_CHECKING:
     from bedrax.autodiff.custom import (
         CustomVJPPrimal as CustomVJPPrimal, custom_jvp_call_p as custom_jvp_call_p,
-        custom_vjp_call_p as custom_vjp_call_p, zero_from_primal as zero_from_primal,
+        custom_vjp_call_p as custom_vjp_call_p,
+        custom_vjp_primal_tree_values as custom_vjp_primal_tree_values, zero_from_primal as zero_from_primal,
     )  # fmt: skip
     from bedrax.autodiff import (
         SymbolicZero as SymbolicZero, closure_convert as closure_convert,

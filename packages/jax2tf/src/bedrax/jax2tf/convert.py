@@ -99,7 +99,9 @@ def convert(
     # Not functools.wraps: tf.function would follow it to the signature of `fun_jax`, and pass its defaults as tensors.
     converted_fun_tf.__name__ = f"jax2tf_{name}" if name.isidentifier() else "jax2tf"
     converted_fun_tf.__doc__ = fun_jax.__doc__
-    return converted_fun_tf
+    import tensorflow as tf
+
+    return tf.autograph.experimental.do_not_convert(converted_fun_tf)
 
 
 class _Call:

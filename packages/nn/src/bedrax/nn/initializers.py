@@ -276,7 +276,7 @@ def delta_orthogonal(scale: float = 1.0, column_axis: int = -1, dtype: Any = Non
             raise ValueError(f"Delta orthogonal initializer requires a 3D, 4D or 5D shape, got {shape}.")
         if shape[-1] < shape[-2]:
             raise ValueError(f"`fan_in` must be less or equal than `fan_out`, got shape {shape}.")
-        matrix = orthogonal(scale, column_axis)(key, (shape[-1], shape[-1]), dtype)[: shape[-2]]
+        matrix = orthogonal(scale, column_axis)(key, shape[-2:], dtype)
         middle = tuple((s - 1) // 2 for s in shape[:-2])
         return jnp.zeros(shape, dtype).at[middle].set(matrix)
 

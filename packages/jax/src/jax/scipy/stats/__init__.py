@@ -5,10 +5,16 @@ from typing import TYPE_CHECKING
 from bedrax.core.lazy import attach
 
 _HOMES = {
-}
+    "bedrax.scipy.stats": (
+        "gaussian_kde", "mode", "rankdata", "sem",
+    ),
+}  # fmt: skip
 __getattr__, __dir__, __all__ = attach(__name__, _HOMES, ("bernoulli", "beta", "betabinom", "binom", "cauchy", "chi2", "dirichlet", "expon", "gamma", "gennorm", "geom", "gumbel_l", "gumbel_r", "laplace", "logistic", "multinomial", "multivariate_normal", "nbinom", "norm", "pareto", "poisson", "t", "truncnorm", "uniform", "vonmises", "wrapcauchy",))
 
 if TYPE_CHECKING:
+    from bedrax.scipy.stats import (
+        gaussian_kde as gaussian_kde, mode as mode, rankdata as rankdata, sem as sem,
+    )  # fmt: skip
     from jax.scipy.stats import bernoulli as bernoulli
     from jax.scipy.stats import beta as beta
     from jax.scipy.stats import betabinom as betabinom
