@@ -7,6 +7,8 @@ from typing import Any
 
 from bedrax.core import dims, extended
 from bedrax.core.ir import Jaxpr, Literal, subjaxprs
+from bedrax.core.primitives import elementwise
+from bedrax.core.primitives.shaping import broadcast_in_dim_p
 from bedrax.core.tables import decompositions, tf_calls
 from bedrax.jax2tf import types
 from bedrax.jax2tf.tables import NeedsXla, tf_rules, xla_op_rules
@@ -19,9 +21,10 @@ class Context:
       enable_xla: whether TensorFlow's XLA operations may be used.
       avals_in, avals_out: types of the current equation's operands and results.
       dim_env: values of the dimension variables: name -> int or scalar int32 tensor.
+      implicit_broadcast: every use of the current equation's result broadcasts it, so its axes need only be in place.
     """
 
-    __slots__ = ("avals_in", "avals_out", "dim_env", "dim_values", "enable_xla", "primitive")
+    __slots__ = ("avals_in", "avals_out", "dim_env", "dim_values", "enable_xla", "implicit_broadcast", "primitive")
 
     def __init__(self, enable_xla: bool, dim_env: dict[str, Any]):
         self.enable_xla = enable_xla
@@ -30,6 +33,7 @@ class Context:
         self.avals_in: list = []
         self.avals_out: list = []
         self.primitive: Any = None
+        self.implicit_broadcast = False
 
     @property
     def aval_out(self):
@@ -154,11 +158,13 @@ def run_program(ctx: Context, jaxpr: Jaxpr, tensors: Sequence[Any]) -> list:
         return types.constant(atom.val, atom.aval.dtype) if type(atom) is Literal else env[atom]
 
     last_use = _last_uses(jaxpr)
+    implicit = _implicit_broadcasts(jaxpr)
     for i, eqn in enumerate(jaxpr.eqns):
+        ctx.implicit_broadcast = bool(implicit) and eqn.outvars[0] in implicit if eqn.outvars else False
         with tf.name_scope(eqn.primitive.name.replace("-", "_").strip("_") or "op"):
             out = convert_eqn(ctx, eqn, [read(v) for v in eqn.invars])
         for var, tensor in zip(eqn.outvars, out, strict=True):
-            env[var] = _with_shape(tensor, var.aval)
+            env[var] = tensor if var in implicit else _with_shape(tensor, var.aval)
         for var in last_use[i]:
             del env[var]
     return [read(v) for v in jaxpr.outvars]
@@ -173,6 +179,38 @@ def _with_shape(tensor, aval):
     if tensor.shape.rank in (None, len(known)) and not tensor.shape.is_fully_defined() and hasattr(tensor, "set_shape"):
         tensor.set_shape(known)
     return tensor
+
+
+# Operations of two operands that TensorFlow broadcasts by itself.
+_BROADCASTING = frozenset(
+    [elementwise.add_p, elementwise.sub_p, elementwise.mul_p, elementwise.div_p, elementwise.max_p, elementwise.min_p,
+     elementwise.eq_p, elementwise.ne_p, elementwise.lt_p, elementwise.le_p, elementwise.gt_p, elementwise.ge_p]
+)  # fmt: skip
+
+
+def _implicit_broadcasts(jaxpr: Jaxpr) -> frozenset:
+    """Results of `broadcast_in_dim` that need not be made, as every use of them broadcasts.
+
+    So a bias stays a bias, which TFLite fuses into the convolution before it.
+    """
+    candidates = {e.outvars[0]: e for e in jaxpr.eqns if e.primitive is broadcast_in_dim_p}
+    for v in jaxpr.outvars:
+        if type(v) is not Literal:
+            candidates.pop(v, None)
+    if not candidates:
+        return frozenset()
+    for eqn in jaxpr.eqns:
+        here = [v for v in eqn.invars if type(v) is not Literal and v in candidates]
+        if not here:
+            continue
+        fine = eqn.primitive in _BROADCASTING and len(here) == 1
+        if fine:
+            (other,) = [v for v in eqn.invars if v is not here[0]] or [here[0]]
+            fine = other is not here[0] and dims.definitely_equal_shape(other.aval.shape, here[0].aval.shape)
+        if not fine:
+            for v in here:
+                candidates.pop(v, None)
+    return frozenset(candidates)
 
 
 def _last_uses(jaxpr: Jaxpr) -> list[list]:

@@ -29,12 +29,14 @@ def reshape(ctx, x, shape):
 def _broadcast_in_dim(ctx, x, *dynamic, shape, broadcast_dimensions, sharding=None):
     tf = tensorflow()
     operand = ctx.avals_in[0].shape
+    if ctx.implicit_broadcast and not operand:
+        return x
     if broadcast_dimensions:
         place = [1] * len(shape)
         for size, axis in zip(operand, broadcast_dimensions, strict=True):
             place[axis] = size
         x = reshape(ctx, x, place)
-        if dims.definitely_equal_shape(place, shape):
+        if ctx.implicit_broadcast or dims.definitely_equal_shape(place, shape):
             return x
     if not shape:
         return x
