@@ -69,10 +69,14 @@ def promote_pair(name: str, x: Any, y: Any) -> tuple[Any, Any]:
     if ky in _SCALARS:
         if kx not in _SCALARS:
             a = getattr(x, "aval", None)
-            if a is not None and not a.weak_type:
-                cast = _casts.get((ky, a.dtype))
-                if cast is not None:
-                    return x, cast(y)
+            if a is not None:
+                if a.weak_type:
+                    if a.dtype == dtypes.python_scalar_dtype(ky):
+                        return x, y
+                else:
+                    cast = _casts.get((ky, a.dtype))
+                    if cast is not None:
+                        return x, cast(y)
     elif kx in _SCALARS:
         b = getattr(y, "aval", None)
         if b is not None and not b.weak_type:

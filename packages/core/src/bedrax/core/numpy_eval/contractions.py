@@ -22,6 +22,7 @@ from bedrax.core.primitives.contractions import (
     ragged_kind,
     scaled_dot_p,
 )  # fmt: skip
+from bedrax.core.quiet import quietly
 from bedrax.core.tables import numpy_rules
 
 _float32 = np.dtype(np.float32)
@@ -114,10 +115,9 @@ def dot_general(
     x = (lhs if order_x is None else lhs.transpose(order_x)).reshape(shape_x)
     y = (rhs if order_y is None else rhs.transpose(order_y)).reshape(shape_y)
     dtype = preferred_element_type or product_dtype(lhs.dtype, rhs.dtype)
-    with np.errstate(all="ignore"):
-        if precision is None and x.dtype == dtype == y.dtype and dtype in _native:
-            return np.matmul(x, y).reshape(result)
-        return multiply_with(x, y, dtype, precision).reshape(result)
+    if precision is None and x.dtype == dtype == y.dtype and dtype in _native:
+        return quietly(np.matmul, x, y).reshape(result)
+    return quietly(multiply_with, x, y, dtype, precision).reshape(result)
 
 
 @numpy_rules.rule(ragged_dot_general_p)

@@ -12,14 +12,10 @@ import numpy as np
 from bedrax.core import dtypes
 from bedrax.core.avals import ShapedArray, scalar_aval
 from bedrax.core.primitives import elementwise as p
+from bedrax.core.quiet import quietly
 from bedrax.core.tables import numpy_rules
 
 _F32 = np.dtype(np.float32)
-
-
-def _quiet_state():
-    # Infinities and nans are results here, not accidents.
-    return np.errstate(all="ignore")
 
 
 def native(dtype: np.dtype) -> np.dtype:
@@ -79,8 +75,7 @@ def unary(prim, compute):
     kernels = Kernels(prim, compute, 1)
 
     def rule(x, **params):
-        with _quiet_state():
-            return kernels[x.dtype](x)
+        return quietly(kernels[x.dtype], x)
 
     numpy_rules.add(prim, rule, "unary")
 
@@ -92,8 +87,7 @@ def nary(prim, compute, arity=2):
     def rule(x, y, **params):
         if x.dtype != y.dtype or (x.shape != y.shape and x.shape and y.shape):
             checked(prim, x, y, **params)
-        with _quiet_state():
-            return kernels[x.dtype](x, y)
+        return quietly(kernels[x.dtype], x, y)
 
     numpy_rules.add(prim, rule, "nary")
 
@@ -166,7 +160,7 @@ unary(p.not_p, np.invert)
 
 @numpy_rules.rule(p.round_p)
 def _round(x, *, rounding_method):
-    with _quiet_state():
+    with np.errstate(all="ignore"):
         return _round_kernels[rounding_method][x.dtype](x)
 
 
@@ -214,7 +208,7 @@ def _small_int(y, dtype):
 def _integer_pow(x, *, y):
     checked(p.integer_pow_p, x, y=y)
     wide = native(x.dtype)
-    with _quiet_state():
+    with np.errstate(all="ignore"):
         out = _power_by_squaring(x.astype(wide), y)
     return out if wide == x.dtype else narrow(out, x.dtype)
 
@@ -386,8 +380,7 @@ def _compare(prim, compare, key=None):
         elif x.dtype.isbuiltin != 1:
             wide = native(x.dtype)
             x, y = x.astype(wide), y.astype(wide)
-        with _quiet_state():
-            return np.asarray(compare(x, y))
+        return np.asarray(quietly(compare, x, y))
 
     numpy_rules.add(prim, rule, "nary")
 
@@ -433,14 +426,13 @@ def _mul(x, y, *, out_dtype=None):
         from bedrax.core.numpy_eval.conversions import convert
 
         x, y = convert(x, out_dtype), convert(y, out_dtype)
-    with _quiet_state():
-        return _mul_kernels[x.dtype](x, y)
+    return quietly(_mul_kernels[x.dtype], x, y)
 
 
 @numpy_rules.rule(p.mulhi_p)
 def _mulhi_rule(x, y):
     checked(p.mulhi_p, x, y)
-    with _quiet_state():
+    with np.errstate(all="ignore"):
         if x.dtype.isbuiltin == 1:
             return np.asarray(_mulhi(x, y))
         bits = dtypes.itemsize_bits(x.dtype)
@@ -457,7 +449,7 @@ def _nextafter(x, y):
 def _pow(x, y):
     if x.dtype != y.dtype or (x.shape != y.shape and x.shape and y.shape):
         checked(p.pow_p, x, y)
-    with _quiet_state():
+    with np.errstate(all="ignore"):
         if x.dtype == y.dtype:
             return _pow_kernels[x.dtype](x, y)
         wide = native(x.dtype)

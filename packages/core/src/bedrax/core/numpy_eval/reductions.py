@@ -10,9 +10,11 @@ import numpy as np
 
 from bedrax.core import dtypes
 from bedrax.core.primitives import reductions
+from bedrax.core.quiet import quietly
 from bedrax.core.tables import numpy_rules
 
 rule = numpy_rules.rule
+_native = frozenset(map(np.dtype, ("float32", "float64", "int32", "int64")))
 
 
 def accumulator(dtype: np.dtype) -> np.dtype:
@@ -31,10 +33,9 @@ def _arithmetic(ufunc):
             return x
         dtype = x.dtype
         wide = accumulator(dtype)
-        with np.errstate(all="ignore"):
-            if wide is dtype:
-                return np.asarray(ufunc.reduce(x, axis=axes, dtype=dtype))
-            return narrow(ufunc.reduce(x.astype(wide, copy=False), axis=axes, dtype=wide), dtype)
+        if wide is dtype:
+            return np.asarray(quietly(ufunc.reduce, x, axes, dtype))
+        return narrow(quietly(ufunc.reduce, x.astype(wide, copy=False), axes, wide), dtype)
 
     return evaluate
 
@@ -60,6 +61,8 @@ def _extreme(prim, ufunc):
         if not axes:
             return x
         out_dtype = x.dtype
+        if out_dtype in _native and x.size:
+            return np.asarray(quietly(ufunc.reduce, x, axes))
         if x.dtype in dtypes.narrow_int_dtypes or x.dtype in dtypes.narrow_float_dtypes:
             x = x.astype(accumulator(x.dtype))
         identity = np.asarray(reductions.identities[prim](out_dtype)).astype(x.dtype)
