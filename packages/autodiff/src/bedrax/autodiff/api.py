@@ -30,8 +30,8 @@ class _Split:
         count = len(args)
         for n in positions:
             if not -count <= n < count:
-                raise ValueError(
-                    f"Positional argument indices {positions} for differentiating {function_name(fun)} require at least"
+                raise TypeError(
+                    f"differentiating {function_name(fun)} with respect to argnums={argnums} requires at least"
                     f" {max(n + 1 if n >= 0 else -n for n in positions)} positional arguments, but it was called with"
                     f" {count}."
                 )
@@ -437,8 +437,9 @@ class VJP:
             )
         leaves, tree = pytree.tree_flatten(given[0], is_leaf=lambda x: type(x) is Zero)
         if tree != self.out_tree:
-            raise TypeError(
-                f"Tree structure of cotangent input {tree}, does not match structure of primal output, {self.out_tree}."
+            raise ValueError(
+                f"unexpected tree structure: the cotangent given to the VJP function has structure {tree}, but the"
+                f" function returned {self.out_tree}."
             )
         cts = [_checked_cotangent(ct, a) for ct, a in zip(leaves, self.out_types, strict=True)]
         if self.tape is not None:

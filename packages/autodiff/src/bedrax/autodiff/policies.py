@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
+from bedrax import pytree
 from bedrax.autodiff.linearize import linearize_jaxpr
-from bedrax.core import passes
+from bedrax.core import dtypes, passes, source, staging
+from bedrax.core.avals import abstractify
 from bedrax.core.ir import Eqn, Jaxpr, Literal, Var, cached
-from bedrax.core.primitives.calls import name_p, optimization_barrier_p
+from bedrax.core.primitives.calls import closed_call_p, core_call_p, jit_p, name_p, optimization_barrier_p
 
 
 class Saveable:
@@ -56,6 +58,8 @@ def plan(jaxpr: Jaxpr, active: tuple[bool, ...], policy: Callable | None) -> Pla
       active: which arguments are differentiated.
       policy: what may be saved; None: nothing but the arguments.
     """
+    if policy is not None:  # policies see into calls
+        jaxpr = passes.inline(jaxpr, frozenset({jit_p, closed_call_p, core_call_p}))
     lin = linearize_jaxpr(jaxpr, active)
     primal = lin.primal
     places = {"in": primal.invars, "out": primal.outvars, "new": primal.outvars[lin.num_out :]}
@@ -124,6 +128,58 @@ def plan(jaxpr: Jaxpr, active: tuple[bool, ...], policy: Callable | None) -> Pla
         primal.consts,
     )
     return Plan(forward, push, lin.active_out, lin.num_out, kept)
+
+
+# ---- what is saved
+
+
+class SavedResidual(NamedTuple):
+    """A value that reverse mode keeps from the forward pass: its type, and words that say where it comes from."""
+
+    aval: Any
+    origin: str
+
+    def __str__(self):
+        return f"{self.aval.str_short()} {self.origin}"
+
+
+def saved_residuals(fun: Callable, *args, **kwargs) -> list[SavedResidual]:
+    """What reverse-mode differentiation of ``fun(*args, **kwargs)`` would keep from the forward pass.
+
+    Nothing is computed: the arguments may be anything with a shape and a dtype.
+    """
+    leaves, in_tree = pytree.tree_flatten((args, kwargs))
+    types = [abstractify(x) for x in leaves]
+    jaxpr = staging.trace_to_jaxpr(staging.flat_fun(fun, in_tree, []), types)
+    names = staging.leaf_names(fun, in_tree)
+    lin = linearize_jaxpr(jaxpr, tuple(a.is_array and dtypes.is_inexact(a.dtype) for a in types))
+    primal = lin.primal
+    produced = {v: e for e in primal.eqns for v in e.outvars}
+    origins = {v: f"from the argument {n}" for v, n in zip(primal.invars, names, strict=True)}
+    origins.update((v, "from a constant") for v in primal.constvars)
+    places = {"in": primal.invars, "out": primal.outvars, "new": primal.outvars[lin.num_out :]}
+    found: dict[Any, SavedResidual] = {}
+    for kind, i in lin.sources:
+        atom = places[kind][i]
+        if type(atom) is Literal:
+            found[len(found)] = SavedResidual(atom.aval, f"that is the number {atom.val}")
+            continue
+        eqn = produced.get(atom)
+        if eqn is None:
+            origin = origins[atom]
+        else:
+            what = f"named {eqn.params['name']!r}" if eqn.primitive is name_p else f"output of {eqn.primitive.name}"
+            if eqn.primitive is jit_p:
+                what = f"output of jitted function {eqn.params['name']!r}"
+            origin = f"{what} from {source.describe(eqn.source_info)}"
+        found[atom] = SavedResidual(atom.aval, origin)
+    return list(found.values())
+
+
+def print_saved_residuals(fun: Callable, *args, **kwargs) -> None:
+    """Print what `saved_residuals` returns, one value per line."""
+    for residual in saved_residuals(fun, *args, **kwargs):
+        print(residual)
 
 
 # ---- the public policies

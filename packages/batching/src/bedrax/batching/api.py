@@ -182,10 +182,10 @@ def _axis_size(leaves, dims, given, in_tree, args, kwargs, fun, call_text):
     if not sizes:
         if given is None:
             raise ValueError(
-                "vmap must have at least one non-None value in in_axes"
+                "vmap must have at least one non-None value in in_axes, or axis_size must be specified"
                 if leaves
-                else "vmap wrapped function must be passed at least one argument containing an array,"
-                f" got empty *args={args} and **kwargs={kwargs}"
+                else "vmap wrapped function must be passed at least one argument containing an array, or axis_size must"
+                f" be specified: got empty *args={args} and **kwargs={kwargs}"
             )
         return given
     first = given if given is not None else sizes[0]

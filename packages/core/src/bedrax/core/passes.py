@@ -82,6 +82,47 @@ def dependents(jaxpr: Jaxpr, inputs: tuple[bool, ...]) -> tuple[tuple[bool, ...]
     return tuple(flags), tuple(v in marked for v in jaxpr.outvars)
 
 
+@cached
+def inline(jaxpr: Jaxpr, chosen: frozenset) -> Jaxpr:
+    """The program with the calls of its programs by the `chosen` primitives replaced by their equations.
+
+    Args:
+      chosen: primitives whose param `jaxpr` is the program that they apply. A call that says where its
+        arguments or results are placed stays.
+    """
+    if not any(e.primitive in chosen for e in jaxpr.eqns):
+        return jaxpr
+    eqns: list[Eqn] = []
+    constvars, consts = list(jaxpr.constvars), list(jaxpr.consts)
+    names: dict = {}  # variables of the program whose equations a call's results became
+
+    def expand(program: Jaxpr, env: dict) -> None:
+        def read(atom):
+            return atom if type(atom) is Literal else env.get(atom, atom)
+
+        for eqn in program.eqns:
+            invars = [read(v) for v in eqn.invars]
+            placed = any(eqn.params.get(k) is not None for k in ("in_shardings", "out_shardings"))
+            if eqn.primitive not in chosen or placed:
+                fresh = [Var(v.aval) for v in eqn.outvars]
+                eqns.append(eqn.replace(invars=invars, outvars=fresh))
+                env.update(zip(eqn.outvars, fresh, strict=True))
+                continue
+            inner = eqn.params["jaxpr"]
+            below = dict(zip(inner.invars, invars, strict=True))
+            for v, c in zip(inner.constvars, inner.consts, strict=True):
+                below[v] = Var(v.aval)
+                constvars.append(below[v])
+                consts.append(c)
+            expand(inner, below)
+            results = [v if type(v) is Literal else below.get(v, v) for v in inner.outvars]
+            env.update(zip(eqn.outvars, results, strict=True))
+
+    expand(jaxpr, names)
+    outvars = [v if type(v) is Literal else names.get(v, v) for v in jaxpr.outvars]
+    return Jaxpr(jaxpr.invars, outvars, eqns, constvars, consts, debug_info=jaxpr.debug_info)
+
+
 def map_subjaxprs(params: dict, change: Callable[[Jaxpr], Jaxpr]) -> dict:
     """The params with every program in them replaced by ``change(program)``."""
 

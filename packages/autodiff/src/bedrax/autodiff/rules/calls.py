@@ -16,7 +16,7 @@ from bedrax.autodiff.tables import (
 )
 from bedrax.core import dtypes, passes, staging
 from bedrax.core.avals import aval_of
-from bedrax.core.ir import Jaxpr, Var, cached, eval_jaxpr
+from bedrax.core.ir import Jaxpr, Var, cached, call_flat, eval_jaxpr
 from bedrax.core.primitives.calls import (
     closed_call_p,
     composite_p,
@@ -286,6 +286,16 @@ def _custom_lin_transpose(cts, *args, bwd, num_res, out_avals, active, symbolic_
 
 
 jvp_rules.add(custom_lin_p, refuse_forward_mode, "error")
+
+
+
+def _open_custom(tape, args, params):
+    """Of tangents such a function is linear: what it does is recorded, its rule is not needed."""
+    return call_flat(params["call_jaxpr"], args)
+
+
+for _prim in (custom_jvp_call_p, custom_vjp_call_p):
+    split_rules[_prim] = _open_custom
 
 # ---- identities
 
