@@ -103,6 +103,16 @@ def test_compiled_by_tensorflows_xla():
     np.testing.assert_allclose(f(p, x), network(p, x), rtol=1e-5, atol=1e-5)
 
 
+def test_a_bias_is_not_broadcast():
+    """TFLite fuses `BiasAdd`-like additions and activations into what comes before them, if it can see them."""
+    p = _parameters()
+    f = tf.function(_convert(lambda x: network(p, x), polymorphic_shapes=["(b, ...)"], enable_xla=False, with_gradient=False),
+                    autograph=False, input_signature=[tf.TensorSpec([None, 8, 8, 1], tf.float32)])  # fmt: skip
+    found = {op.type for op in f.get_concrete_function().graph.get_operations()}
+    assert {"Conv2D", "MaxPool", "AddV2", "MatMul"} <= found
+    assert not {"BroadcastTo", "Select", "SelectV2", "Pad", "PadV2"} & found
+
+
 def test_tflite_runs_the_network():
     p = _parameters()
     f = tf.function(
@@ -216,6 +226,62 @@ def test_without_gradient():
         y = _convert(jnp.sin, with_gradient=False)(x)
     with pytest.raises(LookupError, match="does not support gradients"):
         tape.gradient(y, x)
+
+
+CONVOLUTIONS = {
+    "plain": dict(padding=[(1, 0), (0, 2)]),
+    "same": dict(padding="SAME", window_strides=(2, 3)),
+    "strided": dict(padding=[(0, 1), (2, 0)], window_strides=(2, 3)),
+    "dilated_window": dict(padding=[(2, 2), (1, 0)], rhs_dilation=(2, 1)),
+    "dilated_operand": dict(padding=[(1, 2), (3, 0)], lhs_dilation=(2, 3)),
+    "all_dilated": dict(padding=[(3, 3), (0, -1)], lhs_dilation=(1, 2), rhs_dilation=(2, 1), window_strides=(2, 1)),
+    "grouped": dict(padding="VALID", feature_group_count=2),
+    "depthwise": dict(padding="SAME", feature_group_count=4, window_strides=(2, 2)),
+    "depthwise_uneven": dict(padding="SAME", feature_group_count=4, window_strides=(2, 1), rhs_dilation=(1, 2)),
+}
+
+
+@pytest.mark.parametrize("name", CONVOLUTIONS)
+def test_gradients_of_convolutions(name):
+    """With respect to both operands, for any batch: convolutions with dilated operands and with exchanged axes."""
+    options = {"window_strides": (1, 1), **CONVOLUTIONS[name]}
+    rng = np.random.default_rng(2)
+    x = rng.standard_normal((3, 7, 8, 4)).astype(F32)
+    kernel = rng.standard_normal((3, 2, 4 // options.get("feature_group_count", 1), 8)).astype(F32)
+
+    def f(x, kernel):
+        y = lax.conv_general_dilated(x, kernel, dimension_numbers=("NHWC", "HWIO", "NHWC"), **options)
+        return jnp.sum(jnp.sin(y))
+
+    gradients = grad(f, argnums=(0, 1))
+    converted = _convert(gradients, polymorphic_shapes=["(b, ...)", None], enable_xla=False)
+    got = tf.function(converted, autograph=False, input_signature=[
+        tf.TensorSpec([None, 7, 8, 4]), tf.TensorSpec(kernel.shape)])(x, kernel)  # fmt: skip
+    for g, want in zip(got, gradients(x, kernel), strict=True):
+        np.testing.assert_allclose(g, want, rtol=1e-4, atol=1e-4)
+
+
+NAN = {
+    "max": lambda x: jnp.maximum(x, x[::-1]),
+    "min_const": lambda x: jnp.minimum(x, 0),
+    "clamp": lambda x: lax.clamp(F32(0), x, F32(1)),
+    "reduce_max": lambda x: jnp.max(x, axis=0),
+    "argmax": lambda x: jnp.argmax(x, axis=0),
+    "cummin": lambda x: lax.cummin(x, axis=0),
+    "window": lambda x: lax.reduce_window(x, -np.inf, lax.max, (2, 2), (1, 1), "SAME"),
+    "sort": lambda x: jnp.sort(x, axis=0),
+    "scatter_max": lambda x: jnp.zeros((2, 3)).at[np.array([0, 1, 0, 0])].max(x),
+    "to_int": lambda x: lax.convert_element_type(x * F32(1e20), np.int32),
+}
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+@pytest.mark.parametrize("name", NAN)
+def test_nan_is_not_lost(name, compiled):
+    """TensorFlow's XLA passes over nan in comparisons, some of its kernels do too; converted functions do not."""
+    x = np.array([[1, np.nan, -2], [np.nan, 0.5, 3], [0, 0, np.nan], [-1, 2, np.inf]], F32)
+    got = tf.function(_convert(NAN[name]), autograph=False, jit_compile=compiled)(x)
+    np.testing.assert_array_equal(got, NAN[name](jnp.asarray(x)))
 
 
 # ---- types -------------------------------------------------------------------------------------------
