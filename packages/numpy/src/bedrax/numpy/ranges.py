@@ -156,7 +156,11 @@ def linspace(
         full = lambda v, n=gaps: lax.broadcast_in_dim(v, (n, *shape), range(len(shape) + 1))
         out = lax.add(lax.mul(full(row(a)), full(one)), lax.mul(full(row(b)), full(t)))
         if endpoint:
-            out = lax.concatenate([out, row(b)], 0)
+            last = b
+            if not isinstance(num, int):  # which may turn out to be 1
+                alone = lax.eq(lax.convert_element_type(dims.dim_as_value(num), np.int32), np.int32(1))
+                last = lax.select(alone, a, b)
+            out = lax.concatenate([out, row(last)], 0)
     if dtypes.is_integer(out_dtype) and not dtypes.is_integer(work):
         out = lax.floor(out)
     axis = axis_index(axis, len(shape) + 1)
