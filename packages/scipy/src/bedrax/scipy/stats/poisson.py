@@ -27,13 +27,13 @@ def _cdf(k, mu):
 
 
 def _entropy(mu):
-    """The sum of ``-p log(p)`` for mu up to 40, where 130 terms are all; beyond, the expansion in 1 / mu."""
-    low = mu <= 40
+    """The sum of ``-p log(p)`` for mu up to 100, where 220 terms are all; beyond, the expansion in 1 / mu."""
+    low = mu <= 100
     m = jnp.where(low & (mu > 0), mu, 1)
-    k = np.arange(130).astype(mu.dtype)
+    k = np.arange(220).astype(mu.dtype)
     near = jnp.sum(entr(jnp.exp(_logpmf(k, m[..., None]))), axis=-1)
-    r = 1 / jnp.where(low, 40, mu)
-    far = 0.5 * (jnp.log(2 * math.pi / r) + 1) - r * (1 / 12 + r * (1 / 24 + r * (19 / 360 + r * (9 / 80))))
+    r = 1 / jnp.where(low, 100, mu)
+    far = 0.5 * (jnp.log(2 * math.pi / r) + 1) - r * (1 / 12 + r * (1 / 24 + r * (19 / 360 + r * (9 / 80 + r * 863 / 2520))))
     out = jnp.where(mu == 0, 0, jnp.where(low, near, far))
     return jnp.where(mu >= 0, out, lax.full_like(mu, jnp.nan))
 

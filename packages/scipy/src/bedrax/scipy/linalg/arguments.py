@@ -1,0 +1,46 @@
+"""Matrices as arguments: inexact, of rank 2 or more, square where that is needed."""
+
+from __future__ import annotations
+
+import bedrax.numpy as jnp
+from bedrax.core import dims, dtypes
+from bedrax.core.array import Array
+from bedrax.numpy.arguments import inexact
+from bedrax.scipy.functions import ArrayLike
+
+
+def matrices(name: str, *xs: ArrayLike, square: bool = False) -> list[Array]:
+    """Arguments as floats of one dtype; the first of shape [..., m, n], with m = n if `square`.
+
+    Raises:
+      ValueError: it has another shape.
+    """
+    out = inexact(f"linalg.{name}", *xs)
+    shape = out[0].shape
+    if len(shape) < 2 or (square and not dims.definitely_equal(shape[-1], shape[-2])):
+        kind = "a (batched) square matrix" if square else "a (batched) matrix"
+        raise ValueError(f"{name}: expected {kind}, got shape {shape}.")
+    return out
+
+
+def adjoint(a: Array) -> Array:
+    """Conjugate transposes."""
+    a = jnp.swapaxes(a, -1, -2)
+    return jnp.conj(a) if dtypes.is_complex(a.dtype) else a
+
+
+def columns(name: str, a: Array, b: Array) -> tuple[Array, Array, bool]:
+    """`a`, and right-hand sides as matrices, both with the batch axes of both; and whether `b` is one vector."""
+    n = a.shape[-2]
+    vector = b.ndim == 1
+    if vector:
+        b = b[:, None]
+    if b.ndim < 2 or not dims.definitely_equal(b.shape[-2], n):
+        raise ValueError(f"{name}: the right-hand side must have {n} rows, to match a of shape {a.shape}; got {b.shape}")
+    batch = jnp.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    return (jnp.broadcast_to(a, (*batch, *a.shape[-2:])), jnp.broadcast_to(b, (*batch, *b.shape[-2:])), vector)
+
+
+def complexified(x: Array) -> Array:
+    """Complex matrices for those that may be real."""
+    return x if dtypes.is_complex(x.dtype) else x.astype(dtypes.to_complex_dtype(x.dtype))

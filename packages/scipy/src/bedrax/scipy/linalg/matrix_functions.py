@@ -1,0 +1,187 @@
+"""Functions of matrices: exponential, square root, and others through the Schur form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import bedrax.numpy as jnp
+import numpy as np
+from bedrax.autodiff import jvp
+from bedrax.core import dims, dtypes, lax
+from bedrax.core.array import Array
+from bedrax.core.primitives import linalg as factor
+from bedrax.scipy.functions import ArrayLike, compiled
+from bedrax.scipy.linalg.arguments import adjoint, complexified, matrices
+
+__all__ = ["expm", "expm_frechet", "funm", "sqrtm"]
+
+
+def _matmul(x, y):
+    return jnp.matmul(x, y, precision="highest")
+
+
+def _pade(m: int) -> list[float]:
+    """Coefficients of the numerator of the diagonal Pade approximant of exp of degree m; the constant one is 1."""
+    out = [1.0]
+    for k in range(1, m + 1):
+        out.append(out[-1] * (m - k + 1) / (k * (2 * m - k + 1)))
+    return out
+
+
+# Up to which 1-norm the approximant of this degree is exact to rounding (Higham 2005, table 2.3).
+_DEGREE = {True: (7, 3.925724783138660), False: (13, 5.371920351148152)}
+
+
+def _numerator_parts(a, m: int):
+    """Odd and even part of the numerator at `a`; by powers 2, 4, 6 (degree 13: Higham's (2.3))."""
+    c = _pade(m)
+    eye = jnp.broadcast_to(jnp.eye(a.shape[-1], dtype=a.dtype), a.shape)
+    a2 = _matmul(a, a)
+    a4 = _matmul(a2, a2)
+    a6 = _matmul(a4, a2)
+    low = lambda i: c[i + 6] * a6 + c[i + 4] * a4 + c[i + 2] * a2 + c[i] * eye
+    if m == 7:
+        return _matmul(a, low(1)), low(0)
+    high = lambda i: _matmul(a6, c[i + 12] * a6 + c[i + 10] * a4 + c[i + 8] * a2)
+    return _matmul(a, high(1) + low(1)), high(0) + low(0)
+
+
+@compiled(static=("upper_triangular", "max_squarings"))
+def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 16) -> Array:
+    """The matrix exponential, by scaling and squaring (Higham 2005).
+
+    The degree of the Pade approximant is the one that is best for large norms: 13 for float64, 7 for float32.
+
+    Args:
+      A: of shape ``[..., n, n]``.
+      upper_triangular: whether A is known to be so, which makes solving cheaper.
+      max_squarings: where more squarings are needed (the norm is above about ``4 * 2**max_squarings``), the result
+        is NaN.
+
+    Raises:
+      ValueError: A is not square.
+    """
+    (A,) = matrices("expm", A)
+    if not dims.definitely_equal(*A.shape[-2:]):
+        raise ValueError(f"Expected A to be a (batched) square matrix, got A.shape={A.shape}.")
+    dtype = A.dtype
+    if dtypes.finfo(dtype).bits < 32:
+        return expm(A.astype(np.float32), upper_triangular=upper_triangular, max_squarings=max_squarings).astype(dtype)
+    degree, radius = _DEGREE[dtypes.finfo(dtype).bits == 32]
+    norm = lax.stop_gradient(jnp.max(jnp.sum(abs(A), axis=-2), axis=-1, initial=0))
+    squarings = jnp.maximum(jnp.ceil(jnp.log2(jnp.where(norm > 0, norm, 1) / radius)), 0)
+    scaled = A * jnp.exp2(-squarings)[..., None, None].astype(dtype)
+    odd, even = _numerator_parts(scaled, degree)
+    if upper_triangular:
+        out = factor.triangular_solve(even - odd, even + odd, left_side=True, lower=False)
+    else:
+        out = jnp.linalg.solve(even - odd, even + odd)
+    most = jnp.max(squarings, initial=0)
+
+    def square(i, x):
+        step = i.astype(norm.dtype)
+        again = lambda x: jnp.where((step < squarings)[..., None, None], _matmul(x, x), x)
+        return lax.cond(step < most, again, lambda x: x, x)
+
+    out = lax.fori_loop(np.int32(0), np.int32(max_squarings), square, out)
+    valid = squarings <= max_squarings
+    return jnp.where(valid[..., None, None], out, jnp.nan)
+
+
+def expm_frechet(A: ArrayLike, E: ArrayLike, *, method: str | None = None, compute_expm: bool = True):
+    """The derivative of the matrix exponential at A in the direction E.
+
+    Args:
+      A, E: of shape ``[..., n, n]``.
+      method: accepted; the derivative is that of `expm` by forward-mode differentiation.
+      compute_expm: return ``(expm(A), derivative)``; otherwise the derivative.
+    """
+    A, E = matrices("expm_frechet", A, E, square=True)
+    if A.shape != E.shape:
+        raise ValueError(f"expm_frechet: expected A and E of one shape, got {A.shape} and {E.shape}")
+    value, derivative = jvp(expm, (A,), (E,))
+    return (value, derivative) if compute_expm else derivative
+
+
+def _by_diagonals(step: Callable, start: Array) -> Array:
+    """Fill the diagonals above the main one, one after the other: ``step(F)`` proposes, from those before, all elements."""
+    n = start.shape[-1]
+    distance = jnp.arange(n)[None, :] - jnp.arange(n)[:, None]
+    return lax.fori_loop(np.int32(1), np.int32(n), lambda d, F: jnp.where(distance == d, step(F), F), start)
+
+
+@compiled
+def _sqrtm(a):
+    t, z = factor.schur(complexified(a))
+    d = jnp.diagonal(t, axis1=-2, axis2=-1)
+    if not dtypes.is_complex(a.dtype):
+        # Of a real matrix, a negative eigenvalue must not fall on either side of the cut by rounding.
+        rounding = 8 * t.shape[-1] * float(dtypes.finfo(t.dtype).eps) * jnp.max(abs(d), axis=-1, keepdims=True, initial=0)
+        d = jnp.where(abs(d.imag) <= rounding, d.real.astype(d.dtype), d)
+    d = jnp.sqrt(d)
+    sums = d[..., :, None] + d[..., None, :]
+    # Bjorck and Hammarling 1983: (R R)_ij = t_ij for the element (i, j) gives r_ij, since r_ii + r_jj multiplies it.
+    both_zero = sums == 0
+    divisor = jnp.where(both_zero, 1, sums)
+
+    def step(r):
+        rest = t - _matmul(r, r)
+        return jnp.where(both_zero, jnp.where(rest == 0, 0, jnp.nan), rest / divisor)
+
+    r = _by_diagonals(step, jnp.eye(t.shape[-1], dtype=t.dtype) * d[..., None, :])
+    return _matmul(_matmul(z, r), adjoint(z))
+
+
+def sqrtm(A: ArrayLike, blocksize: int = 1) -> Array:
+    """The principal square root of a matrix, by the Schur form, on CPU.
+
+    Args:
+      A: of shape ``[..., n, n]``.
+      blocksize: 1; the blocked method is not implemented.
+
+    Returns:
+      A complex array; NaN where a singular matrix has no root.
+    """
+    if blocksize > 1:
+        raise NotImplementedError("sqrtm: the blocked method is not implemented; leave blocksize at 1.")
+    (A,) = matrices("sqrtm", A, square=True)
+    return _sqrtm(A)
+
+
+def funm(A: ArrayLike, func: Callable[[Array], Array], disp: bool = True):
+    """A function of a matrix, by the Schur form and Parlett's recurrence, on CPU.
+
+    It is inaccurate where eigenvalues lie close together.
+
+    Args:
+      A: of shape ``[n, n]``.
+      func: the function, of an array of complex numbers, elementwise.
+      disp: return the result alone; nothing is printed. False: return ``(result, estimate of the relative error)``.
+
+    Returns:
+      A complex array, or a pair.
+    """
+    (A,) = matrices("funm", A, square=True)
+    if A.ndim != 2:
+        raise ValueError(f"funm: expected a square matrix, got shape {A.shape}; use vmap for batches.")
+    t, z = factor.schur(complexified(A))
+    d = jnp.diagonal(t)
+    n = t.shape[-1]
+    start = jnp.zeros_like(t).at[jnp.arange(n), jnp.arange(n)].set(jnp.asarray(func(d), t.dtype))
+    gaps = d[:, None] - d[None, :]
+    equal = gaps == 0
+    divisor = jnp.where(equal, 1, gaps)
+
+    def step(f):  # f t = t f (Golub and Van Loan, 9.1.4); elements for equal eigenvalues are left undivided
+        return (_matmul(f, t) - _matmul(t, f)) / divisor
+
+    f = _by_diagonals(step, start)
+    out = _matmul(_matmul(z, f), adjoint(z))
+    if disp:
+        return out
+    eps = float(dtypes.finfo(t.dtype).eps)
+    above = jnp.triu(jnp.ones((n, n), bool), 1)
+    least = jnp.min(jnp.where(above, abs(gaps), jnp.inf), initial=jnp.inf)
+    spread = jnp.max(jnp.sum(abs(jnp.triu(t, 1)), axis=0), initial=0)
+    error = jnp.clip(eps / jnp.where(least == 0, eps, least) * spread, eps, 1)
+    return out, jnp.where(jnp.all(jnp.isfinite(out)), error, jnp.inf)

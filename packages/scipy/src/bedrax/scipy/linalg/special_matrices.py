@@ -1,0 +1,252 @@
+"""Matrices of special form."""
+
+from __future__ import annotations
+
+import math
+
+import bedrax.numpy as jnp
+import numpy as np
+from bedrax.core import dtypes
+from bedrax.core.array import Array
+from bedrax.numpy.arguments import array, concrete_int, inexact, promoted
+from bedrax.scipy.functions import ArrayLike
+
+__all__ = [
+    "block_diag", "circulant", "companion", "convolution_matrix", "dft", "fiedler", "fiedler_companion", "hadamard",
+    "hankel", "helmert", "hilbert", "invhilbert", "invpascal", "leslie", "pascal", "toeplitz",
+]  # fmt: skip
+
+
+def _size(name: str, n, least: int = 0) -> int:
+    n = concrete_int(n, f"The argument n of {name} determines a shape.")
+    if n < least:
+        raise ValueError(f"{name}: n must be at least {least}, got {n}")
+    return n
+
+
+def _vector(name: str, x: Array, least: int = 0) -> Array:
+    if x.ndim < 1 or x.shape[-1] < least:
+        raise ValueError(f"{name}: expected an array with at least one axis and {least} elements along the last, got shape {x.shape}")
+    return x
+
+
+def block_diag(*arrs: ArrayLike) -> Array:
+    """Matrices along the diagonal of a larger one, which is zero elsewhere.
+
+    Args:
+      *arrs: matrices; vectors and scalars count as rows.
+
+    Raises:
+      ValueError: one has more than two axes.
+    """
+    if not arrs:
+        return jnp.zeros((1, 0), dtypes.default_float_dtype())
+    blocks = promoted("block_diag", *arrs)
+    for i, block in enumerate(blocks):
+        if block.ndim > 2:
+            raise ValueError(f"Arguments to block_diag must have at most 2 dimensions, got shape {block.shape} at argument {i}.")
+    blocks = [jnp.atleast_2d(block) for block in blocks]
+    width, before, rows = sum(b.shape[1] for b in blocks), 0, []
+    for block in blocks:
+        rows.append(jnp.pad(block, ((0, 0), (before, width - before - block.shape[1]))))
+        before += block.shape[1]
+    return jnp.concatenate(rows)
+
+
+def _along_diagonals(values: Array, m: int, n: int) -> Array:
+    """The matrices whose element (i, j) is ``values[..., i - j + n - 1]``."""
+    index = np.arange(m)[:, None] - np.arange(n)[None, :] + n - 1
+    return values[..., index]
+
+
+def toeplitz(c: ArrayLike, r: ArrayLike | None = None) -> Array:
+    """The matrix with constant diagonals.
+
+    Args:
+      c: its first column, ``[..., m]``.
+      r: its first row, ``[..., n]``, of which the first element is not used; None is ``conj(c)``.
+    """
+    if r is None:
+        c = array("toeplitz", c)
+        r = jnp.conj(c) if dtypes.is_complex(c.dtype) else c
+    else:
+        c, r = promoted("toeplitz", c, r)
+    c, r = jnp.atleast_1d(c), jnp.atleast_1d(r)
+    m, n = c.shape[-1], r.shape[-1]
+    batch = jnp.broadcast_shapes(c.shape[:-1], r.shape[:-1])
+    c, r = jnp.broadcast_to(c, (*batch, m)), jnp.broadcast_to(r, (*batch, n))
+    return _along_diagonals(jnp.concatenate([jnp.flip(r[..., 1:], -1), c], axis=-1), m, n)
+
+
+def hankel(c: ArrayLike, r: ArrayLike | None = None) -> Array:
+    """The matrix with constant anti-diagonals.
+
+    Args:
+      c: its first column, ``[..., m]``.
+      r: its last row, ``[..., n]``, of which the first element is not used; None is zeros.
+    """
+    if r is None:
+        c = array("hankel", c)
+        r = jnp.zeros_like(c)
+    else:
+        c, r = promoted("hankel", c, r)
+    c, r = jnp.atleast_1d(c), jnp.atleast_1d(r)
+    m, n = c.shape[-1], r.shape[-1]
+    batch = jnp.broadcast_shapes(c.shape[:-1], r.shape[:-1])
+    c, r = jnp.broadcast_to(c, (*batch, m)), jnp.broadcast_to(r, (*batch, n))
+    return jnp.concatenate([c, r[..., 1:]], axis=-1)[..., np.arange(m)[:, None] + np.arange(n)]
+
+
+def circulant(c: ArrayLike) -> Array:
+    """The matrix whose columns are the rotations of ``c``, of shape ``[..., n]``."""
+    c = _vector("circulant", array("circulant", c))
+    n = c.shape[-1]
+    return c[..., (np.arange(n)[:, None] - np.arange(n)) % max(n, 1)]
+
+
+def companion(a: ArrayLike) -> Array:
+    """The companion matrix of the polynomial with coefficients `a`, ``[..., n + 1]``, the highest power first."""
+    (a,) = inexact("companion", a)
+    a = _vector("companion", a, 2)
+    n = a.shape[-1] - 1
+    first = -a[..., 1:] / a[..., :1]
+    shift = jnp.broadcast_to(jnp.eye(n - 1, n, dtype=a.dtype), (*a.shape[:-1], n - 1, n))
+    return jnp.concatenate([first[..., None, :], shift], axis=-2)
+
+
+def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Array:
+    """The matrix whose product with a vector of length n is the convolution with `a`, of `mode`."""
+    n = _size("convolution_matrix", n, 1)
+    a = _vector("convolution_matrix", array("convolution_matrix", a), 1)
+    m = a.shape[-1]
+    if mode not in ("full", "same", "valid"):
+        raise ValueError(f"convolution_matrix: mode must be 'full', 'valid' or 'same', got {mode!r}")
+    zeros = jnp.zeros((*a.shape[:-1], n - 1), a.dtype)
+    out = _along_diagonals(jnp.concatenate([zeros, a, zeros], axis=-1), m + n - 1, n)
+    if mode == "full":
+        return out
+    rows = max(m, n) if mode == "same" else max(m, n) - min(m, n) + 1
+    first = (min(m, n) - 1) // 2 if mode == "same" else min(m, n) - 1
+    return out[..., first : first + rows, :]
+
+
+def dft(n: int, scale: str | None = None, *, dtype=None) -> Array:
+    """The matrix of the discrete Fourier transform.
+
+    Args:
+      n: its size.
+      scale: None; ``"sqrtn"``: divided by ``sqrt(n)``, unitary; ``"n"``: divided by n.
+      dtype: complex; the default is that of complex numbers.
+    """
+    n = _size("dft", n)
+    if scale not in (None, "sqrtn", "n"):
+        raise ValueError(f"scale must be None, 'sqrtn', or 'n'; got {scale!r}.")
+    k = np.arange(n, dtype=np.int64)
+    out = np.exp(-2j * np.pi / max(n, 1) * (np.outer(k, k) % max(n, 1)))
+    if scale is not None:
+        out /= math.sqrt(n) if scale == "sqrtn" else n
+    return jnp.asarray(out, dtypes.default_complex_dtype() if dtype is None else dtype)
+
+
+def fiedler(a: ArrayLike) -> Array:
+    """The symmetric matrix with elements ``abs(a[i] - a[j])``, of `a` of shape ``[..., n]``."""
+    a = _vector("fiedler", array("fiedler", a))
+    return abs(a[..., :, None] - a[..., None, :])
+
+
+def fiedler_companion(a: ArrayLike) -> Array:
+    """Fiedler's companion matrix, with five diagonals, of the polynomial with coefficients `a`, ``[n + 1]``."""
+    (a,) = inexact("fiedler_companion", a)
+    a = jnp.atleast_1d(a)
+    if a.ndim != 1:
+        raise ValueError(f"fiedler_companion: expected one-dimensional coefficients, got shape {a.shape}")
+    if a.shape[0] <= 2:
+        return -(a[1:] / a[:1])[:, None] if a.shape[0] == 2 else jnp.zeros((0, 0), a.dtype)
+    a = a / a[0]
+    n = a.shape[0] - 1
+    out = jnp.zeros((n, n), a.dtype)
+    even, inner = np.arange(0, n - 1, 2), np.arange(0, n - 2, 2)
+    out = out.at[0, 0].set(-a[1]).at[1, 0].set(1)
+    # Two super- and two subdiagonals, in which coefficients and ones alternate.
+    out = out.at[even, even + 1].set(-a[even + 2])
+    out = out.at[inner, inner + 2].set(1) if inner.size else out
+    later = np.arange(2, n, 2)
+    out = out.at[later, later - 1].set(-a[later + 1]) if later.size else out
+    behind = np.arange(3, n, 2)
+    return out.at[behind, behind - 2].set(1) if behind.size else out
+
+
+def hadamard(n: int, dtype=int) -> Array:
+    """Hadamard's matrix of Sylvester's construction, of 1 and -1; n a power of 2."""
+    n = _size("hadamard", n)
+    if n < 1 or n & (n - 1):
+        raise ValueError(f"n must be a positive power of 2; got {n}.")
+    out = np.ones((1, 1), np.int8)
+    while out.shape[0] < n:
+        out = np.block([[out, out], [out, -out]])
+    return jnp.asarray(out).astype(dtype)
+
+
+def helmert(n: int, full: bool = False) -> Array:
+    """Helmert's matrix of contrasts, with orthonormal rows: ``[n - 1, n]``; with the constant row first if `full`."""
+    n = _size("helmert", n, 1)
+    i = np.arange(n, dtype=np.float64)
+    out = np.tril(np.ones((n, n)), -1) - np.diag(i)
+    out[0] = 1
+    out /= np.sqrt(np.where(i == 0, n, i * (i + 1)))[:, None]
+    return jnp.asarray(out if full else out[1:], dtypes.default_float_dtype())
+
+
+def hilbert(n: int) -> Array:
+    """Hilbert's matrix, ``1 / (i + j + 1)``."""
+    i = np.arange(_size("hilbert", n))
+    return jnp.asarray(1.0 / (i[:, None] + i + 1), dtypes.default_float_dtype())
+
+
+def invhilbert(n: int) -> Array:
+    """The inverse of Hilbert's matrix, from exact integers."""
+    n = _size("invhilbert", n)
+
+    def element(i, j):
+        return (
+            (-1) ** (i + j) * (i + j + 1) * math.comb(n + i, n - j - 1) * math.comb(n + j, n - i - 1) * math.comb(i + j, i) ** 2
+        )
+
+    out = [[float(element(i, j)) for j in range(n)] for i in range(n)]
+    return jnp.asarray(np.reshape(np.array(out, np.float64), (n, n)), dtypes.default_float_dtype())
+
+
+def _pascal(n: int, kind: str | None, name: str, inverse: bool) -> Array:
+    kind = "symmetric" if kind is None else kind
+    if kind not in ("symmetric", "lower", "upper"):
+        raise ValueError(f"{name}: kind must be 'symmetric', 'lower' or 'upper', got {kind!r}")
+    n = _size(name, n)
+    # Exact integers, which the dtype then rounds
+    lower = np.array([[math.comb(i, j) * ((-1) ** (i + j) if inverse else 1) for j in range(n)] for i in range(n)], object)
+    lower = lower.reshape(n, n)
+    out = {"lower": lambda: lower, "upper": lambda: lower.T, "symmetric": lambda: lower.T @ lower if inverse else lower @ lower.T}
+    return jnp.asarray(out[kind]().astype(np.float64), dtypes.default_float_dtype())
+
+
+def pascal(n: int, kind: str | None = None) -> Array:
+    """Pascal's triangle as a matrix: ``"lower"``, ``"upper"``, or their product, ``"symmetric"`` (the default)."""
+    return _pascal(n, kind, "pascal", False)
+
+
+def invpascal(n: int, kind: str | None = None) -> Array:
+    """The inverse of `pascal`."""
+    return _pascal(n, kind, "invpascal", True)
+
+
+def leslie(f: ArrayLike, s: ArrayLike) -> Array:
+    """Leslie's matrix of a population: fecundities `f` (``[..., n]``) in the first row, survivals `s` (``[..., n - 1]``)
+    below the diagonal."""
+    f, s = promoted("leslie", f, s)
+    f, s = _vector("leslie", f, 2), _vector("leslie", s)
+    n = f.shape[-1]
+    if s.shape[-1] != n - 1:
+        raise ValueError(f"leslie: s must have one element fewer than f, got {s.shape} and {f.shape}")
+    batch = jnp.broadcast_shapes(f.shape[:-1], s.shape[:-1])
+    i = np.arange(n - 1)
+    out = jnp.zeros((*batch, n, n), f.dtype)
+    return out.at[..., 0, :].set(f).at[..., i + 1, i].set(s)
