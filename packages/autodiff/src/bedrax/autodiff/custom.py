@@ -565,9 +565,9 @@ def _with_static(fun, args, positions):
 
 
 def zero_from_primal(val: Any, symbolic_zeros: bool = False):
-    """The zero tangent of `val`: an array, or a `SymbolicZero`."""
-    aval = aval_of(val).to_tangent_aval()
-    return SymbolicZero(aval) if symbolic_zeros else zeros(aval)
+    """The zero tangents of a pytree of arrays: arrays, or `SymbolicZero`."""
+    make = SymbolicZero if symbolic_zeros else zeros
+    return pytree.tree_map(lambda x: make(aval_of(x).to_tangent_aval()), val)
 
 
 __all__ = [

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from bedrax.core.avals import AbstractValue, aval_of
-from bedrax.core.tracing import current, eval_trace, set_trace
+from bedrax.core.tracing import Trace, Tracer, current, eval_trace, set_trace
 
 
 class named_scope(contextlib.ContextDecorator):
@@ -38,14 +38,40 @@ def named_call(fun: Callable, *, name: str | None = None) -> Callable:
     return functools.wraps(fun)(named_scope(name or getattr(fun, "__name__", "call"))(fun))
 
 
+class _KnownAtOnce(Trace):
+    """Evaluates operations on concrete values at once; those on tracers are the parent's."""
+
+    __slots__ = ()
+
+    def process(self, prim, args, params):
+        if not any(isinstance(x, Tracer) for x in args):
+            return eval_trace.process(prim, args, params)
+        with set_trace(self.parent):
+            return self.parent.process(prim, args, params)
+
+
 @contextlib.contextmanager
 def ensure_compile_time_eval() -> Iterator[None]:
-    """Evaluate operations at once, even while a function is traced; their operands must be concrete."""
+    """Evaluate operations on concrete values at once, even while a function is traced.
+
+    Operations on traced values are traced as ever.
+    """
+    if current.trace is eval_trace:
+        yield
+        return
+    trace = _KnownAtOnce(current.trace)
+    try:
+        with set_trace(trace):
+            yield
+    finally:
+        trace.alive = False
+
+
+@contextlib.contextmanager
+def eval_context() -> Iterator[None]:
+    """Evaluate all operations at once, even while a function is traced; their operands must be concrete."""
     with set_trace(eval_trace):
         yield
-
-
-eval_context = ensure_compile_time_eval
 
 
 def typeof(x: Any) -> AbstractValue:

@@ -82,6 +82,11 @@ def user_frame(depth: int = 1) -> Source | None:
     return None
 
 
+def is_user_frame(frame: FrameType) -> bool:
+    """Whether a frame is shown in tracebacks."""
+    return not _is_ours_file(frame.f_code.co_filename)
+
+
 def user_frames(limit: int, depth: int = 1) -> list[Source]:
     """Up to `limit` frames of the user, innermost first."""
     frame: FrameType | None = sys._getframe(depth)

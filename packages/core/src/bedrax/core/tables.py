@@ -38,6 +38,13 @@ class RuleTable(dict):
         self.kinds[prim] = kind
         return rule
 
+    def replace(self, prim, rule: Callable) -> None:
+        """Set a library's rule for `prim`, in place of what its family says."""
+        self.load(prim.family)
+        self.absences.pop(prim, None)
+        dict.__setitem__(self, prim, rule)
+        self.kinds[prim] = "library"
+
     def rule(self, *prims, kind: str = "rule") -> Callable[[Callable], Callable]:
         """Decorator form of `add`, for one or more primitives that share a rule."""
 

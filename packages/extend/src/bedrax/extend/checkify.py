@@ -32,6 +32,8 @@ div_checks = frozenset({DivisionByZeroError})
 float_checks = nan_checks | div_checks
 automatic_checks = float_checks | index_checks
 all_checks = automatic_checks | user_checks
+JaxRuntimeError = JaxException
+ErrorCategory = type[JaxException]
 
 Out = object
 
@@ -40,11 +42,25 @@ class Error:
     """What a checked function reports. None exists: `checkify` raises NotImplementedError."""
 
 
+def _unsupported(name: str) -> Exception:
+    return NotImplementedError(f"checkify.{name} is not supported yet; jax.debug.callback can test values at run time")
+
+
 def checkify(f: Callable, errors=user_checks) -> Callable:
     """Not supported yet: raises NotImplementedError."""
-    raise NotImplementedError("checkify is not supported yet; jax.debug.callback can test values at run time")
+    raise _unsupported("checkify")
 
 
-def check(pred, msg: str, *fmt_args, **fmt_kwargs) -> None:
+def check(pred, msg: str, *fmt_args, debug: bool = False, **fmt_kwargs) -> None:
     """Not supported yet: raises NotImplementedError."""
-    raise NotImplementedError("checkify.check is not supported yet; jax.debug.callback can test values at run time")
+    raise _unsupported("check")
+
+
+def debug_check(pred, msg: str, *fmt_args, **fmt_kwargs) -> None:
+    """Not supported yet: raises NotImplementedError."""
+    raise _unsupported("debug_check")
+
+
+def check_error(error: Error) -> None:
+    """Not supported yet: raises NotImplementedError."""
+    raise _unsupported("check_error")

@@ -1,9 +1,9 @@
 """The rule tables in the form in which libraries write into them.
 
 Libraries assign rules with ``table[prim] = rule``, and their rules have these forms: jvp and
-transpose as ours; batching ``rule(args, dims, **params)`` without the axis (the form with the
-axis goes into `axis_primitive_batchers`, ``rule(axis_data, args, dims, **params)``); lowering
-``rule(ctx, *values, **params)``.
+transpose as ours; batching ``rule(args, dims, **params)`` without the axis, or, in `axis_primitive_batchers`,
+``rule(size, name, None, args, dims, **params)``, or, in `fancy_primitive_batchers`,
+``rule(axis_data, args, dims, **params)``; lowering ``rule(ctx, *values, **params)``.
 """
 
 from __future__ import annotations
@@ -29,9 +29,7 @@ class TableView(MutableMapping):
         return self.table[prim]
 
     def __setitem__(self, prim, rule):
-        self.table.absences.pop(prim, None)
-        dict.__setitem__(self.table, prim, self.adapt(rule))
-        self.table.kinds[prim] = "library"
+        self.table.replace(prim, self.adapt(rule))
 
     def __delitem__(self, prim):
         dict.__delitem__(self.table, prim)
@@ -48,14 +46,20 @@ class TableView(MutableMapping):
 
 
 def _without_axis(rule):
-    return lambda axis, args, dims, **params: rule(args, dims, **params)
+    return lambda axis, args, dims, **params: rule(tuple(args), tuple(dims), **params)
+
+
+def _with_parts_of_axis(rule):
+    return lambda axis, args, dims, **params: rule(
+        axis.size, axis.name, None, tuple(args), tuple(dims), **params
+    )
 
 
 primitive_jvps = TableView(ad_tables.jvp_rules)
 primitive_transposes = TableView(ad_tables.transpose_rules)
 primitive_batchers = TableView(batch_rules, _without_axis)
-axis_primitive_batchers = TableView(batch_rules)
-fancy_primitive_batchers = axis_primitive_batchers
+axis_primitive_batchers = TableView(batch_rules, _with_parts_of_axis)
+fancy_primitive_batchers = TableView(batch_rules)
 
 
 def defjvp(primitive, *jvprules) -> None:

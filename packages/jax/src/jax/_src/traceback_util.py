@@ -3,5 +3,6 @@
 from bedrax.core.source import (
     api_boundary,
     exclude_paths as _exclude_paths,
+    is_user_frame as include_frame,
     register_exclusion,
 )

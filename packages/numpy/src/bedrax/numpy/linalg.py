@@ -16,6 +16,7 @@ import bedrax.numpy as jnp
 import numpy as np
 from bedrax.core import dims, dtypes, lax
 from bedrax.core.array import Array
+from bedrax.core.eager import one_program
 from bedrax.core.primitives import linalg as factor
 from bedrax.numpy import products
 from bedrax.numpy.arguments import ArrayLike, array, axis_index, inexact
@@ -65,6 +66,7 @@ def _eps(dtype: np.dtype) -> float:
 # Decompositions
 
 
+@one_program
 def cholesky(a: ArrayLike, *, upper: bool = False, symmetrize_input: bool = True) -> Array:
     """The triangular L with ``a = L @ L^H`` of a positive definite matrix; NaN where it is not.
 
@@ -81,25 +83,29 @@ def cholesky(a: ArrayLike, *, upper: bool = False, symmetrize_input: bool = True
     return _adjoint(out) if upper else out
 
 
+@one_program
 def qr(a: ArrayLike, mode: str = "reduced"):
     """Orthonormal Q and upper triangular R with ``a = Q @ R``.
 
     Args:
       a: array of shape ``[..., m, n]``.
-      mode: ``"reduced"``: Q has min(m, n) columns; ``"complete"``: m; ``"r"``: return only R.
+      mode: ``"reduced"``: Q has min(m, n) columns; ``"complete"``: m; ``"r"``: return only R; ``"raw"``: return
+        the transposed packed form of LAPACK and the factors of its reflectors.
 
     Raises:
       ValueError: another mode.
     """
-    if mode not in ("reduced", "complete", "full", "r"):
-        if mode == "raw":
-            raise NotImplementedError("jnp.linalg.qr: mode='raw' is not supported; use 'reduced', 'complete' or 'r'.")
+    if mode not in ("reduced", "complete", "full", "r", "raw"):
         raise ValueError(f"Unsupported QR decomposition mode '{mode}'")
     (a,) = _matrices("qr", a)
+    if mode == "raw":
+        packed, taus = factor.geqrf(a)
+        return QRResult(packed.mT, taus)
     q, r = factor.qr(a, full_matrices=mode in ("complete", "full"))
     return r if mode == "r" else QRResult(q, r)
 
 
+@one_program
 def svd(
     a: ArrayLike, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False,
     subset_by_index: tuple[int, int] | None = None,
@@ -156,6 +162,7 @@ def eigvals(a: ArrayLike) -> Array:
     return factor.eig(a, compute_left_eigenvectors=False, compute_right_eigenvectors=False)[0]
 
 
+@one_program
 def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -> EighResult:
     """Eigenvalues, ascending, and orthonormal eigenvectors of Hermitian matrices.
 
@@ -174,6 +181,7 @@ def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -
     return EighResult(w, v)
 
 
+@one_program
 def eigvalsh(a: ArrayLike, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Array:
     """The eigenvalues of Hermitian matrices, ascending; arguments as for `eigh`."""
     return eigh(a, UPLO, symmetrize_input).eigenvalues
@@ -196,6 +204,7 @@ def _batched(a: Array, b: Array) -> tuple[Array, Array]:
     return fit(a), fit(b)
 
 
+@one_program
 def solve(a: ArrayLike, b: ArrayLike) -> Array:
     """The x with ``a @ x = b``.
 
@@ -220,6 +229,7 @@ def solve(a: ArrayLike, b: ArrayLike) -> Array:
     return x[..., 0] if vector else x
 
 
+@one_program
 def inv(a: ArrayLike) -> Array:
     """The inverses of matrices of shape ``[..., n, n]``; not finite where there is none."""
     (a,) = _matrices("inv", a, square=True)
@@ -268,6 +278,7 @@ def lstsq(a: ArrayLike, b: ArrayLike, rcond: float | None = None, *, numpy_resid
     return (x[:, 0] if vector else x), residuals, rank, s
 
 
+@one_program
 def pinv(
     a: ArrayLike, rtol: ArrayLike | None = None, hermitian: bool = False, *, rcond: ArrayLike | None = None
 ) -> Array:
@@ -447,6 +458,7 @@ def _plain_determinant(a: Array) -> Array:
     return parity * jnp.prod(diagonal_, axis=-1)
 
 
+@one_program
 def det(a: ArrayLike) -> Array:
     """Determinants of matrices of shape ``[..., n, n]``, differentiable also where they are zero."""
     (a,) = _matrices("det", a, square=True)
@@ -493,6 +505,7 @@ def _signed_log_determinant():
     return signed_log
 
 
+@one_program
 def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
     """Sign and logarithm of the absolute value of determinants: ``det(a) = sign * exp(logabsdet)``.
 
@@ -521,6 +534,7 @@ def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
 # Norms
 
 
+@one_program
 def norm(
     x: ArrayLike, ord: int | str | None = None, axis: None | tuple[int, ...] | int = None, keepdims: bool = False
 ) -> Array:
@@ -592,11 +606,13 @@ def _matrix_norm(x: Array, ord, axes, keepdims) -> Array:
     return out if keepdims else jnp.squeeze(out, axes)
 
 
+@one_program
 def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: str | int = "fro") -> Array:
     """The norm of matrices in the last two axes; `ord` as for `norm`."""
     return norm(x, ord=ord, axis=(-2, -1), keepdims=keepdims)
 
 
+@one_program
 def vector_norm(
     x: ArrayLike, /, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False, ord: int | str = 2
 ) -> Array:

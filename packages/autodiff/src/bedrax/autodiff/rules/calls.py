@@ -223,6 +223,22 @@ def _remat_linearize(primals, tangents, *, jaxpr, prevent_cse, differentiated, p
     return results, spread(out, plan.active_out, results)
 
 
+@split_rules_for(remat_p)
+def _remat_split(tape, args, params):
+    """Record the part that depends on the tape, with what it recomputes; run the other results now."""
+    jaxpr = params["jaxpr"]
+    marked = tuple(tape.owns(x) for x in args)
+    depends = passes.dependents(jaxpr, marked)[1]
+    if all(depends):
+        return tape.record(remat_p, tuple(args), params)
+    known, _ = passes.dce_with(jaxpr, [not d for d in depends])
+    known = known.replace(invars=[v for v, m in zip(known.invars, marked, strict=True) if not m])
+    others = iter(remat_p.bind(*(x for x, m in zip(args, marked, strict=True) if not m), **{**params, "jaxpr": known}))
+    rest, _ = passes.dce_with(jaxpr, depends)
+    dependent = iter(tape.record(remat_p, tuple(args), {**params, "jaxpr": rest}) if rest.outvars else ())
+    return [next(dependent) if d else next(others) for d in depends]
+
+
 @transpose_rules.rule(remat_p, kind="program")
 def _remat_transpose(cts, *args, jaxpr, prevent_cse, policy, **params):
     undefined = tuple(is_undefined(x) for x in args)

@@ -84,7 +84,8 @@ class ModuleContext:
 
     def add_keepalive(self, x: Any) -> None:
         """`x` lives at least as long as the executable."""
-        self.program.keepalives.append(x)
+        if x is not None:
+            self.program.keepalives.append(x)
 
 
 class LoweringRuleContext:
@@ -168,10 +169,9 @@ def register_lowering(
     """
     prim._eager = None  # what was compiled by another rule
     if platform is None:
-        tables.lowering_rules.absences.pop(prim, None)
-        dict.__setitem__(tables.lowering_rules, prim, adapt(rule))
-        tables.lowering_rules.kinds[prim] = "library"
+        tables.lowering_rules.replace(prim, adapt(rule))
     else:
+        tables.lowering_rules.load(prim.family)
         for name in tables.PLATFORM_ALIASES.get(platform, (platform,)):
             tables.platform_rules[prim, name] = adapt(rule)
     return rule
