@@ -17,9 +17,17 @@ def primitives_of(fun, *args):
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [
-        (lambda: lax.broadcast_in_dim(X, (2, 3, 4), (1,)), TypeError, "must have length equal to operand ndim"),
+        (
+            lambda: lax.broadcast_in_dim(X, (2, 3, 4), (1,)),
+            TypeError,
+            "must have length equal to operand ndim",
+        ),
         (lambda: lax.broadcast_in_dim(X, (2, 3, 5), (1, 2)), TypeError, "dimension sizes must either be 1"),
-        (lambda: lax.broadcast_in_dim(X, (2, 3, 5), (1, 3)), TypeError, "must be a subset of output dimensions"),
+        (
+            lambda: lax.broadcast_in_dim(X, (2, 3, 5), (1, 3)),
+            TypeError,
+            "must be a subset of output dimensions",
+        ),
         (lambda: lax.broadcast_in_dim(X, (4, 3), (1, 0)), TypeError, "strictly increasing"),
         (lambda: lax.broadcast_shapes((2, 1), (3, 3)), ValueError, "Incompatible shapes for broadcasting"),
         (lambda: lax.expand_dims(X, (0, 0)), ValueError, "repeated axis in lax.expand_dims"),
@@ -38,52 +46,112 @@ def primitives_of(fun, *args):
         (lambda: lax.slice(X, (2, 0), (1, 4)), TypeError, "greater than or equal to start_indices"),
         (lambda: lax.slice(X, (0, 0), (1, 4), (0, 1)), TypeError, "strides must be positive"),
         (lambda: lax.index_in_dim(X, 7), IndexError, "index 7 is out of bounds for axis 0 with size 3"),
-        (lambda: lax.pad(X, 0, ((0, 0, 0), (1, 1, 2))), TypeError, "must be same dtype: got float32 and int32"),
+        (
+            lambda: lax.pad(X, 0, ((0, 0, 0), (1, 1, 2))),
+            TypeError,
+            "must be same dtype: got float32 and int32",
+        ),
         (lambda: lax.pad(X, 0.0, ((0, 0, 0),)), ValueError, "must equal the number of axes of operand"),
         (lambda: lax.pad(X, 0.0, ((0, 0, 0), (-3, -3, 0))), ValueError, "after padding is not at least 0"),
-        (lambda: lax.pad(X, 0.0, ((0, 0, 0), (0, 0, -1))), ValueError, "interior padding in padding_config must be nonneg"),
+        (
+            lambda: lax.pad(X, 0.0, ((0, 0, 0), (0, 0, -1))),
+            ValueError,
+            "interior padding in padding_config must be nonneg",
+        ),
         (lambda: lax.pad(X, np.ones(2, "f"), ((0, 0, 0),) * 2), ValueError, "padding_value must be a scalar"),
         (lambda: lax.concatenate([X, np.ones((3,), "f")], 0), TypeError, "different numbers of dimensions"),
-        (lambda: lax.concatenate([X, np.ones((3, 5), "f")], 0), TypeError, "other than the one being concatenated"),
-        (lambda: lax.concatenate([X, N], 0), TypeError, r"same dtypes, got float32, int32. \(Tip: jnp.concatenate"),
+        (
+            lambda: lax.concatenate([X, np.ones((3, 5), "f")], 0),
+            TypeError,
+            "other than the one being concatenated",
+        ),
+        (
+            lambda: lax.concatenate([X, N], 0),
+            TypeError,
+            r"same dtypes, got float32, int32. \(Tip: jnp.concatenate",
+        ),
         (lambda: lax.concatenate([], 0), ValueError, "non-empty sequences of arrays"),
         (lambda: lax.stack([X, N]), TypeError, "lax.stack requires arguments to have the same dtypes"),
-        (lambda: lax.stack([X, X[0]]), ValueError, "Cannot stack arrays with different numbers of dimensions"),
+        (
+            lambda: lax.stack([X, X[0]]),
+            ValueError,
+            "Cannot stack arrays with different numbers of dimensions",
+        ),
         (lambda: lax.unstack(np.float32(1)), ValueError, "axis 0 is out of bounds for array of dimension 0"),
         (lambda: lax.split(X, (1, 3), 0), ValueError, "Sum of sizes 4 must be equal to dimension 0"),
         (lambda: lax.tile(X, (1,)), TypeError, "reps length must be equal to the ndim of x"),
         (lambda: lax.iota(np.int32, -1), TypeError, "every element be nonnegative"),
         (lambda: lax.iota(bool, 3), TypeError, "iota does not accept dtype bool"),
-        (lambda: lax.broadcasted_iota(np.int32, (3,), 1), ValueError, "iota dimension must be between 0 and len"),
+        (
+            lambda: lax.broadcasted_iota(np.int32, (3,), 1),
+            ValueError,
+            "iota dimension must be between 0 and len",
+        ),
         (lambda: lax.full((3,), np.ones(2)), TypeError, "full must be called with scalar fill_value"),
         (lambda: lax.reduce_sum(X, (3,)), ValueError, "contains out-of-bounds indices for float32"),
         (lambda: lax.reduce_sum(X, (-1,)), ValueError, "contains out-of-bounds indices"),
         (lambda: lax.reduce_sum(X, (0, 0)), ValueError, "duplicate value in 'axes' of reduction"),
         (lambda: lax.reduce_sum(X > 0, (0,)), TypeError, "reduce_sum does not accept dtype bool"),
         (lambda: lax.reduce_and(X, (0,)), TypeError, "logical reduction requires operand dtype bool or int"),
-        (lambda: lax.argmax(X, 0, np.float32), TypeError, "index_dtype must be an integer type, but got float32"),
+        (
+            lambda: lax.argmax(X, 0, np.float32),
+            TypeError,
+            "index_dtype must be an integer type, but got float32",
+        ),
         (lambda: lax.argmax(X, 5, np.int32), ValueError, "Invalid axis 5 for operand shape"),
         (lambda: lax.argmax(X[:0], 0, np.int32), ValueError, "non-empty reduced dimension"),
         (lambda: lax.reduce(X, (0.0, 0.0), lax.add, (0,)), ValueError, "same tree structure as init_values"),
-        (lambda: lax.reduce(X, 2.0, lambda a, b: lax.gt(a, b), (0,)), TypeError, "must return scalars of the types"),
+        (
+            lambda: lax.reduce(X, 2.0, lambda a, b: lax.gt(a, b), (0,)),
+            TypeError,
+            "must return scalars of the types",
+        ),
         (lambda: lax.cumsum(X, 2), ValueError, "axis 2 is out of bounds"),
         (lambda: lax.cumsum(X, -1), ValueError, "do not allow negative axes"),
         (lambda: lax.cumsum(X > 0), TypeError, "cumsum does not accept dtype bool"),
         (lambda: lax.sort(X, 3), ValueError, "axis 3 is out of bounds for array of dimension 2"),
-        (lambda: lax.sort((X, X), num_keys=3), ValueError, r"num_keys=3 must be between 1 and len\(operand\)=2"),
+        (
+            lambda: lax.sort((X, X), num_keys=3),
+            ValueError,
+            r"num_keys=3 must be between 1 and len\(operand\)=2",
+        ),
         (lambda: lax.sort(()), TypeError, "Sort requires at least one operand"),
         (lambda: lax.sort((X, X[0])), TypeError, "Arguments to sort must have equal shapes"),
         (lambda: lax.top_k(X, 9), ValueError, "k argument to top_k must be no larger than size along axis"),
         (lambda: lax.top_k(X, -2), ValueError, "must be nonnegative"),
         (lambda: lax.top_k(X + 1j, 2), ValueError, "not compatible with complex inputs"),
         (lambda: lax.approx_max_k(N, 2), ValueError, "operand must be a floating type"),
-        (lambda: lax.approx_max_k(X, 5), ValueError, "k must be smaller than the size of reduction_dim 4, got 5"),
+        (
+            lambda: lax.approx_max_k(X, 5),
+            ValueError,
+            "k must be smaller than the size of reduction_dim 4, got 5",
+        ),
         (lambda: lax.approx_max_k(X, 1, recall_target=2.0), ValueError, "recall_target must be in"),
-        (lambda: lax.reduce_window(X, 0.0, lax.add, (2,), (1,), "VALID"), TypeError, "wrong number of window_dimensions"),
-        (lambda: lax.reduce_window(X, 0.0, lax.add, (2, 2), (1,), "VALID"), TypeError, "inconsistent window_strides"),
-        (lambda: lax.reduce_window(X, 0.0, lax.add, (0, 2)), TypeError, "window_dimensions must have every element"),
-        (lambda: lax.reduce_window(X, 0.0, lax.add, (2, 2), (1, 1), "FOO"), RuntimeError, "Unrecognized padding type"),
-        (lambda: lax.padtype_to_pads((3, 4), (2, 2), (2, 1), "FOO"), RuntimeError, "Unrecognized padding type"),
+        (
+            lambda: lax.reduce_window(X, 0.0, lax.add, (2,), (1,), "VALID"),
+            TypeError,
+            "wrong number of window_dimensions",
+        ),
+        (
+            lambda: lax.reduce_window(X, 0.0, lax.add, (2, 2), (1,), "VALID"),
+            TypeError,
+            "inconsistent window_strides",
+        ),
+        (
+            lambda: lax.reduce_window(X, 0.0, lax.add, (0, 2)),
+            TypeError,
+            "window_dimensions must have every element",
+        ),
+        (
+            lambda: lax.reduce_window(X, 0.0, lax.add, (2, 2), (1, 1), "FOO"),
+            RuntimeError,
+            "Unrecognized padding type",
+        ),
+        (
+            lambda: lax.padtype_to_pads((3, 4), (2, 2), (2, 1), "FOO"),
+            RuntimeError,
+            "Unrecognized padding type",
+        ),
     ],
 )
 def test_errors_say_what_is_wrong(call, error, words):
@@ -183,7 +251,9 @@ def test_shapes_of_lists_and_numpy_integers():
 
 
 def test_approximate_search_keeps_the_published_number_of_candidates():
-    size = lambda shape, k, recall: lax.approx_max_k(np.zeros(shape, "f"), k, recall_target=recall, aggregate_to_topk=False)[0].shape
+    size = lambda shape, k, recall: (
+        lax.approx_max_k(np.zeros(shape, "f"), k, recall_target=recall, aggregate_to_topk=False)[0].shape
+    )
     assert size((1000,), 2, 0.95) == (1000,)
     assert size((5000,), 2, 0.95) == (2048,)
     assert size((3, 5000), 50, 0.95) == (3, 1280)

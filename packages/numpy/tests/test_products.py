@@ -36,14 +36,19 @@ MATMUL = [
 @pytest.mark.parametrize("shapes", MATMUL)
 @pytest.mark.parametrize("dtype", [np.float32, np.complex64, np.int32, np.bool_])
 def test_matmul(shapes, dtype):
-    a, b = (draw(*s, seed=i) > 0 if dtype == np.bool_ else (draw(*s, seed=i) * 4).astype(dtype) for i, s in enumerate(shapes))
+    a, b = (
+        draw(*s, seed=i) > 0 if dtype == np.bool_ else (draw(*s, seed=i) * 4).astype(dtype)
+        for i, s in enumerate(shapes)
+    )
     if dtype == np.complex64:
         a, b = draw(*shapes[0], dtype=dtype), draw(*shapes[1], dtype=dtype, seed=3)
     check(jnp.matmul, np.matmul, a, b)
     assert jnp.matmul(a, b).dtype == dtype
 
 
-@pytest.mark.parametrize("shapes", [((), (3,)), ((2, 3, 4), (7, 4, 5)), ((4,), (4,)), ((2, 4), (4,)), ((), ())])
+@pytest.mark.parametrize(
+    "shapes", [((), (3,)), ((2, 3, 4), (7, 4, 5)), ((4,), (4,)), ((2, 4), (4,)), ((), ())]
+)
 def test_dot(shapes):
     check(jnp.dot, np.dot, *(draw(*s, seed=i) for i, s in enumerate(shapes)))
 
@@ -65,7 +70,13 @@ def test_vector_products():
 
 @pytest.mark.parametrize("axes", [2, 1, 0, ([1, 2], [0, 1]), (2, 1), ((-1,), (1,))])
 def test_tensordot(axes):
-    b = draw(4, 3, 2) if axes == 0 else draw(3, 4, 5) if axes == 2 or axes == ([1, 2], [0, 1]) else draw(4, 4, 5)
+    b = (
+        draw(4, 3, 2)
+        if axes == 0
+        else draw(3, 4, 5)
+        if axes == 2 or axes == ([1, 2], [0, 1])
+        else draw(4, 4, 5)
+    )
     check(jnp.tensordot, np.tensordot, draw(2, 3, 4), b, axes)
 
 
@@ -133,7 +144,9 @@ def test_einsum_of_any_form(case):
 
 def test_einsum_interleaved_and_path():
     a, b, c = draw(2, 3), draw(3, 4), draw(4, 5)
-    np.testing.assert_allclose(jnp.einsum(a, [0, 1], b, [1, 2], [2, 0]), np.einsum(a, [0, 1], b, [1, 2], [2, 0]), rtol=1e-5)
+    np.testing.assert_allclose(
+        jnp.einsum(a, [0, 1], b, [1, 2], [2, 0]), np.einsum(a, [0, 1], b, [1, 2], [2, 0]), rtol=1e-5
+    )
     path, report = jnp.einsum_path("ij,jk,kl->il", a, b, c)
     assert sorted(map(len, path)) == [2, 2] and "il" in str(report)
     np.testing.assert_allclose(
@@ -144,7 +157,11 @@ def test_einsum_interleaved_and_path():
 @pytest.mark.parametrize(
     "call,error,text",
     [
-        (lambda: jnp.matmul([1], np.ones(1)), TypeError, "requires ndarray or scalar arguments, got <class 'list'>"),
+        (
+            lambda: jnp.matmul([1], np.ones(1)),
+            TypeError,
+            "requires ndarray or scalar arguments, got <class 'list'>",
+        ),
         (lambda: jnp.matmul(1.0, np.ones(1)), ValueError, "must have ndim at least 1"),
         (lambda: jnp.matmul(np.ones((2, 3)), np.ones((2, 3))), TypeError, "contracting dimensions"),
         (lambda: jnp.matmul(np.ones((2, 3, 3)), np.ones((3, 3, 3))), ValueError, "batch dimensions"),
@@ -165,7 +182,10 @@ def test_errors_name_the_problem(call, error, text):
 def test_dtypes():
     f, b = draw(2, 3), draw(3, 2).astype(jnp.bfloat16)
     assert jnp.dot(f, b).dtype == np.float32
-    assert jnp.dot(np.ones((2, 2), np.int8), np.ones((2, 2), np.int8), preferred_element_type=np.int32).dtype == np.int32
+    assert (
+        jnp.dot(np.ones((2, 2), np.int8), np.ones((2, 2), np.int8), preferred_element_type=np.int32).dtype
+        == np.int32
+    )
     assert jnp.einsum("ij->", f, preferred_element_type=np.float16).dtype == np.float16
     assert jnp.dot(2.0, 3.0).weak_type and not jnp.dot(f, 2.0).weak_type
     assert jnp.einsum("i,i->", f[0] > 0, f[0] > 1).dtype == np.bool_
@@ -194,7 +214,9 @@ def test_derivatives_of_matmul(shapes):
 
 def test_vmap_and_jvp_of_einsum():
     a, b = draw(5, 2, 3), draw(5, 3, 4)
-    np.testing.assert_allclose(vmap(lambda x, y: jnp.einsum("ij,jk->ki", x, y))(a, b), np.swapaxes(a @ b, 1, 2), rtol=1e-5)
+    np.testing.assert_allclose(
+        vmap(lambda x, y: jnp.einsum("ij,jk->ki", x, y))(a, b), np.swapaxes(a @ b, 1, 2), rtol=1e-5
+    )
     np.testing.assert_allclose(vmap(jnp.matmul, in_axes=(1, None), out_axes=1)(a, b[0]), a @ b[0], rtol=1e-5)
     out, t = jvp(lambda x: jnp.einsum("ii->i", x), (draw(3, 3),), (draw(3, 3, seed=2),))
     np.testing.assert_allclose(t, np.diagonal(draw(3, 3, seed=2)))

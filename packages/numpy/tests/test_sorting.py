@@ -35,7 +35,9 @@ def check(name, *args, numpy=None, **kwargs):
     same(getattr(jnp, name)(*args, **kwargs), (numpy or getattr(np, name))(*args, **kwargs))
 
 
-@pytest.mark.parametrize("x", [draw(5, 6), integers(4, 5, 6), (integers(2, 8) + 1j * integers(2, 8, seed=1)).astype(np.complex64)])
+@pytest.mark.parametrize(
+    "x", [draw(5, 6), integers(4, 5, 6), (integers(2, 8) + 1j * integers(2, 8, seed=1)).astype(np.complex64)]
+)
 @pytest.mark.parametrize("axis", [None, 0, -1])
 def test_sort_and_argsort(x, axis):
     check("sort", x, axis=axis)
@@ -90,9 +92,23 @@ def test_searchsorted(method, side):
     a[3] = a[4]
     v = np.concatenate([draw(5), a[2:5], np.float32([np.nan, np.inf, -np.inf])])
     for values in (v, v.reshape(1, -1), v[0]):
-        check("searchsorted", a, values, side, method=method, numpy=lambda a, v, side, method: np.searchsorted(a, v, side))
+        check(
+            "searchsorted",
+            a,
+            values,
+            side,
+            method=method,
+            numpy=lambda a, v, side, method: np.searchsorted(a, v, side),
+        )
     a[7:] = np.nan
-    check("searchsorted", a, v, side, method=method, numpy=lambda a, v, side, method: np.searchsorted(a, v, side))
+    check(
+        "searchsorted",
+        a,
+        v,
+        side,
+        method=method,
+        numpy=lambda a, v, side, method: np.searchsorted(a, v, side),
+    )
 
 
 @given(st.lists(st.integers(-5, 5), max_size=12), st.lists(st.integers(-6, 6), max_size=5))
@@ -100,7 +116,9 @@ def test_searchsorted_of_integers(a, v):
     a, v = np.sort(np.array(a, np.int32)), np.array(v, np.int32)
     for side in ("left", "right"):
         for method in ("scan", "sort"):
-            np.testing.assert_array_equal(jnp.searchsorted(a, v, side, method=method), np.searchsorted(a, v, side))
+            np.testing.assert_array_equal(
+                jnp.searchsorted(a, v, side, method=method), np.searchsorted(a, v, side)
+            )
 
 
 def test_searchsorted_with_sorter():

@@ -147,7 +147,9 @@ def test_narrow_types_need_casts():
     (lambda: jnp.where([True], 1, 2), "where"), (lambda: jnp.reshape([1], (1,)), "reshape"),
 ], ids=str)  # fmt: skip
 def test_lists_are_refused_by_name(call, name):
-    with pytest.raises(TypeError, match=rf"{name} requires ndarray or scalar arguments, got <class 'list'> at position 0\."):
+    with pytest.raises(
+        TypeError, match=rf"{name} requires ndarray or scalar arguments, got <class 'list'> at position 0\."
+    ):
         call()
 
 
@@ -194,19 +196,38 @@ def test_methods_of_ufuncs():
     x = np.arange(6).reshape(2, 3)
     np.testing.assert_array_equal(np.asarray(jnp.add.reduce(x)), np.add.reduce(x))
     np.testing.assert_array_equal(np.asarray(jnp.subtract.reduce(x, axis=1)), np.subtract.reduce(x, axis=1))
-    np.testing.assert_array_equal(np.asarray(jnp.subtract.accumulate(x, axis=1)), np.subtract.accumulate(x, axis=1))
+    np.testing.assert_array_equal(
+        np.asarray(jnp.subtract.accumulate(x, axis=1)), np.subtract.accumulate(x, axis=1)
+    )
     np.testing.assert_array_equal(np.asarray(jnp.multiply.outer(x, x)), np.multiply.outer(x, x))
-    np.testing.assert_array_equal(np.asarray(jnp.add.reduceat(x[1], np.array([0, 2, 1]))), np.add.reduceat(x[1], [0, 2, 1]))
+    np.testing.assert_array_equal(
+        np.asarray(jnp.add.reduceat(x[1], np.array([0, 2, 1]))), np.add.reduceat(x[1], [0, 2, 1])
+    )
     expected = x.copy()
     np.add.at(expected, (np.array([0, 0]), 1), 5)
-    np.testing.assert_array_equal(np.asarray(jnp.add.at(x, (np.array([0, 0]), 1), 5, inplace=False)), expected)
+    np.testing.assert_array_equal(
+        np.asarray(jnp.add.at(x, (np.array([0, 0]), 1), 5, inplace=False)), expected
+    )
     with pytest.raises(NotImplementedError, match="inplace"):
         jnp.add.at(x, 0, 1)
     twice = jnp.frompyfunc(lambda a, b: a + 2 * b, 2, 1)
     np.testing.assert_array_equal(np.asarray(twice.reduce(x[0])), (0 + 2 * 1) + 2 * 2)
 
 
-SMOOTH = ["sin", "tanh", "exp", "sinc", "square", "arctan", "sqrt", "log1p", "cbrt", "reciprocal", "log2", "expm1"]
+SMOOTH = [
+    "sin",
+    "tanh",
+    "exp",
+    "sinc",
+    "square",
+    "arctan",
+    "sqrt",
+    "log1p",
+    "cbrt",
+    "reciprocal",
+    "log2",
+    "expm1",
+]
 
 
 @pytest.mark.parametrize("name", SMOOTH)
@@ -221,7 +242,7 @@ def test_derivatives_are_difference_quotients(name):
 
 def test_second_derivatives_where_formulas_change():
     with config.enable_x64(True):
-        assert float(grad(grad(jnp.sinc))(np.float64(0.0))) == pytest.approx(-np.pi**2 / 3)
+        assert float(grad(grad(jnp.sinc))(np.float64(0.0))) == pytest.approx(-(np.pi**2) / 3)
         second = grad(grad(lambda v: jnp.logaddexp(v, np.float64(1.0))))(np.float64(1.0))
         assert float(second) == pytest.approx(0.25)
     assert float(grad(lambda v: jnp.logaddexp(v, -np.inf))(1.0)) == 1.0

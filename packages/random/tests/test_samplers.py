@@ -168,7 +168,9 @@ def test_vectors():
 def test_normal_vectors_of_a_covariance():
     cov = np.array([[2, 0.5], [0.5, 1]], np.float32)
     for method in ("cholesky", "eigh", "svd"):
-        x = np.asarray(random.multivariate_normal(random.key(1), np.array([1, -1], np.float32), cov, (N,), method=method))
+        x = np.asarray(
+            random.multivariate_normal(random.key(1), np.array([1, -1], np.float32), cov, (N,), method=method)
+        )
         np.testing.assert_allclose(x.mean(0), [1, -1], atol=0.1)
         np.testing.assert_allclose(np.cov(x.T), cov, atol=0.15)
     assert random.multivariate_normal(random.key(1), np.zeros((4, 2), np.float32), cov).shape == (4, 2)
@@ -296,9 +298,14 @@ def test_derivatives_of_the_numbers():
     key = random.key(42)
     assert float(grad(lambda m: m + 2 * random.normal(key))(1.0)) == 1
     u = float(random.uniform(key))
-    np.testing.assert_allclose(float(grad(lambda a: random.uniform(key, minval=a, maxval=3.0))(1.0)), 1 - u, rtol=1e-6)
+    np.testing.assert_allclose(
+        float(grad(lambda a: random.uniform(key, minval=a, maxval=3.0))(1.0)), 1 - u, rtol=1e-6
+    )
     # gamma: at a fixed value of the distribution function; the reference system's values
-    for a, expected, expected_log in ((2.0, 1.449859380722046, 0.39478638768196106), (0.3, 1.8602113723754883, 4.264120101928711)):
+    for a, expected, expected_log in (
+        (2.0, 1.449859380722046, 0.39478638768196106),
+        (0.3, 1.8602113723754883, 4.264120101928711),
+    ):
         np.testing.assert_allclose(float(grad(lambda a: random.gamma(key, a))(a)), expected, rtol=2e-4)
         np.testing.assert_allclose(float(grad(lambda a: random.loggamma(key, a))(a)), expected_log, rtol=2e-4)
 

@@ -62,7 +62,8 @@ UNARY = {
     "atan": lax.atan,
     "cbrt": lambda x: lax.cbrt(lax.add(lax.square(x), constant(1))),
     "integers": lambda x: lax.convert_element_type(
-        lax.rem(lax.convert_element_type(lax.mul(lax.tanh(x), constant(37.31)), np.int32), np.int32(5)), x.dtype
+        lax.rem(lax.convert_element_type(lax.mul(lax.tanh(x), constant(37.31)), np.int32), np.int32(5)),
+        x.dtype,
     ),
     "clamp": lambda x: lax.clamp(constant(-0.51), x, constant(0.73)),
     "stop": lambda x: lax.stop_gradient(lax.sin(x)),
@@ -127,7 +128,9 @@ def shaping(rng, shape):
         lambda x: lax.transpose(x, order),
         lambda x: lax.rev(x, (a,)),
         lambda x: lax.slice_in_dim(x, start, n, axis=a),
-        lambda x: lax.pad(x, constant(0.3), [(low, high, inner) if i == a else (0, 0, 0) for i in range(rank)]),
+        lambda x: lax.pad(
+            x, constant(0.3), [(low, high, inner) if i == a else (0, 0, 0) for i in range(rank)]
+        ),
         lambda x: lax.concatenate([x, lax.cos(x)], a),
         lambda x: lax.reduce_sum(x, axes=(a,)),
         lambda x: lax.reduce_max(x, axes=(a,)),
@@ -141,7 +144,9 @@ def shaping(rng, shape):
         lambda x: lax.mul(x, lax.convert_element_type(lax.broadcasted_iota(np.int32, shape, a), x.dtype)),
         lambda x: lax.dot_general(lax.sin(x), x, (((rank - 1,), (rank - 1,)), ((), ()))),
         lambda x: lax.dot_general(lax.tanh(x), x, (((a,), (a,)), (tuple(range(a)), tuple(range(a))))),
-        lambda x: lax.reduce_window(lax.cos(x), constant(0), lax.add, (1,) * (rank - 1) + (min(2, last),), (1,) * rank, "VALID"),
+        lambda x: lax.reduce_window(
+            lax.cos(x), constant(0), lax.add, (1,) * (rank - 1) + (min(2, last),), (1,) * rank, "VALID"
+        ),
         gather,
         scatter,
         accumulate,
@@ -154,7 +159,21 @@ def shaping(rng, shape):
 def structured(rng, shape, depth):
     """A random operation that holds programs."""
     first, second = (program(rng, shape, depth - 1) for _ in range(2))
-    kind = rng.choice(["jit", "checkpoint", "cond", "switch", "scan", "scan_xs", "fori", "custom_jvp", "vmap", "map", "grad"])
+    kind = rng.choice(
+        [
+            "jit",
+            "checkpoint",
+            "cond",
+            "switch",
+            "scan",
+            "scan_xs",
+            "fori",
+            "custom_jvp",
+            "vmap",
+            "map",
+            "grad",
+        ]
+    )
     steps, unroll, reverse = rng.randrange(1, 4), rng.choice([1, 2]), rng.random() < 0.5
     threshold = constant(rng.uniform(-1, 1))
     mean = lambda x: lax.reduce_sum(x, axes=tuple(range(len(x.shape))))
@@ -166,10 +185,14 @@ def structured(rng, shape, depth):
         return lambda x: lax.cond(lax.gt(mean(x), threshold), first, second, x)
     if kind == "switch":
         return lambda x: lax.switch(
-            lax.convert_element_type(lax.mul(lax.tanh(mean(x)), constant(2.9)), np.int32), [first, second, lax.sin], x
+            lax.convert_element_type(lax.mul(lax.tanh(mean(x)), constant(2.9)), np.int32),
+            [first, second, lax.sin],
+            x,
         )
     if kind == "scan":
-        return lambda x: lax.scan(lambda c, _: (lax.tanh(first(c)), None), x, None, length=steps, unroll=unroll)[0]
+        return lambda x: lax.scan(
+            lambda c, _: (lax.tanh(first(c)), None), x, None, length=steps, unroll=unroll
+        )[0]
     if kind == "scan_xs":
 
         def body(c, row):
@@ -183,7 +206,9 @@ def structured(rng, shape, depth):
 
         return loop
     if kind == "fori":
-        return lambda x: lax.fori_loop(0, steps, lambda i, c: lax.add(lax.tanh(first(c)), lax.convert_element_type(i, c.dtype)), x)
+        return lambda x: lax.fori_loop(
+            0, steps, lambda i, c: lax.add(lax.tanh(first(c)), lax.convert_element_type(i, c.dtype)), x
+        )
     if kind == "custom_jvp":
         f = custom_jvp(first)
         f.defjvp(lambda primals, tangents: jvp(first, primals, tangents))
@@ -234,7 +259,12 @@ def program(rng, shape, depth=2):
 
 
 def direction(x):
-    return lax.cos(lax.add(lax.mul(lax.convert_element_type(lax.iota(np.int32, max(1, x.size)), x.dtype), constant(1.7)), constant(0.3)))
+    return lax.cos(
+        lax.add(
+            lax.mul(lax.convert_element_type(lax.iota(np.int32, max(1, x.size)), x.dtype), constant(1.7)),
+            constant(0.3),
+        )
+    )
 
 
 def tangent(x):
@@ -253,7 +283,9 @@ def batched(in_axis, out_axis):
             scales = lax.reshape(np.array([1.0, -0.6, 0.3]), tuple(3 if i == a else 1 for i in range(n)))
             others = tuple(i for i in range(n) if i != a)
             shape = (*x.shape[:a], 3, *x.shape[a:])
-            xs = lax.mul(lax.broadcast_in_dim(x, shape, others), lax.broadcast_in_dim(scales, shape, tuple(range(n))))
+            xs = lax.mul(
+                lax.broadcast_in_dim(x, shape, others), lax.broadcast_in_dim(scales, shape, tuple(range(n)))
+            )
             return lax.reduce_sum(vmap(f, in_axes=a, out_axes=b)(xs), axes=(b,))
 
         return g
@@ -270,7 +302,9 @@ TRANSFORMATIONS = {
     "vmap last": batched(-1, 0),
     "vmap to last": batched(0, -1),
     "checkpoint": checkpoint,
-    "scan": lambda f: lambda x: lax.scan(lambda c, k: (lax.sin(lax.mul(f(c), k)), None), x, np.array([1.0, 0.5]))[0],
+    "scan": lambda f: (
+        lambda x: lax.scan(lambda c, k: (lax.sin(lax.mul(f(c), k)), None), x, np.array([1.0, 0.5]))[0]
+    ),
 }
 
 

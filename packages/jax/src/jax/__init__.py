@@ -74,7 +74,13 @@ _HOMES = {
         "vmap",
     ),
 }  # fmt: skip
-__getattr__, __dir__, __all__ = attach(__name__, _HOMES, ("_src", "ad_checkpoint", "api_util", "cloud_tpu_init", "core", "custom_batching", "custom_derivatives", "debug", "distributed", "dlpack", "dtypes", "errors", "example_libraries", "experimental", "export", "extend", "ffi", "flatten_util", "image", "interpreters", "lax", "lib", "monitoring", "nn", "numpy", "ops", "profiler", "random", "ref", "scipy", "sharding", "stages", "test_util", "tree", "tree_util", "typing", "version",))
+__getattr__, __dir__, __all__ = attach(__name__, _HOMES, (
+    "_src", "ad_checkpoint", "api_util", "cloud_tpu_init", "core", "custom_batching", "custom_derivatives",
+    "debug", "distributed", "dlpack", "dtypes", "errors", "example_libraries", "experimental", "export",
+    "extend", "ffi", "flatten_util", "image", "interpreters", "lax", "lib", "monitoring", "nn", "numpy",
+    "ops", "profiler", "random", "ref", "scipy", "sharding", "stages", "test_util", "tree", "tree_util",
+    "typing", "version",
+))  # fmt: skip
 
 if TYPE_CHECKING:
     from bedrax.core import (

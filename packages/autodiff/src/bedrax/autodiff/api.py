@@ -55,7 +55,9 @@ def _check_argnums(name: str, argnums) -> Any:
         try:
             return operator.index(argnums)
         except TypeError:
-            raise TypeError(f"{name}: argnums must be an int or a sequence of ints, got {argnums!r}") from None
+            raise TypeError(
+                f"{name}: argnums must be an int or a sequence of ints, got {argnums!r}"
+            ) from None
     if isinstance(argnums, int):
         return argnums
     if not argnums:
@@ -71,7 +73,9 @@ def _check_inputs(name: str, leaves, *, holomorphic: bool, allow_int: bool, forw
         dtype = aval.dtype
         if holomorphic:
             if not dtypes.issubdtype(dtype, np.complexfloating):
-                raise TypeError(f"{name} with holomorphic=True requires inputs with complex dtype, but got {dtype.name}.")
+                raise TypeError(
+                    f"{name} with holomorphic=True requires inputs with complex dtype, but got {dtype.name}."
+                )
         elif dtypes.is_extended(dtype) or not dtypes.is_inexact(dtype):
             if not allow_int or not (dtypes.is_integer(dtype) or dtype == np.bool_):
                 raise TypeError(
@@ -92,7 +96,9 @@ def _check_outputs(name: str, leaves, *, holomorphic: bool, reverse: bool = True
         dtype = aval_of(x).dtype
         if holomorphic:
             if not dtypes.issubdtype(dtype, np.complexfloating):
-                raise TypeError(f"{name} with holomorphic=True requires outputs with complex dtype, but got {dtype.name}.")
+                raise TypeError(
+                    f"{name} with holomorphic=True requires outputs with complex dtype, but got {dtype.name}."
+                )
         elif dtypes.issubdtype(dtype, np.complexfloating):
             if reverse:
                 raise TypeError(
@@ -155,7 +161,10 @@ def _activity(leaves) -> list[bool]:
 def _cotangents(lin: Linearized, cts: Sequence[Any], active: Sequence[bool], leaves: Sequence[Any]) -> list:
     """A cotangent array for every leaf: zeros where nothing arrives, `float0` for integers."""
     found = iter(lin.tape.backward(lin.tangents, cts, lin.inputs))
-    return [_as_array(instantiate(next(found))) if a else zeros(aval_of(x).to_tangent_aval()) for a, x in zip(active, leaves, strict=True)]
+    return [
+        _as_array(instantiate(next(found))) if a else zeros(aval_of(x).to_tangent_aval())
+        for a, x in zip(active, leaves, strict=True)
+    ]
 
 
 def grad(
@@ -210,7 +219,9 @@ def value_and_grad(
     if not callable(fun):
         raise TypeError(f"Expected a callable value, got {fun!r} of type {type(fun)}")
     if reduce_axes:
-        raise NotImplementedError("grad: reduce_axes is not supported; sum over the named axis in the function")
+        raise NotImplementedError(
+            "grad: reduce_axes is not supported; sum over the named axis in the function"
+        )
     argnums = _check_argnums("grad", argnums)
 
     @functools.wraps(fun, updated=())
@@ -227,7 +238,9 @@ def value_and_grad(
         (value,) = lin.outs
         aval = aval_of(value)
         if aval.shape:
-            raise TypeError(f"Gradient only defined for scalar-output functions. Output had shape: {aval.shape}.")
+            raise TypeError(
+                f"Gradient only defined for scalar-output functions. Output had shape: {aval.shape}."
+            )
         _check_outputs("grad", [value], holomorphic=holomorphic)
         gradients = _cotangents(lin, [_one(aval)], active, split.leaves)
         gradient = pytree.tree_unflatten(split.tree, gradients)
@@ -402,7 +415,9 @@ def linearize(fun: Callable, *primals, has_aux: bool = False) -> tuple:
     Returns:
       ``(result, f_jvp)``, and aux: ``f_jvp(*tangents)`` is the tangent of the result.
     """
-    split = _Split(fun, tuple(range(len(primals))), primals, {}) if primals else _Split(lambda: fun(), (), (), {})
+    split = (
+        _Split(fun, tuple(range(len(primals))), primals, {}) if primals else _Split(lambda: fun(), (), (), {})
+    )
     active = _activity(split.leaves)
     lin, out_tree, aux = _linearize_call(split, has_aux, "linearize", active)
     live = [t for t in lin.tangents if type(t) is not Zero]
@@ -421,9 +436,30 @@ class VJP:
     A pytree whose leaves are the residuals.
     """
 
-    __slots__ = ("active", "in_tree", "in_types", "out_tree", "out_types", "program", "residuals", "single", "tape")
+    __slots__ = (
+        "active",
+        "in_tree",
+        "in_types",
+        "out_tree",
+        "out_types",
+        "program",
+        "residuals",
+        "single",
+        "tape",
+    )
 
-    def __init__(self, in_tree, out_tree, in_types, out_types, active, tape=None, program=None, residuals=(), single=False):
+    def __init__(
+        self,
+        in_tree,
+        out_tree,
+        in_types,
+        out_types,
+        active,
+        tape=None,
+        program=None,
+        residuals=(),
+        single=False,
+    ):
         self.in_tree, self.out_tree, self.in_types, self.out_types = in_tree, out_tree, in_types, out_types
         self.active, self.single = active, single
         self.tape = tape  # (tape, inputs, tangents) while nothing asked for the program
@@ -520,8 +556,12 @@ def vjp(fun: Callable, *primals, has_aux: bool = False, reduce_axes: Sequence = 
     if not callable(fun):
         raise TypeError(f"Expected a callable value, got {fun!r} of type {type(fun)}")
     if reduce_axes:
-        raise NotImplementedError("vjp: reduce_axes is not supported; sum over the named axis in the function")
-    split = _Split(fun, tuple(range(len(primals))), primals, {}) if primals else _Split(lambda: fun(), (), (), {})
+        raise NotImplementedError(
+            "vjp: reduce_axes is not supported; sum over the named axis in the function"
+        )
+    split = (
+        _Split(fun, tuple(range(len(primals))), primals, {}) if primals else _Split(lambda: fun(), (), (), {})
+    )
     active = tuple(_activity(split.leaves))
     lin, out_tree, aux = _linearize_call(split, has_aux, "vjp", active)
     pullback = VJP(
@@ -582,14 +622,20 @@ def linear_transpose(fun: Callable, *primals, reduce_axes: Sequence = ()) -> Cal
     types = [abstractify(x) for x in leaves]
     for a in types:
         if not (dtypes.is_inexact(a.dtype) or a.dtype == dtypes.float0):
-            raise TypeError(f"linear_transpose only supports functions of float or complex arrays, got {a.dtype.name}")
+            raise TypeError(
+                f"linear_transpose only supports functions of float or complex arrays, got {a.dtype.name}"
+            )
     out_trees: list = []
-    jaxpr = staging.trace_to_jaxpr(staging.flat_fun(lambda *a: fun(*a), pytree.tree_structure((primals, {})), out_trees), types)
+    jaxpr = staging.trace_to_jaxpr(
+        staging.flat_fun(lambda *a: fun(*a), pytree.tree_structure((primals, {})), out_trees), types
+    )
 
     def transposed(ct):
         ct_leaves, ct_tree = pytree.tree_flatten(ct)
         if ct_tree != out_trees[-1]:
-            raise TypeError(f"cotangent tree does not match function output, expected {out_trees[-1]} but got {ct_tree}")
+            raise TypeError(
+                f"cotangent tree does not match function output, expected {out_trees[-1]} but got {ct_tree}"
+            )
         for got, want in zip(ct_leaves, jaxpr.out_avals, strict=True):
             g = aval_of(got)
             if g.shape != want.shape or g.dtype != want.dtype:
@@ -634,7 +680,9 @@ def _split_batch(x, axis: int, trees_leaves) -> list:
     return out
 
 
-def jacfwd(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False) -> Callable:
+def jacfwd(
+    fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
+) -> Callable:
     """The Jacobian by forward mode, one column at a time under `vmap`.
 
     Args: see `grad`; `fun` may return any pytree of arrays.
@@ -672,7 +720,11 @@ def jacfwd(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = Fals
 
 
 def jacrev(
-    fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False, allow_int: bool = False
+    fun: Callable,
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
 ) -> Callable:
     """The Jacobian by reverse mode, one row at a time under `vmap`. See `jacfwd` for the result."""
     argnums = _check_argnums("jacrev", argnums)
@@ -702,7 +754,9 @@ def jacrev(
 jacobian = jacrev
 
 
-def hessian(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False) -> Callable:
+def hessian(
+    fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
+) -> Callable:
     """The Hessian of a function: forward mode over reverse mode. The result nests two Jacobians' pytrees."""
     return jacfwd(jacrev(fun, argnums, has_aux, holomorphic), argnums, has_aux, holomorphic)
 

@@ -12,7 +12,14 @@ from bedrax.autodiff.api import jvp, vjp
 from bedrax.core import dtypes
 
 # Tolerances of derivatives by dtype: differences lose about half of the digits.
-_TOLERANCE = {"bfloat16": 1e-1, "float16": 1e-1, "float32": 2e-3, "complex64": 2e-3, "float64": 1e-5, "complex128": 1e-5}
+_TOLERANCE = {
+    "bfloat16": 1e-1,
+    "float16": 1e-1,
+    "float32": 2e-3,
+    "complex64": 2e-3,
+    "float64": 1e-5,
+    "complex128": 1e-5,
+}
 
 
 def _like(rng: np.random.Generator, x: Any) -> np.ndarray:
@@ -52,19 +59,30 @@ def _difference(f: Callable, args: tuple, tangents: tuple, eps: float):
 
     def shifted(sign):
         return pytree.tree_map(
-            lambda x, t: np.asarray(_wide(x) + sign * eps / 2 * _wide(t), dtype=np.asarray(x).dtype), args, tangents
+            lambda x, t: np.asarray(_wide(x) + sign * eps / 2 * _wide(t), dtype=np.asarray(x).dtype),
+            args,
+            tangents,
         )
 
     return pytree.tree_map(lambda a, b: (_wide(a) - _wide(b)) / eps, f(*shifted(1)), f(*shifted(-1)))
 
 
 def _default_eps(args) -> float:
-    widths = [np.finfo(np.asarray(x).dtype).eps if np.asarray(x).dtype.kind in "fc" else 0 for x in pytree.tree_leaves(args)]
+    widths = [
+        np.finfo(np.asarray(x).dtype).eps if np.asarray(x).dtype.kind in "fc" else 0
+        for x in pytree.tree_leaves(args)
+    ]
     return 1e-4 if max(widths, default=0) < 1e-10 else 1e-2
 
 
 def check_jvp(
-    f: Callable, f_jvp: Callable, args: Sequence, atol: Any = None, rtol: Any = None, eps: float | None = None, err_msg: str = ""
+    f: Callable,
+    f_jvp: Callable,
+    args: Sequence,
+    atol: Any = None,
+    rtol: Any = None,
+    eps: float | None = None,
+    err_msg: str = "",
 ) -> None:
     """Compare ``f_jvp(args, tangents)`` with central differences of `f`.
 
@@ -82,7 +100,13 @@ def check_jvp(
     tangents = pytree.tree_map(lambda x: _like(rng, x), args)
     value, tangent = f_jvp(args, tangents)
     _close(value, f(*args), atol, rtol, f"{err_msg} primal of jvp".strip())
-    _close(tangent, _cast_like(_difference(f, args, tangents, eps), tangent), atol, rtol, f"{err_msg} tangent of jvp".strip())
+    _close(
+        tangent,
+        _cast_like(_difference(f, args, tangents, eps), tangent),
+        atol,
+        rtol,
+        f"{err_msg} tangent of jvp".strip(),
+    )
 
 
 def _cast_like(tree, like):
@@ -90,7 +114,13 @@ def _cast_like(tree, like):
 
 
 def check_vjp(
-    f: Callable, f_vjp: Callable, args: Sequence, atol: Any = None, rtol: Any = None, eps: float | None = None, err_msg: str = ""
+    f: Callable,
+    f_vjp: Callable,
+    args: Sequence,
+    atol: Any = None,
+    rtol: Any = None,
+    eps: float | None = None,
+    err_msg: str = "",
 ) -> None:
     """Compare ``f_vjp(*args) -> (value, pullback)`` with central differences of `f`, by inner products."""
     eps = _default_eps(args) if eps is None else eps
@@ -104,11 +134,18 @@ def check_vjp(
     back = pullback(ct)
 
     def inner(a, b):
-        return sum(np.sum(_wide(x) * _wide(y)).real for x, y in zip(pytree.tree_leaves(a), pytree.tree_leaves(b), strict=True))
+        return sum(
+            np.sum(_wide(x) * _wide(y)).real
+            for x, y in zip(pytree.tree_leaves(a), pytree.tree_leaves(b), strict=True)
+        )
 
     left, right = np.asarray(inner(tangents, back)), np.asarray(inner(expected, ct))
     np.testing.assert_allclose(
-        left, right, atol=_tolerance(atol, value), rtol=_tolerance(rtol, value), err_msg=f"{err_msg} cotangent of vjp".strip()
+        left,
+        right,
+        atol=_tolerance(atol, value),
+        rtol=_tolerance(rtol, value),
+        err_msg=f"{err_msg} cotangent of vjp".strip(),
     )
 
 
@@ -130,7 +167,12 @@ def check_grads(
         if "fwd" in modes:
             check_jvp(f, lambda a, t: jvp(f, a, t), args, atol, rtol, eps, f"{name}jvp:")
             if order > 1:
-                check(lambda a, t: jvp(f, a, t), (args, pytree.tree_map(lambda x: _like(np.random.default_rng(2), x), args)), order - 1, f"{name}jvp of ")
+                check(
+                    lambda a, t: jvp(f, a, t),
+                    (args, pytree.tree_map(lambda x: _like(np.random.default_rng(2), x), args)),
+                    order - 1,
+                    f"{name}jvp of ",
+                )
         if "rev" in modes:
             check_vjp(f, lambda *a: vjp(f, *a), args, atol, rtol, eps, f"{name}vjp:")
             if order > 1:

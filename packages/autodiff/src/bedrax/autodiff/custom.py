@@ -59,9 +59,13 @@ def _bind_arguments(fun: Callable, args: tuple, kwargs: dict) -> tuple:
         signature = inspect.signature(fun)
     except (TypeError, ValueError):
         if kwargs:
-            raise TypeError(f"the signature of {function_name(fun)} is unknown, so it takes no keyword arguments here") from None
+            raise TypeError(
+                f"the signature of {function_name(fun)} is unknown, so it takes no keyword arguments here"
+            ) from None
         return args
-    problem = f"The input arguments to {function_name(fun)} could not be resolved to positional-only arguments"
+    problem = (
+        f"The input arguments to {function_name(fun)} could not be resolved to positional-only arguments"
+    )
     try:
         bound = signature.bind(*args, **kwargs)
     except TypeError as e:
@@ -113,7 +117,9 @@ class custom_jvp:
     Use ``@f.defjvp`` on the rule ``(primals, tangents) -> (result, tangent of the result)``.
     """
 
-    def __init__(self, fun: Callable, nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()):
+    def __init__(
+        self, fun: Callable, nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()
+    ):
         functools.update_wrapper(self, fun)
         self.fun = fun
         self.nondiff_argnums = nondiff_argnums
@@ -212,7 +218,7 @@ def _check_jvp_result(f: custom_jvp, result, out_trees) -> tuple[list, list]:
         )
     primal, tangent = result
     primal_leaves, primal_tree = pytree.tree_flatten(primal)
-    is_zero = lambda x: type(x) in (SymbolicZero, Zero)  # noqa: E731
+    is_zero = lambda x: type(x) in (SymbolicZero, Zero)
     tangent_leaves, tangent_tree = pytree.tree_flatten(tangent, is_leaf=is_zero)
     if primal_tree != tangent_tree:
         raise TypeError(
@@ -261,7 +267,9 @@ class custom_vjp:
     ``bwd(*nondiff, residuals, ct) -> tuple of cotangents``, one per differentiable argument.
     """
 
-    def __init__(self, fun: Callable, nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()):
+    def __init__(
+        self, fun: Callable, nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()
+    ):
         functools.update_wrapper(self, fun)
         self.fun = fun
         self.nondiff_argnums = nondiff_argnums
@@ -274,7 +282,9 @@ class custom_vjp:
     def __get__(self, instance, owner=None):
         return self if instance is None else functools.partial(self, instance)
 
-    def defvjp(self, fwd: Callable, bwd: Callable, symbolic_zeros: bool = False, optimize_remat: bool = False) -> None:
+    def defvjp(
+        self, fwd: Callable, bwd: Callable, symbolic_zeros: bool = False, optimize_remat: bool = False
+    ) -> None:
         """Set the rules.
 
         Args:
@@ -292,7 +302,9 @@ class custom_vjp:
     @api_boundary
     def __call__(self, *args, **kwargs):
         if self.fwd is None or self.bwd is None:
-            raise AttributeError(f"No VJP defined for custom_vjp function {function_name(self.fun)} using defvjp.")
+            raise AttributeError(
+                f"No VJP defined for custom_vjp function {function_name(self.fun)} using defvjp."
+            )
         args = _bind_arguments(self.fun, args, kwargs)
         if config.enable_checks.value:
             _bind_arguments(self.fwd, args, {})
@@ -372,7 +384,7 @@ def _check_bwd_result(f: custom_vjp, result, in_tree, types) -> list:
             f"Custom VJP bwd rule {rule_name} must produce a tuple with one entry per differentiable argument of {name},"
             f" but got {result!r}."
         )
-    is_none = lambda x: x is None or type(x) in (SymbolicZero, Zero)  # noqa: E731
+    is_none = lambda x: x is None or type(x) in (SymbolicZero, Zero)
     dummy = pytree.tree_unflatten(in_tree, list(types))
     if len(result) != len(dummy):
         raise TypeError(
@@ -443,16 +455,22 @@ def custom_gradient(fun: Callable) -> Callable:
 
         def flat(*cts):
             out = rule(pytree.tree_unflatten(tree, cts))
-            out = out if isinstance(out, tuple | list) and len(args) != 1 or isinstance(out, tuple) else (out,)
+            out = (
+                out if isinstance(out, tuple | list) and len(args) != 1 or isinstance(out, tuple) else (out,)
+            )
             leaves, out_tree = pytree.tree_flatten(tuple(out))
             trees.append(out_tree)
             return leaves
 
-        program, consts = staging.close_over(staging.trace_to_jaxpr(flat, [t.to_tangent_aval() for t in types]))
+        program, consts = staging.close_over(
+            staging.trace_to_jaxpr(flat, [t.to_tangent_aval() for t in types])
+        )
         return result, _Residuals(consts, program, trees[-1])
 
     def bwd(residuals, ct):
-        return pytree.tree_unflatten(residuals.tree, run(residuals.program, *residuals.consts, *pytree.tree_leaves(ct)))
+        return pytree.tree_unflatten(
+            residuals.tree, run(residuals.program, *residuals.consts, *pytree.tree_leaves(ct))
+        )
 
     wrapped.defvjp(fwd, bwd)
     return functools.wraps(fun)(wrapped)
@@ -468,7 +486,9 @@ class _Residuals:
 
 
 pytree.register_pytree_node(
-    _Residuals, lambda r: (tuple(r.consts), (r.program, r.tree)), lambda static, consts: _Residuals(list(consts), *static)
+    _Residuals,
+    lambda r: (tuple(r.consts), (r.program, r.tree)),
+    lambda static, consts: _Residuals(list(consts), *static),
 )
 
 
@@ -493,7 +513,9 @@ def closure_convert(fun: Callable, *example_args) -> tuple[Callable, list]:
         own, values = args[: len(args) - len(hoisted)], iter(args[len(args) - len(hoisted) :])
         given, tree = pytree.tree_flatten((own, {}))
         if tree != in_tree:
-            raise TypeError(f"The inputs to the closure produced by closure_convert must have the same Pytree structure as the example arguments: expected {in_tree}, got {tree}")
+            raise TypeError(
+                f"The inputs to the closure produced by closure_convert must have the same Pytree structure as the example arguments: expected {in_tree}, got {tree}"
+            )
         consts = [next(values) if m else c for c, m in zip(jaxpr.consts, moved, strict=True)]
         from bedrax.core.ir import eval_jaxpr
 
@@ -529,7 +551,11 @@ def checkpoint(
         )
     if fun is None:
         return functools.partial(
-            checkpoint, prevent_cse=prevent_cse, policy=policy, static_argnums=static_argnums, static_argnames=static_argnames
+            checkpoint,
+            prevent_cse=prevent_cse,
+            policy=policy,
+            static_argnums=static_argnums,
+            static_argnames=static_argnames,
         )
     static = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
     names = {static_argnames} if isinstance(static_argnames, str) else set(static_argnames)

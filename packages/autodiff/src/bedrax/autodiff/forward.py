@@ -32,6 +32,7 @@ class JVPTracer(Tracer):
     def __repr__(self):
         return f"JVPTracer(primal={self.primal!r}, tangent={self.tangent!r})"
 
+
 aval_functions[JVPTracer] = operator.attrgetter("aval")
 
 
@@ -61,7 +62,9 @@ class JVPTrace(Trace):
         finally:
             current.trace = saved
         if prim.multiple_results:
-            return [x if type(t) is Zero else JVPTracer(self, x, t) for x, t in zip(out, tangent, strict=True)]
+            return [
+                x if type(t) is Zero else JVPTracer(self, x, t) for x, t in zip(out, tangent, strict=True)
+            ]
         return out if type(tangent) is Zero else JVPTracer(self, out, tangent)
 
     def split(self, x: Any) -> tuple[Any, Any]:

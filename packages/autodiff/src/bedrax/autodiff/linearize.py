@@ -17,7 +17,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bedrax.autodiff.tables import UndefinedPrimal, Zero, add_tangents, jvp_rules, linearize_rules, transpose_rules
+from bedrax.autodiff.tables import (
+    UndefinedPrimal,
+    Zero,
+    add_tangents,
+    jvp_rules,
+    linearize_rules,
+    transpose_rules,
+)
 from bedrax.core import executors, passes, staging
 from bedrax.core.avals import AbstractValue, aval_functions, aval_of
 from bedrax.core.ir import Eqn, Jaxpr, Literal, Var, cached, eval_jaxpr
@@ -124,7 +131,9 @@ class Tape(Trace):
                 arriving = [cotangents.pop(id(n), None) for n in entry.outs]
                 if all(ct is None for ct in arriving):
                     continue
-                ct: Any = [Zero(n.aval) if c is None else c for n, c in zip(entry.outs, arriving, strict=True)]
+                ct: Any = [
+                    Zero(n.aval) if c is None else c for n, c in zip(entry.outs, arriving, strict=True)
+                ]
             else:
                 ct = cotangents.pop(id(entry.outs[0]), None)
                 if ct is None:
@@ -199,6 +208,7 @@ class LinearizeTracer(Tracer):
 
     def __repr__(self):
         return f"LinearizeTracer(primal={self.primal!r})"
+
 
 aval_functions[LinearizeTracer] = operator.attrgetter("aval")
 
@@ -407,12 +417,18 @@ def transpose_jaxpr(jaxpr: Jaxpr, linear: tuple[bool, ...], arriving: tuple[bool
        which of the linear arguments get a cotangent).
     """
     others = [a for a, lin in zip(jaxpr.in_avals, linear, strict=True) if not lin]
-    ct_types = [a.to_tangent_aval().strip_weak_type() for a, here in zip(jaxpr.out_avals, arriving, strict=True) if here]
+    ct_types = [
+        a.to_tangent_aval().strip_weak_type()
+        for a, here in zip(jaxpr.out_avals, arriving, strict=True)
+        if here
+    ]
     leaving: list = []
 
     def transposed(*values):
         rest, cts = iter(values[: len(others)]), iter(values[len(others) :])
-        args = [UndefinedPrimal(a) if lin else next(rest) for a, lin in zip(jaxpr.in_avals, linear, strict=True)]
+        args = [
+            UndefinedPrimal(a) if lin else next(rest) for a, lin in zip(jaxpr.in_avals, linear, strict=True)
+        ]
         all_cts = [next(cts) if here else Zero(a) for a, here in zip(jaxpr.out_avals, arriving, strict=True)]
         out = backward_pass(jaxpr, args, all_cts)
         leaving.append(tuple(type(ct) is not Zero for ct in out))
@@ -420,8 +436,6 @@ def transpose_jaxpr(jaxpr: Jaxpr, linear: tuple[bool, ...], arriving: tuple[bool
 
     program = staging.trace_to_jaxpr(transposed, [*others, *ct_types])
     return program, leaving[-1]
-
-
 
 
 def closed_over_error(what: str) -> Exception:

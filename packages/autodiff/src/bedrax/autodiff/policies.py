@@ -168,7 +168,11 @@ def saved_residuals(fun: Callable, *args, **kwargs) -> list[SavedResidual]:
         if eqn is None:
             origin = origins[atom]
         else:
-            what = f"named {eqn.params['name']!r}" if eqn.primitive is name_p else f"output of {eqn.primitive.name}"
+            what = (
+                f"named {eqn.params['name']!r}"
+                if eqn.primitive is name_p
+                else f"output of {eqn.primitive.name}"
+            )
             if eqn.primitive is jit_p:
                 what = f"output of jitted function {eqn.params['name']!r}"
             origin = f"{what} from {source.describe(eqn.source_info)}"
@@ -254,7 +258,9 @@ def save_and_offload_only_these_names(
     saved, offloaded = frozenset(names_which_can_be_saved), frozenset(names_which_can_be_offloaded)
     both = saved & offloaded
     if both:
-        raise ValueError(f"The names should be exclusive and should not intersect in names_which_can_be_saved and names_which_can_be_offloaded. Got intersection: {sorted(both)}")
+        raise ValueError(
+            f"The names should be exclusive and should not intersect in names_which_can_be_saved and names_which_can_be_offloaded. Got intersection: {sorted(both)}"
+        )
 
     def policy(prim, *_, **params):
         if prim is name_p and params["name"] in saved:

@@ -129,7 +129,11 @@ def linear(prim, transpose: Callable | None = None, kind: str = "linear") -> Non
     def rule(primals, tangents, **params):
         ans = prim.bind(*primals, **params)
         if all(type(t) is Zero for t in tangents):
-            tangent = [Zero.from_primal_value(a) for a in ans] if prim.multiple_results else Zero.from_primal_value(ans)
+            tangent = (
+                [Zero.from_primal_value(a) for a in ans]
+                if prim.multiple_results
+                else Zero.from_primal_value(ans)
+            )
         else:
             tangent = prim.bind(*map(instantiate, tangents), **params)
         return ans, tangent

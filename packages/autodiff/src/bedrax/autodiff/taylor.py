@@ -74,7 +74,10 @@ class SeriesTrace(Trace):
             if kind == "linear":
                 return self._linear(prim, args, series, params)
             if kind == "bilinear":
-                return SeriesTracer(self, _product(*map(_padded, series, args), self.order, lambda x, y: prim.bind(x, y, **params)))
+                return SeriesTracer(
+                    self,
+                    _product(*map(_padded, series, args), self.order, lambda x, y: prim.bind(x, y, **params)),
+                )
             if prim is elementwise.div_p:
                 return SeriesTracer(self, _quotient(*map(_padded, series, args), self.order))
         return self._by_derivative(prim, args, series, params)
@@ -116,7 +119,14 @@ class SeriesTrace(Trace):
                 return y if inner.terms_of(y) is None else inner.terms_of(y)[0]
             terms = inner.terms_of(z) or [z, *(zeros(aval_of(z)) for _ in range(inner.order))]
             first = inner.terms_of(y)
-            return SeriesTracer(self, [y if first is None else first[0], terms[0], *(_divided(terms[k - 1], k) for k in range(2, self.order + 1))])
+            return SeriesTracer(
+                self,
+                [
+                    y if first is None else first[0],
+                    terms[0],
+                    *(_divided(terms[k - 1], k) for k in range(2, self.order + 1)),
+                ],
+            )
 
         with set_trace(self.parent):
             if not prim.multiple_results:
@@ -180,7 +190,9 @@ def _divided(x: Any, factor: float) -> Any:
     return x if factor == 1 else elementwise.div_p.bind(x, aval_of(x).dtype.type(factor))
 
 
-def jet(fun: Callable, primals: Sequence[Any], series: Sequence[Sequence[Any]], factorial_scaled: bool = True, **_) -> tuple:
+def jet(
+    fun: Callable, primals: Sequence[Any], series: Sequence[Sequence[Any]], factorial_scaled: bool = True, **_
+) -> tuple:
     """Push truncated Taylor series through a function.
 
     Args:
@@ -209,10 +221,14 @@ def jet(fun: Callable, primals: Sequence[Any], series: Sequence[Sequence[Any]], 
     for k in range(order):
         terms, term_tree = pytree.tree_flatten(tuple(s[k] for s in series))
         if term_tree != tree:
-            raise ValueError(f"jet: the terms of order {k + 1} have structure {term_tree}, but the primals have {tree}")
+            raise ValueError(
+                f"jet: the terms of order {k + 1} have structure {term_tree}, but the primals have {tree}"
+            )
         for p, t in zip(leaves, terms, strict=True):
             if aval_of(p).shape != aval_of(t).shape:
-                raise ValueError(f"jet: a term of order {k + 1} has shape {aval_of(t).shape}, its primal {aval_of(p).shape}")
+                raise ValueError(
+                    f"jet: a term of order {k + 1} has shape {aval_of(t).shape}, its primal {aval_of(p).shape}"
+                )
         columns.append(terms)
     scales = [math.factorial(k) if factorial_scaled else 1 for k in range(1, order + 1)]
     if not order:
@@ -224,7 +240,11 @@ def jet(fun: Callable, primals: Sequence[Any], series: Sequence[Sequence[Any]], 
         if not _moves(p):
             args.append(p)
             continue
-        args.append(SeriesTracer(trace, [p, *(_divided(column[i], f) for column, f in zip(columns, scales, strict=True))]))
+        args.append(
+            SeriesTracer(
+                trace, [p, *(_divided(column[i], f) for column, f in zip(columns, scales, strict=True))]
+            )
+        )
     with set_trace(trace):
         out, out_tree = pytree.tree_flatten(fun(*pytree.tree_unflatten(tree, args)))
     trace.alive = False
@@ -235,7 +255,12 @@ def jet(fun: Callable, primals: Sequence[Any], series: Sequence[Sequence[Any]], 
             zero = instantiate(Zero(None, x))
             terms = [x] + [zero] * order
         values.append(terms[0])
-        terms_out.append([_scaled(t, f) if dtypes.is_inexact(aval_of(t).dtype) else t for t, f in zip(terms[1:], scales, strict=True)])
+        terms_out.append(
+            [
+                _scaled(t, f) if dtypes.is_inexact(aval_of(t).dtype) else t
+                for t, f in zip(terms[1:], scales, strict=True)
+            ]
+        )
     return pytree.tree_unflatten(out_tree, values), pytree.tree_unflatten(out_tree, terms_out)
 
 

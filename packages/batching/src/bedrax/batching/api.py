@@ -60,7 +60,9 @@ def vmap(
     for what, axes in (("in_axes", in_axes), ("out_axes", out_axes)):
         for leaf in pytree.tree_leaves(axes):
             if type(leaf) is not int:
-                raise TypeError(f"vmap {what} must be an int, None, or (nested) container with those types as leaves, but got {axes!r}.")
+                raise TypeError(
+                    f"vmap {what} must be an int, None, or (nested) container with those types as leaves, but got {axes!r}."
+                )
 
     name = function_name(fun)
 
@@ -68,7 +70,9 @@ def vmap(
     @api_boundary
     def mapped(*args, **kwargs):
         def call_text() -> str:
-            given = ", ".join([*(_argument_text(a) for a in args), *(f"{k}={_argument_text(v)}" for k, v in kwargs.items())])
+            given = ", ".join(
+                [*(_argument_text(a) for a in args), *(f"{k}={_argument_text(v)}" for k, v in kwargs.items())]
+            )
             size = f", axis_size={axis_size}" if axis_size is not None else ""
             return f"vmap({name}, in_axes={in_axes!r}, out_axes={out_axes!r}{size})({given})"
 
@@ -137,7 +141,11 @@ def _prefix_axes(what: str, axes, tree, treedef, call_text) -> list:
     try:
         pytree.tree_map(add, axes, tree, is_leaf=lambda x: x is None)
     except (ValueError, TypeError, KeyError):
-        errors = pytree.prefix_errors(axes, tree, is_leaf=lambda x: x is None) if hasattr(pytree, "prefix_errors") else []
+        errors = (
+            pytree.prefix_errors(axes, tree, is_leaf=lambda x: x is None)
+            if hasattr(pytree, "prefix_errors")
+            else []
+        )
         if errors:
             raise errors[0](f"vmap {what}") from None
         raise ValueError(
@@ -211,5 +219,7 @@ def _axis_size(leaves, dims, given, in_tree, args, kwargs, fun, call_text):
     for size, members in sorted(groups.items(), key=lambda g: -len(g[1])):
         some = ", ".join(f"axis {d} of {label}" for label, d in members[:3])
         more = f", and {len(members) - 3} more" if len(members) > 3 else ""
-        lines.append(f"  * {len(members)} {'axes' if len(members) > 1 else 'axis'} had size {size}: {some}{more};")
+        lines.append(
+            f"  * {len(members)} {'axes' if len(members) > 1 else 'axis'} had size {size}: {some}{more};"
+        )
     raise ValueError("\n".join(lines)[:-1])

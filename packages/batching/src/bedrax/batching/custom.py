@@ -37,9 +37,13 @@ numpy_rules.add(custom_vmap_p, lambda *args, call, **_: evaluate(call, *args))
 def _stage(trace, args, params):
     if type(params["call"]) is Jaxpr:
         return trace.record(custom_vmap_p, args, params)
-    program, consts = staging.close_over(staging.trace_to_jaxpr(params["call"], [trace.lift(x).aval for x in args]))
+    program, consts = staging.close_over(
+        staging.trace_to_jaxpr(params["call"], [trace.lift(x).aval for x in args])
+    )
     return trace.record(
-        custom_vmap_p, (*consts, *args), {**params, "call": program, "num_consts": params["num_consts"] + len(consts)}
+        custom_vmap_p,
+        (*consts, *args),
+        {**params, "call": program, "num_consts": params["num_consts"] + len(consts)},
     )
 
 
@@ -49,8 +53,13 @@ staging.stage_rules[custom_vmap_p] = _stage
 @batch_rules.rule(custom_vmap_p)
 def _batch(axis, args, dims, *, call, rule, num_consts):
     if any(d is not None for d in dims[:num_consts]):
-        raise NotImplementedError("vmap of a custom_vmap function over a value that it closes over; pass it as an argument")
-    values = [x if d is None else to_front(x, d, axis.size) for x, d in zip(args[num_consts:], dims[num_consts:], strict=True)]
+        raise NotImplementedError(
+            "vmap of a custom_vmap function over a value that it closes over; pass it as an argument"
+        )
+    values = [
+        x if d is None else to_front(x, d, axis.size)
+        for x, d in zip(args[num_consts:], dims[num_consts:], strict=True)
+    ]
     outs, batched = rule(axis.size, [d is not None for d in dims[num_consts:]], values)
     return outs, [0 if b else None for b in batched]
 
@@ -79,7 +88,9 @@ class custom_vmap:
     @api_boundary
     def __call__(self, *args, **kwargs):
         if self.vmap_rule is None:
-            raise AttributeError(f"No batching rule defined for custom_vmap function {function_name(self.fun)} using def_vmap")
+            raise AttributeError(
+                f"No batching rule defined for custom_vmap function {function_name(self.fun)} using def_vmap"
+            )
         if kwargs:
             import inspect
 
@@ -87,7 +98,9 @@ class custom_vmap:
             bound.apply_defaults()
             args, kwargs = bound.args, bound.kwargs
             if kwargs:
-                raise TypeError(f"custom_vmap functions take positional arguments, got {sorted(kwargs)} by keyword")
+                raise TypeError(
+                    f"custom_vmap functions take positional arguments, got {sorted(kwargs)} by keyword"
+                )
         leaves, in_tree = pytree.tree_flatten(args)
         out_trees: list = []
 
@@ -98,7 +111,9 @@ class custom_vmap:
 
         def rule(axis_size, batched, values):
             result = self.vmap_rule(
-                axis_size, list(pytree.tree_unflatten(in_tree, batched)), *pytree.tree_unflatten(in_tree, values)
+                axis_size,
+                list(pytree.tree_unflatten(in_tree, batched)),
+                *pytree.tree_unflatten(in_tree, values),
             )
             return self._checked(result, axis_size, out_trees)
 
@@ -108,7 +123,9 @@ class custom_vmap:
     def _checked(self, result: Any, axis_size, out_trees) -> tuple[list, list]:
         name = function_name(self.fun)
         if not isinstance(result, tuple | list) or len(result) != 2:
-            raise TypeError(f"the vmap rule of {name} must return a pair (result, out_batched), got {result!r}")
+            raise TypeError(
+                f"the vmap rule of {name} must return a pair (result, out_batched), got {result!r}"
+            )
         outs, tree = pytree.tree_flatten(result[0])
         batched, flag_tree = pytree.tree_flatten(result[1])
         if tree != flag_tree:
@@ -117,7 +134,9 @@ class custom_vmap:
                 f" value {tree}, specification {flag_tree}"
             )
         if out_trees and out_trees[-1] != tree:
-            raise ValueError(f"the vmap rule of {name} returned structure {tree}, but the function returns {out_trees[-1]}")
+            raise ValueError(
+                f"the vmap rule of {name} returned structure {tree}, but the function returns {out_trees[-1]}"
+            )
         out_trees.append(tree)
         for x, b in zip(outs, batched, strict=True):
             if b and (not aval_of(x).shape or aval_of(x).shape[0] != axis_size):
@@ -140,7 +159,11 @@ def sequential_vmap(f: Callable) -> custom_vmap:
 
         def one(values):
             rest = iter(values)
-            return f(*pytree.tree_unflatten(tree, [next(rest) if b else x for x, b in zip(leaves, flags, strict=True)]))
+            return f(
+                *pytree.tree_unflatten(
+                    tree, [next(rest) if b else x for x, b in zip(leaves, flags, strict=True)]
+                )
+            )
 
         out = lax.map(one, mapped)
         return out, pytree.tree_map(lambda _: True, out)

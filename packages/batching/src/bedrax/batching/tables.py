@@ -59,7 +59,8 @@ def _elementwise_rule(prim):
         rank = max(len(s) - (d is not None) for s, d in zip(shapes, dims, strict=True))
         ranked = {d for s, d in zip(shapes, dims, strict=True) if d is not None and len(s) == rank + 1}
         if len(ranked) == 1 and all(
-            (d is None and not s) or (d is not None and len(s) == rank + 1) for s, d in zip(shapes, dims, strict=True)
+            (d is None and not s) or (d is not None and len(s) == rank + 1)
+            for s, d in zip(shapes, dims, strict=True)
         ):
             return prim.bind(*args, **params), ranked.pop()
         # Some operand is unmapped, mapped elsewhere, or a mapped scalar: bring all to one place.

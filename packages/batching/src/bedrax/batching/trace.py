@@ -44,6 +44,7 @@ class BatchTracer(Tracer):
     def __repr__(self):
         return f"VmapTracer(aval={self.aval.str_short()}, batched={aval_of(self.val).str_short()})"
 
+
 aval_functions[BatchTracer] = operator.attrgetter("aval")
 
 
@@ -119,7 +120,9 @@ def names_axis(params: dict, name: Any) -> bool:
     return False
 
 
-def batch_flat(fun: Callable, axis: AxisData, vals: Sequence[Any], dims: Sequence[int | None]) -> tuple[list, list]:
+def batch_flat(
+    fun: Callable, axis: AxisData, vals: Sequence[Any], dims: Sequence[int | None]
+) -> tuple[list, list]:
     """Run a flat function on batches.
 
     Returns:
@@ -170,7 +173,9 @@ def batch_jaxpr(jaxpr: Jaxpr, axis: AxisData, dims: tuple, out: Any = None) -> t
         outs, out_dims = batch_flat(lambda *xs: call_flat(jaxpr, xs), axis, vals, dims)
         if out is not None:
             force = (True,) * len(outs) if out is True else out
-            outs = [place(x, d, 0, axis.size) if f else x for x, d, f in zip(outs, out_dims, force, strict=True)]
+            outs = [
+                place(x, d, 0, axis.size) if f else x for x, d, f in zip(outs, out_dims, force, strict=True)
+            ]
             out_dims = [0 if f else d for d, f in zip(out_dims, force, strict=True)]
         found.append(tuple(out_dims))
         return outs

@@ -184,7 +184,10 @@ avals.aval_functions[HostArray] = operator.attrgetter("aval")
 _OPERATORS = "add sub mul truediv floordiv mod pow divmod and or xor lshift rshift".split()
 install_on_demand(
     "bedrax.core.operators",
-    [f"__{name}__" for name in (*_OPERATORS, "eq", "ne", "lt", "le", "gt", "ge", "neg", "pos", "abs", "invert")]
+    [
+        f"__{name}__"
+        for name in (*_OPERATORS, "eq", "ne", "lt", "le", "gt", "ge", "neg", "pos", "abs", "invert")
+    ]
     + [f"__r{name}__" for name in _OPERATORS],
 )
 

@@ -77,6 +77,7 @@ class NumpyExecutor:
 
 _numbers = frozenset({bool, int, float, complex, np.float32, np.float64, np.int32, np.int64, np.bool_})
 
+
 def wrap(value: Any, aval) -> Any:
     """A NumPy result as the value that users see."""
     if not aval.is_array:

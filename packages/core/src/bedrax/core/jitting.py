@@ -71,9 +71,7 @@ def _positions_and_names(fun, argnums, argnames) -> tuple[tuple[int, ...], tuple
     if argnums is None:
         nums = tuple(i for i, name in enumerate(by_position) if name in names)
     elif argnames is None:
-        names = tuple(
-            by_position[n] for n in nums if -count <= n < count and by_position[n] in keywords
-        )
+        names = tuple(by_position[n] for n in nums if -count <= n < count and by_position[n] in keywords)
     return nums, names
 
 
@@ -141,7 +139,9 @@ class Jitted:
         """(dynamic args, dynamic kwargs, key of the static ones)."""
         if not self.static_argnums and not self.static_argnames:
             return args, kwargs, ()
-        positions = {n % len(args) for n in self.static_argnums if -len(args) <= n < len(args)} if args else set()
+        positions = (
+            {n % len(args) for n in self.static_argnums if -len(args) <= n < len(args)} if args else set()
+        )
         key = []
         for n in sorted(positions):
             _check_hashable(args[n], f"argument {n}")
@@ -210,7 +210,9 @@ class Jitted:
         fun = self.fun
         positions = [n for n, _ in static_key if type(n) is int]
         info = DebugInfo(
-            self.name, lambda: source.describe_function(fun), lambda: staging.leaf_names(fun, in_tree, positions)
+            self.name,
+            lambda: source.describe_function(fun),
+            lambda: staging.leaf_names(fun, in_tree, positions),
         )
         jaxpr = staging.trace_to_jaxpr(flat, types, info)
         jaxpr, consts = staging.close_over(jaxpr, every=False)
@@ -220,8 +222,12 @@ class Jitted:
         """Which leaves the caller gives away."""
         if not self.donate_argnums and not self.donate_argnames:
             return (False,) * len(pytree.tree_leaves((dynamic, kwargs)))
-        static = {n % len(args) for n in self.static_argnums if -len(args) <= n < len(args)} if args else set()
-        donate = {n % len(args) for n in self.donate_argnums if -len(args) <= n < len(args)} if args else set()
+        static = (
+            {n % len(args) for n in self.static_argnums if -len(args) <= n < len(args)} if args else set()
+        )
+        donate = (
+            {n % len(args) for n in self.donate_argnums if -len(args) <= n < len(args)} if args else set()
+        )
         flags: list[bool] = []
         for i, a in enumerate(args):
             if i not in static:

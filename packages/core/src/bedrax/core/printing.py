@@ -96,7 +96,9 @@ def render(doc: Any, width: int = WIDTH) -> str:
                 column = indent
         else:
             inner = indent + part.indent
-            fits = (flat and type(part) is not Broken) or (type(part) is Group and _flat_width(part, width - column) <= width - column)
+            fits = (flat and type(part) is not Broken) or (
+                type(part) is Group and _flat_width(part, width - column) <= width - column
+            )
             stack.extend((inner, fits, p) for p in reversed(part))
     return "".join(out)
 
@@ -140,7 +142,11 @@ def _param_text(value: Any) -> str:
     if isinstance(value, np.dtype):
         return value.name
     if isinstance(value, enum.Enum):
-        return str(value) if type(value).__str__ is not enum.Enum.__str__ else f"{type(value).__name__}.{value.name}"
+        return (
+            str(value)
+            if type(value).__str__ is not enum.Enum.__str__
+            else f"{type(value).__name__}.{value.name}"
+        )
     if isinstance(value, type):
         return value.__name__
     if callable(value) and hasattr(value, "__name__"):
@@ -152,7 +158,10 @@ def _param(name: str, value: Any, eqn: Eqn, names: _Names, options: dict) -> Any
     if type(value) is Jaxpr:
         inner = names.inner()
         if eqn.primitive.call_primitive:  # what goes in and out keeps its name
-            for v, u in (*zip(value.invars, eqn.invars, strict=False), *zip(value.outvars, eqn.outvars, strict=False)):
+            for v, u in (
+                *zip(value.invars, eqn.invars, strict=False),
+                *zip(value.outvars, eqn.outvars, strict=False),
+            ):
                 if type(v) is Var and type(u) is Var and v not in inner.names and u in names.names:
                     inner.names[v] = names.names[u]
         return Group([f"{name}=", jaxpr_doc(value, options, inner)])

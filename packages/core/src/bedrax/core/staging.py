@@ -45,7 +45,11 @@ class StagedTracer(Tracer):
         if info is None or not info.func_src_info:
             return ""
         names = self.trace.names_of_arguments_of(self.var)
-        depends = f" It depends on the value of the argument{'s' if len(names) > 1 else ''} {', '.join(names)}." if names else ""
+        depends = (
+            f" It depends on the value of the argument{'s' if len(names) > 1 else ''} {', '.join(names)}."
+            if names
+            else ""
+        )
         return f"This came up while tracing the function {info.func_src_info}.{depends}"
 
     def __repr__(self):
@@ -184,16 +188,16 @@ class ShapeTrace(StagingTrace):
     __slots__ = ()
 
     def record(self, prim, args, params):
-        types = [
-            x.aval if type(x) is StagedTracer and x.trace is self else self.lift(x).aval for x in args
-        ]
+        types = [x.aval if type(x) is StagedTracer and x.trace is self else self.lift(x).aval for x in args]
         out = prim.abstract_eval(*types, **params)
         if prim.multiple_results:
             return [StagedTracer(self, a, Var(a)) for a in out]
         return StagedTracer(self, out, Var(out))
 
 
-def trace_to_jaxpr(fun: Callable, in_avals: Sequence[AbstractValue], debug_info: DebugInfo | None = None) -> Jaxpr:
+def trace_to_jaxpr(
+    fun: Callable, in_avals: Sequence[AbstractValue], debug_info: DebugInfo | None = None
+) -> Jaxpr:
     """Record a flat function.
 
     Args:
@@ -336,7 +340,11 @@ def trace_function(fun: Callable, in_tree, in_avals: tuple) -> tuple[Jaxpr, list
 
 def function_name(fun: Callable) -> str:
     """The name that messages and jaxprs give a user's function."""
-    return getattr(fun, "__name__", None) or getattr(getattr(fun, "func", None), "__name__", None) or "<unnamed function>"
+    return (
+        getattr(fun, "__name__", None)
+        or getattr(getattr(fun, "func", None), "__name__", None)
+        or "<unnamed function>"
+    )
 
 
 def make_jaxpr(
@@ -413,8 +421,6 @@ def eval_shape(fun: Callable, *args, **kwargs):
         trace.alive = False
     shapes = [avals.ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in types]
     return pytree.tree_unflatten(out_trees[-1], shapes)
-
-
 
 
 __all__ = [

@@ -94,8 +94,12 @@ class RuleTable(dict):
         if rule is not None:
             return rule
         if prim in self.absences:
-            raise NotImplementedError(f"{self.column} of primitive '{prim}' is not defined: {self.absences[prim]}")
-        place = f"{self.package}.{prim.family}" if prim.family else f"a call of the table's `add` beside '{prim}'"
+            raise NotImplementedError(
+                f"{self.column} of primitive '{prim}' is not defined: {self.absences[prim]}"
+            )
+        place = (
+            f"{self.package}.{prim.family}" if prim.family else f"a call of the table's `add` beside '{prim}'"
+        )
         raise NotImplementedError(
             f"primitive '{prim}' has no rule in the table '{self.column}'; it would be registered in {place}"
         )

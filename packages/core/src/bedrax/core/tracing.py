@@ -305,7 +305,12 @@ def _holders(trace: Trace) -> str:
             origin = getattr(tracer, "origin", None)
             lines.append(f"{tracer!r}. {origin() if origin else ''}".rstrip())
             held = [x for x in gc.get_referrers(tracer) if type(x).__name__ not in ("frame", "list_iterator")]
-            lines += [f"  held by a {type(x).__name__} of {len(x)}" if hasattr(x, "__len__") else f"  held by {type(x)}" for x in held[:3]]
+            lines += [
+                f"  held by a {type(x).__name__} of {len(x)}"
+                if hasattr(x, "__len__")
+                else f"  held by {type(x)}"
+                for x in held[:3]
+            ]
     return "\n".join(lines) or "(no tracer of it can be found, but something holds the trace itself)"
 
 

@@ -89,7 +89,9 @@ def argnums_partial(f: WrappedFun, dyn_argnums, args: Sequence, require_static_a
             try:
                 hash(x)
             except TypeError:
-                raise ValueError(f"Non-hashable static argument {i} of type {type(x)}: static arguments must be hashable") from None
+                raise ValueError(
+                    f"Non-hashable static argument {i} of type {type(x)}: static arguments must be hashable"
+                ) from None
     return transformation2(_with_fixed, f, fixed, positions), tuple(args[i] for i in positions)
 
 
@@ -110,7 +112,9 @@ def rebase_donate_argnums(donate_argnums, static_argnums) -> tuple[int, ...]:
     static = sorted(static_argnums)
     clash = set(static) & set(donate_argnums)
     if clash:
-        raise ValueError(f"static_argnums and donate_argnums cannot intersect, static_argnums={static_argnums} and donate_argnums={donate_argnums}")
+        raise ValueError(
+            f"static_argnums and donate_argnums cannot intersect, static_argnums={static_argnums} and donate_argnums={donate_argnums}"
+        )
     return tuple(sorted(i - sum(s < i for s in static) for i in donate_argnums))
 
 

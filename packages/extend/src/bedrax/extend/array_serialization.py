@@ -24,11 +24,15 @@ class GlobalAsyncCheckpointManagerBase(abc.ABC):
         """Wait for the background work."""
 
     @abc.abstractmethod
-    def serialize(self, arrays: Sequence[Any], tensorstore_specs: Sequence[dict], *, on_commit_callback: Callable) -> None:
+    def serialize(
+        self, arrays: Sequence[Any], tensorstore_specs: Sequence[dict], *, on_commit_callback: Callable
+    ) -> None:
         """Save arrays; call `on_commit_callback` when they are written."""
 
     @abc.abstractmethod
-    def deserialize(self, shardings: Sequence[Any], tensorstore_specs: Sequence[dict], global_shapes=None, dtypes=None) -> list:
+    def deserialize(
+        self, shardings: Sequence[Any], tensorstore_specs: Sequence[dict], global_shapes=None, dtypes=None
+    ) -> list:
         """Restore arrays."""
 
 

@@ -43,7 +43,9 @@ class Error:
 
 
 def _unsupported(name: str) -> Exception:
-    return NotImplementedError(f"checkify.{name} is not supported yet; jax.debug.callback can test values at run time")
+    return NotImplementedError(
+        f"checkify.{name} is not supported yet; jax.debug.callback can test values at run time"
+    )
 
 
 def checkify(f: Callable, errors=user_checks) -> Callable:

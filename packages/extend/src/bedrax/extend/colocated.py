@@ -54,4 +54,11 @@ def is_prng_key_dtype(dtype: Any) -> bool:
     """Whether the dtype is that of typed keys."""
     return dtypes.issubdtype(dtype, dtypes.prng_key)
 
-__all__ = ["DeviceList", "colocated_cpu_devices", "colocated_python", "colocated_python_class", "is_prng_key_dtype"]
+
+__all__ = [
+    "DeviceList",
+    "colocated_cpu_devices",
+    "colocated_python",
+    "colocated_python_class",
+    "is_prng_key_dtype",
+]

@@ -36,7 +36,9 @@ class VJPHiPrimitive:
     """An operation with a backward rule. Applying one raises NotImplementedError."""
 
     def __call__(self, *args):
-        raise NotImplementedError(f"{type(self).__name__}: primitives over a library's own types are not supported")
+        raise NotImplementedError(
+            f"{type(self).__name__}: primitives over a library's own types are not supported"
+        )
 
 
 class TransformedRef:

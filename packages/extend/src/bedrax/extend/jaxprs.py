@@ -41,9 +41,13 @@ class Jaxpr(metaclass=_ViewOf):
     target = ir.Jaxpr
 
     @staticmethod
-    def make(constvars, invars, outvars, eqns, effects=ir.no_effects, debug_info=None, is_high=False) -> ir.Jaxpr:
+    def make(
+        constvars, invars, outvars, eqns, effects=ir.no_effects, debug_info=None, is_high=False
+    ) -> ir.Jaxpr:
         # Until `ClosedJaxpr` gives the constants, the constvars are bound to nothing.
-        return ir.Jaxpr(invars, outvars, eqns, constvars, [None] * len(constvars), frozenset(effects), debug_info)
+        return ir.Jaxpr(
+            invars, outvars, eqns, constvars, [None] * len(constvars), frozenset(effects), debug_info
+        )
 
 
 class ClosedJaxpr(metaclass=_ViewOf):

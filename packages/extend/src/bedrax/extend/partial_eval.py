@@ -66,11 +66,16 @@ def trace_to_jaxpr_nounits(fun: Any, pvals: Sequence[PartialVal], instantiate: b
     forced = [instantiate] * len(outs) if isinstance(instantiate, bool) else list(instantiate)
     unknown = [tape.owns(x) or f for x, f in zip(outs, forced, strict=True)]
     jaxpr, residuals = tape.to_jaxpr(inputs, [x for x, u in zip(outs, unknown, strict=True) if u])
-    out_pvals = [PartialVal.unknown(aval_of(x)) if u else PartialVal.known(x) for x, u in zip(outs, unknown, strict=True)]
+    out_pvals = [
+        PartialVal.unknown(aval_of(x)) if u else PartialVal.known(x)
+        for x, u in zip(outs, unknown, strict=True)
+    ]
     return jaxpr, out_pvals, residuals
 
 
-def trace_to_jaxpr_dynamic(fun: Any, in_avals: Sequence[AbstractValue], *, keep_inputs=None, lower=False, auto_dce=False):
+def trace_to_jaxpr_dynamic(
+    fun: Any, in_avals: Sequence[AbstractValue], *, keep_inputs=None, lower=False, auto_dce=False
+):
     """Record a flat function: (program, types of its results, values of its constants)."""
     info = getattr(fun, "debug_info", None)
     jaxpr = staging.trace_to_jaxpr(

@@ -46,4 +46,12 @@ def summarize(source_info: Any, num_frames: int = 1) -> str:
 
 extend_name_stack = named_scope
 
-__all__ = ["NameStack", "SourceInfo", "current", "current_name_stack", "extend_name_stack", "register_exclusion", "summarize"]
+__all__ = [
+    "NameStack",
+    "SourceInfo",
+    "current",
+    "current_name_stack",
+    "extend_name_stack",
+    "register_exclusion",
+    "summarize",
+]

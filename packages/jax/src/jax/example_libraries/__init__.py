@@ -4,9 +4,15 @@ from typing import TYPE_CHECKING
 
 from bedrax.core.lazy import attach
 
-_HOMES = {
-}
-__getattr__, __dir__, __all__ = attach(__name__, _HOMES, ("optimizers", "stax",))
+_HOMES = {}
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    _HOMES,
+    (
+        "optimizers",
+        "stax",
+    ),
+)
 
 if TYPE_CHECKING:
     from jax.example_libraries import optimizers as optimizers

@@ -9,7 +9,13 @@ _HOMES = {
         "io_callback",
     ),
 }  # fmt: skip
-__getattr__, __dir__, __all__ = attach(__name__, _HOMES, ("array_serialization", "buffer_callback", "checkify", "colocated_python", "compilation_cache", "compute_on", "control_deps", "custom_partitioning", "fused", "hijax", "jax2tf", "jet", "key_reuse", "layout", "mesh_utils", "multihost_utils", "ode", "pjit", "profiler", "random", "rnn", "roofline", "scheduling_groups", "serialize_executable", "shard_alike", "shard_map", "source_mapper", "sparse", "topologies", "transfer", "xla_metadata",))
+__getattr__, __dir__, __all__ = attach(__name__, _HOMES, (
+    "array_serialization", "buffer_callback", "checkify", "colocated_python", "compilation_cache",
+    "compute_on", "control_deps", "custom_partitioning", "fused", "hijax", "jax2tf", "jet", "key_reuse",
+    "layout", "mesh_utils", "multihost_utils", "ode", "pjit", "profiler", "random", "rnn", "roofline",
+    "scheduling_groups", "serialize_executable", "shard_alike", "shard_map", "source_mapper", "sparse",
+    "topologies", "transfer", "xla_metadata",
+))  # fmt: skip
 
 if TYPE_CHECKING:
     from bedrax.core.primitives.callbacks import (

@@ -4,9 +4,11 @@ from typing import TYPE_CHECKING
 
 from bedrax.core.lazy import attach
 
-_HOMES = {
-}
-__getattr__, __dir__, __all__ = attach(__name__, _HOMES, ("backend", "core", "ifrt_programs", "linear_util", "lowering", "mlir", "random", "sharding", "source_info_util", "xla",))
+_HOMES = {}
+__getattr__, __dir__, __all__ = attach(__name__, _HOMES, (
+    "backend", "core", "ifrt_programs", "linear_util", "lowering", "mlir", "random", "sharding",
+    "source_info_util", "xla",
+))  # fmt: skip
 
 if TYPE_CHECKING:
     from jax.extend import backend as backend

@@ -4,9 +4,10 @@ from typing import TYPE_CHECKING
 
 from bedrax.core.lazy import attach
 
-_HOMES = {
-}
-__getattr__, __dir__, __all__ = attach(__name__, _HOMES, ("ad", "batching", "mlir", "partial_eval", "pxla", "xla",))
+_HOMES = {}
+__getattr__, __dir__, __all__ = attach(__name__, _HOMES, (
+    "ad", "batching", "mlir", "partial_eval", "pxla", "xla",
+))  # fmt: skip
 
 if TYPE_CHECKING:
     from jax.interpreters import ad as ad

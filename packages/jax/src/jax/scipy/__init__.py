@@ -4,9 +4,11 @@ from typing import TYPE_CHECKING
 
 from bedrax.core.lazy import attach
 
-_HOMES = {
-}
-__getattr__, __dir__, __all__ = attach(__name__, _HOMES, ("cluster", "fft", "integrate", "interpolate", "linalg", "ndimage", "optimize", "signal", "sparse", "spatial", "special", "stats",))
+_HOMES = {}
+__getattr__, __dir__, __all__ = attach(__name__, _HOMES, (
+    "cluster", "fft", "integrate", "interpolate", "linalg", "ndimage", "optimize", "signal", "sparse",
+    "spatial", "special", "stats",
+))  # fmt: skip
 
 if TYPE_CHECKING:
     from jax.scipy import cluster as cluster

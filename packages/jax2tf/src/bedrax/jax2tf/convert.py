@@ -117,7 +117,9 @@ class _Call:
         shapes = [tuple(t.shape) if t.shape.rank is not None else None for t in self.tensors]
         for shape, leaf in zip(shapes, leaves, strict=True):
             if shape is None:
-                raise ValueError(f"jax2tf.convert: the rank of every argument must be known, but that of {leaf} is not")
+                raise ValueError(
+                    f"jax2tf.convert: the rank of every argument must be known, but that of {leaf} is not"
+                )
         symbolic = shape_poly.symbolic_shapes(shapes, specs, constraints)
         self.avals = [
             ShapedArray(s, types.numpy_dtype(t.dtype)) for s, t in zip(symbolic, self.tensors, strict=True)
@@ -139,13 +141,15 @@ class _Call:
                 "jax2tf.convert: polymorphic_shapes must be None, a string, or a sequence with one entry per positional"
                 f" argument; got {polymorphic_shapes!r} for {len(args)} arguments"
             )
-        is_spec = lambda x: x is None or isinstance(x, str | PolyShape)  # noqa: E731
+        is_spec = lambda x: x is None or isinstance(x, str | PolyShape)
         try:
             found = pytree.tree_broadcast_leaves(
                 (tuple(polymorphic_shapes), dict.fromkeys(kwargs)), (tuple(args), kwargs), is_leaf=is_spec
             )
         except (ValueError, TypeError) as e:
-            raise ValueError(f"jax2tf.convert: polymorphic_shapes must be a pytree prefix of the arguments: {e}") from e
+            raise ValueError(
+                f"jax2tf.convert: polymorphic_shapes must be a pytree prefix of the arguments: {e}"
+            ) from e
         return [None if s is None else str(s) for s in found]
 
     def dim_env(self, tensors) -> dict[str, Any]:
@@ -190,7 +194,8 @@ def _with_derivative(call: _Call, run: Callable, with_gradient: bool, options: d
         outs = run(call.tensors)
         return [
             tf.raw_ops.PreventGradient(
-                input=x, message="The jax2tf-converted function does not support gradients. Use `with_gradient` parameter to enable gradients"
+                input=x,
+                message="The jax2tf-converted function does not support gradients. Use `with_gradient` parameter to enable gradients",
             )
             for x in outs
         ]
@@ -236,7 +241,9 @@ def _pull_back(call: _Call, tensors, cts, options: dict) -> list:
         outs, back = vjp(of_active, *(x for m, x in zip(active, fixed, strict=True) if m))
         rest = iter(given)
         full = [
-            next(rest) if m else np.zeros(np.shape(x) if dims.is_constant_shape(np.shape(x)) else (), dtypes.float0)
+            next(rest)
+            if m
+            else np.zeros(np.shape(x) if dims.is_constant_shape(np.shape(x)) else (), dtypes.float0)
             for m, x in zip(out_active, outs, strict=True)
         ]
         return list(back(full))
@@ -244,7 +251,10 @@ def _pull_back(call: _Call, tensors, cts, options: dict) -> list:
     def spec(aval):
         return str(PolyShape(*aval.shape)) if not dims.is_constant_shape(aval.shape) else None
 
-    shapes = [[spec(a) for a in call.avals], [spec(a) for a, m in zip(call.jaxpr.out_avals, out_active, strict=True) if m]]
+    shapes = [
+        [spec(a) for a in call.avals],
+        [spec(a) for a, m in zip(call.jaxpr.out_avals, out_active, strict=True) if m],
+    ]
     given = [ct for ct, m in zip(cts, out_active, strict=True) if m]
     converted = convert(
         pullback, polymorphic_shapes=shapes, polymorphic_constraints=shape_poly.constraints_of(call.avals),

@@ -24,7 +24,15 @@ class Context:
       implicit_broadcast: every use of the current equation's result broadcasts it, so its axes need only be in place.
     """
 
-    __slots__ = ("avals_in", "avals_out", "dim_env", "dim_values", "enable_xla", "implicit_broadcast", "primitive")
+    __slots__ = (
+        "avals_in",
+        "avals_out",
+        "dim_env",
+        "dim_values",
+        "enable_xla",
+        "implicit_broadcast",
+        "primitive",
+    )
 
     def __init__(self, enable_xla: bool, dim_env: dict[str, Any]):
         self.enable_xla = enable_xla
@@ -176,7 +184,11 @@ def _with_shape(tensor, aval):
         return tensor
     known = types.static_shape(aval)
     # A combiner of scalars may have been run on whole tensors: then the ranks differ.
-    if tensor.shape.rank in (None, len(known)) and not tensor.shape.is_fully_defined() and hasattr(tensor, "set_shape"):
+    if (
+        tensor.shape.rank in (None, len(known))
+        and not tensor.shape.is_fully_defined()
+        and hasattr(tensor, "set_shape")
+    ):
         tensor.set_shape(known)
     return tensor
 

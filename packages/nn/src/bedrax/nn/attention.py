@@ -71,14 +71,19 @@ def dot_product_attention(
     batch, rows, heads, size = q.shape
     columns, groups = k.shape[1:3]
     if heads % groups:
-        raise ValueError(f"The number of query heads must be a multiple of key/value heads, but got {heads} vs {groups}")
+        raise ValueError(
+            f"The number of query heads must be a multiple of key/value heads, but got {heads} vs {groups}"
+        )
     full = (batch, heads, rows, columns)
     bias, mask = (_of_rank_4(name, x, full) for name, x in (("bias", bias), ("mask", mask)))
     if mask is not None and not dtypes.is_bool(mask.dtype):
         raise ValueError(f"mask dtype should be bool, but got {mask.dtype}")
     lengths = [
         _lengths(name, x, batch)
-        for name, x in (("query_seq_lengths", query_seq_lengths), ("key_value_seq_lengths", key_value_seq_lengths))
+        for name, x in (
+            ("query_seq_lengths", query_seq_lengths),
+            ("key_value_seq_lengths", key_value_seq_lengths),
+        )
     ]
     if isinstance(local_window_size, int):
         local_window_size = (local_window_size, local_window_size)
@@ -109,7 +114,9 @@ def dot_product_attention(
 
 def _check(name: str, x: Array, shape: tuple, dtype: np.dtype) -> None:
     if x.ndim != len(shape) or any(w is not None and w != s for s, w in zip(x.shape, shape, strict=True)):
-        raise ValueError(f"{name} shape should be {['*' if w is None else w for w in shape]}: but got {x.shape}")
+        raise ValueError(
+            f"{name} shape should be {['*' if w is None else w for w in shape]}: but got {x.shape}"
+        )
     if x.dtype != dtype:
         raise ValueError(f"{name} dtype should be {dtype}, like that of query, but got {x.dtype}")
 

@@ -23,7 +23,9 @@ __all__ = [
 class Initializer(Protocol):
     """What initializers look like: ``init(key, shape, dtype=None, out_sharding=None) -> array``."""
 
-    def __call__(self, key: Array, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Array: ...
+    def __call__(
+        self, key: Array, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None
+    ) -> Array: ...
 
 
 def _dtype(dtype: Any) -> np.dtype:
@@ -115,7 +117,8 @@ def _fans(shape: tuple, in_axis, out_axis, batch_axis) -> tuple[float, float]:
             " at least 2D or specify in_axis explicitly."
         )
     ins, outs, batch = (
-        _axes(a, ndim, name) for a, name in ((in_axis, "in_axis"), (out_axis, "out_axis"), (batch_axis, "batch_axis"))
+        _axes(a, ndim, name)
+        for a, name in ((in_axis, "in_axis"), (out_axis, "out_axis"), (batch_axis, "batch_axis"))
     )
     size = lambda axes: math.prod(shape[a] for a in axes)
     # A quotient, so that an axis named as both (embeddings name only the outputs' axis) counts as the formula says.
@@ -142,7 +145,9 @@ def _complex_polar(key, shape, dtype, radius):
 def _complex_truncated(key, shape, dtype, limit):
     # The squared radius of a complex normal is exponential; truncate its distribution function and invert.
     share = 1 - math.exp(-limit * limit)
-    return _complex_polar(key, shape, dtype, lambda u: jnp.sqrt(-jnp.log(1 - jnp.asarray(share, u.dtype) * u)))
+    return _complex_polar(
+        key, shape, dtype, lambda u: jnp.sqrt(-jnp.log(1 - jnp.asarray(share, u.dtype) * u))
+    )
 
 
 def variance_scaling(
@@ -173,7 +178,9 @@ def variance_scaling(
             "fan_geo_avg": math.sqrt(fan_in * fan_out),
         }  # fmt: skip
         if mode not in counts:
-            raise ValueError(f"invalid mode for variance scaling initializer: {mode}; use one of {', '.join(counts)}")
+            raise ValueError(
+                f"invalid mode for variance scaling initializer: {mode}; use one of {', '.join(counts)}"
+            )
         if distribution not in ("truncated_normal", "normal", "uniform"):
             raise ValueError(f"invalid distribution for variance scaling initializer: {distribution}; use"
                              " truncated_normal, normal or uniform")  # fmt: skip
@@ -217,9 +224,7 @@ def _named(name: str):
         return variance_scaling(scale, mode, distribution, in_axis, out_axis, batch_axis, dtype)
 
     make.__name__ = make.__qualname__ = name
-    make.__doc__ = (
-        f'``variance_scaling({scale}, "{mode}", "{distribution}")`` ({source}); arguments as for `variance_scaling`.'
-    )
+    make.__doc__ = f'``variance_scaling({scale}, "{mode}", "{distribution}")`` ({source}); arguments as for `variance_scaling`.'
     return make
 
 

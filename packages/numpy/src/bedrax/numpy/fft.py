@@ -42,7 +42,9 @@ def _transform(name: str, kind: str, a: ArrayLike, s, axes, norm) -> Array:
     if s is not None:
         s = [operator.index(n) if not dims.is_symbolic(n) else n for n in s]
         if len(s) > len(axes):
-            raise ValueError(f"jax.numpy.fft.{name}: s has more entries than there are axes, got {tuple(s)}, {tuple(axes)}")
+            raise ValueError(
+                f"jax.numpy.fft.{name}: s has more entries than there are axes, got {tuple(s)}, {tuple(axes)}"
+            )
         axes = axes[: len(s)] if len(s) < len(axes) else axes
         if any(dims.is_constant_dim(n) and n < 1 for n in s):
             raise ValueError("Shape should be positive.")
@@ -190,19 +192,27 @@ def irfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None =
     return _one("irfft", "IRFFT", a, n, axis, norm)
 
 
-def fft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None) -> Array:
+def fft2(
+    a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
+) -> Array:
     return _two("fft2", "FFT", a, s, axes, norm)
 
 
-def ifft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None) -> Array:
+def ifft2(
+    a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
+) -> Array:
     return _two("ifft2", "IFFT", a, s, axes, norm)
 
 
-def rfft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None) -> Array:
+def rfft2(
+    a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
+) -> Array:
     return _two("rfft2", "RFFT", a, s, axes, norm)
 
 
-def irfft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None) -> Array:
+def irfft2(
+    a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
+) -> Array:
     return _two("irfft2", "IRFFT", a, s, axes, norm)
 
 

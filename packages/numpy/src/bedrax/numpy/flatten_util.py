@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-
 from bedrax import pytree
 from bedrax.core import dtypes, lax
 from bedrax.core.avals import aval_of
@@ -34,14 +33,18 @@ def ravel_pytree(pytree_: Any = None, /, **given) -> tuple[Any, Callable]:
         vector = lax.full((0,), 0, dtype)
     else:
         dtype = dtypes.result_type(*leaves)
-        parts = [lax.reshape(lax.convert_element_type(x, dtype), (n,)) for x, n in zip(leaves, sizes, strict=True)]
+        parts = [
+            lax.reshape(lax.convert_element_type(x, dtype), (n,)) for x, n in zip(leaves, sizes, strict=True)
+        ]
         vector = parts[0] if len(parts) == 1 else lax.concatenate(parts, 0)
     edges = np.cumsum([0, *sizes]).tolist()
 
     def unravel(values):
         aval = aval_of(values)
         if aval.shape != (total,):
-            raise ValueError(f"unravel takes a vector of {total} elements, got an array of shape {aval.shape}")
+            raise ValueError(
+                f"unravel takes a vector of {total} elements, got an array of shape {aval.shape}"
+            )
         if aval.dtype != dtype:
             raise TypeError(f"unravel function given array of dtype {aval.dtype}, but expected dtype {dtype}")
         out = []

@@ -117,7 +117,9 @@ def vectorize(pyfunc: Callable, *, excluded: Any = frozenset(), signature: str |
                     for label, n in zip(term, shape, strict=True):
                         expected = int(label) if label.isdigit() else sizes.setdefault(label, n)
                         if not dims.definitely_equal(expected, n):
-                            raise ValueError(f"inconsistent size for core dimension {label!r}: {n} vs {expected}")
+                            raise ValueError(
+                                f"inconsistent size for core dimension {label!r}: {n} vs {expected}"
+                            )
             return out
 
         # Axes of length 1 are not mapped, and leading ones where they exist; one vmap per axis of the result.

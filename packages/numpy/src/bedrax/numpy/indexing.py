@@ -105,7 +105,9 @@ def _bounds(s: slice, size: Any) -> tuple[Any, Any, Any]:
         return start, len(range(start, stop, step)), step
     step = 1 if step is None else step
     if not dims.is_constant_dim(step) or step == 0:
-        raise IndexError(f"the step of a slice of an axis of symbolic length must be a known number other than 0: {s}")
+        raise IndexError(
+            f"the step of a slice of an axis of symbolic length must be a known number other than 0: {s}"
+        )
     low, high = (0, size) if step > 0 else (-1, size - 1)
 
     def clip(v, default):
@@ -496,7 +498,9 @@ def _get_windows(x: Any, plan: Plan, starts: Sequence[Any], wraps: tuple) -> Any
         start, wrap = (0, False) if what == FULL else next(it)
         at.append(start)
         negative.append(wrap)
-    x = prims.dynamic_slice(x, _one_dtype(at, plan.shape), tuple(sizes), allow_negative_indices=tuple(negative))
+    x = prims.dynamic_slice(
+        x, _one_dtype(at, plan.shape), tuple(sizes), allow_negative_indices=tuple(negative)
+    )
     return _arrange(x, plan)
 
 
@@ -516,7 +520,12 @@ def _index_dtype(shape: tuple, kinds: set = frozenset()) -> np.dtype:
 
 def _take_ranges(x: Any, plan: Plan) -> tuple[Any, Plan]:
     """Do the static ranges first; what is left has all of their axes."""
-    ranges = Plan(plan.shape, tuple(k if k[0] == RANGE else (FULL,) for k in plan.axes), tuple(range(len(plan.axes))), ())
+    ranges = Plan(
+        plan.shape,
+        tuple(k if k[0] == RANGE else (FULL,) for k in plan.axes),
+        tuple(range(len(plan.axes))),
+        (),
+    )
     x = _get_static(x, ranges, ())
     shape = tuple([k[2] if k[0] == RANGE else n for n, k in zip(plan.shape, plan.axes, strict=True)])
     return x, Plan(shape, tuple((FULL,) if k[0] == RANGE else k for k in plan.axes), plan.layout, plan.block)
@@ -563,11 +572,16 @@ def _gather_plan(plan: Plan) -> tuple[GatherDimensionNumbers, tuple, tuple]:
             position += 1
     gone = tuple(i for i, k in enumerate(plan.axes) if k[0] in (POINT, ARRAY, RANGE))
     mapped = tuple(i for i, k in enumerate(plan.axes) if k[0] != FULL)
-    sizes = tuple(n if k[0] == FULL else k[1] if k[0] == WINDOW else 1 for n, k in zip(plan.shape, plan.axes, strict=True))
+    sizes = tuple(
+        n if k[0] == FULL else k[1] if k[0] == WINDOW else 1
+        for n, k in zip(plan.shape, plan.axes, strict=True)
+    )
     return GatherDimensionNumbers(tuple(offset), gone, mapped), tuple(batch), sizes
 
 
-def index_vectors(plan: Plan, starts: Sequence[Any], arrays: Sequence[Any], wraps: tuple, batch: tuple) -> Any:
+def index_vectors(
+    plan: Plan, starts: Sequence[Any], arrays: Sequence[Any], wraps: tuple, batch: tuple
+) -> Any:
     """The integer array whose last axis holds, for each window, where it starts along the mapped axes."""
     shape: list = []
     where: dict = {}
@@ -587,7 +601,11 @@ def index_vectors(plan: Plan, starts: Sequence[Any], arrays: Sequence[Any], wrap
         if what == FULL:
             continue
         if what == RANGE:
-            part = kind[1] + kind[3] * np.arange(kind[2]) if dims.is_constant_dim(kind[2]) else _symbolic_range(kind, dtype)
+            part = (
+                kind[1] + kind[3] * np.arange(kind[2])
+                if dims.is_constant_dim(kind[2])
+                else _symbolic_range(kind, dtype)
+            )
             parts.append((_typed(part, dtype), where[axis]))
         elif what == ARRAY:
             part = arrays[kind[1]]
@@ -610,7 +628,11 @@ def index_vectors(plan: Plan, starts: Sequence[Any], arrays: Sequence[Any], wrap
     columns = []
     for p, lead in parts:
         lengths = aval_of(p).shape
-        keep = [i for i, n in enumerate(lengths) if not (dims.definitely_equal(n, 1) and not dims.definitely_equal(full[lead[i]], 1))]
+        keep = [
+            i
+            for i, n in enumerate(lengths)
+            if not (dims.definitely_equal(n, 1) and not dims.definitely_equal(full[lead[i]], 1))
+        ]
         if len(keep) < len(lengths):
             p = lax.squeeze(p, [i for i in range(len(lengths)) if i not in keep])
         columns.append(shaping.broadcast_in_dim(p, full, [lead[i] for i in keep]))

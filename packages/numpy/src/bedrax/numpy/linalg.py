@@ -125,11 +125,17 @@ def svd(
     (a,) = _matrices("svd", a, square=hermitian)
     if not hermitian:
         if not compute_uv:
-            return factor.svd(a, full_matrices=full_matrices, compute_uv=False, subset_by_index=subset_by_index)
-        u, s, vh = factor.svd(a, full_matrices=full_matrices, compute_uv=True, subset_by_index=subset_by_index)
+            return factor.svd(
+                a, full_matrices=full_matrices, compute_uv=False, subset_by_index=subset_by_index
+            )
+        u, s, vh = factor.svd(
+            a, full_matrices=full_matrices, compute_uv=True, subset_by_index=subset_by_index
+        )
         return SVDResult(u, s, vh)
     if subset_by_index is not None:
-        raise NotImplementedError("jnp.linalg.svd: subset_by_index is not supported together with hermitian=True.")
+        raise NotImplementedError(
+            "jnp.linalg.svd: subset_by_index is not supported together with hermitian=True."
+        )
     w, v = eigh(a)
     order = jnp.argsort(-abs(w), axis=-1)
     w = jnp.take_along_axis(w, order, axis=-1)
@@ -222,7 +228,9 @@ def solve(a: ArrayLike, b: ArrayLike) -> Array:
     if vector:
         b = b[:, None]
     if not dims.definitely_equal(a.shape[-1], b.shape[-2]):
-        raise ValueError(f"jnp.linalg.solve: shapes {a.shape} and {b.shape} do not fit: [..., n, n] and [..., n, m]")
+        raise ValueError(
+            f"jnp.linalg.solve: shapes {a.shape} and {b.shape} do not fit: [..., n, n] and [..., n, m]"
+        )
     a, b = _batched(a, b)
     lu, _, permutation = factor.lu(a)
     x = _lu_solve(lu, permutation, b)
@@ -269,7 +277,9 @@ def lstsq(a: ArrayLike, b: ArrayLike, rcond: float | None = None, *, numpy_resid
         kept = s >= jnp.asarray(rcond, real) * s[0]
         rank = jnp.sum(kept)
         inverse = jnp.where(kept, 1, 0).astype(real) / jnp.where(kept, s, 1)
-        x = matmul(_adjoint(vh), inverse[:, None] * matmul(_adjoint(u), b, precision="highest"), precision="highest")
+        x = matmul(
+            _adjoint(vh), inverse[:, None] * matmul(_adjoint(u), b, precision="highest"), precision="highest"
+        )
     if numpy_resid and (int(rank) < n or m <= n):
         residuals = jnp.zeros((0,), real)
     else:
@@ -344,7 +354,9 @@ def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
         raise ValueError(f"ind must be a positive integer; got ind={ind}")
     rows, columns = a.shape[:ind], a.shape[ind:]
     if math.prod(rows) != math.prod(columns):
-        raise ValueError(f"product of dimensions before and after ind must be equal; got {rows} and {columns}")
+        raise ValueError(
+            f"product of dimensions before and after ind must be equal; got {rows} and {columns}"
+        )
     return inv(a.reshape(math.prod(rows), -1)).reshape(*columns, *rows)
 
 
@@ -362,7 +374,9 @@ def tensorsolve(a: ArrayLike, b: ArrayLike, axes: tuple[int, ...] | None = None)
         a = jnp.transpose(a, [*[d for d in range(a.ndim) if d not in moved], *moved])
     shape = a.shape[b.ndim :]
     if a.shape[: b.ndim] != b.shape or math.prod(shape) != b.size:
-        raise ValueError(f"tensorsolve needs a of shape b.shape + x.shape with equal sizes, got {a.shape} and {b.shape}")
+        raise ValueError(
+            f"tensorsolve needs a of shape b.shape + x.shape with equal sizes, got {a.shape} and {b.shape}"
+        )
     return solve(a.reshape(b.size, -1), b.reshape(-1)).reshape(shape)
 
 
@@ -429,7 +443,9 @@ def _determinant():
 
         def by_adjugate(a, t):
             return jnp.where(
-                singular, jnp.trace(matmul(_adjugate(a), t, precision="highest"), axis1=-2, axis2=-1), by_solution(a, t)
+                singular,
+                jnp.trace(matmul(_adjugate(a), t, precision="highest"), axis1=-2, axis2=-1),
+                by_solution(a, t),
             )
 
         def by_solution(a, t):
@@ -536,7 +552,10 @@ def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
 
 @one_program
 def norm(
-    x: ArrayLike, ord: int | str | None = None, axis: None | tuple[int, ...] | int = None, keepdims: bool = False
+    x: ArrayLike,
+    ord: int | str | None = None,
+    axis: None | tuple[int, ...] | int = None,
+    keepdims: bool = False,
 ) -> Array:
     """Norms of vectors or matrices.
 
@@ -576,7 +595,9 @@ def _vector_norm(x: Array, ord, axes, keepdims) -> Array:
     if ord == -np.inf:
         return jnp.min(abs(x), axis=axes, keepdims=keepdims, initial=np.inf)
     if isinstance(ord, str):
-        raise ValueError(f"Invalid order '{ord}' for vector norm. Vector norms have an order that is a number.")
+        raise ValueError(
+            f"Invalid order '{ord}' for vector norm. Vector norms have an order that is a number."
+        )
     if ord == 0:
         return jnp.sum(x != 0, axis=axes, keepdims=keepdims, dtype=dtypes.to_real_dtype(x.dtype))
     if ord == 1:
@@ -597,7 +618,9 @@ def _matrix_norm(x: Array, ord, axes, keepdims) -> Array:
         return _root_of_squares(x, axes, keepdims)
     if ord in ("nuc", 2, -2):
         s = svd(jnp.moveaxis(x, axes, (-2, -1)), compute_uv=False)
-        out = jnp.sum(s, axis=-1) if ord == "nuc" else jnp.max(s, axis=-1) if ord == 2 else jnp.min(s, axis=-1)
+        out = (
+            jnp.sum(s, axis=-1) if ord == "nuc" else jnp.max(s, axis=-1) if ord == 2 else jnp.min(s, axis=-1)
+        )
         return jnp.expand_dims(out, axes) if keepdims else out
     if ord not in (1, -1, np.inf, -np.inf):
         raise ValueError(f"Invalid order '{ord}' for matrix norm.")

@@ -59,7 +59,9 @@ def _transpose(self, *args: Any) -> Array:
     """The axes in another order, given as one sequence or as several ints; none: reversed."""
     if not args or args == (None,):
         return manipulation.transpose(self)
-    return manipulation.transpose(self, args[0] if len(args) == 1 and isinstance(args[0], (tuple, list)) else args)
+    return manipulation.transpose(
+        self, args[0] if len(args) == 1 and isinstance(args[0], (tuple, list)) else args
+    )
 
 
 def _flatten(self, order: str = "C", *, out_sharding: Any = None) -> Array:
@@ -211,7 +213,9 @@ def _matmul(x: Any, y: Any) -> Array:
 
 
 def _no_flat(self):
-    raise NotImplementedError("array.flat is not supported; use array.ravel() or iterate over array.reshape(-1)")
+    raise NotImplementedError(
+        "array.flat is not supported; use array.ravel() or iterate over array.reshape(-1)"
+    )
 
 
 METHODS: dict[str, Any] = {

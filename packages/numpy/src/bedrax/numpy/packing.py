@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import operator
 
-import numpy as np
-
 import bedrax.numpy as jnp
+import numpy as np
 from bedrax.core import dtypes, lax
 from bedrax.core.array import Array
 from bedrax.numpy.arguments import ArrayLike, array, axis_index
@@ -46,7 +45,9 @@ def packbits(a: ArrayLike, axis: int | None = None, bitorder: str = "big") -> Ar
     return jnp.moveaxis(jnp.sum(bits << shifts, axis=-1, dtype=np.uint8), -1, axis)
 
 
-def unpackbits(a: ArrayLike, axis: int | None = None, count: int | None = None, bitorder: str = "big") -> Array:
+def unpackbits(
+    a: ArrayLike, axis: int | None = None, count: int | None = None, bitorder: str = "big"
+) -> Array:
     """The bits of bytes, eight elements for each along an axis.
 
     Args:

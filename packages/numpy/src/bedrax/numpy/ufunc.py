@@ -58,9 +58,13 @@ class ufunc:
           NotImplementedError: `out` or `where` is given.
         """
         if out is not None:
-            raise NotImplementedError(f"jnp.{self.__name__}: the out argument is not supported; arrays are immutable")
+            raise NotImplementedError(
+                f"jnp.{self.__name__}: the out argument is not supported; arrays are immutable"
+            )
         if where is not None:
-            raise NotImplementedError(f"jnp.{self.__name__}: the where argument is not supported; use jnp.where")
+            raise NotImplementedError(
+                f"jnp.{self.__name__}: the where argument is not supported; use jnp.where"
+            )
         return self._call(*args)
 
     def _vectorized(self, *args):
@@ -185,7 +189,9 @@ class ufunc:
             return a.at[indices].apply(self)
         # One after the other: the indices of all elements, flattened.
         places = lax.reshape(lax.iota("int32", a.size), a.shape)[indices]
-        values = manipulation.ravel(manipulation.broadcast_to(creation.asarray(b, dtype=a.dtype), places.shape))
+        values = manipulation.ravel(
+            manipulation.broadcast_to(creation.asarray(b, dtype=a.dtype), places.shape)
+        )
         flat = manipulation.ravel(a)
 
         def step(flat, pair):
@@ -241,7 +247,9 @@ def _count(x, axes) -> int:
 
 def _no_out(self: ufunc, method: str, out: Any) -> None:
     if out is not None:
-        raise NotImplementedError(f"jnp.{self.__name__}.{method}: the out argument is not supported; arrays are immutable")
+        raise NotImplementedError(
+            f"jnp.{self.__name__}.{method}: the out argument is not supported; arrays are immutable"
+        )
 
 
 def frompyfunc(func: Callable, /, nin: int, nout: int, *, identity: Any = None) -> ufunc:

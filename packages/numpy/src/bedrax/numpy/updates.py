@@ -70,7 +70,9 @@ class Update:
         from bedrax.numpy.creation import place
 
         x, index = _read(self.array, self.index)
-        out = indexing.get(x, index, mode, fill_value, indices_are_sorted, unique_indices, wrap_negative_indices)
+        out = indexing.get(
+            x, index, mode, fill_value, indices_are_sorted, unique_indices, wrap_negative_indices
+        )
         return place(out, None, out_sharding)
 
     def apply(
@@ -91,7 +93,9 @@ class Update:
         """``x[idx] / values``; the result is floating. Options as in `set`."""
         from bedrax.core.operators import true_divide
 
-        return true_divide(self.array, Update(lax.full_like(self.array, 1), self.index).multiply(values, **options))
+        return true_divide(
+            self.array, Update(lax.full_like(self.array, 1), self.index).multiply(values, **options)
+        )
 
     def power(self, values: Any, **options: Any) -> Array:
         """``x[idx] ** values``. Options as in `set`."""
@@ -106,7 +110,14 @@ def _operation(name: str, doc: str) -> Callable:
         out_sharding: Any = None, wrap_negative_indices: bool = True,
     ) -> Array:  # fmt: skip
         out = update(
-            self.array, self.index, values, name, indices_are_sorted, unique_indices, mode, wrap_negative_indices
+            self.array,
+            self.index,
+            values,
+            name,
+            indices_are_sorted,
+            unique_indices,
+            mode,
+            wrap_negative_indices,
         )
         if out_sharding is None:
             return out
@@ -151,9 +162,13 @@ def update(x, idx, values, name, indices_are_sorted=False, unique_indices=False,
         known = [s for s in starts if type(s) is int]
         starts = [np.asarray(s, indexing._index_dtype(plan.shape)) if type(s) is int else s for s in starts]
         whole = inside and len(known) == len(starts)
-        out = _jitted(plan, name, indices_are_sorted, unique_indices, mode, wraps, whole)(x, starts, arrays, values)
+        out = _jitted(plan, name, indices_are_sorted, unique_indices, mode, wraps, whole)(
+            x, starts, arrays, values
+        )
     else:
-        out = _update(x, plan, starts, arrays, values, name, indices_are_sorted, unique_indices, mode, wraps, inside)
+        out = _update(
+            x, plan, starts, arrays, values, name, indices_are_sorted, unique_indices, mode, wraps, inside
+        )
     return out if out.shape is shape or out.shape == shape else lax.reshape(out, shape)
 
 
@@ -273,7 +288,8 @@ def _set_window(x: Any, plan: Plan, starts: Any, values: Any) -> Any:
     it = iter(starts)
     at = [next(it) if k[0] != indexing.FULL else 0 for k in plan.axes]
     sizes = tuple(
-        n if k[0] == indexing.FULL else k[1] if k[0] == WINDOW else 1 for n, k in zip(plan.shape, plan.axes, strict=True)
+        n if k[0] == indexing.FULL else k[1] if k[0] == WINDOW else 1
+        for n, k in zip(plan.shape, plan.axes, strict=True)
     )
     shape = aval_of(values).shape
     if not shape:

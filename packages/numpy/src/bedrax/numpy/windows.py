@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import operator
 
-import numpy as np
-
 import bedrax.numpy as jnp
+import numpy as np
 from bedrax.core import dtypes, lax
 from bedrax.core.array import Array
 from bedrax.numpy.arguments import ArrayLike, inexact
@@ -73,5 +72,7 @@ def i0(x: ArrayLike) -> Array:
     """
     (x,) = inexact("i0", x)
     if dtypes.is_complex(x.dtype):
-        raise ValueError(f"Unsupported input type to jax.numpy.i0: {x.dtype}; it is defined for real numbers.")
+        raise ValueError(
+            f"Unsupported input type to jax.numpy.i0: {x.dtype}; it is defined for real numbers."
+        )
     return lax.exp(lax.abs(x)) * lax.bessel_i0e(x)

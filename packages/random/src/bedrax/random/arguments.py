@@ -63,7 +63,9 @@ def joint_shape(shape: Any, *parameters: Any) -> tuple:
     shape = shape_of(shape)
     for given in shapes:
         if given and lax.broadcast_shapes(shape, given) != shape:
-            raise ValueError(f"parameters of shapes {shapes} do not broadcast to the shape of the samples, {shape}")
+            raise ValueError(
+                f"parameters of shapes {shapes} do not broadcast to the shape of the samples, {shape}"
+            )
     return shape
 
 
@@ -80,7 +82,11 @@ def broadcast_to(x: Any, shape: tuple):
     if own == shape:
         return x
     kept, offset = [], len(shape) - len(own)
-    ones = tuple(i for i, n in enumerate(own) if dims.definitely_equal(n, 1) and not dims.definitely_equal(shape[i + offset], 1))
+    ones = tuple(
+        i
+        for i, n in enumerate(own)
+        if dims.definitely_equal(n, 1) and not dims.definitely_equal(shape[i + offset], 1)
+    )
     if ones:
         x = lax.squeeze(x, ones)
     kept = [i + offset for i in range(len(own)) if i not in ones]

@@ -76,8 +76,9 @@ def _truncated_normal(key, shape, dtype, lower, upper):
     lower, upper = as_dtype(lower, dtype), as_dtype(upper, dtype)
     a, b = (broadcast_to(lax.erf(lax.div(x, root)), shape) for x in (lower, upper))
     out = lax.mul(root, lax.erf_inv(uniform_floats(key, shape, dtype, a, b)))
-    inside = lax.nextafter(lax.stop_gradient(lower), scalar(np.inf, dtype)), lax.nextafter(
-        lax.stop_gradient(upper), scalar(-np.inf, dtype)
+    inside = (
+        lax.nextafter(lax.stop_gradient(lower), scalar(np.inf, dtype)),
+        lax.nextafter(lax.stop_gradient(upper), scalar(-np.inf, dtype)),
     )
     return lax.clamp(broadcast_to(inside[0], shape), out, broadcast_to(inside[1], shape))
 
@@ -174,7 +175,9 @@ def _without_parameters(name: str, fun, doc: str):
 exponential = _without_parameters("exponential", exponentials, "Exponentially distributed numbers of mean 1.")
 cauchy = _without_parameters("cauchy", _cauchys, "Numbers of the standard Cauchy distribution.")
 laplace = _without_parameters("laplace", _laplaces, "Numbers of density exp(-abs(x)) / 2.")
-logistic = _without_parameters("logistic", _logistics, "Numbers whose distribution function is the logistic sigmoid.")
+logistic = _without_parameters(
+    "logistic", _logistics, "Numbers whose distribution function is the logistic sigmoid."
+)
 
 _gumbel = key_function(1, 2)(gumbels)
 
@@ -303,7 +306,9 @@ def wald(key, mean, shape=None, dtype=None, *, out_sharding=None):
 @key_function(1, 2)
 def _weibull_min(key, shape, dtype, scale, concentration):
     scale, concentration = (broadcast_to(as_dtype(x, dtype), shape) for x in (scale, concentration))
-    return lax.mul(lax.pow(exponentials(key, shape, dtype), lax.div(lax.full(shape, 1, dtype), concentration)), scale)
+    return lax.mul(
+        lax.pow(exponentials(key, shape, dtype), lax.div(lax.full(shape, 1, dtype), concentration)), scale
+    )
 
 
 def weibull_min(key, scale, concentration, shape=(), dtype=None):
@@ -325,7 +330,9 @@ def maxwells(key, shape, dtype):
     return lax.sqrt(lax.reduce_sum(lax.square(normals(key, (*shape, 3), dtype)), (len(shape),)))
 
 
-maxwell = _without_parameters("maxwell", maxwells, "Numbers of the standard Maxwell distribution: speeds in a gas.")
+maxwell = _without_parameters(
+    "maxwell", maxwells, "Numbers of the standard Maxwell distribution: speeds in a gas."
+)
 
 
 @key_function(1, 2)
@@ -373,7 +380,9 @@ def triangular(key, left, mode, right, shape=None, dtype=None, *, out_sharding=N
     """
     key, _ = single_key("triangular", key)
     dtype = float_dtype("triangular", dtype)
-    return placed(_triangular(key, joint_shape(shape, left, mode, right), dtype, left, mode, right), out_sharding)
+    return placed(
+        _triangular(key, joint_shape(shape, left, mode, right), dtype, left, mode, right), out_sharding
+    )
 
 
 # ---- vectors and matrices ----
@@ -445,7 +454,9 @@ def multivariate_normal(key, mean, cov, shape=None, dtype=None, method="cholesky
     else:
         shape = shape_of(shape)
         if lax.broadcast_shapes(shape, batch) != shape:
-            raise ValueError(f"the batch shapes of mean and cov, {m[:-1]} and {c[:-2]}, do not broadcast to {shape}")
+            raise ValueError(
+                f"the batch shapes of mean and cov, {m[:-1]} and {c[:-2]}, do not broadcast to {shape}"
+            )
     return placed(_multivariate_normal(key, shape, dtype, method, mean, cov), out_sharding)
 
 

@@ -25,7 +25,6 @@ __all__ = ["binomial", "geometric", "multinomial", "poisson"]
 _SMALL_MEAN = 10  # above, rejection is faster
 
 
-
 # ---- Poisson ----
 
 
@@ -94,7 +93,9 @@ def _poisson(key, shape, dtype, rate):
     counts = _knuth(key, shape, work, lax.select(by_product, rate, full(0)))
     large = _ptrs(key, shape, work, lax.select(by_rejection, rate, full(1e4)))
     large = lax.select(rate < np.inf, large, full(np.inf))
-    out = lax.select(by_product, lax.convert_element_type(counts, dtype), lax.convert_element_type(large, dtype))
+    out = lax.select(
+        by_product, lax.convert_element_type(counts, dtype), lax.convert_element_type(large, dtype)
+    )
     out = lax.select(rate > 0, out, lax.full(shape, 0, dtype))
     invalid = lax.full(shape, np.asarray(-1).astype(dtype), dtype)
     return lax.select(rate >= 0, out, invalid)
@@ -180,7 +181,8 @@ def _waiting_times(key, shape, dtype, n, p):
 def _stirling_tail(k):
     """``log(k!) - log(sqrt(2 pi)) - (k + 1/2) log(k + 1) + (k + 1)``: ten values, then the series."""
     table = [
-        math.lgamma(i + 1) - ((i + 0.5) * math.log(i + 1) - (i + 1) + 0.5 * math.log(2 * math.pi)) for i in range(10)
+        math.lgamma(i + 1) - ((i + 0.5) * math.log(i + 1) - (i + 1) + 0.5 * math.log(2 * math.pi))
+        for i in range(10)
     ]
     inverse = 1 / (k + 1)
     square = inverse * inverse

@@ -273,4 +273,3 @@ def _weighted_apart(key, draws, mode, p):
     n = aval_of(p).shape[0]
     scores = lax.add(gumbel_function(mode).fun(key, (n,), aval_of(p).dtype), lax.log(p))
     return lax.convert_element_type(lax.top_k(scores, draws)[1], dtypes.default_int_dtype())
-

@@ -36,7 +36,9 @@ random_gamma_p.print_params = without_implementation
 @random_gamma_p.abstract
 def _gamma_type(keys, a, *, impl, log_space):
     if not isinstance(keys.dtype, KeyDType) or keys.shape != a.shape:
-        raise TypeError(f"random_gamma needs one key for each parameter, got {keys.str_short()} and {a.str_short()}")
+        raise TypeError(
+            f"random_gamma needs one key for each parameter, got {keys.str_short()} and {a.str_short()}"
+        )
     if not dtypes.is_floating(a.dtype):
         raise TypeError(f"random_gamma needs a float parameter, got {a.str_short()}")
     return ShapedArray(a.shape, a.dtype)
@@ -60,15 +62,15 @@ def _one(key, a, log_space: bool):
     def rejected(state):
         _, x2, v, u = state
         squeeze = lax.ge(u, lax.sub(one, lax.mul(scalar(0.0331, dtype), lax.square(x2))))
-        bound = lax.add(
-            lax.mul(x2, scalar(0.5, dtype)), lax.mul(d, lax.add(lax.sub(one, v), lax.log(v)))
-        )
+        bound = lax.add(lax.mul(x2, scalar(0.5, dtype)), lax.mul(d, lax.add(lax.sub(one, v), lax.log(v))))
         return lax.bitwise_and(squeeze, lax.ge(lax.log(u), bound))
 
     def step(state):
         key, for_x, for_u = split_keys(state[0], 3)
         zero = lax.full((), 0, dtype)
-        _, x, v = lax.while_loop(lambda s: lax.le(s[2], zero), propose, (for_x, zero, lax.full((), -1, dtype)))
+        _, x, v = lax.while_loop(
+            lambda s: lax.le(s[2], zero), propose, (for_x, zero, lax.full((), -1, dtype))
+        )
         return key, lax.square(x), lax.mul(v, lax.square(v)), unit_floats(for_u, (), dtype)
 
     start = (key, lax.full((), 0, dtype), lax.full((), 1, dtype), lax.full((), 2, dtype))  # which is rejected
@@ -85,7 +87,9 @@ def _on_base(base, a, *, impl, log_space):
     shape = aval_of(a).shape
     n = math.prod(shape)
     rank = len(impl.key_shape)
-    keys = random_wrap_p.bind(lax.reshape(base, (n, *aval_of(base).shape[len(aval_of(base).shape) - rank :])), impl=impl)
+    keys = random_wrap_p.bind(
+        lax.reshape(base, (n, *aval_of(base).shape[len(aval_of(base).shape) - rank :])), impl=impl
+    )
     out = vmap(lambda key, a: _one(key, a, log_space))(keys, lax.reshape(a, (n,)))
     return lax.reshape(out, shape)
 
@@ -97,7 +101,9 @@ eager(random_gamma_p, _on_base, ("impl", "log_space"), keys=False)
 
 @batch_rules.rule(random_gamma_p)
 def _batch(axis, args, dims, **params):
-    return random_gamma_p.bind(*(to_front(x, d, axis.size) for x, d in zip(args, dims, strict=True)), **params), 0
+    return random_gamma_p.bind(
+        *(to_front(x, d, axis.size) for x, d in zip(args, dims, strict=True)), **params
+    ), 0
 
 
 @jvp_rules.rule(random_gamma_p)
@@ -277,7 +283,9 @@ def f(key, dfnum, dfden, shape=None, dtype=None, *, out_sharding=None):
 def _t(key, shape, dtype, df):
     for_normal, for_gamma = split_keys(key, 2)
     half = broadcast_to(lax.div(as_dtype(df, dtype), scalar(2, dtype)), shape)
-    return lax.mul(normals(for_normal, shape, dtype), lax.sqrt(lax.div(half, gammas(for_gamma, shape, dtype, half))))
+    return lax.mul(
+        normals(for_normal, shape, dtype), lax.sqrt(lax.div(half, gammas(for_gamma, shape, dtype, half)))
+    )
 
 
 def t(key, df, shape=(), dtype=None, *, out_sharding=None):
@@ -349,4 +357,3 @@ def ball(key, d, p=2, shape=(), dtype=None, *, out_sharding=None):
     """
     key, _ = single_key("ball", key)
     return placed(_ball(key, shape_of(shape), float_dtype("ball", dtype), int(d), float(p)), out_sharding)
-

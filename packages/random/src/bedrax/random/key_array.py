@@ -54,7 +54,9 @@ class KeyDType(dtypes.ExtendedDType):
         from bedrax.core import lax
         from bedrax.random.primitives import random_wrap_p
 
-        return random_wrap_p.bind(lax.full((*shape, *self.element_shape), 0, self.element_dtype), impl=self.implementation)
+        return random_wrap_p.bind(
+            lax.full((*shape, *self.element_shape), 0, self.element_dtype), impl=self.implementation
+        )
 
 
 _dtypes: dict[KeyImplementation, KeyDType] = {}
@@ -77,7 +79,9 @@ def dtype_of_printed_name(name: str) -> KeyDType:
 
 
 def _of_base(name: str):
-    return property(lambda self: getattr(self.base, name), doc=f"`{name}` of the array that holds the keys' numbers.")
+    return property(
+        lambda self: getattr(self.base, name), doc=f"`{name}` of the array that holds the keys' numbers."
+    )
 
 
 def _shaped_like_keys(sharding: Any, rank: int) -> Any:
@@ -189,7 +193,9 @@ class KeyArray(Array):
         raise TypeError("key array cannot be converted to boolean.")
 
     def _no_number(self, *_):
-        raise TypeError("keys are not numbers; jax.random.key_data(arr) gives the numbers that they are made of.")
+        raise TypeError(
+            "keys are not numbers; jax.random.key_data(arr) gives the numbers that they are made of."
+        )
 
     __int__ = __float__ = __complex__ = __index__ = _no_number
 

@@ -82,7 +82,9 @@ def check_key_data(shape, dtype, impl) -> None:
     if len(shape) < len(expected):
         raise TypeError(f"{problem}.ndim >= {len(expected)}; got ndim={len(shape)}")
     if tuple(shape[len(shape) - len(expected) :]) != expected:
-        raise TypeError(f"{problem}.shape to end with {expected}; got shape={tuple(shape)} for impl={impl.name}")
+        raise TypeError(
+            f"{problem}.shape to end with {expected}; got shape={tuple(shape)} for impl={impl.name}"
+        )
     if dtype != _U32:
         raise TypeError(f"{problem}.dtype = uint32; got dtype={getattr(dtype, 'name', dtype)}")
 
@@ -248,7 +250,10 @@ def _batch_fold_in(axis, args, dims, **params):
     keys, data = args
     ranks = [rank_of(x) - (d is not None) for x, d in zip(args, dims, strict=True)]
     if ranks[0] == ranks[1]:  # what is not mapped may stay a scalar
-        moved = [to_front(x, d, axis.size) if d is not None or r else x for x, d, r in zip(args, dims, ranks, strict=True)]
+        moved = [
+            to_front(x, d, axis.size) if d is not None or r else x
+            for x, d, r in zip(args, dims, ranks, strict=True)
+        ]
         return random_fold_in_p.bind(*moved, **params), 0
     keys, data = (to_front(x, d, axis.size) for x, d in zip(args, dims, strict=True))
     shape = aval_of(keys if ranks[0] else data).shape

@@ -251,7 +251,9 @@ def mirror(name: str) -> tuple:
 
     mlir()
     module = importlib.import_module(f"jaxlib.mlir.{name}")
-    public = [n for n in vars(module) if not n.startswith("_") and not isinstance(vars(module)[n], types.ModuleType)]
+    public = [
+        n for n in vars(module) if not n.startswith("_") and not isinstance(vars(module)[n], types.ModuleType)
+    ]
     return lambda attribute: getattr(module, attribute), lambda: sorted(vars(module)), public
 
 

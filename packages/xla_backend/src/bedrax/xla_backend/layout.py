@@ -46,7 +46,9 @@ class Format:
 
     def __init__(self, layout: Layout | None = None, sharding: Any = None):
         if layout is not None and not isinstance(layout, Layout):
-            raise TypeError(f"Invalid value received for the layout argument. Expected values are `None` or an instance of `Layout`. Got {layout} of type {type(layout)}")
+            raise TypeError(
+                f"Invalid value received for the layout argument. Expected values are `None` or an instance of `Layout`. Got {layout} of type {type(layout)}"
+            )
         self.layout, self.sharding = layout, sharding
 
     def __eq__(self, other):

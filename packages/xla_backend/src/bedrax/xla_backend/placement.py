@@ -74,7 +74,9 @@ def _as_sharding(where: Any):
     if isinstance(where, Format):
         layout = where.layout
         if layout is not None and list(layout.major_to_minor) != sorted(layout.major_to_minor):
-            raise NotImplementedError(f"arrays are kept in the default (row-major) layout; {layout} was asked for")
+            raise NotImplementedError(
+                f"arrays are kept in the default (row-major) layout; {layout} was asked for"
+            )
         where = where.sharding
     if isinstance(where, sharding_module.Sharding):
         return where
@@ -375,7 +377,9 @@ def from_dlpack(external_array: Any, device: Any = None, copy: bool | None = Non
     source = client.local_devices()[0] if kind in (1, 3) else client.device_from_local_hardware_id(number)
     stream = None if kind in (1, 3) else source.get_stream_for_external_ready_events()
     try:
-        capsule = external_array.__dlpack__(stream=stream) if stream is not None else external_array.__dlpack__()
+        capsule = (
+            external_array.__dlpack__(stream=stream) if stream is not None else external_array.__dlpack__()
+        )
     except BufferError:
         if copy is False or kind not in (1, 3):
             raise

@@ -542,4 +542,6 @@ def prime(device) -> None:
 
 
 with door.paths_called_by_name(make_single_device_sharding, check_pspec):
-    NamedSharding(AbstractMesh((1,), ("x",)), PartitionSpec())  # needs no device: shardings are made before there are any
+    NamedSharding(
+        AbstractMesh((1,), ("x",)), PartitionSpec()
+    )  # needs no device: shardings are made before there are any

@@ -106,7 +106,10 @@ class Traced(Stage):
         """
         call, params = self._call, self._call.params
         where = compile_module.choose_placement(
-            call.args, wanted_shardings(call.args, params["in_shardings"]), params["out_shardings"], self._device
+            call.args,
+            wanted_shardings(call.args, params["in_shardings"]),
+            params["out_shardings"],
+            self._device,
         )
         platform = None
         if lowering_platforms is not None:

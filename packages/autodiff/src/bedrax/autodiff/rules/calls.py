@@ -107,7 +107,9 @@ def _program_rows(prim, params_for) -> None:
         arriving, live = _live(cts)
         program, leaving = transpose_jaxpr(params["jaxpr"], undefined, arriving)
         others = [x for x in args if not is_undefined(x)]
-        out = iter(bind_program(prim, program, (*others, *live), lambda p: params_for(p, params, "transpose")))
+        out = iter(
+            bind_program(prim, program, (*others, *live), lambda p: params_for(p, params, "transpose"))
+        )
         flags = iter(leaving)
         return [next(out) if u and next(flags) else None for u in undefined]
 
@@ -168,9 +170,7 @@ def split_call(tape, prim, args, params, params_for):
     out = prim.bind(*(x for x, m in zip(args, marked, strict=True) if not m), **params_for(known))
     n = len(out) - count
     dependent = iter(
-        tape.record(
-            prim, (*out[n:], *(x for x, m in zip(args, marked, strict=True) if m)), params_for(rest)
-        )
+        tape.record(prim, (*out[n:], *(x for x, m in zip(args, marked, strict=True) if m)), params_for(rest))
         if rest.outvars
         else ()
     )
@@ -193,7 +193,9 @@ def _composite_jvp(primals, tangents, *, jaxpr, **params):
     return jvp_flat(lambda *xs: eval_jaxpr(jaxpr, jaxpr.consts, *xs), primals, tangents)
 
 
-transpose_rules.absent(composite_p, why="its derivative is that of its decomposition, which is transposed instead")
+transpose_rules.absent(
+    composite_p, why="its derivative is that of its decomposition, which is transposed instead"
+)
 
 # ---- checkpoint
 
@@ -233,7 +235,9 @@ def _remat_split(tape, args, params):
         return tape.record(remat_p, tuple(args), params)
     known, _ = passes.dce_with(jaxpr, [not d for d in depends])
     known = known.replace(invars=[v for v, m in zip(known.invars, marked, strict=True) if not m])
-    others = iter(remat_p.bind(*(x for x, m in zip(args, marked, strict=True) if not m), **{**params, "jaxpr": known}))
+    others = iter(
+        remat_p.bind(*(x for x, m in zip(args, marked, strict=True) if not m), **{**params, "jaxpr": known})
+    )
     rest, _ = passes.dce_with(jaxpr, depends)
     dependent = iter(tape.record(remat_p, tuple(args), {**params, "jaxpr": rest}) if rest.outvars else ())
     return [next(dependent) if d else next(others) for d in depends]
@@ -247,7 +251,10 @@ def _remat_transpose(cts, *args, jaxpr, prevent_cse, policy, **params):
     others = [x for x in args if not is_undefined(x)]
     out = iter(
         bind_program(
-            remat_p, program, (*others, *live), lambda p: {**params, "jaxpr": p, "prevent_cse": prevent_cse, "policy": policy}
+            remat_p,
+            program,
+            (*others, *live),
+            lambda p: {**params, "jaxpr": p, "prevent_cse": prevent_cse, "policy": policy},
         )
     )
     flags = iter(leaving)
@@ -278,7 +285,9 @@ def _custom_vjp(primals, tangents, *, call_jaxpr, fwd_jaxpr_thunk, bwd, num_cons
         raise linearize.closed_over_error("custom_vjp")
     primals, tangents = primals[num_consts:], tangents[num_consts:]
     active = tuple(type(t) is not Zero for t in tangents)
-    outs, residuals = fwd_jaxpr_thunk(*primals, active=active) if symbolic_zeros else fwd_jaxpr_thunk(*primals)
+    outs, residuals = (
+        fwd_jaxpr_thunk(*primals, active=active) if symbolic_zeros else fwd_jaxpr_thunk(*primals)
+    )
     live = [t for t, m in zip(tangents, active, strict=True) if m]
     if not live:
         return outs, [Zero(None, x) for x in outs]
@@ -302,7 +311,6 @@ def _custom_lin_transpose(cts, *args, bwd, num_res, out_avals, active, symbolic_
 
 
 jvp_rules.add(custom_lin_p, refuse_forward_mode, "error")
-
 
 
 def _open_custom(tape, args, params):

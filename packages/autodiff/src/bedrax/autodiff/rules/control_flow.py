@@ -74,7 +74,10 @@ def _active_carry(jaxpr, active, num_consts, num_carry, outs_active):
     active = list(active)
     while True:
         found = outs_active(tuple(active))
-        grown = [a or f for a, f in zip(active[num_consts : num_consts + num_carry], found[:num_carry], strict=True)]
+        grown = [
+            a or f
+            for a, f in zip(active[num_consts : num_consts + num_carry], found[:num_carry], strict=True)
+        ]
         if grown == active[num_consts : num_consts + num_carry]:
             return tuple(active)
         active[num_consts : num_consts + num_carry] = grown
@@ -138,7 +141,9 @@ def _hoistable(primal: Jaxpr, num_consts: int, num_out: int):
     wanted = [False] * num_out + list(invariant)
     pure = primal.replace(eqns=[e for e in primal.eqns if not e.effects])  # effects stay in the loop
     small, _ = passes.dce_with(pure, wanted)
-    return invariant, Jaxpr(small.invars[:num_consts], small.outvars, small.eqns, small.constvars, small.consts)
+    return invariant, Jaxpr(
+        small.invars[:num_consts], small.outvars, small.eqns, small.constvars, small.consts
+    )
 
 
 def _run_split_scan(known, sources, args, num_consts, num_carry, num_out, params):
@@ -221,7 +226,11 @@ def _scan_split(tape, args, params):
     rest_params = {k: v for k, v in params.items() if k not in ("jaxpr", "num_consts", "num_carry")}
     edge = num_consts + num_carry
     marked = _active_carry(
-        jaxpr, tuple(tape.owns(x) for x in args), num_consts, num_carry, lambda m: passes.dependents(jaxpr, m)[1]
+        jaxpr,
+        tuple(tape.owns(x) for x in args),
+        num_consts,
+        num_carry,
+        lambda m: passes.dependents(jaxpr, m)[1],
     )
     parts = split_jaxpr(jaxpr, marked)
     if parts is None:
@@ -234,7 +243,13 @@ def _scan_split(tape, args, params):
     )
     other = [not m for m in marked]
     results, residuals = _run_split_scan(
-        known, sources, _pick(args, other), sum(other[:num_consts]), sum(other[num_consts:edge]), num_out, rest_params
+        known,
+        sources,
+        _pick(args, other),
+        sum(other[:num_consts]),
+        sum(other[num_consts:edge]),
+        num_out,
+        rest_params,
     )
     counts = (sum(marked[:num_consts]), sum(marked[num_consts:edge]), sum(marked[edge:]))
     out = iter(_linear_scan(rest, residuals, _pick(args, marked), counts, rest_params))
@@ -258,7 +273,9 @@ def _scan_transpose(cts, *args, jaxpr, num_consts, num_carry, length, reverse, *
     key = ("transposed scan", tuple(in_linear), arriving, num_consts, num_carry)
     found = jaxpr.cache.get(key)
     lin_consts = [a for a, m in zip(jaxpr.in_avals[:num_consts], in_linear[:num_consts], strict=True) if m]
-    res_consts = [a for a, m in zip(jaxpr.in_avals[:num_consts], in_linear[:num_consts], strict=True) if not m]
+    res_consts = [
+        a for a, m in zip(jaxpr.in_avals[:num_consts], in_linear[:num_consts], strict=True) if not m
+    ]
     lin_xs = [a for a, m in zip(jaxpr.in_avals[edge:], in_linear[edge:], strict=True) if m]
     res_xs = [a for a, m in zip(jaxpr.in_avals[edge:], in_linear[edge:], strict=True) if not m]
     y_types = [a.to_tangent_aval().strip_weak_type() for a in _pick(jaxpr.out_avals[num_carry:], arriving)]
@@ -274,12 +291,20 @@ def _scan_transpose(cts, *args, jaxpr, num_consts, num_carry, length, reverse, *
             moving = [next(at) for _ in res_xs]
             given, moved = iter(fixed), iter(moving)
             body_args = (
-                [UndefinedPrimal(a) if m else next(given) for a, m in zip(jaxpr.in_avals[:num_consts], in_linear[:num_consts], strict=True)]
+                [
+                    UndefinedPrimal(a) if m else next(given)
+                    for a, m in zip(jaxpr.in_avals[:num_consts], in_linear[:num_consts], strict=True)
+                ]
                 + [UndefinedPrimal(a) for a in jaxpr.in_avals[num_consts:edge]]
-                + [UndefinedPrimal(a) if m else next(moved) for a, m in zip(jaxpr.in_avals[edge:], in_linear[edge:], strict=True)]
+                + [
+                    UndefinedPrimal(a) if m else next(moved)
+                    for a, m in zip(jaxpr.in_avals[edge:], in_linear[edge:], strict=True)
+                ]
             )
             y = iter(ys)
-            y_cts = [next(y) if a else Zero(t) for a, t in zip(arriving, jaxpr.out_avals[num_carry:], strict=True)]
+            y_cts = [
+                next(y) if a else Zero(t) for a, t in zip(arriving, jaxpr.out_avals[num_carry:], strict=True)
+            ]
             back = backward_pass(jaxpr, body_args, [*carry, *y_cts])
             n = len(lin_consts)
             new_sums = [instantiate(add_tangents(s, b)) for s, b in zip(sums, back[:n], strict=True)]
@@ -294,7 +319,11 @@ def _scan_transpose(cts, *args, jaxpr, num_consts, num_carry, length, reverse, *
         *const_args, *sums, *ct_carry, *_live(cts[num_carry:]), *x_args, jaxpr=found, num_consts=len(const_args),
         num_carry=len(sums) + num_carry, length=length, reverse=not reverse, **params,
     )  # fmt: skip
-    ct_consts, ct_init, ct_xs = iter(out[: len(sums)]), out[len(sums) : len(sums) + num_carry], iter(out[len(sums) + num_carry :])
+    ct_consts, ct_init, ct_xs = (
+        iter(out[: len(sums)]),
+        out[len(sums) : len(sums) + num_carry],
+        iter(out[len(sums) + num_carry :]),
+    )
     assert len(lin_xs) == len(out) - len(sums) - num_carry
     return (
         [next(ct_consts) if m else None for m in linear[:num_consts]]
@@ -322,7 +351,10 @@ def _while_jvp(primals, tangents, *, cond_jaxpr, cond_nconsts, body_jaxpr, body_
     ins = [*range(body_nconsts), *const_place, *range(body_nconsts, n), *carry_place]
     body = _reorder(pushed, ins, range(len(pushed.outvars)))
     cond = cond_jaxpr.replace(
-        invars=[*cond_jaxpr.invars, *(_dead_inputs(cond_jaxpr, _pick(pushed.in_avals[body_nconsts:n], active[body_nconsts:])))]
+        invars=[
+            *cond_jaxpr.invars,
+            *(_dead_inputs(cond_jaxpr, _pick(pushed.in_avals[body_nconsts:n], active[body_nconsts:]))),
+        ]
     )
     out = while_p.bind(
         *primals[:edge], *_live(body_tangents[:body_nconsts]), *primals[edge:], *_live(body_tangents[body_nconsts:]),
@@ -364,12 +396,19 @@ def _while_split(tape, args, params):
     keep = [not m for m in marked[:body_nconsts]] + [not m for m in carry_marked]
     known_body = body.replace(invars=_pick(body.invars, keep))
     known_cond = cond_jaxpr.replace(
-        invars=[*cond_jaxpr.invars[:cond_nconsts], *_pick(cond_jaxpr.invars[cond_nconsts:], [not m for m in carry_marked])]
+        invars=[
+            *cond_jaxpr.invars[:cond_nconsts],
+            *_pick(cond_jaxpr.invars[cond_nconsts:], [not m for m in carry_marked]),
+        ]
     )
     known = iter(
         while_p.bind(
-            *args[:cond_nconsts], *_pick(args[cond_nconsts:], keep), cond_jaxpr=known_cond, cond_nconsts=cond_nconsts,
-            body_jaxpr=known_body, body_nconsts=sum(keep[:body_nconsts]),
+            *args[:cond_nconsts],
+            *_pick(args[cond_nconsts:], keep),
+            cond_jaxpr=known_cond,
+            cond_nconsts=cond_nconsts,
+            body_jaxpr=known_body,
+            body_nconsts=sum(keep[:body_nconsts]),
         )  # fmt: skip
     )
     return [r if m else next(known) for r, m in zip(recorded, carry_marked, strict=True)]
@@ -455,12 +494,20 @@ def _share_residuals(lins):
         def forward(*args, lin=lin, by_place=by_place):
             out = eval_jaxpr(lin.primal, lin.primal.consts, *args)
             values = lin.residuals(args, out)
-            return out[: lin.num_out] + [values[by_place[p]] if p in by_place else zeros_of(a) for p, a in enumerate(places)]
+            return out[: lin.num_out] + [
+                values[by_place[p]] if p in by_place else zeros_of(a) for p, a in enumerate(places)
+            ]
 
         def push(*args, lin=lin, mine=mine):
             num_in = len(lin.primal.invars)
-            operands, stored, tangents = args[:num_in], args[num_in : num_in + len(places)], args[num_in + len(places) :]
-            values = [operands[i] if kind == "in" else stored[mine[r]] for r, (kind, i) in enumerate(lin.sources)]
+            operands, stored, tangents = (
+                args[:num_in],
+                args[num_in : num_in + len(places)],
+                args[num_in + len(places) :],
+            )
+            values = [
+                operands[i] if kind == "in" else stored[mine[r]] for r, (kind, i) in enumerate(lin.sources)
+            ]
             return eval_jaxpr(lin.linear, lin.linear.consts, *values, *tangents)
 
         primal.append(staging.trace_to_jaxpr(forward, lin.primal.in_avals))
@@ -485,7 +532,9 @@ def _cond_transpose(cts, index, *operands, branches, **params):
             def full(*args):
                 out = iter(eval_jaxpr(program, program.consts, *args))
                 return [
-                    next(out) if m else zeros_of(a) for m, wanted, a in zip(mine, leaving, lin_types, strict=True) if wanted
+                    next(out) if m else zeros_of(a)
+                    for m, wanted, a in zip(mine, leaving, lin_types, strict=True)
+                    if wanted
                 ]
 
             return staging.trace_to_jaxpr(full, program.in_avals)

@@ -65,5 +65,9 @@ jvp(p.cummax_p, _extreme(p.cummax_p))
 jvp(p.cummin_p, _extreme(p.cummin_p))
 jvp(p.cumlogsumexp_p, _cumlogsumexp)
 not_transposable(
-    p.cumprod_p, p.cummax_p, p.cummin_p, p.cumlogsumexp_p, why="not linear; its jvp is made of linear primitives"
+    p.cumprod_p,
+    p.cummax_p,
+    p.cummin_p,
+    p.cumlogsumexp_p,
+    why="not linear; its jvp is made of linear primitives",
 )

@@ -90,5 +90,6 @@ def _reduce_window_jvp(primals, tangents, *, jaxpr, **params):
 
 
 absent(
-    p.select_and_scatter_p, why="its selection and combination are arbitrary functions; use select_and_scatter_add"
+    p.select_and_scatter_p,
+    why="its selection and combination are arbitrary functions; use select_and_scatter_add",
 )

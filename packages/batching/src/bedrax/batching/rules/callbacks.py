@@ -17,7 +17,8 @@ def _one_by_one(prim, axis, args, dims, unrolled: bool, **params):
     if not unrolled:
         return lax.map(call, batched)
     columns = zip(
-        *(call([lax.index_in_dim(x, i, keepdims=False) for x in batched]) for i in range(axis.size)), strict=True
+        *(call([lax.index_in_dim(x, i, keepdims=False) for x in batched]) for i in range(axis.size)),
+        strict=True,
     )
     return [lax.concatenate([lax.expand_dims(y, (0,)) for y in column], 0) for column in columns]
 
@@ -32,13 +33,22 @@ def _pure(axis, args, dims, *, callback, result_avals, vmap_method, **params):
         )
     if vmap_method.startswith("sequential"):
         out = _one_by_one(
-            pure_callback_p, axis, args, dims, vmap_method == "sequential_unrolled", result_avals=result_avals, **params
+            pure_callback_p,
+            axis,
+            args,
+            dims,
+            vmap_method == "sequential_unrolled",
+            result_avals=result_avals,
+            **params,
         )
         return out, [0] * len(out)
     if vmap_method == "legacy_vectorized":
         aligned = [x if d is None else to_front(x, d, axis.size) for x, d in zip(args, dims, strict=True)]
     elif vmap_method == "expand_dims":
-        aligned = [broadcast_axis(x, 1, 0) if d is None else to_front(x, d, axis.size) for x, d in zip(args, dims, strict=True)]
+        aligned = [
+            broadcast_axis(x, 1, 0) if d is None else to_front(x, d, axis.size)
+            for x, d in zip(args, dims, strict=True)
+        ]
     else:
         aligned = [to_front(x, d, axis.size) for x, d in zip(args, dims, strict=True)]
     types = tuple(unmapped_aval(axis.size, 0, a) for a in result_avals)
@@ -59,10 +69,13 @@ def _debug(axis, args, dims, *, effect, **params):
     from bedrax.core import effects
 
     if effect in effects.ordered_effects:
-        raise ValueError("Cannot `vmap` ordered debugging callbacks: take ordered=True away, or print outside vmap.")
+        raise ValueError(
+            "Cannot `vmap` ordered debugging callbacks: take ordered=True away, or print outside vmap."
+        )
     for i in range(axis.size):
-        row = [x if d is None else lax.index_in_dim(x, i, d, keepdims=False) for x, d in zip(args, dims, strict=True)]
+        row = [
+            x if d is None else lax.index_in_dim(x, i, d, keepdims=False)
+            for x, d in zip(args, dims, strict=True)
+        ]
         debug_callback_p.bind(*row, effect=effect, **params)
     return [], []
-
-

@@ -58,7 +58,9 @@ def _custom_jvp(axis, args, dims, *, call_jaxpr, jvp_jaxpr_fun, num_consts, symb
 
         def flat(*xs):
             ps, ts = xs[: len(primals)], iter(xs[len(primals) :])
-            outs, out_tangents = jvp_jaxpr_fun(ps, [next(ts) if here else Zero(None, p) for p, here in zip(ps, live, strict=True)])
+            outs, out_tangents = jvp_jaxpr_fun(
+                ps, [next(ts) if here else Zero(None, p) for p, here in zip(ps, live, strict=True)]
+            )
             zero_out.append([type(t) is Zero for t in out_tangents])
             return [*outs, *(t for t in out_tangents if type(t) is not Zero)]
 
@@ -71,10 +73,17 @@ def _custom_jvp(axis, args, dims, *, call_jaxpr, jvp_jaxpr_fun, num_consts, symb
         placed = [place(x, d, 0, axis.size) for x, d in zip(vals, found, strict=True)]
         zeros = zero_out[-1]
         outs, rest = placed[: len(zeros)], iter(placed[len(zeros) :])
-        return outs, [Zero(None, x) if is_zero else next(rest) for x, is_zero in zip(outs, zeros, strict=True)]
+        return outs, [
+            Zero(None, x) if is_zero else next(rest) for x, is_zero in zip(outs, zeros, strict=True)
+        ]
 
     outs = custom_jvp_call_p.bind(
-        *args, call_jaxpr=fun, jvp_jaxpr_fun=batched_rule, num_consts=num_consts, symbolic_zeros=symbolic_zeros, **rest
+        *args,
+        call_jaxpr=fun,
+        jvp_jaxpr_fun=batched_rule,
+        num_consts=num_consts,
+        symbolic_zeros=symbolic_zeros,
+        **rest,
     )
     return outs, [0] * len(outs)
 
@@ -148,7 +157,9 @@ def _custom_vjp(axis, args, dims, *, call_jaxpr, fwd_jaxpr_thunk, bwd, num_const
     return outs, [0] * len(outs)
 
 
-batch_rules.add(custom_lin_p, refuse_forward_mode, "error")  # in reverse mode it is transposed before it is batched
+batch_rules.add(
+    custom_lin_p, refuse_forward_mode, "error"
+)  # in reverse mode it is transposed before it is batched
 
 
 @batch_rules.rule(optimization_barrier_p)

@@ -44,7 +44,9 @@ def _reduction(prim, reduce):
             grouped, undo = _split_groups(x, axis_index_groups)
             total = reduce(grouped, (1,))
             spread = lax.broadcast_in_dim(
-                total, (*aval_of(grouped).shape[:2], *aval_of(x).shape[1:]), (0, *range(2, len(aval_of(grouped).shape)))
+                total,
+                (*aval_of(grouped).shape[:2], *aval_of(x).shape[1:]),
+                (0, *range(2, len(aval_of(grouped).shape))),
             )
             flat = lax.reshape(spread, aval_of(x).shape)
             return lax.concatenate([lax.slice_in_dim(flat, int(i), int(i) + 1) for i in undo], 0), 0
@@ -62,7 +64,9 @@ def _ppermute(axis, args, dims, *, axis_name, perm):
     x = to_front(args[0], dims[0], axis.size)
     source = {d: s for s, d in perm}
     rows = [
-        lax.slice_in_dim(x, source[i], source[i] + 1) if i in source else lax.full((1, *aval_of(x).shape[1:]), 0, aval_of(x).dtype)
+        lax.slice_in_dim(x, source[i], source[i] + 1)
+        if i in source
+        else lax.full((1, *aval_of(x).shape[1:]), 0, aval_of(x).dtype)
         for i in range(axis.size)
     ]
     return lax.concatenate(rows, 0), 0
@@ -78,7 +82,9 @@ def _all_gather(axis, args, dims, *, all_gather_dimension, axis_name, axis_index
 
 def _only(axis_name, axis, groups, what):
     if axis_name not in (axis.name, (axis.name,)) or groups is not None:
-        raise NotImplementedError(f"{what} over {axis_name} with axis_index_groups={groups} under vmap over '{axis.name}'")
+        raise NotImplementedError(
+            f"{what} over {axis_name} with axis_index_groups={groups} under vmap over '{axis.name}'"
+        )
 
 
 def _merge(x, at: int):
@@ -149,4 +155,6 @@ def _all_to_all_each(axis, args, dims, *, split_axis, concat_axis, **params):
     return all_to_all_p.bind(x, split_axis=split_axis + 1, concat_axis=concat_axis + 1, **params), 0
 
 
-batch_rules.absent(axis_index_p, why="it has no operands, so nothing of it is mapped but by the axis that it names")
+batch_rules.absent(
+    axis_index_p, why="it has no operands, so nothing of it is mapped but by the axis that it names"
+)

@@ -62,7 +62,10 @@ def _while(axis, args, dims, *, cond_jaxpr, cond_nconsts, body_jaxpr, body_ncons
         if grown == mapped:
             break
         mapped = grown
-    carry = [to_front(x, d, axis.size) if m else x for x, d, m in zip(args[edge:], dims[edge:], mapped, strict=True)]
+    carry = [
+        to_front(x, d, axis.size) if m else x
+        for x, d, m in zip(args[edge:], dims[edge:], mapped, strict=True)
+    ]
     if pred_dim is None:
         out = while_p.bind(
             *args[:edge], *carry, cond_jaxpr=cond, cond_nconsts=cond_nconsts, body_jaxpr=batched,
@@ -113,7 +116,10 @@ def _cond(axis, args, dims, *, branches, **params):
         results = []
         for branch in branches:
             outs, out_dims = batch_flat(
-                lambda *xs, branch=branch: eval_jaxpr(branch, branch.consts, *xs), axis, operands, operand_dims
+                lambda *xs, branch=branch: eval_jaxpr(branch, branch.consts, *xs),
+                axis,
+                operands,
+                operand_dims,
             )
             results.append([to_front(x, d, axis.size) for x, d in zip(outs, out_dims, strict=True)])
         which = index

@@ -10,7 +10,11 @@ from bedrax.core.tables import numpy_rules
 
 @numpy_rules.rule(scan_p)
 def _scan(*args, jaxpr, num_consts, num_carry, length, reverse, **_):
-    consts, carry, xs = args[:num_consts], list(args[num_consts : num_consts + num_carry]), args[num_consts + num_carry :]
+    consts, carry, xs = (
+        args[:num_consts],
+        list(args[num_consts : num_consts + num_carry]),
+        args[num_consts + num_carry :],
+    )
     stacked = [np.empty((length, *a.shape), a.dtype) for a in map(base_aval, jaxpr.out_avals[num_carry:])]
     for i in range(length - 1, -1, -1) if reverse else range(length):
         out = evaluate(jaxpr, *consts, *carry, *(np.asarray(x[i]) for x in xs))

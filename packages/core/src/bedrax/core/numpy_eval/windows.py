@@ -66,7 +66,8 @@ def _selected(operand: np.ndarray, keep, windows: Windows, out_shape) -> np.ndar
     where = np.arange(operand.size).reshape(operand.shape)
     best, index = None, None
     pairs = zip(
-        _slices(operand, np.zeros((), operand.dtype), windows, out_shape), _slices(where, -1, windows, out_shape)
+        _slices(operand, np.zeros((), operand.dtype), windows, out_shape),
+        _slices(where, -1, windows, out_shape),
     )
     for value, place in pairs:
         if best is None:

@@ -77,7 +77,12 @@ class FlatCallback:
     __slots__ = ("function", "in_tree", "result_avals", "result_tree")
 
     def __init__(self, function: Callable, in_tree, result_tree=None, result_avals=()):
-        self.function, self.in_tree, self.result_tree, self.result_avals = function, in_tree, result_tree, result_avals
+        self.function, self.in_tree, self.result_tree, self.result_avals = (
+            function,
+            in_tree,
+            result_tree,
+            result_avals,
+        )
 
     def __call__(self, *arrays) -> list:
         args, kwargs = pytree.tree_unflatten(self.in_tree, [_given(x) for x in arrays])
@@ -136,7 +141,12 @@ _VMAP_METHODS = ("sequential", "sequential_unrolled", "expand_dims", "broadcast_
 
 
 def pure_callback(
-    callback: Callable, result_shape_dtypes: Any, *args, sharding: Any = None, vmap_method: str | None = None, **kwargs
+    callback: Callable,
+    result_shape_dtypes: Any,
+    *args,
+    sharding: Any = None,
+    vmap_method: str | None = None,
+    **kwargs,
 ) -> Any:
     """Call a Python function without effects while a program runs.
 
@@ -179,13 +189,18 @@ def io_callback(
     return pytree.tree_unflatten(tree, out)
 
 
-def debug_callback(callback: Callable, *args: Any, ordered: bool = False, partitioned: bool = False, **kwargs: Any) -> None:
+def debug_callback(
+    callback: Callable, *args: Any, ordered: bool = False, partitioned: bool = False, **kwargs: Any
+) -> None:
     """Call a Python function for debugging; its result is ignored.
 
     Under `vmap` it is called for each element, under `grad` with primal values only.
     """
     if not callable(callback):
-        raise TypeError("first argument to jax.debug.callback must be callable, but got an object of type " + str(type(callback)))
+        raise TypeError(
+            "first argument to jax.debug.callback must be callable, but got an object of type "
+            + str(type(callback))
+        )
     leaves, in_tree = pytree.tree_flatten((args, kwargs))
     debug_callback_p.bind(
         *leaves, callback=FlatCallback(callback, in_tree), effect=ordered_debug_effect if ordered else debug_effect,
@@ -195,7 +210,9 @@ def debug_callback(callback: Callable, *args: Any, ordered: bool = False, partit
 
 class _Formatter(string.Formatter):
     def check_unused_args(self, used_args, args, kwargs):
-        unused = [a for i, a in enumerate(args) if i not in used_args] + [k for k in kwargs if k not in used_args]
+        unused = [a for i, a in enumerate(args) if i not in used_args] + [
+            k for k in kwargs if k not in used_args
+        ]
         if unused:
             raise ValueError(f"Unused arguments to `jax.debug.print`: {unused}")
 
@@ -211,7 +228,7 @@ class _Printer:
         if self.log:
             logging.getLogger("jax").info(message)
         else:
-            print(message)  # noqa: T201
+            print(message)
 
     def __eq__(self, other):
         return type(other) is _Printer and (self.text, self.log) == (other.text, other.log)
@@ -237,7 +254,9 @@ def debug_print(
       skip_format_check: do not check the format while tracing.
     """
     if not isinstance(fmt, str):
-        raise TypeError(f"the first argument of debug.print is a format string, got {fmt!r} of type {type(fmt)}")
+        raise TypeError(
+            f"the first argument of debug.print is a format string, got {fmt!r} of type {type(fmt)}"
+        )
     if not skip_format_check:
         _Formatter().format(fmt, *map(_Placeholder, args), **{k: _Placeholder(v) for k, v in kwargs.items()})
     debug_callback(_Printer(fmt, _use_logging), *args, ordered=ordered, partitioned=partitioned, **kwargs)
@@ -259,10 +278,21 @@ class _Placeholder:
         return self
 
 
-def debug_log(fmt: str, *args: Any, ordered: bool = False, partitioned: bool = False, skip_format_check: bool = False, **kwargs: Any) -> None:
+def debug_log(
+    fmt: str,
+    *args: Any,
+    ordered: bool = False,
+    partitioned: bool = False,
+    skip_format_check: bool = False,
+    **kwargs: Any,
+) -> None:
     """Like `debug_print`, to the logger ``jax`` at level INFO."""
     debug_print(
-        fmt, *args, ordered=ordered, partitioned=partitioned, skip_format_check=skip_format_check, _use_logging=True, **kwargs
+        fmt,
+        *args,
+        ordered=ordered,
+        partitioned=partitioned,
+        skip_format_check=skip_format_check,
+        _use_logging=True,
+        **kwargs,
     )
-
-

@@ -31,7 +31,9 @@ def _unbound(*args, **params):
     names = _names(params.get("axes", params.get("axis_name")))
     for name in names:
         _axis_size(name)  # raises, naming the axis
-    raise NotImplementedError(f"a collective over the axes {names} was reached outside the transformation that maps them")
+    raise NotImplementedError(
+        f"a collective over the axes {names} was reached outside the transformation that maps them"
+    )
 
 
 def _collective(name: str, shape_rule: Callable) -> Primitive:
@@ -75,11 +77,15 @@ def _scattered(aval, *, scatter_dimension, axis_name, axis_index_groups, axis_si
     n = shape[scatter_dimension]
     if tiled:
         if n % axis_size:
-            raise ValueError(f"tiled psum_scatter operand scatter dimension size {n} must be divisible by the axis size {axis_size}")
+            raise ValueError(
+                f"tiled psum_scatter operand scatter dimension size {n} must be divisible by the axis size {axis_size}"
+            )
         shape[scatter_dimension] = n // axis_size
     else:
         if n != axis_size:
-            raise ValueError(f"psum_scatter operand scatter dimension size {n} must match the axis size {axis_size}")
+            raise ValueError(
+                f"psum_scatter operand scatter dimension size {n} must match the axis size {axis_size}"
+            )
         del shape[scatter_dimension]
     return ShapedArray(tuple(shape), aval.dtype)
 
@@ -93,7 +99,9 @@ def _exchanged(aval, *, split_axis, concat_axis, axis_name, axis_index_groups, t
     n = _size(axis_name, axis_index_groups)
     if tiled:
         if shape[split_axis] % n:
-            raise ValueError(f"all_to_all split_axis size {shape[split_axis]} must be divisible by the axis size {n}")
+            raise ValueError(
+                f"all_to_all split_axis size {shape[split_axis]} must be divisible by the axis size {n}"
+            )
         shape[split_axis] //= n
         shape[concat_axis] *= n
     else:
@@ -106,7 +114,9 @@ def _exchanged(aval, *, split_axis, concat_axis, axis_name, axis_index_groups, t
 all_to_all_p = _collective("all_to_all", _exchanged)
 
 # params: axis_name
-axis_index_p = _collective("axis_index", lambda *, axis_name: (_axis_size(axis_name), scalar_aval(np.dtype(np.int32)))[1])
+axis_index_p = _collective(
+    "axis_index", lambda *, axis_name: (_axis_size(axis_name), scalar_aval(np.dtype(np.int32)))[1]
+)
 
 
 def _groups(axis_index_groups, axis_name) -> tuple | None:
@@ -116,7 +126,9 @@ def _groups(axis_index_groups, axis_name) -> tuple | None:
     if len({len(g) for g in groups}) > 1:
         raise ValueError("axis_index_groups must all be the same size")
     if sorted(i for g in groups for i in g) != list(range(_size(axis_name))):
-        raise ValueError(f"axis_index_groups must cover all indices of the axis exactly once, got {axis_index_groups}")
+        raise ValueError(
+            f"axis_index_groups must cover all indices of the axis exactly once, got {axis_index_groups}"
+        )
     return groups
 
 
@@ -124,7 +136,9 @@ def _check_names(axis_name) -> tuple:
     names = _names(axis_name)
     for n in names:
         if isinstance(n, int) and not isinstance(n, bool):
-            raise NotImplementedError(f"collectives over positional axes ({n}) are not supported; reduce over the array's axis instead")
+            raise NotImplementedError(
+                f"collectives over positional axes ({n}) are not supported; reduce over the array's axis instead"
+            )
         _axis_size(n)
     return names
 
@@ -241,7 +255,12 @@ def all_gather(
 
 
 def psum_scatter(
-    x: Any, axis_name: Hashable, *, scatter_dimension: int = 0, axis_index_groups: Sequence | None = None, tiled: bool = False
+    x: Any,
+    axis_name: Hashable,
+    *,
+    scatter_dimension: int = 0,
+    axis_index_groups: Sequence | None = None,
+    tiled: bool = False,
 ) -> Any:
     """Sum over the named axis; index ``i`` keeps the ``i``-th part along `scatter_dimension`."""
     _check_names(axis_name)

@@ -63,7 +63,9 @@ def _types(leaves) -> tuple:
 
 def _short(tree: Any) -> Any:
     """A pytree of types, as messages show it."""
-    return pytree.tree_map(lambda a: a.str_short(), tree) if not hasattr(tree, "str_short") else tree.str_short()
+    return (
+        pytree.tree_map(lambda a: a.str_short(), tree) if not hasattr(tree, "str_short") else tree.str_short()
+    )
 
 
 def _weaker_match(given, wanted) -> bool:
@@ -80,11 +82,21 @@ def _strengthen(init: list, given: Sequence, produced: Sequence) -> list | None:
     changed = False
     out = []
     for x, g, p in zip(init, given, produced, strict=True):
-        if g.is_array and p.is_array and g.weak_type and (not p.weak_type or g.dtype != p.dtype) and g.shape == p.shape:
+        if (
+            g.is_array
+            and p.is_array
+            and g.weak_type
+            and (not p.weak_type or g.dtype != p.dtype)
+            and g.shape == p.shape
+        ):
             dtype, weak = dtypes.lattice_result_type(g, p)
             if (dtype, weak) != (g.dtype, g.weak_type):
                 if not weak:
-                    x = dtype.type(x) if type(x) in (bool, int, float, complex) else convert_element_type(x, dtype)
+                    x = (
+                        dtype.type(x)
+                        if type(x) in (bool, int, float, complex)
+                        else convert_element_type(x, dtype)
+                    )
                     changed = True
         out.append(x)
     return out if changed else None
@@ -161,7 +173,11 @@ def _node(x: Any) -> str:
     if x is None:
         return "None"
     count = len(tree.children())
-    keys = f" with keys {sorted([str(k) for k in x])}" if isinstance(x, dict) else f" of {count} child{'ren' if count != 1 else ''}"
+    keys = (
+        f" with keys {sorted([str(k) for k in x])}"
+        if isinstance(x, dict)
+        else f" of {count} child{'ren' if count != 1 else ''}"
+    )
     return f"a {type(x).__name__}{keys}"
 
 
@@ -217,18 +233,25 @@ def scan(
         sizes.append(shape[0])
     if length is not None:
         if isinstance(length, Tracer):
-            raise ConcretizationTypeError(length, "The `length` argument to `scan` expects a concrete `int` value. For a number of steps that is computed, use `while_loop` or `fori_loop`.")
+            raise ConcretizationTypeError(
+                length,
+                "The `length` argument to `scan` expects a concrete `int` value. For a number of steps that is computed, use `while_loop` or `fori_loop`.",
+            )
         length = length if dims.is_symbolic(length) else operator.index(length)
         for n in sizes:
             if not dims.same_dim(n, length):
-                raise ValueError(f"scan got `length` argument of {length} which disagrees with leading axis sizes {sizes}.")
+                raise ValueError(
+                    f"scan got `length` argument of {length} which disagrees with leading axis sizes {sizes}."
+                )
     elif not sizes:
         raise ValueError("scan got no values to scan over and `length` not provided.")
     else:
         length = sizes[0]
         for n in sizes:
             if not dims.same_dim(n, length):
-                raise ValueError(f"scan got values with different leading axis sizes: {', '.join(str(n) for n in sizes)}.")
+                raise ValueError(
+                    f"scan got values with different leading axis sizes: {', '.join(str(n) for n in sizes)}."
+                )
 
     if config.disable_jit.value:
         return _scan_in_python(f, init, xs, x_leaves, x_tree, length, reverse)
@@ -284,7 +307,9 @@ def _match_weak_types(jaxpr: Jaxpr, num_consts: int, num_carry: int) -> Jaxpr:
 
 def _scan_in_python(f, init, xs, x_leaves, x_tree, length, reverse):
     if length == 0:
-        raise ValueError("zero-length scan is not supported in disable_jit() mode because the output type is unknown.")
+        raise ValueError(
+            "zero-length scan is not supported in disable_jit() mode because the output type is unknown."
+        )
     from bedrax.core import lax
 
     carry, ys = init, []
@@ -399,7 +424,9 @@ def fori_loop(lower, upper, body_fun: Callable, init_val: Any, *, unroll: int | 
     lower, upper = (dims.dim_as_value(n) if dims.is_symbolic(n) else n for n in (lower, upper))
     types = [aval_of(lower), aval_of(upper)]
     if not all(dtypes.is_integer(t.dtype) and not t.shape for t in types):
-        raise TypeError(f"lower and upper arguments to fori_loop must be integer scalars, got {types[0]} and {types[1]}")
+        raise TypeError(
+            f"lower and upper arguments to fori_loop must be integer scalars, got {types[0]} and {types[1]}"
+        )
     if types[0].dtype != types[1].dtype and not (types[0].weak_type or types[1].weak_type):
         raise TypeError(
             "lower and upper arguments to fori_loop must have equal types, got"
@@ -446,7 +473,9 @@ def _known_int(x) -> int | None:
 # ---- cond
 
 
-def cond(pred, true_fun: Callable, false_fun: Callable, *operands, operand: Any = None, linear: Any = None) -> Any:
+def cond(
+    pred, true_fun: Callable, false_fun: Callable, *operands, operand: Any = None, linear: Any = None
+) -> Any:
     """Apply `true_fun` or `false_fun` to the operands.
 
     Args:
@@ -574,7 +603,11 @@ def _with_consts(jaxpr: Jaxpr, values: list, order: list, consts: dict) -> Jaxpr
     """The branch with all branches' closed-over values as leading arguments."""
     if [id(v) for v in values] == order:
         return jaxpr
-    key = ("with_consts", tuple(order.index(id(v)) for v in values), tuple(aval_of(c) for c in consts.values()))
+    key = (
+        "with_consts",
+        tuple(order.index(id(v)) for v in values),
+        tuple(aval_of(c) for c in consts.values()),
+    )
     found = jaxpr.cache.get(key)
     if found is None:
         from bedrax.core.ir import Var
@@ -587,7 +620,10 @@ def _with_consts(jaxpr: Jaxpr, values: list, order: list, consts: dict) -> Jaxpr
 
 def _join_weak_types(branches: tuple[Jaxpr, ...]) -> tuple[Jaxpr, ...]:
     """Make the branches' result types equal: weak only where all are."""
-    weak = [all(b.out_avals[i].weak_type for b in branches if b.out_avals[i].is_array) for i in range(len(branches[0].outvars))]
+    weak = [
+        all(b.out_avals[i].weak_type for b in branches if b.out_avals[i].is_array)
+        for i in range(len(branches[0].outvars))
+    ]
     if all(a.weak_type == w for b in branches for a, w in zip(b.out_avals, weak, strict=True) if a.is_array):
         return branches
     from bedrax.core.ir import eval_jaxpr
@@ -615,7 +651,7 @@ def _join_weak_types(branches: tuple[Jaxpr, ...]) -> tuple[Jaxpr, ...]:
 # ---- made of the above
 
 
-def map(f: Callable, xs: Any, *, batch_size: int | None = None) -> Any:  # noqa: A001
+def map(f: Callable, xs: Any, *, batch_size: int | None = None) -> Any:
     """Apply `f` to each element along the leading axes, one after another.
 
     Args:
@@ -633,7 +669,9 @@ def map(f: Callable, xs: Any, *, batch_size: int | None = None) -> Any:  # noqa:
     if not isinstance(batch_size, int) or batch_size < 1:
         raise ValueError(f"lax.map: batch_size must be a positive integer, got {batch_size!r}")
     try:
-        batched = importlib.import_module("bedrax.batching").vmap(f)  # a layer above: only whoever asks for it needs it
+        batched = importlib.import_module("bedrax.batching").vmap(
+            f
+        )  # a layer above: only whoever asks for it needs it
     except ModuleNotFoundError:
         raise NotImplementedError("lax.map with batch_size maps with vmap: install bedrax-batching") from None
     leaves, tree = pytree.tree_flatten(xs)
@@ -642,11 +680,15 @@ def map(f: Callable, xs: Any, *, batch_size: int | None = None) -> Any:  # noqa:
     parts = []
     if whole:
         head = [
-            lax.reshape(lax.slice_in_dim(x, 0, whole * batch_size), (whole, batch_size, *aval_of(x).shape[1:]))
+            lax.reshape(
+                lax.slice_in_dim(x, 0, whole * batch_size), (whole, batch_size, *aval_of(x).shape[1:])
+            )
             for x in leaves
         ]
         ys = scan(lambda _, x: ((), batched(x)), (), pytree.tree_unflatten(tree, head))[1]
-        parts.append(pytree.tree_map(lambda y: lax.reshape(y, (whole * batch_size, *aval_of(y).shape[2:])), ys))
+        parts.append(
+            pytree.tree_map(lambda y: lax.reshape(y, (whole * batch_size, *aval_of(y).shape[2:])), ys)
+        )
     if n % batch_size or not whole:
         tail = [lax.slice_in_dim(x, whole * batch_size, n) for x in leaves]
         parts.append(batched(pytree.tree_unflatten(tree, tail)))

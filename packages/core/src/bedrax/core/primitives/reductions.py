@@ -39,7 +39,9 @@ def _reduction(name: str, categories) -> Primitive:
     def shape_rule(operand, *, axes, out_sharding=None):
         if not ok[operand.dtype]:
             if categories is BITS:
-                raise TypeError(f"logical reduction requires operand dtype bool or int, got {operand.dtype.name}.")
+                raise TypeError(
+                    f"logical reduction requires operand dtype bool or int, got {operand.dtype.name}."
+                )
             raise elementwise.dtype_refused(name, operand.dtype, categories)
         return like(operand, _reduced_shape(name, operand, axes))
 
@@ -144,12 +146,16 @@ def argmax(operand, axis: int, index_dtype):
       axis: which axis; absent from the result.
       index_dtype: integer dtype of the result.
     """
-    return argmax_p.bind(operand, axes=(operator.index(axis),), index_dtype=dtypes.canonicalize_dtype(index_dtype))
+    return argmax_p.bind(
+        operand, axes=(operator.index(axis),), index_dtype=dtypes.canonicalize_dtype(index_dtype)
+    )
 
 
 def argmin(operand, axis: int, index_dtype):
     """The index of the smallest element along an axis; as `argmax`."""
-    return argmin_p.bind(operand, axes=(operator.index(axis),), index_dtype=dtypes.canonicalize_dtype(index_dtype))
+    return argmin_p.bind(
+        operand, axes=(operator.index(axis),), index_dtype=dtypes.canonicalize_dtype(index_dtype)
+    )
 
 
 # -- any associative function -----------------------------------------------------------------
@@ -169,7 +175,9 @@ def _reduce_shape(*avals, dimensions, jaxpr):
         if init.shape:
             raise ValueError(f"reduce found non-scalar initial value: {init.str_short()}")
         if not dims.same_shape(x.shape, operands[0].shape):
-            raise ValueError(f"reduce found operands with different shapes: {', '.join(str(a.shape) for a in operands)}")
+            raise ValueError(
+                f"reduce found operands with different shapes: {', '.join(str(a.shape) for a in operands)}"
+            )
     shape = _reduced_shape("reduce", operands[0], dimensions)
     return [like(x, shape).update(weak_type=x.weak_type and i.weak_type) for x, i in zip(operands, inits)]
 
@@ -230,7 +238,9 @@ def monoid_of(computation, operand, init) -> Primitive | None:
     if prim is None or isinstance(init, Tracer):
         return None
     aval = aval_of(operand)
-    if aval.dtype != aval_of(init).dtype or (aval.dtype == np.bool_ and prim in (reduce_sum_p, reduce_prod_p)):
+    if aval.dtype != aval_of(init).dtype or (
+        aval.dtype == np.bool_ and prim in (reduce_sum_p, reduce_prod_p)
+    ):
         return None
     identity = identities[prim](aval.dtype)
     value = np.asarray(init).astype(aval.dtype)
@@ -305,9 +315,7 @@ def reduce(operands, init_values, computation: Callable, dimensions: Sequence[in
     leaves, tree = pytree.tree_flatten(operands)
     inits, init_tree = pytree.tree_flatten(init_values)
     if tree != init_tree:
-        raise ValueError(
-            f"Operands must have the same tree structure as init_values: {tree} vs. {init_tree}"
-        )
+        raise ValueError(f"Operands must have the same tree structure as init_values: {tree} vs. {init_tree}")
     if not leaves:
         raise ValueError("reduce needs at least one operand")
     dimensions = _axes(dimensions)
@@ -340,7 +348,8 @@ def fold_halves(combine: Callable[[list, list], list], operands: list, axis: int
     while size > 1:
         half = size // 2
         out = combine(
-            [slice_in_dim(x, 0, half, 1, axis) for x in operands], [slice_in_dim(x, half, 2 * half, 1, axis) for x in operands]
+            [slice_in_dim(x, 0, half, 1, axis) for x in operands],
+            [slice_in_dim(x, half, 2 * half, 1, axis) for x in operands],
         )
         if size % 2:
             rest = [slice_in_dim(x, size - 1, size, 1, axis) for x in operands]

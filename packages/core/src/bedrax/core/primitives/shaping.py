@@ -57,8 +57,14 @@ def check_same_dtypes(name: str, *avals: ShapedArray, tip: bool = False) -> None
     for aval in avals:
         if aval.dtype != first:
             names = ", ".join(a.dtype.name for a in avals)
-            hint = f" (Tip: jnp.{name} is a similar function that does automatic type promotion on inputs)" if tip else ""
-            raise TypeError(f"lax.{name} requires arguments to have the same dtypes, got {names}.{hint and hint + '.'}")
+            hint = (
+                f" (Tip: jnp.{name} is a similar function that does automatic type promotion on inputs)"
+                if tip
+                else ""
+            )
+            raise TypeError(
+                f"lax.{name} requires arguments to have the same dtypes, got {names}.{hint and hint + '.'}"
+            )
 
 
 def _join(avals: Sequence[ShapedArray], shape: tuple) -> ShapedArray:
@@ -68,7 +74,9 @@ def _join(avals: Sequence[ShapedArray], shape: tuple) -> ShapedArray:
     for aval in avals:
         if aval.vma is not vma:
             vma = vma | aval.vma
-    return ShapedArray(shape, first.dtype, all(a.weak_type for a in avals), memory_space=first.memory_space, vma=vma)
+    return ShapedArray(
+        shape, first.dtype, all(a.weak_type for a in avals), memory_space=first.memory_space, vma=vma
+    )
 
 
 # -- broadcasting -------------------------------------------------------------------------
@@ -139,7 +147,9 @@ def broadcast(operand, sizes: Sequence[int], *, out_sharding=None):
     sizes = dims.canonical_shape(sizes)
     shape = np.shape(operand) if not isinstance(operand, Array) else operand.shape
     new = len(sizes)
-    return broadcast_in_dim(operand, (*sizes, *shape), range(new, new + len(shape)), out_sharding=out_sharding)
+    return broadcast_in_dim(
+        operand, (*sizes, *shape), range(new, new + len(shape)), out_sharding=out_sharding
+    )
 
 
 def broadcast_to_rank(x, rank: int):
@@ -235,7 +245,12 @@ def reshape(operand, new_sizes, dimensions: Sequence[int] | None = None, *, out_
         dimensions = tuple(map(operator.index, dimensions))
         if dimensions == tuple(range(len(dimensions))) == tuple(range(len(aval_of(operand).shape))):
             dimensions = None
-    if dimensions is None and out_sharding is None and isinstance(operand, Array) and operand.shape == new_sizes:
+    if (
+        dimensions is None
+        and out_sharding is None
+        and isinstance(operand, Array)
+        and operand.shape == new_sizes
+    ):
         return operand
     return reshape_p.bind(operand, new_sizes=new_sizes, dimensions=dimensions, sharding=out_sharding)
 
@@ -245,7 +260,9 @@ def collapse(operand, start_dimension: int, stop_dimension: int | None = None):
     shape = aval_of(operand).shape
     lo, hi, _ = _builtin_slice(start_dimension, stop_dimension).indices(len(shape))
     if hi < lo:
-        raise ValueError(f"Invalid dimension range passed to collapse: {shape}[{start_dimension}:{stop_dimension}]")
+        raise ValueError(
+            f"Invalid dimension range passed to collapse: {shape}[{start_dimension}:{stop_dimension}]"
+        )
     return reshape(operand, (*shape[:lo], dims.size(shape[lo:hi]), *shape[hi:]))
 
 
@@ -263,7 +280,11 @@ def _transpose_shape(operand, *, permutation):
 def transpose(operand, permutation):
     """Reorder axes: axis ``i`` of the result is axis ``permutation[i]`` of the operand."""
     permutation = tuple(map(operator.index, permutation))
-    if permutation == tuple(range(len(permutation))) and isinstance(operand, Array) and len(permutation) == operand.ndim:
+    if (
+        permutation == tuple(range(len(permutation)))
+        and isinstance(operand, Array)
+        and len(permutation) == operand.ndim
+    ):
         return operand
     return transpose_p.bind(operand, permutation=permutation)
 
@@ -317,7 +338,11 @@ _builtin_slice = slice
 def _slice_shape(operand, *, start_indices, limit_indices, strides=None):
     shape = operand.shape
     ndim = len(shape)
-    for what, given in (("start_indices", start_indices), ("limit_indices", limit_indices), ("strides", strides)):
+    for what, given in (
+        ("start_indices", start_indices),
+        ("limit_indices", limit_indices),
+        ("strides", strides),
+    ):
         if given is not None and len(given) != ndim:
             raise TypeError(f"slice {what} must have length equal to the number of dimensions of the operand, got"
                             f" {what} {given} for operand shape {shape}.")  # fmt: skip
@@ -339,7 +364,9 @@ def _slice_shape(operand, *, start_indices, limit_indices, strides=None):
     return like(operand, tuple(out))
 
 
-def slice(operand, start_indices: Sequence[int], limit_indices: Sequence[int], strides: Sequence[int] | None = None):
+def slice(
+    operand, start_indices: Sequence[int], limit_indices: Sequence[int], strides: Sequence[int] | None = None
+):
     """The elements ``start, start + stride, ... < limit`` along every axis; indices are static.
 
     Args:
@@ -406,7 +433,9 @@ def _pad_shape(operand, padding_value, *, padding_config):
     out = []
     for size, (low, high, interior) in zip(shape, padding_config):
         if interior < 0:
-            raise ValueError(f"interior padding in padding_config must be nonnegative, got padding_config {padding_config}")
+            raise ValueError(
+                f"interior padding in padding_config must be nonnegative, got padding_config {padding_config}"
+            )
         out.append(low + high + (size if interior == 0 else dims.dilate_dim(size, interior + 1)))
     for size in out:
         if dims.is_constant_dim(size) and size < 0:
@@ -430,7 +459,9 @@ def pad(operand, padding_value, padding_config: Sequence[tuple[int, int, int]]):
     Raises:
       TypeError: dtypes differ. ValueError: `padding_config` does not fit.
     """
-    config = tuple([tuple([x if type(x) is int else dims.canonical_dim(x) for x in entry]) for entry in padding_config])
+    config = tuple(
+        [tuple([x if type(x) is int else dims.canonical_dim(x) for x in entry]) for entry in padding_config]
+    )
     if not any(map(any, config)) and isinstance(operand, Array) and len(config) == operand.ndim:
         _pad_shape(operand.aval, aval_of(padding_value), padding_config=config)
         return operand
@@ -458,7 +489,9 @@ def _concatenate_shape(*operands, dimension):
                         f" {', '.join(map(str, shapes))}.")  # fmt: skip
     total: Any = 0
     for s in shapes:
-        if s is not shape and not all(i == dimension or dims.same_dim(a, b) for i, (a, b) in enumerate(zip(s, shape))):
+        if s is not shape and not all(
+            i == dimension or dims.same_dim(a, b) for i, (a, b) in enumerate(zip(s, shape))
+        ):
             raise TypeError(
                 "Cannot concatenate arrays with shapes that differ in dimensions other than the one being concatenated:"
                 f" concatenating along dimension {dimension} for shapes {', '.join(map(str, shapes))}."
@@ -491,7 +524,9 @@ def _stack_shape(*operands, axis):
             shapes = ", ".join(str(a.shape) for a in operands)
             raise ValueError(f"Cannot stack arrays with different numbers of dimensions: got {shapes}.")
         if not dims.same_shape(a.shape, shape):
-            raise ValueError(f"Cannot stack arrays of different shapes: got {', '.join(str(a.shape) for a in operands)}.")
+            raise ValueError(
+                f"Cannot stack arrays of different shapes: got {', '.join(str(a.shape) for a in operands)}."
+            )
     return _join(operands, (*shape[:axis], len(operands), *shape[axis:]))
 
 
@@ -522,7 +557,9 @@ def _split_shape(operand, *, sizes, axis):
     shape = operand.shape
     total = sum(sizes)
     if not dims.same_dim(total, shape[axis]):
-        raise ValueError(f"Sum of sizes {total} must be equal to dimension {axis} of the operand shape {list(shape)}")
+        raise ValueError(
+            f"Sum of sizes {total} must be equal to dimension {axis} of the operand shape {list(shape)}"
+        )
     if any(dims.is_constant_dim(n) and n < 0 for n in sizes):
         raise ValueError(f"Sizes passed to split must be nonnegative, got {sizes}")
     return [like(operand, (*shape[:axis], n, *shape[axis + 1 :])) for n in sizes]
@@ -564,7 +601,9 @@ def _iota_shape(*, dtype, shape, dimension, sharding=None):
     if any(dims.is_constant_dim(n) and n < 0 for n in shape):
         raise TypeError(f"iota shape must have every element be nonnegative, got {shape}.")
     if not 0 <= dimension < len(shape):
-        raise ValueError(f"iota dimension must be between 0 and len(shape), got dimension={dimension} for shape={shape}")
+        raise ValueError(
+            f"iota dimension must be between 0 and len(shape), got dimension={dimension} for shape={shape}"
+        )
     return ShapedArray(shape, dtype)
 
 
@@ -613,7 +652,9 @@ def full(shape, fill_value, dtype=None, *, sharding=None):
             if aval.dtype != dtype:
                 if isinstance(fill_value, (int, float)) and fill_value == 0:
                     return dtype.zeros(shape)  # what `zeros` and `empty` make
-                raise TypeError(f"full: an array of dtype {dtype} needs a fill_value of that dtype, got {aval.str_short()}.")
+                raise TypeError(
+                    f"full: an array of dtype {dtype} needs a fill_value of that dtype, got {aval.str_short()}."
+                )
             return broadcast_in_dim(fill_value, shape, (), out_sharding=sharding)
         fill_value = _scalar_as(fill_value, aval, dtypes.canonicalize_dtype(dtype))
     return broadcast_in_dim(fill_value, shape, (), out_sharding=sharding)

@@ -1,2 +1,1 @@
 """`jax._src.interpreters`: needed by Flax."""
-

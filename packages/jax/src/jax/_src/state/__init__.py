@@ -1,2 +1,1 @@
 """`jax._src.state`: needed by Flax."""
-

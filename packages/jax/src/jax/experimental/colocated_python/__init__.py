@@ -9,7 +9,9 @@ _HOMES = {
         "colocated_cpu_devices", "colocated_python", "colocated_python_class",
     ),
 }  # fmt: skip
-__getattr__, __dir__, __all__ = attach(__name__, _HOMES, ("api", "func", "func_backend", "obj", "obj_backend", "serialization",))
+__getattr__, __dir__, __all__ = attach(__name__, _HOMES, (
+    "api", "func", "func_backend", "obj", "obj_backend", "serialization",
+))  # fmt: skip
 
 if TYPE_CHECKING:
     from bedrax.extend.colocated import (

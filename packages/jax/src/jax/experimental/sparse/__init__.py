@@ -4,9 +4,10 @@ from typing import TYPE_CHECKING
 
 from bedrax.core.lazy import attach
 
-_HOMES = {
-}
-__getattr__, __dir__, __all__ = attach(__name__, _HOMES, ("ad", "api", "bcoo", "bcsr", "coo", "csr", "linalg", "random", "test_util", "transform", "util",))
+_HOMES = {}
+__getattr__, __dir__, __all__ = attach(__name__, _HOMES, (
+    "ad", "api", "bcoo", "bcsr", "coo", "csr", "linalg", "random", "test_util", "transform", "util",
+))  # fmt: skip
 
 if TYPE_CHECKING:
     from jax.experimental.sparse import ad as ad

@@ -9,7 +9,11 @@ _HOMES = {
         "gaussian_kde", "mode", "rankdata", "sem",
     ),
 }  # fmt: skip
-__getattr__, __dir__, __all__ = attach(__name__, _HOMES, ("bernoulli", "beta", "betabinom", "binom", "cauchy", "chi2", "dirichlet", "expon", "gamma", "gennorm", "geom", "gumbel_l", "gumbel_r", "laplace", "logistic", "multinomial", "multivariate_normal", "nbinom", "norm", "pareto", "poisson", "t", "truncnorm", "uniform", "vonmises", "wrapcauchy",))
+__getattr__, __dir__, __all__ = attach(__name__, _HOMES, (
+    "bernoulli", "beta", "betabinom", "binom", "cauchy", "chi2", "dirichlet", "expon", "gamma", "gennorm",
+    "geom", "gumbel_l", "gumbel_r", "laplace", "logistic", "multinomial", "multivariate_normal", "nbinom",
+    "norm", "pareto", "poisson", "t", "truncnorm", "uniform", "vonmises", "wrapcauchy",
+))  # fmt: skip
 
 if TYPE_CHECKING:
     from bedrax.scipy.stats import (

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import bedrax.numpy as jnp
 import numpy as np
+
+import bedrax.numpy as jnp
 from bedrax.core import dtypes, lax
 from bedrax.core.array import Array
 from bedrax.core.primitives import linalg as factor
@@ -17,7 +18,9 @@ __all__ = [
 ]  # fmt: skip
 
 
-def cholesky(a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Array:
+def cholesky(
+    a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
+) -> Array:
     """The factor of a positive definite matrix: L with ``a = L @ L^H`` if `lower`, else ``R = L^H``.
 
     Args:
@@ -127,16 +130,22 @@ def eigh_tridiagonal(
     if select not in ("a", "i", "v"):
         raise ValueError(f"eigh_tridiagonal: select must be 'a' or 'i', got {select!r}")
     if select == "v":
-        raise NotImplementedError("eigh_tridiagonal: select='v' has a result of unknown shape; use select='i', or a mask.")
+        raise NotImplementedError(
+            "eigh_tridiagonal: select='v' has a result of unknown shape; use select='i', or a mask."
+        )
     d, e = inexact("linalg.eigh_tridiagonal", d, e)
     if d.ndim < 1 or e.shape[-1] != d.shape[-1] - 1:
-        raise ValueError(f"eigh_tridiagonal: d of shape [n] and e of shape [n - 1] are needed, got {d.shape} and {e.shape}")
+        raise ValueError(
+            f"eigh_tridiagonal: d of shape [n] and e of shape [n - 1] are needed, got {d.shape} and {e.shape}"
+        )
     if select == "i":
         if select_range is None or len(select_range) != 2:
             raise ValueError("eigh_tridiagonal: select='i' needs select_range, two indices")
         first, last = (int(i) for i in select_range)
         if not 0 <= first <= last < d.shape[-1]:
-            raise ValueError(f"eigh_tridiagonal: select_range={select_range} is not within [0, {d.shape[-1] - 1}]")
+            raise ValueError(
+                f"eigh_tridiagonal: select_range={select_range} is not within [0, {d.shape[-1] - 1}]"
+            )
         select_range = (first, last)
     return _eigh_tridiagonal(d, e, eigvals_only=bool(eigvals_only), select=select, select_range=select_range)
 
@@ -226,7 +235,9 @@ def qr_multiply(
     if mode == "left" and c.ndim > 0 and q.shape[-1] != c.shape[-2 if c.ndim > 1 else 0] == rows:
         q = qr(a, mode="full", pivoting=pivoting)[0]  # c has as many rows as the square Q has columns
         q = jnp.conj(q) if conjugate else q
-    product = jnp.matmul(q, c, precision="highest") if mode == "left" else jnp.matmul(c, q, precision="highest")
+    product = (
+        jnp.matmul(q, c, precision="highest") if mode == "left" else jnp.matmul(c, q, precision="highest")
+    )
     return (product, *rest)
 
 
@@ -274,7 +285,9 @@ def rsf2csf(T: ArrayLike, Z: ArrayLike, check_finite: bool = True) -> tuple[Arra
         p, q, r, s = block[0, 0], block[0, 1], block[1, 0], block[1, 1]
         half = (p - s) / 2
         root = jnp.sqrt(half * half + q * r)
-        gap = jnp.where(abs(half + root) < abs(half - root), half - root, half + root)  # eigenvalue - s, the larger
+        gap = jnp.where(
+            abs(half + root) < abs(half - root), half - root, half + root
+        )  # eigenvalue - s, the larger
         size = jnp.sqrt(abs(gap) ** 2 + abs(r) ** 2)
         needed = abs(below) > jnp.finfo(T.dtype).eps * (abs(p) + abs(s))
         size = jnp.where(needed, size, 1)
@@ -315,7 +328,12 @@ def hessenberg(a: ArrayLike, *, calc_q: bool = False, overwrite_a: bool = False,
 
 
 def polar(
-    a: ArrayLike, side: str = "right", *, method: str = "qdwh", eps: float | None = None, max_iterations: int | None = None
+    a: ArrayLike,
+    side: str = "right",
+    *,
+    method: str = "qdwh",
+    eps: float | None = None,
+    max_iterations: int | None = None,
 ) -> tuple[Array, Array]:
     """The polar decomposition ``a = u @ p`` (right) or ``a = p @ u`` (left), p positive semidefinite.
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import bedrax.numpy as jnp
 import numpy as np
+
+import bedrax.numpy as jnp
 from bedrax.autodiff import jvp
 from bedrax.core import dims, dtypes, lax
 from bedrax.core.array import Array
@@ -66,7 +67,9 @@ def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 1
         raise ValueError(f"Expected A to be a (batched) square matrix, got A.shape={A.shape}.")
     dtype = A.dtype
     if dtypes.finfo(dtype).bits < 32:
-        return expm(A.astype(np.float32), upper_triangular=upper_triangular, max_squarings=max_squarings).astype(dtype)
+        return expm(
+            A.astype(np.float32), upper_triangular=upper_triangular, max_squarings=max_squarings
+        ).astype(dtype)
     degree, radius = _DEGREE[dtypes.finfo(dtype).bits == 32]
     norm = lax.stop_gradient(jnp.max(jnp.sum(abs(A), axis=-2), axis=-1, initial=0))
     squarings = jnp.maximum(jnp.ceil(jnp.log2(jnp.where(norm > 0, norm, 1) / radius)), 0)
@@ -116,7 +119,12 @@ def _sqrtm(a):
     d = jnp.diagonal(t, axis1=-2, axis2=-1)
     if not dtypes.is_complex(a.dtype):
         # Of a real matrix, a negative eigenvalue must not fall on either side of the cut by rounding.
-        rounding = 8 * t.shape[-1] * float(dtypes.finfo(t.dtype).eps) * jnp.max(abs(d), axis=-1, keepdims=True, initial=0)
+        rounding = (
+            8
+            * t.shape[-1]
+            * float(dtypes.finfo(t.dtype).eps)
+            * jnp.max(abs(d), axis=-1, keepdims=True, initial=0)
+        )
         d = jnp.where(abs(d.imag) <= rounding, d.real.astype(d.dtype), d)
     d = jnp.sqrt(d)
     sums = d[..., :, None] + d[..., None, :]

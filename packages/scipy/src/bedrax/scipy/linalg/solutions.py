@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import bedrax.numpy as jnp
 import numpy as np
+
+import bedrax.numpy as jnp
 from bedrax.core import dtypes, lax
 from bedrax.core.array import Array
 from bedrax.core.primitives import linalg as factor
@@ -21,7 +22,13 @@ _HIGHEST = {"precision": "highest"}
 def _solve_triangular(a, b, *, trans, lower, unit_diagonal):
     a, b, vector = columns("solve_triangular", a, b)
     out = factor.triangular_solve(
-        a, b, left_side=True, lower=lower, transpose_a=trans > 0, conjugate_a=trans == 2, unit_diagonal=unit_diagonal
+        a,
+        b,
+        left_side=True,
+        lower=lower,
+        transpose_a=trans > 0,
+        conjugate_a=trans == 2,
+        unit_diagonal=unit_diagonal,
     )
     return out[..., 0] if vector else out
 
@@ -49,7 +56,9 @@ def solve_triangular(
 @compiled(static=("lower",))
 def _cho_solve(c, b, *, lower):
     c, b, vector = columns("cho_solve", c, b)
-    first = factor.triangular_solve(c, b, left_side=True, lower=lower, transpose_a=not lower, conjugate_a=not lower)
+    first = factor.triangular_solve(
+        c, b, left_side=True, lower=lower, transpose_a=not lower, conjugate_a=not lower
+    )
     out = factor.triangular_solve(c, first, left_side=True, lower=lower, transpose_a=lower, conjugate_a=lower)
     return out[..., 0] if vector else out
 
@@ -74,7 +83,9 @@ def _lu_solve(lu, pivots, b, *, trans):
     lu, b, vector = columns("lu_solve", lu, b)
     permutation = factor.lu_pivots_to_permutation(pivots, n)
     permutation = jnp.broadcast_to(permutation, lu.shape[:-1])
-    solve = lambda b, lower, **how: factor.triangular_solve(lu, b, left_side=True, lower=lower, unit_diagonal=lower, **how)
+    solve = lambda b, lower, **how: factor.triangular_solve(
+        lu, b, left_side=True, lower=lower, unit_diagonal=lower, **how
+    )
     if trans == 0:
         b = jnp.take_along_axis(b, permutation[..., None], axis=-2)
         out = solve(solve(b, True), False)
@@ -136,7 +147,9 @@ def det(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> A
 
 
 @compiled(static=("method", "tol"))
-def solve_sylvester(A: ArrayLike, B: ArrayLike, C: ArrayLike, *, method: str = "schur", tol: float = 1e-8) -> Array:
+def solve_sylvester(
+    A: ArrayLike, B: ArrayLike, C: ArrayLike, *, method: str = "schur", tol: float = 1e-8
+) -> Array:
     """The X with ``A @ X + X @ B = C``, on CPU.
 
     Args:
@@ -150,7 +163,9 @@ def solve_sylvester(A: ArrayLike, B: ArrayLike, C: ArrayLike, *, method: str = "
     A, B, C = matrices("solve_sylvester", A, B, C, square=True)
     m, n = A.shape[-1], B.shape[-1]
     if A.ndim != 2 or B.shape != (n, n) or C.shape != (m, n):
-        raise ValueError(f"solve_sylvester: expected shapes [m, m], [n, n] and [m, n], got {A.shape}, {B.shape}, {C.shape}")
+        raise ValueError(
+            f"solve_sylvester: expected shapes [m, m], [n, n] and [m, n], got {A.shape}, {B.shape}, {C.shape}"
+        )
     if method not in ("schur", "eigen"):
         raise ValueError(f"solve_sylvester: method must be 'schur' or 'eigen', got {method!r}")
     real = not dtypes.is_complex(C.dtype)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 
-import bedrax.numpy as jnp
 import numpy as np
+
+import bedrax.numpy as jnp
 from bedrax.core import dtypes
 from bedrax.core.array import Array
 from bedrax.numpy.arguments import array, concrete_int, inexact, promoted
@@ -26,7 +27,9 @@ def _size(name: str, n, least: int = 0) -> int:
 
 def _vector(name: str, x: Array, least: int = 0) -> Array:
     if x.ndim < 1 or x.shape[-1] < least:
-        raise ValueError(f"{name}: expected an array with at least one axis and {least} elements along the last, got shape {x.shape}")
+        raise ValueError(
+            f"{name}: expected an array with at least one axis and {least} elements along the last, got shape {x.shape}"
+        )
     return x
 
 
@@ -44,7 +47,9 @@ def block_diag(*arrs: ArrayLike) -> Array:
     blocks = promoted("block_diag", *arrs)
     for i, block in enumerate(blocks):
         if block.ndim > 2:
-            raise ValueError(f"Arguments to block_diag must have at most 2 dimensions, got shape {block.shape} at argument {i}.")
+            raise ValueError(
+                f"Arguments to block_diag must have at most 2 dimensions, got shape {block.shape} at argument {i}."
+            )
     blocks = [jnp.atleast_2d(block) for block in blocks]
     width, before, rows = sum(b.shape[1] for b in blocks), 0, []
     for block in blocks:
@@ -209,7 +214,11 @@ def invhilbert(n: int) -> Array:
 
     def element(i, j):
         return (
-            (-1) ** (i + j) * (i + j + 1) * math.comb(n + i, n - j - 1) * math.comb(n + j, n - i - 1) * math.comb(i + j, i) ** 2
+            (-1) ** (i + j)
+            * (i + j + 1)
+            * math.comb(n + i, n - j - 1)
+            * math.comb(n + j, n - i - 1)
+            * math.comb(i + j, i) ** 2
         )
 
     out = [[float(element(i, j)) for j in range(n)] for i in range(n)]
@@ -222,9 +231,15 @@ def _pascal(n: int, kind: str | None, name: str, inverse: bool) -> Array:
         raise ValueError(f"{name}: kind must be 'symmetric', 'lower' or 'upper', got {kind!r}")
     n = _size(name, n)
     # Exact integers, which the dtype then rounds
-    lower = np.array([[math.comb(i, j) * ((-1) ** (i + j) if inverse else 1) for j in range(n)] for i in range(n)], object)
+    lower = np.array(
+        [[math.comb(i, j) * ((-1) ** (i + j) if inverse else 1) for j in range(n)] for i in range(n)], object
+    )
     lower = lower.reshape(n, n)
-    out = {"lower": lambda: lower, "upper": lambda: lower.T, "symmetric": lambda: lower.T @ lower if inverse else lower @ lower.T}
+    out = {
+        "lower": lambda: lower,
+        "upper": lambda: lower.T,
+        "symmetric": lambda: lower.T @ lower if inverse else lower @ lower.T,
+    }
     return jnp.asarray(out[kind]().astype(np.float64), dtypes.default_float_dtype())
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import bedrax.numpy as jnp
 import numpy as np
+
+import bedrax.numpy as jnp
 from bedrax.core import lax
 from bedrax.core.array import Array
 from bedrax.numpy.arguments import concrete_int

@@ -5,11 +5,12 @@ from __future__ import annotations
 import functools
 import math
 
-import bedrax.numpy as jnp
 import numpy as np
+
+import bedrax.numpy as jnp
 from bedrax.core import dtypes, lax
 from bedrax.core.array import Array
-from bedrax.numpy.arguments import array, concrete_int, inexact
+from bedrax.numpy.arguments import array, inexact
 from bedrax.scipy.functions import ArrayLike, compiled, derivatives, floats, widened
 from bedrax.scipy.special import chebyshev as series
 from bedrax.scipy.special.chebyshev import chebyshev
@@ -62,7 +63,9 @@ def _erfcx(x):
     huge = y > 1e7
     y = jnp.where(huge, 1, y)
     t = (y - 3.75) / (y + 3.75)
-    positive = jnp.where(huge, 1 / (math.sqrt(math.pi) * jnp.where(huge, abs(x), 1)), chebyshev(series.ERFCX, t) / (1 + 2 * y))
+    positive = jnp.where(
+        huge, 1 / (math.sqrt(math.pi) * jnp.where(huge, abs(x), 1)), chebyshev(series.ERFCX, t) / (1 + 2 * y)
+    )
     negative = x < 0
     reflected = 2 * _exp_square(jnp.where(negative, x, 0), 1) - positive
     return jnp.where(negative, reflected, positive)
@@ -279,7 +282,9 @@ _FAR_TAIL = (
 
 
 def _ratio(table, x):
-    numerator, denominator = (functools.reduce(lambda total, c: total * x + c, reversed(t), lax.full_like(x, 0)) for t in table)
+    numerator, denominator = (
+        functools.reduce(lambda total, c: total * x + c, reversed(t), lax.full_like(x, 0)) for t in table
+    )
     return numerator / denominator
 
 
@@ -294,7 +299,9 @@ def _ndtri(p):
     r = jnp.sqrt(-jnp.log(jnp.where(middle | ~(side > 0), 0.05, side)))
     tail = jnp.where(r <= 5, _ratio(_TAIL, jnp.where(r <= 5, r, 5) - 1.6), _ratio(_FAR_TAIL, r - 5))
     tail = jnp.where(side == 0, jnp.inf, jnp.where(side < 0, jnp.nan, tail))
-    return jnp.where(middle | jnp.isnan(p), near + jnp.where(jnp.isnan(p), p, 0), jnp.where(q < 0, -tail, tail))
+    return jnp.where(
+        middle | jnp.isnan(p), near + jnp.where(jnp.isnan(p), p, 0), jnp.where(q < 0, -tail, tail)
+    )
 
 
 @compiled

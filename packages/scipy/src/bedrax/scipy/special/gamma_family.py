@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 
-import bedrax.numpy as jnp
 import numpy as np
+
+import bedrax.numpy as jnp
 from bedrax.core import dtypes, lax
 from bedrax.core.array import Array
 from bedrax.numpy.arguments import array, concrete_int, inexact
@@ -28,7 +29,11 @@ def gammasgn(x: ArrayLike) -> Array:
     floor = lax.floor(x)
     alternating = jnp.where(floor % 2 == 0, 1, -1).astype(x.dtype)
     negative = jnp.where((x == floor) | jnp.isinf(x), jnp.nan, alternating)
-    return jnp.where(x == 0, jnp.copysign(lax.full_like(x, 1), x), jnp.where(x < 0, negative, jnp.where(jnp.isnan(x), x, 1)))
+    return jnp.where(
+        x == 0,
+        jnp.copysign(lax.full_like(x, 1), x),
+        jnp.where(x < 0, negative, jnp.where(jnp.isnan(x), x, 1)),
+    )
 
 
 @derivatives(lambda out, x: out * lax.digamma(x))
@@ -139,7 +144,8 @@ def _stirling_rest(x):
 
 
 @derivatives(
-    lambda out, a, b: lax.digamma(a) - lax.digamma(a + b), lambda out, a, b: lax.digamma(b) - lax.digamma(a + b)
+    lambda out, a, b: lax.digamma(a) - lax.digamma(a + b),
+    lambda out, a, b: lax.digamma(b) - lax.digamma(a + b),
 )
 @widened
 def _betaln(a, b):

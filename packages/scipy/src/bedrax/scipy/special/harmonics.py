@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 
-import bedrax.numpy as jnp
 import numpy as np
+
+import bedrax.numpy as jnp
 from bedrax.core import dtypes, lax
 from bedrax.core.array import Array
 from bedrax.numpy.arguments import array, concrete_int
@@ -15,7 +16,12 @@ __all__ = ["sph_harm_y"]
 
 
 def sph_harm_y(
-    n: ArrayLike, m: ArrayLike, theta: ArrayLike, phi: ArrayLike, diff_n: int | None = None, n_max: int | None = None
+    n: ArrayLike,
+    m: ArrayLike,
+    theta: ArrayLike,
+    phi: ArrayLike,
+    diff_n: int | None = None,
+    n_max: int | None = None,
 ) -> Array:
     r"""Spherical harmonics :math:`Y_n^m(\theta, \phi)`, orthonormal, with the phase of Condon and Shortley.
 

@@ -5,8 +5,9 @@ Series and asymptotic series are summed in loops that end when no element change
 
 from __future__ import annotations
 
-import bedrax.numpy as jnp
 import numpy as np
+
+import bedrax.numpy as jnp
 from bedrax.core import lax
 from bedrax.core.array import Array
 from bedrax.scipy.functions import ArrayLike, compiled, derivatives, floats, widened
@@ -128,7 +129,9 @@ def _value_2f1(a, b, c, x):
     polynomial = _nonpositive_integer(a) | _nonpositive_integer(b)
     # Pfaff's transformation (DLMF 15.8.1) takes the negative axis to (0, 1).
     turn = (x < 0) & ~polynomial
-    swap = turn & (_nonpositive_integer(c - a) | (abs(b) < abs(a)))  # keep the factor that ends the series, or is smaller
+    swap = turn & (
+        _nonpositive_integer(c - a) | (abs(b) < abs(a))
+    )  # keep the factor that ends the series, or is smaller
     a1, b1 = jnp.where(swap, b, a), jnp.where(swap, a, b)
     z = jnp.where(turn, x / jnp.where(turn, x - 1, 1), x)
     b1 = jnp.where(turn, c - b1, b1)
@@ -142,7 +145,9 @@ def _value_2f1(a, b, c, x):
     w = jnp.where(near_one, 1 - z, 0.1)
     g = jnp.where(near_one, gap, 0.5)
     first = _gamma_ratio((c, g), (c - a1, c - b1)) * _gauss_series(a1, b1, 1 - g, w)
-    second = _gamma_ratio((c, -g), (a1, b1)) * _gauss_series(c - a1, c - b1, 1 + g, w) * jnp.exp(g * jnp.log(w))
+    second = (
+        _gamma_ratio((c, -g), (a1, b1)) * _gauss_series(c - a1, c - b1, 1 + g, w) * jnp.exp(g * jnp.log(w))
+    )
     # Elsewhere the series; Euler's transformation (DLMF 15.8.1) where it converges faster.
     euler = (z > 0.5) & (z < 1) & (gap < 0) & ~ends
     factor = jnp.where(euler, jnp.exp(gap * jnp.log1p(-jnp.where(euler, z, 0))), 1)

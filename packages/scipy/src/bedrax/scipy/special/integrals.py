@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 
-import bedrax.numpy as jnp
 import numpy as np
+
+import bedrax.numpy as jnp
 from bedrax.core import lax
 from bedrax.core.array import Array
 from bedrax.scipy.functions import ArrayLike, compiled, derivatives, floats, widened
@@ -44,7 +45,11 @@ def _expi(x):
         return jnp.where(mask, x, default)
 
     positive = jnp.where(x > 0, x, 1)
-    near = np.euler_gamma + jnp.log(positive) + positive * chebyshev(series.EIN, jnp.minimum(positive, 6) / 3 - 1)
+    near = (
+        np.euler_gamma
+        + jnp.log(positive)
+        + positive * chebyshev(series.EIN, jnp.minimum(positive, 6) / 3 - 1)
+    )
     out = jnp.where(x < 0, -_exp1(jnp.where(x < 0, -x, 1)), near)
     mid, high, top = at((x > 6) & (x <= 12), 6), at((x > 12) & (x <= 24), 12), at(x > 24, 24)
     scaled = jnp.where(x > 24, chebyshev(series.EI_24, 48 / top - 1), chebyshev(series.EI_12, high / 6 - 3))
@@ -131,7 +136,13 @@ def _sine_cosine_parts(x):
     near = y <= 8
     inner, outer = jnp.where(near, y, 1), jnp.where(near, 8, jnp.where(jnp.isinf(y), 1e30, y))
     t = 128 / (outer * outer) - 1
-    return near, inner, chebyshev(series.SICI_F, t) / outer, chebyshev(series.SICI_G, t) / (outer * outer), outer
+    return (
+        near,
+        inner,
+        chebyshev(series.SICI_F, t) / outer,
+        chebyshev(series.SICI_G, t) / (outer * outer),
+        outer,
+    )
 
 
 @derivatives(lambda out, x: jnp.sinc(x / math.pi))
@@ -151,7 +162,11 @@ def _ci(x):
     low = np.euler_gamma + jnp.log(inner) - inner * inner * chebyshev(series.CIN, inner * inner / 32 - 1)
     high = f * jnp.sin(outer) - g * jnp.cos(outer)
     out = jnp.where(near, low, high)
-    return jnp.where(x == 0, -jnp.inf, jnp.where(jnp.isnan(x), x, jnp.where(jnp.isinf(x), jnp.where(x > 0, 0.0, jnp.nan), out)))
+    return jnp.where(
+        x == 0,
+        -jnp.inf,
+        jnp.where(jnp.isnan(x), x, jnp.where(jnp.isinf(x), jnp.where(x > 0, 0.0, jnp.nan), out)),
+    )
 
 
 @compiled
@@ -167,7 +182,18 @@ def sici(x: ArrayLike) -> tuple[Array, Array]:
 
 def _debye_coefficients() -> tuple[float, ...]:
     """``B_{2k} / (2k + 1)!`` for k = 1, 2, ..."""
-    numbers = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510, 43867 / 798, -174611 / 330)
+    numbers = (
+        1 / 6,
+        -1 / 30,
+        1 / 42,
+        -1 / 30,
+        5 / 66,
+        -691 / 2730,
+        7 / 6,
+        -3617 / 510,
+        43867 / 798,
+        -174611 / 330,
+    )
     return tuple(b / math.factorial(2 * k + 3) for k, b in enumerate(numbers))
 
 
@@ -193,7 +219,9 @@ def _spence(x):
         total = total * square + c
     core = u * (1 + square * total) - square / 4
     log_x = jnp.log(safe)
-    out = jnp.where(large, -0.5 * log_x * log_x - core, jnp.where(small, math.pi**2 / 6 + log_x * u - core, core))
+    out = jnp.where(
+        large, -0.5 * log_x * log_x - core, jnp.where(small, math.pi**2 / 6 + log_x * u - core, core)
+    )
     out = jnp.where(x == 0, math.pi**2 / 6, out)
     return jnp.where(x < 0, jnp.nan, jnp.where(x == jnp.inf, -jnp.inf, jnp.where(jnp.isnan(x), x, out)))
 

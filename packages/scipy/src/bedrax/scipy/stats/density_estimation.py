@@ -19,7 +19,7 @@ __all__ = ["gaussian_kde"]
 
 
 @pytree.register_pytree_node_class
-class gaussian_kde:  # noqa: N801  (SciPy's name)
+class gaussian_kde:
     """A density estimated from a sample: the mean of normal densities around its points.
 
     Args:
@@ -102,7 +102,9 @@ class gaussian_kde:  # noqa: N801  (SciPy's name)
         if points.shape[0] != self.d:
             if points.shape == (1, self.d):
                 return points.reshape(self.d, 1)
-            raise ValueError(f"points have dimension {points.shape[0]}, but the dataset has dimension {self.d}")
+            raise ValueError(
+                f"points have dimension {points.shape[0]}, but the dataset has dimension {self.d}"
+            )
         return points
 
     def logpdf(self, x: ArrayLike) -> Array:
@@ -133,7 +135,9 @@ class gaussian_kde:  # noqa: N801  (SciPy's name)
             raise ValueError(f"mean does not have dimension {self.d}")
         if cov.shape != (self.d, self.d):
             raise ValueError(f"covariance does not have dimension {self.d}")
-        return _overlap(self.dataset, self.weights, mean[:, None], jnp.ones(1, self.dataset.dtype), self.covariance + cov)
+        return _overlap(
+            self.dataset, self.weights, mean[:, None], jnp.ones(1, self.dataset.dtype), self.covariance + cov
+        )
 
     def integrate_box_1d(self, low: ArrayLike, high: ArrayLike) -> Array:
         """The probability of ``[low, high]``, in one dimension."""
@@ -149,7 +153,9 @@ class gaussian_kde:  # noqa: N801  (SciPy's name)
         """The integral of the product with another estimate."""
         if other.d != self.d:
             raise ValueError("KDEs are not the same dimensionality")
-        return _overlap(self.dataset, self.weights, other.dataset, other.weights, self.covariance + other.covariance)
+        return _overlap(
+            self.dataset, self.weights, other.dataset, other.weights, self.covariance + other.covariance
+        )
 
     def resample(self, key: Array, shape: tuple[int, ...] = ()) -> Array:
         """Points drawn from the estimate, of shape ``[d, *shape]``."""
@@ -157,10 +163,14 @@ class gaussian_kde:  # noqa: N801  (SciPy's name)
 
         which, noise = random.split(key)
         index = random.choice(which, self.n, shape=shape, p=self.weights)
-        steps = random.multivariate_normal(noise, jnp.zeros(self.d, self.covariance.dtype), self.covariance, shape=shape)
+        steps = random.multivariate_normal(
+            noise, jnp.zeros(self.d, self.covariance.dtype), self.covariance, shape=shape
+        )
         return self.dataset[:, index] + jnp.moveaxis(steps, -1, 0)
 
-    def integrate_box(self, low_bounds: ArrayLike, high_bounds: ArrayLike, maxpts: int | None = None) -> Array:
+    def integrate_box(
+        self, low_bounds: ArrayLike, high_bounds: ArrayLike, maxpts: int | None = None
+    ) -> Array:
         """Not implemented: see `integrate_box_1d`."""
         raise NotImplementedError("only 1D box integrations are supported; use `integrate_box_1d`")
 

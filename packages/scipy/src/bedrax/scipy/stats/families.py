@@ -58,10 +58,14 @@ def named(fun: Callable, name: str, module: str, parameters: Sequence[tuple[str,
     def call(*args, **kwargs):
         if kwargs or len(args) != len(names):
             if len(args) > len(names):
-                raise TypeError(f"{name}() takes {len(names)} arguments but {len(args)} were given: {', '.join(names)}")
+                raise TypeError(
+                    f"{name}() takes {len(names)} arguments but {len(args)} were given: {', '.join(names)}"
+                )
             rest = [kwargs.pop(n, default) for n, default in parameters[len(args) :]]
             if kwargs:
-                raise TypeError(f"{name}() got unexpected or repeated arguments {sorted(kwargs)}; it takes {', '.join(names)}")
+                raise TypeError(
+                    f"{name}() got unexpected or repeated arguments {sorted(kwargs)}; it takes {', '.join(names)}"
+                )
             args = (*args, *rest)
             missing = [n for n, value in zip(names, args, strict=True) if value is empty]
             if missing:
@@ -72,7 +76,9 @@ def named(fun: Callable, name: str, module: str, parameters: Sequence[tuple[str,
     call.__module__ = module
     call.__doc__ = doc
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    call.__signature__ = inspect.Signature([inspect.Parameter(n, kind, default=d, annotation=Any) for n, d in parameters])
+    call.__signature__ = inspect.Signature(
+        [inspect.Parameter(n, kind, default=d, annotation=Any) for n, d in parameters]
+    )
     fun.__name__ = fun.__qualname__ = name
     return call
 
@@ -145,7 +151,13 @@ def location_scale(
                 return out
             return out - jnp.log(scale) if name == "logpdf" else out / scale
 
-        return named(evaluate, name, module, [("x", inspect.Parameter.empty), *tail], _documentation(name, "x", distribution, tail))
+        return named(
+            evaluate,
+            name,
+            module,
+            [("x", inspect.Parameter.empty), *tail],
+            _documentation(name, "x", distribution, tail),
+        )
 
     def inverse(name: str) -> Callable:
         argument = first or "q"
@@ -159,7 +171,11 @@ def location_scale(
             return jnp.where(outside, jnp.nan, out)
 
         return named(
-            evaluate, name, module, [(argument, inspect.Parameter.empty), *tail], _documentation(name, argument, distribution, tail)
+            evaluate,
+            name,
+            module,
+            [(argument, inspect.Parameter.empty), *tail],
+            _documentation(name, argument, distribution, tail),
         )
 
     return [function(name) for name in names.split()]

@@ -28,7 +28,9 @@ def logpdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike, allow_singular: None =
       ValueError: `mean` or `cov` has a shape that does not fit.
     """
     if allow_singular is not None:
-        raise NotImplementedError("multivariate_normal.logpdf: allow_singular is not supported; leave it out.")
+        raise NotImplementedError(
+            "multivariate_normal.logpdf: allow_singular is not supported; leave it out."
+        )
     return _logpdf(x, mean, cov)
 
 
@@ -37,14 +39,18 @@ def _logpdf(x, mean, cov):
     x, mean, cov = inexact("multivariate_normal.logpdf", x, mean, cov)
     if mean.ndim == 0:  # every element is a normal variable of its own
         if cov.ndim:
-            raise ValueError(f"multivariate_normal.logpdf: with a scalar mean, cov must be a scalar; got shape {cov.shape}")
+            raise ValueError(
+                f"multivariate_normal.logpdf: with a scalar mean, cov must be a scalar; got shape {cov.shape}"
+            )
         return -0.5 * ((x - mean) ** 2 / cov + math.log(2 * math.pi) + jnp.log(cov))
     n = mean.shape[-1]
     if cov.ndim == 0:
         y = (x - mean) / jnp.sqrt(cov)
         return -0.5 * jnp.sum(y * y, axis=-1) - n / 2 * (math.log(2 * math.pi) + jnp.log(cov))
     if cov.ndim < 2 or cov.shape[-2:] != (n, n):
-        raise ValueError(f"multivariate_normal.logpdf: expected cov of shape [..., {n}, {n}] for mean of shape {mean.shape}; got {cov.shape}")
+        raise ValueError(
+            f"multivariate_normal.logpdf: expected cov of shape [..., {n}, {n}] for mean of shape {mean.shape}; got {cov.shape}"
+        )
     factor = lax.cholesky(cov)
     y = x - mean
     batch = jnp.broadcast_shapes(y.shape[:-1], cov.shape[:-2])

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 
-import bedrax.numpy as jnp
 import numpy as np
+
+import bedrax.numpy as jnp
 from bedrax.core import lax
 from bedrax.core.array import Array
 from bedrax.scipy.functions import ArrayLike, compiled, floats
@@ -33,7 +34,9 @@ def _entropy(mu):
     k = np.arange(220).astype(mu.dtype)
     near = jnp.sum(entr(jnp.exp(_logpmf(k, m[..., None]))), axis=-1)
     r = 1 / jnp.where(low, 100, mu)
-    far = 0.5 * (jnp.log(2 * math.pi / r) + 1) - r * (1 / 12 + r * (1 / 24 + r * (19 / 360 + r * (9 / 80 + r * 863 / 2520))))
+    far = 0.5 * (jnp.log(2 * math.pi / r) + 1) - r * (
+        1 / 12 + r * (1 / 24 + r * (19 / 360 + r * (9 / 80 + r * 863 / 2520)))
+    )
     out = jnp.where(mu == 0, 0, jnp.where(low, near, far))
     return jnp.where(mu >= 0, out, lax.full_like(mu, jnp.nan))
 

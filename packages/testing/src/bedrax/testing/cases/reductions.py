@@ -33,7 +33,10 @@ _numbers = [
 ]
 _reduction(p.reduce_sum_p, p.reduce_sum, np.add, _numbers)
 _reduction(p.reduce_prod_p, p.reduce_prod, np.multiply, _numbers)
-for _prim, _fun, _ufunc in ((p.reduce_sum_p, p.reduce_sum, np.add), (p.reduce_prod_p, p.reduce_prod, np.multiply)):
+for _prim, _fun, _ufunc in (
+    (p.reduce_sum_p, p.reduce_sum, np.add),
+    (p.reduce_prod_p, p.reduce_prod, np.multiply),
+):
     _add(_prim, "bf16", lambda x, f=_fun: f(x, (0,)), [arg((30, 2), "bfloat16", 0.9, 1.1)],
          lambda x, u=_ufunc: u.reduce(x.astype("f"), 0).astype(x.dtype), grad=())  # fmt: skip
 _add(p.reduce_prod_p, "zeros", lambda x: p.reduce_prod(x, (1,)), [np.float32([[0, 2, 3], [0, 0, 3], [1, 2, 3]])],
@@ -51,7 +54,7 @@ _ordered = [
 ]
 _reduction(p.reduce_max_p, p.reduce_max, np.maximum, _ordered)
 _reduction(p.reduce_min_p, p.reduce_min, np.minimum, _ordered)
-_add(p.reduce_max_p, "empty", lambda x: p.reduce_max(x, (0,)), [arg((0, 2), "int32")], lambda x: [-(2**31)] * 2)
+_add(p.reduce_max_p, "empty", lambda x: p.reduce_max(x, (0,)), [arg((0, 2), "int32")], lambda x: [-(2**31)] * 2)  # fmt: skip
 _add(p.reduce_min_p, "empty", lambda x: p.reduce_min(x, (0,)), [arg((0, 2))], lambda x: [np.inf] * 2, grad=())
 _add(p.reduce_max_p, "int4", lambda x: p.reduce_max(x, (0,)), [arg((5,), "int4")],
      lambda x: x.astype(int).max().astype(x.dtype))  # fmt: skip
@@ -92,7 +95,7 @@ def _larger_of_pairs(a, b):
 
 
 _add(p.reduce_p, "sum", lambda x: p.reduce(x, 0.0, _plain, (0, 2)), [arg((2, 3, 3))], lambda x: x.sum((0, 2)))
-_add(p.reduce_p, "init", lambda x, i: p.reduce(x, i, e.mul, (1,)), [arg((2, 3)), arg()], lambda x, i: i * x.prod(1))
+_add(p.reduce_p, "init", lambda x, i: p.reduce(x, i, e.mul, (1,)), [arg((2, 3)), arg()], lambda x, i: i * x.prod(1))  # fmt: skip
 _add(p.reduce_p, "pairs", lambda x, y: p.reduce((x, y), (np.float32(-np.inf).astype(x.dtype), 0), _larger_of_pairs, (0,)),
      [arg((4, 2), distinct=True), arg((4, 2), "int32", 0, 9)],
      lambda x, y: (x.max(0), np.take_along_axis(y, x.argmax(0)[None], 0)[0]))  # fmt: skip

@@ -20,9 +20,9 @@ _add(p.sort_p, "vector", lambda x: p.sort(x), [arg((7,), distinct=True)], np.sor
 _add(p.sort_p, "front", lambda x: p.sort(x, 0), [arg((5, 3), distinct=True)], lambda x: np.sort(x, 0))
 _add(p.sort_p, "edges", lambda x: p.sort(x), [_EDGE], np.sort, grad=())
 _add(p.sort_p, "f16", lambda x: p.sort(x), [_EDGE.astype("f2")], np.sort, grad=())
-_add(p.sort_p, "bf16", lambda x: p.sort(x), [_EDGE.astype(ml_dtypes.bfloat16)], lambda x: np.sort(x.astype("f")), grad=())
+_add(p.sort_p, "bf16", lambda x: p.sort(x), [_EDGE.astype(ml_dtypes.bfloat16)], lambda x: np.sort(x.astype("f")), grad=())  # fmt: skip
 _add(p.sort_p, "f64", lambda x: p.sort(x), [arg((4, 3), "float64", distinct=True)], np.sort)
-_add(p.sort_p, "f8", lambda x: p.sort(x), [arg((6,), "float8_e4m3fn")], lambda x: np.sort(x.astype("f")), grad=())
+_add(p.sort_p, "f8", lambda x: p.sort(x), [arg((6,), "float8_e4m3fn")], lambda x: np.sort(x.astype("f")), grad=())  # fmt: skip
 for _dtype in ("int32", "int8", "uint8", "uint32", "bool"):
     _add(p.sort_p, _dtype, lambda x: p.sort(x), [arg((3, 6), _dtype, 0, 99)], np.sort)
 _add(p.sort_p, "int4", lambda x: p.sort(x), [arg((6,), "int4")], lambda x: np.sort(x.astype(int)))
@@ -53,13 +53,13 @@ _add(p.top_k_p, "vector", lambda x: p.top_k(x, 3), [arg((7,), distinct=True)],
      lambda x: (-np.sort(-x)[:3], np.argsort(-x)[:3]))  # fmt: skip
 _add(p.top_k_p, "front", lambda x: p.top_k(x, 2, axis=0), [arg((5, 3), distinct=True)],
      lambda x: (-np.sort(-x, 0)[:2], np.argsort(-x, 0)[:2]))  # fmt: skip
-_add(p.top_k_p, "edges", lambda x: p.top_k(x, 6), [_NANS], lambda x: (x[[2, 4, 5, 0, 1, 3]], [2, 4, 5, 0, 1, 3]), grad=())
-_add(p.top_k_p, "ties", lambda x: p.top_k(x, 4), [np.int32([1, 2, 2, 1, 2])], lambda x: ([2, 2, 2, 1], [1, 2, 4, 0]))
+_add(p.top_k_p, "edges", lambda x: p.top_k(x, 6), [_NANS], lambda x: (x[[2, 4, 5, 0, 1, 3]], [2, 4, 5, 0, 1, 3]), grad=())  # fmt: skip
+_add(p.top_k_p, "ties", lambda x: p.top_k(x, 4), [np.int32([1, 2, 2, 1, 2])], lambda x: ([2, 2, 2, 1], [1, 2, 4, 0]))  # fmt: skip
 _add(p.top_k_p, "uint8", lambda x: p.top_k(x, 2), [np.uint8([1, 200, 100])], lambda x: ([200, 100], [1, 2]))
-_add(p.top_k_p, "bool", lambda x: p.top_k(x, 2), [np.array([False, True, False])], lambda x: ([True, False], [1, 0]))
+_add(p.top_k_p, "bool", lambda x: p.top_k(x, 2), [np.array([False, True, False])], lambda x: ([True, False], [1, 0]))  # fmt: skip
 _add(p.top_k_p, "bf16", lambda x: p.top_k(x, 2), [arg((6,), "bfloat16", distinct=True)],
      lambda x: (-np.sort(-x.astype("f"))[:2], np.argsort(-x.astype("f"))[:2]), grad=())  # fmt: skip
-_add(p.top_k_p, "none", lambda x: p.top_k(x, 0), [arg((2, 3))], lambda x: (x[:, :0], np.zeros((2, 0))), second=False)
+_add(p.top_k_p, "none", lambda x: p.top_k(x, 0), [arg((2, 3))], lambda x: (x[:, :0], np.zeros((2, 0))), second=False)  # fmt: skip
 
 _add(p.approx_top_k_p, "max", lambda x: p.approx_max_k(x, 2), [arg((3, 6), distinct=True)],
      lambda x: (-np.sort(-x)[:, :2], np.argsort(-x)[:, :2]))  # fmt: skip

@@ -88,7 +88,15 @@ def _cond(ctx, index, *operands, branches, branches_platforms=None):
         return (), body
 
     types = [ctx.token_type] * len(of) + [ctx.type_of(a) for a in ctx.avals_out]
-    results = ctx.emit("stablehlo.case", (index,), types, regions=[region(b, platform) for b, platform in zip(branches, targets or [None] * len(branches), strict=True)])
+    results = ctx.emit(
+        "stablehlo.case",
+        (index,),
+        types,
+        regions=[
+            region(b, platform)
+            for b, platform in zip(branches, targets or [None] * len(branches), strict=True)
+        ],
+    )
     for effect, token in zip(of, results):
         ctx.set_token(effect, token)
     return results[len(of) :]

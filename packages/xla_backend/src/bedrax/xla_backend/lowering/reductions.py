@@ -28,7 +28,11 @@ _OPS = {
 
 def accumulator(prim, dtype: np.dtype) -> np.dtype:
     """The dtype in which to form sums and products of `dtype`; `dtype` itself for other reductions."""
-    if prim in (p.reduce_sum_p, p.reduce_prod_p) and dtype.itemsize < 4 and dtypes.issubdtype(dtype, np.floating):
+    if (
+        prim in (p.reduce_sum_p, p.reduce_prod_p)
+        and dtype.itemsize < 4
+        and dtypes.issubdtype(dtype, np.floating)
+    ):
         return np.dtype(np.float32)
     return dtype
 
@@ -50,9 +54,7 @@ def _pick_complex(ctx, x, y, better: str):
     flag = ctx.tensor_type((), np.dtype(np.bool_))
     both = lambda a, b: ctx.emit("stablehlo.and", [a, b], flag)
     either = lambda a, b: ctx.emit("stablehlo.or", [a, b], flag)
-    first = either(
-        ctx.compare(*real, better), both(ctx.compare(*real, "EQ"), ctx.compare(*imag, better))
-    )
+    first = either(ctx.compare(*real, better), both(ctx.compare(*real, "EQ"), ctx.compare(*imag, better)))
     nan = either(ctx.compare(real[0], real[0], "NE"), ctx.compare(imag[0], imag[0], "NE"))
     return ctx.select(either(first, nan), x, y)
 
@@ -63,7 +65,9 @@ def _reduce_known(ctx, x, *, axes, out_sharding=None):
         return x
     prim, dtype = ctx.prim, ctx.avals_in[0].dtype
     wide = accumulator(prim, dtype)
-    return ctx.convert(reduce_over(ctx, prim, ctx.convert(x, wide), axes, wide, ctx.avals_out[0].shape), dtype)
+    return ctx.convert(
+        reduce_over(ctx, prim, ctx.convert(x, wide), axes, wide, ctx.avals_out[0].shape), dtype
+    )
 
 
 def reduce_over(ctx, prim, x, axes, dtype, out_shape):
@@ -111,6 +115,10 @@ rule(p.argmin_p)(_position(p.reduce_min_p))
 @rule(p.reduce_p)
 def _reduce(ctx, *args, dimensions, jaxpr):
     out = ctx.emit(
-        "stablehlo.reduce", args, list(ctx.avals_out), regions=[ctx.jaxpr_region(jaxpr)], dimensions=dimensions
+        "stablehlo.reduce",
+        args,
+        list(ctx.avals_out),
+        regions=[ctx.jaxpr_region(jaxpr)],
+        dimensions=dimensions,
     )
     return list(out)

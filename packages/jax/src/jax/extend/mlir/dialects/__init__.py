@@ -4,9 +4,11 @@ from typing import TYPE_CHECKING
 
 from bedrax.core.lazy import attach
 
-_HOMES = {
-}
-__getattr__, __dir__, __all__ = attach(__name__, _HOMES, ("arith", "builtin", "chlo", "func", "math", "memref", "mpmd", "scf", "sdy", "sparse_tensor", "stablehlo", "vector",))
+_HOMES = {}
+__getattr__, __dir__, __all__ = attach(__name__, _HOMES, (
+    "arith", "builtin", "chlo", "func", "math", "memref", "mpmd", "scf", "sdy", "sparse_tensor", "stablehlo",
+    "vector",
+))  # fmt: skip
 
 if TYPE_CHECKING:
     from jax.extend.mlir.dialects import arith as arith
