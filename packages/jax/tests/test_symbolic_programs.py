@@ -47,6 +47,23 @@ PROGRAMS = {
     "gradient of pooling": (jax.grad(lambda x: (pooled(x) ** 2).sum()), "b, _, _, 1", [(2, 6, 6, 1), (1, 6, 6, 1)]),
     "gradient of loops": (jax.grad(lambda x: lax.scan(lambda c, a: (c * a, c), jnp.ones(3), x)[1].sum()), "b, 3", [(5, 3), (1, 3)]),
     "random": (lambda x: (jax.random.normal(jax.random.key(0), x.shape), jax.random.bernoulli(jax.random.key(1), 0.5, x.shape)), "b, 3", [(5, 3), (2, 3)]),
+    "linear algebra": (
+        lambda x: (
+            jnp.linalg.cholesky(positive(x)),
+            jnp.linalg.solve(positive(x), x),
+            jnp.linalg.inv(positive(x)),
+            jnp.abs(jnp.linalg.qr(x)[1]),
+            jnp.linalg.svd(x, compute_uv=False),
+            jnp.linalg.eigvalsh(positive(x)),
+        ),
+        "b, 3, 3",
+        [(4, 3, 3), (1, 3, 3)],
+    ),
+    "factors of matrices of any size": (
+        lambda x: (jnp.linalg.cholesky(positive(x)), jnp.linalg.eigvalsh(positive(x))),
+        "b, n, n",
+        [(2, 3, 3), (1, 5, 5)],
+    ),
     "determinants": (lambda x: jnp.linalg.det(positive(x)), "b, 3, 3", [(4, 3, 3), (1, 3, 3)]),
 }  # fmt: skip
 

@@ -52,6 +52,7 @@ class Program:
         self.keepalives: list[Any] = []
         self.dim_values: dict[str, Any] = {}
         self.symbolic = False
+        self.shapes: dict[Any, tuple] = {}  # of values whose types do not tell: shapes with symbolic dimensions
         # Of programs for several platforms: their names, a value that says which one it is, and whether a rule asked.
         self.platforms: tuple[str, ...] = ()
         self.platform_index: Any = None
@@ -140,6 +141,8 @@ def inline(block: Block, jaxpr: Jaxpr, operands: Sequence[Any], consts: Sequence
         env.update(zip(jaxpr.constvars, consts, strict=True))
     env.update(zip(jaxpr.invars, operands, strict=True))
     program = block.program
+    if program.symbolic:
+        _remember_shapes(program, jaxpr.invars, operands)
     find = tables.find_rule
     for eqn in jaxpr.eqns:
         prim = eqn.primitive
@@ -169,6 +172,8 @@ def inline(block: Block, jaxpr: Jaxpr, operands: Sequence[Any], consts: Sequence
                 out = rule(ctx, *values, **eqn.params)
         except ir.MLIRError as error:
             raise _lowering_bug(ctx, error) from error
+        if program.symbolic:
+            _remember_shapes(program, eqn.outvars, out if type(out) is list or type(out) is tuple else [out])
         if prim.multiple_results:
             if len(out) != len(eqn.outvars):
                 raise ValueError(
@@ -180,6 +185,13 @@ def inline(block: Block, jaxpr: Jaxpr, operands: Sequence[Any], consts: Sequence
                 (out,) = out
             env[eqn.outvars[0]] = out
     return [env[v] if type(v) is not Literal else array_constant(block, v.val, v.aval) for v in jaxpr.outvars]
+
+
+def _remember_shapes(program: Program, variables, values) -> None:
+    for v, value in zip(variables, values):
+        aval = v.aval
+        if value is not None and aval.is_array and not dims.is_constant_shape(aval.shape):
+            program.shapes[value] = types.physical(aval)[0]
 
 
 def _has_keys(eqn) -> bool:
@@ -344,10 +356,9 @@ class LoweringContext:
 
     # ---- values ----
 
-    @staticmethod
-    def shape(v) -> tuple[int, ...]:
-        """The (static) shape of a value."""
-        return tuple(v.type.shape)
+    def shape(self, v) -> tuple:
+        """The shape of a value; symbolic dimensions are known of operands and results of equations only."""
+        return self.program.shapes.get(v) or tuple(v.type.shape)
 
     @staticmethod
     def dtype(v) -> np.dtype:
@@ -527,7 +538,8 @@ class LoweringContext:
     def custom_call(self, target: str, operands: Sequence[Any], result_types: Any = None, backend_config: Any = None,
                     api_version: int = 4, has_side_effect: bool = False, operand_layouts: Any = None,
                     result_layouts: Any = None, operand_output_aliases: dict[int, int] | None = None,
-                    called_computations: Sequence[str] = (), extra_attributes: dict | None = None) -> Any:  # fmt: skip
+                    called_computations: Sequence[str] = (), extra_attributes: dict | None = None,
+                    result_shapes: Sequence[Any] | None = None) -> Any:  # fmt: skip
         """A call of a function that XLA knows by name.
 
         Args:
@@ -535,7 +547,10 @@ class LoweringContext:
           operand_layouts, result_layouts: minor-to-major orders; where one is needed and `None` is given,
             row-major.
           operand_output_aliases: result index -> operand index.
+          result_shapes: shapes of the results where some are symbolic: they are found when the program is
+            specialized to known shapes.
         """
+        operands = list(operands)
         door.register_custom_call_library(target)
         attributes: dict[str, Any] = {
             "call_target_name": types.string(target),
@@ -565,6 +580,14 @@ class LoweringContext:
             attributes["operand_layouts"] = _layouts(operand_layouts, [v.type for v in operands])
             attributes["result_layouts"] = _layouts(result_layouts, [type_of(t) for t in outs])
         attributes.update(extra_attributes or {})
+        if result_shapes is not None and not all(map(dims.is_constant_shape, result_shapes)):
+            count = len(operands)
+            operands += [self.shape_tensor(shape) for shape in result_shapes]
+            attributes["indices_of_shape_operands"] = np.arange(count, len(operands), dtype=np.int64)
+            if "operand_layouts" in attributes:
+                attributes["operand_layouts"] = _layouts(
+                    [*operand_layouts, *[None] * len(result_shapes)], [v.type for v in operands]
+                )
         return self.emit("stablehlo.custom_call", operands, result_types, **attributes)
 
     @contextlib.contextmanager

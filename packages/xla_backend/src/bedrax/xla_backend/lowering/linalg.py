@@ -89,10 +89,7 @@ def _call(
     """A call of a kernel that works on column-major matrices behind `batch` axes; `results`: (shape, dtype) each."""
     shapes_in = [ctx.shape(v) for v in operands]
     shapes_out = [tuple(s) for s, _ in results]
-    if not all(map(ctx.is_static, shapes_in + shapes_out)):
-        raise NotImplementedError(
-            f"{ctx.prim}: matrices with symbolic dimensions cannot be compiled for {ctx.platform}"
-        )
+    static = all(map(ctx.is_static, shapes_in + shapes_out))
 
     def layout(shape):
         rank = len(shape)
@@ -102,13 +99,16 @@ def _call(
         return tuple(order)
 
     attributes = {"mhlo.frontend_attributes": {"num_batch_dims": str(batch)}}
-    rule = _sharding_rule(batch, shapes_in, shapes_out)
+    rule = _sharding_rule(batch, shapes_in, shapes_out) if static else None
     if rule is not None:
         attributes["sdy.sharding_rule"] = ctx.parse(rule)
-    return ctx.custom_call(
+    outs = ctx.custom_call(
         target, operands, [ctx.tensor_type(s, np.dtype(d)) for s, d in results], config or {},
         operand_layouts=[layout(s) for s in shapes_in], result_layouts=[layout(s) for s in shapes_out],
-        operand_output_aliases=aliases, extra_attributes=attributes)  # fmt: skip
+        operand_output_aliases=aliases, extra_attributes=attributes, result_shapes=shapes_out)  # fmt: skip
+    if not static:
+        ctx.program.shapes.update(zip(outs, shapes_out, strict=True))
+    return outs
 
 
 def _nan_where_failed(ctx, info, values, test: str = "EQ") -> list:
@@ -121,7 +121,10 @@ def _nan_where_failed(ctx, info, values, test: str = "EQ") -> list:
         nan = ctx.full(
             shape, np.array(complex(np.nan, np.nan) if dtype.kind == "c" else np.nan, dtype), dtype
         )
-        out.append(ctx.select(ctx.broadcast_in_dim(good, shape, tuple(range(batch))), v, nan))
+        chosen = ctx.select(ctx.broadcast_in_dim(good, shape, tuple(range(batch))), v, nan)
+        if not ctx.is_static(shape):
+            ctx.program.shapes[chosen] = shape
+        out.append(chosen)
     return out
 
 
