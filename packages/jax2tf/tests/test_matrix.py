@@ -28,50 +28,42 @@ ABSENT = ("callbacks", "collectives")
 CASES = [c for c in all_cases() if c.primitive.family not in ABSENT]
 
 
-def _check(case, enable_xla: bool, wrap):
-    """Compare the results of `wrap(converted program)` with those of the NumPy rules."""
-    with checks.x64_if_needed(case):
-        args = case.make_args()
-        jaxpr = staging.trace_to_jaxpr(lambda *xs: checks.as_list(case.fun(*xs)), [aval_of(a) for a in args])
-        expected = checks.numpy_results(case, args)
+def _in_graph(f, tensors):
+    concrete = tf.function(f, autograph=False).get_concrete_function(*tensors)
+    operations = {op.type for op in concrete.graph.get_operations()}
+    assert not [t for t in operations if t.startswith("Xla")], "an operation that other runtimes lack"
+    return concrete(*tensors)
 
-        def converted(*tensors):
-            return graph.run_program(graph.Context(enable_xla, {}), jaxpr, tensors)
 
-        actual = wrap(converted)(*[types.constant(a) for a in args])
+def _check(case):
+    args = case.make_args()
+    jaxpr = staging.trace_to_jaxpr(lambda *xs: checks.as_list(case.fun(*xs)), [aval_of(a) for a in args])
+    expected = checks.numpy_results(case, args)
+    tensors = [types.constant(a) for a in args]
+
+    def converted(enable_xla):
+        return lambda *xs: graph.run_program(graph.Context(enable_xla, {}), jaxpr, xs)
+
+    for how, actual in (
+        ("eager", converted(True)(*tensors)),
+        ("graph without XLA operations", _in_graph(converted(False), tensors)),
+    ):
         for out, want, aval in zip(actual, expected, jaxpr.out_avals, strict=True):
             assert out.dtype == types.tf_dtype(aval.dtype), f"{case.id}: {out.dtype}, expected {aval.dtype}"
-            checks.assert_same(out.numpy(), want, case.rtol, case.atol, case.equal_nan, what=case.id)
-
-
-def _expecting_gaps(case, enable_xla: bool, wrap):
-    if case.id in GAPS:
-        kind, message = GAPS[case.id]
-        with pytest.raises(kind, match=message):
-            _check(case, enable_xla, wrap)
-    else:
-        _check(case, enable_xla, wrap)
+            checks.assert_same(
+                out.numpy(), want, case.rtol, case.atol, case.equal_nan, what=f"{case.id}, {how}"
+            )
 
 
 @pytest.mark.parametrize("case", case_params(CASES))
-def test_eager_equals_numpy(case):
-    _expecting_gaps(case, True, lambda f: f)
-
-
-@pytest.mark.parametrize("case", case_params(CASES))
-def test_graph_without_xla_operations_equals_numpy(case):
-    def in_graph(f):
-        function = tf.function(f, autograph=False)
-
-        def run(*tensors):
-            concrete = function.get_concrete_function(*tensors)
-            operations = {op.type for op in concrete.graph.get_operations()}
-            assert not [t for t in operations if t.startswith("Xla")], "an operation that other runtimes lack"
-            return concrete(*tensors)
-
-        return run
-
-    _expecting_gaps(case, False, in_graph)
+def test_equals_numpy(case):
+    with checks.x64_if_needed(case):
+        if case.id in GAPS:
+            kind, message = GAPS[case.id]
+            with pytest.raises(kind, match=message):
+                _check(case)
+        else:
+            _check(case)
 
 
 def test_gaps_are_records():

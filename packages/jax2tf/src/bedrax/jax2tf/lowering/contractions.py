@@ -121,7 +121,16 @@ def _dot_general(
     ctx, lhs, rhs, *, dimension_numbers, precision=None, preferred_element_type=None, out_sharding=None
 ):
     a, b = ctx.avals_in
-    return dot(ctx, lhs, rhs, (a.shape, b.shape), (a.dtype, b.dtype), dimension_numbers, ctx.aval_out.dtype, precision)
+    return dot(
+        ctx,
+        lhs,
+        rhs,
+        (a.shape, b.shape),
+        (a.dtype, b.dtype),
+        dimension_numbers,
+        ctx.aval_out.dtype,
+        precision,
+    )
 
 
 @tf_rules.rule(scaled_dot_p)
@@ -174,7 +183,7 @@ def _ragged_dot_general(
             parts.append(product(part, rhs, b.shape, numbers.dot_dimension_numbers))
         return tf.stack(parts)
     (axis,) = numbers.rhs_group_dimensions
-    drop = lambda ds: tuple(d - (d > axis) for d in ds)  # noqa: E731
+    drop = lambda ds: tuple(d - (d > axis) for d in ds)
     inner = ((lc, drop(rc)), (lb, drop(rb)))
     rest = [n for d, n in enumerate(b.shape) if d != axis]
     first = offset[0][0] if offset else 0
@@ -204,7 +213,9 @@ def _group_mask(ctx, group_sizes, groups: int, shape, prefix, ragged: int):
     ends = tf.cumsum(cast(group_sizes, tf.int64), -1)
     starts = ends - cast(group_sizes, tf.int64)
     position = tf.range(tf.cast(ctx.dim(shape[ragged]), tf.int64))
-    inside = tf.logical_and(starts[..., None] <= position, position < ends[..., None])  # prefix, group, position
+    inside = tf.logical_and(
+        starts[..., None] <= position, position < ends[..., None]
+    )  # prefix, group, position
     rank = inside.shape.rank
     if rank == 2:
         place = [ctx.dim(shape[d]) if d == ragged else 1 for d in range(len(shape))]

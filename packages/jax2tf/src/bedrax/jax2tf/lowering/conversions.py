@@ -7,7 +7,15 @@ import numpy as np
 from bedrax.core import dtypes
 from bedrax.core.primitives import conversions as p
 from bedrax.jax2tf import types
-from bedrax.jax2tf.carriers import cast, has_kernels, is_narrow_float, is_narrow_int, np_dtype, scalar, tensorflow
+from bedrax.jax2tf.carriers import (
+    cast,
+    has_kernels,
+    is_narrow_float,
+    is_narrow_int,
+    np_dtype,
+    scalar,
+    tensorflow,
+)
 from bedrax.jax2tf.tables import tf_rules
 
 
@@ -84,7 +92,9 @@ def _bitcast(ctx, x, *, new_dtype):
         whole = tf.reduce_sum(tf.bitwise.left_shift(raw, shifts), -1)
         return tf.bitcast(tf.cast(whole, tf.as_dtype(f"uint{new_bits}")), target)
     if target == tf.bool or x.dtype == tf.bool:
-        raise NotImplementedError(f"bitcast_convert_type from {old} to {new}: compare with 0, or use convert_element_type")
+        raise NotImplementedError(
+            f"bitcast_convert_type from {old} to {new}: compare with 0, or use convert_element_type"
+        )
     raw = tf.cast(tf.bitcast(x, tf.uint8), tf.int32)
     pieces = 8 // new_bits
     split = tf.bitwise.right_shift(raw[..., None], tf.range(pieces) * new_bits)
@@ -111,7 +121,7 @@ def round_bits(x, exponent_bits: int, mantissa_bits: int):
     info = np.finfo(np_dtype(x))
     total = 8 * x.dtype.size
     unsigned = tf.as_dtype(f"uint{total}")
-    word = lambda v: tf.constant(v, unsigned)  # noqa: E731
+    word = lambda v: tf.constant(v, unsigned)
     both, either, down = tf.bitwise.bitwise_and, tf.bitwise.bitwise_or, tf.bitwise.right_shift
     bits = tf.bitcast(x, unsigned)
     if mantissa_bits < info.nmant:

@@ -47,7 +47,12 @@ def _conv(
         x = reshape(ctx, x, x_shape)
     spec = numbers.out_spec
     out_shape = [out_aval.shape[spec[0]], *[out_aval.shape[d] for d in spec[2:]], out_aval.shape[spec[1]]]
-    window = dict(strides=tuple(window_strides), padding=padding, lhs_dilation=tuple(lhs_dilation), rhs_dilation=tuple(rhs_dilation))
+    window = dict(
+        strides=tuple(window_strides),
+        padding=padding,
+        lhs_dilation=tuple(lhs_dilation),
+        rhs_dilation=tuple(rhs_dilation),
+    )
     own = x.dtype.is_floating and (n in (1, 2) or (n == 3 and groups == 1))
     compute = _tensorflow_conv if own else _sum_of_products
     out = finish(compute(ctx, x, kernel, x_shape, k_shape, out_shape, groups, **window))
@@ -59,7 +64,9 @@ def _dilated(size, dilation):
     return dims.dilate_dim(size, dilation)
 
 
-def _tensorflow_conv(ctx, x, kernel, x_shape, k_shape, out_shape, groups, *, strides, padding, lhs_dilation, rhs_dilation):
+def _tensorflow_conv(
+    ctx, x, kernel, x_shape, k_shape, out_shape, groups, *, strides, padding, lhs_dilation, rhs_dilation
+):
     tf = tensorflow()
     n = len(strides)
     if n == 1:  # the second dimension has one element
@@ -118,7 +125,9 @@ def _transposed(ctx, x, kernel, x_shape, k_shape, padding, lhs_dilation):
     return pad(ctx, out, tf.zeros([], out.dtype), [(0, 0, 0), *crop, (0, 0, 0)])
 
 
-def _sum_of_products(ctx, x, kernel, x_shape, k_shape, out_shape, groups, *, strides, padding, lhs_dilation, rhs_dilation):
+def _sum_of_products(
+    ctx, x, kernel, x_shape, k_shape, out_shape, groups, *, strides, padding, lhs_dilation, rhs_dilation
+):
     tf = tensorflow()
     n = len(strides)
     if not dims.is_constant_shape(k_shape[:n]):
@@ -126,7 +135,11 @@ def _sum_of_products(ctx, x, kernel, x_shape, k_shape, out_shape, groups, *, str
             f"convolution with a window of symbolic size {tuple(k_shape[:n])}: TensorFlow would have to know the size of the"
             " window while converting; make the spatial dimensions of the kernel constant"
         )
-    config = [(0, 0, 0), *[(lo, hi, d - 1) for (lo, hi), d in zip(padding, lhs_dilation, strict=True)], (0, 0, 0)]
+    config = [
+        (0, 0, 0),
+        *[(lo, hi, d - 1) for (lo, hi), d in zip(padding, lhs_dilation, strict=True)],
+        (0, 0, 0),
+    ]
     x = pad(ctx, x, tf.zeros([], x.dtype), config)
     places = [ctx.dim(d) for d in out_shape[1 : n + 1]]
     c_in, c_out = k_shape[n], k_shape[n + 1] // groups
@@ -134,9 +147,7 @@ def _sum_of_products(ctx, x, kernel, x_shape, k_shape, out_shape, groups, *, str
     total = None
     for offset in itertools.product(*map(range, k_shape[:n])):
         starts = [o * d for o, d in zip(offset, rhs_dilation, strict=True)]
-        cut = tuple(
-            slice(a, a + (m - 1) * s + 1, s) for a, m, s in zip(starts, places, strides, strict=True)
-        )
+        cut = tuple(slice(a, a + (m - 1) * s + 1, s) for a, m, s in zip(starts, places, strides, strict=True))
         rows = reshape(ctx, x[(slice(None), *cut)], [dims.size(out_shape[: n + 1]), groups, c_in])
         columns = tf.transpose(kernel[offset], [1, 0, 2])
         part = tf.linalg.matmul(tf.transpose(rows, [1, 0, 2]), columns)

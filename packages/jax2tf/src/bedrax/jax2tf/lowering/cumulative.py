@@ -20,7 +20,9 @@ def _sums(dtype):
 def _cumsum(ctx, x, *, axis, reverse):
     tf = tensorflow()
     if x.dtype.is_complex:  # for which there is no kernel in TensorFlow's XLA
-        return tf.complex(*[tf.cumsum(part, axis, reverse=reverse) for part in (tf.math.real(x), tf.math.imag(x))])
+        return tf.complex(
+            *[tf.cumsum(part, axis, reverse=reverse) for part in (tf.math.real(x), tf.math.imag(x))]
+        )
     return tf.cumsum(x, axis, reverse=reverse)
 
 
@@ -47,7 +49,10 @@ def _doubling(ctx, xs, size, axis: int, reverse: bool, combine):
         else:
             kept, later, earlier = slice(None, d), slice(d, None), slice(None, -d)
         new = combine([x[(*front, earlier)] for x in xs], [x[(*front, later)] for x in xs])
-        pairs = [(y, x[(*front, kept)]) if reverse else (x[(*front, kept)], y) for x, y in zip(xs, new, strict=True)]
+        pairs = [
+            (y, x[(*front, kept)]) if reverse else (x[(*front, kept)], y)
+            for x, y in zip(xs, new, strict=True)
+        ]
         return [tf.concat(pair, axis) for pair in pairs]
 
     if dims.is_constant_dim(size):
@@ -84,7 +89,9 @@ def _log_add_exp(ctx, x, y):
         return tf.math.log(tf.exp(x - m) + tf.exp(y - m)) + m
     high, low = tf.maximum(x, y), tf.minimum(x, y)
     apart = low - high  # nan where both are infinite, and where either is nan
-    return tf.where(tf.equal(low, high), high + scalar(0.6931471805599453, x), high + tf.math.log1p(tf.exp(apart)))
+    return tf.where(
+        tf.equal(low, high), high + scalar(0.6931471805599453, x), high + tf.math.log1p(tf.exp(apart))
+    )
 
 
 _scan(p.cummax_p, lambda ctx, x, y: extreme(ctx, x, y, True), carrier)

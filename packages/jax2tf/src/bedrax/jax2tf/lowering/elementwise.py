@@ -7,7 +7,16 @@ import numpy as np
 from bedrax.core import dtypes
 from bedrax.core.primitives import elementwise as p
 from bedrax.jax2tf import types
-from bedrax.jax2tf.carriers import carrier, cast, in_carrier, is_narrow_int, np_dtype, scalar, static, tensorflow
+from bedrax.jax2tf.carriers import (
+    carrier,
+    cast,
+    in_carrier,
+    is_narrow_int,
+    np_dtype,
+    scalar,
+    static,
+    tensorflow,
+)
 from bedrax.jax2tf.tables import tf_rules
 
 
@@ -176,7 +185,7 @@ def _rem(ctx, x, y):
 @in_carrier
 def _integer_rem(ctx, x, y):
     tf = tensorflow()
-    safe, zero, minus = _safe_divisor(y)
+    safe, zero, _ = _safe_divisor(y)
     rem = x - tf.truncatediv(x, safe) * safe  # with 1 in place of -1 this is 0, too
     return rem if zero is None else tf.where(zero, x, rem)
 
@@ -207,7 +216,9 @@ def _pow_rule(ctx, x, y):
     zero, zero_power = tf.equal(x, 0), tf.equal(y, 0)
     positive = tf.math.real(y) > 0
     out = tf.pow(tf.where(zero, scalar(1, x), x), y)
-    at_zero = tf.where(zero_power, scalar(1, x), tf.where(positive, scalar(0, x), scalar(complex(np.nan, np.nan), x)))
+    at_zero = tf.where(
+        zero_power, scalar(1, x), tf.where(positive, scalar(0, x), scalar(complex(np.nan, np.nan), x))
+    )
     return tf.where(zero, at_zero, out)
 
 
@@ -263,7 +274,9 @@ def extreme(ctx, x, y, largest: bool):
         known = static(y)
         if not (ctx.enable_xla and x.dtype.is_floating) or (known is not None and np.all(known == known)):
             return out
-        return tf.where(_is_nan(y), y, out)  # TensorFlow's XLA, not its kernels, passes over nan in the second operand
+        return tf.where(
+            _is_nan(y), y, out
+        )  # TensorFlow's XLA, not its kernels, passes over nan in the second operand
     (a, b), (c, d) = ((tf.math.real(v), tf.math.imag(v)) for v in (x, y))
     before = tf.logical_or(a < c, tf.logical_and(tf.equal(a, c), b < d))
     after = tf.logical_or(a > c, tf.logical_and(tf.equal(a, c), b > d))
@@ -378,7 +391,9 @@ def _nextafter(ctx, x, y):
     up = y > x
     step = tf.where(tf.equal(up, tf.equal(sign, 0)), size + 1, size - 1)
     y_sign = tf.bitwise.bitwise_and(tf.cast(tf.bitcast(y, tf.uint16), tf.int32), 0x8000)
-    moved_bits = tf.where(tf.equal(size, 0), tf.bitwise.bitwise_or(y_sign, 1), tf.bitwise.bitwise_or(sign, step))
+    moved_bits = tf.where(
+        tf.equal(size, 0), tf.bitwise.bitwise_or(y_sign, 1), tf.bitwise.bitwise_or(sign, step)
+    )
     out = tf.bitcast(tf.cast(moved_bits, tf.uint16), x.dtype)
     out = tf.where(tf.equal(x, y), y, out)
     return tf.where(tf.logical_or(_is_nan(x), _is_nan(y)), x + y, out)
@@ -430,7 +445,9 @@ def _unsigned_bits(ctx, x):
     tf = tensorflow()
     bits = bit_width(ctx.avals_in[0].dtype)
     if is_narrow_int(x.dtype):
-        return tf.bitwise.bitwise_and(tf.bitcast(tf.cast(x, tf.int8), tf.uint8), tf.constant((1 << bits) - 1, tf.uint8)), bits
+        return tf.bitwise.bitwise_and(
+            tf.bitcast(tf.cast(x, tf.int8), tf.uint8), tf.constant((1 << bits) - 1, tf.uint8)
+        ), bits
     return unsigned_view(x), bits
 
 

@@ -21,7 +21,17 @@ from bedrax.core.primitives.indexing import (
     scatter_sub_p,
     window_sizes,
 )  # fmt: skip
-from bedrax.jax2tf.carriers import accumulator, carrier, cast, in_carrier, moved, scalar, tensorflow, transpose, vector
+from bedrax.jax2tf.carriers import (
+    accumulator,
+    carrier,
+    cast,
+    in_carrier,
+    moved,
+    scalar,
+    tensorflow,
+    transpose,
+    vector,
+)
 from bedrax.jax2tf.lowering.reductions import combine_arrays
 from bedrax.jax2tf.lowering.shaping import reshape
 from bedrax.jax2tf.tables import tf_rules
@@ -50,16 +60,18 @@ class _Rows:
       inside: which windows are wholly inside (of shape batch), or None where they are moved inside.
     """
 
-    def __init__(self, ctx, indices, operand_shape, indices_shape, numbers, sizes, clip: bool, promised: bool = False):
+    def __init__(
+        self, ctx, indices, operand_shape, indices_shape, numbers, sizes, clip: bool, promised: bool = False
+    ):
         tf = tensorflow()
         rank, batch = len(operand_shape), indices_shape[:-1]
         touched = {*numbers.start_index_map, *numbers.operand_batching_dims}
-        full = lambda d: dims.definitely_equal(sizes[d], operand_shape[d])  # noqa: E731
+        full = lambda d: dims.definitely_equal(sizes[d], operand_shape[d])
         self.whole = [d for d in range(rank) if d not in touched and full(d)]
         self.part = [d for d in range(rank) if d not in self.whole]
         indices = _index_type(ctx, indices, operand_shape)
         word = indices.dtype
-        number = lambda n: tf.cast(ctx.dim(n), word)  # noqa: E731
+        number = lambda n: tf.cast(ctx.dim(n), word)
         starts: dict = {}
         self.inside = None
         for k, d in enumerate(numbers.start_index_map):
@@ -91,20 +103,35 @@ class _Rows:
             stride = stride * operand_shape[d]
         self.count = stride
         self.shape = [*batch, *[sizes[d] for d in self.part]]
-        if dims.is_constant_shape(self.shape) and index.shape.is_fully_defined() and index.shape == self.shape:
+        if (
+            dims.is_constant_shape(self.shape)
+            and index.shape.is_fully_defined()
+            and index.shape == self.shape
+        ):
             self.index = index
         else:
             self.index = tf.broadcast_to(index, ctx.shape(self.shape))
 
     def rows(self, ctx, operand, shape):
         """The operand as rows."""
-        return reshape(ctx, transpose(operand, [*self.part, *self.whole]), [self.count, *[shape[d] for d in self.whole]])
+        return reshape(
+            ctx, transpose(operand, [*self.part, *self.whole]), [self.count, *[shape[d] for d in self.whole]]
+        )
 
 
 @tf_rules.rule(gather_p)
 @moved
 def _gather(
-    ctx, operand, indices, *, dimension_numbers, slice_sizes, indices_are_sorted, unique_indices, mode, fill_value
+    ctx,
+    operand,
+    indices,
+    *,
+    dimension_numbers,
+    slice_sizes,
+    indices_are_sorted,
+    unique_indices,
+    mode,
+    fill_value,
 ):
     tf = tensorflow()
     numbers = dimension_numbers
@@ -126,7 +153,9 @@ def _gather(
         inside = rows.inside[(...,) + (None,) * (out.shape.rank - b)]
         out = tf.where(inside, out, scalar(fill_value, out))
     batch_at, offset_at = iter(range(b)), iter(range(b, len(out_shape)))
-    return transpose(out, [next(offset_at) if d in numbers.offset_dims else next(batch_at) for d in range(len(out_shape))])
+    return transpose(
+        out, [next(offset_at) if d in numbers.offset_dims else next(batch_at) for d in range(len(out_shape))]
+    )
 
 
 def _scatter_rule(prim, update, target=None):
@@ -205,7 +234,7 @@ def _extremes(largest: bool):
         if not table.dtype.is_floating:
             return out
         # The kernel passes over nan.
-        bad = lambda x: tf.cast(tf.not_equal(x, x), tf.int32)  # noqa: E731
+        bad = lambda x: tf.cast(tf.not_equal(x, x), tf.int32)
         nan = tf.tensor_scatter_nd_max(bad(table), index[:, None], bad(values))
         return tf.where(nan > 0, scalar(float("nan"), out), out)
 

@@ -52,7 +52,9 @@ def _of_nothing(ctx) -> list:
     for i, aval in enumerate(ctx.avals_out):
         dtype = types.tf_dtype(aval.dtype)
         sizes = ctx.shape(aval.shape)
-        unitary = ctx.primitive in (p.qr_p, p.svd_p) and aval.ndim > 1 and (i == 0 or ctx.primitive is p.svd_p)
+        unitary = (
+            ctx.primitive in (p.qr_p, p.svd_p) and aval.ndim > 1 and (i == 0 or ctx.primitive is p.svd_p)
+        )
         if unitary:
             eye = tf.eye(ctx.dim(aval.shape[-2]), ctx.dim(aval.shape[-1]), dtype=dtype)
             out.append(tf.broadcast_to(eye, sizes))
@@ -131,7 +133,9 @@ def _with_nan(out, bad):
 @_rule(p.cholesky_p)
 def _cholesky(ctx, x):
     tf = tensorflow()
-    return tf.linalg.band_part(tf.linalg.cholesky(x), -1, 0)  # where it fails it leaves the upper triangle as it was
+    return tf.linalg.band_part(
+        tf.linalg.cholesky(x), -1, 0
+    )  # where it fails it leaves the upper triangle as it was
 
 
 @_rule(p.cholesky_update_p)
@@ -195,7 +199,11 @@ def _lu(ctx, x):
         column = tf.where(rows > i, column / divisor, column)
         lu = _put(lu, i, column, -1)
         below, right = _mask(rows > i, column), _mask(columns > i, lu[..., i, :])
-        return [lu - below[..., :, None] * right[..., None, :], _put(pivots, i, j, -1), _take_rows(order, moved)]
+        return [
+            lu - below[..., :, None] * right[..., None, :],
+            _put(pivots, i, j, -1),
+            _take_rows(order, moved),
+        ]
 
     return _loop(k, step, [x, pivots, order])
 
@@ -220,7 +228,7 @@ def _reflector(alpha, x):
     """The (beta, tau, v) with ``(1 - tau [1, v] [1, v]^H)^H [alpha, x] = [beta, 0]``, beta real (LAPACK's larfg)."""
     tf = tensorflow()
     real = tf.math.real
-    size2 = lambda v: real(v * tf.math.conj(v)) if v.dtype.is_complex else v * v  # noqa: E731
+    size2 = lambda v: real(v * tf.math.conj(v)) if v.dtype.is_complex else v * v
     norm2 = tf.reduce_sum(size2(x), -1)
     nothing = tf.equal(norm2, 0)
     if x.dtype.is_complex:
@@ -291,8 +299,10 @@ def _geqp3_of(a, jpvt, m, n):
     # Columns marked in jpvt come first and keep their order.
     order = tf.argsort(tf.cast(tf.equal(jpvt, 0), tf.int32), axis=-1, stable=True)
     marked = tf.reduce_sum(tf.cast(tf.not_equal(jpvt, 0), tf.int32), -1)
-    take = lambda a, order: tf.gather(a, order, axis=-1, batch_dims=order.shape.rank - 1)  # noqa: E731
-    swap_columns = lambda a, order: tf.linalg.matrix_transpose(_take_rows(tf.linalg.matrix_transpose(a), order))  # noqa: E731
+    take = lambda a, order: tf.gather(a, order, axis=-1, batch_dims=order.shape.rank - 1)
+    swap_columns = lambda a, order: tf.linalg.matrix_transpose(
+        _take_rows(tf.linalg.matrix_transpose(a), order)
+    )
     a = swap_columns(a, order)
     taus = tf.zeros(tf.concat([tf.shape(a)[:-2], [k]], 0), a.dtype)
 
@@ -340,7 +350,7 @@ def _ormqr(ctx, a, taus, c, *, left, transpose):
     if transpose:
         taus = _conj(taus)
     apply = _left if left else _right
-    step = lambda i, c: [apply(c, _vector(a, i), taus[..., i])]  # noqa: E731
+    step = lambda i, c: [apply(c, _vector(a, i), taus[..., i])]
     return _loop(_size(ctx, 1, -1), step, [c], reverse=left != transpose)[0]
 
 
@@ -441,14 +451,20 @@ def _svd(ctx, x, *, full_matrices, compute_uv, subset_by_index, algorithm):
 
 @_rule(p.eig_p)
 def _eig(
-    ctx, x, *, compute_left_eigenvectors, compute_right_eigenvectors, enable_eigvec_derivs=False, implementation=None
+    ctx,
+    x,
+    *,
+    compute_left_eigenvectors,
+    compute_right_eigenvectors,
+    enable_eigvec_derivs=False,
+    implementation=None,
 ):
     tf = tensorflow()
     x, bad = _finite_matrices(x)
     if not (compute_left_eigenvectors or compute_right_eigenvectors):
         return [_with_nan(tf.linalg.eigvals(x), bad)]
     w, right = tf.linalg.eig(x)
-    norm = lambda v: v / _complexed(tf.linalg.norm(v, axis=-2, keepdims=True), v)  # noqa: E731
+    norm = lambda v: v / _complexed(tf.linalg.norm(v, axis=-2, keepdims=True), v)
     out = [_with_nan(w, bad)]
     if compute_left_eigenvectors:
         # Left eigenvectors are dual to right ones.
@@ -493,7 +509,7 @@ def _tridiagonal_solve(ctx, dl, d, du, b, *, perturb_singular):
     def eliminate(i, d, above, above2, b):
         low = dl[..., i + 1]
         swap = _magnitude(low) > _magnitude(d[..., i])
-        choose = lambda x, y: tf.where(swap, x, y)  # noqa: E731
+        choose = lambda x, y: tf.where(swap, x, y)
         pivot, other = choose(low, d[..., i]), choose(d[..., i], low)
         top, bottom = choose(d[..., i + 1], above[..., i]), choose(above[..., i], d[..., i + 1])
         top2, bottom2 = choose(above[..., i + 1], above2[..., i]), choose(above2[..., i], above[..., i + 1])

@@ -13,14 +13,15 @@ from bedrax.jax2tf.tables import tf_rules
 def _rotate_left(x, r: int):
     tf = tensorflow()
     return tf.bitwise.bitwise_or(
-        tf.bitwise.left_shift(x, tf.constant(r, tf.uint32)), tf.bitwise.right_shift(x, tf.constant(32 - r, tf.uint32))
+        tf.bitwise.left_shift(x, tf.constant(r, tf.uint32)),
+        tf.bitwise.right_shift(x, tf.constant(32 - r, tf.uint32)),
     )
 
 
 def threefry(key1, key2, x1, x2):
     """The hash of uint32 tensors."""
     tf = tensorflow()
-    word = lambda v: tf.constant(v, tf.uint32)  # noqa: E731
+    word = lambda v: tf.constant(v, tf.uint32)
     return p.threefry_hash((key1, key2), x1, x2, tf.add, tf.bitwise.bitwise_xor, _rotate_left, word)
 
 

@@ -125,7 +125,7 @@ def _some(pairs) -> bool:
 
 def _cut_and_grow(lows, highs):
     tf = tensorflow()
-    positive = lambda n: max(n, 0) if isinstance(n, int) else tf.maximum(n, 0)  # noqa: E731
+    positive = lambda n: max(n, 0) if isinstance(n, int) else tf.maximum(n, 0)
     cut = [(positive(-low), positive(-high)) for low, high in zip(lows, highs, strict=True)]
     grow = [(positive(low), positive(high)) for low, high in zip(lows, highs, strict=True)]
     return cut, grow

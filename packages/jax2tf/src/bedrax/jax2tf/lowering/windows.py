@@ -10,7 +10,17 @@ from bedrax.core import dims
 from bedrax.core.primitives import elementwise
 from bedrax.core.primitives import windows as p
 from bedrax.core.primitives.windows import Windows, padtype_to_pads
-from bedrax.jax2tf.carriers import accumulator, carrier, cast, highest, in_carrier, lowest, np_dtype, scalar, tensorflow
+from bedrax.jax2tf.carriers import (
+    accumulator,
+    carrier,
+    cast,
+    highest,
+    in_carrier,
+    lowest,
+    np_dtype,
+    scalar,
+    tensorflow,
+)
 from bedrax.jax2tf.lowering.elementwise import extreme
 from bedrax.jax2tf.lowering.reductions import combine_arrays, reduce_extreme
 from bedrax.jax2tf.lowering.shaping import pad, reshape
@@ -32,7 +42,7 @@ def _along_axis(x, axis, size, stride, dilation, count, combine, fold):
     tf = tensorflow()
     if size == 1 and stride == 1:
         return x
-    at = lambda y, start, stop, step: y[(slice(None),) * axis + (slice(start, stop, step),)]  # noqa: E731
+    at = lambda y, start, stop, step: y[(slice(None),) * axis + (slice(start, stop, step),)]
     if isinstance(count, int) and count == 1:
         return fold(at(x, 0, (size - 1) * dilation + 1, dilation), axis)
     reach = (count - 1) * stride + 1
@@ -99,7 +109,9 @@ def _reduction(prim, largest: bool | None) -> None:
         if largest is None:
             fill = 0
         elif x.dtype.is_complex:
-            fill = complex(-float("inf") if largest else float("inf"), -float("inf") if largest else float("inf"))
+            fill = complex(
+                -float("inf") if largest else float("inf"), -float("inf") if largest else float("inf")
+            )
         else:
             fill = (lowest if largest else highest)(np_dtype(x))
         x = pad(ctx, x, scalar(fill, x), windows.pad_config())
@@ -152,7 +164,9 @@ def _reduce_window(ctx, *args, jaxpr, **params):
     out_shape = ctx.avals_out[0].shape
     combine = combine_arrays(ctx, jaxpr)
     out = [tf.broadcast_to(init, ctx.shape(out_shape)) for init in args[half:]]
-    columns = [_slices(ctx, x, init, windows, out_shape) for x, init in zip(args[:half], args[half:], strict=True)]
+    columns = [
+        _slices(ctx, x, init, windows, out_shape) for x, init in zip(args[:half], args[half:], strict=True)
+    ]
     for parts in zip(*columns, strict=True):
         out = combine(*out, *parts)
     return out
