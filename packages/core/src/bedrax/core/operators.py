@@ -15,6 +15,7 @@ import numpy as np
 from bedrax.core import array, dims, dtypes
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
+from bedrax.core.eager import one_program
 from bedrax.core.primitives import elementwise as ops
 from bedrax.core.promotion import operand, promote_pair, promote_pair_inexact
 
@@ -104,6 +105,7 @@ def _full(x, shape):
     return broadcast_in_dim(x, shape, ())
 
 
+@one_program
 def floor_divide(x, y, /):
     """The largest whole number not above ``x / y``, in the common dtype."""
     x, y, dtype = _as_numbers("floor_divide", x, y)
@@ -134,6 +136,7 @@ def float_divmod(x, y):
     return _select(at_zero, ops.div(x, y), quotient), _select(wrong, ops.add(rem, y), rem)
 
 
+@one_program
 def remainder(x, y, /):
     """``x - y * floor(x / y)``: the remainder with the sign of the divisor. An integer modulo 0 is 0."""
     x, y, dtype = _as_numbers("remainder", x, y)
@@ -150,6 +153,7 @@ def remainder(x, y, /):
     return _select(wrong, ops.add(rem, y), rem)
 
 
+@one_program
 def divmod_(x, y, /):
     """(`floor_divide(x, y)`, `remainder(x, y)`)."""
     x, y, dtype = _as_numbers("divmod", x, y)

@@ -15,6 +15,7 @@ import numpy as np
 import bedrax.numpy as jnp
 from bedrax.core import config, dtypes, lax
 from bedrax.core.array import Array
+from bedrax.core.eager import one_program
 from bedrax.numpy.arguments import ArrayLike, array, axes_tuple, axis_index, inexact
 
 __all__ = [
@@ -36,6 +37,7 @@ def identity(x: ArrayLike) -> Array:
     return array("identity", x)
 
 
+@one_program
 def relu(x: ArrayLike) -> Array:
     """``max(x, 0)``; the derivative at 0 is 0."""
     x = array("relu", x)
@@ -43,23 +45,27 @@ def relu(x: ArrayLike) -> Array:
     return lax.select(lax.le(x, _number(0, x)), lax.full_like(x, 0), x)
 
 
+@one_program
 def relu6(x: ArrayLike) -> Array:
     """``min(max(x, 0), 6)``; the derivative is 0 at 0 and at 6."""
     (x,) = inexact("relu6", x)
     return relu(lax.select(lax.ge(x, _number(6, x)), lax.full_like(x, 6), x))
 
 
+@one_program
 def sigmoid(x: ArrayLike) -> Array:
     """``1 / (1 + exp(-x))``."""
     return lax.logistic(array("sigmoid", x))
 
 
+@one_program
 def softplus(x: ArrayLike) -> Array:
     """``log(1 + exp(x))``."""
     (x,) = inexact("softplus", x)
     return jnp.logaddexp(x, _number(0, x))
 
 
+@one_program
 def sparse_plus(x: ArrayLike) -> Array:
     """0 up to -1, ``(x + 1)**2 / 4`` up to 1, then x: a softplus with bounded support (its derivative is `sparse_sigmoid`)."""
     (x,) = inexact("sparse_plus", x)
@@ -72,12 +78,14 @@ def sparse_sigmoid(x: ArrayLike) -> Array:
     return _number(0.5, x) * jnp.clip(x + 1, 0, 2)
 
 
+@one_program
 def soft_sign(x: ArrayLike) -> Array:
     """``x / (|x| + 1)``."""
     (x,) = inexact("soft_sign", x)
     return x / (abs(x) + 1)
 
 
+@one_program
 def silu(x: ArrayLike) -> Array:
     """``x * sigmoid(x)``, also known as swish."""
     x = array("silu", x)
@@ -87,12 +95,14 @@ def silu(x: ArrayLike) -> Array:
 swish = silu
 
 
+@one_program
 def log_sigmoid(x: ArrayLike) -> Array:
     """``log(sigmoid(x))``."""
     (x,) = inexact("log_sigmoid", x)
     return -softplus(-x)
 
 
+@one_program
 def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     """x where positive, else ``alpha * (exp(x) - 1)``."""
     x, alpha = inexact("elu", x, alpha)
@@ -100,12 +110,14 @@ def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     return jnp.where(x > 0, x, alpha * jnp.expm1(safe))
 
 
+@one_program
 def leaky_relu(x: ArrayLike, negative_slope: ArrayLike = 1e-2) -> Array:
     """x where not negative, else ``negative_slope * x``."""
     x, slope = inexact("leaky_relu", x, negative_slope)
     return jnp.where(x >= 0, x, slope * x)
 
 
+@one_program
 def hard_tanh(x: ArrayLike) -> Array:
     """x, clipped to [-1, 1]; the derivative is 1 at both ends."""
     x = array("hard_tanh", x)
@@ -113,12 +125,14 @@ def hard_tanh(x: ArrayLike) -> Array:
     return jnp.where(x > one, one, jnp.where(x < -one, -one, x))
 
 
+@one_program
 def hard_sigmoid(x: ArrayLike) -> Array:
     """``relu6(x + 3) / 6``."""
     (x,) = inexact("hard_sigmoid", x)
     return relu6(x + 3) / 6
 
 
+@one_program
 def hard_silu(x: ArrayLike) -> Array:
     """``x * hard_sigmoid(x)``, also known as hard swish."""
     (x,) = inexact("hard_silu", x)
@@ -128,6 +142,7 @@ def hard_silu(x: ArrayLike) -> Array:
 hard_swish = hard_silu
 
 
+@one_program
 def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     """x where positive, else ``alpha * (exp(x / alpha) - 1)``."""
     x, alpha = inexact("celu", x, alpha)
@@ -140,12 +155,14 @@ _SELU_ALPHA = 1.6732632423543772848170429916717
 _SELU_SCALE = 1.0507009873554804934193349852946
 
 
+@one_program
 def selu(x: ArrayLike) -> Array:
     """``1.0507... * elu(x, 1.6733...)``, the self-normalizing activation."""
     (x,) = inexact("selu", x)
     return _number(_SELU_SCALE, x) * elu(x, _number(_SELU_ALPHA, x))
 
 
+@one_program
 def gelu(x: ArrayLike, approximate: bool = True) -> Array:
     """``x * P(X <= x)`` for a standard normal X.
 
@@ -162,6 +179,7 @@ def gelu(x: ArrayLike, approximate: bool = True) -> Array:
     return _number(0.5, x) * x * lax.erfc(-x * _number(math.sqrt(0.5), x))
 
 
+@one_program
 def glu(x: ArrayLike, axis: int = -1) -> Array:
     """The first half along an axis times the sigmoid of the second.
 
@@ -177,12 +195,14 @@ def glu(x: ArrayLike, axis: int = -1) -> Array:
     return value * sigmoid(gate)
 
 
+@one_program
 def squareplus(x: ArrayLike, b: ArrayLike = 4) -> Array:
     """``(x + sqrt(x**2 + b)) / 2``."""
     x, b = inexact("squareplus", x, b)
     return (x + jnp.sqrt(x * x + b)) / 2
 
 
+@one_program
 def mish(x: ArrayLike) -> Array:
     """``x * tanh(softplus(x))``."""
     (x,) = inexact("mish", x)
@@ -207,6 +227,7 @@ def _shifted(x: Array, axes, where):
     return x - lax.stop_gradient(top)
 
 
+@one_program
 def log_softmax(x: ArrayLike, axis: int | tuple[int, ...] | None = -1, where: ArrayLike | None = None) -> Array:
     """``x - log(sum(exp(x)))`` along axes.
 
@@ -225,6 +246,7 @@ def log_softmax(x: ArrayLike, axis: int | tuple[int, ...] | None = -1, where: Ar
     return out if where is None else jnp.where(where, out, _number(-np.inf, x))
 
 
+@one_program
 def softmax(x: ArrayLike, axis: int | tuple[int, ...] | None = -1, where: ArrayLike | None = None) -> Array:
     """``exp(x) / sum(exp(x))`` along axes; arguments as for `log_softmax`, and elements left out give 0.
 
@@ -263,6 +285,7 @@ def _softmax_with_rule():
     return rule
 
 
+@one_program
 def standardize(
     x: ArrayLike, axis: int | tuple[int, ...] | None = -1, mean: ArrayLike | None = None,
     variance: ArrayLike | None = None, epsilon: ArrayLike = 1e-5, where: ArrayLike | None = None, *,
@@ -296,6 +319,7 @@ def standardize(
     return (x - mean) * lax.rsqrt(jnp.asarray(variance + epsilon, x.dtype))
 
 
+@one_program
 def one_hot(x: ArrayLike, num_classes: int, *, dtype=None, axis: int | str = -1) -> Array:
     """1 at the place that each element of `x` names, 0 elsewhere; all 0 for places out of range.
 

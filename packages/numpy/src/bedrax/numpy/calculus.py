@@ -8,12 +8,14 @@ import bedrax.numpy as jnp
 import numpy as np
 from bedrax.core import dims, dtypes, lax
 from bedrax.core.array import Array
+from bedrax.core.eager import one_program
 from bedrax.numpy.arguments import ArrayLike, array, axes_tuple, axis_index, inexact, promoted
 from bedrax.numpy.sorting import search
 
 __all__ = ["convolve", "correlate", "diff", "ediff1d", "gradient", "interp", "trapezoid", "unwrap"]
 
 
+@one_program
 def diff(
     a: ArrayLike, n: int = 1, axis: int = -1, prepend: ArrayLike | None = None, append: ArrayLike | None = None
 ) -> Array:
@@ -123,6 +125,7 @@ def _slope(f: Array, axis: int, h: Array) -> Array:
     return jnp.concatenate([first, inner, last], axis=axis)
 
 
+@one_program
 def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axis: int = -1) -> Array:
     """The integral along an axis by the trapezoidal rule.
 
@@ -142,6 +145,7 @@ def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axi
     return jnp.sum(dx * (y[..., 1:] + y[..., :-1]), axis=-1) * np.asarray(0.5, dtypes.to_real_dtype(y.dtype))
 
 
+@one_program
 def unwrap(p: ArrayLike, discont: ArrayLike | None = None, axis: int = -1, period: ArrayLike = 2 * np.pi) -> Array:
     """Add multiples of `period` so that neighbours along an axis differ by at most half of it.
 
@@ -174,6 +178,7 @@ def unwrap(p: ArrayLike, discont: ArrayLike | None = None, axis: int = -1, perio
     return jnp.concatenate([first, lax.slice_in_dim(p, 1, n, axis=axis) + jnp.cumsum(fix, axis=axis)], axis=axis)
 
 
+@one_program
 def interp(
     x: ArrayLike, xp: ArrayLike, fp: ArrayLike, left: ArrayLike | str | None = None,
     right: ArrayLike | str | None = None, period: ArrayLike | None = None,
@@ -234,6 +239,7 @@ def interp(
 # Convolution
 
 
+@one_program
 def convolve(a: ArrayLike, v: ArrayLike, mode: str = "full", *, precision=None, preferred_element_type=None) -> Array:
     """Discrete convolution of two vectors.
 
@@ -250,6 +256,7 @@ def convolve(a: ArrayLike, v: ArrayLike, mode: str = "full", *, precision=None, 
     return _convolve("convolve", a, v, mode, precision, preferred_element_type)
 
 
+@one_program
 def correlate(a: ArrayLike, v: ArrayLike, mode: str = "valid", *, precision=None, preferred_element_type=None) -> Array:
     """Cross-correlation of two vectors: sums of ``a[n + k] * conj(v[n])``; arguments as for `convolve`."""
     return _convolve("correlate", a, v, mode, precision, preferred_element_type)

@@ -8,6 +8,7 @@ import numpy as np
 from bedrax.core import dtypes, lax
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
+from bedrax.core.eager import one_program
 from bedrax.core.operators import add, bitwise_and, bitwise_or, equal, less_equal, multiply, subtract
 from bedrax.core.promotion import broadcast, promote_dtypes
 from bedrax.numpy.creation import asarray
@@ -15,6 +16,7 @@ from bedrax.numpy.reductions import all as all_
 from bedrax.numpy.ufuncs import absolute, isfinite, isnan
 
 
+@one_program
 def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Array:
     """Whether ``|a - b| <= atol + rtol * |b|``, elementwise.
 
@@ -44,6 +46,7 @@ def _close(x: Any, y: Any, rtol: Any, atol: Any) -> Any:
     return less_equal(absolute(subtract(x, y)), add(cast(atol), multiply(cast(rtol), absolute(y))))
 
 
+@one_program
 def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Array:
     """Whether all elements are close; arguments as in `isclose`."""
     return all_(isclose(a, b, rtol, atol, equal_nan))
@@ -56,6 +59,7 @@ def _equal(x: Any, y: Any, equal_nan: bool) -> Array:
     return all_(same)
 
 
+@one_program
 def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Array:
     """Whether two arrays (or lists) have the same shape and elements; with `equal_nan`, nan equals nan."""
     x, y = asarray(a1), asarray(a2)
@@ -64,6 +68,7 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Array:
     return _equal(x, y, equal_nan)
 
 
+@one_program
 def array_equiv(a1: Any, a2: Any) -> Array:
     """Whether two arrays have the same elements after broadcasting."""
     x, y = asarray(a1), asarray(a2)

@@ -8,6 +8,7 @@ import numpy as np
 from bedrax.core import dtypes, lax
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
+from bedrax.core.eager import one_program
 from bedrax.core.primitives import cumulative as cumulate
 from bedrax.core.promotion import operand
 from bedrax.numpy.arguments import array, axis_index, refuse_out
@@ -35,6 +36,7 @@ def _cumulative(name: str, function, a, axis, dtype, out):
     return function(lax.convert_to(x, target, False), axis)
 
 
+@one_program
 def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
     """The sums of the elements up to each position along an axis.
 
@@ -47,6 +49,7 @@ def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None)
     return _cumulative("cumsum", cumulate.cumsum, a, axis, dtype, out)
 
 
+@one_program
 def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
     """The products of the elements up to each position along an axis; arguments as in `cumsum`."""
     return _cumulative("cumprod", cumulate.cumprod, a, axis, dtype, out)
@@ -75,6 +78,7 @@ def _array_api(name, function, start, x, axis, dtype, include_initial):
     return out
 
 
+@one_program
 def cumulative_sum(
     x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
 ) -> Array:
@@ -89,6 +93,7 @@ def cumulative_sum(
     return _array_api("cumulative_sum", cumsum, 0, x, axis, dtype, include_initial)
 
 
+@one_program
 def cumulative_prod(
     x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
 ) -> Array:

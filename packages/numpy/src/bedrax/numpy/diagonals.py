@@ -10,6 +10,7 @@ import numpy as np
 from bedrax.core import dims, dtypes, lax
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
+from bedrax.core.eager import one_program
 from bedrax.core.promotion import operand
 from bedrax.numpy.arguments import array, axis_index
 from bedrax.numpy.creation import asarray, place
@@ -78,11 +79,13 @@ def _triangle(name: str, m: Any, k: int, lower: bool) -> Array:
     return lax.select(mask, x, zero) if lower else lax.select(mask, zero, x)
 
 
+@one_program
 def tril(m: Any, k: int = 0) -> Array:
     """Matrices with the elements above a diagonal made zero; `k` as in `eye`."""
     return _triangle("tril", m, k, True)
 
 
+@one_program
 def triu(m: Any, k: int = 0) -> Array:
     """Matrices with the elements below a diagonal made zero; `k` as in `eye`."""
     return _triangle("triu", m, k, False)

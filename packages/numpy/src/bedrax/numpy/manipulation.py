@@ -10,6 +10,7 @@ import numpy as np
 from bedrax.core import dims, dtypes, lax
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
+from bedrax.core.eager import one_program
 from bedrax.core.promotion import operand
 from bedrax.numpy.arguments import array, axes_tuple, axis_index
 
@@ -176,6 +177,7 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Array:
     return moveaxis(x, i, start - 1 if start > i else start)
 
 
+@one_program
 def flip(m: Any, axis: Any = None) -> Array:
     """Reverse the order along axes (all, one, or several)."""
     x = array("flip", m)
@@ -193,6 +195,7 @@ def flipud(m: Any) -> Array:
     return flip(m, 0)
 
 
+@one_program
 def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
     """Rotate by 90 degrees `k` times in the plane of two axes, from the first to the second."""
     x = array("rot90", m)

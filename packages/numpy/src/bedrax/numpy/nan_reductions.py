@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from bedrax.core import dtypes, lax
 from bedrax.core.array import Array
+from bedrax.core.eager import one_program
 from bedrax.core.promotion import broadcast_to
 from bedrax.numpy import cumulative, reductions
 from bedrax.numpy.arguments import array, refuse_out
@@ -23,6 +24,7 @@ def _without_nan(x: Array, value: Any) -> Array:
     return choose(isnan(x), np.asarray(value).astype(x.dtype)[()], x)
 
 
+@one_program
 def nansum(
     a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
     where: Any = None,
@@ -32,6 +34,7 @@ def nansum(
     return reductions.sum(x, axis, dtype, out, keepdims, initial, where)
 
 
+@one_program
 def nanprod(
     a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
     where: Any = None,
@@ -50,6 +53,7 @@ def _extreme(name: str, reduce, worst: float, a, axis, out, keepdims, initial, w
     return choose(nothing, np.asarray(np.nan).astype(x.dtype)[()], found)
 
 
+@one_program
 def nanmax(
     a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
 ) -> Array:
@@ -57,6 +61,7 @@ def nanmax(
     return _extreme("nanmax", reductions.max, -np.inf, a, axis, out, keepdims, initial, where)
 
 
+@one_program
 def nanmin(
     a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
 ) -> Array:
@@ -73,21 +78,25 @@ def _position(name: str, find, worst: float, a, axis, out, keepdims) -> Array:
     return choose(reductions.all(isnan(x), axis, keepdims=bool(keepdims)), -1, found)
 
 
+@one_program
 def nanargmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
     """The index of the largest element that is not nan; -1 where there is none."""
     return _position("nanargmax", reductions.argmax, -np.inf, a, axis, out, keepdims)
 
 
+@one_program
 def nanargmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
     """The index of the smallest element that is not nan; -1 where there is none."""
     return _position("nanargmin", reductions.argmin, np.inf, a, axis, out, keepdims)
 
 
+@one_program
 def nancumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
     """`cumsum` with nan as 0."""
     return cumulative.cumsum(_without_nan(array("nancumsum", a), 0), axis, dtype, out)
 
 
+@one_program
 def nancumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
     """`cumprod` with nan as 1."""
     return cumulative.cumprod(_without_nan(array("nancumprod", a), 1), axis, dtype, out)
@@ -99,6 +108,7 @@ def _counted(x: Array, where: Any) -> Array:
     return valid if where is None else logical_and(valid, broadcast_to(as_bool(array("nanmean", where)), x.shape))
 
 
+@one_program
 def nanmean(
     a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False, where: Any = None
 ) -> Array:
@@ -110,6 +120,7 @@ def nanmean(
     return reductions.mean(x, axis, dtype, None, keepdims, where=_counted(x, where))
 
 
+@one_program
 def nanvar(
     a: Any, axis: Axis = None, dtype: Any = None, out: None = None, ddof: int = 0, keepdims: bool = False,
     where: Any = None, mean: Any = None,
@@ -122,6 +133,7 @@ def nanvar(
     return reductions.var(_without_nan(x, 0), axis, dtype, None, ddof, keepdims, where=_counted(x, where), mean=mean)
 
 
+@one_program
 def nanstd(
     a: Any, axis: Axis = None, dtype: Any = None, out: None = None, ddof: int = 0, keepdims: bool = False,
     where: Any = None, mean: Any = None,

@@ -16,6 +16,7 @@ import numpy as np
 from bedrax.core import dims, dtypes, lax
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_functions, aval_of
+from bedrax.core.eager import one_program
 from bedrax.core.primitives.contractions import canonical_precision, dot_general_p
 
 __all__ = [
@@ -89,6 +90,7 @@ def _dot_plan(m: int, n: int) -> _Plan:
     return _Plan((((m - 1,), (max(n - 2, 0),)), ((), ())))
 
 
+@one_program
 def dot(a: ArrayLike, b: ArrayLike, *, precision=None, preferred_element_type=None, out_sharding=None) -> Array:
     """Sum of products over the last axis of `a` and the second to last axis of `b` (its only one for rank 1).
 
@@ -153,6 +155,7 @@ def _matmul_plan(xs: tuple, ys: tuple) -> _Plan:
     )  # fmt: skip
 
 
+@one_program
 def matmul(a: ArrayLike, b: ArrayLike, *, precision=None, preferred_element_type=None, out_sharding=None) -> Array:
     """Matrix product, broadcast over leading batch dimensions; vectors act as a row or a column.
 
@@ -174,6 +177,7 @@ def matmul(a: ArrayLike, b: ArrayLike, *, precision=None, preferred_element_type
     return _apply(plan, a, b, x, y, precision, preferred_element_type, out_sharding)
 
 
+@one_program
 def vdot(a: ArrayLike, b: ArrayLike, *, precision=None, preferred_element_type=None) -> Array:
     """Sum of ``conj(a) * b`` over all elements; both operands are flattened.
 
@@ -191,6 +195,7 @@ def _ravel(x, aval):
     return x if aval.ndim == 1 else lax.reshape(x, (aval.size,))
 
 
+@one_program
 def inner(a: ArrayLike, b: ArrayLike, *, precision=None, preferred_element_type=None) -> Array:
     """Sum of products over the last axes of both operands; a scalar multiplies the other operand.
 
@@ -203,6 +208,7 @@ def inner(a: ArrayLike, b: ArrayLike, *, precision=None, preferred_element_type=
     return _apply(plan, a, b, x, y, precision, preferred_element_type)
 
 
+@one_program
 def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
     """All products of an element of `a` with one of `b`: a matrix of shape ``[a.size, b.size]``."""
     _refuse_out("outer", out)
@@ -231,6 +237,7 @@ def _refuse_out(name: str, out) -> None:
         raise NotImplementedError(f"The 'out' argument to jnp.{name} is not supported: arrays are immutable.")
 
 
+@one_program
 def vecdot(
     x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1, precision=None, preferred_element_type=None
 ) -> Array:
@@ -269,6 +276,7 @@ def _to_last(x, axis: int, ndim: int):
     return lax.transpose(x, (*[d for d in range(ndim) if d != axis], axis))
 
 
+@one_program
 def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Product of matrices ``[..., m, n]`` with vectors ``[..., n]``, broadcast over the leading dimensions."""
     x1, x = typed("matvec", 0, x1)
@@ -280,6 +288,7 @@ def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     return einsum("...mn,...n->...m", x1, x2)
 
 
+@one_program
 def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Product of conjugated vectors ``[..., n]`` with matrices ``[..., n, m]``, broadcast over the rest."""
     x1, x = typed("vecmat", 0, x1)
@@ -293,6 +302,7 @@ def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     return einsum("...n,...nm->...m", x1, x2)
 
 
+@one_program
 def tensordot(
     a: ArrayLike, b: ArrayLike, axes: int | Sequence = 2, *, precision=None, preferred_element_type=None,
     out_sharding=None,
@@ -331,6 +341,7 @@ def tensordot(
     return _apply(_Plan(((lhs, rhs), ((), ()))), a, b, x, y, precision, preferred_element_type, out_sharding)
 
 
+@one_program
 def kron(a: ArrayLike, b: ArrayLike) -> Array:
     """Kronecker product: blocks of `b`, each scaled by an element of `a`; a missing leading axis has size 1."""
     a, x = typed("kron", 0, a)
@@ -344,6 +355,7 @@ def kron(a: ArrayLike, b: ArrayLike) -> Array:
     return lax.reshape(_times(a, b), tuple(m * n for m, n in zip(xs, ys, strict=True)))
 
 
+@one_program
 def cross(
     a: ArrayLike, b: ArrayLike, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
 ) -> Array:
@@ -388,6 +400,7 @@ def _trailing(rank: int, of: int) -> tuple:
     return tuple(range(of - rank, of))
 
 
+@one_program
 def trace(
     a: ArrayLike, offset: int | ArrayLike = 0, axis1: int = 0, axis2: int = 1, dtype=None, out: None = None
 ) -> Array:

@@ -10,6 +10,7 @@ import numpy as np
 from bedrax.core import dims, dtypes, errors, lax, tracing
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
+from bedrax.core.eager import one_program
 from bedrax.core.promotion import operand, promote
 from bedrax.numpy.arguments import array as as_array
 from bedrax.numpy.arguments import axis_index
@@ -105,6 +106,7 @@ def _symbolic_arange(start, stop, step, dtype):
     return lax.add(lax.mul(lax.iota(dtype, count), scalar(step)), scalar(start))
 
 
+@one_program
 def linspace(
     start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None,
     axis: int = 0, *, device: Any = None,
@@ -171,6 +173,7 @@ def linspace(
     return (out, lax.asarray(step)) if retstep else out
 
 
+@one_program
 def logspace(
     start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None, axis: int = 0
 ) -> Array:
@@ -184,6 +187,7 @@ def logspace(
     return lax.convert_element_type(power(lax.convert_element_type(as_array("logspace", base), work), exponents), out_dtype)
 
 
+@one_program
 def geomspace(
     start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0
 ) -> Array:

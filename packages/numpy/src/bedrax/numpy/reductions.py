@@ -12,6 +12,7 @@ import numpy as np
 from bedrax.core import dims, dtypes, lax
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
+from bedrax.core.eager import one_program
 from bedrax.core.operators import true_divide
 from bedrax.core.primitives import elementwise as ops
 from bedrax.core.primitives import reductions as reduce_ops
@@ -103,6 +104,7 @@ def _fold(name, reduce, combine, identity, a, axis, dtype, out, keepdims, initia
     return result if work == target else lax.convert_to(result, target, weak)
 
 
+@one_program
 def sum(
     a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
     where: Any = None, promote_integers: bool = True,
@@ -123,6 +125,7 @@ def sum(
                  promote_integers)  # fmt: skip
 
 
+@one_program
 def prod(
     a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
     where: Any = None, promote_integers: bool = True,
@@ -156,6 +159,7 @@ def _extreme(name, reduce, combine, identity, a, axis, out, keepdims, initial, w
     return _keep(result, shape, axes) if keepdims else result
 
 
+@one_program
 def max(
     a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
 ) -> Array:
@@ -173,6 +177,7 @@ def max(
     return _extreme("max", reduce_ops.reduce_max, lax.max, reduce_ops._lowest, a, axis, out, keepdims, initial, where)
 
 
+@one_program
 def min(
     a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
 ) -> Array:
@@ -196,11 +201,13 @@ def _truth(name, reduce, identity, a, axis, out, keepdims, where):
     return _keep(result, shape, axes) if keepdims else result
 
 
+@one_program
 def all(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Array:
     """Whether all elements along axes are true (not zero); arguments as in `sum`."""
     return _truth("all", reduce_ops.reduce_and, True, a, axis, out, keepdims, where)
 
 
+@one_program
 def any(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Array:
     """Whether some element along axes is true (not zero); arguments as in `sum`."""
     return _truth("any", reduce_ops.reduce_or, False, a, axis, out, keepdims, where)
@@ -235,6 +242,7 @@ def _order_of_complex(x, axis: int):
     return lax.reduce_sum(lax.convert_element_type(below, np.int32), (axis + 1,))
 
 
+@one_program
 def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
     """The index of the largest element along an axis, or in the flattened array; the first of equal ones.
 
@@ -250,6 +258,7 @@ def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | N
     return _position("argmax", lax.argmax, a, axis, out, keepdims)
 
 
+@one_program
 def argmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
     """The index of the smallest element; as `argmax`."""
     return _position("argmin", lax.argmin, a, axis, out, keepdims)
@@ -274,6 +283,7 @@ def _count(x: Any, axes: tuple, where: Any, dtype: Any, keepdims: bool) -> Any:
     return sum(mask, axes, dtype=dtype, keepdims=keepdims)
 
 
+@one_program
 def mean(
     a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None
 ) -> Array:
@@ -296,6 +306,7 @@ def mean(
     return result if work == target else lax.convert_element_type(result, target)
 
 
+@one_program
 def var(
     a: Any, axis: Axis = None, dtype: Any = None, out: None = None, ddof: int = 0, keepdims: bool = False, *,
     where: Any = None, mean: Any = None, correction: Any = None,
@@ -346,6 +357,7 @@ def var(
     return lax.convert_to(true_divide(total, safe), result_dtype, False)
 
 
+@one_program
 def std(
     a: Any, axis: Axis = None, dtype: Any = None, out: None = None, ddof: int = 0, keepdims: bool = False, *,
     where: Any = None, mean: Any = None, correction: Any = None,
@@ -359,6 +371,7 @@ def std(
     )
 
 
+@one_program
 def ptp(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False) -> Array:
     """The difference of the largest and the smallest element along axes."""
     refuse_out("ptp", out)
@@ -366,6 +379,7 @@ def ptp(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False) -> 
     return lax.sub(max(x, axis, keepdims=keepdims), min(x, axis, keepdims=keepdims))
 
 
+@one_program
 def count_nonzero(a: Any, axis: Axis = None, keepdims: bool = False) -> Array:
     """How many elements along axes are not zero, as the default integer type."""
     from bedrax.numpy.ufuncs import as_bool

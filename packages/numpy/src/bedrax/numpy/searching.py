@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from bedrax.core import dims, dtypes, errors, lax
 from bedrax.core.array import Array
+from bedrax.core.eager import one_program
 from bedrax.core.primitives.cumulative import cumsum
 from bedrax.core.primitives.indexing import GatherDimensionNumbers, GatherScatterMode
 from bedrax.numpy.arguments import array, axis_index, refuse_out
@@ -140,6 +141,7 @@ def extract(condition: Any, arr: Any, *, size: int | None = None, fill_value: An
 # ---- taking ----------------------------------------------------------------------------------------------------------
 
 
+@one_program
 def take(
     a: Any, indices: Any, axis: int | None = None, out: None = None, mode: str | None = None,
     unique_indices: bool = False, indices_are_sorted: bool = False, fill_value: Any = None,
@@ -183,6 +185,7 @@ def take(
     )  # fmt: skip
 
 
+@one_program
 def take_along_axis(
     arr: Any, indices: Any, axis: int | None = -1, mode: Any = None, fill_value: Any = None, *,
     wrap_negative_indices: bool | None = None,

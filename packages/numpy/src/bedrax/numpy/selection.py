@@ -9,6 +9,7 @@ import numpy as np
 from bedrax.core import dtypes, lax
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
+from bedrax.core.eager import one_program
 from bedrax.core.primitives import elementwise as ops
 from bedrax.core.promotion import broadcast, broadcast_to, operand, promote_dtypes
 from bedrax.numpy.arguments import array, refuse_out
@@ -31,6 +32,11 @@ def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None =
         raise ValueError("Either both or neither of the x and y arguments should be provided to jax.numpy.where")
     if size is not None or fill_value is not None:
         raise ValueError("size and fill_value arguments cannot be used in three-term where function.")
+    return _where(condition, x, y)
+
+
+@one_program
+def _where(condition, x, y):
     return choose_where(operand("where", condition), x, y)
 
 
@@ -76,6 +82,7 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
     return out
 
 
+@one_program
 def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Array:
     """`arr` limited to the range from `min` to `max`, elementwise.
 

@@ -14,6 +14,7 @@ import numpy as np
 import bedrax.numpy as jnp
 from bedrax.core import dims, dtypes, lax
 from bedrax.core.array import Array
+from bedrax.core.eager import one_program
 from bedrax.numpy.arguments import ArrayLike, array, arrays, axis_index, promoted
 
 __all__ = ["argpartition", "argsort", "lexsort", "partition", "searchsorted", "sort", "sort_complex"]
@@ -34,6 +35,7 @@ def _refuse(name: str, kind: Any, order: Any) -> None:
         raise TypeError(f"'order' argument to {name} is not supported.")
 
 
+@one_program
 def sort(
     a: ArrayLike, axis: int | None = -1, *, kind: None = None, order: None = None, stable: bool = True,
     descending: bool = False,
@@ -59,6 +61,7 @@ def sort(
     return lax.rev(out, (axis,)) if descending else out
 
 
+@one_program
 def argsort(
     a: ArrayLike, axis: int | None = -1, *, kind: None = None, order: None = None, stable: bool = True,
     descending: bool = False, dtype=None,

@@ -8,11 +8,13 @@ import bedrax.numpy as jnp
 import numpy as np
 from bedrax.core import dims, dtypes, lax
 from bedrax.core.array import Array
+from bedrax.core.eager import one_program
 from bedrax.numpy.arguments import ArrayLike, axes_tuple, inexact
 
 __all__ = ["logmeanexp", "logsumexp"]
 
 
+@one_program
 def logsumexp(
     a: ArrayLike, axis: int | Sequence[int] | None = None, b: ArrayLike | None = None, keepdims: bool = False,
     return_sign: bool = False, where: ArrayLike | None = None,

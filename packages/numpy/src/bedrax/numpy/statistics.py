@@ -11,6 +11,7 @@ import bedrax.numpy as jnp
 import numpy as np
 from bedrax.core import dims, dtypes, lax
 from bedrax.core.array import Array
+from bedrax.core.eager import one_program
 from bedrax.numpy.arguments import ArrayLike, array, axes_tuple, concrete_int, inexact, promoted, refuse_out
 from bedrax.numpy.sorting import search
 
@@ -20,6 +21,7 @@ __all__ = [
 ]  # fmt: skip
 
 
+@one_program
 def average(
     a: ArrayLike, axis: int | Sequence[int] | None = None, weights: ArrayLike | None = None, returned: bool = False,
     keepdims: bool = False,
@@ -58,6 +60,7 @@ def average(
     return (out, total) if returned else out
 
 
+@one_program
 def cov(
     m: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, bias: bool = False, ddof: int | None = None,
     fweights: ArrayLike | None = None, aweights: ArrayLike | None = None, dtype=None,
@@ -132,6 +135,7 @@ def _observation_weights(name: str, weights: Array, x: Array) -> Array:
     return abs(weights)
 
 
+@one_program
 def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, dtype=None) -> Array:
     """Pearson's correlation coefficients; arguments as for `cov`."""
     c = cov(x, y, rowvar, dtype=dtype)
@@ -250,6 +254,7 @@ def _weighted_quantile(a, q, weights, isnan, ignore_nan):
     return jnp.take_along_axis(ordered, at, axis=-1)
 
 
+@one_program
 def quantile(
     a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = None, out: None = None,
     overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *, weights: ArrayLike | None = None,
@@ -278,6 +283,7 @@ def quantile(
     return _quantile("quantile", a, q, axis, method, keepdims, weights, False)
 
 
+@one_program
 def nanquantile(
     a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = None, out: None = None,
     overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *, weights: ArrayLike | None = None,
@@ -287,6 +293,7 @@ def nanquantile(
     return _quantile("nanquantile", a, q, axis, method, keepdims, weights, True)
 
 
+@one_program
 def percentile(
     a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = None, out: None = None,
     overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *, weights: ArrayLike | None = None,
@@ -299,6 +306,7 @@ def percentile(
     return _quantile("percentile", *_share("percentile", a, q), axis, method, keepdims, weights, False)
 
 
+@one_program
 def nanpercentile(
     a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = None, out: None = None,
     overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *, weights: ArrayLike | None = None,
@@ -312,6 +320,7 @@ def _share(name, a, q):
     return a, inexact(name, q)[0] / 100
 
 
+@one_program
 def median(
     a: ArrayLike, axis: int | tuple[int, ...] | None = None, out: None = None, overwrite_input: bool = False,
     keepdims: bool = False,
@@ -321,6 +330,7 @@ def median(
     return _quantile("median", a, 0.5, axis, "midpoint", keepdims, None, False)
 
 
+@one_program
 def nanmedian(
     a: ArrayLike, axis: int | tuple[int, ...] | None = None, out: None = None, overwrite_input: bool = False,
     keepdims: bool = False,

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from bedrax.core import dtypes, lax, operators
 from bedrax.core.avals import aval_of
+from bedrax.core.eager import one_program
 from bedrax.core.operators import inexact2
 from bedrax.core.primitives import elementwise as ops
 from bedrax.core.promotion import (
@@ -179,12 +180,14 @@ def _min(x, y, /):
     return ops.min_p.bind(x, y)
 
 
+@one_program
 def log_add_exp(x, y, /):
     """``log(exp(x) + exp(y))`` without overflow."""
     x, y = promote("logaddexp", (x, y), True)
     return stable.log_add_exp()(x, y)
 
 
+@one_program
 def log_add_exp2(x, y, /):
     """``log2(2 ** x + 2 ** y)`` without overflow."""
     x, y = promote("logaddexp2", (x, y), True)
@@ -231,12 +234,14 @@ def _constant(x, value):
     return ops.scalar_like(x, value)
 
 
+@one_program
 def log2(x, /):
     """Elementwise logarithm to base 2."""
     x = inexact("log2", x)
     return lax.div(lax.log(x), _constant(x, math.log(2)))
 
 
+@one_program
 def log10(x, /):
     """Elementwise logarithm to base 10."""
     x = inexact("log10", x)
@@ -256,12 +261,14 @@ def reciprocal(x, /):
     return lax.reciprocal(inexact("reciprocal", x))
 
 
+@one_program
 def float_power(x, y, /):
     """Elementwise ``x ** y``, as floats."""
     x, y = promote("float_power", (x, y), True)
     return ops.pow_p.bind(x, y)
 
 
+@one_program
 def hypot(x1, x2, /):
     """Elementwise ``sqrt(x1**2 + x2**2)`` without overflow.
 
@@ -301,12 +308,14 @@ def fabs(x, /):
     return lax.abs(x)
 
 
+@one_program
 def deg2rad(x, /):
     """Elementwise conversion from degrees to radians."""
     x = inexact("deg2rad", x)
     return lax.mul(x, _constant(x, math.pi / 180))
 
 
+@one_program
 def rad2deg(x, /):
     """Elementwise conversion from radians to degrees."""
     x = inexact("rad2deg", x)
@@ -316,6 +325,7 @@ def rad2deg(x, /):
 radians, degrees = deg2rad, rad2deg
 
 
+@one_program
 def sinc(x, /):
     """Elementwise ``sin(pi x) / (pi x)``, 1 at 0, where all derivatives are right, too."""
     return stable.sinc()(inexact("sinc", x))
@@ -346,6 +356,7 @@ def ceil(x, /):
     return lax.asarray(x) if _is_whole(x) else lax.ceil(x)
 
 
+@one_program
 def trunc(x):
     """Elementwise integer part of `x`, in the dtype of `x`."""
     x = operand("trunc", x)
@@ -363,11 +374,13 @@ def _by_part(function: Callable, x):
     return function(x)
 
 
+@one_program
 def rint(x, /):
     """Elementwise nearest integer, halves to even, as a float."""
     return _by_part(lambda v: lax.round(v, _EVEN), inexact("rint", x))
 
 
+@one_program
 def round(a, decimals: int = 0, out=None):
     """Elementwise rounding to `decimals` digits after the point, halves to even.
 
@@ -403,6 +416,7 @@ def round(a, decimals: int = 0, out=None):
 around = round
 
 
+@one_program
 def signbit(x, /):
     """Whether the sign bit is set, elementwise: of negative numbers, -0.0, and some nans."""
     (x,) = promote_dtypes("signbit", (x,))
@@ -420,6 +434,7 @@ def signbit(x, /):
     return lax.lt(whole, _constant(whole, 0))
 
 
+@one_program
 def copysign(x1, x2, /):
     """Elementwise magnitude of `x1` with the sign of `x2`."""
     x, y = promote("copysign", (x1, x2), True)
@@ -429,6 +444,7 @@ def copysign(x1, x2, /):
     return operators._select(signbit(y), lax.neg(size), size)
 
 
+@one_program
 def heaviside(x1, x2, /):
     """Elementwise step: 0 where `x1` is negative, `x2` where it is 0, 1 where it is positive."""
     x, y = promote("heaviside", (x1, x2), True)
@@ -438,6 +454,7 @@ def heaviside(x1, x2, /):
     return operators._select(lax.ne(x, x), x, out)
 
 
+@one_program
 def nan_to_num(x, copy: bool = True, nan=0.0, posinf=None, neginf=None):
     """Replace nan and infinities.
 
@@ -477,6 +494,7 @@ def _float_bits(dtype) -> tuple[int, int, int, np.dtype]:
 _PLAIN_FLOATS = frozenset(np.dtype(d) for d in (np.float16, dtypes.bfloat16, np.float32, np.float64))
 
 
+@one_program
 def frexp(x, /):
     """(significand, exponent) with ``x = significand * 2**exponent`` and significand in [0.5, 1); 0 for 0."""
     x = inexact("frexp", x)
@@ -503,6 +521,7 @@ def frexp(x, /):
     return operators._select(special, x, m), operators._select(special, np.int32(0), e)
 
 
+@one_program
 def ldexp(x1, x2, /):
     """Elementwise ``x1 * 2**x2`` with integers `x2`, without overflow in between."""
     x, n = operand("ldexp", x1), operand("ldexp", x2, 1)
@@ -531,6 +550,7 @@ def ldexp(x1, x2, /):
     return x
 
 
+@one_program
 def modf(x, /, out=None):
     """(fractional part, integer part), both with the sign of `x`, as floats."""
     if out is not None:
@@ -552,6 +572,7 @@ def spacing(x, /):
     return operators._select(_is_inf(x), _constant(x, np.nan), gap)
 
 
+@one_program
 def fmod(x1, x2, /):
     """Elementwise remainder with the sign of the dividend, as C's ``fmod``; an integer modulo 0 is 0."""
     x, y, dtype = operators._as_numbers("fmod", x1, x2)
@@ -562,12 +583,14 @@ def fmod(x1, x2, /):
     return lax.rem(x, y)
 
 
+@one_program
 def fmax(x1, x2):
     """Elementwise maximum that ignores nan where only one operand is nan."""
     x, y = _full_pair(*promote("fmax", (x1, x2)))
     return _prefer(x, y, lax.max)
 
 
+@one_program
 def fmin(x1, x2):
     """Elementwise minimum that ignores nan where only one operand is nan."""
     x, y = _full_pair(*promote("fmin", (x1, x2)))
@@ -581,6 +604,7 @@ def _prefer(x, y, choose):
     return operators._select(lax.ne(x, x), y, operators._select(lax.ne(y, y), x, out))
 
 
+@one_program
 def gcd(x1, x2):
     """Elementwise greatest common divisor of integers; not negative."""
     x, y = _integers("gcd", x1, x2)
@@ -600,6 +624,7 @@ def gcd(x1, x2):
     return lax.while_loop(lambda pair: any_(lax.ne(pair[1], zero)), step, (x, y))[0]
 
 
+@one_program
 def lcm(x1, x2):
     """Elementwise least common multiple of integers; not negative."""
     x, y = _integers("lcm", x1, x2)
@@ -653,6 +678,7 @@ def conjugate(x, /):
 conj = conjugate
 
 
+@one_program
 def angle(z, deg: bool = False):
     """Elementwise angle of complex numbers, in radians, or with `deg` in degrees."""
     z = operand("angle", z)
@@ -668,6 +694,7 @@ def angle(z, deg: bool = False):
 # ---- kinds of values ---------------------------------------------------------------------------------------------
 
 
+@one_program
 def isfinite(x, /):
     """Whether elements are neither infinite nor nan."""
     x = operand("isfinite", x)
@@ -679,6 +706,7 @@ def isfinite(x, /):
     return lax.full_like(x, True, np.dtype(bool))
 
 
+@one_program
 def isinf(x, /):
     """Whether elements are infinite."""
     x = operand("isinf", x)
@@ -690,6 +718,7 @@ def isinf(x, /):
     return lax.full_like(x, False, np.dtype(bool))
 
 
+@one_program
 def isnan(x, /):
     """Whether elements are nan."""
     x = operand("isnan", x)
@@ -710,11 +739,13 @@ def _signed_inf(name: str, x, out, value: float):
     return lax.eq(x, _constant(x, value))
 
 
+@one_program
 def isposinf(x, /, out=None):
     """Whether elements are positive infinity."""
     return _signed_inf("isposinf", x, out, np.inf)
 
 
+@one_program
 def isneginf(x, /, out=None):
     """Whether elements are negative infinity."""
     return _signed_inf("isneginf", x, out, -np.inf)
