@@ -183,7 +183,8 @@ def _mirror(x: Array, axis: int, width: Width, symmetric: bool, odd: bool) -> Ar
     for at_start, left in ((True, before), (False, after)):
         while not isinstance(left, int) or left > 0:
             n = out.shape[axis]
-            count = left if not isinstance(step, int) or not isinstance(left, int) else min(left, n - skip)
+            known = isinstance(step, int) and isinstance(left, int)
+            count = min(left, (n - skip) // step * step) if known else left  # the mirrors stand `step` apart
             if at_start:
                 part = lax.rev(lax.slice_in_dim(out, skip, skip + count, axis=axis), (axis,))
                 edge = lax.slice_in_dim(out, 0, 1, axis=axis)
