@@ -70,12 +70,12 @@ def _bind_arguments(fun: Callable, args: tuple, kwargs: dict) -> tuple:
         bound = signature.bind(*args, **kwargs)
     except TypeError as e:
         raise TypeError(f"{problem}: {e}") from None
-    bound.apply_defaults()
-    if bound.kwargs:
+    if bound.kwargs:  # those that have defaults and are not given are not passed on
         raise TypeError(
             f"{problem}: {', '.join(sorted(bound.kwargs))} can be given by keyword only, and custom derivative rules take"
             " positional arguments."
         )
+    bound.apply_defaults()
     return bound.args
 
 
