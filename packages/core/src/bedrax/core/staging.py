@@ -327,15 +327,25 @@ def trace_function(fun: Callable, in_tree, in_avals: tuple) -> tuple[Jaxpr, list
     found = known.get(key)
     if found is None:
         out_trees: list = []
-        info = DebugInfo(
-            function_name(fun), lambda: source.describe_function(fun), lambda: leaf_names(fun, in_tree)
-        )
-        traced = trace_to_jaxpr(flat_fun(fun, in_tree, out_trees), in_avals, info)
+        traced = trace_to_jaxpr(flat_fun(fun, in_tree, out_trees), in_avals, _described(fun, in_tree))
         program, consts = close_over(traced)
         found = (program, consts, out_trees[-1])
         if not any(isinstance(c, Tracer) for c in consts):
             known[key] = found
     return found
+
+
+def _described(fun: Callable, in_tree) -> DebugInfo:
+    """Names for messages about `fun`, without keeping it alive: the cache that holds its program must not."""
+    try:
+        alive = weakref.ref(fun)
+    except TypeError:
+        alive = lambda: fun  # noqa: E731
+    return DebugInfo(
+        function_name(fun),
+        lambda: "" if alive() is None else source.describe_function(alive()),
+        lambda: None if alive() is None else leaf_names(alive(), in_tree),
+    )
 
 
 def function_name(fun: Callable) -> str:
