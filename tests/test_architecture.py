@@ -124,6 +124,13 @@ def test_no_package_owns_the_namespace():
     assert not list(ROOT.glob("packages/*/tests/__init__.py"))
 
 
+def test_every_folder_inside_a_package_is_a_package():
+    # What looks for modules, this file's graph of imports included, does not see into other folders.
+    namespaces = set(ROOT.glob("packages/*/src/bedrax"))
+    folders = {path.parent for path in ROOT.glob("packages/*/src/**/*.py")} - namespaces
+    assert not [str(f.relative_to(ROOT)) for f in folders if not (f / "__init__.py").is_file()]
+
+
 @pytest.mark.parametrize("name", TABLES)
 def test_a_member_is_complete(name):
     here = ROOT / "packages" / name

@@ -12,6 +12,7 @@ from typing import Any
 from bedrax.core import dtypes
 from bedrax.core.avals import AbstractValue, ShapedArray, aval_of
 from bedrax.core.primitives.elementwise import add_jaxvals_p
+from bedrax.core.symbolic_zeros import LazilyTyped, Zero
 from bedrax.core.tables import RuleTable
 
 jvp_rules = RuleTable("jvp", "bedrax.autodiff.rules")
@@ -19,39 +20,7 @@ transpose_rules = RuleTable("transpose", "bedrax.autodiff.rules")
 linearize_rules = RuleTable("linearize", "bedrax.autodiff.rules")
 
 
-class _Typed:
-    """Something with an aval that is computed when first asked for."""
-
-    __slots__ = ("_aval", "_of")
-
-    def __init__(self, aval: AbstractValue | None, of: Any = None):
-        self._aval = aval
-        self._of = of
-
-    def __repr__(self):
-        return f"{type(self).__name__}({self.aval.short()})"
-
-
-class Zero(_Typed):
-    """A tangent or cotangent that is known to be zero; `aval` is its (tangent) type."""
-
-    __slots__ = ()
-
-    @staticmethod
-    def from_primal_value(x: Any) -> Zero:
-        """The zero tangent of a value."""
-        return Zero(None, x)
-
-    @property
-    def aval(self) -> AbstractValue:
-        found = self._aval
-        if found is None:
-            found = self._aval = aval_of(self._of).to_tangent_aval()
-            self._of = None
-        return found
-
-
-class UndefinedPrimal(_Typed):
+class UndefinedPrimal(LazilyTyped):
     """Marks, for transpose rules, an argument that the operation is linear in."""
 
     __slots__ = ()

@@ -92,9 +92,9 @@ def compile_tf(
 
 
 def _program_shape(hlo: bytes):
-    from jaxlib import _hlo
+    from bedrax.xla_backend import jaxlib_door as door
 
-    return _hlo.XlaComputation(hlo).program_shape()
+    return door.XlaComputation(hlo).program_shape()
 
 
 def _variable_names(concrete) -> str:

@@ -28,6 +28,7 @@ ifrt_programs = _jax.ifrt_programs
 HloSharding = _hlo.HloSharding
 OpSharding = _hlo.OpSharding
 HloPrintOptions = _hlo.HloPrintOptions
+XlaComputation = _hlo.XlaComputation
 JaxRuntimeError = _jax.JaxRuntimeError
 LoadedExecutable = _jax.LoadedExecutable
 PjitFunction = _jax.PjitFunction

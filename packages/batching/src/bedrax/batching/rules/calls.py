@@ -17,6 +17,7 @@ from bedrax.core.primitives.calls import (
     refuse_forward_mode,
     remat_p,
 )
+from bedrax.core.symbolic_zeros import Zero
 
 
 @batch_rules.rule(jit_p)
@@ -51,8 +52,6 @@ def _custom_jvp(axis, args, dims, *, call_jaxpr, jvp_jaxpr_fun, num_consts, symb
     own_dims = dims[num_consts:]
 
     def batched_rule(primals, tangents):
-        from bedrax.autodiff.tables import Zero
-
         live = [type(t) is not Zero for t in tangents]
         zero_out: list = []
 
@@ -120,7 +119,6 @@ def _custom_vjp(axis, args, dims, *, call_jaxpr, fwd_jaxpr_thunk, bwd, num_const
         return [place(x, d, 0, axis.size) for x, d in zip(vals_out[:n], found[:n], strict=True)], vals_out[n:]
 
     def batched_bwd(residuals, cts):
-        from bedrax.autodiff.tables import Zero
         from bedrax.core.primitives.reductions import reduce_sum_p
 
         live = [type(ct) is not Zero for ct in cts]

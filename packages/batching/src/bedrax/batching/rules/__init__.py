@@ -1,0 +1,1 @@
+"""The rules of batching, one module per family; `RuleTable` imports them on demand."""
