@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from bedrax.autodiff import linearize, policies
+from bedrax.autodiff import policies
 from bedrax.autodiff.forward import jvp_flat
-from bedrax.autodiff.linearize import linearize_jaxpr, split_rules, transpose_jaxpr
+from bedrax.autodiff.linearize import closed_over_error, linearize_jaxpr, split_rules, transpose_jaxpr
 from bedrax.autodiff.tables import (
     Zero,
     instantiate,
@@ -267,7 +267,7 @@ def _remat_transpose(cts, *args, jaxpr, prevent_cse, policy, **params):
 @jvp_rules.rule(custom_jvp_call_p)
 def _custom_jvp(primals, tangents, *, call_jaxpr, jvp_jaxpr_fun, num_consts, symbolic_zeros, **_):
     if any(type(t) is not Zero for t in tangents[:num_consts]):
-        raise linearize.closed_over_error("custom_jvp")
+        raise closed_over_error("custom_jvp")
     primals, tangents = primals[num_consts:], tangents[num_consts:]
     if not symbolic_zeros:
         tangents = [instantiate(t) for t in tangents]
@@ -282,7 +282,7 @@ transpose_rules.absent(
 @jvp_rules.rule(custom_vjp_call_p)
 def _custom_vjp(primals, tangents, *, call_jaxpr, fwd_jaxpr_thunk, bwd, num_consts, symbolic_zeros, **_):
     if any(type(t) is not Zero for t in tangents[:num_consts]):
-        raise linearize.closed_over_error("custom_vjp")
+        raise closed_over_error("custom_vjp")
     primals, tangents = primals[num_consts:], tangents[num_consts:]
     active = tuple(type(t) is not Zero for t in tangents)
     outs, residuals = (

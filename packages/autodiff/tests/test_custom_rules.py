@@ -1,0 +1,272 @@
+"""Functions with derivative rules of their own: what rules get and return, and what is said when they are wrong."""
+
+import functools
+
+import numpy as np
+import pytest
+
+from bedrax.autodiff import (
+    SymbolicZero,
+    checkpoint,
+    closure_convert,
+    custom_gradient,
+    custom_jvp,
+    custom_vjp,
+    grad,
+    jvp,
+    linearize,
+    value_and_grad,
+    vjp,
+)
+from bedrax.autodiff.custom import custom_vjp_primal_tree_values
+from bedrax.batching import vmap
+from bedrax.core import lax
+from bedrax.core.errors import UnexpectedTracerError
+from bedrax.core.jitting import jit
+from bedrax.core.staging import make_jaxpr
+
+f32 = np.float32
+
+
+def product(fwd=None, bwd=None, **options):
+    """`a * b` with a rule for reverse mode."""
+
+    @custom_vjp
+    def mul(a, b):
+        return lax.mul(a, b)
+
+    mul.defvjp(
+        fwd or (lambda a, b: (lax.mul(a, b), (a, b))),
+        bwd or (lambda r, ct: (lax.mul(ct, r[1]), lax.mul(ct, r[0]))),
+        **options,
+    )
+    return mul
+
+
+def test_rule_is_used_everywhere():
+    f = product(bwd=lambda r, ct: (lax.mul(ct, 10.0), lax.mul(ct, 20.0)))  # wrong on purpose, so that its use shows
+    for g in (f, jit(f), checkpoint(f), lambda a, b: lax.cond(True, f, f, a, b)):
+        assert [float(x) for x in grad(g, argnums=(0, 1))(2.0, 3.0)] == [10, 20]
+    xs = np.ones(4, f32)
+    np.testing.assert_allclose(np.asarray(vmap(grad(f))(xs, xs)), 10 * xs)
+    np.testing.assert_allclose(np.asarray(grad(lambda x: lax.reduce_sum(vmap(f, in_axes=(None, 0))(x, xs), axes=(0,)))(f32(1))), 40)
+    np.testing.assert_allclose(float(f(2.0, 3.0)), 6)
+
+
+def test_arguments_by_keyword_and_default():
+    @custom_vjp
+    def scale(x, k=2.0):
+        return lax.mul(x, k)
+
+    scale.defvjp(lambda x, k: (lax.mul(x, k), k), lambda k, ct: (lax.mul(ct, k), None))
+    assert float(scale(k=3.0, x=2.0)) == 6
+    assert float(grad(lambda x: scale(x))(1.0)) == 2
+    with pytest.raises(TypeError, match="could not be resolved to positional-only arguments: missing a required argument: 'x'"):
+        scale(k=3.0)
+
+
+def test_none_stands_for_zero():
+    f = product(bwd=lambda r, ct: (None, lax.mul(ct, r[0])))
+    assert [float(x) for x in grad(f, argnums=(0, 1))(2.0, 3.0)] == [0, 2]
+
+
+def test_forward_mode_is_refused():
+    f = product()
+    for run in (lambda: jvp(f, (1.0, 2.0), (1.0, 1.0)), lambda: linearize(f, 1.0, 2.0)[1](1.0, 1.0)):
+        with pytest.raises(TypeError, match=r"can't apply forward-mode autodiff \(jvp\) to a custom_vjp function"):
+            run()
+
+
+def test_forward_over_reverse_differentiates_the_rule():
+    f = product()
+    value, tangent = jvp(lambda a: grad(lambda a: f(a, lax.sin(a)))(a), (1.0,), (1.0,))
+    np.testing.assert_allclose(float(tangent), 2 * np.cos(1) - np.sin(1), rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "rules, error, text",
+    [
+        ({"fwd": lambda a, b: lax.mul(a, b)}, TypeError, "fwd rule <lambda> for function mul must produce a pair"),
+        ({"fwd": lambda a, b: ((a, b), None)}, TypeError, "scalar-output|structure"),
+        ({"bwd": lambda r, ct: ct}, TypeError, "bwd rule <lambda> must produce a tuple with one entry per differentiable argument"),
+        ({"bwd": lambda r, ct: (ct,)}, TypeError, "length equal to the number of differentiable arguments, which is 2"),
+        ({"bwd": lambda r, ct: ({"a": ct}, ct)}, TypeError, "same container .* structure"),
+        ({"bwd": lambda r, ct: (np.ones(2, f32), ct)}, ValueError, r"expected float32\[\] .*got float32\[2\]"),
+    ],
+)  # fmt: skip
+def test_what_is_said_of_a_wrong_rule(rules, error, text):
+    with pytest.raises(error, match=text):
+        grad(product(**rules))(2.0, 3.0)
+
+
+def test_functions_without_a_rule():
+    with pytest.raises(AttributeError, match="No VJP defined for custom_vjp function sin using defvjp"):
+        custom_vjp(lax.sin)(1.0)
+    with pytest.raises(AttributeError, match="No JVP defined for custom_jvp function sin using defjvp"):
+        custom_jvp(lax.sin)(1.0)
+
+
+def test_arguments_that_are_no_arrays():
+    @functools.partial(custom_vjp, nondiff_argnums=(0,))
+    def apply(f, x):
+        return f(x)
+
+    apply.defvjp(lambda f, x: (f(x), x), lambda f, x, ct: (lax.mul(ct, 2.0),))
+    assert float(grad(lambda x: apply(lax.sin, x))(1.0)) == 2
+    with pytest.raises(UnexpectedTracerError, match="nondiff_argnums"):
+        jit(lambda n, x: apply(n, x))(3, 1.0)
+
+
+def test_closing_over_what_is_differentiated_is_an_error():
+    def outer(y):
+        f = custom_vjp(lambda x: lax.mul(x, y))
+        f.defvjp(lambda x: (lax.mul(x, y), None), lambda r, ct: (lax.mul(ct, y),))
+        return jit(f)(2.0)
+
+    with pytest.raises(UnexpectedTracerError, match="with respect to a closed-over value"):
+        grad(outer)(3.0)
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda f: f, jit, checkpoint, lambda f: lambda x: lax.cond(lax.lt(x, 100.0), f, f, x),
+        lambda f: lambda x: lax.scan(lambda c, _: (f(c), None), x, None, length=1)[0],
+    ],
+)  # fmt: skip
+def test_rules_may_close_over_tracers(wrap):
+    def with_slope(y):
+        f = custom_jvp(lax.sin)
+        f.defjvp(lambda primals, tangents: (f(*primals), lax.mul(tangents[0], lax.mul(y, 1.0))))
+        return wrap(f)
+
+    slope = lambda y: grad(with_slope(y))(0.5)
+    assert float(slope(f32(3))) == 3
+    assert float(jit(slope)(f32(3))) == 3
+    assert float(grad(lambda y: lax.mul(y, slope(y)))(f32(3))) == 6
+    np.testing.assert_allclose(np.asarray(vmap(slope)(np.arange(3, dtype=f32))), [0, 1, 2])
+
+
+def test_symbolic_zeros_in_reverse_mode():
+    seen = []
+
+    @custom_vjp
+    def both(x, y):
+        return lax.mul(x, y), x
+
+    def fwd(x, y):
+        seen.append((x.perturbed, y.perturbed))
+        x, y = custom_vjp_primal_tree_values((x, y))
+        return (lax.mul(x, y), x), (x, y)
+
+    def bwd(residuals, cts):
+        seen.append([type(ct) is SymbolicZero for ct in cts])
+        return lax.mul(cts[0], residuals[1]), lax.mul(cts[0], residuals[0])
+
+    both.defvjp(fwd, bwd, symbolic_zeros=True)
+    assert float(grad(lambda x: both(x, 3.0)[0])(2.0)) == 3
+    assert seen == [(True, False), [False, True]]
+
+
+def test_symbolic_zeros_in_forward_mode():
+    @custom_jvp
+    def mul(x, y):
+        return lax.mul(x, y)
+
+    def rule(primals, tangents):
+        (x, y), (tx, ty) = primals, tangents
+        assert type(ty) is SymbolicZero and ty.shape == () and ty.dtype == f32
+        return lax.mul(x, y), lax.mul(tx, y)
+
+    mul.defjvp(rule, symbolic_zeros=True)
+    assert float(jvp(lambda x: mul(x, f32(3)), (f32(2),), (f32(1),))[1]) == 3
+
+
+@pytest.mark.parametrize(
+    "rule, text",
+    [
+        (lambda p, t: p[0], "must produce a pair"),
+        (lambda p, t: (p[0], (t[0],)), "equal container"),
+        (lambda p, t: (p[0], np.ones(2, f32)), r"Expected float32\[\] .* but got float32\[2\]"),
+        (lambda p, t: (p[0], np.float16(1)), r"but got float16\[\]"),
+    ],
+)
+def test_what_is_said_of_a_wrong_jvp_rule(rule, text):
+    f = custom_jvp(lambda x: x)
+    f.defjvp(rule)
+    with pytest.raises(TypeError, match=text):
+        jvp(f, (1.0,), (1.0,))
+
+
+def test_one_rule_per_argument():
+    f = custom_jvp(lambda x, y: lax.mul(x, y))
+    f.defjvps(lambda t, ans, x, y: lax.mul(t, y), None)
+    assert [float(g) for g in grad(f, argnums=(0, 1))(2.0, 3.0)] == [3, 0]
+
+
+def test_keyword_only_arguments_with_defaults_are_left_alone():
+    f = custom_jvp(lambda x, *, k=2.0: lax.mul(x, k))
+    f.defjvp(lambda p, t: (f(*p), lax.mul(t[0], 2.0)))
+    assert float(grad(f)(1.0)) == 2
+    with pytest.raises(TypeError, match="k can be given by keyword only"):
+        f(1.0, k=3.0)
+
+
+def test_a_rule_with_checkpoint_inside():
+    inner = checkpoint(lambda x: lax.sin(lax.sin(x)))
+    f = custom_jvp(inner)
+    f.defjvp(lambda primals, tangents: jvp(inner, primals, tangents))
+    expected = np.cos(np.sin(0.5)) * np.cos(0.5)
+    for g in (grad(f), grad(jit(f)), lambda x: linearize(f, x)[1](1.0)):
+        np.testing.assert_allclose(float(g(0.5)), expected, rtol=1e-6)
+
+
+def test_methods_and_docs_are_kept():
+    class Model:
+        k = 3.0
+
+        @functools.partial(custom_jvp, nondiff_argnums=(0,))
+        def scale(self, x):
+            """Scales."""
+            return lax.mul(x, self.k)
+
+        scale.defjvp(lambda self, p, t: (self.scale(*p), lax.mul(t[0], self.k)))
+
+    assert float(grad(Model().scale)(1.0)) == 3
+    assert Model.scale.__doc__ == "Scales." and Model.scale.__name__ == "scale"
+
+
+def test_custom_gradient():
+    @custom_gradient
+    def f(x, y):
+        return lax.mul(x, y), lambda ct: (lax.mul(ct, lax.mul(y, 2.0)), lax.mul(ct, x))
+
+    assert [float(g) for g in jit(grad(f, argnums=(0, 1)))(3.0, 4.0)] == [8, 3]
+    xs = np.arange(3, dtype=f32)
+    np.testing.assert_allclose(np.asarray(vmap(grad(f))(xs, xs)), 2 * xs)
+
+
+def test_closures_as_arguments():
+    @functools.partial(custom_vjp, nondiff_argnums=(0,))
+    def call(f, x, *consts):
+        return f(x, *consts)
+
+    def bwd(f, residuals, ct):
+        return vjp(f, *residuals)[1](ct)
+
+    call.defvjp(lambda f, x, *consts: (f(x, *consts), (x, *consts)), bwd)
+
+    def outer(y):
+        f, consts = closure_convert(lambda x: lax.mul(lax.sin(x), y), f32(1))
+        assert len(consts) == 1
+        return call(f, f32(1), *consts)
+
+    value, g = value_and_grad(outer)(f32(2))
+    np.testing.assert_allclose([float(value), float(g)], [2 * np.sin(1), np.sin(1)], rtol=1e-6)
+
+
+def test_printed_form_names_the_function():
+    f = custom_jvp(lax.sin)
+    f.defjvp(lambda p, t: (f(*p), t[0]))
+    text = str(make_jaxpr(f)(1.0))
+    assert "custom_jvp_call[" in text and "name=sin" in text and "= sin " in text
