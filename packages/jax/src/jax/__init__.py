@@ -77,9 +77,8 @@ _HOMES = {
 __getattr__, __dir__, __all__ = attach(__name__, _HOMES, (
     "_src", "ad_checkpoint", "api_util", "cloud_tpu_init", "core", "custom_batching", "custom_derivatives",
     "debug", "distributed", "dlpack", "dtypes", "errors", "example_libraries", "experimental", "export",
-    "extend", "ffi", "flatten_util", "image", "interpreters", "lax", "lib", "monitoring", "nn", "numpy",
-    "ops", "profiler", "random", "ref", "scipy", "sharding", "stages", "test_util", "tree", "tree_util",
-    "typing", "version",
+    "extend", "flatten_util", "interpreters", "lax", "lib", "monitoring", "nn", "numpy", "random", "ref",
+    "scipy", "sharding", "stages", "test_util", "tree", "tree_util", "typing", "version",
 ))  # fmt: skip
 
 if TYPE_CHECKING:
@@ -175,17 +174,13 @@ if TYPE_CHECKING:
     from jax import experimental as experimental
     from jax import export as export
     from jax import extend as extend
-    from jax import ffi as ffi
     from jax import flatten_util as flatten_util
-    from jax import image as image
     from jax import interpreters as interpreters
     from jax import lax as lax
     from jax import lib as lib
     from jax import monitoring as monitoring
     from jax import nn as nn
     from jax import numpy as numpy
-    from jax import ops as ops
-    from jax import profiler as profiler
     from jax import random as random
     from jax import ref as ref
     from jax import scipy as scipy

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from bedrax.autodiff.custom import (
         CustomVJPPrimal as CustomVJPPrimal, custom_jvp_call_p as custom_jvp_call_p,
         custom_vjp_call_p as custom_vjp_call_p,
-        custom_vjp_primal_tree_values as custom_vjp_primal_tree_values, zero_from_primal as zero_from_primal,
+        custom_vjp_primal_tree_values as custom_vjp_primal_tree_values,
+        zero_from_primal as zero_from_primal,
     )  # fmt: skip
     from bedrax.autodiff import (
         SymbolicZero as SymbolicZero, closure_convert as closure_convert,

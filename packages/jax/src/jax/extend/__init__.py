@@ -6,8 +6,7 @@ from bedrax.core.lazy import attach
 
 _HOMES = {}
 __getattr__, __dir__, __all__ = attach(__name__, _HOMES, (
-    "backend", "core", "ifrt_programs", "linear_util", "lowering", "mlir", "random", "sharding",
-    "source_info_util", "xla",
+    "backend", "core", "ifrt_programs", "linear_util", "lowering", "mlir", "source_info_util",
 ))  # fmt: skip
 
 if TYPE_CHECKING:
@@ -17,7 +16,4 @@ if TYPE_CHECKING:
     from jax.extend import linear_util as linear_util
     from jax.extend import lowering as lowering
     from jax.extend import mlir as mlir
-    from jax.extend import random as random
-    from jax.extend import sharding as sharding
     from jax.extend import source_info_util as source_info_util
-    from jax.extend import xla as xla

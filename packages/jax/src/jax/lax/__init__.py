@@ -70,7 +70,9 @@ _HOMES = {
         "with_sharding_constraint",
     ),
 }  # fmt: skip
-__getattr__, __dir__, __all__ = attach(__name__, _HOMES, ("linalg",))
+__getattr__, __dir__, __all__ = attach(__name__, _HOMES, (
+    "linalg",
+))  # fmt: skip
 
 if TYPE_CHECKING:
     from bedrax.core.lax import (

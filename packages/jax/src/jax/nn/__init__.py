@@ -13,7 +13,9 @@ _HOMES = {
         "softplus", "sparse_plus", "sparse_sigmoid", "squareplus", "standardize", "swish", "tanh",
     ),
 }  # fmt: skip
-__getattr__, __dir__, __all__ = attach(__name__, _HOMES, ("initializers",))
+__getattr__, __dir__, __all__ = attach(__name__, _HOMES, (
+    "initializers",
+))  # fmt: skip
 
 if TYPE_CHECKING:
     from bedrax.nn import (

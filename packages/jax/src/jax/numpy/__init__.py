@@ -58,14 +58,9 @@ _HOMES = {
         "var", "vdot", "vecdot", "vecmat", "vectorize", "vsplit", "vstack", "where", "zeros", "zeros_like",
     ),
 }  # fmt: skip
-__getattr__, __dir__, __all__ = attach(
-    __name__,
-    _HOMES,
-    (
-        "fft",
-        "linalg",
-    ),
-)
+__getattr__, __dir__, __all__ = attach(__name__, _HOMES, (
+    "fft", "linalg",
+))  # fmt: skip
 
 if TYPE_CHECKING:
     from bedrax.numpy import (

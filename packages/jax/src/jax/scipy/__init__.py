@@ -6,8 +6,8 @@ from bedrax.core.lazy import attach
 
 _HOMES = {}
 __getattr__, __dir__, __all__ = attach(__name__, _HOMES, (
-    "cluster", "fft", "integrate", "interpolate", "linalg", "ndimage", "optimize", "signal", "sparse",
-    "spatial", "special", "stats",
+    "cluster", "fft", "integrate", "interpolate", "linalg", "ndimage", "sparse", "spatial", "special",
+    "stats",
 ))  # fmt: skip
 
 if TYPE_CHECKING:
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from jax.scipy import interpolate as interpolate
     from jax.scipy import linalg as linalg
     from jax.scipy import ndimage as ndimage
-    from jax.scipy import optimize as optimize
-    from jax.scipy import signal as signal
     from jax.scipy import sparse as sparse
     from jax.scipy import spatial as spatial
     from jax.scipy import special as special

@@ -10,7 +10,7 @@ _HOMES = {
     ),
 }  # fmt: skip
 __getattr__, __dir__, __all__ = attach(__name__, _HOMES, (
-    "api", "func", "func_backend", "obj", "obj_backend", "serialization",
+    "api", "func", "serialization",
 ))  # fmt: skip
 
 if TYPE_CHECKING:
@@ -20,7 +20,4 @@ if TYPE_CHECKING:
     )  # fmt: skip
     from jax.experimental.colocated_python import api as api
     from jax.experimental.colocated_python import func as func
-    from jax.experimental.colocated_python import func_backend as func_backend
-    from jax.experimental.colocated_python import obj as obj
-    from jax.experimental.colocated_python import obj_backend as obj_backend
     from jax.experimental.colocated_python import serialization as serialization

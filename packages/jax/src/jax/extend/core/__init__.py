@@ -31,7 +31,9 @@ _HOMES = {
         "Primitive", "get_opaque_trace_state",
     ),
 }  # fmt: skip
-__getattr__, __dir__, __all__ = attach(__name__, _HOMES, ("primitives",))
+__getattr__, __dir__, __all__ = attach(__name__, _HOMES, (
+    "primitives",
+))  # fmt: skip
 
 if TYPE_CHECKING:
     from bedrax.core.avals import (

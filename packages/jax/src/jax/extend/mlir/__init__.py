@@ -5,15 +5,9 @@ from typing import TYPE_CHECKING
 from bedrax.core.lazy import attach
 
 _HOMES = {}
-__getattr__, __dir__, __all__ = attach(
-    __name__,
-    _HOMES,
-    (
-        "dialects",
-        "ir",
-        "passmanager",
-    ),
-)
+__getattr__, __dir__, __all__ = attach(__name__, _HOMES, (
+    "dialects", "ir", "passmanager",
+))  # fmt: skip
 
 if TYPE_CHECKING:
     from jax.extend.mlir import dialects as dialects

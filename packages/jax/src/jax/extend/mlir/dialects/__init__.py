@@ -6,8 +6,8 @@ from bedrax.core.lazy import attach
 
 _HOMES = {}
 __getattr__, __dir__, __all__ = attach(__name__, _HOMES, (
-    "arith", "builtin", "chlo", "func", "math", "memref", "mpmd", "scf", "sdy", "sparse_tensor", "stablehlo",
-    "vector",
+    "arith", "builtin", "chlo", "func", "math", "memref", "mpmd", "scf", "sdy", "sparse_tensor",
+    "stablehlo", "vector",
 ))  # fmt: skip
 
 if TYPE_CHECKING:
