@@ -245,9 +245,15 @@ def _sum(name: str):
     return lambda tf, table, index, values: getattr(tf, name)(table, index[:, None], values)
 
 
+def _difference(tf, table, index, values):
+    if values.dtype.is_unsigned:
+        return tf.tensor_scatter_nd_sub(table, index[:, None], values)
+    return tf.tensor_scatter_nd_add(table, index[:, None], -values)  # which TFLite has, too
+
+
 _scatter_rule(scatter_p, _sum("tensor_scatter_nd_update"))
 _scatter_rule(scatter_add_p, _sum("tensor_scatter_nd_add"), carrier)
-_scatter_rule(scatter_sub_p, _sum("tensor_scatter_nd_sub"), carrier)
+_scatter_rule(scatter_sub_p, _difference, carrier)
 _scatter_rule(scatter_mul_p, _product, accumulator)
 _scatter_rule(scatter_min_p, _extremes(False), carrier)
 _scatter_rule(scatter_max_p, _extremes(True), carrier)
