@@ -13,6 +13,7 @@ file name. A primitive that has none fails a test, unless the file names it in a
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import pkgutil
 import zlib
 from collections.abc import Callable, Sequence
@@ -81,6 +82,7 @@ class OpCase:
       rtol, atol: tolerances of comparisons of values; None for the dtype's default.
       grad_rtol: tolerance of derivatives (they are tested in 64 bits).
       equal_nan: whether nan equals nan.
+      needs: the package above core that `fun` is written with; without it the record is skipped.
     """
 
     primitive: Primitive
@@ -97,6 +99,7 @@ class OpCase:
     atol: float | None = None
     grad_rtol: float = 1e-5
     equal_nan: bool = True
+    needs: str | None = None
 
     @property
     def id(self) -> str:
@@ -149,7 +152,15 @@ def case_params(cases: Sequence[OpCase] | None = None):
     """For ``pytest.mark.parametrize("case", case_params())``."""
     import pytest
 
-    return [pytest.param(case, id=case.id) for case in (all_cases() if cases is None else cases)]
+    def marks(case):
+        if case.needs is None or importlib.util.find_spec(case.needs) is not None:
+            return ()
+        return pytest.mark.skip(reason=f"the record is written with {case.needs}")
+
+    return [
+        pytest.param(case, id=case.id, marks=marks(case))
+        for case in (all_cases() if cases is None else cases)
+    ]
 
 
 def all_primitives() -> list[Primitive]:

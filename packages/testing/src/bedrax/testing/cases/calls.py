@@ -1,8 +1,9 @@
 """Records of calls: programs inside programs, functions with rules of their own, identities."""
 
+import functools
+
 import numpy as np
 
-from bedrax.autodiff import checkpoint, checkpoint_name, checkpoint_policies, custom_jvp, custom_vjp
 from bedrax.core import lax, staging
 from bedrax.core.avals import aval_of
 from bedrax.core.jitting import jit
@@ -37,33 +38,67 @@ def _holding(prim):
     return fun
 
 
-@custom_jvp
-def _cube(x, y):
-    return lax.mul(lax.integer_pow(x, 3), y)
+def _with_autodiff(make):
+    """The function that `make` makes of functions of bedrax.autodiff, which core's tests have not, when first called."""
+    made = functools.cache(make)
+    return lambda *args: made()(*args)
 
 
-@_cube.defjvp
-def _cube_rule(primals, tangents):
-    (x, y), (tx, ty) = primals, tangents
-    change = lax.mul(lax.mul(lax.mul(lax.square(x), lax.full_like(x, 3)), y), tx)
-    return _cube(x, y), lax.add(change, lax.mul(lax.integer_pow(x, 3), ty))
+@_with_autodiff
+def _cube():
+    from bedrax.autodiff import custom_jvp
+
+    @custom_jvp
+    def cube(x, y):
+        return lax.mul(lax.integer_pow(x, 3), y)
+
+    @cube.defjvp
+    def rule(primals, tangents):
+        (x, y), (tx, ty) = primals, tangents
+        change = lax.mul(lax.mul(lax.mul(lax.square(x), lax.full_like(x, 3)), y), tx)
+        return cube(x, y), lax.add(change, lax.mul(lax.integer_pow(x, 3), ty))
+
+    return cube
 
 
-@custom_vjp
-def _scaled(x, y):
-    return lax.mul(x, y)
+@_with_autodiff
+def _scaled():
+    from bedrax.autodiff import custom_vjp
 
+    @custom_vjp
+    def scaled(x, y):
+        return lax.mul(x, y)
 
-_scaled.defvjp(
-    lambda x, y: (lax.mul(x, y), (x, y)), lambda res, ct: (lax.mul(ct, res[1]), lax.mul(ct, res[0]))
-)
+    scaled.defvjp(
+        lambda x, y: (lax.mul(x, y), (x, y)), lambda res, ct: (lax.mul(ct, res[1]), lax.mul(ct, res[0]))
+    )
+    return scaled
 
 
 def _named(x):
+    from bedrax.autodiff import checkpoint_name
+
     return lax.sin(checkpoint_name(lax.sin(x), "inner"))
 
 
-_BY_NAME = checkpoint(_named, policy=checkpoint_policies.save_only_these_names("inner"))
+@_with_autodiff
+def _by_name():
+    from bedrax.autodiff import checkpoint, checkpoint_policies
+
+    return checkpoint(_named, policy=checkpoint_policies.save_only_these_names("inner"))
+
+
+def _checkpointed(fun):
+    @_with_autodiff
+    def make():
+        from bedrax.autodiff import checkpoint
+
+        return checkpoint(fun)
+
+    return make
+
+
+_AD = "bedrax.autodiff"
 _X, _Y = arg((2, 3)), arg((2, 3))
 
 CASES = [
@@ -72,19 +107,20 @@ CASES = [
     OpCase(p.jit_p, "nested", jit(lambda x: jit(lax.sin)(jit(lax.square)(x))), (_X,), oracle=lambda x: np.sin(x * x)),
     OpCase(p.jit_p, "constant_result", jit(lambda x: (x, np.float32(2))), (arg((3,)),),
            oracle=lambda x: (x, np.float32(2)), grad=()),
-    OpCase(p.remat_p, "plain", checkpoint(_wave), (_X, _Y), oracle=_np_wave),
-    OpCase(p.remat_p, "by_name", _BY_NAME, (_X,), oracle=lambda x: np.sin(np.sin(x))),
-    OpCase(p.remat_p, "several_results", checkpoint(_two_results), (_X, _Y), oracle=_np_two_results, grad=(0,)),
+    OpCase(p.remat_p, "plain", _checkpointed(_wave), (_X, _Y), oracle=_np_wave, needs=_AD),
+    OpCase(p.remat_p, "by_name", _by_name, (_X,), oracle=lambda x: np.sin(np.sin(x)), needs=_AD),
+    OpCase(p.remat_p, "several_results", _checkpointed(_two_results), (_X, _Y), oracle=_np_two_results, grad=(0,),
+           needs=_AD),
     OpCase(p.closed_call_p, "several_results", _holding(p.closed_call_p), (_X, _Y), oracle=_np_two_results, grad=(0,)),
     OpCase(p.core_call_p, "several_results", _holding(p.core_call_p), (_X, _Y), oracle=_np_two_results, grad=(0,)),
     OpCase(p.composite_p, "attributes",
            lambda x: lax.composite(lambda x, *, by: lax.mul(lax.sin(x), np.array(by, x.dtype)), "my.op")(x, by=3.0),
            (_X,), oracle=lambda x: np.sin(x) * 3),
-    OpCase(p.custom_jvp_call_p, "cube", _cube, (_X, _Y), oracle=lambda x, y: x**3 * y),
-    OpCase(p.custom_vjp_call_p, "scaled", _scaled, (_X, _Y), oracle=np.multiply, grad=()),
+    OpCase(p.custom_jvp_call_p, "cube", _cube, (_X, _Y), oracle=lambda x, y: x**3 * y, needs=_AD),
+    OpCase(p.custom_vjp_call_p, "scaled", _scaled, (_X, _Y), oracle=np.multiply, grad=(), needs=_AD),
     OpCase(p.optimization_barrier_p, "pair", lambda x, y: lax.optimization_barrier((lax.sin(x), y)),
            (_X, arg((), "int32")), oracle=lambda x, y: (np.sin(x), y)),
-    OpCase(p.name_p, "inner", _named, (_X,), oracle=lambda x: np.sin(np.sin(x))),
+    OpCase(p.name_p, "inner", _named, (_X,), oracle=lambda x: np.sin(np.sin(x)), needs=_AD),
 ]  # fmt: skip
 
 UNSAMPLED = {

@@ -1,8 +1,9 @@
 """Records of linear solves."""
 
+import functools
+
 import numpy as np
 
-from bedrax.autodiff import custom_linear_solve
 from bedrax.core import lax
 from bedrax.core.primitives import linalg, solvers
 from bedrax.testing.records import OpCase, arg
@@ -17,6 +18,8 @@ def _by_lu(a, b):
 
 
 def _general(a, b):
+    from bedrax.autodiff import custom_linear_solve
+
     return custom_linear_solve(
         lambda x: lax.dot(a, x), b, lambda _, y: _by_lu(a, y), lambda _, y: _by_lu(linalg.transposed(a), y)
     )
@@ -24,6 +27,8 @@ def _general(a, b):
 
 def _symmetric(d, b):
     """A diagonal system with a diagnostic result, and a right side of two arrays."""
+    from bedrax.autodiff import custom_linear_solve
+
     return custom_linear_solve(
         lambda x: (lax.mul(d, x[0]), lax.neg(x[1])), b, lambda _, y: ((lax.div(y[0], d), lax.neg(y[1])), np.int32(7)),
         symmetric=True, has_aux=True)  # fmt: skip
@@ -31,10 +36,12 @@ def _symmetric(d, b):
 
 _MATRIX = (4 * np.eye(3) + np.array([[0, 1, 2], [-1, 0.5, 0], [0.3, 1, -1]])).astype(np.float32)
 
+_solve = functools.partial(OpCase, solvers.linear_solve_p, needs="bedrax.autodiff")
+
 CASES = [
-    OpCase(solvers.linear_solve_p, "general", _general, (_MATRIX, arg((3,))), oracle=np.linalg.solve),
-    OpCase(solvers.linear_solve_p, "right_side", lambda b: _general(_MATRIX.astype(b.dtype), b), (arg((3,)),),
+    _solve( "general", _general, (_MATRIX, arg((3,))), oracle=np.linalg.solve),
+    _solve( "right_side", lambda b: _general(_MATRIX.astype(b.dtype), b), (arg((3,)),),
            oracle=lambda b: np.linalg.solve(_MATRIX, b)),
-    OpCase(solvers.linear_solve_p, "symmetric_aux", lambda d, b, c: (lambda out: [*out[0], out[1]])(_symmetric(d, (b, c))),
+    _solve( "symmetric_aux", lambda d, b, c: (lambda out: [*out[0], out[1]])(_symmetric(d, (b, c))),
            (arg((3,), low=1, high=2), arg((3,)), arg(())), oracle=lambda d, b, c: (b / d, -c, np.int32(7))),
 ]  # fmt: skip
