@@ -127,6 +127,12 @@ def test_static_arguments():
         checkpoint(f)(2.0, True)
 
 
+def test_a_barrier_keeps_the_recomputation_apart():
+    for prevent_cse, barriers in ((True, 1), (False, 0)):
+        f = checkpoint(three_sines, prevent_cse=prevent_cse)
+        assert count(make_jaxpr(grad(f))(1.0), "optimization_barrier") == barriers
+
+
 def test_as_a_decorator_with_options():
     @checkpoint
     def f(x):

@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from bedrax.autodiff.tables import Zero, jvp_rules
+from bedrax.core import config
 from bedrax.core.avals import aval_functions, aval_of
-from bedrax.core.tracing import Trace, Tracer, current
+from bedrax.core.tracing import Trace, Tracer, check_leaks, current
 
 
 class JVPTracer(Tracer):
@@ -80,8 +81,16 @@ def jvp_flat(fun: Callable, primals: Sequence[Any], tangents: Sequence[Any]) -> 
     Returns:
       (results, tangents of the results; `Zero` where nothing depends on the inputs' tangents).
     """
+    if config.check_tracer_leaks.value:
+        return check_leaks(lambda watch: _jvp_flat(fun, primals, tangents, watch))
+    return _jvp_flat(fun, primals, tangents)
+
+
+def _jvp_flat(fun, primals, tangents, watch=None):
     saved = current.trace
     trace = JVPTrace(saved)
+    if watch is not None:
+        watch(trace)
     inputs = [
         p if type(t) is Zero else JVPTracer(trace, p, t) for p, t in zip(primals, tangents, strict=True)
     ]

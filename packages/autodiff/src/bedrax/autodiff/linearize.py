@@ -25,10 +25,10 @@ from bedrax.autodiff.tables import (
     linearize_rules,
     transpose_rules,
 )
-from bedrax.core import executors, passes, staging
+from bedrax.core import config, executors, passes, staging
 from bedrax.core.avals import AbstractValue, aval_functions, aval_of
 from bedrax.core.ir import Eqn, Jaxpr, Literal, Var, cached, eval_jaxpr
-from bedrax.core.tracing import Primitive, Trace, Tracer, current, eval_trace
+from bedrax.core.tracing import Primitive, Trace, Tracer, check_leaks, current, eval_trace
 
 # Calls whose programs mix linear and other operations are split before they are recorded:
 # `rule(tape, args, params) -> results`.
@@ -283,8 +283,16 @@ def linearize_flat(fun: Callable, primals: Sequence[Any], active: Sequence[bool]
     Args:
       active: which arguments are differentiated (default: all). `inputs` has a node for each.
     """
+    if config.check_tracer_leaks.value:
+        return check_leaks(lambda watch: _linearize_flat(fun, primals, active, watch))
+    return _linearize_flat(fun, primals, active)
+
+
+def _linearize_flat(fun, primals, active, watch=None) -> Linearized:
     saved = current.trace
     trace = LinearizeTrace(saved)
+    if watch is not None:
+        watch(trace)
     tape = trace.tape
     inputs = []
     args = []

@@ -51,12 +51,13 @@ class Plan(NamedTuple):
 
 
 @cached
-def plan(jaxpr: Jaxpr, active: tuple[bool, ...], policy: Callable | None) -> Plan:
+def plan(jaxpr: Jaxpr, active: tuple[bool, ...], policy: Callable | None, prevent_cse: bool = True) -> Plan:
     """Split a checkpointed program.
 
     Args:
       active: which arguments are differentiated.
       policy: what may be saved; None: nothing but the arguments.
+      prevent_cse: recompute behind a barrier, so that the compiler does not merge it with the forward pass.
     """
     if policy is not None:  # policies see into calls
         jaxpr = passes.inline(jaxpr, frozenset({jit_p, closed_call_p, core_call_p}))
@@ -94,14 +95,11 @@ def plan(jaxpr: Jaxpr, active: tuple[bool, ...], policy: Callable | None) -> Pla
             stack.extend(u for u in produced[v].invars if type(u) is not Literal)
     kept = tuple(v for e in primal.eqns for v in e.outvars if v in saved)
     forward = passes.dce(primal.replace(outvars=[*primal.outvars[: lin.num_out], *kept]))
-    # Recompute behind a barrier, so that the compiler does not merge it with the forward pass.
-    sources = [v for v in primal.invars] + list(kept)
-    behind = [Var(v.aval) for v in sources]
+    sources = [*primal.invars, *kept]
+    inputs = [Var(v.aval) for v in sources]
+    behind = [Var(v.aval) for v in sources] if prevent_cse else inputs
     rename = dict(zip(sources, behind, strict=True))
-    eqns = []
-    if sources:
-        eqns.append(Eqn(optimization_barrier_p, [Var(v.aval) for v in sources], behind, {}))
-    inputs = list(eqns[0].invars) if sources else []
+    eqns = [Eqn(optimization_barrier_p, inputs, behind, {})] if sources and prevent_cse else []
 
     def read(v: Any):
         return v if type(v) is Literal else rename.get(v, v)

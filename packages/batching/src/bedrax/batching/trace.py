@@ -11,11 +11,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from bedrax.batching.tables import AxisData, batch_rules, broadcast_axis, move_axis
-from bedrax.core import staging
+from bedrax.core import config, staging
 from bedrax.core.avals import ShapedArray, aval_functions, aval_of
 from bedrax.core.ir import Jaxpr, cached, call_flat
 from bedrax.core.tables import RuleTable
-from bedrax.core.tracing import Trace, Tracer, current, extend_axes
+from bedrax.core.tracing import Trace, Tracer, check_leaks, current, extend_axes
 
 # Collectives that name the mapped axis turn into operations on it; see rules/collectives.py.
 axis_rules = RuleTable("batching over the named axis", "bedrax.batching.rules")
@@ -128,8 +128,16 @@ def batch_flat(
     Returns:
       (results, mapped axis of each result or None).
     """
+    if config.check_tracer_leaks.value:
+        return check_leaks(lambda watch: _batch_flat(fun, axis, vals, dims, watch))
+    return _batch_flat(fun, axis, vals, dims)
+
+
+def _batch_flat(fun, axis, vals, dims, watch=None):
     saved = current.trace
     trace = BatchTrace(saved, axis)
+    if watch is not None:
+        watch(trace)
     args = [x if d is None else BatchTracer(trace, x, d) for x, d in zip(vals, dims, strict=True)]
     current.trace = trace
     try:

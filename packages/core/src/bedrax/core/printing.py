@@ -1,6 +1,6 @@
 """The standard printed form of jaxprs.
 
-    { lambda a:f32[3] ; b:f32[3]. let
+    { lambda a:f32[3]; b:f32[3]. let
         c:f32[3] = sin b
         d:f32[3] = jit[
           name=f
@@ -37,6 +37,7 @@ class _Break:
 
 SPACE = _Break(" ")
 EMPTY = _Break("")
+SEMICOLON = _Break("; ")
 
 
 class Group(tuple):
@@ -54,18 +55,12 @@ class Nest(Group):
     """Parts indented together that break where the group around them breaks."""
 
 
-class Broken(Group):
-    """Parts that are never on one line."""
-
-
 def _flat_width(doc: Any, limit: int) -> int:
     """Width on one line; anything above `limit` may be returned once it is exceeded."""
     total = 0
     stack = [doc]
     while stack:
         part = stack.pop()
-        if type(part) is Broken:
-            return limit + 1
         if type(part) is str:
             total += len(part)
         elif type(part) is _Break:
@@ -96,7 +91,7 @@ def render(doc: Any, width: int = WIDTH) -> str:
                 column = indent
         else:
             inner = indent + part.indent
-            fits = (flat and type(part) is not Broken) or (
+            fits = flat or (
                 type(part) is Group and _flat_width(part, width - column) <= width - column
             )
             stack.extend((inner, fits, p) for p in reversed(part))
@@ -200,15 +195,13 @@ def jaxpr_doc(jaxpr: Jaxpr, options: dict | None = None, names: _Names | None = 
     shapes = options.get("print_shapes", True)
     constvars = " ".join(names(v, shapes) for v in jaxpr.constvars)
     invars = " ".join(names(v, shapes) for v in jaxpr.invars)
-    head = f"{{ lambda {constvars}{' ' if constvars else ''}; {invars}. let"
+    head = f"{{ lambda {constvars}; {invars}. let"
     body: list = []
     for eqn in jaxpr.eqns:
         shown = eqn.replace(outvars=[v if v in used else DropVar(v.aval) for v in eqn.outvars])
-        body += [SPACE, eqn_doc(shown, names, options)]
+        body += [SEMICOLON if body else SPACE, eqn_doc(shown, names, options)]
     results = ", ".join(names(v) for v in jaxpr.outvars)
     results = f"({results},)" if len(jaxpr.outvars) == 1 else f"({results})"
-    if len(jaxpr.eqns) > 1:  # one equation a line
-        return Broken([head, Nest(body, 4), Nest([SPACE, f"in {results} }}"], 2)])
     return Group([head, Nest(body, 4), Nest([SPACE, f"in {results} }}"], 2)])
 
 

@@ -213,7 +213,7 @@ def _remat_jvp(primals, tangents, *, jaxpr, **params):
 def _remat_linearize(primals, tangents, *, jaxpr, prevent_cse, differentiated, policy, **params):
     """Run the program, keeping only what the policy saves; the linear part recomputes the rest."""
     active, live = _live(tangents)
-    plan = policies.plan(jaxpr, active, policy)
+    plan = policies.plan(jaxpr, active, policy, prevent_cse)
     kept = eval_jaxpr(plan.forward, plan.forward.consts, *primals)
     results, saved = kept[: plan.num_out], kept[plan.num_out :]
     if not any(plan.active_out):
