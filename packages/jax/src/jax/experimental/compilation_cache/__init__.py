@@ -4,8 +4,7 @@ from typing import TYPE_CHECKING
 
 from bedrax.core.lazy import attach
 
-_HOMES = {}
-__getattr__, __dir__, __all__ = attach(__name__, _HOMES, ("compilation_cache",))
+__getattr__, __dir__, __all__ = attach(__name__, {}, ("compilation_cache",))
 
 if TYPE_CHECKING:
     from jax.experimental.compilation_cache import compilation_cache as compilation_cache

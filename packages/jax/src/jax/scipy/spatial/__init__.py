@@ -4,8 +4,7 @@ from typing import TYPE_CHECKING
 
 from bedrax.core.lazy import attach
 
-_HOMES = {}
-__getattr__, __dir__, __all__ = attach(__name__, _HOMES, ("transform",))
+__getattr__, __dir__, __all__ = attach(__name__, {}, ("transform",))
 
 if TYPE_CHECKING:
     from jax.scipy.spatial import transform as transform
