@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import importlib
 import operator
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -47,18 +47,49 @@ class Array(metaclass=_ArrayMeta):
         raise TypeError("jax.Array cannot be instantiated; use jax.numpy.array to create an array.")
 
     # Everything below reads the aval, so that it holds for tracers, too.
-    shape = property(lambda self: self.aval.shape)
-    dtype = property(lambda self: self.aval.dtype)
-    weak_type = property(lambda self: self.aval.weak_type)
-    ndim = property(lambda self: len(self.aval.shape))
-    size = property(lambda self: self.aval.size)
-    itemsize = property(lambda self: self.aval.dtype.itemsize)
-    nbytes = property(lambda self: self.aval.size * self.aval.dtype.itemsize)
+    if not TYPE_CHECKING:
+        shape = property(lambda self: self.aval.shape)
+        dtype = property(lambda self: self.aval.dtype)
+        weak_type = property(lambda self: self.aval.weak_type)
+        ndim = property(lambda self: len(self.aval.shape))
+        size = property(lambda self: self.aval.size)
+        itemsize = property(lambda self: self.aval.dtype.itemsize)
+        nbytes = property(lambda self: self.aval.size * self.aval.dtype.itemsize)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.aval)
 
-    def __getattr__(self, name):
+    if TYPE_CHECKING:  # what is installed, or made by metaprogramming, for tools that read types
+        shape: tuple[int, ...]
+        dtype: np.dtype
+        weak_type: bool
+        ndim: int
+        size: int
+        itemsize: int
+        nbytes: int
+
+        def _binary(self, other: Any, /) -> Array: ...
+        def _unary(self) -> Array: ...
+        def __eq__(self, other: Any, /) -> Array: ...  # type: ignore[override]  # elementwise, as in NumPy
+        def __ne__(self, other: Any, /) -> Array: ...  # type: ignore[override]
+        def __divmod__(self, other: Any, /) -> tuple[Array, Array]: ...
+        def __rdivmod__(self, other: Any, /) -> tuple[Array, Array]: ...
+        def __getitem__(self, index: Any, /) -> Array: ...
+        def __iter__(self) -> Iterator[Array]: ...
+        def __bool__(self) -> bool: ...
+        def __int__(self) -> int: ...
+        def __index__(self) -> int: ...
+        def __float__(self) -> float: ...
+        def __complex__(self) -> complex: ...
+        def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray: ...
+
+        __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _binary
+        __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __pow__ = __rpow__ = _binary
+        __matmul__ = __rmatmul__ = __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = _binary
+        __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = __lt__ = __le__ = __gt__ = __ge__ = _binary
+        __neg__ = __pos__ = __abs__ = __invert__ = _unary
+
+    def __getattr__(self, name: str) -> Any:
         hint = ""
         if name in NUMPY_METHODS:
             hint = "; array methods come from bedrax-numpy: import bedrax.numpy"
