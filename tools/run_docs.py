@@ -5,7 +5,7 @@ type them, with warnings as errors; a failure names the file and line. A block w
 is a doctest: what it shows must be what is printed. A fence that says more than `python`
 (```python excerpt) is not run: use it for a fragment that cannot stand alone.
 
-    python tools/run_docs.py [FILE...]      default: README.md packages/*/README.md docs/*.md
+    python tools/run_docs.py [FILE...]      default: every README.md and docs/**/*.md
 """
 
 import doctest
@@ -44,6 +44,8 @@ def main(arguments):
     paths = [Path(a) for a in arguments] or [
         ROOT / "README.md",
         *sorted(ROOT.glob("packages/*/README.md")),
+        ROOT / "benchmarks/README.md",
+        *sorted(ROOT.glob("examples/*/README.md")),
         *sorted(ROOT.glob("docs/**/*.md")),
     ]
     failed = []
