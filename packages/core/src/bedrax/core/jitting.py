@@ -238,16 +238,14 @@ class Jitted:
 
     def complain(self, args, kwargs, dynamic, dynamic_kwargs) -> None:
         """Raise an error that names the argument that is no array."""
-        for path, leaf in pytree.tree_flatten_with_path((dynamic, dynamic_kwargs))[0]:
+        leaves, in_tree = pytree.tree_flatten((dynamic, dynamic_kwargs))
+        static = {n % len(args) for n in self.static_argnums if -len(args) <= n < len(args)} if args else ()
+        for where, leaf in zip(staging.leaf_names(self.fun, in_tree, sorted(static)), leaves, strict=True):
             try:
                 avals.abstractify(leaf)
             except OverflowError:
                 raise
             except TypeError:
-                names = argument_names(self.fun, None, ())
-                where = pytree.keystr(path[1:])
-                if path[0].idx == 0 and len(path) > 1 and path[1].idx < len(names):
-                    where = names[path[1].idx] + pytree.keystr(path[2:])
                 raise TypeError(
                     f"Error interpreting argument to {self.fun} as an abstract array. The problematic value is of"
                     f" type {type(leaf)} and was passed to the function at path {where}: it is"

@@ -150,7 +150,7 @@ class StagingTrace(Trace):
             atom = x.var if type(x) is StagedTracer and x.trace is self else self.lift(x)
             invars.append(atom)
             types.append(atom.aval)
-        out = prim.abstract_eval(*types, **params)
+        out = prim.result_types(types, params)
         if prim.effects_of is None:
             effects = no_effects
         else:
@@ -189,7 +189,7 @@ class ShapeTrace(StagingTrace):
 
     def record(self, prim, args, params):
         types = [x.aval if type(x) is StagedTracer and x.trace is self else self.lift(x).aval for x in args]
-        out = prim.abstract_eval(*types, **params)
+        out = prim.result_types(types, params)
         if prim.multiple_results:
             return [StagedTracer(self, a, Var(a)) for a in out]
         return StagedTracer(self, out, Var(out))
@@ -275,6 +275,8 @@ def leaf_names(fun: Callable, in_tree, static: Sequence[int] = ()) -> list[str]:
         parameters = list(inspect.signature(fun).parameters.values())
     except (TypeError, ValueError):
         parameters = []
+    named = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    rest = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), None)
     numbered = pytree.tree_unflatten(in_tree, list(range(in_tree.num_leaves)))
     names = []
     for path, _ in pytree.tree_flatten_with_path(numbered)[0]:
@@ -284,12 +286,10 @@ def leaf_names(fun: Callable, in_tree, static: Sequence[int] = ()) -> list[str]:
         position = path[1].idx
         for n in sorted(static):
             position += n <= position
-        kind = parameters[position].kind if position < len(parameters) else inspect.Parameter.VAR_POSITIONAL
-        if kind is inspect.Parameter.VAR_POSITIONAL:
-            star = next((i for i, p in enumerate(parameters) if p.kind is kind), None)
-            root = f"args[{position}]" if star is None else f"{parameters[star].name}[{position - star}]"
+        if position < len(named):
+            root = named[position]
         else:
-            root = parameters[position].name
+            root = f"args[{position}]" if rest is None else f"{rest}[{position - len(named)}]"
         names.append(root + pytree.keystr(path[2:]))
     return names
 
