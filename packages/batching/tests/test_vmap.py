@@ -1,0 +1,222 @@
+"""`vmap` as users call it: axes in and out, names, sizes; and what it says when they do not fit."""
+
+import re
+
+import numpy as np
+import pytest
+
+from bedrax.batching import custom_vmap, sequential_vmap, vmap
+from bedrax.core import config, lax
+from bedrax.core.jitting import jit
+from bedrax.core.staging import make_jaxpr
+
+f32 = np.float32
+X = np.arange(3, dtype=f32)
+M = np.arange(6, dtype=f32).reshape(2, 3)
+
+
+def total(x):
+    return lax.reduce_sum(x, axes=tuple(range(len(x.shape))))
+
+
+def add(a, b):
+    return lax.add(a, b)
+
+
+# ---- axes
+
+
+def test_axes_in():
+    np.testing.assert_allclose(np.asarray(vmap(total)(M)), M.sum(1))
+    np.testing.assert_allclose(np.asarray(vmap(total, in_axes=1)(M)), M.sum(0))
+    np.testing.assert_allclose(np.asarray(vmap(total, in_axes=-1)(M)), M.sum(0))
+    np.testing.assert_allclose(np.asarray(vmap(add, in_axes=(0, None))(X, f32(1))), X + 1)
+    np.testing.assert_allclose(np.asarray(vmap(add, in_axes=[None, 0])(f32(1), X)), X + 1)
+
+
+def test_axes_of_containers():
+    f = lambda t, k: lax.mul(total(t["a"]), lax.mul(t["b"], k))
+    tree = {"a": M, "b": f32(2)}
+    expected = M.sum(0) * 2 * X
+    np.testing.assert_allclose(np.asarray(vmap(f, in_axes=({"a": 1, "b": None}, 0))(tree, X)), expected)
+    np.testing.assert_allclose(np.asarray(vmap(lambda *, k: lax.mul(k, 2.0))(k=X)), 2 * X)  # by keyword: axis 0
+
+
+def test_axes_out():
+    f = lambda x: {"x": x, "sum": total(x), "const": f32(7)}
+    out = vmap(f, out_axes={"x": 1, "sum": 0, "const": None})(M)
+    np.testing.assert_allclose(np.asarray(out["x"]), M.T)
+    assert out["const"] == 7 and out["sum"].shape == (2,)
+    assert vmap(lambda x: x, in_axes=1, out_axes=-1)(M).shape == (2, 3)
+    assert vmap(lambda x: f32(1))(X).shape == (3,)  # what does not depend on the batch is repeated
+    assert vmap(lambda: f32(1), axis_size=4)().shape == (4,)
+
+
+def test_maps_nest():
+    outer = vmap(vmap(add, in_axes=(None, 0)), in_axes=(0, None))
+    np.testing.assert_allclose(np.asarray(outer(X, X)), np.add.outer(X, X))
+
+
+def test_names_give_collectives():
+    np.testing.assert_allclose(np.asarray(vmap(lambda x: lax.psum(x, "i"), axis_name="i")(X)), [3, 3, 3])
+    np.testing.assert_allclose(np.asarray(vmap(lambda x: lax.pmax(x, "i"), axis_name="i")(X)), [2, 2, 2])
+    np.testing.assert_allclose(np.asarray(vmap(lambda x: lax.axis_index("i"), axis_name="i")(X)), [0, 1, 2])
+    assert vmap(lambda x: lax.psum(1, "i"), axis_name="i")(X).tolist() == [3, 3, 3]
+    rolled = vmap(lambda x: lax.ppermute(x, "i", [(0, 1), (1, 2), (2, 0)]), axis_name="i")(X)
+    np.testing.assert_allclose(np.asarray(rolled), [2, 0, 1])
+    both = vmap(vmap(lambda x: lax.psum(x, ("i", "j")), axis_name="i"), axis_name="j")(M)
+    np.testing.assert_allclose(np.asarray(both), np.full((2, 3), M.sum()))
+    assert vmap(lambda x: lax.all_gather(x, "i"), axis_name="i")(X).shape == (3, 3)
+    with pytest.raises(NameError, match="unbound axis name: j. Axis names in scope: 'i'"):
+        vmap(lambda x: lax.psum(x, "j"), axis_name="i")(X)
+
+
+# ---- errors: the argument by its path, the sizes, the call again, and what to write instead
+
+
+@pytest.mark.parametrize(
+    "run, error, text",
+    [
+        (
+            lambda: vmap(add)(X, np.ones(4, f32)), ValueError,
+            "vmap got inconsistent sizes for array axes to be mapped, in vmap(add, in_axes=0, out_axes=0)(f32[3], f32[4]):\n"
+            "  * 1 axis had size 3: axis 0 of argument a of type f32[3];\n"
+            "  * 1 axis had size 4: axis 0 of argument b of type f32[4]",
+        ),
+        (
+            lambda: vmap(add, in_axes=(1, 0))({"w": [M, M]}, X[:2]), ValueError,
+            "vmap got inconsistent sizes for array axes to be mapped, in vmap(add, in_axes=(1, 0), out_axes=0)(<dict of 2"
+            " leaves>, f32[2]):\n"
+            "  * 2 axes had size 3: axis 1 of argument a['w'][0] of type f32[2,3], axis 1 of argument a['w'][1] of type"
+            " f32[2,3];\n"
+            "  * 1 axis had size 2: axis 0 of argument b of type f32[2]",
+        ),
+        (
+            lambda: vmap(total, axis_size=4)(X), ValueError,
+            "vmap got inconsistent sizes for array axes to be mapped, in vmap(total, in_axes=0, out_axes=0,"
+            " axis_size=4)(f32[3]):\n  * axis_size=4 was given;\n  * 1 axis had size 3: axis 0 of argument x of type f32[3]",
+        ),
+        (
+            lambda: vmap(add, in_axes=(0, 2))(X, M), ValueError,
+            "vmap was requested to map its argument along axis 2, which implies that its rank should be at least 3, but is"
+            " only 2 (its shape is (2, 3)): args[1] in vmap(add, in_axes=(0, 2), out_axes=0)(f32[3], f32[2,3]).",
+        ),
+        (
+            lambda: vmap(add, in_axes=(0, 0, 0))(X, X), ValueError,
+            "vmap in_axes must be an int, None, or a tuple of entries corresponding to the positional arguments passed to"
+            " the function, but got len(in_axes)=3, len(args)=2",
+        ),
+        (
+            lambda: vmap(total, in_axes="a")(X), TypeError,
+            "vmap in_axes must be an int, None, or a tuple of entries corresponding to the positional arguments passed to"
+            " the function, but got in_axes='a' of type <class 'str'>.",
+        ),
+        (
+            lambda: vmap(total, in_axes=({"a": "b"},))(X), TypeError,
+            "vmap in_axes must be an int, None, or (nested) container with those types as leaves, but got ({'a': 'b'},).",
+        ),
+        (
+            lambda: vmap(total, in_axes=None)(X), ValueError,
+            "vmap must have at least one non-None value in in_axes, or axis_size must be specified",
+        ),
+        (
+            lambda: vmap(lambda: 1)(), ValueError,
+            "vmap wrapped function must be passed at least one argument containing an array, or axis_size must be"
+            " specified: got empty *args=() and **kwargs={}",
+        ),
+        (
+            lambda: vmap(total, out_axes=None)(M), ValueError,
+            "vmap has mapped output but out_axes is None: vmap(total, in_axes=0, out_axes=None)(f32[2,3]) returned a value"
+            " that depends on a mapped argument. Give it an axis in out_axes (0 puts the mapped axis first).",
+        ),
+        (
+            lambda: vmap(total, out_axes=3)(M), ValueError,
+            "axis 3 is out of bounds for array of dimension 1: in vmap(total, in_axes=0, out_axes=3)(f32[2,3]), an entry of"
+            " out_axes must be in range(-1, 1) for a result of 0 dimensions.",
+        ),
+        (lambda: vmap(3), TypeError, "Expected a callable value, got 3 of type <class 'int'>"),
+    ],
+)  # fmt: skip
+def test_errors(run, error, text):
+    with pytest.raises(error, match="^" + re.escape(text)):
+        run()
+
+
+@pytest.mark.parametrize("axes", [({"a": 0},), ({"a": 0, "c": 0},), ((0, 0),)])
+def test_axes_that_are_no_prefix(axes):
+    with pytest.raises(ValueError, match=r"in_axes.*\n.*|vmap in_axes"):
+        vmap(lambda t: t, in_axes=axes)({"a": X, "b": X})
+
+
+# ---- control flow
+
+
+def test_a_mapped_predicate_selects():
+    f = lambda x: lax.cond(lax.gt(x, f32(1)), lambda x: lax.mul(x, x), lax.neg, x)
+    np.testing.assert_allclose(np.asarray(vmap(f)(X)), [0, -1, 4])
+    names = [e.primitive.name for e in make_jaxpr(vmap(f))(X).eqns]
+    assert "cond" not in names and "select_n" in names
+    same = lambda x: lax.cond(True, lambda x: lax.mul(x, x), lax.neg, x)  # one predicate for all stays a branch
+    assert "cond" in [e.primitive.name for e in make_jaxpr(vmap(same))(X).eqns]
+    with config.enable_x64(True):
+        np.testing.assert_allclose(np.asarray(vmap(f)(X)), [0, -1, 4])
+
+
+def test_loops_that_end_at_different_times():
+    f = lambda n: lax.while_loop(lambda c: lax.lt(c[0], n), lambda c: (lax.add(c[0], f32(1)), lax.add(c[1], c[0])), (f32(0), f32(0)))[1]
+    np.testing.assert_allclose(np.asarray(vmap(f)(np.array([0, 3, 5], f32))), [0, 3, 10])
+
+
+def test_only_what_depends_on_the_batch_is_mapped():
+    def f(x):
+        return lax.scan(lambda c, k: ((lax.add(c[0], k), lax.add(c[1], x)), None), (f32(0), f32(0)), np.ones(4, f32))[0]
+
+    jaxpr = make_jaxpr(vmap(f, out_axes=(None, 0)))(X)
+    (loop,) = [e for e in jaxpr.eqns if e.primitive.name == "scan"]
+    assert sorted(v.aval.shape for v in loop.outvars) == [(), (3,)]
+
+
+def test_effects_under_a_mapped_predicate_are_refused():
+    from bedrax.core.primitives.callbacks import debug_callback
+
+    f = lambda x: lax.cond(lax.gt(x, f32(1)), lambda: debug_callback(print, x), lambda: None)
+    with pytest.raises(NotImplementedError, match="computes every branch"):
+        vmap(f)(X)
+
+
+# ---- rules of one's own
+
+
+def test_custom_vmap():
+    @custom_vmap
+    def f(x, y):
+        return lax.mul(x, y)
+
+    seen = []
+
+    @f.def_vmap
+    def rule(size, batched, x, y):
+        seen.append((size, batched))
+        return lax.mul(x, lax.broadcast_in_dim(y, x.shape, ()) if not batched[1] else y), True
+
+    np.testing.assert_allclose(np.asarray(vmap(f, in_axes=(0, None))(X, f32(2))), 2 * X)
+    np.testing.assert_allclose(np.asarray(jit(vmap(f))(X, X)), X * X)
+    assert seen == [(3, [True, False]), (3, [True, True])]
+    np.testing.assert_allclose(float(f(f32(2), f32(3))), 6)
+
+
+def test_sequential_vmap():
+    shapes = []
+
+    @sequential_vmap
+    def f(x):
+        shapes.append(x.shape)
+        return lax.mul(x, 2.0)
+
+    np.testing.assert_allclose(np.asarray(vmap(f)(M)), 2 * M)
+    assert set(shapes) == {(3,)}
+
+
+def test_map_in_batches():
+    for n in (1, 2, 3, 5):
+        np.testing.assert_allclose(np.asarray(lax.map(total, np.tile(M, (2, 1)), batch_size=n)), np.tile(M.sum(1), 2))
