@@ -28,6 +28,7 @@ def _i0(x):
     return jnp.exp(abs(x)) * lax.bessel_i0e(x)
 
 
+@compiled
 def i0(x: ArrayLike) -> Array:
     """The modified Bessel function of the first kind of order 0."""
     return _i0(*floats("i0", x))
@@ -43,6 +44,7 @@ def _i1(x):
     return jnp.exp(abs(x)) * lax.bessel_i1e(x)
 
 
+@compiled
 def i1(x: ArrayLike) -> Array:
     """The modified Bessel function of the first kind of order 1."""
     return _i1(*floats("i1", x))

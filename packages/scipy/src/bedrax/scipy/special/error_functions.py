@@ -212,6 +212,7 @@ def _ndtr(x):
     return jnp.where(abs(half) < _ROOT_HALF, 0.5 + 0.5 * lax.erf(half), jnp.where(half > 0, 1 - tail, tail))
 
 
+@compiled
 def ndtr(x: ArrayLike) -> Array:
     """The standard normal distribution function.
 

@@ -23,6 +23,7 @@ def gammaln(x: ArrayLike) -> Array:
     return lax.lgamma(*floats("gammaln", x))
 
 
+@compiled
 def gammasgn(x: ArrayLike) -> Array:
     """The sign of ``gamma(x)``, with that of zero at 0 and -0; NaN at the poles -1, -2, ... and at -inf."""
     (x,) = floats("gammasgn", x)
@@ -41,6 +42,7 @@ def _gamma(x):
     return gammasgn(x) * jnp.exp(lax.lgamma(x))
 
 
+@compiled
 def gamma(x: ArrayLike) -> Array:
     r"""The gamma function, :math:`\int_0^\infty t^{x-1} e^{-t} dt`, of real x; NaN at -1, -2, ..."""
     return _gamma(*floats("gamma", x))
@@ -72,6 +74,7 @@ def _complex_loggamma(z):
     return jnp.where(reflect, math.log(math.pi) - sine - total, total)
 
 
+@compiled
 def loggamma(x: ArrayLike) -> Array:
     """The logarithm of the gamma function, real or complex.
 
@@ -160,17 +163,20 @@ def _betaln(a, b):
     return lax.lgamma(low) + jnp.where(large & (low > 0), cancelled, both)
 
 
+@compiled
 def betaln(a: ArrayLike, b: ArrayLike) -> Array:
     """``log(abs(beta(a, b)))``."""
     return _betaln(*floats("betaln", a, b))
 
 
+@compiled
 def beta(a: ArrayLike, b: ArrayLike) -> Array:
     """The beta function, ``gamma(a) gamma(b) / gamma(a + b)``."""
     a, b = floats("beta", a, b)
     return gammasgn(a) * gammasgn(b) * gammasgn(a + b) * jnp.exp(_betaln(a, b))
 
 
+@compiled(static=("exact",))
 def factorial(n: ArrayLike, exact: bool = False) -> Array:
     """``gamma(n + 1)``, and 0 for negative n.
 
@@ -184,6 +190,7 @@ def factorial(n: ArrayLike, exact: bool = False) -> Array:
     return jnp.where(n < 0, 0, rounded if dtypes.finfo(n.dtype).bits >= 32 else _gamma(n + 1))
 
 
+@compiled(static=("repetition",))
 def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:
     """How many ways there are to choose k out of N; with `repetition`, out of ``N + k - 1``.
 
@@ -208,6 +215,7 @@ def _poch(z, m):
     return jnp.where(m == 0, 1, signs * jnp.exp(lax.lgamma(z + m) - lax.lgamma(z)))
 
 
+@compiled
 def poch(z: ArrayLike, m: ArrayLike) -> Array:
     """The rising factorial, ``gamma(z + m) / gamma(z)``; NaN where z is a pole."""
     return _poch(*floats("poch", z, m))

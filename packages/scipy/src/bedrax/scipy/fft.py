@@ -1,0 +1,142 @@
+"""`jax.scipy.fft`: cosine transforms of type 2 and their inverses."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import bedrax.numpy as jnp
+import numpy as np
+from bedrax.core import dtypes, lax
+from bedrax.core.array import Array
+from bedrax.numpy.arguments import axis_index, inexact
+from bedrax.scipy.functions import ArrayLike, compiled
+
+__all__ = ["dct", "dctn", "idct", "idctn"]
+
+
+def _check(name: str, type: int, norm: str | None) -> None:
+    if type != 2:
+        raise NotImplementedError(f"{name}: only type=2 is implemented, got type={type}.")
+    if norm not in (None, "backward", "ortho"):
+        raise ValueError(f"{name}: norm={norm!r} is not implemented; use None, 'backward' or 'ortho'.")
+
+
+def _resized(x: Array, n: int | None, axis: int) -> Array:
+    """`x` cut or padded with zeros to length n."""
+    if n is None:
+        return x
+    if n < 1:
+        raise ValueError(f"the number of data points must be positive, got {n}")
+    size = x.shape[axis]
+    if n < size:
+        return x[(slice(None),) * axis + (slice(n),)]
+    return jnp.pad(x, [(0, n - size if d == axis else 0) for d in range(x.ndim)])
+
+
+def _halves(x: Array, transform) -> Array:
+    """A real-linear transform of the real and the imaginary part."""
+    if not dtypes.is_complex(x.dtype):
+        return transform(x)
+    return lax.complex(transform(x.real), transform(x.imag))
+
+
+def _angles(n: int, dtype) -> tuple[np.ndarray, np.ndarray]:
+    """Cosine and sine of ``pi k / 2n``, computed in float64."""
+    k = np.arange(n) * (math.pi / (2 * n))
+    return np.cos(k).astype(dtype), np.sin(k).astype(dtype)
+
+
+def _dct(x: Array, ortho: bool) -> Array:
+    """Along the last axis: by the transform of length n of the reordered values (Makhoul 1980)."""
+    n = x.shape[-1]
+    v = jnp.concatenate([x[..., ::2], jnp.flip(x[..., 1::2], -1)], axis=-1)
+    wide = v if dtypes.finfo(v.dtype).bits >= 32 else v.astype(np.float32)
+    f = jnp.fft.fft(wide)
+    c, s = _angles(n, f.real.dtype)
+    out = 2 * (f.real * c + f.imag * s)
+    if ortho:
+        scale = np.full(n, math.sqrt(1 / (2 * n)))
+        scale[0] = math.sqrt(1 / (4 * n))
+        out = out * scale.astype(out.dtype)
+    return out.astype(x.dtype)
+
+
+def _idct(x: Array, ortho: bool) -> Array:
+    n = x.shape[-1]
+    wide = x if dtypes.finfo(x.dtype).bits >= 32 else x.astype(np.float32)
+    if ortho:
+        scale = np.full(n, math.sqrt(2 * n))
+        scale[0] = math.sqrt(4 * n)
+        wide = wide * scale.astype(wide.dtype)
+    c, s = _angles(n, wide.dtype)
+    mirrored = jnp.concatenate([jnp.zeros_like(wide[..., :1]), jnp.flip(wide[..., 1:], -1)], axis=-1)
+    f = lax.complex((wide * c + mirrored * s) / 2, (wide * s - mirrored * c) / 2)
+    v = jnp.fft.ifft(f).real
+    out = jnp.zeros_like(v)
+    middle = (n + 1) // 2
+    out = out.at[..., ::2].set(v[..., :middle])
+    if n > 1:
+        out = out.at[..., 1::2].set(jnp.flip(v[..., middle:], -1))
+    return out.astype(x.dtype)
+
+
+def _along(name: str, core, x: ArrayLike, n: int | None, axis: int, norm: str | None) -> Array:
+    (x,) = inexact(name, x)
+    axis = axis_index(axis, x.ndim)
+    x = jnp.moveaxis(_resized(x, n, axis), axis, -1)
+    out = _halves(x, lambda part: core(part, norm == "ortho"))
+    return jnp.moveaxis(out, -1, axis)
+
+
+@compiled(static=("type", "n", "axis", "norm"))
+def dct(x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+    r"""The discrete cosine transform, :math:`y_k = 2 \sum_j x_j \cos(\pi k (2 j + 1) / 2 n)`.
+
+    Args:
+      x: array.
+      type: 2.
+      n: the length: `x` is cut or padded with zeros.
+      axis: along which to transform.
+      norm: None or ``"backward"``: as above; ``"ortho"``: orthonormal.
+    """
+    _check("dct", type, norm)
+    return _along("dct", _dct, x, n, axis, norm)
+
+
+@compiled(static=("type", "n", "axis", "norm"))
+def idct(x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+    """The inverse of `dct`, with the same arguments."""
+    _check("idct", type, norm)
+    return _along("idct", _idct, x, n, axis, norm)
+
+
+def _over_axes(fun, x: ArrayLike, s: Sequence[int] | None, axes: Sequence[int] | None, norm: str | None) -> Array:
+    ndim = jnp.ndim(x)
+    if axes is None:
+        axes = range(ndim) if s is None else range(ndim - len(s), ndim)
+    axes = [axis_index(a, ndim) for a in axes]
+    sizes = [None] * len(axes) if s is None else list(s)
+    if len(sizes) != len(axes):
+        raise ValueError(f"s and axes must have one length, got {s} and {tuple(axes)}")
+    if len(set(axes)) != len(axes):
+        raise ValueError(f"axes must be unique, got {tuple(axes)}")
+    for axis, n in zip(axes, sizes, strict=True):
+        x = fun(x, 2, n, axis, norm)
+    return x
+
+
+def dctn(
+    x: ArrayLike, type: int = 2, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str | None = None
+) -> Array:
+    """`dct` along several axes (None: all, or the last ``len(s)``), cut or padded to the lengths `s`."""
+    _check("dctn", type, norm)
+    return _over_axes(dct, x, s, axes, norm)
+
+
+def idctn(
+    x: ArrayLike, type: int = 2, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str | None = None
+) -> Array:
+    """The inverse of `dctn`, with the same arguments."""
+    _check("idctn", type, norm)
+    return _over_axes(idct, x, s, axes, norm)

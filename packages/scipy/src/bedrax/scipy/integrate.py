@@ -1,0 +1,14 @@
+"""`jax.scipy.integrate`: integration of samples."""
+
+from __future__ import annotations
+
+from bedrax.core.array import Array
+from bedrax.numpy import calculus
+from bedrax.scipy.functions import ArrayLike
+
+__all__ = ["trapezoid"]
+
+
+def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axis: int = -1) -> Array:
+    """The integral of samples `y` at the points `x` (or with spacing `dx`) by the trapezoidal rule."""
+    return calculus.trapezoid(y, x, dx, axis)

@@ -1,0 +1,454 @@
+"""`jax.scipy.signal`: convolution, trends, spectra."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import bedrax.numpy as jnp
+import numpy as np
+from bedrax.core import dtypes, lax
+from bedrax.core.array import Array
+from bedrax.numpy.arguments import axes_tuple, axis_index, inexact
+from bedrax.scipy.functions import ArrayLike, compiled
+
+__all__ = [
+    "convolve", "convolve2d", "correlate", "correlate2d", "csd", "detrend", "fftconvolve", "istft", "stft", "welch",
+]  # fmt: skip
+
+
+# ---- convolution ----------------------------------------------------------------------------------------
+
+
+def _check_mode(name: str, mode: str) -> None:
+    if mode not in ("full", "same", "valid"):
+        raise ValueError(f"{name}: mode must be one of ['full', 'same', 'valid'], got {mode!r}")
+
+
+def _window_of_mode(full: Array, n1: tuple, n2: tuple, mode: str, axes: Sequence[int], later: int = 1) -> Array:
+    """The part of a full convolution that `mode` wants; `later` = 0 centers even sizes one element on."""
+    if mode == "full":
+        return full
+    index = [slice(None)] * full.ndim
+    for a in axes:
+        if mode == "same":
+            start, size = (n2[a] - later) // 2, n1[a]
+        else:
+            start, size = min(n1[a], n2[a]) - 1, max(n1[a], n2[a]) - min(n1[a], n2[a]) + 1
+        index[a] = slice(start, start + size)
+    return full[tuple(index)]
+
+
+def _check_valid(in1: Array, in2: Array, mode: str, axes: Sequence[int]) -> None:
+    if mode == "valid":
+        first = all(in1.shape[a] >= in2.shape[a] for a in axes)
+        second = all(in2.shape[a] >= in1.shape[a] for a in axes)
+        if not (first or second):
+            raise ValueError("One input must be smaller than the other in every dimension.")
+
+
+def _direct(in1: Array, in2: Array, mode: str, precision, later: int) -> Array:
+    axes = range(in1.ndim)
+    flipped = jnp.flip(in2)
+    out = lax.conv_general_dilated(
+        in1[None, None], flipped[None, None], (1,) * in1.ndim, [(n - 1, n - 1) for n in in2.shape], precision=precision
+    )[0, 0]
+    return _window_of_mode(out, in1.shape, in2.shape, mode, axes, later)
+
+
+@compiled(static=("mode", "axes"))
+def fftconvolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full", axes: int | Sequence[int] | None = None) -> Array:
+    """The convolution of two arrays, by Fourier transforms.
+
+    Args:
+      in1, in2: arrays of one rank.
+      mode: ``"full"``; ``"same"``: the size of `in1`, centered; ``"valid"``: without padding.
+      axes: along which to convolve (None: all); the arrays are broadcast along others.
+    """
+    _check_mode("fftconvolve", mode)
+    in1, in2 = inexact("fftconvolve", in1, in2)
+    if in1.ndim != in2.ndim:
+        raise ValueError("in1 and in2 should have the same dimensionality")
+    axes = axes_tuple(axes, in1.ndim)
+    _check_valid(in1, in2, mode, axes)
+    if in1.size == 0 or in2.size == 0:
+        raise ValueError(f"zero-size arrays not supported in convolutions, got shapes {in1.shape} and {in2.shape}.")
+    for a in range(in1.ndim):
+        if a not in axes and in1.shape[a] != in2.shape[a] and 1 not in (in1.shape[a], in2.shape[a]):
+            raise ValueError(f"incompatible shapes for in1 and in2: {in1.shape} and {in2.shape}")
+    dtype = in1.dtype
+    if not axes:
+        return in1 * in2
+    wide = np.promote_types(dtype, np.float32) if dtypes.finfo(dtype).bits < 32 else dtype
+    x, y = in1.astype(wide), in2.astype(wide)
+    sizes = [in1.shape[a] + in2.shape[a] - 1 for a in axes]
+    if dtypes.is_complex(wide):
+        full = jnp.fft.ifftn(jnp.fft.fftn(x, sizes, axes=axes) * jnp.fft.fftn(y, sizes, axes=axes), sizes, axes=axes)
+    else:
+        full = jnp.fft.irfftn(jnp.fft.rfftn(x, sizes, axes=axes) * jnp.fft.rfftn(y, sizes, axes=axes), sizes, axes=axes)
+    return _window_of_mode(full.astype(dtype), in1.shape, in2.shape, mode, axes)
+
+
+@compiled(static=("mode", "method", "precision", "mirror", "later"))
+def _convolve(in1, in2, *, mode, method, precision, mirror, later):
+    in1, in2 = inexact("convolve", in1, in2)
+    if mirror:
+        in2 = jnp.flip(in2)
+        in2 = jnp.conj(in2) if dtypes.is_complex(in2.dtype) else in2
+    if in1.ndim != in2.ndim:
+        raise ValueError("in1 and in2 must have the same number of dimensions")
+    if in1.size == 0 or in2.size == 0:
+        raise ValueError(f"zero-size arrays not supported in convolutions, got shapes {in1.shape} and {in2.shape}.")
+    _check_valid(in1, in2, mode, range(in1.ndim))
+    if method == "fft":
+        return fftconvolve(in1, in2, mode)
+    return _direct(in1, in2, mode, precision, later)
+
+
+def _checked(name: str, in1, in2, mode: str, method: str, precision, mirror: bool, later: int = 1) -> Array:
+    _check_mode(name, mode)
+    if method not in ("auto", "direct", "fft"):
+        raise ValueError(f"Got {method=}; expected 'auto', 'fft', or 'direct'.")
+    return _convolve(in1, in2, mode=mode, method=method, precision=precision, mirror=mirror, later=later)
+
+
+def convolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full", method: str = "auto", precision=None) -> Array:
+    """The convolution of two arrays of one rank.
+
+    Args:
+      in1, in2: arrays; integers become floats.
+      mode: ``"full"``; ``"same"``: the size of `in1`, centered; ``"valid"``: without padding.
+      method: ``"direct"``, ``"fft"``, or ``"auto"``, which is direct.
+      precision: of the products, for the direct method.
+    """
+    return _checked("convolve", in1, in2, mode, method, precision, False)
+
+
+def correlate(in1: ArrayLike, in2: ArrayLike, mode: str = "full", method: str = "auto", precision=None) -> Array:
+    """The correlation of two arrays of one rank: the convolution with `in2` reversed and conjugated."""
+    return _checked("correlate", in1, in2, mode, method, precision, True)
+
+
+def _two_dimensional(name: str, in1, in2, mode, boundary, fillvalue, precision, mirror) -> Array:
+    if boundary != "fill" or fillvalue != 0:
+        raise NotImplementedError(f"{name}() only supports boundary='fill', fillvalue=0")
+    if jnp.ndim(in1) != 2 or jnp.ndim(in2) != 2:
+        raise ValueError(f"{name}() only supports 2-dimensional inputs.")
+    # SciPy centers a correlation of even size differently in two dimensions.
+    return _checked(name, in1, in2, mode, "direct", precision, mirror, 0 if mirror else 1)
+
+
+def convolve2d(
+    in1: ArrayLike, in2: ArrayLike, mode: str = "full", boundary: str = "fill", fillvalue: float = 0, precision=None
+) -> Array:
+    """The convolution of two matrices; only zeros beyond the boundary are implemented."""
+    return _two_dimensional("convolve2d", in1, in2, mode, boundary, fillvalue, precision, False)
+
+
+def correlate2d(
+    in1: ArrayLike, in2: ArrayLike, mode: str = "full", boundary: str = "fill", fillvalue: float = 0, precision=None
+) -> Array:
+    """The correlation of two matrices; only zeros beyond the boundary are implemented."""
+    return _two_dimensional("correlate2d", in1, in2, mode, boundary, fillvalue, precision, True)
+
+
+# ---- trends ---------------------------------------------------------------------------------------------
+
+
+def _without_line(x: Array) -> Array:
+    """The last axis less the line of least squares."""
+    n = x.shape[-1]
+    t = np.arange(n) - (n - 1) / 2
+    norm = float(np.sum(t * t))
+    t = t.astype(dtypes.to_real_dtype(x.dtype))
+    centered = x - jnp.mean(x, axis=-1, keepdims=True)
+    if norm == 0:
+        return centered
+    slope = jnp.sum(centered * t, axis=-1, keepdims=True) / norm
+    return centered - slope * t
+
+
+def detrend(
+    data: ArrayLike, axis: int = -1, type: str = "linear", bp: int | Sequence[int] = 0, overwrite_data: None = None
+) -> Array:
+    """Data less a trend.
+
+    Args:
+      data: array.
+      axis: along which the trend goes.
+      type: ``"constant"``: the mean; ``"linear"``: a line of least squares.
+      bp: positions between which each piece has a line of its own.
+      overwrite_data: must be None.
+    """
+    if overwrite_data is not None:
+        raise NotImplementedError("detrend: overwrite_data is not supported: arrays are immutable.")
+    if type not in ("constant", "linear"):
+        raise ValueError("Trend type must be 'linear' or 'constant'.")
+    (data,) = inexact("detrend", data)
+    axis = axis_index(axis, data.ndim)
+    if type == "constant":
+        return data - jnp.mean(data, axis=axis, keepdims=True)
+    n = data.shape[axis]
+    cuts = sorted({0, n, *np.atleast_1d(bp).tolist()})
+    if cuts[0] < 0 or cuts[-1] > n:
+        raise ValueError("Breakpoints must be non-negative and less than length of data along given axis.")
+    x = jnp.moveaxis(data, axis, -1)
+    pieces = [_without_line(x[..., a:b]) for a, b in zip(cuts, cuts[1:], strict=False)]
+    return jnp.moveaxis(jnp.concatenate(pieces, axis=-1) if len(pieces) > 1 else pieces[0], -1, axis)
+
+
+# ---- spectra --------------------------------------------------------------------------------------------
+
+# Coefficients of ``a0 - a1 cos(t) + a2 cos(2 t)``
+_COSINE_WINDOWS = {"hann": (0.5, 0.5), "hamming": (0.54, 0.46), "blackman": (0.42, 0.5, 0.08), "boxcar": (1.0,)}
+
+
+def _window(window, nperseg: int) -> Array | np.ndarray:
+    """A periodic window by name; or one given as values."""
+    if isinstance(window, str) and window in _COSINE_WINDOWS:
+        t = 2 * math.pi * np.arange(nperseg) / nperseg
+        return sum((-1) ** k * a * np.cos(k * t) for k, a in enumerate(_COSINE_WINDOWS[window]))
+    if isinstance(window, str | tuple):
+        from scipy.signal import get_window  # other windows are SciPy's, computed on the host
+
+        return get_window(window, nperseg)
+    if window.ndim != 1 or window.shape[0] != nperseg:
+        raise ValueError(f"window must have shape ({nperseg},) as nperseg says, got {window.shape}")
+    return window
+
+
+def _extended(x: Array, boundary: str | None, n: int) -> Array:
+    """`x` with n more values at both ends of its last axis."""
+    if boundary is None or n == 0:
+        return x
+    width = [(0, 0)] * (x.ndim - 1) + [(n, n)]
+    if boundary == "zeros":
+        return jnp.pad(x, width)
+    if boundary == "constant":
+        return jnp.pad(x, width, mode="edge")
+    reflect = {"even": "even", "odd": "odd"}[boundary]
+    return jnp.pad(x, width, mode="reflect", reflect_type=reflect)
+
+
+_BOUNDARIES = ("even", "odd", "constant", "zeros", None)
+
+
+def _segment_sizes(length: int, window, nperseg: int | None, noverlap: int | None, nfft: int | None):
+    if not isinstance(window, str | tuple):
+        size = np.shape(window)[0]
+        if nperseg is not None and nperseg != size:
+            raise ValueError("value specified for nperseg is different from length of window")
+        nperseg = size
+    nperseg = 256 if nperseg is None else int(nperseg)
+    if nperseg < 1:
+        raise ValueError("nperseg must be a positive integer")
+    nperseg = min(nperseg, length) if isinstance(window, str | tuple) else nperseg
+    if nperseg > length:
+        raise ValueError(f"window is longer than input signal: {nperseg} > {length}")
+    nfft = nperseg if nfft is None else int(nfft)
+    if nfft < nperseg:
+        raise ValueError("nfft must be greater than or equal to nperseg.")
+    noverlap = nperseg // 2 if noverlap is None else int(noverlap)
+    if noverlap >= nperseg:
+        raise ValueError("noverlap must be less than nperseg.")
+    return nperseg, noverlap, nfft
+
+
+def _detrender(detrend_kind) -> Callable[[Array], Array]:
+    if not detrend_kind:
+        return lambda x: x
+    if callable(detrend_kind):
+        return detrend_kind
+    return lambda x: detrend(x, axis=-1, type=detrend_kind)
+
+
+def _segments_transform(x, win, nperseg, step, nfft, trend, one_sided):
+    count = (x.shape[-1] - nperseg) // step + 1
+    index = np.arange(count)[:, None] * step + np.arange(nperseg)
+    pieces = trend(x[..., index]) * win
+    return jnp.fft.rfft(pieces.real, nfft) if one_sided else jnp.fft.fft(pieces, nfft)
+
+
+def _spectra(
+    name, x, y, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis, mode, boundary=None,
+    padded=False,
+):  # fmt: skip
+    """Frequencies, times, and transforms (`mode` "stft") or cross spectra ("psd") of windowed segments.
+
+    The result has the frequencies at `axis` and the segments last.
+    """
+    if boundary not in _BOUNDARIES:
+        raise ValueError(f"Unknown boundary option '{boundary}', must be one of: {list(_BOUNDARIES)}")
+    if scaling not in ("density", "spectrum"):
+        raise ValueError(f"Unknown scaling: {scaling!r}")
+    x, *others = inexact(name, x, *(() if y is None else (y,)))
+    y = others[0] if others else None
+    axis = axis_index(axis, x.ndim)
+    x = jnp.moveaxis(x, axis, -1)
+    if y is not None:
+        y = jnp.moveaxis(y, axis, -1)
+        length = max(x.shape[-1], y.shape[-1])
+        x, y = (jnp.pad(v, [(0, 0)] * (v.ndim - 1) + [(0, length - v.shape[-1])]) for v in (x, y))
+        batch = jnp.broadcast_shapes(x.shape[:-1], y.shape[:-1])
+        x, y = (jnp.broadcast_to(v, (*batch, length)) for v in (x, y))
+    nperseg, noverlap, nfft = _segment_sizes(x.shape[-1], window, nperseg, noverlap, nfft)
+    step = nperseg - noverlap
+    real = dtypes.to_real_dtype(x.dtype)
+    win = jnp.asarray(_window(window, nperseg)).astype(real)
+    prepared = []
+    for v in (x,) if y is None else (x, y):
+        v = _extended(v, boundary, nperseg // 2)
+        if padded:
+            v = jnp.pad(v, [(0, 0)] * (v.ndim - 1) + [(0, -(v.shape[-1] - nperseg) % step)])
+        prepared.append(v)
+    one_sided = return_onesided and not dtypes.is_complex(x.dtype)
+    trend = _detrender(detrend)
+    spectra = [_segments_transform(v, win, nperseg, step, nfft, trend, one_sided) for v in prepared]
+    scale = 1 / (fs * jnp.sum(win * win)) if scaling == "density" else 1 / jnp.sum(win) ** 2
+    if mode == "stft":
+        out = spectra[0] * jnp.sqrt(scale)
+    else:
+        out = jnp.conj(spectra[0]) * spectra[-1] * scale
+        if one_sided:
+            doubled = np.full(out.shape[-1], 2.0)
+            doubled[0] = 1
+            if nfft % 2 == 0:
+                doubled[-1] = 1
+            out = out * doubled.astype(real)
+    total = prepared[0].shape[-1]
+    times = np.arange(nperseg / 2, total - nperseg / 2 + 1, step) / float(fs)
+    if boundary is not None:
+        times = times - nperseg / 2 / float(fs)
+    freqs = (np.fft.rfftfreq if one_sided else np.fft.fftfreq)(nfft, 1 / float(fs))
+    to_array = lambda v: jnp.asarray(v, dtypes.default_float_dtype())
+    out = jnp.moveaxis(out, -1, axis)  # [..., segments, frequencies]: the frequencies go to where the samples were
+    return to_array(freqs), to_array(times), out
+
+
+def stft(
+    x: ArrayLike, fs: ArrayLike = 1.0, window="hann", nperseg: int = 256, noverlap: int | None = None,
+    nfft: int | None = None, detrend: bool | str | Callable = False, return_onesided: bool = True,
+    boundary: str | None = "zeros", padded: bool = True, axis: int = -1,
+) -> tuple[Array, Array, Array]:  # fmt: skip
+    """Short-time Fourier transforms.
+
+    Args:
+      x: samples along `axis`.
+      fs: samples per unit of time.
+      window: its name, a tuple of name and parameters, or its values.
+      nperseg: the length of segments; at most that of `x`.
+      noverlap: how much segments overlap; None is half.
+      nfft: the length of the transforms; None is `nperseg`.
+      detrend: the kind of trend to take off each segment, a function, or False.
+      return_onesided: of real `x`, only frequencies >= 0.
+      boundary: how `x` is extended by half a segment: "even", "odd", "constant", "zeros", None.
+      padded: pad with zeros to a whole number of segments.
+
+    Returns:
+      ``(frequencies, times, transforms)``; the transforms have the frequencies at `axis` and the times last.
+    """
+    return _spectra(
+        "stft", x, None, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, "spectrum", axis, "stft",
+        boundary, padded,
+    )  # fmt: skip
+
+
+def _median_bias(n: int) -> float:
+    """The expected median of n exponential variables of mean 1, for odd n (Allen et al. 2012, appendix B)."""
+    k = 2 * np.arange(1.0, (n - 1) // 2 + 1)
+    return float(1 + np.sum(1 / (k + 1) - 1 / k))
+
+
+def csd(
+    x: ArrayLike, y: ArrayLike | None, fs: ArrayLike = 1.0, window="hann", nperseg: int | None = None,
+    noverlap: int | None = None, nfft: int | None = None, detrend: str | Callable = "constant",
+    return_onesided: bool = True, scaling: str = "density", axis: int = -1, average: str = "mean",
+) -> tuple[Array, Array]:  # fmt: skip
+    """The cross spectral density of two signals, by Welch's method.
+
+    Args:
+      x, y: samples along `axis`; the shorter one is padded with zeros. None for `y` is `x`.
+      scaling: ``"density"``: power per frequency; ``"spectrum"``: power.
+      average: over segments, ``"mean"`` or ``"median"``.
+      fs, window, nperseg, noverlap, nfft, detrend, return_onesided: as for `stft`.
+
+    Returns:
+      ``(frequencies, densities)``, with the frequencies at `axis`.
+    """
+    if average not in ("mean", "median"):
+        raise ValueError(f'average must be "median" or "mean", got {average}')
+    freqs, _, out = _spectra(
+        "csd", x, y, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis, "psd"
+    )
+    if average == "mean":
+        return freqs, jnp.mean(out, axis=-1)
+    bias = _median_bias(out.shape[-1])
+    median = lambda v: jnp.median(v, axis=-1) / bias
+    return freqs, lax.complex(median(out.real), median(out.imag))
+
+
+def welch(
+    x: ArrayLike, fs: ArrayLike = 1.0, window="hann", nperseg: int | None = None, noverlap: int | None = None,
+    nfft: int | None = None, detrend: str | Callable = "constant", return_onesided: bool = True,
+    scaling: str = "density", axis: int = -1, average: str = "mean",
+) -> tuple[Array, Array]:  # fmt: skip
+    """The power spectral density of a signal, by Welch's method; arguments and result as for `csd`."""
+    freqs, out = csd(x, None, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis, average)
+    return freqs, out.real
+
+
+def istft(
+    Zxx: ArrayLike, fs: ArrayLike = 1.0, window="hann", nperseg: int | None = None, noverlap: int | None = None,
+    nfft: int | None = None, input_onesided: bool = True, boundary: bool = True, time_axis: int = -1,
+    freq_axis: int = -2,
+) -> tuple[Array, Array]:  # fmt: skip
+    """The signal whose short-time Fourier transforms are nearest to these, by weighted overlap and add.
+
+    Args:
+      Zxx: transforms, with frequencies and times along two axes.
+      input_onesided: the frequencies are those of a real signal.
+      boundary: the signal was extended by half a segment.
+      fs, window, nperseg, noverlap, nfft: as for `stft`; defaults follow from the number of frequencies.
+
+    Returns:
+      ``(times, signal)``.
+    """
+    (z,) = inexact("istft", Zxx)
+    if z.ndim < 2:
+        raise ValueError("Input stft must be at least 2d!")
+    time_axis, freq_axis = axis_index(time_axis, z.ndim), axis_index(freq_axis, z.ndim)
+    if time_axis == freq_axis:
+        raise ValueError("Must specify differing time and frequency axes!")
+    z = z.astype(dtypes.to_complex_dtype(z.dtype))
+    frequencies, count = z.shape[freq_axis], z.shape[time_axis]
+    natural = 2 * (frequencies - 1) if input_onesided else frequencies
+    if nperseg is None and not isinstance(window, str | tuple):
+        nperseg = np.shape(window)[0]
+    nperseg = natural if nperseg is None else int(nperseg)
+    if nperseg < 1:
+        raise ValueError("nperseg must be a positive integer")
+    if nfft is None:
+        nfft = nperseg if input_onesided and nperseg == natural + 1 else natural
+    if nfft < nperseg:
+        raise ValueError("nfft must be greater than or equal to nperseg.")
+    noverlap = nperseg // 2 if noverlap is None else int(noverlap)
+    if noverlap >= nperseg:
+        raise ValueError("noverlap must be less than nperseg.")
+    step = nperseg - noverlap
+    batch = [a for a in range(z.ndim) if a not in (time_axis, freq_axis)]
+    z = jnp.transpose(z, (*batch, time_axis, freq_axis))
+    pieces = (jnp.fft.irfft if input_onesided else jnp.fft.ifft)(z, nfft)[..., :nperseg]
+    real = dtypes.to_real_dtype(z.dtype)
+    win = jnp.asarray(_window(window, nperseg)).astype(real)
+    total = nperseg + (count - 1) * step
+    index = np.arange(count)[:, None] * step + np.arange(nperseg)
+    x = jnp.zeros((*pieces.shape[:-2], total), pieces.dtype).at[..., index].add(pieces * (win * jnp.sum(win)))
+    weight = jnp.zeros(total, real).at[index].add(jnp.broadcast_to(win * win, index.shape))
+    if boundary:
+        half = nperseg // 2
+        x, weight = x[..., half : total - half], weight[half : total - half]
+    x = x / jnp.where(weight > 1e-10, weight, 1)
+    if x.ndim > 1 and time_axis != z.ndim - 1:
+        x = jnp.moveaxis(x, -1, time_axis - (freq_axis < time_axis))
+    times = np.arange(total - 2 * (nperseg // 2) * bool(boundary)) / float(fs)
+    return jnp.asarray(times, dtypes.default_float_dtype()), x

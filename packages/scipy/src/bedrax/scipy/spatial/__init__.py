@@ -1,0 +1,7 @@
+"""`jax.scipy.spatial`: rotations."""
+
+from __future__ import annotations
+
+from bedrax.core.lazy import attach
+
+__getattr__, __dir__, __all__ = attach(__name__, {}, ("transform",))
