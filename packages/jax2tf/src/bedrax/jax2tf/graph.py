@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from bedrax.core import dims, extended
-from bedrax.core.ir import Jaxpr, Literal, subjaxprs
+from bedrax.core.ir import Jaxpr, Literal
 from bedrax.core.primitives import elementwise
 from bedrax.core.primitives.shaping import broadcast_in_dim_p
 from bedrax.core.tables import decompositions, tf_calls
 from bedrax.jax2tf import types
-from bedrax.jax2tf.tables import NeedsXla, tf_rules, xla_op_rules
+from bedrax.jax2tf.tables import tf_rules
 
 
 class Context:
@@ -85,8 +85,6 @@ def rule_for(ctx: Context, prim):
     if extended.moves_elements(prim, ctx.avals_in, ctx.avals_out):
         return _on_bases(prim)
     rule = tf_rules.find(prim)
-    if rule is None and ctx.enable_xla:
-        rule = xla_op_rules.find(prim)
     if rule is None and prim in tf_calls:
         return lambda ctx, *tensors, **params: tf_calls[prim](*tensors, **params)
     if rule is None and prim in decompositions:
@@ -131,15 +129,7 @@ def convert_eqn(ctx: Context, eqn, tensors: Sequence[Any]) -> list:
     ctx.avals_out = [v.aval for v in eqn.outvars]
     ctx.primitive = prim
     try:
-        try:
-            out = rule_for(ctx, prim)(ctx, *tensors, **eqn.params)
-        except NeedsXla as reason:
-            if not ctx.enable_xla:
-                raise NotImplementedError(
-                    f"Call to {prim} can only be converted with enable_xla=True, because plain TensorFlow operations"
-                    f" do not express it: {reason}. The operation: {eqn}"
-                ) from None
-            out = xla_op_rules[prim](ctx, *tensors, **eqn.params)
+        out = rule_for(ctx, prim)(ctx, *tensors, **eqn.params)
     finally:
         ctx.avals_in, ctx.avals_out, ctx.primitive = saved
     return list(out) if prim.multiple_results else [out]
@@ -236,16 +226,3 @@ def _last_uses(jaxpr: Jaxpr) -> list[list]:
                 kept.add(v)
                 out[i].append(v)
     return out
-
-
-def unsupported(jaxpr: Jaxpr, enable_xla: bool) -> dict[str, str]:
-    """The primitives in a program that have no rule, each with the reason."""
-    found: dict[str, str] = {}
-    for eqn in jaxpr.eqns:
-        prim = eqn.primitive
-        if tf_rules.find(prim) is None and prim not in decompositions and prim not in tf_calls:
-            if not (enable_xla and xla_op_rules.find(prim) is not None):
-                found[prim.name] = tf_rules.absences.get(prim, "no rule")
-        for inner in subjaxprs(eqn.params):
-            found.update(unsupported(inner, enable_xla))
-    return found

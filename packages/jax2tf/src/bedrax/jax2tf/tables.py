@@ -1,9 +1,10 @@
-"""The TF columns: plain TensorFlow operations, and TensorFlow's own XLA operations.
+"""The TF column: plain TensorFlow operations.
 
 A rule is ``rule(ctx, *tensors, **params) -> tensor`` (a list where the primitive has several
-results). `tf_rules` uses plain operations only, which every TensorFlow runtime knows (TFLite
-and TF.js among them). Where a use of a primitive cannot be expressed so, the rule raises
-`NeedsXla`, and with ``enable_xla=True`` the rule in `xla_op_rules` is used instead.
+results). Rules use only operations that every TensorFlow runtime knows (TFLite and TF.js among
+them), never TensorFlow's XLA operations, so ``enable_xla=False`` converts as much as
+``enable_xla=True``; where the latter is exact at the price of an operation that mobile
+converters do not fuse (NaN in pooling), a rule asks ``ctx.enable_xla``.
 """
 
 from __future__ import annotations
@@ -11,18 +12,3 @@ from __future__ import annotations
 from bedrax.core.tables import RuleTable
 
 tf_rules = RuleTable("TF ops", "bedrax.jax2tf.lowering")
-xla_op_rules = RuleTable("TF XLA ops", "bedrax.jax2tf.lowering")
-
-
-class NeedsXla(Exception):
-    """Raised by a rule of `tf_rules` for a use that plain TensorFlow operations cannot express."""
-
-
-def needs_xla(*prims, why: str) -> None:
-    """Rows for primitives that no plain TensorFlow operation expresses."""
-    for prim in prims:
-
-        def rule(ctx, *args, **params):
-            raise NeedsXla(why)
-
-        tf_rules.add(prim, rule, f"needs XLA: {why}")
