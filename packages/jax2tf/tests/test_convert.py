@@ -14,7 +14,7 @@ import pytest
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
-    tf = pytest.importorskip("tensorflow")
+    import tensorflow as tf
 
 import bedrax.numpy as jnp
 from bedrax.autodiff import grad

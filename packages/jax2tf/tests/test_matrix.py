@@ -5,8 +5,7 @@ import os
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import pytest
-
-tf = pytest.importorskip("tensorflow")
+import tensorflow as tf
 
 from bedrax.core import staging
 from bedrax.core.avals import aval_of

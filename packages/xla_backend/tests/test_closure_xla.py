@@ -10,8 +10,6 @@ import itertools
 import numpy as np
 import pytest
 
-jaxlib = pytest.importorskip("jaxlib")
-
 import bedrax.xla_backend  # noqa: F401  the executor
 from bedrax.autodiff import checkpoint, custom_vjp, grad, jvp, linearize
 from bedrax.batching import vmap
@@ -38,7 +36,11 @@ def scanned(x):
 
 def branching(x):
     total = lax.reduce_sum(x, axes=(0,))
-    return lax.switch(np.int32(1), [lax.sin, lambda x: lax.mul(x, total), lax.cos], lax.cond(lax.gt(total, 0.5), lax.sin, lax.exp, x))
+    return lax.switch(
+        np.int32(1),
+        [lax.sin, lambda x: lax.mul(x, total), lax.cos],
+        lax.cond(lax.gt(total, 0.5), lax.sin, lax.exp, x),
+    )
 
 
 @custom_vjp
@@ -46,7 +48,10 @@ def _wave(x, n):
     return lax.mul(lax.sin(x), n)
 
 
-_wave.defvjp(lambda x, n: (lax.mul(lax.sin(x), n), (x, n)), lambda r, ct: (lax.mul(ct, lax.mul(lax.cos(r[0]), r[1])), None))
+_wave.defvjp(
+    lambda x, n: (lax.mul(lax.sin(x), n), (x, n)),
+    lambda r, ct: (lax.mul(ct, lax.mul(lax.cos(r[0]), r[1])), None),
+)
 
 
 def with_rules(x):

@@ -7,11 +7,8 @@ thousands of new ones. What fails is a seed: ``check(seed)`` runs its program ag
 import random
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-pytest.importorskip("jaxlib")
 
 import bedrax.xla_backend  # noqa: F401  the executor
 from bedrax.autodiff import checkpoint, custom_jvp, grad, jvp, linearize
