@@ -405,7 +405,7 @@ def test_hessian_vector_products():
     def reverse_over_reverse(f, primals, tangents):
         return grad(lambda x: jnp.vdot(grad(f)(x), tangents[0]))(*primals)
 
-    key, key1, key2 = random.split(random.key(1), 3)
+    key1, key2 = random.split(random.key(1))
     X, V = random.normal(key1, (6, 5)), random.normal(key2, (6, 5))
     expected = jnp.tensordot(jax.hessian(f)(X), V, 2)
     t = np.tanh(np.asarray(X, np.float64))
@@ -424,7 +424,7 @@ def test_the_linear_part_compiles_though_the_function_would_not():
         except ValueError:
             return jnp.pi * x
 
-    y, pull = vjp(f, 4.0)
+    _, pull = vjp(f, 4.0)
     (ct,) = jit(pull)(1.0)
     assert str(ct) == "3.1415927"
     assert ct.dtype == jnp.float32 and ct.weak_type
@@ -432,7 +432,7 @@ def test_the_linear_part_compiles_though_the_function_would_not():
 
 @pytest.mark.parametrize("seed", range(3))
 def test_complex_jvp_and_vjp(seed):
-    key, *keys = random.split(random.PRNGKey(seed), 4)
+    keys = random.split(random.PRNGKey(seed), 3)
     a, b, c, d = random.uniform(keys[0], (4,))
     x, y = random.uniform(keys[1], (2,))
     p, q = random.uniform(keys[2], (2,))
