@@ -31,7 +31,7 @@ def test_one_operation_each():
 def test_threefry_is_short_on_cpu():
     key = np.uint32(1)
     text = _text(lambda x: lax.threefry2x32(key, key, x, x), np.arange(4, dtype=np.uint32))
-    assert "stablehlo.while" in text and len(text.splitlines()) < 150
+    assert "stablehlo.while" in text and text.count("shift_left") < 20  # fewer than there are rounds
 
 
 def test_rng_uniform_is_in_range():

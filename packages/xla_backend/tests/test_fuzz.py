@@ -7,7 +7,7 @@ thousands of new ones. What fails is a seed: ``check(seed)`` runs its program ag
 import random
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import bedrax.xla_backend  # noqa: F401  the executor
@@ -334,6 +334,7 @@ def check(seed):
         np.testing.assert_allclose(actual, expected, rtol=1e-6, atol=1e-8 * scale, err_msg=what)
 
 
+@settings(max_examples=settings().max_examples // 4)  # each is several programs to compile
 @given(st.integers(0, 2**32 - 1))
 def test_xla_agrees_with_numpy(seed):
     check(seed)
