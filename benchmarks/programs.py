@@ -49,6 +49,46 @@ def mlp():
     return fresh(function), (params, x, y)
 
 
+def cnn_model():
+    """A convolutional network in Flax Linen, with batch normalization."""
+    from flax import linen as nn
+
+    class CNN(nn.Module):
+        @nn.compact
+        def __call__(self, x, train=False):
+            for features in 32, 64, 128:
+                x = nn.Conv(features, (3, 3))(x)
+                x = nn.relu(nn.BatchNorm(use_running_average=not train)(x))
+                x = nn.max_pool(x, (2, 2), strides=(2, 2))
+            x = x.reshape((x.shape[0], -1))
+            return nn.Dense(10)(nn.relu(nn.Dense(256)(x)))
+
+    return CNN()
+
+
+def transformer_model(layers=6, width=256, vocabulary=1000):
+    """A transformer in Flax Linen."""
+    from flax import linen as nn
+
+    class Layer(nn.Module):
+        @nn.compact
+        def __call__(self, x, mask):
+            x = x + nn.MultiHeadDotProductAttention(num_heads=8)(nn.LayerNorm()(x), mask=mask)
+            y = nn.gelu(nn.Dense(4 * width)(nn.LayerNorm()(x)))
+            return x + nn.Dense(width)(y)
+
+    class Transformer(nn.Module):
+        @nn.compact
+        def __call__(self, tokens):
+            x = nn.Embed(vocabulary, width)(tokens) + nn.Embed(64, width)(jnp.arange(tokens.shape[-1]))
+            mask = nn.make_causal_mask(tokens)
+            for _ in range(layers):
+                x = Layer()(x, mask)
+            return nn.Dense(vocabulary)(nn.LayerNorm()(x))
+
+    return Transformer()
+
+
 def flax_program(model, x):
     """A Flax model's mean as a function of its variables and one input."""
     variables = jax.eval_shape(model.init, jax.random.key(0), x)
@@ -56,46 +96,56 @@ def flax_program(model, x):
 
 
 def cnn():
-    """A convolutional network in Flax Linen, with batch normalization at inference."""
-    from flax import linen as nn
-
-    class CNN(nn.Module):
-        @nn.compact
-        def __call__(self, x):
-            for features in 32, 64, 128:
-                x = nn.Conv(features, (3, 3))(x)
-                x = nn.relu(nn.BatchNorm(use_running_average=True)(x))
-                x = nn.max_pool(x, (2, 2), strides=(2, 2))
-            x = x.reshape((x.shape[0], -1))
-            return nn.Dense(10)(nn.relu(nn.Dense(256)(x)))
-
-    return flax_program(CNN(), jax.ShapeDtypeStruct((8, 32, 32, 3), jnp.float32))
+    """The convolutional network at inference, on eight small images."""
+    return flax_program(cnn_model(), jax.ShapeDtypeStruct((8, 32, 32, 3), jnp.float32))
 
 
 def transformer():
-    """A transformer of six layers in Flax Linen."""
-    from flax import linen as nn
+    """The transformer, of six layers."""
+    return flax_program(transformer_model(), jax.ShapeDtypeStruct((4, 64), jnp.int32))
 
-    class Layer(nn.Module):
-        @nn.compact
-        def __call__(self, x, mask):
-            x = x + nn.MultiHeadDotProductAttention(num_heads=8)(nn.LayerNorm()(x), mask=mask)
-            y = nn.gelu(nn.Dense(1024)(nn.LayerNorm()(x)))
-            return x + nn.Dense(x.shape[-1])(y)
 
-    class Transformer(nn.Module):
-        @nn.compact
-        def __call__(self, tokens):
-            x = nn.Embed(1000, 256)(tokens) + nn.Embed(64, 256)(jnp.arange(tokens.shape[-1]))
-            mask = nn.make_causal_mask(tokens)
-            for _ in range(6):
-                x = Layer()(x, mask)
-            return nn.Dense(1000)(nn.LayerNorm()(x))
+def train_step(variables, predict):
+    """A compiled step of Adam on a cross-entropy loss.
 
-    return flax_program(Transformer(), jax.ShapeDtypeStruct((4, 64), jnp.int32))
+    Args:
+      variables: initial ones; the collection "params" is trained.
+      predict: `(variables, x) -> (logits, changed collections)`.
+    """
+    import optax
+
+    optimizer = optax.adam(1e-3)
+
+    @jax.jit
+    def step(variables, state, x, labels):
+        def loss(params):
+            logits, changed = predict({**variables, "params": params}, x)
+            return optax.softmax_cross_entropy_with_integer_labels(logits, labels).mean(), changed
+
+        (value, changed), gradient = jax.value_and_grad(loss, has_aux=True)(variables["params"])
+        updates, state = optimizer.update(gradient, state)
+        return {"params": optax.apply_updates(variables["params"], updates), **changed}, state, value
+
+    return step, (variables, optimizer.init(variables["params"]))
+
+
+def cnn_step():
+    """Training of the convolutional network: `(step, args)`."""
+    model, x = cnn_model(), jax.random.normal(jax.random.key(0), (8, 32, 32, 3))
+    variables = model.init(jax.random.key(1), x)
+    step, state = train_step(variables, lambda v, x: model.apply(v, x, train=True, mutable=["batch_stats"]))
+    return step, (*state, x, jnp.arange(8))
+
+
+def transformer_step():
+    """Training of a small transformer: `(step, args)`."""
+    model, tokens = transformer_model(2, 64, 200), jnp.arange(256).reshape(8, 32) % 200
+    step, state = train_step(model.init(jax.random.key(1), tokens), lambda v, x: (model.apply(v, x), {}))
+    return step, (*state, tokens, (tokens + 1) % 200)
 
 
 PROGRAMS = {f.__name__: functools.cache(f) for f in (chain, mlp, cnn, transformer)}
+STEPS = {"cnn": cnn_step, "transformer": transformer_step}
 
 
 def gradient(make):

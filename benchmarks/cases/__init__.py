@@ -4,7 +4,9 @@ from importlib import import_module
 
 from ..case import Case
 
-GROUPS = ("imports", "pytrees", "eager", "dispatch", "tracing", "transformations", "tensorflow", "numpy_only")
+GROUPS = (
+    "imports", "pytrees", "eager", "dispatch", "tracing", "running", "transformations", "tensorflow", "numpy_only",
+)  # fmt: skip
 
 
 def load() -> dict[str, list[Case]]:
