@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-import bedrax.numpy as jnp
 import numpy as np
+
+import bedrax.numpy as jnp
 from bedrax.core import dtypes, lax
 from bedrax.core.array import Array
 from bedrax.numpy.arguments import axis_index, inexact
@@ -111,7 +112,9 @@ def idct(x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, norm
     return _along("idct", _idct, x, n, axis, norm)
 
 
-def _over_axes(fun, x: ArrayLike, s: Sequence[int] | None, axes: Sequence[int] | None, norm: str | None) -> Array:
+def _over_axes(
+    fun, x: ArrayLike, s: Sequence[int] | None, axes: Sequence[int] | None, norm: str | None
+) -> Array:
     ndim = jnp.ndim(x)
     if axes is None:
         axes = range(ndim) if s is None else range(ndim - len(s), ndim)
@@ -127,7 +130,11 @@ def _over_axes(fun, x: ArrayLike, s: Sequence[int] | None, axes: Sequence[int] |
 
 
 def dctn(
-    x: ArrayLike, type: int = 2, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str | None = None
+    x: ArrayLike,
+    type: int = 2,
+    s: Sequence[int] | None = None,
+    axes: Sequence[int] | None = None,
+    norm: str | None = None,
 ) -> Array:
     """`dct` along several axes (None: all, or the last ``len(s)``), cut or padded to the lengths `s`."""
     _check("dctn", type, norm)
@@ -135,7 +142,11 @@ def dctn(
 
 
 def idctn(
-    x: ArrayLike, type: int = 2, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str | None = None
+    x: ArrayLike,
+    type: int = 2,
+    s: Sequence[int] | None = None,
+    axes: Sequence[int] | None = None,
+    norm: str | None = None,
 ) -> Array:
     """The inverse of `dctn`, with the same arguments."""
     _check("idctn", type, norm)

@@ -6,8 +6,9 @@ import itertools
 import math
 from collections.abc import Sequence
 
-import bedrax.numpy as jnp
 import numpy as np
+
+import bedrax.numpy as jnp
 from bedrax import pytree
 from bedrax.core.array import Array
 from bedrax.numpy.arguments import array, inexact
@@ -46,7 +47,9 @@ class RegularGridInterpolator:
             if p.ndim != 1:
                 raise ValueError(f"the points in dimension {i} must be 1-dimensional, got shape {p.shape}")
             if p.shape[0] != values.shape[i]:
-                raise ValueError(f"there are {p.shape[0]} points and {values.shape[i]} values in dimension {i}")
+                raise ValueError(
+                    f"there are {p.shape[0]} points and {values.shape[i]} values in dimension {i}"
+                )
             if p.shape[0] < 2:
                 raise ValueError(f"there must be at least two points in dimension {i}")
             grid.append(p.astype(values.dtype))
@@ -77,7 +80,9 @@ class RegularGridInterpolator:
         outside = jnp.zeros(xi.shape[:-1], bool)
         for i, g in enumerate(self.grid):
             outside = outside | (xi[..., i] < g[0]) | (xi[..., i] > g[-1])
-        return jnp.where(outside.reshape(outside.shape + (1,) * (out.ndim - outside.ndim)), self.fill_value, out)
+        return jnp.where(
+            outside.reshape(outside.shape + (1,) * (out.ndim - outside.ndim)), self.fill_value, out
+        )
 
 
 def _interpolate(grid, values, xi, method):
@@ -103,7 +108,10 @@ def _interpolate(grid, values, xi, method):
 
 
 def _flatten(interpolator):
-    return (interpolator.grid, interpolator.values, interpolator.fill_value), (interpolator.method, interpolator.bounds_error)
+    return (interpolator.grid, interpolator.values, interpolator.fill_value), (
+        interpolator.method,
+        interpolator.bounds_error,
+    )
 
 
 def _unflatten(aux, children):

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import bedrax.numpy as jnp
 import numpy as np
+
+import bedrax.numpy as jnp
 from bedrax import pytree
 from bedrax.autodiff.implicit import custom_linear_solve
 from bedrax.core import dtypes, lax
@@ -69,7 +70,11 @@ def _solve(A, b, x0, tol, atol, maxiter, M, method: Callable, symmetric: bool, *
         return method(matvec, b, flat_x0, threshold, limit, precondition, **options)
 
     x = custom_linear_solve(
-        on_vector, flat_b, solve, transpose_solve=solve, symmetric=symmetric and not dtypes.is_complex(flat_b.dtype)
+        on_vector,
+        flat_b,
+        solve,
+        transpose_solve=solve,
+        symmetric=symmetric and not dtypes.is_complex(flat_b.dtype),
     )
     info = jnp.where(jnp.isnan(_norm(x)), -1, 0)
     return unravel(x), info
@@ -105,7 +110,7 @@ def _bicgstab(matvec, b, x0, threshold, limit, precondition):
         return (k < limit) & (_norm(r) > threshold) & ~broken
 
     def step(state):
-        k, x, r, p, rho, broken = state
+        k, x, r, p, rho, _broken = state
         p_hat = precondition(p)
         v = matvec(p_hat)
         alpha = _safe_ratio(rho, _dot(shadow, v))
@@ -184,7 +189,7 @@ def _gmres(matvec, b, x0, threshold, limit, precondition, *, restart, incrementa
 
             column = lax.fori_loop(np.int32(0), j, rotate, column)
             top, low = column[j], column[j + 1]
-            size = jnp.sqrt((abs(top) ** 2 + abs(low) ** 2)).astype(dtype)
+            size = jnp.sqrt(abs(top) ** 2 + abs(low) ** 2).astype(dtype)
             c, s = jnp.where(size == 0, 1, _safe_ratio(top, size)), _safe_ratio(low, size)
             column = lax.dynamic_update_index_in_dim(column, jnp.where(size == 0, 1, size), j, 0)
             old = target[j]
@@ -207,7 +212,16 @@ def _gmres(matvec, b, x0, threshold, limit, precondition, *, restart, incrementa
     return lax.while_loop(unfinished, cycle, (np.int32(0), x0, b - matvec(x0), np.bool_(False)))[1]
 
 
-def cg(A: Any, b: Any, x0: Any = None, *, tol: float = 1e-5, atol: float = 0.0, maxiter: int | None = None, M: Any = None):
+def cg(
+    A: Any,
+    b: Any,
+    x0: Any = None,
+    *,
+    tol: float = 1e-5,
+    atol: float = 0.0,
+    maxiter: int | None = None,
+    M: Any = None,
+):
     """The solution of ``A x = b`` by conjugate gradients, for Hermitian positive definite A.
 
     Args:
@@ -225,7 +239,14 @@ def cg(A: Any, b: Any, x0: Any = None, *, tol: float = 1e-5, atol: float = 0.0, 
 
 
 def bicgstab(
-    A: Any, b: Any, x0: Any = None, *, tol: float = 1e-5, atol: float = 0.0, maxiter: int | None = None, M: Any = None
+    A: Any,
+    b: Any,
+    x0: Any = None,
+    *,
+    tol: float = 1e-5,
+    atol: float = 0.0,
+    maxiter: int | None = None,
+    M: Any = None,
 ):
     """The solution of ``A x = b`` by stabilized biconjugate gradients, for any A; arguments and result as for `cg`."""
     return _solve(A, b, x0, tol, atol, maxiter, M, _bicgstab, False)[0], None
@@ -250,5 +271,15 @@ def gmres(
     if solve_method not in ("batched", "incremental"):
         raise ValueError(f"invalid solve_method {solve_method}, must be either 'incremental' or 'batched'")
     return _solve(
-        A, b, x0, tol, atol, maxiter, M, _gmres, False, restart=restart, incremental=solve_method == "incremental"
+        A,
+        b,
+        x0,
+        tol,
+        atol,
+        maxiter,
+        M,
+        _gmres,
+        False,
+        restart=restart,
+        incremental=solve_method == "incremental",
     )

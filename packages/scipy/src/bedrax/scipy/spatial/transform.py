@@ -7,13 +7,15 @@ for means.
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import bedrax.numpy as jnp
 import numpy as np
+
+import bedrax.numpy as jnp
 from bedrax.core import dtypes, lax
 from bedrax.core.array import Array
 from bedrax.core.primitives import linalg as factor
@@ -102,7 +104,7 @@ def _axes_of(seq: str, least: int = 1) -> tuple[list[int], bool]:
     axes = ["xyz".index(c) for c in seq.lower()]
     if len(axes) < least:
         raise ValueError(f"Expected `seq` to be a string of {least} axes, got {seq}")
-    if any(a == b for a, b in zip(axes, axes[1:], strict=False)):
+    if any(a == b for a, b in itertools.pairwise(axes)):
         raise ValueError(f"Expected consecutive axes to be different, got {seq}")
     return axes, bool(intrinsic)
 
@@ -155,16 +157,18 @@ class Rotation(NamedTuple):
 
         Args:
           seq: one to three axes, "xyz" for fixed axes, "XYZ" for those of the rotated body.
-          angles: ``[k]`` or ``[n, k]`` for k axes; for one axis also a scalar or ``[n]``.
+          angles: ``[k]`` or ``[n, k]`` for k axes; for one axis also a scalar or ``[n]``, n > 1.
           degrees: angles are in degrees.
         """
         axes, intrinsic = _axes_of(seq)
         (angles,) = inexact("Rotation.from_euler", angles)
         k = len(axes)
-        if k == 1 and (angles.ndim == 0 or angles.shape[-1] != 1 or angles.ndim == 1):
+        if k == 1 and (angles.ndim == 0 or angles.shape[-1] != 1):
             angles = angles[..., None]
         if angles.ndim not in (1, 2) or angles.shape[-1] != k:
-            raise ValueError(f"Expected `angles` to have shape ({k},) or (N, {k}) for {k} axes, got {angles.shape}")
+            raise ValueError(
+                f"Expected `angles` to have shape ({k},) or (N, {k}) for {k} axes, got {angles.shape}"
+            )
         if degrees:
             angles = jnp.deg2rad(angles)
         out = None
@@ -332,7 +336,9 @@ class Slerp(NamedTuple):
             raise ValueError("`rotations` must be a sequence of at least 2 rotations.")
         times = jnp.asarray(times, rotations.quat.dtype)
         if times.ndim != 1:
-            raise ValueError(f"Expected times to be specified in a 1 dimensional array, got {times.ndim} dimensions.")
+            raise ValueError(
+                f"Expected times to be specified in a 1 dimensional array, got {times.ndim} dimensions."
+            )
         if times.shape[0] != len(rotations):
             raise ValueError(
                 f"Expected number of rotations to be equal to number of timestamps given, got {len(rotations)} "

@@ -209,19 +209,20 @@ def _spence_slope(out, x):
 def _spence(x):
     # With u = -log(x): Li_2(1 - x) = u - u^2 / 4 + sum B_2k u^(2k+1) / (2k+1)!, for 1/2 <= x <= 2; beyond, the
     # reflections of DLMF 25.12.4 and 25.12.6.
-    large, small = x > 2, x < 0.5
+    large = x > 2
     safe = jnp.where(x > 0, x, 1)
-    y = jnp.where(large, 1 / safe, jnp.where(small, 1 - safe, safe))
+    v = jnp.where(large, 1 / safe, safe)
+    small = v < 0.5
+    y = jnp.where(small, 1 - v, v)
     u = -jnp.log(y)
     square = u * u
     total = lax.full_like(x, 0)
     for c in reversed(_debye_coefficients()):
         total = total * square + c
     core = u * (1 + square * total) - square / 4
+    below = jnp.where(small, math.pi**2 / 6 + jnp.log(v) * u - core, core)
     log_x = jnp.log(safe)
-    out = jnp.where(
-        large, -0.5 * log_x * log_x - core, jnp.where(small, math.pi**2 / 6 + log_x * u - core, core)
-    )
+    out = jnp.where(large, -0.5 * log_x * log_x - below, below)
     out = jnp.where(x == 0, math.pi**2 / 6, out)
     return jnp.where(x < 0, jnp.nan, jnp.where(x == jnp.inf, -jnp.inf, jnp.where(jnp.isnan(x), x, out)))
 

@@ -144,7 +144,9 @@ def location_scale(
                 out = formula(z, *shape_values)
             else:
                 low, high, inner = support(*shape_values)
-                under, over = z < low, z > high
+                # At the ends, logarithms of 0 have no derivative either.
+                under = z <= low if name == "logcdf" else z < low
+                over = z >= high if name == "logsf" else z > high
                 out = formula(jnp.where(under | over, inner, z), *shape_values)
                 out = jnp.where(under, below, jnp.where(over, above, out))
             if scale is None or name not in ("logpdf", "pdf"):

@@ -16,8 +16,12 @@ def _logpdf(x, beta):
 
 
 def _cdf(x, beta):
-    tail = 0.5 * special.gammaincc(1 / beta, abs(x) ** beta)
-    return jnp.where(x < 0, tail, 1 - tail)
+    # At 0 the derivative through the incomplete gamma function would be infinity times zero.
+    centre = x == 0
+    far = jnp.where(centre, 1, x)
+    tail = 0.5 * special.gammaincc(1 / beta, abs(far) ** beta)
+    near = 0.5 + x * jnp.exp(_logpdf(jnp.zeros_like(x), beta))
+    return jnp.where(centre, near, jnp.where(x < 0, tail, 1 - tail))
 
 
 logpdf, pdf, cdf = location_scale(

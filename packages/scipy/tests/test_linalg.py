@@ -1,0 +1,184 @@
+"""Linear algebra against SciPy in float64, and derivatives against finite differences."""
+
+import numpy as np
+import pytest
+import scipy.linalg as sp
+
+import bedrax.numpy as jnp
+from bedrax.autodiff import check_grads
+from bedrax.core import config
+from bedrax.scipy import linalg
+
+
+@pytest.fixture(autouse=True)
+def float64():
+    with config.enable_x64(True):
+        yield
+
+
+RNG = np.random.default_rng(0)
+N = 5
+A, B = RNG.standard_normal((2, N, N))
+C = A + 1j * B
+P = A @ A.T + np.eye(N)
+H = C @ C.conj().T + np.eye(N)
+b = RNG.standard_normal(N)
+
+
+def close(actual, expected, tolerance=1e-9):
+    actual, expected = (x if isinstance(x, tuple | list) else (x,) for x in (actual, expected))
+    assert len(actual) == len(expected)
+    for x, y in zip(actual, expected, strict=True):
+        assert x.shape == np.shape(y)
+        np.testing.assert_allclose(x, y, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("lower", [False, True])
+@pytest.mark.parametrize("a", [P, H])
+def test_cholesky(a, lower):
+    close(linalg.cholesky(a, lower=lower), sp.cholesky(a, lower=lower))
+    close(linalg.cho_solve(linalg.cho_factor(a, lower=lower), B), np.linalg.solve(a, B))
+    close(linalg.solve(a, b, assume_a="pos", lower=lower), np.linalg.solve(a, b))
+
+
+@pytest.mark.parametrize("a", [A, A[:, :3], A[:3], C])
+def test_factorizations_of_any_shape(a):
+    close(linalg.lu(a), sp.lu(a))
+    close(linalg.lu(a, permute_l=True), sp.lu(a, permute_l=True))
+    for mode in ("full", "economic", "r"):
+        for pivoting in (False, True):
+            got, want = linalg.qr(a, mode=mode, pivoting=pivoting), sp.qr(a, mode=mode, pivoting=pivoting)
+            close([abs(x) for x in got], [abs(x) for x in want])  # signs are not unique
+    close(linalg.svd(a, compute_uv=False), sp.svd(a, compute_uv=False))
+
+
+@pytest.mark.parametrize("trans", [0, 1, 2])
+@pytest.mark.parametrize("rhs", [b, B])
+def test_solutions(trans, rhs):
+    close(
+        linalg.lu_solve(linalg.lu_factor(C), rhs, trans=trans), sp.lu_solve(sp.lu_factor(C), rhs, trans=trans)
+    )
+    for lower in (False, True):
+        expected = sp.solve_triangular(C, rhs, trans=trans, lower=lower, unit_diagonal=True)
+        close(linalg.solve_triangular(C, rhs, trans=trans, lower=lower, unit_diagonal=True), expected)
+    batch = np.stack([C, 2 * C])
+    close(linalg.solve_triangular(batch, B, trans=trans)[1], sp.solve_triangular(2 * C, B, trans=trans))
+    close(linalg.solve(A, rhs), sp.solve(A, rhs))
+    close(linalg.inv(A), sp.inv(A))
+    close(linalg.det(A), sp.det(A))
+
+
+@pytest.mark.parametrize("mode", ["left", "right"])
+@pytest.mark.parametrize("pivoting", [False, True])
+def test_products_with_q(mode, pivoting):
+    for c in (B, b):
+        close(
+            linalg.qr_multiply(A, c, mode=mode, pivoting=pivoting),
+            sp.qr_multiply(A, c, mode=mode, pivoting=pivoting),
+        )
+
+
+def test_eigenvalues():
+    w, v = linalg.eigh(H)
+    close(w, sp.eigh(H)[0])
+    close(H @ v, np.asarray(v) * np.asarray(w))
+    d, e = RNG.standard_normal(N), RNG.standard_normal(N - 1)
+    w, v = linalg.eigh_tridiagonal(d, e)
+    close(w, sp.eigh_tridiagonal(d, e)[0])
+    options = {"eigvals_only": True, "select": "i", "select_range": (1, 3)}
+    close(linalg.eigh_tridiagonal(d, e, **options), sp.eigh_tridiagonal(d, e, **options))
+    with pytest.raises(NotImplementedError, match="unknown shape"):
+        linalg.eigh_tridiagonal(d, e, select="v", select_range=(0, 1))
+    with pytest.raises(NotImplementedError, match="b=None"):
+        linalg.eigh(P, P)
+
+
+def test_schur_forms():
+    for output in ("real", "complex"):
+        t, z = linalg.schur(A, output=output)
+        close(z @ t @ jnp.conj(z.T), A)
+    t, z = linalg.rsf2csf(*sp.schur(A))
+    close(np.tril(t, -1), np.zeros((N, N)))
+    close(z @ t @ jnp.conj(z.T), A)
+    close(z @ jnp.conj(z.T), np.eye(N))
+    close(linalg.hessenberg(A, calc_q=True), sp.hessenberg(A, calc_q=True))
+    with pytest.raises(ValueError, match="output"):
+        linalg.schur(A, output="both")
+
+
+def test_polar_decomposition():
+    for method in ("qdwh", "svd"):
+        close(linalg.polar(A[:, :3], method=method), sp.polar(A[:, :3]))
+        close(linalg.polar(C[:3], side="left", method=method), sp.polar(C[:3], side="left"))
+    with pytest.raises(NotImplementedError, match="svd"):
+        linalg.polar(A[:3])
+
+
+@pytest.mark.parametrize("size", [0, 1e-3, 0.3, 1, 10, 60])
+@pytest.mark.parametrize("a", [A, C])
+def test_exponential(a, size):
+    expected = sp.expm(size * a)
+    scale = abs(expected).max()
+    close(np.asarray(linalg.expm(size * a)) / scale, expected / scale)
+
+
+def test_exponential_of_batches_and_its_limits():
+    close(linalg.expm(np.stack([A, 7 * A])), np.stack([sp.expm(A), sp.expm(7 * A)]))
+    close(linalg.expm(np.triu(A), upper_triangular=True), sp.expm(np.triu(A)))
+    assert np.isnan(np.asarray(linalg.expm(A * 1e7))).all()
+    assert linalg.expm(A.astype(np.float32)).dtype == np.float32
+    np.testing.assert_allclose(linalg.expm(A.astype(np.float32)), sp.expm(A), rtol=1e-4, atol=1e-4)
+    close(linalg.expm_frechet(A, B), sp.expm_frechet(A, B))
+    with pytest.raises(ValueError, match="square"):
+        linalg.expm(A[:3])
+
+
+def test_functions_through_the_schur_form():
+    for a in (A, P, C):
+        close(linalg.sqrtm(a), sp.sqrtm(a))
+    close(linalg.sqrtm(-P), sp.sqrtm(-P))
+    close(linalg.funm(A, jnp.exp), sp.expm(A))
+    _, error = linalg.funm(A, jnp.exp, disp=False)
+    assert 0 < error < 1e-10
+    for method in ("schur", "eigen"):
+        x = linalg.solve_sylvester(A, B[:3, :3], B[:, :3], method=method)
+        close(x, sp.solve_sylvester(A, B[:3, :3], B[:, :3]))
+    assert np.isnan(np.asarray(linalg.solve_sylvester(np.eye(2), -np.eye(2), np.eye(2)))).all()
+
+
+def test_derivatives():
+    check_grads(linalg.expm, (A,), order=2, rtol=1e-4, atol=1e-4)
+    check_grads(
+        lambda a, b: linalg.cho_solve(linalg.cho_factor(a @ a.T + np.eye(N)), b), (A, b), order=1, rtol=1e-5
+    )
+    check_grads(
+        lambda a, b: linalg.solve_triangular(a, b, lower=True), (A + 3 * np.eye(N), b), order=1, rtol=1e-5
+    )
+    check_grads(lambda a, b: linalg.lu_solve(linalg.lu_factor(a), b), (A, b), order=1, rtol=1e-4)
+
+
+V, W = RNG.standard_normal(5), RNG.standard_normal(7)
+W[0] = V[-1]
+SPECIAL = [
+    ("toeplitz", V, W), ("toeplitz", 1j * V), ("hankel", V, W), ("hankel", V), ("circulant", V), ("companion", V),
+    ("fiedler", V), ("hadamard", 8), ("helmert", 5), ("helmert", 5, True), ("hilbert", 5), ("invhilbert", 5), ("pascal", 6),
+    ("pascal", 4, "lower"), ("pascal", 4, "upper"), ("invpascal", 6), ("invpascal", 4, "lower"), ("invpascal", 4, "upper"),
+    ("leslie", V, V[1:]), ("dft", 5), ("dft", 5, "sqrtn"), ("dft", 5, "n"), ("block_diag", A, b, 3.0),
+    *(("fiedler_companion", W[:k]) for k in range(2, 8)),
+    *(("convolution_matrix", V, n, mode) for n in (3, 5, 8) for mode in ("full", "same", "valid")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name,args", [(name, args) for name, *args in SPECIAL])
+def test_special_matrices(name, args):
+    close(getattr(linalg, name)(*args), getattr(sp, name)(*args))
+
+
+def test_what_special_matrices_refuse():
+    with pytest.raises(ValueError, match="power of 2"):
+        linalg.hadamard(6)
+    with pytest.raises(ValueError, match="at most 2 dimensions"):
+        linalg.block_diag(np.ones((1, 1, 1)))
+    with pytest.raises(ValueError, match="scale"):
+        linalg.dft(3, scale="half")
+    assert linalg.block_diag().shape == (1, 0)
