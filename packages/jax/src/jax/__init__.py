@@ -76,9 +76,9 @@ _HOMES = {
 }  # fmt: skip
 __getattr__, __dir__, __all__ = attach(__name__, _HOMES, (
     "_src", "ad_checkpoint", "api_util", "cloud_tpu_init", "core", "custom_batching", "custom_derivatives",
-    "debug", "distributed", "dlpack", "dtypes", "errors", "example_libraries", "experimental", "export",
-    "extend", "flatten_util", "interpreters", "lax", "lib", "monitoring", "nn", "numpy", "random", "ref",
-    "scipy", "sharding", "stages", "test_util", "tree", "tree_util", "typing", "version",
+    "debug", "distributed", "dlpack", "dtypes", "errors", "experimental", "export", "extend",
+    "flatten_util", "image", "interpreters", "lax", "lib", "monitoring", "nn", "numpy", "ops", "random",
+    "ref", "scipy", "sharding", "stages", "test_util", "tree", "tree_util", "typing", "version",
 ))  # fmt: skip
 
 if TYPE_CHECKING:
@@ -170,17 +170,18 @@ if TYPE_CHECKING:
     from jax import dlpack as dlpack
     from jax import dtypes as dtypes
     from jax import errors as errors
-    from jax import example_libraries as example_libraries
     from jax import experimental as experimental
     from jax import export as export
     from jax import extend as extend
     from jax import flatten_util as flatten_util
+    from jax import image as image
     from jax import interpreters as interpreters
     from jax import lax as lax
     from jax import lib as lib
     from jax import monitoring as monitoring
     from jax import nn as nn
     from jax import numpy as numpy
+    from jax import ops as ops
     from jax import random as random
     from jax import ref as ref
     from jax import scipy as scipy

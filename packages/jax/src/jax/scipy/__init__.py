@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 from bedrax.core.lazy import attach
 
 __getattr__, __dir__, __all__ = attach(__name__, {}, (
-    "cluster", "fft", "integrate", "interpolate", "linalg", "ndimage", "sparse", "spatial", "special",
-    "stats",
+    "cluster", "fft", "integrate", "interpolate", "linalg", "ndimage", "optimize", "signal", "sparse",
+    "spatial", "special", "stats",
 ))  # fmt: skip
 
 if TYPE_CHECKING:
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from jax.scipy import interpolate as interpolate
     from jax.scipy import linalg as linalg
     from jax.scipy import ndimage as ndimage
+    from jax.scipy import optimize as optimize
+    from jax.scipy import signal as signal
     from jax.scipy import sparse as sparse
     from jax.scipy import spatial as spatial
     from jax.scipy import special as special

@@ -4,7 +4,9 @@ from typing import TYPE_CHECKING
 
 from bedrax.core.lazy import attach
 
-__getattr__, __dir__, __all__ = attach(__name__, {}, ("linalg",))
+__getattr__, __dir__, __all__ = attach(__name__, {}, (
+    "linalg",
+))  # fmt: skip
 
 if TYPE_CHECKING:
     from jax.scipy.sparse import linalg as linalg

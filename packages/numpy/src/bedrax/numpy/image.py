@@ -1,0 +1,202 @@
+"""Resampling of images (`jax.image`): every axis is multiplied by a matrix of weights.
+
+The weights are those of the operation ScaleAndTranslate of TensorFlow: pixel centers stand at half integers, an output
+pixel at ``i`` looks at the input around ``(i + 1/2 - translation) / scale``, and the weights of a kernel around that place
+are normalized. With antialiasing the kernel is widened where the image is made smaller.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from bedrax import numpy as jnp
+from bedrax.core import dims, dtypes, lax
+from bedrax.numpy.arguments import array
+
+
+class ResizeMethod(enum.Enum):
+    """The kernels of `resize`."""
+
+    NEAREST = 0
+    LINEAR = 1
+    LANCZOS3 = 2
+    LANCZOS5 = 3
+    CUBIC = 4
+    CUBIC_PYTORCH = 5
+    AREA = 6
+
+    @staticmethod
+    def from_string(s: str) -> ResizeMethod:
+        """The method of a name: ``nearest linear bilinear trilinear triangle cubic bicubic tricubic lanczos3 ...``.
+
+        Raises:
+          ValueError: there is none.
+        """
+        try:
+            return _NAMES[s]
+        except KeyError:
+            raise ValueError(f'Unknown resize method "{s}"; there are {", ".join(_NAMES)}') from None
+
+
+_NAMES = {
+    **{n: ResizeMethod.LINEAR for n in ("linear", "bilinear", "trilinear", "triangle")},
+    **{n: ResizeMethod.CUBIC for n in ("cubic", "bicubic", "tricubic")},
+    "nearest": ResizeMethod.NEAREST,
+    "lanczos3": ResizeMethod.LANCZOS3,
+    "lanczos5": ResizeMethod.LANCZOS5,
+    "area": ResizeMethod.AREA,
+}
+
+
+def _triangle(x):
+    return jnp.maximum(0, 1 - x)
+
+
+def _cubic(a: float) -> Callable:
+    """Convolution kernel of R. Keys, "Cubic convolution interpolation for digital image processing" (1981)."""
+
+    def kernel(x):
+        near = ((a + 2) * x - (a + 3)) * x * x + 1
+        far = ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
+        return jnp.where(x >= 2, 0, jnp.where(x >= 1, far, near))
+
+    return kernel
+
+
+def _lanczos(radius: int) -> Callable:
+    def kernel(x):
+        return jnp.where(x > radius, 0, jnp.sinc(x) * jnp.sinc(x / radius))
+
+    return kernel
+
+
+_KERNELS = {
+    ResizeMethod.LINEAR: _triangle,
+    ResizeMethod.CUBIC: _cubic(-0.5),
+    ResizeMethod.CUBIC_PYTORCH: _cubic(-0.75),
+    ResizeMethod.LANCZOS3: _lanczos(3),
+    ResizeMethod.LANCZOS5: _lanczos(5),
+}
+
+
+def _weights(size, out_size, scale, translation, kernel: Callable, antialias: bool):
+    """Matrix of shape ``[size, out_size]``."""
+    dtype = scale.dtype
+    inverse = 1 / scale
+    width = jnp.maximum(inverse, 1) if antialias else jnp.ones_like(inverse)
+    centers = (jnp.arange(out_size, dtype=dtype) + 0.5 - translation) * inverse - 0.5
+    distance = jnp.abs(centers[None, :] - jnp.arange(size, dtype=dtype)[:, None]) / width
+    weights = kernel(distance).astype(dtype)
+    total = jnp.sum(weights, axis=0, keepdims=True)
+    tiny = jnp.abs(total) <= 1000 * float(dtypes.finfo(dtype).eps)
+    weights = jnp.where(tiny, 0, weights / jnp.where(tiny, 1, total))
+    inside = (centers >= -0.5) & (centers <= size - 0.5)
+    return jnp.where(inside[None, :], weights, 0)
+
+
+def _areas(size, out_size, dtype):
+    """What part of every output pixel each input pixel covers: ``[size, out_size]``."""
+    step = size / out_size
+    start = jnp.arange(out_size, dtype=dtype)[None, :] * step
+    pixel = jnp.arange(size, dtype=dtype)[:, None]
+    overlap = jnp.minimum(start + step, pixel + 1) - jnp.maximum(start, pixel)
+    return jnp.maximum(overlap, 0) / step
+
+
+def _apply(x, matrices: dict[int, Any], precision):
+    for axis, w in matrices.items():
+        x = jnp.moveaxis(jnp.tensordot(x, w.astype(x.dtype), ((axis,), (0,)), precision=precision), -1, axis)
+    return x
+
+
+def _method(method) -> ResizeMethod:
+    return ResizeMethod.from_string(method) if isinstance(method, str) else ResizeMethod(method)
+
+
+def scale_and_translate(
+    image: Any, shape: Sequence[int], spatial_dims: Sequence[int], scale: Any, translation: Any, method: Any,
+    antialias: bool = True, precision: Any = lax.Precision.HIGHEST,
+):  # fmt: skip
+    """Resample an image, scaled and then moved.
+
+    Args:
+      image: an array.
+      shape: that of the result; equal to the image's outside `spatial_dims`.
+      spatial_dims: the axes that are resampled.
+      scale, translation: arrays with an element for each of them; differentiable.
+      method: a `ResizeMethod` or its name, other than ``"nearest"``.
+      antialias: widen the kernel where the image is made smaller.
+      precision: of the products.
+
+    Returns:
+      An array of `shape`; zero where it lies outside of the image.
+    """
+    image = array("scale_and_translate", image)
+    shape = tuple(shape)
+    if len(shape) != image.ndim:
+        raise ValueError(f"shape must have length equal to the number of dimensions of x;  {shape} vs {image.shape}")
+    method = _method(method)
+    if method not in _KERNELS:
+        what = "Nearest neighbor" if method is ResizeMethod.NEAREST else "Area"
+        raise ValueError(f"{what} resampling is not currently supported for scale_and_translate.")
+    spatial_dims = [d % image.ndim for d in spatial_dims]
+    for i, (a, b) in enumerate(zip(image.shape, shape, strict=True)):
+        if i not in spatial_dims and not dims.same_dim(a, b):
+            raise ValueError(f"scale_and_translate: axis {i} is not among the spatial_dims, so its size stays {a}; got {b}")
+    (image,) = _inexact(image)
+    scale, translation = _inexact(scale, translation)
+    matrices = {
+        d: _weights(image.shape[d], shape[d], scale[i], translation[i], _KERNELS[method], antialias)
+        for i, d in enumerate(spatial_dims)
+    }
+    return _apply(image, matrices, precision)
+
+
+def _inexact(*xs):
+    return [jnp.asarray(x, dtypes.to_inexact_dtype(jnp.result_type(x))) for x in xs]
+
+
+def resize(
+    image: Any, shape: Sequence[int], method: Any, antialias: bool = True, precision: Any = lax.Precision.HIGHEST
+):
+    """Resample an image to another shape.
+
+    Args:
+      image: an array.
+      shape: that of the result; axes of unchanged size are left alone.
+      method: a `ResizeMethod` or its name: ``"nearest"`` (keeps the dtype), ``"linear"`` (or ``"bilinear"``,
+        ``"trilinear"``, ``"triangle"``), ``"cubic"`` (Keys), ``"lanczos3"``, ``"lanczos5"``,
+        ``"area"``.
+      antialias: widen the kernel where the image is made smaller.
+      precision: of the products.
+
+    Returns:
+      An array of `shape`.
+    """
+    image = array("resize", image)
+    shape = tuple(shape)
+    if len(shape) != image.ndim:
+        raise ValueError(f"shape must have length equal to the number of dimensions of x;  {shape} vs {image.shape}")
+    method = _method(method)
+    changed = [i for i, (a, b) in enumerate(zip(image.shape, shape, strict=True)) if not dims.same_dim(a, b)]
+    if method is ResizeMethod.NEAREST:
+        for d in changed:
+            places = (jnp.arange(shape[d], dtype=np.float32) + 0.5) * image.shape[d] / shape[d]
+            image = jnp.take(image, jnp.floor(places).astype(np.int32), axis=d, mode="clip")
+        return image
+    (image,) = _inexact(image)
+    dtype = np.dtype(np.float32) if image.dtype.itemsize < 4 else jnp.finfo(image.dtype).dtype
+    matrices = {}
+    for d in changed:
+        if method is ResizeMethod.AREA:
+            matrices[d] = _areas(image.shape[d], shape[d], dtype)
+            continue
+        scale = jnp.asarray(shape[d] / image.shape[d] if image.shape[d] else 1.0, dtype)
+        matrices[d] = _weights(image.shape[d], shape[d], scale, jnp.zeros((), dtype), _KERNELS[method], antialias)
+    return _apply(image, matrices, precision)
+
+
+__all__ = ["ResizeMethod", "resize", "scale_and_translate"]

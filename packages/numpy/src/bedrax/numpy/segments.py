@@ -1,0 +1,105 @@
+"""Reductions over segments: the elements that share a number are reduced together (`jax.ops`)."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+from bedrax import numpy as jnp
+from bedrax.core import dims, dtypes, lax
+from bedrax.numpy.arguments import arrays, concrete_int
+
+
+def _lowest(dtype):
+    if dtypes.is_bool(dtype):
+        return False
+    return -np.inf if dtypes.is_inexact(dtype) else dtypes.iinfo(dtype).min
+
+
+def _highest(dtype):
+    if dtypes.is_bool(dtype):
+        return True
+    return np.inf if dtypes.is_inexact(dtype) else dtypes.iinfo(dtype).max
+
+
+# name -> (scatter, reduction of buckets, the reduction of nothing, what the result is called)
+_KINDS = {
+    "segment_sum": (lax.scatter_add, "sum", lambda dtype: 0, "sums"),
+    "segment_prod": (lax.scatter_mul, "prod", lambda dtype: 1, "products"),
+    "segment_min": (lax.scatter_min, "min", _highest, "least elements"),
+    "segment_max": (lax.scatter_max, "max", _lowest, "greatest elements"),
+}
+
+
+def _define(name: str):
+    scatter, combine, identity, what = _KINDS[name]
+
+    def segment(
+        data: Any,
+        segment_ids: Any,
+        num_segments: int | None = None,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        bucket_size: int | None = None,
+        mode: Any = None,
+        out_sharding: Any = None,
+    ):
+        if out_sharding is not None:
+            raise NotImplementedError(f"{name}: out_sharding is not supported; use jax.lax.with_sharding_constraint.")
+        data, ids = arrays(name, data, segment_ids)
+        if combine in ("sum", "prod") and dtypes.is_bool(data.dtype):
+            raise TypeError(f"{name}: data must be numbers, got {data.dtype}; convert them, or use segment_max for 'any'")
+        if not dtypes.is_integer(ids.dtype):
+            raise TypeError(f"{name}: segment_ids must be integers, got {ids.dtype}")
+        if ids.ndim != 1 or not data.ndim or not dims.same_dim(ids.shape[0], data.shape[0]):
+            raise ValueError(f"{name}: segment_ids of shape {ids.shape} must number the leading axis of data {data.shape}")
+        if num_segments is None:
+            hint = f"{name}() `num_segments` argument: pass the number of segments where the ids are traced."
+            num_segments = concrete_int(jnp.max(ids), hint) + 1 if ids.size else 0
+        num_segments = num_segments if dims.is_symbolic(num_segments) else operator.index(num_segments)
+        if dims.is_constant_dim(num_segments) and num_segments < 0:
+            raise ValueError("num_segments must be non-negative.")
+        empty = jnp.full((num_segments, *data.shape[1:]), identity(data.dtype), data.dtype)
+        inner = tuple(range(1, data.ndim))
+
+        def reduce(values, numbers):
+            dimension_numbers = lax.ScatterDimensionNumbers(
+                update_window_dims=inner, inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,)
+            )
+            return scatter(
+                empty, numbers[..., None], values, dimension_numbers, indices_are_sorted=indices_are_sorted,
+                unique_indices=unique_indices, mode=mode,
+            )  # fmt: skip
+
+        if bucket_size is None:
+            return reduce(data, ids)
+        starts = range(0, ids.shape[0], operator.index(bucket_size))
+        parts = [reduce(data[s : s + bucket_size], ids[s : s + bucket_size]) for s in starts]
+        return getattr(jnp, combine)(jnp.stack(parts), axis=0).astype(data.dtype) if parts else empty
+
+    segment.__name__ = segment.__qualname__ = name
+    segment.__doc__ = f"""The {what} of the segments of an array.
+
+    Args:
+      data: an array.
+      segment_ids: the segment of each element along the leading axis: a vector of integers, sorted or not. Elements
+        whose number is negative, or not below `num_segments`, do not count.
+      num_segments: how many segments there are; by default the greatest number plus one, which must be known while
+        tracing.
+      indices_are_sorted, unique_indices: promises about `segment_ids` that may make it faster.
+      bucket_size: reduce this many elements at a time, for accuracy.
+      mode: what happens to numbers out of range, as in ``x.at[...]``.
+
+    Returns:
+      An array of shape ``(num_segments, *rest)``; a segment without elements holds the reduction of nothing.
+    """
+    return segment
+
+
+segment_sum = _define("segment_sum")
+segment_prod = _define("segment_prod")
+segment_min = _define("segment_min")
+segment_max = _define("segment_max")
+
+__all__ = ["segment_max", "segment_min", "segment_prod", "segment_sum"]

@@ -1,0 +1,140 @@
+"""Reductions over segments, and resampling of images, against loops in NumPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bedrax import numpy as jnp
+from bedrax.autodiff import grad
+from bedrax.core.errors import ConcretizationTypeError
+from bedrax.core.jitting import jit
+from bedrax.numpy import image, segments
+
+KINDS = {"sum": (np.add, 0), "prod": (np.multiply, 1), "min": (np.minimum, np.inf), "max": (np.maximum, -np.inf)}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("shape", [(7,), (7, 2, 3)])
+@pytest.mark.parametrize("bucket", [None, 3])
+def test_segments(kind, shape, bucket):
+    ufunc, identity = KINDS[kind]
+    data = np.random.RandomState(0).uniform(0.5, 2, shape).astype(np.float32)
+    ids = np.array([0, 3, 3, -1, 9, 1, 0])
+    expected = np.full((5, *shape[1:]), identity, np.float32)
+    for i, x in zip(ids, data, strict=True):
+        if 0 <= i < 5:
+            expected[i] = ufunc(expected[i], x)
+    f = getattr(segments, f"segment_{kind}")
+    for call in (f, jit(f, static_argnames=("num_segments", "bucket_size"))):
+        np.testing.assert_allclose(call(data, ids, num_segments=5, bucket_size=bucket), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint16", "int32", "bfloat16", "bool"])
+def test_segments_of_nothing_by_dtype(dtype):
+    data = np.array([1, 1]).astype(jnp.dtype(dtype) if dtype != "bfloat16" else jnp.bfloat16)
+    low, high = segments.segment_max(data, np.array([0, 0]), 2), segments.segment_min(data, np.array([0, 0]), 2)
+    assert low.dtype == high.dtype == data.dtype
+    assert low[0] == high[0] == 1
+    assert low[1] <= jnp.zeros((), data.dtype) < high[1]
+
+
+def test_number_of_segments():
+    assert segments.segment_sum(np.ones(3, np.float32), np.array([0, 4, 1])).shape == (5,)
+    with pytest.raises(ConcretizationTypeError, match="num_segments"):
+        jit(segments.segment_sum)(np.ones(3), np.array([0, 4, 1]))
+    with pytest.raises(ValueError, match="non-negative"):
+        segments.segment_sum(np.ones(3), np.array([0, 0, 1]), -1)
+    with pytest.raises(ValueError, match="leading axis"):
+        segments.segment_sum(np.ones(3), np.array([0, 0]))
+    with pytest.raises(TypeError, match="integers"):
+        segments.segment_sum(np.ones(2), np.array([0.0, 1.0]))
+    clipped = segments.segment_sum(np.ones(3, np.float32), np.array([0, 0, 9]), 3, mode="clip")
+    np.testing.assert_array_equal(clipped, [2, 0, 1])
+
+
+def test_segment_gradient():
+    ids = np.array([0, 0, 2, -1])
+    d = np.array([1.0, 2.0, 3.0, 4.0], np.float32)
+    got = grad(lambda d: jnp.sum(segments.segment_sum(d, ids, 3) ** 2))(d)
+    np.testing.assert_allclose(got, [6, 6, 6, 0])
+
+
+def _kernel(name):
+    def cubic(x):
+        a = -0.5
+        if x < 1:
+            return (a + 2) * x**3 - (a + 3) * x**2 + 1
+        return a * x**3 - 5 * a * x**2 + 8 * a * x - 4 * a if x < 2 else 0.0
+
+    def lanczos(r):
+        return lambda x: np.sinc(x) * np.sinc(x / r) if x <= r else 0.0
+
+    return {"linear": lambda x: max(0.0, 1 - x), "cubic": cubic, "lanczos3": lanczos(3), "lanczos5": lanczos(5)}[name]
+
+
+def _line(x, n, scale, shift, kernel, antialias):
+    out = np.zeros(n)
+    for i in range(n):
+        center = (i + 0.5 - shift) / scale - 0.5
+        width = max(1 / scale, 1) if antialias else 1
+        w = np.array([kernel(abs(center - j) / width) for j in range(len(x))])
+        if -0.5 <= center <= len(x) - 0.5:
+            out[i] = w @ x / w.sum()
+    return out
+
+
+@pytest.mark.parametrize("method", ["linear", "cubic", "lanczos3", "lanczos5"])
+@pytest.mark.parametrize("n", [3, 5, 11])
+@pytest.mark.parametrize("antialias", [True, False])
+def test_resize_of_a_line(method, n, antialias):
+    x = np.random.RandomState(1).standard_normal(7).astype(np.float32)
+    expected = _line(x, n, n / 7, 0.0, _kernel(method), antialias)
+    got = image.resize(x, (n,), method, antialias=antialias)
+    np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_resize_of_images():
+    x = np.random.RandomState(2).standard_normal((2, 6, 4, 3)).astype(np.float32)
+    got = image.resize(x, (2, 3, 8, 3), "bilinear")
+    by_axis = np.apply_along_axis(lambda v: _line(v, 3, 0.5, 0, _kernel("linear"), True), 1, x)
+    by_axis = np.apply_along_axis(lambda v: _line(v, 8, 2.0, 0, _kernel("linear"), True), 2, by_axis)
+    np.testing.assert_allclose(got, by_axis, rtol=1e-4, atol=1e-5)
+    near = image.resize(np.arange(6), (3,), "nearest")
+    assert near.dtype == jnp.int32
+    np.testing.assert_array_equal(near, [1, 3, 5])
+    np.testing.assert_array_equal(image.resize(np.arange(3), (6,), image.ResizeMethod.NEAREST), [0, 0, 1, 1, 2, 2])
+    area = image.resize(np.arange(6.0, dtype=np.float32), (2,), "area")
+    np.testing.assert_allclose(area, [1.0, 4.0], rtol=1e-6)
+    np.testing.assert_allclose(image.resize(np.array([0.0, 3.0], np.float32), (3,), "area"), [0, 1.5, 3], rtol=1e-6)
+    assert image.resize(np.arange(4), (2,), "linear").dtype == jnp.float32
+    assert image.resize(jnp.ones(4, jnp.bfloat16), (2,), "cubic").dtype == jnp.bfloat16
+    pytorch = image.resize(np.array([0.0, 1.0, 0.0], np.float32), (5,), image.ResizeMethod.CUBIC_PYTORCH, antialias=False)
+    keys = image.resize(np.array([0.0, 1.0, 0.0], np.float32), (5,), image.ResizeMethod.CUBIC, antialias=False)
+    assert abs(float(pytorch[1] - keys[1])) > 1e-3 and float(pytorch[2]) == pytest.approx(1.0)
+
+
+def test_scale_and_translate():
+    x = np.random.RandomState(3).standard_normal((6, 2)).astype(np.float32)
+    got = image.scale_and_translate(x, (9, 2), (0,), jnp.array([1.5]), jnp.array([2.0]), "cubic")
+    expected = np.stack([_line(c, 9, 1.5, 2.0, _kernel("cubic"), True) for c in x.T], 1)
+    np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-5)
+
+    def total(shift):
+        moved = image.scale_and_translate(x, (6, 2), (0,), jnp.array([1.0]), shift, "linear")
+        return jnp.sum(moved[2:4] ** 2)
+
+    at, step = np.array([0.3], np.float32), 1e-2
+    slope = (total(at + step) - total(at - step)) / (2 * step)
+    np.testing.assert_allclose(grad(total)(at)[0], slope, rtol=1e-2)
+
+
+def test_errors_of_resize():
+    with pytest.raises(ValueError, match="Unknown resize method"):
+        image.resize(np.ones(3), (2,), "sharp")
+    with pytest.raises(ValueError, match="length equal"):
+        image.resize(np.ones((3, 3)), (2,), "linear")
+    with pytest.raises(ValueError, match="not currently supported"):
+        image.scale_and_translate(np.ones(3), (3,), (0,), np.ones(1), np.ones(1), "nearest")
+    with pytest.raises(ValueError, match="spatial_dims"):
+        image.scale_and_translate(np.ones((3, 3)), (3, 4), (0,), np.ones(1), np.ones(1), "linear")
