@@ -140,7 +140,7 @@ class HostArray(Array):
     def __init__(self, value: np.ndarray, weak_type: bool = False, aval: avals.ShapedArray | None = None):
         self._value = value
         self._weak = weak_type
-        self.aval = avals.ShapedArray(value.shape, value.dtype, weak_type) if aval is None else aval
+        self.aval = avals.plain_aval(value.shape, value.dtype, weak_type) if aval is None else aval
 
     shape = property(lambda self: self._value.shape)
     dtype = property(lambda self: self._value.dtype)

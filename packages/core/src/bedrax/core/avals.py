@@ -8,6 +8,7 @@ defaults on one device.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -157,6 +158,12 @@ def scalar_aval(dtype: np.dtype, weak_type: bool = False) -> ShapedArray:
     return found
 
 
+@functools.lru_cache(4096)
+def plain_aval(shape: tuple[int, ...], dtype: np.dtype, weak_type: bool = False) -> ShapedArray:
+    """The type of an array on one device. Equal ones are mostly the same object, which makes comparing them quick."""
+    return ShapedArray(shape, dtype, weak_type)
+
+
 def _python_scalar_aval(x) -> ShapedArray:
     if type(x) is int:
         dtypes.check_python_int(x)
@@ -173,7 +180,7 @@ def _ndarray_aval(x) -> ShapedArray:
             f"Value {x!r} with dtype {x.dtype} is not a valid JAX array type. Only arrays of numeric types are supported"
             " by JAX."
         )
-    return ShapedArray(x.shape, dtypes.canonicalize_dtype(x.dtype))
+    return plain_aval(x.shape, dtypes.canonicalize_dtype(x.dtype))
 
 
 aval_functions[np.ndarray] = _ndarray_aval

@@ -85,6 +85,10 @@ def promote_pair(name: str, x: Any, y: Any) -> tuple[Any, Any]:
                 return cast(x), y
     else:
         a, b = getattr(x, "aval", None), getattr(y, "aval", None)
+        if a is None and isinstance(x, _NUMPY):
+            a = _numpy_aval(x)
+        if b is None and isinstance(y, _NUMPY):
+            b = _numpy_aval(y)
         if a is not None and b is not None and a.dtype == b.dtype:
             s, t = a.shape, b.shape
             try:
@@ -97,6 +101,15 @@ def promote_pair(name: str, x: Any, y: Any) -> tuple[Any, Any]:
                 return x if s == shape else _widen(x, s, shape), y if t == shape else _widen(y, t, shape)
     x, y = promote(name, (x, y))
     return x, y
+
+
+_NUMPY = (np.ndarray, np.generic)
+
+
+def _numpy_aval(x: np.ndarray | np.generic) -> Any:
+    """The type of a NumPy value that has it already: one that would have to be converted has none here."""
+    aval = aval_of(x)
+    return aval if aval.dtype == x.dtype else None
 
 
 @functools.lru_cache(4096)

@@ -86,7 +86,9 @@ def _abs(t, ans, x):
 def _integer_pow(t, ans, x, *, y):
     if y == 0:
         return Zero.from_primal_value(ans)
-    return mul(t, mul(scalar_like(x, y), p.integer_pow(x, y - 1)) if y != 1 else _one(x))
+    if y == 1:
+        return mul(t, _one(x))
+    return mul(t, mul(scalar_like(x, y), x if y == 2 else p.integer_pow(x, y - 1)))
 
 
 def _sign(t, ans, x):

@@ -206,24 +206,27 @@ def _small_int(y, dtype):
 
 @numpy_rules.rule(p.integer_pow_p)
 def _integer_pow(x, *, y):
-    checked(p.integer_pow_p, x, y=y)
     wide = native(x.dtype)
-    with np.errstate(all="ignore"):
-        out = _power_by_squaring(x.astype(wide), y)
+    if wide == x.dtype and y > 0 and x.dtype.kind != "b":
+        return np.asarray(quietly(_power_by_squaring, x, y))
+    checked(p.integer_pow_p, x, y=y)
+    out = np.asarray(quietly(_power_by_squaring, x.astype(wide), y))
     return out if wide == x.dtype else narrow(out, x.dtype)
 
 
 def _power_by_squaring(x, n: int):
     if n < 0:
         return x.dtype.type(1) / _power_by_squaring(x, -n)
-    result = np.ones_like(x)
+    if n == 0:
+        return np.ones_like(x)
+    result = None
     while n:
         if n & 1:
-            result = result * x
+            result = x if result is None else result * x
         n >>= 1
         if n:
             x = x * x
-    return np.asarray(result)
+    return result
 
 
 # ---- two operands --------------------------------------------------------------------------------
