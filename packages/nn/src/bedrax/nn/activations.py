@@ -228,7 +228,9 @@ def _shifted(x: Array, axes, where):
 
 
 @one_program
-def log_softmax(x: ArrayLike, axis: int | tuple[int, ...] | None = -1, where: ArrayLike | None = None) -> Array:
+def log_softmax(
+    x: ArrayLike, axis: int | tuple[int, ...] | None = -1, where: ArrayLike | None = None
+) -> Array:
     """``x - log(sum(exp(x)))`` along axes.
 
     Args:

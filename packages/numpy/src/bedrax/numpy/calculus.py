@@ -17,7 +17,11 @@ __all__ = ["convolve", "correlate", "diff", "ediff1d", "gradient", "interp", "tr
 
 @one_program
 def diff(
-    a: ArrayLike, n: int = 1, axis: int = -1, prepend: ArrayLike | None = None, append: ArrayLike | None = None
+    a: ArrayLike,
+    n: int = 1,
+    axis: int = -1,
+    prepend: ArrayLike | None = None,
+    append: ArrayLike | None = None,
 ) -> Array:
     """Differences of neighbours, `n` times; of booleans, whether they differ.
 
@@ -146,7 +150,9 @@ def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axi
 
 
 @one_program
-def unwrap(p: ArrayLike, discont: ArrayLike | None = None, axis: int = -1, period: ArrayLike = 2 * np.pi) -> Array:
+def unwrap(
+    p: ArrayLike, discont: ArrayLike | None = None, axis: int = -1, period: ArrayLike = 2 * np.pi
+) -> Array:
     """Add multiples of `period` so that neighbours along an axis differ by at most half of it.
 
     Args:
@@ -175,7 +181,9 @@ def unwrap(p: ArrayLike, discont: ArrayLike | None = None, axis: int = -1, perio
     limit = half if discont is None else jnp.maximum(half, jnp.asarray(discont, p.dtype))
     fix = jnp.where(abs(jumps) < limit, 0, rest - jumps)
     first = lax.slice_in_dim(p, 0, 1, axis=axis)
-    return jnp.concatenate([first, lax.slice_in_dim(p, 1, n, axis=axis) + jnp.cumsum(fix, axis=axis)], axis=axis)
+    return jnp.concatenate(
+        [first, lax.slice_in_dim(p, 1, n, axis=axis) + jnp.cumsum(fix, axis=axis)], axis=axis
+    )
 
 
 @one_program
@@ -202,7 +210,9 @@ def interp(
     if dtypes.is_complex(x.dtype):
         raise ValueError("jnp.interp: complex x values not supported.")
     if xp.shape != fp.shape or xp.ndim != 1:
-        raise ValueError(f"xp and fp must be one-dimensional arrays of equal size, got {xp.shape} and {fp.shape}")
+        raise ValueError(
+            f"xp and fp must be one-dimensional arrays of equal size, got {xp.shape} and {fp.shape}"
+        )
     for name, value in (("left", left), ("right", right)):
         if isinstance(value, str) and value != "extrapolate":
             raise ValueError(f"the only valid string value of {name} is 'extrapolate', got {value!r}")
@@ -240,7 +250,9 @@ def interp(
 
 
 @one_program
-def convolve(a: ArrayLike, v: ArrayLike, mode: str = "full", *, precision=None, preferred_element_type=None) -> Array:
+def convolve(
+    a: ArrayLike, v: ArrayLike, mode: str = "full", *, precision=None, preferred_element_type=None
+) -> Array:
     """Discrete convolution of two vectors.
 
     Args:
@@ -257,7 +269,9 @@ def convolve(a: ArrayLike, v: ArrayLike, mode: str = "full", *, precision=None, 
 
 
 @one_program
-def correlate(a: ArrayLike, v: ArrayLike, mode: str = "valid", *, precision=None, preferred_element_type=None) -> Array:
+def correlate(
+    a: ArrayLike, v: ArrayLike, mode: str = "valid", *, precision=None, preferred_element_type=None
+) -> Array:
     """Cross-correlation of two vectors: sums of ``a[n + k] * conj(v[n])``; arguments as for `convolve`."""
     return _convolve("correlate", a, v, mode, precision, preferred_element_type)
 

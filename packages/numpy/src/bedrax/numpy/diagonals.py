@@ -35,9 +35,7 @@ def _static_or_traced(k: Any, name: str) -> Any:
         raise TypeError(f"k argument to jnp.{name} must be an integer, got {k!r}") from None
 
 
-def eye(
-    N: Any, M: Any = None, k: Any = 0, dtype: Any = None, *, device: Any = None
-) -> Array:
+def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = None, *, device: Any = None) -> Array:
     """Ones on a diagonal and zeros elsewhere.
 
     Args:

@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import operator
 
-import numpy as np
-
 import bedrax.numpy as jnp
+import numpy as np
 from bedrax.core import dims, dtypes, lax
 from bedrax.core.array import Array
 from bedrax.core.eager import one_program
 from bedrax.numpy.arguments import ArrayLike, array, arrays, concrete_int, inexact, promoted
 
-__all__ = ["poly", "polyadd", "polyder", "polydiv", "polyfit", "polyint", "polymul", "polysub", "polyval", "roots"]
+__all__ = [
+    "poly",
+    "polyadd",
+    "polyder",
+    "polydiv",
+    "polyfit",
+    "polyint",
+    "polymul",
+    "polysub",
+    "polyval",
+    "roots",
+]
 
 
 def poly(seq_of_zeros: ArrayLike) -> Array:

@@ -91,7 +91,9 @@ def _dot_plan(m: int, n: int) -> _Plan:
 
 
 @one_program
-def dot(a: ArrayLike, b: ArrayLike, *, precision=None, preferred_element_type=None, out_sharding=None) -> Array:
+def dot(
+    a: ArrayLike, b: ArrayLike, *, precision=None, preferred_element_type=None, out_sharding=None
+) -> Array:
     """Sum of products over the last axis of `a` and the second to last axis of `b` (its only one for rank 1).
 
     Args:
@@ -156,7 +158,9 @@ def _matmul_plan(xs: tuple, ys: tuple) -> _Plan:
 
 
 @one_program
-def matmul(a: ArrayLike, b: ArrayLike, *, precision=None, preferred_element_type=None, out_sharding=None) -> Array:
+def matmul(
+    a: ArrayLike, b: ArrayLike, *, precision=None, preferred_element_type=None, out_sharding=None
+) -> Array:
     """Matrix product, broadcast over leading batch dimensions; vectors act as a row or a column.
 
     Args:
@@ -216,7 +220,9 @@ def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
     b, y = typed("outer", 1, b)
     shape = (x.size, y.size)
     a, b = _promoted(a, b, x, y)
-    return _times(_spread(lax.reshape(a, shape[:1]), shape, (0,)), _spread(lax.reshape(b, shape[1:]), shape, (1,)))
+    return _times(
+        _spread(lax.reshape(a, shape[:1]), shape, (0,)), _spread(lax.reshape(b, shape[1:]), shape, (1,))
+    )
 
 
 def _promoted(a, b, x, y):
@@ -334,9 +340,13 @@ def tensordot(
         try:
             count = operator.index(axes)
         except TypeError:
-            raise TypeError(f"tensordot axes argument must be an int or a pair of sequences, got {axes!r}") from None
+            raise TypeError(
+                f"tensordot axes argument must be an int or a pair of sequences, got {axes!r}"
+            ) from None
         if not 0 <= count <= min(x.ndim, y.ndim):
-            raise TypeError(f"Number of tensordot axes (axes {count}) exceeds input ranks ({x.shape} and {y.shape})")
+            raise TypeError(
+                f"Number of tensordot axes (axes {count}) exceeds input ranks ({x.shape} and {y.shape})"
+            )
         lhs, rhs = tuple(range(x.ndim - count, x.ndim)), tuple(range(count))
     return _apply(_Plan(((lhs, rhs), ((), ()))), a, b, x, y, precision, preferred_element_type, out_sharding)
 
@@ -435,7 +445,10 @@ def sum_dtype(dtype: np.dtype) -> np.dtype:
     """The dtype that NumPy sums `dtype` in: integers and booleans at least in the default integer width."""
     if dtypes.issubdtype(dtype, np.bool_):
         return dtypes.default_int_dtype()
-    for kind, default in ((np.unsignedinteger, dtypes.default_uint_dtype), (np.integer, dtypes.default_int_dtype)):
+    for kind, default in (
+        (np.unsignedinteger, dtypes.default_uint_dtype),
+        (np.integer, dtypes.default_int_dtype),
+    ):
         if dtypes.issubdtype(dtype, kind):
             wide = default()
             return wide if dtypes.itemsize_bits(wide) > dtypes.itemsize_bits(dtype) else dtype

@@ -36,7 +36,13 @@ def _known(x: Any, what: str) -> Any:
 
 
 def arange(
-    start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *, device: Any = None, out_sharding: Any = None
+    start: Any,
+    stop: Any = None,
+    step: Any = None,
+    dtype: Any = None,
+    *,
+    device: Any = None,
+    out_sharding: Any = None,
 ) -> Array:
     """The numbers from `start` (inclusive) to `stop` (exclusive) in steps.
 
@@ -97,7 +103,9 @@ def _symbolic_arange(start, stop, step, dtype):
         start, stop = 0, start
     step = 1 if step is None else step
     if not all(dims.is_symbolic(v) or isinstance(v, int) for v in (start, stop, step)):
-        raise ValueError(f"arange with symbolic dimensions takes only ints besides them, got {(start, stop, step)}")
+        raise ValueError(
+            f"arange with symbolic dimensions takes only ints besides them, got {(start, stop, step)}"
+        )
     if dims.is_symbolic(step):
         raise ValueError(f"the step of arange must be a known number, got {step}")
     count = dims.non_negative(-((start - stop) // step))
@@ -139,7 +147,9 @@ def linspace(
     shape = aval_of(a).shape
     gaps = num - 1 if endpoint else num
     real = dtypes.to_real_dtype(work)
-    whole = lambda n: real.type(n) if isinstance(n, int) else lax.convert_element_type(dims.dim_as_value(n), real)
+    whole = lambda n: (
+        real.type(n) if isinstance(n, int) else lax.convert_element_type(dims.dim_as_value(n), real)
+    )
     many = not isinstance(num, int) or gaps > 0
     delta = lax.sub(b, a)
     nan = lax.full_like(delta, np.nan)
@@ -175,7 +185,13 @@ def linspace(
 
 @one_program
 def logspace(
-    start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None, axis: int = 0
+    start: Any,
+    stop: Any,
+    num: int = 50,
+    endpoint: bool = True,
+    base: Any = 10.0,
+    dtype: Any = None,
+    axis: int = 0,
 ) -> Array:
     """``base ** linspace(start, stop, ...)``: numbers at equal ratios; arguments as in `linspace`."""
     from bedrax.core.operators import power
@@ -184,7 +200,9 @@ def logspace(
         dtypes.explicit_dtype(dtype, "logspace"))  # fmt: skip
     work = dtypes.to_inexact_dtype(out_dtype)
     exponents = linspace(start, stop, num, endpoint, dtype=work, axis=axis)
-    return lax.convert_element_type(power(lax.convert_element_type(as_array("logspace", base), work), exponents), out_dtype)
+    return lax.convert_element_type(
+        power(lax.convert_element_type(as_array("logspace", base), work), exponents), out_dtype
+    )
 
 
 @one_program
@@ -230,7 +248,7 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
     if indexing not in ("xy", "ij"):
         raise ValueError(f"Valid values for indexing are 'xy' and 'ij', got {indexing}")
     if any(a.ndim > 1 for a in args):
-        raise ValueError("Arguments to jax.numpy.meshgrid must be 1D, got shapes " f"{[a.shape for a in args]}")
+        raise ValueError(f"Arguments to jax.numpy.meshgrid must be 1D, got shapes {[a.shape for a in args]}")
     args = [lax.reshape(a, (a.size,)) for a in args]
     order = list(range(len(args)))
     if indexing == "xy" and len(args) >= 2:
@@ -257,7 +275,8 @@ def indices(dimensions: Sequence[int], dtype: Any = None, sparse: bool = False) 
     dtype = dtypes.default_int_dtype() if dtype is None else dtypes.explicit_dtype(dtype, "indices")
     if sparse:
         return tuple(
-            lax.broadcasted_iota(dtype, [n if k == d else 1 for k in range(len(shape))], d) for d, n in enumerate(shape)
+            lax.broadcasted_iota(dtype, [n if k == d else 1 for k in range(len(shape))], d)
+            for d, n in enumerate(shape)
         )
     if not shape:
         return lax.full((0,), 0, dtype)
@@ -279,7 +298,10 @@ def fromfunction(function: Callable, shape: Any, *, dtype: Any = float, **kwargs
     for d in reversed(range(len(shape))):
         function = _mapped(vmap, function, tuple(0 if k == d else None for k in range(len(shape))))
     dtype = dtypes.explicit_dtype(dtype, "fromfunction")
-    return function(*[lax.iota(dtype, n) if dtype != np.bool_ else asarray(np.arange(n, dtype=bool)) for n in shape], **kwargs)
+    return function(
+        *[lax.iota(dtype, n) if dtype != np.bool_ else asarray(np.arange(n, dtype=bool)) for n in shape],
+        **kwargs,
+    )
 
 
 def _mapped(vmap: Callable, function: Callable, axes: tuple) -> Callable:
@@ -345,7 +367,9 @@ class _Join:
         if key and isinstance(key[0], str):
             directive, key = key[0], key[1:]
             if directive in ("r", "c"):
-                raise NotImplementedError(f"jnp.{self.name}[{directive!r}]: there are no matrix objects; use 2D arrays")
+                raise NotImplementedError(
+                    f"jnp.{self.name}[{directive!r}]: there are no matrix objects; use 2D arrays"
+                )
             try:
                 numbers = [int(v) for v in directive.split(",")]
             except ValueError:

@@ -85,7 +85,9 @@ def _fold(name, reduce, combine, identity, a, axis, dtype, out, keepdims, initia
 
         x = as_bool(x)
         reduce, combine = (
-            (reduce_ops.reduce_or, lax.bitwise_or) if identity == 0 else (reduce_ops.reduce_and, lax.bitwise_and)
+            (reduce_ops.reduce_or, lax.bitwise_or)
+            if identity == 0
+            else (reduce_ops.reduce_and, lax.bitwise_and)
         )
     else:
         work = _accumulation(target)
@@ -161,7 +163,12 @@ def _extreme(name, reduce, combine, identity, a, axis, out, keepdims, initial, w
 
 @one_program
 def max(
-    a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
+    a: Any,
+    axis: Axis = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
 ) -> Array:
     """The largest element along axes; nan if there is one.
 
@@ -174,15 +181,24 @@ def max(
     Raises:
       ValueError: there is no element and no `initial`.
     """
-    return _extreme("max", reduce_ops.reduce_max, lax.max, reduce_ops._lowest, a, axis, out, keepdims, initial, where)
+    return _extreme(
+        "max", reduce_ops.reduce_max, lax.max, reduce_ops._lowest, a, axis, out, keepdims, initial, where
+    )
 
 
 @one_program
 def min(
-    a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
+    a: Any,
+    axis: Axis = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
 ) -> Array:
     """The smallest element along axes; nan if there is one. Arguments as in `max`."""
-    return _extreme("min", reduce_ops.reduce_min, lax.min, reduce_ops._greatest, a, axis, out, keepdims, initial, where)
+    return _extreme(
+        "min", reduce_ops.reduce_min, lax.min, reduce_ops._greatest, a, axis, out, keepdims, initial, where
+    )
 
 
 amax, amin = max, min
@@ -285,7 +301,13 @@ def _count(x: Any, axes: tuple, where: Any, dtype: Any, keepdims: bool) -> Any:
 
 @one_program
 def mean(
-    a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None
+    a: Any,
+    axis: Axis = None,
+    dtype: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    *,
+    where: Any = None,
 ) -> Array:
     """The mean of the elements along axes; nan where there are none.
 
@@ -366,9 +388,7 @@ def std(
     refuse_out("std", out)
     if dtype is not None and not dtypes.is_inexact(dtypes.as_dtype(dtype)):
         raise ValueError(f"dtype argument to jnp.std must be inexact; got {dtype}")
-    return lax.sqrt(
-        var(a, axis, dtype, None, ddof, keepdims, where=where, mean=mean, correction=correction)
-    )
+    return lax.sqrt(var(a, axis, dtype, None, ddof, keepdims, where=where, mean=mean, correction=correction))
 
 
 @one_program
@@ -384,4 +404,6 @@ def count_nonzero(a: Any, axis: Axis = None, keepdims: bool = False) -> Array:
     """How many elements along axes are not zero, as the default integer type."""
     from bedrax.numpy.ufuncs import as_bool
 
-    return sum(as_bool(operand("count_nonzero", a)), axis, dtype=dtypes.default_int_dtype(), keepdims=keepdims)
+    return sum(
+        as_bool(operand("count_nonzero", a)), axis, dtype=dtypes.default_int_dtype(), keepdims=keepdims
+    )

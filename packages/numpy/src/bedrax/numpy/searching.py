@@ -51,7 +51,9 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
     """
     x = array("nonzero", a)
     if not x.ndim:
-        raise ValueError("Calling nonzero on 0d arrays is not allowed. Use jnp.atleast_1d(scalar).nonzero() instead.")
+        raise ValueError(
+            "Calling nonzero on 0d arrays is not allowed. Use jnp.atleast_1d(scalar).nonzero() instead."
+        )
     mask = as_bool(x)
     index_dtype = dtypes.default_int_dtype()
     if size is None:
@@ -103,7 +105,13 @@ def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Arra
 
 
 def compress(
-    condition: Any, a: Any, axis: int | None = None, *, size: int | None = None, fill_value: Any = 0, out: None = None
+    condition: Any,
+    a: Any,
+    axis: int | None = None,
+    *,
+    size: int | None = None,
+    fill_value: Any = 0,
+    out: None = None,
 ) -> Array:
     """The parts of an array along an axis for which a condition holds.
 
@@ -207,9 +215,7 @@ def take_along_axis(
             raise ValueError(f"take_along_axis indices must be 1D if axis=None, got shape {i.shape}")
         x, axis = lax.reshape(x, (dims.size(x.shape),)), 0
     if x.ndim != i.ndim:
-        raise ValueError(
-            f"indices and arr must have the same number of dimensions; {i.ndim} vs. {x.ndim}"
-        )
+        raise ValueError(f"indices and arr must have the same number of dimensions; {i.ndim} vs. {x.ndim}")
     axis = axis_index(axis, x.ndim)
     mode = GatherScatterMode.from_any("fill" if mode is None else mode)
     n = x.shape[axis]
@@ -244,7 +250,9 @@ def take_along_axis(
         tuple(place[d] for d in batch),
     )  # fmt: skip
     sizes = tuple(x.shape[position[d]] if d in window else 1 for d in range(i.ndim) if d not in collapsed)
-    return lax.gather(x, lax.expand_dims(vectors, (vectors.ndim,)), numbers, sizes, mode=mode, fill_value=fill_value)
+    return lax.gather(
+        x, lax.expand_dims(vectors, (vectors.ndim,)), numbers, sizes, mode=mode, fill_value=fill_value
+    )
 
 
 # ---- putting -----------------------------------------------------------------------------------------------------------
@@ -386,7 +394,12 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Array, ...]:
 
 
 def ravel_multi_index(
-    multi_index: Sequence[Any], dims: Sequence[int], mode: str = "raise", order: str = "C", *, dtype: Any = None
+    multi_index: Sequence[Any],
+    dims: Sequence[int],
+    mode: str = "raise",
+    order: str = "C",
+    *,
+    dtype: Any = None,
 ) -> Array:
     """The flat positions in an array of shape `dims` of indices given per axis.
 

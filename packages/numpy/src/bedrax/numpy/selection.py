@@ -16,7 +16,9 @@ from bedrax.numpy.arguments import array, refuse_out
 from bedrax.numpy.ufuncs import as_bool
 
 
-def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None = None, fill_value: Any = None) -> Any:
+def where(
+    condition: Any, x: Any = None, y: Any = None, /, *, size: int | None = None, fill_value: Any = None
+) -> Any:
     """`x` where `condition` holds, else `y`; with `condition` alone, where it holds (as `nonzero`).
 
     Args:
@@ -29,7 +31,9 @@ def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None =
 
         return nonzero(array("where", condition), size=size, fill_value=fill_value)
     if x is None or y is None:
-        raise ValueError("Either both or neither of the x and y arguments should be provided to jax.numpy.where")
+        raise ValueError(
+            "Either both or neither of the x and y arguments should be provided to jax.numpy.where"
+        )
     if size is not None or fill_value is not None:
         raise ValueError("size and fill_value arguments cannot be used in three-term where function.")
     return _where(condition, x, y)
@@ -72,7 +76,9 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
       ValueError: the lists are empty or differ in length.
     """
     if len(condlist) != len(choicelist):
-        raise ValueError(f"condlist must have length equal to choicelist ({len(condlist)} vs {len(choicelist)})")
+        raise ValueError(
+            f"condlist must have length equal to choicelist ({len(condlist)} vs {len(choicelist)})"
+        )
     if len(condlist) == 0:
         raise ValueError("condlist must be non-empty")
     conditions = [as_bool(operand("select", c)) for c in condlist]
@@ -168,7 +174,9 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
     x = array("piecewise", x)
     if isinstance(condlist, (Array, np.ndarray)):
         condlist = [condlist] if condlist.ndim == x.ndim else list(condlist)
-    elif not isinstance(condlist, (list, tuple)) or (condlist and isinstance(condlist[0], (bool, np.bool_)) and x.ndim):
+    elif not isinstance(condlist, (list, tuple)) or (
+        condlist and isinstance(condlist[0], (bool, np.bool_)) and x.ndim
+    ):
         condlist = [np.asarray(condlist)]
     count, functions = len(condlist), list(funclist)
     if len(functions) == count:

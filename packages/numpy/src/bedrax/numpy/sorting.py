@@ -9,9 +9,8 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 import bedrax.numpy as jnp
+import numpy as np
 from bedrax.core import dims, dtypes, lax
 from bedrax.core.array import Array
 from bedrax.core.eager import one_program
@@ -176,9 +175,13 @@ def searchsorted(
       ValueError: an unknown `side` or `method`, or `a` is not of rank 1.
     """
     if side not in ("left", "right"):
-        raise ValueError(f"{side!r} is an invalid value for keyword 'side'. Expected one of ['left', 'right'].")
+        raise ValueError(
+            f"{side!r} is an invalid value for keyword 'side'. Expected one of ['left', 'right']."
+        )
     if method not in _SEARCHES:
-        raise ValueError(f"{method!r} is an invalid value for keyword 'method'. Expected one of {sorted(_SEARCHES)}.")
+        raise ValueError(
+            f"{method!r} is an invalid value for keyword 'method'. Expected one of {sorted(_SEARCHES)}."
+        )
     if sorter is not None:
         a = jnp.take(array("searchsorted", a), sorter, axis=0)
     a, v = promoted("searchsorted", a, v)

@@ -42,7 +42,9 @@ def average(
         (a,) = inexact("average", a)
         out = jnp.mean(a, axis=axis, keepdims=keepdims)
         total = jnp.asarray(dims.dim_as_value(a.size) if not isinstance(a.size, int) else a.size, out.dtype)
-        count = lax.div(total, jnp.asarray(max(out.size, 1), out.dtype)) if isinstance(out.size, int) else total
+        count = (
+            lax.div(total, jnp.asarray(max(out.size, 1), out.dtype)) if isinstance(out.size, int) else total
+        )
         return (out, jnp.broadcast_to(count, out.shape)) if returned else out
     a, weights = inexact("average", a, weights)
     axes = axes_tuple(axis, a.ndim)
@@ -168,7 +170,9 @@ def _quantile(name, a, q, axis, method, keepdims, weights, ignore_nan):
     shape = a.shape
     if weights is not None:
         if method != "inverted_cdf":
-            raise NotImplementedError(f"{method} doesn't support weights. Only method 'inverted_cdf' supports weights.")
+            raise NotImplementedError(
+                f"{method} doesn't support weights. Only method 'inverted_cdf' supports weights."
+            )
         weights = _quantile_weights(array(name, weights), a, axis, axes)
     # [..., n]: the axes to reduce, last and flattened
     rest = [d for d in range(a.ndim) if d not in axes]
@@ -302,7 +306,9 @@ def percentile(
     """`quantile` of ``q / 100``."""
     _no_out("percentile", out, overwrite_input)
     if out_sharding is not None:
-        raise NotImplementedError("percentile: out_sharding is not supported; use jax.lax.with_sharding_constraint.")
+        raise NotImplementedError(
+            "percentile: out_sharding is not supported; use jax.lax.with_sharding_constraint."
+        )
     return _quantile("percentile", *_share("percentile", a, q), axis, method, keepdims, weights, False)
 
 
@@ -367,7 +373,9 @@ def bincount(
       ConcretizationTypeError: `x` is traced and there is no `length`.
     """
     if out_sharding is not None:
-        raise NotImplementedError("bincount: out_sharding is not supported; use jax.lax.with_sharding_constraint.")
+        raise NotImplementedError(
+            "bincount: out_sharding is not supported; use jax.lax.with_sharding_constraint."
+        )
     x = array("bincount", x)
     if not (dtypes.is_integer(x.dtype) or dtypes.is_bool(x.dtype)):
         raise TypeError(f"x argument to bincount must have an integer type; got {x.dtype}")
@@ -446,7 +454,9 @@ def histogram_bin_edges(
     else:
         low, high = (jnp.asarray(v, dtype) for v in range)
     same = low == high
-    return jnp.linspace(jnp.where(same, low - 0.5, low), jnp.where(same, high + 0.5, high), bins + 1, dtype=dtype)
+    return jnp.linspace(
+        jnp.where(same, low - 0.5, low), jnp.where(same, high + 0.5, high), bins + 1, dtype=dtype
+    )
 
 
 def _bins_of(a: Array, edges: Array) -> Array:
@@ -516,7 +526,9 @@ def histogramdd(
         raise ValueError(f"should be a bin for each dimension: got {len(bins)} for {d} dimensions")
     edges, places = [], []
     for i in _range(d):
-        e = histogram_bin_edges(points[:, i], bins[i] if per_dimension else bins, None if range is None else range[i])
+        e = histogram_bin_edges(
+            points[:, i], bins[i] if per_dimension else bins, None if range is None else range[i]
+        )
         edges.append(e)
         places.append(_bins_of(points[:, i], e))
     # cells of a grid with a margin for what is outside

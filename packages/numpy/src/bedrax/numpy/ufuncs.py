@@ -201,7 +201,9 @@ def _ufunc(function, nin, name, what, identity=None, reduce=None, accumulate=Non
         reduce=_reduce_with(reduce) if reduce else None,
         accumulate=_accumulate_with(accumulate) if accumulate else None, at=_at_with(at) if at else None,
     )  # fmt: skip
-    operands = "x: array or scalar." if nin == 1 else "x1, x2: arrays or scalars, broadcast against each other."
+    operands = (
+        "x: array or scalar." if nin == 1 else "x1, x2: arrays or scalars, broadcast against each other."
+    )
     made.__doc__ = f"Elementwise {what}.\n\nArgs:\n  {operands}\n"
     return made
 
@@ -761,4 +763,3 @@ def isreal(x):
     """Whether elements have the imaginary part 0."""
     x = imag(x)
     return lax.eq(x, np.zeros((), x.dtype)[()])
-

@@ -365,6 +365,7 @@ def _block_until_ready(self):
 
 _cpp_block = ArrayImpl.block_until_ready
 
+
 def _to_device(self, device, *, stream=None):
     """This array on another device or with another sharding (array API)."""
     if stream is not None:

@@ -52,7 +52,9 @@ class Program:
         self.keepalives: list[Any] = []
         self.dim_values: dict[str, Any] = {}
         self.symbolic = False
-        self.shapes: dict[Any, tuple] = {}  # of values whose types do not tell: shapes with symbolic dimensions
+        self.shapes: dict[
+            Any, tuple
+        ] = {}  # of values whose types do not tell: shapes with symbolic dimensions
         # Of programs for several platforms: their names, a value that says which one it is, and whether a rule asked.
         self.platforms: tuple[str, ...] = ()
         self.platform_index: Any = None
