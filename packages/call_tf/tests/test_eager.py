@@ -101,13 +101,15 @@ def test_tensors_are_arguments_too():
     assert call_tf(tf.negative)(tf.Variable(3.0)) == -3
 
 
-def test_what_is_no_array_is_refused():
-    import bedrax.random as random
-
-    with pytest.raises(TypeError, match="no array"):
-        call_tf(tf.identity)("abc")
+def test_keys_are_refused():
+    random = pytest.importorskip("bedrax.random", reason="is not below this package")
     with pytest.raises(TypeError, match="key_data"):
         call_tf(tf.identity)(random.key(0))
+
+
+def test_what_is_no_array_is_refused():
+    with pytest.raises(TypeError, match="no array"):
+        call_tf(tf.identity)("abc")
     with pytest.raises(TypeError, match="TensorFlow function"):
         call_tf(3)
     for wrong in (tf.strings.as_string, lambda x: "abc", lambda x: object()):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import pickle
 import re
 import subprocess
@@ -17,7 +18,9 @@ import pytest
 
 def run(code: str) -> str:
     """The output of a fresh interpreter."""
-    done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, timeout=120
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
@@ -32,7 +35,9 @@ def test_versions():
 
 
 def test_import_is_lazy():
-    loaded = run("import jax, sys; print([m for m in sys.modules if m.startswith(('jax', 'bedrax', 'scipy', 'tensorflow'))])")
+    loaded = run(
+        "import jax, sys; print([m for m in sys.modules if m.startswith(('jax', 'bedrax', 'scipy', 'tensorflow'))])"
+    )
     for heavy in ("bedrax.numpy", "bedrax.xla_backend", "bedrax.nn", "scipy", "tensorflow", "bedrax.random"):
         assert f"'{heavy}" not in loaded, heavy
 
@@ -73,24 +78,43 @@ def test_submodules_are_attributes(expression):
     ],
 )  # fmt: skip
 def test_every_name_of_a_module_is_there(module):
+    without_tf = importlib.util.find_spec("bedrax.jax2tf") is None
+    if module == "jax.experimental.jax2tf" and without_tf:
+        pytest.skip("comes with the extra `tf`")
     found = importlib.import_module(module)
     for name in getattr(found, "__all__", ()):
-        getattr(found, name)
         assert name in dir(found)
+        if name == "jax2tf" and without_tf:
+            with pytest.raises(ModuleNotFoundError, match=r"jax\[tf\]"):
+                getattr(found, name)
+        else:
+            getattr(found, name)
     with pytest.raises(AttributeError, match="no_such_name"):
         found.no_such_name
 
 
 def test_from_imports():
     namespace: dict = {}
-    exec("from jax import numpy as jnp, jit, grad, vmap, lax; from jax.numpy import *; import jax.numpy as again", namespace)
+    exec(
+        "from jax import numpy as jnp, jit, grad, vmap, lax; from jax.numpy import *; import jax.numpy as again",
+        namespace,
+    )
     assert namespace["again"] is namespace["jnp"] is jnp
     assert namespace["arange"] is jnp.arange
     assert jax.Array is jnp.ndarray
 
 
 def test_functions_tell_what_they_are():
-    for f in (jax.jit, jax.grad, jax.vmap, jax.device_put, jnp.where, jax.lax.scan, jax.random.normal, jax.nn.relu):
+    for f in (
+        jax.jit,
+        jax.grad,
+        jax.vmap,
+        jax.device_put,
+        jnp.where,
+        jax.lax.scan,
+        jax.random.normal,
+        jax.nn.relu,
+    ):
         assert f.__doc__ and len(f.__doc__) > 30
         assert f.__module__.split(".")[0] in ("bedrax", "jax")
 
@@ -118,7 +142,9 @@ def test_what_an_array_is():
     assert x.to_device(jax.devices()[0]).committed
 
 
-@pytest.mark.parametrize("dtype", ["bool", "int8", "uint32", "float16", "bfloat16", "float32", "complex64", "int4"])
+@pytest.mark.parametrize(
+    "dtype", ["bool", "int8", "uint32", "float16", "bfloat16", "float32", "complex64", "int4"]
+)
 def test_pickling_keeps_everything(dtype):
     x = jnp.asarray(np.array([[0, 1], [1, 0]]), dtype=dtype)
     back = pickle.loads(pickle.dumps(x))
@@ -205,7 +231,9 @@ def test_evaluation_at_trace_time():
             return jnp.where(x, known, float(known) + 1)
 
     np.testing.assert_allclose(jax.jit(f)(True), np.sin(1.0), rtol=1e-6)
-    np.testing.assert_allclose(jax.vmap(f)(jnp.array([True, False])), np.sin(1.0) + np.array([0, 1]), rtol=1e-6)
+    np.testing.assert_allclose(
+        jax.vmap(f)(jnp.array([True, False])), np.sin(1.0) + np.array([0, 1]), rtol=1e-6
+    )
 
 
 # ---- jnp under jit against NumPy
@@ -229,7 +257,6 @@ BINARY = (
 ).split()
 
 
-
 @pytest.mark.parametrize("name", UNARY)
 def test_unary_sample(name):
     x = np.abs(A) * 0.7 if name in ("arccos", "arcsin", "sqrt", "log1p") else A
@@ -241,7 +268,9 @@ def test_unary_sample(name):
 @pytest.mark.parametrize("name", BINARY)
 def test_binary_sample(name):
     x, y = (np.abs(A), A[::-1]) if name == "power" else (A, A[::-1])
-    np.testing.assert_allclose(jax.jit(getattr(jnp, name))(x, y), getattr(np, name)(x, y), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(
+        jax.jit(getattr(jnp, name))(x, y), getattr(np, name)(x, y), rtol=1e-4, atol=1e-5
+    )
 
 
 CALLS = {

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING
 
 from bedrax.core.lazy import attach
 
-from jax.experimental.jax2tf.call_tf import call_tf as call_tf
+try:
+    from jax.experimental.jax2tf.call_tf import call_tf as call_tf
+except ModuleNotFoundError as error:
+    if not str(error.name).startswith("bedrax."):
+        raise
+    raise ModuleNotFoundError(
+        f"jax.experimental.jax2tf is in the extra `tf`: install jax[tf] ({error})", name=error.name
+    ) from None
 
 _HOMES = {
     "bedrax.call_tf": (
