@@ -11,6 +11,7 @@ with warnings.catch_warnings():
     import tensorflow as tf
 
 import bedrax.numpy as jnp
+from bedrax import random
 from bedrax.autodiff import grad, jvp
 from bedrax.batching import vmap
 from bedrax.call_tf import UnspecifiedOutputShapeDtype, call_tf
@@ -102,7 +103,6 @@ def test_tensors_are_arguments_too():
 
 
 def test_keys_are_refused():
-    random = pytest.importorskip("bedrax.random", reason="is not below this package")
     with pytest.raises(TypeError, match="key_data"):
         call_tf(tf.identity)(random.key(0))
 

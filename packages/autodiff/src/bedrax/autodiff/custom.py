@@ -398,7 +398,7 @@ def _check_bwd_result(f: custom_vjp, result, in_tree, types) -> list:
         if is_none(ct):
             flat.extend([None] * count)
             return
-        leaves, tree = pytree.tree_flatten(ct, is_leaf=is_none)
+        leaves = pytree.tree_leaves(ct, is_leaf=is_none)
         if len(leaves) != count:
             raise ValueError
         flat.extend(leaves)

@@ -232,7 +232,8 @@ def _scan_split(tape, args, params):
         num_carry,
         lambda m: passes.dependents(jaxpr, m)[1],
     )
-    parts = split_jaxpr(jaxpr, marked)
+    num_ys = len(jaxpr.outvars) - num_carry
+    parts = split_jaxpr(jaxpr, marked, (*marked[num_consts:edge], *([False] * num_ys)))
     if parts is None:
         return tape.record(scan_p, tuple(args), params)
     known, rest, depends, count = parts
@@ -409,7 +410,7 @@ def _while_split(tape, args, params):
             cond_nconsts=cond_nconsts,
             body_jaxpr=known_body,
             body_nconsts=sum(keep[:body_nconsts]),
-        )  # fmt: skip
+        )
     )
     return [r if m else next(known) for r, m in zip(recorded, carry_marked, strict=True)]
 

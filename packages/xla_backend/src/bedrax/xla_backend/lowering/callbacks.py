@@ -1,7 +1,12 @@
 """StableHLO for callbacks: custom calls into the host's Python."""
 
 from bedrax.core import effects
-from bedrax.core.primitives.callbacks import debug_callback_p, io_callback_p, ordered_io_effect, pure_callback_p
+from bedrax.core.primitives.callbacks import (
+    debug_callback_p,
+    io_callback_p,
+    ordered_io_effect,
+    pure_callback_p,
+)
 from bedrax.xla_backend.tables import lowering_rules
 
 
