@@ -44,12 +44,16 @@ def product(fwd=None, bwd=None, **options):
 
 
 def test_rule_is_used_everywhere():
-    f = product(bwd=lambda r, ct: (lax.mul(ct, 10.0), lax.mul(ct, 20.0)))  # wrong on purpose, so that its use shows
+    f = product(
+        bwd=lambda r, ct: (lax.mul(ct, 10.0), lax.mul(ct, 20.0))
+    )  # wrong on purpose, so that its use shows
     for g in (f, jit(f), checkpoint(f), lambda a, b: lax.cond(True, f, f, a, b)):
         assert [float(x) for x in grad(g, argnums=(0, 1))(2.0, 3.0)] == [10, 20]
     xs = np.ones(4, f32)
     np.testing.assert_allclose(np.asarray(vmap(grad(f))(xs, xs)), 10 * xs)
-    np.testing.assert_allclose(np.asarray(grad(lambda x: lax.reduce_sum(vmap(f, in_axes=(None, 0))(x, xs), axes=(0,)))(f32(1))), 40)
+    np.testing.assert_allclose(
+        np.asarray(grad(lambda x: lax.reduce_sum(vmap(f, in_axes=(None, 0))(x, xs), axes=(0,)))(f32(1))), 40
+    )
     np.testing.assert_allclose(float(f(2.0, 3.0)), 6)
 
 
@@ -61,7 +65,10 @@ def test_arguments_by_keyword_and_default():
     scale.defvjp(lambda x, k: (lax.mul(x, k), k), lambda k, ct: (lax.mul(ct, k), None))
     assert float(scale(k=3.0, x=2.0)) == 6
     assert float(grad(lambda x: scale(x))(1.0)) == 2
-    with pytest.raises(TypeError, match="could not be resolved to positional-only arguments: missing a required argument: 'x'"):
+    with pytest.raises(
+        TypeError,
+        match="could not be resolved to positional-only arguments: missing a required argument: 'x'",
+    ):
         scale(k=3.0)
 
 
@@ -73,7 +80,9 @@ def test_none_stands_for_zero():
 def test_forward_mode_is_refused():
     f = product()
     for run in (lambda: jvp(f, (1.0, 2.0), (1.0, 1.0)), lambda: linearize(f, 1.0, 2.0)[1](1.0, 1.0)):
-        with pytest.raises(TypeError, match=r"can't apply forward-mode autodiff \(jvp\) to a custom_vjp function"):
+        with pytest.raises(
+            TypeError, match=r"can't apply forward-mode autodiff \(jvp\) to a custom_vjp function"
+        ):
             run()
 
 
@@ -270,3 +279,18 @@ def test_printed_form_names_the_function():
     f.defjvp(lambda p, t: (f(*p), t[0]))
     text = str(make_jaxpr(f)(1.0))
     assert "custom_jvp_call[" in text and "name=sin" in text and "= sin " in text
+
+
+def test_a_rule_with_a_loop_whose_carry_is_forgotten():
+    """The carry starts from what is differentiated, but a step does not keep it."""
+
+    def loop(x):
+        return lax.scan(lambda c, k: (lax.mul(k, 2.0), lax.mul(lax.sin(c), k)), x, np.array([1.0, 3.0], f32))[1]
+
+    def first(x):
+        return lax.reduce_sum(loop(x), axes=(0,))
+
+    f = custom_jvp(first)
+    f.defjvp(lambda primals, tangents: jvp(first, primals, tangents))
+    for g in (grad(f), grad(first), grad(jit(f)), lambda x: linearize(first, x)[1](f32(1))):
+        np.testing.assert_allclose(float(g(f32(0.5))), np.cos(0.5), rtol=1e-6)

@@ -84,7 +84,9 @@ def test_python_branches_on_values_while_differentiating_eagerly():
 def test_integer_arguments():
     with pytest.raises(TypeError, match="grad requires real- or complex-valued inputs .* but got int32"):
         grad(lambda n: 1.0)(3)
-    g = grad(lambda n, x: lax.mul(x, lax.convert_element_type(n, f32)), argnums=(0, 1), allow_int=True)(3, f32(2))
+    g = grad(lambda n, x: lax.mul(x, lax.convert_element_type(n, f32)), argnums=(0, 1), allow_int=True)(
+        3, f32(2)
+    )
     assert g[0].dtype == dtypes.float0 and g[0].shape == () and float(g[1]) == 3
     pullback = vjp(lambda x, n: lax.mul(x, lax.convert_element_type(n, f32)), f32(2), np.int32(3))[1]
     assert pullback(f32(1))[1].dtype == dtypes.float0
@@ -171,7 +173,9 @@ def test_holomorphic_functions():
     g = grad(lax.sin, holomorphic=True)(np.complex64(3 + 4j))
     np.testing.assert_allclose(complex(g), np.cos(3 + 4j), rtol=1e-6)
     assert complex(grad(lax.conj, holomorphic=True)(np.complex64(3 + 4j))) == 1
-    with pytest.raises(TypeError, match="grad with holomorphic=True requires inputs with complex dtype, but got float32"):
+    with pytest.raises(
+        TypeError, match="grad with holomorphic=True requires inputs with complex dtype, but got float32"
+    ):
         grad(lax.sin, holomorphic=True)(1.0)
     with pytest.raises(TypeError, match="requires outputs with complex dtype, but got float32"):
         grad(lax.real, holomorphic=True)(np.complex64(1))
@@ -238,7 +242,9 @@ def test_linearize_does_the_nonlinear_work_once():
 def test_forward_and_backward_as_two_functions():
     fwd, bwd = fwd_and_bwd(lambda x, y: lax.mul(lax.sin(x), y), argnums=(0, 1))
     value, residuals = fwd(f32(1), f32(2))
-    np.testing.assert_allclose([float(c) for c in bwd(residuals, f32(1))], [2 * np.cos(1), np.sin(1)], rtol=1e-6)
+    np.testing.assert_allclose(
+        [float(c) for c in bwd(residuals, f32(1))], [2 * np.cos(1), np.sin(1)], rtol=1e-6
+    )
 
 
 def test_linear_transpose():

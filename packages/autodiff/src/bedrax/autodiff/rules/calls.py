@@ -127,8 +127,13 @@ def split_rules_for(prim):
 
 
 @cached
-def split_jaxpr(jaxpr: Jaxpr, linear_in: tuple[bool, ...]):
+def split_jaxpr(jaxpr: Jaxpr, linear_in: tuple[bool, ...], force_out: tuple[bool, ...] | None = None):
     """Split a program by dependence on some arguments.
+
+    Args:
+      linear_in: the marked arguments.
+      force_out: results that count as dependent even where they are not (a loop's carry whose initial
+        value is).
 
     Returns:
       (known: other args -> other results, residuals; rest: residuals, marked args -> dependent
@@ -136,6 +141,8 @@ def split_jaxpr(jaxpr: Jaxpr, linear_in: tuple[bool, ...]):
       where nothing would be left in `known`.
     """
     depends, depends_out = passes.dependents(jaxpr, linear_in)
+    if force_out is not None:
+        depends_out = tuple(d or f for d, f in zip(depends_out, force_out, strict=True))
     if all(depends) and all(depends_out):
         return None
     known_eqns = [e for e, d in zip(jaxpr.eqns, depends, strict=True) if not d]
@@ -145,6 +152,8 @@ def split_jaxpr(jaxpr: Jaxpr, linear_in: tuple[bool, ...]):
     residuals: dict[Var, None] = {}
     for e in rest_eqns:
         residuals.update((v, None) for v in e.invars if type(v) is Var and v in available)
+    forced = (v for v, d in zip(jaxpr.outvars, depends_out, strict=True) if d)
+    residuals.update((v, None) for v in forced if type(v) is Var and v in available)
     known = Jaxpr(
         known_in,
         [v for v, d in zip(jaxpr.outvars, depends_out, strict=True) if not d] + list(residuals),
