@@ -76,9 +76,9 @@ _HOMES = {
 }  # fmt: skip
 __getattr__, __dir__, __all__ = attach(__name__, _HOMES, (
     "_src", "ad_checkpoint", "api_util", "cloud_tpu_init", "core", "custom_batching", "custom_derivatives",
-    "debug", "distributed", "dlpack", "dtypes", "errors", "experimental", "export", "extend",
-    "flatten_util", "image", "interpreters", "lax", "lib", "monitoring", "nn", "numpy", "ops", "random",
-    "ref", "scipy", "sharding", "stages", "test_util", "tree", "tree_util", "typing", "version",
+    "debug", "distributed", "dlpack", "dtypes", "errors", "experimental", "export", "extend", "ffi",
+    "flatten_util", "image", "interpreters", "lax", "lib", "monitoring", "nn", "numpy", "ops", "profiler",
+    "random", "ref", "scipy", "sharding", "stages", "test_util", "tree", "tree_util", "typing", "version",
 ))  # fmt: skip
 
 if TYPE_CHECKING:
@@ -173,6 +173,7 @@ if TYPE_CHECKING:
     from jax import experimental as experimental
     from jax import export as export
     from jax import extend as extend
+    from jax import ffi as ffi
     from jax import flatten_util as flatten_util
     from jax import image as image
     from jax import interpreters as interpreters
@@ -182,6 +183,7 @@ if TYPE_CHECKING:
     from jax import nn as nn
     from jax import numpy as numpy
     from jax import ops as ops
+    from jax import profiler as profiler
     from jax import random as random
     from jax import ref as ref
     from jax import scipy as scipy

@@ -266,6 +266,50 @@ def stablehlo():
     return _stablehlo
 
 
+def register_custom_call_target(name: str, fn, platform: str, api_version: int, **options) -> None:
+    """Make a compiled function known to XLA."""
+    from jaxlib import xla_client
+
+    xla_client.register_custom_call_target(name, fn, platform, api_version, **options)
+
+
+def register_custom_type(name: str, registration, platform: str) -> None:
+    """Make a type of compiled functions' states known to XLA."""
+    from jaxlib import xla_client
+
+    xla_client.register_custom_type(name, registration, platform)
+
+
+def register_as_batch_partitionable(name: str) -> None:
+    """Say that a custom call acts on each element along leading axes."""
+    from jaxlib import xla_client
+
+    xla_client.register_custom_call_as_batch_partitionable(name)
+
+
+def include_directory() -> str:
+    """Where the headers of XLA's foreign function interface are."""
+    import os
+
+    import jaxlib
+
+    return os.path.join(os.path.dirname(jaxlib.__file__), "include")
+
+
+def profiler():
+    """XLA's profiler."""
+    from jaxlib import _profiler
+
+    return _profiler
+
+
+def profile_data_types() -> tuple:
+    """The types in which a profile is read."""
+    from jaxlib import _profile_data as data
+
+    return data.ProfileData, data.ProfileEvent, data.ProfilePlane
+
+
 def custom_call_targets(platform: str) -> dict:
     """Names of the custom calls registered for a platform."""
     return _jax.custom_call_targets(platform)

@@ -23,24 +23,23 @@ def _one_by_one(prim, axis, args, dims, unrolled: bool, **params):
     return [lax.concatenate([lax.expand_dims(y, (0,)) for y in column], 0) for column in columns]
 
 
-@batch_rules.rule(pure_callback_p)
-def _pure(axis, args, dims, *, callback, result_avals, vmap_method, **params):
-    params = dict(params, callback=callback, vmap_method=vmap_method)
+def batch_call(prim, name, axis, args, dims, vmap_method, result_avals, params, per_element=None, per_batch=None):
+    """A call of a function from outside, batched as its `vmap_method` says.
+
+    Args:
+      prim: takes `vmap_method` and `result_avals` as parameters.
+      name: what messages call it.
+      params: its other parameters; `per_element` where it is called once per element, `per_batch` where on batches.
+    """
     if vmap_method is None:
         raise NotImplementedError(
-            "vmap is only supported for jax.pure_callback when vmap_method is specified: current value is None. Say"
+            f"vmap is only supported for jax.{name} when vmap_method is specified: current value is None. Say"
             ' vmap_method="sequential" to call it once per element, or "expand_dims" or "broadcast_all" if it takes batches.'
         )
     if vmap_method.startswith("sequential"):
-        out = _one_by_one(
-            pure_callback_p,
-            axis,
-            args,
-            dims,
-            vmap_method == "sequential_unrolled",
-            result_avals=result_avals,
-            **params,
-        )
+        unrolled = vmap_method == "sequential_unrolled"
+        options = dict(params, result_avals=result_avals, vmap_method=vmap_method, **(per_element or {}))
+        out = _one_by_one(prim, axis, args, dims, unrolled, **options)
         return out, [0] * len(out)
     if vmap_method == "legacy_vectorized":
         aligned = [x if d is None else to_front(x, d, axis.size) for x, d in zip(args, dims, strict=True)]
@@ -52,8 +51,13 @@ def _pure(axis, args, dims, *, callback, result_avals, vmap_method, **params):
     else:
         aligned = [to_front(x, d, axis.size) for x, d in zip(args, dims, strict=True)]
     types = tuple(unmapped_aval(axis.size, 0, a) for a in result_avals)
-    out = pure_callback_p.bind(*aligned, result_avals=types, **params)
+    out = prim.bind(*aligned, result_avals=types, vmap_method=vmap_method, **params, **(per_batch or {}))
     return out, [0] * len(out)
+
+
+@batch_rules.rule(pure_callback_p)
+def _pure(axis, args, dims, *, result_avals, vmap_method, **params):
+    return batch_call(pure_callback_p, "pure_callback", axis, args, dims, vmap_method, result_avals, params)
 
 
 @batch_rules.rule(io_callback_p)

@@ -1,0 +1,289 @@
+"""Functions compiled elsewhere as operations of programs: XLA's foreign function interface (`jax.ffi`)."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from bedrax import pytree
+from bedrax.autodiff import tables as autodiff_tables
+from bedrax.batching import tables as batching_tables
+from bedrax.core import dtypes, effects
+from bedrax.core.avals import ShapedArray, abstractify
+from bedrax.core.tracing import Primitive
+from bedrax.xla_backend import jaxlib_door as door
+from bedrax.xla_backend.tables import lowering_rules
+
+_VMAP_METHODS = ("sequential", "sequential_unrolled", "expand_dims", "broadcast_all", "legacy_vectorized")
+
+
+class FfiEffect(effects.Effect):
+    """A call that must happen although nothing may use its results."""
+
+    __slots__ = ()
+
+    def __repr__(self):
+        return "FFI"
+
+
+_effect = FfiEffect()
+for _set in (effects.lowerable_effects, effects.control_flow_allowed_effects):
+    _set.add_type(FfiEffect)
+
+# params: target_name, result_avals, attributes (pairs of a name and a hashable value), has_side_effect, vmap_method,
+# input_layouts, output_layouts (major to minor, or None), input_output_aliases (pairs), custom_call_api_version,
+# legacy_backend_config
+ffi_call_p = Primitive("ffi_call", multiple_results=True)
+ffi_call_p.abstract_eval = lambda *avals, result_avals, **_: list(result_avals)
+ffi_call_p.effects_of = lambda *avals, has_side_effect, **_: {_effect} if has_side_effect else set()
+
+
+def include_dir() -> str:
+    """The directory of the headers that compiled functions include (``xla/ffi/api/ffi.h``)."""
+    return door.include_directory()
+
+
+def pycapsule(funcptr: Any) -> Any:
+    """A function of a `ctypes` library, as `register_ffi_target` takes it."""
+    destroy = ctypes.CFUNCTYPE(None, ctypes.py_object)
+    build = ctypes.pythonapi.PyCapsule_New
+    build.restype, build.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, destroy)
+    return build(ctypes.cast(funcptr, ctypes.c_void_p), None, destroy(0))
+
+
+def register_ffi_target(name: str, fn: Any, platform: str = "cpu", api_version: int = 1, **kwargs: Any) -> None:
+    """Tell XLA of a compiled function.
+
+    Args:
+      name: what `ffi_call` calls it.
+      fn: a capsule (see `pycapsule`), or a dictionary of capsules by stage (``"execute"``, ``"instantiate"``, ...).
+      platform: ``"cpu"``, ``"cuda"``, ...
+      api_version: 1 for the typed interface, 0 for the older one.
+    """
+    door.register_custom_call_target(name, fn, platform, api_version, **kwargs)
+
+
+def register_ffi_type(name: str, type_registration: Any, platform: str = "cpu") -> None:
+    """Tell XLA of a type of the states that compiled functions keep: a dictionary of capsules."""
+    door.register_custom_type(name, type_registration, platform)
+
+
+def register_ffi_type_id(name: str, obj: Any, platform: str = "cpu") -> None:
+    """Tell XLA of a type, given the capsule of its identity."""
+    door.register_custom_type(name, {"type_id": obj}, platform)
+
+
+def register_ffi_target_as_batch_partitionable(name: str) -> None:
+    """Say that the function may be applied to parts of arrays split along leading axes."""
+    door.register_as_batch_partitionable(name)
+
+
+class _Value:
+    """An attribute that is not hashable, compared by its content."""
+
+    __slots__ = ("key", "value")
+
+    def __init__(self, value: Any):
+        self.value = value
+        if isinstance(value, np.ndarray):
+            self.key: Any = (value.dtype.str, value.shape, value.tobytes())
+        else:
+            self.key = tuple(sorted((k, _hashable(v)) for k, v in value.items()))
+
+    def __eq__(self, other):
+        return type(other) is _Value and self.key == other.key
+
+    def __hash__(self):
+        return hash(self.key)
+
+    def __repr__(self):
+        return repr(self.value)
+
+
+def _hashable(x: Any) -> Any:
+    return _Value(x) if isinstance(x, np.ndarray | dict) else tuple(x) if isinstance(x, list) else x
+
+
+def _layout(given: Any, aval: ShapedArray) -> tuple[int, ...] | None:
+    """Major to minor, or None for row-major."""
+    if given is None:
+        return None
+    order = tuple(getattr(given, "major_to_minor", given))
+    if sorted(order) != list(range(len(aval.shape))):
+        raise ValueError(f"ffi_call: the layout {order} is no order of the axes of {aval.str_short()}")
+    return order
+
+
+def ffi_call(
+    target_name: str,
+    result_shape_dtypes: Any,
+    *,
+    has_side_effect: bool = False,
+    vmap_method: str | None = None,
+    input_layouts: Sequence[Any] | None = None,
+    output_layouts: Any = None,
+    input_output_aliases: dict[int, int] | None = None,
+    custom_call_api_version: int = 4,
+    legacy_backend_config: str | None = None,
+) -> Callable:
+    """A function that calls a compiled one.
+
+    Args:
+      target_name: as given to `register_ffi_target`.
+      result_shape_dtypes: an object with ``shape`` and ``dtype``, or a sequence of them.
+      has_side_effect: the call happens although nothing may use its results.
+      vmap_method: what `vmap` does, as for `pure_callback`.
+      input_layouts, output_layouts: for each array the order of its axes in memory, major to minor; None: row-major.
+      input_output_aliases: argument -> result that may use its memory.
+      custom_call_api_version: 4 for the typed interface.
+      legacy_backend_config: the string that older interfaces take in place of attributes.
+
+    Returns:
+      A function of arrays, with attributes as keyword arguments (booleans, numbers, strings, NumPy arrays and
+      dictionaries of them; NumPy scalars say which type of number the compiled function expects). Not differentiable.
+    """
+    if vmap_method is not None and vmap_method not in _VMAP_METHODS:
+        raise ValueError(f"vmap_method must be one of {_VMAP_METHODS}, got {vmap_method!r}")
+    leaves, tree = pytree.tree_flatten(result_shape_dtypes)
+    avals = [abstractify(x) for x in leaves]
+    result_avals = tuple(ShapedArray(a.shape, dtypes.canonicalize_dtype(a.dtype)) for a in avals)
+    if output_layouts is None:
+        out_layouts: tuple = (None,) * len(result_avals)
+    else:
+        given = output_layouts if isinstance(result_shape_dtypes, list | tuple) else [output_layouts]
+        out_layouts = tuple(_layout(o, a) for o, a in zip(given, result_avals, strict=True))
+    if legacy_backend_config is not None and custom_call_api_version >= 4:
+        raise ValueError(
+            "The use of the legacy_backend_config parameter requires custom_call_api_version < 4; pass attributes as keyword"
+            " arguments of the function"
+        )
+
+    def call(*args: Any, **attributes: Any) -> Any:
+        if attributes and custom_call_api_version < 4:
+            raise ValueError("Attributes need custom_call_api_version=4; older interfaces take legacy_backend_config")
+        in_avals = [abstractify(x) for x in args]
+        layouts = (None,) * len(args) if input_layouts is None else input_layouts
+        if len(layouts) != len(args):
+            raise ValueError(f"ffi_call to {target_name}: {len(layouts)} input_layouts for {len(args)} arguments")
+        for operand, result in (input_output_aliases or {}).items():
+            if not (0 <= operand < len(args) and 0 <= result < len(result_avals)):
+                raise ValueError(f"input_output_aliases {{{operand}: {result}}}: there is no such argument or result")
+        out = ffi_call_p.bind(
+            *args, target_name=target_name, result_avals=result_avals, has_side_effect=has_side_effect,
+            vmap_method=vmap_method, output_layouts=out_layouts,
+            input_layouts=tuple(_layout(o, a) for o, a in zip(layouts, in_avals, strict=True)),
+            input_output_aliases=tuple((input_output_aliases or {}).items()),
+            attributes=tuple(sorted((k, _hashable(v)) for k, v in attributes.items())),
+            custom_call_api_version=custom_call_api_version, legacy_backend_config=legacy_backend_config,
+        )  # fmt: skip
+        return pytree.tree_unflatten(tree, out)
+
+    return call
+
+
+def _plain(x: Any) -> Any:
+    value = x.value if type(x) is _Value else x
+    return {k: _plain(v) for k, v in value.items()} if isinstance(value, dict) else value
+
+
+def _minor_to_major(layouts, avals) -> list:
+    return [
+        tuple(reversed(range(len(a.shape)) if order is None else order)) for order, a in zip(layouts, avals, strict=True)
+    ]
+
+
+@lowering_rules.rule(ffi_call_p)
+def _lower(ctx, *operands, target_name, attributes, has_side_effect, input_layouts, output_layouts, input_output_aliases,
+           custom_call_api_version, legacy_backend_config, **_):  # fmt: skip
+    typed = {name: _plain(value) for name, value in attributes}
+    return ctx.custom_call(
+        target_name,
+        operands,
+        list(ctx.avals_out),
+        typed if custom_call_api_version >= 4 else legacy_backend_config or "",
+        api_version=custom_call_api_version,
+        has_side_effect=has_side_effect,
+        operand_layouts=_minor_to_major(input_layouts, ctx.avals_in),
+        result_layouts=_minor_to_major(output_layouts, ctx.avals_out),
+        operand_output_aliases={result: operand for operand, result in input_output_aliases},
+    )
+
+
+@batching_tables.batch_rules.rule(ffi_call_p)
+def _batch(axis, args, dims, *, vmap_method, result_avals, input_layouts, output_layouts, **params):
+    from bedrax.batching.rules import callbacks
+
+    def with_axis(layouts):
+        return tuple(None if o is None else (0, *(i + 1 for i in o)) for o in layouts)
+
+    return callbacks.batch_call(
+        ffi_call_p, "ffi_call", axis, args, dims, vmap_method, result_avals, params,
+        per_element=dict(input_layouts=input_layouts, output_layouts=output_layouts),
+        per_batch=dict(
+            input_layouts=tuple(
+                o if d is None and vmap_method == "legacy_vectorized" else n
+                for o, n, d in zip(input_layouts, with_axis(input_layouts), dims, strict=True)
+            ),
+            output_layouts=with_axis(output_layouts),
+        ),
+    )  # fmt: skip
+
+
+@autodiff_tables.jvp_rules.rule(ffi_call_p, kind="error")
+def _jvp(primals, tangents, **params):
+    if any(type(t) is not autodiff_tables.Zero for t in tangents):
+        raise ValueError(
+            f"The FFI call to `{params['target_name']}` cannot be differentiated. You can use `jax.custom_jvp` or"
+            " `jax.custom_vjp` to add support."
+        )
+    out = ffi_call_p.bind(*primals, **params)
+    return out, [autodiff_tables.Zero.from_primal_value(x) for x in out]
+
+
+autodiff_tables.transpose_rules.absent(ffi_call_p, why="it has no derivative, so it is never part of a linear program")
+
+
+def ffi_lowering(
+    call_target_name: str, *, operand_layouts: Sequence[Any] | None = None, result_layouts: Sequence[Any] | None = None,
+    backend_config: Any = None, skip_ffi_layout_processing: bool = False, **lowering_args: Any,
+) -> Callable:  # fmt: skip
+    """A lowering rule, for `jax.interpreters.mlir.register_lowering`, that calls a compiled function.
+
+    Args:
+      call_target_name: as given to `register_ffi_target`.
+      operand_layouts, result_layouts: for each array the order of its axes, major to minor (with
+        `skip_ffi_layout_processing`: minor to major); None: row-major.
+      backend_config: attributes that are the same in every call.
+      lowering_args: has_side_effect, operand_output_aliases.
+
+    Returns:
+      ``rule(ctx, *values, **attributes)``.
+    """
+
+    def rule(ctx, *operands, **attributes):
+        inner = getattr(ctx, "inner", ctx)
+
+        def layouts(given, avals):
+            given = [None] * len(avals) if given is None else given
+            if skip_ffi_layout_processing:
+                return [_minor_to_major([None], [a])[0] if o is None else tuple(o) for o, a in zip(given, avals, strict=True)]
+            return _minor_to_major([_layout(o, a) for o, a in zip(given, avals, strict=True)], avals)
+
+        return inner.custom_call(
+            call_target_name, operands, list(inner.avals_out), {**(backend_config or {}), **attributes},
+            operand_layouts=layouts(operand_layouts, inner.avals_in), result_layouts=layouts(result_layouts, inner.avals_out),
+            **lowering_args,
+        )  # fmt: skip
+
+    return rule
+
+
+build_ffi_lowering_function = ffi_lowering
+
+__all__ = [
+    "build_ffi_lowering_function", "ffi_call", "ffi_lowering", "include_dir", "pycapsule", "register_ffi_target",
+    "register_ffi_target_as_batch_partitionable", "register_ffi_type", "register_ffi_type_id",
+]  # fmt: skip

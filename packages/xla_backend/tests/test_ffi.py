@@ -1,0 +1,87 @@
+"""Compiled functions as operations: the Cholesky decomposition of LAPACK, called by its name."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+
+import numpy as np
+import pytest
+
+from bedrax.autodiff import grad
+from bedrax.batching import vmap
+from bedrax.core.avals import ShapeDtypeStruct
+from bedrax.core.jitting import jit
+from bedrax.core.staging import make_jaxpr
+from bedrax.xla_backend import ffi
+
+RNG = np.random.RandomState(0)
+A = RNG.standard_normal((4, 3, 3)).astype(np.float32)
+A = A @ A.transpose(0, 2, 1) + 3 * np.eye(3, dtype=np.float32)
+
+
+def cholesky(x, **options):
+    """Lower triangle of a symmetric matrix, whose column-major form is its row-major one; and LAPACK's status."""
+    call = ffi.ffi_call(
+        "lapack_spotrf_ffi", (ShapeDtypeStruct(x.shape, np.float32), ShapeDtypeStruct(x.shape[:-2], np.int32)),
+        input_layouts=[(*range(x.ndim - 2), x.ndim - 1, x.ndim - 2)],
+        output_layouts=[(*range(x.ndim - 2), x.ndim - 1, x.ndim - 2), None], **options,
+    )  # fmt: skip
+    return call(x, uplo=np.uint8(ord("L")))
+
+
+@pytest.mark.parametrize("options", [{}, {"input_output_aliases": {0: 0}}, {"has_side_effect": True}])
+def test_a_call(options):
+    for f in (lambda x: cholesky(x, **options), jit(lambda x: cholesky(x, **options))):
+        lower, status = f(A[0])
+        np.testing.assert_allclose(np.tril(lower), np.linalg.cholesky(A[0]), rtol=1e-5)
+        assert status == 0
+    _, status = cholesky(-A[0])
+    assert status == 1
+
+
+@pytest.mark.parametrize("method", ["sequential", "sequential_unrolled", "broadcast_all", "expand_dims"])
+def test_batches(method):
+    lower, status = jit(vmap(lambda x: cholesky(x, vmap_method=method)))(A)
+    np.testing.assert_allclose(np.tril(lower), np.linalg.cholesky(A), rtol=1e-5)
+    np.testing.assert_array_equal(status, np.zeros(4))
+
+
+def test_what_is_refused():
+    with pytest.raises(NotImplementedError, match="vmap_method"):
+        vmap(cholesky)(A)
+    with pytest.raises(ValueError, match="cannot be differentiated"):
+        grad(lambda x: cholesky(x)[0].sum())(A[0])
+    with pytest.raises(ValueError, match="vmap_method must be one of"):
+        ffi.ffi_call("f", (), vmap_method="some")
+    with pytest.raises(ValueError, match="no order of the axes"):
+        ffi.ffi_call("f", (), input_layouts=[(0, 2)])(A[0])
+    with pytest.raises(ValueError, match="input_layouts for 1 arguments"):
+        ffi.ffi_call("f", (), input_layouts=[])(A[0])
+    with pytest.raises(ValueError, match="no such argument or result"):
+        ffi.ffi_call("f", (), input_output_aliases={0: 0})(A[0])
+    with pytest.raises(ValueError, match="legacy_backend_config"):
+        ffi.ffi_call("f", (), legacy_backend_config="x")
+
+
+def test_attributes_and_effects():
+    result = ShapeDtypeStruct((3,), np.float32)
+
+    def f(x):
+        return ffi.ffi_call("f", result, has_side_effect=True)(x, n=np.int16(3), v=np.arange(2.0), d={"w": True, "s": "t"})
+
+    program = make_jaxpr(f)(np.ones(3, np.float32))
+    assert [repr(e) for e in program.effects] == ["FFI"]
+    same = make_jaxpr(f)(np.ones(3, np.float32))
+    assert program.eqns[0].params == same.eqns[0].params and hash(program.eqns[0].params["attributes"])
+    text = jit(f).lower(np.ones(3, np.float32)).as_text()
+    for part in ("n = 3 : i16", "v = dense<[0.000000e+00, 1.000000e+00]> : tensor<2xf64>", "w = true", 's = "t"',
+                 "has_side_effect = true"):  # fmt: skip
+        assert part in text
+
+
+def test_capsules_and_headers():
+    assert os.path.exists(os.path.join(ffi.include_dir(), "xla", "ffi", "api", "ffi.h"))
+    capsule = ffi.pycapsule(ctypes.pythonapi.PyLong_AsLong)
+    assert type(capsule).__name__ == "PyCapsule"
+    ffi.register_ffi_target("bedrax_test_target", capsule, platform="cpu", api_version=0)
