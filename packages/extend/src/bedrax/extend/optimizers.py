@@ -1,0 +1,308 @@
+"""Gradient descent and its kin: what `jax.example_libraries.optimizers` offers.
+
+An optimizer is a triple of functions: ``init(params) -> state``, ``update(i, gradients, state) -> state`` and
+``get_params(state) -> params``. Each maker states the rule for one array, whose state is a tuple of arrays; `optimizer`
+extends it to pytrees.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections import namedtuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import bedrax.numpy as jnp
+from bedrax import pytree
+
+__all__ = [
+    "JoinPoint", "Optimizer", "OptimizerState", "adagrad", "adam", "adamax", "clip_grads", "constant",
+    "exponential_decay", "inverse_time_decay", "l2_norm", "make_schedule", "momentum", "nesterov", "optimizer",
+    "pack_optimizer_state", "piecewise_constant", "polynomial_decay", "rmsprop", "rmsprop_momentum", "sgd", "sm3",
+    "unpack_optimizer_state",
+]  # fmt: skip
+
+
+class Optimizer(NamedTuple):
+    """Three functions."""
+
+    init_fn: Callable
+    update_fn: Callable
+    params_fn: Callable
+
+
+OptimizerState = namedtuple("OptimizerState", ["packed_state", "tree_def", "subtree_defs"])
+OptimizerState.__doc__ = """The states of all parameters: flat, with the structure of the parameters and of each state."""
+pytree.register_pytree_node(
+    OptimizerState,
+    lambda state: ((state.packed_state,), (state.tree_def, state.subtree_defs)),
+    lambda aux, children: OptimizerState(children[0], *aux),
+)
+
+
+def _pack(tree, states) -> OptimizerState:
+    flat, structures = [], []
+    for state in states:
+        leaves, structure = pytree.tree_flatten(state)
+        flat.append(tuple(leaves))
+        structures.append(structure)
+    return OptimizerState(tuple(flat), tree, tuple(structures))
+
+
+def _states(state: OptimizerState) -> list:
+    return [pytree.tree_unflatten(d, x) for d, x in zip(state.subtree_defs, state.packed_state, strict=True)]
+
+
+def optimizer(opt_maker: Callable[..., tuple[Callable, Callable, Callable]]) -> Callable[..., Optimizer]:
+    """Decorator: a maker of an optimizer of one array becomes one of an optimizer of pytrees."""
+
+    @functools.wraps(opt_maker)
+    def make(*args, **kwargs) -> Optimizer:
+        init_one, update_one, params_one = opt_maker(*args, **kwargs)
+
+        def init(params) -> OptimizerState:
+            leaves, tree = pytree.tree_flatten(params)
+            return _pack(tree, [init_one(x) for x in leaves])
+
+        def update(i, gradients, state: OptimizerState) -> OptimizerState:
+            leaves, tree = pytree.tree_flatten(gradients)
+            if tree != state.tree_def:
+                raise TypeError(
+                    "optimizer update function was passed a gradient tree that did not match the parameter tree "
+                    f"structure with which it was initialized: parameter tree {state.tree_def} and grad tree {tree}."
+                )
+            new = _pack(tree, [update_one(i, g, s) for g, s in zip(leaves, _states(state), strict=True)])
+            if new.subtree_defs != state.subtree_defs:
+                raise TypeError(
+                    "optimizer update function produced an output structure that did not match its input structure: "
+                    f"input {state.subtree_defs} and output {new.subtree_defs}."
+                )
+            return new
+
+        def params(state: OptimizerState):
+            return pytree.tree_unflatten(state.tree_def, [params_one(s) for s in _states(state)])
+
+        return Optimizer(init, update, params)
+
+    return make
+
+
+class JoinPoint:
+    """A subtree of a pytree of parameters that marks where the state of one parameter begins."""
+
+    def __init__(self, subtree: Any):
+        self.subtree = subtree
+
+    def __iter__(self):
+        yield self.subtree
+
+
+def unpack_optimizer_state(opt_state: OptimizerState) -> Any:
+    """The state as a pytree like the parameters, with a `JoinPoint` for each of them; for saving."""
+    return pytree.tree_unflatten(opt_state.tree_def, [JoinPoint(s) for s in _states(opt_state)])
+
+
+def pack_optimizer_state(marked_pytree: Any) -> OptimizerState:
+    """The inverse of `unpack_optimizer_state`."""
+    points, tree = pytree.tree_flatten(marked_pytree)
+    if not all(isinstance(p, JoinPoint) for p in points):
+        raise TypeError("pack_optimizer_state: every leaf must be a JoinPoint, as unpack_optimizer_state makes them")
+    return _pack(tree, [p.subtree for p in points])
+
+
+# ---- optimizers -----------------------------------------------------------------------------------------
+# Each takes `step_size`, a number or a schedule: a function of the number of the step.
+
+
+@optimizer
+def sgd(step_size):
+    """Gradient descent: ``x -= step_size * g``."""
+    step_size = make_schedule(step_size)
+    return lambda x: x, lambda i, g, x: x - step_size(i) * g, lambda x: x
+
+
+@optimizer
+def momentum(step_size, mass: float):
+    """Gradient descent with momentum: ``v = mass * v + g``, ``x -= step_size * v``."""
+    step_size = make_schedule(step_size)
+
+    def update(i, g, state):
+        x, v = state
+        v = mass * v + g
+        return x - step_size(i) * v, v
+
+    return lambda x: (x, jnp.zeros_like(x)), update, lambda state: state[0]
+
+
+@optimizer
+def nesterov(step_size, mass: float):
+    """Nesterov's momentum: as `momentum`, with the step along ``mass * v + g`` for the new v."""
+    step_size = make_schedule(step_size)
+
+    def update(i, g, state):
+        x, v = state
+        v = mass * v + g
+        return x - step_size(i) * (mass * v + g), v
+
+    return lambda x: (x, jnp.zeros_like(x)), update, lambda state: state[0]
+
+
+def _inverse_root(x):
+    return jnp.where(x > 0, 1 / jnp.sqrt(jnp.where(x > 0, x, 1)), 0)
+
+
+@optimizer
+def adagrad(step_size, momentum: float = 0.9):
+    """Adagrad (Duchi, Hazan and Singer 2011), with momentum: gradients over the root of their sum of squares."""
+    step_size = make_schedule(step_size)
+
+    def update(i, g, state):
+        x, squares, m = state
+        squares = squares + g * g
+        m = (1 - momentum) * (g * _inverse_root(squares)) + momentum * m
+        return x - step_size(i) * m, squares, m
+
+    return lambda x: (x, jnp.zeros_like(x), jnp.zeros_like(x)), update, lambda state: state[0]
+
+
+@optimizer
+def rmsprop(step_size, gamma: float = 0.9, eps: float = 1e-8):
+    """RMSProp (Hinton): gradients over the root of the running mean of their squares."""
+    step_size = make_schedule(step_size)
+
+    def update(i, g, state):
+        x, mean = state
+        mean = gamma * mean + (1 - gamma) * g * g
+        return x - step_size(i) * g / jnp.sqrt(mean + eps), mean
+
+    return lambda x: (x, jnp.zeros_like(x)), update, lambda state: state[0]
+
+
+@optimizer
+def rmsprop_momentum(step_size, gamma: float = 0.9, eps: float = 1e-8, momentum: float = 0.9):
+    """`rmsprop` with momentum of its steps."""
+    step_size = make_schedule(step_size)
+
+    def update(i, g, state):
+        x, mean, m = state
+        mean = gamma * mean + (1 - gamma) * g * g
+        m = momentum * m + step_size(i) * g / jnp.sqrt(mean + eps)
+        return x - m, mean, m
+
+    return lambda x: (x, jnp.zeros_like(x), jnp.zeros_like(x)), update, lambda state: state[0]
+
+
+@optimizer
+def adam(step_size, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8):
+    """Adam (Kingma and Ba 2015): running means of gradients and of their squares, without their bias to 0."""
+    step_size = make_schedule(step_size)
+
+    def update(i, g, state):
+        x, m, v = state
+        m = (1 - b1) * g + b1 * m
+        v = (1 - b2) * g * g + b2 * v
+        i = jnp.asarray(i)
+        n = i.astype(m.dtype) + 1
+        return x - step_size(i) * (m / (1 - b1**n)) / (jnp.sqrt(v / (1 - b2**n)) + eps), m, v
+
+    return lambda x: (x, jnp.zeros_like(x), jnp.zeros_like(x)), update, lambda state: state[0]
+
+
+@optimizer
+def adamax(step_size, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8):
+    """AdaMax (Kingma and Ba 2015): `adam` with the decaying maximum in place of the mean of squares."""
+    step_size = make_schedule(step_size)
+
+    def update(i, g, state):
+        x, m, u = state
+        m = (1 - b1) * g + b1 * m
+        u = jnp.maximum(b2 * u, abs(g))
+        i = jnp.asarray(i)
+        return x - step_size(i) / (1 - b1 ** (i.astype(m.dtype) + 1)) * m / (u + eps), m, u
+
+    return lambda x: (x, jnp.zeros_like(x), jnp.zeros_like(x)), update, lambda state: state[0]
+
+
+@optimizer
+def sm3(step_size, momentum: float = 0.9):
+    """SM3 (Anil et al. 2019): Adagrad with sums of squares kept per row, column, ... in place of per element."""
+    step_size = make_schedule(step_size)
+
+    def init(x):
+        x = jnp.asarray(x)
+        return x, jnp.zeros_like(x), tuple(jnp.zeros(n, x.dtype) for n in x.shape)
+
+    def update(i, g, state):
+        x, m, sums = state
+        ndim = len(sums)
+        along = lambda s, axis: s.reshape((1,) * axis + (-1,) + (1,) * (ndim - axis - 1))
+        bound = 0 if not sums else functools.reduce(jnp.minimum, [along(s, a) for a, s in enumerate(sums)])
+        total = bound + g * g
+        m = (1 - momentum) * (g * _inverse_root(total)) + momentum * m
+        sums = tuple(jnp.max(total, axis=[b for b in range(ndim) if b != a]) for a in range(ndim))
+        return x - step_size(i) * m, m, sums
+
+    return init, update, lambda state: state[0]
+
+
+# ---- schedules ------------------------------------------------------------------------------------------
+
+
+def constant(step_size) -> Callable:
+    """The same step size for all steps."""
+    return lambda i: step_size
+
+
+def exponential_decay(step_size, decay_steps, decay_rate) -> Callable:
+    """``step_size * decay_rate ** (i / decay_steps)``."""
+    return lambda i: step_size * decay_rate ** (i / decay_steps)
+
+
+def inverse_time_decay(step_size, decay_steps, decay_rate, staircase: bool = False) -> Callable:
+    """``step_size / (1 + decay_rate * i / decay_steps)``; with `staircase`, of whole quotients."""
+    whole = jnp.floor if staircase else lambda x: x
+    return lambda i: step_size / (1 + decay_rate * whole(i / decay_steps))
+
+
+def polynomial_decay(step_size, decay_steps, final_step_size, power: float = 1.0) -> Callable:
+    """From `step_size` to `final_step_size` within `decay_steps`, along ``(1 - i / decay_steps) ** power``."""
+
+    def schedule(i):
+        rest = 1 - jnp.minimum(i, decay_steps) / decay_steps
+        return (step_size - final_step_size) * rest**power + final_step_size
+
+    return schedule
+
+
+def piecewise_constant(boundaries: Any, values: Any) -> Callable:
+    """``values[k]`` for steps up to ``boundaries[k]``, in order; one value more than boundaries."""
+    boundaries, values = jnp.asarray(boundaries), jnp.asarray(values)
+    if boundaries.ndim != 1 or values.ndim != 1 or values.shape[0] != boundaries.shape[0] + 1:
+        raise ValueError(
+            "piecewise_constant: boundaries and values must be vectors, values one longer; got shapes "
+            f"{boundaries.shape} and {values.shape}"
+        )
+    return lambda i: values[jnp.sum(i > boundaries)]
+
+
+def make_schedule(scalar_or_schedule) -> Callable:
+    """A schedule as it is; a number as a constant one."""
+    if callable(scalar_or_schedule):
+        return scalar_or_schedule
+    if jnp.ndim(scalar_or_schedule) == 0:
+        return constant(scalar_or_schedule)
+    raise TypeError(f"a step size must be a number or a function, got {type(scalar_or_schedule)}")
+
+
+# ---- gradients ------------------------------------------------------------------------------------------
+
+
+def l2_norm(tree: Any):
+    """The Euclidean norm of all elements of a pytree."""
+    return jnp.sqrt(sum(jnp.vdot(x, x) for x in pytree.tree_leaves(tree)))
+
+
+def clip_grads(grad_tree: Any, max_norm):
+    """Gradients scaled down, where their `l2_norm` is above `max_norm`, to this norm."""
+    norm = l2_norm(grad_tree)
+    return pytree.tree_map(lambda g: jnp.where(norm < max_norm, g, g * (max_norm / norm)), grad_tree)
