@@ -11,6 +11,7 @@ for the arguments it is linear in, then read the tape backwards.
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -213,12 +214,13 @@ class LinearizeTracer(Tracer):
 aval_functions[LinearizeTracer] = operator.attrgetter("aval")
 
 
-_rules: dict[Primitive, Callable] = {}
+# A family's file fills both tables, so a hit in the second one means that the first one was asked. Looked up each
+# time: a library may replace a rule.
+_linearize_rule, _jvp_rule = functools.partial(dict.get, linearize_rules), functools.partial(dict.get, jvp_rules)
 
 
 def _choose_rule(prim: Primitive) -> Callable:
-    rule = _rules[prim] = linearize_rules.find(prim) or jvp_rules[prim]
-    return rule
+    return linearize_rules.find(prim) or jvp_rules[prim]
 
 
 class LinearizeTrace(Trace):
@@ -249,7 +251,7 @@ class LinearizeTrace(Trace):
                 current.trace = self.parent
                 return self.parent.process(prim, args, params)
             current.trace = self.tape
-            rule = _rules.get(prim) or _choose_rule(prim)
+            rule = _linearize_rule(prim) or _jvp_rule(prim) or _choose_rule(prim)
             out, tangent = rule(primals, tangents, **params)
         finally:
             current.trace = saved

@@ -1,0 +1,102 @@
+"""A primitive of one's own, from outside: its rules written into the tables as libraries write them."""
+
+import numpy as np
+import pytest
+
+from bedrax.autodiff import grad, jvp, linear_transpose
+from bedrax.batching import vmap
+from bedrax.core import ShapedArray, lax
+from bedrax.core.jitting import jit
+from bedrax.core.staging import make_jaxpr
+from bedrax.core.tracing import Primitive
+from bedrax.extend import api_util, interpreters, linear_util
+from bedrax.pytree import tree_structure
+
+f32 = np.float32
+
+
+def square_plus(name):
+    """x, y -> x * x + y, with every rule but those that a test adds."""
+    prim = Primitive(name)
+    prim.def_impl(lambda x, y: lax.add(lax.mul(x, x), y))
+    prim.def_abstract_eval(lambda x, y: ShapedArray(x.shape, x.dtype))
+    return prim
+
+
+def test_evaluation_and_tracing():
+    prim = square_plus("square_plus_eval")
+    assert float(prim.bind(f32(3), f32(1))) == 10
+    (eqn,) = make_jaxpr(prim.bind)(f32(3), f32(1)).eqns
+    assert eqn.primitive is prim and eqn.outvars[0].aval.shape == ()
+
+
+def test_what_has_no_rule_says_which_table_lacks_it():
+    prim = square_plus("square_plus_bare")
+    with pytest.raises(NotImplementedError, match="'square_plus_bare' has no rule in the table"):
+        jvp(prim.bind, (f32(3), f32(1)), (f32(1), f32(0)))
+    with pytest.raises(NotImplementedError, match="'square_plus_bare'"):
+        vmap(prim.bind)(np.ones(3, f32), np.ones(3, f32))
+    bare = Primitive("square_plus_without_shape")
+    with pytest.raises(NotImplementedError, match="no shape rule"):
+        make_jaxpr(bare.bind)(f32(1))
+
+
+def test_derivatives_and_batches():
+    prim = square_plus("square_plus_full")
+    interpreters.defjvp(prim, lambda t, x, y: lax.mul(t, lax.mul(x, f32(2))), lambda t, x, y: t)
+    interpreters.defvectorized(prim)
+    value, tangent = jvp(prim.bind, (f32(3), f32(1)), (f32(1), f32(5)))
+    assert (float(value), float(tangent)) == (10, 11)
+    assert [float(g) for g in grad(prim.bind, argnums=(0, 1))(f32(3), f32(1))] == [6, 1]
+    xs = np.arange(3, dtype=f32)
+    np.testing.assert_allclose(np.asarray(vmap(grad(prim.bind), in_axes=(0, None))(xs, f32(1))), 2 * xs)
+
+
+def test_tables_take_assignments():
+    prim = Primitive("twice")
+    prim.def_impl(lambda x: lax.mul(x, f32(2)))
+    prim.def_abstract_eval(lambda x: x)
+
+    def rule(primals, tangents):
+        return prim.bind(*primals), prim.bind(tangents[0])
+
+    interpreters.primitive_jvps[prim] = rule
+    interpreters.primitive_transposes[prim] = lambda ct, x: [prim.bind(ct)]
+    interpreters.primitive_batchers[prim] = lambda args, dims: (prim.bind(args[0]), dims[0])
+    assert prim in interpreters.primitive_jvps
+    assert float(grad(prim.bind)(f32(1))) == 2
+    assert float(linear_transpose(prim.bind, f32(1))(f32(3))[0]) == 6
+    np.testing.assert_allclose(np.asarray(vmap(prim.bind)(np.ones(2, f32))), [2, 2])
+    interpreters.primitive_jvps[prim] = lambda primals, tangents: (prim.bind(*primals), lax.neg(tangents[0]))
+    assert float(grad(prim.bind)(f32(1))) == -1  # the later rule counts
+    del interpreters.primitive_jvps[prim]
+    assert prim not in interpreters.primitive_jvps
+
+
+def test_functions_carry_transformations():
+    wrapped = linear_util.wrap_init(lambda x, k: x + k, {"k": 1})
+    assert wrapped.call_wrapped(2) == 3
+    twice = linear_util.transformation2(lambda inner, times, x: inner(x) * times, wrapped, 2)
+    assert twice.call_wrapped(2) == 6
+    assert twice == linear_util.transformation2(twice.transforms[0][0], wrapped, 2)
+
+    @linear_util.transformation
+    def shifted(by, x):
+        yield (yield (x + by,), {})
+
+    assert shifted(wrapped, 10).call_wrapped(1) == 12
+
+
+def test_calls_as_flat_lists():
+    tree = tree_structure((({"a": 0, "b": 0},), {"k": 0}))
+    flat, out_tree = api_util.flatten_fun(linear_util.wrap_init(lambda d, k: {"sum": d["a"] + d["b"] * k}), tree)
+    assert list(flat.call_wrapped(1, 2, 3)) == [7]
+    assert out_tree() == tree_structure({"sum": 0})
+
+
+def test_a_primitive_inside_jit_is_evaluated_by_its_impl_or_says_what_is_missing():
+    prim = square_plus("square_plus_jit")
+    try:
+        assert float(jit(prim.bind)(f32(3), f32(1))) == 10
+    except NotImplementedError as error:  # a compiler needs a rule of its own
+        assert "square_plus_jit" in str(error)
