@@ -15,6 +15,7 @@ from .engine import (
     PyTreeRegistry,
     SequenceKey,
     default_registry,
+    dispatch_registry,
     engine_name,
 )
 from .functions import (
@@ -76,7 +77,7 @@ __all__ = [
     "_registry",
     "all_leaves",
     "build_tree",
-    "default_registry",
+    "default_registry", "dispatch_registry",
     "engine_name",
     "flatten_one_level",
     "flatten_one_level_with_keys",

@@ -47,3 +47,7 @@ default_registry: PyTreeRegistry = _engine.default_registry
 # Pickle saves an object whose __reduce_ex__ returns a string as the global of that name.
 default_registry.__module__ = __name__
 default_registry.__reduce_ex__ = lambda protocol: "default_registry"
+
+# With this one jaxlib's dispatch of compiled functions reads arguments: it has the nodes of the default registry, and
+# as nodes also the arrays that are made of other arrays (keys), which are leaves everywhere else.
+dispatch_registry: PyTreeRegistry = PyTreeRegistry()

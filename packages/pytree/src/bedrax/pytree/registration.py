@@ -11,7 +11,7 @@ import dataclasses
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from .engine import DictKey, default_registry
+from .engine import DictKey, default_registry, dispatch_registry
 from .sorting import sorted_keys
 
 T = TypeVar("T")
@@ -54,6 +54,7 @@ def register_pytree_node(
     """
     _check_type(nodetype, "register_pytree_node")
     default_registry.register_node(nodetype, flatten_func, unflatten_func, flatten_with_keys_func)
+    dispatch_registry.register_node(nodetype, flatten_func, unflatten_func, None)
     _registry[nodetype] = NodeRule(flatten_func, unflatten_func)
 
 
@@ -150,6 +151,7 @@ def register_dataclass(
             )
 
     default_registry.register_dataclass_node(nodetype, data_fields, meta_fields)
+    dispatch_registry.register_dataclass_node(nodetype, data_fields, meta_fields)
 
     def flatten(x):
         return tuple(getattr(x, f) for f in data_fields), tuple(getattr(x, f) for f in meta_fields)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import operator
 from typing import Any
 
 import numpy as np
 
+from bedrax import pytree
 from bedrax.core import avals, dtypes
 from bedrax.core.array import Array
 from bedrax.core.avals import ShapedArray
@@ -225,4 +227,7 @@ class KeyArray(Array):
         return format(repr(self), spec)
 
 
-avals.aval_functions[KeyArray] = lambda x: x.aval
+avals.aval_functions[KeyArray] = operator.attrgetter("aval")
+pytree.dispatch_registry.register_node(
+    KeyArray, lambda keys: ((keys.base,), keys.aval.dtype), lambda dtype, base: KeyArray(dtype, *base), None
+)

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from bedrax import pytree
 from bedrax.core import config, dtypes, effects
 from bedrax.core.avals import ShapedArray
 from bedrax.core.ir import Jaxpr, Literal
@@ -364,7 +365,9 @@ class LoadedProgram:
         self.plain_results = all(
             a.is_array and isinstance(a.dtype, np.dtype) and a.dtype != dtypes.float0 for a in self.out_avals
         )
-        self.plain_arguments = all(a.is_array and isinstance(a.dtype, np.dtype) for a in jaxpr.in_avals)
+        self.only_arrays = all(a.is_array for a in jaxpr.in_avals) and all(
+            a.is_array and a.dtype != dtypes.float0 for a in self.out_avals
+        )
         physical = [
             ShapedArray(*types.physical(a), a.weak_type) if not isinstance(a.dtype, np.dtype) else a
             for a in self.out_avals
@@ -467,16 +470,24 @@ class LoadedProgram:
                 found.append(aval.dtype.from_physical(next(rest), aval))
         return found
 
-    def fastpath(self, out_tree: Any) -> Any:
-        """What C++ needs to run this program without Python, or None where Python is needed."""
+    def fastpath(self, out_tree: Any, out: Any) -> Any:
+        """What C++ needs to run this program without Python, or None where Python is needed.
+
+        Args:
+          out_tree: treedef of the results.
+          out: the results of one run, a tree of that structure.
+        """
         if (
             self.effects
-            or not self.plain_results
-            or not self.plain_arguments
+            or not self.only_arrays
             or config.debug_nans.value
             or config.debug_infs.value
         ):
             return None
+        if not self.plain_results:  # C++ has the arrays that the results are made of
+            out_tree = pytree.dispatch_registry.flatten(out)[1]
+            if out_tree.num_leaves != len(self.physical_avals):
+                return None  # a type of arrays that C++ cannot make
         return door.FastpathData(
             xla_executable=self.executable,
             out_pytree_def=out_tree,

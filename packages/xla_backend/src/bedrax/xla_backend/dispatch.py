@@ -44,7 +44,7 @@ def _make_pjit(name, fun, miss, static_argnums=(), static_argnames=(), key=()):
         tuple(static_argnums),
         tuple(static_argnames),
         key,
-        door.pytree_registry,
+        pytree.dispatch_registry,
         _shard_arg_fallback,
     )
 
@@ -136,8 +136,8 @@ class XlaExecutor:
             program = load(jaxpr, args, _params(jaxpr, prim.name))
             outs = run_loaded(program, jaxpr, args)
             if prim.multiple_results:
-                return outs, program.fastpath(_tree_of_list(len(outs))) if _NATIVE_TREES else None
-            return outs[0], program.fastpath(_LEAF) if _NATIVE_TREES else None
+                return outs, program.fastpath(_tree_of_list(len(outs)), outs) if _NATIVE_TREES else None
+            return outs[0], program.fastpath(_LEAF, outs[0]) if _NATIVE_TREES else None
 
         return make_runner(prim.name, miss)
 
@@ -167,7 +167,7 @@ class XlaExecutor:
                     raise executors_error(x)
             program = load(jaxpr, args, params)
             outs = run_loaded(program, jaxpr, args)
-            fast = program.fastpath(_tree_of_list(len(outs))) if _NATIVE_TREES else None
+            fast = program.fastpath(_tree_of_list(len(outs)), outs) if _NATIVE_TREES else None
             return outs, fast
 
         return make_runner(params["name"], miss)
@@ -326,7 +326,7 @@ def make_jitted(jitted: core_jitting.Jitted):
         out = pytree.tree_unflatten(call.out_tree, outs)
         if call.arg_offset or current.axes or not _NATIVE_TREES or door.must_see_calls():
             return out, None
-        return out, program.fastpath(call.out_tree)
+        return out, program.fastpath(call.out_tree, out)
 
     _all_jitted.add(jitted)
     options = jitted.options

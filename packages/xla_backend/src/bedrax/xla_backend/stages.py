@@ -237,7 +237,8 @@ class Compiled(Stage):
                 " are:\n" + "\n".join(wrong)
             )
         outs = dispatch.run_loaded(self._loaded, self._traced.jaxpr, leaves)
-        return pytree.tree_unflatten(self.out_tree, outs), self._loaded.fastpath(self.out_tree)
+        out = pytree.tree_unflatten(self.out_tree, outs)
+        return out, self._loaded.fastpath(self.out_tree, out)
 
     def _argument_name(self, i: int) -> str:
         names = argument_names(self._traced._jitted.fun, None, ())
