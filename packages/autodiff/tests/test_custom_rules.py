@@ -285,7 +285,9 @@ def test_a_rule_with_a_loop_whose_carry_is_forgotten():
     """The carry starts from what is differentiated, but a step does not keep it."""
 
     def loop(x):
-        return lax.scan(lambda c, k: (lax.mul(k, 2.0), lax.mul(lax.sin(c), k)), x, np.array([1.0, 3.0], f32))[1]
+        return lax.scan(lambda c, k: (lax.mul(k, 2.0), lax.mul(lax.sin(c), k)), x, np.array([1.0, 3.0], f32))[
+            1
+        ]
 
     def first(x):
         return lax.reduce_sum(loop(x), axes=(0,))

@@ -56,16 +56,44 @@ def test_static_arguments_are_distinguished_by_type():
     "run, error, text",
     [
         (lambda: jit(lambda x, s: x, static_argnums=1)(1, [2]), ValueError, "Non-hashable static arguments"),
-        (lambda: jit(lambda x, s: x, static_argnames="s")(1, s=[2]), ValueError, "argument 's' has type <class 'list'>"),
-        (lambda: jit(lambda x, s: x, static_argnames="q"), ValueError, "invalid argnames {'q'}.*Its parameters are: x, s"),
+        (
+            lambda: jit(lambda x, s: x, static_argnames="s")(1, s=[2]),
+            ValueError,
+            "argument 's' has type <class 'list'>",
+        ),
+        (
+            lambda: jit(lambda x, s: x, static_argnames="q"),
+            ValueError,
+            "invalid argnames {'q'}.*Its parameters are: x, s",
+        ),
         (lambda: jit(lambda x, s: x, static_argnums=5), ValueError, r"\(5,\) but only accepts 2 positional"),
-        (lambda: jit(lambda x: x, static_argnums=0, donate_argnums=0), ValueError, "cannot be both static and donated"),
+        (
+            lambda: jit(lambda x: x, static_argnums=0, donate_argnums=0),
+            ValueError,
+            "cannot be both static and donated",
+        ),
         (lambda: jit(3), TypeError, "Expected a callable value, got 3"),
-        (lambda: jit(lambda x, s: x)(1, "a"), TypeError, "type <class 'str'> and was passed to the function at path s"),
-        (lambda: jit(lambda n, x, s: x, static_argnums=0)(1, 2, "a"), TypeError, "was passed to the function at path s"),
+        (
+            lambda: jit(lambda x, s: x)(1, "a"),
+            TypeError,
+            "type <class 'str'> and was passed to the function at path s",
+        ),
+        (
+            lambda: jit(lambda n, x, s: x, static_argnums=0)(1, 2, "a"),
+            TypeError,
+            "was passed to the function at path s",
+        ),
         (lambda: jit(lambda d: d)({"x": 1, "y": "a"}), TypeError, re.escape("at path d['y']")),
-        (lambda: jit(lambda x: "a")(1), TypeError, "returned a value of type <class 'str'> .*leaf 0.* not a valid JAX type"),
-        (lambda: jit(lambda x: (x, {"k": object()}))(1), TypeError, "returned a value of type <class 'object'> .leaf 1"),
+        (
+            lambda: jit(lambda x: "a")(1),
+            TypeError,
+            "returned a value of type <class 'str'> .*leaf 0.* not a valid JAX type",
+        ),
+        (
+            lambda: jit(lambda x: (x, {"k": object()}))(1),
+            TypeError,
+            "returned a value of type <class 'object'> .leaf 1",
+        ),
         (lambda: jit(lambda x: x)(2**40), OverflowError, "1099511627776"),
         (lambda: jit(lambda x, y: x)(1), TypeError, "missing 1 required positional argument: 'y'"),
     ],
@@ -117,14 +145,26 @@ def test_disable_jit_runs_python():
 @pytest.mark.parametrize(
     "use, error, text",
     [
-        (lambda x: 1 if x else 0, errors.TracerBoolConversionError, "Attempted boolean conversion of traced array with shape float32[]."),
+        (
+            lambda x: 1 if x else 0,
+            errors.TracerBoolConversionError,
+            "Attempted boolean conversion of traced array with shape float32[].",
+        ),
         (lambda x: not x, errors.TracerBoolConversionError, "jnp.where, lax.cond or lax.while_loop"),
         (lambda x: float(x), errors.ConcretizationTypeError, "The problem arose with the `float` function."),
         (lambda x: int(x), errors.ConcretizationTypeError, "`x.astype(int)`"),
         (lambda x: complex(x), errors.ConcretizationTypeError, "`complex` function"),
-        (lambda x: [1, 2][x], errors.TracerIntegerConversionError, "The __index__() method was called on traced array"),
+        (
+            lambda x: [1, 2][x],
+            errors.TracerIntegerConversionError,
+            "The __index__() method was called on traced array",
+        ),
         (lambda x: range(x), errors.TracerIntegerConversionError, "lax.fori_loop"),
-        (lambda x: np.sin(x), errors.TracerArrayConversionError, "__array__() was called on traced array with shape float32[]"),
+        (
+            lambda x: np.sin(x),
+            errors.TracerArrayConversionError,
+            "__array__() was called on traced array with shape float32[]",
+        ),
         (lambda x: x.item(), errors.ConcretizationTypeError, "`item` method"),
     ],
 )
@@ -159,7 +199,11 @@ def test_a_leaked_tracer_says_where_it_was_made():
         return x
 
     jit(leaky)(f32(1))
-    for use in (lambda: lax.sin(kept[0]), lambda: jit(lax.sin)(kept[0]), lambda: jit(lambda: lax.sin(kept[0]))()):
+    for use in (
+        lambda: lax.sin(kept[0]),
+        lambda: jit(lax.sin)(kept[0]),
+        lambda: jit(lambda: lax.sin(kept[0]))(),
+    ):
         with pytest.raises(errors.UnexpectedTracerError) as raised:
             use()
         message = str(raised.value)

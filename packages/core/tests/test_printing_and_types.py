@@ -137,7 +137,9 @@ def test_results_must_have_the_type_that_the_shape_rule_gives():
     jaxpr = make_jaxpr(lax.sin)(X)
     (eqn,) = jaxpr.eqns
     wrong = Var(make_jaxpr(lax.sin)(np.zeros(4, f32)).out_avals[0])
-    with pytest.raises(JaxprTypeError, match=r"declares results of types f32\[4\], but its shape rule gives f32\[3\]"):
+    with pytest.raises(
+        JaxprTypeError, match=r"declares results of types f32\[4\], but its shape rule gives f32\[3\]"
+    ):
         check_jaxpr(Jaxpr(jaxpr.invars, [wrong], [eqn.replace(outvars=[wrong])]))
 
 

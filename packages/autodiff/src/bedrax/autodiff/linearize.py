@@ -216,7 +216,10 @@ aval_functions[LinearizeTracer] = operator.attrgetter("aval")
 
 # A family's file fills both tables, so a hit in the second one means that the first one was asked. Looked up each
 # time: a library may replace a rule.
-_linearize_rule, _jvp_rule = functools.partial(dict.get, linearize_rules), functools.partial(dict.get, jvp_rules)
+_linearize_rule, _jvp_rule = (
+    functools.partial(dict.get, linearize_rules),
+    functools.partial(dict.get, jvp_rules),
+)
 
 
 def _choose_rule(prim: Primitive) -> Callable:

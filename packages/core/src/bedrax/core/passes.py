@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from bedrax.core.ir import Eqn, Jaxpr, Literal, Var, cached
 
@@ -121,16 +121,3 @@ def inline(jaxpr: Jaxpr, chosen: frozenset) -> Jaxpr:
     expand(jaxpr, names)
     outvars = [v if type(v) is Literal else names.get(v, v) for v in jaxpr.outvars]
     return Jaxpr(jaxpr.invars, outvars, eqns, constvars, consts, debug_info=jaxpr.debug_info)
-
-
-def map_subjaxprs(params: dict, change: Callable[[Jaxpr], Jaxpr]) -> dict:
-    """The params with every program in them replaced by ``change(program)``."""
-
-    def visit(value):
-        if type(value) is Jaxpr:
-            return change(value)
-        if type(value) is tuple and any(type(v) is Jaxpr for v in value):
-            return tuple(visit(v) for v in value)
-        return value
-
-    return {name: visit(value) for name, value in params.items()}

@@ -91,9 +91,7 @@ def render(doc: Any, width: int = WIDTH) -> str:
                 column = indent
         else:
             inner = indent + part.indent
-            fits = flat or (
-                type(part) is Group and _flat_width(part, width - column) <= width - column
-            )
+            fits = flat or (type(part) is Group and _flat_width(part, width - column) <= width - column)
             stack.extend((inner, fits, p) for p in reversed(part))
     return "".join(out)
 

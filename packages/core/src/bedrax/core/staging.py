@@ -340,7 +340,7 @@ def _described(fun: Callable, in_tree) -> DebugInfo:
     try:
         alive = weakref.ref(fun)
     except TypeError:
-        alive = lambda: fun  # noqa: E731
+        alive = lambda: fun
     return DebugInfo(
         function_name(fun),
         lambda: "" if alive() is None else source.describe_function(alive()),
