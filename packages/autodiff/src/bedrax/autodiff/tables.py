@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from bedrax.core import dtypes
 from bedrax.core.avals import AbstractValue, ShapedArray, aval_of
 from bedrax.core.primitives.elementwise import add_jaxvals_p
 from bedrax.core.symbolic_zeros import LazilyTyped, Zero
@@ -164,8 +163,3 @@ def absent(*prims, why: str) -> None:
 def not_transposable(*prims, why: str) -> None:
     """Rows that say why a primitive with a jvp has no transpose."""
     transpose_rules.absent(*prims, why=why)
-
-
-def is_differentiable(dtype) -> bool:
-    """Whether values of this dtype have tangents other than `float0`."""
-    return dtypes.is_inexact(dtype)

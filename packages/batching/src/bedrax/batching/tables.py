@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from bedrax.core import dims as core_dims
 from bedrax.core.avals import aval_of
 from bedrax.core.primitives import shaping
 from bedrax.core.tables import RuleTable
@@ -104,8 +103,3 @@ def absent(*prims, why: str) -> None:
 def rank_of(x) -> int:
     """Number of axes of a value."""
     return len(aval_of(x).shape)
-
-
-def is_unit(size) -> bool:
-    """Whether the mapped axis is known to have one element."""
-    return core_dims.is_constant_dim(size) and size == 1

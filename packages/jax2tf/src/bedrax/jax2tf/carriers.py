@@ -145,11 +145,6 @@ def static(x) -> np.ndarray | None:
     return tensor_util.constant_value(x)
 
 
-def with_last(x, axis: int) -> Any:
-    """Move an axis to the end."""
-    return move(x, axis, x.shape.rank - 1)
-
-
 def move(x, source: int, destination: int) -> Any:
     """Move an axis to another place; a transpose unless it is there already."""
     if source == destination:
@@ -175,8 +170,3 @@ def vector(sizes: Sequence) -> Any:
     if all(isinstance(n, int) for n in sizes):
         return list(sizes)
     return tensorflow().stack(list(sizes))
-
-
-def slice_axis(x, axis: int, start, stop, stride: int = 1) -> Any:
-    """``x[..., start:stop:stride, ...]`` along `axis`; bounds are ints or scalar tensors."""
-    return x[(slice(None),) * axis + (slice(start, stop, stride),)]

@@ -28,14 +28,6 @@ def place(x: Any, device: Any = None, out_sharding: Any = None) -> Any:
     return put(x, where)
 
 
-def not_an_array(x: Any) -> TypeError:
-    dtype = getattr(x, "dtype", None)
-    what = f" with dtype {dtype}" if dtype is not None else f" of type {type(x)}"
-    return TypeError(
-        f"Value {x!r}{what} is not a valid JAX array type. Only arrays of numeric types are supported by JAX."
-    )
-
-
 def array(
     object: Any, dtype: Any = None, *args: Any, copy: bool = True, order: str | None = "K", ndmin: int = 0,
     device: Any = None, out_sharding: Any = None,

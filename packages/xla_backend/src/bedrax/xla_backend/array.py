@@ -358,14 +358,6 @@ def _aval_attribute(path: str, doc: str):
     return property(operator.attrgetter(path), doc=doc)
 
 
-def _block_until_ready(self):
-    """Wait until the value has been computed; returns the array."""
-    return _cpp_block(self)
-
-
-_cpp_block = ArrayImpl.block_until_ready
-
-
 def _to_device(self, device, *, stream=None):
     """This array on another device or with another sharding (array API)."""
     if stream is not None:
@@ -430,13 +422,6 @@ def _copy(x):
 
     _check_alive(x)
     return placement.copy(x)
-
-
-def _getattr(self, name):
-    hint = ""
-    if not name.startswith("_") and name in core_array.NUMPY_METHODS:
-        hint = "; array methods come from bedrax-numpy: import bedrax.numpy"
-    raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'{hint}")
 
 
 def install() -> None:

@@ -105,11 +105,6 @@ _jax.jax_jit.set_post_hook_state(_post_hook)
 _jax.set_tracer_class(tracing.Tracer)
 
 
-def x64_in_cpp() -> bool:
-    """What C++ believes of `enable_x64` in this thread."""
-    return _x64.value
-
-
 # Make this thread's C++ dispatch ask Python at every call (`True`) or not (`None`); returns the old value.
 tracing.must_see_calls = _tracing.swap_local
 

@@ -21,7 +21,6 @@ def _reduction(prim, fun, ufunc, samples):
         _add(prim, name, lambda x, axes=axes: fun(x, axes), [spec], oracle, **kw)
 
 
-_half = {"rtol": 0.02, "grad": ()}
 _numbers = [
     ("all", (0, 1), arg((3, 4)), {}),
     ("middle", (1,), arg((2, 3, 4)), {}),

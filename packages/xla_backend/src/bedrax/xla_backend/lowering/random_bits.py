@@ -21,15 +21,6 @@ def _rotate_left(x, r):
     )
 
 
-def _of_one_shape(rounds):
-    def hashed(*args):
-        shape = next((x.shape for x in args if x.shape), ())
-        args = [x if aval_of(x).shape == shape else broadcast_in_dim(x, shape, ()) for x in args]
-        return list(rounds(*args))
-
-    return hashed
-
-
 def _unrolled(key1, key2, x1, x2):
     return list(p.threefry_hash((key1, key2), x1, x2, e.add, e.bitwise_xor, _rotate_left, np.uint32))
 
