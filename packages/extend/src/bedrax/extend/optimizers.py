@@ -32,7 +32,9 @@ class Optimizer(NamedTuple):
 
 
 OptimizerState = namedtuple("OptimizerState", ["packed_state", "tree_def", "subtree_defs"])
-OptimizerState.__doc__ = """The states of all parameters: flat, with the structure of the parameters and of each state."""
+OptimizerState.__doc__ = (
+    """The states of all parameters: flat, with the structure of the parameters and of each state."""
+)
 pytree.register_pytree_node(
     OptimizerState,
     lambda state: ((state.packed_state,), (state.tree_def, state.subtree_defs)),
@@ -106,7 +108,9 @@ def pack_optimizer_state(marked_pytree: Any) -> OptimizerState:
     """The inverse of `unpack_optimizer_state`."""
     points, tree = pytree.tree_flatten(marked_pytree)
     if not all(isinstance(p, JoinPoint) for p in points):
-        raise TypeError("pack_optimizer_state: every leaf must be a JoinPoint, as unpack_optimizer_state makes them")
+        raise TypeError(
+            "pack_optimizer_state: every leaf must be a JoinPoint, as unpack_optimizer_state makes them"
+        )
     return _pack(tree, [p.subtree for p in points])
 
 

@@ -1,0 +1,284 @@
+"""Neural networks as pairs of functions: what `jax.example_libraries.stax` offers.
+
+A layer is ``(init, apply)``: ``init(key, input_shape) -> (output_shape, params)`` and
+``apply(params, inputs, **kwargs) -> outputs``. Shapes include the batch axis, which may be -1.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import operator
+from collections.abc import Callable, Sequence
+
+import bedrax.numpy as jnp
+from bedrax import nn, random
+from bedrax.core import lax
+from bedrax.nn import initializers
+
+__all__ = [
+    "AvgPool", "BatchNorm", "Conv", "Conv1DTranspose", "ConvTranspose", "Dense", "Dropout", "Elu", "Exp", "FanInConcat",
+    "FanInSum", "FanOut", "Flatten", "Gelu", "GeneralConv", "GeneralConvTranspose", "Identity", "LeakyRelu",
+    "LogSoftmax", "MaxPool", "Relu", "Selu", "Sigmoid", "Softmax", "Softplus", "SumPool", "Tanh", "elementwise",
+    "glorot", "logsoftmax", "parallel", "randn", "serial", "shape_dependent",
+]  # fmt: skip
+
+Layer = tuple[Callable, Callable]
+
+glorot = initializers.glorot_normal
+randn = initializers.normal
+logsoftmax = nn.log_softmax
+
+
+def _eval_shape(fun: Callable, *shapes: Sequence[int]) -> tuple[int, ...]:
+    """The shape of ``fun`` of float arrays; a batch axis of -1 stays -1."""
+    from bedrax.core.avals import ShapeDtypeStruct
+    from bedrax.core.staging import eval_shape
+
+    open_batch = shapes[0][0] == -1
+    known = [tuple(1 if n == -1 else n for n in s) for s in shapes]
+    out = eval_shape(fun, *(ShapeDtypeStruct(s, jnp.float32) for s in known)).shape
+    return (-1, *out[1:]) if open_batch else tuple(out)
+
+
+def Dense(out_dim: int, W_init: Callable = glorot(), b_init: Callable = randn()) -> Layer:  # noqa: B008
+    """``x @ W + b``."""
+
+    def init(rng, input_shape):
+        key_w, key_b = random.split(rng)
+        return (*input_shape[:-1], out_dim), (
+            W_init(key_w, (input_shape[-1], out_dim)),
+            b_init(key_b, (out_dim,)),
+        )
+
+    def apply(params, inputs, **kwargs):
+        w, b = params
+        return jnp.dot(inputs, w) + b
+
+    return init, apply
+
+
+def _general(convolve, dimension_numbers, out_chan, filter_shape, strides, padding, W_init, b_init) -> Layer:
+    lhs, rhs, out = dimension_numbers
+    strides = strides or (1,) * len(filter_shape)
+    W_init = W_init or initializers.glorot_normal(rhs.index("I"), rhs.index("O"))
+
+    def run(inputs, w):
+        return convolve(inputs, w, strides, padding, dimension_numbers=dimension_numbers)
+
+    def init(rng, input_shape):
+        sizes = iter(filter_shape)
+        kernel = tuple({"O": out_chan, "I": input_shape[lhs.index("C")]}.get(c) or next(sizes) for c in rhs)
+        key_w, key_b = random.split(rng)
+        bias = tuple(out_chan if c == "C" else 1 for c in out)
+        return _eval_shape(run, input_shape, kernel), (W_init(key_w, kernel), b_init(key_b, bias))
+
+    def apply(params, inputs, **kwargs):
+        w, b = params
+        return run(inputs, w) + b
+
+    return init, apply
+
+
+def GeneralConv(
+    dimension_numbers, out_chan: int, filter_shape, strides=None, padding="VALID", W_init=None, b_init=randn(1e-6)  # noqa: B008
+) -> Layer:  # fmt: skip
+    """A convolution with the layouts ``(inputs, kernel, outputs)``, such as ``("NHWC", "HWIO", "NHWC")``."""
+    return _general(
+        lax.conv_general_dilated, dimension_numbers, out_chan, filter_shape, strides, padding, W_init, b_init
+    )
+
+
+def GeneralConvTranspose(
+    dimension_numbers, out_chan: int, filter_shape, strides=None, padding="VALID", W_init=None, b_init=randn(1e-6)  # noqa: B008
+) -> Layer:  # fmt: skip
+    """A transposed convolution; arguments as for `GeneralConv`."""
+    return _general(
+        lax.conv_transpose, dimension_numbers, out_chan, filter_shape, strides, padding, W_init, b_init
+    )
+
+
+Conv = functools.partial(GeneralConv, ("NHWC", "HWIO", "NHWC"))
+Conv1DTranspose = functools.partial(GeneralConvTranspose, ("NHC", "HIO", "NHC"))
+ConvTranspose = functools.partial(GeneralConvTranspose, ("NHWC", "HWIO", "NHWC"))
+
+
+def BatchNorm(
+    axis=(0, 1, 2), epsilon: float = 1e-5, center: bool = True, scale: bool = True, beta_init=initializers.zeros,
+    gamma_init=initializers.ones,
+) -> Layer:  # fmt: skip
+    """Inputs less their mean over `axis`, over their standard deviation; times gamma, plus beta."""
+    axes = (axis,) if isinstance(axis, int) else tuple(axis)
+
+    def init(rng, input_shape):
+        shape = tuple(n for i, n in enumerate(input_shape) if i not in axes)
+        key_beta, key_gamma = random.split(rng)
+        beta = beta_init(key_beta, shape) if center else ()
+        gamma = gamma_init(key_gamma, shape) if scale else ()
+        return input_shape, (beta, gamma)
+
+    def apply(params, x, **kwargs):
+        beta, gamma = params
+        broadcast = tuple(None if i in axes else slice(None) for i in range(jnp.ndim(x)))
+        out = nn.standardize(x, axis=axes, epsilon=epsilon)
+        if scale:
+            out = gamma[broadcast] * out
+        return out + beta[broadcast] if center else out
+
+    return init, apply
+
+
+def elementwise(fun: Callable, **fun_kwargs) -> Layer:
+    """A layer without parameters that applies `fun`."""
+    return lambda rng, input_shape: (input_shape, ()), lambda params, inputs, **kwargs: fun(
+        inputs, **fun_kwargs
+    )
+
+
+Tanh = elementwise(jnp.tanh)
+Relu = elementwise(nn.relu)
+Exp = elementwise(jnp.exp)
+LogSoftmax = elementwise(nn.log_softmax, axis=-1)
+Softmax = elementwise(nn.softmax, axis=-1)
+Softplus = elementwise(nn.softplus)
+Sigmoid = elementwise(nn.sigmoid)
+Elu = elementwise(nn.elu)
+Gelu = elementwise(nn.gelu)
+LeakyRelu = elementwise(nn.leaky_relu)
+Selu = elementwise(nn.selu)
+
+
+def _pool(initial, combine, finish, window_shape, strides, padding, spec) -> Layer:
+    spec = spec or f"N{'HW' if len(window_shape) == 2 else ''.join(map(str, range(len(window_shape))))}C"
+    sizes, steps = iter(window_shape), iter(strides or (1,) * len(window_shape))
+    window = tuple(1 if c in "NC" else next(sizes) for c in spec)
+    strides = tuple(1 if c in "NC" else next(steps) for c in spec)
+
+    def run(x):
+        return finish(
+            lax.reduce_window(x, initial, combine, window, strides, padding), x, window, strides, padding
+        )
+
+    return (
+        lambda rng, input_shape: (_eval_shape(run, input_shape), ()), lambda params, inputs, **kwargs: run(inputs)
+    )  # fmt: skip
+
+
+def _unchanged(out, *_):
+    return out
+
+
+def _mean(out, x, window, strides, padding):
+    """Sums over how many elements of the input each window has."""
+    return out / lax.reduce_window(jnp.ones_like(x), 0.0, lax.add, window, strides, padding)
+
+
+def MaxPool(window_shape, strides=None, padding="VALID", spec=None) -> Layer:
+    """Maxima of windows; `spec` is the layout, ``NHWC`` by default."""
+    return _pool(-math.inf, lax.max, _unchanged, window_shape, strides, padding, spec)
+
+
+def SumPool(window_shape, strides=None, padding="VALID", spec=None) -> Layer:
+    """Sums of windows."""
+    return _pool(0.0, lax.add, _unchanged, window_shape, strides, padding, spec)
+
+
+def AvgPool(window_shape, strides=None, padding="VALID", spec=None) -> Layer:
+    """Means of windows, over the elements within the input."""
+    return _pool(0.0, lax.add, _mean, window_shape, strides, padding, spec)
+
+
+Flatten = (
+    lambda rng, input_shape: ((input_shape[0], math.prod(input_shape[1:])), ()),
+    lambda params, inputs, **kwargs: jnp.reshape(inputs, (inputs.shape[0], -1)),
+)
+Identity = (lambda rng, input_shape: (input_shape, ()), lambda params, inputs, **kwargs: inputs)
+
+
+def FanOut(num: int) -> Layer:
+    """The input, `num` times."""
+    return lambda rng, input_shape: ([input_shape] * num, ()), lambda params, inputs, **kwargs: [inputs] * num
+
+
+FanInSum = (
+    lambda rng, input_shapes: (input_shapes[0], ()),
+    lambda params, inputs, **kwargs: functools.reduce(operator.add, inputs),
+)
+
+
+def FanInConcat(axis: int = -1) -> Layer:
+    """Inputs, concatenated."""
+
+    def init(rng, input_shapes):
+        shape = list(input_shapes[0])
+        shape[axis] = sum(s[axis] for s in input_shapes)
+        return tuple(shape), ()
+
+    return init, lambda params, inputs, **kwargs: jnp.concatenate(inputs, axis)
+
+
+def Dropout(rate: float, mode: str = "train") -> Layer:
+    """Inputs, of which each is kept with probability `rate` and divided by it; in another mode, unchanged.
+
+    `apply` needs the keyword ``rng``, a key.
+    """
+
+    def apply(params, inputs, rng=None, **kwargs):
+        if rng is None:
+            raise ValueError(
+                "Dropout layer requires apply_fun to be called with a PRNG key argument: apply_fun(params, inputs, rng=key)"
+            )
+        if mode != "train":
+            return inputs
+        return jnp.where(random.bernoulli(rng, rate, inputs.shape), inputs / rate, 0)
+
+    return lambda rng, input_shape: (input_shape, ()), apply
+
+
+def _keys(rng, count: int) -> list:
+    return [None] * count if rng is None else list(random.split(rng, count)) if count else []
+
+
+def serial(*layers: Layer) -> Layer:
+    """Layers, one after the other; the parameters are a list."""
+    inits, applies = zip(*layers, strict=True) if layers else ((), ())
+
+    def init(rng, input_shape):
+        params = []
+        for one in inits:
+            rng, key = random.split(rng)
+            input_shape, param = one(key, input_shape)
+            params.append(param)
+        return input_shape, params
+
+    def apply(params, inputs, **kwargs):
+        for one, param, rng in zip(
+            applies, params, _keys(kwargs.pop("rng", None), len(applies)), strict=True
+        ):
+            inputs = one(param, inputs, rng=rng, **kwargs)
+        return inputs
+
+    return init, apply
+
+
+def parallel(*layers: Layer) -> Layer:
+    """Layers side by side, on a sequence of inputs."""
+    inits, applies = zip(*layers, strict=True) if layers else ((), ())
+
+    def init(rng, input_shape):
+        made = [one(key, s) for one, key, s in zip(inits, _keys(rng, len(inits)), input_shape, strict=True)]
+        return [shape for shape, _ in made], [params for _, params in made]
+
+    def apply(params, inputs, **kwargs):
+        rngs = _keys(kwargs.pop("rng", None), len(applies))
+        return [f(p, x, rng=r, **kwargs) for f, p, x, r in zip(applies, params, inputs, rngs, strict=True)]
+
+    return init, apply
+
+
+def shape_dependent(make_layer: Callable[[tuple], Layer]) -> Layer:
+    """The layer that `make_layer` makes when the shape of its input is known."""
+    return (
+        lambda rng, input_shape: make_layer(input_shape)[0](rng, input_shape),
+        lambda params, inputs, **kwargs: make_layer(inputs.shape)[1](params, inputs, **kwargs),
+    )

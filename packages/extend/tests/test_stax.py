@@ -1,0 +1,42 @@
+"""Layers: the shapes that they announce are those of their outputs; values by hand."""
+
+import numpy as np
+import pytest
+
+from bedrax import random
+from bedrax.extend import stax
+
+X = np.random.default_rng(0).standard_normal((2, 8, 8, 3)).astype(np.float32)
+LAYERS = {
+    "conv": stax.Conv(5, (3, 3), strides=(2, 2), padding="SAME"),
+    "transpose": stax.ConvTranspose(4, (3, 3), strides=(2, 2)),
+    "norm": stax.BatchNorm(),
+    "max": stax.MaxPool((2, 2), strides=(2, 2)),
+    "mean": stax.AvgPool((3, 3), padding="SAME"),
+    "deep": stax.serial(stax.Conv(4, (3, 3)), stax.Relu, stax.Flatten, stax.Dense(7), stax.LogSoftmax),
+    "fan": stax.serial(stax.FanOut(2), stax.parallel(stax.Identity, stax.Tanh), stax.FanInConcat()),
+    "sum": stax.serial(stax.FanOut(2), stax.parallel(stax.Identity, stax.Identity), stax.FanInSum),
+    "dropout": stax.Dropout(0.5),
+    "shape": stax.shape_dependent(lambda shape: stax.Dense(shape[-1] * 2)),
+}
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_shapes(name):
+    init, apply = LAYERS[name]
+    shape, params = init(random.key(0), X.shape)
+    assert apply(params, X, rng=random.key(1)).shape == tuple(shape)
+    assert init(random.key(0), (-1, *X.shape[1:]))[0][0] == -1
+
+
+def test_values():
+    run = lambda layer: np.asarray(layer[1](layer[0](random.key(0), X.shape)[1], X, rng=random.key(1)))
+    np.testing.assert_allclose(run(LAYERS["max"])[0, 0, 0], X[0, :2, :2].max((0, 1)))
+    np.testing.assert_allclose(run(LAYERS["mean"])[0, 0, 0], X[0, :2, :2].mean((0, 1)), rtol=1e-5)
+    np.testing.assert_allclose(run(LAYERS["sum"]), 2 * X)
+    np.testing.assert_allclose(run(LAYERS["norm"]).mean((0, 1, 2)), 0, atol=1e-5)
+    kept = run(LAYERS["dropout"])
+    assert 0.4 < np.mean(kept != 0) < 0.6
+    np.testing.assert_allclose(kept[kept != 0], 2 * X[kept != 0])
+    with pytest.raises(ValueError, match="PRNG key"):
+        LAYERS["dropout"][1]((), X)
