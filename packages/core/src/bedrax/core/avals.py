@@ -146,22 +146,15 @@ token = Token()
 # add their array types (jaxlib's array, key arrays).
 aval_functions: dict[type, Callable[[Any], AbstractValue]] = {}
 
-_scalar_avals: dict[tuple, ShapedArray] = {}
-
-
-def scalar_aval(dtype: np.dtype, weak_type: bool = False) -> ShapedArray:
-    """The (shared) type of a scalar."""
-    key = (dtype, weak_type)
-    found = _scalar_avals.get(key)
-    if found is None:
-        found = _scalar_avals[key] = ShapedArray((), dtype, weak_type)
-    return found
-
-
 @functools.lru_cache(4096)
 def plain_aval(shape: tuple[int, ...], dtype: np.dtype, weak_type: bool = False) -> ShapedArray:
     """The type of an array on one device. Equal ones are mostly the same object, which makes comparing them quick."""
     return ShapedArray(shape, dtype, weak_type)
+
+
+def scalar_aval(dtype: np.dtype, weak_type: bool = False) -> ShapedArray:
+    """The type of a scalar."""
+    return plain_aval((), dtype, weak_type)
 
 
 def _python_scalar_aval(x) -> ShapedArray:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from bedrax.core import array, errors, executors
-from bedrax.core.avals import AbstractValue, aval_functions
+from bedrax.core.avals import AbstractValue, ShapedArray, aval_functions, plain_aval
 
 
 class Trace:
@@ -323,7 +323,10 @@ _pure_families = frozenset(
 
 @functools.lru_cache(8192)
 def _known_types(prim, types, params):
-    return prim.abstract_eval(*types, **dict(params))
+    out = prim.abstract_eval(*types, **dict(params))
+    if type(out) is ShapedArray and out.sharding is None and out.memory_space is None and not out.vma:
+        return plain_aval(out.shape, out.dtype, out.weak_type)  # one object for equal types
+    return out
 
 
 def trace_state_clean() -> bool:
