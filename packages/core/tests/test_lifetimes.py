@@ -5,6 +5,7 @@ import weakref
 
 import numpy as np
 import pytest
+
 from bedrax.core import jit, lax
 
 

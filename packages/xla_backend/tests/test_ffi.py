@@ -68,7 +68,9 @@ def test_attributes_and_effects():
     result = ShapeDtypeStruct((3,), np.float32)
 
     def f(x):
-        return ffi.ffi_call("f", result, has_side_effect=True)(x, n=np.int16(3), v=np.arange(2.0), d={"w": True, "s": "t"})
+        return ffi.ffi_call("f", result, has_side_effect=True)(
+            x, n=np.int16(3), v=np.arange(2.0), d={"w": True, "s": "t"}
+        )
 
     program = make_jaxpr(f)(np.ones(3, np.float32))
     assert [repr(e) for e in program.effects] == ["FFI"]

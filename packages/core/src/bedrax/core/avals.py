@@ -146,6 +146,7 @@ token = Token()
 # add their array types (jaxlib's array, key arrays).
 aval_functions: dict[type, Callable[[Any], AbstractValue]] = {}
 
+
 @functools.lru_cache(4096)
 def plain_aval(shape: tuple[int, ...], dtype: np.dtype, weak_type: bool = False) -> ShapedArray:
     """The type of an array on one device. Equal ones are mostly the same object, which makes comparing them quick."""

@@ -477,12 +477,7 @@ class LoadedProgram:
           out_tree: treedef of the results.
           out: the results of one run, a tree of that structure.
         """
-        if (
-            self.effects
-            or not self.only_arrays
-            or config.debug_nans.value
-            or config.debug_infs.value
-        ):
+        if self.effects or not self.only_arrays or config.debug_nans.value or config.debug_infs.value:
             return None
         if not self.plain_results:  # C++ has the arrays that the results are made of
             out_tree = pytree.dispatch_registry.flatten(out)[1]

@@ -54,7 +54,9 @@ def pycapsule(funcptr: Any) -> Any:
     return build(ctypes.cast(funcptr, ctypes.c_void_p), None, destroy(0))
 
 
-def register_ffi_target(name: str, fn: Any, platform: str = "cpu", api_version: int = 1, **kwargs: Any) -> None:
+def register_ffi_target(
+    name: str, fn: Any, platform: str = "cpu", api_version: int = 1, **kwargs: Any
+) -> None:
     """Tell XLA of a compiled function.
 
     Args:
@@ -163,14 +165,20 @@ def ffi_call(
 
     def call(*args: Any, **attributes: Any) -> Any:
         if attributes and custom_call_api_version < 4:
-            raise ValueError("Attributes need custom_call_api_version=4; older interfaces take legacy_backend_config")
+            raise ValueError(
+                "Attributes need custom_call_api_version=4; older interfaces take legacy_backend_config"
+            )
         in_avals = [abstractify(x) for x in args]
         layouts = (None,) * len(args) if input_layouts is None else input_layouts
         if len(layouts) != len(args):
-            raise ValueError(f"ffi_call to {target_name}: {len(layouts)} input_layouts for {len(args)} arguments")
+            raise ValueError(
+                f"ffi_call to {target_name}: {len(layouts)} input_layouts for {len(args)} arguments"
+            )
         for operand, result in (input_output_aliases or {}).items():
             if not (0 <= operand < len(args) and 0 <= result < len(result_avals)):
-                raise ValueError(f"input_output_aliases {{{operand}: {result}}}: there is no such argument or result")
+                raise ValueError(
+                    f"input_output_aliases {{{operand}: {result}}}: there is no such argument or result"
+                )
         out = ffi_call_p.bind(
             *args, target_name=target_name, result_avals=result_avals, has_side_effect=has_side_effect,
             vmap_method=vmap_method, output_layouts=out_layouts,
@@ -191,7 +199,8 @@ def _plain(x: Any) -> Any:
 
 def _minor_to_major(layouts, avals) -> list:
     return [
-        tuple(reversed(range(len(a.shape)) if order is None else order)) for order, a in zip(layouts, avals, strict=True)
+        tuple(reversed(range(len(a.shape)) if order is None else order))
+        for order, a in zip(layouts, avals, strict=True)
     ]
 
 
@@ -243,7 +252,9 @@ def _jvp(primals, tangents, **params):
     return out, [autodiff_tables.Zero.from_primal_value(x) for x in out]
 
 
-autodiff_tables.transpose_rules.absent(ffi_call_p, why="it has no derivative, so it is never part of a linear program")
+autodiff_tables.transpose_rules.absent(
+    ffi_call_p, why="it has no derivative, so it is never part of a linear program"
+)
 
 
 def ffi_lowering(
@@ -269,7 +280,10 @@ def ffi_lowering(
         def layouts(given, avals):
             given = [None] * len(avals) if given is None else given
             if skip_ffi_layout_processing:
-                return [_minor_to_major([None], [a])[0] if o is None else tuple(o) for o, a in zip(given, avals, strict=True)]
+                return [
+                    _minor_to_major([None], [a])[0] if o is None else tuple(o)
+                    for o, a in zip(given, avals, strict=True)
+                ]
             return _minor_to_major([_layout(o, a) for o, a in zip(given, avals, strict=True)], avals)
 
         return inner.custom_call(

@@ -38,12 +38,18 @@ def start_trace(
     """
     global _session
     if create_perfetto_link or create_perfetto_trace:
-        raise NotImplementedError("start_trace: Perfetto traces are not supported; open log_dir in TensorBoard or XProf")
+        raise NotImplementedError(
+            "start_trace: Perfetto traces are not supported; open log_dir in TensorBoard or XProf"
+        )
     with _lock:
         if _session is not None:
             raise RuntimeError("Profile has already been started. Only one profile may be run at a time.")
         clients.backends()  # devices register what they record
-        session = _native.ProfilerSession() if profiler_options is None else _native.ProfilerSession(profiler_options)
+        session = (
+            _native.ProfilerSession()
+            if profiler_options is None
+            else _native.ProfilerSession(profiler_options)
+        )
         _session = session, os.fspath(log_dir)
 
 

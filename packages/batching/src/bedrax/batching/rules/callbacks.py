@@ -23,7 +23,9 @@ def _one_by_one(prim, axis, args, dims, unrolled: bool, **params):
     return [lax.concatenate([lax.expand_dims(y, (0,)) for y in column], 0) for column in columns]
 
 
-def batch_call(prim, name, axis, args, dims, vmap_method, result_avals, params, per_element=None, per_batch=None):
+def batch_call(
+    prim, name, axis, args, dims, vmap_method, result_avals, params, per_element=None, per_batch=None
+):
     """A call of a function from outside, batched as its `vmap_method` says.
 
     Args:
