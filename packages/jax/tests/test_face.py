@@ -69,7 +69,7 @@ def test_submodules_are_attributes(expression):
         "jax.ad_checkpoint", "jax.api_util", "jax.core", "jax.custom_batching", "jax.custom_derivatives", "jax.debug",
         "jax.distributed", "jax.dlpack", "jax.dtypes", "jax.errors", "jax.experimental", "jax.experimental.checkify",
         "jax.experimental.jax2tf", "jax.experimental.layout", "jax.experimental.multihost_utils",
-        "jax.experimental.pjit", "jax.export", "jax.extend.core",
+        "jax.experimental.pjit", "jax.experimental.sparse", "jax.export", "jax.extend.random", "jax.ffi", "jax.image", "jax.ops", "jax.profiler", "jax.extend.core",
         "jax.extend.core.primitives", "jax.extend.linear_util", "jax.extend.mlir.dialects.stablehlo", "jax.extend.mlir.ir",
         "jax.flatten_util", "jax.interpreters.ad", "jax.interpreters.batching", "jax.interpreters.mlir",
         "jax.interpreters.partial_eval", "jax.interpreters.pxla", "jax.interpreters.xla", "jax.lax", "jax.lax.linalg",
@@ -206,6 +206,48 @@ def test_options_as_contexts():
         jnp.ones(2, jnp.int32) + jnp.ones(2, jnp.float32)
     with jax.default_matmul_precision("float32"):
         assert "HIGHEST" in str(jax.make_jaxpr(jnp.dot)(jnp.ones((2, 2)), jnp.ones((2, 2))))
+
+
+def test_contexts_of_users():
+    context, traced = jax.make_user_context(1), []
+
+    @jax.jit
+    def f(x):
+        traced.append(context.value)
+        return x * context.value
+
+    assert f(2.0) == 2.0
+    with context(5):
+        assert f(2.0) == 10.0 and f(3.0) == 15.0
+    assert f(4.0) == 4.0
+    assert traced == [1, 5]
+
+
+def test_environment_is_described():
+    text = jax.print_environment_info(return_string=True)
+    for part in (jax.__version__, np.__version__, "cpu", "device info"):
+        assert part in text
+
+
+def test_generators_of_ones_own():
+    extend = importlib.import_module("jax.extend.random")
+    impl = extend.define_prng_impl(
+        key_shape=(1,),
+        seed=lambda s: jnp.reshape(s, (1,)).astype(jnp.uint32),
+        split=lambda k, shape: k + jnp.arange(np.prod(shape), dtype=jnp.uint32).reshape(*shape, 1),
+        random_bits=lambda k, width, shape: jnp.full(shape, k[0], jnp.uint32),
+        fold_in=lambda k, n: k + n,
+        name="counter",
+        tag="ctr",
+    )
+    key = jax.random.key(3, impl=impl)
+    np.testing.assert_array_equal(jax.random.key_data(jax.random.split(key)), [[3], [4]])
+    np.testing.assert_array_equal(jax.random.bits(jax.random.fold_in(key, 2), (2,)), [5, 5])
+    np.testing.assert_array_equal(jax.vmap(jax.random.bits)(jax.random.split(key)), [3, 4])
+    hashed = extend.threefry_2x32(jnp.array([1, 2], jnp.uint32), jnp.arange(3, dtype=jnp.uint32))
+    np.testing.assert_array_equal(hashed, np.array([4128513521, 2271449651, 2345921600], np.uint32))
+    keys = extend.random_seed(jnp.arange(4).reshape(2, 2), impl=extend.threefry_prng_impl)
+    assert keys.shape == (2, 2) and keys[1, 0] == jax.random.key(2)
 
 
 def test_leaks_are_found():

@@ -64,6 +64,9 @@ _HOMES = {
     "bedrax.xla_backend.clients": (
         "host_count", "host_id", "host_ids", "live_arrays",
     ),
+    "bedrax.extend.environment": (
+        "make_user_context", "print_environment_info",
+    ),
     "bedrax.extend.device_maps": (
         "pmap", "shard_map", "smap",
     ),
@@ -76,9 +79,10 @@ _HOMES = {
 }  # fmt: skip
 __getattr__, __dir__, __all__ = attach(__name__, _HOMES, (
     "_src", "ad_checkpoint", "api_util", "cloud_tpu_init", "core", "custom_batching", "custom_derivatives",
-    "debug", "distributed", "dlpack", "dtypes", "errors", "experimental", "export", "extend", "ffi",
-    "flatten_util", "image", "interpreters", "lax", "lib", "monitoring", "nn", "numpy", "ops", "profiler",
-    "random", "ref", "scipy", "sharding", "stages", "test_util", "tree", "tree_util", "typing", "version",
+    "debug", "distributed", "dlpack", "dtypes", "errors", "example_libraries", "experimental", "export",
+    "extend", "ffi", "flatten_util", "image", "interpreters", "lax", "lib", "monitoring", "nn", "numpy",
+    "ops", "profiler", "random", "ref", "scipy", "sharding", "stages", "test_util", "tree", "tree_util",
+    "typing", "version",
 ))  # fmt: skip
 
 if TYPE_CHECKING:
@@ -149,6 +153,9 @@ if TYPE_CHECKING:
     from bedrax.xla_backend.clients import (
         host_count as host_count, host_id as host_id, host_ids as host_ids, live_arrays as live_arrays,
     )  # fmt: skip
+    from bedrax.extend.environment import (
+        make_user_context as make_user_context, print_environment_info as print_environment_info,
+    )  # fmt: skip
     from bedrax.extend.device_maps import (
         pmap as pmap, shard_map as shard_map, smap as smap,
     )  # fmt: skip
@@ -170,6 +177,7 @@ if TYPE_CHECKING:
     from jax import dlpack as dlpack
     from jax import dtypes as dtypes
     from jax import errors as errors
+    from jax import example_libraries as example_libraries
     from jax import experimental as experimental
     from jax import export as export
     from jax import extend as extend

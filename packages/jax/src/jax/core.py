@@ -6,13 +6,10 @@ from bedrax.core.lazy import attach
 
 _HOMES = {
     "bedrax.core.tracing": (
-        "AbstractValue", "Trace", "Tracer", "trace_state_clean",
+        "AbstractValue", "ShapedArray", "Trace", "Tracer", "trace_state_clean",
     ),
     "bedrax.core.ir": (
-        "Atom", "eval_jaxpr",
-    ),
-    "bedrax.core.avals": (
-        "ShapedArray",
+        "Atom", "ParamDict", "Value", "eval_jaxpr",
     ),
     "bedrax.core.scopes": (
         "ensure_compile_time_eval", "eval_context",
@@ -25,14 +22,11 @@ __getattr__, __dir__, __all__ = attach(__name__, _HOMES)
 
 if TYPE_CHECKING:
     from bedrax.core.tracing import (
-        AbstractValue as AbstractValue, Trace as Trace, Tracer as Tracer,
+        AbstractValue as AbstractValue, ShapedArray as ShapedArray, Trace as Trace, Tracer as Tracer,
         trace_state_clean as trace_state_clean,
     )  # fmt: skip
     from bedrax.core.ir import (
-        Atom as Atom, eval_jaxpr as eval_jaxpr,
-    )  # fmt: skip
-    from bedrax.core.avals import (
-        ShapedArray as ShapedArray,
+        Atom as Atom, ParamDict as ParamDict, Value as Value, eval_jaxpr as eval_jaxpr,
     )  # fmt: skip
     from bedrax.core.scopes import (
         ensure_compile_time_eval as ensure_compile_time_eval, eval_context as eval_context,

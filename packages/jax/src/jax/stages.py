@@ -6,12 +6,13 @@ from bedrax.core.lazy import attach
 
 _HOMES = {
     "bedrax.xla_backend.stages": (
-        "ArgInfo", "Compiled", "Lowered", "Traced",
+        "ArgInfo", "Compiled", "CompilerOptions", "Lowered", "Traced", "Wrapped",
     ),
 }  # fmt: skip
 __getattr__, __dir__, __all__ = attach(__name__, _HOMES)
 
 if TYPE_CHECKING:
     from bedrax.xla_backend.stages import (
-        ArgInfo as ArgInfo, Compiled as Compiled, Lowered as Lowered, Traced as Traced,
+        ArgInfo as ArgInfo, Compiled as Compiled, CompilerOptions as CompilerOptions, Lowered as Lowered,
+        Traced as Traced, Wrapped as Wrapped,
     )  # fmt: skip

@@ -58,6 +58,8 @@ class Literal:
 
 
 Atom = Var | Literal
+Value = Any
+ParamDict = dict[str, Any]
 
 
 class Eqn:

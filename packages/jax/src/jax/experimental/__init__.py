@@ -11,7 +11,7 @@ _HOMES = {
 }  # fmt: skip
 __getattr__, __dir__, __all__ = attach(__name__, _HOMES, (
     "array_serialization", "checkify", "colocated_python", "compilation_cache", "hijax", "jax2tf", "jet",
-    "key_reuse", "layout", "multihost_utils", "pjit", "shard_map", "sparse",
+    "key_reuse", "layout", "multihost_utils", "ode", "pjit", "shard_map", "sparse",
 ))  # fmt: skip
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from jax.experimental import key_reuse as key_reuse
     from jax.experimental import layout as layout
     from jax.experimental import multihost_utils as multihost_utils
+    from jax.experimental import ode as ode
     from jax.experimental import pjit as pjit
     from jax.experimental import shard_map as shard_map
     from jax.experimental import sparse as sparse

@@ -1,5 +1,17 @@
-"""`jax.experimental.jet`: Taylor mode."""
+"""`jax.experimental.jet`: the public names, from the layers that own them."""
 
-from bedrax.autodiff.taylor import jet as jet
+from typing import TYPE_CHECKING
 
-__all__ = ["jet"]
+from bedrax.core.lazy import attach
+
+_HOMES = {
+    "bedrax.autodiff.taylor": (
+        "jet",
+    ),
+}  # fmt: skip
+__getattr__, __dir__, __all__ = attach(__name__, _HOMES)
+
+if TYPE_CHECKING:
+    from bedrax.autodiff.taylor import (
+        jet as jet,
+    )  # fmt: skip

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from bedrax.core.lazy import attach
 
 __getattr__, __dir__, __all__ = attach(__name__, {}, (
-    "backend", "core", "ifrt_programs", "linear_util", "lowering", "mlir", "source_info_util",
+    "backend", "core", "ifrt_programs", "linear_util", "lowering", "mlir", "random", "source_info_util",
 ))  # fmt: skip
 
 if TYPE_CHECKING:
@@ -15,4 +15,5 @@ if TYPE_CHECKING:
     from jax.extend import linear_util as linear_util
     from jax.extend import lowering as lowering
     from jax.extend import mlir as mlir
+    from jax.extend import random as random
     from jax.extend import source_info_util as source_info_util

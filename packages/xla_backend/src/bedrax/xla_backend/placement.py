@@ -349,6 +349,14 @@ def device_put_replicated(x: Any, devices: Sequence[Any]):
     return device_put_sharded([x] * len(devices), devices)
 
 
+def is_supported_dtype(dtype: Any) -> bool:
+    """Whether arrays of this dtype can be exchanged through DLPack."""
+    dtype = np.dtype(dtype)
+    if dtype.kind in "biufc":
+        return dtype.name not in ("longdouble", "clongdouble", "float128", "complex256")
+    return dtype.name == "bfloat16"
+
+
 def from_dlpack(external_array: Any, device: Any = None, copy: bool | None = None):
     """An array that shares memory with another library's, through DLPack.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from bedrax import pytree
 from bedrax.core import avals
@@ -12,6 +12,20 @@ from bedrax.core.tracing import Tracer
 from bedrax.xla_backend import clients, dispatch
 from bedrax.xla_backend import compile as compile_module
 from bedrax.xla_backend import jaxlib_door as door
+
+CompilerOptions = dict[str, Any]
+
+
+class Wrapped(Protocol):
+    """What `jit` returns: it can be called, traced and lowered."""
+
+    def __call__(self, *args, **kwargs): ...
+
+    def trace(self, *args, **kwargs) -> Traced:
+        """The program for these arguments."""
+
+    def lower(self, *args, **kwargs) -> Lowered:
+        """The program for these arguments, lowered."""
 
 
 class ArgInfo:

@@ -215,14 +215,14 @@ def dtype_to_ir_type(dtype: Any) -> Any:
     return types.element_type(np.dtype(dtype))
 
 
-def aval_to_ir_type(*ctx_and_aval: Any) -> Any:
-    """The MLIR type of values of type `aval`; a context before it is ignored."""
-    return types.type_of(ctx_and_aval[-1])
+def aval_to_ir_type(ctx: Any, aval: AbstractValue | None = None) -> Any:
+    """The MLIR type of values of type `aval`. The context may be left out."""
+    return types.type_of(ctx if aval is None else aval)
 
 
-def aval_to_ir_types(*ctx_and_aval: Any) -> tuple:
-    """The MLIR types that represent `aval`: one."""
-    return (types.type_of(ctx_and_aval[-1]),)
+def aval_to_ir_types(ctx: Any, aval: AbstractValue | None = None) -> tuple:
+    """The MLIR types that represent `aval`: one. The context may be left out."""
+    return (aval_to_ir_type(ctx, aval),)
 
 
 def token_type() -> Any:
@@ -230,7 +230,14 @@ def token_type() -> Any:
     return types.token_type
 
 
-i32_attr, i64_attr = types.i32, types.i64
+def i32_attr(i: int) -> Any:
+    """A 32-bit integer attribute."""
+    return types.i32(i)
+
+
+def i64_attr(i: int) -> Any:
+    """A 64-bit integer attribute."""
+    return types.i64(i)
 
 
 def dense_int_array(xs: Sequence[int]) -> Any:

@@ -1,0 +1,80 @@
+"""Generators of one's own, and those there are, for libraries (`jax.extend.random`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from bedrax.core import lax
+from bedrax.core.primitives.random_bits import threefry2x32_p
+from bedrax.random import implementations, keys
+from bedrax.random.implementations import KeyImplementation
+
+threefry_prng_impl = implementations.threefry2x32
+rbg_prng_impl = implementations.rbg
+unsafe_rbg_prng_impl = implementations.unsafe_rbg
+
+
+def define_prng_impl(
+    *, key_shape: tuple[int, ...], seed: Callable, split: Callable, random_bits: Callable, fold_in: Callable,
+    name: str = "<unnamed>", tag: str = "?",
+) -> KeyImplementation:  # fmt: skip
+    """A generator, to be given as ``impl=`` where keys are made.
+
+    Args:
+      key_shape: shape of the uint32 array that is a key.
+      seed: ``(integer of rank 0) -> key``.
+      split: ``(key, shape) -> keys`` of shape ``(*shape, *key_shape)``.
+      random_bits: ``(key, bit_width, shape) -> unsigned integers``.
+      fold_in: ``(key, integer of rank 0) -> key``.
+      name, tag: for messages and for ``key<tag>``.
+    """
+    return KeyImplementation(tuple(key_shape), seed, split, random_bits, fold_in, name, tag)
+
+
+def seed_with_impl(impl: KeyImplementation, seed: Any):
+    """A key of a generator, from an integer (or keys from an array of them)."""
+    return keys.key(seed, impl=impl)
+
+
+def random_seed(seeds: Any, impl: KeyImplementation):
+    """Keys of a generator, one for each of the integers."""
+    seeds = lax.asarray(seeds)
+    if not seeds.shape:
+        return keys.key(seeds, impl=impl)
+    from bedrax.batching import vmap
+
+    out = lambda s: keys.key(s, impl=impl)
+    for _ in seeds.shape:
+        out = vmap(out)
+    return out(seeds)
+
+
+def threefry_2x32(keypair: Any, count: Any):
+    """The Threefry block cipher: two uint32 words of key applied to an array of uint32 counters.
+
+    An odd number of counters is filled up with a zero.
+    """
+    try:
+        key1, key2 = keypair
+    except ValueError:
+        raise TypeError(f"threefry_2x32 takes a pair of uint32 words as key, got {keypair!r}") from None
+    count = lax.asarray(count)
+    if count.dtype != np.uint32:
+        raise TypeError(f"threefry_2x32 requires uint32 arguments, got {count.dtype}")
+    flat = lax.reshape(count, (count.size,))
+    odd = count.size % 2
+    if odd:
+        flat = lax.pad(flat, np.uint32(0), [(0, 1, 0)])
+    half = flat.shape[0] // 2
+    parts = threefry2x32_p.bind(key1, key2, lax.slice_in_dim(flat, 0, half), lax.slice_in_dim(flat, half, 2 * half))
+    out = lax.concatenate(list(parts), 0)
+    return lax.reshape(lax.slice_in_dim(out, 0, count.size), count.shape)
+
+
+__all__ = [
+    "define_prng_impl", "random_seed", "rbg_prng_impl", "seed_with_impl", "threefry2x32_p", "threefry_2x32",
+    "threefry_prng_impl", "unsafe_rbg_prng_impl",
+]  # fmt: skip
