@@ -11,14 +11,14 @@ from bedrax.batching.tables import batch_rules, to_front
 from bedrax.core import lax, staging
 from bedrax.core.avals import aval_of
 from bedrax.core.executors import evaluate
-from bedrax.core.ir import Jaxpr, call_flat
+from bedrax.core.ir import call_flat
 from bedrax.core.source import api_boundary
 from bedrax.core.staging import function_name
 from bedrax.core.tables import decompositions, numpy_rules
 from bedrax.core.tracing import Primitive
 
-# params: call (a program, or before staging a flat function), rule (``axis_size, batched flags, values ->
-# results, batched flags``), num_consts (leading arguments that the function closed over)
+# params: call (a program), rule (``axis_size, batched flags, values -> results, batched flags``), num_consts
+# (leading arguments that the function closed over, which the rule does not see)
 custom_vmap_p = Primitive("custom_vmap_call", "custom", multiple_results=True)
 custom_vmap_p.abstract_eval = lambda *avals, call, **_: call.out_avals
 custom_vmap_p.effects_of = lambda *avals, call, **_: call.effects
@@ -32,22 +32,6 @@ def _impl(*args, call, **_):
 
 decompositions[custom_vmap_p] = _impl
 numpy_rules.add(custom_vmap_p, lambda *args, call, **_: evaluate(call, *args))
-
-
-def _stage(trace, args, params):
-    if type(params["call"]) is Jaxpr:
-        return trace.record(custom_vmap_p, args, params)
-    program, consts = staging.close_over(
-        staging.trace_to_jaxpr(params["call"], [trace.lift(x).aval for x in args])
-    )
-    return trace.record(
-        custom_vmap_p,
-        (*consts, *args),
-        {**params, "call": program, "num_consts": params["num_consts"] + len(consts)},
-    )
-
-
-staging.stage_rules[custom_vmap_p] = _stage
 
 
 @batch_rules.rule(custom_vmap_p)
@@ -102,12 +86,9 @@ class custom_vmap:
                     f"custom_vmap functions take positional arguments, got {sorted(kwargs)} by keyword"
                 )
         leaves, in_tree = pytree.tree_flatten(args)
-        out_trees: list = []
-
-        def flat(*values):
-            out, tree = pytree.tree_flatten(self.fun(*pytree.tree_unflatten(in_tree, values)))
-            out_trees.append(tree)
-            return out
+        call_tree = pytree.tree_structure((args, {}))
+        types = tuple(aval_of(x) for x in leaves)
+        program, consts, out_tree = staging.trace_function(self.fun, call_tree, types)
 
         def rule(axis_size, batched, values):
             result = self.vmap_rule(
@@ -115,12 +96,12 @@ class custom_vmap:
                 list(pytree.tree_unflatten(in_tree, batched)),
                 *pytree.tree_unflatten(in_tree, values),
             )
-            return self._checked(result, axis_size, out_trees)
+            return self._checked(result, axis_size, out_tree)
 
-        outs = custom_vmap_p.bind(*leaves, call=flat, rule=rule, num_consts=0)
-        return pytree.tree_unflatten(out_trees[-1], outs)
+        outs = custom_vmap_p.bind(*consts, *leaves, call=program, rule=rule, num_consts=len(consts))
+        return pytree.tree_unflatten(out_tree, outs)
 
-    def _checked(self, result: Any, axis_size, out_trees) -> tuple[list, list]:
+    def _checked(self, result: Any, axis_size, out_tree) -> tuple[list, list]:
         name = function_name(self.fun)
         if not isinstance(result, tuple | list) or len(result) != 2:
             raise TypeError(
@@ -133,11 +114,10 @@ class custom_vmap:
                 f"structure of output value and output batching specification do not match in the vmap rule of {name}:"
                 f" value {tree}, specification {flag_tree}"
             )
-        if out_trees and out_trees[-1] != tree:
+        if out_tree != tree:
             raise ValueError(
-                f"the vmap rule of {name} returned structure {tree}, but the function returns {out_trees[-1]}"
+                f"the vmap rule of {name} returned structure {tree}, but the function returns {out_tree}"
             )
-        out_trees.append(tree)
         for x, b in zip(outs, batched, strict=True):
             if b and (not aval_of(x).shape or aval_of(x).shape[0] != axis_size):
                 raise ValueError(

@@ -13,7 +13,7 @@ from typing import Any
 from bedrax.batching.tables import AxisData, batch_rules, broadcast_axis, move_axis
 from bedrax.core import config, staging
 from bedrax.core.avals import ShapedArray, aval_functions, aval_of
-from bedrax.core.ir import Jaxpr, cached, call_flat
+from bedrax.core.ir import Jaxpr, cached, call_flat, subjaxprs
 from bedrax.core.tables import RuleTable
 from bedrax.core.tracing import Trace, Tracer, check_leaks, current, extend_axes
 
@@ -92,7 +92,7 @@ class BatchTrace(Trace):
         current.trace = self.parent
         try:
             if rule is None:
-                if not active:
+                if not active and not (self.axis.name is not None and holds_axis(args, params, self.axis.name)):
                     return self.parent.process(prim, args, params)
                 rule = batch_rules[prim]
             out, dim = rule(self.axis, vals, dims, **params)
@@ -118,6 +118,24 @@ def names_axis(params: dict, name: Any) -> bool:
         if value is not None and (name == value or (type(value) is tuple and name in value)):
             return True
     return False
+
+
+def holds_axis(args: Sequence[Any], params: dict, name: Any) -> bool:
+    """Whether an operation holds a program in which a collective names the axis."""
+    fun = params.get("call_jaxpr")
+    if fun is not None and type(fun) is not Jaxpr:  # not staged yet
+        return mentions_axis(staging.trace_to_jaxpr(fun, [aval_of(x) for x in args]), name)
+    return any(mentions_axis(program, name) for program in subjaxprs(params))
+
+
+@cached
+def mentions_axis(jaxpr: Jaxpr, name: Any) -> bool:
+    """Whether a collective in the program, or in a program that it holds, names the axis."""
+    return any(
+        (eqn.primitive.family == "collectives" and names_axis(eqn.params, name))
+        or any(mentions_axis(program, name) for program in subjaxprs(eqn.params))
+        for eqn in jaxpr.eqns
+    )
 
 
 def batch_flat(
