@@ -353,7 +353,7 @@ def test_optimistix():
 
     np.testing.assert_allclose(cube_root(2.0), 2 ** (1 / 3), rtol=1e-5)
     np.testing.assert_allclose(jax.grad(cube_root)(2.0), 2 ** (-2 / 3) / 3, rtol=1e-4)
-    rosenbrock = lambda y, _: jnp.array([10 * (y[1] - y[0] ** 2), 1 - y[0]])  # noqa: E731
+    rosenbrock = lambda y, _: jnp.array([10 * (y[1] - y[0] ** 2), 1 - y[0]])
     found = optx.least_squares(rosenbrock, optx.LevenbergMarquardt(1e-5, 1e-5), jnp.zeros(2)).value
     np.testing.assert_allclose(found, 1.0, rtol=1e-3)
 
@@ -382,3 +382,18 @@ def test_haiku():
     out, state = jax.jit(f.apply)(params, state, None, X)
     np.testing.assert_allclose(np.mean(out, 0), 0, atol=1e-5)
     np.testing.assert_allclose(np.std(out, 0), 1, rtol=1e-2)
+
+
+def test_numpyro():
+    numpyro = pytest.importorskip("numpyro")
+    infer = importlib.import_module("numpyro.infer")
+    dist = numpyro.distributions
+
+    def model(x, y):
+        w = numpyro.sample("w", dist.Normal(0, 1).expand([3]).to_event(1))
+        numpyro.sample("y", dist.Normal(x @ w, 0.1), obs=y)
+
+    weights = np.array([1.0, -2.0, 0.5], np.float32)
+    chain = infer.MCMC(infer.NUTS(model), num_warmup=100, num_samples=100, progress_bar=False)
+    chain.run(jax.random.PRNGKey(0), X, X @ weights)
+    np.testing.assert_allclose(chain.get_samples()["w"].mean(0), weights, atol=0.1)

@@ -250,6 +250,16 @@ def test_generators_of_ones_own():
     assert keys.shape == (2, 2) and keys[1, 0] == jax.random.key(2)
 
 
+def test_the_older_form_of_cond():
+    def f(p, x):
+        return jax.lax.cond(p, x, lambda x: x + 1, (x, 2.0), lambda xs: xs[0] * xs[1])
+
+    assert f(True, 5.0) == 6.0 and jax.jit(f)(False, 5.0) == 10.0
+    assert jax.grad(f, 1)(False, 5.0) == 2.0
+    with pytest.raises(TypeError, match="callable"):
+        jax.lax.cond(True, 1.0, 2.0)
+
+
 def test_leaks_are_found():
     kept = []
 

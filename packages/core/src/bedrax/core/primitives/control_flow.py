@@ -484,7 +484,12 @@ def cond(
 
     Returns:
       The chosen function's result. Under `vmap` of `pred`, both are computed and selected.
+
+    The older form ``cond(pred, true_operand, true_fun, false_operand, false_fun)`` works, too.
     """
+    if not callable(true_fun) and callable(false_fun) and len(operands) == 2 and callable(operands[1]):
+        of_true, on_true, (of_false, on_false) = true_fun, false_fun, operands
+        return cond(pred, lambda a, b: on_true(a), lambda a, b: on_false(b), of_true, of_false)
     if not (callable(true_fun) and callable(false_fun)):
         raise TypeError("lax.cond: true_fun and false_fun arguments should be callable.")
     if operand is not None:
