@@ -94,7 +94,6 @@ class LoweringRuleContext:
     Attributes:
       module_context: the module.
       primitive, avals_in, avals_out: the operation, and the types of its operands and results.
-      name_stack: the names of the scopes around it.
       tokens_in, tokens_out: tokens of the equation's ordered effects.
     """
 
