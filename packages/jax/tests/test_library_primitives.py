@@ -29,7 +29,7 @@ def scaled_difference():
         return [hlo.subtract(hlo.multiply(x, factor), y)]
 
     def jvp(primals, tangents, *, scale):
-        tangents = [ad.instantiate_zeros(t) if type(t) is ad.Zero else t for t in tangents]
+        tangents = [t.instantiate() if type(t) is ad.Zero else ad.instantiate_zeros(t) for t in tangents]
         return bind(*primals, scale), bind(*tangents, scale)
 
     def transpose(ct, x, y, *, scale):

@@ -30,6 +30,12 @@ class Zero(LazilyTyped):
         """The zero tangent of a value."""
         return Zero(None, x)
 
+    def instantiate(self) -> Any:
+        """An array of zeros of this type."""
+        from bedrax.core.primitives import shaping
+
+        return shaping.zeros_of(self.aval)
+
     @property
     def aval(self) -> AbstractValue:
         found = self._aval
