@@ -333,3 +333,27 @@ def test_engines_agree(both_engines, tree, other):
     errors = [[make("t") for make in e.prefix_errors(tree, other)] for e in both_engines]
     assert [str(e) for e in errors[0]] == [str(e) for e in errors[1]]
     assert bool(errors[0]) == isinstance(outcomes[0], str)
+
+
+class Stack(Pair):
+    """A namedtuple that is a sequence of something else."""
+
+    def __len__(self):
+        return len(self.x)
+
+    def __iter__(self):
+        return (Stack(x, None) for x in self.x)
+
+    def __getitem__(self, i):
+        return Stack(self.x[i], None)
+
+
+def test_namedtuples_with_an_iteration_of_their_own(tu):
+    tree = Stack([1, 2, 3], 4)
+    leaves, treedef = tu.tree_flatten(tree)
+    assert leaves == [1, 2, 3, 4]
+    again = tu.tree_unflatten(treedef, leaves)
+    assert type(again) is Stack and again.x == [1, 2, 3] and again.y == 4
+    assert treedef.flatten_up_to(tree) == leaves
+    paths, _ = tu.tree_flatten_with_path(tree)
+    assert [tu.keystr(path) for path, _ in paths] == [".x[0]", ".x[1]", ".x[2]", ".y"]

@@ -87,8 +87,13 @@ def _sequence_with_keys(tree):
     return [(SequenceKey(i), x) for i, x in enumerate(tree)], None
 
 
+def _items(tree) -> tuple:
+    """What a namedtuple holds, even if its class defines an iteration and a length of its own."""
+    return tuple(tuple.__iter__(tree))
+
+
 def _namedtuple_with_keys(tree):
-    return [(GetAttrKey(name), x) for name, x in zip(type(tree)._fields, tree)], None
+    return [(GetAttrKey(name), x) for name, x in zip(type(tree)._fields, _items(tree))], None
 
 
 _BUILTIN_RULES = {
@@ -100,7 +105,7 @@ _BUILTIN_RULES = {
         _Rule(_flatten_dict, lambda keys, xs: dict(zip(keys, xs)), _flatten_dict_with_keys, False),
     ),
 }
-_NAMEDTUPLE_RULE = _Rule(lambda x: (x, None), None, _namedtuple_with_keys, False)
+_NAMEDTUPLE_RULE = _Rule(lambda x: (_items(x), None), None, _namedtuple_with_keys, False)
 
 
 def _is_namedtuple_type(t: type) -> bool:
@@ -254,7 +259,7 @@ class PyTreeRegistry:
         if rule is None:
             return None
         if rule is _NAMEDTUPLE_RULE:
-            return list(tree), type(tree)
+            return list(_items(tree)), type(tree)
         return _checked_children(rule.flatten(tree)) if rule.custom else rule.flatten(tree)
 
     def flatten_one_level_with_keys(self, tree):
@@ -475,11 +480,12 @@ class PyTreeDef:
         if rule is None:
             if not (isinstance(x, tuple) and hasattr(x, "_fields")):
                 raise ValueError(f"Expected named tuple, got {x!r}.")
-            if len(x) != arity:
-                raise ValueError(f"Named tuple arity mismatch: {len(x)} != {arity}; tuple: {x!r}.")
+            children = _items(x)
+            if len(children) != arity:
+                raise ValueError(f"Named tuple arity mismatch: {len(children)} != {arity}; tuple: {x!r}.")
             if type(x) is not t:
                 raise ValueError(f"Named tuple type mismatch: expected type: {t}, tuple: {x!r}.")
-            return x
+            return children
         if type(x) is not t:
             raise ValueError(f"Custom node type mismatch: expected type: {t}, value: {x!r}.")
         children, other = _checked_children(rule.flatten(x))

@@ -60,7 +60,7 @@ def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[tuple[Any, Any]], H
     t = type(tree)
     # jaxlib 0.10.2 gives every field of a namedtuple the name of the first.
     if isinstance(tree, tuple) and t is not tuple and default_registry.flatten_one_level(tree)[1] is t:
-        return [(GetAttrKey(name), x) for name, x in zip(t._fields, tree)], t
+        return [(GetAttrKey(name), x) for name, x in zip(t._fields, tuple.__iter__(tree))], t
     result = default_registry.flatten_one_level_with_keys(tree)
     if result is None:
         raise ValueError(f"flatten_one_level_with_keys needs a pytree node, got a leaf of type {t}.")
