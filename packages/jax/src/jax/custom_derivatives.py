@@ -12,6 +12,12 @@ _HOMES = {
     "bedrax.autodiff": (
         "SymbolicZero", "closure_convert", "custom_gradient", "custom_jvp", "custom_vjp",
     ),
+    "bedrax.autodiff.linear_call": (
+        "linear_call",
+    ),
+    "bedrax.core.primitives.calls": (
+        "remat_opt_p",
+    ),
 }  # fmt: skip
 __getattr__, __dir__, __all__ = attach(__name__, _HOMES)
 
@@ -25,4 +31,10 @@ if TYPE_CHECKING:
     from bedrax.autodiff import (
         SymbolicZero as SymbolicZero, closure_convert as closure_convert,
         custom_gradient as custom_gradient, custom_jvp as custom_jvp, custom_vjp as custom_vjp,
+    )  # fmt: skip
+    from bedrax.autodiff.linear_call import (
+        linear_call as linear_call,
+    )  # fmt: skip
+    from bedrax.core.primitives.calls import (
+        remat_opt_p as remat_opt_p,
     )  # fmt: skip
