@@ -292,7 +292,7 @@ class custom_vjp:
           bwd: ``(*nondiff, residuals, ct) -> cotangents``; None stands for a zero cotangent.
           symbolic_zeros: `fwd` gets each array as an object with `.value` and `.perturbed`, and
             `bwd` gets zero cotangents as `SymbolicZero`.
-          optimize_remat: the residuals need no recomputation where `checkpoint` drops them.
+          optimize_remat: where `checkpoint` drops the residuals, the function is called instead of `fwd`.
         """
         self.fwd, self.bwd = fwd, bwd
         self.symbolic_zeros, self.optimize_remat = symbolic_zeros, optimize_remat
@@ -349,7 +349,7 @@ class custom_vjp:
         leaves_types = [aval_of(x) for x in leaves]
         outs = custom_vjp_call_p.bind(
             *leaves, call_jaxpr=flat, fwd_jaxpr_thunk=fwd, bwd=bwd, num_consts=0, symbolic_zeros=self.symbolic_zeros,
-            debug_info=DebugInfo(function_name(self.fun)),
+            optimize_remat=self.optimize_remat, debug_info=DebugInfo(function_name(self.fun)),
         )  # fmt: skip
         return pytree.tree_unflatten(out_trees[-1], outs)
 

@@ -125,6 +125,7 @@ def plan(jaxpr: Jaxpr, active: tuple[bool, ...], policy: Callable | None, preven
         primal.constvars,
         primal.consts,
     )
+    push = passes.dce(push)
     return Plan(forward, push, lin.active_out, lin.num_out, kept)
 
 

@@ -264,6 +264,16 @@ def close_over(jaxpr: Jaxpr, every: bool = True) -> tuple[Jaxpr, list]:
     return closed, [jaxpr.consts[i] for i in moved]
 
 
+def close_over_both(first: Jaxpr, second: Jaxpr) -> tuple[Jaxpr, Jaxpr, list]:
+    """Turn the constants of two programs into leading arguments that both take."""
+    first, own = close_over(first)
+    second, others = close_over(second)
+    n = len(own)
+    first = first.replace(invars=[*first.invars[:n], *(Var(aval_of(x)) for x in others), *first.invars[n:]])
+    second = second.replace(invars=[*(Var(aval_of(x)) for x in own), *second.invars])
+    return first, second, [*own, *others]
+
+
 def leaf_names(fun: Callable, in_tree, static: Sequence[int] = ()) -> list[str]:
     """What to call the leaves of the arguments of `fun` in messages.
 

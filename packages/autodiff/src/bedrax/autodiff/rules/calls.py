@@ -7,6 +7,7 @@ from bedrax.autodiff.forward import jvp_flat
 from bedrax.autodiff.linearize import closed_over_error, linearize_jaxpr, split_rules, transpose_jaxpr
 from bedrax.autodiff.tables import (
     Zero,
+    add_tangents,
     instantiate,
     is_undefined,
     jvp_rules,
@@ -16,7 +17,7 @@ from bedrax.autodiff.tables import (
 )
 from bedrax.core import dtypes, passes, staging
 from bedrax.core.avals import aval_of
-from bedrax.core.ir import Jaxpr, Var, cached, call_flat, eval_jaxpr
+from bedrax.core.ir import Eqn, Jaxpr, Var, cached, call_flat, eval_jaxpr
 from bedrax.core.primitives.calls import (
     closed_call_p,
     composite_p,
@@ -26,9 +27,11 @@ from bedrax.core.primitives.calls import (
     custom_vjp_call_p,
     jit_p,
     jit_params,
+    linear_call_p,
     name_p,
     optimization_barrier_p,
     refuse_forward_mode,
+    remat_opt_p,
     remat_p,
 )
 
@@ -289,14 +292,20 @@ transpose_rules.absent(
 
 
 @jvp_rules.rule(custom_vjp_call_p)
-def _custom_vjp(primals, tangents, *, call_jaxpr, fwd_jaxpr_thunk, bwd, num_consts, symbolic_zeros, **_):
+def _custom_vjp(
+    primals, tangents, *, call_jaxpr, fwd_jaxpr_thunk, bwd, num_consts, symbolic_zeros, optimize_remat=False, **_
+):
     if any(type(t) is not Zero for t in tangents[:num_consts]):
         raise closed_over_error("custom_vjp")
+    consts = primals[:num_consts]
     primals, tangents = primals[num_consts:], tangents[num_consts:]
     active = tuple(type(t) is not Zero for t in tangents)
-    outs, residuals = (
-        fwd_jaxpr_thunk(*primals, active=active) if symbolic_zeros else fwd_jaxpr_thunk(*primals)
-    )
+    if symbolic_zeros:
+        outs, residuals = fwd_jaxpr_thunk(*primals, active=active)
+    elif optimize_remat:
+        outs, residuals = _replaceable(call_jaxpr, fwd_jaxpr_thunk, consts, primals)
+    else:
+        outs, residuals = fwd_jaxpr_thunk(*primals)
     live = [t for t, m in zip(tangents, active, strict=True) if m]
     if not live:
         return outs, [Zero(None, x) for x in outs]
@@ -308,6 +317,88 @@ def _custom_vjp(primals, tangents, *, call_jaxpr, fwd_jaxpr_thunk, bwd, num_cons
     return outs, [
         t if dtypes.is_inexact(a.dtype) else Zero(a) for t, a in zip(tangents_out, out_types, strict=True)
     ]
+
+
+def _replaceable(program, fwd, consts, primals) -> tuple[list, list]:
+    """Results and residuals of a forward rule, as one operation that becomes the function where nothing is linear."""
+    types = [aval_of(x) for x in primals]
+    counts: list = []
+
+    def flat(*xs):
+        outs, residuals = fwd(*xs)
+        counts.append(len(outs))
+        return [*outs, *residuals]
+
+    rule = staging.trace_to_jaxpr(flat, types)
+    fun = staging.trace_to_jaxpr(lambda *xs: call_flat(program, (*consts, *xs)), types)
+    rule, fun, hoisted = staging.close_over_both(rule, fun)
+    args = [*hoisted, *primals]
+    given = dict(zip(rule.invars, args, strict=True))
+    out = remat_opt_p.bind(*args, jaxpr=rule, primal=fun)
+    # A residual that is an argument needs no rule.
+    out = [given.get(v, x) if type(v) is Var else x for v, x in zip(rule.outvars, out, strict=True)]
+    return out[: counts[-1]], out[counts[-1] :]
+
+
+def _without_residuals(eqn, used):
+    primal = eqn.params["primal"]
+    count = len(primal.outvars)
+    if any(used[count:]):
+        return [True] * len(eqn.invars), eqn
+    return [True] * len(eqn.invars), Eqn(
+        closed_call_p, eqn.invars, eqn.outvars[:count], {"jaxpr": primal}, eqn.effects, eqn.source_info
+    )
+
+
+passes.dce_rules[remat_opt_p] = _without_residuals
+
+
+@jvp_rules.rule(remat_opt_p, kind="program")
+def _remat_opt_jvp(primals, tangents, *, jaxpr, primal):
+    return jvp_flat(lambda *xs: eval_jaxpr(jaxpr, jaxpr.consts, *xs), primals, tangents)
+
+
+transpose_rules.absent(remat_opt_p, why="it holds a forward rule, which is not linear")
+
+
+@jvp_rules.rule(linear_call_p)
+def _linear_call_jvp(primals, tangents, *, call_jaxpr, transpose, num_res):
+    params = {"call_jaxpr": call_jaxpr, "transpose": transpose, "num_res": num_res}
+    res, linear_args = primals[:num_res], primals[num_res:]
+    if all(type(t) is Zero for t in tangents[:num_res]):
+        outs = linear_call_p.bind(*primals, **params)
+        moved = [Zero(None, x) for x in outs]
+    else:  # its rule is for the linear arguments only
+        outs, moved = jvp_flat(
+            lambda *rs: eval_jaxpr(call_jaxpr, call_jaxpr.consts, *rs, *linear_args), res, tangents[:num_res]
+        )
+    if all(type(t) is Zero for t in tangents[num_res:]):
+        return outs, moved
+    pushed = linear_call_p.bind(*res, *map(instantiate, tangents[num_res:]), **params)
+    return outs, [
+        add_tangents(a, b) if dtypes.is_inexact(aval_of(b).dtype) else a for a, b in zip(moved, pushed, strict=True)
+    ]
+
+
+@transpose_rules.rule(linear_call_p, kind="linear")
+def _linear_call_transpose(cts, *args, call_jaxpr, transpose, num_res):
+    back = linear_call_p.bind(
+        *args[:num_res], *map(instantiate, cts), call_jaxpr=transpose, transpose=call_jaxpr, num_res=num_res
+    )
+    return [None] * num_res + [
+        ct if is_undefined(x) else None for x, ct in zip(args[num_res:], back, strict=True)
+    ]
+
+
+def _split_linear_call(tape, args, params):
+    """Linear in all of its last arguments: those that the tape does not hold are separated from it."""
+    num_res = params["num_res"]
+    if any(tape.owns(x) for x in args[:num_res]):
+        return call_flat(params["call_jaxpr"], args)
+    return tape.record(linear_call_p, args, params)
+
+
+split_rules[linear_call_p] = _split_linear_call
 
 
 @transpose_rules.rule(custom_lin_p)

@@ -12,9 +12,11 @@ from bedrax.core.primitives.calls import (
     custom_vjp_call_p,
     jit_p,
     jit_params,
+    linear_call_p,
     name_p,
     optimization_barrier_p,
     refuse_forward_mode,
+    remat_opt_p,
     remat_p,
 )
 from bedrax.core.symbolic_zeros import Zero
@@ -158,6 +160,23 @@ def _custom_vjp(axis, args, dims, *, call_jaxpr, fwd_jaxpr_thunk, bwd, num_const
 batch_rules.add(
     custom_lin_p, refuse_forward_mode, "error"
 )  # in reverse mode it is transposed before it is batched
+
+
+@batch_rules.rule(remat_opt_p)
+def _remat_opt(axis, args, dims, *, jaxpr, primal):
+    batched, out_dims = batch_jaxpr(jaxpr, axis, tuple(dims), True)
+    without_residuals, _ = batch_jaxpr(primal, axis, tuple(dims), True)
+    return remat_opt_p.bind(*args, jaxpr=batched, primal=without_residuals), out_dims
+
+
+@batch_rules.rule(linear_call_p)
+def _linear_call(axis, args, dims, *, call_jaxpr, transpose, num_res):
+    # All that is linear is mapped: what arrives at an unmapped argument would have to be added up.
+    args = [*args[:num_res], *(place(x, d, 0, axis.size) for x, d in zip(args[num_res:], dims[num_res:], strict=True))]
+    res_dims = tuple(dims[:num_res])
+    call, out_dims = batch_jaxpr(call_jaxpr, axis, (*res_dims, *[0] * (len(args) - num_res)), True)
+    back, _ = batch_jaxpr(transpose, axis, (*res_dims, *[0] * len(out_dims)), True)
+    return linear_call_p.bind(*args, call_jaxpr=call, transpose=back, num_res=num_res), out_dims
 
 
 @batch_rules.rule(optimization_barrier_p)

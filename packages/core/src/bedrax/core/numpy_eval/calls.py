@@ -11,19 +11,21 @@ from bedrax.core.primitives.calls import (
     custom_lin_p,
     custom_vjp_call_p,
     jit_p,
+    linear_call_p,
     name_p,
     optimization_barrier_p,
+    remat_opt_p,
     remat_p,
 )
 from bedrax.core.tables import numpy_rules
 
 
-@numpy_rules.rule(jit_p, remat_p, closed_call_p, core_call_p, composite_p, kind="program")
+@numpy_rules.rule(jit_p, remat_p, closed_call_p, core_call_p, composite_p, remat_opt_p, kind="program")
 def _program(*args, jaxpr, **_):
     return evaluate(jaxpr, *args)
 
 
-@numpy_rules.rule(custom_jvp_call_p, custom_vjp_call_p, kind="program")
+@numpy_rules.rule(custom_jvp_call_p, custom_vjp_call_p, linear_call_p, kind="program")
 def _custom(*args, call_jaxpr, **_):
     return evaluate(call_jaxpr, *args)
 

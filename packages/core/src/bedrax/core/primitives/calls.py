@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from bedrax import pytree
-from bedrax.core import staging
+from bedrax.core import passes, shrinking, staging
 from bedrax.core.avals import aval_of
 from bedrax.core.ir import Jaxpr, call_flat
 from bedrax.core.tracing import Primitive
@@ -79,6 +79,9 @@ core_call_p.def_impl(_closed_call_impl)
 remat_p.def_impl(_closed_call_impl)
 composite_p.def_impl(_closed_call_impl)
 
+for _prim in (jit_p, remat_p, closed_call_p, core_call_p):
+    passes.dce_rules[_prim] = shrinking.call_rule
+
 
 # ---- functions with derivative rules of their own
 
@@ -139,6 +142,21 @@ def refuse_forward_mode(*args, **_):
         "can't apply forward-mode autodiff (jvp) to a custom_vjp function. It has a rule for reverse mode only; give the"
         " function a rule with jax.custom_jvp to use forward mode, too."
     )
+
+
+# The forward rule of a custom_vjp function with `optimize_remat`: where no residual is used (the forward pass of a
+# `checkpoint`), the function itself stands in for it. params: jaxpr (args -> results, residuals), primal (args -> results)
+remat_opt_p = Primitive("remat_opt", _FAMILY, multiple_results=True)
+remat_opt_p.abstract_eval = _program_types
+remat_opt_p.effects_of = _program_effects
+remat_opt_p.def_impl(_closed_call_impl)
+
+# A function that is linear in its last arguments. params: call_jaxpr (residuals, linear arguments -> results),
+# transpose (residuals, cotangents of the results -> cotangents of the linear arguments), num_res
+linear_call_p = Primitive("linear_call", _FAMILY, multiple_results=True)
+linear_call_p.abstract_eval = _custom_types
+linear_call_p.effects_of = _custom_effects
+linear_call_p.def_impl(_custom_impl)
 
 
 # ---- identities that compilers and policies see

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from bedrax import pytree
-from bedrax.core import config, dims, dtypes, source, staging
+from bedrax.core import config, dims, dtypes, passes, shrinking, source, staging
 from bedrax.core.avals import ShapedArray, abstractify, aval_of
 from bedrax.core.errors import ConcretizationTypeError
 from bedrax.core.ir import Jaxpr
@@ -52,6 +52,7 @@ def _cond_types(index, *avals, branches, **_):
 scan_p.effects_of = lambda *avals, jaxpr, **_: jaxpr.effects
 while_p.effects_of = lambda *avals, cond_jaxpr, body_jaxpr, **_: cond_jaxpr.effects | body_jaxpr.effects
 cond_p.effects_of = lambda index, *avals, branches, **_: frozenset().union(*(b.effects for b in branches))
+passes.dce_rules.update({scan_p: shrinking.scan_rule, cond_p: shrinking.cond_rule})
 
 
 # ---- tracing the users' functions

@@ -8,8 +8,10 @@ from bedrax.core.primitives.calls import (
     custom_lin_p,
     custom_vjp_call_p,
     jit_p,
+    linear_call_p,
     name_p,
     optimization_barrier_p,
+    remat_opt_p,
     remat_p,
 )
 from bedrax.jax2tf.tables import tf_rules
@@ -20,12 +22,12 @@ def _jit(ctx, *args, jaxpr, name, **_):
     return ctx.run(jaxpr, *args)
 
 
-@tf_rules.rule(closed_call_p, core_call_p, composite_p, remat_p)
+@tf_rules.rule(closed_call_p, core_call_p, composite_p, remat_p, remat_opt_p)
 def _call(ctx, *args, jaxpr, **_):
     return ctx.run(jaxpr, *args)
 
 
-@tf_rules.rule(custom_jvp_call_p, custom_vjp_call_p)
+@tf_rules.rule(custom_jvp_call_p, custom_vjp_call_p, linear_call_p)
 def _custom(ctx, *args, call_jaxpr, **_):
     return ctx.run(call_jaxpr, *args)
 

@@ -98,6 +98,19 @@ def _checkpointed(fun):
     return make
 
 
+def _quotient(x, y):
+    from bedrax.autodiff.linear_call import linear_call
+
+    return linear_call(lambda r, v: lax.div(v, r), lambda r, ct: lax.div(ct, r), y, x)
+
+
+def _forward_rule(x, y):
+    """As the forward rule of a custom_vjp function: results, then residuals."""
+    types = [aval_of(x), aval_of(y)]
+    rule = staging.trace_to_jaxpr(lambda x, y: [_wave(x, y), lax.cos(x)], types)
+    return p.remat_opt_p.bind(x, y, jaxpr=rule, primal=staging.trace_to_jaxpr(lambda x, y: [_wave(x, y)], types))
+
+
 _AD = "bedrax.autodiff"
 _X, _Y = arg((2, 3)), arg((2, 3))
 
@@ -118,6 +131,8 @@ CASES = [
            (_X,), oracle=lambda x: np.sin(x) * 3),
     OpCase(p.custom_jvp_call_p, "cube", _cube, (_X, _Y), oracle=lambda x, y: x**3 * y, needs=_AD),
     OpCase(p.custom_vjp_call_p, "scaled", _scaled, (_X, _Y), oracle=np.multiply, grad=(), needs=_AD),
+    OpCase(p.linear_call_p, "quotient", _quotient, (_X, arg((2, 3), low=1.0)), oracle=np.divide, needs=_AD),
+    OpCase(p.remat_opt_p, "wave", _forward_rule, (_X, _Y), oracle=lambda x, y: (_np_wave(x, y), np.cos(x))),
     OpCase(p.optimization_barrier_p, "pair", lambda x, y: lax.optimization_barrier((lax.sin(x), y)),
            (_X, arg((), "int32")), oracle=lambda x, y: (np.sin(x), y)),
     OpCase(p.name_p, "inner", _named, (_X,), oracle=lambda x: np.sin(np.sin(x)), needs=_AD),

@@ -13,12 +13,12 @@ def _jit(ctx, *operands, jaxpr, name, inline, **_):
     return ctx.call_jaxpr(name, jaxpr, *operands)
 
 
-@lowering_rules.rule(p.closed_call_p, p.core_call_p)
+@lowering_rules.rule(p.closed_call_p, p.core_call_p, p.remat_opt_p)
 def _call(ctx, *operands, jaxpr, **_):
     return ctx.inline_jaxpr(jaxpr, *operands)
 
 
-@lowering_rules.rule(p.custom_jvp_call_p, p.custom_vjp_call_p)
+@lowering_rules.rule(p.custom_jvp_call_p, p.custom_vjp_call_p, p.linear_call_p)
 def _custom(ctx, *operands, call_jaxpr, **_):
     return ctx.inline_jaxpr(call_jaxpr, *operands)
 
