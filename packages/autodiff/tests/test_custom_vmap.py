@@ -89,9 +89,7 @@ def test_several_arguments_and_integer_results():
 
     @f.def_vmap
     def rule(size, mapped, p, x, n):
-        p, x, n = (
-            v if m else lax.broadcast(v, (size,)) for v, m in zip((p, x, n), mapped, strict=True)
-        )
+        p, x, n = (v if m else lax.broadcast(v, (size,)) for v, m in zip((p, x, n), mapped, strict=True))
         return {"y": lax.mul(lax.square(p), x), "n": n}, {"y": True, "n": True}
 
     g = grad(lambda p, x, n: f(p, x, n)["y"], (0, 1))
@@ -148,5 +146,7 @@ def test_the_structure_that_a_rule_returns():
         return x
 
     f.def_vmap(lambda size, mapped, x: ((x, x), (True, True)))
-    with pytest.raises(ValueError, match=r"the vmap rule of f returned structure PyTreeDef\(\(\*, \*\)\), but"):
+    with pytest.raises(
+        ValueError, match=r"the vmap rule of f returned structure PyTreeDef\(\(\*, \*\)\), but"
+    ):
         vmap(f)(XS)

@@ -30,5 +30,10 @@ def test_second(case):
     checks.check_second_derivative(case)
 
 
+@pytest.mark.parametrize("case", case_params(CASES))
+def test_types(case):
+    checks.check_derivative_types(case)
+
+
 def test_column_is_complete():
     checks.check_complete(jvp_rules)

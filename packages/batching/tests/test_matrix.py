@@ -12,5 +12,10 @@ def test_batching(case):
     checks.check_batching(case)
 
 
+@pytest.mark.parametrize("case", case_params())
+def test_types(case):
+    checks.check_batched_types(case)
+
+
 def test_column_is_complete():
     checks.check_complete(batch_rules)

@@ -67,7 +67,6 @@ def test_branches():
 
 
 def test_effects_stay():
-    from bedrax.core.primitives.callbacks import debug_callback_p  # noqa: F401
     from bedrax.core.primitives.callbacks import debug_callback
 
     seen = []

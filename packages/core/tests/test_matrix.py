@@ -12,6 +12,11 @@ def test_numpy_evaluation(case):
     checks.check_evaluation(case)
 
 
+@pytest.mark.parametrize("case", case_params())
+def test_types(case):
+    checks.check_types(case)
+
+
 def test_every_primitive_has_a_record():
     sampled = {case.primitive for case in all_cases()} | set(unsampled())
     missing = [f"{prim.family}.{prim}" for prim in all_primitives() if prim not in sampled]

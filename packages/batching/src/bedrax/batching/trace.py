@@ -92,7 +92,9 @@ class BatchTrace(Trace):
         current.trace = self.parent
         try:
             if rule is None:
-                if not active and not (self.axis.name is not None and holds_axis(args, params, self.axis.name)):
+                if not active and not (
+                    self.axis.name is not None and holds_axis(args, params, self.axis.name)
+                ):
                     return self.parent.process(prim, args, params)
                 rule = batch_rules[prim]
             out, dim = rule(self.axis, vals, dims, **params)

@@ -23,7 +23,12 @@ def call_rule(eqn: Eqn, used: Sequence[bool]):
         if params.get(name) is not None:
             params[name] = tuple(_kept(params[name], flags))
     return used_in, Eqn(
-        eqn.primitive, _kept(eqn.invars, used_in), _kept(eqn.outvars, used), params, smaller.effects, eqn.source_info
+        eqn.primitive,
+        _kept(eqn.invars, used_in),
+        _kept(eqn.outvars, used),
+        params,
+        smaller.effects,
+        eqn.source_info,
     )
 
 

@@ -112,6 +112,86 @@ def x64_if_needed(case: OpCase):
     return config.enable_x64(True) if wide else config.enable_x64(config.enable_x64.value)
 
 
+# ---- types of programs ---------------------------------------------------------------------------
+
+
+def _check_program(fun, args, what: str) -> None:
+    """The program of `fun` for arguments like `args` is well typed."""
+    from bedrax.core.typecheck import check_jaxpr
+
+    program = staging.trace_to_jaxpr(lambda *xs: as_list(fun(*xs)), [aval_of(a) for a in args])
+    try:
+        check_jaxpr(program)
+    except Exception as e:
+        raise AssertionError(f"{what}: {e}") from e
+
+
+def check_types(case: OpCase) -> None:
+    """The program is well typed."""
+    with x64_if_needed(case):
+        _check_program(case.fun, case.make_args(), case.id)
+
+
+def check_batched_types(case: OpCase) -> None:
+    """The batched program is well typed, all operands mapped in front or at the back, and mapped twice."""
+    from bedrax.batching import vmap
+
+    with x64_if_needed(case):
+        args = case.make_args()
+        allowed = tuple(range(len(args))) if case.batch is None else case.batch
+        if not allowed:
+            return
+        for front in (True, False):
+            axes = tuple((0 if front else a.ndim) if i in allowed else None for i, a in enumerate(args))
+            mapped = [a if d is None else np.stack([a] * 3, d) for a, d in zip(args, axes, strict=True)]
+            _check_program(vmap(case.fun, in_axes=axes), mapped, f"{case.id} in_axes={axes}")
+        axes = tuple(0 if i in allowed else None for i in range(len(args)))
+        twice = [np.stack([np.stack([a] * 3)] * 2) if d == 0 else a for a, d in zip(args, axes, strict=True)]
+        _check_program(vmap(vmap(case.fun, in_axes=axes), in_axes=axes), twice, f"{case.id} mapped twice")
+
+
+def check_derivative_types(case: OpCase) -> None:
+    """Forward and reverse mode, one in the other, the linear program and the mapped ones give well typed programs."""
+    from bedrax.autodiff import jvp, linearize, vjp
+    from bedrax.batching import vmap
+
+    with config.enable_x64(True):
+        f, xs = _prepared(case)
+        out = as_list(f(*xs)) if xs else []
+        if not out:
+            return
+        tangents = [np.ones_like(x) for x in xs]
+        cts = [np.ones(aval_of(x).shape, aval_of(x).dtype) for x in out]
+        n = len(xs)
+
+        def forward(*values):
+            return as_list(jvp(f, values[:n], values[n:])[1])
+
+        def linear(*values):
+            return as_list(linearize(f, *values[:n])[1](*values[n:]))
+
+        def backward(*values):
+            return list(vjp(f, *values[:n])[1](tuple(values[n:])))
+
+        programs = [("jvp", forward, [*xs, *tangents])]
+        if case.transpose:
+            programs += [("linearize", linear, [*xs, *tangents]), ("vjp", backward, [*xs, *cts])]
+        if case.second and case.transpose:
+            reverse = [*xs, *cts]
+            moved = [*reverse, *(np.ones_like(x) for x in reverse)]
+            programs.append(
+                (
+                    "jvp of vjp",
+                    lambda *v: as_list(jvp(backward, v[: len(reverse)], v[len(reverse) :])[1]),
+                    moved,
+                )
+            )
+        for name, fun, args in programs:
+            _check_program(fun, args, f"{case.id} {name}")
+            if case.batch is None and name in ("jvp", "vjp"):
+                _check_program(vmap(fun), [np.stack([a] * 3) for a in args], f"{case.id} vmap of {name}")
+
+
 # ---- batching ------------------------------------------------------------------------------------
 
 

@@ -293,7 +293,16 @@ transpose_rules.absent(
 
 @jvp_rules.rule(custom_vjp_call_p)
 def _custom_vjp(
-    primals, tangents, *, call_jaxpr, fwd_jaxpr_thunk, bwd, num_consts, symbolic_zeros, optimize_remat=False, **_
+    primals,
+    tangents,
+    *,
+    call_jaxpr,
+    fwd_jaxpr_thunk,
+    bwd,
+    num_consts,
+    symbolic_zeros,
+    optimize_remat=False,
+    **_,
 ):
     if any(type(t) is not Zero for t in tangents[:num_consts]):
         raise closed_over_error("custom_vjp")
@@ -376,7 +385,8 @@ def _linear_call_jvp(primals, tangents, *, call_jaxpr, transpose, num_res):
         return outs, moved
     pushed = linear_call_p.bind(*res, *map(instantiate, tangents[num_res:]), **params)
     return outs, [
-        add_tangents(a, b) if dtypes.is_inexact(aval_of(b).dtype) else a for a, b in zip(moved, pushed, strict=True)
+        add_tangents(a, b) if dtypes.is_inexact(aval_of(b).dtype) else a
+        for a, b in zip(moved, pushed, strict=True)
     ]
 
 

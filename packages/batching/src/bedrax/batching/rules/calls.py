@@ -172,7 +172,10 @@ def _remat_opt(axis, args, dims, *, jaxpr, primal):
 @batch_rules.rule(linear_call_p)
 def _linear_call(axis, args, dims, *, call_jaxpr, transpose, num_res):
     # All that is linear is mapped: what arrives at an unmapped argument would have to be added up.
-    args = [*args[:num_res], *(place(x, d, 0, axis.size) for x, d in zip(args[num_res:], dims[num_res:], strict=True))]
+    args = [
+        *args[:num_res],
+        *(place(x, d, 0, axis.size) for x, d in zip(args[num_res:], dims[num_res:], strict=True)),
+    ]
     res_dims = tuple(dims[:num_res])
     call, out_dims = batch_jaxpr(call_jaxpr, axis, (*res_dims, *[0] * (len(args) - num_res)), True)
     back, _ = batch_jaxpr(transpose, axis, (*res_dims, *[0] * len(out_dims)), True)

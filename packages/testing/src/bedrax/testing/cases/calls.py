@@ -108,7 +108,9 @@ def _forward_rule(x, y):
     """As the forward rule of a custom_vjp function: results, then residuals."""
     types = [aval_of(x), aval_of(y)]
     rule = staging.trace_to_jaxpr(lambda x, y: [_wave(x, y), lax.cos(x)], types)
-    return p.remat_opt_p.bind(x, y, jaxpr=rule, primal=staging.trace_to_jaxpr(lambda x, y: [_wave(x, y)], types))
+    return p.remat_opt_p.bind(
+        x, y, jaxpr=rule, primal=staging.trace_to_jaxpr(lambda x, y: [_wave(x, y)], types)
+    )
 
 
 _AD = "bedrax.autodiff"
