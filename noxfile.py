@@ -101,7 +101,7 @@ def docs(session):
 @nox.session(default=False)
 def integration(session):
     """What no single package can test: the bridges and the libraries that users bring."""
-    sync(session, "--all-packages", "--extra=tf", "--group=test", "--group=ecosystem")
+    sync(session, *EVERYTHING, "--group=libraries")
     run_tests(session, "tests/integration")
 
 
