@@ -99,7 +99,7 @@ def test_integer_arguments():
         (lambda x: (x, x), 1.0, "Gradient only defined for scalar-output functions. Output was: (1.0, 1.0)."),
         (
             lambda x: lax.convert_element_type(x, np.int32), 1.0,
-            "grad requires real- or complex-valued outputs (output dtype that is a sub-dtype of np.floating), but got"
+            "grad requires real-valued outputs (output dtype that is a sub-dtype of np.floating), but got"
             " int32. For differentiation of functions with integer outputs, use jax.vjp directly.",
         ),
         (

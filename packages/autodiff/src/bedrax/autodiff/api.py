@@ -78,10 +78,11 @@ def _check_inputs(name: str, leaves, *, holomorphic: bool, allow_int: bool, forw
                 )
         elif dtypes.is_extended(dtype) or not dtypes.is_inexact(dtype):
             if not allow_int or not (dtypes.is_integer(dtype) or dtype == np.bool_):
+                wanted = "real-" if forward else "real- or complex-"
                 raise TypeError(
-                    f"{name} requires real- or complex-valued inputs (input dtype that is a sub-dtype of np.inexact),"
-                    f" but got {dtype.name}. If you want to use Boolean- or integer-valued inputs, use vjp or set"
-                    " allow_int to True."
+                    f"{name} requires {wanted}valued inputs (input dtype that is a sub-dtype of"
+                    f" np.{'floating' if forward else 'inexact'}), but got {dtype.name}. If you want to use Boolean- or"
+                    f" integer-valued inputs, use {'jvp' if forward else 'vjp or set allow_int to True'}."
                 )
         elif forward and dtypes.issubdtype(dtype, np.complexfloating):
             raise TypeError(
@@ -108,8 +109,8 @@ def _check_outputs(name: str, leaves, *, holomorphic: bool, reverse: bool = True
                 )
         elif not dtypes.is_inexact(dtype):
             raise TypeError(
-                f"{name} requires real- or complex-valued outputs (output dtype that is a sub-dtype of np.floating), but"
-                f" got {dtype.name}. For differentiation of functions with integer outputs, use"
+                f"{name} requires real-valued outputs (output dtype that is a sub-dtype of np.floating), but got"
+                f" {dtype.name}. For differentiation of functions with integer outputs, use"
                 f" {'jax.vjp' if reverse else 'jax.jvp'} directly."
             )
 
@@ -621,9 +622,11 @@ def linear_transpose(fun: Callable, *primals, reduce_axes: Sequence = ()) -> Cal
     leaves, tree = pytree.tree_flatten(primals)
     types = [abstractify(x) for x in leaves]
     for a in types:
-        if not (dtypes.is_inexact(a.dtype) or a.dtype == dtypes.float0):
+        if not a.is_array or not (
+            dtypes.is_inexact(a.dtype) or dtypes.is_integer(a.dtype) or a.dtype == dtypes.float0
+        ):
             raise TypeError(
-                f"linear_transpose only supports functions of float or complex arrays, got {a.dtype.name}"
+                f"linear_transpose only supports functions of arrays of numbers, got {a.str_short()}"
             )
     out_trees: list = []
     jaxpr = staging.trace_to_jaxpr(

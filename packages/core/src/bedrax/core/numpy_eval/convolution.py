@@ -41,10 +41,11 @@ def _conv(
     places = [max((m - k) // s + 1, 0) for m, k, s in zip(x.shape[2:], spans, window_strides, strict=True)]
     strides = x.strides[2:]
     windows = np.lib.stride_tricks.as_strided(
-        x, (*x.shape[:2], *places, *kernel.shape[2:]),
+        x.view(f"V{x.itemsize}"),  # NumPy makes no views of types that are not its own
+        (*x.shape[:2], *places, *kernel.shape[2:]),
         (*x.strides[:2], *[a * s for a, s in zip(strides, window_strides, strict=True)],
          *[a * d for a, d in zip(strides, rhs_dilation, strict=True)]), writeable=False,
-    ) if math.prod(places) and kernel.size else np.zeros((*x.shape[:2], *places, *kernel.shape[2:]), x.dtype)  # fmt: skip
+    ).view(x.dtype) if math.prod(places) and kernel.size else np.zeros((*x.shape[:2], *places, *kernel.shape[2:]), x.dtype)  # fmt: skip
     # Groups of features or of the batch, in front; then batch and places, then features and the window.
     batch, features, groups = x.shape[0], x.shape[1], feature_group_count * batch_group_count
     out_features = kernel.shape[0]

@@ -79,13 +79,13 @@ def _top_k_shape(operand, *, k, axis):
     return [values, values.update(dtype=_INDEX, weak_type=False)]
 
 
-def top_k(operand, k: int, *, axis: int = -1) -> tuple:
+def top_k(operand, k: int, *, axis: int = -1) -> list:
     """The `k` largest elements along an axis, in descending order, and their int32 indices.
 
     Of equal elements the one with the lower index comes first.
     """
     axis = canonical_axis(axis, len(aval_of(operand).shape))
-    return tuple(top_k_p.bind(operand, k=dims.canonical_dim(k), axis=axis))
+    return list(top_k_p.bind(operand, k=dims.canonical_dim(k), axis=axis))
 
 
 def approx_output_size(
@@ -155,7 +155,7 @@ def _approx_top_k_shape(
 
 
 def _approx(operand, k, reduction_dimension, recall_target, override, aggregate, is_max):
-    return tuple(
+    return list(
         approx_top_k_p.bind(
             operand,
             k=operator.index(k),
@@ -175,7 +175,7 @@ def approx_max_k(
     recall_target: float = 0.95,
     reduction_input_size_override: int = -1,
     aggregate_to_topk: bool = True,
-) -> tuple:
+) -> list:
     """The `k` largest elements along an axis and their int32 indices; may miss some, for speed.
 
     Bedrax computes them exactly on every platform, which meets any recall target.
@@ -190,7 +190,7 @@ def approx_max_k(
       aggregate_to_topk: else return all candidates (of which the first `k` are the largest).
 
     Returns:
-      (values in descending order, indices).
+      ``[values in descending order, indices]``.
     """
     return _approx(
         operand, k, reduction_dimension, recall_target, reduction_input_size_override, aggregate_to_topk, True
@@ -204,7 +204,7 @@ def approx_min_k(
     recall_target: float = 0.95,
     reduction_input_size_override: int = -1,
     aggregate_to_topk: bool = True,
-) -> tuple:
+) -> list:
     """The `k` smallest elements along an axis, ascending, and their int32 indices; as `approx_max_k`."""
     return _approx(
         operand,

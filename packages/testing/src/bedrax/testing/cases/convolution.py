@@ -92,6 +92,7 @@ CASES = [
     _case("int8_to_int32", (1, 2, 4), (3, 2, 2), (1,), ((1, 0),), dtype="int8", preferred_element_type=np.int32,
           oracle=lambda x, k: _oracle((1,), ((1, 0),), (1,), (1,))(x.astype(np.int32), k.astype(np.int32))),
     _case("bfloat16", (1, 2, 4), (3, 2, 2), (1,), ((1, 0),), dtype="bfloat16", precision="highest", rtol=2e-2),
+    _case("float8", (1, 2, 4), (3, 2, 2), (1,), ((1, 0),), dtype="float8_e5m2", rtol=0.3),
     _case("empty", (0, 2, 4), (3, 2, 2), (1,), ((1, 0),)),
     _case("three_dimensions", (1, 2, 3, 3, 3), (2, 2, 2, 2, 2), (1, 2, 1), ((0, 0), (1, 0), (0, 1)), second=False),
     OpCase(prim, "layout", _layout, (arg((2, 4, 5, 3)), arg((2, 3, 3, 2))),

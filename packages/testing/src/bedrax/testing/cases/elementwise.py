@@ -289,6 +289,14 @@ _add(
     [np.uint64([2**64 - 1, 8])],
     oracle=lambda x: np.uint64([64, 1]),
 )
+_add(
+    p.population_count_p,
+    "i4",
+    p.population_count,
+    [np.array([-1, 5, -8], ml_dtypes.int4)],
+    oracle=lambda x: [4, 2, 1],
+)
+_add(p.clz_p, "i4", p.clz, [np.array([-1, 1, 0], ml_dtypes.int4)], oracle=lambda x: [0, 3, 4])
 _add(p.clz_p, "i32", p.clz, [np.int32([-1, 1, 0, 2**20])], oracle=lambda x: np.int32([0, 31, 32, 11]))
 _add(p.clz_p, "u8", p.clz, [np.uint8([255, 1, 0])], oracle=lambda x: np.uint8([0, 7, 8]))
 _add(p.clz_p, "i64", p.clz, [np.int64([2**62, 0, -1])], oracle=lambda x: np.int64([1, 64, 0]))

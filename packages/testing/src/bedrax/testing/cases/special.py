@@ -116,3 +116,4 @@ _add(_beta, "large f32", p.betainc, [np.float32([2000, 50, 3, 9000]), np.float32
 _add(_beta, "edges", p.betainc, [np.float32([0, 1, 1, 1, 1, -1, _INF, 0]), np.float32([1, 0, 1, 1, 1, 1, 1, 0]), np.float32([0.5, 0.5, 0, 1, 2, 0.5, 0.5, 0.5])],
      oracle=lambda a, b, x: [1, 0, 0, 1, _NAN, _NAN, 0, _NAN], grad=())  # fmt: skip
 _add(_beta, "f16", p.betainc, [arg((3,), "float16", 0.5, 4), arg((3,), "float16", 0.5, 4), arg((3,), "float16", 0.1, 0.9)], oracle=_scipy("betainc"), grad=())  # fmt: skip
+_add(p.erfc_p, "float8", p.erfc, [arg((5,), "float8_e4m3fn")], oracle=_scipy("erfc"), grad=())

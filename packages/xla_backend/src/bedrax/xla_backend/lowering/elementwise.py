@@ -30,7 +30,6 @@ unary(
     p.real_p, "stablehlo.real",
     p.imag_p, "stablehlo.imag",
     p.not_p, "stablehlo.not",
-    p.population_count_p, "stablehlo.popcnt",
     p.clz_p, "stablehlo.count_leading_zeros",
 )  # fmt: skip
 nary(
@@ -48,6 +47,18 @@ nary(
     p.shift_right_logical_p, "stablehlo.shift_right_logical",
     p.shift_right_arithmetic_p, "stablehlo.shift_right_arithmetic",
 )  # fmt: skip
+
+
+@lowering_rules.rule(p.population_count_p, kind="stablehlo.popcnt")
+def _population_count(ctx, x):
+    aval = ctx.avals_in[0]
+    width = dtypes.iinfo(aval.dtype).bits
+    if width < 8 and dtypes.is_signed_integer(aval.dtype):
+        # XLA's CPU backend counts the bits of the byte that holds a signed number, sign extension and all.
+        unsigned = aval.update(dtype=dtypes.as_dtype(f"uint{width}"))
+        bits = ctx.emit("stablehlo.bitcast_convert", (x,), unsigned)
+        return ctx.emit("stablehlo.bitcast_convert", (ctx.emit("stablehlo.popcnt", (bits,), unsigned),))
+    return ctx.emit("stablehlo.popcnt", (x,))
 
 
 @lowering_rules.rule(p.copy_p, p.stop_gradient_p)
