@@ -20,7 +20,12 @@ def make_user_context(default_value: Hashable = None) -> Any:
       an object with `value`, and ``context(value)``, a context manager that sets it in this thread.
     """
     return config.flag(
-        f"bedrax_user_context_{next(_numbers)}", default_value, "a user's context", kind=object, optional=True, keyed=True
+        f"bedrax_user_context_{next(_numbers)}",
+        default_value,
+        "a user's context",
+        kind=object,
+        optional=True,
+        keyed=True,
     )
 
 
