@@ -56,7 +56,11 @@ def test_linen_trains(linen, optax):
     def loss(params, stats, key):
         traces.append(key)
         out, updates = net.apply(
-            {"params": params, "batch_stats": stats}, X, train=True, rngs={"dropout": key}, mutable=["batch_stats"]
+            {"params": params, "batch_stats": stats},
+            X,
+            train=True,
+            rngs={"dropout": key},
+            mutable=["batch_stats"],
         )
         return jnp.mean((out - Y) ** 2), updates["batch_stats"]
 
@@ -106,7 +110,12 @@ def test_linen_lifted_transformations(linen):
         @linen.compact
         def __call__(self, x):
             dense = linen.vmap(
-                linen.Dense, in_axes=None, out_axes=1, axis_size=5, variable_axes={"params": 0}, split_rngs={"params": True}
+                linen.Dense,
+                in_axes=None,
+                out_axes=1,
+                axis_size=5,
+                variable_axes={"params": 0},
+                split_rngs={"params": True},
             )
             return dense(2, name="heads")(x)
 
@@ -127,7 +136,9 @@ def test_linen_recurrence_attention_convolution(linen):
     mask = linen.make_causal_mask(jnp.ones((2, 6)))
     out, v = attention.init_with_output(jax.random.key(0), x, mask=mask)
     changed = attention.apply(v, x.at[:, 3:].set(0.0), mask=mask)
-    np.testing.assert_allclose(out[:, :3], changed[:, :3], rtol=1e-5, atol=1e-6)  # the past does not see the future
+    np.testing.assert_allclose(
+        out[:, :3], changed[:, :3], rtol=1e-5, atol=1e-6
+    )  # the past does not see the future
     image = jnp.asarray(np.random.RandomState(2).standard_normal((1, 6, 6, 2)), jnp.float32)
     conv = linen.Conv(3, (3, 3), padding="VALID")
     out, v = conv.init_with_output(jax.random.key(0), image)
@@ -282,7 +293,9 @@ def test_orbax_saves_and_restores(tmp_path, optax):
         np.testing.assert_array_equal(a, c)
         assert jnp.asarray(a).dtype == jnp.asarray(b).dtype
 
-    with ocp.CheckpointManager(tmp_path / "steps", options=ocp.CheckpointManagerOptions(max_to_keep=2)) as manager:
+    with ocp.CheckpointManager(
+        tmp_path / "steps", options=ocp.CheckpointManagerOptions(max_to_keep=2)
+    ) as manager:
         for n in range(4):
             manager.save(n, args=ocp.args.StandardSave({"x": jnp.full(3, float(n))}))
         manager.wait_until_finished()
@@ -311,7 +324,9 @@ def test_equinox():
     assert values[-1] < 0.5 * values[0]
 
     def powers(x, kind):
-        return internal.while_loop(lambda c: c[0] < 5, lambda c: (c[0] + 1, c[1] * x), (0, 1.0), kind=kind, max_steps=8)[1]
+        return internal.while_loop(
+            lambda c: c[0] < 5, lambda c: (c[0] + 1, c[1] * x), (0, 1.0), kind=kind, max_steps=8
+        )[1]
 
     for kind in ("bounded", "checkpointed"):
         np.testing.assert_allclose(jax.grad(powers)(1.1, kind), 5 * 1.1**4, rtol=1e-5)
@@ -338,7 +353,9 @@ def test_lineax(solver):
     x = np.linalg.solve(A, b)
     for f in (solve, jax.jit(solve)):
         np.testing.assert_allclose(f(A, b), x, rtol=1e-4)
-    np.testing.assert_allclose(jax.vmap(solve, (None, 0))(A, np.stack([b, 2 * b])), np.stack([x, 2 * x]), rtol=1e-4)
+    np.testing.assert_allclose(
+        jax.vmap(solve, (None, 0))(A, np.stack([b, 2 * b])), np.stack([x, 2 * x]), rtol=1e-4
+    )
     w = np.linalg.solve(A.T, np.ones(3, np.float32))
     gA, gb = jax.grad(lambda A, b: solve(A, b).sum(), (0, 1))(A, b)
     np.testing.assert_allclose(gb, w, rtol=1e-4)
@@ -364,7 +381,9 @@ def test_diffrax():
     def final(rate):
         term = dfx.ODETerm(lambda t, y, rate: -rate * y)
         control = dfx.PIDController(rtol=1e-6, atol=1e-6)
-        return dfx.diffeqsolve(term, dfx.Tsit5(), 0.0, 1.0, 0.1, jnp.array(1.0), args=rate, stepsize_controller=control).ys[0]
+        return dfx.diffeqsolve(
+            term, dfx.Tsit5(), 0.0, 1.0, 0.1, jnp.array(1.0), args=rate, stepsize_controller=control
+        ).ys[0]
 
     np.testing.assert_allclose(final(1.5), np.exp(-1.5), rtol=1e-4)
     np.testing.assert_allclose(jax.grad(final)(1.5), -np.exp(-1.5), rtol=1e-3)
