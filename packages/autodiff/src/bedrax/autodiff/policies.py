@@ -15,6 +15,7 @@ from bedrax.core import dtypes, passes, source, staging
 from bedrax.core.avals import abstractify
 from bedrax.core.ir import Eqn, Jaxpr, Literal, Var, cached
 from bedrax.core.primitives.calls import closed_call_p, core_call_p, jit_p, name_p, optimization_barrier_p
+from bedrax.core.primitives.markers import to_memory_p
 
 
 class Saveable:
@@ -67,15 +68,14 @@ def plan(jaxpr: Jaxpr, active: tuple[bool, ...], policy: Callable | None, preven
     needed = [places[kind][i] for kind, i in lin.sources]
     wanted = {v for v in needed if type(v) is not Literal}
     saveable: set[Var] = set()
+    offloaded: dict[Var, Offloadable] = {}
     if policy is not None:
         for eqn in primal.eqns:
             answer = policy(eqn.primitive, *(v.aval for v in eqn.invars), **eqn.params)
             if isinstance(answer, Offloadable):
-                raise NotImplementedError(
-                    f"checkpoint: offloading the results of '{eqn.primitive}' to {answer.dst} is not supported; save or"
-                    " recompute them"
-                )
-            if answer is Saveable or (answer is not Recompute and answer):
+                offloaded.update(dict.fromkeys(eqn.outvars, answer))
+                saveable.update(eqn.outvars)
+            elif answer is Saveable or (answer is not Recompute and answer):
                 saveable.update(eqn.outvars)
     # What the recomputation reads: walk back from the residuals, stopping at what is saved.
     saved: dict[Var, None] = {}
@@ -94,12 +94,29 @@ def plan(jaxpr: Jaxpr, active: tuple[bool, ...], policy: Callable | None, preven
             rerun.add(id(produced[v]))
             stack.extend(u for u in produced[v].invars if type(u) is not Literal)
     kept = tuple(v for e in primal.eqns for v in e.outvars if v in saved)
-    forward = passes.dce(primal.replace(outvars=[*primal.outvars[: lin.num_out], *kept]))
+    away = {v: Var(v.aval) for v in kept if v in offloaded}
+    moves = [Eqn(to_memory_p, [v], [w], {"kind": offloaded[v].dst}) for v, w in away.items()]
+    forward = passes.dce(
+        primal.replace(
+            outvars=[*primal.outvars[: lin.num_out], *(away.get(v, v) for v in kept)],
+            eqns=[*primal.eqns, *moves],
+        )
+    )
     sources = [*primal.invars, *kept]
     inputs = [Var(v.aval) for v in sources]
-    behind = [Var(v.aval) for v in sources] if prevent_cse else inputs
+    behind = [Var(v.aval) for v in sources] if prevent_cse else list(inputs)
     rename = dict(zip(sources, behind, strict=True))
-    eqns = [Eqn(optimization_barrier_p, inputs, behind, {})] if sources and prevent_cse else []
+    eqns = []
+    here = list(inputs)
+    for i, v in enumerate(sources):
+        if v in away:
+            here[i] = Var(v.aval) if prevent_cse else behind[i]
+            back = inputs[i]
+            if not prevent_cse:
+                inputs[i] = back = Var(v.aval)
+            eqns.append(Eqn(to_memory_p, [back], [here[i]], {"kind": offloaded[v].src}))
+    if sources and prevent_cse:
+        eqns.append(Eqn(optimization_barrier_p, here, behind, {}))
 
     def read(v: Any):
         return v if type(v) is Literal else rename.get(v, v)

@@ -67,6 +67,10 @@ class NumpyExecutor:
         """What `jit` returns: NumPy has nothing to add to it."""
         return jitted
 
+    def to_memory(self, x: Any, kind: str):
+        """`x` in another memory of its device: NumPy knows of one only."""
+        return x
+
     def asarray(self, x: Any):
         """A concrete value as this executor's array."""
         if type(x) is HostArray:

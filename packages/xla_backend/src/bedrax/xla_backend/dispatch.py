@@ -99,6 +99,13 @@ class XlaExecutor:
 
     name = "xla"
 
+    def to_memory(self, x: Any, kind: str) -> Any:
+        """An array in another memory of its devices."""
+        from bedrax.xla_backend.placement import device_put
+
+        x = self.asarray(x)
+        return device_put(x, x.sharding.with_memory_kind(kind))
+
     def apply(self, prim, args: tuple, params: dict) -> Any:
         """One eager operation, compiled once per parameters and argument types."""
         runners = prim._eager
