@@ -122,3 +122,17 @@ def test_a_collective_inside_another_map(f, at):
 def test_unbound_name():
     with pytest.raises(NameError, match="unbound axis name"):
         make_jaxpr(lambda v: lax.psum(v, "nowhere"))(X)
+
+
+def test_broadcast():
+    np.testing.assert_array_equal(
+        over(lambda v: lax.pbroadcast(v, "i", 2), X), np.broadcast_to(X[2], X.shape)
+    )
+    with pytest.raises(ValueError, match="source=4 is no index of the axis 'i' of size 4"):
+        over(lambda v: lax.pbroadcast(v, "i", 4), X)
+
+
+@pytest.mark.parametrize("name", ["pcast", "psend", "precv", "ragged_all_to_all"])
+def test_what_needs_programs_per_device(name):
+    with pytest.raises(NotImplementedError, match=f"jax.lax.{name} is not supported: "):
+        getattr(lax, name)(X, "i")

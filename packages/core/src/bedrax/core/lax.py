@@ -10,8 +10,8 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "callbacks": ("debug_callback_p", "io_callback_p", "pure_callback_p"),
     "collectives": (
         "all_gather", "all_gather_p", "all_to_all", "all_to_all_p", "axis_index", "axis_index_p", "axis_size", "pmax",
-        "pmax_p", "pmean", "pmin", "pmin_p", "ppermute", "ppermute_p", "pshuffle", "psum", "psum_p", "psum_scatter",
-        "pswapaxes", "reduce_scatter_p",
+        "pmax_p", "pbroadcast", "pcast", "pmean", "pmin", "pmin_p", "ppermute", "ppermute_p", "precv", "psend", "pshuffle", "psum", "psum_p", "psum_scatter",
+        "pswapaxes", "ragged_all_to_all", "reduce_scatter_p",
     ),
     "random_bits": (
         "RandomAlgorithm", "rng_bit_generator", "rng_bit_generator_p", "rng_uniform", "rng_uniform_p",

@@ -310,6 +310,43 @@ def pswapaxes(x: Any, axis_name: Hashable, axis: int, *, axis_index_groups: Sequ
     return all_to_all(x, axis_name, axis, axis, axis_index_groups=axis_index_groups)
 
 
+def pbroadcast(x: Any, axis_name: Hashable, source: int) -> Any:
+    """The value that the index `source` of the named axis has, on every index."""
+    from bedrax.core import lax
+
+    n = _size(axis_name)
+    if not 0 <= source < n:
+        raise ValueError(f"pbroadcast: source={source} is no index of the axis {axis_name!r} of size {n}")
+    return pytree.tree_map(
+        lambda leaf: lax.index_in_dim(all_gather(leaf, axis_name), source, 0, keepdims=False), x
+    )
+
+
+def _between_devices(name: str, what: str, instead: str) -> Callable:
+    def call(*_, **__):
+        raise NotImplementedError(
+            f"jax.lax.{name} is not supported: {what}, and Bedrax has no per-device programs (shard_map). {instead}"
+        )
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = f"Not supported: raises NotImplementedError. {what[0].upper()}{what[1:]}."
+    return call
+
+
+pcast = _between_devices(
+    "pcast",
+    "it changes over which mesh axes the type of a per-device value varies",
+    "A vmapped function needs no such cast: leave it out.",
+)
+psend = _between_devices("psend", "it sends a value from device to device", "Use ppermute.")
+precv = _between_devices("precv", "it receives a value from another device", "Use ppermute.")
+ragged_all_to_all = _between_devices(
+    "ragged_all_to_all",
+    "it exchanges rows, a different number with each device",
+    "Use all_to_all of rows padded to one number.",
+)
+
+
 def axis_index(axis_name: Hashable | tuple) -> Any:
     """Our index along the named axis (row-major for a tuple of names), an int32 scalar."""
     names = _check_names(axis_name)
