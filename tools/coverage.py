@@ -12,6 +12,8 @@ import pkgutil
 import sys
 from pathlib import Path
 
+from absent_primitives import section
+
 import bedrax
 from bedrax.core.tables import RuleTable, decompositions
 from bedrax.core.tracing import Primitive
@@ -80,6 +82,7 @@ def page():
                     filled[table.column] += bool(text)
                 lines += [f"| `{prim.name}` | " + " | ".join(cells) + " |"]
         lines += [""] * bool(reasons) + [f"{number}. {why}" for why, number in reasons.items()]
+    lines += section()
     lines += ["\n## In numbers\n", "| column | rules and explained absences | of |", "|---|---|---|"]
     lines += [f"| {column} | {count} | {len(primitives)} |" for column, count in filled.items()]
     return "\n".join(lines) + "\n"

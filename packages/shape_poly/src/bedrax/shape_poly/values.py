@@ -6,6 +6,7 @@ import numpy as np
 
 from bedrax.core import dtypes
 from bedrax.core.avals import ShapedArray, aval_functions
+from bedrax.core.tables import numpy_rules
 from bedrax.core.tracing import Primitive
 from bedrax.shape_poly.expressions import SymbolicDim
 
@@ -30,4 +31,5 @@ def _evaluate(*, dim):
 
 
 dim_as_value_p.impl = _evaluate
+numpy_rules.absent(dim_as_value_p, why="a symbolic dimension has no value before a program is specialized")
 aval_functions[SymbolicDim] = lambda d: _aval()

@@ -14,9 +14,12 @@ from typing import Any
 import numpy as np
 
 from bedrax import pytree, shape_poly
+from bedrax.autodiff.tables import jvp_rules, transpose_rules
+from bedrax.batching.tables import batch_rules
 from bedrax.core import config, dims, dtypes, effects
 from bedrax.core.avals import aval_of
 from bedrax.core.ir import jaxpr_as_fun, subjaxprs
+from bedrax.core.tables import numpy_rules
 from bedrax.core.tracing import Primitive
 from bedrax.shape_poly import SymbolicScope, is_symbolic_dim, symbolic_args_specs, symbolic_shape
 from bedrax.xla_backend import clients, dispatch, tables
@@ -465,6 +468,15 @@ def _no_gradient(aval) -> Any:
 # ---- calling ----
 
 call_exported_p = Primitive("call_exported", "calls", multiple_results=True)
+
+
+_WHY = "an exported program is compiled code of fixed types"
+batch_rules.absent(call_exported_p, why=f"{_WHY}; export the function after vmap, or map its calls with lax.map")
+jvp_rules.absent(call_exported_p, why=f"{_WHY}; Exported.call is a function with a rule for reverse mode")
+transpose_rules.absent(call_exported_p, why=f"{_WHY}; Exported.call is a function with a rule for reverse mode")
+numpy_rules.absent(call_exported_p, why=f"{_WHY}, which NumPy does not run")
+for _table in (batch_rules, jvp_rules, transpose_rules):
+    _table.absent(shape_poly.dim_as_value_p, why="it has no operands")
 
 
 @call_exported_p.abstract

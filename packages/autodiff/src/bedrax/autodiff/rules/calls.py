@@ -411,6 +411,11 @@ def _split_linear_call(tape, args, params):
 split_rules[linear_call_p] = _split_linear_call
 
 
+transpose_rules.absent(
+    custom_vjp_call_p, why="its rules stand for it in linear programs, so it is never part of one"
+)
+
+
 @transpose_rules.rule(custom_lin_p)
 def _custom_lin_transpose(cts, *args, bwd, num_res, out_avals, active, symbolic_zeros):
     residuals = args[:num_res]

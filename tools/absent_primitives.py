@@ -1,0 +1,50 @@
+"""Primitives that the reference has, and Bedrax has not: names and reasons, for the page that `coverage.py` writes."""
+
+ABSENT = {
+    "Bedrax has no per-device programs (`shard_map`); `vmap` and sharded `jit` need none of these": (
+        "all_gather_done all_gather_invariant all_gather_reduced all_gather_reduced_start all_gather_start "
+        "all_to_all_done all_to_all_start global_array_to_host_local_array host_local_array_to_global_array "
+        "pbroadcast pbroadcast_done pbroadcast_start ppermute_done ppermute_start precv preduced psend psum_done "
+        "psum_invariant psum_invariant_start psum_start pvary ragged_all_to_all reduce_scatter_done "
+        "reduce_scatter_start reduced_vary_cast_p reshard shard_map unreduced_psum unreduced_psum_start "
+        "unreduced_reduce_scatter unreduced_reduce_scatter_start vary_unreduced_cast_p"
+    ),
+    "sparse arrays are not supported": (
+        "bcoo_dot_general bcoo_dot_general_sampled bcoo_extract bcoo_fromdense bcoo_sort_indices bcoo_spdot_general "
+        "bcoo_sum_duplicates bcoo_todense bcoo_transpose bcsr_dot_general bcsr_extract bcsr_fromdense bcsr_todense "
+        "coo_fromdense coo_matmat coo_matvec coo_spmm coo_spmv coo_todense csr_fromdense csr_matmat csr_matvec "
+        "csr_spmm csr_spmv csr_todense spsolve todense"
+    ),
+    "kernels of one vendor's library; the public functions are programs of other primitives here": (
+        "cudnn_fusion dot_product_attention_bwd dot_product_attention_bwd_wrapper dot_product_attention_fp8_bwd "
+        "dot_product_attention_fp8_bwd_wrapper dot_product_attention_fp8_fwd dot_product_attention_fp8_fwd_wrapper "
+        "dot_product_attention_fwd dot_product_attention_fwd_wrapper fused_call rnn_bwd rnn_fwd scaled_matmul "
+        "scaled_matmul_wrapper"
+    ),
+    "mutable references, logs and boxes are not part of programs: values are immutable": (
+        "accum_grad_in_ref addupdate box_get box_set create_linear empty2 empty_ref free_ref freeze get log_extend "
+        "log_read new_box new_log new_ref pin run_state swap unpin"
+    ),
+    "annotations for the compiler or the partitioner that have no counterpart": (
+        "buffer_callback compute_on custom_partitioning inspect_sharding layout_constraint shard_alike tie "
+        "xla_metadata_call xla_metadata_value"
+    ),
+    "what it does is not an operation of programs here but of the code that makes them (dimensions are values of "
+    "`dim_as_value`, printing is a `debug_callback`, checks and key reuse are analyses of programs, an extended dtype "
+    "is evaluated on its base)": (
+        "assert_consumed_value broadcast_to call call_hi_primitive call_hi_primitive_linearized check consume "
+        "custom_jvp_call_jaxpr debug_print dimension_size eval_jaxpr from_edtype iota_2x32_shape shape_assertion "
+        "to_edtype unreachable zeros_like"
+    ),
+    "other counter-based generators; keys are made of `threefry2x32` or of `rng_bit_generator`": (
+        "philox2x32 philox4x32 threefry4x32"
+    ),
+}
+
+
+def section() -> list[str]:
+    """The lines of the page."""
+    lines = ["\n## What the reference has besides\n", "| primitives | why they are absent |", "|---|---|"]
+    return lines + [
+        f"| {', '.join(f'`{n}`' for n in names.split())} | {why} |" for why, names in ABSENT.items()
+    ]
