@@ -1,0 +1,50 @@
+"""A primitive of any package is sampled: core's by the records of `bedrax.testing`, the others' by named tests."""
+
+import importlib
+import pkgutil
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("jaxlib")
+
+import bedrax
+from bedrax.core.tracing import Primitive
+from bedrax.testing.records import all_cases, unsampled
+
+ROOT = Path(__file__).parents[1]
+
+# primitive -> the file of its tests
+ELSEWHERE = {
+    "call_exported": "packages/xla_backend/tests/test_export.py",
+    "call_tf": "packages/call_tf/tests/test_staged.py",
+    "custom_vmap_call": "packages/autodiff/tests/test_custom_vmap.py",
+    "device_put": "packages/xla_backend/tests/test_sharding.py",
+    "dim_as_value": "packages/jax/tests/test_symbolic_programs.py",
+    "ffi_call": "packages/xla_backend/tests/test_ffi.py",
+    "random_bits": "packages/random/tests/test_matrix.py",
+    "random_clone": "packages/random/tests/test_matrix.py",
+    "random_fold_in": "packages/random/tests/test_matrix.py",
+    "random_gamma": "packages/random/tests/test_samplers.py",
+    "random_seed": "packages/random/tests/test_matrix.py",
+    "random_split": "packages/random/tests/test_matrix.py",
+    "random_unwrap": "packages/random/tests/test_matrix.py",
+    "random_wrap": "packages/random/tests/test_matrix.py",
+    "sharding_constraint": "packages/xla_backend/tests/test_sharding.py",
+}
+
+
+def test_every_primitive_is_sampled():
+    sampled = {case.primitive for case in all_cases()} | set(unsampled())
+    found = set()
+    for info in pkgutil.walk_packages(bedrax.__path__, "bedrax."):
+        if info.name.endswith("__main__"):
+            continue
+        for value in vars(importlib.import_module(info.name)).values():
+            if isinstance(value, Primitive) and value not in sampled:
+                found.add(value.name)
+    assert found == set(ELSEWHERE)
+
+
+def test_the_named_tests_exist():
+    assert not [path for path in ELSEWHERE.values() if not (ROOT / path).exists()]
