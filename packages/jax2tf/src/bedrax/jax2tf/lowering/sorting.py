@@ -29,8 +29,8 @@ def _same_zeros_and_nans(x):
     key = _total_order(x)
     word = key.dtype
     infinity = _total_order(tf.constant(float("inf"), x.dtype))
-    minus_zero = _total_order(tf.constant(-0.0, x.dtype))
-    key = tf.where(tf.equal(key, minus_zero), tf.zeros([], word), key)
+    # The key of -0 is -1. (A constant -0.0 would not do: TensorFlow keeps constants by value, where it equals 0.0.)
+    key = tf.where(tf.equal(key, tf.constant(-1, word)), tf.zeros([], word), key)
     nan = tf.logical_or(key > infinity, key < -infinity - 1)
     return tf.where(nan, tf.constant(word.max, word), key)
 
