@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bedrax.core import lax, staging
@@ -57,7 +57,6 @@ def test_parameters_of_equal_gathers_are_equal():
     assert len({tuple(sorted(p.items(), key=lambda kv: kv[0])) for p in params}) == 1
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.integers(-9, 9), st.integers(-9, 9), st.integers(0, 3), st.integers(0, 4))
 def test_dynamic_slice_is_moved_inside(i, j, m, n):
     wrapped = (i + 3 if i < 0 else i, j + 4 if j < 0 else j)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import bedrax.numpy as jnp
@@ -132,7 +132,6 @@ def contractions(draw_):
     return ",".join(terms) + "->" + output, [tuple(sizes[c] for c in t) for t in terms]
 
 
-@settings(max_examples=150, deadline=None)
 @given(contractions())
 def test_einsum_of_any_form(case):
     subscripts, shapes = case

@@ -6,7 +6,7 @@ import operator
 import textwrap
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 Pair = collections.namedtuple("Pair", "x y")
@@ -259,7 +259,6 @@ def test_prefix_errors_finds_all_of_them(tu):
         )
 
 
-@settings(max_examples=60, deadline=None)
 @given(tree=TREE, other=TREE)
 def test_properties(engines, tree, other):
     f, g = (lambda x: 2 * x + 1), (lambda x: x - 7)

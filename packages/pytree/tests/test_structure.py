@@ -6,7 +6,7 @@ import pickle
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 Pair = collections.namedtuple("Pair", "x y")
@@ -310,7 +310,6 @@ def _containers(children):
 TREE = st.recursive(st.one_of(LEAVES, st.none()), _containers, max_leaves=20)
 
 
-@settings(max_examples=150, deadline=None)
 @given(TREE, TREE)
 def test_engines_agree(both_engines, tree, other):
     native, python = both_engines

@@ -6,7 +6,7 @@ import pickle
 import hypothesis
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bedrax.core import dims
@@ -53,14 +53,12 @@ def at(d, env):
     return d if type(d) is int else d.evaluate(env)
 
 
-@settings(max_examples=400, deadline=None)
 @given(PROGRAMS, ENVS)
 def test_arithmetic_agrees_with_integers(program, env):
     d, expected = build(program), value(program, env)
     assert at(d, env) == expected
 
 
-@settings(max_examples=200, deadline=None)
 @given(PROGRAMS, ENVS)
 def test_bounds_hold(program, env):
     d, expected = build(program), value(program, env)
@@ -68,7 +66,6 @@ def test_bounds_hold(program, env):
     assert low <= expected <= high
 
 
-@settings(max_examples=200, deadline=None)
 @given(PROGRAMS, PROGRAMS, ENVS, st.sampled_from([operator.ge, operator.gt, operator.le, operator.lt]))
 def test_decided_comparisons_are_right(p, q, env, compare):
     x, y = build(p), build(q)
@@ -81,7 +78,6 @@ def test_decided_comparisons_are_right(p, q, env, compare):
     assert found is expected
 
 
-@settings(max_examples=200, deadline=None)
 @given(PROGRAMS, PROGRAMS, ENVS)
 def test_equal_dimensions_are_equal_everywhere(p, q, env):
     x, y = build(p), build(q)
@@ -91,14 +87,12 @@ def test_equal_dimensions_are_equal_everywhere(p, q, env):
         assert str(x) == str(y)
 
 
-@settings(max_examples=200, deadline=None)
 @given(PROGRAMS)
 def test_printed_form_is_read_back(program):
     d = build(program)
     assert symbolic_shape(f"({d},)", scope=SCOPE) == (d,)
 
 
-@settings(max_examples=60, deadline=None)
 @given(PROGRAMS, ENVS)
 def test_evaluates_arrays(program, env):
     d = build(program)
@@ -194,10 +188,9 @@ def test_explicit_constraints():
     assert b % 2 == 0
 
 
-@settings(max_examples=100, deadline=None)
 @given(PROGRAMS, ENVS)
 def test_constraints_are_used_soundly(program, env):
-    hypothesis.assume(env["a"] >= env["b"] + 1 and env["c"] <= 6)
+    env = {**env, "a": env["a"] + env["b"], "c": min(env["c"], 6)}  # now they hold, since sizes are positive
     scope = SymbolicScope(["a >= b + 1", "c <= 6"])
     variables = dict(zip(NAMES, symbolic_shape("a, b, c", scope=scope), strict=True))
     try:
