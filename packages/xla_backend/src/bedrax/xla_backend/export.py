@@ -471,9 +471,13 @@ call_exported_p = Primitive("call_exported", "calls", multiple_results=True)
 
 
 _WHY = "an exported program is compiled code of fixed types"
-batch_rules.absent(call_exported_p, why=f"{_WHY}; export the function after vmap, or map its calls with lax.map")
+batch_rules.absent(
+    call_exported_p, why=f"{_WHY}; export the function after vmap, or map its calls with lax.map"
+)
 jvp_rules.absent(call_exported_p, why=f"{_WHY}; Exported.call is a function with a rule for reverse mode")
-transpose_rules.absent(call_exported_p, why=f"{_WHY}; Exported.call is a function with a rule for reverse mode")
+transpose_rules.absent(
+    call_exported_p, why=f"{_WHY}; Exported.call is a function with a rule for reverse mode"
+)
 numpy_rules.absent(call_exported_p, why=f"{_WHY}, which NumPy does not run")
 for _table in (batch_rules, jvp_rules, transpose_rules):
     _table.absent(shape_poly.dim_as_value_p, why="it has no operands")
