@@ -16,7 +16,7 @@ import pytest
 from hypothesis import settings
 
 settings.register_profile("tests", deadline=None, derandomize=True, max_examples=50)
-settings.register_profile("fuzz", deadline=None, max_examples=3000, print_blob=True)
+settings.register_profile("fuzz", deadline=None, max_examples=5000, print_blob=True)
 settings.load_profile("tests")  # pytest's --hypothesis-profile loads another one after this
 
 PACKAGES = Path(__file__).parent / "packages"
