@@ -335,8 +335,14 @@ def check(seed):
             assert np.array_equal(np.isfinite(expected), np.isfinite(actual)), what
             return
         scale = max(1.0, float(np.abs(expected).max(initial=0)))
-        # A sum that NumPy and XLA round differently may be large before it cancels.
-        np.testing.assert_allclose(actual, expected, rtol=1e-6, atol=1e-8 * scale, err_msg=what)
+        # A sum that NumPy and XLA round differently may be large before it cancels, and nested loops may be chaotic:
+        # nobody can ask for more than NumPy's own result keeps when the argument moves by its last bit.
+        with np.errstate(all="ignore"):
+            moved = [
+                executors.evaluate(jaxpr, np.nextafter(x, end * np.inf, dtype=DTYPE))[0] for end in (-1, 1)
+            ]
+        noise = max(float(np.nan_to_num(np.abs(y - expected)).max(initial=0)) for y in moved)
+        np.testing.assert_allclose(actual, expected, rtol=1e-6, atol=1e-8 * scale + 10 * noise, err_msg=what)
 
 
 _EXAMPLES = settings().max_examples
