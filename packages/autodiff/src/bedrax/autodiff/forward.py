@@ -12,12 +12,12 @@ from bedrax.core.avals import aval_functions, aval_of
 from bedrax.core.tracing import Trace, Tracer, check_leaks, current
 
 
-class JVPTracer(Tracer):
-    """A primal value and its tangent (a value or `Zero`)."""
+class DualTracer(Tracer):
+    """A primal value that travels with its tangent; its type and its concrete value are the primal's."""
 
     __slots__ = ("primal", "tangent")
 
-    def __init__(self, trace: JVPTrace, primal: Any, tangent: Any):
+    def __init__(self, trace: Trace, primal: Any, tangent: Any):
         self.trace = trace
         self.primal = primal
         self.tangent = tangent
@@ -29,6 +29,12 @@ class JVPTracer(Tracer):
     def concrete(self):
         primal = self.primal
         return primal.concrete() if isinstance(primal, Tracer) else primal
+
+
+class JVPTracer(DualTracer):
+    """A primal value and its tangent (a value or `Zero`)."""
+
+    __slots__ = ()
 
     def __repr__(self):
         return f"JVPTracer(primal={self.primal!r}, tangent={self.tangent!r})"

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bedrax.autodiff.forward import DualTracer
 from bedrax.autodiff.tables import (
     UndefinedPrimal,
     Zero,
@@ -189,23 +190,10 @@ class Tape(Trace):
         return jaxpr, residuals
 
 
-class LinearizeTracer(Tracer):
-    """A primal value and the tape node of its tangent."""
+class LinearizeTracer(DualTracer):
+    """A primal value and the tape node of its tangent (or a tangent that is constant in the inputs')."""
 
-    __slots__ = ("primal", "tangent")
-
-    def __init__(self, trace: LinearizeTrace, primal: Any, tangent: Any):
-        self.trace = trace
-        self.primal = primal
-        self.tangent = tangent
-
-    @property
-    def aval(self):
-        return aval_of(self.primal)
-
-    def concrete(self):
-        primal = self.primal
-        return primal.concrete() if isinstance(primal, Tracer) else primal
+    __slots__ = ()
 
     def __repr__(self):
         return f"LinearizeTracer(primal={self.primal!r})"
