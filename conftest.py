@@ -22,7 +22,18 @@ settings.load_profile("tests")  # pytest's --hypothesis-profile loads another on
 PACKAGES = Path(__file__).parent / "packages"
 ON_NUMPY = tuple(
     PACKAGES / name
-    for name in ("core", "batching", "shape_poly", "autodiff", "numpy", "random", "nn", "scipy")
+    for name in (
+        "core",
+        "lax",
+        "numpy_backend",
+        "batching",
+        "shape_poly",
+        "autodiff",
+        "numpy",
+        "random",
+        "nn",
+        "scipy",
+    )
 )
 
 
@@ -32,8 +43,10 @@ def executor_of(path):
     if executors is None or not any(path.is_relative_to(package) for package in ON_NUMPY):
         yield
         return
+    from bedrax.numpy_backend.executor import NumpyExecutor
+
     before = executors.active
-    executors.install(executors.NumpyExecutor())
+    executors.install(NumpyExecutor())
     try:
         yield
     finally:

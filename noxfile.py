@@ -21,7 +21,19 @@ FACES = [
     "tests/typing",
 ]
 # These compute with NumPy alone. Their environments must not even hold an XLA to fall back on.
-WITHOUT_XLA = ("pytree", "core", "batching", "shape_poly", "autodiff", "numpy", "random", "nn", "scipy")
+WITHOUT_XLA = (
+    "pytree",
+    "core",
+    "lax",
+    "numpy_backend",
+    "batching",
+    "shape_poly",
+    "autodiff",
+    "numpy",
+    "random",
+    "nn",
+    "scipy",
+)
 EVERYTHING = ("--all-packages", "--extra=tf", "--group=ecosystem", "--group=demo", "--group=test")
 QUIET = {"TF_CPP_MIN_LOG_LEVEL": "2"}
 

@@ -15,10 +15,9 @@ from pathlib import Path
 from absent_primitives import section
 
 import bedrax
-from bedrax.core.tables import RuleTable, decompositions
+from bedrax.core.columns import Column
 from bedrax.core.tracing import Primitive
 
-EVALUATORS = ("NumPy evaluation", "StableHLO", "TF ops")  # they fall back on what a primitive is composed of
 PAGE = Path(__file__).parents[1] / "docs" / "coverage.md"
 HEAD = """# Which primitive has which rule
 
@@ -51,35 +50,32 @@ def instances(kind):
 
 
 def cell(table, prim, reasons):
-    if dict.__contains__(table, prim):
-        return table.kinds.get(prim, "rule")
-    if prim in table.absences:
-        why = f"{table.column}: {table.absences[prim]}"
+    kind = table.kind(prim)
+    if kind == "absent":
+        why = f"{table.name}: {table.absences[prim]}"
         return str(reasons.setdefault(why, len(reasons) + 1))
-    if prim in decompositions and table.column in EVALUATORS:
-        return "composed"
-    return ""
+    return kind or ""
 
 
 def page():
-    tables = instances(RuleTable)
+    tables = instances(Column)
     primitives = sorted(instances(Primitive), key=lambda prim: prim.name)
     families = sorted({prim.family for prim in primitives}, key=lambda family: (not family, family))
     for table in tables:
         for family in families:
             table.load(family)
     lines = [HEAD]
-    filled = {table.column: 0 for table in tables}
+    filled = {table.name: 0 for table in tables}
     for family in families:
         reasons = {}
         lines += [f"\n## {family or 'Primitives whose owner registers every rule'}\n"]
-        lines += ["| primitive | " + " | ".join(table.column for table in tables) + " |"]
+        lines += ["| primitive | " + " | ".join(table.name for table in tables) + " |"]
         lines += ["|---" * (len(tables) + 1) + "|"]
         for prim in primitives:
             if prim.family == family:
                 cells = [cell(table, prim, reasons) for table in tables]
                 for table, text in zip(tables, cells, strict=True):
-                    filled[table.column] += bool(text)
+                    filled[table.name] += bool(text)
                 lines += [f"| `{prim.name}` | " + " | ".join(cells) + " |"]
         lines += [""] * bool(reasons) + [f"{number}. {why}" for why, number in reasons.items()]
     lines += section()

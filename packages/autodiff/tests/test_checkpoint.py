@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from bedrax import lax
 from bedrax.autodiff import checkpoint, checkpoint_name, checkpoint_policies, grad, jvp, value_and_grad
 from bedrax.autodiff.policies import print_saved_residuals, saved_residuals
 from bedrax.batching import vmap
-from bedrax.core import lax
 from bedrax.core.errors import TracerBoolConversionError
 from bedrax.core.ir import subjaxprs
 from bedrax.core.jitting import jit

@@ -15,12 +15,14 @@ import os
 import numpy as np
 import pytest
 
+from bedrax import lax
 from bedrax.autodiff import checkpoint, custom_jvp, custom_vjp, grad, jvp, linearize
 from bedrax.batching import vmap
-from bedrax.core import config, executors, lax
+from bedrax.core import config
 from bedrax.core.jitting import jit
 from bedrax.core.staging import make_jaxpr
 from bedrax.core.typecheck import check_jaxpr
+from bedrax.numpy_backend.executor import evaluate
 
 EVERY = os.environ.get("BEDRAX_CLOSURE") == "all"
 POINT = np.array([0.3, 0.8])
@@ -373,5 +375,5 @@ def test_stack(name, stack):
         np.testing.assert_allclose(np.asarray(f(POINT)), expected, atol=scale, rtol=1e-7)
         program = make_jaxpr(f)(POINT)
         check_jaxpr(program)
-        (again,) = executors.evaluate(program, POINT)
+        (again,) = evaluate(program, POINT)
         np.testing.assert_allclose(again, expected, atol=scale, rtol=1e-7)

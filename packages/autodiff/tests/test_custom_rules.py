@@ -5,6 +5,7 @@ import functools
 import numpy as np
 import pytest
 
+from bedrax import lax
 from bedrax.autodiff import (
     SymbolicZero,
     checkpoint,
@@ -20,7 +21,6 @@ from bedrax.autodiff import (
 )
 from bedrax.autodiff.custom import custom_vjp_primal_tree_values
 from bedrax.batching import vmap
-from bedrax.core import lax
 from bedrax.core.errors import UnexpectedTracerError
 from bedrax.core.jitting import jit
 from bedrax.core.staging import make_jaxpr

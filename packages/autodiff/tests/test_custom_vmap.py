@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from bedrax import lax
 from bedrax.autodiff import checkpoint, grad, hessian, jacfwd, jvp, linear_transpose, linearize, vjp
 from bedrax.batching import custom_vmap, sequential_vmap, vmap
-from bedrax.core import lax
 from bedrax.core.jitting import jit
 from bedrax.core.staging import make_jaxpr
 from bedrax.core.typecheck import check_jaxpr

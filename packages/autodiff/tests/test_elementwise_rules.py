@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from bedrax import lax
 from bedrax.autodiff import grad, jvp, vjp
-from bedrax.core import dtypes, lax
+from bedrax.core import dtypes
 from bedrax.core.avals import aval_of
 
 

@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
+from bedrax import lax
 from bedrax.autodiff import custom_linear_solve, custom_root, grad, hessian, jacfwd, jacrev, jvp
 from bedrax.batching import vmap
-from bedrax.core import config, lax
+from bedrax.core import config
 from bedrax.core.jitting import jit
-from bedrax.core.primitives import linalg
+from bedrax.lax.primitives import linalg
 
 RNG = np.random.default_rng(0)
 A = RNG.standard_normal((3, 3)) + 4 * np.eye(3)

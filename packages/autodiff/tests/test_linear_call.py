@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from bedrax import lax
 from bedrax.autodiff import checkpoint, custom_vjp, grad, hessian, jvp, linear_transpose, value_and_grad
 from bedrax.autodiff.linear_call import linear_call
 from bedrax.batching import vmap
-from bedrax.core import lax
 from bedrax.core.jitting import jit
 
 ONE = np.float32(1)

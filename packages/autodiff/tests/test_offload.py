@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from bedrax import lax
 from bedrax.autodiff import checkpoint, checkpoint_name, checkpoint_policies, grad
 from bedrax.batching import vmap
-from bedrax.core import lax
 from bedrax.core.ir import subjaxprs
 from bedrax.core.jitting import jit
 from bedrax.core.staging import make_jaxpr

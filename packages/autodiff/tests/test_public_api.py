@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pytest
 
+from bedrax import lax
 from bedrax.autodiff import (
     check_grads,
     fwd_and_bwd,
@@ -21,7 +22,7 @@ from bedrax.autodiff import (
 )
 from bedrax.autodiff.taylor import jet
 from bedrax.batching import vmap
-from bedrax.core import config, dtypes, lax, scopes
+from bedrax.core import config, dtypes, scopes
 from bedrax.core.jitting import jit
 from bedrax.core.staging import make_jaxpr
 from bedrax.pytree import tree_leaves
@@ -363,7 +364,7 @@ def test_taylor_mode_checks_its_terms():
 
 
 def test_effects_of_a_loop_happen_once_per_step_when_differentiated():
-    from bedrax.core.primitives.callbacks import debug_callback
+    from bedrax.lax.primitives.callbacks import debug_callback
 
     seen = []
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from bedrax import lax
 from bedrax.batching import vmap
-from bedrax.core import lax
 from bedrax.core.staging import make_jaxpr
 
 X = np.random.default_rng(0).standard_normal((4, 3)).astype(np.float32)

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from bedrax import lax
 from bedrax.batching import vmap
-from bedrax.core import lax
 from bedrax.core.jitting import jit
 
 X = np.arange(3, dtype=np.float32)

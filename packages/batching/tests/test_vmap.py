@@ -5,8 +5,9 @@ import re
 import numpy as np
 import pytest
 
+from bedrax import lax
 from bedrax.batching import custom_vmap, sequential_vmap, vmap
-from bedrax.core import config, lax
+from bedrax.core import config
 from bedrax.core.jitting import jit
 from bedrax.core.staging import make_jaxpr
 
@@ -185,7 +186,7 @@ def test_only_what_depends_on_the_batch_is_mapped():
 
 
 def test_effects_under_a_mapped_predicate_are_refused():
-    from bedrax.core.primitives.callbacks import debug_callback
+    from bedrax.lax.primitives.callbacks import debug_callback
 
     f = lambda x: lax.cond(lax.gt(x, f32(1)), lambda: debug_callback(print, x), lambda: None)
     with pytest.raises(NotImplementedError, match="computes every branch"):

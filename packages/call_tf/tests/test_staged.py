@@ -10,7 +10,7 @@ with warnings.catch_warnings():
     import tensorflow as tf
 
 import bedrax.numpy as jnp
-from bedrax import shape_poly
+from bedrax import lax, shape_poly
 from bedrax.autodiff import checkpoint, grad, jacrev, value_and_grad
 from bedrax.batching import vmap
 from bedrax.call_tf import (
@@ -23,9 +23,10 @@ from bedrax.call_tf import (
     call_tf_p,
     check_tf_result,
 )
-from bedrax.core import config, lax, staging, tables
+from bedrax.core import config, staging
 from bedrax.core.avals import ShapeDtypeStruct
 from bedrax.core.ir import eval_jaxpr
+from bedrax.tf.tables import tf_calls, tf_functions
 from bedrax.xla_backend import export, jit
 
 ONE = np.float32(1)
@@ -280,13 +281,13 @@ def native(fun, *specs):
     from tensorflow.compiler.tf2xla.python import xla as tf_xla
 
     functions: list = []
-    token = tables.tf_functions.set(functions)
+    token = tf_functions.set(functions)
     try:
         program = export.export(
             jit(fun), platforms=("cpu",), disabled_checks=[export.DisabledSafetyCheck.custom_call("tf.call_tf_function")]
         )(*specs)  # fmt: skip
     finally:
-        tables.tf_functions.reset(token)
+        tf_functions.reset(token)
 
     def fun_tf(*tensors):
         shapes = [[d if isinstance(d, int) else None for d in a.shape] for a in program.out_avals]
@@ -343,12 +344,12 @@ def test_in_place_in_a_conversion_to_tensorflow():
     jaxpr = staging.make_jaxpr(call_tf(lambda x: tf.reduce_sum(tf.sin(x))))(spec(b))
     (eqn,) = jaxpr.eqns
     assert eqn.primitive is call_tf_p
-    (out,) = tables.tf_calls[call_tf_p](tf.constant(X), **eqn.params)
+    (out,) = tf_calls[call_tf_p](tf.constant(X), **eqn.params)
     np.testing.assert_allclose(out, np.sin(X).sum(), atol=1e-6)
 
 
 def test_numpy_rule():
-    from bedrax.core.executors import evaluate
+    from bedrax.numpy_backend.executor import evaluate
 
     jaxpr = staging.make_jaxpr(call_tf(sin_tf))(X)
     np.testing.assert_allclose(evaluate(jaxpr, X)[0], np.sin(X), rtol=1e-6)

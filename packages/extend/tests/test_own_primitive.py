@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
+from bedrax import lax
 from bedrax.autodiff import grad, jvp, linear_transpose
 from bedrax.batching import vmap
-from bedrax.core import ShapedArray, lax
+from bedrax.core import ShapedArray
 from bedrax.core.jitting import jit
 from bedrax.core.staging import make_jaxpr
 from bedrax.core.tracing import Primitive

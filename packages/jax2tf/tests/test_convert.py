@@ -17,8 +17,9 @@ with warnings.catch_warnings():
     import tensorflow as tf
 
 import bedrax.numpy as jnp
+from bedrax import lax
 from bedrax.autodiff import grad
-from bedrax.core import config, lax
+from bedrax.core import config
 from bedrax.core.jitting import jit
 from bedrax.jax2tf import convert
 

@@ -10,7 +10,7 @@ import pytest
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import tensorflow as tf
 
-from bedrax.core import lax
+from bedrax import lax
 from bedrax.core.avals import ShapedArray
 from bedrax.core.staging import trace_to_jaxpr
 from bedrax.jax2tf import convert

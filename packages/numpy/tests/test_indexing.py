@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import bedrax.numpy as jnp
+from bedrax import lax
 from bedrax.autodiff.api import grad
 from bedrax.batching import vmap
-from bedrax.core import errors, lax
+from bedrax.core import errors
 from bedrax.core.jitting import jit
 from bedrax.core.staging import make_jaxpr
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bedrax import random
+from bedrax import lax, random
 from bedrax.autodiff import grad, jvp, vjp
 from bedrax.batching import vmap
-from bedrax.core import config, dtypes, lax, staging
+from bedrax.core import config, dtypes, staging
 from bedrax.core.array import Array
 from bedrax.core.jitting import jit
 

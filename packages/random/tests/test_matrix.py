@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import bedrax.random
-from bedrax.core import lax
+from bedrax import lax
 from bedrax.core.avals import aval_of
 from bedrax.core.tracing import Primitive
 from bedrax.random import primitives as p

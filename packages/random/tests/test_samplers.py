@@ -6,10 +6,10 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from bedrax import random
+from bedrax import lax, random
 from bedrax.autodiff import grad
 from bedrax.batching import vmap
-from bedrax.core import config, lax
+from bedrax.core import config
 from bedrax.core.jitting import jit
 
 P = np.array([0.1, 0.2, 0.3, 0.4], np.float32)

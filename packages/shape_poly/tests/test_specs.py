@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bedrax.core import lax, staging
+from bedrax import lax
+from bedrax.core import staging
 from bedrax.core.avals import ShapedArray, ShapeDtypeStruct
 from bedrax.shape_poly import (
     constraints_of,

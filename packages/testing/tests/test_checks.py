@@ -4,15 +4,16 @@ import numpy as np
 import pytest
 
 from bedrax.core import executors
-from bedrax.core.primitives.elementwise import unary
-from bedrax.core.tables import numpy_rules
+from bedrax.lax.primitives.elementwise import unary
+from bedrax.numpy_backend.executor import NumpyExecutor
+from bedrax.numpy_backend.tables import numpy_rules
 from bedrax.testing import checks
 from bedrax.testing.records import OpCase, all_cases, arg
 
 
 @pytest.fixture(autouse=True)
 def on_numpy(monkeypatch):
-    monkeypatch.setattr(executors, "active", executors.NumpyExecutor())
+    monkeypatch.setattr(executors, "active", NumpyExecutor())
 
 
 def _wrong(name, evaluate):
@@ -50,7 +51,7 @@ def test_wrong_batching_is_found():
 
 def test_wrong_derivatives_are_found():
     tables = pytest.importorskip("bedrax.autodiff.tables")
-    from bedrax.core import lax
+    from bedrax import lax
 
     prim = _wrong("wrong_jvp", np.sin)
     tables.jvp(prim, lambda t, ans, x: lax.mul(t, lax.sin(x)))
@@ -65,11 +66,11 @@ def test_wrong_derivatives_are_found():
 
 
 def test_an_incomplete_column_is_found():
-    from bedrax.core.tables import RuleTable
+    from bedrax.core.columns import Column
 
     # The package `json` holds no family's file.
     with pytest.raises(AssertionError, match=r"elementwise\.sin"):
-        checks.check_complete(RuleTable("empty", "json"))
+        checks.check_complete(Column("empty", "json"))
 
 
 def test_operands_depend_on_the_name_only():

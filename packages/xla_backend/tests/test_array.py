@@ -100,9 +100,9 @@ def test_device_put_and_get_of_trees():
 
 
 def test_placement_inside_traced_functions():
+    from bedrax import lax
     from bedrax.autodiff import grad
     from bedrax.batching import vmap
-    from bedrax.core import lax
 
     device = xla.devices()[0]
 

@@ -11,11 +11,13 @@ import numpy as np
 import pytest
 
 import bedrax.xla_backend  # noqa: F401  the executor
+from bedrax import lax
 from bedrax.autodiff import checkpoint, custom_vjp, grad, jvp, linearize
 from bedrax.batching import vmap
-from bedrax.core import array, config, executors, lax
+from bedrax.core import array, config
 from bedrax.core.jitting import jit
 from bedrax.core.staging import make_jaxpr
+from bedrax.numpy_backend.executor import evaluate
 
 POINT = np.array([0.3, 0.8, -0.5])
 DIRECTION = np.array([0.6, -0.7, 0.2])
@@ -99,7 +101,7 @@ def cases():
 def test_stack(name, stack):
     with config.enable_x64(True):
         f = functools.reduce(lambda f, t: TRANSFORMATIONS[t](f), stack, FUNCTIONS[name])
-        (expected,) = executors.evaluate(make_jaxpr(f)(POINT), POINT)
+        (expected,) = evaluate(make_jaxpr(f)(POINT), POINT)
         for result in (f(POINT), jit(f)(POINT)):
             assert isinstance(result, array.Array) and not isinstance(result, array.HostArray)
             np.testing.assert_allclose(np.asarray(result), expected, rtol=1e-9, atol=1e-12)

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import bedrax.xla_backend as xla
-from bedrax.core import config, lax
+from bedrax import lax
+from bedrax.core import config
 from bedrax.xla_backend import compile as compile_module
 
 

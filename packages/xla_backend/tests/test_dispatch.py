@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 import bedrax.xla_backend as xla
-from bedrax.core import config, lax, staging
-from bedrax.core.array import Array, HostArray
+from bedrax import lax
+from bedrax.core import config, staging
+from bedrax.core.array import Array
 from bedrax.core.avals import ShapeDtypeStruct
+from bedrax.numpy_backend.host_array import HostArray
 
 
 def put(*values, dtype=np.float32):

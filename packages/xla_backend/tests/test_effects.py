@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import bedrax.xla_backend as xla
-from bedrax.core import effects, lax
+from bedrax import lax
+from bedrax.core import effects
 from bedrax.core.tracing import Primitive
 from bedrax.xla_backend.tables import lowering_rules
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 import bedrax.xla_backend as xla
-from bedrax.core import lax
+from bedrax import lax
 
 
 def _text(fun, *args) -> str:

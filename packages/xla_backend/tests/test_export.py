@@ -5,8 +5,8 @@ import collections
 import numpy as np
 import pytest
 
+from bedrax import lax
 from bedrax.autodiff import grad
-from bedrax.core import lax
 from bedrax.core.avals import ShapeDtypeStruct
 from bedrax.core.tracing import Primitive
 from bedrax.shape_poly import symbolic_args_specs, symbolic_shape
@@ -349,7 +349,7 @@ def test_dtypes(dtype):
 
 MANY_DEVICES = """
 import numpy as np
-from bedrax.core import lax
+from bedrax import lax
 from bedrax.core.avals import ShapeDtypeStruct
 from bedrax.xla_backend import AbstractMesh, Mesh, NamedSharding, PartitionSpec as P, device_put, jit, local_devices
 from bedrax.xla_backend import export as ex

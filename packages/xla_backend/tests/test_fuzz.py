@@ -11,12 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import bedrax.xla_backend  # noqa: F401  the executor
+from bedrax import lax
 from bedrax.autodiff import checkpoint, custom_jvp, grad, jvp, linearize
 from bedrax.batching import vmap
-from bedrax.core import config, dtypes, executors, lax
+from bedrax.core import config, dtypes
 from bedrax.core.jitting import jit
 from bedrax.core.staging import eval_shape, make_jaxpr
 from bedrax.core.typecheck import check_jaxpr
+from bedrax.numpy_backend.executor import evaluate
 
 DTYPE = np.float64
 SHAPES = [(), (3,), (2, 3), (2, 1, 2), (4, 2), (1,)]
@@ -328,7 +330,7 @@ def check(seed):
         jaxpr = make_jaxpr(f)(x)
         check_jaxpr(jaxpr)
         with np.errstate(all="ignore"):
-            (expected,) = executors.evaluate(jaxpr, x)
+            (expected,) = evaluate(jaxpr, x)
         actual = np.asarray(jit(f)(x))
         assert actual.shape == x.shape and actual.dtype == dtypes.canonicalize_dtype(DTYPE), what
         if not np.all(np.isfinite(expected)):
@@ -338,9 +340,7 @@ def check(seed):
         # A sum that NumPy and XLA round differently may be large before it cancels, and nested loops may be chaotic:
         # nobody can ask for more than NumPy's own result keeps when the argument moves by its last bit.
         with np.errstate(all="ignore"):
-            moved = [
-                executors.evaluate(jaxpr, np.nextafter(x, end * np.inf, dtype=DTYPE))[0] for end in (-1, 1)
-            ]
+            moved = [evaluate(jaxpr, np.nextafter(x, end * np.inf, dtype=DTYPE))[0] for end in (-1, 1)]
         noise = max(float(np.nan_to_num(np.abs(y - expected)).max(initial=0)) for y in moved)
         np.testing.assert_allclose(actual, expected, rtol=1e-6, atol=1e-8 * scale + 10 * noise, err_msg=what)
 

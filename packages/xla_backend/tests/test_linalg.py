@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import bedrax.xla_backend as xla
-from bedrax.core import config, lax
-from bedrax.core.primitives import linalg as p
+from bedrax import lax
+from bedrax.core import config
+from bedrax.lax.primitives import linalg as p
 from bedrax.xla_backend import export
 
 X = np.random.default_rng(0).standard_normal((2, 5, 4)).astype(np.float32)

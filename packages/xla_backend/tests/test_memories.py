@@ -6,9 +6,8 @@ import pytest
 pytest.importorskip("jaxlib")
 
 import bedrax.xla_backend  # noqa: F401  the executor
-from bedrax import pytree
+from bedrax import lax, pytree
 from bedrax.autodiff import checkpoint, checkpoint_name, checkpoint_policies, grad, vjp
-from bedrax.core import lax
 from bedrax.core.jitting import jit
 from bedrax.xla_backend import export
 

@@ -7,7 +7,7 @@ import gzip
 import numpy as np
 import pytest
 
-from bedrax.core import lax
+from bedrax import lax
 from bedrax.core.jitting import jit
 from bedrax.xla_backend import profiler
 

@@ -50,7 +50,7 @@ PROGRAM = """
 import pickle
 import numpy as np
 import bedrax.xla_backend as xla
-from bedrax.core import lax
+from bedrax import lax
 from bedrax.xla_backend.sharding import NamedSharding, PartitionSpec as P, Mesh, make_mesh
 
 devices = xla.devices()

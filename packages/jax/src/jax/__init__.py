@@ -11,7 +11,7 @@ from bedrax.core import executors as _executors
 from jax.version import __version__, __version_info__
 
 # XLA runs what users of `jax` write, and arrays have NumPy's methods; both are loaded when first used.
-_executors.install_on_demand("bedrax.xla_backend")
+_executors.offer("bedrax.xla_backend", rank=1)
 _array.install_on_demand("bedrax.numpy.methods", _array.NUMPY_METHODS)
 
 _HOMES = {
@@ -70,7 +70,7 @@ _HOMES = {
     "bedrax.extend.device_maps": (
         "pmap", "shard_map", "smap",
     ),
-    "bedrax.core.primitives.callbacks": (
+    "bedrax.lax.primitives.callbacks": (
         "pure_callback",
     ),
     "bedrax.batching": (
@@ -159,9 +159,7 @@ if TYPE_CHECKING:
     from bedrax.extend.device_maps import (
         pmap as pmap, shard_map as shard_map, smap as smap,
     )  # fmt: skip
-    from bedrax.core.primitives.callbacks import (
-        pure_callback as pure_callback,
-    )  # fmt: skip
+    from bedrax.lax.primitives.callbacks import pure_callback as pure_callback  # fmt: skip
     from bedrax.batching import (
         vmap as vmap,
     )  # fmt: skip

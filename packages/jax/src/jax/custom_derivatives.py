@@ -15,7 +15,7 @@ _HOMES = {
     "bedrax.autodiff.linear_call": (
         "linear_call",
     ),
-    "bedrax.core.primitives.calls": (
+    "bedrax.lax.primitives.calls": (
         "remat_opt_p",
     ),
 }  # fmt: skip
@@ -35,6 +35,4 @@ if TYPE_CHECKING:
     from bedrax.autodiff.linear_call import (
         linear_call as linear_call,
     )  # fmt: skip
-    from bedrax.core.primitives.calls import (
-        remat_opt_p as remat_opt_p,
-    )  # fmt: skip
+    from bedrax.lax.primitives.calls import remat_opt_p as remat_opt_p  # fmt: skip

@@ -28,7 +28,7 @@ from bedrax.autodiff.custom import (
 from bedrax.autodiff.implicit import custom_linear_solve, custom_root
 from bedrax.autodiff.policies import checkpoint_policies
 from bedrax.core import source
-from bedrax.core.primitives.calls import checkpoint_name
+from bedrax.lax.primitives.calls import checkpoint_name
 
 source.register_exclusion(os.path.dirname(os.path.abspath(__file__)))
 

@@ -262,7 +262,7 @@ def _one(aval) -> Any:
 def _as_array(x: Any) -> Any:
     """A result of differentiation as an array (a rule may have passed a scalar literal through)."""
     if type(x) is float or type(x) is complex or isinstance(x, np.generic):
-        from bedrax.core.primitives.conversions import asarray
+        from bedrax.lax.primitives.conversions import asarray
 
         return asarray(x)
     return x
@@ -654,7 +654,7 @@ def linear_transpose(fun: Callable, *primals, reduce_axes: Sequence = ()) -> Cal
 
 def _basis(leaves) -> list:
     """The standard basis of the space of `leaves`, one batch per leaf."""
-    from bedrax.core import lax
+    from bedrax import lax
 
     avals = [aval_of(x) for x in leaves]
     sizes = [a.size for a in avals]
@@ -671,7 +671,7 @@ def _basis(leaves) -> list:
 
 def _split_batch(x, axis: int, trees_leaves) -> list:
     """Cut the batch axis of `x` into one piece per leaf, shaped like it."""
-    from bedrax.core import lax
+    from bedrax import lax
 
     avals = [aval_of(leaf) for leaf in trees_leaves]
     out, start = [], 0

@@ -15,10 +15,10 @@ from bedrax.autodiff.tables import Zero, zeros
 from bedrax.core import config, dtypes, staging
 from bedrax.core.avals import aval_of
 from bedrax.core.ir import DebugInfo, run
-from bedrax.core.primitives.calls import custom_jvp_call_p, custom_vjp_call_p, remat_p
 from bedrax.core.source import api_boundary
 from bedrax.core.staging import function_name
 from bedrax.core.tracing import Tracer
+from bedrax.lax.primitives.calls import custom_jvp_call_p, custom_vjp_call_p, remat_p
 
 
 class SymbolicZero:
@@ -421,7 +421,7 @@ def _check_bwd_result(f: custom_vjp, result, in_tree, types) -> list:
         got = aval_of(ct)
         if got.shape != wanted.shape or got.dtype != wanted.dtype:
             if got.shape == wanted.shape and got.weak_type:
-                from bedrax.core.primitives.conversions import convert_element_type
+                from bedrax.lax.primitives.conversions import convert_element_type
 
                 out.append(convert_element_type(ct, wanted.dtype))
                 continue

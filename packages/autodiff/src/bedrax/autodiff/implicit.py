@@ -15,9 +15,9 @@ from bedrax.autodiff.linearize import transpose_jaxpr
 from bedrax.core import staging
 from bedrax.core.avals import abstractify
 from bedrax.core.ir import Jaxpr, call_flat
-from bedrax.core.primitives.elementwise import neg
-from bedrax.core.primitives.shaping import zeros_like
-from bedrax.core.primitives.solvers import linear_solve_p
+from bedrax.lax.primitives.elementwise import neg
+from bedrax.lax.primitives.shaping import zeros_like
+from bedrax.lax.primitives.solvers import linear_solve_p
 
 __all__ = ["custom_linear_solve", "custom_root"]
 

@@ -292,7 +292,7 @@ def _linearize_flat(fun, primals, active, watch=None) -> Linearized:
     for i, x in enumerate(primals):
         if active is None or active[i]:
             if type(x) is np.ndarray and saved is eval_trace:
-                x = executors.active.asarray(x)  # once, not at every use
+                x = executors.get().asarray(x)  # once, not at every use
             node = Node(tape, aval_of(x).to_tangent_aval())
             inputs.append(node)
             args.append(LinearizeTracer(trace, x, node))

@@ -14,8 +14,9 @@ from bedrax.autodiff.linearize import linearize_jaxpr
 from bedrax.core import dtypes, passes, source, staging
 from bedrax.core.avals import abstractify
 from bedrax.core.ir import Eqn, Jaxpr, Literal, Var, cached
-from bedrax.core.primitives.calls import closed_call_p, core_call_p, jit_p, name_p, optimization_barrier_p
-from bedrax.core.primitives.markers import to_memory_p
+from bedrax.core.jitting import jit_p
+from bedrax.lax.primitives.calls import closed_call_p, core_call_p, name_p, optimization_barrier_p
+from bedrax.lax.primitives.markers import to_memory_p
 
 
 class Saveable:

@@ -10,13 +10,13 @@ from collections.abc import Callable
 from typing import Any
 
 from bedrax.core.avals import AbstractValue, ShapedArray, aval_of
-from bedrax.core.primitives.elementwise import add_jaxvals_p
-from bedrax.core.symbolic_zeros import LazilyTyped, Zero
-from bedrax.core.tables import RuleTable
+from bedrax.core.columns import Column
+from bedrax.lax.primitives.elementwise import add_jaxvals_p
+from bedrax.lax.symbolic_zeros import LazilyTyped, Zero
 
-jvp_rules = RuleTable("jvp", "bedrax.autodiff.rules")
-transpose_rules = RuleTable("transpose", "bedrax.autodiff.rules")
-linearize_rules = RuleTable("linearize", "bedrax.autodiff.rules")
+jvp_rules = Column("jvp", "bedrax.autodiff.rules")
+transpose_rules = Column("transpose", "bedrax.autodiff.rules")
+linearize_rules = Column("linearize", "bedrax.autodiff.rules")
 
 
 class UndefinedPrimal(LazilyTyped):
@@ -40,7 +40,7 @@ def is_undefined(x: Any) -> bool:
 
 def zeros(aval: ShapedArray):
     """An array of zeros of type `aval` (`float0` included)."""
-    from bedrax.core.primitives import shaping
+    from bedrax.lax.primitives import shaping
 
     return shaping.zeros_of(aval)
 
@@ -68,7 +68,7 @@ def unbroadcast(aval: ShapedArray, ct: Any) -> Any:
     shape = aval_of(ct).shape
     if not shape:
         return ct
-    from bedrax.core.primitives.reductions import reduce_sum_p
+    from bedrax.lax.primitives.reductions import reduce_sum_p
 
     return reduce_sum_p.bind(ct, axes=tuple(range(len(shape))))
 

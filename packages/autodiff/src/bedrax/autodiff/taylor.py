@@ -20,9 +20,10 @@ from bedrax.autodiff.tables import Zero, instantiate, jvp_rules, zeros
 from bedrax.core import dtypes
 from bedrax.core.avals import aval_of
 from bedrax.core.ir import call_flat
-from bedrax.core.primitives import elementwise
-from bedrax.core.primitives.calls import closed_call_p, core_call_p, custom_vjp_call_p, jit_p, remat_p
+from bedrax.core.jitting import jit_p
 from bedrax.core.tracing import Trace, Tracer, current, set_trace
+from bedrax.lax.primitives import elementwise
+from bedrax.lax.primitives.calls import closed_call_p, core_call_p, custom_vjp_call_p, remat_p
 
 
 class SeriesTracer(Tracer):

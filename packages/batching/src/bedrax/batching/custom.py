@@ -6,16 +6,15 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from bedrax import pytree
+from bedrax import lax, pytree
 from bedrax.batching.tables import batch_rules, to_front
-from bedrax.core import lax, staging
+from bedrax.core import staging
 from bedrax.core.avals import aval_of
-from bedrax.core.executors import evaluate
 from bedrax.core.ir import call_flat
 from bedrax.core.source import api_boundary
 from bedrax.core.staging import function_name
-from bedrax.core.tables import decompositions, numpy_rules
 from bedrax.core.tracing import Primitive
+from bedrax.lax.tables import decompositions
 
 # params: call (a program), rule (``axis_size, batched flags, values -> results, batched flags``), num_consts
 # (leading arguments that the function closed over, which the rule does not see)
@@ -30,8 +29,7 @@ def _impl(*args, call, **_):
     return call_flat(call, args)
 
 
-decompositions[custom_vmap_p] = _impl
-numpy_rules.add(custom_vmap_p, lambda *args, call, **_: evaluate(call, *args))
+decompositions.add(custom_vmap_p, _impl)
 
 
 @batch_rules.rule(custom_vmap_p)

@@ -1,4 +1,4 @@
-"""Operations on arrays whose elements are several numbers each (see `bedrax.core.extended`).
+"""Operations on arrays whose elements are several numbers each (see `bedrax.core.element_types`).
 
 What an operation that moves elements about does to their bases is its batching rule with the trailing axes mapped, one
 after the other from the last.
@@ -11,8 +11,8 @@ from typing import Any
 
 from bedrax.batching.tables import AxisData, move_axis, rank_of
 from bedrax.batching.trace import batch_flat
-from bedrax.core import extended
-from bedrax.core.primitives import elementwise, reductions
+from bedrax.core import element_types
+from bedrax.lax.primitives import elementwise, reductions
 
 # Comparisons look at whole elements: their results on the numbers of an element are joined.
 _JOINED = {elementwise.eq_p: reductions.reduce_and_p, elementwise.ne_p: reductions.reduce_or_p}
@@ -31,13 +31,13 @@ def _function(prim, avals, items):
     params = dict(items)
     results = prim.abstract_eval(*avals, **params)
     results = list(results) if prim.multiple_results else [results]
-    found = [a.dtype for a in (*avals, *results) if extended.is_extended(a)]
+    found = [a.dtype for a in (*avals, *results) if element_types.is_extended(a)]
     if len(set(found)) != 1:
         raise TypeError(f"{prim} does not accept dtypes {', '.join(map(str, dict.fromkeys(found)))} together")
     sizes = tuple(found[0].element_shape)
-    is_element = [extended.is_extended(a) for a in avals]
+    is_element = [element_types.is_extended(a) for a in avals]
     join = _JOINED.get(prim)
-    if join is None and not all(map(extended.is_extended, results)):
+    if join is None and not all(map(element_types.is_extended, results)):
         raise TypeError(f"{prim} does not accept dtype {found[0]}: it needs numbers")
 
     def fun(*bases):
@@ -61,4 +61,4 @@ def _mapped(prim, params, depth, sizes, is_element, args) -> list:
     return [x if d is None else move_axis(x, d, -1) for x, d in zip(outs, dims, strict=True)]
 
 
-extended.on_bases = function_on_bases
+element_types.on_bases = function_on_bases

@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from bedrax.core.avals import aval_of
-from bedrax.core.primitives import shaping
-from bedrax.core.tables import RuleTable
+from bedrax.core.columns import Column
+from bedrax.lax.primitives import shaping
 
-batch_rules = RuleTable("batching", "bedrax.batching.rules")
+batch_rules = Column("batching", "bedrax.batching.rules")
 
 
 class AxisData(NamedTuple):

@@ -13,12 +13,12 @@ from typing import Any
 from bedrax.batching.tables import AxisData, batch_rules, broadcast_axis, move_axis
 from bedrax.core import config, staging
 from bedrax.core.avals import ShapedArray, aval_functions, aval_of
+from bedrax.core.columns import Column
 from bedrax.core.ir import Jaxpr, cached, call_flat, subjaxprs
-from bedrax.core.tables import RuleTable
 from bedrax.core.tracing import Trace, Tracer, check_leaks, current, extend_axes
 
 # Collectives that name the mapped axis turn into operations on it; see rules/collectives.py.
-axis_rules = RuleTable("batching over the named axis", "bedrax.batching.rules")
+axis_rules = Column("batching over the named axis", "bedrax.batching.rules")
 
 
 class BatchTracer(Tracer):

@@ -10,6 +10,7 @@ import numpy as np
 
 from bedrax.core import config, dims, dtypes, executors
 from bedrax.core.avals import ShapedArray
+from bedrax.numpy_backend.executor import to_numpy
 from bedrax.xla_backend import jaxlib_door as door
 from bedrax.xla_backend import placement
 from bedrax.xla_backend.array import ArrayImpl
@@ -59,7 +60,7 @@ def to_tensor(x: Any) -> Any:
     """A concrete array as an eager tensor. It shares the array's memory if TensorFlow can read that."""
     import tensorflow as tf
 
-    array = x if type(x) is ArrayImpl else executors.to_numpy(x)[0]
+    array = x if type(x) is ArrayImpl else to_numpy(x)[0]
     if _is_shareable(array):
         try:
             return tf.experimental.dlpack.from_dlpack(array.__dlpack__())
@@ -89,14 +90,14 @@ def to_array(tensor: Any, given: list) -> Any:
     """
     import tensorflow as tf
 
-    if executors.active.name != "xla" or not tensor.device.endswith("CPU:0") or tensor.dtype.is_bool:
-        return executors.active.asarray(tensor.numpy())
+    if executors.get().name != "xla" or not tensor.device.endswith("CPU:0") or tensor.dtype.is_bool:
+        return executors.get().asarray(tensor.numpy())
     try:
         array = placement.from_dlpack(tensor)
     except tf.errors.OpError:  # of a dtype that TensorFlow's DLPack has not
-        return executors.active.asarray(tensor.numpy())
+        return executors.get().asarray(tensor.numpy())
     if any(type(x) is np.ndarray and _inside(array, x) for x in given):
-        return executors.active.asarray(tensor.numpy())
+        return executors.get().asarray(tensor.numpy())
     return array
 
 

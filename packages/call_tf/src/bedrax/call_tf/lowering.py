@@ -11,8 +11,9 @@ import numpy as np
 from bedrax.call_tf import border
 from bedrax.call_tf.function import LIMITATIONS, TfFunction, has_symbolic
 from bedrax.call_tf.primitive import call_tf_ordered_effect, call_tf_p
-from bedrax.core import dtypes, tables
+from bedrax.core import dtypes
 from bedrax.core.avals import ShapedArray
+from bedrax.tf.tables import tf_functions
 from bedrax.xla_backend.tables import lowering_rules
 
 _TF_PLATFORMS = {"cpu": "CPU", "cuda": "GPU", "rocm": "GPU", "tpu": "TPU"}
@@ -20,7 +21,7 @@ _TF_PLATFORMS = {"cpu": "CPU", "cuda": "GPU", "rocm": "GPU", "tpu": "TPU"}
 
 @lowering_rules.rule(call_tf_p)
 def _lower(ctx, *operands, fun, has_side_effects, ordered, call_tf_graph, **_):
-    in_tensorflow = tables.tf_functions.get() is not None
+    in_tensorflow = tf_functions.get() is not None
     symbolic = has_symbolic([*ctx.avals_in, *ctx.avals_out])
     if call_tf_graph or (symbolic and in_tensorflow):
         return emit_tf_embedded_graph_custom_call(
@@ -170,7 +171,7 @@ def emit_tf_embedded_graph_custom_call(
     Raises:
       ValueError: no native TensorFlow program is being made.
     """
-    functions = tables.tf_functions.get()
+    functions = tf_functions.get()
     if functions is None:
         raise ValueError(
             "call_tf_graph=True only supports programs that jax2tf.convert exports (native serialization): only"

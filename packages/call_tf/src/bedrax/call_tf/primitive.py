@@ -10,13 +10,16 @@ from typing import Any
 
 import numpy as np
 
+from bedrax import lax
 from bedrax.autodiff.tables import Zero, jvp_rules, transpose_rules
 from bedrax.batching.tables import batch_rules, to_front
 from bedrax.call_tf import border
-from bedrax.core import dtypes, effects, lax, tables
+from bedrax.core import dtypes, effects
 from bedrax.core.avals import aval_of
-from bedrax.core.primitives.calls import custom_lin_p
 from bedrax.core.tracing import Primitive
+from bedrax.lax.primitives.calls import custom_lin_p
+from bedrax.numpy_backend.tables import numpy_rules
+from bedrax.tf.tables import tf_calls
 
 
 class _TfEffect(effects.Effect):
@@ -83,7 +86,7 @@ def _eager(*args, fun, **_):
     return [border.to_array(x, args) for x in border.run_eagerly(fun, args)]
 
 
-@tables.numpy_rules.rule(call_tf_p)
+@numpy_rules.rule(call_tf_p)
 def _numpy(*args, fun, **_):
     return [np.asarray(x) for x in border.run_eagerly(fun, args)]
 
@@ -93,7 +96,7 @@ def _in_place(*tensors, fun, **_):
     return fun(*tensors)
 
 
-tables.tf_calls[call_tf_p] = _in_place
+tf_calls.add(call_tf_p, _in_place)
 
 # ---- transformations
 

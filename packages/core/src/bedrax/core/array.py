@@ -1,21 +1,18 @@
-"""`Array`: what every array value and every tracer is; and `HostArray`, NumPy's kind of it.
+"""`Array`: what every array value and every tracer is.
 
 Operators and methods live in one place for all of them: `install_methods` puts a function
-on `Array` (which tracers and `HostArray` inherit) and on every foreign array type that a
-backend has registered with `add_array_type`. Core installs arithmetic
-(`bedrax.core.operators`); `bedrax.numpy` installs indexing and the NumPy methods.
+on `Array` (which tracers and the arrays of our own backends inherit) and on every foreign array
+type that a backend has registered with `add_array_type`. The layers that know what the methods
+mean install them, or say with `install_on_demand` where they are to be found.
 """
 
 from __future__ import annotations
 
 import importlib
-import operator
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-
-from bedrax.core import avals, dtypes
 
 _foreign_types: set[type] = set()
 _installed: dict[str, Any] = {}
@@ -96,6 +93,11 @@ class Array(metaclass=_ArrayMeta):
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'{hint}")
 
 
+def in_host_memory(x: Any) -> bool:
+    """Whether `x` is an array whose elements can be read without waiting for a device."""
+    return isinstance(x, Array) and getattr(x, "host_memory", False)
+
+
 def install_methods(methods: Mapping[str, Any]) -> None:
     """Give every array type these attributes; a later call replaces an earlier one."""
     _installed.update(methods)
@@ -132,99 +134,9 @@ def add_array_type(cls: type) -> None:
         setattr(cls, name, value)
 
 
-class HostArray(Array):
-    """An array evaluated by NumPy: an immutable `numpy.ndarray` and the weakness of its dtype."""
-
-    __slots__ = ("_value", "_weak", "aval")
-
-    def __init__(self, value: np.ndarray, weak_type: bool = False, aval: avals.ShapedArray | None = None):
-        self._value = value
-        self._weak = weak_type
-        self.aval = avals.plain_aval(value.shape, value.dtype, weak_type) if aval is None else aval
-
-    shape = property(lambda self: self._value.shape)
-    dtype = property(lambda self: self._value.dtype)
-    ndim = property(lambda self: self._value.ndim)
-    weak_type = property(lambda self: self._weak)
-
-    def __array__(self, dtype=None, copy=None):
-        if dtype is None and not copy:
-            return self._value
-        return np.array(self._value, dtype=dtype, copy=copy)
-
-    def __len__(self):
-        return len(self._value)
-
-    def __bool__(self):
-        return bool(self._value)
-
-    def __int__(self):
-        return int(self._value)
-
-    def __float__(self):
-        return float(self._value)
-
-    def __complex__(self):
-        return complex(self._value)
-
-    def __index__(self):
-        if self._value.ndim or not dtypes.is_integer(self._value.dtype):
-            raise TypeError("only integer scalar arrays can be converted to a scalar index")
-        return int(self._value)
-
-    def __iter__(self):
-        if not self._value.ndim:
-            raise TypeError("iteration over a 0-d array")
-        return (HostArray(np.asarray(row), self._weak) for row in self._value)
-
-    def item(self, *args):
-        """The element (at `args`) as a Python scalar."""
-        return self._value.item(*args)
-
-    def tolist(self):
-        """Nested lists of Python scalars."""
-        return self._value.tolist()
-
-    def block_until_ready(self):
-        """NumPy has computed it already: returns `self`."""
-        return self
-
-    def __repr__(self):
-        text = np.array2string(self._value, separator=", ", prefix="Array(", threshold=1000)
-        weak = ", weak_type=True" if self._weak else ""
-        return f"Array({text}, dtype={self._value.dtype.name}{weak})"
-
-    def __str__(self):
-        return str(self._value)
-
-    def __format__(self, spec):
-        return format(self._value.item() if not self._value.ndim else self._value, spec)
-
-    def __reduce__(self):
-        return HostArray, (self._value, self._weak)
-
-    def __copy__(self):
-        return self
-
-    def __deepcopy__(self, memo):
-        return HostArray(self._value.copy(), self._weak)
-
-
-avals.aval_functions[HostArray] = operator.attrgetter("aval")
-
-_OPERATORS = "add sub mul truediv floordiv mod pow divmod and or xor lshift rshift".split()
-install_on_demand(
-    "bedrax.core.operators",
-    [
-        f"__{name}__"
-        for name in (*_OPERATORS, "eq", "ne", "lt", "le", "gt", "ge", "neg", "pos", "abs", "invert")
-    ]
-    + [f"__r{name}__" for name in _OPERATORS],
-)
-
 # What `bedrax.numpy.methods` installs; a face that offers it says `install_on_demand` of these.
 NUMPY_METHODS = (
-    "T", "__array_module__", "__array_namespace__", "__contains__", "__getitem__", "__iter__", "__matmul__",
+    "T", "__array_module__", "__array_namespace__", "__contains__", "__getitem__", "__matmul__",
     "__rmatmul__", "__round__", "__setitem__", "all", "any", "argmax", "argmin", "argpartition", "argsort", "astype",
     "at", "byteswap", "choose", "clip", "compress", "conj", "conjugate", "copy", "cumprod", "cumsum", "diagonal", "dot",
     "flat", "flatten", "imag", "mT", "max", "mean", "min", "nonzero", "prod", "ptp", "ravel", "real", "repeat",

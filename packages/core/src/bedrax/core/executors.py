@@ -1,178 +1,113 @@
 """Who evaluates an operation right now.
 
-The active executor is asked by `EvalTrace` for eager operations and by `jit` for whole
-programs. Core ships `NumpyExecutor`; importing `bedrax.xla_backend` installs its own.
+The active executor is asked by `EvalTrace` for eager operations and by `jit` for whole programs.
+The kernel has none: a backend offers one (`offer`), which is imported when something is first to
+be run. Where several backends are offered, the one of the highest rank evaluates.
 """
 
 from __future__ import annotations
 
 import importlib
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from bedrax.core import avals, dtypes, extended, tables
-from bedrax.core.array import HostArray
 
+class Executor:
+    """The checklist of a backend. What says so here is the answer of a backend with one device, the host.
 
-class NumpyExecutor:
-    """Evaluates operations with the NumPy rules, and programs by a loop over them."""
+    Attributes:
+      name: as messages call it.
+      rank: of the backends that are offered, the highest evaluates.
+    """
 
-    name = "numpy"
+    name = ""
+    rank = 0
 
-    def apply(self, prim, args: tuple, params: dict) -> Any:
-        """One eager operation: values in, `HostArray` (or a list of them) out."""
-        rule = tables.numpy_rules[prim]
-        types = []
-        values = []
-        for x in args:
-            kind = type(x)
-            if kind is HostArray:
-                types.append(x.aval)
-                values.append(x._value)
-            else:
-                aval = avals.aval_of(x)
-                if extended.is_extended(aval):
-                    return self._apply_to_elements(prim, args, params)
-                types.append(aval)
-                values.append(np.asarray(x, aval.dtype) if kind in _numbers else to_numpy(x)[0])
-        out_types = prim.result_types(types, params)  # first: it is what rejects wrong operands
-        out = rule(*values, **params)
-        if not prim.multiple_results:
-            return wrap(out, out_types)
-        return [wrap(v, t) for v, t in zip(out, out_types, strict=True)]
+    def apply(self, prim, args: Sequence[Any], params: dict) -> Any:
+        """One eager operation on concrete values: this backend's array, or a list of them."""
+        raise NotImplementedError
 
-    def _apply_to_elements(self, prim, args, params):
-        types = [avals.aval_of(x) for x in args]
-        out_types = prim.abstract_eval(*types, **params)
-        rule = tables.numpy_rules[prim]
-        if extended.moves_elements(prim, types, out_types if prim.multiple_results else [out_types]):
-            out = _on_bases(prim, types, params, [to_numpy(x)[0] for x in args])
-        else:
-            out = rule(*(to_numpy(x)[0] for x in args), **params)
-        if not prim.multiple_results:
-            return wrap(out, out_types)
-        return [wrap(v, t) for v, t in zip(out, out_types, strict=True)]
+    def run_program(self, jaxpr, args: Sequence[Any]) -> list:
+        """A whole program on flat arguments."""
+        raise NotImplementedError
 
-    def run_program(self, jaxpr, args: tuple) -> list:
-        """A whole program."""
-        out = evaluate(jaxpr, *(to_numpy(x)[0] for x in args))
-        return [wrap(v, a) for v, a in zip(out, jaxpr.out_avals, strict=True)]
-
-    def run_jit(self, args: tuple, params: dict) -> list:
+    def run_jit(self, args: Sequence[Any], params: dict) -> list:
         """The `jit` primitive, met outside any trace."""
         return self.run_program(params["jaxpr"], args)
 
-    def make_jitted(self, jitted):
-        """What `jit` returns: NumPy has nothing to add to it."""
+    def make_jitted(self, jitted) -> Any:
+        """What `jit` returns for a `Jitted`: itself, or a wrapper that dispatches its calls."""
         return jitted
 
-    def to_memory(self, x: Any, kind: str):
-        """`x` in another memory of its device: NumPy knows of one only."""
+    def asarray(self, x: Any) -> Any:
+        """A concrete value as this backend's array."""
+        raise NotImplementedError
+
+    def to_memory(self, x: Any, kind: str) -> Any:
+        """`x` in another memory of its device: the host has one only."""
         return x
 
-    def asarray(self, x: Any):
-        """A concrete value as this executor's array."""
-        if type(x) is HostArray:
-            return x
-        value, weak = to_numpy(x)
-        return HostArray(value, weak)
+    def device_put(self, x: Any, where: Any) -> Any:
+        """`x` on a device, or spread as a sharding says."""
+        raise NotImplementedError(
+            f"placing an array on {where} needs devices; the {self.name} executor has none. Import"
+            " bedrax.xla_backend (or jax) for them."
+        )
+
+    def devices(self) -> list:
+        """The devices that an array can be put on: none but the host, which has no name."""
+        return []
+
+    def from_dlpack(self, x: Any, device: Any = None, copy: bool | None = None) -> Any:
+        """An array from another library's, through the DLPack protocol."""
+        array = self.asarray(np.array(np.from_dlpack(x), copy=copy is not False))
+        return array if device is None else self.device_put(array, device)
 
 
-_numbers = frozenset({bool, int, float, complex, np.float32, np.float64, np.int32, np.int64, np.bool_})
+active: Executor | None = None
+_offers: dict[int, str] = {}  # rank -> module that provides an executor of that rank when it is imported
+_provided: dict[int, Executor] = {}
 
 
-def wrap(value: Any, aval) -> Any:
-    """A NumPy result as the value that users see."""
-    if not aval.is_array:
-        return value
-    dtype = aval.dtype
-    if isinstance(dtype, dtypes.ExtendedDType):
-        return dtype.from_physical(HostArray(np.asarray(value)), aval)
-    return HostArray(value if type(value) is np.ndarray else np.asarray(value), aval.weak_type, aval)
-
-
-def _on_bases(prim, types, params, bases):
-    """The results of an operation that moves elements about, on their bases."""
-    from bedrax.core.staging import trace_to_jaxpr
-
-    fun = extended.function_on_bases(prim, types, params)
-    flat = fun if prim.multiple_results else lambda *args: [fun(*args)]
-    out = evaluate(trace_to_jaxpr(flat, [extended.base_aval(a) for a in types]), *bases)
-    return out if prim.multiple_results else out[0]
-
-
-def to_numpy(x: Any) -> tuple[np.ndarray, bool]:
-    """A concrete value as (ndarray of canonical dtype, whether it is weakly typed).
+def get() -> Executor:
+    """The executor that evaluates now; the one of the highest rank is imported on first need.
 
     Raises:
-      UnexpectedTracerError: `x` is a tracer, met after its transformation ended.
+      RuntimeError: no backend was offered.
     """
-    if type(x) is HostArray:
-        return x._value, x._weak
-    if type(x) is np.ndarray:
-        dtype = dtypes.canonicalize_dtype(x.dtype)
-        return (x if dtype == x.dtype else x.astype(dtype)), False
-    from bedrax.core import errors, tracing
-
-    if isinstance(x, tracing.Tracer):
-        raise errors.escaped_tracer_error(x)
-    aval = avals.aval_of(x)
-    if not aval.is_array:
-        return x, False
-    if isinstance(aval.dtype, dtypes.ExtendedDType):
-        return to_numpy(aval.dtype.physical_value(x))
-    return np.asarray(x, dtype=aval.dtype), aval.weak_type
+    if active is not None:
+        return active
+    if not _offers and not _provided:
+        raise RuntimeError(
+            "nothing here can evaluate an operation: import bedrax.numpy_backend, or a package above it"
+        )
+    rank = max((*_offers, *_provided))
+    if rank not in _provided:
+        importlib.import_module(_offers[rank])
+        if rank not in _provided:
+            raise ImportError(f"importing {_offers[rank]} provided no executor of rank {rank}")
+    install(_provided[rank])
+    return _provided[rank]
 
 
-def evaluate(jaxpr, *args: np.ndarray) -> list:
-    """Run a jaxpr on NumPy arrays with the NumPy rules alone; nothing is traced or wrapped."""
-    rules = tables.numpy_rules
-    env: dict = {}
-    for var, value in zip(jaxpr.constvars, jaxpr.consts, strict=True):
-        env[var] = to_numpy(value)[0]
-    env.update(zip(jaxpr.invars, args, strict=True))
-    elements = extended.eqns_that_move_elements(jaxpr)
-    for eqn in jaxpr.eqns:
-        values = [env[v] if v in env else _literal(v) for v in eqn.invars]
-        if eqn in elements:
-            out = _on_bases(eqn.primitive, [v.aval for v in eqn.invars], eqn.params, values)
-        else:
-            out = rules[eqn.primitive](*values, **eqn.params)
-        if eqn.primitive.multiple_results:
-            env.update(zip(eqn.outvars, out, strict=True))
-        else:
-            env[eqn.outvars[0]] = out
-    return [env[v] if v in env else _literal(v) for v in jaxpr.outvars]
+def offer(module: str, rank: int) -> None:
+    """Name the module that provides an executor of this rank; it is imported when something is to be run."""
+    global active
+    _offers[rank] = module
+    if active is not None and active.rank < rank:
+        active = None
 
 
-def _literal(atom) -> np.ndarray:
-    return np.asarray(atom.val, dtype=atom.aval.dtype)
+def provide(executor: Executor) -> None:
+    """Add an executor. It evaluates from now on, unless one of a higher rank was offered or provided."""
+    _provided[executor.rank] = executor
+    if executor.rank >= max((*_offers, *_provided)):
+        install(executor)
 
 
-class _Deferred:
-    """Stands for an executor whose module is imported when something is first to be run."""
-
-    def __init__(self, module: str):
-        self.module = module
-
-    def __getattr__(self, name: str):
-        importlib.import_module(self.module)
-        if active is self:
-            raise ImportError(f"importing {self.module} installed no executor")
-        return getattr(active, name)
-
-
-active: Any = NumpyExecutor()
-
-
-def install_on_demand(module: str) -> None:
-    """Import `module`, which installs an executor, when something is first to be run."""
-    if isinstance(active, NumpyExecutor):
-        install(_Deferred(module))
-
-
-def install(executor: Any) -> None:
-    """Make `executor` the one that evaluates from now on."""
+def install(executor: Executor | None) -> None:
+    """Make `executor` the one that evaluates from now on; None: the one of the highest rank."""
     global active
     active = executor

@@ -13,10 +13,57 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from bedrax import pytree
-from bedrax.core import avals, config, executors, source, staging
+from bedrax.core import avals, config, dead_code, executors, passes, source, staging
 from bedrax.core.ir import DebugInfo, Jaxpr, eval_jaxpr
-from bedrax.core.primitives.calls import jit_p
-from bedrax.core.tracing import current
+from bedrax.core.tracing import Primitive, current
+
+
+def program_types(*avals, jaxpr, **_) -> list:
+    """The shape rule of a primitive that applies its param `jaxpr`."""
+    return [v.aval for v in jaxpr.outvars]
+
+
+def program_effects(*avals, jaxpr, **_) -> frozenset:
+    """The effects of a primitive that applies its param `jaxpr`."""
+    return jaxpr.effects
+
+
+def holds_program(name: str) -> Primitive:
+    """A primitive of the family of calls that applies its param `jaxpr` to its operands."""
+    prim = Primitive(name, "calls", multiple_results=True)
+    prim.abstract_eval = program_types
+    prim.effects_of = program_effects
+    prim.call_primitive = True
+    return prim
+
+
+# params: jaxpr, name, donated_invars, keep_unused, inline, in_shardings, out_shardings, compiler_options
+jit_p = holds_program("jit")
+passes.dce_rules[jit_p] = dead_code.call_rule
+
+
+def _print_jit(params: dict) -> dict:
+    shown = {"name": params["name"], "jaxpr": params["jaxpr"]}
+    if any(params["donated_invars"]):
+        shown["donated_invars"] = params["donated_invars"]
+    if params["inline"]:
+        shown["inline"] = True
+    return shown
+
+
+jit_p.print_params = _print_jit
+
+
+def jit_params(jaxpr: Jaxpr, name: str, like: dict | None = None, **changes) -> dict:
+    """Params of a `jit` equation for a program; options are taken from `like`, per-argument ones dropped."""
+    params = dict(
+        jaxpr=jaxpr, name=name, donated_invars=(False,) * len(jaxpr.invars), keep_unused=False, inline=False,
+        in_shardings=None, out_shardings=None, compiler_options=(),
+    )  # fmt: skip
+    if like is not None:
+        params.update({k: like[k] for k in ("keep_unused", "inline", "compiler_options")})
+    params.update(changes)
+    return params
 
 
 class TracedCall(NamedTuple):
@@ -320,11 +367,11 @@ def jit(
         raise TypeError(f"Expected a callable value, got {fun!r} of type {type(fun)}")
     if inspect.isgeneratorfunction(fun):
         raise TypeError(f"Expected a function, got a generator function: {fun}")
-    return executors.active.make_jitted(Jitted(fun, options))
+    return executors.get().make_jitted(Jitted(fun, options))
 
 
 def _run_jit(*args, **params):
-    return executors.active.run_jit(args, params)
+    return executors.get().run_jit(args, params)
 
 
 jit_p.def_impl(_run_jit)

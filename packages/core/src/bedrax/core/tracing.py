@@ -51,7 +51,7 @@ class EvalTrace(Trace):
         impl = prim.impl
         if impl is not None:
             return impl(*args, **params)
-        return executors.active.apply(prim, args, params)
+        return (executors.active or executors.get()).apply(prim, args, params)
 
 
 eval_trace = EvalTrace(None)
@@ -160,14 +160,6 @@ class Tracer(array.Array):
 
     def __array__(self, *args, **kwargs):
         raise errors.TracerArrayConversionError(self)
-
-    def __iter__(self):
-        shape = self.aval.shape
-        if not shape:
-            raise TypeError("iteration over a 0-d array")
-        from bedrax.core import lax
-
-        return iter([lax.index_in_dim(self, i, keepdims=False) for i in range(shape[0])])
 
     def item(self, *args):
         """The element as a Python scalar; needs a concrete value."""

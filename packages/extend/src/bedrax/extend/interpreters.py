@@ -16,13 +16,13 @@ from bedrax.autodiff.tables import Zero, instantiate, zeros
 from bedrax.batching.tables import batch_rules, broadcast_axis, elementwise, move_axis
 from bedrax.batching.tables import to_front as _to_front
 from bedrax.core import executors
-from bedrax.core.tables import RuleTable
+from bedrax.core.columns import Column
 
 
 class TableView(MutableMapping):
     """A rule table as a dictionary that may be written to; `adapt` brings a library's rule into our form."""
 
-    def __init__(self, table: RuleTable, adapt: Callable = lambda rule: rule):
+    def __init__(self, table: Column, adapt: Callable = lambda rule: rule):
         self.table, self.adapt = table, adapt
 
     def __getitem__(self, prim):
@@ -116,7 +116,7 @@ def defreducer(prim) -> None:
 
 def apply_primitive(prim, *args, **params):
     """Compile one operation and run it: what evaluates primitives that have no `impl`."""
-    return executors.active.apply(prim, args, params)
+    return executors.get().apply(prim, args, params)
 
 
 def bdim_at_front(x, bdim, size, mesh_axis=None):

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 import bedrax.numpy as jnp
-from bedrax import pytree
+from bedrax import lax, pytree
 from bedrax.autodiff import closure_convert, custom_vjp, vjp
 from bedrax.batching import vmap
-from bedrax.core import dtypes, lax
+from bedrax.core import dtypes
 from bedrax.core.array import Array
 from bedrax.numpy.flatten_util import ravel_pytree
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from bedrax.core.lazy import attach
 
 _HOMES = {
-    "bedrax.core.primitives.callbacks": (
+    "bedrax.lax.primitives.callbacks": (
         "io_callback",
     ),
 }  # fmt: skip
@@ -15,9 +15,7 @@ __getattr__, __dir__, __all__ = attach(__name__, _HOMES, (
 ))  # fmt: skip
 
 if TYPE_CHECKING:
-    from bedrax.core.primitives.callbacks import (
-        io_callback as io_callback,
-    )  # fmt: skip
+    from bedrax.lax.primitives.callbacks import io_callback as io_callback  # fmt: skip
     from jax.experimental import array_serialization as array_serialization
     from jax.experimental import checkify as checkify
     from jax.experimental import colocated_python as colocated_python

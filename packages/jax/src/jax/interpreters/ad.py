@@ -13,7 +13,7 @@ _HOMES = {
         "deflinear", "deflinear2", "get_primitive_transpose", "instantiate_zeros", "is_undefined_primal",
         "primitive_jvps", "primitive_transposes", "zeros_like_aval",
     ),
-    "bedrax.core.primitives.elementwise": (
+    "bedrax.lax.primitives.elementwise": (
         "add_jaxvals_p",
     ),
 }  # fmt: skip
@@ -31,6 +31,4 @@ if TYPE_CHECKING:
         is_undefined_primal as is_undefined_primal, primitive_jvps as primitive_jvps,
         primitive_transposes as primitive_transposes, zeros_like_aval as zeros_like_aval,
     )  # fmt: skip
-    from bedrax.core.primitives.elementwise import (
-        add_jaxvals_p as add_jaxvals_p,
-    )  # fmt: skip
+    from bedrax.lax.primitives.elementwise import add_jaxvals_p as add_jaxvals_p  # fmt: skip

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from bedrax.core import dims, extended
+from bedrax.core import dims, element_types
 from bedrax.core.ir import Jaxpr, Literal
-from bedrax.core.primitives import elementwise
-from bedrax.core.primitives.shaping import broadcast_in_dim_p
-from bedrax.core.tables import decompositions, tf_calls
+from bedrax.core.staging import trace_to_jaxpr
 from bedrax.jax2tf import types
 from bedrax.jax2tf.tables import tf_rules
+from bedrax.lax.primitives import elementwise
+from bedrax.lax.primitives.shaping import broadcast_in_dim_p
 
 
 class Context:
@@ -79,42 +79,27 @@ class Context:
         made.dim_values = dict(self.dim_values)
         return made
 
+    def run_function(self, function, tensors: Sequence[Any]):
+        """Convert a function of lax operations applied to the (bases of the) current operands."""
+        program = trace_to_jaxpr(lambda *xs: _as_list(function(*xs)), types.physical(self.avals_in))
+        out = run_program(self.inner(), program, tensors)
+        return out if self.primitive.multiple_results else out[0]
+
 
 def rule_for(ctx: Context, prim):
     """The rule (or decomposition) that converts `prim`."""
-    if extended.moves_elements(prim, ctx.avals_in, ctx.avals_out):
+    if element_types.moves_elements(prim, ctx.avals_in, ctx.avals_out):
         return _on_bases(prim)
-    rule = tf_rules.find(prim)
-    if rule is None and prim in tf_calls:
-        return lambda ctx, *tensors, **params: tf_calls[prim](*tensors, **params)
-    if rule is None and prim in decompositions:
-        return _decomposed(prim)
-    return rule or tf_rules[prim]  # which raises the error that names what is missing
-
-
-def _decomposed(prim):
-    def rule(ctx, *tensors, **params):
-        return _run_function(ctx, lambda *xs: decompositions[prim](*xs, **params), tensors)
-
-    return rule
+    return tf_rules[prim]
 
 
 def _on_bases(prim):
     """The rule for an operation that moves elements of an extended dtype (keys) about, on their bases."""
 
     def rule(ctx, *tensors, **params):
-        return _run_function(ctx, extended.function_on_bases(prim, ctx.avals_in, params), tensors)
+        return ctx.run_function(element_types.function_on_bases(prim, ctx.avals_in, params), tensors)
 
     return rule
-
-
-def _run_function(ctx, function, tensors):
-    """Convert a function of lax operations applied to the bases of the current operands."""
-    from bedrax.core.staging import trace_to_jaxpr
-
-    program = trace_to_jaxpr(lambda *xs: _as_list(function(*xs)), types.physical(ctx.avals_in))
-    out = run_program(ctx.inner(), program, tensors)
-    return out if ctx.primitive.multiple_results else out[0]
 
 
 def _as_list(x) -> list:

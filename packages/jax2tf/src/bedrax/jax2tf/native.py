@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from bedrax.core import dims, dtypes, tables
+from bedrax.core import dims, dtypes
 from bedrax.jax2tf import types
+from bedrax.tf.tables import tf_functions
 
 # The newest StableHLO that TensorFlow 2.21 reads, and the calling convention, which it reads since 2.16.
 STABLEHLO_VERSION = "1.13.7"
@@ -73,11 +74,11 @@ def _serialized(call, platforms, disabled_checks) -> tuple[bytes, tuple[int, ...
     kept = portable.solvable_arguments(jaxpr, compile_module.kept_arguments(jaxpr))
     names = [f"args[{i}]" for i in range(len(call.avals))]
     functions: list = []
-    outer = tables.tf_functions.set(functions)
+    outer = tf_functions.set(functions)
     try:
         lowered = portable.lower(jaxpr, "jit_" + call.name, targets, kept, names=names)
     finally:
-        tables.tf_functions.reset(outer)
+        tf_functions.reset(outer)
     program = lowered.program
     if program.host_callbacks or program.keepalives:
         raise NotImplementedError(

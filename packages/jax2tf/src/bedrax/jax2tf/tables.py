@@ -9,6 +9,24 @@ converters do not fuse (NaN in pooling), a rule asks ``ctx.enable_xla``.
 
 from __future__ import annotations
 
-from bedrax.core.tables import RuleTable
+from collections.abc import Callable
 
-tf_rules = RuleTable("TF ops", "bedrax.jax2tf.lowering")
+from bedrax.core.columns import Column
+from bedrax.lax.tables import decompositions
+from bedrax.tf.tables import tf_calls
+
+
+def _composed(prim) -> Callable | None:
+    call = tf_calls.find(prim)
+    if call is not None:
+        return lambda ctx, *tensors, **params: call(*tensors, **params)
+    decomposition = decompositions.find(prim)
+    if decomposition is None:
+        return None
+    return lambda ctx, *tensors, **params: ctx.run_function(lambda *xs: decomposition(*xs, **params), tensors)
+
+
+tf_rules = Column(
+    "TF ops", "bedrax.jax2tf.lowering", signature="rule(ctx, *tensors, **params) -> tensor, or list of them",
+    otherwise=_composed,
+)  # fmt: skip

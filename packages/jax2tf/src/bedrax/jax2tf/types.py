@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bedrax.core import dims, dtypes, extended
+from bedrax.core import dims, dtypes, element_types
 from bedrax.core.avals import ShapedArray
 
 
@@ -68,7 +68,7 @@ def static_shape(aval: ShapedArray) -> list:
 
 def physical(avals: Sequence[ShapedArray]) -> list[ShapedArray]:
     """Types with keys replaced by their words."""
-    return [extended.base_aval(a) for a in avals]
+    return [element_types.base_aval(a) for a in avals]
 
 
 def without_wrappers(tree: Any) -> Any:

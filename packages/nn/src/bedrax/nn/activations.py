@@ -13,9 +13,10 @@ import operator
 import numpy as np
 
 import bedrax.numpy as jnp
-from bedrax.core import config, dtypes, lax
+from bedrax import lax
+from bedrax.core import config, dtypes
 from bedrax.core.array import Array
-from bedrax.core.eager import one_program
+from bedrax.core.one_program import one_program
 from bedrax.numpy.arguments import ArrayLike, array, axes_tuple, axis_index, inexact
 
 __all__ = [

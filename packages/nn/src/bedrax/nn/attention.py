@@ -7,7 +7,8 @@ import math
 import numpy as np
 
 import bedrax.numpy as jnp
-from bedrax.core import dtypes, lax
+from bedrax import lax
+from bedrax.core import dtypes
 from bedrax.core.array import Array
 from bedrax.nn.activations import softmax
 from bedrax.numpy.arguments import ArrayLike, array

@@ -12,8 +12,7 @@ import operator
 from collections.abc import Callable, Sequence
 
 import bedrax.numpy as jnp
-from bedrax import nn, random
-from bedrax.core import lax
+from bedrax import lax, nn, random
 from bedrax.nn import initializers
 
 __all__ = [

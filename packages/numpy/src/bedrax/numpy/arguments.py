@@ -6,8 +6,10 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
-from bedrax.core import dtypes, lax, promotion
+from bedrax import lax
+from bedrax.core import dtypes
 from bedrax.core.array import Array
+from bedrax.lax import promotion
 
 ArrayLike = Any
 

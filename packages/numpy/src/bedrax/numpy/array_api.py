@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from bedrax.core import dtypes
+from bedrax.core import dtypes, executors
 from bedrax.numpy.kinds import isdtype
 
 _NAMES = (
@@ -27,10 +27,7 @@ class NamespaceInfo:
 
     def devices(self) -> list:
         """The devices that arrays can live on."""
-        from bedrax.core import executors
-
-        found = getattr(executors.active, "devices", None)
-        return [None, *found()] if found is not None else [None]
+        return [None, *executors.get().devices()]
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, np.dtype]:
         """The dtypes of Python's numbers in the current mode."""

@@ -6,9 +6,10 @@ from typing import Any
 
 import bedrax.numpy as jnp
 import numpy as np
-from bedrax.core import dims, dtypes, lax
+from bedrax import lax
+from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
-from bedrax.core.eager import one_program
+from bedrax.core.one_program import one_program
 from bedrax.numpy.arguments import ArrayLike, array, axes_tuple, axis_index, inexact, promoted
 from bedrax.numpy.sorting import search
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from bedrax.core import dtypes, lax
+from bedrax import lax
+from bedrax.core import dtypes
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
-from bedrax.core.eager import one_program
-from bedrax.core.operators import add, bitwise_and, bitwise_or, equal, less_equal, multiply, subtract
-from bedrax.core.promotion import broadcast, promote_dtypes
+from bedrax.core.one_program import one_program
+from bedrax.lax.operators import add, bitwise_and, bitwise_or, equal, less_equal, multiply, subtract
+from bedrax.lax.promotion import broadcast, promote_dtypes
 from bedrax.numpy.creation import asarray
 from bedrax.numpy.reductions import all as all_
 from bedrax.numpy.ufuncs import absolute, isfinite, isnan

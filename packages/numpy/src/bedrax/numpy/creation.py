@@ -6,10 +6,11 @@ import warnings
 from typing import Any
 
 import numpy as np
-from bedrax.core import dims, dtypes, executors, lax
+from bedrax import lax
+from bedrax.core import dims, dtypes, executors
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
-from bedrax.core.promotion import broadcast_to as _broadcast
+from bedrax.lax.promotion import broadcast_to as _broadcast
 
 _SCALARS = (bool, int, float, complex)
 
@@ -19,13 +20,7 @@ def place(x: Any, device: Any = None, out_sharding: Any = None) -> Any:
     where = device if device is not None else out_sharding
     if where is None:
         return x
-    put = getattr(executors.active, "device_put", None)
-    if put is None:
-        raise NotImplementedError(
-            f"placing an array on {where} needs devices; the {executors.active.name} executor has none. Import"
-            " bedrax.xla_backend (or jax)."
-        )
-    return put(x, where)
+    return executors.get().device_put(x, where)
 
 
 def array(
@@ -271,7 +266,7 @@ def _broadcast_checked(x: Array, shape: tuple, name: str) -> Array:
 
 def _like(x: Any, dtype: Any, shape: Any, value: Any, name: str, device: Any, out_sharding: Any) -> Array:
     if not (hasattr(x, "shape") and hasattr(x, "dtype")):
-        from bedrax.core.promotion import operand
+        from bedrax.lax.promotion import operand
 
         x = aval_of(operand(name, x))
     if dtype is not None:
@@ -321,7 +316,7 @@ def full_like(
 
 def copy(a: Any, order: str | None = None) -> Array:
     """A new array equal to `a`."""
-    from bedrax.core.promotion import operand
+    from bedrax.lax.promotion import operand
 
     return array(operand("copy", a), copy=True, order=order)
 
@@ -337,10 +332,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
       device: where the array shall live.
       copy: True copies, None shares memory where possible.
     """
-    importer = getattr(executors.active, "from_dlpack", None)
-    if importer is not None:
-        return importer(x, device=device, copy=copy)
-    return place(array(np.from_dlpack(x), copy=bool(copy) or copy is None), device)
+    return executors.get().from_dlpack(x, device=device, copy=copy)
 
 
 def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0) -> Array:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from bedrax.core import dtypes, lax
+from bedrax import lax
+from bedrax.core import dtypes
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
-from bedrax.core.eager import one_program
-from bedrax.core.primitives import cumulative as cumulate
-from bedrax.core.promotion import operand
+from bedrax.core.one_program import one_program
+from bedrax.lax.primitives import cumulative as cumulate
+from bedrax.lax.promotion import operand
 from bedrax.numpy.arguments import array, axis_index, refuse_out
 
 

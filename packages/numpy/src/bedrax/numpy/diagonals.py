@@ -7,11 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from bedrax.core import dims, dtypes, lax
+from bedrax import lax
+from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
-from bedrax.core.eager import one_program
-from bedrax.core.promotion import operand
+from bedrax.core.one_program import one_program
+from bedrax.lax.promotion import operand
 from bedrax.numpy.arguments import array, axis_index
 from bedrax.numpy.creation import asarray, place
 
@@ -253,7 +254,7 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Array:
     count = v.shape[0] if N is None else operator.index(N)
     if count < 0:
         raise ValueError("N must be nonnegative")
-    from bedrax.core.operators import power
+    from bedrax.lax.operators import power
 
     exponents = lax.iota(dtypes.default_int_dtype(), count)
     if not increasing:

@@ -11,10 +11,11 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from bedrax.core import dims, dtypes, lax
+from bedrax import lax
+from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
-from bedrax.core.primitives.contractions import canonical_precision, dot_general_p
+from bedrax.lax.primitives.contractions import canonical_precision, dot_general_p
 from bedrax.numpy.products import masked_diagonal, typed
 
 __all__ = ["einsum", "einsum_path"]

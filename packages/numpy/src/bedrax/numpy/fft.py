@@ -13,7 +13,8 @@ from typing import Any
 
 import bedrax.numpy as jnp
 import numpy as np
-from bedrax.core import dims, dtypes, lax
+from bedrax import lax
+from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
 from bedrax.numpy.arguments import ArrayLike, array, axes_tuple, axis_index, inexact
 

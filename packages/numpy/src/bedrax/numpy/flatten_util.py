@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from bedrax import pytree
-from bedrax.core import dtypes, lax
+from bedrax import lax, pytree
+from bedrax.core import dtypes
 from bedrax.core.avals import aval_of
 
 

@@ -7,9 +7,10 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from bedrax.core import dims, lax
+from bedrax import lax
+from bedrax.core import dims
 from bedrax.core.array import Array
-from bedrax.core.promotion import operand
+from bedrax.lax.promotion import operand
 from bedrax.numpy.arguments import array, axis_index
 
 _LABEL = r"[A-Za-z_]\w*|\d+"

@@ -12,8 +12,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from bedrax import lax
 from bedrax import numpy as jnp
-from bedrax.core import dims, dtypes, lax
+from bedrax.core import dims, dtypes
 from bedrax.numpy.arguments import array
 
 

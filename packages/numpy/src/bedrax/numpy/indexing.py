@@ -14,14 +14,16 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from bedrax.core import dims, dtypes, errors, lax, tracing
-from bedrax.core.array import Array, HostArray
+from bedrax import lax
+from bedrax.core import dims, dtypes, errors, tracing
+from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
-from bedrax.core.operators import _select
-from bedrax.core.primitives import elementwise as ops
-from bedrax.core.primitives import indexing as prims
-from bedrax.core.primitives import shaping
-from bedrax.core.primitives.indexing import GatherDimensionNumbers, GatherScatterMode
+from bedrax.lax.operators import _select
+from bedrax.lax.primitives import elementwise as ops
+from bedrax.lax.primitives import indexing as prims
+from bedrax.lax.primitives import shaping
+from bedrax.lax.primitives.indexing import GatherDimensionNumbers, GatherScatterMode
+from bedrax.numpy_backend.host_array import HostArray
 
 _INT32 = np.dtype(np.int32)
 _eval_trace = tracing.eval_trace

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from bedrax.core import dims, dtypes, lax
+from bedrax import lax
+from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
-from bedrax.core.promotion import operand, promote_dtypes
+from bedrax.lax.promotion import operand, promote_dtypes
 from bedrax.numpy.arguments import array, axis_index, refuse_out
 from bedrax.numpy.manipulation import atleast_1d, atleast_2d, atleast_3d, moveaxis, ravel
 
@@ -329,7 +330,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
     dtype = x.dtype
     new = broadcast_to(lax.convert_element_type(given, dtype), (count, *x.shape[1:]))
     is_old = lax.full((total,), True, np.dtype(bool)).at[target].set(False, mode="drop")
-    from bedrax.core.primitives.cumulative import cumsum
+    from bedrax.lax.primitives.cumulative import cumsum
 
     old = lax.clamp(
         np.int32(0), cumsum(lax.convert_element_type(is_old, np.int32), 0) - 1, np.int32(max(size - 1, 0))

@@ -10,7 +10,7 @@ import numpy as np
 from bedrax.core import dtypes
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
-from bedrax.core.promotion import operand
+from bedrax.lax.promotion import operand
 
 finfo = ml_dtypes.finfo
 iinfo = ml_dtypes.iinfo
@@ -87,7 +87,7 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> 
     Raises:
       TypeError: `x` is not an array or scalar.
     """
-    from bedrax.core import lax
+    from bedrax import lax
     from bedrax.numpy.creation import place
 
     x = operand("astype", x)
@@ -154,7 +154,7 @@ def ndim(a: Any) -> int:
 def size(a: Any, axis: Any = None) -> int:
     """The number of elements of an array, or the product of its lengths along `axis` (an int or several)."""
     from bedrax.core import dims
-    from bedrax.core.primitives.shaping import canonical_axis
+    from bedrax.lax.primitives.shaping import canonical_axis
 
     lengths = shape(a)
     if axis is None:

@@ -1,6 +1,6 @@
 """`jax.numpy.linalg`: decompositions, solutions, determinants and norms.
 
-Decompositions are primitives (`bedrax.core.primitives.linalg`); what is made from them is differentiated through them,
+Decompositions are primitives (`bedrax.lax.primitives.linalg`); what is made from them is differentiated through them,
 except where that would be less accurate or fail although the derivative exists: `det`, `slogdet` and `pinv`.
 """
 
@@ -14,10 +14,11 @@ from collections.abc import Sequence
 
 import bedrax.numpy as jnp
 import numpy as np
-from bedrax.core import dims, dtypes, lax
+from bedrax import lax
+from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
-from bedrax.core.eager import one_program
-from bedrax.core.primitives import linalg as factor
+from bedrax.core.one_program import one_program
+from bedrax.lax.primitives import linalg as factor
 from bedrax.numpy import products
 from bedrax.numpy.arguments import ArrayLike, array, axis_index, inexact
 from bedrax.numpy.products import matmul, multi_dot, tensordot, vecdot

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from bedrax.core import dims, dtypes, lax
+from bedrax import lax
+from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
-from bedrax.core.eager import one_program
-from bedrax.core.promotion import operand
+from bedrax.core.one_program import one_program
+from bedrax.lax.promotion import operand
 from bedrax.numpy.arguments import array, axes_tuple, axis_index
 
 
@@ -237,7 +238,7 @@ def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Array:
 
 def broadcast_arrays(*args: Any) -> list[Array]:
     """The arrays, broadcast against each other."""
-    from bedrax.core import promotion
+    from bedrax.lax import promotion
 
     args = [array("broadcast_arrays", x) for x in args]
     try:
@@ -348,7 +349,7 @@ def repeat(
     counts = lax.broadcast_in_dim(lax.reshape(lax.asarray(counts), (1,)), (size,), (0,)) if (
         counts.ndim == 0 or counts.shape[0] == 1) else lax.asarray(counts)  # fmt: skip
     total = dims.canonical_dim(total_repeat_length)
-    from bedrax.core.primitives.cumulative import cumsum
+    from bedrax.lax.primitives.cumulative import cumsum
 
     # Element i starts where the counts before it sum to; the number of starts up to a place says which it is.
     ends = cumsum(lax.convert_element_type(counts, np.int32), 0)
@@ -403,7 +404,7 @@ def _roll_one(x: Array, by: Any, axis: int) -> Array:
             return x
         parts = [lax.slice_in_dim(x, start, size, axis=axis), lax.slice_in_dim(x, 0, start, axis=axis)]
         return lax.concatenate(parts, axis)
-    from bedrax.core.operators import negative, remainder
+    from bedrax.lax.operators import negative, remainder
 
     by = lax.asarray(by)
     if not dtypes.is_integer(by.dtype):

@@ -6,10 +6,11 @@ import importlib
 from typing import Any
 
 import numpy as np
-from bedrax.core import array, dtypes, lax, tracing
+from bedrax import lax
+from bedrax.core import array, dtypes
 from bedrax.core.array import Array
-from bedrax.core.operators import operator as _operator
-from bedrax.core.operators import reflected
+from bedrax.lax.operators import operator as _operator
+from bedrax.lax.operators import reflected
 from bedrax.numpy import indexing, kinds, manipulation, reductions, selection, ufuncs
 from bedrax.numpy.updates import At
 
@@ -176,22 +177,6 @@ def _contains(self, other: Any) -> bool:
     return bool(reductions.any(ufuncs.equal(self, other)))
 
 
-def _iter(self):
-    if not self.ndim:
-        raise TypeError("iteration over a 0-d array")
-    if isinstance(self, tracing.Tracer):
-        return iter(lax.unstack(self, 0))
-    return iter([self[i] for i in range(self.shape[0])]) if self.shape[0] < 8 else _chunks(self)
-
-
-def _chunks(self):
-    """Rows of an array, many per operation: taking one at a time would cost a dispatch each."""
-    step = 128
-    for low in range(0, self.shape[0], step):
-        part = lax.slice_in_dim(self, low, min(low + step, self.shape[0]))
-        yield from lax.unstack(part, 0)
-
-
 def _array_namespace(self, *, api_version: str | None = None):
     """The module with the functions of the array API standard for this array."""
     if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12"):
@@ -219,7 +204,7 @@ def _no_flat(self):
 
 
 METHODS: dict[str, Any] = {
-    "__getitem__": indexing.getitem, "__setitem__": _setitem, "__contains__": _contains, "__iter__": _iter,
+    "__getitem__": indexing.getitem, "__setitem__": _setitem, "__contains__": _contains,
     "__matmul__": _operator(_matmul, "__matmul__"), "__rmatmul__": reflected(_matmul, "__rmatmul__"),
     "__round__": _round_builtin, "__array_namespace__": _array_namespace, "__array_module__": _module_protocol,
     "astype": _astype, "reshape": _reshape, "transpose": _transpose, "flatten": _flatten, "clip": _clip,

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from bedrax.core import dtypes, lax
+from bedrax import lax
+from bedrax.core import dtypes
 from bedrax.core.array import Array
-from bedrax.core.eager import one_program
-from bedrax.core.promotion import broadcast_to
+from bedrax.core.one_program import one_program
+from bedrax.lax.promotion import broadcast_to
 from bedrax.numpy import cumulative, reductions
 from bedrax.numpy.arguments import array, refuse_out
 from bedrax.numpy.selection import where as choose

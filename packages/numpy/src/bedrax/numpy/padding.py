@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from bedrax.core import dims, dtypes, lax
+from bedrax import lax
+from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
-from bedrax.core.promotion import operand
+from bedrax.lax.promotion import operand
 
 Width = tuple[Any, Any]
 

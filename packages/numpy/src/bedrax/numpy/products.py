@@ -13,11 +13,12 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from bedrax.core import dims, dtypes, lax
+from bedrax import lax
+from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_functions, aval_of
-from bedrax.core.eager import one_program
-from bedrax.core.primitives.contractions import canonical_precision, dot_general_p
+from bedrax.core.one_program import one_program
+from bedrax.lax.primitives.contractions import canonical_precision, dot_general_p
 
 __all__ = [
     "cross", "dot", "inner", "kron", "matmul", "matvec", "multi_dot", "outer", "tensordot",

@@ -7,11 +7,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from bedrax.core import dims, dtypes, errors, lax, tracing
+from bedrax import lax
+from bedrax.core import dims, dtypes, errors, tracing
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
-from bedrax.core.eager import one_program
-from bedrax.core.promotion import operand, promote
+from bedrax.core.one_program import one_program
+from bedrax.lax.promotion import operand, promote
 from bedrax.numpy.arguments import array as as_array
 from bedrax.numpy.arguments import axis_index
 from bedrax.numpy.creation import asarray, place
@@ -141,7 +142,7 @@ def linspace(
     work = dtypes.to_inexact_dtype(dtypes.promote_types(dtypes.result_type(start, stop), out_dtype))
     a, b = promote("linspace", (start, stop), True)
     a, b = (lax.convert_to(v, work, False) for v in (a, b))
-    from bedrax.core.promotion import broadcast
+    from bedrax.lax.promotion import broadcast
 
     a, b = broadcast("linspace", (a, b), scalars=False)
     shape = aval_of(a).shape
@@ -194,7 +195,7 @@ def logspace(
     axis: int = 0,
 ) -> Array:
     """``base ** linspace(start, stop, ...)``: numbers at equal ratios; arguments as in `linspace`."""
-    from bedrax.core.operators import power
+    from bedrax.lax.operators import power
 
     out_dtype = dtypes.to_inexact_dtype(dtypes.result_type(start, stop, base)) if dtype is None else (
         dtypes.explicit_dtype(dtype, "logspace"))  # fmt: skip
@@ -224,7 +225,7 @@ def geomspace(
         out = out.at[0].set(a)
         if endpoint and (not isinstance(count, int) or count > 1):
             out = out.at[-1].set(b)
-    from bedrax.core.operators import multiply
+    from bedrax.lax.operators import multiply
     from bedrax.numpy.manipulation import moveaxis
 
     return lax.convert_element_type(moveaxis(multiply(out, unit), 0, axis), out_dtype)

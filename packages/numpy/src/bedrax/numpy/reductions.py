@@ -9,14 +9,15 @@ import builtins
 from typing import Any
 
 import numpy as np
-from bedrax.core import dims, dtypes, lax
+from bedrax import lax
+from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
-from bedrax.core.eager import one_program
-from bedrax.core.operators import true_divide
-from bedrax.core.primitives import elementwise as ops
-from bedrax.core.primitives import reductions as reduce_ops
-from bedrax.core.promotion import operand
+from bedrax.core.one_program import one_program
+from bedrax.lax.operators import true_divide
+from bedrax.lax.primitives import elementwise as ops
+from bedrax.lax.primitives import reductions as reduce_ops
+from bedrax.lax.promotion import operand
 from bedrax.numpy.arguments import array, axes_tuple, axis_index, refuse_out
 
 _BOOL = dtypes.bool_dtype
@@ -252,7 +253,7 @@ def _order_of_complex(x, axis: int):
     """The rank of complex numbers along an axis in their lexicographic order; equal ones have equal ranks."""
     re, im = lax.expand_dims(lax.real(x), (axis + 1,)), lax.expand_dims(lax.imag(x), (axis + 1,))
     swap = lambda v: lax.transpose(v, [*range(axis), axis + 1, axis, *range(axis + 2, x.ndim + 1)])
-    from bedrax.core.operators import bitwise_and, bitwise_or, equal, less
+    from bedrax.lax.operators import bitwise_and, bitwise_or, equal, less
 
     below = bitwise_or(less(swap(re), re), bitwise_and(equal(swap(re), re), less(swap(im), im)))
     return lax.reduce_sum(lax.convert_element_type(below, np.int32), (axis + 1,))
@@ -360,7 +361,7 @@ def var(
     axes = normalize_axes(axis, len(aval.shape))
     x = lax.convert_to(x, work, False)
     center = globals()["mean"](x, axes, keepdims=True, where=where) if mean is None else operand("var", mean)
-    from bedrax.core.operators import subtract
+    from bedrax.lax.operators import subtract
 
     centered = subtract(x, lax.convert_to(center, work, False))
     if dtypes.is_complex(work):
@@ -371,7 +372,7 @@ def var(
     count = _count(x, axes, where, real, keepdims)
     weight = subtract(count, np.asarray(ddof).astype(real)[()] if isinstance(ddof, (int, float)) else ddof)
     total = sum(squares, axes, keepdims=keepdims, where=where)
-    from bedrax.core.operators import _select, less_equal
+    from bedrax.lax.operators import _select, less_equal
 
     # With no more elements than degrees of freedom there is no variance.
     empty = less_equal(weight, ops.scalar_like(weight, 0))

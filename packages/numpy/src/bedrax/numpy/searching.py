@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from bedrax.core import dims, dtypes, errors, lax
+from bedrax import lax
+from bedrax.core import dims, dtypes, errors
 from bedrax.core.array import Array
-from bedrax.core.eager import one_program
-from bedrax.core.primitives.cumulative import cumsum
-from bedrax.core.primitives.indexing import GatherDimensionNumbers, GatherScatterMode
+from bedrax.core.one_program import one_program
+from bedrax.lax.primitives.cumulative import cumsum
+from bedrax.lax.primitives.indexing import GatherDimensionNumbers, GatherScatterMode
 from bedrax.numpy.arguments import array, axis_index, refuse_out
 from bedrax.numpy.indexing import concrete_value
 from bedrax.numpy.ufuncs import as_bool
@@ -70,7 +71,7 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
     exists = lax.lt(lax.iota(np.int32, size), count)
     if dims.definitely_equal(total, 0):
         exists = lax.full((size,), False, np.dtype(bool))
-    from bedrax.core.operators import floor_divide, remainder
+    from bedrax.lax.operators import floor_divide, remainder
     from bedrax.numpy.selection import where
 
     out = []
@@ -180,7 +181,7 @@ def take(
         raise TypeError(f"take requires integer indices, got {i.dtype}")
     wrap = True
     if mode == "wrap":
-        from bedrax.core.operators import remainder
+        from bedrax.lax.operators import remainder
 
         i, mode = remainder(i, dims.dim_as_value(x.shape[axis])), "promise_in_bounds"
     elif mode == "clip":
@@ -282,7 +283,7 @@ def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = Tr
     i, values = flat(i), flat(values)
     if not i.size or not values.size:
         return x
-    from bedrax.core.operators import remainder
+    from bedrax.lax.operators import remainder
     from bedrax.numpy.manipulation import resize
     from bedrax.numpy.selection import clip
 
@@ -376,7 +377,7 @@ def ix_(*args: Any) -> tuple[Array, ...]:
 
 def unravel_index(indices: Any, shape: Any) -> tuple[Array, ...]:
     """Flat positions in an array of a shape, as one array of indices per axis; those out of bounds are clipped."""
-    from bedrax.core.operators import floor_divide, remainder
+    from bedrax.lax.operators import floor_divide, remainder
     from bedrax.numpy.selection import clip, where
 
     i = array("unravel_index", indices)
@@ -413,7 +414,7 @@ def ravel_multi_index(
     Raises:
       ValueError: with "raise", an index is out of bounds.
     """
-    from bedrax.core.operators import add, multiply, remainder
+    from bedrax.lax.operators import add, multiply, remainder
     from bedrax.numpy.selection import clip
 
     if len(multi_index) != len(dims):

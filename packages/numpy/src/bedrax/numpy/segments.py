@@ -6,8 +6,9 @@ import operator
 from typing import Any
 
 import numpy as np
+from bedrax import lax
 from bedrax import numpy as jnp
-from bedrax.core import dims, dtypes, lax
+from bedrax.core import dims, dtypes
 from bedrax.numpy.arguments import arrays, concrete_int
 
 

@@ -6,12 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from bedrax.core import dtypes, lax
+from bedrax import lax
+from bedrax.core import dtypes
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
-from bedrax.core.eager import one_program
-from bedrax.core.primitives import elementwise as ops
-from bedrax.core.promotion import broadcast, broadcast_to, operand, promote_dtypes
+from bedrax.core.one_program import one_program
+from bedrax.lax.primitives import elementwise as ops
+from bedrax.lax.promotion import broadcast, broadcast_to, operand, promote_dtypes
 from bedrax.numpy.arguments import array, refuse_out
 from bedrax.numpy.ufuncs import as_bool
 
@@ -148,7 +149,7 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Array
         if values.size and not (values.min() >= 0 and values.max() < count):
             raise ValueError("invalid entry in choice array")
     elif mode == "wrap":
-        from bedrax.core.operators import remainder
+        from bedrax.lax.operators import remainder
 
         a = remainder(a, count)
     elif mode == "clip":

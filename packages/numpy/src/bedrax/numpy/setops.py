@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 import bedrax.numpy as jnp
 import numpy as np
-from bedrax.core import dims, dtypes, lax
+from bedrax import lax
+from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
 from bedrax.numpy.arguments import ArrayLike, array, arrays, axis_index, concrete_int, promoted
 from bedrax.numpy.sorting import search

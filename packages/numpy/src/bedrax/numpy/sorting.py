@@ -11,9 +11,10 @@ from typing import Any
 
 import bedrax.numpy as jnp
 import numpy as np
-from bedrax.core import dims, dtypes, lax
+from bedrax import lax
+from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
-from bedrax.core.eager import one_program
+from bedrax.core.one_program import one_program
 from bedrax.numpy.arguments import ArrayLike, array, arrays, axis_index, promoted
 
 __all__ = ["argpartition", "argsort", "lexsort", "partition", "searchsorted", "sort", "sort_complex"]

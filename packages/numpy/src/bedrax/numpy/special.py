@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import bedrax.numpy as jnp
 import numpy as np
-from bedrax.core import dims, dtypes, lax
+from bedrax import lax
+from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
-from bedrax.core.eager import one_program
+from bedrax.core.one_program import one_program
 from bedrax.numpy.arguments import ArrayLike, axes_tuple, inexact
 
 __all__ = ["logmeanexp", "logsumexp"]

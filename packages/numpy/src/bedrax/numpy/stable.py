@@ -8,10 +8,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from bedrax.core import dtypes, lax
+from bedrax import lax
+from bedrax.core import dtypes
 from bedrax.core.avals import aval_of
-from bedrax.core.operators import _select
-from bedrax.core.primitives import elementwise as ops
+from bedrax.lax.operators import _select
+from bedrax.lax.primitives import elementwise as ops
 
 _log_add_exp_rule: Callable | None = None
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from bedrax.core import lax
+from bedrax import lax
 from bedrax.core.avals import aval_of
-from bedrax.core.promotion import operand
+from bedrax.lax.promotion import operand
 
 
 class ufunc:
@@ -70,7 +70,7 @@ class ufunc:
     def _vectorized(self, *args):
         if len(args) != self.nin:
             raise TypeError(f"{self.__name__} takes {self.nin} operands, got {len(args)}")
-        from bedrax.core.promotion import broadcast
+        from bedrax.lax.promotion import broadcast
         from bedrax.numpy.functional import vectorize
 
         args = [lax.asarray(operand(self.__name__, x, i)) for i, x in enumerate(args)]

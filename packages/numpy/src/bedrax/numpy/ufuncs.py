@@ -11,19 +11,14 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from bedrax.core import dtypes, lax, operators
+from bedrax import lax
+from bedrax.core import dtypes
 from bedrax.core.avals import aval_of
-from bedrax.core.eager import one_program
-from bedrax.core.operators import inexact2
-from bedrax.core.primitives import elementwise as ops
-from bedrax.core.promotion import (
-    _INEXACT,
-    inexact,
-    operand,
-    promote,
-    promote_dtypes,
-    promote_pair,
-)
+from bedrax.core.one_program import one_program
+from bedrax.lax import operators
+from bedrax.lax.operators import inexact2
+from bedrax.lax.primitives import elementwise as ops
+from bedrax.lax.promotion import _INEXACT, inexact, operand, promote, promote_dtypes, promote_pair
 from bedrax.numpy import stable
 from bedrax.numpy.ufunc import ufunc
 
@@ -293,7 +288,7 @@ def hypot(x1, x2, /):
 
 
 def _full_pair(x, y):
-    from bedrax.core.promotion import broadcast
+    from bedrax.lax.promotion import broadcast
 
     return broadcast("function", (x, y), scalars=False)
 
@@ -534,7 +529,7 @@ def ldexp(x1, x2, /):
     dtype = aval_of(x).dtype
     if dtypes.is_complex(dtype):
         raise ValueError("ldexp not supported for complex input")
-    from bedrax.core.promotion import broadcast
+    from bedrax.lax.promotion import broadcast
 
     n = lax.convert_to(n, np.dtype(np.int32), False)
     x, n = broadcast("ldexp", (x, n))

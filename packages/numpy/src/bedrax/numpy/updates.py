@@ -8,12 +8,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from bedrax.core import dims, dtypes, lax, source, tracing
+from bedrax import lax
+from bedrax.core import dims, dtypes, source, tracing
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
-from bedrax.core.primitives import indexing as prims
-from bedrax.core.primitives.indexing import GatherScatterMode, ScatterDimensionNumbers
-from bedrax.core.promotion import operand
+from bedrax.lax.primitives import indexing as prims
+from bedrax.lax.primitives.indexing import GatherScatterMode, ScatterDimensionNumbers
+from bedrax.lax.promotion import operand
 from bedrax.numpy import indexing
 from bedrax.numpy.indexing import ARRAYS, NEW, RANGE, WINDOW, Index, Plan
 
@@ -91,7 +92,7 @@ class Update:
 
     def divide(self, values: Any, **options: Any) -> Array:
         """``x[idx] / values``; the result is floating. Options as in `set`."""
-        from bedrax.core.operators import true_divide
+        from bedrax.lax.operators import true_divide
 
         return true_divide(
             self.array, Update(lax.full_like(self.array, 1), self.index).multiply(values, **options)
@@ -99,7 +100,7 @@ class Update:
 
     def power(self, values: Any, **options: Any) -> Array:
         """``x[idx] ** values``. Options as in `set`."""
-        from bedrax.core.operators import power
+        from bedrax.lax.operators import power
 
         return power(self.array, Update(lax.full_like(self.array, 1), self.index).multiply(values, **options))
 
@@ -196,7 +197,7 @@ def _values(x: Any, values: Any, name: str) -> Any:
             stacklevel=source.stacklevel(),
         )
     if dtypes.is_python_scalar(values):
-        from bedrax.core.promotion import convert
+        from bedrax.lax.promotion import convert
 
         return convert(values, aval, dtype)
     return lax.convert_element_type(values, dtype)

@@ -6,7 +6,8 @@ import operator
 
 import bedrax.numpy as jnp
 import numpy as np
-from bedrax.core import dtypes, lax
+from bedrax import lax
+from bedrax.core import dtypes
 from bedrax.core.array import Array
 from bedrax.numpy.arguments import ArrayLike, inexact
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from bedrax.core import dims, dtypes, lax
+from bedrax import lax
+from bedrax.core import dims, dtypes
 from bedrax.core.avals import aval_of
 
 

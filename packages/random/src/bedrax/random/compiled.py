@@ -30,7 +30,7 @@ class KeyFunction:
         self.on_key: Callable = fun
 
     def __call__(self, key, *args):
-        if self.executor is not executors.active:
+        if self.executor is not executors.get():
             self._compile()
         if type(key) is KeyArray:
             return self.on_base(key.base, key.aval.dtype.implementation, *args)
@@ -46,7 +46,7 @@ class KeyFunction:
         shifted = (1, *(n + 1 for n in self.static))
         self.on_base = jitting.jit(on_base, static_argnums=shifted)
         self.on_key = jitting.jit(fun, static_argnums=self.static)
-        self.executor = executors.active
+        self.executor = executors.get()
 
 
 def key_function(*static: int) -> Callable[[Callable], KeyFunction]:

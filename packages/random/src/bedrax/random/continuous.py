@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from bedrax.core import config, dtypes, lax
+from bedrax import lax
+from bedrax.core import config, dtypes
 from bedrax.core.avals import aval_of
 from bedrax.random.arguments import (
     as_dtype,
@@ -403,7 +404,7 @@ def _multivariate_normal(key, shape, dtype, method, mean, cov):
 
 def covariance_factor(cov, method: str):
     """A matrix A with ``A @ A.T == cov``."""
-    from bedrax.core.primitives import linalg
+    from bedrax.lax.primitives import linalg
 
     if method == "cholesky":
         return linalg.cholesky(cov)
@@ -464,7 +465,7 @@ def multivariate_normal(key, mean, cov, shape=None, dtype=None, method="cholesky
 def _orthogonal(key, shape, dtype, n, m):
     # F. Mezzadri, "How to generate random matrices from the classical compact groups", Notices of the AMS 54 (2007):
     # the Q of a normal matrix, with the phases of R's diagonal, is uniform.
-    from bedrax.core.primitives import linalg
+    from bedrax.lax.primitives import linalg
 
     z = normals(key, (*shape, max(n, m), min(n, m)), dtype)
     q, r = linalg.qr(z, full_matrices=False)

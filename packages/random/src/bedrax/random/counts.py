@@ -12,7 +12,8 @@ import math
 
 import numpy as np
 
-from bedrax.core import dtypes, lax
+from bedrax import lax
+from bedrax.core import dtypes
 from bedrax.core.avals import aval_of
 from bedrax.random.arguments import as_dtype, broadcast_to, float_dtype, int_dtype, joint_shape, placed
 from bedrax.random.compiled import key_function

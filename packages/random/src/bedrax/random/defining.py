@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from bedrax.core import lax
-from bedrax.core.primitives.random_bits import threefry2x32_p
+from bedrax import lax
+from bedrax.lax.primitives.random_bits import threefry2x32_p
 from bedrax.random import implementations, keys
 from bedrax.random.implementations import KeyImplementation
 

@@ -7,7 +7,8 @@ import operator
 
 import numpy as np
 
-from bedrax.core import dims, dtypes, lax
+from bedrax import lax
+from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
 from bedrax.random.arguments import as_dtype, broadcast_to, placed, shape_of

@@ -11,18 +11,20 @@ import math
 
 import numpy as np
 
+from bedrax import lax
 from bedrax.autodiff.tables import Zero, jvp_rules, transpose_rules
 from bedrax.batching import vmap
 from bedrax.batching.tables import batch_rules, to_front
-from bedrax.core import dtypes, lax, tables
+from bedrax.core import dtypes
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.tracing import Primitive
+from bedrax.lax.tables import decompositions
 from bedrax.random.arguments import as_dtype, broadcast_to, float_dtype, joint_shape, placed, shape_of
 from bedrax.random.compiled import key_function
 from bedrax.random.continuous import exponentials, normals, scalar
 from bedrax.random.key_array import KeyDType
 from bedrax.random.keys import single_key
-from bedrax.random.primitives import eager, numpy_rule, random_split_p, random_wrap_p, without_implementation
+from bedrax.random.primitives import eager, random_split_p, random_wrap_p, without_implementation
 from bedrax.random.uniform import signs, split_keys, unit_floats
 
 __all__ = [
@@ -94,8 +96,7 @@ def _on_base(base, a, *, impl, log_space):
     return lax.reshape(out, shape)
 
 
-tables.decompositions[random_gamma_p] = _on_base
-tables.numpy_rules.add(random_gamma_p, numpy_rule(_on_base), "composed")
+decompositions.add(random_gamma_p, _on_base)
 eager(random_gamma_p, _on_base, ("impl", "log_space"), keys=False)
 
 

@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bedrax.core import config, lax
+from bedrax import lax
+from bedrax.core import config
 from bedrax.random import threefry
 
 _U32 = np.dtype(np.uint32)
@@ -71,7 +72,7 @@ def _fold_in_halves(key, data):
 
 
 def _generate(key, bit_width, shape):
-    from bedrax.core.primitives.random_bits import rng_bit_generator
+    from bedrax.lax.primitives.random_bits import rng_bit_generator
 
     if bit_width not in (8, 16, 32, 64):
         raise TypeError(f"bits have width 8, 16, 32 or 64, got {bit_width}")

@@ -53,7 +53,7 @@ class KeyDType(dtypes.ExtendedDType):
 
     def zeros(self, shape):
         """Keys whose bases are zeros (what `jax.numpy.zeros` makes)."""
-        from bedrax.core import lax
+        from bedrax import lax
         from bedrax.random.primitives import random_wrap_p
 
         return random_wrap_p.bind(

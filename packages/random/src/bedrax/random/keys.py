@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from bedrax.core import config, dims, dtypes, lax
+from bedrax import lax
+from bedrax.core import config, dims, dtypes
 from bedrax.core.avals import aval_of
 from bedrax.core.tracing import Tracer
 from bedrax.random import implementations

@@ -6,18 +6,18 @@ act on every key of an array alone, so batching brings the mapped axis to the fr
 
 from __future__ import annotations
 
-import functools
-
 import numpy as np
 
 import bedrax.batching.elements  # noqa: F401  # what operations on keys do to their bases
+from bedrax import lax
 from bedrax.autodiff.tables import zero
 from bedrax.batching import vmap
 from bedrax.batching.tables import batch_rules, rank_of, to_front
-from bedrax.core import config, dtypes, errors, executors, lax, staging, tables
+from bedrax.core import dtypes, errors, executors
 from bedrax.core.avals import ShapedArray, aval_of
-from bedrax.core.extended import base_aval
+from bedrax.core.element_types import base_aval
 from bedrax.core.tracing import Primitive, Tracer
+from bedrax.lax.tables import decompositions
 from bedrax.random.key_array import KeyArray, KeyDType
 from bedrax.random.staged import PerExecutor
 
@@ -159,31 +159,8 @@ _DECOMPOSITIONS = {
     random_unwrap_p: lambda keys: keys,
     random_clone_p: lambda keys: keys,
 }
-tables.decompositions.update(_DECOMPOSITIONS)
-
-
-# ---- evaluation by NumPy: the decomposition, traced and evaluated ----
-
-
-@functools.lru_cache(maxsize=1024)
-def _program(fun, types, items, context):
-    params = dict(items)
-    return staging.trace_to_jaxpr(lambda *args: [fun(*args, **params)], types)
-
-
-def numpy_rule(fun):
-    """The NumPy rule of a primitive with one result that `fun` decomposes."""
-
-    def rule(*bases, **params):
-        types = tuple([ShapedArray(x.shape, x.dtype) for x in bases])
-        program = _program(fun, types, tuple(params.items()), config.trace_context())
-        return executors.evaluate(program, *bases)[0]
-
-    return rule
-
-
 for _prim, _function in _DECOMPOSITIONS.items():
-    tables.numpy_rules.add(_prim, numpy_rule(_function), "composed")
+    decompositions.add(_prim, _function)
 
 
 # ---- eager evaluation: one compiled function of bases, so that no executor needs to know keys ----
@@ -217,7 +194,7 @@ for _prim, _static in (
 def _wrap_now(base, *, impl):
     aval = aval_of(base)
     check_key_data(aval.shape, aval.dtype, impl)
-    return KeyArray(KeyDType(impl), executors.active.asarray(base))
+    return KeyArray(KeyDType(impl), executors.get().asarray(base))
 
 
 @random_unwrap_p.def_impl

@@ -25,7 +25,7 @@ class PerExecutor:
         self.__name__ = fun.__name__
 
     def __call__(self, *args, **kwargs):
-        if self.executor is not executors.active:
+        if self.executor is not executors.get():
             self.compiled = jitting.jit(self.fun, static_argnames=self.static)
-            self.executor = executors.active
+            self.executor = executors.get()
         return self.compiled(*args, **kwargs)

@@ -12,7 +12,8 @@ import math
 
 import numpy as np
 
-from bedrax.core import config, dims, lax
+from bedrax import lax
+from bedrax.core import config, dims
 from bedrax.core.avals import aval_of
 
 _U32 = np.dtype(np.uint32)
@@ -21,7 +22,7 @@ KEY_SHAPE = (2,)
 
 def hash_pairs(key, x0, x1):
     """The bijection, with the key of shape (2,), of the pairs (x0, x1): two uint32 arrays of their shape."""
-    from bedrax.core.primitives.random_bits import threefry2x32_p
+    from bedrax.lax.primitives.random_bits import threefry2x32_p
 
     return threefry2x32_p.bind(key_word(key, 0), key_word(key, 1), x0, x1)
 

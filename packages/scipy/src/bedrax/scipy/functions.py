@@ -6,8 +6,10 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from bedrax import lax
 from bedrax.autodiff import SymbolicZero, custom_jvp
-from bedrax.core import dtypes, lax, promotion
+from bedrax.core import dtypes
+from bedrax.lax import promotion
 from bedrax.random.staged import PerExecutor
 
 ArrayLike = Any

@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import bedrax.numpy as jnp
+from bedrax import lax
 from bedrax.autodiff import value_and_grad
-from bedrax.core import dtypes, lax
+from bedrax.core import dtypes
 from bedrax.core.array import Array
 from bedrax.numpy.arguments import inexact
 from bedrax.scipy.functions import ArrayLike

@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 import bedrax.numpy as jnp
-from bedrax.core import dtypes, lax
+from bedrax import lax
+from bedrax.core import dtypes
 from bedrax.core.array import Array
 from bedrax.numpy.arguments import axes_tuple, axis_index, inexact
 from bedrax.scipy.functions import ArrayLike, compiled

@@ -417,7 +417,7 @@ def _extreme_of_values(name: str, builtin: Callable) -> Callable:
             # A tensor is at hand, so TensorFlow is loaded; this layer does not import it.
             return getattr(sys.modules["tensorflow"], name + "imum")(x, y)
         if hasattr(value, "aval"):
-            from bedrax.core import lax
+            from bedrax import lax
 
             return lax.convert_element_type(
                 getattr(lax, name)(

@@ -6,8 +6,8 @@ import numpy as np
 
 from bedrax.core import dtypes
 from bedrax.core.avals import ShapedArray, aval_functions
-from bedrax.core.tables import numpy_rules
 from bedrax.core.tracing import Primitive
+from bedrax.numpy_backend.tables import numpy_rules
 from bedrax.shape_poly.expressions import SymbolicDim
 
 dim_as_value_p = Primitive("dim_as_value", "dimensions")

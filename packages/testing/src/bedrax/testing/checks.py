@@ -10,8 +10,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bedrax.core import config, dtypes, executors, staging
+from bedrax.core import config, dtypes, staging
 from bedrax.core.avals import aval_of
+from bedrax.numpy_backend.executor import evaluate, to_numpy
 from bedrax.testing.records import OpCase
 
 # Relative to the larger of 1 and the magnitude of what is expected.
@@ -28,7 +29,7 @@ def tolerance(dtype: np.dtype) -> float:
 
 def as_numpy(x) -> np.ndarray:
     """A result as a NumPy array."""
-    return executors.to_numpy(x)[0] if not isinstance(x, np.ndarray) else x
+    return to_numpy(x)[0] if not isinstance(x, np.ndarray) else x
 
 
 def as_list(out) -> list:
@@ -69,7 +70,7 @@ def numpy_results(case: OpCase, args: Sequence[np.ndarray]) -> list[np.ndarray]:
     assert any(eqn.primitive is case.primitive for eqn in _all_eqns(jaxpr)), (
         f"{case.id}: the function does not bind '{case.primitive}'"
     )
-    return executors.evaluate(jaxpr, *[executors.to_numpy(a)[0] for a in args])
+    return evaluate(jaxpr, *[to_numpy(a)[0] for a in args])
 
 
 def _all_eqns(jaxpr):
@@ -425,4 +426,4 @@ def check_complete(table, excused: dict | None = None) -> None:
     for prim in all_primitives():
         if table.find(prim) is None and prim not in table.absences and prim not in (excused or {}):
             missing.append(f"{prim.family}.{prim}")
-    assert not missing, f"{table.column}: neither rule nor reason for {', '.join(missing)}"
+    assert not missing, f"{table.name}: neither rule nor reason for {', '.join(missing)}"

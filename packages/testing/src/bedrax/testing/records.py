@@ -24,6 +24,7 @@ import ml_dtypes  # noqa: F401  (its dtypes are known to NumPy by name once it i
 import numpy as np
 
 from bedrax.core import dtypes
+from bedrax.core.jitting import jit_p
 from bedrax.core.tracing import Primitive
 
 
@@ -164,9 +165,9 @@ def case_params(cases: Sequence[OpCase] | None = None):
 
 
 def all_primitives() -> list[Primitive]:
-    """Every primitive of every family that core defines."""
-    found = {}
-    for family, module in _modules("bedrax.core.primitives"):
+    """Every primitive of the vocabulary, and the kernel's own."""
+    found = {id(jit_p): jit_p}
+    for family, module in _modules("bedrax.lax.primitives"):
         for prim in vars(module).values():
             if isinstance(prim, Primitive) and prim.family == family:
                 found[id(prim)] = prim

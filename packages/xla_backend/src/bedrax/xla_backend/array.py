@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from bedrax.core import array as core_array
-from bedrax.core import avals, dtypes, eager
+from bedrax.core import avals, dtypes, one_program
 from bedrax.core.avals import ShapedArray
 from bedrax.xla_backend import jaxlib_door as door
 from bedrax.xla_backend.layout import Format, Layout
@@ -199,7 +199,8 @@ def _rows(x):
 
 @functools.lru_cache(256)
 def _row_cutter(begin: int, end: int):
-    from bedrax.core import jitting, lax
+    from bedrax import lax
+    from bedrax.core import jitting
 
     return jitting.jit(lambda x: [lax.index_in_dim(x, i, keepdims=False) for i in range(begin, end)])
 
@@ -431,7 +432,7 @@ def install() -> None:
 
     _single_device = SingleDeviceSharding
     core_array.add_array_type(ArrayImpl)
-    eager.compiled_types.update({ArrayImpl, int, float, np.ndarray})
+    one_program.compiled_types.update({ArrayImpl, int, float, np.ndarray})
     for name, value in _METHODS.items():
         setattr(ArrayImpl, name, value)
     for name in ("item", "tolist", "tobytes", "copy_to_host_async", "to_device"):

@@ -15,10 +15,11 @@ from typing import Any
 from bedrax import pytree
 from bedrax.core import config, executors, source, tracing
 from bedrax.core import jitting as core_jitting
-from bedrax.core.array import HostArray
 from bedrax.core.avals import aval_of
 from bedrax.core.ir import Eqn, Jaxpr, Var, eval_jaxpr, no_effects
 from bedrax.core.tracing import Tracer, current, eval_trace
+from bedrax.numpy_backend.executor import to_numpy
+from bedrax.numpy_backend.host_array import HostArray
 from bedrax.xla_backend import clients, placement, sharding
 from bedrax.xla_backend import compile as compile_module
 from bedrax.xla_backend import jaxlib_door as door
@@ -94,10 +95,11 @@ def _tree_of_list(n: int):
     return pytree.tree_structure([0] * n)
 
 
-class XlaExecutor:
-    """Evaluates with XLA; see `bedrax.core.executors` for the protocol."""
+class XlaExecutor(executors.Executor):
+    """Evaluates with XLA."""
 
     name = "xla"
+    rank = 1
 
     def to_memory(self, x: Any, kind: str) -> Any:
         """An array in another memory of its devices."""
@@ -208,7 +210,7 @@ class XlaExecutor:
             return x
         if type(x) is HostArray:
             return placement.put_uncommitted(x._value, x._weak)
-        value, weak = executors.to_numpy(x)
+        value, weak = to_numpy(x)
         return placement.put_uncommitted(value, weak)
 
 
@@ -439,5 +441,5 @@ def clear_caches() -> None:
 def install() -> XlaExecutor:
     """Make XLA the executor."""
     executor = XlaExecutor()
-    executors.install(executor)
+    executors.provide(executor)
     return executor

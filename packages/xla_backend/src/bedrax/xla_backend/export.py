@@ -19,8 +19,8 @@ from bedrax.batching.tables import batch_rules
 from bedrax.core import config, dims, dtypes, effects
 from bedrax.core.avals import aval_of
 from bedrax.core.ir import jaxpr_as_fun, subjaxprs
-from bedrax.core.tables import numpy_rules
 from bedrax.core.tracing import Primitive
+from bedrax.numpy_backend.tables import numpy_rules
 from bedrax.shape_poly import SymbolicScope, is_symbolic_dim, symbolic_args_specs, symbolic_shape
 from bedrax.xla_backend import clients, dispatch, tables
 from bedrax.xla_backend import compile as compile_module
@@ -460,7 +460,7 @@ def _no_gradient(aval) -> Any:
     """What stands for the gradient of an argument that has none: float0, or False where the shape is symbolic."""
     if dims.is_constant_shape(aval.shape):
         return np.zeros(aval.shape, dtypes.float0)
-    from bedrax.core import lax
+    from bedrax import lax
 
     return lax.full(aval.shape, False, np.bool_)
 

@@ -9,8 +9,9 @@ import numpy as np
 
 from bedrax import pytree
 from bedrax.core import avals, dtypes, executors, tracing
-from bedrax.core.array import HostArray
 from bedrax.core.avals import ShapedArray
+from bedrax.numpy_backend.executor import to_numpy
+from bedrax.numpy_backend.host_array import HostArray
 from bedrax.xla_backend import clients
 from bedrax.xla_backend import jaxlib_door as door
 from bedrax.xla_backend import sharding as sharding_module
@@ -51,7 +52,7 @@ def to_sharding(x: Any, sharding, committed: bool = True):
         return _move(x, sharding, committed)
     if kind is HostArray:
         return _put_host(x._value, sharding, committed, x._weak)
-    value, weak = executors.to_numpy(x)
+    value, weak = to_numpy(x)
     return _put_host(value, sharding, committed, weak)
 
 
@@ -99,7 +100,7 @@ def _put_leaf(x: Any, where: Any, donate: bool, may_alias: bool | None):
     if hasattr(x, "__jax_array__"):
         x = x.__jax_array__()
     if tracing.current.trace is not tracing.eval_trace and type(x) is not ArrayImpl and where is None:
-        x = executors.active.asarray(x)
+        x = executors.get().asarray(x)
     if may_alias is False and type(x) is np.ndarray:
         x = x.copy()  # on the CPU, a buffer may be the NumPy array's own memory
     if where is None:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from bedrax.autodiff.tables import linear
 from bedrax.batching.tables import batch_rules
-from bedrax.core.tables import numpy_rules
 from bedrax.core.tracing import Primitive
+from bedrax.numpy_backend.tables import numpy_rules
 from bedrax.xla_backend import sharding
 from bedrax.xla_backend.tables import lowering_rules
 

@@ -9,9 +9,26 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from bedrax.core.tables import RuleTable, decompositions
+from bedrax.core.columns import Column
+from bedrax.lax.tables import decompositions
 
-lowering_rules = RuleTable("StableHLO", "bedrax.xla_backend.lowering")
+
+def _composed(prim) -> Callable | None:
+    decomposition = decompositions.find(prim)
+    return None if decomposition is None else _lowered_function(decomposition)
+
+
+def _lowered_function(fun: Callable) -> Callable:
+    def rule(ctx, *operands, **params):
+        return ctx.lower_fun(fun, *operands, **params)
+
+    return rule
+
+
+lowering_rules = Column(
+    "StableHLO", "bedrax.xla_backend.lowering", signature="rule(ctx, *operands, **params) -> value, or list",
+    otherwise=_composed,
+)  # fmt: skip
 
 # (primitive, platform) -> rule; wins over `lowering_rules`. A family's file fills both.
 platform_rules: dict[tuple[Any, str], Callable] = {}
@@ -36,14 +53,9 @@ def platform_rule(prim, *platforms: str) -> Callable[[Callable], Callable]:
 
 def find_rule(prim, platform: str) -> Callable:
     """The rule for `prim` on `platform`; NotImplementedError (naming the cell) where there is none."""
-    rule = lowering_rules.find(prim)
-    if platform_rules:
-        special = platform_rules.get((prim, platform))
-        if special is not None:
-            return special
-    if rule is None and prim in decompositions:
-        lower_fun(prim, decompositions[prim])
-    return rule if rule is not None else lowering_rules[prim]
+    rule = lowering_rules.find(prim)  # loads the family's file, which fills both tables
+    special = platform_rules.get((prim, platform))
+    return special or rule or lowering_rules[prim]
 
 
 def unary(*pairs) -> None:
@@ -74,8 +86,4 @@ def _nary_rule(op: str) -> Callable:
 
 def lower_fun(prim, fun: Callable) -> None:
     """Row: `fun(*args, **params)`, written with lax functions, says what the primitive is made of."""
-
-    def rule(ctx, *operands, **params):
-        return ctx.lower_fun(fun, *operands, **params)
-
-    lowering_rules.add(prim, rule, kind="composed")
+    lowering_rules.add(prim, _lowered_function(fun), kind="composed")

@@ -1,7 +1,7 @@
 """Differentiation of callbacks: only debugging ones have a derivative, which is none."""
 
 from bedrax.autodiff.tables import Zero, jvp_rules, transpose_rules
-from bedrax.core.primitives.callbacks import debug_callback_p, io_callback_p, pure_callback_p
+from bedrax.lax.primitives.callbacks import debug_callback_p, io_callback_p, pure_callback_p
 
 
 def _refuses(prim, name):

@@ -18,15 +18,14 @@ from bedrax.autodiff.tables import (
 from bedrax.core import dtypes, passes, staging
 from bedrax.core.avals import aval_of
 from bedrax.core.ir import Eqn, Jaxpr, Var, cached, call_flat, eval_jaxpr
-from bedrax.core.primitives.calls import (
+from bedrax.core.jitting import jit_p, jit_params
+from bedrax.lax.primitives.calls import (
     closed_call_p,
     composite_p,
     core_call_p,
     custom_jvp_call_p,
     custom_lin_p,
     custom_vjp_call_p,
-    jit_p,
-    jit_params,
     linear_call_p,
     name_p,
     optimization_barrier_p,

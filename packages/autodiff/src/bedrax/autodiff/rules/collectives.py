@@ -1,7 +1,7 @@
 """Differentiation of collectives. Sums over an axis transpose to sums over it."""
 
 from bedrax.autodiff.tables import absent, linear, zero
-from bedrax.core.primitives.collectives import (
+from bedrax.lax.primitives.collectives import (
     all_gather_p,
     all_to_all_p,
     axis_index_p,

@@ -15,15 +15,15 @@ from bedrax.autodiff.tables import (
 )  # fmt: skip
 from bedrax.core import dtypes
 from bedrax.core.avals import aval_of
-from bedrax.core.primitives import conversions, elementwise, shaping
-from bedrax.core.primitives.contractions import (
+from bedrax.lax.primitives import conversions, elementwise, shaping
+from bedrax.lax.primitives.contractions import (  # fmt: skip
     RaggedDotDimensionNumbers,
     dot_general_p,
     free_dims,
     ragged_dot_general_p,
     ragged_kind,
     scaled_dot_p,
-)  # fmt: skip
+)
 
 
 def as_cotangent(ct, aval):

@@ -24,7 +24,7 @@ from bedrax.autodiff.tables import (
 from bedrax.core import passes, staging
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.ir import Jaxpr, Var, cached, eval_jaxpr
-from bedrax.core.primitives.control_flow import cond_p, scan_p, while_p
+from bedrax.lax.primitives.control_flow import cond_p, scan_p, while_p
 
 
 def _flags(tangents) -> tuple[bool, ...]:
@@ -470,7 +470,7 @@ def _share_residuals(lins):
     Residuals of different branches share places of equal type; a branch fills the places that
     it does not use with zeros. The linear branches also take the operands.
     """
-    from bedrax.core.primitives.shaping import zeros_of
+    from bedrax.lax.primitives.shaping import zeros_of
 
     places: list[ShapedArray] = []
     assigned = []
@@ -527,7 +527,7 @@ def _cond_transpose(cts, index, *operands, branches, **params):
     key = ("transposed cond", tuple(branches), linear, arriving)
     found = branches[0].cache.get(key)
     if found is None:
-        from bedrax.core.primitives.shaping import zeros_of
+        from bedrax.lax.primitives.shaping import zeros_of
 
         def settle(program, mine):
             def full(*args):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bedrax.autodiff.tables import Zero, jvp_rules, linear, transpose_rules, zero
 from bedrax.core.avals import aval_of
 from bedrax.core.dtypes import is_inexact
-from bedrax.core.primitives import conversions as p
+from bedrax.lax.primitives import conversions as p
 
 
 @jvp_rules.rule(p.convert_element_type_p, kind="linear")

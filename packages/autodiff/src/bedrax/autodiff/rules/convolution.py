@@ -12,8 +12,8 @@ from bedrax.autodiff.rules.contractions import as_cotangent
 from bedrax.autodiff.tables import bilinear
 from bedrax.core import dims
 from bedrax.core.avals import aval_of
-from bedrax.core.primitives import shaping
-from bedrax.core.primitives.convolution import ConvDimensionNumbers, conv_general_dilated_p
+from bedrax.lax.primitives import shaping
+from bedrax.lax.primitives.convolution import ConvDimensionNumbers, conv_general_dilated_p
 
 
 def _spans(shape, spec, dilation) -> list:

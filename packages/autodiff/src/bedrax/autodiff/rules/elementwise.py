@@ -28,10 +28,10 @@ from bedrax.autodiff.tables import (
 )
 from bedrax.core.avals import aval_of
 from bedrax.core.dtypes import is_complex, is_inexact, is_integer
-from bedrax.core.primitives import elementwise as p
-from bedrax.core.primitives import shaping
-from bedrax.core.primitives.conversions import convert_to
-from bedrax.core.primitives.elementwise import add, div, mul, neg, scalar_like, sub
+from bedrax.lax.primitives import elementwise as p
+from bedrax.lax.primitives import shaping
+from bedrax.lax.primitives.conversions import convert_to
+from bedrax.lax.primitives.elementwise import add, div, mul, neg, scalar_like, sub
 
 
 def _one(x):

@@ -13,8 +13,8 @@ import numpy as np
 
 from bedrax.autodiff.tables import linear
 from bedrax.core.avals import aval_of
-from bedrax.core.primitives import elementwise, shaping
-from bedrax.core.primitives.fft import FftType, fft_p
+from bedrax.lax.primitives import elementwise, shaping
+from bedrax.lax.primitives.fft import FftType, fft_p
 
 
 def _mirror_weights(shape: tuple, length: int, own: float, mirrored: float, dtype) -> np.ndarray:

@@ -14,8 +14,8 @@ from bedrax.autodiff.tables import (
     zeros,
 )
 from bedrax.core.avals import ShapedArray, aval_of
-from bedrax.core.primitives import conversions, elementwise, shaping
-from bedrax.core.primitives.indexing import (
+from bedrax.lax.primitives import conversions, elementwise, shaping
+from bedrax.lax.primitives.indexing import (  # fmt: skip
     GatherScatterMode,
     as_gather,
     as_scatter,
@@ -29,7 +29,7 @@ from bedrax.core.primitives.indexing import (
     scatter_p,
     scatter_sub_p,
     window_sizes,
-)  # fmt: skip
+)
 
 
 def _no_tangent(*tangents) -> bool:

@@ -1,7 +1,7 @@
 """Differentiation of markers."""
 
 from bedrax.autodiff.tables import absent, jvp_rules, linear, transpose_rules, zero
-from bedrax.core.primitives import markers as p
+from bedrax.lax.primitives import markers as p
 
 linear(p.stage_p, lambda ct, x: [ct])
 linear(p.to_memory_p, lambda ct, x, *, kind: [ct])  # cotangents stay where they are computed

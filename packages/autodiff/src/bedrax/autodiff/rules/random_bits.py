@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from bedrax.autodiff.tables import zero
-from bedrax.core.primitives import random_bits as p
+from bedrax.lax.primitives import random_bits as p
 
 zero(p.threefry2x32_p, p.rng_bit_generator_p, p.rng_uniform_p)

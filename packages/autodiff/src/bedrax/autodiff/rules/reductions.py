@@ -11,11 +11,11 @@ from bedrax.autodiff.forward import jvp_flat
 from bedrax.autodiff.tables import jvp, jvp_rules, linear, not_transposable, zero
 from bedrax.core import dims
 from bedrax.core.avals import aval_of
-from bedrax.core.primitives import reductions
-from bedrax.core.primitives.conversions import convert_element_type
-from bedrax.core.primitives.elementwise import div, eq, mul
-from bedrax.core.primitives.reductions import reduce_sum
-from bedrax.core.primitives.shaping import broadcast_in_dim, concatenate, reshape, transpose
+from bedrax.lax.primitives import reductions
+from bedrax.lax.primitives.conversions import convert_element_type
+from bedrax.lax.primitives.elementwise import div, eq, mul
+from bedrax.lax.primitives.reductions import reduce_sum
+from bedrax.lax.primitives.shaping import broadcast_in_dim, concatenate, reshape, transpose
 
 
 def spread(x, shape, axes):
@@ -36,7 +36,7 @@ def _extreme(t, ans, x, *, axes):
 def _prod(t, ans, x, *, axes):
     if not axes:
         return t
-    from bedrax.core.primitives.cumulative import cumprod, shifted
+    from bedrax.lax.primitives.cumulative import cumprod, shifted
 
     shape = aval_of(x).shape
     kept = [i for i in range(len(shape)) if i not in axes]

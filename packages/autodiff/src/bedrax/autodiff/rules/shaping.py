@@ -7,9 +7,9 @@ import numpy as np
 from bedrax.autodiff.tables import Zero, instantiate, is_undefined, linear, zero
 from bedrax.core import dims
 from bedrax.core.avals import aval_of
-from bedrax.core.primitives import elementwise, shaping
-from bedrax.core.primitives.reductions import reduce_sum
-from bedrax.core.primitives.shaping import (
+from bedrax.lax.primitives import elementwise, shaping
+from bedrax.lax.primitives.reductions import reduce_sum
+from bedrax.lax.primitives.shaping import (  # fmt: skip
     concatenate,
     expand_dims,
     index_in_dim,
@@ -19,7 +19,7 @@ from bedrax.core.primitives.shaping import (
     slice_in_dim,
     stack,
     transpose,
-)  # fmt: skip
+)
 
 
 def _zero(x) -> np.ndarray:

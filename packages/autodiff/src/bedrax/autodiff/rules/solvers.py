@@ -3,8 +3,8 @@
 from bedrax.autodiff.rules.calls import jvp_jaxpr, spread
 from bedrax.autodiff.tables import Zero, add_tangents, instantiate, jvp_rules, transpose_rules
 from bedrax.core.ir import call_flat
-from bedrax.core.primitives.elementwise import neg
-from bedrax.core.primitives.solvers import Parts, linear_solve_p, split_arguments
+from bedrax.lax.primitives.elementwise import neg
+from bedrax.lax.primitives.solvers import Parts, linear_solve_p, split_arguments
 
 
 @jvp_rules.rule(linear_solve_p, kind="program")

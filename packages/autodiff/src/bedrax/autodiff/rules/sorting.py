@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from bedrax.autodiff.tables import Zero, jvp_rules, not_transposable
 from bedrax.core.avals import aval_of
-from bedrax.core.primitives import sorting as p
-from bedrax.core.primitives.shaping import broadcasted_iota, canonical_axis
+from bedrax.lax.primitives import sorting as p
+from bedrax.lax.primitives.shaping import broadcasted_iota, canonical_axis
 
 _WHY = "not linear; its jvp gathers the tangents, which is"
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 
 from bedrax.autodiff.tables import absent, jvp
-from bedrax.core.primitives import elementwise as e
-from bedrax.core.primitives import shaping
-from bedrax.core.primitives import special as p
-from bedrax.core.primitives.elementwise import add, div, mul, neg, scalar_like, sub
+from bedrax.lax.primitives import elementwise as e
+from bedrax.lax.primitives import shaping
+from bedrax.lax.primitives import special as p
+from bedrax.lax.primitives.elementwise import add, div, mul, neg, scalar_like, sub
 
 
 def _one(x):

@@ -12,10 +12,10 @@ from bedrax.autodiff.forward import jvp_flat
 from bedrax.autodiff.tables import absent, jvp, jvp_rules, linear, not_transposable, transpose_rules
 from bedrax.core import dims
 from bedrax.core.avals import aval_of
-from bedrax.core.primitives import windows as p
-from bedrax.core.primitives.elementwise import ge_p, le_p, select
-from bedrax.core.primitives.shaping import pad, zeros_like
-from bedrax.core.primitives.windows import Windows
+from bedrax.lax.primitives import windows as p
+from bedrax.lax.primitives.elementwise import ge_p, le_p, select
+from bedrax.lax.primitives.shaping import pad, zeros_like
+from bedrax.lax.primitives.windows import Windows
 
 
 def _sum_transpose(ct, x, **params):

@@ -1,1 +1,1 @@
-"""The rules of batching, one module per family; `RuleTable` imports them on demand."""
+"""The rules of batching, one module per family; `Column` imports them on demand."""

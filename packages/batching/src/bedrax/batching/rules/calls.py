@@ -3,15 +3,14 @@
 from bedrax.batching.tables import batch_rules, elementwise
 from bedrax.batching.trace import batch_flat, batch_jaxpr, place
 from bedrax.core.ir import Jaxpr, call_flat
-from bedrax.core.primitives.calls import (
+from bedrax.core.jitting import jit_p, jit_params
+from bedrax.lax.primitives.calls import (
     closed_call_p,
     composite_p,
     core_call_p,
     custom_jvp_call_p,
     custom_lin_p,
     custom_vjp_call_p,
-    jit_p,
-    jit_params,
     linear_call_p,
     name_p,
     optimization_barrier_p,
@@ -19,7 +18,7 @@ from bedrax.core.primitives.calls import (
     remat_opt_p,
     remat_p,
 )
-from bedrax.core.symbolic_zeros import Zero
+from bedrax.lax.symbolic_zeros import Zero
 
 
 @batch_rules.rule(jit_p)
@@ -121,7 +120,7 @@ def _custom_vjp(axis, args, dims, *, call_jaxpr, fwd_jaxpr_thunk, bwd, num_const
         return [place(x, d, 0, axis.size) for x, d in zip(vals_out[:n], found[:n], strict=True)], vals_out[n:]
 
     def batched_bwd(residuals, cts):
-        from bedrax.core.primitives.reductions import reduce_sum_p
+        from bedrax.lax.primitives.reductions import reduce_sum_p
 
         live = [type(ct) is not Zero for ct in cts]
         shape_of = [ct for ct, here in zip(cts, live, strict=True) if here]

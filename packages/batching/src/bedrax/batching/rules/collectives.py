@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from bedrax import lax
 from bedrax.batching.tables import batch_rules, move_axis, to_front
 from bedrax.batching.trace import axis_rules
-from bedrax.core import lax
 from bedrax.core.avals import aval_of
-from bedrax.core.primitives.collectives import (
+from bedrax.lax.primitives.collectives import (
     all_gather_p,
     all_to_all_p,
     axis_index_p,

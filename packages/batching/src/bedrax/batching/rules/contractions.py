@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from bedrax.batching.tables import batch_rules, rank_of, to_front
 from bedrax.core.avals import aval_of
-from bedrax.core.primitives import shaping
-from bedrax.core.primitives.contractions import (
+from bedrax.lax.primitives import shaping
+from bedrax.lax.primitives.contractions import (  # fmt: skip
     RaggedDotDimensionNumbers,
     dot_general_p,
     free_dims,
     ragged_dot_general_p,
     ragged_kind,
     scaled_dot_p,
-)  # fmt: skip
+)
 
 
 def _around(dims: tuple, mapped: int | None) -> tuple:

@@ -11,13 +11,13 @@ from bedrax.batching.trace import batch_flat, batch_jaxpr
 from bedrax.core import staging
 from bedrax.core.avals import aval_of
 from bedrax.core.ir import eval_jaxpr
-from bedrax.core.primitives.control_flow import cond_p, scan_p, while_p
+from bedrax.lax.primitives.control_flow import cond_p, scan_p, while_p
 
 
 def _select(which, size, on_false, on_true):
     """Choose between two batches element by element; `which` is mapped at 0."""
-    from bedrax.core.primitives.elementwise import select_n_p
-    from bedrax.core.primitives.shaping import broadcast_in_dim
+    from bedrax.lax.primitives.elementwise import select_n_p
+    from bedrax.lax.primitives.shaping import broadcast_in_dim
 
     shape = aval_of(on_true).shape
     return select_n_p.bind(broadcast_in_dim(which, shape, (0,)), on_false, on_true)
@@ -73,7 +73,7 @@ def _while(axis, args, dims, *, cond_jaxpr, cond_nconsts, body_jaxpr, body_ncons
         )  # fmt: skip
         return out, [0 if m else None for m in mapped]
     # Elements end at different times: go on while any goes on, and hold the others still.
-    from bedrax.core.primitives.reductions import reduce_or_p
+    from bedrax.lax.primitives.reductions import reduce_or_p
 
     key = ("held", axis, body_dims, cond_dims)
     found = body_jaxpr.cache.get((key, cond_jaxpr))
@@ -110,8 +110,8 @@ def _cond(axis, args, dims, *, branches, **params):
                 "vmap of cond with a mapped predicate computes every branch, so branches with effects are not allowed:"
                 f" found {sorted({str(e) for b in branches for e in b.effects})}. Take the effects out of the branches."
             )
-        from bedrax.core.primitives.elementwise import select_n_p
-        from bedrax.core.primitives.shaping import broadcast_in_dim
+        from bedrax.lax.primitives.elementwise import select_n_p
+        from bedrax.lax.primitives.shaping import broadcast_in_dim
 
         results = []
         for branch in branches:
@@ -124,7 +124,7 @@ def _cond(axis, args, dims, *, branches, **params):
             results.append([to_front(x, d, axis.size) for x, d in zip(outs, out_dims, strict=True)])
         which = index
         if len(branches) == 2:
-            from bedrax.core.primitives.elementwise import ne_p
+            from bedrax.lax.primitives.elementwise import ne_p
 
             which = ne_p.bind(index, np.int32(0))
         out = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bedrax.batching.tables import batch_rules, elementwise, to_front
 from bedrax.core.avals import aval_of
-from bedrax.core.primitives import conversions as p
+from bedrax.lax.primitives import conversions as p
 
 elementwise(p.reduce_precision_p)
 

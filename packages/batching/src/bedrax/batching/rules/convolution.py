@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from bedrax.batching.tables import batch_rules, move_axis
 from bedrax.core.avals import aval_of
-from bedrax.core.primitives import shaping
-from bedrax.core.primitives.convolution import conv_general_dilated_p
+from bedrax.lax.primitives import shaping
+from bedrax.lax.primitives.convolution import conv_general_dilated_p
 
 
 def _merge(x, mapped: int, into: int, major: bool):

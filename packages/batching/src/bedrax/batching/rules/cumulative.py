@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bedrax.batching.rules.shaping import common_dim
 from bedrax.batching.tables import batch_rules, to_axis
-from bedrax.core.primitives import cumulative as p
+from bedrax.lax.primitives import cumulative as p
 
 
 def _rule(prim):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from bedrax.batching.tables import batch_rules, elementwise, to_axis
 from bedrax.core.avals import aval_of
-from bedrax.core.primitives import elementwise as p
-from bedrax.core.primitives import shaping
 from bedrax.core.tracing import Primitive
+from bedrax.lax.primitives import elementwise as p
+from bedrax.lax.primitives import shaping
 
 _CHOICE = (p.clamp_p, p.select_n_p)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bedrax.batching.tables import batch_rules, move_axis, rank_of
-from bedrax.core.primitives.fft import fft_p
+from bedrax.lax.primitives.fft import fft_p
 
 
 @batch_rules.rule(fft_p)

@@ -11,8 +11,8 @@ import numpy as np
 
 from bedrax.batching.tables import batch_rules, broadcast_axis, move_axis, rank_of, to_axis
 from bedrax.core.avals import aval_of
-from bedrax.core.primitives import shaping
-from bedrax.core.primitives.indexing import (
+from bedrax.lax.primitives import shaping
+from bedrax.lax.primitives.indexing import (  # fmt: skip
     GatherDimensionNumbers,
     GatherScatterMode,
     ScatterDimensionNumbers,
@@ -23,7 +23,7 @@ from bedrax.core.primitives.indexing import (
     gather_p,
     scatter_p,
     scatter_primitives,
-)  # fmt: skip
+)
 
 
 def _around(ds, new: int) -> tuple:

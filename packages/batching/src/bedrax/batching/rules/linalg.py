@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from bedrax.batching.tables import batch_rules, move_axis, rank_of, to_front
 from bedrax.core.avals import aval_of
-from bedrax.core.primitives import linalg as p
-from bedrax.core.primitives import shaping
+from bedrax.lax.primitives import linalg as p
+from bedrax.lax.primitives import shaping
 
 
 def _in_front(prim):

@@ -1,7 +1,7 @@
 """Batching of markers."""
 
 from bedrax.batching.tables import absent, batch_rules, elementwise
-from bedrax.core.primitives import markers as p
+from bedrax.lax.primitives import markers as p
 
 elementwise(p.stage_p, p.to_memory_p)
 

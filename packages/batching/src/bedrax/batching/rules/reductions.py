@@ -7,7 +7,7 @@ from bedrax.batching.tables import batch_rules, to_axis, to_front
 from bedrax.core import dims as core_dims
 from bedrax.core import ir
 from bedrax.core.avals import aval_of
-from bedrax.core.primitives import reductions, shaping
+from bedrax.lax.primitives import reductions, shaping
 
 
 def _reduction(prim):

@@ -7,8 +7,8 @@ import numpy as np
 from bedrax.batching.tables import batch_rules, move_axis, to_axis
 from bedrax.core import dims as core_dims
 from bedrax.core.avals import aval_of
-from bedrax.core.primitives import elementwise, shaping
-from bedrax.core.primitives.shaping import pad, squeeze
+from bedrax.lax.primitives import elementwise, shaping
+from bedrax.lax.primitives.shaping import pad, squeeze
 
 rule = batch_rules.rule
 

@@ -2,7 +2,7 @@
 
 from bedrax.batching.tables import batch_rules, to_front
 from bedrax.batching.trace import batch_jaxpr
-from bedrax.core.primitives.solvers import linear_solve_p, split_arguments
+from bedrax.lax.primitives.solvers import linear_solve_p, split_arguments
 
 
 @batch_rules.rule(linear_solve_p, kind="program")

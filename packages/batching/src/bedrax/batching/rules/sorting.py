@@ -5,8 +5,8 @@ from __future__ import annotations
 from bedrax.batching.rules.shaping import common_dim
 from bedrax.batching.tables import batch_rules, to_axis
 from bedrax.core.avals import aval_of
-from bedrax.core.primitives import sorting as p
-from bedrax.core.primitives.shaping import canonical_axis
+from bedrax.lax.primitives import sorting as p
+from bedrax.lax.primitives.shaping import canonical_axis
 
 
 @batch_rules.rule(p.sort_p)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bedrax.batching.tables import elementwise
-from bedrax.core.primitives import special as p
 from bedrax.core.tracing import Primitive
+from bedrax.lax.primitives import special as p
 
 elementwise(*(prim for prim in vars(p).values() if isinstance(prim, Primitive)))

@@ -6,9 +6,9 @@ from bedrax.batching.rules.reductions import over_arrays
 from bedrax.batching.rules.shaping import common_dim, insert
 from bedrax.batching.tables import batch_rules, to_axis
 from bedrax.core.avals import aval_of
-from bedrax.core.primitives import shaping
-from bedrax.core.primitives import windows as p
-from bedrax.core.primitives.windows import Windows
+from bedrax.lax.primitives import shaping
+from bedrax.lax.primitives import windows as p
+from bedrax.lax.primitives.windows import Windows
 
 
 def _with_unit_window(params: dict, dim: int) -> dict:

@@ -1,1 +1,1 @@
-"""The primitives as TensorFlow operations, one module per family; `RuleTable` imports them on demand."""
+"""The primitives as TensorFlow operations, one module per family; `Column` imports them on demand."""

@@ -1,7 +1,7 @@
 """Callbacks are not converted: they are Python functions of this process, which a saved model cannot carry."""
 
-from bedrax.core.primitives import callbacks as p
 from bedrax.jax2tf.tables import tf_rules
+from bedrax.lax.primitives import callbacks as p
 
 tf_rules.absent(
     *[prim for name, prim in vars(p).items() if name.endswith("_p")],

@@ -1,20 +1,20 @@
 """TensorFlow for calls: the program is converted in place, a named jit as a name scope."""
 
-from bedrax.core.primitives.calls import (
+from bedrax.core.jitting import jit_p
+from bedrax.jax2tf.tables import tf_rules
+from bedrax.lax.primitives.calls import (
     closed_call_p,
     composite_p,
     core_call_p,
     custom_jvp_call_p,
     custom_lin_p,
     custom_vjp_call_p,
-    jit_p,
     linear_call_p,
     name_p,
     optimization_barrier_p,
     remat_opt_p,
     remat_p,
 )
-from bedrax.jax2tf.tables import tf_rules
 
 
 @tf_rules.rule(jit_p)

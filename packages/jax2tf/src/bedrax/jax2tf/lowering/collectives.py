@@ -1,7 +1,7 @@
 """Collectives are not converted: a TensorFlow program has no named axes."""
 
-from bedrax.core.primitives import collectives as p
 from bedrax.jax2tf.tables import tf_rules
+from bedrax.lax.primitives import collectives as p
 
 tf_rules.absent(
     *[prim for name, prim in vars(p).items() if name.endswith("_p")],

@@ -11,7 +11,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from bedrax.core import dims, dtypes
-from bedrax.core.primitives.contractions import (
+from bedrax.jax2tf import types
+from bedrax.jax2tf.carriers import cast, tensorflow, transpose, vector
+from bedrax.jax2tf.lowering.conversions import convert, round_bits
+from bedrax.jax2tf.lowering.shaping import reshape
+from bedrax.jax2tf.tables import tf_rules
+from bedrax.lax.primitives.contractions import (  # fmt: skip
     DotAlgorithm,
     DotAlgorithmPreset,
     dot_general_p,
@@ -20,12 +25,7 @@ from bedrax.core.primitives.contractions import (
     ragged_dot_general_p,
     ragged_kind,
     scaled_dot_p,
-)  # fmt: skip
-from bedrax.jax2tf import types
-from bedrax.jax2tf.carriers import cast, tensorflow, transpose, vector
-from bedrax.jax2tf.lowering.conversions import convert, round_bits
-from bedrax.jax2tf.lowering.shaping import reshape
-from bedrax.jax2tf.tables import tf_rules
+)
 
 _float32 = np.dtype(np.float32)
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from bedrax.core.primitives.control_flow import cond_p, scan_p, while_p
-from bedrax.core.primitives.markers import index_of_platform
 from bedrax.jax2tf import types
 from bedrax.jax2tf.tables import tf_rules
+from bedrax.lax.primitives.control_flow import cond_p, scan_p, while_p
+from bedrax.lax.primitives.markers import index_of_platform
 
 
 @tf_rules.rule(cond_p)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from bedrax.core import dtypes
-from bedrax.core.primitives import conversions as p
 from bedrax.jax2tf import types
 from bedrax.jax2tf.carriers import (
     cast,
@@ -17,6 +16,7 @@ from bedrax.jax2tf.carriers import (
     tensorflow,
 )
 from bedrax.jax2tf.tables import tf_rules
+from bedrax.lax.primitives import conversions as p
 
 
 def convert(x, dtype: np.dtype):

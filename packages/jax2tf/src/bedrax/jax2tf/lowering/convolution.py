@@ -10,13 +10,13 @@ from __future__ import annotations
 import itertools
 
 from bedrax.core import dims
-from bedrax.core.primitives.convolution import conv_general_dilated_p
-from bedrax.core.primitives.windows import padtype_to_pads
 from bedrax.jax2tf import types
 from bedrax.jax2tf.carriers import tensorflow, transpose
 from bedrax.jax2tf.lowering.contractions import prepare_product
 from bedrax.jax2tf.lowering.shaping import pad, reshape
 from bedrax.jax2tf.tables import tf_rules
+from bedrax.lax.primitives.convolution import conv_general_dilated_p
+from bedrax.lax.primitives.windows import padtype_to_pads
 
 
 @tf_rules.rule(conv_general_dilated_p)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from bedrax.core import dims
-from bedrax.core.primitives import cumulative as p
 from bedrax.jax2tf.carriers import accumulator, carrier, in_carrier, scalar, tensorflow
 from bedrax.jax2tf.lowering.elementwise import extreme
 from bedrax.jax2tf.tables import tf_rules
+from bedrax.lax.primitives import cumulative as p
 
 
 def _sums(dtype):

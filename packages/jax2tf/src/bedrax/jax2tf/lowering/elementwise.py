@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from bedrax.core import dtypes
-from bedrax.core.primitives import elementwise as p
 from bedrax.jax2tf import types
 from bedrax.jax2tf.carriers import (
     carrier,
@@ -18,6 +17,7 @@ from bedrax.jax2tf.carriers import (
     tensorflow,
 )
 from bedrax.jax2tf.tables import tf_rules
+from bedrax.lax.primitives import elementwise as p
 
 
 def _row(prim, compute, target=None) -> None:

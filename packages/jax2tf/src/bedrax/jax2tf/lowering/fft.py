@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from bedrax.core import dims
-from bedrax.core.primitives.fft import FftType, fft_p
 from bedrax.jax2tf import types
 from bedrax.jax2tf.carriers import tensorflow, transpose
 from bedrax.jax2tf.tables import tf_rules
+from bedrax.lax.primitives.fft import FftType, fft_p
 
 
 def _transform(x, name: str, count: int, lengths=None):

@@ -7,20 +7,6 @@ mode and every layout is one gather or one scatter of rows, with index arithmeti
 from __future__ import annotations
 
 from bedrax.core import dims
-from bedrax.core.primitives.indexing import (
-    GatherScatterMode,
-    as_gather,
-    dynamic_slice_p,
-    dynamic_update_slice_p,
-    gather_p,
-    scatter_add_p,
-    scatter_max_p,
-    scatter_min_p,
-    scatter_mul_p,
-    scatter_p,
-    scatter_sub_p,
-    window_sizes,
-)  # fmt: skip
 from bedrax.jax2tf.carriers import (
     accumulator,
     carrier,
@@ -35,6 +21,20 @@ from bedrax.jax2tf.carriers import (
 from bedrax.jax2tf.lowering.reductions import combine_arrays
 from bedrax.jax2tf.lowering.shaping import reshape
 from bedrax.jax2tf.tables import tf_rules
+from bedrax.lax.primitives.indexing import (  # fmt: skip
+    GatherScatterMode,
+    as_gather,
+    dynamic_slice_p,
+    dynamic_update_slice_p,
+    gather_p,
+    scatter_add_p,
+    scatter_max_p,
+    scatter_min_p,
+    scatter_mul_p,
+    scatter_p,
+    scatter_sub_p,
+    window_sizes,
+)
 
 
 def _index_type(ctx, indices, shape):

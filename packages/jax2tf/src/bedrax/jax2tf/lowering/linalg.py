@@ -15,11 +15,11 @@ import functools
 import numpy as np
 
 from bedrax.core import dims
-from bedrax.core.primitives import linalg as p
 from bedrax.jax2tf import types
 from bedrax.jax2tf.carriers import np_dtype, scalar, tensorflow
 from bedrax.jax2tf.lowering.conversions import convert
 from bedrax.jax2tf.tables import tf_rules
+from bedrax.lax.primitives import linalg as p
 
 
 def _rule(prim):

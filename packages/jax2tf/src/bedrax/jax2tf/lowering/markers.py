@@ -1,9 +1,9 @@
 """TensorFlow for markers. A graph of plain operations may run anywhere, so the branch for the CPU is taken."""
 
 from bedrax.core import avals
-from bedrax.core.primitives import markers as p
 from bedrax.jax2tf.carriers import tensorflow
 from bedrax.jax2tf.tables import tf_rules
+from bedrax.lax.primitives import markers as p
 
 # Order is TensorFlow's business: tokens only keep their places in the program.
 tf_rules.add(p.create_token_p, lambda ctx: avals.token)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from bedrax.core import dims
-from bedrax.core.primitives import random_bits as p
 from bedrax.jax2tf import types
 from bedrax.jax2tf.carriers import tensorflow
 from bedrax.jax2tf.lowering.shaping import reshape
 from bedrax.jax2tf.tables import tf_rules
+from bedrax.lax.primitives import random_bits as p
 
 
 def _rotate_left(x, r: int):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from bedrax.core import dims, dtypes
-from bedrax.core.primitives import reductions as p
 from bedrax.jax2tf import types
 from bedrax.jax2tf.carriers import (
     accumulator,
@@ -19,6 +18,7 @@ from bedrax.jax2tf.carriers import (
 )  # fmt: skip
 from bedrax.jax2tf.lowering.shaping import reshape
 from bedrax.jax2tf.tables import tf_rules
+from bedrax.lax.primitives import reductions as p
 
 
 def _arithmetic(prim, name: str) -> None:

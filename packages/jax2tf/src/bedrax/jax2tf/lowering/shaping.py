@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from bedrax.core import dims
-from bedrax.core.primitives import shaping as p
 from bedrax.jax2tf import types
 from bedrax.jax2tf.carriers import cast, moved, tensorflow, transpose, vector
 from bedrax.jax2tf.tables import tf_rules
+from bedrax.lax.primitives import shaping as p
 
 
 def _same_shape(ctx, x, shape) -> bool:

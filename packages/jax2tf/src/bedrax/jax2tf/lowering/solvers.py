@@ -1,7 +1,7 @@
 """TensorFlow for linear solves: the solver's program, in place."""
 
-from bedrax.core.primitives.solvers import linear_solve_p, solve_program
 from bedrax.jax2tf.tables import tf_rules
+from bedrax.lax.primitives.solvers import linear_solve_p, solve_program
 
 
 @tf_rules.rule(linear_solve_p, kind="program")

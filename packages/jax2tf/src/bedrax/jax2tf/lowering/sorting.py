@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from bedrax.core.primitives import sorting as p
-from bedrax.core.primitives.shaping import canonical_axis
 from bedrax.jax2tf.carriers import carrier, cast, move, moved, tensorflow
 from bedrax.jax2tf.lowering.elementwise import total_order_key
 from bedrax.jax2tf.tables import tf_rules
+from bedrax.lax.primitives import sorting as p
+from bedrax.lax.primitives.shaping import canonical_axis
 
 
 def _keys(x) -> list:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from bedrax.core.primitives import special as p
 from bedrax.jax2tf.carriers import carrier, in_carrier, tensorflow
 from bedrax.jax2tf.tables import tf_rules
+from bedrax.lax.primitives import special as p
 
 
 def _single_or_double(dtype):
@@ -63,7 +63,8 @@ def _program(prim, name: str) -> None:
 
     @tf_rules.rule(prim, kind="program")
     def rule(ctx, *xs):
-        from bedrax.core import special_programs, staging
+        from bedrax.core import staging
+        from bedrax.lax import special_programs
 
         program = special_programs.widened(getattr(special_programs, name))
         avals = tuple(a.strip_weak_type() for a in ctx.avals_in)

@@ -7,9 +7,6 @@ pooling, which those runtimes have in hardware; its maximum passes over nan.
 from __future__ import annotations
 
 from bedrax.core import dims
-from bedrax.core.primitives import elementwise
-from bedrax.core.primitives import windows as p
-from bedrax.core.primitives.windows import Windows, padtype_to_pads
 from bedrax.jax2tf.carriers import (
     accumulator,
     carrier,
@@ -25,6 +22,9 @@ from bedrax.jax2tf.lowering.elementwise import extreme
 from bedrax.jax2tf.lowering.reductions import combine_arrays, reduce_extreme
 from bedrax.jax2tf.lowering.shaping import pad, reshape
 from bedrax.jax2tf.tables import tf_rules
+from bedrax.lax.primitives import elementwise
+from bedrax.lax.primitives import windows as p
+from bedrax.lax.primitives.windows import Windows, padtype_to_pads
 
 _ONE_BY_ONE = 6  # windows up to this size are combined element by element, wider ones by doubling
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 import bedrax.numpy as jnp
-from bedrax.core import dtypes, lax
+from bedrax import lax
+from bedrax.core import dtypes
 from bedrax.core.array import Array
-from bedrax.core.primitives import linalg as factor
+from bedrax.lax.primitives import linalg as factor
 from bedrax.numpy.arguments import inexact
 from bedrax.scipy.functions import ArrayLike, compiled
 from bedrax.scipy.linalg.arguments import adjoint, complexified, matrices

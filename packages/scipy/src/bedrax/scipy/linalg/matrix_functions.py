@@ -7,10 +7,11 @@ from collections.abc import Callable
 import numpy as np
 
 import bedrax.numpy as jnp
+from bedrax import lax
 from bedrax.autodiff import jvp
-from bedrax.core import dims, dtypes, lax
+from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
-from bedrax.core.primitives import linalg as factor
+from bedrax.lax.primitives import linalg as factor
 from bedrax.scipy.functions import ArrayLike, compiled
 from bedrax.scipy.linalg.arguments import adjoint, complexified, matrices
 

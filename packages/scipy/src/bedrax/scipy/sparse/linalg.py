@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 import bedrax.numpy as jnp
-from bedrax import pytree
+from bedrax import lax, pytree
 from bedrax.autodiff.implicit import custom_linear_solve
-from bedrax.core import dtypes, lax
-from bedrax.core.primitives import linalg as factor
+from bedrax.core import dtypes
+from bedrax.lax.primitives import linalg as factor
 from bedrax.numpy.flatten_util import ravel_pytree
 
 __all__ = ["bicgstab", "cg", "gmres"]

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from bedrax.core import lax
+from bedrax import lax
 
 
 def chebyshev(coefficients: tuple[float, ...], t: Any):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import bedrax.numpy as jnp
-from bedrax.core import lax
+from bedrax import lax
 from bedrax.core.array import Array
 from bedrax.numpy.arguments import axes_tuple, inexact
 from bedrax.numpy.special import logsumexp

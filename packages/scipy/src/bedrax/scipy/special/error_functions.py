@@ -8,7 +8,8 @@ import math
 import numpy as np
 
 import bedrax.numpy as jnp
-from bedrax.core import dtypes, lax
+from bedrax import lax
+from bedrax.core import dtypes
 from bedrax.core.array import Array
 from bedrax.numpy.arguments import array, inexact
 from bedrax.scipy.functions import ArrayLike, compiled, derivatives, floats, widened

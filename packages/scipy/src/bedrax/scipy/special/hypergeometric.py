@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 import bedrax.numpy as jnp
-from bedrax.core import lax
+from bedrax import lax
 from bedrax.core.array import Array
 from bedrax.scipy.functions import ArrayLike, compiled, derivatives, floats, widened
 from bedrax.scipy.special.gamma_family import gammasgn

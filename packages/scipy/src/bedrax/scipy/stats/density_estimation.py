@@ -7,8 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import bedrax.numpy as jnp
-from bedrax import pytree
-from bedrax.core import lax
+from bedrax import lax, pytree
 from bedrax.core.array import Array
 from bedrax.numpy.arguments import inexact
 from bedrax.numpy.special import logsumexp

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import bedrax.numpy as jnp
-from bedrax.core import lax
+from bedrax import lax
 from bedrax.scipy.functions import compiled, floats
 
 _WHAT = {

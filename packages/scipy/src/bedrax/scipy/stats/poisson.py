@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 import bedrax.numpy as jnp
-from bedrax.core import lax
+from bedrax import lax
 from bedrax.core.array import Array
 from bedrax.scipy.functions import ArrayLike, compiled, floats
 from bedrax.scipy.special import entr, gammaincc, gammaln, xlogy

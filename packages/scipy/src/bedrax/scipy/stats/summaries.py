@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 import bedrax.numpy as jnp
-from bedrax.core import dims, dtypes, lax
+from bedrax import lax
+from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
 from bedrax.numpy.arguments import array, axis_index, inexact
 from bedrax.scipy.functions import ArrayLike

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from bedrax.core import lax
+from bedrax import lax
 from bedrax.core.avals import ShapeDtypeStruct
-from bedrax.core.primitives import callbacks as p
+from bedrax.lax.primitives import callbacks as p
 from bedrax.testing.records import OpCase, arg
 
 

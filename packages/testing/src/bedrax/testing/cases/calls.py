@@ -4,10 +4,11 @@ import functools
 
 import numpy as np
 
-from bedrax.core import lax, staging
+from bedrax import lax
+from bedrax.core import staging
 from bedrax.core.avals import aval_of
-from bedrax.core.jitting import jit
-from bedrax.core.primitives import calls as p
+from bedrax.core.jitting import jit, jit_p
+from bedrax.lax.primitives import calls as p
 from bedrax.testing.records import OpCase, arg
 
 
@@ -117,10 +118,10 @@ _AD = "bedrax.autodiff"
 _X, _Y = arg((2, 3)), arg((2, 3))
 
 CASES = [
-    OpCase(p.jit_p, "one_result", jit(_wave), (_X, _Y), oracle=_np_wave),
-    OpCase(p.jit_p, "several_results", jit(_two_results), (_X, _Y), oracle=_np_two_results, grad=(0,)),
-    OpCase(p.jit_p, "nested", jit(lambda x: jit(lax.sin)(jit(lax.square)(x))), (_X,), oracle=lambda x: np.sin(x * x)),
-    OpCase(p.jit_p, "constant_result", jit(lambda x: (x, np.float32(2))), (arg((3,)),),
+    OpCase(jit_p, "one_result", jit(_wave), (_X, _Y), oracle=_np_wave),
+    OpCase(jit_p, "several_results", jit(_two_results), (_X, _Y), oracle=_np_two_results, grad=(0,)),
+    OpCase(jit_p, "nested", jit(lambda x: jit(lax.sin)(jit(lax.square)(x))), (_X,), oracle=lambda x: np.sin(x * x)),
+    OpCase(jit_p, "constant_result", jit(lambda x: (x, np.float32(2))), (arg((3,)),),
            oracle=lambda x: (x, np.float32(2)), grad=()),
     OpCase(p.remat_p, "plain", _checkpointed(_wave), (_X, _Y), oracle=_np_wave, needs=_AD),
     OpCase(p.remat_p, "by_name", _by_name, (_X,), oracle=lambda x: np.sin(np.sin(x)), needs=_AD),

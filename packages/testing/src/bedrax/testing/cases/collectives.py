@@ -1,6 +1,6 @@
 """Records of collectives: there are none, since a collective never stands in a program without its named axis."""
 
-from bedrax.core.primitives import collectives as p
+from bedrax.lax.primitives import collectives as p
 
 CASES: list = []
 

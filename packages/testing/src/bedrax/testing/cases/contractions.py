@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from bedrax.core import lax
-from bedrax.core.primitives import contractions as p
+from bedrax import lax
+from bedrax.lax.primitives import contractions as p
 from bedrax.testing.records import OpCase, arg
 
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from bedrax.core import lax
-from bedrax.core.primitives import control_flow as p
+from bedrax import lax
+from bedrax.lax.primitives import control_flow as p
 from bedrax.testing.records import OpCase, arg
 
 

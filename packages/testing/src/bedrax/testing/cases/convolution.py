@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 
-from bedrax.core.primitives import convolution as p
+from bedrax.lax.primitives import convolution as p
 from bedrax.testing.records import OpCase, arg
 
 prim = p.conv_general_dilated_p

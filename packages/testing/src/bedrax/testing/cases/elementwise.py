@@ -5,7 +5,7 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 
-from bedrax.core.primitives import elementwise as p
+from bedrax.lax.primitives import elementwise as p
 from bedrax.testing.records import OpCase, arg
 
 INTS = ("int32", "uint8", "int4", "uint64")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bedrax.core.primitives.fft import FftType, fft, fft_p
+from bedrax.lax.primitives.fft import FftType, fft, fft_p
 from bedrax.testing.records import OpCase, arg
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from bedrax.core import lax
-from bedrax.core.primitives import indexing as p
+from bedrax import lax
+from bedrax.lax.primitives import indexing as p
 from bedrax.testing.records import OpCase, arg
 
 G, S = p.GatherDimensionNumbers, p.ScatterDimensionNumbers

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from bedrax.core import lax
-from bedrax.core.primitives import elementwise
-from bedrax.core.primitives import linalg as p
+from bedrax import lax
+from bedrax.lax.primitives import elementwise
+from bedrax.lax.primitives import linalg as p
 from bedrax.testing.records import OpCase, arg
 
 

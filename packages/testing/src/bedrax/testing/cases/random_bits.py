@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bedrax.core.primitives import random_bits as p
+from bedrax.lax.primitives import random_bits as p
 from bedrax.testing.records import OpCase, arg
 
 CASES: list[OpCase] = []

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from bedrax.core.primitives import elementwise as e
-from bedrax.core.primitives import reductions as p
+from bedrax.lax.primitives import elementwise as e
+from bedrax.lax.primitives import reductions as p
 from bedrax.testing.records import OpCase, arg
 
 CASES: list[OpCase] = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 
-from bedrax.core.primitives import shaping as p
+from bedrax.lax.primitives import shaping as p
 from bedrax.testing.records import OpCase, arg
 
 CASES: list[OpCase] = []

@@ -4,8 +4,8 @@ import functools
 
 import numpy as np
 
-from bedrax.core import lax
-from bedrax.core.primitives import linalg, solvers
+from bedrax import lax
+from bedrax.lax.primitives import linalg, solvers
 from bedrax.testing.records import OpCase, arg
 
 

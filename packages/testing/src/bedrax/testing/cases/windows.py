@@ -6,8 +6,8 @@ import itertools
 
 import numpy as np
 
-from bedrax.core.primitives import elementwise as e
-from bedrax.core.primitives import windows as p
+from bedrax.lax.primitives import elementwise as e
+from bedrax.lax.primitives import windows as p
 from bedrax.testing.records import OpCase, arg
 
 CASES: list[OpCase] = []

@@ -1,7 +1,7 @@
 """StableHLO for callbacks: custom calls into the host's Python."""
 
 from bedrax.core import effects
-from bedrax.core.primitives.callbacks import (
+from bedrax.lax.primitives.callbacks import (
     debug_callback_p,
     io_callback_p,
     ordered_io_effect,

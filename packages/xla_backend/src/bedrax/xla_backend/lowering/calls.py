@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from bedrax.core.primitives import calls as p
+from bedrax.core.jitting import jit_p
+from bedrax.lax.primitives import calls as p
 from bedrax.xla_backend.tables import lowering_rules
 
 
-@lowering_rules.rule(p.jit_p)
+@lowering_rules.rule(jit_p)
 def _jit(ctx, *operands, jaxpr, name, inline, **_):
     if inline:
         return ctx.inline_jaxpr(jaxpr, *operands)

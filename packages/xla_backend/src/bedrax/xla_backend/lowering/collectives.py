@@ -1,6 +1,6 @@
 """StableHLO of collectives over devices: none yet. Those over an axis of `vmap` are ordinary operations by now."""
 
-from bedrax.core.primitives import collectives as p
+from bedrax.lax.primitives import collectives as p
 from bedrax.xla_backend.tables import lowering_rules
 
 lowering_rules.absent(

@@ -6,7 +6,7 @@ import numpy as np
 
 from bedrax.core import dtypes
 from bedrax.core.avals import aval_of
-from bedrax.core.primitives.contractions import (
+from bedrax.lax.primitives.contractions import (  # fmt: skip
     DotAlgorithm,
     DotAlgorithmPreset,
     Precision,
@@ -15,7 +15,7 @@ from bedrax.core.primitives.contractions import (
     ragged_dot_general_p,
     ragged_kind,
     scaled_dot_p,
-)  # fmt: skip
+)
 from bedrax.xla_backend.tables import lower_fun, lowering_rules
 
 _CPU_ALGORITHMS = frozenset(
@@ -142,7 +142,7 @@ def _ragged_as_dense(
     out_sharding=None,
 ):
     """A ragged product as one dense product: `lhs` once per group, zero outside the group."""
-    from bedrax.core import lax
+    from bedrax import lax
 
     numbers = ragged_dot_dimension_numbers
     x, y, s = aval_of(lhs), aval_of(rhs), aval_of(sizes)
@@ -192,7 +192,7 @@ def _ragged_as_dense(
 
 
 def _scaled_as_dense(lhs, rhs, lhs_scale, rhs_scale, *, dimension_numbers, preferred_element_type):
-    from bedrax.core import lax
+    from bedrax import lax
 
     def scaled(x, scale):
         shape, blocks = aval_of(x).shape, aval_of(scale).shape

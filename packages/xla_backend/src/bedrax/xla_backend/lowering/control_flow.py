@@ -12,8 +12,8 @@ import itertools
 import numpy as np
 
 from bedrax.core import dims, effects
-from bedrax.core.primitives import control_flow as p
-from bedrax.core.primitives.markers import index_of_platform
+from bedrax.lax.primitives import control_flow as p
+from bedrax.lax.primitives.markers import index_of_platform
 from bedrax.xla_backend.tables import lowering_rules
 
 _I32 = np.dtype(np.int32)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from bedrax.core import dtypes
-from bedrax.core.primitives import conversions as p
-from bedrax.core.primitives.elementwise import REAL_OF
+from bedrax.lax.primitives import conversions as p
+from bedrax.lax.primitives.elementwise import REAL_OF
 from bedrax.xla_backend.tables import lowering_rules
 
 

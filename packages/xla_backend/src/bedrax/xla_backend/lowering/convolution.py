@@ -8,8 +8,8 @@ import numpy as np
 
 from bedrax.core import dtypes
 from bedrax.core.avals import aval_of
-from bedrax.core.primitives.contractions import DotAlgorithm, DotAlgorithmPreset, product_dtype
-from bedrax.core.primitives.convolution import conv_general_dilated_p
+from bedrax.lax.primitives.contractions import DotAlgorithm, DotAlgorithmPreset, product_dtype
+from bedrax.lax.primitives.convolution import conv_general_dilated_p
 from bedrax.xla_backend.lowering.contractions import precision_config, same_sort, storage_dtype
 from bedrax.xla_backend.tables import lowering_rules, platform_rule
 
@@ -120,7 +120,7 @@ def _depthwise(
     batch_group_count, precision, preferred_element_type, out_sharding,
 ):  # fmt: skip
     """One product per element of the kernel, and their sum, which XLA makes one loop over the result."""
-    from bedrax.core import lax
+    from bedrax import lax
 
     numbers, n = dimension_numbers, len(window_strides)
     given = product_dtype(aval_of(lhs).dtype, aval_of(rhs).dtype)
@@ -162,7 +162,7 @@ def _depthwise(
 
 def _by_groups(lhs, rhs, *, dimension_numbers, feature_group_count, batch_group_count, **params):
     """One ungrouped convolution per group, joined along the features."""
-    from bedrax.core import lax
+    from bedrax import lax
 
     groups = feature_group_count * batch_group_count
     at = dimension_numbers.lhs_spec[1 if feature_group_count > 1 else 0]

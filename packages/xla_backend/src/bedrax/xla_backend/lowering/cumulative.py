@@ -8,7 +8,7 @@ both there.)
 from __future__ import annotations
 
 from bedrax.core import dims
-from bedrax.core.primitives import cumulative as p
+from bedrax.lax.primitives import cumulative as p
 from bedrax.xla_backend.tables import lowering_rules, platform_rule
 
 

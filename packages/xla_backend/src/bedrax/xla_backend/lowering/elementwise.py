@@ -7,10 +7,10 @@ import math
 import numpy as np
 
 from bedrax.core import dtypes
-from bedrax.core.primitives import elementwise as p
-from bedrax.core.primitives import shaping
-from bedrax.core.primitives.conversions import convert_to
-from bedrax.core.primitives.elementwise import REAL_OF
+from bedrax.lax.primitives import elementwise as p
+from bedrax.lax.primitives import shaping
+from bedrax.lax.primitives.conversions import convert_to
+from bedrax.lax.primitives.elementwise import REAL_OF
 from bedrax.xla_backend.tables import lower_fun, lowering_rules, nary, unary
 
 unary(
@@ -257,7 +257,7 @@ def _pow(ctx, x, y):
 
 def _power_of_integers(x, n):
     """``x ** n`` by repeated squaring: a float could not tell a large odd exponent from an even one."""
-    from bedrax.core import lax
+    from bedrax import lax
 
     narrow = dtypes.itemsize_bits(x.dtype) < 32
     dtype = x.dtype

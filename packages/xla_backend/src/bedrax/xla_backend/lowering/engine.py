@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from bedrax.core import config, dims, dtypes, effects, extended
+from bedrax.core import config, dims, dtypes, effects, element_types
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.ir import Jaxpr, Literal
 from bedrax.xla_backend import jaxlib_door as door
@@ -25,7 +25,7 @@ from bedrax.xla_backend.lowering.types import ir, tensor_type, type_of
 _create = ir.Operation.create
 _context = types.context
 
-_KNOW_BASES = extended.pass_through
+_KNOW_BASES = element_types.pass_through
 
 
 class Program:
@@ -165,7 +165,7 @@ def inline(block: Block, jaxpr: Jaxpr, operands: Sequence[Any], consts: Sequence
         try:
             rule = find(prim, program.platform)
             if prim.family not in _KNOW_BASES and _has_keys(eqn):
-                out = ctx.lower_fun(extended.function_on_bases(prim, ctx.avals_in, eqn.params), *values)
+                out = ctx.lower_fun(element_types.function_on_bases(prim, ctx.avals_in, eqn.params), *values)
             elif program.platforms:
                 from bedrax.xla_backend.lowering import portable
 
@@ -633,7 +633,7 @@ class LoweringContext:
         Returns:
           a value if `fun` returns an array, else a list of values.
         """
-        avals = map(extended.base_aval, self.avals_in) if avals is None else avals
+        avals = map(element_types.base_aval, self.avals_in) if avals is None else avals
         jaxpr, single = traced(fun, tuple(avals), kwargs)
         out = inline(self.block, jaxpr, operands)
         return out[0] if single else out

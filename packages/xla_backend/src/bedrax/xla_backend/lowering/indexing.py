@@ -10,8 +10,8 @@ import numpy as np
 
 from bedrax.core import dtypes
 from bedrax.core.avals import aval_of
-from bedrax.core.primitives import elementwise
-from bedrax.core.primitives.indexing import (
+from bedrax.lax.primitives import elementwise
+from bedrax.lax.primitives.indexing import (  # fmt: skip
     GatherScatterMode,
     dynamic_slice_p,
     dynamic_update_slice_p,
@@ -23,7 +23,7 @@ from bedrax.core.primitives.indexing import (
     scatter_p,
     scatter_sub_p,
     window_sizes,
-)  # fmt: skip
+)
 from bedrax.xla_backend.tables import lowering_rules
 
 
@@ -145,7 +145,7 @@ def _scatter_rule(prim, combiner):
 def _scatter_at_origin(prim):
     """A scatter whose index vectors are empty. XLA takes it for one without updates and drops it, so give it an
     operand with one more dimension, of size 1, and indices of 0 into that."""
-    from bedrax.core import lax
+    from bedrax import lax
 
     def fun(operand, indices, updates, *, dimension_numbers, **params):
         n = dimension_numbers

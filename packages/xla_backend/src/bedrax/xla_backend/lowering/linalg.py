@@ -13,8 +13,8 @@ import numpy as np
 
 from bedrax.core import dtypes
 from bedrax.core.avals import ShapedArray
-from bedrax.core.primitives import control_flow, elementwise, reductions, shaping
-from bedrax.core.primitives import linalg as p
+from bedrax.lax.primitives import control_flow, elementwise, reductions, shaping
+from bedrax.lax.primitives import linalg as p
 from bedrax.xla_backend.tables import lower_fun, lowering_rules, platform_rule
 
 _PREFIX = {
@@ -269,7 +269,7 @@ def _permutation(pivots, *, permutation_size):
         return shaping.reshape(within, (*lead, permutation_size))
     steps = shaping.transpose(shaping.reshape(pivots, (count, k)), (1, 0))
     offsets = shaping.squeeze(shaping.slice_in_dim(start, 0, 1, axis=1), (1,)) if permutation_size else start
-    from bedrax.core import lax
+    from bedrax import lax
 
     def exchange(i, order):
         j = lax.dynamic_index_in_dim(steps, i, keepdims=False)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from bedrax.core.primitives import markers as p
+from bedrax.lax.primitives import markers as p
 from bedrax.xla_backend.tables import lowering_rules
 
 

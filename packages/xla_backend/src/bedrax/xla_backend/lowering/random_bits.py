@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from bedrax.core.avals import aval_of
-from bedrax.core.primitives import elementwise as e
-from bedrax.core.primitives import random_bits as p
-from bedrax.core.primitives.conversions import convert_to
-from bedrax.core.primitives.shaping import broadcast_in_dim
+from bedrax.lax.primitives import elementwise as e
+from bedrax.lax.primitives import random_bits as p
+from bedrax.lax.primitives.conversions import convert_to
+from bedrax.lax.primitives.shaping import broadcast_in_dim
 from bedrax.xla_backend.tables import lowering_rules
 
 _U32, _U64 = np.dtype(np.uint32), np.dtype(np.uint64)
@@ -27,7 +27,7 @@ def _unrolled(key1, key2, x1, x2):
 
 def _rolled(key1, key2, x1, x2):
     """The same with a loop of two turns of eight rounds, between which the keys move on by two, before the last four."""
-    from bedrax.core.primitives.control_flow import fori_loop
+    from bedrax.lax.primitives.control_flow import fori_loop
 
     def four_rounds(x1, x2, rotations):
         for r in rotations:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from bedrax.core import dims, dtypes
-from bedrax.core.primitives import reductions as p
+from bedrax.lax.primitives import reductions as p
 from bedrax.xla_backend.tables import lowering_rules
 
 rule = lowering_rules.rule

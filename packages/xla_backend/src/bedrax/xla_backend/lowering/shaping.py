@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bedrax.core import dtypes
-from bedrax.core.primitives import shaping as p
+from bedrax.lax.primitives import shaping as p
 from bedrax.xla_backend.tables import lowering_rules
 
 rule = lowering_rules.rule

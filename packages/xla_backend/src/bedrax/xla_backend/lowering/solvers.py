@@ -1,6 +1,6 @@
 """StableHLO of linear solves: the solver's program."""
 
-from bedrax.core.primitives.solvers import linear_solve_p, solve_program
+from bedrax.lax.primitives.solvers import linear_solve_p, solve_program
 from bedrax.xla_backend.tables import lowering_rules
 
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 import numpy as np
 
 from bedrax.core import dims, dtypes
-from bedrax.core.primitives import sorting as p
-from bedrax.core.primitives.shaping import canonical_axis
+from bedrax.lax.primitives import sorting as p
+from bedrax.lax.primitives.shaping import canonical_axis
 from bedrax.xla_backend.lowering.reductions import iota
 from bedrax.xla_backend.lowering.shaping import in_bytes
 from bedrax.xla_backend.tables import lowering_rules, platform_rule
@@ -209,7 +209,7 @@ def _top_k(ctx, x, *, k, axis):
 
 def _first_of_sorted(x, *, k, axis):
     """The `k` largest, for a symbolic `k`: sorted backwards from the end, so that equal ones keep their order."""
-    from bedrax.core import lax
+    from bedrax import lax
     from bedrax.core.avals import aval_of
 
     shape = aval_of(x).shape

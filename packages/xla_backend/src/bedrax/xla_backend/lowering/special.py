@@ -1,13 +1,12 @@
-"""StableHLO of special functions: CHLO's operations where it has them, programs where not."""
+"""StableHLO of special functions: CHLO's operations where it has them."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from bedrax.core import dtypes
-from bedrax.core import special_programs as programs
-from bedrax.core.primitives import special as p
-from bedrax.xla_backend.tables import lower_fun, lowering_rules, nary, unary
+from bedrax.lax.primitives import special as p
+from bedrax.xla_backend.tables import lowering_rules, nary, unary
 
 unary(
     p.erf_p, "chlo.erf",
@@ -32,10 +31,3 @@ nary(
     p.polygamma_p, "chlo.polygamma",
     p.zeta_p, "chlo.zeta",
 )  # fmt: skip
-lower_fun(p.igamma_p, programs.widened(programs.igamma))
-lower_fun(p.igammac_p, programs.widened(programs.igammac))
-lower_fun(p.igamma_grad_a_p, programs.widened(programs.igamma_grad_a))
-lower_fun(p.random_gamma_grad_p, programs.widened(programs.random_gamma_grad))
-lower_fun(p.regularized_incomplete_beta_p, programs.widened(programs.betainc))
-lower_fun(p.bessel_i0e_p, programs.widened(programs.bessel_i0e))
-lower_fun(p.bessel_i1e_p, programs.widened(programs.bessel_i1e))

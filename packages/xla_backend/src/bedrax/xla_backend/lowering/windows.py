@@ -13,11 +13,11 @@ import numpy as np
 
 from bedrax.core import dims
 from bedrax.core.avals import aval_of
-from bedrax.core.primitives import elementwise, reductions
-from bedrax.core.primitives import windows as p
-from bedrax.core.primitives.conversions import convert_element_type
-from bedrax.core.primitives.shaping import zeros_like
-from bedrax.core.primitives.windows import Windows
+from bedrax.lax.primitives import elementwise, reductions
+from bedrax.lax.primitives import windows as p
+from bedrax.lax.primitives.conversions import convert_element_type
+from bedrax.lax.primitives.shaping import zeros_like
+from bedrax.lax.primitives.windows import Windows
 from bedrax.xla_backend.lowering.reductions import accumulator, combiner_region
 from bedrax.xla_backend.tables import lowering_rules, platform_rule
 

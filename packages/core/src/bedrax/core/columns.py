@@ -1,0 +1,139 @@
+"""Columns: one table `Primitive -> rule` for each thing that varies by primitive.
+
+A column imports a family's file the first time one of its primitives is looked up, so
+that the price of importing Bedrax does not grow with the number of rules. Absence is
+data: `absent(prim, why)` stands where a rule would, and the printed matrix shows it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Callable, Iterator
+from typing import Any
+
+
+class Column(dict):
+    """A column of the matrix.
+
+    Args:
+      name: how messages and the coverage table call this column, e.g. ``"batching"``.
+      package: the package whose module ``<package>.<family>`` holds a family's rules; empty where
+        owners register every rule themselves.
+      signature: how a rule is called, for messages, e.g. ``"rule(*arrays, **params) -> array"``.
+      otherwise: ``prim -> rule or None``, asked for a primitive that has no rule of its own (and is not
+        absent); the only fall-back there is. What it returns is kept.
+      otherwise_kind: what the coverage table calls a rule that `otherwise` made.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        package: str = "",
+        *,
+        signature: str = "",
+        otherwise: Callable[[Any], Callable | None] | None = None,
+        otherwise_kind: str = "composed",
+    ):
+        super().__init__()
+        self.name = name
+        self.package = package
+        self.signature = signature
+        self.otherwise = otherwise
+        self.otherwise_kind = otherwise_kind
+        self.kinds: dict[Any, str] = {}
+        self.absences: dict[Any, str] = {}
+        self._loaded: set[str] = set()
+
+    def add(self, prim, rule: Any, kind: str = "rule") -> Any:
+        """Register `rule` for `prim`; a second registration is an error."""
+        if self.states(prim):
+            raise ValueError(f"{self.name}: a rule for primitive '{prim}' is registered already")
+        dict.__setitem__(self, prim, rule)
+        self.kinds[prim] = kind
+        return rule
+
+    def rule(self, *prims, kind: str = "rule") -> Callable[[Callable], Callable]:
+        """Decorator form of `add`, for one or more primitives that share a rule."""
+
+        def register(rule):
+            for prim in prims:
+                self.add(prim, rule, kind)
+            return rule
+
+        return register
+
+    def absent(self, *prims, why: str) -> None:
+        """Write down that these primitives have no rule here, and why."""
+        for prim in prims:
+            if self.states(prim):
+                raise ValueError(f"{self.name}: a rule for primitive '{prim}' is registered already")
+            dict.pop(self, prim, None)
+            self.absences[prim] = why
+
+    def replace(self, prim, rule: Callable) -> None:
+        """Set a library's rule for `prim`, in place of what its family says."""
+        self.load(prim.family)
+        self.absences.pop(prim, None)
+        dict.__setitem__(self, prim, rule)
+        self.kinds[prim] = "library"
+
+    def states(self, prim) -> bool:
+        """Whether a rule or a reason for its absence is registered (a fall-back is not)."""
+        return prim in self.kinds or prim in self.absences
+
+    def load(self, family: str) -> None:
+        """Import this column's file of `family`, if there is one.
+
+        A thread that comes while another one is importing the file waits for it (the import system's own
+        lock): a family counts as loaded only when all its rules stand.
+        """
+        if family and self.package and family not in self._loaded:
+            name = f"{self.package}.{family}"
+            if importlib.util.find_spec(name) is not None:
+                importlib.import_module(name)
+            self._loaded.add(family)
+
+    def find(self, prim) -> Any | None:
+        """The rule of `prim`, or None."""
+        rule = dict.get(self, prim)
+        if rule is None and prim not in self.absences:
+            self.load(prim.family)
+            rule = dict.get(self, prim)
+            if rule is None and self.otherwise is not None and prim not in self.absences:
+                rule = self.otherwise(prim)
+                if rule is not None:
+                    rule = self.setdefault(prim, rule)
+        return rule
+
+    def kind(self, prim) -> str | None:
+        """What the coverage table prints: the kind of the rule, ``"absent"``, or None for an empty cell."""
+        if self.find(prim) is not None:
+            return self.kinds.get(prim, self.otherwise_kind)
+        return "absent" if prim in self.absences else None
+
+    def registered(self) -> Iterator[tuple[Any, Any]]:
+        """The pairs (primitive, rule) registered so far, without those that `otherwise` made."""
+        return ((prim, dict.__getitem__(self, prim)) for prim in list(self.kinds))
+
+    def get(self, prim, default=None):
+        rule = self.find(prim)
+        return default if rule is None else rule
+
+    def __contains__(self, prim) -> bool:
+        return self.find(prim) is not None
+
+    def __missing__(self, prim):
+        rule = self.find(prim)
+        if rule is not None:
+            return rule
+        if prim in self.absences:
+            raise NotImplementedError(
+                f"{self.name} of primitive '{prim}' is not defined: {self.absences[prim]}"
+            )
+        family = prim.family if self.package else ""
+        place = f"{self.package}.{family}" if family else f"a call of the column's `add` beside '{prim}'"
+        called = f" as `{self.signature}`" if self.signature else ""
+        raise NotImplementedError(
+            f"primitive '{prim}' has no rule in the column '{self.name}'; it would be registered in {place}{called}"
+        )

@@ -1,9 +1,0 @@
-"""NumPy evaluation of callbacks: call them."""
-
-from bedrax.core.primitives.callbacks import debug_callback_p, io_callback_p, pure_callback_p
-from bedrax.core.tables import numpy_rules
-
-
-@numpy_rules.rule(pure_callback_p, io_callback_p, debug_callback_p)
-def _call(*args, callback, **_):
-    return callback(*args)

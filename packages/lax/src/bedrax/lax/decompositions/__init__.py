@@ -1,0 +1,1 @@
+"""Primitives as functions of other lax operations, family by family."""

@@ -1,0 +1,226 @@
+"""What elementwise primitives have in common: accepted dtypes, shape rules, constants, broadcasting of unit axes.
+
+`unary` and `nary` make the primitives of the families `elementwise` and `special`; other families take the tables of
+dtypes and the texts of errors from here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from bedrax.core import dtypes
+from bedrax.core.avals import ShapedArray, aval_of
+from bedrax.core.tracing import Primitive
+
+REAL_OF = {np.dtype("complex64"): np.dtype("float32"), np.dtype("complex128"): np.dtype("float64")}
+COMPLEX_OF = {real: cplx for cplx, real in REAL_OF.items()}
+
+
+# ---- dtypes that a primitive accepts -------------------------------------------------------------
+
+_CATEGORIES = {
+    "integer": np.integer, "signedinteger": np.signedinteger, "floating": np.floating,
+    "complexfloating": np.complexfloating, "bool": np.bool_, "float32": np.float32, "float64": np.float64,
+    "prng_key": dtypes.prng_key,
+}  # fmt: skip
+
+FLOAT = ("floating",)
+INEXACT = ("floating", "complexfloating")
+NUMBER = ("integer", "floating", "complexfloating")
+REAL = ("integer", "floating")
+SIGNED = ("floating", "complexfloating", "signedinteger")
+INTEGER = ("integer",)
+BITS = ("integer", "bool")
+ORDERED = ("integer", "floating", "bool")
+ANY = ("integer", "floating", "complexfloating", "bool")
+COMPARABLE = (*ANY, "prng_key")
+COMPLEX = ("complexfloating",)
+COMPLEX_PART = ("float32", "float64")
+CONJUGABLE = ("float32", "complexfloating", "float64")
+
+
+class _Accepted(dict):
+    """`dtype -> whether it is in one of the categories`, filled on demand."""
+
+    def __init__(self, categories: tuple[str, ...]):
+        super().__init__()
+        self.categories = categories
+
+    def __missing__(self, dtype) -> bool:
+        found = self[dtype] = any(dtypes.issubdtype(dtype, _CATEGORIES[name]) for name in self.categories)
+        return found
+
+
+_accepted: dict[tuple[str, ...], _Accepted] = {}
+
+
+def accepted(categories: tuple[str, ...]) -> _Accepted:
+    """The shared table of the dtypes in `categories`."""
+    table = _accepted.get(categories)
+    if table is None:
+        table = _accepted[categories] = _Accepted(categories)
+    return table
+
+
+class ImplicitBroadcast(TypeError):
+    """Operands of equal rank whose axes differ only where one has length 1."""
+
+
+def result_shape(name: str, avals) -> tuple:
+    """The common shape of the operands, where rank 0 goes with everything.
+
+    Raises:
+      TypeError: ranks or lengths differ.
+    """
+    shapes = [aval.shape for aval in avals if aval.shape]
+    if not shapes:
+        return ()
+    shape = shapes[0]
+    for other in shapes[1:]:
+        if other != shape:
+            break
+    else:
+        return shape
+    if len({len(s) for s in shapes}) > 1:
+        # Rank 0 goes with everything, so only the ranked operands are at odds.
+        ranks = "{" + ", ".join(str(r) for r in sorted({len(s) for s in shapes})) + "}"
+        raise TypeError(f"{name}: arrays must have the same number of dimensions, got {ranks}")
+    listed = ", ".join(str(tuple(aval.shape)) for aval in avals)
+    message = f"{name} got incompatible shapes for broadcasting: {listed}."
+    for axis in zip(*shapes, strict=True):
+        if len({d for d in axis if d != 1}) > 1:
+            raise TypeError(message)
+    raise ImplicitBroadcast(
+        f"{message} A primitive takes equal shapes or scalars; the functions of lax broadcast axes of length 1."
+    )
+
+
+# Where `lax.<name>` has a counterpart that promotes.
+_PROMOTING = {
+    "add": "add", "sub": "subtract", "mul": "multiply", "div": "divide", "max": "maximum", "min": "minimum",
+    "eq": "equal", "ne": "not_equal", "select": "where",
+}  # fmt: skip
+
+
+def dtype_mismatch(name: str, found) -> TypeError:
+    """The error for operands whose dtypes differ."""
+    listed = ", ".join(str(getattr(d, "name", d)) for d in found)
+    tip = ""
+    if name in _PROMOTING:
+        tip = f" (Tip: jnp.{_PROMOTING[name]} is a similar function that does automatic type promotion on inputs)."
+        return TypeError(f"lax.{name} requires arguments to have the same dtypes, got {listed}.{tip}")
+    return TypeError(f"lax.{name} requires arguments to have the same dtypes, got {listed}.")
+
+
+def dtype_refused(name: str, dtype, categories, position: int | None = None) -> TypeError:
+    """The error for an operand whose dtype the primitive does not take."""
+    where = "" if position is None else f" at position {position}"
+    return TypeError(
+        f"{name} does not accept dtype {getattr(dtype, 'name', dtype)}{where}. "
+        f"Accepted dtypes{where} are subtypes of {', '.join(categories)}."
+    )
+
+
+def joined(avals, shape, dtype, weak_type) -> ShapedArray:
+    """The aval of an elementwise result: placement from the operands that have the result's shape."""
+    sharding = memory_space = None
+    vma = avals[0].vma
+    for aval in avals:
+        if aval.vma != vma:
+            vma = vma | aval.vma
+        if aval.shape == shape:
+            sharding = sharding or aval.sharding
+            memory_space = memory_space or aval.memory_space
+    return ShapedArray(shape, dtype, weak_type, sharding=sharding, memory_space=memory_space, vma=vma)
+
+
+# ---- primitives by kind --------------------------------------------------------------------------
+
+
+def unary(
+    name: str, categories=ANY, result: Callable | None = None, family: str = "elementwise"
+) -> Primitive:
+    """A primitive of one operand; `result(dtype)` is the dtype of its result (default: the same)."""
+    prim = Primitive(name, family)
+    ok = accepted(categories)
+
+    def shape_rule(x, **params):
+        if not ok[x.dtype]:
+            raise dtype_refused(name, x.dtype, categories)
+        return x if result is None else x.update(dtype=result(x.dtype))
+
+    prim.abstract(shape_rule)
+    return prim
+
+
+def nary(name: str, *categories, result: Callable | None = None, family: str = "elementwise") -> Primitive:
+    """A primitive of operands of equal dtype; `categories` holds one tuple per operand, or one for two operands."""
+    prim = Primitive(name, family)
+    if len(categories) == 1:
+        categories = categories * 2
+    ok = tuple(accepted(c) for c in categories)
+    ok_x, ok_y = ok[:2]
+
+    def shape_rule(x, y, *more):
+        if not more and x.shape == y.shape and x.dtype == y.dtype and ok_x[x.dtype] and ok_y[y.dtype]:
+            if x is y or (x.weak_type == y.weak_type and x.vma == y.vma and x.sharding == y.sharding):
+                return x if result is None else x.update(dtype=result(x.dtype))
+        avals = (x, y, *more)
+        shape = result_shape(name, avals)
+        for i, aval in enumerate(avals):
+            if not ok[i][aval.dtype]:
+                raise dtype_refused(name, aval.dtype, categories[i], i)
+        dtype = x.dtype
+        if any(aval.dtype != dtype for aval in avals):
+            raise dtype_mismatch(name, [aval.dtype for aval in avals])
+        weak = all(aval.weak_type for aval in avals)
+        return joined(avals, shape, dtype if result is None else result(dtype), weak)
+
+    prim.abstract(shape_rule)
+    return prim
+
+
+# ---- operands ------------------------------------------------------------------------------------
+
+
+def scalar_like(x, value) -> Any:
+    """`value` as a constant that goes with `x`: of its dtype, and weak exactly if `x` is.
+
+    Rules use it, because elementwise primitives do not promote.
+    """
+    aval = aval_of(x)
+    dtype = aval.dtype
+    if aval.weak_type:
+        kind = type(value)
+        if dtypes.is_inexact(dtype) and kind is int:
+            value, kind = float(value), float
+        if dtype in REAL_OF:
+            value, kind = complex(value), complex
+        if dtypes.python_scalar_dtype(kind) == dtype:
+            return value
+    return dtype.type(value)
+
+
+def bind_broadcast(prim, args, params):
+    """Bind after giving every ranked operand the common shape."""
+    from bedrax.lax.primitives.shaping import broadcast_in_dim
+
+    shapes = [aval_of(x).shape for x in args]
+    ranked = [s for s in shapes if s]
+    shape = tuple(next((d for d in axis if d != 1), 1) for axis in zip(*ranked, strict=True))
+    wide = [
+        broadcast_in_dim(x, shape, tuple(range(len(shape)))) if s and s != shape else x
+        for x, s in zip(args, shapes, strict=True)
+    ]
+    return prim.bind(*wide, **params)
+
+
+def bind_nary(prim: Primitive, *args, **params):
+    """Bind an n-ary primitive, broadcasting axes of length 1 where there are some."""
+    try:
+        return prim.bind(*args, **params)
+    except ImplicitBroadcast:
+        return bind_broadcast(prim, args, params)

@@ -1,0 +1,363 @@
+"""Arithmetic of arrays: what `x + y`, `x // y`, `x ** y`, `x < y`... mean, with promotion.
+
+The functions are the ones that `bedrax.numpy` exports as ufuncs; the operators, defined for all
+arrays and tracers, are made from them. An operator defers (`NotImplemented`) to operands of types
+that are not arrays or scalars.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from bedrax.core import array, dims, dtypes
+from bedrax.core.array import Array
+from bedrax.core.avals import aval_of
+from bedrax.core.one_program import one_program
+from bedrax.lax.primitives import elementwise as ops
+from bedrax.lax.primitives import shaping
+from bedrax.lax.promotion import operand, promote_pair, promote_pair_inexact
+
+_BOOL = dtypes.bool_dtype
+
+
+# ---- makers: a primitive as a function that promotes ------------------------------------------------
+
+
+def numeric2(name: str, bind: Callable) -> Callable:
+    """A function of two operands that are given their common dtype and shape."""
+
+    def function(x, y, /):
+        x, y = promote_pair(name, x, y)
+        return bind(x, y)
+
+    return function
+
+
+def inexact2(name: str, bind: Callable) -> Callable:
+    """The same for operations on floats and complex numbers: integers become floats."""
+
+    def function(x, y, /):
+        x, y = promote_pair_inexact(name, x, y)
+        return bind(x, y)
+
+    return function
+
+
+def _with_bool(name: str, prim, bool_prim) -> Callable:
+    bind, on_bool = prim.bind, bool_prim.bind
+
+    def function(x, y, /):
+        x, y = promote_pair(name, x, y)
+        if (getattr(x, "dtype", None) or aval_of(x).dtype) == _BOOL:
+            return on_bool(x, y)
+        return bind(x, y)
+
+    return function
+
+
+# ---- arithmetic --------------------------------------------------------------------------------------
+
+add = _with_bool("add", ops.add_p, ops.or_p)
+multiply = _with_bool("multiply", ops.mul_p, ops.and_p)
+subtract = numeric2("subtract", ops.sub_p.bind)
+true_divide = inexact2("true_divide", ops.div_p.bind)
+
+
+def _negative(x, y):
+    """Whether exactly one of two numbers is below zero."""
+    zero = ops.scalar_like(x, 0)
+    return ops.ne(ops.lt(x, zero), ops.lt(y, zero))
+
+
+def _as_numbers(name: str, x, y):
+    """Promoted operands, bools as the smallest integers that hold the result."""
+    x, y = promote_pair(name, x, y)
+    dtype = aval_of(x).dtype
+    if dtype == _BOOL:
+        x, y = promote_pair(name, _convert(x, np.int32), _convert(y, np.int32))
+        dtype = aval_of(x).dtype
+    if dtypes.is_complex(dtype):
+        raise TypeError(f"jnp.{name} is not defined for complex numbers, got {dtype}")
+    return x, y, dtype
+
+
+def _convert(x, dtype):
+    from bedrax.lax.primitives.conversions import convert_to
+
+    return convert_to(x, dtypes.canonicalize_dtype(dtype), False)
+
+
+def _select(which, on_true, on_false):
+    """`select` for operands of which some have rank 0."""
+    shape = aval_of(which).shape
+    if not shape:
+        shape = aval_of(on_true).shape or aval_of(on_false).shape
+    return ops.select_n_p.bind(which, _full(on_false, shape), _full(on_true, shape))
+
+
+def _full(x, shape):
+    if not shape or aval_of(x).shape:
+        return x
+    from bedrax.lax.primitives.shaping import broadcast_in_dim
+
+    return broadcast_in_dim(x, shape, ())
+
+
+@one_program
+def floor_divide(x, y, /):
+    """The largest whole number not above ``x / y``, in the common dtype."""
+    x, y, dtype = _as_numbers("floor_divide", x, y)
+    if dtypes.is_unsigned_integer(dtype):
+        return ops.div(x, y)
+    if dtypes.is_integer(dtype):
+        quotient = ops.div(x, y)
+        zero = ops.scalar_like(x, 0)
+        inexact = ops.ne(ops.rem(x, y), zero)
+        down = ops.bitwise_and(ops.ne(ops.sign(x), ops.sign(y)), inexact)
+        return _select(down, ops.sub(quotient, ops.scalar_like(quotient, 1)), quotient)
+    return float_divmod(x, y)[0]
+
+
+def float_divmod(x, y):
+    """(floor of the quotient, remainder of the divisor's sign) of promoted floats.
+
+    The quotient is derived from the remainder, which is exact, so that ``q * y + r`` is near `x` even
+    where ``x / y`` would be rounded up to a whole number.
+    """
+    rem = ops.rem(x, y)
+    zero, one = ops.scalar_like(rem, 0.0), ops.scalar_like(rem, 1.0)
+    wrong = ops.bitwise_and(ops.ne(rem, zero), _negative(rem, y))
+    quotient = ops.div(ops.sub(x, rem), y)
+    quotient = _select(wrong, ops.sub(quotient, one), quotient)
+    quotient = ops.round(quotient, ops.RoundingMethod.AWAY_FROM_ZERO)
+    at_zero = ops.eq(y, ops.scalar_like(y, 0.0))
+    return _select(at_zero, ops.div(x, y), quotient), _select(wrong, ops.add(rem, y), rem)
+
+
+@one_program
+def remainder(x, y, /):
+    """``x - y * floor(x / y)``: the remainder with the sign of the divisor. An integer modulo 0 is 0."""
+    x, y, dtype = _as_numbers("remainder", x, y)
+    zero = ops.scalar_like(x, 0)
+    if dtypes.is_integer(dtype):
+        at_zero = ops.eq(y, ops.scalar_like(y, 0))
+        y = _select(at_zero, ops.scalar_like(y, 1), y)
+        rem = ops.rem(x, y)
+        if dtypes.is_unsigned_integer(dtype):
+            return rem
+    else:
+        rem = ops.rem(x, y)
+    wrong = ops.bitwise_and(ops.ne(rem, zero), _negative(rem, y))
+    return _select(wrong, ops.add(rem, y), rem)
+
+
+@one_program
+def divmod_(x, y, /):
+    """(`floor_divide(x, y)`, `remainder(x, y)`)."""
+    x, y, dtype = _as_numbers("divmod", x, y)
+    if dtypes.is_integer(dtype):
+        return floor_divide(x, y), remainder(x, y)
+    return float_divmod(x, y)
+
+
+def power(x, y, /):
+    """``x ** y``. A Python integer `y` multiplies; integers to integer powers stay integers.
+
+    Raises:
+      TypeError: an integer to a negative Python integer.
+    """
+    if type(y) is int or (type(y) is not bool and isinstance(y, (int, np.integer))):
+        x = operand("power", x)
+        dtype = aval_of(x).dtype
+        if dtype == _BOOL:
+            x = _convert(x, np.int32)
+        if isinstance(x, Array) and (dtype != _BOOL):
+            if type(y) is int or not isinstance(y, np.generic):
+                return ops.integer_pow_p.bind(x, y=int(y))
+    x, y = operand("power", x, 0), operand("power", y, 1)
+    a, b = aval_of(x), aval_of(y)
+    if dtypes.is_inexact(a.dtype) and dtypes.is_integer(b.dtype):
+        if dtypes.promote([a.dtype, b.dtype], [a.weak_type, b.weak_type])[0] == a.dtype:
+            from bedrax.lax.promotion import broadcast
+
+            x, y = broadcast("power", (x, y))
+            return ops.pow_p.bind(x, y)
+    x, y = promote_pair("power", x, y)
+    dtype = aval_of(x).dtype
+    if dtype == _BOOL:
+        x, y = _convert(x, np.int32), _convert(y, np.int32)
+        dtype = aval_of(x).dtype
+    if dtypes.is_inexact(dtype):
+        return ops.pow_p.bind(x, y)
+    return _integer_power(x, y, dtype)
+
+
+def _integer_power(x, y, dtype):
+    """Powers of integers by squaring: one step per bit of the exponent."""
+    one = ops.scalar_like(x, 1)
+    bit = ops.scalar_like(y, 1)
+    out = one
+    bits = dtypes.itemsize_bits(dtype) - dtypes.is_signed_integer(dtype)
+    for i in range(bits):
+        odd = ops.ne(ops.bitwise_and(y, bit), ops.scalar_like(y, 0))
+        out = _select(odd, ops.mul(out, x), out)
+        if i + 1 < bits:
+            x = ops.mul(x, x)
+            y = ops.shift_right_logical(y, bit)
+    return out
+
+
+def negative(x, /):
+    """``-x``."""
+    return ops.neg_p.bind(operand("negative", x))
+
+
+def positive(x, /):
+    """``+x``, which is `x`."""
+    from bedrax.lax.primitives.conversions import asarray
+
+    return asarray(operand("positive", x))
+
+
+_UNSIGNED = frozenset((*dtypes.unsigned_dtypes, _BOOL))
+
+
+def absolute(x, /):
+    """``abs(x)``; the magnitude of complex numbers."""
+    x = operand("absolute", x)
+    if aval_of(x).dtype in _UNSIGNED:
+        return positive(x)
+    return ops.abs_p.bind(x)
+
+
+def invert(x, /):
+    """``~x``: all bits inverted; "not" of bools."""
+    return ops.not_p.bind(operand("bitwise_not", x))
+
+
+# ---- comparisons and bits -----------------------------------------------------------------------------
+
+
+def _ordering(name: str, prim) -> Callable:
+    """A comparison: complex numbers are ordered by real part, then by imaginary part."""
+    bind = prim.bind
+    strict = {"ge": ops.gt_p, "le": ops.lt_p}.get(prim.name, prim).bind
+
+    def function(x, y, /):
+        x, y = promote_pair(name, x, y)
+        if dtypes.is_complex(aval_of(x).dtype):
+            first, second = (ops.real(x), ops.real(y)), (ops.imag(x), ops.imag(y))
+            return _select(ops.eq(*first), bind(*second), strict(*first))
+        return bind(x, y)
+
+    return function
+
+
+equal = numeric2("equal", ops.eq_p.bind)
+not_equal = numeric2("not_equal", ops.ne_p.bind)
+less = _ordering("less", ops.lt_p)
+less_equal = _ordering("less_equal", ops.le_p)
+greater = _ordering("greater", ops.gt_p)
+greater_equal = _ordering("greater_equal", ops.ge_p)
+bitwise_and = numeric2("bitwise_and", ops.and_p.bind)
+bitwise_or = numeric2("bitwise_or", ops.or_p.bind)
+bitwise_xor = numeric2("bitwise_xor", ops.xor_p.bind)
+left_shift = numeric2("left_shift", ops.shift_left_p.bind)
+
+
+def right_shift(x, y, /):
+    """``x >> y``: the sign is kept where there is one."""
+    x, y = promote_pair("right_shift", x, y)
+    if dtypes.is_unsigned_integer(aval_of(x).dtype):
+        return ops.shift_right_logical_p.bind(x, y)
+    return ops.shift_right_arithmetic_p.bind(x, y)
+
+
+# ---- operators -----------------------------------------------------------------------------------------
+
+_PLAIN = (Array, np.ndarray, np.generic, int, float, complex)
+
+
+def accepts(other: Any) -> bool:
+    """Whether an array combines with `other`; if not, an operator leaves it to the other operand."""
+    return isinstance(other, _PLAIN) or hasattr(other, "__jax_array__") or dims.is_symbolic(other)
+
+
+_known: set[type] = {int, float, complex, bool, np.ndarray}
+
+
+def operator(function: Callable, name: str) -> Callable:
+    """``x <op> y`` as a method."""
+
+    def method(self, other):
+        if type(other) in _known or type(other) is type(self) or accepts(other):
+            return function(self, other)
+        return NotImplemented
+
+    method.__name__ = method.__qualname__ = name
+    return method
+
+
+def reflected(function: Callable, name: str) -> Callable:
+    """``y <op> x`` as a method of `x`."""
+
+    def method(self, other):
+        if type(other) in _known or type(other) is type(self) or accepts(other):
+            return function(other, self)
+        return NotImplemented
+
+    method.__name__ = method.__qualname__ = name
+    return method
+
+
+_BINARY = {
+    "add": add, "sub": subtract, "mul": multiply, "truediv": true_divide, "floordiv": floor_divide,
+    "mod": remainder, "divmod": divmod_, "pow": power, "and": bitwise_and, "or": bitwise_or, "xor": bitwise_xor,
+    "lshift": left_shift, "rshift": right_shift,
+}  # fmt: skip
+_COMPARISONS = {
+    "eq": equal, "ne": not_equal, "lt": less, "le": less_equal, "gt": greater, "ge": greater_equal,
+}  # fmt: skip
+
+
+def iterate(x: Any) -> Iterator:
+    """The rows of an array, from one operation."""
+    if not x.ndim:
+        raise TypeError("iteration over a 0-d array")
+    return iter(shaping.unstack(x, 0))
+
+
+_UNARY = {"neg": negative, "pos": positive, "abs": absolute, "invert": invert}
+
+
+def _methods() -> dict[str, Any]:
+    out: dict[str, Any] = {}
+    for name, function in _BINARY.items():
+        out[f"__{name}__"] = operator(function, f"__{name}__")
+        out[f"__r{name}__"] = reflected(function, f"__r{name}__")
+    for name, function in _COMPARISONS.items():
+        out[f"__{name}__"] = operator(function, f"__{name}__")
+    for name, function in _UNARY.items():
+        out[f"__{name}__"] = lambda self, function=function: function(self)
+    out["__iter__"] = iterate
+    return out
+
+
+for _name, _doc in {
+    add: "Elementwise sum; \"or\" of bools.", multiply: "Elementwise product; \"and\" of bools.",
+    subtract: "Elementwise difference.", true_divide: "Elementwise quotient, as floats.",
+    equal: "Elementwise ``x == y``.", not_equal: "Elementwise ``x != y``.", less: "Elementwise ``x < y``.",
+    less_equal: "Elementwise ``x <= y``.", greater: "Elementwise ``x > y``.",
+    greater_equal: "Elementwise ``x >= y``.", bitwise_and: "Elementwise AND of bits or bools.",
+    bitwise_or: "Elementwise OR of bits or bools.", bitwise_xor: "Elementwise exclusive OR of bits or bools.",
+    left_shift: "Elementwise ``x << y``.",
+}.items():  # fmt: skip
+    _name.__doc__ = _doc
+for _name in ("add", "multiply", "subtract", "true_divide", "equal", "not_equal", "less", "less_equal", "greater",
+              "greater_equal", "bitwise_and", "bitwise_or", "bitwise_xor", "left_shift"):  # fmt: skip
+    globals()[_name].__name__ = globals()[_name].__qualname__ = _name
+
+array.install_methods(_methods())

@@ -1,0 +1,298 @@
+"""Callbacks: running programs that call the user's Python."""
+
+from __future__ import annotations
+
+import logging
+import string
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from bedrax import pytree
+from bedrax.core import dims, dtypes, effects
+from bedrax.core.avals import ShapedArray, abstractify
+from bedrax.core.tracing import Primitive
+
+_FAMILY = "callbacks"
+
+
+class _CallbackEffect(effects.Effect):
+    __slots__ = ("name",)
+
+    def __init__(self, name: str = ""):
+        self.name = name or type(self).__name__.removesuffix("Effect")
+
+    def __repr__(self):
+        return self.name
+
+
+class DebugEffect(_CallbackEffect):
+    """A debugging callback, in any order."""
+
+
+class OrderedDebugEffect(_CallbackEffect):
+    """Debugging callbacks, in program order."""
+
+
+class IOEffect(_CallbackEffect):
+    """A callback with effects of its own, in any order."""
+
+
+class OrderedIOEffect(_CallbackEffect):
+    """Callbacks with effects, in program order."""
+
+
+debug_effect = DebugEffect()
+ordered_debug_effect = OrderedDebugEffect()
+io_effect = IOEffect()
+ordered_io_effect = OrderedIOEffect()
+for _type in (DebugEffect, OrderedDebugEffect, IOEffect, OrderedIOEffect):
+    effects.lowerable_effects.add_type(_type)
+    effects.control_flow_allowed_effects.add_type(_type)
+for _type in (DebugEffect, OrderedDebugEffect):
+    effects.remat_allowed_effects.add_type(_type)
+    effects.custom_derivatives_allowed_effects.add_type(_type)
+    effects.partial_eval_kept_effects.add_type(_type)
+for _type in (OrderedDebugEffect, OrderedIOEffect):
+    effects.ordered_effects.add_type(_type)
+
+# params: callback (flat: arrays -> list of arrays), result_avals, vmap_method, sharding
+pure_callback_p = Primitive("pure_callback", _FAMILY, multiple_results=True)
+# params: callback, result_avals, ordered, sharding
+io_callback_p = Primitive("io_callback", _FAMILY, multiple_results=True)
+# params: callback, effect, partitioned
+debug_callback_p = Primitive("debug_callback", _FAMILY, multiple_results=True)
+
+pure_callback_p.abstract_eval = lambda *avals, result_avals, **_: list(result_avals)
+io_callback_p.abstract_eval = lambda *avals, result_avals, **_: list(result_avals)
+io_callback_p.effects_of = lambda *avals, ordered, **_: {ordered_io_effect if ordered else io_effect}
+debug_callback_p.abstract_eval = lambda *avals, **_: []
+debug_callback_p.effects_of = lambda *avals, effect, **_: {effect}
+
+
+class FlatCallback:
+    """The user's callback on flat lists of arrays; compares by the function and the structure."""
+
+    __slots__ = ("function", "in_tree", "result_avals", "result_tree")
+
+    def __init__(self, function: Callable, in_tree, result_tree=None, result_avals=()):
+        self.function, self.in_tree, self.result_tree, self.result_avals = (
+            function,
+            in_tree,
+            result_tree,
+            result_avals,
+        )
+
+    def __call__(self, *arrays) -> list:
+        args, kwargs = pytree.tree_unflatten(self.in_tree, [_given(x) for x in arrays])
+        out = self.function(*args, **kwargs)
+        if self.result_tree is None:
+            return []
+        leaves, tree = pytree.tree_flatten(out)
+        if tree != self.result_tree:
+            raise ValueError(
+                f"the callback {getattr(self.function, '__name__', self.function)} returned a pytree of structure {tree},"
+                f" but its result_shape_dtypes have structure {self.result_tree}"
+            )
+        results = []
+        for i, (x, aval) in enumerate(zip(leaves, self.result_avals, strict=True)):
+            x = np.asarray(x)
+            batch = x.ndim - len(aval.shape)
+            if batch < 0 or (dims.is_constant_shape(aval.shape) and x.shape[batch:] != aval.shape):
+                raise ValueError(
+                    f"result {i} of the callback {getattr(self.function, '__name__', self.function)} has shape {x.shape},"
+                    f" but {aval.shape} is declared in result_shape_dtypes"
+                )
+            results.append(x if x.dtype == aval.dtype else x.astype(aval.dtype))
+        return results
+
+    def __eq__(self, other):
+        return (
+            type(other) is FlatCallback
+            and self.function == other.function
+            and (self.in_tree, self.result_tree, tuple(self.result_avals))
+            == (other.in_tree, other.result_tree, tuple(other.result_avals))
+        )
+
+    def __hash__(self):
+        return hash((self.function, self.in_tree, self.result_tree))
+
+    def __repr__(self):
+        return f"callback({getattr(self.function, '__name__', self.function)})"
+
+
+def _given(x):
+    from bedrax.core import executors
+
+    return executors.get().asarray(x)
+
+
+def _result_types(result_shape_dtypes) -> tuple[list, Any]:
+    leaves, tree = pytree.tree_flatten(result_shape_dtypes)
+    types = []
+    for leaf in leaves:
+        aval = abstractify(leaf)
+        types.append(ShapedArray(aval.shape, dtypes.canonicalize_dtype(aval.dtype)))
+    return types, tree
+
+
+_VMAP_METHODS = ("sequential", "sequential_unrolled", "expand_dims", "broadcast_all", "legacy_vectorized")
+
+
+def pure_callback(
+    callback: Callable,
+    result_shape_dtypes: Any,
+    *args,
+    sharding: Any = None,
+    vmap_method: str | None = None,
+    **kwargs,
+) -> Any:
+    """Call a Python function without effects while a program runs.
+
+    Args:
+      callback: gets arrays in the structure of the arguments, returns arrays.
+      result_shape_dtypes: pytree of objects with ``shape`` and ``dtype``, like the result.
+      args, kwargs: its arguments, pytrees of arrays.
+      vmap_method: what `vmap` does: "sequential" (one element at a time, in a loop),
+        "sequential_unrolled", "expand_dims" (mapped arguments get the batch axis in front, others
+        an axis of size 1) or "broadcast_all" (all arguments get the batch axis in front).
+
+    Returns:
+      A pytree like `result_shape_dtypes`. The call may be omitted or repeated.
+    """
+    if vmap_method is not None and vmap_method not in _VMAP_METHODS:
+        raise ValueError(f"vmap_method must be one of {_VMAP_METHODS}, got {vmap_method!r}")
+    leaves, in_tree = pytree.tree_flatten((args, kwargs))
+    types, tree = _result_types(result_shape_dtypes)
+    out = pure_callback_p.bind(
+        *leaves, callback=FlatCallback(callback, in_tree, tree, tuple(types)), result_avals=tuple(types),
+        vmap_method=vmap_method, sharding=sharding,
+    )  # fmt: skip
+    return pytree.tree_unflatten(tree, out)
+
+
+def io_callback(
+    callback: Callable, result_shape_dtypes: Any, *args, sharding: Any = None, ordered: bool = False, **kwargs
+) -> Any:
+    """Call a Python function with effects while a program runs; it is called exactly once.
+
+    Args: see `pure_callback`.
+      ordered: keep the program order of all ordered callbacks.
+    """
+    leaves, in_tree = pytree.tree_flatten((args, kwargs))
+    types, tree = _result_types(result_shape_dtypes)
+    out = io_callback_p.bind(
+        *leaves, callback=FlatCallback(callback, in_tree, tree, tuple(types)), result_avals=tuple(types), ordered=ordered,
+        sharding=sharding,
+    )  # fmt: skip
+    return pytree.tree_unflatten(tree, out)
+
+
+def debug_callback(
+    callback: Callable, *args: Any, ordered: bool = False, partitioned: bool = False, **kwargs: Any
+) -> None:
+    """Call a Python function for debugging; its result is ignored.
+
+    Under `vmap` it is called for each element, under `grad` with primal values only.
+    """
+    if not callable(callback):
+        raise TypeError(
+            "first argument to jax.debug.callback must be callable, but got an object of type "
+            + str(type(callback))
+        )
+    leaves, in_tree = pytree.tree_flatten((args, kwargs))
+    debug_callback_p.bind(
+        *leaves, callback=FlatCallback(callback, in_tree), effect=ordered_debug_effect if ordered else debug_effect,
+        partitioned=partitioned,
+    )  # fmt: skip
+
+
+class _Formatter(string.Formatter):
+    def check_unused_args(self, used_args, args, kwargs):
+        unused = [a for i, a in enumerate(args) if i not in used_args] + [
+            k for k in kwargs if k not in used_args
+        ]
+        if unused:
+            raise ValueError(f"Unused arguments to `jax.debug.print`: {unused}")
+
+
+class _Printer:
+    """Prints (or logs) a format; compares by its text, so that equal prints share compiled code."""
+
+    def __init__(self, text: str, log: bool):
+        self.text, self.log = text, log
+
+    def __call__(self, *args, **kwargs):
+        message = self.text.format(*map(_plain, args), **{k: _plain(v) for k, v in kwargs.items()})
+        if self.log:
+            logging.getLogger("jax").info(message)
+        else:
+            print(message)
+
+    def __eq__(self, other):
+        return type(other) is _Printer and (self.text, self.log) == (other.text, other.log)
+
+    def __hash__(self):
+        return hash((self.text, self.log))
+
+
+def _plain(x):
+    return pytree.tree_map(lambda leaf: np.asarray(leaf) if np.ndim(leaf) else leaf, x)
+
+
+def debug_print(
+    fmt: str, *args: Any, ordered: bool = False, partitioned: bool = False, skip_format_check: bool = False,
+    _use_logging: bool = False, **kwargs: Any,
+) -> None:  # fmt: skip
+    """Print values while a program runs.
+
+    Args:
+      fmt: a format string, e.g. ``"x = {x}"``. (F-strings would be formatted while tracing.)
+      args, kwargs: what it refers to; pytrees of arrays, or anything static.
+      ordered: keep the program order of ordered prints.
+      skip_format_check: do not check the format while tracing.
+    """
+    if not isinstance(fmt, str):
+        raise TypeError(
+            f"the first argument of debug.print is a format string, got {fmt!r} of type {type(fmt)}"
+        )
+    if not skip_format_check:
+        _Formatter().format(fmt, *map(_Placeholder, args), **{k: _Placeholder(v) for k, v in kwargs.items()})
+    debug_callback(_Printer(fmt, _use_logging), *args, ordered=ordered, partitioned=partitioned, **kwargs)
+
+
+class _Placeholder:
+    """Accepts any format while a format string is checked."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __format__(self, spec):
+        return ""
+
+    def __getattr__(self, name):
+        return self
+
+    def __getitem__(self, key):
+        return self
+
+
+def debug_log(
+    fmt: str,
+    *args: Any,
+    ordered: bool = False,
+    partitioned: bool = False,
+    skip_format_check: bool = False,
+    **kwargs: Any,
+) -> None:
+    """Like `debug_print`, to the logger ``jax`` at level INFO."""
+    debug_print(
+        fmt,
+        *args,
+        ordered=ordered,
+        partitioned=partitioned,
+        skip_format_check=skip_format_check,
+        _use_logging=True,
+        **kwargs,
+    )

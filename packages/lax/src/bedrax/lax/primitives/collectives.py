@@ -1,0 +1,364 @@
+"""Collectives: operations across the named axes of the transformations around us (`vmap`, `shard_map`)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+import numpy as np
+
+from bedrax import pytree
+from bedrax.core import dtypes
+from bedrax.core.avals import ShapedArray, aval_of, scalar_aval
+from bedrax.core.tracing import Primitive, Tracer
+from bedrax.core.tracing import axis_size as _axis_size
+
+_FAMILY = "collectives"
+
+
+def _names(axis_name) -> tuple:
+    return tuple(axis_name) if isinstance(axis_name, tuple | list) else (axis_name,)
+
+
+def _size(axis_name, groups=None) -> int:
+    if groups is not None:
+        return len(groups[0])
+    return math.prod(_axis_size(n) for n in _names(axis_name))
+
+
+def _unbound(*args, **params):
+    names = _names(params.get("axes", params.get("axis_name")))
+    for name in names:
+        _axis_size(name)  # raises, naming the axis
+    raise NotImplementedError(
+        f"a collective over the axes {names} was reached outside the transformation that maps them"
+    )
+
+
+def _collective(name: str, shape_rule: Callable) -> Primitive:
+    prim = Primitive(name, _FAMILY)
+    prim.abstract_eval = shape_rule
+    prim.def_impl(_unbound)
+    return prim
+
+
+def _same(aval, *, axes, **_):
+    for n in axes:
+        _axis_size(n)
+    return aval.strip_weak_type()
+
+
+# params: axes (a tuple of names), axis_index_groups
+psum_p = _collective("psum", _same)
+pmax_p = _collective("pmax", _same)
+pmin_p = _collective("pmin", _same)
+
+
+# params: axis_name, perm (pairs: source, destination)
+ppermute_p = _collective("ppermute", lambda aval, *, axis_name, perm: _same(aval, axes=_names(axis_name)))
+
+
+def _gathered(aval, *, all_gather_dimension, axis_name, axis_index_groups, axis_size, tiled):
+    shape = list(aval.shape)
+    if tiled:
+        shape[all_gather_dimension] *= axis_size
+    else:
+        shape.insert(all_gather_dimension, axis_size)
+    return ShapedArray(tuple(shape), aval.dtype)
+
+
+# params: all_gather_dimension, axis_name, axis_index_groups, axis_size, tiled
+all_gather_p = _collective("all_gather", _gathered)
+
+
+def _scattered(aval, *, scatter_dimension, axis_name, axis_index_groups, axis_size, tiled):
+    shape = list(aval.shape)
+    n = shape[scatter_dimension]
+    if tiled:
+        if n % axis_size:
+            raise ValueError(
+                f"tiled psum_scatter operand scatter dimension size {n} must be divisible by the axis size {axis_size}"
+            )
+        shape[scatter_dimension] = n // axis_size
+    else:
+        if n != axis_size:
+            raise ValueError(
+                f"psum_scatter operand scatter dimension size {n} must match the axis size {axis_size}"
+            )
+        del shape[scatter_dimension]
+    return ShapedArray(tuple(shape), aval.dtype)
+
+
+# params: scatter_dimension, axis_name, axis_index_groups, axis_size, tiled
+reduce_scatter_p = _collective("reduce_scatter", _scattered)
+
+
+def _exchanged(aval, *, split_axis, concat_axis, axis_name, axis_index_groups, tiled):
+    shape = list(aval.shape)
+    n = _size(axis_name, axis_index_groups)
+    if tiled:
+        if shape[split_axis] % n:
+            raise ValueError(
+                f"all_to_all split_axis size {shape[split_axis]} must be divisible by the axis size {n}"
+            )
+        shape[split_axis] //= n
+        shape[concat_axis] *= n
+    else:
+        del shape[split_axis]
+        shape.insert(concat_axis, n)
+    return ShapedArray(tuple(shape), aval.dtype)
+
+
+# params: split_axis, concat_axis, axis_name, axis_index_groups, tiled
+all_to_all_p = _collective("all_to_all", _exchanged)
+
+# params: axis_name
+axis_index_p = _collective(
+    "axis_index", lambda *, axis_name: (_axis_size(axis_name), scalar_aval(np.dtype(np.int32)))[1]
+)
+
+
+def _groups(axis_index_groups, axis_name) -> tuple | None:
+    if axis_index_groups is None:
+        return None
+    groups = tuple(map(tuple, axis_index_groups))
+    if len({len(g) for g in groups}) > 1:
+        raise ValueError("axis_index_groups must all be the same size")
+    if sorted(i for g in groups for i in g) != list(range(_size(axis_name))):
+        raise ValueError(
+            f"axis_index_groups must cover all indices of the axis exactly once, got {axis_index_groups}"
+        )
+    return groups
+
+
+def _check_names(axis_name) -> tuple:
+    names = _names(axis_name)
+    for n in names:
+        if isinstance(n, int) and not isinstance(n, bool):
+            raise NotImplementedError(
+                f"collectives over positional axes ({n}) are not supported; reduce over the array's axis instead"
+            )
+        _axis_size(n)
+    return names
+
+
+def _reduce(prim: Primitive, x, axis_name, axis_index_groups):
+    names = _check_names(axis_name)
+    if not names:
+        return x
+    groups = _groups(axis_index_groups, axis_name)
+    return pytree.tree_map(lambda leaf: prim.bind(leaf, axes=names, axis_index_groups=groups), x)
+
+
+def psum(x: Any, axis_name: Hashable | tuple, *, axis_index_groups: Sequence | None = None) -> Any:
+    """Sum over the named axis (or axes).
+
+    Args:
+      x: a pytree of arrays. A Python number or other constant is multiplied by the axis size.
+      axis_name: name, or tuple of names, of axes in scope.
+      axis_index_groups: sum within groups of indices only.
+
+    Returns:
+      A pytree like `x`: the sum, on every index of the axis.
+    """
+    names = _check_names(axis_name)
+    groups = _groups(axis_index_groups, axis_name)
+
+    def total(leaf):
+        if not isinstance(leaf, Tracer):
+            size = _size(names, groups)
+            if type(leaf) is bool:
+                leaf = int(leaf)
+            if isinstance(leaf, int | float | complex):
+                return leaf * size
+            from bedrax import lax
+
+            leaf = lax.asarray(leaf)
+            return lax.mul(leaf, np.asarray(size, leaf.dtype)[()])
+        if aval_of(leaf).dtype == np.bool_:
+            from bedrax import lax
+
+            leaf = lax.convert_element_type(leaf, dtypes.default_int_dtype())
+        return psum_p.bind(leaf, axes=names, axis_index_groups=groups) if names else leaf
+
+    return pytree.tree_map(total, x)
+
+
+def pmean(x: Any, axis_name: Hashable | tuple, *, axis_index_groups: Sequence | None = None) -> Any:
+    """Mean over the named axis (or axes); see `psum`."""
+    from bedrax import lax
+
+    total = psum(x, axis_name, axis_index_groups=axis_index_groups)
+    n = _size(_names(axis_name), _groups(axis_index_groups, axis_name))
+
+    def divide(leaf):
+        dtype = dtypes.to_inexact_dtype(aval_of(leaf).dtype)
+        return lax.div(lax.convert_element_type(leaf, dtype), np.asarray(n).astype(dtype)[()])
+
+    return pytree.tree_map(divide, total)
+
+
+def pmax(x: Any, axis_name: Hashable | tuple, *, axis_index_groups: Sequence | None = None) -> Any:
+    """Maximum over the named axis (or axes); see `psum`."""
+    return _reduce(pmax_p, x, axis_name, axis_index_groups)
+
+
+def pmin(x: Any, axis_name: Hashable | tuple, *, axis_index_groups: Sequence | None = None) -> Any:
+    """Minimum over the named axis (or axes); see `psum`."""
+    return _reduce(pmin_p, x, axis_name, axis_index_groups)
+
+
+def ppermute(x: Any, axis_name: Hashable, perm: Sequence[tuple[int, int]]) -> Any:
+    """Send values along the named axis.
+
+    Args:
+      perm: pairs ``(source index, destination index)``; an index that receives nothing gets zeros.
+    """
+    _check_names(axis_name)
+    perm = tuple((int(s), int(d)) for s, d in perm)
+    if len({s for s, _ in perm}) != len(perm) or len({d for _, d in perm}) != len(perm):
+        raise ValueError(f"ppermute sources and destinations must be unique, got {perm}.")
+    return pytree.tree_map(lambda leaf: ppermute_p.bind(leaf, axis_name=axis_name, perm=perm), x)
+
+
+def pshuffle(x: Any, axis_name: Hashable, perm: Sequence[int]) -> Any:
+    """Index ``i`` of the named axis gets the value of index ``perm[i]``."""
+    if set(perm) != set(range(len(perm))):
+        raise ValueError(f"`perm` does not represent a permutation: {perm}")
+    return ppermute(x, axis_name, [(s, d) for d, s in enumerate(perm)])
+
+
+def all_gather(
+    x: Any, axis_name: Hashable, *, axis_index_groups: Sequence | None = None, axis: int = 0, tiled: bool = False,
+    to: str | None = None,
+) -> Any:  # fmt: skip
+    """All values along the named axis, on every index.
+
+    Args:
+      axis: where they are stacked (or, `tiled`, concatenated).
+    """
+    _check_names(axis_name)
+    if to is not None:
+        raise NotImplementedError("all_gather: `to` is not supported")
+    groups = _groups(axis_index_groups, axis_name)
+    size = _size(axis_name, groups)
+
+    def gather(leaf):
+        rank = len(aval_of(leaf).shape) + (not tiled)
+        return all_gather_p.bind(
+            leaf, all_gather_dimension=axis % rank, axis_name=axis_name, axis_index_groups=groups, axis_size=size,
+            tiled=tiled,
+        )  # fmt: skip
+
+    return pytree.tree_map(gather, x)
+
+
+def psum_scatter(
+    x: Any,
+    axis_name: Hashable,
+    *,
+    scatter_dimension: int = 0,
+    axis_index_groups: Sequence | None = None,
+    tiled: bool = False,
+) -> Any:
+    """Sum over the named axis; index ``i`` keeps the ``i``-th part along `scatter_dimension`."""
+    _check_names(axis_name)
+    groups = _groups(axis_index_groups, axis_name)
+    size = _size(axis_name, groups)
+
+    def scatter(leaf):
+        return reduce_scatter_p.bind(
+            leaf, scatter_dimension=scatter_dimension % len(aval_of(leaf).shape), axis_name=axis_name,
+            axis_index_groups=groups, axis_size=size, tiled=tiled,
+        )  # fmt: skip
+
+    return pytree.tree_map(scatter, x)
+
+
+def all_to_all(
+    x: Any, axis_name: Hashable, split_axis: int, concat_axis: int, *, axis_index_groups: Sequence | None = None,
+    tiled: bool = False,
+) -> Any:  # fmt: skip
+    """Split an array axis over the named axis, and gather the named axis into an array axis.
+
+    Args:
+      split_axis: the array axis to split; without `tiled` its size is the axis size, and it is removed.
+      concat_axis: where the pieces are stacked (or, `tiled`, concatenated).
+    """
+    _check_names(axis_name)
+    groups = _groups(axis_index_groups, axis_name)
+    size = _size(axis_name, groups)
+
+    def exchange(leaf):
+        rank = len(aval_of(leaf).shape)
+        if not tiled and aval_of(leaf).shape[split_axis] != size:
+            raise ValueError(
+                "all_to_all requires the size of the mapped axis axis_name to equal x.shape[split_axis], but they are"
+                f" {size} and {aval_of(leaf).shape[split_axis]} respectively."
+            )
+        return all_to_all_p.bind(
+            leaf, split_axis=split_axis % rank, concat_axis=concat_axis % rank, axis_name=axis_name,
+            axis_index_groups=groups, tiled=tiled,
+        )  # fmt: skip
+
+    return pytree.tree_map(exchange, x)
+
+
+def pswapaxes(x: Any, axis_name: Hashable, axis: int, *, axis_index_groups: Sequence | None = None) -> Any:
+    """Swap the named axis with an array axis of equal size."""
+    return all_to_all(x, axis_name, axis, axis, axis_index_groups=axis_index_groups)
+
+
+def pbroadcast(x: Any, axis_name: Hashable, source: int) -> Any:
+    """The value that the index `source` of the named axis has, on every index."""
+    from bedrax import lax
+
+    n = _size(axis_name)
+    if not 0 <= source < n:
+        raise ValueError(f"pbroadcast: source={source} is no index of the axis {axis_name!r} of size {n}")
+    return pytree.tree_map(
+        lambda leaf: lax.index_in_dim(all_gather(leaf, axis_name), source, 0, keepdims=False), x
+    )
+
+
+def _between_devices(name: str, what: str, instead: str) -> Callable:
+    def call(*_, **__):
+        raise NotImplementedError(
+            f"jax.lax.{name} is not supported: {what}, and Bedrax has no per-device programs (shard_map). {instead}"
+        )
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = f"Not supported: raises NotImplementedError. {what[0].upper()}{what[1:]}."
+    return call
+
+
+pcast = _between_devices(
+    "pcast",
+    "it changes over which mesh axes the type of a per-device value varies",
+    "A vmapped function needs no such cast: leave it out.",
+)
+psend = _between_devices("psend", "it sends a value from device to device", "Use ppermute.")
+precv = _between_devices("precv", "it receives a value from another device", "Use ppermute.")
+ragged_all_to_all = _between_devices(
+    "ragged_all_to_all",
+    "it exchanges rows, a different number with each device",
+    "Use all_to_all of rows padded to one number.",
+)
+
+
+def axis_index(axis_name: Hashable | tuple) -> Any:
+    """Our index along the named axis (row-major for a tuple of names), an int32 scalar."""
+    names = _check_names(axis_name)
+    from bedrax import lax
+
+    index: Any = None
+    for n in names:
+        own = axis_index_p.bind(axis_name=n)
+        index = own if index is None else lax.add(lax.mul(index, np.int32(_axis_size(n))), own)
+    return np.int32(0) if index is None else index
+
+
+def axis_size(axis_name: Hashable | tuple) -> int:
+    """Size of the named axis (the product, for a tuple of names)."""
+    return _size(_check_names(axis_name))

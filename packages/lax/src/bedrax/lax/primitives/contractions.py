@@ -1,0 +1,623 @@
+"""Contractions: sums of products over shared dimensions.
+
+`dot_general` is the one primitive behind every matrix product; `ragged_dot_general` multiplies by a
+different matrix per group of rows; `scaled_dot` multiplies block-scaled low-precision operands. How
+accurate a product must be (`Precision`, `DotAlgorithm`) is decided here, too.
+"""
+
+from __future__ import annotations
+
+import enum
+import operator
+from typing import Any, NamedTuple
+
+import ml_dtypes
+import numpy as np
+
+from bedrax.core import config, dtypes
+from bedrax.core.avals import ShapedArray, aval_of
+from bedrax.core.tracing import Primitive
+
+__all__ = [
+    "DotAlgorithm", "DotAlgorithmPreset", "DotDimensionNumbers", "Precision", "PrecisionLike",
+    "RaggedDotDimensionNumbers", "batch_matmul", "dot", "dot_general", "dot_general_p", "ragged_dot",
+    "ragged_dot_general", "ragged_dot_general_p", "scaled_dot", "scaled_dot_p",
+]  # fmt: skip
+
+dot_general_p = Primitive("dot_general", "contractions")
+ragged_dot_general_p = Primitive("ragged_dot_general", "contractions")
+scaled_dot_p = Primitive("scaled_dot", "contractions")
+
+DotDimensionNumbers = Any  # ((lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch))
+
+
+# Precision
+
+
+class Precision(enum.Enum):
+    """How much of the operands' precision a product must use.
+
+    ``DEFAULT`` is the fastest the platform offers (on an accelerator this may round the operands to
+    fewer bits), ``HIGH`` slower and more accurate, ``HIGHEST`` as accurate as the dtype. A function that takes a
+    ``precision`` also accepts the strings ``"default"`` (``"bfloat16"``, ``"fastest"``), ``"high"``
+    (``"bfloat16_3x"``, ``"tensorfloat32"``) and ``"highest"`` (``"float32"``). The CPU ignores it.
+    """
+
+    DEFAULT = 0
+    HIGH = 1
+    HIGHEST = 2
+
+    @classmethod
+    def _missing_(cls, value):
+        return _PRECISION_NAMES.get(value) if isinstance(value, str) or value is None else None
+
+    def __repr__(self):
+        return f"Precision.{self.name}"
+
+    def __str__(self):
+        return self.name
+
+
+_PRECISION_NAMES = {
+    "highest": Precision.HIGHEST, "float32": Precision.HIGHEST, "high": Precision.HIGH,
+    "bfloat16_3x": Precision.HIGH, "tensorfloat32": Precision.HIGH, "default": Precision.DEFAULT,
+    "bfloat16": Precision.DEFAULT, "fastest": Precision.DEFAULT, None: Precision.DEFAULT,
+}  # fmt: skip
+
+
+class DotAlgorithm(NamedTuple):
+    """The arithmetic of a product, spelled out (fields as in StableHLO's ``dot_general``).
+
+    Attributes:
+      lhs_precision_type, rhs_precision_type: dtypes the operands are rounded to.
+      accumulation_type: dtype of the sums.
+      lhs_component_count, rhs_component_count, num_primitive_operations: for algorithms that split
+        operands into parts and combine several products, to emulate a higher precision.
+      allow_imprecise_accumulation: whether some steps may accumulate in fewer bits.
+
+    Which algorithms exist depends on the platform; compiling one that does not raises.
+    """
+
+    lhs_precision_type: Any
+    rhs_precision_type: Any
+    accumulation_type: Any
+    lhs_component_count: int = 1
+    rhs_component_count: int = 1
+    num_primitive_operations: int = 1
+    allow_imprecise_accumulation: bool = False
+
+
+class DotAlgorithmPreset(enum.Enum):
+    """Named `DotAlgorithm`\\ s: ``<lhs type>_<rhs type>_<accumulation type>[_X<products>]``."""
+
+    DEFAULT = 1
+    ANY_F8_ANY_F8_F32 = 2
+    ANY_F8_ANY_F8_F32_FAST_ACCUM = 3
+    ANY_F8_ANY_F8_ANY = 4
+    ANY_F8_ANY_F8_ANY_FAST_ACCUM = 5
+    F16_F16_F16 = 6
+    F16_F16_F32 = 7
+    BF16_BF16_BF16 = 8
+    BF16_BF16_F32 = 9
+    BF16_BF16_F32_X3 = 10
+    BF16_BF16_F32_X6 = 11
+    BF16_BF16_F32_X9 = 12
+    TF32_TF32_F32 = 13
+    TF32_TF32_F32_X3 = 14
+    F32_F32_F32 = 15
+    F64_F64_F64 = 16
+
+    def __repr__(self):
+        return f"DotAlgorithmPreset.{self.name}"
+
+    def __str__(self):
+        return self.name
+
+    @property
+    def accumulation_type(self):
+        """The dtype of the sums, or None where the platform chooses."""
+        return _SCALAR_TYPES.get(self.name.removesuffix("_FAST_ACCUM").split("_X")[0].rsplit("_", 1)[-1])
+
+    @property
+    def supported_lhs_types(self) -> tuple | None:
+        """Dtypes the operand may be stored in (others are converted to the first), or None for any."""
+        kind = self.name.split("_")[0]
+        if kind in ("DEFAULT", "ANY"):
+            return None
+        if kind == "TF32" or "_X" in self.name:
+            return (np.float32,)
+        if kind == "BF16":
+            return (ml_dtypes.bfloat16, np.float32)
+        return (_SCALAR_TYPES[kind],)
+
+    supported_rhs_types = supported_lhs_types
+
+    def supported_output_types(self, lhs_dtype, rhs_dtype) -> tuple | None:
+        """Dtypes the platform's product may have, or None for any; another is converted to."""
+        if self.supported_lhs_types is None:
+            return None
+        accumulation = self.accumulation_type
+        if self.name.startswith("BF16_BF16_F32") and "_X" not in self.name:
+            if np.dtype(lhs_dtype) == np.dtype(rhs_dtype) == np.dtype(ml_dtypes.bfloat16):
+                return (np.float32, ml_dtypes.bfloat16)
+        return (accumulation,)
+
+
+_SCALAR_TYPES = {"BF16": ml_dtypes.bfloat16, "F16": np.float16, "F32": np.float32, "F64": np.float64}
+
+PrecisionLike = Any  # None | str | Precision | (Precision, Precision) | DotAlgorithm | DotAlgorithmPreset
+
+
+def canonical_precision(precision: PrecisionLike) -> Any:
+    """What users may give as `precision`, as a parameter: None, a pair of `Precision`, or an algorithm.
+
+    None stands for the option ``jax_default_matmul_precision``.
+    """
+    if precision is None:
+        precision = config.default_matmul_precision.value
+        if precision is None:
+            return None
+    found = _parse_precision(precision)
+    if found is None:
+        names = list(_PRECISION_NAMES)
+        raise ValueError(
+            f"Precision argument must be one of:\n- None,\n- a string in {names},\n- a lax.Precision value,\n- a tuple of"
+            " two lax.Precision values or strings,\n- a lax.DotAlgorithmPreset or the name of one of these presets,"
+            f" or\n- a lax.DotAlgorithm value;\nbut got {precision}."
+        )
+    return None if found is DotAlgorithmPreset.DEFAULT else found
+
+
+def _parse_precision(precision):
+    if isinstance(precision, Precision):
+        return precision, precision
+    if isinstance(precision, (DotAlgorithm, DotAlgorithmPreset)):
+        return precision
+    if isinstance(precision, str):
+        one = _PRECISION_NAMES.get(precision)
+        return (one, one) if one is not None else DotAlgorithmPreset.__members__.get(precision)
+    if isinstance(precision, (tuple, list)) and len(precision) == 2:
+        pair = tuple(p if isinstance(p, Precision) else _PRECISION_NAMES.get(p) for p in precision)
+        return pair if None not in pair else None
+    return None
+
+
+# dot_general
+
+
+def _width(dtype: np.dtype) -> tuple:
+    if dtype not in dtypes.all_dtypes:
+        raise TypeError(
+            f"dot_general does not accept dtype {dtype}: its operands must be numbers or booleans."
+        )
+    if dtype == np.bool_:
+        return (0, 0, 0)
+    if dtype in dtypes.integer_dtypes:
+        return (1, dtypes.itemsize_bits(dtype), -int(dtypes.iinfo(dtype).min))
+    return (
+        3 if dtype in dtypes.complex_dtypes else 2,
+        dtypes.itemsize_bits(dtype),
+        float(dtypes.finfo(dtype).max),
+    )
+
+
+def product_dtype(x: np.dtype, y: np.dtype) -> np.dtype:
+    """The dtype of a product of two dtypes: the higher kind, then the wider, then the one that reaches further."""
+    return x if x == y or _width(x) >= _width(y) else y
+
+
+def canonical_dot_dimensions(dimension_numbers) -> tuple:
+    """Dot dimension numbers as nested tuples of ints."""
+    try:
+        (lc, rc), (lb, rb) = dimension_numbers
+        index = operator.index
+        return (
+            (tuple([index(d) for d in lc]), tuple([index(d) for d in rc])),
+            (tuple([index(d) for d in lb]), tuple([index(d) for d in rb])),
+        )
+    except (TypeError, ValueError):
+        raise TypeError(
+            "dimension_numbers must be ((lhs_contracting_dims, rhs_contracting_dims), (lhs_batch_dims,"
+            f" rhs_batch_dims)), sequences of integers, got {dimension_numbers}"
+        ) from None
+
+
+def free_dims(ndim: int, *used: tuple) -> list[int]:
+    """The dimensions below `ndim` in none of the groups, ascending."""
+    taken = {d for group in used for d in group}
+    return [d for d in range(ndim) if d not in taken]
+
+
+def check_dot_dimensions(name: str, lhs, rhs, dimension_numbers) -> None:
+    """Raise TypeError unless the dimension numbers fit the types of the operands."""
+    (lc, rc), (lb, rb) = dimension_numbers
+    for side, aval, batch, contract in (("lhs", lhs, lb, lc), ("rhs", rhs, rb, rc)):
+        if not all(0 <= d < aval.ndim for d in (*batch, *contract)):
+            raise TypeError(
+                f"{name} requires {side} dimension numbers to be nonnegative and less than the number of axes of the"
+                f" {side} value, got {side}_batch of {batch} and {side}_contracting of {contract} for {side} of rank"
+                f" {aval.ndim}"
+            )
+    if len(lb) != len(rb):
+        raise TypeError(
+            f"{name} requires equal numbers of lhs_batch and rhs_batch dimensions, got lhs_batch {lb} and rhs_batch {rb}."
+        )
+    for side, batch, contract in (("lhs", lb, lc), ("rhs", rb, rc)):
+        for what, group in (("batch", batch), ("contracting", contract)):
+            if len(set(group)) != len(group):
+                raise TypeError(
+                    f"{name} requires {side} {what} dimensions to be distinct, got {side}_{what} {group}."
+                )
+        if not set(batch).isdisjoint(contract):
+            raise TypeError(
+                f"{name} requires {side} batch dimensions to be disjoint from contracting dimensions, got"
+                f" {side}_batch {batch} and {side}_contracting {contract}."
+            )
+    for what, ls, rs in (("batch", lb, rb), ("contracting", lc, rc)):
+        xs, ys = tuple(lhs.shape[d] for d in ls), tuple(rhs.shape[d] for d in rs)
+        if xs != ys:
+            same = (
+                "lhs batch dimensions and rhs batch dimensions"
+                if what == "batch"
+                else "contracting dimensions"
+            )
+            raise TypeError(f"{name} requires {same} to have the same shape, got {xs} and {ys}.")
+
+
+def _dot_shape(lhs, rhs, dimension_numbers) -> tuple:
+    (lc, rc), (lb, rb) = dimension_numbers
+    xs, ys = lhs.shape, rhs.shape
+    return (
+        *[xs[d] for d in lb],
+        *[xs[d] for d in free_dims(len(xs), lc, lb)],
+        *[ys[d] for d in free_dims(len(ys), rc, rb)],
+    )
+
+
+def _result_dtype(lhs, rhs, preferred) -> np.dtype:
+    dtype = lhs.dtype if lhs.dtype == rhs.dtype else product_dtype(lhs.dtype, rhs.dtype)
+    if preferred is None or preferred == dtype:
+        if dtype not in dtypes.all_dtypes:
+            _width(dtype)  # raises
+        return dtype
+    kind, bits, _ = _width(preferred)
+    if kind <= 1 and _width(dtype)[0] == 1 and bits < _width(dtype)[1]:
+        raise TypeError(
+            "`preferred_element_type` must not be narrower than the original type, got preferred_element_type of"
+            f" {preferred} for result type of {dtype}."
+        )
+    return preferred
+
+
+@dot_general_p.abstract
+def _dot_general_shape(
+    lhs, rhs, *, dimension_numbers, precision=None, preferred_element_type=None, out_sharding=None
+):
+    check_dot_dimensions("dot_general", lhs, rhs, dimension_numbers)
+    return ShapedArray(
+        _dot_shape(lhs, rhs, dimension_numbers), _result_dtype(lhs, rhs, preferred_element_type)
+    )
+
+
+def _print_dot(params):
+    (lc, rc), (lb, rb) = params["dimension_numbers"]
+    shown = {"dimension_numbers": (([*lc], [*rc]), ([*lb], [*rb]))}
+    return shown | {k: v for k, v in params.items() if v is not None and k not in shown}
+
+
+dot_general_p.print_params = _print_dot
+
+
+def _dtype_or_none(dtype):
+    return None if dtype is None else dtypes.canonicalize_dtype(dtypes.as_dtype(dtype))
+
+
+def dot_general(
+    lhs,
+    rhs,
+    dimension_numbers,
+    precision: PrecisionLike = None,
+    preferred_element_type=None,
+    *,
+    out_sharding=None,
+):
+    """Contract two arrays: the sum over shared dimensions of their products.
+
+    Args:
+      lhs, rhs: arrays; they may differ in dtype.
+      dimension_numbers: ``((lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch))``, four
+        sequences of dimensions. Contracted dimensions are paired and summed over, batch
+        dimensions are paired and kept.
+      precision: see `Precision` and `DotAlgorithm`; None is the default of the platform.
+      preferred_element_type: dtype of the result (and a wish for that of the sums); by default the
+        operands' dtype, or the higher of the two.
+      out_sharding: placement of the result under explicit sharding.
+
+    Returns:
+      An array whose dimensions are the batch dimensions, then the rest of `lhs`, then the rest of `rhs`.
+
+    Raises:
+      TypeError: the dimension numbers do not fit the shapes, or the preferred integer dtype is narrower.
+    """
+    return dot_general_p.bind(
+        lhs, rhs, dimension_numbers=canonical_dot_dimensions(dimension_numbers),
+        precision=canonical_precision(precision), preferred_element_type=_dtype_or_none(preferred_element_type),
+        out_sharding=out_sharding,
+    )  # fmt: skip
+
+
+def dot(
+    lhs,
+    rhs,
+    *,
+    dimension_numbers=None,
+    precision: PrecisionLike = None,
+    preferred_element_type=None,
+    out_sharding=None,
+):
+    """Product of vectors and matrices, or with `dimension_numbers` any contraction; see `dot_general`.
+
+    Without dimension numbers, operands have rank 1 or 2 and the last dimension of `lhs` meets the
+    first of `rhs`.
+
+    Raises:
+      ValueError: shapes are not those of an unbatched product and there are no dimension numbers.
+    """
+    if dimension_numbers is None:
+        xs, ys = aval_of(lhs).shape, aval_of(rhs).shape
+        if not (1 <= len(xs) <= 2 and 1 <= len(ys) <= 2 and xs[-1] == ys[0]):
+            raise ValueError(
+                "jax.lax.dot: dimension_numbers must be specified when not performing simple un-batched matrix-matrix,"
+                f" matrix-vector, or vector-vector products; got lhs_shape={xs} rhs_shape={ys}"
+            )
+        dimension_numbers = (((len(xs) - 1,), (0,)), ((), ()))
+    return dot_general(
+        lhs, rhs, dimension_numbers, precision, preferred_element_type, out_sharding=out_sharding
+    )
+
+
+def batch_matmul(lhs, rhs, precision: PrecisionLike = None):
+    """Matrix products over equal leading batch dimensions: ``[..., m, k]`` with ``[..., k, n]``.
+
+    Raises:
+      ValueError: ranks below 2.
+      TypeError: ranks, batch or contracted sizes differ.
+    """
+    x, y = aval_of(lhs), aval_of(rhs)
+    if x.ndim < 2 or y.ndim < 2:
+        raise ValueError(f"Arguments to batch_matmul must be at least 2D, got {x.ndim}, {y.ndim}")
+    if x.ndim != y.ndim:
+        raise ValueError(f"Arguments to batch_matmul must have same ndim, got {x.ndim}, {y.ndim}")
+    batch = tuple(range(x.ndim - 2))
+    return dot_general(lhs, rhs, (((x.ndim - 1,), (x.ndim - 2,)), (batch, batch)), precision)
+
+
+# ragged_dot_general
+
+
+class RaggedDotDimensionNumbers:
+    """Which dimension of the `lhs` of a ragged product falls into groups.
+
+    Args:
+      dot_dimension_numbers: those of `dot_general`.
+      lhs_ragged_dimensions: the one dimension of `lhs` that is cut into groups.
+      rhs_group_dimensions: the dimension of `rhs` that counts groups, if it has one.
+    """
+
+    __slots__ = ("dot_dimension_numbers", "lhs_ragged_dimensions", "rhs_group_dimensions")
+
+    def __init__(self, dot_dimension_numbers, lhs_ragged_dimensions, rhs_group_dimensions):
+        self.dot_dimension_numbers = canonical_dot_dimensions(dot_dimension_numbers)
+        self.lhs_ragged_dimensions = tuple(map(operator.index, lhs_ragged_dimensions))
+        self.rhs_group_dimensions = tuple(map(operator.index, rhs_group_dimensions))
+
+    def _key(self):
+        return self.dot_dimension_numbers, self.lhs_ragged_dimensions, self.rhs_group_dimensions
+
+    def __eq__(self, other):
+        return type(other) is RaggedDotDimensionNumbers and self._key() == other._key()
+
+    def __hash__(self):
+        return hash(self._key())
+
+    def __repr__(self):
+        return (
+            f"RaggedDotDimensionNumbers(dot_dimension_numbers={self.dot_dimension_numbers}, lhs_ragged_dimensions="
+            f"{self.lhs_ragged_dimensions}, rhs_group_dimensions={self.rhs_group_dimensions})"
+        )
+
+
+def ragged_kind(lhs_ndim: int, numbers: RaggedDotDimensionNumbers) -> tuple[str, tuple]:
+    """What the ragged dimension is, and which dimensions of `lhs` index `group_sizes` before its last.
+
+    The kind is ``"free"`` (a matrix per group of rows), ``"contracting"`` (a product per group of
+    summands) or ``"batch"``.
+    """
+    (lc, _), (lb, _) = numbers.dot_dimension_numbers
+    (ragged,) = numbers.lhs_ragged_dimensions
+    for kind, group, before in (
+        ("batch", lb, ()), ("contracting", lc, lb), ("free", free_dims(lhs_ndim, lc, lb), lb),
+    ):  # fmt: skip
+        if ragged in group:
+            return kind, (*before, *[d for d in group[: list(group).index(ragged)]])
+    raise TypeError(f"ragged_dot_general: lhs has no dimension {ragged}, its rank is {lhs_ndim}")
+
+
+@ragged_dot_general_p.abstract
+def _ragged_dot_shape(
+    lhs, rhs, group_sizes, *offset, ragged_dot_dimension_numbers, precision=None, preferred_element_type=None,
+    out_sharding=None,
+):  # fmt: skip
+    name, numbers = "ragged_dot_general", ragged_dot_dimension_numbers
+    if not dtypes.issubdtype(group_sizes.dtype, np.integer):
+        raise TypeError(f"{name} requires that group_sizes.dtype is subtype of np.integer.")
+    if len(numbers.lhs_ragged_dimensions) != 1:
+        raise TypeError(
+            f"{name} expects exactly one lhs ragged dimension, got {numbers.lhs_ragged_dimensions}"
+        )
+    if len(numbers.rhs_group_dimensions) > 1:
+        raise TypeError(f"{name} expects at most one rhs group dimension, got {numbers.rhs_group_dimensions}")
+    check_dot_dimensions(name, lhs, rhs, numbers.dot_dimension_numbers)
+    kind, prefix = ragged_kind(lhs.ndim, numbers)
+    sizes = tuple(lhs.shape[d] for d in prefix)
+    if not group_sizes.ndim or group_sizes.shape[:-1] not in ((), sizes):
+        raise TypeError(
+            f"expected group_sizes to have shape {(*sizes, 'num_groups')} or ('num_groups',), got {group_sizes.shape}."
+        )
+    groups = group_sizes.shape[-1]
+    (_, rc), (_, rb) = numbers.dot_dimension_numbers
+    if (kind == "free") != bool(numbers.rhs_group_dimensions):
+        raise TypeError(
+            f"{name}: rhs {'needs a' if kind == 'free' else 'cannot have a'} group dimension when the ragged dimension"
+            f" of lhs is a {kind} dimension, got rhs_group_dimensions={numbers.rhs_group_dimensions}"
+        )
+    shape = _dot_shape(lhs, rhs, numbers.dot_dimension_numbers)
+    if kind == "free":
+        (group,) = numbers.rhs_group_dimensions
+        if group in rc or group in rb or not 0 <= group < rhs.ndim:
+            raise TypeError(
+                f"{name}: rhs group dimension {group} must be neither a batch nor a contracting dimension"
+            )
+        if rhs.shape[group] != groups and not offset:
+            raise TypeError(f"expected rhs group dimension size to be {groups}, got {rhs.shape[group]}.")
+        rest = free_dims(rhs.ndim, rc, rb, (group,))
+        shape = (*shape[: lhs.ndim - len(rc)], *[rhs.shape[d] for d in rest])
+    elif offset:
+        raise NotImplementedError(
+            f"{name}: group_offset needs a ragged dimension that is neither batch nor contracting"
+        )
+    elif kind == "contracting":
+        shape = (groups, *shape)
+    if offset and offset[0].shape != (1,):
+        raise TypeError(f"{name}: group_offset must have shape (1,), got {offset[0].shape}")
+    return ShapedArray(shape, _result_dtype(lhs, rhs, preferred_element_type))
+
+
+def ragged_dot_general(
+    lhs, rhs, group_sizes, ragged_dot_dimension_numbers, precision: PrecisionLike = None, preferred_element_type=None,
+    group_offset=None, out_sharding=None,
+):  # fmt: skip
+    """Products with one operand per group.
+
+    Exactly one dimension of `lhs` is ragged: its positions fall into consecutive groups of
+    `group_sizes` positions. Its role decides the form, with ``b`` batch, ``m``, ``n`` free and ``k``
+    contracted dimensions, and ``x`` the dimensions of the ragged one's kind before it:
+
+    1. free: ``[b,m,k], [g,b,k,n], [b,x,g] -> [b,m,n]``: rows of group ``i`` meet matrix ``i``. Rows
+       that are in no group give zero.
+    2. contracted: ``[b,m,k], [b,k,n], [b,x,g] -> [g,b,m,n]``: one product per group of summands.
+    3. batch: ``[b,m,k], [b,k,n], [x,g] -> [b,m,n]``: groups of independent products.
+
+    `group_sizes` may always have shape ``[g]``.
+
+    Args:
+      lhs, rhs: arrays.
+      group_sizes: integers.
+      ragged_dot_dimension_numbers: a `RaggedDotDimensionNumbers`.
+      precision, preferred_element_type, out_sharding: as in `dot_general`.
+      group_offset: in form 1, array of shape ``(1,)``: the group to which the first matrix of
+        `rhs` belongs, so that `rhs` may hold fewer matrices than there are groups.
+    """
+    operands = (lhs, rhs, group_sizes) if group_offset is None else (lhs, rhs, group_sizes, group_offset)
+    return ragged_dot_general_p.bind(
+        *operands, ragged_dot_dimension_numbers=ragged_dot_dimension_numbers, precision=canonical_precision(precision),
+        preferred_element_type=_dtype_or_none(preferred_element_type), out_sharding=out_sharding,
+    )  # fmt: skip
+
+
+_MATRIX_PER_GROUP = RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), (0,), (0,))
+
+
+def ragged_dot(
+    lhs, rhs, group_sizes, precision: PrecisionLike = None, preferred_element_type=None, group_offset=None,
+    out_sharding=None,
+):  # fmt: skip
+    """Multiply consecutive groups of rows of `lhs` each by its own matrix.
+
+    Args:
+      lhs: shape ``(m, k)``.
+      rhs: shape ``(g, k, n)``.
+      group_sizes: ``(g,)`` integers, the number of rows in each group.
+      precision, preferred_element_type, out_sharding: as in `dot_general`.
+      group_offset: see `ragged_dot_general`.
+
+    Returns:
+      An array of shape ``(m, n)``; rows beyond the groups are zero.
+    """
+    return ragged_dot_general(
+        lhs,
+        rhs,
+        group_sizes,
+        _MATRIX_PER_GROUP,
+        precision,
+        preferred_element_type,
+        group_offset,
+        out_sharding,
+    )
+
+
+# scaled_dot
+
+
+@scaled_dot_p.abstract
+def _scaled_dot_shape(lhs, rhs, lhs_scale, rhs_scale, *, dimension_numbers, preferred_element_type):
+    check_dot_dimensions("scaled_dot", lhs, rhs, dimension_numbers)
+    (lc, rc), _ = dimension_numbers
+    for side, aval, scale, contract in (("LHS", lhs, lhs_scale, lc), ("RHS", rhs, rhs_scale, rc)):
+        if scale.ndim != aval.ndim:
+            raise TypeError(f"{side} scale must have the rank of {side}, {aval.ndim}, got {scale.ndim}.")
+        for d, (size, blocks) in enumerate(zip(aval.shape, scale.shape, strict=True)):
+            if d not in contract:
+                if size != blocks:
+                    raise TypeError(f"{side} dim {d} of size {size} does not match scale dim size {blocks}.")
+            elif not blocks or size % blocks:
+                raise TypeError(
+                    f"{side} contracting dim {d} of size {size} must be divisible by its scale's dim size {blocks}."
+                )
+    return ShapedArray(_dot_shape(lhs, rhs, dimension_numbers), preferred_element_type)
+
+
+def scaled_dot(
+    lhs, rhs, *, lhs_scale=None, rhs_scale=None, dimension_numbers=None, preferred_element_type=None
+):
+    """Product of block-scaled operands: ``(lhs * lhs_scale) @ (rhs * rhs_scale)``.
+
+    Args:
+      lhs, rhs: arrays, typically of an 8- or 4-bit float dtype.
+      lhs_scale, rhs_scale: factors, of the operand's shape except in the contracted dimension, where
+        each factor serves a block of at least two consecutive elements. None is no scaling.
+      dimension_numbers: as in `dot_general`; by default a matrix product, batched over dimension 0 for
+        rank 3.
+      preferred_element_type: dtype in which it is computed and returned, default ``bfloat16``.
+
+    Raises:
+      TypeError: shapes do not fit.
+    """
+    from bedrax import lax
+
+    x, y = aval_of(lhs), aval_of(rhs)
+    if dimension_numbers is None:
+        if x.ndim not in (2, 3):
+            raise ValueError(f"scaled_dot: dimension_numbers must be specified for operands of rank {x.ndim}")
+        batch = (0,) if x.ndim == 3 else ()
+        dimension_numbers = (((x.ndim - 1,), (x.ndim - 2,)), (batch, batch))
+    numbers = canonical_dot_dimensions(dimension_numbers)
+    dtype = _dtype_or_none(ml_dtypes.bfloat16 if preferred_element_type is None else preferred_element_type)
+    scales = []
+    for side, aval, scale, contract in (
+        ("LHS", x, lhs_scale, numbers[0][0]),
+        ("RHS", y, rhs_scale, numbers[0][1]),
+    ):
+        if scale is None:
+            shape = [1 if d in contract else n for d, n in enumerate(aval.shape)]
+            scale = lax.full(shape, 1, np.dtype(ml_dtypes.float8_e8m0fnu))
+        else:
+            for d in contract:
+                blocks = aval_of(scale).shape[d]
+                if blocks and aval.shape[d] % blocks == 0 and aval.shape[d] // blocks < 2:
+                    raise TypeError(
+                        f"The ratio of {side} contracting dim {d} to its scale's dim size"
+                        f" ({aval.shape[d] // blocks}) must be at least 2."
+                    )
+        scales.append(scale)
+    return scaled_dot_p.bind(lhs, rhs, *scales, dimension_numbers=numbers, preferred_element_type=dtype)

@@ -1,0 +1,779 @@
+"""Control flow: `scan`, `while_loop`, `cond` and what is made of them.
+
+The primitives hold programs in which everything that the user's functions closed over is an
+argument. Conventions: consts, then carry, then scanned inputs.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import inspect
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from bedrax import pytree
+from bedrax.core import config, dims, dtypes, passes, source, staging
+from bedrax.core.avals import ShapedArray, abstractify, aval_of
+from bedrax.core.errors import ConcretizationTypeError
+from bedrax.core.ir import Jaxpr
+from bedrax.core.tracing import Primitive, Tracer
+from bedrax.lax import shrinking
+
+_FAMILY = "control_flow"
+
+# params: jaxpr (consts, carry, x -> carry, y), num_consts, num_carry, length, reverse, unroll
+scan_p = Primitive("scan", _FAMILY, multiple_results=True)
+# params: cond_jaxpr (cond_consts, carry -> bool), cond_nconsts, body_jaxpr (body_consts, carry -> carry), body_nconsts
+while_p = Primitive("while", _FAMILY, multiple_results=True)
+# params: branches; arguments: index (int32), operands. Where the index is that of the platform, also
+# branches_platforms: what each branch is for (see `markers.platform_index_p`)
+cond_p = Primitive("cond", _FAMILY, multiple_results=True)
+
+
+@scan_p.abstract
+def _scan_types(*avals, jaxpr, num_consts, num_carry, length, **_):
+    out = jaxpr.out_avals
+    return out[:num_carry] + [ShapedArray((length, *a.shape), a.dtype, a.weak_type) for a in out[num_carry:]]
+
+
+@while_p.abstract
+def _while_types(*avals, body_jaxpr, **_):
+    return body_jaxpr.out_avals
+
+
+@cond_p.abstract
+def _cond_types(index, *avals, branches, **_):
+    return branches[0].out_avals
+
+
+scan_p.effects_of = lambda *avals, jaxpr, **_: jaxpr.effects
+while_p.effects_of = lambda *avals, cond_jaxpr, body_jaxpr, **_: cond_jaxpr.effects | body_jaxpr.effects
+cond_p.effects_of = lambda index, *avals, branches, **_: frozenset().union(*(b.effects for b in branches))
+passes.dce_rules.update({scan_p: shrinking.scan_rule, cond_p: shrinking.cond_rule})
+
+
+# ---- tracing the users' functions
+
+
+def _types(leaves) -> tuple:
+    return tuple(abstractify(x) for x in leaves)
+
+
+def _short(tree: Any) -> Any:
+    """A pytree of types, as messages show it."""
+    return (
+        pytree.tree_map(lambda a: a.str_short(), tree) if not hasattr(tree, "str_short") else tree.str_short()
+    )
+
+
+def _weaker_match(given, wanted) -> bool:
+    """Whether two types differ at most in weakness."""
+    return given.is_array == wanted.is_array and (
+        not given.is_array or (given.dtype == wanted.dtype and dims.same_shape(given.shape, wanted.shape))
+    )
+
+
+def _strengthen(init: list, given: Sequence, produced: Sequence) -> list | None:
+    """The initial carry with dtypes made strong (or promoted) where the loop needs it; None if nothing changes."""
+    from bedrax.lax.primitives.conversions import convert_element_type
+
+    changed = False
+    out = []
+    for x, g, p in zip(init, given, produced, strict=True):
+        if (
+            g.is_array
+            and p.is_array
+            and g.weak_type
+            and (not p.weak_type or g.dtype != p.dtype)
+            and g.shape == p.shape
+        ):
+            dtype, weak = dtypes.lattice_result_type(g, p)
+            if (dtype, weak) != (g.dtype, g.weak_type):
+                if not weak:
+                    x = (
+                        dtype.type(x)
+                        if type(x) in (bool, int, float, complex)
+                        else convert_element_type(x, dtype)
+                    )
+                    changed = True
+        out.append(x)
+    return out if changed else None
+
+
+def _check_carry(name: str, init_tree, in_types, out_tree, out_types, fun, position: int = 0) -> None:
+    """Raise if a loop body does not return a carry of the type it got.
+
+    Args:
+      fun: the user's body.
+      position: of the carry among its parameters.
+    """
+    given = pytree.tree_unflatten(init_tree, list(in_types))
+    what = _parameter_name(fun, position)
+    where = source.describe_function(fun)
+    if out_tree != init_tree:
+        got = pytree.tree_unflatten(out_tree, list(out_types))
+        raise TypeError(
+            f"{name} body function carry input and carry output must have the same pytree structure, but they differ:\n"
+            f"  * {structure_difference(given, got, f'the input carry {what}', 'the carry output')}\n"
+            f"Revise {where} so that it returns a carry of the same structure as it gets."
+        )
+    differing = []
+    paths = [p for p, _ in pytree.tree_flatten_with_path(given)[0]]
+    for path, a, b in zip(paths, in_types, out_types, strict=True):
+        if not _weaker_match(a, b):
+            part = f"component {what}{pytree.keystr(path)}" if path else what
+            differing.append(
+                f"  * the input carry {part} has type {a.str_short()} but the corresponding output carry component has"
+                f" type {b.str_short()}, so {type_difference(a, b)}"
+            )
+    if differing:
+        raise TypeError(
+            f"{name} body function carry input and carry output must have equal types, but they differ:\n"
+            + "\n".join(differing)
+            + f"\nRevise {where} so that all output types match the corresponding input types."
+        )
+
+
+def type_difference(a, b) -> str:
+    """What differs between two array types, in words."""
+    differing = [
+        what
+        for what, equal in (
+            ("shapes", dims.same_shape(getattr(a, "shape", ()), getattr(b, "shape", ()))),
+            ("dtypes", getattr(a, "dtype", None) == getattr(b, "dtype", None)),
+        )
+        if not equal
+    ]
+    return f"the {' and '.join(differing) or 'kinds of values'} do not match"
+
+
+def structure_difference(a: Any, b: Any, name_a: str, name_b: str) -> str:
+    """The first place where two pytrees differ in structure, in words."""
+    path: tuple = ()
+    while True:
+        kinds = [_node(x) for x in (a, b)]
+        at = pytree.keystr(path)
+        if kinds[0] != kinds[1]:
+            return f"{name_a}{at} is {kinds[0]}, but {name_b}{at} is {kinds[1]}"
+        children = [pytree.tree_flatten_with_path(x, is_leaf=lambda y, x=x: y is not x)[0] for x in (a, b)]
+        for (p, x), (_, y) in zip(*children, strict=False):
+            if pytree.tree_structure(x) != pytree.tree_structure(y):
+                path, a, b = (*path, *p), x, y
+                break
+        else:
+            return f"{name_a}{at} has structure {pytree.tree_structure(a)}, but {name_b}{at} has {pytree.tree_structure(b)}"
+
+
+def _node(x: Any) -> str:
+    tree = pytree.tree_structure(x)
+    if pytree.treedef_is_leaf(tree):
+        return "a leaf"
+    if x is None:
+        return "None"
+    count = len(tree.children())
+    keys = (
+        f" with keys {sorted([str(k) for k in x])}"
+        if isinstance(x, dict)
+        else f" of {count} child{'ren' if count != 1 else ''}"
+    )
+    return f"a {type(x).__name__}{keys}"
+
+
+def _parameter_name(fun: Callable, position: int) -> str:
+    """What the user calls the parameter at a position."""
+    try:
+        parameters = list(inspect.signature(fun, follow_wrapped=False).parameters.values())
+    except (TypeError, ValueError):
+        return "carry"
+    if position < len(parameters) and parameters[position].kind in (
+        inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD,
+    ):  # fmt: skip
+        return parameters[position].name
+    return "carry"
+
+
+# ---- scan
+
+
+def scan(
+    f: Callable,
+    init: Any,
+    xs: Any = None,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int | bool = 1,
+    _split_transpose: bool = False,
+) -> tuple[Any, Any]:
+    """Apply ``f`` along the leading axes of ``xs``, carrying a state along.
+
+    Args:
+      f: ``(carry, x) -> (carry, y)``; the carry keeps its structure, shapes and dtypes.
+      init: the initial carry, a pytree of arrays.
+      xs: pytree of arrays of equal leading axis, or None.
+      length: the number of steps; needed where `xs` has no leaves.
+      reverse: go from the last element to the first (results keep their places).
+      unroll: how many steps the compiled loop takes at a time; True: all.
+
+    Returns:
+      (final carry, the ``y`` of all steps stacked along a new leading axis).
+    """
+    if not callable(f):
+        raise TypeError(f"lax.scan: f argument should be a callable, got {type(f)}")
+    init_leaves, init_tree = pytree.tree_flatten(init)
+    x_leaves, x_tree = pytree.tree_flatten(xs)
+    sizes = []
+    for path, leaf in pytree.tree_flatten_with_path(xs)[0]:
+        shape = aval_of(leaf).shape
+        if not shape:
+            raise ValueError(
+                "scan got value with no leading axis to scan over: xs" + pytree.keystr(path) + f" is {leaf!r}"
+            )
+        sizes.append(shape[0])
+    if length is not None:
+        if isinstance(length, Tracer):
+            raise ConcretizationTypeError(
+                length,
+                "The `length` argument to `scan` expects a concrete `int` value. For a number of steps that is computed, use `while_loop` or `fori_loop`.",
+            )
+        length = length if dims.is_symbolic(length) else operator.index(length)
+        for n in sizes:
+            if not dims.same_dim(n, length):
+                raise ValueError(
+                    f"scan got `length` argument of {length} which disagrees with leading axis sizes {sizes}."
+                )
+    elif not sizes:
+        raise ValueError("scan got no values to scan over and `length` not provided.")
+    else:
+        length = sizes[0]
+        for n in sizes:
+            if not dims.same_dim(n, length):
+                raise ValueError(
+                    f"scan got values with different leading axis sizes: {', '.join(str(n) for n in sizes)}."
+                )
+
+    if config.disable_jit.value:
+        return _scan_in_python(f, init, xs, x_leaves, x_tree, length, reverse)
+
+    if unroll is True:
+        unroll = length if dims.is_constant_dim(length) else 1
+    unroll = max(1, int(unroll))
+    x_types = [ShapedArray(a.shape[1:], a.dtype, a.weak_type) for a in _types(x_leaves)]
+    in_tree = pytree.tree_structure(((init, xs), {}))
+    for _ in range(3):  # weak types of the carry settle in one or two rounds
+        init_types = _types(init_leaves)
+        jaxpr, consts, out_tree = staging.trace_function(f, in_tree, (*init_types, *x_types))
+        parts = out_tree.children()
+        if len(parts) != 2 or out_tree.node_data()[0] is not tuple:
+            got = pytree.tree_unflatten(out_tree, jaxpr.out_avals)
+            raise TypeError(f"scan body output must be a pair, got {_short(got)}.")
+        carry_tree, y_tree = parts
+        num_carry = carry_tree.num_leaves
+        if carry_tree == init_tree:
+            stronger = _strengthen(init_leaves, init_types, jaxpr.out_avals[:num_carry])
+            if stronger is not None:
+                init_leaves = stronger
+                continue
+        break
+    _check_carry("scan", init_tree, init_types, carry_tree, jaxpr.out_avals[:num_carry], f)
+    jaxpr = _match_weak_types(jaxpr, len(consts), num_carry)
+    out = scan_p.bind(
+        *consts, *init_leaves, *x_leaves, jaxpr=jaxpr, num_consts=len(consts), num_carry=num_carry, length=length,
+        reverse=bool(reverse), unroll=unroll,
+    )  # fmt: skip
+    return pytree.tree_unflatten(carry_tree, out[:num_carry]), pytree.tree_unflatten(y_tree, out[num_carry:])
+
+
+def _match_weak_types(jaxpr: Jaxpr, num_consts: int, num_carry: int) -> Jaxpr:
+    """Give the carry results the weakness of the carry arguments."""
+    wanted = jaxpr.in_avals[num_consts : num_consts + num_carry]
+    if all(a == b for a, b in zip(wanted, jaxpr.out_avals[:num_carry], strict=True)):
+        return jaxpr
+    from bedrax.core.ir import eval_jaxpr
+    from bedrax.lax.primitives.conversions import convert_element_type_p
+
+    def settled(*args):
+        outs = eval_jaxpr(jaxpr, jaxpr.consts, *args)
+        return [
+            convert_element_type_p.bind(x, new_dtype=a.dtype, weak_type=a.weak_type, sharding=None)
+            if aval_of(x) != a
+            else x
+            for x, a in zip(outs[:num_carry], wanted, strict=True)
+        ] + outs[num_carry:]
+
+    return staging.trace_to_jaxpr(settled, jaxpr.in_avals, jaxpr.debug_info)
+
+
+def _scan_in_python(f, init, xs, x_leaves, x_tree, length, reverse):
+    if length == 0:
+        raise ValueError(
+            "zero-length scan is not supported in disable_jit() mode because the output type is unknown."
+        )
+    from bedrax import lax
+
+    carry, ys = init, []
+    for i in reversed(range(length)) if reverse else range(length):
+        row = pytree.tree_unflatten(x_tree, [lax.index_in_dim(x, i, keepdims=False) for x in x_leaves])
+        carry, y = f(carry, row)
+        ys.append(y)
+    if reverse:
+        ys.reverse()
+
+    def stack(*rows):
+        return lax.concatenate([lax.expand_dims(lax.asarray(r), (0,)) for r in rows], 0)
+
+    return carry, pytree.tree_map(stack, *ys)
+
+
+# ---- while
+
+
+def while_loop(cond_fun: Callable, body_fun: Callable, init_val: Any) -> Any:
+    """Repeat ``val = body_fun(val)`` while ``cond_fun(val)``.
+
+    Args:
+      cond_fun: ``val -> bool`` scalar.
+      body_fun: ``val -> val`` of the same structure, shapes and dtypes.
+      init_val: a pytree of arrays.
+
+    Returns:
+      The final value. Differentiable in forward mode; for reverse mode the number of steps
+      must be known: use `scan`, or `fori_loop` with fixed bounds.
+    """
+    if not (callable(body_fun) and callable(cond_fun)):
+        raise TypeError("lax.while_loop: body_fun and cond_fun arguments should be callable.")
+    if config.disable_jit.value:
+        val = init_val
+        while cond_fun(val):
+            val = body_fun(val)
+        return val
+    leaves, tree = pytree.tree_flatten(init_val)
+    in_tree = pytree.tree_structure(((init_val,), {}))
+    for _ in range(3):
+        types = _types(leaves)
+        cond_jaxpr, cond_consts, cond_tree = staging.trace_function(cond_fun, in_tree, types)
+        body_jaxpr, body_consts, body_tree = staging.trace_function(body_fun, in_tree, types)
+        if body_tree == tree:
+            stronger = _strengthen(leaves, types, body_jaxpr.out_avals)
+            if stronger is not None:
+                leaves = stronger
+                continue
+        break
+    if not pytree.treedef_is_leaf(cond_tree) or len(cond_jaxpr.outvars) != 1:
+        raise TypeError(f"cond_fun must return a boolean scalar, but got pytree {cond_tree}.")
+    (pred,) = cond_jaxpr.out_avals
+    if pred.shape or pred.dtype != np.bool_:
+        raise TypeError(f"cond_fun must return a boolean scalar, but got output type(s) [{pred}].")
+    _check_carry("while_loop", tree, types, body_tree, body_jaxpr.out_avals, body_fun)
+    body_jaxpr = _match_weak_types(body_jaxpr, len(body_consts), len(leaves))
+    out = while_p.bind(
+        *cond_consts, *body_consts, *leaves, cond_jaxpr=cond_jaxpr, cond_nconsts=len(cond_consts),
+        body_jaxpr=body_jaxpr, body_nconsts=len(body_consts),
+    )  # fmt: skip
+    return pytree.tree_unflatten(tree, out)
+
+
+@functools.lru_cache(maxsize=512)
+def _fori_scan_body(body_fun):
+    def step(loop_carry, _):
+        from bedrax import lax
+
+        i, val = loop_carry
+        return (lax.add(i, aval_of(i).dtype.type(1)), body_fun(i, val)), None
+
+    step.__wrapped__, step.__name__ = body_fun, staging.function_name(body_fun)  # whom messages name
+    return step
+
+
+@functools.lru_cache(maxsize=512)
+def _fori_while(body_fun):
+    def cond(loop_carry):
+        from bedrax import lax
+
+        i, upper, _ = loop_carry
+        return lax.lt(i, upper)
+
+    def body(loop_carry):
+        from bedrax import lax
+
+        i, upper, val = loop_carry
+        return lax.add(i, aval_of(i).dtype.type(1)), upper, body_fun(i, val)
+
+    body.__wrapped__, body.__name__ = body_fun, staging.function_name(body_fun)
+    return cond, body
+
+
+def fori_loop(lower, upper, body_fun: Callable, init_val: Any, *, unroll: int | bool | None = None) -> Any:
+    """Apply ``val = body_fun(i, val)`` for ``i`` from `lower` up to, not including, `upper`.
+
+    Args:
+      lower, upper: integer scalars. Where both are known while tracing, the loop is a `scan`
+        and can be differentiated in reverse; otherwise it is a `while_loop`.
+      body_fun: ``(i, val) -> val``.
+      init_val: a pytree of arrays.
+      unroll: steps at a time of the compiled loop; needs known bounds.
+
+    Returns:
+      The final value.
+    """
+    if not callable(body_fun):
+        raise TypeError("lax.fori_loop: body_fun argument should be callable.")
+    from bedrax import lax
+
+    lower, upper = (dims.dim_as_value(n) if dims.is_symbolic(n) else n for n in (lower, upper))
+    types = [aval_of(lower), aval_of(upper)]
+    if not all(dtypes.is_integer(t.dtype) and not t.shape for t in types):
+        raise TypeError(
+            f"lower and upper arguments to fori_loop must be integer scalars, got {types[0]} and {types[1]}"
+        )
+    if types[0].dtype != types[1].dtype and not (types[0].weak_type or types[1].weak_type):
+        raise TypeError(
+            "lower and upper arguments to fori_loop must have equal types, got"
+            f" {types[0].dtype.name} and {types[1].dtype.name}"
+        )
+    dtype = dtypes.result_type(lower, upper)
+    bounds = [_known_int(lower), _known_int(upper)]
+    if config.disable_jit.value and None not in bounds:
+        val = init_val
+        for i in range(*bounds):
+            val = body_fun(lax.convert_element_type(i, dtype), val)
+        return val
+    weak = types[0].weak_type and types[1].weak_type
+    start = lower if weak and type(lower) is int else lax.convert_element_type(lower, dtype)
+    if None not in bounds:
+        steps = max(0, bounds[1] - bounds[0])
+        (_, result), _ = scan(
+            _hashable(_fori_scan_body, body_fun), (lax.convert_element_type(start, dtype), init_val), None, length=steps,
+            unroll=1 if unroll is None else unroll,
+        )  # fmt: skip
+        return result
+    if unroll is not None and unroll is not False and unroll != 1:
+        raise ValueError("Can only use `unroll` in `fori_loop` if the loop bounds are statically known.")
+    cond, body = _hashable(_fori_while, body_fun)
+    carry = (lax.convert_element_type(start, dtype), lax.convert_element_type(upper, dtype), init_val)
+    return while_loop(cond, body, carry)[2]
+
+
+def _hashable(make, fun):
+    try:
+        return make(fun)
+    except TypeError:
+        return make.__wrapped__(fun)
+
+
+def _known_int(x) -> int | None:
+    if isinstance(x, Tracer):
+        x = x.concrete()
+        if x is None:
+            return None
+    return operator.index(x.item() if hasattr(x, "item") else x)
+
+
+# ---- cond
+
+
+def cond(
+    pred, true_fun: Callable, false_fun: Callable, *operands, operand: Any = None, linear: Any = None
+) -> Any:
+    """Apply `true_fun` or `false_fun` to the operands.
+
+    Args:
+      pred: a boolean scalar (a number counts as true unless zero).
+      true_fun, false_fun: functions of the operands, with results of equal types.
+
+    Returns:
+      The chosen function's result. Under `vmap` of `pred`, both are computed and selected.
+
+    The older form ``cond(pred, true_operand, true_fun, false_operand, false_fun)`` works, too.
+    """
+    if not callable(true_fun) and callable(false_fun) and len(operands) == 2 and callable(operands[1]):
+        of_true, on_true, (of_false, on_false) = true_fun, false_fun, operands
+        return cond(pred, lambda a, b: on_true(a), lambda a, b: on_false(b), of_true, of_false)
+    if not (callable(true_fun) and callable(false_fun)):
+        raise TypeError("lax.cond: true_fun and false_fun arguments should be callable.")
+    if operand is not None:
+        if operands:
+            raise TypeError("if 'operand' keyword is passed then no positional operands can be passed")
+        operands = (operand,)
+    aval = _scalar("Pred", pred)
+    if config.disable_jit.value and _is_known(pred):
+        return true_fun(*operands) if pred else false_fun(*operands)
+    from bedrax import lax
+
+    if aval.dtype != np.bool_:
+        if not (dtypes.is_integer(aval.dtype) or dtypes.is_inexact(aval.dtype)):
+            raise TypeError(f"Pred type must be either boolean or number, got {aval.dtype}.")
+        pred = lax.ne(pred, aval.dtype.type(0))
+    index = lax.convert_element_type(pred, np.dtype(np.int32))
+    return branch(index, (false_fun, true_fun), operands, ("false_fun", "true_fun"))
+
+
+def switch(index, branches: Sequence[Callable], *operands, operand: Any = None) -> Any:
+    """Apply the `index`-th of the functions to the operands; the index is clamped to the range.
+
+    Args:
+      index: an integer scalar.
+      branches: functions of the operands, with results of equal types.
+
+    Returns:
+      The chosen function's result.
+    """
+    if not all(callable(b) for b in branches):
+        raise TypeError("lax.switch: branches argument should be a sequence of callables.")
+    if operand is not None:
+        if operands:
+            raise TypeError("if 'operand' keyword is passed then no positional operands can be passed")
+        operands = (operand,)
+    aval = _scalar("Branch index", index)
+    if not dtypes.is_integer(aval.dtype):
+        raise TypeError(f"Index type must be an integer, got {index} as {aval.dtype.name}.")
+    branches = tuple(branches)
+    if not branches:
+        raise ValueError("Empty branch sequence")
+    if len(branches) == 1:
+        return branches[0](*operands)
+    if config.disable_jit.value and _is_known(index):
+        return branches[min(max(0, int(index)), len(branches) - 1)](*operands)
+    from bedrax import lax
+
+    index = lax.convert_element_type(index, np.dtype(np.int32))
+    index = lax.clamp(np.int32(0), index, np.int32(len(branches) - 1))
+    return branch(index, branches, operands, tuple(f"branch {i}" for i in range(len(branches))))
+
+
+def _is_known(x) -> bool:
+    return not isinstance(x, Tracer) or x.concrete() is not None
+
+
+def _scalar(what: str, x):
+    try:
+        aval = aval_of(x)
+    except TypeError:
+        raise TypeError(f"{what} must be a scalar, got {x!r} of type {type(x)}.") from None
+    if aval.shape:
+        raise TypeError(f"{what} must be a scalar, got {x} of shape {aval.shape}.")
+    return aval
+
+
+def branch(index, functions, operands, names, **params):
+    """Apply the function at `index`; `names`: what messages call the functions; `params`: further ones of `cond_p`."""
+    leaves, _ = pytree.tree_flatten(operands)
+    in_tree = pytree.tree_structure((operands, {}))
+    types = _types(leaves)
+    traced = [staging.trace_function(f, in_tree, types) for f in functions]
+    _check_branches(functions, names, [(tree, jaxpr.out_avals) for jaxpr, _, tree in traced])
+    consts: dict[int, Any] = {}
+    for _, values, _ in traced:
+        consts.update((id(c), c) for c in values)
+    order = list(consts)
+    branches = tuple(_with_consts(jaxpr, values, order, consts) for jaxpr, values, _ in traced)
+    branches = _join_weak_types(branches)
+    out = cond_p.bind(index, *consts.values(), *leaves, branches=branches, **params)
+    return pytree.tree_unflatten(traced[0][2], out)
+
+
+def _check_branches(functions, names, results) -> None:
+    """Raise if the branches of `cond` or `switch` differ in the types of their results."""
+    what = "cond" if "true_fun" in names else "switch"
+    order = list(zip(names, functions, results, strict=True))
+    if what == "cond":
+        order.reverse()  # the user gives true_fun first
+    (name, fun, (tree, types)), *others = order
+    for other, other_fun, (other_tree, other_types) in others:
+        kept = f"where {name} is {source.describe_function(fun)}\n  and {other} is {source.describe_function(other_fun)}"
+        if other_tree != tree:
+            given = [pytree.tree_unflatten(t, list(a)) for t, a in ((tree, types), (other_tree, other_types))]
+            raise TypeError(
+                f"{what} branch outputs must have the same pytree structure, but they differ:\n"
+                f"  * {structure_difference(*given, f'the output of {name}', f'the output of {other}')},\n  {kept}\n"
+                "Revise them so that their outputs have the same structure."
+            )
+        paths = [p for p, _ in pytree.tree_flatten_with_path(pytree.tree_unflatten(tree, list(types)))[0]]
+        differing = [
+            f"  * the output of {name}{f' at {pytree.keystr(p)}' if p else ''} has type {a.str_short()} but the"
+            f" corresponding output of {other} has type {b.str_short()}, so {type_difference(a, b)}"
+            for p, a, b in zip(paths, types, other_types, strict=True)
+            if not _weaker_match(a, b)
+        ]
+        if differing:
+            raise TypeError(
+                f"{what} branches must have equal output types but they differ:\n"
+                + "\n".join(differing)
+                + f",\n  {kept}\nRevise them so that all output types match."
+            )
+
+
+def _with_consts(jaxpr: Jaxpr, values: list, order: list, consts: dict) -> Jaxpr:
+    """The branch with all branches' closed-over values as leading arguments."""
+    if [id(v) for v in values] == order:
+        return jaxpr
+    key = (
+        "with_consts",
+        tuple(order.index(id(v)) for v in values),
+        tuple(aval_of(c) for c in consts.values()),
+    )
+    found = jaxpr.cache.get(key)
+    if found is None:
+        from bedrax.core.ir import Var
+
+        own = {id(v): var for v, var in zip(values, jaxpr.invars, strict=False)}
+        leading = [own.get(i) or Var(aval_of(consts[i])) for i in order]
+        found = jaxpr.cache[key] = jaxpr.replace(invars=leading + jaxpr.invars[len(values) :])
+    return found
+
+
+def _join_weak_types(branches: tuple[Jaxpr, ...]) -> tuple[Jaxpr, ...]:
+    """Make the branches' result types equal: weak only where all are."""
+    weak = [
+        all(b.out_avals[i].weak_type for b in branches if b.out_avals[i].is_array)
+        for i in range(len(branches[0].outvars))
+    ]
+    if all(a.weak_type == w for b in branches for a, w in zip(b.out_avals, weak, strict=True) if a.is_array):
+        return branches
+    from bedrax.core.ir import eval_jaxpr
+    from bedrax.lax.primitives.conversions import convert_element_type_p
+
+    def settle(jaxpr):
+        key = ("weak", tuple(weak))
+        found = jaxpr.cache.get(key)
+        if found is None:
+
+            def settled(*args):
+                return [
+                    convert_element_type_p.bind(x, new_dtype=aval_of(x).dtype, weak_type=w, sharding=None)
+                    if aval_of(x).is_array and aval_of(x).weak_type != w
+                    else x
+                    for x, w in zip(eval_jaxpr(jaxpr, jaxpr.consts, *args), weak, strict=True)
+                ]
+
+            found = jaxpr.cache[key] = staging.trace_to_jaxpr(settled, jaxpr.in_avals, jaxpr.debug_info)
+        return found
+
+    return tuple([settle(b) for b in branches])
+
+
+# ---- made of the above
+
+
+def map(f: Callable, xs: Any, *, batch_size: int | None = None) -> Any:
+    """Apply `f` to each element along the leading axes, one after another.
+
+    Args:
+      f: function of one element.
+      xs: pytree of arrays of equal leading axis.
+      batch_size: apply ``vmap(f)`` to this many elements at a time.
+
+    Returns:
+      The results stacked along a leading axis.
+    """
+    from bedrax import lax
+
+    if batch_size is None:
+        return scan(lambda _, x: ((), f(x)), (), xs)[1]
+    if not isinstance(batch_size, int) or batch_size < 1:
+        raise ValueError(f"lax.map: batch_size must be a positive integer, got {batch_size!r}")
+    try:
+        batched = importlib.import_module("bedrax.batching").vmap(
+            f
+        )  # a layer above: only whoever asks for it needs it
+    except ModuleNotFoundError:
+        raise NotImplementedError("lax.map with batch_size maps with vmap: install bedrax-batching") from None
+    leaves, tree = pytree.tree_flatten(xs)
+    n = aval_of(leaves[0]).shape[0]
+    whole = n // batch_size
+    parts = []
+    if whole:
+        head = [
+            lax.reshape(
+                lax.slice_in_dim(x, 0, whole * batch_size), (whole, batch_size, *aval_of(x).shape[1:])
+            )
+            for x in leaves
+        ]
+        ys = scan(lambda _, x: ((), batched(x)), (), pytree.tree_unflatten(tree, head))[1]
+        parts.append(
+            pytree.tree_map(lambda y: lax.reshape(y, (whole * batch_size, *aval_of(y).shape[2:])), ys)
+        )
+    if n % batch_size or not whole:
+        tail = [lax.slice_in_dim(x, whole * batch_size, n) for x in leaves]
+        parts.append(batched(pytree.tree_unflatten(tree, tail)))
+    return parts[0] if len(parts) == 1 else pytree.tree_map(lambda a, b: lax.concatenate([a, b], 0), *parts)
+
+
+def associative_scan(fn: Callable, elems: Any, reverse: bool = False, axis: int = 0) -> Any:
+    """All prefix results of an associative operation, in logarithmically many steps.
+
+    Args:
+      fn: ``(a, b) -> c`` on pytrees of arrays, associative, acting on slices along `axis` at once.
+      elems: pytree of arrays of equal size along `axis`.
+      reverse: from the end instead.
+      axis: the axis of the sequence.
+
+    Returns:
+      A pytree like `elems`: element ``i`` combines elements ``0 .. i``.
+
+    Source: Blelloch, "Prefix sums and their applications" (1990), in the odd-even recursive form.
+    """
+    from bedrax import lax
+
+    if not callable(fn):
+        raise TypeError("lax.associative_scan: fn argument should be callable.")
+    leaves, tree = pytree.tree_flatten(elems)
+    axes = [axis % len(aval_of(x).shape) if aval_of(x).shape else _no_axis(x) for x in leaves]
+    n = aval_of(leaves[0]).shape[axes[0]]
+    for x, a in zip(leaves, axes, strict=True):
+        if aval_of(x).shape[a] != n:
+            raise ValueError(
+                f"Array inputs to associative_scan must have the same first dimension. (saw: {[aval_of(x).shape for x in leaves]})"
+            )
+    leaves = [lax.rev(x, (a,)) for x, a in zip(leaves, axes, strict=True)] if reverse else leaves
+
+    def combine(a, b):
+        return pytree.tree_leaves(fn(pytree.tree_unflatten(tree, a), pytree.tree_unflatten(tree, b)))
+
+    def piece(xs, start, limit, stride=1):
+        return [lax.slice_in_dim(x, start, limit, stride, a) for x, a in zip(xs, axes, strict=True)]
+
+    def prefix(xs):
+        count = aval_of(xs[0]).shape[axes[0]]
+        if count < 2:
+            return xs
+        pairs = combine(piece(xs, 0, count - 1, 2), piece(xs, 1, count, 2))
+        odd = prefix(pairs)  # results at positions 1, 3, 5, ...
+        if count % 2 == 0:
+            kept = piece(odd, 0, aval_of(odd[0]).shape[axes[0]] - 1)
+        else:
+            kept = odd
+        even = combine(kept, piece(xs, 2, count, 2)) if count > 2 else [None] * len(xs)
+        out = []
+        for x, e, o, a in zip(xs, even, odd, axes, strict=True):
+            first = lax.slice_in_dim(x, 0, 1, axis=a)
+            evens = first if e is None else lax.concatenate([first, e], a)
+            out.append(_interleave(lax, evens, o, a))
+        return out
+
+    result = prefix(leaves)
+    if reverse:
+        result = [lax.rev(x, (a,)) for x, a in zip(result, axes, strict=True)]
+    return pytree.tree_unflatten(tree, result)
+
+
+def _no_axis(x):
+    raise ValueError(f"associative_scan needs an axis to scan over, got a scalar: {x}")
+
+
+def _interleave(lax, a, b, axis: int):
+    """a0 b0 a1 b1 ...; `a` may have one more element."""
+    na, nb = aval_of(a).shape[axis], aval_of(b).shape[axis]
+    rank = len(aval_of(a).shape)
+    zero = aval_of(a).dtype.type(0)
+
+    def spread(x, low, high):
+        return lax.pad(x, zero, [(low, high, 1) if i == axis else (0, 0, 0) for i in range(rank)])
+
+    spread_a = spread(a, 0, 1 if na == nb else 0)
+    spread_b = spread(b, 1, 0 if na == nb else 1)
+    join = lax.bitwise_or if aval_of(a).dtype == np.bool_ else lax.add
+    return join(spread_a, spread_b)

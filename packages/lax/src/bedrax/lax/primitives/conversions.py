@@ -1,0 +1,189 @@
+"""Primitives that change the dtype or the precision: conversion, bit casts, rounding to fewer bits."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from bedrax.core import dims, dtypes, source
+from bedrax.core.avals import ShapedArray, aval_of
+from bedrax.core.tracing import Primitive
+from bedrax.lax.primitives.elementwise import FLOAT, accepted, dtype_refused
+
+__all__ = [
+    "asarray", "bitcast_convert_type", "bitcast_convert_type_p", "convert_element_type", "convert_element_type_p",
+    "convert_to", "dtype", "reduce_precision", "reduce_precision_p",
+]  # fmt: skip
+
+convert_element_type_p = Primitive("convert_element_type", "conversions")
+bitcast_convert_type_p = Primitive("bitcast_convert_type", "conversions")
+reduce_precision_p = Primitive("reduce_precision", "conversions")
+
+
+@convert_element_type_p.abstract
+def _convert_shape(x, *, new_dtype, weak_type, sharding=None):
+    return ShapedArray(
+        x.shape, new_dtype, weak_type, sharding=sharding or x.sharding, memory_space=x.memory_space, vma=x.vma
+    )
+
+
+def _same_bits_only(dtype) -> bool:
+    return dtype == np.bool_ or dtypes.issubdtype(dtype, np.complexfloating)
+
+
+@bitcast_convert_type_p.abstract
+def _bitcast_shape(x, *, new_dtype):
+    if x.dtype == new_dtype:
+        return x.update(weak_type=False)
+    old_bits, new_bits = dtypes.itemsize_bits(x.dtype), dtypes.itemsize_bits(new_dtype)
+    shape = x.shape
+    if old_bits < new_bits:
+        last = shape[-1] if shape else 1
+        if not shape or not dims.is_constant_dim(last) or last * old_bits != new_bits:
+            raise ValueError(
+                f"Attempting to convert array of shape {shape} from {x.dtype} of size {old_bits} bits to "
+                f"{new_dtype} of size {new_bits}, bits but {last} * {old_bits} != {new_bits}"
+            )
+        shape = shape[:-1]
+    elif old_bits > new_bits:
+        if old_bits % new_bits:
+            raise ValueError(
+                f"Attempting to convert array of shape {shape} from {x.dtype} of size {old_bits} bits to "
+                f"{new_dtype} of size {new_bits} bits: {old_bits} is not a multiple of {new_bits}"
+            )
+        shape = (*shape, old_bits // new_bits)
+    if _same_bits_only(x.dtype) or _same_bits_only(new_dtype):
+        raise TypeError(
+            "lax.bitcast_convert_type does not support bool or complex values unless the operand and destination "
+            f"types match. Got operand dtype={x.dtype}, new_dtype={new_dtype!r}. Consider using the arr.view() method "
+            "instead."
+        )
+    return ShapedArray(shape, new_dtype, vma=x.vma)
+
+
+@reduce_precision_p.abstract
+def _reduce_precision_shape(x, *, exponent_bits, mantissa_bits):
+    if not accepted(FLOAT)[x.dtype]:
+        raise dtype_refused("reduce_precision", x.dtype, FLOAT)
+    if exponent_bits < 1:
+        raise ValueError(f"reduce_precision: exponent_bits must be positive; got {exponent_bits}")
+    if mantissa_bits < 0:
+        raise ValueError(f"reduce_precision: mantissa_bits must be non-negative; got {mantissa_bits}")
+    return x
+
+
+def convert_to(x, dtype: np.dtype, weak_type: bool = False) -> Any:
+    """`x` as an array of the canonical `dtype` with the given weakness; itself where nothing changes.
+
+    The form without checks and warnings, for rules and for `bedrax.numpy`.
+    """
+    aval = aval_of(x)
+    if aval.dtype == dtype and aval.weak_type == weak_type and not dtypes.is_python_scalar(x):
+        return x
+    if dtypes.is_extended(aval.dtype) or dtypes.is_extended(dtype):
+        if aval.dtype == dtype:
+            return x
+        raise TypeError(f"lax.convert_element_type: cannot convert from {aval.dtype} to {dtype}")
+    return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=weak_type)
+
+
+def convert_element_type(operand, new_dtype) -> Any:
+    """Convert elements to another dtype.
+
+    Floats become integers by truncation towards zero, saturating at the ends of the range, and nan
+    becomes 0; integers wrap around; complex numbers lose their imaginary parts (with a
+    `numpy.exceptions.ComplexWarning`); anything becomes bool by comparison with zero.
+
+    Args:
+      operand: array or scalar.
+      new_dtype: the dtype to convert to. Python's ``int``, ``float`` and ``complex`` mean the default
+        dtypes, weakly typed.
+
+    Returns:
+      An array of the same shape; `operand` itself if it is one of that dtype already.
+
+    Raises:
+      ValueError: `new_dtype` is None.
+      TypeError: `operand` is not an array or scalar.
+    """
+    if new_dtype is None:
+        raise ValueError("dtype must be specified.")
+    if isinstance(operand, list | tuple) or operand is None:
+        raise TypeError(f"Cannot determine dtype of {operand!r}")
+    dtype = dtypes.explicit_dtype(new_dtype, "convert_element_type")
+    aval = aval_of(operand)
+    if (
+        isinstance(dtype, np.dtype)
+        and dtypes.issubdtype(aval.dtype, np.complexfloating)
+        and not dtypes.issubdtype(dtype, np.complexfloating)
+        and dtype != np.bool_
+    ):
+        warnings.warn(
+            "Casting complex values to real discards the imaginary part",
+            np.exceptions.ComplexWarning,
+            stacklevel=source.stacklevel(),
+        )
+    return convert_to(operand, dtype, False)
+
+
+def bitcast_convert_type(operand, new_dtype) -> Any:
+    """Read the bits of the elements as another dtype.
+
+    Args:
+      operand: array of integers or floats.
+      new_dtype: where its elements are wider, the last axis of `operand` is consumed (it must hold just
+        the bits of one element, low bits first); where they are narrower, a new last axis is made.
+
+    Raises:
+      TypeError: one of the types is bool or complex, and they differ.
+      ValueError: the sizes do not fit.
+    """
+    return bitcast_convert_type_p.bind(
+        operand, new_dtype=dtypes.explicit_dtype(new_dtype, "bitcast_convert_type")
+    )
+
+
+def reduce_precision(operand, exponent_bits: int, mantissa_bits: int) -> Any:
+    """Round floats to those of a format with fewer bits, without changing the dtype.
+
+    Args:
+      operand: array of floats.
+      exponent_bits: number of exponent bits of the format, at least 1.
+      mantissa_bits: number of stored significand bits, at least 0.
+
+    Returns:
+      The values rounded to nearest even; infinite where the format overflows, zero (with the sign) where
+      the format has no normal number.
+    """
+    return reduce_precision_p.bind(
+        operand, exponent_bits=int(exponent_bits), mantissa_bits=int(mantissa_bits)
+    )
+
+
+def asarray(x) -> Any:
+    """A scalar, NumPy array or array as an array of the current executor; tracers and arrays pass as they are."""
+    from bedrax.core import executors
+    from bedrax.core.array import Array
+
+    if isinstance(x, Array):
+        return x
+    return executors.get().asarray(x)
+
+
+def dtype(x) -> Any:
+    """The dtype that a value has here, or that is meant by a Python scalar type, a NumPy type or a name.
+
+    With 64-bit types disabled, their 32-bit counterparts stand for them.
+
+    Raises:
+      TypeError: `x` is neither a value nor a type.
+    """
+    if x is None:
+        raise TypeError("Cannot determine dtype of None: a value or a type is needed")
+    if isinstance(x, str | type | np.dtype | dtypes.ExtendedDType):
+        if x in (bool, int, float, complex):
+            return dtypes.python_scalar_dtype(x)
+        return dtypes.explicit_dtype(x)
+    return dtypes.dtype_of(x)

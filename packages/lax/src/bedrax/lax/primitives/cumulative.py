@@ -1,0 +1,293 @@
+"""Cumulative reductions: the result at each position combines all elements up to it.
+
+`linear_recurrence` is the one primitive behind their derivatives. There are two ways to compute all
+of them: `prefix_scan` in parallel (pairs first, then the odd positions by recursion, then the even
+ones: Ladner and Fischer 1980; about 2 n combinations, 2 log2 n deep), and `loop_scan` one position
+after the other, whose program has the same size for every axis.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+
+import numpy as np
+
+from bedrax.core import config, dims, dtypes
+from bedrax.core.avals import aval_of
+from bedrax.core.tracing import Primitive
+from bedrax.lax.primitives import elementwise, reductions
+from bedrax.lax.primitives.elementwise import INEXACT, NUMBER
+from bedrax.lax.primitives.shaping import concatenate, pad, reshape, rev, slice_in_dim, stack, transpose
+
+
+def _cumulative(name: str, categories) -> Primitive:
+    prim = Primitive(name, "cumulative")
+    ok = elementwise.accepted(categories)
+
+    @prim.abstract
+    def shape_rule(operand, *, axis, reverse):
+        if not ok[operand.dtype]:
+            raise elementwise.dtype_refused(name, operand.dtype, categories)
+        if axis < 0:
+            raise ValueError(
+                f"{name} takes a nonnegative axis, got {axis}: XLA operations do not allow negative axes"
+            )
+        if axis >= len(operand.shape):
+            raise ValueError(f"axis {axis} is out of bounds for array of shape {operand.shape}")
+        return operand
+
+    return prim
+
+
+cumsum_p = _cumulative("cumsum", NUMBER)
+cumprod_p = _cumulative("cumprod", NUMBER)
+cummax_p = _cumulative("cummax", NUMBER)
+cummin_p = _cumulative("cummin", NUMBER)
+cumlogsumexp_p = _cumulative("cumlogsumexp", INEXACT)
+
+
+def cumsum(operand, axis: int = 0, reverse: bool = False):
+    """Sums of all elements up to each position along `axis` (from each position on, if `reverse`).
+
+    Args:
+      operand: array of numbers.
+      axis: in ``[0, rank)``.
+      reverse: sum from the end.
+
+    Returns:
+      An array of the operand's shape and dtype.
+    """
+    return cumsum_p.bind(operand, axis=operator.index(axis), reverse=bool(reverse))
+
+
+def cumprod(operand, axis: int = 0, reverse: bool = False):
+    """Products of all elements up to each position; as `cumsum`."""
+    return cumprod_p.bind(operand, axis=operator.index(axis), reverse=bool(reverse))
+
+
+def cummax(operand, axis: int = 0, reverse: bool = False):
+    """The largest of all elements up to each position (NaN from the first NaN on); as `cumsum`."""
+    return cummax_p.bind(operand, axis=operator.index(axis), reverse=bool(reverse))
+
+
+def cummin(operand, axis: int = 0, reverse: bool = False):
+    """The smallest of all elements up to each position (NaN from the first NaN on); as `cumsum`."""
+    return cummin_p.bind(operand, axis=operator.index(axis), reverse=bool(reverse))
+
+
+def cumlogsumexp(operand, axis: int = 0, reverse: bool = False):
+    """The logarithm of the cumulative sum of exponentials, without overflow; as `cumsum`."""
+    return cumlogsumexp_p.bind(operand, axis=operator.index(axis), reverse=bool(reverse))
+
+
+def log_add_exp(x, y):
+    """``log(exp(x) + exp(y))`` without overflow, for values of equal shape and floating or complex dtype."""
+    sub, add, exp = elementwise.sub, elementwise.add, elementwise.exp
+    dtype = aval_of(x).dtype
+    if dtype.kind == "c":
+        largest = elementwise.max(elementwise.real(x), elementwise.real(y))
+        finite = elementwise.is_finite(largest)
+        m = elementwise.select(finite, largest, _zeros_like(largest))
+        m = elementwise.complex(m, _zeros_like(m))
+        return add(m, elementwise.log(add(exp(sub(x, m)), exp(sub(y, m)))))
+    gap = sub(x, y)
+    both = add(elementwise.max(x, y), elementwise.log1p(exp(elementwise.neg(elementwise.abs(gap)))))
+    # Two equal infinities have no gap; their sum is the answer, as it is for NaN.
+    return elementwise.select(elementwise.ne(gap, gap), add(x, y), both)
+
+
+def _zeros_like(x):
+    from bedrax.lax.primitives.shaping import zeros_of
+
+    return zeros_of(aval_of(x).strip_weak_type())
+
+
+# What each combines two prefixes with.
+combiners: dict[Primitive, Callable] = {
+    cumsum_p: elementwise.add,
+    cumprod_p: elementwise.mul,
+    cummax_p: elementwise.max,
+    cummin_p: elementwise.min,
+    cumlogsumexp_p: log_add_exp,
+}
+
+_IDENTITY_OF = {
+    cumsum_p: reductions.reduce_sum_p,
+    cumprod_p: reductions.reduce_prod_p,
+    cummax_p: reductions.reduce_max_p,
+    cummin_p: reductions.reduce_min_p,
+    cumlogsumexp_p: reductions.reduce_max_p,
+}
+
+
+def identity(prim: Primitive, dtype):
+    """The neutral element of a cumulative reduction."""
+    return reductions.identities[_IDENTITY_OF[prim]](dtype)
+
+
+def shifted(x, fill, axis: int, reverse: bool = False):
+    """`x` moved by one position along `axis`: what was before each position; `fill` before the first."""
+    dtype = aval_of(x).dtype
+    config = [(0, 0, 0)] * len(aval_of(x).shape)
+    config[axis] = (-1, 1, 0) if reverse else (1, -1, 0)
+    return pad(x, np.asarray(fill).astype(dtype), config)
+
+
+def prefix_scan(
+    combine: Callable[[list, list], list], operands: list, axis: int, reverse: bool = False
+) -> list:
+    """All prefixes of lists of arrays, combined along an axis.
+
+    Args:
+      combine: associative, elementwise; takes two lists of equally shaped arrays, the earlier first.
+      operands: list of arrays of one shape.
+      axis: along which axis; of known size.
+      reverse: suffixes instead.
+
+    Returns:
+      A list like `operands`.
+    """
+    if reverse:
+        out = prefix_scan(combine, [rev(x, (axis,)) for x in operands], axis)
+        return [rev(x, (axis,)) for x in out]
+    n = aval_of(operands[0]).shape[axis]
+    if n < 2:
+        return list(operands)
+    cut = lambda xs, start, stop, step=1: [slice_in_dim(x, start, stop, step, axis) for x in xs]
+    odd = prefix_scan(combine, combine(cut(operands, 0, n - 1, 2), cut(operands, 1, n, 2)), axis)
+    before = odd if n % 2 else cut(odd, 0, n // 2 - 1)
+    even = cut(operands, 0, 1)
+    if n > 2:
+        even = [concatenate([x, y], axis) for x, y in zip(even, combine(before, cut(operands, 2, n, 2)))]
+    return [_interleave(x, y, axis) for x, y in zip(even, odd)]
+
+
+def _interleave(even, odd, axis: int):
+    """``even[0], odd[0], even[1], ...``; `even` may be longer by one."""
+    shape = aval_of(odd).shape
+    pairs = shape[axis]
+    longer = aval_of(even).shape[axis] > pairs
+    first = slice_in_dim(even, 0, pairs, 1, axis) if longer else even
+    woven = reshape(stack([first, odd], axis + 1), (*shape[:axis], 2 * pairs, *shape[axis + 1 :]))
+    return concatenate([woven, slice_in_dim(even, pairs, pairs + 1, 1, axis)], axis) if longer else woven
+
+
+_CONTIGUOUS = 64  # elements of a last axis from which on transposing pays (measured on CPU)
+
+
+def loop_scan(combine: Callable, x, others: list, axis: int, reverse: bool = False, wide=None):
+    """All prefixes along an axis, one position after the other.
+
+    Args:
+      combine: ``combine(result so far, element of x, *elements of others)``.
+      x: array; its first element is the first result.
+      others: arrays of the same shape and dtype.
+      axis, reverse: as in `prefix_scan`; the axis may be symbolic.
+      wide: dtype in which the result so far is carried; default: that of `x`.
+    """
+    from bedrax.lax.primitives.control_flow import while_loop
+    from bedrax.lax.primitives.conversions import convert_element_type
+    from bedrax.lax.primitives.indexing import dynamic_slice_in_dim, dynamic_update_slice_in_dim
+
+    n = aval_of(x).shape[axis]
+    if dims.is_constant_dim(n) and n < 2:
+        return x
+    narrow = aval_of(x).dtype
+    to = (lambda v, dtype: v) if wide is None else convert_element_type
+    one = np.int32(1)
+    steps = np.int32(n) if dims.is_constant_dim(n) else convert_element_type(dims.dim_as_value(n), np.int32)
+    place = (lambda i: elementwise.sub(steps, elementwise.add(i, one))) if reverse else (lambda i: i)
+    rank = len(aval_of(x).shape)
+    if 0 < axis == rank - 1 and dims.is_constant_dim(n) and n >= _CONTIGUOUS:
+        # Neighbours in memory would be visited one step after the other: make each step a row.
+        front = lambda v: transpose(v, (axis, *range(axis)))
+        out = loop_scan(combine, front(x), [front(v) for v in others], 0, reverse, wide)
+        return transpose(out, (*range(1, rank), 0))
+    at = lambda v, i: to(dynamic_slice_in_dim(v, place(i), 1, axis, allow_negative_indices=False), wide)
+
+    def step(state):
+        # The results replace `x` in place: a position is read, then written.
+        i, so_far, out = state
+        so_far = combine(so_far, *(at(v, i) for v in (out, *others)))
+        out = dynamic_update_slice_in_dim(
+            out, to(so_far, narrow), place(i), axis, allow_negative_indices=False
+        )
+        return elementwise.add(i, one), so_far, out
+
+    with config.enable_x64(True):  # so that a 64-bit `wide` is one; every other type here is explicit
+        start = (one, at(x, np.int32(0)), x)
+        return while_loop(lambda state: elementwise.lt(state[0], steps), step, start)[2]
+
+
+linear_recurrence_p = Primitive("linear_recurrence", "cumulative")
+
+
+@linear_recurrence_p.abstract
+def _linear_recurrence_shape(a, b, *, axis, reverse):
+    if not dims.same_shape(a.shape, b.shape) or a.dtype != b.dtype:
+        raise TypeError(
+            f"linear_recurrence needs operands of one type, got {a.str_short()} and {b.str_short()}"
+        )
+    return b
+
+
+def linear_recurrence(a, b, axis: int, reverse: bool = False):
+    """``y[k] = a[k] y[k-1] + b[k]`` with ``y[-1] = 0``, along an axis; linear in `b`.
+
+    Args:
+      a, b: arrays of one shape and (floating or complex) dtype; the first `a` is not used.
+      axis: in ``[0, rank)``.
+      reverse: from the end: ``y[k] = a[k] y[k+1] + b[k]``.
+    """
+    return linear_recurrence_p.bind(a, b, axis=axis, reverse=reverse)
+
+
+def _affine(x: list, y: list) -> list:
+    """Composition of the maps ``v -> x[0] v + x[1]``, then that of `y`."""
+    mul, add = elementwise.mul, elementwise.add
+    return [mul(x[0], y[0]), add(mul(x[1], y[0]), y[1])]
+
+
+def parallel(prim: Primitive) -> Callable:
+    """The primitive by `prefix_scan`; half-precision sums and products are formed in float32."""
+    if prim is linear_recurrence_p:
+        return lambda a, b, *, axis, reverse: prefix_scan(_affine, [a, b], axis, reverse)[1]
+    combine = combiners[prim]
+
+    def fun(x, *, axis, reverse):
+        from bedrax.lax.primitives.conversions import convert_element_type
+
+        dtype = aval_of(x).dtype
+        narrow = (
+            prim not in (cummax_p, cummin_p) and dtype.itemsize < 4 and dtypes.issubdtype(dtype, np.floating)
+        )
+        if narrow:
+            x = convert_element_type(x, np.float32)
+        (out,) = prefix_scan(lambda p, q: [combine(p[0], q[0])], [x], axis, reverse)
+        return convert_element_type(out, dtype) if narrow else out
+
+    return fun
+
+
+_WIDE = {np.dtype(np.complex64): np.complex128, np.dtype(np.float64): None, np.dtype(np.complex128): None}
+
+
+def sequential(prim: Primitive) -> Callable:
+    """The primitive by `loop_scan`; what floating-point rounding would spoil is carried in 64 bits."""
+    wide_of = lambda dtype: _WIDE.get(dtype, np.float64) if dtypes.issubdtype(dtype, np.inexact) else None
+    if prim is linear_recurrence_p:
+        step = lambda y, b, a: elementwise.add(elementwise.mul(a, y), b)
+        return lambda a, b, *, axis, reverse: loop_scan(
+            step, b, [a], axis, reverse, wide_of(aval_of(b).dtype)
+        )
+    exact = prim in (cummax_p, cummin_p)
+    return lambda x, *, axis, reverse: loop_scan(
+        combiners[prim], x, [], axis, reverse, None if exact else wide_of(aval_of(x).dtype)
+    )
+
+
+__all__ = [
+    "cumlogsumexp", "cumlogsumexp_p", "cummax", "cummax_p", "cummin", "cummin_p", "cumprod", "cumprod_p", "cumsum",
+    "cumsum_p",
+]  # fmt: skip

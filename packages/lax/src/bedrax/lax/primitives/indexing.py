@@ -1,0 +1,764 @@
+"""Indexing with computed positions: `gather` and the scatters, `dynamic_slice` and `dynamic_update_slice`.
+
+Gather and scatter follow StableHLO's definition (https://openxla.org/stablehlo/spec#gather), with the
+vector of indices always in the last dimension of the index array. What happens out of bounds is said
+by a `GatherScatterMode`.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bedrax.core import dims, dtypes, executors
+from bedrax.core.array import in_host_memory
+from bedrax.core.avals import ShapedArray, aval_of
+from bedrax.core.tracing import Primitive, Tracer, current, eval_trace
+from bedrax.lax.primitives import conversions, elementwise, shaping
+
+__all__ = [
+    "GatherDimensionNumbers", "GatherScatterMode", "ScatterDimensionNumbers", "dynamic_index_in_dim", "dynamic_slice",
+    "dynamic_slice_in_dim", "dynamic_slice_p", "dynamic_update_index_in_dim", "dynamic_update_slice",
+    "dynamic_update_slice_in_dim", "dynamic_update_slice_p", "gather", "gather_p", "index_take", "scatter",
+    "scatter_add", "scatter_add_p", "scatter_apply", "scatter_max", "scatter_max_p", "scatter_min", "scatter_min_p",
+    "scatter_mul", "scatter_mul_p", "scatter_p", "scatter_sub", "scatter_sub_p",
+]  # fmt: skip
+
+gather_p = Primitive("gather", "indexing")
+scatter_p = Primitive("scatter", "indexing")
+scatter_add_p = Primitive("scatter-add", "indexing")
+scatter_sub_p = Primitive("scatter-sub", "indexing")
+scatter_mul_p = Primitive("scatter-mul", "indexing")
+scatter_min_p = Primitive("scatter-min", "indexing")
+scatter_max_p = Primitive("scatter-max", "indexing")
+dynamic_slice_p = Primitive("dynamic_slice", "indexing")
+dynamic_update_slice_p = Primitive("dynamic_update_slice", "indexing")
+
+scatter_primitives = (scatter_p, scatter_add_p, scatter_sub_p, scatter_mul_p, scatter_min_p, scatter_max_p)
+
+
+class GatherScatterMode(enum.Enum):
+    """What a gather or scatter does with a window that is not wholly inside the operand.
+
+    ``CLIP`` moves it inside. ``FILL_OR_DROP`` fills all of what is gathered with a constant, and drops
+    all of what is scattered. With ``PROMISE_IN_BOUNDS`` the caller says it does not happen; nothing is
+    checked, and derivatives are wrong if it does.
+    """
+
+    CLIP = 1
+    FILL_OR_DROP = 2
+    PROMISE_IN_BOUNDS = 3
+    ONE_HOT = 4
+
+    @staticmethod
+    def from_any(s: str | GatherScatterMode | None) -> GatherScatterMode:
+        """The mode meant by a mode, by its name (``"clip"``, ``"fill"``, ``"drop"``...), or by None."""
+        if isinstance(s, GatherScatterMode):
+            return s
+        found = _MODES.get(s) if s is None or isinstance(s, str) else None
+        if found is None:
+            raise ValueError(f'Unknown gather mode "{s}"')
+        return found
+
+
+_MODES = {
+    "clip": GatherScatterMode.CLIP, None: GatherScatterMode.FILL_OR_DROP, "fill": GatherScatterMode.FILL_OR_DROP,
+    "drop": GatherScatterMode.FILL_OR_DROP, "promise_in_bounds": GatherScatterMode.PROMISE_IN_BOUNDS,
+    "one_hot": GatherScatterMode.ONE_HOT,
+}  # fmt: skip
+
+
+class GatherDimensionNumbers(NamedTuple):
+    """How the dimensions of a gather's operand, indices and result relate; all fields are tuples of ints.
+
+    Attributes:
+      offset_dims: dimensions of the result that run through the window, ascending.
+      collapsed_slice_dims: dimensions of the operand where the window has size 1 and which the result
+        lacks, ascending.
+      start_index_map: the operand dimension that each component of an index vector addresses.
+      operand_batching_dims: dimensions of the operand (window size 1) paired with those of the indices.
+      start_indices_batching_dims: their partners, in the same order.
+
+    The last dimension of the index array is the index vector.
+    """
+
+    offset_dims: tuple[int, ...]
+    collapsed_slice_dims: tuple[int, ...]
+    start_index_map: tuple[int, ...]
+    operand_batching_dims: tuple[int, ...] = ()
+    start_indices_batching_dims: tuple[int, ...] = ()
+
+
+class ScatterDimensionNumbers(NamedTuple):
+    """How the dimensions of a scatter's operand, indices and updates relate: the mirror of a gather's.
+
+    Attributes:
+      update_window_dims: dimensions of the updates that run through the window, ascending.
+      inserted_window_dims: dimensions of the operand (window size 1) that the updates lack, ascending.
+      scatter_dims_to_operand_dims: the operand dimension each component of an index vector addresses.
+      operand_batching_dims: dimensions of the operand paired with those of the indices.
+      scatter_indices_batching_dims: their partners, in the same order.
+    """
+
+    update_window_dims: tuple[int, ...]
+    inserted_window_dims: tuple[int, ...]
+    scatter_dims_to_operand_dims: tuple[int, ...]
+    operand_batching_dims: tuple[int, ...] = ()
+    scatter_indices_batching_dims: tuple[int, ...] = ()
+
+
+def as_scatter(numbers: GatherDimensionNumbers) -> ScatterDimensionNumbers:
+    """The dimension numbers of the scatter that puts back what a gather takes."""
+    return ScatterDimensionNumbers(*numbers)
+
+
+def as_gather(numbers: ScatterDimensionNumbers) -> GatherDimensionNumbers:
+    """The dimension numbers of the gather that takes what a scatter touches."""
+    return GatherDimensionNumbers(*numbers)
+
+
+def window_sizes(operand_ndim: int, updates_shape: tuple, numbers: ScatterDimensionNumbers) -> tuple:
+    """The size of a scatter's window in each dimension of the operand."""
+    absent = {*numbers.inserted_window_dims, *numbers.operand_batching_dims}
+    sizes = iter([updates_shape[d] for d in numbers.update_window_dims])
+    return tuple([1 if d in absent else next(sizes) for d in range(operand_ndim)])
+
+
+def _tuples(numbers):
+    return type(numbers)(*[tuple([operator.index(d) for d in field]) for field in numbers])
+
+
+# Shape rules
+
+
+def _check_dims(op: str, what: str, ds: tuple, rank: int, of: str, ascending: bool = False) -> None:
+    if any(not 0 <= d < rank for d in ds):
+        raise TypeError(
+            f"Invalid {what} set in {op} op; valid range is [0, {rank}) (rank of {of}); got: {ds}."
+        )
+    if len(set(ds)) != len(ds):
+        raise TypeError(f"{what} in {op} op must not repeat; got: {ds}.")
+    if ascending and tuple(sorted(ds)) != tuple(ds):
+        raise TypeError(f"{what} in {op} op must be sorted; got {ds}")
+
+
+def _check_numbers(op: str, operand, indices, fields, names) -> None:
+    """What gather and scatter ask alike of: dims lacking in the window, index map, batching dims."""
+    lacking, index_map, operand_batch, indices_batch = fields
+    if not dtypes.issubdtype(indices.dtype, np.integer):
+        raise ValueError("indices must have an integer type")
+    if not indices.ndim:
+        raise TypeError(
+            f"{op.capitalize()} op: indices must have at least one dimension, the index vector; got a scalar."
+        )
+    _check_dims(op, names[0], lacking, operand.ndim, "operand", ascending=True)
+    _check_dims(op, names[1], index_map, operand.ndim, "operand")
+    _check_dims(op, "operand_batching_dims", operand_batch, operand.ndim, "operand", ascending=True)
+    _check_dims(op, names[2], indices_batch, indices.ndim - 1, "indices without the index vector")
+    if indices.shape[-1] != len(index_map):
+        raise TypeError(
+            f"{op.capitalize()} op has {len(index_map)} elements in {names[1]} and the bound of dimension"
+            f" index_vector_dim={indices.ndim - 1} of indices is {indices.shape[-1]}. These two numbers must be equal."
+        )
+    if {*lacking} & {*operand_batch} or {*index_map} & {*operand_batch}:
+        raise TypeError(
+            f"{op.capitalize()} op: operand_batching_dims {operand_batch} must share no dimension with {names[0]}"
+            f" {lacking} and {names[1]} {index_map}."
+        )
+    sizes = [
+        tuple([a.shape[d] for d in ds]) for a, ds in ((operand, operand_batch), (indices, indices_batch))
+    ]
+    if sizes[0] != sizes[1]:
+        raise TypeError(
+            f"{op.capitalize()} op requires operand and indices batching dimensions to have the same sizes, got"
+            f" {sizes[0]} and {sizes[1]}."
+        )
+
+
+def _check_mode(op: str, mode) -> None:
+    if mode is GatherScatterMode.ONE_HOT:
+        raise NotImplementedError(
+            f"{op}: mode 'one_hot' is not supported; use 'fill', 'clip' or 'promise_in_bounds'."
+        )
+
+
+@gather_p.abstract
+def _gather_shape(
+    operand, indices, *, dimension_numbers, slice_sizes, indices_are_sorted, unique_indices, mode, fill_value
+):
+    offset, collapsed, index_map, operand_batch, indices_batch = dimension_numbers
+    _check_numbers(
+        "gather", operand, indices, (collapsed, index_map, operand_batch, indices_batch),
+        ("collapsed_slice_dims", "start_index_map", "start_indices_batching_dims"),
+    )  # fmt: skip
+    _check_mode("gather", mode)
+    rank = indices.ndim - 1 + len(offset)
+    _check_dims("gather", "offset_dims", offset, rank, "the result", ascending=True)
+    if len(slice_sizes) != operand.ndim:
+        raise TypeError(
+            "Gather op must have one slice size for every input dimension; got:"
+            f" len(slice_sizes)={len(slice_sizes)}, input_shape.rank={operand.ndim}"
+        )
+    lacking = {*collapsed, *operand_batch}
+    if len(offset) != operand.ndim - len(lacking):
+        raise TypeError(
+            "All components of the offset index in a gather op must either be a offset dimension or explicitly"
+            f" collapsed/batching; got len(slice_sizes)={len(slice_sizes)}, output_slice_sizes={offset},"
+            f" collapsed_slice_dims={collapsed}, operand_batching_dims={operand_batch}."
+        )
+    for i, (size, bound) in enumerate(zip(slice_sizes, operand.shape, strict=True)):
+        if not dims.at_least(size, 0) or not dims.at_least(bound, size):
+            raise TypeError(
+                f"Slice size at index {i} in gather op is out of range, must be within [0, {bound} + 1), got {size}."
+            )
+        if i in lacking and not (dims.is_constant_dim(size) and size <= 1):
+            raise TypeError(f"Gather op can only collapse slice dims with bound 1, but bound is {size} for index {i} at"
+                            f" position {i}.")  # fmt: skip
+    window = iter([size for d, size in enumerate(slice_sizes) if d not in lacking])
+    batch = iter(indices.shape[:-1])
+    shape = tuple([next(window) if d in offset else next(batch) for d in range(rank)])
+    return shaping.like(operand, shape)
+
+
+def _scatter_shape(
+    operand, indices, updates, *, dimension_numbers, indices_are_sorted, unique_indices, mode, update_jaxpr=None,
+    update_consts=(), name="scatter",
+):  # fmt: skip
+    window, inserted, index_map, operand_batch, indices_batch = dimension_numbers
+    if operand.dtype != updates.dtype:
+        raise TypeError(
+            f"lax.{name} requires arguments to have the same dtypes, got {operand.dtype}, {updates.dtype}."
+        )
+    if operand.dtype == np.bool_ and name in ("scatter_add", "scatter_sub", "scatter_mul"):
+        raise TypeError(
+            f"{name.removeprefix('scatter_')} does not accept dtype bool at position 0. Accepted dtypes at position 0 are"
+            f" subtypes of integer, floating, complexfloating: {name} of booleans is not defined."
+        )
+    _check_numbers(
+        "scatter", operand, indices, (inserted, index_map, operand_batch, indices_batch),
+        ("inserted_window_dims", "scatter_dims_to_operand_dims", "scatter_indices_batching_dims"),
+    )  # fmt: skip
+    _check_mode("scatter", mode)
+    rank = indices.ndim - 1 + len(window)
+    if updates.ndim != rank:
+        raise TypeError(f"Updates tensor must be of rank {rank}; got {updates.ndim}.")
+    _check_dims("scatter", "update_window_dims", window, rank, "the updates", ascending=True)
+    if operand.ndim != len(window) + len(inserted) + len(operand_batch):
+        raise TypeError(
+            f"Scatter op has window of size {len(window) + len(inserted) + len(operand_batch)}; doesn't match operand of"
+            f" rank {operand.ndim}."
+        )
+    sizes = window_sizes(operand.ndim, updates.shape, dimension_numbers)
+    for d, (size, bound) in enumerate(zip(sizes, operand.shape, strict=True)):
+        if d not in inserted and d not in operand_batch and not dims.at_least(bound, size):
+            raise TypeError(
+                "Bounds of the window dimensions of updates must not exceed the bounds of the corresponding dimensions of"
+                f" operand. For dimension {d}, updates bound is {size}, operand bound is {bound}."
+            )
+    scattered = [d for d in range(rank) if d not in window]
+    for i, (d, bound) in enumerate(zip(scattered, indices.shape[:-1], strict=True)):
+        if updates.shape[d] != bound:
+            raise TypeError(
+                "Bounds of the scatter dimensions of updates must be the same as the bounds of the corresponding dimensions"
+                f" of scatter indices. For scatter dimension {i}, updates bound is {updates.shape[d]}, indices bound is"
+                f" {bound}."
+            )
+    return operand
+
+
+for _prim in scatter_primitives:
+    _prim.abstract(functools.partial(_scatter_shape, name=_prim.name.replace("-", "_")))
+
+
+def _check_starts(name: str, operand, starts, sizes) -> None:
+    if len(starts) != operand.ndim:
+        raise ValueError(
+            f"{name} needs one start index for each of the {operand.ndim} dimensions, got {len(starts)}"
+        )
+    if starts:
+        first = starts[0].dtype
+        if any(s.dtype != first for s in starts) or not dtypes.issubdtype(first, np.integer):
+            got = ", ".join(str(s.dtype) for s in starts)
+            raise TypeError(f"index arguments to {name} must be integers of the same type, got: {got}")
+        if any(s.ndim for s in starts):
+            raise TypeError(f"start_indices arguments to {name} must be scalars, got indices {starts}")
+
+
+@dynamic_slice_p.abstract
+def _dynamic_slice_shape(operand, *starts, slice_sizes):
+    shape = operand.shape
+    _check_starts("dynamic_slice", operand, starts, slice_sizes)
+    if len(slice_sizes) != len(shape):
+        raise TypeError(
+            f"dynamic_slice slice_sizes must have length equal to the number of operand dimensions, got slice_sizes"
+            f" {slice_sizes} for operand shape {shape}."
+        )
+    for size, bound in zip(slice_sizes, shape, strict=True):
+        if not dims.at_least(bound, size):
+            raise TypeError(
+                "slice slice_sizes must be less than or equal to operand shape, got slice_sizes"
+                f" {tuple(slice_sizes)} for operand shape {shape}."
+            )
+        if not dims.at_least(size, 0):
+            raise TypeError(
+                f"slice slice_sizes must be greater than or equal to zero, got slice_sizes of {slice_sizes}."
+            )
+    return shaping.like(operand, tuple(slice_sizes))
+
+
+@dynamic_update_slice_p.abstract
+def _dynamic_update_slice_shape(operand, update, *starts):
+    if operand.dtype != update.dtype:
+        raise TypeError(
+            f"lax.dynamic_update_slice requires arguments to have the same dtypes, got {operand.dtype}, {update.dtype}."
+        )
+    if operand.ndim != update.ndim:
+        raise TypeError(
+            "dynamic_update_slice update must have the same rank as operand, got update shape"
+            f" {update.shape} for operand shape {operand.shape}."
+        )
+    _check_starts("dynamic_update_slice", operand, starts, update.shape)
+    if not all(dims.at_least(bound, size) for bound, size in zip(operand.shape, update.shape, strict=True)):
+        raise TypeError(
+            "dynamic_update_slice update shape must be smaller than operand shape, got update shape"
+            f" {update.shape} for operand shape {operand.shape}."
+        )
+    return operand
+
+
+# gather and scatter
+
+_NAN = float("nan")  # one object, because nan as a parameter must equal itself
+
+
+def _default_fill(dtype) -> Any:
+    if not isinstance(dtype, np.dtype):
+        return None
+    if dtypes.issubdtype(dtype, np.inexact):
+        return _NAN
+    if dtype == np.bool_:
+        return True
+    info = dtypes.iinfo(dtype)
+    return int(info.min) if dtypes.issubdtype(dtype, np.signedinteger) else int(info.max)
+
+
+def _canonical_fill(value) -> Any:
+    if isinstance(value, (bool, int, complex)):
+        return value
+    if not isinstance(value, float):
+        if isinstance(value, Tracer) or np.ndim(value):
+            raise TypeError(f"gather: fill_value must be a concrete scalar, got {value!r}")
+        value = np.asarray(value)
+        # Low-precision scalars have no Python form of their own.
+        value = value.astype(np.float64).item() if value.dtype.kind == "V" else value.item()
+    return _NAN if value != value and not isinstance(value, complex) else value
+
+
+def gather(
+    operand, start_indices, dimension_numbers: GatherDimensionNumbers, slice_sizes, *, unique_indices: bool = False,
+    indices_are_sorted: bool = False, mode: str | GatherScatterMode | None = None, fill_value=None,
+):  # fmt: skip
+    """Take windows of an array at computed positions.
+
+    Most programs want array indexing, ``x[...]`` or ``x.at[...].get()``, which is made of this.
+
+    Args:
+      operand: the array to take from.
+      start_indices: integers; each vector along the last dimension says where one window starts.
+      dimension_numbers: a `GatherDimensionNumbers`.
+      slice_sizes: the window's size in each dimension of `operand`.
+      unique_indices: a promise that windows do not overlap.
+      indices_are_sorted: a promise that index vectors are in ascending order.
+      mode: a `GatherScatterMode` or its name; None means in bounds is promised, or, where a
+        `fill_value` is given, filling.
+      fill_value: what a window out of bounds is filled with in mode ``"fill"``; by default nan, the least value
+        (signed), the greatest value (unsigned), or True.
+
+    Returns:
+      An array with the operand's dtype, of the shape that the dimension numbers say.
+
+    Raises:
+      TypeError, ValueError: sizes, ranks, or dimension numbers do not fit together.
+    """
+    if mode is None:
+        mode = GatherScatterMode.PROMISE_IN_BOUNDS if fill_value is None else GatherScatterMode.FILL_OR_DROP
+    else:
+        mode = GatherScatterMode.from_any(mode)
+    if mode is not GatherScatterMode.FILL_OR_DROP:
+        fill = None
+    elif fill_value is None:
+        fill = _default_fill(dtypes.dtype_of(operand))
+    else:
+        fill = _canonical_fill(fill_value)
+    return gather_p.bind(
+        operand, start_indices, dimension_numbers=_tuples(dimension_numbers),
+        slice_sizes=dims.canonical_shape(slice_sizes), indices_are_sorted=bool(indices_are_sorted),
+        unique_indices=bool(unique_indices), mode=mode, fill_value=fill,
+    )  # fmt: skip
+
+
+def _scatter(prim, operand, indices, updates, numbers, indices_are_sorted, unique_indices, mode, jaxpr=None):
+    return prim.bind(
+        operand, indices, updates, dimension_numbers=_tuples(numbers), indices_are_sorted=bool(indices_are_sorted),
+        unique_indices=bool(unique_indices), mode=GatherScatterMode.from_any(mode), update_jaxpr=jaxpr, update_consts=(),
+    )  # fmt: skip
+
+
+def _scatter_function(name: str, prim: Primitive, effect: str, note: str) -> Callable:
+    def function(
+        operand, scatter_indices, updates, dimension_numbers: ScatterDimensionNumbers, *,
+        indices_are_sorted: bool = False, unique_indices: bool = False, mode: str | GatherScatterMode | None = None,
+    ):  # fmt: skip
+        return _scatter(
+            prim,
+            operand,
+            scatter_indices,
+            updates,
+            dimension_numbers,
+            indices_are_sorted,
+            unique_indices,
+            mode,
+        )
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"""{effect}
+
+    Most programs want ``x.at[...]``, which is made of this.
+
+    Args:
+      operand: the array to start from.
+      scatter_indices: integers; each vector along the last dimension says where one window starts.
+      updates: the windows; of the operand's dtype.
+      dimension_numbers: a `ScatterDimensionNumbers`.
+      indices_are_sorted: a promise that index vectors are in ascending order.
+      unique_indices: a promise that windows do not overlap; the result is undefined if they do.
+      mode: a `GatherScatterMode` or its name: what happens to windows out of bounds. None drops them.
+
+    Returns:
+      An array of the type of `operand`. {note}
+
+    Raises:
+      TypeError, ValueError: dtypes, sizes, ranks, or dimension numbers do not fit together.
+    """
+    return function
+
+
+_ANY_ORDER = "Where windows overlap, any order of application may be used."
+scatter = _scatter_function(
+    "scatter", scatter_p, "Replace windows of an array at computed positions.",
+    "Where windows overlap, any of them may win.",
+)  # fmt: skip
+scatter_add = _scatter_function(
+    "scatter_add", scatter_add_p, "Add to windows of an array at computed positions.", _ANY_ORDER
+)
+scatter_sub = _scatter_function(
+    "scatter_sub", scatter_sub_p, "Subtract from windows of an array at computed positions.", _ANY_ORDER
+)
+scatter_mul = _scatter_function(
+    "scatter_mul", scatter_mul_p, "Multiply windows of an array at computed positions.", _ANY_ORDER
+)
+scatter_min = _scatter_function(
+    "scatter_min",
+    scatter_min_p,
+    "Lower windows of an array, at computed positions, to the minimum with `updates`.",
+    _ANY_ORDER,
+)
+scatter_max = _scatter_function(
+    "scatter_max",
+    scatter_max_p,
+    "Raise windows of an array, at computed positions, to the maximum with `updates`.",
+    _ANY_ORDER,
+)
+
+
+def scatter_apply(
+    operand, scatter_indices, func: Callable, dimension_numbers: ScatterDimensionNumbers, *, update_shape=(),
+    indices_are_sorted: bool = False, unique_indices: bool = False, mode: str | GatherScatterMode | None = None,
+):  # fmt: skip
+    """Apply a function of one element to windows of an array at computed positions.
+
+    Args:
+      operand, scatter_indices, dimension_numbers, indices_are_sorted, unique_indices, mode: as in `scatter`.
+      func: takes and returns a scalar of the operand's dtype; applied once per occurrence where windows overlap.
+      update_shape: the shape that `updates` would have.
+
+    It cannot be differentiated.
+    """
+    from bedrax.core.staging import trace_to_jaxpr
+
+    aval = ShapedArray((), dtypes.dtype_of(operand))
+    jaxpr = trace_to_jaxpr(lambda x, _: [conversions.convert_element_type(func(x), aval.dtype)], [aval, aval])
+    if any(isinstance(c, Tracer) for c in jaxpr.consts):
+        raise NotImplementedError(
+            "scatter_apply: func must not close over traced values; use gather, func, and scatter."
+        )
+    updates = shaping.full(update_shape, 0, aval.dtype)
+    return _scatter(
+        scatter_p,
+        operand,
+        scatter_indices,
+        updates,
+        dimension_numbers,
+        indices_are_sorted,
+        unique_indices,
+        mode,
+        jaxpr,
+    )
+
+
+def index_take(src, idxs: Sequence, axes: Sequence[int]):
+    """Elements of `src` at computed positions along some axes.
+
+    Args:
+      src: the array to take from.
+      idxs: one integer vector per axis, of equal length ``n``; indices wrap around.
+      axes: the axes that they index.
+
+    Returns:
+      An array of shape ``(n, *rest)``, where ``rest`` are the other dimensions of `src`.
+    """
+    aval = aval_of(src)
+    axes = tuple(shaping.canonical_axis(a, aval.ndim) for a in axes)
+    columns = []
+    for idx, axis in zip(idxs, axes, strict=True):
+        idx = conversions.convert_element_type(idx, np.int32)
+        bound = shaping.full_like(idx, aval.shape[axis])
+        rem = elementwise.rem(idx, bound)
+        rem = elementwise.select(
+            elementwise.lt(rem, shaping.full_like(rem, 0)), elementwise.add(rem, bound), rem
+        )
+        columns.append(shaping.expand_dims(rem, (1,)))
+    sizes = tuple(1 if d in axes else n for d, n in enumerate(aval.shape))
+    numbers = GatherDimensionNumbers(tuple(range(1, aval.ndim - len(axes) + 1)), tuple(sorted(axes)), axes)
+    return gather(
+        src, shaping.concatenate(columns, 1), numbers, sizes, mode=GatherScatterMode.PROMISE_IN_BOUNDS
+    )
+
+
+# dynamic_slice and dynamic_update_slice
+
+_compiled: dict[Callable, Callable] = {}
+
+
+def _at_once(fun: Callable, operands: tuple, static: tuple):
+    """``fun(*operands, *static)``; as one compiled call if it happens right now, for it is several operations."""
+    if current.trace is not eval_trace or executors.get().name == "numpy":
+        return fun(*operands, *static)
+    compiled = _compiled.get(fun)
+    if compiled is None:
+        from bedrax.core.jitting import jit
+
+        n = len(operands)
+        compiled = _compiled[fun] = jit(fun, static_argnums=tuple(range(n, n + len(static))))
+    return compiled(*operands, *static)
+
+
+def _start_indices(name: str, shape: tuple, starts, allow_negative) -> list:
+    """The start indices of a dynamic slice as scalars of one dtype; negative ones count from the end."""
+    if not isinstance(starts, (tuple, list)):
+        aval = aval_of(starts)
+        if aval.ndim != 1:
+            raise ValueError(
+                f"start_indices must be a sequence of scalars or an array of rank 1, got shape {aval.shape}"
+            )
+        if isinstance(starts, np.ndarray) or in_host_memory(starts):
+            starts = list(np.asarray(starts))
+        else:
+            starts = [shaping.index_in_dim(starts, i, keepdims=False) for i in range(aval.shape[0])]
+    if len(starts) != len(shape):
+        raise ValueError(
+            f"Length of slice indices must match number of operand dimensions ({len(starts)} vs {shape})"
+        )
+    if type(allow_negative) is bool:
+        allow_negative = (allow_negative,) * len(shape)
+    elif len(allow_negative) != len(shape):
+        raise ValueError(
+            f"allow_negative_indices must be a bool or one per dimension, got {len(allow_negative)} for shape {shape}"
+        )
+    # Most indices are Python integers, which need no arithmetic at run time.
+    out, dtype, computed = [], None, False
+    for x, n, wrap in zip(starts, shape, allow_negative, strict=True):
+        kind = type(x)
+        if kind is int:
+            out.append(x + n if x < 0 and wrap else x)
+            continue
+        aval = aval_of(x)
+        if aval.ndim:
+            raise TypeError(
+                f"start_indices arguments to {name} must be scalars,  got indices"
+                f" ({', '.join(map(str, map(aval_of, starts)))})"
+            )
+        weak = aval.weak_type
+        if not dtypes.issubdtype(aval.dtype, np.integer) or not (
+            weak or dtype is None or aval.dtype == dtype
+        ):
+            got = ", ".join(str(aval_of(s).dtype) for s in starts)
+            raise TypeError(f"index arguments to {name} must be integers of the same type, got: {got}")
+        if not weak:
+            dtype = aval.dtype
+        if isinstance(x, (np.generic, np.ndarray)) or in_host_memory(x):
+            x = int(x)
+            out.append(x + n if x < 0 and wrap else x)
+        else:
+            computed = True
+            out.append((x, wrap and dtypes.issubdtype(aval.dtype, np.signedinteger)))
+    if dtype is None:
+        dtype = dtypes.default_int_dtype()
+    limit = dtypes.iinfo(dtype).max
+    bounds = [n for n in shape if type(n) is int] + [abs(x) for x in out if type(x) is int]
+    if bounds and max(bounds) > limit:  # a narrow index type cannot hold this dimension
+        dtype = np.dtype(np.int32) if max(bounds) <= np.iinfo(np.int32).max else np.dtype(np.int64)
+    if not computed:
+        make = dtype.type
+        return [make(x) if type(x) is int else conversions.convert_element_type(x, dtype) for x in out]
+    for i, (x, n) in enumerate(zip(out, shape, strict=True)):
+        if type(x) is tuple:
+            value, wrap = x
+            value = conversions.convert_to(value, dtype, False)
+            if wrap:
+                size = dims.dim_as_value(n) if not dims.is_constant_dim(n) else n
+                size = (
+                    dtype.type(size) if type(size) is int else conversions.convert_element_type(size, dtype)
+                )
+                wrapped = elementwise.add_p.bind(value, size)
+                value = elementwise.select_n_p.bind(
+                    elementwise.lt_p.bind(value, dtype.type(0)), value, wrapped
+                )
+            out[i] = value
+        else:
+            out[i] = (
+                dtype.type(x)
+                if type(x) is int
+                else conversions.convert_element_type(dims.dim_as_value(x), dtype)
+            )
+    return out
+
+
+def dynamic_slice(
+    operand, start_indices, slice_sizes, *, allow_negative_indices: bool | Sequence[bool] = True
+):
+    """The part of an array of given size that starts at a computed position.
+
+    Where the slice would overrun the array, it is moved inside.
+
+    Args:
+      operand: the array.
+      start_indices: an integer scalar for each dimension (or an array of them), which may be traced.
+      slice_sizes: the static size in each dimension.
+      allow_negative_indices: whether negative indices count from the end (for all dimensions, or one
+        bool each); without it they are out of bounds.
+
+    Returns:
+      An array of shape `slice_sizes`.
+
+    Raises:
+      TypeError, ValueError: a size exceeds the array's, or numbers of indices or dtypes do not fit.
+
+    >>> dynamic_slice(x, (1, 1), (2, 3))  # doctest: +SKIP
+    """
+    if type(slice_sizes) is not tuple or any(type(size) is not int for size in slice_sizes):
+        slice_sizes = dims.canonical_shape(slice_sizes)
+    return _at_once(
+        _dynamic_slice, (operand, start_indices), (slice_sizes, _hashable(allow_negative_indices))
+    )
+
+
+def _hashable(flags):
+    return flags if type(flags) is bool else tuple(flags)
+
+
+def _dynamic_slice(operand, starts, slice_sizes, allow_negative):
+    starts = _start_indices("dynamic_slice", aval_of(operand).shape, starts, allow_negative)
+    return dynamic_slice_p.bind(operand, *starts, slice_sizes=slice_sizes)
+
+
+def dynamic_update_slice(
+    operand, update, start_indices, *, allow_negative_indices: bool | Sequence[bool] = True
+):
+    """A copy of `operand` with `update` written at a computed position.
+
+    Where the update would overrun the array, it is moved inside.
+
+    Args:
+      operand: the array to start from.
+      update: an array of its dtype and rank, no larger.
+      start_indices, allow_negative_indices: as in `dynamic_slice`.
+
+    Raises:
+      TypeError, ValueError: dtypes, ranks, or sizes do not fit.
+    """
+    return _at_once(
+        _dynamic_update_slice, (operand, update, start_indices), (_hashable(allow_negative_indices),)
+    )
+
+
+def _dynamic_update_slice(operand, update, starts, allow_negative):
+    starts = _start_indices("dynamic_update_slice", aval_of(operand).shape, starts, allow_negative)
+    return dynamic_update_slice_p.bind(operand, update, *starts)
+
+
+def _start_at(shape: tuple, axis: int, index) -> list:
+    starts = [0] * len(shape)
+    starts[axis] = index
+    return starts
+
+
+def _axis_of(operand, axis: int) -> int:
+    return shaping.canonical_axis(axis, len(aval_of(operand).shape))
+
+
+def _slice_in_dim(operand, start, size, axis, keepdims, allow_negative):
+    shape = aval_of(operand).shape
+    sizes = dims.canonical_shape((*shape[:axis], size, *shape[axis + 1 :]))
+    out = _dynamic_slice(operand, _start_at(shape, axis, start), sizes, allow_negative)
+    return out if keepdims else shaping.squeeze(out, (axis,))
+
+
+def _update_in_dim(operand, update, start, axis, allow_negative):
+    shape = aval_of(operand).shape
+    if len(aval_of(update).shape) != len(shape):
+        update = shaping.expand_dims(update, (axis,))
+    return _dynamic_update_slice(operand, update, _start_at(shape, axis, start), allow_negative)
+
+
+def dynamic_slice_in_dim(
+    operand, start_index, slice_size: int, axis: int = 0, *, allow_negative_indices: bool = True
+):
+    """`dynamic_slice` along one axis; all of every other axis."""
+    static = (slice_size, _axis_of(operand, axis), True, allow_negative_indices)
+    return _at_once(_slice_in_dim, (operand, start_index), static)
+
+
+def dynamic_index_in_dim(
+    operand, index, axis: int = 0, keepdims: bool = True, *, allow_negative_indices: bool = True
+):
+    """One position along one axis, which may be computed; without `keepdims` the result lacks the axis."""
+    static = (1, _axis_of(operand, axis), bool(keepdims), allow_negative_indices)
+    return _at_once(_slice_in_dim, (operand, index), static)
+
+
+def dynamic_update_slice_in_dim(
+    operand, update, start_index, axis: int, *, allow_negative_indices: bool = True
+):
+    """`dynamic_update_slice` at a position along one axis, at the beginning of every other axis."""
+    ranks = len(aval_of(operand).shape), len(aval_of(update).shape)
+    if ranks[0] != ranks[1]:
+        raise TypeError(
+            "dynamic_update_slice update must have the same rank as operand, got update shape"
+            f" {aval_of(update).shape} for operand shape {aval_of(operand).shape}."
+        )
+    return _at_once(
+        _update_in_dim, (operand, update, start_index), (_axis_of(operand, axis), allow_negative_indices)
+    )
+
+
+def dynamic_update_index_in_dim(operand, update, index, axis: int, *, allow_negative_indices: bool = True):
+    """Write one position along one axis; `update` has that axis with size 1, or lacks it."""
+    return _at_once(
+        _update_in_dim, (operand, update, index), (_axis_of(operand, axis), allow_negative_indices)
+    )

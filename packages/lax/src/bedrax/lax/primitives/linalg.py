@@ -1,0 +1,736 @@
+"""Dense linear algebra: factorizations, eigenvalues and triangular systems of (batches of) matrices.
+
+Every primitive works on the last two axes of its operands (the last one of vectors); the axes before them are
+batch axes, equal for all operands. This module holds shapes and public functions; what the results are, down to
+the packed forms of LAPACK (elementary reflectors, pivots), is defined in `bedrax.numpy_backend.rules.linalg`.
+"""
+
+from __future__ import annotations
+
+import enum
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from bedrax.core import dims, dtypes
+from bedrax.core.avals import ShapedArray, aval_of
+from bedrax.core.tracing import Primitive
+from bedrax.lax.primitives import contractions, conversions, elementwise, shaping
+
+__all__ = [
+    "EigImplementation", "EighImplementation", "SvdAlgorithm", "cholesky", "cholesky_p", "cholesky_update",
+    "cholesky_update_p", "eig", "eig_p", "eigh", "eigh_p", "geqp3", "geqp3_p", "geqrf", "geqrf_p", "hessenberg",
+    "hessenberg_p", "householder_product", "householder_product_p", "lu", "lu_p", "lu_pivots_to_permutation",
+    "lu_pivots_to_permutation_p", "ormqr", "ormqr_p", "qdwh", "qr", "qr_p", "schur", "schur_p", "svd", "svd_p",
+    "symmetric_product", "symmetric_product_p", "triangular_solve", "triangular_solve_p", "tridiagonal",
+    "tridiagonal_p", "tridiagonal_solve", "tridiagonal_solve_p",
+]  # fmt: skip
+
+_INT = np.dtype(np.int32)
+
+
+class SvdAlgorithm(enum.Enum):
+    """How singular values are computed; a platform that lacks an algorithm refuses it."""
+
+    DEFAULT = "default"
+    QR = "QR"
+    JACOBI = "Jacobi"
+    POLAR = "polar"
+    DIVIDE_AND_CONQUER = "divide_and_conquer"
+
+
+class EighImplementation(enum.Enum):
+    """How eigenvalues of Hermitian matrices are computed: QR on CPU and GPU, Jacobi on GPU, QDWH on TPU."""
+
+    QR = "qr"
+    JACOBI = "jacobi"
+    QDWH = "qdwh"
+
+
+class EigImplementation(enum.Enum):
+    """Which library computes eigenvalues of general matrices."""
+
+    CUSOLVER = "cusolver"
+    MAGMA = "magma"
+    LAPACK = "lapack"
+
+
+cholesky_p = Primitive("cholesky", "linalg")
+cholesky_update_p = Primitive("cholesky_update", "linalg")
+lu_p = Primitive("lu", "linalg", multiple_results=True)
+lu_pivots_to_permutation_p = Primitive("lu_pivots_to_permutation", "linalg")
+qr_p = Primitive("qr", "linalg", multiple_results=True)
+geqrf_p = Primitive("geqrf", "linalg", multiple_results=True)
+geqp3_p = Primitive("geqp3", "linalg", multiple_results=True)
+householder_product_p = Primitive("householder_product", "linalg")
+ormqr_p = Primitive("ormqr", "linalg")
+eig_p = Primitive("eig", "linalg", multiple_results=True)
+eigh_p = Primitive("eigh", "linalg", multiple_results=True)
+svd_p = Primitive("svd", "linalg", multiple_results=True)
+schur_p = Primitive("schur", "linalg", multiple_results=True)
+hessenberg_p = Primitive("hessenberg", "linalg", multiple_results=True)
+tridiagonal_p = Primitive("tridiagonal", "linalg", multiple_results=True)
+tridiagonal_solve_p = Primitive("tridiagonal_solve", "linalg")
+triangular_solve_p = Primitive("triangular_solve", "linalg")
+symmetric_product_p = Primitive("symmetric_product", "linalg")
+
+
+# ---- what shape rules and functions share ----------------------------------------------------------------
+
+
+def _check(name: str, *avals: ShapedArray, ranks: tuple[int, ...]) -> tuple:
+    """Operands of inexact dtype with the given least ranks and equal batch axes; returns the batch shape."""
+    for i, (aval, rank) in enumerate(zip(avals, ranks, strict=True)):
+        if not dtypes.is_inexact(aval.dtype):
+            raise TypeError(
+                f"{name} does not accept dtype {aval.dtype} at position {i}. Accepted dtypes at position {i} are "
+                "subtypes of floating and complexfloating."
+            )
+        if aval.ndim < rank:
+            raise TypeError(f"Input {i} to {name} must have rank at least {rank}, but got shape={aval.shape}")
+    batches = [aval.shape[: aval.ndim - rank] for aval, rank in zip(avals, ranks, strict=True)]
+    if len({len(b) for b in batches}) > 1:
+        raise TypeError(
+            f"All inputs to {name} must have the same number of batch dimensions, but got "
+            f"{[len(b) for b in batches]} batch dimensions for the inputs."
+        )
+    if not all(dims.definitely_equal_shape(b, batches[0]) for b in batches[1:]):
+        raise TypeError(f"All inputs to {name} must have the same batch dimensions, but got {batches}.")
+    if len(avals) > 1:
+        shaping.check_same_dtypes(name, *avals)
+    return batches[0]
+
+
+def _matrix(name: str, a: ShapedArray) -> tuple:
+    """(batch shape, rows, columns) of matrices."""
+    batch = _check(name, a, ranks=(2,))
+    return batch, *a.shape[-2:]
+
+
+def _square(name: str, a: ShapedArray) -> tuple:
+    """(batch shape, n) of square matrices."""
+    batch, m, n = _matrix(name, a)
+    if not dims.definitely_equal(m, n):
+        raise ValueError(f"The input to {name} must be a square matrix. Got shape {(m, n)}.")
+    return batch, n
+
+
+def _array(shape: tuple, dtype) -> ShapedArray:
+    return ShapedArray(tuple(shape), np.dtype(dtype))
+
+
+def _inexact(x) -> Any:
+    """An operand; integers become floats."""
+    dtype = aval_of(x).dtype
+    return (
+        x if dtypes.is_inexact(dtype) else conversions.convert_element_type(x, dtypes.to_inexact_dtype(dtype))
+    )
+
+
+def transposed(x) -> Any:
+    """Matrices with rows and columns exchanged."""
+    ndim = len(aval_of(x).shape)
+    return shaping.transpose(x, (*range(ndim - 2), ndim - 1, ndim - 2))
+
+
+def adjoint(x) -> Any:
+    """Conjugate transposes."""
+    x = transposed(x)
+    return elementwise.conj(x) if dtypes.is_complex(aval_of(x).dtype) else x
+
+
+def triangle_mask(shape: tuple, lower: bool, offset: int = 0) -> Any:
+    """Where the triangle of matrices of `shape` is that begins `offset` diagonals above the main one."""
+    rows = shaping.broadcasted_iota(np.int32, shape, len(shape) - 2)
+    columns = shaping.broadcasted_iota(np.int32, shape, len(shape) - 1)
+    if offset:
+        rows = elementwise.add(rows, np.int32(offset))
+    return elementwise.ge(rows, columns) if lower else elementwise.le(rows, columns)
+
+
+def triangle(x, lower: bool, offset: int = 0) -> Any:
+    """Matrices with zeros outside a triangle: of columns j <= i + offset (`lower`), or j >= i + offset."""
+    return elementwise.select(triangle_mask(aval_of(x).shape, lower, offset), x, shaping.zeros_like(x))
+
+
+def matmul(x, y) -> Any:
+    """Products of matrices with equal batch axes, at the highest precision."""
+    n = len(aval_of(x).shape)
+    batch = tuple(range(n - 2))
+    return contractions.dot_general(
+        x, y, (((n - 1,), (n - 2,)), (batch, batch)), precision=contractions.Precision.HIGHEST
+    )
+
+
+def _symmetrized(x) -> Any:
+    return elementwise.mul(elementwise.add(x, adjoint(x)), np.array(0.5, aval_of(x).dtype))
+
+
+def _subset(name: str, subset_by_index, count) -> tuple[int, int] | None:
+    """A range of indices that lies within `count`; None for all."""
+    if subset_by_index is None:
+        return None
+    start, end = map(operator.index, subset_by_index)
+    if not 0 <= start <= end or (dims.is_constant_dim(count) and end > count):
+        raise ValueError(f"{name}: subset_by_index={subset_by_index} must be a range within [0, {count}]")
+    return (start, end)
+
+
+# ---- Cholesky ----------------------------------------------------------------------------------------------
+
+
+@cholesky_p.abstract
+def _cholesky_shape(x):
+    _square("cholesky", x)
+    return x
+
+
+def cholesky(x, *, symmetrize_input: bool = True):
+    """The lower triangular L with ``x = L @ L^H``, of positive definite matrices.
+
+    Args:
+      x: Hermitian matrices of shape ``[..., n, n]``.
+      symmetrize_input: decompose ``(x + x^H) / 2``; otherwise the lower triangle stands for the matrix.
+
+    Returns:
+      An array like `x`, zero above the diagonal; NaN on and below it where a matrix is not positive definite.
+    """
+    x = _inexact(x)
+    _square("cholesky", aval_of(x))
+    return cholesky_p.bind(_symmetrized(x) if symmetrize_input else x)
+
+
+@cholesky_update_p.abstract
+def _cholesky_update_shape(r, w):
+    _check("cholesky_update", r, w, ranks=(2, 1))
+    m, n = r.shape[-2:]
+    if not (dims.definitely_equal(m, n) and dims.definitely_equal(n, w.shape[-1])):
+        raise ValueError(
+            "Rank-1 update to Cholesky decomposition takes a square matrix and a vector of the same size as input. "
+            f"Got shapes {r.shape[-2:]} and {w.shape[-1:]} instead"
+        )
+    if dtypes.is_complex(r.dtype):
+        raise TypeError(f"cholesky_update takes real matrices, got dtype {r.dtype}")
+    return r
+
+
+def cholesky_update(r_matrix, w_vector):
+    """The upper triangular R' with ``R'^T R' = R^T R + w w^T``, in O(n^2).
+
+    Args:
+      r_matrix: R, real and upper triangular, of shape ``[..., n, n]``.
+      w_vector: w, of shape ``[..., n]``.
+    """
+    return cholesky_update_p.bind(_inexact(r_matrix), _inexact(w_vector))
+
+
+# ---- LU ----------------------------------------------------------------------------------------------------
+
+
+@lu_p.abstract
+def _lu_shape(x):
+    batch, m, n = _matrix("lu", x)
+    return [x, _array((*batch, dims.min_dim(m, n)), _INT), _array((*batch, m), _INT)]
+
+
+def lu(x):
+    """LU decomposition with partial pivoting: ``x[permutation] = L @ U``.
+
+    Args:
+      x: matrices of shape ``[..., m, n]``.
+
+    Returns:
+      ``[lu, pivots, permutation]``. ``lu``, like `x`, holds U on and above its diagonal and below it L, whose
+      diagonal is one. ``pivots``, int32 of shape ``[..., min(m, n)]``: row i was exchanged with row
+      ``pivots[i]``. ``permutation``, int32 of shape ``[..., m]``: all these exchanges together.
+    """
+    return lu_p.bind(_inexact(x))
+
+
+@lu_pivots_to_permutation_p.abstract
+def _permutation_shape(pivots, *, permutation_size):
+    if pivots.ndim < 1 or pivots.dtype != _INT:
+        raise ValueError(
+            f"lu_pivots_to_permutation takes int32 pivots of shape [..., k], got {pivots.str_short()}"
+        )
+    if not dims.at_least(permutation_size, pivots.shape[-1]):
+        raise ValueError(
+            f"Output permutation size {permutation_size} has to exceed the trailing dimension of the pivots. Got "
+            f"pivots size {pivots.shape[-1]}"
+        )
+    return _array((*pivots.shape[:-1], permutation_size), _INT)
+
+
+def lu_pivots_to_permutation(pivots, permutation_size: int):
+    """The permutation that a sequence of row exchanges amounts to.
+
+    Args:
+      pivots: int32 of shape ``[..., k]``: exchange row i with row ``pivots[i]``, for i from 0 on.
+      permutation_size: number of rows, at least k.
+
+    Returns:
+      An int32 array of shape ``[..., permutation_size]``.
+    """
+    return lu_pivots_to_permutation_p.bind(pivots, permutation_size=permutation_size)
+
+
+# ---- QR ----------------------------------------------------------------------------------------------------
+
+
+@geqrf_p.abstract
+def _geqrf_shape(a):
+    batch, m, n = _matrix("geqrf", a)
+    return [a, _array((*batch, dims.min_dim(m, n)), a.dtype)]
+
+
+def geqrf(a):
+    """QR decomposition in packed form: R on and above the diagonal, Householder vectors below it.
+
+    Args:
+      a: matrices of shape ``[..., m, n]``.
+
+    Returns:
+      ``[packed, taus]``: Q is the product of the reflectors ``1 - taus[i] v_i v_i^H`` (see `householder_product`).
+    """
+    return geqrf_p.bind(_inexact(a))
+
+
+@geqp3_p.abstract
+def _geqp3_shape(a, jpvt):
+    batch, m, n = _matrix("geqp3", a)
+    if jpvt.dtype != _INT or not dims.definitely_equal_shape(jpvt.shape, (*batch, n)):
+        raise ValueError(f"geqp3 takes an int32 array of shape {(*batch, n)} as jpvt, got {jpvt.str_short()}")
+    return [a, jpvt, _array((*batch, dims.min_dim(m, n)), a.dtype)]
+
+
+def geqp3(a, jpvt):
+    """QR decomposition with column pivoting, in packed form.
+
+    Args:
+      a: matrices of shape ``[..., m, n]``.
+      jpvt: int32 of shape ``[..., n]``; columns where it is not zero are moved to the front and stay there.
+
+    Returns:
+      ``[packed, jpvt, taus]``; column ``jpvt[i] - 1`` of `a` has become column i.
+    """
+    return geqp3_p.bind(_inexact(a), jpvt)
+
+
+@householder_product_p.abstract
+def _householder_product_shape(a, taus):
+    _check("householder_product", a, taus, ranks=(2, 1))
+    m, n = a.shape[-2:]
+    if not dims.at_least(m, n):
+        raise ValueError(
+            "The first argument to householder_product must have at least as many rows as columns, got shape "
+            f"{(m, n)}"
+        )
+    if not dims.at_least(dims.min_dim(m, n), taus.shape[-1]):
+        raise ValueError(
+            "The second argument to householder_product must not have more rows than the minimum of the first "
+            "argument's rows and columns."
+        )
+    return a
+
+
+def householder_product(a, taus):
+    """The first n columns of the product of the reflectors that `geqrf` returns.
+
+    Args:
+      a: of shape ``[..., m, n]``, m >= n; column i below the diagonal holds the vector of reflector i, whose
+        element i is one.
+      taus: of shape ``[..., k]``, k <= n: the factors of the reflectors.
+
+    Returns:
+      Matrices with orthonormal columns, like `a`.
+    """
+    return householder_product_p.bind(_inexact(a), _inexact(taus))
+
+
+@ormqr_p.abstract
+def _ormqr_shape(a, taus, c, *, left, transpose):
+    _check("ormqr", a, taus, c, ranks=(2, 1, 2))
+    m, n = a.shape[-2:]
+    if not dims.at_least(dims.min_dim(m, n), taus.shape[-1]):
+        raise ValueError(f"ormqr: {taus.shape[-1]} factors taus do not fit a of shape {(m, n)}")
+    rows, columns = c.shape[-2:]
+    if not dims.definitely_equal(rows if left else columns, m):
+        raise ValueError(
+            f"ormqr with left={bool(left)} expects c to have the same number of {'rows' if left else 'columns'} as the "
+            f"Householder matrix a has rows. Got a shape {(m, n)} and c shape {(rows, columns)}."
+        )
+    return c
+
+
+def ormqr(a, taus, c, *, left: bool = True, transpose: bool = False):
+    """``Q @ c`` or ``c @ Q`` where Q, of shape ``[..., m, m]``, is the product of Householder reflectors.
+
+    Args:
+      a, taus: what `geqrf` returns, of shapes ``[..., m, n]`` and ``[..., k]``.
+      c: matrices to multiply.
+      left: multiply from the left.
+      transpose: use ``Q^H`` for Q.
+    """
+    return ormqr_p.bind(_inexact(a), _inexact(taus), _inexact(c), left=bool(left), transpose=bool(transpose))
+
+
+@qr_p.abstract
+def _qr_shape(x, *, pivoting, full_matrices, use_magma):
+    batch, m, n = _matrix("qr", x)
+    k = m if full_matrices else dims.min_dim(m, n)
+    out = [_array((*batch, m, k), x.dtype), _array((*batch, k, n), x.dtype)]
+    return [*out, _array((*batch, n), _INT)] if pivoting else out
+
+
+def qr(x, *, pivoting: bool = False, full_matrices: bool = True, use_magma: bool | None = None):
+    """QR decomposition: unitary Q and upper triangular R with ``x = Q @ R``.
+
+    Args:
+      x: matrices of shape ``[..., m, n]``.
+      pivoting: reorder columns so that the diagonal of R does not increase in magnitude: ``x[:, p] = Q @ R``.
+        Not on TPU.
+      full_matrices: Q has shape ``[..., m, m]``; otherwise ``[..., m, min(m, n)]``.
+      use_magma: for a pivoted decomposition on GPU: whether MAGMA, or LAPACK on the host, computes it.
+
+    Returns:
+      ``(q, r)``, or ``(q, r, p)`` with the int32 `p` of shape ``[..., n]``.
+    """
+    return tuple(
+        qr_p.bind(
+            _inexact(x), pivoting=bool(pivoting), full_matrices=bool(full_matrices), use_magma=use_magma
+        )
+    )
+
+
+# ---- eigenvalues -------------------------------------------------------------------------------------------
+
+
+@eig_p.abstract
+def _eig_shape(
+    x,
+    *,
+    compute_left_eigenvectors,
+    compute_right_eigenvectors,
+    enable_eigvec_derivs=False,
+    implementation=None,
+):
+    batch, n = _square("eig", x)
+    dtype = dtypes.to_complex_dtype(x.dtype)
+    vectors = _array((*batch, n, n), dtype)
+    return [_array((*batch, n), dtype)] + [vectors] * (compute_left_eigenvectors + compute_right_eigenvectors)
+
+
+def eig(
+    x, *, compute_left_eigenvectors: bool = True, compute_right_eigenvectors: bool = True,
+    enable_eigvec_derivs: bool = False, implementation: EigImplementation | None = None, use_magma: bool | None = None,
+):  # fmt: skip
+    """Eigenvalues and eigenvectors of general square matrices, on CPU and GPU.
+
+    Args:
+      x: matrices of shape ``[..., n, n]``.
+      compute_left_eigenvectors, compute_right_eigenvectors: which vectors to return.
+      enable_eigvec_derivs: allow differentiation of the eigenvectors. They have unit length and a real
+        component of largest magnitude; the derivative under this normalization exists where all eigenvalues are
+        distinct and one component of each vector is larger than the others.
+      implementation: on GPU: the library to use.
+      use_magma: an older way to say `implementation`.
+
+    Returns:
+      A list ``[w, vl, vr]``, all complex, without the vectors not asked for. ``w`` has shape ``[..., n]``; the
+      columns of ``vl`` and ``vr`` satisfy ``vl^H x = w vl^H`` and ``x vr = w vr``. NaN where it fails.
+    """
+    if use_magma is not None:
+        if implementation is not None:
+            raise ValueError("eig: only one of implementation and use_magma may be given")
+        implementation = EigImplementation.MAGMA if use_magma else EigImplementation.LAPACK
+    return eig_p.bind(
+        _inexact(x), compute_left_eigenvectors=bool(compute_left_eigenvectors),
+        compute_right_eigenvectors=bool(compute_right_eigenvectors), enable_eigvec_derivs=bool(enable_eigvec_derivs),
+        implementation=None if implementation is None else EigImplementation(implementation))  # fmt: skip
+
+
+@eigh_p.abstract
+def _eigh_shape(x, *, lower, sort_eigenvalues, subset_by_index, algorithm):
+    batch, n = _square("eigh", x)
+    d = n if subset_by_index is None else subset_by_index[1] - subset_by_index[0]
+    return [_array((*batch, n, d), x.dtype), _array((*batch, d), dtypes.to_real_dtype(x.dtype))]
+
+
+def eigh(
+    x, *, lower: bool = True, symmetrize_input: bool = True, sort_eigenvalues: bool = True,
+    subset_by_index: tuple[int, int] | None = None, implementation: EighImplementation | None = None,
+):  # fmt: skip
+    """Eigenvalues and orthonormal eigenvectors of Hermitian matrices.
+
+    Args:
+      x: matrices of shape ``[..., n, n]``.
+      lower: without `symmetrize_input`, the triangle that stands for the matrix.
+      symmetrize_input: decompose ``(x + x^H) / 2``.
+      sort_eigenvalues: in ascending order; otherwise in the order in which the implementation finds them.
+      subset_by_index: (start, end) of the eigenvalues wanted.
+      implementation: the algorithm; a platform that lacks it refuses it.
+
+    Returns:
+      ``(v, w)``: vectors in the columns of ``v``, and real eigenvalues ``w`` of shape ``[..., n]``; with
+      ``end - start`` for n where a subset is wanted. NaN where it fails.
+    """
+    x = _inexact(x)
+    _, n = _square("eigh", aval_of(x))
+    subset = _subset("eigh", subset_by_index, n)
+    if symmetrize_input:
+        x = _symmetrized(x)
+    v, w = eigh_p.bind(
+        x, lower=bool(lower), sort_eigenvalues=bool(sort_eigenvalues), subset_by_index=subset,
+        algorithm=None if implementation is None else EighImplementation(implementation))  # fmt: skip
+    return v, w
+
+
+@svd_p.abstract
+def _svd_shape(x, *, full_matrices, compute_uv, subset_by_index, algorithm):
+    batch, m, n = _matrix("svd", x)
+    k = dims.min_dim(m, n) if subset_by_index is None else subset_by_index[1] - subset_by_index[0]
+    s = _array((*batch, k), dtypes.to_real_dtype(x.dtype))
+    if not compute_uv:
+        return [s]
+    rows, columns = (m, n) if full_matrices else (k, k)
+    return [s, _array((*batch, m, rows), x.dtype), _array((*batch, columns, n), x.dtype)]
+
+
+def svd(
+    x, *, full_matrices: bool = True, compute_uv: bool = True, subset_by_index: tuple[int, int] | None = None,
+    algorithm: SvdAlgorithm | None = None,
+):  # fmt: skip
+    """Singular value decomposition: ``x = u @ diag(s) @ vh``.
+
+    Args:
+      x: matrices of shape ``[..., m, n]``.
+      full_matrices: ``u`` and ``vh`` are square; otherwise their inner size is min(m, n).
+      compute_uv: False returns ``s`` alone.
+      subset_by_index: (start, end) of the singular values wanted, in descending order.
+      algorithm: a platform that lacks it refuses it.
+
+    Returns:
+      ``(u, s, vh)``, or ``s``: real, of shape ``[..., min(m, n)]``, descending. NaN where it fails.
+
+    Raises:
+      ValueError: a subset together with full matrices.
+    """
+    x = _inexact(x)
+    _, m, n = _matrix("svd", aval_of(x))
+    subset = _subset("svd", subset_by_index, dims.min_dim(m, n))
+    if subset is not None and full_matrices and compute_uv:
+        raise ValueError("full_matrices and subset_by_index cannot both be set")
+    out = svd_p.bind(
+        x, full_matrices=bool(full_matrices), compute_uv=bool(compute_uv), subset_by_index=subset,
+        algorithm=None if algorithm is None else SvdAlgorithm(algorithm))  # fmt: skip
+    if not compute_uv:
+        return out[0]
+    s, u, vh = out
+    return u, s, vh
+
+
+@schur_p.abstract
+def _schur_shape(x, *, compute_schur_vectors, sort_eig_vals, select_callable):
+    _square("schur", x)
+    return [x] * (1 + compute_schur_vectors)
+
+
+def schur(
+    x, *, compute_schur_vectors: bool = True, sort_eig_vals: bool = False,
+    select_callable: Callable[..., Any] | None = None,
+):  # fmt: skip
+    """Schur decomposition: ``x = Q @ U @ Q^H`` with unitary Q, on CPU.
+
+    U is upper triangular for complex `x`; for real `x` it may have blocks of two on its diagonal, which belong to
+    pairs of conjugate eigenvalues and have equal diagonal elements.
+
+    Args:
+      x: matrices of shape ``[..., n, n]``.
+      compute_schur_vectors: return Q as well.
+      sort_eig_vals, select_callable: sorting of the eigenvalues is not implemented.
+
+    Returns:
+      A list ``[U, Q]``, or ``[U]``.
+    """
+    if sort_eig_vals or select_callable is not None:
+        raise NotImplementedError(
+            "schur: eigenvalues cannot be sorted; leave sort_eig_vals and select_callable out"
+        )
+    return schur_p.bind(
+        _inexact(x),
+        compute_schur_vectors=bool(compute_schur_vectors),
+        sort_eig_vals=False,
+        select_callable=None,
+    )
+
+
+@hessenberg_p.abstract
+def _hessenberg_shape(a):
+    batch, n = _square("hessenberg", a)
+    return [a, _array((*batch, dims.max_dim(n - 1, 0)), a.dtype)]
+
+
+def hessenberg(a):
+    """Reduction of square matrices to upper Hessenberg form by unitary similarity, on CPU.
+
+    Args:
+      a: matrices of shape ``[..., n, n]``.
+
+    Returns:
+      ``(packed, taus)``: the Hessenberg matrix on, above and one below the diagonal; below, in column i, the
+      vector of reflector i (its element i + 1 is one), with the factors ``taus`` of shape ``[..., n - 1]``.
+    """
+    return tuple(hessenberg_p.bind(_inexact(a)))
+
+
+@tridiagonal_p.abstract
+def _tridiagonal_shape(a, *, lower):
+    batch, n = _square("tridiagonal", a)
+    real = dtypes.to_real_dtype(a.dtype)
+    k = dims.max_dim(n - 1, 0)
+    return [a, _array((*batch, n), real), _array((*batch, k), real), _array((*batch, k), a.dtype)]
+
+
+def tridiagonal(a, *, lower: bool = True):
+    """Reduction of Hermitian matrices to real tridiagonal form by unitary similarity, on CPU and GPU.
+
+    Args:
+      a: matrices of shape ``[..., n, n]``.
+      lower: the triangle that is read, and written.
+
+    Returns:
+      ``(packed, d, e, taus)``: the diagonal ``d`` and the diagonal ``e`` beside it, which also stand in
+      ``packed``; the rest of its triangle holds the vectors of the reflectors with factors ``taus``.
+    """
+    return tuple(tridiagonal_p.bind(_inexact(a), lower=bool(lower)))
+
+
+# ---- systems of equations and products --------------------------------------------------------------------
+
+
+@tridiagonal_solve_p.abstract
+def _tridiagonal_solve_shape(dl, d, du, b, *, perturb_singular):
+    _check("tridiagonal_solve", dl, d, du, b, ranks=(1, 1, 1, 2))
+    if not all(dims.definitely_equal(v.shape[-1], b.shape[-2]) for v in (dl, d, du)):
+        raise TypeError(
+            "tridiagonal_solve requires that the leading ndim-1 dimensions of b equal the dimensions of the diagonal "
+            f"arguments; got {dl.shape}, {d.shape}, {du.shape} and {b.shape}."
+        )
+    return b
+
+
+def tridiagonal_solve(dl, d, du, b, *, perturb_singular: bool = False):
+    """The x with ``A @ x = b`` for tridiagonal A, by elimination with partial pivoting.
+
+    Args:
+      dl: of shape ``[..., m]``: ``A[i, i-1]``; its first element is not used.
+      d: of shape ``[..., m]``: ``A[i, i]``.
+      du: of shape ``[..., m]``: ``A[i, i+1]``; its last element is not used.
+      b: of shape ``[..., m, n]``.
+      perturb_singular: replace pivots below ``eps * max|U|`` by this bound, so that singular systems have finite
+        solutions, as inverse iteration needs them. On CPU and GPU.
+    """
+    return tridiagonal_solve_p.bind(
+        _inexact(dl), _inexact(d), _inexact(du), _inexact(b), perturb_singular=bool(perturb_singular)
+    )
+
+
+@triangular_solve_p.abstract
+def _triangular_solve_shape(a, b, *, left_side, lower, transpose_a, conjugate_a, unit_diagonal):
+    _check("triangular_solve", a, b, ranks=(2, 2))
+    m, n = a.shape[-2:]
+    if not dims.definitely_equal(m, n):
+        raise ValueError(f"The first input to triangular_solve must be a square matrix. Got shape {(m, n)}.")
+    if not dims.definitely_equal(n, b.shape[-2 if left_side else -1]):
+        raise ValueError(
+            f"Incompatible shapes for arguments to triangular_solve: {(m, n)} and {b.shape[-2:]}."
+        )
+    return b
+
+
+def triangular_solve(
+    a, b, *, left_side: bool = False, lower: bool = False, transpose_a: bool = False, conjugate_a: bool = False,
+    unit_diagonal: bool = False,
+):  # fmt: skip
+    """The x with ``op(a) @ x = b`` (`left_side`) or ``x @ op(a) = b``, for triangular a.
+
+    Args:
+      a: of shape ``[..., m, m]``; only one triangle is read.
+      b: of shape ``[..., m, n]`` (`left_side`) or ``[..., n, m]``; or a vector (or vectors) ``[..., m]``, of rank
+        one less than `a`.
+      left_side: which of the equations to solve.
+      lower: which triangle to use.
+      transpose_a, conjugate_a: what ``op`` does.
+      unit_diagonal: take the diagonal as ones, and do not read it.
+
+    Returns:
+      An array like `b`; infinite or NaN where `a` is singular.
+    """
+    a, b = _inexact(a), _inexact(b)
+    a_aval, b_aval = aval_of(a), aval_of(b)
+    vector = b_aval.ndim >= 1 and b_aval.ndim == a_aval.ndim - 1
+    if vector:
+        b = shaping.expand_dims(b, (b_aval.ndim if left_side else b_aval.ndim - 1,))
+    conjugate_a = bool(conjugate_a) and dtypes.is_complex(a_aval.dtype)
+    out = triangular_solve_p.bind(
+        a, b, left_side=bool(left_side), lower=bool(lower), transpose_a=bool(transpose_a), conjugate_a=conjugate_a,
+        unit_diagonal=bool(unit_diagonal))  # fmt: skip
+    return shaping.squeeze(out, (b_aval.ndim if left_side else b_aval.ndim - 1,)) if vector else out
+
+
+@symmetric_product_p.abstract
+def _symmetric_product_shape(a, c, *, alpha, beta):
+    _check("symmetric_product", a, c, ranks=(2, 2))
+    m, n = a.shape[-2:]
+    if not dims.definitely_equal_shape(c.shape[-2:], (m, m)):
+        raise ValueError(
+            "symmetric_product expects a rectangular matrix of shape (m, n) and a square matrix of shape (m, m). Got "
+            f"shapes {(m, n)} and {c.shape[-2:]}."
+        )
+    if dtypes.is_complex(a.dtype):
+        raise TypeError(f"symmetric_product does not accept dtype {a.dtype}: it takes real matrices.")
+    return c
+
+
+def symmetric_product(
+    a_matrix, c_matrix, *, alpha: float = 1.0, beta: float = 0.0, symmetrize_output: bool = False
+):
+    """``alpha * a @ a^T + beta * c`` for real matrices, of which only the lower triangle is sure on every platform.
+
+    Args:
+      a_matrix: of shape ``[..., m, n]``.
+      c_matrix: symmetric, of shape ``[..., m, m]``.
+      alpha, beta: Python numbers.
+      symmetrize_output: replace the upper triangle by the transpose of the lower one.
+    """
+    out = symmetric_product_p.bind(
+        _inexact(a_matrix), _inexact(c_matrix), alpha=float(alpha), beta=float(beta)
+    )
+    if not symmetrize_output:
+        return out
+    return elementwise.add(triangle(out, lower=True), transposed(triangle(out, lower=True, offset=-1)))
+
+
+def qdwh(
+    x, *, is_hermitian: bool = False, max_iterations: int | None = None, eps: float | None = None,
+    dynamic_shape: tuple[int, int] | None = None,
+):  # fmt: skip
+    """Polar decomposition ``x = u @ h`` by dynamically weighted Halley iteration.
+
+    Nakatsukasa, Bai and Gygi, "Optimizing Halley's iteration for computing the matrix polar decomposition" (2010).
+
+    Args:
+      x: a matrix of shape ``[m, n]``, m >= n, of full rank.
+      is_hermitian: not used.
+      max_iterations: stop after so many steps; default 10.
+      eps: iterate until the change is below ``(4 * eps) ** (1/3)`` of the iterate; default that of the dtype.
+      dynamic_shape: the shape of the part of `x` in its upper left corner that is meant; the rest is padding.
+
+    Returns:
+      ``(u, h, number of iterations, whether it converged)``; zero in the padding.
+    """
+    from bedrax.lax import polar
+
+    return polar.qdwh(x, max_iterations=max_iterations, eps=eps, dynamic_shape=dynamic_shape)

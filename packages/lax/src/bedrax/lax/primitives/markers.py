@@ -1,0 +1,156 @@
+"""Operations about programs rather than values: tokens, the platform that a program runs on, what must be kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from bedrax import pytree
+from bedrax.core import avals, effects, executors
+from bedrax.core.tracing import Primitive
+from bedrax.lax.primitives import control_flow
+
+__all__ = [
+    "after_all", "after_all_p", "create_token", "create_token_p", "dce_sink", "dce_sink_p", "platform_dependent",
+    "platform_index_p", "stage", "stage_p",
+    "to_memory_p",
+]  # fmt: skip
+
+_FAMILY = "markers"
+
+# ---- tokens
+
+create_token_p = Primitive("create_token", _FAMILY)
+after_all_p = Primitive("after_all", _FAMILY)
+create_token_p.abstract_eval = lambda: avals.abstract_token
+create_token_p.def_impl(lambda: avals.token)
+
+
+@after_all_p.abstract
+def _after_all_type(*operands):
+    if any(a is not avals.abstract_token for a in operands):
+        raise TypeError(f"Arguments to after_all must be tokens, got {[a.short() for a in operands]}")
+    return avals.abstract_token
+
+
+@after_all_p.def_impl
+def _after_all(*operands):
+    _after_all_type(*map(avals.aval_of, operands))
+    return avals.token
+
+
+def create_token(_=None):
+    """A token that depends on nothing. The argument is ignored."""
+    return create_token_p.bind()
+
+
+def after_all(*operands):
+    """A token that depends on all of the given ones."""
+    return after_all_p.bind(*operands)
+
+
+# ---- identities and sinks
+
+# The identity, whose result is in another memory of the device. params: kind ("device", "pinned_host", ...)
+to_memory_p = Primitive("to_memory", _FAMILY)
+to_memory_p.abstract_eval = lambda aval, *, kind: aval
+to_memory_p.def_impl(lambda x, *, kind: executors.get().to_memory(x, kind))
+
+stage_p = Primitive("stage", _FAMILY)
+stage_p.abstract_eval = lambda aval: aval
+
+
+def stage(x, /):
+    """`x`, such as a Python scalar, as an array; inside a transformed function, as a value of its program."""
+    return stage_p.bind(x)
+
+
+class _Kept(effects.Effect):
+    """What keeps a sink, and so its operand, from being removed."""
+
+    __slots__ = ()
+
+    def __repr__(self):
+        return "Kept"
+
+
+_kept = _Kept()
+for _set in (
+    effects.lowerable_effects, effects.control_flow_allowed_effects, effects.remat_allowed_effects,
+    effects.custom_derivatives_allowed_effects, effects.partial_eval_kept_effects,
+):  # fmt: skip
+    _set.add_type(_Kept)
+
+# params: prevent_mlir_dce
+dce_sink_p = Primitive("dce_sink", _FAMILY, multiple_results=True)
+dce_sink_p.abstract_eval = lambda *operands, prevent_mlir_dce: []
+dce_sink_p.effects_of = lambda *operands, prevent_mlir_dce: {_kept}
+
+
+def dce_sink(val, *, prevent_mlir_dce: bool = False) -> None:
+    """Keep what computes `val` in the program, although nothing uses it.
+
+    Args:
+      val: a pytree of arrays.
+      prevent_mlir_dce: keep it in the lowered program, too.
+    """
+    leaves = pytree.tree_leaves(val)
+    if leaves:
+        dce_sink_p.bind(*leaves, prevent_mlir_dce=prevent_mlir_dce)
+
+
+# ---- the platform
+
+# The index of the first tuple of `platforms` with the platform's name; None stands for any.
+platform_index_p = Primitive("platform_index", _FAMILY)
+platform_index_p.abstract_eval = lambda *, platforms: avals.scalar_aval(np.dtype(np.int32))
+
+
+def index_of_platform(platform: str, platforms: tuple) -> int:
+    """Which of the branches is for `platform`.
+
+    Raises:
+      NotImplementedError: none is.
+    """
+    for i, names in enumerate(platforms):
+        if names is None or platform in names:
+            return i
+    given = [name for names in platforms for name in names]
+    raise NotImplementedError(
+        f"platform_dependent has no branch for platform '{platform}': it has branches for {given} and no default"
+    )
+
+
+def platform_dependent(*args: Any, default: Callable | None = None, **per_platform: Callable) -> Any:
+    """Apply the function that is meant for the platform on which the program runs.
+
+    All functions are traced; the choice is made when the program is lowered for a platform (or, of a program for
+    several, when it is compiled).
+
+    Args:
+      args: pytrees of arrays.
+      default: for platforms that have no function of their own.
+      per_platform: functions by platform: ``cpu=``, ``tpu=``, ``cuda=``, ``rocm=``.
+
+    Returns:
+      The function's result. All functions must return the same types.
+
+    Raises:
+      ValueError: the platform name ``gpu``, which is two platforms.
+      NotImplementedError: when lowered: there is neither a function for the platform nor a default.
+    """
+    if "gpu" in per_platform:
+        raise ValueError("Use 'cuda' or 'rocm' for lax.platform_dependent.")
+    functions = list(per_platform.values())
+    platforms: tuple = tuple((name,) for name in per_platform)
+    if default is not None:
+        functions.append(default)
+        platforms += (None,)
+    if not functions:
+        raise ValueError("platform_dependent needs a function for some platform, or a default")
+    names = tuple(per_platform) + (("default",) if default is not None else ())
+    return control_flow.branch(
+        platform_index_p.bind(platforms=platforms), functions, args, names, branches_platforms=platforms
+    )

@@ -1,0 +1,136 @@
+"""Random bits: the Threefry hash, XLA's bit generators, and the stateful uniform generator.
+
+`bedrax.random` builds keys and samplers on these. Threefry and Philox are the counter-based generators of Salmon,
+Moraes, Dror and Shaw 2011, "Parallel random numbers: as easy as 1, 2, 3".
+"""
+
+from __future__ import annotations
+
+import enum
+
+import numpy as np
+
+from bedrax.core import dims, dtypes
+from bedrax.core.avals import ShapedArray
+from bedrax.core.tracing import Primitive
+from bedrax.lax.primitives.elementwise import joined, result_shape
+
+__all__ = [
+    "RandomAlgorithm", "rng_bit_generator", "rng_bit_generator_p", "rng_uniform", "rng_uniform_p", "threefry2x32",
+    "threefry2x32_p",
+]  # fmt: skip
+
+_FAMILY = "random_bits"
+_U32, _U64 = np.dtype(np.uint32), np.dtype(np.uint64)
+_GENERATED = (np.dtype(np.uint8), np.dtype(np.uint16), _U32, _U64)
+
+threefry2x32_p = Primitive("threefry2x32", _FAMILY, multiple_results=True)
+rng_bit_generator_p = Primitive("rng_bit_generator", _FAMILY, multiple_results=True)
+rng_uniform_p = Primitive("rng_uniform", _FAMILY)
+
+
+class RandomAlgorithm(enum.IntEnum):
+    """Which generator `rng_bit_generator` uses; the default is the backend's choice."""
+
+    RNG_DEFAULT = 0
+    RNG_THREE_FRY = 1
+    RNG_PHILOX = 2
+
+
+@threefry2x32_p.abstract
+def _threefry_types(*avals):
+    if any(aval.dtype != _U32 for aval in avals):
+        raise TypeError(f"Arguments to threefry2x32 must have uint32 type, got {avals}")
+    out = joined(avals, result_shape("threefry2x32", avals), _U32, False)
+    return [out, out]
+
+
+@rng_bit_generator_p.abstract
+def _bit_generator_types(key, *, shape, dtype, algorithm, out_sharding=None):
+    if dtype not in _GENERATED:
+        raise TypeError(f"rng_bit_generator: unsupported dtype {dtype}")
+    if (key.dtype, key.shape) not in ((_U32, (4,)), (_U64, (2,))):
+        raise TypeError(
+            f"rng_bit_generator: the key must have type uint32[4] or uint64[2], got {key.str_short()}"
+        )
+    return [key.strip_weak_type(), ShapedArray(shape, dtype, sharding=out_sharding)]
+
+
+@rng_uniform_p.abstract
+def _uniform_type(a, b, *, shape):
+    if a.dtype != b.dtype:
+        raise ValueError(f"Arguments to rng_uniform must have identical dtypes, got {a.dtype} and {b.dtype}.")
+    if a.shape or b.shape:
+        raise ValueError(f"Arguments to rng_uniform must be scalars; got shapes {a.shape} and {b.shape}.")
+    if not (dtypes.is_integer(a.dtype) or dtypes.is_floating(a.dtype)):
+        raise TypeError(f"rng_uniform does not accept dtype {a.dtype}: it draws integers or floats.")
+    return ShapedArray(shape, a.dtype)
+
+
+def threefry2x32(key1, key2, x1, x2) -> list:
+    """The Threefry-2x32 hash with 20 rounds.
+
+    Args:
+      key1, key2: the halves of the key.
+      x1, x2: the halves of the counter. All four are uint32, of equal shape or scalars.
+
+    Returns:
+      The two halves of the hash, as a list.
+    """
+    return threefry2x32_p.bind(key1, key2, x1, x2)
+
+
+def rng_bit_generator(
+    key, shape, dtype=np.uint32, algorithm=RandomAlgorithm.RNG_DEFAULT, *, out_sharding=None
+) -> list:
+    """Uniform random bits from XLA's generator.
+
+    Args:
+      key: the state, of type uint32[4] or uint64[2].
+      shape: of the bits.
+      dtype: uint8, uint16, uint32 or uint64.
+      algorithm: a `RandomAlgorithm`; what the default draws depends on the platform.
+      out_sharding: placement of the bits.
+
+    Returns:
+      ``[new_key, bits]``.
+    """
+    return rng_bit_generator_p.bind(
+        key,
+        shape=dims.canonical_shape(shape),
+        dtype=dtypes.explicit_dtype(dtype, "rng_bit_generator"),
+        algorithm=RandomAlgorithm(algorithm),
+        out_sharding=out_sharding,
+    )
+
+
+def rng_uniform(a, b, shape):
+    """Uniform random numbers in [a, b), from a generator with hidden state.
+
+    Each call gives other numbers, and nothing says which; `bedrax.random` is what programs should use.
+
+    Args:
+      a, b: scalars of equal dtype, integers or floats.
+      shape: of the result.
+    """
+    return rng_uniform_p.bind(a, b, shape=dims.canonical_shape(shape))
+
+
+# ---- the hash, in terms of any array functions ---------------------------------------------------
+
+# Table 2 of the paper, for 2 words of 32 bits: four rotations, then four others, in turn.
+ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
+PARITY = 0x1BD11BDA  # makes the third word of the key schedule
+
+
+def threefry_hash(keys: tuple, x0, x1, add, xor, rotate_left, word):
+    """Threefry-2x32 with 20 rounds, written with the given functions of uint32 arrays; `word` makes a constant."""
+    keys = (*keys, xor(xor(*keys), word(PARITY)))
+    x0, x1 = add(x0, keys[0]), add(x1, keys[1])
+    for i in range(5):
+        for r in ROTATIONS[i % 2]:
+            x0 = add(x0, x1)
+            x1 = xor(rotate_left(x1, r), x0)
+        x0 = add(x0, keys[(i + 1) % 3])
+        x1 = add(x1, add(keys[(i + 2) % 3], word(i + 1)))
+    return x0, x1

@@ -1,0 +1,366 @@
+"""Reductions: primitives that combine all elements along some axes into one.
+
+`reduce_sum` and its like take an operand and `axes`; `argmax` and `argmin` find where; `reduce`
+folds several arrays together with any associative function, held as a jaxpr of scalars.
+"""
+
+from __future__ import annotations
+
+import operator
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from bedrax import pytree
+from bedrax.core import config, dims, dtypes
+from bedrax.core.avals import ShapedArray, aval_of
+from bedrax.core.tracing import Primitive, Tracer
+from bedrax.lax.primitives import elementwise
+from bedrax.lax.primitives.elementwise import ANY, BITS, NUMBER, ORDERED
+from bedrax.lax.primitives.shaping import like
+
+
+def _reduced_shape(name: str, aval: ShapedArray, axes: tuple) -> tuple:
+    shape = aval.shape
+    if len(set(axes)) != len(axes):
+        raise ValueError(f"duplicate value in 'axes' of reduction: {axes}")
+    if any(not 0 <= axis < len(shape) for axis in axes):
+        raise ValueError(f"reduction axes {axes} contains out-of-bounds indices for {aval.str_short()}.")
+    return tuple([n for i, n in enumerate(shape) if i not in axes])
+
+
+def _reduction(name: str, categories) -> Primitive:
+    prim = Primitive(name, "reductions")
+    ok = elementwise.accepted(categories)
+
+    @prim.abstract
+    def shape_rule(operand, *, axes, out_sharding=None):
+        if not ok[operand.dtype]:
+            if categories is BITS:
+                raise TypeError(
+                    f"logical reduction requires operand dtype bool or int, got {operand.dtype.name}."
+                )
+            raise elementwise.dtype_refused(name, operand.dtype, categories)
+        return like(operand, _reduced_shape(name, operand, axes))
+
+    return prim
+
+
+reduce_sum_p = _reduction("reduce_sum", NUMBER)
+reduce_prod_p = _reduction("reduce_prod", NUMBER)
+reduce_max_p = _reduction("reduce_max", ANY)
+reduce_min_p = _reduction("reduce_min", ANY)
+reduce_and_p = _reduction("reduce_and", BITS)
+reduce_or_p = _reduction("reduce_or", BITS)
+reduce_xor_p = _reduction("reduce_xor", BITS)
+
+
+def _axes(axes: Sequence[int]) -> tuple:
+    return tuple([a if type(a) is int else operator.index(a) for a in axes])
+
+
+def reduce_sum(operand, axes: Sequence[int], *, out_sharding=None):
+    """The sum of the elements along `axes`, in the operand's dtype (0 where there are none).
+
+    Args:
+      operand: array of numbers.
+      axes: which axes, each in ``[0, rank)``; they are absent from the result.
+      out_sharding: optional placement of the result.
+    """
+    return reduce_sum_p.bind(operand, axes=_axes(axes), out_sharding=out_sharding)
+
+
+def reduce_prod(operand, axes: Sequence[int]):
+    """The product of the elements along `axes`, in the operand's dtype (1 where there are none)."""
+    return reduce_prod_p.bind(operand, axes=_axes(axes))
+
+
+def reduce_max(operand, axes: Sequence[int]):
+    """The largest element along `axes`. NaN if there is one; the least value of the dtype where there are none.
+
+    Complex numbers are ordered by real, then imaginary part.
+    """
+    return reduce_max_p.bind(operand, axes=_axes(axes))
+
+
+def reduce_min(operand, axes: Sequence[int]):
+    """The smallest element along `axes`. NaN if there is one; the greatest value of the dtype where there are none.
+
+    Complex numbers are ordered by real, then imaginary part.
+    """
+    return reduce_min_p.bind(operand, axes=_axes(axes))
+
+
+def reduce_and(operand, axes: Sequence[int]):
+    """Bitwise (for bool: logical) "and" of the elements along `axes`."""
+    return reduce_and_p.bind(operand, axes=_axes(axes))
+
+
+def reduce_or(operand, axes: Sequence[int]):
+    """Bitwise (for bool: logical) "or" of the elements along `axes`."""
+    return reduce_or_p.bind(operand, axes=_axes(axes))
+
+
+def reduce_xor(operand, axes: Sequence[int]):
+    """Bitwise (for bool: logical) "exclusive or" of the elements along `axes`."""
+    return reduce_xor_p.bind(operand, axes=_axes(axes))
+
+
+# -- where the extreme elements are ---------------------------------------------------------
+
+
+def _position(name: str) -> Primitive:
+    prim = Primitive(name, "reductions")
+    ok = elementwise.accepted(ORDERED)
+
+    @prim.abstract
+    def shape_rule(operand, *, axes, index_dtype):
+        if not ok[operand.dtype]:
+            raise elementwise.dtype_refused(name, operand.dtype, ORDERED)
+        (axis,) = axes
+        shape = operand.shape
+        if not 0 <= axis < len(shape):
+            raise ValueError(f"Invalid axis {axis} for operand shape {shape}")
+        if dims.is_constant_dim(shape[axis]) and shape[axis] < 1:
+            raise ValueError(
+                f"argmin and argmax require non-empty reduced dimension. operand.shape={shape} axis={axis}"
+            )
+        if not dtypes.issubdtype(index_dtype, np.integer):
+            raise TypeError(f"index_dtype must be an integer type, but got {index_dtype.name}")
+        return like(operand, shape[:axis] + shape[axis + 1 :]).update(dtype=index_dtype, weak_type=False)
+
+    return prim
+
+
+argmax_p = _position("argmax")
+argmin_p = _position("argmin")
+
+
+def argmax(operand, axis: int, index_dtype):
+    """The index of the largest element along an axis: the first of equal ones; the first NaN, if there is one.
+
+    Args:
+      operand: array of real numbers or booleans.
+      axis: which axis; absent from the result.
+      index_dtype: integer dtype of the result.
+    """
+    return argmax_p.bind(
+        operand, axes=(operator.index(axis),), index_dtype=dtypes.canonicalize_dtype(index_dtype)
+    )
+
+
+def argmin(operand, axis: int, index_dtype):
+    """The index of the smallest element along an axis; as `argmax`."""
+    return argmin_p.bind(
+        operand, axes=(operator.index(axis),), index_dtype=dtypes.canonicalize_dtype(index_dtype)
+    )
+
+
+# -- any associative function -----------------------------------------------------------------
+
+reduce_p = Primitive("reduce", "reductions", multiple_results=True)
+
+
+@reduce_p.abstract
+def _reduce_shape(*avals, dimensions, jaxpr):
+    half = len(avals) // 2
+    operands, inits = avals[:half], avals[half:]
+    for x, init in zip(operands, inits):
+        if x.dtype != init.dtype:
+            raise TypeError(
+                f"reduce operands and initial values must have the same dtypes, got {x.dtype.name} and {init.dtype.name}."
+            )
+        if init.shape:
+            raise ValueError(f"reduce found non-scalar initial value: {init.str_short()}")
+        if not dims.same_shape(x.shape, operands[0].shape):
+            raise ValueError(
+                f"reduce found operands with different shapes: {', '.join(str(a.shape) for a in operands)}"
+            )
+    shape = _reduced_shape("reduce", operands[0], dimensions)
+    return [like(x, shape).update(weak_type=x.weak_type and i.weak_type) for x, i in zip(operands, inits)]
+
+
+_lowest = lambda dtype: _bounds(dtype)[0]
+_greatest = lambda dtype: _bounds(dtype)[1]
+
+
+def _bounds(dtype) -> tuple:
+    """The identities of max and min: the extreme values of a dtype."""
+    if dtype == np.bool_:
+        return np.False_, np.True_
+    if dtypes.issubdtype(dtype, np.integer):
+        info = dtypes.iinfo(dtype)
+        return np.asarray(info.min, dtype)[()], np.asarray(info.max, dtype)[()]
+    if dtypes.issubdtype(dtype, np.complexfloating):
+        return np.asarray(-np.inf, dtype)[()], np.asarray(np.inf, dtype)[()]
+    with np.errstate(all="ignore"):
+        low, high = np.asarray(-np.inf).astype(dtype), np.asarray(np.inf).astype(dtype)
+    if not np.isinf(low):  # a type without infinities
+        info = dtypes.finfo(dtype)
+        low, high = np.asarray(info.min, dtype), np.asarray(info.max, dtype)
+    return low[()], high[()]
+
+
+def _all_ones(dtype):
+    return np.True_ if dtype == np.bool_ else np.invert(np.zeros((), dtype))[()]
+
+
+# What a function of scalars is, if it is one of ours: (reduction, dtype -> its identity).
+identities: dict[Primitive, Callable] = {
+    reduce_sum_p: lambda dtype: np.zeros((), dtype)[()],
+    reduce_prod_p: lambda dtype: np.ones((), dtype)[()],
+    reduce_max_p: _lowest,
+    reduce_min_p: _greatest,
+    reduce_and_p: _all_ones,
+    reduce_or_p: lambda dtype: np.zeros((), dtype)[()],
+    reduce_xor_p: lambda dtype: np.zeros((), dtype)[()],
+}
+
+monoids: dict[Any, Primitive] = {
+    elementwise.add: reduce_sum_p,
+    elementwise.mul: reduce_prod_p,
+    elementwise.max: reduce_max_p,
+    elementwise.min: reduce_min_p,
+    elementwise.bitwise_and: reduce_and_p,
+    elementwise.bitwise_or: reduce_or_p,
+    elementwise.bitwise_xor: reduce_xor_p,
+}
+
+
+def monoid_of(computation, operand, init) -> Primitive | None:
+    """The reduction that `computation` from `init` is, if it is known to be one."""
+    try:
+        prim = monoids.get(computation)
+    except TypeError:
+        return None
+    if prim is None or isinstance(init, Tracer):
+        return None
+    aval = aval_of(operand)
+    if aval.dtype != aval_of(init).dtype or (
+        aval.dtype == np.bool_ and prim in (reduce_sum_p, reduce_prod_p)
+    ):
+        return None
+    identity = identities[prim](aval.dtype)
+    value = np.asarray(init).astype(aval.dtype)
+    return prim if value.shape == () and bool(value == identity) else None
+
+
+# computation -> {what else its program depends on: the program}, so that eager calls compile once.
+_combiners: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+
+
+def combiner_jaxpr(computation: Callable, avals: Sequence[ShapedArray], in_tree, what: str):
+    """The program of a function of two trees of scalars.
+
+    Args:
+      computation: called with two trees; returns a tree like each.
+      avals: the types of the arrays that it will fold.
+      in_tree: the structure of one of its arguments.
+
+    Returns:
+      A jaxpr of ``2 n`` scalars to ``n`` scalars, constants closed in.
+    """
+    scalars = tuple([ShapedArray((), a.dtype, a.weak_type) for a in avals])
+    key = (scalars, in_tree, config.enable_x64.value)
+    try:
+        known = _combiners.setdefault(computation, {})
+    except TypeError:  # cannot be hashed or weakly referenced
+        known = {}
+    if key not in known:
+        known[key] = _trace_combiner(computation, scalars, in_tree, what)
+    return known[key]
+
+
+def _trace_combiner(computation, scalars, in_tree, what):
+    from bedrax.core import staging
+
+    def flat(*scalars):
+        half = len(scalars) // 2
+        out = computation(
+            pytree.tree_unflatten(in_tree, scalars[:half]), pytree.tree_unflatten(in_tree, scalars[half:])
+        )
+        leaves, tree = pytree.tree_flatten(out)
+        if tree != in_tree:
+            raise TypeError(f"{what} computation returned a {tree}, but its arguments are {in_tree}")
+        return leaves
+
+    jaxpr = staging.trace_to_jaxpr(flat, scalars * 2)
+    for given, got in zip(scalars, jaxpr.out_avals):
+        if got.shape or got.dtype != given.dtype:
+            raise TypeError(f"{what} computation must return scalars of the types it is given, got {got.str_short()} for"
+                            f" {given.str_short()}")  # fmt: skip
+    if any(isinstance(c, Tracer) for c in jaxpr.consts):
+        raise NotImplementedError(
+            f"{what} computation closes over a traced value; make it an operand of the {what} instead."
+        )
+    return jaxpr
+
+
+def reduce(operands, init_values, computation: Callable, dimensions: Sequence[int], out_sharding=None):
+    """Fold arrays along some axes with any associative function.
+
+    Args:
+      operands: a tree of arrays of one shape.
+      init_values: a tree of scalars like it: neutral elements of `computation`.
+      computation: associative function of two trees of scalars like `init_values` that returns one.
+      dimensions: the axes to fold; absent from the result.
+      out_sharding: optional placement, for sums.
+
+    Returns:
+      A tree like `operands`. Known functions (`lax.add` from 0, `lax.max` from its least value...)
+      become the primitive of their own.
+    """
+    leaves, tree = pytree.tree_flatten(operands)
+    inits, init_tree = pytree.tree_flatten(init_values)
+    if tree != init_tree:
+        raise ValueError(f"Operands must have the same tree structure as init_values: {tree} vs. {init_tree}")
+    if not leaves:
+        raise ValueError("reduce needs at least one operand")
+    dimensions = _axes(dimensions)
+    inits = [_typed_scalar(init, aval_of(x)) for x, init in zip(leaves, inits)]
+    if len(leaves) == 1 and tree == pytree.tree_structure(0):
+        prim = monoid_of(computation, leaves[0], inits[0])
+        if prim is reduce_sum_p:
+            return reduce_sum(leaves[0], dimensions, out_sharding=out_sharding)
+        if prim is not None:
+            return prim.bind(leaves[0], axes=dimensions)
+    jaxpr = combiner_jaxpr(computation, [aval_of(x) for x in leaves], tree, "reduce")
+    return pytree.tree_unflatten(tree, reduce_p.bind(*leaves, *inits, dimensions=dimensions, jaxpr=jaxpr))
+
+
+def _typed_scalar(init, aval: ShapedArray):
+    """A Python number, as an initial value, is of the operand's dtype."""
+    if isinstance(init, (bool, int, float, complex)) and not isinstance(init, np.generic):
+        return np.asarray(init).astype(aval.dtype)
+    return init
+
+
+def fold_halves(combine: Callable[[list, list], list], operands: list, axis: int) -> list:
+    """Fold along one axis with any associative function of two lists of arrays, in log2(n) steps.
+
+    The axis must not be empty; it is absent from the results.
+    """
+    from bedrax.lax.primitives.shaping import concatenate, slice_in_dim, squeeze
+
+    size = aval_of(operands[0]).shape[axis]
+    while size > 1:
+        half = size // 2
+        out = combine(
+            [slice_in_dim(x, 0, half, 1, axis) for x in operands],
+            [slice_in_dim(x, half, 2 * half, 1, axis) for x in operands],
+        )
+        if size % 2:
+            rest = [slice_in_dim(x, size - 1, size, 1, axis) for x in operands]
+            out = [concatenate([x, y], axis) for x, y in zip(out, rest)]
+        operands = out
+        size = half + size % 2
+    return [squeeze(x, (axis,)) for x in operands]
+
+
+__all__ = [
+    "argmax", "argmax_p", "argmin", "argmin_p", "reduce", "reduce_and", "reduce_and_p", "reduce_max", "reduce_max_p",
+    "reduce_min", "reduce_min_p", "reduce_or", "reduce_or_p", "reduce_p", "reduce_prod", "reduce_prod_p", "reduce_sum",
+    "reduce_sum_p", "reduce_xor", "reduce_xor_p",
+]  # fmt: skip

@@ -1,0 +1,728 @@
+"""Shaping: primitives that rearrange, repeat, select or make elements without computing on them.
+
+Every function here accepts arrays, tracers, NumPy arrays and Python scalars. Shapes may hold
+symbolic dimensions. A call that would change nothing returns its operand.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from bedrax.core import dims, dtypes
+from bedrax.core.array import Array
+from bedrax.core.avals import ShapedArray, aval_of
+from bedrax.core.tracing import Primitive
+
+broadcast_in_dim_p = Primitive("broadcast_in_dim", "shaping")
+reshape_p = Primitive("reshape", "shaping")
+transpose_p = Primitive("transpose", "shaping")
+squeeze_p = Primitive("squeeze", "shaping")
+rev_p = Primitive("rev", "shaping")
+slice_p = Primitive("slice", "shaping")
+pad_p = Primitive("pad", "shaping")
+concatenate_p = Primitive("concatenate", "shaping")
+stack_p = Primitive("stack", "shaping")
+unstack_p = Primitive("unstack", "shaping", multiple_results=True)
+split_p = Primitive("split", "shaping", multiple_results=True)
+tile_p = Primitive("tile", "shaping")
+iota_p = Primitive("iota", "shaping")
+empty_p = Primitive("empty", "shaping")
+
+# Jaxprs print what is not evident from the types.
+broadcast_in_dim_p.print_params = lambda params: {
+    name: value for name, value in params.items() if value and name in ("broadcast_dimensions", "sharding")
+}
+
+
+def like(aval: ShapedArray, shape: tuple) -> ShapedArray:
+    """The type `aval` with another shape."""
+    return ShapedArray(shape, aval.dtype, aval.weak_type, memory_space=aval.memory_space, vma=aval.vma)
+
+
+def canonical_axis(axis: int, ndim: int, what: str = "array") -> int:
+    """`axis`, where negative ones count from the end, as an int in ``[0, ndim)``."""
+    axis = operator.index(axis)
+    if not -ndim <= axis < ndim:
+        raise ValueError(f"axis {axis} is out of bounds for {what} of dimension {ndim}")
+    return axis + ndim if axis < 0 else axis
+
+
+def check_same_dtypes(name: str, *avals: ShapedArray, tip: bool = False) -> None:
+    """Raise unless all dtypes are equal; only the fast path costs anything."""
+    first = avals[0].dtype
+    for aval in avals:
+        if aval.dtype != first:
+            names = ", ".join(a.dtype.name for a in avals)
+            hint = (
+                f" (Tip: jnp.{name} is a similar function that does automatic type promotion on inputs)"
+                if tip
+                else ""
+            )
+            raise TypeError(
+                f"lax.{name} requires arguments to have the same dtypes, got {names}.{hint and hint + '.'}"
+            )
+
+
+def _join(avals: Sequence[ShapedArray], shape: tuple) -> ShapedArray:
+    """The type of several operands of one dtype put together."""
+    first = avals[0]
+    vma = first.vma
+    for aval in avals:
+        if aval.vma is not vma:
+            vma = vma | aval.vma
+    return ShapedArray(
+        shape, first.dtype, all(a.weak_type for a in avals), memory_space=first.memory_space, vma=vma
+    )
+
+
+# -- broadcasting -------------------------------------------------------------------------
+
+
+@broadcast_in_dim_p.abstract
+def _broadcast_in_dim_shape(operand, *, shape, broadcast_dimensions, sharding=None):
+    ndim = len(operand.shape)
+    if len(broadcast_dimensions) != ndim:
+        raise TypeError(
+            "broadcast_in_dim broadcast_dimensions must have length equal to operand ndim; got"
+            f" broadcast_dimensions {broadcast_dimensions} for operand ndim {ndim}."
+        )
+    last = -1
+    for size, axis in zip(operand.shape, broadcast_dimensions):
+        if not 0 <= axis < len(shape):
+            raise TypeError(
+                "broadcast_in_dim broadcast_dimensions must be a subset of output dimensions, got"
+                f" {broadcast_dimensions} for operand ndim {ndim} and shape {shape}."
+            )
+        if not (dims.same_dim(size, shape[axis]) or dims.same_dim(size, 1)):
+            raise TypeError(
+                "broadcast_in_dim operand dimension sizes must either be 1, or be equal to their corresponding"
+                f" dimensions in the target broadcast shape; got operand of shape {operand.shape}, target broadcast"
+                f" shape {shape}, broadcast_dimensions {broadcast_dimensions}"
+            )
+        if axis <= last:
+            raise TypeError(
+                f"broadcast_in_dim broadcast_dimensions must be strictly increasing; got {broadcast_dimensions}."
+            )
+        last = axis
+    return like(operand, shape)
+
+
+def broadcast_in_dim(operand, shape, broadcast_dimensions: Sequence[int], *, out_sharding=None):
+    """Repeat an array along new axes and axes of size 1 (StableHLO ``broadcast_in_dim``).
+
+    Args:
+      operand: array of any dtype.
+      shape: the shape of the result.
+      broadcast_dimensions: for each axis of `operand`, the axis of the result that it becomes,
+        strictly increasing; its size is 1 or that of the result.
+      out_sharding: optional placement of the result.
+
+    Returns:
+      An array of `shape` and the operand's dtype.
+
+    Raises:
+      TypeError: the dimensions do not fit.
+    """
+    shape = dims.canonical_shape(shape)
+    broadcast_dimensions = tuple(map(operator.index, broadcast_dimensions))
+    if (
+        out_sharding is None
+        and len(broadcast_dimensions) == len(shape)
+        and isinstance(operand, Array)
+        and operand.shape == shape
+        and broadcast_dimensions == tuple(range(len(shape)))
+    ):
+        return operand
+    return broadcast_in_dim_p.bind(
+        operand, shape=shape, broadcast_dimensions=broadcast_dimensions, sharding=out_sharding
+    )
+
+
+def broadcast(operand, sizes: Sequence[int], *, out_sharding=None):
+    """Repeat an array along new leading axes of the given `sizes`."""
+    sizes = dims.canonical_shape(sizes)
+    shape = np.shape(operand) if not isinstance(operand, Array) else operand.shape
+    new = len(sizes)
+    return broadcast_in_dim(
+        operand, (*sizes, *shape), range(new, new + len(shape)), out_sharding=out_sharding
+    )
+
+
+def broadcast_to_rank(x, rank: int):
+    """Add leading axes of size 1 until the array has `rank` axes."""
+    ndim = len(aval_of(x).shape)
+    if ndim > rank:
+        raise ValueError(f"broadcast_to_rank: an array of rank {ndim} cannot be broadcast to rank {rank}")
+    return x if ndim == rank else expand_dims(x, range(rank - ndim))
+
+
+def broadcast_like(arr, like_arr):
+    """`arr` broadcast by NumPy's rules to the shape of `like_arr`."""
+    shape = aval_of(like_arr).shape
+    own = aval_of(arr).shape
+    if len(own) > len(shape):
+        raise ValueError(f"Incompatible shapes for broadcasting: {own} and requested shape {shape}")
+    return broadcast_in_dim(arr, shape, range(len(shape) - len(own), len(shape)))
+
+
+def broadcast_shapes(*shapes):
+    """The shape that arrays of the given shapes have after NumPy broadcasting.
+
+    Raises:
+      ValueError: two sizes on one axis differ and neither is 1.
+    """
+    if len(shapes) == 1:
+        return dims.canonical_shape(shapes[0])
+    rank = max(map(len, shapes), default=0)
+    out: list = [1] * rank
+    for shape in shapes:
+        for i, size in enumerate(shape, rank - len(shape)):
+            known = out[i]
+            if known is size or dims.same_dim(known, size) or dims.same_dim(size, 1):
+                continue
+            if not dims.same_dim(known, 1):
+                raise ValueError(f"Incompatible shapes for broadcasting: shapes={list(map(tuple, shapes))}")
+            out[i] = size
+    return dims.canonical_shape(out)
+
+
+def expand_dims(array, dimensions: Sequence[int]):
+    """Insert axes of size 1.
+
+    Args:
+      array: any array.
+      dimensions: positions of the new axes in the result; negative ones count from its end.
+    """
+    own = aval_of(array).shape
+    if len(set(dimensions)) != len(dimensions):
+        raise ValueError(f"repeated axis in lax.expand_dims: {tuple(dimensions)}")
+    rank = len(own) + len(dimensions)
+    new = {canonical_axis(d, rank) for d in dimensions}
+    if len(new) != len(dimensions):
+        raise ValueError(f"repeated axis in lax.expand_dims: {tuple(dimensions)}")
+    shape = list(own)
+    for d in sorted(new):
+        shape.insert(d, 1)
+    return broadcast_in_dim(array, shape, [d for d in range(rank) if d not in new])
+
+
+# -- reshape, transpose, squeeze, rev -----------------------------------------------------
+
+
+@reshape_p.abstract
+def _reshape_shape(operand, *, new_sizes, dimensions, sharding=None):
+    for size in new_sizes:
+        if dims.is_constant_dim(size) and size < 0:
+            raise TypeError(f"reshape new_sizes must all be positive, got {new_sizes}.")
+    if not dims.same_dim(dims.size(operand.shape), dims.size(new_sizes)):
+        raise TypeError(
+            f"reshape total size must be unchanged, got new_sizes {new_sizes} (of total size {dims.size(new_sizes)})"
+            f" for shape {operand.shape} (of total size {dims.size(operand.shape)})."
+        )
+    if dimensions is not None and sorted(dimensions) != list(range(len(operand.shape))):
+        raise TypeError(
+            f"reshape dimensions must be a permutation of operand dimensions, got dimensions {dimensions} for shape"
+            f" {operand.shape}."
+        )
+    return like(operand, new_sizes)
+
+
+def reshape(operand, new_sizes, dimensions: Sequence[int] | None = None, *, out_sharding=None):
+    """The same elements, read in row-major order, in another shape.
+
+    Args:
+      operand: array of any dtype.
+      new_sizes: the new shape, of the same number of elements; no -1.
+      dimensions: optional order of the operand's axes in which to read it.
+      out_sharding: optional placement of the result.
+    """
+    new_sizes = dims.canonical_shape(new_sizes)
+    if dimensions is not None:
+        dimensions = tuple(map(operator.index, dimensions))
+        if dimensions == tuple(range(len(dimensions))) == tuple(range(len(aval_of(operand).shape))):
+            dimensions = None
+    if (
+        dimensions is None
+        and out_sharding is None
+        and isinstance(operand, Array)
+        and operand.shape == new_sizes
+    ):
+        return operand
+    return reshape_p.bind(operand, new_sizes=new_sizes, dimensions=dimensions, sharding=out_sharding)
+
+
+def collapse(operand, start_dimension: int, stop_dimension: int | None = None):
+    """Merge the axes ``start_dimension:stop_dimension`` into one (as a Python slice reads them)."""
+    shape = aval_of(operand).shape
+    lo, hi, _ = _builtin_slice(start_dimension, stop_dimension).indices(len(shape))
+    if hi < lo:
+        raise ValueError(
+            f"Invalid dimension range passed to collapse: {shape}[{start_dimension}:{stop_dimension}]"
+        )
+    return reshape(operand, (*shape[:lo], dims.size(shape[lo:hi]), *shape[hi:]))
+
+
+@transpose_p.abstract
+def _transpose_shape(operand, *, permutation):
+    shape = operand.shape
+    if sorted(permutation) != list(range(len(shape))):
+        raise TypeError(
+            f"transpose permutation isn't a permutation of operand dimensions, got permutation {permutation} for"
+            f" operand shape {shape}."
+        )
+    return like(operand, tuple([shape[i] for i in permutation]))
+
+
+def transpose(operand, permutation):
+    """Reorder axes: axis ``i`` of the result is axis ``permutation[i]`` of the operand."""
+    permutation = tuple(map(operator.index, permutation))
+    if (
+        permutation == tuple(range(len(permutation)))
+        and isinstance(operand, Array)
+        and len(permutation) == operand.ndim
+    ):
+        return operand
+    return transpose_p.bind(operand, permutation=permutation)
+
+
+@squeeze_p.abstract
+def _squeeze_shape(operand, *, dimensions):
+    shape = operand.shape
+    for d in dimensions:
+        if not dims.same_dim(shape[d], 1):
+            raise ValueError(
+                f"cannot select an axis to squeeze out which has size not equal to one, got shape={shape} and"
+                f" dimensions={dimensions}"
+            )
+    return like(operand, tuple([n for i, n in enumerate(shape) if i not in dimensions]))
+
+
+def squeeze(array, dimensions: Sequence[int]):
+    """Drop axes of size 1; negative `dimensions` count from the end."""
+    ndim = len(aval_of(array).shape)
+    dimensions = tuple(sorted(canonical_axis(d, ndim) for d in dimensions))
+    if len(set(dimensions)) != len(dimensions):
+        raise ValueError(f"dimensions are not unique: {dimensions}")
+    if not dimensions and isinstance(array, Array):
+        return array
+    return squeeze_p.bind(array, dimensions=dimensions)
+
+
+@rev_p.abstract
+def _rev_shape(operand, *, dimensions):
+    if len(set(dimensions)) != len(dimensions):
+        raise TypeError(f"rev dimensions must be unique, got {dimensions}.")
+    if dimensions and not 0 <= min(dimensions) <= max(dimensions) < len(operand.shape):
+        raise TypeError(
+            f"rev dimensions must all be less than operand ndim, got dimensions {dimensions} for operand ndim"
+            f" {len(operand.shape)}."
+        )
+    return like(operand, operand.shape)
+
+
+def rev(operand, dimensions: Sequence[int]):
+    """Reverse the order of the elements along `dimensions`."""
+    return rev_p.bind(operand, dimensions=tuple(map(operator.index, dimensions)))
+
+
+# -- slices and padding -------------------------------------------------------------------
+
+_builtin_slice = slice
+
+
+@slice_p.abstract
+def _slice_shape(operand, *, start_indices, limit_indices, strides=None):
+    shape = operand.shape
+    ndim = len(shape)
+    for what, given in (
+        ("start_indices", start_indices),
+        ("limit_indices", limit_indices),
+        ("strides", strides),
+    ):
+        if given is not None and len(given) != ndim:
+            raise TypeError(f"slice {what} must have length equal to the number of dimensions of the operand, got"
+                            f" {what} {given} for operand shape {shape}.")  # fmt: skip
+    out = []
+    for i, (size, lo, hi) in enumerate(zip(shape, start_indices, limit_indices)):
+        step = 1 if strides is None else strides[i]
+        if not dims.at_least(step, 1):
+            raise TypeError(f"slice strides must be positive, got {strides}")
+        if not dims.at_least(lo, 0):
+            raise TypeError(f"slice start_indices must be greater than or equal to zero, got start_indices of"
+                            f" {start_indices}.")  # fmt: skip
+        if not dims.at_least(size, hi):
+            raise TypeError(f"slice limit_indices must be less than or equal to operand shape, got limit_indices"
+                            f" {limit_indices} for operand shape {shape}.")  # fmt: skip
+        if not dims.at_least(hi, lo):
+            raise TypeError(f"slice limit_indices must be greater than or equal to start_indices, got start_indices"
+                            f" {start_indices} and limit_indices {limit_indices}.")  # fmt: skip
+        out.append(hi - lo if step == 1 else (hi - lo + step - 1) // step)
+    return like(operand, tuple(out))
+
+
+def slice(
+    operand, start_indices: Sequence[int], limit_indices: Sequence[int], strides: Sequence[int] | None = None
+):
+    """The elements ``start, start + stride, ... < limit`` along every axis; indices are static.
+
+    Args:
+      operand: array of any dtype.
+      start_indices, limit_indices: one int per axis, ``0 <= start <= limit <= size``.
+      strides: one positive int per axis; default 1.
+
+    Raises:
+      TypeError: the indices do not fit the shape.
+    """
+    return slice_p.bind(
+        operand,
+        start_indices=dims.canonical_shape(start_indices),
+        limit_indices=dims.canonical_shape(limit_indices),
+        strides=None if strides is None else dims.canonical_shape(strides),
+    )
+
+
+def slice_in_dim(operand, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0):
+    """`slice` along one axis; None stands for an end of the axis and negative indices count from its end."""
+    shape = aval_of(operand).shape
+    axis = canonical_axis(axis, len(shape))
+    size = shape[axis]
+    bounds = []
+    for bound, default in ((start_index, 0), (limit_index, size)):
+        if bound is None:
+            bound = default
+        elif dims.is_constant_dim(bound):
+            bound = operator.index(bound)
+            bound = size + bound if bound < 0 else bound
+        bounds.append(bound)
+    starts, limits, strides = [0] * len(shape), list(shape), [1] * len(shape)
+    starts[axis], limits[axis], strides[axis] = bounds[0], bounds[1], stride
+    return slice(operand, starts, limits, strides)
+
+
+def index_in_dim(operand, index: int, axis: int = 0, keepdims: bool = True):
+    """One position along an axis (negative `index` counts from the end); the axis stays, of size 1, if `keepdims`."""
+    shape = aval_of(operand).shape
+    axis = canonical_axis(axis, len(shape))
+    index, size = operator.index(index), shape[axis]
+    start = size + index if index < 0 else index
+    if dims.is_constant_dim(size) and not 0 <= start < size:
+        raise IndexError(f"index {index} is out of bounds for axis {axis} with size {size}")
+    out = slice_in_dim(operand, start, start + 1, 1, axis)
+    return out if keepdims else squeeze(out, (axis,))
+
+
+@pad_p.abstract
+def _pad_shape(operand, padding_value, *, padding_config):
+    shape = operand.shape
+    if operand.dtype != padding_value.dtype:
+        raise TypeError(
+            "pad operand and padding_value must be same dtype: got"
+            f" {operand.dtype.name} and {padding_value.dtype.name}."
+        )
+    if padding_value.shape != ():
+        raise ValueError(f"padding_value must be a scalar; got np.shape(padding_value)={padding_value.shape}")
+    if len(padding_config) != len(shape):
+        raise ValueError(
+            f"length of padding_config must equal the number of axes of operand, got padding_config {padding_config}"
+            f" for operand shape {shape}"
+        )
+    out = []
+    for size, (low, high, interior) in zip(shape, padding_config):
+        if interior < 0:
+            raise ValueError(
+                f"interior padding in padding_config must be nonnegative, got padding_config {padding_config}"
+            )
+        out.append(low + high + (size if interior == 0 else dims.dilate_dim(size, interior + 1)))
+    for size in out:
+        if dims.is_constant_dim(size) and size < 0:
+            raise ValueError(
+                f"Dimension size after padding is not at least 0, got result shape {tuple(out)}, for padding_config"
+                f" {padding_config} and operand shape {shape}"
+            )
+    return like(operand, tuple(out)).update(weak_type=operand.weak_type and padding_value.weak_type)
+
+
+def pad(operand, padding_value, padding_config: Sequence[tuple[int, int, int]]):
+    """Add elements before, after and between those of an array, along every axis.
+
+    Args:
+      operand: array of any dtype.
+      padding_value: scalar of the same dtype.
+      padding_config: for each axis ``(low, high, interior)``: how many to add before the first
+        element, after the last, and between neighbours. Negative `low` and `high` remove
+        elements (after the interior ones are added).
+
+    Raises:
+      TypeError: dtypes differ. ValueError: `padding_config` does not fit.
+    """
+    config = tuple(
+        [tuple([x if type(x) is int else dims.canonical_dim(x) for x in entry]) for entry in padding_config]
+    )
+    if not any(map(any, config)) and isinstance(operand, Array) and len(config) == operand.ndim:
+        _pad_shape(operand.aval, aval_of(padding_value), padding_config=config)
+        return operand
+    return pad_p.bind(operand, padding_value, padding_config=config)
+
+
+# -- joining and splitting ----------------------------------------------------------------
+
+
+@concatenate_p.abstract
+def _concatenate_shape(*operands, dimension):
+    if not operands:
+        raise TypeError("concatenate expects at least one operand, got 0.")
+    first = operands[0]
+    shape = first.shape
+    rank = len(shape)
+    check_same_dtypes("concatenate", *operands, tip=True)
+    shapes = [a.shape for a in operands]
+    if any(len(s) != rank for s in shapes):
+        raise TypeError(
+            f"Cannot concatenate arrays with different numbers of dimensions: got {', '.join(map(str, shapes))}."
+        )
+    if not 0 <= dimension < rank:
+        raise TypeError(f"concatenate dimension out of bounds: dimension {dimension} for shapes"
+                        f" {', '.join(map(str, shapes))}.")  # fmt: skip
+    total: Any = 0
+    for s in shapes:
+        if s is not shape and not all(
+            i == dimension or dims.same_dim(a, b) for i, (a, b) in enumerate(zip(s, shape))
+        ):
+            raise TypeError(
+                "Cannot concatenate arrays with shapes that differ in dimensions other than the one being concatenated:"
+                f" concatenating along dimension {dimension} for shapes {', '.join(map(str, shapes))}."
+            )
+        total = total + s[dimension]
+    return _join(operands, (*shape[:dimension], total, *shape[dimension + 1 :]))
+
+
+def concatenate(operands, dimension: int):
+    """Join arrays end to end along an existing axis.
+
+    Args:
+      operands: arrays of one dtype whose shapes agree but for `dimension`.
+      dimension: the axis, ``0 <= dimension < rank``.
+    """
+    operands = tuple(operands)
+    if not operands:
+        raise ValueError("concatenate requires a non-empty sequences of arrays")
+    if len(operands) == 1 and isinstance(operands[0], Array):
+        return operands[0]
+    return concatenate_p.bind(*operands, dimension=operator.index(dimension))
+
+
+@stack_p.abstract
+def _stack_shape(*operands, axis):
+    check_same_dtypes("stack", *operands)
+    shape = operands[0].shape
+    for a in operands:
+        if len(a.shape) != len(shape):
+            shapes = ", ".join(str(a.shape) for a in operands)
+            raise ValueError(f"Cannot stack arrays with different numbers of dimensions: got {shapes}.")
+        if not dims.same_shape(a.shape, shape):
+            raise ValueError(
+                f"Cannot stack arrays of different shapes: got {', '.join(str(a.shape) for a in operands)}."
+            )
+    return _join(operands, (*shape[:axis], len(operands), *shape[axis:]))
+
+
+def stack(operands, axis: int = 0):
+    """Join arrays of equal shape and dtype along a new axis."""
+    operands = tuple(operands)
+    if not operands:
+        raise ValueError("stack requires a non-empty sequence of arrays")
+    return stack_p.bind(*operands, axis=canonical_axis(axis, len(aval_of(operands[0]).shape) + 1))
+
+
+@unstack_p.abstract
+def _unstack_shape(operand, *, axis):
+    shape = operand.shape
+    if not dims.is_constant_dim(shape[axis]):
+        raise ValueError(f"unstack needs a known number of parts; axis {axis} of shape {shape} is symbolic")
+    part = like(operand, shape[:axis] + shape[axis + 1 :])
+    return [part] * shape[axis]
+
+
+def unstack(x, axis: int = 0) -> tuple:
+    """The slices of an array along an axis, each without it."""
+    return tuple(unstack_p.bind(x, axis=canonical_axis(axis, len(aval_of(x).shape))))
+
+
+@split_p.abstract
+def _split_shape(operand, *, sizes, axis):
+    shape = operand.shape
+    total = sum(sizes)
+    if not dims.same_dim(total, shape[axis]):
+        raise ValueError(
+            f"Sum of sizes {total} must be equal to dimension {axis} of the operand shape {list(shape)}"
+        )
+    if any(dims.is_constant_dim(n) and n < 0 for n in sizes):
+        raise ValueError(f"Sizes passed to split must be nonnegative, got {sizes}")
+    return [like(operand, (*shape[:axis], n, *shape[axis + 1 :])) for n in sizes]
+
+
+def split(operand, sizes: Sequence[int], axis: int = 0) -> Sequence:
+    """Cut an array along an axis into consecutive parts of the given `sizes`, which sum to the axis."""
+    axis = canonical_axis(axis, len(aval_of(operand).shape))
+    return split_p.bind(operand, sizes=dims.canonical_shape(sizes), axis=axis)
+
+
+@tile_p.abstract
+def _tile_shape(operand, *, reps):
+    shape = operand.shape
+    if len(reps) != len(shape):
+        raise TypeError(
+            f"reps length must be equal to the ndim of x, got len(reps)={len(reps)} and x.ndim={len(shape)}."
+        )
+    if any(dims.is_constant_dim(n) and n < 0 for n in reps):
+        raise TypeError(f"tile reps must be nonnegative, got {reps}")
+    return like(operand, tuple([n * r for n, r in zip(shape, reps)]))
+
+
+def tile(operand, reps: Sequence[int]):
+    """Repeat an array ``reps[i]`` times along each axis ``i``."""
+    return tile_p.bind(operand, reps=dims.canonical_shape(reps))
+
+
+# -- making arrays ------------------------------------------------------------------------
+
+
+@iota_p.abstract
+def _iota_shape(*, dtype, shape, dimension, sharding=None):
+    if not (dtypes.issubdtype(dtype, np.number)):
+        raise TypeError(
+            f"iota does not accept dtype {dtype.name}. Accepted dtypes are subtypes of integer, floating,"
+            " complexfloating."
+        )
+    if any(dims.is_constant_dim(n) and n < 0 for n in shape):
+        raise TypeError(f"iota shape must have every element be nonnegative, got {shape}.")
+    if not 0 <= dimension < len(shape):
+        raise ValueError(
+            f"iota dimension must be between 0 and len(shape), got dimension={dimension} for shape={shape}"
+        )
+    return ShapedArray(shape, dtype)
+
+
+def iota(dtype, size: int):
+    """The numbers ``0, 1, ..., size - 1``."""
+    return broadcasted_iota(dtype, (size,), 0)
+
+
+def broadcasted_iota(dtype, shape, dimension: int, *, out_sharding=None):
+    """An array of `shape` whose elements are their index along the axis `dimension`."""
+    return iota_p.bind(
+        dtype=dtypes.canonicalize_dtype(dtype),
+        shape=dims.canonical_shape(shape),
+        dimension=operator.index(dimension),
+        sharding=out_sharding,
+    )
+
+
+@empty_p.abstract
+def _empty_shape(*, shape, dtype, out_sharding=None):
+    return ShapedArray(shape, dtype)
+
+
+def empty(shape, dtype, *, out_sharding=None):
+    """An array whose elements have unspecified values."""
+    return empty_p.bind(
+        shape=dims.canonical_shape(shape), dtype=dtypes.canonicalize_dtype(dtype), out_sharding=out_sharding
+    )
+
+
+def full(shape, fill_value, dtype=None, *, sharding=None):
+    """An array of `shape` filled with a scalar.
+
+    Args:
+      shape: sequence of ints.
+      fill_value: scalar.
+      dtype: default: that of `fill_value` (weak if that is a Python scalar).
+      sharding: optional placement of the result.
+    """
+    shape = dims.canonical_shape(shape)
+    aval = aval_of(fill_value)
+    if aval.shape:
+        raise TypeError(f"full must be called with scalar fill_value, got fill_value.shape {aval.shape}.")
+    if dtype is not None:
+        if isinstance(dtype, dtypes.ExtendedDType):
+            if aval.dtype != dtype:
+                if isinstance(fill_value, (int, float)) and fill_value == 0:
+                    return dtype.zeros(shape)  # what `zeros` and `empty` make
+                raise TypeError(
+                    f"full: an array of dtype {dtype} needs a fill_value of that dtype, got {aval.str_short()}."
+                )
+            return broadcast_in_dim(fill_value, shape, (), out_sharding=sharding)
+        fill_value = _scalar_as(fill_value, aval, dtypes.canonicalize_dtype(dtype))
+    return broadcast_in_dim(fill_value, shape, (), out_sharding=sharding)
+
+
+def _scalar_as(value, aval: ShapedArray, dtype: np.dtype):
+    """A scalar with a strong dtype."""
+    if dtype == dtypes.float0:
+        return np.zeros((), dtypes.float0)
+    if aval.dtype == dtype and not aval.weak_type:
+        return value
+    if isinstance(value, (bool, int, float, complex, np.ndarray, np.generic)):
+        return np.asarray(value).astype(dtype)
+    from bedrax.lax.primitives import conversions
+
+    return conversions.convert_element_type(value, dtype)
+
+
+def full_like(x, fill_value, dtype=None, shape=None, sharding=None):
+    """`full` with the shape and dtype of `x` (an array, or whatever has a shape and a dtype)."""
+    if shape is None or dtype is None:
+        aval = x if hasattr(x, "shape") and hasattr(x, "dtype") else aval_of(x)
+        shape = aval.shape if shape is None else shape
+        if dtype is None:
+            if getattr(aval, "weak_type", False):
+                # A weak `x` gives a weak result: a Python scalar of its kind carries that.
+                value = aval_of(fill_value)
+                if value.dtype == aval.dtype and value.weak_type:
+                    return full(shape, fill_value, sharding=sharding)
+                from bedrax.lax.primitives import conversions
+
+                weak = conversions.convert_element_type_p.bind(
+                    fill_value, new_dtype=aval.dtype, weak_type=True, sharding=None
+                )
+                return full(shape, weak, sharding=sharding)
+            dtype = aval.dtype
+    return full(shape, fill_value, dtype, sharding=sharding)
+
+
+def zeros_of(aval: ShapedArray):
+    """Zeros of any array type, `float0` included."""
+    dtype = aval.dtype
+    if dtype == dtypes.float0:
+        return np.zeros(aval.shape, dtypes.float0)
+    if isinstance(dtype, dtypes.ExtendedDType):
+        return dtype.zeros(aval.shape)
+    return broadcast_in_dim(np.zeros((), dtype), aval.shape, ())
+
+
+def zeros_like(x):
+    """Zeros of the shape and dtype of a value."""
+    return zeros_of(aval_of(x))
+
+
+def shape_as_value(shape):
+    """A shape as a vector of int32."""
+    shape = dims.canonical_shape(shape)
+    if not shape:
+        return np.zeros(0, np.int32)
+    if all(map(dims.is_constant_dim, shape)):
+        return np.asarray(shape, np.int32)
+    return concatenate([reshape(dims.dim_as_value(n), (1,)) for n in shape], 0)
+
+
+__all__ = [
+    "broadcast", "broadcast_in_dim", "broadcast_in_dim_p", "broadcast_like", "broadcast_shapes", "broadcast_to_rank",
+    "broadcasted_iota", "collapse", "concatenate", "concatenate_p", "empty", "expand_dims", "full", "full_like",
+    "index_in_dim", "iota", "iota_p", "pad", "pad_p", "reshape", "reshape_p", "rev", "rev_p", "shape_as_value", "slice",
+    "slice_in_dim", "slice_p", "split", "split_p", "squeeze", "squeeze_p", "stack", "stack_p", "tile", "tile_p",
+    "transpose", "transpose_p", "unstack", "unstack_p",
+]  # fmt: skip

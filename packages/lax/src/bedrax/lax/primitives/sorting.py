@@ -1,0 +1,253 @@
+"""Sorting: `sort` (of several arrays by some of them), the k largest, and their approximation.
+
+Order of `sort`: numbers by value with -0 equal to 0, then NaN; complex numbers by real, then
+imaginary part. Order of `top_k`: the total order of IEEE 754 (a NaN with sign is below -inf).
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+
+import numpy as np
+
+from bedrax.core import dims, dtypes
+from bedrax.core.avals import ShapedArray, aval_of
+from bedrax.core.tracing import Primitive
+from bedrax.lax.primitives.shaping import canonical_axis, expand_dims, like
+
+sort_p = Primitive("sort", "sorting", multiple_results=True)
+top_k_p = Primitive("top_k", "sorting", multiple_results=True)
+approx_top_k_p = Primitive("approx_top_k", "sorting", multiple_results=True)
+
+_INDEX = np.dtype(np.int32)
+
+
+@sort_p.abstract
+def _sort_shape(*operands, dimension, is_stable, num_keys):
+    shape = operands[0].shape
+    if any(not dims.same_shape(a.shape, shape) for a in operands):
+        raise TypeError(
+            f"Arguments to sort must have equal shapes, got: {' '.join(str(a.shape) for a in operands)}"
+        )
+    return list(operands)
+
+
+def sort(operand, dimension: int = -1, is_stable: bool = True, num_keys: int = 1):
+    """Sort along an axis, in ascending order.
+
+    Args:
+      operand: an array; or a sequence of arrays of one shape, which are all reordered alike.
+      dimension: the axis; negative ones count from the end.
+      is_stable: keep the order of equal elements.
+      num_keys: how many of the arrays are compared, the first one first.
+
+    Returns:
+      An array, or a tuple of arrays.
+    """
+    several = isinstance(operand, Sequence)
+    operands = tuple(operand) if several else (operand,)
+    if not operands:
+        raise TypeError("Sort requires at least one operand")
+    if not 1 <= num_keys <= len(operands):
+        raise ValueError(f"num_keys={num_keys} must be between 1 and len(operand)={len(operands)}")
+    dimension = canonical_axis(dimension, len(aval_of(operands[0]).shape))
+    out = sort_p.bind(*operands, dimension=dimension, is_stable=bool(is_stable), num_keys=int(num_keys))
+    return tuple(out) if several else out[0]
+
+
+def sort_key_val(keys, values, dimension: int = -1, is_stable: bool = True) -> tuple:
+    """Sort `keys` along an axis and reorder `values` in the same way; returns both."""
+    keys, values = sort((keys, values), dimension, is_stable, num_keys=1)
+    return keys, values
+
+
+@top_k_p.abstract
+def _top_k_shape(operand, *, k, axis):
+    shape = operand.shape
+    if dtypes.issubdtype(operand.dtype, np.complexfloating):
+        raise ValueError("top_k is not compatible with complex inputs.")
+    if dims.is_constant_dim(k) and k < 0:
+        raise ValueError(f"k argument to top_k must be nonnegative, got {k}")
+    if not dims.at_least(shape[axis], k):
+        raise ValueError(
+            f"k argument to top_k must be no larger than size along axis; got k={k} with shape={list(shape)} and"
+            f" axis={axis}"
+        )
+    values = like(operand, (*shape[:axis], k, *shape[axis + 1 :]))
+    return [values, values.update(dtype=_INDEX, weak_type=False)]
+
+
+def top_k(operand, k: int, *, axis: int = -1) -> list:
+    """The `k` largest elements along an axis, in descending order, and their int32 indices.
+
+    Of equal elements the one with the lower index comes first.
+    """
+    axis = canonical_axis(axis, len(aval_of(operand).shape))
+    return list(top_k_p.bind(operand, k=dims.canonical_dim(k), axis=axis))
+
+
+def approx_output_size(
+    n: int, rank: int, k: int, recall_target: float, override: int, aggregate: bool
+) -> int:
+    """How many candidates an approximate search keeps (Chern et al. 2022, "TPU-KNN", section 5).
+
+    The input is cut into tiles of 128 lanes (1024 elements for rank 1), of which ``2**r`` are
+    reduced to one. Among L bins the expected recall is at least ``(1 - 1/L)**(k - 1)``, so that
+    ``L >= (1 - k) / log(recall_target)`` bins suffice.
+    """
+    if aggregate:
+        return k
+    tile = 1024 if rank == 1 else 128
+    if n <= tile:
+        return n
+    if k == 1:
+        return tile
+    if recall_target >= 1:
+        return n
+    bins = min(max(int((1 - k) / math.log(recall_target)), tile), n)
+    reduction = ((override if override >= 0 else n) // bins).bit_length() - 1
+    if reduction <= 0:
+        return n
+    tiles = (n + tile - 1) // tile
+    return tile * ((tiles + (1 << reduction) - 1) >> reduction)
+
+
+@approx_top_k_p.abstract
+def _approx_top_k_shape(
+    operand,
+    *,
+    k,
+    reduction_dimension,
+    recall_target,
+    is_max_k,
+    reduction_input_size_override,
+    aggregate_to_topk,
+):
+    shape = operand.shape
+    if not shape:
+        raise TypeError(f"approx_top_k operand must have >= 1 dimension, got {shape}")
+    if not dtypes.issubdtype(operand.dtype, np.floating):
+        raise ValueError("operand must be a floating type")
+    if k <= 0:
+        raise ValueError(f"k must be positive, got {k}")
+    if not 0 < recall_target <= 1:
+        raise ValueError(f"recall_target must be in (0, 1], got {recall_target}")
+    axis = canonical_axis(reduction_dimension, len(shape))
+    n = shape[axis]
+    if not dims.at_least(n, k):
+        raise ValueError(f"k must be smaller than the size of reduction_dim {n}, got {k}")
+    if reduction_input_size_override >= 0 and reduction_input_size_override < n:
+        raise ValueError(
+            f"reduction_input_size_override must be greater equals to operand.shape[reduction_dimension]={n}, got"
+            f" {reduction_input_size_override}"
+        )
+    if not aggregate_to_topk and not dims.is_constant_dim(n):
+        raise ValueError(
+            f"approx_top_k without aggregation needs a known size, axis {axis} of {shape} is symbolic"
+        )
+    size = approx_output_size(
+        n, len(shape), k, recall_target, reduction_input_size_override, aggregate_to_topk
+    )
+    values = like(operand, (*shape[:axis], size, *shape[axis + 1 :]))
+    return [values, values.update(dtype=_INDEX, weak_type=False)]
+
+
+def _approx(operand, k, reduction_dimension, recall_target, override, aggregate, is_max):
+    return list(
+        approx_top_k_p.bind(
+            operand,
+            k=operator.index(k),
+            reduction_dimension=operator.index(reduction_dimension),
+            recall_target=float(recall_target),
+            is_max_k=is_max,
+            reduction_input_size_override=operator.index(override),
+            aggregate_to_topk=bool(aggregate),
+        )
+    )
+
+
+def approx_max_k(
+    operand,
+    k: int,
+    reduction_dimension: int = -1,
+    recall_target: float = 0.95,
+    reduction_input_size_override: int = -1,
+    aggregate_to_topk: bool = True,
+) -> list:
+    """The `k` largest elements along an axis and their int32 indices; may miss some, for speed.
+
+    Bedrax computes them exactly on every platform, which meets any recall target.
+
+    Args:
+      operand: array of floating-point numbers.
+      k: how many.
+      reduction_dimension: along which axis.
+      recall_target: the expected fraction of the true ones that the result holds.
+      reduction_input_size_override: where the operand is one device's part of a larger axis, the
+        size of that; the candidates to keep are counted for it.
+      aggregate_to_topk: else return all candidates (of which the first `k` are the largest).
+
+    Returns:
+      ``[values in descending order, indices]``.
+    """
+    return _approx(
+        operand, k, reduction_dimension, recall_target, reduction_input_size_override, aggregate_to_topk, True
+    )
+
+
+def approx_min_k(
+    operand,
+    k: int,
+    reduction_dimension: int = -1,
+    recall_target: float = 0.95,
+    reduction_input_size_override: int = -1,
+    aggregate_to_topk: bool = True,
+) -> list:
+    """The `k` smallest elements along an axis, ascending, and their int32 indices; as `approx_max_k`."""
+    return _approx(
+        operand,
+        k,
+        reduction_dimension,
+        recall_target,
+        reduction_input_size_override,
+        aggregate_to_topk,
+        False,
+    )
+
+
+def take_along(x, indices, axis: int, unique: bool = True):
+    """``x`` at ``indices`` (in bounds) along one axis, where the other axes go together.
+
+    Args:
+      x, indices: arrays of shapes that are equal but for `axis`.
+      unique: no index occurs twice in a row.
+    """
+    from bedrax.lax.primitives.indexing import GatherDimensionNumbers, gather
+
+    rank = len(aval_of(x).shape)
+    others = tuple([i for i in range(rank) if i != axis])
+    numbers = GatherDimensionNumbers(
+        offset_dims=(), collapsed_slice_dims=(axis,), start_index_map=(axis,), operand_batching_dims=others,
+        start_indices_batching_dims=others,
+    )  # fmt: skip
+    return gather(
+        x,
+        expand_dims(indices, (rank,)),
+        numbers,
+        (1,) * rank,
+        unique_indices=unique,
+        mode="promise_in_bounds",
+    )
+
+
+def index_dtype(operand: ShapedArray, axis: int) -> np.dtype:
+    """The integer dtype that can count along an axis."""
+    n = operand.shape[axis]
+    return np.dtype(np.int64) if dims.is_constant_dim(n) and n > np.iinfo(np.int32).max else _INDEX
+
+
+__all__ = [
+    "approx_max_k", "approx_min_k", "approx_top_k_p", "sort", "sort_key_val", "sort_p", "top_k", "top_k_p",
+]  # fmt: skip

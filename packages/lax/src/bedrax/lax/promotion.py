@@ -1,0 +1,252 @@
+"""Implicit promotion of operands: dtypes by the lattice, shapes by NumPy's broadcasting.
+
+The operators of arrays and all of `bedrax.numpy` go through here, once per call, so the common
+cases come first: two arrays of one type, and an array with a Python number, which becomes a
+constant of the array's dtype without an operation.
+"""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from bedrax.core import config, dims, dtypes, source
+from bedrax.core.array import Array
+from bedrax.core.avals import aval_of
+from bedrax.lax.primitives import conversions, shaping
+
+_SCALARS = frozenset((bool, int, float, complex))
+_INEXACT = frozenset(d for d in dtypes.all_dtypes if dtypes.is_inexact(d))
+_BOOL = dtypes.bool_dtype
+
+
+def _scalar_casts() -> dict[tuple, Callable]:
+    """(Python type, dtype of an array) -> the scalar's value in that dtype, where it is the array's that wins."""
+    casts: dict[tuple, Callable] = {}
+    for dtype in dtypes.all_dtypes:
+        if dtypes.is_inexact(dtype):
+            casts[int, dtype] = casts[float, dtype] = dtype.type
+        if dtypes.is_complex(dtype):
+            casts[complex, dtype] = dtype.type
+        if dtypes.is_integer(dtype) and dtype.isbuiltin == 1:
+            casts[int, dtype] = _int_cast(dtype)
+    return casts
+
+
+def _int_cast(dtype: np.dtype) -> Callable:
+    make, bits = dtype.type, dtype.itemsize * 8
+
+    def cast(value: int):
+        try:
+            return make(value)
+        except OverflowError:  # integers wrap around, as when an array is converted
+            dtypes.check_python_int(value)
+            return np.asarray(value % (1 << bits), f"u{bits // 8}").view(dtype)[()]
+
+    return cast
+
+
+_casts = _scalar_casts()
+_Inconclusive = dims.InconclusiveDimensionOperation
+
+
+def promote_pair(name: str, x: Any, y: Any) -> tuple[Any, Any]:
+    """Two operands as values of one dtype whose shapes are equal or of rank 0.
+
+    Args:
+      name: of the function, for errors.
+      x, y: arrays, tracers, NumPy values, Python scalars, objects with `__jax_array__`.
+
+    Raises:
+      TypeError: an operand is none of these, or the shapes do not broadcast.
+      TypePromotionError: the dtypes have no common type.
+    """
+    kx, ky = type(x), type(y)
+    if ky in _SCALARS:
+        if kx not in _SCALARS:
+            a = getattr(x, "aval", None)
+            if a is not None:
+                if a.weak_type:
+                    if a.dtype == dtypes.python_scalar_dtype(ky):
+                        return x, y
+                else:
+                    cast = _casts.get((ky, a.dtype))
+                    if cast is not None:
+                        return x, cast(y)
+    elif kx in _SCALARS:
+        b = getattr(y, "aval", None)
+        if b is not None and not b.weak_type:
+            cast = _casts.get((kx, b.dtype))
+            if cast is not None:
+                return cast(x), y
+    else:
+        a, b = getattr(x, "aval", None), getattr(y, "aval", None)
+        if a is None and isinstance(x, _NUMPY):
+            a = _numpy_aval(x)
+        if b is None and isinstance(y, _NUMPY):
+            b = _numpy_aval(y)
+        if a is not None and b is not None and a.dtype == b.dtype:
+            s, t = a.shape, b.shape
+            try:
+                if s == t or not s or not t:
+                    return x, y
+                shape = _known_shape(s, t)
+            except _Inconclusive:
+                shape = None
+            if shape is not None and (len(s) == len(t) or config.numpy_rank_promotion.value == "allow"):
+                return x if s == shape else _widen(x, s, shape), y if t == shape else _widen(y, t, shape)
+    x, y = promote(name, (x, y))
+    return x, y
+
+
+_NUMPY = (np.ndarray, np.generic)
+
+
+def _numpy_aval(x: np.ndarray | np.generic) -> Any:
+    """The type of a NumPy value that has it already: one that would have to be converted has none here."""
+    aval = aval_of(x)
+    return aval if aval.dtype == x.dtype else None
+
+
+@functools.lru_cache(4096)
+def _known_shape(s: tuple, t: tuple) -> tuple | None:
+    """What two shapes broadcast to, or None if they do not or are symbolic."""
+    if not (dims.is_constant_shape(s) and dims.is_constant_shape(t)):
+        return None
+    try:
+        return shaping.broadcast_shapes(s, t)
+    except ValueError:
+        return None
+
+
+def _widen(x: Any, own: tuple, shape: tuple) -> Any:
+    where = tuple(range(len(shape) - len(own), len(shape)))
+    return shaping.broadcast_in_dim_p.bind(x, shape=shape, broadcast_dimensions=where, sharding=None)
+
+
+def promote(name: str, args: Sequence[Any], to_inexact: bool = False) -> list:
+    """Like `promote_pair` for any number of operands; with `to_inexact`, integers and bools become floats."""
+    return broadcast(name, promote_dtypes(name, args, to_inexact))
+
+
+def promote_pair_inexact(name: str, x: Any, y: Any) -> tuple[Any, Any]:
+    """`promote_pair`, with integers and bools made floats."""
+    kind = type(x) if type(x) not in _SCALARS else type(y)
+    if kind not in _SCALARS:
+        a = getattr(x if type(x) is kind else y, "aval", None)
+        if a is not None and a.dtype in _INEXACT:
+            return promote_pair(name, x, y)
+    x, y = promote(name, (x, y), True)
+    return x, y
+
+
+def inexact(name: str, x: Any) -> Any:
+    """One operand, as floats or complex numbers."""
+    return promote_dtypes(name, (x,), True)[0]
+
+
+def operand(name: str, x: Any, position: int = 0) -> Any:
+    """`x` if it can be an operand: an array, a tracer, a NumPy value, or a Python scalar.
+
+    Objects with `__jax_array__` are converted.
+
+    Raises:
+      TypeError: it cannot; lists and tuples are not converted implicitly.
+    """
+    if isinstance(x, (Array, np.ndarray, np.generic, bool, int, float, complex)):
+        return x
+    if hasattr(x, "__jax_array__"):
+        return x.__jax_array__()
+    if dims.is_symbolic(x):
+        return dims.dim_as_value(x)
+    raise TypeError(f"jnp.{name} requires ndarray or scalar arguments, got {type(x)} at position {position}.")
+
+
+def promote_dtypes(name: str, args: Sequence[Any], to_inexact: bool = False) -> list:
+    """Operands as values of one dtype, their shapes as they are."""
+    args = [operand(name, x, i) for i, x in enumerate(args)]
+    avals = [aval_of(x) for x in args]
+    dtype, weak = dtypes.promote([a.dtype for a in avals], [a.weak_type for a in avals])
+    if to_inexact and dtype not in _INEXACT:
+        dtype = dtypes.to_inexact_dtype(dtype)
+    return [convert(x, a, dtype, weak) for x, a in zip(args, avals, strict=True)]
+
+
+def convert(x: Any, aval: Any, dtype: np.dtype, weak: bool = False) -> Any:
+    """`x`, of type `aval`, in the promoted dtype: constants without an operation, itself where nothing changes."""
+    kind = type(x)
+    if kind in _SCALARS:
+        if weak:
+            scalar = dtypes.scalar_type_of(dtype)
+            if dtypes.python_scalar_dtype(scalar) == dtype:
+                return scalar(x)
+            return conversions.convert_to(x, dtype, True)
+        cast = _casts.get((kind, dtype))
+        return cast(x) if cast is not None else np.asarray(x).astype(dtype)[()]
+    if isinstance(x, (np.ndarray, np.generic)):
+        if x.dtype == dtype:
+            return x
+        with np.errstate(all="ignore"):  # float64 beyond float32 becomes infinite
+            return np.asarray(x).astype(dtype)
+    if aval.dtype == dtype:
+        return x  # a weak operand needs no change: weakness is lost in company
+    return conversions.convert_to(x, dtype, weak)
+
+
+def broadcast(name: str, args: Sequence[Any], scalars: bool = True) -> list:
+    """Operands of shapes that NumPy broadcasts, as values of equal shape; rank 0 stays, unless `scalars` is false.
+
+    Raises:
+      TypeError: the shapes do not broadcast.
+    """
+    shapes = [aval_of(x).shape for x in args]
+    ranked = [s for s in shapes if s or not scalars]
+    if not ranked:
+        return list(args)
+    first = ranked[0]
+    if all(s is first or dims.definitely_equal_shape(s, first) for s in ranked):
+        return list(args)
+    _check_rank_promotion(name, shapes)
+    try:
+        shape = shaping.broadcast_shapes(*ranked)
+    except ValueError:
+        listed = ", ".join(map(str, shapes))
+        raise TypeError(
+            f"jnp.{name} got incompatible shapes for broadcasting: {listed}. Counted from the last, the axes of all"
+            " operands must have equal length or length 1."
+        ) from None
+    return [
+        broadcast_to(x, shape) if (s or not scalars) and s != shape else x
+        for x, s in zip(args, shapes, strict=True)
+    ]
+
+
+def broadcast_to(x: Any, shape: tuple) -> Any:
+    """`x` with leading axes added and axes of length 1 repeated to have `shape`, which must fit."""
+    ndim = len(aval_of(x).shape)
+    return shaping.broadcast_in_dim(x, shape, range(len(shape) - ndim, len(shape)))
+
+
+def _check_rank_promotion(name: str, shapes: Sequence[tuple]) -> None:
+    mode = config.numpy_rank_promotion.value
+    if mode == "allow":
+        return
+    ranks = {len(s) for s in shapes if s}
+    if len(ranks) < 2:
+        return
+    listed = " ".join(map(str, shapes))
+    text = (
+        f"Following NumPy automatic rank promotion for jnp.{name} on shapes {listed}. Set the jax_numpy_rank_promotion"
+        " config option to 'allow' to disable this warning."
+    )
+    if mode == "warn":
+        warnings.warn(text, UserWarning, stacklevel=source.stacklevel())
+        return
+    raise ValueError(
+        f"Operands could not be broadcast together for jnp.{name} on shapes {listed} and with the config option"
+        " jax_numpy_rank_promotion='raise'. Give all of them the same number of dimensions."
+    )

@@ -1,0 +1,45 @@
+"""Tangents that are known to vanish, as the rules of batching and of differentiation pass them on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bedrax.core.avals import AbstractValue, aval_of
+
+
+class LazilyTyped:
+    """Something with an aval that is computed when first asked for."""
+
+    __slots__ = ("_aval", "_of")
+
+    def __init__(self, aval: AbstractValue | None, of: Any = None):
+        self._aval = aval
+        self._of = of
+
+    def __repr__(self):
+        return f"{type(self).__name__}({self.aval.short()})"
+
+
+class Zero(LazilyTyped):
+    """A tangent or cotangent that is known to be zero; `aval` is its (tangent) type."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def from_primal_value(x: Any) -> Zero:
+        """The zero tangent of a value."""
+        return Zero(None, x)
+
+    def instantiate(self) -> Any:
+        """An array of zeros of this type."""
+        from bedrax.lax.primitives import shaping
+
+        return shaping.zeros_of(self.aval)
+
+    @property
+    def aval(self) -> AbstractValue:
+        found = self._aval
+        if found is None:
+            found = self._aval = aval_of(self._of).to_tangent_aval()
+            self._of = None
+        return found

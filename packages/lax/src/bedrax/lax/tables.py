@@ -1,0 +1,14 @@
+"""The column of decompositions: primitives as functions of other lax operations.
+
+A rule is a function of arrays and params, written with lax functions. The columns that evaluate
+(NumPy, StableHLO, TF) use it for a primitive that has no rule of their own. Arrays of an extended
+dtype are given, and returned, as their bases (see `bedrax.core.element_types`).
+"""
+
+from bedrax.core.columns import Column
+
+decompositions = Column(
+    "decomposition",
+    "bedrax.lax.decompositions",
+    signature="rule(*arrays, **params) -> array, or list of them",
+)

@@ -1,0 +1,39 @@
+"""NumPy rules of primitives that are composed of others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from bedrax.core import config
+from bedrax.core.avals import ShapedArray
+from bedrax.core.staging import trace_to_jaxpr
+from bedrax.numpy_backend.executor import evaluate
+
+
+def by_program(prim, decomposition: Callable) -> Callable:
+    """A rule that evaluates the program of `decomposition`, traced once per type and params.
+
+    Bounded: what is kept is forgotten when it grows beyond 256 programs.
+    """
+    programs: dict = {}
+
+    def rule(*arrays, **params):
+        types = tuple((x.shape, x.dtype) for x in arrays)
+        key = (types, tuple(params.items()), config.trace_context())
+        program = programs.get(key)
+        if program is None:
+            if len(programs) > 256:
+                programs.clear()
+
+            def flat(*xs):
+                out = decomposition(*xs, **params)
+                return out if prim.multiple_results else [out]
+
+            program = programs[key] = trace_to_jaxpr(flat, [ShapedArray(*t) for t in types])
+        with np.errstate(all="ignore"):
+            out = evaluate(program, *arrays)
+        return out if prim.multiple_results else out[0]
+
+    return rule

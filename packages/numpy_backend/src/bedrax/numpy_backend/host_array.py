@@ -1,0 +1,92 @@
+"""`HostArray`: an array that NumPy holds."""
+
+from __future__ import annotations
+
+import operator
+
+import numpy as np
+
+from bedrax.core import avals, dtypes
+from bedrax.core.array import Array
+
+
+class HostArray(Array):
+    """An array evaluated by NumPy: an immutable `numpy.ndarray` and the weakness of its dtype."""
+
+    __slots__ = ("_value", "_weak", "aval")
+    host_memory = True
+
+    def __init__(self, value: np.ndarray, weak_type: bool = False, aval: avals.ShapedArray | None = None):
+        self._value = value
+        self._weak = weak_type
+        self.aval = avals.plain_aval(value.shape, value.dtype, weak_type) if aval is None else aval
+
+    shape = property(lambda self: self._value.shape)
+    dtype = property(lambda self: self._value.dtype)
+    ndim = property(lambda self: self._value.ndim)
+    weak_type = property(lambda self: self._weak)
+
+    def __array__(self, dtype=None, copy=None):
+        if dtype is None and not copy:
+            return self._value
+        return np.array(self._value, dtype=dtype, copy=copy)
+
+    def __len__(self):
+        return len(self._value)
+
+    def __bool__(self):
+        return bool(self._value)
+
+    def __int__(self):
+        return int(self._value)
+
+    def __float__(self):
+        return float(self._value)
+
+    def __complex__(self):
+        return complex(self._value)
+
+    def __index__(self):
+        if self._value.ndim or not dtypes.is_integer(self._value.dtype):
+            raise TypeError("only integer scalar arrays can be converted to a scalar index")
+        return int(self._value)
+
+    def __iter__(self):
+        if not self._value.ndim:
+            raise TypeError("iteration over a 0-d array")
+        return (HostArray(np.asarray(row), self._weak) for row in self._value)
+
+    def item(self, *args):
+        """The element (at `args`) as a Python scalar."""
+        return self._value.item(*args)
+
+    def tolist(self):
+        """Nested lists of Python scalars."""
+        return self._value.tolist()
+
+    def block_until_ready(self):
+        """NumPy has computed it already: returns `self`."""
+        return self
+
+    def __repr__(self):
+        text = np.array2string(self._value, separator=", ", prefix="Array(", threshold=1000)
+        weak = ", weak_type=True" if self._weak else ""
+        return f"Array({text}, dtype={self._value.dtype.name}{weak})"
+
+    def __str__(self):
+        return str(self._value)
+
+    def __format__(self, spec):
+        return format(self._value.item() if not self._value.ndim else self._value, spec)
+
+    def __reduce__(self):
+        return HostArray, (self._value, self._weak)
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return HostArray(self._value.copy(), self._weak)
+
+
+avals.aval_functions[HostArray] = operator.attrgetter("aval")

@@ -1,0 +1,1 @@
+"""What each primitive computes, in NumPy: one module per family; `Column` imports them on demand."""

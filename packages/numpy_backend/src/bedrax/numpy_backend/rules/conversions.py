@@ -1,0 +1,124 @@
+"""NumPy evaluation of conversions between dtypes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bedrax.core import dtypes
+from bedrax.lax.primitives import conversions as p
+from bedrax.numpy_backend.rules.elementwise import checked, narrow
+from bedrax.numpy_backend.tables import numpy_rules
+
+
+def convert(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """`x` in another dtype, by the rules of `lax.convert_element_type`."""
+    source = x.dtype
+    if source == dtype:
+        return x
+    if dtype == np.bool_:
+        return np.asarray((x if source.isbuiltin == 1 else x.astype(np.float32)) != 0)
+    with np.errstate(all="ignore"):
+        if dtypes.issubdtype(source, np.complexfloating) and not dtypes.issubdtype(dtype, np.complexfloating):
+            x = x.real
+            source = x.dtype
+        if dtypes.is_integer(dtype):
+            if dtypes.issubdtype(source, np.floating):
+                return _saturate(x, dtype)
+            if dtype.isbuiltin != 1:
+                return narrow(x.astype(np.int64), dtype)
+            if source.isbuiltin != 1:
+                x = x.astype(np.int8)
+            return x.astype(dtype)
+        if source.isbuiltin != 1 and dtype.isbuiltin != 1:
+            x = x.astype(np.float32)  # exact for all narrow types
+        return x.astype(dtype)
+
+
+def _saturate(x, dtype):
+    info = dtypes.iinfo(dtype)
+    low, high = int(info.min), int(info.max)
+    wide = x.astype(np.float64)  # exact for every float type
+    # float(high) may round up to the first value out of range, hence >=.
+    above, below, nan = wide >= float(high), wide <= float(low), np.isnan(wide)
+    carrier = np.dtype(np.int64 if low < 0 else np.uint64)
+    safe = np.where(above | below | nan, 0.0, wide).astype(carrier)
+    out = np.where(above, carrier.type(high), np.where(below, carrier.type(low), safe))
+    return out.astype(dtype) if dtype.isbuiltin == 1 else out.astype(np.int8).astype(dtype)
+
+
+@numpy_rules.rule(p.convert_element_type_p)
+def _convert(x, *, new_dtype, weak_type, sharding=None):
+    return convert(x, new_dtype)
+
+
+def _unpack(x: np.ndarray) -> np.ndarray:
+    """Bits of each element along a new last axis, low bits first."""
+    bits = dtypes.itemsize_bits(x.dtype)
+    raw = np.ascontiguousarray(x)[..., None].view(np.uint8)
+    if np.little_endian is False:
+        raw = raw[..., ::-1]
+    return np.unpackbits(raw, axis=-1, bitorder="little")[..., :bits]
+
+
+def _pack(bits: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """The inverse of `_unpack`."""
+    raw = np.packbits(bits, axis=-1, bitorder="little")
+    if dtypes.issubdtype(dtype, np.signedinteger) and dtypes.itemsize_bits(dtype) < 8:
+        # ml_dtypes keeps narrow integers sign-extended in a byte.
+        return narrow(raw[..., 0].astype(np.int32), dtype)
+    if np.little_endian is False:
+        raw = raw[..., ::-1]
+    return np.ascontiguousarray(raw).view(dtype)[..., 0]
+
+
+@numpy_rules.rule(p.bitcast_convert_type_p)
+def _bitcast(x, *, new_dtype):
+    if x.dtype == new_dtype:
+        return x
+    shape = checked(p.bitcast_convert_type_p, x, new_dtype=new_dtype).shape
+    old_bits, new_bits = dtypes.itemsize_bits(x.dtype), dtypes.itemsize_bits(new_dtype)
+    if old_bits == new_bits >= 8:
+        return x.view(new_dtype)
+    bits = _unpack(x)
+    if old_bits < new_bits:
+        bits = bits.reshape(*shape, new_bits)
+    elif old_bits > new_bits:
+        bits = bits.reshape(*shape, new_bits)
+    return _pack(bits, new_dtype).reshape(shape)
+
+
+@numpy_rules.rule(p.reduce_precision_p)
+def _reduce_precision(x, *, exponent_bits, mantissa_bits):
+    checked(p.reduce_precision_p, x, exponent_bits=exponent_bits, mantissa_bits=mantissa_bits)
+    dtype = x.dtype
+    if dtype.isbuiltin != 1:
+        # float32 holds every value, and rounding to a narrower format does not depend on the carrier.
+        info = dtypes.finfo(dtype)
+        fewer = _round_bits(
+            x.astype(np.float32), min(exponent_bits, info.nexp), min(mantissa_bits, info.nmant)
+        )
+        return fewer.astype(dtype)
+    return _round_bits(x, exponent_bits, mantissa_bits)
+
+
+def _round_bits(x, exponent_bits, mantissa_bits):
+    dtype = x.dtype
+    info = np.finfo(dtype)
+    total = dtype.itemsize * 8
+    unsigned = np.dtype(f"u{dtype.itemsize}").type
+    bits = np.ascontiguousarray(x).view(unsigned).reshape(x.shape)
+    if mantissa_bits < info.nmant:
+        dropped = info.nmant - mantissa_bits
+        # Round half to even: add just below half, plus one if the last kept bit is odd.
+        odd = (bits >> unsigned(dropped)) & unsigned(1)
+        bits = bits + (unsigned((1 << (dropped - 1)) - 1) + odd)
+        bits = bits & unsigned(~((1 << dropped) - 1) & ((1 << total) - 1))
+    if exponent_bits < info.nexp:
+        sign = bits & unsigned(1 << (total - 1))
+        exponent = bits & unsigned(((1 << info.nexp) - 1) << info.nmant)
+        bias, small_bias = (1 << (info.nexp - 1)) - 1, (1 << (exponent_bits - 1)) - 1
+        infinity = unsigned(((1 << info.nexp) - 1) << info.nmant)
+        bits = np.where(exponent > unsigned((bias + small_bias) << info.nmant), sign | infinity, bits)
+        bits = np.where(exponent <= unsigned((bias - small_bias) << info.nmant), sign, bits)
+    out = np.asarray(bits, unsigned).view(dtype)
+    return np.where(np.isnan(x), x, out)

@@ -1,0 +1,512 @@
+"""NumPy evaluation of elementwise primitives.
+
+Each primitive has a *kernel* per dtype, made on first use: it checks once that the primitive
+takes the dtype, and computes types that NumPy lacks in the next wider one that it has (narrow
+floats in float32, narrow integers in int32), rounding once at the end.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bedrax.core import dtypes
+from bedrax.core.avals import ShapedArray, scalar_aval
+from bedrax.core.quiet import quietly
+from bedrax.lax.primitives import elementwise as p
+from bedrax.numpy_backend.tables import numpy_rules
+
+_F32 = np.dtype(np.float32)
+
+
+def native(dtype: np.dtype) -> np.dtype:
+    """The dtype in which NumPy computes for `dtype`."""
+    if dtype.isbuiltin == 1:
+        return dtype
+    return _F32 if dtypes.issubdtype(dtype, np.floating) else np.dtype(np.int32)
+
+
+class Kernels(dict):
+    """`dtype -> function(*arrays)` for one primitive; `compute` sees native dtypes."""
+
+    def __init__(self, prim, compute, arity, params=None):
+        super().__init__()
+        self.prim = prim
+        self.compute = compute
+        self.arity = arity
+        self.params = params or {}
+
+    def __missing__(self, dtype):
+        aval = scalar_aval(dtype)
+        out = self.prim.abstract_eval(*[aval] * self.arity, **self.params).dtype
+        wide, compute = native(dtype), self.compute
+        if wide != dtype:
+
+            def kernel(*args):
+                y = compute(*[x.astype(wide) for x in args])
+                return y.astype(out) if out.isbuiltin == 1 else narrow(y, out)
+        else:
+
+            def kernel(*args):
+                y = compute(*args)
+                return y if type(y) is np.ndarray and y.dtype == out else np.asarray(y, dtype=out)
+
+        self[dtype] = kernel
+        return kernel
+
+
+def narrow(y, dtype):
+    """Round to a type that NumPy lacks; integers wrap around."""
+    if dtypes.is_integer(dtype):
+        bits = dtypes.itemsize_bits(dtype)
+        y = y & ((1 << bits) - 1)
+        if dtypes.issubdtype(dtype, np.signedinteger):
+            y = y - ((y >> (bits - 1)) << bits)
+        y = y.astype(np.int8)
+    return y.astype(dtype)
+
+
+def checked(prim, *args, **params):
+    """Apply the shape rule, for the errors it raises."""
+    return prim.abstract_eval(*[ShapedArray(x.shape, x.dtype) for x in args], **params)
+
+
+def unary(prim, compute):
+    """A row: `compute(ndarray) -> ndarray or scalar`."""
+    kernels = Kernels(prim, compute, 1)
+
+    def rule(x, **params):
+        return quietly(kernels[x.dtype], x)
+
+    numpy_rules.add(prim, rule, "unary")
+
+
+def nary(prim, compute, arity=2):
+    """A row for operands of equal dtype, whose shapes are equal or ()."""
+    kernels = Kernels(prim, compute, arity)
+
+    def rule(x, y, **params):
+        if x.dtype != y.dtype or (x.shape != y.shape and x.shape and y.shape):
+            checked(prim, x, y, **params)
+        return quietly(kernels[x.dtype], x, y)
+
+    numpy_rules.add(prim, rule, "nary")
+
+
+# ---- one operand ---------------------------------------------------------------------------------
+
+
+def _sign(x):
+    if x.dtype.kind == "u":
+        return (x != 0).astype(x.dtype)
+    y = np.sign(x)
+    # NumPy gives +0 for -0.
+    return np.where(x == 0, x, y) if x.dtype.kind == "f" else y
+
+
+def _round_away(x):
+    whole = np.trunc(x)
+    # The sign is that of x, also where the result is zero.
+    return np.copysign(
+        whole + np.where(np.abs(x - whole) >= 0.5, np.copysign(x.dtype.type(1), x), x.dtype.type(0)), x
+    )
+
+
+def _logistic(x):
+    if x.dtype.kind == "c":
+        return 1 / (1 + np.exp(-x))
+    # exp of what is not positive cannot overflow.
+    e = np.exp(-np.abs(x))
+    one = x.dtype.type(1)
+    return np.where(x >= 0, one, e) / (one + e)
+
+
+def _exp2(x):
+    return np.exp(x * x.dtype.type(np.log(2))) if x.dtype.kind == "c" else np.exp2(x)
+
+
+unary(p.neg_p, np.negative)
+unary(p.sign_p, _sign)
+unary(p.floor_p, np.floor)
+unary(p.ceil_p, np.ceil)
+unary(p.is_finite_p, np.isfinite)
+unary(p.exp_p, np.exp)
+unary(p.exp2_p, _exp2)
+unary(p.expm1_p, np.expm1)
+unary(p.log_p, np.log)
+unary(p.log1p_p, np.log1p)
+unary(p.sqrt_p, np.sqrt)
+unary(p.rsqrt_p, lambda x: x.dtype.type(1) / np.sqrt(x))
+unary(p.cbrt_p, np.cbrt)
+unary(p.square_p, lambda x: x * x)
+unary(p.sin_p, np.sin)
+unary(p.cos_p, np.cos)
+unary(p.tan_p, np.tan)
+unary(p.tanh_p, np.tanh)
+unary(p.sinh_p, np.sinh)
+unary(p.cosh_p, np.cosh)
+unary(p.asin_p, np.arcsin)
+unary(p.acos_p, np.arccos)
+unary(p.atan_p, np.arctan)
+unary(p.asinh_p, np.arcsinh)
+unary(p.acosh_p, np.arccosh)
+unary(p.atanh_p, np.arctanh)
+unary(p.logistic_p, _logistic)
+unary(p.abs_p, np.abs)
+unary(p.real_p, lambda x: x.real.copy())
+unary(p.imag_p, lambda x: x.imag.copy())
+unary(p.conj_p, np.conj)
+unary(p.not_p, np.invert)
+
+
+@numpy_rules.rule(p.round_p)
+def _round(x, *, rounding_method):
+    with np.errstate(all="ignore"):
+        return _round_kernels[rounding_method][x.dtype](x)
+
+
+_round_kernels = {
+    p.RoundingMethod.AWAY_FROM_ZERO: Kernels(p.round_p, _round_away, 1),
+    p.RoundingMethod.TO_NEAREST_EVEN: Kernels(p.round_p, np.rint, 1),
+}
+
+
+@numpy_rules.rule(p.copy_p, p.stop_gradient_p)
+def _identity(x):
+    return x
+
+
+def as_bits(x: np.ndarray) -> tuple[np.ndarray, int]:
+    """The elements of an integer array as uint64 bit patterns, and how many bits they have."""
+    bits = dtypes.itemsize_bits(x.dtype)
+    if x.dtype.isbuiltin != 1:
+        x = x.astype(np.int8)
+    return x.astype(np.uint64) & np.uint64((1 << bits) - 1), bits
+
+
+@numpy_rules.rule(p.population_count_p)
+def _population_count(x):
+    checked(p.population_count_p, x)
+    bits, _ = as_bits(x)
+    return _small_int(np.bitwise_count(bits), x.dtype)
+
+
+@numpy_rules.rule(p.clz_p)
+def _clz(x):
+    checked(p.clz_p, x)
+    y, bits = as_bits(x)
+    for shift in (1, 2, 4, 8, 16, 32):  # every bit below the highest becomes set
+        y = y | (y >> np.uint64(shift))
+    return _small_int(bits - np.bitwise_count(y).astype(np.int64), x.dtype)
+
+
+def _small_int(y, dtype):
+    y = np.asarray(y).astype(np.int32)
+    return y.astype(dtype) if dtype.isbuiltin == 1 else narrow(y, dtype)
+
+
+@numpy_rules.rule(p.integer_pow_p)
+def _integer_pow(x, *, y):
+    wide = native(x.dtype)
+    if wide == x.dtype and y > 0 and x.dtype.kind != "b":
+        return np.asarray(quietly(_power_by_squaring, x, y))
+    checked(p.integer_pow_p, x, y=y)
+    out = np.asarray(quietly(_power_by_squaring, x.astype(wide), y))
+    return out if wide == x.dtype else narrow(out, x.dtype)
+
+
+def _power_by_squaring(x, n: int):
+    if n < 0:
+        return x.dtype.type(1) / _power_by_squaring(x, -n)
+    if n == 0:
+        return np.ones_like(x)
+    result = None
+    while n:
+        if n & 1:
+            result = x if result is None else result * x
+        n >>= 1
+        if n:
+            x = x * x
+    return result
+
+
+# ---- two operands --------------------------------------------------------------------------------
+
+
+def _div(x, y):
+    if x.dtype.kind not in "iu":
+        return np.divide(x, y)
+    one = x.dtype.type(1)
+    # Where NumPy and C leave the result open: x / 0 has all bits set, min / -1 wraps to min.
+    safe = np.where(y == 0, one, y)
+    if x.dtype.kind == "u":
+        return np.where(y == 0, ~x.dtype.type(0), x // safe)
+    flipped = y == -1
+    safe = np.where(flipped, one, safe)
+    quotient = x // safe
+    quotient = quotient + ((x - quotient * safe != 0) & ((x < 0) != (safe < 0)))  # floor -> truncation
+    return np.where(y == 0, x.dtype.type(-1), np.where(flipped, -x, quotient)).astype(x.dtype)
+
+
+def _rem(x, y):
+    if x.dtype.kind == "f":
+        return np.fmod(x, y)
+    one = x.dtype.type(1)
+    safe = np.where(y == 0, one, y)
+    if x.dtype.kind == "i":
+        safe = np.where(y == -1, one, safe)  # any x leaves 0, the smallest one without a trap
+    return np.where(y == 0, x, np.fmod(x, safe))
+
+
+def _max(x, y):
+    out = np.maximum(x, y)
+    # NumPy may give either zero; here +0 is above -0.
+    return out if x.dtype.kind != "f" or np.all(out) else np.where((x == 0) & (y == 0), x + y, out)
+
+
+def _min(x, y):
+    return -_max(-x, -y) if x.dtype.kind == "f" else np.minimum(x, y)
+
+
+def _atan2(x, y):
+    if x.dtype.kind == "f":
+        return np.arctan2(x, y)
+    return -1j * np.log((y + 1j * x) / np.sqrt(x * x + y * y))
+
+
+def _complex(x, y):
+    out = np.empty(np.broadcast_shapes(x.shape, y.shape), p.COMPLEX_OF[x.dtype])
+    out.real, out.imag = x, y  # a sum with 1j * y would turn infinities into nan
+    return out
+
+
+def _shift(shift, fill_with_sign):
+    def compute(x, y):
+        bits = x.dtype.itemsize * 8
+        inside = (y >= 0) & (y < bits)
+        amount = np.where(inside, y, 0).astype(x.dtype)
+        fill = (x >> x.dtype.type(bits - 1)) if fill_with_sign else x.dtype.type(0)
+        return np.where(inside, shift(x, amount), fill)
+
+    return compute
+
+
+def _logical(x, amount):
+    unsigned = np.dtype(f"u{x.dtype.itemsize}")
+    return np.asarray(np.right_shift(x.view(unsigned), amount.astype(unsigned))).view(x.dtype)
+
+
+def _narrow_shift(prim, compute):
+    """Shifts depend on the width, so that narrow integers cannot be shifted in a wider type unprepared."""
+    kernels = Kernels(prim, compute, 2)
+
+    def rule(x, y):
+        if x.dtype != y.dtype or (x.shape != y.shape and x.shape and y.shape):
+            checked(prim, x, y)
+        if x.dtype.isbuiltin == 1:
+            return kernels[x.dtype](x, y)
+        checked(prim, x, y)
+        bits = dtypes.itemsize_bits(x.dtype)
+        signed = dtypes.issubdtype(x.dtype, np.signedinteger)
+        a, b = x.astype(np.int32), y.astype(np.int32)
+        inside = (b >= 0) & (b < bits)
+        b = np.where(inside, b, 0)
+        if prim is p.shift_left_p:
+            out = np.where(inside, a << b, 0)
+        elif prim is p.shift_right_arithmetic_p and signed:
+            out = np.where(inside, a >> b, a >> 31)
+        else:  # of unsigned operands: XLA fills an arithmetic shift with the top bit, too
+            a = a & ((1 << bits) - 1)
+            top = (a >> (bits - 1)) & 1
+            if prim is p.shift_right_arithmetic_p:
+                a = a - (top << bits)
+                out = np.where(inside, a >> b, a >> 31)
+            else:
+                out = np.where(inside, a >> b, 0)
+        return narrow(out, x.dtype)
+
+    numpy_rules.add(prim, rule, "nary")
+
+
+def _arithmetic(x, amount):
+    # The bits decide: an unsigned operand is shifted as the signed one with the same bits.
+    signed = np.dtype(f"i{x.dtype.itemsize}")
+    return np.asarray(np.right_shift(x.view(signed), amount.astype(signed))).view(x.dtype)
+
+
+def _arithmetic_shift(x, y):
+    bits = x.dtype.itemsize * 8
+    inside = (y >= 0) & (y < bits)
+    return _arithmetic(x, np.where(inside, y, bits - 1).astype(x.dtype))
+
+
+def _mulhi(x, y):
+    bits = x.dtype.itemsize * 8
+    if bits < 64:
+        wide = np.int64 if x.dtype.kind == "i" else np.uint64
+        return np.right_shift(x.astype(wide) * y.astype(wide), wide(bits)).astype(x.dtype)
+    # Schoolbook multiplication on 32-bit halves; a signed product differs from the unsigned one by
+    # x*2^64 where y < 0 and y*2^64 where x < 0.
+    a, b = x.astype(np.uint64), y.astype(np.uint64)
+    low, half = np.uint64(0xFFFFFFFF), np.uint64(32)
+    a0, a1, b0, b1 = a & low, a >> half, b & low, b >> half
+    middle = a1 * b0 + ((a0 * b0) >> half)
+    high = a1 * b1 + (middle >> half) + ((a0 * b1 + (middle & low)) >> half)
+    if x.dtype.kind == "i":
+        high = high - np.where(x < 0, b, np.uint64(0)) - np.where(y < 0, a, np.uint64(0))
+    return high.astype(x.dtype)
+
+
+def total_order_key(x: np.ndarray) -> np.ndarray:
+    """Integers that compare as the floats do in the total order of IEEE 754; integers are their own keys."""
+    if not dtypes.issubdtype(x.dtype, np.floating):
+        return x if x.dtype.isbuiltin == 1 else x.astype(np.int8)
+    signed = np.dtype(f"i{x.dtype.itemsize}")
+    bits = x.view(signed)
+    # Negative floats have their sign bit set and grow downwards: flip the other bits.
+    width = dtypes.itemsize_bits(x.dtype)
+    mask = signed.type((1 << (width - 1)) - 1)
+    if width == x.dtype.itemsize * 8:
+        return np.where(bits < 0, bits ^ mask, bits)
+    negative = (bits >> (width - 1)) & 1
+    return np.where(negative, ~(bits & mask), bits & mask)
+
+
+def _compare(prim, compare, key=None):
+    allowed: set = set()
+
+    def rule(x, y):
+        if x.dtype != y.dtype or x.dtype not in allowed or (x.shape != y.shape and x.shape and y.shape):
+            checked(prim, x, y)
+            allowed.add(x.dtype)
+        if key is not None:
+            x, y = key(x), key(y)
+        elif x.dtype.isbuiltin != 1:
+            wide = native(x.dtype)
+            x, y = x.astype(wide), y.astype(wide)
+        return np.asarray(quietly(compare, x, y))
+
+    numpy_rules.add(prim, rule, "nary")
+
+
+nary(p.add_p, np.add)
+nary(p.sub_p, np.subtract)
+nary(p.div_p, _div)
+nary(p.rem_p, _rem)
+nary(p.max_p, _max)
+nary(p.min_p, _min)
+nary(p.atan2_p, _atan2)
+nary(p.complex_p, _complex)
+nary(p.and_p, np.bitwise_and)
+nary(p.or_p, np.bitwise_or)
+nary(p.xor_p, np.bitwise_xor)
+_compare(p.eq_p, np.equal)
+_compare(p.ne_p, np.not_equal)
+_compare(p.ge_p, np.greater_equal)
+_compare(p.gt_p, np.greater)
+_compare(p.le_p, np.less_equal)
+_compare(p.lt_p, np.less)
+_compare(p.eq_to_p, np.equal, total_order_key)
+_compare(p.le_to_p, np.less_equal, total_order_key)
+_compare(p.lt_to_p, np.less, total_order_key)
+_narrow_shift(p.shift_left_p, _shift(np.left_shift, False))
+_narrow_shift(p.shift_right_logical_p, _shift(_logical, False))
+_narrow_shift(p.shift_right_arithmetic_p, _arithmetic_shift)
+
+
+@numpy_rules.rule(p.add_any_p)
+def _add_any(x, y):
+    return numpy_rules[p.add_p](x, y)
+
+
+_mul_kernels = Kernels(p.mul_p, np.multiply, 2)
+
+
+@numpy_rules.rule(p.mul_p)
+def _mul(x, y, *, out_dtype=None):
+    if x.dtype != y.dtype or (x.shape != y.shape and x.shape and y.shape):
+        checked(p.mul_p, x, y)
+    if out_dtype is not None and out_dtype != x.dtype:
+        from bedrax.numpy_backend.rules.conversions import convert
+
+        x, y = convert(x, out_dtype), convert(y, out_dtype)
+    return quietly(_mul_kernels[x.dtype], x, y)
+
+
+@numpy_rules.rule(p.mulhi_p)
+def _mulhi_rule(x, y):
+    checked(p.mulhi_p, x, y)
+    with np.errstate(all="ignore"):
+        if x.dtype.isbuiltin == 1:
+            return np.asarray(_mulhi(x, y))
+        bits = dtypes.itemsize_bits(x.dtype)
+        return narrow(np.asarray((x.astype(np.int32) * y.astype(np.int32)) >> bits), x.dtype)
+
+
+@numpy_rules.rule(p.nextafter_p)
+def _nextafter(x, y):
+    checked(p.nextafter_p, x, y)
+    return np.asarray(np.nextafter(x, y))
+
+
+@numpy_rules.rule(p.pow_p)
+def _pow(x, y):
+    if x.dtype != y.dtype or (x.shape != y.shape and x.shape and y.shape):
+        checked(p.pow_p, x, y)
+    with np.errstate(all="ignore"):
+        if x.dtype == y.dtype:
+            return _pow_kernels[x.dtype](x, y)
+        wide = native(x.dtype)
+        out = _power_of_integers(x.astype(wide), y if y.dtype.isbuiltin == 1 else y.astype(np.int32))
+    return out if wide == x.dtype else out.astype(x.dtype)
+
+
+def _power(x, y):
+    if x.dtype.kind == "c":
+        # 0 ** 0 is 1, and 0 ** y is 0 where y has a positive real part; NumPy says nan for some.
+        return np.where((x == 0) & (y == 0), 1, np.power(x, y)).astype(x.dtype)
+    return np.power(x, y)
+
+
+_pow_kernels = Kernels(p.pow_p, _power, 2)
+
+
+def _power_of_integers(x, y):
+    """`x ** y` for integer `y` by repeated squaring: exact in the exponent, whatever its size."""
+    shape = np.broadcast_shapes(x.shape, y.shape)
+    negative = y < 0
+    left = np.where(negative, 0 - y.astype(np.uint64), y.astype(np.uint64))
+    result, base = np.ones(shape, x.dtype), np.broadcast_to(x, shape)
+    while np.any(left):
+        result = np.where(left & np.uint64(1), result * base, result)
+        left = left >> np.uint64(1)
+        base = base * base
+    return np.where(negative, x.dtype.type(1) / result, result)
+
+
+# ---- choice --------------------------------------------------------------------------------------
+
+_clamp_kernels = Kernels(p.clamp_p, lambda low, x, high: np.minimum(np.maximum(low, x), high), 3)
+
+
+@numpy_rules.rule(p.clamp_p)
+def _clamp(low, x, high):
+    checked(p.clamp_p, low, x, high)
+    return _clamp_kernels[x.dtype](low, x, high)
+
+
+@numpy_rules.rule(p.select_n_p)
+def _select_n(which, *cases):
+    for case in cases:
+        if case.dtype != cases[0].dtype or case.shape != cases[0].shape:
+            checked(p.select_n_p, which, *cases)
+    if which.dtype == np.bool_ and len(cases) == 2:
+        if which.shape and which.shape != cases[0].shape:
+            checked(p.select_n_p, which, *cases)
+        return np.where(which, cases[1], cases[0])
+    checked(p.select_n_p, which, *cases)
+    if which.dtype.isbuiltin != 1:
+        which = which.astype(np.int8)
+    out = cases[0]
+    for i, case in enumerate(cases[1:], 1):
+        out = np.where(which >= i, case, out)  # an index out of range takes the nearest case
+    return out

@@ -1,0 +1,154 @@
+"""What the reductions mean, in NumPy.
+
+Sums and products accumulate in a wider type where the operand's has few digits (half precision,
+narrow floats), and wrap around in integers, as XLA does.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bedrax.core import dtypes
+from bedrax.core.quiet import quietly
+from bedrax.lax.primitives import reductions
+from bedrax.numpy_backend.tables import numpy_rules
+
+rule = numpy_rules.rule
+_native = frozenset(map(np.dtype, ("float32", "float64", "int32", "int64")))
+
+
+def accumulator(dtype: np.dtype) -> np.dtype:
+    """The dtype in which sums and products of `dtype` are formed."""
+    if dtype.kind == "V" or dtype.itemsize < 4:
+        if dtypes.issubdtype(dtype, np.floating):
+            return np.dtype(np.float32)
+        if dtypes.issubdtype(dtype, np.integer):
+            return np.dtype(np.int32)
+    return dtype
+
+
+def _arithmetic(ufunc):
+    def evaluate(x, *, axes, out_sharding=None):
+        if not axes:
+            return x
+        dtype = x.dtype
+        wide = accumulator(dtype)
+        if wide is dtype:
+            return np.asarray(quietly(ufunc.reduce, x, axes, dtype))
+        return narrow(quietly(ufunc.reduce, x.astype(wide, copy=False), axes, wide), dtype)
+
+    return evaluate
+
+
+def narrow(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """`x` in `dtype`; integers wrap around."""
+    x = np.asarray(x)
+    if dtype in dtypes.narrow_int_dtypes:
+        bits = dtypes.itemsize_bits(dtype)
+        x = x & ((1 << bits) - 1)
+        if dtype in dtypes.signed_dtypes:
+            x = np.where(x >> (bits - 1), x - (1 << bits), x)
+    with np.errstate(all="ignore"):
+        return x.astype(dtype, copy=False)
+
+
+rule(reductions.reduce_sum_p)(_arithmetic(np.add))
+rule(reductions.reduce_prod_p)(_arithmetic(np.multiply))
+
+
+def _extreme(prim, ufunc):
+    def evaluate(x, *, axes):
+        if not axes:
+            return x
+        out_dtype = x.dtype
+        if out_dtype in _native and x.size:
+            return np.asarray(quietly(ufunc.reduce, x, axes))
+        if x.dtype in dtypes.narrow_int_dtypes or x.dtype in dtypes.narrow_float_dtypes:
+            x = x.astype(accumulator(x.dtype))
+        identity = np.asarray(reductions.identities[prim](out_dtype)).astype(x.dtype)
+        with np.errstate(all="ignore"):
+            return np.asarray(ufunc.reduce(x, axis=axes, initial=None if x.size else identity[()])).astype(
+                out_dtype
+            )
+
+    rule(prim)(evaluate)
+
+
+_extreme(reductions.reduce_max_p, np.maximum)
+_extreme(reductions.reduce_min_p, np.minimum)
+
+
+def _bitwise(prim, ufunc):
+    def evaluate(x, *, axes):
+        if not axes:
+            return x
+        wide = accumulator(x.dtype)
+        return narrow(ufunc.reduce(x.astype(wide, copy=False), axis=axes, dtype=wide), x.dtype)
+
+    rule(prim)(evaluate)
+
+
+_bitwise(reductions.reduce_and_p, np.bitwise_and)
+_bitwise(reductions.reduce_or_p, np.bitwise_or)
+_bitwise(reductions.reduce_xor_p, np.bitwise_xor)
+
+
+def comparable(x: np.ndarray) -> np.ndarray:
+    """`x` in a type in which NumPy finds and sorts as it does in its own types; order is kept."""
+    if x.dtype in dtypes.narrow_int_dtypes or x.dtype.kind == "V" or x.dtype == dtypes.bfloat16:
+        return x.astype(np.int32 if dtypes.issubdtype(x.dtype, np.integer) else np.float32)
+    return x
+
+
+@rule(reductions.argmax_p)
+def _argmax(x, *, axes, index_dtype):
+    return np.asarray(np.argmax(comparable(x), axes[0]), index_dtype)
+
+
+@rule(reductions.argmin_p)
+def _argmin(x, *, axes, index_dtype):
+    return np.asarray(np.argmin(comparable(x), axes[0]), index_dtype)
+
+
+def elementwise_program(jaxpr):
+    """A jaxpr of scalars as a function of equally shaped arrays.
+
+    Programs of elementwise primitives run on whole arrays; others, once per element.
+    """
+    from bedrax.numpy_backend.executor import evaluate
+
+    if all(eqn.primitive.family in ("elementwise", "special") for eqn in jaxpr.eqns):
+
+        def whole(*arrays):
+            out = evaluate(jaxpr, *arrays)
+            return [np.broadcast_to(v, arrays[0].shape) for v in out]
+
+        return whole
+
+    def one_by_one(*arrays):
+        shape = arrays[0].shape
+        out = [np.empty(shape, a.dtype) for a in jaxpr.out_avals]
+        for i in np.ndindex(*shape):
+            for target, value in zip(out, evaluate(jaxpr, *(np.asarray(a[i]) for a in arrays))):
+                target[i] = value
+        return out
+
+    return one_by_one
+
+
+@rule(reductions.reduce_p)
+def _reduce(*args, dimensions, jaxpr):
+    half = len(args) // 2
+    operands, inits = args[:half], args[half:]
+    combine = elementwise_program(jaxpr)
+    ndim = operands[0].ndim
+    kept = [i for i in range(ndim) if i not in dimensions]
+    shape = [operands[0].shape[i] for i in kept]
+    flat = [
+        x.transpose(*kept, *dimensions).reshape(*shape, -1) if x.size else x.reshape(*shape, 0)
+        for x in operands
+    ]
+    out = [np.broadcast_to(init, shape) for init in inits]
+    for i in range(flat[0].shape[-1]):
+        out = combine(*out, *(x[..., i] for x in flat))
+    return out

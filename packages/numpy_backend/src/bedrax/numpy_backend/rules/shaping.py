@@ -1,0 +1,111 @@
+"""What the shaping primitives mean, in NumPy."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from bedrax.lax.primitives import shaping
+from bedrax.numpy_backend.tables import numpy_rules
+
+rule = numpy_rules.rule
+
+
+@rule(shaping.broadcast_in_dim_p)
+def _broadcast_in_dim(x, *, shape, broadcast_dimensions, sharding=None):
+    if broadcast_dimensions:
+        place = [1] * len(shape)
+        for size, axis in zip(x.shape, broadcast_dimensions):
+            place[axis] = size
+        x = x.reshape(place)
+    if math.prod(shape) > 512:
+        return np.broadcast_to(x, shape)
+    out = np.empty(shape, x.dtype)  # a view would take longer to make than so few elements to copy
+    out[...] = x
+    return out
+
+
+@rule(shaping.reshape_p)
+def _reshape(x, *, new_sizes, dimensions, sharding=None):
+    return (x if dimensions is None else x.transpose(dimensions)).reshape(new_sizes)
+
+
+@rule(shaping.transpose_p)
+def _transpose(x, *, permutation):
+    return x.transpose(permutation)
+
+
+@rule(shaping.squeeze_p)
+def _squeeze(x, *, dimensions):
+    return x.reshape([n for i, n in enumerate(x.shape) if i not in dimensions])
+
+
+@rule(shaping.rev_p)
+def _rev(x, *, dimensions):
+    return np.flip(x, dimensions) if dimensions else x
+
+
+@rule(shaping.slice_p)
+def _slice(x, *, start_indices, limit_indices, strides=None):
+    steps = strides or (1,) * x.ndim
+    return x[tuple(map(slice, start_indices, limit_indices, steps))]
+
+
+@rule(shaping.pad_p)
+def _pad(x, padding_value, *, padding_config):
+    # First the interior (into an array whose size ignores negative edges), then the edges.
+    sizes = [max(n + (n - 1) * inner, 0) for n, (_, _, inner) in zip(x.shape, padding_config)]
+    if any(inner for _, _, inner in padding_config):
+        spread = np.full(sizes, padding_value, x.dtype)
+        spread[tuple(slice(None, None, inner + 1) for _, _, inner in padding_config)] = x
+        x = spread
+    out = np.full(
+        [n + low + high for n, (low, high, _) in zip(sizes, padding_config)], padding_value, x.dtype
+    )
+    source, target = [], []
+    for n, (low, high, _) in zip(sizes, padding_config):
+        first, last = max(0, -low), n - max(0, -high)
+        count = max(0, last - first)
+        source.append(slice(first, first + count))
+        target.append(slice(max(0, low), max(0, low) + count))
+    if all(s.stop > s.start for s in source):
+        out[tuple(target)] = x[tuple(source)]
+    return out
+
+
+@rule(shaping.concatenate_p)
+def _concatenate(*xs, dimension):
+    return np.concatenate(xs, dimension)
+
+
+@rule(shaping.stack_p)
+def _stack(*xs, axis):
+    return np.stack(xs, axis)
+
+
+@rule(shaping.unstack_p)
+def _unstack(x, *, axis):
+    return [np.asarray(part) for part in np.moveaxis(x, axis, 0)]
+
+
+@rule(shaping.split_p)
+def _split(x, *, sizes, axis):
+    return np.split(x, np.cumsum(sizes)[:-1], axis) if sizes else []
+
+
+@rule(shaping.tile_p)
+def _tile(x, *, reps):
+    return np.tile(x, reps)
+
+
+@rule(shaping.iota_p)
+def _iota(*, dtype, shape, dimension, sharding=None):
+    place = [1] * len(shape)
+    place[dimension] = shape[dimension]
+    return np.broadcast_to(np.arange(shape[dimension]).astype(dtype).reshape(place), shape)
+
+
+@rule(shaping.empty_p)
+def _empty(*, shape, dtype, out_sharding=None):
+    return np.zeros(shape, dtype)  # unspecified values; zeros are reproducible

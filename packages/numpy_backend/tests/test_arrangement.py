@@ -1,0 +1,282 @@
+"""Shaping, reductions, cumulative, sorting and window functions: errors, shortcuts, and what they bind."""
+
+import numpy as np
+import pytest
+
+from bedrax import lax
+from bedrax.core.staging import make_jaxpr
+
+X = np.ones((3, 4), np.float32)
+N = np.ones((3, 4), np.int32)
+
+
+def primitives_of(fun, *args):
+    return [str(eqn.primitive) for eqn in make_jaxpr(fun)(*args).eqns]
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (
+            lambda: lax.broadcast_in_dim(X, (2, 3, 4), (1,)),
+            TypeError,
+            "must have length equal to operand ndim",
+        ),
+        (lambda: lax.broadcast_in_dim(X, (2, 3, 5), (1, 2)), TypeError, "dimension sizes must either be 1"),
+        (
+            lambda: lax.broadcast_in_dim(X, (2, 3, 5), (1, 3)),
+            TypeError,
+            "must be a subset of output dimensions",
+        ),
+        (lambda: lax.broadcast_in_dim(X, (4, 3), (1, 0)), TypeError, "strictly increasing"),
+        (lambda: lax.broadcast_shapes((2, 1), (3, 3)), ValueError, "Incompatible shapes for broadcasting"),
+        (lambda: lax.expand_dims(X, (0, 0)), ValueError, "repeated axis in lax.expand_dims"),
+        (lambda: lax.expand_dims(X, (9,)), ValueError, "axis 9 is out of bounds for array of dimension 3"),
+        (lambda: lax.reshape(X, (5, 3)), TypeError, "reshape total size must be unchanged"),
+        (lambda: lax.reshape(X, (-1, 3)), TypeError, "reshape new_sizes must all be positive"),
+        (lambda: lax.reshape(X, (12,), (0, 0)), TypeError, "permutation of operand dimensions"),
+        (lambda: lax.transpose(X, (0, 0)), TypeError, "isn't a permutation of operand dimensions"),
+        (lambda: lax.squeeze(X, (0,)), ValueError, "cannot select an axis to squeeze out"),
+        (lambda: lax.collapse(X, 1, 0), ValueError, "Invalid dimension range passed to collapse"),
+        (lambda: lax.rev(X, (0, 0)), TypeError, "rev dimensions must be unique"),
+        (lambda: lax.rev(X, (2,)), TypeError, "rev dimensions must all be less than operand ndim"),
+        (lambda: lax.slice(X, (0,), (3, 3)), TypeError, "slice start_indices must have length"),
+        (lambda: lax.slice(X, (0, 0), (3, 5)), TypeError, "less than or equal to operand shape"),
+        (lambda: lax.slice(X, (-1, 0), (3, 4)), TypeError, "greater than or equal to zero"),
+        (lambda: lax.slice(X, (2, 0), (1, 4)), TypeError, "greater than or equal to start_indices"),
+        (lambda: lax.slice(X, (0, 0), (1, 4), (0, 1)), TypeError, "strides must be positive"),
+        (lambda: lax.index_in_dim(X, 7), IndexError, "index 7 is out of bounds for axis 0 with size 3"),
+        (
+            lambda: lax.pad(X, 0, ((0, 0, 0), (1, 1, 2))),
+            TypeError,
+            "must be same dtype: got float32 and int32",
+        ),
+        (lambda: lax.pad(X, 0.0, ((0, 0, 0),)), ValueError, "must equal the number of axes of operand"),
+        (lambda: lax.pad(X, 0.0, ((0, 0, 0), (-3, -3, 0))), ValueError, "after padding is not at least 0"),
+        (
+            lambda: lax.pad(X, 0.0, ((0, 0, 0), (0, 0, -1))),
+            ValueError,
+            "interior padding in padding_config must be nonneg",
+        ),
+        (lambda: lax.pad(X, np.ones(2, "f"), ((0, 0, 0),) * 2), ValueError, "padding_value must be a scalar"),
+        (lambda: lax.concatenate([X, np.ones((3,), "f")], 0), TypeError, "different numbers of dimensions"),
+        (
+            lambda: lax.concatenate([X, np.ones((3, 5), "f")], 0),
+            TypeError,
+            "other than the one being concatenated",
+        ),
+        (
+            lambda: lax.concatenate([X, N], 0),
+            TypeError,
+            r"same dtypes, got float32, int32. \(Tip: jnp.concatenate",
+        ),
+        (lambda: lax.concatenate([], 0), ValueError, "non-empty sequences of arrays"),
+        (lambda: lax.stack([X, N]), TypeError, "lax.stack requires arguments to have the same dtypes"),
+        (
+            lambda: lax.stack([X, X[0]]),
+            ValueError,
+            "Cannot stack arrays with different numbers of dimensions",
+        ),
+        (lambda: lax.unstack(np.float32(1)), ValueError, "axis 0 is out of bounds for array of dimension 0"),
+        (lambda: lax.split(X, (1, 3), 0), ValueError, "Sum of sizes 4 must be equal to dimension 0"),
+        (lambda: lax.tile(X, (1,)), TypeError, "reps length must be equal to the ndim of x"),
+        (lambda: lax.iota(np.int32, -1), TypeError, "every element be nonnegative"),
+        (lambda: lax.iota(bool, 3), TypeError, "iota does not accept dtype bool"),
+        (
+            lambda: lax.broadcasted_iota(np.int32, (3,), 1),
+            ValueError,
+            "iota dimension must be between 0 and len",
+        ),
+        (lambda: lax.full((3,), np.ones(2)), TypeError, "full must be called with scalar fill_value"),
+        (lambda: lax.reduce_sum(X, (3,)), ValueError, "contains out-of-bounds indices for float32"),
+        (lambda: lax.reduce_sum(X, (-1,)), ValueError, "contains out-of-bounds indices"),
+        (lambda: lax.reduce_sum(X, (0, 0)), ValueError, "duplicate value in 'axes' of reduction"),
+        (lambda: lax.reduce_sum(X > 0, (0,)), TypeError, "reduce_sum does not accept dtype bool"),
+        (lambda: lax.reduce_and(X, (0,)), TypeError, "logical reduction requires operand dtype bool or int"),
+        (
+            lambda: lax.argmax(X, 0, np.float32),
+            TypeError,
+            "index_dtype must be an integer type, but got float32",
+        ),
+        (lambda: lax.argmax(X, 5, np.int32), ValueError, "Invalid axis 5 for operand shape"),
+        (lambda: lax.argmax(X[:0], 0, np.int32), ValueError, "non-empty reduced dimension"),
+        (lambda: lax.reduce(X, (0.0, 0.0), lax.add, (0,)), ValueError, "same tree structure as init_values"),
+        (
+            lambda: lax.reduce(X, 2.0, lambda a, b: lax.gt(a, b), (0,)),
+            TypeError,
+            "must return scalars of the types",
+        ),
+        (lambda: lax.cumsum(X, 2), ValueError, "axis 2 is out of bounds"),
+        (lambda: lax.cumsum(X, -1), ValueError, "do not allow negative axes"),
+        (lambda: lax.cumsum(X > 0), TypeError, "cumsum does not accept dtype bool"),
+        (lambda: lax.sort(X, 3), ValueError, "axis 3 is out of bounds for array of dimension 2"),
+        (
+            lambda: lax.sort((X, X), num_keys=3),
+            ValueError,
+            r"num_keys=3 must be between 1 and len\(operand\)=2",
+        ),
+        (lambda: lax.sort(()), TypeError, "Sort requires at least one operand"),
+        (lambda: lax.sort((X, X[0])), TypeError, "Arguments to sort must have equal shapes"),
+        (lambda: lax.top_k(X, 9), ValueError, "k argument to top_k must be no larger than size along axis"),
+        (lambda: lax.top_k(X, -2), ValueError, "must be nonnegative"),
+        (lambda: lax.top_k(X + 1j, 2), ValueError, "not compatible with complex inputs"),
+        (lambda: lax.approx_max_k(N, 2), ValueError, "operand must be a floating type"),
+        (
+            lambda: lax.approx_max_k(X, 5),
+            ValueError,
+            "k must be smaller than the size of reduction_dim 4, got 5",
+        ),
+        (lambda: lax.approx_max_k(X, 1, recall_target=2.0), ValueError, "recall_target must be in"),
+        (
+            lambda: lax.reduce_window(X, 0.0, lax.add, (2,), (1,), "VALID"),
+            TypeError,
+            "wrong number of window_dimensions",
+        ),
+        (
+            lambda: lax.reduce_window(X, 0.0, lax.add, (2, 2), (1,), "VALID"),
+            TypeError,
+            "inconsistent window_strides",
+        ),
+        (
+            lambda: lax.reduce_window(X, 0.0, lax.add, (0, 2)),
+            TypeError,
+            "window_dimensions must have every element",
+        ),
+        (
+            lambda: lax.reduce_window(X, 0.0, lax.add, (2, 2), (1, 1), "FOO"),
+            RuntimeError,
+            "Unrecognized padding type",
+        ),
+        (
+            lambda: lax.padtype_to_pads((3, 4), (2, 2), (2, 1), "FOO"),
+            RuntimeError,
+            "Unrecognized padding type",
+        ),
+    ],
+)
+def test_errors_say_what_is_wrong(call, error, words):
+    with pytest.raises(error, match=words):
+        call()
+
+
+@pytest.mark.parametrize(
+    "fun",
+    [
+        lambda x: lax.reshape(x, (3, 4)),
+        lambda x: lax.transpose(x, (0, 1)),
+        lambda x: lax.squeeze(x, ()),
+        lambda x: lax.broadcast_in_dim(x, (3, 4), (0, 1)),
+        lambda x: lax.expand_dims(x, ()),
+        lambda x: lax.concatenate([x], 0),
+        lambda x: lax.pad(x, 0.0, ((0, 0, 0), (0, 0, 0))),
+        lambda x: lax.collapse(x, 0, 1),
+    ],
+)
+def test_what_changes_nothing_binds_nothing(fun):
+    assert primitives_of(fun, X) == []
+
+
+@pytest.mark.parametrize(
+    ("init", "computation", "expected"),
+    [
+        (0.0, lax.add, "reduce_sum"),
+        (1.0, lax.add, "reduce"),
+        (1.0, lax.mul, "reduce_prod"),
+        (-np.inf, lax.max, "reduce_max"),
+        (0.0, lax.max, "reduce"),
+        (np.float32(np.inf), lax.min, "reduce_min"),
+        (0.0, lambda a, b: lax.add(a, b), "reduce"),
+    ],
+)
+def test_reduce_knows_monoids(init, computation, expected):
+    assert primitives_of(lambda x: lax.reduce(x, init, computation, (0,)), X) == [expected]
+
+
+def test_reduce_knows_integer_monoids():
+    low = np.iinfo(np.int32).min
+    assert primitives_of(lambda x: lax.reduce(x, low, lax.max, (0,)), N) == ["reduce_max"]
+    assert primitives_of(lambda x: lax.reduce(x, -1, lax.bitwise_and, (0,)), N) == ["reduce_and"]
+    assert primitives_of(lambda x: lax.reduce(x, 0, lax.bitwise_xor, (0, 1)), N) == ["reduce_xor"]
+
+
+def test_reduce_window_knows_monoids():
+    of = lambda init, fun: primitives_of(lambda x: lax.reduce_window(x, init, fun, (2, 2), None, "SAME"), X)
+    assert of(0.0, lax.add) == ["reduce_window_sum"]
+    assert of(-np.inf, lax.max) == ["reduce_window_max"]
+    assert of(np.inf, lax.min) == ["reduce_window_min"]
+    assert of(1.0, lax.mul) == ["reduce_window"]
+
+
+def test_paddings_by_name():
+    assert lax.padtype_to_pads((3, 4), (2, 2), (2, 1), "SAME") == [(0, 1), (0, 1)]
+    assert lax.padtype_to_pads((3, 4), (2, 2), (2, 1), "SAME_LOWER") == [(1, 0), (1, 0)]
+    assert lax.padtype_to_pads((3, 4), (2, 2), (2, 1), "VALID") == [(0, 0), (0, 0)]
+    assert lax.reduce_window_shape_tuple((3, 4), (2, 2), (1, 1), ((0, 0), (1, 1))) == (2, 5)
+
+
+def test_weak_types_and_dtypes_of_full():
+    assert lax.full((2,), 1.0).weak_type
+    assert not lax.full((2,), 1.0, np.float32).weak_type
+    assert lax.full((2,), 1, "bfloat16").dtype == "bfloat16"
+    assert lax.full_like(1, 2).weak_type
+    out = lax.full_like(np.float32(1), 2)
+    assert (out.dtype, out.weak_type, float(out)) == (np.float32, False, 2.0)
+    assert lax.full_like(X, True, bool, (2,)).shape == (2,)
+    assert lax.reshape(5, (1, 1)).weak_type
+
+
+def test_zeros_of_types_without_tangents():
+    from bedrax.core import dtypes
+    from bedrax.core.avals import ShapedArray
+    from bedrax.lax.primitives import shaping
+
+    out = shaping.zeros_of(ShapedArray((2,), dtypes.float0))
+    assert out.dtype == dtypes.float0 and out.shape == (2,)
+
+
+def test_jaxprs_print_what_types_do_not_say():
+    assert "broadcast_in_dim[broadcast_dimensions=(1,)]" in str(
+        make_jaxpr(lambda x: lax.broadcast_in_dim(x, (2, 3), (1,)))(X[:, 0])
+    )
+    assert "broadcast_in_dim 1.0" in str(make_jaxpr(lambda: lax.full((2, 3), 1.0))())
+
+
+def test_shapes_of_lists_and_numpy_integers():
+    assert lax.broadcast_shapes((2, 1), (3,), ()) == (2, 3)
+    assert lax.broadcast_to_rank(X, 4).shape == (1, 1, 3, 4)
+    assert lax.broadcast_like(X[0], X).shape == (3, 4)
+    assert lax.reshape(X, [np.int64(4), 3]).shape == (4, 3)
+    assert lax.broadcast(X, (2, 5)).shape == (2, 5, 3, 4)
+    assert lax.collapse(X, 0).shape == (12,)
+
+
+def test_approximate_search_keeps_the_published_number_of_candidates():
+    size = lambda shape, k, recall: (
+        lax.approx_max_k(np.zeros(shape, "f"), k, recall_target=recall, aggregate_to_topk=False)[0].shape
+    )
+    assert size((1000,), 2, 0.95) == (1000,)
+    assert size((5000,), 2, 0.95) == (2048,)
+    assert size((3, 5000), 50, 0.95) == (3, 1280)
+    assert size((3, 5000), 50, 1.0) == (3, 5000)
+    assert size((3, 200), 1, 0.5) == (3, 128)
+
+
+def test_a_combiner_is_traced_once_per_type():
+    traced = []
+
+    def combine(a, b):
+        traced.append(a.dtype)
+        return lax.add(b, a)
+
+    for _ in range(3):
+        assert lax.reduce(X, 0.0, combine, (0,)).tolist() == [3.0] * 4
+    assert lax.reduce(N, 0, combine, (0,)).tolist() == [3] * 4
+    assert traced == [np.float32, np.int32]
+
+
+def test_combiners_must_not_close_over_traced_values():
+    def fun(x):
+        return lax.reduce(X, 0.0, lambda a, b: lax.add(lax.add(a, b), x), (0,))
+
+    with pytest.raises(NotImplementedError, match="closes over a traced value"):
+        make_jaxpr(fun)(np.float32(1))

@@ -1,0 +1,192 @@
+"""Loops and branches as users call them, and what they say of functions that do not fit."""
+
+import re
+
+import numpy as np
+import pytest
+
+from bedrax import lax
+from bedrax.core.errors import ConcretizationTypeError
+from bedrax.core.jitting import jit
+from bedrax.core.staging import make_jaxpr
+
+f32 = np.float32
+X = np.arange(3, dtype=f32)
+
+
+def keep(c, x):
+    return lax.add(c, x), c
+
+
+# ---- scan
+
+
+@pytest.mark.parametrize("unroll", [1, 2, True])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_scan_is_a_loop(reverse, unroll):
+    carry, ys, expected = f32(1), [], f32(1)
+    for x in X[::-1] if reverse else X:
+        ys.append(expected)
+        expected = expected + x
+    out, stacked = lax.scan(keep, carry, X, reverse=reverse, unroll=unroll)
+    assert float(out) == expected
+    np.testing.assert_allclose(np.asarray(stacked), ys[::-1] if reverse else ys)
+
+
+def test_scan_of_nothing_and_of_a_length():
+    carry, ys = lax.scan(keep, f32(2), X[:0])
+    assert float(carry) == 2 and ys.shape == (0,)
+    carry, ys = lax.scan(lambda c, _: (lax.mul(c, 2.0), None), f32(1), length=5)
+    assert float(carry) == 32 and ys is None
+    carry, ys = lax.scan(lambda c, x: ({"n": c["n"]}, (x["a"], c["n"])), {"n": 1}, {"a": X})
+    assert [y.shape for y in ys] == [(3,), (3,)]
+
+
+def test_weak_types_of_the_carry_settle():
+    carry, _ = lax.scan(lambda c, x: (lax.add(c, x), None), 0.0, X)  # a Python number and a float32
+    assert carry.dtype == f32 and float(carry) == 3
+    assert lax.while_loop(lambda c: lax.lt(c, X[2]), lambda c: lax.add(c, X[1]), 0.0).dtype == f32
+
+
+@pytest.mark.parametrize(
+    "run, error, text",
+    [
+        (lambda: lax.scan(lambda c, x: c, 0.0, X), TypeError, "scan body output must be a pair, got float32[]."),
+        (lambda: lax.scan(3, 0.0, X), TypeError, "lax.scan: f argument should be a callable"),
+        (lambda: lax.scan(keep, 0.0, (X, X[:2])), ValueError, "scan got values with different leading axis sizes: 3, 2."),
+        (lambda: lax.scan(keep, 0.0, X, length=4), ValueError, "scan got `length` argument of 4 which disagrees with leading axis sizes [3]."),
+        (lambda: lax.scan(keep, 0.0), ValueError, "scan got no values to scan over and `length` not provided."),
+        (lambda: lax.scan(keep, 0.0, {"a": 3.0}), ValueError, "scan got value with no leading axis to scan over: xs['a'] is 3.0"),
+        (
+            lambda: lax.scan(lambda state, x: ((state, state), x), 0.0, X), TypeError,
+            "scan body function carry input and carry output must have the same pytree structure, but they differ:\n"
+            "  * the input carry state is a leaf, but the carry output is a tuple of 2 children\nRevise <lambda> at ",
+        ),
+        (
+            lambda: lax.scan(lambda c, x: ({"a": c["a"], "b": X}, x), {"a": 1.0, "b": 2.0}, X), TypeError,
+            "scan body function carry input and carry output must have equal types, but they differ:\n"
+            "  * the input carry component c['b'] has type float32[] but the corresponding output carry component has type"
+            " float32[3], so the shapes do not match\nRevise <lambda> at ",
+        ),
+        (lambda: lax.while_loop(lambda c: 1, lambda c: c, 0), TypeError, "cond_fun must return a boolean scalar"),
+        (lambda: lax.while_loop(lambda c: (True,), lambda c: c, 0), TypeError, "cond_fun must return a boolean scalar, but got pytree"),
+        (
+            lambda: lax.while_loop(lambda v: True, lambda v: np.int16(1), np.int32(0)), TypeError,
+            "while_loop body function carry input and carry output must have equal types, but they differ:\n"
+            "  * the input carry v has type int32[] but the corresponding output carry component has type int16[], so the"
+            " dtypes do not match",
+        ),
+        (lambda: lax.fori_loop(0, 3.5, lambda i, c: c, 0), TypeError, "lower and upper arguments to fori_loop must be integer scalars"),
+        (lambda: lax.fori_loop(np.int32(0), np.int16(3), lambda i, c: c, 0), TypeError, "must have equal types, got int32 and int16"),
+        (
+            lambda: lax.fori_loop(0, 3, lambda i, c: (c, c), 0), TypeError,
+            "scan body function carry input and carry output must have the same pytree structure, but they differ:\n"
+            "  * the input carry loop_carry[1] is a leaf, but the carry output[1] is a tuple of 2 children\nRevise <lambda> at ",
+        ),
+        (
+            lambda: lax.cond(True, lambda: 1, lambda: 2.0), TypeError,
+            "cond branches must have equal output types but they differ:\n  * the output of true_fun has type int32[] but the"
+            " corresponding output of false_fun has type float32[], so the dtypes do not match,\n  where true_fun is <lambda> at ",
+        ),
+        (
+            lambda: lax.cond(True, lambda: {"a": 1, "b": 2}, lambda: {"a": 1, "c": 2}), TypeError,
+            "cond branch outputs must have the same pytree structure, but they differ:\n  * the output of true_fun is a dict"
+            " with keys ['a', 'b'], but the output of false_fun is a dict with keys ['a', 'c'],\n  where true_fun is ",
+        ),
+        (
+            lambda: lax.switch(0, [lambda: (1, X), lambda: (1, X[:2])]), TypeError,
+            "switch branches must have equal output types but they differ:\n  * the output of branch 0 at [1] has type"
+            " float32[3] but the corresponding output of branch 1 has type float32[2], so the shapes do not match",
+        ),
+        (lambda: lax.cond(X, lambda: 1, lambda: 2), TypeError, "Pred must be a scalar, got "),
+        (lambda: lax.cond("a", lambda: 1, lambda: 2), TypeError, "Pred must be a scalar, got 'a' of type <class 'str'>."),
+        (lambda: lax.cond(True, 1, 2), TypeError, "lax.cond: true_fun and false_fun arguments should be callable."),
+        (lambda: lax.switch(1.0, [int, int]), TypeError, "Index type must be an integer, got 1.0 as float32."),
+        (lambda: lax.switch(0, []), ValueError, "Empty branch sequence"),
+        (lambda: lax.associative_scan(lax.add, f32(1)), ValueError, "associative_scan needs an axis to scan over"),
+    ],
+)  # fmt: skip
+def test_errors(run, error, text):
+    with pytest.raises(error, match=re.escape(text)):
+        run()
+
+
+def test_the_length_of_a_scan_is_part_of_the_program():
+    with pytest.raises(ConcretizationTypeError, match="`length` argument to `scan` expects a concrete `int`"):
+        jit(lambda n: lax.scan(lambda c, _: (c, None), 0.0, length=n))(3)
+
+
+# ---- while, fori, cond, switch
+
+
+def test_while_and_fori():
+    assert int(lax.while_loop(lambda c: lax.lt(c, 10), lambda c: lax.mul(c, 3), 1)) == 27
+    assert int(lax.fori_loop(2, 5, lambda i, c: lax.add(c, i), 0)) == 9
+    assert int(lax.fori_loop(5, 2, lambda i, c: lax.add(c, i), 7)) == 7
+    assert int(jit(lambda n: lax.fori_loop(0, n, lambda i, c: lax.add(c, i), 0))(5)) == 10
+    names = lambda f, *args: [e.primitive.name for e in make_jaxpr(f)(*args).eqns]
+    assert "scan" in names(
+        lambda x: lax.fori_loop(0, 3, lambda i, c: c, x), 1.0
+    )  # known bounds can be differentiated
+    assert "while" in names(lambda x, n: lax.fori_loop(0, n, lambda i, c: c, x), 1.0, 3)
+
+
+def test_branches():
+    assert int(lax.cond(3, lambda: 1, lambda: 2)) == 1  # a number counts as true unless it is zero
+    assert int(lax.cond(0.0, lambda: 1, lambda: 2)) == 2
+    assert [int(lax.switch(i, [lambda: 0, lambda: 1, lambda: 2])) for i in (-3, 0, 1, 9)] == [0, 0, 1, 2]
+    assert int(lax.switch(7, [lambda x: x], 5)) == 5
+    out = lax.cond(True, lambda: 1, lambda: np.int32(2))  # a weak and a strong type meet
+    assert out.dtype == np.int32 and not out.weak_type
+    assert lax.cond(True, lambda x: x, lambda x: lax.neg(x), operand=f32(3)) == 3
+
+
+def test_branches_may_close_over_different_values():
+    def f(p, x, y):
+        return lax.cond(p, lambda: lax.mul(x, 2.0), lambda: lax.add(y, x))
+
+    assert float(jit(f)(True, f32(3), f32(5))) == 6
+    assert float(jit(f)(False, f32(3), f32(5))) == 8
+
+
+# ---- map, associative_scan
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 8])
+def test_associative_scan_is_a_scan(n):
+    x = np.random.default_rng(n).normal(size=(2, n)).astype(f32)
+    for axis in (1, -1):
+        np.testing.assert_allclose(
+            np.asarray(lax.associative_scan(lax.add, x, axis=axis)), np.cumsum(x, 1), rtol=1e-5
+        )
+    reverse = np.cumsum(x[:, ::-1], 1)[:, ::-1]
+    np.testing.assert_allclose(
+        np.asarray(lax.associative_scan(lax.add, x, axis=1, reverse=True)), reverse, rtol=1e-5, atol=1e-6
+    )
+    # an operation that does not commute: affine maps
+    a, b = x[0], x[1]
+    compose = lambda f, g: (lax.mul(f[0], g[0]), lax.add(lax.mul(f[1], g[0]), g[1]))
+    _, out = lax.associative_scan(compose, (a, b))
+    value, expected = 0.0, []
+    for p, q in zip(a, b, strict=True):
+        value = value * p + q
+        expected.append(value)
+    np.testing.assert_allclose(np.asarray(out), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_map():
+    np.testing.assert_allclose(np.asarray(lax.map(lambda x: lax.mul(x, x), X)), X * X)
+    with pytest.raises(ValueError, match="batch_size must be a positive integer"):
+        lax.map(lax.sin, X, batch_size=0)
+
+
+def test_loops_are_traced_once_per_function_and_type():
+    calls = []
+
+    def body(c, x):
+        calls.append(1)
+        return lax.add(c, x), None
+
+    for _ in range(3):
+        lax.scan(body, f32(0), X)
+    assert len(calls) == 1

@@ -1,0 +1,135 @@
+"""What the records do not say of convolutions: dimension numbers, shapes, transposes, and errors."""
+
+import re
+
+import numpy as np
+import pytest
+
+from bedrax import lax
+from bedrax.core import staging
+from bedrax.core.avals import aval_of
+
+X = np.ones((2, 4, 7, 8), np.float32)
+K = np.ones((6, 4, 3, 2), np.float32)
+LAST = ("NHWC", "HWIO", "NHWC")
+
+
+def shape_of(fun, *args):
+    return staging.trace_to_jaxpr(lambda *xs: [fun(*xs)], [aval_of(a) for a in args]).out_avals[0].shape
+
+
+def test_dimension_numbers():
+    of = lambda numbers: tuple(lax.conv_dimension_numbers((2, 7, 8, 4), (3, 2, 4, 6), numbers))
+    assert of(None) == ((0, 1, 2, 3),) * 3
+    assert of(LAST) == ((0, 3, 1, 2), (3, 2, 0, 1), (0, 3, 1, 2))
+    assert of(("NHWC", "WHIO", "NCWH")) == ((0, 3, 2, 1), (3, 2, 0, 1), (0, 1, 2, 3))
+    assert lax.conv_general_permutations(("NHWC", "WHIO", "NCWH")) == of(("NHWC", "WHIO", "NCWH"))
+
+
+def test_shapes():
+    assert lax.conv_general_shape_tuple((2, 7, 8, 4), (3, 2, 4, 6), (1, 2), "SAME", LAST) == (2, 7, 4, 6)
+    assert lax.conv_shape_tuple((2, 4, 7, 8), (6, 4, 3, 2), (1, 2), ((0, 0), (1, 1))) == (2, 6, 5, 5)
+    assert lax.conv_shape_tuple((2, 4, 7, 8), (6, 4, 3, 2), (1, 2), "VALID") == (2, 6, 5, 4)
+    assert lax.conv_transpose_shape_tuple((2, 7, 8, 4), (3, 2, 4, 6), (1, 2), "SAME", LAST) == (2, 7, 16, 6)
+    assert lax.conv_transpose_shape_tuple((2, 7, 8, 4), (3, 2, 4, 6), (1, 2), ((0, 0), (1, 1)), LAST) == (
+        2,
+        5,
+        16,
+        6,
+    )
+
+
+def test_same_padding_counts_the_dilated_kernel():
+    assert shape_of(
+        lambda x, k: lax.conv_general_dilated(x, k, (2, 1), "same", rhs_dilation=(2, 3)), X, K
+    ) == (2, 6, 4, 8)
+    assert shape_of(
+        lambda x, k: lax.conv_general_dilated(x, k, (1, 1), "VALID", batch_group_count=2), X, K
+    ) == (1, 6, 5, 7)
+
+
+@pytest.mark.parametrize("stride", [1, 2, 3, 5])
+@pytest.mark.parametrize("size", [1, 2, 3, 4])
+@pytest.mark.parametrize("padding", ["SAME", "VALID"])
+def test_conv_transpose_is_the_matrix_transpose(stride, size, padding):
+    """As documented, with `transpose_kernel` it is the gradient of the strided convolution with this kernel."""
+    rng = np.random.default_rng(0)
+    kernel = rng.normal(size=(size, 2, 3)).astype(np.float32)
+    n = 4 * stride if padding == "SAME" else 3 * stride + max(size, stride)
+    forward = lambda x: np.asarray(
+        lax.conv_general_dilated(x, kernel, (stride,), padding, dimension_numbers=("NHC", "HIO", "NHC"))
+    )
+    basis = np.eye(n * 2, dtype=np.float32).reshape(n * 2, n, 2)
+    matrix = forward(basis).reshape(n * 2, -1)
+    y = rng.normal(size=(1, 4, 3)).astype(np.float32)
+    out = np.asarray(lax.conv_transpose(y, kernel, (stride,), padding, transpose_kernel=True))
+    np.testing.assert_allclose(out.reshape(-1), matrix @ y.reshape(-1), rtol=1e-4, atol=1e-5)
+
+
+def test_conv_transpose_paddings():
+    x, k = np.ones((1, 4, 7, 8), np.float32), np.ones((3, 2, 8, 5), np.float32)
+    assert shape_of(lambda x, k: lax.conv_transpose(x, k, (2, 2), "SAME", rhs_dilation=(2, 2)), x, k) == (
+        1,
+        8,
+        14,
+        5,
+    )
+    assert shape_of(lambda x, k: lax.conv_transpose(x, k, (2, 2), ((1, 2), (1, 0))), x, k) == (1, 8, 13, 5)
+    consistent = lambda x, k: lax.conv_transpose(x, k, (2, 2), ((1, 0), (0, 1)), use_consistent_padding=True)
+    assert shape_of(consistent, x, k) == (1, 8, 13, 5)
+
+
+@pytest.mark.parametrize(
+    "args, options, error, message",
+    [
+        ((X, K.astype(np.float16), (1, 1), "SAME"), {}, TypeError, "same dtypes, got float32, float16."),
+        ((X, K, (1,), "SAME"), {}, ValueError, "must have the same number of dimensions, but got 2 and 1"),
+        ((X, K, (1, 1), "FOO"), {}, RuntimeError, "Unrecognized padding type"),
+        (
+            (X, K, (1, 1), ((0, 0),)),
+            {},
+            TypeError,
+            "Wrong number of explicit pads for convolution: expected 2, got 1.",
+        ),
+        ((X, K, (1, 1), "SAME"), dict(lhs_dilation=(2, 2)), ValueError, "String padding is not implemented"),
+        ((X, K[:, :3], (1, 1), "SAME"), {}, ValueError, "but 4 // 1 != 3"),
+        ((X, K[:5, :2], (1, 1), "SAME"), dict(feature_group_count=2), ValueError, "5 is not a multiple of 2"),
+        ((X, K, (1, 1), "SAME"), dict(batch_group_count=3), ValueError, "3 does not divide 2"),
+        (
+            (X, K[:, :2], (1, 1), "SAME"),
+            dict(batch_group_count=2, feature_group_count=2),
+            ValueError,
+            "At most one of",
+        ),
+        (
+            (X, K, (1, 1), "SAME"),
+            dict(feature_group_count=0),
+            ValueError,
+            "must be a positive integer, got 0",
+        ),
+        ((X, K[..., 0], (1, 1), "SAME"), {}, TypeError, "lhs and rhs ndim to be equal, got 4 and 3"),
+        ((X, K, (0, 1), ((0, 0), (0, 0))), {}, ValueError, "must be positive"),
+        (
+            (X, K, (1, 1), "SAME"),
+            dict(dimension_numbers=("NCHW", "OIHW", "NHW")),
+            TypeError,
+            "must have len equal to the ndim",
+        ),
+        (
+            (X, K, (1, 1), "SAME"),
+            dict(dimension_numbers=("NCHW", "OIHW", "NHWD")),
+            TypeError,
+            "exactly once, got NHWD",
+        ),
+        (
+            (X, K, (1, 1), "SAME"),
+            dict(preferred_element_type=np.int32),
+            TypeError,
+            "incompatible with `preferred_element_type`",
+        ),
+    ],
+)
+def test_errors(args, options, error, message):
+    x, k, *rest = args
+    with pytest.raises(error, match=re.escape(message)):
+        shape_of(lambda x, k: lax.conv_general_dilated(x, k, *rest, **options), x, k)

@@ -1,0 +1,86 @@
+"""Programs without what no used result needs, inside calls, loops and branches, too."""
+
+import numpy as np
+
+from bedrax import lax
+from bedrax.core import passes
+from bedrax.core.ir import subjaxprs
+from bedrax.core.jitting import jit
+from bedrax.core.staging import make_jaxpr
+from bedrax.core.typecheck import check_jaxpr
+from bedrax.numpy_backend.executor import evaluate
+
+X = np.arange(3, dtype=np.float32)
+
+
+def names(jaxpr):
+    for eqn in jaxpr.eqns:
+        yield eqn.primitive.name
+        for inner in subjaxprs(eqn.params):
+            yield from names(inner)
+
+
+def shrunk(fun, used, *args):
+    """The program for some results; they are what the whole program computes."""
+    jaxpr = make_jaxpr(fun)(*args).jaxpr
+    smaller, _ = passes.dce_with(jaxpr, used)
+    check_jaxpr(smaller)
+    wanted = [x for x, u in zip(evaluate(jaxpr, *args), used, strict=True) if u]
+    for actual, expected in zip(evaluate(smaller, *args), wanted, strict=True):
+        np.testing.assert_array_equal(actual, expected)
+    return smaller
+
+
+def test_call():
+    f = jit(lambda x, y: (lax.sin(x), jit(lambda y: (lax.cos(y), lax.exp(y)))(y)[0]))
+    assert set(names(shrunk(f, [True, False], X, X))) == {"jit", "sin"}
+    small = shrunk(f, [False, True], X, X)
+    assert set(names(small)) == {"jit", "cos"}
+    assert len(small.eqns[0].invars) == 1
+
+
+def test_loop_drops_what_is_stacked_and_carries_that_nobody_reads():
+    def f(x):
+        def body(carry, row):
+            a, b, c = carry
+            return (a + row, b + a, lax.exp(c)), (lax.sin(row), lax.cos(c))
+
+        (a, b, c), (s, t) = lax.scan(body, (X[0], X[0], X[0]), x)
+        return a, b, c, s, t
+
+    everything = {"scan", "add", "exp", "sin", "cos"}
+    assert everything <= set(names(make_jaxpr(f)(X).jaxpr))
+    assert set(names(shrunk(f, [True, False, False, False, False], X))) == {"scan", "add"}
+    small = shrunk(f, [False, True, False, False, False], X)  # needs the first carry, too
+    (scan,) = (e for e in small.eqns if e.primitive.name == "scan")
+    assert scan.params["num_carry"] == 2 and len(scan.outvars) == 2
+    assert set(names(shrunk(f, [False, False, False, True, False], X))) == {"scan", "sin"}
+    assert {"exp", "cos"} <= set(names(shrunk(f, [False, False, False, False, True], X)))
+
+
+def test_branches():
+    def f(p, x, y):
+        return lax.cond(p, lambda x, y: (lax.sin(x), lax.cos(y)), lambda x, y: (x, lax.exp(y)), x, y)
+
+    small = shrunk(f, [True, False], np.bool_(True), X, X)
+    assert "sin" in set(names(small)) and not {"cos", "exp"} & set(names(small))
+    (cond,) = (e for e in small.eqns if e.primitive.name == "cond")
+    assert len(cond.invars) == 2
+
+
+def test_effects_stay():
+    from bedrax.lax.primitives.callbacks import debug_callback
+
+    seen = []
+
+    def f(x):
+        def body(c, _):
+            debug_callback(lambda v: seen.append(float(v)), c)
+            return c + X[1], lax.sin(c)
+
+        return lax.scan(body, x, None, length=3)
+
+    jaxpr = make_jaxpr(f)(X[0]).jaxpr
+    smaller, _ = passes.dce_with(jaxpr, [False, False])
+    evaluate(smaller, X[0])
+    assert seen == [0, 1, 2]

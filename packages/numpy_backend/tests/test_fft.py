@@ -1,0 +1,62 @@
+"""What the records do not say of Fourier transforms: conversions and errors."""
+
+import re
+
+import numpy as np
+import pytest
+
+from bedrax import lax
+
+X = np.ones((2, 4), np.float32)
+Z = X.astype(np.complex64)
+
+
+@pytest.mark.parametrize(
+    "x, kind, lengths, dtype, shape",
+    [
+        (X, "FFT", (4,), np.complex64, (2, 4)), (X.astype(np.int32), "RFFT", (4,), np.complex64, (2, 3)),
+        (X, "IRFFT", (7,), np.float32, (2, 7)), (Z, lax.FftType.IRFFT, (6,), np.float32, (2, 6)),
+        (X.astype(np.float16), "ifft", (2, 4), np.complex64, (2, 4)), (Z, "FFT", (), np.complex64, (2, 4)),
+    ],
+)  # fmt: skip
+def test_types(x, kind, lengths, dtype, shape):
+    out = lax.fft(x, kind, lengths)
+    assert out.dtype == dtype and out.shape == shape
+
+
+@pytest.mark.parametrize(
+    "x, kind, lengths, error, message",
+    [
+        (X, "FOO", (4,), ValueError, "Unknown FFT type 'FOO'"),
+        (X, 2, (4,), TypeError, "Unknown FFT type value '2'"),
+        (Z, "RFFT", (4,), ValueError, "only real valued inputs supported for rfft"),
+        (
+            X,
+            "RFFT",
+            (5,),
+            ValueError,
+            "RFFT input shape (2, 4) minor dimensions must be equal to fft_lengths (5,)",
+        ),
+        (Z, "IRFFT", (4,), ValueError, "with the last replaced by 3"),
+        (
+            Z,
+            "FFT",
+            (1, 2, 4),
+            ValueError,
+            "must have at least as many input dimensions as fft_lengths (1, 2, 4).",
+        ),
+        (
+            X.astype(np.float16),
+            "RFFT",
+            (4,),
+            ValueError,
+            "RFFT input must be float32 or float64, got float16",
+        ),
+    ],
+)
+def test_errors(x, kind, lengths, error, message):
+    from bedrax.core import staging
+    from bedrax.core.avals import aval_of
+
+    with pytest.raises(error, match=re.escape(message)):
+        staging.trace_to_jaxpr(lambda x: [lax.fft(x, kind, lengths)], [aval_of(x)])

@@ -1,0 +1,157 @@
+"""What the records do not say of indexing: defaults, negative indices, and errors."""
+
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bedrax import lax
+from bedrax.core import staging
+from bedrax.core.avals import aval_of
+
+X = np.arange(12, dtype=np.float32).reshape(3, 4)
+I = np.array([[0], [2]], np.int32)
+GATHER = lax.GatherDimensionNumbers((1,), (0,), (0,))
+SCATTER = lax.ScatterDimensionNumbers((1,), (0,), (0,))
+
+
+def stage(fun, *args):
+    return staging.trace_to_jaxpr(lambda *xs: [fun(*xs)], [aval_of(a) for a in args])
+
+
+def test_modes_by_name():
+    mode = lax.GatherScatterMode
+    assert [mode.from_any(s) for s in ("clip", "fill", "drop", "promise_in_bounds", None)] == [
+        mode.CLIP, mode.FILL_OR_DROP, mode.FILL_OR_DROP, mode.PROMISE_IN_BOUNDS, mode.FILL_OR_DROP,
+    ]  # fmt: skip
+    with pytest.raises(ValueError, match='Unknown gather mode "foo"'):
+        mode.from_any("foo")
+
+
+@pytest.mark.parametrize(
+    "dtype, fill",
+    [
+        ("bool", True),
+        ("int8", -128),
+        ("uint8", 255),
+        ("int4", -8),
+        ("float32", np.nan),
+        ("bfloat16", np.nan),
+        ("complex64", np.nan),
+    ],
+)
+def test_default_fill(dtype, fill):
+    out = np.asarray(lax.gather(X.astype(dtype), I + 5, GATHER, (1, 4), mode="fill"))
+    np.testing.assert_array_equal(out.astype(np.complex64), np.full((2, 4), fill, np.complex64))
+
+
+def test_parameters_of_equal_gathers_are_equal():
+    def params_of(fill):
+        return (
+            stage(lambda x: lax.gather(x, I, GATHER, (1, 4), mode="fill", fill_value=fill), X).eqns[0].params
+        )
+
+    params = [params_of(fill) for fill in (None, float("nan"), np.float32("nan"))]
+    assert params[0] == params[1] == params[2]
+    assert len({tuple(sorted(p.items(), key=lambda kv: kv[0])) for p in params}) == 1
+
+
+@given(st.integers(-9, 9), st.integers(-9, 9), st.integers(0, 3), st.integers(0, 4))
+def test_dynamic_slice_is_moved_inside(i, j, m, n):
+    wrapped = (i + 3 if i < 0 else i, j + 4 if j < 0 else j)
+    a, b = (min(max(k, 0), bound) for k, bound in zip(wrapped, (3 - m, 4 - n), strict=True))
+    expected = X[a : a + m, b : b + n]
+    np.testing.assert_array_equal(lax.dynamic_slice(X, (i, j), (m, n)), expected)
+    np.testing.assert_array_equal(lax.dynamic_slice(X, np.array([i, j], np.int8), (m, n)), expected)
+    updated = X.copy()
+    updated[a : a + m, b : b + n] = -1
+    out = lax.dynamic_update_slice(X, np.full((m, n), -1, np.float32), (np.int32(i), np.int32(j)))
+    np.testing.assert_array_equal(out, updated)
+
+
+def test_negative_indices_may_be_out_of_bounds_instead():
+    np.testing.assert_array_equal(
+        lax.dynamic_slice(X, (-1, -1), (1, 2), allow_negative_indices=(True, False)), X[2:, :2]
+    )
+    np.testing.assert_array_equal(lax.dynamic_index_in_dim(X, -2, 1, keepdims=False), X[:, 2])
+    np.testing.assert_array_equal(lax.dynamic_index_in_dim(X, -2, 1, allow_negative_indices=False), X[:, :1])
+
+
+def test_static_indices_cost_no_operation():
+    jaxpr = stage(lambda x: lax.dynamic_slice(x, (-1, 2), (1, 2)), X)
+    assert [e.primitive.name for e in jaxpr.eqns] == ["dynamic_slice"]
+    jaxpr = stage(lambda x, i: lax.dynamic_slice(x, (i, 0), (1, 2)), X, np.uint8(3))
+    assert [e.primitive.name for e in jaxpr.eqns] == ["dynamic_slice"]
+
+
+def test_scatter_apply_is_applied_once_per_occurrence():
+    out = lax.scatter_apply(
+        X, np.array([[1], [1]], np.int32), lambda v: lax.mul(v, np.float32(2)), SCATTER, update_shape=(2, 4)
+    )
+    np.testing.assert_array_equal(out, X * np.float32([[1], [4], [1]]))
+
+
+@pytest.mark.parametrize(
+    "fun, error, message",
+    [
+        (lambda x: lax.gather(x, I, GATHER, (1, 5)), TypeError, "must be within [0, 4 + 1), got 5"),
+        (lambda x: lax.gather(x, I, GATHER, (1,)), TypeError, "one slice size for every input dimension"),
+        (lambda x: lax.gather(x, I, GATHER, (2, 4)), TypeError, "can only collapse slice dims with bound 1"),
+        (lambda x: lax.gather(x, I * 1.0, GATHER, (1, 4)), ValueError, "indices must have an integer type"),
+        (
+            lambda x: lax.gather(x, I, GATHER._replace(start_index_map=(0, 1)), (1, 4)),
+            TypeError,
+            "must be equal",
+        ),
+        (
+            lambda x: lax.gather(x, I, GATHER._replace(offset_dims=(3,)), (1, 4)),
+            TypeError,
+            "valid range is [0, 2)",
+        ),
+        (lambda x: lax.gather(x, I, GATHER, (1, 4), mode="one_hot"), NotImplementedError, "one_hot"),
+        (lambda x: lax.scatter(x, I, X[:1], SCATTER), TypeError, "updates bound is 1, indices bound is 2"),
+        (
+            lambda x: lax.scatter(x, I, np.ones((2, 4), np.int32), SCATTER),
+            TypeError,
+            "same dtypes, got float32, int32",
+        ),
+        (
+            lambda x: lax.scatter(x, I, np.ones((2, 5), np.float32), SCATTER),
+            TypeError,
+            "must not exceed the bounds",
+        ),
+        (
+            lambda x: lax.dynamic_slice(x, (1,), (1, 2)),
+            ValueError,
+            "must match number of operand dimensions (1 vs (3, 4))",
+        ),
+        (
+            lambda x: lax.dynamic_slice(x, (1, 1), (1, 5)),
+            TypeError,
+            "must be less than or equal to operand shape",
+        ),
+        (
+            lambda x: lax.dynamic_slice(x, (1.0, 1), (1, 2)),
+            TypeError,
+            "must be integers of the same type, got: float32, int32",
+        ),
+        (lambda x: lax.dynamic_slice(x, (np.int32(1), np.int8(1)), (1, 2)), TypeError, "got: int32, int8"),
+        (lambda x: lax.dynamic_slice(x, (np.arange(2), 1), (1, 2)), TypeError, "must be scalars"),
+        (
+            lambda x: lax.dynamic_update_slice(x, np.ones((5, 5), np.float32), (0, 0)),
+            TypeError,
+            "must be smaller than operand",
+        ),
+        (
+            lambda x: lax.dynamic_update_slice(x, np.ones(5, np.float32), (0, 0)),
+            TypeError,
+            "same rank as operand",
+        ),
+        (lambda x: lax.dynamic_index_in_dim(x, 1, 5), ValueError, "axis 5 is out of bounds"),
+    ],
+)
+def test_errors(fun, error, message):
+    with pytest.raises(error, match=re.escape(message)):
+        stage(fun, X)

@@ -1,0 +1,81 @@
+"""Operators with core alone: arithmetic, comparison, promotion and deferral, without bedrax.numpy."""
+
+import operator
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from bedrax import lax
+from bedrax.core.staging import make_jaxpr
+from bedrax.lax.promotion import promote, promote_pair
+
+X = np.array([[-3.0, 0.5, 2.0], [7.0, -0.25, 1.0]], np.float32)
+Y = np.array([2.0, -0.5, 3.0], np.float32)
+OPERATORS = [operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv, operator.mod, operator.lt,
+             operator.le, operator.gt, operator.ge, operator.eq, operator.ne]  # fmt: skip
+BITS = [
+    operator.and_,
+    operator.or_,
+    operator.xor,
+    operator.add,
+    operator.mul,
+    operator.floordiv,
+    operator.mod,
+]
+
+
+@pytest.mark.parametrize("op", OPERATORS, ids=lambda op: op.__name__)
+@pytest.mark.parametrize("other", [Y, 2, 2.5, np.float32(3)], ids=["array", "int", "float", "numpy"])
+def test_operators_are_numpys(op, other):
+    x = lax.asarray(X)
+    for y in (other, lax.asarray(other)) if isinstance(other, np.ndarray) else (other,):
+        np.testing.assert_allclose(np.asarray(op(x, y)), op(X, other), rtol=1e-6)
+        with np.errstate(all="ignore"):
+            np.testing.assert_allclose(np.asarray(op(y, x)), op(other, X), rtol=1e-6)
+
+
+@pytest.mark.parametrize("op", BITS, ids=lambda op: op.__name__)
+@pytest.mark.parametrize("dtype", ["int32", "uint8", "int8"])
+def test_operators_of_integers(op, dtype):
+    x, y = np.arange(1, 7).astype(dtype), np.arange(6, 0, -1).astype(dtype)
+    got = op(lax.asarray(x), lax.asarray(y))
+    assert got.dtype == dtype
+    np.testing.assert_array_equal(np.asarray(got), op(x, y))
+
+
+def test_unary_and_shifts():
+    x = lax.asarray(np.array([-5, 3], np.int32))
+    assert (-x).tolist() == [5, -3] and (+x).tolist() == [-5, 3] and abs(x).tolist() == [5, 3]
+    assert (~x).tolist() == [4, -4] and (x >> 1).tolist() == [-3, 1] and (x << 2).tolist() == [-20, 12]
+    assert (lax.asarray(np.uint8([200])) >> 3).tolist() == [25]
+
+
+def test_python_scalars_become_constants():
+    jaxpr = make_jaxpr(lambda x: x * 2 + 1.5)(X)
+    assert [e.primitive.name for e in jaxpr.eqns] == ["mul", "add"]
+    assert jaxpr.out_avals[0].dtype == np.float32 and not jaxpr.out_avals[0].weak_type
+
+
+def test_division_of_integers_by_zero_does_not_fail():
+    x = lax.asarray(np.array([3, -3, 0], np.int32))
+    assert (x % 0).tolist() == [0, 0, 0]
+    assert (x // 0).shape == (3,)
+
+
+def test_promotion_of_operands():
+    x, y = promote_pair("f", np.ones((2, 1), np.int8), np.ones(3, np.float16))
+    assert x.dtype == y.dtype == np.float16 and x.shape == y.shape == (2, 3)
+    x, y = promote("f", (np.int32(1), np.ones(2, np.int32)), True)
+    assert x.dtype == y.dtype == np.float32 and np.shape(x) == ()
+    with pytest.raises(TypeError, match="got <class 'str'> at position 1"):
+        promote_pair("f", np.ones(2), "a")
+
+
+def test_arithmetic_needs_no_numpy_api():
+    code = (
+        "import sys\nimport bedrax.numpy_backend\nfrom bedrax import lax\nx = lax.asarray(2.0)\nassert float(x * x + 1) == 5.0\n"
+        "assert not any(m.split('.')[:2] == ['bedrax', 'numpy'] for m in sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,0 +1,1 @@
+"""What both bridges between programs and TensorFlow share."""

@@ -1,0 +1,13 @@
+"""What both bridges know of programs that TensorFlow runs."""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+
+from bedrax.core.columns import Column
+
+# Primitives that are TensorFlow functions.
+tf_calls = Column("TF call", signature="fun(*tensors, **params) -> list of tensors")
+
+# While a program is made that TensorFlow will run: the concrete functions that it calls by index (None otherwise).
+tf_functions: ContextVar[list | None] = ContextVar("tf_functions", default=None)
