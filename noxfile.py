@@ -33,6 +33,7 @@ WITHOUT_XLA = (
     "random",
     "nn",
     "scipy",
+    "libraries",
 )
 EVERYTHING = ("--all-packages", "--extra=tf", "--group=ecosystem", "--group=demo", "--group=test")
 QUIET = {"TF_CPP_MIN_LOG_LEVEL": "2"}

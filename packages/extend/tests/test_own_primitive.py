@@ -31,9 +31,9 @@ def test_evaluation_and_tracing():
     assert eqn.primitive is prim and eqn.outvars[0].aval.shape == ()
 
 
-def test_what_has_no_rule_says_which_table_lacks_it():
+def test_what_has_no_rule_says_which_column_lacks_it():
     prim = square_plus("square_plus_bare")
-    with pytest.raises(NotImplementedError, match="'square_plus_bare' has no rule in the table"):
+    with pytest.raises(NotImplementedError, match="'square_plus_bare' has no rule in the column"):
         jvp(prim.bind, (f32(3), f32(1)), (f32(1), f32(0)))
     with pytest.raises(NotImplementedError, match="'square_plus_bare'"):
         vmap(prim.bind)(np.ones(3, f32), np.ones(3, f32))

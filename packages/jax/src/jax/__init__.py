@@ -37,7 +37,7 @@ _HOMES = {
     "bedrax.core.config": (
         "allow_f16_reductions", "array_garbage_collection_guard", "auto_pcast", "check_tracer_leaks",
         "checking_leaks=check_tracer_leaks", "config", "debug_infs", "debug_key_reuse", "debug_nans",
-        "default_device", "default_matmul_precision", "default_prng_impl", "disable_jit", "enable_checks",
+        "default_device", "default_matmul_precision", "default_prng_impl", "disable_jit", "enable_checks", "make_user_context",
         "enable_custom_prng", "enable_x64", "explain_cache_misses", "jax2tf_associative_scan_reductions",
         "legacy_prng_key", "log_compiles", "no_execution", "no_tracing", "numpy_dtype_promotion",
         "numpy_rank_promotion", "remove_size_one_mesh_axis_from_type", "softmax_custom_jvp", "thread_guard",
@@ -64,8 +64,8 @@ _HOMES = {
     "bedrax.xla_backend.clients": (
         "host_count", "host_id", "host_ids", "live_arrays",
     ),
-    "bedrax.extend.environment": (
-        "make_user_context", "print_environment_info",
+    "bedrax.xla_backend.environment": (
+        "print_environment_info",
     ),
     "bedrax.extend.device_maps": (
         "pmap", "shard_map", "smap",
@@ -112,7 +112,7 @@ if TYPE_CHECKING:
     from bedrax.core.config import (
         allow_f16_reductions as allow_f16_reductions,
         array_garbage_collection_guard as array_garbage_collection_guard, auto_pcast as auto_pcast,
-        check_tracer_leaks as check_tracer_leaks, check_tracer_leaks as checking_leaks, config as config,
+        check_tracer_leaks as check_tracer_leaks, check_tracer_leaks as checking_leaks, config as config, make_user_context as make_user_context,
         debug_infs as debug_infs, debug_key_reuse as debug_key_reuse, debug_nans as debug_nans,
         default_device as default_device, default_matmul_precision as default_matmul_precision,
         default_prng_impl as default_prng_impl, disable_jit as disable_jit, enable_checks as enable_checks,
@@ -153,8 +153,8 @@ if TYPE_CHECKING:
     from bedrax.xla_backend.clients import (
         host_count as host_count, host_id as host_id, host_ids as host_ids, live_arrays as live_arrays,
     )  # fmt: skip
-    from bedrax.extend.environment import (
-        make_user_context as make_user_context, print_environment_info as print_environment_info,
+    from bedrax.xla_backend.environment import (
+        print_environment_info as print_environment_info,
     )  # fmt: skip
     from bedrax.extend.device_maps import (
         pmap as pmap, shard_map as shard_map, smap as smap,

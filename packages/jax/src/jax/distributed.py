@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING
 from bedrax.core.lazy import attach
 
 _HOMES = {
-    "bedrax.extend.distributed": (
+    "bedrax.processes.distributed": (
         "initialize", "is_initialized", "shutdown",
     ),
 }  # fmt: skip
 __getattr__, __dir__, __all__ = attach(__name__, _HOMES)
 
 if TYPE_CHECKING:
-    from bedrax.extend.distributed import (
+    from bedrax.processes.distributed import (
         initialize as initialize, is_initialized as is_initialized, shutdown as shutdown,
     )  # fmt: skip

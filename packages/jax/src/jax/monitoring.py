@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from bedrax.core.lazy import attach
 
 _HOMES = {
-    "bedrax.extend.monitoring": (
+    "bedrax.core.monitoring": (
         "clear_event_listeners", "record_event", "record_event_duration_secs", "record_event_time_span",
         "record_scalar", "register_event_duration_secs_listener", "register_event_listener",
         "register_event_time_span_listener", "register_scalar_listener",
@@ -16,7 +16,7 @@ _HOMES = {
 __getattr__, __dir__, __all__ = attach(__name__, _HOMES)
 
 if TYPE_CHECKING:
-    from bedrax.extend.monitoring import (
+    from bedrax.core.monitoring import (
         clear_event_listeners as clear_event_listeners, record_event as record_event,
         record_event_duration_secs as record_event_duration_secs,
         record_event_time_span as record_event_time_span, record_scalar as record_scalar,

@@ -12,11 +12,12 @@ Inside Bedrax, options are read as `enable_x64.value`; users read `config.jax_en
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from typing import Any
 
 
@@ -320,6 +321,25 @@ def flag(name: str, default: Any, help: str, **options: Any) -> Flag:
             _keyed.append(new)
             _epoch += 1
     return new
+
+
+_contexts_of_users = itertools.count()
+
+
+def make_user_context(default_value: Hashable = None) -> Any:
+    """A value that functions may depend on: they are traced again where it is another one.
+
+    Returns:
+      an object with `value`, and ``context(value)``, a context manager that sets it in this thread.
+    """
+    return flag(
+        f"bedrax_user_context_{next(_contexts_of_users)}",
+        default_value,
+        "a user's context",
+        kind=object,
+        optional=True,
+        keyed=True,
+    )
 
 
 class Config:

@@ -1,6 +1,6 @@
 """`jax._src.distributed`: needed by Orbax (global_state)."""
 
-from bedrax.extend.distributed import (
+from bedrax.processes.distributed import (
     State,
     global_state,
     initialize,

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from bedrax.core.lazy import attach
 
 _HOMES = {
-    "bedrax.extend.optimizers": (
+    "bedrax.libraries.optimizers": (
         "JoinPoint", "Optimizer", "OptimizerState", "adagrad", "adam", "adamax", "clip_grads", "constant",
         "exponential_decay", "inverse_time_decay", "l2_norm", "make_schedule", "momentum", "nesterov",
         "optimizer", "pack_optimizer_state", "piecewise_constant", "polynomial_decay", "rmsprop",
@@ -15,7 +15,7 @@ _HOMES = {
 __getattr__, __dir__, __all__ = attach(__name__, _HOMES)
 
 if TYPE_CHECKING:
-    from bedrax.extend.optimizers import (
+    from bedrax.libraries.optimizers import (
         JoinPoint as JoinPoint, Optimizer as Optimizer, OptimizerState as OptimizerState,
         adagrad as adagrad, adam as adam, adamax as adamax, clip_grads as clip_grads, constant as constant,
         exponential_decay as exponential_decay, inverse_time_decay as inverse_time_decay,

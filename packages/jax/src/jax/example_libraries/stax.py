@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from bedrax.core.lazy import attach
 
 _HOMES = {
-    "bedrax.nn.stax": (
+    "bedrax.libraries.stax": (
         "AvgPool", "BatchNorm", "Conv", "Conv1DTranspose", "ConvTranspose", "Dense", "Dropout", "Elu",
         "Exp", "FanInConcat", "FanInSum", "FanOut", "Flatten", "Gelu", "GeneralConv",
         "GeneralConvTranspose", "Identity", "LeakyRelu", "LogSoftmax", "MaxPool", "Relu", "Selu", "Sigmoid",
@@ -16,7 +16,7 @@ _HOMES = {
 __getattr__, __dir__, __all__ = attach(__name__, _HOMES)
 
 if TYPE_CHECKING:
-    from bedrax.nn.stax import (
+    from bedrax.libraries.stax import (
         AvgPool as AvgPool, BatchNorm as BatchNorm, Conv as Conv, Conv1DTranspose as Conv1DTranspose,
         ConvTranspose as ConvTranspose, Dense as Dense, Dropout as Dropout, Elu as Elu, Exp as Exp,
         FanInConcat as FanInConcat, FanInSum as FanInSum, FanOut as FanOut, Flatten as Flatten,

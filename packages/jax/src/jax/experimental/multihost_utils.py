@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from bedrax.core.lazy import attach
 
 _HOMES = {
-    "bedrax.xla_backend.multihost": (
+    "bedrax.processes.multihost": (
         "assert_equal", "broadcast_one_to_all", "global_array_to_host_local_array",
         "host_local_array_to_global_array", "process_allgather", "reached_preemption_sync_point",
         "sync_global_devices",
@@ -14,7 +14,7 @@ _HOMES = {
 __getattr__, __dir__, __all__ = attach(__name__, _HOMES)
 
 if TYPE_CHECKING:
-    from bedrax.xla_backend.multihost import (
+    from bedrax.processes.multihost import (
         assert_equal as assert_equal, broadcast_one_to_all as broadcast_one_to_all,
         global_array_to_host_local_array as global_array_to_host_local_array,
         host_local_array_to_global_array as host_local_array_to_global_array,

@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING
 from bedrax.core.lazy import attach
 
 _HOMES = {
-    "bedrax.extend.ode": (
+    "bedrax.libraries.ode": (
         "odeint",
     ),
 }  # fmt: skip
 __getattr__, __dir__, __all__ = attach(__name__, _HOMES)
 
 if TYPE_CHECKING:
-    from bedrax.extend.ode import (
+    from bedrax.libraries.ode import (
         odeint as odeint,
     )  # fmt: skip

@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING
 from bedrax.core.lazy import attach
 
 _HOMES = {
-    "bedrax.xla_backend.lowering.library": (
+    "bedrax.extend.mlir_rules": (
         "LoweringRuleContext",
     ),
 }  # fmt: skip
 __getattr__, __dir__, __all__ = attach(__name__, _HOMES)
 
 if TYPE_CHECKING:
-    from bedrax.xla_backend.lowering.library import (
+    from bedrax.extend.mlir_rules import (
         LoweringRuleContext as LoweringRuleContext,
     )  # fmt: skip

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from bedrax.core.lazy import attach
 
 _HOMES = {
-    "bedrax.xla_backend.lowering.library": (
+    "bedrax.extend.mlir_rules": (
         "ConstantHandler", "DEVICE_TO_DEVICE_TYPE", "LoweringRule", "LoweringRuleContext", "Mesh",
         "MeshAxisName", "ModuleContext", "RECV_FROM_HOST_TYPE", "SEND_TO_HOST_TYPE", "Token", "TokenSet",
         "Value", "aval_to_ir_type", "aval_to_ir_types", "core_call_lowering", "dense_int_array",
@@ -18,7 +18,7 @@ _HOMES = {
 __getattr__, __dir__, __all__ = attach(__name__, _HOMES)
 
 if TYPE_CHECKING:
-    from bedrax.xla_backend.lowering.library import (
+    from bedrax.extend.mlir_rules import (
         ConstantHandler as ConstantHandler, DEVICE_TO_DEVICE_TYPE as DEVICE_TO_DEVICE_TYPE,
         LoweringRule as LoweringRule, LoweringRuleContext as LoweringRuleContext, Mesh as Mesh,
         MeshAxisName as MeshAxisName, ModuleContext as ModuleContext,

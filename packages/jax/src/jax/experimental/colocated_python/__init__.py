@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from bedrax.core.lazy import attach
 
 _HOMES = {
-    "bedrax.extend.colocated": (
+    "bedrax.processes.colocated": (
         "colocated_cpu_devices", "colocated_python", "colocated_python_class",
     ),
 }  # fmt: skip
@@ -14,7 +14,7 @@ __getattr__, __dir__, __all__ = attach(__name__, _HOMES, (
 ))  # fmt: skip
 
 if TYPE_CHECKING:
-    from bedrax.extend.colocated import (
+    from bedrax.processes.colocated import (
         colocated_cpu_devices as colocated_cpu_devices, colocated_python as colocated_python,
         colocated_python_class as colocated_python_class,
     )  # fmt: skip

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bedrax import random
-from bedrax.nn import stax
+from bedrax.libraries import stax
 
 X = np.random.default_rng(0).standard_normal((2, 8, 8, 3)).astype(np.float32)
 LAYERS = {

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 
 import bedrax.numpy as jnp
 from bedrax import lax, nn, random
+from bedrax.core import ShapeDtypeStruct, eval_shape
 from bedrax.nn import initializers
 
 __all__ = [
@@ -31,9 +32,6 @@ logsoftmax = nn.log_softmax
 
 def _eval_shape(fun: Callable, *shapes: Sequence[int]) -> tuple[int, ...]:
     """The shape of ``fun`` of float arrays; a batch axis of -1 stays -1."""
-    from bedrax.core.avals import ShapeDtypeStruct
-    from bedrax.core.staging import eval_shape
-
     open_batch = shapes[0][0] == -1
     known = [tuple(1 if n == -1 else n for n in s) for s in shapes]
     out = eval_shape(fun, *(ShapeDtypeStruct(s, jnp.float32) for s in known)).shape

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from bedrax.core import dtypes
 from bedrax.xla_backend import clients
 from bedrax.xla_backend.jaxlib_door import DeviceList
@@ -19,8 +21,6 @@ def colocated_cpu_devices(devices_or_mesh: Any) -> Any:
     if hasattr(devices_or_mesh, "devices"):
         mesh = devices_or_mesh
         flat = colocated_cpu_devices(tuple(mesh.devices.flat))
-        import numpy as np
-
         array = np.empty(mesh.devices.shape, dtype=object)
         array.flat = list(flat)
         return type(mesh)(array, mesh.axis_names)

@@ -7,7 +7,7 @@ import bedrax.numpy as jnp
 from bedrax.autodiff import check_grads
 from bedrax.core import config
 from bedrax.core.jitting import jit
-from bedrax.extend.ode import odeint
+from bedrax.libraries.ode import odeint
 
 
 @pytest.fixture(autouse=True)

@@ -11,6 +11,8 @@ import numpy as np
 
 from bedrax import pytree
 from bedrax.xla_backend.clients import process_count
+from bedrax.xla_backend.placement import device_put
+from bedrax.xla_backend.sharding import NamedSharding
 
 
 def _one_process(name: str) -> None:
@@ -51,9 +53,6 @@ def reached_preemption_sync_point(step_id: int) -> bool:
 def host_local_array_to_global_array(local_inputs: Any, global_mesh: Any, pspecs: Any) -> Any:
     """Arrays of this process as arrays over the mesh."""
     _one_process("host_local_array_to_global_array")
-    from bedrax.xla_backend.placement import device_put
-    from bedrax.xla_backend.sharding import NamedSharding
-
     specs = pytree.tree_broadcast_leaves(pspecs, local_inputs, is_leaf=lambda x: x is None)
     leaves, tree = pytree.tree_flatten(local_inputs)
     return pytree.tree_unflatten(

@@ -7,7 +7,7 @@ import bedrax.numpy as jnp
 from bedrax import pytree
 from bedrax.autodiff import grad
 from bedrax.core.jitting import jit
-from bedrax.extend import optimizers
+from bedrax.libraries import optimizers
 
 MAKERS = {
     "sgd": (0.1,), "momentum": (0.05, 0.8), "nesterov": (0.05, 0.8), "adagrad": (0.5,), "rmsprop": (0.02,),

@@ -1,0 +1,7 @@
+"""Small libraries written on the system: `stax`, `optimizers`, `ode`."""
+
+import os
+
+from bedrax.core import source
+
+source.register_exclusion(os.path.dirname(os.path.abspath(__file__)))
