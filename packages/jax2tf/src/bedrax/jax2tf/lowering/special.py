@@ -1,4 +1,4 @@
-"""TensorFlow for special functions: its own where they are accurate, our programs where they are not."""
+"""TensorFlow for special functions: its own where they are accurate (the rest is composed)."""
 
 from __future__ import annotations
 
@@ -56,24 +56,3 @@ def _erf_inv(ctx, x):
 
 
 tf_rules.add(p.erf_inv_p, in_carrier(_erf_inv, _single_or_double))
-
-
-def _program(prim, name: str) -> None:
-    """A row whose algorithm is a program of lax functions (TensorFlow's own is wrong for large parameters, or absent)."""
-
-    @tf_rules.rule(prim, kind="program")
-    def rule(ctx, *xs):
-        from bedrax.core import staging
-        from bedrax.lax import special_programs
-
-        program = special_programs.widened(getattr(special_programs, name))
-        avals = tuple(a.strip_weak_type() for a in ctx.avals_in)
-        jaxpr = staging.trace_to_jaxpr(lambda *ys: [program(*ys)], avals)
-        return ctx.inner().run(jaxpr, *xs)[0]
-
-
-_program(p.igamma_p, "igamma")
-_program(p.igammac_p, "igammac")
-_program(p.igamma_grad_a_p, "igamma_grad_a")
-_program(p.random_gamma_grad_p, "random_gamma_grad")
-_program(p.regularized_incomplete_beta_p, "betainc")
