@@ -12,12 +12,13 @@ import numpy as np
 from bedrax import pytree
 from bedrax.autodiff.forward import jvp_flat
 from bedrax.autodiff.linearize import Linearized, backward_pass, linearize_flat
-from bedrax.autodiff.tables import UndefinedPrimal, Zero, instantiate, zeros
+from bedrax.autodiff.tables import UndefinedPrimal, Zero, instantiate
 from bedrax.batching import vmap
 from bedrax.core import dtypes, ir, staging
 from bedrax.core.avals import ShapedArray, abstractify, aval_of
 from bedrax.core.source import api_boundary
 from bedrax.core.staging import function_name
+from bedrax.lax.primitives.shaping import zeros_of
 
 
 class _Split:
@@ -163,7 +164,7 @@ def _cotangents(lin: Linearized, cts: Sequence[Any], active: Sequence[bool], lea
     """A cotangent array for every leaf: zeros where nothing arrives, `float0` for integers."""
     found = iter(lin.tape.backward(lin.tangents, cts, lin.inputs))
     return [
-        _as_array(instantiate(next(found))) if a else zeros(aval_of(x).to_tangent_aval())
+        _as_array(instantiate(next(found))) if a else zeros_of(aval_of(x).to_tangent_aval())
         for a, x in zip(active, leaves, strict=True)
     ]
 
@@ -313,12 +314,8 @@ def jvp(fun: Callable, primals: Sequence[Any], tangents: Sequence[Any], has_aux:
     outs, out_tangents = jvp_flat(flat, leaves, pushed)
     out_tree, aux_tree, n = trees[-1]
     result = pytree.tree_unflatten(out_tree, outs[:n])
-    tangent = pytree.tree_unflatten(out_tree, [_tangent_value(t) for t in out_tangents[:n]])
+    tangent = pytree.tree_unflatten(out_tree, map(instantiate, out_tangents[:n]))
     return (result, tangent, pytree.tree_unflatten(aux_tree, outs[n:])) if has_aux else (result, tangent)
-
-
-def _tangent_value(t):
-    return zeros(t.aval) if type(t) is Zero else t
 
 
 def _checked_tangent(p, t):
@@ -383,7 +380,7 @@ class LinearFunction:
         out = iter(ir.run(self.jaxpr, *self.residuals, *live))
         return pytree.tree_unflatten(
             self.out_tree,
-            [next(out) if a else zeros(t) for a, t in zip(self.active_out, self.out_types, strict=True)],
+            [next(out) if a else zeros_of(t) for a, t in zip(self.active_out, self.out_types, strict=True)],
         )
 
 
@@ -494,7 +491,7 @@ class VJP:
             )
         rest = iter(found)
         out = [
-            instantiate(next(rest)) if a else zeros(t.to_tangent_aval())
+            instantiate(next(rest)) if a else zeros_of(t.to_tangent_aval())
             for a, t in zip(self.active, self.in_types, strict=True)
         ]
         return pytree.tree_unflatten(self.in_tree, out)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from bedrax import pytree
-from bedrax.autodiff.tables import Zero, zeros
+from bedrax.autodiff.tables import Zero, add_tangents, instantiate
 from bedrax.core import config, dtypes, staging
 from bedrax.core.avals import aval_of
 from bedrax.core.ir import DebugInfo, run
@@ -19,6 +19,7 @@ from bedrax.core.source import api_boundary
 from bedrax.core.staging import function_name
 from bedrax.core.tracing import Tracer
 from bedrax.lax.primitives.calls import custom_jvp_call_p, custom_vjp_call_p, remat_p
+from bedrax.lax.primitives.shaping import zeros_of
 
 
 class SymbolicZero:
@@ -155,9 +156,7 @@ class custom_jvp:
                 rule(t, result, *primals) for rule, t in zip(jvps, tangents, strict=True) if rule is not None
             ]
             if not terms:
-                return result, pytree.tree_map(lambda x: zeros(aval_of(x).to_tangent_aval()), result)
-            from bedrax.autodiff.tables import add_tangents
-
+                return result, pytree.tree_map(lambda x: instantiate(Zero.of(x)), result)
             total = terms[0]
             for term in terms[1:]:
                 total = pytree.tree_map(add_tangents, total, term)
@@ -592,7 +591,7 @@ def _with_static(fun, args, positions):
 
 def zero_from_primal(val: Any, symbolic_zeros: bool = False):
     """The zero tangents of a pytree of arrays: arrays, or `SymbolicZero`."""
-    make = SymbolicZero if symbolic_zeros else zeros
+    make = SymbolicZero if symbolic_zeros else zeros_of
     return pytree.tree_map(lambda x: make(aval_of(x).to_tangent_aval()), val)
 
 

@@ -59,7 +59,7 @@ class JVPTrace(Trace):
                 active = True
             else:
                 primals.append(x)
-                tangents.append(Zero(None, x))
+                tangents.append(Zero.of(x))
         saved = current.trace
         current.trace = self.parent
         try:
@@ -78,7 +78,7 @@ class JVPTrace(Trace):
         """Primal and tangent of any value."""
         if type(x) is JVPTracer and x.trace is self:
             return x.primal, x.tangent
-        return x, Zero(None, x)
+        return x, Zero.of(x)
 
 
 def jvp_flat(fun: Callable, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list, list]:

@@ -12,6 +12,7 @@ from bedrax import pytree
 from bedrax.autodiff.api import jvp, linearize
 from bedrax.autodiff.custom import custom_jvp
 from bedrax.autodiff.linearize import transpose_jaxpr
+from bedrax.autodiff.tables import Zero, instantiate
 from bedrax.core import staging
 from bedrax.core.avals import abstractify
 from bedrax.core.ir import Jaxpr, call_flat
@@ -180,14 +181,8 @@ def custom_root(
         dx, found = pytree.tree_flatten(tangent_solve(g, right))
         if found != tree:
             raise TypeError(f"custom_root: tangent_solve must return the structure {tree}, got {found}")
-        return out, [*dx, *(_zero_tangent(v) for v in out[n:])]
+        return out, [*dx, *(instantiate(Zero.of(v)) for v in out[n:])]
 
     differentiable = custom_jvp(root)
     differentiable.defjvp(tangent)
     return pytree.tree_unflatten(out_tree, differentiable(residual_consts, solver_consts, leaves))
-
-
-def _zero_tangent(x):
-    from bedrax.autodiff.tables import Zero, instantiate
-
-    return instantiate(Zero.from_primal_value(x))

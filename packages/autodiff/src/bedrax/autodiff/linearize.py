@@ -27,6 +27,9 @@ from bedrax.autodiff.tables import (
     linearize_rules,
     transpose_rules,
 )
+from bedrax.autodiff.tables import (
+    instantiate as materialize,
+)
 from bedrax.core import config, executors, passes, staging
 from bedrax.core.avals import AbstractValue, aval_functions, aval_of
 from bedrax.core.ir import Eqn, Jaxpr, Literal, Var, cached, eval_jaxpr
@@ -235,7 +238,7 @@ class LinearizeTrace(Trace):
                 active = True
             else:
                 primals.append(x)
-                tangents.append(Zero(None, x))
+                tangents.append(Zero.of(x))
         saved = current.trace
         try:
             if not active:
@@ -258,7 +261,7 @@ class LinearizeTrace(Trace):
         """Primal and tangent node (or `Zero`) of any value."""
         if type(x) is LinearizeTracer and x.trace is self:
             return x.primal, x.tangent
-        return x, Zero(None, x)
+        return x, Zero.of(x)
 
 
 class Linearized(NamedTuple):
@@ -342,8 +345,6 @@ def linearize_jaxpr(jaxpr: Jaxpr, active: tuple[bool, ...], instantiate: tuple[b
     Returns:
       A `LinearizedJaxpr`.
     """
-    from bedrax.autodiff.tables import zeros
-
     trace = staging.StagingTrace(current.trace)
     args = [trace.input(a) for a in jaxpr.in_avals]
     saved = current.trace
@@ -353,9 +354,7 @@ def linearize_jaxpr(jaxpr: Jaxpr, active: tuple[bool, ...], instantiate: tuple[b
         tangents = lin.tangents
         if instantiate is not False:
             wanted = (instantiate,) * len(tangents) if instantiate is True else instantiate
-            tangents = [
-                zeros(t.aval) if type(t) is Zero and w else t for t, w in zip(tangents, wanted, strict=True)
-            ]
+            tangents = [materialize(t) if w else t for t, w in zip(tangents, wanted, strict=True)]
         active_out = tuple(type(t) is not Zero for t in tangents)
         linear, residuals = lin.tape.to_jaxpr(lin.inputs, [t for t in tangents if type(t) is not Zero])
         in_places = {id(t): i for i, t in enumerate(args)}

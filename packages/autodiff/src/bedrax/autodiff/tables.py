@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from bedrax.core.avals import AbstractValue, ShapedArray, aval_of
+from bedrax.core.avals import AbstractValue, aval_of
 from bedrax.core.columns import Column
 from bedrax.lax.primitives.elementwise import add_jaxvals_p
-from bedrax.lax.symbolic_zeros import LazilyTyped, Zero
+from bedrax.lax.symbolic_zeros import LazilyTyped, Zero, instantiate
 
 jvp_rules = Column("jvp", "bedrax.autodiff.rules")
 transpose_rules = Column("transpose", "bedrax.autodiff.rules")
@@ -38,18 +38,6 @@ def is_undefined(x: Any) -> bool:
     return type(x) is UndefinedPrimal
 
 
-def zeros(aval: ShapedArray):
-    """An array of zeros of type `aval` (`float0` included)."""
-    from bedrax.lax.primitives import shaping
-
-    return shaping.zeros_of(aval)
-
-
-def instantiate(t: Any) -> Any:
-    """A tangent as a value: `Zero` becomes an array of zeros."""
-    return zeros(t.aval) if type(t) is Zero else t
-
-
 def add_tangents(x: Any, y: Any) -> Any:
     """The sum of two tangents."""
     if type(x) is Zero:
@@ -59,7 +47,7 @@ def add_tangents(x: Any, y: Any) -> Any:
     return add_jaxvals_p.bind(x, y)
 
 
-def unbroadcast(aval: ShapedArray, ct: Any) -> Any:
+def unbroadcast(aval: AbstractValue, ct: Any) -> Any:
     """Sum a cotangent down to an operand of rank 0 that was broadcast against ranked ones."""
     if type(ct) is Zero:
         return Zero(aval)
@@ -85,7 +73,7 @@ def jvp(prim, *formulas: Callable | None) -> None:
                 term = formula(t, ans, *primals, **params)
                 total = term if total is None else add_tangents(total, term)
         if total is None:
-            total = [Zero.from_primal_value(a) for a in ans] if multiple else Zero.from_primal_value(ans)
+            total = [Zero.of(a) for a in ans] if multiple else Zero.of(ans)
         return ans, total
 
     jvp_rules.add(prim, rule, "formula")
@@ -97,11 +85,7 @@ def linear(prim, transpose: Callable | None = None, kind: str = "linear") -> Non
     def rule(primals, tangents, **params):
         ans = prim.bind(*primals, **params)
         if all(type(t) is Zero for t in tangents):
-            tangent = (
-                [Zero.from_primal_value(a) for a in ans]
-                if prim.multiple_results
-                else Zero.from_primal_value(ans)
-            )
+            tangent = [Zero.of(a) for a in ans] if prim.multiple_results else Zero.of(ans)
         else:
             tangent = prim.bind(*map(instantiate, tangents), **params)
         return ans, tangent
@@ -127,7 +111,7 @@ def bilinear(prim, lhs_transpose: Callable, rhs_transpose: Callable) -> None:
         if type(ty) is not Zero:
             term = prim.bind(x, ty, **params)
             out = term if out is None else add_tangents(out, term)
-        return ans, Zero.from_primal_value(ans) if out is None else out
+        return ans, Zero.of(ans) if out is None else out
 
     def transpose_rule(ct, x, y, **params):
         if is_undefined(x) and is_undefined(y):
@@ -147,8 +131,8 @@ def zero(*prims) -> None:
         def rule(primals, tangents, *, prim=prim, **params):
             ans = prim.bind(*primals, **params)
             if prim.multiple_results:
-                return ans, [Zero.from_primal_value(a) for a in ans]
-            return ans, Zero.from_primal_value(ans)
+                return ans, [Zero.of(a) for a in ans]
+            return ans, Zero.of(ans)
 
         jvp_rules.add(prim, rule, "zero")
         transpose_rules.absent(prim, why="its derivative is zero: nothing linear is left to transpose")

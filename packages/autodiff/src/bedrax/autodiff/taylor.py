@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from bedrax import pytree
-from bedrax.autodiff.tables import Zero, instantiate, jvp_rules, zeros
+from bedrax.autodiff.tables import Zero, instantiate, jvp_rules
 from bedrax.core import dtypes
 from bedrax.core.avals import aval_of
 from bedrax.core.ir import call_flat
@@ -24,6 +24,7 @@ from bedrax.core.jitting import jit_p
 from bedrax.core.tracing import Trace, Tracer, current, set_trace
 from bedrax.lax.primitives import elementwise
 from bedrax.lax.primitives.calls import closed_call_p, core_call_p, custom_vjp_call_p, remat_p
+from bedrax.lax.primitives.shaping import zeros_of
 
 
 class SeriesTracer(Tracer):
@@ -87,7 +88,7 @@ class SeriesTrace(Trace):
         steps = []
         for k in range(self.order + 1):
             terms = [
-                s[k] if s is not None else (x if k == 0 or not _moves(x) else zeros(aval_of(x)))
+                s[k] if s is not None else (x if k == 0 or not _moves(x) else zeros_of(aval_of(x)))
                 for s, x in zip(series, args, strict=True)
             ]
             steps.append(prim.bind(*terms, **params))
@@ -102,7 +103,7 @@ class SeriesTrace(Trace):
         for s, x in zip(series, args, strict=True):
             if s is None:
                 primals.append(x)
-                tangents.append(Zero(None, x))
+                tangents.append(Zero.of(x))
             elif inner.order == 0:
                 primals.append(s[0])
                 tangents.append(s[1])
@@ -118,7 +119,7 @@ class SeriesTrace(Trace):
         def integrated(y, z):
             if type(z) is Zero:
                 return y if inner.terms_of(y) is None else inner.terms_of(y)[0]
-            terms = inner.terms_of(z) or [z, *(zeros(aval_of(z)) for _ in range(inner.order))]
+            terms = inner.terms_of(z) or [z, *(zeros_of(aval_of(z)) for _ in range(inner.order))]
             first = inner.terms_of(y)
             return SeriesTracer(
                 self,
@@ -160,7 +161,7 @@ def _product(a: list, b: list, order: int, mul: Callable) -> list:
         for i in range(k + 1):
             if i < len(a) and k - i < len(b):
                 total = _plus(total, mul(a[i], b[k - i]))
-        out.append(total if total is not None else zeros(aval_of(out[0])))
+        out.append(total if total is not None else zeros_of(aval_of(out[0])))
     return out
 
 
@@ -177,7 +178,7 @@ def _quotient(a: list, b: list, order: int) -> list:
         elif total is not None:
             top = elementwise.neg_p.bind(total)
         else:
-            q.append(zeros(aval_of(q[0])))
+            q.append(zeros_of(aval_of(q[0])))
             continue
         q.append(elementwise.div_p.bind(top, b[0]))
     return q
@@ -253,7 +254,7 @@ def jet(
     for x in out:
         terms = trace.terms_of(x)
         if terms is None:
-            zero = instantiate(Zero(None, x))
+            zero = instantiate(Zero.of(x))
             terms = [x] + [zero] * order
         values.append(terms[0])
         terms_out.append(

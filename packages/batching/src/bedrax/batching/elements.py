@@ -9,9 +9,10 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from bedrax.batching.tables import AxisData, move_axis, rank_of
+from bedrax.batching.tables import AxisData
 from bedrax.batching.trace import batch_flat
 from bedrax.core import element_types
+from bedrax.lax.axes import move_axis, rank_of
 from bedrax.lax.primitives import elementwise, reductions
 
 # Comparisons look at whole elements: their results on the numbers of an element are joined.

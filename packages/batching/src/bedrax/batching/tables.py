@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from bedrax.core.avals import aval_of
 from bedrax.core.columns import Column
+from bedrax.lax.axes import broadcast_axis, insert, move_axis
 from bedrax.lax.primitives import shaping
 
 batch_rules = Column("batching", "bedrax.batching.rules")
@@ -21,25 +22,6 @@ class AxisData(NamedTuple):
     name: Any
     size: Any
     spmd_name: Any = None
-
-
-def move_axis(x, source: int, destination: int):
-    """`x` with one axis moved; negative axes count from the end."""
-    rank = len(aval_of(x).shape)
-    source, destination = source % rank, destination % rank
-    if source == destination:
-        return x
-    order = [i for i in range(rank) if i != source]
-    order.insert(destination, source)
-    return shaping.transpose(x, tuple(order))
-
-
-def broadcast_axis(x, size, position: int):
-    """`x` with a new axis of `size` at `position`."""
-    shape = aval_of(x).shape
-    position %= len(shape) + 1
-    kept = tuple(i for i in range(len(shape) + 1) if i != position)
-    return shaping.broadcast_in_dim(x, (*shape[:position], size, *shape[position:]), kept)
 
 
 def to_axis(x, dim: int | None, size, position: int):
@@ -74,9 +56,8 @@ def _elementwise_rule(prim):
                 others, e = next(
                     (s, e) for s, e in zip(shapes, dims, strict=True) if len(s) - (e is not None) == rank
                 )
-                body = list(others) if e is None else [n for i, n in enumerate(others) if i != e]
-                body.insert(to, axis.size)
-                aligned.append(shaping.broadcast_in_dim(x, tuple(body), (to,)))
+                body = [n for i, n in enumerate(others) if i != e]
+                aligned.append(shaping.broadcast_in_dim(x, insert(body, to, axis.size), (to,)))
         return prim.bind(*aligned, **params), to
 
     if not prim.multiple_results:
@@ -98,8 +79,3 @@ def elementwise(*prims) -> None:
 def absent(*prims, why: str) -> None:
     """Rows that say why there is no rule."""
     batch_rules.absent(*prims, why=why)
-
-
-def rank_of(x) -> int:
-    """Number of axes of a value."""
-    return len(aval_of(x).shape)

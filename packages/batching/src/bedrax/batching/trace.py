@@ -10,12 +10,13 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from bedrax.batching.tables import AxisData, batch_rules, broadcast_axis, move_axis
+from bedrax.batching.tables import AxisData, batch_rules, to_axis
 from bedrax.core import config, staging
 from bedrax.core.avals import ShapedArray, aval_functions, aval_of
 from bedrax.core.columns import Column
 from bedrax.core.ir import Jaxpr, cached, call_flat, subjaxprs
 from bedrax.core.tracing import Trace, Tracer, check_leaks, current, extend_axes
+from bedrax.lax.axes import insert
 
 # Collectives that name the mapped axis turn into operations on it; see rules/collectives.py.
 axis_rules = Column("batching over the named axis", "bedrax.batching.rules")
@@ -60,7 +61,7 @@ def unmapped_aval(size, dim: int | None, aval):
     if dim is None or not aval.is_array:
         return aval
     dim %= len(aval.shape) + 1
-    return ShapedArray((*aval.shape[:dim], size, *aval.shape[dim:]), aval.dtype, aval.weak_type)
+    return ShapedArray(insert(aval.shape, dim, size), aval.dtype, aval.weak_type)
 
 
 class BatchTrace(Trace):
@@ -179,7 +180,7 @@ def place(x: Any, dim: int | None, to: int | None, size) -> Any:
         return x
     if to is None:
         raise ValueError("a mapped value was given where an unmapped one is needed")
-    return broadcast_axis(x, size, to) if dim is None else move_axis(x, dim, to)
+    return to_axis(x, dim, size, to)
 
 
 @cached

@@ -108,7 +108,7 @@ def _derivative(primals, tangents, *, fun, has_side_effects, ordered, call_tf_gr
     active = tuple(type(t) is not Zero for t in tangents)
     live = [t for t in tangents if type(t) is not Zero]
     if not live:
-        return outs, [Zero(None, x) for x in outs]
+        return outs, [Zero.of(x) for x in outs]
     types, out_types = ([aval_of(x).strip_weak_type() for x in xs] for xs in (primals, outs))
     vjp = fun.vjp(types, out_types)
     wanted = tuple(a for a in types if dtypes.is_inexact(a.dtype))

@@ -12,11 +12,13 @@ from collections.abc import Callable, MutableMapping
 from typing import Any
 
 from bedrax.autodiff import tables as ad_tables
-from bedrax.autodiff.tables import Zero, instantiate, zeros
-from bedrax.batching.tables import batch_rules, broadcast_axis, elementwise, move_axis
+from bedrax.autodiff.tables import Zero, instantiate
+from bedrax.batching.tables import batch_rules, elementwise
 from bedrax.batching.tables import to_front as _to_front
 from bedrax.core import executors
 from bedrax.core.columns import Column
+from bedrax.lax.axes import broadcast_axis, move_axis
+from bedrax.lax.primitives.shaping import zeros_of
 
 
 class TableView(MutableMapping):
@@ -144,7 +146,7 @@ def instantiate_zeros(tangent):
 
 def zeros_like_aval(aval):
     """An array of zeros."""
-    return zeros(aval)
+    return zeros_of(aval)
 
 
 def add_jaxvals(x, y):

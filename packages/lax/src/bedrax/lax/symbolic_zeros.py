@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bedrax.core.avals import AbstractValue, aval_of
+from bedrax.lax.primitives.shaping import zeros_of
 
 
 class LazilyTyped:
@@ -26,15 +27,15 @@ class Zero(LazilyTyped):
     __slots__ = ()
 
     @staticmethod
-    def from_primal_value(x: Any) -> Zero:
+    def of(x: Any) -> Zero:
         """The zero tangent of a value."""
         return Zero(None, x)
 
+    from_primal_value = of  # the name that libraries use
+
     def instantiate(self) -> Any:
         """An array of zeros of this type."""
-        from bedrax.lax.primitives import shaping
-
-        return shaping.zeros_of(self.aval)
+        return zeros_of(self.aval)
 
     @property
     def aval(self) -> AbstractValue:
@@ -43,3 +44,8 @@ class Zero(LazilyTyped):
             found = self._aval = aval_of(self._of).to_tangent_aval()
             self._of = None
         return found
+
+
+def instantiate(tangent: Any) -> Any:
+    """A tangent as a value: `Zero` becomes an array of zeros."""
+    return zeros_of(tangent.aval) if type(tangent) is Zero else tangent

@@ -115,7 +115,7 @@ def _jvp(primals, tangents, *, impl, log_space):
     out = random_gamma_p.bind(keys, a, impl=impl, log_space=log_space)
     t = tangents[1]
     if type(t) is Zero:
-        return out, Zero.from_primal_value(out)
+        return out, Zero.of(out)
     if not log_space:
         return out, lax.mul(t, lax.random_gamma_grad(a, out))
     # Below `limit` the distribution function is x^a / gamma(a + 1) to working precision, so that

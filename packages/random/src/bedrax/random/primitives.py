@@ -12,11 +12,12 @@ import bedrax.batching.elements  # noqa: F401  # what operations on keys do to t
 from bedrax import lax
 from bedrax.autodiff.tables import zero
 from bedrax.batching import vmap
-from bedrax.batching.tables import batch_rules, rank_of, to_front
+from bedrax.batching.tables import batch_rules, to_front
 from bedrax.core import dtypes, errors, executors
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.element_types import base_aval
 from bedrax.core.tracing import Primitive, Tracer
+from bedrax.lax.axes import rank_of
 from bedrax.lax.tables import decompositions
 from bedrax.random.key_array import KeyArray, KeyDType
 from bedrax.random.staged import PerExecutor

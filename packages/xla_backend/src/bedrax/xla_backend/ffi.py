@@ -249,7 +249,7 @@ def _jvp(primals, tangents, **params):
             " `jax.custom_vjp` to add support."
         )
     out = ffi_call_p.bind(*primals, **params)
-    return out, [autodiff_tables.Zero.from_primal_value(x) for x in out]
+    return out, [autodiff_tables.Zero.of(x) for x in out]
 
 
 autodiff_tables.transpose_rules.absent(

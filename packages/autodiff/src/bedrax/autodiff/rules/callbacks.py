@@ -9,7 +9,7 @@ def _refuses(prim, name):
     def _(primals, tangents, **params):
         if all(type(t) is Zero for t in tangents):
             out = prim.bind(*primals, **params)
-            return out, [Zero.from_primal_value(x) for x in out]
+            return out, [Zero.of(x) for x in out]
         raise ValueError(
             f"{name} callbacks do not support JVP. Please use `jax.custom_jvp` to use callbacks while taking gradients."
         )

@@ -49,7 +49,7 @@ def jvp_jaxpr(jaxpr: Jaxpr, active: tuple[bool, ...], instantiate_out: tuple[boo
 
     def pushed(*values):
         primals, rest = values[: len(active)], iter(values[len(active) :])
-        tangents = [next(rest) if m else Zero(None, x) for x, m in zip(primals, active, strict=True)]
+        tangents = [next(rest) if m else Zero.of(x) for x, m in zip(primals, active, strict=True)]
         outs, out_tangents = jvp_flat(lambda *xs: eval_jaxpr(jaxpr, jaxpr.consts, *xs), primals, tangents)
         n = len(out_tangents)
         wanted = (instantiate_out,) * n if isinstance(instantiate_out, bool) else instantiate_out
@@ -72,7 +72,7 @@ def bind_program(prim, program: Jaxpr, args, params_for) -> list:
 def spread(values, active: tuple[bool, ...], outs) -> list:
     """Tangents of all results, given those of the active ones."""
     rest = iter(values)
-    return [next(rest) if a else Zero(None, x) for a, x in zip(active, outs, strict=True)]
+    return [next(rest) if a else Zero.of(x) for a, x in zip(active, outs, strict=True)]
 
 
 def _live(tangents) -> tuple[tuple[bool, ...], list]:
@@ -97,7 +97,7 @@ def _program_rows(prim, params_for) -> None:
         out = bind_program(prim, lin.primal, primals, lambda p: params_for(p, params, "jvp"))
         results = out[: lin.num_out]
         if not any(lin.active_out):
-            return results, [Zero(None, x) for x in results]
+            return results, [Zero.of(x) for x in results]
         tangents_out = bind_program(
             prim, lin.linear, (*lin.residuals(primals, out), *live), lambda p: params_for(p, params, "jvp")
         )
@@ -228,7 +228,7 @@ def _remat_linearize(primals, tangents, *, jaxpr, prevent_cse, differentiated, p
     kept = eval_jaxpr(plan.forward, plan.forward.consts, *primals)
     results, saved = kept[: plan.num_out], kept[plan.num_out :]
     if not any(plan.active_out):
-        return results, [Zero(None, x) for x in results]
+        return results, [Zero.of(x) for x in results]
     out = bind_program(
         remat_p, plan.recompute_and_push, (*primals, *saved, *live),
         lambda p: {**params, "jaxpr": p, "prevent_cse": prevent_cse, "differentiated": True, "policy": None},
@@ -316,7 +316,7 @@ def _custom_vjp(
         outs, residuals = fwd_jaxpr_thunk(*primals)
     live = [t for t, m in zip(tangents, active, strict=True) if m]
     if not live:
-        return outs, [Zero(None, x) for x in outs]
+        return outs, [Zero.of(x) for x in outs]
     out_types = tuple(aval_of(x).to_tangent_aval().strip_weak_type() for x in outs)
     tangents_out = custom_lin_p.bind(
         *residuals, *live, bwd=bwd, num_res=len(residuals), out_avals=out_types, active=active,
@@ -375,7 +375,7 @@ def _linear_call_jvp(primals, tangents, *, call_jaxpr, transpose, num_res):
     res, linear_args = primals[:num_res], primals[num_res:]
     if all(type(t) is Zero for t in tangents[:num_res]):
         outs = linear_call_p.bind(*primals, **params)
-        moved = [Zero(None, x) for x in outs]
+        moved = [Zero.of(x) for x in outs]
     else:  # its rule is for the linear arguments only
         outs, moved = jvp_flat(
             lambda *rs: eval_jaxpr(call_jaxpr, call_jaxpr.consts, *rs, *linear_args), res, tangents[:num_res]

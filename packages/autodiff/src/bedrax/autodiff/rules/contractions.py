@@ -91,7 +91,7 @@ def _ragged_jvp(primals, tangents, **params):
     x, y, *rest = primals
     tx, ty, *_ = tangents
     ans = ragged_dot_general_p.bind(*primals, **params)
-    out = Zero.from_primal_value(ans)
+    out = Zero.of(ans)
     if type(tx) is not Zero:
         out = ragged_dot_general_p.bind(instantiate(tx), y, *rest, **params)
     if type(ty) is not Zero:

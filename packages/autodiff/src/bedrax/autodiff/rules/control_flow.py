@@ -25,6 +25,7 @@ from bedrax.core import passes, staging
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.ir import Jaxpr, Var, cached, eval_jaxpr
 from bedrax.lax.primitives.control_flow import cond_p, scan_p, while_p
+from bedrax.lax.primitives.shaping import zeros_of
 
 
 def _flags(tangents) -> tuple[bool, ...]:
@@ -214,7 +215,7 @@ def _scan_linearize(primals, tangents, *, jaxpr, num_consts, num_carry, **params
         lin.primal, lin.sources, primals, num_consts, num_carry, lin.num_out, params
     )
     if not any(lin.active_out):
-        return results, [Zero(None, x) for x in results]
+        return results, [Zero.of(x) for x in results]
     counts = (sum(active[:num_consts]), sum(active[num_consts:edge]), sum(active[edge:]))
     out = _linear_scan(lin.linear, residuals, _live(tangents), counts, params)
     return results, spread(out, lin.active_out, results)
@@ -453,7 +454,7 @@ def _cond_linearize(primals, tangents, *, branches, **params):
     n = lins[0].num_out
     if not any(out_active):
         out = _bind_cond(index, *operands, branches=tuple(branches), **params)
-        return out, [Zero(None, x) for x in out]
+        return out, [Zero.of(x) for x in out]
     key = ("linearized cond", tuple(branches), active)
     found = branches[0].cache.get(key)
     if found is None:
@@ -470,8 +471,6 @@ def _share_residuals(lins):
     Residuals of different branches share places of equal type; a branch fills the places that
     it does not use with zeros. The linear branches also take the operands.
     """
-    from bedrax.lax.primitives.shaping import zeros_of
-
     places: list[ShapedArray] = []
     assigned = []
     for lin in lins:
@@ -527,7 +526,6 @@ def _cond_transpose(cts, index, *operands, branches, **params):
     key = ("transposed cond", tuple(branches), linear, arriving)
     found = branches[0].cache.get(key)
     if found is None:
-        from bedrax.lax.primitives.shaping import zeros_of
 
         def settle(program, mine):
             def full(*args):

@@ -13,7 +13,7 @@ def _convert_jvp(primals, tangents, *, new_dtype, weak_type, **params):
     (x,), (t,) = primals, tangents
     ans = p.convert_element_type_p.bind(x, new_dtype=new_dtype, weak_type=weak_type, **params)
     if type(t) is Zero or not is_inexact(new_dtype) or not is_inexact(aval_of(x).dtype):
-        return ans, Zero.from_primal_value(ans)
+        return ans, Zero.of(ans)
     return ans, p.convert_element_type_p.bind(t, new_dtype=new_dtype, weak_type=weak_type, **params)
 
 

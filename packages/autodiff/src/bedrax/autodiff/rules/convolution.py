@@ -12,6 +12,7 @@ from bedrax.autodiff.rules.contractions import as_cotangent
 from bedrax.autodiff.tables import bilinear
 from bedrax.core import dims
 from bedrax.core.avals import aval_of
+from bedrax.lax.axes import cut_axis, merge_axes, move_axis
 from bedrax.lax.primitives import shaping
 from bedrax.lax.primitives.convolution import ConvDimensionNumbers, conv_general_dilated_p
 
@@ -21,32 +22,11 @@ def _spans(shape, spec, dilation) -> list:
     return [dims.dilate_dim(shape[d], k) for d, k in zip(spec[2:], dilation, strict=True)]
 
 
-def _split_dim(x, dim: int, groups: int):
-    """Split a dimension into ``(groups, rest)``."""
-    shape = aval_of(x).shape
-    return shaping.reshape(x, (*shape[:dim], groups, shape[dim] // groups, *shape[dim + 1 :]))
-
-
-def _join_dims(x, dim: int):
-    """Join dimensions `dim` and ``dim + 1``."""
-    shape = aval_of(x).shape
-    return shaping.reshape(x, (*shape[:dim], shape[dim] * shape[dim + 1], *shape[dim + 2 :]))
-
-
-def _move(x, source: int, destination: int):
-    order = [d for d in range(len(aval_of(x).shape)) if d != source]
-    order.insert(destination, source)
-    return shaping.transpose(x, tuple(order))
-
-
 def _regroup(x, take: int, give: int, groups: int):
     """Move the groups that dimension `take` falls into to the front of what dimension `give` runs through."""
     if groups == 1:
         return x
-    x = _split_dim(x, take, groups)
-    give += give > take
-    x = _move(x, take, give if give < take else give - 1)
-    return _join_dims(x, give if give < take else give - 1)
+    return merge_axes(move_axis(cut_axis(x, take, groups), take, give), give)
 
 
 def _lhs_transpose(

@@ -17,10 +17,10 @@ from bedrax.autodiff.tables import (
     transpose_rules,
 )
 from bedrax.batching.custom import custom_vmap_p
-from bedrax.batching.tables import broadcast_axis
 from bedrax.core import dtypes, staging
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.ir import call_flat
+from bedrax.lax.axes import broadcast_axis
 
 
 def _spread(x, is_mapped: bool, size):
@@ -40,7 +40,7 @@ def _jvp(primals, tangents, *, call, rule, num_consts):
         """Tangents of the differentiable results of ``fun(*primals)``."""
         given, rest = values[: len(values) - sum(active)], iter(values[len(values) - sum(active) :])
         of = active[count - len(given) :]  # without constants: those have no tangents
-        pairs = [next(rest) if a else Zero(None, x) for x, a in zip(given, of, strict=True)]
+        pairs = [next(rest) if a else Zero.of(x) for x, a in zip(given, of, strict=True)]
         outs, moved = jvp_flat(fun, given, pairs)
         return [instantiate(t) for x, t in zip(outs, moved, strict=True) if _has_tangent(x)]
 
@@ -81,7 +81,7 @@ def _jvp(primals, tangents, *, call, rule, num_consts):
             *hoisted, *primals, *live, call=program, rule=tangent_rule, num_consts=len(hoisted) + num_consts
         )
     )
-    return outs, [next(moved) if _has_tangent(x) else Zero(None, x) for x in outs]
+    return outs, [next(moved) if _has_tangent(x) else Zero.of(x) for x in outs]
 
 
 def _has_tangent(x) -> bool:

@@ -24,7 +24,6 @@ from bedrax.autodiff.tables import (
     transpose_rules,
     unbroadcast,
     zero,
-    zeros,
 )
 from bedrax.core.avals import aval_of
 from bedrax.core.dtypes import is_complex, is_inexact, is_integer
@@ -32,6 +31,7 @@ from bedrax.lax.primitives import elementwise as p
 from bedrax.lax.primitives import shaping
 from bedrax.lax.primitives.conversions import convert_to
 from bedrax.lax.primitives.elementwise import add, div, mul, neg, scalar_like, sub
+from bedrax.lax.primitives.shaping import zeros_of
 
 
 def _one(x):
@@ -85,7 +85,7 @@ def _abs(t, ans, x):
 
 def _integer_pow(t, ans, x, *, y):
     if y == 0:
-        return Zero.from_primal_value(ans)
+        return Zero.of(ans)
     if y == 1:
         return mul(t, _one(x))
     return mul(t, mul(scalar_like(x, y), x if y == 2 else p.integer_pow(x, y - 1)))
@@ -93,7 +93,7 @@ def _integer_pow(t, ans, x, *, y):
 
 def _sign(t, ans, x):
     if not is_complex(aval_of(x).dtype):
-        return Zero.from_primal_value(ans)
+        return Zero.of(ans)
     # x/|x| turns with the part of t across x: (t - s Re(conj(s) t)) / |x|.
     along = p.real(mul(t, p.conj(ans)))
     across = sub(t, mul(_real_to_complex(along), ans))
@@ -109,25 +109,25 @@ jvp(p.abs_p, _abs)
 def _sign_rule(primals, tangents):
     (x,), (t,) = primals, tangents
     ans = p.sign_p.bind(x)
-    return ans, Zero.from_primal_value(ans) if type(t) is Zero else _sign(t, ans, x)
+    return ans, Zero.of(ans) if type(t) is Zero else _sign(t, ans, x)
 
 
 @jvp_rules.rule(p.integer_pow_p, kind="formula")
 def _integer_pow_rule(primals, tangents, *, y):
     (x,), (t,) = primals, tangents
     ans = p.integer_pow_p.bind(x, y=y)
-    return ans, Zero.from_primal_value(ans) if type(t) is Zero else _integer_pow(t, ans, x, y=y)
+    return ans, Zero.of(ans) if type(t) is Zero else _integer_pow(t, ans, x, y=y)
 
 
 # Cotangents pair with tangents by Re(ct * t), so transposes do not conjugate.
 
 
 def _real_to_complex(x):
-    return p.complex(x, shaping.zeros_of(aval_of(x)))
+    return p.complex(x, zeros_of(aval_of(x)))
 
 
 linear(p.real_p, lambda ct, x: [_real_to_complex(ct)])
-linear(p.imag_p, lambda ct, x: [p.complex(shaping.zeros_of(aval_of(ct)), neg(ct))])
+linear(p.imag_p, lambda ct, x: [p.complex(zeros_of(aval_of(ct)), neg(ct))])
 
 
 @transpose_rules.rule(p.conj_p, kind="linear")
@@ -159,7 +159,7 @@ def _sum_jvp(prim, negate_second):
         tx, ty = tangents
         ans = prim.bind(x, y)
         if type(ty) is Zero:
-            return ans, Zero.from_primal_value(ans) if type(tx) is Zero else _spread(tx, ans)
+            return ans, Zero.of(ans) if type(tx) is Zero else _spread(tx, ans)
         if type(tx) is Zero:
             return ans, _spread(neg(ty) if negate_second else ty, ans)
         return ans, prim.bind(tx, ty)
@@ -265,7 +265,7 @@ def _only_where(mask, t, ans):
     if aval_of(mask).shape != shape:
         mask = shaping.broadcast_in_dim(mask, shape, ())
     t = _spread(t, ans)
-    return p.select_n(mask, shaping.zeros_of(aval_of(t)), t)
+    return p.select_n(mask, zeros_of(aval_of(t)), t)
 
 
 jvp(
@@ -281,13 +281,13 @@ def _select_jvp(primals, tangents):
     which, *cases = primals
     ans = p.select_n_p.bind(which, *cases)
     if all(type(t) is Zero for t in tangents[1:]) or not is_inexact(aval_of(ans).dtype):
-        return ans, Zero.from_primal_value(ans)
+        return ans, Zero.of(ans)
     return ans, p.select_n_p.bind(which, *map(instantiate, tangents[1:]))
 
 
 @transpose_rules.rule(p.select_n_p, kind="linear")
 def _select_transpose(ct, which, *cases):
-    nothing = zeros(aval_of(ct))
+    nothing = zeros_of(aval_of(ct))
     out = [None]
     for i, case in enumerate(cases):
         if is_undefined(case):

@@ -11,7 +11,6 @@ from bedrax.autodiff.tables import (
     is_undefined,
     jvp_rules,
     transpose_rules,
-    zeros,
 )
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.lax.primitives import conversions, elementwise, shaping
@@ -30,6 +29,7 @@ from bedrax.lax.primitives.indexing import (  # fmt: skip
     scatter_sub_p,
     window_sizes,
 )
+from bedrax.lax.primitives.shaping import zeros_of
 
 
 def _no_tangent(*tangents) -> bool:
@@ -41,7 +41,7 @@ def _gather_jvp(primals, tangents, *, fill_value, **params):
     x, indices = primals
     ans = gather_p.bind(x, indices, fill_value=fill_value, **params)
     if _no_tangent(tangents[0]):
-        return ans, Zero.from_primal_value(ans)
+        return ans, Zero.of(ans)
     # What is filled in is constant.
     return ans, gather_p.bind(tangents[0], indices, fill_value=None if fill_value is None else 0, **params)
 
@@ -60,7 +60,7 @@ def _gather_transpose(
     fill_value,
 ):
     out = scatter_add_p.bind(
-        zeros(operand.aval), indices, ct, dimension_numbers=as_scatter(dimension_numbers), mode=mode,
+        zeros_of(operand.aval), indices, ct, dimension_numbers=as_scatter(dimension_numbers), mode=mode,
         indices_are_sorted=indices_are_sorted, unique_indices=unique_indices, update_jaxpr=None, update_consts=(),
     )  # fmt: skip
     return [out, None]
@@ -85,7 +85,7 @@ def _linear_scatter(prim):
         tx, _, tu = tangents
         ans = prim.bind(x, indices, updates, **params)
         if _no_tangent(tx, tu):
-            return ans, Zero.from_primal_value(ans)
+            return ans, Zero.of(ans)
         if type(tu) is Zero:
             return ans, tx
         return ans, prim.bind(instantiate(tx), indices, tu, **params)
@@ -137,18 +137,18 @@ def _scatter_jvp(primals, tangents, **params):
     if params["update_jaxpr"] is not None:
         if _no_tangent(tx, tu):
             ans = scatter_p.bind(x, indices, updates, **params)
-            return ans, Zero.from_primal_value(ans)
+            return ans, Zero.of(ans)
         raise NotImplementedError(
             "scatter_apply cannot be differentiated; use gather, the function, and scatter."
         )
     ans = scatter_p.bind(x, indices, updates, **params)
     if _no_tangent(tx, tu):
-        return ans, Zero.from_primal_value(ans)
+        return ans, Zero.of(ans)
     if params["unique_indices"] or type(tu) is Zero:
         # With updates that do not vary, whoever wins leaves a zero.
         return ans, scatter_p.bind(instantiate(tx), indices, instantiate(tu), **params)
     wins, survives = _winners(aval_of(x), indices, aval_of(updates), params)
-    base = zeros(aval_of(x)) if type(tx) is Zero else _mask(survives, tx)
+    base = zeros_of(aval_of(x)) if type(tx) is Zero else _mask(survives, tx)
     return ans, scatter_add_p.bind(base, indices, _mask(wins, tu), **params)
 
 
@@ -157,7 +157,7 @@ def _scatter_transpose(ct, x, indices, updates, **params):
     ct_x = ct_updates = None
     if is_undefined(x):
         u = updates.aval if is_undefined(updates) else aval_of(updates)
-        ct_x = scatter_p.bind(ct, indices, zeros(ShapedArray(u.shape, aval_of(ct).dtype)), **params)
+        ct_x = scatter_p.bind(ct, indices, zeros_of(ShapedArray(u.shape, aval_of(ct).dtype)), **params)
     if is_undefined(updates):
         shape = updates.aval.shape
         ct_updates = _take(ct, indices, len(aval_of(ct).shape), shape, params)
@@ -172,7 +172,7 @@ def _scatter_mul_jvp(primals, tangents, **params):
     x, indices, updates = primals
     tx, _, tu = tangents
     ans = scatter_mul_p.bind(x, indices, updates, **params)
-    out = Zero.from_primal_value(ans)
+    out = Zero.of(ans)
     if type(tx) is not Zero:
         out = scatter_mul_p.bind(tx, indices, updates, **params)
     if type(tu) is not Zero:
@@ -182,7 +182,7 @@ def _scatter_mul_jvp(primals, tangents, **params):
                 " no position is updated twice."
             )
         old = _take(x, indices, len(aval_of(x).shape), aval_of(updates).shape, params)
-        term = scatter_add_p.bind(zeros(aval_of(x)), indices, elementwise.mul(tu, old), **params)
+        term = scatter_add_p.bind(zeros_of(aval_of(x)), indices, elementwise.mul(tu, old), **params)
         out = add_tangents(out, term)
     return ans, out
 
@@ -202,7 +202,7 @@ def _extreme_scatter(prim):
         tx, _, tu = tangents
         ans = prim.bind(x, indices, updates, **params)
         if _no_tangent(tx, tu):
-            return ans, Zero.from_primal_value(ans)
+            return ans, Zero.of(ans)
         dtype, shape = aval_of(ans).dtype, aval_of(updates).shape
         rank = len(aval_of(x).shape)
         as_number = lambda p: conversions.convert_element_type(p, dtype)
@@ -232,13 +232,13 @@ def _dynamic_slice_jvp(primals, tangents, *, slice_sizes):
     x, *starts = primals
     ans = dynamic_slice_p.bind(x, *starts, slice_sizes=slice_sizes)
     if type(tangents[0]) is Zero:
-        return ans, Zero.from_primal_value(ans)
+        return ans, Zero.of(ans)
     return ans, dynamic_slice_p.bind(tangents[0], *starts, slice_sizes=slice_sizes)
 
 
 @transpose_rules.rule(dynamic_slice_p, kind="linear")
 def _dynamic_slice_transpose(ct, x, *starts, slice_sizes):
-    return [dynamic_update_slice_p.bind(zeros(x.aval), ct, *starts), *[None] * len(starts)]
+    return [dynamic_update_slice_p.bind(zeros_of(x.aval), ct, *starts), *[None] * len(starts)]
 
 
 @jvp_rules.rule(dynamic_update_slice_p, kind="linear")
@@ -247,7 +247,7 @@ def _dynamic_update_slice_jvp(primals, tangents):
     tx, tu, *_ = tangents
     ans = dynamic_update_slice_p.bind(x, update, *starts)
     if _no_tangent(tx, tu):
-        return ans, Zero.from_primal_value(ans)
+        return ans, Zero.of(ans)
     return ans, dynamic_update_slice_p.bind(instantiate(tx), instantiate(tu), *starts)
 
 
@@ -256,7 +256,7 @@ def _dynamic_update_slice_transpose(ct, x, update, *starts):
     aval = update.aval if is_undefined(update) else aval_of(update)
     ct_x = ct_update = None
     if is_undefined(x):
-        ct_x = dynamic_update_slice_p.bind(ct, zeros(ShapedArray(aval.shape, aval_of(ct).dtype)), *starts)
+        ct_x = dynamic_update_slice_p.bind(ct, zeros_of(ShapedArray(aval.shape, aval_of(ct).dtype)), *starts)
     if is_undefined(update):
         ct_update = dynamic_slice_p.bind(ct, *starts, slice_sizes=aval.shape)
     return [ct_x, ct_update, *[None] * len(starts)]

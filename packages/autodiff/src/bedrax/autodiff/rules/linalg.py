@@ -151,7 +151,7 @@ def _lu(primals, tangents):
     # dl is strictly lower and du upper; both have the shape of `a`.
     return (
         [packed, pivots, permutation],
-        [add(dl, du), Zero.from_primal_value(pivots), Zero.from_primal_value(permutation)],
+        [add(dl, du), Zero.of(pivots), Zero.of(permutation)],
     )
 
 
@@ -205,7 +205,7 @@ def _qr(primals, tangents, *, pivoting, full_matrices, use_magma):
     dr = triangle(sub(matmul(adjoint(q), t), matmul(skew, r)), lower=False)
     tangents_out = [dq, dr]
     if pivoting:
-        tangents_out.append(Zero.from_primal_value(out[2]))
+        tangents_out.append(Zero.of(out[2]))
     return out, tangents_out
 
 
@@ -397,7 +397,7 @@ def _triangular_solve(primals, tangents, *, left_side, lower, transpose_a, conju
         change = matmul(ta, x) if left_side else matmul(x, ta)
         right = add_tangents(right, elementwise.neg(change))
     if type(right) is Zero:
-        return x, Zero.from_primal_value(x)
+        return x, Zero.of(x)
     return x, p.triangular_solve_p.bind(a, right, **params)
 
 
@@ -429,7 +429,7 @@ def _tridiagonal_solve(primals, tangents, *, perturb_singular):
         neighbour = shaping.pad(x, zero_, [(0, 0, 0)] * (rank - 2) + [edges, (0, 0, 0)]) if by else x
         right = add_tangents(right, elementwise.neg(mul(_down(change, x), neighbour)))
     if type(right) is Zero:
-        return x, Zero.from_primal_value(x)
+        return x, Zero.of(x)
     return x, p.tridiagonal_solve_p.bind(*diagonals, right, perturb_singular=perturb_singular)
 
 
@@ -446,7 +446,7 @@ def _tridiagonal_solve_transpose(ct, dl, d, du, b, *, perturb_singular):
 def _symmetric_product(primals, tangents, *, alpha, beta):
     (a, c), (ta, tc) = primals, tangents
     out = p.symmetric_product_p.bind(a, c, alpha=alpha, beta=beta)
-    tangent = Zero.from_primal_value(out)
+    tangent = Zero.of(out)
     if type(ta) is not Zero:
         half = matmul(ta, transposed(a))
         tangent = mul(add(half, transposed(half)), np.array(alpha, aval_of(a).dtype))

@@ -23,9 +23,9 @@ def _jvp(primals, tangents, *, jaxprs, const_lengths):
         right = [
             add_tangents(t, c if type(c) is Zero else neg(c)) for t, c in zip(right, change, strict=True)
         ]
-    auxiliary = [Zero.from_primal_value(v) for v in out[n:]]
+    auxiliary = [Zero.of(v) for v in out[n:]]
     if all(type(t) is Zero for t in right):
-        return out, [Zero.from_primal_value(v) for v in out]
+        return out, [Zero.of(v) for v in out]
     fixed = primals[: sum(const_lengths)]
     dx = linear_solve_p.bind(*fixed, *map(instantiate, right), jaxprs=jaxprs, const_lengths=const_lengths)[:n]
     return out, [*dx, *auxiliary]

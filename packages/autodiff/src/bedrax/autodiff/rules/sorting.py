@@ -15,12 +15,11 @@ def _sort(primals, tangents, *, dimension, is_stable, num_keys):
     aval = aval_of(primals[0])
     if all(type(t) is Zero for t in tangents):
         out = p.sort_p.bind(*primals, dimension=dimension, is_stable=is_stable, num_keys=num_keys)
-        return out, [Zero.from_primal_value(x) for x in out]
+        return out, [Zero.of(x) for x in out]
     index = broadcasted_iota(p.index_dtype(aval, dimension), aval.shape, dimension)
     *out, order = p.sort_p.bind(*primals, index, dimension=dimension, is_stable=is_stable, num_keys=num_keys)
     moved = [
-        Zero.from_primal_value(x) if type(t) is Zero else p.take_along(t, order, dimension)
-        for x, t in zip(out, tangents)
+        Zero.of(x) if type(t) is Zero else p.take_along(t, order, dimension) for x, t in zip(out, tangents)
     ]
     return out, moved
 
@@ -29,9 +28,9 @@ def _selection(prim):
     def rule(primals, tangents, **params):
         (x,), (t,) = primals, tangents
         values, index = prim.bind(x, **params)
-        no_tangent = Zero.from_primal_value(index)
+        no_tangent = Zero.of(index)
         if type(t) is Zero:
-            return [values, index], [Zero.from_primal_value(values), no_tangent]
+            return [values, index], [Zero.of(values), no_tangent]
         axis = params["axis"] if "axis" in params else params["reduction_dimension"]
         axis = canonical_axis(axis, len(aval_of(x).shape))
         return [values, index], [p.take_along(t, index, axis), no_tangent]

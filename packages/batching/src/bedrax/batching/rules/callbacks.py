@@ -1,8 +1,9 @@
 """Batching of callbacks: once per element, or once with whole batches where the user says so."""
 
 from bedrax import lax
-from bedrax.batching.tables import batch_rules, broadcast_axis, to_front
+from bedrax.batching.tables import batch_rules, to_front
 from bedrax.batching.trace import unmapped_aval
+from bedrax.lax.axes import broadcast_axis
 from bedrax.lax.primitives.callbacks import debug_callback_p, io_callback_p, pure_callback_p
 
 

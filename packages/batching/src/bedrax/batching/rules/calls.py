@@ -59,7 +59,7 @@ def _custom_jvp(axis, args, dims, *, call_jaxpr, jvp_jaxpr_fun, num_consts, symb
         def flat(*xs):
             ps, ts = xs[: len(primals)], iter(xs[len(primals) :])
             outs, out_tangents = jvp_jaxpr_fun(
-                ps, [next(ts) if here else Zero(None, p) for p, here in zip(ps, live, strict=True)]
+                ps, [next(ts) if here else Zero.of(p) for p, here in zip(ps, live, strict=True)]
             )
             zero_out.append([type(t) is Zero for t in out_tangents])
             return [*outs, *(t for t in out_tangents if type(t) is not Zero)]
@@ -73,9 +73,7 @@ def _custom_jvp(axis, args, dims, *, call_jaxpr, jvp_jaxpr_fun, num_consts, symb
         placed = [place(x, d, 0, axis.size) for x, d in zip(vals, found, strict=True)]
         zeros = zero_out[-1]
         outs, rest = placed[: len(zeros)], iter(placed[len(zeros) :])
-        return outs, [
-            Zero(None, x) if is_zero else next(rest) for x, is_zero in zip(outs, zeros, strict=True)
-        ]
+        return outs, [Zero.of(x) if is_zero else next(rest) for x, is_zero in zip(outs, zeros, strict=True)]
 
     outs = custom_jvp_call_p.bind(
         *args,

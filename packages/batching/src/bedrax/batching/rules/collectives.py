@@ -10,9 +10,10 @@ from __future__ import annotations
 import numpy as np
 
 from bedrax import lax
-from bedrax.batching.tables import batch_rules, move_axis, to_front
+from bedrax.batching.tables import batch_rules, to_front
 from bedrax.batching.trace import axis_rules
 from bedrax.core.avals import aval_of
+from bedrax.lax.axes import cut_axis, merge_axes, move_axis
 from bedrax.lax.primitives.collectives import (
     all_gather_p,
     all_to_all_p,
@@ -77,7 +78,7 @@ def _all_gather(axis, args, dims, *, all_gather_dimension, axis_name, axis_index
     _only(axis_name, axis, axis_index_groups, "all_gather")
     x = to_front(args[0], dims[0], axis.size)
     x = move_axis(x, 0, all_gather_dimension)
-    return (_merge(x, all_gather_dimension) if tiled else x), None
+    return (merge_axes(x, all_gather_dimension) if tiled else x), None
 
 
 def _only(axis_name, axis, groups, what):
@@ -87,23 +88,11 @@ def _only(axis_name, axis, groups, what):
         )
 
 
-def _merge(x, at: int):
-    """Axes `at` and `at + 1` as one."""
-    shape = aval_of(x).shape
-    return lax.reshape(x, (*shape[:at], shape[at] * shape[at + 1], *shape[at + 2 :]))
-
-
-def _cut(x, at: int, parts: int):
-    """Axis `at` as two: (parts, rest)."""
-    shape = aval_of(x).shape
-    return lax.reshape(x, (*shape[:at], parts, shape[at] // parts, *shape[at + 1 :]))
-
-
 @axis_rules.rule(reduce_scatter_p)
 def _reduce_scatter(axis, args, dims, *, scatter_dimension, axis_name, axis_index_groups, axis_size, tiled):
     _only(axis_name, axis, axis_index_groups, "psum_scatter")
     x = lax.reduce_sum(to_front(args[0], dims[0], axis.size), (0,))
-    return (_cut(x, scatter_dimension, axis_size) if tiled else x), scatter_dimension
+    return (cut_axis(x, scatter_dimension, axis_size) if tiled else x), scatter_dimension
 
 
 @axis_rules.rule(all_to_all_p)
@@ -111,10 +100,10 @@ def _all_to_all(axis, args, dims, *, split_axis, concat_axis, axis_name, axis_in
     _only(axis_name, axis, axis_index_groups, "all_to_all")
     x = to_front(args[0], dims[0], axis.size)
     if tiled:
-        x = _cut(x, split_axis + 1, axis.size)
+        x = cut_axis(x, split_axis + 1, axis.size)
     x = move_axis(x, split_axis + 1, 0)  # (new named axis, old named axis, rest)
     x = move_axis(x, 1, concat_axis + 1)
-    return (_merge(x, concat_axis + 1) if tiled else x), 0
+    return (merge_axes(x, concat_axis + 1) if tiled else x), 0
 
 
 @axis_rules.rule(axis_index_p)

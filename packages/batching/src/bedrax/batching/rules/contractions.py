@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from bedrax.batching.tables import batch_rules, rank_of, to_front
+from bedrax.batching.tables import batch_rules, to_front
 from bedrax.core.avals import aval_of
+from bedrax.lax.axes import rank_of, shift
 from bedrax.lax.primitives import shaping
 from bedrax.lax.primitives.contractions import (  # fmt: skip
     RaggedDotDimensionNumbers,
@@ -15,15 +16,10 @@ from bedrax.lax.primitives.contractions import (  # fmt: skip
 )
 
 
-def _around(dims: tuple, mapped: int | None) -> tuple:
-    """Dimensions of an example as dimensions of the array that has the axis `mapped`."""
-    return dims if mapped is None else tuple([d + (d >= mapped) for d in dims])
-
-
 def _batched_dimensions(dimension_numbers, ld, rd, lhs_ndim: int, rhs_ndim: int):
     """The dimension numbers of the mapped product, and where its result is mapped."""
     (lc, rc), (lb, rb) = dimension_numbers
-    lc, rc, lb, rb = _around(lc, ld), _around(rc, rd), _around(lb, ld), _around(rb, rd)
+    lc, rc, lb, rb = shift(lc, ld), shift(rc, rd), shift(lb, ld), shift(rb, rd)
     if ld is not None and rd is not None:
         return ((lc, rc), ((ld, *lb), (rd, *rb))), 0
     lhs_free = free_dims(lhs_ndim, lc, lb)
@@ -78,7 +74,7 @@ def _ragged_dot(axis, args, dims, *, ragged_dot_dimension_numbers, out_sharding=
             groups = aval_of(sizes).shape[-1]
             full = (axis.size, *[shape[d + 1] for d in prefix], groups)
             sizes = shaping.broadcast_in_dim(sizes, full, (0, len(full) - 1))
-    up = lambda ds: tuple([d + 1 for d in ds])
+    up = lambda ds: shift(ds, 0)
     new = RaggedDotDimensionNumbers(
         ((up(lc), up(rc)), ((0, *up(lb)), (0, *up(rb)))),
         up(numbers.lhs_ragged_dimensions),

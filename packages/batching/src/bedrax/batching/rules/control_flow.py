@@ -6,11 +6,12 @@ smallest such set is found by iteration.
 
 import numpy as np
 
-from bedrax.batching.tables import batch_rules, move_axis, to_front
+from bedrax.batching.tables import batch_rules, to_front
 from bedrax.batching.trace import batch_flat, batch_jaxpr
 from bedrax.core import staging
 from bedrax.core.avals import aval_of
 from bedrax.core.ir import eval_jaxpr
+from bedrax.lax.axes import move_axis
 from bedrax.lax.primitives.control_flow import cond_p, scan_p, while_p
 
 

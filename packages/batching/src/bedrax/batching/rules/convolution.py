@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-from bedrax.batching.tables import batch_rules, move_axis
-from bedrax.core.avals import aval_of
-from bedrax.lax.primitives import shaping
+from bedrax.batching.tables import batch_rules
+from bedrax.lax.axes import cut_axis, merge_axes, move_axis
 from bedrax.lax.primitives.convolution import conv_general_dilated_p
 
 
 def _merge(x, mapped: int, into: int, major: bool):
     """Fold the mapped axis into dimension `into` of the example, as its slower or its faster part."""
-    x = move_axis(x, mapped, into if major else into + 1)
-    shape = aval_of(x).shape
-    return shaping.reshape(x, (*shape[:into], shape[into] * shape[into + 1], *shape[into + 2 :]))
-
-
-def _unmerge(x, dim: int, size, major: bool):
-    """Undo `_merge`: returns the array and where it is mapped."""
-    shape = aval_of(x).shape
-    rest = shape[dim] // size
-    x = shaping.reshape(x, (*shape[:dim], *((size, rest) if major else (rest, size)), *shape[dim + 1 :]))
-    return x, dim if major else dim + 1
+    return merge_axes(move_axis(x, mapped, into if major else into + 1), into)
 
 
 @batch_rules.rule(conv_general_dilated_p)
@@ -55,4 +44,6 @@ def _conv(
     result = conv_general_dilated_p.bind(
         x, kernel, dimension_numbers=dimension_numbers, out_sharding=None, **groups, **params
     )
-    return _unmerge(result, merged, axis.size, major)
+    if major:
+        return cut_axis(result, merged, axis.size), merged
+    return cut_axis(result, merged, None, axis.size), merged + 1

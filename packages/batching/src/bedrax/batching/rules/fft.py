@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from bedrax.batching.tables import batch_rules, move_axis, rank_of
+from bedrax.batching.tables import batch_rules
+from bedrax.lax.axes import move_axis, rank_of
 from bedrax.lax.primitives.fft import fft_p
 
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from bedrax.batching.tables import batch_rules, broadcast_axis, move_axis, rank_of, to_axis
+from bedrax.batching.tables import batch_rules, to_axis
 from bedrax.core.avals import aval_of
+from bedrax.lax.axes import broadcast_axis, insert, move_axis, rank_of, shift
 from bedrax.lax.primitives import shaping
 from bedrax.lax.primitives.indexing import (  # fmt: skip
     GatherDimensionNumbers,
@@ -24,11 +25,6 @@ from bedrax.lax.primitives.indexing import (  # fmt: skip
     scatter_p,
     scatter_primitives,
 )
-
-
-def _around(ds, new: int) -> tuple:
-    """Dimensions, after one was inserted at `new`."""
-    return tuple([d + (d >= new) for d in ds])
 
 
 def _place(group: list, i: int, rank: int) -> int:
@@ -54,17 +50,15 @@ def _batch_numbers(numbers: GatherDimensionNumbers, rank: int, od: int | None, x
             for d in range(len(offset) + len(collapsed) + len(operand_batch))
             if d not in {*collapsed, *operand_batch}
         ]
-        collapsed, index_map, operand_batch = (
-            _around(ds, od) for ds in (collapsed, index_map, operand_batch)
-        )
+        collapsed, index_map, operand_batch = (shift(ds, od) for ds in (collapsed, index_map, operand_batch))
     if xd is None:
         out = _place(list(offset), sum(d < od for d in window), rank)
-        offset = tuple(sorted((*_around(offset, out), out)))
+        offset = tuple(sorted((*shift(offset, out), out)))
     else:
-        indices_batch = _around(indices_batch, xd)
+        indices_batch = shift(indices_batch, xd)
         listed = [d for d in range(rank) if d not in offset]
         out = _place(listed, xd, rank) if listed else 0
-        offset = _around(offset, out)
+        offset = shift(offset, out)
         if od is not None:
             pairs = sorted([*zip(operand_batch, indices_batch, strict=True), (od, xd)])
             operand_batch, indices_batch = (tuple(ds) for ds in zip(*pairs, strict=True))
@@ -89,7 +83,7 @@ def _gather(
     numbers, out = _batch_numbers(dimension_numbers, rank, od, xd)
     if od is not None:
         size = axis.size if xd is None else 1
-        slice_sizes = (*slice_sizes[:od], size, *slice_sizes[od:])
+        slice_sizes = insert(slice_sizes, od, size)
     result = gather_p.bind(
         operand, indices, dimension_numbers=numbers, slice_sizes=slice_sizes,
         # Lists of windows in ascending order stay so together only if each example has its own part of the operand.
@@ -141,15 +135,14 @@ def _zero_start(starts):
 def _dynamic_slice(axis, args, dims, *, slice_sizes):
     (operand, *starts), (od, *sds) = args, dims
     if all(d is None for d in sds):
-        starts = [*starts[:od], _zero_start(starts), *starts[od:]]
-        sizes = (*slice_sizes[:od], axis.size, *slice_sizes[od:])
-        return dynamic_slice_p.bind(operand, *starts, slice_sizes=sizes), od
+        starts = insert(starts, od, _zero_start(starts))
+        return dynamic_slice_p.bind(operand, *starts, slice_sizes=insert(slice_sizes, od, axis.size)), od
     example = [n for d, n in enumerate(aval_of(operand).shape) if d != od]
     keep = [i for i, (n, s) in enumerate(zip(example, slice_sizes, strict=True)) if n is not s and n != s]
     numbers = GatherDimensionNumbers(tuple(range(len(slice_sizes))), (), tuple(keep))
     numbers, out = _batch_numbers(numbers, len(slice_sizes), od, 0)
     if od is not None:
-        slice_sizes = (*slice_sizes[:od], 1, *slice_sizes[od:])
+        slice_sizes = insert(slice_sizes, od, 1)
     result = gather_p.bind(
         operand, _index_vectors(axis, starts, sds, keep), dimension_numbers=numbers, slice_sizes=slice_sizes,
         indices_are_sorted=od is not None, unique_indices=od is not None, mode=GatherScatterMode.CLIP, fill_value=None,
@@ -163,7 +156,7 @@ def _dynamic_update_slice(axis, args, dims):
     if od is None:
         operand, od = broadcast_axis(operand, axis.size, 0), 0
     if all(d is None for d in sds):
-        starts = [*starts[:od], _zero_start(starts), *starts[od:]]
+        starts = insert(starts, od, _zero_start(starts))
         return dynamic_update_slice_p.bind(operand, to_axis(update, ud, axis.size, od), *starts), od
     shape = aval_of(update).shape
     sizes = [n for d, n in enumerate(shape) if d != ud]

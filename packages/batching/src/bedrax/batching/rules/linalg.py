@@ -5,10 +5,9 @@ A system with one matrix and many right sides is solved at once, with the mapped
 
 from __future__ import annotations
 
-from bedrax.batching.tables import batch_rules, move_axis, rank_of, to_front
-from bedrax.core.avals import aval_of
+from bedrax.batching.tables import batch_rules, to_front
+from bedrax.lax.axes import cut_axis, merge_axes, move_axis, rank_of
 from bedrax.lax.primitives import linalg as p
-from bedrax.lax.primitives import shaping
 
 
 def _in_front(prim):
@@ -40,11 +39,9 @@ def _solve(prim, along_rows):
         # b becomes [..., m, n * size], or [..., n * size, m].
         at = rank_of(b) - 1 if along_rows(params) else rank_of(b) - 2
         b = move_axis(b, dims[-1], at)
-        shape = aval_of(b).shape
-        first = at - 1  # the axis that the mapped one is merged with stands before it
-        merged = (*shape[:first], shape[first] * shape[first + 1], *shape[first + 2 :])
-        out = prim.bind(*matrix, shaping.reshape(b, merged), **params)
-        return shaping.reshape(out, shape), at
+        before = at - 1  # the axis that the mapped one is merged with
+        out = prim.bind(*matrix, merge_axes(b, before), **params)
+        return cut_axis(out, before, None, axis.size), at
 
     batch_rules.add(prim, rule, "solve")
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from bedrax.batching.rules.shaping import common_dim, result_dim, shift
+from bedrax.batching.rules.shaping import common_dim
 from bedrax.batching.tables import batch_rules, to_axis, to_front
 from bedrax.core import dims as core_dims
 from bedrax.core import ir
 from bedrax.core.avals import aval_of
+from bedrax.lax.axes import after_removal, shift
 from bedrax.lax.primitives import reductions, shaping
 
 
@@ -14,7 +15,7 @@ def _reduction(prim):
     def rule(axis, args, dims, *, axes, **params):
         (x,), (dim,) = args, dims
         axes = shift(axes, dim)
-        return prim.bind(x, axes=axes, **params), result_dim(axes, dim)
+        return prim.bind(x, axes=axes, **params), after_removal(dim, axes)
 
     batch_rules.add(prim, rule)
 
@@ -56,7 +57,7 @@ def _reduce(axis, args, dims, *, dimensions, jaxpr):
         operands = [to_axis(x, d, axis.size, dim) for x, d in zip(args[:half], dims)]
         dimensions = shift(dimensions, dim)
         out = reductions.reduce_p.bind(*operands, *args[half:], dimensions=dimensions, jaxpr=jaxpr)
-        return out, [result_dim(dimensions, dim)] * half
+        return out, [after_removal(dim, dimensions)] * half
     # Initial values that differ within the batch are one more element each, folded like the others.
     operands = [to_front(x, d, axis.size) for x, d in zip(args[:half], dims)]
     inits = [to_front(x, d, axis.size) for x, d in zip(args[half:], dims[half:])]

@@ -4,28 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from bedrax.batching.tables import batch_rules, move_axis, to_axis
+from bedrax.batching.tables import batch_rules, to_axis
 from bedrax.core import dims as core_dims
 from bedrax.core.avals import aval_of
+from bedrax.lax.axes import after_removal, insert, move_axis, shift
 from bedrax.lax.primitives import elementwise, shaping
 from bedrax.lax.primitives.shaping import pad, squeeze
 
 rule = batch_rules.rule
-
-
-def shift(axes, dim: int) -> tuple:
-    """Axes of an element, as axes of the array whose axis `dim` is mapped."""
-    return tuple([a + (a >= dim) for a in axes])
-
-
-def insert(values, dim: int, value) -> tuple:
-    """A tuple with one entry per axis, with that of the mapped axis put in."""
-    return (*values[:dim], value, *values[dim:])
-
-
-def result_dim(removed, dim: int) -> int:
-    """Where the mapped axis is once the axes `removed` are gone."""
-    return dim - sum(a < dim for a in removed)
 
 
 def common_dim(dims) -> int:
@@ -74,7 +60,7 @@ def _transpose(axis, args, dims, *, permutation):
 def _squeeze(axis, args, dims, *, dimensions):
     (x,), (dim,) = args, dims
     removed = shift(dimensions, dim)
-    return squeeze(x, removed), result_dim(removed, dim)
+    return squeeze(x, removed), after_removal(dim, removed)
 
 
 @rule(shaping.rev_p)
@@ -134,7 +120,7 @@ def _unstack(axis_data, args, dims, *, axis):
     (x,), (dim,) = args, dims
     (axis,) = shift((axis,), dim)
     out = shaping.unstack_p.bind(x, axis=axis)
-    return out, [result_dim((axis,), dim)] * len(out)
+    return out, [after_removal(dim, (axis,))] * len(out)
 
 
 @rule(shaping.split_p)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from bedrax.batching.rules.reductions import over_arrays
-from bedrax.batching.rules.shaping import common_dim, insert
+from bedrax.batching.rules.shaping import common_dim
 from bedrax.batching.tables import batch_rules, to_axis
 from bedrax.core.avals import aval_of
+from bedrax.lax.axes import insert
 from bedrax.lax.primitives import shaping
 from bedrax.lax.primitives import windows as p
 from bedrax.lax.primitives.windows import Windows
