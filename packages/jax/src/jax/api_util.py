@@ -1,21 +1,5 @@
 """`jax.api_util`: the public names, from the layers that own them."""
 
-from typing import TYPE_CHECKING
+from bedrax.core.lazy import attach_stub
 
-from bedrax.core.lazy import attach
-
-_HOMES = {
-    "bedrax.extend.api_util": (
-        "argnums_partial", "debug_info", "donation_vector", "flatten_axes", "flatten_fun",
-        "flatten_fun_nokwargs", "rebase_donate_argnums", "safe_map", "shaped_abstractify",
-    ),
-}  # fmt: skip
-__getattr__, __dir__, __all__ = attach(__name__, _HOMES)
-
-if TYPE_CHECKING:
-    from bedrax.extend.api_util import (
-        argnums_partial as argnums_partial, debug_info as debug_info, donation_vector as donation_vector,
-        flatten_axes as flatten_axes, flatten_fun as flatten_fun,
-        flatten_fun_nokwargs as flatten_fun_nokwargs, rebase_donate_argnums as rebase_donate_argnums,
-        safe_map as safe_map, shaped_abstractify as shaped_abstractify,
-    )  # fmt: skip
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

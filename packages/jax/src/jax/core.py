@@ -1,36 +1,5 @@
 """`jax.core`: the public names, from the layers that own them."""
 
-from typing import TYPE_CHECKING
+from bedrax.core.lazy import attach_stub
 
-from bedrax.core.lazy import attach
-
-_HOMES = {
-    "bedrax.core.tracing": (
-        "AbstractValue", "ShapedArray", "Trace", "Tracer", "trace_state_clean",
-    ),
-    "bedrax.core.ir": (
-        "Atom", "ParamDict", "Value", "eval_jaxpr",
-    ),
-    "bedrax.core.scopes": (
-        "ensure_compile_time_eval", "eval_context",
-    ),
-    "bedrax.core.dims": (
-        "max_dim", "min_dim",
-    ),
-}  # fmt: skip
-__getattr__, __dir__, __all__ = attach(__name__, _HOMES)
-
-if TYPE_CHECKING:
-    from bedrax.core.tracing import (
-        AbstractValue as AbstractValue, ShapedArray as ShapedArray, Trace as Trace, Tracer as Tracer,
-        trace_state_clean as trace_state_clean,
-    )  # fmt: skip
-    from bedrax.core.ir import (
-        Atom as Atom, ParamDict as ParamDict, Value as Value, eval_jaxpr as eval_jaxpr,
-    )  # fmt: skip
-    from bedrax.core.scopes import (
-        ensure_compile_time_eval as ensure_compile_time_eval, eval_context as eval_context,
-    )  # fmt: skip
-    from bedrax.core.dims import (
-        max_dim as max_dim, min_dim as min_dim,
-    )  # fmt: skip
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

@@ -1,21 +1,5 @@
 """`jax.dtypes`: the public names, from the layers that own them."""
 
-from typing import TYPE_CHECKING
+from bedrax.core.lazy import attach_stub
 
-from bedrax.core.lazy import attach
-
-_HOMES = {
-    "bedrax.core.dtypes": (
-        "TypePromotionError", "bfloat16", "canonicalize_dtype", "extended", "finfo", "float0", "iinfo",
-        "issubdtype", "itemsize_bits", "prng_key", "result_type", "scalar_type_of",
-    ),
-}  # fmt: skip
-__getattr__, __dir__, __all__ = attach(__name__, _HOMES)
-
-if TYPE_CHECKING:
-    from bedrax.core.dtypes import (
-        TypePromotionError as TypePromotionError, bfloat16 as bfloat16,
-        canonicalize_dtype as canonicalize_dtype, extended as extended, finfo as finfo, float0 as float0,
-        iinfo as iinfo, issubdtype as issubdtype, itemsize_bits as itemsize_bits, prng_key as prng_key,
-        result_type as result_type, scalar_type_of as scalar_type_of,
-    )  # fmt: skip
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

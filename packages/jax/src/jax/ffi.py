@@ -1,23 +1,5 @@
 """`jax.ffi`: the public names, from the layers that own them."""
 
-from typing import TYPE_CHECKING
+from bedrax.core.lazy import attach_stub
 
-from bedrax.core.lazy import attach
-
-_HOMES = {
-    "bedrax.xla_backend.ffi": (
-        "build_ffi_lowering_function", "ffi_call", "ffi_lowering", "include_dir", "pycapsule",
-        "register_ffi_target", "register_ffi_target_as_batch_partitionable", "register_ffi_type",
-        "register_ffi_type_id",
-    ),
-}  # fmt: skip
-__getattr__, __dir__, __all__ = attach(__name__, _HOMES)
-
-if TYPE_CHECKING:
-    from bedrax.xla_backend.ffi import (
-        build_ffi_lowering_function as build_ffi_lowering_function, ffi_call as ffi_call,
-        ffi_lowering as ffi_lowering, include_dir as include_dir, pycapsule as pycapsule,
-        register_ffi_target as register_ffi_target,
-        register_ffi_target_as_batch_partitionable as register_ffi_target_as_batch_partitionable,
-        register_ffi_type as register_ffi_type, register_ffi_type_id as register_ffi_type_id,
-    )  # fmt: skip
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

@@ -1,10 +1,1 @@
-"""`jax.lib`: the public names, from the layers that own them."""
-
-from typing import TYPE_CHECKING
-
-from bedrax.core.lazy import attach
-
-__getattr__, __dir__, __all__ = attach(__name__, {})
-
-if TYPE_CHECKING:
-    pass
+"""`jax.lib`: nothing of it is offered."""

@@ -1,12 +1,5 @@
-"""Internals that well-known libraries reach for; each module names who needs it."""
+"""Internals that well-known libraries reach for; the stub of each module says who needs what."""
 
-from bedrax.core.lazy import attach
+from bedrax.core.lazy import attach_stub
 
-__getattr__, __dir__, __all__ = attach(
-    __name__,
-    {},
-    (
-        "ad_util", "checkify", "compiler", "config", "core", "dispatch", "distributed", "dtypes", "flatten_util",
-        "interpreters", "state", "traceback_util", "tree_util",
-    ),
-)  # fmt: skip
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

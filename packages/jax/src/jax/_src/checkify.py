@@ -1,10 +1,5 @@
-"""`jax._src.checkify`: needed by Flax (nnx.transforms.transforms: user_checks)."""
+"""`jax._src.checkify`: what Flax needs of it."""
 
-from bedrax.extend.checkify import (
-    Error,
-    JaxException,
-    Out,
-    check,
-    checkify,
-    user_checks,
-)
+from bedrax.core.lazy import attach_stub
+
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

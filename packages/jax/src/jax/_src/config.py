@@ -1,6 +1,5 @@
 """`jax._src.config`: the options."""
 
-from bedrax.core.config import (
-    config,
-    enable_x64,
-)
+from bedrax.core.lazy import attach_stub
+
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

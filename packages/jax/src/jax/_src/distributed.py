@@ -1,8 +1,5 @@
-"""`jax._src.distributed`: needed by Orbax (global_state)."""
+"""`jax._src.distributed`: what Orbax needs of it."""
 
-from bedrax.processes.distributed import (
-    State,
-    global_state,
-    initialize,
-    shutdown,
-)
+from bedrax.core.lazy import attach_stub
+
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

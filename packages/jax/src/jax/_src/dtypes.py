@@ -1,16 +1,5 @@
-"""`jax._src.dtypes`: needed by Flax (linen.fp8_ops) and Equinox (TypePromotionError)."""
+"""`jax._src.dtypes`: what Flax and Equinox need of it."""
 
-from bedrax.core.dtypes import (
-    ExtendedDType,
-    TypePromotionError,
-    canonicalize_dtype,
-    extended,
-    finfo,
-    float0,
-    iinfo,
-    issubdtype,
-    prng_key,
-)
-from numpy import (
-    dtype as DType,
-)
+from bedrax.core.lazy import attach_stub
+
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

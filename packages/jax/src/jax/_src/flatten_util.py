@@ -1,5 +1,5 @@
-"""`jax._src.flatten_util`: needed by BlackJAX."""
+"""`jax._src.flatten_util`: what BlackJAX needs of it."""
 
-from jax.flatten_util import (
-    ravel_pytree,
-)
+from bedrax.core.lazy import attach_stub
+
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

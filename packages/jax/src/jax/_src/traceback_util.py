@@ -1,8 +1,5 @@
-"""`jax._src.traceback_util`: needed by Flax and Equinox (register_exclusion, api_boundary)."""
+"""`jax._src.traceback_util`: what Flax and Equinox need of it."""
 
-from bedrax.core.source import (
-    api_boundary,
-    exclude_paths as _exclude_paths,
-    is_user_frame as include_frame,
-    register_exclusion,
-)
+from bedrax.core.lazy import attach_stub
+
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

@@ -1,7 +1,5 @@
-"""`jax._src.tree_util`: needed by Flax (nnx.graphlib: _registry) and Orbax (flatten_one_level)."""
+"""`jax._src.tree_util`: what Flax and Orbax need of it."""
 
-from bedrax.pytree import *
-from bedrax.pytree import (
-    _registry,
-    flatten_one_level,
-)
+from bedrax.core.lazy import attach_stub
+
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

@@ -1,25 +1,5 @@
 """`jax.experimental.hijax`: the public names, from the layers that own them."""
 
-from typing import TYPE_CHECKING
+from bedrax.core.lazy import attach_stub
 
-from bedrax.core.lazy import attach
-
-_HOMES = {
-    "bedrax.extend.hijax": (
-        "AbstractRef", "AbstractValue", "HiPrimitive", "HiPspec", "HiType", "MutableHiType", "ShapedArray",
-        "TransformedRef", "VJPHiPrimitive", "Zero", "aval_method", "aval_property",
-        "control_flow_allowed_effects", "instantiate_zeros", "is_undefined_primal", "register_hitype",
-    ),
-}  # fmt: skip
-__getattr__, __dir__, __all__ = attach(__name__, _HOMES)
-
-if TYPE_CHECKING:
-    from bedrax.extend.hijax import (
-        AbstractRef as AbstractRef, AbstractValue as AbstractValue, HiPrimitive as HiPrimitive,
-        HiPspec as HiPspec, HiType as HiType, MutableHiType as MutableHiType, ShapedArray as ShapedArray,
-        TransformedRef as TransformedRef, VJPHiPrimitive as VJPHiPrimitive, Zero as Zero,
-        aval_method as aval_method, aval_property as aval_property,
-        control_flow_allowed_effects as control_flow_allowed_effects,
-        instantiate_zeros as instantiate_zeros, is_undefined_primal as is_undefined_primal,
-        register_hitype as register_hitype,
-    )  # fmt: skip
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

@@ -1,10 +1,1 @@
-"""`jax.experimental.key_reuse`: the public names, from the layers that own them."""
-
-from typing import TYPE_CHECKING
-
-from bedrax.core.lazy import attach
-
-__getattr__, __dir__, __all__ = attach(__name__, {})
-
-if TYPE_CHECKING:
-    pass
+"""`jax.experimental.key_reuse`: nothing of it is offered."""

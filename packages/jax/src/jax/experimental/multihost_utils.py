@@ -1,24 +1,5 @@
 """`jax.experimental.multihost_utils`: the public names, from the layers that own them."""
 
-from typing import TYPE_CHECKING
+from bedrax.core.lazy import attach_stub
 
-from bedrax.core.lazy import attach
-
-_HOMES = {
-    "bedrax.processes.multihost": (
-        "assert_equal", "broadcast_one_to_all", "global_array_to_host_local_array",
-        "host_local_array_to_global_array", "process_allgather", "reached_preemption_sync_point",
-        "sync_global_devices",
-    ),
-}  # fmt: skip
-__getattr__, __dir__, __all__ = attach(__name__, _HOMES)
-
-if TYPE_CHECKING:
-    from bedrax.processes.multihost import (
-        assert_equal as assert_equal, broadcast_one_to_all as broadcast_one_to_all,
-        global_array_to_host_local_array as global_array_to_host_local_array,
-        host_local_array_to_global_array as host_local_array_to_global_array,
-        process_allgather as process_allgather,
-        reached_preemption_sync_point as reached_preemption_sync_point,
-        sync_global_devices as sync_global_devices,
-    )  # fmt: skip
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

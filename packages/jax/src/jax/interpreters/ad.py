@@ -1,34 +1,5 @@
 """`jax.interpreters.ad`: the public names, from the layers that own them."""
 
-from typing import TYPE_CHECKING
+from bedrax.core.lazy import attach_stub
 
-from bedrax.core.lazy import attach
-
-_HOMES = {
-    "bedrax.autodiff.forward": (
-        "JVPTrace", "JVPTracer",
-    ),
-    "bedrax.extend.interpreters": (
-        "UndefinedPrimal", "Zero", "add_jaxvals", "add_tangents", "defbilinear", "defjvp", "defjvp2",
-        "deflinear", "deflinear2", "get_primitive_transpose", "instantiate_zeros", "is_undefined_primal",
-        "primitive_jvps", "primitive_transposes", "zeros_like_aval",
-    ),
-    "bedrax.lax.primitives.elementwise": (
-        "add_jaxvals_p",
-    ),
-}  # fmt: skip
-__getattr__, __dir__, __all__ = attach(__name__, _HOMES)
-
-if TYPE_CHECKING:
-    from bedrax.autodiff.forward import (
-        JVPTrace as JVPTrace, JVPTracer as JVPTracer,
-    )  # fmt: skip
-    from bedrax.extend.interpreters import (
-        UndefinedPrimal as UndefinedPrimal, Zero as Zero, add_jaxvals as add_jaxvals,
-        add_tangents as add_tangents, defbilinear as defbilinear, defjvp as defjvp, defjvp2 as defjvp2,
-        deflinear as deflinear, deflinear2 as deflinear2,
-        get_primitive_transpose as get_primitive_transpose, instantiate_zeros as instantiate_zeros,
-        is_undefined_primal as is_undefined_primal, primitive_jvps as primitive_jvps,
-        primitive_transposes as primitive_transposes, zeros_like_aval as zeros_like_aval,
-    )  # fmt: skip
-    from bedrax.lax.primitives.elementwise import add_jaxvals_p as add_jaxvals_p  # fmt: skip
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

@@ -1,1 +1,1 @@
-"""`jax._src.interpreters`: needed by Flax."""
+"""`jax._src.interpreters`: Flax imports it, and nothing of it."""

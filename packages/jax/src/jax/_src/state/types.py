@@ -1,5 +1,5 @@
-"""`jax._src.state.types`: needed by Flax (nnx.variablelib: AbstractRef)."""
+"""`jax._src.state.types`: what Flax needs of it."""
 
-from bedrax.extend.refs import (
-    AbstractRef,
-)
+from bedrax.core.lazy import attach_stub
+
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

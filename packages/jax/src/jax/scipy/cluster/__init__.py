@@ -1,12 +1,5 @@
 """`jax.scipy.cluster`: the public names, from the layers that own them."""
 
-from typing import TYPE_CHECKING
+from bedrax.core.lazy import attach_stub
 
-from bedrax.core.lazy import attach
-
-__getattr__, __dir__, __all__ = attach(__name__, {}, (
-    "vq",
-))  # fmt: skip
-
-if TYPE_CHECKING:
-    from jax.scipy.cluster import vq as vq
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

@@ -1,12 +1,5 @@
 """`jax.scipy.sparse`: the public names, from the layers that own them."""
 
-from typing import TYPE_CHECKING
+from bedrax.core.lazy import attach_stub
 
-from bedrax.core.lazy import attach
-
-__getattr__, __dir__, __all__ = attach(__name__, {}, (
-    "linalg",
-))  # fmt: skip
-
-if TYPE_CHECKING:
-    from jax.scipy.sparse import linalg as linalg
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

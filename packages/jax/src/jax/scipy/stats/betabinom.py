@@ -1,17 +1,5 @@
 """`jax.scipy.stats.betabinom`: the public names, from the layers that own them."""
 
-from typing import TYPE_CHECKING
+from bedrax.core.lazy import attach_stub
 
-from bedrax.core.lazy import attach
-
-_HOMES = {
-    "bedrax.scipy.stats.betabinom": (
-        "logpmf", "pmf",
-    ),
-}  # fmt: skip
-__getattr__, __dir__, __all__ = attach(__name__, _HOMES)
-
-if TYPE_CHECKING:
-    from bedrax.scipy.stats.betabinom import (
-        logpmf as logpmf, pmf as pmf,
-    )  # fmt: skip
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

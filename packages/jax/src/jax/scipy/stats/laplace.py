@@ -1,17 +1,5 @@
 """`jax.scipy.stats.laplace`: the public names, from the layers that own them."""
 
-from typing import TYPE_CHECKING
+from bedrax.core.lazy import attach_stub
 
-from bedrax.core.lazy import attach
-
-_HOMES = {
-    "bedrax.scipy.stats.laplace": (
-        "cdf", "logpdf", "pdf",
-    ),
-}  # fmt: skip
-__getattr__, __dir__, __all__ = attach(__name__, _HOMES)
-
-if TYPE_CHECKING:
-    from bedrax.scipy.stats.laplace import (
-        cdf as cdf, logpdf as logpdf, pdf as pdf,
-    )  # fmt: skip
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

@@ -1,0 +1,112 @@
+"""`attach_stub`: a module's names are what its stub imports, when they are asked for."""
+
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+SHOP = {
+    "shop/__init__.py": "from bedrax.core.lazy import attach_stub\n"
+    "__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)\n",
+    "shop/__init__.pyi": '''
+        """A docstring, a comment, and lines in brackets are fine."""
+        from shelf import apple as apple, pear as birne, _hidden as _hidden  # fruit
+        from shelf import (
+            crate,
+        )
+        from . import till as till
+        from .scales import scales as scales
+        from more import *
+        from os import path as path
+    ''',
+    "shop/till.py": "coins = 3",
+    "shop/scales.py": "scales = 'a function, not the module'\nother = 1",
+    "shelf.py": "print('shelf is imported')\napple, pear, _hidden, crate = 1, 2, 3, 4",
+    "more.py": "__all__ = ['flour']\nflour, salt = 5, 6",
+}
+
+
+@pytest.fixture
+def shop(tmp_path):
+    """What a fresh interpreter prints for a program that can import the shop."""
+
+    def run(program):
+        for name, text in SHOP.items():
+            file = tmp_path / name
+            file.parent.mkdir(exist_ok=True)
+            file.write_text(textwrap.dedent(text))
+        code = f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n{textwrap.dedent(program)}"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+        return done.stdout.split("\n")[:-1], done.stderr
+
+    return run
+
+
+def test_names_are_found_when_they_are_asked_for(shop):
+    lines, error = shop(
+        """
+        import shop
+        print(shop.__all__)
+        print([n for n in dir(shop) if n[0] != "_" and n not in shop.__all__])
+        print(shop.apple, shop.birne, shop._hidden, shop.crate, shop.till.coins, shop.flour, shop.path.sep)
+        print("apple" in vars(shop), hasattr(shop, "salt"), hasattr(shop, "pear"))
+        """
+    )
+    assert not error
+    assert lines == [
+        "['apple', 'birne', 'flour', 'path', 'scales', 'till']",
+        "['crate']",  # without `as` it is no public name, as for a type checker
+        "shelf is imported",
+        "1 2 3 4 3 5 /",
+        "True False False",
+    ]
+
+
+def test_a_submodule_does_not_take_the_name_of_a_function(shop):
+    lines, error = shop(
+        """
+        import shop
+        from shop.scales import other
+        print(shop.scales)
+        """
+    )
+    assert (lines, error) == (["a function, not the module"], "")
+
+
+def test_star_imports_are_what_is_public(shop):
+    lines, error = shop("from shop import *; print(apple, till.coins); crate")
+    assert lines == ["shelf is imported", "1 3"]
+    assert "NameError" in error
+
+
+def test_what_is_missing_says_what_to_install(shop):
+    SHOP["bakery.py"] = (
+        "from bedrax.core.lazy import attach_stub\n"
+        "__getattr__, __dir__, __all__ = attach_stub(__name__, __file__, extra='shop[oven]')"
+    )
+    SHOP["bakery.pyi"] = "from oven.hot import bread as bread\nfrom broken import roll as roll"
+    SHOP["broken.py"] = "import something_else"
+    _, error = shop("import bakery; bakery.bread")
+    assert "ModuleNotFoundError: bakery needs an extra: install shop[oven] (No module named 'oven')" in error
+    _, error = shop("import bakery; bakery.roll")
+    assert error.rstrip().endswith("ModuleNotFoundError: No module named 'something_else'")
+    _, error = shop("import bakery; bakery.cake")
+    assert error.rstrip().endswith("AttributeError: module 'bakery' has no attribute 'cake'")
+
+
+def test_many_threads_may_ask_at_once(shop):
+    lines, error = shop(
+        """
+        import threading, shop
+        start, found = threading.Barrier(16), []
+        def ask():
+            start.wait()
+            found.append((shop.apple, shop.till.coins))
+        threads = [threading.Thread(target=ask) for _ in range(16)]
+        for thread in threads: thread.start()
+        for thread in threads: thread.join()
+        print(len(found), set(found))
+        """
+    )
+    assert (lines, error) == (["shelf is imported", "16 {(1, 3)}"], "")

@@ -1,0 +1,8 @@
+from . import (
+    ad_util as ad_util, checkify as checkify, config as config, core as core, dispatch as dispatch,
+    distributed as distributed, dtypes as dtypes, flatten_util as flatten_util, interpreters as interpreters,
+    sharding_impls as sharding_impls, state as state, traceback_util as traceback_util, tree_util as tree_util,
+)  # fmt: skip
+
+# Chex replaces `backend_compile_and_load` by assignment: this is the backend's own module, so that it takes effect.
+from bedrax.xla_backend import compile as compiler

@@ -1,0 +1,1 @@
+from bedrax.xla_backend.sharding import make_single_device_sharding as make_single_device_sharding

@@ -1,0 +1,1 @@
+from bedrax.extend.refs import AbstractRef as AbstractRef  # nnx.variablelib

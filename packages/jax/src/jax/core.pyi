@@ -1,0 +1,11 @@
+from bedrax.core.tracing import (
+    AbstractValue as AbstractValue, ShapedArray as ShapedArray, Trace as Trace, Tracer as Tracer,
+    trace_state_clean as trace_state_clean,
+)  # fmt: skip
+from bedrax.core.ir import (
+    Atom as Atom, ParamDict as ParamDict, Value as Value, eval_jaxpr as eval_jaxpr,
+)  # fmt: skip
+from bedrax.core.scopes import (
+    ensure_compile_time_eval as ensure_compile_time_eval, eval_context as eval_context,
+)  # fmt: skip
+from bedrax.core.dims import max_dim as max_dim, min_dim as min_dim

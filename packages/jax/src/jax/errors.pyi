@@ -1,0 +1,10 @@
+from bedrax.core.errors import (
+    ConcretizationTypeError as ConcretizationTypeError,
+    InconclusiveDimensionOperation as InconclusiveDimensionOperation, JAXIndexError as JAXIndexError,
+    JAXTypeError as JAXTypeError, JaxRuntimeError as JaxRuntimeError, JaxprTypeError as JaxprTypeError,
+    KeyReuseError as KeyReuseError, NonConcreteBooleanIndexError as NonConcreteBooleanIndexError,
+    TracerArrayConversionError as TracerArrayConversionError,
+    TracerBoolConversionError as TracerBoolConversionError,
+    TracerIntegerConversionError as TracerIntegerConversionError,
+    UnexpectedTracerError as UnexpectedTracerError,
+)  # fmt: skip

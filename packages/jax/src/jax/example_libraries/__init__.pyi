@@ -1,0 +1,1 @@
+from . import optimizers as optimizers, stax as stax

@@ -1,0 +1,1 @@
+from bedrax.libraries.stax import *

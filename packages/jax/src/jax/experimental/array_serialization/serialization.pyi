@@ -1,0 +1,4 @@
+from bedrax.processes.array_serialization import (
+    AsyncManager as AsyncManager, BarrierTimeoutError as BarrierTimeoutError,
+    GlobalAsyncCheckpointManagerBase as GlobalAsyncCheckpointManagerBase,
+)  # fmt: skip

@@ -1,0 +1,1 @@
+from bedrax.processes.colocated import DeviceList as DeviceList

@@ -1,0 +1,1 @@
+from bedrax.jax2tf import PolyShape as PolyShape, convert as convert

@@ -1,0 +1,1 @@
+from bedrax.autodiff.taylor import *

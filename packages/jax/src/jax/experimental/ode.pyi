@@ -1,0 +1,1 @@
+from bedrax.libraries.ode import *

@@ -1,0 +1,1 @@
+from bedrax.extend.sparse import BCOO as BCOO, BCSR as BCSR, JAXSparse as JAXSparse

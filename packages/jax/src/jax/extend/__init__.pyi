@@ -1,0 +1,4 @@
+from . import (
+    backend as backend, core as core, ifrt_programs as ifrt_programs, linear_util as linear_util,
+    lowering as lowering, mlir as mlir, random as random, source_info_util as source_info_util,
+)  # fmt: skip

@@ -1,0 +1,1 @@
+from bedrax.xla_backend.jaxlib_door import ifrt_programs as ifrt_programs

@@ -1,0 +1,1 @@
+from bedrax.extend.mlir_rules import LoweringRuleContext as LoweringRuleContext

@@ -1,0 +1,6 @@
+from bedrax.xla_backend.jaxlib_door import (
+    deserialize_portable_artifact as deserialize_portable_artifact, hlo_to_stablehlo as hlo_to_stablehlo,
+    refine_polymorphic_shapes as refine_polymorphic_shapes,
+    serialize_portable_artifact as serialize_portable_artifact,
+)  # fmt: skip
+from . import dialects as dialects, ir as ir, passmanager as passmanager

@@ -1,0 +1,1 @@
+from bedrax.numpy.flatten_util import ravel_pytree as ravel_pytree

@@ -1,0 +1,3 @@
+from . import (
+    ad as ad, batching as batching, mlir as mlir, partial_eval as partial_eval, pxla as pxla, xla as xla,
+)  # fmt: skip

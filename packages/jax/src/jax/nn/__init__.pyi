@@ -1,0 +1,2 @@
+from bedrax.nn import *
+from . import initializers as initializers

@@ -1,0 +1,1 @@
+from bedrax.nn.initializers import *

@@ -1,0 +1,2 @@
+from bedrax.numpy import *
+from . import fft as fft, linalg as linalg

@@ -1,0 +1,1 @@
+from bedrax.scipy.linalg import *

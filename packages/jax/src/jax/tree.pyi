@@ -1,0 +1,1 @@
+from bedrax.pytree.tree import *

@@ -1,0 +1,1 @@
+from bedrax.core.types import ArrayLike as ArrayLike, DTypeLike as DTypeLike
