@@ -1,6 +1,6 @@
 from bedrax.autodiff.custom import (
-    CustomVJPPrimal as CustomVJPPrimal, custom_jvp_call_p as custom_jvp_call_p,
-    custom_vjp_call_p as custom_vjp_call_p, custom_vjp_primal_tree_values as custom_vjp_primal_tree_values,
+    CustomVJPPrimal as CustomVJPPrimal,
+    custom_vjp_primal_tree_values as custom_vjp_primal_tree_values,
     zero_from_primal as zero_from_primal,
 )  # fmt: skip
 from bedrax.autodiff import (
@@ -8,4 +8,6 @@ from bedrax.autodiff import (
     custom_jvp as custom_jvp, custom_vjp as custom_vjp,
 )  # fmt: skip
 from bedrax.autodiff.linear_call import linear_call as linear_call
-from bedrax.lax.primitives.calls import remat_opt_p as remat_opt_p
+from bedrax.lax.primitives.calls import (
+    custom_jvp_call_p as custom_jvp_call_p, custom_vjp_call_p as custom_vjp_call_p, remat_opt_p as remat_opt_p,
+)  # fmt: skip

@@ -1,1 +1,0 @@
-from . import compilation_cache as compilation_cache
