@@ -79,10 +79,12 @@ def isolated(session, package):
 
 @nox.session
 def layers(session):
-    """Imports go only downward, and only to what is declared. Needs the sources, installs none."""
+    """Imports go only downward, to what is declared, in no ring; sizes. Needs the sources, installs none."""
     sync(session, "--only-group=layers")
     session.run("lint-imports", "--no-logo", "--no-cache", env={"PYTHONPATH": SEARCH})
-    session.run("pytest", "tests/test_architecture.py", *session.posargs, env={"PYTHONPATH": SEARCH})
+    contracts = ["tests/test_architecture.py", "tests/test_inside_packages.py"]
+    session.run("pytest", *contracts, *session.posargs, env={"PYTHONPATH": SEARCH})
+    session.run("python", "tools/sizes.py")
 
 
 @nox.session

@@ -1,0 +1,181 @@
+"""What the import contracts do not see: names in strings, imports inside functions, sizes.
+
+Everything is read from the sources; nothing of them is imported. Numbers and sets of exceptions only shrink.
+"""
+
+import ast
+import functools
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SOURCES = sorted(ROOT.glob("packages/*/src/**/*.py"))
+
+# Calls that take the name of a module to import it later.
+MAY_NAME_MODULES = {"Column", "attach", "attach_stub", "getLogger", "install_on_demand", "offer", "provide"}
+# Names of modules in other places, which have yet to go: file -> how many; and those that point upward.
+STRINGS = {
+    "packages/lax/src/bedrax/lax/__init__.py": 1,
+    "packages/lax/src/bedrax/lax/primitives/control_flow.py": 1,
+    "packages/nn/src/bedrax/nn/__init__.py": 6,
+    "packages/numpy/src/bedrax/numpy/__init__.py": 3,
+    "packages/numpy/src/bedrax/numpy/methods.py": 3,
+    "packages/scipy/src/bedrax/scipy/linalg/__init__.py": 4,
+    "packages/scipy/src/bedrax/scipy/special/__init__.py": 7,
+    "packages/scipy/src/bedrax/scipy/stats/__init__.py": 2,
+    "packages/xla_backend/src/bedrax/xla_backend/exchange.py": 1,
+}
+UPWARD = {"bedrax.batching": "bedrax-lax", "bedrax.random.key_array": "bedrax-xla-backend"}
+# First-party imports inside functions, in all packages.
+LATE_IMPORTS = 331
+LONGEST_FUNCTION, LONGEST_FILE = 80, 700
+LONG_FUNCTIONS = {  # and who owns them
+    "plan": 92,  # autodiff
+    "vmap": 102,  # batching
+    "qdwh": 88,  # lax
+    "scan": 86,  # lax
+    "dot_product_attention": 94,  # nn
+    "vectorize": 102,  # numpy
+    "_read": 108,  # numpy
+    "location_scale": 81,  # scipy
+    "solve_dims": 104,  # shape_poly
+    "_scan": 81,  # xla_backend
+}
+LONG_FILES = {
+    "autodiff/api.py": 770,
+    "core/config.py": 764,
+    "primitives/control_flow.py": 779,
+    "primitives/elementwise.py": 705,
+    "primitives/indexing.py": 764,
+    "primitives/linalg.py": 736,
+    "primitives/shaping.py": 728,
+    "numpy/linalg.py": 737,
+    "numpy/ufuncs.py": 760,
+    "lowering/engine.py": 797,
+    "lowering/linalg.py": 744,
+}
+
+
+@functools.cache
+def tree(path):
+    return ast.parse(path.read_text())
+
+
+def said(path):
+    return str(path.relative_to(ROOT))
+
+
+def owner(path):
+    """The folder of the package that a file belongs to."""
+    return path.relative_to(ROOT / "packages").parts[0]
+
+
+@functools.cache
+def below(folder):
+    """The packages that may be named in a package: itself, and what it declares, by its import name."""
+    project = tomllib.loads((ROOT / "packages" / folder / "pyproject.toml").read_text())["project"]
+    extras = project.get("optional-dependencies", {}).values()
+    declared = [r for group in (project["dependencies"], *extras) for r in group]
+    return {project["name"], *(r.split(">")[0].split("=")[0] for r in declared)}
+
+
+def documentation(path):
+    """The constants that are docstrings or stand in annotations: nothing is imported by them."""
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            yield node.value
+
+
+def named_modules(path):
+    """(module, line, name of the call it is an argument of, or "") for every string that names a module."""
+
+    def walk(node, call):
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.Constant) and isinstance(child.value, str):
+                if re.match(r"bedrax\.\w", child.value) and child not in documents:
+                    yield child.value, child.lineno, call
+            inner = call
+            if isinstance(child, ast.Call):
+                inner = getattr(child.func, "attr", getattr(child.func, "id", ""))
+            yield from walk(child, inner)
+
+    documents = set(documentation(path))
+    return list(walk(tree(path), ""))
+
+
+def late_imports(path):
+    """The lines of first-party imports inside functions."""
+
+    def walk(node, inside):
+        for child in ast.iter_child_nodes(node):
+            if inside and isinstance(child, ast.Import | ast.ImportFrom):
+                names = (
+                    [a.name for a in child.names] if isinstance(child, ast.Import) else [child.module or ""]
+                )
+                if any(name.split(".")[0] in ("bedrax", "jax") for name in names):
+                    yield child.lineno
+            function = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+            yield from walk(child, inside or function)
+
+    return list(walk(tree(path), False))
+
+
+def functions(path):
+    """(name, number of lines) of every function."""
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node.name, node.end_lineno - node.lineno + 1
+
+
+@pytest.mark.parametrize("folder", sorted({owner(path) for path in SOURCES}))
+def test_strings_name_only_modules_below(folder):
+    upward = []
+    for path in SOURCES:
+        if owner(path) == folder:
+            for name, line, _ in named_modules(path):
+                layer = "bedrax-" + name.split(".")[1].replace("_", "-")
+                if layer not in below(folder) and UPWARD.get(name) != f"bedrax-{folder.replace('_', '-')}":
+                    upward.append(f"{said(path)}:{line} names {name}")
+    assert not upward, "strings that name a module of another height:\n" + "\n".join(upward)
+
+
+def test_strings_name_modules_only_where_they_are_imported_later():
+    found = {}
+    for path in SOURCES:
+        if owner(path) not in ("jax", "testing"):
+            for name, line, call in named_modules(path):
+                if call not in MAY_NAME_MODULES:
+                    found.setdefault(said(path), []).append(f"{said(path)}:{line} names {name}")
+    more = [text for file, texts in found.items() if len(texts) > STRINGS.get(file, 0) for text in texts]
+    assert not more, f"name modules in calls of {sorted(MAY_NAME_MODULES)} only:\n" + "\n".join(more)
+
+
+def test_first_party_imports_inside_functions_become_fewer():
+    lines = [f"{said(path)}:{line}" for path in SOURCES for line in late_imports(path)]
+    assert len(lines) <= LATE_IMPORTS, (
+        f"{len(lines)} imports inside functions, {LATE_IMPORTS} may be; import at the top unless that would load"
+        " something costly that few need:\n" + "\n".join(lines)
+    )
+
+
+def test_functions_fit_on_a_page():
+    long = [
+        f"{said(path)}: {name} has {lines} lines"
+        for path in SOURCES
+        for name, lines in functions(path)
+        if lines > LONGEST_FUNCTION and lines > LONG_FUNCTIONS.get(name, 0)
+    ]
+    assert not long, "\n".join(long)
+
+
+def test_files_hold_one_concept():
+    sizes = {path: path.read_text().count("\n") for path in SOURCES}
+    long = [
+        f"{said(path)} has {lines} lines"
+        for path, lines in sizes.items()
+        if lines > LONGEST_FILE and lines > LONG_FILES.get("/".join(path.parts[-2:]), 0)
+    ]
+    assert not long, "\n".join(long)

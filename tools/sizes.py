@@ -1,0 +1,26 @@
+"""Print how many lines each package has: sources and tests. A report, not a gate."""
+
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+
+
+def lines(folder):
+    """(lines of the Python files and stubs below a folder, files)."""
+    counts = [path.read_text().count("\n") for kind in ("py", "pyi") for path in folder.rglob(f"*.{kind}")]
+    return sum(counts), len(counts)
+
+
+def main():
+    rows = []
+    for package in sorted(path.parent for path in ROOT.glob("packages/*/pyproject.toml")):
+        rows.append((package.name, *lines(package / "src"), lines(package / "tests")[0]))
+    rows += [(name, *lines(ROOT / name), 0) for name in ("benchmarks", "examples", "tools")]
+    rows.append(("together", *(sum(row[i] for row in rows) for i in (1, 2, 3))))
+    print(f"{'':16}{'source':>8}{'files':>7}{'tests':>8}")
+    for name, source, files, tests in rows:
+        print(f"{name:16}{source:8,}{files:7}{tests:8,}")
+
+
+if __name__ == "__main__":
+    main()
