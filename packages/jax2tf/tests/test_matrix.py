@@ -36,7 +36,7 @@ def _in_graph(f, tensors):
 
 def _check(case):
     args = case.make_args()
-    jaxpr = staging.trace_to_jaxpr(lambda *xs: checks.as_list(case.fun(*xs)), [aval_of(a) for a in args])
+    jaxpr = staging.program_of(lambda *xs: checks.as_list(case.fun(*xs)), [aval_of(a) for a in args])
     expected = checks.numpy_results(case, args)
     tensors = [types.constant(a) for a in args]
 

@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from bedrax import lax
 from bedrax.core.avals import ShapedArray
-from bedrax.core.staging import trace_to_jaxpr
+from bedrax.core.staging import program_of
 from bedrax.jax2tf import convert
 from bedrax.xla_backend.export import DisabledSafetyCheck
 
@@ -159,7 +159,7 @@ def test_what_tensorflow_lacks_is_named():
     class Call:
         name = "factor"
         avals = [ShapedArray((2, 2), np.dtype(np.float32))]
-        jaxpr = trace_to_jaxpr(lambda x: [factor_p.bind(x)], avals)
+        jaxpr = program_of(lambda x: [factor_p.bind(x)], avals)
 
     with pytest.raises(
         NotImplementedError,

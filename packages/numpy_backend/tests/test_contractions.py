@@ -15,7 +15,7 @@ ROWS = (((1,), (1,)), ((), ()))
 
 
 def eqn_of(fun, *args):
-    jaxpr = staging.trace_to_jaxpr(lambda *xs: [fun(*xs)], [aval_of(a) for a in args])
+    jaxpr = staging.program_of(lambda *xs: [fun(*xs)], [aval_of(a) for a in args])
     (eqn,) = jaxpr.eqns
     return eqn
 

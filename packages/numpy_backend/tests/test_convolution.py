@@ -15,7 +15,7 @@ LAST = ("NHWC", "HWIO", "NHWC")
 
 
 def shape_of(fun, *args):
-    return staging.trace_to_jaxpr(lambda *xs: [fun(*xs)], [aval_of(a) for a in args]).out_avals[0].shape
+    return staging.program_of(lambda *xs: [fun(*xs)], [aval_of(a) for a in args]).out_avals[0].shape
 
 
 def test_dimension_numbers():

@@ -59,4 +59,4 @@ def test_errors(x, kind, lengths, error, message):
     from bedrax.core.avals import aval_of
 
     with pytest.raises(error, match=re.escape(message)):
-        staging.trace_to_jaxpr(lambda x: [lax.fft(x, kind, lengths)], [aval_of(x)])
+        staging.program_of(lambda x: [lax.fft(x, kind, lengths)], [aval_of(x)])

@@ -18,7 +18,7 @@ SCATTER = lax.ScatterDimensionNumbers((1,), (0,), (0,))
 
 
 def stage(fun, *args):
-    return staging.trace_to_jaxpr(lambda *xs: [fun(*xs)], [aval_of(a) for a in args])
+    return staging.program_of(lambda *xs: [fun(*xs)], [aval_of(a) for a in args])
 
 
 def test_modes_by_name():

@@ -625,16 +625,15 @@ def linear_transpose(fun: Callable, *primals, reduce_axes: Sequence = ()) -> Cal
             raise TypeError(
                 f"linear_transpose only supports functions of arrays of numbers, got {a.str_short()}"
             )
-    out_trees: list = []
-    jaxpr = staging.trace_to_jaxpr(
-        staging.flat_fun(lambda *a: fun(*a), pytree.tree_structure((primals, {})), out_trees), types
+    jaxpr, out_tree = staging.trace_to_jaxpr(
+        staging.flat_fun(lambda *a: fun(*a), pytree.tree_structure((primals, {}))), types
     )
 
     def transposed(ct):
         ct_leaves, ct_tree = pytree.tree_flatten(ct)
-        if ct_tree != out_trees[-1]:
+        if ct_tree != out_tree:
             raise TypeError(
-                f"cotangent tree does not match function output, expected {out_trees[-1]} but got {ct_tree}"
+                f"cotangent tree does not match function output, expected {out_tree} but got {ct_tree}"
             )
         for got, want in zip(ct_leaves, jaxpr.out_avals, strict=True):
             g = aval_of(got)

@@ -450,21 +450,17 @@ def custom_gradient(fun: Callable) -> Callable:
         result, rule = fun(*args)
         types = [aval_of(x) for x in pytree.tree_leaves(result)]
         tree = pytree.tree_structure(result)
-        trees: list = []
 
         def flat(*cts):
             out = rule(pytree.tree_unflatten(tree, cts))
             out = (
                 out if isinstance(out, tuple | list) and len(args) != 1 or isinstance(out, tuple) else (out,)
             )
-            leaves, out_tree = pytree.tree_flatten(tuple(out))
-            trees.append(out_tree)
-            return leaves
+            return pytree.tree_flatten(tuple(out))
 
-        program, consts = staging.close_over(
-            staging.trace_to_jaxpr(flat, [t.to_tangent_aval() for t in types])
-        )
-        return result, _Residuals(consts, program, trees[-1])
+        program, out_tree = staging.trace_to_jaxpr(flat, [t.to_tangent_aval() for t in types])
+        program, consts = staging.close_over(program)
+        return result, _Residuals(consts, program, out_tree)
 
     def bwd(residuals, ct):
         return pytree.tree_unflatten(
@@ -503,8 +499,7 @@ def closure_convert(fun: Callable, *example_args) -> tuple[Callable, list]:
       are not being differentiated stay inside.
     """
     leaves, in_tree = pytree.tree_flatten((example_args, {}))
-    out_trees: list = []
-    jaxpr = staging.trace_to_jaxpr(staging.flat_fun(fun, in_tree, out_trees), [aval_of(x) for x in leaves])
+    jaxpr, out_tree = staging.trace_to_jaxpr(staging.flat_fun(fun, in_tree), [aval_of(x) for x in leaves])
     moved = [isinstance(c, Tracer) and dtypes.is_inexact(aval_of(c).dtype) for c in jaxpr.consts]
     hoisted = [c for c, m in zip(jaxpr.consts, moved, strict=True) if m]
 
@@ -518,7 +513,7 @@ def closure_convert(fun: Callable, *example_args) -> tuple[Callable, list]:
         consts = [next(values) if m else c for c, m in zip(jaxpr.consts, moved, strict=True)]
         from bedrax.core.ir import eval_jaxpr
 
-        return pytree.tree_unflatten(out_trees[0], eval_jaxpr(jaxpr, consts, *given))
+        return pytree.tree_unflatten(out_tree, eval_jaxpr(jaxpr, consts, *given))
 
     return converted, hoisted
 

@@ -7,9 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from bedrax.autodiff.tables import Zero, jvp_rules
-from bedrax.core import config
 from bedrax.core.avals import aval_functions, aval_of
-from bedrax.core.tracing import Trace, Tracer, check_leaks, current
+from bedrax.core.tracing import Trace, Tracer, checks_leaks, current, entered
 
 
 class DualTracer(Tracer):
@@ -47,6 +46,7 @@ class JVPTrace(Trace):
     """Runs jvp rules in the parent trace."""
 
     __slots__ = ()
+    sees_constants = False
 
     def process(self, prim, args, params):
         primals = []
@@ -81,30 +81,18 @@ class JVPTrace(Trace):
         return x, Zero.of(x)
 
 
+@checks_leaks
 def jvp_flat(fun: Callable, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list, list]:
     """Push tangents (values or `Zero`) through a flat function.
 
     Returns:
       (results, tangents of the results; `Zero` where nothing depends on the inputs' tangents).
     """
-    if config.check_tracer_leaks.value:
-        return check_leaks(lambda watch: _jvp_flat(fun, primals, tangents, watch))
-    return _jvp_flat(fun, primals, tangents)
-
-
-def _jvp_flat(fun, primals, tangents, watch=None):
-    saved = current.trace
-    trace = JVPTrace(saved)
-    if watch is not None:
-        watch(trace)
+    trace = JVPTrace(current.trace)
     inputs = [
         p if type(t) is Zero else JVPTracer(trace, p, t) for p, t in zip(primals, tangents, strict=True)
     ]
-    current.trace = trace
-    try:
+    with entered(trace):
         outs = fun(*inputs)
-    finally:
-        current.trace = saved
-        trace.alive = False
     pairs = [trace.split(x) for x in outs]
     return [p for p, _ in pairs], [t for _, t in pairs]

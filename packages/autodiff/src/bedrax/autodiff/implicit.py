@@ -131,7 +131,7 @@ def _with_zeros(program: Jaxpr, arriving: tuple[bool, ...], const_types: list, t
         cts = args[len(const_types) :]
         return [next(some) if here else zeros_like(ct) for here, ct in zip(arriving, cts, strict=True)]
 
-    return staging.trace_to_jaxpr(full, [*const_types, *types])
+    return staging.program_of(full, [*const_types, *types])
 
 
 def custom_root(

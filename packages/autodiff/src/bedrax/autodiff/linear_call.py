@@ -32,26 +32,23 @@ def linear_call(fun: Callable, fun_transpose: Callable, residual_args: Any, line
     values, in_tree = pytree.tree_flatten(linear_args)
     res_types = [aval_of(x) for x in residuals]
     in_types = [aval_of(x) for x in values]
-    trees: list = []
 
     def flat(f, tree):
         def run(*xs):
             own, rest = xs[: len(residuals)], xs[len(residuals) :]
-            out = f(pytree.tree_unflatten(res_tree, own), pytree.tree_unflatten(tree, rest))
-            leaves, out_tree = pytree.tree_flatten(out)
-            trees.append(out_tree)
-            return leaves
+            return pytree.tree_flatten(
+                f(pytree.tree_unflatten(res_tree, own), pytree.tree_unflatten(tree, rest))
+            )
 
         return run
 
-    call = staging.trace_to_jaxpr(flat(fun, in_tree), [*res_types, *in_types])
-    out_tree = trees[-1]
-    back = staging.trace_to_jaxpr(flat(fun_transpose, out_tree), [*res_types, *call.out_avals])
+    call, out_tree = staging.trace_to_jaxpr(flat(fun, in_tree), [*res_types, *in_types])
+    back, back_tree = staging.trace_to_jaxpr(flat(fun_transpose, out_tree), [*res_types, *call.out_avals])
     given, wanted = ([a.strip_weak_type().str_short() for a in types] for types in (back.out_avals, in_types))
-    if trees[-1] != in_tree or given != wanted:
+    if back_tree != in_tree or given != wanted:
         raise TypeError(
             "linear_call: the transpose function must return what the linear arguments are like, a pytree of structure"
-            f" {in_tree} with leaves {wanted}, but it returned structure {trees[-1]} with leaves {given}"
+            f" {in_tree} with leaves {wanted}, but it returned structure {back_tree} with leaves {given}"
         )
     call, back, consts = staging.close_over_both(call, back)
     out = linear_call_p.bind(

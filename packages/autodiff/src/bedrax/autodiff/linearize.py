@@ -30,10 +30,11 @@ from bedrax.autodiff.tables import (
 from bedrax.autodiff.tables import (
     instantiate as materialize,
 )
-from bedrax.core import config, executors, passes, staging
+from bedrax.core import executors, passes, staging
 from bedrax.core.avals import AbstractValue, aval_functions, aval_of
-from bedrax.core.ir import Eqn, Jaxpr, Literal, Var, cached, eval_jaxpr
-from bedrax.core.tracing import Primitive, Trace, Tracer, check_leaks, current, eval_trace
+from bedrax.core.facts import cached
+from bedrax.core.ir import Eqn, Jaxpr, Literal, Var, eval_jaxpr
+from bedrax.core.tracing import Primitive, Trace, Tracer, checks_leaks, current, entered, eval_trace
 
 # Calls whose programs mix linear and other operations are split before they are recorded:
 # `rule(tape, args, params) -> results`.
@@ -72,6 +73,7 @@ class Tape(Trace):
     """Records operations on its nodes; everything else runs in the parent."""
 
     __slots__ = ("entries",)
+    sees_constants = False
 
     def __init__(self, parent: Trace):
         self.parent = parent
@@ -221,6 +223,7 @@ class LinearizeTrace(Trace):
     """Runs jvp rules with the tape current; prefers rules that split a primitive's programs."""
 
     __slots__ = ("tape",)
+    sees_constants = False
 
     def __init__(self, parent: Trace):
         self.parent = parent
@@ -273,40 +276,29 @@ class Linearized(NamedTuple):
     tangents: list  # one node or Zero per result
 
 
+@checks_leaks
 def linearize_flat(fun: Callable, primals: Sequence[Any], active: Sequence[bool] | None = None) -> Linearized:
     """Run a flat function at a point, recording its linear program.
 
     Args:
       active: which arguments are differentiated (default: all). `inputs` has a node for each.
     """
-    if config.check_tracer_leaks.value:
-        return check_leaks(lambda watch: _linearize_flat(fun, primals, active, watch))
-    return _linearize_flat(fun, primals, active)
-
-
-def _linearize_flat(fun, primals, active, watch=None) -> Linearized:
-    saved = current.trace
-    trace = LinearizeTrace(saved)
-    if watch is not None:
-        watch(trace)
+    parent = current.trace
+    trace = LinearizeTrace(parent)
     tape = trace.tape
     inputs = []
     args = []
     for i, x in enumerate(primals):
         if active is None or active[i]:
-            if type(x) is np.ndarray and saved is eval_trace:
+            if type(x) is np.ndarray and parent is eval_trace:
                 x = executors.get().asarray(x)  # once, not at every use
             node = Node(tape, aval_of(x).to_tangent_aval())
             inputs.append(node)
             args.append(LinearizeTracer(trace, x, node))
         else:
             args.append(x)
-    current.trace = trace
-    try:
+    with entered(trace):
         outs = fun(*args)
-    finally:
-        current.trace = saved
-        trace.alive = False
     pairs = [trace.split(x) for x in outs]
     return Linearized([p for p, _ in pairs], tape, inputs, [t for _, t in pairs])
 
@@ -345,11 +337,8 @@ def linearize_jaxpr(jaxpr: Jaxpr, active: tuple[bool, ...], instantiate: tuple[b
     Returns:
       A `LinearizedJaxpr`.
     """
-    trace = staging.StagingTrace(current.trace)
-    args = [trace.input(a) for a in jaxpr.in_avals]
-    saved = current.trace
-    current.trace = trace
-    try:
+
+    def split(*args):
         lin = linearize_flat(lambda *xs: eval_jaxpr(jaxpr, jaxpr.consts, *xs), args, active)
         tangents = lin.tangents
         if instantiate is not False:
@@ -369,11 +358,10 @@ def linearize_jaxpr(jaxpr: Jaxpr, active: tuple[bool, ...], instantiate: tuple[b
             else:
                 sources.append(("new", len(new)))
                 new.append(x)
-        primal = trace.finish([t.var for t in args], [*lin.outs, *new])
-    finally:
-        current.trace = saved
-        trace.alive = False
-    return LinearizedJaxpr(passes.dce(primal), linear, active_out, tuple(sources), len(jaxpr.outvars))
+        return [*lin.outs, *new], (linear, active_out, tuple(sources))
+
+    primal, (linear, active_out, sources) = staging.trace_to_jaxpr(split, jaxpr.in_avals)
+    return LinearizedJaxpr(passes.dce(primal), linear, active_out, sources, len(jaxpr.outvars))
 
 
 def backward_pass(jaxpr: Jaxpr, args: Sequence[Any], cts: Sequence[Any]) -> list:
@@ -386,8 +374,7 @@ def backward_pass(jaxpr: Jaxpr, args: Sequence[Any], cts: Sequence[Any]) -> list
     Returns:
       A cotangent or `Zero` per `UndefinedPrimal`, in order.
     """
-    saved = current.trace
-    tape = Tape(saved)
+    tape = Tape(current.trace)
     inputs = []
     values = []
     for x in args:
@@ -395,12 +382,8 @@ def backward_pass(jaxpr: Jaxpr, args: Sequence[Any], cts: Sequence[Any]) -> list
             x = Node(tape, x.aval)
             inputs.append(x)
         values.append(x)
-    current.trace = tape
-    try:
+    with entered(tape):
         outs = eval_jaxpr(jaxpr, jaxpr.consts, *values)
-    finally:
-        current.trace = saved
-        tape.alive = False
     return tape.backward(outs, cts, inputs)
 
 
@@ -422,7 +405,6 @@ def transpose_jaxpr(jaxpr: Jaxpr, linear: tuple[bool, ...], arriving: tuple[bool
         for a, here in zip(jaxpr.out_avals, arriving, strict=True)
         if here
     ]
-    leaving: list = []
 
     def transposed(*values):
         rest, cts = iter(values[: len(others)]), iter(values[len(others) :])
@@ -431,11 +413,9 @@ def transpose_jaxpr(jaxpr: Jaxpr, linear: tuple[bool, ...], arriving: tuple[bool
         ]
         all_cts = [next(cts) if here else Zero(a) for a, here in zip(jaxpr.out_avals, arriving, strict=True)]
         out = backward_pass(jaxpr, args, all_cts)
-        leaving.append(tuple(type(ct) is not Zero for ct in out))
-        return [ct for ct in out if type(ct) is not Zero]
+        return [ct for ct in out if type(ct) is not Zero], tuple(type(ct) is not Zero for ct in out)
 
-    program = staging.trace_to_jaxpr(transposed, [*others, *ct_types])
-    return program, leaving[-1]
+    return staging.trace_to_jaxpr(transposed, [*others, *ct_types])
 
 
 def closed_over_error(what: str) -> Exception:

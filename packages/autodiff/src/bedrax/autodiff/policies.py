@@ -13,7 +13,8 @@ from bedrax import pytree
 from bedrax.autodiff.linearize import linearize_jaxpr
 from bedrax.core import dtypes, passes, source, staging
 from bedrax.core.avals import abstractify
-from bedrax.core.ir import Eqn, Jaxpr, Literal, Var, cached
+from bedrax.core.facts import cached
+from bedrax.core.ir import Eqn, Jaxpr, Literal, Var
 from bedrax.core.jitting import jit_p
 from bedrax.lax.primitives.calls import closed_call_p, core_call_p, name_p, optimization_barrier_p
 from bedrax.lax.primitives.markers import to_memory_p
@@ -167,7 +168,7 @@ def saved_residuals(fun: Callable, *args, **kwargs) -> list[SavedResidual]:
     """
     leaves, in_tree = pytree.tree_flatten((args, kwargs))
     types = [abstractify(x) for x in leaves]
-    jaxpr = staging.trace_to_jaxpr(staging.flat_fun(fun, in_tree, []), types)
+    jaxpr, _ = staging.trace_to_jaxpr(staging.flat_fun(fun, in_tree), types)
     names = staging.leaf_names(fun, in_tree)
     lin = linearize_jaxpr(jaxpr, tuple(a.is_array and dtypes.is_inexact(a.dtype) for a in types))
     primal = lin.primal

@@ -21,7 +21,7 @@ from bedrax.core import dtypes
 from bedrax.core.avals import aval_of
 from bedrax.core.ir import call_flat
 from bedrax.core.jitting import jit_p
-from bedrax.core.tracing import Trace, Tracer, current, set_trace
+from bedrax.core.tracing import Trace, Tracer, current, entered, set_trace
 from bedrax.lax.primitives import elementwise
 from bedrax.lax.primitives.calls import closed_call_p, core_call_p, custom_vjp_call_p, remat_p
 from bedrax.lax.primitives.shaping import zeros_of
@@ -49,6 +49,7 @@ class SeriesTrace(Trace):
     """Runs operations on series of one order."""
 
     __slots__ = ("order",)
+    sees_constants = False
 
     def __init__(self, parent: Trace, order: int):
         self.parent = parent
@@ -112,9 +113,8 @@ class SeriesTrace(Trace):
                     derivative = [s[1], *(_scaled(s[k], k) for k in range(2, self.order + 1))]
                 primals.append(SeriesTracer(inner, s[:-1]))
                 tangents.append(SeriesTracer(inner, derivative))
-        with set_trace(self.parent if inner.order == 0 else inner):
+        with set_trace(self.parent) if inner.order == 0 else entered(inner):
             out, slope = jvp_rules[prim](primals, tangents, **params)
-        inner.alive = False
 
         def integrated(y, z):
             if type(z) is Zero:
@@ -247,9 +247,8 @@ def jet(
                 trace, [p, *(_divided(column[i], f) for column, f in zip(columns, scales, strict=True))]
             )
         )
-    with set_trace(trace):
+    with entered(trace):
         out, out_tree = pytree.tree_flatten(fun(*pytree.tree_unflatten(tree, args)))
-    trace.alive = False
     values, terms_out = [], []
     for x in out:
         terms = trace.terms_of(x)

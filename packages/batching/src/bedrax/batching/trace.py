@@ -11,11 +11,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from bedrax.batching.tables import AxisData, batch_rules, to_axis
-from bedrax.core import config, staging
+from bedrax.core import staging
 from bedrax.core.avals import ShapedArray, aval_functions, aval_of
 from bedrax.core.columns import Column
-from bedrax.core.ir import Jaxpr, cached, call_flat, subjaxprs
-from bedrax.core.tracing import Trace, Tracer, check_leaks, current, extend_axes
+from bedrax.core.facts import cached
+from bedrax.core.ir import Jaxpr, call_flat, subjaxprs
+from bedrax.core.tracing import Trace, Tracer, checks_leaks, current, entered, extend_axes
 from bedrax.lax.axes import insert
 
 # Collectives that name the mapped axis turn into operations on it; see rules/collectives.py.
@@ -68,6 +69,7 @@ class BatchTrace(Trace):
     """Runs batching rules in the parent trace."""
 
     __slots__ = ("axis",)
+    sees_constants = False
 
     def __init__(self, parent: Trace, axis: AxisData):
         self.parent = parent
@@ -127,7 +129,7 @@ def holds_axis(args: Sequence[Any], params: dict, name: Any) -> bool:
     """Whether an operation holds a program in which a collective names the axis."""
     fun = params.get("call_jaxpr")
     if fun is not None and type(fun) is not Jaxpr:  # not staged yet
-        return mentions_axis(staging.trace_to_jaxpr(fun, [aval_of(x) for x in args]), name)
+        return mentions_axis(staging.program_of(fun, [aval_of(x) for x in args]), name)
     return any(mentions_axis(program, name) for program in subjaxprs(params))
 
 
@@ -141,6 +143,7 @@ def mentions_axis(jaxpr: Jaxpr, name: Any) -> bool:
     )
 
 
+@checks_leaks
 def batch_flat(
     fun: Callable, axis: AxisData, vals: Sequence[Any], dims: Sequence[int | None]
 ) -> tuple[list, list]:
@@ -149,27 +152,14 @@ def batch_flat(
     Returns:
       (results, mapped axis of each result or None).
     """
-    if config.check_tracer_leaks.value:
-        return check_leaks(lambda watch: _batch_flat(fun, axis, vals, dims, watch))
-    return _batch_flat(fun, axis, vals, dims)
-
-
-def _batch_flat(fun, axis, vals, dims, watch=None):
-    saved = current.trace
-    trace = BatchTrace(saved, axis)
-    if watch is not None:
-        watch(trace)
+    trace = BatchTrace(current.trace, axis)
     args = [x if d is None else BatchTracer(trace, x, d) for x, d in zip(vals, dims, strict=True)]
-    current.trace = trace
-    try:
+    with entered(trace):
         if axis.name is None:
             outs = fun(*args)
         else:
             with extend_axes({axis.name: axis.size}):
                 outs = fun(*args)
-    finally:
-        current.trace = saved
-        trace.alive = False
     pairs = [trace.split(x) for x in outs]
     return [x for x, _ in pairs], [d for _, d in pairs]
 
@@ -196,7 +186,6 @@ def batch_jaxpr(jaxpr: Jaxpr, axis: AxisData, dims: tuple, out: Any = None) -> t
       (program on batches, mapped axis of each result or None).
     """
     types = [unmapped_aval(axis.size, d, a) for d, a in zip(dims, jaxpr.in_avals, strict=True)]
-    found: list = []
 
     def batched(*vals):
         outs, out_dims = batch_flat(lambda *xs: call_flat(jaxpr, xs), axis, vals, dims)
@@ -206,7 +195,6 @@ def batch_jaxpr(jaxpr: Jaxpr, axis: AxisData, dims: tuple, out: Any = None) -> t
                 place(x, d, 0, axis.size) if f else x for x, d, f in zip(outs, out_dims, force, strict=True)
             ]
             out_dims = [0 if f else d for d, f in zip(out_dims, force, strict=True)]
-        found.append(tuple(out_dims))
-        return outs
+        return outs, tuple(out_dims)
 
-    return staging.trace_to_jaxpr(batched, types), found[-1]
+    return staging.trace_to_jaxpr(batched, types)

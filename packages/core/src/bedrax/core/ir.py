@@ -146,7 +146,7 @@ class Jaxpr:
         self.consts = list(consts)
         self.effects = join_effects(self.eqns) if effects is None else effects
         self.debug_info = debug_info
-        self.cache: dict = {}  # what passes have derived from this program; see `cached`
+        self.cache: dict = {}  # what was derived from this program; see `bedrax.core.facts`
 
     jaxpr = property(lambda self: self)  # a ClosedJaxpr's program, to libraries
     literals = property(lambda self: self.consts)
@@ -265,23 +265,6 @@ def jaxpr_as_fun(jaxpr: Jaxpr) -> Callable[..., list]:
 def call_flat(fun: Jaxpr | Callable, args: Sequence[Any]) -> list:
     """Call what a call-like primitive holds: a program, or (before staging) a flat function."""
     return eval_jaxpr(fun, fun.consts, *args) if type(fun) is Jaxpr else list(fun(*args))
-
-
-def cached(pass_function: Callable) -> Callable:
-    """Decorator for passes ``(jaxpr, *hashable) -> result``: the result is kept with the jaxpr.
-
-    Programs are immutable, so what a pass derives from one lives exactly as long as it does.
-    """
-
-    def lookup(jaxpr, *args):
-        key = (pass_function, args)
-        found = jaxpr.cache.get(key)
-        if found is None:
-            found = jaxpr.cache[key] = pass_function(jaxpr, *args)
-        return found
-
-    lookup.__name__, lookup.__doc__ = pass_function.__name__, pass_function.__doc__
-    return lookup
 
 
 def subjaxprs(params: dict) -> Iterable[Jaxpr]:

@@ -247,13 +247,11 @@ class Jitted:
 
     def trace_now(self, in_tree, types, static_key) -> _Traced:
         """Trace, whether or not it is in the cache."""
-        out_trees: list = []
 
         def call(*dynamic, **kwargs):
             merged, all_kwargs = self.merge(static_key, dynamic, kwargs)
             return self.fun(*merged, **all_kwargs)
 
-        flat = staging.flat_fun(call, in_tree, out_trees)
         fun = self.fun
         positions = [n for n, _ in static_key if type(n) is int]
         info = DebugInfo(
@@ -261,9 +259,9 @@ class Jitted:
             lambda: source.describe_function(fun),
             lambda: staging.leaf_names(fun, in_tree, positions),
         )
-        jaxpr = staging.trace_to_jaxpr(flat, types, info)
+        jaxpr, out_tree = staging.trace_to_jaxpr(staging.flat_fun(call, in_tree), types, info)
         jaxpr, consts = staging.close_over(jaxpr, every=False)
-        return _Traced(jaxpr, consts, out_trees[-1])
+        return _Traced(jaxpr, consts, out_tree)
 
     def donated(self, dynamic: tuple, kwargs: dict, args: tuple) -> tuple[bool, ...]:
         """Which leaves the caller gives away."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bedrax.core.ir import Eqn, Jaxpr, Literal, Var, cached
+from bedrax.core.facts import cached
+from bedrax.core.ir import Eqn, Jaxpr, Literal, Var
 
 # `rule(eqn, used_outputs) -> (which inputs are used, new equation or None)`: how to shrink an
 # equation whose results are only partly used. Registered by the families that hold programs.

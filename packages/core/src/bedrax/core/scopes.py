@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from bedrax.core.avals import AbstractValue, aval_of
-from bedrax.core.tracing import Trace, Tracer, current, eval_trace, set_trace
+from bedrax.core.tracing import Trace, Tracer, current, entered, eval_trace, set_trace
 
 
 class named_scope(contextlib.ContextDecorator):
@@ -42,8 +42,10 @@ class _KnownAtOnce(Trace):
     """Evaluates operations on concrete values at once; those on tracers are the parent's."""
 
     __slots__ = ()
+    sees_constants = False
 
     def process(self, prim, args, params):
+        """Evaluate, or hand on to the parent."""
         if not any(isinstance(x, Tracer) for x in args):
             return eval_trace.process(prim, args, params)
         with set_trace(self.parent):
@@ -59,12 +61,8 @@ def ensure_compile_time_eval() -> Iterator[None]:
     if current.trace is eval_trace:
         yield
         return
-    trace = _KnownAtOnce(current.trace)
-    try:
-        with set_trace(trace):
-            yield
-    finally:
-        trace.alive = False
+    with entered(_KnownAtOnce(current.trace)):
+        yield
 
 
 @contextlib.contextmanager

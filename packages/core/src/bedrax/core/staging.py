@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from bedrax import pytree
-from bedrax.core import avals, config, errors, source, tracing
+from bedrax.core import avals, config, errors, source, tracing, typecheck
 from bedrax.core.avals import AbstractValue, aval_of
 from bedrax.core.ir import DebugInfo, Eqn, Jaxpr, Literal, Var, no_effects
 from bedrax.core.tracing import Trace, Tracer, current
@@ -195,46 +195,40 @@ class ShapeTrace(StagingTrace):
         return StagedTracer(self, out, Var(out))
 
 
+@tracing.checks_leaks
 def trace_to_jaxpr(
-    fun: Callable, in_avals: Sequence[AbstractValue], debug_info: DebugInfo | None = None
-) -> Jaxpr:
+    fun: Callable,
+    in_avals: Sequence[AbstractValue],
+    debug_info: DebugInfo | None = None,
+    *,
+    types_only: bool = False,
+) -> tuple[Jaxpr, Any]:
     """Record a flat function.
 
     Args:
-      fun: takes one value per aval, returns a list of values.
+      fun: takes one value per aval, returns a list of values and anything else (the structure of its result, say).
       in_avals: the arguments' types.
+      types_only: record nothing but the types of arguments and results: the program has no equations.
 
     Returns:
-      The program. Its constants may hold tracers of the transformations around us; see
-      `close_over`.
+      (program, what else `fun` returned). The program's constants may hold tracers of the transformations around
+      us; see `close_over`.
     """
-    if config.check_tracer_leaks.value:
-        return tracing.check_leaks(lambda watch: _trace_to_jaxpr(fun, in_avals, debug_info, watch))
-    return _trace_to_jaxpr(fun, in_avals, debug_info)
-
-
-def _trace_to_jaxpr(fun, in_avals, debug_info, watch=None) -> Jaxpr:
-    saved = current.trace
-    trace = StagingTrace(saved, debug_info)
-    if watch is not None:
-        watch(trace)
+    trace = (ShapeTrace if types_only else StagingTrace)(current.trace, debug_info)
     tracers = [trace.input(a) for a in in_avals]
-    notice = tracing.must_see_calls
-    seen = None if notice is None else notice(True)
-    current.trace = trace
-    try:
-        outs = fun(*tracers)
+    with tracing.entered(trace):
+        outs, aux = fun(*tracers)
         jaxpr = trace.finish([t.var for t in tracers], outs)
-    finally:
-        current.trace = saved
-        trace.alive = False
-        if notice is not None:
-            notice(seen)
-    if config.enable_checks.value:
-        from bedrax.core import typecheck
-
+    if config.enable_checks.value and not types_only:
         typecheck.check_jaxpr(jaxpr)
-    return jaxpr
+    return jaxpr, aux
+
+
+def program_of(
+    fun: Callable, in_avals: Sequence[AbstractValue], debug_info: DebugInfo | None = None
+) -> Jaxpr:
+    """`trace_to_jaxpr` of a function that returns a list of values and nothing else: its program."""
+    return trace_to_jaxpr(lambda *args: (fun(*args), None), in_avals, debug_info)[0]
 
 
 def close_over(jaxpr: Jaxpr, every: bool = True) -> tuple[Jaxpr, list]:
@@ -304,14 +298,12 @@ def leaf_names(fun: Callable, in_tree, static: Sequence[int] = ()) -> list[str]:
     return names
 
 
-def flat_fun(fun: Callable, in_tree, out_store: list) -> Callable:
-    """`fun` of trees as a function of leaves; the result's treedef is appended to `out_store`."""
+def flat_fun(fun: Callable, in_tree) -> Callable:
+    """`fun` of trees as a function of leaves, which returns the result's leaves and their treedef."""
 
     def flat(*leaves):
         args, kwargs = pytree.tree_unflatten(in_tree, leaves)
-        out, out_tree = pytree.tree_flatten(fun(*args, **kwargs))
-        out_store.append(out_tree)
-        return out
+        return pytree.tree_flatten(fun(*args, **kwargs))
 
     return flat
 
@@ -336,10 +328,9 @@ def trace_function(fun: Callable, in_tree, in_avals: tuple) -> tuple[Jaxpr, list
         known = {}
     found = known.get(key)
     if found is None:
-        out_trees: list = []
-        traced = trace_to_jaxpr(flat_fun(fun, in_tree, out_trees), in_avals, _described(fun, in_tree))
+        traced, out_tree = trace_to_jaxpr(flat_fun(fun, in_tree), in_avals, _described(fun, in_tree))
         program, consts = close_over(traced)
-        found = (program, consts, out_trees[-1])
+        found = (program, consts, out_tree)
         if not any(isinstance(c, Tracer) for c in consts):
             known[key] = found
     return found
@@ -390,8 +381,6 @@ def make_jaxpr(
     static = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
 
     def jaxpr_of(*args, **kwargs):
-        from bedrax.core.tracing import extend_axes
-
         positions = {i % len(args) for i in static} if static else set()
         dynamic = [a for i, a in enumerate(args) if i not in positions]
 
@@ -400,10 +389,9 @@ def make_jaxpr(
             return fun(*(args[i] if i in positions else next(rest) for i in range(len(args))), **kwargs)
 
         leaves, in_tree = pytree.tree_flatten((tuple(dynamic), kwargs))
-        out_trees: list = []
-        with extend_axes(dict(axis_env or ())):
-            jaxpr = trace_to_jaxpr(
-                flat_fun(call, in_tree, out_trees),
+        with tracing.extend_axes(dict(axis_env or ())):
+            jaxpr, out_tree = trace_to_jaxpr(
+                flat_fun(call, in_tree),
                 [avals.abstractify(x) for x in leaves],
                 DebugInfo(
                     function_name(fun), lambda: source.describe_function(fun),
@@ -413,7 +401,7 @@ def make_jaxpr(
         if not return_shape:
             return jaxpr
         shapes = [avals.ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in jaxpr.out_avals]
-        return jaxpr, pytree.tree_unflatten(out_trees[-1], shapes)
+        return jaxpr, pytree.tree_unflatten(out_tree, shapes)
 
     jaxpr_of.__name__ = f"make_jaxpr({function_name(fun)})"
     return jaxpr_of
@@ -428,22 +416,13 @@ def eval_shape(fun: Callable, *args, **kwargs):
     if not callable(fun):
         raise TypeError(f"eval_shape expects a function, got {fun!r} of type {type(fun)}")
     leaves, in_tree = pytree.tree_flatten((args, kwargs))
-    out_trees: list = []
-    flat = flat_fun(fun, in_tree, out_trees)
-    trace = ShapeTrace(current.trace)
-    tracers = [trace.input(avals.abstractify(x)) for x in leaves]
-    saved = current.trace
-    current.trace = trace
-    try:
-        types = [trace.lift(x).aval for x in flat(*tracers)]
-    finally:
-        current.trace = saved
-        trace.alive = False
-    shapes = [avals.ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in types]
-    return pytree.tree_unflatten(out_trees[-1], shapes)
+    types = [avals.abstractify(x) for x in leaves]
+    program, out_tree = trace_to_jaxpr(flat_fun(fun, in_tree), types, types_only=True)
+    shapes = [avals.ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in program.out_avals]
+    return pytree.tree_unflatten(out_tree, shapes)
 
 
 __all__ = [
     "StagedTracer", "StagingTrace", "close_over", "eval_shape", "flat_fun", "function_name", "make_jaxpr",
-    "stage_rules", "trace_to_jaxpr",
+    "program_of", "stage_rules", "trace_to_jaxpr",
 ]  # fmt: skip

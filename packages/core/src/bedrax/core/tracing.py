@@ -15,7 +15,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from bedrax.core import array, errors, executors
+from bedrax.core import array, config, errors, executors
 from bedrax.core.avals import AbstractValue, ShapedArray, aval_functions, plain_aval
 
 
@@ -25,9 +25,12 @@ class Trace:
     Attributes:
       parent: the trace that was current when this one started.
       alive: false once the transformation has ended; a tracer of a dead trace has leaked.
+      sees_constants: whether operations on values of no trace concern it, too. Where they do not, a backend may
+        dispatch a call of a jitted function on such values without us.
     """
 
     __slots__ = ("__weakref__", "alive", "parent")
+    sees_constants = True
 
     def __init__(self, parent: Trace | None = None):
         self.parent = parent
@@ -36,6 +39,20 @@ class Trace:
     main = property(lambda self: self)  # equinox compares traces by it
 
     def process(self, prim: Primitive, args: tuple, params: dict) -> Any:
+        """Read one operation.
+
+        This is called with this trace current. What it does on the way (a rule, above all) it does with the
+        parent current, and restores this trace before it returns.
+
+        Args:
+          prim: what is applied.
+          args: the operands: tracers of this trace, tracers of those around it, and values of no trace.
+          params: hashable metadata by name.
+
+        Returns:
+          A value, or a list of values if the primitive has `multiple_results`; tracers of this trace where they
+          depend on what it follows.
+        """
         raise NotImplementedError
 
     def __repr__(self):
@@ -61,13 +78,14 @@ class _Current(threading.local):
     trace: Trace = eval_trace
     axes: dict = {}  # axis name -> size, of the vmaps and shard_maps around us; never mutated
     names: tuple[str, ...] = ()  # the named_scopes around us
+    watched: list | None = None  # weak references to the traces entered, while somebody looks for leaks
 
 
 current = _Current()
 
 
 class set_trace:
-    """Context manager: make `trace` the current one."""
+    """Context manager: make `trace`, whose transformation runs already, the current one for a while."""
 
     __slots__ = ("saved", "trace")
 
@@ -86,6 +104,36 @@ class set_trace:
 # A backend that dispatches calls of jitted functions outside Python sets this to a function that tells it whether it
 # may do so in this thread (None), or must ask us because a trace records every call (True). Returns the old value.
 must_see_calls: Callable[[Any], Any] | None = None
+
+
+class entered:
+    """Context manager: the run of a transformation. Its `trace` is current inside, and dead afterwards.
+
+    This is the only way into a new trace: it does what every one owes. The backend that dispatches calls of jitted
+    functions learns that it must ask; `checks_leaks` learns which trace to watch.
+    """
+
+    __slots__ = ("saved", "seen", "trace")
+
+    def __init__(self, trace: Trace):
+        self.trace = trace
+
+    def __enter__(self):
+        trace = self.trace
+        if current.watched is not None:
+            current.watched.append(weakref.ref(trace))
+        if must_see_calls is not None and trace.sees_constants:
+            self.seen = must_see_calls(True)
+        self.saved = current.trace
+        current.trace = trace
+        return trace
+
+    def __exit__(self, *_):
+        trace = self.trace
+        current.trace = self.saved
+        trace.alive = False
+        if must_see_calls is not None and trace.sees_constants:
+            must_see_calls(self.seen)
 
 
 class extend_axes:
@@ -267,27 +315,37 @@ class Primitive:
         return self.name
 
 
-def check_leaks(run: Callable[[Callable[[Trace], None]], Any]) -> Any:
-    """Run a transformation and raise if tracers of it are still held when it has ended.
+def checks_leaks(run: Callable) -> Callable:
+    """Decorator of a function that enters traces: with `jax_check_tracer_leaks`, none may be held when it returns.
 
-    Args:
-      run: called with a function to which it gives its trace; keeps no reference to it.
+    The function's result must not hold tracers of them.
 
     Raises:
       LeakedTracerError: saying what holds them.
     """
-    watched: list = []
-    result = run(lambda trace: watched.append(weakref.ref(trace)))
-    if any(ref() is not None for ref in watched):
-        gc.collect()  # only what cycles held is gone now
-    for ref in watched:
-        trace = ref()
-        if trace is not None:
-            raise errors.LeakedTracerError(
-                f"Leaked trace {type(trace).__name__}. Leaked tracer(s):\n{_holders(trace)}\nReturn values from the"
-                " function instead of storing them."
-            )
-    return result
+
+    @functools.wraps(run)
+    def watched(*args, **kwargs):
+        if not config.check_tracer_leaks.value:
+            return run(*args, **kwargs)
+        saved, current.watched = current.watched, []
+        try:
+            result = run(*args, **kwargs)
+            traces = current.watched
+        finally:
+            current.watched = saved
+        if any(ref() is not None for ref in traces):
+            gc.collect()  # only what cycles held is gone now
+        for ref in traces:
+            trace = ref()
+            if trace is not None:
+                raise errors.LeakedTracerError(
+                    f"Leaked trace {type(trace).__name__}. Leaked tracer(s):\n{_holders(trace)}\nReturn values from"
+                    " the function instead of storing them."
+                )
+        return result
+
+    return watched
 
 
 def _holders(trace: Trace) -> str:
@@ -329,17 +387,19 @@ def trace_state_clean() -> bool:
 class OpaqueTraceState:
     """Compares equal while the same transformation is current; holds nothing alive."""
 
-    __slots__ = ("axes", "key")
+    __slots__ = ("axes", "trace")
 
     def __init__(self):
-        self.key = id(current.trace)
+        self.trace = weakref.ref(
+            current.trace
+        )  # the same object for each state of one trace, also after its end
         self.axes = tuple(current.axes.items())
 
     def __eq__(self, other):
-        return isinstance(other, OpaqueTraceState) and (self.key, self.axes) == (other.key, other.axes)
+        return isinstance(other, OpaqueTraceState) and self.trace is other.trace and self.axes == other.axes
 
     def __hash__(self):
-        return hash((self.key, self.axes))
+        return hash((id(self.trace), self.axes))
 
 
 def get_opaque_trace_state(convention=None) -> OpaqueTraceState:

@@ -9,7 +9,7 @@ from bedrax.autodiff.linearize import Node, Tape
 from bedrax.core import passes, staging
 from bedrax.core.avals import AbstractValue, aval_of
 from bedrax.core.ir import DebugInfo, Jaxpr
-from bedrax.core.tracing import current
+from bedrax.core.tracing import current, entered
 
 
 class PartialVal(tuple):
@@ -52,17 +52,12 @@ def trace_to_jaxpr_nounits(fun: Any, pvals: Sequence[PartialVal], instantiate: b
       (program: residuals, unknown arguments -> unknown results; results as `PartialVal`; values of the residuals).
     """
     call = getattr(fun, "call_wrapped", fun)
-    saved = current.trace
-    tape = Tape(saved)
+    tape = Tape(current.trace)
     inputs = [Node(tape, p[0]) for p in pvals if not p.is_known()]
     rest = iter(inputs)
     args = [p.get_known() if p.is_known() else next(rest) for p in pvals]
-    current.trace = tape
-    try:
+    with entered(tape):
         outs = list(call(*args))
-    finally:
-        current.trace = saved
-        tape.alive = False
     forced = [instantiate] * len(outs) if isinstance(instantiate, bool) else list(instantiate)
     unknown = [tape.owns(x) or f for x, f in zip(outs, forced, strict=True)]
     jaxpr, residuals = tape.to_jaxpr(inputs, [x for x, u in zip(outs, unknown, strict=True) if u])
@@ -78,7 +73,7 @@ def trace_to_jaxpr_dynamic(
 ):
     """Record a flat function: (program, types of its results, values of its constants)."""
     info = getattr(fun, "debug_info", None)
-    jaxpr = staging.trace_to_jaxpr(
+    jaxpr = staging.program_of(
         getattr(fun, "call_wrapped", fun), in_avals, info if isinstance(info, DebugInfo) else None
     )
     return jaxpr, jaxpr.out_avals, jaxpr.consts

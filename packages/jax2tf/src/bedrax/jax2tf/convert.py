@@ -124,11 +124,8 @@ class _Call:
         self.avals = [
             ShapedArray(s, types.numpy_dtype(t.dtype)) for s, t in zip(symbolic, self.tensors, strict=True)
         ]
-        self.out_trees: list = []
-        flat = staging.flat_fun(fun, self.in_tree, self.out_trees)
-        self.flat = flat
-        self.jaxpr = staging.trace_to_jaxpr(flat, self.avals)
-        self.out_tree = self.out_trees[-1]
+        self.flat = staging.flat_fun(fun, self.in_tree)
+        self.jaxpr, self.out_tree = staging.trace_to_jaxpr(self.flat, self.avals)
 
     def _specs(self, args, kwargs, polymorphic_shapes) -> list:
         count = self.in_tree.num_leaves
@@ -236,7 +233,7 @@ def _pull_back(call: _Call, tensors, cts, options: dict) -> list:
 
         def of_active(*values):
             rest = iter(values)
-            return call.flat(*(next(rest) if m else x for m, x in zip(active, fixed, strict=True)))
+            return call.flat(*(next(rest) if m else x for m, x in zip(active, fixed, strict=True)))[0]
 
         outs, back = vjp(of_active, *(x for m, x in zip(active, fixed, strict=True) if m))
         rest = iter(given)

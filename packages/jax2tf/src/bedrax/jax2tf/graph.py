@@ -7,7 +7,7 @@ from typing import Any
 
 from bedrax.core import dims, element_types
 from bedrax.core.ir import Jaxpr, Literal
-from bedrax.core.staging import trace_to_jaxpr
+from bedrax.core.staging import program_of
 from bedrax.jax2tf import types
 from bedrax.jax2tf.tables import tf_rules
 from bedrax.lax.primitives import elementwise
@@ -81,7 +81,7 @@ class Context:
 
     def run_function(self, function, tensors: Sequence[Any]):
         """Convert a function of lax operations applied to the (bases of the) current operands."""
-        program = trace_to_jaxpr(lambda *xs: _as_list(function(*xs)), types.physical(self.avals_in))
+        program = program_of(lambda *xs: _as_list(function(*xs)), types.physical(self.avals_in))
         out = run_program(self.inner(), program, tensors)
         return out if self.primitive.multiple_results else out[0]
 

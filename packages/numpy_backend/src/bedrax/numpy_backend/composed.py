@@ -8,7 +8,7 @@ import numpy as np
 
 from bedrax.core import config
 from bedrax.core.avals import ShapedArray
-from bedrax.core.staging import trace_to_jaxpr
+from bedrax.core.staging import program_of
 from bedrax.numpy_backend.executor import evaluate
 
 
@@ -31,7 +31,7 @@ def by_program(prim, decomposition: Callable) -> Callable:
                 out = decomposition(*xs, **params)
                 return out if prim.multiple_results else [out]
 
-            program = programs[key] = trace_to_jaxpr(flat, [ShapedArray(*t) for t in types])
+            program = programs[key] = program_of(flat, [ShapedArray(*t) for t in types])
         with np.errstate(all="ignore"):
             out = evaluate(program, *arrays)
         return out if prim.multiple_results else out[0]

@@ -8,7 +8,7 @@ import numpy as np
 
 from bedrax.core import avals, dtypes, element_types, errors, executors, tracing
 from bedrax.core.executors import Executor
-from bedrax.core.staging import trace_to_jaxpr
+from bedrax.core.staging import program_of
 from bedrax.numpy_backend.host_array import HostArray
 from bedrax.numpy_backend.tables import numpy_rules
 
@@ -94,7 +94,7 @@ def _on_bases(prim, types, params, bases):
     """The results of an operation that moves elements about, on their bases."""
     fun = element_types.function_on_bases(prim, types, params)
     flat = fun if prim.multiple_results else lambda *args: [fun(*args)]
-    out = evaluate(trace_to_jaxpr(flat, [element_types.base_aval(a) for a in types]), *bases)
+    out = evaluate(program_of(flat, [element_types.base_aval(a) for a in types]), *bases)
     return out if prim.multiple_results else out[0]
 
 

@@ -66,7 +66,7 @@ def assert_same(actual, expected, rtol=None, atol=None, equal_nan=True, what: st
 
 def numpy_results(case: OpCase, args: Sequence[np.ndarray]) -> list[np.ndarray]:
     """What the NumPy rules say, through a jaxpr, whatever executor is active."""
-    jaxpr = staging.trace_to_jaxpr(lambda *xs: as_list(case.fun(*xs)), [aval_of(a) for a in args])
+    jaxpr = staging.program_of(lambda *xs: as_list(case.fun(*xs)), [aval_of(a) for a in args])
     assert any(eqn.primitive is case.primitive for eqn in _all_eqns(jaxpr)), (
         f"{case.id}: the function does not bind '{case.primitive}'"
     )
@@ -87,7 +87,7 @@ def check_evaluation(case: OpCase) -> None:
     with x64_if_needed(case):
         args = case.make_args()
         results = numpy_results(case, args)
-        jaxpr = staging.trace_to_jaxpr(lambda *xs: as_list(case.fun(*xs)), [aval_of(a) for a in args])
+        jaxpr = staging.program_of(lambda *xs: as_list(case.fun(*xs)), [aval_of(a) for a in args])
         for out, aval in zip(results, jaxpr.out_avals, strict=True):
             if not aval.is_array:
                 continue
@@ -120,7 +120,7 @@ def _check_program(fun, args, what: str) -> None:
     """The program of `fun` for arguments like `args` is well typed."""
     from bedrax.core.typecheck import check_jaxpr
 
-    program = staging.trace_to_jaxpr(lambda *xs: as_list(fun(*xs)), [aval_of(a) for a in args])
+    program = staging.program_of(lambda *xs: as_list(fun(*xs)), [aval_of(a) for a in args])
     try:
         check_jaxpr(program)
     except Exception as e:

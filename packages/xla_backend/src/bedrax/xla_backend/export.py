@@ -419,7 +419,7 @@ def check_custom_calls(targets: set[str], disabled: Sequence[DisabledSafetyCheck
 def _export_vjp(jaxpr, shardings, primal: Exported) -> Exported:
     """The derivative of a program, exported for the platforms of `primal`."""
     from bedrax.autodiff import vjp
-    from bedrax.core.staging import trace_to_jaxpr
+    from bedrax.core.staging import program_of
 
     fun = jaxpr_as_fun(jaxpr)
     count = len(primal.in_avals)
@@ -444,7 +444,7 @@ def _export_vjp(jaxpr, shardings, primal: Exported) -> Exported:
         return [next(grads) if m else _no_gradient(a) for m, a in zip(active, primal.in_avals, strict=True)]
 
     in_avals = (*primal.in_avals, *ct_avals)
-    program = trace_to_jaxpr(derivative, in_avals)
+    program = program_of(derivative, in_avals)
     arguments, results = shardings
     placed = (
         (*arguments, *results),

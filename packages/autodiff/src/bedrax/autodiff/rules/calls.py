@@ -17,7 +17,8 @@ from bedrax.autodiff.tables import (
 )
 from bedrax.core import dtypes, passes, staging
 from bedrax.core.avals import aval_of
-from bedrax.core.ir import Eqn, Jaxpr, Var, cached, call_flat, eval_jaxpr
+from bedrax.core.facts import cached
+from bedrax.core.ir import Eqn, Jaxpr, Var, call_flat, eval_jaxpr
 from bedrax.core.jitting import jit_p, jit_params
 from bedrax.lax.primitives.calls import (
     closed_call_p,
@@ -45,7 +46,6 @@ def jvp_jaxpr(jaxpr: Jaxpr, active: tuple[bool, ...], instantiate_out: tuple[boo
       (program, which results have a tangent).
     """
     tangent_types = [a.to_tangent_aval() for a, m in zip(jaxpr.in_avals, active, strict=True) if m]
-    found: list = []
 
     def pushed(*values):
         primals, rest = values[: len(active)], iter(values[len(active) :])
@@ -54,10 +54,10 @@ def jvp_jaxpr(jaxpr: Jaxpr, active: tuple[bool, ...], instantiate_out: tuple[boo
         n = len(out_tangents)
         wanted = (instantiate_out,) * n if isinstance(instantiate_out, bool) else instantiate_out
         out_tangents = [instantiate(t) if w else t for t, w in zip(out_tangents, wanted, strict=True)]
-        found.append(tuple(type(t) is not Zero for t in out_tangents))
-        return [*outs, *(t for t in out_tangents if type(t) is not Zero)]
+        moving = tuple(type(t) is not Zero for t in out_tangents)
+        return [*outs, *(t for t in out_tangents if type(t) is not Zero)], moving
 
-    return staging.trace_to_jaxpr(pushed, [*jaxpr.in_avals, *tangent_types]), found[-1]
+    return staging.trace_to_jaxpr(pushed, [*jaxpr.in_avals, *tangent_types])
 
 
 def bind_program(prim, program: Jaxpr, args, params_for) -> list:
@@ -330,22 +330,20 @@ def _custom_vjp(
 def _replaceable(program, fwd, consts, primals) -> tuple[list, list]:
     """Results and residuals of a forward rule, as one operation that becomes the function where nothing is linear."""
     types = [aval_of(x) for x in primals]
-    counts: list = []
 
     def flat(*xs):
         outs, residuals = fwd(*xs)
-        counts.append(len(outs))
-        return [*outs, *residuals]
+        return [*outs, *residuals], len(outs)
 
-    rule = staging.trace_to_jaxpr(flat, types)
-    fun = staging.trace_to_jaxpr(lambda *xs: call_flat(program, (*consts, *xs)), types)
+    rule, count = staging.trace_to_jaxpr(flat, types)
+    fun = staging.program_of(lambda *xs: call_flat(program, (*consts, *xs)), types)
     rule, fun, hoisted = staging.close_over_both(rule, fun)
     args = [*hoisted, *primals]
     given = dict(zip(rule.invars, args, strict=True))
     out = remat_opt_p.bind(*args, jaxpr=rule, primal=fun)
     # A residual that is an argument needs no rule.
     out = [given.get(v, x) if type(v) is Var else x for v, x in zip(rule.outvars, out, strict=True)]
-    return out[: counts[-1]], out[counts[-1] :]
+    return out[:count], out[count:]
 
 
 def _without_residuals(eqn, used):

@@ -23,7 +23,8 @@ from bedrax.autodiff.tables import (
 )
 from bedrax.core import passes, staging
 from bedrax.core.avals import ShapedArray, aval_of
-from bedrax.core.ir import Jaxpr, Var, cached, eval_jaxpr
+from bedrax.core.facts import cached
+from bedrax.core.ir import Jaxpr, Var, eval_jaxpr
 from bedrax.lax.primitives.control_flow import cond_p, scan_p, while_p
 from bedrax.lax.primitives.shaping import zeros_of
 
@@ -312,7 +313,7 @@ def _scan_transpose(cts, *args, jaxpr, num_consts, num_carry, length, reverse, *
             new_sums = [instantiate(add_tangents(s, b)) for s, b in zip(sums, back[:n], strict=True)]
             return [*new_sums, *map(instantiate, back[n:])]
 
-        found = staging.trace_to_jaxpr(step, [*res_consts, *sum_types, *carry_types, *y_types, *res_xs])
+        found = staging.program_of(step, [*res_consts, *sum_types, *carry_types, *y_types, *res_xs])
         jaxpr.cache[key] = found
     sums = [instantiate(Zero(a)) for a in sum_types]
     const_args = [x for x, m in zip(args[:num_consts], in_linear[:num_consts], strict=True) if not m]
@@ -510,9 +511,9 @@ def _share_residuals(lins):
             ]
             return eval_jaxpr(lin.linear, lin.linear.consts, *values, *tangents)
 
-        primal.append(staging.trace_to_jaxpr(forward, lin.primal.in_avals))
+        primal.append(staging.program_of(forward, lin.primal.in_avals))
         tangent_types = lin.linear.in_avals[len(lin.sources) :]
-        linear.append(staging.trace_to_jaxpr(push, [*lin.primal.in_avals, *places, *tangent_types]))
+        linear.append(staging.program_of(push, [*lin.primal.in_avals, *places, *tangent_types]))
     return tuple(primal), tuple(linear)
 
 
@@ -536,7 +537,7 @@ def _cond_transpose(cts, index, *operands, branches, **params):
                     if wanted
                 ]
 
-            return staging.trace_to_jaxpr(full, program.in_avals)
+            return staging.program_of(full, program.in_avals)
 
         found = branches[0].cache[key] = tuple(settle(*p) for p in programs)
     others = [x for x in operands if not is_undefined(x)]

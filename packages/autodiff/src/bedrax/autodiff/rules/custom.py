@@ -50,7 +50,7 @@ def _jvp(primals, tangents, *, call, rule, num_consts):
     live = [t for t in tangents if type(t) is not Zero]
     types = [aval_of(x) for x in primals]
     tangent_types = [t.to_tangent_aval() for t, a in zip(types, active, strict=True) if a]
-    program, hoisted = staging.close_over(staging.trace_to_jaxpr(tangent_call, [*types, *tangent_types]))
+    program, hoisted = staging.close_over(staging.program_of(tangent_call, [*types, *tangent_types]))
 
     def tangent_rule(size, batched, values):
         # A primal and its tangent are mapped together.
@@ -107,7 +107,7 @@ def _transpose(cts, *args, call, rule, num_consts):
             return [_spread(x, f, size) for x, f, here in zip(outs, flags, arriving, strict=True) if here]
 
         mapped_types = [ShapedArray((size, *t.shape), t.dtype) for t in types]
-        forward = staging.trace_to_jaxpr(run, mapped_types)
+        forward = staging.program_of(run, mapped_types)
         back = backward_pass(
             forward, [UndefinedPrimal(t) for t in mapped_types], [_spread(ct, f, size) for f, ct in others]
         )

@@ -92,7 +92,7 @@ def _while(axis, args, dims, *, cond_jaxpr, cond_nconsts, body_jaxpr, body_ncons
 
         cond_types = cond.in_avals
         body_types = [*cond_types[:cond_nconsts], *batched.in_avals]
-        found = (staging.trace_to_jaxpr(any_goes_on, cond_types), staging.trace_to_jaxpr(step, body_types))
+        found = (staging.program_of(any_goes_on, cond_types), staging.program_of(step, body_types))
         body_jaxpr.cache[(key, cond_jaxpr)] = found
     out = while_p.bind(
         *args[:cond_nconsts], *args[:edge], *carry, cond_jaxpr=found[0], cond_nconsts=cond_nconsts, body_jaxpr=found[1],

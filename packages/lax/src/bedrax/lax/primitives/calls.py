@@ -70,7 +70,7 @@ def _stage_custom(prim: Primitive) -> Callable:
         fun = params["call_jaxpr"]
         if type(fun) is Jaxpr:
             return trace.record(prim, args, params)
-        program = staging.trace_to_jaxpr(fun, [trace.lift(x).aval for x in args], params.get("debug_info"))
+        program = staging.program_of(fun, [trace.lift(x).aval for x in args], params.get("debug_info"))
         program, consts = staging.close_over(program)
         params = {**params, "call_jaxpr": program, "num_consts": params["num_consts"] + len(consts)}
         return trace.record(prim, (*consts, *args), params)
@@ -169,9 +169,9 @@ def composite(decomposition: Callable, name: str, version: int = 0) -> Callable:
 
     def call(*args, **attributes):
         leaves, in_tree = pytree.tree_flatten((args, {}))
-        out_trees: list = []
-        flat = staging.flat_fun(lambda *a: decomposition(*a, **attributes), in_tree, out_trees)
-        program, consts = staging.close_over(staging.trace_to_jaxpr(flat, [aval_of(x) for x in leaves]))
+        flat = staging.flat_fun(lambda *a: decomposition(*a, **attributes), in_tree)
+        program, out_tree = staging.trace_to_jaxpr(flat, [aval_of(x) for x in leaves])
+        program, consts = staging.close_over(program)
         if consts:
             raise NotImplementedError(
                 f"composite '{name}': the decomposition closes over array values; pass them as arguments instead"
@@ -179,6 +179,6 @@ def composite(decomposition: Callable, name: str, version: int = 0) -> Callable:
         out = composite_p.bind(
             *leaves, jaxpr=program, name=name, version=version, attributes=tuple(sorted(attributes.items()))
         )
-        return pytree.tree_unflatten(out_trees[-1], out)
+        return pytree.tree_unflatten(out_tree, out)
 
     return call

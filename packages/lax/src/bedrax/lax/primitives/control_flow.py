@@ -304,7 +304,7 @@ def _match_weak_types(jaxpr: Jaxpr, num_consts: int, num_carry: int) -> Jaxpr:
             for x, a in zip(outs[:num_carry], wanted, strict=True)
         ] + outs[num_carry:]
 
-    return staging.trace_to_jaxpr(settled, jaxpr.in_avals, jaxpr.debug_info)
+    return staging.program_of(settled, jaxpr.in_avals, jaxpr.debug_info)
 
 
 def _scan_in_python(f, init, xs, x_leaves, x_tree, length, reverse):
@@ -649,7 +649,7 @@ def _join_weak_types(branches: tuple[Jaxpr, ...]) -> tuple[Jaxpr, ...]:
                     for x, w in zip(eval_jaxpr(jaxpr, jaxpr.consts, *args), weak, strict=True)
                 ]
 
-            found = jaxpr.cache[key] = staging.trace_to_jaxpr(settled, jaxpr.in_avals, jaxpr.debug_info)
+            found = jaxpr.cache[key] = staging.program_of(settled, jaxpr.in_avals, jaxpr.debug_info)
         return found
 
     return tuple([settle(b) for b in branches])

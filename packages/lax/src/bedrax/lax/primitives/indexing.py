@@ -489,10 +489,10 @@ def scatter_apply(
 
     It cannot be differentiated.
     """
-    from bedrax.core.staging import trace_to_jaxpr
+    from bedrax.core.staging import program_of
 
     aval = ShapedArray((), dtypes.dtype_of(operand))
-    jaxpr = trace_to_jaxpr(lambda x, _: [conversions.convert_element_type(func(x), aval.dtype)], [aval, aval])
+    jaxpr = program_of(lambda x, _: [conversions.convert_element_type(func(x), aval.dtype)], [aval, aval])
     if any(isinstance(c, Tracer) for c in jaxpr.consts):
         raise NotImplementedError(
             "scatter_apply: func must not close over traced values; use gather, func, and scatter."

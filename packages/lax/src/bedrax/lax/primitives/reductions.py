@@ -286,7 +286,7 @@ def _trace_combiner(computation, scalars, in_tree, what):
             raise TypeError(f"{what} computation returned a {tree}, but its arguments are {in_tree}")
         return leaves
 
-    jaxpr = staging.trace_to_jaxpr(flat, scalars * 2)
+    jaxpr = staging.program_of(flat, scalars * 2)
     for given, got in zip(scalars, jaxpr.out_avals):
         if got.shape or got.dtype != given.dtype:
             raise TypeError(f"{what} computation must return scalars of the types it is given, got {got.str_short()} for"

@@ -344,7 +344,7 @@ def select_and_scatter(operand, select: Callable, windows: Windows, source, init
     from bedrax.core.avals import ShapedArray
 
     scalar = ShapedArray((), aval_of(operand).dtype)
-    one = lambda fun: staging.trace_to_jaxpr(lambda x, y: [fun(x, y)], [scalar, scalar])
+    one = lambda fun: staging.program_of(lambda x, y: [fun(x, y)], [scalar, scalar])
     return select_and_scatter_p.bind(
         operand, source, _typed_scalar(init_value, scalar), select_jaxpr=one(select), scatter_jaxpr=one(scatter),
         window_dimensions=windows.window_dimensions, window_strides=windows.window_strides, padding=windows.padding,

@@ -33,7 +33,7 @@ def _holding(prim):
     """Apply a primitive that holds a program and nothing else."""
 
     def fun(x, y):
-        jaxpr = staging.trace_to_jaxpr(lambda *xs: list(_two_results(*xs)), [aval_of(x), aval_of(y)])
+        jaxpr = staging.program_of(lambda *xs: list(_two_results(*xs)), [aval_of(x), aval_of(y)])
         return prim.bind(x, y, jaxpr=jaxpr)
 
     return fun
@@ -108,10 +108,8 @@ def _quotient(x, y):
 def _forward_rule(x, y):
     """As the forward rule of a custom_vjp function: results, then residuals."""
     types = [aval_of(x), aval_of(y)]
-    rule = staging.trace_to_jaxpr(lambda x, y: [_wave(x, y), lax.cos(x)], types)
-    return p.remat_opt_p.bind(
-        x, y, jaxpr=rule, primal=staging.trace_to_jaxpr(lambda x, y: [_wave(x, y)], types)
-    )
+    rule = staging.program_of(lambda x, y: [_wave(x, y), lax.cos(x)], types)
+    return p.remat_opt_p.bind(x, y, jaxpr=rule, primal=staging.program_of(lambda x, y: [_wave(x, y)], types))
 
 
 _AD = "bedrax.autodiff"

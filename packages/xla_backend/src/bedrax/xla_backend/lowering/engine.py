@@ -780,16 +780,14 @@ def traced(fun: Callable, avals: tuple, kwargs: dict) -> tuple[Jaxpr, bool]:
         key = found = None
     if found is not None:
         return found
-    single = []
 
     def flat(*args):
         out = fun(*args, **kwargs)
         many = isinstance(out, (list, tuple))
-        single.append(not many)
-        return list(out) if many else [out]
+        return (list(out) if many else [out]), not many
 
-    jaxpr = trace_to_jaxpr(flat, avals)
-    found = (jaxpr, single[-1])
+    jaxpr, single = trace_to_jaxpr(flat, avals)
+    found = (jaxpr, single)
     if key is not None and not jaxpr.consts:
         if len(_traced) > 4096:
             _traced.clear()

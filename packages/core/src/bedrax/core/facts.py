@@ -1,0 +1,47 @@
+"""What is derived from a program is kept with it, and lives exactly as long as it does: programs are immutable."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from bedrax.core import config, typecheck
+from bedrax.core.ir import Jaxpr
+
+_missing = object()
+
+
+def fact(program: Jaxpr, key: Any, make: Callable[[], Any]) -> Any:
+    """``make()``, made once for this program and key.
+
+    Args:
+      key: hashable; begins with what makes it differ from the keys of others (a function, a name).
+    """
+    found = program.cache.get(key, _missing)
+    if found is _missing:
+        found = program.cache[key] = make()
+        if config.enable_checks.value:
+            _check_programs(found)
+    return found
+
+
+def cached(derive: Callable) -> Callable:
+    """Decorator for functions ``(program, *hashable) -> result``: each result is a `fact` of the program."""
+
+    @functools.wraps(derive)
+    def lookup(program, *args):
+        key = (derive, args)
+        found = program.cache.get(key, _missing)
+        return fact(program, key, lambda: derive(program, *args)) if found is _missing else found
+
+    return lookup
+
+
+def _check_programs(result: Any) -> None:
+    """Check the types of the programs in what was derived (with `jax_enable_checks`)."""
+    if type(result) is Jaxpr:
+        typecheck.check_jaxpr(result)
+    elif isinstance(result, tuple | list):
+        for part in result:
+            _check_programs(part)
