@@ -1,0 +1,43 @@
+"""Values as keys of caches: equal only where type and bits are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+# Types of which equal values are the same value (classes of dtypes join when they are met).
+_ATOMS = {int, str, bytes, type(None), type(...)}
+
+
+def exact(value: Any) -> Any:
+    """What stands for `value` in a key: equal to that of another value only if types and bits are equal.
+
+    Python's own `==` takes ``True`` for ``1.0``, ``-0.0`` for ``0.0``, and a NaN for nothing at all. Numbers are
+    compared by type and bits here, tuples element by element, and everything else as itself.
+
+    Raises (when the result is hashed):
+      TypeError: `value` is not hashable.
+    """
+    kind = type(value)
+    if kind in _ATOMS or kind is tuple and _ATOMS.issuperset(map(type, value)):
+        return value
+    if kind is bool:
+        return bool, str(value)
+    if isinstance(value, tuple):
+        return (kind, *map(exact, value))
+    if isinstance(value, np.generic):
+        return kind, value.dtype, value.tobytes()
+    if isinstance(value, float | complex):
+        return kind, np.asarray(value).tobytes()
+    if isinstance(value, int):
+        return kind, int(value)
+    if isinstance(value, np.dtype):
+        _ATOMS.add(kind)
+    return value
+
+
+def exact_items(params: dict) -> tuple:
+    """The items of a dictionary of parameters as a key; see `exact`."""
+    atoms = _ATOMS
+    return tuple(params), tuple([v if type(v) in atoms else exact(v) for v in params.values()])
