@@ -38,3 +38,24 @@ def test_rng_uniform_is_in_range():
     for dtype in (np.float32, np.int32):
         draws = np.asarray(xla.jit(lambda dtype=dtype: lax.rng_uniform(dtype(2), dtype(7), (300,)))())
         assert draws.dtype == dtype and draws.min() >= 2 and draws.max() < 7 and draws.std() > 0.5
+
+
+def test_constants_are_merged_by_their_bits():
+    nan = float("nan")
+    values = [complex(nan, 1), complex(nan, 2), complex(3, nan), complex(-1, 0.0), complex(-1, -0.0), nan, 0.0, -0.0]
+    outs = xla.jit(lambda x: [lax.add(x, lax.full((), v, np.complex64)) for v in values])(np.complex64(-0.0 - 0.0j))
+    same = xla.jit(lambda: [lax.full((2,), v, np.complex64) for v in values])()
+    for value, out, pair in zip(values, outs, same, strict=True):
+        np.testing.assert_array_equal(np.asarray(out), np.complex64(value))
+        assert np.asarray(pair).tobytes() == 2 * np.complex64(value).tobytes()
+
+
+def test_parameters_of_eager_operations_are_told_apart_by_their_bits():
+    for value in (0.0, -0.0):
+        found = lax.clamp(np.float32(value), np.ones(1, "f"), np.float32(value))
+        assert np.signbit(np.asarray(found))[0] == np.signbit(value)
+        numbers = lax.GatherDimensionNumbers(offset_dims=(), collapsed_slice_dims=(0,), start_index_map=(0,))
+        filled = lax.gather(
+            np.ones(2, "f"), np.array([[7]]), numbers, (1,), mode=lax.GatherScatterMode.FILL_OR_DROP, fill_value=value
+        )
+        assert np.signbit(np.asarray(filled))[0] == np.signbit(value)

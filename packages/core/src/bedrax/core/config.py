@@ -112,7 +112,7 @@ class Flag:
         self.help = help
         self.inert = inert
         self.check = check
-        self._overrides = 0  # how many overrides are active, over all threads
+        self._overrides = 0  # how many threads have a value of their own
         self.__name__ = name.removeprefix("jax_")
         self._global = default
         text = os.environ.get(self.env)
@@ -153,6 +153,19 @@ class Flag:
             self._global = value
             if self.keyed:
                 _epoch += 1
+        _notify(self)
+
+    def set_local(self, value: Any) -> None:
+        """Change the value in this thread only; `UNSET` ends that."""
+        overrides = _thread.overrides
+        with _lock:  # how many threads override it
+            self._overrides += (value is not UNSET) - (self.name in overrides)
+        if value is UNSET:
+            overrides.pop(self.name, None)
+        else:
+            overrides[self.name] = value
+        if self.keyed:
+            _thread.epoch = -1
         _notify(self)
 
     def __call__(self, value: Any = UNSET, /, **kwargs: Any) -> contextlib.AbstractContextManager:
@@ -243,29 +256,14 @@ class _Override(contextlib.ContextDecorator):
         return _Override(self.flag, self.value)
 
     def __enter__(self) -> None:
-        flag, thread = self.flag, _thread
+        flag = self.flag
         if flag.inert is not None and self.value != flag.default:
             warnings.warn(f"{flag.name} has no effect: {flag.inert}", UserWarning, stacklevel=2)
-        self.saved.append(thread.overrides.get(flag.name, UNSET))
-        with _lock:
-            flag._overrides += 1
-        thread.overrides[flag.name] = self.value
-        if flag.keyed:
-            thread.epoch = -1
-        _notify(flag)
+        self.saved.append(flag.local_value)
+        flag.set_local(self.value)
 
     def __exit__(self, *exc_info: object) -> None:
-        flag, thread = self.flag, _thread
-        previous = self.saved.pop()
-        with _lock:
-            flag._overrides -= 1
-        if previous is UNSET:
-            thread.overrides.pop(flag.name, None)
-        else:
-            thread.overrides[flag.name] = previous
-        if flag.keyed:
-            thread.epoch = -1
-        _notify(flag)
+        self.flag.set_local(self.saved.pop())
 
 
 def _keyed_values() -> tuple:
@@ -581,7 +579,7 @@ use_emit_pipeline_primitive = flag(
 # Devices and memory.
 default_device = flag(
     "jax_default_device", None, "device of arrays that are not placed: a Device, or a platform name", kind=object,
-    check=lambda d: isinstance(d, str) or hasattr(d, "device_kind") or hasattr(d, "device_set"))  # fmt: skip
+    keyed=True, check=lambda d: isinstance(d, str) or hasattr(d, "device_kind") or hasattr(d, "device_set"))  # fmt: skip
 platforms = flag("jax_platforms", None, "comma-separated platforms to start, most preferred first")
 platform_name = flag("jax_platform_name", "", "the default platform (older spelling)")
 xla_backend = flag("jax_xla_backend", "", "name of the XLA backend (older spelling)")

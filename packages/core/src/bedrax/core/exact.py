@@ -23,7 +23,7 @@ def exact(value: Any) -> Any:
     if kind in _ATOMS or kind is tuple and _ATOMS.issuperset(map(type, value)):
         return value
     if kind is bool:
-        return bool, str(value)
+        return bool, value
     if isinstance(value, tuple):
         return (kind, *map(exact, value))
     if isinstance(value, np.generic):

@@ -16,11 +16,12 @@ from bedrax import pytree
 from bedrax.core import config, executors, source, tracing
 from bedrax.core import jitting as core_jitting
 from bedrax.core.avals import aval_of
+from bedrax.core.exact import exact_items
 from bedrax.core.ir import Eqn, Jaxpr, Var, eval_jaxpr, no_effects
 from bedrax.core.tracing import Tracer, current, eval_trace
 from bedrax.numpy_backend.executor import to_numpy
 from bedrax.numpy_backend.host_array import HostArray
-from bedrax.xla_backend import clients, placement, sharding
+from bedrax.xla_backend import clients, placement
 from bedrax.xla_backend import compile as compile_module
 from bedrax.xla_backend import jaxlib_door as door
 from bedrax.xla_backend.array import ArrayImpl
@@ -114,15 +115,16 @@ class XlaExecutor(executors.Executor):
         if runners is None:
             runners = prim._eager = {}
             _eager_tables.append(runners)
+        key = exact_items(params) if params else None
         try:
-            runner = runners.get(tuple(params.items()) if params else None)
+            runner = runners.get(key)
         except TypeError:
             return self._apply_unhashable(prim, args, params)
         if runner is None:
             runner = self._eager_runner(prim, params)
             if len(runners) > 4096:
                 runners.clear()
-            runners[tuple(params.items()) if params else None] = runner
+            runners[key] = runner
         return runner(*args)
 
     def _apply_unhashable(self, prim, args, params):
@@ -247,60 +249,15 @@ def _single_equation(prim, args, params) -> Jaxpr:
 # ---- jit ----
 
 
-def flat_shardings(given: Any, tree: Any, what: str) -> tuple | None:
-    """`in_shardings` or `out_shardings`, a pytree prefix, as one sharding (or None) per leaf."""
-    if given is None:
-        return None
-    leaves: list = []
-    full = pytree.tree_unflatten(tree, [0] * tree.num_leaves)
-
-    def is_leaf(x):
-        return x is None or isinstance(x, (sharding.Sharding, sharding.PartitionSpec))
-
-    if is_leaf(given):
-        leaves = [given] * tree.num_leaves
-    else:
-        try:
-            pytree.tree_map(
-                lambda s, part: leaves.extend([s] * len(pytree.tree_leaves(part))),
-                given,
-                full,
-                is_leaf=is_leaf,
-            )
-        except ValueError as error:
-            raise ValueError(
-                f"pytree structure error: {what} must be a tree prefix of the corresponding values, got {given} for"
-                f" values of structure {tree}: {error}"
-            ) from None
-    return tuple([_concrete_sharding(s, what) for s in leaves])
-
-
-def _concrete_sharding(s, what):
-    if s is None or isinstance(s, sharding.Sharding):
-        return s
-    if isinstance(s, door.Device):
-        return sharding.make_single_device_sharding(s)
-    if isinstance(s, sharding.PartitionSpec):
-        mesh = sharding.get_mesh()
-        mesh = sharding.physical_mesh() if mesh.empty else mesh
-        if mesh.empty:
-            raise RuntimeError(
-                f"jit requires a non-empty mesh in context if you are passing `PartitionSpec`s to {what}; got {s}. Use"
-                " jax.set_mesh, or pass a NamedSharding"
-            )
-        return sharding.NamedSharding(mesh, s)
-    raise TypeError(f"{what} should be shardings or None, got {s!r} of type {type(s)}")
-
-
 def complete_params(jitted, call) -> tuple[dict, Any]:
     """The `jit` parameters of a traced call with its shardings flat, and the device it must run on."""
     options = jitted.options
     params = call.params
     if options["in_shardings"] is not None or options["out_shardings"] is not None:
-        arguments = flat_shardings(
-            (options["in_shardings"], None) if isinstance(options["in_shardings"], tuple) else options["in_shardings"],
-            call.in_tree, "in_shardings")  # fmt: skip
-        results = flat_shardings(options["out_shardings"], call.out_tree, "out_shardings")
+        given = options["in_shardings"]
+        given = (given, None) if isinstance(given, tuple) else given
+        arguments = placement.resolved_leaves(given, call.in_tree, "in_shardings of jit")
+        results = placement.resolved_leaves(options["out_shardings"], call.out_tree, "out_shardings of jit")
         if arguments is not None:
             arguments = (None,) * call.arg_offset + arguments
         params = {**params, "in_shardings": arguments, "out_shardings": results}

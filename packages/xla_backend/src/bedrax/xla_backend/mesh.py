@@ -11,11 +11,12 @@ import contextlib
 import enum
 import functools
 import math
-import threading
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 
+from bedrax.core import config
 from bedrax.xla_backend import jaxlib_door as door
 
 
@@ -116,13 +117,13 @@ class AbstractMesh(_BaseMesh):
     def _no_devices(self, what):
         raise ValueError(f"AbstractMesh does not implement {what}: it has no devices; use a Mesh")
 
-    def update(self, axis_sizes=None, axis_names=None, axis_types=None, **kwargs) -> AbstractMesh:
+    def update(self, axis_sizes=None, axis_names=None, axis_types=None, **abstract_device) -> AbstractMesh:
         """A copy with some fields changed."""
         return AbstractMesh(
             self.axis_sizes if axis_sizes is None else axis_sizes,
             self.axis_names if axis_names is None else axis_names,
             self.axis_types if axis_types is None else axis_types,
-            abstract_device=kwargs.pop("abstract_device", self.abstract_device),
+            **{"abstract_device": self.abstract_device, **abstract_device},
         )
 
     def update_axis_types(self, name_to_type: Mapping) -> AbstractMesh:
@@ -161,7 +162,7 @@ class Mesh(_BaseMesh, contextlib.ContextDecorator):
     """
 
     def __init__(self, devices, axis_names, axis_types=None):
-        array = devices.copy() if isinstance(devices, np.ndarray) else _object_array(devices)
+        array = np.array(devices, object)
         if isinstance(axis_names, str):
             axis_names = (axis_names,)
         axis_names = tuple(axis_names)
@@ -230,11 +231,11 @@ class Mesh(_BaseMesh, contextlib.ContextDecorator):
         )
 
     def __enter__(self):
-        _meshes.stack.append(self)
+        _change(entered=(*_meshes.value.entered, self))
         return self
 
     def __exit__(self, *_):
-        _meshes.stack.pop()
+        _change(entered=_meshes.value.entered[:-1])
         return False
 
     def __eq__(self, other):
@@ -267,11 +268,6 @@ class Mesh(_BaseMesh, contextlib.ContextDecorator):
         )
 
 
-def _object_array(devices) -> np.ndarray:
-    array = np.array(devices, dtype=object)
-    return array
-
-
 def _mesh_from_ids(shape, ids, axis_names, axis_types):
     from bedrax.xla_backend import clients
 
@@ -281,14 +277,27 @@ def _mesh_from_ids(shape, ids, axis_names, axis_types):
     return Mesh(array.reshape(shape), axis_names, axis_types)
 
 
-class _MeshState(threading.local):
-    def __init__(self):
-        self.stack: list[Mesh] = []
-        self.concrete: Mesh | None = None
-        self.abstract: AbstractMesh | None = None
+class Meshes(NamedTuple):
+    """The meshes of a thread: those of ``with mesh:`` blocks, of `set_mesh`, of `use_abstract_mesh`."""
+
+    entered: tuple[Mesh, ...] = ()
+    concrete: Mesh | None = None
+    abstract: AbstractMesh | None = None
 
 
-_meshes = _MeshState()
+_NONE = Meshes()
+# Specs are resolved while programs are traced, so the meshes are part of the key of every trace and executable.
+_meshes = config.flag(
+    "jax_meshes_in_force", _NONE, "the meshes that partition specs name axes of; set by `set_mesh`", kind=Meshes,
+    keyed=True,
+)  # fmt: skip
+
+
+def _change(**changes) -> None:
+    meshes = _meshes.value._replace(**changes)
+    _meshes.set_local(config.UNSET if meshes == _NONE else meshes)
+
+
 empty_abstract_mesh = AbstractMesh((), ())
 
 
@@ -300,19 +309,21 @@ def empty_mesh() -> Mesh:
 
 def get_mesh() -> Mesh:
     """The mesh that `set_mesh` made current (an empty one if none)."""
-    return _meshes.concrete or empty_mesh()
+    return _meshes.value.concrete or empty_mesh()
 
 
 def get_abstract_mesh() -> AbstractMesh:
     """The abstract mesh in force (an empty one if none)."""
-    if _meshes.abstract is not None:
-        return _meshes.abstract
-    return _meshes.concrete.abstract_mesh if _meshes.concrete is not None else empty_abstract_mesh
+    _, concrete, abstract = _meshes.value
+    if abstract is not None:
+        return abstract
+    return concrete.abstract_mesh if concrete is not None else empty_abstract_mesh
 
 
 def physical_mesh() -> Mesh:
     """The mesh of the innermost ``with mesh:`` block (an empty one if none)."""
-    return _meshes.stack[-1] if _meshes.stack else empty_mesh()
+    entered = _meshes.value.entered
+    return entered[-1] if entered else empty_mesh()
 
 
 class set_mesh:
@@ -321,13 +332,14 @@ class set_mesh:
     def __init__(self, mesh: Mesh):
         if not isinstance(mesh, Mesh):
             raise ValueError(f"Expected mesh of type `jax.sharding.Mesh`. Got {type(mesh)}")
-        self.saved, _meshes.concrete = _meshes.concrete, mesh
+        self.saved = _meshes.value.concrete
+        _change(concrete=mesh)
 
     def __enter__(self):
-        return _meshes.concrete
+        return _meshes.value.concrete
 
     def __exit__(self, *_):
-        _meshes.concrete = self.saved
+        _change(concrete=self.saved)
 
 
 @contextlib.contextmanager
@@ -335,8 +347,9 @@ def use_abstract_mesh(mesh: AbstractMesh):
     """Context manager: the abstract mesh in force."""
     if not isinstance(mesh, AbstractMesh):
         raise ValueError(f"Expected mesh of type `jax.sharding.AbstractMesh`. Got type: {type(mesh)}")
-    saved, _meshes.abstract = _meshes.abstract, mesh
+    saved = _meshes.value.abstract
+    _change(abstract=mesh)
     try:
         yield mesh
     finally:
-        _meshes.abstract = saved
+        _change(abstract=saved)

@@ -16,7 +16,6 @@ from bedrax.xla_backend import clients
 from bedrax.xla_backend import jaxlib_door as door
 from bedrax.xla_backend import sharding as sharding_module
 from bedrax.xla_backend.array import ArrayImpl, from_parts, host_value
-from bedrax.xla_backend.layout import Format
 from bedrax.xla_backend.sharding import SingleDeviceSharding, make_single_device_sharding
 
 _batched_device_put = door.batched_device_put
@@ -66,37 +65,24 @@ def _move(x, sharding, committed: bool):
         return ArrayImpl(x.aval, sharding, list(x._arrays), committed=committed, _skip_checks=True)
     sharding.shard_shape(x.shape)
     if type(sharding) is SingleDeviceSharding and type(have) is SingleDeviceSharding:
-        return door.batched_copy_array_to_devices_with_sharding(
+        moved = door.batched_copy_array_to_devices_with_sharding(
             [x], [sharding._internal_device_list], [sharding], [door.ArrayCopySemantics.REUSE_INPUT])[0]  # fmt: skip
+        if moved._committed == committed:
+            return moved
+        return ArrayImpl(x.aval, sharding, list(moved._arrays), committed=committed, _skip_checks=True)
     return _put_host(host_value(x), sharding, committed, x.aval.weak_type)
 
 
-def _as_sharding(where: Any):
-    if isinstance(where, Format):
-        layout = where.layout
-        if layout is not None and list(layout.major_to_minor) != sorted(layout.major_to_minor):
-            raise NotImplementedError(
-                f"arrays are kept in the default (row-major) layout; {layout} was asked for"
-            )
-        where = where.sharding
-    if isinstance(where, sharding_module.Sharding):
-        return where
-    if isinstance(where, door.Device):
-        return make_single_device_sharding(where)
-    raise ValueError(
-        f"Invalid device: a Device or a Sharding is needed to place an array, got {where!r} of type {type(where)}"
-    )
-
-
-def _put_leaf(x: Any, where: Any, donate: bool, may_alias: bool | None):
+def _put_leaf(x: Any, where: Any, donate: bool, may_alias: bool | None, src: Any = None):
     extended = getattr(getattr(x, "aval", None), "dtype", None)
     if isinstance(extended, dtypes.ExtendedDType) and not isinstance(x, tracing.Tracer):
         data = _put_leaf(extended.physical_value(x), where, donate, may_alias)
         return extended.from_physical(data, x.aval)
+    where = sharding_module.resolve(where, "device_put")
     if isinstance(x, tracing.Tracer):
         from bedrax.xla_backend.placement_primitive import device_put_p
 
-        return device_put_p.bind(x, where=where)
+        return device_put_p.bind(x, where=where, src=sharding_module.resolve(src, "src of device_put"))
     if hasattr(x, "__jax_array__"):
         x = x.__jax_array__()
     if tracing.current.trace is not tracing.eval_trace and type(x) is not ArrayImpl and where is None:
@@ -110,11 +96,8 @@ def _put_leaf(x: Any, where: Any, donate: bool, may_alias: bool | None):
             return copy(x) if may_alias is False else x
         out = to_sharding(x, make_single_device_sharding(clients.default_device()), False)
     else:
-        sharding = _as_sharding(where)
-        check = getattr(sharding, "check_compatible_aval", None)
-        if check is not None:
-            check(np.shape(x))
-        out = to_sharding(x, sharding)
+        where.check_compatible_aval(np.shape(x))
+        out = to_sharding(x, where)
     if may_alias is False and out is x:
         out = copy(out)
     if donate and type(x) is ArrayImpl and out is not x and not x.is_deleted() and not _shares(x, out):
@@ -137,9 +120,9 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
 
     Args:
       x: an array, or a pytree of arrays, NumPy arrays and scalars.
-      device: a `Device` or `Sharding`, or a pytree prefix of `x` with them; None places on the default device what
-        is on none.
-      src: where `x` is now; only accepted.
+      device: a `Device`, a `Sharding` or a `PartitionSpec` (of the current mesh), or a pytree prefix of `x` with
+        them; None places on the default device what is on none.
+      src: where `x` is now, also a prefix: there its cotangent is put. Only in traced functions this is not known.
       donate: whether the original may be given up (also a pytree prefix).
       may_alias: False asks for a copy; None or True allow to return `x` itself.
 
@@ -153,37 +136,33 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
     if type(x) in _LEAF_TYPES and not isinstance(device, (list, tuple, dict)):
         return _put_leaf(x, device, bool(donate), may_alias)
     leaves, tree = pytree.tree_flatten(x)
-    places = _prefix(device, tree, x, "device")
-    gifts = _prefix(donate, tree, x, "donate")
-    aliases = _prefix(may_alias, tree, x, "may_alias")
+    given = {"device": device, "donate": donate, "may_alias": may_alias, "src": src}
+    prefixes = [per_leaf(p, tree, f"{name} of device_put") for name, p in given.items()]
     for leaf in leaves:
         avals.abstractify(leaf)
-    out = [_put_leaf(*each) for each in zip(leaves, places, gifts, aliases)]
+    out = [_put_leaf(*each) for each in zip(leaves, *prefixes, strict=True)]
     return pytree.tree_unflatten(tree, out)
 
 
 _LEAF_TYPES = frozenset({ArrayImpl, np.ndarray, HostArray, int, float, bool, complex})
 
 
-def _is_place(x) -> bool:
-    return x is None or isinstance(x, (sharding_module.Sharding, door.Device, Format, bool))
-
-
-def _prefix(prefix: Any, tree, x, name: str) -> list:
-    if _is_place(prefix):
+def per_leaf(prefix: Any, tree, what: str) -> list:
+    """One place, or one choice, for each leaf of a structure, from a pytree prefix of it."""
+    if sharding_module.is_place(prefix):
         return [prefix] * tree.num_leaves
-    found: list = []
+    full = pytree.tree_unflatten(tree, [0] * tree.num_leaves)
     try:
-        pytree.tree_map(
-            lambda p, part: found.extend([p] * len(pytree.tree_leaves(part))), prefix, x, is_leaf=_is_place
-        )
+        return pytree.tree_broadcast_leaves(prefix, full, sharding_module.is_place)
     except ValueError as error:
-        raise ValueError(
-            f"device_put: `{name}` is neither one value nor a tree prefix of `x`: {error}"
-        ) from error
-    if len(found) != tree.num_leaves:
-        raise ValueError(f"device_put: `{name}` is no tree prefix of `x`")
-    return found
+        raise ValueError(f"{what} is neither one value nor a pytree prefix of the values: {error}") from None
+
+
+def resolved_leaves(prefix: Any, tree, what: str) -> tuple | None:
+    """A sharding (or None) for each leaf of a structure, from a pytree prefix; None if nothing is asked for."""
+    if prefix is None:
+        return None
+    return tuple([sharding_module.resolve(s, what) for s in per_leaf(prefix, tree, what)])
 
 
 def with_sharding_constraint(x: Any, shardings: Any):
@@ -196,20 +175,17 @@ def with_sharding_constraint(x: Any, shardings: Any):
     Returns:
       A pytree like `x`.
     """
-    from bedrax.xla_backend import dispatch
     from bedrax.xla_backend.placement_primitive import sharding_constraint_p
 
     leaves, tree = pytree.tree_flatten(x)
-    wanted = dispatch.flat_shardings(shardings, tree, "shardings of with_sharding_constraint") or (
-        None,
-    ) * len(leaves)
-    out = []
+    wanted = resolved_leaves(shardings, tree, "shardings of with_sharding_constraint")
+    if wanted is None:
+        return x
     for leaf, s in zip(leaves, wanted, strict=True):
-        check = getattr(s, "check_compatible_aval", None)
-        if check is not None:
-            check(avals.abstractify(leaf).shape)
-        out.append(leaf if s is None else sharding_constraint_p.bind(leaf, sharding=s))
-    return pytree.tree_unflatten(tree, out)
+        if s is not None:
+            s.check_compatible_aval(avals.abstractify(leaf).shape)
+    placed = [x if s is None else sharding_constraint_p.bind(x, sharding=s) for x, s in zip(leaves, wanted)]
+    return pytree.tree_unflatten(tree, placed)
 
 
 def device_get(x: Any):
@@ -402,7 +378,7 @@ def from_dlpack(external_array: Any, device: Any = None, copy: bool | None = Non
         found = to_sharding(
             np.array(np.from_dlpack(external_array), copy=True), make_single_device_sharding(source)
         )
-    target = None if device is None else _as_sharding(device)
+    target = sharding_module.resolve(device, "device of from_dlpack")
     if copy:
         found = globals()["copy"](found)
     if target is not None and target != found._sharding:

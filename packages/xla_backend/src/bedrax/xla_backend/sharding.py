@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from bedrax.xla_backend import jaxlib_door as door
+from bedrax.xla_backend.layout import Format
 from bedrax.xla_backend.mesh import (  # noqa: F401  (users look for meshes beside shardings)
     AbstractDevice,
     AbstractMesh,
@@ -340,6 +341,46 @@ def make_single_device_sharding(device, memory_kind=None) -> SingleDeviceShardin
     if found is None:
         found = _single[device, memory_kind] = SingleDeviceSharding(device, memory_kind=memory_kind)
     return found
+
+
+def is_place(x: Any) -> bool:
+    """Whether `x` says where an array is to be (None: nowhere in particular); see `resolve`."""
+    return x is None or isinstance(x, (Sharding, PartitionSpec, door.Device, Format))
+
+
+def resolve(where: Any, what: str) -> Any:
+    """The sharding that a device, a sharding, a `Format` or a `PartitionSpec` of the mesh in force stands for.
+
+    Args:
+      where: one of these, or None, which is returned as it is.
+      what: the argument's name, for messages.
+
+    Raises:
+      ValueError: `where` is none of these, or a spec where no mesh is in force.
+      NotImplementedError: a layout other than the default one is asked for.
+    """
+    if where is None or isinstance(where, Sharding):
+        return where
+    if isinstance(where, door.Device):
+        return make_single_device_sharding(where)
+    if isinstance(where, Format):
+        order = None if where.layout is None else list(where.layout.major_to_minor)
+        if order is not None and order != sorted(order):
+            raise NotImplementedError(
+                f"{what}: arrays are kept in the default (row-major) layout; {where.layout} was asked for"
+            )
+        return resolve(where.sharding, what)
+    if isinstance(where, PartitionSpec):
+        mesh = get_mesh()
+        mesh = physical_mesh() if mesh.empty else mesh
+        if mesh.empty:
+            raise ValueError(
+                f"{what}: {where} names axes of a mesh, and none is in force. Use jax.set_mesh, or give a NamedSharding"
+            )
+        return NamedSharding(mesh, where)
+    raise ValueError(
+        f"{what}: a device, a sharding or a PartitionSpec says where arrays are, got {where!r} of type {type(where)}"
+    )
 
 
 class DuplicateSpecError(ValueError):

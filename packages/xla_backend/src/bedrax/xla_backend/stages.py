@@ -12,6 +12,7 @@ from bedrax.core.tracing import Tracer
 from bedrax.xla_backend import clients, dispatch
 from bedrax.xla_backend import compile as compile_module
 from bedrax.xla_backend import jaxlib_door as door
+from bedrax.xla_backend.layout import Format, Layout
 
 CompilerOptions = dict[str, Any]
 
@@ -108,7 +109,12 @@ class Traced(Stage):
 
     @property
     def out_info(self):
-        return _out_info(self.jaxpr, self.out_tree)
+        asked = self._call.params["out_shardings"] or (None,) * len(self.jaxpr.outvars)
+        out = [
+            avals.ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type, sharding=s) if a.is_array else a
+            for a, s in zip(self.jaxpr.out_avals, asked, strict=True)
+        ]
+        return pytree.tree_unflatten(self.out_tree, out)
 
     def lower(
         self, *, lowering_platforms: Sequence[str] | None = None, _private_parameters: Any = None
@@ -149,14 +155,6 @@ def wanted_shardings(args: Sequence[Any], asked: Sequence[Any] | None) -> tuple 
         for x, s in zip(args, asked, strict=True)
     ])  # fmt: skip
     return found if any(s is not None for s in found) else None
-
-
-def _out_info(jaxpr, out_tree):
-    out = [
-        avals.ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) if a.is_array else a
-        for a in jaxpr.out_avals
-    ]
-    return pytree.tree_unflatten(out_tree, out)
 
 
 class Lowered(Stage):
@@ -291,8 +289,22 @@ class Compiled(Stage):
         """Where results are, like the result's pytree."""
         return pytree.tree_unflatten(self.out_tree, self._loaded.out_shardings)
 
-    input_formats = property(lambda self: self.input_shardings)
-    output_formats = property(lambda self: self.output_shardings)
+    @property
+    def input_formats(self):
+        """`input_shardings` with the layouts of the arguments, which are the default ones."""
+        return self._formats(self.input_shardings, self._traced.jaxpr.in_avals)
+
+    @property
+    def output_formats(self):
+        """`output_shardings` with the layouts of the results, which are the default ones."""
+        return self._formats(self.output_shardings, self._traced.jaxpr.out_avals)
+
+    @staticmethod
+    def _formats(shardings, avals) -> Any:
+        leaves, tree = pytree.tree_flatten(shardings, is_leaf=lambda s: s is None)
+        formats = [None if s is None else Format(Layout(range(len(a.shape))), s)
+                   for s, a in zip(leaves, avals, strict=True)]  # fmt: skip
+        return pytree.tree_unflatten(tree, formats)
 
 
 def _structure_message(expected, given) -> str:

@@ -16,6 +16,7 @@ import numpy as np
 
 from bedrax.core import config, dims, dtypes, effects, element_types
 from bedrax.core.avals import ShapedArray, aval_of
+from bedrax.core.exact import exact
 from bedrax.core.ir import Jaxpr, Literal
 from bedrax.xla_backend import jaxlib_door as door
 from bedrax.xla_backend import tables
@@ -116,7 +117,7 @@ class Block:
 
     def constant(self, value: Any, dtype: np.dtype) -> Any:
         """A rank-0 constant; one operation per value and block."""
-        key = (type(value), value if value == value else "nan", dtype, str(value) if value == 0 else "")
+        key = (exact(value), dtype)
         found = self.constants.get(key)
         if found is None:
             attribute = types.splat(value, dtype, ())

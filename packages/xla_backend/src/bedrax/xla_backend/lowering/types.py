@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from bedrax.core import dims
+from bedrax.core.exact import exact
 from bedrax.xla_backend import jaxlib_door as door
 
 _ml = door.mlir()
@@ -239,7 +240,7 @@ _scalars: dict[tuple, Attribute] = {}
 
 def splat(value: Any, dtype: np.dtype, shape: tuple[int, ...]) -> Attribute:
     """A dense elements attribute that holds one value everywhere."""
-    key = (type(value), value if value == value else "nan", dtype, shape, str(value) if value == 0 else "")
+    key = (exact(value[()] if type(value) is np.ndarray else value), dtype, shape)
     found = _scalars.get(key)
     if found is None:
         found = dense(np.asarray(value).astype(dtype).reshape(1), shape)

@@ -1,0 +1,94 @@
+"""Where arrays are, and stay: commitment, the default device, meshes in force; eight CPU devices in one process."""
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+SETUP = """
+import numpy as np
+import bedrax.xla_backend as xla
+from bedrax import lax
+from bedrax.autodiff import grad
+from bedrax.core import config
+from bedrax.xla_backend import sharding as s
+from bedrax.xla_backend.sharding import NamedSharding, PartitionSpec as P, Mesh
+
+d = xla.devices()
+assert len(d) == 8
+X = np.ones(8, np.float32)
+new = lambda: lax.add(xla.device_put(X), np.float32(0))  # on the default device, not committed
+tall, wide = (Mesh(np.array(d).reshape(shape), ("x", "y")) for shape in ((4, 2), (2, 4)))
+
+def refuses(action, message):
+    try:
+        action()
+    except ValueError as error:
+        assert message in str(error), error
+    else:
+        raise AssertionError(message)
+"""
+
+PROGRAMS = {
+    "put_commits": """
+        moved = xla.device_put(new(), d[2])
+        assert moved.committed and new().to_device(d[1]).committed and not new().committed
+        assert lax.sin(moved).devices() == lax.add(moved, new()).devices() == {d[2]}
+        refuses(lambda: lax.add(moved, xla.device_put(new(), d[3])), "incompatible devices")
+    """,
+    "default_device_before": """
+        f = xla.jit(lambda x: lax.add(x, np.float32(1)))
+        assert f(np.float32(1)).devices() == {d[0]}
+        with config.default_device(d[1]):
+            assert f(np.float32(1)).devices() == lax.full((3,), 1.0).devices() == {d[1]}
+        assert f(np.float32(1)).devices() == lax.full((3,), 1.0).devices() == {d[0]}
+    """,
+    "default_device_inside": """
+        f = xla.jit(lambda x: lax.add(x, np.float32(1)))
+        with config.default_device(d[1]):
+            assert f(np.float32(1)).devices() == {d[1]}
+        assert f(np.float32(1)).devices() == {d[0]}
+    """,
+    "meshes_in_force": """
+        x = xla.device_put(X, NamedSharding(tall, P()))
+        for enter in (lambda m: m, s.set_mesh):
+            f = xla.jit(lambda x: xla.with_sharding_constraint(lax.add(x, x), P("x")))
+            for mesh, part in ((tall, 2), (wide, 4), (tall, 2)):
+                with enter(mesh):
+                    assert f(x).sharding.shard_shape((8,)) == (part,)
+            assert s.get_mesh().empty and s.physical_mesh().empty
+        refuses(lambda: xla.with_sharding_constraint(x, P("x")), "none is in force")
+        with s.set_mesh(wide):
+            assert xla.device_put(X, P("x")).sharding == NamedSharding(wide, P("x"))
+            with tall:
+                s.set_mesh(tall)
+            assert s.get_mesh() == tall
+    """,
+    "derivatives_go_back": """
+        twice = lambda x: lax.mul(xla.device_put(x, d[1]), xla.device_put(x, d[1]))
+        total = lambda x: lax.reduce_sum(x, axes=(0,))
+        for x in (xla.device_put(X, d[0]), new()):
+            assert grad(lambda x: total(twice(x)))(x).devices() == {d[0]}
+            g = grad(lambda x: total(lax.add(xla.device_put(twice(x), d[0]), x)))(x)
+            np.testing.assert_array_equal(np.asarray(g), 3 * X)
+    """,
+    "what_stages_say": """
+        split = NamedSharding(wide, P("x"))
+        f = xla.jit(lambda x, y: (lax.neg(x), lax.neg(y)), out_shardings=(split, None))
+        traced = f.trace(X, X)
+        assert [info.sharding for info in traced.out_info] == [split, None]
+        compiled = xla.jit(lax.neg, in_shardings=split).lower(X).compile()
+        ((where,), _) = compiled.input_formats
+        assert where.sharding == split and where.layout.major_to_minor == (0,)
+    """,
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_eight_cpu_devices(name):
+    environment = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=8"}
+    command = [sys.executable, "-c", SETUP + textwrap.dedent(PROGRAMS[name])]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100, env=environment)
+    assert done.returncode == 0, done.stderr
