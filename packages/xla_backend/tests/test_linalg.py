@@ -1,13 +1,18 @@
 """Linear algebra compiled: several platforms, failures, matrices that share a batch with bad ones."""
 
+import re
+
 import numpy as np
 import pytest
 
 import bedrax.xla_backend as xla
 from bedrax import lax
-from bedrax.core import config
 from bedrax.lax.primitives import linalg as p
+from bedrax.lax.tables import decompositions
+from bedrax.testing import checks
+from bedrax.testing.records import all_cases, case_params
 from bedrax.xla_backend import export
+from bedrax.xla_backend.lowering import linalg as lowering
 
 X = np.random.default_rng(0).standard_normal((2, 5, 4)).astype(np.float32)
 S = X[:, :4] + 4 * np.eye(4, dtype=np.float32)
@@ -30,10 +35,10 @@ def _module(f, *args, platform):
             "hipsolver_orgqr_ffi",
             "ProductOfElementaryHouseholderReflectors",
         ),
-        (lambda x: lax.qr(x, pivoting=True), (X,), "cuhybrid_geqp3", "hiphybrid_geqp3", None),
+        (lambda x: lax.qr(x, pivoting=True), (X,), "cuhybrid_geqp3", "hiphybrid_geqp3", "stablehlo.while"),
         (lax.eigh, (S,), "cusolver_syevd_ffi", "hipsolver_syevd_ffi", "Eigh"),
-        (lax.eig, (S,), "cuhybrid_eig_real", "hiphybrid_eig_real", None),
-        (lax.svd, (X,), "cusolver_gesvdj_ffi", "hipsolver_gesvdj_ffi", None),
+        (lax.eig, (S,), "cuhybrid_eig_real", "hiphybrid_eig_real", "stablehlo.while"),
+        (lax.svd, (X,), "cusolver_gesvdj_ffi", "hipsolver_gesvdj_ffi", "stablehlo.while"),
         (
             lambda x: lax.svd(x, algorithm=p.SvdAlgorithm.QR),
             (X,),
@@ -42,8 +47,9 @@ def _module(f, *args, platform):
             None,
         ),
         (lambda x: lax.svd(x, algorithm=p.SvdAlgorithm.POLAR), (X,), "cusolver_gesvdp_ffi", None, None),
-        (lax.schur, (S,), None, None, None),
-        (lax.tridiagonal, (S,), "cusolver_sytrd_ffi", "hipsolver_sytrd_ffi", None),
+        (lax.schur, (S,), *["stablehlo.while"] * 3),
+        (lax.hessenberg, (S,), *["stablehlo.while"] * 3),
+        (lax.tridiagonal, (S,), "cusolver_sytrd_ffi", "hipsolver_sytrd_ffi", "stablehlo.while"),
         (lax.tridiagonal_solve, (V, V, V, S), "cusparse_gtsv2_ffi", "stablehlo.while", "stablehlo.while"),
         (lax.triangular_solve, (S, S), *["stablehlo.triangular_solve"] * 3),
     ],
@@ -68,30 +74,66 @@ def test_one_bad_matrix_of_a_batch():
     )
 
 
-def test_composed_forms_equal_the_kernels():
-    """What TPU and ROCm compile where they have no kernel gives the same numbers."""
-    from bedrax.xla_backend.lowering import linalg as lowering
+CASES = [c for c in all_cases() if c.primitive.family == "linalg"]
+# What a platform lacks, and says so.
+LACKING = {("linalg-svd-qr_algorithm", "tpu"): "not available"}
 
-    with config.enable_x64(True):
-        rng = np.random.default_rng(1)
-        packed, taus = map(
-            np.asarray, lax.geqrf(rng.standard_normal((2, 5, 3)) + 1j * rng.standard_normal((2, 5, 3)))
+
+@pytest.mark.parametrize("platform", ["cpu", "cuda", "rocm", "tpu"])
+@pytest.mark.parametrize("case", case_params(CASES))
+def test_every_record_lowers_for_every_platform(case, platform):
+    with checks.x64_if_needed(case):
+        args = case.make_args()
+        if (case.id, platform) in LACKING:
+            with pytest.raises(NotImplementedError, match=LACKING[case.id, platform]):
+                _module(case.fun, *args, platform=platform)
+        else:
+            assert "func.func" in _module(case.fun, *args, platform=platform)
+
+
+def test_every_row_of_the_table_is_met():
+    """Each kernel's name stands in the program of a record of its primitive."""
+    for (prim, platform), kernel in lowering.kernels.items():
+        pattern = re.sub(r"\{\w\}", r"\\w+", kernel.target.replace("lapack ", "lapack_[sdcz]"))
+        texts = []
+        for case in CASES:
+            if case.primitive is prim:
+                with checks.x64_if_needed(case):
+                    texts.append(_module(case.fun, *case.make_args(), platform=platform))
+        assert any(re.search(pattern, text) for text in texts), (
+            f"{prim} on {platform}: no program calls {kernel.target}"
         )
-        for left in (True, False):
-            c = rng.standard_normal((2, 5, 4) if left else (2, 4, 5)) + 0j
-            for transpose in (True, False):
-                composed = lowering._multiplied(packed, taus, c, left=left, transpose=transpose)
-                np.testing.assert_allclose(
-                    composed, lax.ormqr(packed, taus, c, left=left, transpose=transpose), atol=1e-12
-                )
-        dl, du = rng.standard_normal((2, 2, 4))
-        d, b = 5 + rng.random((2, 4)), rng.standard_normal((2, 4, 3))
-        composed = lowering._tridiagonal_by_scan(dl, d, du, b, perturb_singular=False)
-        np.testing.assert_allclose(composed, lax.tridiagonal_solve(dl, d, du, b), atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "prim, params, args",
+    [
+        (p.schur_p, dict(compute_schur_vectors=True, sort_eig_vals=False, select_callable=None), (S,)),
+        (p.schur_p, dict(compute_schur_vectors=True, sort_eig_vals=False, select_callable=None), (S + 0j,)),
+        (p.svd_p, dict(full_matrices=True, compute_uv=True, subset_by_index=None, algorithm=None), (X,)),
+        (p.geqrf_p, {}, (X,)),
+        (p.lu_p, {}, (X,)),
+    ],
+)
+def test_composed_forms_compiled(prim, params, args):
+    """What platforms without a kernel compile, on this one: the factors make the matrix."""
+    out = list(map(np.asarray, xla.jit(lambda *xs: decompositions[prim](*xs, **params))(*args)))
+    (a,) = args
+    if prim is p.schur_p:
+        u, q = out
+        made = q @ u @ np.swapaxes(q, -1, -2).conj()
+    elif prim is p.svd_p:
+        s, u, vh = out
+        made = (u[..., : s.shape[-1]] * s[..., None, :]) @ vh
+    else:
+        for mine, kernels in zip(out, prim.bind(a, **params), strict=True):
+            np.testing.assert_allclose(mine, kernels, atol=1e-4)
+        return
+    np.testing.assert_allclose(made, a, atol=1e-4)
 
 
 def test_algorithms_that_the_cpu_lacks():
-    with pytest.raises(NotImplementedError, match="not available on CPU"):
+    with pytest.raises(NotImplementedError, match="not available on cpu"):
         xla.jit(lambda x: lax.svd(x, algorithm=p.SvdAlgorithm.JACOBI))(X)
     with pytest.raises(NotImplementedError, match="not available on cpu"):
         xla.jit(lambda x: lax.eigh(x, implementation=p.EighImplementation.QDWH))(S)

@@ -390,7 +390,6 @@ def qr(x, *, pivoting: bool = False, full_matrices: bool = True, use_magma: bool
     Args:
       x: matrices of shape ``[..., m, n]``.
       pivoting: reorder columns so that the diagonal of R does not increase in magnitude: ``x[:, p] = Q @ R``.
-        Not on TPU.
       full_matrices: Q has shape ``[..., m, m]``; otherwise ``[..., m, min(m, n)]``.
       use_magma: for a pivoted decomposition on GPU: whether MAGMA, or LAPACK on the host, computes it.
 
@@ -426,7 +425,7 @@ def eig(
     x, *, compute_left_eigenvectors: bool = True, compute_right_eigenvectors: bool = True,
     enable_eigvec_derivs: bool = False, implementation: EigImplementation | None = None, use_magma: bool | None = None,
 ):  # fmt: skip
-    """Eigenvalues and eigenvectors of general square matrices, on CPU and GPU.
+    """Eigenvalues and eigenvectors of general square matrices.
 
     Args:
       x: matrices of shape ``[..., n, n]``.
@@ -541,7 +540,7 @@ def schur(
     x, *, compute_schur_vectors: bool = True, sort_eig_vals: bool = False,
     select_callable: Callable[..., Any] | None = None,
 ):  # fmt: skip
-    """Schur decomposition: ``x = Q @ U @ Q^H`` with unitary Q, on CPU.
+    """Schur decomposition: ``x = Q @ U @ Q^H`` with unitary Q.
 
     U is upper triangular for complex `x`; for real `x` it may have blocks of two on its diagonal, which belong to
     pairs of conjugate eigenvalues and have equal diagonal elements.
@@ -573,7 +572,7 @@ def _hessenberg_shape(a):
 
 
 def hessenberg(a):
-    """Reduction of square matrices to upper Hessenberg form by unitary similarity, on CPU.
+    """Reduction of square matrices to upper Hessenberg form by unitary similarity.
 
     Args:
       a: matrices of shape ``[..., n, n]``.
@@ -594,7 +593,7 @@ def _tridiagonal_shape(a, *, lower):
 
 
 def tridiagonal(a, *, lower: bool = True):
-    """Reduction of Hermitian matrices to real tridiagonal form by unitary similarity, on CPU and GPU.
+    """Reduction of Hermitian matrices to real tridiagonal form by unitary similarity.
 
     Args:
       a: matrices of shape ``[..., n, n]``.
@@ -630,7 +629,7 @@ def tridiagonal_solve(dl, d, du, b, *, perturb_singular: bool = False):
       du: of shape ``[..., m]``: ``A[i, i+1]``; its last element is not used.
       b: of shape ``[..., m, n]``.
       perturb_singular: replace pivots below ``eps * max|U|`` by this bound, so that singular systems have finite
-        solutions, as inverse iteration needs them. On CPU and GPU.
+        solutions, as inverse iteration needs them.
     """
     return tridiagonal_solve_p.bind(
         _inexact(dl), _inexact(d), _inexact(du), _inexact(b), perturb_singular=bool(perturb_singular)

@@ -1,64 +1,118 @@
-"""StableHLO of linear algebra: calls of the kernels that jaxlib registers with XLA.
+"""StableHLO of linear algebra: calls of the kernels that jaxlib registers with XLA, as a table.
 
 CPU: LAPACK (``lapack_*_ffi``). GPU: cuSOLVER, hipSOLVER, cuSPARSE and MAGMA or LAPACK on the host (``*hybrid_*``), as
-jaxlib's plugins name them. TPU: StableHLO's own operations and the custom calls that its compiler knows. Kernels that
-fail say so in an integer per matrix, and their results become NaN. The GPU and TPU forms have not been run.
+jaxlib's plugins name them. TPU: StableHLO's own operations and the custom calls that its compiler knows. What has no row
+is composed (`bedrax.lax.decompositions.linalg`). The GPU and TPU forms have not been run.
 """
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from bedrax.core import dtypes
 from bedrax.core.avals import ShapedArray
-from bedrax.lax.primitives import control_flow, elementwise, reductions, shaping
+from bedrax.lax.primitives import elementwise
 from bedrax.lax.primitives import linalg as p
-from bedrax.xla_backend.tables import lower_fun, lowering_rules, platform_rule
+from bedrax.lax.tables import decompositions
+from bedrax.xla_backend.tables import lowering_rules, platform_rule
 
-_PREFIX = {
-    np.dtype(t): c
-    for t, c in ((np.float32, "s"), (np.float64, "d"), (np.complex64, "c"), (np.complex128, "z"))
-}
+_PREFIX = {np.dtype(t): c for t, c in zip((np.float32, np.float64, np.complex64, np.complex128), "sdcz")}
 # LAPACK's names for the complex counterparts of real routines.
 _COMPLEX = {"orgqr": "ungqr", "ormqr": "unmqr", "syevd": "heevd", "sytrd": "hetrd"}
 _VENDOR = {"cuda": "cu", "rocm": "hip"}
 _INT = np.dtype(np.int32)
 
 
-def _letter(c: str) -> np.uint8:
-    return np.uint8(ord(c))
+class Kernel(NamedTuple):
+    """A kernel that computes a primitive on a platform.
+
+    Attributes:
+      target: its name: ``"lapack routine"``, or a name in which ``{v}`` stands for the GPU's vendor
+        and ``{t}`` for the kind of the elements.
+      config: its attributes, or ``(ctx, **params) -> attributes``.
+      results: ``ctx -> [(shape, dtype)]``; default: the results of the primitive.
+      aliases: operands whose memory results may take.
+      fails: how an integer per matrix, the kernel's last result, says that it failed, and the results are NaN: it is not 0
+        (``"EQ"`` is the test of success), or it is negative (``"GE"``). Empty: there is none.
+      rank: how many axes of the first operand are no batch axes.
+      finish: ``(ctx, results, **params) -> results`` of the primitive.
+    """
+
+    target: str
+    config: dict | Callable[..., dict] | None = None
+    results: Callable[[Any], list] | None = None
+    aliases: dict | None = None
+    fails: str = ""
+    rank: int = 2
+    finish: Callable[..., list] | None = None
 
 
-def _check_dtype(ctx) -> np.dtype:
+kernels: dict[tuple[Any, str], Kernel] = {}
+
+
+def _row(prim, platforms: str, target: str, config=None, **options) -> None:
+    """A row of the table, and the rule that reads it; `platforms` are separated by blanks."""
+    kernel = Kernel(target, config, **options)
+
+    def rule(ctx, *operands, **params):
+        if _empty(ctx):
+            return _of_nothing(ctx, operands, params)
+        out = _run(ctx, kernel, operands, params)
+        return out if prim.multiple_results else out[0]
+
+    for platform in platforms.split():
+        kernels[prim, platform] = kernel
+        platform_rule(prim, platform)(rule)
+
+
+def _empty(ctx) -> bool:
+    """Whether an operand has no elements: kernels do not expect that."""
+    return any(ctx.is_static(a.shape) and 0 in a.shape for a in ctx.avals_in)
+
+
+def _of_nothing(ctx, operands, params):
+    """Results for empty operands: composed, or empty."""
+    decomposition = decompositions.find(ctx.prim)
+    if decomposition is not None:
+        return ctx.lower_fun(decomposition, *operands, **params)
+    out = [ctx.full(a.shape, 0, a.dtype) for a in ctx.avals_out]
+    return out if ctx.prim.multiple_results else out[0]
+
+
+def _target(ctx, target: str) -> str:
     dtype = ctx.avals_in[0].dtype
-    if dtype not in _PREFIX:
+    if dtype not in _PREFIX and dtype != _INT:
         raise NotImplementedError(
             f"{ctx.prim} is implemented for float32, float64, complex64 and complex128 on {ctx.platform}, got {dtype}; "
             "convert the operands"
         )
-    return dtype
-
-
-def _lapack(ctx, routine: str) -> str:
-    """The name of a LAPACK kernel for the operands' dtype."""
-    dtype = _check_dtype(ctx)
+    if not target.startswith("lapack "):
+        return target.format(v=_VENDOR.get(ctx.platform), t="comp" if dtype.kind == "c" else "real")
+    routine = target.removeprefix("lapack ")
     return f"lapack_{_PREFIX[dtype]}{_COMPLEX.get(routine, routine) if dtype.kind == 'c' else routine}_ffi"
 
 
-def _solver(ctx, routine: str) -> str:
-    """The name of a kernel of the GPU's solver library."""
-    _check_dtype(ctx)
-    return f"{_VENDOR[ctx.platform]}solver_{routine}_ffi"
+def _run(ctx, kernel: Kernel, operands, params: dict, row_major: bool = False) -> list:
+    batch = ctx.avals_in[0].shape[: -kernel.rank]
+    config = kernel.config(ctx, **params) if callable(kernel.config) else kernel.config
+    results = kernel.results(ctx) if kernel.results else [(a.shape, a.dtype) for a in ctx.avals_out]
+    results = [*results, (batch, _INT)] if kernel.fails else results
+    out = _call(
+        ctx, _target(ctx, kernel.target), operands, results, config, aliases=kernel.aliases, batch=len(batch),
+        row_major=row_major)  # fmt: skip
+    if kernel.fails:
+        *out, info = out
+        floats = [i for i, v in enumerate(out) if dtypes.is_inexact(ctx.dtype(v))]
+        for i, v in zip(floats, _nan_where_failed(ctx, info, [out[i] for i in floats], kernel.fails)):
+            out[i] = v
+    return kernel.finish(ctx, out, **params) if kernel.finish else out
 
 
-def _batch(ctx) -> tuple:
-    return ctx.avals_in[0].shape[:-2]
-
-
-def _real(dtype) -> np.dtype:
-    return dtypes.to_real_dtype(dtype)
+def _letter(c: str) -> np.uint8:
+    return np.uint8(ord(c))
 
 
 _FACTORS = "ijklmnopqrstuvwxyz"
@@ -128,330 +182,98 @@ def _nan_where_failed(ctx, info, values, test: str = "EQ") -> list:
     return out
 
 
-def _empty(ctx) -> bool:
-    """Whether the first operand has no elements: kernels do not expect that."""
-    shape = ctx.avals_in[0].shape
-    return ctx.is_static(shape) and 0 in shape
+# ---- the table ---------------------------------------------------------------------------------------------
+
+_IN_PLACE = {0: 0}
 
 
-def _identities(ctx) -> list:
-    """Results of a factorization of nothing: identity matrices, and zeros."""
-    out = []
-    for aval in ctx.avals_out:
-        if aval.ndim >= 2 and aval.dtype in _PREFIX:
-            eye = ctx.constant(np.eye(*aval.shape[-2:], dtype=aval.dtype))
-            out.append(ctx.broadcast_in_dim(eye, aval.shape, (aval.ndim - 2, aval.ndim - 1)))
-        elif aval.dtype == _INT and aval.ndim:
-            positions = ctx.constant(np.arange(aval.shape[-1], dtype=_INT))
-            out.append(ctx.broadcast_in_dim(positions, aval.shape, (aval.ndim - 1,)))
-        else:
-            out.append(ctx.full(aval.shape, 0, aval.dtype))
-    return out
+def _all(ctx, **params):
+    return params
 
 
-def _kernel_rule(prim, *platforms):
-    """Registers a rule for platforms with kernels, which do not see empty matrices."""
-
-    def register(rule):
-        def lowered(ctx, *operands, **params):
-            if _empty(ctx):
-                out = _identities(ctx)
-                return out if prim.multiple_results else out[0]
-            return rule(ctx, *operands, **params)
-
-        for platform in platforms:
-            platform_rule(prim, platform)(lowered)
-        return rule
-
-    return register
-
-
-def _lower_triangle(ctx, x):
-    return ctx.lower_fun(p.triangle, x, avals=[_aval(ctx, x)], lower=True)
+def _triangle_read(ctx, *, lower, **_):
+    return {"uplo": _letter("L" if lower else "U")}
 
 
 def _aval(ctx, v):
     return ShapedArray(ctx.shape(v), ctx.dtype(v))
 
 
-# ---- Cholesky ----------------------------------------------------------------------------------------------
+def _lower_triangle(ctx, out):
+    return [ctx.lower_fun(p.triangle, out[0], avals=[_aval(ctx, out[0])], lower=True)]
+
+
+_row(
+    p.cholesky_p,
+    "cpu",
+    "lapack potrf",
+    {"uplo": _letter("L")},
+    aliases=_IN_PLACE,
+    fails="EQ",
+    finish=_lower_triangle,
+)
+_row(
+    p.cholesky_p,
+    "gpu",
+    "{v}solver_potrf_ffi",
+    {"lower": True},
+    aliases=_IN_PLACE,
+    fails="EQ",
+    finish=_lower_triangle,
+)
 
 
 @lowering_rules.rule(p.cholesky_p)
 def _cholesky(ctx, x):
-    out = ctx.emit("stablehlo.cholesky", [x], lower=True)
-    return _lower_triangle(ctx, out)
+    return _lower_triangle(ctx, [ctx.emit("stablehlo.cholesky", [x], lower=True)])[0]
 
 
-@_kernel_rule(p.cholesky_p, "cpu", "gpu")
-def _cholesky_kernel(ctx, x):
-    batch, aval = _batch(ctx), ctx.avals_in[0]
-    if ctx.platform == "cpu":
-        name, config = _lapack(ctx, "potrf"), {"uplo": _letter("L")}
-    else:
-        name, config = _solver(ctx, "potrf"), {"lower": True}
-    out, info = _call(
-        ctx, name, [x], [(aval.shape, aval.dtype), (batch, _INT)], config, aliases={0: 0}, batch=len(batch)
-    )
-    return _lower_triangle(ctx, _nan_where_failed(ctx, info, [out])[0])
-
-
-def _cholesky_update(r, w):
-    """A rotation for each row of R; the rest of w is carried along (Golub and Van Loan, 6.5.4)."""
-    rank = len(r.shape)
-    rows = shaping.transpose(p.triangle(r, lower=False), (rank - 2, *range(rank - 2), rank - 1))
-    index = shaping.broadcasted_iota(np.int32, w.shape, rank - 2)
-    zeros = shaping.zeros_like(w)
-
-    def rotate(carry, row):
-        k, w = carry
-        here = elementwise.eq(index, shaping.broadcast(k, w.shape))
-        pick = lambda x: reductions.reduce_sum(elementwise.select(here, x, zeros), axes=(rank - 2,))
-        x, y = pick(row), pick(w)
-        size = elementwise.max(elementwise.abs(x), elementwise.abs(y))
-        some = elementwise.gt(size, shaping.zeros_like(size))
-        one = shaping.full_like(size, 1)
-        safe = elementwise.select(some, size, one)
-        xs, ys = elementwise.div(x, safe), elementwise.div(y, safe)
-        length = elementwise.sqrt(elementwise.add(elementwise.mul(xs, xs), elementwise.mul(ys, ys)))
-        length = elementwise.select(some, length, one)
-        c = elementwise.select(some, elementwise.div(xs, length), one)
-        s = elementwise.select(some, elementwise.div(ys, length), shaping.zeros_like(one))
-        c, s = (shaping.broadcast_in_dim(v, w.shape, tuple(range(rank - 2))) for v in (c, s))
-        new = elementwise.add(elementwise.mul(c, row), elementwise.mul(s, w))
-        rest = elementwise.sub(elementwise.mul(c, w), elementwise.mul(s, row))
-        return (elementwise.add(k, np.int32(1)), rest), new
-
-    _, out = control_flow.scan(rotate, (np.int32(0), w), rows)
-    return p.triangle(shaping.transpose(out, (*range(1, rank - 1), 0, rank - 1)), lower=False)
-
-
-lower_fun(p.cholesky_update_p, _cholesky_update)
-
-
-# ---- LU ----------------------------------------------------------------------------------------------------
-
-
-@_kernel_rule(p.lu_p, "cpu", "gpu")
-def _lu(ctx, x):
-    batch, aval = _batch(ctx), ctx.avals_in[0]
-    name = (_lapack if ctx.platform == "cpu" else _solver)(ctx, "getrf")
-    pivots = ctx.avals_out[1]
-    out, pivots, info = _call(
-        ctx, name, [x], [(aval.shape, aval.dtype), (pivots.shape, _INT), (batch, _INT)], aliases={0: 0}, batch=len(batch))  # fmt: skip
+def _with_permutation(ctx, out):
+    lu, pivots = out
     pivots = ctx.binary("stablehlo.subtract", pivots, ctx.full(ctx.shape(pivots), 1, _INT))
-    (out,) = _nan_where_failed(ctx, info, [out], "GE")
-    permutation = ctx.lower_fun(
-        p.lu_pivots_to_permutation, pivots, avals=[ctx.avals_out[1]], permutation_size=aval.shape[-2]
-    )
-    return [out, pivots, permutation]
+    rows = ctx.avals_in[0].shape[-2]
+    avals = [ctx.avals_out[1]]
+    return [lu, pivots, ctx.lower_fun(p.lu_pivots_to_permutation, pivots, avals=avals, permutation_size=rows)]
 
 
-@platform_rule(p.lu_p, "tpu")
-def _lu_tpu(ctx, x):
-    return ctx.custom_call("LuDecomposition", [x], ctx.avals_out, "", api_version=2)
+_LU = dict(
+    results=lambda ctx: [(a.shape, a.dtype) for a in ctx.avals_out[:2]], aliases=_IN_PLACE, fails="GE",
+    finish=_with_permutation,
+)  # fmt: skip
+_row(p.lu_p, "cpu", "lapack getrf", **_LU)
+_row(p.lu_p, "gpu", "{v}solver_getrf_ffi", **_LU)
+_row(p.lu_pivots_to_permutation_p, "gpu", "{v}_lu_pivots_to_permutation", rank=1)
+
+_row(p.geqrf_p, "cpu", "lapack geqrf", aliases=_IN_PLACE)
+_row(p.geqrf_p, "gpu", "{v}solver_geqrf_ffi", aliases=_IN_PLACE)
+_row(p.geqp3_p, "cpu", "lapack geqp3", aliases={0: 0, 1: 1})
+_row(p.geqp3_p, "gpu", "{v}hybrid_geqp3", {"magma": "auto"}, aliases={0: 0, 1: 1})
+_row(p.householder_product_p, "cpu", "lapack orgqr", aliases=_IN_PLACE)
+_row(p.householder_product_p, "gpu", "{v}solver_orgqr_ffi", aliases=_IN_PLACE)
+_row(p.ormqr_p, "cpu", "lapack ormqr", _all, aliases={0: 2})
+_row(p.ormqr_p, "gpu", "{v}solver_ormqr_ffi", _all, aliases={0: 2})
 
 
-lowering_rules.absent(p.lu_p, why="it is implemented for CPU, GPU and TPU")
+_row(p.hessenberg_p, "cpu", "lapack gehrd",
+     lambda ctx: {"low": np.int32(1), "high": np.int32(ctx.avals_in[0].shape[-1])}, aliases=_IN_PLACE, fails="EQ")  # fmt: skip
+_row(p.tridiagonal_p, "cpu", "lapack sytrd", _triangle_read, aliases=_IN_PLACE, fails="EQ")
+_row(p.tridiagonal_p, "gpu", "{v}solver_sytrd_ffi", _all, aliases=_IN_PLACE, fails="EQ")
 
 
-def _permutation(pivots, *, permutation_size):
-    """Exchanges in sequence, on the matrices of a batch laid end to end."""
-    *lead, k = pivots.shape
-    count = math.prod(lead)
-    start = shaping.broadcast_in_dim(
-        elementwise.mul(shaping.iota(np.int32, count), np.int32(permutation_size)),
-        (count, permutation_size),
-        (0,),
-    )
-    within = shaping.broadcasted_iota(np.int32, (count, permutation_size), 1)
-    if not k or not count:
-        return shaping.reshape(within, (*lead, permutation_size))
-    steps = shaping.transpose(shaping.reshape(pivots, (count, k)), (1, 0))
-    offsets = shaping.squeeze(shaping.slice_in_dim(start, 0, 1, axis=1), (1,)) if permutation_size else start
-    from bedrax import lax
+def _tpu(prim, target: str, api_version: int = 1) -> None:
+    """A row for a call that the TPU's compiler knows; its configuration is empty."""
 
-    def exchange(i, order):
-        j = lax.dynamic_index_in_dim(steps, i, keepdims=False)
-        here = elementwise.add(offsets, shaping.broadcast(i, (count,)))
-        there = elementwise.add(offsets, j)
-        both = shaping.concatenate([here, there], 0)
-        values = lax.index_take(order, (both,), axes=(0,))
-        values = shaping.reshape(values, (2 * count,))
-        swapped = shaping.concatenate(
-            [shaping.slice_in_dim(values, count, 2 * count), shaping.slice_in_dim(values, 0, count)], 0
-        )
-        return lax.scatter(
-            order, shaping.reshape(both, (2 * count, 1)), swapped,
-            lax.ScatterDimensionNumbers(
-                update_window_dims=(), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,)
-            ), mode="promise_in_bounds")  # fmt: skip
+    def rule(ctx, *operands, **params):
+        out = ctx.custom_call(target, operands, ctx.avals_out, "", api_version=api_version)
+        return out if prim.multiple_results else out[0]
 
-    order = control_flow.fori_loop(
-        np.int32(0), np.int32(k), exchange, shaping.reshape(within, (count * permutation_size,))
-    )
-    return shaping.reshape(order, (*lead, permutation_size))
+    kernels[prim, "tpu"] = Kernel(target)
+    platform_rule(prim, "tpu")(rule)
 
 
-lower_fun(p.lu_pivots_to_permutation_p, _permutation)
-
-
-@_kernel_rule(p.lu_pivots_to_permutation_p, "gpu")
-def _permutation_gpu(ctx, pivots, *, permutation_size):
-    name = f"{_VENDOR[ctx.platform]}_lu_pivots_to_permutation"
-    aval = ctx.avals_out[0]
-    return _call(ctx, name, [pivots], [(aval.shape, _INT)], batch=aval.ndim - 1)[0]
-
-
-# ---- Householder reflectors and QR -------------------------------------------------------------------------
-
-
-def _results(ctx) -> list:
-    return [(aval.shape, aval.dtype) for aval in ctx.avals_out]
-
-
-@_kernel_rule(p.geqrf_p, "cpu", "gpu")
-def _geqrf(ctx, a):
-    name = (_lapack if ctx.platform == "cpu" else _solver)(ctx, "geqrf")
-    return _call(ctx, name, [a], _results(ctx), aliases={0: 0}, batch=len(_batch(ctx)))
-
-
-@platform_rule(p.geqrf_p, "tpu")
-def _geqrf_tpu(ctx, a):
-    return ctx.custom_call("Qr", [a], ctx.avals_out, "", api_version=1)
-
-
-lowering_rules.absent(p.geqrf_p, why="it is implemented for CPU, GPU and TPU")
-
-
-@_kernel_rule(p.geqp3_p, "cpu", "gpu")
-def _geqp3(ctx, a, jpvt):
-    if ctx.platform == "cpu":
-        name, config = _lapack(ctx, "geqp3"), {}
-    else:
-        _check_dtype(ctx)
-        name, config = f"{_VENDOR[ctx.platform]}hybrid_geqp3", {"magma": "auto"}
-    return _call(ctx, name, [a, jpvt], _results(ctx), config, aliases={0: 0, 1: 1}, batch=len(_batch(ctx)))
-
-
-lowering_rules.absent(p.geqp3_p, why="column pivoting is implemented for CPU and GPU only")
-
-
-@_kernel_rule(p.householder_product_p, "cpu", "gpu")
-def _householder_product(ctx, a, taus):
-    name = (_lapack if ctx.platform == "cpu" else _solver)(ctx, "orgqr")
-    return _call(ctx, name, [a, taus], _results(ctx), aliases={0: 0}, batch=len(_batch(ctx)))[0]
-
-
-@platform_rule(p.householder_product_p, "tpu")
-def _householder_product_tpu(ctx, a, taus):
-    return ctx.custom_call(
-        "ProductOfElementaryHouseholderReflectors", [a, taus], ctx.avals_out, "", api_version=1
-    )[0]
-
-
-lowering_rules.absent(p.householder_product_p, why="it is implemented for CPU, GPU and TPU")
-
-
-def _multiplied(a, taus, c, *, left, transpose):
-    """By a loop over the reflectors."""
-    k = taus.shape[-1]
-    rank = len(a.shape)
-    v = shaping.slice_in_dim(p.triangle(a, lower=True, offset=-1), 0, k, axis=rank - 1)
-    diagonal = elementwise.bitwise_and(p.triangle_mask(v.shape, True), p.triangle_mask(v.shape, False))
-    v = elementwise.select(diagonal, shaping.full_like(v, 1), v)
-    vs = shaping.transpose(v, (rank - 1, *range(rank - 1)))
-    factors = shaping.transpose(taus, (rank - 2, *range(rank - 2)))
-    if transpose and dtypes.is_complex(a.dtype):
-        factors = elementwise.conj(factors)
-
-    def reflect(c, step):
-        v, tau = step
-        row = shaping.expand_dims(elementwise.conj(v) if dtypes.is_complex(v.dtype) else v, (rank - 2,))
-        tau_v = elementwise.mul(shaping.broadcast_in_dim(tau, v.shape, tuple(range(rank - 2))), v)
-        column = shaping.expand_dims(tau_v, (rank - 1,))
-        change = p.matmul(column, p.matmul(row, c)) if left else p.matmul(p.matmul(c, column), row)
-        return elementwise.sub(c, change), ()
-
-    return control_flow.scan(reflect, c, (vs, factors), reverse=left != transpose)[0]
-
-
-lower_fun(p.ormqr_p, _multiplied)
-
-
-@_kernel_rule(p.ormqr_p, "cpu", "gpu")
-def _ormqr(ctx, a, taus, c, *, left, transpose):
-    if 0 in ctx.avals_in[2].shape:
-        return c
-    name = (_lapack if ctx.platform == "cpu" else _solver)(ctx, "ormqr")
-    config = {"left": left, "transpose": transpose}
-    return _call(ctx, name, [a, taus, c], _results(ctx), config, aliases={0: 2}, batch=len(_batch(ctx)))[0]
-
-
-def _qr(x, *, pivoting, full_matrices, use_magma):
-    """From the packed form: R is its upper triangle, Q the product of its reflectors."""
-    *lead, m, n = x.shape
-    batch = len(lead)
-    rank = batch + 2
-    k = m if full_matrices else min(m, n)
-    if not x.size:
-        eye = np.eye(m, k, dtype=x.dtype)
-        out = [
-            shaping.broadcast_in_dim(eye, (*lead, m, k), (batch, batch + 1)),
-            shaping.full((*lead, k, n), 0, x.dtype),
-        ]
-        return [*out, shaping.broadcasted_iota(np.int32, (*lead, n), batch)] if pivoting else out
-    if pivoting:
-        packed, order, taus = p.geqp3_p.bind(x, shaping.full((*lead, n), 0, np.int32))
-        permutation = [elementwise.sub(order, np.int32(1))]
-    else:
-        (packed, taus), permutation = p.geqrf_p.bind(x), []
-    r = shaping.slice_in_dim(packed, 0, k, axis=rank - 2)
-    if m < n:
-        vectors = shaping.slice_in_dim(packed, 0, m, axis=rank - 1)
-    elif k > n:
-        vectors = shaping.pad(packed, np.zeros((), x.dtype), [(0, 0, 0)] * (rank - 1) + [(0, k - n, 0)])
-    else:
-        vectors = packed
-    return [p.householder_product_p.bind(vectors, taus), p.triangle(r, lower=False), *permutation]
-
-
-lower_fun(p.qr_p, _qr)
-
-
-@_kernel_rule(p.hessenberg_p, "cpu")
-def _hessenberg(ctx, a):
-    batch, n = _batch(ctx), ctx.avals_in[0].shape[-1]
-    config = {"low": np.int32(1), "high": np.int32(n)}
-    packed, taus, info = _call(
-        ctx,
-        _lapack(ctx, "gehrd"),
-        [a],
-        [*_results(ctx), (batch, _INT)],
-        config,
-        aliases={0: 0},
-        batch=len(batch),
-    )
-    return _nan_where_failed(ctx, info, [packed, taus])
-
-
-lowering_rules.absent(p.hessenberg_p, why="it is implemented for CPU only")
-
-
-@_kernel_rule(p.tridiagonal_p, "cpu", "gpu")
-def _tridiagonal(ctx, a, *, lower):
-    batch = _batch(ctx)
-    if ctx.platform == "cpu":
-        name, config = _lapack(ctx, "sytrd"), {"uplo": _letter("L" if lower else "U")}
-    else:
-        name, config = _solver(ctx, "sytrd"), {"lower": lower}
-    *out, info = _call(
-        ctx, name, [a], [*_results(ctx), (batch, _INT)], config, aliases={0: 0}, batch=len(batch)
-    )
-    return _nan_where_failed(ctx, info, out)
-
-
-lowering_rules.absent(p.tridiagonal_p, why="it is implemented for CPU and GPU only")
+_tpu(p.lu_p, "LuDecomposition", api_version=2)
+_tpu(p.geqrf_p, "Qr")
+_tpu(p.householder_product_p, "ProductOfElementaryHouseholderReflectors")
 
 
 # ---- eigenvalues -------------------------------------------------------------------------------------------
@@ -459,193 +281,179 @@ lowering_rules.absent(p.tridiagonal_p, why="it is implemented for CPU and GPU on
 _EIGH_ALGORITHMS = {None: 0, p.EighImplementation.QR: 1, p.EighImplementation.JACOBI: 2}
 
 
-def _columns(ctx, v, subset):
-    """The range `subset` of the last axis."""
+def _refused(ctx, algorithm) -> NotImplementedError:
+    return NotImplementedError(f"{ctx.prim}: {algorithm} is not available on {ctx.platform}")
+
+
+def _range(ctx, v, subset, axis: int = -1):
+    """The range `subset` of an axis."""
     if subset is None:
         return v
     shape = ctx.shape(v)
-    return ctx.slice(v, (0,) * (len(shape) - 1) + (subset[0],), (*shape[:-1], subset[1]))
+    start, end = [0] * len(shape), list(shape)
+    start[axis], end[axis] = subset
+    return ctx.slice(v, tuple(start), tuple(end))
 
 
-@_kernel_rule(p.eigh_p, "cpu", "gpu")
-def _eigh(ctx, x, *, lower, sort_eigenvalues, subset_by_index, algorithm):
-    aval, batch = ctx.avals_in[0], _batch(ctx)
-    allowed = (None, p.EighImplementation.QR) if ctx.platform == "cpu" else tuple(_EIGH_ALGORITHMS)
-    if algorithm not in allowed:
-        raise NotImplementedError(f"eigh: {algorithm} is not available on {ctx.platform}")
+def _real_values(ctx) -> tuple:
+    """The type of an array of real eigenvalues or parts of them."""
+    aval = ctx.avals_in[0]
+    return aval.shape[:-1], dtypes.to_real_dtype(aval.dtype)
+
+
+def _symmetric_config(ctx, *, lower, algorithm, **_):
     if ctx.platform == "cpu":
-        name, config = _lapack(ctx, "syevd"), {"mode": _letter("V"), "uplo": _letter("L" if lower else "U")}
-    else:
-        name, config = (
-            _solver(ctx, "syevd"),
-            {"algorithm": np.uint8(_EIGH_ALGORITHMS[algorithm]), "lower": lower},
-        )
-    results = [(aval.shape, aval.dtype), (aval.shape[:-1], _real(aval.dtype)), (batch, _INT)]
-    v, w, info = _call(ctx, name, [x], results, config, aliases={0: 0}, batch=len(batch))
-    return [_columns(ctx, r, subset_by_index) for r in _nan_where_failed(ctx, info, [v, w])]
+        if algorithm not in (None, p.EighImplementation.QR):
+            raise _refused(ctx, algorithm)
+        return {"mode": _letter("V"), "uplo": _letter("L" if lower else "U")}
+    if algorithm not in _EIGH_ALGORITHMS:
+        raise _refused(ctx, algorithm)
+    return {"algorithm": np.uint8(_EIGH_ALGORITHMS[algorithm]), "lower": lower}
+
+
+_EIGH = dict(
+    config=_symmetric_config, aliases=_IN_PLACE, fails="EQ",
+    results=lambda ctx: [(ctx.avals_in[0].shape, ctx.avals_in[0].dtype), _real_values(ctx)],
+    finish=lambda ctx, out, *, subset_by_index, **_: [_range(ctx, v, subset_by_index) for v in out],
+)  # fmt: skip
+_row(p.eigh_p, "cpu", "lapack syevd", **_EIGH)
+_row(p.eigh_p, "gpu", "{v}solver_syevd_ffi", **_EIGH)
 
 
 @platform_rule(p.eigh_p, "tpu")
 def _eigh_tpu(ctx, x, *, lower, sort_eigenvalues, subset_by_index, algorithm):
     """The compiler's Jacobi iteration, with its usual limits of steps and accuracy."""
     if algorithm not in (None, p.EighImplementation.JACOBI):
-        raise NotImplementedError(f"eigh: {algorithm} is not available on {ctx.platform}")
-    aval = ctx.avals_in[0]
-    types = [aval, ShapedArray(aval.shape[:-1], _real(aval.dtype))]
+        raise _refused(ctx, algorithm)
+    types = [ctx.avals_in[0], ShapedArray(*_real_values(ctx))]
     config = f"{int(lower)},{int(sort_eigenvalues)},100,1e-6"
-    return [
-        _columns(ctx, r, subset_by_index) for r in ctx.custom_call("Eigh", [x], types, config, api_version=1)
-    ]
+    out = ctx.custom_call("Eigh", [x], types, config, api_version=1)
+    return [_range(ctx, v, subset_by_index) for v in out]
 
 
 lowering_rules.absent(p.eigh_p, why="it is implemented for CPU, GPU and TPU")
 
+_MAGMA = {None: "auto", p.EigImplementation.MAGMA: "on", p.EigImplementation.LAPACK: "off"}
 
-@_kernel_rule(p.eig_p, "cpu", "gpu")
-def _eig(
-    ctx,
-    x,
-    *,
-    compute_left_eigenvectors,
-    compute_right_eigenvectors,
-    enable_eigvec_derivs=False,
-    implementation=None,
-):
-    aval, batch = ctx.avals_in[0], _batch(ctx)
+
+def _general_config(ctx, *, compute_left_eigenvectors, compute_right_eigenvectors, implementation=None, **_):
     wanted = (compute_left_eigenvectors, compute_right_eigenvectors)
     if ctx.platform == "cpu":
         if implementation not in (None, p.EigImplementation.LAPACK):
-            raise NotImplementedError(f"eig: {implementation} is not available on CPU; LAPACK is")
-        name = _lapack(ctx, "geev")
-        config = {
-            key: _letter("V" if w else "N")
-            for key, w in zip(("compute_left", "compute_right"), wanted, strict=True)
-        }
-    else:
-        if implementation is p.EigImplementation.CUSOLVER:
-            raise NotImplementedError("eig: cuSOLVER's geev is not connected; use LAPACK or MAGMA")
-        magma = {None: "auto", p.EigImplementation.MAGMA: "on", p.EigImplementation.LAPACK: "off"}[
-            implementation
-        ]
-        name = f"{_VENDOR[ctx.platform]}hybrid_eig_{'comp' if _check_dtype(ctx).kind == 'c' else 'real'}"
-        config = {"left": wanted[0], "magma": magma, "right": wanted[1]}
-    is_complex = aval.dtype.kind == "c"
-    dtype = dtypes.to_complex_dtype(aval.dtype)
-    values = [(aval.shape[:-1], aval.dtype)] * (1 if is_complex else 2)
-    *parts, left, right, info = _call(
-        ctx,
-        name,
-        [x],
-        [*values, (aval.shape, dtype), (aval.shape, dtype), (batch, _INT)],
-        config,
-        batch=len(batch),
-    )
-    w = (
-        parts[0]
-        if is_complex
-        else ctx.emit("stablehlo.complex", parts, ctx.tensor_type(aval.shape[:-1], dtype))
-    )
-    return _nan_where_failed(
-        ctx, info, [w, *(v for v, keep in zip((left, right), wanted, strict=True) if keep)]
-    )
+            raise _refused(ctx, implementation)
+        return dict(zip(("compute_left", "compute_right"), (_letter("V" if w else "N") for w in wanted)))
+    if implementation not in _MAGMA:
+        raise NotImplementedError("eig: cuSOLVER's geev is not connected; use LAPACK or MAGMA")
+    return {"left": wanted[0], "magma": _MAGMA[implementation], "right": wanted[1]}
 
 
-lowering_rules.absent(p.eig_p, why="eigenvalues of general matrices are implemented for CPU and GPU only")
+def _eig_results(ctx):
+    aval = ctx.avals_in[0]
+    parts = [(aval.shape[:-1], aval.dtype)] * (1 if aval.dtype.kind == "c" else 2)
+    return [*parts, *[(aval.shape, dtypes.to_complex_dtype(aval.dtype))] * 2]
 
 
-@_kernel_rule(p.schur_p, "cpu")
-def _schur(ctx, x, *, compute_schur_vectors, sort_eig_vals, select_callable):
-    aval, batch = ctx.avals_in[0], _batch(ctx)
-    config = {"mode": _letter("V" if compute_schur_vectors else "N"), "sort": _letter("N")}
-    values = [(aval.shape[:-1], aval.dtype)] * (1 if aval.dtype.kind == "c" else 2)
-    results = [(aval.shape, aval.dtype)] * 2 + values + [(batch, _INT)] * 2
-    u, q, *_, info = _call(ctx, _lapack(ctx, "gees"), [x], results, config, aliases={0: 0}, batch=len(batch))
-    return _nan_where_failed(ctx, info, [u, q] if compute_schur_vectors else [u])
+def _eig_finish(ctx, out, *, compute_left_eigenvectors, compute_right_eigenvectors, **_):
+    *parts, left, right = out
+    w = parts[0] if len(parts) == 1 else ctx.emit("stablehlo.complex", parts, ctx.type_of(ctx.avals_out[0]))
+    return [w, *[left] * compute_left_eigenvectors, *[right] * compute_right_eigenvectors]
 
 
-lowering_rules.absent(p.schur_p, why="it is implemented for CPU only")
+_EIG = dict(config=_general_config, results=_eig_results, fails="EQ", finish=_eig_finish)
+_row(p.eig_p, "cpu", "lapack geev", **_EIG)
+_row(p.eig_p, "gpu", "{v}hybrid_eig_{t}", **_EIG)
+
+
+def _schur_config(ctx, *, compute_schur_vectors, **_):
+    return {"mode": _letter("V" if compute_schur_vectors else "N"), "sort": _letter("N")}
+
+
+def _schur_results(ctx):
+    matrix, *parts = [(ctx.avals_in[0].shape, ctx.avals_in[0].dtype), *_eig_results(ctx)[:-2]]
+    return [matrix, matrix, *parts, (matrix[0][:-2], _INT)]
+
+
+_row(
+    p.schur_p, "cpu", "lapack gees", _schur_config, results=_schur_results, aliases=_IN_PLACE, fails="EQ",
+    finish=lambda ctx, out, *, compute_schur_vectors, **_: out[: 1 + compute_schur_vectors],
+)  # fmt: skip
 
 
 # ---- singular values ---------------------------------------------------------------------------------------
 
 _SVD = p.SvdAlgorithm
+_SVD_ROUTINES = {
+    "cpu": {None: "gesdd", _SVD.DEFAULT: "gesdd", _SVD.DIVIDE_AND_CONQUER: "gesdd", _SVD.QR: "gesvd"},
+    "cuda": {_SVD.JACOBI: "gesvdj", _SVD.QR: "gesvd", _SVD.POLAR: "gesvdp"},
+    "rocm": {_SVD.JACOBI: "gesvdj", _SVD.QR: "gesvd"},
+}
 
 
-def _svd_kernel_cpu(ctx, x, aval, batch, full_matrices, compute_uv, algorithm):
-    routines = {None: "gesdd", _SVD.DEFAULT: "gesdd", _SVD.DIVIDE_AND_CONQUER: "gesdd", _SVD.QR: "gesvd"}
-    if algorithm not in routines:
-        raise NotImplementedError(f"svd: {algorithm} is not available on CPU; QR and DIVIDE_AND_CONQUER are")
-    m, n = aval.shape[-2:]
-    rows, columns = (m, n) if full_matrices else (min(m, n),) * 2
-    config = {"mode": _letter("N" if not compute_uv else "A" if full_matrices else "S")}
-    _, s, u, vh, info = _call(
-        ctx, _lapack(ctx, routines[algorithm]), [x],
-        [(aval.shape, aval.dtype), ((*batch, min(m, n)), _real(aval.dtype)), ((*batch, m, rows), aval.dtype),
-         ((*batch, columns, n), aval.dtype), (batch, _INT)], config, aliases={0: 0}, batch=len(batch))  # fmt: skip
-    return s, u, vh, info
+@platform_rule(p.svd_p, "cpu", "gpu")
+def _svd(ctx, x, *, full_matrices, compute_uv, subset_by_index, algorithm):
+    if _empty(ctx):
+        return _of_nothing(ctx, [x], dict(
+            full_matrices=full_matrices, compute_uv=compute_uv, subset_by_index=subset_by_index, algorithm=None))  # fmt: skip
+    m, n = ctx.avals_in[0].shape[-2:]
+    if ctx.platform != "cpu" and algorithm in (None, _SVD.DEFAULT):
+        algorithm = _SVD.JACOBI if max(m, n) <= 1024 else _SVD.QR
+    routine = _SVD_ROUTINES[ctx.platform].get(algorithm)
+    if routine is None:
+        raise _refused(ctx, algorithm)
+    kernel = _svd_on_cpu if ctx.platform == "cpu" else _svd_on_gpu
+    s, u, vh = kernel(ctx, x, routine, full_matrices, compute_uv)
+    s = _range(ctx, s, subset_by_index)
+    return [s, _range(ctx, u, subset_by_index), _range(ctx, vh, subset_by_index, -2)] if compute_uv else [s]
 
 
-def _svd_kernel_gpu(ctx, x, aval, batch, full_matrices, compute_uv, algorithm):
+def _svd_on_cpu(ctx, x, routine: str, full_matrices, compute_uv):
+    kernel = Kernel(
+        f"lapack {routine}", {"mode": _letter("N" if not compute_uv else "A" if full_matrices else "S")},
+        results=lambda ctx: _svd_results(ctx, full_matrices, "s u vh"), aliases=_IN_PLACE, fails="EQ")  # fmt: skip
+    return _run(ctx, kernel, [x], {})[1:]
+
+
+def _svd_results(ctx, full: bool, order: str) -> list:
+    """Types of what kernels return, the destroyed operand first, then those of `order`."""
+    aval = ctx.avals_in[0]
+    *batch, m, n = aval.shape
+    k = min(m, n)
+    rows, columns = (m, n) if full else (k, k)
+    found = {
+        "s": ((*batch, k), _real_values(ctx)[1]), "u": ((*batch, m, rows), aval.dtype), "vh": ((*batch, columns, n), aval.dtype),
+        "v": ((*batch, n, columns), aval.dtype),
+    }  # fmt: skip
+    return [(aval.shape, aval.dtype), *[found[name] for name in order.split()]]
+
+
+def _svd_on_gpu(ctx, x, routine: str, full_matrices, compute_uv):
     """gesvd: LAPACK's QR iteration, for at least as many rows as columns; gesvdj: Jacobi; gesvdp: polar decomposition.
     The last two return V, not V^H; gesvdj all of it."""
-    m, n = aval.shape[-2:]
-    k = min(m, n)
-    if algorithm in (None, _SVD.DEFAULT):
-        algorithm = _SVD.JACOBI if max(m, n) <= 1024 else _SVD.QR
-    routine = {_SVD.JACOBI: "gesvdj", _SVD.QR: "gesvd", _SVD.POLAR: "gesvdp"}.get(algorithm)
-    if routine is None or (routine == "gesvdp" and ctx.platform == "rocm"):
-        raise NotImplementedError(f"svd: {algorithm} is not available on {ctx.platform}")
+    m, n = ctx.avals_in[0].shape[-2:]
+    k, flip = min(m, n), routine == "gesvd" and m < n
     full = full_matrices or routine == "gesvdj"
-    rows, columns = (m, n) if full else (k, k)
     config = {"compute_uv": compute_uv, "full_matrices": full}
-    head = [(aval.shape, aval.dtype), ((*batch, k), _real(aval.dtype))]
-    u_type, vh_type = ((*batch, m, rows), aval.dtype), ((*batch, columns, n), aval.dtype)
-    info_type = (batch, _INT)
     if routine == "gesvd":
-        config["transposed"] = m < n  # a row-major matrix is the column-major transpose: its U is our V^H
-        types = [vh_type, u_type] if m < n else [u_type, vh_type]
-        _, s, first, second, info = _call(
-            ctx, _solver(ctx, routine), [x], [*head, *types, info_type], config, aliases={0: 0}, batch=len(batch),
-            row_major=m < n)  # fmt: skip
-        return (s, second, first, info) if m < n else (s, first, second, info)
-    v_type = ((*batch, n, columns), aval.dtype)
-    _, s, u, v, info = _call(
-        ctx,
-        _solver(ctx, routine),
-        [x],
-        [*head, u_type, v_type, info_type],
+        config["transposed"] = flip  # a row-major matrix is the column-major transpose: its U is our V^H
+    order = "s vh u" if flip else "s u vh" if routine == "gesvd" else "s u v"
+    kernel = Kernel(
+        f"{{v}}solver_{routine}_ffi",
         config,
-        aliases={0: 0},
-        batch=len(batch),
+        lambda ctx: _svd_results(ctx, full, order),
+        _IN_PLACE,
+        fails="EQ",
     )
-    vh = ctx.lower_fun(p.adjoint, v, avals=[_aval(ctx, v)])
+    _, s, u, vh = _run(ctx, kernel, [x], {}, row_major=flip)
+    if flip:
+        u, vh = vh, u
+    if routine != "gesvd":
+        vh = ctx.lower_fun(p.adjoint, vh, avals=[_aval(ctx, vh)])
     if full and not full_matrices:
-        lead = (0,) * len(batch)
-        u = ctx.slice(u, (*lead, 0, 0), (*batch, m, k))
-        vh = ctx.slice(vh, (*lead, 0, 0), (*batch, k, n))
-    return s, u, vh, info
+        u, vh = _range(ctx, u, (0, k)), _range(ctx, vh, (0, k), -2)
+    return s, u, vh
 
 
-@_kernel_rule(p.svd_p, "cpu", "gpu")
-def _svd(ctx, x, *, full_matrices, compute_uv, subset_by_index, algorithm):
-    aval, batch = ctx.avals_in[0], _batch(ctx)
-    kernel = _svd_kernel_cpu if ctx.platform == "cpu" else _svd_kernel_gpu
-    s, u, vh, info = kernel(ctx, x, aval, batch, full_matrices, compute_uv, algorithm)
-    out = _nan_where_failed(ctx, info, [s, u, vh] if compute_uv else [s])
-    if subset_by_index is None:
-        return out
-    out[:2] = [_columns(ctx, v, subset_by_index) for v in out[:2]]
-    if compute_uv:
-        start, end = subset_by_index
-        shape = ctx.shape(out[2])
-        out[2] = ctx.slice(out[2], (0,) * len(batch) + (start, 0), (*shape[:-2], end, shape[-1]))
-    return out
-
-
-lowering_rules.absent(p.svd_p, why="singular values are implemented for CPU and GPU only")
-
-
-# ---- systems of equations and products --------------------------------------------------------------------
+# ---- systems of equations ----------------------------------------------------------------------------------
 
 
 def _conjugated(ctx, a, conjugate_a: bool):
@@ -661,84 +469,50 @@ def _triangular_solve(ctx, a, b, *, left_side, lower, transpose_a, conjugate_a, 
         transpose_a=ctx.parse(f"#stablehlo<transpose {kind}>"))  # fmt: skip
 
 
-@platform_rule(p.triangular_solve_p, "cpu")
-def _triangular_solve_cpu(ctx, a, b, *, left_side, lower, transpose_a, conjugate_a, unit_diagonal):
-    aval = ctx.avals_out[0]
-    if ctx.is_static(aval.shape) and 0 in aval.shape:
-        return b
-    batch = aval.shape[:-2]
-    a = _conjugated(ctx, a, conjugate_a and not transpose_a)
-    config = {
-        "side": _letter("L" if left_side else "R"), "uplo": _letter("L" if lower else "U"),
-        "trans_x": _letter("N" if not transpose_a else "C" if conjugate_a else "T"),
-        "diag": _letter("U" if unit_diagonal else "N"),
+def _trsm_config(ctx, *, left_side, lower, transpose_a, conjugate_a, unit_diagonal):
+    letters = {
+        "side": "L" if left_side else "R", "uplo": "L" if lower else "U", "diag": "U" if unit_diagonal else "N",
+        "trans_x": "N" if not transpose_a else "C" if conjugate_a else "T",
     }  # fmt: skip
-    return _call(ctx, _lapack(ctx, "trsm"), [a, b], _results(ctx), config, aliases={0: 1}, batch=len(batch))[
-        0
-    ]
+    return {name: _letter(c) for name, c in letters.items()}
 
 
-def _tridiagonal_by_scan(dl, d, du, b, *, perturb_singular):
-    """Thomas's algorithm, without pivoting: two linear recurrences."""
-    if perturb_singular:
-        raise NotImplementedError("tridiagonal_solve: perturb_singular is implemented for CPU and GPU only")
-    rank = len(b.shape)
-    front = lambda x, r: shaping.transpose(x, (r - 1, *range(r - 1)))
-    dl, d, du = (front(v, rank - 1) for v in (dl, d, du))
-    rows = shaping.transpose(b, (rank - 2, *range(rank - 2), rank - 1))
-    across = lambda v, like: shaping.broadcast_in_dim(v, like.shape, tuple(range(rank - 2)))
-
-    def forward(carry, step):
-        ratio, y = carry
-        low, diagonal, up, right = step
-        pivot = elementwise.sub(diagonal, elementwise.mul(low, ratio))
-        y = elementwise.div(elementwise.sub(right, elementwise.mul(across(low, y), y)), across(pivot, y))
-        ratio = elementwise.div(up, pivot)
-        return (ratio, y), (ratio, y)
-
-    def backward(x, step):
-        ratio, y = step
-        x = elementwise.sub(y, elementwise.mul(across(ratio, y), x))
-        return x, x
-
-    start = shaping.full(b.shape[:-2], 0, b.dtype)
-    zeros = shaping.full((*b.shape[:-2], b.shape[-1]), 0, b.dtype)
-    _, steps = control_flow.scan(forward, (start, zeros), (dl, d, du, rows))
-    _, out = control_flow.scan(backward, zeros, steps, reverse=True)
-    return shaping.transpose(out, (*range(1, rank - 1), 0, rank - 1))
+_TRSM = Kernel("lapack trsm", _trsm_config, aliases={0: 1})
 
 
-lower_fun(p.tridiagonal_solve_p, _tridiagonal_by_scan)
+@platform_rule(p.triangular_solve_p, "cpu")
+def _triangular_solve_cpu(ctx, a, b, **params):
+    if _empty(ctx):
+        return b
+    a = _conjugated(ctx, a, params["conjugate_a"] and not params["transpose_a"])
+    return _run(ctx, _TRSM, [a, b], params)[0]
+
+
+def _tridiagonal_results(ctx):
+    diagonal, b = ctx.avals_in[1], ctx.avals_out[0]
+    return [*[(diagonal.shape, b.dtype)] * 3, (b.shape, b.dtype)]
+
+
+_GTSV = {
+    "cpu": Kernel(
+        "lapack gtsv",
+        {},
+        _tridiagonal_results,
+        {i: i for i in range(4)},
+        "EQ",
+        1,
+        lambda ctx, out, **_: out[3:],
+    ),
+    "cuda": Kernel("cusparse_gtsv2_ffi", {}, aliases={0: 3}, rank=1),
+}
+_GTSV_PERTURBED = {
+    "cpu": Kernel("tridiagonal_solve_perturbed_ffi", {}, rank=1),
+    "cuda": Kernel("cu_tridiagonal_solve_perturbed", {}, rank=1),
+}
 
 
 @platform_rule(p.tridiagonal_solve_p, "cpu", "cuda")
-def _tridiagonal_solve(ctx, dl, d, du, b, *, perturb_singular):
-    aval = ctx.avals_out[0]
-    if ctx.is_static(aval.shape) and 0 in aval.shape:
-        return b
-    _check_dtype(ctx)
-    batch = aval.shape[:-2]
-    operands = [dl, d, du, b]
-    if perturb_singular:
-        name = (
-            "tridiagonal_solve_perturbed_ffi" if ctx.platform == "cpu" else "cu_tridiagonal_solve_perturbed"
-        )
-        return _call(ctx, name, operands, _results(ctx), batch=len(batch))[0]
-    if ctx.platform == "cuda":
-        return _call(ctx, "cusparse_gtsv2_ffi", operands, _results(ctx), aliases={0: 3}, batch=len(batch))[0]
-    diagonal = ctx.avals_in[1]
-    results = [(diagonal.shape, aval.dtype)] * 3 + [(aval.shape, aval.dtype), (batch, _INT)]
-    *_, out, info = _call(
-        ctx, _lapack(ctx, "gtsv"), operands, results, aliases={i: i for i in range(4)}, batch=len(batch)
-    )
-    return _nan_where_failed(ctx, info, [out])[0]
-
-
-def _symmetric_product(a, c, *, alpha, beta):
-    out = p.matmul(a, p.transposed(a))
-    if alpha != 1:
-        out = elementwise.mul(out, np.array(alpha, a.dtype))
-    return elementwise.add(out, elementwise.mul(c, np.array(beta, c.dtype))) if beta else out
-
-
-lower_fun(p.symmetric_product_p, _symmetric_product)
+def _tridiagonal_solve(ctx, *operands, perturb_singular):
+    if _empty(ctx):
+        return operands[3]
+    return _run(ctx, (_GTSV_PERTURBED if perturb_singular else _GTSV)[ctx.platform], operands, {})[0]

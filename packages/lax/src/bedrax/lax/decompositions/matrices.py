@@ -1,0 +1,147 @@
+"""What algorithms on batches of matrices share: masks, single rows and columns, loops, reflectors.
+
+Loops work on whole matrices with masks, so that one program serves all positions and all batch axes; sizes may be
+symbolic. Axes are counted from the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from bedrax import lax
+from bedrax.core import dims, dtypes
+from bedrax.lax.primitives import linalg as p
+
+
+def is_complex(x) -> bool:
+    """Whether the elements are complex."""
+    return dtypes.is_complex(x.dtype)
+
+
+def conj(x):
+    """The conjugate; real arrays as they are."""
+    return lax.conj(x) if is_complex(x) else x
+
+
+def real(x):
+    """The real part; real arrays as they are."""
+    return lax.real(x) if is_complex(x) else x
+
+
+def as_dtype(x, like):
+    """`x` in the dtype of `like`."""
+    return lax.convert_element_type(x, like.dtype)
+
+
+def column(v):
+    """Vectors as matrices of one column."""
+    return lax.expand_dims(v, (len(v.shape),))
+
+
+def row(v):
+    """Vectors as matrices of one row."""
+    return lax.expand_dims(v, (len(v.shape) - 1,))
+
+
+def where(which, x, y=0):
+    """`x` or `y` (an array or a number); `which` and `y` are broadcast to the shape of `x` by NumPy's rules."""
+    y = lax.broadcast_like(y, x) if hasattr(y, "shape") else lax.full_like(x, y)
+    return lax.select(lax.broadcast_like(which, x), x, y)
+
+
+def positions(n):
+    """0, 1, ..., n - 1."""
+    return lax.iota(np.int32, n)
+
+
+def at(x, i, axis: int):
+    """Position `i` of an axis, which the result lacks."""
+    return lax.dynamic_index_in_dim(x, i, axis, keepdims=False, allow_negative_indices=False)
+
+
+def put(x, i, value, axis: int):
+    """`x` with `value` at position `i` of an axis."""
+    value = lax.expand_dims(value, (len(x.shape) + axis,))
+    return lax.dynamic_update_index_in_dim(x, value, i, axis, allow_negative_indices=False)
+
+
+def pick(x, chosen, axis: int):
+    """The elements along an axis of which the mask `chosen` has one."""
+    return lax.reduce_sum(where(chosen, x), (len(x.shape) + axis,))
+
+
+def exchanged(x, i, j, axis: int):
+    """`x` with the positions `i` and `j` of an axis exchanged; `j` has the batch axes of `x`."""
+    rank, batch = len(x.shape), len(j.shape)
+    others = [d for d in range(batch, rank) if d != rank + axis]
+    numbers = positions(x.shape[axis])
+    here = lax.expand_dims(lax.expand_dims(numbers == i, range(batch)), others)
+    there = lax.expand_dims(lax.expand_dims(numbers, range(batch)) == column(j), others)
+    first, second = at(x, i, axis), pick(x, there, axis)
+    first, second = (lax.expand_dims(v, (rank + axis,)) for v in (first, second))
+    return where(lax.broadcast_like(~here, x), where(~there, x, first), second)
+
+
+def loop(count, body: Callable, *state, reverse: bool = False) -> Any:
+    """The last of the states ``state = body(i, *state)``, i from 0 up to `count`, or back; `count` may be symbolic."""
+    if dims.is_constant_dim(count) and count <= 0:
+        return state
+    constant = dims.is_constant_dim(count)
+    end = np.int32(count) if constant else lax.convert_element_type(dims.dim_as_value(count), np.int32)
+    turn = (lambda i: end - np.int32(1) - i) if reverse else (lambda i: i)
+    return lax.fori_loop(np.int32(0), end, lambda i, state: tuple(body(turn(i), *state)), state)
+
+
+def identity(like, rows, columns):
+    """Identity matrices with the batch axes and the dtype of `like`."""
+    same = column(positions(rows)) == row(positions(columns))
+    shape = (*like.shape[:-2], rows, columns)
+    return lax.broadcast_in_dim(as_dtype(same, like), shape, (len(shape) - 2, len(shape) - 1))
+
+
+def diagonal(x):
+    """The main diagonals of square matrices."""
+    n = positions(x.shape[-1])
+    return pick(x, column(n) == row(n), -2)
+
+
+# ---- Householder reflectors (Golub and Van Loan, 5.1) -----------------------------------------------------
+
+
+def reflector(alpha, x):
+    """The (beta, tau, v) with ``(1 - tau [1, v] [1, v]^H)^H [alpha, x] = [beta, 0]``, beta real.
+
+    LAPACK's larfg: tau is 0 where there is nothing to do.
+    """
+    last = (len(x.shape) - 1,)
+    size2 = lambda v: lax.square(lax.real(v)) + lax.square(lax.imag(v)) if is_complex(v) else lax.square(v)
+    # Scaled by the largest size, so that squares neither overflow nor vanish.
+    scale = lax.max(lax.reduce_max(lax.abs(x), last), lax.abs(alpha))
+    scale = where((scale > 0) & lax.is_finite(scale), scale, 1)
+    rest = lax.reduce_sum(size2(x / as_dtype(column(scale), x)), last)
+    nothing = rest == 0
+    if is_complex(x):
+        nothing = nothing & (lax.imag(alpha) == 0)
+    length = lax.sqrt(size2(alpha / as_dtype(scale, x)) + rest) * scale
+    beta = where(real(alpha) < 0, length, -length)
+    divisor = where(~nothing, alpha - as_dtype(beta, x), 1)
+    tau = where(~nothing, -divisor / as_dtype(where(~nothing, beta, 1), x))
+    return where(nothing, real(alpha), beta), tau, x / column(divisor)
+
+
+def from_left(x, v, tau):
+    """``x - tau v (v^H x)``."""
+    return x - column(column(tau) * v) * p.matmul(row(conj(v)), x)
+
+
+def from_right(x, v, tau):
+    """``x - tau (x v) v^H``."""
+    return x - p.matmul(x, column(v)) * row(column(tau) * conj(v))
+
+
+def unit(v, i):
+    """Vectors with a one at position `i`."""
+    return where(positions(v.shape[-1]) != i, v, 1)
