@@ -11,7 +11,7 @@ SHOP = {
     "__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)\n",
     "shop/__init__.pyi": '''
         """A docstring, a comment, and lines in brackets are fine."""
-        from shelf import apple as apple, pear as birne, _hidden as _hidden  # fruit
+        from shelf import apple as apple, pear as _pear, _hidden as _hidden  # fruit
         from shelf import (
             crate,
         )
@@ -19,6 +19,8 @@ SHOP = {
         from .scales import scales as scales
         from more import *
         from os import path as path
+
+        birne = _pear
     ''',
     "shop/till.py": "coins = 3",
     "shop/scales.py": "scales = 'a function, not the module'\nother = 1",
@@ -31,8 +33,8 @@ SHOP = {
 def shop(tmp_path):
     """What a fresh interpreter prints for a program that can import the shop."""
 
-    def run(program):
-        for name, text in SHOP.items():
+    def run(program, **more):
+        for name, text in {**SHOP, **more}.items():
             file = tmp_path / name
             file.parent.mkdir(exist_ok=True)
             file.write_text(textwrap.dedent(text))
@@ -80,19 +82,30 @@ def test_star_imports_are_what_is_public(shop):
     assert "NameError" in error
 
 
-def test_what_is_missing_says_what_to_install(shop):
-    SHOP["bakery.py"] = (
-        "from bedrax.core.lazy import attach_stub\n"
-        "__getattr__, __dir__, __all__ = attach_stub(__name__, __file__, extra='shop[oven]')"
-    )
-    SHOP["bakery.pyi"] = "from oven.hot import bread as bread\nfrom broken import roll as roll"
-    SHOP["broken.py"] = "import something_else"
-    _, error = shop("import bakery; bakery.bread")
-    assert "ModuleNotFoundError: bakery needs an extra: install shop[oven] (No module named 'oven')" in error
-    _, error = shop("import bakery; bakery.roll")
-    assert error.rstrip().endswith("ModuleNotFoundError: No module named 'something_else'")
-    _, error = shop("import bakery; bakery.cake")
-    assert error.rstrip().endswith("AttributeError: module 'bakery' has no attribute 'cake'")
+BAKERY = {
+    "bakery.py": "from bedrax.core.lazy import attach_stub\n"
+    "__getattr__, __dir__, __all__ = attach_stub(__name__, __file__, extra='shop[oven]')",
+    "bakery.pyi": "from oven.hot import bread as bread\nfrom broken import roll as roll",
+    "broken.py": "import something_else",
+}
+
+
+@pytest.mark.parametrize(
+    "name, message",
+    [
+        ("bread", "ModuleNotFoundError: bakery needs an extra: install shop[oven] (No module named 'oven')"),
+        ("roll", "ModuleNotFoundError: No module named 'something_else'"),
+        ("cake", "AttributeError: module 'bakery' has no attribute 'cake'"),
+    ],
+)
+def test_what_is_missing_says_what_to_install(shop, name, message):
+    _, error = shop(f"import bakery; bakery.{name}", **BAKERY)
+    assert error.rstrip().endswith(message)
+
+
+def test_a_stub_holds_nothing_but_imports(shop):
+    _, error = shop("import bakery", **{**BAKERY, "bakery.pyi": "def bread() -> int: ..."})
+    assert "bakery.pyi:1: a stub that is attached holds imports only" in error
 
 
 def test_many_threads_may_ask_at_once(shop):

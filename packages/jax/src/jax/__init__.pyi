@@ -10,14 +10,14 @@ from bedrax.xla_backend import (
     make_array_from_single_device_arrays as make_array_from_single_device_arrays, make_mesh as make_mesh,
     process_count as process_count, process_index as process_index, process_indices as process_indices,
 )  # fmt: skip
-from bedrax.xla_backend.sharding import PartitionSpec as P, set_mesh as set_mesh
+from bedrax.xla_backend.sharding import PartitionSpec as _PartitionSpec, set_mesh as set_mesh
 from bedrax.extend.refs import (
     Ref as Ref, empty_ref as empty_ref, free_ref as free_ref, freeze as freeze, new_ref as new_ref,
 )  # fmt: skip
 from bedrax.core.config import (
     allow_f16_reductions as allow_f16_reductions,
     array_garbage_collection_guard as array_garbage_collection_guard, auto_pcast as auto_pcast,
-    check_tracer_leaks as check_tracer_leaks, check_tracer_leaks as checking_leaks, config as config,
+    check_tracer_leaks as check_tracer_leaks, config as config,
     debug_infs as debug_infs, debug_key_reuse as debug_key_reuse, debug_nans as debug_nans,
     default_device as default_device, default_matmul_precision as default_matmul_precision,
     default_prng_impl as default_prng_impl, disable_jit as disable_jit, enable_checks as enable_checks,
@@ -68,3 +68,6 @@ from . import (
     typing as typing, version as version,
 )  # fmt: skip
 from .version import __version__ as __version__, __version_info__ as __version_info__
+
+P = _PartitionSpec
+checking_leaks = check_tracer_leaks

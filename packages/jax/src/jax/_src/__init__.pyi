@@ -5,4 +5,6 @@ from . import (
 )  # fmt: skip
 
 # Chex replaces `backend_compile_and_load` by assignment: this is the backend's own module, so that it takes effect.
-from bedrax.xla_backend import compile as compiler
+from bedrax.xla_backend import compile as _compile
+
+compiler = _compile

@@ -1,1 +1,3 @@
-from bedrax.xla_backend import effects_barrier as wait_for_tokens
+from bedrax.xla_backend import effects_barrier as _effects_barrier
+
+wait_for_tokens = _effects_barrier

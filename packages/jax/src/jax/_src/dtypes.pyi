@@ -3,4 +3,6 @@ from bedrax.core.dtypes import (  # Flax, linen.fp8_ops; Equinox: TypePromotionE
     canonicalize_dtype as canonicalize_dtype, extended as extended, finfo as finfo, float0 as float0,
     iinfo as iinfo, issubdtype as issubdtype, prng_key as prng_key,
 )  # fmt: skip
-from numpy import dtype as DType
+from numpy import dtype as _dtype
+
+DType = _dtype

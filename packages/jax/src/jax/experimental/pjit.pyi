@@ -1,1 +1,3 @@
-from bedrax.core.jitting import jit as pjit
+from bedrax.core.jitting import jit as _jit
+
+pjit = _jit

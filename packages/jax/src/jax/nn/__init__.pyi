@@ -1,2 +1,2 @@
 from bedrax.nn import *
-from . import initializers as initializers
+from . import initializers as initializers  # type: ignore[no-redef]

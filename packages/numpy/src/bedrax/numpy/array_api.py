@@ -8,6 +8,8 @@ import numpy as np
 from bedrax.core import dtypes, executors
 from bedrax.numpy.kinds import isdtype
 
+version = "2024.12"  # of the standard
+
 _NAMES = (
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64", "complex64",
     "complex128",

@@ -218,7 +218,4 @@ METHODS: dict[str, Any] = {
 }  # fmt: skip
 METHODS.update({n: _lazy(module, n) for module, names in _BY_NAME.items() for n in names.split()})
 
-
-def install() -> None:
-    """Give all arrays these methods."""
-    array.install_methods(METHODS)
+array.install_methods(METHODS)

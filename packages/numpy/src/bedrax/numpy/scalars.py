@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from bedrax.core import dtypes
@@ -46,3 +46,7 @@ SCALAR_TYPES.update(
     uint=SCALAR_TYPES["uint64"], float_=SCALAR_TYPES["float64"], complex_=SCALAR_TYPES["complex128"],
 )  # fmt: skip
 globals().update(SCALAR_TYPES)
+
+if TYPE_CHECKING:
+
+    def __getattr__(name): ...  # the table's names; with a type, mypy 2.4 fails in circles of imports

@@ -8,7 +8,7 @@ from __future__ import annotations
 import builtins
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from bedrax import lax
@@ -20,7 +20,7 @@ from bedrax.lax.operators import inexact2
 from bedrax.lax.primitives import elementwise as ops
 from bedrax.lax.promotion import _INEXACT, inexact, operand, promote, promote_dtypes, promote_pair
 from bedrax.numpy import stable
-from bedrax.numpy.ufunc import ufunc
+from bedrax.numpy.universal import ufunc
 
 _BOOL = dtypes.bool_dtype
 
@@ -105,6 +105,11 @@ def _document(function: Callable, name: str, what: str) -> Callable:
 
 for _name, (_kind, _bind, _what) in _TABLE.items():
     globals()[_name] = _document(_kind(_name, _bind), _name, _what)
+
+if TYPE_CHECKING:
+
+    def __getattr__(name): ...  # the table's names; with a type, mypy 2.4 fails in circles of imports
+
 
 equal, not_equal, less, less_equal, greater, greater_equal = (
     operators.equal, operators.not_equal, operators.less, operators.less_equal, operators.greater,

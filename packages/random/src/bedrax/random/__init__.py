@@ -1,12 +1,6 @@
-"""Random numbers without hidden state: keys and samplers."""
+"""Random numbers without hidden state: keys and samplers, each loaded on first use."""
 
-from bedrax.core.array import NUMPY_METHODS, install_on_demand
-from bedrax.random.continuous import *  # noqa: F403
-from bedrax.random.counts import *  # noqa: F403
-from bedrax.random.discrete import *  # noqa: F403
-from bedrax.random.gamma import *  # noqa: F403
-from bedrax.random.keys import *  # noqa: F403
-from bedrax.random.uniform import *  # noqa: F403
+import bedrax.numpy  # noqa: F401  (the numbers have NumPy's methods)
+from bedrax.core.lazy import attach_stub
 
-# The numbers have their methods; bedrax.numpy is imported when one is used.
-install_on_demand("bedrax.numpy.methods", NUMPY_METHODS)
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

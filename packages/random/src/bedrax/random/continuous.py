@@ -25,7 +25,7 @@ from bedrax.random.arguments import (
 )
 from bedrax.random.compiled import key_function
 from bedrax.random.keys import single_key
-from bedrax.random.uniform import signs, split_keys, uniform_floats, unit_floats
+from bedrax.random.uniforms import signs, split_keys, uniform_floats, unit_floats
 
 __all__ = [
     "cauchy", "double_sided_maxwell", "exponential", "gumbel", "laplace", "logistic", "lognormal", "maxwell",

@@ -19,7 +19,7 @@ from bedrax.random.arguments import as_dtype, broadcast_to, float_dtype, int_dty
 from bedrax.random.compiled import key_function
 from bedrax.random.continuous import scalar
 from bedrax.random.keys import single_key
-from bedrax.random.uniform import split_keys, unit_floats
+from bedrax.random.uniforms import split_keys, unit_floats
 
 __all__ = ["binomial", "geometric", "multinomial", "poisson"]
 

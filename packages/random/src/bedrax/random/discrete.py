@@ -15,7 +15,7 @@ from bedrax.random.arguments import as_dtype, broadcast_to, placed, shape_of
 from bedrax.random.compiled import key_function
 from bedrax.random.continuous import gumbel_function
 from bedrax.random.keys import raw_bits, single_key
-from bedrax.random.uniform import randint, split_keys, unit_floats
+from bedrax.random.uniforms import randint, split_keys, unit_floats
 
 __all__ = ["categorical", "choice", "permutation"]
 

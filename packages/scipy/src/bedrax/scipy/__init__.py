@@ -3,15 +3,8 @@
 import os
 
 from bedrax.core import source
-from bedrax.core.lazy import attach
+from bedrax.core.lazy import attach_stub
 
 source.register_exclusion(os.path.dirname(os.path.abspath(__file__)))
 
-__getattr__, __dir__, __all__ = attach(
-    __name__,
-    {},
-    (
-        "cluster", "fft", "integrate", "interpolate", "linalg", "ndimage", "optimize", "signal", "sparse", "spatial", "special",
-        "stats",
-    ),
-)  # fmt: skip
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

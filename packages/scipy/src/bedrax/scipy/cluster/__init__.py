@@ -1,7 +1,5 @@
 """`jax.scipy.cluster`: vector quantization."""
 
-from __future__ import annotations
+from bedrax.core.lazy import attach_stub
 
-from bedrax.core.lazy import attach
-
-__getattr__, __dir__, __all__ = attach(__name__, {}, ("vq",))
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

@@ -25,7 +25,7 @@ from bedrax.random.continuous import exponentials, normals, scalar
 from bedrax.random.key_array import KeyDType
 from bedrax.random.keys import single_key
 from bedrax.random.primitives import eager, random_split_p, random_wrap_p, without_implementation
-from bedrax.random.uniform import signs, split_keys, unit_floats
+from bedrax.random.uniforms import signs, split_keys, unit_floats
 
 __all__ = [
     "ball", "beta", "chisquare", "dirichlet", "f", "gamma", "generalized_normal", "loggamma", "random_gamma_p", "t",
