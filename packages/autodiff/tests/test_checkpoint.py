@@ -8,8 +8,8 @@ from bedrax.autodiff import checkpoint, checkpoint_name, checkpoint_policies, gr
 from bedrax.autodiff.policies import print_saved_residuals, saved_residuals
 from bedrax.batching import vmap
 from bedrax.core.errors import TracerBoolConversionError
-from bedrax.core.ir import subjaxprs
 from bedrax.core.jitting import jit
+from bedrax.core.passes import programs_in
 from bedrax.core.staging import make_jaxpr
 
 f32 = np.float32
@@ -19,7 +19,7 @@ W = np.arange(4, dtype=f32).reshape(2, 2) / 4
 def count(jaxpr, name):
     """How many equations of a primitive there are, in programs within, too."""
     own = sum(e.primitive.name == name for e in jaxpr.eqns)
-    return own + sum(count(inner, name) for e in jaxpr.eqns for inner in subjaxprs(e.params))
+    return own + sum(count(inner, name) for e in jaxpr.eqns for inner in programs_in(e))
 
 
 def operations(f, *args, policy=None, of="sin"):

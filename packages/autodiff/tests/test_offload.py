@@ -6,8 +6,8 @@ import pytest
 from bedrax import lax
 from bedrax.autodiff import checkpoint, checkpoint_name, checkpoint_policies, grad
 from bedrax.batching import vmap
-from bedrax.core.ir import subjaxprs
 from bedrax.core.jitting import jit
+from bedrax.core.passes import programs_in
 from bedrax.core.staging import make_jaxpr
 from bedrax.core.typecheck import check_jaxpr
 
@@ -27,7 +27,7 @@ def layers(w):
 def equations(jaxpr):
     for eqn in jaxpr.eqns:
         yield eqn
-        for inner in subjaxprs(eqn.params):
+        for inner in programs_in(eqn):
             yield from equations(inner)
 
 

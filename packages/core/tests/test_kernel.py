@@ -7,12 +7,13 @@ import weakref
 import numpy as np
 import pytest
 
-from bedrax.core import config, facts, staging, tracing
+from bedrax.core import config, dead_code, facts, passes, staging, tables, tracing
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.errors import JaxprTypeError, LeakedTracerError
 from bedrax.core.ir import Eqn, Jaxpr, Var, eval_jaxpr
 from bedrax.core.jitting import holds_program
 from bedrax.core.tracing import Primitive, Trace, Tracer, current, entered
+from bedrax.core.typecheck import check_jaxpr
 
 add_p = Primitive("toy_add")
 add_p.def_impl(np.add)
@@ -240,6 +241,130 @@ def test_what_is_derived_from_a_program_is_checked_where_it_is_asked_for():
     derive(program, 1)
     with config.enable_checks(True), pytest.raises(JaxprTypeError, match="declares results of types f32"):
         derive(program, 2)
+
+
+def _eqn_program(eqn):
+    return Jaxpr(eqn.invars, eqn.outvars, [eqn])
+
+
+def test_operands_and_results_have_the_types_of_the_program():
+    program = staging.program_of(_double, [scalar])
+    x, y, v = Var(scalar), Var(scalar), Var(vector)
+    check_jaxpr(_eqn_program(Eqn(apply_p, [x], [y], {"jaxpr": program})))
+    with pytest.raises(
+        JaxprTypeError, match=r"f32\[3\] for argument 0 of a program, which is of type f32\[\]"
+    ):
+        check_jaxpr(_eqn_program(Eqn(apply_p, [v], [y], {"jaxpr": program})))
+    with pytest.raises(JaxprTypeError, match="2 operands for a program that takes 1"):
+        check_jaxpr(_eqn_program(Eqn(apply_p, [x, v], [y], {"jaxpr": program})))
+    with pytest.raises(JaxprTypeError, match="declares results of types f32"):
+        check_jaxpr(_eqn_program(Eqn(apply_p, [x], [v], {"jaxpr": program})))
+    with pytest.raises(JaxprTypeError, match="declares results"):  # inside
+        check_jaxpr(_eqn_program(Eqn(apply_p, [x], [v], {"jaxpr": _ill_typed()})))
+
+
+# A loop: consts, carry, slices -> carry, stacked.
+loop_p = Primitive("toy_loop", multiple_results=True)
+
+
+@loop_p.def_abstract_eval
+def _loop_types(*avals, body, consts, carry, rounds):
+    out = body.out_avals
+    return out[:carry] + [a.update(shape=(rounds, *a.shape)) for a in out[carry:]]
+
+
+@tables.programs.rule(loop_p)
+def _loop_programs(params):
+    body, consts, carry = params["body"], params["consts"], params["carry"]
+    return [
+        tables.calls(body)._replace(
+            slices=len(body.invars) - consts - carry, stacks=len(body.outvars) - carry, rounds=params["rounds"],
+            carries=tuple((consts + i, i) for i in range(carry)),
+        )
+    ]  # fmt: skip
+
+
+@tables.with_programs.rule(loop_p)
+def _smaller_loop(params, smaller, operands, results):
+    consts = params["consts"]
+    carry = sum(results[: params["carry"]])
+    return {**params, "body": smaller[0], "consts": sum(operands[:consts]), "carry": carry}
+
+
+def _loop_eqn(operands, **params):
+    def body(const, a, b, x):
+        return [add_p.bind(a, const), add_p.bind(b, a), neg_p.bind(x)]
+
+    program = staging.program_of(body, [scalar] * 4)
+    results = [Var(scalar), Var(scalar), Var(vector)]
+    return Eqn(loop_p, operands, results, {"body": program, "consts": 1, "carry": 2, "rounds": 3, **params})
+
+
+def test_loops_are_checked():
+    good = [Var(scalar), Var(scalar), Var(scalar), Var(vector)]
+    check_jaxpr(_eqn_program(_loop_eqn(good)))
+    with pytest.raises(JaxprTypeError, match="for argument 3 of a program"):
+        check_jaxpr(_eqn_program(_loop_eqn([*good[:3], Var(scalar)])))
+    with pytest.raises(JaxprTypeError, match="for argument 1 of a program"):
+        check_jaxpr(_eqn_program(_loop_eqn([good[0], Var(vector), *good[2:]])))
+    with pytest.raises(JaxprTypeError, match=r"for argument 3 of a program, which is of type f32\[7\]"):
+        eqn = _loop_eqn(good, rounds=7)
+        eqn.outvars[2] = Var(vector.update(shape=(7,)))
+        check_jaxpr(_eqn_program(eqn))
+
+
+@pytest.mark.parametrize(
+    "used, operands, results",
+    [
+        ([True, False, False], 2, 1),  # const and a
+        ([False, True, False], 3, 2),  # b reads a, which reads const
+        ([False, False, True], 1, 1),  # what is stacked needs the slices only
+    ],
+)
+def test_dead_code_follows_from_the_declared_programs(used, operands, results):
+    eqn = _loop_eqn([Var(scalar), Var(scalar), Var(scalar), Var(vector)])
+    small, used_in = dead_code.dce_with(_eqn_program(eqn), used)
+    (left,) = small.eqns
+    assert len(left.invars) == operands == sum(used_in) and len(left.outvars) == results
+    check_jaxpr(small)
+
+
+def test_a_primitive_that_declares_nothing_keeps_its_programs():
+    held_p = Primitive("toy_held", multiple_results=True)
+    held_p.def_abstract_eval(lambda x, **_: [x, x])
+    x = Var(scalar)
+    eqn = Eqn(held_p, [x], [Var(scalar), Var(scalar)], {"program": staging.program_of(_double, [scalar])})
+    small, _ = dead_code.dce_with(_eqn_program(eqn), [True, False])
+    assert small.eqns == [eqn]
+    assert [p for p in passes.programs_in(eqn)] == [eqn.params["program"]]
+    assert passes.called_program(held_p, eqn.params) is None
+
+
+def test_effects_are_those_of_the_programs_that_an_equation_holds():
+    tap_p = Primitive("toy_tap")
+    tap_p.def_effectful_abstract_eval(lambda x: (x, {"seen"}))
+    inner = staging.program_of(lambda x: [tap_p.bind(x)], [scalar])
+    outer = staging.program_of(lambda x: apply_p.bind(x, jaxpr=inner), [scalar])
+    assert inner.effects == outer.effects == {"seen"}
+    assert dead_code.dce_with(outer, [False])[0].effects == {"seen"}
+
+
+def test_inlining_a_call_leaves_its_equations():
+    inner = staging.program_of(_double, [scalar])
+    outer = staging.program_of(lambda x: [neg_p.bind(*apply_p.bind(x, jaxpr=inner))], [scalar])
+    flat = passes.inline(outer, frozenset({apply_p}))
+    assert [e.primitive for e in flat.eqns] == [add_p, neg_p]
+    check_jaxpr(flat)
+    assert passes.called_program(apply_p, {"jaxpr": inner}) is inner
+
+
+def test_named_axes_of_a_program_are_those_that_its_operations_name():
+    over_p = Primitive("toy_over")
+    over_p.def_abstract_eval(lambda x, **_: x)
+    tables.named_axes.add(over_p, lambda params: params["axes"])
+    inner = staging.program_of(lambda x: [over_p.bind(x, axes=("i", "j"))], [scalar])
+    outer = staging.program_of(lambda x: apply_p.bind(x, jaxpr=inner), [scalar])
+    assert passes.axes_of(outer) == {"i", "j"}
 
 
 # ---- facts of programs

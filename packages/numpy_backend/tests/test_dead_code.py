@@ -3,9 +3,9 @@
 import numpy as np
 
 from bedrax import lax
-from bedrax.core import passes
-from bedrax.core.ir import subjaxprs
+from bedrax.core import dead_code
 from bedrax.core.jitting import jit
+from bedrax.core.passes import programs_in
 from bedrax.core.staging import make_jaxpr
 from bedrax.core.typecheck import check_jaxpr
 from bedrax.numpy_backend.executor import evaluate
@@ -16,14 +16,14 @@ X = np.arange(3, dtype=np.float32)
 def names(jaxpr):
     for eqn in jaxpr.eqns:
         yield eqn.primitive.name
-        for inner in subjaxprs(eqn.params):
+        for inner in programs_in(eqn):
             yield from names(inner)
 
 
 def shrunk(fun, used, *args):
     """The program for some results; they are what the whole program computes."""
     jaxpr = make_jaxpr(fun)(*args).jaxpr
-    smaller, _ = passes.dce_with(jaxpr, used)
+    smaller, _ = dead_code.dce_with(jaxpr, used)
     check_jaxpr(smaller)
     wanted = [x for x, u in zip(evaluate(jaxpr, *args), used, strict=True) if u]
     for actual, expected in zip(evaluate(smaller, *args), wanted, strict=True):
@@ -68,6 +68,28 @@ def test_branches():
     assert len(cond.invars) == 2
 
 
+def test_while_keeps_what_the_condition_and_used_carries_read():
+    def f(x, y):
+        def goes_on(c):
+            return c[0] < y[0] + 4
+
+        def body(c):
+            n, a, b, d = c
+            return n + 1, lax.sin(a), lax.exp(b), lax.add(d, a)
+
+        return lax.while_loop(goes_on, body, (x[0], x, y, x))
+
+    small = shrunk(f, [False, True, False, False], X, X)
+    assert "sin" in set(names(small)) and "exp" not in set(names(small))
+    (loop,) = (e for e in small.eqns if e.primitive.name == "while")
+    assert len(loop.outvars) == 2  # the count, which the condition reads, and what was asked for
+    check_jaxpr(small)
+    small = shrunk(f, [False, False, False, True], X, X)
+    assert "sin" in set(names(small)) and "exp" not in set(names(small))
+    small = shrunk(f, [True, False, False, False], X, X)
+    assert not {"sin", "exp"} & set(names(small))
+
+
 def test_effects_stay():
     from bedrax.lax.primitives.callbacks import debug_callback
 
@@ -81,6 +103,6 @@ def test_effects_stay():
         return lax.scan(body, x, None, length=3)
 
     jaxpr = make_jaxpr(f)(X[0]).jaxpr
-    smaller, _ = passes.dce_with(jaxpr, [False, False])
+    smaller, _ = dead_code.dce_with(jaxpr, [False, False])
     evaluate(smaller, X[0])
     assert seen == [0, 1, 2]

@@ -6,6 +6,7 @@ import pytest
 import bedrax.xla_backend as xla
 from bedrax import lax
 from bedrax.core import effects
+from bedrax.core.tables import effect_rules
 from bedrax.core.tracing import Primitive
 from bedrax.xla_backend.tables import lowering_rules
 
@@ -33,7 +34,7 @@ EFFECTS = {False: Noise(False), True: OrderedNoise(True)}
 
 tap_p = Primitive("tap")
 tap_p.abstract(lambda a, *, f, ordered: a)
-tap_p.effects_of = lambda a, *, f, ordered: {EFFECTS[ordered]}
+effect_rules.add(tap_p, lambda a, *, f, ordered: {EFFECTS[ordered]})
 
 
 @lowering_rules.rule(tap_p)
@@ -94,6 +95,6 @@ def test_an_effect_that_nobody_can_carry_out():
 
     prim = Primitive("mystery")
     prim.abstract(lambda a: a)
-    prim.effects_of = lambda a: {Unknown()}
+    effect_rules.add(prim, lambda a: {Unknown()})
     with pytest.raises(NotImplementedError, match="effects"):
         xla.jit(prim.bind)(1.0)

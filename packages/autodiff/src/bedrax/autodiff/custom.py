@@ -202,12 +202,6 @@ class custom_jvp:
         return pytree.tree_unflatten(out_trees[-1], outs)
 
 
-custom_jvp_call_p.print_params = lambda params: {
-    "name": params["debug_info"].func_name, "call_jaxpr": params["call_jaxpr"], "symbolic_zeros": params["symbolic_zeros"],
-}  # fmt: skip
-custom_vjp_call_p.print_params = custom_jvp_call_p.print_params
-
-
 def _check_jvp_result(f: custom_jvp, result, out_trees) -> tuple[list, list]:
     name, rule_name = function_name(f.fun), function_name(f.jvp)
     if not isinstance(result, tuple | list) or len(result) != 2:

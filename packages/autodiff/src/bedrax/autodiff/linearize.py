@@ -30,10 +30,12 @@ from bedrax.autodiff.tables import (
 from bedrax.autodiff.tables import (
     instantiate as materialize,
 )
-from bedrax.core import executors, passes, staging
+from bedrax.core import executors, staging
 from bedrax.core.avals import AbstractValue, aval_functions, aval_of
+from bedrax.core.dead_code import dce
 from bedrax.core.facts import cached
 from bedrax.core.ir import Eqn, Jaxpr, Literal, Var, eval_jaxpr
+from bedrax.core.tables import effect_rules
 from bedrax.core.tracing import Primitive, Trace, Tracer, checks_leaks, current, entered, eval_trace
 
 # Calls whose programs mix linear and other operations are split before they are recorded:
@@ -187,9 +189,8 @@ class Tape(Trace):
             for n in entry.outs:
                 var = variables[id(n)] = Var(n.aval)
                 outvars.append(var)
-            effects = entry.prim.effects_of
-            found = frozenset(effects(*(v.aval for v in invars), **entry.params)) if effects else frozenset()
-            eqns.append(Eqn(entry.prim, invars, outvars, entry.params, found))
+            effects = frozenset(effect_rules[entry.prim](*(v.aval for v in invars), **entry.params))
+            eqns.append(Eqn(entry.prim, invars, outvars, entry.params, effects))
         outvars = [atom(n) for n in outs]
         jaxpr = Jaxpr(list(residual_vars.values()) + [variables[id(n)] for n in inputs], outvars, eqns)
         return jaxpr, residuals
@@ -361,7 +362,7 @@ def linearize_jaxpr(jaxpr: Jaxpr, active: tuple[bool, ...], instantiate: tuple[b
         return [*lin.outs, *new], (linear, active_out, tuple(sources))
 
     primal, (linear, active_out, sources) = staging.trace_to_jaxpr(split, jaxpr.in_avals)
-    return LinearizedJaxpr(passes.dce(primal), linear, active_out, sources, len(jaxpr.outvars))
+    return LinearizedJaxpr(dce(primal), linear, active_out, sources, len(jaxpr.outvars))
 
 
 def backward_pass(jaxpr: Jaxpr, args: Sequence[Any], cts: Sequence[Any]) -> list:

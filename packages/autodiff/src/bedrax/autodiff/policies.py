@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from bedrax import pytree
 from bedrax.autodiff.linearize import linearize_jaxpr
-from bedrax.core import dtypes, passes, source, staging
+from bedrax.core import dead_code, dtypes, passes, source, staging
 from bedrax.core.avals import abstractify
 from bedrax.core.facts import cached
 from bedrax.core.ir import Eqn, Jaxpr, Literal, Var
@@ -98,7 +98,7 @@ def plan(jaxpr: Jaxpr, active: tuple[bool, ...], policy: Callable | None, preven
     kept = tuple(v for e in primal.eqns for v in e.outvars if v in saved)
     away = {v: Var(v.aval) for v in kept if v in offloaded}
     moves = [Eqn(to_memory_p, [v], [w], {"kind": offloaded[v].dst}) for v, w in away.items()]
-    forward = passes.dce(
+    forward = dead_code.dce(
         primal.replace(
             outvars=[*primal.outvars[: lin.num_out], *(away.get(v, v) for v in kept)],
             eqns=[*primal.eqns, *moves],
@@ -144,7 +144,7 @@ def plan(jaxpr: Jaxpr, active: tuple[bool, ...], policy: Callable | None, preven
         primal.constvars,
         primal.consts,
     )
-    push = passes.dce(push)
+    push = dead_code.dce(push)
     return Plan(forward, push, lin.active_out, lin.num_out, kept)
 
 

@@ -13,6 +13,7 @@ from bedrax.core.avals import aval_of
 from bedrax.core.ir import call_flat
 from bedrax.core.source import api_boundary
 from bedrax.core.staging import function_name
+from bedrax.core.tables import calls, print_rules, programs
 from bedrax.core.tracing import Primitive
 from bedrax.lax.tables import decompositions
 
@@ -20,8 +21,8 @@ from bedrax.lax.tables import decompositions
 # (leading arguments that the function closed over, which the rule does not see)
 custom_vmap_p = Primitive("custom_vmap_call", "custom", multiple_results=True)
 custom_vmap_p.abstract_eval = lambda *avals, call, **_: call.out_avals
-custom_vmap_p.effects_of = lambda *avals, call, **_: call.effects
-custom_vmap_p.print_params = lambda params: {"call": params["call"], "num_consts": params["num_consts"]}
+programs.add(custom_vmap_p, lambda params: [calls(params["call"])])
+print_rules.add(custom_vmap_p, lambda params: {"call": params["call"], "num_consts": params["num_consts"]})
 
 
 @custom_vmap_p.def_impl

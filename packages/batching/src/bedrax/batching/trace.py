@@ -15,8 +15,10 @@ from bedrax.core import staging
 from bedrax.core.avals import ShapedArray, aval_functions, aval_of
 from bedrax.core.columns import Column
 from bedrax.core.facts import cached
-from bedrax.core.ir import Jaxpr, call_flat, subjaxprs
-from bedrax.core.tracing import Trace, Tracer, checks_leaks, current, entered, extend_axes
+from bedrax.core.ir import Jaxpr, call_flat
+from bedrax.core.passes import axes_of
+from bedrax.core.tables import named_axes, programs
+from bedrax.core.tracing import Primitive, Trace, Tracer, checks_leaks, current, entered, extend_axes
 from bedrax.lax.axes import insert
 
 # Collectives that name the mapped axis turn into operations on it; see rules/collectives.py.
@@ -89,15 +91,14 @@ class BatchTrace(Trace):
                 vals.append(x)
                 dims.append(None)
         rule = None
-        if prim.family == "collectives" and names_axis(params, self.axis.name):
+        name = self.axis.name
+        if name is not None and name in named_axes[prim](params):
             rule = axis_rules[prim]
         saved = current.trace
         current.trace = self.parent
         try:
             if rule is None:
-                if not active and not (
-                    self.axis.name is not None and holds_axis(args, params, self.axis.name)
-                ):
+                if not active and not (name is not None and holds_axis(prim, args, params, name)):
                     return self.parent.process(prim, args, params)
                 rule = batch_rules[prim]
             out, dim = rule(self.axis, vals, dims, **params)
@@ -114,33 +115,12 @@ class BatchTrace(Trace):
         return x, None
 
 
-def names_axis(params: dict, name: Any) -> bool:
-    """Whether a collective's params name the axis."""
-    if name is None:
-        return False
-    for key in ("axes", "axis_name", "axis"):
-        value = params.get(key)
-        if value is not None and (name == value or (type(value) is tuple and name in value)):
-            return True
-    return False
-
-
-def holds_axis(args: Sequence[Any], params: dict, name: Any) -> bool:
+def holds_axis(prim: Primitive, args: Sequence[Any], params: dict, name: Any) -> bool:
     """Whether an operation holds a program in which a collective names the axis."""
     fun = params.get("call_jaxpr")
     if fun is not None and type(fun) is not Jaxpr:  # not staged yet
-        return mentions_axis(staging.program_of(fun, [aval_of(x) for x in args]), name)
-    return any(mentions_axis(program, name) for program in subjaxprs(params))
-
-
-@cached
-def mentions_axis(jaxpr: Jaxpr, name: Any) -> bool:
-    """Whether a collective in the program, or in a program that it holds, names the axis."""
-    return any(
-        (eqn.primitive.family == "collectives" and names_axis(eqn.params, name))
-        or any(mentions_axis(program, name) for program in subjaxprs(eqn.params))
-        for eqn in jaxpr.eqns
-    )
+        return name in axes_of(staging.program_of(fun, [aval_of(x) for x in args]))
+    return any(name in axes_of(use.program) for use in programs[prim](params))
 
 
 @checks_leaks

@@ -16,6 +16,7 @@ from bedrax.batching.tables import batch_rules, to_front
 from bedrax.call_tf import border
 from bedrax.core import dtypes, effects
 from bedrax.core.avals import aval_of
+from bedrax.core.tables import effect_rules, print_rules
 from bedrax.core.tracing import Primitive
 from bedrax.lax.primitives.calls import custom_lin_p
 from bedrax.numpy_backend.tables import numpy_rules
@@ -59,7 +60,7 @@ effects.ordered_effects.add_type(CallTfOrderedEffect)
 effects.shardable_ordered_effects.add_type(CallTfOrderedEffect)
 
 call_tf_p = Primitive("call_tf", multiple_results=True)
-call_tf_p.print_params = lambda params: {**params, "fun": params["fun"].name}
+print_rules.add(call_tf_p, lambda params: {**params, "fun": params["fun"].name})
 
 
 @call_tf_p.abstract
@@ -74,7 +75,7 @@ def _effects(*avals, has_side_effects, ordered, **_):
     return {call_tf_effect} if has_side_effects else set()
 
 
-call_tf_p.effects_of = _effects
+effect_rules.add(call_tf_p, _effects)
 
 
 @call_tf_p.def_impl

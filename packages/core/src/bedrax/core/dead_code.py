@@ -1,32 +1,120 @@
-"""How equations that hold programs shrink when only some of their results are used.
+"""Dead code: programs without what nobody needs.
 
-Rules of `bedrax.core.passes.dce_rules`: ``rule(eqn, used results) -> (used operands, new equation)``.
+An equation that holds programs shrinks when only some of its results are used. How follows from what its primitive
+declares of them (`bedrax.core.tables.programs`, `with_programs`): an operand is needed if a program uses its argument; a
+result that a loop carries is needed if a round of a program that is needed reads it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from bedrax.core.ir import Eqn
-from bedrax.core.passes import dce_for
+from bedrax.core.columns import Column
+from bedrax.core.facts import cached
+from bedrax.core.ir import Eqn, Jaxpr, Literal, Var
+from bedrax.core.tables import effect_rules, programs, with_programs
 
 
 def kept(values: Sequence, flags: Sequence[bool]) -> list:
+    """The values whose flag is set."""
     return [v for v, f in zip(values, flags, strict=True) if f]
 
 
-def call_rule(eqn: Eqn, used: Sequence[bool]):
-    """An equation that applies one program, its param `jaxpr`."""
-    smaller, used_in = dce_for(eqn.params["jaxpr"], tuple(used))
-    params = {**eqn.params, "jaxpr": smaller}
-    for name, flags in (("donated_invars", used_in), ("in_shardings", used_in), ("out_shardings", used)):
-        if params.get(name) is not None:
-            params[name] = tuple(kept(params[name], flags))
-    return used_in, Eqn(
-        eqn.primitive,
-        kept(eqn.invars, used_in),
-        kept(eqn.outvars, used),
-        params,
-        smaller.effects,
-        eqn.source_info,
+def dce_with(jaxpr: Jaxpr, used: Sequence[bool], keep_inputs: bool = True) -> tuple[Jaxpr, list[bool]]:
+    """Remove equations that no used result (and no effect) needs.
+
+    Args:
+      used: which results are wanted; the others are dropped.
+      keep_inputs: keep arguments that turn out unused.
+
+    Returns:
+      (smaller program, which arguments it uses).
+    """
+    live: set[Var] = {v for v, u in zip(jaxpr.outvars, used, strict=True) if u and type(v) is not Literal}
+    left: list[Eqn] = []
+    for eqn in reversed(jaxpr.eqns):
+        wanted = [v in live for v in eqn.outvars]
+        if not any(wanted) and not eqn.effects:
+            continue
+        rule = None if all(wanted) else dead_code_rules.find(eqn.primitive)
+        if rule is not None:
+            needed, shrunk = rule(eqn, wanted)
+            if shrunk is None:
+                continue
+            left.append(shrunk)
+            live.update(v for v, n in zip(eqn.invars, needed, strict=True) if n and type(v) is not Literal)
+        else:
+            left.append(eqn)
+            live.update(v for v in eqn.invars if type(v) is not Literal)
+    left.reverse()
+    used_in = [v in live for v in jaxpr.invars]
+    constants = [(v, c) for v, c in zip(jaxpr.constvars, jaxpr.consts, strict=True) if v in live]
+    return (
+        Jaxpr(
+            [v for v, u in zip(jaxpr.invars, used_in, strict=True) if u or keep_inputs],
+            kept(jaxpr.outvars, used),
+            left,
+            [v for v, _ in constants],
+            [c for _, c in constants],
+            debug_info=jaxpr.debug_info,
+        ),
+        used_in,
     )
+
+
+@cached
+def dce_for(jaxpr: Jaxpr, used: tuple[bool, ...]) -> tuple[Jaxpr, tuple[bool, ...]]:
+    """`dce_with` that also drops unused arguments; cached."""
+    smaller, used_in = dce_with(jaxpr, used, keep_inputs=False)
+    return smaller, tuple(used_in)
+
+
+def dce(jaxpr: Jaxpr) -> Jaxpr:
+    """The program without equations that nothing needs; same arguments and results."""
+    return dce_with(jaxpr, [True] * len(jaxpr.outvars))[0]
+
+
+def _shrink_programs(eqn: Eqn, used: Sequence[bool]) -> tuple[list[bool], Eqn]:
+    """The rule that follows from the declared programs."""
+    uses = programs[eqn.primitive](eqn.params)
+    carried = dict(pair for use in uses for pair in use.carries)  # operand -> result
+    wanted = list(used)
+    while True:
+        found = [dce_for(use.program, tuple(r is None or wanted[r] for r in use.results)) for use in uses]
+        read = {
+            o for use, (_, used_in) in zip(uses, found, strict=True)
+            for o, u in zip(use.operands, used_in, strict=True) if u
+        }  # fmt: skip
+        grown = [r for o, r in carried.items() if o in read and not wanted[r]]
+        if not grown:
+            break
+        for r in grown:
+            wanted[r] = True
+    given = {o for use in uses for o in use.operands}
+    needed = [
+        wanted[carried[o]] if o in carried else o in read or o not in given for o in range(len(eqn.invars))
+    ]
+    smaller = []
+    for use, (program, used_in) in zip(uses, found, strict=True):
+        stays = tuple(o is None or needed[o] for o in use.operands)
+        if stays != used_in:
+            program = program.replace(invars=kept(use.program.invars, stays))
+        smaller.append(program)
+    params = with_programs[eqn.primitive](eqn.params, smaller, needed, wanted)
+    invars = kept(eqn.invars, needed)
+    effects = frozenset(effect_rules[eqn.primitive](*(v.aval for v in invars), **params))
+    # A carry that is needed inside only is a result that nobody reads.
+    return needed, Eqn(eqn.primitive, invars, kept(eqn.outvars, wanted), params, effects, eqn.source_info)
+
+
+def _from_programs(prim) -> Callable | None:
+    return _shrink_programs if programs.states(prim) and with_programs.states(prim) else None
+
+
+# A primitive that has no rule is kept as it is if any of its results is used.
+dead_code_rules = Column(
+    "dead code",
+    signature="rule(eqn, used results) -> (which operands are used, new equation or None)",
+    otherwise=_from_programs,
+    otherwise_kind="programs",
+)

@@ -17,9 +17,8 @@ import numpy as np
 
 from bedrax.core import dtypes
 from bedrax.core.avals import ShapedArray
-
-# Families whose rules take bases as they are. A primitive without a family is its owner's business.
-pass_through = frozenset({"", "calls", "control_flow", "random_bits", "callbacks", "collectives"})
+from bedrax.core.facts import cached
+from bedrax.core.tables import families_on_bases
 
 # `(prim, avals, params) -> function of bases (traceable), returning one value or a list`; set by the batching package.
 on_bases: Callable | None = None
@@ -40,7 +39,7 @@ def base_aval(aval):
 
 def moves_elements(prim, avals_in, avals_out) -> bool:
     """Whether this operation on arrays of these types goes through its batching rule."""
-    return prim.family not in pass_through and (
+    return prim.family not in families_on_bases and (
         any(map(is_extended, avals_in)) or any(map(is_extended, avals_out))
     )
 
@@ -54,12 +53,10 @@ def function_on_bases(prim, avals, params) -> Callable:
     return on_bases(prim, avals, params)
 
 
+@cached
 def eqns_that_move_elements(jaxpr) -> frozenset:
     """The equations of a program (not of those inside it) that `function_on_bases` stands for."""
-    found = jaxpr.cache.get(eqns_that_move_elements)
-    if found is None:
-        found = jaxpr.cache[eqns_that_move_elements] = frozenset(
-            eqn for eqn in jaxpr.eqns
-            if moves_elements(eqn.primitive, [v.aval for v in eqn.invars], [v.aval for v in eqn.outvars])
-        )  # fmt: skip
-    return found
+    return frozenset(
+        eqn for eqn in jaxpr.eqns
+        if moves_elements(eqn.primitive, [v.aval for v in eqn.invars], [v.aval for v in eqn.outvars])
+    )  # fmt: skip

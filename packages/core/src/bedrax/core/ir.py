@@ -265,12 +265,3 @@ def jaxpr_as_fun(jaxpr: Jaxpr) -> Callable[..., list]:
 def call_flat(fun: Jaxpr | Callable, args: Sequence[Any]) -> list:
     """Call what a call-like primitive holds: a program, or (before staging) a flat function."""
     return eval_jaxpr(fun, fun.consts, *args) if type(fun) is Jaxpr else list(fun(*args))
-
-
-def subjaxprs(params: dict) -> Iterable[Jaxpr]:
-    """The programs held in an equation's params."""
-    for value in params.values():
-        if type(value) is Jaxpr:
-            yield value
-        elif type(value) is tuple or type(value) is list:
-            yield from (v for v in value if type(v) is Jaxpr)

@@ -13,35 +13,42 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from bedrax import pytree
-from bedrax.core import avals, config, dead_code, executors, passes, source, staging
+from bedrax.core import avals, config, executors, source, staging
 from bedrax.core.ir import DebugInfo, Jaxpr, eval_jaxpr
+from bedrax.core.tables import calls, print_rules, programs, with_programs
 from bedrax.core.tracing import Primitive, current
-
-
-def program_types(*avals, jaxpr, **_) -> list:
-    """The shape rule of a primitive that applies its param `jaxpr`."""
-    return [v.aval for v in jaxpr.outvars]
-
-
-def program_effects(*avals, jaxpr, **_) -> frozenset:
-    """The effects of a primitive that applies its param `jaxpr`."""
-    return jaxpr.effects
 
 
 def holds_program(name: str) -> Primitive:
     """A primitive of the family of calls that applies its param `jaxpr` to its operands."""
     prim = Primitive(name, "calls", multiple_results=True)
-    prim.abstract_eval = program_types
-    prim.effects_of = program_effects
-    prim.call_primitive = True
+    programs.add(prim, lambda params: [calls(params["jaxpr"])])
+    with_programs.add(prim, _smaller_call)
+
+    @prim.abstract
+    def types(*avals, jaxpr, **_):
+        if len(avals) != len(jaxpr.invars):
+            raise TypeError(
+                f"{name}: {len(avals)} operands for a program that takes {len(jaxpr.invars)} arguments"
+            )
+        return [v.aval for v in jaxpr.outvars]
+
     return prim
+
+
+def _smaller_call(params: dict, smaller, operands, results) -> dict:
+    params = {**params, "jaxpr": smaller[0]}
+    for name, flags in (("donated_invars", operands), ("in_shardings", operands), ("out_shardings", results)):
+        if params.get(name) is not None:
+            params[name] = tuple(v for v, f in zip(params[name], flags, strict=True) if f)
+    return params
 
 
 # params: jaxpr, name, donated_invars, keep_unused, inline, in_shardings, out_shardings, compiler_options
 jit_p = holds_program("jit")
-passes.dce_rules[jit_p] = dead_code.call_rule
 
 
+@print_rules.rule(jit_p)
 def _print_jit(params: dict) -> dict:
     shown = {"name": params["name"], "jaxpr": params["jaxpr"]}
     if any(params["donated_invars"]):
@@ -49,9 +56,6 @@ def _print_jit(params: dict) -> dict:
     if params["inline"]:
         shown["inline"] = True
     return shown
-
-
-jit_p.print_params = _print_jit
 
 
 def jit_params(jaxpr: Jaxpr, name: str, like: dict | None = None, **changes) -> dict:

@@ -1,69 +1,38 @@
-"""Passes over jaxprs: dead code elimination, splitting by dependence, substitution."""
+"""Passes over programs: dependence on arguments, named axes, substitution of calls. Dead code: `bedrax.core.dead_code`."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 
 from bedrax.core.facts import cached
 from bedrax.core.ir import Eqn, Jaxpr, Literal, Var
-
-# `rule(eqn, used_outputs) -> (which inputs are used, new equation or None)`: how to shrink an
-# equation whose results are only partly used. Registered by the families that hold programs.
-dce_rules: dict = {}
+from bedrax.core.tables import named_axes, programs
 
 
-def dce_with(jaxpr: Jaxpr, used: Sequence[bool], keep_inputs: bool = True) -> tuple[Jaxpr, list[bool]]:
-    """Remove equations that no used result (and no effect) needs.
+def programs_in(eqn: Eqn) -> Iterator[Jaxpr]:
+    """The programs that an equation holds."""
+    return (use.program for use in programs[eqn.primitive](eqn.params))
 
-    Args:
-      used: which results are wanted; the others are dropped.
-      keep_inputs: keep arguments that turn out unused.
 
-    Returns:
-      (smaller program, which arguments it uses).
-    """
-    live: set[Var] = {v for v, u in zip(jaxpr.outvars, used, strict=True) if u and type(v) is not Literal}
-    kept: list[Eqn] = []
-    for eqn in reversed(jaxpr.eqns):
-        wanted = [v in live for v in eqn.outvars]
-        if not any(wanted) and not eqn.effects:
-            continue
-        rule = dce_rules.get(eqn.primitive)
-        if rule is not None and not all(wanted):
-            needed, shrunk = rule(eqn, wanted)
-            if shrunk is None:
-                continue
-            kept.append(shrunk)
-            live.update(v for v, n in zip(eqn.invars, needed, strict=True) if n and type(v) is not Literal)
-        else:
-            kept.append(eqn)
-            live.update(v for v in eqn.invars if type(v) is not Literal)
-    kept.reverse()
-    used_in = [v in live for v in jaxpr.invars]
-    constants = [(v, c) for v, c in zip(jaxpr.constvars, jaxpr.consts, strict=True) if v in live]
-    return (
-        Jaxpr(
-            [v for v, u in zip(jaxpr.invars, used_in, strict=True) if u or keep_inputs],
-            [v for v, u in zip(jaxpr.outvars, used, strict=True) if u],
-            kept,
-            [v for v, _ in constants],
-            [c for _, c in constants],
-            debug_info=jaxpr.debug_info,
-        ),
-        used_in,
-    )
+def called_program(prim, params: dict) -> Jaxpr | None:
+    """The program that an operation applies to its operands for its results; None if it does anything else."""
+    uses = programs[prim](params)
+    if len(uses) != 1 or uses[0].operands is None:
+        return None
+    program, operands, results, *others = uses[0]
+    straight = all(o == i for i, o in enumerate(operands)) and all(r == i for i, r in enumerate(results))
+    return program if straight and not any(others) else None
 
 
 @cached
-def dce_for(jaxpr: Jaxpr, used: tuple[bool, ...]) -> tuple[Jaxpr, tuple[bool, ...]]:
-    """`dce_with` that also drops unused arguments; cached."""
-    smaller, used_in = dce_with(jaxpr, used, keep_inputs=False)
-    return smaller, tuple(used_in)
-
-
-def dce(jaxpr: Jaxpr) -> Jaxpr:
-    """The program without equations that nothing needs; same arguments and results."""
-    return dce_with(jaxpr, [True] * len(jaxpr.outvars))[0]
+def axes_of(jaxpr: Jaxpr) -> frozenset:
+    """The named axes that operations in the program, or in a program that it holds, name."""
+    found: set = set()
+    for eqn in jaxpr.eqns:
+        found.update(named_axes[eqn.primitive](eqn.params))
+        for program in programs_in(eqn):
+            found |= axes_of(program)
+    return frozenset(found)
 
 
 @cached
@@ -88,8 +57,8 @@ def inline(jaxpr: Jaxpr, chosen: frozenset) -> Jaxpr:
     """The program with the calls of its programs by the `chosen` primitives replaced by their equations.
 
     Args:
-      chosen: primitives whose param `jaxpr` is the program that they apply. A call that says where its
-        arguments or results are placed stays.
+      chosen: primitives that apply one program to their operands. A call that says where its arguments or results
+        are placed stays.
     """
     if not any(e.primitive in chosen for e in jaxpr.eqns):
         return jaxpr
@@ -104,12 +73,14 @@ def inline(jaxpr: Jaxpr, chosen: frozenset) -> Jaxpr:
         for eqn in program.eqns:
             invars = [read(v) for v in eqn.invars]
             placed = any(eqn.params.get(k) is not None for k in ("in_shardings", "out_shardings"))
-            if eqn.primitive not in chosen or placed:
+            inner = (
+                None if eqn.primitive not in chosen or placed else called_program(eqn.primitive, eqn.params)
+            )
+            if inner is None:
                 fresh = [Var(v.aval) for v in eqn.outvars]
                 eqns.append(eqn.replace(invars=invars, outvars=fresh))
                 env.update(zip(eqn.outvars, fresh, strict=True))
                 continue
-            inner = eqn.params["jaxpr"]
             below = dict(zip(inner.invars, invars, strict=True))
             for v, c in zip(inner.constvars, inner.consts, strict=True):
                 below[v] = Var(v.aval)

@@ -22,6 +22,8 @@ import numpy as np
 
 from bedrax.core import dtypes, source
 from bedrax.core.ir import DropVar, Eqn, Jaxpr, Literal, Var
+from bedrax.core.passes import called_program
+from bedrax.core.tables import print_rules
 
 WIDTH = 80
 
@@ -150,7 +152,7 @@ def _param_text(value: Any) -> str:
 def _param(name: str, value: Any, eqn: Eqn, names: _Names, options: dict) -> Any:
     if type(value) is Jaxpr:
         inner = names.inner()
-        if eqn.primitive.call_primitive:  # what goes in and out keeps its name
+        if called_program(eqn.primitive, eqn.params) is value:  # what goes in and out keeps its name
             for v, u in (
                 *zip(value.invars, eqn.invars, strict=False),
                 *zip(value.outvars, eqn.outvars, strict=False),
@@ -169,9 +171,10 @@ def _param(name: str, value: Any, eqn: Eqn, names: _Names, options: dict) -> Any
 def eqn_doc(eqn: Eqn, names: _Names, options: dict) -> Any:
     """The document of one equation."""
     left = " ".join(names(v, options.get("print_shapes", True)) for v in eqn.outvars)
-    params = eqn.params if eqn.primitive.print_params is None else eqn.primitive.print_params(eqn.params)
+    rule = print_rules.find(eqn.primitive)
+    params = eqn.params if rule is None else rule(eqn.params)
     right: list = [eqn.primitive.name]
-    shown = sorted(params) if eqn.primitive.print_params is None else list(params)
+    shown = sorted(params) if rule is None else list(params)
     if shown:
         inside: list = []
         for name in shown:

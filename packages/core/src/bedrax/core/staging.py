@@ -18,12 +18,17 @@ import numpy as np
 from bedrax import pytree
 from bedrax.core import avals, config, errors, source, tracing, typecheck
 from bedrax.core.avals import AbstractValue, aval_of
+from bedrax.core.columns import Column
 from bedrax.core.ir import DebugInfo, Eqn, Jaxpr, Literal, Var, no_effects
+from bedrax.core.tables import effect_rules, pure
 from bedrax.core.tracing import Trace, Tracer, current
 
-# Primitives whose params hold Python functions are staged by a rule of their own,
-# `rule(trace, args, params) -> results`, which traces those functions.
-stage_rules: dict = {}
+# Primitives whose params hold Python functions are staged by a rule of their own, which traces those functions.
+stage_rules = Column(
+    "staging",
+    signature="rule(trace, prim, args, params) -> results",
+    otherwise=lambda prim: lambda trace, prim, args, params: trace.record(prim, args, params),
+)
 
 
 class StagedTracer(Tracer):
@@ -138,9 +143,7 @@ class StagingTrace(Trace):
             ) from None
 
     def process(self, prim, args, params):
-        if prim in stage_rules:
-            return stage_rules[prim](self, args, params)
-        return self.record(prim, args, params)
+        return stage_rules[prim](self, prim, args, params)
 
     def record(self, prim, args, params):
         """Append an equation; returns the tracer(s) of its result(s)."""
@@ -151,10 +154,11 @@ class StagingTrace(Trace):
             invars.append(atom)
             types.append(atom.aval)
         out = prim.result_types(types, params)
-        if prim.effects_of is None:
+        effects_of = effect_rules[prim]
+        if effects_of is pure:
             effects = no_effects
         else:
-            effects = frozenset(prim.effects_of(*types, **params))
+            effects = frozenset(effects_of(*types, **params))
             self.has_effects = self.has_effects or bool(effects)
         where = source.user_frame()
         if current.names and where is not None:

@@ -17,6 +17,7 @@ from typing import Any
 
 from bedrax.core import array, config, errors, executors
 from bedrax.core.avals import AbstractValue, ShapedArray, aval_functions, plain_aval
+from bedrax.core.tables import effect_rules, eval_rules, pure_shapes, shape_rules
 
 
 class Trace:
@@ -59,13 +60,16 @@ class Trace:
         return f"{type(self).__name__}()"
 
 
+_own_evaluation = dict.get  # without the column's search: who evaluates by itself says so when it is defined
+
+
 class EvalTrace(Trace):
     """The bottom: the executor evaluates the operation right now."""
 
     __slots__ = ()
 
     def process(self, prim, args, params):
-        impl = prim.impl
+        impl = _own_evaluation(eval_rules, prim)
         if impl is not None:
             return impl(*args, **params)
         return (executors.active or executors.get()).apply(prim, args, params)
@@ -256,26 +260,12 @@ class Primitive:
       multiple_results: whether binding returns a list.
     """
 
-    __slots__ = (
-        "__weakref__", "_eager", "abstract_eval", "call_primitive", "effects_of", "family", "impl", "map_primitive",
-        "multiple_results", "name", "print_params",
-    )  # fmt: skip
+    __slots__ = ("__weakref__", "family", "multiple_results", "name")
 
     def __init__(self, name: str, family: str = "", *, multiple_results: bool = False):
         self.name = name
         self.family = family
         self.multiple_results = multiple_results
-        self.impl: Callable | None = None
-        self.abstract_eval: Callable = self._no_shape_rule
-        self.effects_of: Callable | None = None  # (*avals, **params) -> set of effects
-        self.print_params: Callable | None = None  # params -> params to print
-        self.call_primitive = self.map_primitive = False
-        self._eager = None  # where an executor keeps what it has compiled for this primitive
-
-    def _no_shape_rule(self, *avals, **params):
-        raise NotImplementedError(
-            f"primitive '{self.name}' has no shape rule; register one with Primitive.def_abstract_eval"
-        )
 
     def bind(self, *args, **params):
         """Apply the primitive to array values; `params` are hashable metadata."""
@@ -283,33 +273,38 @@ class Primitive:
 
     def result_types(self, types: Sequence[AbstractValue], params: dict) -> Any:
         """What the shape rule says; answers that depend on the arguments alone are kept."""
-        if self.family in _pure_families:
+        if self.family in pure_shapes:
             try:
                 return _known_types(self, tuple(types), tuple(params.items()) if params else ())
             except TypeError:  # a parameter that cannot be hashed, or an error that the rule raises again
                 pass
-        return self.abstract_eval(*types, **params)
+        return shape_rules[self](*types, **params)
 
     def abstract(self, rule: Callable) -> Callable:
-        """Register the shape rule, ``rule(*avals, **params) -> aval`` or list of avals."""
-        self.abstract_eval = rule
+        """Register the shape rule, ``rule(*avals, **params) -> aval`` or list of avals; the last one holds."""
+        shape_rules.replace(self, rule)
+        return rule
+
+    def def_abstract_eval(self, rule: Callable) -> Callable:
+        """Register the shape rule (the name that libraries use)."""
+        return self.abstract(rule)
+
+    def def_effectful_abstract_eval(self, rule: Callable) -> Callable:
+        """Register a rule that returns ``(avals, effects)``."""
+        self.abstract(lambda *avals, **params: rule(*avals, **params)[0])
+        effect_rules.replace(self, lambda *avals, **params: rule(*avals, **params)[1])
         return rule
 
     def def_impl(self, impl: Callable) -> Callable:
         """Register how to evaluate it eagerly, in place of the executor."""
-        self.impl = impl
+        eval_rules.replace(self, impl)
         return impl
 
-    def def_abstract_eval(self, rule: Callable) -> Callable:
-        """Register the shape rule (the name that libraries use)."""
-        self.abstract_eval = rule
-        return rule
-
-    def def_effectful_abstract_eval(self, rule: Callable) -> Callable:
-        """Register a rule that returns ``(avals, effects)``."""
-        self.abstract_eval = lambda *avals, **params: rule(*avals, **params)[0]
-        self.effects_of = lambda *avals, **params: rule(*avals, **params)[1]
-        return rule
+    # The rules as attributes: equinox, optax and others read `impl` and `abstract_eval`, some set them.
+    impl = property(eval_rules.find, lambda self, impl: eval_rules.replace(self, impl))
+    abstract_eval = property(
+        lambda self: shape_rules[self], lambda self, rule: shape_rules.replace(self, rule)
+    )
 
     def __repr__(self):
         return self.name
@@ -364,16 +359,9 @@ def _holders(trace: Trace) -> str:
     return "\n".join(lines) or "(no tracer of it can be found, but something holds the trace itself)"
 
 
-# Families whose shape rules look at nothing but their arguments.
-_pure_families = frozenset(
-    "elementwise conversions reductions shaping indexing contractions convolution windows cumulative sorting special"
-    " linalg fft".split()
-)
-
-
 @functools.lru_cache(8192)
 def _known_types(prim, types, params):
-    out = prim.abstract_eval(*types, **dict(params))
+    out = shape_rules[prim](*types, **dict(params))
     if type(out) is ShapedArray and out.sharding is None and out.memory_space is None and not out.vma:
         return plain_aval(out.shape, out.dtype, out.weak_type)  # one object for equal types
     return out

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from bedrax.core import dims
 from bedrax.core.errors import JaxprTypeError
-from bedrax.core.ir import Jaxpr, Literal, join_effects, subjaxprs
+from bedrax.core.ir import Jaxpr, Literal, join_effects
+from bedrax.core.tables import programs, shape_rules
 
 
 def _same(a, b, weak: bool = False) -> bool:
@@ -43,9 +44,10 @@ def check_jaxpr(jaxpr: Jaxpr) -> None:
     for eqn in jaxpr.eqns:
         for v in eqn.invars:
             read(v, f"'{eqn}'")
-        for inner in subjaxprs(eqn.params):
-            check_jaxpr(inner)
-        expected = eqn.primitive.abstract_eval(*(v.aval for v in eqn.invars), **eqn.params)
+        try:
+            expected = shape_rules[eqn.primitive](*(v.aval for v in eqn.invars), **eqn.params)
+        except (TypeError, ValueError) as e:
+            raise JaxprTypeError(f"the shape rule of '{eqn}' refuses its operands: {e}") from e
         expected = list(expected) if eqn.primitive.multiple_results else [expected]
         given = [v.aval for v in eqn.outvars]
         if len(expected) != len(given) or not all(map(_same, expected, given)):
@@ -59,22 +61,39 @@ def check_jaxpr(jaxpr: Jaxpr) -> None:
             raise JaxprTypeError(
                 f"'{eqn}' has effects {set(eqn.effects)}, the program declares {set(jaxpr.effects)}"
             )
-        _check_program_arguments(eqn)
+        _check_programs(eqn)
     for v in jaxpr.outvars:
         read(v, "a result")
     if join_effects(jaxpr.eqns) != jaxpr.effects:
         raise JaxprTypeError(f"the program declares effects {set(jaxpr.effects)} that no equation has")
 
 
-def _check_program_arguments(eqn) -> None:
-    """Operands of an equation that applies one program must be of the program's argument types."""
-    inner = eqn.params.get("jaxpr") or eqn.params.get("call_jaxpr")
-    if type(inner) is not Jaxpr or not eqn.primitive.call_primitive:
-        return
-    given = [v.aval for v in eqn.invars]
-    wanted = inner.in_avals
-    if len(given) != len(wanted) or not all(map(_same, given, wanted)):
-        raise JaxprTypeError(
-            f"'{eqn}' applies a program of argument types {', '.join(a.short() for a in wanted)} to operands of types"
-            f" {', '.join(a.short() for a in given)}"
-        )
+def _check_programs(eqn) -> None:
+    """Check the programs that an equation holds, and that their arguments and results have the types of its own."""
+    operands, results = [v.aval for v in eqn.invars], [v.aval for v in eqn.outvars]
+
+    def check(what, use, types, places, own, leading):
+        if len(types) != len(places):
+            raise JaxprTypeError(f"'{eqn}' gives {len(places)} {what}s to a program of {len(types)} {what}s")
+        for n, (inner, place) in enumerate(zip(types, places, strict=True)):
+            if place is None:
+                continue
+            outer = own[place] if place < len(own) else None
+            if outer is not None and n >= len(types) - leading:
+                inner = inner.update(shape=(use.rounds, *inner.shape))
+            if outer is None or not _same(inner, outer):
+                given = "nothing" if outer is None else outer.short()
+                raise JaxprTypeError(
+                    f"'{eqn}' has {given} for {what} {n} of a program, which is of type {inner.short()}"
+                )
+
+    for use in programs[eqn.primitive](eqn.params):
+        check_jaxpr(use.program)
+        if use.operands is not None:
+            check("argument", use, use.program.in_avals, use.operands, operands, use.slices)
+            check("result", use, use.program.out_avals, use.results, results, use.stacks)
+        for operand, result in use.carries:
+            if not _same(operands[operand], results[result]):
+                raise JaxprTypeError(
+                    f"'{eqn}' carries {operands[operand].short()} into a round and {results[result].short()} out"
+                )

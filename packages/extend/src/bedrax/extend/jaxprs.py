@@ -94,13 +94,16 @@ def gensym() -> Callable[[Any], ir.Var]:
 
 def jaxprs_in_params(params: dict) -> Iterator[ir.Jaxpr]:
     """The programs in an equation's params."""
-    return iter(ir.subjaxprs(params))
+    for value in params.values():
+        yield from (
+            v for v in (value if isinstance(value, tuple | list) else (value,)) if type(v) is ir.Jaxpr
+        )
 
 
 def subjaxprs(jaxpr: ir.Jaxpr) -> Iterator[ir.Jaxpr]:
     """The programs in a program's equations."""
     for eqn in jaxpr.eqns:
-        yield from ir.subjaxprs(eqn.params)
+        yield from jaxprs_in_params(eqn.params)
 
 
 def mapped_aval(size: Any, axis: int | None, aval: Any) -> Any:

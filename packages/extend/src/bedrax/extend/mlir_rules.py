@@ -15,7 +15,7 @@ import numpy as np
 from bedrax.core import effects
 from bedrax.core.avals import AbstractValue, ShapedArray, aval_of
 from bedrax.core.ir import Jaxpr
-from bedrax.xla_backend import tables
+from bedrax.xla_backend import dispatch, tables
 from bedrax.xla_backend.lowering import engine, types
 from bedrax.xla_backend.lowering.types import ir
 from bedrax.xla_backend.mesh import Mesh
@@ -166,7 +166,7 @@ def register_lowering(
     Returns:
       `rule`.
     """
-    prim._eager = None  # what was compiled by another rule
+    dispatch.forget(prim)  # what was compiled by another rule
     if platform is None:
         tables.lowering_rules.replace(prim, adapt(rule))
     else:

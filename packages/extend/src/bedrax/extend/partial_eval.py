@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from bedrax.autodiff.linearize import Node, Tape
-from bedrax.core import passes, staging
+from bedrax.core import dead_code, staging
 from bedrax.core.avals import AbstractValue, aval_of
 from bedrax.core.ir import DebugInfo, Jaxpr
 from bedrax.core.tracing import current, entered
@@ -81,10 +81,10 @@ def trace_to_jaxpr_dynamic(
 
 def dce_jaxpr(jaxpr: Jaxpr, used_outputs: Sequence[bool], instantiate: bool | Sequence[bool] = False):
     """(the program for the used results only, which arguments it needs)."""
-    smaller, used = passes.dce_with(jaxpr, used_outputs)
+    smaller, used = dead_code.dce_with(jaxpr, used_outputs)
     forced = [instantiate] * len(used) if isinstance(instantiate, bool) else list(instantiate)
     kept = [u or f for u, f in zip(used, forced, strict=True)]
     return smaller.replace(invars=[v for v, k in zip(smaller.invars, kept, strict=True) if k]), kept
 
 
-dce_rules = passes.dce_rules
+dce_rules = dead_code.dead_code_rules

@@ -17,6 +17,7 @@ from bedrax.batching import vmap
 from bedrax.batching.tables import batch_rules, to_front
 from bedrax.core import dtypes
 from bedrax.core.avals import ShapedArray, aval_of
+from bedrax.core.tables import print_rules
 from bedrax.core.tracing import Primitive
 from bedrax.lax.tables import decompositions
 from bedrax.random.arguments import as_dtype, broadcast_to, float_dtype, joint_shape, placed, shape_of
@@ -32,7 +33,7 @@ __all__ = [
 ]  # fmt: skip
 
 random_gamma_p = Primitive("random_gamma")
-random_gamma_p.print_params = without_implementation
+print_rules.add(random_gamma_p, without_implementation)
 
 
 @random_gamma_p.abstract

@@ -16,6 +16,7 @@ from bedrax.batching.tables import batch_rules, to_front
 from bedrax.core import dtypes, errors, executors
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.element_types import base_aval
+from bedrax.core.tables import print_rules
 from bedrax.core.tracing import Primitive, Tracer
 from bedrax.lax.axes import rank_of
 from bedrax.lax.tables import decompositions
@@ -114,7 +115,7 @@ def without_implementation(params):
 
 
 for _prim in (random_split_p, random_fold_in_p, random_bits_p):
-    _prim.print_params = without_implementation
+    print_rules.add(_prim, without_implementation)
 
 
 # ---- what they are, on bases, which do not tell the implementation: the parameter `impl` does ----

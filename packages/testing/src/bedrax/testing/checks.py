@@ -74,11 +74,11 @@ def numpy_results(case: OpCase, args: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 
 def _all_eqns(jaxpr):
-    from bedrax.core.ir import subjaxprs
+    from bedrax.core.passes import programs_in
 
     for eqn in jaxpr.eqns:
         yield eqn
-        for inner in subjaxprs(eqn.params):
+        for inner in programs_in(eqn):
             yield from _all_eqns(inner)
 
 

@@ -17,7 +17,8 @@ from bedrax.core import config, executors, source, tracing
 from bedrax.core import jitting as core_jitting
 from bedrax.core.avals import aval_of
 from bedrax.core.exact import exact_items
-from bedrax.core.ir import Eqn, Jaxpr, Var, eval_jaxpr, no_effects
+from bedrax.core.ir import Eqn, Jaxpr, Var, eval_jaxpr
+from bedrax.core.tables import effect_rules, shape_rules
 from bedrax.core.tracing import Tracer, current, eval_trace
 from bedrax.numpy_backend.executor import to_numpy
 from bedrax.numpy_backend.host_array import HostArray
@@ -29,7 +30,7 @@ from bedrax.xla_backend.array import ArrayImpl
 _NATIVE_TREES = pytree.engine_name == "native"
 
 # What `clear_caches` empties besides C++'s cache.
-_eager_tables: list[dict] = []
+_runners: dict[Any, dict] = {}  # what was compiled for eager operations, by primitive and params
 _all_jitted: weakref.WeakSet = weakref.WeakSet()
 
 
@@ -111,10 +112,9 @@ class XlaExecutor(executors.Executor):
 
     def apply(self, prim, args: tuple, params: dict) -> Any:
         """One eager operation, compiled once per parameters and argument types."""
-        runners = prim._eager
+        runners = _runners.get(prim)
         if runners is None:
-            runners = prim._eager = {}
-            _eager_tables.append(runners)
+            runners = _runners[prim] = {}
         key = exact_items(params) if params else None
         try:
             runner = runners.get(key)
@@ -239,8 +239,8 @@ def _flat_or_none(shardings):
 def _single_equation(prim, args, params) -> Jaxpr:
     """The program that applies one primitive."""
     types = [aval_of(x) for x in args]
-    out = prim.abstract_eval(*types, **params)
-    effects = no_effects if prim.effects_of is None else frozenset(prim.effects_of(*types, **params))
+    out = shape_rules[prim](*types, **params)
+    effects = frozenset(effect_rules[prim](*types, **params))
     invars = [Var(a) for a in types]
     outvars = [Var(a) for a in (out if prim.multiple_results else [out])]
     return Jaxpr(invars, outvars, [Eqn(prim, invars, outvars, params, effects)], effects=effects)
@@ -389,10 +389,15 @@ def _lower(jitted, *args, **kwargs):
 def clear_caches() -> None:
     """Forget every traced and compiled program."""
     door.PjitFunctionCache.clear_all()
-    for table in _eager_tables:
+    for table in _runners.values():
         table.clear()
     for jitted in list(_all_jitted):
         jitted.clear_cache()
+
+
+def forget(prim) -> None:
+    """Forget what was compiled for eager operations of a primitive."""
+    _runners.pop(prim, None)
 
 
 def install() -> XlaExecutor:

@@ -18,7 +18,8 @@ from bedrax.autodiff.tables import jvp_rules, transpose_rules
 from bedrax.batching.tables import batch_rules
 from bedrax.core import config, dims, dtypes, effects
 from bedrax.core.avals import aval_of
-from bedrax.core.ir import jaxpr_as_fun, subjaxprs
+from bedrax.core.ir import jaxpr_as_fun
+from bedrax.core.passes import programs_in
 from bedrax.core.tracing import Primitive
 from bedrax.numpy_backend.tables import numpy_rules
 from bedrax.shape_poly import SymbolicScope, is_symbolic_dim, symbolic_args_specs, symbolic_shape
@@ -336,7 +337,7 @@ def all_equations(jaxpr):
     """The equations of a program and of the programs inside it."""
     for eqn in jaxpr.eqns:
         yield eqn
-        for inner in subjaxprs(eqn.params):
+        for inner in programs_in(eqn):
             yield from all_equations(inner)
 
 

@@ -13,6 +13,7 @@ from bedrax.autodiff import tables as autodiff_tables
 from bedrax.batching import tables as batching_tables
 from bedrax.core import dtypes, effects
 from bedrax.core.avals import ShapedArray, abstractify
+from bedrax.core.tables import effect_rules
 from bedrax.core.tracing import Primitive
 from bedrax.xla_backend import jaxlib_door as door
 from bedrax.xla_backend.tables import lowering_rules
@@ -38,7 +39,7 @@ for _set in (effects.lowerable_effects, effects.control_flow_allowed_effects):
 # legacy_backend_config
 ffi_call_p = Primitive("ffi_call", multiple_results=True)
 ffi_call_p.abstract_eval = lambda *avals, result_avals, **_: list(result_avals)
-ffi_call_p.effects_of = lambda *avals, has_side_effect, **_: {_effect} if has_side_effect else set()
+effect_rules.add(ffi_call_p, lambda *avals, has_side_effect, **_: {_effect} if has_side_effect else set())
 
 
 def include_dir() -> str:

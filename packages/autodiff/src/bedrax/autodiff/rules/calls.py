@@ -15,10 +15,10 @@ from bedrax.autodiff.tables import (
     linearize_rules,
     transpose_rules,
 )
-from bedrax.core import dtypes, passes, staging
+from bedrax.core import dead_code, dtypes, passes, staging
 from bedrax.core.avals import aval_of
 from bedrax.core.facts import cached
-from bedrax.core.ir import Eqn, Jaxpr, Var, call_flat, eval_jaxpr
+from bedrax.core.ir import Jaxpr, Var, call_flat, eval_jaxpr
 from bedrax.core.jitting import jit_p, jit_params
 from bedrax.lax.primitives.calls import (
     closed_call_p,
@@ -244,12 +244,12 @@ def _remat_split(tape, args, params):
     depends = passes.dependents(jaxpr, marked)[1]
     if all(depends):
         return tape.record(remat_p, tuple(args), params)
-    known, _ = passes.dce_with(jaxpr, [not d for d in depends])
+    known, _ = dead_code.dce_with(jaxpr, [not d for d in depends])
     known = known.replace(invars=[v for v, m in zip(known.invars, marked, strict=True) if not m])
     others = iter(
         remat_p.bind(*(x for x, m in zip(args, marked, strict=True) if not m), **{**params, "jaxpr": known})
     )
-    rest, _ = passes.dce_with(jaxpr, depends)
+    rest, _ = dead_code.dce_with(jaxpr, depends)
     dependent = iter(tape.record(remat_p, tuple(args), {**params, "jaxpr": rest}) if rest.outvars else ())
     return [next(dependent) if d else next(others) for d in depends]
 
@@ -344,19 +344,6 @@ def _replaceable(program, fwd, consts, primals) -> tuple[list, list]:
     # A residual that is an argument needs no rule.
     out = [given.get(v, x) if type(v) is Var else x for v, x in zip(rule.outvars, out, strict=True)]
     return out[:count], out[count:]
-
-
-def _without_residuals(eqn, used):
-    primal = eqn.params["primal"]
-    count = len(primal.outvars)
-    if any(used[count:]):
-        return [True] * len(eqn.invars), eqn
-    return [True] * len(eqn.invars), Eqn(
-        closed_call_p, eqn.invars, eqn.outvars[:count], {"jaxpr": primal}, eqn.effects, eqn.source_info
-    )
-
-
-passes.dce_rules[remat_opt_p] = _without_residuals
 
 
 @jvp_rules.rule(remat_opt_p, kind="program")

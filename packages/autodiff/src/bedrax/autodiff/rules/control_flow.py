@@ -21,7 +21,7 @@ from bedrax.autodiff.tables import (
     linearize_rules,
     transpose_rules,
 )
-from bedrax.core import passes, staging
+from bedrax.core import dead_code, passes, staging
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.facts import cached
 from bedrax.core.ir import Jaxpr, Var, eval_jaxpr
@@ -142,7 +142,7 @@ def _hoistable(primal: Jaxpr, num_consts: int, num_out: int):
         return invariant, None
     wanted = [False] * num_out + list(invariant)
     pure = primal.replace(eqns=[e for e in primal.eqns if not e.effects])  # effects stay in the loop
-    small, _ = passes.dce_with(pure, wanted)
+    small, _ = dead_code.dce_with(pure, wanted)
     return invariant, Jaxpr(
         small.invars[:num_consts], small.outvars, small.eqns, small.constvars, small.consts
     )
@@ -176,7 +176,7 @@ def _run_split_scan(known, sources, args, num_consts, num_carry, num_out, params
             var = known.invars[i] if kind == "in" else known.outvars[i if kind == "out" else num_out + i]
             plan.append(("stacked", len(stack_outs)))
             stack_outs.append(var)
-    loop = passes.dce(known.replace(outvars=[*known.outvars[:num_out], *stack_outs]))
+    loop = dead_code.dce(known.replace(outvars=[*known.outvars[:num_out], *stack_outs]))
     out = _bind_scan(*args, jaxpr=loop, num_consts=num_consts, num_carry=num_carry, **params)
     fixed = eval_jaxpr(hoisted, hoisted.consts, *args[:num_consts]) if hoisted is not None else []
     values = {
@@ -395,7 +395,7 @@ def _while_split(tape, args, params):
         for m, v in zip(carry_marked, cond_jaxpr.invars[cond_nconsts:], strict=True)
     ):
         return recorded
-    body, _ = passes.dce_with(body_jaxpr, [not m for m in carry_marked])
+    body, _ = dead_code.dce_with(body_jaxpr, [not m for m in carry_marked])
     keep = [not m for m in marked[:body_nconsts]] + [not m for m in carry_marked]
     known_body = body.replace(invars=_pick(body.invars, keep))
     known_cond = cond_jaxpr.replace(
@@ -558,9 +558,9 @@ def _cond_split(tape, args, params):
         return tape.record(cond_p, tuple(args), params)
     rest = {k: v for k, v in params.items() if k != "branches"}
     wanted = tuple(not d for d in depends)
-    known = tuple(passes.dce_with(b, wanted)[0] for b in branches)
+    known = tuple(dead_code.dce_with(b, wanted)[0] for b in branches)
     known = tuple(b.replace(invars=_pick(b.invars, [not m for m in marked])) for b in known)
-    dependent = tuple(passes.dce_with(b, depends)[0] for b in branches)
+    dependent = tuple(dead_code.dce_with(b, depends)[0] for b in branches)
     out = iter(tape.record(cond_p, tuple(args), {**rest, "branches": dependent}))
     others = iter(_bind_cond(index, *_pick(operands, [not m for m in marked]), branches=known, **rest))
     return [next(out) if d else next(others) for d in depends]

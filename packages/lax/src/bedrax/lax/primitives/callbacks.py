@@ -12,7 +12,10 @@ import numpy as np
 from bedrax import pytree
 from bedrax.core import dims, dtypes, effects
 from bedrax.core.avals import ShapedArray, abstractify
+from bedrax.core.tables import effect_rules, families_on_bases
 from bedrax.core.tracing import Primitive
+
+families_on_bases.add("callbacks")
 
 _FAMILY = "callbacks"
 
@@ -66,9 +69,9 @@ debug_callback_p = Primitive("debug_callback", _FAMILY, multiple_results=True)
 
 pure_callback_p.abstract_eval = lambda *avals, result_avals, **_: list(result_avals)
 io_callback_p.abstract_eval = lambda *avals, result_avals, **_: list(result_avals)
-io_callback_p.effects_of = lambda *avals, ordered, **_: {ordered_io_effect if ordered else io_effect}
+effect_rules.add(io_callback_p, lambda *avals, ordered, **_: {ordered_io_effect if ordered else io_effect})
 debug_callback_p.abstract_eval = lambda *avals, **_: []
-debug_callback_p.effects_of = lambda *avals, effect, **_: {effect}
+effect_rules.add(debug_callback_p, lambda *avals, effect, **_: {effect})
 
 
 class FlatCallback:

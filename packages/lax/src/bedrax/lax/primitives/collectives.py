@@ -11,8 +11,11 @@ import numpy as np
 from bedrax import pytree
 from bedrax.core import dtypes
 from bedrax.core.avals import ShapedArray, aval_of, scalar_aval
+from bedrax.core.tables import families_on_bases, named_axes
 from bedrax.core.tracing import Primitive, Tracer
 from bedrax.core.tracing import axis_size as _axis_size
+
+families_on_bases.add("collectives")
 
 _FAMILY = "collectives"
 
@@ -36,10 +39,11 @@ def _unbound(*args, **params):
     )
 
 
-def _collective(name: str, shape_rule: Callable) -> Primitive:
+def _collective(name: str, shape_rule: Callable, named_by: str = "axis_name") -> Primitive:
     prim = Primitive(name, _FAMILY)
-    prim.abstract_eval = shape_rule
+    prim.abstract(shape_rule)
     prim.def_impl(_unbound)
+    named_axes.add(prim, lambda params: _names(params[named_by]))
     return prim
 
 
@@ -50,9 +54,9 @@ def _same(aval, *, axes, **_):
 
 
 # params: axes (a tuple of names), axis_index_groups
-psum_p = _collective("psum", _same)
-pmax_p = _collective("pmax", _same)
-pmin_p = _collective("pmin", _same)
+psum_p = _collective("psum", _same, "axes")
+pmax_p = _collective("pmax", _same, "axes")
+pmin_p = _collective("pmin", _same, "axes")
 
 
 # params: axis_name, perm (pairs: source, destination)

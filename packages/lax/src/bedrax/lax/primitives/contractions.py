@@ -16,7 +16,10 @@ import numpy as np
 
 from bedrax.core import config, dtypes
 from bedrax.core.avals import ShapedArray, aval_of
+from bedrax.core.tables import print_rules, pure_shapes
 from bedrax.core.tracing import Primitive
+
+pure_shapes.add("contractions")
 
 __all__ = [
     "DotAlgorithm", "DotAlgorithmPreset", "DotDimensionNumbers", "Precision", "PrecisionLike",
@@ -305,7 +308,7 @@ def _print_dot(params):
     return shown | {k: v for k, v in params.items() if v is not None and k not in shown}
 
 
-dot_general_p.print_params = _print_dot
+print_rules.add(dot_general_p, _print_dot)
 
 
 def _dtype_or_none(dtype):

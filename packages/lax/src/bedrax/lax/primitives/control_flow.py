@@ -16,14 +16,15 @@ from typing import Any
 import numpy as np
 
 from bedrax import pytree
-from bedrax.core import config, dims, dtypes, passes, source, staging
+from bedrax.core import config, dims, dtypes, source, staging
 from bedrax.core.avals import ShapedArray, abstractify, aval_of
 from bedrax.core.errors import ConcretizationTypeError
 from bedrax.core.ir import Jaxpr
+from bedrax.core.tables import Use, calls, families_on_bases, programs, with_programs
 from bedrax.core.tracing import Primitive, Tracer
-from bedrax.lax import shrinking
 
 _FAMILY = "control_flow"
+families_on_bases.add(_FAMILY)
 
 # params: jaxpr (consts, carry, x -> carry, y), num_consts, num_carry, length, reverse, unroll
 scan_p = Primitive("scan", _FAMILY, multiple_results=True)
@@ -34,26 +35,98 @@ while_p = Primitive("while", _FAMILY, multiple_results=True)
 cond_p = Primitive("cond", _FAMILY, multiple_results=True)
 
 
+def _check_arity(what: str, program: Jaxpr, avals: Sequence) -> None:
+    if len(avals) != len(program.invars):
+        raise TypeError(f"{what} takes {len(program.invars)} arguments, {len(avals)} are given")
+
+
 @scan_p.abstract
 def _scan_types(*avals, jaxpr, num_consts, num_carry, length, **_):
+    _check_arity("scan", jaxpr, avals)
     out = jaxpr.out_avals
     return out[:num_carry] + [ShapedArray((length, *a.shape), a.dtype, a.weak_type) for a in out[num_carry:]]
 
 
 @while_p.abstract
-def _while_types(*avals, body_jaxpr, **_):
+def _while_types(*avals, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts):
+    _check_arity(
+        "while: the condition", cond_jaxpr, (*avals[:cond_nconsts], *avals[cond_nconsts + body_nconsts :])
+    )
+    _check_arity("while: the body", body_jaxpr, avals[cond_nconsts:])
+    predicate = cond_jaxpr.out_avals
+    if len(predicate) != 1 or predicate[0].shape or predicate[0].dtype != np.bool_:
+        raise TypeError(f"while: the condition returns {[a.short() for a in predicate]}, not one boolean")
     return body_jaxpr.out_avals
 
 
 @cond_p.abstract
 def _cond_types(index, *avals, branches, **_):
+    if index.shape or not dtypes.is_integer(index.dtype):
+        raise TypeError(f"cond: the index of the branch must be an integer scalar, got {index.short()}")
+    for branch in branches:
+        _check_arity("cond: a branch", branch, avals)
     return branches[0].out_avals
 
 
-scan_p.effects_of = lambda *avals, jaxpr, **_: jaxpr.effects
-while_p.effects_of = lambda *avals, cond_jaxpr, body_jaxpr, **_: cond_jaxpr.effects | body_jaxpr.effects
-cond_p.effects_of = lambda index, *avals, branches, **_: frozenset().union(*(b.effects for b in branches))
-passes.dce_rules.update({scan_p: shrinking.scan_rule, cond_p: shrinking.cond_rule})
+# ---- the programs they hold, and their params when these need fewer operands
+
+
+@programs.rule(scan_p)
+def _scan_programs(params):
+    body, consts, carry = params["jaxpr"], params["num_consts"], params["num_carry"]
+    return [
+        calls(body)._replace(
+            slices=len(body.invars) - consts - carry, stacks=len(body.outvars) - carry, rounds=params["length"],
+            carries=tuple((consts + i, i) for i in range(carry)),
+        )
+    ]  # fmt: skip
+
+
+@with_programs.rule(scan_p)
+def _smaller_scan(params, smaller, operands, results):
+    edge = params["num_consts"]
+    return {
+        **params, "jaxpr": smaller[0], "num_consts": sum(operands[:edge]), "num_carry": sum(results[: params["num_carry"]]),
+    }  # fmt: skip
+
+
+@programs.rule(while_p)
+def _while_programs(params):
+    cond, body, num_cond, num_body = (
+        params[k] for k in ("cond_jaxpr", "body_jaxpr", "cond_nconsts", "body_nconsts")
+    )
+    edge, count = num_cond + num_body, len(body.outvars)
+    carry = tuple(range(edge, edge + count))
+    return [
+        Use(cond, (*range(num_cond), *carry), (None,)),
+        Use(
+            body,
+            (*range(num_cond, edge), *carry),
+            tuple(range(count)),
+            carries=tuple(zip(carry, range(count))),
+        ),
+    ]
+
+
+@with_programs.rule(while_p)
+def _smaller_while(params, smaller, operands, results):
+    num_cond, edge = params["cond_nconsts"], params["cond_nconsts"] + params["body_nconsts"]
+    return dict(
+        cond_jaxpr=smaller[0], cond_nconsts=sum(operands[:num_cond]), body_jaxpr=smaller[1],
+        body_nconsts=sum(operands[num_cond:edge]),
+    )  # fmt: skip
+
+
+@programs.rule(cond_p)
+def _cond_programs(params):
+    return [
+        Use(b, tuple(range(1, len(b.invars) + 1)), tuple(range(len(b.outvars)))) for b in params["branches"]
+    ]
+
+
+@with_programs.rule(cond_p)
+def _smaller_cond(params, smaller, operands, results):
+    return {**params, "branches": tuple(smaller)}
 
 
 # ---- tracing the users' functions

@@ -9,8 +9,11 @@ import numpy as np
 
 from bedrax.core import dims, dtypes, source
 from bedrax.core.avals import ShapedArray, aval_of
+from bedrax.core.tables import pure_shapes
 from bedrax.core.tracing import Primitive
 from bedrax.lax.primitives.elementwise import FLOAT, accepted, dtype_refused
+
+pure_shapes.add("conversions")
 
 __all__ = [
     "asarray", "bitcast_convert_type", "bitcast_convert_type_p", "convert_element_type", "convert_element_type_p",

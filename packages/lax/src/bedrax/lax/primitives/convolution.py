@@ -15,10 +15,13 @@ import numpy as np
 
 from bedrax.core import dims, dtypes
 from bedrax.core.avals import ShapedArray, aval_of
+from bedrax.core.tables import pure_shapes
 from bedrax.core.tracing import Primitive
 from bedrax.lax.primitives import conversions, elementwise, shaping
 from bedrax.lax.primitives.contractions import PrecisionLike, canonical_precision, dot_general, product_dtype
 from bedrax.lax.primitives.windows import padtype_to_pads
+
+pure_shapes.add("convolution")
 
 __all__ = [
     "ConvDimensionNumbers", "ConvGeneralDilatedDimensionNumbers", "conv", "conv_dimension_numbers",

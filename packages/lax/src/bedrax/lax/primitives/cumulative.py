@@ -15,10 +15,13 @@ import numpy as np
 
 from bedrax.core import config, dims, dtypes
 from bedrax.core.avals import aval_of
+from bedrax.core.tables import pure_shapes
 from bedrax.core.tracing import Primitive
 from bedrax.lax.primitives import elementwise, reductions
 from bedrax.lax.primitives.elementwise import INEXACT, NUMBER
 from bedrax.lax.primitives.shaping import concatenate, pad, reshape, rev, slice_in_dim, stack, transpose
+
+pure_shapes.add("cumulative")
 
 
 def _cumulative(name: str, categories) -> Primitive:

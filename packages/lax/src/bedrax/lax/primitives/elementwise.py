@@ -13,6 +13,7 @@ import numpy as np
 
 from bedrax.core import dtypes
 from bedrax.core.avals import aval_of
+from bedrax.core.tables import pure_shapes
 from bedrax.core.tracing import Primitive
 from bedrax.lax.elementwise_kinds import (
     ANY,
@@ -42,6 +43,8 @@ from bedrax.lax.elementwise_kinds import (
     unary,
 )
 from bedrax.lax.elementwise_kinds import scalar_like as scalar_like
+
+pure_shapes.add("elementwise")
 
 __all__ = [
     "AccuracyMode", "RoundingMethod", "Tolerance", "abs", "abs_p", "acos", "acos_p", "acosh", "acosh_p", "add",

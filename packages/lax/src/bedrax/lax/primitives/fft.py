@@ -10,8 +10,11 @@ import numpy as np
 
 from bedrax.core import dims, dtypes
 from bedrax.core.avals import ShapedArray, aval_of
+from bedrax.core.tables import pure_shapes
 from bedrax.core.tracing import Primitive
 from bedrax.lax.primitives import conversions
+
+pure_shapes.add("fft")
 
 __all__ = ["FftType", "fft", "fft_p"]
 

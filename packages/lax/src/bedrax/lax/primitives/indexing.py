@@ -18,8 +18,11 @@ import numpy as np
 from bedrax.core import dims, dtypes, executors
 from bedrax.core.array import in_host_memory
 from bedrax.core.avals import ShapedArray, aval_of
+from bedrax.core.tables import pure_shapes
 from bedrax.core.tracing import Primitive, Tracer, current, eval_trace
 from bedrax.lax.primitives import conversions, elementwise, shaping
+
+pure_shapes.add("indexing")
 
 __all__ = [
     "GatherDimensionNumbers", "GatherScatterMode", "ScatterDimensionNumbers", "dynamic_index_in_dim", "dynamic_slice",

@@ -9,6 +9,7 @@ import numpy as np
 
 from bedrax import pytree
 from bedrax.core import avals, effects, executors
+from bedrax.core.tables import effect_rules
 from bedrax.core.tracing import Primitive
 from bedrax.lax.primitives import control_flow
 
@@ -86,7 +87,7 @@ for _set in (
 # params: prevent_mlir_dce
 dce_sink_p = Primitive("dce_sink", _FAMILY, multiple_results=True)
 dce_sink_p.abstract_eval = lambda *operands, prevent_mlir_dce: []
-dce_sink_p.effects_of = lambda *operands, prevent_mlir_dce: {_kept}
+effect_rules.add(dce_sink_p, lambda *operands, prevent_mlir_dce: {_kept})
 
 
 def dce_sink(val, *, prevent_mlir_dce: bool = False) -> None:

@@ -12,8 +12,11 @@ import numpy as np
 
 from bedrax.core import dims, dtypes
 from bedrax.core.avals import ShapedArray
+from bedrax.core.tables import families_on_bases
 from bedrax.core.tracing import Primitive
 from bedrax.lax.primitives.elementwise import joined, result_shape
+
+families_on_bases.add("random_bits")
 
 __all__ = [
     "RandomAlgorithm", "rng_bit_generator", "rng_bit_generator_p", "rng_uniform", "rng_uniform_p", "threefry2x32",

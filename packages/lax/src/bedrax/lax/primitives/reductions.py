@@ -16,10 +16,13 @@ import numpy as np
 from bedrax import pytree
 from bedrax.core import config, dims, dtypes
 from bedrax.core.avals import ShapedArray, aval_of
+from bedrax.core.tables import pure_shapes
 from bedrax.core.tracing import Primitive, Tracer
 from bedrax.lax.primitives import elementwise
 from bedrax.lax.primitives.elementwise import ANY, BITS, NUMBER, ORDERED
 from bedrax.lax.primitives.shaping import like
+
+pure_shapes.add("reductions")
 
 
 def _reduced_shape(name: str, aval: ShapedArray, axes: tuple) -> tuple:

@@ -15,7 +15,10 @@ import numpy as np
 from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
 from bedrax.core.avals import ShapedArray, aval_of
+from bedrax.core.tables import print_rules, pure_shapes
 from bedrax.core.tracing import Primitive
+
+pure_shapes.add("shaping")
 
 broadcast_in_dim_p = Primitive("broadcast_in_dim", "shaping")
 reshape_p = Primitive("reshape", "shaping")
@@ -33,9 +36,14 @@ iota_p = Primitive("iota", "shaping")
 empty_p = Primitive("empty", "shaping")
 
 # Jaxprs print what is not evident from the types.
-broadcast_in_dim_p.print_params = lambda params: {
-    name: value for name, value in params.items() if value and name in ("broadcast_dimensions", "sharding")
-}
+print_rules.add(
+    broadcast_in_dim_p,
+    lambda params: {
+        name: value
+        for name, value in params.items()
+        if value and name in ("broadcast_dimensions", "sharding")
+    },
+)
 
 
 def like(aval: ShapedArray, shape: tuple) -> ShapedArray:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from bedrax.core.ir import Jaxpr
+from bedrax.core.tables import Use, effect_rules, programs
 from bedrax.core.tracing import Primitive
 
 __all__ = ["linear_solve_p"]
@@ -35,7 +36,23 @@ def _types(*avals, jaxprs, const_lengths):
     return jaxprs[2].out_avals
 
 
-linear_solve_p.effects_of = lambda *avals, jaxprs, const_lengths: jaxprs[2].effects
+@programs.rule(linear_solve_p)
+def _programs(params):
+    """The operator and the solvers, each with its constants; of the results only those of `solve` are visible."""
+    lengths, jaxprs = params["const_lengths"], params["jaxprs"]
+    edge, uses = sum(lengths), []
+    for k, program in enumerate(jaxprs):
+        if program is not None:
+            consts = range(sum(lengths[:k]), sum(lengths[: k + 1]))
+            n, visible = len(program.invars) - len(consts), k == 2
+            arguments = range(edge, edge + n)  # of the types of b, as all of them are
+            results = tuple(range(len(program.outvars))) if visible else (None,) * len(program.outvars)
+            uses.append(Use(program, (*consts, *arguments), results))
+    return uses
+
+
+# Only `solve` runs; it calls the others itself.
+effect_rules.add(linear_solve_p, lambda *avals, jaxprs, const_lengths: jaxprs[2].effects)
 
 
 def split_arguments(args, const_lengths) -> tuple[Parts, list]:

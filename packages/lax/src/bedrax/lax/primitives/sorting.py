@@ -14,8 +14,11 @@ import numpy as np
 
 from bedrax.core import dims, dtypes
 from bedrax.core.avals import ShapedArray, aval_of
+from bedrax.core.tables import pure_shapes
 from bedrax.core.tracing import Primitive
 from bedrax.lax.primitives.shaping import canonical_axis, expand_dims, like
+
+pure_shapes.add("sorting")
 
 sort_p = Primitive("sort", "sorting", multiple_results=True)
 top_k_p = Primitive("top_k", "sorting", multiple_results=True)

@@ -6,7 +6,10 @@ composed of lax functions in `bedrax.lax.special_programs`.
 
 from __future__ import annotations
 
+from bedrax.core.tables import pure_shapes
 from bedrax.lax.primitives.elementwise import FLOAT, bind_nary, nary, unary
+
+pure_shapes.add("special")
 
 __all__ = [
     "bessel_i0e", "bessel_i0e_p", "bessel_i1e", "bessel_i1e_p", "betainc", "digamma", "digamma_p", "erf", "erf_inv",

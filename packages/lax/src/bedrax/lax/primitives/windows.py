@@ -15,11 +15,14 @@ import numpy as np
 from bedrax import pytree
 from bedrax.core import dims
 from bedrax.core.avals import aval_of
+from bedrax.core.tables import pure_shapes
 from bedrax.core.tracing import Primitive
 from bedrax.lax.primitives import elementwise, reductions
 from bedrax.lax.primitives.elementwise import ANY, NUMBER
 from bedrax.lax.primitives.reductions import _typed_scalar, combiner_jaxpr, monoid_of
 from bedrax.lax.primitives.shaping import like
+
+pure_shapes.add("windows")
 
 reduce_window_p = Primitive("reduce_window", "windows", multiple_results=True)
 reduce_window_sum_p = Primitive("reduce_window_sum", "windows")

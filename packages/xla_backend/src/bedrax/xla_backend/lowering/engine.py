@@ -18,6 +18,7 @@ from bedrax.core import config, dims, dtypes, effects, element_types
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.exact import exact
 from bedrax.core.ir import Jaxpr, Literal
+from bedrax.core.tables import families_on_bases
 from bedrax.xla_backend import jaxlib_door as door
 from bedrax.xla_backend import tables
 from bedrax.xla_backend.lowering import types
@@ -25,8 +26,6 @@ from bedrax.xla_backend.lowering.types import ir, tensor_type, type_of
 
 _create = ir.Operation.create
 _context = types.context
-
-_KNOW_BASES = element_types.pass_through
 
 
 class Program:
@@ -165,7 +164,7 @@ def inline(block: Block, jaxpr: Jaxpr, operands: Sequence[Any], consts: Sequence
         )  # fmt: skip
         try:
             rule = find(prim, program.platform)
-            if prim.family not in _KNOW_BASES and _has_keys(eqn):
+            if prim.family not in families_on_bases and _has_keys(eqn):
                 out = ctx.lower_fun(element_types.function_on_bases(prim, ctx.avals_in, eqn.params), *values)
             elif program.platforms:
                 from bedrax.xla_backend.lowering import portable

@@ -14,7 +14,8 @@ import numpy as np
 
 from bedrax import shape_poly
 from bedrax.core import dims
-from bedrax.core.ir import Jaxpr, subjaxprs
+from bedrax.core.ir import Jaxpr
+from bedrax.core.tables import programs
 from bedrax.xla_backend import jaxlib_door as door
 from bedrax.xla_backend import tables
 from bedrax.xla_backend.lowering import engine, types
@@ -164,7 +165,7 @@ def for_platforms(ctx, values: Sequence[Any], params: dict) -> Any:
     program, prim = ctx.program, ctx.prim
     platforms, index = program.platforms, program.platform_index
     rules = [tables.find_rule(prim, p) for p in platforms]
-    if any(True for _ in subjaxprs(params)) and len(set(map(id, rules))) == 1:
+    if programs[prim](params) and len(set(map(id, rules))) == 1:
         return rules[0](ctx, *values, **params)  # the equations inside are asked one by one
     program.platform_asked = len(set(map(id, rules))) > 1
     program.platforms = ()

@@ -1,0 +1,103 @@
+"""The columns of the kernel: what it asks about a primitive. Their rules stand beside the primitives.
+
+`programs` says which programs an equation holds and how they are applied; the type checker, dead code, effects,
+inlining and walks over programs follow from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from bedrax.core.columns import Column
+
+
+class Use(NamedTuple):
+    """How an equation applies a program that it holds.
+
+    Attributes:
+      program: a `Jaxpr`.
+      operands: for each argument of the program, the equation's operand that it is; None for one that is made inside
+        (a scalar that a reduction combines). The whole is None if nothing is known.
+      results: for each result of the program, the equation's result that it is, or None. The whole may be None.
+      slices: how many of the last arguments are slices of their operands along the first axis.
+      stacks: how many of the last results are stacked to the equation's along a new first axis.
+      rounds: length of these axes.
+      carries: pairs (operand, result) of the equation: what is a result of one round is the argument of the next.
+    """
+
+    program: Any
+    operands: tuple[int | None, ...] | None = None
+    results: tuple[int | None, ...] | None = None
+    slices: int = 0
+    stacks: int = 0
+    rounds: Any = None
+    carries: tuple[tuple[int, int], ...] = ()
+
+
+def calls(program) -> Use:
+    """The use of a program whose arguments are the equation's operands, and whose results are its results."""
+    return Use(program, tuple(range(len(program.invars))), tuple(range(len(program.outvars))))
+
+
+# ---- the columns
+
+shape_rules = Column("types", signature="rule(*avals, **params) -> aval, or list of them")
+
+eval_rules = Column(
+    "evaluation in place of the executor", signature="rule(*arrays, **params) -> array, or list"
+)
+
+print_rules = Column("printing", signature="rule(params) -> params to print")
+
+
+def _found_programs(prim) -> Callable:
+    """A primitive (of a library) that declares nothing: programs are found among its params."""
+
+    def rule(params):
+        # A program has `eqns`; this module stands below the one that defines it.
+        values = (v for p in params.values() for v in (p if isinstance(p, tuple | list) else (p,)))
+        return [Use(v) for v in values if hasattr(v, "eqns") and hasattr(v, "constvars")]
+
+    return rule
+
+
+programs = Column("programs", signature="rule(params) -> [Use, ...]", otherwise=_found_programs)
+
+with_programs = Column(
+    "params with other programs",
+    signature="rule(params, programs, kept operands, kept results) -> params (flags, or None for: all)",
+)
+
+
+def pure(*avals, **params) -> frozenset:
+    """The rule of a primitive without effects."""
+    return frozenset()
+
+
+def _effects_of_programs(prim) -> Callable:
+    """Effects of a primitive that says nothing of them: those of the programs it holds."""
+    uses = programs.get(prim)
+    if not programs.states(prim):
+        return pure
+
+    def rule(*avals, **params):
+        return frozenset().union(*(use.program.effects for use in uses(params)))
+
+    return rule
+
+
+effect_rules = Column(
+    "effects", signature="rule(*avals, **params) -> set of effects", otherwise=_effects_of_programs
+)
+
+named_axes = Column(
+    "named axes", signature="rule(params) -> tuple of axis names", otherwise=lambda prim: lambda params: ()
+)
+
+# ---- facts about whole families, stated in the families' own files
+
+pure_shapes: set[str] = set()  # families whose shape rules look at nothing but their arguments
+families_on_bases: set[str] = {
+    ""
+}  # families whose rules take the bases of arrays of an extended dtype as they are
