@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from bedrax import lax
+from bedrax.core.avals import ShapedArray
 from bedrax.core.errors import JaxprTypeError
 from bedrax.core.ir import Jaxpr, Literal, Var
 from bedrax.core.jitting import jit
@@ -147,7 +148,7 @@ def test_operands_of_a_call_must_fit_its_program():
     jaxpr = make_jaxpr(jit(two))(X)
     (eqn,) = jaxpr.eqns
     bad = eqn.replace(invars=[Literal(1.0, make_jaxpr(lax.sin)(1.0).in_avals[0])])
-    with pytest.raises(JaxprTypeError, match="applies a program of argument types"):
+    with pytest.raises(JaxprTypeError, match="for argument 0 of a program"):
         check_jaxpr(jaxpr.replace(eqns=[bad]))
 
 
@@ -158,3 +159,43 @@ def test_effects_must_be_declared():
     assert jaxpr.effects
     with pytest.raises(JaxprTypeError, match="has effects"):
         check_jaxpr(jaxpr.replace(effects=frozenset()))
+
+
+def _with_operands(eqn, **types):
+    """A program of one equation, with operands of other types: ``a1="f32[3]"`` is operand 1."""
+    invars = [Var(v.aval) for v in eqn.invars]
+    for name, aval in types.items():
+        invars[int(name[1:])] = Var(aval)
+    return Jaxpr(invars, eqn.outvars, [eqn.replace(invars=invars)])
+
+
+def _equation(fun, *args, name):
+    (eqn,) = [e for e in make_jaxpr(fun)(*args).jaxpr.eqns if e.primitive.name == name]
+    check_jaxpr(_with_operands(eqn))
+    return eqn
+
+
+def test_operands_of_loops_and_branches_must_fit_their_programs():
+    scalar, matrix = ShapedArray((), np.dtype(np.float32)), ShapedArray((7, 7), np.dtype(np.int32))
+    vector = ShapedArray((4,), np.dtype(np.float32))
+    scan = _equation(lambda c, xs: lax.scan(lambda c, x: (c + x, c), c, xs), np.float32(0), X, name="scan")
+    with pytest.raises(JaxprTypeError, match="for argument 0 of a program"):
+        check_jaxpr(_with_operands(scan, a0=matrix))
+    with pytest.raises(JaxprTypeError, match="for argument 1 of a program"):
+        check_jaxpr(_with_operands(scan, a1=scalar))
+    with pytest.raises(JaxprTypeError, match="for argument 1 of a program"):  # another length
+        check_jaxpr(_with_operands(scan, a1=vector))
+    cond = _equation(lambda i, x: lax.switch(i, [lax.sin, lax.cos], x), np.int32(0), X, name="cond")
+    with pytest.raises(JaxprTypeError, match="index of the branch must be an integer scalar"):
+        check_jaxpr(_with_operands(cond, a0=vector))
+    with pytest.raises(JaxprTypeError, match="for argument 0 of a program"):
+        check_jaxpr(_with_operands(cond, a1=vector))
+    loop = _equation(
+        lambda c, n: lax.while_loop(lambda c: c < n, lambda c: c + n, c),
+        np.float32(0),
+        np.float32(3),
+        name="while",
+    )
+    for place in ("a0", "a1", "a2"):
+        with pytest.raises(JaxprTypeError, match="of a program, which is of type f32"):
+            check_jaxpr(_with_operands(loop, **{place: matrix}))

@@ -23,11 +23,16 @@ from bedrax.core.ir import DebugInfo, Eqn, Jaxpr, Literal, Var, no_effects
 from bedrax.core.tables import effect_rules, pure
 from bedrax.core.tracing import Trace, Tracer, current
 
+def _record(trace, prim, args, params):
+    """The staging of a primitive whose params are data."""
+    return trace.record(prim, args, params)
+
+
 # Primitives whose params hold Python functions are staged by a rule of their own, which traces those functions.
 stage_rules = Column(
     "staging",
     signature="rule(trace, prim, args, params) -> results",
-    otherwise=lambda prim: lambda trace, prim, args, params: trace.record(prim, args, params),
+    otherwise=lambda prim: _record,
 )
 
 
@@ -143,7 +148,8 @@ class StagingTrace(Trace):
             ) from None
 
     def process(self, prim, args, params):
-        return stage_rules[prim](self, prim, args, params)
+        rule = stage_rules[prim]
+        return self.record(prim, args, params) if rule is _record else rule(self, prim, args, params)
 
     def record(self, prim, args, params):
         """Append an equation; returns the tracer(s) of its result(s)."""

@@ -42,7 +42,9 @@ def calls(program) -> Use:
 
 # ---- the columns
 
-shape_rules = Column("types", signature="rule(*avals, **params) -> aval, or list of them")
+shape_rules = Column(
+    "types", signature="rule(*avals, **params) -> aval, or list of them` with `Primitive.def_abstract_eval"
+)
 
 eval_rules = Column(
     "evaluation in place of the executor", signature="rule(*arrays, **params) -> array, or list"
