@@ -23,6 +23,7 @@ from bedrax.core.ir import DebugInfo, Eqn, Jaxpr, Literal, Var, no_effects
 from bedrax.core.tables import effect_rules, pure
 from bedrax.core.tracing import Trace, Tracer, current
 
+
 def _record(trace, prim, args, params):
     """The staging of a primitive whose params are data."""
     return trace.record(prim, args, params)
