@@ -20,10 +20,12 @@ class Executor:
     Attributes:
       name: as messages call it.
       rank: of the backends that are offered, the highest evaluates.
+      compiles: whether a program of several operations is run faster than these one by one.
     """
 
     name = ""
     rank = 0
+    compiles = False
 
     def apply(self, prim, args: Sequence[Any], params: dict) -> Any:
         """One eager operation on concrete values: this backend's array, or a list of them."""

@@ -1,53 +1,196 @@
-"""Functions of several operations that run as one compiled program when nothing is being traced."""
+"""Functions of several operations that run as one compiled program when they are called on arrays.
+
+A call is first read: constants must be hashable, the rest must be values that a program takes. Where they are not (an
+axis given as an array, a list instead of an array), the function is called as it stands and says itself what is wrong.
+"""
 
 from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Callable, Sequence
+from enum import Enum
+from itertools import chain, repeat
+from typing import Any
 
+import numpy as np
+
+from bedrax.core import dtypes, executors, jitting
+from bedrax.core.array import Array
 from bedrax.core.tracing import current, eval_trace
 
-_F = TypeVar("_F", bound=Callable)
+# Types whose values are constants to be compared as they are, and arguments of programs; others are added when met.
+_constants: set[type] = {int, bool, str, type(None), type, *map(type, dtypes.all_dtypes)}
+_values: set[type] = {int, bool, float, complex, type(None)}
 
-# Types of first arguments whose presence says that a backend that compiles evaluates; the backend adds them.
-compiled_types: set[type] = set()
-
-# Parameters of this name are no arrays, whatever the function.
-_STATIC = frozenset(
-    "approximate assume_sorted axes axis axisa axisb axisc bias copy correction ddof decimals deg descending dtype"
-    " endpoint equal_nan hermitian indices_are_sorted is_causal k keepdims left_side lower method mode"
-    " num num_classes offset ord order out out_sharding overwrite_input period precision preferred_element_type"
-    " promote_integers retstep return_sign returned rowvar side size stable unique_indices upper".split()
-)
+_ELEMENTS = frozenset((int, bool, str, type(None)))  # tuples of these compare as they are, too
+_INEXACT = (tuple, float, complex, np.inexact)
+_DEFAULTS = (int, str, type, type(None), np.dtype, Enum)  # what defaults of constants look like
+_DTYPES = frozenset(dtypes.all_dtypes)
+_UNREADABLE: Any = object()
 
 
-def one_program(fun: _F) -> _F:
-    """Decorator: an eager call on arrays of a backend that compiles is one program, dispatched once.
+class _Exact:
+    """A constant to be compared by types and bits: 0.0 is not -0.0, and NaN is NaN."""
 
-    Everywhere else (under a transformation, where NumPy evaluates) it is a plain call. The parameters named in
-    `_STATIC` are compile-time constants.
+    __slots__ = ("key", "value")
+
+    def __init__(self, value: Any):
+        self.value = value
+        self.key = _bits(value)
+
+    def __eq__(self, other):
+        return type(other) is _Exact and self.key == other.key
+
+    def __hash__(self):
+        return hash(self.key)
+
+
+def _bits(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return (type(value), *map(_bits, value))
+    if isinstance(value, (float, complex, np.inexact)):
+        return (type(value), np.asarray(value).tobytes())
+    return (type(value), value)
+
+
+def _value(x: Any) -> Any:
+    return x.value if type(x) is _Exact else x
+
+
+def _tuples(x: Any) -> Any:
+    return tuple(map(_tuples, x)) if type(x) is list else x
+
+
+def _has_hash(x: Any) -> bool:
+    return all(map(_has_hash, x)) if isinstance(x, tuple) else type(x).__hash__ is not None
+
+
+def _as_constant(x: Any) -> Any:
+    """`x` as a static argument (lists become tuples), or `_UNREADABLE`."""
+    kind = type(x)
+    if kind in _constants:
+        return x
+    x = _tuples(x)
+    if type(x) is tuple and all(type(part) in _ELEMENTS for part in x):
+        return x
+    if not _has_hash(x):
+        return _UNREADABLE
+    if isinstance(x, _INEXACT) and not hasattr(kind, "_fields"):  # a NamedTuple says itself what is equal
+        return _Exact(x)
+    _constants.add(kind)
+    return x
+
+
+def _is_value(x: Any) -> bool:
+    """Whether a program takes `x` as an argument."""
+    kind = type(x)
+    if kind in _values:
+        return True
+    if issubclass(kind, (np.ndarray, np.generic)):
+        return x.dtype in _DTYPES
+    if isinstance(x, Array):
+        _values.add(kind)
+        return True
+    return isinstance(x, (tuple, list)) and all(map(_is_value, x))
+
+
+def _as_argument(x: Any, constant: bool) -> Any:
+    if constant:
+        return _as_constant(x)
+    return x if _is_value(x) else _UNREADABLE
+
+
+def _read(
+    args: tuple, kwargs: dict, positions: Sequence[bool], static: frozenset
+) -> tuple[list, dict] | None:
+    """The arguments as the compiled function takes them, or None where it cannot."""
+    constants = chain(positions, repeat(False))
+    new_args = [_as_argument(x, constant) for x, constant in zip(args, constants, strict=False)]
+    new_kwargs = {name: _as_argument(x, name in static) for name, x in kwargs.items()}
+    if any(x is _UNREADABLE for x in chain(new_args, new_kwargs.values())):
+        return None
+    return new_args, new_kwargs
+
+
+def _checked(fun: Callable, static: Sequence[str], arrays: Sequence[str]) -> list[bool]:
+    """Of each positional parameter, whether it is static.
+
+    Raises:
+      TypeError: a name is no parameter, or a parameter whose default is no array is neither static nor among `arrays`.
     """
-    compiled: Callable | None = None
+    parameters = inspect.signature(fun).parameters
+    name = getattr(fun, "__name__", fun)
+    for given in (*static, *arrays):
+        if given not in parameters:
+            raise TypeError(f"one_program: {name} has no parameter {given!r}, only {', '.join(parameters)}")
+    for p in parameters.values():
+        if (
+            p.name not in static
+            and p.name not in arrays
+            and isinstance(p.default, _DEFAULTS)
+            and p.default is not p.empty
+        ):
+            raise TypeError(
+                f"one_program: is {p.name}={p.default!r} of {name} a constant or an array? Name it in `static` or `arrays`"
+            )
+    return [
+        p.name in static
+        for p in parameters.values()
+        if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+    ]
 
-    def compile_it() -> Callable:
-        from bedrax.core.jitting import jit
 
-        names = [n for n in inspect.signature(fun).parameters if n in _STATIC]
-        return jit(fun, static_argnames=names)
+def one_program(
+    fun: Callable | None = None, /, *, static: Sequence[str] = (), arrays: Sequence[str] = (), everywhere: bool = False
+) -> Callable:  # fmt: skip
+    """Decorator: where the active executor compiles, an eager call is one program, dispatched once.
+
+    Under a transformation, or where NumPy evaluates, it is a plain call.
+
+    Args:
+      fun: a pure function of arrays. Without it, returns a decorator.
+      static: names of the parameters that are compile-time constants. They are compared by type and bits.
+      arrays: names of parameters that are arrays although their defaults (None, 0, ...) do not look like it.
+      everywhere: a transformation, too, sees one call of one program, and so does NumPy.
+
+    Raises:
+      TypeError: a name is no parameter, or one with such a default is named in neither.
+    """
+    if fun is None:
+        return functools.partial(one_program, static=static, arrays=arrays, everywhere=everywhere)
+    positions = _checked(fun, static, arrays)
+    names = frozenset(static)
+    by_executor: tuple[Any, Callable] = (None, fun)  # the executor, and what it compiled; replaced as one
 
     @functools.wraps(fun)
-    def function(*args: Any, **kwargs: Any) -> Any:
-        nonlocal compiled
-        if current.trace is not eval_trace or not args or type(args[0]) not in compiled_types:
-            return fun(*args, **kwargs)
-        if compiled is None:
-            compiled = compile_it()
-        try:
-            return compiled(*args, **kwargs)
-        except (TypeError, ValueError):  # an error to be raised again, or an axis given as a list, say
-            pass
-        return fun(*args, **kwargs)
+    def program(*args, **kwargs):
+        return fun(*map(_value, args), **{name: _value(x) for name, x in kwargs.items()})
 
-    return function  # type: ignore[return-value]
+    @functools.wraps(fun)
+    def function(*args, **kwargs):
+        nonlocal by_executor
+        executor = executors.active or executors.get()
+        if not everywhere and (current.trace is not eval_trace or not executor.compiles):
+            return fun(*args, **kwargs)
+        read = len(args) <= len(positions)
+        for x, constant in zip(args, positions):  # few are given, or too many
+            if type(x) not in (_constants if constant else _values) and _as_argument(x, constant) is not x:
+                read = False
+        for name, x in kwargs.items():
+            constant = name in names
+            if type(x) not in (_constants if constant else _values) and _as_argument(x, constant) is not x:
+                read = False
+        if not read:
+            found = _read(args, kwargs, positions, names)
+            if found is None:
+                return fun(*args, **kwargs)
+            args, kwargs = found
+        made_by, compiled = by_executor
+        if made_by is not executor:
+            compiled = jitting.jit(program, static_argnames=tuple(static))
+            by_executor = executor, compiled
+        return compiled(*args, **kwargs)
+
+    function.static = names  # type: ignore[attr-defined]
+    return function

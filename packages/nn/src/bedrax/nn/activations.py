@@ -163,7 +163,7 @@ def selu(x: ArrayLike) -> Array:
     return _number(_SELU_SCALE, x) * elu(x, _number(_SELU_ALPHA, x))
 
 
-@one_program
+@one_program(static=("approximate",))
 def gelu(x: ArrayLike, approximate: bool = True) -> Array:
     """``x * P(X <= x)`` for a standard normal X.
 
@@ -180,7 +180,7 @@ def gelu(x: ArrayLike, approximate: bool = True) -> Array:
     return _number(0.5, x) * x * lax.erfc(-x * _number(math.sqrt(0.5), x))
 
 
-@one_program
+@one_program(static=("axis",))
 def glu(x: ArrayLike, axis: int = -1) -> Array:
     """The first half along an axis times the sigmoid of the second.
 
@@ -196,7 +196,7 @@ def glu(x: ArrayLike, axis: int = -1) -> Array:
     return value * sigmoid(gate)
 
 
-@one_program
+@one_program(arrays=("b",))
 def squareplus(x: ArrayLike, b: ArrayLike = 4) -> Array:
     """``(x + sqrt(x**2 + b)) / 2``."""
     x, b = inexact("squareplus", x, b)
@@ -228,7 +228,7 @@ def _shifted(x: Array, axes, where):
     return x - lax.stop_gradient(top)
 
 
-@one_program
+@one_program(static=("axis",), arrays=("where",))
 def log_softmax(
     x: ArrayLike, axis: int | tuple[int, ...] | None = -1, where: ArrayLike | None = None
 ) -> Array:
@@ -249,7 +249,7 @@ def log_softmax(
     return out if where is None else jnp.where(where, out, _number(-np.inf, x))
 
 
-@one_program
+@one_program(static=("axis",), arrays=("where",))
 def softmax(x: ArrayLike, axis: int | tuple[int, ...] | None = -1, where: ArrayLike | None = None) -> Array:
     """``exp(x) / sum(exp(x))`` along axes; arguments as for `log_softmax`, and elements left out give 0.
 
@@ -288,7 +288,7 @@ def _softmax_with_rule():
     return rule
 
 
-@one_program
+@one_program(static=("axis", "algorithm"), arrays=("mean", "variance", "where"))
 def standardize(
     x: ArrayLike, axis: int | tuple[int, ...] | None = -1, mean: ArrayLike | None = None,
     variance: ArrayLike | None = None, epsilon: ArrayLike = 1e-5, where: ArrayLike | None = None, *,
@@ -322,7 +322,7 @@ def standardize(
     return (x - mean) * lax.rsqrt(jnp.asarray(variance + epsilon, x.dtype))
 
 
-@one_program
+@one_program(static=("num_classes", "dtype", "axis"))
 def one_hot(x: ArrayLike, num_classes: int, *, dtype=None, axis: int | str = -1) -> Array:
     """1 at the place that each element of `x` names, 0 elsewhere; all 0 for places out of range.
 

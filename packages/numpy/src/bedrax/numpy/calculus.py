@@ -16,7 +16,7 @@ from bedrax.numpy.sorting import search
 __all__ = ["convolve", "correlate", "diff", "ediff1d", "gradient", "interp", "trapezoid", "unwrap"]
 
 
-@one_program
+@one_program(static=("n", "axis"), arrays=("prepend", "append"))
 def diff(
     a: ArrayLike,
     n: int = 1,
@@ -130,7 +130,7 @@ def _slope(f: Array, axis: int, h: Array) -> Array:
     return jnp.concatenate([first, inner, last], axis=axis)
 
 
-@one_program
+@one_program(static=("axis",), arrays=("x",))
 def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axis: int = -1) -> Array:
     """The integral along an axis by the trapezoidal rule.
 
@@ -150,7 +150,7 @@ def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axi
     return jnp.sum(dx * (y[..., 1:] + y[..., :-1]), axis=-1) * np.asarray(0.5, dtypes.to_real_dtype(y.dtype))
 
 
-@one_program
+@one_program(static=("axis", "period"), arrays=("discont",))
 def unwrap(
     p: ArrayLike, discont: ArrayLike | None = None, axis: int = -1, period: ArrayLike = 2 * np.pi
 ) -> Array:
@@ -187,7 +187,7 @@ def unwrap(
     )
 
 
-@one_program
+@one_program(static=("period",), arrays=("left", "right"))
 def interp(
     x: ArrayLike, xp: ArrayLike, fp: ArrayLike, left: ArrayLike | str | None = None,
     right: ArrayLike | str | None = None, period: ArrayLike | None = None,
@@ -250,7 +250,7 @@ def interp(
 # Convolution
 
 
-@one_program
+@one_program(static=("mode", "precision", "preferred_element_type"))
 def convolve(
     a: ArrayLike, v: ArrayLike, mode: str = "full", *, precision=None, preferred_element_type=None
 ) -> Array:
@@ -269,7 +269,7 @@ def convolve(
     return _convolve("convolve", a, v, mode, precision, preferred_element_type)
 
 
-@one_program
+@one_program(static=("mode", "precision", "preferred_element_type"))
 def correlate(
     a: ArrayLike, v: ArrayLike, mode: str = "valid", *, precision=None, preferred_element_type=None
 ) -> Array:

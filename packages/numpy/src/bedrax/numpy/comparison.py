@@ -17,7 +17,7 @@ from bedrax.numpy.reductions import all as all_
 from bedrax.numpy.ufuncs import absolute, isfinite, isnan
 
 
-@one_program
+@one_program(static=("equal_nan",))
 def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Array:
     """Whether ``|a - b| <= atol + rtol * |b|``, elementwise.
 
@@ -47,7 +47,7 @@ def _close(x: Any, y: Any, rtol: Any, atol: Any) -> Any:
     return less_equal(absolute(subtract(x, y)), add(cast(atol), multiply(cast(rtol), absolute(y))))
 
 
-@one_program
+@one_program(static=("equal_nan",))
 def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Array:
     """Whether all elements are close; arguments as in `isclose`."""
     return all_(isclose(a, b, rtol, atol, equal_nan))
@@ -60,7 +60,7 @@ def _equal(x: Any, y: Any, equal_nan: bool) -> Array:
     return all_(same)
 
 
-@one_program
+@one_program(static=("equal_nan",))
 def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Array:
     """Whether two arrays (or lists) have the same shape and elements; with `equal_nan`, nan equals nan."""
     x, y = asarray(a1), asarray(a2)

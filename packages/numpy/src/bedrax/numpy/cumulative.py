@@ -37,7 +37,7 @@ def _cumulative(name: str, function, a, axis, dtype, out):
     return function(lax.convert_to(x, target, False), axis)
 
 
-@one_program
+@one_program(static=("axis", "dtype", "out"))
 def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
     """The sums of the elements up to each position along an axis.
 
@@ -50,7 +50,7 @@ def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None)
     return _cumulative("cumsum", cumulate.cumsum, a, axis, dtype, out)
 
 
-@one_program
+@one_program(static=("axis", "dtype", "out"))
 def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
     """The products of the elements up to each position along an axis; arguments as in `cumsum`."""
     return _cumulative("cumprod", cumulate.cumprod, a, axis, dtype, out)
@@ -79,7 +79,7 @@ def _array_api(name, function, start, x, axis, dtype, include_initial):
     return out
 
 
-@one_program
+@one_program(static=("axis", "dtype", "include_initial"))
 def cumulative_sum(
     x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
 ) -> Array:
@@ -94,7 +94,7 @@ def cumulative_sum(
     return _array_api("cumulative_sum", cumsum, 0, x, axis, dtype, include_initial)
 
 
-@one_program
+@one_program(static=("axis", "dtype", "include_initial"))
 def cumulative_prod(
     x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
 ) -> Array:

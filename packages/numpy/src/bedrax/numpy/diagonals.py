@@ -78,13 +78,13 @@ def _triangle(name: str, m: Any, k: int, lower: bool) -> Array:
     return lax.select(mask, x, zero) if lower else lax.select(mask, zero, x)
 
 
-@one_program
+@one_program(static=("k",))
 def tril(m: Any, k: int = 0) -> Array:
     """Matrices with the elements above a diagonal made zero; `k` as in `eye`."""
     return _triangle("tril", m, k, True)
 
 
-@one_program
+@one_program(static=("k",))
 def triu(m: Any, k: int = 0) -> Array:
     """Matrices with the elements below a diagonal made zero; `k` as in `eye`."""
     return _triangle("triu", m, k, False)

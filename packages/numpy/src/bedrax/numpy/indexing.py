@@ -2,7 +2,7 @@
 
 `read` splits an index into a `Plan`, which is static and hashable (what happens to every axis, where the
 axes of the result come from), and operands: the positions at which windows start, and index arrays. Eager
-calls run a plan through `jit`, one compiled program per plan, so that neither positions nor index arrays
+calls are one compiled program per plan, so that neither positions nor index arrays
 cause compilation; under a transformation the operations are bound directly, static ones as slices.
 """
 
@@ -18,6 +18,7 @@ from bedrax import lax
 from bedrax.core import dims, dtypes, errors, tracing
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
+from bedrax.core.one_program import one_program
 from bedrax.lax.operators import _select
 from bedrax.lax.primitives import elementwise as ops
 from bedrax.lax.primitives import indexing as prims
@@ -370,7 +371,7 @@ def getitem(x: Any, idx: Any) -> Any:
                 x, start_indices=(start,) + (0,) * (len(shape) - 1), limit_indices=limits, strides=None
             )
             return shaping.squeeze_p.bind(row, dimensions=(0,))
-        return _jitted_point(shape)(x, np.array((start,), _INT32))
+        return _get_at(x, np.array((start,), _INT32), _point_plan(shape))
     index, shape = read(shape, idx)
     if shape is not None:
         x = lax.reshape(x, shape)
@@ -387,15 +388,15 @@ def get(
         if not starts or tracing.current.trace is not _eval_trace or not _plain(x, starts):
             return _get_static(x, plan, starts)
         vector = np.array(starts, _index_dtype(plan.shape))
-        return _jitted_windows(plan)(x, vector)
+        return _get_at(x, vector, plan)
     if mode is None:
         mode = GatherScatterMode.PROMISE_IN_BOUNDS if fill_value is None else GatherScatterMode.FILL_OR_DROP
     else:
         mode = GatherScatterMode.from_any(mode)
+    eager = tracing.current.trace is _eval_trace and _plain(x, starts)
+    carry_out = _get_dynamic_now if eager else _get_dynamic
     wraps = which_wrap(starts, wrap)
-    if tracing.current.trace is _eval_trace and fill_value is None and _plain(x, starts):
-        return _jitted_get(plan, mode, indices_are_sorted, unique_indices, wraps)(x, starts, arrays)
-    return _get_dynamic(x, plan, starts, arrays, mode, fill_value, indices_are_sorted, unique_indices, wraps)
+    return carry_out(x, plan, starts, arrays, mode, fill_value, indices_are_sorted, unique_indices, wraps)
 
 
 def which_wrap(starts: Sequence[Any], wrap: bool) -> tuple[bool, ...]:
@@ -404,35 +405,20 @@ def which_wrap(starts: Sequence[Any], wrap: bool) -> tuple[bool, ...]:
 
 
 def _plain(x: Any, starts: list) -> bool:
-    """Whether an eager call can go through `jit`."""
+    """Whether an eager call can be one program."""
     return isinstance(x.dtype, np.dtype) and not any(dims.is_symbolic(s) for s in starts)
 
 
 @functools.lru_cache(4096)
-def _jitted_point(shape: tuple):
-    return _jitted_windows(read(shape, 0)[0].plan)
+def _point_plan(shape: tuple) -> Plan:
+    return read(shape, 0)[0].plan
 
 
-@functools.lru_cache(4096)
-def _jitted_windows(plan: Plan):
-    """Eager windows and points at static positions: the positions are an argument, so nothing is compiled anew."""
-    from bedrax.core.jitting import jit
-
-    def index_windows(x, vector):
-        starts = [lax.index_in_dim(vector, i, keepdims=False) for i in range(vector.shape[0])]
-        return _get_windows(x, plan, starts, (False,) * (len(starts) + 1))
-
-    return jit(index_windows)
-
-
-@functools.lru_cache(4096)
-def _jitted_get(plan: Plan, mode, indices_are_sorted: bool, unique_indices: bool, wraps: tuple):
-    from bedrax.core.jitting import jit
-
-    def index_arrays(x, starts, arrays):
-        return _get_dynamic(x, plan, starts, arrays, mode, None, indices_are_sorted, unique_indices, wraps)
-
-    return jit(index_arrays)
+@one_program(static=("plan",), everywhere=True)
+def _get_at(x, vector, plan: Plan):
+    """Windows and points at static positions, which are an argument, so that nothing is compiled anew."""
+    starts = [lax.index_in_dim(vector, i, keepdims=False) for i in range(vector.shape[0])]
+    return _get_windows(x, plan, starts, (False,) * (len(starts) + 1))
 
 
 def _get_static(x: Any, plan: Plan, starts: Sequence[Any]) -> Any:
@@ -550,6 +536,12 @@ def _get_dynamic(x, plan, starts, arrays, mode, fill_value, indices_are_sorted, 
     if NEW in plan.layout:
         out = lax.reshape(out, plan.result_shape)
     return out
+
+
+_get_dynamic_now = one_program(
+    _get_dynamic, everywhere=True,
+    static=("plan", "mode", "fill_value", "indices_are_sorted", "unique_indices", "wraps"),
+)  # fmt: skip
 
 
 @functools.lru_cache(4096)

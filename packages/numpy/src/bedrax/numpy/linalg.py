@@ -67,7 +67,7 @@ def _eps(dtype: np.dtype) -> float:
 # Decompositions
 
 
-@one_program
+@one_program(static=("upper", "symmetrize_input"))
 def cholesky(a: ArrayLike, *, upper: bool = False, symmetrize_input: bool = True) -> Array:
     """The triangular L with ``a = L @ L^H`` of a positive definite matrix; NaN where it is not.
 
@@ -84,7 +84,7 @@ def cholesky(a: ArrayLike, *, upper: bool = False, symmetrize_input: bool = True
     return _adjoint(out) if upper else out
 
 
-@one_program
+@one_program(static=("mode",))
 def qr(a: ArrayLike, mode: str = "reduced"):
     """Orthonormal Q and upper triangular R with ``a = Q @ R``.
 
@@ -106,7 +106,7 @@ def qr(a: ArrayLike, mode: str = "reduced"):
     return r if mode == "r" else QRResult(q, r)
 
 
-@one_program
+@one_program(static=("full_matrices", "compute_uv", "hermitian", "subset_by_index"))
 def svd(
     a: ArrayLike, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False,
     subset_by_index: tuple[int, int] | None = None,
@@ -169,7 +169,7 @@ def eigvals(a: ArrayLike) -> Array:
     return factor.eig(a, compute_left_eigenvectors=False, compute_right_eigenvectors=False)[0]
 
 
-@one_program
+@one_program(static=("UPLO", "symmetrize_input"))
 def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -> EighResult:
     """Eigenvalues, ascending, and orthonormal eigenvectors of Hermitian matrices.
 
@@ -188,7 +188,7 @@ def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -
     return EighResult(w, v)
 
 
-@one_program
+@one_program(static=("UPLO", "symmetrize_input"))
 def eigvalsh(a: ArrayLike, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Array:
     """The eigenvalues of Hermitian matrices, ascending; arguments as for `eigh`."""
     return eigh(a, UPLO, symmetrize_input).eigenvalues
@@ -289,7 +289,7 @@ def lstsq(a: ArrayLike, b: ArrayLike, rcond: float | None = None, *, numpy_resid
     return (x[:, 0] if vector else x), residuals, rank, s
 
 
-@one_program
+@one_program(static=("hermitian",), arrays=("rtol", "rcond"))
 def pinv(
     a: ArrayLike, rtol: ArrayLike | None = None, hermitian: bool = False, *, rcond: ArrayLike | None = None
 ) -> Array:
@@ -522,7 +522,7 @@ def _signed_log_determinant():
     return signed_log
 
 
-@one_program
+@one_program(static=("method",))
 def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
     """Sign and logarithm of the absolute value of determinants: ``det(a) = sign * exp(logabsdet)``.
 
@@ -551,7 +551,7 @@ def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
 # Norms
 
 
-@one_program
+@one_program(static=("ord", "axis", "keepdims"))
 def norm(
     x: ArrayLike,
     ord: int | str | None = None,
@@ -630,13 +630,13 @@ def _matrix_norm(x: Array, ord, axes, keepdims) -> Array:
     return out if keepdims else jnp.squeeze(out, axes)
 
 
-@one_program
+@one_program(static=("keepdims", "ord"))
 def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: str | int = "fro") -> Array:
     """The norm of matrices in the last two axes; `ord` as for `norm`."""
     return norm(x, ord=ord, axis=(-2, -1), keepdims=keepdims)
 
 
-@one_program
+@one_program(static=("axis", "keepdims", "ord"))
 def vector_norm(
     x: ArrayLike, /, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False, ord: int | str = 2
 ) -> Array:

@@ -184,7 +184,7 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Array:
     return moveaxis(x, i, start - 1 if start > i else start)
 
 
-@one_program
+@one_program(static=("axis",))
 def flip(m: Any, axis: Any = None) -> Array:
     """Reverse the order along axes (all, one, or several)."""
     x = array("flip", m)
@@ -202,7 +202,7 @@ def flipud(m: Any) -> Array:
     return flip(m, 0)
 
 
-@one_program
+@one_program(static=("k", "axes"))
 def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
     """Rotate by 90 degrees `k` times in the plane of two axes, from the first to the second."""
     x = array("rot90", m)

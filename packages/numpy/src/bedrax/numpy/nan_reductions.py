@@ -25,7 +25,7 @@ def _without_nan(x: Array, value: Any) -> Array:
     return choose(isnan(x), np.asarray(value).astype(x.dtype)[()], x)
 
 
-@one_program
+@one_program(static=("axis", "dtype", "out", "keepdims"), arrays=("initial", "where"))
 def nansum(
     a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
     where: Any = None,
@@ -35,7 +35,7 @@ def nansum(
     return reductions.sum(x, axis, dtype, out, keepdims, initial, where)
 
 
-@one_program
+@one_program(static=("axis", "dtype", "out", "keepdims"), arrays=("initial", "where"))
 def nanprod(
     a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
     where: Any = None,
@@ -54,7 +54,7 @@ def _extreme(name: str, reduce, worst: float, a, axis, out, keepdims, initial, w
     return choose(nothing, np.asarray(np.nan).astype(x.dtype)[()], found)
 
 
-@one_program
+@one_program(static=("axis", "out", "keepdims"), arrays=("initial", "where"))
 def nanmax(
     a: Any,
     axis: Axis = None,
@@ -67,7 +67,7 @@ def nanmax(
     return _extreme("nanmax", reductions.max, -np.inf, a, axis, out, keepdims, initial, where)
 
 
-@one_program
+@one_program(static=("axis", "out", "keepdims"), arrays=("initial", "where"))
 def nanmin(
     a: Any,
     axis: Axis = None,
@@ -89,25 +89,25 @@ def _position(name: str, find, worst: float, a, axis, out, keepdims) -> Array:
     return choose(reductions.all(isnan(x), axis, keepdims=bool(keepdims)), -1, found)
 
 
-@one_program
+@one_program(static=("axis", "out", "keepdims"))
 def nanargmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
     """The index of the largest element that is not nan; -1 where there is none."""
     return _position("nanargmax", reductions.argmax, -np.inf, a, axis, out, keepdims)
 
 
-@one_program
+@one_program(static=("axis", "out", "keepdims"))
 def nanargmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
     """The index of the smallest element that is not nan; -1 where there is none."""
     return _position("nanargmin", reductions.argmin, np.inf, a, axis, out, keepdims)
 
 
-@one_program
+@one_program(static=("axis", "dtype", "out"))
 def nancumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
     """`cumsum` with nan as 0."""
     return cumulative.cumsum(_without_nan(array("nancumsum", a), 0), axis, dtype, out)
 
 
-@one_program
+@one_program(static=("axis", "dtype", "out"))
 def nancumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
     """`cumprod` with nan as 1."""
     return cumulative.cumprod(_without_nan(array("nancumprod", a), 1), axis, dtype, out)
@@ -123,7 +123,7 @@ def _counted(x: Array, where: Any) -> Array:
     )
 
 
-@one_program
+@one_program(static=("axis", "dtype", "out", "keepdims"), arrays=("where",))
 def nanmean(
     a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False, where: Any = None
 ) -> Array:
@@ -135,7 +135,7 @@ def nanmean(
     return reductions.mean(x, axis, dtype, None, keepdims, where=_counted(x, where))
 
 
-@one_program
+@one_program(static=("axis", "dtype", "out", "ddof", "keepdims"), arrays=("where", "mean"))
 def nanvar(
     a: Any, axis: Axis = None, dtype: Any = None, out: None = None, ddof: int = 0, keepdims: bool = False,
     where: Any = None, mean: Any = None,
@@ -150,7 +150,7 @@ def nanvar(
     )
 
 
-@one_program
+@one_program(static=("axis", "dtype", "out", "ddof", "keepdims"), arrays=("where", "mean"))
 def nanstd(
     a: Any, axis: Axis = None, dtype: Any = None, out: None = None, ddof: int = 0, keepdims: bool = False,
     where: Any = None, mean: Any = None,

@@ -150,7 +150,7 @@ def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
     return p
 
 
-@one_program
+@one_program(static=("unroll",))
 def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
     """The values of a polynomial, by Horner's rule.
 

@@ -91,7 +91,7 @@ def _dot_plan(m: int, n: int) -> _Plan:
     return _Plan((((m - 1,), (max(n - 2, 0),)), ((), ())))
 
 
-@one_program
+@one_program(static=("precision", "preferred_element_type", "out_sharding"))
 def dot(
     a: ArrayLike, b: ArrayLike, *, precision=None, preferred_element_type=None, out_sharding=None
 ) -> Array:
@@ -158,7 +158,7 @@ def _matmul_plan(xs: tuple, ys: tuple) -> _Plan:
     )  # fmt: skip
 
 
-@one_program
+@one_program(static=("precision", "preferred_element_type", "out_sharding"))
 def matmul(
     a: ArrayLike, b: ArrayLike, *, precision=None, preferred_element_type=None, out_sharding=None
 ) -> Array:
@@ -182,7 +182,7 @@ def matmul(
     return _apply(plan, a, b, x, y, precision, preferred_element_type, out_sharding)
 
 
-@one_program
+@one_program(static=("precision", "preferred_element_type"))
 def vdot(a: ArrayLike, b: ArrayLike, *, precision=None, preferred_element_type=None) -> Array:
     """Sum of ``conj(a) * b`` over all elements; both operands are flattened.
 
@@ -200,7 +200,7 @@ def _ravel(x, aval):
     return x if aval.ndim == 1 else lax.reshape(x, (aval.size,))
 
 
-@one_program
+@one_program(static=("precision", "preferred_element_type"))
 def inner(a: ArrayLike, b: ArrayLike, *, precision=None, preferred_element_type=None) -> Array:
     """Sum of products over the last axes of both operands; a scalar multiplies the other operand.
 
@@ -213,7 +213,7 @@ def inner(a: ArrayLike, b: ArrayLike, *, precision=None, preferred_element_type=
     return _apply(plan, a, b, x, y, precision, preferred_element_type)
 
 
-@one_program
+@one_program(static=("out",))
 def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
     """All products of an element of `a` with one of `b`: a matrix of shape ``[a.size, b.size]``."""
     _refuse_out("outer", out)
@@ -244,7 +244,7 @@ def _refuse_out(name: str, out) -> None:
         raise NotImplementedError(f"The 'out' argument to jnp.{name} is not supported: arrays are immutable.")
 
 
-@one_program
+@one_program(static=("axis", "precision", "preferred_element_type"))
 def vecdot(
     x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1, precision=None, preferred_element_type=None
 ) -> Array:
@@ -309,7 +309,7 @@ def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     return einsum("...n,...nm->...m", x1, x2)
 
 
-@one_program
+@one_program(static=("axes", "precision", "preferred_element_type", "out_sharding"))
 def tensordot(
     a: ArrayLike, b: ArrayLike, axes: int | Sequence = 2, *, precision=None, preferred_element_type=None,
     out_sharding=None,
@@ -366,7 +366,7 @@ def kron(a: ArrayLike, b: ArrayLike) -> Array:
     return lax.reshape(_times(a, b), tuple(m * n for m, n in zip(xs, ys, strict=True)))
 
 
-@one_program
+@one_program(static=("axisa", "axisb", "axisc", "axis"))
 def cross(
     a: ArrayLike, b: ArrayLike, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
 ) -> Array:
@@ -411,7 +411,7 @@ def _trailing(rank: int, of: int) -> tuple:
     return tuple(range(of - rank, of))
 
 
-@one_program
+@one_program(static=("offset", "axis1", "axis2", "dtype", "out"))
 def trace(
     a: ArrayLike, offset: int | ArrayLike = 0, axis1: int = 0, axis2: int = 1, dtype=None, out: None = None
 ) -> Array:

@@ -115,7 +115,7 @@ def _symbolic_arange(start, stop, step, dtype):
     return lax.add(lax.mul(lax.iota(dtype, count), scalar(step)), scalar(start))
 
 
-@one_program
+@one_program(static=("num", "endpoint", "retstep", "dtype", "axis", "device"))
 def linspace(
     start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None,
     axis: int = 0, *, device: Any = None,
@@ -184,7 +184,7 @@ def linspace(
     return (out, lax.asarray(step)) if retstep else out
 
 
-@one_program
+@one_program(static=("num", "endpoint", "dtype", "axis"))
 def logspace(
     start: Any,
     stop: Any,
@@ -206,7 +206,7 @@ def logspace(
     )
 
 
-@one_program
+@one_program(static=("num", "endpoint", "dtype", "axis"))
 def geomspace(
     start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0
 ) -> Array:

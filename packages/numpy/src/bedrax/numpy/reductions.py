@@ -107,7 +107,7 @@ def _fold(name, reduce, combine, identity, a, axis, dtype, out, keepdims, initia
     return result if work == target else lax.convert_to(result, target, weak)
 
 
-@one_program
+@one_program(static=("axis", "dtype", "out", "keepdims", "promote_integers"), arrays=("initial", "where"))
 def sum(
     a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
     where: Any = None, promote_integers: bool = True,
@@ -128,7 +128,7 @@ def sum(
                  promote_integers)  # fmt: skip
 
 
-@one_program
+@one_program(static=("axis", "dtype", "out", "keepdims", "promote_integers"), arrays=("initial", "where"))
 def prod(
     a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
     where: Any = None, promote_integers: bool = True,
@@ -162,7 +162,7 @@ def _extreme(name, reduce, combine, identity, a, axis, out, keepdims, initial, w
     return _keep(result, shape, axes) if keepdims else result
 
 
-@one_program
+@one_program(static=("axis", "out", "keepdims"), arrays=("initial", "where"))
 def max(
     a: Any,
     axis: Axis = None,
@@ -187,7 +187,7 @@ def max(
     )
 
 
-@one_program
+@one_program(static=("axis", "out", "keepdims"), arrays=("initial", "where"))
 def min(
     a: Any,
     axis: Axis = None,
@@ -218,13 +218,13 @@ def _truth(name, reduce, identity, a, axis, out, keepdims, where):
     return _keep(result, shape, axes) if keepdims else result
 
 
-@one_program
+@one_program(static=("axis", "out", "keepdims"), arrays=("where",))
 def all(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Array:
     """Whether all elements along axes are true (not zero); arguments as in `sum`."""
     return _truth("all", reduce_ops.reduce_and, True, a, axis, out, keepdims, where)
 
 
-@one_program
+@one_program(static=("axis", "out", "keepdims"), arrays=("where",))
 def any(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Array:
     """Whether some element along axes is true (not zero); arguments as in `sum`."""
     return _truth("any", reduce_ops.reduce_or, False, a, axis, out, keepdims, where)
@@ -259,7 +259,7 @@ def _order_of_complex(x, axis: int):
     return lax.reduce_sum(lax.convert_element_type(below, np.int32), (axis + 1,))
 
 
-@one_program
+@one_program(static=("axis", "out", "keepdims"))
 def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
     """The index of the largest element along an axis, or in the flattened array; the first of equal ones.
 
@@ -275,7 +275,7 @@ def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | N
     return _position("argmax", lax.argmax, a, axis, out, keepdims)
 
 
-@one_program
+@one_program(static=("axis", "out", "keepdims"))
 def argmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
     """The index of the smallest element; as `argmax`."""
     return _position("argmin", lax.argmin, a, axis, out, keepdims)
@@ -300,7 +300,7 @@ def _count(x: Any, axes: tuple, where: Any, dtype: Any, keepdims: bool) -> Any:
     return sum(mask, axes, dtype=dtype, keepdims=keepdims)
 
 
-@one_program
+@one_program(static=("axis", "dtype", "out", "keepdims"), arrays=("where",))
 def mean(
     a: Any,
     axis: Axis = None,
@@ -329,7 +329,7 @@ def mean(
     return result if work == target else lax.convert_element_type(result, target)
 
 
-@one_program
+@one_program(static=("axis", "dtype", "out", "ddof", "keepdims", "correction"), arrays=("where", "mean"))
 def var(
     a: Any, axis: Axis = None, dtype: Any = None, out: None = None, ddof: int = 0, keepdims: bool = False, *,
     where: Any = None, mean: Any = None, correction: Any = None,
@@ -380,7 +380,7 @@ def var(
     return lax.convert_to(true_divide(total, safe), result_dtype, False)
 
 
-@one_program
+@one_program(static=("axis", "dtype", "out", "ddof", "keepdims", "correction"), arrays=("where", "mean"))
 def std(
     a: Any, axis: Axis = None, dtype: Any = None, out: None = None, ddof: int = 0, keepdims: bool = False, *,
     where: Any = None, mean: Any = None, correction: Any = None,
@@ -392,7 +392,7 @@ def std(
     return lax.sqrt(var(a, axis, dtype, None, ddof, keepdims, where=where, mean=mean, correction=correction))
 
 
-@one_program
+@one_program(static=("axis", "out", "keepdims"))
 def ptp(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False) -> Array:
     """The difference of the largest and the smallest element along axes."""
     refuse_out("ptp", out)
@@ -400,7 +400,7 @@ def ptp(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False) -> 
     return lax.sub(max(x, axis, keepdims=keepdims), min(x, axis, keepdims=keepdims))
 
 
-@one_program
+@one_program(static=("axis", "keepdims"))
 def count_nonzero(a: Any, axis: Axis = None, keepdims: bool = False) -> Array:
     """How many elements along axes are not zero, as the default integer type."""
     from bedrax.numpy.ufuncs import as_bool

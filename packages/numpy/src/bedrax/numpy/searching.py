@@ -150,7 +150,7 @@ def extract(condition: Any, arr: Any, *, size: int | None = None, fill_value: An
 # ---- taking ----------------------------------------------------------------------------------------------------------
 
 
-@one_program
+@one_program(static=("axis", "out", "mode", "unique_indices", "indices_are_sorted", "fill_value"))
 def take(
     a: Any, indices: Any, axis: int | None = None, out: None = None, mode: str | None = None,
     unique_indices: bool = False, indices_are_sorted: bool = False, fill_value: Any = None,
@@ -194,7 +194,7 @@ def take(
     )  # fmt: skip
 
 
-@one_program
+@one_program(static=("axis", "mode", "fill_value", "wrap_negative_indices"))
 def take_along_axis(
     arr: Any, indices: Any, axis: int | None = -1, mode: Any = None, fill_value: Any = None, *,
     wrap_negative_indices: bool | None = None,

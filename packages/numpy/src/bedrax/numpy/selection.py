@@ -89,7 +89,7 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
     return out
 
 
-@one_program
+@one_program(arrays=("arr", "min", "max"))
 def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Array:
     """`arr` limited to the range from `min` to `max`, elementwise.
 

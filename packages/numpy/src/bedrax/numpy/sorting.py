@@ -35,7 +35,7 @@ def _refuse(name: str, kind: Any, order: Any) -> None:
         raise TypeError(f"'order' argument to {name} is not supported.")
 
 
-@one_program
+@one_program(static=("axis", "kind", "order", "stable", "descending"))
 def sort(
     a: ArrayLike, axis: int | None = -1, *, kind: None = None, order: None = None, stable: bool = True,
     descending: bool = False,
@@ -61,7 +61,7 @@ def sort(
     return lax.rev(out, (axis,)) if descending else out
 
 
-@one_program
+@one_program(static=("axis", "kind", "order", "stable", "descending", "dtype"))
 def argsort(
     a: ArrayLike, axis: int | None = -1, *, kind: None = None, order: None = None, stable: bool = True,
     descending: bool = False, dtype=None,

@@ -15,7 +15,7 @@ from bedrax.numpy.arguments import ArrayLike, axes_tuple, inexact
 __all__ = ["logmeanexp", "logsumexp"]
 
 
-@one_program
+@one_program(static=("axis", "keepdims", "return_sign"), arrays=("b", "where"))
 def logsumexp(
     a: ArrayLike, axis: int | Sequence[int] | None = None, b: ArrayLike | None = None, keepdims: bool = False,
     return_sign: bool = False, where: ArrayLike | None = None,

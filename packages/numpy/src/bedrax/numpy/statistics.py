@@ -22,7 +22,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-@one_program
+@one_program(static=("axis", "returned", "keepdims"), arrays=("weights",))
 def average(
     a: ArrayLike, axis: int | Sequence[int] | None = None, weights: ArrayLike | None = None, returned: bool = False,
     keepdims: bool = False,
@@ -63,7 +63,7 @@ def average(
     return (out, total) if returned else out
 
 
-@one_program
+@one_program(static=("rowvar", "bias", "ddof", "dtype"), arrays=("y", "fweights", "aweights"))
 def cov(
     m: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, bias: bool = False, ddof: int | None = None,
     fweights: ArrayLike | None = None, aweights: ArrayLike | None = None, dtype=None,
@@ -138,7 +138,7 @@ def _observation_weights(name: str, weights: Array, x: Array) -> Array:
     return abs(weights)
 
 
-@one_program
+@one_program(static=("rowvar", "dtype"), arrays=("y",))
 def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, dtype=None) -> Array:
     """Pearson's correlation coefficients; arguments as for `cov`."""
     c = cov(x, y, rowvar, dtype=dtype)
@@ -259,7 +259,7 @@ def _weighted_quantile(a, q, weights, isnan, ignore_nan):
     return jnp.take_along_axis(ordered, at, axis=-1)
 
 
-@one_program
+@one_program(static=("axis", "out", "overwrite_input", "method", "keepdims"), arrays=("weights",))
 def quantile(
     a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = None, out: None = None,
     overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *, weights: ArrayLike | None = None,
@@ -288,7 +288,7 @@ def quantile(
     return _quantile("quantile", a, q, axis, method, keepdims, weights, False)
 
 
-@one_program
+@one_program(static=("axis", "out", "overwrite_input", "method", "keepdims"), arrays=("weights",))
 def nanquantile(
     a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = None, out: None = None,
     overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *, weights: ArrayLike | None = None,
@@ -298,7 +298,9 @@ def nanquantile(
     return _quantile("nanquantile", a, q, axis, method, keepdims, weights, True)
 
 
-@one_program
+@one_program(
+    static=("axis", "out", "overwrite_input", "method", "keepdims", "out_sharding"), arrays=("weights",)
+)
 def percentile(
     a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = None, out: None = None,
     overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *, weights: ArrayLike | None = None,
@@ -313,7 +315,7 @@ def percentile(
     return _quantile("percentile", *_share("percentile", a, q), axis, method, keepdims, weights, False)
 
 
-@one_program
+@one_program(static=("axis", "out", "overwrite_input", "method", "keepdims"), arrays=("weights",))
 def nanpercentile(
     a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = None, out: None = None,
     overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *, weights: ArrayLike | None = None,
@@ -327,7 +329,7 @@ def _share(name, a, q):
     return a, inexact(name, q)[0] / 100
 
 
-@one_program
+@one_program(static=("axis", "out", "overwrite_input", "keepdims"))
 def median(
     a: ArrayLike, axis: int | tuple[int, ...] | None = None, out: None = None, overwrite_input: bool = False,
     keepdims: bool = False,
@@ -337,7 +339,7 @@ def median(
     return _quantile("median", a, 0.5, axis, "midpoint", keepdims, None, False)
 
 
-@one_program
+@one_program(static=("axis", "out", "overwrite_input", "keepdims"))
 def nanmedian(
     a: ArrayLike, axis: int | tuple[int, ...] | None = None, out: None = None, overwrite_input: bool = False,
     keepdims: bool = False,

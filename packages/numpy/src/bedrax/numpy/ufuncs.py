@@ -382,7 +382,7 @@ def rint(x, /):
     return _by_part(lambda v: lax.round(v, _EVEN), inexact("rint", x))
 
 
-@one_program
+@one_program(static=("decimals", "out"))
 def round(a, decimals: int = 0, out=None):
     """Elementwise rounding to `decimals` digits after the point, halves to even.
 
@@ -456,7 +456,7 @@ def heaviside(x1, x2, /):
     return operators._select(lax.ne(x, x), x, out)
 
 
-@one_program
+@one_program(static=("copy",), arrays=("posinf", "neginf"))
 def nan_to_num(x, copy: bool = True, nan=0.0, posinf=None, neginf=None):
     """Replace nan and infinities.
 
@@ -552,7 +552,7 @@ def ldexp(x1, x2, /):
     return x
 
 
-@one_program
+@one_program(static=("out",))
 def modf(x, /, out=None):
     """(fractional part, integer part), both with the sign of `x`, as floats."""
     if out is not None:
@@ -680,7 +680,7 @@ def conjugate(x, /):
 conj = conjugate
 
 
-@one_program
+@one_program(static=("deg",))
 def angle(z, deg: bool = False):
     """Elementwise angle of complex numbers, in radians, or with `deg` in degrees."""
     z = operand("angle", z)
@@ -741,13 +741,13 @@ def _signed_inf(name: str, x, out, value: float):
     return lax.eq(x, _constant(x, value))
 
 
-@one_program
+@one_program(static=("out",))
 def isposinf(x, /, out=None):
     """Whether elements are positive infinity."""
     return _signed_inf("isposinf", x, out, np.inf)
 
 
-@one_program
+@one_program(static=("out",))
 def isneginf(x, /, out=None):
     """Whether elements are negative infinity."""
     return _signed_inf("isneginf", x, out, -np.inf)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -12,6 +11,7 @@ from bedrax import lax
 from bedrax.core import dims, dtypes, source, tracing
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
+from bedrax.core.one_program import one_program
 from bedrax.lax.primitives import indexing as prims
 from bedrax.lax.primitives.indexing import GatherScatterMode, ScatterDimensionNumbers
 from bedrax.lax.promotion import operand
@@ -162,14 +162,13 @@ def update(x, idx, values, name, indices_are_sorted=False, unique_indices=False,
     if tracing.current.trace is indexing._eval_trace and indexing._plain(x, starts):
         known = [s for s in starts if type(s) is int]
         starts = [np.asarray(s, indexing._index_dtype(plan.shape)) if type(s) is int else s for s in starts]
-        whole = inside and len(known) == len(starts)
-        out = _jitted(plan, name, indices_are_sorted, unique_indices, mode, wraps, whole)(
-            x, starts, arrays, values
-        )
+        inside = inside and len(known) == len(starts)
+        carry_out = _update_now
     else:
-        out = _update(
-            x, plan, starts, arrays, values, name, indices_are_sorted, unique_indices, mode, wraps, inside
-        )
+        carry_out = _update
+    out = carry_out(
+        x, plan, starts, arrays, values, name, indices_are_sorted, unique_indices, mode, wraps, inside
+    )
     return out if out.shape is shape or out.shape == shape else lax.reshape(out, shape)
 
 
@@ -209,18 +208,6 @@ def _fits(dtype: np.dtype, given: np.dtype, weak: bool) -> bool:
     return any(kind(dtype) and kind(given) for kind in kinds)
 
 
-@functools.lru_cache(4096)
-def _jitted(plan, name, indices_are_sorted, unique_indices, mode, wraps, inside):
-    from bedrax.core.jitting import jit
-
-    def update_at(x, starts, arrays, values):
-        return _update(
-            x, plan, starts, arrays, values, name, indices_are_sorted, unique_indices, mode, wraps, inside
-        )
-
-    return jit(update_at)
-
-
 def _scatter_operands(index: Index, wraps: tuple) -> tuple:
     """(dimension numbers, indices, shape of the updates, whether there is but one window)."""
     plan = index.plan
@@ -252,6 +239,12 @@ def _update(x, plan, starts, arrays, values, name, indices_are_sorted, unique_in
         x, indices, values, dimension_numbers=numbers, indices_are_sorted=bool(one or indices_are_sorted),
         unique_indices=bool(one or unique_indices), mode=mode, update_jaxpr=None, update_consts=(),
     )  # fmt: skip
+
+
+_update_now = one_program(
+    _update, everywhere=True,
+    static=("plan", "name", "indices_are_sorted", "unique_indices", "mode", "wraps", "inside"),
+)  # fmt: skip
 
 
 def _spread(values: Any, target: tuple, plan: Plan) -> Any:

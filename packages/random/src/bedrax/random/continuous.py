@@ -14,6 +14,7 @@ import numpy as np
 from bedrax import lax
 from bedrax.core import config, dtypes
 from bedrax.core.avals import aval_of
+from bedrax.core.one_program import one_program
 from bedrax.random.arguments import (
     as_dtype,
     broadcast_to,
@@ -23,7 +24,6 @@ from bedrax.random.arguments import (
     placed,
     shape_of,
 )
-from bedrax.random.compiled import key_function
 from bedrax.random.keys import single_key
 from bedrax.random.uniforms import signs, split_keys, uniform_floats, unit_floats
 
@@ -54,7 +54,7 @@ def normals(key, shape, dtype):
     return lax.mul(scalar(math.sqrt(2.0), dtype), lax.erf_inv(u))
 
 
-_normal = key_function(1, 2)(normals)
+_normal = one_program(normals, static=("shape", "dtype"), everywhere=True)
 
 
 def normal(key, shape=(), dtype=None, *, out_sharding=None):
@@ -71,7 +71,7 @@ def normal(key, shape=(), dtype=None, *, out_sharding=None):
     return placed(_normal(key, shape_of(shape), inexact_dtype("normal", dtype)), out_sharding)
 
 
-@key_function(1, 2)
+@one_program(static=("shape", "dtype"), everywhere=True)
 def _truncated_normal(key, shape, dtype, lower, upper):
     root = scalar(math.sqrt(2.0), dtype)
     lower, upper = as_dtype(lower, dtype), as_dtype(upper, dtype)
@@ -100,7 +100,7 @@ def truncated_normal(key, lower, upper, shape=None, dtype=None, *, out_sharding=
     return placed(_truncated_normal(key, shape, dtype, lower, upper), out_sharding)
 
 
-@key_function(1, 2)
+@one_program(static=("shape", "dtype"), everywhere=True)
 def _lognormal(key, shape, dtype, sigma):
     return lax.exp(lax.mul(normals(key, shape, dtype), broadcast_to(as_dtype(sigma, dtype), shape)))
 
@@ -155,11 +155,11 @@ def _logistics(key, shape, dtype):
 
 
 def _without_parameters(name: str, fun, doc: str):
-    compiled = key_function(1, 2)(fun)
+    program = one_program(fun, static=("shape", "dtype"), everywhere=True)
 
     def sampler(key, shape=(), dtype=None, *, out_sharding=None):
         key, _ = single_key(name, key)
-        return placed(compiled(key, shape_of(shape), float_dtype(name, dtype)), out_sharding)
+        return placed(program(key, shape_of(shape), float_dtype(name, dtype)), out_sharding)
 
     sampler.__name__ = sampler.__qualname__ = name
     sampler.__doc__ = f"""{doc}
@@ -180,7 +180,10 @@ logistic = _without_parameters(
     "logistic", _logistics, "Numbers whose distribution function is the logistic sigmoid."
 )
 
-_gumbel = key_function(1, 2)(gumbels)
+
+@one_program(static=("sampler", "shape", "dtype"), everywhere=True)
+def _gumbel(key, sampler, shape, dtype):
+    return sampler(key, shape, dtype)
 
 
 def gumbel(key, shape=(), dtype=None, mode=None, *, out_sharding=None):
@@ -196,7 +199,7 @@ def gumbel(key, shape=(), dtype=None, mode=None, *, out_sharding=None):
     """
     key, _ = single_key("gumbel", key)
     shape, dtype = shape_of(shape), float_dtype("gumbel", dtype)
-    return placed(gumbel_function(mode)(key, shape, dtype), out_sharding)
+    return placed(_gumbel(key, gumbel_function(mode), shape, dtype), out_sharding)
 
 
 def _gumbels_high(key, shape, dtype):
@@ -213,24 +216,21 @@ def _gumbels_high(key, shape, dtype):
     return out if work == dtype else lax.convert_element_type(out, dtype)
 
 
-_gumbel_high = key_function(1, 2)(_gumbels_high)
-
-
 def gumbel_function(mode):
-    """The sampler of that mode."""
+    """The sampler of that mode, of a key, a shape and a dtype."""
     if mode is None:
         mode = "high" if config.high_dynamic_range_gumbel.value else "low"
     if mode == "low":
-        return _gumbel
+        return gumbels
     if mode == "high":
-        return _gumbel_high
+        return _gumbels_high
     raise ValueError(f"Must provide valid mode for gumbel got: {mode}")
 
 
 # ---- with parameters ----
 
 
-@key_function(1, 2)
+@one_program(static=("shape", "dtype"), everywhere=True)
 def _pareto(key, shape, dtype, b):
     return lax.exp(lax.div(exponentials(key, shape, dtype), broadcast_to(as_dtype(b, dtype), shape)))
 
@@ -250,7 +250,7 @@ def pareto(key, b, shape=None, dtype=None, *, out_sharding=None):
     return placed(_pareto(key, joint_shape(shape, b), dtype, b), out_sharding)
 
 
-@key_function(1, 2)
+@one_program(static=("shape", "dtype"), everywhere=True)
 def _rayleigh(key, shape, dtype, scale):
     u = uniform_floats(key, shape, dtype, scalar(dtypes.finfo(dtype).tiny, dtype), scalar(1, dtype))
     radius = lax.sqrt(lax.mul(scalar(-2, dtype), lax.log(u)))
@@ -272,7 +272,7 @@ def rayleigh(key, scale, shape=None, dtype=None, *, out_sharding=None):
     return placed(_rayleigh(key, joint_shape(shape, scale), dtype, scale), out_sharding)
 
 
-@key_function(1, 2)
+@one_program(static=("shape", "dtype"), everywhere=True)
 def _wald(key, shape, dtype, mean):
     # J. R. Michael, W. R. Schucany, R. W. Haas, "Generating random variates using transformations with multiple
     # roots", The American Statistician 30 (1976): with y chi-square of 1 degree, the smaller root x of
@@ -304,7 +304,7 @@ def wald(key, mean, shape=None, dtype=None, *, out_sharding=None):
     return placed(_wald(key, joint_shape(shape, mean), dtype, mean), out_sharding)
 
 
-@key_function(1, 2)
+@one_program(static=("shape", "dtype"), everywhere=True)
 def _weibull_min(key, shape, dtype, scale, concentration):
     scale, concentration = (broadcast_to(as_dtype(x, dtype), shape) for x in (scale, concentration))
     return lax.mul(
@@ -336,7 +336,7 @@ maxwell = _without_parameters(
 )
 
 
-@key_function(1, 2)
+@one_program(static=("shape", "dtype"), everywhere=True)
 def _double_sided_maxwell(key, shape, dtype, loc, scale):
     loc, scale = (broadcast_to(as_dtype(x, dtype), shape) for x in (loc, scale))
     for_size, for_sign = split_keys(key, 2)
@@ -358,7 +358,7 @@ def double_sided_maxwell(key, loc, scale, shape=(), dtype=None):
     return _double_sided_maxwell(key, joint_shape(shape, loc, scale), dtype, loc, scale)
 
 
-@key_function(1, 2)
+@one_program(static=("shape", "dtype"), everywhere=True)
 def _triangular(key, shape, dtype, left, mode, right):
     left, mode, right = (broadcast_to(as_dtype(x, dtype), shape) for x in (left, mode, right))
     u = unit_floats(key, shape, dtype)
@@ -389,7 +389,7 @@ def triangular(key, left, mode, right, shape=None, dtype=None, *, out_sharding=N
 # ---- vectors and matrices ----
 
 
-@key_function(1, 2, 3)
+@one_program(static=("shape", "dtype", "method"), everywhere=True)
 def _multivariate_normal(key, shape, dtype, method, mean, cov):
     mean, cov = as_dtype(mean, dtype), as_dtype(cov, dtype)
     factor = covariance_factor(cov, method)
@@ -461,7 +461,7 @@ def multivariate_normal(key, mean, cov, shape=None, dtype=None, method="cholesky
     return placed(_multivariate_normal(key, shape, dtype, method, mean, cov), out_sharding)
 
 
-@key_function(1, 2, 3, 4)
+@one_program(static=("shape", "dtype", "n", "m"), everywhere=True)
 def _orthogonal(key, shape, dtype, n, m):
     # F. Mezzadri, "How to generate random matrices from the classical compact groups", Notices of the AMS 54 (2007):
     # the Q of a normal matrix, with the phases of R's diagonal, is uniform.

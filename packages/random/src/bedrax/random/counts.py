@@ -15,8 +15,8 @@ import numpy as np
 from bedrax import lax
 from bedrax.core import dtypes
 from bedrax.core.avals import aval_of
+from bedrax.core.one_program import one_program
 from bedrax.random.arguments import as_dtype, broadcast_to, float_dtype, int_dtype, joint_shape, placed
-from bedrax.random.compiled import key_function
 from bedrax.random.continuous import scalar
 from bedrax.random.keys import single_key
 from bedrax.random.uniforms import split_keys, unit_floats
@@ -83,7 +83,7 @@ def _ptrs(key, shape, dtype, rate):
     return _transformed_rejection(key, shape, dtype, propose)
 
 
-@key_function(1, 2)
+@one_program(static=("shape", "dtype"), everywhere=True)
 def _poisson(key, shape, dtype, rate):
     work = aval_of(rate).dtype
     rate = broadcast_to(rate, shape)
@@ -136,7 +136,7 @@ def _parameter_dtype(*parameters) -> np.dtype:
 # ---- geometric ----
 
 
-@key_function(1, 2)
+@one_program(static=("shape", "dtype"), everywhere=True)
 def _geometric(key, shape, dtype, p):
     work = aval_of(p).dtype
     u = unit_floats(key, shape, work)
@@ -248,7 +248,7 @@ def binomials(key, shape, dtype, n, p):
     return lax.select(good, out, full(np.nan))
 
 
-_binomial = key_function(1, 2)(binomials)
+_binomial = one_program(binomials, static=("shape", "dtype"), everywhere=True)
 
 
 def binomial(key, n, p, shape=None, dtype=None):
@@ -269,7 +269,7 @@ def binomial(key, n, p, shape=None, dtype=None):
 # ---- multinomial ----
 
 
-@key_function(1, 2, 3)
+@one_program(static=("shape", "dtype", "unroll"), everywhere=True)
 def _multinomial(key, shape, dtype, unroll, n, p):
     from bedrax.random.primitives import random_split_p
 

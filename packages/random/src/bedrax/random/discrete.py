@@ -11,8 +11,8 @@ from bedrax import lax
 from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
+from bedrax.core.one_program import one_program
 from bedrax.random.arguments import as_dtype, broadcast_to, placed, shape_of
-from bedrax.random.compiled import key_function
 from bedrax.random.continuous import gumbel_function
 from bedrax.random.keys import raw_bits, single_key
 from bedrax.random.uniforms import randint, split_keys, unit_floats
@@ -38,17 +38,17 @@ def _shuffled(key, x, axis: int):
     return x
 
 
-@key_function(2)
+@one_program(static=("axis",), everywhere=True)
 def _shuffle(key, x, axis):
     return _shuffled(key, x, axis)
 
 
-@key_function(1, 2)
+@one_program(static=("n", "dtype"), everywhere=True)
 def _permuted_range(key, n, dtype):
     return _shuffled(key, lax.iota(dtype, n), 0)
 
 
-@key_function(2)
+@one_program(static=("axis",), everywhere=True)
 def _permute_slices(key, x, axis):
     order = _shuffled(key, lax.iota(np.dtype(np.int32), aval_of(x).shape[axis]), 0)
     return take(x, order, axis)
@@ -156,20 +156,20 @@ def categorical(key, logits, axis=-1, shape=None, replace=True, mode=None, *, ou
     return placed(_categories_apart(key, prefix, shape[len(prefix) :], axis, mode, logits), out_sharding)
 
 
-@key_function(1, 2, 3)
+@one_program(static=("shape", "axis", "mode"), everywhere=True)
 def _categorical(key, shape, axis, mode, logits):
     categories = aval_of(logits).shape[axis]
     position = len(shape) + 1 + axis
     full = (*shape[:position], categories, *shape[position:])
-    g = gumbel_function(mode).fun(key, full, aval_of(logits).dtype)
+    g = gumbel_function(mode)(key, full, aval_of(logits).dtype)
     return lax.argmax(lax.add(g, broadcast_to(logits, full)), position, dtypes.default_int_dtype())
 
 
-@key_function(1, 2, 3, 4)
+@one_program(static=("prefix", "shape", "axis", "mode"), everywhere=True)
 def _categories_apart(key, prefix, shape, axis, mode, logits):
     own = aval_of(logits).shape
     full = (*shape[:axis], own[axis], *shape[axis:])
-    g = gumbel_function(mode).fun(key, full, aval_of(logits).dtype)
+    g = gumbel_function(mode)(key, full, aval_of(logits).dtype)
     scores = lax.add(g, broadcast_to(logits, full))
     rank = len(full)
     scores = lax.transpose(scores, (*(i for i in range(rank) if i != axis), axis))
@@ -243,7 +243,7 @@ def _members(a, rank, indices, axis):
     return take(a, indices, axis) if rank else indices
 
 
-@key_function(1)
+@one_program(static=("shape",), everywhere=True)
 def _weighted(key, shape, p):
     total = lax.cumsum(p)
     n = aval_of(p).shape[0]
@@ -269,8 +269,8 @@ def _first_at_least(sorted_values, x):
     return low
 
 
-@key_function(1, 2)
+@one_program(static=("draws", "mode"), everywhere=True)
 def _weighted_apart(key, draws, mode, p):
     n = aval_of(p).shape[0]
-    scores = lax.add(gumbel_function(mode).fun(key, (n,), aval_of(p).dtype), lax.log(p))
+    scores = lax.add(gumbel_function(mode)(key, (n,), aval_of(p).dtype), lax.log(p))
     return lax.convert_element_type(lax.top_k(scores, draws)[1], dtypes.default_int_dtype())

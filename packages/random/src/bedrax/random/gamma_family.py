@@ -17,11 +17,11 @@ from bedrax.batching import vmap
 from bedrax.batching.tables import batch_rules, to_front
 from bedrax.core import dtypes
 from bedrax.core.avals import ShapedArray, aval_of
+from bedrax.core.one_program import one_program
 from bedrax.core.tables import print_rules
 from bedrax.core.tracing import Primitive
 from bedrax.lax.tables import decompositions
 from bedrax.random.arguments import as_dtype, broadcast_to, float_dtype, joint_shape, placed, shape_of
-from bedrax.random.compiled import key_function
 from bedrax.random.continuous import exponentials, normals, scalar
 from bedrax.random.key_array import KeyDType
 from bedrax.random.keys import single_key
@@ -142,7 +142,7 @@ def gammas(key, shape, dtype, a, log_space: bool = False):
     return random_gamma_p.bind(keys, a, impl=impl, log_space=log_space)
 
 
-_gamma = key_function(1, 2, 4)(gammas)
+_gamma = one_program(gammas, static=("shape", "dtype", "log_space"), everywhere=True)
 
 
 def gamma(key, a, shape=None, dtype=None, *, out_sharding=None):
@@ -169,7 +169,7 @@ def loggamma(key, a, shape=None, dtype=None, *, out_sharding=None):
     return placed(_gamma(key, joint_shape(shape, a), dtype, a, True), out_sharding)
 
 
-@key_function(1, 2)
+@one_program(static=("shape", "dtype"), everywhere=True)
 def _beta(key, shape, dtype, a, b):
     first, second = split_keys(key, 2)
     x, y = gammas(first, shape, dtype, a, True), gammas(second, shape, dtype, b, True)
@@ -193,7 +193,7 @@ def beta(key, a, b, shape=None, dtype=None, *, out_sharding=None):
     return placed(_beta(key, joint_shape(shape, a, b), dtype, a, b), out_sharding)
 
 
-@key_function(1, 2)
+@one_program(static=("shape", "dtype"), everywhere=True)
 def _dirichlet(key, shape, dtype, alpha):
     n = aval_of(alpha).shape[-1]
     full = (*shape, n)
@@ -232,7 +232,7 @@ def dirichlet(key, alpha, shape=None, dtype=None, *, out_sharding=None):
     return placed(_dirichlet(key, shape, dtype, alpha), out_sharding)
 
 
-@key_function(1, 2)
+@one_program(static=("shape", "dtype"), everywhere=True)
 def _chisquare(key, shape, dtype, df):
     two = scalar(2, dtype)
     half = lax.div(as_dtype(df, dtype), two)
@@ -254,7 +254,7 @@ def chisquare(key, df, shape=None, dtype=None, *, out_sharding=None):
     return placed(_chisquare(key, joint_shape(shape, df), dtype, df), out_sharding)
 
 
-@key_function(1, 2)
+@one_program(static=("shape", "dtype"), everywhere=True)
 def _f(key, shape, dtype, dfnum, dfden):
     for_den, for_num = split_keys(key, 2)
     two = scalar(2, dtype)
@@ -281,7 +281,7 @@ def f(key, dfnum, dfden, shape=None, dtype=None, *, out_sharding=None):
     return placed(_f(key, joint_shape(shape, dfnum, dfden), dtype, dfnum, dfden), out_sharding)
 
 
-@key_function(1, 2)
+@one_program(static=("shape", "dtype"), everywhere=True)
 def _t(key, shape, dtype, df):
     for_normal, for_gamma = split_keys(key, 2)
     half = broadcast_to(lax.div(as_dtype(df, dtype), scalar(2, dtype)), shape)
@@ -313,7 +313,7 @@ def generalized_normals(key, shape, dtype, p):
     return lax.mul(signs(for_sign, shape, dtype), size)
 
 
-_generalized_normal = key_function(1, 2, 3)(generalized_normals)
+_generalized_normal = one_program(generalized_normals, static=("shape", "dtype", "p"), everywhere=True)
 
 
 def generalized_normal(key, p, shape=(), dtype=None, *, out_sharding=None):
@@ -331,7 +331,7 @@ def generalized_normal(key, p, shape=(), dtype=None, *, out_sharding=None):
     return placed(_generalized_normal(key, shape, dtype, float(p)), out_sharding)
 
 
-@key_function(1, 2, 3, 4)
+@one_program(static=("shape", "dtype", "d", "p"), everywhere=True)
 def _ball(key, shape, dtype, d, p):
     # F. Barthe, O. Guedon, S. Mendelson, A. Naor, "A probabilistic approach to the geometry of the l_p^n-ball", Annals
     # of Probability 33 (2005): d generalized normal numbers over the p-norm of these and an exponential number.

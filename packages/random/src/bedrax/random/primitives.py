@@ -16,12 +16,12 @@ from bedrax.batching.tables import batch_rules, to_front
 from bedrax.core import dtypes, errors, executors
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.element_types import base_aval
+from bedrax.core.one_program import one_program
 from bedrax.core.tables import print_rules
 from bedrax.core.tracing import Primitive, Tracer
 from bedrax.lax.axes import rank_of
 from bedrax.lax.tables import decompositions
 from bedrax.random.key_array import KeyArray, KeyDType
-from bedrax.random.staged import PerExecutor
 
 _U32 = np.dtype(np.uint32)
 __all__ = [
@@ -170,14 +170,14 @@ for _prim, _function in _DECOMPOSITIONS.items():
 
 def eager(prim, fun, static, keys: bool = True):
     """Evaluate `prim`, which `fun` decomposes and whose results are keys or not, by compiling `fun` of bases."""
-    jitted = PerExecutor(fun, static)
+    program = one_program(fun, static=static, everywhere=True)
 
     def impl(*args, **params):
         bases = [x.base if type(x) is KeyArray else x for x in args]
         for x in bases:
             if isinstance(x, Tracer):
                 raise errors.escaped_tracer_error(x)
-        out = jitted(*bases, **params)
+        out = program(*bases, **params)
         return KeyArray(KeyDType(params["impl"]), out) if keys else out
 
     prim.def_impl(impl)

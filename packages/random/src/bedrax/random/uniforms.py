@@ -10,8 +10,8 @@ import numpy as np
 from bedrax import lax
 from bedrax.core import dtypes
 from bedrax.core.avals import aval_of
+from bedrax.core.one_program import one_program
 from bedrax.random.arguments import as_dtype, broadcast_to, float_dtype, joint_shape, placed, shape_of
-from bedrax.random.compiled import key_function
 from bedrax.random.keys import raw_bits, single_key
 
 __all__ = ["bernoulli", "rademacher", "randint", "uniform"]
@@ -49,8 +49,8 @@ def uniform_floats(key, shape: tuple, dtype: np.dtype, minval: Any, maxval: Any)
     return lax.max(minval, lax.add(lax.mul(unit, lax.sub(maxval, minval)), minval))
 
 
-_unit = key_function(1, 2)(unit_floats)
-_uniform = key_function(1, 2)(uniform_floats)
+_unit = one_program(unit_floats, static=("shape", "dtype"), everywhere=True)
+_uniform = one_program(uniform_floats, static=("shape", "dtype"), everywhere=True)
 
 
 def uniform(key, shape=(), dtype=None, minval=0.0, maxval=1.0, *, out_sharding=None):
@@ -75,7 +75,7 @@ def uniform(key, shape=(), dtype=None, minval=0.0, maxval=1.0, *, out_sharding=N
 # ---- integers ----
 
 
-@key_function(1, 2)
+@one_program(static=("shape", "dtype"), everywhere=True)
 def _randint(key, shape, dtype, minval, maxval):
     # Two independent words a and b make one number (2^w a + b) mod span of twice the width, whose bias is negligible;
     # 2^w mod span is computed as the square of 2^(w/2) mod span.
@@ -177,8 +177,8 @@ def _two_unit_floats(key, shape, dtype) -> list:
     return [lax.index_in_dim(both, i, 0, keepdims=False) for i in range(2)]
 
 
-_low = key_function(1)(_bernoulli_low)
-_high = key_function(1)(_bernoulli_high)
+_low = one_program(_bernoulli_low, static=("shape",), everywhere=True)
+_high = one_program(_bernoulli_high, static=("shape",), everywhere=True)
 
 
 def bernoulli(key, p=0.5, shape=None, mode="low", *, out_sharding=None):
@@ -210,7 +210,7 @@ def signs(key, shape, dtype):
     return lax.sub(lax.mul(yes, two), one)
 
 
-_rademacher = key_function(1, 2)(signs)
+_rademacher = one_program(signs, static=("shape", "dtype"), everywhere=True)
 
 
 def rademacher(key, shape=(), dtype=None, *, out_sharding=None):

@@ -11,8 +11,9 @@ import bedrax.numpy as jnp
 from bedrax import lax
 from bedrax.core import dtypes
 from bedrax.core.array import Array
+from bedrax.core.one_program import one_program
 from bedrax.numpy.arguments import axis_index, inexact
-from bedrax.scipy.functions import ArrayLike, compiled
+from bedrax.scipy.functions import ArrayLike
 
 __all__ = ["dct", "dctn", "idct", "idctn"]
 
@@ -91,7 +92,7 @@ def _along(name: str, core, x: ArrayLike, n: int | None, axis: int, norm: str | 
     return jnp.moveaxis(out, -1, axis)
 
 
-@compiled(static=("type", "n", "axis", "norm"))
+@one_program(static=("type", "n", "axis", "norm"), everywhere=True)
 def dct(x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     r"""The discrete cosine transform, :math:`y_k = 2 \sum_j x_j \cos(\pi k (2 j + 1) / 2 n)`.
 
@@ -106,7 +107,7 @@ def dct(x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, norm:
     return _along("dct", _dct, x, n, axis, norm)
 
 
-@compiled(static=("type", "n", "axis", "norm"))
+@one_program(static=("type", "n", "axis", "norm"), everywhere=True)
 def idct(x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The inverse of `dct`, with the same arguments."""
     _check("idct", type, norm)

@@ -1,16 +1,15 @@
-"""How the functions of this package are made: arguments checked and promoted, compiled once, derivatives by formula."""
+"""How the functions of this package are made: arguments checked and promoted, derivatives by formula."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from bedrax import lax
 from bedrax.autodiff import SymbolicZero, custom_jvp
 from bedrax.core import dtypes
 from bedrax.lax import promotion
-from bedrax.random.staged import PerExecutor
 
 ArrayLike = Any
 
@@ -44,19 +43,6 @@ def widened(fun: Callable) -> Callable:
         return lax.convert_element_type(out, dtype)
 
     return program
-
-
-def compiled(fun: Callable | None = None, *, static: Sequence[str] = ()) -> Callable:
-    """Decorator: compile `fun` for the executor that is active when it is called; `static` names parameters."""
-    if fun is None:
-        return functools.partial(compiled, static=static)
-    staged = PerExecutor(fun, static)
-
-    @functools.wraps(fun)
-    def call(*args, **kwargs):
-        return staged(*args, **kwargs)
-
-    return call
 
 
 def derivatives(*partials: Callable | None) -> Callable:

@@ -11,8 +11,9 @@ import bedrax.numpy as jnp
 from bedrax import lax
 from bedrax.core import dtypes
 from bedrax.core.array import Array
+from bedrax.core.one_program import one_program
 from bedrax.numpy.arguments import array
-from bedrax.scipy.functions import ArrayLike, compiled
+from bedrax.scipy.functions import ArrayLike
 
 __all__ = ["map_coordinates"]
 
@@ -41,7 +42,7 @@ _INSIDE = {
 }
 
 
-@compiled(static=("order", "mode"))
+@one_program(static=("order", "mode"), everywhere=True)
 def _map_coordinates(image, coordinates, cval, *, order, mode):
     # Each axis gives one or two (index, weight, is it inside) and the sum runs over their combinations.
     choices = []

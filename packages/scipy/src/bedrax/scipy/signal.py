@@ -12,8 +12,9 @@ import bedrax.numpy as jnp
 from bedrax import lax
 from bedrax.core import dtypes
 from bedrax.core.array import Array
+from bedrax.core.one_program import one_program
 from bedrax.numpy.arguments import axes_tuple, axis_index, inexact
-from bedrax.scipy.functions import ArrayLike, compiled
+from bedrax.scipy.functions import ArrayLike
 
 __all__ = [
     "convolve", "convolve2d", "correlate", "correlate2d", "csd", "detrend", "fftconvolve", "istft", "stft", "welch",
@@ -65,7 +66,7 @@ def _direct(in1: Array, in2: Array, mode: str, precision, later: int) -> Array:
     return _window_of_mode(out, in1.shape, in2.shape, mode, axes, later)
 
 
-@compiled(static=("mode", "axes"))
+@one_program(static=("mode", "axes"), everywhere=True)
 def fftconvolve(
     in1: ArrayLike, in2: ArrayLike, mode: str = "full", axes: int | Sequence[int] | None = None
 ) -> Array:
@@ -106,7 +107,7 @@ def fftconvolve(
     return _window_of_mode(full.astype(dtype), in1.shape, in2.shape, mode, axes)
 
 
-@compiled(static=("mode", "method", "precision", "mirror", "later"))
+@one_program(static=("mode", "method", "precision", "mirror", "later"), everywhere=True)
 def _convolve(in1, in2, *, mode, method, precision, mirror, later):
     in1, in2 = inexact("convolve", in1, in2)
     if mirror:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from bedrax.core import array as core_array
-from bedrax.core import avals, dtypes, one_program
+from bedrax.core import avals, dtypes
 from bedrax.core.avals import ShapedArray
 from bedrax.xla_backend import jaxlib_door as door
 from bedrax.xla_backend.layout import Format, Layout
@@ -432,7 +432,6 @@ def install() -> None:
 
     _single_device = SingleDeviceSharding
     core_array.add_array_type(ArrayImpl)
-    one_program.compiled_types.update({ArrayImpl, int, float, np.ndarray})
     for name, value in _METHODS.items():
         setattr(ArrayImpl, name, value)
     for name in ("item", "tolist", "tobytes", "copy_to_host_async", "to_device"):

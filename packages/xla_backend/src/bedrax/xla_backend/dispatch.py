@@ -102,6 +102,7 @@ class XlaExecutor(executors.Executor):
 
     name = "xla"
     rank = 1
+    compiles = True
 
     def to_memory(self, x: Any, kind: str) -> Any:
         """An array in another memory of its devices."""

@@ -15,11 +15,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bedrax.core import dims, dtypes, executors
+from bedrax.core import dims, dtypes
 from bedrax.core.array import in_host_memory
 from bedrax.core.avals import ShapedArray, aval_of
+from bedrax.core.one_program import one_program
 from bedrax.core.tables import pure_shapes
-from bedrax.core.tracing import Primitive, Tracer, current, eval_trace
+from bedrax.core.tracing import Primitive, Tracer
 from bedrax.lax.primitives import conversions, elementwise, shaping
 
 pure_shapes.add("indexing")
@@ -545,21 +546,6 @@ def index_take(src, idxs: Sequence, axes: Sequence[int]):
 
 # dynamic_slice and dynamic_update_slice
 
-_compiled: dict[Callable, Callable] = {}
-
-
-def _at_once(fun: Callable, operands: tuple, static: tuple):
-    """``fun(*operands, *static)``; as one compiled call if it happens right now, for it is several operations."""
-    if current.trace is not eval_trace or executors.get().name == "numpy":
-        return fun(*operands, *static)
-    compiled = _compiled.get(fun)
-    if compiled is None:
-        from bedrax.core.jitting import jit
-
-        n = len(operands)
-        compiled = _compiled[fun] = jit(fun, static_argnums=tuple(range(n, n + len(static))))
-    return compiled(*operands, *static)
-
 
 def _start_indices(name: str, shape: tuple, starts, allow_negative) -> list:
     """The start indices of a dynamic slice as scalars of one dtype; negative ones count from the end."""
@@ -642,6 +628,7 @@ def _start_indices(name: str, shape: tuple, starts, allow_negative) -> list:
     return out
 
 
+@one_program(static=("slice_sizes", "allow_negative_indices"))
 def dynamic_slice(
     operand, start_indices, slice_sizes, *, allow_negative_indices: bool | Sequence[bool] = True
 ):
@@ -666,20 +653,11 @@ def dynamic_slice(
     """
     if type(slice_sizes) is not tuple or any(type(size) is not int for size in slice_sizes):
         slice_sizes = dims.canonical_shape(slice_sizes)
-    return _at_once(
-        _dynamic_slice, (operand, start_indices), (slice_sizes, _hashable(allow_negative_indices))
-    )
-
-
-def _hashable(flags):
-    return flags if type(flags) is bool else tuple(flags)
-
-
-def _dynamic_slice(operand, starts, slice_sizes, allow_negative):
-    starts = _start_indices("dynamic_slice", aval_of(operand).shape, starts, allow_negative)
+    starts = _start_indices("dynamic_slice", aval_of(operand).shape, start_indices, allow_negative_indices)
     return dynamic_slice_p.bind(operand, *starts, slice_sizes=slice_sizes)
 
 
+@one_program(static=("allow_negative_indices",))
 def dynamic_update_slice(
     operand, update, start_indices, *, allow_negative_indices: bool | Sequence[bool] = True
 ):
@@ -695,56 +673,40 @@ def dynamic_update_slice(
     Raises:
       TypeError, ValueError: dtypes, ranks, or sizes do not fit.
     """
-    return _at_once(
-        _dynamic_update_slice, (operand, update, start_indices), (_hashable(allow_negative_indices),)
+    starts = _start_indices(
+        "dynamic_update_slice", aval_of(operand).shape, start_indices, allow_negative_indices
     )
-
-
-def _dynamic_update_slice(operand, update, starts, allow_negative):
-    starts = _start_indices("dynamic_update_slice", aval_of(operand).shape, starts, allow_negative)
     return dynamic_update_slice_p.bind(operand, update, *starts)
 
 
-def _start_at(shape: tuple, axis: int, index) -> list:
-    starts = [0] * len(shape)
-    starts[axis] = index
-    return starts
+def _start_at(operand, axis: int, index) -> tuple[int, list]:
+    """The axis, counted from 0, and the start indices of a slice along it."""
+    rank = len(aval_of(operand).shape)
+    axis = shaping.canonical_axis(axis, rank)
+    return axis, [index if d == axis else 0 for d in range(rank)]
 
 
-def _axis_of(operand, axis: int) -> int:
-    return shaping.canonical_axis(axis, len(aval_of(operand).shape))
-
-
-def _slice_in_dim(operand, start, size, axis, keepdims, allow_negative):
-    shape = aval_of(operand).shape
-    sizes = dims.canonical_shape((*shape[:axis], size, *shape[axis + 1 :]))
-    out = _dynamic_slice(operand, _start_at(shape, axis, start), sizes, allow_negative)
-    return out if keepdims else shaping.squeeze(out, (axis,))
-
-
-def _update_in_dim(operand, update, start, axis, allow_negative):
-    shape = aval_of(operand).shape
-    if len(aval_of(update).shape) != len(shape):
-        update = shaping.expand_dims(update, (axis,))
-    return _dynamic_update_slice(operand, update, _start_at(shape, axis, start), allow_negative)
-
-
+@one_program(static=("slice_size", "axis", "allow_negative_indices"))
 def dynamic_slice_in_dim(
     operand, start_index, slice_size: int, axis: int = 0, *, allow_negative_indices: bool = True
 ):
     """`dynamic_slice` along one axis; all of every other axis."""
-    static = (slice_size, _axis_of(operand, axis), True, allow_negative_indices)
-    return _at_once(_slice_in_dim, (operand, start_index), static)
+    axis, starts = _start_at(operand, axis, start_index)
+    shape = aval_of(operand).shape
+    sizes = (*shape[:axis], slice_size, *shape[axis + 1 :])
+    return dynamic_slice(operand, starts, sizes, allow_negative_indices=allow_negative_indices)
 
 
+@one_program(static=("axis", "keepdims", "allow_negative_indices"))
 def dynamic_index_in_dim(
     operand, index, axis: int = 0, keepdims: bool = True, *, allow_negative_indices: bool = True
 ):
     """One position along one axis, which may be computed; without `keepdims` the result lacks the axis."""
-    static = (1, _axis_of(operand, axis), bool(keepdims), allow_negative_indices)
-    return _at_once(_slice_in_dim, (operand, index), static)
+    out = dynamic_slice_in_dim(operand, index, 1, axis, allow_negative_indices=allow_negative_indices)
+    return out if keepdims else shaping.squeeze(out, (axis,))
 
 
+@one_program(static=("axis", "allow_negative_indices"))
 def dynamic_update_slice_in_dim(
     operand, update, start_index, axis: int, *, allow_negative_indices: bool = True
 ):
@@ -755,13 +717,14 @@ def dynamic_update_slice_in_dim(
             "dynamic_update_slice update must have the same rank as operand, got update shape"
             f" {aval_of(update).shape} for operand shape {aval_of(operand).shape}."
         )
-    return _at_once(
-        _update_in_dim, (operand, update, start_index), (_axis_of(operand, axis), allow_negative_indices)
-    )
+    _, starts = _start_at(operand, axis, start_index)
+    return dynamic_update_slice(operand, update, starts, allow_negative_indices=allow_negative_indices)
 
 
+@one_program(static=("axis", "allow_negative_indices"))
 def dynamic_update_index_in_dim(operand, update, index, axis: int, *, allow_negative_indices: bool = True):
     """Write one position along one axis; `update` has that axis with size 1, or lacks it."""
-    return _at_once(
-        _update_in_dim, (operand, update, index), (_axis_of(operand, axis), allow_negative_indices)
-    )
+    axis, starts = _start_at(operand, axis, index)
+    if len(aval_of(update).shape) != len(starts):
+        update = shaping.expand_dims(update, (axis,))
+    return dynamic_update_slice(operand, update, starts, allow_negative_indices=allow_negative_indices)

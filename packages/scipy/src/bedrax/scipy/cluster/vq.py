@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import bedrax.numpy as jnp
 from bedrax.core.array import Array
+from bedrax.core.one_program import one_program
 from bedrax.numpy.arguments import inexact
-from bedrax.scipy.functions import ArrayLike, compiled
+from bedrax.scipy.functions import ArrayLike
 
 __all__ = ["vq"]
 
 
-@compiled(static=("check_finite",))
+@one_program(static=("check_finite",), everywhere=True)
 def vq(obs: ArrayLike, code_book: ArrayLike, check_finite: bool = True) -> tuple[Array, Array]:
     """The nearest code of each observation.
 

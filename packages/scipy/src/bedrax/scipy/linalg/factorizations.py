@@ -8,9 +8,10 @@ import bedrax.numpy as jnp
 from bedrax import lax
 from bedrax.core import dtypes
 from bedrax.core.array import Array
+from bedrax.core.one_program import one_program
 from bedrax.lax.primitives import linalg as factor
 from bedrax.numpy.arguments import inexact
-from bedrax.scipy.functions import ArrayLike, compiled
+from bedrax.scipy.functions import ArrayLike
 from bedrax.scipy.linalg.arguments import adjoint, complexified, matrices
 
 __all__ = [
@@ -91,7 +92,7 @@ def eigh(
     return w if eigvals_only else (w, v)
 
 
-@compiled(static=("eigvals_only", "select", "select_range"))
+@one_program(static=("eigvals_only", "select", "select_range"), everywhere=True)
 def _eigh_tridiagonal(d, e, *, eigvals_only, select, select_range):
     dtype = d.dtype if dtypes.is_complex(e.dtype) is dtypes.is_complex(d.dtype) else e.dtype
     n = d.shape[-1]
@@ -163,7 +164,7 @@ def lu_factor(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True
     return packed, pivots
 
 
-@compiled(static=("permute_l",))
+@one_program(static=("permute_l", "overwrite_a", "check_finite"), everywhere=True)
 def lu(a: ArrayLike, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True):
     """The decomposition ``a = P @ L @ U``.
 
@@ -242,7 +243,7 @@ def qr_multiply(
     return (product, *rest)
 
 
-@compiled(static=("output",))
+@one_program(static=("output",), everywhere=True)
 def schur(a: ArrayLike, output: str = "real") -> tuple[Array, Array]:
     """The Schur decomposition ``a = Z @ T @ Z^H`` with unitary Z, on CPU.
 
@@ -261,7 +262,7 @@ def schur(a: ArrayLike, output: str = "real") -> tuple[Array, Array]:
     return t, z
 
 
-@compiled
+@one_program(static=("check_finite",), everywhere=True)
 def rsf2csf(T: ArrayLike, Z: ArrayLike, check_finite: bool = True) -> tuple[Array, Array]:
     """The complex Schur form from the real one.
 
@@ -308,7 +309,7 @@ def rsf2csf(T: ArrayLike, Z: ArrayLike, check_finite: bool = True) -> tuple[Arra
     return lax.fori_loop(0, max(n - 1, 0), step, (T, Z))
 
 
-@compiled(static=("calc_q",))
+@one_program(static=("calc_q", "overwrite_a", "check_finite"), everywhere=True)
 def hessenberg(a: ArrayLike, *, calc_q: bool = False, overwrite_a: bool = False, check_finite: bool = True):
     """The Hessenberg form: ``a = Q @ H @ Q^H`` with unitary Q and H zero below the diagonal under the main one, on CPU.
 

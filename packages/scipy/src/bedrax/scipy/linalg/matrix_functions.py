@@ -11,8 +11,9 @@ from bedrax import lax
 from bedrax.autodiff import jvp
 from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
+from bedrax.core.one_program import one_program
 from bedrax.lax.primitives import linalg as factor
-from bedrax.scipy.functions import ArrayLike, compiled
+from bedrax.scipy.functions import ArrayLike
 from bedrax.scipy.linalg.arguments import adjoint, complexified, matrices
 
 __all__ = ["expm", "expm_frechet", "funm", "sqrtm"]
@@ -48,7 +49,7 @@ def _numerator_parts(a, m: int):
     return _matmul(a, high(1) + low(1)), high(0) + low(0)
 
 
-@compiled(static=("upper_triangular", "max_squarings"))
+@one_program(static=("upper_triangular", "max_squarings"), everywhere=True)
 def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 16) -> Array:
     """The matrix exponential, by scaling and squaring (Higham 2005).
 
@@ -114,7 +115,7 @@ def _by_diagonals(step: Callable, start: Array) -> Array:
     return lax.fori_loop(np.int32(1), np.int32(n), lambda d, F: jnp.where(distance == d, step(F), F), start)
 
 
-@compiled
+@one_program(everywhere=True)
 def _sqrtm(a):
     t, z = factor.schur(complexified(a))
     d = jnp.diagonal(t, axis1=-2, axis2=-1)

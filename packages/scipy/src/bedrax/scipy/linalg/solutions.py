@@ -8,9 +8,10 @@ import bedrax.numpy as jnp
 from bedrax import lax
 from bedrax.core import dtypes
 from bedrax.core.array import Array
+from bedrax.core.one_program import one_program
 from bedrax.lax.primitives import linalg as factor
 from bedrax.numpy.arguments import array
-from bedrax.scipy.functions import ArrayLike, compiled
+from bedrax.scipy.functions import ArrayLike
 from bedrax.scipy.linalg.arguments import adjoint, columns, complexified, matrices
 from bedrax.scipy.linalg.factorizations import cholesky
 
@@ -19,7 +20,7 @@ __all__ = ["cho_solve", "det", "inv", "lu_solve", "solve", "solve_sylvester", "s
 _HIGHEST = {"precision": "highest"}
 
 
-@compiled(static=("trans", "lower", "unit_diagonal"))
+@one_program(static=("trans", "lower", "unit_diagonal"), everywhere=True)
 def _solve_triangular(a, b, *, trans, lower, unit_diagonal):
     a, b, vector = columns("solve_triangular", a, b)
     out = factor.triangular_solve(
@@ -54,7 +55,7 @@ def solve_triangular(
     return _solve_triangular(a, b, trans=kinds[trans], lower=bool(lower), unit_diagonal=bool(unit_diagonal))
 
 
-@compiled(static=("lower",))
+@one_program(static=("lower",), everywhere=True)
 def _cho_solve(c, b, *, lower):
     c, b, vector = columns("cho_solve", c, b)
     first = factor.triangular_solve(
@@ -78,7 +79,7 @@ def cho_solve(
     return _cho_solve(c, b, lower=bool(lower))
 
 
-@compiled(static=("trans",))
+@one_program(static=("trans",), everywhere=True)
 def _lu_solve(lu, pivots, b, *, trans):
     n = lu.shape[-1]
     lu, b, vector = columns("lu_solve", lu, b)
@@ -147,7 +148,7 @@ def det(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> A
     return jnp.linalg.det(a)
 
 
-@compiled(static=("method", "tol"))
+@one_program(static=("method", "tol"), everywhere=True)
 def solve_sylvester(
     A: ArrayLike, B: ArrayLike, C: ArrayLike, *, method: str = "schur", tol: float = 1e-8
 ) -> Array:

@@ -7,8 +7,9 @@ import numpy as np
 import bedrax.numpy as jnp
 from bedrax import lax
 from bedrax.core.array import Array
+from bedrax.core.one_program import one_program
 from bedrax.numpy.arguments import concrete_int
-from bedrax.scipy.functions import ArrayLike, compiled, derivatives, floats, widened
+from bedrax.scipy.functions import ArrayLike, derivatives, floats, widened
 
 __all__ = ["bessel_jn", "i0", "i0e", "i1", "i1e"]
 
@@ -28,7 +29,7 @@ def _i0(x):
     return jnp.exp(abs(x)) * lax.bessel_i0e(x)
 
 
-@compiled
+@one_program(everywhere=True)
 def i0(x: ArrayLike) -> Array:
     """The modified Bessel function of the first kind of order 0."""
     return _i0(*floats("i0", x))
@@ -44,7 +45,7 @@ def _i1(x):
     return jnp.exp(abs(x)) * lax.bessel_i1e(x)
 
 
-@compiled
+@one_program(everywhere=True)
 def i1(x: ArrayLike) -> Array:
     """The modified Bessel function of the first kind of order 1."""
     return _i1(*floats("i1", x))
@@ -79,7 +80,7 @@ def _miller(z, v: int, start: int):
     return jnp.where(small, jnp.stack(rows), values)
 
 
-@compiled(static=("v", "n_iter"))
+@one_program(static=("v", "n_iter"), everywhere=True)
 def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
     """Bessel functions of the first kind, of the orders 0 to v.
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import bedrax.numpy as jnp
 from bedrax import lax
 from bedrax.core.array import Array
+from bedrax.core.one_program import one_program
 from bedrax.numpy.arguments import axes_tuple, inexact
 from bedrax.numpy.special import logsumexp
-from bedrax.scipy.functions import ArrayLike, compiled, derivatives, floats
+from bedrax.scipy.functions import ArrayLike, derivatives, floats
 
 __all__ = [
     "boxcox", "boxcox1p", "entr", "expit", "kl_div", "log_softmax", "logit", "logsumexp", "rel_entr", "softmax",
@@ -20,7 +21,7 @@ def _xlogy(x, y):
     return jnp.where((x == 0) & ~jnp.isnan(y), 0, x * jnp.log(y))
 
 
-@compiled
+@one_program(everywhere=True)
 def xlogy(x: ArrayLike, y: ArrayLike) -> Array:
     """``x log(y)``, and 0 where x is 0, whatever y is (but NaN). The derivatives are ``log(y)`` and ``x / y``."""
     return _xlogy(*floats("xlogy", x, y))
@@ -31,7 +32,7 @@ def _xlog1py(x, y):
     return jnp.where((x == 0) & ~jnp.isnan(y), 0, x * jnp.log1p(y))
 
 
-@compiled
+@one_program(everywhere=True)
 def xlog1py(x: ArrayLike, y: ArrayLike) -> Array:
     """``x log(1 + y)``, and 0 where x is 0, whatever y is (but NaN)."""
     return _xlog1py(*floats("xlog1py", x, y))
@@ -42,13 +43,13 @@ def _entr(x):
     return jnp.where(x < 0, -jnp.inf, -_xlogy(x, x))
 
 
-@compiled
+@one_program(everywhere=True)
 def entr(x: ArrayLike) -> Array:
     """``-x log(x)``; 0 at 0 and -inf for negative x."""
     return _entr(*floats("entr", x))
 
 
-@compiled
+@one_program(everywhere=True)
 def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
     """``p log(p / q)`` for positive p and q; 0 for p = 0 and q >= 0; elsewhere infinite."""
     p, q = floats("rel_entr", p, q)
@@ -62,7 +63,7 @@ def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
     return jnp.where(jnp.isnan(p) | jnp.isnan(q), jnp.nan, out)
 
 
-@compiled
+@one_program(everywhere=True)
 def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
     """``p log(p / q) - p + q``, the terms of the Kullback-Leibler divergence; infinite as `rel_entr`."""
     p, q = floats("kl_div", p, q)
@@ -83,7 +84,7 @@ def _logit(x):
     return jnp.where(near, jnp.log1p(delta) - jnp.log1p(-delta), jnp.log(x) - jnp.log1p(-x))
 
 
-@compiled
+@one_program(everywhere=True)
 def logit(x: ArrayLike) -> Array:
     """``log(x / (1 - x))``, the inverse of `expit`; NaN outside [0, 1]."""
     return _logit(*floats("logit", x))
@@ -101,13 +102,13 @@ def _box_cox(name: str, log, x: ArrayLike, lmbda: ArrayLike) -> Array:
     return jnp.where(small, series, jnp.expm1(safe_u) / safe_lmbda)
 
 
-@compiled
+@one_program(everywhere=True)
 def boxcox(x: ArrayLike, lmbda: ArrayLike) -> Array:
     """The Box-Cox transform: ``(x**lmbda - 1) / lmbda``, and ``log(x)`` for lmbda = 0; NaN for negative x."""
     return _box_cox("boxcox", jnp.log, x, lmbda)
 
 
-@compiled
+@one_program(everywhere=True)
 def boxcox1p(x: ArrayLike, lmbda: ArrayLike) -> Array:
     """The Box-Cox transform of ``1 + x``, accurate for small x."""
     return _box_cox("boxcox1p", jnp.log1p, x, lmbda)

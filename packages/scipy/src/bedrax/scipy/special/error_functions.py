@@ -11,8 +11,9 @@ import bedrax.numpy as jnp
 from bedrax import lax
 from bedrax.core import dtypes
 from bedrax.core.array import Array
+from bedrax.core.one_program import one_program
 from bedrax.numpy.arguments import array, inexact
-from bedrax.scipy.functions import ArrayLike, compiled, derivatives, floats, widened
+from bedrax.scipy.functions import ArrayLike, derivatives, floats, widened
 from bedrax.scipy.special import chebyshev as series
 from bedrax.scipy.special.chebyshev import chebyshev
 
@@ -72,7 +73,7 @@ def _erfcx(x):
     return jnp.where(negative, reflected, positive)
 
 
-@compiled
+@one_program(everywhere=True)
 def erfcx(x: ArrayLike) -> Array:
     """``exp(x**2) erfc(x)``; it falls as ``1 / (x sqrt(pi))`` where `erfc` underflows."""
     return _erfcx(*floats("erfcx", x))
@@ -89,7 +90,7 @@ def _dawsn(x):
     return jnp.where(low, near, far)
 
 
-@compiled
+@one_program(everywhere=True)
 def dawsn(x: ArrayLike) -> Array:
     r"""Dawson's integral, :math:`e^{-x^2} \int_0^x e^{t^2} dt`."""
     return _dawsn(*floats("dawsn", x))
@@ -136,7 +137,7 @@ def _wofz(z):
     return jnp.where(lower, 2 * jnp.exp(minus_square) - out, out)
 
 
-@compiled
+@one_program(everywhere=True)
 def wofz(z: ArrayLike) -> Array:
     """Faddeeva's function, ``exp(-z**2) erfc(-i z)``, of real or complex z; the result is complex."""
     (z,) = inexact("wofz", z)
@@ -188,7 +189,7 @@ def _fresnel_parts(x):
     return near, f, g, jnp.sin(angle), jnp.cos(angle), inner
 
 
-@compiled
+@one_program(everywhere=True)
 def fresnel(x: ArrayLike) -> tuple[Array, Array]:
     r"""Fresnel's integrals of real x, :math:`S = \int_0^x \sin(\pi t^2 / 2) dt` and C with the cosine.
 
@@ -213,7 +214,7 @@ def _ndtr(x):
     return jnp.where(abs(half) < _ROOT_HALF, 0.5 + 0.5 * lax.erf(half), jnp.where(half > 0, 1 - tail, tail))
 
 
-@compiled
+@one_program(everywhere=True)
 def ndtr(x: ArrayLike) -> Array:
     """The standard normal distribution function.
 
@@ -257,7 +258,7 @@ def log_ndtr(x: ArrayLike, series_order: int = 3) -> Array:
     return _compiled_log_ndtr(_floats_of_argument("log_ndtr", x))
 
 
-@compiled
+@one_program(everywhere=True)
 def _compiled_log_ndtr(x):
     return _log_ndtr(x)
 
@@ -306,7 +307,7 @@ def _ndtri(p):
     )
 
 
-@compiled
+@one_program(everywhere=True)
 def ndtri(p: ArrayLike) -> Array:
     """The inverse of `ndtr`: infinite at 0 and 1, NaN outside.
 
@@ -348,7 +349,7 @@ def _owens_t(h, a):
     return jnp.where(jnp.isnan(h) | jnp.isnan(a), jnp.nan, jnp.where(a < 0, -out, out))
 
 
-@compiled
+@one_program(everywhere=True)
 def owens_t(h: ArrayLike, a: ArrayLike) -> Array:
     r"""Owen's function, :math:`\frac{1}{2\pi} \int_0^a \frac{e^{-h^2 (1 + x^2) / 2}}{1 + x^2} dx`."""
     return _owens_t(*floats("owens_t", h, a))

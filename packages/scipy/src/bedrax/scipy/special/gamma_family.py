@@ -10,8 +10,9 @@ import bedrax.numpy as jnp
 from bedrax import lax
 from bedrax.core import dtypes
 from bedrax.core.array import Array
+from bedrax.core.one_program import one_program
 from bedrax.numpy.arguments import array, concrete_int, inexact
-from bedrax.scipy.functions import ArrayLike, compiled, derivatives, floats, widened
+from bedrax.scipy.functions import ArrayLike, derivatives, floats, widened
 
 __all__ = [
     "bernoulli", "beta", "betainc", "betaln", "comb", "digamma", "factorial", "gamma", "gammainc", "gammaincc",
@@ -24,7 +25,7 @@ def gammaln(x: ArrayLike) -> Array:
     return lax.lgamma(*floats("gammaln", x))
 
 
-@compiled
+@one_program(everywhere=True)
 def gammasgn(x: ArrayLike) -> Array:
     """The sign of ``gamma(x)``, with that of zero at 0 and -0; NaN at the poles -1, -2, ... and at -inf."""
     (x,) = floats("gammasgn", x)
@@ -43,7 +44,7 @@ def _gamma(x):
     return gammasgn(x) * jnp.exp(lax.lgamma(x))
 
 
-@compiled
+@one_program(everywhere=True)
 def gamma(x: ArrayLike) -> Array:
     r"""The gamma function, :math:`\int_0^\infty t^{x-1} e^{-t} dt`, of real x; NaN at -1, -2, ..."""
     return _gamma(*floats("gamma", x))
@@ -52,7 +53,7 @@ def gamma(x: ArrayLike) -> Array:
 _STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)  # DLMF 5.11.1
 
 
-@compiled
+@one_program(everywhere=True)
 def _complex_loggamma(z):
     """The principal branch: for Re z < 1/2 by reflection (DLMF 5.5.3), for small z from z + 9 (DLMF 5.5.1)."""
     reflect = z.real < 0.5
@@ -75,7 +76,7 @@ def _complex_loggamma(z):
     return jnp.where(reflect, math.log(math.pi) - sine - total, total)
 
 
-@compiled
+@one_program(everywhere=True)
 def loggamma(x: ArrayLike) -> Array:
     """The logarithm of the gamma function, real or complex.
 
@@ -164,20 +165,20 @@ def _betaln(a, b):
     return lax.lgamma(low) + jnp.where(large & (low > 0), cancelled, both)
 
 
-@compiled
+@one_program(everywhere=True)
 def betaln(a: ArrayLike, b: ArrayLike) -> Array:
     """``log(abs(beta(a, b)))``."""
     return _betaln(*floats("betaln", a, b))
 
 
-@compiled
+@one_program(everywhere=True)
 def beta(a: ArrayLike, b: ArrayLike) -> Array:
     """The beta function, ``gamma(a) gamma(b) / gamma(a + b)``."""
     a, b = floats("beta", a, b)
     return gammasgn(a) * gammasgn(b) * gammasgn(a + b) * jnp.exp(_betaln(a, b))
 
 
-@compiled(static=("exact",))
+@one_program(static=("exact",), everywhere=True)
 def factorial(n: ArrayLike, exact: bool = False) -> Array:
     """``gamma(n + 1)``, and 0 for negative n.
 
@@ -191,7 +192,7 @@ def factorial(n: ArrayLike, exact: bool = False) -> Array:
     return jnp.where(n < 0, 0, rounded if dtypes.finfo(n.dtype).bits >= 32 else _gamma(n + 1))
 
 
-@compiled(static=("repetition",))
+@one_program(static=("repetition",), everywhere=True)
 def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:
     """How many ways there are to choose k out of N; with `repetition`, out of ``N + k - 1``.
 
@@ -216,7 +217,7 @@ def _poch(z, m):
     return jnp.where(m == 0, 1, signs * jnp.exp(lax.lgamma(z + m) - lax.lgamma(z)))
 
 
-@compiled
+@one_program(everywhere=True)
 def poch(z: ArrayLike, m: ArrayLike) -> Array:
     """The rising factorial, ``gamma(z + m) / gamma(z)``; NaN where z is a pole."""
     return _poch(*floats("poch", z, m))

@@ -10,7 +10,8 @@ import numpy as np
 import bedrax.numpy as jnp
 from bedrax import lax
 from bedrax.core.array import Array
-from bedrax.scipy.functions import ArrayLike, compiled, derivatives, floats, widened
+from bedrax.core.one_program import one_program
+from bedrax.scipy.functions import ArrayLike, derivatives, floats, widened
 from bedrax.scipy.special.gamma_family import gammasgn
 
 __all__ = ["hyp1f1", "hyp2f1"]
@@ -95,7 +96,7 @@ def _hyp1f1(a, b, x):
     return _value_1f1(a, b, x)
 
 
-@compiled
+@one_program(everywhere=True)
 def hyp1f1(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     """Kummer's confluent hypergeometric function ``1F1(a; b; x)`` of real arguments.
 
@@ -172,7 +173,7 @@ def _hyp2f1(a, b, c, x):
     return _value_2f1(a, b, c, x)
 
 
-@compiled
+@one_program(everywhere=True)
 def hyp2f1(a: ArrayLike, b: ArrayLike, c: ArrayLike, x: ArrayLike) -> Array:
     """Gauss's hypergeometric function ``2F1(a, b; c; x)`` of real arguments, for x <= 1 (infinite beyond).
 

@@ -9,7 +9,8 @@ import numpy as np
 import bedrax.numpy as jnp
 from bedrax import lax
 from bedrax.core.array import Array
-from bedrax.scipy.functions import ArrayLike, compiled, derivatives, floats, widened
+from bedrax.core.one_program import one_program
+from bedrax.scipy.functions import ArrayLike, derivatives, floats, widened
 from bedrax.scipy.special import chebyshev as series
 from bedrax.scipy.special.chebyshev import chebyshev
 
@@ -32,7 +33,7 @@ def _exp1(x):
     return jnp.where(x == 0, jnp.inf, jnp.where((x < 0) | jnp.isnan(x), jnp.nan, out))
 
 
-@compiled
+@one_program(everywhere=True)
 def exp1(x: ArrayLike) -> Array:
     r"""The exponential integral :math:`E_1(x) = \int_x^\infty e^{-t} / t\, dt`; infinite at 0, NaN for negative x."""
     return _exp1(*floats("exp1", x))
@@ -61,7 +62,7 @@ def _expi(x):
     return jnp.where(x == 0, -jnp.inf, jnp.where(jnp.isnan(x), x, out))
 
 
-@compiled
+@one_program(everywhere=True)
 def expi(x: ArrayLike) -> Array:
     r"""The exponential integral :math:`\mathrm{Ei}(x) = -\int_{-x}^\infty e^{-t} / t\, dt` (principal value)."""
     return _expi(*floats("expi", x))
@@ -120,7 +121,7 @@ def _expn(n, x):
     return jnp.where(whole & (x >= 0), out, jnp.nan)
 
 
-@compiled
+@one_program(everywhere=True)
 def expn(n: ArrayLike, x: ArrayLike) -> Array:
     r"""The generalized exponential integral :math:`E_n(x) = \int_1^\infty e^{-x t} / t^n\, dt`.
 
@@ -169,7 +170,7 @@ def _ci(x):
     )
 
 
-@compiled
+@one_program(everywhere=True)
 def sici(x: ArrayLike) -> tuple[Array, Array]:
     r"""The sine and cosine integrals, :math:`\mathrm{Si}` and :math:`\mathrm{Ci}`, of real x (Ci of ``abs(x)``).
 
@@ -227,7 +228,7 @@ def _spence(x):
     return jnp.where(x < 0, jnp.nan, jnp.where(x == jnp.inf, -jnp.inf, jnp.where(jnp.isnan(x), x, out)))
 
 
-@compiled
+@one_program(everywhere=True)
 def spence(x: ArrayLike) -> Array:
     r"""Spence's function, :math:`\int_1^x \frac{\log t}{1 - t} dt`, the dilogarithm of ``1 - x``; NaN for negative x."""
     return _spence(*floats("spence", x))

@@ -17,7 +17,8 @@ from typing import Any
 
 import bedrax.numpy as jnp
 from bedrax import lax
-from bedrax.scipy.functions import compiled, floats
+from bedrax.core.one_program import one_program
+from bedrax.scipy.functions import floats
 
 _WHAT = {
     "logpdf": "The logarithm of the density at `x`.",
@@ -53,7 +54,7 @@ def named(fun: Callable, name: str, module: str, parameters: Sequence[tuple[str,
     """
     names = [n for n, _ in parameters]
     empty = inspect.Parameter.empty
-    staged = compiled(fun)
+    program = one_program(fun, everywhere=True)
 
     def call(*args, **kwargs):
         if kwargs or len(args) != len(names):
@@ -70,7 +71,7 @@ def named(fun: Callable, name: str, module: str, parameters: Sequence[tuple[str,
             missing = [n for n, value in zip(names, args, strict=True) if value is empty]
             if missing:
                 raise TypeError(f"{name}() is missing the arguments {', '.join(missing)}")
-        return staged(*args)
+        return program(*args)
 
     call.__name__ = call.__qualname__ = name
     call.__module__ = module

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import bedrax.numpy as jnp
 from bedrax.core.array import Array
+from bedrax.core.one_program import one_program
 from bedrax.numpy.arguments import inexact
-from bedrax.scipy.functions import ArrayLike, compiled
+from bedrax.scipy.functions import ArrayLike
 from bedrax.scipy.special import gammaln, xlogy
 
 __all__ = ["logpmf", "pmf"]
 
 
-@compiled
+@one_program(everywhere=True)
 def logpmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
     """The logarithm of the probability of the counts `x`.
 

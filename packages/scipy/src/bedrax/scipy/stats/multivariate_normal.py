@@ -7,8 +7,9 @@ import math
 import bedrax.numpy as jnp
 from bedrax import lax
 from bedrax.core.array import Array
+from bedrax.core.one_program import one_program
 from bedrax.numpy.arguments import inexact
-from bedrax.scipy.functions import ArrayLike, compiled
+from bedrax.scipy.functions import ArrayLike
 
 __all__ = ["logpdf", "pdf"]
 
@@ -34,7 +35,7 @@ def logpdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike, allow_singular: None =
     return _logpdf(x, mean, cov)
 
 
-@compiled
+@one_program(everywhere=True)
 def _logpdf(x, mean, cov):
     x, mean, cov = inexact("multivariate_normal.logpdf", x, mean, cov)
     if mean.ndim == 0:  # every element is a normal variable of its own

@@ -9,7 +9,8 @@ import numpy as np
 import bedrax.numpy as jnp
 from bedrax import lax
 from bedrax.core.array import Array
-from bedrax.scipy.functions import ArrayLike, compiled, floats
+from bedrax.core.one_program import one_program
+from bedrax.scipy.functions import ArrayLike, floats
 from bedrax.scipy.special import entr, gammaincc, gammaln, xlogy
 from bedrax.scipy.stats.families import discrete, whole
 
@@ -46,7 +47,7 @@ logpmf, pmf, cdf = discrete(
 )
 
 
-@compiled
+@one_program(arrays=("loc",), everywhere=True)
 def entropy(mu: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The entropy of the Poisson distribution with mean `mu`, in nats; NaN for negative `mu`.
 

@@ -1,0 +1,227 @@
+"""Each function that is one program when called eagerly: a second call like the first enters no Python of it.
+
+The functions are found by what `one_program` leaves on them. Arguments that must be given are matrices, unless the
+tables below say otherwise; every other parameter is given, too, with the value that it has by default.
+"""
+
+import importlib
+import inspect
+import pkgutil
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+import bedrax.nn
+import bedrax.numpy
+import bedrax.random
+import bedrax.scipy
+from bedrax.core import executors
+from bedrax.core.one_program import one_program
+from bedrax.lax import operators
+from bedrax.lax.primitives import indexing
+from bedrax.numpy import indexing as indexing_of_numpy
+from bedrax.numpy_backend.executor import NumpyExecutor
+from bedrax.numpy_backend.host_array import HostArray
+from bedrax.random.continuous import gumbel_function
+
+MATRIX = jnp.asarray(np.array([[4, 1, 0.5], [1, 3, 0.25], [0.5, 0.25, 2]], np.float32))
+VECTOR, SCALAR, INTS = MATRIX[0], jnp.float32(0.5), jnp.arange(3)
+
+
+def _modules():
+    yield operators
+    yield indexing
+    for package in (bedrax.numpy, bedrax.nn, bedrax.random, bedrax.scipy):
+        for found in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
+            yield importlib.import_module(found.name)
+
+
+FUNCTIONS = {
+    f"{m.__name__.removeprefix('bedrax.')}.{name}": f
+    for m in _modules()
+    for name, f in vars(m).items()
+    if hasattr(f, "static") and hasattr(f, "__wrapped__") and f.__module__ == m.__name__
+}
+F32, I32 = np.dtype(np.float32), np.dtype(np.int32)
+BY_NAME = {"key": jax.random.key(0), "shape": (3,), "dtype": F32}
+VECTORS = {"a": VECTOR, "v": VECTOR}
+WINDOW = indexing_of_numpy.read((3, 3), (slice(0, 2), 1))[0].plan
+ROWS = indexing_of_numpy.read((3, 3), INTS)[0].plan
+BY_FUNCTION = {
+    "lax.primitives.indexing.dynamic_slice": {"start_indices": (0, 1), "slice_sizes": (2, 2)},
+    "lax.primitives.indexing.dynamic_slice_in_dim": {"start_index": 1, "slice_size": 2},
+    "lax.primitives.indexing.dynamic_index_in_dim": {"index": 1},
+    "lax.primitives.indexing.dynamic_update_slice": {"start_indices": (0, 1)},
+    "lax.primitives.indexing.dynamic_update_slice_in_dim": {"start_index": 1, "axis": 0},
+    "lax.primitives.indexing.dynamic_update_index_in_dim": {"update": VECTOR, "index": 1, "axis": 0},
+    "numpy.calculus.interp": {"xp": VECTOR, "fp": VECTOR},
+    "numpy.calculus.convolve": VECTORS,
+    "numpy.calculus.correlate": VECTORS,
+    "numpy.cumulative.cumulative_sum": {"x": VECTOR},
+    "numpy.cumulative.cumulative_prod": {"x": VECTOR},
+    "numpy.indexing._get_at": {"vector": INTS[:2], "plan": WINDOW},
+    "numpy.indexing._get_dynamic_now": {
+        "plan": ROWS, "starts": [], "arrays": [INTS], "mode": lax.GatherScatterMode.CLIP, "fill_value": None,
+        "indices_are_sorted": False, "unique_indices": False, "wraps": (True,),
+    },
+    "numpy.updates._update_now": {
+        "plan": ROWS, "starts": [], "arrays": [INTS], "values": SCALAR, "mode": lax.GatherScatterMode.CLIP,
+        "name": "add", "indices_are_sorted": False, "unique_indices": False, "wraps": (True,), "inside": False,
+    },
+    "numpy.searching.take": {"indices": INTS},
+    "numpy.searching.take_along_axis": {"indices": jnp.zeros((3, 1), int)},
+    "numpy.selection.clip": {"arr": MATRIX, "min": SCALAR, "max": None},
+    "numpy.statistics.quantile": {"q": SCALAR},
+    "numpy.statistics.nanquantile": {"q": SCALAR},
+    "numpy.statistics.percentile": {"q": SCALAR},
+    "numpy.statistics.nanpercentile": {"q": SCALAR},
+    "numpy.ufuncs.ldexp": {"x2": INTS},
+    "numpy.ufuncs.gcd": {"x1": INTS, "x2": INTS},
+    "numpy.ufuncs.lcm": {"x1": INTS, "x2": INTS},
+    "nn.activations.glu": {"x": jnp.ones((3, 4))},
+    "nn.activations.one_hot": {"x": INTS, "num_classes": 3},
+    "random.continuous._gumbel": {"sampler": gumbel_function("low")},
+    "random.continuous._multivariate_normal": {"mean": VECTOR, "cov": MATRIX, "method": "cholesky"},
+    "random.continuous._orthogonal": {"n": 3, "m": 3},
+    "random.counts._multinomial": {"n": jnp.float32(4), "p": VECTOR / VECTOR.sum(), "unroll": 1},
+    "random.discrete._shuffle": {"x": VECTOR, "axis": 0},
+    "random.discrete._permuted_range": {"n": 4, "dtype": I32},
+    "random.discrete._permute_slices": {"x": MATRIX, "axis": 0},
+    "random.discrete._categorical": {"axis": -1, "mode": "low", "logits": VECTOR},
+    "random.discrete._categories_apart": {"prefix": (3,), "shape": (), "axis": 0, "mode": "low", "logits": VECTOR},
+    "random.discrete._weighted": {"p": VECTOR},
+    "random.discrete._weighted_apart": {"p": VECTOR, "draws": 2, "mode": "low"},
+    "random.gamma._dirichlet": {"alpha": VECTOR, "shape": ()},
+    "random.gamma._generalized_normal": {"p": 2.0},
+    "random.gamma._ball": {"d": 2, "p": 2.0},
+    "random.uniform._randint": {"dtype": I32, "minval": 0, "maxval": 9},
+    "scipy.linalg.factorizations._eigh_tridiagonal": {
+        "d": VECTOR, "e": VECTOR[1:], "eigvals_only": True, "select": "a", "select_range": None,
+    },
+    "scipy.linalg.solutions._solve_triangular": {"trans": 0, "lower": False, "unit_diagonal": False},
+    "scipy.linalg.solutions._cho_solve": {"lower": True},
+    "scipy.linalg.solutions._lu_solve": {"pivots": INTS, "trans": 0},
+    "scipy.ndimage._map_coordinates": {"coordinates": [VECTOR, VECTOR], "cval": SCALAR, "order": 1, "mode": "nearest"},
+    "scipy.signal._convolve": {"mode": "full", "method": "direct", "precision": None, "mirror": False, "later": False},
+    "scipy.special.bessel.bessel_jn": {"z": VECTOR, "v": 2},
+    "scipy.stats.dirichlet.logpdf": {"x": VECTOR / VECTOR.sum(), "alpha": VECTOR},
+}  # fmt: skip
+
+
+def arguments(name, function):
+    given = dict(BY_FUNCTION.get(name, {}))
+    positional, keywords = [], {}
+    for p in inspect.signature(function).parameters.values():
+        value = given.pop(
+            p.name,
+            BY_NAME.get(p.name, SCALAR if name.startswith("random.") else MATRIX)
+            if p.default is p.empty
+            else p.default,
+        )
+        if p.default is p.empty or p.kind is p.POSITIONAL_ONLY:
+            positional.append(value)
+        else:
+            keywords[p.name] = value
+    assert not given, f"{name} has no parameters {list(given)}"
+    return positional, keywords
+
+
+def enters(function, call):
+    """Whether `call` runs the body of `function`."""
+    body = inspect.unwrap(function).__code__
+    entered = []
+    sys.setprofile(lambda frame, event, _: event == "call" and frame.f_code is body and entered.append(frame))
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+    return bool(entered)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_the_second_call_traces_nothing(name):
+    function = FUNCTIONS[name]
+    positional, keywords = arguments(name, function)
+    first = function(*positional, **keywords)
+    assert not enters(function, lambda: function(*positional, **keywords))
+    assert jax.tree.structure(first) == jax.tree.structure(function(*positional, **keywords))
+
+
+@pytest.mark.parametrize(
+    "function, args, keywords",
+    [
+        (jnp.linalg.svd, (MATRIX,), {"full_matrices": False}),
+        (jnp.linalg.eigvalsh, (MATRIX,), {"UPLO": "U"}),
+        (jnp.diff, (VECTOR,), {"n": 2}),
+        (jnp.polyval, (VECTOR, 2.0), {"unroll": 2}),
+        (jnp.trace, (MATRIX,), {"axis1": 1, "axis2": 0}),
+        (jnp.mean, (MATRIX, [0, 1]), {}),
+        (jnp.take, (VECTOR, INTS), {"fill_value": float("nan")}),
+        (jnp.var, (np.ones(3, np.float32),), {}),
+    ],
+)
+def test_constants_are_recognized(function, args, keywords):
+    function(*args, **keywords)
+    assert not enters(function, lambda: function(*args, **keywords))
+
+
+def test_constants_are_compared_by_their_bits():
+    outside = jnp.array([7])
+    for value in (0.0, -0.0, np.nan, 0.0):
+        out = np.asarray(jnp.take(VECTOR, outside, fill_value=value))[0]
+        np.testing.assert_array_equal((out, np.signbit(out)), (value, np.signbit(value)))
+
+
+def test_an_error_is_found_once():
+    calls = []
+
+    @one_program(static=("axis",))
+    def function(x, axis=0):
+        calls.append(axis)
+        return jnp.sum(jnp.asarray(x), axis)
+
+    with pytest.raises(ValueError, match="out of bounds"):
+        function(VECTOR, axis=5)
+    with pytest.raises(TypeError):
+        function("no array")
+    assert calls == [5, 0]
+
+
+def test_names_are_checked_when_it_is_decorated():
+    with pytest.raises(TypeError, match="no parameter 'axes', only x, axis"):
+        one_program(lambda x, axis=0: x, static=("axes",))
+    with pytest.raises(TypeError, match="is keepdims=False of .* a constant or an array"):
+        one_program(lambda x, keepdims=False: x)
+    assert one_program(lambda x, where=None: x, arrays=("where",))(VECTOR) is not None
+
+
+def test_the_signature_is_that_of_the_function():
+    assert str(inspect.signature(jnp.diff)).startswith("(a: 'ArrayLike', n: 'int' = 1, axis: 'int' = -1")
+
+
+def test_many_threads_call_it_first():
+    @one_program
+    def function(x):
+        return jnp.sin(x) + 1
+
+    with ThreadPoolExecutor(8) as pool:
+        results = list(pool.map(lambda _: np.asarray(function(VECTOR)), range(64)))
+    assert all((r == results[0]).all() for r in results)
+
+
+def test_another_executor_gets_a_program_of_its_own():
+    function = one_program(lambda x: jnp.sin(x) + 1, everywhere=True)
+    before = executors.active
+    compiled = function(VECTOR)
+    try:
+        executors.install(NumpyExecutor())
+        evaluated = function(np.asarray(VECTOR))
+    finally:
+        executors.install(before)
+    assert type(evaluated) is HostArray and type(compiled) is type(function(VECTOR)) is type(VECTOR)
+    np.testing.assert_allclose(np.asarray(evaluated), np.asarray(compiled), rtol=1e-6)
