@@ -17,6 +17,7 @@ import numpy as np
 
 from bedrax.core import dtypes, executors, jitting
 from bedrax.core.array import Array
+from bedrax.core.exact import exact
 from bedrax.core.tracing import current, eval_trace
 
 # Types whose values are constants to be compared as they are, and arguments of programs; others are added when met.
@@ -31,27 +32,19 @@ _UNREADABLE: Any = object()
 
 
 class _Exact:
-    """A constant to be compared by types and bits: 0.0 is not -0.0, and NaN is NaN."""
+    """A constant to be compared by types and bits (see `exact`)."""
 
     __slots__ = ("key", "value")
 
     def __init__(self, value: Any):
         self.value = value
-        self.key = _bits(value)
+        self.key = exact(value)
 
     def __eq__(self, other):
         return type(other) is _Exact and self.key == other.key
 
     def __hash__(self):
         return hash(self.key)
-
-
-def _bits(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return (type(value), *map(_bits, value))
-    if isinstance(value, (float, complex, np.inexact)):
-        return (type(value), np.asarray(value).tobytes())
-    return (type(value), value)
 
 
 def _value(x: Any) -> Any:
