@@ -26,9 +26,8 @@ STRINGS = {
     "packages/scipy/src/bedrax/scipy/linalg/__init__.py": 4,
     "packages/scipy/src/bedrax/scipy/special/__init__.py": 7,
     "packages/scipy/src/bedrax/scipy/stats/__init__.py": 2,
-    "packages/xla_backend/src/bedrax/xla_backend/exchange.py": 1,
 }
-UPWARD = {"bedrax.batching": "bedrax-lax", "bedrax.random.key_array": "bedrax-xla-backend"}
+UPWARD = {"bedrax.batching": "bedrax-lax"}
 # First-party imports inside functions, in all packages.
 LATE_IMPORTS = 331
 LONGEST_FUNCTION, LONGEST_FILE = 80, 700

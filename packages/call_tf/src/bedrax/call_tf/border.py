@@ -11,9 +11,9 @@ import numpy as np
 from bedrax.core import config, dims, dtypes, executors
 from bedrax.core.avals import ShapedArray
 from bedrax.numpy_backend.executor import to_numpy
+from bedrax.xla_backend import dlpack
 from bedrax.xla_backend import jaxlib_door as door
-from bedrax.xla_backend import placement
-from bedrax.xla_backend.array import ArrayImpl
+from bedrax.xla_backend.jaxlib_door import ArrayImpl
 
 _ALIGNMENT = (
     64  # bytes; TensorFlow's kernels end the process where memory is not aligned to the widest vectors
@@ -93,7 +93,7 @@ def to_array(tensor: Any, given: list) -> Any:
     if executors.get().name != "xla" or not tensor.device.endswith("CPU:0") or tensor.dtype.is_bool:
         return executors.get().asarray(tensor.numpy())
     try:
-        array = placement.from_dlpack(tensor)
+        array = dlpack.from_dlpack(tensor)
     except tf.errors.OpError:  # of a dtype that TensorFlow's DLPack has not
         return executors.get().asarray(tensor.numpy())
     if any(type(x) is np.ndarray and _inside(array, x) for x in given):

@@ -8,7 +8,6 @@ from __future__ import annotations
 from bedrax.core.jitting import jit
 from bedrax.xla_backend import array as _array
 from bedrax.xla_backend import dispatch as _dispatch
-from bedrax.xla_backend.array import Shard
 from bedrax.xla_backend.clients import (
     clear_backends,
     default_backend,
@@ -22,13 +21,14 @@ from bedrax.xla_backend.clients import (
 )
 from bedrax.xla_backend.compile import effects_barrier
 from bedrax.xla_backend.dispatch import XlaExecutor, clear_caches
+from bedrax.xla_backend.dlpack import from_dlpack
+from bedrax.xla_backend.host import Shard
 from bedrax.xla_backend.placement import (
     block_until_ready,
     device_get,
     device_put,
     device_put_replicated,
     device_put_sharded,
-    from_dlpack,
     make_array_from_callback,
     make_array_from_process_local_data,
     make_array_from_single_device_arrays,

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,117 +15,13 @@ import numpy as np
 from bedrax.core import array as core_array
 from bedrax.core import avals, dtypes
 from bedrax.core.avals import ShapedArray
+from bedrax.xla_backend import dlpack, placement
 from bedrax.xla_backend import jaxlib_door as door
+from bedrax.xla_backend.host import addressable_shards, check_alive, global_shards, host_value
 from bedrax.xla_backend.layout import Format, Layout
+from bedrax.xla_backend.sharding import SingleDeviceSharding
 
 ArrayImpl = door.ArrayImpl
-
-
-class Shard:
-    """The part of an array on one device.
-
-    Attributes:
-      device: where it is.
-      index: the slices of the whole array that it holds.
-      replica_id: 0 for the first device that holds these slices, then 1, ...
-      data: the part, as an array on that device; None on devices of other processes.
-    """
-
-    __slots__ = ("_data", "_replica_id", "_sharding", "device", "index")
-
-    def __init__(self, device, index, replica_id, data=None):
-        self.device = device
-        self.index = index
-        self._replica_id = replica_id
-        self._data = data
-
-    replica_id = property(lambda self: self._replica_id)
-    data = property(lambda self: self._data)
-
-    def __repr__(self):
-        return f"Shard(device={self.device!r}, index={self.index}, replica_id={self._replica_id}, data={self._data})"
-
-
-def _deleted(x) -> Exception:
-    return RuntimeError(f"Array has been deleted with shape={x.aval.str_short()}.")
-
-
-def _check_alive(x) -> None:
-    if x.is_deleted():
-        raise _deleted(x)
-
-
-def host_value(x) -> np.ndarray:
-    """The elements as a read-only `numpy.ndarray`; waits for them.
-
-    Raises:
-      RuntimeError: the array was deleted or donated, or has parts in other processes.
-    """
-    value = x._npy_value
-    if value is not None:
-        return value
-    _check_alive(x)
-    sharding = x._sharding
-    if type(sharding) is _single_device:
-        value, copied = x._single_device_array_to_np_array_did_copy()
-        value.flags.writeable = False
-        if copied:  # else it is a view of the buffer, and keeping it would stand in the way of donation
-            x._npy_value = value
-        return value
-    if sharding.is_fully_replicated:
-        value, _ = x._fully_replicated_shard()._single_device_array_to_np_array_did_copy()
-    else:
-        if not sharding.is_fully_addressable:
-            raise RuntimeError(
-                "Fetching value for `jax.Array` that spans non-addressable (non process local) devices is not possible."
-                " You can use `jax.experimental.multihost_utils.process_allgather` to print the global array or use"
-                " `.addressable_shards` method of jax.Array to inspect the addressable (process local) shards."
-            )
-        value = np.empty(x.aval.shape, x.aval.dtype)
-        for shard in addressable_shards(x):
-            if shard.replica_id == 0:
-                value[shard.index] = host_value(shard.data)
-    value.flags.writeable = False
-    x._npy_value = value
-    return value
-
-
-_single_device: Any = None  # the class; set by `install`, as `sharding` is not needed at import
-
-
-def addressable_shards(x) -> list[Shard]:
-    """The parts on this process's devices."""
-    _check_alive(x)
-    sharding = x._sharding
-    if type(sharding) is _single_device:
-        return [Shard(sharding._device, (slice(None),) * len(x.aval.shape), 0, x)]
-    replica: dict = {}
-    ids: dict = {}
-    for device, index in sharding.devices_indices_map(x.aval.shape).items():
-        key = tuple((s.start, s.stop) for s in index)
-        ids[device] = (index, replica.get(key, 0))
-        replica[key] = replica.get(key, 0) + 1
-    found = []
-    for part in x._arrays:
-        device = part._sharding._device
-        index, number = ids[device]
-        found.append(Shard(device, index, number, part))
-    return found
-
-
-def global_shards(x) -> list[Shard]:
-    """The parts on all devices; those of other processes have no data."""
-    if x.is_fully_addressable:
-        return addressable_shards(x)
-    mine = {s.device: s for s in addressable_shards(x)}
-    replica: dict = {}
-    found = []
-    for device, index in x._sharding.devices_indices_map(x.aval.shape).items():
-        key = tuple((s.start, s.stop) for s in index)
-        number = replica.get(key, 0)
-        replica[key] = number + 1
-        found.append(mine.get(device) or Shard(device, index, number))
-    return found
 
 
 def _to_array(self, dtype=None, copy=None):
@@ -177,7 +72,7 @@ def _iter(self):
     aval = self.aval
     if not aval.shape:
         raise TypeError("iteration over a 0-d array")
-    if isinstance(self._sharding, _single_device):
+    if isinstance(self._sharding, SingleDeviceSharding):
         return _rows(self)
     return (self[i] for i in range(aval.shape[0]))
 
@@ -211,7 +106,7 @@ def _text(self) -> str:
 
 def _repr(self) -> str:
     aval = self.aval
-    _check_alive(self)
+    check_alive(self)
     name = aval.dtype.name
     weak = ", weak_type=True" if aval.weak_type else ""
     if not self.is_fully_addressable and not self.is_fully_replicated:
@@ -251,8 +146,8 @@ def _tobytes(self, order="C") -> bytes:
 
 def _copy_to_host_async(self) -> None:
     """Start copying to the host; a later conversion need not wait as long."""
-    _check_alive(self)
-    if self._npy_value is None and type(self._sharding) is _single_device:
+    check_alive(self)
+    if self._npy_value is None and type(self._sharding) is SingleDeviceSharding:
         self._copy_single_device_array_to_host_async()
     elif self._npy_value is None:
         for shard in addressable_shards(self):
@@ -262,7 +157,7 @@ def _copy_to_host_async(self) -> None:
 
 def _device(self):
     sharding = self._sharding
-    return sharding._device if type(sharding) is _single_device else sharding
+    return sharding._device if type(sharding) is SingleDeviceSharding else sharding
 
 
 def _set_item(self, i, x):
@@ -285,74 +180,9 @@ def _reduce(self):
 
 
 def _rebuild(value: np.ndarray, weak_type: bool, name: str | None = None):
-    from bedrax.xla_backend import placement
-
     if name is not None:
         value = value.view(dtypes.as_dtype(name))
     return placement.put_uncommitted(value, weak_type)
-
-
-def check_and_rearrange(arrays: Sequence[Any], sharding, aval: ShapedArray) -> list:
-    """Check the parts of an array, and order them as the sharding does.
-
-    Raises:
-      ValueError: parts are missing, on other devices, or of another shape or dtype than they should be.
-    """
-    devices = [a._sharding._device for a in arrays]
-    wanted = sharding._addressable_device_assignment
-    if len(arrays) != len(wanted):
-        raise ValueError(
-            f"Expected {len(wanted)} per-device arrays (this is how many devices are addressable by the sharding), but"
-            f" got {len(arrays)}"
-        )
-    if set(devices) != set(wanted):
-        raise ValueError(
-            f"Addressable devices and per-device arrays devices do not match. Sharding has {sorted(map(str, wanted))},"
-            f" arrays are on {sorted(map(str, devices))}"
-        )
-    shape = sharding.shard_shape(aval.shape)
-    for a in arrays:
-        if a.aval.dtype != aval.dtype:
-            raise ValueError(
-                f"Input buffers to `Array` must have matching dtypes. Got {a.aval.dtype}, expected {aval.dtype}"
-            )
-        if a.aval.shape != shape:
-            raise ValueError(
-                f"Expected shard shape {shape} of sharding {sharding}, but got an array of {a.aval.shape}"
-            )
-    position = {d: i for i, d in enumerate(devices)}
-    return [arrays[position[d]] for d in wanted]
-
-
-def _dlpack_device(self):
-    device = _device(self)
-    if not isinstance(device, door.Device):
-        raise ValueError("__dlpack__ only supported for unsharded arrays.")
-    kinds = {"cpu": 1, "gpu": 2, "cuda": 2, "rocm": 10}
-    if device.platform not in kinds:
-        raise BufferError(f"Device type '{device.platform}' has no DLPack equivalent")
-    return kinds[device.platform], device.local_hardware_id if device.platform != "cpu" else device.id
-
-
-def _dlpack(self, *, stream=None, max_version=None, dl_device=None, copy=None):
-    if type(self._sharding) is not _single_device:
-        raise ValueError("__dlpack__ only supported for unsharded arrays.")
-    _check_alive(self)
-    if dl_device is not None and tuple(dl_device) != tuple(_dlpack_device(self)):
-        if dl_device[0] != 1:
-            raise BufferError(
-                f"cannot export an array on {_device(self)} to DLPack device {tuple(dl_device)}"
-            )
-        return host_value(self).__dlpack__(copy=copy)
-    if self.aval.dtype == np.bool_ and max_version is None:
-        raise BufferError("DLPack exchange of bool arrays needs a consumer that passes max_version")
-    x = self
-    if copy:
-        from bedrax.xla_backend import placement
-
-        x = placement.copy(self)
-    x.block_until_ready()
-    return door.buffer_to_dlpack_managed_tensor(x, stream)
 
 
 def _aval_attribute(path: str, doc: str):
@@ -363,8 +193,6 @@ def _to_device(self, device, *, stream=None):
     """This array on another device or with another sharding (array API)."""
     if stream is not None:
         raise NotImplementedError("to_device: there are no streams to choose from; leave stream=None")
-    from bedrax.xla_backend import placement
-
     return placement.device_put(self, device)
 
 
@@ -390,7 +218,7 @@ _METHODS: dict[str, Any] = {
     "addressable_data": lambda self, index: self._arrays[index],
     "_value": property(host_value),
     # C++ calls it when an array is made of parts: with `self` in jaxlib 0.10, without in 0.11.
-    "_check_and_rearrange": lambda *args: check_and_rearrange(*args[-3:]),
+    "_check_and_rearrange": lambda *args: placement.check_and_rearrange(*args[-3:]),
     "__array__": _to_array,
     "__array_priority__": 100,
     "__hash__": None,
@@ -408,8 +236,8 @@ _METHODS: dict[str, Any] = {
     "__reduce__": _reduce,
     "__copy__": lambda self: _copy(self),
     "__deepcopy__": lambda self, memo: _copy(self),
-    "__dlpack__": _dlpack,
-    "__dlpack_device__": _dlpack_device,
+    "__dlpack__": dlpack.dlpack,
+    "__dlpack_device__": dlpack.dlpack_device,
     "item": _item,
     "tolist": _tolist,
     "tobytes": _tobytes,
@@ -419,27 +247,15 @@ _METHODS: dict[str, Any] = {
 
 
 def _copy(x):
-    from bedrax.xla_backend import placement
-
-    _check_alive(x)
+    check_alive(x)
     return placement.copy(x)
 
 
 def install() -> None:
     """Complete the class; once, when the package is imported."""
-    global _single_device
-    from bedrax.xla_backend.sharding import SingleDeviceSharding
-
-    _single_device = SingleDeviceSharding
     core_array.add_array_type(ArrayImpl)
     for name, value in _METHODS.items():
         setattr(ArrayImpl, name, value)
     for name in ("item", "tolist", "tobytes", "copy_to_host_async", "to_device"):
         getattr(ArrayImpl, name).__name__ = name
     avals.aval_functions[ArrayImpl] = operator.attrgetter("aval")
-
-
-def from_parts(aval: ShapedArray, sharding, parts: Sequence[Any], committed: bool = True):
-    """An array made of its parts, one per addressable device in the sharding's order."""
-    parts = check_and_rearrange(parts, sharding, aval)
-    return ArrayImpl(aval, sharding, parts, committed=committed, _skip_checks=True)

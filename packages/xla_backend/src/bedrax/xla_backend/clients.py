@@ -24,6 +24,9 @@ _failures: dict[str, str] = {}
 _default: door.Client | None = None
 _discovered = False
 
+# What is to be done with a device before any is handed out.
+before_first_use: list[Callable[[door.Device], None]] = []
+
 _ALIASES = {"cuda": "gpu", "rocm": "gpu"}
 _MEMBERS = {"gpu": ("cuda", "rocm")}
 
@@ -210,7 +213,9 @@ def _start_clients() -> None:
     if wanted is None and set(started) == {"cpu"} and _nvidia_device_without_plugin():
         warnings.warn("An NVIDIA GPU may be present on this machine, but a CUDA-enabled jaxlib is not installed."
                       " Falling back to cpu.", stacklevel=3)  # fmt: skip
-    _prime(next(iter(started.values())))
+    device = next(iter(started.values())).local_devices()[0]
+    for prepare in before_first_use:
+        prepare(device)
     _default = started[next(name for name in order if name in started)]
     _clients.update(started)
 
@@ -223,13 +228,6 @@ def _failure_text() -> str:
     if not _failures:
         return "."
     return "; failed to load: " + "; ".join(f"{name} ({why})" for name, why in _failures.items())
-
-
-def _prime(client: door.Client) -> None:
-    """Let C++ make its lookups by name; see `jaxlib_door.paths_called_by_name`."""
-    from bedrax.xla_backend import sharding
-
-    sharding.prime(client.local_devices()[0])
 
 
 def clear_backends() -> None:

@@ -16,15 +16,19 @@ from typing import Any
 import numpy as np
 
 from bedrax import pytree
-from bedrax.core import config, dtypes, effects
+from bedrax.core import avals, config, dtypes, effects, source
 from bedrax.core.avals import ShapedArray
 from bedrax.core.ir import Jaxpr, Literal
-from bedrax.xla_backend import clients, compilation_cache, placement, sharding
+from bedrax.xla_backend import compilation_cache, placement, sharding
 from bedrax.xla_backend import jaxlib_door as door
-from bedrax.xla_backend.array import ArrayImpl
-from bedrax.xla_backend.sharding import SingleDeviceSharding, make_single_device_sharding
+from bedrax.xla_backend.host import check_alive
+from bedrax.xla_backend.jaxlib_door import ArrayImpl
+from bedrax.xla_backend.placement import Placement
+from bedrax.xla_backend.sharding import make_single_device_sharding
 
 logger = logging.getLogger("bedrax.xla_backend")
+
+_NATIVE_TREES = pytree.engine_name == "native"
 
 # Primitives whose results need not be ready when a Python call returns leave a token here, per device.
 _runtime_tokens: dict[Any, Any] = {}
@@ -45,88 +49,6 @@ def kept_arguments(jaxpr: Jaxpr) -> tuple[bool, ...]:
     used = {v for eqn in jaxpr.eqns for v in eqn.invars if type(v) is not Literal}
     used.update(v for v in jaxpr.outvars if type(v) is not Literal)
     return tuple([v in used for v in jaxpr.invars])
-
-
-class Placement:
-    """Where a program runs: its devices, and the shardings of arguments and results (None: the compiler's choice).
-
-    With one device, `arguments` and `results` are not looked at.
-    """
-
-    __slots__ = ("_key", "arguments", "committed", "devices", "results")
-
-    def __init__(self, devices: tuple, committed: bool, arguments: tuple = (), results: tuple = ()):
-        self.devices = devices
-        self.committed = committed
-        self.arguments = arguments
-        self.results = results
-        self._key = (devices, committed, arguments, results)
-
-    def __eq__(self, other):
-        return isinstance(other, Placement) and self._key == other._key
-
-    def __hash__(self):
-        return hash(self._key)
-
-
-def choose_placement(args: Sequence[Any], arguments: Sequence[Any] | None, results: Sequence[Any] | None,
-                     device: Any = None, names: Any = None) -> Placement:  # fmt: skip
-    """Where to run: as shardings say, else where committed arguments are, else on the default device.
-
-    Raises:
-      ValueError: committed arguments (or shardings) are on different devices.
-    """
-    found: tuple | None = None
-    origin = ""
-    committed = False
-    wanted: list[Any] = []
-    uneven = False
-    explicit = list(arguments) if arguments is not None else [None] * len(args)
-    for i, (x, asked) in enumerate(zip(args, explicit, strict=True)):
-        s = asked
-        if s is None and type(x) is ArrayImpl and x._committed:
-            s = x._sharding
-        wanted.append(s)
-        if s is None:
-            continue
-        committed = True
-        assignment = (s._device,) if type(s) is SingleDeviceSharding else s._device_assignment
-        uneven = uneven or type(s) is not SingleDeviceSharding
-        if found is None:
-            found, origin = assignment, f"argument {i}"
-        elif found != assignment:
-            if len(assignment) == 1 and asked is None and len(found) > 1 and x._committed is False:
-                continue
-            raise ValueError(
-                "Received incompatible devices for jitted computation. Got "
-                f"{origin} with device ids {[d.id for d in found]} on platform {found[0].platform.upper()} and"
-                f" argument {i} with shape {getattr(x, 'shape', ())} and device ids {[d.id for d in assignment]} on"
-                f" platform {assignment[0].platform.upper()}"
-            )
-    for s in results or ():
-        if s is not None:
-            committed = True
-            assignment = s._device_assignment
-            uneven = uneven or type(s) is not SingleDeviceSharding
-            if found is None:
-                found = assignment
-            elif found != assignment:
-                raise ValueError(
-                    "Received incompatible devices for jitted computation: arguments are on device ids"
-                    f" {[d.id for d in found]}, out_shardings name {[d.id for d in assignment]}"
-                )
-    if device is not None:
-        if found is not None and found != (device,):
-            raise ValueError(
-                f"Received incompatible devices for jitted computation: it is to run on {device}, but {origin or 'its'}"
-                f" data is committed to {list(found)}"
-            )
-        return Placement((device,), True)
-    if found is None:
-        return Placement((clients.default_device(),), False)
-    if not uneven:
-        return Placement(found, committed)
-    return Placement(found, True, tuple(wanted), tuple(results or ()))
 
 
 class LoweredProgram:
@@ -284,13 +206,7 @@ def _mark_donated(jaxpr, out_avals, donated, positions, offset, arg_attrs, types
     if left_over:
         warnings.warn(
             f"Some donated buffers were not usable: {', '.join(a.str_short() for a in left_over)}.\nSee an explanation at"
-            " https://docs.jax.dev/en/latest/faq.html#buffer-donation.", UserWarning, stacklevel=_user_stacklevel())  # fmt: skip
-
-
-def _user_stacklevel() -> int:
-    from bedrax.core import source
-
-    return source.stacklevel()
+            " https://docs.jax.dev/en/latest/faq.html#buffer-donation.", UserWarning, stacklevel=source.stacklevel())  # fmt: skip
 
 
 def _mark_sharding(attrs: dict, s: Any, aval: Any, types) -> None:
@@ -429,8 +345,7 @@ class LoadedProgram:
         for i, s in zip(self.kept_positions, self.in_shardings):
             x = args[i]
             if type(x) is ArrayImpl and x._sharding is s:
-                if x.is_deleted():
-                    raise RuntimeError(f"Array has been deleted with shape={x.aval.str_short()}.")
+                check_alive(x)
                 buffers.append(x)
             else:
                 buffers.append(self._argument(x, s))
@@ -456,8 +371,6 @@ class LoadedProgram:
         return placement.to_sharding(x, s, self.committed)
 
     def _wrap(self, outs) -> list:
-        from bedrax.core import avals
-
         rest = iter(outs)
         found: list[Any] = []
         for aval in self.out_avals:
@@ -477,7 +390,9 @@ class LoadedProgram:
           out_tree: treedef of the results.
           out: the results of one run, a tree of that structure.
         """
-        if self.effects or not self.only_arrays or config.debug_nans.value or config.debug_infs.value:
+        if self.effects or not self.only_arrays or not _NATIVE_TREES:
+            return None
+        if config.debug_nans.value or config.debug_infs.value:
             return None
         if not self.plain_results:  # C++ has the arrays that the results are made of
             out_tree = pytree.dispatch_registry.flatten(out)[1]

@@ -8,93 +8,36 @@ compile, run, and hand back what C++ needs for the next one.
 from __future__ import annotations
 
 import functools
+import inspect
 import weakref
-from collections.abc import Sequence
 from typing import Any
 
 from bedrax import pytree
-from bedrax.core import config, executors, source, tracing
+from bedrax.core import config, executors, source
 from bedrax.core import jitting as core_jitting
 from bedrax.core.avals import aval_of
 from bedrax.core.exact import exact_items
-from bedrax.core.ir import Eqn, Jaxpr, Var, eval_jaxpr
+from bedrax.core.ir import Eqn, Jaxpr, Var
 from bedrax.core.tables import effect_rules, shape_rules
 from bedrax.core.tracing import Tracer, current, eval_trace
 from bedrax.numpy_backend.executor import to_numpy
 from bedrax.numpy_backend.host_array import HostArray
-from bedrax.xla_backend import clients, placement
-from bedrax.xla_backend import compile as compile_module
+from bedrax.xla_backend import clients, dlpack, placement, stages
 from bedrax.xla_backend import jaxlib_door as door
-from bedrax.xla_backend.array import ArrayImpl
-
-_NATIVE_TREES = pytree.engine_name == "native"
+from bedrax.xla_backend.jaxlib_door import ArrayImpl
+from bedrax.xla_backend.running import (
+    LazyNames,
+    complete_params,
+    first_run,
+    make_pjit,
+    make_runner,
+    refuse_tracers,
+    tree_of_list,
+)
 
 # What `clear_caches` empties besides C++'s cache.
 _runners: dict[Any, dict] = {}  # what was compiled for eager operations, by primitive and params
 _all_jitted: weakref.WeakSet = weakref.WeakSet()
-
-
-def _shard_arg_fallback(x: Any, s: Any, *layout: Any):
-    """Called from C++ for an argument that is not where its executable wants it."""
-    return placement.to_sharding(x, s, committed=False)
-
-
-def _make_pjit(name, fun, miss, static_argnums=(), static_argnames=(), key=()):
-    return door.pjit(
-        name,
-        fun,
-        miss,
-        tuple(static_argnums),
-        tuple(static_argnames),
-        key,
-        pytree.dispatch_registry,
-        _shard_arg_fallback,
-    )
-
-
-def make_runner(name, miss):
-    """A dispatched function; with jit disabled, C++ calls `direct` instead."""
-
-    def direct(*args, **kwargs):
-        return miss(*args, **kwargs)[0]
-
-    return _make_pjit(name, direct, miss)
-
-
-def load(
-    jaxpr: Jaxpr, args: Sequence[Any], params: dict, device: Any = None, names=None
-) -> compile_module.LoadedProgram:
-    """The executable for a program and the places of its arguments; compiled once for each."""
-    where = compile_module.choose_placement(args, params["in_shardings"], params["out_shardings"], device)
-    key = (
-        "xla", where, params["name"], params["donated_invars"], params["keep_unused"], params["compiler_options"],
-        config.trace_context(),
-    )  # fmt: skip
-    found = jaxpr.cache.get(key)
-    if found is None:
-        lowered = compile_module.lower(
-            jaxpr, "jit_" + params["name"], where, params["donated_invars"], params["keep_unused"],
-            params["compiler_options"], result_names=names)  # fmt: skip
-        found = jaxpr.cache[key] = lowered.compile()
-    return found
-
-
-def run_loaded(program: compile_module.LoadedProgram, jaxpr: Jaxpr, args: Sequence[Any]) -> list:
-    """Run; where debug options find a bad value, run again operation by operation to say which made it."""
-    try:
-        return program.run(args)
-    except compile_module.NonFinite:
-        if len(jaxpr.eqns) == 1 and not any(isinstance(v, Jaxpr) for v in jaxpr.eqns[0].params.values()):
-            raise
-        if any(program.lowered.donated):
-            raise
-        with tracing.set_trace(eval_trace):
-            eval_jaxpr(jaxpr, jaxpr.consts, *args)
-        raise
-
-
-def _tree_of_list(n: int):
-    return pytree.tree_structure([0] * n)
 
 
 class XlaExecutor(executors.Executor):
@@ -106,10 +49,8 @@ class XlaExecutor(executors.Executor):
 
     def to_memory(self, x: Any, kind: str) -> Any:
         """An array in another memory of its devices."""
-        from bedrax.xla_backend.placement import device_put
-
         x = self.asarray(x)
-        return device_put(x, x.sharding.with_memory_kind(kind))
+        return placement.device_put(x, x.sharding.with_memory_kind(kind))
 
     def apply(self, prim, args: tuple, params: dict) -> Any:
         """One eager operation, compiled once per parameters and argument types."""
@@ -130,26 +71,19 @@ class XlaExecutor(executors.Executor):
 
     def _apply_unhashable(self, prim, args, params):
         program = _single_equation(prim, args, params)
-        out = run_loaded(load(program, args, _params(program, prim.name)), program, args)
-        return out if prim.multiple_results else out[0]
+        return first_run(program, args, _params(program, prim.name), _tree_of_results(prim, program))[0]
 
     def _eager_runner(self, prim, params):
         programs: dict = {}
 
         def miss(*args):
-            for x in args:
-                if isinstance(x, Tracer):
-                    raise executors_error(x)
+            refuse_tracers(args)
             types = tuple([aval_of(x) for x in args])
             key = (types, config.trace_context())
             jaxpr = programs.get(key)
             if jaxpr is None:
                 jaxpr = programs[key] = _single_equation(prim, args, params)
-            program = load(jaxpr, args, _params(jaxpr, prim.name))
-            outs = run_loaded(program, jaxpr, args)
-            if prim.multiple_results:
-                return outs, program.fastpath(_tree_of_list(len(outs)), outs) if _NATIVE_TREES else None
-            return outs[0], program.fastpath(_LEAF, outs[0]) if _NATIVE_TREES else None
+            return first_run(jaxpr, args, _params(jaxpr, prim.name), _tree_of_results(prim, jaxpr))
 
         return make_runner(prim.name, miss)
 
@@ -174,13 +108,8 @@ class XlaExecutor(executors.Executor):
                   "out_shardings": _flat_or_none(params["out_shardings"])}  # fmt: skip
 
         def miss(*args):
-            for x in args:
-                if isinstance(x, Tracer):
-                    raise executors_error(x)
-            program = load(jaxpr, args, params)
-            outs = run_loaded(program, jaxpr, args)
-            fast = program.fastpath(_tree_of_list(len(outs)), outs) if _NATIVE_TREES else None
-            return outs, fast
+            refuse_tracers(args)
+            return first_run(jaxpr, args, params, tree_of_list(len(jaxpr.outvars)))
 
         return make_runner(params["name"], miss)
 
@@ -191,21 +120,15 @@ class XlaExecutor(executors.Executor):
     # What `bedrax.numpy`, which knows no backend, asks of an executor that has devices.
     def device_put(self, x: Any, where: Any) -> Any:
         """`x` on a device or with a sharding."""
-        from bedrax.xla_backend.placement import device_put
-
-        return device_put(x, where)
+        return placement.device_put(x, where)
 
     def from_dlpack(self, x: Any, device: Any = None, copy: bool | None = None) -> Any:
         """An array that shares memory with another library's."""
-        from bedrax.xla_backend.placement import from_dlpack
-
-        return from_dlpack(x, device=device, copy=copy)
+        return dlpack.from_dlpack(x, device=device, copy=copy)
 
     def devices(self) -> list:
         """The devices of the default platform."""
-        from bedrax.xla_backend.clients import devices
-
-        return devices()
+        return clients.devices()
 
     def asarray(self, x: Any):
         """A concrete value as an array on a device."""
@@ -217,13 +140,11 @@ class XlaExecutor(executors.Executor):
         return placement.put_uncommitted(value, weak)
 
 
-def executors_error(x) -> Exception:
-    from bedrax.core import errors
-
-    return errors.escaped_tracer_error(x)
-
-
 _LEAF = pytree.tree_structure(0)
+
+
+def _tree_of_results(prim, jaxpr: Jaxpr):
+    return tree_of_list(len(jaxpr.outvars)) if prim.multiple_results else _LEAF
 
 
 def _params(jaxpr: Jaxpr, name: str) -> dict:
@@ -250,32 +171,6 @@ def _single_equation(prim, args, params) -> Jaxpr:
 # ---- jit ----
 
 
-def complete_params(jitted, call) -> tuple[dict, Any]:
-    """The `jit` parameters of a traced call with its shardings flat, and the device it must run on."""
-    options = jitted.options
-    params = call.params
-    if options["in_shardings"] is not None or options["out_shardings"] is not None:
-        given = options["in_shardings"]
-        given = (given, None) if isinstance(given, tuple) else given
-        arguments = placement.resolved_leaves(given, call.in_tree, "in_shardings of jit")
-        results = placement.resolved_leaves(options["out_shardings"], call.out_tree, "out_shardings of jit")
-        if arguments is not None:
-            arguments = (None,) * call.arg_offset + arguments
-        params = {**params, "in_shardings": arguments, "out_shardings": results}
-    device = options["device"]
-    if options["backend"] is not None:
-        device = clients.get_backend(options["backend"]).local_devices()[0]
-    if config.debug_nans.value or config.debug_infs.value:
-        params = {**params, "donated_invars": (False,) * len(params["donated_invars"])}
-    return params, device
-
-
-def result_names(out_tree) -> list[str]:
-    """How the results are called in the module: ``result['a'][0]``."""
-    full = pytree.tree_unflatten(out_tree, [0] * out_tree.num_leaves)
-    return ["result" + pytree.keystr(path) for path, _ in pytree.tree_flatten_with_path(full)[0]]
-
-
 def make_jitted(jitted: core_jitting.Jitted):
     """jaxlib's C++ function around a `Jitted`, with the methods that users expect of ``jax.jit(f)``."""
 
@@ -288,12 +183,9 @@ def make_jitted(jitted: core_jitting.Jitted):
         if current.trace is not eval_trace or any(isinstance(x, Tracer) for x in call.args):
             call = call._replace(params=params)
             return pytree.tree_unflatten(call.out_tree, jitted.bind(call)), None
-        program = load(call.jaxpr, call.args, params, device, _LazyNames(call.out_tree))
-        outs = run_loaded(program, call.jaxpr, call.args)
-        out = pytree.tree_unflatten(call.out_tree, outs)
-        if call.arg_offset or current.axes or not _NATIVE_TREES or door.must_see_calls():
-            return out, None
-        return out, program.fastpath(call.out_tree, out)
+        names = LazyNames(call.out_tree)
+        out, fast = first_run(call.jaxpr, call.args, params, call.out_tree, device, names)
+        return out, None if call.arg_offset or current.axes or door.must_see_calls() else fast
 
     _all_jitted.add(jitted)
     options = jitted.options
@@ -308,32 +200,20 @@ def make_jitted(jitted: core_jitting.Jitted):
         hash((fun, key))
     except TypeError:
         # C++ shares its cache among wrappers of one function, which it must be able to hash.
-        wrapped = _make_pjit(
+        wrapped = make_pjit(
             jitted.name, lambda *a, **k: fun(*a, **k), miss, static_argnums, jitted.static_argnames
         )
     else:
-        wrapped = _make_pjit(jitted.name, fun, miss, static_argnums, jitted.static_argnames, key)
+        wrapped = make_pjit(jitted.name, fun, miss, static_argnums, jitted.static_argnames, key)
     functools.update_wrapper(wrapped, fun)
     attributes = wrapped.__dict__
-    attributes["lower"] = functools.partial(_lower, jitted)
-    attributes["trace"] = functools.partial(_trace, jitted)
+    attributes["lower"] = lambda *args, **kwargs: stages.trace(jitted, args, kwargs).lower()
+    attributes["trace"] = lambda *args, **kwargs: stages.trace(jitted, args, kwargs)
     attributes["eval_shape"] = jitted.eval_shape
     # Not a reference to `wrapped` itself: C++ objects are not seen by the garbage collector.
     attributes["clear_cache"] = functools.partial(_clear_cache, weakref.ref(wrapped), jitted)
     attributes["_jitted"] = jitted
     return wrapped
-
-
-class _LazyNames:
-    """Names of results, worked out only if a program is lowered."""
-
-    __slots__ = ("tree",)
-
-    def __init__(self, tree):
-        self.tree = tree
-
-    def __iter__(self):
-        return iter(result_names(self.tree))
 
 
 def _hashable(x):
@@ -360,8 +240,6 @@ class _ById:
 def _normalized(fun, argnums):
     if all(n >= 0 for n in argnums):
         return argnums
-    import inspect
-
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     count = sum(p.kind in kinds for p in inspect.signature(fun).parameters.values())
     return [n % count if n < 0 else n for n in argnums]
@@ -371,20 +249,6 @@ def _clear_cache(wrapped, jitted):
     """Forget every trace and executable of this function."""
     wrapped()._clear_cache()
     jitted.clear_cache()
-
-
-def _trace(jitted, *args, **kwargs):
-    """Trace for these arguments (arrays or `ShapeDtypeStruct`s); returns a `Traced`."""
-    from bedrax.xla_backend import stages
-
-    return stages.trace(jitted, args, kwargs)
-
-
-def _lower(jitted, *args, **kwargs):
-    """Trace and lower for these arguments; returns a `Lowered`."""
-    from bedrax.xla_backend import stages
-
-    return stages.trace(jitted, args, kwargs).lower()
 
 
 def clear_caches() -> None:

@@ -23,11 +23,14 @@ from bedrax.core.passes import programs_in
 from bedrax.core.tracing import Primitive
 from bedrax.numpy_backend.tables import numpy_rules
 from bedrax.shape_poly import SymbolicScope, is_symbolic_dim, symbolic_args_specs, symbolic_shape
-from bedrax.xla_backend import clients, dispatch, tables
+from bedrax.xla_backend import clients, export_format, running, stages, tables
 from bedrax.xla_backend import compile as compile_module
 from bedrax.xla_backend import jaxlib_door as door
-from bedrax.xla_backend.array import ArrayImpl
-from bedrax.xla_backend.exchange import register_namedtuple_serialization, register_pytree_node_serialization
+from bedrax.xla_backend.export_format import (
+    register_namedtuple_serialization,
+    register_pytree_node_serialization,
+)
+from bedrax.xla_backend.jaxlib_door import ArrayImpl
 
 minimum_supported_calling_convention_version = 9
 maximum_supported_calling_convention_version = 10
@@ -178,9 +181,14 @@ class Exported:
         Args:
           vjp_order: how many times the program can be differentiated (in reverse mode) after that.
         """
-        from bedrax.xla_backend import exchange
-
-        return exchange.write(self, vjp_order)
+        if self.ordered_effects or self.unordered_effects:
+            raise NotImplementedError(
+                f"programs with effects cannot be serialized: {self.ordered_effects or self.unordered_effects}"
+            )
+        fields = {name: getattr(self, name) for name in export_format.FIELDS}
+        fields["disabled_safety_checks"] = [str(c) for c in self.disabled_safety_checks]
+        derivative = self.vjp().serialize(vjp_order - 1) if vjp_order > 0 else b""
+        return export_format.write(fields, derivative)
 
     def call(self, *args, **kwargs) -> Any:
         """Call the program, here or inside other programs.
@@ -242,9 +250,13 @@ def _differentiable(exported: Exported) -> Callable:
 
 def deserialize(blob: bytes | bytearray) -> Exported:
     """The exported program that `Exported.serialize` wrote."""
-    from bedrax.xla_backend import exchange
-
-    return exchange.read(blob)
+    fields, derivative = export_format.read(blob, maximum_supported_calling_convention_version)
+    checks = tuple([DisabledSafetyCheck(c) for c in fields.pop("disabled_safety_checks")])
+    return Exported(
+        **fields, disabled_safety_checks=checks, _has_named_shardings=False, _in_named_shardings=(),
+        _out_named_shardings=(), ordered_effects=(), unordered_effects=(),
+        _get_vjp=(lambda exported: deserialize(derivative)) if derivative else None,
+    )  # fmt: skip
 
 
 # ---- exporting ----
@@ -299,8 +311,6 @@ def export(
 
 
 def _export(traced, platforms: tuple[str, ...], disabled: tuple) -> Exported:
-    from bedrax.xla_backend import stages
-
     call, params = traced._call, traced._call.params
     arguments = stages.wanted_shardings(call.args, params["in_shardings"]) or (None,) * len(call.args)
     arguments = tuple([
@@ -310,7 +320,7 @@ def _export(traced, platforms: tuple[str, ...], disabled: tuple) -> Exported:
     results = params["out_shardings"] or (None,) * len(traced.jaxpr.outvars)
     return export_program(
         traced.jaxpr, traced.fun_name, call.in_tree, traced.out_tree, platforms, disabled, (arguments, tuple(results)),
-        names=_names(traced), result_names=dispatch.result_names(traced.out_tree),
+        names=_names(traced), result_names=running.result_names(traced.out_tree),
     )  # fmt: skip
 
 
@@ -537,10 +547,7 @@ def _lower_call(ctx, *operands, exported: Exported):
         )
     kept = exported.module_kept_var_idx
     given = [operands[i] for i in kept]
-    if devices > 1:
-        given = [
-            _with_sharding(ctx, v, exported.in_shardings_hlo[i]) for v, i in zip(given, kept, strict=True)
-        ]
+    given = [ctx.with_sharding(v, exported.in_shardings_hlo[i]) for v, i in zip(given, kept, strict=True)]
     static = portable.all_static(ctx.avals_in)
     in_types = [types.type_of(ctx.avals_in[i] if static else exported.in_avals[i]) for i in kept]
     platform_index = index if len(exported.platforms) > 1 else None
@@ -548,16 +555,7 @@ def _lower_call(ctx, *operands, exported: Exported):
         program, exported, in_types, platform_index, refine=static and exported.uses_global_constants
     )
     outs = portable.call_function(ctx, symbol, given)
-    if devices > 1:
-        outs = [_with_sharding(ctx, v, s) for v, s in zip(outs, exported.out_shardings_hlo, strict=True)]
-    return outs
-
-
-def _with_sharding(ctx, v, s):
-    if s is None:
-        return v
-    text = {"mhlo.sharding": str(s)}
-    return ctx.custom_call("Sharding", [v], v.type, "", api_version=1, extra_attributes=text)
+    return [ctx.with_sharding(v, s) for v, s in zip(outs, exported.out_shardings_hlo, strict=True)]
 
 
 __all__ = [

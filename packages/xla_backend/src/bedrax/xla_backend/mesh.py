@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bedrax.core import config
+from bedrax.xla_backend import clients
 from bedrax.xla_backend import jaxlib_door as door
 
 
@@ -269,8 +270,6 @@ class Mesh(_BaseMesh, contextlib.ContextDecorator):
 
 
 def _mesh_from_ids(shape, ids, axis_names, axis_types):
-    from bedrax.xla_backend import clients
-
     found = {(d.platform, d.id): d for platform in {p for p, _ in ids} for d in clients.devices(platform)}
     array = np.empty(len(ids), object)
     array[:] = [found[key] for key in ids]

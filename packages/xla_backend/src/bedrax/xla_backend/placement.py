@@ -1,4 +1,7 @@
-"""Moving values to devices and back: `device_put`, `device_get`, and arrays made of their parts."""
+"""Where values are: placing them, what is said about it inside programs, and where programs run.
+
+On one device both primitives are the identity; over several, the partitioner reads them as what the sharding says.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +11,28 @@ from typing import Any
 import numpy as np
 
 from bedrax import pytree
+from bedrax.autodiff.tables import Zero, jvp_rules, linear, transpose_rules
+from bedrax.batching.tables import batch_rules
 from bedrax.core import avals, dtypes, executors, tracing
 from bedrax.core.avals import ShapedArray
+from bedrax.core.tracing import Primitive
 from bedrax.numpy_backend.executor import to_numpy
 from bedrax.numpy_backend.host_array import HostArray
+from bedrax.numpy_backend.tables import numpy_rules
 from bedrax.xla_backend import clients
 from bedrax.xla_backend import jaxlib_door as door
-from bedrax.xla_backend import sharding as sharding_module
-from bedrax.xla_backend.array import ArrayImpl, from_parts, host_value
-from bedrax.xla_backend.sharding import SingleDeviceSharding, make_single_device_sharding
+from bedrax.xla_backend.host import check_alive, host_value
+from bedrax.xla_backend.jaxlib_door import ArrayImpl
+from bedrax.xla_backend.sharding import (
+    Mesh,
+    NamedSharding,
+    PartitionSpec,
+    SingleDeviceSharding,
+    is_place,
+    make_single_device_sharding,
+    resolve,
+)
+from bedrax.xla_backend.tables import lowering_rules
 
 _batched_device_put = door.batched_device_put
 
@@ -56,8 +72,7 @@ def to_sharding(x: Any, sharding, committed: bool = True):
 
 
 def _move(x, sharding, committed: bool):
-    if x.is_deleted():
-        raise RuntimeError(f"Array has been deleted with shape={x.aval.str_short()}.")
+    check_alive(x)
     have = x._sharding
     if have == sharding or have.is_equivalent_to(sharding, x.ndim):
         if x._committed == committed and have == sharding:
@@ -78,11 +93,9 @@ def _put_leaf(x: Any, where: Any, donate: bool, may_alias: bool | None, src: Any
     if isinstance(extended, dtypes.ExtendedDType) and not isinstance(x, tracing.Tracer):
         data = _put_leaf(extended.physical_value(x), where, donate, may_alias)
         return extended.from_physical(data, x.aval)
-    where = sharding_module.resolve(where, "device_put")
+    where = resolve(where, "device_put")
     if isinstance(x, tracing.Tracer):
-        from bedrax.xla_backend.placement_primitive import device_put_p
-
-        return device_put_p.bind(x, where=where, src=sharding_module.resolve(src, "src of device_put"))
+        return device_put_p.bind(x, where=where, src=resolve(src, "src of device_put"))
     if hasattr(x, "__jax_array__"):
         x = x.__jax_array__()
     if tracing.current.trace is not tracing.eval_trace and type(x) is not ArrayImpl and where is None:
@@ -91,8 +104,7 @@ def _put_leaf(x: Any, where: Any, donate: bool, may_alias: bool | None, src: Any
         x = x.copy()  # on the CPU, a buffer may be the NumPy array's own memory
     if where is None:
         if type(x) is ArrayImpl:
-            if x.is_deleted():
-                raise RuntimeError(f"Array has been deleted with shape={x.aval.str_short()}.")
+            check_alive(x)
             return copy(x) if may_alias is False else x
         out = to_sharding(x, make_single_device_sharding(clients.default_device()), False)
     else:
@@ -149,11 +161,11 @@ _LEAF_TYPES = frozenset({ArrayImpl, np.ndarray, HostArray, int, float, bool, com
 
 def per_leaf(prefix: Any, tree, what: str) -> list:
     """One place, or one choice, for each leaf of a structure, from a pytree prefix of it."""
-    if sharding_module.is_place(prefix):
+    if is_place(prefix):
         return [prefix] * tree.num_leaves
     full = pytree.tree_unflatten(tree, [0] * tree.num_leaves)
     try:
-        return pytree.tree_broadcast_leaves(prefix, full, sharding_module.is_place)
+        return pytree.tree_broadcast_leaves(prefix, full, is_place)
     except ValueError as error:
         raise ValueError(f"{what} is neither one value nor a pytree prefix of the values: {error}") from None
 
@@ -162,7 +174,7 @@ def resolved_leaves(prefix: Any, tree, what: str) -> tuple | None:
     """A sharding (or None) for each leaf of a structure, from a pytree prefix; None if nothing is asked for."""
     if prefix is None:
         return None
-    return tuple([sharding_module.resolve(s, what) for s in per_leaf(prefix, tree, what)])
+    return tuple([resolve(s, what) for s in per_leaf(prefix, tree, what)])
 
 
 def with_sharding_constraint(x: Any, shardings: Any):
@@ -175,8 +187,6 @@ def with_sharding_constraint(x: Any, shardings: Any):
     Returns:
       A pytree like `x`.
     """
-    from bedrax.xla_backend.placement_primitive import sharding_constraint_p
-
     leaves, tree = pytree.tree_flatten(x)
     wanted = resolved_leaves(shardings, tree, "shardings of with_sharding_constraint")
     if wanted is None:
@@ -314,8 +324,8 @@ def device_put_sharded(shards: Sequence[Any], devices: Sequence[Any]):
         raise ValueError(f"len(shards) = {len(shards)} must equal len(devices) = {len(devices)}.")
     array = np.empty(len(devices), object)
     array[:] = list(devices)
-    mesh = sharding_module.Mesh(array, ("_device_put_sharded",))
-    where = sharding_module.NamedSharding(mesh, sharding_module.PartitionSpec("_device_put_sharded"))
+    mesh = Mesh(array, ("_device_put_sharded",))
+    where = NamedSharding(mesh, PartitionSpec("_device_put_sharded"))
     return pytree.tree_map(
         lambda *parts: to_sharding(np.stack([np.asarray(p) for p in parts]), where), *shards
     )
@@ -326,63 +336,197 @@ def device_put_replicated(x: Any, devices: Sequence[Any]):
     return device_put_sharded([x] * len(devices), devices)
 
 
-def is_supported_dtype(dtype: Any) -> bool:
-    """Whether arrays of this dtype can be exchanged through DLPack."""
-    dtype = np.dtype(dtype)
-    if dtype.kind in "biufc":
-        return dtype.name not in ("longdouble", "clongdouble", "float128", "complex256")
-    return dtype.name == "bfloat16"
-
-
-def from_dlpack(external_array: Any, device: Any = None, copy: bool | None = None):
-    """An array that shares memory with another library's, through DLPack.
-
-    Args:
-      external_array: an object with ``__dlpack__`` and ``__dlpack_device__``.
-      device: where it should be; by default where it is.
-      copy: True asks for a copy, False forbids one, None lets us choose.
+def check_and_rearrange(arrays: Sequence[Any], sharding, aval: ShapedArray) -> list:
+    """Check the parts of an array, and order them as the sharding does.
 
     Raises:
-      TypeError: `external_array` does not speak DLPack.
-      ValueError: a copy would be needed and is forbidden.
+      ValueError: parts are missing, on other devices, or of another shape or dtype than they should be.
     """
-    if not (hasattr(external_array, "__dlpack__") and hasattr(external_array, "__dlpack_device__")):
-        raise TypeError(
-            "The array passed to from_dlpack must have __dlpack__ and __dlpack_device__ methods; capsules of the"
-            f" older protocol are not accepted. Got {type(external_array)}"
+    devices = [a._sharding._device for a in arrays]
+    wanted = sharding._addressable_device_assignment
+    if len(arrays) != len(wanted):
+        raise ValueError(
+            f"Expected {len(wanted)} per-device arrays (this is how many devices are addressable by the sharding), but"
+            f" got {len(arrays)}"
         )
-    kind, number = external_array.__dlpack_device__()
-    kind = int(kind)
-    platforms = {1: "cpu", 2: "cuda", 3: "cpu", 10: "rocm"}
-    if kind not in platforms:
-        raise TypeError(
-            f"Array passed to from_dlpack is on unsupported device type (DLDeviceType: {kind}), array: {external_array}"
+    if set(devices) != set(wanted):
+        raise ValueError(
+            f"Addressable devices and per-device arrays devices do not match. Sharding has {sorted(map(str, wanted))},"
+            f" arrays are on {sorted(map(str, devices))}"
         )
-    client = clients.get_backend(platforms[kind])
-    source = client.local_devices()[0] if kind in (1, 3) else client.device_from_local_hardware_id(number)
-    stream = None if kind in (1, 3) else source.get_stream_for_external_ready_events()
-    try:
-        capsule = (
-            external_array.__dlpack__(stream=stream) if stream is not None else external_array.__dlpack__()
-        )
-    except BufferError:
-        if copy is False or kind not in (1, 3):
-            raise
-        return to_sharding(np.array(external_array), make_single_device_sharding(source))
-    try:
-        found = door.dlpack_managed_tensor_to_buffer(capsule, source, stream)
-    except door.JaxRuntimeError:
-        # XLA wants memory aligned to 16 bytes and in a dense layout; what is not must be copied.
-        if copy is False or kind not in (1, 3):
-            raise
-        found = to_sharding(
-            np.array(np.from_dlpack(external_array), copy=True), make_single_device_sharding(source)
-        )
-    target = sharding_module.resolve(device, "device of from_dlpack")
-    if copy:
-        found = globals()["copy"](found)
-    if target is not None and target != found._sharding:
-        if copy is False:
-            raise ValueError(f"from_dlpack: the array is on {source}; moving it to {target} needs a copy")
-        found = _move(found, target, True)
-    return found
+    shape = sharding.shard_shape(aval.shape)
+    for a in arrays:
+        if a.aval.dtype != aval.dtype:
+            raise ValueError(
+                f"Input buffers to `Array` must have matching dtypes. Got {a.aval.dtype}, expected {aval.dtype}"
+            )
+        if a.aval.shape != shape:
+            raise ValueError(
+                f"Expected shard shape {shape} of sharding {sharding}, but got an array of {a.aval.shape}"
+            )
+    position = {d: i for i, d in enumerate(devices)}
+    return [arrays[position[d]] for d in wanted]
+
+
+def from_parts(aval: ShapedArray, sharding, parts: Sequence[Any], committed: bool = True):
+    """An array made of its parts, one per addressable device in the sharding's order."""
+    parts = check_and_rearrange(parts, sharding, aval)
+    return ArrayImpl(aval, sharding, parts, committed=committed, _skip_checks=True)
+
+
+# ---- placement inside programs ----
+
+device_put_p = Primitive("device_put")
+device_put_p.abstract_eval = lambda aval, where, src: aval
+
+
+@device_put_p.def_impl
+def _impl(x, *, where, src):
+    return device_put(x, where)
+
+
+@numpy_rules.rule(device_put_p)
+def _numpy(x, *, where, src):
+    return x
+
+
+@lowering_rules.rule(device_put_p)
+def _lower(ctx, x, *, where, src):
+    several = where is not None and where.num_devices > 1
+    return ctx.with_sharding(x, where._to_xla_hlo_sharding(x.type.rank)) if several else x
+
+
+sharding_constraint_p = Primitive("sharding_constraint")
+sharding_constraint_p.abstract_eval = lambda aval, sharding: aval
+
+
+@sharding_constraint_p.def_impl
+def _constrain(x, *, sharding):
+    return to_sharding(x, sharding)
+
+
+@numpy_rules.rule(sharding_constraint_p)
+def _numpy_constrain(x, *, sharding):
+    return x
+
+
+@lowering_rules.rule(sharding_constraint_p)
+def _lower_constraint(ctx, x, *, sharding):
+    return ctx.with_sharding(x, sharding._to_xla_hlo_sharding(x.type.rank))
+
+
+def _with_dimension(where, position: int):
+    """The placement of a batch of what `where` places: its new dimension is not split."""
+    if isinstance(where, NamedSharding):
+        spec = list(where.spec)
+        if position < len(spec):
+            return where.update(spec=PartitionSpec(*spec[:position], None, *spec[position:]))
+    return where
+
+
+@batch_rules.rule(device_put_p)
+def _batch(axis, args, dims, *, where, src):
+    where, src = (_with_dimension(s, dims[0]) for s in (where, src))
+    return device_put_p.bind(args[0], where=where, src=src), dims[0]
+
+
+@batch_rules.rule(sharding_constraint_p)
+def _batch_constraint(axis, args, dims, *, sharding):
+    return sharding_constraint_p.bind(args[0], sharding=_with_dimension(sharding, dims[0])), dims[0]
+
+
+@jvp_rules.rule(device_put_p, kind="linear")
+def _jvp(primals, tangents, *, where, src):
+    (x,), (t,) = primals, tangents
+    if src is None:  # where the cotangent goes back to
+        src = getattr(x, "sharding", None)
+    placed = device_put_p.bind(x, where=where, src=src)
+    return placed, Zero(t.aval) if type(t) is Zero else device_put_p.bind(t, where=where, src=src)
+
+
+@transpose_rules.rule(device_put_p, kind="linear")
+def _transpose(ct, x, *, where, src):
+    return [device_put_p.bind(ct, where=src, src=where)]
+
+
+linear(sharding_constraint_p, lambda ct, x, *, sharding: [sharding_constraint_p.bind(ct, sharding=sharding)])
+
+
+# ---- where programs run ----
+
+
+class Placement:
+    """Where a program runs: its devices, and the shardings of arguments and results (None: the compiler's choice).
+
+    With one device, `arguments` and `results` are not looked at.
+    """
+
+    __slots__ = ("_key", "arguments", "committed", "devices", "results")
+
+    def __init__(self, devices: tuple, committed: bool, arguments: tuple = (), results: tuple = ()):
+        self.devices = devices
+        self.committed = committed
+        self.arguments = arguments
+        self.results = results
+        self._key = (devices, committed, arguments, results)
+
+    def __eq__(self, other):
+        return isinstance(other, Placement) and self._key == other._key
+
+    def __hash__(self):
+        return hash(self._key)
+
+
+def choose_placement(
+    args: Sequence[Any], arguments: Sequence[Any] | None, results: Sequence[Any] | None, device: Any = None
+) -> Placement:
+    """Where to run: as shardings say, else where committed arguments are, else on the default device.
+
+    Raises:
+      ValueError: committed arguments (or shardings) are on different devices.
+    """
+    found: tuple | None = None
+    origin = ""
+    several = False
+    wanted = list(arguments) if arguments is not None else [None] * len(args)
+    for i, (x, s) in enumerate(zip(args, wanted, strict=True)):
+        if s is None and type(x) is ArrayImpl and x._committed:
+            s = wanted[i] = x._sharding
+        if s is None:
+            continue
+        single = type(s) is SingleDeviceSharding
+        assignment = (s._device,) if single else s._device_assignment
+        several = several or not single
+        if found is None:
+            found, origin = assignment, f"argument {i}"
+        elif found != assignment:
+            raise _different_devices(
+                f"{origin} is on {_names(found)}, argument {i}, of shape {getattr(x, 'shape', ())}, on {_names(assignment)}"
+            )
+    for s in results or ():
+        if s is not None:
+            assignment = s._device_assignment
+            several = several or type(s) is not SingleDeviceSharding
+            if found is None:
+                found = assignment
+            elif found != assignment:
+                raise _different_devices(
+                    f"arguments are on {_names(found)}, out_shardings name {_names(assignment)}"
+                )
+    if device is not None:
+        if found is not None and found != (device,):
+            raise _different_devices(
+                f"it is to run on {device}, {origin or 'its data'} is on {_names(found)}"
+            )
+        return Placement((device,), True)
+    if found is None:
+        return Placement((clients.default_device(),), False)
+    return Placement(found, True, tuple(wanted), tuple(results or ())) if several else Placement(found, True)
+
+
+def _different_devices(what: str) -> Exception:
+    return ValueError(f"Received incompatible devices for jitted computation: {what}")
+
+
+def _names(devices) -> str:
+    return f"{devices[0].platform.upper()} device ids {[d.id for d in devices]}"

@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from bedrax.core.avals import ShapedArray
+from bedrax.xla_backend import clients
 from bedrax.xla_backend import jaxlib_door as door
 from bedrax.xla_backend.layout import Format
 from bedrax.xla_backend.mesh import (  # noqa: F401  (users look for meshes beside shardings)
@@ -324,8 +326,6 @@ for _name, _value in vars(_SingleDeviceMethods).items():
 
 
 def _single_from_id(platform, device_id, memory_kind):
-    from bedrax.xla_backend import clients
-
     for device in clients.devices(platform):
         if device.id == device_id:
             return SingleDeviceSharding(device, memory_kind=memory_kind)
@@ -553,8 +553,6 @@ def make_mesh(
       axis_types: see `Mesh`; all `Explicit` if not given.
       devices: the devices to use; by default the first ones of the default platform.
     """
-    from bedrax.xla_backend import clients
-
     axis_names = (axis_names,) if isinstance(axis_names, str) else tuple(axis_names)
     count = math.prod(axis_shapes)
     found = list(clients.devices() if devices is None else np.asarray(devices, object).flat)
@@ -569,10 +567,9 @@ def make_mesh(
     return Mesh(array.reshape(tuple(axis_shapes)), axis_names, axis_types)
 
 
-def prime(device) -> None:
+@clients.before_first_use.append
+def _prime(device) -> None:
     """Make C++ look up what it calls by name while those names are ours; see `jaxlib_door`."""
-    from bedrax.core.avals import ShapedArray
-
     with door.paths_called_by_name(make_single_device_sharding, check_pspec):
         one = make_single_device_sharding(device)
         value = np.zeros((), np.float32)

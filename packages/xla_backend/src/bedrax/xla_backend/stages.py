@@ -9,7 +9,7 @@ from bedrax import pytree
 from bedrax.core import avals
 from bedrax.core.jitting import argument_names
 from bedrax.core.tracing import Tracer
-from bedrax.xla_backend import clients, dispatch
+from bedrax.xla_backend import clients, placement, running
 from bedrax.xla_backend import compile as compile_module
 from bedrax.xla_backend import jaxlib_door as door
 from bedrax.xla_backend.layout import Format, Layout
@@ -80,7 +80,7 @@ def trace(jitted, args: tuple, kwargs: dict) -> Traced:
         raise ValueError(
             f"{jitted.name} closes over values of another transformation and cannot be staged on its own"
         )
-    params, device = dispatch.complete_params(jitted, call)
+    params, device = running.complete_params(jitted, call)
     return Traced(jitted, call._replace(params=params), device)
 
 
@@ -125,7 +125,7 @@ class Traced(Stage):
           lowering_platforms: the platform to lower for (one), e.g. ``("cuda",)``; by default that of the devices.
         """
         call, params = self._call, self._call.params
-        where = compile_module.choose_placement(
+        where = placement.choose_placement(
             call.args,
             wanted_shardings(call.args, params["in_shardings"]),
             params["out_shardings"],
@@ -143,7 +143,7 @@ class Traced(Stage):
         lowered = compile_module.lower(
             self.jaxpr, "jit_" + self.fun_name, where, params["donated_invars"], params["keep_unused"],
             params["compiler_options"], platform=platform, embed_constants=True,
-            result_names=dispatch.result_names(self.out_tree))  # fmt: skip
+            result_names=running.result_names(self.out_tree))  # fmt: skip
         return Lowered(self, lowered)
 
 
@@ -212,7 +212,7 @@ class Compiled(Stage):
         self._loaded = loaded
         self.args_info = traced.args_info
         self.out_tree = traced.out_tree
-        self._dispatched = dispatch.make_runner(traced.fun_name, self._check_and_run)
+        self._dispatched = running.make_runner(traced.fun_name, self._check_and_run)
 
     out_info = property(lambda self: self._traced.out_info)
 
@@ -248,7 +248,7 @@ class Compiled(Stage):
                 " the compiled executable with a different enable_x64 mode than when it was AOT compiled? The mismatches"
                 " are:\n" + "\n".join(wrong)
             )
-        outs = dispatch.run_loaded(self._loaded, self._traced.jaxpr, leaves)
+        outs = running.run_loaded(self._loaded, self._traced.jaxpr, leaves)
         out = pytree.tree_unflatten(self.out_tree, outs)
         return out, self._loaded.fastpath(self.out_tree, out)
 

@@ -55,7 +55,7 @@ from bedrax.lax.primitives.calls import (
     remat_p as remat_p,
 )  # fmt: skip
 from bedrax.core.jitting import jit_p as jit_p
-from bedrax.xla_backend.placement_primitive import (
+from bedrax.xla_backend.placement import (
     device_put_p as device_put_p, sharding_constraint_p as sharding_constraint_p,
 )  # fmt: skip
 from bedrax.random.primitives import (

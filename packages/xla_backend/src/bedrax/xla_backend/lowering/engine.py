@@ -592,6 +592,14 @@ class LoweringContext:
                 )
         return self.emit("stablehlo.custom_call", operands, result_types, **attributes)
 
+    def with_sharding(self, v: Any, sharding: Any) -> Any:
+        """`v`, which the partitioner is to split as an `HloSharding` says (None: as it likes)."""
+        if sharding is None or self.program.num_partitions == 1:
+            return v
+        return self.emit(
+            "stablehlo.custom_call", (v,), v.type, call_target_name="Sharding", api_version=types.i32(1),
+            **{"mhlo.sharding": str(sharding)})  # fmt: skip
+
     @contextlib.contextmanager
     def only_platform(self, platform: str):
         """For the duration, rules are chosen for one of the several platforms that the program is for."""

@@ -16,40 +16,30 @@ the class was registered here.
 from __future__ import annotations
 
 import base64
-import importlib
 import json
 import struct
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from bedrax import pytree, shape_poly
-from bedrax.core import dims, dtypes
+from bedrax.core import dtypes
 from bedrax.core.avals import ShapedArray
 from bedrax.xla_backend import jaxlib_door as door
 
 MAGIC = b"BDXEXP01"
 
-# Packages that own dtypes which neither NumPy nor ml_dtypes knows, by how the names begin. They are above this one
-# and are imported only when a program has such a dtype; each has a function ``dtype_of_printed_name``.
-_DTYPE_OWNERS = {"key<": "bedrax.random.key_array"}
 
-
-class _Registered:
+class _Registered(NamedTuple):
     """A pytree class that has a name in exported programs."""
 
-    def __init__(
-        self, cls: type, kind: str, name: str, write: Callable, read: Callable, build: Callable | None
-    ):
-        self.cls, self.kind, self.name, self.write, self.read, self.build = (
-            cls,
-            kind,
-            name,
-            write,
-            read,
-            build,
-        )
+    cls: type
+    kind: str
+    name: str
+    write: Callable
+    read: Callable
+    build: Callable | None
 
 
 _by_class: dict[type, _Registered] = {}
@@ -221,9 +211,9 @@ def read_aval(data: list, scope) -> ShapedArray:
 def _dtype(name: str) -> Any:
     if name in ("float0", dtypes.float0.name):
         return dtypes.float0
-    for prefix, owner in _DTYPE_OWNERS.items():
-        if name.startswith(prefix):
-            return importlib.import_module(owner).dtype_of_printed_name(name)
+    extended = dtypes.extended_dtype_of_name(name)
+    if extended is not None:
+        return extended
     try:
         return np.dtype(name)
     except TypeError:
@@ -245,101 +235,81 @@ def _read_sharding(text: str | None) -> Any:
     return door.HloSharding.from_proto(proto)
 
 
-def _block(data: bytes) -> bytes:
-    return struct.pack("<Q", len(data)) + data
+def _same(x: Any) -> Any:
+    return x
 
 
-def write(exported, vjp_order: int) -> bytearray:
-    """The bytes of an exported program with its derivatives up to the given order."""
-    if exported.ordered_effects or exported.unordered_effects:
-        raise NotImplementedError(
-            f"programs with effects cannot be serialized: {exported.ordered_effects or exported.unordered_effects}"
-        )
-    constraints = shape_poly.constraints_of(exported.in_avals)
-    header = {
-        "fun_name": exported.fun_name,
-        "in_tree": write_tree(exported.in_tree),
-        "out_tree": write_tree(exported.out_tree),
-        "in_avals": [write_aval(a) for a in exported.in_avals],
-        "out_avals": [write_aval(a) for a in exported.out_avals],
-        "constraints": list(constraints),
-        "symbolic": any(not dims.is_constant_shape(a.shape) for a in exported.in_avals),
-        "in_shardings": [_sharding(s) for s in exported.in_shardings_hlo],
-        "out_shardings": [_sharding(s) for s in exported.out_shardings_hlo],
-        "nr_devices": exported.nr_devices,
-        "platforms": list(exported.platforms),
-        "disabled_safety_checks": [c._impl for c in exported.disabled_safety_checks],
-        "calling_convention_version": exported.calling_convention_version,
-        "module_kept_var_idx": list(exported.module_kept_var_idx),
-        "uses_global_constants": exported.uses_global_constants,
-    }
-    derivative = write(exported.vjp(), vjp_order - 1) if vjp_order > 0 else b""
-    return bytearray(
-        MAGIC
-        + _block(json.dumps(header).encode())
-        + _block(exported.mlir_module_serialized)
-        + _block(bytes(derivative))
-    )
+def _each(function: Callable) -> Callable:
+    return lambda values: [function(v) for v in values]
 
 
-def read(blob: bytes | bytearray) -> Any:
-    """The exported program in the bytes that `write` made.
+# The fields of an exported program: how each is written to JSON, and read (types of arrays are read apart).
+FIELDS: dict[str, tuple[Callable, Callable]] = {
+    "fun_name": (_same, _same),
+    "in_tree": (write_tree, read_tree),
+    "out_tree": (write_tree, read_tree),
+    "in_avals": (_each(write_aval), _same),
+    "out_avals": (_each(write_aval), _same),
+    "in_shardings_hlo": (_each(_sharding), lambda x: tuple(map(_read_sharding, x))),
+    "out_shardings_hlo": (_each(_sharding), lambda x: tuple(map(_read_sharding, x))),
+    "nr_devices": (_same, _same),
+    "platforms": (list, tuple),
+    "disabled_safety_checks": (list, list),
+    "calling_convention_version": (_same, _same),
+    "module_kept_var_idx": (list, tuple),
+    "uses_global_constants": (_same, _same),
+    "mlir_module_serialized": (None, None),  # a block of its own
+}  # fmt: skip
+
+
+def write(fields: dict[str, Any], derivative: bytes) -> bytearray:
+    """The bytes of an exported program.
+
+    Args:
+      fields: the values of `FIELDS`.
+      derivative: its exported derivative in this format, or nothing.
+    """
+    header = {name: write(fields[name]) for name, (write, _) in FIELDS.items() if write is not None}
+    header["constraints"] = list(shape_poly.constraints_of(fields["in_avals"]))
+    blocks = (json.dumps(header).encode(), fields["mlir_module_serialized"], bytes(derivative))
+    return bytearray(MAGIC + b"".join([struct.pack("<Q", len(block)) + block for block in blocks]))
+
+
+def read(blob: bytes | bytearray, latest_version: int) -> tuple[dict[str, Any], bytes]:
+    """The fields of an exported program and its derivative, from the bytes that `write` made.
+
+    Args:
+      latest_version: the latest calling convention that can be read.
 
     Raises:
-      ValueError: they are something else, damaged, or of a later version.
+      ValueError: the bytes are something else, damaged, or of a later version.
     """
-    from bedrax.xla_backend.export import (
-        DisabledSafetyCheck,
-        Exported,
-        maximum_supported_calling_convention_version,
-    )
-
     blob = bytes(blob)
     if blob[: len(MAGIC)] != MAGIC:
         raise ValueError(
             f"this is no exported program of this format: it begins with {blob[:8]!r}, {MAGIC!r} is expected. Programs"
             " serialized by other implementations have to be exported again"
         )
+    header, module, derivative = _blocks(blob)
+    data = json.loads(header)
+    version = data["calling_convention_version"]
+    if version > latest_version:
+        raise ValueError(
+            f"the exported program has calling convention version {version}; at most {latest_version} is supported here"
+        )
+    scope = shape_poly.SymbolicScope(data["constraints"])
+    fields = {name: read(data[name]) for name, (_, read) in FIELDS.items() if read is not None}
+    for name in ("in_avals", "out_avals"):
+        fields[name] = tuple([read_aval(a, scope) for a in fields[name]])
+    return {**fields, "mlir_module_serialized": module}, derivative
+
+
+def _blocks(blob: bytes) -> list[bytes]:
     at, blocks = len(MAGIC), []
     for _ in range(3):
-        if at + 8 > len(blob):
-            raise ValueError("the exported program is damaged: it ends early")
-        (size,) = struct.unpack_from("<Q", blob, at)
+        size = int.from_bytes(blob[at : at + 8], "little")
         blocks.append(blob[at + 8 : at + 8 + size])
-        if len(blocks[-1]) != size:
+        if at + 8 > len(blob) or len(blocks[-1]) != size:
             raise ValueError("the exported program is damaged: it ends early")
         at += 8 + size
-    header = json.loads(blocks[0])
-    version = header["calling_convention_version"]
-    if version > maximum_supported_calling_convention_version:
-        raise ValueError(
-            f"the exported program has calling convention version {version}; at most"
-            f" {maximum_supported_calling_convention_version} is supported here"
-        )
-    scope = shape_poly.SymbolicScope(header["constraints"])
-    derivative = None
-    if blocks[2]:
-        stored = blocks[2]
-        derivative = lambda exported: read(stored)
-    return Exported(
-        fun_name=header["fun_name"],
-        in_tree=read_tree(header["in_tree"]),
-        in_avals=tuple([read_aval(a, scope) for a in header["in_avals"]]),
-        out_tree=read_tree(header["out_tree"]),
-        out_avals=tuple([read_aval(a, scope) for a in header["out_avals"]]),
-        _has_named_shardings=False,
-        _in_named_shardings=(),
-        _out_named_shardings=(),
-        in_shardings_hlo=tuple(map(_read_sharding, header["in_shardings"])),
-        out_shardings_hlo=tuple(map(_read_sharding, header["out_shardings"])),
-        nr_devices=header["nr_devices"],
-        platforms=tuple(header["platforms"]),
-        ordered_effects=(),
-        unordered_effects=(),
-        disabled_safety_checks=tuple([DisabledSafetyCheck(c) for c in header["disabled_safety_checks"]]),
-        mlir_module_serialized=blocks[1],
-        calling_convention_version=version,
-        module_kept_var_idx=tuple(header["module_kept_var_idx"]),
-        uses_global_constants=header["uses_global_constants"],
-        _get_vjp=derivative,
-    )
+    return blocks

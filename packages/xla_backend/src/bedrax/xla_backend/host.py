@@ -1,0 +1,103 @@
+"""Arrays as NumPy values, and the parts of which they consist."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bedrax.xla_backend.sharding import SingleDeviceSharding
+
+
+class Shard:
+    """The part of an array on one device.
+
+    Attributes:
+      device: where it is.
+      index: the slices of the whole array that it holds.
+      replica_id: 0 for the first device that holds these slices, then 1, ...
+      data: the part, as an array on that device; None on devices of other processes.
+    """
+
+    __slots__ = ("_data", "_replica_id", "_sharding", "device", "index")
+
+    def __init__(self, device, index, replica_id, data=None):
+        self.device = device
+        self.index = index
+        self._replica_id = replica_id
+        self._data = data
+
+    replica_id = property(lambda self: self._replica_id)
+    data = property(lambda self: self._data)
+
+    def __repr__(self):
+        return f"Shard(device={self.device!r}, index={self.index}, replica_id={self._replica_id}, data={self._data})"
+
+
+def check_alive(x) -> None:
+    """Raise RuntimeError if an array was deleted or donated."""
+    if x.is_deleted():
+        raise RuntimeError(f"Array has been deleted with shape={x.aval.str_short()}.")
+
+
+def host_value(x) -> np.ndarray:
+    """The elements as a read-only `numpy.ndarray`; waits for them.
+
+    Raises:
+      RuntimeError: the array was deleted or donated, or has parts in other processes.
+    """
+    value = x._npy_value
+    if value is not None:
+        return value
+    check_alive(x)
+    sharding = x._sharding
+    if type(sharding) is SingleDeviceSharding:
+        value, copied = x._single_device_array_to_np_array_did_copy()
+        value.flags.writeable = False
+        if copied:  # else it is a view of the buffer, and keeping it would stand in the way of donation
+            x._npy_value = value
+        return value
+    if sharding.is_fully_replicated:
+        value, _ = x._fully_replicated_shard()._single_device_array_to_np_array_did_copy()
+    else:
+        if not sharding.is_fully_addressable:
+            raise RuntimeError(
+                "Fetching value for `jax.Array` that spans non-addressable (non process local) devices is not possible."
+                " You can use `jax.experimental.multihost_utils.process_allgather` to print the global array or use"
+                " `.addressable_shards` method of jax.Array to inspect the addressable (process local) shards."
+            )
+        value = np.empty(x.aval.shape, x.aval.dtype)
+        for shard in addressable_shards(x):
+            if shard.replica_id == 0:
+                value[shard.index] = host_value(shard.data)
+    value.flags.writeable = False
+    x._npy_value = value
+    return value
+
+
+def _numbered(x) -> dict:
+    """Per device, the slices of the whole array that it holds, and which copy of them it is."""
+    copies: dict = {}
+    found = {}
+    for device, index in x._sharding.devices_indices_map(x.aval.shape).items():
+        key = tuple((s.start, s.stop) for s in index)
+        copies[key] = number = copies.get(key, -1) + 1
+        found[device] = index, number
+    return found
+
+
+def addressable_shards(x) -> list[Shard]:
+    """The parts on this process's devices."""
+    check_alive(x)
+    sharding = x._sharding
+    if type(sharding) is SingleDeviceSharding:
+        return [Shard(sharding._device, (slice(None),) * len(x.aval.shape), 0, x)]
+    numbered = _numbered(x)
+    devices = [part._sharding._device for part in x._arrays]
+    return [Shard(device, *numbered[device], part) for device, part in zip(devices, x._arrays, strict=True)]
+
+
+def global_shards(x) -> list[Shard]:
+    """The parts on all devices; those of other processes have no data."""
+    mine = {s.device: s for s in addressable_shards(x)}
+    if x.is_fully_addressable:
+        return list(mine.values())
+    return [mine.get(device) or Shard(device, *where) for device, where in _numbered(x).items()]
