@@ -2,8 +2,11 @@
 
 import pytest
 
-from bedrax.autodiff.tables import jvp_rules
+from bedrax import lax
+from bedrax.autodiff import grad
+from bedrax.autodiff.tables import jvp_rules, linear, linearize_rules, split_rules, transpose_rules
 from bedrax.core import dtypes
+from bedrax.core.tracing import Primitive
 from bedrax.testing import checks
 from bedrax.testing.records import all_cases, case_params
 
@@ -35,5 +38,19 @@ def test_types(case):
     checks.check_derivative_types(case)
 
 
-def test_column_is_complete():
-    checks.check_complete(jvp_rules)
+@pytest.mark.parametrize(
+    "column", [jvp_rules, transpose_rules, linearize_rules, split_rules], ids=lambda c: c.name
+)
+def test_columns_are_complete(column):
+    # What has no derivative is not linearized either: that is said in the jvp column.
+    checks.check_complete(column, jvp_rules.absences if column is linearize_rules else None)
+
+
+def test_a_rule_that_a_library_replaces_is_used_in_reverse_mode_too():
+    prim = Primitive("doubled")
+    prim.abstract_eval = lambda aval: aval
+    prim.def_impl(lambda x: lax.mul(x, 2.0))
+    linear(prim, lambda ct, x: [prim.bind(ct)])
+    assert float(grad(prim.bind)(1.0)) == 2
+    jvp_rules.replace(prim, lambda primals, tangents: (primals[0], lax.mul(tangents[0], 5.0)))
+    assert float(grad(prim.bind)(1.0)) == 5

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import bedrax.numpy as jnp
 from bedrax import lax
-from bedrax.autodiff.api import grad
+from bedrax.autodiff import grad
 from bedrax.batching import vmap
 from bedrax.core import errors
 from bedrax.core.jitting import jit

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import bedrax.numpy as jnp
-from bedrax.autodiff.api import grad
+from bedrax.autodiff import grad
 from bedrax.batching import vmap
 from bedrax.core import config, dtypes
 from bedrax.core.jitting import jit

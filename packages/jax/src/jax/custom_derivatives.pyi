@@ -1,4 +1,4 @@
-from bedrax.autodiff.custom import (
+from bedrax.autodiff.custom_rules import (
     CustomVJPPrimal as CustomVJPPrimal,
     custom_vjp_primal_tree_values as custom_vjp_primal_tree_values,
     zero_from_primal as zero_from_primal,
@@ -8,6 +8,6 @@ from bedrax.autodiff import (
     custom_jvp as custom_jvp, custom_vjp as custom_vjp,
 )  # fmt: skip
 from bedrax.autodiff.linear_call import linear_call as linear_call
-from bedrax.lax.primitives.calls import (
+from bedrax.lax.primitives.custom_rules import (
     custom_jvp_call_p as custom_jvp_call_p, custom_vjp_call_p as custom_vjp_call_p, remat_opt_p as remat_opt_p,
 )  # fmt: skip

@@ -2,30 +2,14 @@
 
 import os
 
-from bedrax.autodiff.api import (
-    fwd_and_bwd,
-    grad,
-    hessian,
-    jacfwd,
-    jacobian,
-    jacrev,
-    jvp,
-    linear_transpose,
-    linearize,
-    value_and_grad,
-    vjp,
-)
 from bedrax.autodiff.checking import check_grads
-from bedrax.autodiff.custom import (
-    SymbolicZero,
-    checkpoint,
-    closure_convert,
-    custom_gradient,
-    custom_jvp,
-    custom_vjp,
-    remat,
-)
+from bedrax.autodiff.checkpoint import checkpoint, remat
+from bedrax.autodiff.closures import closure_convert
+from bedrax.autodiff.custom_rules import SymbolicZero, custom_gradient, custom_jvp, custom_vjp
+from bedrax.autodiff.derivatives import grad, jvp, value_and_grad
 from bedrax.autodiff.implicit import custom_linear_solve, custom_root
+from bedrax.autodiff.jacobians import hessian, jacfwd, jacobian, jacrev
+from bedrax.autodiff.linear_maps import fwd_and_bwd, linear_transpose, linearize, vjp
 from bedrax.autodiff.policies import checkpoint_policies
 from bedrax.core import source
 from bedrax.lax.primitives.calls import checkpoint_name

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from bedrax import pytree
-from bedrax.autodiff.api import jvp, vjp
+from bedrax.autodiff.derivatives import jvp
+from bedrax.autodiff.linear_maps import vjp
 from bedrax.core import dtypes
 
 # Tolerances of derivatives by dtype: differences lose about half of the digits.

@@ -6,8 +6,11 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from bedrax.autodiff.tables import Zero, jvp_rules
+from bedrax.autodiff.tables import Zero, flags, instantiate, jvp_rules, live, pick, spread
+from bedrax.core import staging
 from bedrax.core.avals import aval_functions, aval_of
+from bedrax.core.facts import cached
+from bedrax.core.ir import Jaxpr, run
 from bedrax.core.tracing import Trace, Tracer, checks_leaks, current, entered
 
 
@@ -82,17 +85,51 @@ class JVPTrace(Trace):
 
 
 @checks_leaks
-def jvp_flat(fun: Callable, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list, list]:
-    """Push tangents (values or `Zero`) through a flat function.
+def jvp_flat_with_aux(
+    fun: Callable, primals: Sequence[Any], tangents: Sequence[Any]
+) -> tuple[list, list, Any]:
+    """Push tangents (values or `Zero`) through a function that returns (list of values, anything else).
 
     Returns:
-      (results, tangents of the results; `Zero` where nothing depends on the inputs' tangents).
+      (results, tangents of the results; `Zero` where nothing depends on the inputs' tangents, what else was returned).
     """
     trace = JVPTrace(current.trace)
     inputs = [
         p if type(t) is Zero else JVPTracer(trace, p, t) for p, t in zip(primals, tangents, strict=True)
     ]
     with entered(trace):
-        outs = fun(*inputs)
+        outs, aux = fun(*inputs)
     pairs = [trace.split(x) for x in outs]
-    return [p for p, _ in pairs], [t for _, t in pairs]
+    return [p for p, _ in pairs], [t for _, t in pairs], aux
+
+
+def jvp_flat(fun: Callable, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list, list]:
+    """`jvp_flat_with_aux` of a function that returns a list of values and nothing else."""
+    return jvp_flat_with_aux(lambda *xs: (fun(*xs), None), primals, tangents)[:2]
+
+
+def jvp_program(program: Jaxpr, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list, list]:
+    """Push tangents (values or `Zero`) through a program."""
+    return jvp_flat(lambda *xs: run(program, *xs), primals, tangents)
+
+
+@cached
+def jvp_jaxpr(jaxpr: Jaxpr, active: tuple[bool, ...], instantiate_out: tuple[bool, ...] | None = None):
+    """The program ``args, tangents of the active args -> results, tangents of the active results``.
+
+    Args:
+      instantiate_out: which results get a tangent even if it is zero.
+
+    Returns:
+      (program, which results have a tangent).
+    """
+    tangent_types = [a.to_tangent_aval() for a in pick(jaxpr.in_avals, active)]
+
+    def pushed(*values):
+        primals = values[: len(active)]
+        outs, moved = jvp_program(jaxpr, primals, spread(values[len(active) :], active, primals))
+        if instantiate_out is not None:
+            moved = [instantiate(t) if w else t for t, w in zip(moved, instantiate_out, strict=True)]
+        return [*outs, *live(moved)], flags(moved)
+
+    return staging.trace_to_jaxpr(pushed, [*jaxpr.in_avals, *tangent_types])

@@ -9,8 +9,9 @@ from collections.abc import Callable
 from typing import Any
 
 from bedrax import pytree
-from bedrax.autodiff.api import jvp, linearize
-from bedrax.autodiff.custom import custom_jvp
+from bedrax.autodiff.custom_rules import custom_jvp
+from bedrax.autodiff.derivatives import jvp
+from bedrax.autodiff.linear_maps import linearize
 from bedrax.autodiff.linearize import transpose_jaxpr
 from bedrax.autodiff.tables import Zero, instantiate
 from bedrax.core import staging

@@ -9,7 +9,7 @@ from bedrax import pytree
 from bedrax.core import staging
 from bedrax.core.avals import aval_of
 from bedrax.core.source import api_boundary
-from bedrax.lax.primitives.calls import linear_call_p
+from bedrax.lax.primitives.custom_rules import linear_call_p
 
 
 @api_boundary

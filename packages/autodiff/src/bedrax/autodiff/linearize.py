@@ -25,22 +25,20 @@ from bedrax.autodiff.tables import (
     add_tangents,
     jvp_rules,
     linearize_rules,
+    pick,
+    split_rules,
     transpose_rules,
 )
 from bedrax.autodiff.tables import (
     instantiate as materialize,
 )
-from bedrax.core import executors, staging
+from bedrax.core import executors, passes, staging
 from bedrax.core.avals import AbstractValue, aval_functions, aval_of
 from bedrax.core.dead_code import dce
 from bedrax.core.facts import cached
-from bedrax.core.ir import Eqn, Jaxpr, Literal, Var, eval_jaxpr
+from bedrax.core.ir import Eqn, Jaxpr, Literal, Var, run
 from bedrax.core.tables import effect_rules
-from bedrax.core.tracing import Primitive, Trace, Tracer, checks_leaks, current, entered, eval_trace
-
-# Calls whose programs mix linear and other operations are split before they are recorded:
-# `rule(tape, args, params) -> results`.
-split_rules: dict[Primitive, Callable] = {}
+from bedrax.core.tracing import Trace, Tracer, checks_leaks, current, entered, eval_trace
 
 
 class Node(Tracer):
@@ -93,9 +91,7 @@ class Tape(Trace):
                 return self.parent.process(prim, args, params)
             finally:
                 current.trace = saved
-        if prim in split_rules:
-            return split_rules[prim](self, args, params)
-        return self.record(prim, args, params)
+        return split_rules[prim](self, args, params)
 
     def record(self, prim, args, params):
         """Append an operation, linear in its nodes."""
@@ -208,16 +204,7 @@ class LinearizeTracer(DualTracer):
 aval_functions[LinearizeTracer] = operator.attrgetter("aval")
 
 
-# A family's file fills both tables, so a hit in the second one means that the first one was asked. Looked up each
-# time: a library may replace a rule.
-_linearize_rule, _jvp_rule = (
-    functools.partial(dict.get, linearize_rules),
-    functools.partial(dict.get, jvp_rules),
-)
-
-
-def _choose_rule(prim: Primitive) -> Callable:
-    return linearize_rules.find(prim) or jvp_rules[prim]
+_linearize_rule = functools.partial(dict.get, linearize_rules)
 
 
 class LinearizeTrace(Trace):
@@ -249,7 +236,7 @@ class LinearizeTrace(Trace):
                 current.trace = self.parent
                 return self.parent.process(prim, args, params)
             current.trace = self.tape
-            rule = _linearize_rule(prim) or _jvp_rule(prim) or _choose_rule(prim)
+            rule = _linearize_rule(prim) or linearize_rules.find(prim) or jvp_rules[prim]
             out, tangent = rule(primals, tangents, **params)
         finally:
             current.trace = saved
@@ -268,40 +255,58 @@ class LinearizeTrace(Trace):
         return x, Zero.of(x)
 
 
-class Linearized(NamedTuple):
+class Recorded(NamedTuple):
     """What `linearize_flat` knows: results, and the tape from `inputs` to `tangents`."""
 
     outs: list
+    tangents: list  # one node or Zero per result
     tape: Tape
     inputs: list[Node]
-    tangents: list  # one node or Zero per result
+    aux: Any = None
+
+    def first(self, n: int) -> Recorded:
+        """The same of the first n results."""
+        return self._replace(outs=self.outs[:n], tangents=self.tangents[:n])
+
+    def backward(self, cts: Sequence[Any]) -> list:
+        """A cotangent or `Zero` per input, for one per result."""
+        return self.tape.backward(self.tangents, cts, self.inputs)
+
+    def program(self) -> tuple[Jaxpr, tuple[bool, ...], list]:
+        """The tape as a program ``residuals, tangents of the inputs -> tangents that are not zero``.
+
+        Returns:
+          (program, which results have a tangent, the residuals' values).
+        """
+        jaxpr, residuals = self.tape.to_jaxpr(self.inputs, [t for t in self.tangents if type(t) is not Zero])
+        return jaxpr, tuple(type(t) is not Zero for t in self.tangents), residuals
 
 
 @checks_leaks
-def linearize_flat(fun: Callable, primals: Sequence[Any], active: Sequence[bool] | None = None) -> Linearized:
-    """Run a flat function at a point, recording its linear program.
+def linearize_flat(fun: Callable, primals: Sequence[Any], active: Sequence[bool]) -> Recorded:
+    """Run a function at a point, recording its linear program.
 
     Args:
-      active: which arguments are differentiated (default: all). `inputs` has a node for each.
+      fun: takes values, returns (list of values, anything else).
+      active: which arguments are differentiated. `inputs` has a node for each.
     """
     parent = current.trace
     trace = LinearizeTrace(parent)
     tape = trace.tape
     inputs = []
     args = []
-    for i, x in enumerate(primals):
-        if active is None or active[i]:
+    for x, is_active in zip(primals, active, strict=True):
+        if is_active:
             if type(x) is np.ndarray and parent is eval_trace:
                 x = executors.get().asarray(x)  # once, not at every use
             node = Node(tape, aval_of(x).to_tangent_aval())
             inputs.append(node)
-            args.append(LinearizeTracer(trace, x, node))
-        else:
-            args.append(x)
+            x = LinearizeTracer(trace, x, node)
+        args.append(x)
     with entered(trace):
-        outs = fun(*args)
+        outs, aux = fun(*args)
     pairs = [trace.split(x) for x in outs]
-    return Linearized([p for p, _ in pairs], tape, inputs, [t for _, t in pairs])
+    return Recorded([p for p, _ in pairs], [t for _, t in pairs], tape, inputs, aux)
 
 
 class LinearizedJaxpr(NamedTuple):
@@ -326,6 +331,10 @@ class LinearizedJaxpr(NamedTuple):
         places = {"in": args, "out": results, "new": results[self.num_out :]}
         return [places[kind][i] for kind, i in self.sources]
 
+    def residual_atoms(self) -> list:
+        """The residuals in terms of `primal`: variables and literals."""
+        return self.residuals(self.primal.invars, self.primal.outvars)
+
 
 @cached
 def linearize_jaxpr(jaxpr: Jaxpr, active: tuple[bool, ...], instantiate: tuple[bool, ...] | bool = False):
@@ -340,26 +349,17 @@ def linearize_jaxpr(jaxpr: Jaxpr, active: tuple[bool, ...], instantiate: tuple[b
     """
 
     def split(*args):
-        lin = linearize_flat(lambda *xs: eval_jaxpr(jaxpr, jaxpr.consts, *xs), args, active)
-        tangents = lin.tangents
+        lin = linearize_flat(lambda *xs: (run(jaxpr, *xs), None), args, active)
         if instantiate is not False:
-            wanted = (instantiate,) * len(tangents) if instantiate is True else instantiate
-            tangents = [materialize(t) if w else t for t, w in zip(tangents, wanted, strict=True)]
-        active_out = tuple(type(t) is not Zero for t in tangents)
-        linear, residuals = lin.tape.to_jaxpr(lin.inputs, [t for t in tangents if type(t) is not Zero])
-        in_places = {id(t): i for i, t in enumerate(args)}
-        out_places = {id(x): i for i, x in enumerate(lin.outs)}
-        sources = []
-        new = []
-        for x in residuals:
-            if id(x) in in_places:
-                sources.append(("in", in_places[id(x)]))
-            elif id(x) in out_places:
-                sources.append(("out", out_places[id(x)]))
-            else:
-                sources.append(("new", len(new)))
-                new.append(x)
-        return [*lin.outs, *new], (linear, active_out, tuple(sources))
+            wanted = (instantiate,) * len(lin.outs) if instantiate is True else instantiate
+            tangents = [materialize(t) if w else t for t, w in zip(lin.tangents, wanted, strict=True)]
+            lin = lin._replace(tangents=tangents)
+        linear, active_out, residuals = lin.program()
+        places = {id(x): ("out", i) for i, x in enumerate(lin.outs)}
+        places.update((id(x), ("in", i)) for i, x in enumerate(args))
+        new = [x for x in residuals if id(x) not in places]
+        places.update((id(x), ("new", i)) for i, x in enumerate(new))
+        return [*lin.outs, *new], (linear, active_out, tuple(places[id(x)] for x in residuals))
 
     primal, (linear, active_out, sources) = staging.trace_to_jaxpr(split, jaxpr.in_avals)
     return LinearizedJaxpr(dce(primal), linear, active_out, sources, len(jaxpr.outvars))
@@ -384,7 +384,7 @@ def backward_pass(jaxpr: Jaxpr, args: Sequence[Any], cts: Sequence[Any]) -> list
             inputs.append(x)
         values.append(x)
     with entered(tape):
-        outs = eval_jaxpr(jaxpr, jaxpr.consts, *values)
+        outs = run(jaxpr, *values)
     return tape.backward(outs, cts, inputs)
 
 
@@ -419,12 +419,33 @@ def transpose_jaxpr(jaxpr: Jaxpr, linear: tuple[bool, ...], arriving: tuple[bool
     return staging.trace_to_jaxpr(transposed, [*others, *ct_types])
 
 
-def closed_over_error(what: str) -> Exception:
-    """The error for differentiating with respect to something that a custom rule's function closes over."""
-    from bedrax.core.errors import UnexpectedTracerError
+@cached
+def split_jaxpr(jaxpr: Jaxpr, linear_in: tuple[bool, ...], force_out: tuple[bool, ...] | None = None):
+    """Split a program by dependence on some arguments.
 
-    return UnexpectedTracerError(
-        f"Detected differentiation of a {what} function with respect to a closed-over value. That isn't supported"
-        f" because the rule only specifies how to differentiate the {what} function with respect to explicit input"
-        " parameters. Try passing the closed-over value into the function as an argument, and adapting the rule."
-    )
+    Args:
+      linear_in: the marked arguments.
+      force_out: results that count as dependent even where they are not (a loop's carry whose initial
+        value is).
+
+    Returns:
+      (known: other args -> other results, residuals; rest: residuals, marked args -> dependent
+      results; which results depend on the marked arguments; number of residuals), or None
+      where nothing would be left in `known`.
+    """
+    depends, depends_out = passes.dependents(jaxpr, linear_in)
+    if force_out is not None:
+        depends_out = tuple(d or f for d, f in zip(depends_out, force_out, strict=True))
+    if all(depends) and all(depends_out):
+        return None
+    independent, independent_out = [not d for d in depends], [not d for d in depends_out]
+    known_eqns, rest_eqns = pick(jaxpr.eqns, independent), pick(jaxpr.eqns, depends)
+    known_in = pick(jaxpr.invars, [not m for m in linear_in])
+    rest_out = pick(jaxpr.outvars, depends_out)
+    available = {*known_in, *jaxpr.constvars, *(v for e in known_eqns for v in e.outvars)}
+    read = [v for e in rest_eqns for v in e.invars] + rest_out
+    residuals = list(dict.fromkeys(v for v in read if type(v) is Var and v in available))
+    known_out = [*pick(jaxpr.outvars, independent_out), *residuals]
+    known = Jaxpr(known_in, known_out, known_eqns, jaxpr.constvars, jaxpr.consts)
+    rest = Jaxpr([*residuals, *pick(jaxpr.invars, linear_in)], rest_out, rest_eqns)
+    return known, rest, depends_out, len(residuals)

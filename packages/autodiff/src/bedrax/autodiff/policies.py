@@ -1,23 +1,17 @@
-"""What `checkpoint` saves and what it recomputes.
+"""Policies of `checkpoint`: which intermediate values may be saved.
 
-A policy is called for every operation of a program: ``policy(prim, *avals, **params)`` says
-whether its results may be saved. `plan` turns a policy into two programs.
+A policy is called for every operation of a program: ``policy(prim, *avals, **params)`` says whether its results may
+be saved, as a boolean or as `Saveable`, `Recompute` or `Offloadable`. Those made here from names or other policies
+compare by value: what is derived from a program and a policy is kept with the program, once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from bedrax import pytree
-from bedrax.autodiff.linearize import linearize_jaxpr
-from bedrax.core import dead_code, dtypes, passes, source, staging
-from bedrax.core.avals import abstractify
-from bedrax.core.facts import cached
-from bedrax.core.ir import Eqn, Jaxpr, Literal, Var
-from bedrax.core.jitting import jit_p
-from bedrax.lax.primitives.calls import closed_call_p, core_call_p, name_p, optimization_barrier_p
-from bedrax.lax.primitives.markers import to_memory_p
+from bedrax.lax.primitives.calls import name_p
 
 
 class Saveable:
@@ -33,178 +27,6 @@ class Offloadable(NamedTuple):
 
     src: str
     dst: str
-
-
-class Plan(NamedTuple):
-    """How a checkpointed program is differentiated.
-
-    Attributes:
-      forward: ``args -> results, saved``.
-      recompute_and_push: ``args, saved, tangents -> tangents of the active results``; linear in the tangents.
-      active_out: which results have a tangent.
-      num_out: number of results.
-      saved: variables of the primal program whose values are saved.
-    """
-
-    forward: Jaxpr
-    recompute_and_push: Jaxpr
-    active_out: tuple[bool, ...]
-    num_out: int
-    saved: tuple[Var, ...]
-
-
-@cached
-def plan(jaxpr: Jaxpr, active: tuple[bool, ...], policy: Callable | None, prevent_cse: bool = True) -> Plan:
-    """Split a checkpointed program.
-
-    Args:
-      active: which arguments are differentiated.
-      policy: what may be saved; None: nothing but the arguments.
-      prevent_cse: recompute behind a barrier, so that the compiler does not merge it with the forward pass.
-    """
-    if policy is not None:  # policies see into calls
-        jaxpr = passes.inline(jaxpr, frozenset({jit_p, closed_call_p, core_call_p}))
-    lin = linearize_jaxpr(jaxpr, active)
-    primal = lin.primal
-    places = {"in": primal.invars, "out": primal.outvars, "new": primal.outvars[lin.num_out :]}
-    needed = [places[kind][i] for kind, i in lin.sources]
-    wanted = {v for v in needed if type(v) is not Literal}
-    saveable: set[Var] = set()
-    offloaded: dict[Var, Offloadable] = {}
-    if policy is not None:
-        for eqn in primal.eqns:
-            answer = policy(eqn.primitive, *(v.aval for v in eqn.invars), **eqn.params)
-            if isinstance(answer, Offloadable):
-                offloaded.update(dict.fromkeys(eqn.outvars, answer))
-                saveable.update(eqn.outvars)
-            elif answer is Saveable or (answer is not Recompute and answer):
-                saveable.update(eqn.outvars)
-    # What the recomputation reads: walk back from the residuals, stopping at what is saved.
-    saved: dict[Var, None] = {}
-    produced = {v: e for e in primal.eqns for v in e.outvars}
-    rerun: set[int] = set()
-    stack = list(wanted)
-    seen: set[Var] = set()
-    while stack:
-        v = stack.pop()
-        if v in seen:
-            continue
-        seen.add(v)
-        if v in saveable:
-            saved[v] = None
-        elif v in produced and id(produced[v]) not in rerun:
-            rerun.add(id(produced[v]))
-            stack.extend(u for u in produced[v].invars if type(u) is not Literal)
-    kept = tuple(v for e in primal.eqns for v in e.outvars if v in saved)
-    away = {v: Var(v.aval) for v in kept if v in offloaded}
-    moves = [Eqn(to_memory_p, [v], [w], {"kind": offloaded[v].dst}) for v, w in away.items()]
-    forward = dead_code.dce(
-        primal.replace(
-            outvars=[*primal.outvars[: lin.num_out], *(away.get(v, v) for v in kept)],
-            eqns=[*primal.eqns, *moves],
-        )
-    )
-    sources = [*primal.invars, *kept]
-    inputs = [Var(v.aval) for v in sources]
-    behind = [Var(v.aval) for v in sources] if prevent_cse else list(inputs)
-    rename = dict(zip(sources, behind, strict=True))
-    eqns = []
-    here = list(inputs)
-    for i, v in enumerate(sources):
-        if v in away:
-            here[i] = Var(v.aval) if prevent_cse else behind[i]
-            back = inputs[i]
-            if not prevent_cse:
-                inputs[i] = back = Var(v.aval)
-            eqns.append(Eqn(to_memory_p, [back], [here[i]], {"kind": offloaded[v].src}))
-    if sources and prevent_cse:
-        eqns.append(Eqn(optimization_barrier_p, here, behind, {}))
-
-    def read(v: Any):
-        return v if type(v) is Literal else rename.get(v, v)
-
-    for e in primal.eqns:
-        if id(e) in rerun:
-            outs = []
-            for v in e.outvars:
-                fresh = Var(v.aval)
-                outs.append(fresh)
-                if v not in saved:
-                    rename[v] = fresh
-            eqns.append(e.replace(invars=[read(v) for v in e.invars], outvars=outs))
-    linear = lin.linear
-    count = len(lin.sources)
-    values = {v: read(r) for v, r in zip(linear.invars[:count], needed, strict=True)}
-    for e in linear.eqns:
-        eqns.append(e.replace(invars=[values.get(v, v) if type(v) is not Literal else v for v in e.invars]))
-    push = Jaxpr(
-        [*inputs, *linear.invars[count:]],
-        [values.get(v, v) if type(v) is not Literal else v for v in linear.outvars],
-        eqns,
-        primal.constvars,
-        primal.consts,
-    )
-    push = dead_code.dce(push)
-    return Plan(forward, push, lin.active_out, lin.num_out, kept)
-
-
-# ---- what is saved
-
-
-class SavedResidual(NamedTuple):
-    """A value that reverse mode keeps from the forward pass: its type, and words that say where it comes from."""
-
-    aval: Any
-    origin: str
-
-    def __str__(self):
-        return f"{self.aval.str_short()} {self.origin}"
-
-
-def saved_residuals(fun: Callable, *args, **kwargs) -> list[SavedResidual]:
-    """What reverse-mode differentiation of ``fun(*args, **kwargs)`` would keep from the forward pass.
-
-    Nothing is computed: the arguments may be anything with a shape and a dtype.
-    """
-    leaves, in_tree = pytree.tree_flatten((args, kwargs))
-    types = [abstractify(x) for x in leaves]
-    jaxpr, _ = staging.trace_to_jaxpr(staging.flat_fun(fun, in_tree), types)
-    names = staging.leaf_names(fun, in_tree)
-    lin = linearize_jaxpr(jaxpr, tuple(a.is_array and dtypes.is_inexact(a.dtype) for a in types))
-    primal = lin.primal
-    produced = {v: e for e in primal.eqns for v in e.outvars}
-    origins = {v: f"from the argument {n}" for v, n in zip(primal.invars, names, strict=True)}
-    origins.update((v, "from a constant") for v in primal.constvars)
-    places = {"in": primal.invars, "out": primal.outvars, "new": primal.outvars[lin.num_out :]}
-    found: dict[Any, SavedResidual] = {}
-    for kind, i in lin.sources:
-        atom = places[kind][i]
-        if type(atom) is Literal:
-            found[len(found)] = SavedResidual(atom.aval, f"that is the number {atom.val}")
-            continue
-        eqn = produced.get(atom)
-        if eqn is None:
-            origin = origins[atom]
-        else:
-            what = (
-                f"named {eqn.params['name']!r}"
-                if eqn.primitive is name_p
-                else f"output of {eqn.primitive.name}"
-            )
-            if eqn.primitive is jit_p:
-                what = f"output of jitted function {eqn.params['name']!r}"
-            origin = f"{what} from {source.describe(eqn.source_info)}"
-        found[atom] = SavedResidual(atom.aval, origin)
-    return list(found.values())
-
-
-def print_saved_residuals(fun: Callable, *args, **kwargs) -> None:
-    """Print what `saved_residuals` returns, one value per line."""
-    for residual in saved_residuals(fun, *args, **kwargs):
-        print(residual)
-
-
-# ---- the public policies
 
 
 def everything_saveable(*_, **__) -> bool:
@@ -230,75 +52,87 @@ def dots_with_no_batch_dims_saveable(prim, *_, **params) -> bool:
     return not lhs_batch and not rhs_batch
 
 
+@dataclass(frozen=True)
+class _ByName:
+    """Answers by the name of a named value (`checkpoint_name`), with one answer for other names and one for all else."""
+
+    answers: frozenset[tuple[str, Any]]
+    other_names: Any
+    unnamed: Any
+
+    def __call__(self, prim, *_, **params):
+        if prim is not name_p:
+            return self.unnamed
+        return dict(self.answers).get(params["name"], self.other_names)
+
+
+def _by_name(names, answer, other_names, unnamed) -> _ByName:
+    return _ByName(frozenset((name, answer) for name in names), other_names, unnamed)
+
+
+@dataclass(frozen=True)
+class _Either:
+    """Saves what one of two policies saves."""
+
+    first: Callable
+    second: Callable
+
+    def __call__(self, prim, *avals, **params):
+        return self.first(prim, *avals, **params) or self.second(prim, *avals, **params)
+
+
+@dataclass(frozen=True)
+class _OffloadDots:
+    """Offloads the results of matrix products without batch dimensions."""
+
+    where: Offloadable
+
+    def __call__(self, prim, *_, **params):
+        return self.where if dots_with_no_batch_dims_saveable(prim, **params) else Recompute
+
+
 def save_anything_except_these_names(*names_not_to_save: str) -> Callable:
     """Save every named value (`checkpoint_name`) except these, and all that has no name."""
-    excluded = frozenset(names_not_to_save)
-
-    def policy(prim, *_, **params):
-        return not (prim is name_p and params["name"] in excluded)
-
-    return policy
+    return _by_name(names_not_to_save, False, True, True)
 
 
 def save_any_names_but_these(*names_not_to_save: str) -> Callable:
     """Save only named values, except these."""
-    excluded = frozenset(names_not_to_save)
-
-    def policy(prim, *_, **params):
-        return prim is name_p and params["name"] not in excluded
-
-    return policy
+    return _by_name(names_not_to_save, False, True, False)
 
 
 def save_only_these_names(*names_which_can_be_saved: str) -> Callable:
     """Save only the values with these names."""
-    chosen: Collection[str] = frozenset(names_which_can_be_saved)
-
-    def policy(prim, *_, **params):
-        return prim is name_p and params["name"] in chosen
-
-    return policy
+    return _by_name(names_which_can_be_saved, True, False, False)
 
 
 def save_from_both_policies(policy_1: Callable, policy_2: Callable) -> Callable:
     """Save what either policy saves."""
-
-    def policy(prim, *args, **params):
-        return policy_1(prim, *args, **params) or policy_2(prim, *args, **params)
-
-    return policy
+    return _Either(policy_1, policy_2)
 
 
 def save_and_offload_only_these_names(
     *, names_which_can_be_saved, names_which_can_be_offloaded, offload_src: str, offload_dst: str
 ) -> Callable:
-    """Save some named values, offload others to another memory space."""
+    """Save some named values, offload others to another memory space.
+
+    Raises:
+      ValueError: a name stands in both lists.
+    """
     saved, offloaded = frozenset(names_which_can_be_saved), frozenset(names_which_can_be_offloaded)
-    both = saved & offloaded
-    if both:
+    if saved & offloaded:
         raise ValueError(
-            f"The names should be exclusive and should not intersect in names_which_can_be_saved and names_which_can_be_offloaded. Got intersection: {sorted(both)}"
+            "save_and_offload_only_these_names: a value is either saved or offloaded, but names_which_can_be_saved and"
+            f" names_which_can_be_offloaded both contain {sorted(saved & offloaded)}"
         )
-
-    def policy(prim, *_, **params):
-        if prim is name_p and params["name"] in saved:
-            return Saveable
-        if prim is name_p and params["name"] in offloaded:
-            return Offloadable(offload_src, offload_dst)
-        return Recompute
-
-    return policy
+    answers = [(name, Saveable) for name in saved]
+    answers += [(name, Offloadable(offload_src, offload_dst)) for name in offloaded]
+    return _ByName(frozenset(answers), Recompute, Recompute)
 
 
 def offload_dot_with_no_batch_dims(offload_src: str, offload_dst: str) -> Callable:
     """Offload the results of matrix products without batch dimensions to another memory space."""
-
-    def policy(prim, *_, **params):
-        if dots_with_no_batch_dims_saveable(prim, **params):
-            return Offloadable(offload_src, offload_dst)
-        return Recompute
-
-    return policy
+    return _OffloadDots(Offloadable(offload_src, offload_dst))
 
 
 class checkpoint_policies:

@@ -6,17 +6,40 @@ that are not differentiated have tangents `Zero`, and integers always do.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from bedrax.core.avals import AbstractValue, aval_of
 from bedrax.core.columns import Column
 from bedrax.lax.primitives.elementwise import add_jaxvals_p
+from bedrax.lax.primitives.reductions import reduce_sum_p
 from bedrax.lax.symbolic_zeros import LazilyTyped, Zero, instantiate
 
-jvp_rules = Column("jvp", "bedrax.autodiff.rules")
-transpose_rules = Column("transpose", "bedrax.autodiff.rules")
-linearize_rules = Column("linearize", "bedrax.autodiff.rules")
+jvp_rules = Column(
+    "jvp", "bedrax.autodiff.rules", signature="rule(primals, tangents, **params) -> (out, tangent)"
+)
+transpose_rules = Column(
+    "transpose", "bedrax.autodiff.rules", signature="rule(ct, *args, **params) -> [ct or None per arg]"
+)
+
+
+def _by_jvp(prim):
+    if jvp_rules.find(prim) is None:
+        return None
+    return lambda primals, tangents, **params: jvp_rules[prim](primals, tangents, **params)
+
+
+# How a primitive is read while a linear program is recorded: its jvp rule, unless it holds programs, which are split.
+linearize_rules = Column(
+    "linearize", "bedrax.autodiff.rules", signature="rule(primals, tangents, **params) -> (out, tangent)",
+    otherwise=_by_jvp, otherwise_kind="jvp",
+)  # fmt: skip
+
+# How an operation with linear operands goes on the tape: as it is, unless it mixes linear and other computations.
+split_rules = Column(
+    "split", "bedrax.autodiff.rules", signature="rule(tape, args, params) -> results",
+    otherwise=lambda prim: lambda tape, args, params: tape.record(prim, args, params), otherwise_kind="recorded",
+)  # fmt: skip
 
 
 class UndefinedPrimal(LazilyTyped):
@@ -56,14 +79,39 @@ def unbroadcast(aval: AbstractValue, ct: Any) -> Any:
     shape = aval_of(ct).shape
     if not shape:
         return ct
-    from bedrax.lax.primitives.reductions import reduce_sum_p
-
     return reduce_sum_p.bind(ct, axes=tuple(range(len(shape))))
 
 
-def jvp(prim, *formulas: Callable | None) -> None:
-    """A row with one formula ``(t, ans, *primals, **params) -> tangent`` per operand."""
-    multiple = prim.multiple_results
+def flags(tangents: Iterable[Any]) -> tuple[bool, ...]:
+    """Which tangents are not known to vanish."""
+    return tuple([type(t) is not Zero for t in tangents])
+
+
+def live(tangents: Iterable[Any]) -> list:
+    """The tangents that are not known to vanish."""
+    return [t for t in tangents if type(t) is not Zero]
+
+
+def spread(values: Iterable[Any], active: Iterable[bool], outs: Iterable[Any]) -> list:
+    """Tangents of all values `outs`, given those of the active ones."""
+    rest = iter(values)
+    return [next(rest) if a else Zero.of(x) for a, x in zip(active, outs, strict=True)]
+
+
+def no_tangent(prim, ans: Any) -> Any:
+    """The zero tangent, or tangents, of a primitive's result."""
+    return [Zero.of(x) for x in ans] if prim.multiple_results else Zero.of(ans)
+
+
+# ---- rows
+
+
+def jvp(prim, *formulas: Callable | None, transpose: Callable | None = None) -> None:
+    """A row with one formula ``(t, ans, *primals, **params) -> tangent`` per operand.
+
+    Args:
+      transpose: for a primitive that is linear in some operands; without it, it has no transpose.
+    """
 
     def rule(primals, tangents, **params):
         ans = prim.bind(*primals, **params)
@@ -72,11 +120,13 @@ def jvp(prim, *formulas: Callable | None) -> None:
             if formula is not None and type(t) is not Zero:
                 term = formula(t, ans, *primals, **params)
                 total = term if total is None else add_tangents(total, term)
-        if total is None:
-            total = [Zero.of(a) for a in ans] if multiple else Zero.of(ans)
-        return ans, total
+        return ans, no_tangent(prim, ans) if total is None else total
 
     jvp_rules.add(prim, rule, "formula")
+    if transpose is None:
+        not_transposable(prim)
+    else:
+        transpose_rules.add(prim, transpose)
 
 
 def linear(prim, transpose: Callable | None = None, kind: str = "linear") -> None:
@@ -85,10 +135,8 @@ def linear(prim, transpose: Callable | None = None, kind: str = "linear") -> Non
     def rule(primals, tangents, **params):
         ans = prim.bind(*primals, **params)
         if all(type(t) is Zero for t in tangents):
-            tangent = [Zero.of(a) for a in ans] if prim.multiple_results else Zero.of(ans)
-        else:
-            tangent = prim.bind(*map(instantiate, tangents), **params)
-        return ans, tangent
+            return ans, no_tangent(prim, ans)
+        return ans, prim.bind(*map(instantiate, tangents), **params)
 
     jvp_rules.add(prim, rule, kind)
     if transpose is not None:
@@ -130,9 +178,7 @@ def zero(*prims) -> None:
 
         def rule(primals, tangents, *, prim=prim, **params):
             ans = prim.bind(*primals, **params)
-            if prim.multiple_results:
-                return ans, [Zero.of(a) for a in ans]
-            return ans, Zero.of(ans)
+            return ans, no_tangent(prim, ans)
 
         jvp_rules.add(prim, rule, "zero")
         transpose_rules.absent(prim, why="its derivative is zero: nothing linear is left to transpose")
@@ -144,6 +190,6 @@ def absent(*prims, why: str) -> None:
     transpose_rules.absent(*prims, why=why)
 
 
-def not_transposable(*prims, why: str) -> None:
+def not_transposable(*prims, why: str = "it is not linear; its jvp is made of operations that are") -> None:
     """Rows that say why a primitive with a jvp has no transpose."""
     transpose_rules.absent(*prims, why=why)

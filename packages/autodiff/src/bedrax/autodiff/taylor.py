@@ -19,11 +19,10 @@ from bedrax import pytree
 from bedrax.autodiff.tables import Zero, instantiate, jvp_rules
 from bedrax.core import dtypes
 from bedrax.core.avals import aval_of
-from bedrax.core.ir import call_flat
-from bedrax.core.jitting import jit_p
+from bedrax.core.ir import run
 from bedrax.core.tracing import Trace, Tracer, current, entered, set_trace
 from bedrax.lax.primitives import elementwise
-from bedrax.lax.primitives.calls import closed_call_p, core_call_p, custom_vjp_call_p, remat_p
+from bedrax.lax.primitives.custom_rules import run_call
 from bedrax.lax.primitives.shaping import zeros_of
 
 
@@ -68,11 +67,11 @@ class SeriesTrace(Trace):
         with set_trace(self.parent):
             if all(s is None for s in series):
                 return self.parent.process(prim, args, params)
-        if prim in _programs:
-            program = params["call_jaxpr" if prim is custom_vjp_call_p else "jaxpr"]
-            with set_trace(self):
-                return call_flat(program, args)
-        kind = jvp_rules.kinds.get(prim) if jvp_rules.find(prim) is not None else None
+        kind = jvp_rules.kind(prim)
+        if kind == "call":
+            return run(params["jaxpr"], *args)
+        if kind == "reverse only":  # expanded as it computes
+            return run_call(*args, **params)
         with set_trace(self.parent):
             if kind == "linear":
                 return self._linear(prim, args, series, params)
@@ -134,10 +133,6 @@ class SeriesTrace(Trace):
             if not prim.multiple_results:
                 return integrated(out, slope)
             return [integrated(y, z) for y, z in zip(out, slope, strict=True)]
-
-
-# A function with a rule for reverse mode only is expanded as it computes.
-_programs = frozenset({jit_p, closed_call_p, core_call_p, remat_p, custom_vjp_call_p})
 
 
 def _moves(x: Any) -> bool:

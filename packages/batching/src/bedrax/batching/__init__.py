@@ -4,7 +4,7 @@ import os
 
 import bedrax.numpy_backend  # noqa: F401  # what evaluates where nobody else does
 from bedrax.batching.api import vmap
-from bedrax.batching.custom import custom_vmap, sequential_vmap
+from bedrax.batching.custom_vmap import custom_vmap, sequential_vmap
 from bedrax.batching.tables import AxisData, batch_rules
 from bedrax.core import source
 

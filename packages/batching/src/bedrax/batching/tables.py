@@ -13,7 +13,9 @@ from bedrax.core.columns import Column
 from bedrax.lax.axes import broadcast_axis, insert, move_axis
 from bedrax.lax.primitives import shaping
 
-batch_rules = Column("batching", "bedrax.batching.rules")
+batch_rules = Column(
+    "batching", "bedrax.batching.rules", signature="rule(axis, args, dims, **params) -> (out, out_dim)"
+)
 
 
 class AxisData(NamedTuple):
@@ -32,6 +34,11 @@ def to_axis(x, dim: int | None, size, position: int):
 def to_front(x, dim: int | None, size):
     """`x`, mapped or not, as mapped at axis 0."""
     return to_axis(x, dim, size, 0)
+
+
+def all_to_front(args, dims, size) -> list:
+    """Several values as mapped at axis 0."""
+    return [to_front(x, d, size) for x, d in zip(args, dims, strict=True)]
 
 
 def _elementwise_rule(prim):

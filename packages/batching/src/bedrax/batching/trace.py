@@ -6,6 +6,7 @@ in the parent trace on whole batches.
 
 from __future__ import annotations
 
+import itertools
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -15,14 +16,18 @@ from bedrax.core import staging
 from bedrax.core.avals import ShapedArray, aval_functions, aval_of
 from bedrax.core.columns import Column
 from bedrax.core.facts import cached
-from bedrax.core.ir import Jaxpr, call_flat
+from bedrax.core.ir import Jaxpr, run
 from bedrax.core.passes import axes_of
 from bedrax.core.tables import named_axes, programs
 from bedrax.core.tracing import Primitive, Trace, Tracer, checks_leaks, current, entered, extend_axes
 from bedrax.lax.axes import insert
+from bedrax.lax.primitives.custom_rules import staged
 
 # Collectives that name the mapped axis turn into operations on it; see rules/collectives.py.
-axis_rules = Column("batching over the named axis", "bedrax.batching.rules")
+axis_rules = Column(
+    "batching over the named axis", "bedrax.batching.rules",
+    signature="rule(axis, args, dims, **params) -> (out, out_dim)",
+)  # fmt: skip
 
 
 class BatchTracer(Tracer):
@@ -90,18 +95,22 @@ class BatchTrace(Trace):
             else:
                 vals.append(x)
                 dims.append(None)
-        rule = None
         name = self.axis.name
-        if name is not None and name in named_axes[prim](params):
-            rule = axis_rules[prim]
+        table = batch_rules if active else None
+        if name is not None:
+            if name in named_axes[prim](params):
+                table = axis_rules
+            elif not active:
+                if params.get("call_jaxpr", self) is None:  # what it does is not known before it is staged
+                    return self.process(prim, *staged(args, params))
+                if holds_axis(prim, params, name):
+                    table = batch_rules
         saved = current.trace
         current.trace = self.parent
         try:
-            if rule is None:
-                if not active and not (name is not None and holds_axis(prim, args, params, name)):
-                    return self.parent.process(prim, args, params)
-                rule = batch_rules[prim]
-            out, dim = rule(self.axis, vals, dims, **params)
+            if table is None:
+                return self.parent.process(prim, args, params)
+            out, dim = table[prim](self.axis, vals, dims, **params)
         finally:
             current.trace = saved
         if prim.multiple_results:
@@ -115,33 +124,37 @@ class BatchTrace(Trace):
         return x, None
 
 
-def holds_axis(prim: Primitive, args: Sequence[Any], params: dict, name: Any) -> bool:
+def holds_axis(prim: Primitive, params: dict, name: Any) -> bool:
     """Whether an operation holds a program in which a collective names the axis."""
-    fun = params.get("call_jaxpr")
-    if fun is not None and type(fun) is not Jaxpr:  # not staged yet
-        return name in axes_of(staging.program_of(fun, [aval_of(x) for x in args]))
     return any(name in axes_of(use.program) for use in programs[prim](params))
 
 
 @checks_leaks
-def batch_flat(
+def batch_flat_with_aux(
     fun: Callable, axis: AxisData, vals: Sequence[Any], dims: Sequence[int | None]
-) -> tuple[list, list]:
-    """Run a flat function on batches.
+) -> tuple[list, list, Any]:
+    """Run a function that returns (list of values, anything else) on batches.
 
     Returns:
-      (results, mapped axis of each result or None).
+      (results, mapped axis of each result or None, what else was returned).
     """
     trace = BatchTrace(current.trace, axis)
     args = [x if d is None else BatchTracer(trace, x, d) for x, d in zip(vals, dims, strict=True)]
     with entered(trace):
         if axis.name is None:
-            outs = fun(*args)
+            outs, aux = fun(*args)
         else:
             with extend_axes({axis.name: axis.size}):
-                outs = fun(*args)
+                outs, aux = fun(*args)
     pairs = [trace.split(x) for x in outs]
-    return [x for x, _ in pairs], [d for _, d in pairs]
+    return [x for x, _ in pairs], [d for _, d in pairs], aux
+
+
+def batch_flat(
+    fun: Callable, axis: AxisData, vals: Sequence[Any], dims: Sequence[int | None]
+) -> tuple[list, list]:
+    """`batch_flat_with_aux` of a function that returns a list of values and nothing else."""
+    return batch_flat_with_aux(lambda *xs: (fun(*xs), None), axis, vals, dims)[:2]
 
 
 def place(x: Any, dim: int | None, to: int | None, size) -> Any:
@@ -151,6 +164,11 @@ def place(x: Any, dim: int | None, to: int | None, size) -> Any:
     if to is None:
         raise ValueError("a mapped value was given where an unmapped one is needed")
     return to_axis(x, dim, size, to)
+
+
+def place_all(values: Sequence[Any], dims: Sequence[int | None], to: Sequence[int | None], size) -> list:
+    """Several values, each as mapped where `to` says."""
+    return [place(x, d, w, size) for x, d, w in zip(values, dims, to, strict=True)]
 
 
 @cached
@@ -168,13 +186,10 @@ def batch_jaxpr(jaxpr: Jaxpr, axis: AxisData, dims: tuple, out: Any = None) -> t
     types = [unmapped_aval(axis.size, d, a) for d, a in zip(dims, jaxpr.in_avals, strict=True)]
 
     def batched(*vals):
-        outs, out_dims = batch_flat(lambda *xs: call_flat(jaxpr, xs), axis, vals, dims)
-        if out is not None:
-            force = (True,) * len(outs) if out is True else out
-            outs = [
-                place(x, d, 0, axis.size) if f else x for x, d, f in zip(outs, out_dims, force, strict=True)
-            ]
-            out_dims = [0 if f else d for d, f in zip(out_dims, force, strict=True)]
-        return outs, tuple(out_dims)
+        outs, out_dims = batch_flat(lambda *xs: run(jaxpr, *xs), axis, vals, dims)
+        if out is None:
+            return outs, tuple(out_dims)
+        wanted = [0 if f else d for d, f in zip(out_dims, itertools.repeat(True) if out is True else out)]
+        return place_all(outs, out_dims, wanted, axis.size), tuple(wanted)
 
     return staging.trace_to_jaxpr(batched, types)

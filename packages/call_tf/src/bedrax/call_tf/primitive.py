@@ -18,7 +18,7 @@ from bedrax.core import dtypes, effects
 from bedrax.core.avals import aval_of
 from bedrax.core.tables import effect_rules, print_rules
 from bedrax.core.tracing import Primitive
-from bedrax.lax.primitives.calls import custom_lin_p
+from bedrax.lax.primitives.custom_rules import custom_lin_p
 from bedrax.numpy_backend.tables import numpy_rules
 from bedrax.tf.tables import tf_calls
 

@@ -224,7 +224,7 @@ def _differentiable(exported: Exported) -> Callable:
     known = exported.__dict__.get("_function")
     if known is not None:
         return known
-    from bedrax.autodiff.custom import custom_vjp
+    from bedrax.autodiff.custom_rules import custom_vjp
 
     @custom_vjp
     def call_exported(*args):

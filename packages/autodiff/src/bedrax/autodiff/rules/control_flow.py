@@ -9,16 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bedrax.autodiff.linearize import backward_pass, linearize_jaxpr, split_rules, transpose_jaxpr
-from bedrax.autodiff.rules.calls import jvp_jaxpr, split_jaxpr, spread
+from bedrax.autodiff.forward import jvp_jaxpr
+from bedrax.autodiff.linearize import backward_pass, linearize_jaxpr, split_jaxpr, transpose_jaxpr
 from bedrax.autodiff.tables import (
     UndefinedPrimal,
     Zero,
     add_tangents,
+    flags,
     instantiate,
     is_undefined,
     jvp_rules,
     linearize_rules,
+    live,
+    pick,
+    split_rules,
+    spread,
     transpose_rules,
 )
 from bedrax.core import dead_code, passes, staging
@@ -27,18 +32,6 @@ from bedrax.core.facts import cached
 from bedrax.core.ir import Jaxpr, Var, eval_jaxpr
 from bedrax.lax.primitives.control_flow import cond_p, scan_p, while_p
 from bedrax.lax.primitives.shaping import zeros_of
-
-
-def _flags(tangents) -> tuple[bool, ...]:
-    return tuple(type(t) is not Zero for t in tangents)
-
-
-def _live(tangents) -> list:
-    return [t for t in tangents if type(t) is not Zero]
-
-
-def _pick(values: Sequence, flags: Sequence[bool]) -> list:
-    return [v for v, f in zip(values, flags, strict=True) if f]
 
 
 def _reorder(jaxpr: Jaxpr, ins: Sequence[int], outs: Sequence[int]) -> Jaxpr:
@@ -97,7 +90,7 @@ def _with_carry(tangents, active, num_consts, num_carry):
 @jvp_rules.rule(scan_p, kind="program")
 def _scan_jvp(primals, tangents, *, jaxpr, num_consts, num_carry, **params):
     edge, total = num_consts + num_carry, len(primals)
-    active = _active_carry(jaxpr, _flags(tangents), num_consts, num_carry, lambda a: jvp_jaxpr(jaxpr, a)[1])
+    active = _active_carry(jaxpr, flags(tangents), num_consts, num_carry, lambda a: jvp_jaxpr(jaxpr, a)[1])
     tangents = _with_carry(tangents, active, num_consts, num_carry)
     num_ys = len(jaxpr.outvars) - num_carry
     force = (*active[num_consts:edge], *([False] * num_ys))
@@ -118,7 +111,7 @@ def _scan_jvp(primals, tangents, *, jaxpr, num_consts, num_carry, **params):
         outs += [*range(start, stop), *(out_place[i] for i in range(start, stop) if out_active[i])]
     args: list = []
     for start, stop in ((0, num_consts), (num_consts, edge), (edge, total)):
-        args += [*primals[start:stop], *_live(tangents[start:stop])]
+        args += [*primals[start:stop], *live(tangents[start:stop])]
     out = _bind_scan(
         *args, jaxpr=_reorder(pushed, ins, outs), num_consts=num_consts + sum(active[:num_consts]),
         num_carry=num_carry + sum(active[num_consts:edge]), **params,
@@ -208,7 +201,7 @@ def _scan_linearize(primals, tangents, *, jaxpr, num_consts, num_carry, **params
     edge = num_consts + num_carry
     num_ys = len(jaxpr.outvars) - num_carry
     active = _active_carry(
-        jaxpr, _flags(tangents), num_consts, num_carry, lambda a: linearize_jaxpr(jaxpr, a).active_out
+        jaxpr, flags(tangents), num_consts, num_carry, lambda a: linearize_jaxpr(jaxpr, a).active_out
     )
     tangents = _with_carry(tangents, active, num_consts, num_carry)
     lin = linearize_jaxpr(jaxpr, active, (*active[num_consts:edge], *([False] * num_ys)))
@@ -218,10 +211,11 @@ def _scan_linearize(primals, tangents, *, jaxpr, num_consts, num_carry, **params
     if not any(lin.active_out):
         return results, [Zero.of(x) for x in results]
     counts = (sum(active[:num_consts]), sum(active[num_consts:edge]), sum(active[edge:]))
-    out = _linear_scan(lin.linear, residuals, _live(tangents), counts, params)
+    out = _linear_scan(lin.linear, residuals, live(tangents), counts, params)
     return results, spread(out, lin.active_out, results)
 
 
+@split_rules.rule(scan_p, kind="program")
 def _scan_split(tape, args, params):
     """Record the part of a loop that depends on the tape; run the rest now."""
     jaxpr, num_consts, num_carry = params["jaxpr"], params["num_consts"], params["num_carry"]
@@ -248,19 +242,16 @@ def _scan_split(tape, args, params):
     results, residuals = _run_split_scan(
         known,
         sources,
-        _pick(args, other),
+        pick(args, other),
         sum(other[:num_consts]),
         sum(other[num_consts:edge]),
         num_out,
         rest_params,
     )
     counts = (sum(marked[:num_consts]), sum(marked[num_consts:edge]), sum(marked[edge:]))
-    out = iter(_linear_scan(rest, residuals, _pick(args, marked), counts, rest_params))
+    out = iter(_linear_scan(rest, residuals, pick(args, marked), counts, rest_params))
     others = iter(results)
     return [next(out) if d else next(others) for d in depends]
-
-
-split_rules[scan_p] = _scan_split
 
 
 @transpose_rules.rule(scan_p, kind="program")
@@ -272,7 +263,7 @@ def _scan_transpose(cts, *args, jaxpr, num_consts, num_carry, length, reverse, *
     in_linear = [*linear[:num_consts], *([True] * num_carry), *linear[edge:]]
     carry_types = [a.to_tangent_aval().strip_weak_type() for a in jaxpr.out_avals[:num_carry]]
     ct_carry = [instantiate(ct) for ct in cts[:num_carry]]
-    arriving = _flags(cts[num_carry:])
+    arriving = flags(cts[num_carry:])
     key = ("transposed scan", tuple(in_linear), arriving, num_consts, num_carry)
     found = jaxpr.cache.get(key)
     lin_consts = [a for a, m in zip(jaxpr.in_avals[:num_consts], in_linear[:num_consts], strict=True) if m]
@@ -281,7 +272,7 @@ def _scan_transpose(cts, *args, jaxpr, num_consts, num_carry, length, reverse, *
     ]
     lin_xs = [a for a, m in zip(jaxpr.in_avals[edge:], in_linear[edge:], strict=True) if m]
     res_xs = [a for a, m in zip(jaxpr.in_avals[edge:], in_linear[edge:], strict=True) if not m]
-    y_types = [a.to_tangent_aval().strip_weak_type() for a in _pick(jaxpr.out_avals[num_carry:], arriving)]
+    y_types = [a.to_tangent_aval().strip_weak_type() for a in pick(jaxpr.out_avals[num_carry:], arriving)]
     sum_types = [a.to_tangent_aval().strip_weak_type() for a in lin_consts]
     if found is None:
 
@@ -319,7 +310,7 @@ def _scan_transpose(cts, *args, jaxpr, num_consts, num_carry, length, reverse, *
     const_args = [x for x, m in zip(args[:num_consts], in_linear[:num_consts], strict=True) if not m]
     x_args = [x for x, m in zip(args[edge:], in_linear[edge:], strict=True) if not m]
     out = _bind_scan(
-        *const_args, *sums, *ct_carry, *_live(cts[num_carry:]), *x_args, jaxpr=found, num_consts=len(const_args),
+        *const_args, *sums, *ct_carry, *live(cts[num_carry:]), *x_args, jaxpr=found, num_consts=len(const_args),
         num_carry=len(sums) + num_carry, length=length, reverse=not reverse, **params,
     )  # fmt: skip
     ct_consts, ct_init, ct_xs = (
@@ -344,7 +335,7 @@ def _while_jvp(primals, tangents, *, cond_jaxpr, cond_nconsts, body_jaxpr, body_
     num_carry = len(primals) - edge
     body_tangents = tangents[cond_nconsts:]
     active = _active_carry(
-        body_jaxpr, _flags(body_tangents), body_nconsts, num_carry, lambda a: jvp_jaxpr(body_jaxpr, a)[1]
+        body_jaxpr, flags(body_tangents), body_nconsts, num_carry, lambda a: jvp_jaxpr(body_jaxpr, a)[1]
     )
     body_tangents = _with_carry(body_tangents, active, body_nconsts, num_carry)
     pushed, _ = jvp_jaxpr(body_jaxpr, active, active[body_nconsts:])
@@ -356,11 +347,11 @@ def _while_jvp(primals, tangents, *, cond_jaxpr, cond_nconsts, body_jaxpr, body_
     cond = cond_jaxpr.replace(
         invars=[
             *cond_jaxpr.invars,
-            *(_dead_inputs(cond_jaxpr, _pick(pushed.in_avals[body_nconsts:n], active[body_nconsts:]))),
+            *(_dead_inputs(cond_jaxpr, pick(pushed.in_avals[body_nconsts:n], active[body_nconsts:]))),
         ]
     )
     out = while_p.bind(
-        *primals[:edge], *_live(body_tangents[:body_nconsts]), *primals[edge:], *_live(body_tangents[body_nconsts:]),
+        *primals[:edge], *live(body_tangents[:body_nconsts]), *primals[edge:], *live(body_tangents[body_nconsts:]),
         cond_jaxpr=cond, cond_nconsts=cond_nconsts, body_jaxpr=body, body_nconsts=body_nconsts + len(const_place),
     )  # fmt: skip
     return out[:num_carry], spread(out[num_carry:], active[body_nconsts:], out[:num_carry])
@@ -376,6 +367,7 @@ def _while_linearize(primals, tangents, **params):
     return _while_jvp(primals, tangents, **params)
 
 
+@split_rules.rule(while_p, kind="program")
 def _while_split(tape, args, params):
     """Record the whole loop for what depends on the tape; run the rest of it now."""
     cond_nconsts, body_nconsts = params["cond_nconsts"], params["body_nconsts"]
@@ -397,17 +389,17 @@ def _while_split(tape, args, params):
         return recorded
     body, _ = dead_code.dce_with(body_jaxpr, [not m for m in carry_marked])
     keep = [not m for m in marked[:body_nconsts]] + [not m for m in carry_marked]
-    known_body = body.replace(invars=_pick(body.invars, keep))
+    known_body = body.replace(invars=pick(body.invars, keep))
     known_cond = cond_jaxpr.replace(
         invars=[
             *cond_jaxpr.invars[:cond_nconsts],
-            *_pick(cond_jaxpr.invars[cond_nconsts:], [not m for m in carry_marked]),
+            *pick(cond_jaxpr.invars[cond_nconsts:], [not m for m in carry_marked]),
         ]
     )
     known = iter(
         while_p.bind(
             *args[:cond_nconsts],
-            *_pick(args[cond_nconsts:], keep),
+            *pick(args[cond_nconsts:], keep),
             cond_jaxpr=known_cond,
             cond_nconsts=cond_nconsts,
             body_jaxpr=known_body,
@@ -415,9 +407,6 @@ def _while_split(tape, args, params):
         )
     )
     return [r if m else next(known) for r, m in zip(recorded, carry_marked, strict=True)]
-
-
-split_rules[while_p] = _while_split
 
 
 @transpose_rules.rule(while_p, kind="error")
@@ -434,10 +423,10 @@ def _while_transpose(cts, *args, **_):
 @jvp_rules.rule(cond_p, kind="program")
 def _cond_jvp(primals, tangents, *, branches, **params):
     index, *operands = primals
-    active = _flags(tangents[1:])
+    active = flags(tangents[1:])
     out_active = _union(jvp_jaxpr(b, active)[1] for b in branches)
     pushed = tuple(jvp_jaxpr(b, active, out_active)[0] for b in branches)
-    out = _bind_cond(index, *operands, *_live(tangents[1:]), branches=pushed, **params)
+    out = _bind_cond(index, *operands, *live(tangents[1:]), branches=pushed, **params)
     n = len(out_active)
     return out[:n], spread(out[n:], out_active, out[:n])
 
@@ -449,7 +438,7 @@ def _union(rows) -> tuple[bool, ...]:
 @linearize_rules.rule(cond_p, kind="program")
 def _cond_linearize(primals, tangents, *, branches, **params):
     index, *operands = primals
-    active = _flags(tangents[1:])
+    active = flags(tangents[1:])
     out_active = _union(linearize_jaxpr(b, active).active_out for b in branches)
     lins = [linearize_jaxpr(b, active, out_active) for b in branches]
     n = lins[0].num_out
@@ -462,7 +451,7 @@ def _cond_linearize(primals, tangents, *, branches, **params):
         found = branches[0].cache[key] = _share_residuals(lins)
     primal, linear = found
     out = _bind_cond(index, *operands, branches=primal, **params)
-    tangents_out = _bind_cond(index, *operands, *out[n:], *_live(tangents[1:]), branches=linear, **params)
+    tangents_out = _bind_cond(index, *operands, *out[n:], *live(tangents[1:]), branches=linear, **params)
     return out[:n], spread(tangents_out, out_active, out[:n])
 
 
@@ -520,10 +509,10 @@ def _share_residuals(lins):
 @transpose_rules.rule(cond_p, kind="program")
 def _cond_transpose(cts, index, *operands, branches, **params):
     linear = tuple(is_undefined(x) for x in operands)
-    arriving = _flags(cts)
+    arriving = flags(cts)
     programs = [transpose_jaxpr(b, linear, arriving) for b in branches]
     leaving = _union(p[1] for p in programs)
-    lin_types = [a.to_tangent_aval().strip_weak_type() for a in _pick(branches[0].in_avals, linear)]
+    lin_types = [a.to_tangent_aval().strip_weak_type() for a in pick(branches[0].in_avals, linear)]
     key = ("transposed cond", tuple(branches), linear, arriving)
     found = branches[0].cache.get(key)
     if found is None:
@@ -541,11 +530,12 @@ def _cond_transpose(cts, index, *operands, branches, **params):
 
         found = branches[0].cache[key] = tuple(settle(*p) for p in programs)
     others = [x for x in operands if not is_undefined(x)]
-    out = iter(_bind_cond(index, *others, *_live(cts), branches=found, **params))
-    flags = iter(leaving)
-    return [None, *(next(out) if m and next(flags) else None for m in linear)]
+    out = iter(_bind_cond(index, *others, *live(cts), branches=found, **params))
+    here = iter(leaving)
+    return [None, *(next(out) if m and next(here) else None for m in linear)]
 
 
+@split_rules.rule(cond_p, kind="program")
 def _cond_split(tape, args, params):
     """Record the part of the branches that depends on the tape; run the rest now."""
     index, *operands = args
@@ -559,11 +549,8 @@ def _cond_split(tape, args, params):
     rest = {k: v for k, v in params.items() if k != "branches"}
     wanted = tuple(not d for d in depends)
     known = tuple(dead_code.dce_with(b, wanted)[0] for b in branches)
-    known = tuple(b.replace(invars=_pick(b.invars, [not m for m in marked])) for b in known)
+    known = tuple(b.replace(invars=pick(b.invars, [not m for m in marked])) for b in known)
     dependent = tuple(dead_code.dce_with(b, depends)[0] for b in branches)
     out = iter(tape.record(cond_p, tuple(args), {**rest, "branches": dependent}))
-    others = iter(_bind_cond(index, *_pick(operands, [not m for m in marked]), branches=known, **rest))
+    others = iter(_bind_cond(index, *pick(operands, [not m for m in marked]), branches=known, **rest))
     return [next(out) if d else next(others) for d in depends]
-
-
-split_rules[cond_p] = _cond_split

@@ -12,7 +12,7 @@ The tangent of a linear recurrence is one again, and so is its transpose, in the
 
 from __future__ import annotations
 
-from bedrax.autodiff.tables import jvp, linear, not_transposable, transpose_rules
+from bedrax.autodiff.tables import jvp, linear
 from bedrax.core.avals import aval_of
 from bedrax.lax.primitives import cumulative as p
 from bedrax.lax.primitives.conversions import convert_element_type
@@ -48,7 +48,6 @@ def _recurrence_by_factor(t, y, a, b, *, axis, reverse):
     return p.linear_recurrence(a, mul(t, p.shifted(y, 0, axis, reverse)), axis, reverse)
 
 
-@transpose_rules.rule(p.linear_recurrence_p)
 def _recurrence_transpose(ct, a, b, *, axis, reverse):
     """``l[k] = ct[k] + a[k+1] l[k+1]``."""
     return [None, p.linear_recurrence(p.shifted(a, 0, axis, not reverse), ct, axis, not reverse)]
@@ -58,16 +57,10 @@ jvp(
     p.linear_recurrence_p,
     _recurrence_by_factor,
     lambda t, y, a, b, *, axis, reverse: p.linear_recurrence(a, t, axis, reverse),
+    transpose=_recurrence_transpose,
 )
 linear(p.cumsum_p, lambda ct, x, *, axis, reverse: [p.cumsum(ct, axis, not reverse)])
 jvp(p.cumprod_p, _cumprod)
 jvp(p.cummax_p, _extreme(p.cummax_p))
 jvp(p.cummin_p, _extreme(p.cummin_p))
 jvp(p.cumlogsumexp_p, _cumlogsumexp)
-not_transposable(
-    p.cumprod_p,
-    p.cummax_p,
-    p.cummin_p,
-    p.cumlogsumexp_p,
-    why="not linear; its jvp is made of linear primitives",
-)

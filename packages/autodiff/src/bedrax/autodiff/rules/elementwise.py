@@ -105,18 +105,8 @@ def _sign(t, ans, x):
 jvp(p.abs_p, _abs)
 
 
-@jvp_rules.rule(p.sign_p, kind="formula")
-def _sign_rule(primals, tangents):
-    (x,), (t,) = primals, tangents
-    ans = p.sign_p.bind(x)
-    return ans, Zero.of(ans) if type(t) is Zero else _sign(t, ans, x)
-
-
-@jvp_rules.rule(p.integer_pow_p, kind="formula")
-def _integer_pow_rule(primals, tangents, *, y):
-    (x,), (t,) = primals, tangents
-    ans = p.integer_pow_p.bind(x, y=y)
-    return ans, Zero.of(ans) if type(t) is Zero else _integer_pow(t, ans, x, y=y)
+jvp(p.sign_p, _sign)
+jvp(p.integer_pow_p, _integer_pow)
 
 
 # Cotangents pair with tangents by Re(ct * t), so transposes do not conjugate.
@@ -193,14 +183,17 @@ bilinear(
     lambda ct, x, y, *, out_dtype=None: _factor_transpose(ct, x, y, out_dtype),
     lambda ct, x, y, *, out_dtype=None: _factor_transpose(ct, y, x, out_dtype),
 )
-jvp(p.div_p, lambda t, ans, x, y: div(t, y), lambda t, ans, x, y: mul(t, neg(div(ans, y))))
 
 
-@transpose_rules.rule(p.div_p, kind="linear")
 def _div_transpose(ct, x, y):
     if not is_undefined(x) or is_undefined(y):
         raise ValueError("'div' is linear in its dividend only")
     return [unbroadcast(x.aval, div(ct, y)), None]
+
+
+jvp(
+    p.div_p, lambda t, ans, x, y: div(t, y), lambda t, ans, x, y: mul(t, neg(div(ans, y))), transpose=_div_transpose
+)  # fmt: skip
 
 
 # ---- other functions of two operands -------------------------------------------------------------

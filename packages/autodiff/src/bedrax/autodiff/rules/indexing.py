@@ -10,6 +10,7 @@ from bedrax.autodiff.tables import (
     instantiate,
     is_undefined,
     jvp_rules,
+    not_transposable,
     transpose_rules,
 )
 from bedrax.core.avals import ShapedArray, aval_of
@@ -216,7 +217,7 @@ def _extreme_scatter(prim):
         return ans, out
 
     jvp_rules.add(prim, jvp)
-    transpose_rules.absent(prim, why="its derivative is made of scatter-add and products")
+    not_transposable(prim)
 
 
 def _at_least_one(ties):

@@ -483,6 +483,5 @@ absent(
 absent(p.cholesky_update_p, why="differentiate cholesky of the updated matrix")
 absent(p.schur_p, p.hessenberg_p, p.tridiagonal_p, why="no derivative is defined for these forms")
 not_transposable(
-    p.cholesky_p, p.lu_p, p.qr_p, p.eig_p, p.eigh_p, p.svd_p, p.symmetric_product_p,
-    why="it is not linear; its derivative is written with operations that are",
+    p.lu_p, p.qr_p, p.eig_p, p.eigh_p, p.svd_p, p.symmetric_product_p,
 )  # fmt: skip

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from bedrax.autodiff.forward import jvp_flat
 from bedrax.autodiff.tables import jvp, jvp_rules, linear, not_transposable, zero
+from bedrax.batching.rules.reductions import over_arrays
 from bedrax.core import dims
 from bedrax.core.avals import aval_of
 from bedrax.lax.primitives import reductions
 from bedrax.lax.primitives.conversions import convert_element_type
+from bedrax.lax.primitives.cumulative import cumprod, shifted
 from bedrax.lax.primitives.elementwise import div, eq, mul
 from bedrax.lax.primitives.reductions import reduce_sum
 from bedrax.lax.primitives.shaping import broadcast_in_dim, concatenate, reshape, transpose
@@ -36,8 +38,6 @@ def _extreme(t, ans, x, *, axes):
 def _prod(t, ans, x, *, axes):
     if not axes:
         return t
-    from bedrax.lax.primitives.cumulative import cumprod, shifted
-
     shape = aval_of(x).shape
     kept = [i for i in range(len(shape)) if i not in axes]
     one_axis = lambda v: reshape(
@@ -55,10 +55,6 @@ linear(reductions.reduce_sum_p, _sum_transpose)
 jvp(reductions.reduce_max_p, _extreme)
 jvp(reductions.reduce_min_p, _extreme)
 jvp(reductions.reduce_prod_p, _prod)
-not_transposable(
-    reductions.reduce_max_p, reductions.reduce_min_p, reductions.reduce_prod_p,
-    why="not linear; its jvp is made of linear primitives",
-)  # fmt: skip
 zero(
     reductions.argmax_p,
     reductions.argmin_p,
@@ -71,8 +67,6 @@ zero(
 @jvp_rules.rule(reductions.reduce_p)
 def _reduce_jvp(primals, tangents, *, dimensions, jaxpr):
     """A fold by halves is differentiable step by step."""
-    from bedrax.batching.rules.reductions import over_arrays
-
     combine = over_arrays(jaxpr)
 
     def fold(*args):

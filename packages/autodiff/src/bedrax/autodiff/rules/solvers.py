@@ -1,7 +1,7 @@
 """Differentiation of linear solves: ``A x = b`` gives ``A dx = db - dA x``; the transpose solves with ``A^T``."""
 
-from bedrax.autodiff.rules.calls import jvp_jaxpr, spread
-from bedrax.autodiff.tables import Zero, add_tangents, instantiate, jvp_rules, transpose_rules
+from bedrax.autodiff.forward import jvp_jaxpr
+from bedrax.autodiff.tables import Zero, add_tangents, instantiate, jvp_rules, spread, transpose_rules
 from bedrax.core.ir import call_flat
 from bedrax.lax.primitives.elementwise import neg
 from bedrax.lax.primitives.solvers import Parts, linear_solve_p, split_arguments

@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from bedrax.autodiff.forward import jvp_flat
-from bedrax.autodiff.tables import absent, jvp, jvp_rules, linear, not_transposable, transpose_rules
+from bedrax.autodiff.tables import absent, jvp, jvp_rules, linear, not_transposable
+from bedrax.batching.rules.reductions import over_arrays
 from bedrax.core import dims
 from bedrax.core.avals import aval_of
 from bedrax.lax.primitives import windows as p
@@ -42,26 +43,9 @@ def _extreme(select_prim):
 
 jvp(p.reduce_window_max_p, _extreme(ge_p))
 jvp(p.reduce_window_min_p, _extreme(le_p))
-not_transposable(
-    p.reduce_window_max_p, p.reduce_window_min_p, p.reduce_window_p,
-    why="not linear; its jvp is made of linear primitives",
-)  # fmt: skip
+not_transposable(p.reduce_window_p)
 
 
-# Both selections are linear in their first operand and piecewise constant in the second.
-jvp(
-    p.select_and_gather_add_p,
-    lambda t, ans, x, operand, **params: p.select_and_gather_add_p.bind(t, operand, **params),
-    None,
-)
-jvp(
-    p.select_and_scatter_add_p,
-    lambda t, ans, source, operand, **params: p.select_and_scatter_add_p.bind(t, operand, **params),
-    None,
-)
-
-
-@transpose_rules.rule(p.select_and_gather_add_p)
 def _gather_transpose(ct, tangents, operand, *, select_prim, **params):
     windows = Windows(**params)
     if max((*windows.base_dilation, *windows.window_dilation), default=1) == 1:
@@ -72,16 +56,28 @@ def _gather_transpose(ct, tangents, operand, *, select_prim, **params):
     return [p.add_slices(parts, windows, aval_of(operand).shape), None]
 
 
-@transpose_rules.rule(p.select_and_scatter_add_p)
 def _scatter_transpose(ct, source, operand, *, select_prim, **params):
     return [p.select_and_gather_add(ct, operand, select_prim, Windows.of(**params)), None]
+
+
+# Both selections are linear in their first operand and piecewise constant in the second.
+jvp(
+    p.select_and_gather_add_p,
+    lambda t, ans, x, operand, **params: p.select_and_gather_add_p.bind(t, operand, **params),
+    None,
+    transpose=_gather_transpose,
+)
+jvp(
+    p.select_and_scatter_add_p,
+    lambda t, ans, source, operand, **params: p.select_and_scatter_add_p.bind(t, operand, **params),
+    None,
+    transpose=_scatter_transpose,
+)
 
 
 @jvp_rules.rule(p.reduce_window_p)
 def _reduce_window_jvp(primals, tangents, *, jaxpr, **params):
     """Folding slices one after the other is differentiable step by step."""
-    from bedrax.batching.rules.reductions import over_arrays
-
     combine = over_arrays(jaxpr)
     half = len(primals) // 2
     return jvp_flat(

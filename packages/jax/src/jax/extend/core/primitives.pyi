@@ -50,9 +50,11 @@ from bedrax.lax.primitives.linalg import (
 )  # fmt: skip
 from bedrax.lax.primitives.random_bits import threefry2x32_p as threefry2x32_p
 from bedrax.lax.primitives.calls import (
-    closed_call_p as closed_call_p, core_call_p as _core_call_p, custom_jvp_call_p as custom_jvp_call_p,
-    custom_lin_p as custom_lin_p, custom_vjp_call_p as custom_vjp_call_p, name_p as name_p,
-    remat_p as remat_p,
+    closed_call_p as closed_call_p, core_call_p as _core_call_p, name_p as name_p, remat_p as remat_p,
+)  # fmt: skip
+from bedrax.lax.primitives.custom_rules import (
+    custom_jvp_call_p as custom_jvp_call_p, custom_lin_p as custom_lin_p,
+    custom_vjp_call_p as custom_vjp_call_p,
 )  # fmt: skip
 from bedrax.core.jitting import jit_p as jit_p
 from bedrax.xla_backend.placement import (

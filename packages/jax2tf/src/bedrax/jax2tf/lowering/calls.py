@@ -6,13 +6,8 @@ from bedrax.lax.primitives.calls import (
     closed_call_p,
     composite_p,
     core_call_p,
-    custom_jvp_call_p,
-    custom_lin_p,
-    custom_vjp_call_p,
-    linear_call_p,
     name_p,
     optimization_barrier_p,
-    remat_opt_p,
     remat_p,
 )
 
@@ -22,17 +17,9 @@ def _jit(ctx, *args, jaxpr, name, **_):
     return ctx.run(jaxpr, *args)
 
 
-@tf_rules.rule(closed_call_p, core_call_p, composite_p, remat_p, remat_opt_p)
+@tf_rules.rule(closed_call_p, core_call_p, composite_p, remat_p)
 def _call(ctx, *args, jaxpr, **_):
     return ctx.run(jaxpr, *args)
-
-
-@tf_rules.rule(custom_jvp_call_p, custom_vjp_call_p, linear_call_p)
-def _custom(ctx, *args, call_jaxpr, **_):
-    return ctx.run(call_jaxpr, *args)
-
-
-tf_rules.absent(custom_lin_p, why="it stands only in linear programs, which are transposed before conversion")
 
 
 @tf_rules.rule(optimization_barrier_p)

@@ -1,4 +1,4 @@
-"""StableHLO of calls: programs inside programs, functions with derivative rules of their own, barriers."""
+"""StableHLO of calls: programs inside programs, barriers."""
 
 from __future__ import annotations
 
@@ -14,14 +14,9 @@ def _jit(ctx, *operands, jaxpr, name, inline, **_):
     return ctx.call_jaxpr(name, jaxpr, *operands)
 
 
-@lowering_rules.rule(p.closed_call_p, p.core_call_p, p.remat_opt_p)
+@lowering_rules.rule(p.closed_call_p, p.core_call_p)
 def _call(ctx, *operands, jaxpr, **_):
     return ctx.inline_jaxpr(jaxpr, *operands)
-
-
-@lowering_rules.rule(p.custom_jvp_call_p, p.custom_vjp_call_p, p.linear_call_p)
-def _custom(ctx, *operands, call_jaxpr, **_):
-    return ctx.inline_jaxpr(call_jaxpr, *operands)
 
 
 @lowering_rules.rule(p.remat_p)
@@ -53,9 +48,3 @@ def _composite(ctx, *operands, jaxpr, name, version, attributes):
     return ctx.emit(
         "stablehlo.composite", operands, name=name, decomposition=ctx.symbol(symbol), version=ctx.i32(version),
         composite_attributes=dict(attributes))  # fmt: skip
-
-
-lowering_rules.absent(
-    p.custom_lin_p,
-    why="it is the not yet transposed backward rule of a custom_vjp function, which has no forward mode",
-)

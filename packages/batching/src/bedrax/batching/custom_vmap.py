@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -19,7 +20,7 @@ from bedrax.lax.tables import decompositions
 
 # params: call (a program), rule (``axis_size, batched flags, values -> results, batched flags``), num_consts
 # (leading arguments that the function closed over, which the rule does not see)
-custom_vmap_p = Primitive("custom_vmap_call", "custom", multiple_results=True)
+custom_vmap_p = Primitive("custom_vmap_call", "custom_vmap", multiple_results=True)
 custom_vmap_p.abstract_eval = lambda *avals, call, **_: call.out_avals
 programs.add(custom_vmap_p, lambda params: [calls(params["call"])])
 print_rules.add(custom_vmap_p, lambda params: {"call": params["call"], "num_consts": params["num_consts"]})
@@ -75,8 +76,6 @@ class custom_vmap:
                 f"No batching rule defined for custom_vmap function {function_name(self.fun)} using def_vmap"
             )
         if kwargs:
-            import inspect
-
             bound = inspect.signature(self.fun).bind(*args, **kwargs)
             bound.apply_defaults()
             args, kwargs = bound.args, bound.kwargs

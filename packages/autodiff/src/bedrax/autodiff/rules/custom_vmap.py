@@ -16,7 +16,7 @@ from bedrax.autodiff.tables import (
     jvp_rules,
     transpose_rules,
 )
-from bedrax.batching.custom import custom_vmap_p
+from bedrax.batching.custom_vmap import custom_vmap_p
 from bedrax.core import dtypes, staging
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.ir import call_flat

@@ -1,0 +1,165 @@
+"""What the differentiating functions ask of their arguments: which are chosen, which types are allowed."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from bedrax import pytree
+from bedrax.core import dtypes
+from bedrax.core.avals import abstractify, aval_of
+from bedrax.core.staging import function_name
+
+
+class Chosen:
+    """The differentiated positional arguments of a call, as leaves of `tree`, and a way to call with others."""
+
+    __slots__ = ("_args", "_fun", "_kwargs", "_positions", "_single", "leaves", "tree")
+
+    def __init__(self, fun: Callable, argnums: int | Sequence[int], args: tuple, kwargs: dict):
+        positions = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+        count = len(args)
+        for n in positions:
+            if not -count <= n < count:
+                raise TypeError(
+                    f"differentiating {function_name(fun)} with respect to argnums={argnums} requires at least"
+                    f" {max(n + 1 if n >= 0 else -n for n in positions)} positional arguments, but it was called with"
+                    f" {count}."
+                )
+        self._fun, self._args, self._kwargs = fun, args, kwargs
+        self._positions = tuple(n % count for n in positions)
+        self._single = isinstance(argnums, int)
+        values = tuple(args[n] for n in self._positions)
+        self.leaves, self.tree = pytree.tree_flatten(values[0] if self._single else values)
+
+    def call(self, *leaves) -> Any:
+        """The function's result for other leaves of the chosen arguments."""
+        values = pytree.tree_unflatten(self.tree, leaves)
+        full = list(self._args)
+        for n, value in zip(self._positions, (values,) if self._single else values, strict=True):
+            full[n] = value
+        return self._fun(*full, **self._kwargs)
+
+    def active(self) -> tuple[bool, ...]:
+        """Which leaves have derivatives: those of inexact dtypes."""
+        types = [aval_of(x) for x in self.leaves]
+        return tuple(a.is_array and dtypes.is_inexact(a.dtype) for a in types)
+
+
+def all_arguments(fun: Callable, args: tuple) -> Chosen:
+    """Every positional argument chosen."""
+    return Chosen(fun, tuple(range(len(args))), args, {})
+
+
+def check_function(fun: Any) -> None:
+    """Refuse what cannot be called."""
+    if not callable(fun):
+        raise TypeError(f"Expected a callable value, got {fun!r} of type {type(fun)}")
+
+
+def check_argnums(name: str, argnums: Any) -> int | tuple[int, ...]:
+    """`argnums` as an int or a tuple of ints."""
+    if isinstance(argnums, Sequence):
+        if not argnums:
+            raise ValueError(f"{name}: argnums must not be empty")
+        return tuple(operator.index(n) for n in argnums)
+    try:
+        return operator.index(argnums)
+    except TypeError:
+        raise TypeError(f"{name}: argnums must be an int or a sequence of ints, got {argnums!r}") from None
+
+
+def check_no_reduce_axes(name: str, reduce_axes: Sequence) -> None:
+    """Refuse an option that nobody has asked for."""
+    if reduce_axes:
+        raise NotImplementedError(
+            f"{name}: reduce_axes is not supported; sum over the named axis in the function"
+        )
+
+
+def check_inputs(
+    name: str, leaves, *, holomorphic: bool, allow_int: bool = False, forward: bool = False
+) -> None:
+    """Refuse arguments without a derivative of the wanted kind."""
+    for x in leaves:
+        aval = abstractify(x)
+        if not aval.is_array:
+            continue
+        dtype = aval.dtype
+        if holomorphic:
+            _check_complex(name, "inputs", dtype)
+        elif not dtypes.is_inexact(dtype):
+            if not allow_int or not (dtypes.is_integer(dtype) or dtype == np.bool_):
+                wanted = "real-" if forward else "real- or complex-"
+                raise TypeError(
+                    f"{name} requires {wanted}valued inputs (input dtype that is a sub-dtype of"
+                    f" np.{'floating' if forward else 'inexact'}), but got {dtype.name}. If you want to use Boolean- or"
+                    f" integer-valued inputs, use {'jvp' if forward else 'vjp or set allow_int to True'}."
+                )
+        elif forward and dtypes.is_complex(dtype):
+            raise _complex_error(name, "input", "jvp", dtype)
+
+
+def check_outputs(name: str, leaves, *, holomorphic: bool, reverse: bool = True) -> None:
+    """Refuse results without a derivative of the wanted kind."""
+    direct = "vjp" if reverse else "jvp"
+    for x in leaves:
+        dtype = aval_of(x).dtype
+        if holomorphic:
+            _check_complex(name, "outputs", dtype)
+        elif dtypes.is_complex(dtype):
+            if reverse:
+                raise _complex_error(name, "output", direct, dtype)
+        elif not dtypes.is_inexact(dtype):
+            raise TypeError(
+                f"{name} requires real-valued outputs (output dtype that is a sub-dtype of np.floating), but got"
+                f" {dtype.name}. For differentiation of functions with integer outputs, use jax.{direct} directly."
+            )
+
+
+def _check_complex(name: str, what: str, dtype) -> None:
+    if not dtypes.is_complex(dtype):
+        raise TypeError(
+            f"{name} with holomorphic=True requires {what} with complex dtype, but got {dtype.name}."
+        )
+
+
+def _complex_error(name: str, what: str, direct: str, dtype) -> TypeError:
+    return TypeError(
+        f"{name} requires real-valued {what}s ({what} dtype that is a sub-dtype of np.floating), but got {dtype.name}. For"
+        " holomorphic differentiation, pass holomorphic=True. For differentiation of non-holomorphic functions involving"
+        f" complex {what}s, use jax.{direct} directly."
+    )
+
+
+def is_float0(x: Any) -> bool:
+    """Whether a value is of the type that tangents of integers have."""
+    return getattr(x, "dtype", None) == dtypes.float0
+
+
+def with_aux(name: str, result: Any) -> tuple[Any, Any]:
+    """The result of a function with `has_aux`, which is a pair."""
+    if not isinstance(result, tuple) or len(result) != 2:
+        raise TypeError(
+            f"{name} with has_aux=True needs a function that returns a pair (result, aux), but it returned"
+            f" {result!r} of type {type(result)}"
+        )
+    return result
+
+
+def flattened(call: Callable, name: str, has_aux: bool) -> Callable:
+    """``call`` as a function that returns leaves, and (treedef of the result, treedef of aux, number of its leaves).
+
+    Auxiliary results must leave the trace, too: their leaves travel behind those of the result.
+    """
+
+    def flat(*values):
+        out, aux = with_aux(name, call(*values)) if has_aux else (call(*values), None)
+        leaves, out_tree = pytree.tree_flatten(out)
+        aux_leaves, aux_tree = pytree.tree_flatten(aux)
+        return [*leaves, *aux_leaves], (out_tree, aux_tree, len(leaves))
+
+    return flat

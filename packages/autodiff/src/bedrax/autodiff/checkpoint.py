@@ -1,0 +1,258 @@
+"""`checkpoint` (`remat`): intermediate values are computed again in the backward pass instead of being kept.
+
+`plan` turns a policy (`bedrax.autodiff.policies`) into two programs: one that computes the results and what is saved,
+and one that computes the rest again and pushes tangents through.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from bedrax import pytree
+from bedrax.autodiff.linearize import LinearizedJaxpr, linearize_jaxpr
+from bedrax.autodiff.policies import Offloadable, Recompute, Saveable
+from bedrax.core import dead_code, dtypes, passes, source, staging
+from bedrax.core.avals import abstractify, aval_of
+from bedrax.core.facts import cached
+from bedrax.core.ir import Eqn, Jaxpr, Literal, Var
+from bedrax.core.jitting import jit_p
+from bedrax.core.source import api_boundary
+from bedrax.lax.primitives.calls import closed_call_p, core_call_p, name_p, optimization_barrier_p, remat_p
+from bedrax.lax.primitives.markers import to_memory_p
+
+__all__ = ["checkpoint", "plan", "print_saved_residuals", "remat", "saved_residuals"]
+
+
+def checkpoint(
+    fun: Callable | None = None,
+    *,
+    prevent_cse: bool = True,
+    policy: Callable | None = None,
+    static_argnums: int | Sequence[int] = (),
+    static_argnames: str | Sequence[str] = (),
+    concrete: bool = False,
+) -> Callable:
+    """Recompute a function's intermediate values in the backward pass instead of keeping them.
+
+    Args:
+      fun: takes and returns pytrees of arrays. Without it, returns a decorator.
+      prevent_cse: keep the compiler from merging the recomputation with the forward pass.
+      policy: which intermediate values are kept; see `checkpoint_policies`. Default: none.
+      static_argnums, static_argnames: arguments that are passed as they are.
+
+    Returns:
+      A function with the same values and derivatives.
+
+    Raises:
+      NotImplementedError: `concrete` is set.
+    """
+    if concrete:
+        raise NotImplementedError(
+            "checkpoint: there is no option 'concrete'. Arguments that Python code of the function looks at are named by"
+            " static_argnums; what is to be computed while tracing goes under jax.ensure_compile_time_eval()."
+        )
+    if fun is None:
+        return functools.partial(
+            checkpoint,
+            prevent_cse=prevent_cse,
+            policy=policy,
+            static_argnums=static_argnums,
+            static_argnames=static_argnames,
+        )
+    static = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
+    names = {static_argnames} if isinstance(static_argnames, str) else set(static_argnames)
+
+    @functools.wraps(fun)
+    @api_boundary
+    def checkpointed(*args, **kwargs):
+        positions = {n % len(args) for n in static} if static else set()
+        dynamic = tuple(a for i, a in enumerate(args) if i not in positions)
+        call = fun if not positions else _with_static(fun, args, positions)
+        if names:
+            call = functools.partial(call, **{k: v for k, v in kwargs.items() if k in names})
+            kwargs = {k: v for k, v in kwargs.items() if k not in names}
+        leaves, in_tree = pytree.tree_flatten((dynamic, kwargs))
+        program, consts, out_tree = staging.trace_function(call, in_tree, tuple(aval_of(x) for x in leaves))
+        out = remat_p.bind(
+            *consts, *leaves, jaxpr=program, prevent_cse=prevent_cse, differentiated=False, policy=policy
+        )
+        return pytree.tree_unflatten(out_tree, out)
+
+    return checkpointed
+
+
+remat = checkpoint
+
+
+def _with_static(fun, args, positions):
+    def call(*dynamic, **kwargs):
+        rest = iter(dynamic)
+        return fun(*(args[i] if i in positions else next(rest) for i in range(len(args))), **kwargs)
+
+    return call
+
+
+# ---- the plan
+
+
+class Plan(NamedTuple):
+    """How a checkpointed program is differentiated.
+
+    Attributes:
+      forward: ``args -> results, saved``.
+      recompute_and_push: ``args, saved, tangents -> tangents of the active results``; linear in the tangents.
+      active_out: which results have a tangent.
+      num_out: number of results.
+    """
+
+    forward: Jaxpr
+    recompute_and_push: Jaxpr
+    active_out: tuple[bool, ...]
+    num_out: int
+
+
+@cached
+def plan(jaxpr: Jaxpr, active: tuple[bool, ...], policy: Callable | None, prevent_cse: bool = True) -> Plan:
+    """Split a checkpointed program.
+
+    Args:
+      active: which arguments are differentiated.
+      policy: what may be saved; None: nothing but the arguments.
+      prevent_cse: recompute behind a barrier, so that the compiler does not merge it with the forward pass.
+    """
+    if policy is not None:  # policies see into calls
+        jaxpr = passes.inline(jaxpr, frozenset({jit_p, closed_call_p, core_call_p}))
+    lin = linearize_jaxpr(jaxpr, active)
+    answers = {} if policy is None else _answers(lin.primal, policy)
+    saved, rerun = _needed(lin, answers)
+    away = {v: answers[v] for v in saved if type(answers[v]) is Offloadable}
+    forward = _forward(lin, saved, away)
+    push = _recompute_and_push(lin, saved, away, rerun, prevent_cse)
+    return Plan(forward, push, lin.active_out, lin.num_out)
+
+
+def _answers(primal: Jaxpr, policy: Callable) -> dict[Var, Any]:
+    """The variables that may be saved, each with the policy's answer."""
+    answers: dict[Var, Any] = {}
+    for eqn in primal.eqns:
+        answer = policy(eqn.primitive, *(v.aval for v in eqn.invars), **eqn.params)
+        if isinstance(answer, Offloadable) or answer is Saveable or (answer is not Recompute and answer):
+            answers.update(dict.fromkeys(eqn.outvars, answer))
+    return answers
+
+
+def _needed(lin: LinearizedJaxpr, answers) -> tuple[tuple[Var, ...], list[Eqn]]:
+    """What is saved, and what is run again: walk back from the residuals, stopping at what may be saved."""
+    produced = {v: e for e in lin.primal.eqns for v in e.outvars}
+    seen: set[Var] = set()
+    rerun: set[int] = set()
+    stack = [v for v in lin.residual_atoms() if type(v) is not Literal]
+    while stack:
+        v = stack.pop()
+        if v in seen:
+            continue
+        seen.add(v)
+        if v not in answers and v in produced and id(produced[v]) not in rerun:
+            rerun.add(id(produced[v]))
+            stack.extend(u for u in produced[v].invars if type(u) is not Literal)
+    saved = tuple(v for e in lin.primal.eqns for v in e.outvars if v in answers and v in seen)
+    return saved, [e for e in lin.primal.eqns if id(e) in rerun]
+
+
+def _forward(lin: LinearizedJaxpr, saved, away: dict[Var, Offloadable]) -> Jaxpr:
+    """The program that computes results and what is saved, some of it moved to another memory."""
+    moved = {v: Var(v.aval) for v in away}
+    moves = [Eqn(to_memory_p, [v], [moved[v]], {"kind": where.dst}) for v, where in away.items()]
+    results = [*lin.primal.outvars[: lin.num_out], *(moved.get(v, v) for v in saved)]
+    return dead_code.dce(lin.primal.replace(outvars=results, eqns=[*lin.primal.eqns, *moves]))
+
+
+def _recompute_and_push(lin: LinearizedJaxpr, saved, away, rerun: list[Eqn], prevent_cse: bool) -> Jaxpr:
+    """The program that fetches what is saved, runs `rerun`, and pushes tangents through."""
+    primal, linear = lin.primal, lin.linear
+    sources = [*primal.invars, *saved]
+    inputs = [Var(v.aval) for v in sources]
+    eqns = []
+    here = []
+    for v, given in zip(sources, inputs, strict=True):
+        if v in away:
+            fetched = Var(v.aval)
+            eqns.append(Eqn(to_memory_p, [given], [fetched], {"kind": away[v].src}))
+            given = fetched
+        here.append(given)
+    if sources and prevent_cse:
+        behind = [Var(v.aval) for v in sources]
+        eqns.append(Eqn(optimization_barrier_p, here, behind, {}))
+        here = behind
+    value: dict = dict(zip(sources, here, strict=True))
+
+    def read(v):
+        return v if type(v) is Literal else value.get(v, v)
+
+    for e in rerun:
+        outs = [Var(v.aval) for v in e.outvars]
+        eqns.append(e.replace(invars=[read(v) for v in e.invars], outvars=outs))
+        value.update((v, new) for v, new in zip(e.outvars, outs, strict=True) if v not in value)
+    residuals = lin.residual_atoms()
+    count = len(residuals)
+    value.update(zip(linear.invars[:count], [read(v) for v in residuals], strict=True))
+    eqns += [e.replace(invars=[read(v) for v in e.invars]) for e in linear.eqns]
+    return dead_code.dce(
+        Jaxpr(
+            [*inputs, *linear.invars[count:]],
+            [read(v) for v in linear.outvars],
+            eqns,
+            primal.constvars,
+            primal.consts,
+        )
+    )
+
+
+# ---- what is saved
+
+
+class SavedResidual(NamedTuple):
+    """A value that reverse mode keeps from the forward pass: its type, and words that say where it comes from."""
+
+    aval: Any
+    origin: str
+
+    def __str__(self):
+        return f"{self.aval.str_short()} {self.origin}"
+
+
+def saved_residuals(fun: Callable, *args, **kwargs) -> list[SavedResidual]:
+    """What reverse-mode differentiation of ``fun(*args, **kwargs)`` would keep from the forward pass.
+
+    Nothing is computed: the arguments may be anything with a shape and a dtype.
+    """
+    leaves, in_tree = pytree.tree_flatten((args, kwargs))
+    types = [abstractify(x) for x in leaves]
+    jaxpr, _ = staging.trace_to_jaxpr(staging.flat_fun(fun, in_tree), types)
+    lin = linearize_jaxpr(jaxpr, tuple(a.is_array and dtypes.is_inexact(a.dtype) for a in types))
+    produced = {v: e for e in lin.primal.eqns for v in e.outvars}
+    names = staging.leaf_names(fun, in_tree)
+    origins = {v: f"from the argument {n}" for v, n in zip(lin.primal.invars, names, strict=True)}
+    origins.update((v, "from a constant") for v in lin.primal.constvars)
+    atoms = lin.residual_atoms()
+    found = [SavedResidual(v.aval, f"that is the number {v.val}") for v in atoms if type(v) is Literal]
+    for v in dict.fromkeys(v for v in atoms if type(v) is not Literal):
+        found.append(SavedResidual(v.aval, _origin(produced[v]) if v in produced else origins[v]))
+    return found
+
+
+def _origin(eqn: Eqn) -> str:
+    what = f"output of {eqn.primitive.name}"
+    if eqn.primitive is name_p:
+        what = f"named {eqn.params['name']!r}"
+    elif eqn.primitive is jit_p:
+        what = f"output of jitted function {eqn.params['name']!r}"
+    return f"{what} from {source.describe(eqn.source_info)}"
+
+
+def print_saved_residuals(fun: Callable, *args, **kwargs) -> None:
+    """Print what `saved_residuals` returns, one value per line."""
+    for residual in saved_residuals(fun, *args, **kwargs):
+        print(residual)

@@ -1,0 +1,47 @@
+"""`closure_convert`: what a function closes over, as arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from bedrax import pytree
+from bedrax.core import dtypes, staging
+from bedrax.core.avals import aval_of
+from bedrax.core.ir import eval_jaxpr
+from bedrax.core.tracing import Tracer
+
+__all__ = ["closure_convert"]
+
+
+def closure_convert(fun: Callable, *example_args) -> tuple[Callable, list]:
+    """Make what a function closes over explicit.
+
+    Args:
+      fun: a function that may close over tracers.
+      example_args: arguments like those it will be called with.
+
+    Returns:
+      (function of the arguments and the closed-over values, list of those values). Values that
+      are not being differentiated stay inside.
+
+    Raises:
+      TypeError: the converted function is called with arguments of another structure.
+    """
+    leaves, in_tree = pytree.tree_flatten((example_args, {}))
+    jaxpr, out_tree = staging.trace_to_jaxpr(staging.flat_fun(fun, in_tree), [aval_of(x) for x in leaves])
+    moved = [isinstance(c, Tracer) and dtypes.is_inexact(aval_of(c).dtype) for c in jaxpr.consts]
+    hoisted = [c for c, m in zip(jaxpr.consts, moved, strict=True) if m]
+
+    def converted(*args):
+        own = len(args) - len(hoisted)
+        values = iter(args[own:])
+        given, tree = pytree.tree_flatten((args[:own], {}))
+        if tree != in_tree:
+            raise TypeError(
+                "the function made by closure_convert was called with arguments of the structure"
+                f" {tree}, but the example arguments had the structure {in_tree}"
+            )
+        consts = [next(values) if m else c for c, m in zip(jaxpr.consts, moved, strict=True)]
+        return pytree.tree_unflatten(out_tree, eval_jaxpr(jaxpr, consts, *given))
+
+    return converted, hoisted

@@ -1,0 +1,500 @@
+"""Functions with derivative rules of their own: `custom_jvp`, `custom_vjp`, `custom_gradient`.
+
+A call of such a function binds a primitive whose parameter `rule` is data: the user's functions, the static
+arguments, and the structures of the others (`BoundRule`). Residuals travel with their structure: what a forward rule
+returns with them (`Pullback`) says how they are read, so no rule remembers a call.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bedrax import pytree
+from bedrax.autodiff.tables import Zero, add_tangents
+from bedrax.core import config, dtypes, staging
+from bedrax.core.avals import AbstractValue, aval_of
+from bedrax.core.errors import UnexpectedTracerError
+from bedrax.core.ir import run
+from bedrax.core.source import api_boundary
+from bedrax.core.staging import function_name
+from bedrax.core.tracing import Tracer
+from bedrax.lax.primitives.conversions import convert_element_type
+from bedrax.lax.primitives.custom_rules import custom_jvp_call_p, custom_vjp_call_p
+from bedrax.lax.primitives.shaping import zeros_of
+
+__all__ = [
+    "CustomVJPPrimal", "SymbolicZero", "custom_gradient", "custom_jvp", "custom_vjp", "custom_vjp_primal_tree_values",
+    "zero_from_primal",
+]  # fmt: skip
+
+
+class SymbolicZero:
+    """A tangent that is known to be zero, as rules with ``symbolic_zeros=True`` see it. `aval` is its type."""
+
+    __slots__ = ("aval",)
+
+    def __init__(self, aval):
+        self.aval = aval
+
+    shape = property(lambda self: self.aval.shape)
+    dtype = property(lambda self: self.aval.dtype)
+    ndim = property(lambda self: len(self.aval.shape))
+
+    def __repr__(self):
+        return f"SymbolicZero({self.aval.short()})"
+
+
+class CustomVJPPrimal:
+    """An argument of a forward rule with symbolic zeros: its `value`, and whether it is differentiated (`perturbed`)."""
+
+    __slots__ = ("perturbed", "value")
+
+    def __init__(self, value, perturbed):
+        self.value = value
+        self.perturbed = perturbed
+
+
+def custom_vjp_primal_tree_values(tree: Any) -> Any:
+    """The values in a tree of arguments, as a forward rule with symbolic zeros gets it."""
+    is_record = lambda x: isinstance(x, CustomVJPPrimal)
+    return pytree.tree_map(lambda x: x.value if is_record(x) else x, tree, is_leaf=is_record)
+
+
+def zero_from_primal(val: Any, symbolic_zeros: bool = False):
+    """The zero tangents of a pytree of arrays: arrays, or `SymbolicZero`."""
+    make = SymbolicZero if symbolic_zeros else zeros_of
+    return pytree.tree_map(lambda x: make(aval_of(x).to_tangent_aval()), val)
+
+
+def _is_zero(x: Any) -> bool:
+    return type(x) is SymbolicZero or type(x) is Zero
+
+
+def _as_symbolic(tangents: Sequence[Any]) -> list:
+    return [SymbolicZero(t.aval) if type(t) is Zero else t for t in tangents]
+
+
+# ---- rules as data
+
+
+class BoundRule:
+    """A function and its derivative rules, bound to static arguments and to the structure of the others.
+
+    `out_tree`, the structure of the results, is found by whichever of them runs first; the others must agree with it.
+    Two are equal if they hold the same functions, equal static arguments and equal structures.
+    """
+
+    __slots__ = ("count", "fun", "in_tree", "out_tree", "rules", "static", "symbolic_zeros")
+
+    def __init__(self, fun: Callable, rules: tuple, static: tuple, count: int, in_tree, symbolic_zeros: bool):
+        self.fun, self.rules, self.symbolic_zeros = fun, rules, symbolic_zeros
+        self.static, self.count, self.in_tree = static, count, in_tree  # static: pairs (position, argument)
+        self.out_tree = None
+
+    name = property(lambda self: function_name(self.fun))
+
+    def _data(self) -> tuple:
+        return (self.fun, self.rules, self.static, self.count, self.in_tree, self.symbolic_zeros)
+
+    def __eq__(self, other):
+        return type(other) is type(self) and self._data() == other._data()
+
+    def __hash__(self):
+        return hash((self.fun, self.rules, self.count, self.in_tree))
+
+    def __getstate__(self):
+        return {name: getattr(self, name) for name in BoundRule.__slots__}
+
+    def __setstate__(self, state):
+        for name, value in state.items():
+            setattr(self, name, value)
+
+    def arguments(self, leaves: Sequence[Any]) -> list:
+        """All arguments of the function, by position."""
+        fixed = dict(self.static)
+        rest = iter(pytree.tree_unflatten(self.in_tree, leaves))
+        return [fixed[i] if i in fixed else next(rest) for i in range(self.count)]
+
+    def fixed(self) -> list:
+        """The static arguments, as rules take them."""
+        return [x for _, x in self.static]
+
+    def primal(self, *leaves) -> list:
+        """The function on leaves."""
+        out, tree = pytree.tree_flatten(self.fun(*self.arguments(leaves)))
+        self.out_tree = tree
+        return out
+
+    def agree(self, tree, kind: str, rule: Callable) -> None:
+        """Refuse a rule whose results are structured otherwise than the function's."""
+        if self.out_tree is None:
+            self.out_tree = tree
+        elif self.out_tree != tree:
+            raise TypeError(
+                f"{kind} rule {function_name(rule)} for function {self.name} must return results of the structure that the"
+                f" function returns. The function returned\n    {self.out_tree}\nbut the rule\n    {tree}."
+            )
+
+
+class BoundJVP(BoundRule):
+    """The rule of a `custom_jvp` function; `rules` holds it alone."""
+
+    __slots__ = ()
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list, list]:
+        """Results and their tangents (or `Zero`), as lists of leaves."""
+        (rule,) = self.rules
+        if self.symbolic_zeros:
+            tangents = _as_symbolic(tangents)
+        trees = [pytree.tree_unflatten(self.in_tree, xs) for xs in (primals, tangents)]
+        result = rule(*self.fixed(), *trees)
+        what = f"Custom JVP rule {function_name(rule)} for function {self.name}"
+        if not isinstance(result, tuple | list) or len(result) != 2:
+            raise TypeError(
+                f"{what} must produce a pair (result, tangent of the result), but got {result!r}."
+            )
+        outs, tree = pytree.tree_flatten(result[0])
+        moved, tangent_tree = pytree.tree_flatten(result[1], is_leaf=_is_zero)
+        if tree != tangent_tree:
+            raise TypeError(
+                f"{what} must produce a result and a tangent of equal container (pytree) structures, but got {tree} and"
+                f" {tangent_tree}."
+            )
+        self.agree(tree, "Custom JVP", rule)
+        return outs, [_checked_tangent(what, p, t) for p, t in zip(outs, moved, strict=True)]
+
+
+def _checked_tangent(what: str, p, t):
+    wanted = aval_of(p).to_tangent_aval()
+    if _is_zero(t) or wanted.dtype == dtypes.float0:
+        return Zero(wanted)
+    got = aval_of(t)
+    if got.shape != wanted.shape or got.dtype != wanted.dtype:
+        raise TypeError(
+            f"{what} must produce a tangent that fits the result. Expected {wanted.str_short()} (tangent type of"
+            f" {aval_of(p).str_short()}) but got {got.str_short()}."
+        )
+    return t
+
+
+class BoundVJP(BoundRule):
+    """The rules of a `custom_vjp` function: `rules` holds the forward and the backward one."""
+
+    __slots__ = ("in_types", "optimize_remat")
+
+    def __init__(self, *data, in_types: tuple, optimize_remat: bool):
+        super().__init__(*data)
+        self.in_types, self.optimize_remat = in_types, optimize_remat
+
+    def __getstate__(self):
+        return {**super().__getstate__(), "in_types": self.in_types, "optimize_remat": self.optimize_remat}
+
+    def forward(self, leaves: Sequence[Any], active: Sequence[bool]) -> tuple[list, list, Pullback]:
+        """Results, residuals, and what reads them in the backward pass.
+
+        Args:
+          active: which leaves are differentiated.
+        """
+        rule, _ = self.rules
+        if self.symbolic_zeros:
+            leaves = [CustomVJPPrimal(x, a) for x, a in zip(leaves, active, strict=True)]
+        result = rule(*self.arguments(leaves))
+        if not isinstance(result, tuple | list) or len(result) != 2:
+            raise TypeError(
+                f"Custom VJP fwd rule {function_name(rule)} for function {self.name} must produce a pair (result,"
+                f" residuals), where the residuals are what the bwd rule gets, but got {result!r}."
+            )
+        outs, tree = pytree.tree_flatten(result[0])
+        residuals, res_tree = pytree.tree_flatten(result[1])
+        self.agree(tree, "Custom VJP fwd", rule)
+        return outs, residuals, Pullback(self, tree, res_tree)
+
+
+@dataclass(frozen=True)
+class Pullback:
+    """A backward rule that knows how the residuals of one forward rule's run, and its results, are structured."""
+
+    rule: BoundVJP
+    out_tree: Any
+    res_tree: Any
+
+    def __call__(self, residuals: Sequence[Any], cts: Sequence[Any]) -> list:
+        """One cotangent per leaf of the arguments; None where it is zero."""
+        bound, (_, bwd) = self.rule, self.rule.rules
+        if bound.symbolic_zeros:
+            cts = _as_symbolic(cts)
+        result = bwd(
+            *bound.fixed(),
+            pytree.tree_unflatten(self.res_tree, residuals),
+            pytree.tree_unflatten(self.out_tree, cts),
+        )
+        what = f"Custom VJP bwd rule {function_name(bwd)} for function {bound.name}"
+        leaves = _cotangent_leaves(what, bound, result)
+        return [_checked_cotangent(what, ct, a) for ct, a in zip(leaves, bound.in_types, strict=True)]
+
+
+def _cotangent_leaves(what: str, bound: BoundVJP, result: Any) -> list:
+    """The leaves of a backward rule's result, which is a tuple with an entry, or None, per argument."""
+    arguments = pytree.tree_unflatten(bound.in_tree, list(bound.in_types))
+    if isinstance(result, list) and bound.in_types:
+        result = tuple(result)
+    if not isinstance(result, tuple):
+        raise TypeError(
+            f"{what} must produce a tuple with one entry per differentiable argument, but got {result!r}."
+        )
+    if len(result) != len(arguments):
+        raise TypeError(
+            f"{what} must produce a tuple of length equal to the number of differentiable arguments, which is"
+            f" {len(arguments)}, but got a tuple of length {len(result)}."
+        )
+    is_none = lambda x: x is None or _is_zero(x)
+    flat: list = []
+
+    def collect(ct, argument):
+        count = len(pytree.tree_leaves(argument))
+        leaves = [None] * count if is_none(ct) else pytree.tree_leaves(ct, is_leaf=is_none)
+        if len(leaves) != count:
+            raise ValueError
+        flat.extend(leaves)
+
+    try:
+        pytree.tree_map(collect, result, arguments, is_leaf=is_none)
+        if len(flat) != len(bound.in_types):
+            raise ValueError
+    except (ValueError, TypeError, KeyError):
+        raise TypeError(
+            f"{what} must produce a tuple of the same container (pytree) structure as the differentiable arguments"
+            f" {arguments}, but got {pytree.tree_structure(result)}."
+        ) from None
+    return flat
+
+
+def _checked_cotangent(what: str, ct, aval: AbstractValue):
+    wanted = aval.to_tangent_aval()
+    if ct is None or _is_zero(ct) or wanted.dtype == dtypes.float0:
+        return None
+    got = aval_of(ct)
+    if got.shape == wanted.shape and got.dtype == wanted.dtype:
+        return ct
+    if got.shape == wanted.shape and got.weak_type:
+        return convert_element_type(ct, wanted.dtype)
+    raise ValueError(
+        f"{what} must produce cotangents of the types of the arguments: expected {wanted.str_short()} (tangent type of"
+        f" {aval.str_short()}), got {got.str_short()}."
+    )
+
+
+# ---- binding arguments
+
+
+def _bind_arguments(fun: Callable, args: tuple, kwargs: dict) -> tuple:
+    """All arguments by position, defaults included, as rules see them."""
+    try:
+        signature = inspect.signature(fun)
+    except (TypeError, ValueError):
+        if kwargs:
+            raise TypeError(
+                f"the signature of {function_name(fun)} is unknown, so it takes no keyword arguments here"
+            ) from None
+        return args
+    problem = (
+        f"The input arguments to {function_name(fun)} could not be resolved to positional-only arguments"
+    )
+    try:
+        bound = signature.bind(*args, **kwargs)
+    except TypeError as e:
+        raise TypeError(f"{problem}: {e}") from None
+    if bound.kwargs:  # those that have defaults and are not given are not passed on
+        raise TypeError(
+            f"{problem}: {', '.join(sorted(bound.kwargs))} can be given by keyword only, and custom derivative rules take"
+            " positional arguments."
+        )
+    bound.apply_defaults()
+    return bound.args
+
+
+class _Custom:
+    """What functions with derivative rules share: their static arguments, and how they are called."""
+
+    def __init__(
+        self, fun: Callable, nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()
+    ):
+        functools.update_wrapper(self, fun)
+        self.fun = fun
+        self.nondiff_argnums = nondiff_argnums
+        self.nondiff_argnames = nondiff_argnames
+        self.symbolic_zeros = False
+
+    def __get__(self, instance, owner=None):
+        return self if instance is None else functools.partial(self, instance)
+
+    def _static_positions(self, count: int) -> set[int]:
+        argnums = (self.nondiff_argnums,) if isinstance(self.nondiff_argnums, int) else self.nondiff_argnums
+        positions = {n % count if count else n for n in argnums}
+        if self.nondiff_argnames:
+            names = list(inspect.signature(self.fun).parameters)
+            positions.update(names.index(n) for n in self.nondiff_argnames)
+        return positions
+
+    def _bound(self, args: tuple, rules: tuple) -> tuple[list, tuple]:
+        """(leaves of the arguments that are differentiated, what a `BoundRule` is made of)."""
+        chosen = self._static_positions(len(args))
+        static = tuple((i, args[i]) for i in sorted(chosen))
+        leaves, in_tree = pytree.tree_flatten(tuple(a for i, a in enumerate(args) if i not in chosen))
+        return leaves, (self.fun, rules, static, len(args), in_tree, self.symbolic_zeros)
+
+
+class custom_jvp(_Custom):
+    """A function with a rule for forward mode (and, by transposition, for reverse mode).
+
+    Args:
+      fun: the function.
+      nondiff_argnums, nondiff_argnames: arguments that are no arrays; the rule gets them first.
+
+    Use ``@f.defjvp`` on the rule ``(primals, tangents) -> (result, tangent of the result)``.
+    """
+
+    jvp: Callable | None = None
+
+    def defjvp(self, jvp: Callable, symbolic_zeros: bool = False) -> Callable:
+        """Set the rule.
+
+        Args:
+          jvp: ``(*nondiff, primals, tangents) -> (result, tangent)``, linear in the tangents.
+          symbolic_zeros: pass tangents that are zero as `SymbolicZero` instead of arrays of zeros.
+
+        Returns:
+          `jvp`.
+        """
+        self.jvp = jvp
+        self.symbolic_zeros = symbolic_zeros
+        return jvp
+
+    def defjvps(self, *jvps: Callable | None) -> None:
+        """Set one rule per argument, ``(t, ans, *primals) -> tangent``, or None for a zero derivative."""
+        if self.nondiff_argnums:
+            raise TypeError(
+                "defjvps gives a rule to each argument, so it goes with no nondiff_argnums; use defjvp instead"
+            )
+
+        def jvp(primals, tangents):
+            result = self(*primals)
+            terms = [
+                rule(t, result, *primals) for rule, t in zip(jvps, tangents, strict=True) if rule is not None
+            ]
+            if not terms:
+                return result, zero_from_primal(result)
+            return result, functools.reduce(lambda a, b: pytree.tree_map(add_tangents, a, b), terms)
+
+        self.defjvp(jvp)
+
+    @api_boundary
+    def __call__(self, *args, **kwargs):
+        if self.jvp is None:
+            raise AttributeError(
+                f"No JVP defined for custom_jvp function {function_name(self.fun)} using defjvp."
+            )
+        leaves, data = self._bound(_bind_arguments(self.fun, args, kwargs), (self.jvp,))
+        rule = BoundJVP(*data)
+        outs = custom_jvp_call_p.bind(*leaves, call_jaxpr=None, rule=rule, num_consts=0)
+        return pytree.tree_unflatten(rule.out_tree, outs)
+
+
+class custom_vjp(_Custom):
+    """A function with a rule for reverse mode.
+
+    Args:
+      fun: the function.
+      nondiff_argnums, nondiff_argnames: arguments that are no arrays; `fwd` gets them in place,
+        `bwd` gets them first.
+
+    Use ``f.defvjp(fwd, bwd)``: ``fwd(*args) -> (result, residuals)`` and
+    ``bwd(*nondiff, residuals, ct) -> tuple of cotangents``, one per differentiable argument.
+    """
+
+    fwd: Callable | None = None
+    bwd: Callable | None = None
+    optimize_remat = False
+
+    def defvjp(
+        self, fwd: Callable, bwd: Callable, symbolic_zeros: bool = False, optimize_remat: bool = False
+    ) -> None:
+        """Set the rules.
+
+        Args:
+          fwd: ``(*args) -> (result, residuals)``.
+          bwd: ``(*nondiff, residuals, ct) -> cotangents``; None stands for a zero cotangent.
+          symbolic_zeros: `fwd` gets each array as an object with `.value` and `.perturbed`, and
+            `bwd` gets zero cotangents as `SymbolicZero`.
+          optimize_remat: where `checkpoint` drops the residuals, the function is called instead of `fwd`.
+        """
+        self.fwd, self.bwd = fwd, bwd
+        self.symbolic_zeros, self.optimize_remat = symbolic_zeros, optimize_remat
+        if optimize_remat and symbolic_zeros:
+            raise NotImplementedError("custom_vjp: optimize_remat does not go with symbolic_zeros")
+
+    @api_boundary
+    def __call__(self, *args, **kwargs):
+        name = function_name(self.fun)
+        if self.fwd is None or self.bwd is None:
+            raise AttributeError(f"No VJP defined for custom_vjp function {name} using defvjp.")
+        args = _bind_arguments(self.fun, args, kwargs)
+        if config.enable_checks.value:
+            _bind_arguments(self.fwd, args, {})
+        leaves, data = self._bound(args, (self.fwd, self.bwd))
+        types = tuple([aval_of(x) for x in leaves])
+        rule = BoundVJP(*data, in_types=types, optimize_remat=self.optimize_remat)
+        if any(isinstance(x, Tracer) for x in pytree.tree_leaves(rule.fixed())):
+            raise UnexpectedTracerError(
+                f"the custom_vjp function {name} was called with a traced array in a position that nondiff_argnums names."
+                " Such arguments are for what is no array, like functions: the rules are kept until the backward pass,"
+                " when the tracer is no more. Pass the array as an ordinary argument, and return None as its cotangent."
+            )
+        outs = custom_vjp_call_p.bind(*leaves, call_jaxpr=None, rule=rule, num_consts=0)
+        return pytree.tree_unflatten(rule.out_tree, outs)
+
+
+def custom_gradient(fun: Callable) -> Callable:
+    """A function with a reverse-mode rule, given as one function.
+
+    Args:
+      fun: ``(*args) -> (result, vjp_fun)`` with ``vjp_fun(ct) -> cotangents``, one per argument.
+
+    Returns:
+      The function ``args -> result``.
+    """
+
+    @custom_vjp
+    def wrapped(*args):
+        return fun(*args)[0]
+
+    def fwd(*args):
+        result, rule = fun(*args)
+        leaves, tree = pytree.tree_flatten(result)
+
+        def flat(*cts):
+            out = rule(pytree.tree_unflatten(tree, cts))
+            single = not isinstance(out, tuple) and (len(args) == 1 or not isinstance(out, list))
+            return pytree.tree_flatten((out,) if single else tuple(out))
+
+        program, out_tree = staging.trace_to_jaxpr(flat, [aval_of(x).to_tangent_aval() for x in leaves])
+        program, consts = staging.close_over(program)
+        return result, pytree.Partial(_ProgramOfTrees(program, out_tree), *consts)
+
+    wrapped.defvjp(fwd, lambda residuals, ct: residuals(*pytree.tree_leaves(ct)))
+    return functools.wraps(fun)(wrapped)
+
+
+@dataclass(frozen=True, eq=False)
+class _ProgramOfTrees:
+    """A program whose results are the leaves of a tree."""
+
+    program: Any
+    out_tree: Any
+
+    def __call__(self, *leaves):
+        return pytree.tree_unflatten(self.out_tree, run(self.program, *leaves))

@@ -1,0 +1,179 @@
+"""Forward mode and gradients: `jvp`, `grad`, `value_and_grad`."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from bedrax import pytree
+from bedrax.autodiff.arguments import (
+    Chosen,
+    check_argnums,
+    check_function,
+    check_inputs,
+    check_no_reduce_axes,
+    check_outputs,
+    flattened,
+    is_float0,
+)
+from bedrax.autodiff.forward import jvp_flat_with_aux
+from bedrax.autodiff.linearize import linearize_flat
+from bedrax.autodiff.tables import Zero, instantiate
+from bedrax.core import dtypes
+from bedrax.core.avals import aval_of
+from bedrax.core.source import api_boundary
+from bedrax.lax.primitives.conversions import asarray
+
+__all__ = ["grad", "jvp", "value_and_grad"]
+
+
+def grad(
+    fun: Callable,
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    reduce_axes: Sequence = (),
+) -> Callable:
+    """The gradient of a scalar-valued function.
+
+    Args:
+      fun: returns a scalar (shape ``()``) of a float dtype.
+      argnums: which positional arguments to differentiate.
+      has_aux: `fun` returns ``(scalar, aux)``; aux is passed through.
+      holomorphic: `fun` is a holomorphic function of complex arguments.
+      allow_int: allow integer arguments; their gradients have dtype `float0`.
+
+    Returns:
+      A function like `fun` that returns the gradient, a pytree like the argument (a tuple of
+      them if `argnums` is a sequence); with `has_aux`, ``(gradient, aux)``.
+    """
+    value_and_gradient = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
+
+    @functools.wraps(fun, updated=())
+    @api_boundary
+    def gradient(*args, **kwargs):
+        value, g = value_and_gradient(*args, **kwargs)
+        return (g, value[1]) if has_aux else g
+
+    return gradient
+
+
+def value_and_grad(
+    fun: Callable,
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    reduce_axes: Sequence = (),
+) -> Callable:
+    """Like `grad`, but the function returns ``(value, gradient)``.
+
+    With `has_aux` the value is ``(scalar, aux)``.
+    """
+    check_function(fun)
+    check_no_reduce_axes("grad", reduce_axes)
+    argnums = check_argnums("grad", argnums)
+
+    @functools.wraps(fun, updated=())
+    @api_boundary
+    def value_and_gradient(*args, **kwargs):
+        chosen = Chosen(fun, argnums, args, kwargs)
+        check_inputs("grad", chosen.leaves, holomorphic=holomorphic, allow_int=allow_int)
+        active = chosen.active()
+        recorded = linearize_flat(flattened(chosen.call, "grad", has_aux), chosen.leaves, active)
+        out_tree, aux_tree, n = recorded.aux
+        outs = recorded.outs[:n]
+        if n != 1 or not pytree.treedef_is_leaf(out_tree):
+            raise TypeError(
+                f"Gradient only defined for scalar-output functions. Output was: {pytree.tree_unflatten(out_tree, outs)}."
+            )
+        aval = aval_of(outs[0])
+        if aval.shape:
+            raise TypeError(
+                f"Gradient only defined for scalar-output functions. Output had shape: {aval.shape}."
+            )
+        check_outputs("grad", outs, holomorphic=holomorphic)
+        found = iter(recorded.first(1).backward([_one(aval)]))
+        gradients = [
+            _as_array(instantiate(next(found) if a else Zero.of(x)))
+            for a, x in zip(active, chosen.leaves, strict=True)
+        ]
+        gradient = pytree.tree_unflatten(chosen.tree, gradients)
+        value = (outs[0], pytree.tree_unflatten(aux_tree, recorded.outs[1:])) if has_aux else outs[0]
+        return value, gradient
+
+    return value_and_gradient
+
+
+def _one(aval) -> Any:
+    """The cotangent of a scalar result: a scalar literal of its type."""
+    if aval.weak_type:
+        for kind in (float, complex):
+            if aval.dtype == dtypes.python_scalar_dtype(kind):
+                return kind(1)
+    return aval.dtype.type(1)
+
+
+def _as_array(x: Any) -> Any:
+    """A result of differentiation as an array (a rule may have passed a scalar literal through)."""
+    return asarray(x) if type(x) is float or type(x) is complex or isinstance(x, np.generic) else x
+
+
+def jvp(fun: Callable, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False) -> tuple:
+    """Push tangents forward through a function.
+
+    Args:
+      fun: takes and returns pytrees of arrays.
+      primals: where to evaluate; a tuple or list, one entry per argument.
+      tangents: like `primals`; integer primals have tangents of dtype `float0`.
+      has_aux: `fun` returns ``(result, aux)``.
+
+    Returns:
+      ``(result, tangent of the result)``, and aux.
+
+    Raises:
+      TypeError: `tangents` has another structure than `primals`, or a tangent another dtype than its primal.
+      ValueError: a tangent has another shape than its primal.
+    """
+    check_function(fun)
+    if not isinstance(primals, tuple | list) or not isinstance(tangents, tuple | list):
+        raise TypeError(
+            "jvp: primals and tangents must be tuples or lists; found"
+            f" {type(primals).__name__} and {type(tangents).__name__}."
+        )
+    leaves, tree = pytree.tree_flatten(tuple(primals))
+    tangent_leaves, tangent_tree = pytree.tree_flatten(tuple(tangents))
+    if tree != tangent_tree:
+        raise TypeError(
+            f"jvp: primals and tangents must have the same tree structure; primals have {tree}, tangents"
+            f" {tangent_tree}."
+        )
+    pushed = [_checked_tangent(p, t) for p, t in zip(leaves, tangent_leaves, strict=True)]
+    flat = flattened(lambda *values: fun(*pytree.tree_unflatten(tree, values)), "jvp", has_aux)
+    outs, out_tangents, (out_tree, aux_tree, n) = jvp_flat_with_aux(flat, leaves, pushed)
+    result = pytree.tree_unflatten(out_tree, outs[:n])
+    tangent = pytree.tree_unflatten(out_tree, map(instantiate, out_tangents[:n]))
+    return (result, tangent, pytree.tree_unflatten(aux_tree, outs[n:])) if has_aux else (result, tangent)
+
+
+def _checked_tangent(p, t):
+    """The tangent as a value of the tangent type, `Zero` for integers."""
+    aval = aval_of(p)
+    wanted = aval.to_tangent_aval()
+    no_tangent = wanted.is_array and wanted.dtype == dtypes.float0
+    if type(t) is Zero and not no_tangent:
+        return t
+    got = wanted if no_tangent and is_float0(t) else aval_of(t)
+    if got.dtype != wanted.dtype:
+        raise TypeError(
+            "jvp: a tangent has the dtype of its primal, or float0 where that is an integer or boolean type. Got primal"
+            f" dtype {aval.dtype.name} and so expected tangent dtype {'float0' if no_tangent else wanted.dtype.name}, but got tangent dtype"
+            f" {got.dtype.name} instead."
+        )
+    if got.shape != wanted.shape:
+        raise ValueError(f"jvp: a primal of shape {aval.shape} was given a tangent of shape {got.shape}")
+    return Zero(wanted) if no_tangent else t

@@ -1,0 +1,280 @@
+"""The derivative of a function at a point, as a linear map that users hold: `linearize`, `vjp`, `linear_transpose`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bedrax import pytree
+from bedrax.autodiff.arguments import (
+    Chosen,
+    all_arguments,
+    check_argnums,
+    check_function,
+    check_no_reduce_axes,
+    flattened,
+    is_float0,
+)
+from bedrax.autodiff.linearize import Recorded, backward_pass, linearize_flat
+from bedrax.autodiff.tables import UndefinedPrimal, Zero, instantiate
+from bedrax.core import dtypes, ir, staging
+from bedrax.core.avals import AbstractValue, ShapedArray, abstractify, aval_of
+from bedrax.core.jitting import jit
+from bedrax.lax.primitives.shaping import zeros_of
+
+__all__ = ["VJP", "LinearFunction", "Linearized", "fwd_and_bwd", "linear_transpose", "linearize", "vjp"]
+
+
+class LinearProgram(NamedTuple):
+    """``residuals, tangents of the active arguments -> tangents of the active results``, with its residuals."""
+
+    jaxpr: ir.Jaxpr
+    active_out: tuple[bool, ...]
+    residuals: list
+
+
+class Linearized:
+    """A linear map between the tangents of a function's arguments and those of its results.
+
+    A pytree whose leaves are the residuals: what it needs to know of the point. Until somebody asks for them, the
+    map is the tape that was recorded there.
+
+    Attributes:
+      in_tree, out_tree: structures of the arguments and of the result.
+      in_types, out_types: the types of their tangents.
+      active: which leaves of the arguments have tangents other than zero.
+    """
+
+    __slots__ = ("_program", "_recorded", "active", "in_tree", "in_types", "out_tree", "out_types")
+
+    def __init__(
+        self, in_tree, out_tree, in_types: tuple, out_types: tuple, active: tuple[bool, ...],
+        recorded: Recorded | None = None, program: LinearProgram | None = None,
+    ):  # fmt: skip
+        self.in_tree, self.out_tree, self.active = in_tree, out_tree, active
+        self.in_types, self.out_types = in_types, out_types
+        self._recorded, self._program = recorded, program
+
+    @property
+    def program(self) -> LinearProgram:
+        """The map as a program, made of the tape when it is first needed."""
+        if self._program is None:
+            self._program = LinearProgram(*self._recorded.program())
+            self._recorded = None
+        return self._program
+
+    def push(self, *tangents) -> Any:
+        """The tangent of the result for tangents of the arguments.
+
+        Raises:
+          TypeError: the tangents' structure is not that of the arguments.
+          ValueError: a tangent is of a wrong type.
+        """
+        leaves, tree = pytree.tree_flatten(tangents)
+        if tree != self.in_tree:
+            raise TypeError(
+                f"linearized function called with tangents of structure {tree}, but the primals had structure"
+                f" {self.in_tree}"
+            )
+        for t, wanted in zip(leaves, self.in_types, strict=True):
+            got = _type_of(t)
+            if got.shape != wanted.shape or got.dtype != wanted.dtype:
+                raise ValueError(
+                    "linearized function called with a tangent that does not fit the point: got"
+                    f" {got.str_short()}, expected {wanted.str_short()}"
+                )
+        jaxpr, active_out, residuals = self.program
+        live = [t for t, a in zip(leaves, self.active, strict=True) if a]
+        out = iter(ir.run(jaxpr, *residuals, *live))
+        tangents_out = [
+            next(out) if a else zeros_of(t) for a, t in zip(active_out, self.out_types, strict=True)
+        ]
+        return pytree.tree_unflatten(self.out_tree, tangents_out)
+
+    def pull(self, cotangent: Any, error: type[Exception] = ValueError) -> Any:
+        """The cotangents of the arguments for a cotangent of the result.
+
+        Raises:
+          error: the cotangent's structure or types are not those of the result.
+        """
+        leaves, tree = pytree.tree_flatten(cotangent, is_leaf=lambda x: type(x) is Zero)
+        if tree != self.out_tree:
+            raise error(
+                f"unexpected tree structure: the cotangent has structure {tree}, but the function returned"
+                f" {self.out_tree}."
+            )
+        cts = [_checked_cotangent(ct, a, error) for ct, a in zip(leaves, self.out_types, strict=True)]
+        found = iter(self._backward(cts))
+        out = [
+            instantiate(next(found)) if a else zeros_of(t)
+            for a, t in zip(self.active, self.in_types, strict=True)
+        ]
+        return pytree.tree_unflatten(self.in_tree, out)
+
+    def _backward(self, cts: Sequence[Any]) -> list:
+        recorded = self._recorded
+        if recorded is not None:
+            return recorded.backward(cts)
+        jaxpr, active_out, residuals = self.program
+        unknown = [UndefinedPrimal(v.aval) for v in jaxpr.invars[len(residuals) :]]
+        live = [ct for ct, a in zip(cts, active_out, strict=True) if a]
+        return backward_pass(jaxpr, [*residuals, *unknown], live)
+
+    def _flatten(self):
+        jaxpr, active_out, residuals = self.program
+        static = (
+            self.in_tree, self.out_tree, self.in_types, self.out_types, self.active, jaxpr, active_out
+        )  # fmt: skip
+        return tuple(residuals), static
+
+    @classmethod
+    def _unflatten(cls, static, residuals):
+        *rest, jaxpr, active_out = static
+        return cls(*rest, program=LinearProgram(jaxpr, active_out, list(residuals)))
+
+
+class LinearFunction(Linearized):
+    """What `linearize` returns: called with tangents, it pushes them."""
+
+    __slots__ = ()
+    __call__ = Linearized.push
+
+
+class VJP(Linearized):
+    """What `vjp` returns: called with a cotangent, it pulls it back."""
+
+    __slots__ = ()
+
+    def __call__(self, *given):
+        if len(given) != 1:
+            raise TypeError(
+                "The function returned by `jax.vjp` takes one argument, the cotangent of the result, but"
+                f" {len(given)} were given. Pass a tuple if the function returns one."
+            )
+        return self.pull(given[0])
+
+
+for _class in (LinearFunction, VJP):
+    pytree.register_pytree_node(_class, _class._flatten, _class._unflatten)
+
+
+def _type_of(x) -> AbstractValue:
+    return ShapedArray(np.shape(x), dtypes.float0) if is_float0(x) else aval_of(x)
+
+
+def _checked_cotangent(ct, wanted: AbstractValue, error: type[Exception]):
+    if type(ct) is Zero:
+        return ct
+    no_tangent = wanted.is_array and wanted.dtype == dtypes.float0
+    got = _type_of(ct)
+    fits = is_float0(ct) if no_tangent else (got.shape, got.dtype) == (wanted.shape, wanted.dtype)
+    if not fits:
+        raise error(
+            f"cotangent type does not match that of the function's result: got {got.str_short()}, but expected"
+            f" {wanted.str_short()}"
+        )
+    return Zero(wanted) if no_tangent else ct
+
+
+def _at(kind: type[Linearized], name: str, chosen: Chosen, has_aux: bool) -> tuple:
+    """(result, map of class `kind`), and aux."""
+    active = chosen.active()
+    recorded = linearize_flat(flattened(chosen.call, name, has_aux), chosen.leaves, active)
+    out_tree, aux_tree, n = recorded.aux
+    outs, aux = recorded.outs[:n], recorded.outs[n:]
+    tangent_types = lambda values: tuple([aval_of(x).to_tangent_aval() for x in values])
+    linear = kind(
+        chosen.tree, out_tree, tangent_types(chosen.leaves), tangent_types(outs), active, recorded.first(n)
+    )
+    out = pytree.tree_unflatten(out_tree, outs)
+    return (out, linear, pytree.tree_unflatten(aux_tree, aux)) if has_aux else (out, linear)
+
+
+def linearize(fun: Callable, *primals, has_aux: bool = False) -> tuple:
+    """The value of a function at a point, and its derivative there as a linear function.
+
+    Args:
+      fun: takes and returns pytrees of arrays.
+      primals: the point.
+      has_aux: `fun` returns ``(result, aux)``.
+
+    Returns:
+      ``(result, f_jvp)``, and aux: ``f_jvp(*tangents)`` is the tangent of the result.
+    """
+    check_function(fun)
+    return _at(LinearFunction, "linearize", all_arguments(fun, primals), has_aux)
+
+
+def vjp(fun: Callable, *primals, has_aux: bool = False, reduce_axes: Sequence = ()) -> tuple:
+    """The value of a function at a point, and its pullback there.
+
+    Args:
+      fun: takes and returns pytrees of arrays.
+      primals: the point.
+      has_aux: `fun` returns ``(result, aux)``.
+
+    Returns:
+      ``(result, vjp_fun)``, and aux: ``vjp_fun(ct)`` is a tuple with a cotangent per primal.
+    """
+    check_function(fun)
+    check_no_reduce_axes("vjp", reduce_axes)
+    return _at(VJP, "vjp", all_arguments(fun, primals), has_aux)
+
+
+def fwd_and_bwd(
+    fun: Callable, argnums: int | Sequence[int], has_aux: bool = False, jitted: bool = True
+) -> tuple[Callable, Callable]:
+    """`fun` as a pair of functions: forward ``args -> (result[, aux], residuals)``, backward ``(residuals, ct) -> cotangents``.
+
+    Args:
+      argnums: which positional arguments to differentiate.
+      has_aux: `fun` returns ``(result, aux)``.
+      jitted: compile both.
+    """
+    argnums = check_argnums("fwd_and_bwd", argnums)
+
+    def fwd(*args, **kwargs):
+        result, pullback, *aux = _at(VJP, "fwd_and_bwd", Chosen(fun, argnums, args, kwargs), has_aux)
+        return (result, *aux, pullback)
+
+    def bwd(residuals, ct):
+        return residuals(ct)
+
+    return (jit(fwd), jit(bwd)) if jitted else (fwd, bwd)
+
+
+def linear_transpose(fun: Callable, *primals, reduce_axes: Sequence = ()) -> Callable:
+    """Transpose a function that is linear.
+
+    Args:
+      fun: linear in its arguments.
+      primals: arrays, or anything with a shape and dtype, like its arguments.
+
+    Returns:
+      A function from a cotangent of the result to a tuple of cotangents of the arguments.
+
+    Raises:
+      TypeError: an argument is no array of numbers, or a cotangent does not fit the result.
+      NotImplementedError: an operation in `fun` is not linear.
+    """
+    check_no_reduce_axes("linear_transpose", reduce_axes)
+    leaves, tree = pytree.tree_flatten(primals)
+    types = tuple([abstractify(x) for x in leaves])
+    for a in types:
+        if not a.is_array or not (
+            dtypes.is_inexact(a.dtype) or dtypes.is_integer(a.dtype) or a.dtype == dtypes.float0
+        ):
+            raise TypeError(
+                f"linear_transpose only supports functions of arrays of numbers, got {a.str_short()}"
+            )
+    of_leaves = lambda *values: pytree.tree_flatten(fun(*pytree.tree_unflatten(tree, values)))
+    jaxpr, out_tree = staging.trace_to_jaxpr(of_leaves, types)
+    out_types = tuple(jaxpr.out_avals)
+    closed, consts = staging.close_over(jaxpr)
+    linear = Linearized(
+        tree, out_tree, types, out_types, (True,) * len(types),
+        program=LinearProgram(closed, (True,) * len(out_types), consts),
+    )  # fmt: skip
+    return lambda ct: linear.pull(ct, TypeError)

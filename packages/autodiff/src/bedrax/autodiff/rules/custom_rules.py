@@ -1,0 +1,160 @@
+"""Differentiation of functions with rules of their own: the rules are what is run."""
+
+from __future__ import annotations
+
+from bedrax.autodiff.forward import jvp_flat, jvp_program
+from bedrax.autodiff.tables import (
+    Zero,
+    add_tangents,
+    flags,
+    instantiate,
+    is_undefined,
+    jvp_rules,
+    live,
+    no_tangent,
+    not_transposable,
+    split_rules,
+    transpose_rules,
+)
+from bedrax.core import dtypes, staging
+from bedrax.core.avals import aval_of
+from bedrax.core.errors import UnexpectedTracerError
+from bedrax.core.ir import Var, run
+from bedrax.lax.primitives.custom_rules import (
+    custom_jvp_call_p,
+    custom_lin_p,
+    custom_vjp_call_p,
+    linear_call_p,
+    refuse_forward_mode,
+    remat_opt_p,
+    run_call,
+)
+
+
+def _has_tangent(x) -> bool:
+    return dtypes.is_inexact(aval_of(x).dtype)
+
+
+def _own_arguments(what: str, primals, tangents, num_consts: int) -> tuple:
+    """The arguments that a rule knows of: not those that the function closed over, which may have no tangent."""
+    if any(flags(tangents[:num_consts])):
+        raise UnexpectedTracerError(
+            f"a {what} function is differentiated with respect to a closed-over value, of which its rule knows nothing:"
+            " it says how to differentiate with respect to the arguments. Pass the value as an argument, and let the rule"
+            " take it."
+        )
+    return primals[num_consts:], tangents[num_consts:]
+
+
+# ---- custom_jvp
+
+
+@jvp_rules.rule(custom_jvp_call_p)
+def _custom_jvp(primals, tangents, *, call_jaxpr, rule, num_consts):
+    primals, tangents = _own_arguments("custom_jvp", primals, tangents, num_consts)
+    return rule.jvp(primals, tangents if rule.symbolic_zeros else list(map(instantiate, tangents)))
+
+
+@split_rules.rule(custom_jvp_call_p, custom_vjp_call_p, kind="opened")
+def _open(tape, args, params):
+    """Of tangents such a function is linear: what it does is recorded, its rule is not needed."""
+    return run_call(*args, **params)
+
+
+not_transposable(
+    custom_jvp_call_p, custom_vjp_call_p,
+    why="its rule stands for it in linear programs, so it is never part of one",
+)  # fmt: skip
+
+# ---- custom_vjp
+
+
+@jvp_rules.rule(custom_vjp_call_p, kind="reverse only")
+def _custom_vjp(primals, tangents, *, call_jaxpr, rule, num_consts):
+    consts = primals[:num_consts]
+    primals, tangents = _own_arguments("custom_vjp", primals, tangents, num_consts)
+    active = flags(tangents)
+    if rule.optimize_remat:
+        call = lambda *xs: run_call(*consts, *xs, call_jaxpr=call_jaxpr, rule=rule)
+        outs, residuals, bwd = _replaceable(call, rule, primals, active)
+    else:
+        outs, residuals, bwd = rule.forward(primals, active)
+    if not any(active):
+        return outs, no_tangent(custom_vjp_call_p, outs)
+    out_types = tuple([aval_of(x).to_tangent_aval().strip_weak_type() for x in outs])
+    moved = custom_lin_p.bind(
+        *residuals, *live(tangents), bwd=bwd, num_res=len(residuals), out_avals=out_types, active=active,
+        symbolic_zeros=rule.symbolic_zeros,
+    )  # fmt: skip
+    return outs, [t if dtypes.is_inexact(a.dtype) else Zero(a) for t, a in zip(moved, out_types, strict=True)]
+
+
+def _replaceable(call, rule, primals, active) -> tuple:
+    """What `rule.forward` returns, by one operation that becomes the function where no residual is used."""
+    types = [aval_of(x) for x in primals]
+
+    def flat(*xs):
+        outs, residuals, bwd = rule.forward(xs, active)
+        return [*outs, *residuals], (len(outs), bwd)
+
+    forward, (count, bwd) = staging.trace_to_jaxpr(flat, types)
+    forward, fun, hoisted = staging.close_over_both(forward, staging.program_of(call, types))
+    args = [*hoisted, *primals]
+    given = dict(zip(forward.invars, args, strict=True))
+    out = remat_opt_p.bind(*args, jaxpr=forward, primal=fun)
+    # A residual that is an argument needs no rule.
+    out = [given.get(v, x) if type(v) is Var else x for v, x in zip(forward.outvars, out, strict=True)]
+    return out[:count], out[count:], bwd
+
+
+@jvp_rules.rule(remat_opt_p, kind="call")
+def _remat_opt_jvp(primals, tangents, *, jaxpr, primal):
+    return jvp_program(jaxpr, primals, tangents)
+
+
+not_transposable(remat_opt_p, why="it holds a forward rule, which is not linear")
+
+jvp_rules.add(custom_lin_p, refuse_forward_mode, "error")
+
+
+@transpose_rules.rule(custom_lin_p)
+def _custom_lin_transpose(cts, *args, bwd, num_res, out_avals, active, symbolic_zeros):
+    back = bwd(args[:num_res], cts if symbolic_zeros else list(map(instantiate, cts)))
+    return [None] * num_res + [ct for ct, m in zip(back, active, strict=True) if m]
+
+
+# ---- linear_call
+
+
+@jvp_rules.rule(linear_call_p)
+def _linear_call_jvp(primals, tangents, *, num_res, **params):
+    params["num_res"] = num_res
+    res, linear_args = primals[:num_res], primals[num_res:]
+    if any(flags(tangents[:num_res])):  # its rule is for the linear arguments only
+        fun = lambda *rs: run(params["call_jaxpr"], *rs, *linear_args)
+        outs, moved = jvp_flat(fun, res, tangents[:num_res])
+    else:
+        outs = linear_call_p.bind(*primals, **params)
+        moved = no_tangent(linear_call_p, outs)
+    if not any(flags(tangents[num_res:])):
+        return outs, moved
+    pushed = linear_call_p.bind(*res, *map(instantiate, tangents[num_res:]), **params)
+    return outs, [add_tangents(a, b) if _has_tangent(b) else a for a, b in zip(moved, pushed, strict=True)]
+
+
+@transpose_rules.rule(linear_call_p, kind="linear")
+def _linear_call_transpose(cts, *args, call_jaxpr, transpose, num_res):
+    back = linear_call_p.bind(
+        *args[:num_res], *map(instantiate, cts), call_jaxpr=transpose, transpose=call_jaxpr, num_res=num_res
+    )
+    return [None] * num_res + [
+        ct if is_undefined(x) else None for x, ct in zip(args[num_res:], back, strict=True)
+    ]
+
+
+@split_rules.rule(linear_call_p, kind="opened")
+def _split_linear_call(tape, args, params):
+    """Where it is not applied to residuals alone that are known, what it does is recorded."""
+    if any(tape.owns(x) for x in args[: params["num_res"]]):
+        return run(params["call_jaxpr"], *args)
+    return tape.record(linear_call_p, args, params)

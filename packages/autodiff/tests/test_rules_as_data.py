@@ -1,0 +1,189 @@
+"""Rules of users are data: no rule remembers a call, and equal ones are equal."""
+
+import pickle
+import threading
+
+import numpy as np
+import pytest
+
+from bedrax import lax
+from bedrax.autodiff import checkpoint, checkpoint_policies, custom_jvp, custom_vjp, grad, jvp, vjp
+from bedrax.batching import vmap
+from bedrax.core.jitting import jit
+from bedrax.core.staging import make_jaxpr
+from bedrax.pytree import tree_flatten, tree_unflatten
+
+f32 = np.float32
+TWO, THREE, ONES = np.full(3, 2, f32), np.full(3, 3, f32), np.ones(3, f32)
+
+
+@custom_vjp
+def product(x, y):
+    return lax.mul(x, y)
+
+
+def product_fwd(x, y):
+    """The residuals' structure depends on what is differentiated."""
+    residuals = {}
+    if x.perturbed:
+        residuals["y"] = y.value
+    if y.perturbed:
+        residuals["x"] = x.value
+    return lax.mul(x.value, y.value), residuals
+
+
+def product_bwd(residuals, ct):
+    return tuple(lax.mul(ct, residuals[k]) if k in residuals else None for k in ("y", "x"))
+
+
+product.defvjp(product_fwd, product_bwd, symbolic_zeros=True)
+
+
+@custom_jvp
+def cube(x):
+    return lax.integer_pow(x, 3)
+
+
+@cube.defjvp
+def cube_rule(primals, tangents):
+    (x,), (t,) = primals, tangents
+    return cube(x), lax.mul(t, lax.mul(lax.square(x), f32(3)))
+
+
+MAPS = {
+    "plain": product,
+    "jit": jit(product),
+    "vmap": vmap(product),
+    "jit of vmap": jit(vmap(product)),
+    "vmap of jit": vmap(jit(product)),
+    "twice": jit(vmap(vmap(product, in_axes=(None, 0)), in_axes=(0, None))),
+}
+
+
+@pytest.mark.parametrize("name", MAPS)
+@pytest.mark.parametrize("first", [0, 1])
+def test_two_pullbacks_of_one_call(name, first):
+    """Each reads its own residuals, in whatever order they are made and called."""
+    g = MAPS[name]
+    by_x = vjp(lambda x: g(x, THREE), TWO)[1]
+    by_y = vjp(lambda y: g(TWO, y), THREE)[1]
+    ct = np.ones(g(TWO, THREE).shape, f32)
+    pulled = [(by_x, THREE), (by_y, TWO)]
+    count = 3 if name == "twice" else 1
+    for pullback, wanted in pulled if first == 0 else pulled[::-1]:
+        np.testing.assert_array_equal(pullback(ct)[0], wanted * count)
+
+
+def test_pullbacks_from_many_threads():
+    g = jit(vmap(product))
+    by_x = vjp(lambda x: g(x, THREE), TWO)[1]
+    wrong, barrier = [], threading.Barrier(8)
+
+    def work(n):
+        barrier.wait()
+        for _ in range(10):
+            if n % 2:
+                found, wanted = vjp(lambda y: g(TWO, y), THREE)[1](ONES)[0], TWO
+            else:
+                found, wanted = by_x(ONES)[0], THREE
+            if not np.array_equal(found, wanted):
+                wrong.append((n, np.asarray(found)))
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(8)]
+    [t.start() for t in threads]
+    [t.join() for t in threads]
+    assert not wrong
+
+
+def _rule(fun, *args):
+    (eqn,) = make_jaxpr(fun)(*args).eqns
+    return eqn.params["rule"]
+
+
+@pytest.mark.parametrize("fun, args", [(product, (2.0, 3.0)), (cube, (2.0,))], ids=["vjp", "jvp"])
+def test_equal_calls_have_equal_rules(fun, args):
+    rule, again = _rule(fun, *args), _rule(fun, *args)
+    assert rule is not again and rule == again and hash(rule) == hash(again)
+    other = custom_jvp(lambda x: x)
+    other.defjvp(cube_rule)
+    assert rule != _rule(other, 2.0)
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, vmap], ids=["plain", "vmap"])
+@pytest.mark.parametrize("fun, args", [(product, (TWO, THREE)), (cube, (TWO,))], ids=["vjp", "jvp"])
+def test_rules_can_be_pickled(fun, args, wrap):
+    rule = _rule(wrap(fun), *args)
+    copied = pickle.loads(pickle.dumps(_named(rule)))
+    np.testing.assert_array_equal(copied.primal(*args)[0], rule.primal(*args)[0])
+
+
+def _named(rule):
+    """Names of this module stand for the decorated functions, which is how pickle finds functions."""
+    inner = rule
+    while hasattr(inner, "rule"):
+        inner = inner.rule
+    inner.fun = lax.mul if inner.fun is product.fun else lax.square
+    return rule
+
+
+def test_a_flattened_pullback_still_is_one():
+    pullback = vjp(lambda x: product(x, THREE), TWO)[1]
+    before = pullback(ONES)[0]
+    leaves, tree = tree_flatten(pullback)
+    np.testing.assert_array_equal(pullback(ONES)[0], before)
+    np.testing.assert_array_equal(tree_unflatten(tree, leaves)(ONES)[0], before)
+
+
+def test_under_a_named_axis_a_function_runs_once():
+    calls = []
+    f = custom_jvp(lambda x: calls.append(1) or lax.sin(x))
+    f.defjvp(lambda p, t: (f(*p), lax.mul(t[0], lax.cos(p[0]))))
+    out = vmap(lambda x: lax.add(x, f(f32(1))), axis_name="i")(ONES)
+    np.testing.assert_allclose(out, 1 + np.sin(ONES), rtol=1e-6)
+    assert len(calls) == 1
+
+
+def test_a_collective_in_a_function_with_a_rule_is_found():
+    f = custom_jvp(lambda x: lax.mul(x, lax.psum(f32(1), "i")))
+    f.defjvp(lambda p, t: (f(*p), lax.mul(t[0], f32(3))))
+    np.testing.assert_array_equal(vmap(lambda x: lax.add(x, f(f32(2))), axis_name="i")(ONES), ONES * 7)
+    total = lambda y: lax.reduce_sum(vmap(lambda x: f(y), axis_name="i", axis_size=3)(ONES), (0,))
+    assert float(jvp(total, (f32(2),), (f32(1),))[1]) == 9
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: checkpoint_policies.save_only_these_names("a"),
+        lambda: checkpoint_policies.save_anything_except_these_names("a", "b"),
+        lambda: checkpoint_policies.save_any_names_but_these("a"),
+        lambda: checkpoint_policies.save_from_both_policies(
+            checkpoint_policies.dots_saveable, checkpoint_policies.save_only_these_names("a")
+        ),
+        lambda: checkpoint_policies.offload_dot_with_no_batch_dims("device", "pinned_host"),
+        lambda: checkpoint_policies.save_and_offload_only_these_names(
+            names_which_can_be_saved=["a"], names_which_can_be_offloaded=["b"], offload_src="device",
+            offload_dst="pinned_host",
+        ),
+    ],
+)  # fmt: skip
+def test_policies_compare_by_value(make):
+    assert make() == make() and hash(make()) == hash(make())
+    assert make() != checkpoint_policies.save_only_these_names("z")
+    assert pickle.loads(pickle.dumps(make())) == make()
+
+
+def test_a_policy_made_in_every_step_adds_nothing_to_a_program():
+    def f(x):
+        return lax.sin(lax.sin(x))
+
+    def step():
+        policy = checkpoint_policies.save_only_these_names("a")
+        return grad(checkpoint(f, policy=policy))(f32(1))
+
+    program = make_jaxpr(checkpoint(f))(f32(1)).eqns[0].params["jaxpr"]
+    step()
+    size = len(program.cache)
+    for _ in range(5):
+        step()
+    assert len(program.cache) == size > 0

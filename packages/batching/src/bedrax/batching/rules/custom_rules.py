@@ -1,0 +1,148 @@
+"""Batching of functions with rules of their own: the functions and their rules are batched together.
+
+Every result is mapped at 0, whatever the rules around it map, so that a function and its rules agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bedrax.batching.tables import AxisData, all_to_front, batch_rules, to_front
+from bedrax.batching.trace import batch_flat, batch_flat_with_aux, batch_jaxpr, place
+from bedrax.lax.primitives.custom_rules import (
+    custom_jvp_call_p,
+    custom_lin_p,
+    custom_vjp_call_p,
+    linear_call_p,
+    refuse_forward_mode,
+    remat_opt_p,
+)
+from bedrax.lax.primitives.reductions import reduce_sum_p
+from bedrax.lax.symbolic_zeros import Zero
+
+
+@dataclass(frozen=True)
+class BatchedRule:
+    """A rule, as the rule of the function on batches.
+
+    Attributes:
+      rule: of the function on elements.
+      dims: where the arguments are mapped.
+    """
+
+    rule: Any
+    axis: AxisData
+    dims: tuple
+
+    name = property(lambda self: self.rule.name)
+    symbolic_zeros = property(lambda self: self.rule.symbolic_zeros)
+    optimize_remat = property(lambda self: self.rule.optimize_remat)
+
+    def primal(self, *args) -> list:
+        """The function on batches."""
+        outs, dims = batch_flat(self.rule.primal, self.axis, args, self.dims)
+        return all_to_front(outs, dims, self.axis.size)
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list, list]:
+        """Results and tangents (or `Zero`), all mapped at 0."""
+        live = [t for t in tangents if type(t) is not Zero]
+        live_dims = [d for t, d in zip(tangents, self.dims, strict=True) if type(t) is not Zero]
+
+        def flat(*xs):
+            given, rest = xs[: len(primals)], iter(xs[len(primals) :])
+            pushed = [Zero.of(p) if type(t) is Zero else next(rest) for p, t in zip(given, tangents)]
+            outs, moved = self.rule.jvp(given, pushed)
+            zeros = [type(t) is Zero for t in moved]
+            return [*outs, *(t for t in moved if type(t) is not Zero)], zeros
+
+        vals, dims, zeros = batch_flat_with_aux(flat, self.axis, [*primals, *live], [*self.dims, *live_dims])
+        placed = all_to_front(vals, dims, self.axis.size)
+        outs, rest = placed[: len(zeros)], iter(placed[len(zeros) :])
+        return outs, [Zero.of(x) if is_zero else next(rest) for x, is_zero in zip(outs, zeros)]
+
+    def forward(self, args: Sequence[Any], active: Sequence[bool]) -> tuple[list, list, BatchedPullback]:
+        """Results mapped at 0, residuals mapped where they fall, and what reads them."""
+
+        def flat(*xs):
+            outs, residuals, bwd = self.rule.forward(xs, active)
+            return [*outs, *residuals], (len(outs), bwd)
+
+        vals, dims, (n, bwd) = batch_flat_with_aux(flat, self.axis, args, self.dims)
+        outs = all_to_front(vals[:n], dims[:n], self.axis.size)
+        return outs, vals[n:], BatchedPullback(bwd, self.axis, tuple(dims[n:]), self.dims)
+
+
+@dataclass(frozen=True)
+class BatchedPullback:
+    """A backward rule on batches.
+
+    Attributes:
+      bwd: the rule on elements.
+      res_dims, dims: where the residuals and the arguments are mapped.
+    """
+
+    bwd: Any
+    axis: AxisData
+    res_dims: tuple
+    dims: tuple
+
+    def __call__(self, residuals: Sequence[Any], cts: Sequence[Any]) -> list:
+        """A cotangent or None per argument, mapped where the argument is."""
+        live = [ct for ct in cts if type(ct) is not Zero]
+
+        def flat(*xs):
+            own, rest = xs[: len(residuals)], iter(xs[len(residuals) :])
+            back = self.bwd(own, [ct if type(ct) is Zero else next(rest) for ct in cts])
+            zeros = [ct is None or type(ct) is Zero for ct in back]
+            return [ct for ct, is_zero in zip(back, zeros, strict=True) if not is_zero], zeros
+
+        vals, dims, zeros = batch_flat_with_aux(
+            flat, self.axis, [*residuals, *live], [*self.res_dims, *[0] * len(live)]
+        )
+        leaving = iter(zip(vals, dims, strict=True))
+        return [
+            None if is_zero else self._leave(*next(leaving), d)
+            for is_zero, d in zip(zeros, self.dims, strict=True)
+        ]
+
+    def _leave(self, ct, found: int | None, wanted: int | None):
+        if wanted is None:  # one argument for the whole batch: its cotangents add up
+            return reduce_sum_p.bind(to_front(ct, found, self.axis.size), axes=(0,))
+        return place(ct, found, wanted, self.axis.size)
+
+
+def _call(prim):
+    def rule(axis, args, dims, *, call_jaxpr, rule, num_consts):
+        batched = None if call_jaxpr is None else batch_jaxpr(call_jaxpr, axis, tuple(dims), True)[0]
+        outs = prim.bind(
+            *args, call_jaxpr=batched, rule=BatchedRule(rule, axis, tuple(dims[num_consts:])), num_consts=num_consts
+        )  # fmt: skip
+        return outs, [0] * len(outs)
+
+    batch_rules.add(prim, rule, "program")
+
+
+_call(custom_jvp_call_p)
+_call(custom_vjp_call_p)
+
+# In reverse mode it is transposed before it is batched.
+batch_rules.add(custom_lin_p, refuse_forward_mode, "error")
+
+
+@batch_rules.rule(remat_opt_p, kind="program")
+def _remat_opt(axis, args, dims, *, jaxpr, primal):
+    batched, out_dims = batch_jaxpr(jaxpr, axis, tuple(dims), True)
+    without_residuals, _ = batch_jaxpr(primal, axis, tuple(dims), True)
+    return remat_opt_p.bind(*args, jaxpr=batched, primal=without_residuals), out_dims
+
+
+@batch_rules.rule(linear_call_p, kind="program")
+def _linear_call(axis, args, dims, *, call_jaxpr, transpose, num_res):
+    # All that is linear is mapped: what arrives at an unmapped argument would have to be added up.
+    args = [*args[:num_res], *all_to_front(args[num_res:], dims[num_res:], axis.size)]
+    res_dims = tuple(dims[:num_res])
+    call, out_dims = batch_jaxpr(call_jaxpr, axis, (*res_dims, *[0] * (len(args) - num_res)), True)
+    back, _ = batch_jaxpr(transpose, axis, (*res_dims, *[0] * len(out_dims)), True)
+    return linear_call_p.bind(*args, call_jaxpr=call, transpose=back, num_res=num_res), out_dims

@@ -1,0 +1,117 @@
+"""Primitives of functions with rules of their own, for differentiation and transposition.
+
+The classes that users see (`custom_jvp`, `custom_vjp`) live in `bedrax.autodiff`. The parameter `rule` of their
+primitives is data with the methods ``primal(*args)`` and ``jvp(primals, tangents)`` or ``forward(args, active)``, and
+a `name`. Until such a call is staged it holds no program: it is evaluated by running ``rule.primal``.
+"""
+
+from __future__ import annotations
+
+from bedrax.core import staging
+from bedrax.core.avals import aval_of
+from bedrax.core.dead_code import dead_code_rules
+from bedrax.core.ir import DebugInfo, Eqn, run
+from bedrax.core.tables import Use, calls, families_on_bases, print_rules, programs
+from bedrax.core.tracing import Primitive
+from bedrax.lax.primitives.calls import closed_call_p
+
+_FAMILY = "custom_rules"
+families_on_bases.add(_FAMILY)
+
+# params: call_jaxpr (None before staging), rule (``jvp(primals, tangents) -> results, tangents``: lists that may hold
+# `Zero`), num_consts (leading arguments that the function closed over)
+custom_jvp_call_p = Primitive("custom_jvp_call", _FAMILY, multiple_results=True)
+# params: call_jaxpr (None before staging), rule (``forward(args, active) -> results, residuals, bwd``, where
+# ``bwd(residuals, cts) -> arg cts``), num_consts
+custom_vjp_call_p = Primitive("custom_vjp_call", _FAMILY, multiple_results=True)
+# A function that is linear in its last arguments. params: call_jaxpr (residuals, linear arguments -> results),
+# transpose (residuals, cotangents of the results -> cotangents of the linear arguments), num_res
+linear_call_p = Primitive("linear_call", _FAMILY, multiple_results=True)
+
+
+def staged(args, params) -> tuple[tuple, dict]:
+    """The arguments and parameters of a call as a program holds them; the function is traced if it was not yet."""
+    if params["call_jaxpr"] is not None:
+        return tuple(args), params
+    rule = params["rule"]
+    program = staging.program_of(rule.primal, [aval_of(x) for x in args], DebugInfo(rule.name))
+    program, consts = staging.close_over(program)
+    return (*consts, *args), {
+        **params,
+        "call_jaxpr": program,
+        "num_consts": params["num_consts"] + len(consts),
+    }
+
+
+def run_call(*args, call_jaxpr, rule=None, **_) -> list:
+    """The function, as a program or as it was written."""
+    return rule.primal(*args) if call_jaxpr is None else run(call_jaxpr, *args)
+
+
+def _types(*avals, call_jaxpr, **_):
+    if len(avals) != len(call_jaxpr.invars):
+        raise TypeError(f"{len(avals)} operands for a program that takes {len(call_jaxpr.invars)} arguments")
+    return call_jaxpr.out_avals
+
+
+def _stage(trace, prim, args, params):
+    return trace.record(prim, *staged(args, params))
+
+
+def _printed(params: dict) -> dict:
+    rule = params["rule"]
+    return {"name": rule.name, "call_jaxpr": params["call_jaxpr"], "symbolic_zeros": rule.symbolic_zeros}
+
+
+for _prim in (custom_jvp_call_p, custom_vjp_call_p, linear_call_p):
+    _prim.abstract(_types)
+    _prim.def_impl(run_call)
+for _prim in (custom_jvp_call_p, custom_vjp_call_p):
+    programs.add(_prim, lambda params: [] if params["call_jaxpr"] is None else [calls(params["call_jaxpr"])])
+    print_rules.add(_prim, _printed)
+    staging.stage_rules.add(_prim, _stage)
+
+
+@programs.rule(linear_call_p)
+def _linear_call_programs(params):
+    back, residuals = params["transpose"], range(params["num_res"])
+    cotangents = (None,) * (len(back.invars) - len(residuals))
+    return [calls(params["call_jaxpr"]), Use(back, (*residuals, *cotangents), (None,) * len(back.outvars))]
+
+
+# The linear part of a function with its own backward rule. Linear in its last `num_tangents`
+# arguments; only its transposition is defined. params: bwd, num_res, out_avals, active, symbolic_zeros
+custom_lin_p = Primitive("custom_lin", _FAMILY, multiple_results=True)
+
+
+@custom_lin_p.abstract
+def _custom_lin_types(*avals, out_avals, **_):
+    return list(out_avals)
+
+
+@custom_lin_p.def_impl
+def refuse_forward_mode(*args, **_):
+    """Every rule of `custom_lin` but its transposition."""
+    raise TypeError(
+        "can't apply forward-mode autodiff (jvp) to a custom_vjp function. It has a rule for reverse mode only; give the"
+        " function a rule with jax.custom_jvp to use forward mode, too."
+    )
+
+
+# The forward rule of a custom_vjp function with `optimize_remat`: where no residual is used (the forward pass of a
+# `checkpoint`), the function itself stands in for it. params: jaxpr (args -> results, residuals), primal (args -> results)
+remat_opt_p = Primitive("remat_opt", _FAMILY, multiple_results=True)
+remat_opt_p.abstract(lambda *avals, jaxpr, primal: jaxpr.out_avals)
+remat_opt_p.def_impl(lambda *args, jaxpr, **_: run(jaxpr, *args))
+programs.add(remat_opt_p, lambda params: [calls(params["jaxpr"]), calls(params["primal"])])
+
+
+@dead_code_rules.rule(remat_opt_p)
+def _without_residuals(eqn, used):
+    primal = eqn.params["primal"]
+    count = len(primal.outvars)
+    if any(used[count:]):
+        return [True] * len(eqn.invars), eqn
+    return [True] * len(eqn.invars), Eqn(
+        closed_call_p, eqn.invars, eqn.outvars[:count], {"jaxpr": primal}, eqn.effects, eqn.source_info
+    )

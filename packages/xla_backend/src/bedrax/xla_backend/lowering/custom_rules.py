@@ -1,0 +1,22 @@
+"""StableHLO of functions with rules of their own: their rules do not matter to it."""
+
+from __future__ import annotations
+
+from bedrax.lax.primitives import custom_rules as p
+from bedrax.xla_backend.tables import lowering_rules
+
+
+@lowering_rules.rule(p.custom_jvp_call_p, p.custom_vjp_call_p, p.linear_call_p)
+def _call(ctx, *operands, call_jaxpr, **_):
+    return ctx.inline_jaxpr(call_jaxpr, *operands)
+
+
+@lowering_rules.rule(p.remat_opt_p)
+def _forward_rule(ctx, *operands, jaxpr, **_):
+    return ctx.inline_jaxpr(jaxpr, *operands)
+
+
+lowering_rules.absent(
+    p.custom_lin_p,
+    why="it is the not yet transposed backward rule of a custom_vjp function, which has no forward mode",
+)
