@@ -6,9 +6,10 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from bedrax.autodiff.tables import Zero, flags, instantiate, jvp_rules, live, pick, spread
+from bedrax.autodiff.tables import Zero, flags, instantiate, jvp_rules, live, spread
 from bedrax.core import staging
 from bedrax.core.avals import aval_functions, aval_of
+from bedrax.core.dead_code import kept
 from bedrax.core.facts import cached
 from bedrax.core.ir import Jaxpr, run
 from bedrax.core.tracing import Trace, Tracer, checks_leaks, current, entered
@@ -123,7 +124,7 @@ def jvp_jaxpr(jaxpr: Jaxpr, active: tuple[bool, ...], instantiate_out: tuple[boo
     Returns:
       (program, which results have a tangent).
     """
-    tangent_types = [a.to_tangent_aval() for a in pick(jaxpr.in_avals, active)]
+    tangent_types = [a.to_tangent_aval() for a in kept(jaxpr.in_avals, active)]
 
     def pushed(*values):
         primals = values[: len(active)]

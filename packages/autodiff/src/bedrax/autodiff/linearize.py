@@ -25,7 +25,6 @@ from bedrax.autodiff.tables import (
     add_tangents,
     jvp_rules,
     linearize_rules,
-    pick,
     split_rules,
     transpose_rules,
 )
@@ -34,7 +33,7 @@ from bedrax.autodiff.tables import (
 )
 from bedrax.core import executors, passes, staging
 from bedrax.core.avals import AbstractValue, aval_functions, aval_of
-from bedrax.core.dead_code import dce
+from bedrax.core.dead_code import dce, kept
 from bedrax.core.facts import cached
 from bedrax.core.ir import Eqn, Jaxpr, Literal, Var, run
 from bedrax.core.tables import effect_rules
@@ -439,13 +438,13 @@ def split_jaxpr(jaxpr: Jaxpr, linear_in: tuple[bool, ...], force_out: tuple[bool
     if all(depends) and all(depends_out):
         return None
     independent, independent_out = [not d for d in depends], [not d for d in depends_out]
-    known_eqns, rest_eqns = pick(jaxpr.eqns, independent), pick(jaxpr.eqns, depends)
-    known_in = pick(jaxpr.invars, [not m for m in linear_in])
-    rest_out = pick(jaxpr.outvars, depends_out)
+    known_eqns, rest_eqns = kept(jaxpr.eqns, independent), kept(jaxpr.eqns, depends)
+    known_in = kept(jaxpr.invars, [not m for m in linear_in])
+    rest_out = kept(jaxpr.outvars, depends_out)
     available = {*known_in, *jaxpr.constvars, *(v for e in known_eqns for v in e.outvars)}
     read = [v for e in rest_eqns for v in e.invars] + rest_out
     residuals = list(dict.fromkeys(v for v in read if type(v) is Var and v in available))
-    known_out = [*pick(jaxpr.outvars, independent_out), *residuals]
+    known_out = [*kept(jaxpr.outvars, independent_out), *residuals]
     known = Jaxpr(known_in, known_out, known_eqns, jaxpr.constvars, jaxpr.consts)
-    rest = Jaxpr([*residuals, *pick(jaxpr.invars, linear_in)], rest_out, rest_eqns)
+    rest = Jaxpr([*residuals, *kept(jaxpr.invars, linear_in)], rest_out, rest_eqns)
     return known, rest, depends_out, len(residuals)

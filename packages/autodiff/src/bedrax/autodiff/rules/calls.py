@@ -14,12 +14,12 @@ from bedrax.autodiff.tables import (
     live,
     no_tangent,
     not_transposable,
-    pick,
     split_rules,
     spread,
     transpose_rules,
 )
 from bedrax.core import dead_code, passes, staging
+from bedrax.core.dead_code import kept
 from bedrax.core.ir import Jaxpr, run
 from bedrax.core.jitting import jit_p, jit_params
 from bedrax.lax.primitives.calls import (
@@ -86,14 +86,14 @@ def _split(prim):
         if parts is None:
             return tape.record(prim, args, params)
         known, rest, depends_out, count = parts
-        out = _bind(prim, known, pick(args, [not m for m in marked]), params)
+        out = _bind(prim, known, kept(args, [not m for m in marked]), params)
         n = len(out) - count
         dependent = iter(())
         if rest.outvars:
             rest_params = (
                 jit_params(rest, params["name"], params) if prim is jit_p else {**params, "jaxpr": rest}
             )
-            dependent = iter(tape.record(prim, (*out[n:], *pick(args, marked)), rest_params))
+            dependent = iter(tape.record(prim, (*out[n:], *kept(args, marked)), rest_params))
         others = iter(out[:n])
         return [next(dependent) if d else next(others) for d in depends_out]
 
@@ -144,8 +144,8 @@ def _remat_split(tape, args, params):
         return tape.record(remat_p, args, params)
     unmarked = [not m for m in marked]
     known, _ = dead_code.dce_with(jaxpr, [not d for d in depends])
-    known = known.replace(invars=pick(known.invars, unmarked))
-    others = iter(remat_p.bind(*pick(args, unmarked), **{**params, "jaxpr": known}))
+    known = known.replace(invars=kept(known.invars, unmarked))
+    others = iter(remat_p.bind(*kept(args, unmarked), **{**params, "jaxpr": known}))
     rest, _ = dead_code.dce_with(jaxpr, depends)
     dependent = iter(tape.record(remat_p, args, {**params, "jaxpr": rest}) if rest.outvars else ())
     return [next(dependent) if d else next(others) for d in depends]

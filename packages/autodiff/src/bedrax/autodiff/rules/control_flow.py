@@ -21,13 +21,13 @@ from bedrax.autodiff.tables import (
     jvp_rules,
     linearize_rules,
     live,
-    pick,
     split_rules,
     spread,
     transpose_rules,
 )
 from bedrax.core import dead_code, passes, staging
 from bedrax.core.avals import ShapedArray, aval_of
+from bedrax.core.dead_code import kept
 from bedrax.core.facts import cached
 from bedrax.core.ir import Jaxpr, Var, eval_jaxpr
 from bedrax.lax.primitives.control_flow import cond_p, scan_p, while_p
@@ -242,14 +242,14 @@ def _scan_split(tape, args, params):
     results, residuals = _run_split_scan(
         known,
         sources,
-        pick(args, other),
+        kept(args, other),
         sum(other[:num_consts]),
         sum(other[num_consts:edge]),
         num_out,
         rest_params,
     )
     counts = (sum(marked[:num_consts]), sum(marked[num_consts:edge]), sum(marked[edge:]))
-    out = iter(_linear_scan(rest, residuals, pick(args, marked), counts, rest_params))
+    out = iter(_linear_scan(rest, residuals, kept(args, marked), counts, rest_params))
     others = iter(results)
     return [next(out) if d else next(others) for d in depends]
 
@@ -272,7 +272,7 @@ def _scan_transpose(cts, *args, jaxpr, num_consts, num_carry, length, reverse, *
     ]
     lin_xs = [a for a, m in zip(jaxpr.in_avals[edge:], in_linear[edge:], strict=True) if m]
     res_xs = [a for a, m in zip(jaxpr.in_avals[edge:], in_linear[edge:], strict=True) if not m]
-    y_types = [a.to_tangent_aval().strip_weak_type() for a in pick(jaxpr.out_avals[num_carry:], arriving)]
+    y_types = [a.to_tangent_aval().strip_weak_type() for a in kept(jaxpr.out_avals[num_carry:], arriving)]
     sum_types = [a.to_tangent_aval().strip_weak_type() for a in lin_consts]
     if found is None:
 
@@ -347,7 +347,7 @@ def _while_jvp(primals, tangents, *, cond_jaxpr, cond_nconsts, body_jaxpr, body_
     cond = cond_jaxpr.replace(
         invars=[
             *cond_jaxpr.invars,
-            *(_dead_inputs(cond_jaxpr, pick(pushed.in_avals[body_nconsts:n], active[body_nconsts:]))),
+            *(_dead_inputs(cond_jaxpr, kept(pushed.in_avals[body_nconsts:n], active[body_nconsts:]))),
         ]
     )
     out = while_p.bind(
@@ -389,17 +389,17 @@ def _while_split(tape, args, params):
         return recorded
     body, _ = dead_code.dce_with(body_jaxpr, [not m for m in carry_marked])
     keep = [not m for m in marked[:body_nconsts]] + [not m for m in carry_marked]
-    known_body = body.replace(invars=pick(body.invars, keep))
+    known_body = body.replace(invars=kept(body.invars, keep))
     known_cond = cond_jaxpr.replace(
         invars=[
             *cond_jaxpr.invars[:cond_nconsts],
-            *pick(cond_jaxpr.invars[cond_nconsts:], [not m for m in carry_marked]),
+            *kept(cond_jaxpr.invars[cond_nconsts:], [not m for m in carry_marked]),
         ]
     )
     known = iter(
         while_p.bind(
             *args[:cond_nconsts],
-            *pick(args[cond_nconsts:], keep),
+            *kept(args[cond_nconsts:], keep),
             cond_jaxpr=known_cond,
             cond_nconsts=cond_nconsts,
             body_jaxpr=known_body,
@@ -512,7 +512,7 @@ def _cond_transpose(cts, index, *operands, branches, **params):
     arriving = flags(cts)
     programs = [transpose_jaxpr(b, linear, arriving) for b in branches]
     leaving = _union(p[1] for p in programs)
-    lin_types = [a.to_tangent_aval().strip_weak_type() for a in pick(branches[0].in_avals, linear)]
+    lin_types = [a.to_tangent_aval().strip_weak_type() for a in kept(branches[0].in_avals, linear)]
     key = ("transposed cond", tuple(branches), linear, arriving)
     found = branches[0].cache.get(key)
     if found is None:
@@ -549,8 +549,8 @@ def _cond_split(tape, args, params):
     rest = {k: v for k, v in params.items() if k != "branches"}
     wanted = tuple(not d for d in depends)
     known = tuple(dead_code.dce_with(b, wanted)[0] for b in branches)
-    known = tuple(b.replace(invars=pick(b.invars, [not m for m in marked])) for b in known)
+    known = tuple(b.replace(invars=kept(b.invars, [not m for m in marked])) for b in known)
     dependent = tuple(dead_code.dce_with(b, depends)[0] for b in branches)
     out = iter(tape.record(cond_p, tuple(args), {**rest, "branches": dependent}))
-    others = iter(_bind_cond(index, *pick(operands, [not m for m in marked]), branches=known, **rest))
+    others = iter(_bind_cond(index, *kept(operands, [not m for m in marked]), branches=known, **rest))
     return [next(out) if d else next(others) for d in depends]
