@@ -32,6 +32,7 @@ ON_NUMPY = tuple(
         "numpy",
         "random",
         "nn",
+        "image",
         "scipy",
     )
 )

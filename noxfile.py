@@ -35,6 +35,7 @@ WITHOUT_XLA = (
     "numpy",
     "random",
     "nn",
+    "image",
     "scipy",
     "libraries",
 )

@@ -1,3 +1,3 @@
-from bedrax.numpy.image import (
+from bedrax.image import (
     ResizeMethod as ResizeMethod, resize as resize, scale_and_translate as scale_and_translate,
 )  # fmt: skip

@@ -9,9 +9,9 @@ from .activations import (
     standardize as standardize, swish as swish,
 )  # fmt: skip
 from .attention import dot_product_attention as dot_product_attention
-from .scaled import (
+from .block_scaled import (
     get_scaled_dot_general_config as get_scaled_dot_general_config,
     scaled_dot_general as scaled_dot_general, scaled_matmul as scaled_matmul,
 )  # fmt: skip
-from bedrax.numpy.special import logmeanexp as logmeanexp, logsumexp as logsumexp
+from bedrax.numpy.logsumexp import logmeanexp as logmeanexp, logsumexp as logsumexp
 from bedrax.numpy import tanh as tanh

@@ -12,7 +12,7 @@ from bedrax.core import dtypes
 from bedrax.core.array import Array
 from bedrax.nn.activations import softmax
 from bedrax.numpy.arguments import ArrayLike, array
-from bedrax.numpy.special import logsumexp
+from bedrax.numpy.logsumexp import logsumexp
 
 __all__ = ["dot_product_attention"]
 

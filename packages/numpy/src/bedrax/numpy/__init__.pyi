@@ -22,7 +22,7 @@ from .scalars import (
     uint as uint, uint1 as uint1, uint16 as uint16, uint2 as uint2, uint32 as uint32, uint4 as uint4,
     uint64 as uint64, uint8 as uint8,
 )  # fmt: skip
-from .kinds import (
+from .dtype_queries import (
     astype as astype, can_cast as can_cast, finfo as finfo, iinfo as iinfo, iscomplexobj as iscomplexobj,
     isdtype as isdtype, isrealobj as isrealobj, isscalar as isscalar, issubdtype as issubdtype,
     iterable as iterable, ndim as ndim, promote_types as promote_types, result_type as result_type,

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from bedrax.core import dtypes, executors
-from bedrax.numpy.kinds import isdtype
+from bedrax.numpy.dtype_queries import isdtype
 
 version = "2024.12"  # of the standard
 

@@ -11,7 +11,7 @@ from bedrax.core import array, dtypes
 from bedrax.core.array import Array
 from bedrax.lax.operators import operator as _operator
 from bedrax.lax.operators import reflected
-from bedrax.numpy import indexing, kinds, manipulation, reductions, selection, ufuncs
+from bedrax.numpy import dtype_queries, indexing, manipulation, reductions, selection, ufuncs
 from bedrax.numpy.updates import At
 
 # Methods that are the function of the same name in a module of this package.
@@ -47,7 +47,7 @@ def _lazy(module: str, name: str):
 
 def _astype(self, dtype: Any, copy: bool = False, device: Any = None) -> Array:
     """This array converted to another dtype."""
-    return kinds.astype(self, dtype, copy=copy, device=device)
+    return dtype_queries.astype(self, dtype, copy=copy, device=device)
 
 
 def _reshape(self, *args: Any, order: str = "C", out_sharding: Any = None) -> Array:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bedrax.core.array import Array
 from bedrax.numpy import calculus
-from bedrax.scipy.functions import ArrayLike
+from bedrax.scipy.defining import ArrayLike
 
 __all__ = ["trapezoid"]
 

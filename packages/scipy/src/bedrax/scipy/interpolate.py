@@ -12,7 +12,7 @@ import bedrax.numpy as jnp
 from bedrax import pytree
 from bedrax.core.array import Array
 from bedrax.numpy.arguments import array, inexact
-from bedrax.scipy.functions import ArrayLike
+from bedrax.scipy.defining import ArrayLike
 
 __all__ = ["RegularGridInterpolator"]
 

@@ -17,7 +17,7 @@ from bedrax.autodiff import value_and_grad
 from bedrax.core import dtypes
 from bedrax.core.array import Array
 from bedrax.numpy.arguments import inexact
-from bedrax.scipy.functions import ArrayLike
+from bedrax.scipy.defining import ArrayLike
 
 __all__ = ["OptimizeResults", "minimize"]
 

@@ -14,7 +14,7 @@ from bedrax.core import dtypes
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
 from bedrax.numpy.arguments import axes_tuple, axis_index, inexact
-from bedrax.scipy.functions import ArrayLike
+from bedrax.scipy.defining import ArrayLike
 
 __all__ = [
     "convolve", "convolve2d", "correlate", "correlate2d", "csd", "detrend", "fftconvolve", "istft", "stft", "welch",

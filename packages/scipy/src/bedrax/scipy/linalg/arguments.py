@@ -6,7 +6,7 @@ import bedrax.numpy as jnp
 from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
 from bedrax.numpy.arguments import inexact
-from bedrax.scipy.functions import ArrayLike
+from bedrax.scipy.defining import ArrayLike
 
 
 def matrices(name: str, *xs: ArrayLike, square: bool = False) -> list[Array]:

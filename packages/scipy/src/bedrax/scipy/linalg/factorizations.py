@@ -11,7 +11,7 @@ from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
 from bedrax.lax.primitives import linalg as factor
 from bedrax.numpy.arguments import inexact
-from bedrax.scipy.functions import ArrayLike
+from bedrax.scipy.defining import ArrayLike
 from bedrax.scipy.linalg.arguments import adjoint, complexified, matrices
 
 __all__ = [

@@ -10,7 +10,7 @@ import bedrax.numpy as jnp
 from bedrax.core import dtypes
 from bedrax.core.array import Array
 from bedrax.numpy.arguments import array, concrete_int, inexact, promoted
-from bedrax.scipy.functions import ArrayLike
+from bedrax.scipy.defining import ArrayLike
 
 __all__ = [
     "block_diag", "circulant", "companion", "convolution_matrix", "dft", "fiedler", "fiedler_companion", "hadamard",

@@ -21,7 +21,7 @@ from bedrax.core import dtypes
 from bedrax.core.array import Array
 from bedrax.lax.primitives import linalg as factor
 from bedrax.numpy.arguments import inexact
-from bedrax.scipy.functions import ArrayLike
+from bedrax.scipy.defining import ArrayLike
 
 __all__ = ["Rotation", "Slerp"]
 

@@ -9,7 +9,7 @@ from bedrax import lax
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
 from bedrax.numpy.arguments import concrete_int
-from bedrax.scipy.functions import ArrayLike, derivatives, floats, widened
+from bedrax.scipy.defining import ArrayLike, derivatives, floats, widened
 
 __all__ = ["bessel_jn", "i0", "i0e", "i1", "i1e"]
 

@@ -7,8 +7,8 @@ from bedrax import lax
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
 from bedrax.numpy.arguments import axes_tuple, inexact
-from bedrax.numpy.special import logsumexp
-from bedrax.scipy.functions import ArrayLike, derivatives, floats
+from bedrax.numpy.logsumexp import logsumexp
+from bedrax.scipy.defining import ArrayLike, derivatives, floats
 
 __all__ = [
     "boxcox", "boxcox1p", "entr", "expit", "kl_div", "log_softmax", "logit", "logsumexp", "rel_entr", "softmax",

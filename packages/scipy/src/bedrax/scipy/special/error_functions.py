@@ -13,7 +13,7 @@ from bedrax.core import dtypes
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
 from bedrax.numpy.arguments import array, inexact
-from bedrax.scipy.functions import ArrayLike, derivatives, floats, widened
+from bedrax.scipy.defining import ArrayLike, derivatives, floats, widened
 from bedrax.scipy.special import chebyshev as series
 from bedrax.scipy.special.chebyshev import chebyshev
 

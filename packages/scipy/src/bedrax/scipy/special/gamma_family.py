@@ -12,7 +12,7 @@ from bedrax.core import dtypes
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
 from bedrax.numpy.arguments import array, concrete_int, inexact
-from bedrax.scipy.functions import ArrayLike, derivatives, floats, widened
+from bedrax.scipy.defining import ArrayLike, derivatives, floats, widened
 
 __all__ = [
     "bernoulli", "beta", "betainc", "betaln", "comb", "digamma", "factorial", "gamma", "gammainc", "gammaincc",

@@ -11,7 +11,7 @@ from bedrax import lax
 from bedrax.core import dtypes
 from bedrax.core.array import Array
 from bedrax.numpy.arguments import array, concrete_int
-from bedrax.scipy.functions import ArrayLike, floats
+from bedrax.scipy.defining import ArrayLike, floats
 
 __all__ = ["sph_harm_y"]
 

@@ -11,7 +11,7 @@ import bedrax.numpy as jnp
 from bedrax import lax
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
-from bedrax.scipy.functions import ArrayLike, derivatives, floats, widened
+from bedrax.scipy.defining import ArrayLike, derivatives, floats, widened
 from bedrax.scipy.special.gamma_family import gammasgn
 
 __all__ = ["hyp1f1", "hyp2f1"]

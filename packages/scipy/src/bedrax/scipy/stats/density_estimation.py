@@ -10,8 +10,8 @@ import bedrax.numpy as jnp
 from bedrax import lax, pytree
 from bedrax.core.array import Array
 from bedrax.numpy.arguments import inexact
-from bedrax.numpy.special import logsumexp
-from bedrax.scipy.functions import ArrayLike
+from bedrax.numpy.logsumexp import logsumexp
+from bedrax.scipy.defining import ArrayLike
 from bedrax.scipy.special import ndtr
 
 __all__ = ["gaussian_kde"]

@@ -18,7 +18,7 @@ from typing import Any
 import bedrax.numpy as jnp
 from bedrax import lax
 from bedrax.core.one_program import one_program
-from bedrax.scipy.functions import floats
+from bedrax.scipy.defining import floats
 
 _WHAT = {
     "logpdf": "The logarithm of the density at `x`.",

@@ -6,7 +6,7 @@ import bedrax.numpy as jnp
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
 from bedrax.numpy.arguments import inexact
-from bedrax.scipy.functions import ArrayLike
+from bedrax.scipy.defining import ArrayLike
 from bedrax.scipy.special import gammaln, xlogy
 
 __all__ = ["logpmf", "pmf"]

@@ -9,7 +9,7 @@ from bedrax import lax
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
 from bedrax.numpy.arguments import inexact
-from bedrax.scipy.functions import ArrayLike
+from bedrax.scipy.defining import ArrayLike
 
 __all__ = ["logpdf", "pdf"]
 

@@ -11,7 +11,7 @@ from bedrax import lax
 from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
 from bedrax.numpy.arguments import array, axis_index, inexact
-from bedrax.scipy.functions import ArrayLike
+from bedrax.scipy.defining import ArrayLike
 
 __all__ = ["ModeResult", "mode", "rankdata", "sem"]
 

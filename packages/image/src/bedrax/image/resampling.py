@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+
 from bedrax import lax
 from bedrax import numpy as jnp
 from bedrax.core import dims, dtypes
