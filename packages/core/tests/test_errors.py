@@ -76,21 +76,6 @@ def test_hierarchy():
     assert "key was used" in str(errors.KeyReuseError("key was used"))
 
 
-def test_the_runtime_brings_its_error():
-    original = errors.JaxRuntimeError
-
-    class Other(RuntimeError):
-        pass
-
-    try:
-        errors.use_runtime_error(Other)
-        assert errors.JaxRuntimeError is Other
-    finally:
-        errors.use_runtime_error(original)
-    assert issubclass(original, RuntimeError)
-    assert original("bad").error_message == "bad"
-
-
 def test_effect_classes():
     class Loud(effects.Effect):
         pass

@@ -7,7 +7,7 @@ import weakref
 import numpy as np
 import pytest
 
-from bedrax.core import config, dead_code, facts, passes, staging, tables, tracing
+from bedrax.core import config, dead_code, executors, facts, passes, staging, tables, tracing
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.errors import JaxprTypeError, LeakedTracerError
 from bedrax.core.ir import Eqn, Jaxpr, Var, eval_jaxpr
@@ -102,7 +102,7 @@ def dispatcher(monkeypatch):
         old, state[0] = state[0], new
         return old
 
-    monkeypatch.setattr(tracing, "must_see_calls", swap)
+    monkeypatch.setattr(executors, "must_see_calls", swap)
     return state
 
 

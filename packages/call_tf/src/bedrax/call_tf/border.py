@@ -90,7 +90,7 @@ def to_array(tensor: Any, given: list) -> Any:
     """
     import tensorflow as tf
 
-    if executors.get().name != "xla" or not tensor.device.endswith("CPU:0") or tensor.dtype.is_bool:
+    if not executors.get().shares_memory or not tensor.device.endswith("CPU:0") or tensor.dtype.is_bool:
         return executors.get().asarray(tensor.numpy())
     try:
         array = dlpack.from_dlpack(tensor)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-_foreign_types: set[type] = set()
+_foreign_types: dict[type, frozenset[str]] = {}  # with the names of what each defines itself
 _installed: dict[str, Any] = {}
 
 
@@ -102,7 +102,13 @@ def install_methods(methods: Mapping[str, Any]) -> None:
     """Give every array type these attributes; a later call replaces an earlier one."""
     _installed.update(methods)
     for cls in (Array, *_foreign_types):
-        for name, value in methods.items():
+        _give(cls, methods)
+
+
+def _give(cls: type, methods: Mapping[str, Any]) -> None:
+    own = _foreign_types.get(cls, ())
+    for name, value in methods.items():
+        if name not in own:
             setattr(cls, name, value)
 
 
@@ -128,10 +134,10 @@ def install_on_demand(module: str, names: Iterable[str]) -> None:
 
 
 def add_array_type(cls: type) -> None:
-    """Make `cls` (a backend's array) an `Array`, with the methods installed so far and later."""
-    _foreign_types.add(cls)
-    for name, value in _installed.items():
-        setattr(cls, name, value)
+    """Make `cls` (a backend's array) an `Array`, with the methods installed so far and later but those it defines."""
+    if cls not in _foreign_types:
+        _foreign_types[cls] = frozenset(vars(cls))
+        _give(cls, _installed)
 
 
 # What `bedrax.numpy.methods` installs; a face that offers it says `install_on_demand` of these.

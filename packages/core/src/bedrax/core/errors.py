@@ -271,35 +271,6 @@ class LeakedTracerError(RuntimeError):
     """``jax.checking_leaks`` found tracers that outlive their trace."""
 
 
-class JaxRuntimeError(RuntimeError):
-    """A compiled program, or the runtime below it, failed.
-
-    The runtime's own class replaces this one where there is a runtime: see `use_runtime_error`.
-    """
-
-    error_code: int | None = None
-    error_code_string: str | None = None
-
-    @property
-    def error_message(self) -> str:
-        return str(self)
-
-
-_runtime_errors: list[type[Exception]] = [JaxRuntimeError]
-
-
-def use_runtime_error(cls: type[Exception]) -> None:
-    """Make `cls` what `runtime_error_type()` gives: the class that the installed runtime raises."""
-    global JaxRuntimeError
-    JaxRuntimeError = cls  # type: ignore[misc]
-    _runtime_errors[0] = cls
-
-
-def runtime_error_type() -> type[Exception]:
-    """The class of errors of the runtime in use."""
-    return _runtime_errors[0]
-
-
 def __getattr__(name: str) -> Any:
     if name == "InconclusiveDimensionOperation":  # lives with the dimensions, belongs to the public errors
         from bedrax.core.dims import InconclusiveDimensionOperation

@@ -3,37 +3,58 @@
 The active executor is asked by `EvalTrace` for eager operations and by `jit` for whole programs.
 The kernel has none: a backend offers one (`offer`), which is imported when something is first to
 be run. Where several backends are offered, the one of the highest rank evaluates.
+
+A new backend is a subclass of `Executor`, one `provide`, and a column of rules.
 """
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
+import operator
+import threading
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+
+from bedrax.core import array, avals, config
 
 
 class Executor:
     """The checklist of a backend. What says so here is the answer of a backend with one device, the host.
 
+    The first group holds from the moment that the executor is provided, whoever evaluates then; the
+    methods are asked of the one that evaluates.
+
     Attributes:
+      array_types: its array classes, whose instances have an attribute `aval`; they become `Array`s.
+      option_changed: ``(name, flag)``, called after each change of an option.
+      must_see_calls: for a backend that dispatches calls of jitted functions outside Python. A function
+        that tells it whether it may do so in this thread (None), or must ask us because a trace records
+        every call (True); returns what held before.
+
       name: as messages call it.
       rank: of the backends that are offered, the highest evaluates.
       compiles: whether a program of several operations is run faster than these one by one.
+      shares_memory: whether `from_dlpack` takes over another library's memory where it is.
     """
+
+    array_types: tuple[type, ...] = ()
+    option_changed: Callable[[str, Any], None] | None = None
+    must_see_calls: Callable[[Any], Any] | None = None
 
     name = ""
     rank = 0
     compiles = False
+    shares_memory = False
 
     def apply(self, prim, args: Sequence[Any], params: dict) -> Any:
         """One eager operation on concrete values: this backend's array, or a list of them."""
-        raise NotImplementedError
+        raise NotImplementedError(f"the {self.name} executor does not say how it evaluates '{prim}'")
 
     def run_program(self, jaxpr, args: Sequence[Any]) -> list:
         """A whole program on flat arguments."""
-        raise NotImplementedError
+        raise NotImplementedError(f"the {self.name} executor does not say how it runs programs")
 
     def run_jit(self, args: Sequence[Any], params: dict) -> list:
         """The `jit` primitive, met outside any trace."""
@@ -44,8 +65,8 @@ class Executor:
         return jitted
 
     def asarray(self, x: Any) -> Any:
-        """A concrete value as this backend's array."""
-        raise NotImplementedError
+        """A concrete value as this backend's array, which shares no memory that others may write to."""
+        raise NotImplementedError(f"the {self.name} executor does not say how it makes arrays")
 
     def to_memory(self, x: Any, kind: str) -> Any:
         """`x` in another memory of its device: the host has one only."""
@@ -64,13 +85,19 @@ class Executor:
 
     def from_dlpack(self, x: Any, device: Any = None, copy: bool | None = None) -> Any:
         """An array from another library's, through the DLPack protocol."""
-        array = self.asarray(np.array(np.from_dlpack(x), copy=copy is not False))
-        return array if device is None else self.device_put(array, device)
+        if copy is False:
+            raise ValueError(f"from_dlpack(copy=False): the {self.name} executor always copies")
+        found = self.asarray(np.from_dlpack(x))
+        return found if device is None else self.device_put(found, device)
 
 
 active: Executor | None = None
+must_see_calls: Callable[[Any], Any] | None = None
+"""What the providers said; read where traces are entered."""
+
 _offers: dict[int, str] = {}  # rank -> module that provides an executor of that rank when it is imported
 _provided: dict[int, Executor] = {}
+_lock = threading.RLock()
 
 
 def get() -> Executor:
@@ -86,30 +113,42 @@ def get() -> Executor:
             "nothing here can evaluate an operation: import bedrax.numpy_backend, or a package above it"
         )
     rank = max((*_offers, *_provided))
-    if rank not in _provided:
+    if rank not in _provided:  # not under our lock: a module's import waits for other imports
         importlib.import_module(_offers[rank])
         if rank not in _provided:
             raise ImportError(f"importing {_offers[rank]} provided no executor of rank {rank}")
-    install(_provided[rank])
-    return _provided[rank]
+    return install(_provided[rank])
 
 
 def offer(module: str, rank: int) -> None:
     """Name the module that provides an executor of this rank; it is imported when something is to be run."""
-    global active
-    _offers[rank] = module
-    if active is not None and active.rank < rank:
-        active = None
+    with _lock:
+        _offers[rank] = module
+        if active is not None and active.rank < rank:
+            install(None)
 
 
 def provide(executor: Executor) -> None:
-    """Add an executor. It evaluates from now on, unless one of a higher rank was offered or provided."""
-    _provided[executor.rank] = executor
-    if executor.rank >= max((*_offers, *_provided)):
-        install(executor)
+    """Add an executor. It evaluates from now on, unless one of a higher rank was offered or provided.
+
+    Call it when everything that the executor needs stands: other threads may use it at once.
+    """
+    global must_see_calls
+    with _lock:
+        for cls in executor.array_types:
+            array.add_array_type(cls)
+            avals.aval_functions[cls] = operator.attrgetter("aval")
+        if executor.option_changed is not None:
+            config.on_change(executor.option_changed)
+        if executor.must_see_calls is not None:
+            must_see_calls = executor.must_see_calls
+        _provided[executor.rank] = executor
+        if executor.rank >= max((*_offers, *_provided)):
+            install(executor)
 
 
-def install(executor: Executor | None) -> None:
+def install(executor: Executor | None) -> Executor | None:
     """Make `executor` the one that evaluates from now on; None: the one of the highest rank."""
     global active
     active = executor
+    return executor

@@ -105,11 +105,6 @@ class set_trace:
         current.trace = self.saved
 
 
-# A backend that dispatches calls of jitted functions outside Python sets this to a function that tells it whether it
-# may do so in this thread (None), or must ask us because a trace records every call (True). Returns the old value.
-must_see_calls: Callable[[Any], Any] | None = None
-
-
 class entered:
     """Context manager: the run of a transformation. Its `trace` is current inside, and dead afterwards.
 
@@ -117,17 +112,18 @@ class entered:
     functions learns that it must ask; `checks_leaks` learns which trace to watch.
     """
 
-    __slots__ = ("saved", "seen", "trace")
+    __slots__ = ("notice", "saved", "seen", "trace")
 
     def __init__(self, trace: Trace):
         self.trace = trace
+        self.notice = executors.must_see_calls if trace.sees_constants else None
 
     def __enter__(self):
         trace = self.trace
         if current.watched is not None:
             current.watched.append(weakref.ref(trace))
-        if must_see_calls is not None and trace.sees_constants:
-            self.seen = must_see_calls(True)
+        if self.notice is not None:
+            self.seen = self.notice(True)
         self.saved = current.trace
         current.trace = trace
         return trace
@@ -136,14 +132,14 @@ class entered:
         trace = self.trace
         current.trace = self.saved
         trace.alive = False
-        if must_see_calls is not None and trace.sees_constants:
-            must_see_calls(self.seen)
+        if self.notice is not None:
+            self.notice(self.seen)
 
 
 class extend_axes:
     """Context manager: axis names (and their sizes) are in scope."""
 
-    __slots__ = ("new", "saved", "seen")
+    __slots__ = ("new", "notice", "saved", "seen")
 
     def __init__(self, axes: dict):
         self.new = axes
@@ -151,13 +147,14 @@ class extend_axes:
     def __enter__(self):
         self.saved = current.axes
         current.axes = {**self.saved, **self.new}
-        if must_see_calls is not None:
-            self.seen = must_see_calls(True)
+        self.notice = executors.must_see_calls
+        if self.notice is not None:
+            self.seen = self.notice(True)
 
     def __exit__(self, *_):
         current.axes = self.saved
-        if must_see_calls is not None:
-            must_see_calls(self.seen)
+        if self.notice is not None:  # not a backend that came in between
+            self.notice(self.seen)
 
 
 def axis_size(name) -> int:

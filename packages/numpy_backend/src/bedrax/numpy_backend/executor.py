@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from bedrax.core import avals, dtypes, element_types, errors, executors, tracing
 from bedrax.core.executors import Executor
+from bedrax.core.facts import cached
 from bedrax.core.staging import program_of
-from bedrax.numpy_backend.host_array import HostArray
+from bedrax.numpy_backend.host_array import HostArray, apart, owned
 from bedrax.numpy_backend.tables import numpy_rules
 
 
 class NumpyExecutor(Executor):
     """Evaluates operations with the NumPy rules, and programs by a loop over them."""
 
+    array_types = (HostArray,)
     name = "numpy"
 
     def apply(self, prim, args: tuple, params: dict) -> Any:
@@ -36,9 +39,7 @@ class NumpyExecutor(Executor):
                 values.append(np.asarray(x, aval.dtype) if kind in _numbers else to_numpy(x)[0])
         out_types = prim.result_types(types, params)  # first: it is what rejects wrong operands
         out = rule(*values, **params)
-        if not prim.multiple_results:
-            return wrap(out, out_types)
-        return [wrap(v, t) for v, t in zip(out, out_types, strict=True)]
+        return wrap_all(out, out_types, args) if prim.multiple_results else wrap(out, out_types, args)
 
     def _apply_to_elements(self, prim, args, params):
         types = [avals.aval_of(x) for x in args]
@@ -48,46 +49,44 @@ class NumpyExecutor(Executor):
             out = _on_bases(prim, types, params, [to_numpy(x)[0] for x in args])
         else:
             out = rule(*(to_numpy(x)[0] for x in args), **params)
-        if not prim.multiple_results:
-            return wrap(out, out_types)
-        return [wrap(v, t) for v, t in zip(out, out_types, strict=True)]
+        return wrap_all(out, out_types, args) if prim.multiple_results else wrap(out, out_types, args)
 
     def run_program(self, jaxpr, args: tuple) -> list:
         """A whole program."""
-        out = evaluate(jaxpr, *(to_numpy(x)[0] for x in args))
-        return [wrap(v, a) for v, a in zip(out, jaxpr.out_avals, strict=True)]
-
-    def run_jit(self, args: tuple, params: dict) -> list:
-        """The `jit` primitive, met outside any trace."""
-        return self.run_program(params["jaxpr"], args)
-
-    def make_jitted(self, jitted):
-        """What `jit` returns: NumPy has nothing to add to it."""
-        return jitted
-
-    def to_memory(self, x: Any, kind: str):
-        """`x` in another memory of its device: NumPy knows of one only."""
-        return x
+        return wrap_all(evaluate(jaxpr, *(to_numpy(x)[0] for x in args)), jaxpr.out_avals, args)
 
     def asarray(self, x: Any):
-        """A concrete value as this executor's array."""
+        """A concrete value as this executor's array; a NumPy array that somebody could write to is copied."""
         if type(x) is HostArray:
             return x
         value, weak = to_numpy(x)
-        return HostArray(value, weak)
+        return HostArray(owned(value) if value is x or value.base is not None else value, weak)
 
 
 _numbers = frozenset({bool, int, float, complex, np.float32, np.float64, np.int32, np.int64, np.bool_})
 
 
-def wrap(value: Any, aval) -> Any:
-    """A NumPy result as the value that users see."""
+def wrap(value: Any, aval, operands: Sequence) -> Any:
+    """A NumPy result as the value that users see.
+
+    Args:
+      operands: what the user gave; of the memory of those that are NumPy arrays, the result has no part.
+    """
     if not aval.is_array:
         return value
     dtype = aval.dtype
+    if type(value) is not np.ndarray:
+        value = np.asarray(value)
+    elif value.base is not None or any(value is x for x in operands):
+        value = apart(value, operands)
     if isinstance(dtype, dtypes.ExtendedDType):
-        return dtype.from_physical(HostArray(np.asarray(value)), aval)
-    return HostArray(value if type(value) is np.ndarray else np.asarray(value), aval.weak_type, aval)
+        return dtype.from_physical(HostArray(value), aval)
+    return HostArray(value, aval.weak_type, aval)
+
+
+def wrap_all(values: Sequence, types: Sequence, operands: Sequence) -> list:
+    """`wrap` for each result."""
+    return [wrap(v, t, operands) for v, t in zip(values, types, strict=True)]
 
 
 def _on_bases(prim, types, params, bases):
@@ -123,8 +122,7 @@ def evaluate(jaxpr, *args: np.ndarray) -> list:
     """Run a jaxpr on NumPy arrays with the NumPy rules alone; nothing is traced or wrapped."""
     rules = numpy_rules
     env: dict = {}
-    for var, value in zip(jaxpr.constvars, jaxpr.consts, strict=True):
-        env[var] = to_numpy(value)[0]
+    env.update(zip(jaxpr.constvars, _constants(jaxpr), strict=True))
     env.update(zip(jaxpr.invars, args, strict=True))
     elements = element_types.eqns_that_move_elements(jaxpr)
     for eqn in jaxpr.eqns:
@@ -138,6 +136,12 @@ def evaluate(jaxpr, *args: np.ndarray) -> list:
         else:
             env[eqn.outvars[0]] = out
     return [env[v] if v in env else _literal(v) for v in jaxpr.outvars]
+
+
+@cached
+def _constants(jaxpr) -> list:
+    """The values that a program closes over, as they were when it was first run."""
+    return [owned(to_numpy(c)[0]) if isinstance(c, np.ndarray) else to_numpy(c)[0] for c in jaxpr.consts]
 
 
 def _literal(atom) -> np.ndarray:

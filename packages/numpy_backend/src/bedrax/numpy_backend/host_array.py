@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import operator
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -11,12 +11,19 @@ from bedrax.core.array import Array
 
 
 class HostArray(Array):
-    """An array evaluated by NumPy: an immutable `numpy.ndarray` and the weakness of its dtype."""
+    """An array evaluated by NumPy: an immutable `numpy.ndarray` and the weakness of its dtype.
+
+    Args:
+      value: the elements. It becomes read-only, so nobody else may mean to write to it: see `owned`.
+      weak_type: whether the dtype is weak.
+      aval: the type, if the caller knows it.
+    """
 
     __slots__ = ("_value", "_weak", "aval")
     host_memory = True
 
     def __init__(self, value: np.ndarray, weak_type: bool = False, aval: avals.ShapedArray | None = None):
+        value.flags.writeable = False
         self._value = value
         self._weak = weak_type
         self.aval = avals.plain_aval(value.shape, value.dtype, weak_type) if aval is None else aval
@@ -27,9 +34,8 @@ class HostArray(Array):
     weak_type = property(lambda self: self._weak)
 
     def __array__(self, dtype=None, copy=None):
-        if dtype is None and not copy:
-            return self._value
-        return np.array(self._value, dtype=dtype, copy=copy)
+        view = self._value.view()  # of memory that is read-only: nobody can make the view writable
+        return view if dtype is None and not copy else np.array(view, dtype=dtype, copy=copy)
 
     def __len__(self):
         return len(self._value)
@@ -89,4 +95,21 @@ class HostArray(Array):
         return HostArray(self._value.copy(), self._weak)
 
 
-avals.aval_functions[HostArray] = operator.attrgetter("aval")
+def is_frozen(x: np.ndarray) -> bool:
+    """Whether nobody can write to the memory of `x`, as far as NumPy knows."""
+    while isinstance(x, np.ndarray) and not x.flags.writeable:
+        x = x.base
+    return x is None
+
+
+def owned(x: np.ndarray) -> np.ndarray:
+    """`x`, copied where somebody could still write to its memory."""
+    return x if is_frozen(x) else x.copy()
+
+
+def apart(result: np.ndarray, operands: Sequence) -> np.ndarray:
+    """`result`, copied where it is (part of) an operand that somebody could still write to."""
+    for x in operands:
+        if isinstance(x, np.ndarray) and np.may_share_memory(result, x) and not is_frozen(x):
+            return result.copy()
+    return result

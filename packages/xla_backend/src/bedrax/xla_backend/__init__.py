@@ -5,9 +5,9 @@ Importing this package makes XLA the executor of `bedrax.core`.
 
 from __future__ import annotations
 
+from bedrax.core import executors
 from bedrax.core.jitting import jit
 from bedrax.xla_backend import array as _array
-from bedrax.xla_backend import dispatch as _dispatch
 from bedrax.xla_backend.clients import (
     clear_backends,
     default_backend,
@@ -23,6 +23,7 @@ from bedrax.xla_backend.compile import effects_barrier
 from bedrax.xla_backend.dispatch import XlaExecutor, clear_caches
 from bedrax.xla_backend.dlpack import from_dlpack
 from bedrax.xla_backend.host import Shard
+from bedrax.xla_backend.jaxlib_door import JaxRuntimeError
 from bedrax.xla_backend.placement import (
     block_until_ready,
     device_get,
@@ -46,10 +47,11 @@ from bedrax.xla_backend.sharding import (
 )
 
 _array.install()
-executor = _dispatch.install()
+executor = XlaExecutor()
+executors.provide(executor)
 
 __all__ = [
-    "AbstractMesh", "AxisType", "Mesh", "NamedSharding", "PartitionSpec", "Shard", "Sharding",
+    "AbstractMesh", "AxisType", "JaxRuntimeError", "Mesh", "NamedSharding", "PartitionSpec", "Shard", "Sharding",
     "SingleDeviceSharding", "XlaExecutor", "block_until_ready", "clear_backends", "clear_caches",
     "default_backend", "device_count", "device_get", "device_put", "device_put_replicated",
     "device_put_sharded", "devices", "effects_barrier", "executor", "from_dlpack", "jit",

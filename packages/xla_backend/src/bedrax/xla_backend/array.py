@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from bedrax.core import array as core_array
-from bedrax.core import avals, dtypes
+from bedrax.core import dtypes
 from bedrax.core.avals import ShapedArray
 from bedrax.xla_backend import dlpack, placement
 from bedrax.xla_backend import jaxlib_door as door
@@ -253,9 +252,7 @@ def _copy(x):
 
 def install() -> None:
     """Complete the class; once, when the package is imported."""
-    core_array.add_array_type(ArrayImpl)
     for name, value in _METHODS.items():
         setattr(ArrayImpl, name, value)
     for name in ("item", "tolist", "tobytes", "copy_to_host_async", "to_device"):
         getattr(ArrayImpl, name).__name__ = name
-    avals.aval_functions[ArrayImpl] = operator.attrgetter("aval")

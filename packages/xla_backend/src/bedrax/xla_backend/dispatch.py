@@ -43,9 +43,13 @@ _all_jitted: weakref.WeakSet = weakref.WeakSet()
 class XlaExecutor(executors.Executor):
     """Evaluates with XLA."""
 
+    array_types = (ArrayImpl,)
+    option_changed = staticmethod(door.option_changed)
+    must_see_calls = staticmethod(door.set_must_see_calls)
     name = "xla"
     rank = 1
     compiles = True
+    shares_memory = True
 
     def to_memory(self, x: Any, kind: str) -> Any:
         """An array in another memory of its devices."""
@@ -263,10 +267,3 @@ def clear_caches() -> None:
 def forget(prim) -> None:
     """Forget what was compiled for eager operations of a primitive."""
     _runners.pop(prim, None)
-
-
-def install() -> XlaExecutor:
-    """Make XLA the executor."""
-    executor = XlaExecutor()
-    executors.provide(executor)
-    return executor

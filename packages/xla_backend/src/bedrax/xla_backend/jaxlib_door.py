@@ -84,7 +84,7 @@ def _combination(values: tuple) -> object:
     return found
 
 
-def _mirror(name: str, flag: config.Flag) -> None:
+def option_changed(name: str, flag: config.Flag) -> None:
     """Tell C++ about a changed option."""
     state = _OWN_STATES.get(name)
     if state is not None:
@@ -100,8 +100,7 @@ def _mirror(name: str, flag: config.Flag) -> None:
 
 
 for _flag in (config.enable_x64, config.disable_jit):
-    _mirror(_flag.name, _flag)
-config.on_change(_mirror)
+    option_changed(_flag.name, _flag)
 
 _jax.jax_jit.set_enable_x64_state(_x64)
 _jax.jax_jit.set_disable_jit_state(_disable_jit)
@@ -110,7 +109,7 @@ _jax.set_tracer_class(tracing.Tracer)
 
 
 # Make this thread's C++ dispatch ask Python at every call (`True`) or not (`None`); returns the old value.
-tracing.must_see_calls = _tracing.swap_local
+set_must_see_calls = _tracing.swap_local
 
 
 def must_see_calls() -> bool:

@@ -1,0 +1,170 @@
+"""The executor protocol: a new backend is a subclass, one `provide`, and a column of rules."""
+
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+
+from bedrax import lax
+from bedrax.core import array, config, executors, one_program
+from bedrax.core.columns import Column
+from bedrax.core.jitting import jit
+from bedrax.numpy_backend.executor import NumpyExecutor
+
+
+class LoggedArray:
+    """An array type that does not know `Array`: the executor brings it."""
+
+    def __init__(self, inner):
+        self.inner, self.aval = inner, inner.aval
+
+    def __array__(self, dtype=None, copy=None):
+        return self.inner.__array__(dtype, copy)
+
+
+logged_rules = Column(
+    "logging", signature="rule(*arrays, **params) -> text", otherwise=lambda prim: lambda *_, **__: str(prim)
+)
+logged_rules.add(lax.add_p, lambda x, y: "a sum", "rule")
+
+
+class LoggingExecutor(executors.Executor):
+    """Lets NumPy compute, and says what."""
+
+    array_types = (LoggedArray,)
+    name = "logging"
+    rank = -1  # offered below NumPy: it evaluates only where it is installed
+    compiles = True
+
+    def __init__(self):
+        self.log = []
+        self.options = []
+        self.option_changed = lambda name, flag: self.options.append(name)
+        self.numpy = NumpyExecutor()
+
+    def _inner(self, args):
+        return [x.inner if type(x) is LoggedArray else x for x in args]
+
+    def apply(self, prim, args, params):
+        self.log.append(logged_rules[prim](*args, **params))
+        out = self.numpy.apply(prim, self._inner(args), params)
+        return [LoggedArray(x) for x in out] if prim.multiple_results else LoggedArray(out)
+
+    def run_program(self, jaxpr, args):
+        self.log.append(f"program of {len(jaxpr.eqns)}")
+        return [LoggedArray(x) for x in self.numpy.run_program(jaxpr, self._inner(args))]
+
+    def asarray(self, x):
+        return x if type(x) is LoggedArray else LoggedArray(self.numpy.asarray(x))
+
+
+@pytest.fixture(scope="module")
+def provided():
+    executor = LoggingExecutor()
+    executors.provide(executor)
+    return executor
+
+
+@pytest.fixture
+def logging(provided):
+    before = executors.active
+    executors.install(provided)
+    provided.log.clear()
+    yield provided
+    executors.install(before)
+
+
+def test_providing_installs_only_the_highest(provided):
+    assert executors.get() is not provided and executors.get().name == "numpy"
+
+
+def test_eager_operations(logging):
+    x = lax.asarray(np.arange(3.0, dtype=np.float32))
+    y = lax.add(lax.sin(x), x)
+    assert type(y) is LoggedArray and isinstance(y, array.Array)
+    assert logging.log == ["sin", "a sum"]
+    np.testing.assert_allclose(np.asarray(y), np.sin(np.arange(3)) + np.arange(3), rtol=1e-6)
+
+
+def test_arrays_have_the_installed_methods(logging):
+    x = lax.asarray(np.arange(3.0, dtype=np.float32))
+    assert type(x) is LoggedArray
+    np.testing.assert_array_equal(np.asarray(x + x), [0, 2, 4])
+
+
+def test_programs(logging):
+    f = jit(lambda x: lax.add(lax.sin(x), x))
+    y = f(np.float32(1))
+    assert type(y) is LoggedArray and logging.log == ["program of 2"]
+
+
+def test_a_function_of_several_operations_is_one_program(logging):
+    @one_program.one_program
+    def f(x):
+        return lax.add(lax.sin(x), x)
+
+    f(lax.asarray(np.float32(1)))
+    assert logging.log == ["program of 2"]
+
+
+def test_options_are_told(provided):
+    provided.options.clear()
+    with config.enable_x64(True):
+        pass
+    assert set(provided.options) == {"jax_enable_x64"}
+
+
+@pytest.mark.parametrize(
+    ("question", "error"),
+    [
+        (lambda e: e.apply(lax.sin_p, (), {}), "evaluates 'sin'"),
+        (lambda e: e.run_program(None, ()), "runs programs"),
+        (lambda e: e.asarray(1), "makes arrays"),
+        (lambda e: e.device_put(1, "there"), "placing an array on there needs devices"),
+    ],
+)
+def test_what_an_executor_does_not_say(question, error):
+    class Empty(executors.Executor):
+        name = "empty"
+
+    with pytest.raises(NotImplementedError, match=error):
+        question(Empty())
+    assert Empty().devices() == [] and Empty().to_memory(3, "pinned_host") == 3
+
+
+def test_first_use_from_many_threads():
+    """In a fresh process: who comes second waits until everything stands."""
+    program = """
+        import sys, threading
+        sys.modules["jaxlib"] = None
+        import numpy as np
+        import bedrax.numpy_backend
+        from bedrax import lax
+        errors, start = [], threading.Barrier(8)
+        def work(i):
+            try:
+                start.wait()
+                x = np.full(3, i, np.float32)
+                y = lax.scan(lambda c, _: (lax.sin(c), None), lax.add(lax.tanh(x), x), None, length=3)[0]
+                want = np.tanh(x) + x
+                for _ in range(3): want = np.sin(want)
+                np.testing.assert_allclose(np.asarray(y), want, rtol=1e-5)
+            except BaseException as e:
+                errors.append(repr(e))
+        threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
+        for t in threads: t.start()
+        for t in threads: t.join()
+        print("errors", errors)
+    """
+    out = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, check=False
+    )
+    assert out.stdout.strip() == "errors []", out.stdout + out.stderr
+
+
+def test_nothing_can_evaluate_before_a_backend_is_offered():
+    program = "import bedrax.core.executors as e; e.get()"
+    out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert "import bedrax.numpy_backend, or a package above it" in out.stderr
