@@ -9,7 +9,7 @@ what it is combined with. Promotion is the least upper bound in the lattice writ
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import ml_dtypes
@@ -107,18 +107,6 @@ class ExtendedDType:
         return self.name
 
     __str__ = __repr__
-
-
-# How names of extended dtypes begin -> the function from a name to its dtype, which the owner puts here.
-extended_readers: dict[str, Callable[[str], ExtendedDType]] = {}
-
-
-def extended_dtype_of_name(name: str) -> ExtendedDType | None:
-    """The extended dtype that prints as `name`; None if no owner has made names known that begin so."""
-    for prefix, reader in extended_readers.items():
-        if name.startswith(prefix):
-            return reader(name)
-    return None
 
 
 class TypePromotionError(ValueError):

@@ -1,6 +1,9 @@
 """Random numbers without hidden state: keys and samplers, each loaded on first use."""
 
 import bedrax.numpy  # noqa: F401  (the numbers have NumPy's methods)
+from bedrax.core import extended_names as _extended_names
 from bedrax.core.lazy import attach_stub
+
+_extended_names.offer("key<", "bedrax.random.key_array", "dtype_of_printed_name")
 
 __getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

@@ -80,9 +80,6 @@ def dtype_of_printed_name(name: str) -> KeyDType:
     raise ValueError(f"no PRNG implementation known here has keys of dtype {name}; register it first")
 
 
-dtypes.extended_readers["key<"] = dtype_of_printed_name
-
-
 def _of_base(name: str):
     return property(
         lambda self: getattr(self.base, name), doc=f"`{name}` of the array that holds the keys' numbers."

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bedrax import pytree, shape_poly
-from bedrax.core import dtypes
+from bedrax.core import dtypes, extended_names
 from bedrax.core.avals import ShapedArray
 from bedrax.xla_backend import jaxlib_door as door
 
@@ -211,7 +211,7 @@ def read_aval(data: list, scope) -> ShapedArray:
 def _dtype(name: str) -> Any:
     if name in ("float0", dtypes.float0.name):
         return dtypes.float0
-    extended = dtypes.extended_dtype_of_name(name)
+    extended = extended_names.dtype_of_name(name)
     if extended is not None:
         return extended
     try:
