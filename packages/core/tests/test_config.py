@@ -10,6 +10,15 @@ import pytest
 from bedrax.core import config as options
 from bedrax.core.config import config
 
+# Of each kind one; declared once, as flags are.
+some_bytes = options.flag("test_bytes", 32, "a number of bytes")
+some_effort = options.flag("test_effort", 0.0, "a number")
+some_object = options.flag("test_object", None, "text", kind=object, check=lambda x: isinstance(x, str))
+some_inert = options.flag("test_inert", False, "nothing", inert="it is there for this test")
+some_choice = options.flag(
+    "test_choice", None, "a word, keyed", choices=("float32", "highest", "high"), keyed=True
+)
+
 
 @pytest.fixture
 def restored():
@@ -45,13 +54,13 @@ def test_unknown_option_names_itself_and_a_neighbour():
         ("jax_enable_x64", "maybe"),
         ("jax_enable_x64", 2),
         ("jax_enable_x64", None),
-        ("jax_default_matmul_precision", "float99"),
-        ("jax_numpy_rank_promotion", None),
-        ("jax_compilation_cache_dir", 3),
-        ("jax_captured_constants_warn_bytes", "many"),
-        ("jax_captured_constants_warn_bytes", True),
-        ("jax_exec_time_optimization_effort", "x"),
-        ("jax_default_device", 3.5),
+        ("jax_numpy_dtype_promotion", "float99"),
+        ("jax_numpy_dtype_promotion", None),
+        ("jax_debug_log_modules", 3),
+        ("test_bytes", "many"),
+        ("test_bytes", True),
+        ("test_effort", "x"),
+        ("test_object", 3.5),
     ],
 )
 def test_bad_values_are_refused(name, value):
@@ -85,14 +94,14 @@ def test_override_ends_when_an_error_leaves():
 
 
 def test_override_as_decorator_and_entered_twice():
-    @options.default_matmul_precision("float32")
+    @some_choice("float32")
     def read(depth=1):
         if depth:
             assert read(depth - 1) == "float32"
-        return config.jax_default_matmul_precision
+        return config.test_choice
 
     assert read() == "float32"
-    assert config.jax_default_matmul_precision is None
+    assert config.test_choice is None
     manager = options.enable_x64(True)
     with manager, manager:
         assert options.enable_x64.value
@@ -105,7 +114,7 @@ def test_bool_flags_default_to_true_others_need_a_value():
     with options.enable_x64(new_val=True):
         assert options.enable_x64.value
     with pytest.raises(TypeError, match="needs the value"):
-        options.numpy_rank_promotion()
+        options.numpy_dtype_promotion()
     with pytest.raises(TypeError, match="one argument"):
         options.enable_x64(value=True)
 
@@ -146,16 +155,19 @@ def test_trace_context_is_one_object_per_combination(restored):
     with options.enable_x64(True):
         x64 = options.trace_context()
         assert x64 is not base and x64 != base and hash(x64) != hash(base)
-        with options.default_matmul_precision("highest"):
+        with some_choice("highest"):
             assert options.trace_context() not in (base, x64)
         assert options.trace_context() is x64
     assert options.trace_context() is base
-    with options.log_compiles(True):  # not part of it
+    with options.no_tracing(True):  # not part of it
         assert options.trace_context() is base
     config.update("jax_enable_x64", True)
     assert options.trace_context() is x64
-    assert len(x64) == len(options.keyed_flags())
-    assert [f.value for f in options.keyed_flags()] == list(x64)
+    assert x64 == options.global_trace_context() and dict(x64) == {"jax_enable_x64": True}
+    late = options.flag(f"test_late_{id(x64)}", 1, "declared when programs are cached already", keyed=True)
+    assert options.trace_context() is x64  # nothing is traced again
+    with late(2):
+        assert dict(options.trace_context()) == {"jax_enable_x64": True, late.name: 2}
 
 
 def test_trace_context_when_overrides_end_out_of_order():
@@ -202,14 +214,43 @@ def test_enum_members_stand_for_their_values(restored):
 
 
 def test_flags_without_effect_say_so(restored):
-    with pytest.warns(UserWarning, match="jax_pallas_poison_buffers has no effect"):
-        config.update("jax_pallas_poison_buffers", True)
-    config.update("jax_pallas_poison_buffers", False)
+    with pytest.warns(UserWarning, match="test_inert has no effect: it is there"):
+        config.update("test_inert", True)
+    config.update("test_inert", False)
 
 
 def test_a_flag_is_declared_once():
     with pytest.raises(ValueError, match="declared already"):
         options.flag("jax_enable_x64", False, "again")
+
+
+def test_what_changes_nothing_is_not_part_of_the_trace_context():
+    with pytest.raises(ValueError, match="cannot be part of the trace context"):
+        options.flag("test_inert_and_keyed", False, "nothing", inert="a test", keyed=True)
+
+
+def test_flags_of_offered_modules_are_found(tmp_path, monkeypatch):
+    folder = tmp_path / "package_with_flags"
+    folder.mkdir()
+    (folder / "__init__.py").write_text("")
+    declaration = "from bedrax.core.config import flag\nmine = flag('test_offered', 3, 'a number')\n"
+    (folder / "flags.py").write_text(declaration)
+    monkeypatch.syspath_prepend(tmp_path)
+    options.offer("package_that_is_not_installed.flags", "package_with_flags.flags")
+    assert config.jax_enable_x64 is False and "package_with_flags" not in sys.modules
+    assert config.test_offered == 3 and "package_with_flags" in sys.modules
+
+
+def test_logging(restored, capsys):
+    import logging
+
+    config.update("jax_logging_level", "ERROR")
+    assert logging.getLogger("bedrax").level == logging.ERROR
+    config.update("jax_debug_log_modules", "bedrax.core.some,bedrax.core.other")
+    logging.getLogger("bedrax.core.some").debug("a word")
+    assert "a word" in capsys.readouterr().err
+    config.update("jax_debug_log_modules", "")
+    assert not logging.getLogger("bedrax.core.some").handlers
 
 
 def test_several_at_once():
@@ -225,21 +266,21 @@ def _run(code, *args, **env):
 
 
 def test_environment():
-    code = "from bedrax.core.config import config as c; print(c.jax_enable_x64, c.jax_platforms, c.jax_num_cpu_devices)"
-    result = _run(code, JAX_ENABLE_X64="1", JAX_PLATFORMS="cpu", JAX_NUM_CPU_DEVICES="4")
-    assert result.stdout.split() == ["True", "cpu", "4"], result.stderr
-    result = _run(code, JAX_NUM_CPU_DEVICES="four")
+    code = "from bedrax.core.config import config as c; print(c.jax_enable_x64, c.jax_numpy_dtype_promotion, c.jax_debug_log_modules)"
+    result = _run(code, JAX_ENABLE_X64="1", JAX_NUMPY_DTYPE_PROMOTION="strict", JAX_DEBUG_LOG_MODULES="a.b")
+    assert result.stdout.split() == ["True", "strict", "a.b"], result.stderr
+    result = _run(code, JAX_NUMPY_DTYPE_PROMOTION="four")
     assert result.returncode != 0
-    assert "JAX_NUM_CPU_DEVICES" in result.stderr and "'four'" in result.stderr
+    assert "JAX_NUMPY_DTYPE_PROMOTION" in result.stderr and "'four'" in result.stderr
 
 
 def test_command_line():
     pytest.importorskip("absl")
     code = (
-        "import sys; from bedrax.core.config import config as c; c.parse_flags_with_absl();"
-        "print(c.jax_enable_x64, c.jax_default_matmul_precision, c.jax_captured_constants_warn_bytes, c.jax_debug_nans)"
+        "import sys; from bedrax.core.config import flag, config as c; flag('bytes', 3, 'a number'); c.parse_flags_with_absl();"
+        "print(c.jax_enable_x64, c.jax_numpy_dtype_promotion, c.bytes, c.jax_debug_nans)"
     )
     result = _run(
-        code, "--jax_enable_x64", "--jax_default_matmul_precision=highest", "--other=1",
-        "--jax_captured_constants_warn_bytes=5", JAX_DEBUG_NANS="true")  # fmt: skip
-    assert result.stdout.split() == ["True", "highest", "5", "True"], result.stderr
+        code, "--jax_enable_x64", "--jax_numpy_dtype_promotion=strict", "--other=1",
+        "--bytes=5", JAX_DEBUG_NANS="true")  # fmt: skip
+    assert result.stdout.split() == ["True", "strict", "5", "True"], result.stderr

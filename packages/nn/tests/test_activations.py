@@ -9,7 +9,7 @@ import bedrax.numpy as jnp
 from bedrax import nn
 from bedrax.autodiff import grad
 from bedrax.batching import vmap
-from bedrax.core import config
+from bedrax.nn import flags
 
 X = np.array([-7.3, -3.2, -2, -0.9, -0.4, 0.2, 0.7, 1.6, 2.5, 6.4], np.float32)
 erf = np.vectorize(math.erf)
@@ -105,7 +105,7 @@ WHERE = RANDOM > -0.5
 @pytest.mark.parametrize("axis", [0, -1, (0, 1), None])
 @pytest.mark.parametrize("own_rule", [False, True])
 def test_softmax(axis, own_rule):
-    with config.softmax_custom_jvp(own_rule):
+    with flags.softmax_custom_jvp(own_rule):
         np.testing.assert_allclose(nn.softmax(RANDOM, axis), softmax64(RANDOM, axis), rtol=1e-5)
         np.testing.assert_allclose(
             nn.softmax(RANDOM, axis, where=WHERE), softmax64(RANDOM, axis, WHERE), rtol=1e-5

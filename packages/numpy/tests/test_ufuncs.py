@@ -10,6 +10,7 @@ from bedrax.autodiff import grad
 from bedrax.batching import vmap
 from bedrax.core import config, dtypes
 from bedrax.core.jitting import jit
+from bedrax.lax import flags
 
 FLOATS = np.array([-3.5, -2.0, -0.5, -0.0, 0.0, 0.25, 1.0, 2.5, 7.0], np.float32)
 SMALL = FLOATS / 8
@@ -159,11 +160,11 @@ def test_shapes_that_do_not_fit():
 
 
 def test_rank_promotion_can_be_refused():
-    with config.numpy_rank_promotion("raise"), pytest.raises(ValueError, match="rank_promotion"):
+    with flags.numpy_rank_promotion("raise"), pytest.raises(ValueError, match="rank_promotion"):
         jnp.ones((2, 3)) + jnp.ones(3)
-    with config.numpy_rank_promotion("warn"), pytest.warns(UserWarning, match="rank promotion"):
+    with flags.numpy_rank_promotion("warn"), pytest.warns(UserWarning, match="rank promotion"):
         jnp.ones((2, 3)) + jnp.ones(3)
-    with config.numpy_rank_promotion("raise"):
+    with flags.numpy_rank_promotion("raise"):
         jnp.ones((2, 3)) + 1
 
 

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from bedrax import lax
-from bedrax.core import config, staging
+from bedrax.core import staging
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.tables import print_rules
+from bedrax.lax import flags
 
 X = np.arange(12, dtype=np.float32).reshape(3, 4)
 ROWS = (((1,), (1,)), ((), ()))
@@ -41,7 +42,7 @@ def test_precision_pairs_presets_and_the_option():
     assert precision_of("F32_F32_F32") is lax.DotAlgorithmPreset.F32_F32_F32
     algorithm = lax.DotAlgorithm(np.float32, np.float32, np.float32)
     assert precision_of(algorithm) == algorithm
-    with config.default_matmul_precision("float32"):
+    with flags.default_matmul_precision("float32"):
         assert precision_of(None) == (lax.Precision.HIGHEST,) * 2
         assert precision_of("default") == (lax.Precision.DEFAULT,) * 2
 

@@ -14,6 +14,7 @@ from bedrax.batching import vmap
 from bedrax.core import config, dtypes, staging
 from bedrax.core.array import Array
 from bedrax.core.jitting import jit
+from bedrax.random import flags
 
 data = lambda keys: np.asarray(random.key_data(keys))
 
@@ -78,7 +79,7 @@ def test_bits_of_an_element_do_not_depend_on_the_array():
 
 def test_the_older_scheme():
     # golden values: what the reference system computes with jax_threefry_partitionable off
-    with config.threefry_partitionable(False):
+    with flags.threefry_partitionable(False):
         key = random.key(0)
         assert data(random.split(key)).tolist() == [[4146024105, 967050713], [2718843009, 1272950319]]
         assert np.asarray(random.bits(key, (3,))).tolist() == [4146024105, 1351547692, 2718843009]
@@ -113,9 +114,9 @@ def test_untyped_keys_give_untyped_keys():
     assert (np.asarray(random.fold_in(raw, 3)) == data(random.fold_in(random.key(7), 3))).all()
     assert (np.asarray(random.normal(raw, (4,))) == np.asarray(random.normal(random.key(7), (4,)))).all()
     assert (data(random.wrap_key_data(raw)) == np.asarray(raw)).all()
-    with config.legacy_prng_key("error"), pytest.raises(ValueError, match=r"random\.key"):
+    with flags.legacy_prng_key("error"), pytest.raises(ValueError, match=r"random\.key"):
         random.split(raw)
-    with config.enable_custom_prng(True):
+    with flags.enable_custom_prng(True):
         assert dtypes.issubdtype(random.PRNGKey(0).dtype, dtypes.prng_key)
 
 
@@ -215,7 +216,7 @@ def test_xla_generators(impl):
     assert keys.shape == (5,) and len({tuple(row) for row in data(keys)}) == 5
     assert (data(random.fold_in(key, 1)) != data(random.fold_in(key, 2))).any()
     assert random.normal(key, (3,)).shape == (3,) and random.bits(key, (3,), "uint8").dtype == np.uint8
-    with config.default_prng_impl(impl):
+    with flags.default_prng_impl(impl):
         assert random.PRNGKey(0).shape == (4,)
 
 

@@ -5,8 +5,8 @@ import pytest
 
 import bedrax.xla_backend as xla
 from bedrax import lax
-from bedrax.core import config
 from bedrax.xla_backend import compile as compile_module
+from bedrax.xla_backend import flags
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def test_a_program_is_compiled_once_for_all_processes(tmp_path, compilations):
     def run(scale):
         return xla.jit(lambda x: lax.mul(lax.sin(x), np.float32(scale)))(x)
 
-    with config.compilation_cache_dir(str(tmp_path)), config.persistent_cache_min_compile_time_secs(0.0):
+    with flags.compilation_cache_dir(str(tmp_path)), flags.persistent_cache_min_compile_time_secs(0.0):
         for _ in range(2):
             np.testing.assert_allclose(np.asarray(run(2)), 2 * np.sin(x), rtol=1e-6)
         assert len(compilations) == 1
@@ -42,6 +42,6 @@ def test_a_program_is_compiled_once_for_all_processes(tmp_path, compilations):
 
 
 def test_fast_compilations_are_not_kept(tmp_path):
-    with config.compilation_cache_dir(str(tmp_path)), config.persistent_cache_min_compile_time_secs(1000.0):
+    with flags.compilation_cache_dir(str(tmp_path)), flags.persistent_cache_min_compile_time_secs(1000.0):
         xla.jit(lambda x: lax.cos(x))(1.0)
     assert not list(tmp_path.iterdir())

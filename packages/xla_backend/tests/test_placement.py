@@ -9,6 +9,7 @@ import pytest
 
 SETUP = """
 import numpy as np
+from bedrax.xla_backend import flags
 import bedrax.xla_backend as xla
 from bedrax import lax
 from bedrax.autodiff import grad
@@ -41,13 +42,13 @@ PROGRAMS = {
     "default_device_before": """
         f = xla.jit(lambda x: lax.add(x, np.float32(1)))
         assert f(np.float32(1)).devices() == {d[0]}
-        with config.default_device(d[1]):
+        with flags.default_device(d[1]):
             assert f(np.float32(1)).devices() == lax.full((3,), 1.0).devices() == {d[1]}
         assert f(np.float32(1)).devices() == lax.full((3,), 1.0).devices() == {d[0]}
     """,
     "default_device_inside": """
         f = xla.jit(lambda x: lax.add(x, np.float32(1)))
-        with config.default_device(d[1]):
+        with flags.default_device(d[1]):
             assert f(np.float32(1)).devices() == {d[1]}
         assert f(np.float32(1)).devices() == {d[0]}
     """,

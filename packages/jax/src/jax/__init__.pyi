@@ -15,24 +15,32 @@ from bedrax.extend.refs import (
     Ref as Ref, empty_ref as empty_ref, free_ref as free_ref, freeze as freeze, new_ref as new_ref,
 )  # fmt: skip
 from bedrax.core.config import (
-    allow_f16_reductions as allow_f16_reductions,
-    array_garbage_collection_guard as array_garbage_collection_guard, auto_pcast as auto_pcast,
     check_tracer_leaks as check_tracer_leaks, config as config,
-    debug_infs as debug_infs, debug_key_reuse as debug_key_reuse, debug_nans as debug_nans,
-    default_device as default_device, default_matmul_precision as default_matmul_precision,
-    default_prng_impl as default_prng_impl, disable_jit as disable_jit, enable_checks as enable_checks,
-    enable_custom_prng as enable_custom_prng, enable_x64 as enable_x64,
-    explain_cache_misses as explain_cache_misses,
-    jax2tf_associative_scan_reductions as jax2tf_associative_scan_reductions,
-    legacy_prng_key as legacy_prng_key, log_compiles as log_compiles, make_user_context as make_user_context,
-    no_execution as no_execution, no_tracing as no_tracing, numpy_dtype_promotion as numpy_dtype_promotion,
-    numpy_rank_promotion as numpy_rank_promotion,
-    remove_size_one_mesh_axis_from_type as remove_size_one_mesh_axis_from_type,
-    softmax_custom_jvp as softmax_custom_jvp, thread_guard as thread_guard,
-    threefry_partitionable as threefry_partitionable, transfer_guard as transfer_guard,
+    debug_infs as debug_infs, debug_nans as debug_nans, disable_jit as disable_jit,
+    enable_checks as enable_checks, enable_x64 as enable_x64, make_user_context as make_user_context,
+    no_tracing as no_tracing, numpy_dtype_promotion as numpy_dtype_promotion,
+)  # fmt: skip
+from bedrax.lax.flags import (
+    default_matmul_precision as default_matmul_precision, numpy_rank_promotion as numpy_rank_promotion,
+)  # fmt: skip
+from bedrax.random.flags import (
+    default_prng_impl as default_prng_impl, enable_custom_prng as enable_custom_prng,
+    legacy_prng_key as legacy_prng_key, threefry_partitionable as threefry_partitionable,
+)  # fmt: skip
+from bedrax.nn.flags import softmax_custom_jvp as softmax_custom_jvp
+from bedrax.xla_backend.flags import (
+    array_garbage_collection_guard as array_garbage_collection_guard, default_device as default_device,
+    log_compiles as log_compiles, no_execution as no_execution, transfer_guard as transfer_guard,
     transfer_guard_device_to_device as transfer_guard_device_to_device,
     transfer_guard_device_to_host as transfer_guard_device_to_host,
     transfer_guard_host_to_device as transfer_guard_host_to_device,
+)  # fmt: skip
+from bedrax.extend.flags import (
+    allow_f16_reductions as allow_f16_reductions, auto_pcast as auto_pcast,
+    debug_key_reuse as debug_key_reuse, explain_cache_misses as explain_cache_misses,
+    jax2tf_associative_scan_reductions as jax2tf_associative_scan_reductions,
+    remove_size_one_mesh_axis_from_type as remove_size_one_mesh_axis_from_type,
+    thread_guard as thread_guard,
 )  # fmt: skip
 from bedrax.autodiff import (
     checkpoint as checkpoint, checkpoint_policies as checkpoint_policies,

@@ -1,18 +1,24 @@
 """Options of the system: what users know as `jax.config`.
 
-Every option is one `Flag`, declared once, in the list below: its name, default, kind, meaning, and whether it
-belongs to the *trace context*, the key under which traced and compiled programs are cached. A flag has a global
-value (from the environment, `config.update`, or absl) and may be overridden in the current thread:
+Every option is one `Flag`, declared once, by the package that reads it (the kernel's own stand at the end of this
+file): its name, default, kind, meaning, and whether it belongs to the *trace context*, the key under which traced and
+compiled programs are cached. A flag has a global value (from the environment, `config.update`, or absl) and may be
+overridden in the current thread:
 
     with enable_x64(True): ...
 
-Inside Bedrax, options are read as `enable_x64.value`; users read `config.jax_enable_x64`.
+Inside Bedrax, options are read as `enable_x64.value`; users read `config.jax_enable_x64`. A package whose flags may
+be asked for before it is imported is named by `offer`.
 """
 
 from __future__ import annotations
 
 import contextlib
+import difflib
+import importlib
+import importlib.util
 import itertools
+import logging
 import os
 import sys
 import threading
@@ -32,9 +38,10 @@ UNSET: Any = _Unset()
 
 
 class TraceContext(tuple):
-    """The values of all keyed flags in one thread.
+    """The keyed flags that do not have their defaults, with their values: pairs (name, value).
 
-    There is only one object per combination of values, so hashing and comparing are by identity.
+    There is only one object per combination of values, so hashing and comparing are by identity. A flag that is
+    declared later, with its default, changes no context.
     """
 
     __slots__ = ()
@@ -103,6 +110,8 @@ class Flag:
     def __init__(self, name: str, default: Any, help: str, *, kind: type | None = None, choices: tuple = (),
                  optional: bool | None = None, keyed: bool = False, inert: str | None = None,
                  check: Callable[[Any], bool] | None = None):  # fmt: skip
+        if keyed and inert is not None:
+            raise ValueError(f"{name} changes nothing, so it cannot be part of the trace context")
         self.name = name
         self.default = default
         self.kind = kind or (str if default is None else type(default))
@@ -266,26 +275,27 @@ class _Override(contextlib.ContextDecorator):
         self.flag.set_local(self.saved.pop())
 
 
-def _keyed_values() -> tuple:
-    return tuple([flag.value for flag in _keyed])
-
-
 def trace_context() -> TraceContext:
-    """The values of all keyed flags in this thread: one interned tuple, compared and hashed by identity."""
+    """What the keyed flags say in this thread: one interned tuple, compared and hashed by identity."""
     thread = _thread
     if thread.epoch == _epoch:
         return thread.context  # type: ignore[return-value]
-    return _compute_trace_context(thread)
-
-
-def _compute_trace_context(thread: _ThreadState) -> TraceContext:
     with _lock:
-        values = _keyed_values()
-        context = _contexts.get(values)
-        if context is None:
-            context = _contexts[values] = TraceContext(values)
-        thread.context, thread.epoch = context, _epoch
-    return context
+        thread.context = _interned(
+            [(f.name, f.value) for f in _keyed if f.value is not f.default and f.value != f.default]
+        )
+        thread.epoch = _epoch
+    return thread.context
+
+
+def global_trace_context() -> TraceContext:
+    """What the keyed flags say in threads that override none."""
+    return _interned([(f.name, f.global_value) for f in _keyed if f.global_value != f.default])
+
+
+def _interned(pairs: list) -> TraceContext:
+    with _lock:
+        return _contexts.setdefault(tuple(pairs), TraceContext(pairs))
 
 
 def keyed_flags() -> tuple[Flag, ...]:
@@ -308,7 +318,7 @@ def _notify(flag: Flag) -> None:
 
 
 def flag(name: str, default: Any, help: str, **options: Any) -> Flag:
-    """Declare a flag. Packages above core declare theirs with this too (`keyed` ones at import)."""
+    """Declare a flag."""
     global _epoch
     if name in _flags:
         raise ValueError(f"the flag {name} is declared already")
@@ -318,7 +328,50 @@ def flag(name: str, default: Any, help: str, **options: Any) -> Flag:
         if new.keyed:
             _keyed.append(new)
             _epoch += 1
+    if new.global_value != default:  # from the environment
+        _notify(new)
     return new
+
+
+_offered: list[str] = []
+
+
+def offer(*modules: str) -> None:
+    """Name modules that declare flags: they are imported when somebody asks for a flag that is not declared yet."""
+    _offered.extend(modules)
+
+
+def _load_offered() -> None:
+    """Import what is offered and installed."""
+    while _offered:
+        module = _offered[0]
+        if importlib.util.find_spec(module.rpartition(".")[0]) is not None:
+            importlib.import_module(module)
+        if module in _offered:  # another thread may have been as quick
+            _offered.remove(module)
+
+
+def find(name: str) -> Flag:
+    """The flag `name`.
+
+    Raises:
+      AttributeError: there is no such option.
+    """
+    flag = _flags.get(name)
+    if flag is None:
+        _load_offered()
+        flag = _flags.get(name)
+    if flag is None:
+        near = difflib.get_close_matches(name, _flags, 1)
+        hint = f" (did you mean {near[0]}?)" if near else ""
+        raise AttributeError(f"Unrecognized config option: {name}{hint}")
+    return flag
+
+
+def all_flags() -> list[Flag]:
+    """Every flag, those of offered modules included."""
+    _load_offered()
+    return list(_flags.values())
 
 
 _contexts_of_users = itertools.count()
@@ -350,31 +403,27 @@ class Config:
           AttributeError: there is no such option.
           ValueError: the option cannot have this value.
         """
-        flag = _flags.get(name)
-        if flag is None:
-            raise AttributeError(f"Unrecognized config option: {name}{_suggestion(name)}")
-        flag.set(value)
+        find(name).set(value)
 
     def read(self, name: str) -> Any:
         """The value of option `name` in this thread."""
         return getattr(self, name)
 
     def __getattr__(self, name: str) -> Any:
-        flag = _flags.get(name)
-        if flag is None:
-            raise AttributeError(f"Unrecognized config option: {name}{_suggestion(name)}")
-        return flag.value
+        if name.startswith("__"):  # copy, pickle and inspect ask for such; no flag has such a name
+            raise AttributeError(name)
+        return find(name).value
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"options are set by a call: config.update({name!r}, {value!r})")
 
     def __dir__(self) -> list[str]:
-        return sorted([*super().__dir__(), *_flags])
+        return sorted([*super().__dir__(), *(flag.name for flag in all_flags())])
 
     @property
     def values(self) -> dict[str, Any]:
         """All options with their values in this thread."""
-        return {name: flag.value for name, flag in _flags.items()}
+        return {flag.name: flag.value for flag in all_flags()}
 
     @property
     def x64_enabled(self) -> bool:
@@ -386,7 +435,7 @@ class Config:
 
         kinds = {bool: flags.DEFINE_bool, int: flags.DEFINE_integer, float: flags.DEFINE_float}
         declared = False
-        for flag in _flags.values():
+        for flag in all_flags():
             if flag.name in flags.FLAGS:
                 continue
             declared = True
@@ -404,7 +453,7 @@ class Config:
         """Take over the options that were given on the command line."""
         from absl import flags
 
-        for flag in _flags.values():
+        for flag in all_flags():
             if flag.name in flags.FLAGS and flags.FLAGS[flag.name].present:
                 flag.set(flags.FLAGS[flag.name].value)
 
@@ -420,13 +469,6 @@ class Config:
         self.complete_absl_config()
 
 
-def _suggestion(name: str) -> str:
-    import difflib
-
-    near = difflib.get_close_matches(name, _flags, 1)
-    return f" (did you mean {near[0]}?)" if near else ""
-
-
 config = Config()
 
 
@@ -435,17 +477,12 @@ def overriding(**values: Any) -> Iterator[None]:
     """Override several flags in this thread: `overriding(jax_enable_x64=True, jax_debug_nans=True)`."""
     with contextlib.ExitStack() as stack:
         for name, value in values.items():
-            stack.enter_context(_flags[name](value))
+            stack.enter_context(find(name)(value))
         yield
 
 
-# ---- The flags -------------------------------------------------------------------------------------------------
+# ---- The kernel's own flags ------------------------------------------------------------------------------------
 
-_GUARD = ("allow", "log", "disallow", "log_explicit", "disallow_explicit")
-_NO_PALLAS = "there are no Pallas kernels here"
-_ONE_WAY = "there is only one implementation here"
-
-# Types and numerics.
 enable_x64 = flag(
     "jax_enable_x64", False, "64-bit types are kept; otherwise they become 32-bit types", keyed=True
 )
@@ -455,44 +492,6 @@ explicit_x64_dtypes = flag(
 numpy_dtype_promotion = flag(
     "jax_numpy_dtype_promotion", "standard", "'strict': only equal types and Python scalars combine implicitly",
     choices=("standard", "strict"), keyed=True)  # fmt: skip
-numpy_rank_promotion = flag(
-    "jax_numpy_rank_promotion", "allow", "what to do when NumPy broadcasting joins arrays of different ranks",
-    choices=("allow", "warn", "raise"), keyed=True)  # fmt: skip
-default_matmul_precision = flag(
-    "jax_default_matmul_precision", None, "precision of products and convolutions that do not name theirs",
-    choices=("default", "high", "highest", "bfloat16", "tensorfloat32", "float32", "ANY_F8_ANY_F8_F32",
-             "ANY_F8_ANY_F8_F32_FAST_ACCUM", "ANY_F8_ANY_F8_ANY", "ANY_F8_ANY_F8_ANY_FAST_ACCUM", "F16_F16_F16",
-             "F16_F16_F32", "BF16_BF16_BF16", "BF16_BF16_F32", "BF16_BF16_F32_X3", "BF16_BF16_F32_X6",
-             "BF16_BF16_F32_X9", "TF32_TF32_F32", "TF32_TF32_F32_X3", "F32_F32_F32", "F64_F64_F64"),
-    keyed=True)  # fmt: skip
-allow_f16_reductions = flag(
-    "jax_allow_f16_reductions", True, "sums of 16-bit floats may be all in 16 bits", keyed=True
-)
-softmax_custom_jvp = flag(
-    "jax_softmax_custom_jvp", False, "softmax has a derivative rule of its own", keyed=True
-)
-high_dynamic_range_gumbel = flag(
-    "jax_high_dynamic_range_gumbel", False, "Gumbel samples with more bits in their tails", keyed=True)  # fmt: skip
-check_static_indices = flag(
-    "jax_check_static_indices", False, "a constant index out of bounds is an error", keyed=True)  # fmt: skip
-
-# Random numbers.
-default_prng_impl = flag(
-    "jax_default_prng_impl", "threefry2x32", "implementation of keys that do not name theirs",
-    choices=("threefry2x32", "threefry4x32", "rbg", "unsafe_rbg", "philox2x32", "philox4x32"), keyed=True)  # fmt: skip
-enable_custom_prng = flag("jax_enable_custom_prng", False, "PRNGKey makes typed keys", keyed=True)
-legacy_prng_key = flag(
-    "jax_legacy_prng_key", "allow", "what to do when an untyped uint32 key is used", choices=("allow", "warn", "error"),
-    keyed=True)  # fmt: skip
-threefry_partitionable = flag(
-    "jax_threefry_partitionable", True, "threefry bits do not depend on how the array is sharded",
-    keyed=True)  # fmt: skip
-threefry_gpu_kernel_lowering = flag(
-    "jax_threefry_gpu_kernel_lowering", False, "use a GPU kernel for threefry", inert=_ONE_WAY)  # fmt: skip
-random_seed_offset = flag("jax_random_seed_offset", 0, "added to every seed", keyed=True)
-debug_key_reuse = flag("jax_debug_key_reuse", False, "using a key twice is an error", keyed=True)
-
-# Debugging.
 debug_nans = flag(
     "jax_debug_nans", False, "an operation that makes a NaN raises FloatingPointError", keyed=True
 )
@@ -506,257 +505,34 @@ check_tracer_leaks = flag(
 enable_checks = flag(
     "jax_enable_checks", False, "check internal invariants: every jaxpr is type checked", keyed=True
 )
-log_compiles = flag("jax_log_compiles", False, "log every trace and compilation at WARNING")
-explain_cache_misses = flag("jax_explain_cache_misses", False, "log why a jit cache was missed")
-log_checkpoint_residuals = flag("jax_log_checkpoint_residuals", False, "log what jax.checkpoint saves")
 no_tracing = flag("jax_no_tracing", False, "tracing for jit is an error")
-no_execution = flag("jax_no_execution", False, "running a computation is an error")
 traceback_filtering = flag(
     "jax_traceback_filtering", "auto", "how our frames are taken out of tracebacks",
     choices=("off", "tracebackhide", "remove_frames", "quiet_remove_frames", "auto"))  # fmt: skip
-tracer_error_num_traceback_frames = flag(
-    "jax_tracer_error_num_traceback_frames", 5, "how many frames a leaked-tracer error shows")  # fmt: skip
-error_checking_behavior_nan = flag(
-    "jax_error_checking_behavior_nan", "ignore", "what error_checking does about NaNs", choices=("ignore", "raise"),
-    keyed=True)  # fmt: skip
-error_checking_behavior_divide = flag(
-    "jax_error_checking_behavior_divide", "ignore", "what error_checking does about division by zero",
-    choices=("ignore", "raise"), keyed=True)  # fmt: skip
-error_checking_behavior_oob = flag(
-    "jax_error_checking_behavior_oob", "ignore", "what error_checking does about indices out of bounds",
-    choices=("ignore", "raise"), keyed=True)  # fmt: skip
-debug_log_modules = flag("jax_debug_log_modules", "", "comma-separated modules whose DEBUG log is shown")
 logging_level = flag(
     "jax_logging_level", "NOTSET", "level of our loggers",
     choices=("NOTSET", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"))  # fmt: skip
-pprint_use_color = flag("jax_pprint_use_color", True, "print jaxprs in color on terminals")
-captured_constants_warn_bytes = flag(
-    "jax_captured_constants_warn_bytes",
-    2_000_000_000, "warn when constants captured by a program exceed this (-1: never)")  # fmt: skip
-captured_constants_report_frames = flag(
-    "jax_captured_constants_report_frames", 0, "frames shown per captured constant (-1: all)")  # fmt: skip
-thread_guard = flag("jax_thread_guard", False, "running computations from several threads is an error")
-send_traceback_to_runtime = flag(
-    "jax_send_traceback_to_runtime", "off", "attach the Python traceback to runtime errors", choices=("off", "on",
-    "full"))  # fmt: skip
-experimental_unsafe_xla_runtime_errors = flag(
-    "jax_experimental_unsafe_xla_runtime_errors", False, "errors raised by compiled programs reach Python")  # fmt: skip
-
-# Tracing and transformations.
-use_direct_linearize = flag(
-    "jax_use_direct_linearize", True, "linearize by one pass over the program", inert=_ONE_WAY
-)
-use_simplified_jaxpr_constants = flag(
-    "jax_use_simplified_jaxpr_constants", False, "constants inside jaxprs", inert=_ONE_WAY
-)
-embedded_constants_max_bytes = flag(
-    "jax_embedded_constants_max_bytes", 32, "larger constants become arguments", keyed=True
-)
-eager_constant_folding = flag("eager_constant_folding", False, "fold constants while tracing", keyed=True)
-check_vma = flag("check_vma", False, "check which mesh axes shard_map values vary over", keyed=True)
-auto_pcast = flag(
-    "jax_auto_pcast", True, "insert casts between varying and invariant values in shard_map", keyed=True
-)
-remove_size_one_mesh_axis_from_type = flag(
-    "jax_remove_size_one_mesh_axis_from_type", False, "mesh axes of size one do not appear in types",
-    keyed=True)  # fmt: skip
-disable_vmap_shmap_error = flag(
-    "jax_disable_vmap_shmap_error", False, "allow vmap over shard_map with spmd_axis_name", keyed=True
-)
-disallow_mesh_context_manager = flag("jax_disallow_mesh_context_manager", False, "`with mesh:` is an error")
-mutable_array_checks = flag("jax_mutable_array_checks", True, "check that refs are not aliased", keyed=True)
-disable_bwd_checks = flag(
-    "jax_disable_bwd_checks", False, "do not check results of custom_vjp backward functions", keyed=True
-)
-scan3 = flag("jax_scan3", False, "an alternative scan", inert=_ONE_WAY)
-remat3 = flag("jax_remat3", False, "an alternative checkpoint", inert=_ONE_WAY)
-custom_vjp3 = flag("jax_custom_vjp3", False, "an alternative custom_vjp", inert=_ONE_WAY)
-refs_to_pins = flag("jax_refs_to_pins", False, "lower refs as pinned buffers", inert=_ONE_WAY)
-use_emit_pipeline_primitive = flag(
-    "jax_use_emit_pipeline_primitive", False, "pipelines as a primitive", inert=_NO_PALLAS
+debug_log_modules = flag(
+    "jax_debug_log_modules", "", "comma-separated modules whose DEBUG log is written to stderr"
 )
 
-# Devices and memory.
-default_device = flag(
-    "jax_default_device", None, "device of arrays that are not placed: a Device, or a platform name", kind=object,
-    keyed=True, check=lambda d: isinstance(d, str) or hasattr(d, "device_kind") or hasattr(d, "device_set"))  # fmt: skip
-platforms = flag("jax_platforms", None, "comma-separated platforms to start, most preferred first")
-platform_name = flag("jax_platform_name", "", "the default platform (older spelling)")
-xla_backend = flag("jax_xla_backend", "", "name of the XLA backend (older spelling)")
-backend_target = flag("jax_backend_target", "", "address of a remote backend")
-pjrt_client_create_options = flag(
-    "jax_pjrt_client_create_options", None, "key:value;key:value options, or a dict, for making the PJRT client",
-    kind=object, check=lambda v: isinstance(v, (str, dict)))  # fmt: skip
-num_cpu_devices = flag(
-    "jax_num_cpu_devices", -1, "how many CPU devices to make (-1: one, or as XLA_FLAGS says)"
-)
-cpu_enable_async_dispatch = flag("jax_cpu_enable_async_dispatch", True, "CPU computations run asynchronously")
-cpu_collectives_implementation = flag(
-    "jax_cpu_collectives_implementation", "gloo", "collectives between CPU processes", optional=True,
-    choices=("gloo", "mpi", "megascale"))  # fmt: skip
-cpu_get_local_topology_timeout_minutes = flag(
-    "jax_cpu_get_local_topology_timeout_minutes", 2, "minutes to wait for this host's topology"
-)
-cpu_get_global_topology_timeout_minutes = flag(
-    "jax_cpu_get_global_topology_timeout_minutes", 5, "minutes to wait for all hosts' topology"
-)
-cuda_visible_devices = flag("jax_cuda_visible_devices", "all", "comma-separated CUDA device numbers")
-rocm_visible_devices = flag("jax_rocm_visible_devices", "all", "comma-separated ROCm device numbers")
-oneapi_visible_devices = flag("jax_oneapi_visible_devices", "all", "comma-separated oneAPI device numbers")
-mock_num_gpu_processes = flag("mock_num_gpu_processes", 0, "pretend this many GPU processes")
-mock_gpu_topology = flag("jax_mock_gpu_topology", "", "pretend this GPU topology")
-sort_devices_by_process_index = flag(
-    "jax_sort_devices_by_process_index", True, "jax.devices() is sorted by process"
-)
-transfer_guard = flag(
-    "jax_transfer_guard", None, "what to do about implicit transfers, all directions", choices=_GUARD
-)
-transfer_guard_host_to_device = flag(
-    "jax_transfer_guard_host_to_device", None, "transfers to devices", choices=_GUARD
-)
-transfer_guard_device_to_device = flag(
-    "jax_transfer_guard_device_to_device", None, "transfers between devices", choices=_GUARD
-)
-transfer_guard_device_to_host = flag(
-    "jax_transfer_guard_device_to_host", None, "transfers to the host", choices=_GUARD
-)
-array_garbage_collection_guard = flag(
-    "jax_array_garbage_collection_guard", None, "what to do when an array is freed by the cycle collector",
-    choices=("allow", "log", "fatal"))  # fmt: skip
-debug_leaked_clients_on_clear_backends = flag(
-    "jax_debug_leaked_clients_on_clear_backends", False, "an error when clients survive clear_backends")  # fmt: skip
-force_dcn_cross_host_transfers = flag(
-    "jax_force_dcn_cross_host_transfers", False, "transfers between hosts over DCN"
-)
-cross_host_transfer_socket_address = flag(
-    "jax_cross_host_transfer_socket_address", "", "address of the transfer server"
-)
-cross_host_transport_addresses = flag("jax_cross_host_transport_addresses", "", "addresses of the transports")
-cross_host_transfer_timeout_seconds = flag(
-    "jax_cross_host_transfer_timeout_seconds", None, "seconds to wait", kind=int
-)
-cross_host_transfer_transfer_size = flag(
-    "jax_cross_host_transfer_transfer_size", None, "bytes per chunk", kind=int
-)
+_debugged: dict[str, logging.Handler] = {}  # modules whose log is shown
 
-# Compilation.
-optimization_level = flag(
-    "jax_optimization_level", "UNKNOWN", "optimization level of the compiler",
-    choices=("UNKNOWN", "O0", "O1", "O2", "O3"), keyed=True)  # fmt: skip
-memory_fitting_level = flag(
-    "jax_memory_fitting_level", "O2", "effort of the compiler to fit into memory",
-    choices=("UNKNOWN", "O0", "O1", "O2", "O3"), keyed=True)  # fmt: skip
-exec_time_optimization_effort = flag(
-    "jax_exec_time_optimization_effort", 0.0, "compiler effort for speed, -1 to 1", keyed=True
-)
-memory_fitting_effort = flag(
-    "jax_memory_fitting_effort", 0.0, "compiler effort for memory, -1 to 1", keyed=True
-)
-disable_most_optimizations = flag(
-    "jax_disable_most_optimizations", False, "compile fast instead of well", keyed=True
-)
-compiler_enable_remat_pass = flag(
-    "jax_compiler_enable_remat_pass", True, "XLA may recompute to save memory", keyed=True
-)
-compiler_detailed_logging_min_ops = flag(
-    "jax_compiler_detailed_logging_min_ops", 10, "log details of larger programs only"
-)
-use_shardy_partitioner = flag(
-    "jax_use_shardy_partitioner", True, "partition with Shardy instead of GSPMD", keyed=True
-)
-use_magma = flag(
-    "jax_use_magma", "auto", "use MAGMA for eig on GPUs", choices=("off", "on", "auto"), keyed=True
-)
-bcoo_cusparse_lowering = flag(
-    "jax_bcoo_cusparse_lowering", False, "sparse products with cuSPARSE", keyed=True
-)
-ragged_dot_use_ragged_dot_instruction = flag(
-    "jax_ragged_dot_use_ragged_dot_instruction", True, "ragged_dot as one instruction where XLA has it",
-    keyed=True)  # fmt: skip
-ragged_dot_use_gpu_pallas_triton_lowering = flag(
-    "jax_ragged_dot_use_gpu_pallas_triton_lowering", False, "ragged_dot as a Pallas kernel",
-    inert=_NO_PALLAS)  # fmt: skip
-include_full_tracebacks_in_locations = flag(
-    "jax_include_full_tracebacks_in_locations", True, "call stacks in MLIR locations"
-)
-traceback_in_locations_limit = flag(
-    "jax_traceback_in_locations_limit", 100, "how many frames in MLIR locations"
-)
-hlo_source_file_canonicalization_regex = flag(
-    "jax_hlo_source_file_canonicalization_regex", None, "parts of file names to drop in MLIR locations")  # fmt: skip
-source_url_schema = flag(
-    "jax_source_url_schema", None, "how file names are written as URLs in printed programs"
-)
-dump_ir_to = flag("jax_dump_ir_to", "", "folder that lowered programs are written to")
-dump_ir_modes = flag("jax_dump_ir_modes", "stablehlo", "comma-separated: jaxpr, stablehlo, eqn_count_pprof")
-include_debug_info_in_dumps = flag("jax_include_debug_info_in_dumps", True, "dumped programs carry locations")
-xla_profile_version = flag("jax_xla_profile_version", 0, "profile version handed to XLA", keyed=True)
-enable_pgle = flag("jax_enable_pgle", False, "recompile with profile-guided latency estimates", keyed=True)
-pgle_profiling_runs = flag("jax_pgle_profiling_runs", 3, "runs to profile before recompiling", keyed=True)
-pgle_aggregation_percentile = flag(
-    "jax_pgle_aggregation_percentile", 90, "percentile of the profiled latencies", keyed=True
-)
-mosaic_allow_hlo = flag("jax_mosaic_allow_hlo", False, "HLO inside Mosaic kernels", inert=_NO_PALLAS)
-pallas_use_mosaic_gpu = flag("jax_pallas_use_mosaic_gpu", True, "Pallas on GPUs by Mosaic", inert=_NO_PALLAS)
-pallas_verbose_errors = flag("jax_pallas_verbose_errors", False, "longer Pallas errors", inert=_NO_PALLAS)
-pallas_enable_debug_checks = flag(
-    "jax_pallas_enable_debug_checks", False, "checks in Pallas kernels", inert=_NO_PALLAS
-)
-pallas_poison_buffers = flag(
-    "jax_pallas_poison_buffers", False, "fill unset Pallas buffers", inert=_NO_PALLAS
-)
 
-# The persistent compilation cache.
-enable_compilation_cache = flag(
-    "jax_enable_compilation_cache", True, "keep compiled programs on disk, if there is a folder"
-)
-compilation_cache_dir = flag("jax_compilation_cache_dir", None, "folder of the compilation cache")
-compilation_cache_max_size = flag("jax_compilation_cache_max_size", -1, "bytes it may hold (-1: unlimited)")
-compilation_cache_check_contents = flag(
-    "jax_compilation_cache_check_contents", False, "compile anyway and compare with the cache"
-)
-compilation_cache_expect_pgle = flag(
-    "jax_compilation_cache_expect_pgle", False, "entries were compiled with profiles"
-)
-compilation_cache_include_metadata_in_key = flag(
-    "jax_compilation_cache_include_metadata_in_key", False, "source locations are part of the key")  # fmt: skip
-persistent_cache_min_compile_time_secs = flag(
-    "jax_persistent_cache_min_compile_time_secs", 1.0, "faster compilations are not kept"
-)
-persistent_cache_min_entry_size_bytes = flag(
-    "jax_persistent_cache_min_entry_size_bytes", 0, "smaller programs are not kept"
-)
-persistent_cache_enable_xla_caches = flag(
-    "jax_persistent_cache_enable_xla_caches", "xla_gpu_per_fusion_autotune_cache_dir",
-    "XLA's own caches to put into the folder: all, none, or names", optional=True)  # fmt: skip
-raise_persistent_cache_errors = flag(
-    "jax_raise_persistent_cache_errors", False, "errors of the cache are raised, not warned about"
-)
-remove_custom_partitioning_ptr_from_cache_key = flag(
-    "jax_remove_custom_partitioning_ptr_from_cache_key", False, "keys do not depend on callback addresses")  # fmt: skip
-share_binary_between_hosts = flag("jax_share_binary_between_hosts", False, "one host compiles for all")
-share_binary_between_hosts_timeout_ms = flag(
-    "jax_share_binary_between_hosts_timeout_ms", 1_200_000, "milliseconds to wait for it"
-)
+@on_change
+def _set_up_logging(name: str, flag: Flag) -> None:
+    if flag is logging_level:
+        logging.getLogger("bedrax").setLevel(flag.global_value)
+    elif flag is debug_log_modules:
+        wanted = {module for module in flag.global_value.split(",") if module}
+        for module in _debugged.keys() - wanted:
+            logging.getLogger(module).removeHandler(_debugged.pop(module))
+        for module in wanted - _debugged.keys():
+            _debugged[module] = logging.StreamHandler()
+            logging.getLogger(module).addHandler(_debugged[module])
+            logging.getLogger(module).setLevel(logging.DEBUG)
 
-# Several hosts.
-distributed_debug = flag("jax_distributed_debug", False, "log the start of distributed runs")
-enable_recoverability = flag("jax_enable_recoverability", False, "other processes survive the death of one")
-enable_preemption_service = flag(
-    "jax_enable_preemption_service", True, "run the service that announces preemptions"
-)
-check_proxy_envs = flag("jax_check_proxy_envs", True, "warn about proxy variables before distributed starts")
 
-# Export and TensorFlow.
-export_calling_convention_version = flag(
-    "jax_export_calling_convention_version", 10, "calling convention of exported programs", keyed=True
-)
-export_ignore_forward_compatibility = flag(
-    "jax_export_ignore_forward_compatibility", False, "export may use features that older consumers lack",
-    keyed=True)  # fmt: skip
-serialization_version = flag("jax_serialization_version", 0, "version of serialized exports (0: the default)")
-jax2tf_associative_scan_reductions = flag(
-    "jax2tf_associative_scan_reductions", False, "cumulative reductions as associative scans in TF graphs",
-    keyed=True)  # fmt: skip
-jax2tf_default_native_serialization = flag(
-    "jax2tf_default_native_serialization", False, "jax2tf.convert writes StableHLO rather than TF ops, unless told otherwise")  # fmt: skip
+for _flag in (logging_level, debug_log_modules):
+    if _flag.global_value != _flag.default:
+        _set_up_logging(_flag.name, _flag)

@@ -12,7 +12,7 @@ from bedrax import pytree, shape_poly
 from bedrax.core import dims, dtypes, staging
 from bedrax.core.avals import ShapedArray
 from bedrax.core.staging import function_name
-from bedrax.jax2tf import graph, types
+from bedrax.jax2tf import flags, graph, types
 
 
 class PolyShape(tuple):
@@ -62,10 +62,8 @@ def convert(
       NotImplementedError: an operation has no counterpart; the message names it.
       ValueError: shapes do not fit `polymorphic_shapes`.
     """
-    from bedrax.core.config import config
-
     if native_serialization is None or native_serialization == "default":
-        native_serialization = bool(config.jax2tf_default_native_serialization)
+        native_serialization = flags.default_native_serialization.value
     if not enable_xla and native_serialization:
         raise ValueError("native_serialization is not supported with enable_xla=False")
     if native_serialization_platforms is not None:

@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from bedrax.core import config, dims, dtypes, source
+from bedrax.core import dims, dtypes, source
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
+from bedrax.lax import flags
 from bedrax.lax.primitives import conversions, shaping
 
 _SCALARS = frozenset((bool, int, float, complex))
@@ -97,7 +98,7 @@ def promote_pair(name: str, x: Any, y: Any) -> tuple[Any, Any]:
                 shape = _known_shape(s, t)
             except _Inconclusive:
                 shape = None
-            if shape is not None and (len(s) == len(t) or config.numpy_rank_promotion.value == "allow"):
+            if shape is not None and (len(s) == len(t) or flags.numpy_rank_promotion.value == "allow"):
                 return x if s == shape else _widen(x, s, shape), y if t == shape else _widen(y, t, shape)
     x, y = promote(name, (x, y))
     return x, y
@@ -232,7 +233,7 @@ def broadcast_to(x: Any, shape: tuple) -> Any:
 
 
 def _check_rank_promotion(name: str, shapes: Sequence[tuple]) -> None:
-    mode = config.numpy_rank_promotion.value
+    mode = flags.numpy_rank_promotion.value
     if mode == "allow":
         return
     ranks = {len(s) for s in shapes if s}

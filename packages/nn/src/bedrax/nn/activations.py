@@ -14,9 +14,10 @@ import numpy as np
 
 import bedrax.numpy as jnp
 from bedrax import lax
-from bedrax.core import config, dtypes
+from bedrax.core import dtypes
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
+from bedrax.nn import flags
 from bedrax.numpy.arguments import ArrayLike, array, axes_tuple, axis_index, inexact
 
 __all__ = [
@@ -260,7 +261,7 @@ def softmax(x: ArrayLike, axis: int | tuple[int, ...] | None = -1, where: ArrayL
     axes = axes_tuple(axis, x.ndim)
     if not x.size:
         return x
-    if config.softmax_custom_jvp.value:
+    if flags.softmax_custom_jvp.value:
         return _softmax_with_rule()(x, where, axes)
     return _softmax(x, where, axes)
 

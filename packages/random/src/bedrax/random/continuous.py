@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from bedrax import lax
-from bedrax.core import config, dtypes
+from bedrax.core import dtypes
 from bedrax.core.avals import aval_of
 from bedrax.core.one_program import one_program
+from bedrax.random import flags
 from bedrax.random.arguments import (
     as_dtype,
     broadcast_to,
@@ -219,7 +220,7 @@ def _gumbels_high(key, shape, dtype):
 def gumbel_function(mode):
     """The sampler of that mode, of a key, a shape and a dtype."""
     if mode is None:
-        mode = "high" if config.high_dynamic_range_gumbel.value else "low"
+        mode = "high" if flags.high_dynamic_range_gumbel.value else "low"
     if mode == "low":
         return gumbels
     if mode == "high":

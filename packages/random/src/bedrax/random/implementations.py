@@ -14,8 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bedrax import lax
-from bedrax.core import config
-from bedrax.random import threefry
+from bedrax.random import flags, threefry
 
 _U32 = np.dtype(np.uint32)
 
@@ -125,7 +124,7 @@ def find(spec=None) -> KeyImplementation:
       TypeError: `spec` is nothing of the sort.
     """
     if spec is None:
-        spec = config.default_prng_impl.value
+        spec = flags.default_prng_impl.value
     if isinstance(spec, KeyImplementation):
         return spec
     if isinstance(spec, str):

@@ -12,7 +12,7 @@ from bedrax import lax
 from bedrax.core import config, dims, dtypes
 from bedrax.core.avals import aval_of
 from bedrax.core.tracing import Tracer
-from bedrax.random import implementations
+from bedrax.random import flags, implementations
 from bedrax.random.implementations import KeyImplementation
 from bedrax.random.key_array import KeyArray, KeyDType
 from bedrax.random.primitives import (
@@ -60,7 +60,7 @@ def typed_keys(keys: Any) -> tuple[Any, bool]:
                 "JAX encountered invalid PRNG key data: expected key_data to have ndim, shape, and dtype attributes. Got"
                 f" {keys}"
             )
-    mode = config.legacy_prng_key.value
+    mode = flags.legacy_prng_key.value
     if mode != "allow":
         message = "Legacy uint32 key array passed as key to jax.random function"
         if mode == "error":
@@ -102,7 +102,7 @@ def _seed(name: str, seed: Any, implementation: KeyImplementation):
         seed = _python_seed(int(seed))
     if not dtypes.is_integer(aval_of(seed).dtype):
         raise TypeError(f"PRNG key seed must be an integer; got {seed!r}")
-    offset = config.random_seed_offset.value
+    offset = flags.random_seed_offset.value
     if offset:
         seed = lax.add(seed, np.asarray(offset).astype(aval_of(seed).dtype))
     return random_seed_p.bind(seed, impl=implementation)
@@ -151,7 +151,7 @@ def PRNGKey(seed, *, impl=None):
     `key`. With ``jax_enable_custom_prng`` this is `key`.
     """
     typed = _seed("PRNGKey", seed, implementations.find(impl))
-    return typed if config.enable_custom_prng.value else random_unwrap_p.bind(typed)
+    return typed if flags.enable_custom_prng.value else random_unwrap_p.bind(typed)
 
 
 def key_dtype(impl_spec=None):

@@ -13,8 +13,9 @@ import math
 import numpy as np
 
 from bedrax import lax
-from bedrax.core import config, dims
+from bedrax.core import dims
 from bedrax.core.avals import aval_of
+from bedrax.random import flags
 
 _U32 = np.dtype(np.uint32)
 KEY_SHAPE = (2,)
@@ -83,7 +84,7 @@ def _u32(x):
 
 def split(key, shape):
     """Keys of shape ``(*shape, 2)``."""
-    if config.threefry_partitionable.value:
+    if flags.threefry_partitionable.value:
         pair = hash_pairs(key, *counts(shape))
         return lax.concatenate([lax.reshape(x, (*shape, 1)) for x in pair], len(shape))
     return lax.reshape(_hash_sequence(key, lax.iota(_U32, math.prod(shape) * 2)), (*shape, 2))
@@ -100,7 +101,7 @@ def fold_in(key, data):
 def bits(key, bit_width: int, shape):
     """Uniformly distributed unsigned integers of 8, 16, 32 or 64 bits."""
     dtype = np.dtype(f"uint{bit_width}")
-    if not config.threefry_partitionable.value:
+    if not flags.threefry_partitionable.value:
         return _sequential_bits(key, bit_width, shape, dtype)
     high, low = hash_pairs(key, *counts(shape))
     if bit_width == 64:

@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from bedrax.core import config
+from bedrax.xla_backend import flags
 from bedrax.xla_backend import jaxlib_door as door
 
 _lock = threading.RLock()
@@ -78,11 +78,11 @@ def register_plugin(
 
 
 def _make_cpu() -> door.Client:
-    count = config.num_cpu_devices.value
+    count = flags.num_cpu_devices.value
     if count < 0:
         found = re.search(r"--xla_force_host_platform_device_count=(\d+)", os.environ.get("XLA_FLAGS", ""))
         count = int(found.group(1)) if found else None
-    return door.make_cpu_client(count, config.cpu_enable_async_dispatch.value)
+    return door.make_cpu_client(count, flags.cpu_enable_async_dispatch.value)
 
 
 register_client_factory("cpu", _make_cpu, priority=0)
@@ -154,7 +154,7 @@ _OWN_REGISTRATION: dict[str, Callable] = {"xla_cuda12": _register_cuda, "xla_cud
 
 
 def _wanted() -> list[str] | None:
-    text = config.platforms.value or config.platform_name.value
+    text = flags.platforms.value or flags.platform_name.value or flags.xla_backend.value
     if not text:
         return None
     names: list[str] = []
@@ -312,7 +312,7 @@ def process_indices(backend: str | None = None) -> list[int]:
 
 def default_device() -> door.Device:
     """Where uncommitted arrays are made: `jax.config.jax_default_device`, or the first local device."""
-    chosen = config.default_device.value
+    chosen = flags.default_device.value
     if chosen is None:
         return get_backend(None).local_devices()[0]
     if isinstance(chosen, str):

@@ -15,19 +15,19 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from bedrax.core import config
+from bedrax.xla_backend import flags
 from bedrax.xla_backend import jaxlib_door as door
 
 
 def enabled() -> bool:
     """Whether there is a folder to keep programs in."""
-    return bool(config.enable_compilation_cache.value and config.compilation_cache_dir.value)
+    return bool(flags.enable_compilation_cache.value and flags.compilation_cache_dir.value)
 
 
 def key(client, module, executable_devices, options) -> str:
     """The name of a program's entry."""
     text = io.BytesIO()
-    if config.compilation_cache_include_metadata_in_key.value:
+    if flags.compilation_cache_include_metadata_in_key.value:
         module.operation.write_bytecode(text)
     else:
         text.write(module.operation.get_asm(enable_debug_info=False).encode())
@@ -49,7 +49,7 @@ def load_or_compile(
 ) -> tuple[Any, bool]:
     """The executable, and whether it came from the cache."""
     path = (
-        pathlib.Path(config.compilation_cache_dir.value)
+        pathlib.Path(flags.compilation_cache_dir.value)
         / f"{key(client, module, executable_devices, options)}-cache"
     )
     try:
@@ -62,13 +62,13 @@ def load_or_compile(
 
 def store(client, module, executable_devices, options, executable, seconds: float) -> None:
     """Keep an executable, if it took long enough to make and is large enough."""
-    if seconds < config.persistent_cache_min_compile_time_secs.value:
+    if seconds < flags.persistent_cache_min_compile_time_secs.value:
         return
-    folder = pathlib.Path(config.compilation_cache_dir.value)
+    folder = pathlib.Path(flags.compilation_cache_dir.value)
     path = folder / f"{key(client, module, executable_devices, options)}-cache"
     try:
         data = executable.serialize()
-        if len(data) < config.persistent_cache_min_entry_size_bytes.value:
+        if len(data) < flags.persistent_cache_min_entry_size_bytes.value:
             return
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=folder, delete=False) as file:  # readers never see half an entry
@@ -81,7 +81,7 @@ def store(client, module, executable_devices, options, executable, seconds: floa
 
 def _make_room(folder: pathlib.Path) -> None:
     """Remove the entries used longest ago while the folder is larger than allowed."""
-    limit = config.compilation_cache_max_size.value
+    limit = flags.compilation_cache_max_size.value
     if limit < 0:
         return
     entries = sorted(folder.glob("*-cache"), key=lambda p: p.stat().st_atime)
@@ -94,7 +94,7 @@ def _make_room(folder: pathlib.Path) -> None:
 
 
 def _report(what: str, path: pathlib.Path, error: Exception) -> None:
-    if config.raise_persistent_cache_errors.value:
+    if flags.raise_persistent_cache_errors.value:
         raise error
     warnings.warn(
         f"Error: cannot {what} persistent compilation cache entry {path.name}: {type(error).__name__}: {error}",

@@ -6,7 +6,10 @@ flat arguments and knows what C++ dispatch needs to run it without Python.
 
 from __future__ import annotations
 
+import itertools
 import logging
+import pathlib
+import re
 import threading
 import time
 import warnings
@@ -19,7 +22,7 @@ from bedrax import pytree
 from bedrax.core import avals, config, dtypes, effects, source
 from bedrax.core.avals import ShapedArray
 from bedrax.core.ir import Jaxpr, Literal
-from bedrax.xla_backend import compilation_cache, placement, sharding
+from bedrax.xla_backend import compilation_cache, flags, placement, sharding
 from bedrax.xla_backend import jaxlib_door as door
 from bedrax.xla_backend.host import check_alive
 from bedrax.xla_backend.jaxlib_door import ArrayImpl
@@ -98,7 +101,7 @@ class LoweredProgram:
                 compilation_cache.store(client, self.module, devices, options, executable, seconds)
         else:
             executable = compile_now()
-        if config.log_compiles.value:
+        if flags.log_compiles.value:
             logger.warning(
                 "Finished XLA compilation of %s in %.9f sec", self.name, time.monotonic() - started
             )
@@ -120,10 +123,11 @@ def lower(jaxpr: Jaxpr, name: str, placement: Placement, donated: Sequence[bool]
     """
     from bedrax.xla_backend.lowering import engine, types
 
+    _warn_of_large_constants(jaxpr, name)
     bad = [e for e in jaxpr.effects if e not in effects.lowerable_effects]
     if bad:
         raise NotImplementedError(f"Cannot lower jaxpr with effects: {bad}; no executable can carry them out")
-    if config.log_compiles.value:
+    if flags.log_compiles.value:
         logger.warning("Compiling %s with global shapes and types %s", name, [str(a) for a in jaxpr.in_avals])
     count = len(placement.devices)
     program = engine.Program(name, platform or _platform_of(placement.devices[0]), num_partitions=count)
@@ -165,10 +169,34 @@ def lower(jaxpr: Jaxpr, name: str, placement: Placement, donated: Sequence[bool]
                      res_attrs=[dictionary(a) for a in res_attrs], at_begin=True)  # fmt: skip
     if config.enable_checks.value:
         program.module.operation.verify()
+    if flags.dump_ir_to.value:
+        _dump(program.module, name)
     constants = [c for c, h in zip(jaxpr.consts, hoisted) if h]
     return LoweredProgram(
         jaxpr, name, placement, kept, tuple(donated), constants, program, tuple(compiler_options)
     )
+
+
+_dumped = itertools.count()
+
+
+def _dump(module: Any, name: str) -> None:
+    """Write a module as text into the folder of `jax_dump_ir_to`, numbered in the order of lowering."""
+    folder = pathlib.Path(flags.dump_ir_to.value)
+    folder.mkdir(parents=True, exist_ok=True)
+    file = re.sub(r"[^\w.-]", "_", f"{next(_dumped):04}_{name}.mlir")
+    (folder / file).write_text(module.operation.get_asm(enable_debug_info=True))
+
+
+def _warn_of_large_constants(jaxpr: Jaxpr, name: str) -> None:
+    limit = flags.captured_constants_warn_bytes.value
+    if limit >= 0:
+        size = sum(getattr(c, "nbytes", 0) for c in jaxpr.consts)
+        if size > limit:
+            warnings.warn(
+                f"{name} captures {size:,} bytes of constants: pass large arrays as arguments",
+                stacklevel=_user_stacklevel(),
+            )
 
 
 def _platform_of(device) -> str:
@@ -182,8 +210,7 @@ def _hoist(x: Any, aval: Any) -> bool:
     if not aval.is_array or not isinstance(aval.dtype, np.dtype) or not aval.shape:
         return False
     return (
-        aval.dtype.itemsize > 0
-        and aval.size * aval.dtype.itemsize > config.embedded_constants_max_bytes.value
+        aval.dtype.itemsize > 0 and aval.size * aval.dtype.itemsize > flags.embedded_constants_max_bytes.value
     )
 
 
@@ -217,6 +244,9 @@ def _mark_sharding(attrs: dict, s: Any, aval: Any, types) -> None:
 # ---- options of XLA ----
 
 
+_EFFORT = {"UNKNOWN": 0, "O0": 9, "O1": 19, "O2": 29, "O3": 39}  # the numbers of XLA's own enumeration
+
+
 def compile_options(
     num_partitions: int, devices: Sequence[Any], overrides: dict | None = None
 ) -> door.CompileOptions:
@@ -232,10 +262,17 @@ def compile_options(
     ids = np.array([[d.id for d in devices]], np.int32)
     options.device_assignment = door.DeviceAssignment.create(ids)
     debug = build.debug_options
-    if config.disable_most_optimizations.value:
+    if flags.disable_most_optimizations.value:
         debug.xla_backend_optimization_level = 0
         debug.xla_llvm_disable_expensive_passes = True
         debug.xla_test_all_input_layouts = False
+    if not flags.compiler_enable_remat_pass.value:
+        debug.xla_disable_hlo_passes = "rematerialization"
+    build.optimization_level = _EFFORT[flags.optimization_level.value]
+    build.memory_fitting_level = _EFFORT[flags.memory_fitting_level.value]
+    build.exec_time_optimization_effort = flags.exec_time_optimization_effort.value
+    build.memory_fitting_effort = flags.memory_fitting_effort.value
+    options.profile_version = flags.xla_profile_version.value
     if overrides:
         pairs = []
         for name, value in overrides.items():
@@ -341,6 +378,8 @@ class LoadedProgram:
 
     def run(self, args: Sequence[Any]) -> list:
         """Run on flat arguments (one per argument of the jaxpr); a value per result."""
+        if flags.no_execution.value:
+            raise RuntimeError(f"{self.name} was to be run, but jax_no_execution is on")
         buffers = list(self.const_args)
         for i, s in zip(self.kept_positions, self.in_shardings):
             x = args[i]

@@ -16,14 +16,14 @@ import numpy as np
 from bedrax import pytree, shape_poly
 from bedrax.autodiff.tables import jvp_rules, transpose_rules
 from bedrax.batching.tables import batch_rules
-from bedrax.core import config, dims, dtypes, effects
+from bedrax.core import dims, dtypes, effects
 from bedrax.core.avals import aval_of
 from bedrax.core.ir import jaxpr_as_fun
 from bedrax.core.passes import programs_in
 from bedrax.core.tracing import Primitive
 from bedrax.numpy_backend.tables import numpy_rules
 from bedrax.shape_poly import SymbolicScope, is_symbolic_dim, symbolic_args_specs, symbolic_shape
-from bedrax.xla_backend import clients, export_format, running, stages, tables
+from bedrax.xla_backend import clients, export_format, flags, running, stages, tables
 from bedrax.xla_backend import compile as compile_module
 from bedrax.xla_backend import jaxlib_door as door
 from bedrax.xla_backend.export_format import (
@@ -406,7 +406,7 @@ def export_program(
         nr_devices=devices, platforms=platforms, ordered_effects=(),
         unordered_effects=tuple(jaxpr.effects), disabled_safety_checks=disabled,
         mlir_module_serialized=portable.serialize(lowered.program.module),
-        calling_convention_version=config.export_calling_convention_version.value, module_kept_var_idx=kept,
+        calling_convention_version=flags.export_calling_convention_version.value, module_kept_var_idx=kept,
         uses_global_constants=lowered.symbolic, _get_vjp=functools.partial(_export_vjp, jaxpr, (arguments, results)),
     )  # fmt: skip
 

@@ -64,24 +64,19 @@ def array_result_handler(aval, sharding, committed: bool):
 
 # ---- states that C++ dispatch reads, and that are part of its cache key ----
 
+guard_lib = _jax.guard_lib
 _State = _jax.config.Config
 _x64 = _State("bedrax_enable_x64", False, include_in_jit_key=True, include_in_trace_context=True)
 _disable_jit = _State("bedrax_disable_jit", False, include_in_jit_key=True, include_in_trace_context=True)
 _post_hook = _State("bedrax_jit_post_hook", None, include_in_jit_key=True, include_in_trace_context=True)
 # All other keyed options in one object per combination of values: C++ hashes it at every call.
-_options = _State("bedrax_options", None, include_in_jit_key=True, include_in_trace_context=True)
+_options = _State(
+    "bedrax_options", config.global_trace_context(), include_in_jit_key=True, include_in_trace_context=True
+)
 # Not None while a trace is current that must see every call (staging, named axes in scope).
 _tracing = _State("bedrax_tracing", None, include_in_jit_key=True, include_in_trace_context=True)
 
-_combinations: dict[tuple, object] = {}
 _OWN_STATES = {"jax_enable_x64": _x64, "jax_disable_jit": _disable_jit}
-
-
-def _combination(values: tuple) -> object:
-    found = _combinations.get(values)
-    if found is None:
-        found = _combinations.setdefault(values, object())
-    return found
 
 
 def option_changed(name: str, flag: config.Flag) -> None:
@@ -92,9 +87,7 @@ def option_changed(name: str, flag: config.Flag) -> None:
         local = flag.local_value
         state.set_local(_jax.config.unset if local is config.UNSET else local)
     if flag.keyed:
-        keyed = config._keyed
-        in_force = _combination(tuple([f.value for f in keyed]))
-        everywhere = _combination(tuple([f.global_value for f in keyed]))
+        in_force, everywhere = config.trace_context(), config.global_trace_context()
         _options.set_global(everywhere)
         _options.set_local(_jax.config.unset if in_force is everywhere else in_force)
 

@@ -21,6 +21,7 @@ from bedrax.numpy_backend.host_array import HostArray
 from bedrax.numpy_backend.tables import numpy_rules
 from bedrax.xla_backend import clients
 from bedrax.xla_backend import jaxlib_door as door
+from bedrax.xla_backend.guards import asks_for
 from bedrax.xla_backend.host import check_alive, host_value
 from bedrax.xla_backend.jaxlib_door import ArrayImpl
 from bedrax.xla_backend.sharding import (
@@ -127,6 +128,7 @@ def _shares(x, y) -> bool:
         }
 
 
+@asks_for("explicit_device_put")
 def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = False, may_alias: Any = None):
     """Place arrays on a device, or split them over several.
 
@@ -198,6 +200,7 @@ def with_sharding_constraint(x: Any, shardings: Any):
     return pytree.tree_unflatten(tree, placed)
 
 
+@asks_for("explicit_device_get")
 def device_get(x: Any):
     """Copy to the host: a pytree of `numpy.ndarray` (scalars of Python stay as they are).
 
@@ -318,6 +321,7 @@ def make_array_from_process_local_data(sharding, local_data, global_shape: Seque
     return make_array_from_callback(shape, sharding, lambda index: local[index])
 
 
+@asks_for("explicit_device_put")
 def device_put_sharded(shards: Sequence[Any], devices: Sequence[Any]):
     """Stack pytrees along a new leading axis that is split over `devices`, one part each."""
     if len(shards) != len(devices):

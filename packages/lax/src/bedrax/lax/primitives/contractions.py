@@ -14,10 +14,11 @@ from typing import Any, NamedTuple
 import ml_dtypes
 import numpy as np
 
-from bedrax.core import config, dtypes
+from bedrax.core import dtypes
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.tables import print_rules, pure_shapes
 from bedrax.core.tracing import Primitive
+from bedrax.lax import flags
 
 pure_shapes.add("contractions")
 
@@ -157,7 +158,7 @@ def canonical_precision(precision: PrecisionLike) -> Any:
     None stands for the option ``jax_default_matmul_precision``.
     """
     if precision is None:
-        precision = config.default_matmul_precision.value
+        precision = flags.default_matmul_precision.value
         if precision is None:
             return None
     found = _parse_precision(precision)

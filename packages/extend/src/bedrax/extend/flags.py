@@ -1,0 +1,102 @@
+"""Options that change nothing here, by the names that programs and libraries set.
+
+Each has a reason, and setting one to another value than its default warns with it. The table is data: reason ->
+(name, default[, what the option must be]).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bedrax.core.config import Flag, flag
+
+INERT: dict[str, tuple[tuple, ...]] = {
+    "there is only one implementation here": (
+        ("jax_use_direct_linearize", True), ("jax_use_simplified_jaxpr_constants", False), ("jax_scan3", False),
+        ("jax_remat3", False), ("jax_custom_vjp3", False), ("jax_refs_to_pins", False),
+        ("jax_threefry_gpu_kernel_lowering", False), ("jax2tf_associative_scan_reductions", False),
+        ("jax_use_magma", "auto", {"choices": ("off", "on", "auto")}), ("jax_bcoo_cusparse_lowering", False),
+        ("jax_ragged_dot_use_ragged_dot_instruction", True),
+    ),
+    "there are no Pallas kernels here": (
+        ("jax_use_emit_pipeline_primitive", False), ("jax_ragged_dot_use_gpu_pallas_triton_lowering", False),
+        ("jax_mosaic_allow_hlo", False), ("jax_pallas_use_mosaic_gpu", True), ("jax_pallas_verbose_errors", False),
+        ("jax_pallas_enable_debug_checks", False), ("jax_pallas_poison_buffers", False),
+    ),
+    "programs are not written per device here": (
+        ("check_vma", False), ("jax_auto_pcast", True), ("jax_remove_size_one_mesh_axis_from_type", False),
+        ("jax_disable_vmap_shmap_error", False),
+    ),
+    "a mesh may always be entered as a context": (("jax_disallow_mesh_context_manager", False),),
+    "a run has one process here": (
+        ("jax_cpu_collectives_implementation", "gloo", {"optional": True, "choices": ("gloo", "mpi", "megascale")}),
+        ("jax_cpu_get_local_topology_timeout_minutes", 2), ("jax_cpu_get_global_topology_timeout_minutes", 5),
+        ("jax_sort_devices_by_process_index", True), ("jax_force_dcn_cross_host_transfers", False),
+        ("jax_cross_host_transfer_socket_address", ""), ("jax_cross_host_transport_addresses", ""),
+        ("jax_cross_host_transfer_timeout_seconds", None, {"kind": int}),
+        ("jax_cross_host_transfer_transfer_size", None, {"kind": int}), ("jax_share_binary_between_hosts", False),
+        ("jax_share_binary_between_hosts_timeout_ms", 1_200_000), ("jax_distributed_debug", False),
+        ("jax_enable_recoverability", False), ("jax_enable_preemption_service", True), ("jax_check_proxy_envs", True),
+    ),
+    "devices are chosen by their plugin; hide them by its own environment variable": (
+        ("jax_cuda_visible_devices", "all"), ("jax_rocm_visible_devices", "all"), ("jax_oneapi_visible_devices", "all"),
+        ("mock_num_gpu_processes", 0), ("jax_mock_gpu_topology", ""), ("jax_backend_target", ""),
+        ("jax_pjrt_client_create_options", None, {"kind": object}),
+    ),
+    "programs are compiled once, without profiles of earlier runs": (
+        ("jax_enable_pgle", False), ("jax_pgle_profiling_runs", 3), ("jax_pgle_aggregation_percentile", 90),
+        ("jax_compilation_cache_expect_pgle", False),
+    ),
+    "the compilation cache holds executables only, under a key that has no addresses": (
+        ("jax_compilation_cache_check_contents", False), ("jax_remove_custom_partitioning_ptr_from_cache_key", False),
+        ("jax_persistent_cache_enable_xla_caches", "xla_gpu_per_fusion_autotune_cache_dir", {"optional": True}),
+    ),
+    "modules carry shardings in the form that GSPMD reads": (("jax_use_shardy_partitioner", True),),
+    "an operation's location is the user's line, in full": (
+        ("jax_include_full_tracebacks_in_locations", True), ("jax_traceback_in_locations_limit", 100),
+        ("jax_hlo_source_file_canonicalization_regex", None), ("jax_source_url_schema", None),
+        ("jax_include_debug_info_in_dumps", True), ("jax_tracer_error_num_traceback_frames", 5),
+        ("jax_captured_constants_report_frames", 0), ("jax_compiler_detailed_logging_min_ops", 10),
+        ("jax_send_traceback_to_runtime", "off", {"choices": ("off", "on", "full")}),
+    ),
+    "only StableHLO is written (jax_dump_ir_to)": (("jax_dump_ir_modes", "stablehlo"),),
+    "errors raised by Python callbacks always reach the caller": (
+        ("jax_experimental_unsafe_xla_runtime_errors", False),
+    ),
+    "printed programs have no color": (("jax_pprint_use_color", True),),
+    "sums of 16-bit floats are computed in 32 bits": (("jax_allow_f16_reductions", True),),
+    "what a custom backward function returns is always checked": (("jax_disable_bwd_checks", False),),
+    "references to mutable arrays are not supported": (("jax_mutable_array_checks", True),),
+    "operations on known values run at once, when they are reached": (("eager_constant_folding", False),),
+    "an export is as new as its calling convention, and its serialized form has one version": (
+        ("jax_export_ignore_forward_compatibility", False), ("jax_serialization_version", 0),
+    ),
+    "backends are cleared when nothing holds on to them": (("jax_debug_leaked_clients_on_clear_backends", False),),
+    "not checked here: jax.error_checking has no such behavior": tuple(
+        (f"jax_error_checking_behavior_{kind}", "ignore", {"choices": ("ignore", "raise")})
+        for kind in ("nan", "divide", "oob")
+    ),
+    "not checked here yet; each key must be split or folded before it is used again": (("jax_debug_key_reuse", False),),
+    "not checked here yet; an index out of bounds is clamped or dropped, as the operation's mode says": (
+        ("jax_check_static_indices", False),
+    ),
+    "not checked here: computations may run in any thread": (("jax_thread_guard", False),),
+    "not logged here; jax_log_compiles logs what is traced and compiled": (("jax_explain_cache_misses", False),),
+    "not logged here; jax.ad_checkpoint.print_saved_residuals prints them": (("jax_log_checkpoint_residuals", False),),
+}  # fmt: skip
+
+
+def _declare(why: str, name: str, default: Any, options: dict | None = None) -> Flag:
+    return flag(name, default, f"no effect: {why}", inert=why, **(options or {}))
+
+
+_declared = {row[0]: _declare(why, *row) for why, rows in INERT.items() for row in rows}
+
+# Those that are names of the public interface, too.
+allow_f16_reductions = _declared["jax_allow_f16_reductions"]
+auto_pcast = _declared["jax_auto_pcast"]
+debug_key_reuse = _declared["jax_debug_key_reuse"]
+explain_cache_misses = _declared["jax_explain_cache_misses"]
+jax2tf_associative_scan_reductions = _declared["jax2tf_associative_scan_reductions"]
+remove_size_one_mesh_axis_from_type = _declared["jax_remove_size_one_mesh_axis_from_type"]
+thread_guard = _declared["jax_thread_guard"]

@@ -1,0 +1,86 @@
+"""Every option of `jax.config` does something, or says why not."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import jax
+import pytest
+
+import bedrax
+from bedrax.core import config
+
+
+def flags():
+    return [flag for flag in config.all_flags() if not flag.name.startswith(("test_", "bedrax_user_context"))]
+
+
+def sources():
+    """The code of all packages, without what only declares options."""
+    for folder in bedrax.__path__:
+        for path in Path(folder).rglob("*.py"):
+            text = path.read_text()
+            yield re.sub(r'^\w+ = flag\(\s*"\w+"', "", text, flags=re.MULTILINE)
+
+
+def test_every_option_is_read_or_says_why_not():
+    code = "\n".join(sources())
+    silent = [
+        flag.name
+        for flag in flags()
+        if flag.inert is None
+        and not re.search(rf"\b{variable(flag)}\b(\.(value|global_value|local_value)\b|[,)\]:])", code)
+    ]
+    assert not silent, f"options that nobody reads and that do not say so (`inert=`): {silent}"
+
+
+def variable(flag):
+    """The names of the variables that hold a flag, as a pattern."""
+    modules = [m for m in list(sys.modules.values()) if getattr(m, "__name__", "").startswith("bedrax.")]
+    names = {name for m in modules for name, value in vars(m).items() if value is flag} - {"_flag"}
+    assert names, f"{flag.name} is held by no module"
+    return f"({'|'.join(names)})"
+
+
+def test_an_option_without_effect_changes_no_key():
+    assert not [flag.name for flag in flags() if flag.inert is not None and flag.keyed]
+
+
+def test_setting_an_option_without_effect_warns():
+    with pytest.warns(UserWarning, match="jax_enable_pgle has no effect: programs are compiled once"):
+        jax.config.update("jax_enable_pgle", True)
+    jax.config.update("jax_enable_pgle", False)
+
+
+def test_options_work_before_their_owner_is_imported():
+    code = """
+import sys, jax
+assert "bedrax.xla_backend" not in sys.modules
+jax.config.update("jax_enable_x64", True)
+assert "bedrax.xla_backend" not in sys.modules
+jax.config.update("jax_transfer_guard", "log")
+jax.config.update("jax_default_prng_impl", "rbg")
+assert jax.config.jax_platforms == "cpu" and jax.config.jax_threefry_partitionable is False
+assert jax.random.key(0).dtype.name == "key<rbg>"
+with jax.default_matmul_precision("high"), jax.log_compiles(False):
+    assert jax.config.jax_default_matmul_precision == "high"
+"""
+    environment = {"JAX_PLATFORMS": "cpu", "JAX_THREEFRY_PARTITIONABLE": "0", "PATH": ""}
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
+    assert result.returncode == 0, result.stderr
+
+
+def test_a_late_option_traces_nothing_again():
+    code = """
+import jax, jax.numpy as jnp
+traced = []
+f = jax.jit(lambda x: (traced.append(1), x + 1)[1])
+f(jnp.ones(3))
+jax.config.values  # all owners are imported, all options are declared
+import jax.random, jax.nn, jax.scipy.stats
+f(jnp.ones(3))
+assert len(traced) == 1, traced
+"""
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr

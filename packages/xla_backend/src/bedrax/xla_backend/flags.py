@@ -1,0 +1,89 @@
+"""Options of devices, compilation and the compilation cache."""
+
+from bedrax.core.config import flag
+
+_GUARD = ("allow", "log", "disallow", "log_explicit", "disallow_explicit")
+_LEVELS = ("UNKNOWN", "O0", "O1", "O2", "O3")
+
+# Devices and memory.
+default_device = flag(
+    "jax_default_device", None, "device of arrays that are not placed: a Device, or a platform name", kind=object,
+    keyed=True, check=lambda d: isinstance(d, str) or hasattr(d, "device_kind") or hasattr(d, "device_set"))  # fmt: skip
+platforms = flag("jax_platforms", None, "comma-separated platforms to start, most preferred first")
+platform_name = flag("jax_platform_name", "", "the default platform (older spelling)")
+xla_backend = flag("jax_xla_backend", "", "the default platform (the oldest spelling)")
+num_cpu_devices = flag(
+    "jax_num_cpu_devices", -1, "how many CPU devices to make (-1: one, or as XLA_FLAGS says)"
+)
+cpu_enable_async_dispatch = flag("jax_cpu_enable_async_dispatch", True, "CPU computations run asynchronously")
+transfer_guard = flag(
+    "jax_transfer_guard",
+    None,
+    "what to do about transfers that nobody asked for, in all directions",
+    choices=_GUARD,
+)
+transfer_guard_host_to_device = flag(
+    "jax_transfer_guard_host_to_device", None, "the same, of transfers to devices", choices=_GUARD
+)
+transfer_guard_device_to_device = flag(
+    "jax_transfer_guard_device_to_device", None, "the same, of transfers between devices", choices=_GUARD
+)
+transfer_guard_device_to_host = flag(
+    "jax_transfer_guard_device_to_host", None, "the same, of transfers to the host", choices=_GUARD
+)
+array_garbage_collection_guard = flag(
+    "jax_array_garbage_collection_guard", None, "what to do when an array is freed by the cycle collector",
+    choices=("allow", "log", "fatal"))  # fmt: skip
+
+# Compilation and execution.
+no_execution = flag("jax_no_execution", False, "running a computation is an error", keyed=True)
+log_compiles = flag("jax_log_compiles", False, "log every trace and compilation at WARNING")
+embedded_constants_max_bytes = flag(
+    "jax_embedded_constants_max_bytes", 32, "larger constants become arguments", keyed=True
+)
+captured_constants_warn_bytes = flag(
+    "jax_captured_constants_warn_bytes", 2_000_000_000,
+    "warn when the constants of a program are larger than this (-1: never)")  # fmt: skip
+optimization_level = flag(
+    "jax_optimization_level", "UNKNOWN", "effort of the compiler", choices=_LEVELS, keyed=True
+)
+memory_fitting_level = flag(
+    "jax_memory_fitting_level", "O2", "effort of the compiler to fit into memory", choices=_LEVELS, keyed=True
+)
+exec_time_optimization_effort = flag(
+    "jax_exec_time_optimization_effort", 0.0, "effort of the compiler for speed, -1 to 1", keyed=True
+)
+memory_fitting_effort = flag(
+    "jax_memory_fitting_effort", 0.0, "effort of the compiler for memory, -1 to 1", keyed=True
+)
+disable_most_optimizations = flag(
+    "jax_disable_most_optimizations", False, "compile fast instead of well", keyed=True
+)
+compiler_enable_remat_pass = flag(
+    "jax_compiler_enable_remat_pass", True, "XLA may recompute to save memory", keyed=True
+)
+xla_profile_version = flag("jax_xla_profile_version", 0, "version of the profile handed to XLA", keyed=True)
+dump_ir_to = flag("jax_dump_ir_to", "", "folder that lowered programs are written to, as StableHLO")
+
+# The compilation cache on disk.
+enable_compilation_cache = flag(
+    "jax_enable_compilation_cache", True, "keep compiled programs on disk, if there is a folder"
+)
+compilation_cache_dir = flag("jax_compilation_cache_dir", None, "folder of the compilation cache")
+compilation_cache_max_size = flag("jax_compilation_cache_max_size", -1, "bytes it may hold (-1: unlimited)")
+compilation_cache_include_metadata_in_key = flag(
+    "jax_compilation_cache_include_metadata_in_key", False, "source locations are part of the key")  # fmt: skip
+persistent_cache_min_compile_time_secs = flag(
+    "jax_persistent_cache_min_compile_time_secs", 1.0, "faster compilations are not kept"
+)
+persistent_cache_min_entry_size_bytes = flag(
+    "jax_persistent_cache_min_entry_size_bytes", 0, "smaller programs are not kept"
+)
+raise_persistent_cache_errors = flag(
+    "jax_raise_persistent_cache_errors", False, "errors of the cache are raised, not warned about"
+)
+
+# Export.
+export_calling_convention_version = flag(
+    "jax_export_calling_convention_version", 10, "calling convention of exported programs"
+)

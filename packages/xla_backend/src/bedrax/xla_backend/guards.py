@@ -1,0 +1,62 @@
+"""Guards of the runtime: transfers that nobody asked for, arrays that only the cycle collector frees.
+
+The runtime itself watches; here the options are handed to it, and the functions that ask for a transfer say so.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+
+from bedrax.core import config
+from bedrax.xla_backend import flags
+from bedrax.xla_backend.jaxlib_door import guard_lib
+
+# What the runtime guards -> the options that say how, the more specific first.
+_GUARDED = {
+    "host_to_device": (flags.transfer_guard_host_to_device, flags.transfer_guard),
+    "device_to_device": (flags.transfer_guard_device_to_device, flags.transfer_guard),
+    "device_to_host": (flags.transfer_guard_device_to_host, flags.transfer_guard),
+    "garbage_collect_array": (flags.array_garbage_collection_guard,),
+}
+_LEVELS = {"garbage_collect_array": guard_lib.GarbageCollectionGuardLevel}
+
+
+def _set_guards(name: str, flag: config.Flag) -> None:
+    """Hand a changed option to the runtime."""
+    for guarded, options in _GUARDED.items():
+        if flag in options:
+            levels = _LEVELS.get(guarded, guard_lib.TransferGuardLevel)
+            everywhere = next((f.global_value for f in options if f.global_value is not None), None)
+            here = next((f.local_value for f in options if f.local_value not in (None, config.UNSET)), None)
+            for state, value in (
+                (guard_lib.global_state(), everywhere),
+                (guard_lib.thread_local_state(), here),
+            ):
+                setattr(state, guarded, None if value is None else getattr(levels, value.upper()))
+
+
+config.on_change(_set_guards)
+for _options in _GUARDED.values():
+    for _flag in _options:
+        if _flag.global_value is not None:  # from the environment
+            _set_guards(_flag.name, _flag)
+
+
+def asks_for(transfer: str) -> Callable[[Callable], Callable]:
+    """A decorator of functions that transfer because they were called to: "explicit_device_put" or "..._get"."""
+
+    def decorate(fun: Callable) -> Callable:
+        @functools.wraps(fun)
+        def explicit(*args, **kwargs):
+            state = guard_lib.thread_local_state()
+            before = getattr(state, transfer)
+            setattr(state, transfer, True)
+            try:
+                return fun(*args, **kwargs)
+            finally:
+                setattr(state, transfer, before)
+
+        return explicit
+
+    return decorate

@@ -1,0 +1,110 @@
+"""Options of devices and compilation do what they say."""
+
+import re
+
+import numpy as np
+import pytest
+
+from bedrax import lax
+from bedrax.core import config
+from bedrax.core.jitting import jit
+from bedrax.xla_backend import device_get, device_put, flags
+from bedrax.xla_backend.compile import compile_options
+from bedrax.xla_backend.jaxlib_door import guard_lib
+from bedrax.xla_backend.placement import device_put_sharded
+
+f32 = np.float32
+
+
+def twice(x):
+    return lax.add(x, x)
+
+
+def test_a_guard_refuses_transfers_that_nobody_asked_for():
+    f = jit(twice)
+    x = device_put(np.ones(3, f32))
+    f(x)
+    for guard in (flags.transfer_guard, flags.transfer_guard_host_to_device):
+        with guard("disallow"):
+            f(x)  # nothing moves
+            with pytest.raises(Exception, match="Disallowed host-to-device transfer"):
+                f(np.ones(3, f32))
+            with pytest.raises(Exception, match="Disallowed host-to-device transfer"):
+                lax.add(x, np.ones(3, f32))
+            device_put(np.ones(3, f32))
+            device_put_sharded([np.ones(3, f32)], list(x.devices()))
+            device_get(x)
+            with flags.transfer_guard_host_to_device("allow"):
+                f(np.ones(3, f32))
+        f(np.ones(3, f32))
+        with guard("disallow_explicit"), pytest.raises(Exception, match="Disallowed"):
+            device_put(np.ones(3, f32))
+
+
+def test_a_guard_for_all_threads_and_the_other_guards_reach_the_runtime():
+    config.config.update("jax_transfer_guard", "log")
+    config.config.update("jax_array_garbage_collection_guard", "log")
+    try:
+        state = guard_lib.global_state()
+        assert state.device_to_host == state.host_to_device == guard_lib.TransferGuardLevel.LOG
+        assert state.garbage_collect_array == guard_lib.GarbageCollectionGuardLevel.LOG
+        config.config.update("jax_transfer_guard_device_to_host", "allow")
+        assert state.device_to_host == guard_lib.TransferGuardLevel.ALLOW
+    finally:
+        for flag in (
+            flags.transfer_guard,
+            flags.transfer_guard_device_to_host,
+            flags.array_garbage_collection_guard,
+        ):
+            config.config.update(flag.name, None)
+    assert state.device_to_host is None and state.garbage_collect_array is None
+
+
+def test_no_execution():
+    f = jit(twice)
+    x = f(np.ones(3, f32))  # compiled and dispatched by C++ from now on
+    with flags.no_execution(True):
+        for run in (lambda: f(np.ones(3, f32)), lambda: lax.sin(x)):
+            with pytest.raises(RuntimeError, match="jax_no_execution"):
+                run()
+    np.testing.assert_array_equal(f(np.ones(3, f32)), [2, 2, 2])
+
+
+def test_effort_of_the_compiler():
+    devices = list(device_put(f32(1)).devices())
+    options = compile_options(1, devices)  # it holds what it gives out
+    assert options.executable_build_options.optimization_level == 0
+    with flags.optimization_level("O1"), flags.exec_time_optimization_effort(0.5):
+        options = compile_options(1, devices)
+        build = options.executable_build_options
+        assert (build.optimization_level, build.exec_time_optimization_effort) == (19, 0.5)
+        np.testing.assert_array_equal(jit(twice)(np.ones(2, f32)), [2, 2])
+    with flags.compiler_enable_remat_pass(False):
+        options = compile_options(1, devices)
+        build = options.executable_build_options
+        debug = build.debug_options
+        assert debug.xla_disable_hlo_passes == "rematerialization"
+
+
+def test_programs_are_written_to_a_folder(tmp_path):
+    def a_name_to_find(x):
+        return lax.cos(x)
+
+    config.config.update("jax_dump_ir_to", str(tmp_path / "new"))
+    try:
+        jit(a_name_to_find)(np.ones(3, f32))
+    finally:
+        config.config.update("jax_dump_ir_to", "")
+    (file,) = (tmp_path / "new").glob("*a_name_to_find*.mlir")
+    assert re.match(r"\d{4}_jit_a_name_to_find.mlir", file.name)
+    assert "stablehlo.cosine" in file.read_text()
+
+
+def test_large_constants_are_warned_of():
+    large = np.ones(1000, f32)
+    with flags.captured_constants_warn_bytes(1000):
+        with pytest.warns(UserWarning, match=r"captures 4,000 bytes of constants"):
+            jit(lambda x: lax.add(x, large))(large)
+        jit(lambda x: lax.add(x, large[:10]))(large[:10])
+    with flags.captured_constants_warn_bytes(-1):
+        jit(lambda x: lax.mul(x, large))(large)
