@@ -17,6 +17,7 @@ from absent_primitives import section
 import bedrax
 from bedrax.core.columns import Column
 from bedrax.core.tracing import Primitive
+from bedrax.extend import flags, unsupported
 
 PAGE = Path(__file__).parents[1] / "docs" / "coverage.md"
 HEAD = """# Which primitive has which rule
@@ -79,6 +80,14 @@ def page():
                 lines += [f"| `{prim.name}` | " + " | ".join(cells) + " |"]
         lines += [""] * bool(reasons) + [f"{number}. {why}" for why, number in reasons.items()]
     lines += section()
+    lines += ["\n## Names that refuse\n", "They can be imported; using them raises `NotImplementedError`.\n"]
+    lines += ["| names | why |", "|---|---|"]
+    for why in dict.fromkeys(unsupported.reasons.values()):
+        names = ", ".join(f"`{name}`" for name, reason in unsupported.reasons.items() if reason == why)
+        lines += [f"| {names} | {why} |"]
+    lines += ["\n## Options that change nothing\n", "| options | why |", "|---|---|"]
+    for why, rows in flags.INERT.items():
+        lines += [f"| {', '.join(f'`{row[0]}`' for row in rows)} | {why} |"]
     lines += ["\n## In numbers\n", "| column | rules and explained absences | of |", "|---|---|---|"]
     lines += [f"| {column} | {count} | {len(primitives)} |" for column, count in filled.items()]
     return "\n".join(lines) + "\n"

@@ -11,8 +11,9 @@ from bedrax.xla_backend import (
     process_count as process_count, process_index as process_index, process_indices as process_indices,
 )  # fmt: skip
 from bedrax.xla_backend.sharding import PartitionSpec as _PartitionSpec, set_mesh as set_mesh
-from bedrax.extend.refs import (
-    Ref as Ref, empty_ref as empty_ref, free_ref as free_ref, freeze as freeze, new_ref as new_ref,
+from bedrax.extend.unsupported import (
+    Ref as Ref, empty_ref as empty_ref, free_ref as free_ref, freeze as freeze, new_ref as new_ref, pmap as pmap,
+    shard_map as shard_map, smap as smap,
 )  # fmt: skip
 from bedrax.core.config import (
     check_tracer_leaks as check_tracer_leaks, config as config,
@@ -61,7 +62,6 @@ from bedrax.xla_backend.clients import (
     host_count as host_count, host_id as host_id, host_ids as host_ids, live_arrays as live_arrays,
 )  # fmt: skip
 from bedrax.xla_backend.environment import print_environment_info as print_environment_info
-from bedrax.extend.device_maps import pmap as pmap, shard_map as shard_map, smap as smap
 from bedrax.lax.primitives.callbacks import pure_callback as pure_callback
 from bedrax.batching import vmap as vmap
 from . import (

@@ -1,4 +1,7 @@
-"""Trees of arguments as flat lists, for libraries that transform functions themselves."""
+"""Trees of arguments as flat lists, for libraries that transform functions themselves.
+
+Public in upstream's `jax.api_util`; Bedrax itself does not use it.
+"""
 
 from __future__ import annotations
 
@@ -65,8 +68,7 @@ def flatten_axes(name: str, treedef, axis_tree: Any, *, kws: bool = False, tuple
         return list(pytree.tree_broadcast_leaves(axis_tree, dummy, is_leaf=lambda x: x is None))
     except ValueError as e:
         raise ValueError(
-            f"{name} specification must be a tree prefix of the corresponding value, got specification {axis_tree!r} for"
-            f" value tree {treedef}: {e}"
+            f"{name} must be a prefix of the tree {treedef}, one entry for each of its parts; got {axis_tree!r}: {e}"
         ) from None
 
 
@@ -90,7 +92,7 @@ def argnums_partial(f: WrappedFun, dyn_argnums, args: Sequence, require_static_a
                 hash(x)
             except TypeError:
                 raise ValueError(
-                    f"Non-hashable static argument {i} of type {type(x)}: static arguments must be hashable"
+                    f"argument {i} is static, so it must be hashable; got a {type(x).__name__}"
                 ) from None
     return transformation2(_with_fixed, f, fixed, positions), tuple(args[i] for i in positions)
 
@@ -113,7 +115,7 @@ def rebase_donate_argnums(donate_argnums, static_argnums) -> tuple[int, ...]:
     clash = set(static) & set(donate_argnums)
     if clash:
         raise ValueError(
-            f"static_argnums and donate_argnums cannot intersect, static_argnums={static_argnums} and donate_argnums={donate_argnums}"
+            f"an argument cannot be static and donated: {sorted(clash)} are in {static_argnums=} and {donate_argnums=}"
         )
     return tuple(sorted(i - sum(s < i for s in static) for i in donate_argnums))
 

@@ -3,6 +3,9 @@
 A `WrappedFun` is a function under a pile of transformations. Each is written as a function
 ``transformation(inner, *static, *args) -> result``; one that also hands something out of band
 (a treedef, say) puts it into a `Store`.
+
+The form is needed by Flax, dm-haiku and NumPyro (`wrap_init`) and dm-haiku (`transformation`, a generator); the
+other names complete what such libraries were written against. Bedrax itself does not use it.
 """
 
 from __future__ import annotations
@@ -28,7 +31,7 @@ class Store:
 
     def store(self, value: Any) -> None:
         if self._value is not self._EMPTY and self._value != value:
-            raise StoreException("Store occupied")
+            raise StoreException("another value is stored already")
         self._value = value
 
     def reset(self) -> None:
@@ -37,7 +40,7 @@ class Store:
     @property
     def val(self) -> Any:
         if self._value is self._EMPTY:
-            raise StoreException("Store empty")
+            raise StoreException("nothing is stored: the function has not been called yet")
         return self._value
 
     def __bool__(self):
@@ -106,7 +109,11 @@ def transformation2(gen: Callable, fun: WrappedFun, *gen_static_args) -> Wrapped
 def transformation_with_aux2(
     gen: Callable, fun: WrappedFun, *gen_static_args, use_eq_store: bool = False, unk_names: bool = False
 ) -> tuple[WrappedFun, Callable[[], Any]]:
-    """Add ``gen(inner, store, *static, *args, **kwargs) -> result``; also a thunk for what it stores."""
+    """Add ``gen(inner, store, *static, *args, **kwargs) -> result``; also a thunk for what it stores.
+
+    `use_eq_store` and `unk_names` say what holds in any case: a store takes an equal value again, and names of
+    results are not kept.
+    """
     store = Store()
     return fun.wrap(gen, gen_static_args, store), lambda: store.val
 
@@ -158,7 +165,7 @@ def merge_linear_aux(aux1: Callable, aux2: Callable) -> tuple[bool, Any]:
         aux2()
     except StoreException:
         return True, first
-    raise StoreException("both stores occupied")
+    raise StoreException("both functions were called, so it is not known whose value is meant")
 
 
 def cache(call: Callable, *, explain: Callable | None = None) -> Callable:

@@ -1,4 +1,4 @@
-from bedrax.extend.checkify import (  # Flax, nnx.transforms.transforms: user_checks
+from bedrax.extend.unsupported import (  # Flax, nnx.transforms.transforms: user_checks
     Error as Error, JaxException as JaxException, Out as Out, check as check, checkify as checkify,
     user_checks as user_checks,
 )  # fmt: skip

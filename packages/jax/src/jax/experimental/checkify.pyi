@@ -1,4 +1,4 @@
-from bedrax.extend.checkify import (
+from bedrax.extend.unsupported import (
     Error as Error, ErrorCategory as ErrorCategory, JaxRuntimeError as JaxRuntimeError,
     all_checks as all_checks, automatic_checks as automatic_checks, check as check,
     check_error as check_error, checkify as checkify, debug_check as debug_check, div_checks as div_checks,

@@ -1,8 +1,10 @@
-from bedrax.extend.hijax import (
-    AbstractRef as AbstractRef, AbstractValue as AbstractValue, HiPrimitive as HiPrimitive,
-    HiPspec as HiPspec, HiType as HiType, MutableHiType as MutableHiType, ShapedArray as ShapedArray,
-    TransformedRef as TransformedRef, VJPHiPrimitive as VJPHiPrimitive, Zero as Zero,
-    aval_method as aval_method, aval_property as aval_property,
-    control_flow_allowed_effects as control_flow_allowed_effects, instantiate_zeros as instantiate_zeros,
-    is_undefined_primal as is_undefined_primal, register_hitype as register_hitype,
+from bedrax.core.avals import AbstractValue as AbstractValue, ShapedArray as ShapedArray
+from bedrax.core.effects import control_flow_allowed_effects as control_flow_allowed_effects
+from bedrax.extend.interpreters import (
+    Zero as Zero, instantiate_zeros as instantiate_zeros, is_undefined_primal as is_undefined_primal,
+)  # fmt: skip
+from bedrax.extend.unsupported import (
+    AbstractRef as AbstractRef, HiPrimitive as HiPrimitive, HiPspec as HiPspec, HiType as HiType,
+    MutableHiType as MutableHiType, TransformedRef as TransformedRef, VJPHiPrimitive as VJPHiPrimitive,
+    aval_method as aval_method, aval_property as aval_property, register_hitype as register_hitype,
 )  # fmt: skip

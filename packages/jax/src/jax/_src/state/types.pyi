@@ -1,1 +1,1 @@
-from bedrax.extend.refs import AbstractRef as AbstractRef  # nnx.variablelib
+from bedrax.extend.unsupported import AbstractRef as AbstractRef  # nnx.variablelib

@@ -1,1 +1,1 @@
-from bedrax.extend.sparse import BCOO as BCOO, BCSR as BCSR, JAXSparse as JAXSparse
+from bedrax.extend.unsupported import BCOO as BCOO, BCSR as BCSR, JAXSparse as JAXSparse

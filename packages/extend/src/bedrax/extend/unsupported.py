@@ -1,0 +1,219 @@
+"""What is not supported, by the names that programs and libraries import.
+
+Such a name can be imported, derived from and asked about with ``isinstance``; whoever uses it gets a
+NotImplementedError that says why, and what to do instead. `reasons` is the table: name -> why. Everything below is
+made from it or is a declaration beside it, and the page of coverage prints it.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from bedrax.core.avals import AbstractValue
+from bedrax.core.tracing import Primitive
+
+_REFS = (
+    "references to mutable arrays are not supported; carry the array through the program and return its new value"
+    " (x.at[...].set makes one)"
+)
+_CHECKS = (
+    "checks inside compiled functions are not supported yet; jax.debug.callback can test values at run time"
+)
+_MAPS = (
+    "programs are not written per device; use jax.jit on arrays with a jax.sharding.NamedSharding, or jax.vmap on one"
+    " device"
+)
+_SPARSE = "sparse arrays are not supported: use dense arrays, or jax.ops.segment_sum over indices and values"
+_TYPES = "types of a library's own may be declared; programs over their values are not supported"
+
+reasons: dict[str, str] = {
+    **dict.fromkeys(("pmap", "shard_map", "smap"), _MAPS),
+    **dict.fromkeys(
+        ("Ref", "new_ref", "empty_ref", "free_ref", "freeze", "get", "swap", "addupdate", "TransformedRef"), _REFS
+    ),
+    **dict.fromkeys(("checkify", "check", "debug_check", "check_error", "Error"), _CHECKS),
+    **dict.fromkeys(("JAXSparse", "BCOO", "BCSR"), _SPARSE),
+    **dict.fromkeys(
+        ("VJPHiPrimitive", "HiPrimitive", "HiType", "MutableHiType", "HiPspec", "register_hitype", "aval_method",
+         "aval_property"), _TYPES),
+}  # fmt: skip
+
+
+def refusal(name: str) -> NotImplementedError:
+    """The error of using a name of the table."""
+    return NotImplementedError(f"{name}: {reasons[name]}")
+
+
+def _function(name: str) -> Callable[..., Any]:
+    """A function that raises when it is called."""
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        raise refusal(name)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"Raises NotImplementedError: {reasons[name]}."
+    return function
+
+
+def _map(name: str) -> Callable[..., Any]:
+    """A decorator whose functions raise when they are called: libraries decorate when they are imported."""
+
+    def decorate(f: Callable | None = None, /, *args: Any, **options: Any) -> Callable:
+        if f is None:
+            return functools.partial(decorate, *args, **options)
+        return functools.wraps(f)(_function(name))
+
+    decorate.__name__ = decorate.__qualname__ = name
+    decorate.__doc__ = f"What it returns raises NotImplementedError when called: {reasons[name]}."
+    return decorate
+
+
+class _Nothing:
+    """Base of classes that have no instances."""
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        name = type(self).__name__
+        raise refusal(name) if name in reasons else NotImplementedError(f"{name}: {type(self).__doc__}")
+
+
+# ---- maps over devices
+
+pmap, shard_map, smap = _map("pmap"), _map("shard_map"), _map("smap")
+
+# ---- references. Flax asks isinstance(x, Ref), and reads types of references (nnx.variablelib)
+
+new_ref, empty_ref = _function("new_ref"), _function("empty_ref")
+free_ref, freeze = _function("free_ref"), _function("freeze")
+get, swap, addupdate = _function("get"), _function("swap"), _function("addupdate")
+
+
+class Ref(_Nothing):
+    """A reference to a mutable array. None exists."""
+
+
+class TransformedRef(_Nothing):
+    """A view of a reference. None exists."""
+
+
+class AbstractRef(AbstractValue):
+    """The type of a reference to an array of type `inner_aval`."""
+
+    __slots__ = ("inner_aval", "kind", "memory_space")
+
+    def __init__(self, inner_aval, memory_space=None, kind=None):
+        self.inner_aval, self.memory_space, self.kind = inner_aval, memory_space, kind
+
+    shape = property(lambda self: self.inner_aval.shape)
+    dtype = property(lambda self: self.inner_aval.dtype)
+
+    def __eq__(self, other):
+        return type(other) is AbstractRef and (self.inner_aval, self.kind) == (other.inner_aval, other.kind)
+
+    def __hash__(self):
+        return hash((AbstractRef, self.inner_aval, self.kind))
+
+    def __repr__(self):
+        return f"Ref{{{self.inner_aval.short()}}}"
+
+
+# ---- checks inside compiled functions: the kinds of errors. Flax hands `user_checks` on (nnx.transforms.transforms)
+
+
+class JaxException(Exception):
+    """Base class of the errors that checks raise."""
+
+
+class FailedCheckError(JaxException):
+    """A user's check failed."""
+
+
+class NaNError(JaxException):
+    """An operation made a NaN."""
+
+
+class DivisionByZeroError(JaxException):
+    """A division by zero."""
+
+
+class OOBError(JaxException):
+    """An index out of bounds."""
+
+
+user_checks = frozenset({FailedCheckError})
+nan_checks = frozenset({NaNError})
+index_checks = frozenset({OOBError})
+div_checks = frozenset({DivisionByZeroError})
+float_checks = nan_checks | div_checks
+automatic_checks = float_checks | index_checks
+all_checks = automatic_checks | user_checks
+JaxRuntimeError = JaxException
+ErrorCategory = type[JaxException]
+Out = object
+
+
+class Error(_Nothing):
+    """What a checked function reports. None exists."""
+
+
+checkify, check = _function("checkify"), _function("check")
+debug_check, check_error = _function("debug_check"), _function("check_error")
+
+# ---- sparse arrays: libraries ask isinstance(x, JAXSparse)
+
+
+class JAXSparse(_Nothing):
+    """A sparse array. None exists."""
+
+
+class BCOO(JAXSparse):
+    """Batched coordinates and values. None exists."""
+
+
+class BCSR(JAXSparse):
+    """Batched compressed rows. None exists."""
+
+
+# ---- types of a library's own. Flax declares some when it is imported (nnx.variablelib)
+
+
+class HiType(AbstractValue):
+    """A type with a representation in arrays, declared by a library."""
+
+
+class MutableHiType(HiType):
+    """A `HiType` of mutable values."""
+
+
+class HiPspec:
+    """How values of a `HiType` are spread over a mesh."""
+
+
+class HiPrimitive(Primitive):
+    """An operation on values of a `HiType`."""
+
+
+class VJPHiPrimitive:
+    """An operation with a backward rule. Applying one raises NotImplementedError."""
+
+    def __call__(self, *args: Any) -> Any:
+        raise NotImplementedError(f"{type(self).__name__}: {_TYPES}")
+
+
+def aval_property(fget: Callable) -> property:
+    """A property that tracers of the type would get."""
+    return property(fget)
+
+
+def aval_method(fun: Callable) -> Callable:
+    """A method that tracers of the type would get."""
+    return fun
+
+
+hitypes: dict[type, Callable[[Any], HiType]] = {}
+
+
+def register_hitype(val_cls: type, typeof_fn: Callable[[Any], HiType]) -> None:
+    """Declare the type of a class's values. Programs over them are not supported."""
+    hitypes[val_cls] = typeof_fn

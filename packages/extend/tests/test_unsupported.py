@@ -1,0 +1,46 @@
+"""What is not supported can be imported and asked about, and refuses to be used."""
+
+import numpy as np
+import pytest
+
+from bedrax.core.avals import ShapedArray
+from bedrax.extend import unsupported
+
+# Declarations: libraries derive from these and register them when they are imported.
+DECLARED = {
+    "HiPrimitive",
+    "HiType",
+    "MutableHiType",
+    "HiPspec",
+    "register_hitype",
+    "aval_method",
+    "aval_property",
+}
+DECORATORS = {"pmap", "shard_map", "smap"}
+
+
+@pytest.mark.parametrize("name", sorted(set(unsupported.reasons) - DECLARED))
+def test_using_a_name_says_why_not(name):
+    thing = getattr(unsupported, name)
+    if name in DECORATORS:
+        thing = thing(len, axis_name="i") if name == "pmap" else thing(mesh=None)(len)
+    if name == "VJPHiPrimitive":
+        thing = thing()
+    with pytest.raises(NotImplementedError) as error:
+        thing(np.ones(3))
+    assert str(error.value) == f"{name}: {unsupported.reasons[name]}"
+
+
+def test_no_value_is_an_instance():
+    for name in ("Ref", "TransformedRef", "JAXSparse", "BCOO", "BCSR", "Error"):
+        assert not isinstance(np.ones(3), getattr(unsupported, name))
+
+
+def test_every_name_of_the_table_exists():
+    assert all(hasattr(unsupported, name) for name in unsupported.reasons)
+
+
+def test_types_of_references_compare_by_what_they_refer_to():
+    one, other = (unsupported.AbstractRef(ShapedArray((n,), np.float32)) for n in (3, 4))
+    assert one == unsupported.AbstractRef(ShapedArray((3,), np.float32)) != other
+    assert one.shape == (3,) and hash(one) != hash(other)
