@@ -40,9 +40,9 @@ def test_update_and_read(restored):
 
 
 def test_unknown_option_names_itself_and_a_neighbour():
-    with pytest.raises(AttributeError, match=r"Unrecognized config option: jax_enable_x46.*jax_enable_x64"):
+    with pytest.raises(AttributeError, match=r"no option jax_enable_x46 .*jax_enable_x64"):
         config.update("jax_enable_x46", True)
-    with pytest.raises(AttributeError, match="Unrecognized config option: jax_nothing"):
+    with pytest.raises(AttributeError, match="no option jax_nothing"):
         _ = config.jax_nothing
     with pytest.raises(AttributeError, match=r"config\.update"):
         config.jax_enable_x64 = True

@@ -5,6 +5,9 @@ Every test is one promise, in our own words, with the printed results and the er
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import warnings
 from functools import partial
 
@@ -143,13 +146,26 @@ def test_committed_arrays_commit_results():
     assert x.committed
     assert (x + 1).committed
     assert jit(lambda a: a * 2)(x).committed
-    assert jax.device_put(x) is x or jax.device_put(x).committed
+    assert jax.device_put(x).committed and jax.device_put(x, device).committed
     assert not (jnp.ones(()) + 1).committed
+    assert not jax.device_put(jnp.ones(())).committed and jax.device_put(jnp.ones(()), device).committed
 
 
 def test_default_device_is_a_context():
-    with jax.default_device(jax.devices("cpu")[0]):
-        assert jnp.ones(2).device.platform == "cpu"
+    code = """
+import jax, jax.numpy as jnp
+first, second = jax.devices()
+f = jax.jit(lambda x: x + 1)
+assert f(1.0).devices() == jnp.ones(2).devices() == {first}
+with jax.default_device(second):
+    assert jnp.ones(2).device == second
+    assert jnp.ones(2).devices() == f(1.0).devices() == (jnp.ones(2) + 1).devices() == {second}
+    assert (jax.device_put(1.0, first) + jnp.ones(2)).devices() == {first}  # committed data decides
+assert f(1.0).devices() == jnp.ones(2).devices() == {first}
+"""
+    environment = {**os.environ, "JAX_NUM_CPU_DEVICES": "2", "JAX_PLATFORMS": "cpu"}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr
 
 
 def test_block_until_ready():

@@ -99,7 +99,7 @@ def test_device_put_and_get_of_trees():
     assert xla.block_until_ready({"x": x, "n": 1})["x"] is x
 
 
-def test_placement_inside_traced_functions():
+def test_values_do_not_change_by_placement_inside_traced_functions():
     from bedrax import lax
     from bedrax.autodiff import grad
     from bedrax.batching import vmap

@@ -364,7 +364,7 @@ def find(name: str) -> Flag:
     if flag is None:
         near = difflib.get_close_matches(name, _flags, 1)
         hint = f" (did you mean {near[0]}?)" if near else ""
-        raise AttributeError(f"Unrecognized config option: {name}{hint}")
+        raise AttributeError(f"there is no option {name}{hint}")
     return flag
 
 

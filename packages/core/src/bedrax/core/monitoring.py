@@ -17,7 +17,7 @@ def _functions(kind: str):
         _listeners[kind].remove(callback)
 
     def record(event: str, *values, **kwargs) -> None:
-        for callback in _listeners[kind]:
+        for callback in tuple(_listeners[kind]):  # one may unregister itself
             callback(event, *values, **kwargs)
 
     register.__doc__ = f"Call ``callback(event, ...)`` for every {kind} event from now on."

@@ -36,7 +36,7 @@ def colocated_cpu_devices(devices_or_mesh: Any) -> Any:
             beside = by_process[d.process_index]
             out.append(beside[d.id % len(beside)])
         else:
-            raise ValueError(f"Unable to find a CPU device colocated with device {d}")
+            raise ValueError(f"no CPU device stands beside {d}: its process has none")
     return tuple(out)
 
 

@@ -47,7 +47,7 @@ def assert_equal(in_tree: Any, fail_message: str = "") -> None:
 
 def reached_preemption_sync_point(step_id: int) -> bool:
     """Whether all processes should save and stop at this step. Without a coordinator nobody announces a preemption."""
-    raise RuntimeError("Preemption sync manager has not been initialized: there is no multi-process run.")
+    raise RuntimeError("there is no run of several processes in which a preemption could be announced")
 
 
 def host_local_array_to_global_array(local_inputs: Any, global_mesh: Any, pspecs: Any) -> Any:
