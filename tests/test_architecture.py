@@ -79,9 +79,7 @@ IN_RINGS = {
     "bedrax.lax": 6,
     "bedrax.numpy": 8,
     "bedrax.numpy_backend": 5,
-    "bedrax.pytree": 2,
     "bedrax.random": 2,
-    "bedrax.shape_poly": 7,
     "bedrax.xla_backend": 13,
 }
 

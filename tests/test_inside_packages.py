@@ -39,11 +39,9 @@ LONG_FUNCTIONS = {  # and who owns them
     "vectorize": 102,  # numpy
     "_read": 108,  # numpy
     "location_scale": 81,  # scipy
-    "solve_dims": 104,  # shape_poly
     "_scan": 81,  # xla_backend
 }
 LONG_FILES = {
-    "core/config.py": 764,
     "primitives/control_flow.py": 779,
     "primitives/elementwise.py": 705,
     "primitives/indexing.py": 764,

@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from .engine import PyTreeDef, all_leaves_in, default_registry, treedef_tuple_in
-from .paths import tree_flatten_with_path
+from .paths import explain_unsortable, tree_flatten_with_path
 from .prefix import prefix_errors
-from .sorting import explain_unsortable
 
 T = TypeVar("T")
 Leaf = Any

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterable
 from typing import Any, TypeVar
 
 from .engine import GetAttrKey, PyTreeDef, default_registry
-from .sorting import explain_unsortable
+from .sorting import UNSORTABLE
 
 KeyEntry = TypeVar("KeyEntry", bound=Hashable)
 KeyPath = tuple[KeyEntry, ...]
@@ -89,3 +89,28 @@ def tree_leaves_with_path(
 ) -> list[tuple[KeyPath, Any]]:
     """The `(key path, leaf)` pairs of `tree`; see `tree_flatten_with_path`."""
     return tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]
+
+
+def explain_unsortable(
+    error: ValueError, tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
+) -> None:
+    """Where flattening `tree` gave an `error` about unsortable keys, raises one that says where and which."""
+    if not str(error).startswith(UNSORTABLE):
+        return
+    agenda: list[tuple[tuple, Any]] = [((), tree)]
+    while agenda:
+        path, x = agenda.pop()
+        if not is_tree_node(type(x)):
+            continue
+        if is_leaf is not None and (is_leaf(path, x) if is_leaf_takes_path else is_leaf(x)):
+            continue
+        try:
+            pairs, _ = flatten_one_level_with_keys(x)
+        except ValueError:
+            types = ", ".join(sorted({type(k).__name__ for k in x}))
+            where = f"at {keystr(path)}" if path else "at the root"
+            raise ValueError(
+                f"{UNSORTABLE} The {type(x).__name__} {where} has keys {list(x)!r} (types: {types}). Use keys that "
+                "compare with <, or an OrderedDict, whose own order is kept."
+            ) from error
+        agenda += [((*path, key), child) for key, child in pairs][::-1]

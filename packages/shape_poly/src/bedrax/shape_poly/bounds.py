@@ -11,14 +11,7 @@ import math
 from typing import Any
 
 from bedrax.core.dims import InconclusiveDimensionOperation
-from bedrax.shape_poly.expressions import (
-    DOCUMENTATION,
-    Operation,
-    SymbolicDim,
-    add_to,
-    multiply_terms,
-    terms_of,
-)
+from bedrax.shape_poly.terms import DOCUMENTATION, Operation, add_to, multiply_terms, terms_of
 
 INFINITY = math.inf
 _DEPTH = 3
@@ -38,7 +31,7 @@ def bounds(x: Any) -> tuple[float, float]:
     return found
 
 
-def decide(x: SymbolicDim, symbol: str, y: Any) -> bool:
+def decide(x: Any, symbol: str, y: Any) -> bool:
     """The answer of `x >= y` (and so on) if it is the same for all values.
 
     Raises:

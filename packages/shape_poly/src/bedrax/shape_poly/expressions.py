@@ -14,94 +14,28 @@ from __future__ import annotations
 import math
 import operator
 import sys
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 
+from bedrax import lax
 from bedrax.core import dims
-
-Monomial = tuple  # of (atom, exponent), ascending; () is the constant one
-
-DOCUMENTATION = "https://docs.jax.dev/en/latest/export/shape_poly.html"
-
-
-class Operation(NamedTuple):
-    """An atom: `floordiv(x, y)`, `mod(x, y)`, `max(x, y)` or `min(x, y)`."""
-
-    kind: str
-    x: Any
-    y: Any
-
-    def __str__(self):
-        return f"{self.kind}({_argument(self.x)}, {_argument(self.y)})"
-
-
-def _argument(x) -> str:
-    return f"- {-x}" if type(x) is int and x < 0 else str(x)
-
-
-def _atom_key(atom) -> tuple:
-    return (0, atom) if type(atom) is str else (1, str(atom))
-
-
-def _monomial_key(m: Monomial) -> tuple:
-    """Monomials are ordered by degree, then by their factors."""
-    if not m:
-        return (0, ())
-    return (sum(n for _, n in m), tuple([_atom_key(a) for a, n in m for _ in range(n)]))
-
-
-def times(m1: Monomial, m2: Monomial) -> Monomial:
-    """Product of monomials."""
-    if not m1 or not m2:
-        return m1 or m2
-    powers = dict(m1)
-    for atom, n in m2:
-        powers[atom] = powers.get(atom, 0) + n
-    return tuple(sorted(powers.items(), key=lambda f: _atom_key(f[0])))
-
-
-def over(m1: Monomial, m2: Monomial) -> Monomial | None:
-    """Quotient of monomials; None where it is not a monomial."""
-    powers = dict(m1)
-    for atom, n in m2:
-        left = powers.get(atom, 0) - n
-        if left < 0:
-            return None
-        if left:
-            powers[atom] = left
-        else:
-            del powers[atom]
-    return tuple(powers.items())
-
-
-def add_to(
-    sums: dict[Monomial, int], terms: Iterable[tuple[Monomial, int]], factor: int = 1
-) -> dict[Monomial, int]:
-    """Add `factor` times the terms to `sums` (in place)."""
-    for m, c in terms:
-        total = sums.get(m, 0) + c * factor
-        if total:
-            sums[m] = total
-        else:
-            sums.pop(m, None)
-    return sums
-
-
-def terms_of(x: Any) -> tuple:
-    """Terms of a dimension or of an integer."""
-    if type(x) is int:
-        return (((), x),) if x else ()
-    return x.terms
-
-
-def multiply_terms(x: Iterable, y: Iterable) -> dict[Monomial, int]:
-    y = tuple(y)
-    out: dict[Monomial, int] = {}
-    for m1, c1 in x:
-        add_to(out, [(times(m1, m2), c2) for m2, c2 in y], c1)
-    return out
+from bedrax.core.avals import aval_functions
+from bedrax.shape_poly.bounds import bounds, decide
+from bedrax.shape_poly.terms import (
+    DOCUMENTATION,
+    Monomial,
+    Operation,
+    add_to,
+    content,
+    monomial_key,
+    multiply_terms,
+    over,
+    terms_of,
+    text_of,
+)  # fmt: skip
+from bedrax.shape_poly.values import dim_as_value_p, value_type
 
 
 def make(scope, sums: Mapping[Monomial, int]) -> Any:
@@ -116,7 +50,7 @@ def raw(scope, sums: Mapping[Monomial, int]) -> Any:
         return 0
     if len(sums) == 1 and () in sums:
         return sums[()]
-    return SymbolicDim(scope, tuple(sorted(sums.items(), key=lambda t: _monomial_key(t[0]), reverse=True)))
+    return SymbolicDim(scope, tuple(sorted(sums.items(), key=lambda t: monomial_key(t[0]), reverse=True)))
 
 
 def variable(scope, name: str) -> Any:
@@ -185,9 +119,7 @@ def _multiply(x, y):
 
 
 def _divmod(x, y):
-    from bedrax.shape_poly import division
-
-    return division.divide(_scope_of(x, y), x, y)
+    return _divide(_scope_of(x, y), x, y)
 
 
 def _comparison(symbol: str) -> Callable:
@@ -201,9 +133,7 @@ def _comparison(symbol: str) -> Callable:
             given = as_integer(other)
             if given is None:
                 return plain(self.as_value(), other) if _is_array_like(other) else NotImplemented
-        from bedrax.shape_poly import bounds
-
-        return bounds.decide(self, symbol, given)
+        return decide(self, symbol, given)
 
     return compare
 
@@ -323,8 +253,6 @@ class SymbolicDim:
 
     def as_value(self) -> Any:
         """The dimension as an integer array of rank 0 (weakly typed): its value when the program runs."""
-        from bedrax.shape_poly.values import dim_as_value_p
-
         return dim_as_value_p.bind(dim=self)
 
     __jax_array__ = as_value
@@ -373,15 +301,13 @@ class SymbolicDim:
 
     def __str__(self):
         if self._text is None:
-            self._text = _text(self.terms)
+            self._text = text_of(self.terms)
         return self._text
 
     __repr__ = __str__
 
     def __reduce__(self):
-        from bedrax.shape_poly.specs import _unpickle
-
-        return _unpickle, (str(self), self.scope)
+        return SymbolicDim, (self.scope, self.terms)
 
 
 def _evaluate_atom(atom, env):
@@ -417,8 +343,6 @@ def _extreme_of_values(name: str, builtin: Callable) -> Callable:
             # A tensor is at hand, so TensorFlow is loaded; this layer does not import it.
             return getattr(sys.modules["tensorflow"], name + "imum")(x, y)
         if hasattr(value, "aval"):
-            from bedrax import lax
-
             return lax.convert_element_type(
                 getattr(lax, name)(
                     lax.convert_element_type(x, value.dtype), lax.convert_element_type(y, value.dtype)
@@ -446,13 +370,11 @@ def extreme(kind: str, x: Any, y: Any) -> Any:
     x, y = given
     if type(x) is int and type(y) is int:
         return max(x, y) if kind == "max" else min(x, y)
-    from bedrax.shape_poly import bounds
-
     scope = _scope_of(x, y)
     for d in (x, y):
         if type(d) is not int:
             scope.check(d, x, f"for {kind}")
-    low, high = bounds.bounds(x - y)
+    low, high = bounds(x - y)
     if low >= 0:
         return x if kind == "max" else y
     if high <= 0:
@@ -463,23 +385,96 @@ def extreme(kind: str, x: Any, y: Any) -> Any:
 
 
 def _term_order(x: SymbolicDim) -> tuple:
-    return tuple([(_monomial_key(m), c) for m, c in x.terms])
+    return tuple([(monomial_key(m), c) for m, c in x.terms])
 
 
-def content(terms: Iterable[tuple[Monomial, int]]) -> int:
-    """Greatest common divisor of the coefficients of the terms that are not constant."""
-    return math.gcd(*[c for m, c in terms if m])
+# ---- division: what can be divided is, the rest becomes `floordiv` and `mod` atoms
 
 
-def _text(terms: tuple) -> str:
-    parts = []
-    for m, c in terms:
-        size = abs(c)
-        factors = [str(size)] if size != 1 or not m else []
-        factors += [str(a) if n == 1 else f"{a}^{n}" for a, n in m]
-        sign = "- " if c < 0 else "+ "
-        parts.append(sign + "*".join(factors))
-    return " ".join(parts).removeprefix("+ ")
+def _divide(scope, x: Any, y: Any) -> tuple[Any, Any]:
+    """`divmod(x, y)`: `x == q * y + r` where `r` has the sign of `y` and is smaller.
+
+    Raises:
+      ZeroDivisionError: `y` is 0.
+    """
+    if type(y) is int:
+        if y == 0:
+            raise ZeroDivisionError("integer division or modulo by zero")
+        if y < 0:  # floor(x / y) = floor(-x / -y)
+            quotient, rest = _divide(scope, -x, -y)
+            return quotient, -rest
+        return _by_integer(scope, x, y)
+    quotient, rest = _long_division(terms_of(x), y.terms)
+    if not rest:
+        return make(scope, quotient), 0
+    q, r = make(scope, quotient), make(scope, rest)
+    if quotient and _fits(r, y):
+        return q, r
+    if _fits(x, y):
+        return 0, x
+    return _atom(scope, "floordiv", x, y), _atom(scope, "mod", x, y)
+
+
+def _fits(r, y) -> bool:
+    """Whether `0 <= r < y` for all values."""
+    return bounds(r)[0] >= 0 and bounds(y - r)[0] > 0
+
+
+def _atom(scope, kind: str, x, y):
+    return make(scope, {((Operation(kind, x, y), 1),): 1})
+
+
+def _by_integer(scope, x, n: int) -> tuple[Any, Any]:
+    """Division by a positive integer: multiples of it are divided, common factors cancelled."""
+    whole: dict = {}
+    part: dict = {}
+    for m, c in x.terms:
+        if c % n == 0:
+            whole[m] = c // n
+        elif m:
+            part[m] = c
+        else:
+            whole[m], part[m] = divmod(c, n)
+            if not whole[m]:
+                del whole[m]
+    constant = part.pop((), 0)
+    if not part:
+        return make(scope, whole), constant
+    # floor((g x + c) / (g m)) = floor((x + floor(c / g)) / m), and the remainder is g (...) + c mod g
+    g = math.gcd(content(part.items()), n)
+    shift, low = divmod(constant, g)
+    reduced = {m: c // g for m, c in part.items()}
+    if shift:
+        reduced[()] = shift
+    inner, divisor = make(scope, reduced), n // g
+    if type(inner) is int:
+        q, r = divmod(inner, divisor)
+    elif divisor == 1:
+        q, r = inner, 0
+    elif _fits(inner, divisor):
+        q, r = 0, inner
+    elif inner.terms[0][1] < 0:  # one form for ceil(x / n), too: floor(-x / n) = -floor((x + n - 1) / n)
+        q, r = divmod(-inner + (divisor - 1), divisor)
+        q, r = -q, divisor - 1 - r
+    else:
+        q, r = _atom(scope, "floordiv", inner, divisor), _atom(scope, "mod", inner, divisor)
+    return make(scope, whole) + q, r * g + low
+
+
+def _long_division(x: tuple, y: tuple) -> tuple[dict, dict]:
+    """Polynomial division by the leading term of `y`; stops where that does not divide."""
+    rest, quotient = dict(x), {}
+    lead, coefficient = y[0]
+    while rest:
+        m = max(rest, key=monomial_key)
+        power = over(m, lead)
+        if power is None or rest[m] % coefficient:
+            break
+        term = {power: rest[m] // coefficient}
+        add_to(quotient, term.items())
+        add_to(rest, multiply_terms(term.items(), y).items(), -1)
+    return quotient, rest
 
 
 dims.register_symbolic(SymbolicDim)
+aval_functions[SymbolicDim] = lambda d: value_type()

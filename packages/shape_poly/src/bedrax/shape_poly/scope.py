@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bedrax.core import source
-from bedrax.shape_poly import expressions
-from bedrax.shape_poly.expressions import Monomial, add_to, multiply_terms, over, terms_of
+from bedrax.shape_poly.bounds import bounds
+from bedrax.shape_poly.parsing import parse_dimension
+from bedrax.shape_poly.terms import DOCUMENTATION, Monomial, add_to, multiply_terms, over, terms_of
 
 _RELATION = re.compile(r"==|>=|<=")
 
@@ -40,9 +41,6 @@ class SymbolicScope:
             self._add(text)
 
     def _add(self, text: str) -> None:
-        from bedrax.shape_poly import bounds
-        from bedrax.shape_poly.parsing import parse_dimension
-
         found = _RELATION.search(text)
         if found is None:
             raise ValueError(f"Constraint parsing error: '{text}' must contain one of '==' or '>=' or '<='")
@@ -53,7 +51,7 @@ class SymbolicScope:
         self.rules = rules
         left, right = (parse_dimension(side, self) for side in sides)
         self.checks.append((text, *((bare[0], relation, bare[1]))))
-        low, high = bounds.bounds(left - right)
+        low, high = bounds(left - right)
         if high < 0 and relation != "<=" or low > 0 and relation != ">=":
             raise ValueError(f"Unsatisfiable constraint: {text}")
         difference = add_to(dict(terms_of(left)), terms_of(right), -1)
@@ -115,7 +113,7 @@ class SymbolicScope:
             raise ValueError(
                 f"Invalid mixing of symbolic scopes {context}.\nExpected {self} (that of '{reference}')\nand found for"
                 f" '{other}' {other.scope}\nMake the dimensions with one call of symbolic_shape, or give `scope`. See"
-                f" {expressions.DOCUMENTATION}#symbolic-dimension-scopes"
+                f" {DOCUMENTATION}#symbolic-dimension-scopes"
             )
 
     def __str__(self):

@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from bedrax.core import dims
-from bedrax.shape_poly.expressions import DOCUMENTATION, SymbolicDim, add_to, raw, terms_of
+from bedrax.shape_poly.expressions import SymbolicDim, raw
 from bedrax.shape_poly.specs import scope_of
+from bedrax.shape_poly.terms import DOCUMENTATION, add_to, terms_of
 
 Assertion = Callable[[str, Any, Any, str, Sequence[Any]], None]
 
@@ -54,36 +55,37 @@ def solve_dims(
         for name, shape in zip(names, symbolic_shapes, strict=True)
         if not dims.is_constant_shape(shape)
     )
-    using = f"Using the following polymorphic shapes specifications: {specs}."
+    check = _Checker(f"Using the following polymorphic shapes specifications: {specs}.", assertion)
     scope = scope_of(symbolic_shapes)
-    check = _Checker(using, assertion)
     equations = []
     for i, shape in enumerate(symbolic_shapes):
         for axis, d in enumerate(shape):
-            where = f"{names[i]}.shape[{axis}]"
+            where, value = f"{names[i]}.shape[{axis}]", size(i, axis)
             if isinstance(d, SymbolicDim):
-                equations.append(_Equation(d, size(i, axis), where))
-            else:
-                value = size(i, axis)
-                if type(value) is not int or value != d:
-                    check(
-                        "==",
-                        value,
-                        d,
-                        f"Expected the constant {d} for dimension {where}, found {{0}}.",
-                        [value],
-                    )
-    if scope is None:
-        return {}
+                equations.append(_Equation(d, value, where))
+            elif type(value) is not int or value != d:
+                problem = f"Expected the constant {d} for dimension {where}, found {{0}}."
+                check("==", value, d, problem, [value])
+    if scope is not None:
+        _solve_all(scope, equations, check)
+        _check_equations(equations, check, symbolic_shapes, actual)
+        _check_constraints(scope, check)
+    return check.env
+
+
+def _solve_all(scope, equations: Sequence[_Equation], check: _Checker) -> None:
+    """Find every variable in the equations.
+
+    What equalities between variables replaced in the shapes is not needed; what they mention is checked later.
+    """
     env = check.env
-    # What equalities between variables replaced in the shapes is not needed; what they mention is checked below.
     wanted = set().union(*(e.dim.variables for e in equations))
     left = list(equations)
     while left:
         progress = [e for e in left if _solve(e, env, check)]
         left = [
             e for e in left if e not in progress
-        ]  # those are solved, or hold nothing unknown and are checked below
+        ]  # solved, or they hold nothing unknown and are checked later
         if not wanted - env.keys():
             break
         if not progress:
@@ -94,10 +96,15 @@ def solve_dims(
                 raise ValueError(
                     f"Cannot solve for values of dimension variables {{{unknown}}}. We can only solve linear uni-variate"
                     " constraints, and systems of linear ones with constant coefficients."
-                    f" {using} Unprocessed specifications: {open_ones}. Please see"
+                    f" {check.using} Unprocessed specifications: {open_ones}. Please see"
                     f" {DOCUMENTATION}#dimension-variables-must-be-solvable-from-the-input-shapes for more details."
                 )
             left.append(more)
+
+
+def _check_equations(equations, check: _Checker, symbolic_shapes, actual: str | None) -> None:
+    """Equations from which no variable was found must hold, too."""
+    env = check.env
     for e in equations:
         if e.solved:
             continue
@@ -114,6 +121,11 @@ def solve_dims(
             f"Found inconsistency between dimension size {e.where} (= {{0}}) and the specification '{e.dim}' (= {{1}}).{several}",
             [e.value, found],
         )  # fmt: skip
+
+
+def _check_constraints(scope, check: _Checker) -> None:
+    """The constraints of the scope must hold, as far as their variables are known."""
+    env = check.env
     for text, x, relation, y in scope.checks:
         needed = set().union(*(d.variables for d in (x, y) if type(d) is not int))
         if needed <= env.keys():
@@ -125,7 +137,6 @@ def solve_dims(
             kind = ("equal to", "==") if relation == "==" else ("greater or equal to", ">=")
             message = f"the symbolic shape constraint {text}. Expected '{difference}' to be {kind[0]} 0, but found {{0}}."
             check(kind[1], value, 0, message, [value], "Input shapes do not match ")
-    return env
 
 
 class _Checker:

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from bedrax import pytree
-from bedrax.core import dims
+from bedrax.core import dims, dtypes
 from bedrax.core.avals import ShapeDtypeStruct, aval_of
 from bedrax.shape_poly.expressions import SymbolicDim
-from bedrax.shape_poly.parsing import parse_dimension, parse_shape
+from bedrax.shape_poly.parsing import parse_shape
 from bedrax.shape_poly.scope import SymbolicScope
 
 
@@ -85,8 +85,6 @@ def symbolic_args_specs(
         else:
             aval = aval_of(leaf)
             shape, dtype = aval.shape, aval.dtype
-        from bedrax.core import dtypes
-
         out.append(ShapeDtypeStruct(parse_shape(spec, scope, shape), dtypes.canonicalize_dtype(dtype)))
     return pytree.tree_unflatten(tree, out)
 
@@ -136,7 +134,3 @@ def scope_of(shapes: Sequence[Sequence[Any]]) -> SymbolicScope | None:
                     first = d
                 first.scope.check(d, first, "in the shapes of one function's arguments")
     return None if first is None else first.scope
-
-
-def _unpickle(text: str, scope: SymbolicScope):
-    return parse_dimension(text, scope)

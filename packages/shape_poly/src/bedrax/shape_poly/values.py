@@ -5,21 +5,21 @@ from __future__ import annotations
 import numpy as np
 
 from bedrax.core import dtypes
-from bedrax.core.avals import ShapedArray, aval_functions
+from bedrax.core.avals import ShapedArray
 from bedrax.core.tracing import Primitive
 from bedrax.numpy_backend.tables import numpy_rules
-from bedrax.shape_poly.expressions import SymbolicDim
 
 dim_as_value_p = Primitive("dim_as_value", "dimensions")
 
 
-def _aval() -> ShapedArray:
+def value_type() -> ShapedArray:
+    """The type of the array."""
     return ShapedArray((), dtypes.canonicalize_dtype(np.dtype(np.int64)), True)
 
 
 @dim_as_value_p.abstract
 def _dim_as_value_shape(*, dim):
-    return _aval()
+    return value_type()
 
 
 def _evaluate(*, dim):
@@ -32,4 +32,3 @@ def _evaluate(*, dim):
 
 dim_as_value_p.impl = _evaluate
 numpy_rules.absent(dim_as_value_p, why="a symbolic dimension has no value before a program is specialized")
-aval_functions[SymbolicDim] = lambda d: _aval()
