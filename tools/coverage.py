@@ -59,7 +59,9 @@ def cell(table, prim, reasons):
 
 
 def page():
-    tables = instances(Column)
+    columns = instances(Column)
+    tables = [column for column in columns if column.package]
+    beside = [column for column in columns if not column.package]  # their rules stand beside the primitives
     primitives = sorted(instances(Primitive), key=lambda prim: prim.name)
     families = sorted({prim.family for prim in primitives}, key=lambda family: (not family, family))
     for table in tables:
@@ -70,14 +72,15 @@ def page():
     for family in families:
         reasons = {}
         lines += [f"\n## {family or 'Primitives whose owner registers every rule'}\n"]
-        lines += ["| primitive | " + " | ".join(table.name for table in tables) + " |"]
-        lines += ["|---" * (len(tables) + 1) + "|"]
+        lines += [f"| primitive | {' | '.join(table.name for table in tables)} | stated beside it |"]
+        lines += ["|---" * (len(tables) + 2) + "|"]
         for prim in primitives:
             if prim.family == family:
                 cells = [cell(table, prim, reasons) for table in tables]
                 for table, text in zip(tables, cells, strict=True):
                     filled[table.name] += bool(text)
-                lines += [f"| `{prim.name}` | " + " | ".join(cells) + " |"]
+                stated = ", ".join(column.name for column in beside if column.states(prim))
+                lines += [f"| `{prim.name}` | {' | '.join(cells)} | {stated} |"]
         lines += [""] * bool(reasons) + [f"{number}. {why}" for why, number in reasons.items()]
     lines += section()
     lines += ["\n## Names that refuse\n", "They can be imported; using them raises `NotImplementedError`.\n"]
@@ -90,6 +93,9 @@ def page():
         lines += [f"| {', '.join(f'`{row[0]}`' for row in rows)} | {why} |"]
     lines += ["\n## In numbers\n", "| column | rules and explained absences | of |", "|---|---|---|"]
     lines += [f"| {column} | {count} | {len(primitives)} |" for column, count in filled.items()]
+    for column in beside:
+        count = sum(column.states(prim) for prim in primitives)
+        lines += [f"| {column.name} (beside the primitives) | {count} | {len(primitives)} |"]
     return "\n".join(lines) + "\n"
 
 
