@@ -4,13 +4,12 @@ This package is a face: every name comes from one of the `bedrax` layers. The st
 beside each module says which names it has and where they come from."""
 
 import bedrax.random as _random  # noqa: F401  (exported programs may have keys, and arrays NumPy's methods)
-from bedrax.core import config as _options
 from bedrax.core import executors as _executors
+from bedrax.core import option_owners as _option_owners
 from bedrax.core.lazy import attach_stub
 
 _executors.offer("bedrax.xla_backend", rank=1)  # XLA runs what users of `jax` write; it is loaded then
-# Options are declared by the packages that read them.
-_options.offer(
+_option_owners.offer(
     "bedrax.lax.flags", "bedrax.random.flags", "bedrax.nn.flags", "bedrax.xla_backend.flags", "bedrax.extend.flags",
     "bedrax.jax2tf.flags",
 )  # fmt: skip

@@ -8,7 +8,7 @@ overridden in the current thread:
     with enable_x64(True): ...
 
 Inside Bedrax, options are read as `enable_x64.value`; users read `config.jax_enable_x64`. A package whose flags may
-be asked for before it is imported is named by `offer`.
+be asked for before it is imported is named by `option_owners.offer`.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ import threading
 import warnings
 from collections.abc import Callable, Hashable, Iterator
 from typing import Any
+
+from bedrax.core import option_owners
 
 
 class _Unset:
@@ -333,22 +335,14 @@ def flag(name: str, default: Any, help: str, **options: Any) -> Flag:
     return new
 
 
-_offered: list[str] = []
-
-
-def offer(*modules: str) -> None:
-    """Name modules that declare flags: they are imported when somebody asks for a flag that is not declared yet."""
-    _offered.extend(modules)
-
-
 def _load_offered() -> None:
-    """Import what is offered and installed."""
-    while _offered:
-        module = _offered[0]
+    """Import the modules that are offered, and installed."""
+    while option_owners.waiting:
+        module = option_owners.waiting[0]
         if importlib.util.find_spec(module.rpartition(".")[0]) is not None:
             importlib.import_module(module)
-        if module in _offered:  # another thread may have been as quick
-            _offered.remove(module)
+        if module in option_owners.waiting:  # another thread may have been as quick
+            option_owners.waiting.remove(module)
 
 
 def find(name: str) -> Flag:

@@ -195,7 +195,7 @@ def _warn_of_large_constants(jaxpr: Jaxpr, name: str) -> None:
         if size > limit:
             warnings.warn(
                 f"{name} captures {size:,} bytes of constants: pass large arrays as arguments",
-                stacklevel=_user_stacklevel(),
+                stacklevel=source.stacklevel(),
             )
 
 
