@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from bedrax.core import array, avals, config
+from bedrax.core import array
 
 
 class Executor:
@@ -134,6 +134,11 @@ def provide(executor: Executor) -> None:
     Call it when everything that the executor needs stands: other threads may use it at once.
     """
     global must_see_calls
+    from bedrax.core import (
+        avals,
+        config,
+    )  # whoever only offers a backend, such as `import jax`, needs neither
+
     with _lock:
         for cls in executor.array_types:
             array.add_array_type(cls)
