@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from bedrax import pytree
-from bedrax.core import avals, config, executors, source, staging
-from bedrax.core.ir import DebugInfo, Jaxpr, eval_jaxpr
+from bedrax.core import avals, caches, config, executors, source, staging
+from bedrax.core.ir import Jaxpr, eval_jaxpr
 from bedrax.core.tables import calls, print_rules, programs, with_programs
 from bedrax.core.tracing import Primitive, current
 
@@ -169,7 +169,7 @@ class Jitted:
         if clash:
             raise ValueError(f"jit: arguments {sorted(clash)} cannot be both static and donated.")
         self.options = options
-        self.cache: dict = {}
+        self.cache = caches.traces.of(fun)  # shared by all that `jit` makes of one function
 
     def __call__(self, *args, **kwargs):
         if config.disable_jit.value:
@@ -227,14 +227,14 @@ class Jitted:
         except (TypeError, OverflowError):
             self.complain(args, kwargs, dynamic, dynamic_kwargs)
             raise
-        if config.no_tracing.value:
-            raise RuntimeError(f"re-tracing function {self.name} for `jit`, but 'no_tracing' is set")
-        key = (in_tree, types, static_key, config.trace_context(), tuple(current.axes.items()))
+        key = (in_tree, types, static_key, caches.context())
         traced = self.cache.get(key)
         if traced is None:
+            if config.no_tracing.value:
+                raise RuntimeError(f"re-tracing function {self.name} for `jit`, but 'no_tracing' is set")
             traced = self.trace_now(in_tree, types, static_key)
             if not traced.consts:  # what closes over another transformation's values must not outlive it
-                self.cache[key] = traced
+                self.cache.keep(key, traced)
         params = dict(
             jaxpr=traced.jaxpr,
             name=self.name,
@@ -256,13 +256,7 @@ class Jitted:
             merged, all_kwargs = self.merge(static_key, dynamic, kwargs)
             return self.fun(*merged, **all_kwargs)
 
-        fun = self.fun
-        positions = [n for n, _ in static_key if type(n) is int]
-        info = DebugInfo(
-            self.name,
-            lambda: source.describe_function(fun),
-            lambda: staging.leaf_names(fun, in_tree, positions),
-        )
+        info = staging.described(self.fun, in_tree, [n for n, _ in static_key if type(n) is int])
         jaxpr, out_tree = staging.trace_to_jaxpr(staging.flat_fun(call, in_tree), types, info)
         jaxpr, consts = staging.close_over(jaxpr, every=False)
         return _Traced(jaxpr, consts, out_tree)

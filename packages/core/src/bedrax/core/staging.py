@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from bedrax import pytree
-from bedrax.core import avals, config, errors, source, tracing, typecheck
+from bedrax.core import avals, caches, config, errors, source, tracing, typecheck
 from bedrax.core.avals import AbstractValue, aval_of
 from bedrax.core.columns import Column
 from bedrax.core.ir import DebugInfo, Eqn, Jaxpr, Literal, Var, no_effects
@@ -319,9 +319,6 @@ def flat_fun(fun: Callable, in_tree) -> Callable:
     return flat
 
 
-_traced: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
-
-
 def trace_function(fun: Callable, in_tree, in_avals: tuple) -> tuple[Jaxpr, list, Any]:
     """Trace a function of trees for a primitive that holds programs; kept per function and signature.
 
@@ -332,22 +329,19 @@ def trace_function(fun: Callable, in_tree, in_avals: tuple) -> tuple[Jaxpr, list
     Returns:
       (program with what it closes over as leading arguments, their values, treedef of the result).
     """
-    key = (in_tree, in_avals, config.trace_context(), tuple(current.axes.items()))
-    try:
-        known = _traced.setdefault(fun, {})
-    except TypeError:  # not hashable, or without weak references
-        known = {}
+    known = caches.traces.of(fun)
+    key = (trace_function, in_tree, in_avals, caches.context())
     found = known.get(key)
     if found is None:
-        traced, out_tree = trace_to_jaxpr(flat_fun(fun, in_tree), in_avals, _described(fun, in_tree))
+        traced, out_tree = trace_to_jaxpr(flat_fun(fun, in_tree), in_avals, described(fun, in_tree))
         program, consts = close_over(traced)
         found = (program, consts, out_tree)
         if not any(isinstance(c, Tracer) for c in consts):
-            known[key] = found
+            known.keep(key, found)
     return found
 
 
-def _described(fun: Callable, in_tree) -> DebugInfo:
+def described(fun: Callable, in_tree, static: Sequence[int] = ()) -> DebugInfo:
     """Names for messages about `fun`, without keeping it alive: the cache that holds its program must not."""
     try:
         alive = weakref.ref(fun)
@@ -356,7 +350,7 @@ def _described(fun: Callable, in_tree) -> DebugInfo:
     return DebugInfo(
         function_name(fun),
         lambda: "" if alive() is None else source.describe_function(alive()),
-        lambda: None if alive() is None else leaf_names(alive(), in_tree),
+        lambda: None if alive() is None else leaf_names(alive(), in_tree, static),
     )
 
 

@@ -6,7 +6,6 @@ argument. Conventions: consts, then carry, then scanned inputs.
 
 from __future__ import annotations
 
-import functools
 import importlib
 import inspect
 import operator
@@ -19,7 +18,8 @@ from bedrax import pytree
 from bedrax.core import config, dims, dtypes, source, staging
 from bedrax.core.avals import ShapedArray, abstractify, aval_of
 from bedrax.core.errors import ConcretizationTypeError
-from bedrax.core.ir import Jaxpr
+from bedrax.core.facts import cached, fact
+from bedrax.core.ir import Jaxpr, Var, eval_jaxpr
 from bedrax.core.tables import Use, calls, families_on_bases, programs, with_programs
 from bedrax.core.tracing import Primitive, Tracer
 
@@ -365,19 +365,8 @@ def _match_weak_types(jaxpr: Jaxpr, num_consts: int, num_carry: int) -> Jaxpr:
     wanted = jaxpr.in_avals[num_consts : num_consts + num_carry]
     if all(a == b for a, b in zip(wanted, jaxpr.out_avals[:num_carry], strict=True)):
         return jaxpr
-    from bedrax.core.ir import eval_jaxpr
-    from bedrax.lax.primitives.conversions import convert_element_type_p
-
-    def settled(*args):
-        outs = eval_jaxpr(jaxpr, jaxpr.consts, *args)
-        return [
-            convert_element_type_p.bind(x, new_dtype=a.dtype, weak_type=a.weak_type, sharding=None)
-            if aval_of(x) != a
-            else x
-            for x, a in zip(outs[:num_carry], wanted, strict=True)
-        ] + outs[num_carry:]
-
-    return staging.program_of(settled, jaxpr.in_avals, jaxpr.debug_info)
+    weak = [a.weak_type if a.is_array else None for a in wanted]
+    return _with_weak_types(jaxpr, (*weak, *[None] * (len(jaxpr.outvars) - num_carry)))
 
 
 def _scan_in_python(f, init, xs, x_leaves, x_tree, length, reverse):
@@ -449,34 +438,24 @@ def while_loop(cond_fun: Callable, body_fun: Callable, init_val: Any) -> Any:
     return pytree.tree_unflatten(tree, out)
 
 
-@functools.lru_cache(maxsize=512)
-def _fori_scan_body(body_fun):
-    def step(loop_carry, _):
-        from bedrax import lax
-
-        i, val = loop_carry
-        return (lax.add(i, aval_of(i).dtype.type(1)), body_fun(i, val)), None
-
-    step.__wrapped__, step.__name__ = body_fun, staging.function_name(body_fun)  # whom messages name
-    return step
+def _made_from(body_fun: Callable, role: str, made: Callable) -> Callable:
+    """`made`, whose programs are kept with the user's function, which messages name."""
+    made.__wrapped__, made.__name__ = body_fun, staging.function_name(body_fun)
+    made.traces_of = (body_fun, role)
+    return made
 
 
-@functools.lru_cache(maxsize=512)
-def _fori_while(body_fun):
-    def cond(loop_carry):
-        from bedrax import lax
+def _next(i):
+    from bedrax import lax
 
-        i, upper, _ = loop_carry
-        return lax.lt(i, upper)
+    return lax.add(i, aval_of(i).dtype.type(1))
 
-    def body(loop_carry):
-        from bedrax import lax
 
-        i, upper, val = loop_carry
-        return lax.add(i, aval_of(i).dtype.type(1)), upper, body_fun(i, val)
+def _fori_cond(loop_carry):
+    from bedrax import lax
 
-    body.__wrapped__, body.__name__ = body_fun, staging.function_name(body_fun)
-    return cond, body
+    i, upper, _ = loop_carry
+    return lax.lt(i, upper)
 
 
 def fori_loop(lower, upper, body_fun: Callable, init_val: Any, *, unroll: int | bool | None = None) -> Any:
@@ -518,23 +497,25 @@ def fori_loop(lower, upper, body_fun: Callable, init_val: Any, *, unroll: int | 
     start = lower if weak and type(lower) is int else lax.convert_element_type(lower, dtype)
     if None not in bounds:
         steps = max(0, bounds[1] - bounds[0])
+
+        def step(loop_carry, _):
+            i, val = loop_carry
+            return (_next(i), body_fun(i, val)), None
+
         (_, result), _ = scan(
-            _hashable(_fori_scan_body, body_fun), (lax.convert_element_type(start, dtype), init_val), None, length=steps,
+            _made_from(body_fun, "fori_loop as scan", step), (lax.convert_element_type(start, dtype), init_val), None, length=steps,
             unroll=1 if unroll is None else unroll,
         )  # fmt: skip
         return result
     if unroll is not None and unroll is not False and unroll != 1:
         raise ValueError("Can only use `unroll` in `fori_loop` if the loop bounds are statically known.")
-    cond, body = _hashable(_fori_while, body_fun)
+
+    def body(loop_carry):
+        i, upper, val = loop_carry
+        return _next(i), upper, body_fun(i, val)
+
     carry = (lax.convert_element_type(start, dtype), lax.convert_element_type(upper, dtype), init_val)
-    return while_loop(cond, body, carry)[2]
-
-
-def _hashable(make, fun):
-    try:
-        return make(fun)
-    except TypeError:
-        return make.__wrapped__(fun)
+    return while_loop(_fori_cond, _made_from(body_fun, "fori_loop as while", body), carry)[2]
 
 
 def _known_int(x) -> int | None:
@@ -683,19 +664,14 @@ def _with_consts(jaxpr: Jaxpr, values: list, order: list, consts: dict) -> Jaxpr
     """The branch with all branches' closed-over values as leading arguments."""
     if [id(v) for v in values] == order:
         return jaxpr
-    key = (
-        "with_consts",
-        tuple(order.index(id(v)) for v in values),
-        tuple(aval_of(c) for c in consts.values()),
-    )
-    found = jaxpr.cache.get(key)
-    if found is None:
-        from bedrax.core.ir import Var
+    places, types = tuple(order.index(id(v)) for v in values), [aval_of(c) for c in consts.values()]
 
-        own = {id(v): var for v, var in zip(values, jaxpr.invars, strict=False)}
-        leading = [own.get(i) or Var(aval_of(consts[i])) for i in order]
-        found = jaxpr.cache[key] = jaxpr.replace(invars=leading + jaxpr.invars[len(values) :])
-    return found
+    def extended():
+        own = dict(zip(places, jaxpr.invars, strict=False))
+        leading = [own.get(i) or Var(a) for i, a in enumerate(types)]
+        return jaxpr.replace(invars=leading + jaxpr.invars[len(values) :])
+
+    return fact(jaxpr, (_with_consts, places, tuple(types)), extended)
 
 
 def _join_weak_types(branches: tuple[Jaxpr, ...]) -> tuple[Jaxpr, ...]:
@@ -706,26 +682,23 @@ def _join_weak_types(branches: tuple[Jaxpr, ...]) -> tuple[Jaxpr, ...]:
     ]
     if all(a.weak_type == w for b in branches for a, w in zip(b.out_avals, weak, strict=True) if a.is_array):
         return branches
-    from bedrax.core.ir import eval_jaxpr
+    return tuple([_with_weak_types(b, tuple(weak)) for b in branches])
+
+
+@cached
+def _with_weak_types(jaxpr: Jaxpr, weak: tuple) -> Jaxpr:
+    """The program with results of the given weakness (None: as they are)."""
     from bedrax.lax.primitives.conversions import convert_element_type_p
 
-    def settle(jaxpr):
-        key = ("weak", tuple(weak))
-        found = jaxpr.cache.get(key)
-        if found is None:
+    def settled(*args):
+        return [
+            convert_element_type_p.bind(x, new_dtype=aval_of(x).dtype, weak_type=w, sharding=None)
+            if w is not None and aval_of(x).is_array and aval_of(x).weak_type != w
+            else x
+            for x, w in zip(eval_jaxpr(jaxpr, jaxpr.consts, *args), weak, strict=True)
+        ]
 
-            def settled(*args):
-                return [
-                    convert_element_type_p.bind(x, new_dtype=aval_of(x).dtype, weak_type=w, sharding=None)
-                    if aval_of(x).is_array and aval_of(x).weak_type != w
-                    else x
-                    for x, w in zip(eval_jaxpr(jaxpr, jaxpr.consts, *args), weak, strict=True)
-                ]
-
-            found = jaxpr.cache[key] = staging.program_of(settled, jaxpr.in_avals, jaxpr.debug_info)
-        return found
-
-    return tuple([settle(b) for b in branches])
+    return staging.program_of(settled, jaxpr.in_avals, jaxpr.debug_info)
 
 
 # ---- made of the above

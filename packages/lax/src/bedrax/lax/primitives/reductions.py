@@ -7,14 +7,13 @@ folds several arrays together with any associative function, held as a jaxpr of 
 from __future__ import annotations
 
 import operator
-import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from bedrax import pytree
-from bedrax.core import config, dims, dtypes
+from bedrax.core import caches, dims, dtypes
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.tables import pure_shapes
 from bedrax.core.tracing import Primitive, Tracer
@@ -250,10 +249,6 @@ def monoid_of(computation, operand, init) -> Primitive | None:
     return prim if value.shape == () and bool(value == identity) else None
 
 
-# computation -> {what else its program depends on: the program}, so that eager calls compile once.
-_combiners: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
-
-
 def combiner_jaxpr(computation: Callable, avals: Sequence[ShapedArray], in_tree, what: str):
     """The program of a function of two trees of scalars.
 
@@ -266,14 +261,13 @@ def combiner_jaxpr(computation: Callable, avals: Sequence[ShapedArray], in_tree,
       A jaxpr of ``2 n`` scalars to ``n`` scalars, constants closed in.
     """
     scalars = tuple([ShapedArray((), a.dtype, a.weak_type) for a in avals])
-    key = (scalars, in_tree, config.enable_x64.value)
-    try:
-        known = _combiners.setdefault(computation, {})
-    except TypeError:  # cannot be hashed or weakly referenced
-        known = {}
-    if key not in known:
-        known[key] = _trace_combiner(computation, scalars, in_tree, what)
-    return known[key]
+    key = (combiner_jaxpr, scalars, in_tree, caches.context())
+    known = caches.traces.of(computation)
+    found = known.get(key)
+    if found is None:
+        found = _trace_combiner(computation, scalars, in_tree, what)
+        known.keep(key, found)
+    return found
 
 
 def _trace_combiner(computation, scalars, in_tree, what):

@@ -1,0 +1,106 @@
+"""Caches of what was traced: kept per function, weakly, and bounded. What is derived from programs: `bedrax.core.facts`."""
+
+from __future__ import annotations
+
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from types import FunctionType
+from typing import Any
+
+from bedrax.core import config
+from bedrax.core.tracing import current
+
+
+def context() -> tuple:
+    """What a trace depends on besides the function and the types of its arguments: options, named axes."""
+    return config.trace_context(), tuple(current.axes.items())
+
+
+class Recent:
+    """The results used last, by key. Threads may share it."""
+
+    __slots__ = ("found", "size")
+
+    def __init__(self, size: int):
+        self.size = size
+        self.found: OrderedDict = OrderedDict()
+
+    def get(self, key: Any) -> Any:
+        """What was kept for `key`, or None."""
+        value = self.found.get(key)
+        if value is not None and len(self.found) > 1:
+            try:
+                self.found.move_to_end(key)
+            except KeyError:  # another thread dropped it just now
+                pass
+        return value
+
+    def keep(self, key: Any, value: Any) -> None:
+        """Keep `value`; the one used longest ago may go."""
+        self.found[key] = value
+        while len(self.found) > self.size:
+            try:
+                self.found.popitem(last=False)
+            except KeyError:
+                break
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self.found.clear()
+
+    def __len__(self) -> int:
+        return len(self.found)
+
+    def __iter__(self) -> Iterator:
+        return iter(tuple(self.found))
+
+
+class FunctionCache:
+    """For each function the results used last. They go with the function: they must not refer to it.
+
+    Args:
+      size: how many results are kept for one function.
+    """
+
+    def __init__(self, size: int = 1024):
+        self.size = size
+        self._tables: weakref.WeakKeyDictionary[Callable, Recent] = weakref.WeakKeyDictionary()
+
+    def of(self, fun: Callable) -> Recent:
+        """The results for `fun`; a new, empty table each time if `fun` has no hash or cannot be weakly referenced.
+
+        A function that is made from another one for every call says so with an attribute `traces_of`, a pair (the other
+        function, what it is made for): its results are kept with the other one.
+        """
+        owner, role = getattr(fun, "traces_of", (fun, None)) if type(fun) is FunctionType else (fun, None)
+        try:
+            table = self._tables.get(owner)
+            if table is None:
+                table = self._tables.setdefault(owner, Recent(self.size))
+        except TypeError:
+            return Recent(self.size)
+        return table if role is None else _Role(table, role)
+
+    def clear(self) -> None:
+        """Forget everything."""
+        for table in list(self._tables.values()):
+            table.clear()
+
+
+class _Role:
+    """A table of results of functions made from another one for a purpose."""
+
+    __slots__ = ("role", "table")
+
+    def __init__(self, table: Recent, role: Any):
+        self.table, self.role = table, role
+
+    def get(self, key: Any) -> Any:
+        return self.table.get((self.role, key))
+
+    def keep(self, key: Any, value: Any) -> None:
+        self.table.keep((self.role, key), value)
+
+
+traces = FunctionCache()  # of `jit`, loops, branches, and whoever traces a user's function for a primitive
