@@ -1,5 +1,6 @@
 """The kernel with three toy primitives: `add` and `neg` compute, `apply` holds a program. No layer above is needed."""
 
+import enum
 import gc
 import threading
 import weakref
@@ -7,7 +8,7 @@ import weakref
 import numpy as np
 import pytest
 
-from bedrax.core import config, dead_code, executors, facts, passes, staging, tables, tracing
+from bedrax.core import config, dead_code, executors, facts, passes, scopes, staging, tables, tracing
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.errors import JaxprTypeError, LeakedTracerError
 from bedrax.core.ir import Eqn, Jaxpr, Var, eval_jaxpr
@@ -45,7 +46,7 @@ class Counted(Tracer):
     __slots__ = ("value",)
 
     def __init__(self, trace, value):
-        self.trace, self.value = trace, value
+        self._trace, self.value = trace, value
 
     aval = property(lambda self: aval_of(self.value))
 
@@ -60,7 +61,7 @@ class CountTrace(Trace):
         self.count = 0
 
     def process(self, prim, args, params):
-        mine = [type(x) is Counted and x.trace is self for x in args]
+        mine = [type(x) is Counted and x._trace is self for x in args]
         self.count += any(mine)
         with tracing.set_trace(self.parent):
             out = prim.bind(*(x.value if m else x for x, m in zip(args, mine, strict=True)), **params)
@@ -381,3 +382,48 @@ def test_a_fact_is_derived_once_also_when_it_is_none():
     assert [nothing(program, 1), nothing(program, 1), nothing(program, 2)] == [None] * 3
     assert calls == [1, 2]
     assert facts.fact(program, "mine", lambda: 5) == facts.fact(program, "mine", lambda: 6) == 5
+
+
+# ---- values, names, attributes
+
+
+def test_numbers_of_subclasses_have_the_type_of_their_kind():
+    class Choice(enum.IntEnum):
+        TWO = 2
+
+    class Metres(float):
+        pass
+
+    assert aval_of(Choice.TWO) == aval_of(2) and aval_of(Metres(2)) == aval_of(2.0)
+    program = staging.program_of(lambda x: [add_p.bind(x, Choice.TWO), add_p.bind(x, Metres(0.5))], [scalar])
+    values = [e.invars[1].val for e in program.eqns]
+    assert values == [2, 0.5] and [type(v) for v in values] == [int, float]
+
+
+def test_one_named_scope_in_two_threads():
+    shared = scopes.named_scope("shared")
+    entered_it, second_in, second_out = threading.Event(), threading.Event(), threading.Event()
+    seen = {}
+
+    def first():
+        with scopes.named_scope("first"):
+            with shared:
+                entered_it.set()
+                second_in.wait()
+            seen["first"] = current.names
+        second_out.set()
+
+    def second():
+        with scopes.named_scope("second"):
+            entered_it.wait()
+            with shared:
+                second_in.set()
+                second_out.wait()
+            seen["second"] = current.names
+
+    threads = [threading.Thread(target=t) for t in (first, second)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert seen == {"first": ("first",), "second": ("second",)} and current.names == ()

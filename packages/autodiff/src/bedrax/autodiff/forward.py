@@ -21,7 +21,7 @@ class DualTracer(Tracer):
     __slots__ = ("primal", "tangent")
 
     def __init__(self, trace: Trace, primal: Any, tangent: Any):
-        self.trace = trace
+        self._trace = trace
         self.primal = primal
         self.tangent = tangent
 
@@ -57,7 +57,7 @@ class JVPTrace(Trace):
         tangents = []
         active = False
         for x in args:
-            if type(x) is JVPTracer and x.trace is self:
+            if type(x) is JVPTracer and x._trace is self:
                 primals.append(x.primal)
                 tangents.append(x.tangent)
                 active = True
@@ -80,7 +80,7 @@ class JVPTrace(Trace):
 
     def split(self, x: Any) -> tuple[Any, Any]:
         """Primal and tangent of any value."""
-        if type(x) is JVPTracer and x.trace is self:
+        if type(x) is JVPTracer and x._trace is self:
             return x.primal, x.tangent
         return x, Zero.of(x)
 

@@ -46,7 +46,7 @@ class Node(Tracer):
     __slots__ = ("aval",)
 
     def __init__(self, trace: Tape, aval: AbstractValue):
-        self.trace = trace
+        self._trace = trace
         self.aval = aval
 
     def __repr__(self):
@@ -81,7 +81,7 @@ class Tape(Trace):
 
     def process(self, prim, args, params):
         for x in args:
-            if type(x) is Node and x.trace is self:
+            if type(x) is Node and x._trace is self:
                 break
         else:
             saved = current.trace
@@ -105,7 +105,7 @@ class Tape(Trace):
         return node
 
     def owns(self, x: Any) -> bool:
-        return type(x) is Node and x.trace is self
+        return type(x) is Node and x._trace is self
 
     def backward(self, outs: Sequence[Any], cts: Sequence[Any], inputs: Sequence[Node]) -> list:
         """Cotangents of `inputs`, given those of `outs`; runs in the current trace.
@@ -127,7 +127,7 @@ class Tape(Trace):
             cotangents[key] = ct if known is None else add_tangents(known, ct)
 
         for node, ct in zip(outs, cts, strict=True):
-            if type(node) is Node and node.trace is self:
+            if type(node) is Node and node._trace is self:
                 add(node, ct)
         for entry in reversed(self.entries):
             prim = entry.prim
@@ -143,9 +143,9 @@ class Tape(Trace):
                 if ct is None:
                     continue
             args = entry.args
-            marked = [UndefinedPrimal(x.aval) if type(x) is Node and x.trace is self else x for x in args]
+            marked = [UndefinedPrimal(x.aval) if type(x) is Node and x._trace is self else x for x in args]
             for x, back in zip(args, transpose_rules[prim](ct, *marked, **entry.params), strict=True):
-                if back is not None and type(x) is Node and x.trace is self:
+                if back is not None and type(x) is Node and x._trace is self:
                     add(x, back)
         return [cotangents[id(n)] if id(n) in cotangents else Zero(n.aval) for n in inputs]
 
@@ -160,14 +160,14 @@ class Tape(Trace):
         for entry in reversed(self.entries):
             if any(id(n) in needed for n in entry.outs):
                 kept.append(entry)
-                needed.update(id(x) for x in entry.args if type(x) is Node and x.trace is self)
+                needed.update(id(x) for x in entry.args if type(x) is Node and x._trace is self)
         kept.reverse()
         variables: dict[int, Var] = {id(n): Var(n.aval) for n in inputs}
         residual_vars: dict[int, Var] = {}
         residuals: list = []
 
         def atom(x):
-            if type(x) is Node and x.trace is self:
+            if type(x) is Node and x._trace is self:
                 return variables[id(x)]
             if type(x) in (bool, int, float, complex):
                 return Literal(x, aval_of(x))
@@ -222,7 +222,7 @@ class LinearizeTrace(Trace):
         tangents = []
         active = False
         for x in args:
-            if type(x) is LinearizeTracer and x.trace is self:
+            if type(x) is LinearizeTracer and x._trace is self:
                 primals.append(x.primal)
                 tangents.append(x.tangent)
                 active = True
@@ -249,7 +249,7 @@ class LinearizeTrace(Trace):
 
     def split(self, x: Any) -> tuple[Any, Any]:
         """Primal and tangent node (or `Zero`) of any value."""
-        if type(x) is LinearizeTracer and x.trace is self:
+        if type(x) is LinearizeTracer and x._trace is self:
             return x.primal, x.tangent
         return x, Zero.of(x)
 

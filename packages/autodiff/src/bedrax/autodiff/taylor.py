@@ -32,7 +32,7 @@ class SeriesTracer(Tracer):
     __slots__ = ("terms",)
 
     def __init__(self, trace: SeriesTrace, terms: list):
-        self.trace = trace
+        self._trace = trace
         self.terms = terms
 
     @property
@@ -57,7 +57,7 @@ class SeriesTrace(Trace):
 
     def terms_of(self, x: Any) -> list | None:
         """The coefficients of a path; None for a value that does not move."""
-        return x.terms if type(x) is SeriesTracer and x.trace is self else None
+        return x.terms if type(x) is SeriesTracer and x._trace is self else None
 
     def wrap(self, terms: list | None, value: Any) -> Any:
         return value if terms is None else SeriesTracer(self, terms)

@@ -36,7 +36,7 @@ class BatchTracer(Tracer):
     __slots__ = ("_aval", "dim", "val")
 
     def __init__(self, trace: BatchTrace, val: Any, dim: int):
-        self.trace = trace
+        self._trace = trace
         self.val = val
         self.dim = dim
         self._aval = None
@@ -88,7 +88,7 @@ class BatchTrace(Trace):
         dims = []
         active = False
         for x in args:
-            if type(x) is BatchTracer and x.trace is self:
+            if type(x) is BatchTracer and x._trace is self:
                 vals.append(x.val)
                 dims.append(x.dim)
                 active = True
@@ -119,7 +119,7 @@ class BatchTrace(Trace):
 
     def split(self, x: Any) -> tuple[Any, int | None]:
         """Value and mapped axis of anything."""
-        if type(x) is BatchTracer and x.trace is self:
+        if type(x) is BatchTracer and x._trace is self:
             return x.val, x.dim
         return x, None
 

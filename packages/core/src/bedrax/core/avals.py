@@ -158,14 +158,19 @@ def scalar_aval(dtype: np.dtype, weak_type: bool = False) -> ShapedArray:
     return plain_aval((), dtype, weak_type)
 
 
-def _python_scalar_aval(x) -> ShapedArray:
-    if type(x) is int:
-        dtypes.check_python_int(x)
-    return scalar_aval(dtypes.python_scalar_dtype(type(x)), type(x) is not bool)
+def _python_scalar_aval(kind: type) -> Callable[[Any], AbstractValue]:
+    """For values of `kind` or of a subclass (an `IntEnum`)."""
+
+    def type_of(x):
+        if kind is int:
+            dtypes.check_python_int(x)
+        return scalar_aval(dtypes.python_scalar_dtype(kind), kind is not bool)
+
+    return type_of
 
 
 for _type in (bool, int, float, complex):
-    aval_functions[_type] = _python_scalar_aval
+    aval_functions[_type] = _python_scalar_aval(_type)
 
 
 def _ndarray_aval(x) -> ShapedArray:

@@ -22,15 +22,13 @@ class named_scope(contextlib.ContextDecorator):
         if not isinstance(name, str):
             raise TypeError(f"named_scope name argument must be a string, got {name!r} of type {type(name)}")
         self.name = name
-        self._saved: list[tuple] = []
 
     def __enter__(self):
-        self._saved.append(current.names)
         current.names = (*current.names, self.name)
         return self.name
 
     def __exit__(self, *_):
-        current.names = self._saved.pop()
+        current.names = current.names[:-1]  # the object keeps nothing: threads may share it
 
 
 def named_call(fun: Callable, *, name: str | None = None) -> Callable:

@@ -40,22 +40,22 @@ stage_rules = Column(
 class StagedTracer(Tracer):
     """Stands for a variable of the program being recorded."""
 
-    __slots__ = ("aval", "source_info", "var")
+    __slots__ = ("aval", "source_info", "variable")
 
     def __init__(self, trace: StagingTrace, aval: AbstractValue, var: Var, source_info=None):
-        self.trace = trace
+        self._trace = trace
         self.aval = aval
-        self.var = var
+        self.variable = var
         self.source_info = source_info
 
     source = property(lambda self: self.source_info)
 
     def origin(self) -> str:
         """For messages: what was being traced, and which of its arguments the value depends on."""
-        info = self.trace.debug_info
+        info = self._trace.debug_info
         if info is None or not info.func_src_info:
             return ""
-        names = self.trace.names_of_arguments_of(self.var)
+        names = self._trace.names_of_arguments_of(self.variable)
         depends = (
             f" It depends on the value of the argument{'s' if len(names) > 1 else ''} {', '.join(names)}."
             if names
@@ -112,17 +112,19 @@ class StagingTrace(Trace):
     def lift(self, x: Any) -> Var | Literal:
         """An atom for any value met while recording."""
         kind = type(x)
-        if kind is StagedTracer and x.trace is self:
-            return x.var
+        if kind is StagedTracer and x._trace is self:
+            return x.variable
         if kind in _SCALARS:
             return Literal(x, aval_of(x))
         if isinstance(x, np.generic) and x.dtype.kind != "V":
             aval = aval_of(x)
             return Literal(x.astype(aval.dtype), aval)
+        if isinstance(x, _SCALARS):  # of a subclass
+            return self.lift(next(t for t in _SCALARS if isinstance(x, t))(x))
         var = self.const_vars.get(id(x))
         if var is None:
             if isinstance(x, Tracer):
-                if not x.trace.alive:
+                if not x._trace.alive:
                     raise errors.escaped_tracer_error(x)
                 aval = x.aval
             else:
@@ -157,7 +159,7 @@ class StagingTrace(Trace):
         invars = []
         types = []
         for x in args:
-            atom = x.var if type(x) is StagedTracer and x.trace is self else self.lift(x)
+            atom = x.variable if type(x) is StagedTracer and x._trace is self else self.lift(x)
             invars.append(atom)
             types.append(atom.aval)
         out = prim.result_types(types, params)
@@ -199,7 +201,7 @@ class ShapeTrace(StagingTrace):
     __slots__ = ()
 
     def record(self, prim, args, params):
-        types = [x.aval if type(x) is StagedTracer and x.trace is self else self.lift(x).aval for x in args]
+        types = [x.aval if type(x) is StagedTracer and x._trace is self else self.lift(x).aval for x in args]
         out = prim.result_types(types, params)
         if prim.multiple_results:
             return [StagedTracer(self, a, Var(a)) for a in out]
@@ -229,7 +231,7 @@ def trace_to_jaxpr(
     tracers = [trace.input(a) for a in in_avals]
     with tracing.entered(trace):
         outs, aux = fun(*tracers)
-        jaxpr = trace.finish([t.var for t in tracers], outs)
+        jaxpr = trace.finish([t.variable for t in tracers], outs)
     if config.enable_checks.value and not types_only:
         typecheck.check_jaxpr(jaxpr)
     return jaxpr, aux

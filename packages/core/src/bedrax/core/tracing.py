@@ -176,11 +176,10 @@ def axis_size(name) -> int:
 class Tracer(array.Array):
     """Stands for an array while a function is being read by a transformation."""
 
-    __slots__ = ("trace",)
-    trace: Trace
+    # No attribute of a tracer may have the name of a method of arrays (`trace` is one).
+    __slots__ = ("_trace",)
+    _trace: Trace
     aval: AbstractValue
-
-    _trace = property(lambda self: self.trace)  # dm-haiku and equinox read this
 
     def concrete(self) -> Any | None:
         """The value, where the transformation knows one (eager differentiation), else None."""
@@ -232,7 +231,7 @@ class Tracer(array.Array):
         return self
 
     def __repr__(self):
-        return f"Traced<{self.aval.short()}>with<{type(self.trace).__name__}>"
+        return f"Traced<{self.aval.short()}>with<{type(self._trace).__name__}>"
 
     def __format__(self, spec):
         return format(str(self), spec)

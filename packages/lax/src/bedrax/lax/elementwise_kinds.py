@@ -6,7 +6,7 @@ dtypes and the texts of errors from here.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -65,10 +65,6 @@ def accepted(categories: tuple[str, ...]) -> _Accepted:
     return table
 
 
-class ImplicitBroadcast(TypeError):
-    """Operands of equal rank whose axes differ only where one has length 1."""
-
-
 def result_shape(name: str, avals) -> tuple:
     """The common shape of the operands, where rank 0 goes with everything.
 
@@ -93,7 +89,7 @@ def result_shape(name: str, avals) -> tuple:
     for axis in zip(*shapes, strict=True):
         if len({d for d in axis if d != 1}) > 1:
             raise TypeError(message)
-    raise ImplicitBroadcast(
+    raise TypeError(
         f"{message} A primitive takes equal shapes or scalars; the functions of lax broadcast axes of length 1."
     )
 
@@ -204,23 +200,30 @@ def scalar_like(x, value) -> Any:
     return dtype.type(value)
 
 
-def bind_broadcast(prim, args, params):
-    """Bind after giving every ranked operand the common shape."""
+def bind_nary(prim: Primitive, *args, **params):
+    """Bind an n-ary primitive, after the operands' axes of length 1 are broadcast against longer ones."""
+    shape = None
+    for x in args:
+        own = x.shape if hasattr(x, "shape") else ()
+        if own and own != shape:
+            if shape is not None:
+                return prim.bind(*_broadcast(args), **params)
+            shape = own
+    return prim.bind(*args, **params)
+
+
+def _broadcast(args: Sequence) -> Sequence:
+    """Operands of the common shape; as they are where there is none, which the primitive's shape rule explains."""
     from bedrax.lax.primitives.shaping import broadcast_in_dim
 
     shapes = [aval_of(x).shape for x in args]
     ranked = [s for s in shapes if s]
+    if len({len(s) for s in ranked}) > 1:
+        return args
     shape = tuple(next((d for d in axis if d != 1), 1) for axis in zip(*ranked, strict=True))
-    wide = [
+    if any(d != 1 and d != n for s in ranked for d, n in zip(s, shape, strict=True)):
+        return args
+    return [
         broadcast_in_dim(x, shape, tuple(range(len(shape)))) if s and s != shape else x
         for x, s in zip(args, shapes, strict=True)
     ]
-    return prim.bind(*wide, **params)
-
-
-def bind_nary(prim: Primitive, *args, **params):
-    """Bind an n-ary primitive, broadcasting axes of length 1 where there are some."""
-    try:
-        return prim.bind(*args, **params)
-    except ImplicitBroadcast:
-        return bind_broadcast(prim, args, params)

@@ -31,9 +31,7 @@ from bedrax.lax.elementwise_kinds import (
     REAL,
     REAL_OF,
     SIGNED,
-    ImplicitBroadcast,
     accepted,
-    bind_broadcast,
     bind_nary,
     dtype_mismatch,
     dtype_refused,
@@ -516,10 +514,7 @@ def add(x, y):
     Raises:
       TypeError: dtypes or shapes differ. `jnp.add` promotes and broadcasts.
     """
-    try:
-        return add_p.bind(x, y)
-    except ImplicitBroadcast:
-        return bind_broadcast(add_p, (x, y), {})
+    return bind_nary(add_p, x, y)
 
 
 def sub(x, y):
@@ -536,10 +531,7 @@ def mul(x, y, *, out_dtype=None):
     """
     if out_dtype is not None:
         return bind_nary(mul_p, x, y, out_dtype=dtypes.canonicalize_dtype(dtypes.as_dtype(out_dtype)))
-    try:
-        return mul_p.bind(x, y)
-    except ImplicitBroadcast:
-        return bind_broadcast(mul_p, (x, y), {})
+    return bind_nary(mul_p, x, y)
 
 
 def div(x, y):
