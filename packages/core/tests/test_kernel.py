@@ -2,14 +2,30 @@
 
 import enum
 import gc
+import sys
 import threading
+import types
 import weakref
 
 import numpy as np
 import pytest
 
-from bedrax.core import config, dead_code, executors, facts, passes, scopes, staging, tables, tracing
+from bedrax import pytree
+from bedrax.core import (
+    caches,
+    config,
+    dead_code,
+    executors,
+    facts,
+    passes,
+    scopes,
+    signatures,
+    staging,
+    tables,
+    tracing,
+)
 from bedrax.core.avals import ShapedArray, aval_of
+from bedrax.core.columns import Column
 from bedrax.core.errors import JaxprTypeError, LeakedTracerError
 from bedrax.core.ir import Eqn, Jaxpr, Var, eval_jaxpr
 from bedrax.core.jitting import holds_program
@@ -427,3 +443,142 @@ def test_one_named_scope_in_two_threads():
     for t in threads:
         t.join()
     assert seen == {"first": ("first",), "second": ("second",)} and current.names == ()
+
+
+# ---- signatures
+
+
+def test_signature_splits_and_merges():
+    def f(a, b, *, n=1):
+        return a, b, n
+
+    signature = signatures.Signature(f, static_argnames=("b", "n"))
+    assert signature.static_argnums == (1,)
+    dynamic, named, key = signature.split((1, "two"), {"n": 3})
+    assert dynamic == (1,) and named == {}
+    args, kwargs = signature.merge(key, (10,), {})
+    assert f(*args, **kwargs) == (10, "two", 3)
+    assert signature.split((5, "two"), {"n": 3})[2] == key
+    with pytest.raises(ValueError, match="Non-hashable static arguments.*argument 1 has type"):
+        signature.split((1, []), {})
+
+
+def test_static_numbers_are_told_apart_by_type_and_bits():
+    same, differ = signatures.Static(1.0), [1, True, np.float32(1), 2.0]
+    assert all(signatures.Static(v) != same for v in differ) and signatures.Static(1.0) == same
+    assert signatures.Static(0.0) != signatures.Static(-0.0)
+    assert signatures.Static(float("nan")) == signatures.Static(float("nan"))
+
+
+def test_donated_leaves_are_counted_without_static_arguments():
+    signature = signatures.Signature(lambda a, b, c, d: None, static_argnums=1, donate_argnums=(0, -1))
+    assert signature.donated(([1, 2], "static", 3, {"x": 4}), {}) == (True, True, False, True)
+    with pytest.raises(ValueError, match="both static and donated"):
+        signatures.Signature(lambda a, b: None, static_argnums=1, donate_argnums=1)
+    with pytest.raises(ValueError, match="only accepts 2 positional"):
+        signatures.Signature(lambda a, b: None, static_argnums=2)
+    with pytest.raises(ValueError, match="invalid argnames {'c'}"):
+        signatures.Signature(lambda a, b: None, static_argnames="c")
+
+
+def test_make_jaxpr_with_a_static_argument():
+    program = staging.make_jaxpr(lambda n, x: [add_p.bind(x, x)] * n, static_argnums=0)(2, one)
+    assert len(program.eqns) == 1 and len(program.invars) == 1 and len(program.outvars) == 2
+
+
+# ---- columns
+
+
+def test_eight_threads_may_be_the_first_to_look_a_rule_up(tmp_path, monkeypatch):
+    package = tmp_path / "kernel_test_rules"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "slow.py").write_text(
+        "import time\n"
+        "import kernel_test_shared as shared\n"
+        "time.sleep(0.2)\n"
+        "shared.column.add(shared.prim, lambda x: x)\n"
+    )
+    shared = types.ModuleType("kernel_test_shared")
+    shared.prim = Primitive("toy_slow", "slow")
+    shared.column = Column("toy column", "kernel_test_rules", signature="rule(x)")
+    monkeypatch.setitem(sys.modules, "kernel_test_shared", shared)
+    monkeypatch.syspath_prepend(tmp_path)
+    found, start = [], threading.Barrier(8)
+
+    def look():
+        start.wait()
+        found.append(shared.column.find(shared.prim))
+
+    workers = [threading.Thread(target=look) for _ in range(8)]
+    for w in workers:
+        w.start()
+    for w in workers:
+        w.join()
+    assert len(found) == 8 and None not in found and len(set(map(id, found))) == 1
+
+
+def test_a_missing_rule_says_where_it_would_be():
+    column = Column("toy column", "kernel_test_absent.rules", signature="rule(x) -> y")
+    prim = Primitive("toy_missing", "nowhere")
+    with pytest.raises(NotImplementedError, match="column 'toy column'.*rule\\(x\\) -> y"):
+        column[prim]
+    column.absent(prim, why="it is a toy")
+    with pytest.raises(NotImplementedError, match="it is a toy"):
+        column[prim]
+    with pytest.raises(NotImplementedError, match="no rule in the column 'types'.*def_abstract_eval"):
+        staging.program_of(lambda x: [Primitive("toy_untyped").bind(x)], [scalar])
+
+
+# ---- caches
+
+
+def test_what_is_kept_for_a_function_goes_with_it():
+    cache = caches.FunctionCache(size=2)
+
+    def fun(x):
+        return x
+
+    table = cache.of(fun)
+    assert cache.of(fun) is table and table.get("a") is None
+    table.keep("a", 1)
+    table.keep("b", 2)
+    assert table.get("a") == 1
+    table.keep("c", 3)  # "b" was used longest ago
+    assert list(table) == ["a", "c"] and table.get("b") is None
+    ref = weakref.ref(fun)
+    del fun
+    gc.collect()
+    assert ref() is None and not len(cache._tables)
+
+
+def test_functions_made_for_a_call_share_the_traces_of_the_user_s():
+    traced = []
+
+    def body(x):
+        traced.append(x)
+        return x
+
+    def loop(role):
+        def step(x):
+            return add_p.bind(body(x), x)
+
+        step.traces_of = (body, role)
+        _, in_tree = pytree.tree_flatten(((one,), {}))
+        return staging.trace_function(step, in_tree, (scalar,))[0]
+
+    assert loop("first") is loop("first") and loop("second") is not loop("first")
+    assert len(traced) == 2
+
+
+def test_what_cannot_be_hashed_is_traced_each_time():
+    class Fun:
+        __hash__ = None
+
+        def __call__(self, x):
+            return neg_p.bind(x)
+
+    _, in_tree = pytree.tree_flatten(((one,), {}))
+    fun = Fun()
+    first, second = (staging.trace_function(fun, in_tree, (scalar,))[0] for _ in range(2))
+    assert first is not second and first.out_avals == second.out_avals

@@ -18,6 +18,7 @@ from bedrax.core.avals import abstractify, aval_of
 from bedrax.core.facts import cached
 from bedrax.core.ir import Eqn, Jaxpr, Literal, Var
 from bedrax.core.jitting import jit_p
+from bedrax.core.signatures import leaf_names
 from bedrax.core.source import api_boundary
 from bedrax.lax.primitives.calls import closed_call_p, core_call_p, name_p, optimization_barrier_p, remat_p
 from bedrax.lax.primitives.markers import to_memory_p
@@ -233,7 +234,7 @@ def saved_residuals(fun: Callable, *args, **kwargs) -> list[SavedResidual]:
     jaxpr, _ = staging.trace_to_jaxpr(staging.flat_fun(fun, in_tree), types)
     lin = linearize_jaxpr(jaxpr, tuple(a.is_array and dtypes.is_inexact(a.dtype) for a in types))
     produced = {v: e for e in lin.primal.eqns for v in e.outvars}
-    names = staging.leaf_names(fun, in_tree)
+    names = leaf_names(fun, in_tree)
     origins = {v: f"from the argument {n}" for v, n in zip(lin.primal.invars, names, strict=True)}
     origins.update((v, "from a constant") for v in lin.primal.constvars)
     atoms = lin.residual_atoms()

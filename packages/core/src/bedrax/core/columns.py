@@ -90,7 +90,11 @@ class Column(dict):
         """
         if family and self.package and family not in self._loaded:
             name = f"{self.package}.{family}"
-            if importlib.util.find_spec(name) is not None:
+            try:
+                stands = importlib.util.find_spec(name) is not None
+            except ModuleNotFoundError:  # not even the package
+                stands = False
+            if stands:
                 importlib.import_module(name)
             self._loaded.add(family)
 

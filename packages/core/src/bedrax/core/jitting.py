@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from bedrax import pytree
 from bedrax.core import avals, caches, config, executors, source, staging
 from bedrax.core.ir import Jaxpr, eval_jaxpr
+from bedrax.core.signatures import Signature, leaf_names
 from bedrax.core.tables import calls, print_rules, programs, with_programs
 from bedrax.core.tracing import Primitive, current
 
@@ -87,71 +88,6 @@ class _Traced(NamedTuple):
     out_tree: Any
 
 
-def _as_tuple(x) -> tuple:
-    if x is None:
-        return ()
-    return (x,) if isinstance(x, int | str) else tuple(x)
-
-
-def _positions_and_names(fun, argnums, argnames) -> tuple[tuple[int, ...], tuple[str, ...]]:
-    """Complete positions by names and names by positions, as far as the signature allows."""
-    if argnums is None and argnames is None:
-        return (), ()
-    try:
-        parameters = list(inspect.signature(fun).parameters.values())
-    except (TypeError, ValueError):
-        return _as_tuple(argnums), _as_tuple(argnames)
-    by_position = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    keywords = {p.name for p in parameters if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)}
-    any_keyword = any(p.kind is p.VAR_KEYWORD for p in parameters)
-    any_position = any(p.kind is p.VAR_POSITIONAL for p in parameters)
-    nums, names = _as_tuple(argnums), _as_tuple(argnames)
-    for name in names:
-        if name not in keywords and not any_keyword:
-            raise ValueError(
-                f"jitted function has invalid argnames {{{name!r}}} in static_argnames or donate_argnames."
-                f" Function does not take these args. Its parameters are: {', '.join(p.name for p in parameters)}."
-            )
-    count = len(by_position)
-    for n in nums:
-        if not any_position and not -count <= n < count:
-            raise ValueError(
-                f"jitted function has static_argnums or donate_argnums={nums} but only accepts {count} positional"
-                " arguments."
-            )
-    if argnums is None:
-        nums = tuple(i for i, name in enumerate(by_position) if name in names)
-    elif argnames is None:
-        names = tuple(by_position[n] for n in nums if -count <= n < count and by_position[n] in keywords)
-    return nums, names
-
-
-def _check_hashable(value, where: str) -> None:
-    try:
-        hash(value)
-    except TypeError:
-        raise ValueError(
-            f"Non-hashable static arguments are used in a jit function: {where} has type {type(value)}. As this can"
-            " lead to unexpected cache-misses, static arguments must be hashable and define __eq__ that agrees with"
-            " __hash__."
-        ) from None
-
-
-class Static:
-    """A static argument inside a treedef: compares by type and value."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value):
-        self.value = value
-
-    def __eq__(self, other):
-        return type(other) is Static and type(self.value) is type(other.value) and self.value == other.value
-
-    def __hash__(self):
-        return hash(self.value)
-
-
 class Jitted:
     """A function to be staged out as one program. Made by `jit`; see there for the options."""
 
@@ -159,15 +95,10 @@ class Jitted:
         functools.update_wrapper(self, fun)
         self.fun = fun
         self.name = staging.function_name(fun)
-        self.static_argnums, self.static_argnames = _positions_and_names(
-            fun, options["static_argnums"], options["static_argnames"]
+        self.signature = Signature(
+            fun,
+            *(options[k] for k in ("static_argnums", "static_argnames", "donate_argnums", "donate_argnames")),
         )
-        self.donate_argnums, self.donate_argnames = _positions_and_names(
-            fun, options["donate_argnums"], options["donate_argnames"]
-        )
-        clash = set(self.static_argnums) & set(self.donate_argnums)
-        if clash:
-            raise ValueError(f"jit: arguments {sorted(clash)} cannot be both static and donated.")
         self.options = options
         self.cache = caches.traces.of(fun)  # shared by all that `jit` makes of one function
 
@@ -186,46 +117,15 @@ class Jitted:
             return eval_jaxpr(call.jaxpr, call.jaxpr.consts, *call.args)
         return jit_p.bind(*call.args, **call.params)
 
-    def split(self, args: tuple, kwargs: dict) -> tuple[tuple, dict, tuple]:
-        """(dynamic args, dynamic kwargs, key of the static ones)."""
-        if not self.static_argnums and not self.static_argnames:
-            return args, kwargs, ()
-        positions = (
-            {n % len(args) for n in self.static_argnums if -len(args) <= n < len(args)} if args else set()
-        )
-        key = []
-        for n in sorted(positions):
-            _check_hashable(args[n], f"argument {n}")
-            key.append((n, Static(args[n])))
-        dynamic = tuple(a for i, a in enumerate(args) if i not in positions)
-        named = self.static_argnames
-        if named and kwargs:
-            for name in named:
-                if name in kwargs:
-                    _check_hashable(kwargs[name], f"argument '{name}'")
-                    key.append((name, Static(kwargs[name])))
-            kwargs = {k: v for k, v in kwargs.items() if k not in named}
-        return dynamic, kwargs, tuple(key)
-
-    def merge(self, static_key: tuple, args: tuple, kwargs: dict) -> tuple[list, dict]:
-        """Put static arguments back among the dynamic ones."""
-        if not static_key:
-            return args, kwargs
-        positional = {n: s.value for n, s in static_key if type(n) is int}
-        rest = iter(args)
-        merged = [
-            positional[i] if i in positional else next(rest) for i in range(len(args) + len(positional))
-        ]
-        return merged, {**kwargs, **{n: s.value for n, s in static_key if type(n) is str}}
-
     def trace_call(self, args: tuple, kwargs: dict) -> TracedCall:
         """Trace the function for these arguments (arrays, or anything with a shape and dtype)."""
-        dynamic, dynamic_kwargs, static_key = self.split(args, kwargs)
+        signature = self.signature
+        dynamic, dynamic_kwargs, static_key = signature.split(args, kwargs)
         leaves, in_tree = pytree.tree_flatten((dynamic, dynamic_kwargs))
         try:
             types = tuple([avals.abstractify(x) for x in leaves])
         except (TypeError, OverflowError):
-            self.complain(args, kwargs, dynamic, dynamic_kwargs)
+            self.complain(in_tree, leaves, len(args))
             raise
         key = (in_tree, types, static_key, caches.context())
         traced = self.cache.get(key)
@@ -235,10 +135,12 @@ class Jitted:
             traced = self.trace_now(in_tree, types, static_key)
             if not traced.consts:  # what closes over another transformation's values must not outlive it
                 self.cache.keep(key, traced)
+        gives = signature.donate_argnums or signature.donate_argnames
+        donated = signature.donated(args, dynamic_kwargs) if gives else (False,) * len(leaves)
         params = dict(
             jaxpr=traced.jaxpr,
             name=self.name,
-            donated_invars=(False,) * len(traced.consts) + self.donated(dynamic, dynamic_kwargs, args),
+            donated_invars=(False,) * len(traced.consts) + donated,
             keep_unused=self.options["keep_unused"],
             inline=self.options["inline"],
             in_shardings=self.options["in_shardings"],
@@ -253,7 +155,7 @@ class Jitted:
         """Trace, whether or not it is in the cache."""
 
         def call(*dynamic, **kwargs):
-            merged, all_kwargs = self.merge(static_key, dynamic, kwargs)
+            merged, all_kwargs = self.signature.merge(static_key, dynamic, kwargs)
             return self.fun(*merged, **all_kwargs)
 
         info = staging.described(self.fun, in_tree, [n for n, _ in static_key if type(n) is int])
@@ -261,29 +163,10 @@ class Jitted:
         jaxpr, consts = staging.close_over(jaxpr, every=False)
         return _Traced(jaxpr, consts, out_tree)
 
-    def donated(self, dynamic: tuple, kwargs: dict, args: tuple) -> tuple[bool, ...]:
-        """Which leaves the caller gives away."""
-        if not self.donate_argnums and not self.donate_argnames:
-            return (False,) * len(pytree.tree_leaves((dynamic, kwargs)))
-        static = (
-            {n % len(args) for n in self.static_argnums if -len(args) <= n < len(args)} if args else set()
-        )
-        donate = (
-            {n % len(args) for n in self.donate_argnums if -len(args) <= n < len(args)} if args else set()
-        )
-        flags: list[bool] = []
-        for i, a in enumerate(args):
-            if i not in static:
-                flags += [i in donate] * len(pytree.tree_leaves(a))
-        for name in sorted(kwargs):
-            flags += [name in self.donate_argnames] * len(pytree.tree_leaves(kwargs[name]))
-        return tuple(flags)
-
-    def complain(self, args, kwargs, dynamic, dynamic_kwargs) -> None:
-        """Raise an error that names the argument that is no array."""
-        leaves, in_tree = pytree.tree_flatten((dynamic, dynamic_kwargs))
-        static = {n % len(args) for n in self.static_argnums if -len(args) <= n < len(args)} if args else ()
-        for where, leaf in zip(staging.leaf_names(self.fun, in_tree, sorted(static)), leaves, strict=True):
+    def complain(self, in_tree, leaves, count: int) -> None:
+        """Raise an error that names the argument (of `count` positional ones) that is no array."""
+        names = leaf_names(self.fun, in_tree, sorted(self.signature.static_positions(count)))
+        for where, leaf in zip(names, leaves, strict=True):
             try:
                 avals.abstractify(leaf)
             except OverflowError:
@@ -309,15 +192,6 @@ class Jitted:
 
     def __repr__(self):
         return f"<jitted {self.name} at {source.describe_function(self.fun)}>"
-
-
-def argument_names(fun, in_tree, static_key) -> list[str]:
-    """Names of the positional parameters, as far as the signature tells."""
-    try:
-        parameters = inspect.signature(fun).parameters.values()
-    except (TypeError, ValueError):
-        return []
-    return [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
 
 
 def jit(

@@ -7,7 +7,6 @@ into the program as literals, arrays and outer transformations' tracers become c
 
 from __future__ import annotations
 
-import inspect
 import operator
 import weakref
 from collections.abc import Callable, Sequence
@@ -20,6 +19,7 @@ from bedrax.core import avals, caches, config, errors, source, tracing, typechec
 from bedrax.core.avals import AbstractValue, aval_of
 from bedrax.core.columns import Column
 from bedrax.core.ir import DebugInfo, Eqn, Jaxpr, Literal, Var, no_effects
+from bedrax.core.signatures import Signature, leaf_names
 from bedrax.core.tables import effect_rules, pure
 from bedrax.core.tracing import Trace, Tracer, current
 
@@ -281,36 +281,6 @@ def close_over_both(first: Jaxpr, second: Jaxpr) -> tuple[Jaxpr, Jaxpr, list]:
     return first, second, [*own, *others]
 
 
-def leaf_names(fun: Callable, in_tree, static: Sequence[int] = ()) -> list[str]:
-    """What to call the leaves of the arguments of `fun` in messages.
-
-    Args:
-      in_tree: treedef of ``(args, kwargs)``, without the static arguments.
-      static: positions of the static ones.
-    """
-    try:
-        parameters = list(inspect.signature(fun).parameters.values())
-    except (TypeError, ValueError):
-        parameters = []
-    named = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    rest = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), None)
-    numbered = pytree.tree_unflatten(in_tree, list(range(in_tree.num_leaves)))
-    names = []
-    for path, _ in pytree.tree_flatten_with_path(numbered)[0]:
-        if path[0].idx == 1:
-            names.append(str(path[1].key) + pytree.keystr(path[2:]))
-            continue
-        position = path[1].idx
-        for n in sorted(static):
-            position += n <= position
-        if position < len(named):
-            root = named[position]
-        else:
-            root = f"args[{position}]" if rest is None else f"{rest}[{position - len(named)}]"
-        names.append(root + pytree.keystr(path[2:]))
-    return names
-
-
 def flat_fun(fun: Callable, in_tree) -> Callable:
     """`fun` of trees as a function of leaves, which returns the result's leaves and their treedef."""
 
@@ -385,24 +355,23 @@ def make_jaxpr(
     """
     if not callable(fun):
         raise TypeError(f"make_jaxpr expects a function, got {fun!r} of type {type(fun)}")
-    static = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
+    signature = Signature(fun, None if static_argnums == () else static_argnums)
 
     def jaxpr_of(*args, **kwargs):
-        positions = {i % len(args) for i in static} if static else set()
-        dynamic = [a for i, a in enumerate(args) if i not in positions]
+        dynamic, kwargs, static_key = signature.split(args, kwargs)
 
-        def call(*dynamic_args, **kwargs):
-            rest = iter(dynamic_args)
-            return fun(*(args[i] if i in positions else next(rest) for i in range(len(args))), **kwargs)
+        def call(*args, **kwargs):
+            args, kwargs = signature.merge(static_key, args, kwargs)
+            return fun(*args, **kwargs)
 
-        leaves, in_tree = pytree.tree_flatten((tuple(dynamic), kwargs))
+        leaves, in_tree = pytree.tree_flatten((dynamic, kwargs))
         with tracing.extend_axes(dict(axis_env or ())):
             jaxpr, out_tree = trace_to_jaxpr(
                 flat_fun(call, in_tree),
                 [avals.abstractify(x) for x in leaves],
                 DebugInfo(
                     function_name(fun), lambda: source.describe_function(fun),
-                    lambda: leaf_names(fun, in_tree, sorted(positions)),
+                    lambda: leaf_names(fun, in_tree, sorted(signature.static_positions(len(args)))),
                 ),
             )  # fmt: skip
         if not return_shape:

@@ -194,9 +194,10 @@ def make_jitted(jitted: core_jitting.Jitted):
     _all_jitted.add(jitted)
     options = jitted.options
     fun = jitted.fun
-    static_argnums = tuple(sorted({n for n in _normalized(fun, jitted.static_argnums)}))
+    signature = jitted.signature
+    static_argnums = tuple(sorted({n for n in _normalized(fun, signature.static_argnums)}))
     key = (
-        static_argnums, jitted.static_argnames, jitted.donate_argnums, jitted.donate_argnames,
+        static_argnums, signature.static_argnames, signature.donate_argnums, signature.donate_argnames,
         options["keep_unused"], options["device"], options["backend"], options["inline"],
         options["compiler_options"], _hashable(options["in_shardings"]), _hashable(options["out_shardings"]),
     )  # fmt: skip
@@ -205,10 +206,10 @@ def make_jitted(jitted: core_jitting.Jitted):
     except TypeError:
         # C++ shares its cache among wrappers of one function, which it must be able to hash.
         wrapped = make_pjit(
-            jitted.name, lambda *a, **k: fun(*a, **k), miss, static_argnums, jitted.static_argnames
+            jitted.name, lambda *a, **k: fun(*a, **k), miss, static_argnums, signature.static_argnames
         )
     else:
-        wrapped = make_pjit(jitted.name, fun, miss, static_argnums, jitted.static_argnames, key)
+        wrapped = make_pjit(jitted.name, fun, miss, static_argnums, signature.static_argnames, key)
     functools.update_wrapper(wrapped, fun)
     attributes = wrapped.__dict__
     attributes["lower"] = lambda *args, **kwargs: stages.trace(jitted, args, kwargs).lower()

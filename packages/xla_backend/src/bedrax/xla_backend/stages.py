@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from bedrax import pytree
 from bedrax.core import avals
-from bedrax.core.jitting import argument_names
+from bedrax.core.signatures import parameter_names
 from bedrax.core.tracing import Tracer
 from bedrax.xla_backend import clients, placement, running
 from bedrax.xla_backend import compile as compile_module
@@ -253,7 +253,7 @@ class Compiled(Stage):
         return out, self._loaded.fastpath(self.out_tree, out)
 
     def _argument_name(self, i: int) -> str:
-        names = argument_names(self._traced._jitted.fun, None, ())
+        names = parameter_names(self._traced._jitted.fun)
         path, _ = pytree.tree_flatten_with_path(self.args_info)[0][i]
         if path[0] == type(path[0])(0) and len(path) > 1 and path[1].idx < len(names):
             return f"'{names[path[1].idx]}{pytree.keystr(path[2:])}'"

@@ -1,0 +1,202 @@
+"""Signatures of users' functions: which arguments are static, which are given away, and what leaves are called."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from bedrax import pytree
+from bedrax.core.exact import exact
+
+
+class Static:
+    """A static argument in a key: equal to another one of the same type and value (numbers: the same bits)."""
+
+    __slots__ = ("key", "value")
+
+    def __init__(self, value: Any):
+        self.value = value
+        self.key = exact(value)
+
+    def __eq__(self, other):
+        return type(other) is Static and type(self.value) is type(other.value) and self.key == other.key
+
+    def __hash__(self):
+        return hash(self.key)
+
+
+def _as_tuple(x) -> tuple:
+    if x is None:
+        return ()
+    return (x,) if isinstance(x, int | str) else tuple(x)
+
+
+def _parameters(fun: Callable) -> list[inspect.Parameter] | None:
+    try:
+        return list(inspect.signature(fun).parameters.values())
+    except (TypeError, ValueError):
+        return None
+
+
+def _positional(parameters) -> list[str]:
+    return [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+
+
+def parameter_names(fun: Callable) -> list[str]:
+    """Names of the positional parameters, as far as the signature tells."""
+    return _positional(_parameters(fun) or ())
+
+
+class Signature:
+    """Which arguments of a function are static, and which are donated.
+
+    Positions are completed by names and names by positions, as far as the function's signature allows.
+
+    Args:
+      fun: the function.
+      static_argnums, static_argnames, donate_argnums, donate_argnames: as in `jit`.
+
+    Raises:
+      ValueError: a position or name that the function does not have, or one that is both static and donated.
+    """
+
+    __slots__ = ("donate_argnames", "donate_argnums", "fun", "static_argnames", "static_argnums")
+
+    def __init__(
+        self,
+        fun: Callable,
+        static_argnums=None,
+        static_argnames=None,
+        donate_argnums=None,
+        donate_argnames=None,
+    ):
+        self.fun = fun
+        self.static_argnums, self.static_argnames = _resolve(fun, static_argnums, static_argnames)
+        self.donate_argnums, self.donate_argnames = _resolve(fun, donate_argnums, donate_argnames)
+        clash = set(self.static_argnums) & set(self.donate_argnums)
+        if clash:
+            raise ValueError(f"jit: arguments {sorted(clash)} cannot be both static and donated.")
+
+    def static_positions(self, count: int) -> set[int]:
+        """Which of `count` positional arguments are static."""
+        return _positions(self.static_argnums, count)
+
+    def split(self, args: tuple, kwargs: dict) -> tuple[tuple, dict, tuple]:
+        """(dynamic args, dynamic kwargs, key of the static ones).
+
+        Raises:
+          ValueError: a static argument is not hashable.
+        """
+        if not self.static_argnums and not self.static_argnames:
+            return args, kwargs, ()
+        positions = self.static_positions(len(args))
+        key = []
+        for n in sorted(positions):
+            _check_hashable(args[n], f"argument {n}")
+            key.append((n, Static(args[n])))
+        dynamic = tuple(a for i, a in enumerate(args) if i not in positions)
+        named = self.static_argnames
+        if named and kwargs:
+            for name in named:
+                if name in kwargs:
+                    _check_hashable(kwargs[name], f"argument '{name}'")
+                    key.append((name, Static(kwargs[name])))
+            kwargs = {k: v for k, v in kwargs.items() if k not in named}
+        return dynamic, kwargs, tuple(key)
+
+    def merge(self, static_key: tuple, args: tuple, kwargs: dict) -> tuple[Sequence, dict]:
+        """Put static arguments back among the dynamic ones."""
+        if not static_key:
+            return args, kwargs
+        positional = {n: s.value for n, s in static_key if type(n) is int}
+        rest = iter(args)
+        merged = [
+            positional[i] if i in positional else next(rest) for i in range(len(args) + len(positional))
+        ]
+        return merged, {**kwargs, **{n: s.value for n, s in static_key if type(n) is str}}
+
+    def donated(self, args: tuple, kwargs: dict) -> tuple[bool, ...]:
+        """Which leaves of the dynamic arguments the caller gives away; all of `args`, but only dynamic `kwargs`."""
+        static = self.static_positions(len(args))
+        donate = _positions(self.donate_argnums, len(args))
+        flags: list[bool] = []
+        for i, a in enumerate(args):
+            if i not in static:
+                flags += [i in donate] * len(pytree.tree_leaves(a))
+        for name in sorted(kwargs):
+            flags += [name in self.donate_argnames] * len(pytree.tree_leaves(kwargs[name]))
+        return tuple(flags)
+
+
+def _positions(argnums: Sequence[int], count: int) -> set[int]:
+    return {n % count for n in argnums if -count <= n < count}
+
+
+def _resolve(fun, argnums, argnames) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    if argnums is None and argnames is None:
+        return (), ()
+    parameters = _parameters(fun)
+    nums, names = _as_tuple(argnums), _as_tuple(argnames)
+    if parameters is None:
+        return nums, names
+    by_position = _positional(parameters)
+    keywords = {p.name for p in parameters if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)}
+    any_keyword = any(p.kind is p.VAR_KEYWORD for p in parameters)
+    any_position = any(p.kind is p.VAR_POSITIONAL for p in parameters)
+    for name in names:
+        if name not in keywords and not any_keyword:
+            raise ValueError(
+                f"jitted function has invalid argnames {{{name!r}}} in static_argnames or donate_argnames."
+                f" Function does not take these args. Its parameters are: {', '.join(p.name for p in parameters)}."
+            )
+    count = len(by_position)
+    for n in nums:
+        if not any_position and not -count <= n < count:
+            raise ValueError(
+                f"jitted function has static_argnums or donate_argnums={nums} but only accepts {count} positional"
+                " arguments."
+            )
+    if argnums is None:
+        nums = tuple(i for i, name in enumerate(by_position) if name in names)
+    elif argnames is None:
+        names = tuple(by_position[n] for n in nums if -count <= n < count and by_position[n] in keywords)
+    return nums, names
+
+
+def _check_hashable(value, where: str) -> None:
+    try:
+        hash(value)
+    except TypeError:
+        raise ValueError(
+            f"Non-hashable static arguments are used in a jit function: {where} has type {type(value)}. As this can"
+            " lead to unexpected cache-misses, static arguments must be hashable and define __eq__ that agrees with"
+            " __hash__."
+        ) from None
+
+
+def leaf_names(fun: Callable, in_tree, static: Sequence[int] = ()) -> list[str]:
+    """What to call the leaves of the arguments of `fun` in messages.
+
+    Args:
+      in_tree: treedef of ``(args, kwargs)``, without the static arguments.
+      static: positions of the static ones.
+    """
+    parameters = _parameters(fun) or []
+    named = _positional(parameters)
+    rest = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), None)
+    numbered = pytree.tree_unflatten(in_tree, list(range(in_tree.num_leaves)))
+    names = []
+    for path, _ in pytree.tree_flatten_with_path(numbered)[0]:
+        if path[0].idx == 1:
+            names.append(str(path[1].key) + pytree.keystr(path[2:]))
+            continue
+        position = path[1].idx
+        for n in sorted(static):
+            position += n <= position
+        if position < len(named):
+            root = named[position]
+        else:
+            root = f"args[{position}]" if rest is None else f"{rest}[{position - len(named)}]"
+        names.append(root + pytree.keystr(path[2:]))
+    return names
