@@ -226,6 +226,19 @@ def join_effects(eqns: Iterable[Eqn]) -> frozenset:
     return found
 
 
+def last_uses(jaxpr: Jaxpr) -> list[tuple[Var, ...]]:
+    """For each equation, the variables (no arguments) that neither a later equation nor the result uses."""
+    found = jaxpr.cache.get(last_uses)
+    if found is None:
+        used = {*jaxpr.invars, *jaxpr.outvars}
+        found = []
+        for eqn in reversed(jaxpr.eqns):
+            found.append(tuple({v for v in eqn.invars if type(v) is not Literal and v not in used}))
+            used.update(eqn.invars)
+        jaxpr.cache[last_uses] = found = found[::-1]
+    return found
+
+
 def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any, propagate_source_info: bool = True) -> list:
     """Run a jaxpr by binding its primitives under the current trace.
 
@@ -242,8 +255,10 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any, propagate_source
         raise TypeError(f"this jaxpr takes {len(jaxpr.invars)} arguments, {len(args)} were given")
     env = dict(zip(jaxpr.constvars, consts, strict=True))
     env.update(zip(jaxpr.invars, args, strict=True))
-    for eqn in jaxpr.eqns:
+    for eqn, dying in zip(jaxpr.eqns, last_uses(jaxpr), strict=True):
         values = [env[v] if type(v) is not Literal else v.val for v in eqn.invars]
+        for v in dying:
+            del env[v]
         out = eqn.primitive.bind(*values, **eqn.params)
         if eqn.primitive.multiple_results:
             env.update(zip(eqn.outvars, out, strict=True))

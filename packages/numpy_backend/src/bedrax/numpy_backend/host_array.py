@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from bedrax.core import avals, dtypes
+from bedrax.core import avals, dtypes, errors, tracing
 from bedrax.core.array import Array
 
 
@@ -113,3 +114,24 @@ def apart(result: np.ndarray, operands: Sequence) -> np.ndarray:
         if isinstance(x, np.ndarray) and np.may_share_memory(result, x) and not is_frozen(x):
             return result.copy()
     return result
+
+
+def to_numpy(x: Any) -> tuple[np.ndarray, bool]:
+    """A concrete value as (ndarray of canonical dtype, whether it is weakly typed).
+
+    Raises:
+      UnexpectedTracerError: `x` is a tracer, met after its transformation ended.
+    """
+    if type(x) is HostArray:
+        return x._value, x._weak
+    if type(x) is np.ndarray:
+        dtype = dtypes.canonicalize_dtype(x.dtype)
+        return (x if dtype == x.dtype else x.astype(dtype)), False
+    if isinstance(x, tracing.Tracer):
+        raise errors.escaped_tracer_error(x)
+    aval = avals.aval_of(x)
+    if not aval.is_array:
+        return x, False
+    if isinstance(aval.dtype, dtypes.ExtendedDType):
+        return to_numpy(aval.dtype.physical_value(x))
+    return np.asarray(x, dtype=aval.dtype), aval.weak_type

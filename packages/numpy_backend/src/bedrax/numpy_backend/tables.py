@@ -1,29 +1,22 @@
-"""The NumPy column: `numpy_rules`, what each primitive means.
+"""The NumPy columns: `numpy_rules`, what each primitive means, and `source_rules`, how it is written.
 
-A rule takes and returns arrays of exactly the dtypes that the shape rule says. A primitive without
-one is evaluated by its decomposition (`bedrax.lax.tables.decompositions`).
+A NumPy rule takes and returns arrays of exactly the dtypes that the shape rule says. A primitive without
+one is evaluated by its decomposition (`bedrax.lax.tables.decompositions`; see `composed`).
+
+A source rule is for primitives that a well typed program says in an expression of NumPy's, without the
+checks and choices of the NumPy rule.
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable
-
 from bedrax.core.columns import Column
-from bedrax.lax.tables import decompositions
-
-
-def _composed(prim) -> Callable | None:
-    decomposition = decompositions.find(prim)
-    if decomposition is None:
-        return None
-    from bedrax.numpy_backend.composed import by_program  # evaluates, and so needs this table
-
-    return by_program(prim, decomposition)
-
 
 numpy_rules = Column(
     "NumPy evaluation",
     "bedrax.numpy_backend.rules",
     signature="rule(*ndarrays, **params) -> ndarray, or list of them",
-    otherwise=_composed,
+)
+
+source_rules = Column(
+    "NumPy source",
+    "bedrax.numpy_backend.rules",
+    signature="rule(writer, equation, *names of operands) -> Python expression, or None: call the NumPy rule",
 )

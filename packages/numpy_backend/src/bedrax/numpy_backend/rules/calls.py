@@ -11,7 +11,7 @@ from bedrax.lax.primitives.calls import (
     optimization_barrier_p,
     remat_p,
 )
-from bedrax.numpy_backend.executor import evaluate
+from bedrax.numpy_backend.program_source import evaluate
 from bedrax.numpy_backend.tables import numpy_rules
 
 

@@ -23,7 +23,7 @@ from bedrax.lax.primitives.contractions import (  # fmt: skip
     ragged_kind,
     scaled_dot_p,
 )
-from bedrax.numpy_backend.tables import numpy_rules
+from bedrax.numpy_backend.tables import numpy_rules, source_rules
 
 _float32 = np.dtype(np.float32)
 _float64 = np.dtype(np.float64)
@@ -118,6 +118,22 @@ def dot_general(
     if precision is None and x.dtype == dtype == y.dtype and dtype in _native:
         return quietly(np.matmul, x, y).reshape(result)
     return quietly(multiply_with, x, y, dtype, precision).reshape(result)
+
+
+@source_rules.rule(dot_general_p)
+def _dot_general_source(write, eqn, lhs, rhs):
+    x, y, out = eqn.invars[0].aval, eqn.invars[1].aval, eqn.outvars[0].aval
+    if eqn.params["precision"] is not None or not x.dtype == y.dtype == out.dtype or out.dtype not in _native:
+        return None
+    order_x, shape_x, order_y, shape_y, result = _matrices(x.shape, y.shape, eqn.params["dimension_numbers"])
+
+    def matrices(text, aval, order, shape):
+        moved = f"{text}.transpose({tuple(order)})" if order else text
+        now = tuple([aval.shape[d] for d in order]) if order else aval.shape
+        return moved if now == shape else f"{moved}.reshape({shape})"
+
+    product = f"{matrices(lhs, x, order_x, shape_x)} @ {matrices(rhs, y, order_y, shape_y)}"
+    return product if result == (*shape_x[:-1], shape_y[-1]) else f"({product}).reshape({result})"
 
 
 @numpy_rules.rule(ragged_dot_general_p)

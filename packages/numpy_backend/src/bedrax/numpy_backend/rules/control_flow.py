@@ -4,7 +4,7 @@ import numpy as np
 
 from bedrax.core.element_types import base_aval
 from bedrax.lax.primitives.control_flow import cond_p, scan_p, while_p
-from bedrax.numpy_backend.executor import evaluate
+from bedrax.numpy_backend.program_source import compiled
 from bedrax.numpy_backend.tables import numpy_rules
 
 
@@ -16,8 +16,9 @@ def _scan(*args, jaxpr, num_consts, num_carry, length, reverse, **_):
         args[num_consts + num_carry :],
     )
     stacked = [np.empty((length, *a.shape), a.dtype) for a in map(base_aval, jaxpr.out_avals[num_carry:])]
+    body = compiled(jaxpr).function
     for i in range(length - 1, -1, -1) if reverse else range(length):
-        out = evaluate(jaxpr, *consts, *carry, *(np.asarray(x[i]) for x in xs))
+        out = body(*consts, *carry, *(np.asarray(x[i]) for x in xs))
         carry = out[:num_carry]
         for ys, y in zip(stacked, out[num_carry:], strict=True):
             ys[i] = y
@@ -28,11 +29,12 @@ def _scan(*args, jaxpr, num_consts, num_carry, length, reverse, **_):
 def _while(*args, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts):
     cond_consts, body_consts = args[:cond_nconsts], args[cond_nconsts : cond_nconsts + body_nconsts]
     carry = list(args[cond_nconsts + body_nconsts :])
-    while evaluate(cond_jaxpr, *cond_consts, *carry)[0]:
-        carry = evaluate(body_jaxpr, *body_consts, *carry)
+    condition, body = compiled(cond_jaxpr).function, compiled(body_jaxpr).function
+    while condition(*cond_consts, *carry)[0]:
+        carry = body(*body_consts, *carry)
     return carry
 
 
 @numpy_rules.rule(cond_p)
 def _cond(index, *args, branches, **_):
-    return evaluate(branches[min(max(int(index), 0), len(branches) - 1)], *args)
+    return compiled(branches[min(max(int(index), 0), len(branches) - 1)]).function(*args)

@@ -7,7 +7,7 @@ import numpy as np
 from bedrax.core import dtypes
 from bedrax.lax.primitives import conversions as p
 from bedrax.numpy_backend.rules.elementwise import checked, narrow
-from bedrax.numpy_backend.tables import numpy_rules
+from bedrax.numpy_backend.tables import numpy_rules, source_rules
 
 
 def convert(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
@@ -49,6 +49,18 @@ def _saturate(x, dtype):
 @numpy_rules.rule(p.convert_element_type_p)
 def _convert(x, *, new_dtype, weak_type, sharding=None):
     return convert(x, new_dtype)
+
+
+@source_rules.rule(p.convert_element_type_p)
+def _convert_source(write, eqn, x):
+    source, target = eqn.invars[0].aval.dtype, eqn.outvars[0].aval.dtype
+    if source == target:
+        return x
+    if source.isbuiltin != 1 or target.isbuiltin != 1 or target == np.bool_ or source.kind == "c":
+        return None
+    if source.kind == "f" and target.kind != "f" and target.kind != "c":
+        return None  # saturates
+    return f"{x}.astype(np.{target.name})"
 
 
 def _unpack(x: np.ndarray) -> np.ndarray:

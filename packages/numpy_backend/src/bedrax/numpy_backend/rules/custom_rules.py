@@ -7,7 +7,7 @@ from bedrax.lax.primitives.custom_rules import (
     linear_call_p,
     remat_opt_p,
 )
-from bedrax.numpy_backend.executor import evaluate
+from bedrax.numpy_backend.program_source import evaluate
 from bedrax.numpy_backend.tables import numpy_rules
 
 

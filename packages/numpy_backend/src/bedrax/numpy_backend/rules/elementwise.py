@@ -7,13 +7,15 @@ floats in float32, narrow integers in int32), rounding once at the end.
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 
 from bedrax.core import dtypes
 from bedrax.core.avals import ShapedArray, scalar_aval
 from bedrax.core.quiet import quietly
 from bedrax.lax.primitives import elementwise as p
-from bedrax.numpy_backend.tables import numpy_rules
+from bedrax.numpy_backend.tables import numpy_rules, source_rules
 
 _F32 = np.dtype(np.float32)
 
@@ -35,6 +37,12 @@ class Kernels(dict):
         self.arity = arity
         self.params = params or {}
 
+    def source(self, write, eqn, *operands):
+        """An expression: NumPy's own operation where that is all there is to it, else a call of the kernel."""
+        dtype = eqn.invars[0].aval.dtype
+        text = ufunc_source(self.compute, dtype, eqn.outvars[0].aval.dtype, operands)
+        return text or f"{write.bind(self[dtype], str(self.prim))}({write.arrays(operands)})"
+
     def __missing__(self, dtype):
         aval = scalar_aval(dtype)
         out = self.prim.abstract_eval(*[aval] * self.arity, **self.params).dtype
@@ -52,6 +60,29 @@ class Kernels(dict):
 
         self[dtype] = kernel
         return kernel
+
+
+_SIGNS = {
+    np.add: "+", np.subtract: "-", np.multiply: "*", np.divide: "/", np.negative: "-", np.bitwise_and: "&",
+    np.bitwise_or: "|", np.bitwise_xor: "^", np.invert: "~", np.equal: "==", np.not_equal: "!=", np.less: "<",
+    np.less_equal: "<=", np.greater: ">", np.greater_equal: ">=",
+}  # fmt: skip
+# What kernels that treat other dtypes in their own way do to floats.
+_of_floats: dict = {}
+
+
+def ufunc_source(compute, dtype: np.dtype, out: np.dtype, operands) -> str | None:
+    """The expression of an operation that is one of NumPy's on `dtype`, or None."""
+    if dtype.kind == "f":
+        compute = _of_floats.get(compute, compute)
+    if not isinstance(compute, np.ufunc) or dtype.isbuiltin != 1:
+        return None
+    if compute.resolve_dtypes((dtype,) * compute.nin + (None,) * compute.nout)[-1] != out:
+        return None
+    sign = _SIGNS.get(compute)
+    if sign is None:
+        return f"np.{compute.__name__}({', '.join(operands)})"
+    return f"{sign}{operands[0]}" if compute.nin == 1 else f"{operands[0]} {sign} {operands[1]}"
 
 
 def narrow(y, dtype):
@@ -78,6 +109,7 @@ def unary(prim, compute):
         return quietly(kernels[x.dtype], x)
 
     numpy_rules.add(prim, rule, "unary")
+    source_rules.add(prim, kernels.source)
 
 
 def nary(prim, compute, arity=2):
@@ -90,6 +122,7 @@ def nary(prim, compute, arity=2):
         return quietly(kernels[x.dtype], x, y)
 
     numpy_rules.add(prim, rule, "nary")
+    source_rules.add(prim, kernels.source)
 
 
 # ---- one operand ---------------------------------------------------------------------------------
@@ -137,7 +170,7 @@ unary(p.log1p_p, np.log1p)
 unary(p.sqrt_p, np.sqrt)
 unary(p.rsqrt_p, lambda x: x.dtype.type(1) / np.sqrt(x))
 unary(p.cbrt_p, np.cbrt)
-unary(p.square_p, lambda x: x * x)
+unary(p.square_p, np.square)
 unary(p.sin_p, np.sin)
 unary(p.cos_p, np.cos)
 unary(p.tan_p, np.tan)
@@ -173,6 +206,10 @@ _round_kernels = {
 @numpy_rules.rule(p.copy_p, p.stop_gradient_p)
 def _identity(x):
     return x
+
+
+source_rules.add(p.copy_p, lambda write, eqn, x: x)
+source_rules.add(p.stop_gradient_p, lambda write, eqn, x: x)
 
 
 def as_bits(x: np.ndarray) -> tuple[np.ndarray, int]:
@@ -212,6 +249,11 @@ def _integer_pow(x, *, y):
     checked(p.integer_pow_p, x, y=y)
     out = np.asarray(quietly(_power_by_squaring, x.astype(wide), y))
     return out if wide == x.dtype else narrow(out, x.dtype)
+
+
+@source_rules.rule(p.integer_pow_p)
+def _integer_pow_source(write, eqn, x):
+    return f"{x} * {x}" if eqn.params["y"] == 2 and eqn.invars[0].aval.dtype.isbuiltin == 1 else None
 
 
 def _power_by_squaring(x, n: int):
@@ -386,7 +428,15 @@ def _compare(prim, compare, key=None):
         return np.asarray(quietly(compare, x, y))
 
     numpy_rules.add(prim, rule, "nary")
+    if key is None:
+        source_rules.add(prim, functools.partial(_comparison_source, compare))
 
+
+def _comparison_source(compare, write, eqn, x, y):
+    return ufunc_source(compare, eqn.invars[0].aval.dtype, eqn.outvars[0].aval.dtype, (x, y))
+
+
+_of_floats.update({_div: np.divide, _rem: np.fmod, _atan2: np.arctan2})
 
 nary(p.add_p, np.add)
 nary(p.sub_p, np.subtract)
@@ -413,9 +463,8 @@ _narrow_shift(p.shift_right_logical_p, _shift(_logical, False))
 _narrow_shift(p.shift_right_arithmetic_p, _arithmetic_shift)
 
 
-@numpy_rules.rule(p.add_any_p)
-def _add_any(x, y):
-    return numpy_rules[p.add_p](x, y)
+numpy_rules.add(p.add_any_p, numpy_rules[p.add_p], "nary")
+source_rules.add(p.add_any_p, source_rules[p.add_p])
 
 
 _mul_kernels = Kernels(p.mul_p, np.multiply, 2)
@@ -430,6 +479,12 @@ def _mul(x, y, *, out_dtype=None):
 
         x, y = convert(x, out_dtype), convert(y, out_dtype)
     return quietly(_mul_kernels[x.dtype], x, y)
+
+
+@source_rules.rule(p.mul_p)
+def _mul_source(write, eqn, x, y):
+    same = eqn.outvars[0].aval.dtype == eqn.invars[0].aval.dtype
+    return _mul_kernels.source(write, eqn, x, y) if same else None
 
 
 @numpy_rules.rule(p.mulhi_p)
@@ -468,6 +523,13 @@ def _power(x, y):
 
 
 _pow_kernels = Kernels(p.pow_p, _power, 2)
+_of_floats[_power] = np.power
+
+
+@source_rules.rule(p.pow_p)
+def _pow_source(write, eqn, x, y):
+    same = eqn.invars[0].aval.dtype == eqn.invars[1].aval.dtype
+    return _pow_kernels.source(write, eqn, x, y) if same else None
 
 
 def _power_of_integers(x, y):
@@ -510,3 +572,10 @@ def _select_n(which, *cases):
     for i, case in enumerate(cases[1:], 1):
         out = np.where(which >= i, case, out)  # an index out of range takes the nearest case
     return out
+
+
+@source_rules.rule(p.select_n_p)
+def _select_n_source(write, eqn, which, *cases):
+    if eqn.invars[0].aval.dtype != np.bool_ or len(cases) != 2:
+        return None
+    return f"np.where({which}, {cases[1]}, {cases[0]})"

@@ -18,6 +18,7 @@ from bedrax.lax.primitives.indexing import (  # fmt: skip
     scatter_sub_p,
     window_sizes,
 )
+from bedrax.numpy_backend.program_source import evaluate
 from bedrax.numpy_backend.tables import numpy_rules
 
 
@@ -136,8 +137,6 @@ def _scatter_rule(prim, combine):
 
 def _apply(view, where, values, jaxpr) -> None:
     """``view[where] = jaxpr(view[where], values)``, once for every time that a position occurs."""
-    from bedrax.numpy_backend.executor import evaluate
-
     flat = np.ravel_multi_index(where, view.shape[: len(where)]).reshape(-1)
     values = values.reshape(len(flat), *values.shape[where[0].ndim :])
     order = np.argsort(flat, kind="stable")

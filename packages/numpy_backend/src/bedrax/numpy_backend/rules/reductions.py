@@ -11,7 +11,8 @@ import numpy as np
 from bedrax.core import dtypes
 from bedrax.core.quiet import quietly
 from bedrax.lax.primitives import reductions
-from bedrax.numpy_backend.tables import numpy_rules
+from bedrax.numpy_backend.program_source import evaluate
+from bedrax.numpy_backend.tables import numpy_rules, source_rules
 
 rule = numpy_rules.rule
 _native = frozenset(map(np.dtype, ("float32", "float64", "int32", "int64")))
@@ -54,6 +55,22 @@ def narrow(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
 
 rule(reductions.reduce_sum_p)(_arithmetic(np.add))
 rule(reductions.reduce_prod_p)(_arithmetic(np.multiply))
+
+
+def _reduction_source(ufunc):
+    def source(write, eqn, x):
+        aval, axes = eqn.invars[0].aval, eqn.params["axes"]
+        if not axes:
+            return x
+        if aval.dtype not in _native or not aval.size:
+            return None
+        return f"np.{ufunc}.reduce({x}, {axes}, np.{aval.dtype.name})"
+
+    return source
+
+
+for _prim, _ufunc in (("sum", "add"), ("prod", "multiply"), ("max", "maximum"), ("min", "minimum")):
+    source_rules.add(getattr(reductions, f"reduce_{_prim}_p"), _reduction_source(_ufunc))
 
 
 def _extreme(prim, ufunc):
@@ -115,8 +132,6 @@ def elementwise_program(jaxpr):
 
     Programs of elementwise primitives run on whole arrays; others, once per element.
     """
-    from bedrax.numpy_backend.executor import evaluate
-
     if all(eqn.primitive.family in ("elementwise", "special") for eqn in jaxpr.eqns):
 
         def whole(*arrays):

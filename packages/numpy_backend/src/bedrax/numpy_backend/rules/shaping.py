@@ -7,9 +7,9 @@ import math
 import numpy as np
 
 from bedrax.lax.primitives import shaping
-from bedrax.numpy_backend.tables import numpy_rules
+from bedrax.numpy_backend.tables import numpy_rules, source_rules
 
-rule = numpy_rules.rule
+rule, written = numpy_rules.rule, source_rules.rule
 
 
 @rule(shaping.broadcast_in_dim_p)
@@ -19,6 +19,10 @@ def _broadcast_in_dim(x, *, shape, broadcast_dimensions, sharding=None):
         for size, axis in zip(x.shape, broadcast_dimensions):
             place[axis] = size
         x = x.reshape(place)
+    return _spread(x, shape)
+
+
+def _spread(x, shape):
     if math.prod(shape) > 512:
         return np.broadcast_to(x, shape)
     out = np.empty(shape, x.dtype)  # a view would take longer to make than so few elements to copy
@@ -26,9 +30,29 @@ def _broadcast_in_dim(x, *, shape, broadcast_dimensions, sharding=None):
     return out
 
 
+@written(shaping.broadcast_in_dim_p)
+def _broadcast_in_dim_source(write, eqn, x):
+    shape, axes = eqn.params["shape"], eqn.params["broadcast_dimensions"]
+    given = eqn.invars[0].aval.shape
+    if given == shape:
+        return x
+    place = [1] * len(shape)
+    for size, axis in zip(given, axes):
+        place[axis] = size
+    if axes != tuple(range(len(shape) - len(axes), len(shape))):  # else broadcasting aligns it
+        x = f"{x}.reshape({tuple(place)})"
+    return f"{write.bind(_spread, 'broadcast')}({x}, {shape})"
+
+
 @rule(shaping.reshape_p)
 def _reshape(x, *, new_sizes, dimensions, sharding=None):
     return (x if dimensions is None else x.transpose(dimensions)).reshape(new_sizes)
+
+
+@written(shaping.reshape_p)
+def _reshape_source(write, eqn, x):
+    order = eqn.params["dimensions"]
+    return f"{x if order is None else f'{x}.transpose({order})'}.reshape({eqn.params['new_sizes']})"
 
 
 @rule(shaping.transpose_p)
@@ -36,9 +60,19 @@ def _transpose(x, *, permutation):
     return x.transpose(permutation)
 
 
+@written(shaping.transpose_p)
+def _transpose_source(write, eqn, x):
+    return f"{x}.transpose({eqn.params['permutation']})"
+
+
 @rule(shaping.squeeze_p)
 def _squeeze(x, *, dimensions):
     return x.reshape([n for i, n in enumerate(x.shape) if i not in dimensions])
+
+
+@written(shaping.squeeze_p)
+def _squeeze_source(write, eqn, x):
+    return f"{x}.reshape({eqn.outvars[0].aval.shape})"
 
 
 @rule(shaping.rev_p)
@@ -50,6 +84,14 @@ def _rev(x, *, dimensions):
 def _slice(x, *, start_indices, limit_indices, strides=None):
     steps = strides or (1,) * x.ndim
     return x[tuple(map(slice, start_indices, limit_indices, steps))]
+
+
+@written(shaping.slice_p)
+def _slice_source(write, eqn, x):
+    starts, limits = eqn.params["start_indices"], eqn.params["limit_indices"]
+    steps = eqn.params["strides"] or (1,) * len(starts)
+    parts = [f"{i}:{j}" if k == 1 else f"{i}:{j}:{k}" for i, j, k in zip(starts, limits, steps)]
+    return f"{x}[{', '.join(parts)}]" if parts else x
 
 
 @rule(shaping.pad_p)

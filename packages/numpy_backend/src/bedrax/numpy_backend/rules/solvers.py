@@ -1,7 +1,7 @@
 """NumPy evaluation of linear solves: run the solver."""
 
 from bedrax.lax.primitives.solvers import linear_solve_p, solve_program
-from bedrax.numpy_backend.executor import evaluate
+from bedrax.numpy_backend.program_source import evaluate
 from bedrax.numpy_backend.tables import numpy_rules
 
 
