@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bedrax import lax
-from bedrax.core import config
+from bedrax.core import config, monitoring
 from bedrax.core.jitting import jit
 from bedrax.xla_backend import device_get, device_put, flags
 from bedrax.xla_backend.compile import compile_options
@@ -98,6 +98,32 @@ def test_programs_are_written_to_a_folder(tmp_path):
     (file,) = (tmp_path / "new").glob("*a_name_to_find*.mlir")
     assert re.match(r"\d{4}_jit_a_name_to_find.mlir", file.name)
     assert "stablehlo.cosine" in file.read_text()
+
+
+def test_listeners_hear_of_tracing_lowering_compiling_and_of_the_cache(tmp_path):
+    durations, events = [], []
+    heard = lambda event, seconds, **metadata: durations.append((event.rpartition("/")[2], seconds))
+    noted = lambda event, **metadata: events.append(event)
+    monitoring.register_event_duration_secs_listener(heard)
+    monitoring.register_event_listener(noted)
+    try:
+        with (
+            flags.compilation_cache_dir(str(tmp_path)),
+            flags.persistent_cache_min_compile_time_secs(0.0),
+        ):
+            for _ in range(2):
+                jit(lambda x: lax.tan(lax.mul(x, x)))(np.ones(3, f32))
+        assert [name for name, _ in durations] == [
+            "jaxpr_trace_duration", "jaxpr_to_mlir_module_duration", "backend_compile_duration",
+            "jaxpr_trace_duration", "jaxpr_to_mlir_module_duration",
+        ]  # fmt: skip
+        assert all(seconds >= 0 for _, seconds in durations)
+        assert events == [f"/jax/compilation_cache/cache_{what}" for what in ("misses", "hits")]
+    finally:
+        monitoring.unregister_event_duration_listener(heard)
+        monitoring.unregister_event_listener(noted)
+    jit(lambda x: lax.tan(x))(np.ones(3, f32))
+    assert len(durations) == 5
 
 
 def test_large_constants_are_warned_of():

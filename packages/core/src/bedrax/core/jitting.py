@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from bedrax import pytree
-from bedrax.core import avals, caches, config, executors, source, staging
+from bedrax.core import avals, caches, config, executors, monitoring, source, staging
 from bedrax.core.ir import Jaxpr, eval_jaxpr
 from bedrax.core.signatures import Signature, leaf_names
 from bedrax.core.tables import calls, print_rules, programs, with_programs
@@ -151,6 +151,7 @@ class Jitted:
             traced.jaxpr, [*traced.consts, *leaves], params, traced.out_tree, in_tree, len(traced.consts)
         )
 
+    @monitoring.timed("/jax/core/compile/jaxpr_trace_duration")
     def trace_now(self, in_tree, types, static_key) -> _Traced:
         """Trace, whether or not it is in the cache."""
 

@@ -1,7 +1,13 @@
-"""Listeners for events that the system and libraries record."""
+"""Listeners for events that the system and libraries record.
+
+The system records how long tracing, lowering and compiling a program takes (durations under
+``/jax/core/compile/``), and hits and misses of the compilation cache (events under ``/jax/compilation_cache/``).
+"""
 
 from __future__ import annotations
 
+import functools
+import time
 from collections.abc import Callable
 
 _listeners: dict[str, list[Callable]] = {"event": [], "duration": [], "time_span": [], "scalar": []}
@@ -34,6 +40,22 @@ register_event_time_span_listener, unregister_event_time_span_listener, record_e
     "time_span"
 )
 register_scalar_listener, unregister_scalar_listener, record_scalar = _functions("scalar")
+
+
+def timed(event: str) -> Callable[[Callable], Callable]:
+    """A decorator: each call of the function that returns is recorded as a duration, in seconds."""
+
+    def decorate(fun: Callable) -> Callable:
+        @functools.wraps(fun)
+        def recorded(*args, **kwargs):
+            started = time.monotonic()
+            result = fun(*args, **kwargs)
+            record_event_duration_secs(event, time.monotonic() - started)
+            return result
+
+        return recorded
+
+    return decorate
 
 
 def clear_event_listeners() -> None:

@@ -15,6 +15,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+from bedrax.core import monitoring
 from bedrax.xla_backend import flags
 from bedrax.xla_backend import jaxlib_door as door
 
@@ -54,9 +55,12 @@ def load_or_compile(
     )
     try:
         if path.exists():
-            return client.deserialize_executable(path.read_bytes(), executable_devices, options), True
+            executable = client.deserialize_executable(path.read_bytes(), executable_devices, options)
+            monitoring.record_event("/jax/compilation_cache/cache_hits")
+            return executable, True
     except Exception as error:
         _report("read", path, error)
+    monitoring.record_event("/jax/compilation_cache/cache_misses")
     return compile_now(), False
 
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from bedrax import pytree
-from bedrax.core import avals, config, dtypes, effects, source
+from bedrax.core import avals, config, dtypes, effects, monitoring, source
 from bedrax.core.avals import ShapedArray
 from bedrax.core.ir import Jaxpr, Literal
 from bedrax.xla_backend import compilation_cache, flags, placement, sharding
@@ -110,6 +110,7 @@ class LoweredProgram:
         return LoadedProgram(self, executable)
 
 
+@monitoring.timed("/jax/core/compile/jaxpr_to_mlir_module_duration")
 def lower(jaxpr: Jaxpr, name: str, placement: Placement, donated: Sequence[bool], keep_unused: bool = False,
           compiler_options: tuple = (), platform: str | None = None, embed_constants: bool = False,
           result_names: Sequence[str] | None = None) -> LoweredProgram:  # fmt: skip
@@ -284,6 +285,7 @@ def compile_options(
     return options
 
 
+@monitoring.timed("/jax/core/compile/backend_compile_duration")
 def backend_compile_and_load(client, module, executable_devices, options, host_callbacks):
     """Hand a module to XLA. Called through this module's attribute: assigning another function here replaces it."""
     if host_callbacks:
