@@ -5,7 +5,7 @@ import pytest
 
 from bedrax import lax
 from bedrax.autodiff import checkpoint, checkpoint_name, checkpoint_policies, grad, jvp, value_and_grad
-from bedrax.autodiff.checkpoint import print_saved_residuals, saved_residuals
+from bedrax.autodiff.checkpointing import print_saved_residuals, saved_residuals
 from bedrax.batching import vmap
 from bedrax.core.errors import TracerBoolConversionError
 from bedrax.core.jitting import jit

@@ -20,7 +20,7 @@ from bedrax.autodiff.arguments import (
     is_float0,
 )
 from bedrax.autodiff.forward import jvp_flat_with_aux
-from bedrax.autodiff.linearize import linearize_flat
+from bedrax.autodiff.linearization import linearize_flat
 from bedrax.autodiff.tables import Zero, instantiate
 from bedrax.core import dtypes
 from bedrax.core.avals import aval_of

@@ -12,7 +12,7 @@ from bedrax import pytree
 from bedrax.autodiff.custom_rules import custom_jvp
 from bedrax.autodiff.derivatives import jvp
 from bedrax.autodiff.linear_maps import linearize
-from bedrax.autodiff.linearize import transpose_jaxpr
+from bedrax.autodiff.linearization import transpose_jaxpr
 from bedrax.autodiff.tables import Zero, instantiate
 from bedrax.core import staging
 from bedrax.core.avals import abstractify

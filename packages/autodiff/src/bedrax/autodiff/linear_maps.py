@@ -17,7 +17,7 @@ from bedrax.autodiff.arguments import (
     flattened,
     is_float0,
 )
-from bedrax.autodiff.linearize import Recorded, backward_pass, linearize_flat
+from bedrax.autodiff.linearization import Recorded, backward_pass, linearize_flat
 from bedrax.autodiff.tables import UndefinedPrimal, Zero, instantiate
 from bedrax.core import dtypes, ir, staging
 from bedrax.core.avals import AbstractValue, ShapedArray, abstractify, aval_of

@@ -134,10 +134,7 @@ def provide(executor: Executor) -> None:
     Call it when everything that the executor needs stands: other threads may use it at once.
     """
     global must_see_calls
-    from bedrax.core import (
-        avals,
-        config,
-    )  # whoever only offers a backend, such as `import jax`, needs neither
+    from bedrax.core import avals, config  # not at the top: to offer a backend costs nothing
 
     with _lock:
         for cls in executor.array_types:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from bedrax.autodiff.linearize import Node, Tape
+from bedrax.autodiff.linearization import Node, Tape
 from bedrax.core import dead_code, staging
 from bedrax.core.avals import AbstractValue, aval_of
 from bedrax.core.ir import DebugInfo, Jaxpr

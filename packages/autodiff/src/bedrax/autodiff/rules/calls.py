@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from bedrax.autodiff.checkpoint import plan
+from bedrax.autodiff.checkpointing import plan
 from bedrax.autodiff.forward import jvp_jaxpr, jvp_program
-from bedrax.autodiff.linearize import linearize_jaxpr, split_jaxpr, transpose_jaxpr
+from bedrax.autodiff.linearization import linearize_jaxpr, split_jaxpr, transpose_jaxpr
 from bedrax.autodiff.tables import (
     flags,
     is_undefined,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bedrax.autodiff.forward import jvp_jaxpr
-from bedrax.autodiff.linearize import backward_pass, linearize_jaxpr, split_jaxpr, transpose_jaxpr
+from bedrax.autodiff.linearization import backward_pass, linearize_jaxpr, split_jaxpr, transpose_jaxpr
 from bedrax.autodiff.tables import (
     UndefinedPrimal,
     Zero,

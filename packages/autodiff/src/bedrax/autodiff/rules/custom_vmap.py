@@ -7,7 +7,7 @@ transposed one: `vmap` of either finds the user's rule, differentiated (and tran
 from __future__ import annotations
 
 from bedrax.autodiff.forward import jvp_flat
-from bedrax.autodiff.linearize import backward_pass, transpose_jaxpr
+from bedrax.autodiff.linearization import backward_pass, transpose_jaxpr
 from bedrax.autodiff.tables import (
     UndefinedPrimal,
     Zero,
@@ -16,7 +16,7 @@ from bedrax.autodiff.tables import (
     jvp_rules,
     transpose_rules,
 )
-from bedrax.batching.custom_vmap import custom_vmap_p
+from bedrax.batching.custom_batching import custom_vmap_p
 from bedrax.core import dtypes, staging
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.ir import call_flat

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from bedrax import pytree
-from bedrax.autodiff.linearize import LinearizedJaxpr, linearize_jaxpr
+from bedrax.autodiff.linearization import LinearizedJaxpr, linearize_jaxpr
 from bedrax.autodiff.policies import Offloadable, Recompute, Saveable
 from bedrax.core import dead_code, dtypes, passes, source, staging
 from bedrax.core.avals import abstractify, aval_of
