@@ -10,7 +10,7 @@ from bedrax.core import ShapedArray
 from bedrax.core.jitting import jit
 from bedrax.core.staging import make_jaxpr
 from bedrax.core.tracing import Primitive
-from bedrax.extend import api_util, interpreters, linear_util
+from bedrax.extend import api_util, interpreters, linear_util, partial_eval
 from bedrax.pytree import tree_structure
 
 f32 = np.float32
@@ -72,6 +72,21 @@ def test_tables_take_assignments():
     assert float(grad(prim.bind)(f32(1))) == -1  # the later rule counts
     del interpreters.primitive_jvps[prim]
     assert prim not in interpreters.primitive_jvps
+
+
+def test_an_option_that_has_no_meaning_here_is_refused():
+    x = np.ones(2, f32)
+    for call in (
+        lambda **given: interpreters.broadcast(x, 3, 0, **given),
+        lambda **given: interpreters.bdim_at_front(x, 0, 2, **given),
+    ):
+        call(mesh_axis=None)
+        with pytest.raises(NotImplementedError, match="knows no mesh_axis here"):
+            call(mesh_axis="x")
+    fun, types = linear_util.wrap_init(lambda x: [x]), [ShapedArray((), f32)]
+    assert len(partial_eval.trace_to_jaxpr_dynamic(fun, types)[0].outvars) == 1
+    with pytest.raises(NotImplementedError, match="knows no auto_dce, lower here"):
+        partial_eval.trace_to_jaxpr_dynamic(fun, types, lower=True, auto_dce=True)
 
 
 def test_functions_carry_transformations():

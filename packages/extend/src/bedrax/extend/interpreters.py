@@ -4,6 +4,9 @@ Libraries assign rules with ``table[prim] = rule``, and their rules have these f
 transpose as ours; batching ``rule(args, dims, **params)`` without the axis, or, in `axis_primitive_batchers`,
 ``rule(size, name, None, args, dims, **params)``, or, in `fancy_primitive_batchers`,
 ``rule(axis_data, args, dims, **params)``; lowering ``rule(ctx, *values, **params)``.
+
+Needed by Equinox (every table, `UndefinedPrimal`, `instantiate_zeros`), Lineax (`primitive_transposes`), and libraries
+that define primitives of their own as the documents for users show it.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from bedrax.batching.tables import batch_rules, elementwise
 from bedrax.batching.tables import to_front as _to_front
 from bedrax.core import executors
 from bedrax.core.columns import Column
+from bedrax.extend.unsupported import refuse_options
 from bedrax.lax.axes import broadcast_axis, move_axis
 from bedrax.lax.primitives.shaping import zeros_of
 
@@ -123,11 +127,13 @@ def apply_primitive(prim, *args, **params):
 
 def bdim_at_front(x, bdim, size, mesh_axis=None):
     """`x`, mapped or not, as mapped at axis 0."""
+    refuse_options("bdim_at_front", mesh_axis=mesh_axis)
     return _to_front(x, bdim, size)
 
 
 def broadcast(x, sz, axis, mesh_axis=None):
     """`x` with a new axis of size `sz`."""
+    refuse_options("broadcast", mesh_axis=mesh_axis)
     return broadcast_axis(x, sz, axis)
 
 

@@ -3,6 +3,10 @@
 A `Jaxpr` here holds its constants, so it is libraries' `Jaxpr` and `ClosedJaxpr` at once. The
 two names below are views of that class: they construct it from the arguments that libraries
 pass, and ``isinstance`` asks about it.
+
+Needed by Equinox, diffrax, Optimistix (`Jaxpr`, `ClosedJaxpr`, `mapped_aval`, `find_top_trace`), dm-haiku (`JaxprEqn`,
+`set_current_trace`, `take_current_trace`, `TraceTag`), distrax and NumPyro (`Literal`, `valid_jaxtype`); the names
+that end in ``DO_NOT_USE`` are upstream's.
 """
 
 from __future__ import annotations
@@ -18,6 +22,7 @@ from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
 from bedrax.core.errors import ConcretizationTypeError
 from bedrax.core.source import user_frame
+from bedrax.extend.unsupported import refuse_options
 
 
 class _ViewOf(type):
@@ -44,6 +49,7 @@ class Jaxpr(metaclass=_ViewOf):
     def make(
         constvars, invars, outvars, eqns, effects=ir.no_effects, debug_info=None, is_high=False
     ) -> ir.Jaxpr:
+        refuse_options("Jaxpr", is_high=is_high)
         # Until `ClosedJaxpr` gives the constants, the constvars are bound to nothing.
         return ir.Jaxpr(
             invars, outvars, eqns, constvars, [None] * len(constvars), frozenset(effects), debug_info
@@ -113,6 +119,7 @@ def mapped_aval(size: Any, axis: int | None, aval: Any) -> Any:
 
 def unmapped_aval(size: Any, axis: int | None, aval: Any, explicit_mesh_axis: Any = None) -> Any:
     """The type of a batch."""
+    refuse_options("unmapped_aval", explicit_mesh_axis=explicit_mesh_axis)
     return batching.unmapped_aval(size, axis, aval)
 
 
@@ -149,6 +156,7 @@ class set_current_trace(tracing.set_trace):
     """Context manager: make a trace (or None: evaluation) the current one."""
 
     def __init__(self, trace: Any, check_leaks: bool = False):
+        refuse_options("set_current_trace", check_leaks=check_leaks)
         super().__init__(trace if trace is not None else tracing.eval_trace)
 
 

@@ -3,6 +3,8 @@
 A library's rule is ``rule(ctx, *values, **params)`` and returns a value, or a sequence of values, which it makes with
 the builders of `jax.extend.mlir.dialects` and the functions of this module. While it runs, the location and the
 insertion point of the equation are current. `register_lowering` brings it into the StableHLO column.
+
+Needed by Equinox (`register_lowering`, `lower_fun`), and by libraries that call kernels of their own.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Partial evaluation: run what depends on known values only, record the rest."""
+"""Partial evaluation: run what depends on known values only, record the rest.
+
+Needed by Flax (`PartialVal` and `trace_to_jaxpr_nounits`, in core.partial_eval, core.axes_scan and jax_utils).
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from bedrax.core import dead_code, staging
 from bedrax.core.avals import AbstractValue, aval_of
 from bedrax.core.ir import DebugInfo, Jaxpr
 from bedrax.core.tracing import current, entered
+from bedrax.extend.unsupported import refuse_options
 
 
 class PartialVal(tuple):
@@ -72,6 +76,7 @@ def trace_to_jaxpr_dynamic(
     fun: Any, in_avals: Sequence[AbstractValue], *, keep_inputs=None, lower=False, auto_dce=False
 ):
     """Record a flat function: (program, types of its results, values of its constants)."""
+    refuse_options("trace_to_jaxpr_dynamic", keep_inputs=keep_inputs, lower=lower, auto_dce=auto_dce)
     info = getattr(fun, "debug_info", None)
     jaxpr = staging.program_of(
         getattr(fun, "call_wrapped", fun), in_avals, info if isinstance(info, DebugInfo) else None

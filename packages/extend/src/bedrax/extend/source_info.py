@@ -1,4 +1,7 @@
-"""Names and places of the code being traced, in the form that libraries ask for."""
+"""Names and places of the code being traced, in the form that libraries ask for.
+
+Needed by Flax (`register_exclusion`, in traceback_util).
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,7 @@ def current() -> SourceInfo:
 
 
 def summarize(source_info: Any, num_frames: int = 1) -> str:
-    """`file.py:12 (function)`."""
+    """`file.py:12 (function)`: the innermost of the user's frames, the only one that is kept."""
     return source.describe(getattr(source_info, "traceback", source_info))
 
 

@@ -46,6 +46,13 @@ def refusal(name: str) -> NotImplementedError:
     return NotImplementedError(f"{name}: {reasons[name]}")
 
 
+def refuse_options(function: str, **options: Any) -> None:
+    """Raise NotImplementedError for what libraries may pass by name, but what has no meaning here, if it was passed."""
+    given = sorted(name for name, value in options.items() if value not in (None, False))
+    if given:
+        raise NotImplementedError(f"{function} knows no {', '.join(given)} here: leave it out")
+
+
 def _function(name: str) -> Callable[..., Any]:
     """A function that raises when it is called."""
 
