@@ -14,7 +14,7 @@ import numpy as np
 
 import bedrax.numpy as jnp
 from bedrax import lax
-from bedrax.core import dtypes
+from bedrax.core import dtypes, tracing
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
 from bedrax.nn import flags
@@ -342,8 +342,6 @@ def one_hot(x: ArrayLike, num_classes: int, *, dtype=None, axis: int | str = -1)
     try:
         place = operator.index(axis)
     except TypeError:
-        from bedrax.core import tracing
-
         if tracing.axis_size(axis) != num_classes:
             raise ValueError(
                 f"Expected num_classes to match the size of axis {axis}, but {num_classes} != {tracing.axis_size(axis)}"

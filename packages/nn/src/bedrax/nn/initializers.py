@@ -9,7 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 import bedrax.numpy as jnp
-from bedrax import lax
+from bedrax import lax, random
 from bedrax.core import dtypes
 from bedrax.core.array import Array
 
@@ -70,8 +70,6 @@ def uniform(scale: float = 1e-2, dtype: Any = None) -> Initializer:
     """Uniform in [0, scale)."""
 
     def make(key, shape, dtype):
-        from bedrax import random
-
         return random.uniform(key, shape, dtype) * jnp.asarray(scale, dtype)
 
     return _initializer(dtype, make)
@@ -81,8 +79,6 @@ def normal(stddev: float = 1e-2, dtype: Any = None) -> Initializer:
     """Normal with mean 0."""
 
     def make(key, shape, dtype):
-        from bedrax import random
-
         return random.normal(key, shape, dtype) * jnp.asarray(stddev, dtype)
 
     return _initializer(dtype, make)
@@ -94,8 +90,6 @@ def truncated_normal(
     """Normal with mean 0, without what is outside of [lower, upper] standard deviations (so its own is less)."""
 
     def make(key, shape, dtype):
-        from bedrax import random
-
         return random.truncated_normal(key, lower, upper, shape, dtype) * jnp.asarray(stddev, dtype)
 
     return _initializer(dtype, make)
@@ -134,8 +128,6 @@ _TRUNCATED_COMPLEX = 0.95311164380491208
 
 def _complex_polar(key, shape, dtype, radius):
     """Complex numbers of random phase, whose radius is made from uniform numbers by `radius`."""
-    from bedrax import random
-
     key_radius, key_phase = random.split(key)
     real = dtypes.to_real_dtype(dtype)
     r = radius(random.uniform(key_radius, shape, real)).astype(dtype)
@@ -171,8 +163,6 @@ def variance_scaling(
     """
 
     def make(key, shape, dtype):
-        from bedrax import random
-
         fan_in, fan_out = _fans(shape, in_axis, out_axis, batch_axis)
         counts = {
             "fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2,
@@ -249,8 +239,6 @@ def orthogonal(scale: float = 1.0, column_axis: int = -1, dtype: Any = None) -> 
     """
 
     def make(key, shape, dtype):
-        from bedrax import random
-
         if len(shape) < 2:
             raise ValueError(f"orthogonal initializer requires at least a 2D shape, got {shape}")
         n = shape[column_axis]

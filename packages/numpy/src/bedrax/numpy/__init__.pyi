@@ -73,7 +73,7 @@ from .ufuncs import (
     tan as tan, tanh as tanh, true_divide as true_divide, trunc as trunc,
 )  # fmt: skip
 from .selection import (
-    choose as choose, clip as clip, piecewise as piecewise, select as select, where as where,
+    choose as choose, clip as clip, piecewise as piecewise, select as select,
 )  # fmt: skip
 from .comparison import (
     allclose as allclose, array_equal as array_equal, array_equiv as array_equiv, isclose as isclose,
@@ -104,7 +104,7 @@ from .joining import (
 )  # fmt: skip
 from .padding import pad as pad
 from .searching import (
-    argwhere as argwhere, compress as compress, extract as extract, flatnonzero as flatnonzero, ix_ as ix_,
+    argwhere as argwhere, compress as compress, extract as extract, flatnonzero as flatnonzero, ix_ as ix_, where as where,
     nonzero as nonzero, place as place, put as put, put_along_axis as put_along_axis,
     ravel_multi_index as ravel_multi_index, take as take, take_along_axis as take_along_axis,
     unravel_index as unravel_index,

@@ -6,9 +6,11 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from bedrax import lax
-from bedrax.core import dtypes
+from bedrax.core import dtypes, errors, tracing
 from bedrax.core.array import Array
+from bedrax.core.avals import aval_functions, aval_of
 from bedrax.lax import promotion
 
 ArrayLike = Any
@@ -68,8 +70,6 @@ def concrete_int(x: Any, what: str) -> int:
     Raises:
       ConcretizationTypeError: it is traced; `what` says what to do.
     """
-    from bedrax.core import errors, tracing
-
     if isinstance(x, tracing.Tracer) and x.concrete() is None:
         raise errors.ConcretizationTypeError(x, what)
     return int(x)
@@ -78,3 +78,26 @@ def concrete_int(x: Any, what: str) -> int:
 def is_complex(x: Any) -> bool:
     """Whether the elements of an array are complex."""
     return dtypes.is_complex(x.dtype)
+
+
+def as_bool(x: Any) -> Any:
+    """Whether elements are not zero."""
+    aval = aval_of(x)
+    if aval.dtype == dtypes.bool_dtype:
+        return x
+    return lax.ne(x, np.zeros((), aval.dtype)[()])
+
+
+def typed(name: str, position: int, x: ArrayLike) -> tuple[Any, Any]:
+    """(x, its type), or the error that says that `name` wants arrays."""
+    known = aval_functions.get(type(x))
+    if known is not None:
+        return x, known(x)
+    if hasattr(x, "__jax_array__"):
+        x = x.__jax_array__()
+    try:
+        return x, aval_of(x)
+    except TypeError:
+        raise TypeError(
+            f"{name} requires ndarray or scalar arguments, got {type(x)} at position {position}."
+        ) from None

@@ -11,6 +11,7 @@ from bedrax.core import dims, dtypes, executors
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
 from bedrax.lax.promotion import broadcast_to as _broadcast
+from bedrax.lax.promotion import operand
 
 _SCALARS = (bool, int, float, complex)
 
@@ -266,8 +267,6 @@ def _broadcast_checked(x: Array, shape: tuple, name: str) -> Array:
 
 def _like(x: Any, dtype: Any, shape: Any, value: Any, name: str, device: Any, out_sharding: Any) -> Array:
     if not (hasattr(x, "shape") and hasattr(x, "dtype")):
-        from bedrax.lax.promotion import operand
-
         x = aval_of(operand(name, x))
     if dtype is not None:
         dtype = dtypes.explicit_dtype(dtype, name)
@@ -316,8 +315,6 @@ def full_like(
 
 def copy(a: Any, order: str | None = None) -> Array:
     """A new array equal to `a`."""
-    from bedrax.lax.promotion import operand
-
     return array(operand("copy", a), copy=True, order=order)
 
 

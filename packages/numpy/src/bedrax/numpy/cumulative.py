@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 from bedrax import lax
-from bedrax.core import dtypes
+from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
 from bedrax.core.one_program import one_program
 from bedrax.lax.primitives import cumulative as cumulate
 from bedrax.lax.promotion import operand
 from bedrax.numpy.arguments import array, axis_index, refuse_out
+from bedrax.numpy.reductions import _wide_integer
 
 
 def _cumulative(name: str, function, a, axis, dtype, out):
@@ -20,8 +21,6 @@ def _cumulative(name: str, function, a, axis, dtype, out):
     x = operand(name, a)
     aval = aval_of(x)
     if axis is None or not aval.shape:
-        from bedrax.core import dims
-
         if axis not in (None, 0, -1):
             axis_index(axis, len(aval.shape))
         x = lax.reshape(x, (dims.size(aval.shape),))
@@ -69,8 +68,6 @@ def _array_api(name, function, start, x, axis, dtype, include_initial):
         axis = 0
     axis = axis_index(axis, x.ndim)
     if dtype is None and (dtypes.is_integer(x.dtype)):
-        from bedrax.numpy.reductions import _wide_integer
-
         dtype = _wide_integer(x.dtype)
     out = function(x, axis, dtype)
     if include_initial:

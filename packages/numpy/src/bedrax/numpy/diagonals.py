@@ -12,9 +12,12 @@ from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
 from bedrax.core.one_program import one_program
+from bedrax.lax.operators import power
 from bedrax.lax.promotion import operand
 from bedrax.numpy.arguments import array, axis_index
-from bedrax.numpy.creation import asarray, place
+from bedrax.numpy.creation import asarray, ones, place
+from bedrax.numpy.manipulation import moveaxis, resize
+from bedrax.numpy.searching import nonzero
 
 
 def _band(shape: tuple, k: Any, compare: Callable) -> Any:
@@ -105,8 +108,6 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
     i, j = axis_index(axis1, x.ndim), axis_index(axis2, x.ndim)
     if i == j:
         raise ValueError("axis1 and axis2 cannot be the same")
-    from bedrax.numpy.manipulation import moveaxis
-
     x = moveaxis(x, (i, j), (-2, -1))
     n, m = x.shape[-2:]
     length = dims.non_negative(dims.min_dim(n, m - offset) if offset >= 0 else dims.min_dim(n + offset, m))
@@ -180,8 +181,6 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True)
     if x.ndim > 2 and len(set(x.shape)) != 1:
         raise ValueError("All dimensions of input must be of equal length")
     n = min(x.shape)
-    from bedrax.numpy.manipulation import resize
-
     new = values if not values.ndim else resize(values, (n,))
     i = lax.iota(np.int32, n)
     return x.at[(i,) * x.ndim].set(new, mode="promise_in_bounds", wrap_negative_indices=False)
@@ -234,9 +233,6 @@ def mask_indices(n: int, mask_func: Callable, k: int = 0, *, size: int | None = 
       k: its second argument.
       size: as in `nonzero`.
     """
-    from bedrax.numpy.creation import ones
-    from bedrax.numpy.searching import nonzero
-
     return nonzero(mask_func(ones((n, n)), k), size=size)
 
 
@@ -254,9 +250,16 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Array:
     count = v.shape[0] if N is None else operator.index(N)
     if count < 0:
         raise ValueError("N must be nonnegative")
-    from bedrax.lax.operators import power
-
     exponents = lax.iota(dtypes.default_int_dtype(), count)
     if not increasing:
         exponents = lax.rev(exponents, (0,))
     return power(lax.expand_dims(v, (1,)), lax.expand_dims(exponents, (0,)))
+
+
+def masked_diagonal(x, aval, axis1: int, axis2: int, offset=0):
+    """`x` with zeros off the diagonal of two axes."""
+    row = lax.broadcasted_iota(np.int32, aval.shape, axis1)
+    column = lax.broadcasted_iota(np.int32, aval.shape, axis2)
+    if not (isinstance(offset, int) and offset == 0):
+        row = lax.add(row, lax.convert_element_type(offset, np.int32))
+    return lax.select(lax.eq(row, column), x, lax.full(aval.shape, 0, aval.dtype))

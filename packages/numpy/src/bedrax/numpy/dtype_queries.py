@@ -7,10 +7,13 @@ from typing import Any
 import ml_dtypes
 
 import numpy as np
-from bedrax.core import dtypes
+from bedrax import lax
+from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
+from bedrax.lax.primitives.shaping import canonical_axis
 from bedrax.lax.promotion import operand
+from bedrax.numpy.creation import place
 
 finfo = ml_dtypes.finfo
 iinfo = ml_dtypes.iinfo
@@ -87,9 +90,6 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> 
     Raises:
       TypeError: `x` is not an array or scalar.
     """
-    from bedrax import lax
-    from bedrax.numpy.creation import place
-
     x = operand("astype", x)
     asked = dtypes.default_float_dtype() if dtype is None else dtypes.explicit_dtype(dtype, "astype")
     if dtypes.is_complex(aval_of(x).dtype) and asked == np.bool_:
@@ -153,9 +153,6 @@ def ndim(a: Any) -> int:
 
 def size(a: Any, axis: Any = None) -> int:
     """The number of elements of an array, or the product of its lengths along `axis` (an int or several)."""
-    from bedrax.core import dims
-    from bedrax.lax.primitives.shaping import canonical_axis
-
     lengths = shape(a)
     if axis is None:
         return dims.size(lengths)

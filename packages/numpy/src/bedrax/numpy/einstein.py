@@ -16,7 +16,8 @@ from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
 from bedrax.lax.primitives.contractions import canonical_precision, dot_general_p
-from bedrax.numpy.products import masked_diagonal, typed
+from bedrax.numpy.arguments import typed
+from bedrax.numpy.diagonals import masked_diagonal
 
 __all__ = ["einsum", "einsum_path"]
 

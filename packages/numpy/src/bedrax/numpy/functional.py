@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from bedrax import lax
+from bedrax import lax, pytree
 from bedrax.core import dims
 from bedrax.core.array import Array
 from bedrax.lax.promotion import operand
@@ -145,8 +145,6 @@ def vectorize(pyfunc: Callable, *, excluded: Any = frozenset(), signature: str |
 
 def _repeated(function: Callable, n: Any) -> Callable:
     """A function with its results repeated along a new first axis."""
-    from bedrax import pytree
-
     widen = lambda r: lax.broadcast_in_dim(r, (n, *r.shape), range(1, r.ndim + 1))
     return lambda *args: pytree.tree_map(widen, function(*args))
 

@@ -8,12 +8,24 @@ from typing import Any
 
 import numpy as np
 from bedrax import lax
-from bedrax.core import dims, dtypes
+from bedrax.core import dims, dtypes, errors
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
+from bedrax.lax.primitives.cumulative import cumsum
 from bedrax.lax.promotion import operand, promote_dtypes
 from bedrax.numpy.arguments import array, axis_index, refuse_out
-from bedrax.numpy.manipulation import atleast_1d, atleast_2d, atleast_3d, moveaxis, ravel
+from bedrax.numpy.indexing import concrete_value
+from bedrax.numpy.manipulation import (
+    _take_known,
+    atleast_1d,
+    atleast_2d,
+    atleast_3d,
+    broadcast_to,
+    moveaxis,
+    ravel,
+)
+from bedrax.numpy.selection import choose_where
+from bedrax.numpy.sorting import argsort, sort
 
 
 def _parts(name: str, arrays: Any, dtype: Any = None) -> list:
@@ -186,13 +198,9 @@ def _split(name: str, ary: Any, indices_or_sections: Any, axis: int, uneven: boo
             raise ValueError(f"array split does not result in an equal division: rest is {rest}")
         sizes = [part + 1] * rest + [part] * (sections - rest) if uneven and rest != 0 else [part] * sections
     else:
-        from bedrax.numpy.indexing import concrete_value
-
         if isinstance(indices_or_sections, (Array, np.ndarray)):
             known = concrete_value(indices_or_sections)
             if known is None:
-                from bedrax.core import errors
-
                 raise errors.ConcretizationTypeError(
                     indices_or_sections,
                     f"in jax.numpy.{name} argument 1; the points to split at must be static",
@@ -254,16 +262,12 @@ def dsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
 
 
 def _known_places(name: str, obj: Any, size: int) -> np.ndarray:
-    from bedrax.numpy.indexing import concrete_value
-
     if isinstance(obj, slice):
         return np.arange(*obj.indices(size))
     if isinstance(obj, (list, tuple)):
         raise TypeError(f"jnp.{name} requires an int, a slice or an array for obj, got {type(obj)}")
     known = concrete_value(lax.asarray(operand(name, obj, 1)))
     if known is None:
-        from bedrax.core import errors
-
         raise errors.ConcretizationTypeError(
             obj, f"the indices of jnp.{name} determine a shape, so they must be static"
         )
@@ -313,12 +317,8 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
         count = places.shape[0]
         if count == 1 and given.ndim == x.ndim:
             count = given.shape[0]
-    from bedrax.numpy.manipulation import broadcast_to
-    from bedrax.numpy.selection import where
-    from bedrax.numpy.sorting import argsort
-
     total = size + count
-    places = where(places < 0, places + size, places)
+    places = choose_where(places < 0, places + size, places)
     places = (
         lax.broadcast_in_dim(lax.reshape(places, (places.size,)), (count,), (0,))
         if places.size == 1
@@ -330,8 +330,6 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
     dtype = x.dtype
     new = broadcast_to(lax.convert_element_type(given, dtype), (count, *x.shape[1:]))
     is_old = lax.full((total,), True, np.dtype(bool)).at[target].set(False, mode="drop")
-    from bedrax.lax.primitives.cumulative import cumsum
-
     old = lax.clamp(
         np.int32(0), cumsum(lax.convert_element_type(is_old, np.int32), 0) - 1, np.int32(max(size - 1, 0))
     )
@@ -353,9 +351,6 @@ def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices
         x, axis = ravel(x), 0
     axis = axis_index(axis, x.ndim)
     size = x.shape[axis]
-    from bedrax.numpy.indexing import concrete_value
-    from bedrax.numpy.manipulation import _take_known
-
     if isinstance(obj, (list, tuple)):
         raise TypeError(f"jnp.delete requires an int, a slice or an array for obj, got {type(obj)}")
     if not isinstance(obj, slice):
@@ -363,11 +358,8 @@ def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices
         if concrete_value(places) is None and (places.ndim == 0 or assume_unique_indices):
             if not dtypes.is_integer(places.dtype):
                 raise ValueError("np.delete(arr, obj): for boolean indices, obj must be static")
-            from bedrax.numpy.selection import where
-            from bedrax.numpy.sorting import sort
-
             places = ravel(places)
-            places = sort(where(places < 0, places + size, places))
+            places = sort(choose_where(places < 0, places + size, places))
             count = places.shape[0]
             keep = lax.iota(np.int32, size - count)
             # The k-th that stays is k plus the number of removed ones before it.
@@ -403,13 +395,9 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Array:
       trim: which ends.
       axis: along which axes (all, one or several).
     """
-    from bedrax.numpy.indexing import concrete_value
-
     x = array("trim_zeros", filt)
     known = concrete_value(x)
     if known is None:
-        from bedrax.core import errors
-
         raise errors.ConcretizationTypeError(x, "Error arose in the `filt` argument of trim_zeros(): its values"
                                              " determine the shape of the result")  # fmt: skip
     axes = (

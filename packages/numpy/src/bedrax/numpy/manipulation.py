@@ -8,12 +8,17 @@ from typing import Any
 
 import numpy as np
 from bedrax import lax
-from bedrax.core import dims, dtypes
+from bedrax.core import dims, dtypes, errors
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
 from bedrax.core.one_program import one_program
+from bedrax.lax import promotion
+from bedrax.lax.operators import negative, remainder
+from bedrax.lax.primitives.cumulative import cumsum
 from bedrax.lax.promotion import operand
 from bedrax.numpy.arguments import array, axes_tuple, axis_index
+from bedrax.numpy.creation import _broadcast_checked, place
+from bedrax.numpy.indexing import concrete_value
 
 
 def reshape(
@@ -225,8 +230,6 @@ def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Array:
     Raises:
       ValueError: the shape does not fit.
     """
-    from bedrax.numpy.creation import _broadcast_checked
-
     x = lax.asarray(operand("broadcast_to", array))
     shape = dims.canonical_shape(shape)
     if out_sharding is not None:
@@ -238,8 +241,6 @@ def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Array:
 
 def broadcast_arrays(*args: Any) -> list[Array]:
     """The arrays, broadcast against each other."""
-    from bedrax.lax import promotion
-
     args = [array("broadcast_arrays", x) for x in args]
     try:
         return promotion.broadcast("broadcast_arrays", args, scalars=False)
@@ -315,9 +316,6 @@ def repeat(
     Raises:
       ConcretizationTypeError: `repeats` is traced, and the length is not given.
     """
-    from bedrax.numpy.creation import place
-    from bedrax.numpy.indexing import concrete_value
-
     x = array("repeat", a)
     if axis is None:
         x, axis = lax.reshape(x, (dims.size(x.shape),)), 0
@@ -339,8 +337,6 @@ def repeat(
     known = concrete_value(counts)
     if total_repeat_length is None:
         if known is None:
-            from bedrax.core import errors
-
             raise errors.ConcretizationTypeError(
                 counts, "When jit-compiling jnp.repeat, the total number of repeats must be static. To fix this, either"
                 " specify a static value for `repeats`, or pass a static value to `total_repeat_length`.")  # fmt: skip
@@ -349,8 +345,6 @@ def repeat(
     counts = lax.broadcast_in_dim(lax.reshape(lax.asarray(counts), (1,)), (size,), (0,)) if (
         counts.ndim == 0 or counts.shape[0] == 1) else lax.asarray(counts)  # fmt: skip
     total = dims.canonical_dim(total_repeat_length)
-    from bedrax.lax.primitives.cumulative import cumsum
-
     # Element i starts where the counts before it sum to; the number of starts up to a place says which it is.
     ends = cumsum(lax.convert_element_type(counts, np.int32), 0)
     marks = lax.full((total,), 0, np.int32).at[ends].add(1, mode="drop")
@@ -404,8 +398,6 @@ def _roll_one(x: Array, by: Any, axis: int) -> Array:
             return x
         parts = [lax.slice_in_dim(x, start, size, axis=axis), lax.slice_in_dim(x, 0, start, axis=axis)]
         return lax.concatenate(parts, axis)
-    from bedrax.lax.operators import negative, remainder
-
     by = lax.asarray(by)
     if not dtypes.is_integer(by.dtype):
         raise TypeError(f"roll needs integers to shift by, got {by.dtype}")

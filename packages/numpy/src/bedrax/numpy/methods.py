@@ -12,6 +12,7 @@ from bedrax.core.array import Array
 from bedrax.lax.operators import operator as _operator
 from bedrax.lax.operators import reflected
 from bedrax.numpy import dtype_queries, indexing, manipulation, reductions, selection, ufuncs
+from bedrax.numpy.products import matmul
 from bedrax.numpy.updates import At
 
 # Methods that are the function of the same name in a module of this package.
@@ -192,8 +193,6 @@ def _module_protocol(self, types: Any):
 
 
 def _matmul(x: Any, y: Any) -> Array:
-    from bedrax.numpy.products import matmul
-
     return matmul(x, y)
 
 

@@ -12,7 +12,7 @@ from bedrax.core.one_program import one_program
 from bedrax.lax.promotion import broadcast_to
 from bedrax.numpy import cumulative, reductions
 from bedrax.numpy.arguments import array, refuse_out
-from bedrax.numpy.selection import where as choose
+from bedrax.numpy.selection import choose_where as choose
 from bedrax.numpy.ufuncs import as_bool, isnan, logical_and, logical_not
 
 Axis = Any

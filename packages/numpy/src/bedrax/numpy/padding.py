@@ -10,6 +10,12 @@ from bedrax import lax
 from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
 from bedrax.lax.promotion import operand
+from bedrax.numpy import reductions
+from bedrax.numpy.functional import apply_along_axis
+from bedrax.numpy.manipulation import moveaxis
+from bedrax.numpy.ranges import linspace
+from bedrax.numpy.statistics import median
+from bedrax.numpy.ufuncs import round as round_
 
 Width = tuple[Any, Any]
 
@@ -204,9 +210,6 @@ def _mirror(x: Array, axis: int, width: Width, symmetric: bool, odd: bool) -> Ar
 
 def _ramp(x: Array, axis: int, width: Width, ends: tuple) -> Array:
     n = x.shape[axis]
-    from bedrax.numpy.manipulation import moveaxis
-    from bedrax.numpy.ranges import linspace
-
     parts = [x]
     for at_start, (count, end) in enumerate(zip(width, ends, strict=True)):
         edge = (
@@ -224,12 +227,9 @@ def _ramp(x: Array, axis: int, width: Width, ends: tuple) -> Array:
 
 
 def _statistic(x: Array, axis: int, width: Width, mode: str, lengths: tuple | None) -> Array:
-    from bedrax.numpy import reductions
-    from bedrax.numpy.ufuncs import round as round_
-
     n = x.shape[axis]
     if mode == "median":
-        from bedrax.numpy.statistics import median as function
+        function = median
     else:
         function = {"maximum": reductions.max, "minimum": reductions.min, "mean": reductions.mean}[mode]
     parts = [x]
@@ -250,8 +250,6 @@ def _statistic(x: Array, axis: int, width: Width, mode: str, lengths: tuple | No
 
 
 def _with_function(x: Array, widths: list[Width], function: Callable, kwargs: dict) -> Array:
-    from bedrax.numpy.functional import apply_along_axis
-
     x = _constant(x, widths, 0)
     for axis, pair in enumerate(widths):
         x = apply_along_axis(lambda v, pair=pair, axis=axis: function(v, pair, axis, kwargs), axis, x)

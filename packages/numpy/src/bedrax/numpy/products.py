@@ -16,9 +16,12 @@ import numpy as np
 from bedrax import lax
 from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
-from bedrax.core.avals import aval_functions, aval_of
+from bedrax.core.avals import aval_of
 from bedrax.core.one_program import one_program
 from bedrax.lax.primitives.contractions import canonical_precision, dot_general_p
+from bedrax.numpy.arguments import typed
+from bedrax.numpy.diagonals import masked_diagonal
+from bedrax.numpy.einstein import einsum
 
 __all__ = [
     "cross", "dot", "inner", "kron", "matmul", "matvec", "multi_dot", "outer", "tensordot",
@@ -26,21 +29,6 @@ __all__ = [
 ]  # fmt: skip
 
 ArrayLike = Any
-
-
-def typed(name: str, position: int, x: ArrayLike) -> tuple[Any, Any]:
-    """(x, its type), or the error that says that `name` wants arrays."""
-    known = aval_functions.get(type(x))
-    if known is not None:
-        return x, known(x)
-    if hasattr(x, "__jax_array__"):
-        x = x.__jax_array__()
-    try:
-        return x, aval_of(x)
-    except TypeError:
-        raise TypeError(
-            f"{name} requires ndarray or scalar arguments, got {type(x)} at position {position}."
-        ) from None
 
 
 def _result_type(x, y, preferred) -> tuple[np.dtype, bool]:
@@ -262,8 +250,6 @@ def vecdot(
         raise ValueError(f"vecdot needs equal sizes along axis {axis}, got shapes {x.shape} and {y.shape}")
     if dtypes.issubdtype(x.dtype, np.complexfloating):
         x1 = lax.conj(x1)
-    from bedrax.numpy.einstein import einsum
-
     return einsum(
         "...i,...i", _to_last(x1, at1, x.ndim), _to_last(x2, at2, y.ndim), precision=precision,
         preferred_element_type=preferred_element_type,
@@ -290,8 +276,6 @@ def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     x2, y = typed("matvec", 1, x2)
     if x.ndim < 2 or y.ndim < 1:
         raise ValueError(f"matvec needs shapes [..., m, n] and [..., n], got {x.shape} and {y.shape}")
-    from bedrax.numpy.einstein import einsum
-
     return einsum("...mn,...n->...m", x1, x2)
 
 
@@ -304,8 +288,6 @@ def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
         raise ValueError(f"vecmat needs shapes [..., n] and [..., n, m], got {x.shape} and {y.shape}")
     if dtypes.issubdtype(x.dtype, np.complexfloating):
         x1 = lax.conj(x1)
-    from bedrax.numpy.einstein import einsum
-
     return einsum("...n,...nm->...m", x1, x2)
 
 
@@ -454,15 +436,6 @@ def sum_dtype(dtype: np.dtype) -> np.dtype:
             wide = default()
             return wide if dtypes.itemsize_bits(wide) > dtypes.itemsize_bits(dtype) else dtype
     return dtype
-
-
-def masked_diagonal(x, aval, axis1: int, axis2: int, offset=0):
-    """`x` with zeros off the diagonal of two axes."""
-    row = lax.broadcasted_iota(np.int32, aval.shape, axis1)
-    column = lax.broadcasted_iota(np.int32, aval.shape, axis2)
-    if not (isinstance(offset, int) and offset == 0):
-        row = lax.add(row, lax.convert_element_type(offset, np.int32))
-    return lax.select(lax.eq(row, column), x, lax.full(aval.shape, 0, aval.dtype))
 
 
 def multi_dot(arrays: Sequence[ArrayLike], *, precision=None) -> Array:

@@ -12,10 +12,13 @@ from bedrax.core import dims, dtypes, errors, tracing
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
 from bedrax.core.one_program import one_program
-from bedrax.lax.promotion import operand, promote
+from bedrax.lax.operators import multiply, power
+from bedrax.lax.promotion import broadcast, operand, promote
 from bedrax.numpy.arguments import array as as_array
 from bedrax.numpy.arguments import axis_index
 from bedrax.numpy.creation import asarray, place
+from bedrax.numpy.joining import concatenate, stack
+from bedrax.numpy.manipulation import moveaxis
 
 
 def _known(x: Any, what: str) -> Any:
@@ -142,8 +145,6 @@ def linspace(
     work = dtypes.to_inexact_dtype(dtypes.promote_types(dtypes.result_type(start, stop), out_dtype))
     a, b = promote("linspace", (start, stop), True)
     a, b = (lax.convert_to(v, work, False) for v in (a, b))
-    from bedrax.lax.promotion import broadcast
-
     a, b = broadcast("linspace", (a, b), scalars=False)
     shape = aval_of(a).shape
     gaps = num - 1 if endpoint else num
@@ -195,8 +196,6 @@ def logspace(
     axis: int = 0,
 ) -> Array:
     """``base ** linspace(start, stop, ...)``: numbers at equal ratios; arguments as in `linspace`."""
-    from bedrax.lax.operators import power
-
     out_dtype = dtypes.to_inexact_dtype(dtypes.result_type(start, stop, base)) if dtype is None else (
         dtypes.explicit_dtype(dtype, "logspace"))  # fmt: skip
     work = dtypes.to_inexact_dtype(out_dtype)
@@ -225,9 +224,6 @@ def geomspace(
         out = out.at[0].set(a)
         if endpoint and (not isinstance(count, int) or count > 1):
             out = out.at[-1].set(b)
-    from bedrax.lax.operators import multiply
-    from bedrax.numpy.manipulation import moveaxis
-
     return lax.convert_element_type(moveaxis(multiply(out, unit), 0, axis), out_dtype)
 
 
@@ -328,8 +324,6 @@ class _Grid:
     def __getitem__(self, key):
         if isinstance(key, slice):
             return _axis_of(key, self.name)
-        from bedrax.numpy.joining import stack
-
         axes = promote_axes([_axis_of(k, self.name) for k in key])
         grid = meshgrid(*axes, indexing="ij", sparse=self.sparse)
         if self.sparse:
@@ -376,8 +370,6 @@ class _Join:
             except ValueError:
                 raise ValueError(f"could not understand directive {directive!r} of jnp.{self.name}") from None
             axis, rank, where = (*numbers, *(axis, rank, where)[len(numbers) :])[:3]
-        from bedrax.numpy.joining import concatenate
-
         parts = []
         for item in key:
             if isinstance(item, slice):

@@ -14,11 +14,22 @@ from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
 from bedrax.core.one_program import one_program
-from bedrax.lax.operators import true_divide
+from bedrax.lax.operators import (
+    _select,
+    bitwise_and,
+    bitwise_or,
+    equal,
+    less,
+    less_equal,
+    subtract,
+    true_divide,
+)
 from bedrax.lax.primitives import elementwise as ops
 from bedrax.lax.primitives import reductions as reduce_ops
 from bedrax.lax.promotion import operand
-from bedrax.numpy.arguments import array, axes_tuple, axis_index, refuse_out
+from bedrax.numpy.arguments import array, as_bool, axes_tuple, axis_index, refuse_out
+from bedrax.numpy.manipulation import broadcast_to
+from bedrax.numpy.selection import choose_where
 
 _BOOL = dtypes.bool_dtype
 Axis = Any
@@ -44,8 +55,6 @@ def _keep(out: Any, shape: tuple, axes: tuple) -> Any:
 
 
 def _masked(x: Any, where: Any, value: Any, name: str) -> Any:
-    from bedrax.numpy.selection import choose_where
-
     mask = operand(name, where)
     return choose_where(mask, x, np.asarray(value).astype(aval_of(x).dtype)[()])
 
@@ -82,8 +91,6 @@ def _fold(name, reduce, combine, identity, a, axis, dtype, out, keepdims, initia
     axes = normalize_axes(axis, len(shape))
     if target == _BOOL:  # a sum of truth values is "or", a product is "and"
         work = _BOOL
-        from bedrax.numpy.ufuncs import as_bool
-
         x = as_bool(x)
         reduce, combine = (
             (reduce_ops.reduce_or, lax.bitwise_or)
@@ -206,8 +213,6 @@ amax, amin = max, min
 
 
 def _truth(name, reduce, identity, a, axis, out, keepdims, where):
-    from bedrax.numpy.ufuncs import as_bool
-
     refuse_out(name, out)
     x = as_bool(operand(name, a))
     shape = aval_of(x).shape
@@ -253,8 +258,6 @@ def _order_of_complex(x, axis: int):
     """The rank of complex numbers along an axis in their lexicographic order; equal ones have equal ranks."""
     re, im = lax.expand_dims(lax.real(x), (axis + 1,)), lax.expand_dims(lax.imag(x), (axis + 1,))
     swap = lambda v: lax.transpose(v, [*range(axis), axis + 1, axis, *range(axis + 2, x.ndim + 1)])
-    from bedrax.lax.operators import bitwise_and, bitwise_or, equal, less
-
     below = bitwise_or(less(swap(re), re), bitwise_and(equal(swap(re), re), less(swap(im), im)))
     return lax.reduce_sum(lax.convert_element_type(below, np.int32), (axis + 1,))
 
@@ -293,9 +296,6 @@ def _count(x: Any, axes: tuple, where: Any, dtype: Any, keepdims: bool) -> Any:
         if dims.is_constant_dim(n):
             return np.asarray(n).astype(dtype)[()]
         return lax.convert_element_type(dims.dim_as_value(n), dtype)
-    from bedrax.numpy.manipulation import broadcast_to
-    from bedrax.numpy.ufuncs import as_bool
-
     mask = broadcast_to(as_bool(operand("mean", where)), shape)
     return sum(mask, axes, dtype=dtype, keepdims=keepdims)
 
@@ -361,8 +361,6 @@ def var(
     axes = normalize_axes(axis, len(aval.shape))
     x = lax.convert_to(x, work, False)
     center = globals()["mean"](x, axes, keepdims=True, where=where) if mean is None else operand("var", mean)
-    from bedrax.lax.operators import subtract
-
     centered = subtract(x, lax.convert_to(center, work, False))
     if dtypes.is_complex(work):
         squares = lax.add(lax.square(lax.real(centered)), lax.square(lax.imag(centered)))
@@ -372,8 +370,6 @@ def var(
     count = _count(x, axes, where, real, keepdims)
     weight = subtract(count, np.asarray(ddof).astype(real)[()] if isinstance(ddof, (int, float)) else ddof)
     total = sum(squares, axes, keepdims=keepdims, where=where)
-    from bedrax.lax.operators import _select, less_equal
-
     # With no more elements than degrees of freedom there is no variance.
     empty = less_equal(weight, ops.scalar_like(weight, 0))
     safe = _select(empty, ops.scalar_like(weight, np.nan), weight)
@@ -403,8 +399,6 @@ def ptp(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False) -> 
 @one_program(static=("axis", "keepdims"))
 def count_nonzero(a: Any, axis: Axis = None, keepdims: bool = False) -> Array:
     """How many elements along axes are not zero, as the default integer type."""
-    from bedrax.numpy.ufuncs import as_bool
-
     return sum(
         as_bool(operand("count_nonzero", a)), axis, dtype=dtypes.default_int_dtype(), keepdims=keepdims
     )

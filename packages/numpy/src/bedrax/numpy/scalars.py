@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from bedrax.core import dtypes
+from bedrax.numpy.creation import asarray
 
 
 class ScalarType(type):
@@ -15,8 +16,6 @@ class ScalarType(type):
 
     def __call__(cls, x: Any):
         """`x` as an array of this dtype."""
-        from bedrax.numpy.creation import asarray
-
         return asarray(x, dtype=cls.dtype)
 
     def __eq__(cls, other):

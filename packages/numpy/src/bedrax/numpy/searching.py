@@ -1,4 +1,4 @@
-"""Elements by position: `nonzero` and what is like it, `take`, `put`, `extract`, and indices from indices."""
+"""Elements by position: `where`, `nonzero` and what is like it, `take`, `put`, `extract`, and indices from indices."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from bedrax import lax
 from bedrax.core import dims, dtypes, errors
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
+from bedrax.lax.operators import add, floor_divide, multiply, remainder
 from bedrax.lax.primitives.cumulative import cumsum
 from bedrax.lax.primitives.indexing import GatherDimensionNumbers, GatherScatterMode
-from bedrax.numpy.arguments import array, axis_index, refuse_out
-from bedrax.numpy.indexing import concrete_value
-from bedrax.numpy.ufuncs import as_bool
+from bedrax.numpy.arguments import array, as_bool, axis_index, refuse_out
+from bedrax.numpy.indexing import _index_dtype, _wrapped, concrete_value
+from bedrax.numpy.manipulation import resize
+from bedrax.numpy.selection import choose_where, clip
 
 # ---- where elements are not zero ------------------------------------------------------------------------------
 
@@ -71,9 +73,6 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
     exists = lax.lt(lax.iota(np.int32, size), count)
     if dims.definitely_equal(total, 0):
         exists = lax.full((size,), False, np.dtype(bool))
-    from bedrax.lax.operators import floor_divide, remainder
-    from bedrax.numpy.selection import where
-
     out = []
     stride = total
     for n, fill in zip(x.shape, fills, strict=True):
@@ -83,8 +82,29 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
             stride = dims.divide_shapes((stride,), (n,)) if not isinstance(stride, int) else stride // n
             place = remainder(floor_divide(flat, dims.dim_as_value(stride)), dims.dim_as_value(n))
         value = 0 if fill is None else fill
-        out.append(lax.convert_element_type(where(exists, place, value), index_dtype))
+        out.append(lax.convert_element_type(choose_where(exists, place, value), index_dtype))
     return tuple(out)
+
+
+def where(
+    condition: Any, x: Any = None, y: Any = None, /, *, size: int | None = None, fill_value: Any = None
+) -> Any:
+    """`x` where `condition` holds, else `y`; with `condition` alone, where it holds (as `nonzero`).
+
+    Args:
+      condition: array of bool; numbers hold where they are not zero.
+      x, y: arrays or scalars, broadcast with each other and with the condition.
+      size, fill_value: as in `nonzero`; only without `x` and `y`.
+    """
+    if x is None and y is None:
+        return nonzero(array("where", condition), size=size, fill_value=fill_value)
+    if x is None or y is None:
+        raise ValueError(
+            "Either both or neither of the x and y arguments should be provided to jax.numpy.where"
+        )
+    if size is not None or fill_value is not None:
+        raise ValueError("size and fill_value arguments cannot be used in three-term where function.")
+    return choose_where(condition, x, y)
 
 
 def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> Array:
@@ -181,8 +201,6 @@ def take(
         raise TypeError(f"take requires integer indices, got {i.dtype}")
     wrap = True
     if mode == "wrap":
-        from bedrax.lax.operators import remainder
-
         i, mode = remainder(i, dims.dim_as_value(x.shape[axis])), "promise_in_bounds"
     elif mode == "clip":
         wrap = False  # as in NumPy, clipping makes negative indices 0
@@ -221,8 +239,6 @@ def take_along_axis(
     mode = GatherScatterMode.from_any("fill" if mode is None else mode)
     n = x.shape[axis]
     if wrap_negative_indices is not False and not dtypes.is_unsigned_integer(i.dtype):
-        from bedrax.numpy.indexing import _index_dtype, _wrapped
-
         i = _wrapped(i, n, _index_dtype(x.shape, {i.dtype}), True)
         i = lax.asarray(i)
     # Axes on which both have the same length go together; where one has length 1, it is broadcast.
@@ -283,10 +299,6 @@ def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = Tr
     i, values = flat(i), flat(values)
     if not i.size or not values.size:
         return x
-    from bedrax.lax.operators import remainder
-    from bedrax.numpy.manipulation import resize
-    from bedrax.numpy.selection import clip
-
     if mode is None or mode == "clip":
         i, scatter_mode = clip(i, 0, x.size - 1), "promise_in_bounds"
     elif mode == "wrap":
@@ -377,16 +389,13 @@ def ix_(*args: Any) -> tuple[Array, ...]:
 
 def unravel_index(indices: Any, shape: Any) -> tuple[Array, ...]:
     """Flat positions in an array of a shape, as one array of indices per axis; those out of bounds are clipped."""
-    from bedrax.lax.operators import floor_divide, remainder
-    from bedrax.numpy.selection import clip, where
-
     i = array("unravel_index", indices)
     shape = dims.canonical_shape(shape)
     total = dims.size(shape)
     if not dtypes.is_integer(i.dtype):
         raise TypeError(f"unravel_index needs integers, got {i.dtype}")
     whole = dims.dim_as_value(total)
-    i = clip(where(i < 0, i + whole, i), 0, dims.dim_as_value(total) - 1)
+    i = clip(choose_where(i < 0, i + whole, i), 0, dims.dim_as_value(total) - 1)
     out = []
     for n in reversed(shape):
         out.append(remainder(i, dims.dim_as_value(n)))
@@ -414,9 +423,6 @@ def ravel_multi_index(
     Raises:
       ValueError: with "raise", an index is out of bounds.
     """
-    from bedrax.lax.operators import add, multiply, remainder
-    from bedrax.numpy.selection import clip
-
     if len(multi_index) != len(dims):
         raise ValueError(f"len(multi_index)={len(multi_index)} != len(dims)={len(dims)}")
     if order not in ("C", "F"):

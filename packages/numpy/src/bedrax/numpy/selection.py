@@ -1,4 +1,4 @@
-"""Choosing between arrays elementwise: `where`, `select`, `clip`, `choose`, `piecewise`."""
+"""Choosing between arrays elementwise: `select`, `clip`, `choose`, `piecewise`."""
 
 from __future__ import annotations
 
@@ -7,46 +7,21 @@ from typing import Any
 
 import numpy as np
 from bedrax import lax
-from bedrax.core import dtypes
+from bedrax.core import dtypes, errors
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
 from bedrax.core.one_program import one_program
+from bedrax.lax.operators import remainder
 from bedrax.lax.primitives import elementwise as ops
-from bedrax.lax.promotion import broadcast, broadcast_to, operand, promote_dtypes
-from bedrax.numpy.arguments import array, refuse_out
-from bedrax.numpy.ufuncs import as_bool
-
-
-def where(
-    condition: Any, x: Any = None, y: Any = None, /, *, size: int | None = None, fill_value: Any = None
-) -> Any:
-    """`x` where `condition` holds, else `y`; with `condition` alone, where it holds (as `nonzero`).
-
-    Args:
-      condition: array of bool; numbers hold where they are not zero.
-      x, y: arrays or scalars, broadcast with each other and with the condition.
-      size, fill_value: as in `nonzero`; only without `x` and `y`.
-    """
-    if x is None and y is None:
-        from bedrax.numpy.searching import nonzero
-
-        return nonzero(array("where", condition), size=size, fill_value=fill_value)
-    if x is None or y is None:
-        raise ValueError(
-            "Either both or neither of the x and y arguments should be provided to jax.numpy.where"
-        )
-    if size is not None or fill_value is not None:
-        raise ValueError("size and fill_value arguments cannot be used in three-term where function.")
-    return _where(condition, x, y)
+from bedrax.lax.promotion import broadcast, broadcast_to, operand, promote_dtypes, promote_pair
+from bedrax.numpy.arguments import array, as_bool, refuse_out
+from bedrax.numpy.indexing import concrete_value
 
 
 @one_program
-def _where(condition, x, y):
-    return choose_where(operand("where", condition), x, y)
-
-
 def choose_where(condition: Any, x: Any, y: Any) -> Any:
     """`where` of three operands."""
+    condition = operand("where", condition)
     c = aval_of(condition)
     if c.dtype != np.bool_:
         condition = as_bool(condition)
@@ -109,12 +84,10 @@ def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Array:
             " ordering and cannot be clipped. Please convert to a real value or array by taking the real or imaginary"
             " components via jax.numpy.real/imag respectively."
         )
-    from bedrax.numpy.ufuncs import _max, _min
-
     if min is not None:
-        arr = _max(min, arr)
+        arr = ops.max_p.bind(*promote_pair("maximum", min, arr))
     if max is not None:
-        arr = _min(max, arr)
+        arr = ops.min_p.bind(*promote_pair("minimum", max, arr))
     return arr
 
 
@@ -137,20 +110,14 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Array
     count = len(choices)
     arrays = promote_dtypes("choose", list(choices))
     if mode == "raise":
-        from bedrax.numpy.indexing import concrete_value
-
         values = concrete_value(a)
         if values is None:
-            from bedrax.core import errors
-
             raise errors.ConcretizationTypeError(
                 a, "The error occurred because jnp.choose was jit-compiled with mode='raise'. Use mode='wrap' or"
                 " mode='clip' instead.")  # fmt: skip
         if values.size and not (values.min() >= 0 and values.max() < count):
             raise ValueError("invalid entry in choice array")
     elif mode == "wrap":
-        from bedrax.lax.operators import remainder
-
         a = remainder(a, count)
     elif mode == "clip":
         a = clip(a, 0, count - 1)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import builtins
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from bedrax import lax
@@ -18,8 +18,12 @@ from bedrax.core.one_program import one_program
 from bedrax.lax import operators
 from bedrax.lax.operators import inexact2
 from bedrax.lax.primitives import elementwise as ops
-from bedrax.lax.promotion import _INEXACT, inexact, operand, promote, promote_dtypes, promote_pair
-from bedrax.numpy import derivative_rules
+from bedrax.lax.promotion import _INEXACT, broadcast, inexact, operand, promote, promote_dtypes, promote_pair
+from bedrax.numpy import cumulative, derivative_rules, reductions
+from bedrax.numpy.arguments import as_bool
+from bedrax.numpy.creation import asarray
+from bedrax.numpy.reductions import any as any_
+from bedrax.numpy.selection import choose_where
 from bedrax.numpy.universal import ufunc
 
 _BOOL = dtypes.bool_dtype
@@ -57,14 +61,6 @@ def logical2(name: str, bind: Callable) -> Callable:
         return bind(x, y)
 
     return function
-
-
-def as_bool(x: Any) -> Any:
-    """Whether elements are not zero."""
-    aval = aval_of(x)
-    if aval.dtype == _BOOL:
-        return x
-    return lax.ne(x, np.zeros((), aval.dtype)[()])
 
 
 # name -> (kind, operation, what it computes). `positional` names follow NumPy where people pass them by keyword.
@@ -134,12 +130,8 @@ atan, atanh, atan2 = arctan, arctanh, arctan2  # noqa: F821
 
 def _reduce_with(function: str) -> Callable:
     def reduce(a, axis=0, dtype=None, keepdims=False, initial=None, where=None):
-        from bedrax.numpy import reductions
-
         more = {} if dtype is None else {"dtype": dtype}
         if function in ("max", "min", "all", "any") and more:
-            from bedrax.numpy.creation import asarray
-
             a, more = asarray(a, dtype=dtype), {}
         if function in ("all", "any"):
             if initial is not None:
@@ -153,8 +145,6 @@ def _reduce_with(function: str) -> Callable:
 
 def _accumulate_with(function: str) -> Callable:
     def accumulate(a, axis=0, dtype=None):
-        from bedrax.numpy import cumulative
-
         return getattr(cumulative, function)(a, axis=axis, dtype=dtype)
 
     return accumulate
@@ -162,8 +152,6 @@ def _accumulate_with(function: str) -> Callable:
 
 def _at_with(method: str) -> Callable:
     def at(a, indices, b=None):
-        from bedrax.numpy.creation import asarray
-
         a = asarray(operand(method, a))
         return getattr(a.at[indices], method)(b) if b is not None else a.at[indices].apply(negative)
 
@@ -293,8 +281,6 @@ def hypot(x1, x2, /):
 
 
 def _full_pair(x, y):
-    from bedrax.lax.promotion import broadcast
-
     return broadcast("function", (x, y), scalars=False)
 
 
@@ -474,15 +460,13 @@ def nan_to_num(x, copy: bool = True, nan=0.0, posinf=None, neginf=None):
     if dtypes.is_complex(dtype):
         part = lambda v: nan_to_num(v, nan=nan, posinf=posinf, neginf=neginf)
         return lax.complex(part(lax.real(x)), part(lax.imag(x)))
-    from bedrax.numpy.selection import where
-
     info = dtypes.finfo(dtype)
     low = info.min if neginf is None else neginf
     high = info.max if posinf is None else posinf
     cast = lambda v: lax.convert_element_type(v, dtype) if hasattr(v, "aval") else np.asarray(v).astype(dtype)
-    out = where(lax.ne(x, x), cast(nan), x)
-    out = where(lax.eq(x, _constant(x, np.inf)), cast(high), out)
-    return where(lax.eq(x, _constant(x, -np.inf)), cast(low), out)
+    out = choose_where(lax.ne(x, x), cast(nan), x)
+    out = choose_where(lax.eq(x, _constant(x, np.inf)), cast(high), out)
+    return choose_where(lax.eq(x, _constant(x, -np.inf)), cast(low), out)
 
 
 def _float_bits(dtype) -> tuple[int, int, int, np.dtype]:
@@ -534,8 +518,6 @@ def ldexp(x1, x2, /):
     dtype = aval_of(x).dtype
     if dtypes.is_complex(dtype):
         raise ValueError("ldexp not supported for complex input")
-    from bedrax.lax.promotion import broadcast
-
     n = lax.convert_to(n, np.dtype(np.int32), False)
     x, n = broadcast("ldexp", (x, n))
     if dtype not in _PLAIN_FLOATS:
@@ -619,8 +601,6 @@ def gcd(x1, x2):
         more = lax.ne(b, zero)
         safe = operators._select(more, b, _constant(b, 1))
         return operators._select(more, b, a), operators._select(more, lax.rem(a, safe), zero)
-
-    from bedrax.numpy.reductions import any as any_
 
     x, y = (lax.convert_to(v, aval_of(v).dtype, False) for v in (x, y))
     return lax.while_loop(lambda pair: any_(lax.ne(pair[1], zero)), step, (x, y))[0]

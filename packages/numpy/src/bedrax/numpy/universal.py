@@ -7,7 +7,9 @@ from typing import Any
 
 from bedrax import lax
 from bedrax.core.avals import aval_of
-from bedrax.lax.promotion import operand
+from bedrax.lax.promotion import broadcast, operand
+from bedrax.numpy import creation, manipulation, reductions, selection
+from bedrax.numpy.functional import vectorize
 
 
 class ufunc:
@@ -70,9 +72,6 @@ class ufunc:
     def _vectorized(self, *args):
         if len(args) != self.nin:
             raise TypeError(f"{self.__name__} takes {self.nin} operands, got {len(args)}")
-        from bedrax.lax.promotion import broadcast
-        from bedrax.numpy.functional import vectorize
-
         args = [lax.asarray(operand(self.__name__, x, i)) for i, x in enumerate(args)]
         return vectorize(self._func)(*broadcast(self.__name__, args, scalars=False))
 
@@ -98,8 +97,6 @@ class ufunc:
         fast = self._fast["reduce"]
         if fast is not None:
             return fast(a, axis=axis, dtype=dtype, keepdims=keepdims, initial=initial, where=where)
-        from bedrax.numpy import creation, manipulation, reductions, selection
-
         x = creation.asarray(operand(self.__name__, a), dtype=dtype)
         start = self.identity if initial is None else initial
         if where is not None:
@@ -107,7 +104,7 @@ class ufunc:
                 raise ValueError(f"reduction operation '{self.__name__}' does not have an identity, so to use a where"
                                  " mask one has to specify 'initial'")  # fmt: skip
             if self.identity is not None:
-                x = selection.where(where, x, creation.asarray(self.identity, dtype=x.dtype))
+                x = selection.choose_where(where, x, creation.asarray(self.identity, dtype=x.dtype))
             else:
                 # Without an identity, elements that do not count must be skipped.
                 return self._masked_reduce(x, axis, keepdims, start, where)
@@ -134,15 +131,13 @@ class ufunc:
         return lax.scan(step, lax.convert_to(carry, dtype, False), xs)[0]
 
     def _masked_reduce(self, x, axis, keepdims, start, where):
-        from bedrax.numpy import creation, manipulation, reductions, selection
-
         axes = reductions.normalize_axes(axis, x.ndim)
         rest = [i for i in range(x.ndim) if i not in axes]
         mask = manipulation.broadcast_to(where, x.shape)
         first = lambda a: lax.reshape(lax.transpose(a, (*axes, *rest)), (_count(x, axes),
                                                                        *[x.shape[i] for i in rest]))  # fmt: skip
         carry = lax.full([x.shape[i] for i in rest], creation.asarray(start, dtype=x.dtype))
-        step = lambda c, xm: (selection.where(xm[1], self(c, xm[0]), c), None)
+        step = lambda c, xm: (selection.choose_where(xm[1], self(c, xm[0]), c), None)
         out = lax.scan(step, carry, (first(x), first(mask)))[0]
         return manipulation.expand_dims(out, axes) if keepdims else out
 
@@ -153,8 +148,6 @@ class ufunc:
         fast = self._fast["accumulate"]
         if fast is not None:
             return fast(a, axis=axis, dtype=dtype)
-        from bedrax.numpy import creation, manipulation
-
         x = creation.asarray(operand(self.__name__, a), dtype=dtype)
         if axis is None or isinstance(axis, (tuple, list)):
             raise ValueError("accumulate does not allow multiple axes")
@@ -182,8 +175,6 @@ class ufunc:
         fast = self._fast["at"]
         if fast is not None:
             return fast(a, indices, b)
-        from bedrax.numpy import creation, manipulation
-
         a = creation.asarray(operand(self.__name__, a))
         if self.nin == 1:
             return a.at[indices].apply(self)
@@ -216,8 +207,6 @@ class ufunc:
         fast = self._fast["reduceat"]
         if fast is not None:
             return fast(a, indices, axis=axis, dtype=dtype)
-        from bedrax.numpy import creation, manipulation, selection
-
         x = creation.asarray(operand(self.__name__, a), dtype=dtype)
         starts = creation.asarray(indices)
         if starts.ndim != 1 or isinstance(axis, (tuple, list)) or axis is None:
@@ -232,7 +221,7 @@ class ufunc:
         def step(carry, pair):
             i, row = pair
             inside = (i > low) & (i < high)
-            return selection.where(inside, self(carry, row[None]), carry), None
+            return selection.choose_where(inside, self(carry, row[None]), carry), None
 
         out = lax.scan(step, first, (lax.iota(starts.dtype, n), x))[0]
         return manipulation.moveaxis(out, 0, axis)

@@ -12,10 +12,12 @@ from bedrax.core import dims, dtypes, source, tracing
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
 from bedrax.core.one_program import one_program
+from bedrax.lax.operators import power, true_divide
 from bedrax.lax.primitives import indexing as prims
 from bedrax.lax.primitives.indexing import GatherScatterMode, ScatterDimensionNumbers
-from bedrax.lax.promotion import operand
+from bedrax.lax.promotion import convert, operand
 from bedrax.numpy import indexing
+from bedrax.numpy.creation import asarray, place
 from bedrax.numpy.indexing import ARRAYS, NEW, RANGE, WINDOW, Index, Plan
 
 _BOOL = dtypes.bool_dtype
@@ -68,8 +70,6 @@ class Update:
           mode: by default and with ``"clip"`` they are moved inside, with ``"fill"`` the result is `fill_value`.
           fill_value: default: nan, or the least (signed), greatest (unsigned) integer, or True.
         """
-        from bedrax.numpy.creation import place
-
         x, index = _read(self.array, self.index)
         out = indexing.get(
             x, index, mode, fill_value, indices_are_sorted, unique_indices, wrap_negative_indices
@@ -92,16 +92,12 @@ class Update:
 
     def divide(self, values: Any, **options: Any) -> Array:
         """``x[idx] / values``; the result is floating. Options as in `set`."""
-        from bedrax.lax.operators import true_divide
-
         return true_divide(
             self.array, Update(lax.full_like(self.array, 1), self.index).multiply(values, **options)
         )
 
     def power(self, values: Any, **options: Any) -> Array:
         """``x[idx] ** values``. Options as in `set`."""
-        from bedrax.lax.operators import power
-
         return power(self.array, Update(lax.full_like(self.array, 1), self.index).multiply(values, **options))
 
 
@@ -122,8 +118,6 @@ def _operation(name: str, doc: str) -> Callable:
         )
         if out_sharding is None:
             return out
-        from bedrax.numpy.creation import place
-
         return place(out, None, out_sharding)
 
     method.__name__ = name
@@ -176,8 +170,6 @@ def _values(x: Any, values: Any, name: str) -> Any:
     """`values` as an operand of the dtype of `x`."""
     dtype = x.dtype
     if isinstance(values, (list, tuple)):  # here, unlike elsewhere, lists are read as arrays
-        from bedrax.numpy.creation import asarray
-
         values = asarray(values)
     values = operand(f"at[].{name}", values, 1)
     aval = aval_of(values)
@@ -196,8 +188,6 @@ def _values(x: Any, values: Any, name: str) -> Any:
             stacklevel=source.stacklevel(),
         )
     if dtypes.is_python_scalar(values):
-        from bedrax.lax.promotion import convert
-
         return convert(values, aval, dtype)
     return lax.convert_element_type(values, dtype)
 

@@ -15,6 +15,7 @@ from bedrax import lax
 from bedrax.core import dtypes
 from bedrax.core.avals import aval_of
 from bedrax.core.one_program import one_program
+from bedrax.lax.primitives import linalg
 from bedrax.random import flags
 from bedrax.random.arguments import (
     as_dtype,
@@ -405,8 +406,6 @@ def _multivariate_normal(key, shape, dtype, method, mean, cov):
 
 def covariance_factor(cov, method: str):
     """A matrix A with ``A @ A.T == cov``."""
-    from bedrax.lax.primitives import linalg
-
     if method == "cholesky":
         return linalg.cholesky(cov)
     if method == "eigh":
@@ -466,8 +465,6 @@ def multivariate_normal(key, mean, cov, shape=None, dtype=None, method="cholesky
 def _orthogonal(key, shape, dtype, n, m):
     # F. Mezzadri, "How to generate random matrices from the classical compact groups", Notices of the AMS 54 (2007):
     # the Q of a normal matrix, with the phases of R's diagonal, is uniform.
-    from bedrax.lax.primitives import linalg
-
     z = normals(key, (*shape, max(n, m), min(n, m)), dtype)
     q, r = linalg.qr(z, full_matrices=False)
     rank, k = len(shape) + 2, min(n, m)

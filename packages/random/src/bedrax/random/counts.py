@@ -19,6 +19,7 @@ from bedrax.core.one_program import one_program
 from bedrax.random.arguments import as_dtype, broadcast_to, float_dtype, int_dtype, joint_shape, placed
 from bedrax.random.continuous import scalar
 from bedrax.random.keys import single_key
+from bedrax.random.primitives import random_split_p
 from bedrax.random.uniforms import split_keys, unit_floats
 
 __all__ = ["binomial", "geometric", "multinomial", "poisson"]
@@ -271,8 +272,6 @@ def binomial(key, n, p, shape=None, dtype=None):
 
 @one_program(static=("shape", "dtype", "unroll"), everywhere=True)
 def _multinomial(key, shape, dtype, unroll, n, p):
-    from bedrax.random.primitives import random_split_p
-
     batch, categories = shape[:-1], shape[-1]
     work = dtype if dtypes.is_floating(dtype) else dtypes.default_float_dtype()
     p = broadcast_to(as_dtype(p, work), shape)

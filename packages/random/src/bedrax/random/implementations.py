@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bedrax import lax
+from bedrax.lax.primitives.random_bits import rng_bit_generator
 from bedrax.random import flags, threefry
 
 _U32 = np.dtype(np.uint32)
@@ -71,8 +72,6 @@ def _fold_in_halves(key, data):
 
 
 def _generate(key, bit_width, shape):
-    from bedrax.lax.primitives.random_bits import rng_bit_generator
-
     if bit_width not in (8, 16, 32, 64):
         raise TypeError(f"bits have width 8, 16, 32 or 64, got {bit_width}")
     return rng_bit_generator(key, shape, np.dtype(f"uint{bit_width}"))[1]

@@ -8,11 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from bedrax import pytree
+from bedrax import lax, pytree
 from bedrax.core import avals, dtypes
 from bedrax.core.array import Array
 from bedrax.core.avals import ShapedArray
+from bedrax.core.tracing import Primitive
 from bedrax.random.implementations import KeyImplementation, find, implementations
+
+random_wrap_p = Primitive(
+    "random_wrap"
+)  # keys from a base; its rules stand in `primitives`, with the others'
 
 
 class KeyDType(dtypes.ExtendedDType):
@@ -53,9 +58,6 @@ class KeyDType(dtypes.ExtendedDType):
 
     def zeros(self, shape):
         """Keys whose bases are zeros (what `jax.numpy.zeros` makes)."""
-        from bedrax import lax
-        from bedrax.random.primitives import random_wrap_p
-
         return random_wrap_p.bind(
             lax.full((*shape, *self.element_shape), 0, self.element_dtype), impl=self.implementation
         )

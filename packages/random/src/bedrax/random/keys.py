@@ -13,6 +13,7 @@ from bedrax.core import config, dims, dtypes
 from bedrax.core.avals import aval_of
 from bedrax.core.tracing import Tracer
 from bedrax.random import flags, implementations
+from bedrax.random.arguments import placed, shape_of
 from bedrax.random.implementations import KeyImplementation
 from bedrax.random.key_array import KeyArray, KeyDType
 from bedrax.random.primitives import (
@@ -265,8 +266,6 @@ def bits(key, shape=(), dtype=None, *, out_sharding=None):
     Returns:
       An array of unsigned integers.
     """
-    from bedrax.random.arguments import placed, shape_of
-
     typed, _ = single_key("bits", key)
     dtype = dtypes.default_uint_dtype() if dtype is None else dtypes.explicit_dtype(dtype, "bits")
     if dtype not in _UINTS:

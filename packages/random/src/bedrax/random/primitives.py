@@ -21,7 +21,7 @@ from bedrax.core.tables import print_rules
 from bedrax.core.tracing import Primitive, Tracer
 from bedrax.lax.axes import rank_of
 from bedrax.lax.tables import decompositions
-from bedrax.random.key_array import KeyArray, KeyDType
+from bedrax.random.key_array import KeyArray, KeyDType, random_wrap_p
 
 _U32 = np.dtype(np.uint32)
 __all__ = [
@@ -33,7 +33,6 @@ random_seed_p = Primitive("random_seed")
 random_split_p = Primitive("random_split")
 random_fold_in_p = Primitive("random_fold_in")
 random_bits_p = Primitive("random_bits")
-random_wrap_p = Primitive("random_wrap")
 random_unwrap_p = Primitive("random_unwrap")
 random_clone_p = Primitive("random_clone")
 

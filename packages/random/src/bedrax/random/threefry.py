@@ -15,6 +15,7 @@ import numpy as np
 from bedrax import lax
 from bedrax.core import dims
 from bedrax.core.avals import aval_of
+from bedrax.lax.primitives.random_bits import threefry2x32_p
 from bedrax.random import flags
 
 _U32 = np.dtype(np.uint32)
@@ -23,8 +24,6 @@ KEY_SHAPE = (2,)
 
 def hash_pairs(key, x0, x1):
     """The bijection, with the key of shape (2,), of the pairs (x0, x1): two uint32 arrays of their shape."""
-    from bedrax.lax.primitives.random_bits import threefry2x32_p
-
     return threefry2x32_p.bind(key_word(key, 0), key_word(key, 1), x0, x1)
 
 

@@ -13,6 +13,7 @@ from bedrax.core.avals import aval_of
 from bedrax.core.one_program import one_program
 from bedrax.random.arguments import as_dtype, broadcast_to, float_dtype, joint_shape, placed, shape_of
 from bedrax.random.keys import raw_bits, single_key
+from bedrax.random.primitives import random_split_p
 
 __all__ = ["bernoulli", "rademacher", "randint", "uniform"]
 
@@ -132,8 +133,6 @@ def split_two(key):
 
 def split_keys(key, n: int) -> list:
     """`n` new keys, as a list."""
-    from bedrax.random.primitives import random_split_p
-
     keys = random_split_p.bind(key, impl=key.aval.dtype.implementation, shape=(n,))
     return [lax.index_in_dim(keys, i, 0, keepdims=False) for i in range(n)]
 

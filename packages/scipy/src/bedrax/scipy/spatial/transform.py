@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 import bedrax.numpy as jnp
-from bedrax import lax
+from bedrax import lax, random
 from bedrax.core import dtypes
 from bedrax.core.array import Array
 from bedrax.lax.primitives import linalg as factor
@@ -194,8 +194,6 @@ class Rotation(NamedTuple):
     @classmethod
     def random(cls, random_key: Array, num: int | None = None) -> Rotation:
         """A rotation, or `num` of them, drawn uniformly."""
-        from bedrax import random
-
         return cls(_unit(random.normal(random_key, (4,) if num is None else (num, 4))))
 
     @classmethod

@@ -8,7 +8,7 @@ import numpy as np
 
 import bedrax.numpy as jnp
 from bedrax import lax
-from bedrax.core import dtypes
+from bedrax.core import dtypes, errors, tracing
 from bedrax.core.array import Array
 from bedrax.numpy.arguments import array, concrete_int
 from bedrax.scipy.defining import ArrayLike, floats
@@ -78,8 +78,6 @@ def sph_harm_y(
 
 
 def _known(n):
-    from bedrax.core import errors, tracing
-
     if isinstance(n, tracing.Tracer):
         value = n.concrete()
         if value is None:

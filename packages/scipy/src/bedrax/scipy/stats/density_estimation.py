@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import bedrax.numpy as jnp
-from bedrax import lax, pytree
+from bedrax import lax, pytree, random
 from bedrax.core.array import Array
 from bedrax.numpy.arguments import inexact
 from bedrax.numpy.logsumexp import logsumexp
@@ -158,8 +158,6 @@ class gaussian_kde:
 
     def resample(self, key: Array, shape: tuple[int, ...] = ()) -> Array:
         """Points drawn from the estimate, of shape ``[d, *shape]``."""
-        from bedrax import random
-
         which, noise = random.split(key)
         index = random.choice(which, self.n, shape=shape, p=self.weights)
         steps = random.multivariate_normal(
