@@ -9,16 +9,15 @@ import tensorflow as tf
 
 from bedrax.core import staging
 from bedrax.core.avals import aval_of
-from bedrax.jax2tf import graph, types
+from bedrax.jax2tf import graph
 from bedrax.jax2tf.tables import tf_rules
 from bedrax.testing import checks
 from bedrax.testing.records import all_cases, case_params
+from bedrax.tf import types
 
 # Records that TensorFlow cannot express: the exception, and a piece of its message.
 GAPS = {
     "contractions-scaled_dot-float8": (TypeError, "TensorFlow has no dtype for f8_e8m0fnu"),
-    "linalg-schur-real": (NotImplementedError, "no Schur decomposition"),
-    "linalg-schur-complex": (NotImplementedError, "no Schur decomposition"),
     "sorting-sort-int4 front": (NotImplementedError, "two bits"),
 }
 # Families that do not run as TensorFlow operations at all, with the reasons in their files.
@@ -29,7 +28,9 @@ CASES = [c for c in all_cases() if c.primitive.family not in ABSENT]
 
 def _in_graph(f, tensors):
     concrete = tf.function(f, autograph=False).get_concrete_function(*tensors)
+    functions = concrete.graph.as_graph_def().library.function
     operations = {op.type for op in concrete.graph.get_operations()}
+    operations |= {node.op for function in functions for node in function.node_def}
     assert not [t for t in operations if t.startswith("Xla")], "an operation that other runtimes lack"
     return concrete(*tensors)
 

@@ -9,7 +9,7 @@ from bedrax.testing import checks
 from bedrax.testing.records import all_cases, case_params
 
 # Families whose decompositions stand beside rules of the NumPy column.
-FAMILIES = ("linalg",)
+FAMILIES = ("linalg", "cumulative", "random_bits", "contractions", "elementwise")
 # Records whose parameters a decomposition refuses.
 REFUSED = {"linalg-svd-qr_algorithm": "QR is not available"}
 

@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
-from bedrax.core import dims, dtypes
+from bedrax.tf import tensorflow as tf
 
 # What TensorFlow's kernels cannot do arithmetic in -> a dtype that holds every value.
 _NARROW_INTS = ("int2", "uint2", "int4", "uint4")
-
-
-def tensorflow():
-    """The TensorFlow module, imported on first use."""
-    import tensorflow as tf
-
-    return tf
 
 
 def is_narrow_int(tf_dtype) -> bool:
@@ -38,7 +29,6 @@ def has_kernels(tf_dtype) -> bool:
 
 def carrier(tf_dtype) -> Any:
     """The dtype to compute in: itself, or int32 for narrow integers and float32 for narrow floats."""
-    tf = tensorflow()
     if is_narrow_int(tf_dtype):
         return tf.int32
     return tf.float32 if is_narrow_float(tf_dtype) else tf_dtype
@@ -46,13 +36,11 @@ def carrier(tf_dtype) -> Any:
 
 def accumulator(tf_dtype) -> Any:
     """The dtype for sums and products: float32 for floats of 16 bits and fewer, int32 for narrow integers."""
-    tf = tensorflow()
     return tf.float32 if tf_dtype in (tf.float16, tf.bfloat16) else carrier(tf_dtype)
 
 
 def cast(x, tf_dtype) -> Any:
     """Convert where values are known to fit, or should wrap around (integers) or be rounded (floats)."""
-    tf = tensorflow()
     if x.dtype == tf_dtype:
         return x
     source = x.dtype
@@ -101,72 +89,8 @@ def moved(rule: Callable) -> Callable:
     """A rule that only moves elements, for dtypes without kernels too: those travel as int8 or float32."""
 
     def target(tf_dtype):
-        tf = tensorflow()
         if is_narrow_int(tf_dtype):
             return tf.int8
         return tf.float32 if is_narrow_float(tf_dtype) else tf_dtype
 
     return in_carrier(rule, target)
-
-
-def lowest(np_dtype) -> np.ndarray:
-    """The identity of max: the least value of a real dtype."""
-    return _extreme(np_dtype, "min", -np.inf)
-
-
-def highest(np_dtype) -> np.ndarray:
-    """The identity of min: the greatest value of a real dtype."""
-    return _extreme(np_dtype, "max", np.inf)
-
-
-def _extreme(np_dtype, which: str, infinite: float):
-    np_dtype = np.dtype(np_dtype)
-    if np_dtype == np.bool_:
-        return np.asarray(which == "max")
-    if dtypes.is_integer(np_dtype):
-        return np.asarray(getattr(dtypes.iinfo(np_dtype), which)).astype(np_dtype)
-    return np.asarray(infinite).astype(np_dtype)
-
-
-def np_dtype(x) -> np.dtype:
-    """The NumPy dtype of a tensor."""
-    return np.dtype(x.dtype.as_numpy_dtype)
-
-
-def scalar(value, like) -> Any:
-    """A constant of the dtype of `like`."""
-    return tensorflow().constant(np.asarray(value).astype(np_dtype(like)), like.dtype)
-
-
-def static(x) -> np.ndarray | None:
-    """The value of a tensor that is a constant of the graph, or None."""
-    from tensorflow.python.framework import tensor_util
-
-    return tensor_util.constant_value(x)
-
-
-def move(x, source: int, destination: int) -> Any:
-    """Move an axis to another place; a transpose unless it is there already."""
-    if source == destination:
-        return x
-    order = [d for d in range(x.shape.rank) if d != source]
-    order.insert(destination, source)
-    return tensorflow().transpose(x, order)
-
-
-def transpose(x, permutation: Sequence[int]) -> Any:
-    """`tf.transpose` unless the permutation is the identity."""
-    permutation = list(permutation)
-    return x if permutation == list(range(len(permutation))) else tensorflow().transpose(x, permutation)
-
-
-def product(ctx, sizes: Sequence) -> Any:
-    """A product of dimensions as an int or a scalar int32 tensor."""
-    return ctx.dim(dims.size(sizes))
-
-
-def vector(sizes: Sequence) -> Any:
-    """A shape of ints and scalar tensors as TensorFlow wants it."""
-    if all(isinstance(n, int) for n in sizes):
-        return list(sizes)
-    return tensorflow().stack(list(sizes))

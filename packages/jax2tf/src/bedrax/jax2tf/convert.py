@@ -12,7 +12,9 @@ from bedrax import pytree, shape_poly
 from bedrax.core import dims, dtypes, staging
 from bedrax.core.avals import ShapedArray
 from bedrax.core.staging import function_name
-from bedrax.jax2tf import flags, graph, types
+from bedrax.jax2tf import arguments, flags, graph
+from bedrax.tf import tensorflow as tf
+from bedrax.tf import types
 
 
 class PolyShape(tuple):
@@ -97,8 +99,6 @@ def convert(
     # Not functools.wraps: tf.function would follow it to the signature of `fun_jax`, and pass its defaults as tensors.
     converted_fun_tf.__name__ = f"jax2tf_{name}" if name.isidentifier() else "jax2tf"
     converted_fun_tf.__doc__ = fun_jax.__doc__
-    import tensorflow as tf
-
     return tf.autograph.experimental.do_not_convert(converted_fun_tf)
 
 
@@ -108,9 +108,9 @@ class _Call:
     def __init__(self, fun: Callable, args, kwargs, polymorphic_shapes, constraints):
         self.fun = fun
         self.name = function_name(fun)
-        args, kwargs = types.without_wrappers(args), types.without_wrappers(kwargs)
+        args, kwargs = arguments.without_wrappers(args), arguments.without_wrappers(kwargs)
         leaves, self.in_tree = pytree.tree_flatten((tuple(args), kwargs))
-        self.tensors = [types.to_tensor(x) for x in leaves]
+        self.tensors = [arguments.to_tensor(x) for x in leaves]
         specs = self._specs(args, kwargs, polymorphic_shapes)
         shapes = [tuple(t.shape) if t.shape.rank is not None else None for t in self.tensors]
         for shape, leaf in zip(shapes, leaves, strict=True):
@@ -149,8 +149,6 @@ class _Call:
 
     def dim_env(self, tensors) -> dict[str, Any]:
         """Values of the dimension variables, from the actual shapes of `tensors`."""
-        import tensorflow as tf
-
         dynamic: dict[int, Any] = {}
 
         def size(arg: int, axis: int):
@@ -159,7 +157,7 @@ class _Call:
                 return int(known)
             if arg not in dynamic:
                 dynamic[arg] = tf.shape(tensors[arg])
-            return dynamic[arg][axis]
+            return graph.Size(dynamic[arg][axis])
 
         actual = str(tuple([t.shape for t in tensors]))
         return shape_poly.solve_dims([a.shape for a in self.avals], size, actual=actual)
@@ -170,8 +168,6 @@ class _Call:
 
 def _run_graph(call: _Call, enable_xla: bool, tensors) -> list:
     """Convert the call's program to TensorFlow operations on `tensors`."""
-    import tensorflow as tf
-
     values = [tf.convert_to_tensor(t) for t in tensors]
     ctx = graph.Context(enable_xla, call.dim_env(values) if _is_symbolic(call.avals) else {})
     return [tf.identity(x) for x in graph.run_program(ctx, call.jaxpr, values)]
@@ -183,8 +179,6 @@ def _is_symbolic(avals) -> bool:
 
 def _with_derivative(call: _Call, run: Callable, with_gradient: bool, options: dict) -> list:
     """Run, with our derivative as TensorFlow's gradient, or with an error in its place."""
-    import tensorflow as tf
-
     if not with_gradient:
         outs = run(call.tensors)
         return [

@@ -2,16 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from bedrax.core import dims, element_types
+from bedrax.core import config, dims, element_types
+from bedrax.core.exact import exact_items
 from bedrax.core.ir import Jaxpr, Literal
 from bedrax.core.staging import program_of
-from bedrax.jax2tf import types
 from bedrax.jax2tf.tables import tf_rules
 from bedrax.lax.primitives import elementwise
 from bedrax.lax.primitives.shaping import broadcast_in_dim_p
+from bedrax.tf import tensorflow as tf
+from bedrax.tf import types
+
+
+class Size:
+    """A size that is not known before the program runs: a scalar int32 tensor with the arithmetic of dimensions."""
+
+    __slots__ = ("tensor",)
+
+    def __init__(self, tensor):
+        self.tensor = tensor
+
+    def __neg__(self):
+        return Size(-self.tensor)
+
+
+def _arithmetic(name: str, compute):
+    def method(self, other):
+        return Size(compute(self.tensor, other.tensor if type(other) is Size else other))
+
+    setattr(Size, name, method)
+
+
+for _name in ("add", "radd", "sub", "rsub", "mul", "rmul", "floordiv", "mod"):
+    _arithmetic(f"__{_name}__", lambda x, y, name=f"__{_name}__": getattr(x, name)(y))
+_arithmetic("max", lambda x, y: tf.maximum(x, y))
+_arithmetic("min", lambda x, y: tf.minimum(x, y))
 
 
 class Context:
@@ -19,20 +46,15 @@ class Context:
 
     Attributes:
       enable_xla: whether TensorFlow's XLA operations may be used.
-      avals_in, avals_out: types of the current equation's operands and results.
-      dim_env: values of the dimension variables: name -> int or scalar int32 tensor.
+      primitive: that of the current equation.
+      avals_in, avals_out: types of its operands and results.
+      dim_env: values of the dimension variables: name -> int or `Size`.
       implicit_broadcast: every use of the current equation's result broadcasts it, so its axes need only be in place.
     """
 
     __slots__ = (
-        "avals_in",
-        "avals_out",
-        "dim_env",
-        "dim_values",
-        "enable_xla",
-        "implicit_broadcast",
-        "primitive",
-    )
+        "avals_in", "avals_out", "dim_env", "dim_values", "enable_xla", "implicit_broadcast", "primitive",
+    )  # fmt: skip
 
     def __init__(self, enable_xla: bool, dim_env: dict[str, Any]):
         self.enable_xla = enable_xla
@@ -54,15 +76,14 @@ class Context:
             return int(d)
         found = self.dim_values.get(d)
         if found is None:
-            found = self.dim_values[d] = d.evaluate(self.dim_env)
+            found = d.evaluate(self.dim_env)
+            found = self.dim_values[d] = found.tensor if type(found) is Size else found
         return found
 
     def shape(self, shape: Sequence) -> Any:
         """A shape as TensorFlow wants it: a list of ints, or an int32 vector if it is symbolic."""
         if dims.is_constant_shape(shape):
             return [int(d) for d in shape]
-        import tensorflow as tf
-
         return tf.stack([self.dim(d) for d in shape])
 
     def run(self, jaxpr: Jaxpr, *tensors) -> list:
@@ -79,11 +100,61 @@ class Context:
         made.dim_values = dict(self.dim_values)
         return made
 
-    def run_function(self, function, tensors: Sequence[Any]):
-        """Convert a function of lax operations applied to the (bases of the) current operands."""
-        program = program_of(lambda *xs: _as_list(function(*xs)), types.physical(self.avals_in))
-        out = run_program(self.inner(), program, tensors)
-        return out if self.primitive.multiple_results else out[0]
+    def composed(self, function: Callable, tensors: Sequence[Any], params: dict) -> Any:
+        """Convert ``function(*arrays, **params)``, written with lax functions, applied to the operands (or their bases).
+
+        All conversions share one TensorFlow function per function, types and parameters; a short program is converted
+        in place.
+        """
+        known = tuple([(name, d) for name, d in self.dim_env.items() if type(d) is not Size])
+        unknown = tuple([name for name, d in self.dim_env.items() if type(d) is Size])
+        shapes = tuple([(tuple(t.shape) if t.shape.rank is not None else None, t.dtype) for t in tensors])
+        key = (function, tuple(self.avals_in), shapes, exact_items(params), self.enable_xla, known, unknown,
+               config.trace_context())  # fmt: skip
+        try:
+            found = _functions.get(key)
+        except TypeError:  # a parameter that is no key
+            return self.in_place(function, tensors, params)
+        if found is None:
+            if len(_functions) >= _MOST_FUNCTIONS:
+                _functions.clear()
+            found = _functions[key] = self._function(self._program(function, params), tensors, known, unknown)
+        if isinstance(found, Jaxpr):
+            return self._results(run_program(self.inner(), found, tensors))
+        return self._results(found(*tensors, *[self.dim_env[name].tensor for name in unknown]))
+
+    def in_place(self, function: Callable, tensors: Sequence[Any], params: dict) -> Any:
+        """The same, without a TensorFlow function of its own."""
+        return self._results(run_program(self.inner(), self._program(function, params), tensors))
+
+    def _program(self, function: Callable, params: dict) -> Jaxpr:
+        return program_of(lambda *xs: _as_list(function(*xs, **params)), types.physical(self.avals_in))
+
+    def _results(self, out) -> Any:
+        return list(out) if self.primitive.multiple_results else out[0]
+
+    def _function(self, program: Jaxpr, tensors, known, unknown):
+        if len(program.eqns) < _SHORT:
+            return program
+        enable_xla = self.enable_xla
+
+        def function(*args):
+            values, sizes = args[: len(tensors)], map(Size, args[len(tensors) :])
+            ctx = Context(enable_xla, {**dict(known), **dict(zip(unknown, sizes, strict=True))})
+            return tuple([tf.identity(x) for x in run_program(ctx, program, values)])
+
+        function.__name__ = self.primitive.name.replace("-", "_")
+        specs = [tf.TensorSpec(t.shape, t.dtype) for t in tensors] + [tf.TensorSpec([], tf.int32)] * len(
+            unknown
+        )
+        with tf.init_scope():  # out of the graph that is being made, as other graphs will call it
+            return tf.function(function, autograph=False).get_concrete_function(*specs)
+
+
+# What `Context.composed` has made: a concrete TensorFlow function, or a program too short for one.
+_functions: dict[Any, Any] = {}
+_MOST_FUNCTIONS = 1024
+_SHORT = 8  # equations
 
 
 def rule_for(ctx: Context, prim):
@@ -97,7 +168,8 @@ def _on_bases(prim):
     """The rule for an operation that moves elements of an extended dtype (keys) about, on their bases."""
 
     def rule(ctx, *tensors, **params):
-        return ctx.run_function(element_types.function_on_bases(prim, ctx.avals_in, params), tensors)
+        on_bases = element_types.function_on_bases(prim, ctx.avals_in, params)
+        return ctx.in_place(on_bases, tensors, {})
 
     return rule
 
@@ -130,8 +202,6 @@ def run_program(ctx: Context, jaxpr: Jaxpr, tensors: Sequence[Any]) -> list:
     Returns:
       One tensor per result.
     """
-    import tensorflow as tf
-
     env: dict = {}
     for var, value in zip(jaxpr.constvars, jaxpr.consts, strict=True):
         env[var] = value if isinstance(value, tf.Tensor | tf.Variable) else types.constant_of(value, var.aval)

@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from bedrax.core import dims, dtypes
-from bedrax.jax2tf import types
+from bedrax.tf import tensorflow as tf
+from bedrax.tf import types
 from bedrax.tf.tables import tf_functions
 
 # The newest StableHLO that TensorFlow 2.21 reads, and the calling convention, which it reads since 2.16.
@@ -40,7 +41,6 @@ def runner(call, platforms: Sequence[str] | None, disabled_checks: Sequence[Any]
     module, kept, targets, functions = _serialized(call, platforms, disabled_checks)
 
     def run(tensors) -> list:
-        import tensorflow as tf
         from tensorflow.compiler.tf2xla.python import xla
 
         _check_known_sizes(call.avals, tensors)

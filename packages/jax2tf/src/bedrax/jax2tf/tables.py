@@ -23,7 +23,7 @@ def _composed(prim) -> Callable | None:
     decomposition = decompositions.find(prim)
     if decomposition is None:
         return None
-    return lambda ctx, *tensors, **params: ctx.run_function(lambda *xs: decomposition(*xs, **params), tensors)
+    return lambda ctx, *tensors, **params: ctx.composed(decomposition, tensors, params)
 
 
 tf_rules = Column(

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import math
 import operator
-import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -339,9 +338,6 @@ def _extreme_of_values(name: str, builtin: Callable) -> Callable:
         value = y if type(x) is int else x
         if isinstance(value, (np.ndarray, np.generic)):
             return getattr(np, name + "imum")(x, y)
-        if type(value).__module__.split(".")[0] == "tensorflow":
-            # A tensor is at hand, so TensorFlow is loaded; this layer does not import it.
-            return getattr(sys.modules["tensorflow"], name + "imum")(x, y)
         if hasattr(value, "aval"):
             return lax.convert_element_type(
                 getattr(lax, name)(

@@ -11,21 +11,20 @@ from collections.abc import Sequence
 import numpy as np
 
 from bedrax.core import dims, dtypes
-from bedrax.jax2tf import types
-from bedrax.jax2tf.carriers import cast, tensorflow, transpose, vector
+from bedrax.jax2tf.carriers import cast
 from bedrax.jax2tf.lowering.conversions import convert, round_bits
 from bedrax.jax2tf.lowering.shaping import reshape
 from bedrax.jax2tf.tables import tf_rules
+from bedrax.jax2tf.tensors import transpose
 from bedrax.lax.primitives.contractions import (  # fmt: skip
     DotAlgorithm,
     DotAlgorithmPreset,
     dot_general_p,
     free_dims,
     product_dtype,
-    ragged_dot_general_p,
-    ragged_kind,
-    scaled_dot_p,
 )
+from bedrax.tf import tensorflow as tf
+from bedrax.tf import types
 
 _float32 = np.dtype(np.float32)
 
@@ -33,7 +32,7 @@ _float32 = np.dtype(np.float32)
 def matrix_product(x, y, dtypes_in, dtype: np.dtype, algorithm=None, transpose_a=False, transpose_b=False):
     """``x @ y`` over stacks of matrices as a tensor of our `dtype`; `dtypes_in` are our dtypes of the operands."""
     x, y, finish = prepare_product(x, y, dtypes_in, dtype, algorithm)
-    return finish(tensorflow().linalg.matmul(x, y, transpose_a=transpose_a, transpose_b=transpose_b))
+    return finish(tf.linalg.matmul(x, y, transpose_a=transpose_a, transpose_b=transpose_b))
 
 
 def prepare_product(x, y, dtypes_in, dtype: np.dtype, algorithm=None):
@@ -43,7 +42,6 @@ def prepare_product(x, y, dtypes_in, dtype: np.dtype, algorithm=None):
         if sums is not None and sums != dtype:
             x, y, finish = prepare_product(x, y, dtypes_in, sums)
             return x, y, lambda out: convert(finish(out), dtype)
-    tf = tensorflow()
     common = product_dtype(product_dtype(*dtypes_in), dtype)
     target = types.tf_dtype(dtype)
     if common == np.bool_:
@@ -61,7 +59,6 @@ def prepare_product(x, y, dtypes_in, dtype: np.dtype, algorithm=None):
 
 def _word(x, wide):
     """Integers modulo a power of two in another integer dtype."""
-    tf = tensorflow()
     if {x.dtype, wide} == {tf.int64, tf.uint64}:
         return tf.bitcast(x, wide)
     if x.dtype == tf.bool:
@@ -131,97 +128,3 @@ def _dot_general(
         ctx.aval_out.dtype,
         precision,
     )
-
-
-@tf_rules.rule(scaled_dot_p)
-def _scaled_dot(ctx, lhs, rhs, lhs_scale, rhs_scale, *, dimension_numbers, preferred_element_type):
-    tf = tensorflow()
-    dtype = np.dtype(preferred_element_type)
-
-    def scaled(x, scale, aval, scale_aval):
-        scale = convert(scale, dtype)
-        for d, (n, blocks) in enumerate(zip(aval.shape, scale_aval.shape, strict=True)):
-            if not dims.definitely_equal(n, blocks):
-                scale = tf.repeat(scale, ctx.dim(n // blocks), axis=d)
-        return convert(x, dtype) * scale
-
-    a, b, sa, sb = ctx.avals_in
-    x, y = scaled(lhs, lhs_scale, a, sa), scaled(rhs, rhs_scale, b, sb)
-    return dot(ctx, x, y, (a.shape, b.shape), (dtype, dtype), dimension_numbers, ctx.aval_out.dtype)
-
-
-# ---- ragged products -----------------------------------------------------------------------------
-
-
-@tf_rules.rule(ragged_dot_general_p)
-def _ragged_dot_general(
-    ctx, lhs, rhs, group_sizes, *offset, ragged_dot_dimension_numbers, precision=None, preferred_element_type=None,
-    out_sharding=None,
-):  # fmt: skip
-    """A product per group, of what a mask leaves of `lhs`."""
-    tf = tensorflow()
-    numbers = ragged_dot_dimension_numbers
-    a, b, sizes = ctx.avals_in[:3]
-    kind, prefix = ragged_kind(len(a.shape), numbers)
-    (lc, rc), (lb, rb) = numbers.dot_dimension_numbers
-
-    def product(x, y, y_shape, dimension_numbers):
-        shapes = (a.shape, y_shape)
-        return dot(ctx, x, y, shapes, (a.dtype, b.dtype), dimension_numbers, ctx.aval_out.dtype, precision)
-
-    if kind == "batch":  # each position has its own product whatever group it is in
-        return product(lhs, rhs, b.shape, numbers.dot_dimension_numbers)
-    ragged = numbers.lhs_ragged_dimensions[0]
-    groups = sizes.shape[-1]
-    inside = _group_mask(ctx, group_sizes, groups, a.shape, prefix, ragged)
-    if kind == "contracting":
-        if not groups:
-            return tf.zeros(ctx.shape(ctx.aval_out.shape), types.tf_dtype(ctx.aval_out.dtype))
-        parts = []
-        for i in range(groups):
-            part = tf.where(inside[i], lhs, tf.zeros([], lhs.dtype))
-            parts.append(product(part, rhs, b.shape, numbers.dot_dimension_numbers))
-        return tf.stack(parts)
-    (axis,) = numbers.rhs_group_dimensions
-    drop = lambda ds: tuple(d - (d > axis) for d in ds)
-    inner = ((lc, drop(rc)), (lb, drop(rb)))
-    rest = [n for d, n in enumerate(b.shape) if d != axis]
-    first = offset[0][0] if offset else 0
-    rows = free_dims(len(a.shape), lc, lb)
-    # One index per row: the group that it is in; -1 where there is none.
-    order = [*lb, *rows]
-    out = None
-    for i in range(b.shape[axis]):
-        group = first + i
-        known = isinstance(group, int)
-        if known and group >= groups:
-            continue
-        m = inside[group] if known else tf.gather(inside, tf.clip_by_value(group, 0, groups - 1))
-        if not known:
-            m = tf.logical_and(m, tf.logical_and(group >= 0, group < groups))
-        m = transpose(m, [*order, *lc])  # the mask has size 1 along contracted dimensions
-        m = tf.squeeze(m, list(range(len(order), len(order) + len(lc))))
-        m = m[(...,) + (None,) * (len(ctx.aval_out.shape) - len(order))]
-        part = product(lhs, tf.gather(rhs, i, axis=axis), rest, inner)
-        out = tf.where(m, part, tf.zeros([], part.dtype) if out is None else out)
-    return tf.zeros(ctx.shape(ctx.aval_out.shape), types.tf_dtype(ctx.aval_out.dtype)) if out is None else out
-
-
-def _group_mask(ctx, group_sizes, groups: int, shape, prefix, ragged: int):
-    """``mask[g]``, of a shape that broadcasts to `shape`: which positions are in group ``g``."""
-    tf = tensorflow()
-    ends = tf.cumsum(cast(group_sizes, tf.int64), -1)
-    starts = ends - cast(group_sizes, tf.int64)
-    position = tf.range(tf.cast(ctx.dim(shape[ragged]), tf.int64))
-    inside = tf.logical_and(
-        starts[..., None] <= position, position < ends[..., None]
-    )  # prefix, group, position
-    rank = inside.shape.rank
-    if rank == 2:
-        place = [ctx.dim(shape[d]) if d == ragged else 1 for d in range(len(shape))]
-        return tf.reshape(inside, vector([groups, *place]))
-    axes = [*prefix, ragged]
-    order = sorted(range(len(axes)), key=axes.__getitem__)
-    inside = transpose(inside, [rank - 2, *[i if i < rank - 2 else rank - 1 for i in order]])
-    place = [ctx.dim(shape[d]) if d in axes else 1 for d in range(len(shape))]
-    return tf.reshape(inside, vector([groups, *place]))

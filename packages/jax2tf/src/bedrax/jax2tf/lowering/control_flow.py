@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from bedrax.jax2tf import types
 from bedrax.jax2tf.tables import tf_rules
 from bedrax.lax.primitives.control_flow import cond_p, scan_p, while_p
 from bedrax.lax.primitives.markers import index_of_platform
+from bedrax.tf import tensorflow as tf
+from bedrax.tf import types
 
 
 @tf_rules.rule(cond_p)
 def _cond(ctx, index, *operands, branches, branches_platforms=None):
-    import tensorflow as tf
-
     if branches_platforms is not None:  # see `markers`
         return ctx.run(branches[index_of_platform("cpu", branches_platforms)], *operands)
 
@@ -32,8 +31,6 @@ def _listed(x) -> list:
 
 @tf_rules.rule(while_p)
 def _while(ctx, *args, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts):
-    import tensorflow as tf
-
     edge = cond_nconsts + body_nconsts
     cond_consts, body_consts, carry = args[:cond_nconsts], args[cond_nconsts:edge], args[edge:]
 
@@ -51,8 +48,6 @@ def _while(ctx, *args, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts):
 @tf_rules.rule(scan_p)
 def _scan(ctx, *args, jaxpr, num_consts, num_carry, length, reverse, unroll):
     """A while loop over an index; results of all steps are written to tensor lists."""
-    import tensorflow as tf
-
     edge = num_consts + num_carry
     consts, carry, xs = args[:num_consts], list(args[num_consts:edge]), args[edge:]
     n = ctx.dim(length)

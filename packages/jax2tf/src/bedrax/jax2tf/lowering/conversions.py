@@ -5,23 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from bedrax.core import dtypes
-from bedrax.jax2tf import types
-from bedrax.jax2tf.carriers import (
-    cast,
-    has_kernels,
-    is_narrow_float,
-    is_narrow_int,
-    np_dtype,
-    scalar,
-    tensorflow,
-)
+from bedrax.jax2tf.carriers import cast, has_kernels, is_narrow_float, is_narrow_int
 from bedrax.jax2tf.tables import tf_rules
+from bedrax.jax2tf.tensors import np_dtype, scalar
 from bedrax.lax.primitives import conversions as p
+from bedrax.tf import tensorflow as tf
+from bedrax.tf import types
 
 
 def convert(x, dtype: np.dtype):
     """`x` in another dtype of ours, by the rules of `lax.convert_element_type`."""
-    tf = tensorflow()
     target = types.tf_dtype(dtype)
     if x.dtype == target:
         return x
@@ -42,7 +35,6 @@ def convert(x, dtype: np.dtype):
 
 def _saturate(x, dtype: np.dtype):
     """Float to integer: towards zero, nan to 0, what is out of range to the nearest value in range."""
-    tf = tensorflow()
     info, float_type = dtypes.iinfo(dtype), np_dtype(x).type
     low, high = int(info.min), int(info.max)
     first_above = float_type(high + 1) if high >= 1 << 20 else float_type(high)  # a power of two, or exact
@@ -70,7 +62,6 @@ def _bits_of_narrow_float(x):
 
 @tf_rules.rule(p.bitcast_convert_type_p)
 def _bitcast(ctx, x, *, new_dtype):
-    tf = tensorflow()
     target = types.tf_dtype(new_dtype)
     if x.dtype == target:
         return x
@@ -105,7 +96,6 @@ def _bitcast(ctx, x, *, new_dtype):
 
 @tf_rules.rule(p.reduce_precision_p)
 def _reduce_precision(ctx, x, *, exponent_bits, mantissa_bits):
-    tf = tensorflow()
     dtype = ctx.avals_in[0].dtype
     info = dtypes.finfo(dtype)
     exponent_bits, mantissa_bits = min(exponent_bits, info.nexp), min(mantissa_bits, info.nmant)
@@ -117,7 +107,6 @@ def _reduce_precision(ctx, x, *, exponent_bits, mantissa_bits):
 
 def round_bits(x, exponent_bits: int, mantissa_bits: int):
     """float32 or float64 rounded to a format with fewer bits: ties to even, overflow to infinity, underflow to zero."""
-    tf = tensorflow()
     info = np.finfo(np_dtype(x))
     total = 8 * x.dtype.size
     unsigned = tf.as_dtype(f"uint{total}")

@@ -10,13 +10,14 @@ from __future__ import annotations
 import itertools
 
 from bedrax.core import dims
-from bedrax.jax2tf import types
-from bedrax.jax2tf.carriers import tensorflow, transpose
 from bedrax.jax2tf.lowering.contractions import prepare_product
 from bedrax.jax2tf.lowering.shaping import pad, reshape
 from bedrax.jax2tf.tables import tf_rules
+from bedrax.jax2tf.tensors import transpose
 from bedrax.lax.primitives.convolution import conv_general_dilated_p
 from bedrax.lax.primitives.windows import padtype_to_pads
+from bedrax.tf import tensorflow as tf
+from bedrax.tf import types
 
 
 @tf_rules.rule(conv_general_dilated_p)
@@ -24,7 +25,6 @@ def _conv(
     ctx, lhs, rhs, *, window_strides, padding, lhs_dilation, rhs_dilation, dimension_numbers, feature_group_count=1,
     batch_group_count=1, precision=None, preferred_element_type=None, out_sharding=None,
 ):  # fmt: skip
-    tf = tensorflow()
     numbers, n = dimension_numbers, len(window_strides)
     a, b = ctx.avals_in
     out_aval = ctx.aval_out
@@ -67,7 +67,6 @@ def _dilated(size, dilation):
 def _tensorflow_conv(
     ctx, x, kernel, x_shape, k_shape, out_shape, groups, *, strides, padding, lhs_dilation, rhs_dilation
 ):
-    tf = tensorflow()
     n = len(strides)
     if n == 1:  # the second dimension has one element
         x, kernel = tf.expand_dims(x, 1), tf.expand_dims(kernel, 0)
@@ -116,7 +115,6 @@ def _named_padding(sizes, spans, strides, padding) -> str | None:
 
 def _transposed(ctx, x, kernel, x_shape, k_shape, padding, lhs_dilation):
     """A convolution of an operand with holes: TensorFlow's transposed convolution, and a crop."""
-    tf = tensorflow()
     kernel = tf.transpose(tf.reverse(kernel, [0, 1]), [0, 1, 3, 2])
     full = [(m - 1) * s + k for m, s, k in zip(x_shape[1:3], lhs_dilation, k_shape[:2], strict=True)]
     shape = ctx.shape([x_shape[0], *full, k_shape[3]])
@@ -128,7 +126,6 @@ def _transposed(ctx, x, kernel, x_shape, k_shape, padding, lhs_dilation):
 def _sum_of_products(
     ctx, x, kernel, x_shape, k_shape, out_shape, groups, *, strides, padding, lhs_dilation, rhs_dilation
 ):
-    tf = tensorflow()
     n = len(strides)
     if not dims.is_constant_shape(k_shape[:n]):
         raise NotImplementedError(

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from bedrax.jax2tf import types
 from bedrax.jax2tf.tables import tf_rules
 from bedrax.shape_poly import dim_as_value_p
+from bedrax.tf import tensorflow as tf
+from bedrax.tf import types
 
 
 @tf_rules.rule(dim_as_value_p)
 def _dim_as_value(ctx, *, dim):
-    import tensorflow as tf
-
     return tf.cast(ctx.dim(dim), types.tf_dtype(ctx.aval_out.dtype))

@@ -5,19 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from bedrax.core import dtypes
-from bedrax.jax2tf import types
-from bedrax.jax2tf.carriers import (
-    carrier,
-    cast,
-    in_carrier,
-    is_narrow_int,
-    np_dtype,
-    scalar,
-    static,
-    tensorflow,
-)
+from bedrax.jax2tf.carriers import carrier, cast, in_carrier, is_narrow_int
 from bedrax.jax2tf.tables import tf_rules
+from bedrax.jax2tf.tensors import np_dtype, scalar, static
+from bedrax.lax.decompositions.elementwise import power_of_integers
 from bedrax.lax.primitives import elementwise as p
+from bedrax.tf import tensorflow as tf
+from bedrax.tf import types
 
 
 def _row(prim, compute, target=None) -> None:
@@ -26,13 +20,12 @@ def _row(prim, compute, target=None) -> None:
 
 
 def _half_in_float32(dtype):
-    tf = tensorflow()
     return tf.float32 if dtype in (tf.float16, tf.bfloat16) else carrier(dtype)
 
 
 def _named(path: str):
     def compute(*xs):
-        function = tensorflow()
+        function = tf
         for name in path.split("."):
             function = getattr(function, name)
         return function(*xs)
@@ -53,29 +46,25 @@ for _prim, _path in (
 
 
 def _neg(x):
-    tf = tensorflow()
     if x.dtype.is_unsigned:  # not 0 - x, which a graph optimization makes a negation that has no kernel
         return tf.bitwise.invert(x) + scalar(1, x)
     return tf.negative(x)
 
 
 def _sign(x):
-    tf = tensorflow()
     return tf.cast(tf.not_equal(x, 0), x.dtype) if x.dtype.is_unsigned else tf.sign(x)
 
 
 def _abs(x):
-    return x if x.dtype.is_unsigned else tensorflow().abs(x)
+    return x if x.dtype.is_unsigned else tf.abs(x)
 
 
 def _exp2(x):
-    tf = tensorflow()
     return tf.exp(x * scalar(np.log(2), x)) if x.dtype.is_complex else tf.pow(scalar(2, x), x)
 
 
 def _cbrt(x):
     """The power 1/3, and one step of Newton's method for the digits that its rounding costs."""
-    tf = tensorflow()
     y = tf.sign(x) * tf.pow(tf.abs(x), scalar(1 / 3, x))
     finite = tf.logical_and(tf.math.is_finite(x), tf.not_equal(x, 0))
     safe = tf.where(finite, y, scalar(1, x))
@@ -91,7 +80,6 @@ _row(p.cbrt_p, _cbrt, _half_in_float32)
 
 @tf_rules.rule(p.conj_p)
 def _conj(ctx, x, *, input_dtype=None):
-    tf = tensorflow()
     return tf.math.conj(x) if x.dtype.is_complex else tf.complex(x, tf.zeros_like(x))
 
 
@@ -103,7 +91,6 @@ def _identity(ctx, x):
 @tf_rules.rule(p.round_p)
 @in_carrier
 def _round(ctx, x, *, rounding_method):
-    tf = tensorflow()
     if rounding_method == p.RoundingMethod.TO_NEAREST_EVEN:
         return tf.round(x)
     size = tf.abs(x)
@@ -111,23 +98,6 @@ def _round(ctx, x, *, rounding_method):
     # x - floor(x) is exact, x + 1/2 is not.
     whole = tf.where(size - whole >= scalar(0.5, x), whole + scalar(1, x), whole)
     return tf.where(x < scalar(0, x), -whole, tf.where(tf.equal(x, 0), x, whole))
-
-
-@tf_rules.rule(p.integer_pow_p)
-@in_carrier
-def _integer_pow(ctx, x, *, y):
-    """Repeated squaring."""
-    tf = tensorflow()
-    result, base, n = None, x, abs(y)
-    while n:
-        if n & 1:
-            result = base if result is None else result * base
-        n >>= 1
-        if n:
-            base = tf.square(base)
-    if result is None:
-        return tf.ones_like(x)
-    return tf.math.divide(scalar(1, x), result) if y < 0 else result
 
 
 @tf_rules.rule(p.mul_p)
@@ -140,7 +110,7 @@ def _mul(ctx, x, y, *, out_dtype=None):
 
 @in_carrier
 def _multiply(ctx, x, y):
-    return tensorflow().multiply(x, y)
+    return tf.multiply(x, y)
 
 
 # ---- division ------------------------------------------------------------------------------------
@@ -148,7 +118,6 @@ def _multiply(ctx, x, y):
 
 def _safe_divisor(y):
     """`y` without what traps, and where it was 0 or -1 (None: nowhere)."""
-    tf = tensorflow()
     known = static(y)
     signed = not y.dtype.is_unsigned
     if known is not None and np.all(known != 0) and not (signed and np.any(known == -1)):
@@ -163,7 +132,6 @@ def _safe_divisor(y):
 @in_carrier
 def _div(ctx, x, y):
     """Integers: towards zero; x / 0 has all bits set, and min / -1 wraps to min, as in XLA."""
-    tf = tensorflow()
     if not x.dtype.is_integer:
         return tf.math.divide(x, y)
     safe, zero, minus = _safe_divisor(y)
@@ -184,14 +152,13 @@ def _rem(ctx, x, y):
 
 @in_carrier
 def _integer_rem(ctx, x, y):
-    tf = tensorflow()
     safe, zero, _ = _safe_divisor(y)
     rem = x - tf.truncatediv(x, safe) * safe  # with 1 in place of -1 this is 0, too
     return rem if zero is None else tf.where(zero, x, rem)
 
 
 def _float_rem_rule(ctx, x, y):
-    return tensorflow().truncatemod(x, y)
+    return tf.truncatemod(x, y)
 
 
 _float_rem = in_carrier(_float_rem_rule, _half_in_float32)
@@ -204,13 +171,10 @@ _float_rem = in_carrier(_float_rem_rule, _half_in_float32)
 def _pow(ctx, x, y):
     if x.dtype == y.dtype:
         return _pow_same(ctx, x, y)
-    wide = carrier(x.dtype)
-    out = _power_of_integers(cast(x, wide), y)
-    return cast(out, x.dtype)
+    return ctx.composed(power_of_integers, [x, y], {})
 
 
 def _pow_rule(ctx, x, y):
-    tf = tensorflow()
     if not x.dtype.is_complex:
         return tf.pow(x, y)
     zero, zero_power = tf.equal(x, 0), tf.equal(y, 0)
@@ -225,46 +189,19 @@ def _pow_rule(ctx, x, y):
 _pow_same = in_carrier(_pow_rule, _half_in_float32)
 
 
-def _power_of_integers(x, y):
-    """`x ** y` for integer `y` by repeated squaring, as many times as the largest exponent needs."""
-    tf = tensorflow()
-    y = cast(y, tf.uint64) if y.dtype == tf.uint64 else cast(y, tf.int64)
-    negative = tf.zeros_like(y, tf.bool) if y.dtype.is_unsigned else y < 0
-    left = y if y.dtype.is_unsigned else tf.bitcast(tf.where(negative, tf.negative(y), y), tf.uint64)
-    one = tf.constant(1, tf.uint64)
-    left = left + tf.zeros(tf.shape(x), tf.uint64)
-    base = x + tf.zeros(tf.shape(left), x.dtype)
-    shape = tf.broadcast_static_shape(x.shape, y.shape)
-
-    def step(left, base, result):
-        odd = tf.equal(tf.bitwise.bitwise_and(left, one), one)
-        return tf.bitwise.right_shift(left, one), base * base, tf.where(odd, result * base, result)
-
-    _, _, result = tf.while_loop(
-        lambda left, *_: tf.reduce_any(tf.not_equal(left, tf.zeros([], left.dtype))), step,
-        (left, base, tf.ones_like(base)), shape_invariants=(shape, shape, shape),
-    )  # fmt: skip
-    if y.dtype.is_unsigned or x.dtype.is_integer:
-        return result
-    return tf.where(negative, tf.math.divide(scalar(1, x), result), result)
-
-
 # ---- order ---------------------------------------------------------------------------------------
 
 
 def _ordered(dtype):
-    tf = tensorflow()
     return tf.int32 if dtype == tf.bool else carrier(dtype)
 
 
 def _is_nan(x):
-    tf = tensorflow()
     return tf.not_equal(x, x)
 
 
 def extreme(ctx, x, y, largest: bool):
     """The larger (smaller) of two tensors; nan where either is; complex numbers in lexicographic order."""
-    tf = tensorflow()
     if x.dtype == tf.bool:
         return tf.logical_or(x, y) if largest else tf.logical_and(x, y)
     if not x.dtype.is_complex:
@@ -286,7 +223,6 @@ def extreme(ctx, x, y, largest: bool):
 
 def _extreme_with_zeros(ctx, x, y, largest: bool):
     """+0 is above -0. TensorFlow gives the second of two equal operands, which is enough where that is a constant."""
-    tf = tensorflow()
     if not x.dtype.is_floating:
         return extreme(ctx, x, y, largest)
     if static(x) is not None:
@@ -307,14 +243,13 @@ tf_rules.add(p.min_p, in_carrier(lambda ctx, x, y: _extreme_with_zeros(ctx, x, y
 
 def _compare(prim, name, key=lambda x: x):
     def compute(x, y):
-        return getattr(tensorflow(), name)(key(x), key(y))
+        return getattr(tf, name)(key(x), key(y))
 
     _row(prim, compute, _ordered)
 
 
 def total_order_key(x):
     """Integers that compare as the floats do in the total order of IEEE 754; integers are their own keys."""
-    tf = tensorflow()
     if not x.dtype.is_floating:
         return cast(x, _ordered(x.dtype))
     signed = {2: tf.int16, 4: tf.int32, 8: tf.int64}[x.dtype.size]
@@ -348,7 +283,6 @@ def _select_n(ctx, which, *cases):
 
 
 def _choose(ctx, *cases, which):
-    tf = tensorflow()
     if len(cases) == 1:
         return cases[0]
     if which.dtype == tf.bool:
@@ -364,7 +298,6 @@ def _choose(ctx, *cases, which):
 
 
 def _atan2(x, y):
-    tf = tensorflow()
     if not x.dtype.is_complex:
         return tf.atan2(x, y)
     i = scalar(1j, x)
@@ -377,7 +310,6 @@ _row(p.atan2_p, _atan2, _half_in_float32)
 @tf_rules.rule(p.nextafter_p)
 def _nextafter(ctx, x, y):
     """One step in the integers that are the bits, away from zero or towards it."""
-    tf = tensorflow()
     if x.dtype in (tf.float32, tf.float64):
         return tf.math.nextafter(*_broadcast(x, y))
     if x.dtype.size != 2:
@@ -400,7 +332,6 @@ def _nextafter(ctx, x, y):
 
 
 def _broadcast(x, y):
-    tf = tensorflow()
     if x.shape.rank == y.shape.rank:
         return x, y
     return (x, tf.broadcast_to(y, tf.shape(x))) if x.shape.rank else (tf.broadcast_to(x, tf.shape(y)), y)
@@ -411,7 +342,6 @@ def _broadcast(x, y):
 
 def _bitwise(prim, on_bools: str, on_ints: str):
     def compute(*xs):
-        tf = tensorflow()
         return getattr(tf, on_bools)(*xs) if xs[0].dtype == tf.bool else getattr(tf.bitwise, on_ints)(*xs)
 
     _row(prim, compute)
@@ -425,7 +355,6 @@ _bitwise(p.xor_p, "not_equal", "bitwise_xor")
 @tf_rules.rule(p.not_p)
 @in_carrier
 def _not(ctx, x):
-    tf = tensorflow()
     return tf.logical_not(x) if x.dtype == tf.bool else tf.bitwise.invert(x)
 
 
@@ -436,13 +365,11 @@ def bit_width(dtype) -> int:
 
 def unsigned_view(x):
     """The bits of an integer tensor as an unsigned tensor of the same width."""
-    tf = tensorflow()
     return x if x.dtype.is_unsigned else tf.bitcast(x, tf.as_dtype(f"uint{8 * x.dtype.size}"))
 
 
 def _unsigned_bits(ctx, x):
     """The bits of an integer tensor as an unsigned tensor, and how many there are."""
-    tf = tensorflow()
     bits = bit_width(ctx.avals_in[0].dtype)
     if is_narrow_int(x.dtype):
         return tf.bitwise.bitwise_and(
@@ -453,14 +380,12 @@ def _unsigned_bits(ctx, x):
 
 @tf_rules.rule(p.population_count_p)
 def _population_count(ctx, x):
-    tf = tensorflow()
     bits, _ = _unsigned_bits(ctx, x)
     return cast(tf.raw_ops.PopulationCount(x=bits), x.dtype)
 
 
 @tf_rules.rule(p.clz_p)
 def _clz(ctx, x):
-    tf = tensorflow()
     bits, width = _unsigned_bits(ctx, x)
     shift = 1
     while shift < width:  # every bit below the highest becomes set
@@ -473,7 +398,6 @@ def _clz(ctx, x):
 def _shift(prim, left: bool, fill_with_sign: bool):
     @tf_rules.rule(prim)
     def rule(ctx, x, y):
-        tf = tensorflow()
         dtype, width = x.dtype, bit_width(ctx.avals_in[0].dtype)
         if is_narrow_int(dtype):
             x, y = tf.cast(x, tf.int32), tf.cast(y, tf.int32)
@@ -502,26 +426,3 @@ def _shift(prim, left: bool, fill_with_sign: bool):
 _shift(p.shift_left_p, True, False)
 _shift(p.shift_right_logical_p, False, False)
 _shift(p.shift_right_arithmetic_p, False, True)
-
-
-@tf_rules.rule(p.mulhi_p)
-def _mulhi(ctx, x, y):
-    tf = tensorflow()
-    width, dtype = bit_width(ctx.avals_in[0].dtype), x.dtype
-    if width < 64:
-        wide = tf.uint64 if dtype.is_unsigned and width == 32 else tf.int64
-        product = cast(x, wide) * cast(y, wide)
-        return cast(tf.bitwise.right_shift(product, tf.constant(width, wide)), dtype)
-    # Schoolbook multiplication on 32-bit halves; a signed product differs from the unsigned one by
-    # x*2^64 where y < 0 and y*2^64 where x < 0.
-    a, b = unsigned_view(x), unsigned_view(y)
-    low, half = tf.constant(0xFFFFFFFF, tf.uint64), tf.constant(32, tf.uint64)
-    both, down = tf.bitwise.bitwise_and, lambda v: tf.bitwise.right_shift(v, half)
-    a0, a1, b0, b1 = both(a, low), down(a), both(b, low), down(b)
-    middle = a1 * b0 + down(a0 * b0)
-    high = a1 * b1 + down(middle) + down(a0 * b1 + both(middle, low))
-    if dtype.is_unsigned:
-        return high
-    zero = tf.constant(0, tf.uint64)
-    high = high - tf.where(x < 0, b, zero) - tf.where(y < 0, a, zero)
-    return tf.bitcast(high, dtype)

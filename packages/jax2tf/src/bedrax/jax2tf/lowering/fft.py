@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from bedrax.core import dims
-from bedrax.jax2tf import types
-from bedrax.jax2tf.carriers import tensorflow, transpose
 from bedrax.jax2tf.tables import tf_rules
+from bedrax.jax2tf.tensors import transpose
 from bedrax.lax.primitives.fft import FftType, fft_p
+from bedrax.tf import tensorflow as tf
+from bedrax.tf import types
 
 
 def _transform(x, name: str, count: int, lengths=None):
-    tf = tensorflow()
     function = getattr(tf.signal, name + ("" if count == 1 else f"{count}d"))
     return function(x) if lengths is None else function(x, fft_length=lengths)
 
@@ -29,7 +29,6 @@ def _complex(x, axes, inverse: bool):
 
 @tf_rules.rule(fft_p)
 def _fft(ctx, x, *, fft_type, fft_lengths):
-    tf = tensorflow()
     out = ctx.aval_out
     if any(dims.is_constant_dim(n) and n == 0 for n in (*out.shape, *ctx.avals_in[0].shape)):
         return tf.zeros(ctx.shape(out.shape), types.tf_dtype(out.dtype))

@@ -7,20 +7,11 @@ mode and every layout is one gather or one scatter of rows, with index arithmeti
 from __future__ import annotations
 
 from bedrax.core import dims
-from bedrax.jax2tf.carriers import (
-    accumulator,
-    carrier,
-    cast,
-    in_carrier,
-    moved,
-    scalar,
-    tensorflow,
-    transpose,
-    vector,
-)
+from bedrax.jax2tf.carriers import accumulator, carrier, cast, in_carrier, moved
 from bedrax.jax2tf.lowering.reductions import combine_arrays
 from bedrax.jax2tf.lowering.shaping import reshape
 from bedrax.jax2tf.tables import tf_rules
+from bedrax.jax2tf.tensors import scalar, transpose, vector
 from bedrax.lax.primitives.indexing import (  # fmt: skip
     GatherScatterMode,
     as_gather,
@@ -35,11 +26,11 @@ from bedrax.lax.primitives.indexing import (  # fmt: skip
     scatter_sub_p,
     window_sizes,
 )
+from bedrax.tf import tensorflow as tf
 
 
 def _index_type(ctx, indices, shape):
     """Indices as int32 where rows are few enough, else int64; what is beyond that is out of bounds anyhow."""
-    tf = tensorflow()
     if indices.dtype == tf.uint64:
         indices = tf.minimum(indices, tf.constant(2**63 - 1, tf.uint64))
     big = indices.dtype in (tf.int64, tf.uint64, tf.uint32)
@@ -63,7 +54,6 @@ class _Rows:
     def __init__(
         self, ctx, indices, operand_shape, indices_shape, numbers, sizes, clip: bool, promised: bool = False
     ):
-        tf = tensorflow()
         rank, batch = len(operand_shape), indices_shape[:-1]
         touched = {*numbers.start_index_map, *numbers.operand_batching_dims}
         full = lambda d: dims.definitely_equal(sizes[d], operand_shape[d])
@@ -133,7 +123,6 @@ def _gather(
     mode,
     fill_value,
 ):
-    tf = tensorflow()
     numbers = dimension_numbers
     shape, indices_shape = ctx.avals_in[0].shape, ctx.avals_in[1].shape
     batch, out_shape = indices_shape[:-1], ctx.aval_out.shape
@@ -163,7 +152,6 @@ def _scatter_rule(prim, update, target=None):
         ctx, operand, indices, updates, *, dimension_numbers, indices_are_sorted, unique_indices, mode, update_jaxpr=None,
         update_consts=(),
     ):  # fmt: skip
-        tf = tensorflow()
         shape, indices_shape, updates_shape = (a.shape for a in ctx.avals_in[:3])
         if any(dims.is_constant_dim(d) and d == 0 for d in (*updates_shape, *shape)):
             return operand
@@ -204,7 +192,6 @@ def _scatter_rule(prim, update, target=None):
 
 def _apply(ctx, table, index, values, jaxpr, consts):
     """``table[i] = jaxpr(table[i], value)`` for one row after the other, as an index may occur several times."""
-    tf = tensorflow()
     combine = combine_arrays(ctx, jaxpr)
 
     def step(i, table):
@@ -264,7 +251,6 @@ _scatter_rule(scatter_max_p, _extremes(True), carrier)
 
 def _clamped(ctx, starts, shape, sizes):
     """Starts of a slice, moved inside, as a vector."""
-    tf = tensorflow()
     out = []
     for start, n, size in zip(starts, shape, sizes, strict=True):
         start = _index_type(ctx, start, ())
@@ -279,7 +265,6 @@ def _clamped(ctx, starts, shape, sizes):
 @tf_rules.rule(dynamic_slice_p)
 @moved
 def _dynamic_slice(ctx, operand, *starts, slice_sizes):
-    tf = tensorflow()
     starts = starts[: len(slice_sizes)]
     if not slice_sizes:
         return operand
@@ -290,7 +275,6 @@ def _dynamic_slice(ctx, operand, *starts, slice_sizes):
 @tf_rules.rule(dynamic_update_slice_p)
 @moved
 def _dynamic_update_slice(ctx, operand, update, *starts):
-    tf = tensorflow()
     shape, sizes = ctx.avals_in[0].shape, ctx.avals_in[1].shape
     if not sizes:
         return update

@@ -1,9 +1,9 @@
 """TensorFlow for markers. A graph of plain operations may run anywhere, so the branch for the CPU is taken."""
 
 from bedrax.core import avals
-from bedrax.jax2tf.carriers import tensorflow
 from bedrax.jax2tf.tables import tf_rules
 from bedrax.lax.primitives import markers as p
+from bedrax.tf import tensorflow as tf
 
 # Order is TensorFlow's business: tokens only keep their places in the program.
 tf_rules.add(p.create_token_p, lambda ctx: avals.token)
@@ -19,4 +19,4 @@ def _sink(ctx, *operands, prevent_mlir_dce):
 
 @tf_rules.rule(p.platform_index_p)
 def _platform_index(ctx, *, platforms):
-    return tensorflow().constant(p.index_of_platform("cpu", platforms))
+    return tf.constant(p.index_of_platform("cpu", platforms))

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from bedrax.core import dims
-from bedrax.jax2tf import types
-from bedrax.jax2tf.carriers import tensorflow
 from bedrax.jax2tf.lowering.shaping import reshape
 from bedrax.jax2tf.tables import tf_rules
 from bedrax.lax.primitives import random_bits as p
+from bedrax.tf import tensorflow as tf
+from bedrax.tf import types
 
 
 def _rotate_left(x, r: int):
-    tf = tensorflow()
     return tf.bitwise.bitwise_or(
         tf.bitwise.left_shift(x, tf.constant(r, tf.uint32)),
         tf.bitwise.right_shift(x, tf.constant(32 - r, tf.uint32)),
@@ -20,14 +19,8 @@ def _rotate_left(x, r: int):
 
 def threefry(key1, key2, x1, x2):
     """The hash of uint32 tensors."""
-    tf = tensorflow()
     word = lambda v: tf.constant(v, tf.uint32)
     return p.threefry_hash((key1, key2), x1, x2, tf.add, tf.bitwise.bitwise_xor, _rotate_left, word)
-
-
-@tf_rules.rule(p.threefry2x32_p)
-def _threefry(ctx, *args):
-    return list(threefry(*args))
 
 
 # Philox-4x32 with 10 rounds: multipliers, and what is added to the key between rounds.
@@ -36,21 +29,20 @@ _WEYL = (0x9E3779B9, 0xBB67AE85)
 
 
 def _u64(value):
-    tf = tensorflow()
     return tf.constant(value, tf.uint64)
 
 
 def _low(x):
-    return tensorflow().bitwise.bitwise_and(x, _u64(0xFFFFFFFF))
+    return tf.bitwise.bitwise_and(x, _u64(0xFFFFFFFF))
 
 
 def _high(x):
-    return tensorflow().bitwise.right_shift(x, _u64(32))
+    return tf.bitwise.right_shift(x, _u64(32))
 
 
 def philox(counter, key):
     """Four words (uint64 tensors below 2**32) from a counter of four words and a key of two."""
-    xor = tensorflow().bitwise.bitwise_xor
+    xor = tf.bitwise.bitwise_xor
     c0, c1, c2, c3 = counter
     k0, k1 = key
     for _ in range(10):
@@ -61,20 +53,17 @@ def philox(counter, key):
 
 
 def _join(low, high):
-    tf = tensorflow()
     low, high = tf.cast(low, tf.uint64), tf.cast(high, tf.uint64)
     return tf.bitwise.bitwise_or(low, tf.bitwise.left_shift(high, _u64(32)))
 
 
 def _count(ctx, n):
     """The counters 0, 1, ... as uint64."""
-    tf = tensorflow()
     return tf.cast(tf.range(tf.cast(ctx.dim(n), tf.int64)), tf.uint64)
 
 
 @tf_rules.rule(p.rng_bit_generator_p)
 def _bit_generator(ctx, key, *, shape, dtype, algorithm, out_sharding=None):
-    tf = tensorflow()
     # The state: 64 bits of key, and a 64-bit counter of blocks.
     narrow = key.dtype == tf.uint32
     secret, start = (_join(key[0], key[1]), _join(key[2], key[3])) if narrow else (key[0], key[1])
@@ -88,7 +77,6 @@ def _bit_generator(ctx, key, *, shape, dtype, algorithm, out_sharding=None):
 
 def _draw_threefry(ctx, secret, start, shape, wide):
     """Two words a block. The words of a block are neighbours along one axis: the first of even length, or the longest."""
-    tf = tensorflow()
     half, axis = list(shape), 0
     if shape and not wide:
         known = [n if dims.is_constant_dim(n) else 1 for n in shape]
@@ -115,7 +103,6 @@ def _draw_threefry(ctx, secret, start, shape, wide):
 
 def _draw_philox(ctx, secret, start, shape, wide):
     """Four words a block, in order. The counter has 128 bits: the state, and above it the key."""
-    tf = tensorflow()
     words = dims.size(shape) * (2 if wide else 1)
     blocks = -(-words // 4)
     low = start + _count(ctx, blocks)
@@ -129,7 +116,6 @@ def _draw_philox(ctx, secret, start, shape, wide):
 @tf_rules.rule(p.rng_uniform_p)
 def _uniform(ctx, a, b, *, shape):
     """From TensorFlow's generator with hidden state: other numbers each time."""
-    tf = tensorflow()
     sizes = ctx.shape(shape)
     if a.dtype.is_integer:
         word = tf.int64

@@ -3,27 +3,18 @@
 from __future__ import annotations
 
 from bedrax.core import dims, dtypes
-from bedrax.jax2tf import types
-from bedrax.jax2tf.carriers import (
-    accumulator,
-    carrier,
-    cast,
-    highest,
-    in_carrier,
-    lowest,
-    np_dtype,
-    scalar,
-    tensorflow,
-    transpose,
-)  # fmt: skip
+from bedrax.jax2tf.carriers import accumulator, carrier, cast, in_carrier
 from bedrax.jax2tf.lowering.shaping import reshape
 from bedrax.jax2tf.tables import tf_rules
+from bedrax.jax2tf.tensors import highest, lowest, np_dtype, scalar, transpose
 from bedrax.lax.primitives import reductions as p
+from bedrax.tf import tensorflow as tf
+from bedrax.tf import types
 
 
 def _arithmetic(prim, name: str) -> None:
     def rule(ctx, x, *, axes, out_sharding=None):
-        return getattr(tensorflow(), name)(x, list(axes)) if axes else x
+        return getattr(tf, name)(x, list(axes)) if axes else x
 
     tf_rules.add(prim, in_carrier(rule, accumulator))
 
@@ -34,7 +25,6 @@ _arithmetic(p.reduce_prod_p, "reduce_prod")
 
 def reduce_extreme(ctx, x, axes, largest: bool):
     """The largest (smallest) elements along axes; nan where there is one; complex numbers in lexicographic order."""
-    tf = tensorflow()
     reduce = tf.reduce_max if largest else tf.reduce_min
     if x.dtype == tf.bool:
         return (tf.reduce_any if largest else tf.reduce_all)(x, axes)
@@ -68,7 +58,6 @@ _extreme(p.reduce_min_p, False)
 def _bitwise(prim, on_bools, on_bits) -> None:
     @tf_rules.rule(prim)
     def rule(ctx, x, *, axes):
-        tf = tensorflow()
         if not axes:
             return x
         axes = list(axes)
@@ -101,7 +90,6 @@ _bitwise(
 def _arg(prim, name: str, fill) -> None:
     @tf_rules.rule(prim)
     def rule(ctx, x, *, axes, index_dtype):
-        tf = tensorflow()
         (axis,) = axes
         target = types.tf_dtype(index_dtype)
         find = getattr(tf, name)
@@ -132,7 +120,6 @@ def combine_arrays(ctx, jaxpr, shape=None):
     if all(eqn.primitive.family in ("elementwise", "special") for eqn in jaxpr.eqns):
 
         def whole(*tensors):
-            tf = tensorflow()
             like = tf.shape(tensors[0])
             out = ctx.run(jaxpr, *tensors)
             return [y if y.shape.rank == tensors[0].shape.rank else tf.broadcast_to(y, like) for y in out]
@@ -140,7 +127,6 @@ def combine_arrays(ctx, jaxpr, shape=None):
         return whole
 
     def one_by_one(*tensors):
-        tf = tensorflow()
         like = tf.shape(tensors[0])
         flat = [tf.reshape(x, [-1]) for x in tensors]
         specs = [tf.TensorSpec([], types.tf_dtype(a.dtype)) for a in jaxpr.out_avals]
@@ -153,7 +139,6 @@ def combine_arrays(ctx, jaxpr, shape=None):
 @tf_rules.rule(p.reduce_p)
 def _reduce(ctx, *args, dimensions, jaxpr):
     """Neighbours are combined until one is left of each row, and that with the initial value."""
-    tf = tensorflow()
     half = len(args) // 2
     operands, inits = list(args[:half]), args[half:]
     shape = ctx.avals_in[0].shape

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from bedrax.core import dims
-from bedrax.jax2tf import types
-from bedrax.jax2tf.carriers import cast, moved, tensorflow, transpose, vector
+from bedrax.jax2tf.carriers import cast, moved
 from bedrax.jax2tf.tables import tf_rules
+from bedrax.jax2tf.tensors import transpose, vector
 from bedrax.lax.primitives import shaping as p
+from bedrax.tf import tensorflow as tf
+from bedrax.tf import types
 
 
 def _same_shape(ctx, x, shape) -> bool:
@@ -15,7 +17,6 @@ def _same_shape(ctx, x, shape) -> bool:
 
 def reshape(ctx, x, shape):
     """`tf.reshape` to a shape of ours; one symbolic dimension is left to TensorFlow to find."""
-    tf = tensorflow()
     if _same_shape(ctx, x, shape):
         return x
     symbolic = [d for d in shape if not dims.is_constant_dim(d)]
@@ -27,7 +28,6 @@ def reshape(ctx, x, shape):
 @tf_rules.rule(p.broadcast_in_dim_p)
 @moved
 def _broadcast_in_dim(ctx, x, *dynamic, shape, broadcast_dimensions, sharding=None):
-    tf = tensorflow()
     operand = ctx.avals_in[0].shape
     if ctx.implicit_broadcast and not operand:
         return x
@@ -58,19 +58,18 @@ def _transpose(ctx, x, *, permutation):
 @tf_rules.rule(p.squeeze_p)
 @moved
 def _squeeze(ctx, x, *, dimensions):
-    return tensorflow().squeeze(x, list(dimensions)) if dimensions else x
+    return tf.squeeze(x, list(dimensions)) if dimensions else x
 
 
 @tf_rules.rule(p.rev_p)
 @moved
 def _rev(ctx, x, *, dimensions):
-    return tensorflow().reverse(x, list(dimensions)) if dimensions else x
+    return tf.reverse(x, list(dimensions)) if dimensions else x
 
 
 @tf_rules.rule(p.slice_p)
 @moved
 def _slice(ctx, x, *, start_indices, limit_indices, strides=None):
-    tf = tensorflow()
     if strides is None or all(s == 1 for s in strides):
         sizes = [limit - start for start, limit in zip(start_indices, limit_indices, strict=True)]
         return tf.slice(x, ctx.shape(start_indices), ctx.shape(sizes))
@@ -82,7 +81,6 @@ def _slice(ctx, x, *, start_indices, limit_indices, strides=None):
 
 def spread(x, axis: int, inner: int, fill):
     """`inner` elements of value `fill` after every element along an axis, the last one excepted."""
-    tf = tensorflow()
     n = x.shape[axis]
     if n is None:
         n = tf.shape(x)[axis]
@@ -101,7 +99,6 @@ def spread(x, axis: int, inner: int, fill):
 
 def pad(ctx, x, fill, config):
     """`lax.pad` with a padding ``(low, high, interior)`` per axis, of dimensions of ours."""
-    tf = tensorflow()
     for axis, (_, _, inner) in enumerate(config):
         if not (dims.is_constant_dim(inner) and inner == 0):
             x = spread(x, axis, ctx.dim(inner), fill)
@@ -124,7 +121,6 @@ def _some(pairs) -> bool:
 
 
 def _cut_and_grow(lows, highs):
-    tf = tensorflow()
     positive = lambda n: max(n, 0) if isinstance(n, int) else tf.maximum(n, 0)
     cut = [(positive(-low), positive(-high)) for low, high in zip(lows, highs, strict=True)]
     grow = [(positive(low), positive(high)) for low, high in zip(lows, highs, strict=True)]
@@ -143,19 +139,19 @@ def _pad(ctx, x, padding_value, *, padding_config):
 @tf_rules.rule(p.concatenate_p)
 @moved
 def _concatenate(ctx, *xs, dimension):
-    return tensorflow().concat(xs, dimension) if len(xs) > 1 else xs[0]
+    return tf.concat(xs, dimension) if len(xs) > 1 else xs[0]
 
 
 @tf_rules.rule(p.stack_p)
 @moved
 def _stack(ctx, *xs, axis):
-    return tensorflow().stack(xs, axis)
+    return tf.stack(xs, axis)
 
 
 @tf_rules.rule(p.unstack_p)
 @moved
 def _unstack(ctx, x, *, axis):
-    return tensorflow().unstack(x, num=len(ctx.avals_out), axis=axis)
+    return tf.unstack(x, num=len(ctx.avals_out), axis=axis)
 
 
 @tf_rules.rule(p.split_p)
@@ -163,13 +159,12 @@ def _unstack(ctx, x, *, axis):
 def _split(ctx, x, *, sizes, axis):
     if len(sizes) == 1:
         return [x]
-    return list(tensorflow().split(x, ctx.shape(sizes), axis))
+    return list(tf.split(x, ctx.shape(sizes), axis))
 
 
 @tf_rules.rule(p.tile_p)
 @moved
 def _tile(ctx, x, *, reps):
-    tf = tensorflow()
     if x.dtype == tf.uint16:  # which tile has no kernel for
         return tf.cast(tf.tile(tf.cast(x, tf.int32), ctx.shape(reps)), x.dtype)
     return tf.tile(x, ctx.shape(reps))
@@ -179,7 +174,6 @@ def _tile(ctx, x, *, reps):
 def _iota(ctx, *dynamic, dtype, shape, dimension, sharding=None):
     import numpy as np
 
-    tf = tensorflow()
     target = types.tf_dtype(dtype)
     n = ctx.dim(shape[dimension])
     if isinstance(n, int):
@@ -194,7 +188,6 @@ def _iota(ctx, *dynamic, dtype, shape, dimension, sharding=None):
 
 @tf_rules.rule(p.empty_p)
 def _empty(ctx, *, shape, dtype, out_sharding=None):
-    tf = tensorflow()
     zero = types.constant(np_dtype_zero(dtype))
     return moved(lambda ctx, x: tf.broadcast_to(x, ctx.shape(shape)))(ctx, zero)
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from bedrax.jax2tf.carriers import carrier, cast, move, moved, tensorflow
+from bedrax.jax2tf.carriers import carrier, cast, moved
 from bedrax.jax2tf.lowering.elementwise import total_order_key
 from bedrax.jax2tf.tables import tf_rules
+from bedrax.jax2tf.tensors import move
 from bedrax.lax.primitives import sorting as p
 from bedrax.lax.primitives.shaping import canonical_axis
+from bedrax.tf import tensorflow as tf
 
 
 def _keys(x) -> list:
     """Integers to compare one after the other: nan is last whatever its sign, and -0 equals 0."""
-    tf = tensorflow()
     if x.dtype.is_complex:
         return [*_keys(tf.math.real(x)), *_keys(tf.math.imag(x))]
     if x.dtype == tf.bool:
@@ -25,7 +26,6 @@ def _same_zeros_and_nans(x):
 
     By their bits alone: TensorFlow's comparisons of floats may take subnormal numbers for zeros.
     """
-    tf = tensorflow()
     key = _total_order(x)
     word = key.dtype
     infinity = _total_order(tf.constant(float("inf"), x.dtype))
@@ -36,7 +36,6 @@ def _same_zeros_and_nans(x):
 
 
 def _total_order(x):
-    tf = tensorflow()
     key = total_order_key(x)
     return tf.cast(key, tf.int32) if key.dtype.size < 4 else key
 
@@ -47,13 +46,11 @@ def _axis(x, source: int, destination: int):
 
 def _take(x, order):
     """``x[..., order]`` where the last axis of `order` indexes that of `x`, and the others are the same."""
-    tf = tensorflow()
     return moved(lambda ctx, x: tf.gather(x, order, axis=-1, batch_dims=x.shape.rank - 1))(None, x)
 
 
 @tf_rules.rule(p.sort_p)
 def _sort(ctx, *operands, dimension, is_stable, num_keys):
-    tf = tensorflow()
     last = ctx.avals_in[0].ndim - 1
     xs = [_axis(x, dimension, last) for x in operands]
     order = None
@@ -65,7 +62,6 @@ def _sort(ctx, *operands, dimension, is_stable, num_keys):
 
 
 def _largest(ctx, x, k, axis: int, largest: bool = True) -> list:
-    tf = tensorflow()
     last = ctx.avals_in[0].ndim - 1
     x = _axis(x, axis, last)
     key = _total_order(cast(x, carrier(x.dtype)))

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from bedrax.jax2tf.carriers import carrier, in_carrier, tensorflow
+from bedrax.jax2tf.carriers import carrier, in_carrier
 from bedrax.jax2tf.tables import tf_rules
 from bedrax.lax.primitives import special as p
+from bedrax.tf import tensorflow as tf
 
 
 def _single_or_double(dtype):
-    tf = tensorflow()
     return tf.float32 if dtype in (tf.float16, tf.bfloat16) else carrier(dtype)
 
 
 def _own(prim, name: str) -> None:
     def rule(ctx, *xs, **_):
-        tf = tensorflow()
         shape = next((x for x in xs if x.shape.rank), None)
         if len(xs) > 1 and shape is not None:
             xs = [x if x.shape.rank else tf.broadcast_to(x, tf.shape(shape)) for x in xs]
@@ -42,7 +41,6 @@ _FAR = (
 
 
 def _erf_inv(ctx, x):
-    tf = tensorflow()
     if x.dtype == tf.float64:
         return tf.math.erfinv(x)
     # TensorFlow's own loses digits near 1; there 1 - x is exact, and 1 - x^2 is not.

@@ -7,24 +7,16 @@ pooling, which those runtimes have in hardware; its maximum passes over nan.
 from __future__ import annotations
 
 from bedrax.core import dims
-from bedrax.jax2tf.carriers import (
-    accumulator,
-    carrier,
-    cast,
-    highest,
-    in_carrier,
-    lowest,
-    np_dtype,
-    scalar,
-    tensorflow,
-)
+from bedrax.jax2tf.carriers import accumulator, carrier, cast, in_carrier
 from bedrax.jax2tf.lowering.elementwise import extreme
 from bedrax.jax2tf.lowering.reductions import combine_arrays, reduce_extreme
 from bedrax.jax2tf.lowering.shaping import pad, reshape
 from bedrax.jax2tf.tables import tf_rules
+from bedrax.jax2tf.tensors import highest, lowest, np_dtype, scalar
 from bedrax.lax.primitives import elementwise
 from bedrax.lax.primitives import windows as p
 from bedrax.lax.primitives.windows import Windows, padtype_to_pads
+from bedrax.tf import tensorflow as tf
 
 _ONE_BY_ONE = 6  # windows up to this size are combined element by element, wider ones by doubling
 
@@ -39,7 +31,6 @@ def _check_static(windows: Windows) -> None:
 
 def _along_axis(x, axis, size, stride, dilation, count, combine, fold):
     """Reduce windows along one axis of a padded operand."""
-    tf = tensorflow()
     if size == 1 and stride == 1:
         return x
     at = lambda y, start, stop, step: y[(slice(None),) * axis + (slice(start, stop, step),)]
@@ -70,7 +61,6 @@ def _along_axis(x, axis, size, stride, dilation, count, combine, fold):
 
 def _pooling(ctx, x, windows: Windows, largest: bool | None):
     """The reduction as TensorFlow's pooling of images, or None if it is none."""
-    tf = tensorflow()
     sizes, strides, padding = windows.window_dimensions, windows.window_strides, windows.padding
     if x.shape.rank != 4 or x.dtype not in (tf.float32, tf.float16, tf.bfloat16, tf.float64):
         return None
@@ -121,7 +111,6 @@ def _reduction(prim, largest: bool | None) -> None:
             return x + y if largest is None else extreme(ctx, x, y, largest)
 
         def fold(x, axis):
-            tf = tensorflow()
             if largest is None:
                 return tf.reduce_sum(x, axis, keepdims=True)
             return tf.expand_dims(reduce_extreme(ctx, x, [axis], largest), axis)
@@ -157,7 +146,6 @@ def _slices(ctx, x, fill, windows: Windows, out_shape):
 
 @tf_rules.rule(p.reduce_window_p)
 def _reduce_window(ctx, *args, jaxpr, **params):
-    tf = tensorflow()
     half = len(args) // 2
     windows = Windows(**params)
     _check_static(windows)
@@ -174,7 +162,6 @@ def _reduce_window(ctx, *args, jaxpr, **params):
 
 def _selected(ctx, operand, shape, keep, windows: Windows, out_shape):
     """For each window, the flat index of the operand's element that is selected; -1 where there is none."""
-    tf = tensorflow()
     _check_static(windows)
     where = reshape(ctx, tf.range(ctx.dim(dims.size(shape))), shape)
     best, index = None, None
@@ -196,7 +183,6 @@ def _keep(select_prim):
 
 @tf_rules.rule(p.select_and_scatter_add_p)
 def _select_and_scatter_add(ctx, source, operand, *, select_prim, **params):
-    tf = tensorflow()
     windows = Windows.of(**params)
     aval, out_aval = ctx.avals_in[1], ctx.aval_out
     dtype, wide = source.dtype, accumulator(source.dtype)
@@ -211,7 +197,6 @@ def _select_and_scatter_add(ctx, source, operand, *, select_prim, **params):
 
 @tf_rules.rule(p.select_and_gather_add_p)
 def _select_and_gather_add(ctx, tangents, operand, *, select_prim, **params):
-    tf = tensorflow()
     windows, aval = Windows(**params), ctx.avals_in[1]
     operand = cast(operand, carrier(operand.dtype))
     index = _selected(ctx, operand, aval.shape, _keep(select_prim), windows, ctx.aval_out.shape)
@@ -224,7 +209,6 @@ def _select_and_gather_add(ctx, tangents, operand, *, select_prim, **params):
 @tf_rules.rule(p.select_and_scatter_p)
 def _select_and_scatter(ctx, operand, source, init_value, *, select_jaxpr, scatter_jaxpr, **params):
     """Position by position: at each, no element of the operand belongs to two windows."""
-    tf = tensorflow()
     windows = Windows.of(**params)
     aval, source_aval = ctx.avals_in[:2]
     select, scatter = combine_arrays(ctx, select_jaxpr), combine_arrays(ctx, scatter_jaxpr)

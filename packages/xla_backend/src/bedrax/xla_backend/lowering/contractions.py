@@ -5,18 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from bedrax.core import dtypes
-from bedrax.core.avals import aval_of
 from bedrax.lax.primitives.contractions import (  # fmt: skip
     DotAlgorithm,
     DotAlgorithmPreset,
     Precision,
     dot_general_p,
     product_dtype,
-    ragged_dot_general_p,
-    ragged_kind,
-    scaled_dot_p,
 )
-from bedrax.xla_backend.tables import lower_fun, lowering_rules
+from bedrax.xla_backend.tables import lowering_rules
 
 _CPU_ALGORITHMS = frozenset(
     "DEFAULT F16_F16_F16 F32_F32_F32 F64_F64_F64 BF16_BF16_F32 BF16_BF16_F32_X3 BF16_BF16_F32_X6".split()
@@ -129,89 +125,3 @@ def _with_algorithm(ctx, lhs, rhs, algorithm, attributes):
         ctx.tensor_type(out.shape, result), algorithm=ctx.parse(text), **attributes,
     )  # fmt: skip
     return ctx.convert(value, out.dtype)
-
-
-def _ragged_as_dense(
-    lhs,
-    rhs,
-    sizes,
-    *offset,
-    ragged_dot_dimension_numbers,
-    precision=None,
-    preferred_element_type=None,
-    out_sharding=None,
-):
-    """A ragged product as one dense product: `lhs` once per group, zero outside the group."""
-    from bedrax import lax
-
-    numbers = ragged_dot_dimension_numbers
-    x, y, s = aval_of(lhs), aval_of(rhs), aval_of(sizes)
-    (lc, rc), (lb, rb) = numbers.dot_dimension_numbers
-    kind, prefix = ragged_kind(x.ndim, numbers)
-    options = dict(precision=precision, preferred_element_type=preferred_element_type, out_sharding=None)
-    if kind == "batch":
-        return dot_general_p.bind(lhs, rhs, dimension_numbers=numbers.dot_dimension_numbers, **options)
-    (cut,) = numbers.lhs_ragged_dimensions
-    sizes = lax.convert_element_type(sizes, np.dtype(np.int32))
-    ends = lax.cumsum(sizes, s.ndim - 1)
-    starts = lax.sub(ends, sizes)
-    if offset:  # the group of matrix i is i + offset; of one that does not exist, an empty one
-        (group,) = numbers.rhs_group_dimensions
-        groups = y.shape[group]
-        first = lax.convert_element_type(lax.squeeze(offset[0], (0,)), np.dtype(np.int32))
-        wanted = lax.add(lax.iota(np.int32, groups), first)
-        chosen = lax.eq(
-            lax.broadcast_in_dim(wanted, (s.shape[-1], groups), (1,)),
-            lax.broadcasted_iota(np.int32, (s.shape[-1], groups), 0),
-        )
-        pick = dict(dimension_numbers=(((s.ndim - 1,), (0,)), ((), ())), precision=None, preferred_element_type=None,
-                    out_sharding=None)  # fmt: skip
-        chosen = lax.convert_element_type(chosen, np.dtype(np.int32))
-        starts, ends = dot_general_p.bind(starts, chosen, **pick), dot_general_p.bind(ends, chosen, **pick)
-    groups = aval_of(ends).shape[-1]
-    shape = (groups, *x.shape)
-    # `starts` and `ends` are indexed by the prefix, then the group; both masks are by group, then lhs.
-    at = (0,) if s.ndim == 1 else (*[d + 1 for d in prefix], 0)
-
-    def spread(v):
-        order = sorted(range(len(at)), key=at.__getitem__)
-        v = lax.transpose(v, tuple(order)) if len(at) > 1 else v
-        return lax.broadcast_in_dim(v, shape, tuple(sorted(at)))
-
-    position = lax.broadcasted_iota(np.int32, shape, cut + 1)
-    inside = lax.bitwise_and(lax.ge(position, spread(starts)), lax.lt(position, spread(ends)))
-    stacked = lax.broadcast_in_dim(lhs, shape, tuple(range(1, x.ndim + 1)))
-    masked = lax.select(inside, stacked, lax.full_like(stacked, 0))
-    up = lambda ds: tuple([d + 1 for d in ds])
-    if kind == "free":
-        dims = (((0, *up(lc)), (*numbers.rhs_group_dimensions, *rc)), (up(lb), rb))
-        return dot_general_p.bind(masked, rhs, dimension_numbers=dims, **options)
-    out = dot_general_p.bind(masked, rhs, dimension_numbers=((up(lc), rc), (up(lb), rb)), **options)
-    rank, n = len(aval_of(out).shape), len(lb)
-    return lax.transpose(out, (n, *range(n), *range(n + 1, rank)))
-
-
-def _scaled_as_dense(lhs, rhs, lhs_scale, rhs_scale, *, dimension_numbers, preferred_element_type):
-    from bedrax import lax
-
-    def scaled(x, scale):
-        shape, blocks = aval_of(x).shape, aval_of(scale).shape
-        split = [
-            n for size, b in zip(shape, blocks, strict=True) for n in ((b,) if size == b else (b, size // b))
-        ]
-        kept, i = [], 0
-        for size, b in zip(shape, blocks, strict=True):
-            kept.append(i)
-            i += 1 if size == b else 2
-        scale = lax.convert_element_type(scale, preferred_element_type)
-        scale = lax.reshape(lax.broadcast_in_dim(scale, tuple(split), tuple(kept)), shape)
-        return lax.mul(lax.convert_element_type(x, preferred_element_type), scale)
-
-    return dot_general_p.bind(
-        scaled(lhs, lhs_scale), scaled(rhs, rhs_scale), dimension_numbers=dimension_numbers, precision=None,
-        preferred_element_type=preferred_element_type, out_sharding=None,
-    )  # fmt: skip
-
-
-lower_fun(ragged_dot_general_p, _ragged_as_dense)
-lower_fun(scaled_dot_p, _scaled_as_dense)

@@ -1,0 +1,88 @@
+"""Elementwise functions by arithmetic: powers, and the high half of a product."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bedrax import lax
+from bedrax.core import dtypes
+from bedrax.lax.primitives import elementwise as p
+from bedrax.lax.primitives import shaping
+from bedrax.lax.primitives.conversions import convert_to
+from bedrax.lax.tables import decompositions
+
+# ---- powers --------------------------------------------------------------------------------------
+
+
+@decompositions.rule(p.integer_pow_p)
+def _integer_pow(x, *, y):
+    """By repeated squaring; floats of fewer than 16 bits in float32."""
+    dtype = x.dtype
+    if dtypes.is_floating(dtype) and dtypes.itemsize_bits(dtype) < 16:
+        x = convert_to(x, np.dtype(np.float32))
+    one = shaping.full_like(x, 1)
+    n, power, base = abs(y), None, x
+    while n:
+        if n & 1:
+            power = base if power is None else p.mul(power, base)
+        n >>= 1
+        if n:
+            base = p.square(base)
+    power = one if power is None else power
+    return convert_to(power if y >= 0 else p.div(one, power), dtype)
+
+
+def power_of_integers(x, n):
+    """``x ** n`` by repeated squaring: a float could not tell a large odd exponent from an even one."""
+    narrow = dtypes.itemsize_bits(x.dtype) < 32
+    dtype = x.dtype
+    work = np.dtype(np.float32) if narrow else dtype
+    bits = max(dtypes.itemsize_bits(n.dtype), 8)
+    unsigned = np.dtype(f"uint{bits}")
+    shape = x.shape or n.shape
+    x = lax.broadcast_in_dim(convert_to(x, work), shape, tuple(range(len(shape))) if x.shape else ())
+    n = lax.broadcast_in_dim(n, shape, tuple(range(len(shape))) if n.shape else ())
+    negative = p.lt(n, p.scalar_like(n, 0))
+    magnitude = convert_to(n, unsigned)
+    magnitude = p.select(negative, p.neg(magnitude), magnitude)
+    one = shaping.full_like(x, 1)
+    zero = np.zeros((), unsigned)
+
+    def unfinished(state):
+        return lax.reduce_or(p.ne(state[2], zero), tuple(range(len(shape))))
+
+    def step(state):
+        power, base, left = state
+        odd = p.ne(p.bitwise_and(left, np.ones((), unsigned)), zero)
+        return (
+            p.select(odd, p.mul(power, base), power),
+            p.mul(base, base),
+            p.shift_right_logical(left, np.ones((), unsigned)),
+        )
+
+    power, _, _ = lax.while_loop(unfinished, step, (one, x, magnitude))
+    return convert_to(p.select(negative, p.div(one, power), power), dtype)
+
+
+# ---- the high half of a product ------------------------------------------------------------------
+
+
+@decompositions.rule(p.mulhi_p)
+def _mulhi(x, y):
+    dtype = x.dtype
+    bits = dtypes.itemsize_bits(dtype)
+    signed = dtypes.is_signed_integer(dtype)
+    shift = p.shift_right_arithmetic if signed else p.shift_right_logical
+    if bits < 32:
+        wide = np.dtype(np.int32 if signed else np.uint32)
+        product = p.mul(convert_to(x, wide), convert_to(y, wide))
+        return convert_to(shift(product, wide.type(bits)), dtype)
+    # Schoolbook multiplication on halves (Knuth, The Art of Computer Programming 2, 4.3.1).
+    half = dtype.type(bits // 2)
+    low = dtype.type((1 << (bits // 2)) - 1)
+    x0, x1 = p.bitwise_and(x, low), shift(x, half)
+    y0, y1 = p.bitwise_and(y, low), shift(y, half)
+    carry = p.shift_right_logical(p.mul(x0, y0), half)
+    middle = p.add(p.mul(x1, y0), carry)
+    other = p.add(p.mul(x0, y1), p.bitwise_and(middle, low))
+    return p.add(p.mul(x1, y1), p.add(shift(middle, half), shift(other, half)))
