@@ -1,5 +1,6 @@
 """call_tf inside traced programs: compiled by TensorFlow and embedded, or called by a native TensorFlow program."""
 
+import concurrent.futures
 import warnings
 
 import numpy as np
@@ -368,3 +369,18 @@ def test_small_helpers():
     for wrong in (tf.ones(3), tf.ones(2, tf.int32), tf.constant(["a", "b"])):
         with pytest.raises(ValueError, match=r"Result\[1\]"):
             check_tf_result(1, wrong, aval)
+
+
+def test_each_signature_and_thread_has_its_own_structure():
+    g = call_tf(lambda x: (x,) if x.shape.rank == 0 else {"a": x, "b": x * 2})
+    h = jit(g)
+    assert isinstance(h(np.float32(1)), tuple)
+    assert sorted(h(np.ones(2, np.float32))) == ["a", "b"]
+    assert isinstance(jit(lambda x: g(x))(np.float32(1)), tuple)  # TensorFlow has traced this one before
+
+    def one(i):
+        out = g(np.float32(i)) if i % 2 else g(np.full(2, i, np.float32))
+        return float(out[0]) if i % 2 else float(np.asarray(out["b"])[0]) / 2
+
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(one, range(64))) == list(range(64))

@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from bedrax.core import config, dims, dtypes, executors
+from bedrax.core import config, dtypes, executors
 from bedrax.core.avals import ShapedArray
 from bedrax.numpy_backend.executor import to_numpy
+from bedrax.tf import tensorflow as tf
+from bedrax.tf import types
 from bedrax.xla_backend import dlpack
 from bedrax.xla_backend import jaxlib_door as door
 from bedrax.xla_backend.jaxlib_door import ArrayImpl
@@ -19,47 +21,34 @@ _ALIGNMENT = (
     64  # bytes; TensorFlow's kernels end the process where memory is not aligned to the widest vectors
 )
 
-_dtypes: dict[Any, tuple[np.dtype | None]] = {}
-
 
 def tensor_spec(aval: ShapedArray) -> Any:
     """The `tf.TensorSpec` of an array type; symbolic dimensions are unknown ones.
 
     Raises:
-      TypeError: TensorFlow has no such dtype.
+      TypeError: TensorFlow has no such dtype, or the array has random keys for elements.
     """
-    import tensorflow as tf
-
     if dtypes.is_extended(aval.dtype):
         raise TypeError(
             f"call_tf got an argument of type {aval.str_short()}: TensorFlow has no random keys; pass"
             " jax.random.key_data(key) instead"
         )
     try:
-        dtype = tf.dtypes.as_dtype(aval.dtype)
-    except TypeError:
-        raise TypeError(
-            f"call_tf got an argument of type {aval.str_short()}: TensorFlow has no such dtype"
-        ) from None
-    return tf.TensorSpec([int(d) if dims.is_constant_dim(d) else None for d in aval.shape], dtype)
+        return types.tensor_spec(aval)
+    except TypeError as error:
+        raise TypeError(f"call_tf got an argument of type {aval.str_short()}: {error}") from None
 
 
 def numpy_dtype(tensor: Any) -> np.dtype | None:
     """Our (canonical) dtype for the elements of a tensor, or None: strings, resources, ... have none."""
-    dtype = tensor.dtype
-    found = _dtypes.get(dtype)
-    if found is None:
-        import tensorflow as tf
-
-        numbers = dtype not in (tf.string, tf.resource, tf.variant) and not dtype.is_quantized
-        found = _dtypes[dtype] = (np.dtype(dtype.as_numpy_dtype) if numbers else None,)
-    return found[0] and dtypes.canonicalize_dtype(found[0])
+    try:
+        return dtypes.canonicalize_dtype(types.numpy_dtype(tensor.dtype))
+    except TypeError:
+        return None
 
 
 def to_tensor(x: Any) -> Any:
     """A concrete array as an eager tensor. It shares the array's memory if TensorFlow can read that."""
-    import tensorflow as tf
-
     array = x if type(x) is ArrayImpl else to_numpy(x)[0]
     if _is_shareable(array):
         try:
@@ -88,8 +77,6 @@ def to_array(tensor: Any, given: list) -> Any:
       given: the arguments of the call that made it. Memory of NumPy arrays among them, which may be
         written later, is never shared.
     """
-    import tensorflow as tf
-
     if not executors.get().shares_memory or not tensor.device.endswith("CPU:0") or tensor.dtype.is_bool:
         return executors.get().asarray(tensor.numpy())
     try:
@@ -106,9 +93,10 @@ def _inside(array: Any, owner: np.ndarray) -> bool:
     return begin <= array.unsafe_buffer_pointer() < begin + owner.nbytes
 
 
-def run_eagerly(fun: Callable, args: Sequence[Any]) -> list:
-    """Tensors that ``fun(*tensors)`` returns for concrete arrays, computed now."""
-    return outside_graphs(lambda: fun(*map(to_tensor, args)))
+def run_eagerly(fun: Any, args: Sequence[Any]) -> list:
+    """Tensors that the `TfFunction` returns for concrete arrays, computed now."""
+    results, fun.out_tree = outside_graphs(lambda: fun.run(*map(to_tensor, args)))
+    return results
 
 
 def outside_graphs(action: Callable) -> Any:
@@ -116,8 +104,6 @@ def outside_graphs(action: Callable) -> Any:
 
     That is in another thread then: in `tf.init_scope`, gradient tapes would record nothing.
     """
-    import tensorflow as tf
-
     if tf.executing_eagerly():
         return action()
     x64 = config.enable_x64.value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -9,6 +10,7 @@ from bedrax import pytree
 from bedrax.call_tf import border
 from bedrax.core import dims, dtypes
 from bedrax.core.avals import ShapedArray
+from bedrax.tf import tensorflow as tf
 
 LIMITATIONS = "See 'Limitations of call_tf' in the documentation of jax2tf."
 
@@ -18,7 +20,7 @@ class TfFunction:
 
     Attributes:
       name: of the user's function.
-      out_tree: structure of the results, known once it has been called.
+      out_tree: structure of the results of this thread's last call; a function may have another one for other types.
       declared: the structure and types of its results that the user declared, or None.
     """
 
@@ -33,12 +35,23 @@ class TfFunction:
         self.name = name
         self.in_tree = in_tree
         self.declared = declared
-        self.out_tree: Any = None
+        self._last = threading.local()
         self._staged: Any = None
+        self._out_trees: dict[
+            tuple, Any
+        ] = {}  # by types of tensors, where TensorFlow has traced the function
         self._vjps: dict[tuple, TfFunction] = {}
 
     def __repr__(self):
         return self.name
+
+    @property
+    def out_tree(self) -> Any:
+        return self._last.out_tree
+
+    @out_tree.setter
+    def out_tree(self, tree: Any) -> None:
+        self._last.out_tree = tree
 
     def __call__(self, *tensors) -> list:
         """Call the user's function; results are tensors of canonical dtypes, as declared.
@@ -46,19 +59,22 @@ class TfFunction:
         Raises:
           ValueError: a result is no array of numbers, or not what was declared.
         """
+        results, self.out_tree = self.run(*tensors)
+        return results
+
+    def run(self, *tensors) -> tuple[list, Any]:
+        """(results, their structure) of a call, whichever thread it is in."""
         args, kwargs = pytree.tree_unflatten(self.in_tree, tensors)
-        leaves, self.out_tree = pytree.tree_flatten(self.callable_tf(*args, **kwargs))
+        leaves, tree = pytree.tree_flatten(self.callable_tf(*args, **kwargs))
         results = [_numeric(leaf) for leaf in leaves]
-        return results if self.declared is None else self._checked(results)
+        return results if self.declared is None else self._checked(results, tree), tree
 
-    def _checked(self, results: list) -> list:
-        import tensorflow as tf
-
+    def _checked(self, results: list, out_tree: Any) -> list:
         tree, types = self.declared
-        if self.out_tree != tree:
+        if out_tree != tree:
             raise ValueError(
                 "The pytree of the TensorFlow function results does not match the pytree of the declared"
-                f" output_shape_dtype:\nresults pytree: {self.out_tree}\noutput_shape_dtype tree: {tree}"
+                f" output_shape_dtype:\nresults pytree: {out_tree}\noutput_shape_dtype tree: {tree}"
             )
         checked = []
         for i, (x, aval) in enumerate(zip(results, types, strict=True)):
@@ -75,10 +91,10 @@ class TfFunction:
     def staged(self) -> Any:
         """The flat function as a `tf.function` that XLA must compile."""
         if self._staged is None:
-            import tensorflow as tf
 
             def call_tf(*tensors):
-                return tuple(self(*tensors))
+                results, self._out_trees[_types_of(tensors)] = self.run(*tensors)
+                return tuple(results)
 
             call_tf.__name__ = _identifier(self.name)
             self._staged = tf.function(call_tf, autograph=False, jit_compile=True)
@@ -87,7 +103,9 @@ class TfFunction:
     def concrete(self, avals: Sequence[ShapedArray]) -> Any:
         """Trace with TensorFlow at these types (symbolic dimensions unknown); a `tf.ConcreteFunction`."""
         specs = [border.tensor_spec(a) for a in avals]
-        return border.outside_graphs(lambda: self.staged().get_concrete_function(*specs))
+        made = border.outside_graphs(lambda: self.staged().get_concrete_function(*specs))
+        self.out_tree = self._out_trees[_types_of(made.inputs[: len(specs)])]  # may be a trace for more types
+        return made
 
     def result_types(self, avals: Sequence[ShapedArray]) -> list[ShapedArray]:
         """Types of the results, found by TensorFlow's shape inference.
@@ -119,15 +137,17 @@ class TfFunction:
         return found
 
 
+def _types_of(tensors: Sequence[Any]) -> tuple:
+    return tuple([(None if x.shape.rank is None else tuple(x.shape), x.dtype) for x in tensors])
+
+
 def _gradient(fun: TfFunction, active: tuple[bool, ...], out_active: tuple[bool, ...]) -> Callable:
     def vjp_tf(*tensors):
-        import tensorflow as tf
-
         args, cts = tensors[: len(active)], tensors[len(active) :]
         watched = [x for x, m in zip(args, active, strict=True) if m]
         with tf.GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(watched)
-            results = [x for x, m in zip(fun(*args), out_active, strict=True) if m]
+            results = [x for x, m in zip(fun.run(*args)[0], out_active, strict=True) if m]
         if not results:
             return [tf.zeros_like(x) for x in watched]
         found = tape.gradient(
@@ -140,8 +160,6 @@ def _gradient(fun: TfFunction, active: tuple[bool, ...], out_active: tuple[bool,
 
 def _numeric(leaf: Any) -> Any:
     """A result as a tensor of a dtype that arrays have."""
-    import tensorflow as tf
-
     try:
         tensor = tf.convert_to_tensor(leaf)
         dtype = border.numpy_dtype(tensor)

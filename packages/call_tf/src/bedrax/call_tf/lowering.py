@@ -13,6 +13,7 @@ from bedrax.call_tf.function import LIMITATIONS, TfFunction, has_symbolic
 from bedrax.call_tf.primitive import call_tf_ordered_effect, call_tf_p
 from bedrax.core import dtypes
 from bedrax.core.avals import ShapedArray
+from bedrax.tf import tensorflow as tf
 from bedrax.tf.tables import tf_functions
 from bedrax.xla_backend.tables import lowering_rules
 
@@ -56,8 +57,6 @@ def compile_tf(
     Raises:
       ValueError: TensorFlow cannot compile the function, or the function writes to variables.
     """
-    import tensorflow as tf
-
     concrete = fun.concrete(avals)
     captured = _captured_values(fun.name, concrete)
     device = _TF_PLATFORMS[platform]
@@ -104,8 +103,6 @@ def _variable_names(concrete) -> str:
 
 def _captured_values(name: str, concrete: Any) -> list[np.ndarray]:
     """Present values of captured variables and tensors, in the order of their parameters."""
-    import tensorflow as tf
-
     values = []
     for x in concrete.captured_inputs:
         if x.dtype == tf.resource:

@@ -41,26 +41,33 @@ def runner(call, platforms: Sequence[str] | None, disabled_checks: Sequence[Any]
     module, kept, targets, functions = _serialized(call, platforms, disabled_checks)
 
     def run(tensors) -> list:
-        from tensorflow.compiler.tf2xla.python import xla
-
         _check_known_sizes(call.avals, tensors)
-        out_avals = call.jaxpr.out_avals
-        outs = xla.call_module(
-            [tf.convert_to_tensor(tensors[i]) for i in kept],
-            version=CALLING_CONVENTION,
-            module=module,
-            Tout=[tf.bool if a.dtype == dtypes.float0 else types.tf_dtype(a.dtype) for a in out_avals],
-            Sout=[types.static_shape(a) for a in out_avals],
-            function_list=functions,
-            platforms=[p.upper() for p in targets],
-            disabled_checks=[str(c) for c in disabled_checks],
-        )
-        return [
-            tf.cast(x, tf.int32) if a.dtype == dtypes.float0 else x
-            for x, a in zip(outs, out_avals, strict=True)
-        ]
+        given = [tf.convert_to_tensor(tensors[i]) for i in kept]
+        return call_module(module, given, call.jaxpr.out_avals, targets, disabled_checks, functions)
 
     return run
+
+
+def call_module(
+    module: bytes, tensors: Sequence[Any], out_avals: Sequence, platforms: Sequence[str], disabled_checks: Sequence[Any],
+    functions: Sequence[Any] = (), version: int = CALLING_CONVENTION,
+) -> list:  # fmt: skip
+    """The tensors that a serialized module computes from those that it takes."""
+    from tensorflow.compiler.tf2xla.python import xla
+
+    outs = xla.call_module(
+        list(tensors),
+        version=version,
+        module=module,
+        Tout=[tf.bool if a.dtype == dtypes.float0 else types.tf_dtype(a.dtype) for a in out_avals],
+        Sout=[types.static_shape(a) for a in out_avals],
+        function_list=list(functions),
+        platforms=[p.upper() for p in platforms],
+        disabled_checks=[str(c) for c in disabled_checks],
+    )
+    return [
+        tf.cast(x, tf.int32) if a.dtype == dtypes.float0 else x for x, a in zip(outs, out_avals, strict=True)
+    ]
 
 
 def _serialized(call, platforms, disabled_checks) -> tuple[bytes, tuple[int, ...], tuple[str, ...], list]:
@@ -88,14 +95,19 @@ def _serialized(call, platforms, disabled_checks) -> tuple[bytes, tuple[int, ...
     portable.decompose(program.module)
     found = set(portable.custom_call_targets(program.module)) - {"tf.call_tf_function"}
     export.check_custom_calls(found, disabled_checks)
-    for platform in targets:
+    check_kernels(call.name, found, targets)
+    return portable.serialize(program.module, STABLEHLO_VERSION), kept, targets, functions
+
+
+def check_kernels(name: str, found, platforms: Sequence[str]) -> None:
+    """Raise NotImplementedError if a program calls kernels that TensorFlow's runtime does not have."""
+    for platform in platforms:
         missing = [t for t in sorted(found) if t.startswith(_NOT_IN_TENSORFLOW[platform])]
         if missing:
             raise NotImplementedError(
-                f"jax2tf: '{call.name}' needs {', '.join(missing)}, which TensorFlow's runtime does not have on"
+                f"jax2tf: '{name}' needs {', '.join(missing)}, which TensorFlow's runtime does not have on"
                 f" {platform.upper()}: convert with native_serialization=False, which uses TensorFlow's own operations"
             )
-    return portable.serialize(program.module, STABLEHLO_VERSION), kept, targets, functions
 
 
 def _check_known_sizes(avals, tensors) -> None:

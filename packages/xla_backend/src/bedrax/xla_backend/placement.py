@@ -16,9 +16,9 @@ from bedrax.batching.tables import batch_rules
 from bedrax.core import avals, dtypes, executors, tracing
 from bedrax.core.avals import ShapedArray
 from bedrax.core.tracing import Primitive
+from bedrax.lax.tables import decompositions
 from bedrax.numpy_backend.executor import to_numpy
 from bedrax.numpy_backend.host_array import HostArray
-from bedrax.numpy_backend.tables import numpy_rules
 from bedrax.xla_backend import clients
 from bedrax.xla_backend import jaxlib_door as door
 from bedrax.xla_backend.guards import asks_for
@@ -389,11 +389,6 @@ def _impl(x, *, where, src):
     return device_put(x, where)
 
 
-@numpy_rules.rule(device_put_p)
-def _numpy(x, *, where, src):
-    return x
-
-
 @lowering_rules.rule(device_put_p)
 def _lower(ctx, x, *, where, src):
     several = where is not None and where.num_devices > 1
@@ -409,8 +404,9 @@ def _constrain(x, *, sharding):
     return to_sharding(x, sharding)
 
 
-@numpy_rules.rule(sharding_constraint_p)
-def _numpy_constrain(x, *, sharding):
+@decompositions.rule(device_put_p, sharding_constraint_p, kind="identity: one device")
+def _on_one_device(x, **where):
+    """What NumPy and TensorFlow do: values are as they were, and there is no other place."""
     return x
 
 

@@ -1,6 +1,7 @@
 """TensorFlow for calls: the program is converted in place, a named jit as a name scope."""
 
 from bedrax.core.jitting import jit_p
+from bedrax.jax2tf import native
 from bedrax.jax2tf.tables import tf_rules
 from bedrax.lax.primitives.calls import (
     closed_call_p,
@@ -10,6 +11,8 @@ from bedrax.lax.primitives.calls import (
     optimization_barrier_p,
     remat_p,
 )
+from bedrax.xla_backend.export import call_exported_p
+from bedrax.xla_backend.lowering import portable
 
 
 @tf_rules.rule(jit_p)
@@ -30,3 +33,19 @@ def _barrier(ctx, *args):
 @tf_rules.rule(name_p)
 def _name(ctx, x, *, name):
     return x
+
+
+@tf_rules.rule(call_exported_p, kind="XlaCallModule")
+def _call_exported(ctx, *tensors, exported):
+    """The exported module itself: it is compiled for fixed types, and there is no program to convert."""
+    if not ctx.enable_xla:
+        raise NotImplementedError(
+            f"jax2tf: '{exported.fun_name}' is an exported program, which only XLA can run; convert with enable_xla=True"
+        )
+    module = portable.deserialize(exported.mlir_module_serialized)
+    native.check_kernels(exported.fun_name, portable.custom_call_targets(module), exported.platforms)
+    given = [tensors[i] for i in exported.module_kept_var_idx]
+    return native.call_module(
+        exported.mlir_module_serialized, given, ctx.avals_out, exported.platforms, exported.disabled_safety_checks,
+        version=exported.calling_convention_version,
+    )  # fmt: skip

@@ -278,9 +278,16 @@ def _dynamic_update_slice(ctx, operand, update, *starts):
     shape, sizes = ctx.avals_in[0].shape, ctx.avals_in[1].shape
     if not sizes:
         return update
-    begins = _clamped(ctx, starts, shape, sizes)
-    word = begins[0].dtype
-    after = [tf.cast(ctx.dim(n - s), word) - a for n, s, a in zip(shape, sizes, begins, strict=True)]
-    pads = tf.stack([tf.stack(begins), tf.stack(after)], 1)
-    inside = tf.pad(tf.ones(ctx.shape(sizes), tf.bool), pads)
-    return tf.where(inside, tf.pad(update, pads), operand)
+    # Each position along an axis is of the operand, or of a place in the update: no shape depends on values, as XLA wants.
+    inside = None
+    for d, (n, size, begin) in enumerate(zip(shape, sizes, _clamped(ctx, starts, shape, sizes), strict=True)):
+        if dims.definitely_equal(n, size):
+            continue
+        place = tf.range(tf.cast(ctx.dim(n), begin.dtype)) - begin
+        last = tf.cast(ctx.dim(size), begin.dtype) - 1
+        here = tf.logical_and(place >= 0, place <= last)
+        here = here[(slice(None), *[None] * (len(shape) - 1 - d))]
+        inside = here if inside is None else tf.logical_and(inside, here)
+        if not dims.definitely_equal(size, 1):
+            update = tf.gather(update, tf.clip_by_value(place, tf.zeros([], place.dtype), last), axis=d)
+    return update if inside is None else tf.where(inside, update, operand)
