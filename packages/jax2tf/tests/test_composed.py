@@ -74,7 +74,9 @@ def test_tflite_runs_composed_functions():
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        converter = tf.lite.TFLiteConverter.from_concrete_functions([module.f.get_concrete_function()], module)
+        converter = tf.lite.TFLiteConverter.from_concrete_functions(
+            [module.f.get_concrete_function()], module
+        )
         interpreter = tf.lite.Interpreter(model_content=converter.convert())
     interpreter.allocate_tensors()
     interpreter.set_tensor(interpreter.get_input_details()[0]["index"], x)
