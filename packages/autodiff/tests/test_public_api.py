@@ -22,7 +22,7 @@ from bedrax.autodiff import (
 )
 from bedrax.autodiff.taylor import jet
 from bedrax.batching import vmap
-from bedrax.core import config, dtypes, scopes
+from bedrax.core import config, dtypes, names
 from bedrax.core.jitting import jit
 from bedrax.core.staging import make_jaxpr
 from bedrax.pytree import tree_leaves
@@ -392,7 +392,7 @@ def test_check_grads_finds_a_wrong_rule():
 @pytest.mark.parametrize("wrap", [jit, functools.partial(lambda f: f)])
 def test_named_scopes_do_not_change_values(wrap):
     def f(x):
-        with scopes.named_scope("inner"):
+        with names.named_scope("inner"):
             return lax.sin(x)
 
     assert np.isclose(float(wrap(grad(f))(f32(1))), np.cos(1))

@@ -17,8 +17,8 @@ from bedrax.core import (
     dead_code,
     executors,
     facts,
+    names,
     passes,
-    scopes,
     signatures,
     staging,
     tables,
@@ -417,12 +417,12 @@ def test_numbers_of_subclasses_have_the_type_of_their_kind():
 
 
 def test_one_named_scope_in_two_threads():
-    shared = scopes.named_scope("shared")
+    shared = names.named_scope("shared")
     entered_it, second_in, second_out = threading.Event(), threading.Event(), threading.Event()
     seen = {}
 
     def first():
-        with scopes.named_scope("first"):
+        with names.named_scope("first"):
             with shared:
                 entered_it.set()
                 second_in.wait()
@@ -430,7 +430,7 @@ def test_one_named_scope_in_two_threads():
         second_out.set()
 
     def second():
-        with scopes.named_scope("second"):
+        with names.named_scope("second"):
             entered_it.wait()
             with shared:
                 second_in.set()

@@ -3,9 +3,10 @@ from bedrax.core.tracing import (
     trace_state_clean as trace_state_clean,
 )  # fmt: skip
 from bedrax.core.ir import (
-    Atom as Atom, ParamDict as ParamDict, Value as Value, eval_jaxpr as eval_jaxpr,
+    Atom as Atom, ParamDict as ParamDict, Value as Value,
 )  # fmt: skip
-from bedrax.core.scopes import (
+from bedrax.core.at_once import (
     ensure_compile_time_eval as ensure_compile_time_eval, eval_context as eval_context,
 )  # fmt: skip
+from bedrax.extend.jaxprs import eval_jaxpr as eval_jaxpr
 from bedrax.core.dims import max_dim as max_dim, min_dim as min_dim

@@ -53,6 +53,7 @@ class JVPTrace(Trace):
     sees_constants = False
 
     def process(self, prim, args, params):
+        """Run the jvp rule if an operand has a tangent."""
         primals = []
         tangents = []
         active = False

@@ -80,6 +80,7 @@ class Tape(Trace):
         self.entries: list[Entry] = []
 
     def process(self, prim, args, params):
+        """Record what is linear in a node; hand on the rest."""
         for x in args:
             if type(x) is Node and x._trace is self:
                 break
@@ -218,6 +219,7 @@ class LinearizeTrace(Trace):
         self.tape = Tape(parent)
 
     def process(self, prim, args, params):
+        """Run the rule that gives tangents, with the tape current; hand on what has none."""
         primals = []
         tangents = []
         active = False

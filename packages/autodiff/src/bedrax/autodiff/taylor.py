@@ -63,6 +63,7 @@ class SeriesTrace(Trace):
         return value if terms is None else SeriesTracer(self, terms)
 
     def process(self, prim, args, params):
+        """Give the series of the result; hand on what does not move."""
         series = [self.terms_of(x) for x in args]
         with set_trace(self.parent):
             if all(s is None for s in series):

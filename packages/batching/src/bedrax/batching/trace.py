@@ -84,6 +84,7 @@ class BatchTrace(Trace):
         self.axis = axis
 
     def process(self, prim, args, params):
+        """Run the batching rule if an operand is mapped, or the axis is named; hand on the rest."""
         vals = []
         dims = []
         active = False

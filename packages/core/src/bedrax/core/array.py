@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 
@@ -91,6 +91,21 @@ class Array(metaclass=_ArrayMeta):
         if name in NUMPY_METHODS:
             hint = "; array methods come from bedrax-numpy: import bedrax.numpy"
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'{hint}")
+
+
+# What array functions accept where they convert: arrays, NumPy's, and scalars. No lists.
+ArrayLike: TypeAlias = Array | np.ndarray | np.bool_ | np.number | bool | int | float | complex
+
+
+class SupportsDType(Protocol):
+    """Anything with a dtype."""
+
+    @property
+    def dtype(self) -> np.dtype: ...
+
+
+# What functions accept for a dtype.
+DTypeLike: TypeAlias = str | type[Any] | np.dtype | SupportsDType
 
 
 def in_host_memory(x: Any) -> bool:

@@ -214,6 +214,11 @@ def aval_of(x) -> AbstractValue:
     raise TypeError(f"Value {x!r} with type {type(x)} is not a valid JAX type")
 
 
+def typeof(x: Any) -> AbstractValue:
+    """The type of a value: a `ShapedArray` for arrays, tracers and scalars."""
+    return aval_of(x)
+
+
 def is_valid_value(x) -> bool:
     """Whether `x` can be an operand of a primitive."""
     try:

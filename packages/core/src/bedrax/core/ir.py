@@ -148,8 +148,8 @@ class Jaxpr:
         self.debug_info = debug_info
         self.cache: dict = {}  # what was derived from this program; see `bedrax.core.facts`
 
-    jaxpr = property(lambda self: self)  # a ClosedJaxpr's program, to libraries
-    literals = property(lambda self: self.consts)
+    # Of a `ClosedJaxpr`: the program and its constants are one object here.
+    jaxpr = property(lambda self: self)
 
     @property
     def in_avals(self) -> list:
@@ -170,8 +170,6 @@ class Jaxpr:
             return inner.replace(**changes)
         fields.update(changes)
         return Jaxpr(**fields)
-
-    map_jaxpr = None
 
     def pretty_print(self, **options) -> str:
         """The standard printed form. Options: `source_info`, `print_shapes`, `name_stack`, `use_color`."""
@@ -239,14 +237,13 @@ def last_uses(jaxpr: Jaxpr) -> list[tuple[Var, ...]]:
     return found
 
 
-def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any, propagate_source_info: bool = True) -> list:
+def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list:
     """Run a jaxpr by binding its primitives under the current trace.
 
     Args:
       jaxpr: the program.
       consts: one value per constvar (usually ``jaxpr.consts``).
       args: one value per invar.
-      propagate_source_info: accepted for compatibility; new equations have the positions of the caller.
 
     Returns:
       A list with one value per outvar.

@@ -151,6 +151,7 @@ class StagingTrace(Trace):
             ) from None
 
     def process(self, prim, args, params):
+        """Record the operation, as the primitive's row of the column `staging` says."""
         rule = stage_rules[prim]
         return self.record(prim, args, params) if rule is _record else rule(self, prim, args, params)
 

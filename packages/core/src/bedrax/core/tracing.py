@@ -37,8 +37,6 @@ class Trace:
         self.parent = parent
         self.alive = True
 
-    main = property(lambda self: self)  # equinox compares traces by it
-
     def process(self, prim: Primitive, args: tuple, params: dict) -> Any:
         """Read one operation.
 
@@ -69,6 +67,7 @@ class EvalTrace(Trace):
     __slots__ = ()
 
     def process(self, prim, args, params):
+        """Evaluate: by the primitive itself if it says how, else by the executor."""
         impl = _own_evaluation(eval_rules, prim)
         if impl is not None:
             return impl(*args, **params)

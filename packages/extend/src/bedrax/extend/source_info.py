@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from bedrax.core import source
-from bedrax.core.scopes import named_scope
+from bedrax.core.names import named_scope
 from bedrax.core.source import register_exclusion
 from bedrax.core.tracing import current as _current
 

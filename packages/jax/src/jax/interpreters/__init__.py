@@ -1,5 +1,8 @@
 """`jax.interpreters`: the public names, from the layers that own them."""
 
 from bedrax.core.lazy import attach_stub
+from bedrax.extend import attributes as _attributes
+
+_attributes.install()  # who imports this reads programs and primitives
 
 __getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

@@ -204,7 +204,7 @@ def bind_nary(prim: Primitive, *args, **params):
     """Bind an n-ary primitive, after the operands' axes of length 1 are broadcast against longer ones."""
     shape = None
     for x in args:
-        own = x.shape if hasattr(x, "shape") else ()
+        own = getattr(x, "shape", ())
         if own and own != shape:
             if shape is not None:
                 return prim.bind(*_broadcast(args), **params)

@@ -1,0 +1,42 @@
+"""Evaluation at once while a function is traced."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+from bedrax.core.tracing import Trace, Tracer, current, entered, eval_trace, set_trace
+
+
+class _KnownAtOnce(Trace):
+    """Evaluates operations on concrete values at once; those on tracers are the parent's."""
+
+    __slots__ = ()
+    sees_constants = False
+
+    def process(self, prim, args, params):
+        """Evaluate, or hand on to the parent."""
+        if not any(isinstance(x, Tracer) for x in args):
+            return eval_trace.process(prim, args, params)
+        with set_trace(self.parent):
+            return self.parent.process(prim, args, params)
+
+
+@contextlib.contextmanager
+def ensure_compile_time_eval() -> Iterator[None]:
+    """Evaluate operations on concrete values at once, even while a function is traced.
+
+    Operations on traced values are traced as ever.
+    """
+    if current.trace is eval_trace:
+        yield
+        return
+    with entered(_KnownAtOnce(current.trace)):
+        yield
+
+
+@contextlib.contextmanager
+def eval_context() -> Iterator[None]:
+    """Evaluate all operations at once, even while a function is traced; their operands must be concrete."""
+    with set_trace(eval_trace):
+        yield

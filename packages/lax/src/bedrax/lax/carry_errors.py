@@ -1,0 +1,147 @@
+"""What loops and branches say about carries and results whose types do not fit."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from bedrax import pytree
+from bedrax.core import dims, source
+
+
+def short(tree: Any) -> Any:
+    """A pytree of types, as messages show it."""
+    return (
+        pytree.tree_map(lambda a: a.str_short(), tree) if not hasattr(tree, "str_short") else tree.str_short()
+    )
+
+
+def weaker_match(given, wanted) -> bool:
+    """Whether two types differ at most in weakness."""
+    return given.is_array == wanted.is_array and (
+        not given.is_array or (given.dtype == wanted.dtype and dims.same_shape(given.shape, wanted.shape))
+    )
+
+
+def check_carry(name: str, init_tree, in_types, out_tree, out_types, fun, position: int = 0) -> None:
+    """Raise if a loop body does not return a carry of the type it got.
+
+    Args:
+      fun: the user's body.
+      position: of the carry among its parameters.
+    """
+    given = pytree.tree_unflatten(init_tree, list(in_types))
+    what = _parameter_name(fun, position)
+    where = source.describe_function(fun)
+    if out_tree != init_tree:
+        got = pytree.tree_unflatten(out_tree, list(out_types))
+        raise TypeError(
+            f"{name} body function carry input and carry output must have the same pytree structure, but they differ:\n"
+            f"  * {structure_difference(given, got, f'the input carry {what}', 'the carry output')}\n"
+            f"Revise {where} so that it returns a carry of the same structure as it gets."
+        )
+    differing = []
+    paths = [p for p, _ in pytree.tree_flatten_with_path(given)[0]]
+    for path, a, b in zip(paths, in_types, out_types, strict=True):
+        if not weaker_match(a, b):
+            part = f"component {what}{pytree.keystr(path)}" if path else what
+            differing.append(
+                f"  * the input carry {part} has type {a.str_short()} but the corresponding output carry component has"
+                f" type {b.str_short()}, so {type_difference(a, b)}"
+            )
+    if differing:
+        raise TypeError(
+            f"{name} body function carry input and carry output must have equal types, but they differ:\n"
+            + "\n".join(differing)
+            + f"\nRevise {where} so that all output types match the corresponding input types."
+        )
+
+
+def type_difference(a, b) -> str:
+    """What differs between two array types, in words."""
+    differing = [
+        what
+        for what, equal in (
+            ("shapes", dims.same_shape(getattr(a, "shape", ()), getattr(b, "shape", ()))),
+            ("dtypes", getattr(a, "dtype", None) == getattr(b, "dtype", None)),
+        )
+        if not equal
+    ]
+    return f"the {' and '.join(differing) or 'kinds of values'} do not match"
+
+
+def structure_difference(a: Any, b: Any, name_a: str, name_b: str) -> str:
+    """The first place where two pytrees differ in structure, in words."""
+    path: tuple = ()
+    while True:
+        kinds = [_node(x) for x in (a, b)]
+        at = pytree.keystr(path)
+        if kinds[0] != kinds[1]:
+            return f"{name_a}{at} is {kinds[0]}, but {name_b}{at} is {kinds[1]}"
+        children = [pytree.tree_flatten_with_path(x, is_leaf=lambda y, x=x: y is not x)[0] for x in (a, b)]
+        for (p, x), (_, y) in zip(*children, strict=False):
+            if pytree.tree_structure(x) != pytree.tree_structure(y):
+                path, a, b = (*path, *p), x, y
+                break
+        else:
+            return f"{name_a}{at} has structure {pytree.tree_structure(a)}, but {name_b}{at} has {pytree.tree_structure(b)}"
+
+
+def _node(x: Any) -> str:
+    tree = pytree.tree_structure(x)
+    if pytree.treedef_is_leaf(tree):
+        return "a leaf"
+    if x is None:
+        return "None"
+    count = len(tree.children())
+    keys = (
+        f" with keys {sorted([str(k) for k in x])}"
+        if isinstance(x, dict)
+        else f" of {count} child{'ren' if count != 1 else ''}"
+    )
+    return f"a {type(x).__name__}{keys}"
+
+
+def _parameter_name(fun: Callable, position: int) -> str:
+    """What the user calls the parameter at a position."""
+    try:
+        parameters = list(inspect.signature(fun, follow_wrapped=False).parameters.values())
+    except (TypeError, ValueError):
+        return "carry"
+    if position < len(parameters) and parameters[position].kind in (
+        inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD,
+    ):  # fmt: skip
+        return parameters[position].name
+    return "carry"
+
+
+def check_branches(functions, names, results) -> None:
+    """Raise if the branches of `cond` or `switch` differ in the types of their results."""
+    what = "cond" if "true_fun" in names else "switch"
+    order = list(zip(names, functions, results, strict=True))
+    if what == "cond":
+        order.reverse()  # the user gives true_fun first
+    (name, fun, (tree, types)), *others = order
+    for other, other_fun, (other_tree, other_types) in others:
+        kept = f"where {name} is {source.describe_function(fun)}\n  and {other} is {source.describe_function(other_fun)}"
+        if other_tree != tree:
+            given = [pytree.tree_unflatten(t, list(a)) for t, a in ((tree, types), (other_tree, other_types))]
+            raise TypeError(
+                f"{what} branch outputs must have the same pytree structure, but they differ:\n"
+                f"  * {structure_difference(*given, f'the output of {name}', f'the output of {other}')},\n  {kept}\n"
+                "Revise them so that their outputs have the same structure."
+            )
+        paths = [p for p, _ in pytree.tree_flatten_with_path(pytree.tree_unflatten(tree, list(types)))[0]]
+        differing = [
+            f"  * the output of {name}{f' at {pytree.keystr(p)}' if p else ''} has type {a.str_short()} but the"
+            f" corresponding output of {other} has type {b.str_short()}, so {type_difference(a, b)}"
+            for p, a, b in zip(paths, types, other_types, strict=True)
+            if not weaker_match(a, b)
+        ]
+        if differing:
+            raise TypeError(
+                f"{what} branches must have equal output types but they differ:\n"
+                + "\n".join(differing)
+                + f",\n  {kept}\nRevise them so that all output types match."
+            )
