@@ -13,7 +13,7 @@ import weakref
 from typing import Any
 
 from bedrax import pytree
-from bedrax.core import config, executors, source
+from bedrax.core import caches, config, executors, source
 from bedrax.core import jitting as core_jitting
 from bedrax.core.avals import aval_of
 from bedrax.core.exact import exact_items
@@ -261,6 +261,7 @@ def clear_caches() -> None:
     door.PjitFunctionCache.clear_all()
     for table in _runners.values():
         table.clear()
+    caches.traces.clear()
     for jitted in list(_all_jitted):
         jitted.clear_cache()
 

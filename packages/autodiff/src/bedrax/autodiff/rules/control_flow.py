@@ -28,7 +28,7 @@ from bedrax.autodiff.tables import (
 from bedrax.core import dead_code, passes, staging
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.dead_code import kept
-from bedrax.core.facts import cached
+from bedrax.core.facts import cached, fact
 from bedrax.core.ir import Jaxpr, Var, eval_jaxpr
 from bedrax.lax.primitives.control_flow import cond_p, scan_p, while_p
 from bedrax.lax.primitives.shaping import zeros_of
@@ -264,8 +264,6 @@ def _scan_transpose(cts, *args, jaxpr, num_consts, num_carry, length, reverse, *
     carry_types = [a.to_tangent_aval().strip_weak_type() for a in jaxpr.out_avals[:num_carry]]
     ct_carry = [instantiate(ct) for ct in cts[:num_carry]]
     arriving = flags(cts[num_carry:])
-    key = ("transposed scan", tuple(in_linear), arriving, num_consts, num_carry)
-    found = jaxpr.cache.get(key)
     lin_consts = [a for a, m in zip(jaxpr.in_avals[:num_consts], in_linear[:num_consts], strict=True) if m]
     res_consts = [
         a for a, m in zip(jaxpr.in_avals[:num_consts], in_linear[:num_consts], strict=True) if not m
@@ -274,38 +272,38 @@ def _scan_transpose(cts, *args, jaxpr, num_consts, num_carry, length, reverse, *
     res_xs = [a for a, m in zip(jaxpr.in_avals[edge:], in_linear[edge:], strict=True) if not m]
     y_types = [a.to_tangent_aval().strip_weak_type() for a in kept(jaxpr.out_avals[num_carry:], arriving)]
     sum_types = [a.to_tangent_aval().strip_weak_type() for a in lin_consts]
-    if found is None:
 
-        def step(*values):
-            at = iter(values)
-            fixed = [next(at) for _ in res_consts]
-            sums = [next(at) for _ in lin_consts]
-            carry = [next(at) for _ in carry_types]
-            ys = [next(at) for _ in y_types]
-            moving = [next(at) for _ in res_xs]
-            given, moved = iter(fixed), iter(moving)
-            body_args = (
-                [
-                    UndefinedPrimal(a) if m else next(given)
-                    for a, m in zip(jaxpr.in_avals[:num_consts], in_linear[:num_consts], strict=True)
-                ]
-                + [UndefinedPrimal(a) for a in jaxpr.in_avals[num_consts:edge]]
-                + [
-                    UndefinedPrimal(a) if m else next(moved)
-                    for a, m in zip(jaxpr.in_avals[edge:], in_linear[edge:], strict=True)
-                ]
-            )
-            y = iter(ys)
-            y_cts = [
-                next(y) if a else Zero(t) for a, t in zip(arriving, jaxpr.out_avals[num_carry:], strict=True)
+    def step(*values):
+        at = iter(values)
+        fixed = [next(at) for _ in res_consts]
+        sums = [next(at) for _ in lin_consts]
+        carry = [next(at) for _ in carry_types]
+        ys = [next(at) for _ in y_types]
+        moving = [next(at) for _ in res_xs]
+        given, moved = iter(fixed), iter(moving)
+        body_args = (
+            [
+                UndefinedPrimal(a) if m else next(given)
+                for a, m in zip(jaxpr.in_avals[:num_consts], in_linear[:num_consts], strict=True)
             ]
-            back = backward_pass(jaxpr, body_args, [*carry, *y_cts])
-            n = len(lin_consts)
-            new_sums = [instantiate(add_tangents(s, b)) for s, b in zip(sums, back[:n], strict=True)]
-            return [*new_sums, *map(instantiate, back[n:])]
+            + [UndefinedPrimal(a) for a in jaxpr.in_avals[num_consts:edge]]
+            + [
+                UndefinedPrimal(a) if m else next(moved)
+                for a, m in zip(jaxpr.in_avals[edge:], in_linear[edge:], strict=True)
+            ]
+        )
+        y = iter(ys)
+        y_cts = [
+            next(y) if a else Zero(t) for a, t in zip(arriving, jaxpr.out_avals[num_carry:], strict=True)
+        ]
+        back = backward_pass(jaxpr, body_args, [*carry, *y_cts])
+        n = len(lin_consts)
+        new_sums = [instantiate(add_tangents(s, b)) for s, b in zip(sums, back[:n], strict=True)]
+        return [*new_sums, *map(instantiate, back[n:])]
 
-        found = staging.program_of(step, [*res_consts, *sum_types, *carry_types, *y_types, *res_xs])
-        jaxpr.cache[key] = found
+    step_types = [*res_consts, *sum_types, *carry_types, *y_types, *res_xs]
+    key = ("transposed scan", tuple(in_linear), arriving, num_consts, num_carry)
+    found = fact(jaxpr, key, lambda: staging.program_of(step, step_types))
     sums = [instantiate(Zero(a)) for a in sum_types]
     const_args = [x for x, m in zip(args[:num_consts], in_linear[:num_consts], strict=True) if not m]
     x_args = [x for x, m in zip(args[edge:], in_linear[edge:], strict=True) if not m]
@@ -446,10 +444,7 @@ def _cond_linearize(primals, tangents, *, branches, **params):
         out = _bind_cond(index, *operands, branches=tuple(branches), **params)
         return out, [Zero.of(x) for x in out]
     key = ("linearized cond", tuple(branches), active)
-    found = branches[0].cache.get(key)
-    if found is None:
-        found = branches[0].cache[key] = _share_residuals(lins)
-    primal, linear = found
+    primal, linear = fact(branches[0], key, lambda: _share_residuals(lins))
     out = _bind_cond(index, *operands, branches=primal, **params)
     tangents_out = _bind_cond(index, *operands, *out[n:], *live(tangents[1:]), branches=linear, **params)
     return out[:n], spread(tangents_out, out_active, out[:n])
@@ -513,22 +508,20 @@ def _cond_transpose(cts, index, *operands, branches, **params):
     programs = [transpose_jaxpr(b, linear, arriving) for b in branches]
     leaving = _union(p[1] for p in programs)
     lin_types = [a.to_tangent_aval().strip_weak_type() for a in kept(branches[0].in_avals, linear)]
+
+    def settle(program, mine):
+        def full(*args):
+            out = iter(eval_jaxpr(program, program.consts, *args))
+            return [
+                next(out) if m else zeros_of(a)
+                for m, wanted, a in zip(mine, leaving, lin_types, strict=True)
+                if wanted
+            ]
+
+        return staging.program_of(full, program.in_avals)
+
     key = ("transposed cond", tuple(branches), linear, arriving)
-    found = branches[0].cache.get(key)
-    if found is None:
-
-        def settle(program, mine):
-            def full(*args):
-                out = iter(eval_jaxpr(program, program.consts, *args))
-                return [
-                    next(out) if m else zeros_of(a)
-                    for m, wanted, a in zip(mine, leaving, lin_types, strict=True)
-                    if wanted
-                ]
-
-            return staging.program_of(full, program.in_avals)
-
-        found = branches[0].cache[key] = tuple(settle(*p) for p in programs)
+    found = fact(branches[0], key, lambda: tuple(settle(*p) for p in programs))
     others = [x for x in operands if not is_undefined(x)]
     out = iter(_bind_cond(index, *others, *live(cts), branches=found, **params))
     here = iter(leaving)

@@ -10,6 +10,7 @@ from bedrax.batching.tables import batch_rules, to_front
 from bedrax.batching.trace import batch_flat, batch_jaxpr
 from bedrax.core import staging
 from bedrax.core.avals import aval_of
+from bedrax.core.facts import fact
 from bedrax.core.ir import eval_jaxpr
 from bedrax.lax.axes import move_axis
 from bedrax.lax.primitives.control_flow import cond_p, scan_p, while_p
@@ -76,26 +77,25 @@ def _while(axis, args, dims, *, cond_jaxpr, cond_nconsts, body_jaxpr, body_ncons
     # Elements end at different times: go on while any goes on, and hold the others still.
     from bedrax.lax.primitives.reductions import reduce_or_p
 
-    key = ("held", axis, body_dims, cond_dims)
-    found = body_jaxpr.cache.get((key, cond_jaxpr))
-    if found is None:
+    def any_goes_on(*values):
+        (pred,) = eval_jaxpr(cond, cond.consts, *values)
+        return [reduce_or_p.bind(pred, axes=(0,))]
 
-        def any_goes_on(*values):
-            (pred,) = eval_jaxpr(cond, cond.consts, *values)
-            return [reduce_or_p.bind(pred, axes=(0,))]
+    def step(*values):
+        cond_consts, body_consts, held = values[:cond_nconsts], values[cond_nconsts:edge], values[edge:]
+        (pred,) = eval_jaxpr(cond, cond.consts, *cond_consts, *held)
+        new = eval_jaxpr(batched, batched.consts, *body_consts, *held)
+        return [_select(pred, axis.size, old, x) for old, x in zip(held, new, strict=True)]
 
-        def step(*values):
-            cond_consts, body_consts, held = values[:cond_nconsts], values[cond_nconsts:edge], values[edge:]
-            (pred,) = eval_jaxpr(cond, cond.consts, *cond_consts, *held)
-            new = eval_jaxpr(batched, batched.consts, *body_consts, *held)
-            return [_select(pred, axis.size, old, x) for old, x in zip(held, new, strict=True)]
-
-        cond_types = cond.in_avals
-        body_types = [*cond_types[:cond_nconsts], *batched.in_avals]
-        found = (staging.program_of(any_goes_on, cond_types), staging.program_of(step, body_types))
-        body_jaxpr.cache[(key, cond_jaxpr)] = found
+    body_types = [*cond.in_avals[:cond_nconsts], *batched.in_avals]
+    key = ("held", axis, body_dims, cond_dims, cond_jaxpr)
+    held_cond, held_body = fact(
+        body_jaxpr,
+        key,
+        lambda: (staging.program_of(any_goes_on, cond.in_avals), staging.program_of(step, body_types)),
+    )
     out = while_p.bind(
-        *args[:cond_nconsts], *args[:edge], *carry, cond_jaxpr=found[0], cond_nconsts=cond_nconsts, body_jaxpr=found[1],
+        *args[:cond_nconsts], *args[:edge], *carry, cond_jaxpr=held_cond, cond_nconsts=cond_nconsts, body_jaxpr=held_body,
         body_nconsts=edge,
     )  # fmt: skip
     return out, [0] * len(out)
