@@ -8,6 +8,7 @@ there; but when one process runs the tests of all packages, some other test has 
 backend, which takes over as the executor. So for the tests of these packages it is set back.
 """
 
+import importlib.util
 import sys
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +20,7 @@ settings.register_profile("tests", deadline=None, derandomize=True, max_examples
 settings.register_profile("fuzz", deadline=None, max_examples=5000, print_blob=True)
 settings.load_profile("tests")  # pytest's --hypothesis-profile loads another one after this
 
+HAS_NUMPY = importlib.util.find_spec("bedrax") and importlib.util.find_spec("bedrax.numpy_backend")
 PACKAGES = Path(__file__).parent / "packages"
 ON_NUMPY = tuple(
     PACKAGES / name
@@ -41,13 +43,13 @@ ON_NUMPY = tuple(
 @contextmanager
 def executor_of(path):
     executors = sys.modules.get("bedrax.core.executors")
-    if executors is None or not any(path.is_relative_to(package) for package in ON_NUMPY):
+    if executors is None or not HAS_NUMPY or not any(path.is_relative_to(package) for package in ON_NUMPY):
         yield
         return
-    from bedrax.numpy_backend.executor import NumpyExecutor
+    from bedrax.numpy_backend.executor import executor
 
     before = executors.active
-    executors.install(NumpyExecutor())
+    executors.install(executor)
     try:
         yield
     finally:

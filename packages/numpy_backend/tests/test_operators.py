@@ -8,8 +8,6 @@ import numpy as np
 import pytest
 
 from bedrax import lax
-from bedrax.core.staging import make_jaxpr
-from bedrax.lax.promotion import promote, promote_pair
 
 X = np.array([[-3.0, 0.5, 2.0], [7.0, -0.25, 1.0]], np.float32)
 Y = np.array([2.0, -0.5, 3.0], np.float32)
@@ -52,25 +50,10 @@ def test_unary_and_shifts():
     assert (lax.asarray(np.uint8([200])) >> 3).tolist() == [25]
 
 
-def test_python_scalars_become_constants():
-    jaxpr = make_jaxpr(lambda x: x * 2 + 1.5)(X)
-    assert [e.primitive.name for e in jaxpr.eqns] == ["mul", "add"]
-    assert jaxpr.out_avals[0].dtype == np.float32 and not jaxpr.out_avals[0].weak_type
-
-
 def test_division_of_integers_by_zero_does_not_fail():
     x = lax.asarray(np.array([3, -3, 0], np.int32))
     assert (x % 0).tolist() == [0, 0, 0]
     assert (x // 0).shape == (3,)
-
-
-def test_promotion_of_operands():
-    x, y = promote_pair("f", np.ones((2, 1), np.int8), np.ones(3, np.float16))
-    assert x.dtype == y.dtype == np.float16 and x.shape == y.shape == (2, 3)
-    x, y = promote("f", (np.int32(1), np.ones(2, np.int32)), True)
-    assert x.dtype == y.dtype == np.float32 and np.shape(x) == ()
-    with pytest.raises(TypeError, match="got <class 'str'> at position 1"):
-        promote_pair("f", np.ones(2), "a")
 
 
 def test_arithmetic_needs_no_numpy_api():

@@ -108,7 +108,7 @@ def get() -> Executor:
     """
     if active is not None:
         return active
-    if not _offers and not _provided:
+    if not any_offered():
         raise RuntimeError(
             "nothing here can evaluate an operation: import bedrax.numpy_backend, or a package above it"
         )
@@ -118,6 +118,11 @@ def get() -> Executor:
         if rank not in _provided:
             raise ImportError(f"importing {_offers[rank]} provided no executor of rank {rank}")
     return install(_provided[rank])
+
+
+def any_offered() -> bool:
+    """Whether there is a backend; without one, programs are made and not run."""
+    return bool(active or _offers or _provided)
 
 
 def offer(module: str, rank: int) -> None:

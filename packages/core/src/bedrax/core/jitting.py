@@ -238,7 +238,8 @@ def jit(
         raise TypeError(f"Expected a callable value, got {fun!r} of type {type(fun)}")
     if inspect.isgeneratorfunction(fun):
         raise TypeError(f"Expected a function, got a generator function: {fun}")
-    return executors.get().make_jitted(Jitted(fun, options))
+    jitted = Jitted(fun, options)
+    return executors.get().make_jitted(jitted) if executors.any_offered() else jitted
 
 
 def _run_jit(*args, **params):

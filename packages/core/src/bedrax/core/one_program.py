@@ -163,8 +163,10 @@ def one_program(
     @functools.wraps(fun)
     def function(*args, **kwargs):
         nonlocal by_executor
+        if not everywhere and current.trace is not eval_trace:
+            return fun(*args, **kwargs)
         executor = executors.active or executors.get()
-        if not everywhere and (current.trace is not eval_trace or not executor.compiles):
+        if not (everywhere or executor.compiles):
             return fun(*args, **kwargs)
         read = len(args) <= len(positions)
         for x, constant in zip(args, positions):  # few are given, or too many

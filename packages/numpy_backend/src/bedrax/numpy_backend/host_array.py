@@ -24,7 +24,7 @@ class HostArray(Array):
     host_memory = True
 
     def __init__(self, value: np.ndarray, weak_type: bool = False, aval: avals.ShapedArray | None = None):
-        value.flags.writeable = False
+        value.setflags(write=False)
         self._value = value
         self._weak = weak_type
         self.aval = avals.plain_aval(value.shape, value.dtype, weak_type) if aval is None else aval

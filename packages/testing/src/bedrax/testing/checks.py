@@ -14,6 +14,9 @@ from bedrax.core import config, dtypes, staging
 from bedrax.core.avals import aval_of
 from bedrax.numpy_backend.executor import evaluate, to_numpy
 from bedrax.testing.records import OpCase
+from bedrax.testing.typing import as_list, check_program, x64_if_needed
+from bedrax.testing.typing import check_complete as check_complete
+from bedrax.testing.typing import check_types as check_types
 
 # Relative to the larger of 1 and the magnitude of what is expected.
 _EPS_FACTOR = {16: 4, 32: 64, 64: 512}
@@ -30,11 +33,6 @@ def tolerance(dtype: np.dtype) -> float:
 def as_numpy(x) -> np.ndarray:
     """A result as a NumPy array."""
     return to_numpy(x)[0] if not isinstance(x, np.ndarray) else x
-
-
-def as_list(out) -> list:
-    """The results of a function, one or several, as a list."""
-    return list(out) if isinstance(out, tuple | list) else [out]
 
 
 def assert_same(actual, expected, rtol=None, atol=None, equal_nan=True, what: str = "") -> None:
@@ -104,33 +102,7 @@ def check_evaluation(case: OpCase) -> None:
                 assert_same(out, np.asarray(want).astype(out.dtype), case.rtol, case.atol, what=case.id)
 
 
-def x64_if_needed(case: OpCase):
-    """A context in which the record's own dtypes exist."""
-    from bedrax.testing.records import ArgSpec
-
-    kinds = {dtypes.as_dtype(a.dtype) if isinstance(a, ArgSpec) else np.asarray(a).dtype for a in case.args}
-    wide = any(dtypes.canonicalize_dtype(d) != d for d in kinds)
-    return config.enable_x64(True) if wide else config.enable_x64(config.enable_x64.value)
-
-
 # ---- types of programs ---------------------------------------------------------------------------
-
-
-def _check_program(fun, args, what: str) -> None:
-    """The program of `fun` for arguments like `args` is well typed."""
-    from bedrax.core.typecheck import check_jaxpr
-
-    program = staging.program_of(lambda *xs: as_list(fun(*xs)), [aval_of(a) for a in args])
-    try:
-        check_jaxpr(program)
-    except Exception as e:
-        raise AssertionError(f"{what}: {e}") from e
-
-
-def check_types(case: OpCase) -> None:
-    """The program is well typed."""
-    with x64_if_needed(case):
-        _check_program(case.fun, case.make_args(), case.id)
 
 
 def check_batched_types(case: OpCase) -> None:
@@ -145,10 +117,10 @@ def check_batched_types(case: OpCase) -> None:
         for front in (True, False):
             axes = tuple((0 if front else a.ndim) if i in allowed else None for i, a in enumerate(args))
             mapped = [a if d is None else np.stack([a] * 3, d) for a, d in zip(args, axes, strict=True)]
-            _check_program(vmap(case.fun, in_axes=axes), mapped, f"{case.id} in_axes={axes}")
+            check_program(vmap(case.fun, in_axes=axes), mapped, f"{case.id} in_axes={axes}")
         axes = tuple(0 if i in allowed else None for i in range(len(args)))
         twice = [np.stack([np.stack([a] * 3)] * 2) if d == 0 else a for a, d in zip(args, axes, strict=True)]
-        _check_program(vmap(vmap(case.fun, in_axes=axes), in_axes=axes), twice, f"{case.id} mapped twice")
+        check_program(vmap(vmap(case.fun, in_axes=axes), in_axes=axes), twice, f"{case.id} mapped twice")
 
 
 def check_derivative_types(case: OpCase) -> None:
@@ -188,9 +160,9 @@ def check_derivative_types(case: OpCase) -> None:
                 )
             )
         for name, fun, args in programs:
-            _check_program(fun, args, f"{case.id} {name}")
+            check_program(fun, args, f"{case.id} {name}")
             if case.batch is None and name in ("jvp", "vjp"):
-                _check_program(vmap(fun), [np.stack([a] * 3) for a in args], f"{case.id} vmap of {name}")
+                check_program(vmap(fun), [np.stack([a] * 3) for a in args], f"{case.id} vmap of {name}")
 
 
 # ---- batching ------------------------------------------------------------------------------------
@@ -416,14 +388,3 @@ def check_xla(case: OpCase) -> None:
         actual = as_list(jit(case.fun)(*args))
         for out, want in zip(actual, expected, strict=True):
             assert_same(out, want, case.rtol, case.atol, case.equal_nan, what=case.id)
-
-
-def check_complete(table, excused: dict | None = None) -> None:
-    """Every primitive of core has a rule in `table`, or a written reason why not."""
-    from bedrax.testing.records import all_primitives
-
-    missing = []
-    for prim in all_primitives():
-        if table.find(prim) is None and prim not in table.absences and prim not in (excused or {}):
-            missing.append(f"{prim.family}.{prim}")
-    assert not missing, f"{table.name}: neither rule nor reason for {', '.join(missing)}"

@@ -6,44 +6,9 @@ import numpy as np
 
 from bedrax.core import dtypes
 from bedrax.lax.primitives import conversions as p
-from bedrax.numpy_backend.rules.elementwise import checked, narrow
+from bedrax.numpy_backend.numbers import convert, narrow
+from bedrax.numpy_backend.rules.elementwise import checked
 from bedrax.numpy_backend.tables import numpy_rules, source_rules
-
-
-def convert(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """`x` in another dtype, by the rules of `lax.convert_element_type`."""
-    source = x.dtype
-    if source == dtype:
-        return x
-    if dtype == np.bool_:
-        return np.asarray((x if source.isbuiltin == 1 else x.astype(np.float32)) != 0)
-    with np.errstate(all="ignore"):
-        if dtypes.issubdtype(source, np.complexfloating) and not dtypes.issubdtype(dtype, np.complexfloating):
-            x = x.real
-            source = x.dtype
-        if dtypes.is_integer(dtype):
-            if dtypes.issubdtype(source, np.floating):
-                return _saturate(x, dtype)
-            if dtype.isbuiltin != 1:
-                return narrow(x.astype(np.int64), dtype)
-            if source.isbuiltin != 1:
-                x = x.astype(np.int8)
-            return x.astype(dtype)
-        if source.isbuiltin != 1 and dtype.isbuiltin != 1:
-            x = x.astype(np.float32)  # exact for all narrow types
-        return x.astype(dtype)
-
-
-def _saturate(x, dtype):
-    info = dtypes.iinfo(dtype)
-    low, high = int(info.min), int(info.max)
-    wide = x.astype(np.float64)  # exact for every float type
-    # float(high) may round up to the first value out of range, hence >=.
-    above, below, nan = wide >= float(high), wide <= float(low), np.isnan(wide)
-    carrier = np.dtype(np.int64 if low < 0 else np.uint64)
-    safe = np.where(above | below | nan, 0.0, wide).astype(carrier)
-    out = np.where(above, carrier.type(high), np.where(below, carrier.type(low), safe))
-    return out.astype(dtype) if dtype.isbuiltin == 1 else out.astype(np.int8).astype(dtype)
 
 
 @numpy_rules.rule(p.convert_element_type_p)

@@ -15,16 +15,8 @@ from bedrax.core import dtypes
 from bedrax.core.avals import ShapedArray, scalar_aval
 from bedrax.core.quiet import quietly
 from bedrax.lax.primitives import elementwise as p
+from bedrax.numpy_backend.numbers import convert, narrow, native
 from bedrax.numpy_backend.tables import numpy_rules, source_rules
-
-_F32 = np.dtype(np.float32)
-
-
-def native(dtype: np.dtype) -> np.dtype:
-    """The dtype in which NumPy computes for `dtype`."""
-    if dtype.isbuiltin == 1:
-        return dtype
-    return _F32 if dtypes.issubdtype(dtype, np.floating) else np.dtype(np.int32)
 
 
 class Kernels(dict):
@@ -83,17 +75,6 @@ def ufunc_source(compute, dtype: np.dtype, out: np.dtype, operands) -> str | Non
     if sign is None:
         return f"np.{compute.__name__}({', '.join(operands)})"
     return f"{sign}{operands[0]}" if compute.nin == 1 else f"{operands[0]} {sign} {operands[1]}"
-
-
-def narrow(y, dtype):
-    """Round to a type that NumPy lacks; integers wrap around."""
-    if dtypes.is_integer(dtype):
-        bits = dtypes.itemsize_bits(dtype)
-        y = y & ((1 << bits) - 1)
-        if dtypes.issubdtype(dtype, np.signedinteger):
-            y = y - ((y >> (bits - 1)) << bits)
-        y = y.astype(np.int8)
-    return y.astype(dtype)
 
 
 def checked(prim, *args, **params):
@@ -475,8 +456,6 @@ def _mul(x, y, *, out_dtype=None):
     if x.dtype != y.dtype or (x.shape != y.shape and x.shape and y.shape):
         checked(p.mul_p, x, y)
     if out_dtype is not None and out_dtype != x.dtype:
-        from bedrax.numpy_backend.rules.conversions import convert
-
         x, y = convert(x, out_dtype), convert(y, out_dtype)
     return quietly(_mul_kernels[x.dtype], x, y)
 

@@ -1,0 +1,63 @@
+"""Numbers of every dtype in NumPy, which lacks some: where they are computed, and how they become one another."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bedrax.core import dtypes
+
+_F32 = np.dtype(np.float32)
+
+
+def native(dtype: np.dtype) -> np.dtype:
+    """The dtype in which NumPy computes for `dtype`."""
+    if dtype.isbuiltin == 1:
+        return dtype
+    return _F32 if dtypes.issubdtype(dtype, np.floating) else np.dtype(np.int32)
+
+
+def narrow(y, dtype):
+    """Round to a type that NumPy lacks; integers wrap around."""
+    if dtypes.is_integer(dtype):
+        bits = dtypes.itemsize_bits(dtype)
+        y = y & ((1 << bits) - 1)
+        if dtypes.issubdtype(dtype, np.signedinteger):
+            y = y - ((y >> (bits - 1)) << bits)
+        y = y.astype(np.int8)
+    return y.astype(dtype)
+
+
+def convert(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """`x` in another dtype, by the rules of `lax.convert_element_type`."""
+    source = x.dtype
+    if source == dtype:
+        return x
+    if dtype == np.bool_:
+        return np.asarray((x if source.isbuiltin == 1 else x.astype(np.float32)) != 0)
+    with np.errstate(all="ignore"):
+        if dtypes.issubdtype(source, np.complexfloating) and not dtypes.issubdtype(dtype, np.complexfloating):
+            x = x.real
+            source = x.dtype
+        if dtypes.is_integer(dtype):
+            if dtypes.issubdtype(source, np.floating):
+                return _saturate(x, dtype)
+            if dtype.isbuiltin != 1:
+                return narrow(x.astype(np.int64), dtype)
+            if source.isbuiltin != 1:
+                x = x.astype(np.int8)
+            return x.astype(dtype)
+        if source.isbuiltin != 1 and dtype.isbuiltin != 1:
+            x = x.astype(np.float32)  # exact for all narrow types
+        return x.astype(dtype)
+
+
+def _saturate(x, dtype):
+    info = dtypes.iinfo(dtype)
+    low, high = int(info.min), int(info.max)
+    wide = x.astype(np.float64)  # exact for every float type
+    # float(high) may round up to the first value out of range, hence >=.
+    above, below, nan = wide >= float(high), wide <= float(low), np.isnan(wide)
+    carrier = np.dtype(np.int64 if low < 0 else np.uint64)
+    safe = np.where(above | below | nan, 0.0, wide).astype(carrier)
+    out = np.where(above, carrier.type(high), np.where(below, carrier.type(low), safe))
+    return out.astype(dtype) if dtype.isbuiltin == 1 else out.astype(np.int8).astype(dtype)
