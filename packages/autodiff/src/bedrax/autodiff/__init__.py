@@ -2,6 +2,7 @@
 
 import os
 
+import bedrax.numpy_backend  # noqa: F401  # what evaluates where nobody else does
 from bedrax.core import source
 from bedrax.core.lazy import attach_stub
 

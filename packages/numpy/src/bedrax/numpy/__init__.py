@@ -3,6 +3,7 @@
 Importing it gives all arrays their NumPy methods. These, like the functions, are loaded on first use.
 """
 
+import bedrax.numpy_backend  # noqa: F401  # what evaluates where nobody else does
 from bedrax.core import array as _array
 from bedrax.core.lazy import attach_stub
 

@@ -1,6 +1,7 @@
 """Random numbers without hidden state: keys and samplers, each loaded on first use."""
 
-import bedrax.numpy  # noqa: F401  (the numbers have NumPy's methods)
+import bedrax.numpy
+import bedrax.numpy_backend  # noqa: F401  # what evaluates where nobody else does
 from bedrax.core import extended_names as _extended_names
 from bedrax.core.lazy import attach_stub
 

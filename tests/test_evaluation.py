@@ -1,0 +1,28 @@
+"""Whoever installs a package alone can compute with it: what it depends on for that is offered when it is imported."""
+
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+PATHS = sorted((Path(__file__).parents[1] / "packages").glob("*/pyproject.toml"))
+NAMES = [
+    path.parent.name
+    for path in PATHS
+    if any(
+        name.startswith(("bedrax-numpy-backend", "bedrax-xla-backend"))
+        for name in tomllib.loads(path.read_text())["project"]["dependencies"]
+    )
+]
+
+
+# The face offers XLA under another name; these two are means for libraries, which come with the face.
+OTHERS = {"jax", "extend", "processes"}
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if n not in OTHERS])
+def test_importing_a_package_offers_what_evaluates(name):
+    program = f"import bedrax.{name}\nfrom bedrax.core import executors\nassert executors.any_offered()"
+    subprocess.run([sys.executable, "-c", program], check=True)
