@@ -156,15 +156,15 @@ def test_wrong_shapes(text, options, shape, message):
 
 
 def test_shapes_are_checked_by_the_module_too():
-    from bedrax.xla_backend.lowering import portable, types
+    from bedrax.xla_backend.lowering import linking, types
 
     exported = ex.export(jit(lambda x: x))(spec("b, b, 2*d"))
     wrong = types.tensor_type((3, 3, 5), F32)
     with pytest.raises(ValueError, match="Division had remainder 1 when computing the value of 'd'"):
-        portable.specialize(exported.mlir_module_serialized, [wrong], None, True)
+        linking.specialize(exported.mlir_module_serialized, [wrong], None, True)
     right = types.tensor_type((3, 3, 4), F32)
     assert "tensor<3x3x4xf32>" in str(
-        portable.specialize(exported.mlir_module_serialized, [right], None, True)
+        linking.specialize(exported.mlir_module_serialized, [right], None, True)
     )
 
 
@@ -224,11 +224,11 @@ def test_each_platform_gets_its_own_branch():
     lowering_rules.add(where_p, lambda ctx, x: ctx.constant(np.float32(names.index(ctx.platform))))
     exported = ex.export(jit(lambda x: where_p.bind(x) + x), platforms=["tpu", "cuda", "cpu"])(np.float32(0))
     assert float(exported.call(np.float32(10))) == 10
-    from bedrax.xla_backend.lowering import portable, types
+    from bedrax.xla_backend.lowering import linking, types
 
     scalar = types.tensor_type((), F32)
     for i, name in enumerate(("tpu", "cuda", "cpu")):
-        module = str(portable.specialize(exported.mlir_module_serialized, [scalar], i, True))
+        module = str(linking.specialize(exported.mlir_module_serialized, [scalar], i, True))
         assert "stablehlo.case" not in module and f"dense<{names.index(name)}.0" in module
 
 

@@ -1,6 +1,8 @@
 """Linear algebra compiled: several platforms, failures, matrices that share a batch with bad ones."""
 
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -158,3 +160,55 @@ def test_a_branch_for_each_platform():
 def test_complex_constants_survive_export():
     exported = export.export(xla.jit(lambda x: lax.eig(x)[0]))(S)
     np.testing.assert_array_equal(exported.call(S), lax.eig(S)[0])
+
+
+FIRST_USE = """
+import threading
+import numpy as np
+import bedrax.xla_backend  # noqa: F401  the executor
+from bedrax.lax.primitives import linalg
+
+A = np.eye(40, dtype=np.float32) * 3 + np.ones((40, 40), np.float32)
+calls = (linalg.cholesky, linalg.qr, linalg.lu, linalg.svd, linalg.eigh, linalg.eig, linalg.schur, linalg.hessenberg)
+start, failures = threading.Barrier(16), []
+
+def run(fun):
+    start.wait()
+    try:
+        out = fun(A)
+        [np.asarray(x) for x in (out if isinstance(out, (list, tuple)) else [out])]
+    except Exception as error:
+        failures.append(error)
+
+threads = [threading.Thread(target=run, args=(fun,)) for fun in calls * 2]
+for t in threads:
+    t.start()
+for t in threads:
+    t.join()
+assert not failures, failures
+"""
+
+
+def test_kernels_are_ready_before_any_thread_calls_them():
+    done = subprocess.run([sys.executable, "-c", FIRST_USE], capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, (done.returncode, done.stderr)
+
+
+def test_a_kernel_is_announced_after_it_is_loaded(monkeypatch):
+    from bedrax.xla_backend.door import kernels
+
+    monkeypatch.setattr(kernels, "_ready", set())
+    seen = []
+    load = kernels._load
+    monkeypatch.setattr(
+        kernels, "_load", lambda library: (seen.append("lapack" in kernels._ready), load(library))
+    )
+    kernels.require("lapack_sgetrf_ffi")
+    assert seen == [False] and "lapack" in kernels._ready
+
+
+def test_the_compiler_finds_its_dialect_loaded():
+    """Loading one while other threads build modules in the same context ends the process."""
+    from bedrax.xla_backend.door import mlir
+
+    assert mlir.load().context.is_registered_operation("mhlo.add")

@@ -10,7 +10,7 @@ from bedrax.core import config, monitoring
 from bedrax.core.jitting import jit
 from bedrax.xla_backend import device_get, device_put, flags
 from bedrax.xla_backend.compile import compile_options
-from bedrax.xla_backend.jaxlib_door import guard_lib
+from bedrax.xla_backend.door.runtime import guard_lib
 from bedrax.xla_backend.placement import device_put_sharded
 
 f32 = np.float32

@@ -1,5 +1,5 @@
 from bedrax.core import Array as Array, ShapeDtypeStruct as ShapeDtypeStruct
-from bedrax.xla_backend.jaxlib_door import Device as Device
+from bedrax.xla_backend.door.runtime import Device as Device
 from bedrax.xla_backend import (
     NamedSharding as NamedSharding, Shard as Shard, block_until_ready as block_until_ready,
     clear_caches as clear_caches, default_backend as default_backend, device_count as device_count,

@@ -14,8 +14,8 @@ from bedrax.numpy_backend.executor import to_numpy
 from bedrax.tf import tensorflow as tf
 from bedrax.tf import types
 from bedrax.xla_backend import dlpack
-from bedrax.xla_backend import jaxlib_door as door
-from bedrax.xla_backend.jaxlib_door import ArrayImpl
+from bedrax.xla_backend.door import runtime
+from bedrax.xla_backend.door.arrays import ArrayImpl
 
 _ALIGNMENT = (
     64  # bytes; TensorFlow's kernels end the process where memory is not aligned to the widest vectors
@@ -53,7 +53,7 @@ def to_tensor(x: Any) -> Any:
     if _is_shareable(array):
         try:
             return tf.experimental.dlpack.from_dlpack(array.__dlpack__())
-        except (BufferError, tf.errors.OpError, door.JaxRuntimeError):
+        except (BufferError, tf.errors.OpError, runtime.JaxRuntimeError):
             pass  # of a dtype that DLPack or TensorFlow has not
     return tf.constant(np.asarray(array))
 

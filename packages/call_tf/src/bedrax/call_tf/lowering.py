@@ -39,7 +39,7 @@ def _lower(ctx, *operands, fun, has_side_effects, ordered, call_tf_graph, **_):
             f" arguments and results of static shapes, got {[a.str_short() for a in ctx.avals_in]} ->"
             f" {[a.str_short() for a in ctx.avals_out]}. {LIMITATIONS}"
         )
-    from bedrax.xla_backend.lowering.foreign import call_hlo
+    from bedrax.xla_backend.lowering.linking import call_hlo
 
     hlo, captured = compile_tf(fun, ctx.avals_in, len(ctx.avals_out), ctx.platform)
     values = [*operands, *map(ctx.constant, captured)]
@@ -92,9 +92,9 @@ def compile_tf(
 
 
 def _program_shape(hlo: bytes):
-    from bedrax.xla_backend import jaxlib_door as door
+    from bedrax.xla_backend.door import runtime
 
-    return door.XlaComputation(hlo).program_shape()
+    return runtime.XlaComputation(hlo).program_shape()
 
 
 def _variable_names(concrete) -> str:

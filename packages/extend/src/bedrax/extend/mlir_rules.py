@@ -18,7 +18,9 @@ from bedrax.core import effects
 from bedrax.core.avals import AbstractValue, ShapedArray, aval_of
 from bedrax.core.ir import Jaxpr
 from bedrax.xla_backend import dispatch, tables
-from bedrax.xla_backend.lowering import engine, types
+from bedrax.xla_backend.lowering import types
+from bedrax.xla_backend.lowering.build import Block, array_constant
+from bedrax.xla_backend.lowering.program import LoweringContext, Program
 from bedrax.xla_backend.lowering.types import ir
 from bedrax.xla_backend.mesh import Mesh
 
@@ -63,7 +65,7 @@ class ModuleContext:
 
     __slots__ = ("program",)
 
-    def __init__(self, program: engine.Program):
+    def __init__(self, program: Program):
         self.program = program
 
     context = property(lambda self: types.context)
@@ -99,7 +101,7 @@ class LoweringRuleContext:
       tokens_in, tokens_out: tokens of the equation's ordered effects.
     """
 
-    def __init__(self, inner: engine.LoweringContext):
+    def __init__(self, inner: LoweringContext):
         self.inner = inner
         self.module_context = ModuleContext(inner.program)
         self.primitive = inner.prim
@@ -138,7 +140,7 @@ class LoweringRuleContext:
         return False
 
 
-def _inner(ctx: Any) -> engine.LoweringContext:
+def _inner(ctx: Any) -> LoweringContext:
     return ctx.inner if isinstance(ctx, LoweringRuleContext) else ctx
 
 
@@ -285,7 +287,7 @@ def ir_constant(val: Any, *, const_lowering: Any = None, aval: AbstractValue | N
     if handler is not None:
         return handler(val, aval)
     aval = aval_of(val) if aval is None else aval
-    return engine.array_constant(engine.Block(None, ir.InsertionPoint.current), val, aval)
+    return array_constant(Block(None, ir.InsertionPoint.current), val, aval)
 
 
 def ir_constants(val: Any, *, const_lowering: Any = None, aval: AbstractValue | None = None) -> tuple:

@@ -1,1 +1,1 @@
-from bedrax.xla_backend.jaxlib_door import ifrt_programs as ifrt_programs
+from bedrax.xla_backend.door.runtime import ifrt_programs as ifrt_programs

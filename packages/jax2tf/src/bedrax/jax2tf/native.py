@@ -74,16 +74,16 @@ def _serialized(call, platforms, disabled_checks) -> tuple[bytes, tuple[int, ...
     """The module, the positions of the arguments it takes, its platforms, the TensorFlow functions it calls by index."""
     from bedrax.xla_backend import compile as compile_module
     from bedrax.xla_backend import export
-    from bedrax.xla_backend.lowering import portable
+    from bedrax.xla_backend.lowering import modules
 
     targets = tuple(platforms) if platforms else (export.default_export_platform(),)
     jaxpr = call.jaxpr
-    kept = portable.solvable_arguments(jaxpr, compile_module.kept_arguments(jaxpr))
+    kept = modules.solvable_arguments(jaxpr, compile_module.kept_arguments(jaxpr))
     names = [f"args[{i}]" for i in range(len(call.avals))]
     functions: list = []
     outer = tf_functions.set(functions)
     try:
-        lowered = portable.lower(jaxpr, "jit_" + call.name, targets, kept, names=names)
+        lowered = modules.lower(jaxpr, "jit_" + call.name, targets, kept, names=names)
     finally:
         tf_functions.reset(outer)
     program = lowered.program
@@ -92,11 +92,11 @@ def _serialized(call, platforms, disabled_checks) -> tuple[bytes, tuple[int, ...
             f"jax2tf: '{call.name}' calls back into Python, which a native program cannot; remove the callback, or"
             " convert with native_serialization=False"
         )
-    portable.decompose(program.module)
-    found = set(portable.custom_call_targets(program.module)) - {"tf.call_tf_function"}
+    modules.decompose(program.module)
+    found = set(modules.custom_call_targets(program.module)) - {"tf.call_tf_function"}
     export.check_custom_calls(found, disabled_checks)
     check_kernels(call.name, found, targets)
-    return portable.serialize(program.module, STABLEHLO_VERSION), kept, targets, functions
+    return modules.serialize(program.module, STABLEHLO_VERSION), kept, targets, functions
 
 
 def check_kernels(name: str, found, platforms: Sequence[str]) -> None:
@@ -115,7 +115,7 @@ def _check_known_sizes(avals, tensors) -> None:
     if all(dims.is_constant_shape(a.shape) for a in avals):
         return
     from bedrax.shape_poly import solve_dims
-    from bedrax.xla_backend.lowering.portable import Unknown
+    from bedrax.xla_backend.lowering.modules import Unknown
 
     def size(i: int, axis: int):
         known = tensors[i].shape[axis]

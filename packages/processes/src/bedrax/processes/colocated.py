@@ -9,7 +9,7 @@ import numpy as np
 
 from bedrax.core import dtypes
 from bedrax.xla_backend import clients
-from bedrax.xla_backend.jaxlib_door import DeviceList
+from bedrax.xla_backend.door.runtime import DeviceList
 
 
 def colocated_cpu_devices(devices_or_mesh: Any) -> Any:

@@ -22,8 +22,8 @@ from bedrax.xla_backend.clients import (
 from bedrax.xla_backend.compile import effects_barrier
 from bedrax.xla_backend.dispatch import XlaExecutor, clear_caches
 from bedrax.xla_backend.dlpack import from_dlpack
+from bedrax.xla_backend.door.runtime import JaxRuntimeError
 from bedrax.xla_backend.host import Shard
-from bedrax.xla_backend.jaxlib_door import JaxRuntimeError
 from bedrax.xla_backend.placement import (
     block_until_ready,
     device_get,

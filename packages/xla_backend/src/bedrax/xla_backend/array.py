@@ -15,12 +15,19 @@ import numpy as np
 from bedrax.core import dtypes
 from bedrax.core.avals import ShapedArray
 from bedrax.xla_backend import dlpack, placement
-from bedrax.xla_backend import jaxlib_door as door
+from bedrax.xla_backend.door import runtime
+from bedrax.xla_backend.door.arrays import (
+    ArrayImpl,
+    device_of,
+    is_committed,
+    known_value,
+    parts_of,
+    sharding_of,
+    start_copy_to_host,
+)
 from bedrax.xla_backend.host import addressable_shards, check_alive, global_shards, host_value
 from bedrax.xla_backend.layout import Format, Layout
 from bedrax.xla_backend.sharding import SingleDeviceSharding
-
-ArrayImpl = door.ArrayImpl
 
 
 def _to_array(self, dtype=None, copy=None):
@@ -71,7 +78,7 @@ def _iter(self):
     aval = self.aval
     if not aval.shape:
         raise TypeError("iteration over a 0-d array")
-    if isinstance(self._sharding, SingleDeviceSharding):
+    if isinstance(sharding_of(self), SingleDeviceSharding):
         return _rows(self)
     return (self[i] for i in range(aval.shape[0]))
 
@@ -79,11 +86,11 @@ def _iter(self):
 def _rows(x):
     """On the CPU a row is a copy of a piece of memory; elsewhere one program cuts up to a hundred rows at a time."""
     if x.platform() == "cpu":
-        value, sharding, aval = host_value(x), x._sharding, x.aval
+        value, sharding, aval = host_value(x), sharding_of(x), x.aval
         row_aval = ShapedArray(aval.shape[1:], aval.dtype, aval.weak_type)
         for row in value:
-            yield door.batched_device_put(
-                row_aval, sharding, [np.asarray(row)], [sharding._device], x._committed
+            yield runtime.batched_device_put(
+                row_aval, sharding, [np.asarray(row)], [device_of(sharding)], is_committed(x)
             )
         return
     n = x.aval.shape[0]
@@ -146,17 +153,17 @@ def _tobytes(self, order="C") -> bytes:
 def _copy_to_host_async(self) -> None:
     """Start copying to the host; a later conversion need not wait as long."""
     check_alive(self)
-    if self._npy_value is None and type(self._sharding) is SingleDeviceSharding:
-        self._copy_single_device_array_to_host_async()
-    elif self._npy_value is None:
+    if known_value(self) is None and type(sharding_of(self)) is SingleDeviceSharding:
+        start_copy_to_host(self)
+    elif known_value(self) is None:
         for shard in addressable_shards(self):
             if shard.replica_id == 0:
-                shard.data._copy_single_device_array_to_host_async()
+                start_copy_to_host(shard.data)
 
 
 def _device(self):
-    sharding = self._sharding
-    return sharding._device if type(sharding) is SingleDeviceSharding else sharding
+    sharding = sharding_of(self)
+    return device_of(sharding) if type(sharding) is SingleDeviceSharding else sharding
 
 
 def _set_item(self, i, x):
@@ -203,18 +210,16 @@ _METHODS: dict[str, Any] = {
     "size": property(lambda self: self.aval.size, doc="Number of elements."),
     "itemsize": _aval_attribute("aval.dtype.itemsize", "Bytes of an element."),
     "nbytes": property(lambda self: self.aval.size * self.aval.dtype.itemsize, doc="Bytes of all elements."),
-    "sharding": property(operator.attrgetter("_sharding"), doc="Where the parts are."),
-    "committed": property(
-        operator.attrgetter("_committed"), doc="Whether the array must stay on its devices."
-    ),
+    "sharding": property(sharding_of, doc="Where the parts are."),
+    "committed": property(is_committed, doc="Whether the array must stay on its devices."),
     "device": property(_device, doc="The device, or the sharding if there are several."),
-    "devices": lambda self: self._sharding.device_set,
-    "format": property(lambda self: Format(Layout(range(self.ndim)), self._sharding)),
-    "is_fully_addressable": property(lambda self: self._sharding.is_fully_addressable),
-    "is_fully_replicated": property(lambda self: self._sharding.is_fully_replicated),
+    "devices": lambda self: sharding_of(self).device_set,
+    "format": property(lambda self: Format(Layout(range(self.ndim)), sharding_of(self))),
+    "is_fully_addressable": property(lambda self: sharding_of(self).is_fully_addressable),
+    "is_fully_replicated": property(lambda self: sharding_of(self).is_fully_replicated),
     "addressable_shards": property(addressable_shards),
     "global_shards": property(global_shards),
-    "addressable_data": lambda self, index: self._arrays[index],
+    "addressable_data": lambda self, index: parts_of(self)[index],
     "_value": property(host_value),
     # C++ calls it when an array is made of parts: with `self` in jaxlib 0.10, without in 0.11.
     "_check_and_rearrange": lambda *args: placement.check_and_rearrange(*args[-3:]),

@@ -7,31 +7,33 @@ Clients are made at the first question that needs them, never at import.
 
 from __future__ import annotations
 
+import functools
+import importlib
+import importlib.metadata
 import os
+import pathlib
+import pkgutil
 import re
 import threading
 import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from bedrax.xla_backend import flags
-from bedrax.xla_backend import jaxlib_door as door
+from bedrax.xla_backend import flags, platforms
+from bedrax.xla_backend.door import runtime
 
 _lock = threading.RLock()
-_factories: dict[str, tuple[Callable[[], door.Client], int]] = {}  # platform -> (make client, priority)
-_clients: dict[str, door.Client] = {}
+_factories: dict[str, tuple[Callable[[], runtime.Client], int]] = {}  # platform -> (make client, priority)
+_clients: dict[str, runtime.Client] = {}
 _failures: dict[str, str] = {}
-_default: door.Client | None = None
+_default: runtime.Client | None = None
 _discovered = False
 
 # What is to be done with a device before any is handed out.
-before_first_use: list[Callable[[door.Device], None]] = []
-
-_ALIASES = {"cuda": "gpu", "rocm": "gpu"}
-_MEMBERS = {"gpu": ("cuda", "rocm")}
+before_first_use: list[Callable[[runtime.Device], None]] = []
 
 
-def register_client_factory(platform: str, make: Callable[[], door.Client], priority: int = 200) -> None:
+def register_client_factory(platform: str, make: Callable[[], runtime.Client], priority: int = 200) -> None:
     """Make a platform known; among those that start, the one of the highest priority is the default."""
     with _lock:
         _factories[platform] = (make, priority)
@@ -57,10 +59,9 @@ def register_plugin(
     Returns:
       the capsule of the loaded API.
     """
-    from jaxlib import xla_client
-
     if library_path is None and c_api is None:
         raise ValueError(f"plugin {name!r}: give library_path or c_api")
+    xla_client = runtime.xla_client()
     if not xla_client.pjrt_plugin_loaded(name):
         if library_path is not None:
             c_api = xla_client.load_pjrt_plugin_dynamically(name, library_path)
@@ -77,12 +78,12 @@ def register_plugin(
     return c_api
 
 
-def _make_cpu() -> door.Client:
+def _make_cpu() -> runtime.Client:
     count = flags.num_cpu_devices.value
     if count < 0:
         found = re.search(r"--xla_force_host_platform_device_count=(\d+)", os.environ.get("XLA_FLAGS", ""))
         count = int(found.group(1)) if found else None
-    return door.make_cpu_client(count, flags.cpu_enable_async_dispatch.value)
+    return runtime.make_cpu_client(count, flags.cpu_enable_async_dispatch.value)
 
 
 register_client_factory("cpu", _make_cpu, priority=0)
@@ -94,10 +95,6 @@ def _discover() -> None:
     if _discovered:
         return
     _discovered = True
-    import importlib
-    import importlib.metadata
-    import pkgutil
-
     modules: dict[str, Callable[[], Any]] = {}
     try:
         import jax_plugins
@@ -122,10 +119,7 @@ def _discover() -> None:
 
 def _register_cuda(module) -> None:
     """NVIDIA's plugin: load its library and the custom-call and type handlers that come with it."""
-    import pathlib
-
-    from jaxlib import plugin_support, xla_client
-
+    xla_client = runtime.xla_client()
     folder = pathlib.Path(module.__file__).resolve().parent
     library = folder / "xla_cuda_plugin.so"
     if not library.exists():
@@ -139,10 +133,8 @@ def _register_cuda(module) -> None:
         library_path=str(library),
         options=xla_client.generate_pjrt_gpu_plugin_options,
     )
-    extension = plugin_support.import_from_plugin("cuda", "cuda_plugin_extension")
+    extension = runtime.plugin_extension("cuda", "cuda_plugin_extension")
     if extension is not None:
-        import functools
-
         xla_client.register_custom_call_handler(
             "CUDA", functools.partial(extension.register_custom_call_target, c_api)
         )
@@ -159,11 +151,11 @@ def _wanted() -> list[str] | None:
         return None
     names: list[str] = []
     for name in text.split(","):
-        names.extend(n for n in _MEMBERS.get(name, (name,)) if n not in names)
+        names.extend(n for n in platforms.members(name) if n not in names)
     return names
 
 
-def backends() -> dict[str, door.Client]:
+def backends() -> dict[str, runtime.Client]:
     """The client of every platform that started, by platform name."""
     global _default
     if _clients:
@@ -184,7 +176,7 @@ def _start_clients() -> None:
         order = sorted(_factories, key=lambda name: -_factories[name][1])
     else:
         order = [name for name in wanted if name in _factories]
-        unknown = [n for n in wanted if n not in _factories and _ALIASES.get(n) != "gpu"]
+        unknown = [n for n in wanted if n not in _factories and platforms.of(n).family != "gpu"]
         if unknown:
             raise RuntimeError(
                 f"Unknown backend: {unknown[0]!r}, asked for by jax_platforms={','.join(wanted)!r}."
@@ -194,7 +186,7 @@ def _start_clients() -> None:
             raise RuntimeError(
                 f"No backend of jax_platforms={','.join(wanted)!r} is installed{_failure_text()}"
             )
-    started: dict[str, door.Client] = {}
+    started: dict[str, runtime.Client] = {}
     for name in order:
         make, _ = _factories[name]
         try:
@@ -237,10 +229,10 @@ def clear_backends() -> None:
         _clients.clear()
         _failures.clear()
         _default = None
-        door.PjitFunctionCache.clear_all()
+        runtime.PjitFunctionCache.clear_all()
 
 
-def get_backend(platform: str | door.Client | None = None) -> door.Client:
+def get_backend(platform: str | runtime.Client | None = None) -> runtime.Client:
     """The client of a platform (``None``: the default one).
 
     Raises:
@@ -253,10 +245,10 @@ def get_backend(platform: str | door.Client | None = None) -> door.Client:
     if not isinstance(platform, str):
         return platform
     clients = backends()
-    for name in (platform, *_MEMBERS.get(platform, ())):
+    for name in (platform, *platforms.members(platform)):
         if name in clients:
             return clients[name]
-    if platform in _MEMBERS:
+    if platforms.members(platform) != (platform,):
         raise RuntimeError(
             f"Unknown backend: '{platform}' requested, but no platforms that are instances of {platform} are"
             f" present. Platforms present are: {','.join(clients)}{_failure_text()}"
@@ -269,14 +261,14 @@ def default_backend() -> str:
     return get_backend(None).platform
 
 
-def devices(backend: str | None = None) -> list[door.Device]:
+def devices(backend: str | None = None) -> list[runtime.Device]:
     """All devices of a platform (the default one), also those of other processes."""
     return get_backend(backend).devices()
 
 
 def local_devices(
     process_index: int | None = None, backend: str | None = None, host_id: int | None = None
-) -> list[door.Device]:
+) -> list[runtime.Device]:
     """Like `devices`, only those of one process (this one)."""
     client = get_backend(backend)
     index = client.process_index() if process_index is None else process_index
@@ -310,7 +302,7 @@ def process_indices(backend: str | None = None) -> list[int]:
     return list(range(process_count(backend)))
 
 
-def default_device() -> door.Device:
+def default_device() -> runtime.Device:
     """Where uncommitted arrays are made: `jax.config.jax_default_device`, or the first local device."""
     chosen = flags.default_device.value
     if chosen is None:

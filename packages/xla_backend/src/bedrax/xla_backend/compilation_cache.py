@@ -7,37 +7,55 @@ jaxlib and of the platform, the kind of device, `XLA_FLAGS`. Programs that call 
 from __future__ import annotations
 
 import hashlib
-import io
 import os
 import pathlib
 import tempfile
+import time
 import warnings
 from collections.abc import Callable
 from typing import Any
 
 from bedrax.core import monitoring
 from bedrax.xla_backend import flags
-from bedrax.xla_backend import jaxlib_door as door
+from bedrax.xla_backend.door import mlir, runtime
 
 
-def enabled() -> bool:
-    """Whether there is a folder to keep programs in."""
-    return bool(flags.enable_compilation_cache.value and flags.compilation_cache_dir.value)
+def cached(client, module, executable_devices, options, compile_now: Callable[[], Any]) -> Any:
+    """The executable of a module: a kept one, or one made now, which is kept if that took long enough."""
+    if not flags.enable_compilation_cache.value or not flags.compilation_cache_dir.value:
+        return compile_now()
+    path = pathlib.Path(flags.compilation_cache_dir.value)
+    path /= f"{key(client, module, executable_devices, options)}-cache"
+    try:
+        if path.exists():
+            executable = client.deserialize_executable(path.read_bytes(), executable_devices, options)
+            monitoring.record_event("/jax/compilation_cache/cache_hits")
+            return executable
+    except Exception as error:
+        _report("read", path, error)
+    monitoring.record_event("/jax/compilation_cache/cache_misses")
+    started = time.monotonic()
+    executable = compile_now()
+    if time.monotonic() - started >= flags.persistent_cache_min_compile_time_secs.value:
+        try:
+            _store(path, executable.serialize())
+        except Exception as error:
+            _report("write", path, error)
+    return executable
 
 
 def key(client, module, executable_devices, options) -> str:
     """The name of a program's entry."""
-    text = io.BytesIO()
     if flags.compilation_cache_include_metadata_in_key.value:
-        module.operation.write_bytecode(text)
+        text = mlir.bytecode(module)
     else:
-        text.write(module.operation.get_asm(enable_debug_info=False).encode())
+        text = module.operation.get_asm(enable_debug_info=False).encode()
     kinds = [(d.device_kind, d.id) for d in executable_devices]
     digest = hashlib.sha256()
     for part in (
-        text.getvalue(),
+        text,
         options.SerializeAsString(),
-        repr((door.jaxlib_version, client.platform, client.platform_version, kinds)).encode(),
+        repr((runtime.jaxlib_version, client.platform, client.platform_version, kinds)).encode(),
         os.environ.get("XLA_FLAGS", "").encode(),
     ):
         digest.update(len(part).to_bytes(8, "little"))
@@ -45,42 +63,16 @@ def key(client, module, executable_devices, options) -> str:
     return digest.hexdigest()
 
 
-def load_or_compile(
-    client, module, executable_devices, options, compile_now: Callable[[], Any]
-) -> tuple[Any, bool]:
-    """The executable, and whether it came from the cache."""
-    path = (
-        pathlib.Path(flags.compilation_cache_dir.value)
-        / f"{key(client, module, executable_devices, options)}-cache"
-    )
-    try:
-        if path.exists():
-            executable = client.deserialize_executable(path.read_bytes(), executable_devices, options)
-            monitoring.record_event("/jax/compilation_cache/cache_hits")
-            return executable, True
-    except Exception as error:
-        _report("read", path, error)
-    monitoring.record_event("/jax/compilation_cache/cache_misses")
-    return compile_now(), False
-
-
-def store(client, module, executable_devices, options, executable, seconds: float) -> None:
-    """Keep an executable, if it took long enough to make and is large enough."""
-    if seconds < flags.persistent_cache_min_compile_time_secs.value:
+def _store(path: pathlib.Path, data: bytes) -> None:
+    if len(data) < flags.persistent_cache_min_entry_size_bytes.value:
         return
-    folder = pathlib.Path(flags.compilation_cache_dir.value)
-    path = folder / f"{key(client, module, executable_devices, options)}-cache"
-    try:
-        data = executable.serialize()
-        if len(data) < flags.persistent_cache_min_entry_size_bytes.value:
-            return
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=folder, delete=False) as file:  # readers never see half an entry
-            file.write(data)
-        os.replace(file.name, path)
-        _make_room(folder)
-    except Exception as error:
-        _report("write", path, error)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile(
+        dir=path.parent, delete=False
+    ) as file:  # readers never see half an entry
+        file.write(data)
+    os.replace(file.name, path)
+    _make_room(path.parent)
 
 
 def _make_room(folder: pathlib.Path) -> None:

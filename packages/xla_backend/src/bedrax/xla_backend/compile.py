@@ -19,13 +19,13 @@ from typing import Any
 import numpy as np
 
 from bedrax import pytree
-from bedrax.core import avals, config, dtypes, effects, monitoring, source
+from bedrax.core import avals, config, dtypes, effects, element_types, monitoring, source
 from bedrax.core.avals import ShapedArray
 from bedrax.core.ir import Jaxpr, Literal
-from bedrax.xla_backend import compilation_cache, flags, placement, sharding
-from bedrax.xla_backend import jaxlib_door as door
+from bedrax.xla_backend import compilation_cache, flags, placement, platforms, sharding
+from bedrax.xla_backend.door import runtime
+from bedrax.xla_backend.door.arrays import ArrayImpl, sharding_of
 from bedrax.xla_backend.host import check_alive
-from bedrax.xla_backend.jaxlib_door import ArrayImpl
 from bedrax.xla_backend.placement import Placement
 from bedrax.xla_backend.sharding import make_single_device_sharding
 
@@ -85,22 +85,17 @@ class LoweredProgram:
             build.allow_spmd_sharding_propagation_to_parameters = [False] * len(self.const_args) + free
             build.allow_spmd_sharding_propagation_to_output = [s is None for s in results]
         started = time.monotonic()
-        devices = door.DeviceList(where.devices)
+        devices = runtime.DeviceList(where.devices)
 
         def compile_now():
             return backend_compile_and_load(
                 client, self.module, devices, options, self.program.host_callbacks
             )
 
-        if compilation_cache.enabled() and not self.program.host_callbacks and not self.program.keepalives:
-            executable, found = compilation_cache.load_or_compile(
-                client, self.module, devices, options, compile_now
-            )
-            if not found:
-                seconds = time.monotonic() - started
-                compilation_cache.store(client, self.module, devices, options, executable, seconds)
-        else:
+        if self.program.host_callbacks or self.program.keepalives:
             executable = compile_now()
+        else:
+            executable = compilation_cache.cached(client, self.module, devices, options, compile_now)
         if flags.log_compiles.value:
             logger.warning(
                 "Finished XLA compilation of %s in %.9f sec", self.name, time.monotonic() - started
@@ -122,7 +117,8 @@ def lower(jaxpr: Jaxpr, name: str, placement: Placement, donated: Sequence[bool]
       platform: what rules to use, if not those of the placement's devices.
       embed_constants: write all constants into the module instead of passing large ones as arguments.
     """
-    from bedrax.xla_backend.lowering import engine, types
+    from bedrax.xla_backend.lowering import modules  # MLIR is loaded by the first program
+    from bedrax.xla_backend.lowering import program as program_module
 
     _warn_of_large_constants(jaxpr, name)
     bad = [e for e in jaxpr.effects if e not in effects.lowerable_effects]
@@ -131,50 +127,32 @@ def lower(jaxpr: Jaxpr, name: str, placement: Placement, donated: Sequence[bool]
     if flags.log_compiles.value:
         logger.warning("Compiling %s with global shapes and types %s", name, [str(a) for a in jaxpr.in_avals])
     count = len(placement.devices)
-    program = engine.Program(name, platform or _platform_of(placement.devices[0]), num_partitions=count)
-    kept = (True,) * len(jaxpr.invars) if keep_unused else kept_arguments(jaxpr)
-    hoisted = [False if embed_constants else _hoist(c, v.aval) for c, v in zip(jaxpr.consts, jaxpr.constvars)]
-    const_vars = [v for v, h in zip(jaxpr.constvars, hoisted) if h]
-    in_vars = const_vars + [v for v, k in zip(jaxpr.invars, kept) if k]
-    in_types = [types.type_of(v.aval) for v in in_vars]
-    out_avals = [v.aval for v in jaxpr.outvars]
-    out_types = [types.type_of(a) for a in out_avals]
-    arg_attrs: list[dict] = [{} for _ in in_vars]
-    res_attrs = [{"jax.result_info": types.string(n)} for n in (result_names or ["result"] * len(out_avals))]
-    positions = [i for i, k in enumerate(kept) if k]
-    offset = len(const_vars)
+    program = program_module.Program(name, platform or platforms.of_device(placement.devices[0]), count)
+    keeps = (True,) * len(jaxpr.invars) if keep_unused else kept_arguments(jaxpr)
+    kept = [i for i, k in enumerate(keeps) if k]
+    hoisted = [not embed_constants and _hoist(v.aval) for v in jaxpr.constvars]
+    constants = [c for c, h in zip(jaxpr.consts, hoisted) if h]
+    arg_attrs: list[dict] = [{} for _ in kept]
+    res_attrs: list[dict] = [
+        {"jax.result_info": n} for n in (result_names or ["result"] * len(jaxpr.outvars))
+    ]
     if any(donated):
-        _mark_donated(jaxpr, out_avals, donated, positions, offset, arg_attrs, types)
-    if count > 1:
-        for attrs in arg_attrs[:offset]:
-            attrs["mhlo.sharding"] = types.string("{replicated}")
+        _mark_donated(jaxpr, donated, dict(zip(kept, arg_attrs)))
     if placement.arguments:
-        for j, i in enumerate(positions):
-            _mark_sharding(arg_attrs[offset + j], placement.arguments[i], jaxpr.invars[i].aval, types)
-        for attrs, s, aval in zip(res_attrs, placement.results or [None] * len(out_avals), out_avals):
-            _mark_sharding(attrs, s, aval, types)
-
-    def body(block, values):
-        env = dict(zip(in_vars, values))
-        consts = [
-            env[v] if h else engine.array_constant(block, c, v.aval)
-            for v, c, h in zip(jaxpr.constvars, jaxpr.consts, hoisted)
-        ]
-        unused = [env.get(v) for v in jaxpr.invars]
-        return engine.inline(block, jaxpr, unused, consts)
-
-    def dictionary(attrs):
-        return types.ir.DictAttr.get(attrs, types.context)
-
-    program.function("main", in_types, out_types, body, public=True, arg_attrs=[dictionary(a) for a in arg_attrs],
-                     res_attrs=[dictionary(a) for a in res_attrs], at_begin=True)  # fmt: skip
+        for attrs, i in zip(arg_attrs, kept):
+            mark_sharding(attrs, placement.arguments[i], jaxpr.invars[i].aval)
+        for attrs, s, v in zip(res_attrs, placement.results or [None] * len(jaxpr.outvars), jaxpr.outvars):
+            mark_sharding(attrs, s, v.aval)
+    replicated = {"mhlo.sharding": "{replicated}"} if count > 1 else {}
+    modules.add_main(
+        program, jaxpr, kept, [replicated] * len(constants) + arg_attrs, res_attrs, hoisted=hoisted
+    )
     if config.enable_checks.value:
         program.module.operation.verify()
     if flags.dump_ir_to.value:
         _dump(program.module, name)
-    constants = [c for c, h in zip(jaxpr.consts, hoisted) if h]
     return LoweredProgram(
-        jaxpr, name, placement, kept, tuple(donated), constants, program, tuple(compiler_options)
+        jaxpr, name, placement, keeps, tuple(donated), constants, program, tuple(compiler_options)
     )
 
 
@@ -200,46 +178,41 @@ def _warn_of_large_constants(jaxpr: Jaxpr, name: str) -> None:
             )
 
 
-def _platform_of(device) -> str:
-    platform = device.platform
-    if platform == "gpu":
-        return "rocm" if "rocm" in device.client.platform_version.lower() else "cuda"
-    return platform
-
-
-def _hoist(x: Any, aval: Any) -> bool:
+def _hoist(aval: Any) -> bool:
     if not aval.is_array or not isinstance(aval.dtype, np.dtype) or not aval.shape:
         return False
-    return (
-        aval.dtype.itemsize > 0 and aval.size * aval.dtype.itemsize > flags.embedded_constants_max_bytes.value
-    )
+    return aval.size * aval.dtype.itemsize > flags.embedded_constants_max_bytes.value
 
 
-def _mark_donated(jaxpr, out_avals, donated, positions, offset, arg_attrs, types) -> None:
+def _mark_donated(jaxpr: Jaxpr, donated: Sequence[bool], arg_attrs: dict[int, dict]) -> None:
     """Pair each donated argument with a result of its type; warn about those that fit none."""
     free: dict[Any, list[int]] = {}
-    for k, aval in enumerate(out_avals):
-        if aval.is_array:
-            free.setdefault(types.physical(aval), []).append(k)
+    for k, v in enumerate(jaxpr.outvars):
+        if v.aval.is_array:
+            free.setdefault(_form(v.aval), []).append(k)
     left_over = []
-    slot = {i: offset + j for j, i in enumerate(positions)}
     for i, (gives, v) in enumerate(zip(donated, jaxpr.invars)):
-        if not gives or not v.aval.is_array:
-            continue
-        candidates = free.get(types.physical(v.aval))
-        if i in slot and candidates:
-            arg_attrs[slot[i]]["tf.aliasing_output"] = types.i32(candidates.pop(0))
-        else:
-            left_over.append(v.aval)
+        if gives and v.aval.is_array:
+            candidates = free.get(_form(v.aval))
+            if i in arg_attrs and candidates:
+                arg_attrs[i]["tf.aliasing_output"] = np.int32(candidates.pop(0))
+            else:
+                left_over.append(v.aval)
     if left_over:
         warnings.warn(
             f"Some donated buffers were not usable: {', '.join(a.str_short() for a in left_over)}.\nSee an explanation at"
             " https://docs.jax.dev/en/latest/faq.html#buffer-donation.", UserWarning, stacklevel=source.stacklevel())  # fmt: skip
 
 
-def _mark_sharding(attrs: dict, s: Any, aval: Any, types) -> None:
+def _form(aval: Any) -> tuple:
+    base = element_types.base_aval(aval)
+    return base.shape, base.dtype
+
+
+def mark_sharding(attrs: dict, s: Any, aval: Any) -> None:
+    """Say in the attributes of an argument or a result how it is split."""
     if s is not None and aval.is_array:
-        attrs["mhlo.sharding"] = types.string(str(s._to_xla_hlo_sharding(len(types.physical(aval)[0]))))
+        attrs["mhlo.sharding"] = str(s._to_xla_hlo_sharding(len(element_types.base_aval(aval).shape)))
 
 
 # ---- options of XLA ----
@@ -250,9 +223,9 @@ _EFFORT = {"UNKNOWN": 0, "O0": 9, "O1": 19, "O2": 29, "O3": 39}  # the numbers o
 
 def compile_options(
     num_partitions: int, devices: Sequence[Any], overrides: dict | None = None
-) -> door.CompileOptions:
+) -> runtime.CompileOptions:
     """XLA's options for a program over `num_partitions` devices, as `jax.config` and `overrides` say."""
-    options = door.CompileOptions()
+    options = runtime.CompileOptions()
     options.num_replicas = 1
     options.num_partitions = num_partitions
     build = options.executable_build_options
@@ -261,7 +234,7 @@ def compile_options(
     build.num_replicas = 1
     build.num_partitions = num_partitions
     ids = np.array([[d.id for d in devices]], np.int32)
-    options.device_assignment = door.DeviceAssignment.create(ids)
+    options.device_assignment = runtime.DeviceAssignment.create(ids)
     debug = build.debug_options
     if flags.disable_most_optimizations.value:
         debug.xla_backend_optimization_level = 0
@@ -304,9 +277,7 @@ def backend_compile_and_load(client, module, executable_devices, options, host_c
 class LoadedProgram:
     """A program on its devices."""
 
-    def __init__(self, lowered: LoweredProgram, executable: door.LoadedExecutable):
-        from bedrax.xla_backend.lowering import types
-
+    def __init__(self, lowered: LoweredProgram, executable: runtime.LoadedExecutable):
         jaxpr, where = lowered.jaxpr, lowered.placement
         self.lowered = lowered
         self.executable = executable
@@ -323,11 +294,7 @@ class LoadedProgram:
         self.only_arrays = all(a.is_array for a in jaxpr.in_avals) and all(
             a.is_array and a.dtype != dtypes.float0 for a in self.out_avals
         )
-        physical = [
-            ShapedArray(*types.physical(a), a.weak_type) if not isinstance(a.dtype, np.dtype) else a
-            for a in self.out_avals
-            if a.is_array
-        ]
+        physical = [element_types.base_aval(a) for a in self.out_avals if a.is_array]
         one = make_single_device_sharding(where.devices[0])
         if len(where.devices) == 1 and not where.arguments:
             self.in_shardings = [one] * len(self.kept_positions)
@@ -350,12 +317,12 @@ class LoadedProgram:
     def _shardings_of_many(self, where: Placement, physical) -> None:
         executable = self.executable
         devices = where.devices
-        device_list = door.DeviceList(devices)
+        device_list = runtime.DeviceList(devices)
         mesh = next(
             (s.mesh for s in (*where.arguments, *where.results) if isinstance(s, sharding.NamedSharding)),
             None,
         )
-        replicated = sharding.GSPMDSharding(device_list, door.HloSharding.replicate())
+        replicated = sharding.GSPMDSharding(device_list, runtime.HloSharding.replicate())
         if mesh is not None:
             replicated = sharding.NamedSharding(mesh, sharding.PartitionSpec())
         self.const_sharding = replicated
@@ -366,7 +333,7 @@ class LoadedProgram:
             given = where.arguments[i] if where.arguments else None
             if given is None:
                 given = replicated if arguments is None else from_hlo(
-                    door.HloSharding.from_proto(arguments[j]), device_list, mesh,
+                    runtime.HloSharding.from_proto(arguments[j]), device_list, mesh,
                     len(self.lowered.jaxpr.invars[i].aval.shape))  # fmt: skip
             self.in_shardings.append(given)
         outputs = executable.get_output_shardings()
@@ -375,7 +342,7 @@ class LoadedProgram:
             given = where.results[k] if where.results else None
             if given is None:
                 given = replicated if outputs is None else from_hlo(
-                    door.HloSharding.from_proto(outputs[k]), device_list, mesh, len(aval.shape))  # fmt: skip
+                    runtime.HloSharding.from_proto(outputs[k]), device_list, mesh, len(aval.shape))  # fmt: skip
             self.out_shardings.append(given)
 
     def run(self, args: Sequence[Any]) -> list:
@@ -385,7 +352,7 @@ class LoadedProgram:
         buffers = list(self.const_args)
         for i, s in zip(self.kept_positions, self.in_shardings):
             x = args[i]
-            if type(x) is ArrayImpl and x._sharding is s:
+            if type(x) is ArrayImpl and sharding_of(x) is s:
                 check_alive(x)
                 buffers.append(x)
             else:
@@ -439,7 +406,7 @@ class LoadedProgram:
             out_tree = pytree.dispatch_registry.flatten(out)[1]
             if out_tree.num_leaves != len(self.physical_avals):
                 return None  # a type of arrays that C++ cannot make
-        return door.FastpathData(
+        return runtime.FastpathData(
             xla_executable=self.executable,
             out_pytree_def=out_tree,
             in_shardings=[self.const_sharding] * len(self.const_args) + self.in_shardings,
@@ -453,14 +420,14 @@ class LoadedProgram:
 
 
 def _handler(aval: ShapedArray, s: Any, committed: bool):
-    handler = door.array_result_handler(aval, s, committed)
+    handler = runtime.array_result_handler(aval, s, committed)
     if aval.dtype == dtypes.float0:
         # XLA computed booleans in their place; a float0 has no bits.
         return handler.wrap(lambda x: np.zeros(aval.shape, dtypes.float0))
     return handler
 
 
-def from_hlo(hlo: door.HloSharding, device_list, mesh, ndim: int):
+def from_hlo(hlo: runtime.HloSharding, device_list, mesh, ndim: int):
     """The sharding that the compiler chose, as a `NamedSharding` over `mesh` if it is one."""
     if mesh is not None:
         spec = _spec_of(hlo, mesh, ndim)

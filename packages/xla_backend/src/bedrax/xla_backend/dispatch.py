@@ -23,8 +23,8 @@ from bedrax.core.tracing import Tracer, current, eval_trace
 from bedrax.numpy_backend.executor import to_numpy
 from bedrax.numpy_backend.host_array import HostArray
 from bedrax.xla_backend import clients, dlpack, placement, stages
-from bedrax.xla_backend import jaxlib_door as door
-from bedrax.xla_backend.jaxlib_door import ArrayImpl
+from bedrax.xla_backend.door import runtime
+from bedrax.xla_backend.door.arrays import ArrayImpl
 from bedrax.xla_backend.running import (
     LazyNames,
     complete_params,
@@ -44,8 +44,8 @@ class XlaExecutor(executors.Executor):
     """Evaluates with XLA."""
 
     array_types = (ArrayImpl,)
-    option_changed = staticmethod(door.option_changed)
-    must_see_calls = staticmethod(door.set_must_see_calls)
+    option_changed = staticmethod(runtime.option_changed)
+    must_see_calls = staticmethod(runtime.set_must_see_calls)
     name = "xla"
     rank = 1
     compiles = True
@@ -189,7 +189,7 @@ def make_jitted(jitted: core_jitting.Jitted):
             return pytree.tree_unflatten(call.out_tree, jitted.bind(call)), None
         names = LazyNames(call.out_tree)
         out, fast = first_run(call.jaxpr, call.args, params, call.out_tree, device, names)
-        return out, None if call.arg_offset or current.axes or door.must_see_calls() else fast
+        return out, None if call.arg_offset or current.axes or runtime.must_see_calls() else fast
 
     _all_jitted.add(jitted)
     options = jitted.options
@@ -258,7 +258,7 @@ def _clear_cache(wrapped, jitted):
 
 def clear_caches() -> None:
     """Forget every traced and compiled program."""
-    door.PjitFunctionCache.clear_all()
+    runtime.PjitFunctionCache.clear_all()
     for table in _runners.values():
         table.clear()
     caches.traces.clear()

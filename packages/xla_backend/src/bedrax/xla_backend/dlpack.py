@@ -6,32 +6,33 @@ from typing import Any
 
 import numpy as np
 
-from bedrax.xla_backend import clients, placement
-from bedrax.xla_backend import jaxlib_door as door
+from bedrax.xla_backend import clients, placement, platforms
+from bedrax.xla_backend.door import runtime
+from bedrax.xla_backend.door.arrays import device_of, sharding_of
 from bedrax.xla_backend.host import check_alive, host_value
 from bedrax.xla_backend.sharding import SingleDeviceSharding, make_single_device_sharding, resolve
 
 
 def dlpack_device(self) -> tuple[int, int]:
     """``__dlpack_device__``: kind and number of the device that holds an array."""
-    if type(self._sharding) is not SingleDeviceSharding:
+    if type(sharding_of(self)) is not SingleDeviceSharding:
         raise ValueError("__dlpack__ only supported for unsharded arrays.")
-    device = self._sharding._device
-    kinds = {"cpu": 1, "gpu": 2, "cuda": 2, "rocm": 10}
-    if device.platform not in kinds:
+    device = device_of(sharding_of(self))
+    kind = platforms.of(platforms.of_device(device)).dlpack
+    if kind is None:
         raise BufferError(f"Device type '{device.platform}' has no DLPack equivalent")
-    return kinds[device.platform], device.local_hardware_id if device.platform != "cpu" else device.id
+    return kind, device.local_hardware_id if device.platform != "cpu" else device.id
 
 
 def dlpack(self, *, stream=None, max_version=None, dl_device=None, copy=None):
     """``__dlpack__``: an array as a capsule that other libraries read."""
-    if type(self._sharding) is not SingleDeviceSharding:
+    if type(sharding_of(self)) is not SingleDeviceSharding:
         raise ValueError("__dlpack__ only supported for unsharded arrays.")
     check_alive(self)
     if dl_device is not None and tuple(dl_device) != tuple(dlpack_device(self)):
         if dl_device[0] != 1:
             raise BufferError(
-                f"cannot export an array on {self._sharding._device} to DLPack device {tuple(dl_device)}"
+                f"cannot export an array on {device_of(sharding_of(self))} to DLPack device {tuple(dl_device)}"
             )
         return host_value(self).__dlpack__(copy=copy)
     if self.aval.dtype == np.bool_ and max_version is None:
@@ -40,7 +41,7 @@ def dlpack(self, *, stream=None, max_version=None, dl_device=None, copy=None):
     if copy:
         x = placement.copy(self)
     x.block_until_ready()
-    return door.buffer_to_dlpack_managed_tensor(x, stream)
+    return runtime.buffer_to_dlpack_managed_tensor(x, stream)
 
 
 def is_supported_dtype(dtype: Any) -> bool:
@@ -71,34 +72,35 @@ def from_dlpack(external_array: Any, device: Any = None, copy: bool | None = Non
     target = resolve(device, "device of from_dlpack")
     kind, number = external_array.__dlpack_device__()
     kind = int(kind)
-    platforms = {1: "cpu", 2: "cuda", 3: "cpu", 10: "rocm"}
-    if kind not in platforms:
+    platform = platforms.of_dlpack(kind)
+    if platform is None:
         raise TypeError(
             f"Array passed to from_dlpack is on unsupported device type (DLDeviceType: {kind}), array: {external_array}"
         )
-    client = clients.get_backend(platforms[kind])
-    source = client.local_devices()[0] if kind in (1, 3) else client.device_from_local_hardware_id(number)
-    stream = None if kind in (1, 3) else source.get_stream_for_external_ready_events()
+    client = clients.get_backend(platform.name)
+    on_host = platform.name == "cpu"
+    source = client.local_devices()[0] if on_host else client.device_from_local_hardware_id(number)
+    stream = None if on_host else source.get_stream_for_external_ready_events()
     try:
         capsule = (
             external_array.__dlpack__(stream=stream) if stream is not None else external_array.__dlpack__()
         )
     except BufferError:
-        if copy is False or kind not in (1, 3):
+        if copy is False or not on_host:
             raise
         return placement.to_sharding(np.array(external_array), make_single_device_sharding(source))
     try:
-        found = door.dlpack_managed_tensor_to_buffer(capsule, source, stream)
-    except door.JaxRuntimeError:
+        found = runtime.dlpack_managed_tensor_to_buffer(capsule, source, stream)
+    except runtime.JaxRuntimeError:
         # XLA wants memory aligned to 16 bytes and in a dense layout; what is not must be copied.
-        if copy is False or kind not in (1, 3):
+        if copy is False or not on_host:
             raise
         found = placement.to_sharding(
             np.array(np.from_dlpack(external_array), copy=True), make_single_device_sharding(source)
         )
     if copy:
         found = placement.copy(found)
-    if target is not None and target != found._sharding:
+    if target is not None and target != sharding_of(found):
         if copy is False:
             raise ValueError(f"from_dlpack: the array is on {source}; moving it to {target} needs a copy")
         found = placement.to_sharding(found, target, True)

@@ -1,7 +1,7 @@
 """Export: programs that are lowered here and run elsewhere, or later, without their Python source.
 
 `export` makes an `Exported`, which holds StableHLO as a portable artifact; calling it binds a primitive whose
-lowering specializes that module to the shapes and the platform of the call. The bytes are the business of `exchange`.
+lowering specializes that module to the shapes and the platform of the call. The bytes are the business of `export_format`.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ import numpy as np
 from bedrax import pytree, shape_poly
 from bedrax.autodiff.tables import jvp_rules, transpose_rules
 from bedrax.batching.tables import batch_rules
-from bedrax.core import dims, dtypes, effects
+from bedrax.core import dims, dtypes, effects, element_types
 from bedrax.core.avals import aval_of
 from bedrax.core.ir import jaxpr_as_fun
 from bedrax.core.passes import programs_in
 from bedrax.core.tracing import Primitive
 from bedrax.numpy_backend.tables import numpy_rules
 from bedrax.shape_poly import SymbolicScope, is_symbolic_dim, symbolic_args_specs, symbolic_shape
-from bedrax.xla_backend import clients, export_format, flags, running, stages, tables
+from bedrax.xla_backend import clients, export_format, flags, platforms, running, stages, tables
 from bedrax.xla_backend import compile as compile_module
-from bedrax.xla_backend import jaxlib_door as door
+from bedrax.xla_backend.door import runtime
+from bedrax.xla_backend.door.arrays import ArrayImpl, is_committed, sharding_of
 from bedrax.xla_backend.export_format import (
     register_namedtuple_serialization,
     register_pytree_node_serialization,
 )
-from bedrax.xla_backend.jaxlib_door import ArrayImpl
 
 minimum_supported_calling_convention_version = 9
 maximum_supported_calling_convention_version = 10
 
-PLATFORMS = ("cpu", "cuda", "rocm", "tpu")
+PLATFORMS = tuple(platforms.PLATFORMS)
 
 # Custom calls that XLA, jaxlib and this package promise to keep. Prefixes end with "*".
 _STABLE_CUSTOM_CALLS = (
@@ -83,7 +83,7 @@ class DisabledSafetyCheck:
 
 def default_export_platform() -> str:
     """The platform that programs are exported for by default: that of the default device."""
-    return compile_module._platform_of(clients.default_device())
+    return platforms.of_device(clients.default_device())
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -130,9 +130,9 @@ class Exported:
 
     def mlir_module(self, serialized: bool = True) -> str:
         """The StableHLO module as text."""
-        from bedrax.xla_backend.lowering import portable
+        from bedrax.xla_backend.lowering import modules  # MLIR is loaded when it is needed
 
-        module = portable.deserialize(self.mlir_module_serialized)
+        module = modules.deserialize(self.mlir_module_serialized)
         return module.operation.get_asm(enable_debug_info=False)
 
     def __str__(self):
@@ -149,7 +149,7 @@ class Exported:
         return self._shardings(self.out_shardings_hlo, self.out_avals, mesh)
 
     def _shardings(self, shardings, avals, mesh):
-        devices = door.DeviceList(tuple(mesh.devices.flat))
+        devices = runtime.DeviceList(tuple(mesh.devices.flat))
         return tuple(
             [
                 None if s is None else compile_module.from_hlo(s, devices, mesh, len(a.shape))
@@ -314,7 +314,7 @@ def _export(traced, platforms: tuple[str, ...], disabled: tuple) -> Exported:
     call, params = traced._call, traced._call.params
     arguments = stages.wanted_shardings(call.args, params["in_shardings"]) or (None,) * len(call.args)
     arguments = tuple([
-        x._sharding if s is None and isinstance(x, ArrayImpl) and x._committed else s
+        sharding_of(x) if s is None and isinstance(x, ArrayImpl) and is_committed(x) else s
         for x, s in zip(call.args, arguments, strict=True)
     ])  # fmt: skip
     results = params["out_shardings"] or (None,) * len(traced.jaxpr.outvars)
@@ -367,7 +367,7 @@ def export_program(
       shardings: those of the arguments and those of the results (None: not specified).
       names, result_names: what arguments and results are called in messages and in the module.
     """
-    from bedrax.xla_backend.lowering import portable, types
+    from bedrax.xla_backend.lowering import modules  # MLIR is loaded when it is needed
 
     if any(e in effects.ordered_effects for e in jaxpr.effects):
         raise NotImplementedError(f"export: programs with ordered effects are not supported: {jaxpr.effects}")
@@ -376,15 +376,15 @@ def export_program(
     devices = _device_count(jaxpr, (*arguments, *results))
     if devices == 1:  # which one is chosen by the call
         arguments, results = (None,) * len(in_avals), (None,) * len(out_avals)
-    kept = portable.solvable_arguments(jaxpr, compile_module.kept_arguments(jaxpr))
+    kept = modules.solvable_arguments(jaxpr, compile_module.kept_arguments(jaxpr))
 
     def mark(arg_attrs, res_attrs):
         for attrs, i in zip(arg_attrs, kept, strict=True):
-            compile_module._mark_sharding(attrs, arguments[i], in_avals[i], types)
+            compile_module.mark_sharding(attrs, arguments[i], in_avals[i])
         for attrs, s, aval in zip(res_attrs, results, out_avals, strict=True):
-            compile_module._mark_sharding(attrs, s, aval, types)
+            compile_module.mark_sharding(attrs, s, aval)
 
-    lowered = portable.lower(
+    lowered = modules.lower(
         jaxpr, "jit_" + name, platforms, kept, num_partitions=devices, names=names,
         result_names=result_names, mark_shardings=mark if devices > 1 else None,
     )  # fmt: skip
@@ -393,10 +393,10 @@ def export_program(
             f"export: '{name}' calls back into Python (through pure_callback, io_callback or debug.callback), which an"
             " exported program cannot"
         )
-    check_custom_calls(portable.custom_call_targets(lowered.program.module), disabled)
+    check_custom_calls(modules.custom_call_targets(lowered.program.module), disabled)
 
     def hlo(s, aval):
-        return None if s is None else s._to_xla_hlo_sharding(len(types.physical(aval)[0]))
+        return None if s is None else s._to_xla_hlo_sharding(len(element_types.base_aval(aval).shape))
 
     return Exported(
         fun_name=name, in_tree=in_tree, in_avals=in_avals, out_tree=out_tree, out_avals=out_avals,
@@ -405,7 +405,7 @@ def export_program(
         out_shardings_hlo=tuple([hlo(s, a) for s, a in zip(results, out_avals, strict=True)]),
         nr_devices=devices, platforms=platforms, ordered_effects=(),
         unordered_effects=tuple(jaxpr.effects), disabled_safety_checks=disabled,
-        mlir_module_serialized=portable.serialize(lowered.program.module),
+        mlir_module_serialized=modules.serialize(lowered.program.module),
         calling_convention_version=flags.export_calling_convention_version.value, module_kept_var_idx=kept,
         uses_global_constants=lowered.symbolic, _get_vjp=functools.partial(_export_vjp, jaxpr, (arguments, results)),
     )  # fmt: skip
@@ -526,7 +526,7 @@ def _call_exported_shape(*avals, exported):
 
 @tables.lowering_rules.rule(call_exported_p)
 def _lower_call(ctx, *operands, exported: Exported):
-    from bedrax.xla_backend.lowering import portable, types
+    from bedrax.xla_backend.lowering import linking, modules, types  # MLIR is loaded when it is needed
 
     program, platform = ctx.program, ctx.platform
     devices = program.num_partitions
@@ -548,13 +548,13 @@ def _lower_call(ctx, *operands, exported: Exported):
     kept = exported.module_kept_var_idx
     given = [operands[i] for i in kept]
     given = [ctx.with_sharding(v, exported.in_shardings_hlo[i]) for v, i in zip(given, kept, strict=True)]
-    static = portable.all_static(ctx.avals_in)
+    static = modules.all_static(ctx.avals_in)
     in_types = [types.type_of(ctx.avals_in[i] if static else exported.in_avals[i]) for i in kept]
     platform_index = index if len(exported.platforms) > 1 else None
-    symbol = portable.imported(
+    symbol = linking.imported(
         program, exported, in_types, platform_index, refine=static and exported.uses_global_constants
     )
-    outs = portable.call_function(ctx, symbol, given)
+    outs = linking.call_function(ctx, symbol, given)
     return [ctx.with_sharding(v, s) for v, s in zip(outs, exported.out_shardings_hlo, strict=True)]
 
 

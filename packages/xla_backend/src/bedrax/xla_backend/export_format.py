@@ -26,7 +26,7 @@ import numpy as np
 from bedrax import pytree, shape_poly
 from bedrax.core import dtypes, extended_names
 from bedrax.core.avals import ShapedArray
-from bedrax.xla_backend import jaxlib_door as door
+from bedrax.xla_backend.door import runtime
 
 MAGIC = b"BDXEXP01"
 
@@ -230,9 +230,9 @@ def _sharding(s) -> str | None:
 def _read_sharding(text: str | None) -> Any:
     if text is None:
         return None
-    proto = door.OpSharding()
+    proto = runtime.OpSharding()
     proto.ParseFromString(base64.b64decode(text))
-    return door.HloSharding.from_proto(proto)
+    return runtime.HloSharding.from_proto(proto)
 
 
 def _same(x: Any) -> Any:

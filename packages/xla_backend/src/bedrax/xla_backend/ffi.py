@@ -15,7 +15,7 @@ from bedrax.core import dtypes, effects
 from bedrax.core.avals import ShapedArray, abstractify
 from bedrax.core.tables import effect_rules
 from bedrax.core.tracing import Primitive
-from bedrax.xla_backend import jaxlib_door as door
+from bedrax.xla_backend.door import kernels
 from bedrax.xla_backend.tables import lowering_rules
 
 _VMAP_METHODS = ("sequential", "sequential_unrolled", "expand_dims", "broadcast_all", "legacy_vectorized")
@@ -44,7 +44,7 @@ effect_rules.add(ffi_call_p, lambda *avals, has_side_effect, **_: {_effect} if h
 
 def include_dir() -> str:
     """The directory of the headers that compiled functions include (``xla/ffi/api/ffi.h``)."""
-    return door.include_directory()
+    return kernels.include_directory()
 
 
 def pycapsule(funcptr: Any) -> Any:
@@ -66,22 +66,22 @@ def register_ffi_target(
       platform: ``"cpu"``, ``"cuda"``, ...
       api_version: 1 for the typed interface, 0 for the older one.
     """
-    door.register_custom_call_target(name, fn, platform, api_version, **kwargs)
+    kernels.register_custom_call_target(name, fn, platform, api_version, **kwargs)
 
 
 def register_ffi_type(name: str, type_registration: Any, platform: str = "cpu") -> None:
     """Tell XLA of a type of the states that compiled functions keep: a dictionary of capsules."""
-    door.register_custom_type(name, type_registration, platform)
+    kernels.register_custom_type(name, type_registration, platform)
 
 
 def register_ffi_type_id(name: str, obj: Any, platform: str = "cpu") -> None:
     """Tell XLA of a type, given the capsule of its identity."""
-    door.register_custom_type(name, {"type_id": obj}, platform)
+    kernels.register_custom_type(name, {"type_id": obj}, platform)
 
 
 def register_ffi_target_as_batch_partitionable(name: str) -> None:
     """Say that the function may be applied to parts of arrays split along leading axes."""
-    door.register_as_batch_partitionable(name)
+    kernels.register_as_batch_partitionable(name)
 
 
 class _Value:

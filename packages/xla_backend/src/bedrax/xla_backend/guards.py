@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from bedrax.core import config
 from bedrax.xla_backend import flags
-from bedrax.xla_backend.jaxlib_door import guard_lib
+from bedrax.xla_backend.door.runtime import guard_lib
 
 # What the runtime guards -> the options that say how, the more specific first.
 _GUARDED = {

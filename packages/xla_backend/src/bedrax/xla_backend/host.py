@@ -4,6 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from bedrax.xla_backend.door.arrays import (
+    copy_to_host,
+    device_of,
+    keep_value,
+    known_value,
+    parts_of,
+    replicated_part,
+    sharding_of,
+)
 from bedrax.xla_backend.sharding import SingleDeviceSharding
 
 
@@ -44,19 +53,19 @@ def host_value(x) -> np.ndarray:
     Raises:
       RuntimeError: the array was deleted or donated, or has parts in other processes.
     """
-    value = x._npy_value
+    value = known_value(x)
     if value is not None:
         return value
     check_alive(x)
-    sharding = x._sharding
+    sharding = sharding_of(x)
     if type(sharding) is SingleDeviceSharding:
-        value, copied = x._single_device_array_to_np_array_did_copy()
+        value, copied = copy_to_host(x)
         value.flags.writeable = False
         if copied:  # else it is a view of the buffer, and keeping it would stand in the way of donation
-            x._npy_value = value
+            keep_value(x, value)
         return value
     if sharding.is_fully_replicated:
-        value, _ = x._fully_replicated_shard()._single_device_array_to_np_array_did_copy()
+        value, _ = copy_to_host(replicated_part(x)())
     else:
         if not sharding.is_fully_addressable:
             raise RuntimeError(
@@ -69,7 +78,7 @@ def host_value(x) -> np.ndarray:
             if shard.replica_id == 0:
                 value[shard.index] = host_value(shard.data)
     value.flags.writeable = False
-    x._npy_value = value
+    keep_value(x, value)
     return value
 
 
@@ -77,7 +86,7 @@ def _numbered(x) -> dict:
     """Per device, the slices of the whole array that it holds, and which copy of them it is."""
     copies: dict = {}
     found = {}
-    for device, index in x._sharding.devices_indices_map(x.aval.shape).items():
+    for device, index in sharding_of(x).devices_indices_map(x.aval.shape).items():
         key = tuple((s.start, s.stop) for s in index)
         copies[key] = number = copies.get(key, -1) + 1
         found[device] = index, number
@@ -87,12 +96,12 @@ def _numbered(x) -> dict:
 def addressable_shards(x) -> list[Shard]:
     """The parts on this process's devices."""
     check_alive(x)
-    sharding = x._sharding
+    sharding = sharding_of(x)
     if type(sharding) is SingleDeviceSharding:
-        return [Shard(sharding._device, (slice(None),) * len(x.aval.shape), 0, x)]
+        return [Shard(device_of(sharding), (slice(None),) * len(x.aval.shape), 0, x)]
     numbered = _numbered(x)
-    devices = [part._sharding._device for part in x._arrays]
-    return [Shard(device, *numbered[device], part) for device, part in zip(devices, x._arrays, strict=True)]
+    devices = [device_of(sharding_of(part)) for part in parts_of(x)]
+    return [Shard(device, *numbered[device], part) for device, part in zip(devices, parts_of(x), strict=True)]
 
 
 def global_shards(x) -> list[Shard]:

@@ -18,7 +18,7 @@ import numpy as np
 
 from bedrax.core import config
 from bedrax.xla_backend import clients
-from bedrax.xla_backend import jaxlib_door as door
+from bedrax.xla_backend.door import runtime
 
 
 class AxisType(enum.Enum):
@@ -187,7 +187,7 @@ class Mesh(_BaseMesh, contextlib.ContextDecorator):
 
     @functools.cached_property
     def _internal_device_list(self):
-        return door.DeviceList(self._flat_devices_tuple)
+        return runtime.DeviceList(self._flat_devices_tuple)
 
     device_ids = property(lambda self: np.vectorize(lambda d: d.id, otypes=[int])(self.devices))
     is_scalar = property(lambda self: self.size == 1)

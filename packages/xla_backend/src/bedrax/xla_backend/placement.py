@@ -20,10 +20,18 @@ from bedrax.lax.tables import decompositions
 from bedrax.numpy_backend.executor import to_numpy
 from bedrax.numpy_backend.host_array import HostArray
 from bedrax.xla_backend import clients
-from bedrax.xla_backend import jaxlib_door as door
+from bedrax.xla_backend.door import runtime
+from bedrax.xla_backend.door.arrays import (
+    ArrayImpl,
+    copied,
+    device_of,
+    is_committed,
+    make_array,
+    parts_of,
+    sharding_of,
+)
 from bedrax.xla_backend.guards import asks_for
 from bedrax.xla_backend.host import check_alive, host_value
-from bedrax.xla_backend.jaxlib_door import ArrayImpl
 from bedrax.xla_backend.sharding import (
     Mesh,
     NamedSharding,
@@ -35,7 +43,7 @@ from bedrax.xla_backend.sharding import (
 )
 from bedrax.xla_backend.tables import lowering_rules
 
-_batched_device_put = door.batched_device_put
+_batched_device_put = runtime.batched_device_put
 
 
 def put_uncommitted(x: Any, weak_type: bool = False):
@@ -52,7 +60,7 @@ def _put_host(value: np.ndarray, sharding, committed: bool, weak_type: bool = Fa
         raise TypeError("arrays of float0 are not placed on devices")
     aval = ShapedArray(value.shape, dtype, weak_type)
     if type(sharding) is SingleDeviceSharding:
-        return _batched_device_put(aval, sharding, [value], [sharding._device], committed)
+        return _batched_device_put(aval, sharding, [value], [device_of(sharding)], committed)
     sharding.shard_shape(value.shape)  # raises if it cannot be split
     parts, places = [], []
     for device, index in sharding.addressable_devices_indices_map(value.shape).items():
@@ -74,18 +82,19 @@ def to_sharding(x: Any, sharding, committed: bool = True):
 
 def _move(x, sharding, committed: bool):
     check_alive(x)
-    have = x._sharding
+    have = sharding_of(x)
     if have == sharding or have.is_equivalent_to(sharding, x.ndim):
-        if x._committed == committed and have == sharding:
+        if is_committed(x) == committed and have == sharding:
             return x
-        return ArrayImpl(x.aval, sharding, list(x._arrays), committed=committed, _skip_checks=True)
+        return make_array(x.aval, sharding, parts_of(x), committed)
     sharding.shard_shape(x.shape)
     if type(sharding) is SingleDeviceSharding and type(have) is SingleDeviceSharding:
-        moved = door.batched_copy_array_to_devices_with_sharding(
-            [x], [sharding._internal_device_list], [sharding], [door.ArrayCopySemantics.REUSE_INPUT])[0]  # fmt: skip
-        if moved._committed == committed:
-            return moved
-        return ArrayImpl(x.aval, sharding, list(moved._arrays), committed=committed, _skip_checks=True)
+        moved = copied(x, sharding, always=False)
+        return (
+            moved
+            if is_committed(moved) == committed
+            else make_array(x.aval, sharding, parts_of(moved), committed)
+        )
     return _put_host(host_value(x), sharding, committed, x.aval.weak_type)
 
 
@@ -123,8 +132,8 @@ def _shares(x, y) -> bool:
     try:
         return x.unsafe_buffer_pointer() == y.unsafe_buffer_pointer()
     except Exception:  # arrays of several parts have no one pointer
-        return {a.unsafe_buffer_pointer() for a in x._arrays} == {
-            a.unsafe_buffer_pointer() for a in y._arrays
+        return {a.unsafe_buffer_pointer() for a in parts_of(x)} == {
+            a.unsafe_buffer_pointer() for a in parts_of(y)
         }
 
 
@@ -227,7 +236,7 @@ def block_until_ready(x: Any):
     leaves = [v for v in pytree.tree_leaves(x) if hasattr(v, "block_until_ready")]
     arrays = [v for v in leaves if type(v) is ArrayImpl]
     if len(arrays) > 1:
-        door.batched_block_until_ready(arrays)
+        runtime.batched_block_until_ready(arrays)
     elif arrays:
         arrays[0].block_until_ready()
     for v in leaves:
@@ -246,9 +255,7 @@ def copy_to_host_async(x: Any):
 
 def copy(x):
     """A new array with the same value and place, in memory of its own."""
-    sharding = x._sharding
-    return door.batched_copy_array_to_devices_with_sharding(
-        [x], [sharding._internal_device_list], [sharding], [door.ArrayCopySemantics.ALWAYS_COPY])[0]  # fmt: skip
+    return copied(x, sharding_of(x), always=True)
 
 
 def make_array_from_callback(shape: Sequence[int], sharding, data_callback: Callable, dtype: Any = None):
@@ -346,7 +353,7 @@ def check_and_rearrange(arrays: Sequence[Any], sharding, aval: ShapedArray) -> l
     Raises:
       ValueError: parts are missing, on other devices, or of another shape or dtype than they should be.
     """
-    devices = [a._sharding._device for a in arrays]
+    devices = [device_of(sharding_of(a)) for a in arrays]
     wanted = sharding._addressable_device_assignment
     if len(arrays) != len(wanted):
         raise ValueError(
@@ -375,7 +382,7 @@ def check_and_rearrange(arrays: Sequence[Any], sharding, aval: ShapedArray) -> l
 def from_parts(aval: ShapedArray, sharding, parts: Sequence[Any], committed: bool = True):
     """An array made of its parts, one per addressable device in the sharding's order."""
     parts = check_and_rearrange(parts, sharding, aval)
-    return ArrayImpl(aval, sharding, parts, committed=committed, _skip_checks=True)
+    return make_array(aval, sharding, parts, committed)
 
 
 # ---- placement inside programs ----
@@ -490,12 +497,12 @@ def choose_placement(
     several = False
     wanted = list(arguments) if arguments is not None else [None] * len(args)
     for i, (x, s) in enumerate(zip(args, wanted, strict=True)):
-        if s is None and type(x) is ArrayImpl and x._committed:
-            s = wanted[i] = x._sharding
+        if s is None and type(x) is ArrayImpl and is_committed(x):
+            s = wanted[i] = sharding_of(x)
         if s is None:
             continue
         single = type(s) is SingleDeviceSharding
-        assignment = (s._device,) if single else s._device_assignment
+        assignment = (device_of(s),) if single else s._device_assignment
         several = several or not single
         if found is None:
             found, origin = assignment, f"argument {i}"

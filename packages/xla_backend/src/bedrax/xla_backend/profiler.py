@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from bedrax.xla_backend import clients
-from bedrax.xla_backend import jaxlib_door as door
+from bedrax.xla_backend.door import runtime
 
-_native = door.profiler()
+_native = runtime.profiler()
 ProfileOptions = _native.ProfileOptions
 TraceAnnotation = _native.TraceMe
-ProfileData, ProfileEvent, ProfilePlane = door.profile_data_types()
+ProfileData, ProfileEvent, ProfilePlane = runtime.profile_data_types()
 
 _lock = threading.Lock()
 _session: tuple[Any, str] | None = None

@@ -11,7 +11,7 @@ from bedrax.core.ir import Jaxpr, eval_jaxpr
 from bedrax.core.tracing import eval_trace
 from bedrax.xla_backend import clients, placement
 from bedrax.xla_backend import compile as compile_module
-from bedrax.xla_backend import jaxlib_door as door
+from bedrax.xla_backend.door import runtime
 
 
 def _shard_arg_fallback(x: Any, s: Any, *layout: Any):
@@ -20,7 +20,7 @@ def _shard_arg_fallback(x: Any, s: Any, *layout: Any):
 
 
 def make_pjit(name, fun, miss, static_argnums=(), static_argnames=(), key=()):
-    return door.pjit(
+    return runtime.pjit(
         name,
         fun,
         miss,

@@ -16,7 +16,7 @@ import numpy as np
 
 from bedrax.core.avals import ShapedArray
 from bedrax.xla_backend import clients
-from bedrax.xla_backend import jaxlib_door as door
+from bedrax.xla_backend.door import runtime
 from bedrax.xla_backend.layout import Format
 from bedrax.xla_backend.mesh import (  # noqa: F401  (users look for meshes beside shardings)
     AbstractDevice,
@@ -32,7 +32,7 @@ from bedrax.xla_backend.mesh import (  # noqa: F401  (users look for meshes besi
     use_abstract_mesh,
 )
 
-Sharding = door.Sharding
+Sharding = runtime.Sharding
 Index = tuple[slice, ...]
 
 
@@ -53,7 +53,7 @@ def _unconstrained():
 
 
 UNCONSTRAINED = UnconstrainedPartition()
-door.set_unconstrained_marker(UNCONSTRAINED)
+runtime.set_unconstrained_marker(UNCONSTRAINED)
 
 
 def _partition(entry):
@@ -193,14 +193,14 @@ def index_map(sharding, shape: tuple[int, ...]) -> dict:
     )
 
 
-def tile_counts(hlo: door.HloSharding, ndim: int) -> tuple[int, ...]:
+def tile_counts(hlo: runtime.HloSharding, ndim: int) -> tuple[int, ...]:
     """In how many parts each dimension is split."""
     if hlo.is_replicated() or hlo.is_maximal() or hlo.is_manual() or hlo.is_unreduced():
         return (1,) * ndim
     return tuple(hlo.tile_assignment_dimensions()[:ndim])
 
 
-def indices_of(hlo: door.HloSharding, shape: tuple[int, ...], num_devices: int) -> list[Index]:
+def indices_of(hlo: runtime.HloSharding, shape: tuple[int, ...], num_devices: int) -> list[Index]:
     """Per device, the slices of an array of `shape`."""
     counts = tile_counts(hlo, len(shape))
     if all(c == 1 for c in counts):
@@ -245,7 +245,7 @@ def _is_equivalent_to(self, other, ndim: int) -> bool:
     )
 
 
-def hlo_equal(a: door.HloSharding, b: door.HloSharding) -> bool:
+def hlo_equal(a: runtime.HloSharding, b: runtime.HloSharding) -> bool:
     """Whether two HLO shardings mean the same."""
     return a == b or (a.is_replicated() and b.is_replicated())
 
@@ -275,12 +275,12 @@ for _name, _value in _COMMON.items():
     setattr(Sharding, _name, _value)
 
 
-_REPLICATED = door.HloSharding.replicate()
+_REPLICATED = runtime.HloSharding.replicate()
 
 
 # All of an array on one device: `SingleDeviceSharding(device, memory_kind=None)`. It is jaxlib's own class, because C++
 # makes instances by itself; the methods below are put on it.
-SingleDeviceSharding = door.SingleDeviceShardingBase
+SingleDeviceSharding = runtime.SingleDeviceShardingBase
 
 
 class _SingleDeviceMethods:
@@ -345,7 +345,7 @@ def make_single_device_sharding(device, memory_kind=None) -> SingleDeviceShardin
 
 def is_place(x: Any) -> bool:
     """Whether `x` says where an array is to be (None: nowhere in particular); see `resolve`."""
-    return x is None or isinstance(x, (Sharding, PartitionSpec, door.Device, Format))
+    return x is None or isinstance(x, (Sharding, PartitionSpec, runtime.Device, Format))
 
 
 def resolve(where: Any, what: str) -> Any:
@@ -361,7 +361,7 @@ def resolve(where: Any, what: str) -> Any:
     """
     if where is None or isinstance(where, Sharding):
         return where
-    if isinstance(where, door.Device):
+    if isinstance(where, runtime.Device):
         return make_single_device_sharding(where)
     if isinstance(where, Format):
         order = None if where.layout is None else list(where.layout.major_to_minor)
@@ -424,7 +424,7 @@ def check_pspec(mesh, spec, manual_axes=frozenset()) -> None:
 
 
 @functools.lru_cache(4096)
-def _named_hlo(mesh, spec: PartitionSpec, ndim: int) -> door.HloSharding:
+def _named_hlo(mesh, spec: PartitionSpec, ndim: int) -> runtime.HloSharding:
     """The tile assignment of a spec: mesh axes are transposed so that the axes of a dimension come together."""
     if len(spec) > ndim:
         raise ValueError(f"Sharding with {spec} splits {len(spec)} dimensions, but the value has rank {ndim}")
@@ -444,13 +444,13 @@ def _named_hlo(mesh, spec: PartitionSpec, ndim: int) -> door.HloSharding:
     dims, kinds = counts, []
     if left_over > 1:
         dims = [*counts, left_over]
-        kinds = [door.OpSharding.Type.REPLICATED]
-    return door.HloSharding.iota_tile(
+        kinds = [runtime.OpSharding.Type.REPLICATED]
+    return runtime.HloSharding.iota_tile(
         dims=dims, reshape_dims=list(mesh.axis_sizes), transpose_perm=[*order, *rest], subgroup_types=kinds
     )
 
 
-class NamedSharding(door.NamedShardingBase):
+class NamedSharding(runtime.NamedShardingBase):
     """An array split over a mesh as a `PartitionSpec` says.
 
     Args:
@@ -459,7 +459,7 @@ class NamedSharding(door.NamedShardingBase):
       memory_kind: optional kind of memory.
     """
 
-    def _to_xla_hlo_sharding(self, ndim: int) -> door.HloSharding:
+    def _to_xla_hlo_sharding(self, ndim: int) -> runtime.HloSharding:
         return _named_hlo(self.mesh, self.spec, ndim)
 
     @property
@@ -520,7 +520,7 @@ class NamedSharding(door.NamedShardingBase):
         return NamedSharding, (self.mesh, self.spec, self._memory_kind)
 
 
-class GSPMDSharding(door.GSPMDShardingBase):
+class GSPMDSharding(runtime.GSPMDShardingBase):
     """Devices and the `HloSharding` that the compiler chose."""
 
     @property
@@ -569,17 +569,17 @@ def make_mesh(
 
 @clients.before_first_use.append
 def _prime(device) -> None:
-    """Make C++ look up what it calls by name while those names are ours; see `jaxlib_door`."""
-    with door.paths_called_by_name(make_single_device_sharding, check_pspec):
+    """Make C++ look up what it calls by name while those names are ours; see `door.runtime`."""
+    with runtime.paths_called_by_name(make_single_device_sharding, check_pspec):
         one = make_single_device_sharding(device)
         value = np.zeros((), np.float32)
-        put = door.batched_device_put(ShapedArray((), value.dtype), one, [value], [device])
+        put = runtime.batched_device_put(ShapedArray((), value.dtype), one, [value], [device])
         put._single_device_array_to_np_array_did_copy()
         if device.platform == "cpu":
-            door.dlpack_managed_tensor_to_buffer(value.__dlpack__(), device, None)
+            runtime.dlpack_managed_tensor_to_buffer(value.__dlpack__(), device, None)
 
 
-with door.paths_called_by_name(make_single_device_sharding, check_pspec):
+with runtime.paths_called_by_name(make_single_device_sharding, check_pspec):
     NamedSharding(
         AbstractMesh((1,), ("x",)), PartitionSpec()
     )  # needs no device: shardings are made before there are any

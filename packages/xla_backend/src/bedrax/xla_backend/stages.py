@@ -9,9 +9,9 @@ from bedrax import pytree
 from bedrax.core import avals
 from bedrax.core.signatures import parameter_names
 from bedrax.core.tracing import Tracer
-from bedrax.xla_backend import clients, placement, running
+from bedrax.xla_backend import clients, placement, platforms, running
 from bedrax.xla_backend import compile as compile_module
-from bedrax.xla_backend import jaxlib_door as door
+from bedrax.xla_backend.door import mlir, runtime
 from bedrax.xla_backend.layout import Format, Layout
 
 CompilerOptions = dict[str, Any]
@@ -139,7 +139,7 @@ class Traced(Stage):
                     " one at a time"
                 )
             platform = lowering_platforms[0]
-            platform = "cuda" if platform == "gpu" else platform
+            platform = platforms.members(platform)[0]
         lowered = compile_module.lower(
             self.jaxpr, "jit_" + self.fun_name, where, params["donated_invars"], params["keep_unused"],
             params["compiler_options"], platform=platform, embed_constants=True,
@@ -193,7 +193,7 @@ class Lowered(Stage):
         if dialect in (None, "stablehlo"):
             return self._lowered.module
         if dialect == "hlo":
-            return door.mlir_tools.mlir_module_to_xla_computation(
+            return mlir.tools.mlir_module_to_xla_computation(
                 self._lowered.program.text(), use_tuple_args=False, return_tuple=False
             )
         raise ValueError(f"unknown dialect {dialect!r}: expected 'stablehlo' or 'hlo'")
@@ -201,7 +201,7 @@ class Lowered(Stage):
     def cost_analysis(self) -> dict | None:
         """XLA's estimate of operations and bytes, before optimization."""
         client = clients.get_backend(self._lowered.placement.devices[0].client)
-        return door.cost_analysis(client, self.compiler_ir("hlo"))
+        return runtime.cost_analysis(client, self.compiler_ir("hlo"))
 
 
 class Compiled(Stage):

@@ -1,7 +1,7 @@
 """The StableHLO column: `lowering_rules`, and short ways to write its rows.
 
 Nothing here imports jaxlib. A rule is ``rule(ctx, *operands, **params) -> value`` (a list of values
-for primitives with multiple results); `ctx` is a `bedrax.xla_backend.lowering.engine.LoweringContext`.
+for primitives with multiple results); `ctx` is a `bedrax.xla_backend.lowering.program.LoweringContext`.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Any
 
 from bedrax.core.columns import Column
 from bedrax.lax.tables import decompositions
+from bedrax.xla_backend import platforms
 
 
 def _composed(prim) -> Callable | None:
@@ -33,16 +34,13 @@ lowering_rules = Column(
 # (primitive, platform) -> rule; wins over `lowering_rules`. A family's file fills both.
 platform_rules: dict[tuple[Any, str], Callable] = {}
 
-# What a platform is also known as, in rules.
-PLATFORM_ALIASES = {"gpu": ("cuda", "rocm")}
 
-
-def platform_rule(prim, *platforms: str) -> Callable[[Callable], Callable]:
-    """Decorator: this rule is for `platforms` only (``"cpu" "cuda" "rocm" "tpu"``, or ``"gpu"`` for both GPUs)."""
+def platform_rule(prim, *names: str) -> Callable[[Callable], Callable]:
+    """Decorator: this rule is for some platforms only (``"cpu" "cuda" "rocm" "tpu"``, or ``"gpu"`` for both GPUs)."""
 
     def register(rule):
-        for platform in platforms:
-            for name in PLATFORM_ALIASES.get(platform, (platform,)):
+        for platform in names:
+            for name in platforms.members(platform):
                 if (prim, name) in platform_rules:
                     raise ValueError(f"StableHLO: a rule for '{prim}' on {name} is registered already")
                 platform_rules[prim, name] = rule

@@ -1,4 +1,4 @@
-from bedrax.xla_backend.jaxlib_door import (
+from bedrax.xla_backend.door.mlir import (
     deserialize_portable_artifact as deserialize_portable_artifact, hlo_to_stablehlo as hlo_to_stablehlo,
     refine_polymorphic_shapes as refine_polymorphic_shapes,
     serialize_portable_artifact as serialize_portable_artifact,

@@ -12,7 +12,7 @@ from bedrax.lax.primitives.calls import (
     remat_p,
 )
 from bedrax.xla_backend.export import call_exported_p
-from bedrax.xla_backend.lowering import portable
+from bedrax.xla_backend.lowering import modules
 
 
 @tf_rules.rule(jit_p)
@@ -42,8 +42,8 @@ def _call_exported(ctx, *tensors, exported):
         raise NotImplementedError(
             f"jax2tf: '{exported.fun_name}' is an exported program, which only XLA can run; convert with enable_xla=True"
         )
-    module = portable.deserialize(exported.mlir_module_serialized)
-    native.check_kernels(exported.fun_name, portable.custom_call_targets(module), exported.platforms)
+    module = modules.deserialize(exported.mlir_module_serialized)
+    native.check_kernels(exported.fun_name, modules.custom_call_targets(module), exported.platforms)
     given = [tensors[i] for i in exported.module_kept_var_idx]
     return native.call_module(
         exported.mlir_module_serialized, given, ctx.avals_out, exported.platforms, exported.disabled_safety_checks,

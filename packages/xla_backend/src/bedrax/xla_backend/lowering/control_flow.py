@@ -114,18 +114,13 @@ def _row(ctx, xs, index, aval, zero):
     else:
         one = ctx.constant(1, _I32)
         sizes = [ctx.dim_value(d) for d in shape]
-        starts = _vector(ctx, [index, *[zero] * len(shape)])
-        limits = _vector(ctx, [ctx.binary("stablehlo.add", index, one), *sizes])
-        strides = _vector(ctx, [one] * (len(shape) + 1))
+        starts = ctx.vector([index, *[zero] * len(shape)])
+        limits = ctx.vector([ctx.binary("stablehlo.add", index, one), *sizes])
+        strides = ctx.vector([one] * (len(shape) + 1))
         cut = ctx.emit(
             "stablehlo.real_dynamic_slice", (xs, starts, limits, strides), ctx.tensor_type((1, *shape), dtype)
         )
     return ctx.reshape(cut, shape)
-
-
-def _vector(ctx, scalars):
-    parts = [ctx.reshape(s, (1,)) for s in scalars]
-    return ctx.emit("stablehlo.concatenate", parts, ctx.tensor_type((len(parts),), _I32), dimension=0)
 
 
 @lowering_rules.rule(p.scan_p)

@@ -12,9 +12,9 @@ import numpy as np
 
 from bedrax.core import dims
 from bedrax.core.exact import exact
-from bedrax.xla_backend import jaxlib_door as door
+from bedrax.xla_backend.door import mlir
 
-_ml = door.mlir()
+_ml = mlir.load()
 ir = _ml.ir
 context = _ml.context
 unknown = ir.Location.unknown(context)

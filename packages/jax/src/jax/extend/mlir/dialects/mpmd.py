@@ -1,5 +1,5 @@
 """`jax.extend.mlir.dialects.mpmd`: MLIR's own Python bindings."""
 
-from bedrax.xla_backend.jaxlib_door import mirror
+from bedrax.xla_backend.door.mlir import mirror
 
 __getattr__, __dir__, __all__ = mirror("dialects.mpmd")

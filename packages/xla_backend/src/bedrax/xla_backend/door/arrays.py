@@ -1,0 +1,46 @@
+"""The fields of jaxlib's arrays and shardings that only C++ and this package know."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+from jaxlib import _jax
+
+ArrayImpl = _jax.ArrayImpl
+
+sharding_of = attrgetter("_sharding")
+is_committed = attrgetter("_committed")
+parts_of = attrgetter("_arrays")  # single-device arrays, in the sharding's order
+known_value = attrgetter("_npy_value")  # the elements on the host, or None
+replicated_part = attrgetter("_fully_replicated_shard")  # a method
+device_of = attrgetter("_device")  # of a sharding over one device
+devices_of = attrgetter("_internal_device_list")  # of any sharding
+
+
+def make_array(aval: Any, sharding: Any, parts: Sequence[Any], committed: bool) -> ArrayImpl:
+    """An array of its parts, which fit."""
+    return ArrayImpl(aval, sharding, list(parts), committed=committed, _skip_checks=True)
+
+
+def keep_value(x: ArrayImpl, value: np.ndarray) -> None:
+    """Remember the elements of an array on the host."""
+    x._npy_value = value
+
+
+def copy_to_host(x: ArrayImpl) -> tuple[np.ndarray, bool]:
+    """The elements of an array on one device, and whether they are a copy (not a view of its memory)."""
+    return x._single_device_array_to_np_array_did_copy()
+
+
+def start_copy_to_host(x: ArrayImpl) -> None:
+    """Begin `copy_to_host`."""
+    x._copy_single_device_array_to_host_async()
+
+
+def copied(x: ArrayImpl, sharding: Any, always: bool) -> ArrayImpl:
+    """An array on other devices; where it is already, a copy only if `always`."""
+    how = _jax.ArrayCopySemantics.ALWAYS_COPY if always else _jax.ArrayCopySemantics.REUSE_INPUT
+    return _jax.batched_copy_array_to_devices_with_sharding([x], [devices_of(sharding)], [sharding], [how])[0]

@@ -1,0 +1,80 @@
+"""MLIR's Python bindings, and jaxlib's functions from modules to modules."""
+
+from __future__ import annotations
+
+import importlib
+import io
+import threading
+import types
+from typing import Any
+
+from jaxlib import _jax
+
+tools = _jax.mlir
+deserialize_portable_artifact = tools.deserialize_portable_artifact
+hlo_to_stablehlo = tools.hlo_to_stablehlo
+refine_polymorphic_shapes = tools.refine_polymorphic_shapes
+serialize_portable_artifact = tools.serialize_portable_artifact
+
+_mlir: types.SimpleNamespace | None = None
+_mlir_lock = threading.Lock()
+
+
+def load() -> types.SimpleNamespace:
+    """MLIR's Python bindings and the one context that all modules are built in.
+
+    Returns:
+      a namespace with `ir` and `context`. Importing and making the context takes tens of
+      milliseconds; later calls return the same object.
+    """
+    global _mlir
+    if _mlir is None:
+        with _mlir_lock:
+            if _mlir is None:
+                from jaxlib.mlir import ir
+                from jaxlib.mlir._mlir_libs import _chlo, _jax_mlir_ext, _mlirHlo, _sdy, _stablehlo
+
+                context = ir.Context()
+                registry = ir.DialectRegistry()
+                _jax_mlir_ext.register_dialects(registry)
+                context.append_dialect_registry(registry)
+                context.load_all_available_dialects()
+                _stablehlo.register_dialect(context, load=True)
+                _chlo.register_dialect(context, load=True)
+                _sdy.register_dialect(context, load=True)
+                # The compiler's own: left to it, it would load it while other threads use the context, and crash.
+                _mlirHlo.register_mhlo_dialect(context, load=True)
+                _mlir = types.SimpleNamespace(ir=ir, context=context)
+    return _mlir
+
+
+def mirror(name: str) -> tuple:
+    """``__getattr__, __dir__, __all__`` of a module that is `jaxlib.mlir.<name>` under another path."""
+    load()
+    module = importlib.import_module(f"jaxlib.mlir.{name}")
+    public = [
+        n for n in vars(module) if not n.startswith("_") and not isinstance(vars(module)[n], types.ModuleType)
+    ]
+    return lambda attribute: getattr(module, attribute), lambda: sorted(vars(module)), public
+
+
+def stablehlo():
+    """StableHLO's own functions: portable artifacts and their versions."""
+    load()
+    from jaxlib.mlir._mlir_libs import _stablehlo
+
+    return _stablehlo
+
+
+def pass_manager(pipeline: str) -> Any:
+    """The passes that a text names."""
+    from jaxlib.mlir.passmanager import PassManager
+
+    return PassManager.parse(pipeline, load().context)
+
+
+def bytecode(module: Any) -> bytes:
+    """A module as MLIR bytecode."""
+    buffer = io.BytesIO()
+    module.operation.write_bytecode(buffer)
+    return buffer.getvalue()

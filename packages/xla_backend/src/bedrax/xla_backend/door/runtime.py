@@ -1,0 +1,191 @@
+"""jaxlib's runtime: devices, executables, and what its C++ dispatch asks of a Python layer.
+
+Importing `jaxlib._jax` takes about 0.1 s. Registered with C++ are the states of `enable_x64` and `disable_jit`, the
+cache key of our trace context, and the tracer class.
+"""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import sys
+import threading
+import types
+
+from jaxlib import _hlo, _jax
+
+from bedrax.core import avals, config, tracing
+
+ArrayImpl = _jax.ArrayImpl
+Client = _jax.Client
+CompileOptions = _jax.CompileOptions
+Device = _jax.Device
+DeviceAssignment = _jax.DeviceAssignment
+DeviceList = _jax.DeviceList
+ifrt_programs = _jax.ifrt_programs
+HloSharding = _hlo.HloSharding
+OpSharding = _hlo.OpSharding
+HloPrintOptions = _hlo.HloPrintOptions
+XlaComputation = _hlo.XlaComputation
+JaxRuntimeError = _jax.JaxRuntimeError
+LoadedExecutable = _jax.LoadedExecutable
+PjitFunction = _jax.PjitFunction
+PjitFunctionCache = _jax.PjitFunctionCache
+Sharding = _jax.Sharding
+GSPMDShardingBase = _jax.GSPMDSharding
+NamedShardingBase = _jax.NamedSharding
+SingleDeviceShardingBase = _jax.SingleDeviceSharding
+Token = _jax.Token
+batched_block_until_ready = _jax.batched_block_until_ready
+batched_device_put = _jax.batched_device_put
+buffer_to_dlpack_managed_tensor = _jax.buffer_to_dlpack_managed_tensor
+dlpack_managed_tensor_to_buffer = _jax.dlpack_managed_tensor_to_buffer
+pytree_registry = _jax.pytree.default_registry()
+pjit = _jax.pjit
+
+jaxlib_version = tuple(int(part) for part in __import__("jaxlib.version").version.__version__.split(".")[:3])
+
+_HANDLER_OPTIONS = {"_skip_checks": True} if jaxlib_version < (0, 11) else {}
+
+
+def array_result_handler(aval, sharding, committed: bool):
+    """What makes an array of type `aval` of an executable's result."""
+    return _jax.array_result_handler(aval, sharding, committed, **_HANDLER_OPTIONS)
+
+
+# ---- states that C++ dispatch reads, and that are part of its cache key ----
+
+guard_lib = _jax.guard_lib
+_State = _jax.config.Config
+_x64 = _State("bedrax_enable_x64", False, include_in_jit_key=True, include_in_trace_context=True)
+_disable_jit = _State("bedrax_disable_jit", False, include_in_jit_key=True, include_in_trace_context=True)
+_post_hook = _State("bedrax_jit_post_hook", None, include_in_jit_key=True, include_in_trace_context=True)
+# All other keyed options in one object per combination of values: C++ hashes it at every call.
+_options = _State(
+    "bedrax_options", config.global_trace_context(), include_in_jit_key=True, include_in_trace_context=True
+)
+# Not None while a trace is current that must see every call (staging, named axes in scope).
+_tracing = _State("bedrax_tracing", None, include_in_jit_key=True, include_in_trace_context=True)
+
+_OWN_STATES = {"jax_enable_x64": _x64, "jax_disable_jit": _disable_jit}
+
+
+def option_changed(name: str, flag: config.Flag) -> None:
+    """Tell C++ about a changed option."""
+    state = _OWN_STATES.get(name)
+    if state is not None:
+        state.set_global(flag.global_value)
+        local = flag.local_value
+        state.set_local(_jax.config.unset if local is config.UNSET else local)
+    if flag.keyed:
+        in_force, everywhere = config.trace_context(), config.global_trace_context()
+        _options.set_global(everywhere)
+        _options.set_local(_jax.config.unset if in_force is everywhere else in_force)
+
+
+for _flag in (config.enable_x64, config.disable_jit):
+    option_changed(_flag.name, _flag)
+
+_jax.jax_jit.set_enable_x64_state(_x64)
+_jax.jax_jit.set_disable_jit_state(_disable_jit)
+_jax.jax_jit.set_post_hook_state(_post_hook)
+_jax.set_tracer_class(tracing.Tracer)
+
+
+# Make this thread's C++ dispatch ask Python at every call (`True`) or not (`None`); returns the old value.
+set_must_see_calls = _tracing.swap_local
+
+
+def must_see_calls() -> bool:
+    """Whether C++ dispatch has to ask Python at every call in this thread."""
+    return _tracing.value is True
+
+
+UNSET = _jax.config.unset
+
+
+def set_unconstrained_marker(marker: object) -> None:
+    """What a partition spec holds for a dimension that the partitioner may choose."""
+    _jax.set_pspec_unconstrained(marker)
+
+
+# ---- import paths that C++ calls by name ----
+
+_PATHS = ("jax", "jax._src", "jax.core", "jax._src.named_sharding", "jax._src.sharding_impls")
+_prime_lock = threading.Lock()
+
+
+@contextlib.contextmanager
+def paths_called_by_name(make_single_device_sharding, check_pspec):
+    """For the duration, the modules that C++ imports by name are ours.
+
+    C++ looks each function up once, at its first use, and keeps it. So those first uses are made to happen in here,
+    and afterwards it does not matter whether an import package `jax` exists. The price: for these microseconds (at
+    import, and when the first client is made) another thread that imports `jax` would get an empty module.
+    """
+    with _prime_lock:
+        saved = {name: sys.modules.get(name) for name in _PATHS}
+        for name in _PATHS:
+            module = types.ModuleType(name)
+            module.__path__ = []
+            sys.modules[name] = module
+        sys.modules["jax.core"].ShapedArray = avals.ShapedArray
+        sys.modules["jax._src.sharding_impls"].make_single_device_sharding = make_single_device_sharding
+        sys.modules["jax._src.named_sharding"].check_pspec = check_pspec
+        try:
+            yield
+        finally:
+            for name, module in saved.items():
+                if module is None:
+                    sys.modules.pop(name, None)
+                else:
+                    sys.modules[name] = module
+
+
+# ---- clients ----
+
+
+def make_cpu_client(num_devices: int | None, asynchronous: bool, **options) -> Client:
+    """A client for the host's CPU, with jaxlib's own custom-call handlers registered."""
+    return xla_client().make_cpu_client(num_devices=num_devices, asynchronous=asynchronous, **options)
+
+
+def xla_client():
+    """jaxlib's module of clients and plugins, loaded when the first is made."""
+    from jaxlib import xla_client
+
+    return xla_client
+
+
+def plugin_extension(package: str, name: str):
+    """A C++ module that comes with a plugin, or None."""
+    from jaxlib import plugin_support
+
+    return plugin_support.import_from_plugin(package, name)
+
+
+def profiler():
+    """XLA's profiler."""
+    from jaxlib import _profiler
+
+    return _profiler
+
+
+def profile_data_types() -> tuple:
+    """The types in which a profile is read."""
+    from jaxlib import _profile_data as data
+
+    return data.ProfileData, data.ProfileEvent, data.ProfilePlane
+
+
+def cost_analysis(client: Client, computation) -> dict:
+    """XLA's estimate for a computation that has not been optimized."""
+    return _jax.hlo_module_cost_analysis(client, computation.get_hlo_module())
+
+
+# Fields that C++ reads from the data which a cache miss hands back.
+FastpathData = collections.namedtuple(
+    "FastpathData",
+    "xla_executable out_pytree_def in_shardings out_shardings out_avals out_committed kept_var_bitvec "
+    "in_device_local_layouts const_args",
+)

@@ -1,0 +1,172 @@
+"""Modules of other programs inside ours: made specific to shapes and a platform, imported, called."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from bedrax.xla_backend.door import kernels, mlir
+from bedrax.xla_backend.lowering import types
+from bedrax.xla_backend.lowering.modules import custom_call_targets, deserialize
+from bedrax.xla_backend.lowering.program import Program
+from bedrax.xla_backend.lowering.types import ir
+
+
+def specialize(artifact: bytes, in_types: Sequence[Any], platform_index: int | None, symbolic: bool) -> Any:
+    """The module for given types of its arguments and, if it takes it, the index of a platform.
+
+    Args:
+      in_types: MLIR types of the array arguments, all static.
+      symbolic: whether there are shapes to refine.
+
+    Raises:
+      ValueError: the shapes do not fit; the message is that of the failed assertion.
+    """
+    module = deserialize(artifact)
+    main = main_function(module)
+    block = main.regions[0].blocks[0]
+    arguments = list(block.arguments)
+    if platform_index is not None:
+        index = arguments.pop(0)
+        attribute = types.splat(platform_index, types.dtype_of(index.type.element_type), ())
+        constant = ir.Operation.create(
+            "stablehlo.constant", results=[attribute.type], attributes={"value": attribute}, loc=types.unknown,
+            ip=ir.InsertionPoint.at_block_begin(block),
+        )  # fmt: skip
+        index.replace_all_uses_with(constant.result)
+        block.erase_argument(0)
+        if "arg_attrs" in main.attributes:
+            main.attributes["arg_attrs"] = ir.ArrayAttr.get(
+                list(ir.ArrayAttr(main.attributes["arg_attrs"]))[1:], types.context
+            )
+    for argument, wanted in zip(block.arguments, in_types, strict=True):
+        _refine_argument(block, argument, wanted)
+    old = ir.FunctionType(ir.TypeAttr(main.attributes["function_type"]).value)
+    with types.context:
+        new = ir.FunctionType.get(list(in_types), old.results, types.context)
+    main.attributes["function_type"] = ir.TypeAttr.get(new, types.context)
+    if not symbolic:
+        return module
+    try:
+        refined = mlir.tools.refine_polymorphic_shapes(
+            mlir.bytecode(module), enable_shape_assertions=True, validate_static_shapes=True
+        )
+    except Exception as error:
+        text = str(error)
+        if "Input shapes do not match" in text:
+            start = text.index("Input shapes do not match")
+            raise ValueError(text[start:].splitlines()[0]) from None
+        raise ValueError(
+            "the exported program could not be specialized to the shapes"
+            f" {[str(t) for t in in_types]}: {text}"
+        ) from error
+    return ir.Module.parse(refined, types.context)
+
+
+def _refine_argument(block, argument, wanted) -> None:
+    """Give an argument of a function its known shape; the operations that use it see the type that they saw before."""
+    known = argument.type
+    if known == wanted:
+        return
+    attribute = types.dense(np.array(wanted.shape, np.int32))
+    start = ir.InsertionPoint.at_block_begin(block)
+    shape = ir.Operation.create(
+        "stablehlo.constant",
+        results=[attribute.type],
+        attributes={"value": attribute},
+        loc=types.unknown,
+        ip=start,
+    )
+    argument.set_type(wanted)
+    loose = ir.Operation.create(
+        "stablehlo.dynamic_reshape",
+        results=[known],
+        operands=[argument, shape.result],
+        loc=types.unknown,
+        ip=start,
+    )
+    argument.replace_all_uses_except(loose.result, loose)
+
+
+def main_function(module) -> Any:
+    """The operation of the function called main."""
+    for op in module.body.operations:
+        if op.operation.name == "func.func" and ir.StringAttr(op.attributes["sym_name"]).value == "main":
+            return op.operation
+    raise ValueError("the module has no function called main")
+
+
+def import_functions(program: Program, module: Any, name: str) -> str:
+    """Move the functions of `module` into a program, as private ones with new names; returns that of main."""
+    functions = list(module.body.operations)
+    table = ir.SymbolTable(module.operation)
+    main = ""
+    for function in functions:
+        old = ir.StringAttr(function.attributes["sym_name"]).value
+        new = program.unique_symbol(name if old == "main" else f"{name}_{old}")
+        main = new if old == "main" else main
+        ir.SymbolTable.replace_all_symbol_uses(old, new, module.operation)
+        table.set_symbol_name(function, new)
+        function.attributes["sym_visibility"] = types.string("private")
+    for target in custom_call_targets(module):
+        kernels.require(target)
+    for function in functions:
+        function.detach_from_parent()
+        program.body.append(function)
+    return main
+
+
+def imported(program: Program, exported, in_types, platform_index: int | None, refine: bool) -> str:
+    """The function of `program` that is an exported program for these types; imported once."""
+    key = (id(exported), tuple(map(str, in_types)), platform_index, refine)
+    found = program._functions.get(key)
+    if found is None:
+        module = specialize(exported.mlir_module_serialized, in_types, platform_index, refine)
+        found = import_functions(program, module, f"call_exported_{exported.fun_name}")
+        if not program.symbolic:
+            program._functions[key] = found
+    return found
+
+
+def call_function(ctx, symbol: str, operands: Sequence[Any]) -> list:
+    """Call a function of the program's module; its operands and results are given the types that both sides expect."""
+    function = next(
+        op for op in ctx.program.body.operations if ir.StringAttr(op.attributes["sym_name"]).value == symbol
+    )
+    signature = ir.FunctionType(ir.TypeAttr(function.attributes["function_type"]).value)
+    operands = [_as_type(ctx, v, t) for v, t in zip(operands, signature.inputs, strict=True)]
+    op = ir.Operation.create(
+        "func.call", list(signature.results), operands, {"callee": types.symbol(symbol)}, None, 0, ctx.location,
+        ctx.block.ip,
+    )  # fmt: skip
+    return [_as_type(ctx, v, types.type_of(a)) for v, a in zip(op.results, ctx.avals_out, strict=True)]
+
+
+def _as_type(ctx, v, wanted):
+    """`v` where a type is expected that knows more, or less, of its shape."""
+    if v.type == wanted:
+        return v
+    sizes = ctx.shape_tensor(tuple(wanted.shape)) if wanted.has_static_shape else ctx.sizes_of(v)
+    return ctx.emit("stablehlo.dynamic_reshape", (v, sizes), wanted)
+
+
+def call_hlo(ctx: Any, name: str, serialized: bytes, operands: Sequence[Any]) -> list:
+    """Add an HLO program's functions to the module under construction, and call its entry.
+
+    Args:
+      ctx: the `LoweringContext` of the equation that becomes the call.
+      name: what the entry should be called.
+      serialized: an ``HloModuleProto``.
+      operands: a value per parameter.
+
+    Returns:
+      A value per result (the elements of a result that is a tuple).
+    """
+    # What StableHLO has no operation for becomes a custom call, which XLA knows.
+    stablehlo = mlir.tools.mhlo_to_stablehlo(mlir.tools.hlo_to_stablehlo(serialized))
+    module = ir.Module.parse(stablehlo, types.context)
+    results = ir.FunctionType(ir.TypeAttr(main_function(module).attributes["function_type"]).value).results
+    symbol = import_functions(ctx.program, module, name)
+    return ctx.emit("func.call", operands, list(results), callee=types.symbol(symbol))

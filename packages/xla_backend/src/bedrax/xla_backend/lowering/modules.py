@@ -1,0 +1,253 @@
+"""Whole modules: their main function, for one platform or several; symbolic shapes; portable bytes.
+
+`lower` makes a module whose main function finds the values of its dimension variables in the shapes of its
+arguments, checks them, and (for several platforms) takes the index of the platform that it runs on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from bedrax import shape_poly
+from bedrax.core import dims
+from bedrax.core.ir import Jaxpr
+from bedrax.xla_backend.door import mlir
+from bedrax.xla_backend.lowering import for_platforms, types
+from bedrax.xla_backend.lowering import program as program_module
+from bedrax.xla_backend.lowering.build import Builder, array_constant
+from bedrax.xla_backend.lowering.dimensions import DimValue
+from bedrax.xla_backend.lowering.program import Program, inline
+from bedrax.xla_backend.lowering.types import ir
+
+_I32 = np.dtype(np.int32)
+PLATFORM_INDEX = "_platform_index"
+
+
+class Portable:
+    """A lowered program: its module, which arguments it takes, and whether there is something to specialize."""
+
+    def __init__(self, program: Program, kept: tuple[int, ...], symbolic: bool):
+        self.program = program
+        self.kept = kept
+        self.symbolic = symbolic
+
+
+def all_static(avals) -> bool:
+    """Whether all shapes are known."""
+    return all(not a.is_array or dims.is_constant_shape(a.shape) for a in avals)
+
+
+def solvable_arguments(jaxpr: Jaxpr, used: Sequence[bool]) -> tuple[int, ...]:
+    """The arguments that a program needs: those it uses, and others only where dimension variables need them."""
+    kept = tuple([i for i, u in enumerate(used) if u])
+    avals = jaxpr.in_avals
+    if not all_static(avals):
+        try:
+            shape_poly.solve_dims([avals[i].shape for i in kept], lambda i, k: Unknown())
+            known = set().union(
+                set(), *(d.variables for i in kept for d in avals[i].shape if dims.is_symbolic(d))
+            )
+        except ValueError:
+            known = set()
+        every = set().union(set(), *(d.variables for a in avals for d in a.shape if dims.is_symbolic(d)))
+        if known != every:
+            return tuple([i for i, a in enumerate(avals) if used[i] or not dims.is_constant_shape(a.shape)])
+    return kept
+
+
+class Unknown:
+    """A number with arithmetic and no value."""
+
+    def _same(self, *_):
+        return self
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __floordiv__ = __mod__ = max = min = _same
+
+
+def lower(
+    jaxpr: Jaxpr,
+    name: str,
+    platforms: Sequence[str],
+    kept: tuple[int, ...],
+    num_partitions: int = 1,
+    names: Sequence[str] | None = None,
+    result_names: Sequence[str] | None = None,
+    mark_shardings: Callable | None = None,
+) -> Portable:
+    """Make a portable module.
+
+    Args:
+      platforms: one platform, or several: then main's first argument is the index of the one it runs on.
+      kept: positions of the arguments that main takes.
+      names: what arguments are called in messages about their shapes.
+      mark_shardings: ``mark_shardings(arg_attrs, res_attrs)`` adds attributes to those of kept arguments and results.
+    """
+    several = len(platforms) > 1
+    symbolic = not all_static(jaxpr.in_avals)
+    how = for_platforms.lower_equation if several else program_module.lower_equation
+    program = Program(name, platforms[0], num_partitions, how)
+    program.symbolic = symbolic or several
+    if symbolic:
+        program.module.operation.attributes["jax.uses_shape_polymorphism"] = types.attribute(True)
+    avals = [jaxpr.invars[i].aval for i in kept]
+    arg_attrs: list[dict] = [{} for _ in avals]
+    res_attrs: list[dict] = [
+        {"jax.result_info": n} for n in (result_names or ["result"] * len(jaxpr.outvars))
+    ]
+    if mark_shardings is not None:
+        mark_shardings(arg_attrs, res_attrs)
+    if several:
+        arg_attrs.insert(0, {"jax.global_constant": PLATFORM_INDEX})
+
+    def begin(block, values):
+        if several:
+            program.platforms = tuple(platforms)
+            program.platform_index = values.pop(0)
+        if symbolic:
+            given = [names[i] for i in kept] if names is not None else None
+            program.dim_values = _dimension_values(Builder(block), avals, values, given)
+        return values
+
+    add_main(
+        program, jaxpr, kept, arg_attrs, res_attrs, begin=begin,
+        extra=[types.tensor_type((), _I32)] if several else [],
+    )  # fmt: skip
+    if program.scratch is not None:
+        program.scratch.erase()
+        program.scratch = None
+    program.module.operation.verify()
+    return Portable(program, kept, symbolic or several)
+
+
+def add_main(
+    program: Program, jaxpr: Jaxpr, kept: Sequence[int], arg_attrs: Sequence[dict], res_attrs: Sequence[dict], *,
+    hoisted: Sequence[bool] | None = None, extra: Sequence[Any] = (), begin: Callable | None = None,
+) -> None:  # fmt: skip
+    """Add the main function: it takes `extra`, the hoisted constants, and the kept arguments of a program.
+
+    Args:
+      kept: positions of the arguments that it takes; no equation uses the others.
+      arg_attrs, res_attrs: attributes of what it takes and returns, as Python values.
+      hoisted: which of the program's constants are arguments; the others are written into the module.
+      begin: ``begin(block, values) -> values``, called first, takes away what is `extra`.
+    """
+    hoisted = hoisted or (False,) * len(jaxpr.constvars)
+    const_vars = [v for v, h in zip(jaxpr.constvars, hoisted) if h]
+    taken = [*const_vars, *(jaxpr.invars[i] for i in kept)]
+
+    def body(block, values):
+        env = dict(zip(taken, values if begin is None else begin(block, values), strict=True))
+        consts = [
+            env[v] if h else array_constant(block, c, v.aval)
+            for v, c, h in zip(jaxpr.constvars, jaxpr.consts, hoisted, strict=True)
+        ]
+        return inline(block, jaxpr, [env.get(v) for v in jaxpr.invars], consts)
+
+    program.function(
+        "main", [*extra, *(types.type_of(v.aval) for v in taken)], [types.type_of(v.aval) for v in jaxpr.outvars], body,
+        public=True, arg_attrs=[types.ffi_attribute(a) for a in arg_attrs],
+        res_attrs=[types.ffi_attribute(a) for a in res_attrs], at_begin=True,
+    )  # fmt: skip
+
+
+def _dimension_values(ctx, avals, values, names) -> dict[str, Any]:
+    """Values of the dimension variables, with assertions that the shapes of the arguments fit."""
+    scalar = types.tensor_type((), _I32)
+
+    def size(i, axis):
+        d = types.physical(avals[i])[0][axis]
+        if dims.is_constant_dim(d):
+            return int(d)
+        return DimValue(ctx, ctx.emit("stablehlo.get_dimension_size", (values[i],), scalar, dimension=axis))
+
+    def value(x):
+        return x.value if isinstance(x, DimValue) else ctx.constant(int(x), _I32)
+
+    def assertion(relation, x, y, message, details):
+        holds = ctx.compare(value(x), value(y), "EQ" if relation == "==" else "GE")
+        attributes = {
+            "call_target_name": types.string("shape_assertion"), "has_side_effect": True,
+            "api_version": types.i32(2), "error_message": types.string(message),
+        }  # fmt: skip
+        ctx.emit("stablehlo.custom_call", [holds, *map(value, details)], [], **attributes)
+
+    found = shape_poly.solve_dims([a.shape for a in avals], size, assertion=assertion, names=names)
+    return {name: value(x) for name, x in found.items()}
+
+
+# ---- bytes ----
+
+
+def serialize(module, version: str | None = None) -> bytes:
+    """A module as a portable StableHLO artifact, by default of the version that consumers of 12 weeks ago read."""
+    stablehlo = mlir.stablehlo()
+    if version is None:
+        version = stablehlo.get_version_from_compatibility_requirement(
+            stablehlo.StablehloCompatibilityRequirement.WEEK_12
+        )
+    copy = ir.Module.parse(mlir.bytecode(module), types.context)  # serialization changes what it is given
+    return stablehlo.serialize_portable_artifact(copy, version, True)
+
+
+def deserialize(artifact: bytes) -> Any:
+    """The module in a portable artifact."""
+    with types.context:
+        return mlir.stablehlo().deserialize_portable_artifact(types.context, artifact)
+
+
+def decompose(module) -> None:
+    """Replace the operations that are no StableHLO proper (CHLO: `erf`, `top_k`, `asinh`...) by such, in place.
+
+    Raises:
+      NotImplementedError: some of them cannot be; the message names them.
+    """
+    mlir.stablehlo().register_stablehlo_passes()
+    passes = "builtin.module(func.func(chlo-legalize-to-stablehlo,shape-legalize-to-stablehlo))"
+    with types.context:
+        mlir.pass_manager(passes).run(module.operation)
+    left: set[str] = set()
+    casts: list = []
+
+    def collect(op):
+        if op.name == "builtin.unrealized_conversion_cast":
+            casts.append(op)
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(collect)
+    # The passes leave casts behind: there and back again, which is nothing, and such that nobody uses.
+    for op in casts:
+        maker = op.operands[0].owner
+        if getattr(maker, "name", "") == op.name and maker.operands[0].type == op.results[0].type:
+            op.results[0].replace_all_uses_with(maker.operands[0])
+    for op in reversed(casts):
+        if not any(True for result in op.results for _ in result.uses):
+            op.erase()
+
+    def visit(op):
+        if op.name == "builtin.unrealized_conversion_cast" or not op.name.startswith(
+            ("stablehlo.", "func.", "builtin.")
+        ):
+            left.add(op.name)
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit)
+    if left:
+        raise NotImplementedError(
+            f"the program has operations that portable StableHLO lacks, at these shapes: {', '.join(sorted(left))}"
+        )
+
+
+def custom_call_targets(module) -> set[str]:
+    """Names of the custom calls in a module."""
+    found: set[str] = set()
+
+    def visit(op):
+        if op.name == "stablehlo.custom_call":
+            found.add(ir.StringAttr(op.attributes["call_target_name"]).value)
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit)
+    return found

@@ -1,0 +1,351 @@
+"""jaxpr -> StableHLO, in one pass.
+
+`Program` is the module under construction: its functions, host callbacks, and what its executable must keep
+alive. `inline` appends the equations of a jaxpr to a block, and `LoweringContext` is what a rule sees of one equation.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from bedrax.core import config, dims, effects, element_types, source
+from bedrax.core.exact import exact_items
+from bedrax.core.ir import Jaxpr, Literal
+from bedrax.core.staging import trace_to_jaxpr
+from bedrax.core.tables import families_on_bases
+from bedrax.xla_backend import tables
+from bedrax.xla_backend.lowering import types
+from bedrax.xla_backend.lowering.build import Block, array_constant
+from bedrax.xla_backend.lowering.custom_calls import Caller
+from bedrax.xla_backend.lowering.types import ir, type_of
+
+_create = ir.Operation.create
+_context = types.context
+
+
+def lower_equation(ctx: LoweringContext, values: Sequence[Any]) -> Any:
+    """What the rule of an equation's primitive makes of it for the program's platform."""
+    return tables.find_rule(ctx.prim, ctx.program.platform)(ctx, *values, **ctx.params)
+
+
+class Program:
+    """A StableHLO module under construction.
+
+    Attributes:
+      platform: what rules are chosen for.
+      host_callbacks: Python callables that the executable calls, by index.
+      keepalives: objects that must live as long as the executable.
+      dim_values: symbolic dimension variable -> rank-0 i32 value, in the main function.
+      lower_equation: ``(ctx, values) -> value, or list``: how equations are lowered.
+    """
+
+    def __init__(
+        self, name: str, platform: str, num_partitions: int = 1, lower_equation: Callable = lower_equation
+    ):
+        self.name = name
+        self.lower_equation = lower_equation
+        self.platform = platform
+        self.num_partitions = num_partitions
+        self.module = ir.Module.create(loc=types.unknown)
+        attributes = self.module.operation.attributes
+        attributes["sym_name"] = types.string(_symbol_name(name))
+        attributes["mhlo.num_replicas"] = types.i32(1)
+        attributes["mhlo.num_partitions"] = types.i32(num_partitions)
+        self.body = self.module.body
+        self.host_callbacks: list[Any] = []
+        self.keepalives: list[Any] = []
+        self.dim_values: dict[str, Any] = {}
+        self.symbolic = False
+        self.shapes: dict[
+            Any, tuple
+        ] = {}  # of values whose types do not tell: shapes with symbolic dimensions
+        # Of programs for several platforms: their names, a value that says which one it is, and whether a rule asked.
+        self.platforms: tuple[str, ...] = ()
+        self.platform_index: Any = None
+        self.platform_asked = False
+        self.scratch: Any = None
+        self._functions: dict[Any, str] = {}
+        self._symbols: set[str] = {"main"}
+
+    def unique_symbol(self, name: str) -> str:
+        """A symbol name like `name` that the module does not have yet."""
+        name = _symbol_name(name)
+        found, n = name, 0
+        while found in self._symbols:
+            found = f"{name}_{n}"
+            n += 1
+        self._symbols.add(found)
+        return found
+
+    def function(self, symbol: str, in_types, out_types, body: Callable, public: bool = False, arg_attrs=None,
+                 res_attrs=None, at_begin: bool = False) -> None:  # fmt: skip
+        """Add a function; ``body(block, arguments)`` returns the results."""
+        with _context:
+            function_type = ir.FunctionType.get(list(in_types), list(out_types), _context)
+        attributes = {
+            "sym_name": types.string(symbol),
+            "function_type": ir.TypeAttr.get(function_type, _context),
+            "sym_visibility": types.string("public" if public else "private"),
+        }
+        if arg_attrs is not None:
+            attributes["arg_attrs"] = ir.ArrayAttr.get(arg_attrs, _context)
+        if res_attrs is not None:
+            attributes["res_attrs"] = ir.ArrayAttr.get(res_attrs, _context)
+        point = ir.InsertionPoint.at_block_begin(self.body) if at_begin else ir.InsertionPoint(self.body)
+        op = _create("func.func", attributes=attributes, regions=1, loc=types.unknown, ip=point)
+        block = op.regions[0].blocks.append(*in_types, arg_locs=[types.unknown] * len(in_types))
+        place = Block(self, ir.InsertionPoint(block))
+        results = body(place, list(block.arguments))
+        _create("func.return", operands=list(results), loc=types.unknown, ip=place.ip)
+
+    def text(self, debug_info: bool = False) -> str:
+        """The module as text."""
+        return self.module.operation.get_asm(enable_debug_info=debug_info, pretty_debug_info=False)
+
+
+def _symbol_name(name: str) -> str:
+    return "".join(c if c.isalnum() or c in "_.-$" else "_" for c in name)
+
+
+def inline(block: Block, jaxpr: Jaxpr, operands: Sequence[Any], consts: Sequence[Any] | None = None) -> list:
+    """Append the equations of `jaxpr` to `block`.
+
+    Args:
+      operands: a value per invar.
+      consts: a value per constvar; by default the program's constants are written as constants.
+
+    Returns:
+      A value per outvar.
+    """
+    env: dict = {}
+    if jaxpr.constvars:
+        if consts is None:
+            consts = [array_constant(block, c, v.aval) for v, c in zip(jaxpr.constvars, jaxpr.consts)]
+        env.update(zip(jaxpr.constvars, consts, strict=True))
+    env.update(zip(jaxpr.invars, operands, strict=True))
+    program = block.program
+    if program.symbolic:
+        _remember_shapes(program, jaxpr.invars, operands)
+    lower_equation = program.lower_equation
+    for eqn in jaxpr.eqns:
+        prim = eqn.primitive
+        values = []
+        for v in eqn.invars:
+            if type(v) is Literal:
+                aval = v.aval
+                values.append(
+                    block.constant(v.val, aval.dtype) if isinstance(aval.dtype, np.dtype) and not aval.shape
+                    else array_constant(block, v.val, aval)
+                )  # fmt: skip
+            else:
+                values.append(env[v])
+        ctx = LoweringContext(
+            block, prim, [v.aval for v in eqn.invars], [v.aval for v in eqn.outvars], eqn.params,
+            _location(prim, eqn.source_info), eqn.effects,
+        )  # fmt: skip
+        try:
+            if prim.family not in families_on_bases and _has_keys(eqn):
+                out = ctx.lower_fun(element_types.function_on_bases(prim, ctx.avals_in, eqn.params), *values)
+            else:
+                out = lower_equation(ctx, values)
+        except ir.MLIRError as error:
+            raise _lowering_bug(ctx, error) from error
+        if program.symbolic:
+            _remember_shapes(program, eqn.outvars, out if type(out) is list or type(out) is tuple else [out])
+        if prim.multiple_results:
+            if len(out) != len(eqn.outvars):
+                raise ValueError(
+                    f"the StableHLO rule of '{prim}' returned {len(out)} values, the primitive has {len(eqn.outvars)}"
+                )
+            env.update(zip(eqn.outvars, out))
+        else:
+            if type(out) is list or type(out) is tuple:
+                (out,) = out
+            env[eqn.outvars[0]] = out
+    return [env[v] if type(v) is not Literal else array_constant(block, v.val, v.aval) for v in jaxpr.outvars]
+
+
+def _remember_shapes(program: Program, variables, values) -> None:
+    for v, value in zip(variables, values):
+        aval = v.aval
+        if value is not None and aval.is_array and not dims.is_constant_shape(aval.shape):
+            program.shapes[value] = types.physical(aval)[0]
+
+
+def _has_keys(eqn) -> bool:
+    for v in (*eqn.invars, *eqn.outvars):
+        aval = v.aval
+        if aval.is_array and not isinstance(aval.dtype, np.dtype):
+            return True
+    return False
+
+
+def _lowering_bug(ctx: LoweringContext, error) -> Exception:
+    return ValueError(
+        f"the StableHLO rule of primitive '{ctx.prim}' made an invalid operation for operands"
+        f" {[str(a) for a in ctx.avals_in]} and parameters {ctx.params}: {error}"
+    )
+
+
+_locations: dict[Any, Any] = {}
+
+
+def _location(prim, source_info) -> Any:
+    """Where in the user's code an equation comes from, under the primitive's name."""
+    if source_info is None:
+        key: Any = (prim,)
+    else:  # a code object is hashed by reading all of it: its identity will do, while the entry keeps it alive
+        key = (prim, id(source_info[0]), *source_info[1:])
+    found = _locations.get(key)
+    if found is None:
+        if len(_locations) > 20000:
+            _locations.clear()
+        name, child, code = prim.name, None, None
+        if source_info is not None:
+            code = source_info[0]
+            if len(source_info) > 2:
+                name = f"{source_info[2]}/{name}"
+            file, line, _, column, *_ = source.position_of(source_info[:2])
+            child = ir.Location.file(file, line, column, _context)
+        found = _locations[key] = (ir.Location.name(name, child, _context), code)
+    return found[0]
+
+
+class LoweringContext(Caller):
+    """What a rule sees of one equation.
+
+    Attributes:
+      prim, params, effects: the primitive, its parameters, the equation's effects.
+      avals_in, avals_out: types of operands and results.
+    """
+
+    __slots__ = ("avals_in", "avals_out", "effects", "params", "prim")
+
+    def __init__(self, block, prim, avals_in, avals_out, params, location=types.unknown, effects=frozenset()):
+        self.block = block
+        self.program = block.program
+        self.location = location
+        self.prim = prim
+        self.avals_in = avals_in
+        self.avals_out = avals_out
+        self.params = params
+        self.effects = effects
+
+    inline_in = staticmethod(inline)
+
+    def own_results(self) -> tuple[list, bool]:
+        """The types of the equation's results, and whether there is a single one."""
+        return [type_of(a) for a in self.avals_out], not self.prim.multiple_results
+
+    def broadcast_operands(self, operands: Sequence[Any], shape: Sequence[Any] | None = None) -> list:
+        """Operands with those of rank 0 broadcast to `shape` (default: the result's)."""
+        if shape is None:
+            shape = types.physical(self.avals_out[0])[0] if self.avals_out[0].is_array else ()
+        if not shape:
+            return list(operands)
+        return [v if v.type.rank else self.broadcast_in_dim(v, shape, ()) for v in operands]
+
+    @property
+    def platform(self) -> str:
+        """What to lower for."""
+        self.program.platform_asked = True
+        return self.program.platform
+
+    def replace(self, **changes) -> LoweringContext:
+        """A copy for other avals or parameters, at the same place."""
+        fields = dict(prim=self.prim, avals_in=self.avals_in, avals_out=self.avals_out, params=self.params)
+        fields.update(changes)
+        return LoweringContext(self.block, location=self.location, effects=self.effects, **fields)
+
+    def jaxpr_region(self, jaxpr: Jaxpr) -> tuple:
+        """A region whose body is `jaxpr`, on its arguments."""
+        return [type_of(v.aval) for v in jaxpr.invars], lambda *args: self.inline_jaxpr(jaxpr, *args)
+
+    @contextlib.contextmanager
+    def only_platform(self, platform: str):
+        """For the duration, rules are chosen for one of the several platforms that the program is for."""
+        program = self.program
+        saved = program.platform, program.platforms
+        program.platform, program.platforms = platform, ()
+        try:
+            yield
+        finally:
+            program.platform, program.platforms = saved
+
+    # ---- programs inside programs ----
+
+    def inline_jaxpr(self, jaxpr: Jaxpr, *operands: Any) -> list:
+        """Append the equations of `jaxpr` here; a value per result."""
+        return inline(self.block, jaxpr, operands)
+
+    def call_jaxpr(self, name: str, jaxpr: Jaxpr, *operands: Any) -> list:
+        """Call `jaxpr` as a private function of the module, made once per program; a value per result."""
+        program = self.program
+        if program.symbolic or any(e in effects.ordered_effects for e in jaxpr.effects):
+            return self.inline_jaxpr(jaxpr, *operands)
+        symbol = program._functions.get(jaxpr)
+        if symbol is None:
+            symbol = program._functions[jaxpr] = program.unique_symbol(name)
+            program.function(
+                symbol, [type_of(v.aval) for v in jaxpr.invars], [type_of(v.aval) for v in jaxpr.outvars],
+                lambda block, arguments: inline(block, jaxpr, arguments))  # fmt: skip
+        op = _create(
+            "func.call", [type_of(v.aval) for v in jaxpr.outvars], operands, {"callee": types.symbol(symbol)}, None,
+            0, self.location, self.block.ip)  # fmt: skip
+        return list(op.results)
+
+    def lower_fun(
+        self, fun: Callable, *operands: Any, avals: Sequence[Any] | None = None, **kwargs: Any
+    ) -> Any:
+        """Trace ``fun(*args, **kwargs)`` at `avals` (default `avals_in`) and inline it.
+
+        Returns:
+          a value if `fun` returns an array, else a list of values.
+        """
+        avals = map(element_types.base_aval, self.avals_in) if avals is None else avals
+        jaxpr, single = traced(fun, tuple(avals), kwargs)
+        out = inline(self.block, jaxpr, operands)
+        return out[0] if single else out
+
+    # ---- effects, callbacks, dimensions ----
+
+    def token(self, effect: Any) -> Any:
+        """The current token of an ordered effect."""
+        tokens = self.block.tokens
+        if effect not in tokens:
+            tokens[effect] = self.emit("stablehlo.create_token", (), types.token_type)
+        return tokens[effect]
+
+    def set_token(self, effect: Any, token: Any) -> None:
+        """Make `token` the current token of an ordered effect."""
+        self.block.tokens[effect] = token
+
+
+_traced: dict[Any, tuple] = {}
+
+
+def traced(fun: Callable, avals: tuple, kwargs: dict) -> tuple[Jaxpr, bool]:
+    """The jaxpr of ``fun(*avals, **kwargs)``, and whether it returns a single array."""
+    key = (fun, avals, exact_items(kwargs), config.trace_context())
+    try:
+        found = _traced.get(key)
+    except TypeError:
+        key = found = None
+    if found is not None:
+        return found
+
+    def flat(*args):
+        out = fun(*args, **kwargs)
+        many = isinstance(out, (list, tuple))
+        return (list(out) if many else [out]), not many
+
+    found = trace_to_jaxpr(flat, avals)
+    if key is not None and not found[0].consts:
+        if len(_traced) > 4096:
+            _traced.clear()
+        _traced[key] = found
+    return found
