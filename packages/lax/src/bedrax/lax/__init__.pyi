@@ -1,3 +1,4 @@
+from .polar import qdwh
 from .primitives.callbacks import debug_callback_p, io_callback_p, pure_callback_p
 from .primitives.calls import (
     composite as composite, optimization_barrier as optimization_barrier,
@@ -95,7 +96,7 @@ from .primitives.linalg import (
     EigImplementation, EighImplementation, SvdAlgorithm, cholesky, cholesky_p, cholesky_update,
     cholesky_update_p, eig, eig_p, eigh, eigh_p, geqp3, geqp3_p, geqrf, geqrf_p, hessenberg, hessenberg_p,
     householder_product, householder_product_p, lu, lu_p, lu_pivots_to_permutation,
-    lu_pivots_to_permutation_p, ormqr, ormqr_p, qdwh, qr, qr_p, schur, schur_p, svd, svd_p,
+    lu_pivots_to_permutation_p, ormqr, ormqr_p, qr, qr_p, schur, schur_p, svd, svd_p,
     symmetric_product, symmetric_product_p, triangular_solve, triangular_solve_p, tridiagonal,
     tridiagonal_p, tridiagonal_solve, tridiagonal_solve_p,
 )  # fmt: skip

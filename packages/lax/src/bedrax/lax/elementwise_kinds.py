@@ -6,7 +6,7 @@ dtypes and the texts of errors from here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -198,32 +198,3 @@ def scalar_like(x, value) -> Any:
         if dtypes.python_scalar_dtype(kind) == dtype:
             return value
     return dtype.type(value)
-
-
-def bind_nary(prim: Primitive, *args, **params):
-    """Bind an n-ary primitive, after the operands' axes of length 1 are broadcast against longer ones."""
-    shape = None
-    for x in args:
-        own = getattr(x, "shape", ())
-        if own and own != shape:
-            if shape is not None:
-                return prim.bind(*_broadcast(args), **params)
-            shape = own
-    return prim.bind(*args, **params)
-
-
-def _broadcast(args: Sequence) -> Sequence:
-    """Operands of the common shape; as they are where there is none, which the primitive's shape rule explains."""
-    from bedrax.lax.primitives.shaping import broadcast_in_dim
-
-    shapes = [aval_of(x).shape for x in args]
-    ranked = [s for s in shapes if s]
-    if len({len(s) for s in ranked}) > 1:
-        return args
-    shape = tuple(next((d for d in axis if d != 1), 1) for axis in zip(*ranked, strict=True))
-    if any(d != 1 and d != n for s in ranked for d, n in zip(s, shape, strict=True)):
-        return args
-    return [
-        broadcast_in_dim(x, shape, tuple(range(len(shape)))) if s and s != shape else x
-        for x, s in zip(args, shapes, strict=True)
-    ]

@@ -18,7 +18,9 @@ from bedrax.core.avals import aval_of
 from bedrax.core.one_program import one_program
 from bedrax.lax.primitives import elementwise as ops
 from bedrax.lax.primitives import shaping
-from bedrax.lax.promotion import operand, promote_pair, promote_pair_inexact
+from bedrax.lax.primitives.conversions import asarray, convert_to
+from bedrax.lax.primitives.shaping import broadcast_in_dim
+from bedrax.lax.promotion import broadcast, operand, promote_pair, promote_pair_inexact
 
 _BOOL = dtypes.bool_dtype
 
@@ -85,8 +87,6 @@ def _as_numbers(name: str, x, y):
 
 
 def _convert(x, dtype):
-    from bedrax.lax.primitives.conversions import convert_to
-
     return convert_to(x, dtypes.canonicalize_dtype(dtype), False)
 
 
@@ -101,8 +101,6 @@ def _select(which, on_true, on_false):
 def _full(x, shape):
     if not shape or aval_of(x).shape:
         return x
-    from bedrax.lax.primitives.shaping import broadcast_in_dim
-
     return broadcast_in_dim(x, shape, ())
 
 
@@ -181,8 +179,6 @@ def power(x, y, /):
     a, b = aval_of(x), aval_of(y)
     if dtypes.is_inexact(a.dtype) and dtypes.is_integer(b.dtype):
         if dtypes.promote([a.dtype, b.dtype], [a.weak_type, b.weak_type])[0] == a.dtype:
-            from bedrax.lax.promotion import broadcast
-
             x, y = broadcast("power", (x, y))
             return ops.pow_p.bind(x, y)
     x, y = promote_pair("power", x, y)
@@ -217,8 +213,6 @@ def negative(x, /):
 
 def positive(x, /):
     """``+x``, which is `x`."""
-    from bedrax.lax.primitives.conversions import asarray
-
     return asarray(operand("positive", x))
 
 

@@ -7,12 +7,14 @@ the interval [l, 1] which contains them as far towards 1 as possible.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from bedrax import lax
 from bedrax.core import dtypes
 from bedrax.core.avals import aval_of
+from bedrax.lax.primitives import linalg as p
+
+__all__ = ["qdwh"]
 
 
 def _weights(lower: float) -> tuple[float, float, float, float]:
@@ -26,91 +28,99 @@ def _weights(lower: float) -> tuple[float, float, float, float]:
     return float(a), float(b), float(c), min(float(lower * (a + b * l2) / (1 + c * l2)), 1.0)
 
 
-def qdwh(
-    x, *, max_iterations: int | None = None, eps: float | None = None, dynamic_shape: Any = None
-) -> tuple:
-    """See `bedrax.lax.primitives.linalg.qdwh`."""
-    from bedrax import lax
-    from bedrax.lax.primitives import linalg as p
+def _scalar(value, like):
+    return np.array(value, aval_of(like).dtype)
 
+
+def _by_qr(u, a: float, b: float, c: float):
+    """A step of the iteration, stable for any c: (2.14) there."""
+    m, n = u.shape
+    eye = np.eye(n, dtype=u.dtype)
+    q, _ = p.qr(lax.concatenate([lax.mul(u, _scalar(np.sqrt(c), u)), eye], 0), full_matrices=False)
+    top, bottom = lax.slice_in_dim(q, 0, m), lax.slice_in_dim(q, m, m + n)
+    step = lax.mul(p.matmul(top, p.adjoint(bottom)), _scalar((a - b / c) / np.sqrt(c), u))
+    return lax.add(lax.mul(u, _scalar(b / c, u)), step)
+
+
+def _by_cholesky(u, a: float, b: float, c: float):
+    """The same, cheaper, for c below 100: (2.15) there."""
+    gram = lax.mul(p.matmul(p.adjoint(u), u), _scalar(c, u))
+    l = p.cholesky_p.bind(lax.add(gram, np.eye(u.shape[1], dtype=u.dtype)))
+    solved = p.triangular_solve(l, p.adjoint(u), left_side=True, lower=True)
+    solved = p.triangular_solve(l, solved, left_side=True, lower=True, transpose_a=True, conjugate_a=True)
+    return lax.add(lax.mul(u, _scalar(b / c, u)), lax.mul(p.adjoint(solved), _scalar(a - b / c, u)))
+
+
+def _norm(u):
+    return lax.sqrt(lax.reduce_sum(lax.square(lax.abs(u)), (0, 1)))
+
+
+def _cleared(u, dynamic_shape):
+    """Zeros in the padding, where only a part of the given shape is meant."""
+    for d, bound in enumerate(dynamic_shape or ()):
+        bound = lax.broadcast(lax.convert_element_type(bound, np.int32), u.shape)
+        inside = lax.lt(lax.broadcasted_iota(np.int32, u.shape, d), bound)
+        u = lax.select(inside, u, lax.full_like(u, 0))
+    return u
+
+
+def _scaled(x):
+    """`x` divided by a bound of its 2-norm, which is at most sqrt(norm1 * norm_inf)."""
+    size = lax.abs(x)
+    bound = lax.sqrt(lax.mul(*(lax.reduce_max(lax.reduce_sum(size, (d,)), (0,)) for d in (0, 1))))
+    bound = lax.select(lax.eq(bound, _scalar(0, bound)), _scalar(1, bound), bound)
+    return lax.div(x, lax.broadcast(lax.convert_element_type(bound, x.dtype), x.shape))
+
+
+def qdwh(
+    x, *, is_hermitian: bool = False, max_iterations: int | None = None, eps: float | None = None,
+    dynamic_shape: tuple[int, int] | None = None,
+):  # fmt: skip
+    """Polar decomposition ``x = u @ h`` by dynamically weighted Halley iteration.
+
+    Nakatsukasa, Bai and Gygi, "Optimizing Halley's iteration for computing the matrix polar decomposition" (2010).
+
+    Args:
+      x: a matrix of shape ``[m, n]``, m >= n, of full rank.
+      is_hermitian: not used.
+      max_iterations: stop after so many steps; default 10.
+      eps: iterate until the change is below ``(4 * eps) ** (1/3)`` of the iterate; default that of the dtype.
+      dynamic_shape: the shape of the part of `x` in its upper left corner that is meant; the rest is padding.
+
+    Returns:
+      ``(u, h, number of iterations, whether it converged)``; zero in the padding.
+    """
     aval = aval_of(x)
     if aval.ndim != 2 or aval.shape[0] < aval.shape[1]:
         raise ValueError(f"qdwh takes a matrix with at least as many rows as columns, got shape {aval.shape}")
-    if not dtypes.is_inexact(aval.dtype):
-        x = lax.convert_element_type(x, dtypes.to_inexact_dtype(aval.dtype))
-    dtype = aval_of(x).dtype
-    real = dtypes.to_real_dtype(dtype)
-    m, n = aval.shape
+    x = _cleared(lax.convert_element_type(x, dtypes.to_inexact_dtype(aval.dtype)), dynamic_shape)
+    real = dtypes.to_real_dtype(x.dtype)
     limit = 10 if max_iterations is None else max_iterations
     eps = float(dtypes.finfo(real).eps) if eps is None else float(eps)
-    scalar = lambda value: np.array(value, dtype)
-
-    rows, columns = (m, n) if dynamic_shape is None else dynamic_shape
-
-    def inside(shape, *limits):
-        """Where matrices of `shape` are not padding."""
-        ok = None
-        for d, bound in enumerate(limits):
-            bound = lax.convert_element_type(bound, np.int32)
-            here = lax.lt(lax.broadcasted_iota(np.int32, shape, d), lax.broadcast(bound, shape))
-            ok = here if ok is None else lax.bitwise_and(ok, here)
-        return ok
-
-    def cleared(u):
-        if dynamic_shape is None:
-            return u
-        return lax.select(inside(u.shape, rows, columns), u, lax.full_like(u, 0))
-
-    def norm(u):
-        return lax.sqrt(lax.reduce_sum(lax.square(lax.abs(u)), (0, 1)))
-
-    eye = np.eye(n, dtype=dtype)
-    x = cleared(x)
-    # The 2-norm is at most sqrt(norm1 * norm_inf).
-    size = lax.abs(x)
-    bound = lax.sqrt(lax.mul(*(lax.reduce_max(lax.reduce_sum(size, (d,)), (0,)) for d in (0, 1))))
-    bound = lax.select(lax.eq(bound, np.array(0, real)), np.array(1, real), bound)
-    u = lax.div(x, lax.broadcast(lax.convert_element_type(bound, dtype), x.shape))
-
-    def by_qr(u, a, b, c):
-        """Stable for any c: (2.14) there."""
-        q, _ = p.qr(lax.concatenate([lax.mul(u, scalar(np.sqrt(c))), lax.convert_element_type(eye, dtype)], 0),
-                    full_matrices=False)  # fmt: skip
-        top, bottom = lax.slice_in_dim(q, 0, m), lax.slice_in_dim(q, m, m + n)
-        step = lax.mul(p.matmul(top, p.adjoint(bottom)), scalar((a - b / c) / np.sqrt(c)))
-        return lax.add(lax.mul(u, scalar(b / c)), step)
-
-    def by_cholesky(u, a, b, c):
-        """Cheaper, for c below 100: (2.15) there."""
-        l = p.cholesky_p.bind(lax.add(lax.mul(p.matmul(p.adjoint(u), u), scalar(c)), eye))
-        solved = p.triangular_solve(l, p.adjoint(u), left_side=True, lower=True)
-        solved = p.triangular_solve(l, solved, left_side=True, lower=True, transpose_a=True, conjugate_a=True)
-        return lax.add(lax.mul(u, scalar(b / c)), lax.mul(p.adjoint(solved), scalar(a - b / c)))
+    u = _scaled(x)
 
     # The weights depend on the bound of the smallest singular value only, so they are known beforehand.
-    lower, count = float(dtypes.finfo(real).eps), 0
-    change = None
+    lower, count, change = float(dtypes.finfo(real).eps), 0, None
     while lower < 1 - 10 * float(dtypes.finfo(real).eps) and count < limit:
         a, b, c, lower = _weights(lower)
-        new = cleared(by_qr(u, a, b, c) if c > 100 else by_cholesky(u, a, b, c))
-        change, u, count = norm(lax.sub(new, u)), new, count + 1
+        new = _cleared((_by_qr if c > 100 else _by_cholesky)(u, a, b, c), dynamic_shape)
+        change, u, count = _norm(lax.sub(new, u)), new, count + 1
     tolerance = np.array(np.cbrt(4 * eps), real)
 
     def going_on(state):
         k, u, change = state
-        return lax.bitwise_and(lax.lt(k, np.int32(limit)), lax.gt(change, lax.mul(tolerance, norm(u))))
+        return lax.bitwise_and(lax.lt(k, np.int32(limit)), lax.gt(change, lax.mul(tolerance, _norm(u))))
 
     def halley(state):
         k, u, _ = state
-        new = cleared(by_cholesky(u, 3.0, 1.0, 3.0))
-        return lax.add(k, np.int32(1)), new, norm(lax.sub(new, u))
+        new = _cleared(_by_cholesky(u, 3.0, 1.0, 3.0), dynamic_shape)
+        return lax.add(k, np.int32(1)), new, _norm(lax.sub(new, u))
 
-    change = norm(u) if change is None else change
+    change = _norm(u) if change is None else change
     steps, u, change = lax.while_loop(going_on, halley, (np.int32(count), u, change))
     # One step of Newton-Schulz removes what rounding has added.
-    u = cleared(
-        lax.sub(lax.mul(u, scalar(1.5)), lax.mul(p.matmul(u, p.matmul(p.adjoint(u), u)), scalar(0.5)))
-    )
+    correction = lax.mul(p.matmul(u, p.matmul(p.adjoint(u), u)), _scalar(0.5, u))
+    u = _cleared(lax.sub(lax.mul(u, _scalar(1.5, u)), correction), dynamic_shape)
     h = p.matmul(p.adjoint(u), x)
-    h = lax.mul(lax.add(h, p.adjoint(h)), scalar(0.5))
-    return u, h, steps, lax.le(change, lax.mul(tolerance, norm(u)))
+    h = lax.mul(lax.add(h, p.adjoint(h)), _scalar(0.5, h))
+    return u, h, steps, lax.le(change, lax.mul(tolerance, _norm(u)))

@@ -17,7 +17,9 @@ import numpy as np
 from bedrax.core import dtypes
 from bedrax.lax.primitives import elementwise as e
 from bedrax.lax.primitives import special as p
+from bedrax.lax.primitives.control_flow import while_loop
 from bedrax.lax.primitives.conversions import convert_to
+from bedrax.lax.primitives.reductions import reduce_or
 from bedrax.lax.primitives.shaping import broadcast_in_dim, full_like
 from bedrax.lax.primitives.special import digamma, erfc, lgamma
 from bedrax.lax.tables import decompositions
@@ -55,8 +57,6 @@ def _where(condition, x, y):
 
 
 def _any(mask):
-    from bedrax.lax.primitives.reductions import reduce_or
-
     return reduce_or(mask, tuple(range(len(mask.shape))))
 
 
@@ -65,7 +65,6 @@ def _iterate(active: Callable, step: Callable, state: tuple, limit: int) -> tupl
 
     An element that has converged stays as it is: factors that are 1 but for rounding would add up.
     """
-    from bedrax.lax.primitives.control_flow import while_loop
 
     def unfinished(carry):
         i, live, *_ = carry

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from bedrax import pytree
-from bedrax.core import dims, dtypes, effects
+from bedrax.core import dims, dtypes, effects, executors
 from bedrax.core.avals import ShapedArray, abstractify
 from bedrax.core.tables import effect_rules, families_on_bases
 from bedrax.core.tracing import Primitive
@@ -126,8 +126,6 @@ class FlatCallback:
 
 
 def _given(x):
-    from bedrax.core import executors
-
     return executors.get().asarray(x)
 
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import ml_dtypes
 import numpy as np
 
+from bedrax import lax
 from bedrax.core import dtypes
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.tables import print_rules, pure_shapes
@@ -597,8 +598,6 @@ def scaled_dot(
     Raises:
       TypeError: shapes do not fit.
     """
-    from bedrax import lax
-
     x, y = aval_of(lhs), aval_of(rhs)
     if dimension_numbers is None:
         if x.ndim not in (2, 3):

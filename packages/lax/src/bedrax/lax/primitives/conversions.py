@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from bedrax.core import dims, dtypes, source
+from bedrax.core import dims, dtypes, executors, source
+from bedrax.core.array import Array
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.tables import pure_shapes
 from bedrax.core.tracing import Primitive
-from bedrax.lax.primitives.elementwise import FLOAT, accepted, dtype_refused
+from bedrax.lax.elementwise_kinds import FLOAT, accepted, dtype_refused
 
 pure_shapes.add("conversions")
 
@@ -167,9 +168,6 @@ def reduce_precision(operand, exponent_bits: int, mantissa_bits: int) -> Any:
 
 def asarray(x) -> Any:
     """A scalar, NumPy array or array as an array of the current executor; tracers and arrays pass as they are."""
-    from bedrax.core import executors
-    from bedrax.core.array import Array
-
     if isinstance(x, Array):
         return x
     return executors.get().asarray(x)

@@ -18,8 +18,20 @@ from bedrax.core.avals import aval_of
 from bedrax.core.tables import pure_shapes
 from bedrax.core.tracing import Primitive
 from bedrax.lax.primitives import elementwise, reductions
+from bedrax.lax.primitives.control_flow import while_loop
+from bedrax.lax.primitives.conversions import convert_element_type
 from bedrax.lax.primitives.elementwise import INEXACT, NUMBER
-from bedrax.lax.primitives.shaping import concatenate, pad, reshape, rev, slice_in_dim, stack, transpose
+from bedrax.lax.primitives.indexing import dynamic_slice_in_dim, dynamic_update_slice_in_dim
+from bedrax.lax.primitives.shaping import (
+    concatenate,
+    pad,
+    reshape,
+    rev,
+    slice_in_dim,
+    stack,
+    transpose,
+    zeros_of,
+)
 
 pure_shapes.add("cumulative")
 
@@ -101,8 +113,6 @@ def log_add_exp(x, y):
 
 
 def _zeros_like(x):
-    from bedrax.lax.primitives.shaping import zeros_of
-
     return zeros_of(aval_of(x).strip_weak_type())
 
 
@@ -189,10 +199,6 @@ def loop_scan(combine: Callable, x, others: list, axis: int, reverse: bool = Fal
       axis, reverse: as in `prefix_scan`; the axis may be symbolic.
       wide: dtype in which the result so far is carried; default: that of `x`.
     """
-    from bedrax.lax.primitives.control_flow import while_loop
-    from bedrax.lax.primitives.conversions import convert_element_type
-    from bedrax.lax.primitives.indexing import dynamic_slice_in_dim, dynamic_update_slice_in_dim
-
     n = aval_of(x).shape[axis]
     if dims.is_constant_dim(n) and n < 2:
         return x
@@ -259,8 +265,6 @@ def parallel(prim: Primitive) -> Callable:
     combine = combiners[prim]
 
     def fun(x, *, axis, reverse):
-        from bedrax.lax.primitives.conversions import convert_element_type
-
         dtype = aval_of(x).dtype
         narrow = (
             prim not in (cummax_p, cummin_p) and dtype.itemsize < 4 and dtypes.issubdtype(dtype, np.floating)

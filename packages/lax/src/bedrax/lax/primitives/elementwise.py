@@ -12,6 +12,7 @@ import enum
 import numpy as np
 
 from bedrax.core import dtypes
+from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
 from bedrax.core.tables import pure_shapes
 from bedrax.core.tracing import Primitive
@@ -32,7 +33,6 @@ from bedrax.lax.elementwise_kinds import (
     REAL_OF,
     SIGNED,
     accepted,
-    bind_nary,
     dtype_mismatch,
     dtype_refused,
     joined,
@@ -41,6 +41,8 @@ from bedrax.lax.elementwise_kinds import (
     unary,
 )
 from bedrax.lax.elementwise_kinds import scalar_like as scalar_like
+from bedrax.lax.operands import bind_nary
+from bedrax.pytree import tree_map
 
 pure_shapes.add("elementwise")
 
@@ -691,10 +693,6 @@ def stop_gradient(x):
     Args:
       x: a pytree of arrays.
     """
-    from bedrax.core.array import Array
-
     if isinstance(x, Array | np.ndarray):
         return stop_gradient_p.bind(x)
-    from bedrax.pytree import tree_map
-
     return tree_map(stop_gradient_p.bind, x)

@@ -19,6 +19,7 @@ from bedrax.core import dims, dtypes
 from bedrax.core.array import in_host_memory
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.one_program import one_program
+from bedrax.core.staging import program_of
 from bedrax.core.tables import pure_shapes
 from bedrax.core.tracing import Primitive, Tracer
 from bedrax.lax.primitives import conversions, elementwise, shaping
@@ -493,8 +494,6 @@ def scatter_apply(
 
     It cannot be differentiated.
     """
-    from bedrax.core.staging import program_of
-
     aval = ShapedArray((), dtypes.dtype_of(operand))
     jaxpr = program_of(lambda x, _: [conversions.convert_element_type(func(x), aval.dtype)], [aval, aval])
     if any(isinstance(c, Tracer) for c in jaxpr.consts):

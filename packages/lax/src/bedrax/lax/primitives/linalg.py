@@ -26,7 +26,7 @@ __all__ = [
     "EigImplementation", "EighImplementation", "SvdAlgorithm", "cholesky", "cholesky_p", "cholesky_update",
     "cholesky_update_p", "eig", "eig_p", "eigh", "eigh_p", "geqp3", "geqp3_p", "geqrf", "geqrf_p", "hessenberg",
     "hessenberg_p", "householder_product", "householder_product_p", "lu", "lu_p", "lu_pivots_to_permutation",
-    "lu_pivots_to_permutation_p", "ormqr", "ormqr_p", "qdwh", "qr", "qr_p", "schur", "schur_p", "svd", "svd_p",
+    "lu_pivots_to_permutation_p", "ormqr", "ormqr_p", "qr", "qr_p", "schur", "schur_p", "svd", "svd_p",
     "symmetric_product", "symmetric_product_p", "triangular_solve", "triangular_solve_p", "tridiagonal",
     "tridiagonal_p", "tridiagonal_solve", "tridiagonal_solve_p",
 ]  # fmt: skip
@@ -713,26 +713,3 @@ def symmetric_product(
     if not symmetrize_output:
         return out
     return elementwise.add(triangle(out, lower=True), transposed(triangle(out, lower=True, offset=-1)))
-
-
-def qdwh(
-    x, *, is_hermitian: bool = False, max_iterations: int | None = None, eps: float | None = None,
-    dynamic_shape: tuple[int, int] | None = None,
-):  # fmt: skip
-    """Polar decomposition ``x = u @ h`` by dynamically weighted Halley iteration.
-
-    Nakatsukasa, Bai and Gygi, "Optimizing Halley's iteration for computing the matrix polar decomposition" (2010).
-
-    Args:
-      x: a matrix of shape ``[m, n]``, m >= n, of full rank.
-      is_hermitian: not used.
-      max_iterations: stop after so many steps; default 10.
-      eps: iterate until the change is below ``(4 * eps) ** (1/3)`` of the iterate; default that of the dtype.
-      dynamic_shape: the shape of the part of `x` in its upper left corner that is meant; the rest is padding.
-
-    Returns:
-      ``(u, h, number of iterations, whether it converged)``; zero in the padding.
-    """
-    from bedrax.lax import polar
-
-    return polar.qdwh(x, max_iterations=max_iterations, eps=eps, dynamic_shape=dynamic_shape)

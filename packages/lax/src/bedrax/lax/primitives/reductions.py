@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 
 from bedrax import pytree
-from bedrax.core import caches, dims, dtypes
+from bedrax.core import caches, dims, dtypes, staging
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.tables import pure_shapes
 from bedrax.core.tracing import Primitive, Tracer
 from bedrax.lax.primitives import elementwise
 from bedrax.lax.primitives.elementwise import ANY, BITS, NUMBER, ORDERED
-from bedrax.lax.primitives.shaping import like
+from bedrax.lax.primitives.shaping import concatenate, like, slice_in_dim, squeeze
 
 pure_shapes.add("reductions")
 
@@ -271,8 +271,6 @@ def combiner_jaxpr(computation: Callable, avals: Sequence[ShapedArray], in_tree,
 
 
 def _trace_combiner(computation, scalars, in_tree, what):
-    from bedrax.core import staging
-
     def flat(*scalars):
         half = len(scalars) // 2
         out = computation(
@@ -339,8 +337,6 @@ def fold_halves(combine: Callable[[list, list], list], operands: list, axis: int
 
     The axis must not be empty; it is absent from the results.
     """
-    from bedrax.lax.primitives.shaping import concatenate, slice_in_dim, squeeze
-
     size = aval_of(operands[0]).shape[axis]
     while size > 1:
         half = size // 2

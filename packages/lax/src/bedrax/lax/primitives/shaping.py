@@ -17,6 +17,7 @@ from bedrax.core.array import Array
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.tables import print_rules, pure_shapes
 from bedrax.core.tracing import Primitive
+from bedrax.lax.primitives import conversions
 
 pure_shapes.add("shaping")
 
@@ -676,8 +677,6 @@ def _scalar_as(value, aval: ShapedArray, dtype: np.dtype):
         return value
     if isinstance(value, (bool, int, float, complex, np.ndarray, np.generic)):
         return np.asarray(value).astype(dtype)
-    from bedrax.lax.primitives import conversions
-
     return conversions.convert_element_type(value, dtype)
 
 
@@ -692,8 +691,6 @@ def full_like(x, fill_value, dtype=None, shape=None, sharding=None):
                 value = aval_of(fill_value)
                 if value.dtype == aval.dtype and value.weak_type:
                     return full(shape, fill_value, sharding=sharding)
-                from bedrax.lax.primitives import conversions
-
                 weak = conversions.convert_element_type_p.bind(
                     fill_value, new_dtype=aval.dtype, weak_type=True, sharding=None
                 )

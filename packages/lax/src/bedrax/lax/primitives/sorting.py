@@ -16,6 +16,7 @@ from bedrax.core import dims, dtypes
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.tables import pure_shapes
 from bedrax.core.tracing import Primitive
+from bedrax.lax.primitives.indexing import GatherDimensionNumbers, gather
 from bedrax.lax.primitives.shaping import canonical_axis, expand_dims, like
 
 pure_shapes.add("sorting")
@@ -227,8 +228,6 @@ def take_along(x, indices, axis: int, unique: bool = True):
       x, indices: arrays of shapes that are equal but for `axis`.
       unique: no index occurs twice in a row.
     """
-    from bedrax.lax.primitives.indexing import GatherDimensionNumbers, gather
-
     rank = len(aval_of(x).shape)
     others = tuple([i for i in range(rank) if i != axis])
     numbers = GatherDimensionNumbers(

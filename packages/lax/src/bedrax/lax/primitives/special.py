@@ -7,7 +7,8 @@ composed of lax functions in `bedrax.lax.special_programs`.
 from __future__ import annotations
 
 from bedrax.core.tables import pure_shapes
-from bedrax.lax.primitives.elementwise import FLOAT, bind_nary, nary, unary
+from bedrax.lax.operands import bind_nary
+from bedrax.lax.primitives.elementwise import FLOAT, nary, unary
 
 pure_shapes.add("special")
 

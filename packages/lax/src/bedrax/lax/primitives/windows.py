@@ -13,14 +13,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bedrax import pytree
-from bedrax.core import dims
-from bedrax.core.avals import aval_of
+from bedrax.core import dims, staging
+from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.tables import pure_shapes
 from bedrax.core.tracing import Primitive
 from bedrax.lax.primitives import elementwise, reductions
 from bedrax.lax.primitives.elementwise import ANY, NUMBER
 from bedrax.lax.primitives.reductions import _typed_scalar, combiner_jaxpr, monoid_of
-from bedrax.lax.primitives.shaping import like
+from bedrax.lax.primitives.shaping import broadcast_in_dim, full, like, pad, slice, slice_in_dim
 
 pure_shapes.add("windows")
 
@@ -343,9 +343,6 @@ def select_and_scatter(operand, select: Callable, windows: Windows, source, init
       init_value: what every element of the result starts from.
       scatter: associative and commutative function of two scalars.
     """
-    from bedrax.core import staging
-    from bedrax.core.avals import ShapedArray
-
     scalar = ShapedArray((), aval_of(operand).dtype)
     one = lambda fun: staging.program_of(lambda x, y: [fun(x, y)], [scalar, scalar])
     return select_and_scatter_p.bind(
@@ -359,8 +356,6 @@ def select_and_scatter(operand, select: Callable, windows: Windows, source, init
 
 def padded_slices(x, fill, windows: Windows, out_shape: Sequence[int]):
     """For each position inside a window, the array of the elements there of all windows."""
-    from bedrax.lax.primitives.shaping import pad, slice
-
     padded = pad(x, fill, windows.pad_config())
     for offset in windows.offsets():
         yield slice(padded, *windows.slices(offset, out_shape))
@@ -368,8 +363,6 @@ def padded_slices(x, fill, windows: Windows, out_shape: Sequence[int]):
 
 def add_slices(parts: Sequence[Any], windows: Windows, shape: Sequence[int]):
     """The transpose of `padded_slices` (with fill 0): put each part where it was cut out, and add up."""
-    from bedrax.lax.primitives.shaping import pad, slice_in_dim
-
     whole = [
         low + dims.dilate_dim(n, base) + high
         for n, (low, high), base in zip(shape, windows.padding, windows.base_dilation)
@@ -393,8 +386,6 @@ def add_slices(parts: Sequence[Any], windows: Windows, shape: Sequence[int]):
 
 def fold_windows(combine: Callable, operands: Sequence[Any], inits: Sequence[Any], windows: Windows) -> list:
     """`reduce_window` as slices combined one after the other; `combine` takes arrays and returns a list."""
-    from bedrax.lax.primitives.shaping import broadcast_in_dim
-
     out_shape = windows.output_shape(aval_of(operands[0]).shape)
     out = [broadcast_in_dim(init, out_shape, ()) for init in inits]
     for parts in zip(*(padded_slices(x, init, windows, out_shape) for x, init in zip(operands, inits))):
@@ -407,8 +398,6 @@ def selected_masks(operand, select_prim: Primitive, windows: Windows) -> list:
     shape = aval_of(operand).shape
     out_shape = windows.output_shape(shape)
     dtype = aval_of(operand).dtype
-    from bedrax.lax.primitives.shaping import full
-
     inside = full(shape, True, np.bool_)
     best = None
     chosen = []

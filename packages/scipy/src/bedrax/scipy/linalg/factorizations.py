@@ -364,7 +364,7 @@ def polar(
                 f"polar: method='qdwh' takes m >= n with side='right' and m <= n with side='left', got {a.shape} with "
                 f"{side=}; use method='svd'."
             )
-        u, p, *_ = factor.qdwh(a if side == "right" else adjoint(a), eps=eps, max_iterations=max_iterations)
+        u, p, *_ = lax.qdwh(a if side == "right" else adjoint(a), eps=eps, max_iterations=max_iterations)
         return (u, p) if side == "right" else (adjoint(u), p)
     if method != "svd":
         raise ValueError(f"Unknown polar decomposition method {method}; use 'qdwh' or 'svd'.")

@@ -1,0 +1,36 @@
+"""Operands of n-ary functions: axes of length 1 are broadcast before a primitive is bound."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bedrax.core.avals import aval_of
+from bedrax.core.tracing import Primitive
+from bedrax.lax.primitives.shaping import broadcast_in_dim
+
+
+def bind_nary(prim: Primitive, *args, **params):
+    """Bind an n-ary primitive, after the operands' axes of length 1 are broadcast against longer ones."""
+    shape = None
+    for x in args:
+        own = getattr(x, "shape", ())
+        if own and own != shape:
+            if shape is not None:
+                return prim.bind(*_broadcast(args), **params)
+            shape = own
+    return prim.bind(*args, **params)
+
+
+def _broadcast(args: Sequence) -> Sequence:
+    """Operands of the common shape; as they are where there is none, which the primitive's shape rule explains."""
+    shapes = [aval_of(x).shape for x in args]
+    ranked = [s for s in shapes if s]
+    if len({len(s) for s in ranked}) > 1:
+        return args
+    shape = tuple(next((d for d in axis if d != 1), 1) for axis in zip(*ranked, strict=True))
+    if any(d != 1 and d != n for s in ranked for d, n in zip(s, shape, strict=True)):
+        return args
+    return [
+        broadcast_in_dim(x, shape, tuple(range(len(shape)))) if s and s != shape else x
+        for x, s in zip(args, shapes, strict=True)
+    ]
