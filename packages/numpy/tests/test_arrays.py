@@ -283,3 +283,20 @@ def test_roll_by_a_traced_shift():
     x = np.arange(12).reshape(3, 4)
     got = jit(lambda v, s: jnp.roll(v, s, axis=1))(x, -3)
     np.testing.assert_array_equal(np.asarray(got), np.roll(x, -3, axis=1))
+
+
+@pytest.mark.parametrize(
+    "call, position",
+    [
+        (lambda bad: jnp.percentile(jnp.ones(3), bad), 1),
+        (lambda bad: jnp.insert(jnp.ones(3), 1, bad), 2),
+        (lambda bad: jnp.polyint(jnp.ones(3), 1, bad), 2),
+        (lambda bad: jnp.ediff1d(jnp.ones(3), bad), 1),
+        (lambda bad: jnp.ediff1d(jnp.ones(3), None, bad), 2),
+        (lambda bad: jnp.take(jnp.ones(3), bad), 1),
+        (lambda bad: jnp.bincount(jnp.ones(3, int), bad), 1),
+    ],
+)
+def test_errors_name_the_position_of_the_argument(call, position):
+    with pytest.raises(TypeError, match=f"at position {position}"):
+        call([10, "no number"])

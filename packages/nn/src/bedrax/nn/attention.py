@@ -49,42 +49,19 @@ def dot_product_attention(
       ValueError: shapes or dtypes do not fit, an unknown implementation.
       NotImplementedError: ``implementation="cudnn"``.
     """
-    if implementation == "cudnn":
-        raise NotImplementedError(
-            "dot_product_attention: implementation='cudnn' is not supported, as it needs kernels that the compiler does"
-            " not offer; use implementation='xla' or None."
-        )
-    if implementation not in (None, "xla"):
-        raise ValueError(f"Unsupported implementation option: {implementation}; use 'xla' or None.")
+    _check_implementation(implementation)
     q, k, v = (array("dot_product_attention", x) for x in (query, key, value))
-    shape = q.shape
-    if q.ndim not in (3, 4):
-        raise ValueError(f"query must have shape [B, T, N, H] or [T, N, H], got {shape}")
-    batched = q.ndim == 4
-    if not batched:
-        if k.ndim != 3 or v.ndim != 3:
-            raise ValueError(f"key and value must have rank 3 like query, got shapes {k.shape} and {v.shape}")
-        q, k, v = q[None], k[None], v[None]
-    if k.ndim != 4:
-        raise ValueError(f"key must have rank 4 like query, got shape {k.shape}")
-    _check("key", k, (q.shape[0], None, None, q.shape[3]), q.dtype)
-    _check("value", v, k.shape, q.dtype)
+    shape, batched = q.shape, q.ndim == 4
+    q, k, v = _operands(q, k, v)
     batch, rows, heads, size = q.shape
     columns, groups = k.shape[1:3]
-    if heads % groups:
-        raise ValueError(
-            f"The number of query heads must be a multiple of key/value heads, but got {heads} vs {groups}"
-        )
     full = (batch, heads, rows, columns)
-    bias, mask = (_of_rank_4(name, x, full) for name, x in (("bias", bias), ("mask", mask)))
+    bias, mask = _of_rank_4("bias", bias, full), _of_rank_4("mask", mask, full)
     if mask is not None and not dtypes.is_bool(mask.dtype):
         raise ValueError(f"mask dtype should be bool, but got {mask.dtype}")
     lengths = [
-        _lengths(name, x, batch)
-        for name, x in (
-            ("query_seq_lengths", query_seq_lengths),
-            ("key_value_seq_lengths", key_value_seq_lengths),
-        )
+        _lengths("query_seq_lengths", query_seq_lengths, batch),
+        _lengths("key_value_seq_lengths", key_value_seq_lengths, batch),
     ]
     if isinstance(local_window_size, int):
         local_window_size = (local_window_size, local_window_size)
@@ -111,6 +88,35 @@ def dot_product_attention(
     residual = lax.stop_gradient(logsumexp(scores, axis=-1)).astype(q.dtype)
     residual = jnp.swapaxes(residual, 1, 2)
     return out, residual if batched else residual[0]
+
+
+def _check_implementation(implementation: str | None) -> None:
+    if implementation == "cudnn":
+        raise NotImplementedError(
+            "dot_product_attention: implementation='cudnn' is not supported, as it needs kernels that the compiler does"
+            " not offer; use implementation='xla' or None."
+        )
+    if implementation not in (None, "xla"):
+        raise ValueError(f"Unsupported implementation option: {implementation}; use 'xla' or None.")
+
+
+def _operands(q: Array, k: Array, v: Array) -> tuple[Array, Array, Array]:
+    """Query, key and value with a batch axis, their shapes and dtypes checked."""
+    if q.ndim not in (3, 4):
+        raise ValueError(f"query must have shape [B, T, N, H] or [T, N, H], got {q.shape}")
+    if q.ndim == 3:
+        if k.ndim != 3 or v.ndim != 3:
+            raise ValueError(f"key and value must have rank 3 like query, got shapes {k.shape} and {v.shape}")
+        q, k, v = q[None], k[None], v[None]
+    if k.ndim != 4:
+        raise ValueError(f"key must have rank 4 like query, got shape {k.shape}")
+    _check("key", k, (q.shape[0], None, None, q.shape[3]), q.dtype)
+    _check("value", v, k.shape, q.dtype)
+    if q.shape[2] % k.shape[2]:
+        raise ValueError(
+            f"The number of query heads must be a multiple of key/value heads, but got {q.shape[2]} vs {k.shape[2]}"
+        )
+    return q, k, v
 
 
 def _check(name: str, x: Array, shape: tuple, dtype: np.dtype) -> None:

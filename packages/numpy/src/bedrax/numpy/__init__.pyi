@@ -59,8 +59,7 @@ from .ufuncs import (
     equal as equal, exp as exp, exp2 as exp2, expm1 as expm1, fabs as fabs, float_power as float_power,
     floor as floor, floor_divide as floor_divide, fmax as fmax, fmin as fmin, fmod as fmod, frexp as frexp,
     gcd as gcd, greater as greater, greater_equal as greater_equal, heaviside as heaviside, hypot as hypot,
-    imag as imag, invert as invert, iscomplex as iscomplex, isfinite as isfinite, isinf as isinf,
-    isnan as isnan, isneginf as isneginf, isposinf as isposinf, isreal as isreal, lcm as lcm,
+    imag as imag, invert as invert, lcm as lcm,
     ldexp as ldexp, left_shift as left_shift, less as less, less_equal as less_equal, log as log,
     log10 as log10, log1p as log1p, log2 as log2, logaddexp as logaddexp, logaddexp2 as logaddexp2,
     logical_and as logical_and, logical_not as logical_not, logical_or as logical_or,
@@ -71,6 +70,10 @@ from .ufuncs import (
     right_shift as right_shift, rint as rint, round as round, sign as sign, signbit as signbit, sin as sin,
     sinc as sinc, sinh as sinh, spacing as spacing, sqrt as sqrt, square as square, subtract as subtract,
     tan as tan, tanh as tanh, true_divide as true_divide, trunc as trunc,
+)  # fmt: skip
+from .number_queries import (
+    iscomplex as iscomplex, isfinite as isfinite, isinf as isinf, isnan as isnan, isneginf as isneginf,
+    isposinf as isposinf, isreal as isreal,
 )  # fmt: skip
 from .selection import (
     choose as choose, clip as clip, piecewise as piecewise, select as select,

@@ -21,9 +21,9 @@ def arrays(name: str, *xs: ArrayLike) -> list[Array]:
     return [lax.asarray(promotion.operand(name, x, i)) for i, x in enumerate(xs)]
 
 
-def array(name: str, x: ArrayLike) -> Array:
-    """One argument as an array."""
-    return lax.asarray(promotion.operand(name, x))
+def array(name: str, x: ArrayLike, position: int = 0) -> Array:
+    """One argument as an array; `position` is where it stands among them, for errors."""
+    return lax.asarray(promotion.operand(name, x, position))
 
 
 def promoted(name: str, *xs: ArrayLike) -> list[Array]:

@@ -63,9 +63,9 @@ def ediff1d(ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike
     a = jnp.ravel(array("ediff1d", ary))
     out = [lax.sub(a[1:], a[:-1])]
     if to_begin is not None:
-        out.insert(0, jnp.ravel(array("ediff1d", to_begin)).astype(a.dtype))
+        out.insert(0, jnp.ravel(array("ediff1d", to_begin, 2)).astype(a.dtype))
     if to_end is not None:
-        out.append(jnp.ravel(array("ediff1d", to_end)).astype(a.dtype))
+        out.append(jnp.ravel(array("ediff1d", to_end, 1)).astype(a.dtype))
     return jnp.concatenate(out)
 
 

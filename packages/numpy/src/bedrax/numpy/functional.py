@@ -60,87 +60,84 @@ def vectorize(pyfunc: Callable, *, excluded: Any = frozenset(), signature: str |
 
     @functools.wraps(pyfunc)
     def vectorized(*args, **kwargs):
-        from bedrax.batching import vmap
-
-        fixed = {k: v for k, v in kwargs.items() if k in excluded}
-        named = {k: v for k, v in kwargs.items() if k not in excluded}
-        positions = [i for i in range(len(args)) if i not in excluded]
-        names = list(named)
-        given = [args[i] for i in positions] + [named[k] for k in names]
+        mapped = [i for i, x in enumerate(args) if i not in excluded and x is not None]
+        names = [k for k, x in kwargs.items() if k not in excluded and x is not None]
+        if terms is not None:
+            absent = {i for i, x in enumerate(args) if x is None and i not in excluded}
+            if absent:
+                raise ValueError(f"Cannot pass None at locations {absent} with signature={signature!r}")
 
         def function(*values):
             full = list(args)
-            for i, v in zip(positions, values[: len(positions)], strict=True):
+            for i, v in zip(mapped, values[: len(mapped)], strict=True):
                 full[i] = v
-            return pyfunc(*full, **dict(zip(names, values[len(positions) :], strict=True)), **fixed)
+            return pyfunc(*full, **{**kwargs, **dict(zip(names, values[len(mapped) :], strict=True))})
 
-        given = [x if x is None else lax.asarray(operand("vectorize", x, i)) for i, x in enumerate(given)]
-        absent = [i for i, x in enumerate(given) if x is None]
-        if absent:
-            inner = function
-            present = [i for i in range(len(given)) if i not in absent]
-
-            def function(*values):
-                full = [None] * (len(values) + len(absent))
-                for i, v in zip(present, values, strict=True):
-                    full[i] = v
-                return inner(*full)
-
-            given = [given[i] for i in present]
-        if terms is None:
-            inputs, outputs = [()] * len(given), None
-        else:
-            inputs, outputs = terms
-            if absent:
-                raise ValueError(f"Cannot pass None at locations {set(absent)} with signature={signature!r}")
-            if len(inputs) != len(given):
-                raise TypeError(
-                    f"wrong number of positional arguments: expected {len(inputs)}, got {len(given)} for signature"
-                    f" {signature}"
-                )
+        given = [args[i] for i in mapped] + [kwargs[k] for k in names]
+        given = [lax.asarray(operand("vectorize", x, i)) for i, x in enumerate(given)]
+        inputs, outputs = ([()] * len(given), None) if terms is None else terms
+        if len(inputs) != len(given):
+            raise TypeError(
+                f"wrong number of positional arguments: expected {len(inputs)}, got {len(given)} for signature"
+                f" {signature}"
+            )
         sizes: dict[str, Any] = {}
         _core_sizes(given, inputs, sizes)
-        shapes = [x.shape[: x.ndim - len(term)] for x, term in zip(given, inputs, strict=True)]
-        batch = lax.broadcast_shapes(*shapes) if shapes else ()
 
         def checked(*values):
             out = function(*values)
-            results = out if isinstance(out, tuple) else (out,)
             if outputs is not None:
-                if len(results) != len(outputs):
-                    raise TypeError(f"wrong number of results of a function with signature {signature}: expected"
-                                    f" {len(outputs)}, got {len(results)}")  # fmt: skip
-                for r, term in zip(results, outputs, strict=True):
-                    shape = getattr(r, "shape", ())
-                    if len(shape) != len(term):
-                        raise ValueError(f"output shape {shape} does not match core dimensions {term} of signature"
-                                         f" {signature}")  # fmt: skip
-                    for label, n in zip(term, shape, strict=True):
-                        expected = int(label) if label.isdigit() else sizes.setdefault(label, n)
-                        if not dims.definitely_equal(expected, n):
-                            raise ValueError(
-                                f"inconsistent size for core dimension {label!r}: {n} vs {expected}"
-                            )
+                _check_results(out if isinstance(out, tuple) else (out,), outputs, sizes, signature)
             return out
 
-        # Axes of length 1 are not mapped, and leading ones where they exist; one vmap per axis of the result.
-        plans = []
-        for shape in shapes:
-            offset = len(batch) - len(shape)
-            plans.append([None if d < offset or (dims.definitely_equal(shape[d - offset], 1) and not
-                          dims.definitely_equal(batch[d], 1)) else 0 for d in range(len(batch))])  # fmt: skip
-        values = []
-        for x, shape, plan in zip(given, shapes, plans, strict=True):
-            offset = len(batch) - len(shape)
-            drop = [d - offset for d in range(offset, len(batch)) if plan[d] is None]
-            values.append(lax.squeeze(x, drop) if drop else x)
-        mapped = checked
-        for d in reversed(range(len(batch))):
-            axes = tuple(plan[d] for plan in plans)
-            mapped = vmap(mapped, in_axes=axes) if any(a == 0 for a in axes) else _repeated(mapped, batch[d])
-        return mapped(*values)
+        ranks = [x.ndim - len(term) for x, term in zip(given, inputs, strict=True)]
+        return _mapped_over_leading_axes(checked, given, ranks)
 
     return vectorized
+
+
+def _check_results(results: tuple, terms: Sequence, sizes: dict, signature: str | None) -> None:
+    """Raise where results do not have the core dimensions that the signature promises."""
+    if len(results) != len(terms):
+        raise TypeError(
+            f"wrong number of results of a function with signature {signature}: expected {len(terms)},"
+            f" got {len(results)}"
+        )
+    for r, term in zip(results, terms, strict=True):
+        shape = getattr(r, "shape", ())
+        if len(shape) != len(term):
+            raise ValueError(
+                f"output shape {shape} does not match core dimensions {term} of signature {signature}"
+            )
+        for label, n in zip(term, shape, strict=True):
+            expected = int(label) if label.isdigit() else sizes.setdefault(label, n)
+            if not dims.definitely_equal(expected, n):
+                raise ValueError(f"inconsistent size for core dimension {label!r}: {n} vs {expected}")
+
+
+def _mapped_over_leading_axes(function: Callable, values: Sequence[Array], ranks: Sequence[int]) -> Any:
+    """`function` of arrays, mapped over the first `ranks` axes of each, which are broadcast."""
+    from bedrax.batching import vmap  # postponed: not every user of this module maps
+
+    shapes = [x.shape[:rank] for x, rank in zip(values, ranks, strict=True)]
+    batch = lax.broadcast_shapes(*shapes) if shapes else ()
+    # Axes of length 1 are not mapped, and leading ones where they exist; one vmap per axis of the result.
+    plans, kept = [], []
+    for x, shape in zip(values, shapes, strict=True):
+        offset = len(batch) - len(shape)
+        plan: list = [None] * offset
+        for n, joint in zip(shape, batch[offset:], strict=True):
+            stretched = dims.definitely_equal(n, 1) and not dims.definitely_equal(joint, 1)
+            plan.append(None if stretched else 0)
+        plans.append(plan)
+        drop = [d for d in range(len(shape)) if plan[d + offset] is None]
+        kept.append(lax.squeeze(x, drop) if drop else x)
+    for d in reversed(range(len(batch))):
+        axes = tuple(plan[d] for plan in plans)
+        function = (
+            vmap(function, in_axes=axes) if any(a == 0 for a in axes) else _repeated(function, batch[d])
+        )
+    return function(*kept)
 
 
 def _repeated(function: Callable, n: Any) -> Callable:

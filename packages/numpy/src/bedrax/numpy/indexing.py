@@ -245,114 +245,130 @@ def _read_with_bools(shape, entries, missing):
     return _read(shape, out, missing), shape
 
 
-def _read(shape: tuple, entries: list, missing: int) -> Index:
-    axes: list = []
-    layout: list = []
-    starts: list = []
-    arrays: list = []
-    static = inside = True
-    # Of index arrays and points: where the group stands, and whether something stands between its members.
-    first = None
-    last = None
-    has_array = any(hasattr(i, "dtype") and (i.ndim or i.dtype == np.bool_) for i in entries)
-    position = 0
+class _Reader:
+    """Reads entries one after the other; each method reads one kind."""
 
-    def member():
-        nonlocal first, last, split
-        if not has_array:
+    def __init__(self, shape: tuple, has_array: bool):
+        self.shape = shape
+        self.has_array = has_array
+        self.axes: list = []
+        self.layout: list = []
+        self.starts: list = []
+        self.arrays: list = []
+        self.static = self.inside = True
+        self.position = 0
+        # Of index arrays and points: where the group stands, and whether something stands between its members.
+        self.first = self.last = None
+        self.split = False
+
+    def member(self) -> None:
+        if not self.has_array:
             return
-        if first is None:
-            first = len(layout)
-        elif last != position - 1:
-            split = True
-        last = position
+        if self.first is None:
+            self.first = len(self.layout)
+        elif self.last != self.position - 1:
+            self.split = True
+        self.last = self.position
 
-    split = False
-    entries = list(entries)
-    if Ellipsis not in [i for i in entries if i is Ellipsis]:
-        entries.append(Ellipsis)
-    for i in entries:
-        axis = len(axes)
-        if i is Ellipsis:
-            for k in range(missing):
-                layout.append(axis + k)
-                axes.append((FULL,))
-            if missing == 0:
-                position += 1  # an ellipsis separates, even where it stands for nothing
-                continue
-        elif i is None:
-            layout.append(NEW)
-        elif type(i) is slice:
-            size = shape[axis]
-            if i.start is None and i.stop is None and i.step is None:
-                axes.append((FULL,))
-            else:
-                start, count, step = _bounds(i, size)
-                if step == 1:
-                    if count is size or dims.definitely_equal(count, size):
-                        axes.append((FULL,))
-                    else:
-                        axes.append((WINDOW, count))
-                        starts.append(start)
-                else:
-                    axes.append((RANGE, start, count, step))
-            layout.append(axis)
-        elif type(i) is int or dims.is_symbolic(i):
-            size = shape[axis]
-            if type(i) is int and type(size) is int:
-                if i < 0:
-                    i += size
-                if not 0 <= i < size:
-                    inside = False
-            else:
-                i = i + size if type(i) is int and i < 0 else i
-                inside = inside and _surely_inside(i, size)
-            member()
-            axes.append((POINT,))
-            starts.append(i)
-        elif i.dtype == np.bool_:
-            mask = concrete_value(i)
-            if mask is None:
-                raise errors.NonConcreteBooleanIndexError(i)
-            for k, n in enumerate(mask.shape):
-                if not dims.definitely_equal(shape[axis + k], n):
-                    raise IndexError(
-                        f"boolean index did not match shape of indexed array in index {axis + k}: got {mask.shape},"
-                        f" expected {list(shape[axis : axis + mask.ndim])}"
-                    )
-            member()
-            for hits in np.nonzero(mask):
-                axes.append((ARRAY, len(arrays)))
-                arrays.append(hits.astype(_INT32))
-        elif not i.ndim:
-            member()
-            axes.append((POINT,))
-            value = None if not isinstance(i, (np.ndarray, np.generic, HostArray)) else int(i)
-            if value is not None:
-                size = shape[axis]
-                value = value + size if value < 0 else value
-                inside = inside and _surely_inside(value, size)
-                starts.append(value)
-            else:
-                static = inside = False
-                starts.append(i)
+    def ellipsis(self, missing: int) -> None:
+        for _ in range(missing):
+            self.layout.append(len(self.axes))
+            self.axes.append((FULL,))
+
+    def slice(self, i: slice) -> None:
+        axis = len(self.axes)
+        size = self.shape[axis]
+        self.layout.append(axis)
+        if i.start is None and i.stop is None and i.step is None:
+            self.axes.append((FULL,))
+            return
+        start, count, step = _bounds(i, size)
+        if step != 1:
+            self.axes.append((RANGE, start, count, step))
+        elif count is size or dims.definitely_equal(count, size):
+            self.axes.append((FULL,))
         else:
-            member()
-            axes.append((ARRAY, len(arrays)))
-            arrays.append(i)
-        position += 1
-    block: tuple = ()
-    if arrays:
-        try:
-            block = shaping.broadcast_shapes(*[a.shape for a in arrays])
-        except ValueError:
-            raise IndexError(
-                "shape mismatch: indexing arrays could not be broadcast together with shapes "
-                + " ".join(str(a.shape) for a in arrays)
-            ) from None
-        layout.insert(0 if split else first, ARRAYS)
-    plan = Plan(shape, tuple(axes), tuple(layout), block)
-    return Index(plan, starts, arrays, static, inside)
+            self.axes.append((WINDOW, count))
+            self.starts.append(start)
+
+    def point(self, i: Any) -> None:
+        """A known position, or a symbolic one."""
+        size = self.shape[len(self.axes)]
+        if type(i) is int and i < 0:
+            i = i + size
+        if type(i) is int and type(size) is int:
+            self.inside = self.inside and 0 <= i < size
+        else:
+            self.inside = self.inside and _surely_inside(i, size)
+        self.member()
+        self.axes.append((POINT,))
+        self.starts.append(i)
+
+    def mask(self, i: Any) -> None:
+        mask, axis = concrete_value(i), len(self.axes)
+        if mask is None:
+            raise errors.NonConcreteBooleanIndexError(i)
+        for k, n in enumerate(mask.shape):
+            if not dims.definitely_equal(self.shape[axis + k], n):
+                raise IndexError(
+                    f"boolean index did not match shape of indexed array in index {axis + k}: got {mask.shape},"
+                    f" expected {list(self.shape[axis : axis + mask.ndim])}"
+                )
+        self.member()
+        for hits in np.nonzero(mask):
+            self.axes.append((ARRAY, len(self.arrays)))
+            self.arrays.append(hits.astype(_INT32))
+
+    def scalar(self, i: Any) -> None:
+        if isinstance(i, (np.ndarray, np.generic, HostArray)):
+            self.point(int(i))
+            return
+        self.member()
+        self.axes.append((POINT,))
+        self.static = self.inside = False
+        self.starts.append(i)
+
+    def array(self, i: Any) -> None:
+        self.member()
+        self.axes.append((ARRAY, len(self.arrays)))
+        self.arrays.append(i)
+
+    def result(self) -> Index:
+        block: tuple = ()
+        if self.arrays:
+            try:
+                block = shaping.broadcast_shapes(*[a.shape for a in self.arrays])
+            except ValueError:
+                raise IndexError(
+                    "shape mismatch: indexing arrays could not be broadcast together with shapes "
+                    + " ".join(str(a.shape) for a in self.arrays)
+                ) from None
+            self.layout.insert(0 if self.split else self.first, ARRAYS)
+        plan = Plan(self.shape, tuple(self.axes), tuple(self.layout), block)
+        return Index(plan, self.starts, self.arrays, self.static, self.inside)
+
+
+def _read(shape: tuple, entries: list, missing: int) -> Index:
+    reader = _Reader(shape, any(hasattr(i, "dtype") and (i.ndim or i.dtype == np.bool_) for i in entries))
+    if not any(i is Ellipsis for i in entries):
+        entries = [*entries, Ellipsis]
+    for i in entries:
+        if i is Ellipsis:
+            reader.ellipsis(missing)  # it separates, even where it stands for nothing
+        elif i is None:
+            reader.layout.append(NEW)
+        elif type(i) is slice:
+            reader.slice(i)
+        elif type(i) is int or dims.is_symbolic(i):
+            reader.point(i)
+        elif i.dtype == np.bool_:
+            reader.mask(i)
+        elif not i.ndim:
+            reader.scalar(i)
+        else:
+            reader.array(i)
+        reader.position += 1
+    return reader.result()
 
 
 # ---- carrying out: reading from an array ---------------------------------------------------------------------------

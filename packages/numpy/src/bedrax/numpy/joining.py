@@ -284,14 +284,14 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
       axis: the axis, or None to flatten.
     """
     x = array("insert", arr)
-    given = array("insert", values)
+    given = array("insert", values, 2)
     if axis is None:
         x, axis = ravel(x), 0
     axis = axis_index(axis, x.ndim)
     size = x.shape[axis]
     if isinstance(obj, slice):
         obj = np.arange(*obj.indices(size))
-    places = array("insert", obj) if not isinstance(obj, (list, tuple)) else None
+    places = array("insert", obj, 1) if not isinstance(obj, (list, tuple)) else None
     if places is None:
         raise TypeError(f"jnp.insert requires an int, a slice or an array for obj, got {type(obj)}")
     if places.ndim > 1:

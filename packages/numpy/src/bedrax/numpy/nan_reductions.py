@@ -11,9 +11,10 @@ from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
 from bedrax.lax.promotion import broadcast_to
 from bedrax.numpy import cumulative, reductions
-from bedrax.numpy.arguments import array, refuse_out
+from bedrax.numpy.arguments import array, as_bool, refuse_out
+from bedrax.numpy.number_queries import isnan
 from bedrax.numpy.selection import choose_where as choose
-from bedrax.numpy.ufuncs import as_bool, isnan, logical_and, logical_not
+from bedrax.numpy.ufuncs import logical_and, logical_not
 
 Axis = Any
 

@@ -136,7 +136,7 @@ def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
       ValueError: `m` is negative, or the number of constants is wrong.
     """
     m = operator.index(m)
-    p, k = inexact("polyint", p, 0 if k is None else k)
+    p, k = inexact("polyint", p, 0 if k is None else array("polyint", k, 2))
     if m < 0:
         raise ValueError("Order of integral must be positive (see polyder)")
     k = jnp.atleast_1d(k)

@@ -145,7 +145,7 @@ def compress(
       out: must be None.
     """
     refuse_out("compress", out)
-    mask, x = as_bool(array("compress", condition)), array("compress", a)
+    mask, x = as_bool(array("compress", condition)), array("compress", a, 1)
     if mask.ndim != 1:
         raise ValueError("condition must be a 1D array")
     if axis is None:
@@ -162,7 +162,7 @@ def compress(
 
 def extract(condition: Any, arr: Any, *, size: int | None = None, fill_value: Any = 0) -> Array:
     """The elements, flattened, for which a condition holds; `size` and `fill_value` as in `compress`."""
-    mask, x = array("extract", condition), array("extract", arr)
+    mask, x = array("extract", condition), array("extract", arr, 1)
     flat = lambda v: lax.reshape(v, (dims.size(v.shape),))
     return compress(flat(mask), flat(x), size=size, fill_value=fill_value)
 
@@ -191,7 +191,7 @@ def take(
       NotImplementedError: `mode` is "raise".
     """
     refuse_out("take", out)
-    x, i = array("take", a), array("take", indices)
+    x, i = array("take", a), array("take", indices, 1)
     if axis is None:
         x, axis = lax.reshape(x, (dims.size(x.shape),)), 0
     axis = axis_index(axis, x.ndim)
@@ -226,7 +226,7 @@ def take_along_axis(
       mode, fill_value: as in `take`.
       wrap_negative_indices: whether negative indices count from the end (default).
     """
-    x, i = array("take_along_axis", arr), array("take_along_axis", indices)
+    x, i = array("take_along_axis", arr), array("take_along_axis", indices, 1)
     if not dtypes.is_integer(i.dtype):
         raise TypeError(f"take_along_axis indices must be of integer type, got {i.dtype}")
     if axis is None:
@@ -294,7 +294,7 @@ def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = Tr
       inplace: must be False: arrays are immutable.
     """
     _not_in_place("put", inplace)
-    x, i, values = array("put", a), array("put", ind), array("put", v)
+    x, i, values = array("put", a), array("put", ind, 1), array("put", v, 2)
     flat = lambda u: lax.reshape(u, (dims.size(u.shape),))
     i, values = flat(i), flat(values)
     if not i.size or not values.size:
@@ -325,7 +325,11 @@ def put_along_axis(
       mode: as for ``x.at[...]``.
     """
     _not_in_place("put_along_axis", inplace)
-    x, i, v = array("put_along_axis", arr), array("put_along_axis", indices), array("put_along_axis", values)
+    x, i, v = (
+        array("put_along_axis", arr),
+        array("put_along_axis", indices, 1),
+        array("put_along_axis", values, 2),
+    )
     shape = x.shape
     if axis is None:
         x, axis = lax.reshape(x, (dims.size(shape),)), 0
@@ -349,7 +353,7 @@ def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Array:
       inplace: must be False: arrays are immutable.
     """
     _not_in_place("place", inplace)
-    x, m, v = array("place", arr), array("place", mask), array("place", vals)
+    x, m, v = array("place", arr), array("place", mask, 1), array("place", vals, 2)
     if m.size != x.size:
         raise ValueError("place: arr and mask must be the same size")
     v = lax.reshape(v, (v.size,))

@@ -100,12 +100,12 @@ def cov(
     ddof = (0 if bias else 1) if ddof is None else int(ddof)
     weights = None
     if fweights is not None:
-        fweights = array("cov", fweights)
+        fweights = array("cov", fweights, 5)
         if not dtypes.is_integer(fweights.dtype):
             raise TypeError("fweights must be integer.")
         weights = _observation_weights("fweights", fweights, x)
     if aweights is not None:
-        aweights = _observation_weights("aweights", array("cov", aweights), x)
+        aweights = _observation_weights("aweights", array("cov", aweights, 6), x)
         weights = aweights if weights is None else weights * aweights
     if weights is None:
         total = x.shape[1]
@@ -174,7 +174,7 @@ def _quantile(name, a, q, axis, method, keepdims, weights, ignore_nan):
             raise NotImplementedError(
                 f"{method} doesn't support weights. Only method 'inverted_cdf' supports weights."
             )
-        weights = _quantile_weights(array(name, weights), a, axis, axes)
+        weights = _quantile_weights(array(name, weights, 7), a, axis, axes)
     # [..., n]: the axes to reduce, last and flattened
     rest = [d for d in range(a.ndim) if d not in axes]
     flatten = lambda v: jnp.reshape(
@@ -326,7 +326,7 @@ def nanpercentile(
 
 
 def _share(name, a, q):
-    return a, inexact(name, q)[0] / 100
+    return a, inexact(name, array(name, q, 1))[0] / 100
 
 
 @one_program(static=("axis", "out", "overwrite_input", "keepdims"))
@@ -398,7 +398,7 @@ def bincount(
     if weights is None:
         weights = np.asarray(1, dtypes.default_int_dtype())
     else:
-        weights = array("bincount", weights)
+        weights = array("bincount", weights, 1)
         if weights.shape != x.shape:
             raise ValueError(f"shape of weights must match shape of x, got {weights.shape} and {x.shape}")
     at = jnp.maximum(x, 0) if not dtypes.is_bool(x.dtype) else x.astype(dtypes.default_int_dtype())

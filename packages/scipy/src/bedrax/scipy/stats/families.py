@@ -127,61 +127,58 @@ def location_scale(
 
     def function(name: str) -> Callable:
         if name in ("ppf", "isf"):
-            return inverse(name)
-        formula = _stated_or_derived(name, stated)
-        # A derived formula is taken of values whose edges are right already.
-        below, above = _OUTSIDE[name]
-
-        def evaluate(x, *rest):
-            x, *rest = floats(f"{distribution.split()[-1]}.{name}", x, *rest)
-            shape_values = rest[:count]
-            scale = None
-            if scaled:
-                loc, scale = rest[count:]
-                z = (x - loc) / scale
-            else:
-                z = x
-            if support is None:
-                out = formula(z, *shape_values)
-            else:
-                low, high, inner = support(*shape_values)
-                # At the ends, logarithms of 0 have no derivative either.
-                under = z <= low if name == "logcdf" else z < low
-                over = z >= high if name == "logsf" else z > high
-                out = formula(jnp.where(under | over, inner, z), *shape_values)
-                out = jnp.where(under, below, jnp.where(over, above, out))
-            if scale is None or name not in ("logpdf", "pdf"):
-                return out
-            return out - jnp.log(scale) if name == "logpdf" else out / scale
-
+            argument = first or "q"
+            formula = stated.get(name) or (lambda q, *rest: stated["ppf"](1 - q, *rest))
+            evaluate = _inverse(formula, count)
+        else:
+            argument, formula = "x", _stated_or_derived(name, stated)
+            evaluate = _inside(name, formula, count, support, scaled)
+        title = f"{distribution.split()[-1]}.{name}"
         return named(
-            evaluate,
-            name,
-            module,
-            [("x", inspect.Parameter.empty), *tail],
-            _documentation(name, "x", distribution, tail),
-        )
-
-    def inverse(name: str) -> Callable:
-        argument = first or "q"
-        formula = stated.get(name) or (lambda q, *rest: stated["ppf"](1 - q, *rest))
-
-        def evaluate(q, *rest):
-            q, *rest = floats(f"{distribution.split()[-1]}.{name}", q, *rest)
-            loc, scale = rest[count:]
-            outside = ~((q >= 0) & (q <= 1))
-            out = formula(jnp.where(outside, 0.5, q), *rest[:count]) * scale + loc
-            return jnp.where(outside, jnp.nan, out)
-
-        return named(
-            evaluate,
-            name,
-            module,
-            [(argument, inspect.Parameter.empty), *tail],
-            _documentation(name, argument, distribution, tail),
-        )
+            lambda *args: evaluate(*floats(title, *args)), name, module,
+            [(argument, inspect.Parameter.empty), *tail], _documentation(name, argument, distribution, tail),
+        )  # fmt: skip
 
     return [function(name) for name in names.split()]
+
+
+def _inside(name: str, formula: Callable, count: int, support: Callable | None, scaled: bool) -> Callable:
+    """A function of `x`, `count` shape parameters, location and scale, with the values outside of the support."""
+    # A derived formula is taken of values whose edges are right already.
+    below, above = _OUTSIDE[name]
+
+    def evaluate(x, *rest):
+        shape_values, scale = rest[:count], None
+        z = x
+        if scaled:
+            loc, scale = rest[count:]
+            z = (x - loc) / scale
+        if support is None:
+            out = formula(z, *shape_values)
+        else:
+            low, high, inner = support(*shape_values)
+            # At the ends, logarithms of 0 have no derivative either.
+            under = z <= low if name == "logcdf" else z < low
+            over = z >= high if name == "logsf" else z > high
+            out = formula(jnp.where(under | over, inner, z), *shape_values)
+            out = jnp.where(under, below, jnp.where(over, above, out))
+        if scale is None or name not in ("logpdf", "pdf"):
+            return out
+        return out - jnp.log(scale) if name == "logpdf" else out / scale
+
+    return evaluate
+
+
+def _inverse(formula: Callable, count: int) -> Callable:
+    """A quantile function, NaN outside of [0, 1]."""
+
+    def evaluate(q, *rest):
+        loc, scale = rest[count:]
+        outside = ~((q >= 0) & (q <= 1))
+        out = formula(jnp.where(outside, 0.5, q), *rest[:count]) * scale + loc
+        return jnp.where(outside, jnp.nan, out)
+
+    return evaluate
 
 
 def discrete(

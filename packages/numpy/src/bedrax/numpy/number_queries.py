@@ -1,0 +1,81 @@
+"""Questions about numbers: whether they are finite, infinite, NaN, real."""
+
+from __future__ import annotations
+
+import numpy as np
+from bedrax import lax
+from bedrax.core import dtypes
+from bedrax.core.avals import aval_of
+from bedrax.core.one_program import one_program
+from bedrax.lax.primitives import elementwise as ops
+from bedrax.lax.promotion import operand
+from bedrax.numpy.ufuncs import _is_inf, imag
+
+
+@one_program
+def isfinite(x, /):
+    """Whether elements are neither infinite nor nan."""
+    x = operand("isfinite", x)
+    dtype = aval_of(x).dtype
+    if dtypes.is_floating(dtype):
+        return lax.is_finite(x)
+    if dtypes.is_complex(dtype):
+        return lax.bitwise_and(lax.is_finite(lax.real(x)), lax.is_finite(lax.imag(x)))
+    return lax.full_like(x, True, np.dtype(bool))
+
+
+@one_program
+def isinf(x, /):
+    """Whether elements are infinite."""
+    x = operand("isinf", x)
+    dtype = aval_of(x).dtype
+    if dtypes.is_floating(dtype):
+        return _is_inf(x)
+    if dtypes.is_complex(dtype):
+        return lax.bitwise_or(_is_inf(lax.real(x)), _is_inf(lax.imag(x)))
+    return lax.full_like(x, False, np.dtype(bool))
+
+
+@one_program
+def isnan(x, /):
+    """Whether elements are nan."""
+    x = operand("isnan", x)
+    if not dtypes.is_inexact(aval_of(x).dtype):
+        return lax.full_like(x, False, np.dtype(bool))
+    return ops.ne_p.bind(x, x)
+
+
+def _signed_inf(name: str, x, out, value: float):
+    if out is not None:
+        raise NotImplementedError(f"The 'out' argument to jnp.{name} is not supported.")
+    x = operand(name, x)
+    dtype = aval_of(x).dtype
+    if dtypes.is_complex(dtype):
+        raise ValueError(f"{name} is not well defined for {dtype}")
+    if not dtypes.is_floating(dtype):
+        return lax.full_like(x, False, np.dtype(bool))
+    return lax.eq(x, np.asarray(value).astype(dtype)[()])
+
+
+@one_program(static=("out",))
+def isposinf(x, /, out=None):
+    """Whether elements are positive infinity."""
+    return _signed_inf("isposinf", x, out, np.inf)
+
+
+@one_program(static=("out",))
+def isneginf(x, /, out=None):
+    """Whether elements are negative infinity."""
+    return _signed_inf("isneginf", x, out, -np.inf)
+
+
+def iscomplex(x):
+    """Whether elements have an imaginary part other than 0."""
+    x = imag(x)
+    return lax.ne(x, np.zeros((), x.dtype)[()])
+
+
+def isreal(x):
+    """Whether elements have the imaginary part 0."""
+    x = imag(x)
+    return lax.eq(x, np.zeros((), x.dtype)[()])
