@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from bedrax import pytree, shape_poly
+from bedrax.autodiff import vjp
 from bedrax.core import dims, dtypes, staging
 from bedrax.core.avals import ShapedArray
 from bedrax.core.staging import function_name
@@ -215,8 +216,6 @@ def _differentiable(aval) -> bool:
 
 def _pull_back(call: _Call, tensors, cts, options: dict) -> list:
     """Gradients of the differentiable arguments, by converting our pullback."""
-    from bedrax.autodiff import vjp
-
     active = [_differentiable(a) for a in call.avals]
     out_active = [_differentiable(a) for a in call.jaxpr.out_avals]
 

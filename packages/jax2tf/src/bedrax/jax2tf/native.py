@@ -10,9 +10,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from bedrax.core import dims, dtypes
+from bedrax.shape_poly import solve_dims
 from bedrax.tf import tensorflow as tf
 from bedrax.tf import types
 from bedrax.tf.tables import tf_functions
+from bedrax.xla_backend import compile as compile_module
+from bedrax.xla_backend import export
+from bedrax.xla_backend.lowering import modules
 
 # The newest StableHLO that TensorFlow 2.21 reads, and the calling convention, which it reads since 2.16.
 STABLEHLO_VERSION = "1.13.7"
@@ -72,10 +76,6 @@ def call_module(
 
 def _serialized(call, platforms, disabled_checks) -> tuple[bytes, tuple[int, ...], tuple[str, ...], list]:
     """The module, the positions of the arguments it takes, its platforms, the TensorFlow functions it calls by index."""
-    from bedrax.xla_backend import compile as compile_module
-    from bedrax.xla_backend import export
-    from bedrax.xla_backend.lowering import modules
-
     targets = tuple(platforms) if platforms else (export.default_export_platform(),)
     jaxpr = call.jaxpr
     kept = modules.solvable_arguments(jaxpr, compile_module.kept_arguments(jaxpr))
@@ -114,11 +114,9 @@ def _check_known_sizes(avals, tensors) -> None:
     """Raise now if the sizes that are known do not fit; TensorFlow checks the others when it runs the program."""
     if all(dims.is_constant_shape(a.shape) for a in avals):
         return
-    from bedrax.shape_poly import solve_dims
-    from bedrax.xla_backend.lowering.modules import Unknown
 
     def size(i: int, axis: int):
         known = tensors[i].shape[axis]
-        return Unknown() if known is None else int(known)
+        return modules.Unknown() if known is None else int(known)
 
     solve_dims([a.shape for a in avals], size, actual=str(tuple([t.shape for t in tensors])))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bedrax.core import dtypes
-from bedrax.jax2tf.carriers import carrier, cast, in_carrier, is_narrow_int
+from bedrax.jax2tf.carriers import carrier, cast, in_carrier, is_narrow_int, moved
 from bedrax.jax2tf.tables import tf_rules
 from bedrax.jax2tf.tensors import np_dtype, scalar, static
 from bedrax.lax.decompositions.elementwise import power_of_integers
@@ -14,9 +14,9 @@ from bedrax.tf import tensorflow as tf
 from bedrax.tf import types
 
 
-def _row(prim, compute, target=None) -> None:
+def _row(prim, compute, target=None, kind: str = "formula") -> None:
     """A row whose `compute(*tensors)` needs no context; `target`: the dtype to compute in."""
-    tf_rules.add(prim, in_carrier(lambda ctx, *xs, **_: compute(*xs), target), "elementwise")
+    tf_rules.add(prim, in_carrier(lambda ctx, *xs, **_: compute(*xs), target), kind)
 
 
 def _half_in_float32(dtype):
@@ -42,7 +42,7 @@ for _prim, _path in (
     (p.logistic_p, "sigmoid"), (p.real_p, "math.real"), (p.imag_p, "math.imag"), (p.complex_p, "complex"),
     (p.add_p, "add"), (p.add_any_p, "add"), (p.sub_p, "subtract"),
 ):  # fmt: skip
-    _row(_prim, _named(_path))
+    _row(_prim, _named(_path), kind=f"tf.{_path}")
 
 
 def _neg(x):
@@ -237,15 +237,15 @@ def _extreme_with_zeros(ctx, x, y, largest: bool):
     return tf.where(special, x + y if largest else -((-x) - y), out)
 
 
-tf_rules.add(p.max_p, in_carrier(lambda ctx, x, y: _extreme_with_zeros(ctx, x, y, True)), "elementwise")
-tf_rules.add(p.min_p, in_carrier(lambda ctx, x, y: _extreme_with_zeros(ctx, x, y, False)), "elementwise")
+tf_rules.add(p.max_p, in_carrier(lambda ctx, x, y: _extreme_with_zeros(ctx, x, y, True)), "formula")
+tf_rules.add(p.min_p, in_carrier(lambda ctx, x, y: _extreme_with_zeros(ctx, x, y, False)), "formula")
 
 
 def _compare(prim, name, key=lambda x: x):
     def compute(x, y):
         return getattr(tf, name)(key(x), key(y))
 
-    _row(prim, compute, _ordered)
+    _row(prim, compute, _ordered, f"tf.{name}")
 
 
 def total_order_key(x):
@@ -277,8 +277,6 @@ def _clamp(ctx, low, x, high):
 
 @tf_rules.rule(p.select_n_p)
 def _select_n(ctx, which, *cases):
-    from bedrax.jax2tf.carriers import moved
-
     return moved(_choose)(ctx, *cases, which=which)
 
 
@@ -344,7 +342,7 @@ def _bitwise(prim, on_bools: str, on_ints: str):
     def compute(*xs):
         return getattr(tf, on_bools)(*xs) if xs[0].dtype == tf.bool else getattr(tf.bitwise, on_ints)(*xs)
 
-    _row(prim, compute)
+    _row(prim, compute, kind=f"tf.bitwise.{on_ints}")
 
 
 _bitwise(p.and_p, "logical_and", "bitwise_and")

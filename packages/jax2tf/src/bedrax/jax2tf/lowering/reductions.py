@@ -16,7 +16,7 @@ def _arithmetic(prim, name: str) -> None:
     def rule(ctx, x, *, axes, out_sharding=None):
         return getattr(tf, name)(x, list(axes)) if axes else x
 
-    tf_rules.add(prim, in_carrier(rule, accumulator))
+    tf_rules.add(prim, in_carrier(rule, accumulator), f"tf.{name}")
 
 
 _arithmetic(p.reduce_sum_p, "reduce_sum")

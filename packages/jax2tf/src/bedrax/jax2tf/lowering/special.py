@@ -19,7 +19,7 @@ def _own(prim, name: str) -> None:
             xs = [x if x.shape.rank else tf.broadcast_to(x, tf.shape(shape)) for x in xs]
         return getattr(tf.math, name)(*xs)
 
-    tf_rules.add(prim, in_carrier(rule, _single_or_double))
+    tf_rules.add(prim, in_carrier(rule, _single_or_double), f"tf.math.{name}")
 
 
 for _prim, _name in (
@@ -53,4 +53,4 @@ def _erf_inv(ctx, x):
     return tf.where(tf.equal(tf.abs(x), 1), x * float("inf"), value * x)
 
 
-tf_rules.add(p.erf_inv_p, in_carrier(_erf_inv, _single_or_double))
+tf_rules.add(p.erf_inv_p, in_carrier(_erf_inv, _single_or_double), "formula")

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from bedrax import lax
 from bedrax.core import dtypes
 from bedrax.core.avals import aval_of
 from bedrax.lax.primitives.contractions import DotAlgorithm, DotAlgorithmPreset, product_dtype
@@ -120,8 +121,6 @@ def _depthwise(
     batch_group_count, precision, preferred_element_type, out_sharding,
 ):  # fmt: skip
     """One product per element of the kernel, and their sum, which XLA makes one loop over the result."""
-    from bedrax import lax
-
     numbers, n = dimension_numbers, len(window_strides)
     given = product_dtype(aval_of(lhs).dtype, aval_of(rhs).dtype)
     result = preferred_element_type or given
@@ -162,8 +161,6 @@ def _depthwise(
 
 def _by_groups(lhs, rhs, *, dimension_numbers, feature_group_count, batch_group_count, **params):
     """One ungrouped convolution per group, joined along the features."""
-    from bedrax import lax
-
     groups = feature_group_count * batch_group_count
     at = dimension_numbers.lhs_spec[1 if feature_group_count > 1 else 0]
     to, joined = dimension_numbers.rhs_spec[0], dimension_numbers.out_spec[1]

@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from bedrax import lax
 from bedrax.core import dims, dtypes
+from bedrax.core.avals import aval_of
 from bedrax.lax.primitives import sorting as p
 from bedrax.lax.primitives.shaping import canonical_axis
 from bedrax.xla_backend.lowering.reductions import iota
@@ -209,9 +211,6 @@ def _top_k(ctx, x, *, k, axis):
 
 def _first_of_sorted(x, *, k, axis):
     """The `k` largest, for a symbolic `k`: sorted backwards from the end, so that equal ones keep their order."""
-    from bedrax import lax
-    from bedrax.core.avals import aval_of
-
     shape = aval_of(x).shape
     index = lax.broadcasted_iota(np.int32, shape, axis)
     out = p.sort_p.bind(
