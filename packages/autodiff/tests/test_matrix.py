@@ -4,7 +4,8 @@ import pytest
 
 from bedrax import lax
 from bedrax.autodiff import grad
-from bedrax.autodiff.tables import jvp_rules, linear, linearize_rules, split_rules, transpose_rules
+from bedrax.autodiff.linearization import split_rules
+from bedrax.autodiff.tables import jvp_rules, linear, linearize_rules, transpose_rules
 from bedrax.core import dtypes
 from bedrax.core.tracing import Primitive
 from bedrax.testing import checks

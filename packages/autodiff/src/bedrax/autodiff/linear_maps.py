@@ -184,10 +184,8 @@ def _at(kind: type[Linearized], name: str, chosen: Chosen, has_aux: bool) -> tup
     recorded = linearize_flat(flattened(chosen.call, name, has_aux), chosen.leaves, active)
     out_tree, aux_tree, n = recorded.aux
     outs, aux = recorded.outs[:n], recorded.outs[n:]
-    tangent_types = lambda values: tuple([aval_of(x).to_tangent_aval() for x in values])
-    linear = kind(
-        chosen.tree, out_tree, tangent_types(chosen.leaves), tangent_types(outs), active, recorded.first(n)
-    )
+    in_types, out_types = (tuple([aval_of(x).to_tangent_aval() for x in xs]) for xs in (chosen.leaves, outs))
+    linear = kind(chosen.tree, out_tree, in_types, out_types, active, recorded.first(n))
     out = pytree.tree_unflatten(out_tree, outs)
     return (out, linear, pytree.tree_unflatten(aux_tree, aux)) if has_aux else (out, linear)
 

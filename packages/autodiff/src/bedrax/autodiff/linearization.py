@@ -25,7 +25,6 @@ from bedrax.autodiff.tables import (
     add_tangents,
     jvp_rules,
     linearize_rules,
-    split_rules,
     transpose_rules,
 )
 from bedrax.autodiff.tables import (
@@ -33,11 +32,12 @@ from bedrax.autodiff.tables import (
 )
 from bedrax.core import executors, passes, staging
 from bedrax.core.avals import AbstractValue, aval_functions, aval_of
+from bedrax.core.columns import Column
 from bedrax.core.dead_code import dce, kept
 from bedrax.core.facts import cached
 from bedrax.core.ir import Eqn, Jaxpr, Literal, Var, run
 from bedrax.core.tables import effect_rules
-from bedrax.core.tracing import Trace, Tracer, checks_leaks, current, entered, eval_trace
+from bedrax.core.tracing import Primitive, Trace, Tracer, checks_leaks, current, entered, eval_trace
 
 
 class Node(Tracer):
@@ -91,7 +91,7 @@ class Tape(Trace):
                 return self.parent.process(prim, args, params)
             finally:
                 current.trace = saved
-        return split_rules[prim](self, args, params)
+        return split_rules[prim](self, prim, args, params)
 
     def record(self, prim, args, params):
         """Append an operation, linear in its nodes."""
@@ -192,6 +192,13 @@ class Tape(Trace):
         return jaxpr, residuals
 
 
+# How an operation with linear operands goes on the tape: as it is, unless it mixes linear and other computations.
+split_rules = Column(
+    "split", "bedrax.autodiff.rules", signature="rule(tape, prim, args, params) -> results",
+    otherwise=lambda prim: Tape.record, otherwise_kind="recorded",
+)  # fmt: skip
+
+
 class LinearizeTracer(DualTracer):
     """A primal value and the tape node of its tangent (or a tangent that is constant in the inputs')."""
 
@@ -204,7 +211,15 @@ class LinearizeTracer(DualTracer):
 aval_functions[LinearizeTracer] = operator.attrgetter("aval")
 
 
+# A family's file fills both columns, so a hit in the second one means that the first one was asked. Looked up each
+# time: a library may replace a rule.
 _linearize_rule = functools.partial(dict.get, linearize_rules)
+_jvp_rule = functools.partial(dict.get, jvp_rules)
+
+
+def _choose_rule(prim: Primitive) -> Callable:
+    linearize_rules.load(prim.family)
+    return _linearize_rule(prim) or jvp_rules[prim]
 
 
 class LinearizeTrace(Trace):
@@ -237,7 +252,7 @@ class LinearizeTrace(Trace):
                 current.trace = self.parent
                 return self.parent.process(prim, args, params)
             current.trace = self.tape
-            rule = _linearize_rule(prim) or linearize_rules.find(prim) or jvp_rules[prim]
+            rule = _linearize_rule(prim) or _jvp_rule(prim) or _choose_rule(prim)
             out, tangent = rule(primals, tangents, **params)
         finally:
             current.trace = saved

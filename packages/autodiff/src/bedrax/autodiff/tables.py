@@ -35,12 +35,6 @@ linearize_rules = Column(
     otherwise=_by_jvp, otherwise_kind="jvp",
 )  # fmt: skip
 
-# How an operation with linear operands goes on the tape: as it is, unless it mixes linear and other computations.
-split_rules = Column(
-    "split", "bedrax.autodiff.rules", signature="rule(tape, args, params) -> results",
-    otherwise=lambda prim: lambda tape, args, params: tape.record(prim, args, params), otherwise_kind="recorded",
-)  # fmt: skip
-
 
 class UndefinedPrimal(LazilyTyped):
     """Marks, for transpose rules, an argument that the operation is linear in."""

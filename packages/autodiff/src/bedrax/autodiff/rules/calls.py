@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bedrax.autodiff.checkpointing import plan
 from bedrax.autodiff.forward import jvp_jaxpr, jvp_program
-from bedrax.autodiff.linearization import linearize_jaxpr, split_jaxpr, transpose_jaxpr
+from bedrax.autodiff.linearization import linearize_jaxpr, split_jaxpr, split_rules, transpose_jaxpr
 from bedrax.autodiff.tables import (
     flags,
     is_undefined,
@@ -14,7 +14,6 @@ from bedrax.autodiff.tables import (
     live,
     no_tangent,
     not_transposable,
-    split_rules,
     spread,
     transpose_rules,
 )
@@ -38,8 +37,11 @@ def _bind(prim, program: Jaxpr, args, params: dict) -> list:
     A program derived by somebody's rule holds the tracers that the rule closes over: they become arguments.
     """
     program, consts = staging.close_over(program, every=False)
-    params = jit_params(program, params["name"], params) if prim is jit_p else {**params, "jaxpr": program}
-    return prim.bind(*consts, *args, **params)
+    return prim.bind(*consts, *args, **_params(prim, program, params))
+
+
+def _params(prim, program: Jaxpr, like: dict) -> dict:
+    return jit_params(program, like["name"], like) if prim is jit_p else {**like, "jaxpr": program}
 
 
 def _jvp(prim):
@@ -77,34 +79,26 @@ def _transpose(prim):
     transpose_rules.add(prim, rule, "program")
 
 
-def _split(prim):
+@split_rules.rule(jit_p, closed_call_p, core_call_p, kind="program")
+def _split(tape, prim, args, params):
     """Record the part of a call that depends on the tape; run the other part now."""
-
-    def rule(tape, args, params):
-        marked = tuple(tape.owns(x) for x in args)
-        parts = split_jaxpr(params["jaxpr"], marked)
-        if parts is None:
-            return tape.record(prim, args, params)
-        known, rest, depends_out, count = parts
-        out = _bind(prim, known, kept(args, [not m for m in marked]), params)
-        n = len(out) - count
-        dependent = iter(())
-        if rest.outvars:
-            rest_params = (
-                jit_params(rest, params["name"], params) if prim is jit_p else {**params, "jaxpr": rest}
-            )
-            dependent = iter(tape.record(prim, (*out[n:], *kept(args, marked)), rest_params))
-        others = iter(out[:n])
-        return [next(dependent) if d else next(others) for d in depends_out]
-
-    split_rules.add(prim, rule, "program")
+    marked = tuple(tape.owns(x) for x in args)
+    parts = split_jaxpr(params["jaxpr"], marked)
+    if parts is None:
+        return tape.record(prim, args, params)
+    known, rest, depends_out, count = parts
+    out = _bind(prim, known, kept(args, [not m for m in marked]), params)
+    n = len(out) - count
+    linear = (*out[n:], *kept(args, marked))
+    dependent = iter(tape.record(prim, linear, _params(prim, rest, params)) if rest.outvars else ())
+    others = iter(out[:n])
+    return [next(dependent) if d else next(others) for d in depends_out]
 
 
 for _prim in (jit_p, closed_call_p, core_call_p):
     _jvp(_prim)
     _linearize(_prim)
     _transpose(_prim)
-    _split(_prim)
 
 
 @jvp_rules.rule(composite_p, kind="call")
@@ -135,7 +129,7 @@ def _remat_linearize(primals, tangents, *, jaxpr, prevent_cse, differentiated, p
 
 
 @split_rules.rule(remat_p, kind="program")
-def _remat_split(tape, args, params):
+def _remat_split(tape, prim, args, params):
     """Record the part that depends on the tape, with what it recomputes; run the other results now."""
     jaxpr = params["jaxpr"]
     marked = tuple(tape.owns(x) for x in args)

@@ -7,10 +7,17 @@ are inputs already, or that no step changes, are not stacked.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterable, Sequence
 
 from bedrax.autodiff.forward import jvp_jaxpr
-from bedrax.autodiff.linearization import backward_pass, linearize_jaxpr, split_jaxpr, transpose_jaxpr
+from bedrax.autodiff.linearization import (
+    backward_pass,
+    linearize_jaxpr,
+    split_jaxpr,
+    split_rules,
+    transpose_jaxpr,
+)
 from bedrax.autodiff.tables import (
     UndefinedPrimal,
     Zero,
@@ -21,7 +28,6 @@ from bedrax.autodiff.tables import (
     jvp_rules,
     linearize_rules,
     live,
-    split_rules,
     spread,
     transpose_rules,
 )
@@ -29,9 +35,29 @@ from bedrax.core import dead_code, passes, staging
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.dead_code import kept
 from bedrax.core.facts import cached, fact
-from bedrax.core.ir import Jaxpr, Var, eval_jaxpr
+from bedrax.core.ir import Jaxpr, Var, run
 from bedrax.lax.primitives.control_flow import cond_p, scan_p, while_p
 from bedrax.lax.primitives.shaping import zeros_of
+
+
+def _cut(values: Sequence, *sizes: int) -> list:
+    """Sections of the given sizes, and the rest."""
+    edges = [0, *itertools.accumulate(sizes), len(values)]
+    return [values[a:b] for a, b in itertools.pairwise(edges)]
+
+
+def _beside(values: Sequence, moved: Iterable, active: Sequence[bool], *sizes: int) -> list:
+    """The sections of `values`, each followed by those of `moved` that belong to its active entries."""
+    rest = iter(moved)
+    return [
+        x
+        for part, marks in zip(_cut(values, *sizes), _cut(active, *sizes), strict=True)
+        for x in (*part, *(next(rest) for a in marks if a))
+    ]
+
+
+def _not(marks: Iterable[bool]) -> list[bool]:
+    return [not m for m in marks]
 
 
 def _reorder(jaxpr: Jaxpr, ins: Sequence[int], outs: Sequence[int]) -> Jaxpr:
@@ -66,16 +92,13 @@ def _bind_cond(index, *operands, branches, **params) -> list:
 
 def _active_carry(jaxpr, active, num_consts, num_carry, outs_active):
     """The smallest set of active carries that contains the given ones and is closed under the body."""
-    active = list(active)
     while True:
-        found = outs_active(tuple(active))
-        grown = [
-            a or f
-            for a, f in zip(active[num_consts : num_consts + num_carry], found[:num_carry], strict=True)
-        ]
-        if grown == active[num_consts : num_consts + num_carry]:
-            return tuple(active)
-        active[num_consts : num_consts + num_carry] = grown
+        consts, carry, xs = _cut(active, num_consts, num_carry)
+        found = outs_active(active)[:num_carry]
+        grown = (*consts, *(a or f for a, f in zip(carry, found, strict=True)), *xs)
+        if grown == active:
+            return active
+        active = grown
 
 
 def _with_carry(tangents, active, num_consts, num_carry):
@@ -89,36 +112,19 @@ def _with_carry(tangents, active, num_consts, num_carry):
 
 @jvp_rules.rule(scan_p, kind="program")
 def _scan_jvp(primals, tangents, *, jaxpr, num_consts, num_carry, **params):
-    edge, total = num_consts + num_carry, len(primals)
+    edge, n_in, n_out = num_consts + num_carry, len(primals), len(jaxpr.outvars)
     active = _active_carry(jaxpr, flags(tangents), num_consts, num_carry, lambda a: jvp_jaxpr(jaxpr, a)[1])
     tangents = _with_carry(tangents, active, num_consts, num_carry)
-    num_ys = len(jaxpr.outvars) - num_carry
-    force = (*active[num_consts:edge], *([False] * num_ys))
-    pushed, out_active = jvp_jaxpr(jaxpr, active, force)
-    place = {}  # position of each active argument's tangent
-    for i, a in enumerate(active):
-        if a:
-            place[i] = total + len(place)
-    ins: list[int] = []
-    for start, stop in ((0, num_consts), (num_consts, edge), (edge, total)):
-        ins += [*range(start, stop), *(place[i] for i in range(start, stop) if active[i])]
-    out_place = {}
-    for i, a in enumerate(out_active):
-        if a:
-            out_place[i] = len(out_active) + len(out_place)
-    outs: list[int] = []
-    for start, stop in ((0, num_carry), (num_carry, len(out_active))):
-        outs += [*range(start, stop), *(out_place[i] for i in range(start, stop) if out_active[i])]
-    args: list = []
-    for start, stop in ((0, num_consts), (num_consts, edge), (edge, total)):
-        args += [*primals[start:stop], *live(tangents[start:stop])]
+    pushed, out_active = jvp_jaxpr(jaxpr, active, (*active[num_consts:edge], *[False] * (n_out - num_carry)))
+    ins = _beside(range(n_in), range(n_in, len(pushed.invars)), active, num_consts, num_carry)
+    outs = _beside(range(n_out), range(n_out, len(pushed.outvars)), out_active, num_carry)
     out = _bind_scan(
-        *args, jaxpr=_reorder(pushed, ins, outs), num_consts=num_consts + sum(active[:num_consts]),
-        num_carry=num_carry + sum(active[num_consts:edge]), **params,
+        *_beside(primals, live(tangents), active, num_consts, num_carry), jaxpr=_reorder(pushed, ins, outs),
+        num_consts=num_consts + sum(active[:num_consts]), num_carry=num_carry + sum(active[num_consts:edge]), **params,
     )  # fmt: skip
-    back = dict(zip(outs, out, strict=True))
-    results = [back[i] for i in range(len(out_active))]
-    return results, spread([back[out_place[i]] for i in sorted(out_place)], out_active, results)
+    place = {k: n for n, k in enumerate(outs)}
+    results, moved = _cut([out[place[k]] for k in range(len(outs))], n_out)
+    return results, spread(moved, out_active, results)
 
 
 @cached
@@ -171,7 +177,7 @@ def _run_split_scan(known, sources, args, num_consts, num_carry, num_out, params
             stack_outs.append(var)
     loop = dead_code.dce(known.replace(outvars=[*known.outvars[:num_out], *stack_outs]))
     out = _bind_scan(*args, jaxpr=loop, num_consts=num_consts, num_carry=num_carry, **params)
-    fixed = eval_jaxpr(hoisted, hoisted.consts, *args[:num_consts]) if hoisted is not None else []
+    fixed = run(hoisted, *args[:num_consts]) if hoisted is not None else []
     values = {
         "const": lambda i: (args[i], False), "hoisted": lambda i: (fixed[i], False), "xs": lambda i: (args[i], True),
         "ys": lambda i: (out[i], True), "stacked": lambda i: (out[num_out + i], True),
@@ -181,18 +187,14 @@ def _run_split_scan(known, sources, args, num_consts, num_carry, num_out, params
 
 def _linear_scan(linear, residuals, marked, counts, params):
     """Bind the loop over `linear`: (residuals, marked consts, carry, xs) -> (carry, ys)."""
-    num_consts, num_carry, num_xs = counts
-    n = len(residuals)
-    fixed = [i for i, (_, stacked) in enumerate(residuals) if not stacked]
-    moving = [i for i, (_, stacked) in enumerate(residuals) if stacked]
-    consts = range(n, n + num_consts)
-    carry = range(n + num_consts, n + num_consts + num_carry)
-    xs = range(n + num_consts + num_carry, n + num_consts + num_carry + num_xs)
-    order = [*fixed, *consts, *carry, *moving, *xs]
-    all_args = [value for value, _ in residuals] + list(marked)
+    values, stacked = [x for x, _ in residuals] + list(marked), [s for _, s in residuals]
+    own, rest = _cut(range(len(values)), len(residuals))
+    consts, carry, xs = _cut(rest, *counts)
+    fixed = kept(own, _not(stacked))
+    order = [*fixed, *consts, *carry, *kept(own, stacked), *xs]
     return _bind_scan(
-        *(all_args[i] for i in order), jaxpr=_reorder(linear, order, range(len(linear.outvars))),
-        num_consts=len(fixed) + num_consts, num_carry=num_carry, **params,
+        *(values[i] for i in order), jaxpr=_reorder(linear, order, range(len(linear.outvars))),
+        num_consts=len(fixed) + len(consts), num_carry=len(carry), **params,
     )  # fmt: skip
 
 
@@ -210,24 +212,19 @@ def _scan_linearize(primals, tangents, *, jaxpr, num_consts, num_carry, **params
     )
     if not any(lin.active_out):
         return results, [Zero.of(x) for x in results]
-    counts = (sum(active[:num_consts]), sum(active[num_consts:edge]), sum(active[edge:]))
+    counts = (sum(active[:num_consts]), sum(active[num_consts:edge]))
     out = _linear_scan(lin.linear, residuals, live(tangents), counts, params)
     return results, spread(out, lin.active_out, results)
 
 
 @split_rules.rule(scan_p, kind="program")
-def _scan_split(tape, args, params):
+def _scan_split(tape, prim, args, params):
     """Record the part of a loop that depends on the tape; run the rest now."""
     jaxpr, num_consts, num_carry = params["jaxpr"], params["num_consts"], params["num_carry"]
     rest_params = {k: v for k, v in params.items() if k not in ("jaxpr", "num_consts", "num_carry")}
     edge = num_consts + num_carry
-    marked = _active_carry(
-        jaxpr,
-        tuple(tape.owns(x) for x in args),
-        num_consts,
-        num_carry,
-        lambda m: passes.dependents(jaxpr, m)[1],
-    )
+    owned = tuple(tape.owns(x) for x in args)
+    marked = _active_carry(jaxpr, owned, num_consts, num_carry, lambda m: passes.dependents(jaxpr, m)[1])
     num_ys = len(jaxpr.outvars) - num_carry
     parts = split_jaxpr(jaxpr, marked, (*marked[num_consts:edge], *([False] * num_ys)))
     if parts is None:
@@ -238,90 +235,71 @@ def _scan_split(tape, args, params):
     sources = tuple(
         ("in", in_place[v]) if v in in_place else ("new", k) for k, v in enumerate(known.outvars[num_out:])
     )
-    other = [not m for m in marked]
+    other = _not(marked)
     results, residuals = _run_split_scan(
-        known,
-        sources,
-        kept(args, other),
-        sum(other[:num_consts]),
-        sum(other[num_consts:edge]),
-        num_out,
-        rest_params,
-    )
-    counts = (sum(marked[:num_consts]), sum(marked[num_consts:edge]), sum(marked[edge:]))
+        known, sources, kept(args, other), sum(other[:num_consts]), sum(other[num_consts:edge]), num_out, rest_params
+    )  # fmt: skip
+    counts = (sum(marked[:num_consts]), sum(marked[num_consts:edge]))
     out = iter(_linear_scan(rest, residuals, kept(args, marked), counts, rest_params))
     others = iter(results)
     return [next(out) if d else next(others) for d in depends]
 
 
+def _cotangent_types(avals) -> list:
+    return [a.to_tangent_aval().strip_weak_type() for a in avals]
+
+
+@cached
+def _transposed_body(jaxpr: Jaxpr, linear: tuple, arriving: tuple, num_consts: int, num_carry: int):
+    """One step backwards.
+
+    Args:
+      linear: which arguments the body is linear in: some constants, the whole carry, some of the xs.
+      arriving: which ys have a cotangent.
+
+    Returns:
+      The program: (other constants; sums of the linear constants' cotangents, cotangents of the carry; cotangents of
+      the ys, other xs) -> (sums, cotangents of the carry; cotangents of the linear xs), and how many sums there are.
+    """
+    (types, _, x_types), (marks, _, x_marks) = (
+        _cut(xs, num_consts, num_carry) for xs in (jaxpr.in_avals, linear)
+    )
+    carry_types, y_types = _cut(jaxpr.out_avals, num_carry)
+    fixed, moving = kept(types, _not(marks)), kept(x_types, _not(x_marks))
+    sums, carry = _cotangent_types(kept(types, marks)), _cotangent_types(carry_types)
+    ys = _cotangent_types(kept(y_types, arriving))
+
+    def step(*values):
+        own, totals, ct_carry, ct_ys, xs = _cut(values, len(fixed), len(sums), num_carry, len(ys))
+        known, given = iter((*own, *xs)), iter(ct_ys)
+        args = [UndefinedPrimal(a) if m else next(known) for a, m in zip(jaxpr.in_avals, linear, strict=True)]
+        y_cts = [next(given) if a else Zero(t) for a, t in zip(arriving, y_types, strict=True)]
+        constants, others = _cut(backward_pass(jaxpr, args, [*ct_carry, *y_cts]), len(sums))
+        return [instantiate(t) for t in (*map(add_tangents, totals, constants), *others)]
+
+    return staging.program_of(step, [*fixed, *sums, *carry, *ys, *moving]), len(sums)
+
+
 @transpose_rules.rule(scan_p, kind="program")
 def _scan_transpose(cts, *args, jaxpr, num_consts, num_carry, length, reverse, **params):
     """The loop backwards: cotangents of the carry flow back, those of constants add up."""
-    edge = num_consts + num_carry
-    linear = [is_undefined(x) for x in args]
+    undefined = [is_undefined(x) for x in args]
     # The initial carry of a linear loop may be a value (zeros); the loop is linear in it all the same.
-    in_linear = [*linear[:num_consts], *([True] * num_carry), *linear[edge:]]
-    carry_types = [a.to_tangent_aval().strip_weak_type() for a in jaxpr.out_avals[:num_carry]]
-    ct_carry = [instantiate(ct) for ct in cts[:num_carry]]
-    arriving = flags(cts[num_carry:])
-    lin_consts = [a for a, m in zip(jaxpr.in_avals[:num_consts], in_linear[:num_consts], strict=True) if m]
-    res_consts = [
-        a for a, m in zip(jaxpr.in_avals[:num_consts], in_linear[:num_consts], strict=True) if not m
-    ]
-    lin_xs = [a for a, m in zip(jaxpr.in_avals[edge:], in_linear[edge:], strict=True) if m]
-    res_xs = [a for a, m in zip(jaxpr.in_avals[edge:], in_linear[edge:], strict=True) if not m]
-    y_types = [a.to_tangent_aval().strip_weak_type() for a in kept(jaxpr.out_avals[num_carry:], arriving)]
-    sum_types = [a.to_tangent_aval().strip_weak_type() for a in lin_consts]
-
-    def step(*values):
-        at = iter(values)
-        fixed = [next(at) for _ in res_consts]
-        sums = [next(at) for _ in lin_consts]
-        carry = [next(at) for _ in carry_types]
-        ys = [next(at) for _ in y_types]
-        moving = [next(at) for _ in res_xs]
-        given, moved = iter(fixed), iter(moving)
-        body_args = (
-            [
-                UndefinedPrimal(a) if m else next(given)
-                for a, m in zip(jaxpr.in_avals[:num_consts], in_linear[:num_consts], strict=True)
-            ]
-            + [UndefinedPrimal(a) for a in jaxpr.in_avals[num_consts:edge]]
-            + [
-                UndefinedPrimal(a) if m else next(moved)
-                for a, m in zip(jaxpr.in_avals[edge:], in_linear[edge:], strict=True)
-            ]
+    consts, carry, xs = _cut(undefined, num_consts, num_carry)
+    linear = (*consts, *[True] * len(carry), *xs)
+    ct_carry, ct_ys = _cut(cts, num_carry)
+    body, num_sums = _transposed_body(jaxpr, linear, flags(ct_ys), num_consts, num_carry)
+    known = [x for x in args[:num_consts] if not is_undefined(x)]
+    sums = [zeros_of(a) for a in body.in_avals[len(known) : len(known) + num_sums]]
+    moving = [x for x in args[num_consts + num_carry :] if not is_undefined(x)]
+    out = iter(
+        _bind_scan(
+            *known, *sums, *map(instantiate, ct_carry), *live(ct_ys), *moving, jaxpr=body, num_consts=len(known),
+            num_carry=num_sums + num_carry, length=length, reverse=not reverse, **params,
         )
-        y = iter(ys)
-        y_cts = [
-            next(y) if a else Zero(t) for a, t in zip(arriving, jaxpr.out_avals[num_carry:], strict=True)
-        ]
-        back = backward_pass(jaxpr, body_args, [*carry, *y_cts])
-        n = len(lin_consts)
-        new_sums = [instantiate(add_tangents(s, b)) for s, b in zip(sums, back[:n], strict=True)]
-        return [*new_sums, *map(instantiate, back[n:])]
-
-    step_types = [*res_consts, *sum_types, *carry_types, *y_types, *res_xs]
-    key = ("transposed scan", tuple(in_linear), arriving, num_consts, num_carry)
-    found = fact(jaxpr, key, lambda: staging.program_of(step, step_types))
-    sums = [instantiate(Zero(a)) for a in sum_types]
-    const_args = [x for x, m in zip(args[:num_consts], in_linear[:num_consts], strict=True) if not m]
-    x_args = [x for x, m in zip(args[edge:], in_linear[edge:], strict=True) if not m]
-    out = _bind_scan(
-        *const_args, *sums, *ct_carry, *live(cts[num_carry:]), *x_args, jaxpr=found, num_consts=len(const_args),
-        num_carry=len(sums) + num_carry, length=length, reverse=not reverse, **params,
     )  # fmt: skip
-    ct_consts, ct_init, ct_xs = (
-        iter(out[: len(sums)]),
-        out[len(sums) : len(sums) + num_carry],
-        iter(out[len(sums) + num_carry :]),
-    )
-    assert len(lin_xs) == len(out) - len(sums) - num_carry
-    return (
-        [next(ct_consts) if m else None for m in linear[:num_consts]]
-        + [ct if m else None for ct, m in zip(ct_init, linear[num_consts:edge], strict=True)]
-        + [next(ct_xs) if m else None for m in linear[edge:]]
-    )
+    back = [next(out) if m else None for m in linear]
+    return [ct if u else None for ct, u in zip(back, undefined, strict=True)]
 
 
 # ---- while
@@ -329,6 +307,7 @@ def _scan_transpose(cts, *args, jaxpr, num_consts, num_carry, length, reverse, *
 
 @jvp_rules.rule(while_p, kind="program")
 def _while_jvp(primals, tangents, *, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts):
+    """One loop for results and tangents, in linearization, too (see `_while_split`): nothing bounds the residuals."""
     edge = cond_nconsts + body_nconsts
     num_carry = len(primals) - edge
     body_tangents = tangents[cond_nconsts:]
@@ -338,72 +317,46 @@ def _while_jvp(primals, tangents, *, cond_jaxpr, cond_nconsts, body_jaxpr, body_
     body_tangents = _with_carry(body_tangents, active, body_nconsts, num_carry)
     pushed, _ = jvp_jaxpr(body_jaxpr, active, active[body_nconsts:])
     n = len(active)
-    const_place = range(n, n + sum(active[:body_nconsts]))
-    carry_place = range(n + sum(active[:body_nconsts]), n + sum(active))
-    ins = [*range(body_nconsts), *const_place, *range(body_nconsts, n), *carry_place]
+    ins = _beside(range(n), range(n, len(pushed.invars)), active, body_nconsts)
     body = _reorder(pushed, ins, range(len(pushed.outvars)))
-    cond = cond_jaxpr.replace(
-        invars=[
-            *cond_jaxpr.invars,
-            *(_dead_inputs(cond_jaxpr, kept(pushed.in_avals[body_nconsts:n], active[body_nconsts:]))),
-        ]
-    )
+    moving = kept(pushed.in_avals[body_nconsts:n], active[body_nconsts:])
+    cond = cond_jaxpr.replace(invars=[*cond_jaxpr.invars, *(Var(a.to_tangent_aval()) for a in moving)])
     out = while_p.bind(
-        *primals[:edge], *live(body_tangents[:body_nconsts]), *primals[edge:], *live(body_tangents[body_nconsts:]),
-        cond_jaxpr=cond, cond_nconsts=cond_nconsts, body_jaxpr=body, body_nconsts=body_nconsts + len(const_place),
+        *primals[:cond_nconsts], *_beside(primals[cond_nconsts:], live(body_tangents), active, body_nconsts),
+        cond_jaxpr=cond, cond_nconsts=cond_nconsts, body_jaxpr=body, body_nconsts=body_nconsts + sum(active[:body_nconsts]),
     )  # fmt: skip
     return out[:num_carry], spread(out[num_carry:], active[body_nconsts:], out[:num_carry])
 
 
-def _dead_inputs(jaxpr: Jaxpr, types) -> list:
-    return [Var(a.to_tangent_aval()) for a in types]
-
-
-@linearize_rules.rule(while_p, kind="program")
-def _while_linearize(primals, tangents, **params):
-    """Results now (see `_while_split`); tangents by a loop that computes both, since nothing bounds the residuals."""
-    return _while_jvp(primals, tangents, **params)
-
-
 @split_rules.rule(while_p, kind="program")
-def _while_split(tape, args, params):
+def _while_split(tape, prim, args, params):
     """Record the whole loop for what depends on the tape; run the rest of it now."""
     cond_nconsts, body_nconsts = params["cond_nconsts"], params["body_nconsts"]
     cond_jaxpr, body_jaxpr = params["cond_jaxpr"], params["body_jaxpr"]
-    edge = cond_nconsts + body_nconsts
-    num_carry = len(args) - edge
+    owned = tuple(tape.owns(x) for x in args)
+    num_carry = len(args) - cond_nconsts - body_nconsts
     marked = _active_carry(
-        body_jaxpr, tuple(tape.owns(x) for x in args[cond_nconsts:]), body_nconsts, num_carry,
-        lambda m: passes.dependents(body_jaxpr, m)[1],
+        body_jaxpr, owned[cond_nconsts:], body_nconsts, num_carry, lambda m: passes.dependents(body_jaxpr, m)[1]
     )  # fmt: skip
-    recorded = tape.record(while_p, tuple(args), params)
-    carry_marked = marked[body_nconsts:]
-    if all(carry_marked):
-        return recorded
-    if any(tape.owns(x) for x in args[:cond_nconsts]) or any(
-        m and v in {u for e in cond_jaxpr.eqns for u in e.invars}
-        for m, v in zip(carry_marked, cond_jaxpr.invars[cond_nconsts:], strict=True)
+    recorded = tape.record(while_p, args, params)
+    consts_marked, carry_marked = _cut(marked, body_nconsts)
+    cond_consts, cond_carry = _cut(cond_jaxpr.invars, cond_nconsts)
+    tested = {u for e in cond_jaxpr.eqns for u in e.invars}
+    if (
+        all(carry_marked)
+        or any(owned[:cond_nconsts])
+        or not tested.isdisjoint(kept(cond_carry, carry_marked))
     ):
         return recorded
-    body, _ = dead_code.dce_with(body_jaxpr, [not m for m in carry_marked])
-    keep = [not m for m in marked[:body_nconsts]] + [not m for m in carry_marked]
-    known_body = body.replace(invars=kept(body.invars, keep))
-    known_cond = cond_jaxpr.replace(
-        invars=[
-            *cond_jaxpr.invars[:cond_nconsts],
-            *kept(cond_jaxpr.invars[cond_nconsts:], [not m for m in carry_marked]),
-        ]
-    )
+    keep = _not(marked)
+    body, _ = dead_code.dce_with(body_jaxpr, _not(carry_marked))
+    cond = cond_jaxpr.replace(invars=[*cond_consts, *kept(cond_carry, _not(carry_marked))])
     known = iter(
         while_p.bind(
-            *args[:cond_nconsts],
-            *kept(args[cond_nconsts:], keep),
-            cond_jaxpr=known_cond,
-            cond_nconsts=cond_nconsts,
-            body_jaxpr=known_body,
-            body_nconsts=sum(keep[:body_nconsts]),
+            *args[:cond_nconsts], *kept(args[cond_nconsts:], keep), cond_jaxpr=cond, cond_nconsts=cond_nconsts,
+            body_jaxpr=body.replace(invars=kept(body.invars, keep)), body_nconsts=sum(_not(consts_marked)),
         )
-    )
+    )  # fmt: skip
     return [r if m else next(known) for r, m in zip(recorded, carry_marked, strict=True)]
 
 
@@ -443,8 +396,7 @@ def _cond_linearize(primals, tangents, *, branches, **params):
     if not any(out_active):
         out = _bind_cond(index, *operands, branches=tuple(branches), **params)
         return out, [Zero.of(x) for x in out]
-    key = ("linearized cond", tuple(branches), active)
-    primal, linear = fact(branches[0], key, lambda: _share_residuals(lins))
+    primal, linear = fact(branches[0], (_share_residuals, branches, active), lambda: _share_residuals(lins))
     out = _bind_cond(index, *operands, branches=primal, **params)
     tangents_out = _bind_cond(index, *operands, *out[n:], *live(tangents[1:]), branches=linear, **params)
     return out[:n], spread(tangents_out, out_active, out[:n])
@@ -477,23 +429,18 @@ def _share_residuals(lins):
         by_place = {p: r for r, p in mine.items()}
 
         def forward(*args, lin=lin, by_place=by_place):
-            out = eval_jaxpr(lin.primal, lin.primal.consts, *args)
+            out = run(lin.primal, *args)
             values = lin.residuals(args, out)
             return out[: lin.num_out] + [
                 values[by_place[p]] if p in by_place else zeros_of(a) for p, a in enumerate(places)
             ]
 
         def push(*args, lin=lin, mine=mine):
-            num_in = len(lin.primal.invars)
-            operands, stored, tangents = (
-                args[:num_in],
-                args[num_in : num_in + len(places)],
-                args[num_in + len(places) :],
-            )
+            operands, stored, moved = _cut(args, len(lin.primal.invars), len(places))
             values = [
                 operands[i] if kind == "in" else stored[mine[r]] for r, (kind, i) in enumerate(lin.sources)
             ]
-            return eval_jaxpr(lin.linear, lin.linear.consts, *values, *tangents)
+            return run(lin.linear, *values, *moved)
 
         primal.append(staging.program_of(forward, lin.primal.in_avals))
         tangent_types = lin.linear.in_avals[len(lin.sources) :]
@@ -507,29 +454,28 @@ def _cond_transpose(cts, index, *operands, branches, **params):
     arriving = flags(cts)
     programs = [transpose_jaxpr(b, linear, arriving) for b in branches]
     leaving = _union(p[1] for p in programs)
-    lin_types = [a.to_tangent_aval().strip_weak_type() for a in kept(branches[0].in_avals, linear)]
+    lin_types = _cotangent_types(kept(branches[0].in_avals, linear))
 
-    def settle(program, mine):
+    def alike(program, mine):
+        """The transposed branch, with zeros for what leaves other branches."""
+
         def full(*args):
-            out = iter(eval_jaxpr(program, program.consts, *args))
-            return [
-                next(out) if m else zeros_of(a)
-                for m, wanted, a in zip(mine, leaving, lin_types, strict=True)
-                if wanted
-            ]
+            out = iter(run(program, *args))
+            every = [next(out) if m else zeros_of(a) for m, a in zip(mine, lin_types, strict=True)]
+            return kept(every, leaving)
 
         return staging.program_of(full, program.in_avals)
 
-    key = ("transposed cond", tuple(branches), linear, arriving)
-    found = fact(branches[0], key, lambda: tuple(settle(*p) for p in programs))
-    others = [x for x in operands if not is_undefined(x)]
-    out = iter(_bind_cond(index, *others, *live(cts), branches=found, **params))
+    key = (_cond_transpose, branches, linear, arriving)
+    transposed = fact(branches[0], key, lambda: tuple(alike(*p) for p in programs))
+    known = [x for x in operands if not is_undefined(x)]
+    out = iter(_bind_cond(index, *known, *live(cts), branches=transposed, **params))
     here = iter(leaving)
     return [None, *(next(out) if m and next(here) else None for m in linear)]
 
 
 @split_rules.rule(cond_p, kind="program")
-def _cond_split(tape, args, params):
+def _cond_split(tape, prim, args, params):
     """Record the part of the branches that depends on the tape; run the rest now."""
     index, *operands = args
     if tape.owns(index):
@@ -540,10 +486,9 @@ def _cond_split(tape, args, params):
     if all(depends):
         return tape.record(cond_p, tuple(args), params)
     rest = {k: v for k, v in params.items() if k != "branches"}
-    wanted = tuple(not d for d in depends)
-    known = tuple(dead_code.dce_with(b, wanted)[0] for b in branches)
-    known = tuple(b.replace(invars=kept(b.invars, [not m for m in marked])) for b in known)
+    known = tuple(dead_code.dce_with(b, _not(depends))[0] for b in branches)
+    known = tuple(b.replace(invars=kept(b.invars, _not(marked))) for b in known)
     dependent = tuple(dead_code.dce_with(b, depends)[0] for b in branches)
     out = iter(tape.record(cond_p, tuple(args), {**rest, "branches": dependent}))
-    others = iter(_bind_cond(index, *kept(operands, [not m for m in marked]), branches=known, **rest))
+    others = iter(_bind_cond(index, *kept(operands, _not(marked)), branches=known, **rest))
     return [next(out) if d else next(others) for d in depends]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bedrax.autodiff.forward import jvp_flat, jvp_program
+from bedrax.autodiff.linearization import split_rules
 from bedrax.autodiff.tables import (
     Zero,
     add_tangents,
@@ -13,7 +14,6 @@ from bedrax.autodiff.tables import (
     live,
     no_tangent,
     not_transposable,
-    split_rules,
     transpose_rules,
 )
 from bedrax.core import dtypes, staging
@@ -56,7 +56,7 @@ def _custom_jvp(primals, tangents, *, call_jaxpr, rule, num_consts):
 
 
 @split_rules.rule(custom_jvp_call_p, custom_vjp_call_p, kind="opened")
-def _open(tape, args, params):
+def _open(tape, prim, args, params):
     """Of tangents such a function is linear: what it does is recorded, its rule is not needed."""
     return run_call(*args, **params)
 
@@ -153,7 +153,7 @@ def _linear_call_transpose(cts, *args, call_jaxpr, transpose, num_res):
 
 
 @split_rules.rule(linear_call_p, kind="opened")
-def _split_linear_call(tape, args, params):
+def _split_linear_call(tape, prim, args, params):
     """Where it is not applied to residuals alone that are known, what it does is recorded."""
     if any(tape.owns(x) for x in args[: params["num_res"]]):
         return run(params["call_jaxpr"], *args)
