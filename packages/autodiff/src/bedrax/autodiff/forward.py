@@ -53,7 +53,7 @@ class JVPTrace(Trace):
     sees_constants = False
 
     def process(self, prim, args, params):
-        """Run the jvp rule if an operand has a tangent."""
+        """Run the primitive's jvp rule where an operand has a tangent; else pass the operation on."""
         primals = []
         tangents = []
         active = False

@@ -80,7 +80,7 @@ class Tape(Trace):
         self.entries: list[Entry] = []
 
     def process(self, prim, args, params):
-        """Record what is linear in a node; hand on the rest."""
+        """Record an operation on nodes, split where its column says so; pass any other on."""
         for x in args:
             if type(x) is Node and x._trace is self:
                 break
@@ -234,7 +234,7 @@ class LinearizeTrace(Trace):
         self.tape = Tape(parent)
 
     def process(self, prim, args, params):
-        """Run the rule that gives tangents, with the tape current; hand on what has none."""
+        """Run the primitive's linearize or jvp rule, with the tape current, where an operand has a tangent."""
         primals = []
         tangents = []
         active = False

@@ -63,7 +63,7 @@ class SeriesTrace(Trace):
         return value if terms is None else SeriesTracer(self, terms)
 
     def process(self, prim, args, params):
-        """Give the series of the result; hand on what does not move."""
+        """Apply an operation to series: by the kind of its jvp row, or by its derivative (see above)."""
         series = [self.terms_of(x) for x in args]
         with set_trace(self.parent):
             if all(s is None for s in series):
@@ -208,15 +208,38 @@ def jet(
       ValueError: `series` does not fit `primals`.
       NotImplementedError: an operation in `fun` has no derivative.
     """
+    leaves, tree = pytree.tree_flatten(tuple(primals))
+    columns = _checked_terms(leaves, tree, primals, series)
+    order = len(columns)
+    scales = [math.factorial(k) if factorial_scaled else 1 for k in range(1, order + 1)]
+    if not order:
+        out, out_tree = pytree.tree_flatten(fun(*primals))
+        return pytree.tree_unflatten(out_tree, out), pytree.tree_unflatten(out_tree, [[] for _ in out])
+    trace = SeriesTrace(current.trace, order)
+    args = []
+    for p, *terms in zip(leaves, *columns, strict=True):
+        path = [p, *(_divided(t, f) for t, f in zip(terms, scales, strict=True))] if _moves(p) else None
+        args.append(trace.wrap(path, p))
+    with entered(trace):
+        out, out_tree = pytree.tree_flatten(fun(*pytree.tree_unflatten(tree, args)))
+    paths = [trace.terms_of(x) or [x] + [instantiate(Zero.of(x))] * order for x in out]
+    terms_out = [
+        [_scaled(t, f) if _moves(t) else t for t, f in zip(path[1:], scales, strict=True)] for path in paths
+    ]
+    return pytree.tree_unflatten(out_tree, [path[0] for path in paths]), pytree.tree_unflatten(
+        out_tree, terms_out
+    )
+
+
+def _checked_terms(leaves: list, tree, primals, series) -> list[list]:
+    """The leaves of the terms of each order."""
     if len(primals) != len(series):
         raise ValueError(f"jet: {len(primals)} primals need as many lists of terms, got {len(series)}")
-    leaves, tree = pytree.tree_flatten(tuple(primals))
     orders = {len(terms) for terms in series}
     if len(orders) != 1:
         raise ValueError(f"jet: the terms of all arguments must be equally many, got {sorted(orders)}")
-    (order,) = orders
-    columns = []  # of terms: one list of leaves per order
-    for k in range(order):
+    columns = []
+    for k in range(orders.pop()):
         terms, term_tree = pytree.tree_flatten(tuple(s[k] for s in series))
         if term_tree != tree:
             raise ValueError(
@@ -228,37 +251,7 @@ def jet(
                     f"jet: a term of order {k + 1} has shape {aval_of(t).shape}, its primal {aval_of(p).shape}"
                 )
         columns.append(terms)
-    scales = [math.factorial(k) if factorial_scaled else 1 for k in range(1, order + 1)]
-    if not order:
-        out, out_tree = pytree.tree_flatten(fun(*primals))
-        return pytree.tree_unflatten(out_tree, out), pytree.tree_unflatten(out_tree, [[] for _ in out])
-    trace = SeriesTrace(current.trace, order)
-    args = []
-    for i, p in enumerate(leaves):
-        if not _moves(p):
-            args.append(p)
-            continue
-        args.append(
-            SeriesTracer(
-                trace, [p, *(_divided(column[i], f) for column, f in zip(columns, scales, strict=True))]
-            )
-        )
-    with entered(trace):
-        out, out_tree = pytree.tree_flatten(fun(*pytree.tree_unflatten(tree, args)))
-    values, terms_out = [], []
-    for x in out:
-        terms = trace.terms_of(x)
-        if terms is None:
-            zero = instantiate(Zero.of(x))
-            terms = [x] + [zero] * order
-        values.append(terms[0])
-        terms_out.append(
-            [
-                _scaled(t, f) if dtypes.is_inexact(aval_of(t).dtype) else t
-                for t, f in zip(terms[1:], scales, strict=True)
-            ]
-        )
-    return pytree.tree_unflatten(out_tree, values), pytree.tree_unflatten(out_tree, terms_out)
+    return columns
 
 
 __all__ = ["jet"]

@@ -5,15 +5,16 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Hashable
-from typing import Any
+from typing import Any, NamedTuple
 
 from bedrax import pytree
 from bedrax.batching.tables import AxisData
-from bedrax.batching.trace import batch_flat, place
+from bedrax.batching.trace import batch_flat_with_aux, place
 from bedrax.core import dims as core_dims
 from bedrax.core.avals import aval_of, is_valid_value
 from bedrax.core.source import api_boundary
 from bedrax.core.staging import function_name
+from bedrax.lax.axes import rank_of
 
 
 def _is_axis(x) -> bool:
@@ -50,8 +51,54 @@ def vmap(
     """
     if not callable(fun):
         raise TypeError(f"Expected a callable value, got {fun!r} of type {type(fun)}")
-    if isinstance(in_axes, list):
-        in_axes = tuple(in_axes)
+    in_axes = tuple(in_axes) if isinstance(in_axes, list) else in_axes
+    _check_axes(in_axes, out_axes)
+
+    @functools.wraps(fun)
+    @api_boundary
+    def mapped(*args, **kwargs):
+        call = _Call(fun, in_axes, out_axes, axis_size, args, kwargs)
+        leaves, in_tree = pytree.tree_flatten((args, kwargs))
+        dims = _normalize(leaves, _argument_axes(call, in_tree), in_tree, call)
+        size = _axis_size(leaves, dims, in_tree, call)
+
+        def flat(*xs):
+            a, k = pytree.tree_unflatten(in_tree, xs)
+            return pytree.tree_flatten(fun(*a, **k))
+
+        axis = AxisData(axis_name, size, spmd_axis_name)
+        outs, out_dims, out_tree = batch_flat_with_aux(flat, axis, leaves, dims)
+        if type(out_axes) is int:
+            wanted: list = [out_axes] * len(outs)
+        else:
+            wanted = _prefix_axes("out_axes", out_axes, pytree.tree_unflatten(out_tree, outs), out_tree, call)
+        placed = [_placed(x, d, w, size, call) for x, d, w in zip(outs, out_dims, wanted, strict=True)]
+        return pytree.tree_unflatten(out_tree, placed)
+
+    return mapped
+
+
+class _Call(NamedTuple):
+    """One call of a mapped function, as messages repeat it."""
+
+    fun: Callable
+    in_axes: Any
+    out_axes: Any
+    axis_size: int | None
+    args: tuple
+    kwargs: dict
+
+    def __str__(self):
+        given = [_argument_text(a) for a in self.args]
+        given += [f"{k}={_argument_text(v)}" for k, v in self.kwargs.items()]
+        size = f", axis_size={self.axis_size}" if self.axis_size is not None else ""
+        return (
+            f"vmap({function_name(self.fun)}, in_axes={self.in_axes!r}, out_axes={self.out_axes!r}{size})"
+            f"({', '.join(given)})"
+        )
+
+
+def _check_axes(in_axes, out_axes) -> None:
     if not (_is_axis(in_axes) or isinstance(in_axes, tuple | dict)):
         raise TypeError(
             "vmap in_axes must be an int, None, or a tuple of entries corresponding to the positional arguments"
@@ -64,64 +111,36 @@ def vmap(
                     f"vmap {what} must be an int, None, or (nested) container with those types as leaves, but got {axes!r}."
                 )
 
-    name = function_name(fun)
 
-    @functools.wraps(fun)
-    @api_boundary
-    def mapped(*args, **kwargs):
-        def call_text() -> str:
-            given = ", ".join(
-                [*(_argument_text(a) for a in args), *(f"{k}={_argument_text(v)}" for k, v in kwargs.items())]
-            )
-            size = f", axis_size={axis_size}" if axis_size is not None else ""
-            return f"vmap({name}, in_axes={in_axes!r}, out_axes={out_axes!r}{size})({given})"
+def _argument_axes(call: _Call, in_tree) -> list:
+    """The mapped axis of each leaf of the arguments, as given."""
+    axes, args, kwargs = call.in_axes, call.args, call.kwargs
+    if isinstance(axes, tuple) and len(axes) != len(args):
+        raise ValueError(
+            "vmap in_axes must be an int, None, or a tuple of entries corresponding to the positional arguments"
+            f" passed to the function, but got len(in_axes)={len(axes)}, len(args)={len(args)}"
+        )
+    if _is_axis(axes):
+        return [axes] * len(pytree.tree_leaves(args)) + [0] * len(pytree.tree_leaves(kwargs))
+    return _prefix_axes("in_axes", (axes, 0), (args, kwargs), in_tree, call)
 
-        if isinstance(in_axes, tuple) and len(in_axes) != len(args):
+
+def _placed(x, dim: int | None, wanted: int | None, size, call: _Call):
+    """A result with its mapped axis where `out_axes` says."""
+    if wanted is None:
+        if dim is not None:
             raise ValueError(
-                "vmap in_axes must be an int, None, or a tuple of entries corresponding to the positional arguments"
-                f" passed to the function, but got len(in_axes)={len(in_axes)}, len(args)={len(args)}"
+                f"vmap has mapped output but out_axes is None: {call} returned a value that depends on a"
+                " mapped argument. Give it an axis in out_axes (0 puts the mapped axis first)."
             )
-        leaves, in_tree = pytree.tree_flatten((args, kwargs))
-        if _is_axis(in_axes):
-            dims: list = [in_axes] * len(pytree.tree_leaves(args)) + [0] * len(pytree.tree_leaves(kwargs))
-        else:
-            dims = _prefix_axes("in_axes", (in_axes, 0), (args, kwargs), in_tree, call_text)
-        dims = _normalize(leaves, dims, in_tree, call_text)
-        size = _axis_size(leaves, dims, axis_size, in_tree, args, kwargs, fun, call_text)
-        out_tree = None
-
-        def flat(*xs):
-            nonlocal out_tree
-            a, k = pytree.tree_unflatten(in_tree, xs)
-            outs, out_tree = pytree.tree_flatten(fun(*a, **k))
-            return outs
-
-        outs, out_dims = batch_flat(flat, AxisData(axis_name, size, spmd_axis_name), leaves, dims)
-        if type(out_axes) is int:
-            wanted: list = [out_axes] * len(outs)
-        else:
-            result = pytree.tree_unflatten(out_tree, outs)
-            wanted = _prefix_axes("out_axes", out_axes, result, out_tree, call_text)
-        placed = []
-        for x, d, w in zip(outs, out_dims, wanted, strict=True):
-            if w is None:
-                if d is not None:
-                    raise ValueError(
-                        f"vmap has mapped output but out_axes is None: {call_text()} returned a value that depends on a"
-                        " mapped argument. Give it an axis in out_axes (0 puts the mapped axis first)."
-                    )
-                placed.append(x)
-                continue
-            rank = len(aval_of(x).shape) + (d is None)
-            if not -rank <= w < rank:
-                raise ValueError(
-                    f"axis {w} is out of bounds for array of dimension {rank}: in {call_text()}, an entry of out_axes"
-                    f" must be in range({-rank}, {rank}) for a result of {rank - 1} dimensions."
-                )
-            placed.append(place(x, d, w % rank, size))
-        return pytree.tree_unflatten(out_tree, placed)
-
-    return mapped
+        return x
+    rank = rank_of(x) + (dim is None)
+    if not -rank <= wanted < rank:
+        raise ValueError(
+            f"axis {wanted} is out of bounds for array of dimension {rank}: in {call}, an entry of out_axes"
+            f" must be in range({-rank}, {rank}) for a result of {rank - 1} dimensions."
+        )
+    return place(x, dim, wanted % rank, size)
 
 
 def _argument_text(x) -> str:
@@ -131,7 +150,7 @@ def _argument_text(x) -> str:
     return f"<{type(x).__name__} of {len(leaves)} leaves>"
 
 
-def _prefix_axes(what: str, axes, tree, treedef, call_text) -> list:
+def _prefix_axes(what: str, axes, tree, treedef, call) -> list:
     """One axis per leaf of `tree`, from a prefix of it."""
     out: list = []
 
@@ -141,21 +160,17 @@ def _prefix_axes(what: str, axes, tree, treedef, call_text) -> list:
     try:
         pytree.tree_map(add, axes, tree, is_leaf=lambda x: x is None)
     except (ValueError, TypeError, KeyError):
-        errors = (
-            pytree.prefix_errors(axes, tree, is_leaf=lambda x: x is None)
-            if hasattr(pytree, "prefix_errors")
-            else []
-        )
+        errors = pytree.prefix_errors(axes, tree, is_leaf=lambda x: x is None)
         if errors:
             raise errors[0](f"vmap {what}") from None
         raise ValueError(
             f"vmap {what} specification must be a tree prefix of the corresponding value, got specification {axes!r}"
-            f" for value tree {treedef} in {call_text()}."
+            f" for value tree {treedef} in {call}."
         ) from None
     return out
 
 
-def _normalize(leaves, dims, in_tree, call_text) -> list:
+def _normalize(leaves, dims, in_tree, call) -> list:
     result = []
     for i, (x, d) in enumerate(zip(leaves, dims, strict=True)):
         if d is None:
@@ -171,7 +186,7 @@ def _normalize(leaves, dims, in_tree, call_text) -> list:
             raise ValueError(
                 "vmap was requested to map its argument along axis "
                 f"{d}, which implies that its rank should be at least {d + 1 if d >= 0 else -d}, but is only {rank}"
-                f" (its shape is {aval.shape}): {path} in {call_text()}."
+                f" (its shape is {aval.shape}): {path} in {call}."
             )
         result.append(d % rank)
     return result
@@ -185,7 +200,8 @@ def _path(in_tree, index: int) -> str:
     return "argument"
 
 
-def _axis_size(leaves, dims, given, in_tree, args, kwargs, fun, call_text):
+def _axis_size(leaves, dims, in_tree, call: _Call):
+    given, args, kwargs = call.axis_size, call.args, call.kwargs
     sizes = [aval_of(x).shape[d] for x, d in zip(leaves, dims, strict=True) if d is not None]
     if not sizes:
         if given is None:
@@ -199,8 +215,13 @@ def _axis_size(leaves, dims, given, in_tree, args, kwargs, fun, call_text):
     first = given if given is not None else sizes[0]
     if all(s is first or core_dims.same_dim(s, first) for s in sizes):
         return first
+    raise ValueError(_sizes_differ(leaves, dims, in_tree, call))
+
+
+def _sizes_differ(leaves, dims, in_tree, call: _Call) -> str:
+    given = call.axis_size
     try:
-        names = list(inspect.signature(fun).bind(*args, **kwargs).arguments)
+        names = list(inspect.signature(call.fun).bind(*call.args, **call.kwargs).arguments)
     except (TypeError, ValueError):
         names = []
     groups: dict = {}
@@ -213,7 +234,7 @@ def _axis_size(leaves, dims, given, in_tree, args, kwargs, fun, call_text):
                 rest = path[5 + len(index) + 1 :]
                 label = f"argument {names[int(index)]}{rest} of type {aval_of(x).str_short(True)}"
             groups.setdefault(aval_of(x).shape[d], []).append((label, d))
-    lines = [f"vmap got inconsistent sizes for array axes to be mapped, in {call_text()}:"]
+    lines = [f"vmap got inconsistent sizes for array axes to be mapped, in {call}:"]
     if given is not None:
         lines.append(f"  * axis_size={given} was given;")
     for size, members in sorted(groups.items(), key=lambda g: -len(g[1])):
@@ -222,4 +243,4 @@ def _axis_size(leaves, dims, given, in_tree, args, kwargs, fun, call_text):
         lines.append(
             f"  * {len(members)} {'axes' if len(members) > 1 else 'axis'} had size {size}: {some}{more};"
         )
-    raise ValueError("\n".join(lines)[:-1])
+    return "\n".join(lines)[:-1]

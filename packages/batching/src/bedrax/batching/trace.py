@@ -84,7 +84,7 @@ class BatchTrace(Trace):
         self.axis = axis
 
     def process(self, prim, args, params):
-        """Run the batching rule if an operand is mapped, or the axis is named; hand on the rest."""
+        """Run the batching rule where an operand is mapped or the mapped axis is named; else pass the operation on."""
         vals = []
         dims = []
         active = False

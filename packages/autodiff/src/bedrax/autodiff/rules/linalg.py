@@ -30,6 +30,7 @@ from bedrax.core import dims, dtypes
 from bedrax.core.avals import aval_of
 from bedrax.lax.primitives import elementwise, reductions, shaping
 from bedrax.lax.primitives import linalg as p
+from bedrax.lax.primitives.conversions import convert_element_type
 from bedrax.lax.primitives.linalg import adjoint, matmul, transposed, triangle
 
 add, sub, mul, div = elementwise.add, elementwise.sub, elementwise.mul, elementwise.div
@@ -156,8 +157,6 @@ def _lu(primals, tangents):
 
 
 def _converted(mask, like):
-    from bedrax.lax.primitives.conversions import convert_element_type
-
     return convert_element_type(mask, aval_of(like).dtype)
 
 

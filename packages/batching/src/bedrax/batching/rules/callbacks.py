@@ -3,6 +3,7 @@
 from bedrax import lax
 from bedrax.batching.tables import batch_rules, to_front
 from bedrax.batching.trace import unmapped_aval
+from bedrax.core import effects
 from bedrax.lax.axes import broadcast_axis
 from bedrax.lax.primitives.callbacks import debug_callback_p, io_callback_p, pure_callback_p
 
@@ -73,8 +74,6 @@ def _io(axis, args, dims, *, ordered, **params):
 
 @batch_rules.rule(debug_callback_p)
 def _debug(axis, args, dims, *, effect, **params):
-    from bedrax.core import effects
-
     if effect in effects.ordered_effects:
         raise ValueError(
             "Cannot `vmap` ordered debugging callbacks: take ordered=True away, or print outside vmap."

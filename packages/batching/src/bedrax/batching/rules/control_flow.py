@@ -4,25 +4,26 @@ A loop's carry is mapped where its initial value is, or where the body makes it 
 smallest such set is found by iteration.
 """
 
+import functools
+
 import numpy as np
 
-from bedrax.batching.tables import batch_rules, to_front
+from bedrax.batching.tables import all_to_front, batch_rules, to_front
 from bedrax.batching.trace import batch_flat, batch_jaxpr
 from bedrax.core import staging
 from bedrax.core.avals import aval_of
 from bedrax.core.facts import fact
-from bedrax.core.ir import eval_jaxpr
+from bedrax.core.ir import run
 from bedrax.lax.axes import move_axis
 from bedrax.lax.primitives.control_flow import cond_p, scan_p, while_p
+from bedrax.lax.primitives.elementwise import ne_p, select_n_p
+from bedrax.lax.primitives.reductions import reduce_or_p
+from bedrax.lax.primitives.shaping import broadcast_in_dim
 
 
-def _select(which, size, on_false, on_true):
-    """Choose between two batches element by element; `which` is mapped at 0."""
-    from bedrax.lax.primitives.elementwise import select_n_p
-    from bedrax.lax.primitives.shaping import broadcast_in_dim
-
-    shape = aval_of(on_true).shape
-    return select_n_p.bind(broadcast_in_dim(which, shape, (0,)), on_false, on_true)
+def _select(which, *cases):
+    """Choose between batches element by element; all are mapped at 0."""
+    return select_n_p.bind(broadcast_in_dim(which, aval_of(cases[0]).shape, (0,)), *cases)
 
 
 @batch_rules.rule(scan_p)
@@ -75,30 +76,29 @@ def _while(axis, args, dims, *, cond_jaxpr, cond_nconsts, body_jaxpr, body_ncons
         )  # fmt: skip
         return out, [0 if m else None for m in mapped]
     # Elements end at different times: go on while any goes on, and hold the others still.
-    from bedrax.lax.primitives.reductions import reduce_or_p
-
-    def any_goes_on(*values):
-        (pred,) = eval_jaxpr(cond, cond.consts, *values)
-        return [reduce_or_p.bind(pred, axes=(0,))]
-
-    def step(*values):
-        cond_consts, body_consts, held = values[:cond_nconsts], values[cond_nconsts:edge], values[edge:]
-        (pred,) = eval_jaxpr(cond, cond.consts, *cond_consts, *held)
-        new = eval_jaxpr(batched, batched.consts, *body_consts, *held)
-        return [_select(pred, axis.size, old, x) for old, x in zip(held, new, strict=True)]
-
-    body_types = [*cond.in_avals[:cond_nconsts], *batched.in_avals]
-    key = ("held", axis, body_dims, cond_dims, cond_jaxpr)
-    held_cond, held_body = fact(
-        body_jaxpr,
-        key,
-        lambda: (staging.program_of(any_goes_on, cond.in_avals), staging.program_of(step, body_types)),
-    )
+    held = fact(body_jaxpr, (_held, cond, batched), lambda: _held(cond, cond_nconsts, batched, body_nconsts))
     out = while_p.bind(
-        *args[:cond_nconsts], *args[:edge], *carry, cond_jaxpr=held_cond, cond_nconsts=cond_nconsts, body_jaxpr=held_body,
+        *args[:cond_nconsts], *args[:edge], *carry, cond_jaxpr=held[0], cond_nconsts=cond_nconsts, body_jaxpr=held[1],
         body_nconsts=edge,
     )  # fmt: skip
     return out, [0] * len(out)
+
+
+def _held(cond, cond_nconsts: int, body, body_nconsts: int) -> tuple:
+    """Condition and body of a loop of whose elements some go on while others have ended."""
+    edge = cond_nconsts + body_nconsts
+
+    def any_goes_on(*values):
+        return [reduce_or_p.bind(*run(cond, *values), axes=(0,))]
+
+    def step(*values):
+        cond_consts, body_consts, carry = values[:cond_nconsts], values[cond_nconsts:edge], values[edge:]
+        (pred,) = run(cond, *cond_consts, *carry)
+        new = run(body, *body_consts, *carry)
+        return [_select(pred, old, x) for old, x in zip(carry, new, strict=True)]
+
+    body_types = [*cond.in_avals[:cond_nconsts], *body.in_avals]
+    return staging.program_of(any_goes_on, cond.in_avals), staging.program_of(step, body_types)
 
 
 @batch_rules.rule(cond_p)
@@ -111,26 +111,12 @@ def _cond(axis, args, dims, *, branches, **params):
                 "vmap of cond with a mapped predicate computes every branch, so branches with effects are not allowed:"
                 f" found {sorted({str(e) for b in branches for e in b.effects})}. Take the effects out of the branches."
             )
-        from bedrax.lax.primitives.elementwise import select_n_p
-        from bedrax.lax.primitives.shaping import broadcast_in_dim
-
         results = []
         for branch in branches:
-            outs, out_dims = batch_flat(
-                lambda *xs, branch=branch: eval_jaxpr(branch, branch.consts, *xs),
-                axis,
-                operands,
-                operand_dims,
-            )
-            results.append([to_front(x, d, axis.size) for x, d in zip(outs, out_dims, strict=True)])
-        which = index
-        if len(branches) == 2:
-            from bedrax.lax.primitives.elementwise import ne_p
-
-            which = ne_p.bind(index, np.int32(0))
-        out = []
-        for cases in zip(*results, strict=True):
-            out.append(select_n_p.bind(broadcast_in_dim(which, aval_of(cases[0]).shape, (0,)), *cases))
+            outs, out_dims = batch_flat(functools.partial(run, branch), axis, operands, operand_dims)
+            results.append(all_to_front(outs, out_dims, axis.size))
+        which = ne_p.bind(index, np.int32(0)) if len(branches) == 2 else index
+        out = [_select(which, *cases) for cases in zip(*results, strict=True)]
         return out, [0] * len(out)
     found = [batch_jaxpr(b, axis, tuple(operand_dims))[1] for b in branches]
     force = tuple(any(d is not None for d in column) for column in zip(*found, strict=True))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bedrax.batching.tables import absent, batch_rules, elementwise, to_front
+from bedrax.lax.primitives import control_flow
 from bedrax.lax.primitives import random_bits as p
 
 elementwise(p.threefry2x32_p)
@@ -11,10 +12,8 @@ elementwise(p.threefry2x32_p)
 @batch_rules.rule(p.rng_bit_generator_p)
 def _bit_generator(axis, args, dims, **params):
     # XLA draws for one key at a time. A loop over the keys gives each mapped key just the bits that it gives alone.
-    from bedrax.lax.primitives.control_flow import map as loop
-
     keys = to_front(args[0], dims[0], axis.size)
-    new_keys, bits = loop(lambda key: tuple(p.rng_bit_generator_p.bind(key, **params)), keys)
+    new_keys, bits = control_flow.map(lambda key: tuple(p.rng_bit_generator_p.bind(key, **params)), keys)
     return [new_keys, bits], [0, 0]
 
 
