@@ -13,16 +13,11 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+from bedrax.core import errors
+from bedrax.core.errors import InconclusiveDimensionOperation as InconclusiveDimensionOperation
+
 Dim = Any  # int, or a registered symbolic class
 Shape = tuple[Dim, ...]
-
-
-class InconclusiveDimensionOperation(TypeError):
-    """A question about a symbolic dimension has no answer that holds for all its values.
-
-    For example `b >= 2` for a dimension `b` that is only known to be at least 1. Constraints given when the
-    dimension is made, or a formulation that does not need the answer, help.
-    """
 
 
 class SymbolicProtocol(Protocol):
@@ -246,8 +241,6 @@ def _as_sequence(shape: Any) -> Sequence[Any]:
 def _canonical_element(d: Any, shape: Any, context: str) -> Dim:
     if isinstance(d, _symbolic):
         return d
-    from bedrax.core import errors
-
     try:
         if not isinstance(d, (str, bytes)):
             return operator.index(d)

@@ -271,9 +271,9 @@ class LeakedTracerError(RuntimeError):
     """``jax.checking_leaks`` found tracers that outlive their trace."""
 
 
-def __getattr__(name: str) -> Any:
-    if name == "InconclusiveDimensionOperation":  # lives with the dimensions, belongs to the public errors
-        from bedrax.core.dims import InconclusiveDimensionOperation
+class InconclusiveDimensionOperation(TypeError):
+    """A question about a symbolic dimension has no answer that holds for all its values.
 
-        return InconclusiveDimensionOperation
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    For example `b >= 2` for a dimension `b` that is only known to be at least 1. Constraints given when the
+    dimension is made, or a formulation that does not need the answer, help.
+    """

@@ -1,7 +1,7 @@
 """Symbolic dimensions: expressions in dimension variables in place of numbers in shapes."""
 
 import bedrax.numpy_backend  # noqa: F401  # what evaluates where nobody else does
-from bedrax.core.dims import InconclusiveDimensionOperation
+from bedrax.core.errors import InconclusiveDimensionOperation
 from bedrax.shape_poly.expressions import SymbolicDim, UnexpectedDimVar
 from bedrax.shape_poly.scope import SymbolicScope
 from bedrax.shape_poly.solving import solve_dims

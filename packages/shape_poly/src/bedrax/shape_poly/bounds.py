@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from bedrax.core.dims import InconclusiveDimensionOperation
+from bedrax.core.errors import InconclusiveDimensionOperation
 from bedrax.shape_poly.terms import DOCUMENTATION, Operation, add_to, multiply_terms, terms_of
 
 INFINITY = math.inf
