@@ -28,7 +28,6 @@ LONGEST_FUNCTION, LONGEST_FILE = 80, 700
 LONG_FUNCTIONS = {  # yet to be cut, and whose they are
     "vmap",  # batching
     "scan", "qdwh",  # lax
-    "_scan",  # xla_backend
 }  # fmt: skip
 LONG_FILES = {  # yet to be split
     "primitives/control_flow.py", "primitives/elementwise.py", "primitives/indexing.py",

@@ -117,8 +117,7 @@ def lower(jaxpr: Jaxpr, name: str, placement: Placement, donated: Sequence[bool]
       platform: what rules to use, if not those of the placement's devices.
       embed_constants: write all constants into the module instead of passing large ones as arguments.
     """
-    from bedrax.xla_backend.lowering import modules  # MLIR is loaded by the first program
-    from bedrax.xla_backend.lowering import program as program_module
+    from bedrax.xla_backend.lowering.program import Program, add_main  # MLIR is loaded by the first program
 
     _warn_of_large_constants(jaxpr, name)
     bad = [e for e in jaxpr.effects if e not in effects.lowerable_effects]
@@ -127,7 +126,7 @@ def lower(jaxpr: Jaxpr, name: str, placement: Placement, donated: Sequence[bool]
     if flags.log_compiles.value:
         logger.warning("Compiling %s with global shapes and types %s", name, [str(a) for a in jaxpr.in_avals])
     count = len(placement.devices)
-    program = program_module.Program(name, platform or platforms.of_device(placement.devices[0]), count)
+    program = Program(name, platform or platforms.of_device(placement.devices[0]), count)
     keeps = (True,) * len(jaxpr.invars) if keep_unused else kept_arguments(jaxpr)
     kept = [i for i, k in enumerate(keeps) if k]
     hoisted = [not embed_constants and _hoist(v.aval) for v in jaxpr.constvars]
@@ -144,9 +143,7 @@ def lower(jaxpr: Jaxpr, name: str, placement: Placement, donated: Sequence[bool]
         for attrs, s, v in zip(res_attrs, placement.results or [None] * len(jaxpr.outvars), jaxpr.outvars):
             mark_sharding(attrs, s, v.aval)
     replicated = {"mhlo.sharding": "{replicated}"} if count > 1 else {}
-    modules.add_main(
-        program, jaxpr, kept, [replicated] * len(constants) + arg_attrs, res_attrs, hoisted=hoisted
-    )
+    add_main(program, jaxpr, kept, [replicated] * len(constants) + arg_attrs, res_attrs, hoisted=hoisted)
     if config.enable_checks.value:
         program.module.operation.verify()
     if flags.dump_ir_to.value:

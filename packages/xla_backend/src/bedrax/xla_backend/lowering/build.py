@@ -13,7 +13,7 @@ import numpy as np
 from bedrax.core import dims, dtypes
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.exact import exact
-from bedrax.xla_backend.lowering import dimensions, types
+from bedrax.xla_backend.lowering import types
 from bedrax.xla_backend.lowering.types import ir, tensor_type, type_of
 
 _create = ir.Operation.create
@@ -338,6 +338,10 @@ class Builder:
         """A dimension as a rank-0 i32 value."""
         if dims.is_constant_dim(d):
             return self.constant(int(d), np.int32)
+        from bedrax.xla_backend.lowering import (
+            dimensions,  # with `shape_poly`, which most programs do without
+        )
+
         return dimensions.value(self, d)
 
     def shape_tensor(self, shape: Sequence[Any]) -> Any:

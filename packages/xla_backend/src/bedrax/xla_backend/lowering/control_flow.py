@@ -11,7 +11,7 @@ import itertools
 
 import numpy as np
 
-from bedrax.core import dims, effects
+from bedrax.core import dims, effects, element_types
 from bedrax.lax.primitives import control_flow as p
 from bedrax.lax.primitives.markers import index_of_platform
 from bedrax.xla_backend.tables import lowering_rules
@@ -104,9 +104,8 @@ def _cond(ctx, index, *operands, branches, branches_platforms=None):
 
 def _row(ctx, xs, index, aval, zero):
     """Element `index` along the leading axis of `xs`."""
-    from bedrax.xla_backend.lowering import types
-
-    shape, dtype = types.physical(aval)
+    base = element_types.base_aval(aval)
+    shape, dtype = base.shape, base.dtype
     if dims.is_constant_shape(shape):
         cut = ctx.emit(
             "stablehlo.dynamic_slice", (xs, index, *[zero] * len(shape)), ctx.tensor_type((1, *shape), dtype),
@@ -123,26 +122,29 @@ def _row(ctx, xs, index, aval, zero):
     return ctx.reshape(cut, shape)
 
 
+def _empty(ctx, length, aval):
+    """Room for `length` results of a type."""
+    base = element_types.base_aval(aval)
+    bits = _bits(base.dtype)
+    return ctx.full((length, *base.shape), bits.type(0), bits)
+
+
+def _with_row(ctx, stack, y, index, zero):
+    """`stack` with `y` written to position `index` of its leading axis."""
+    row = ctx.reshape(y, (1, *ctx.shape(y)))
+    starts = [index, *[zero] * y.type.rank]
+    return ctx.emit("stablehlo.dynamic_update_slice", (stack, row, *starts), stack.type)
+
+
 @lowering_rules.rule(p.scan_p)
 def _scan(ctx, *operands, jaxpr, num_consts, num_carry, length, reverse, unroll=1, **_):
-    from bedrax.xla_backend.lowering import types
-
     split = num_consts + num_carry
     consts, carry, xs = list(operands[:num_consts]), list(operands[num_consts:split]), list(operands[split:])
     x_avals = jaxpr.in_avals[split:]
     y_avals = jaxpr.out_avals[num_carry:]
     of = ordered(jaxpr)
     tokens = [ctx.token(e) for e in of]
-    ys = []
-    for aval in y_avals:
-        shape, dtype = types.physical(aval)
-        ys.append(
-            ctx.full(
-                (length, *shape),
-                False if dtype == np.bool_ or dtype.kind == "V" and not dtype.itemsize else 0,
-                _bits(dtype),
-            )
-        )
+    ys = [_empty(ctx, length, aval) for aval in y_avals]
     if dims.is_constant_dim(length) and length == 0:
         return [*carry, *ys]
 
@@ -151,15 +153,7 @@ def _scan(ctx, *operands, jaxpr, num_consts, num_carry, length, reverse, unroll=
         zero = ctx.constant(0, _I32)
         rows = [_row(ctx, x, index, a, zero) for x, a in zip(xs, x_avals)]
         tokens, out = _with_tokens(ctx, of, tokens, lambda: ctx.inline_jaxpr(jaxpr, *consts, *carry, *rows))
-        written = []
-        for stack, y, aval in zip(ys, out[num_carry:], y_avals):
-            shape = types.physical(aval)[0]
-            row = ctx.reshape(y, (1, *shape))
-            written.append(
-                ctx.emit(
-                    "stablehlo.dynamic_update_slice", (stack, row, index, *[zero] * len(shape)), stack.type
-                )
-            )
+        written = [_with_row(ctx, stack, y, index, zero) for stack, y in zip(ys, out[num_carry:])]
         return tokens, out[:num_carry], written
 
     def position(counter):

@@ -17,9 +17,9 @@ from bedrax.core.ir import Jaxpr
 from bedrax.xla_backend.door import mlir
 from bedrax.xla_backend.lowering import for_platforms, types
 from bedrax.xla_backend.lowering import program as program_module
-from bedrax.xla_backend.lowering.build import Builder, array_constant
+from bedrax.xla_backend.lowering.build import Builder
 from bedrax.xla_backend.lowering.dimensions import DimValue
-from bedrax.xla_backend.lowering.program import Program, inline
+from bedrax.xla_backend.lowering.program import Program, add_main
 from bedrax.xla_backend.lowering.types import ir
 
 _I32 = np.dtype(np.int32)
@@ -120,37 +120,6 @@ def lower(
         program.scratch = None
     program.module.operation.verify()
     return Portable(program, kept, symbolic or several)
-
-
-def add_main(
-    program: Program, jaxpr: Jaxpr, kept: Sequence[int], arg_attrs: Sequence[dict], res_attrs: Sequence[dict], *,
-    hoisted: Sequence[bool] | None = None, extra: Sequence[Any] = (), begin: Callable | None = None,
-) -> None:  # fmt: skip
-    """Add the main function: it takes `extra`, the hoisted constants, and the kept arguments of a program.
-
-    Args:
-      kept: positions of the arguments that it takes; no equation uses the others.
-      arg_attrs, res_attrs: attributes of what it takes and returns, as Python values.
-      hoisted: which of the program's constants are arguments; the others are written into the module.
-      begin: ``begin(block, values) -> values``, called first, takes away what is `extra`.
-    """
-    hoisted = hoisted or (False,) * len(jaxpr.constvars)
-    const_vars = [v for v, h in zip(jaxpr.constvars, hoisted) if h]
-    taken = [*const_vars, *(jaxpr.invars[i] for i in kept)]
-
-    def body(block, values):
-        env = dict(zip(taken, values if begin is None else begin(block, values), strict=True))
-        consts = [
-            env[v] if h else array_constant(block, c, v.aval)
-            for v, c, h in zip(jaxpr.constvars, jaxpr.consts, hoisted, strict=True)
-        ]
-        return inline(block, jaxpr, [env.get(v) for v in jaxpr.invars], consts)
-
-    program.function(
-        "main", [*extra, *(types.type_of(v.aval) for v in taken)], [types.type_of(v.aval) for v in jaxpr.outvars], body,
-        public=True, arg_attrs=[types.ffi_attribute(a) for a in arg_attrs],
-        res_attrs=[types.ffi_attribute(a) for a in res_attrs], at_begin=True,
-    )  # fmt: skip
 
 
 def _dimension_values(ctx, avals, values, names) -> dict[str, Any]:
