@@ -16,12 +16,6 @@ SOURCES = sorted(ROOT.glob("packages/*/src/**/*.py"))
 
 # Calls that take the name of a module to import it later.
 MAY_NAME_MODULES = {"Column", "attach", "attach_stub", "getLogger", "install_on_demand", "offer", "provide"}
-# Names of modules in other places, which have yet to go: file -> how many; and those that point upward.
-STRINGS = {
-    "packages/lax/src/bedrax/lax/primitives/control_flow.py": 1,
-    "packages/numpy/src/bedrax/numpy/methods.py": 3,
-}
-UPWARD = {"bedrax.batching": "bedrax-lax"}
 # First-party imports inside functions, in all packages.
 LATE_IMPORTS = 90
 LONGEST_FUNCTION, LONGEST_FILE = 80, 700
@@ -113,20 +107,20 @@ def test_strings_name_only_modules_below(folder):
         if owner(path) == folder:
             for name, line, _ in named_modules(path):
                 layer = "bedrax-" + name.split(".")[1].replace("_", "-")
-                if layer not in below(folder) and UPWARD.get(name) != f"bedrax-{folder.replace('_', '-')}":
+                if layer not in below(folder):
                     upward.append(f"{said(path)}:{line} names {name}")
     assert not upward, "strings that name a module of another height:\n" + "\n".join(upward)
 
 
 def test_strings_name_modules_only_where_they_are_imported_later():
-    found = {}
-    for path in SOURCES:
-        if owner(path) not in ("jax", "testing"):
-            for name, line, call in named_modules(path):
-                if call not in MAY_NAME_MODULES:
-                    found.setdefault(said(path), []).append(f"{said(path)}:{line} names {name}")
-    more = [text for file, texts in found.items() if len(texts) > STRINGS.get(file, 0) for text in texts]
-    assert not more, f"name modules in calls of {sorted(MAY_NAME_MODULES)} only:\n" + "\n".join(more)
+    found = [
+        f"{said(path)}:{line} names {name}"
+        for path in SOURCES
+        if owner(path) not in ("jax", "testing")
+        for name, line, call in named_modules(path)
+        if call not in MAY_NAME_MODULES
+    ]
+    assert not found, f"name modules in calls of {sorted(MAY_NAME_MODULES)} only:\n" + "\n".join(found)
 
 
 def test_first_party_imports_inside_functions_become_fewer():

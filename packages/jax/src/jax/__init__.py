@@ -5,10 +5,12 @@ beside each module says which names it has and where they come from."""
 
 import bedrax.random as _random  # noqa: F401  (exported programs may have keys, and arrays NumPy's methods)
 from bedrax.core import executors as _executors
+from bedrax.core import offers as _offers
 from bedrax.core import option_owners as _option_owners
 from bedrax.core.lazy import attach_stub
 
 _executors.offer("bedrax.xla_backend", rank=1)  # XLA runs what users of `jax` write; it is loaded then
+_offers.offer("vmap", "bedrax.batching", "vmap")
 _option_owners.offer(
     "bedrax.lax.flags", "bedrax.random.flags", "bedrax.nn.flags", "bedrax.xla_backend.flags", "bedrax.extend.flags",
     "bedrax.jax2tf.flags",

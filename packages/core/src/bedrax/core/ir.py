@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from bedrax.core.avals import AbstractValue
+from bedrax.core.offers import offered
 from bedrax.core.tracing import Primitive
 
 no_effects: frozenset = frozenset()
@@ -97,9 +98,7 @@ class Eqn:
         return Eqn(**fields)
 
     def __repr__(self):
-        from bedrax.core import printing
-
-        return printing.eqn_text(self)
+        return offered("text of equations")(self)
 
 
 _EQN_FIELDS = ("primitive", "invars", "outvars", "params", "effects", "source_info")
@@ -173,9 +172,7 @@ class Jaxpr:
 
     def pretty_print(self, **options) -> str:
         """The standard printed form. Options: `source_info`, `print_shapes`, `name_stack`, `use_color`."""
-        from bedrax.core import printing
-
-        return printing.jaxpr_text(self, **options)
+        return offered("text of programs")(self, **options)
 
     def __str__(self):
         return self.pretty_print()

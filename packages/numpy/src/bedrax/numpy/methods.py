@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+import bedrax.numpy as jnp
 import numpy as np
 from bedrax import lax
 from bedrax.core import array, dtypes
@@ -35,7 +36,7 @@ def _lazy(module: str, name: str):
     def method(self, *args, **kwargs):
         nonlocal function
         if function is None:
-            function = getattr(importlib.import_module(f"bedrax.numpy.{module}"), name)
+            function = getattr(importlib.import_module(f"{__package__}.{module}"), name)
         if name == "compress":
             return function(args[0] if args else kwargs.pop("condition"), self, *args[1:], **kwargs)
         return function(self, *args, **kwargs)
@@ -182,13 +183,13 @@ def _array_namespace(self, *, api_version: str | None = None):
     """The module with the functions of the array API standard for this array."""
     if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12"):
         raise ValueError(f"api_version={api_version!r} is not available; only 2021.12 to 2024.12 are")
-    return importlib.import_module("bedrax.numpy")
+    return jnp
 
 
 def _module_protocol(self, types: Any):
     """NumPy's dispatch to the module of an argument (NEP 37)."""
     if all(issubclass(t, (Array, np.ndarray)) or t in (int, float, complex, bool) for t in types):
-        return importlib.import_module("bedrax.numpy")
+        return jnp
     return NotImplemented
 
 

@@ -2,9 +2,9 @@
 
 import bedrax.numpy
 import bedrax.numpy_backend  # noqa: F401  # what evaluates where nobody else does
-from bedrax.core import extended_names as _extended_names
+from bedrax.core import offers as _offers
 from bedrax.core.lazy import attach_stub
 
-_extended_names.offer("key<", "bedrax.random.key_array", "dtype_of_printed_name")
+_offers.offer("dtypes key", "bedrax.random.key_array", "dtype_of_printed_name")
 
 __getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

@@ -17,6 +17,7 @@ from bedrax.core import caches, config, executors, source
 from bedrax.core import jitting as core_jitting
 from bedrax.core.avals import aval_of
 from bedrax.core.exact import exact_items
+from bedrax.core.facts import fact
 from bedrax.core.ir import Eqn, Jaxpr, Var
 from bedrax.core.tables import effect_rules, shape_rules
 from bedrax.core.tracing import Tracer, current, eval_trace
@@ -102,10 +103,7 @@ class XlaExecutor(executors.Executor):
             "run_jit", params["donated_invars"], params["keep_unused"], params["compiler_options"], params["name"],
             _flat_or_none(params["in_shardings"]), _flat_or_none(params["out_shardings"]),
         )  # fmt: skip
-        runner = jaxpr.cache.get(key)
-        if runner is None:
-            runner = jaxpr.cache[key] = self._program_runner(jaxpr, params)
-        return runner(*args)
+        return fact(jaxpr, key, lambda: self._program_runner(jaxpr, params))(*args)
 
     def _program_runner(self, jaxpr, params):
         params = {**params, "in_shardings": _flat_or_none(params["in_shardings"]),

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bedrax import pytree, shape_poly
-from bedrax.core import dtypes, extended_names
+from bedrax.core import dtypes, offers
 from bedrax.core.avals import ShapedArray
 from bedrax.xla_backend.door import runtime
 
@@ -211,9 +211,9 @@ def read_aval(data: list, scope) -> ShapedArray:
 def _dtype(name: str) -> Any:
     if name in ("float0", dtypes.float0.name):
         return dtypes.float0
-    extended = extended_names.dtype_of_name(name)
-    if extended is not None:
-        return extended
+    read_name = offers.offered(f"dtypes {name.partition('<')[0]}")  # of extended dtypes, like key<fry>
+    if read_name is not None:
+        return read_name(name)
     try:
         return np.dtype(name)
     except TypeError:

@@ -7,6 +7,7 @@ from typing import Any
 
 from bedrax import pytree
 from bedrax.core import config, errors, tracing
+from bedrax.core.facts import fact
 from bedrax.core.ir import Jaxpr, eval_jaxpr
 from bedrax.core.tracing import eval_trace
 from bedrax.xla_backend import clients, placement
@@ -50,13 +51,13 @@ def load(
         "xla", where, params["name"], params["donated_invars"], params["keep_unused"], params["compiler_options"],
         config.trace_context(),
     )  # fmt: skip
-    found = jaxpr.cache.get(key)
-    if found is None:
-        lowered = compile_module.lower(
+
+    def compiled():
+        return compile_module.lower(
             jaxpr, "jit_" + params["name"], where, params["donated_invars"], params["keep_unused"],
-            params["compiler_options"], result_names=names)  # fmt: skip
-        found = jaxpr.cache[key] = lowered.compile()
-    return found
+            params["compiler_options"], result_names=names).compile()  # fmt: skip
+
+    return fact(jaxpr, key, compiled)
 
 
 def run_loaded(program: compile_module.LoadedProgram, jaxpr: Jaxpr, args: Sequence[Any]) -> list:

@@ -6,7 +6,6 @@ argument. Conventions: consts, then carry, then scanned inputs.
 
 from __future__ import annotations
 
-import importlib
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from bedrax import pytree
-from bedrax.core import config, dims, dtypes, staging
+from bedrax.core import config, dims, dtypes, offers, staging
 from bedrax.core.avals import ShapedArray, abstractify, aval_of
 from bedrax.core.errors import ConcretizationTypeError
 from bedrax.core.facts import cached, fact
@@ -577,6 +576,9 @@ def map(f: Callable, xs: Any, *, batch_size: int | None = None) -> Any:
 
     Returns:
       The results stacked along a leading axis.
+
+    Raises:
+      NotImplementedError: `batch_size` is given, and nobody has imported `bedrax.batching` (the face has).
     """
     from bedrax import lax
 
@@ -584,12 +586,10 @@ def map(f: Callable, xs: Any, *, batch_size: int | None = None) -> Any:
         return scan(lambda _, x: ((), f(x)), (), xs)[1]
     if not isinstance(batch_size, int) or batch_size < 1:
         raise ValueError(f"lax.map: batch_size must be a positive integer, got {batch_size!r}")
-    try:
-        batched = importlib.import_module("bedrax.batching").vmap(
-            f
-        )  # a layer above: only whoever asks for it needs it
-    except ModuleNotFoundError:
-        raise NotImplementedError("lax.map with batch_size maps with vmap: install bedrax-batching") from None
+    vmap = offers.offered("vmap")
+    if vmap is None:
+        raise NotImplementedError("lax.map with batch_size maps with vmap: import bedrax.batching")
+    batched = vmap(f)
     leaves, tree = pytree.tree_flatten(xs)
     n = aval_of(leaves[0]).shape[0]
     whole = n // batch_size
