@@ -17,16 +17,9 @@ from bedrax.core.avals import aval_of
 from bedrax.core.one_program import one_program
 from bedrax.lax.primitives import linalg
 from bedrax.random import flags
-from bedrax.random.arguments import (
-    as_dtype,
-    broadcast_to,
-    float_dtype,
-    inexact_dtype,
-    joint_shape,
-    placed,
-    shape_of,
-)
+from bedrax.random.arguments import as_dtype, broadcast_to, float_dtype, inexact_dtype, placed, shape_of
 from bedrax.random.keys import single_key
+from bedrax.random.sampling import sampler
 from bedrax.random.uniforms import signs, split_keys, uniform_floats, unit_floats
 
 __all__ = [
@@ -56,25 +49,21 @@ def normals(key, shape, dtype):
     return lax.mul(scalar(math.sqrt(2.0), dtype), lax.erf_inv(u))
 
 
-_normal = one_program(normals, static=("shape", "dtype"), everywhere=True)
+normal = sampler(
+    normals,
+    name="normal",
+    dtype=inexact_dtype,
+    doc="Standard normal numbers. Complex ones have independent parts of variance one half.",
+)
 
 
-def normal(key, shape=(), dtype=None, *, out_sharding=None):
-    """Standard normal numbers.
+@sampler
+def truncated_normal(key, shape, dtype, lower, upper):
+    """Standard normal numbers in the open interval (lower, upper).
 
     Args:
-      key: a single key.
-      shape: of the result.
-      dtype: a float or complex dtype; default: the default float. Complex numbers have independent parts of variance
-        one half.
-      out_sharding: placement of the result.
+      lower, upper: bounds, which broadcast to `shape`.
     """
-    key, _ = single_key("normal", key)
-    return placed(_normal(key, shape_of(shape), inexact_dtype("normal", dtype)), out_sharding)
-
-
-@one_program(static=("shape", "dtype"), everywhere=True)
-def _truncated_normal(key, shape, dtype, lower, upper):
     root = scalar(math.sqrt(2.0), dtype)
     lower, upper = as_dtype(lower, dtype), as_dtype(upper, dtype)
     a, b = (broadcast_to(lax.erf(lax.div(x, root)), shape) for x in (lower, upper))
@@ -86,43 +75,17 @@ def _truncated_normal(key, shape, dtype, lower, upper):
     return lax.clamp(broadcast_to(inside[0], shape), out, broadcast_to(inside[1], shape))
 
 
-def truncated_normal(key, lower, upper, shape=None, dtype=None, *, out_sharding=None):
-    """Standard normal numbers in the open interval (lower, upper).
-
-    Args:
-      key: a single key.
-      lower, upper: bounds, which broadcast to `shape`.
-      shape: of the result; default: the bounds' joint shape.
-      dtype: a float dtype; default: the default float.
-      out_sharding: placement of the result.
-    """
-    key, _ = single_key("truncated_normal", key)
-    dtype = float_dtype("truncated_normal", dtype)
-    shape = joint_shape(shape, lower, upper)
-    return placed(_truncated_normal(key, shape, dtype, lower, upper), out_sharding)
-
-
-@one_program(static=("shape", "dtype"), everywhere=True)
-def _lognormal(key, shape, dtype, sigma):
-    return lax.exp(lax.mul(normals(key, shape, dtype), broadcast_to(as_dtype(sigma, dtype), shape)))
-
-
 _UNIT_SIGMA = np.float32(1.0)
 
 
-def lognormal(key, sigma=_UNIT_SIGMA, shape=None, dtype=None, *, out_sharding=None):
+@sampler(dtype=inexact_dtype)
+def lognormal(key, shape, dtype, sigma=_UNIT_SIGMA):
     """Numbers whose logarithm is normal with mean 0 and standard deviation `sigma`.
 
     Args:
-      key: a single key.
       sigma: array that broadcasts to `shape`.
-      shape: of the result; default: the shape of `sigma`.
-      dtype: a float or complex dtype; default: the default float.
-      out_sharding: placement of the result.
     """
-    key, _ = single_key("lognormal", key)
-    dtype = inexact_dtype("lognormal", dtype)
-    return placed(_lognormal(key, joint_shape(shape, sigma), dtype, sigma), out_sharding)
+    return lax.exp(lax.mul(normals(key, shape, dtype), broadcast_to(as_dtype(sigma, dtype), shape)))
 
 
 # ---- inversions ----
@@ -133,6 +96,9 @@ def exponentials(key, shape, dtype):
     return lax.neg(lax.log1p(lax.neg(unit_floats(key, shape, dtype))))
 
 
+exponential = sampler(exponentials, name="exponential", doc="Exponentially distributed numbers of mean 1.")
+
+
 def gumbels(key, shape, dtype):
     """Numbers of distribution function exp(-exp(-x)): ``-log(-log(u))``."""
     tiny = dtypes.finfo(dtype).tiny
@@ -140,52 +106,31 @@ def gumbels(key, shape, dtype):
     return lax.neg(lax.log(lax.neg(lax.log(u))))
 
 
-def _cauchys(key, shape, dtype):
+@sampler
+def cauchy(key, shape, dtype):
+    """Numbers of the standard Cauchy distribution."""
     u = uniform_floats(key, shape, dtype, scalar(dtypes.finfo(dtype).eps, dtype), scalar(1, dtype))
     return lax.tan(lax.mul(scalar(math.pi, dtype), lax.sub(u, scalar(0.5, dtype))))
 
 
-def _laplaces(key, shape, dtype):
+@sampler
+def laplace(key, shape, dtype):
+    """Numbers of density exp(-abs(x)) / 2."""
     low = lax.add(scalar(-1, dtype), scalar(dtypes.finfo(dtype).epsneg, dtype))
     u = uniform_floats(key, shape, dtype, low, scalar(1, dtype))
     return lax.mul(lax.sign(u), lax.log1p(lax.neg(lax.abs(u))))
 
 
-def _logistics(key, shape, dtype):
+@sampler
+def logistic(key, shape, dtype):
+    """Numbers whose distribution function is the logistic sigmoid."""
     u = uniform_floats(key, shape, dtype, scalar(dtypes.finfo(dtype).tiny, dtype), scalar(1, dtype))
     return lax.log(lax.div(u, lax.sub(scalar(1, dtype), u)))
 
 
-def _without_parameters(name: str, fun, doc: str):
-    program = one_program(fun, static=("shape", "dtype"), everywhere=True)
-
-    def sampler(key, shape=(), dtype=None, *, out_sharding=None):
-        key, _ = single_key(name, key)
-        return placed(program(key, shape_of(shape), float_dtype(name, dtype)), out_sharding)
-
-    sampler.__name__ = sampler.__qualname__ = name
-    sampler.__doc__ = f"""{doc}
-
-    Args:
-      key: a single key.
-      shape: of the result.
-      dtype: a float dtype; default: the default float.
-      out_sharding: placement of the result.
-    """
-    return sampler
-
-
-exponential = _without_parameters("exponential", exponentials, "Exponentially distributed numbers of mean 1.")
-cauchy = _without_parameters("cauchy", _cauchys, "Numbers of the standard Cauchy distribution.")
-laplace = _without_parameters("laplace", _laplaces, "Numbers of density exp(-abs(x)) / 2.")
-logistic = _without_parameters(
-    "logistic", _logistics, "Numbers whose distribution function is the logistic sigmoid."
-)
-
-
-@one_program(static=("sampler", "shape", "dtype"), everywhere=True)
-def _gumbel(key, sampler, shape, dtype):
-    return sampler(key, shape, dtype)
+@one_program(static=("formula", "shape", "dtype"), everywhere=True)
+def _gumbel(key, formula, shape, dtype):
+    return formula(key, shape, dtype)
 
 
 def gumbel(key, shape=(), dtype=None, mode=None, *, out_sharding=None):
@@ -232,50 +177,35 @@ def gumbel_function(mode):
 # ---- with parameters ----
 
 
-@one_program(static=("shape", "dtype"), everywhere=True)
-def _pareto(key, shape, dtype, b):
-    return lax.exp(lax.div(exponentials(key, shape, dtype), broadcast_to(as_dtype(b, dtype), shape)))
-
-
-def pareto(key, b, shape=None, dtype=None, *, out_sharding=None):
+@sampler
+def pareto(key, shape, dtype, b):
     """Numbers of density ``b / x ** (b + 1)`` on [1, inf).
 
     Args:
-      key: a single key.
       b: positive exponent; broadcasts to `shape`.
-      shape: of the result; default: the shape of `b`.
-      dtype: a float dtype; default: the default float.
-      out_sharding: placement of the result.
     """
-    key, _ = single_key("pareto", key)
-    dtype = float_dtype("pareto", dtype)
-    return placed(_pareto(key, joint_shape(shape, b), dtype, b), out_sharding)
+    return lax.exp(lax.div(exponentials(key, shape, dtype), broadcast_to(as_dtype(b, dtype), shape)))
 
 
-@one_program(static=("shape", "dtype"), everywhere=True)
-def _rayleigh(key, shape, dtype, scale):
+@sampler
+def rayleigh(key, shape, dtype, scale):
+    """Lengths of vectors of two independent normal numbers of standard deviation `scale`.
+
+    Args:
+      scale: broadcasts to `shape`.
+    """
     u = uniform_floats(key, shape, dtype, scalar(dtypes.finfo(dtype).tiny, dtype), scalar(1, dtype))
     radius = lax.sqrt(lax.mul(scalar(-2, dtype), lax.log(u)))
     return lax.mul(radius, broadcast_to(as_dtype(scale, dtype), shape))
 
 
-def rayleigh(key, scale, shape=None, dtype=None, *, out_sharding=None):
-    """Lengths of vectors of two independent normal numbers of standard deviation `scale`.
+@sampler
+def wald(key, shape, dtype, mean):
+    """Numbers of the Wald (inverse Gaussian) distribution of the given mean and shape parameter 1.
 
     Args:
-      key: a single key.
-      scale: broadcasts to `shape`.
-      shape: of the result; default: the shape of `scale`.
-      dtype: a float dtype; default: the default float.
-      out_sharding: placement of the result.
+      mean: positive; broadcasts to `shape`.
     """
-    key, _ = single_key("rayleigh", key)
-    dtype = float_dtype("rayleigh", dtype)
-    return placed(_rayleigh(key, joint_shape(shape, scale), dtype, scale), out_sharding)
-
-
-@one_program(static=("shape", "dtype"), everywhere=True)
-def _wald(key, shape, dtype, mean):
     # J. R. Michael, W. R. Schucany, R. W. Haas, "Generating random variates using transformations with multiple
     # roots", The American Statistician 30 (1976): with y chi-square of 1 degree, the smaller root x of
     # (x - m)^2 / (m^2 x) = y, or else m^2 / x.
@@ -291,41 +221,17 @@ def _wald(key, shape, dtype, mean):
     return lax.select(lax.le(choice, lax.div(mean, lax.add(mean, x))), x, lax.div(lax.square(mean), x))
 
 
-def wald(key, mean, shape=None, dtype=None, *, out_sharding=None):
-    """Numbers of the Wald (inverse Gaussian) distribution of the given mean and shape parameter 1.
+@sampler(shape=(), placement=False)
+def weibull_min(key, shape, dtype, scale, concentration):
+    """Numbers whose survival function is ``exp(-(x / scale) ** concentration)``.
 
     Args:
-      key: a single key.
-      mean: positive; broadcasts to `shape`.
-      shape: of the result; default: the shape of `mean`.
-      dtype: a float dtype; default: the default float.
-      out_sharding: placement of the result.
+      scale, concentration: broadcast to `shape`.
     """
-    key, _ = single_key("wald", key)
-    dtype = float_dtype("wald", dtype)
-    return placed(_wald(key, joint_shape(shape, mean), dtype, mean), out_sharding)
-
-
-@one_program(static=("shape", "dtype"), everywhere=True)
-def _weibull_min(key, shape, dtype, scale, concentration):
     scale, concentration = (broadcast_to(as_dtype(x, dtype), shape) for x in (scale, concentration))
     return lax.mul(
         lax.pow(exponentials(key, shape, dtype), lax.div(lax.full(shape, 1, dtype), concentration)), scale
     )
-
-
-def weibull_min(key, scale, concentration, shape=(), dtype=None):
-    """Numbers whose survival function is ``exp(-(x / scale) ** concentration)``.
-
-    Args:
-      key: a single key.
-      scale, concentration: broadcast to `shape`.
-      shape: of the result.
-      dtype: a float dtype; default: the default float.
-    """
-    key, _ = single_key("weibull_min", key)
-    dtype = float_dtype("weibull_min", dtype)
-    return _weibull_min(key, joint_shape(shape, scale, concentration), dtype, scale, concentration)
 
 
 def maxwells(key, shape, dtype):
@@ -333,35 +239,31 @@ def maxwells(key, shape, dtype):
     return lax.sqrt(lax.reduce_sum(lax.square(normals(key, (*shape, 3), dtype)), (len(shape),)))
 
 
-maxwell = _without_parameters(
-    "maxwell", maxwells, "Numbers of the standard Maxwell distribution: speeds in a gas."
+maxwell = sampler(
+    maxwells, name="maxwell", doc="Numbers of the standard Maxwell distribution: speeds in a gas."
 )
 
 
-@one_program(static=("shape", "dtype"), everywhere=True)
-def _double_sided_maxwell(key, shape, dtype, loc, scale):
+@sampler(shape=(), placement=False)
+def double_sided_maxwell(key, shape, dtype, loc, scale):
+    """Numbers ``loc + scale * sign * m`` with `m` of the Maxwell distribution and a random sign.
+
+    Args:
+      loc, scale: broadcast to `shape`.
+    """
     loc, scale = (broadcast_to(as_dtype(x, dtype), shape) for x in (loc, scale))
     for_size, for_sign = split_keys(key, 2)
     size = lax.mul(scale, maxwells(for_size, shape, dtype))
     return lax.add(loc, lax.mul(size, signs(for_sign, shape, dtype)))
 
 
-def double_sided_maxwell(key, loc, scale, shape=(), dtype=None):
-    """Numbers ``loc + scale * sign * m`` with `m` of the Maxwell distribution and a random sign.
+@sampler
+def triangular(key, shape, dtype, left, mode, right):
+    """Numbers whose density rises linearly from `left` to `mode` and falls linearly to `right`.
 
     Args:
-      key: a single key.
-      loc, scale: broadcast to `shape`.
-      shape: of the result.
-      dtype: a float dtype; default: the default float.
+      left, mode, right: broadcast to `shape`.
     """
-    key, _ = single_key("double_sided_maxwell", key)
-    dtype = float_dtype("double_sided_maxwell", dtype)
-    return _double_sided_maxwell(key, joint_shape(shape, loc, scale), dtype, loc, scale)
-
-
-@one_program(static=("shape", "dtype"), everywhere=True)
-def _triangular(key, shape, dtype, left, mode, right):
     left, mode, right = (broadcast_to(as_dtype(x, dtype), shape) for x in (left, mode, right))
     u = unit_floats(key, shape, dtype)
     width, rise, fall = lax.sub(right, left), lax.sub(mode, left), lax.sub(right, mode)
@@ -369,23 +271,6 @@ def _triangular(key, shape, dtype, left, mode, right):
     lower = lax.add(left, lax.sqrt(lax.mul(lax.mul(u, width), rise)))
     upper = lax.sub(right, lax.sqrt(lax.mul(lax.mul(lax.sub(one, u), width), fall)))
     return lax.select(lax.lt(u, lax.div(rise, width)), lower, upper)
-
-
-def triangular(key, left, mode, right, shape=None, dtype=None, *, out_sharding=None):
-    """Numbers whose density rises linearly from `left` to `mode` and falls linearly to `right`.
-
-    Args:
-      key: a single key.
-      left, mode, right: broadcast to `shape`.
-      shape: of the result; default: the parameters' joint shape.
-      dtype: a float dtype; default: the default float.
-      out_sharding: placement of the result.
-    """
-    key, _ = single_key("triangular", key)
-    dtype = float_dtype("triangular", dtype)
-    return placed(
-        _triangular(key, joint_shape(shape, left, mode, right), dtype, left, mode, right), out_sharding
-    )
 
 
 # ---- vectors and matrices ----

@@ -16,10 +16,11 @@ from bedrax import lax
 from bedrax.core import dtypes
 from bedrax.core.avals import aval_of
 from bedrax.core.one_program import one_program
-from bedrax.random.arguments import as_dtype, broadcast_to, float_dtype, int_dtype, joint_shape, placed
+from bedrax.random.arguments import as_dtype, broadcast_to, int_dtype, joint_shape
 from bedrax.random.continuous import scalar
 from bedrax.random.keys import single_key
 from bedrax.random.primitives import random_split_p
+from bedrax.random.sampling import sampler
 from bedrax.random.uniforms import split_keys, unit_floats
 
 __all__ = ["binomial", "geometric", "multinomial", "poisson"]
@@ -84,10 +85,18 @@ def _ptrs(key, shape, dtype, rate):
     return _transformed_rejection(key, shape, dtype, propose)
 
 
-@one_program(static=("shape", "dtype"), everywhere=True)
-def _poisson(key, shape, dtype, rate):
-    work = aval_of(rate).dtype
-    rate = broadcast_to(rate, shape)
+@sampler(dtype=int_dtype)
+def poisson(key, shape, dtype, lam):
+    """Poisson numbers; the key must be of the ``threefry2x32`` implementation.
+
+    Args:
+      lam: rate, the mean; broadcasts to `shape`. Where it is negative or NaN the result is -1.
+    """
+    name = aval_of(key).dtype.implementation.name
+    if name != "threefry2x32":
+        raise NotImplementedError(f"`poisson` is only implemented for the threefry2x32 RNG, not {name}")
+    work = _parameter_dtype(lam)
+    rate = broadcast_to(as_dtype(lam, work), shape)
     full = lambda x: lax.full(shape, x, work)
     by_product = (rate > 0) & (rate < _SMALL_MEAN)
     by_rejection = (rate >= _SMALL_MEAN) & (rate < np.inf)
@@ -103,27 +112,6 @@ def _poisson(key, shape, dtype, rate):
     return lax.select(rate >= 0, out, invalid)
 
 
-def poisson(key, lam, shape=None, dtype=None, *, out_sharding=None):
-    """Poisson numbers.
-
-    Args:
-      key: a single key of the ``threefry2x32`` implementation.
-      lam: rate, the mean; broadcasts to `shape`. Where it is negative or NaN the result is -1.
-      shape: of the result; default: the shape of `lam`.
-      dtype: an integer dtype; default: the default integer.
-      out_sharding: placement of the result.
-    """
-    key, _ = single_key("poisson", key)
-    dtype = dtypes.default_int_dtype() if dtype is None else dtypes.explicit_dtype(dtype, "poisson")
-    if not dtypes.is_integer(dtype):
-        raise ValueError(f"dtype argument to `poisson` must be an int dtype, got {dtype}")
-    name = aval_of(key).dtype.implementation.name
-    if name != "threefry2x32":
-        raise NotImplementedError(f"`poisson` is only implemented for the threefry2x32 RNG, not {name}")
-    shape = joint_shape(shape, lam)
-    return placed(_poisson(key, shape, dtype, as_dtype(lam, _parameter_dtype(lam))), out_sharding)
-
-
 def _parameter_dtype(*parameters) -> np.dtype:
     """The float dtype to compute in: the default one, or that of wider parameters."""
     found = dtypes.default_float_dtype()
@@ -137,29 +125,18 @@ def _parameter_dtype(*parameters) -> np.dtype:
 # ---- geometric ----
 
 
-@one_program(static=("shape", "dtype"), everywhere=True)
-def _geometric(key, shape, dtype, p):
-    work = aval_of(p).dtype
-    u = unit_floats(key, shape, work)
-    u = lax.max(u, lax.full(shape, dtypes.finfo(work).tiny, work))
-    trials = lax.floor(lax.log(u) / lax.log1p(-broadcast_to(p, shape))) + 1
-    return lax.convert_element_type(trials, dtype)
-
-
-def geometric(key, p, shape=None, dtype=None, *, out_sharding=None):
+@sampler(dtype=int_dtype)
+def geometric(key, shape, dtype, p):
     """How many independent trials, each successful with probability `p`, until the first success: 1, 2, ...
 
     Args:
-      key: a single key.
       p: in (0, 1]; broadcasts to `shape`.
-      shape: of the result; default: the shape of `p`.
-      dtype: an integer dtype; default: the default integer.
-      out_sharding: placement of the result.
     """
-    key, _ = single_key("geometric", key)
-    dtype = int_dtype("geometric", dtype)
-    p = as_dtype(p, _parameter_dtype(p))
-    return placed(_geometric(key, joint_shape(shape, p), dtype, p), out_sharding)
+    work = _parameter_dtype(p)
+    u = unit_floats(key, shape, work)
+    u = lax.max(u, lax.full(shape, dtypes.finfo(work).tiny, work))
+    trials = lax.floor(lax.log(u) / lax.log1p(-broadcast_to(as_dtype(p, work), shape))) + 1
+    return lax.convert_element_type(trials, dtype)
 
 
 # ---- binomial ----
@@ -249,22 +226,14 @@ def binomials(key, shape, dtype, n, p):
     return lax.select(good, out, full(np.nan))
 
 
-_binomial = one_program(binomials, static=("shape", "dtype"), everywhere=True)
-
-
-def binomial(key, n, p, shape=None, dtype=None):
-    """How many of `n` independent trials succeed, each with probability `p`.
+binomial = sampler(
+    binomials, name="binomial", placement=False, doc="""How many of `n` independent trials succeed, each with probability `p`.
 
     Args:
-      key: a single key.
       n: number of trials, a whole number; broadcasts to `shape`.
       p: in [0, 1]; broadcasts to `shape`. Where a parameter is out of its range the result is NaN.
-      shape: of the result; default: the parameters' joint shape.
-      dtype: a float dtype; default: the default float.
-    """
-    key, _ = single_key("binomial", key)
-    dtype = float_dtype("binomial", dtype)
-    return _binomial(key, joint_shape(shape, n, p), dtype, n, p)
+    """,
+)  # fmt: skip
 
 
 # ---- multinomial ----

@@ -21,11 +21,12 @@ from bedrax.core.one_program import one_program
 from bedrax.core.tables import print_rules
 from bedrax.core.tracing import Primitive
 from bedrax.lax.tables import decompositions
-from bedrax.random.arguments import as_dtype, broadcast_to, float_dtype, joint_shape, placed, shape_of
+from bedrax.random.arguments import as_dtype, broadcast_to, float_dtype, placed, shape_of
 from bedrax.random.continuous import exponentials, normals, scalar
 from bedrax.random.key_array import KeyDType
 from bedrax.random.keys import single_key
 from bedrax.random.primitives import eager, random_split_p, random_wrap_p, without_implementation
+from bedrax.random.sampling import sampler
 from bedrax.random.uniforms import signs, split_keys, unit_floats
 
 __all__ = [
@@ -142,55 +143,40 @@ def gammas(key, shape, dtype, a, log_space: bool = False):
     return random_gamma_p.bind(keys, a, impl=impl, log_space=log_space)
 
 
-_gamma = one_program(gammas, static=("shape", "dtype", "log_space"), everywhere=True)
-
-
-def gamma(key, a, shape=None, dtype=None, *, out_sharding=None):
+@sampler
+def gamma(key, shape, dtype, a):
     """Numbers of density proportional to ``x ** (a - 1) * exp(-x)``.
 
     Derivatives with respect to `a` are those of the number at a fixed value of the distribution function.
 
     Args:
-      key: a single key.
       a: positive; broadcasts to `shape`.
-      shape: of the result; default: the shape of `a`.
-      dtype: a float dtype; default: the default float.
-      out_sharding: placement of the result.
     """
-    key, _ = single_key("gamma", key)
-    dtype = float_dtype("gamma", dtype)
-    return placed(_gamma(key, joint_shape(shape, a), dtype, a, False), out_sharding)
+    return gammas(key, shape, dtype, a)
 
 
-def loggamma(key, a, shape=None, dtype=None, *, out_sharding=None):
-    """Logarithms of gamma numbers, exact also where these are too small for the dtype; arguments as for `gamma`."""
-    key, _ = single_key("loggamma", key)
-    dtype = float_dtype("loggamma", dtype)
-    return placed(_gamma(key, joint_shape(shape, a), dtype, a, True), out_sharding)
+@sampler
+def loggamma(key, shape, dtype, a):
+    """Logarithms of gamma numbers, exact also where these are too small for the dtype.
+
+    Args:
+      a: parameter of the gamma numbers, positive; broadcasts to `shape`.
+    """
+    return gammas(key, shape, dtype, a, True)
 
 
-@one_program(static=("shape", "dtype"), everywhere=True)
-def _beta(key, shape, dtype, a, b):
+@sampler
+def beta(key, shape, dtype, a, b):
+    """Numbers in [0, 1] of density proportional to ``x ** (a - 1) * (1 - x) ** (b - 1)``.
+
+    Args:
+      a, b: positive; broadcast to `shape`.
+    """
     first, second = split_keys(key, 2)
     x, y = gammas(first, shape, dtype, a, True), gammas(second, shape, dtype, b, True)
     most = lax.max(x, y)
     x, y = lax.exp(lax.sub(x, most)), lax.exp(lax.sub(y, most))
     return lax.div(x, lax.add(x, y))
-
-
-def beta(key, a, b, shape=None, dtype=None, *, out_sharding=None):
-    """Numbers in [0, 1] of density proportional to ``x ** (a - 1) * (1 - x) ** (b - 1)``.
-
-    Args:
-      key: a single key.
-      a, b: positive; broadcast to `shape`.
-      shape: of the result; default: the parameters' joint shape.
-      dtype: a float dtype; default: the default float.
-      out_sharding: placement of the result.
-    """
-    key, _ = single_key("beta", key)
-    dtype = float_dtype("beta", dtype)
-    return placed(_beta(key, joint_shape(shape, a, b), dtype, a, b), out_sharding)
 
 
 @one_program(static=("shape", "dtype"), everywhere=True)
@@ -232,30 +218,25 @@ def dirichlet(key, alpha, shape=None, dtype=None, *, out_sharding=None):
     return placed(_dirichlet(key, shape, dtype, alpha), out_sharding)
 
 
-@one_program(static=("shape", "dtype"), everywhere=True)
-def _chisquare(key, shape, dtype, df):
+@sampler
+def chisquare(key, shape, dtype, df):
+    """Sums of the squares of `df` standard normal numbers; `df` need not be whole.
+
+    Args:
+      df: degrees of freedom; broadcasts to `shape`.
+    """
     two = scalar(2, dtype)
     half = lax.div(as_dtype(df, dtype), two)
     return lax.mul(two, lax.exp(gammas(key, shape, dtype, half, True)))
 
 
-def chisquare(key, df, shape=None, dtype=None, *, out_sharding=None):
-    """Sums of the squares of `df` standard normal numbers; `df` need not be whole.
+@sampler
+def f(key, shape, dtype, dfnum, dfden):
+    """Numbers of the F distribution: quotients of chi-square numbers over their degrees of freedom.
 
     Args:
-      key: a single key.
-      df: degrees of freedom; broadcasts to `shape`.
-      shape: of the result; default: the shape of `df`.
-      dtype: a float dtype; default: the default float.
-      out_sharding: placement of the result.
+      dfnum, dfden: degrees of freedom; broadcast to `shape`.
     """
-    key, _ = single_key("chisquare", key)
-    dtype = float_dtype("chisquare", dtype)
-    return placed(_chisquare(key, joint_shape(shape, df), dtype, df), out_sharding)
-
-
-@one_program(static=("shape", "dtype"), everywhere=True)
-def _f(key, shape, dtype, dfnum, dfden):
     for_den, for_num = split_keys(key, 2)
     two = scalar(2, dtype)
 
@@ -266,43 +247,18 @@ def _f(key, shape, dtype, dfnum, dfden):
     return lax.div(mean_square(for_num, dfnum), mean_square(for_den, dfden))
 
 
-def f(key, dfnum, dfden, shape=None, dtype=None, *, out_sharding=None):
-    """Numbers of the F distribution: quotients of chi-square numbers over their degrees of freedom.
+@sampler(shape=())
+def t(key, shape, dtype, df):
+    """Numbers of Student's t distribution.
 
     Args:
-      key: a single key.
-      dfnum, dfden: degrees of freedom; broadcast to `shape`.
-      shape: of the result; default: the parameters' joint shape.
-      dtype: a float dtype; default: the default float.
-      out_sharding: placement of the result.
+      df: degrees of freedom; broadcasts to `shape`.
     """
-    key, _ = single_key("f", key)
-    dtype = float_dtype("f", dtype)
-    return placed(_f(key, joint_shape(shape, dfnum, dfden), dtype, dfnum, dfden), out_sharding)
-
-
-@one_program(static=("shape", "dtype"), everywhere=True)
-def _t(key, shape, dtype, df):
     for_normal, for_gamma = split_keys(key, 2)
     half = broadcast_to(lax.div(as_dtype(df, dtype), scalar(2, dtype)), shape)
     return lax.mul(
         normals(for_normal, shape, dtype), lax.sqrt(lax.div(half, gammas(for_gamma, shape, dtype, half)))
     )
-
-
-def t(key, df, shape=(), dtype=None, *, out_sharding=None):
-    """Numbers of Student's t distribution.
-
-    Args:
-      key: a single key.
-      df: degrees of freedom; broadcasts to `shape`.
-      shape: of the result; default: the shape of `df`.
-      dtype: a float dtype; default: the default float.
-      out_sharding: placement of the result.
-    """
-    key, _ = single_key("t", key)
-    dtype = float_dtype("t", dtype)
-    return placed(_t(key, joint_shape(shape, df), dtype, df), out_sharding)
 
 
 def generalized_normals(key, shape, dtype, p):

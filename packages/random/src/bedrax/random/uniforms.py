@@ -97,7 +97,7 @@ def _randint(key, shape, dtype, minval, maxval):
     half = word.type(2 ** (width // 2))
     multiplier = lax.rem(lax.full(shape, half, word), span)
     multiplier = lax.rem(lax.mul(multiplier, multiplier), span)
-    keys = split_two(key)
+    keys = split_keys(key, 2)
     a, b = (raw_bits(k, width, shape) for k in keys)
     offset = lax.add(lax.mul(lax.rem(a, span), multiplier), lax.rem(b, span))
     offset = lax.rem(offset, span)
@@ -124,11 +124,6 @@ def _clamped(bound, limits, dtype):
         above = lax.gt(bound, np.asarray(limits.max).astype(aval.dtype))
         bound = lax.min(bound, np.asarray(limits.max).astype(aval.dtype))
     return lax.convert_element_type(bound, dtype), above
-
-
-def split_two(key):
-    """Two new keys."""
-    return split_keys(key, 2)
 
 
 def split_keys(key, n: int) -> list:

@@ -1,0 +1,91 @@
+"""How a sampler is made of its formula: the key, the parameters, the shape and the dtype are read in one place."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+
+from bedrax.core.one_program import one_program
+from bedrax.random.arguments import float_dtype, inexact_dtype, int_dtype, joint_shape, placed, shape_of
+from bedrax.random.keys import single_key
+
+_DTYPES = {
+    float_dtype: "a float dtype; default: the default float.",
+    inexact_dtype: "a float or complex dtype; default: the default float.",
+    int_dtype: "an integer dtype; default: the default integer.",
+}
+
+
+def sampler(
+    formula: Callable | None = None, /, *, name: str = "", doc: str = "", dtype: Callable = float_dtype,
+    shape: tuple | None = None, placement: bool = True,
+) -> Callable:  # fmt: skip
+    """Decorator: the sampler ``(key, *parameters, shape, dtype, *, out_sharding)`` of a formula.
+
+    Args:
+      formula: ``(key, shape, dtype, *parameters)``, of one typed key, with the shape of the result and its dtype; the
+        parameters broadcast to the shape, but may be of any dtype. Without it, returns a decorator.
+      name, doc: of the sampler, if not those of the formula. The lines on what all samplers take are added.
+      dtype: which function of `arguments` reads the dtype.
+      shape: the default; None is the joint shape of the parameters, () where there are none.
+      placement: whether there is the argument `out_sharding`.
+    """
+    if formula is None:
+        return functools.partial(sampler, name=name, doc=doc, dtype=dtype, shape=shape, placement=placement)
+    name, doc = name or formula.__name__, doc or formula.__doc__ or ""
+    own = list(inspect.signature(formula).parameters.values())[3:]
+    shape = shape if own else ()
+    formula.__name__ = f"_{name}"
+    program = one_program(formula, static=("shape", "dtype"), everywhere=True)
+    parameter, either, empty = (
+        inspect.Parameter,
+        inspect.Parameter.POSITIONAL_OR_KEYWORD,
+        inspect.Parameter.empty,
+    )
+    defaults = {"key": empty, **{p.name: p.default for p in own}, "shape": shape, "dtype": None}
+    last = ["out_sharding"] if placement else []
+    signature = inspect.Signature([
+        *(parameter(n, either, default=default) for n, default in defaults.items()),
+        *(parameter(n, parameter.KEYWORD_ONLY, default=None) for n in last),
+    ])  # fmt: skip
+    pairs = list(defaults.items())
+    read_dtype = dtype
+
+    def function(*args, **kwargs):
+        rest = pairs[len(args) :]
+        values = [*args, *(kwargs.get(n, default) for n, default in rest)]
+        if (
+            len(args) > len(pairs)
+            or any(x is empty for x in values)
+            or not kwargs.keys() <= {*dict(rest), *last}
+        ):
+            try:
+                signature.bind(*args, **kwargs)  # says what is wrong
+            except TypeError as error:
+                raise TypeError(f"{name}(): {error}") from None
+        key, *values, shape, dtype = values
+        key, _ = single_key(name, key)
+        dtype = read_dtype(name, dtype)
+        shape = joint_shape(shape, *values) if values else shape_of(shape)
+        return placed(program(key, shape, dtype, *values), kwargs.get("out_sharding"))
+
+    function.__name__ = function.__qualname__ = name
+    function.__module__ = formula.__module__
+    function.__doc__ = _documentation(doc, [p.name for p in own], shape, _DTYPES[dtype], placement)
+    function.__signature__ = signature  # type: ignore[attr-defined]
+    return function
+
+
+def _documentation(doc: str, parameters: list[str], shape: tuple | None, dtype: str, placement: bool) -> str:
+    """A docstring, whose last section is that of the arguments, with what all samplers take."""
+    text, _, own = inspect.cleandoc(doc).partition("\n\nArgs:\n")
+    default = f"the shape of `{parameters[0]}`" if len(parameters) == 1 else "the parameters' joint shape"
+    lines = [
+        "key: a single key.",
+        *([own.strip()] if own else ()),
+        "shape: of the result." if shape is not None else f"shape: of the result; default: {default}.",
+        f"dtype: {dtype}",
+        *(["out_sharding: placement of the result."] if placement else ()),
+    ]
+    return f"{text}\n\nArgs:\n  " + "\n  ".join(lines) + "\n"
