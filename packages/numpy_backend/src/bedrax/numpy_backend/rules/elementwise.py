@@ -7,8 +7,6 @@ floats in float32, narrow integers in int32), rounding once at the end.
 
 from __future__ import annotations
 
-import functools
-
 import numpy as np
 
 from bedrax.core import dtypes
@@ -43,7 +41,7 @@ class Kernels(dict):
 
             def kernel(*args):
                 y = compute(*[x.astype(wide) for x in args])
-                return y.astype(out) if out.isbuiltin == 1 else narrow(y, out)
+                return np.asarray(y, dtype=out) if out.isbuiltin == 1 else narrow(y, out)
         else:
 
             def kernel(*args):
@@ -138,38 +136,16 @@ def _exp2(x):
     return np.exp(x * x.dtype.type(np.log(2))) if x.dtype.kind == "c" else np.exp2(x)
 
 
-unary(p.neg_p, np.negative)
-unary(p.sign_p, _sign)
-unary(p.floor_p, np.floor)
-unary(p.ceil_p, np.ceil)
-unary(p.is_finite_p, np.isfinite)
-unary(p.exp_p, np.exp)
-unary(p.exp2_p, _exp2)
-unary(p.expm1_p, np.expm1)
-unary(p.log_p, np.log)
-unary(p.log1p_p, np.log1p)
-unary(p.sqrt_p, np.sqrt)
-unary(p.rsqrt_p, lambda x: x.dtype.type(1) / np.sqrt(x))
-unary(p.cbrt_p, np.cbrt)
-unary(p.square_p, np.square)
-unary(p.sin_p, np.sin)
-unary(p.cos_p, np.cos)
-unary(p.tan_p, np.tan)
-unary(p.tanh_p, np.tanh)
-unary(p.sinh_p, np.sinh)
-unary(p.cosh_p, np.cosh)
-unary(p.asin_p, np.arcsin)
-unary(p.acos_p, np.arccos)
-unary(p.atan_p, np.arctan)
-unary(p.asinh_p, np.arcsinh)
-unary(p.acosh_p, np.arccosh)
-unary(p.atanh_p, np.arctanh)
-unary(p.logistic_p, _logistic)
-unary(p.abs_p, np.abs)
-unary(p.real_p, lambda x: x.real.copy())
-unary(p.imag_p, lambda x: x.imag.copy())
-unary(p.conj_p, np.conj)
-unary(p.not_p, np.invert)
+for _prim, _compute in (
+    (p.neg_p, np.negative), (p.sign_p, _sign), (p.abs_p, np.abs), (p.floor_p, np.floor), (p.ceil_p, np.ceil),
+    (p.is_finite_p, np.isfinite), (p.not_p, np.invert), (p.exp_p, np.exp), (p.exp2_p, _exp2), (p.expm1_p, np.expm1),
+    (p.log_p, np.log), (p.log1p_p, np.log1p), (p.logistic_p, _logistic), (p.sqrt_p, np.sqrt), (p.cbrt_p, np.cbrt),
+    (p.rsqrt_p, lambda x: x.dtype.type(1) / np.sqrt(x)), (p.square_p, np.square), (p.sin_p, np.sin), (p.cos_p, np.cos),
+    (p.tan_p, np.tan), (p.asin_p, np.arcsin), (p.acos_p, np.arccos), (p.atan_p, np.arctan), (p.sinh_p, np.sinh),
+    (p.cosh_p, np.cosh), (p.tanh_p, np.tanh), (p.asinh_p, np.arcsinh), (p.acosh_p, np.arccosh), (p.atanh_p, np.arctanh),
+    (p.real_p, lambda x: x.real.copy()), (p.imag_p, lambda x: x.imag.copy()), (p.conj_p, np.conj),
+):  # fmt: skip
+    unary(_prim, _compute)
 
 
 @numpy_rules.rule(p.round_p)
@@ -302,64 +278,26 @@ def _complex(x, y):
     return out
 
 
-def _shift(shift, fill_with_sign):
-    def compute(x, y):
-        bits = x.dtype.itemsize * 8
-        inside = (y >= 0) & (y < bits)
-        amount = np.where(inside, y, 0).astype(x.dtype)
-        fill = (x >> x.dtype.type(bits - 1)) if fill_with_sign else x.dtype.type(0)
-        return np.where(inside, shift(x, amount), fill)
-
-    return compute
-
-
-def _logical(x, amount):
-    unsigned = np.dtype(f"u{x.dtype.itemsize}")
-    return np.asarray(np.right_shift(x.view(unsigned), amount.astype(unsigned))).view(x.dtype)
-
-
-def _narrow_shift(prim, compute):
-    """Shifts depend on the width, so that narrow integers cannot be shifted in a wider type unprepared."""
-    kernels = Kernels(prim, compute, 2)
+def _shift(prim, move, seen_as: str):
+    """A row: the bits decide, seen with a sign ("i") or without one ("u"), whatever the dtype says of them."""
 
     def rule(x, y):
-        if x.dtype != y.dtype or (x.shape != y.shape and x.shape and y.shape):
-            checked(prim, x, y)
-        if x.dtype.isbuiltin == 1:
-            return kernels[x.dtype](x, y)
         checked(prim, x, y)
-        bits = dtypes.itemsize_bits(x.dtype)
-        signed = dtypes.issubdtype(x.dtype, np.signedinteger)
-        a, b = x.astype(np.int32), y.astype(np.int32)
-        inside = (b >= 0) & (b < bits)
-        b = np.where(inside, b, 0)
-        if prim is p.shift_left_p:
-            out = np.where(inside, a << b, 0)
-        elif prim is p.shift_right_arithmetic_p and signed:
-            out = np.where(inside, a >> b, a >> 31)
-        else:  # of unsigned operands: XLA fills an arithmetic shift with the top bit, too
-            a = a & ((1 << bits) - 1)
-            top = (a >> (bits - 1)) & 1
-            if prim is p.shift_right_arithmetic_p:
-                a = a - (top << bits)
-                out = np.where(inside, a >> b, a >> 31)
-            else:
-                out = np.where(inside, a >> b, 0)
-        return narrow(out, x.dtype)
+        dtype, bits = x.dtype, dtypes.itemsize_bits(x.dtype)
+        if dtype.isbuiltin != 1:
+            x, y = x.astype(np.int8), y.astype(np.int8)
+        seen = np.dtype(f"{seen_as}{x.dtype.itemsize}")
+        unused = seen.type(8 * seen.itemsize - bits)
+        inside = (y >= 0) & (y < bits)
+        x = x.view(seen) << unused >> unused if unused else x.view(seen)
+        if seen_as == "i":
+            out = move(x, np.where(inside, y, bits - 1).astype(seen))
+        else:
+            out = np.where(inside, move(x, np.where(inside, y, 0).astype(seen)), seen.type(0))
+        out = np.asarray(out)
+        return out.view(dtype) if dtype.isbuiltin == 1 else narrow(out.view(np.int8), dtype)
 
     numpy_rules.add(prim, rule, "nary")
-
-
-def _arithmetic(x, amount):
-    # The bits decide: an unsigned operand is shifted as the signed one with the same bits.
-    signed = np.dtype(f"i{x.dtype.itemsize}")
-    return np.asarray(np.right_shift(x.view(signed), amount.astype(signed))).view(x.dtype)
-
-
-def _arithmetic_shift(x, y):
-    bits = x.dtype.itemsize * 8
-    inside = (y >= 0) & (y < bits)
-    return _arithmetic(x, np.where(inside, y, bits - 1).astype(x.dtype))
 
 
 def _mulhi(x, y):
@@ -394,54 +332,29 @@ def total_order_key(x: np.ndarray) -> np.ndarray:
     return np.where(negative, ~(bits & mask), bits & mask)
 
 
-def _compare(prim, compare, key=None):
-    allowed: set = set()
-
+def _in_total_order(prim, compare):
     def rule(x, y):
-        if x.dtype != y.dtype or x.dtype not in allowed or (x.shape != y.shape and x.shape and y.shape):
-            checked(prim, x, y)
-            allowed.add(x.dtype)
-        if key is not None:
-            x, y = key(x), key(y)
-        elif x.dtype.isbuiltin != 1:
-            wide = native(x.dtype)
-            x, y = x.astype(wide), y.astype(wide)
-        return np.asarray(quietly(compare, x, y))
+        checked(prim, x, y)
+        return np.asarray(quietly(compare, total_order_key(x), total_order_key(y)))
 
     numpy_rules.add(prim, rule, "nary")
-    if key is None:
-        source_rules.add(prim, functools.partial(_comparison_source, compare))
-
-
-def _comparison_source(compare, write, eqn, x, y):
-    return ufunc_source(compare, eqn.invars[0].aval.dtype, eqn.outvars[0].aval.dtype, (x, y))
 
 
 _of_floats.update({_div: np.divide, _rem: np.fmod, _atan2: np.arctan2})
 
-nary(p.add_p, np.add)
-nary(p.sub_p, np.subtract)
-nary(p.div_p, _div)
-nary(p.rem_p, _rem)
-nary(p.max_p, _max)
-nary(p.min_p, _min)
-nary(p.atan2_p, _atan2)
-nary(p.complex_p, _complex)
-nary(p.and_p, np.bitwise_and)
-nary(p.or_p, np.bitwise_or)
-nary(p.xor_p, np.bitwise_xor)
-_compare(p.eq_p, np.equal)
-_compare(p.ne_p, np.not_equal)
-_compare(p.ge_p, np.greater_equal)
-_compare(p.gt_p, np.greater)
-_compare(p.le_p, np.less_equal)
-_compare(p.lt_p, np.less)
-_compare(p.eq_to_p, np.equal, total_order_key)
-_compare(p.le_to_p, np.less_equal, total_order_key)
-_compare(p.lt_to_p, np.less, total_order_key)
-_narrow_shift(p.shift_left_p, _shift(np.left_shift, False))
-_narrow_shift(p.shift_right_logical_p, _shift(_logical, False))
-_narrow_shift(p.shift_right_arithmetic_p, _arithmetic_shift)
+for _prim, _compute in (
+    (p.add_p, np.add), (p.sub_p, np.subtract), (p.div_p, _div), (p.rem_p, _rem), (p.max_p, _max), (p.min_p, _min),
+    (p.atan2_p, _atan2), (p.complex_p, _complex), (p.and_p, np.bitwise_and), (p.or_p, np.bitwise_or),
+    (p.xor_p, np.bitwise_xor), (p.eq_p, np.equal), (p.ne_p, np.not_equal), (p.ge_p, np.greater_equal),
+    (p.gt_p, np.greater), (p.le_p, np.less_equal), (p.lt_p, np.less),
+):  # fmt: skip
+    nary(_prim, _compute)
+_in_total_order(p.eq_to_p, np.equal)
+_in_total_order(p.le_to_p, np.less_equal)
+_in_total_order(p.lt_to_p, np.less)
+_shift(p.shift_left_p, np.left_shift, "u")
+_shift(p.shift_right_logical_p, np.right_shift, "u")
+_shift(p.shift_right_arithmetic_p, np.right_shift, "i")
 
 
 numpy_rules.add(p.add_any_p, numpy_rules[p.add_p], "nary")
