@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any
 
 from bedrax import lax
 from bedrax.autodiff import SymbolicZero, custom_jvp
 from bedrax.core import dtypes
+from bedrax.core.one_program import one_program
 from bedrax.lax import promotion
 
 ArrayLike = Any
@@ -71,5 +73,30 @@ def derivatives(*partials: Callable | None) -> Callable:
 
         rule.defjvp(pushforward, symbolic_zeros=True)
         return rule
+
+    return decorate
+
+
+def special(*partials: Callable | None, read: Callable = floats) -> Callable:
+    """Decorator: the public function, one program, of a formula of arrays of one shape and one dtype.
+
+    The formula, with its derivatives, is the attribute `formula` of the function.
+
+    Args:
+      *partials: the derivatives, as for `derivatives`.
+      read: ``(name, *arguments) -> arrays``, what makes arrays for the formula of the arguments of the function.
+    """
+
+    def decorate(formula: Callable) -> Callable:
+        rule = derivatives(*partials)(formula)
+        signature = inspect.signature(formula)
+
+        @functools.wraps(formula)
+        def function(*args, **kwargs):
+            return rule(*read(formula.__name__, *signature.bind(*args, **kwargs).args))
+
+        made = one_program(function, everywhere=True)
+        made.formula = rule  # type: ignore[attr-defined]
+        return made
 
     return decorate

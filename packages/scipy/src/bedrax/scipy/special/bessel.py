@@ -9,7 +9,7 @@ from bedrax import lax
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
 from bedrax.numpy.arguments import concrete_int
-from bedrax.scipy.defining import ArrayLike, derivatives, floats, widened
+from bedrax.scipy.defining import ArrayLike, floats, special, widened
 
 __all__ = ["bessel_jn", "i0", "i0e", "i1", "i1e"]
 
@@ -24,31 +24,21 @@ def i1e(x: ArrayLike) -> Array:
     return lax.bessel_i1e(*floats("i1e", x))
 
 
-@derivatives(lambda out, x: i1(x))
-def _i0(x):
-    return jnp.exp(abs(x)) * lax.bessel_i0e(x)
-
-
-@one_program(everywhere=True)
+@special(lambda out, x: i1(x))
 def i0(x: ArrayLike) -> Array:
     """The modified Bessel function of the first kind of order 0."""
-    return _i0(*floats("i0", x))
+    return jnp.exp(abs(x)) * lax.bessel_i0e(x)
 
 
 def _i1_slope(out, x):
     ratio = jnp.where(x == 0, 0.5, out / jnp.where(x == 0, 1, x))
-    return _i0(x) - ratio
+    return i0.formula(x) - ratio
 
 
-@derivatives(_i1_slope)
-def _i1(x):
-    return jnp.exp(abs(x)) * lax.bessel_i1e(x)
-
-
-@one_program(everywhere=True)
+@special(_i1_slope)
 def i1(x: ArrayLike) -> Array:
     """The modified Bessel function of the first kind of order 1."""
-    return _i1(*floats("i1", x))
+    return jnp.exp(abs(x)) * lax.bessel_i1e(x)
 
 
 def _miller(z, v: int, start: int):

@@ -8,7 +8,7 @@ from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
 from bedrax.numpy.arguments import axes_tuple, inexact
 from bedrax.numpy.logsumexp import logsumexp
-from bedrax.scipy.defining import ArrayLike, derivatives, floats
+from bedrax.scipy.defining import ArrayLike, floats, special
 
 __all__ = [
     "boxcox", "boxcox1p", "entr", "expit", "kl_div", "log_softmax", "logit", "logsumexp", "rel_entr", "softmax",
@@ -16,37 +16,22 @@ __all__ = [
 ]  # fmt: skip
 
 
-@derivatives(lambda out, x, y: jnp.log(y), lambda out, x, y: x / y)
-def _xlogy(x, y):
+@special(lambda out, x, y: jnp.log(y), lambda out, x, y: x / y)
+def xlogy(x: ArrayLike, y: ArrayLike) -> Array:
+    """``x log(y)``, and 0 where x is 0, whatever y is (but NaN). The derivatives are ``log(y)`` and ``x / y``."""
     return jnp.where((x == 0) & ~jnp.isnan(y), 0, x * jnp.log(y))
 
 
-@one_program(everywhere=True)
-def xlogy(x: ArrayLike, y: ArrayLike) -> Array:
-    """``x log(y)``, and 0 where x is 0, whatever y is (but NaN). The derivatives are ``log(y)`` and ``x / y``."""
-    return _xlogy(*floats("xlogy", x, y))
-
-
-@derivatives(lambda out, x, y: jnp.log1p(y), lambda out, x, y: x / (1 + y))
-def _xlog1py(x, y):
+@special(lambda out, x, y: jnp.log1p(y), lambda out, x, y: x / (1 + y))
+def xlog1py(x: ArrayLike, y: ArrayLike) -> Array:
+    """``x log(1 + y)``, and 0 where x is 0, whatever y is (but NaN)."""
     return jnp.where((x == 0) & ~jnp.isnan(y), 0, x * jnp.log1p(y))
 
 
-@one_program(everywhere=True)
-def xlog1py(x: ArrayLike, y: ArrayLike) -> Array:
-    """``x log(1 + y)``, and 0 where x is 0, whatever y is (but NaN)."""
-    return _xlog1py(*floats("xlog1py", x, y))
-
-
-@derivatives(lambda out, x: -1 - jnp.log(x))
-def _entr(x):
-    return jnp.where(x < 0, -jnp.inf, -_xlogy(x, x))
-
-
-@one_program(everywhere=True)
+@special(lambda out, x: -1 - jnp.log(x))
 def entr(x: ArrayLike) -> Array:
     """``-x log(x)``; 0 at 0 and -inf for negative x."""
-    return _entr(*floats("entr", x))
+    return jnp.where(x < 0, -jnp.inf, -xlogy.formula(x, x))
 
 
 @one_program(everywhere=True)
@@ -76,18 +61,13 @@ def expit(x: ArrayLike) -> Array:
     return lax.logistic(x)
 
 
-@derivatives(lambda out, x: 1 / (x * (1 - x)))
-def _logit(x):
+@special(lambda out, x: 1 / (x * (1 - x)))
+def logit(x: ArrayLike) -> Array:
+    """``log(x / (1 - x))``, the inverse of `expit`; NaN outside [0, 1]."""
     # Near 1/2 the quotient is near 1, whose logarithm would lose what 2x - 1 still has.
     near = abs(x - 0.5) < 0.25
     delta = jnp.where(near, 2 * x - 1, 0)
     return jnp.where(near, jnp.log1p(delta) - jnp.log1p(-delta), jnp.log(x) - jnp.log1p(-x))
-
-
-@one_program(everywhere=True)
-def logit(x: ArrayLike) -> Array:
-    """``log(x / (1 - x))``, the inverse of `expit`; NaN outside [0, 1]."""
-    return _logit(*floats("logit", x))
 
 
 def _box_cox(name: str, log, x: ArrayLike, lmbda: ArrayLike) -> Array:

@@ -13,7 +13,7 @@ from bedrax.core import dtypes
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
 from bedrax.numpy.arguments import array, inexact
-from bedrax.scipy.defining import ArrayLike, derivatives, floats, widened
+from bedrax.scipy.defining import ArrayLike, derivatives, floats, special, widened
 from bedrax.scipy.special import chebyshev as series
 from bedrax.scipy.special.chebyshev import chebyshev
 
@@ -58,9 +58,10 @@ def _exp_square(x, sign: int):
     return jnp.exp(sign * high) * jnp.exp(sign * low)
 
 
-@derivatives(lambda out, x: 2 * x * out - _GAUSS)
+@special(lambda out, x: 2 * x * out - _GAUSS)
 @widened
-def _erfcx(x):
+def erfcx(x: ArrayLike) -> Array:
+    """``exp(x**2) erfc(x)``; it falls as ``1 / (x sqrt(pi))`` where `erfc` underflows."""
     y = abs(x)
     huge = y > 1e7
     y = jnp.where(huge, 1, y)
@@ -73,27 +74,16 @@ def _erfcx(x):
     return jnp.where(negative, reflected, positive)
 
 
-@one_program(everywhere=True)
-def erfcx(x: ArrayLike) -> Array:
-    """``exp(x**2) erfc(x)``; it falls as ``1 / (x sqrt(pi))`` where `erfc` underflows."""
-    return _erfcx(*floats("erfcx", x))
-
-
-@derivatives(lambda out, x: 1 - 2 * x * out)
+@special(lambda out, x: 1 - 2 * x * out)
 @widened
-def _dawsn(x):
+def dawsn(x: ArrayLike) -> Array:
+    r"""Dawson's integral, :math:`e^{-x^2} \int_0^x e^{t^2} dt`."""
     y = abs(x)
     low = y <= 5
     inner, outer = jnp.where(low, x, 1), jnp.where(low, 5, x)
     near = inner * chebyshev(series.DAWSON_LOW, inner * inner * (2 / 25) - 1)
     far = chebyshev(series.DAWSON_HIGH, 50 / (outer * outer) - 1) / outer
     return jnp.where(low, near, far)
-
-
-@one_program(everywhere=True)
-def dawsn(x: ArrayLike) -> Array:
-    r"""Dawson's integral, :math:`e^{-x^2} \int_0^x e^{t^2} dt`."""
-    return _dawsn(*floats("dawsn", x))
 
 
 _HALF_WIDTH = 40  # terms of Weideman's series: 1e-14 relative to |w| in the upper half plane
@@ -144,7 +134,7 @@ def wofz(z: ArrayLike) -> Array:
     if not dtypes.is_complex(z.dtype):
         dtype = np.float64 if z.dtype == np.float64 else np.float32
         x = z.astype(dtype)
-        return lax.complex(jnp.exp(-x * x), _GAUSS * _dawsn(x))
+        return lax.complex(jnp.exp(-x * x), _GAUSS * dawsn.formula(x))
     return _wofz(z)
 
 
@@ -200,28 +190,23 @@ def fresnel(x: ArrayLike) -> tuple[Array, Array]:
     return _fresnel_s(x), _fresnel_c(x)
 
 
-def _floats_of_argument(name: str, x: ArrayLike) -> Array:
+def _floats_only(name: str, x: ArrayLike) -> list[Array]:
     x = array(name, x)
     if not dtypes.is_floating(x.dtype):
         raise TypeError(f"{name}: x.dtype={x.dtype} is not supported; pass floats.")
-    return x
+    return [x]
 
 
-@derivatives(lambda out, x: jnp.exp(-0.5 * x * x - _LOG_ROOT_2PI))
-def _ndtr(x):
-    half = x * _ROOT_HALF
-    tail = 0.5 * lax.erfc(abs(half))
-    return jnp.where(abs(half) < _ROOT_HALF, 0.5 + 0.5 * lax.erf(half), jnp.where(half > 0, 1 - tail, tail))
-
-
-@one_program(everywhere=True)
+@special(lambda out, x: jnp.exp(-0.5 * x * x - _LOG_ROOT_2PI), read=_floats_only)
 def ndtr(x: ArrayLike) -> Array:
     """The standard normal distribution function.
 
     Raises:
       TypeError: `x` is not of float dtype.
     """
-    return _ndtr(_floats_of_argument("ndtr", x))
+    half = x * _ROOT_HALF
+    tail = 0.5 * lax.erfc(abs(half))
+    return jnp.where(abs(half) < _ROOT_HALF, 0.5 + 0.5 * lax.erf(half), jnp.where(half > 0, 1 - tail, tail))
 
 
 @derivatives(lambda out, x: jnp.exp(-0.5 * x * x - _LOG_ROOT_2PI - out))
@@ -229,7 +214,7 @@ def ndtr(x: ArrayLike) -> Array:
 def _log_ndtr(x):
     low = x < -1
     deep = jnp.where(low, x, -1)
-    tail = jnp.log(0.5 * _erfcx(-deep * _ROOT_HALF)) - 0.5 * deep * deep
+    tail = jnp.log(0.5 * erfcx.formula(-deep * _ROOT_HALF)) - 0.5 * deep * deep
     high = jnp.where(low, -1, x)
     # Beyond 0 the logarithm is that of a number near 1.
     right = jnp.log1p(-0.5 * lax.erfc(jnp.where(x > 0, high, 0) * _ROOT_HALF))
@@ -255,7 +240,7 @@ def log_ndtr(x: ArrayLike, series_order: int = 3) -> Array:
         raise ValueError(f"series_order must be non-negative, got {series_order}.")
     if series_order > 30:
         raise ValueError(f"series_order must be <= 30, got {series_order}.")
-    return _compiled_log_ndtr(_floats_of_argument("log_ndtr", x))
+    return _compiled_log_ndtr(*_floats_only("log_ndtr", x))
 
 
 @one_program(everywhere=True)
@@ -291,9 +276,14 @@ def _ratio(table, x):
     return numerator / denominator
 
 
-@derivatives(lambda out, p: jnp.exp(0.5 * out * out + _LOG_ROOT_2PI))
+@special(lambda out, p: jnp.exp(0.5 * out * out + _LOG_ROOT_2PI), read=_floats_only)
 @widened
-def _ndtri(p):
+def ndtri(p: ArrayLike) -> Array:
+    """The inverse of `ndtr`: infinite at 0 and 1, NaN outside.
+
+    Raises:
+      TypeError: `p` is not of float dtype.
+    """
     q = p - 0.5
     middle = abs(q) <= 0.425
     inner = jnp.where(middle, q, 0)
@@ -307,16 +297,6 @@ def _ndtri(p):
     )
 
 
-@one_program(everywhere=True)
-def ndtri(p: ArrayLike) -> Array:
-    """The inverse of `ndtr`: infinite at 0 and 1, NaN outside.
-
-    Raises:
-      TypeError: `p` is not of float dtype.
-    """
-    return _ndtri(_floats_of_argument("ndtri", p))
-
-
 @functools.cache
 def _legendre(n: int) -> tuple[np.ndarray, np.ndarray]:
     """Nodes and weights of Gauss and Legendre on [0, 1]."""
@@ -324,12 +304,13 @@ def _legendre(n: int) -> tuple[np.ndarray, np.ndarray]:
     return (x + 1) / 2, w / 2
 
 
-@derivatives(
+@special(
     lambda out, h, a: -0.5 / math.sqrt(2 * math.pi) * lax.erf(a * h * _ROOT_HALF) * jnp.exp(-0.5 * h * h),
     lambda out, h, a: jnp.exp(-0.5 * h * h * (1 + a * a)) / (2 * math.pi * (1 + a * a)),
 )
 @widened
-def _owens_t(h, a):
+def owens_t(h: ArrayLike, a: ArrayLike) -> Array:
+    r"""Owen's function, :math:`\frac{1}{2\pi} \int_0^a \frac{e^{-h^2 (1 + x^2) / 2}}{1 + x^2} dx`."""
     h, size = abs(h), abs(a)
     big = size > 1
     # T(h, a) + T(ah, 1/a) = (ndtr(h) + ndtr(ah)) / 2 - ndtr(h) ndtr(ah), in complements for the tails (Owen 1956)
@@ -347,9 +328,3 @@ def _owens_t(h, a):
     q_h, q_ah = 0.5 * lax.erfc(h * _ROOT_HALF), 0.5 * lax.erfc(ah * _ROOT_HALF)
     out = jnp.where(big, 0.5 * (q_h + q_ah) - q_h * q_ah - small, small)
     return jnp.where(jnp.isnan(h) | jnp.isnan(a), jnp.nan, jnp.where(a < 0, -out, out))
-
-
-@one_program(everywhere=True)
-def owens_t(h: ArrayLike, a: ArrayLike) -> Array:
-    r"""Owen's function, :math:`\frac{1}{2\pi} \int_0^a \frac{e^{-h^2 (1 + x^2) / 2}}{1 + x^2} dx`."""
-    return _owens_t(*floats("owens_t", h, a))

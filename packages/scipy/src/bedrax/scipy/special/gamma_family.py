@@ -12,7 +12,7 @@ from bedrax.core import dtypes
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
 from bedrax.numpy.arguments import array, concrete_int, inexact
-from bedrax.scipy.defining import ArrayLike, derivatives, floats, widened
+from bedrax.scipy.defining import ArrayLike, floats, special, widened
 
 __all__ = [
     "bernoulli", "beta", "betainc", "betaln", "comb", "digamma", "factorial", "gamma", "gammainc", "gammaincc",
@@ -39,15 +39,10 @@ def gammasgn(x: ArrayLike) -> Array:
     )
 
 
-@derivatives(lambda out, x: out * lax.digamma(x))
-def _gamma(x):
-    return gammasgn(x) * jnp.exp(lax.lgamma(x))
-
-
-@one_program(everywhere=True)
+@special(lambda out, x: out * lax.digamma(x))
 def gamma(x: ArrayLike) -> Array:
     r"""The gamma function, :math:`\int_0^\infty t^{x-1} e^{-t} dt`, of real x; NaN at -1, -2, ..."""
-    return _gamma(*floats("gamma", x))
+    return gammasgn(x) * jnp.exp(lax.lgamma(x))
 
 
 _STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)  # DLMF 5.11.1
@@ -148,12 +143,13 @@ def _stirling_rest(x):
     return total / x
 
 
-@derivatives(
+@special(
     lambda out, a, b: lax.digamma(a) - lax.digamma(a + b),
     lambda out, a, b: lax.digamma(b) - lax.digamma(a + b),
 )
 @widened
-def _betaln(a, b):
+def betaln(a: ArrayLike, b: ArrayLike) -> Array:
+    """``log(abs(beta(a, b)))``."""
     # The logarithms of gamma(b) and gamma(a + b) nearly cancel for large b: subtract Stirling's formulas term by term.
     low, high = lax.min(a, b), lax.max(a, b)
     large = high >= 8
@@ -166,16 +162,10 @@ def _betaln(a, b):
 
 
 @one_program(everywhere=True)
-def betaln(a: ArrayLike, b: ArrayLike) -> Array:
-    """``log(abs(beta(a, b)))``."""
-    return _betaln(*floats("betaln", a, b))
-
-
-@one_program(everywhere=True)
 def beta(a: ArrayLike, b: ArrayLike) -> Array:
     """The beta function, ``gamma(a) gamma(b) / gamma(a + b)``."""
     a, b = floats("beta", a, b)
-    return gammasgn(a) * gammasgn(b) * gammasgn(a + b) * jnp.exp(_betaln(a, b))
+    return gammasgn(a) * gammasgn(b) * gammasgn(a + b) * jnp.exp(betaln.formula(a, b))
 
 
 @one_program(static=("exact",), everywhere=True)
@@ -188,8 +178,8 @@ def factorial(n: ArrayLike, exact: bool = False) -> Array:
     if exact:
         raise NotImplementedError("factorial: exact=True needs integers without bound; use math.factorial.")
     (n,) = floats("factorial", n)
-    rounded = jnp.where(n == jnp.round(n), jnp.round(_gamma(n + 1)), _gamma(n + 1))
-    return jnp.where(n < 0, 0, rounded if dtypes.finfo(n.dtype).bits >= 32 else _gamma(n + 1))
+    rounded = jnp.where(n == jnp.round(n), jnp.round(gamma.formula(n + 1)), gamma.formula(n + 1))
+    return jnp.where(n < 0, 0, rounded if dtypes.finfo(n.dtype).bits >= 32 else gamma.formula(n + 1))
 
 
 @one_program(static=("repetition",), everywhere=True)
@@ -203,24 +193,19 @@ def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:
         return jnp.where((N == 0) & (k == 0), 1, comb(N + k - 1, k))
     inside = (k <= N) & (N >= 0) & (k >= 0)
     n, j = jnp.where(inside, N, 1), jnp.where(inside, k, 0)
-    out = jnp.exp(-jnp.log1p(n) - _betaln(n - j + 1, j + 1))
+    out = jnp.exp(-jnp.log1p(n) - betaln.formula(n - j + 1, j + 1))
     whole = (n == jnp.round(n)) & (j == jnp.round(j)) & (out < 1 / float(dtypes.finfo(n.dtype).eps))
     out = out + lax.stop_gradient(jnp.where(whole, jnp.round(out) - out, 0))
     return jnp.where(inside, out, 0)
 
 
-@derivatives(
+@special(
     lambda out, z, m: out * (lax.digamma(z + m) - lax.digamma(z)), lambda out, z, m: out * lax.digamma(z + m)
 )
-def _poch(z, m):
-    signs = gammasgn(z + m) * gammasgn(z)
-    return jnp.where(m == 0, 1, signs * jnp.exp(lax.lgamma(z + m) - lax.lgamma(z)))
-
-
-@one_program(everywhere=True)
 def poch(z: ArrayLike, m: ArrayLike) -> Array:
     """The rising factorial, ``gamma(z + m) / gamma(z)``; NaN where z is a pole."""
-    return _poch(*floats("poch", z, m))
+    signs = gammasgn(z + m) * gammasgn(z)
+    return jnp.where(m == 0, 1, signs * jnp.exp(lax.lgamma(z + m) - lax.lgamma(z)))
 
 
 def multigammaln(a: ArrayLike, d: int) -> Array:

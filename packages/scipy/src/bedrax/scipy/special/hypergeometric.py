@@ -10,8 +10,7 @@ import numpy as np
 import bedrax.numpy as jnp
 from bedrax import lax
 from bedrax.core.array import Array
-from bedrax.core.one_program import one_program
-from bedrax.scipy.defining import ArrayLike, derivatives, floats, widened
+from bedrax.scipy.defining import ArrayLike, special, widened
 from bedrax.scipy.special.gamma_family import gammasgn
 
 __all__ = ["hyp1f1", "hyp2f1"]
@@ -47,24 +46,30 @@ def _sum_series(ratio, like, limit: int, asymptotic: bool = False):
     return lax.while_loop(unfinished, step, start)[2]
 
 
-def _partial_by_differences(fun, i: int):
-    """The derivative by a parameter, by central differences of fourth order in the parameter."""
-
-    def partial(out, *args):
-        x = args[i]
-        h = float(np.finfo(x.dtype).eps) ** 0.2 * jnp.maximum(abs(x), 0.25) / 4
-        at = lambda k: fun(*args[:i], x + k * h, *args[i + 1 :])
-        return (8 * (at(1) - at(-1)) - (at(2) - at(-2))) / (12 * h)
-
-    return partial
+def _by_differences(fun, i: int, *args):
+    """The derivative of `fun` by a parameter, by central differences of fourth order in the parameter."""
+    x = args[i]
+    h = float(np.finfo(x.dtype).eps) ** 0.2 * jnp.maximum(abs(x), 0.25) / 4
+    at = lambda k: fun(*args[:i], x + k * h, *args[i + 1 :])
+    return (8 * (at(1) - at(-1)) - (at(2) - at(-2))) / (12 * h)
 
 
 def _nonpositive_integer(x):
     return (x <= 0) & (x == jnp.floor(x))
 
 
+@special(
+    lambda out, a, b, x: _by_differences(hyp1f1.formula, 0, a, b, x),
+    lambda out, a, b, x: _by_differences(hyp1f1.formula, 1, a, b, x),
+    lambda out, a, b, x: a / b * hyp1f1.formula(a + 1, b + 1, x),
+)
 @widened
-def _value_1f1(a, b, x):
+def hyp1f1(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
+    """Kummer's confluent hypergeometric function ``1F1(a; b; x)`` of real arguments.
+
+    The derivative by x is exact; those by a and b are differences of fourth order. Where the terms of its series
+    nearly cancel (large parameters of different sign) digits are lost.
+    """
     # Kummer's transformation (DLMF 13.2.39): for negative x, the terms of exp(x) M(b - a, b, -x) do not alternate.
     polynomial = _nonpositive_integer(a)
     turn = (x < 0) & ~polynomial
@@ -87,25 +92,6 @@ def _value_1f1(a, b, x):
     return jnp.where(finite, jnp.where((a == 0) | (x == 0), 1, out), jnp.nan)
 
 
-@derivatives(
-    lambda out, a, b, x: _partial_by_differences(_hyp1f1, 0)(out, a, b, x),
-    lambda out, a, b, x: _partial_by_differences(_hyp1f1, 1)(out, a, b, x),
-    lambda out, a, b, x: a / b * _hyp1f1(a + 1, b + 1, x),
-)
-def _hyp1f1(a, b, x):
-    return _value_1f1(a, b, x)
-
-
-@one_program(everywhere=True)
-def hyp1f1(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
-    """Kummer's confluent hypergeometric function ``1F1(a; b; x)`` of real arguments.
-
-    The derivative by x is exact; those by a and b are differences of fourth order. Where the terms of its series
-    nearly cancel (large parameters of different sign) digits are lost.
-    """
-    return _hyp1f1(*floats("hyp1f1", a, b, x))
-
-
 def _gauss_series(a, b, c, z):
     return _sum_series(lambda k: (a + k) * (b + k) / ((c + k) * (k + 1)) * z, z, _LIMIT)
 
@@ -124,8 +110,19 @@ def _gamma_ratio(tops, bottoms):
     return jnp.where(zero, 0, sign * jnp.exp(log))
 
 
+@special(
+    lambda out, a, b, c, x: _by_differences(hyp2f1.formula, 0, a, b, c, x),
+    lambda out, a, b, c, x: _by_differences(hyp2f1.formula, 1, a, b, c, x),
+    lambda out, a, b, c, x: _by_differences(hyp2f1.formula, 2, a, b, c, x),
+    lambda out, a, b, c, x: a * b / c * hyp2f1.formula(a + 1, b + 1, c + 1, x),
+)
 @widened
-def _value_2f1(a, b, c, x):
+def hyp2f1(a: ArrayLike, b: ArrayLike, c: ArrayLike, x: ArrayLike) -> Array:
+    """Gauss's hypergeometric function ``2F1(a, b; c; x)`` of real arguments, for x <= 1 (infinite beyond).
+
+    The derivative by x is exact; those by the parameters are differences of fourth order. Near x = 1 the series
+    converges slowly if ``c - a - b`` is an integer.
+    """
     finite = jnp.isfinite(a) & jnp.isfinite(b) & jnp.isfinite(c) & jnp.isfinite(x)
     polynomial = _nonpositive_integer(a) | _nonpositive_integer(b)
     # Pfaff's transformation (DLMF 15.8.1) takes the negative axis to (0, 1).
@@ -161,23 +158,3 @@ def _value_2f1(a, b, c, x):
     out = jnp.where(_nonpositive_integer(c) & ~ends_first, jnp.inf, out)
     trivial = (x == 0) | (a == 0) | (b == 0)
     return jnp.where(finite, jnp.where(trivial, 1, out), jnp.nan)
-
-
-@derivatives(
-    lambda out, a, b, c, x: _partial_by_differences(_hyp2f1, 0)(out, a, b, c, x),
-    lambda out, a, b, c, x: _partial_by_differences(_hyp2f1, 1)(out, a, b, c, x),
-    lambda out, a, b, c, x: _partial_by_differences(_hyp2f1, 2)(out, a, b, c, x),
-    lambda out, a, b, c, x: a * b / c * _hyp2f1(a + 1, b + 1, c + 1, x),
-)
-def _hyp2f1(a, b, c, x):
-    return _value_2f1(a, b, c, x)
-
-
-@one_program(everywhere=True)
-def hyp2f1(a: ArrayLike, b: ArrayLike, c: ArrayLike, x: ArrayLike) -> Array:
-    """Gauss's hypergeometric function ``2F1(a, b; c; x)`` of real arguments, for x <= 1 (infinite beyond).
-
-    The derivative by x is exact; those by the parameters are differences of fourth order. Near x = 1 the series
-    converges slowly if ``c - a - b`` is an integer.
-    """
-    return _hyp2f1(*floats("hyp2f1", a, b, c, x))

@@ -10,16 +10,17 @@ import bedrax.numpy as jnp
 from bedrax import lax
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
-from bedrax.scipy.defining import ArrayLike, derivatives, floats, widened
+from bedrax.scipy.defining import ArrayLike, derivatives, floats, special, widened
 from bedrax.scipy.special import chebyshev as series
 from bedrax.scipy.special.chebyshev import chebyshev
 
 __all__ = ["exp1", "expi", "expn", "sici", "spence"]
 
 
-@derivatives(lambda out, x: -jnp.exp(-x) / x)
+@special(lambda out, x: -jnp.exp(-x) / x)
 @widened
-def _exp1(x):
+def exp1(x: ArrayLike) -> Array:
+    r"""The exponential integral :math:`E_1(x) = \int_x^\infty e^{-t} / t\, dt`; infinite at 0, NaN for negative x."""
     low = x <= 1
     inner, outer = jnp.where(low & (x > 0), x, 1), jnp.where(low, 1, x)
     # E_1(x) = -gamma - log(x) + x - x^2 / (2 2!) + ... (DLMF 6.6.2)
@@ -33,15 +34,11 @@ def _exp1(x):
     return jnp.where(x == 0, jnp.inf, jnp.where((x < 0) | jnp.isnan(x), jnp.nan, out))
 
 
-@one_program(everywhere=True)
-def exp1(x: ArrayLike) -> Array:
-    r"""The exponential integral :math:`E_1(x) = \int_x^\infty e^{-t} / t\, dt`; infinite at 0, NaN for negative x."""
-    return _exp1(*floats("exp1", x))
-
-
-@derivatives(lambda out, x: jnp.exp(x) / x)
+@special(lambda out, x: jnp.exp(x) / x)
 @widened
-def _expi(x):
+def expi(x: ArrayLike) -> Array:
+    r"""The exponential integral :math:`\mathrm{Ei}(x) = -\int_{-x}^\infty e^{-t} / t\, dt` (principal value)."""
+
     def at(mask, default):
         return jnp.where(mask, x, default)
 
@@ -51,7 +48,7 @@ def _expi(x):
         + jnp.log(positive)
         + positive * chebyshev(series.EIN, jnp.minimum(positive, 6) / 3 - 1)
     )
-    out = jnp.where(x < 0, -_exp1(jnp.where(x < 0, -x, 1)), near)
+    out = jnp.where(x < 0, -exp1.formula(jnp.where(x < 0, -x, 1)), near)
     mid, high, top = at((x > 6) & (x <= 12), 6), at((x > 12) & (x <= 24), 12), at(x > 24, 24)
     scaled = jnp.where(x > 24, chebyshev(series.EI_24, 48 / top - 1), chebyshev(series.EI_12, high / 6 - 3))
     scaled = jnp.where(x > 12, scaled, chebyshev(series.EI_6, mid / 3 - 3))
@@ -60,12 +57,6 @@ def _expi(x):
     half = jnp.exp(0.5 * far)
     out = jnp.where(x > 6, jnp.where(jnp.isinf(far), jnp.inf, scaled * half / far * half), out)
     return jnp.where(x == 0, -jnp.inf, jnp.where(jnp.isnan(x), x, out))
-
-
-@one_program(everywhere=True)
-def expi(x: ArrayLike) -> Array:
-    r"""The exponential integral :math:`\mathrm{Ei}(x) = -\int_{-x}^\infty e^{-t} / t\, dt` (principal value)."""
-    return _expi(*floats("expi", x))
 
 
 def _expn_fraction(n, x):
@@ -106,9 +97,15 @@ def _expn_series(n, x):
     return total + parity * jnp.exp((n - 1) * log_x - lax.lgamma(n)) * (lax.digamma(n) - log_x)
 
 
-@derivatives(None, lambda out, n, x: -_expn(n - 1, x))
+@special(None, lambda out, n, x: -expn.formula(n - 1, x))
 @widened
-def _expn(n, x):
+def expn(n: ArrayLike, x: ArrayLike) -> Array:
+    r"""The generalized exponential integral :math:`E_n(x) = \int_1^\infty e^{-x t} / t^n\, dt`.
+
+    Args:
+      n: integers >= 0; NaN for others.
+      x: floats >= 0; NaN for others. Differentiable by x only.
+    """
     whole = (n == jnp.floor(n)) & (n >= 0)
     low = x <= 1
     order = jnp.where(whole & (n >= 1), n, 1)
@@ -119,17 +116,6 @@ def _expn(n, x):
     out = jnp.where(x == 0, at_zero, out)
     out = jnp.where(n == 0, jnp.exp(-x) / x, out)
     return jnp.where(whole & (x >= 0), out, jnp.nan)
-
-
-@one_program(everywhere=True)
-def expn(n: ArrayLike, x: ArrayLike) -> Array:
-    r"""The generalized exponential integral :math:`E_n(x) = \int_1^\infty e^{-x t} / t^n\, dt`.
-
-    Args:
-      n: integers >= 0; NaN for others.
-      x: floats >= 0; NaN for others. Differentiable by x only.
-    """
-    return _expn(*floats("expn", n, x))
 
 
 def _sine_cosine_parts(x):
@@ -205,9 +191,10 @@ def _spence_slope(out, x):
     return jnp.where(near, -1 + d / 2 - d * d / 3 + d * d * d / 4 - d**4 / 5, quotient)
 
 
-@derivatives(_spence_slope)
+@special(_spence_slope)
 @widened
-def _spence(x):
+def spence(x: ArrayLike) -> Array:
+    r"""Spence's function, :math:`\int_1^x \frac{\log t}{1 - t} dt`, the dilogarithm of ``1 - x``; NaN for negative x."""
     # With u = -log(x): Li_2(1 - x) = u - u^2 / 4 + sum B_2k u^(2k+1) / (2k+1)!, for 1/2 <= x <= 2; beyond, the
     # reflections of DLMF 25.12.4 and 25.12.6.
     large = x > 2
@@ -226,9 +213,3 @@ def _spence(x):
     out = jnp.where(large, -0.5 * log_x * log_x - below, below)
     out = jnp.where(x == 0, math.pi**2 / 6, out)
     return jnp.where(x < 0, jnp.nan, jnp.where(x == jnp.inf, -jnp.inf, jnp.where(jnp.isnan(x), x, out)))
-
-
-@one_program(everywhere=True)
-def spence(x: ArrayLike) -> Array:
-    r"""Spence's function, :math:`\int_1^x \frac{\log t}{1 - t} dt`, the dilogarithm of ``1 - x``; NaN for negative x."""
-    return _spence(*floats("spence", x))
