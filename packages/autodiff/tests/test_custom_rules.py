@@ -67,7 +67,7 @@ def test_arguments_by_keyword_and_default():
     assert float(grad(lambda x: scale(x))(1.0)) == 2
     with pytest.raises(
         TypeError,
-        match="could not be resolved to positional-only arguments: missing a required argument: 'x'",
+        match="cannot all be given so: missing a required argument: 'x'",
     ):
         scale(k=3.0)
 
@@ -95,12 +95,12 @@ def test_forward_over_reverse_differentiates_the_rule():
 @pytest.mark.parametrize(
     "rules, error, text",
     [
-        ({"fwd": lambda a, b: lax.mul(a, b)}, TypeError, "fwd rule <lambda> for function mul must produce a pair"),
-        ({"fwd": lambda a, b: ((a, b), None)}, TypeError, "scalar-output|structure"),
-        ({"bwd": lambda r, ct: ct}, TypeError, "bwd rule <lambda> for function mul must produce a tuple with one entry per differentiable argument"),
-        ({"bwd": lambda r, ct: (ct,)}, TypeError, "length equal to the number of differentiable arguments, which is 2"),
-        ({"bwd": lambda r, ct: ({"a": ct}, ct)}, TypeError, "same container .* structure"),
-        ({"bwd": lambda r, ct: (np.ones(2, f32), ct)}, ValueError, r"expected float32\[\] .*got float32\[2\]"),
+        ({"fwd": lambda a, b: lax.mul(a, b)}, TypeError, "the fwd rule <lambda> of mul returns a pair"),
+        ({"fwd": lambda a, b: ((a, b), None)}, TypeError, "one scalar|structure"),
+        ({"bwd": lambda r, ct: ct}, TypeError, "the bwd rule <lambda> of mul returns a tuple with one cotangent, or None, per differentiable argument"),
+        ({"bwd": lambda r, ct: (ct,)}, TypeError, "per differentiable argument: expected 2, got 1"),
+        ({"bwd": lambda r, ct: ({"a": ct}, ct)}, TypeError, "another structure than the differentiable arguments"),
+        ({"bwd": lambda r, ct: (np.ones(2, f32), ct)}, ValueError, r"expected float32\[\], .*got float32\[2\]"),
     ],
 )  # fmt: skip
 def test_what_is_said_of_a_wrong_rule(rules, error, text):
@@ -109,9 +109,9 @@ def test_what_is_said_of_a_wrong_rule(rules, error, text):
 
 
 def test_functions_without_a_rule():
-    with pytest.raises(AttributeError, match="No VJP defined for custom_vjp function sin using defvjp"):
+    with pytest.raises(AttributeError, match="the custom_vjp function sin has no rules yet"):
         custom_vjp(lax.sin)(1.0)
-    with pytest.raises(AttributeError, match="No JVP defined for custom_jvp function sin using defjvp"):
+    with pytest.raises(AttributeError, match="the custom_jvp function sin has no rule yet"):
         custom_jvp(lax.sin)(1.0)
 
 
@@ -194,10 +194,10 @@ def test_symbolic_zeros_in_forward_mode():
 @pytest.mark.parametrize(
     "rule, text",
     [
-        (lambda p, t: p[0], "must produce a pair"),
-        (lambda p, t: (p[0], (t[0],)), "equal container"),
-        (lambda p, t: (p[0], np.ones(2, f32)), r"Expected float32\[\] .* but got float32\[2\]"),
-        (lambda p, t: (p[0], np.float16(1)), r"but got float16\[\]"),
+        (lambda p, t: p[0], "returns a pair"),
+        (lambda p, t: (p[0], (t[0],)), r"result of structure PyTreeDef\(\*\), but a tangent of structure"),
+        (lambda p, t: (p[0], np.ones(2, f32)), r"expected float32\[\], .* got float32\[2\]"),
+        (lambda p, t: (p[0], np.float16(1)), r"got float16\[\]"),
     ],
 )
 def test_what_is_said_of_a_wrong_jvp_rule(rule, text):

@@ -70,7 +70,7 @@ def test_names_give_collectives():
     both = vmap(vmap(lambda x: lax.psum(x, ("i", "j")), axis_name="i"), axis_name="j")(M)
     np.testing.assert_allclose(np.asarray(both), np.full((2, 3), M.sum()))
     assert vmap(lambda x: lax.all_gather(x, "i"), axis_name="i")(X).shape == (3, 3)
-    with pytest.raises(NameError, match="unbound axis name: j. Axis names in scope: 'i'"):
+    with pytest.raises(NameError, match="no axis named 'j' is bound here; bound are 'i'"):
         vmap(lambda x: lax.psum(x, "j"), axis_name="i")(X)
 
 
@@ -82,62 +82,60 @@ def test_names_give_collectives():
     [
         (
             lambda: vmap(add)(X, np.ones(4, f32)), ValueError,
-            "vmap got inconsistent sizes for array axes to be mapped, in vmap(add, in_axes=0, out_axes=0)(f32[3], f32[4]):\n"
-            "  * 1 axis had size 3: axis 0 of argument a of type f32[3];\n"
-            "  * 1 axis had size 4: axis 0 of argument b of type f32[4]",
+            "vmap: mapped axes are of one size, but differ in vmap(add, in_axes=0, out_axes=0)(f32[3], f32[4]):\n"
+            "  * 1 axis of size 3: axis 0 of argument a of type f32[3];\n"
+            "  * 1 axis of size 4: axis 0 of argument b of type f32[4]",
         ),
         (
             lambda: vmap(add, in_axes=(1, 0))({"w": [M, M]}, X[:2]), ValueError,
-            "vmap got inconsistent sizes for array axes to be mapped, in vmap(add, in_axes=(1, 0), out_axes=0)(<dict of 2"
+            "vmap: mapped axes are of one size, but differ in vmap(add, in_axes=(1, 0), out_axes=0)(<dict of 2"
             " leaves>, f32[2]):\n"
-            "  * 2 axes had size 3: axis 1 of argument a['w'][0] of type f32[2,3], axis 1 of argument a['w'][1] of type"
+            "  * 2 axes of size 3: axis 1 of argument a['w'][0] of type f32[2,3], axis 1 of argument a['w'][1] of type"
             " f32[2,3];\n"
-            "  * 1 axis had size 2: axis 0 of argument b of type f32[2]",
+            "  * 1 axis of size 2: axis 0 of argument b of type f32[2]",
         ),
         (
             lambda: vmap(total, axis_size=4)(X), ValueError,
-            "vmap got inconsistent sizes for array axes to be mapped, in vmap(total, in_axes=0, out_axes=0,"
-            " axis_size=4)(f32[3]):\n  * axis_size=4 was given;\n  * 1 axis had size 3: axis 0 of argument x of type f32[3]",
+            "vmap: mapped axes are of one size, but differ in vmap(total, in_axes=0, out_axes=0,"
+            " axis_size=4)(f32[3]):\n  * axis_size=4 was given;\n  * 1 axis of size 3: axis 0 of argument x of type f32[3]",
         ),
         (
             lambda: vmap(add, in_axes=(0, 2))(X, M), ValueError,
-            "vmap was requested to map its argument along axis 2, which implies that its rank should be at least 3, but is"
-            " only 2 (its shape is (2, 3)): args[1] in vmap(add, in_axes=(0, 2), out_axes=0)(f32[3], f32[2,3]).",
+            "vmap: axis 2 of args[1] is to be mapped, but its shape is (2, 3), in vmap(add, in_axes=(0, 2),"
+            " out_axes=0)(f32[3], f32[2,3])",
         ),
         (
             lambda: vmap(add, in_axes=(0, 0, 0))(X, X), ValueError,
-            "vmap in_axes must be an int, None, or a tuple of entries corresponding to the positional arguments passed to"
-            " the function, but got len(in_axes)=3, len(args)=2",
+            "vmap: in_axes has one entry per positional argument, got 3 entries for 2 arguments in vmap(add,",
         ),
         (
             lambda: vmap(total, in_axes="a")(X), TypeError,
-            "vmap in_axes must be an int, None, or a tuple of entries corresponding to the positional arguments passed to"
-            " the function, but got in_axes='a' of type <class 'str'>.",
+            "vmap: in_axes is an int, None, or a tuple with one entry per positional argument, got 'a' of type"
+            " <class 'str'>",
         ),
         (
             lambda: vmap(total, in_axes=({"a": "b"},))(X), TypeError,
-            "vmap in_axes must be an int, None, or (nested) container with those types as leaves, but got ({'a': 'b'},).",
+            "vmap: in_axes holds ints and None, got ({'a': 'b'},)",
         ),
         (
             lambda: vmap(total, in_axes=None)(X), ValueError,
-            "vmap must have at least one non-None value in in_axes, or axis_size must be specified",
+            "vmap: nothing says how large the mapped axis is: in_axes maps no argument, in vmap(total, in_axes=None,",
         ),
         (
             lambda: vmap(lambda: 1)(), ValueError,
-            "vmap wrapped function must be passed at least one argument containing an array, or axis_size must be"
-            " specified: got empty *args=() and **kwargs={}",
+            "vmap: nothing says how large the mapped axis is: there are no arrays among the arguments, in vmap(",
         ),
         (
             lambda: vmap(total, out_axes=None)(M), ValueError,
-            "vmap has mapped output but out_axes is None: vmap(total, in_axes=0, out_axes=None)(f32[2,3]) returned a value"
-            " that depends on a mapped argument. Give it an axis in out_axes (0 puts the mapped axis first).",
+            "vmap: a result depends on a mapped argument, but its entry in out_axes is None, in vmap(total, in_axes=0,"
+            " out_axes=None)(f32[2,3]). Give it an axis (0 puts the mapped axis first).",
         ),
         (
             lambda: vmap(total, out_axes=3)(M), ValueError,
-            "axis 3 is out of bounds for array of dimension 1: in vmap(total, in_axes=0, out_axes=3)(f32[2,3]), an entry of"
-            " out_axes must be in range(-1, 1) for a result of 0 dimensions.",
+            "vmap: an entry of out_axes is in range(-1, 1) for a result of rank 0, got 3, in vmap(total, in_axes=0,"
+            " out_axes=3)(f32[2,3])",
         ),
-        (lambda: vmap(3), TypeError, "Expected a callable value, got 3 of type <class 'int'>"),
+        (lambda: vmap(3), TypeError, "vmap needs a callable, got 3 of type <class 'int'>"),
     ],
 )  # fmt: skip
 def test_errors(run, error, text):
@@ -147,7 +145,7 @@ def test_errors(run, error, text):
 
 @pytest.mark.parametrize("axes", [({"a": 0},), ({"a": 0, "c": 0},), ((0, 0),)])
 def test_axes_that_are_no_prefix(axes):
-    with pytest.raises(ValueError, match=r"in_axes.*\n.*|vmap in_axes"):
+    with pytest.raises(ValueError, match="in_axes"):
         vmap(lambda t: t, in_axes=axes)({"a": X, "b": X})
 
 

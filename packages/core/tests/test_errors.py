@@ -18,14 +18,14 @@ class Traced:
 
 PHRASES = [
     (errors.ConcretizationTypeError, TypeError,
-     "Abstract tracer value encountered where concrete value is expected: traced array with shape float32[3]"),
+     "the value of a traced array of type float32[3] is needed"),
     (errors.TracerBoolConversionError, errors.ConcretizationTypeError,
-     "Attempted boolean conversion of traced array with shape float32[3]."),
+     "Python asks whether a traced array of type float32[3] is true."),
     (errors.TracerArrayConversionError, TypeError,
-     "__array__() was called on traced array with shape float32[3]"),
+     "NumPy asks for the numbers of a traced array of type float32[3]"),
     (errors.TracerIntegerConversionError, TypeError,
-     "The __index__() method was called on traced array with shape float32[3]"),
-    (errors.NonConcreteBooleanIndexError, IndexError, "Array boolean indices must be concrete; got float32[3]"),
+     "the integer that a traced array of type float32[3] holds"),
+    (errors.NonConcreteBooleanIndexError, IndexError, "indexed by a traced mask of type float32[3]"),
 ]  # fmt: skip
 
 
@@ -51,7 +51,7 @@ def test_bare_tracers_and_lazy_origins():
     class Bare:
         aval = Aval((), "bool")
 
-    assert "traced array with shape bool[]." in str(errors.TracerBoolConversionError(Bare()))
+    assert "traced array of type bool[] is true." in str(errors.TracerBoolConversionError(Bare()))
     assert "because of f" in str(errors.TracerBoolConversionError(Traced(origin=lambda: "because of f")))
     assert "float(x)" in str(errors.ConcretizationTypeError(Bare(), "float(x) was called"))
 
@@ -61,8 +61,8 @@ def test_escaped_tracer():
     error = errors.escaped_tracer_error(Traced((), place=place, origin="f at f.py:1"), "more")
     text = str(error)
     assert isinstance(error, errors.UnexpectedTracerError)
-    assert "had a side effect, allowing for a reference to an intermediate value with type float32[]" in text
-    assert "wrapped in a Traced to escape the scope of the transformation" in text
+    assert "a traced value of type float32[], a Traced, is used outside of the transformation" in text
+    assert "leaked from the transformed function" in text
     assert source.describe(place) in text and "f at f.py:1" in text and "more" in text
     assert "checking_leaks" in text and "#jax.errors.UnexpectedTracerError" in text
 

@@ -156,9 +156,9 @@ def test_a_leak_is_named_where_it_is_asked_for():
     staging.program_of(leaks, [scalar])
     with config.check_tracer_leaks(True):
         staging.program_of(_double, [scalar])
-        with pytest.raises(LeakedTracerError, match=r"Leaked trace StagingTrace(.|\n)*held by a list"):
+        with pytest.raises(LeakedTracerError, match=r"leaked from a StagingTrace(.|\n)*held by a list"):
             staging.program_of(leaks, [scalar])
-        with pytest.raises(LeakedTracerError, match="Leaked trace ShapeTrace"):
+        with pytest.raises(LeakedTracerError, match="leaked from a ShapeTrace"):
             staging.eval_shape(lambda x: leaks(x)[0], one)
         assert current.watched is None
         kept.clear()
@@ -459,7 +459,7 @@ def test_signature_splits_and_merges():
     args, kwargs = signature.merge(key, (10,), {})
     assert f(*args, **kwargs) == (10, "two", 3)
     assert signature.split((5, "two"), {"n": 3})[2] == key
-    with pytest.raises(ValueError, match="Non-hashable static arguments.*argument 1 has type"):
+    with pytest.raises(ValueError, match="static argument 1 has type .*not hashable"):
         signature.split((1, []), {})
 
 
@@ -475,9 +475,9 @@ def test_donated_leaves_are_counted_without_static_arguments():
     assert signature.donated(([1, 2], "static", 3, {"x": 4}), {}) == (True, True, False, True)
     with pytest.raises(ValueError, match="both static and donated"):
         signatures.Signature(lambda a, b: None, static_argnums=1, donate_argnums=1)
-    with pytest.raises(ValueError, match="only accepts 2 positional"):
+    with pytest.raises(ValueError, match="takes 2 arguments by position"):
         signatures.Signature(lambda a, b: None, static_argnums=2)
-    with pytest.raises(ValueError, match="invalid argnames {'c'}"):
+    with pytest.raises(ValueError, match="has 'c', which the function does not take"):
         signatures.Signature(lambda a, b: None, static_argnames="c")
 
 

@@ -118,7 +118,7 @@ def test_arrays_do_not_share_memory_with_what_they_were_made_from():
 
 
 def test_requested_wide_types_warn():
-    with pytest.warns(UserWarning, match="truncated to dtype float32"):
+    with pytest.warns(UserWarning, match="float32 is taken"):
         assert jnp.zeros(3, jnp.float64).dtype == np.float32
     with config.enable_x64(True):
         assert jnp.zeros(3).dtype == np.float64

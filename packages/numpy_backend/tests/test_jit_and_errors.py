@@ -56,7 +56,11 @@ def test_static_arguments_are_distinguished_by_type():
 @pytest.mark.parametrize(
     "run, error, text",
     [
-        (lambda: jit(lambda x, s: x, static_argnums=1)(1, [2]), ValueError, "Non-hashable static arguments"),
+        (
+            lambda: jit(lambda x, s: x, static_argnums=1)(1, [2]),
+            ValueError,
+            "static argument 1 has type .*not hashable",
+        ),
         (
             lambda: jit(lambda x, s: x, static_argnames="s")(1, s=[2]),
             ValueError,
@@ -65,26 +69,26 @@ def test_static_arguments_are_distinguished_by_type():
         (
             lambda: jit(lambda x, s: x, static_argnames="q"),
             ValueError,
-            "invalid argnames {'q'}.*Its parameters are: x, s",
+            "has 'q', which .* parameters are x, s",
         ),
-        (lambda: jit(lambda x, s: x, static_argnums=5), ValueError, r"\(5,\) but only accepts 2 positional"),
+        (lambda: jit(lambda x, s: x, static_argnums=5), ValueError, r"\(5,\), but the function takes 2"),
         (
             lambda: jit(lambda x: x, static_argnums=0, donate_argnums=0),
             ValueError,
-            "cannot be both static and donated",
+            "both static and donated",
         ),
-        (lambda: jit(3), TypeError, "Expected a callable value, got 3"),
+        (lambda: jit(3), TypeError, "jit needs a callable, got 3"),
         (
             lambda: jit(lambda x, s: x)(1, "a"),
             TypeError,
-            "type <class 'str'> and was passed to the function at path s",
+            "argument s of type <class 'str'>, which is not a valid JAX type",
         ),
         (
             lambda: jit(lambda n, x, s: x, static_argnums=0)(1, 2, "a"),
             TypeError,
-            "was passed to the function at path s",
+            "argument s of type",
         ),
-        (lambda: jit(lambda d: d)({"x": 1, "y": "a"}), TypeError, re.escape("at path d['y']")),
+        (lambda: jit(lambda d: d)({"x": 1, "y": "a"}), TypeError, re.escape("argument d['y'] of type")),
         (
             lambda: jit(lambda x: "a")(1),
             TypeError,
@@ -149,24 +153,24 @@ def test_disable_jit_runs_python():
         (
             lambda x: 1 if x else 0,
             errors.TracerBoolConversionError,
-            "Attempted boolean conversion of traced array with shape float32[].",
+            "Python asks whether a traced array of type float32[] is true.",
         ),
         (lambda x: not x, errors.TracerBoolConversionError, "jnp.where, lax.cond or lax.while_loop"),
-        (lambda x: float(x), errors.ConcretizationTypeError, "The problem arose with the `float` function."),
-        (lambda x: int(x), errors.ConcretizationTypeError, "`x.astype(int)`"),
-        (lambda x: complex(x), errors.ConcretizationTypeError, "`complex` function"),
+        (lambda x: float(x), errors.ConcretizationTypeError, "float(x) makes a Python number of it."),
+        (lambda x: int(x), errors.ConcretizationTypeError, "write x.astype(int)"),
+        (lambda x: complex(x), errors.ConcretizationTypeError, "complex(x) makes a Python number"),
         (
             lambda x: [1, 2][x],
             errors.TracerIntegerConversionError,
-            "The __index__() method was called on traced array",
+            "Python asks for the integer that a traced array",
         ),
         (lambda x: range(x), errors.TracerIntegerConversionError, "lax.fori_loop"),
         (
             lambda x: np.sin(x),
             errors.TracerArrayConversionError,
-            "__array__() was called on traced array with shape float32[]",
+            "NumPy asks for the numbers of a traced array of type float32[]",
         ),
-        (lambda x: x.item(), errors.ConcretizationTypeError, "`item` method"),
+        (lambda x: x.item(), errors.ConcretizationTypeError, "The method item was called."),
     ],
 )
 def test_conversions(use, error, text):
@@ -208,14 +212,14 @@ def test_a_leaked_tracer_says_where_it_was_made():
         with pytest.raises(errors.UnexpectedTracerError) as raised:
             use()
         message = str(raised.value)
-        assert "reference to an intermediate value with type float32[]" in message
+        assert "a traced value of type float32[]" in message
         assert "leaky at" in message and "(leaky)" in message and "jax.checking_leaks" in message
 
 
 def test_checking_leaks_finds_them_at_once():
     kept = []
     with config.check_tracer_leaks(True):
-        with pytest.raises(errors.LeakedTracerError, match="Leaked trace"):
+        with pytest.raises(errors.LeakedTracerError, match="values leaked from a"):
             jit(lambda x: (kept.append(x), x)[1])(f32(1))
         kept.clear()
         assert float(jit(lambda x: lax.sin(lax.cond(True, lax.sin, lax.cos, x)))(f32(0))) == 0

@@ -112,7 +112,7 @@ def test_static_arguments_and_shapes_of_results():
 def test_named_axes_in_scope():
     jaxpr = make_jaxpr(lambda x: lax.psum(x, "i"), axis_env=[("i", 4)])(X)
     assert jaxpr.eqns[0].primitive.name == "psum"
-    with pytest.raises(NameError, match="unbound axis name: i"):
+    with pytest.raises(NameError, match="no axis named 'i' is bound here"):
         make_jaxpr(lambda x: lax.psum(x, "i"))(X)
 
 

@@ -114,7 +114,7 @@ def test_reduce_associative(tu):
     assert tu.tree_reduce_associative(join, ["a"]) == "a"
     assert tu.tree_reduce_associative(join, {}, identity="I") == "I"
     assert tu.tree_reduce_associative(operator.add, [None], identity=0) == 0
-    with pytest.raises(TypeError, match="Must specify identity for parallel reduction of empty sequence"):
+    with pytest.raises(TypeError, match="a tree without leaves needs an identity"):
         tu.tree_reduce_associative(join, ())
 
 

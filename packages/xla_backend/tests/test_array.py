@@ -53,7 +53,7 @@ def test_scalars_and_their_errors():
     for convert, error in ((int, TypeError), (float, TypeError), (bool, ValueError), (hash, TypeError)):
         with pytest.raises(error):
             convert(v)
-    with pytest.raises(TypeError, match="integer scalar"):
+    with pytest.raises(TypeError, match="integer array of rank 0"):
         xla.device_put(np.float32(1)).__index__()
     with pytest.raises(TypeError, match="unsized"):
         len(x)
@@ -72,7 +72,7 @@ def test_deletion():
     assert x.is_deleted()
     assert x.shape == (4,)
     for use in (np.asarray, repr, copy.copy, lambda a: a.addressable_shards, xla.device_put):
-        with pytest.raises(RuntimeError, match=r"Array has been deleted with shape=float32\[4\]\."):
+        with pytest.raises(RuntimeError, match=r"type float32\[4\] is used after it was deleted"):
             use(x)
 
 
@@ -161,7 +161,7 @@ def test_backends():
     assert xla.local_device_count() == len(xla.local_devices())
     assert (xla.process_index(), xla.process_count(), xla.process_indices()) == (0, 1, [0])
     assert xla.devices("cpu")[0].platform == "cpu"
-    with pytest.raises(RuntimeError, match="Unknown backend nonsense"):
+    with pytest.raises(RuntimeError, match="no backend 'nonsense'"):
         xla.devices("nonsense")
 
 

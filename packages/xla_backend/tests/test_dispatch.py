@@ -69,7 +69,7 @@ def test_jit_keyword_and_static_arguments():
     assert float(g(np.float32(2), 4, flag=True)) == 8
     assert float(g(np.float32(2), 4)) == 2
     assert calls == [(3, True), (4, True), (4, False)]
-    with pytest.raises(ValueError, match=r"[Nn]on-hashable"):
+    with pytest.raises(ValueError, match="[Nn]on-hashable"):
         g(np.float32(2), [1])
 
 
@@ -96,7 +96,7 @@ def test_donation_deletes_the_argument():
         assert a.is_deleted()
         with pytest.raises(RuntimeError, match="deleted"):
             lax.sin(a)
-        with pytest.raises(RuntimeError, match=r"Array has been deleted with shape=float32\[2\]"):
+        with pytest.raises(RuntimeError, match=r"type float32\[2\] is used after it was deleted"):
             np.asarray(a)
     assert not b.is_deleted()
     assert "tf.aliasing_output = 0" in f.lower(b, b).as_text()
@@ -206,11 +206,11 @@ def test_stages():
     assert compiled.memory_analysis().output_size_in_bytes == 12
     assert compiled.cost_analysis()["flops"] == 3
     assert compiled.output_shardings["a"].device_set == set(xla.devices()[:1])
-    with pytest.raises(TypeError, match="does not match the input pytree"):
+    with pytest.raises(TypeError, match="args: expected 1 positional|kwargs: expected the structure"):
         compiled(x)
-    with pytest.raises(TypeError, match=r"'x' compiled with float32\[3\] and called with float32\[4\]"):
+    with pytest.raises(TypeError, match=r"'x': expected float32\[3\], got float32\[4\]"):
         compiled(np.ones(4, np.float32), y=np.zeros(2, np.int32))
-    with pytest.raises(TypeError, match="Tracer"):
+    with pytest.raises(TypeError, match="takes arrays, got the traced value"):
         xla.jit(lambda x: compiled(x, y=np.zeros(2, np.int32)))(x)
     assert f.eval_shape(x, x)["a"].dtype == np.float32
     assert f.trace(x, x).fun_name == "<lambda>"
@@ -227,7 +227,7 @@ def test_errors_of_arguments():
 
     with pytest.raises(TypeError, match=r"numpy\.ndarray"):
         f(np.array([None, 1]))
-    with pytest.raises(TypeError, match="numeric types"):
+    with pytest.raises(TypeError, match="numbers and bools"):
         lax.sin(np.array(["a"]))
 
     class NotRegistered:
@@ -284,7 +284,7 @@ def test_compiled_functions_take_no_static_arguments():
     compiled = f.lower(np.ones(2, np.float32), 3).compile()
     for _ in range(3):
         np.testing.assert_array_equal(np.asarray(compiled(put(1, 2))), [3, 6])
-    with pytest.raises(TypeError, match="input pytree"):
+    with pytest.raises(TypeError, match="expected 1 positional arguments, got 2"):
         compiled(put(1, 2), 3)
 
 

@@ -144,8 +144,8 @@ def test_symbolic_k_of_top_k():
         ("b, b", {}, (3, 4), "Found inconsistency between dimension size args[0].shape[1] (= 4) and the specification 'b' (= 3)"),
         ("b", {}, (0,), "Expected value >= 1 for dimension variable 'b'"),
         ("b", {"constraints": ["b >= 4"]}, (3,), "symbolic shape constraint b >= 4"),
-        ("a, 5", {}, (3, 6), "Shape mismatch for args[0].shape[1] (expected same constant): expected (a, 5) and called with (3, 6)"),
-        ("a, 5", {}, (3,), "Rank mismatch for args[0]"),
+        ("a, 5", {}, (3, 6), "argument 0: expected size 5 of axis 1, as of shape (a, 5); got shape (3, 6)"),
+        ("a, 5", {}, (3,), "argument 0: expected rank 2, of shape (a, 5); got shape (3,)"),
     ],
 )  # fmt: skip
 def test_wrong_shapes(text, options, shape, message):
@@ -170,13 +170,11 @@ def test_shapes_are_checked_by_the_module_too():
 
 def test_wrong_arguments():
     exported = ex.export(jit(lambda x, *, y: x + y))(spec("b"), y=arange(1))
-    with pytest.raises(ValueError, match="must have the same pytree structure as when the function"):
+    with pytest.raises(ValueError, match="exported for arguments of one structure"):
         exported.call(arange(3))
-    with pytest.raises(
-        ValueError, match=r"Dtype mismatch for args\[0\]: expected float32 and called with int32"
-    ):
+    with pytest.raises(ValueError, match="argument 0: expected dtype float32, got int32"):
         exported.call(np.arange(3, dtype=np.int32), y=arange(1))
-    with pytest.raises(ValueError, match="Function to be exported must be the result of `jit`"):
+    with pytest.raises(ValueError, match="needs a function made by jit"):
         ex.export(lambda x: x)
     (a,) = symbolic_shape("a")
     with pytest.raises(ValueError, match=r"Cannot solve for values of dimension variables {'a'}"):
@@ -192,7 +190,7 @@ def test_platforms():
     exported = ex.export(jit(lax.cos), platforms=["tpu"])(np.float32(1))
     with pytest.raises(
         ValueError,
-        match=r"Function 'cos' was lowered for platforms '\('tpu',\)' but it is used on '\('cpu',\)'",
+        match="'cos' was exported for tpu and is called on cpu",
     ):
         exported.call(np.float32(1))
     unsafe = ex.export(jit(lax.cos), platforms=["tpu"], disabled_checks=[ex.DisabledSafetyCheck.platform()])(
@@ -282,7 +280,7 @@ def test_trees_of_registered_classes():
     exported = round_trip(ex.export(jit(lambda p: Point(p.y, [p.x, None])))(Point(1.0, 2.0)))
     out = exported.call(Point(1.0, 2.0))
     assert isinstance(out, Point) and float(out.x) == 2 and float(out.y[0]) == 1 and out.y[1] is None
-    with pytest.raises(ValueError, match="Duplicate serialization registration"):
+    with pytest.raises(ValueError, match="registered for serialization already"):
         ex.register_namedtuple_serialization(Point, serialized_name="tests.Point2")
 
     from bedrax import pytree
@@ -291,7 +289,7 @@ def test_trees_of_registered_classes():
         def __init__(self, value, tag):
             self.value, self.tag = value, tag
 
-    with pytest.raises(ValueError, match="Must register type as a pytree node"):
+    with pytest.raises(ValueError, match="is no pytree node yet"):
         ex.register_pytree_node_serialization(
             Tagged, serialized_name="t", serialize_auxdata=str.encode, deserialize_auxdata=bytes.decode
         )
@@ -321,7 +319,7 @@ def test_custom_calls_need_a_promise():
     f = jit(lambda x: custom_p.bind(x))
     with pytest.raises(
         ValueError,
-        match="Cannot serialize code with custom calls whose targets have no compatibility guarantees: my_target",
+        match="custom calls that other versions may not know: my_target",
     ):
         ex.export(f)(np.float32(1))
     check = ex.DisabledSafetyCheck.custom_call("my_target")
@@ -372,7 +370,7 @@ assert exported.vjp().nr_devices == 4
 try:
     exported.call(x)
 except ValueError as e:
-    assert "was lowered for 4 devices and is called in a context with 1 devices" in str(e)
+    assert "was exported for 4 devices and is called in a program for 1" in str(e)
 else:
     raise SystemExit("called with one device")
 one = ex.export(f)(x)

@@ -17,7 +17,7 @@ def test_a_trace_has_the_names(tmp_path):
     with profiler.trace(tmp_path), profiler.StepTraceAnnotation("my_step", step_num=3):
         with profiler.TraceAnnotation("my_block"):
             f(np.ones(3, np.float32)).block_until_ready()
-        with pytest.raises(RuntimeError, match="already been started"):
+        with pytest.raises(RuntimeError, match="recorded already"):
             profiler.start_trace(tmp_path)
     (written,) = tmp_path.rglob("*.xplane.pb")
     content = profiler.ProfileData.from_file(str(written))

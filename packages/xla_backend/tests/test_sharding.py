@@ -37,12 +37,12 @@ def test_meshes_of_one_device():
     assert named.is_fully_replicated
     assert named.shard_shape((4, 2)) == (4, 2)
     assert pickle.loads(pickle.dumps(named)) == named
-    for spec, error in ((P("z"), "not found in mesh"), (P("x", "x"), "duplicate entries for `x`")):
+    for spec, error in ((P("z"), "names the axis 'z'"), (P("x", "x"), "names the mesh axis 'x' twice")):
         with pytest.raises(ValueError, match=error):
             s.NamedSharding(mesh, spec)
-    with pytest.raises(ValueError, match="Number of devices"):
+    with pytest.raises(ValueError, match=r"\(64,\) needs 64 devices"):
         s.make_mesh((64,), ("x",))
-    with pytest.raises(ValueError, match="ndim"):
+    with pytest.raises(ValueError, match="one axis name per axis"):
         s.Mesh(mesh.devices, ("x",))
 
 
@@ -99,7 +99,7 @@ assert lax.add(z, np.float32(1)).devices() == {devices[3]}
 assert xla.device_put(z, devices[1]).devices() == {devices[1]}
 for action, message in (
     (lambda: lax.add(z, xla.device_put(np.ones(3, np.float32), devices[2])), "incompatible devices"),
-    (lambda: xla.device_put(np.ones(3), NamedSharding(mesh, P("a"))), "does not evenly divide"),
+    (lambda: xla.device_put(np.ones(3), NamedSharding(mesh, P("a"))), "is no multiple of 2"),
     (lambda: xla.device_put(np.ones(3), NamedSharding(mesh, P("a", "b"))), "rank"),
 ):
     try:

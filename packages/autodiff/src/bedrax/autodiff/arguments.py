@@ -25,9 +25,8 @@ class Chosen:
         for n in positions:
             if not -count <= n < count:
                 raise TypeError(
-                    f"differentiating {function_name(fun)} with respect to argnums={argnums} requires at least"
-                    f" {max(n + 1 if n >= 0 else -n for n in positions)} positional arguments, but it was called with"
-                    f" {count}."
+                    f"argnums={argnums} needs {max(n + 1 if n >= 0 else -n for n in positions)} positional arguments,"
+                    f" but {function_name(fun)} was called with {count}"
                 )
         self._fun, self._args, self._kwargs = fun, args, kwargs
         self._positions = tuple(n % count for n in positions)
@@ -57,7 +56,7 @@ def all_arguments(fun: Callable, args: tuple) -> Chosen:
 def check_function(fun: Any) -> None:
     """Refuse what cannot be called."""
     if not callable(fun):
-        raise TypeError(f"Expected a callable value, got {fun!r} of type {type(fun)}")
+        raise TypeError(f"a callable is differentiated, got {fun!r} of type {type(fun)}")
 
 
 def check_argnums(name: str, argnums: Any) -> int | tuple[int, ...]:
@@ -93,11 +92,11 @@ def check_inputs(
             _check_complex(name, "inputs", dtype)
         elif not dtypes.is_inexact(dtype):
             if not allow_int or not (dtypes.is_integer(dtype) or dtype == np.bool_):
-                wanted = "real-" if forward else "real- or complex-"
+                wanted = "float" if forward else "float or complex"
+                instead = "jvp" if forward else "vjp, or pass allow_int=True"
                 raise TypeError(
-                    f"{name} requires {wanted}valued inputs (input dtype that is a sub-dtype of"
-                    f" np.{'floating' if forward else 'inexact'}), but got {dtype.name}. If you want to use Boolean- or"
-                    f" integer-valued inputs, use {'jvp' if forward else 'vjp or set allow_int to True'}."
+                    f"{name} differentiates by arguments of {wanted} dtypes, got {dtype.name}; convert the argument,"
+                    f" or use {instead}"
                 )
         elif forward and dtypes.is_complex(dtype):
             raise _complex_error(name, "input", "jvp", dtype)
@@ -115,23 +114,20 @@ def check_outputs(name: str, leaves, *, holomorphic: bool, reverse: bool = True)
                 raise _complex_error(name, "output", direct, dtype)
         elif not dtypes.is_inexact(dtype):
             raise TypeError(
-                f"{name} requires real-valued outputs (output dtype that is a sub-dtype of np.floating), but got"
-                f" {dtype.name}. For differentiation of functions with integer outputs, use jax.{direct} directly."
+                f"{name} differentiates results of float dtypes, got {dtype.name}; convert the result, or use"
+                f" jax.{direct}"
             )
 
 
 def _check_complex(name: str, what: str, dtype) -> None:
     if not dtypes.is_complex(dtype):
-        raise TypeError(
-            f"{name} with holomorphic=True requires {what} with complex dtype, but got {dtype.name}."
-        )
+        raise TypeError(f"{name} with holomorphic=True is for complex {what}, got {dtype.name}")
 
 
 def _complex_error(name: str, what: str, direct: str, dtype) -> TypeError:
     return TypeError(
-        f"{name} requires real-valued {what}s ({what} dtype that is a sub-dtype of np.floating), but got {dtype.name}. For"
-        " holomorphic differentiation, pass holomorphic=True. For differentiation of non-holomorphic functions involving"
-        f" complex {what}s, use jax.{direct} directly."
+        f"{name} is for real {what}s, got {dtype.name}. Pass holomorphic=True if the function is holomorphic; use"
+        f" jax.{direct} if it is not."
     )
 
 

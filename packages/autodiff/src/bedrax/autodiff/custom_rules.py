@@ -135,8 +135,8 @@ class BoundRule:
             self.out_tree = tree
         elif self.out_tree != tree:
             raise TypeError(
-                f"{kind} rule {function_name(rule)} for function {self.name} must return results of the structure that the"
-                f" function returns. The function returned\n    {self.out_tree}\nbut the rule\n    {tree}."
+                f"the {kind} rule {function_name(rule)} of {self.name} gives results of another structure than the"
+                f" function:\nexpected {self.out_tree}\ngot      {tree}"
             )
 
 
@@ -152,19 +152,16 @@ class BoundJVP(BoundRule):
             tangents = _as_symbolic(tangents)
         trees = [pytree.tree_unflatten(self.in_tree, xs) for xs in (primals, tangents)]
         result = rule(*self.fixed(), *trees)
-        what = f"Custom JVP rule {function_name(rule)} for function {self.name}"
+        what = f"the jvp rule {function_name(rule)} of {self.name}"
         if not isinstance(result, tuple | list) or len(result) != 2:
-            raise TypeError(
-                f"{what} must produce a pair (result, tangent of the result), but got {result!r}."
-            )
+            raise TypeError(f"{what} returns a pair (result, tangent of the result), got {result!r}")
         outs, tree = pytree.tree_flatten(result[0])
         moved, tangent_tree = pytree.tree_flatten(result[1], is_leaf=_is_zero)
         if tree != tangent_tree:
             raise TypeError(
-                f"{what} must produce a result and a tangent of equal container (pytree) structures, but got {tree} and"
-                f" {tangent_tree}."
+                f"{what} gives a result of structure {tree}, but a tangent of structure {tangent_tree}"
             )
-        self.agree(tree, "Custom JVP", rule)
+        self.agree(tree, "jvp", rule)
         return outs, [_checked_tangent(what, p, t) for p, t in zip(outs, moved, strict=True)]
 
 
@@ -175,8 +172,8 @@ def _checked_tangent(what: str, p, t):
     got = aval_of(t)
     if got.shape != wanted.shape or got.dtype != wanted.dtype:
         raise TypeError(
-            f"{what} must produce a tangent that fits the result. Expected {wanted.str_short()} (tangent type of"
-            f" {aval_of(p).str_short()}) but got {got.str_short()}."
+            f"{what} gives a tangent that does not fit the result: expected {wanted.str_short()}, the tangent type of"
+            f" {aval_of(p).str_short()}, got {got.str_short()}"
         )
     return t
 
@@ -205,12 +202,12 @@ class BoundVJP(BoundRule):
         result = rule(*self.arguments(leaves))
         if not isinstance(result, tuple | list) or len(result) != 2:
             raise TypeError(
-                f"Custom VJP fwd rule {function_name(rule)} for function {self.name} must produce a pair (result,"
-                f" residuals), where the residuals are what the bwd rule gets, but got {result!r}."
+                f"the fwd rule {function_name(rule)} of {self.name} returns a pair (result, residuals), where the"
+                f" residuals are what bwd gets, got {result!r}"
             )
         outs, tree = pytree.tree_flatten(result[0])
         residuals, res_tree = pytree.tree_flatten(result[1])
-        self.agree(tree, "Custom VJP fwd", rule)
+        self.agree(tree, "fwd", rule)
         return outs, residuals, Pullback(self, tree, res_tree)
 
 
@@ -232,7 +229,7 @@ class Pullback:
             pytree.tree_unflatten(self.res_tree, residuals),
             pytree.tree_unflatten(self.out_tree, cts),
         )
-        what = f"Custom VJP bwd rule {function_name(bwd)} for function {bound.name}"
+        what = f"the bwd rule {function_name(bwd)} of {bound.name}"
         leaves = _cotangent_leaves(what, bound, result)
         return [_checked_cotangent(what, ct, a) for ct, a in zip(leaves, bound.in_types, strict=True)]
 
@@ -244,12 +241,12 @@ def _cotangent_leaves(what: str, bound: BoundVJP, result: Any) -> list:
         result = tuple(result)
     if not isinstance(result, tuple):
         raise TypeError(
-            f"{what} must produce a tuple with one entry per differentiable argument, but got {result!r}."
+            f"{what} returns a tuple with one cotangent, or None, per differentiable argument, got {result!r}"
         )
     if len(result) != len(arguments):
         raise TypeError(
-            f"{what} must produce a tuple of length equal to the number of differentiable arguments, which is"
-            f" {len(arguments)}, but got a tuple of length {len(result)}."
+            f"{what} returns one cotangent, or None, per differentiable argument: expected {len(arguments)}, got"
+            f" {len(result)}"
         )
     is_none = lambda x: x is None or _is_zero(x)
     flat: list = []
@@ -267,8 +264,8 @@ def _cotangent_leaves(what: str, bound: BoundVJP, result: Any) -> list:
             raise ValueError
     except (ValueError, TypeError, KeyError):
         raise TypeError(
-            f"{what} must produce a tuple of the same container (pytree) structure as the differentiable arguments"
-            f" {arguments}, but got {pytree.tree_structure(result)}."
+            f"{what} gives cotangents of another structure than the differentiable arguments: expected {arguments},"
+            f" got {pytree.tree_structure(result)}"
         ) from None
     return flat
 
@@ -283,8 +280,8 @@ def _checked_cotangent(what: str, ct, aval: AbstractValue):
     if got.shape == wanted.shape and got.weak_type:
         return convert_element_type(ct, wanted.dtype)
     raise ValueError(
-        f"{what} must produce cotangents of the types of the arguments: expected {wanted.str_short()} (tangent type of"
-        f" {aval.str_short()}), got {got.str_short()}."
+        f"{what} gives a cotangent that does not fit its argument: expected {wanted.str_short()}, the tangent type of"
+        f" {aval.str_short()}, got {got.str_short()}"
     )
 
 
@@ -301,18 +298,13 @@ def _bind_arguments(fun: Callable, args: tuple, kwargs: dict) -> tuple:
                 f"the signature of {function_name(fun)} is unknown, so it takes no keyword arguments here"
             ) from None
         return args
-    problem = (
-        f"The input arguments to {function_name(fun)} could not be resolved to positional-only arguments"
-    )
+    problem = f"rules take arguments by position, and those of {function_name(fun)} cannot all be given so"
     try:
         bound = signature.bind(*args, **kwargs)
     except TypeError as e:
         raise TypeError(f"{problem}: {e}") from None
     if bound.kwargs:  # those that have defaults and are not given are not passed on
-        raise TypeError(
-            f"{problem}: {', '.join(sorted(bound.kwargs))} can be given by keyword only, and custom derivative rules take"
-            " positional arguments."
-        )
+        raise TypeError(f"{problem}: {', '.join(sorted(bound.kwargs))} can be given by keyword only")
     bound.apply_defaults()
     return bound.args
 
@@ -396,7 +388,7 @@ class custom_jvp(_Custom):
     def __call__(self, *args, **kwargs):
         if self.jvp is None:
             raise AttributeError(
-                f"No JVP defined for custom_jvp function {function_name(self.fun)} using defjvp."
+                f"the custom_jvp function {function_name(self.fun)} has no rule yet; set one with defjvp"
             )
         leaves, data = self._bound(_bind_arguments(self.fun, args, kwargs), (self.jvp,))
         rule = BoundJVP(*data)
@@ -441,7 +433,7 @@ class custom_vjp(_Custom):
     def __call__(self, *args, **kwargs):
         name = function_name(self.fun)
         if self.fwd is None or self.bwd is None:
-            raise AttributeError(f"No VJP defined for custom_vjp function {name} using defvjp.")
+            raise AttributeError(f"the custom_vjp function {name} has no rules yet; set them with defvjp")
         args = _bind_arguments(self.fun, args, kwargs)
         if config.enable_checks.value:
             _bind_arguments(self.fwd, args, {})

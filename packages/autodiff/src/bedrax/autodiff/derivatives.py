@@ -89,12 +89,14 @@ def value_and_grad(
         outs = recorded.outs[:n]
         if n != 1 or not pytree.treedef_is_leaf(out_tree):
             raise TypeError(
-                f"Gradient only defined for scalar-output functions. Output was: {pytree.tree_unflatten(out_tree, outs)}."
+                "grad is for functions that return one scalar, got the result"
+                f" {pytree.tree_unflatten(out_tree, outs)}; pass has_aux=True if the rest is not differentiated"
             )
         aval = aval_of(outs[0])
         if aval.shape:
             raise TypeError(
-                f"Gradient only defined for scalar-output functions. Output had shape: {aval.shape}."
+                f"grad is for functions that return one scalar, got a result of shape {aval.shape}; sum it, or use"
+                " jacrev"
             )
         check_outputs("grad", outs, holomorphic=holomorphic)
         found = iter(recorded.first(1).backward([_one(aval)]))
@@ -142,15 +144,15 @@ def jvp(fun: Callable, primals: Sequence[Any], tangents: Sequence[Any], has_aux:
     check_function(fun)
     if not isinstance(primals, tuple | list) or not isinstance(tangents, tuple | list):
         raise TypeError(
-            "jvp: primals and tangents must be tuples or lists; found"
-            f" {type(primals).__name__} and {type(tangents).__name__}."
+            "jvp: primals and tangents are tuples or lists with one entry per argument, got"
+            f" {type(primals).__name__} and {type(tangents).__name__}"
         )
     leaves, tree = pytree.tree_flatten(tuple(primals))
     tangent_leaves, tangent_tree = pytree.tree_flatten(tuple(tangents))
     if tree != tangent_tree:
         raise TypeError(
-            f"jvp: primals and tangents must have the same tree structure; primals have {tree}, tangents"
-            f" {tangent_tree}."
+            f"jvp: tangents are structured like primals, got primals of structure {tree} and tangents of"
+            f" {tangent_tree}"
         )
     pushed = [_checked_tangent(p, t) for p, t in zip(leaves, tangent_leaves, strict=True)]
     flat = flattened(lambda *values: fun(*pytree.tree_unflatten(tree, values)), "jvp", has_aux)
@@ -170,9 +172,8 @@ def _checked_tangent(p, t):
     got = wanted if no_tangent and is_float0(t) else aval_of(t)
     if got.dtype != wanted.dtype:
         raise TypeError(
-            "jvp: a tangent has the dtype of its primal, or float0 where that is an integer or boolean type. Got primal"
-            f" dtype {aval.dtype.name} and so expected tangent dtype {'float0' if no_tangent else wanted.dtype.name}, but got tangent dtype"
-            f" {got.dtype.name} instead."
+            "jvp: a tangent has the dtype of its primal, or float0 where that is an integer or bool: for a primal of"
+            f" {aval.dtype.name} expected {'float0' if no_tangent else wanted.dtype.name}, got {got.dtype.name}"
         )
     if got.shape != wanted.shape:
         raise ValueError(f"jvp: a primal of shape {aval.shape} was given a tangent of shape {got.shape}")

@@ -44,13 +44,11 @@ def _trace(
             )
         main = parts[0]
     if main != tree:
-        raise TypeError(
-            f"{what} output pytree structure must match the argument's: expected {tree}, got {main}"
-        )
+        raise TypeError(f"{what} must return the structure of its argument: expected {tree}, got {main}")
     for got, want in zip(jaxpr.out_avals[: len(types)], types, strict=True):
         if (got.shape, got.dtype) != (want.shape, want.dtype):
             raise TypeError(
-                f"{what} output types must match the argument's: expected {want.short()}, got {got.short()}"
+                f"{what} must return the types of its argument: expected {want.short()}, got {got.short()}"
             )
     return jaxpr, consts, out_tree, len(types)
 

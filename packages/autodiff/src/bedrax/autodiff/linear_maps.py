@@ -101,10 +101,7 @@ class Linearized:
         """
         leaves, tree = pytree.tree_flatten(cotangent, is_leaf=lambda x: type(x) is Zero)
         if tree != self.out_tree:
-            raise error(
-                f"unexpected tree structure: the cotangent has structure {tree}, but the function returned"
-                f" {self.out_tree}."
-            )
+            raise error(f"a cotangent is structured like the result: expected {self.out_tree}, got {tree}")
         cts = [_checked_cotangent(ct, a, error) for ct, a in zip(leaves, self.out_types, strict=True)]
         found = iter(self._backward(cts))
         out = [
@@ -150,8 +147,8 @@ class VJP(Linearized):
     def __call__(self, *given):
         if len(given) != 1:
             raise TypeError(
-                "The function returned by `jax.vjp` takes one argument, the cotangent of the result, but"
-                f" {len(given)} were given. Pass a tuple if the function returns one."
+                f"what vjp returns takes one argument, the cotangent of the result, got {len(given)}; pass a tuple if"
+                " the function returns one"
             )
         return self.pull(given[0])
 
@@ -172,8 +169,7 @@ def _checked_cotangent(ct, wanted: AbstractValue, error: type[Exception]):
     fits = is_float0(ct) if no_tangent else (got.shape, got.dtype) == (wanted.shape, wanted.dtype)
     if not fits:
         raise error(
-            f"cotangent type does not match that of the function's result: got {got.str_short()}, but expected"
-            f" {wanted.str_short()}"
+            f"a cotangent has the type of the result: expected {wanted.str_short()}, got {got.str_short()}"
         )
     return Zero(wanted) if no_tangent else ct
 

@@ -50,7 +50,7 @@ def vmap(
       TypeError: an argument or an axis specification is of a wrong type.
     """
     if not callable(fun):
-        raise TypeError(f"Expected a callable value, got {fun!r} of type {type(fun)}")
+        raise TypeError(f"vmap needs a callable, got {fun!r} of type {type(fun)}")
     in_axes = tuple(in_axes) if isinstance(in_axes, list) else in_axes
     _check_axes(in_axes, out_axes)
 
@@ -101,15 +101,13 @@ class _Call(NamedTuple):
 def _check_axes(in_axes, out_axes) -> None:
     if not (_is_axis(in_axes) or isinstance(in_axes, tuple | dict)):
         raise TypeError(
-            "vmap in_axes must be an int, None, or a tuple of entries corresponding to the positional arguments"
-            f" passed to the function, but got in_axes={in_axes!r} of type {type(in_axes)}."
+            "vmap: in_axes is an int, None, or a tuple with one entry per positional argument, got"
+            f" {in_axes!r} of type {type(in_axes)}"
         )
     for what, axes in (("in_axes", in_axes), ("out_axes", out_axes)):
         for leaf in pytree.tree_leaves(axes):
             if type(leaf) is not int:
-                raise TypeError(
-                    f"vmap {what} must be an int, None, or (nested) container with those types as leaves, but got {axes!r}."
-                )
+                raise TypeError(f"vmap: {what} holds ints and None, got {axes!r}")
 
 
 def _argument_axes(call: _Call, in_tree) -> list:
@@ -117,8 +115,8 @@ def _argument_axes(call: _Call, in_tree) -> list:
     axes, args, kwargs = call.in_axes, call.args, call.kwargs
     if isinstance(axes, tuple) and len(axes) != len(args):
         raise ValueError(
-            "vmap in_axes must be an int, None, or a tuple of entries corresponding to the positional arguments"
-            f" passed to the function, but got len(in_axes)={len(axes)}, len(args)={len(args)}"
+            f"vmap: in_axes has one entry per positional argument, got {len(axes)} entries for {len(args)} arguments"
+            f" in {call}"
         )
     if _is_axis(axes):
         return [axes] * len(pytree.tree_leaves(args)) + [0] * len(pytree.tree_leaves(kwargs))
@@ -130,15 +128,15 @@ def _placed(x, dim: int | None, wanted: int | None, size, call: _Call):
     if wanted is None:
         if dim is not None:
             raise ValueError(
-                f"vmap has mapped output but out_axes is None: {call} returned a value that depends on a"
-                " mapped argument. Give it an axis in out_axes (0 puts the mapped axis first)."
+                f"vmap: a result depends on a mapped argument, but its entry in out_axes is None, in {call}. Give it an"
+                " axis (0 puts the mapped axis first)."
             )
         return x
     rank = rank_of(x) + (dim is None)
     if not -rank <= wanted < rank:
         raise ValueError(
-            f"axis {wanted} is out of bounds for array of dimension {rank}: in {call}, an entry of out_axes"
-            f" must be in range({-rank}, {rank}) for a result of {rank - 1} dimensions."
+            f"vmap: an entry of out_axes is in range({-rank}, {rank}) for a result of rank {rank - 1}, got {wanted}, in"
+            f" {call}"
         )
     return place(x, dim, wanted % rank, size)
 
@@ -164,8 +162,7 @@ def _prefix_axes(what: str, axes, tree, treedef, call) -> list:
         if errors:
             raise errors[0](f"vmap {what}") from None
         raise ValueError(
-            f"vmap {what} specification must be a tree prefix of the corresponding value, got specification {axes!r}"
-            f" for value tree {treedef} in {call}."
+            f"vmap: {what}={axes!r} is no prefix of the structure {treedef}, in {call}"
         ) from None
     return out
 
@@ -184,9 +181,7 @@ def _normalize(leaves, dims, in_tree, call) -> list:
         if not -rank <= d < rank:
             path = _path(in_tree, i)
             raise ValueError(
-                "vmap was requested to map its argument along axis "
-                f"{d}, which implies that its rank should be at least {d + 1 if d >= 0 else -d}, but is only {rank}"
-                f" (its shape is {aval.shape}): {path} in {call}."
+                f"vmap: axis {d} of {path} is to be mapped, but its shape is {aval.shape}, in {call}"
             )
         result.append(d % rank)
     return result
@@ -201,15 +196,13 @@ def _path(in_tree, index: int) -> str:
 
 
 def _axis_size(leaves, dims, in_tree, call: _Call):
-    given, args, kwargs = call.axis_size, call.args, call.kwargs
+    given = call.axis_size
     sizes = [aval_of(x).shape[d] for x, d in zip(leaves, dims, strict=True) if d is not None]
     if not sizes:
         if given is None:
+            nothing = "in_axes maps no argument" if leaves else "there are no arrays among the arguments"
             raise ValueError(
-                "vmap must have at least one non-None value in in_axes, or axis_size must be specified"
-                if leaves
-                else "vmap wrapped function must be passed at least one argument containing an array, or axis_size must"
-                f" be specified: got empty *args={args} and **kwargs={kwargs}"
+                f"vmap: nothing says how large the mapped axis is: {nothing}, in {call}. Pass axis_size."
             )
         return given
     first = given if given is not None else sizes[0]
@@ -234,13 +227,13 @@ def _sizes_differ(leaves, dims, in_tree, call: _Call) -> str:
                 rest = path[5 + len(index) + 1 :]
                 label = f"argument {names[int(index)]}{rest} of type {aval_of(x).str_short(True)}"
             groups.setdefault(aval_of(x).shape[d], []).append((label, d))
-    lines = [f"vmap got inconsistent sizes for array axes to be mapped, in {call}:"]
+    lines = [f"vmap: mapped axes are of one size, but differ in {call}:"]
     if given is not None:
         lines.append(f"  * axis_size={given} was given;")
     for size, members in sorted(groups.items(), key=lambda g: -len(g[1])):
         some = ", ".join(f"axis {d} of {label}" for label, d in members[:3])
         more = f", and {len(members) - 3} more" if len(members) > 3 else ""
         lines.append(
-            f"  * {len(members)} {'axes' if len(members) > 1 else 'axis'} had size {size}: {some}{more};"
+            f"  * {len(members)} {'axes' if len(members) > 1 else 'axis'} of size {size}: {some}{more};"
         )
     return "\n".join(lines)[:-1]

@@ -73,7 +73,7 @@ class custom_vmap:
     def __call__(self, *args, **kwargs):
         if self.vmap_rule is None:
             raise AttributeError(
-                f"No batching rule defined for custom_vmap function {function_name(self.fun)} using def_vmap"
+                f"the custom_vmap function {function_name(self.fun)} has no rule yet; set one with def_vmap"
             )
         if kwargs:
             bound = inspect.signature(self.fun).bind(*args, **kwargs)
@@ -109,8 +109,8 @@ class custom_vmap:
         batched, flag_tree = pytree.tree_flatten(result[1])
         if tree != flag_tree:
             raise ValueError(
-                f"structure of output value and output batching specification do not match in the vmap rule of {name}:"
-                f" value {tree}, specification {flag_tree}"
+                f"the vmap rule of {name} returned a result of structure {tree}, but out_batched of structure"
+                f" {flag_tree}"
             )
         if out_tree != tree:
             raise ValueError(

@@ -41,7 +41,7 @@ class Array(metaclass=_ArrayMeta):
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, *args, **kwargs):  # every kind of array has its own
-        raise TypeError("jax.Array cannot be instantiated; use jax.numpy.array to create an array.")
+        raise TypeError("Array is abstract; jax.numpy.array and asarray make arrays")
 
     # Everything below reads the aval, so that it holds for tracers, too.
     if not TYPE_CHECKING:

@@ -175,10 +175,7 @@ for _type in (bool, int, float, complex):
 
 def _ndarray_aval(x) -> ShapedArray:
     if x.dtype.kind in "OSUMm":
-        raise TypeError(
-            f"Value {x!r} with dtype {x.dtype} is not a valid JAX array type. Only arrays of numeric types are supported"
-            " by JAX."
-        )
+        raise TypeError(f"arrays hold numbers and bools, got {x!r} of dtype {x.dtype}")
     return plain_aval(x.shape, dtypes.canonicalize_dtype(x.dtype))
 
 
@@ -211,7 +208,8 @@ def aval_of(x) -> AbstractValue:
             return function(x)
     if hasattr(x, "__jax_array__"):
         return aval_of(x.__jax_array__())
-    raise TypeError(f"Value {x!r} with type {type(x)} is not a valid JAX type")
+    # The last words stand in the documents, among the questions about jit.
+    raise TypeError(f"{x!r} of type {type(x)} is not a valid JAX type")
 
 
 def typeof(x: Any) -> AbstractValue:
@@ -246,7 +244,7 @@ class ShapeDtypeStruct:
         if unsupported:
             raise TypeError(f"ShapeDtypeStruct got unexpected arguments {sorted(unsupported)}")
         if dtype is None:
-            raise ValueError("ShapeDtypeStruct: dtype must be specified.")
+            raise ValueError("ShapeDtypeStruct needs a dtype, got None")
         self.shape = dims.canonical_shape(shape)
         self.dtype = dtype if isinstance(dtype, dtypes.ExtendedDType) else dtypes.as_dtype(dtype)
         self.sharding = sharding

@@ -114,7 +114,7 @@ def divide_shapes(a: Sequence[Dim], b: Sequence[Dim]) -> Dim:
         raise InconclusiveDimensionOperation(
             f"Cannot divide evenly the sizes of shapes {tuple(a)} and {tuple(b)}: {na} is no multiple of {nb}"
         )
-    rest_a, rest_b = cancel(a, b)
+    rest_a, rest_b = cancel(a, b)  # the documents of jax2tf name the words of the message below
     na, nb = size(rest_a), size(rest_b)
     if is_constant_dim(nb) and nb == 1:
         return na
@@ -246,10 +246,11 @@ def _canonical_element(d: Any, shape: Any, context: str) -> Dim:
             return operator.index(d)
     except (TypeError, errors.JAXTypeError):
         pass
+    # The documents of jax2tf name these words.
     message = f"Shapes must be 1D sequences of concrete values of integer type, got {tuple(shape)}."
     if hasattr(d, "aval"):
         message += (
-            "\nIf using `jit`, try using `static_argnums` or applying `jit` to smaller subfunctions."
+            "\nMake the argument that it comes from static (static_argnums), or jit a smaller function."
             f"{errors._origin(d)}"
         )
     if context:

@@ -265,16 +265,12 @@ def check_user_dtype_supported(dtype: Any, where: str | None = None) -> None:
     mode = config.explicit_x64_dtypes.value
     if mode == "allow":
         return
-    place = f" requested in {where}" if where else ""
-    how = (
-        "To enable more dtypes, set the jax_enable_x64 configuration option or the JAX_ENABLE_X64 shell "
-        "environment variable."
-    )
+    place = f", asked for in {where}," if where else ""
+    how = "Set the option jax_enable_x64, or the environment variable JAX_ENABLE_X64, to have 64-bit types."
     if mode == "error":
-        raise ValueError(f"Explicitly requested dtype {asked.name}{place} is not available. {how}")
+        raise ValueError(f"{asked.name}{place} is not available. {how}")
     warnings.warn(
-        f"Explicitly requested dtype {asked.name}{place} is not available, and will be truncated to dtype "
-        f"{narrowed.name}. {how}",
+        f"{asked.name}{place} is not available: {narrowed.name} is taken. {how}",
         UserWarning,
         stacklevel=source.stacklevel(),
     )
@@ -561,10 +557,10 @@ def _node(dtype: Any, weak: bool) -> Any:
 def _no_path(nodes: Iterable[Any], mode: str) -> TypePromotionError:
     nodes = list(dict.fromkeys(nodes))
     names = ", ".join(f"a Python {n.__name__}" if isinstance(n, type) else f"'{n}'" for n in nodes)
-    text = f"Input dtypes ({names}) have no available implicit dtype promotion path"
+    text = f"no dtype is the common one of {names}"
     if mode == "strict":
         return TypePromotionError(
-            f"{text} when jax_numpy_dtype_promotion=strict. Cast the inputs to the type that the result should "
+            f"{text} while jax_numpy_dtype_promotion=strict. Convert the operands to the dtype that the result is to "
             "have, or set jax_numpy_dtype_promotion=standard.")  # fmt: skip
     narrow = [n for n in nodes if n in narrow_float_dtypes or n in narrow_int_dtypes]
     why = (
@@ -656,7 +652,7 @@ def lattice_result_type(*args: Any) -> tuple[Any, bool]:
 
 
 def _not_for_arrays(dtype: np.dtype) -> str:
-    return f"dtype {dtype} is not a valid JAX array type; only numeric types and bool are"
+    return f"arrays hold numbers and bools, got dtype {dtype}"
 
 
 def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:

@@ -83,8 +83,8 @@ class ConcretizationTypeError(JAXTypeError):
     def __init__(self, tracer: Any, context: str = ""):
         detail = f"\n{context}" if context else ""
         super().__init__(
-            "Abstract tracer value encountered where concrete value is expected: "
-            f"traced array with shape {_shaped(tracer)}{detail}{_origin(tracer)}"
+            f"the value of a traced array of type {_shaped(tracer)} is needed, but it is not known while tracing"
+            f"{detail}{_origin(tracer)}"
         )
 
 
@@ -114,7 +114,7 @@ class TracerBoolConversionError(ConcretizationTypeError):
     def __init__(self, tracer: Any):
         JAXTypeError.__init__(
             self,
-            f"Attempted boolean conversion of traced array with shape {_shaped(tracer)}.{_origin(tracer)}\n"
+            f"Python asks whether a traced array of type {_shaped(tracer)} is true.{_origin(tracer)}\n"
             "To choose by a traced value, use jnp.where, lax.cond or lax.while_loop instead of if and while.",
         )
 
@@ -140,8 +140,7 @@ class TracerArrayConversionError(JAXTypeError):
 
     def __init__(self, tracer: Any):
         super().__init__(
-            "The numpy.ndarray conversion method __array__() was called on traced array with shape "
-            f"{_shaped(tracer)}{_origin(tracer)}\n"
+            f"NumPy asks for the numbers of a traced array of type {_shaped(tracer)} (by __array__).{_origin(tracer)}\n"
             "Use the function of jax.numpy instead of the one of NumPy; an array of NumPy that is indexed by a traced "
             "value has to be made an array with jnp.asarray first."
         )
@@ -169,7 +168,8 @@ class TracerIntegerConversionError(JAXTypeError):
 
     def __init__(self, tracer: Any):
         super().__init__(
-            f"The __index__() method was called on traced array with shape {_shaped(tracer)}{_origin(tracer)}\n"
+            f"Python asks for the integer that a traced array of type {_shaped(tracer)} holds (by __index__)."
+            f"{_origin(tracer)}\n"
             "To index a Python sequence, make it an array first; a traced trip count needs lax.fori_loop; a number "
             "that is part of the program belongs into static_argnums."
         )
@@ -195,7 +195,8 @@ class NonConcreteBooleanIndexError(JAXIndexError):
 
     def __init__(self, tracer: Any):
         super().__init__(
-            f"Array boolean indices must be concrete; got {_shaped(tracer)}{_origin(tracer)}\n"
+            f"an array is indexed by a traced mask of type {_shaped(tracer)}, whose elements decide the shape of the"
+            f" result.{_origin(tracer)}\n"
             "Use jnp.where(mask, x, fill) to keep the shape, or jnp.nonzero(mask, size=n) for a fixed number of places."
         )
 
@@ -236,9 +237,8 @@ def escaped_tracer_error(tracer: Any, detail: str = "") -> UnexpectedTracerError
     origin = getattr(tracer, "origin", None)
     origin = origin() if callable(origin) else origin
     return UnexpectedTracerError(
-        "Encountered an unexpected tracer. A function transformed by JAX had a side effect, allowing for a "
-        f"reference to an intermediate value with type {_shaped(tracer)} wrapped in a {type(tracer).__name__} to "
-        "escape the scope of the transformation."
+        f"a traced value of type {_shaped(tracer)}, a {type(tracer).__name__}, is used outside of the transformation "
+        "that made it: it leaked from the transformed function."
         + (f"\n{origin}" if origin else "")
         + made
         + (f"\n{detail}" if detail else "")

@@ -131,7 +131,7 @@ class Jitted:
         traced = self.cache.get(key)
         if traced is None:
             if config.no_tracing.value:
-                raise RuntimeError(f"re-tracing function {self.name} for `jit`, but 'no_tracing' is set")
+                raise RuntimeError(f"jit would trace {self.name} now, but jax_no_tracing is on")
             traced = self.trace_now(in_tree, types, static_key)
             if not traced.consts:  # what closes over another transformation's values must not outlive it
                 self.cache.keep(key, traced)
@@ -174,11 +174,8 @@ class Jitted:
                 raise
             except TypeError:
                 raise TypeError(
-                    f"Error interpreting argument to {self.fun} as an abstract array. The problematic value is of"
-                    f" type {type(leaf)} and was passed to the function at path {where}: it is"
-                    " not a valid JAX type.\nThis typically means that a"
-                    " jit-wrapped function was called with a non-array argument, and this argument was not marked as"
-                    " static using the static_argnums or static_argnames parameters of jax.jit."
+                    f"{self.name} was called with an argument {where} of type {type(leaf)}, which is not a valid JAX type."
+                    " Arguments of jit are pytrees of arrays; name others in static_argnums or static_argnames."
                 ) from None
 
     def eval_shape(self, *args, **kwargs):
@@ -235,9 +232,9 @@ def jit(
     if fun is None:
         return lambda f: jit(f, **{**options, "compiler_options": compiler_options})
     if not callable(fun):
-        raise TypeError(f"Expected a callable value, got {fun!r} of type {type(fun)}")
+        raise TypeError(f"jit needs a callable, got {fun!r} of type {type(fun)}")
     if inspect.isgeneratorfunction(fun):
-        raise TypeError(f"Expected a function, got a generator function: {fun}")
+        raise TypeError(f"jit needs a function that returns its result, got the generator function {fun}")
     jitted = Jitted(fun, options)
     return executors.get().make_jitted(jitted) if executors.any_offered() else jitted
 

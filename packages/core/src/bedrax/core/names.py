@@ -18,7 +18,7 @@ class named_scope(contextlib.ContextDecorator):
 
     def __init__(self, name: str):
         if not isinstance(name, str):
-            raise TypeError(f"named_scope name argument must be a string, got {name!r} of type {type(name)}")
+            raise TypeError(f"named_scope needs a string, got {name!r} of type {type(name)}")
         self.name = name
 
     def __enter__(self):

@@ -76,7 +76,9 @@ class Signature:
         self.donate_argnums, self.donate_argnames = _resolve(fun, donate_argnums, donate_argnames)
         clash = set(self.static_argnums) & set(self.donate_argnums)
         if clash:
-            raise ValueError(f"jit: arguments {sorted(clash)} cannot be both static and donated.")
+            raise ValueError(
+                f"jit: arguments {sorted(clash)} are both static and donated; a static argument has no buffer"
+            )
 
     def static_positions(self, count: int) -> set[int]:
         """Which of `count` positional arguments are static."""
@@ -147,15 +149,14 @@ def _resolve(fun, argnums, argnames) -> tuple[tuple[int, ...], tuple[str, ...]]:
     for name in names:
         if name not in keywords and not any_keyword:
             raise ValueError(
-                f"jitted function has invalid argnames {{{name!r}}} in static_argnames or donate_argnames."
-                f" Function does not take these args. Its parameters are: {', '.join(p.name for p in parameters)}."
+                f"jit: static_argnames or donate_argnames has {name!r}, which the function does not take by keyword; its"
+                f" parameters are {', '.join(p.name for p in parameters)}"
             )
     count = len(by_position)
     for n in nums:
         if not any_position and not -count <= n < count:
             raise ValueError(
-                f"jitted function has static_argnums or donate_argnums={nums} but only accepts {count} positional"
-                " arguments."
+                f"jit: static_argnums or donate_argnums={nums}, but the function takes {count} arguments by position"
             )
     if argnums is None:
         nums = tuple(i for i, name in enumerate(by_position) if name in names)
@@ -169,9 +170,8 @@ def _check_hashable(value, where: str) -> None:
         hash(value)
     except TypeError:
         raise ValueError(
-            f"Non-hashable static arguments are used in a jit function: {where} has type {type(value)}. As this can"
-            " lead to unexpected cache-misses, static arguments must be hashable and define __eq__ that agrees with"
-            " __hash__."
+            f"jit: the static {where} has type {type(value)}, which is not hashable. Programs are found by the hash and"
+            " equality of static arguments: use a tuple for a list, a frozen class, or make the argument dynamic."
         ) from None
 
 

@@ -167,8 +167,8 @@ def axis_size(name) -> int:
     except (KeyError, TypeError):
         bound = ", ".join(map(repr, current.axes)) or "none"
         raise NameError(
-            f"Found an unbound axis name: {name}. Axis names in scope: {bound}. To fix this, call the function"
-            " under vmap(..., axis_name=...) or shard_map that binds this name."
+            f"no axis named {name!r} is bound here; bound are {bound}. Call the function under a vmap(...,"
+            " axis_name=...) or shard_map that has it."
         ) from None
 
 
@@ -238,10 +238,10 @@ class Tracer(array.Array):
 
 def _conversion(name: str) -> str:
     if name in ("item", "tolist"):
-        return f"The problem arose with the `{name}` method."
+        return f"The method {name} was called."
     return (
-        f"The problem arose with the `{name}` function. If trying to convert the data type of a value, try using"
-        f" `x.astype({name})` or `jnp.array(x, {name})` instead."
+        f"{name}(x) makes a Python number of it. To change the dtype, write x.astype({name}) or"
+        f" jnp.asarray(x, {name})."
     )
 
 
@@ -330,7 +330,7 @@ def checks_leaks(run: Callable) -> Callable:
             trace = ref()
             if trace is not None:
                 raise errors.LeakedTracerError(
-                    f"Leaked trace {type(trace).__name__}. Leaked tracer(s):\n{_holders(trace)}\nReturn values from"
+                    f"values leaked from a {type(trace).__name__} that has ended:\n{_holders(trace)}\nReturn values from"
                     " the function instead of storing them."
                 )
         return result

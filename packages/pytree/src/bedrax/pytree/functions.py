@@ -155,7 +155,7 @@ def tree_reduce_associative(
     leaves = tree_leaves(tree, is_leaf)
     if not leaves:
         if identity is _unspecified:
-            raise TypeError("Must specify identity for parallel reduction of empty sequence.")
+            raise TypeError("tree_reduce_associative: a tree without leaves needs an identity; pass it")
         return identity
 
     def reduce(lo: int, hi: int) -> T:

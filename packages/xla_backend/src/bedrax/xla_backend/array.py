@@ -41,7 +41,7 @@ def _scalar(convert):
     def method(self):
         if self.aval.shape:
             raise TypeError(
-                f"Only scalar arrays can be converted to Python scalars; got arr.ndim={len(self.aval.shape)}"
+                f"a Python number is made of an array of rank 0, got shape {self.aval.shape}; index it first"
             )
         return convert(host_value(self))
 
@@ -51,11 +51,10 @@ def _scalar(convert):
 def _bool(self):
     aval = self.aval
     if aval.size == 0:
-        raise ValueError("The truth value of an empty array is ambiguous. Use `array.size > 0` to check that an array"
-                         " is not empty.")  # fmt: skip
+        raise ValueError(f"an empty array is neither true nor false, got shape {aval.shape}; test x.size > 0")  # fmt: skip
     if aval.size != 1:
         raise ValueError(
-            "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()"
+            f"an array of {aval.size} elements is neither true nor false; use x.any() or x.all()"
         )
     return bool(host_value(self))
 
@@ -63,7 +62,7 @@ def _bool(self):
 def _index(self):
     aval = self.aval
     if aval.shape or not dtypes.is_integer(aval.dtype):
-        raise TypeError("Only integer scalar arrays can be converted to a scalar index.")
+        raise TypeError(f"an index is made of an integer array of rank 0, got {aval.str_short()}")
     return int(host_value(self))
 
 
@@ -168,9 +167,7 @@ def _device(self):
 
 def _set_item(self, i, x):
     raise TypeError(
-        "JAX arrays are immutable and do not support in-place item assignment. Instead of x[idx] = y, use"
-        " x = x.at[idx].set(y) or another .at[] method:"
-        " https://docs.jax.dev/en/latest/_autosummary/jax.numpy.ndarray.at.html"
+        "arrays are immutable: instead of x[i] = y write x = x.at[i].set(y), or another method of x.at[i]"
     )
 
 

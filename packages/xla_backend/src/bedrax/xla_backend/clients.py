@@ -197,14 +197,14 @@ def _start_clients() -> None:
             _failures[name] = f"{type(error).__name__}: {error}"
             if wanted is not None or name == "cpu":
                 raise RuntimeError(
-                    f"Unable to initialize backend '{name}': {error}"
-                    " (set JAX_PLATFORMS='' to automatically choose an available backend)"
+                    f"the backend {name!r} did not start: {error}. Leave JAX_PLATFORMS unset to take the best"
+                    " one that starts."
                 ) from error
             continue
         started[name] = client
     if wanted is None and set(started) == {"cpu"} and _nvidia_device_without_plugin():
-        warnings.warn("An NVIDIA GPU may be present on this machine, but a CUDA-enabled jaxlib is not installed."
-                      " Falling back to cpu.", stacklevel=3)  # fmt: skip
+        warnings.warn("this machine seems to have an NVIDIA GPU, but no CUDA plugin of jaxlib is installed: programs"
+                      " run on the CPU", stacklevel=3)  # fmt: skip
     device = next(iter(started.values())).local_devices()[0]
     for prepare in before_first_use:
         prepare(device)
@@ -250,10 +250,10 @@ def get_backend(platform: str | runtime.Client | None = None) -> runtime.Client:
             return clients[name]
     if platforms.members(platform) != (platform,):
         raise RuntimeError(
-            f"Unknown backend: '{platform}' requested, but no platforms that are instances of {platform} are"
-            f" present. Platforms present are: {','.join(clients)}{_failure_text()}"
+            f"no backend for {platform!r}, which stands for {' or '.join(platforms.members(platform))}; there are"
+            f" {', '.join(clients)}{_failure_text()}"
         )
-    raise RuntimeError(f"Unknown backend {platform}. Available backends are {list(clients)}{_failure_text()}")
+    raise RuntimeError(f"no backend {platform!r}; there are {', '.join(clients)}{_failure_text()}")
 
 
 def default_backend() -> str:

@@ -97,9 +97,7 @@ class LoweredProgram:
         else:
             executable = compilation_cache.cached(client, self.module, devices, options, compile_now)
         if flags.log_compiles.value:
-            logger.warning(
-                "Finished XLA compilation of %s in %.9f sec", self.name, time.monotonic() - started
-            )
+            logger.warning("%s was compiled in %.3f seconds", self.name, time.monotonic() - started)
         for x in self.program.keepalives:
             executable.keep_alive(x)
         return LoadedProgram(self, executable)
@@ -122,9 +120,9 @@ def lower(jaxpr: Jaxpr, name: str, placement: Placement, donated: Sequence[bool]
     _warn_of_large_constants(jaxpr, name)
     bad = [e for e in jaxpr.effects if e not in effects.lowerable_effects]
     if bad:
-        raise NotImplementedError(f"Cannot lower jaxpr with effects: {bad}; no executable can carry them out")
+        raise NotImplementedError(f"{name} has the effects {bad}, which no executable can carry out")
     if flags.log_compiles.value:
-        logger.warning("Compiling %s with global shapes and types %s", name, [str(a) for a in jaxpr.in_avals])
+        logger.warning("%s is compiled for %s", name, [str(a) for a in jaxpr.in_avals])
     count = len(placement.devices)
     program = Program(name, platform or platforms.of_device(placement.devices[0]), count)
     keeps = (True,) * len(jaxpr.invars) if keep_unused else kept_arguments(jaxpr)
@@ -196,9 +194,9 @@ def _mark_donated(jaxpr: Jaxpr, donated: Sequence[bool], arg_attrs: dict[int, di
             else:
                 left_over.append(v.aval)
     if left_over:
-        warnings.warn(
-            f"Some donated buffers were not usable: {', '.join(a.str_short() for a in left_over)}.\nSee an explanation at"
-            " https://docs.jax.dev/en/latest/faq.html#buffer-donation.", UserWarning, stacklevel=source.stacklevel())  # fmt: skip
+        warnings.warn(  # the first words stand in the questions and answers of the documents
+            f"Some donated buffers were not usable: {', '.join(a.str_short() for a in left_over)}. A buffer is used again"
+            " only for a result of the same shape and dtype.", UserWarning, stacklevel=source.stacklevel())  # fmt: skip
 
 
 def _form(aval: Any) -> tuple:

@@ -16,18 +16,18 @@ from bedrax.xla_backend.sharding import SingleDeviceSharding, make_single_device
 def dlpack_device(self) -> tuple[int, int]:
     """``__dlpack_device__``: kind and number of the device that holds an array."""
     if type(sharding_of(self)) is not SingleDeviceSharding:
-        raise ValueError("__dlpack__ only supported for unsharded arrays.")
+        raise ValueError(f"DLPack passes on arrays of one device; this one is placed by {sharding_of(self)}")
     device = device_of(sharding_of(self))
     kind = platforms.of(platforms.of_device(device)).dlpack
     if kind is None:
-        raise BufferError(f"Device type '{device.platform}' has no DLPack equivalent")
+        raise BufferError(f"DLPack has no number for the platform {device.platform!r}")
     return kind, device.local_hardware_id if device.platform != "cpu" else device.id
 
 
 def dlpack(self, *, stream=None, max_version=None, dl_device=None, copy=None):
     """``__dlpack__``: an array as a capsule that other libraries read."""
     if type(sharding_of(self)) is not SingleDeviceSharding:
-        raise ValueError("__dlpack__ only supported for unsharded arrays.")
+        raise ValueError(f"DLPack passes on arrays of one device; this one is placed by {sharding_of(self)}")
     check_alive(self)
     if dl_device is not None and tuple(dl_device) != tuple(dlpack_device(self)):
         if dl_device[0] != 1:
@@ -66,8 +66,8 @@ def from_dlpack(external_array: Any, device: Any = None, copy: bool | None = Non
     """
     if not (hasattr(external_array, "__dlpack__") and hasattr(external_array, "__dlpack_device__")):
         raise TypeError(
-            "The array passed to from_dlpack must have __dlpack__ and __dlpack_device__ methods; capsules of the"
-            f" older protocol are not accepted. Got {type(external_array)}"
+            "from_dlpack needs an array with the methods __dlpack__ and __dlpack_device__; capsules of the older"
+            f" protocol are not accepted. Got {type(external_array)}"
         )
     target = resolve(device, "device of from_dlpack")
     kind, number = external_array.__dlpack_device__()
@@ -75,7 +75,7 @@ def from_dlpack(external_array: Any, device: Any = None, copy: bool | None = Non
     platform = platforms.of_dlpack(kind)
     if platform is None:
         raise TypeError(
-            f"Array passed to from_dlpack is on unsupported device type (DLDeviceType: {kind}), array: {external_array}"
+            f"from_dlpack: no platform here has DLPack's device number {kind}, where the {type(external_array)} is"
         )
     client = clients.get_backend(platform.name)
     on_host = platform.name == "cpu"

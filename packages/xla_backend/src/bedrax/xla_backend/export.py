@@ -200,8 +200,7 @@ class Exported:
         leaves, tree = pytree.tree_flatten((args, kwargs))
         if tree != self.in_tree:
             raise ValueError(
-                "The invocation args and kwargs must have the same pytree structure as when the function"
-                f" '{self.fun_name}' was exported, but they have the following structural differences:\n"
+                f"'{self.fun_name}' was exported for arguments of one structure and is called with another:\n"
                 f"expected {self.in_tree}\ngot      {tree}"
             )
         outs = _differentiable(self)(*[_operand(x, a) for x, a in zip(leaves, self.in_avals, strict=True)])
@@ -291,7 +290,7 @@ def export(
 
         fun_jit = jit(fun_jit)  # functions of the library need not be wrapped
     if not hasattr(fun_jit, "trace"):
-        raise ValueError(f"Function to be exported must be the result of `jit`, got {fun_jit!r}")
+        raise ValueError(f"export needs a function made by jit, got {fun_jit!r}; write export(jit(f))")
     if _override_lowering_rules is not None:
         raise NotImplementedError("_override_lowering_rules is not supported")
     if platforms is not None:
@@ -422,8 +421,7 @@ def check_custom_calls(targets: set[str], disabled: Sequence[DisabledSafetyCheck
     ]
     if bad:
         raise ValueError(
-            f"Cannot serialize code with custom calls whose targets have no compatibility guarantees: {', '.join(bad)}."
-            " To allow one, pass disabled_checks=[DisabledSafetyCheck.custom_call(target)]."
+            f"the program has custom calls that other versions may not know: {', '.join(bad)}. To export one all the same, pass disabled_checks=[DisabledSafetyCheck.custom_call(target)]."
         )
 
 
@@ -501,18 +499,18 @@ def _call_exported_shape(*avals, exported):
             f"'{exported.fun_name}' was exported for {len(exported.in_avals)} arguments, got {len(avals)}"
         )
     for i, (have, want) in enumerate(zip(avals, exported.in_avals, strict=True)):
-        where = f"args[{i}]"
+        name, where = exported.fun_name, f"argument {i}"
         if len(have.shape) != len(want.shape):
-            raise ValueError(f"Rank mismatch for {where}: expected {want.shape} and called with {have.shape}")
-        if have.dtype != want.dtype and (have.dtype, want.dtype) != (np.bool_, dtypes.float0):
             raise ValueError(
-                f"Dtype mismatch for {where}: expected {want.dtype} and called with {have.dtype}"
+                f"{name}, {where}: expected rank {len(want.shape)}, of shape {want.shape}; got shape {have.shape}"
             )
+        if have.dtype != want.dtype and (have.dtype, want.dtype) != (np.bool_, dtypes.float0):
+            raise ValueError(f"{name}, {where}: expected dtype {want.dtype}, got {have.dtype}")
         for axis, (d, known) in enumerate(zip(have.shape, want.shape, strict=True)):
             if not dims.is_symbolic(known) and not dims.definitely_equal(d, known):
                 raise ValueError(
-                    f"Shape mismatch for {where}.shape[{axis}] (expected same constant): expected {want.shape} and called"
-                    f" with {have.shape}"
+                    f"{name}, {where}: expected size {known} of axis {axis}, as of shape {want.shape}; got shape"
+                    f" {have.shape}"
                 )
     env = shape_poly.solve_dims([a.shape for a in exported.in_avals], lambda i, axis: avals[i].shape[axis])
 
@@ -532,8 +530,8 @@ def _lower_call(ctx, *operands, exported: Exported):
     devices = program.num_partitions
     if exported.nr_devices != devices and exported.nr_devices != 1:
         raise ValueError(
-            f"Exported module {exported.fun_name} was lowered for {exported.nr_devices} devices and is called in a context"
-            f" with {devices} devices. This is disallowed because: the module was lowered for more than 1 device."
+            f"'{exported.fun_name}' was exported for {exported.nr_devices} devices and is called in a program for"
+            f" {devices}. Place its arguments on {exported.nr_devices} devices; only a program for one device runs on any number."
         )
     index = None
     if platform in exported.platforms:
@@ -542,8 +540,8 @@ def _lower_call(ctx, *operands, exported: Exported):
         index = 0
     else:
         raise ValueError(
-            f"Function '{exported.fun_name}' was lowered for platforms '{exported.platforms}' but it is used on"
-            f" '({platform!r},)'."
+            f"'{exported.fun_name}' was exported for {', '.join(exported.platforms)} and is called on {platform}; name it in"
+            f" export(platforms=...)"
         )
     kept = exported.module_kept_var_idx
     given = [operands[i] for i in kept]

@@ -50,13 +50,12 @@ def _register(entry: _Registered) -> None:
     known = _by_class.get(entry.cls)
     if known is not None:
         raise ValueError(
-            f"Duplicate serialization registration for type `{entry.cls}`. Previous registration was named '{known.name}'"
+            f"{entry.cls} is registered for serialization already, under the name {known.name!r}"
         )
     named = _by_name.get((entry.kind, entry.name))
     if named is not None:
         raise ValueError(
-            f"Duplicate serialization registration for serialized_name `{entry.name}`. Previous registration was for"
-            f" type `{named.cls}`."
+            f"serialized_name={entry.name!r} of {entry.cls} belongs to {named.cls} already; choose another"
         )
     _by_class[entry.cls] = _by_name[entry.kind, entry.name] = entry
 
@@ -85,8 +84,8 @@ def register_pytree_node_serialization(
     """
     if nodetype not in pytree._registry:
         raise ValueError(
-            f"Must register type as a pytree node before registering its serialization. Got {nodetype}, with"
-            f" serialized_name `{serialized_name}`"
+            f"{nodetype}, serialized_name={serialized_name!r}, is no pytree node yet; register it with"
+            " jax.tree_util.register_pytree_node first"
         )
     _register(
         _Registered(
@@ -104,9 +103,7 @@ def register_namedtuple_serialization(nodetype: type, *, serialized_name: str) -
       serialized_name: what it is called in serialized programs.
     """
     if not _is_namedtuple(nodetype):
-        raise ValueError(
-            f"Use `jax.export.register_pytree_node_serialization` for types other than `collections.namedtuple`. Got {nodetype}."
-        )
+        raise ValueError(f"{nodetype} is no named tuple; use jax.export.register_pytree_node_serialization")
     _register(_Registered(nodetype, "namedtuple", serialized_name, lambda aux: b"", lambda data: None, None))
     return nodetype
 

@@ -246,8 +246,7 @@ def _batch(axis, args, dims, *, vmap_method, result_avals, input_layouts, output
 def _jvp(primals, tangents, **params):
     if any(type(t) is not autodiff_tables.Zero for t in tangents):
         raise ValueError(
-            f"The FFI call to `{params['target_name']}` cannot be differentiated. You can use `jax.custom_jvp` or"
-            " `jax.custom_vjp` to add support."
+            f"ffi_call to {params['target_name']!r} has no derivative; give one with jax.custom_jvp or jax.custom_vjp"
         )
     out = ffi_call_p.bind(*primals, **params)
     return out, [autodiff_tables.Zero.of(x) for x in out]

@@ -44,7 +44,7 @@ class Shard:
 def check_alive(x) -> None:
     """Raise RuntimeError if an array was deleted or donated."""
     if x.is_deleted():
-        raise RuntimeError(f"Array has been deleted with shape={x.aval.str_short()}.")
+        raise RuntimeError(f"an array of type {x.aval.str_short()} is used after it was deleted or donated")
 
 
 def host_value(x) -> np.ndarray:
@@ -69,9 +69,9 @@ def host_value(x) -> np.ndarray:
     else:
         if not sharding.is_fully_addressable:
             raise RuntimeError(
-                "Fetching value for `jax.Array` that spans non-addressable (non process local) devices is not possible."
-                " You can use `jax.experimental.multihost_utils.process_allgather` to print the global array or use"
-                " `.addressable_shards` method of jax.Array to inspect the addressable (process local) shards."
+                f"the array of type {x.aval.str_short()} has parts in other processes, so its value is not known here;"
+                " x.addressable_shards are the parts of this process,"
+                " jax.experimental.multihost_utils.process_allgather(x) collects all"
             )
         value = np.empty(x.aval.shape, x.aval.dtype)
         for shard in addressable_shards(x):

@@ -46,9 +46,7 @@ class Format:
 
     def __init__(self, layout: Layout | None = None, sharding: Any = None):
         if layout is not None and not isinstance(layout, Layout):
-            raise TypeError(
-                f"Invalid value received for the layout argument. Expected values are `None` or an instance of `Layout`. Got {layout} of type {type(layout)}"
-            )
+            raise TypeError(f"Format: layout must be a Layout or None, got {layout!r} of type {type(layout)}")
         self.layout, self.sharding = layout, sharding
 
     def __eq__(self, other):

@@ -43,12 +43,10 @@ def _axis_types(types, count) -> tuple[AxisType, ...]:
         return (AxisType.Auto,) * count
     types = (types,) * count if isinstance(types, AxisType) else tuple(types)
     if len(types) != count:
-        raise ValueError(
-            f"Number of axis names should match the number of axis_types. Got {count} names and {types}"
-        )
+        raise ValueError(f"a mesh has one of axis_types per axis name, got {types} for {count} names")
     for t in types:
         if not isinstance(t, AxisType):
-            raise TypeError(f"axis_types should be members of AxisType, got {t!r}")
+            raise TypeError(f"the types of mesh axes are members of AxisType, got {t!r}")
     return types
 
 
@@ -99,8 +97,7 @@ class AbstractMesh(_BaseMesh):
         self.axis_names = tuple(axis_names)
         if len(self.axis_sizes) != len(self.axis_names):
             raise ValueError(
-                f"Number of axis names should match the number of axis sizes. Got {self.axis_names} and"
-                f" {self.axis_sizes}"
+                f"a mesh has one size per axis name, got sizes {self.axis_sizes} for names {self.axis_names}"
             )
         self.axis_types = _axis_types(axis_types, len(self.axis_names))
         self.abstract_device = abstract_device
@@ -168,14 +165,14 @@ class Mesh(_BaseMesh, contextlib.ContextDecorator):
             axis_names = (axis_names,)
         axis_names = tuple(axis_names)
         if any(name is None for name in axis_names):
-            raise ValueError(f"Mesh axis names cannot be None. Got: {axis_names}")
+            raise ValueError(f"each axis of a mesh needs a name, got {axis_names}")
         if array.ndim != len(axis_names):
             raise ValueError(
-                "Mesh requires the ndim of its first argument (`devices`) to equal the length of its second argument"
-                f" (`axis_names`), but got devices.ndim == {array.ndim} and len(axis_names) == {len(axis_names)}."
+                f"Mesh needs one axis name per axis of devices, got devices of shape {array.shape} and axis_names"
+                f" {axis_names}"
             )
         if len(set(axis_names)) != len(axis_names):
-            raise ValueError(f"Mesh axis names must be distinct, got {axis_names}")
+            raise ValueError(f"the axis names of a mesh must differ from each other, got {axis_names}")
         array.flags.writeable = False
         self.devices = array
         self.axis_names = axis_names
@@ -330,7 +327,7 @@ class set_mesh:
 
     def __init__(self, mesh: Mesh):
         if not isinstance(mesh, Mesh):
-            raise ValueError(f"Expected mesh of type `jax.sharding.Mesh`. Got {type(mesh)}")
+            raise ValueError(f"set_mesh needs a jax.sharding.Mesh, got {type(mesh)}")
         self.saved = _meshes.value.concrete
         _change(concrete=mesh)
 
@@ -345,7 +342,7 @@ class set_mesh:
 def use_abstract_mesh(mesh: AbstractMesh):
     """Context manager: the abstract mesh in force."""
     if not isinstance(mesh, AbstractMesh):
-        raise ValueError(f"Expected mesh of type `jax.sharding.AbstractMesh`. Got type: {type(mesh)}")
+        raise ValueError(f"use_abstract_mesh needs a jax.sharding.AbstractMesh, got {type(mesh)}")
     saved = _meshes.value.abstract
     _change(abstract=mesh)
     try:

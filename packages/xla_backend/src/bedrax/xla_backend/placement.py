@@ -291,10 +291,12 @@ def make_array_from_single_device_arrays(
     """
     if isinstance(arrays, ArrayImpl) or not isinstance(arrays, Sequence):
         raise TypeError(
-            f"make_array_from_single_device_arrays: `arrays` must be a list or tuple, got {type(arrays)}"
+            f"make_array_from_single_device_arrays: arrays is a list or tuple of arrays, got {type(arrays)}"
         )
     if any(isinstance(a, tracing.Tracer) for a in arrays):
-        raise ValueError("make_array_from_single_device_arrays requires a list of concrete arrays as input")
+        raise ValueError(
+            "make_array_from_single_device_arrays: traced values are on no device; call it outside of jit"
+        )
     shape = tuple(shape)
     if dtype is None:
         if not arrays:
@@ -332,7 +334,9 @@ def make_array_from_process_local_data(sharding, local_data, global_shape: Seque
 def device_put_sharded(shards: Sequence[Any], devices: Sequence[Any]):
     """Stack pytrees along a new leading axis that is split over `devices`, one part each."""
     if len(shards) != len(devices):
-        raise ValueError(f"len(shards) = {len(shards)} must equal len(devices) = {len(devices)}.")
+        raise ValueError(
+            f"device_put_sharded needs one part per device, got {len(shards)} for {len(devices)} devices"
+        )
     array = np.empty(len(devices), object)
     array[:] = list(devices)
     mesh = Mesh(array, ("_device_put_sharded",))
@@ -357,23 +361,20 @@ def check_and_rearrange(arrays: Sequence[Any], sharding, aval: ShapedArray) -> l
     wanted = sharding._addressable_device_assignment
     if len(arrays) != len(wanted):
         raise ValueError(
-            f"Expected {len(wanted)} per-device arrays (this is how many devices are addressable by the sharding), but"
-            f" got {len(arrays)}"
+            f"the sharding has {len(wanted)} devices of this process, which need one part each; got {len(arrays)} parts"
         )
     if set(devices) != set(wanted):
         raise ValueError(
-            f"Addressable devices and per-device arrays devices do not match. Sharding has {sorted(map(str, wanted))},"
-            f" arrays are on {sorted(map(str, devices))}"
+            f"the parts are on {sorted(map(str, devices))}, but the devices of the sharding are"
+            f" {sorted(map(str, wanted))}"
         )
     shape = sharding.shard_shape(aval.shape)
     for a in arrays:
         if a.aval.dtype != aval.dtype:
-            raise ValueError(
-                f"Input buffers to `Array` must have matching dtypes. Got {a.aval.dtype}, expected {aval.dtype}"
-            )
+            raise ValueError(f"a part has dtype {a.aval.dtype}, but the array has {aval.dtype}")
         if a.aval.shape != shape:
             raise ValueError(
-                f"Expected shard shape {shape} of sharding {sharding}, but got an array of {a.aval.shape}"
+                f"{sharding} gives parts of shape {shape} to an array of shape {aval.shape}; got one of shape {a.aval.shape}"
             )
     position = {d: i for i, d in enumerate(devices)}
     return [arrays[position[d]] for d in wanted]
@@ -532,6 +533,7 @@ def choose_placement(
 
 
 def _different_devices(what: str) -> Exception:
+    # Keras names these words where it warns of such programs.
     return ValueError(f"Received incompatible devices for jitted computation: {what}")
 
 

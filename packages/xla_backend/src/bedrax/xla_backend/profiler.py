@@ -43,7 +43,7 @@ def start_trace(
         )
     with _lock:
         if _session is not None:
-            raise RuntimeError("Profile has already been started. Only one profile may be run at a time.")
+            raise RuntimeError("a trace is being recorded already; call stop_trace first")
         clients.backends()  # devices register what they record
         session = (
             _native.ProfilerSession()
@@ -115,7 +115,7 @@ def start_server(port: int, requires_backend: bool = True) -> Any:
         clients.backends()
     with _lock:
         if _server is not None:
-            raise ValueError("Only one profiler server can be active at a time.")
+            raise ValueError("a profiler server is running already; call stop_server first")
         _server = _native.start_server(port)
         return _server
 

@@ -227,8 +227,8 @@ def _shard_shape(self, global_shape) -> tuple[int, ...]:
     for i, (n, c) in enumerate(zip(shape, counts)):
         if n % c:
             raise ValueError(
-                f"Sharding {self} implies that array axis {i} is partitioned {c} times, but does not evenly divide"
-                f" the dimension size {n}. Got shape: {shape}"
+                f"{self} splits axis {i} of an array of shape {shape} into {c} parts, but its size {n} is no multiple"
+                f" of {c}"
             )
     return tuple(n // c for n, c in zip(shape, counts))
 
@@ -394,9 +394,7 @@ class DuplicateSpecError(ValueError):
 def check_pspec(mesh, spec, manual_axes=frozenset()) -> None:
     """Raise if `spec` names axes that `mesh` has not, or one of them twice (called from C++, too)."""
     if not isinstance(spec, PartitionSpec):
-        raise TypeError(
-            f"Unexpected type {type(spec)} given for spec of a NamedSharding: a PartitionSpec is expected, got {spec!r}"
-        )
+        raise TypeError(f"the spec of a NamedSharding is a PartitionSpec, got {spec!r} of type {type(spec)}")
     used: set = set()
     names = set(mesh.axis_names)
     for entry in spec:
@@ -405,17 +403,16 @@ def check_pspec(mesh, spec, manual_axes=frozenset()) -> None:
         for name in entry if isinstance(entry, tuple) else (entry,):
             if name not in names:
                 raise ValueError(
-                    f"Resource axis: {name} of {spec} is not found in mesh: {tuple(mesh.axis_names)}."
+                    f"{spec} names the axis {name!r}, which the mesh does not have; it has {tuple(mesh.axis_names)}"
                 )
             if name in used:
                 raise DuplicateSpecError(
-                    "A single NamedSharding spec specification can map every mesh axis to at most one positional"
-                    f" dimension, but {spec} has duplicate entries for `{name}`", mesh, spec)  # fmt: skip
+                    f"{spec} names the mesh axis {name!r} twice; an axis splits one dimension", mesh, spec)  # fmt: skip
             used.add(name)
     for name in (*spec.unreduced, *spec.reduced):
         if name not in names:
             raise ValueError(
-                f"Resource axis: {name} of {spec} is not found in mesh: {tuple(mesh.axis_names)}."
+                f"{spec} names the axis {name!r}, which the mesh does not have; it has {tuple(mesh.axis_names)}"
             )
         if name in used:
             raise ValueError(
@@ -496,8 +493,7 @@ class NamedSharding(runtime.NamedShardingBase):
         """Raise ValueError if the spec splits more dimensions than there are."""
         if len(self.spec) > len(aval_shape):
             raise ValueError(
-                f"Sharding {self} is only valid for values of rank at least {len(self.spec)}, but was applied to a"
-                f" value of rank {len(aval_shape)}"
+                f"{self.spec} has entries for {len(self.spec)} dimensions, but the value has rank {len(aval_shape)}"
             )
 
     def update(self, **kwargs) -> NamedSharding:
@@ -558,7 +554,7 @@ def make_mesh(
     found = list(clients.devices() if devices is None else np.asarray(devices, object).flat)
     if len(found) < count:
         raise ValueError(
-            f"Number of devices {len(found)} must be >= the product of mesh_shape {tuple(axis_shapes)}"
+            f"a mesh of shape {tuple(axis_shapes)} needs {count} devices, there are {len(found)}"
         )
     if axis_types is None:
         axis_types = (AxisType.Explicit,) * len(axis_names)

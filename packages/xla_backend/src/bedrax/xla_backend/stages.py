@@ -234,19 +234,19 @@ class Compiled(Stage):
         for i, (x, aval) in enumerate(zip(leaves, wanted, strict=True)):
             if isinstance(x, Tracer):
                 raise TypeError(
-                    "Cannot apply JAX transformations to a function lowered and compiled for a particular signature."
-                    f" Detected argument of Tracer type {type(x)}."
+                    f"a compiled program takes arrays, got the traced value {x!r}: it cannot be transformed. Transform"
+                    " the function before lower().compile()."
                 )
             have = avals.abstractify(x)
             if have.shape != aval.shape or have.dtype != aval.dtype:
                 wrong.append(
-                    f"Argument {self._argument_name(i)} compiled with {aval.str_short()} and called with {have.str_short()}"
+                    f"  * {self._argument_name(i)}: expected {aval.str_short()}, got {have.str_short()}"
                 )
         if wrong:
             raise TypeError(
-                "Argument types differ from the types for which this computation was compiled. Perhaps you are calling"
-                " the compiled executable with a different enable_x64 mode than when it was AOT compiled? The mismatches"
-                " are:\n" + "\n".join(wrong)
+                "arguments of a compiled program have other types than it was compiled for:\n"
+                + "\n".join(wrong)
+                + "\nConvert them, or lower and compile for these types; the option jax_enable_x64 has to be the same."
             )
         outs = running.run_loaded(self._loaded, self._traced.jaxpr, leaves)
         out = pytree.tree_unflatten(self.out_tree, outs)
@@ -314,15 +314,7 @@ def _structure_message(expected, given) -> str:
         want_tree, have_tree = pytree.tree_structure(want), pytree.tree_structure(have)
         if want_tree != have_tree:
             if isinstance(want, tuple) and len(want) != len(have):
-                lines.append(
-                    f"    * at {name}, seen tuple of length {len(want)} but now given tuple of length {len(have)}, so the"
-                    " lengths do not match"
-                )
+                lines.append(f"  * {name}: expected {len(want)} positional arguments, got {len(have)}")
             else:
-                lines.append(
-                    f"    * at {name}, seen {want_tree} but now given {have_tree}, so the structures do not match"
-                )
-    return (
-        "Function compiled with input pytree does not match the input pytree it was called with. There are"
-        f" {len(lines)} mismatches, including:\n" + "\n".join(lines)
-    )
+                lines.append(f"  * {name}: expected the structure {want_tree}, got {have_tree}")
+    return "a compiled program is called with arguments of another structure:\n" + "\n".join(lines)

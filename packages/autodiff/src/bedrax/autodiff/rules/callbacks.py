@@ -11,7 +11,8 @@ def _refuses(prim, name):
             out = prim.bind(*primals, **params)
             return out, [Zero.of(x) for x in out]
         raise ValueError(
-            f"{name} callbacks do not support JVP. Please use `jax.custom_jvp` to use callbacks while taking gradients."
+            f"a callback has no derivative, and one of {name} was differentiated; give the function that calls it a"
+            " rule with jax.custom_jvp or jax.custom_vjp"
         )
 
     transpose_rules.absent(prim, why="a callback has no derivative, so it is never part of a linear program")

@@ -363,8 +363,8 @@ def _while_split(tape, prim, args, params):
 @transpose_rules.rule(while_p, kind="error")
 def _while_transpose(cts, *args, **_):
     raise ValueError(
-        "Reverse-mode differentiation does not work for lax.while_loop or lax.fori_loop with dynamic start/stop values."
-        " Try using lax.scan, or using fori_loop with static start/stop."
+        "a loop whose number of rounds is not known when it is traced has no reverse-mode derivative: while_loop, and"
+        " fori_loop with traced bounds. Use scan, or fori_loop with known bounds."
     )
 
 

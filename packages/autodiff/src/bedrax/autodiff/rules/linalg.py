@@ -261,8 +261,8 @@ def _svd(primals, tangents, *, full_matrices, compute_uv, subset_by_index, algor
     m, n, _, square = _sizes(a)
     if compute_uv and full_matrices and not square:
         raise NotImplementedError(
-            "Singular value decomposition JVP not implemented for full matrices: the vectors beyond min(m, n) are not "
-            "determined by the matrix; use full_matrices=False"
+            "svd with full_matrices=True has no derivative: the vectors beyond min(m, n) are not determined by the "
+            "matrix; use full_matrices=False"
         )
     s, u, vh = p.svd_p.bind(
         a, full_matrices=False, compute_uv=True, subset_by_index=None, algorithm=algorithm

@@ -35,8 +35,8 @@ def _jvp(primals, tangents, *, jaxprs, const_lengths):
 def _transpose(cts, *args, jaxprs, const_lengths):
     if jaxprs[3] is None:
         raise TypeError(
-            "transpose_solve required for backwards mode automatic differentiation of custom_linear_solve: pass it, or "
-            "symmetric=True if the matrix is symmetric"
+            "custom_linear_solve needs transpose_solve, or symmetric=True if the matrix is symmetric, to be "
+            "differentiated in reverse mode"
         )
     consts, b = split_arguments(args, const_lengths)
     swap = lambda parts: Parts(parts[1], parts[0], parts[3], parts[2])

@@ -37,7 +37,7 @@ def batch_call(
     """
     if vmap_method is None:
         raise NotImplementedError(
-            f"vmap is only supported for jax.{name} when vmap_method is specified: current value is None. Say"
+            f"vmap of jax.{name} needs to know how: say"
             ' vmap_method="sequential" to call it once per element, or "expand_dims" or "broadcast_all" if it takes batches.'
         )
     if vmap_method.startswith("sequential"):
@@ -67,7 +67,9 @@ def _pure(axis, args, dims, *, result_avals, vmap_method, **params):
 @batch_rules.rule(io_callback_p)
 def _io(axis, args, dims, *, ordered, **params):
     if ordered:
-        raise ValueError("Cannot `vmap` ordered IO callbacks.")
+        raise ValueError(
+            "an io_callback with ordered=True cannot be mapped: vmap does not say which element comes first"
+        )
     out = _one_by_one(io_callback_p, axis, args, dims, True, ordered=ordered, **params)
     return out, [0] * len(out)
 
@@ -76,7 +78,7 @@ def _io(axis, args, dims, *, ordered, **params):
 def _debug(axis, args, dims, *, effect, **params):
     if effect in effects.ordered_effects:
         raise ValueError(
-            "Cannot `vmap` ordered debugging callbacks: take ordered=True away, or print outside vmap."
+            "a debug callback with ordered=True cannot be mapped: take ordered=True away, or print outside vmap."
         )
     for i in range(axis.size):
         row = [
