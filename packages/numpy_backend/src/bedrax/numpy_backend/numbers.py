@@ -16,15 +16,17 @@ def native(dtype: np.dtype) -> np.dtype:
     return _F32 if dtypes.issubdtype(dtype, np.floating) else np.dtype(np.int32)
 
 
-def narrow(y, dtype):
-    """Round to a type that NumPy lacks; integers wrap around."""
-    if dtypes.is_integer(dtype):
+def narrow(y, dtype) -> np.ndarray:
+    """Round to a type that is narrower, or that NumPy lacks; integers wrap around."""
+    y = np.asarray(y)
+    if dtype in dtypes.narrow_int_dtypes:
         bits = dtypes.itemsize_bits(dtype)
         y = y & ((1 << bits) - 1)
-        if dtypes.issubdtype(dtype, np.signedinteger):
+        if dtype in dtypes.signed_dtypes:
             y = y - ((y >> (bits - 1)) << bits)
-        y = y.astype(np.int8)
-    return y.astype(dtype)
+        y = np.asarray(y).astype(np.int8)
+    with np.errstate(all="ignore"):
+        return y.astype(dtype, copy=False)
 
 
 def convert(x: np.ndarray, dtype: np.dtype) -> np.ndarray:

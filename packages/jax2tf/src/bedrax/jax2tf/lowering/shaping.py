@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from bedrax.core import dims
 from bedrax.jax2tf.carriers import cast, moved
 from bedrax.jax2tf.tables import tf_rules
@@ -90,11 +92,11 @@ def spread(x, axis: int, inner: int, fill):
     sizes = [s if s is not None else tf.shape(x)[d] for d, s in enumerate(x.shape.as_list())]
     whole = n * (inner + 1)
     padded = tf.reshape(padded, vector([*sizes[:axis], whole, *sizes[axis + 1 :]]))
-    if isinstance(n, int):
-        last = max(whole - inner, 0)
-    else:
-        last = tf.maximum(whole - inner, 0)
-    return padded[(slice(None),) * axis + (slice(0, last),)]
+    return padded[(slice(None),) * axis + (slice(0, _positive(whole - inner)),)]
+
+
+def _positive(n):
+    return max(n, 0) if isinstance(n, int) else tf.maximum(n, 0)
 
 
 def pad(ctx, x, fill, config):
@@ -121,9 +123,8 @@ def _some(pairs) -> bool:
 
 
 def _cut_and_grow(lows, highs):
-    positive = lambda n: max(n, 0) if isinstance(n, int) else tf.maximum(n, 0)
-    cut = [(positive(-low), positive(-high)) for low, high in zip(lows, highs, strict=True)]
-    grow = [(positive(low), positive(high)) for low, high in zip(lows, highs, strict=True)]
+    cut = [(_positive(-low), _positive(-high)) for low, high in zip(lows, highs, strict=True)]
+    grow = [(_positive(low), _positive(high)) for low, high in zip(lows, highs, strict=True)]
     return cut, grow
 
 
@@ -172,28 +173,17 @@ def _tile(ctx, x, *, reps):
 
 @tf_rules.rule(p.iota_p)
 def _iota(ctx, *dynamic, dtype, shape, dimension, sharding=None):
-    import numpy as np
-
-    target = types.tf_dtype(dtype)
     n = ctx.dim(shape[dimension])
     if isinstance(n, int):
         line = types.constant(np.arange(n).astype(dtype))
     else:
-        line = cast(tf.range(n), target)
+        line = cast(tf.range(n), types.tf_dtype(dtype))
     place = [1] * len(shape)
     place[dimension] = shape[dimension]
-    line = moved(lambda ctx, x: tf.broadcast_to(reshape(ctx, x, place), ctx.shape(shape)))(ctx, line)
-    return line
+    return moved(lambda ctx, x: tf.broadcast_to(reshape(ctx, x, place), ctx.shape(shape)))(ctx, line)
 
 
 @tf_rules.rule(p.empty_p)
 def _empty(ctx, *, shape, dtype, out_sharding=None):
-    zero = types.constant(np_dtype_zero(dtype))
+    zero = types.constant(np.zeros((), dtype))
     return moved(lambda ctx, x: tf.broadcast_to(x, ctx.shape(shape)))(ctx, zero)
-
-
-def np_dtype_zero(dtype):
-    """A scalar zero of a dtype of ours."""
-    import numpy as np
-
-    return np.zeros((), dtype)

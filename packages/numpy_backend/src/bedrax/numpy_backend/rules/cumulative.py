@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from bedrax.lax.primitives import cumulative
-from bedrax.numpy_backend.rules.reductions import accumulator, narrow
+from bedrax.numpy_backend.numbers import narrow
+from bedrax.numpy_backend.rules.reductions import accumulator
 from bedrax.numpy_backend.tables import numpy_rules
 
 

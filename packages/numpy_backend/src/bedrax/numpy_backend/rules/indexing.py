@@ -50,6 +50,16 @@ def _split_dims(operand, numbers, sizes) -> tuple[list[int], list[int]]:
     return [d for d in range(operand.ndim) if d not in whole], whole
 
 
+def _positions(starts, sizes, batch: tuple) -> tuple:
+    """For each indexed dimension, where the elements of the windows are: arrays of shape ``(*batch, *sizes)``."""
+    shape, n = (*batch, *sizes), len(sizes)
+    where = []
+    for i, (start, size) in enumerate(zip(starts, sizes, strict=True)):
+        offsets = np.arange(size).reshape([-1 if j == i else 1 for j in range(n)])
+        where.append(np.broadcast_to(np.reshape(start, (*np.shape(start), *[1] * n)) + offsets, shape))
+    return tuple(where)
+
+
 @numpy_rules.rule(gather_p)
 def _gather(
     operand, indices, *, dimension_numbers, slice_sizes, indices_are_sorted, unique_indices, mode, fill_value
@@ -58,19 +68,11 @@ def _gather(
     fill = mode is GatherScatterMode.FILL_OR_DROP
     starts, inside = _starts(operand, indices, numbers, slice_sizes, clip=not fill)
     part, whole = _split_dims(operand, numbers, slice_sizes)
-    n = len(part)
-    where = []
-    for i, d in enumerate(part):
-        start = starts[d]
-        if type(start) is not int:
-            start = start.reshape(start.shape + (1,) * n)
-        where.append(start + np.arange(slice_sizes[d]).reshape([-1 if j == i else 1 for j in range(n)]))
     source = operand.transpose(*part, *whole)
-    target = (*batch, *[slice_sizes[d] for d in part])
-    if where:
-        out = source[tuple(np.broadcast_arrays(*where, np.empty(target, np.void)))[:-1]]
+    if part:
+        out = source[_positions([starts[d] for d in part], [slice_sizes[d] for d in part], batch)]
     else:
-        out = np.broadcast_to(source, (*target, *source.shape))
+        out = np.broadcast_to(source, (*batch, *source.shape))
     # From batch, indexed, whole to batch, then the window in the operand's order.
     b = len(batch)
     position = {d: b + i for i, d in enumerate([*part, *whole])}
@@ -96,40 +98,29 @@ def _scatter_rule(prim, combine):
         sizes = window_sizes(operand.ndim, updates.shape, dimension_numbers)
         starts, inside = _starts(operand, indices, numbers, sizes, clip=mode is GatherScatterMode.CLIP)
         part, whole = _split_dims(operand, numbers, sizes)
-        n = len(part)
         keep = np.flatnonzero(inside.reshape(-1))
-        where = []
-        for i, d in enumerate(part):
-            start = np.broadcast_to(starts[d], batch).reshape(-1)[keep].reshape((-1,) + (1,) * n)
-            where.append(start + np.arange(sizes[d]).reshape([-1 if j == i else 1 for j in range(n)]))
         # Updates with the windows' positions in front, then the window in the operand's order.
         window = dimension_numbers.update_window_dims
         rest = [d for d in range(updates.ndim) if d not in window]
-        values = (
-            updates.transpose(*rest, *window).reshape(-1, *sizes)
-            if updates.size
-            else updates.reshape(0, *sizes)
-        )
-        values = values[keep] if updates.size else values
-        values = values.transpose(0, *[d + 1 for d in (*part, *whole)])
         out = operand.copy()
-        if not values.size:
+        if not (updates.size and len(keep)):
             return out
+        values = updates.transpose(*rest, *window).reshape(-1, *sizes)[keep]
+        values = values.transpose(0, *[d + 1 for d in (*part, *whole)])
         view = out.transpose(*part, *whole)
-        if where:
-            where = np.broadcast_arrays(*where, np.empty((len(keep), *[sizes[d] for d in part]), np.void))[
-                :-1
-            ]
+        if part:
+            kept = [np.broadcast_to(starts[d], batch).reshape(-1)[keep] for d in part]
+            where = _positions(kept, [sizes[d] for d in part], keep.shape)
         else:
-            view, where = view[None], [np.zeros(len(keep), np.intp)]
+            view, where = view[None], (np.zeros(len(keep), np.intp),)
         if update_jaxpr is not None:
-            _apply(view, tuple(where), values, update_jaxpr)
+            _apply(view, where, values, update_jaxpr)
         elif combine is None:
-            view[tuple(where)] = values
+            view[where] = values
         elif unique_indices:
-            view[tuple(where)] = combine(view[tuple(where)], values)
+            view[where] = combine(view[where], values)
         else:
-            combine.at(view, tuple(where), values)
+            combine.at(view, where, values)
         return out
 
     numpy_rules.add(prim, rule)

@@ -138,10 +138,7 @@ def _permutation(pivots, *, permutation_size):
     out = np.broadcast_to(np.arange(permutation_size, dtype=np.int32), (*lead, permutation_size)).copy()
     batch = _batch_index(tuple(lead))
     for i in range(k):
-        j = pivots[..., i]
-        old = out[..., i].copy()
-        out[..., i] = out[(*batch, j)]
-        out[(*batch, j)] = old
+        _swap(out[..., None], i, pivots[..., i], batch)
     return out
 
 
@@ -245,23 +242,14 @@ def _ormqr(a, taus, c, *, left, transpose):
 @_rule(p.qr_p)
 def _qr(x, *, pivoting, full_matrices, use_magma):
     *lead, m, n = x.shape
+    k = m if full_matrices else min(m, n)
+    identity = np.broadcast_to(np.eye(m, k, dtype=x.dtype), (*lead, m, k))
     if pivoting:
         packed, order, taus = _geqp3(x, np.zeros((*lead, n), np.int32))
-        k = m if full_matrices else min(m, n)
-        q = _ormqr(
-            packed,
-            taus,
-            np.broadcast_to(np.eye(m, k, dtype=x.dtype), (*lead, m, k)),
-            left=True,
-            transpose=False,
-        )
+        q = _ormqr(packed, taus, identity, left=True, transpose=False)
         return [q, np.triu(packed)[..., :k, :], order - np.int32(1)]
     if not x.size:
-        k = m if full_matrices else min(m, n)
-        return [
-            np.broadcast_to(np.eye(m, k, dtype=x.dtype), (*lead, m, k)).copy(),
-            np.zeros((*lead, k, n), x.dtype),
-        ]
+        return [identity.copy(), np.zeros((*lead, k, n), x.dtype)]
     return [np.asarray(r) for r in np.linalg.qr(x, mode="complete" if full_matrices else "reduced")]
 
 
@@ -293,24 +281,15 @@ def _tridiagonal(a, *, lower):
     taus = np.zeros((*lead, max(n - 1, 0)), a.dtype)
     e = np.zeros((*lead, max(n - 1, 0)), real)
     vectors = np.zeros_like(a)
-    if lower:
-        for i in range(n - 1):
-            beta, tau, v = _reflector(full[..., i + 1, i].copy(), full[..., i + 2 :, i])
-            u = _full(v, i + 1)
-            _apply_left(full, u, tau.conj())
-            _apply_right(full, u, tau)
-            e[..., i], taus[..., i] = beta, tau
-            vectors[..., i + 2 :, i] = v
-    else:
-        for i in reversed(range(n - 1)):
-            beta, tau, v = _reflector(full[..., i, i + 1].copy(), full[..., :i, i + 1])
-            u = np.concatenate(
-                [v, np.ones((*lead, 1), a.dtype), np.zeros((*lead, n - 1 - i), a.dtype)], axis=-1
-            )
-            _apply_left(full, u, tau.conj())
-            _apply_right(full, u, tau)
-            e[..., i], taus[..., i] = beta, tau
-            vectors[..., :i, i + 1] = v
+    for i in range(n - 1) if lower else reversed(range(n - 1)):
+        one, column, rest = (i + 1, i, slice(i + 2, n)) if lower else (i, i + 1, slice(0, i))
+        beta, tau, v = _reflector(full[..., one, column].copy(), full[..., rest, column])
+        u = np.zeros((*lead, n), a.dtype)
+        u[..., one], u[..., rest] = 1, v
+        _apply_left(full, u, tau.conj())
+        _apply_right(full, u, tau)
+        e[..., i], taus[..., i] = beta, tau
+        vectors[..., rest, column] = v
     d = full[..., diagonal, diagonal].real.copy()
     packed = vectors + other
     packed[..., diagonal, diagonal] = d

@@ -11,6 +11,7 @@ import numpy as np
 from bedrax.core import dtypes
 from bedrax.core.quiet import quietly
 from bedrax.lax.primitives import reductions
+from bedrax.numpy_backend.numbers import narrow
 from bedrax.numpy_backend.program_source import evaluate
 from bedrax.numpy_backend.tables import numpy_rules, source_rules
 
@@ -41,20 +42,11 @@ def _arithmetic(ufunc):
     return evaluate
 
 
-def narrow(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """`x` in `dtype`; integers wrap around."""
-    x = np.asarray(x)
-    if dtype in dtypes.narrow_int_dtypes:
-        bits = dtypes.itemsize_bits(dtype)
-        x = x & ((1 << bits) - 1)
-        if dtype in dtypes.signed_dtypes:
-            x = np.where(x >> (bits - 1), x - (1 << bits), x)
-    with np.errstate(all="ignore"):
-        return x.astype(dtype, copy=False)
-
-
-rule(reductions.reduce_sum_p)(_arithmetic(np.add))
-rule(reductions.reduce_prod_p)(_arithmetic(np.multiply))
+for _prim, _ufunc in (
+    (reductions.reduce_sum_p, np.add), (reductions.reduce_prod_p, np.multiply), (reductions.reduce_and_p, np.bitwise_and),
+    (reductions.reduce_or_p, np.bitwise_or), (reductions.reduce_xor_p, np.bitwise_xor),
+):  # fmt: skip
+    rule(_prim)(_arithmetic(_ufunc))
 
 
 def _reduction_source(ufunc):
@@ -95,21 +87,6 @@ _extreme(reductions.reduce_max_p, np.maximum)
 _extreme(reductions.reduce_min_p, np.minimum)
 
 
-def _bitwise(prim, ufunc):
-    def evaluate(x, *, axes):
-        if not axes:
-            return x
-        wide = accumulator(x.dtype)
-        return narrow(ufunc.reduce(x.astype(wide, copy=False), axis=axes, dtype=wide), x.dtype)
-
-    rule(prim)(evaluate)
-
-
-_bitwise(reductions.reduce_and_p, np.bitwise_and)
-_bitwise(reductions.reduce_or_p, np.bitwise_or)
-_bitwise(reductions.reduce_xor_p, np.bitwise_xor)
-
-
 def comparable(x: np.ndarray) -> np.ndarray:
     """`x` in a type in which NumPy finds and sorts as it does in its own types; order is kept."""
     if x.dtype in dtypes.narrow_int_dtypes or x.dtype.kind == "V" or x.dtype == dtypes.bfloat16:
@@ -117,14 +94,12 @@ def comparable(x: np.ndarray) -> np.ndarray:
     return x
 
 
-@rule(reductions.argmax_p)
-def _argmax(x, *, axes, index_dtype):
-    return np.asarray(np.argmax(comparable(x), axes[0]), index_dtype)
+def _position(find):
+    return lambda x, *, axes, index_dtype: np.asarray(find(comparable(x), axes[0]), index_dtype)
 
 
-@rule(reductions.argmin_p)
-def _argmin(x, *, axes, index_dtype):
-    return np.asarray(np.argmin(comparable(x), axes[0]), index_dtype)
+rule(reductions.argmax_p)(_position(np.argmax))
+rule(reductions.argmin_p)(_position(np.argmin))
 
 
 def elementwise_program(jaxpr):

@@ -69,17 +69,25 @@ def _start_of_block(h, hi: int) -> int:
     return 0
 
 
-def _iterate_complex(h, q) -> None:
-    n = len(h)
-    hi, steps = n - 1, 0
+def _blocks(h, q, size: int):
+    """The first and the last row of the block to work on next, and for which time; blocks of `size` rows are done."""
+    hi, steps = len(h) - 1, 0
     while hi > 0:
         lo = _start_of_block(h, hi)
-        if lo == hi:
-            hi, steps = hi - 1, 0
+        if hi - lo < size:
+            if hi > lo:
+                _standardize(h, q, lo)
+            hi, steps = lo - 1, 0
             continue
         steps += 1
         if steps > _MOST_STEPS:
             raise np.linalg.LinAlgError("QR iteration does not converge")
+        yield lo, hi, steps
+    h[np.tril_indices(len(h), -size)] = 0
+
+
+def _iterate_complex(h, q) -> None:
+    for lo, hi, steps in _blocks(h, q, 1):
         a, b, c, d = h[hi - 1, hi - 1], h[hi - 1, hi], h[hi, hi - 1], h[hi, hi]
         root = np.sqrt(((a - d) / 2) ** 2 + b * c)
         shift = min(((a + d) / 2 + root, (a + d) / 2 - root), key=lambda z: abs(z - d))
@@ -92,22 +100,10 @@ def _iterate_complex(h, q) -> None:
             # _reflect's rows above lo belong to h as well; the columns left of lo are zero.
             if k > lo:
                 h[k + 1, k - 1] = 0
-    h[np.tril_indices(n, -1)] = 0
 
 
 def _iterate_real(h, q) -> None:
-    n = len(h)
-    hi, steps = n - 1, 0
-    while hi > 0:
-        lo = _start_of_block(h, hi)
-        if lo >= hi - 1:
-            if lo == hi - 1:
-                _standardize(h, q, lo)
-            hi, steps = lo - 1, 0
-            continue
-        steps += 1
-        if steps > _MOST_STEPS:
-            raise np.linalg.LinAlgError("QR iteration does not converge")
+    for lo, hi, steps in _blocks(h, q, 2):
         s = h[hi - 1, hi - 1] + h[hi, hi]
         t = h[hi - 1, hi - 1] * h[hi, hi] - h[hi - 1, hi] * h[hi, hi - 1]
         if steps % 10 == 0:  # out of a cycle
@@ -125,7 +121,6 @@ def _iterate_real(h, q) -> None:
             _reflect(h, q, v, tau, slice(k, k + len(x)), max(k - 1, lo), min(k + 4, hi + 1))
             if k > lo:
                 h[k + 1 : k + 3, k - 1] = 0
-    h[np.tril_indices(n, -2)] = 0
 
 
 def _rotate(h, q, i: int, c: float, s: float) -> None:

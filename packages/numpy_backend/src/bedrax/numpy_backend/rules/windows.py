@@ -7,7 +7,8 @@ import numpy as np
 from bedrax.lax.primitives import elementwise, reductions
 from bedrax.lax.primitives import windows as p
 from bedrax.lax.primitives.windows import Windows
-from bedrax.numpy_backend.rules.reductions import accumulator, elementwise_program, narrow
+from bedrax.numpy_backend.numbers import narrow
+from bedrax.numpy_backend.rules.reductions import accumulator, elementwise_program
 from bedrax.numpy_backend.rules.shaping import _pad
 from bedrax.numpy_backend.tables import numpy_rules
 
