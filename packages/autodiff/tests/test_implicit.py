@@ -8,7 +8,7 @@ from bedrax.autodiff import custom_linear_solve, custom_root, grad, hessian, jac
 from bedrax.batching import vmap
 from bedrax.core import config
 from bedrax.core.jitting import jit
-from bedrax.lax.primitives import linalg
+from bedrax.lax import matrices
 
 RNG = np.random.default_rng(0)
 A = RNG.standard_normal((3, 3)) + 4 * np.eye(3)
@@ -125,7 +125,7 @@ def test_the_rest_of_a_full_qr_keeps_q_unitary(dtype):
 
     def projection(a):
         rest = lax.slice_in_dim(lax.qr(a)[0], 3, 5, axis=1)
-        return linalg.matmul(rest, linalg.adjoint(rest))
+        return matrices.matmul(rest, matrices.adjoint(rest))
 
     np.testing.assert_allclose(jvp(projection, (x,), (t,))[1], _numeric(projection, x, t), atol=1e-8)
     (q, r), (dq, dr) = jvp(lambda a: lax.qr(a), (x,), (t,))

@@ -53,12 +53,12 @@ VECTORS = {"a": VECTOR, "v": VECTOR}
 WINDOW = indexing_of_numpy.read((3, 3), (slice(0, 2), 1))[0].plan
 ROWS = indexing_of_numpy.read((3, 3), INTS)[0].plan
 BY_FUNCTION = {
-    "lax.primitives.indexing.dynamic_slice": {"start_indices": (0, 1), "slice_sizes": (2, 2)},
-    "lax.primitives.indexing.dynamic_slice_in_dim": {"start_index": 1, "slice_size": 2},
-    "lax.primitives.indexing.dynamic_index_in_dim": {"index": 1},
-    "lax.primitives.indexing.dynamic_update_slice": {"start_indices": (0, 1)},
-    "lax.primitives.indexing.dynamic_update_slice_in_dim": {"start_index": 1, "axis": 0},
-    "lax.primitives.indexing.dynamic_update_index_in_dim": {"update": VECTOR, "index": 1, "axis": 0},
+    "lax.dynamic_slices.dynamic_slice": {"start_indices": (0, 1), "slice_sizes": (2, 2)},
+    "lax.dynamic_slices.dynamic_slice_in_dim": {"start_index": 1, "slice_size": 2},
+    "lax.dynamic_slices.dynamic_index_in_dim": {"index": 1},
+    "lax.dynamic_slices.dynamic_update_slice": {"start_indices": (0, 1)},
+    "lax.dynamic_slices.dynamic_update_slice_in_dim": {"start_index": 1, "axis": 0},
+    "lax.dynamic_slices.dynamic_update_index_in_dim": {"update": VECTOR, "index": 1, "axis": 0},
     "numpy.calculus.interp": {"xp": VECTOR, "fp": VECTOR},
     "numpy.calculus.convolve": VECTORS,
     "numpy.calculus.correlate": VECTORS,

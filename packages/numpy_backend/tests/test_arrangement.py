@@ -5,6 +5,7 @@ import pytest
 
 from bedrax import lax
 from bedrax.core.staging import make_jaxpr
+from bedrax.lax import filling
 
 X = np.ones((3, 4), np.float32)
 N = np.ones((3, 4), np.int32)
@@ -228,9 +229,8 @@ def test_weak_types_and_dtypes_of_full():
 def test_zeros_of_types_without_tangents():
     from bedrax.core import dtypes
     from bedrax.core.avals import ShapedArray
-    from bedrax.lax.primitives import shaping
 
-    out = shaping.zeros_of(ShapedArray((2,), dtypes.float0))
+    out = filling.zeros_of(ShapedArray((2,), dtypes.float0))
     assert out.dtype == dtypes.float0 and out.shape == (2,)
 
 

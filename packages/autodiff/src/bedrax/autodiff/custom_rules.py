@@ -22,9 +22,9 @@ from bedrax.core.ir import run
 from bedrax.core.source import api_boundary
 from bedrax.core.staging import function_name
 from bedrax.core.tracing import Tracer
+from bedrax.lax.filling import zeros_of
 from bedrax.lax.primitives.conversions import convert_element_type
 from bedrax.lax.primitives.custom_rules import custom_jvp_call_p, custom_vjp_call_p
-from bedrax.lax.primitives.shaping import zeros_of
 
 __all__ = [
     "CustomVJPPrimal", "SymbolicZero", "custom_gradient", "custom_jvp", "custom_vjp", "custom_vjp_primal_tree_values",

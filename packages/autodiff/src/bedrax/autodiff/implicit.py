@@ -17,8 +17,8 @@ from bedrax.autodiff.tables import Zero, instantiate
 from bedrax.core import staging
 from bedrax.core.avals import abstractify
 from bedrax.core.ir import Jaxpr, call_flat
+from bedrax.lax.filling import zeros_like
 from bedrax.lax.primitives.elementwise import neg
-from bedrax.lax.primitives.shaping import zeros_like
 from bedrax.lax.primitives.solvers import linear_solve_p
 
 __all__ = ["custom_linear_solve", "custom_root"]

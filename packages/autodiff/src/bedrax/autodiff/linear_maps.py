@@ -22,7 +22,7 @@ from bedrax.autodiff.tables import UndefinedPrimal, Zero, instantiate
 from bedrax.core import dtypes, ir, staging
 from bedrax.core.avals import AbstractValue, ShapedArray, abstractify, aval_of
 from bedrax.core.jitting import jit
-from bedrax.lax.primitives.shaping import zeros_of
+from bedrax.lax.filling import zeros_of
 
 __all__ = ["VJP", "LinearFunction", "Linearized", "fwd_and_bwd", "linear_transpose", "linearize", "vjp"]
 

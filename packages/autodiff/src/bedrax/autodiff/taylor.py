@@ -21,9 +21,9 @@ from bedrax.core import dtypes
 from bedrax.core.avals import aval_of
 from bedrax.core.ir import run
 from bedrax.core.tracing import Trace, Tracer, current, entered, set_trace
+from bedrax.lax.filling import zeros_of
 from bedrax.lax.primitives import elementwise
 from bedrax.lax.primitives.custom_rules import run_call
-from bedrax.lax.primitives.shaping import zeros_of
 
 
 class SeriesTracer(Tracer):

@@ -22,7 +22,7 @@ from bedrax.core import executors
 from bedrax.core.columns import Column
 from bedrax.extend.unsupported import refuse_options
 from bedrax.lax.axes import broadcast_axis, move_axis
-from bedrax.lax.primitives.shaping import zeros_of
+from bedrax.lax.filling import zeros_of
 
 
 class TableView(MutableMapping):

@@ -1,5 +1,11 @@
 from .polar import qdwh
 from .primitives.callbacks import debug_callback_p, io_callback_p, pure_callback_p
+from .dynamic_slices import (
+    dynamic_index_in_dim as dynamic_index_in_dim, dynamic_slice as dynamic_slice,
+    dynamic_slice_in_dim as dynamic_slice_in_dim, dynamic_update_index_in_dim as dynamic_update_index_in_dim, dynamic_update_slice as dynamic_update_slice,
+    dynamic_update_slice_in_dim as dynamic_update_slice_in_dim,
+)  # fmt: skip
+from .filling import full as full, full_like as full_like
 from .primitives.calls import (
     composite as composite, optimization_barrier as optimization_barrier,
     optimization_barrier_p as optimization_barrier_p,
@@ -80,11 +86,7 @@ from .primitives.elementwise import (
 from .primitives.fft import FftType as FftType, fft as fft, fft_p as fft_p
 from .primitives.indexing import (
     GatherDimensionNumbers as GatherDimensionNumbers, GatherScatterMode as GatherScatterMode,
-    ScatterDimensionNumbers as ScatterDimensionNumbers, dynamic_index_in_dim as dynamic_index_in_dim,
-    dynamic_slice as dynamic_slice, dynamic_slice_in_dim as dynamic_slice_in_dim,
-    dynamic_slice_p as dynamic_slice_p, dynamic_update_index_in_dim as dynamic_update_index_in_dim,
-    dynamic_update_slice as dynamic_update_slice,
-    dynamic_update_slice_in_dim as dynamic_update_slice_in_dim,
+    ScatterDimensionNumbers as ScatterDimensionNumbers, dynamic_slice_p as dynamic_slice_p,
     dynamic_update_slice_p as dynamic_update_slice_p, gather as gather, gather_p as gather_p,
     index_take as index_take, scatter as scatter, scatter_add as scatter_add,
     scatter_add_p as scatter_add_p, scatter_apply as scatter_apply, scatter_max as scatter_max,
@@ -123,7 +125,7 @@ from .primitives.shaping import (
     broadcast_like as broadcast_like, broadcast_shapes as broadcast_shapes,
     broadcast_to_rank as broadcast_to_rank, broadcasted_iota as broadcasted_iota, collapse as collapse,
     concatenate as concatenate, concatenate_p as concatenate_p, empty as empty, expand_dims as expand_dims,
-    full as full, full_like as full_like, index_in_dim as index_in_dim, iota as iota, iota_p as iota_p,
+    index_in_dim as index_in_dim, iota as iota, iota_p as iota_p,
     pad as pad, pad_p as pad_p, reshape as reshape, reshape_p as reshape_p, rev as rev, rev_p as rev_p,
     shape_as_value as shape_as_value, slice as slice, slice_in_dim as slice_in_dim, slice_p as slice_p,
     split as split, split_p as split_p, squeeze as squeeze, squeeze_p as squeeze_p, stack as stack,

@@ -12,6 +12,7 @@ import numpy as np
 from bedrax import lax
 from bedrax.core import dtypes
 from bedrax.core.avals import aval_of
+from bedrax.lax import matrices
 from bedrax.lax.primitives import linalg as p
 
 __all__ = ["qdwh"]
@@ -38,17 +39,17 @@ def _by_qr(u, a: float, b: float, c: float):
     eye = np.eye(n, dtype=u.dtype)
     q, _ = p.qr(lax.concatenate([lax.mul(u, _scalar(np.sqrt(c), u)), eye], 0), full_matrices=False)
     top, bottom = lax.slice_in_dim(q, 0, m), lax.slice_in_dim(q, m, m + n)
-    step = lax.mul(p.matmul(top, p.adjoint(bottom)), _scalar((a - b / c) / np.sqrt(c), u))
+    step = lax.mul(matrices.matmul(top, matrices.adjoint(bottom)), _scalar((a - b / c) / np.sqrt(c), u))
     return lax.add(lax.mul(u, _scalar(b / c, u)), step)
 
 
 def _by_cholesky(u, a: float, b: float, c: float):
     """The same, cheaper, for c below 100: (2.15) there."""
-    gram = lax.mul(p.matmul(p.adjoint(u), u), _scalar(c, u))
+    gram = lax.mul(matrices.matmul(matrices.adjoint(u), u), _scalar(c, u))
     l = p.cholesky_p.bind(lax.add(gram, np.eye(u.shape[1], dtype=u.dtype)))
-    solved = p.triangular_solve(l, p.adjoint(u), left_side=True, lower=True)
+    solved = p.triangular_solve(l, matrices.adjoint(u), left_side=True, lower=True)
     solved = p.triangular_solve(l, solved, left_side=True, lower=True, transpose_a=True, conjugate_a=True)
-    return lax.add(lax.mul(u, _scalar(b / c, u)), lax.mul(p.adjoint(solved), _scalar(a - b / c, u)))
+    return lax.add(lax.mul(u, _scalar(b / c, u)), lax.mul(matrices.adjoint(solved), _scalar(a - b / c, u)))
 
 
 def _norm(u):
@@ -119,8 +120,8 @@ def qdwh(
     change = _norm(u) if change is None else change
     steps, u, change = lax.while_loop(going_on, halley, (np.int32(count), u, change))
     # One step of Newton-Schulz removes what rounding has added.
-    correction = lax.mul(p.matmul(u, p.matmul(p.adjoint(u), u)), _scalar(0.5, u))
+    correction = lax.mul(matrices.matmul(u, matrices.matmul(matrices.adjoint(u), u)), _scalar(0.5, u))
     u = _cleared(lax.sub(lax.mul(u, _scalar(1.5, u)), correction), dynamic_shape)
-    h = p.matmul(p.adjoint(u), x)
-    h = lax.mul(lax.add(h, p.adjoint(h)), _scalar(0.5, h))
+    h = matrices.matmul(matrices.adjoint(u), x)
+    h = lax.mul(lax.add(h, matrices.adjoint(h)), _scalar(0.5, h))
     return u, h, steps, lax.le(change, lax.mul(tolerance, _norm(u)))

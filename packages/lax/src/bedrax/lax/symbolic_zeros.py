@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bedrax.core.avals import AbstractValue, aval_of
-from bedrax.lax.primitives.shaping import zeros_of
+from bedrax.lax.filling import zeros_of
 
 
 class LazilyTyped:

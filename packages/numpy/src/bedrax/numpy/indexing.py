@@ -19,6 +19,7 @@ from bedrax.core import dims, dtypes, errors, tracing
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
 from bedrax.core.one_program import one_program
+from bedrax.lax.dynamic_slices import dynamic_slice
 from bedrax.lax.operators import _select
 from bedrax.lax.primitives import elementwise as ops
 from bedrax.lax.primitives import indexing as prims
@@ -502,9 +503,7 @@ def _get_windows(x: Any, plan: Plan, starts: Sequence[Any], wraps: tuple) -> Any
         start, wrap = (0, False) if what == FULL else next(it)
         at.append(start)
         negative.append(wrap)
-    x = prims.dynamic_slice(
-        x, _one_dtype(at, plan.shape), tuple(sizes), allow_negative_indices=tuple(negative)
-    )
+    x = dynamic_slice(x, _one_dtype(at, plan.shape), tuple(sizes), allow_negative_indices=tuple(negative))
     return _arrange(x, plan)
 
 

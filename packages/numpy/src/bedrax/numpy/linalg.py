@@ -10,7 +10,6 @@ import functools
 import math
 import operator
 from collections import namedtuple
-from collections.abc import Sequence
 
 import bedrax.numpy as jnp
 import numpy as np
@@ -21,6 +20,7 @@ from bedrax.core.one_program import one_program
 from bedrax.lax.primitives import linalg as factor
 from bedrax.numpy import products
 from bedrax.numpy.arguments import ArrayLike, array, axis_index, inexact
+from bedrax.numpy.norms import matrix_norm, norm, vector_norm
 from bedrax.numpy.products import matmul, multi_dot, tensordot, vecdot
 
 __all__ = [
@@ -546,106 +546,6 @@ def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
     size = abs(diagonal_)
     unit = jnp.prod(diagonal_ / jnp.where(size == 0, 1, size).astype(a.dtype), axis=-1)
     return SlogdetResult(unit * _plain_determinant(q), jnp.sum(jnp.log(size), axis=-1))
-
-
-# Norms
-
-
-@one_program(static=("ord", "axis", "keepdims"))
-def norm(
-    x: ArrayLike,
-    ord: int | str | None = None,
-    axis: None | tuple[int, ...] | int = None,
-    keepdims: bool = False,
-) -> Array:
-    """Norms of vectors or matrices.
-
-    Args:
-      x: array.
-      ord: for vectors: a number p for ``sum(abs(x)**p)**(1/p)``, 0 for the count of nonzeros, inf and -inf for the
-        extremes; for matrices: ``"fro"``, ``"nuc"``, 1, -1 (column sums), 2, -2 (singular values), inf, -inf (row sums).
-        None: the root of the sum of squares.
-      axis: one axis: vectors; two axes: matrices. None: all of `x`, flattened if there is no `ord`.
-      keepdims: keep reduced axes with length 1.
-
-    Raises:
-      ValueError: an `ord` that does not exist for vectors or matrices; more than two axes.
-    """
-    (x,) = inexact("linalg.norm", x)
-    if axis is None:
-        if ord is None:
-            return _root_of_squares(x, tuple(range(x.ndim)), keepdims)
-        axes = tuple(range(x.ndim))
-    else:
-        axes = tuple(axis_index(d, x.ndim) for d in (axis if isinstance(axis, Sequence) else (axis,)))
-    if len(axes) == 1:
-        return _vector_norm(x, 2 if ord is None else ord, axes, keepdims)
-    if len(axes) == 2:
-        return _matrix_norm(x, "fro" if ord is None else ord, axes, keepdims)
-    raise ValueError(f"Improper number of axes for norm: axis={axis} for an array of shape {x.shape}")
-
-
-def _root_of_squares(x: Array, axes, keepdims) -> Array:
-    squares = jnp.real(x * jnp.conj(x)) if dtypes.is_complex(x.dtype) else x * x
-    return jnp.sqrt(jnp.sum(squares, axis=axes, keepdims=keepdims))
-
-
-def _vector_norm(x: Array, ord, axes, keepdims) -> Array:
-    if ord == np.inf:
-        return jnp.max(abs(x), axis=axes, keepdims=keepdims, initial=0)
-    if ord == -np.inf:
-        return jnp.min(abs(x), axis=axes, keepdims=keepdims, initial=np.inf)
-    if isinstance(ord, str):
-        raise ValueError(
-            f"Invalid order '{ord}' for vector norm. Vector norms have an order that is a number."
-        )
-    if ord == 0:
-        return jnp.sum(x != 0, axis=axes, keepdims=keepdims, dtype=dtypes.to_real_dtype(x.dtype))
-    if ord == 1:
-        return jnp.sum(abs(x), axis=axes, keepdims=keepdims)
-    if ord == 2:
-        return _root_of_squares(x, axes, keepdims)
-    size = abs(x)
-    p = jnp.asarray(ord, size.dtype)
-    return jnp.sum(size**p, axis=axes, keepdims=keepdims) ** (1 / p)
-
-
-def _matrix_norm(x: Array, ord, axes, keepdims) -> Array:
-    if axes[0] == axes[1]:
-        raise ValueError(f"Duplicate axes given: {axes}")
-    row, column = axes
-    total = lambda d: jnp.sum(abs(x), axis=d, keepdims=True)
-    if ord in ("fro", "f"):
-        return _root_of_squares(x, axes, keepdims)
-    if ord in ("nuc", 2, -2):
-        s = svd(jnp.moveaxis(x, axes, (-2, -1)), compute_uv=False)
-        out = (
-            jnp.sum(s, axis=-1) if ord == "nuc" else jnp.max(s, axis=-1) if ord == 2 else jnp.min(s, axis=-1)
-        )
-        return jnp.expand_dims(out, axes) if keepdims else out
-    if ord not in (1, -1, np.inf, -np.inf):
-        raise ValueError(f"Invalid order '{ord}' for matrix norm.")
-    reduce = jnp.max if ord > 0 else jnp.min
-    out = reduce(total(row if abs(ord) == 1 else column), axis=axes, keepdims=True)
-    return out if keepdims else jnp.squeeze(out, axes)
-
-
-@one_program(static=("keepdims", "ord"))
-def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: str | int = "fro") -> Array:
-    """The norm of matrices in the last two axes; `ord` as for `norm`."""
-    return norm(x, ord=ord, axis=(-2, -1), keepdims=keepdims)
-
-
-@one_program(static=("axis", "keepdims", "ord"))
-def vector_norm(
-    x: ArrayLike, /, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False, ord: int | str = 2
-) -> Array:
-    """The norm of vectors along one or more axes (None: all, flattened); `ord` as for `norm`."""
-    (x,) = inexact("linalg.vector_norm", x)
-    axes = tuple(range(x.ndim)) if axis is None else tuple(
-        axis_index(d, x.ndim) for d in (axis if isinstance(axis, Sequence) else (axis,))
-    )  # fmt: skip
-    return _vector_norm(x, ord, axes, keepdims)
 
 
 def cond(x: ArrayLike, p=None) -> Array:

@@ -12,6 +12,7 @@ from bedrax.core import dims, dtypes, source, tracing
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
 from bedrax.core.one_program import one_program
+from bedrax.lax.dynamic_slices import dynamic_update_slice
 from bedrax.lax.operators import power, true_divide
 from bedrax.lax.primitives import indexing as prims
 from bedrax.lax.primitives.indexing import GatherScatterMode, ScatterDimensionNumbers
@@ -282,4 +283,4 @@ def _set_window(x: Any, plan: Plan, starts: Any, values: Any) -> Any:
         values = lax.reshape(values, sizes)
     if sizes == plan.shape:
         return lax.asarray(values) if not isinstance(values, Array) else values
-    return prims.dynamic_update_slice(x, values, at, allow_negative_indices=False)
+    return dynamic_update_slice(x, values, at, allow_negative_indices=False)

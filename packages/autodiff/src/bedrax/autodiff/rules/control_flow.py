@@ -36,8 +36,8 @@ from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.dead_code import kept
 from bedrax.core.facts import cached, fact
 from bedrax.core.ir import Jaxpr, Var, run
+from bedrax.lax.filling import zeros_of
 from bedrax.lax.primitives.control_flow import cond_p, scan_p, while_p
-from bedrax.lax.primitives.shaping import zeros_of
 
 
 def _cut(values: Sequence, *sizes: int) -> list:

@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from bedrax.autodiff.tables import jvp, linear
 from bedrax.core.avals import aval_of
+from bedrax.lax.filling import zeros_like
 from bedrax.lax.primitives import cumulative as p
 from bedrax.lax.primitives.conversions import convert_element_type
 from bedrax.lax.primitives.elementwise import div, eq, exp, mul, select, sub
-from bedrax.lax.primitives.shaping import zeros_like
 
 
 def _cumprod(t, y, x, *, axis, reverse):

@@ -27,11 +27,12 @@ from bedrax.autodiff.tables import (
 )
 from bedrax.core.avals import aval_of
 from bedrax.core.dtypes import is_complex, is_inexact, is_integer
+from bedrax.lax import filling
+from bedrax.lax.filling import zeros_of
 from bedrax.lax.primitives import elementwise as p
 from bedrax.lax.primitives import shaping
 from bedrax.lax.primitives.conversions import convert_to
 from bedrax.lax.primitives.elementwise import add, div, mul, neg, scalar_like, sub
-from bedrax.lax.primitives.shaping import zeros_of
 
 
 def _one(x):
@@ -98,7 +99,7 @@ def _sign(t, ans, x):
     along = p.real(mul(t, p.conj(ans)))
     across = sub(t, mul(_real_to_complex(along), ans))
     size = p.abs(x)
-    size = p.select_n(p.eq(size, scalar_like(size, 0)), size, shaping.full_like(size, math.inf))
+    size = p.select_n(p.eq(size, scalar_like(size, 0)), size, filling.full_like(size, math.inf))
     return div(across, _real_to_complex(size))
 
 
@@ -228,7 +229,7 @@ for _prim in (p.max_p, p.min_p):
 
 def _pow_base(t, ans, x, y):
     # Where y is 0 the exponent y - 1 must not be -1: 0 * x**-1 is nan at x = 0.
-    exponent = sub(p.select_n(p.eq(y, scalar_like(y, 0)), y, shaping.full_like(y, 1)), _one(y))
+    exponent = sub(p.select_n(p.eq(y, scalar_like(y, 0)), y, filling.full_like(y, 1)), _one(y))
     factor = y
     if is_integer(aval_of(y).dtype):
         aval = aval_of(x)
@@ -238,7 +239,7 @@ def _pow_base(t, ans, x, y):
 
 def _pow_exponent(t, ans, x, y):
     # The limit of log(x) * x**y at x = 0 is 0 for positive y.
-    safe = p.select_n(p.eq(x, scalar_like(x, 0)), x, shaping.full_like(x, 1))
+    safe = p.select_n(p.eq(x, scalar_like(x, 0)), x, filling.full_like(x, 1))
     return mul(t, mul(p.log(safe), ans))
 
 

@@ -14,6 +14,8 @@ from bedrax.autodiff.tables import (
     transpose_rules,
 )
 from bedrax.core.avals import ShapedArray, aval_of
+from bedrax.lax import filling
+from bedrax.lax.filling import zeros_of
 from bedrax.lax.primitives import conversions, elementwise, shaping
 from bedrax.lax.primitives.indexing import (  # fmt: skip
     GatherScatterMode,
@@ -30,7 +32,6 @@ from bedrax.lax.primitives.indexing import (  # fmt: skip
     scatter_sub_p,
     window_sizes,
 )
-from bedrax.lax.primitives.shaping import zeros_of
 
 
 def _no_tangent(*tangents) -> bool:
@@ -119,16 +120,16 @@ def _winners(x_aval, indices, updates_aval, params):
     count = 1
     for n in sizes:
         count = count * n
-    number = elementwise.add(shaping.iota(np.int32, count), shaping.full((count,), 1, np.int32))
+    number = elementwise.add(shaping.iota(np.int32, count), filling.full((count,), 1, np.int32))
     number = shaping.broadcast_in_dim(shaping.reshape(number, sizes), updates_aval.shape, batch)
     params = {**params, "update_jaxpr": None, "update_consts": ()}
-    owner = scatter_p.bind(shaping.full(x_aval.shape, 0, np.int32), indices, number, **params)
+    owner = scatter_p.bind(filling.full(x_aval.shape, 0, np.int32), indices, number, **params)
     taken = _take(owner, indices, x_aval.ndim, updates_aval.shape, params)
-    return elementwise.eq(taken, number), elementwise.eq(owner, shaping.full(x_aval.shape, 0, np.int32))
+    return elementwise.eq(taken, number), elementwise.eq(owner, filling.full(x_aval.shape, 0, np.int32))
 
 
 def _mask(keep, x):
-    return elementwise.select(keep, x, shaping.full_like(x, 0))
+    return elementwise.select(keep, x, filling.full_like(x, 0))
 
 
 @jvp_rules.rule(scatter_p)
@@ -221,7 +222,7 @@ def _extreme_scatter(prim):
 
 
 def _at_least_one(ties):
-    return elementwise.max(ties, shaping.full_like(ties, 1))
+    return elementwise.max(ties, filling.full_like(ties, 1))
 
 
 _extreme_scatter(scatter_min_p)

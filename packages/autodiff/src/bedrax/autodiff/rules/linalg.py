@@ -28,10 +28,11 @@ from bedrax.autodiff.tables import (
 )  # fmt: skip
 from bedrax.core import dims, dtypes
 from bedrax.core.avals import aval_of
+from bedrax.lax import filling
+from bedrax.lax.matrices import adjoint, matmul, transposed, triangle
 from bedrax.lax.primitives import elementwise, reductions, shaping
 from bedrax.lax.primitives import linalg as p
 from bedrax.lax.primitives.conversions import convert_element_type
-from bedrax.lax.primitives.linalg import adjoint, matmul, transposed, triangle
 
 add, sub, mul, div = elementwise.add, elementwise.sub, elementwise.mul, elementwise.div
 
@@ -46,12 +47,12 @@ def _real(x):
 
 def _like(value, x):
     """Real numbers in the dtype of `x`."""
-    return elementwise.complex(value, shaping.zeros_like(value)) if _is_complex(x) else value
+    return elementwise.complex(value, filling.zeros_like(value)) if _is_complex(x) else value
 
 
 def _imaginary(value):
     """``1j * value``"""
-    return elementwise.complex(shaping.zeros_like(value), value)
+    return elementwise.complex(filling.zeros_like(value), value)
 
 
 def _eye(x):
@@ -62,7 +63,7 @@ def _eye(x):
 
 
 def _only_diagonal(x):
-    return elementwise.select(_eye(x), x, shaping.zeros_like(x))
+    return elementwise.select(_eye(x), x, filling.zeros_like(x))
 
 
 def _diagonal(x):
@@ -232,9 +233,9 @@ def _inverse_differences(v):
         shaping.broadcast_in_dim(v, shape, tuple(range(k - 1))),
     )
     eye = _eye(difference)
-    ones = shaping.full_like(difference, 1)
+    ones = filling.full_like(difference, 1)
     inverse = div(ones, elementwise.select(eye, ones, difference))
-    return elementwise.select(eye, shaping.zeros_like(inverse), inverse)
+    return elementwise.select(eye, filling.zeros_like(inverse), inverse)
 
 
 @jvp_rules.rule(p.eigh_p)
@@ -281,18 +282,18 @@ def _svd(primals, tangents, *, full_matrices, compute_uv, subset_by_index, algor
     shape = aval_of(inner).shape
     s_across, s_down = _across(s, inner), _down(s, inner)
     eye = _eye(inner)
-    ones, zeros = shaping.full(shape, 1, aval_of(s).dtype), shaping.full(shape, 0, aval_of(s).dtype)
+    ones, zeros = filling.full(shape, 1, aval_of(s).dtype), filling.full(shape, 0, aval_of(s).dtype)
     difference = elementwise.select(eye, ones, mul(add(s_across, s_down), sub(s_across, s_down)))
     factor = elementwise.select(eye, zeros, div(ones, difference))
     # U^H dU = F * (P S + S P^H) and V^H dV = F * (S P + P^H S), with P = inner and F antisymmetric.
     half_u = mul(inner, _like(mul(factor, s_across), inner))
     half_v = mul(inner, _like(mul(factor, s_down), inner))
     turn_u, turn_v = sub(half_u, adjoint(half_u)), sub(half_v, adjoint(half_v))
-    inverse = div(shaping.full_like(s, 1), s)
+    inverse = div(filling.full_like(s, 1), s)
     if _is_complex(a):
         phase = mul(elementwise.imag(_diagonal(inner)), inverse)
         turn_u = add(
-            turn_u, elementwise.select(eye, _imaginary(_down(phase, inner)), shaping.zeros_like(inner))
+            turn_u, elementwise.select(eye, _imaginary(_down(phase, inner)), filling.zeros_like(inner))
         )
     du, dv = matmul(u, turn_u), matmul(v, turn_v)
     if m > n or not dims.is_constant_dim(m):
@@ -330,7 +331,7 @@ def _eig(
         a, compute_left_eigenvectors=compute_left_eigenvectors, compute_right_eigenvectors=True,
         enable_eigvec_derivs=True, implementation=implementation)  # fmt: skip
     if not _is_complex(t):
-        t = elementwise.complex(t, shaping.zeros_like(t))
+        t = elementwise.complex(t, filling.zeros_like(t))
     inner = _general_solve(right, matmul(t, right))
     out, tangents_out = [w], [_diagonal(inner)]
     if left:
@@ -352,7 +353,7 @@ def _eigenvector_tangent(v, w, inner):
     position = reductions.argmax(elementwise.abs(v), rows, np.int32)
     index = shaping.broadcasted_iota(np.int32, aval_of(v).shape, rows)
     largest = elementwise.eq(index, _across(position, v))
-    none = shaping.zeros_like(v)
+    none = filling.zeros_like(v)
     component, its_tangent = (
         reductions.reduce_sum(elementwise.select(largest, x, none), axes=(rows,)) for x in (v, dv)
     )

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from bedrax.autodiff.tables import absent, jvp
+from bedrax.lax import filling
 from bedrax.lax.primitives import elementwise as e
-from bedrax.lax.primitives import shaping
 from bedrax.lax.primitives import special as p
 from bedrax.lax.primitives.elementwise import add, div, mul, neg, scalar_like, sub
 
@@ -21,16 +21,16 @@ jvp(p.erf_p, lambda t, ans, x: mul(t, mul(scalar_like(x, _GAUSS), e.exp(neg(e.sq
 jvp(p.erfc_p, lambda t, ans, x: mul(t, mul(scalar_like(x, -_GAUSS), e.exp(neg(e.square(x))))))
 jvp(p.erf_inv_p, lambda t, ans, x: mul(t, mul(scalar_like(x, 1 / _GAUSS), e.exp(e.square(ans)))))
 jvp(p.lgamma_p, lambda t, ans, x: mul(t, p.digamma(x)))
-jvp(p.digamma_p, lambda t, ans, x: mul(t, p.polygamma(shaping.full_like(x, 1), x)))
+jvp(p.digamma_p, lambda t, ans, x: mul(t, p.polygamma(filling.full_like(x, 1), x)))
 jvp(p.bessel_i0e_p, lambda t, ans, x: mul(t, sub(p.bessel_i1e(x), mul(e.sign(x), ans))))
 
 
 def _bessel_i1e(t, ans, x):
     # I1' = I0 - I1/x, and I1(x)/x -> 1/2 at 0.
     at_zero = e.eq(x, scalar_like(x, 0))
-    safe = e.select_n(at_zero, x, shaping.full_like(x, 1))
+    safe = e.select_n(at_zero, x, filling.full_like(x, 1))
     slope = sub(p.bessel_i0e(safe), mul(ans, add(e.sign(safe), div(_one(x), safe))))
-    return mul(t, e.select_n(at_zero, slope, shaping.full_like(x, 0.5)))
+    return mul(t, e.select_n(at_zero, slope, filling.full_like(x, 0.5)))
 
 
 jvp(p.bessel_i1e_p, _bessel_i1e)
@@ -58,7 +58,7 @@ jvp(
 def _times_log(c, log_x):
     """``c log(x)``, and 0 for c = 0 where the logarithm is infinite."""
     product = mul(c, log_x)
-    return e.select_n(e.eq(c, scalar_like(c, 0)), product, shaping.full_like(product, 0))
+    return e.select_n(e.eq(c, scalar_like(c, 0)), product, filling.full_like(product, 0))
 
 
 def _gamma_density(a, x):

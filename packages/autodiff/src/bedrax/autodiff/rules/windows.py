@@ -13,9 +13,10 @@ from bedrax.autodiff.tables import absent, jvp, jvp_rules, linear, not_transposa
 from bedrax.batching.rules.reductions import over_arrays
 from bedrax.core import dims
 from bedrax.core.avals import aval_of
+from bedrax.lax.filling import zeros_like
 from bedrax.lax.primitives import windows as p
 from bedrax.lax.primitives.elementwise import ge_p, le_p, select
-from bedrax.lax.primitives.shaping import pad, zeros_like
+from bedrax.lax.primitives.shaping import pad
 from bedrax.lax.primitives.windows import Windows
 
 

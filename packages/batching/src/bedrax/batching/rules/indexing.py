@@ -11,6 +11,7 @@ import numpy as np
 
 from bedrax.batching.tables import batch_rules, to_axis
 from bedrax.core.avals import aval_of
+from bedrax.lax import filling
 from bedrax.lax.axes import broadcast_axis, insert, move_axis, rank_of, shift
 from bedrax.lax.primitives import shaping
 from bedrax.lax.primitives.indexing import (  # fmt: skip
@@ -122,7 +123,7 @@ def _index_vectors(axis, starts, dims, keep):
         column = starts[i] if dims[i] is not None else shaping.broadcast_in_dim(starts[i], (axis.size,), ())
         columns.append(shaping.expand_dims(column, (1,)))
     if not columns:
-        return shaping.full((axis.size, 0), 0, np.int32)
+        return filling.full((axis.size, 0), 0, np.int32)
     return columns[0] if len(columns) == 1 else shaping.concatenate(columns, 1)
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from bedrax.batching.tables import batch_rules, to_axis
 from bedrax.core import dims as core_dims
 from bedrax.core.avals import aval_of
+from bedrax.lax import filling
 from bedrax.lax.axes import after_removal, insert, move_axis, shift
 from bedrax.lax.primitives import elementwise, shaping
 from bedrax.lax.primitives.shaping import pad, squeeze
@@ -94,7 +95,7 @@ def _pad(axis, args, dims, *, padding_config):
     config = insert(padding_config, 0, (0, 0, 0))
     dtype = aval_of(x).dtype
     padded = pad(x, np.zeros((), dtype), config)
-    inside = pad(shaping.full(aval_of(x).shape, True, np.bool_), np.False_, config)
+    inside = pad(filling.full(aval_of(x).shape, True, np.bool_), np.False_, config)
     values = shaping.broadcast_in_dim(value, aval_of(padded).shape, (0,))
     return elementwise.select(inside, padded, values), 0
 

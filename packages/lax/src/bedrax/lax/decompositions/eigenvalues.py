@@ -13,6 +13,7 @@ import numpy as np
 
 from bedrax import lax
 from bedrax.core import dims, dtypes
+from bedrax.lax import matrices
 from bedrax.lax.decompositions.matrices import (
     as_dtype,
     at,
@@ -74,7 +75,7 @@ def schur(x, *, compute_schur_vectors, sort_eig_vals, select_callable):
     q = lax.pad(q, zero, [*edge, (1, 2, 0), (1, 2, 0)])
     first = column(positions(n + 2) == 0) & row(positions(n + 2) == 0)
     q = where(~first, q, 1)
-    h = lax.pad(p.triangle(packed, lower=False, offset=-1), zero, [*edge, (0, 2, 0), (0, 2, 0)])
+    h = lax.pad(matrices.triangle(packed, lower=False, offset=-1), zero, [*edge, (0, 2, 0), (0, 2, 0)])
     stacked = [lax.reshape(v, (dims.size(x.shape[:-2]), n + 2, n + 2)) for v in (h, q)]
     h, q, converged = lax.map(lambda hq: _iterate(*hq, n), tuple(stacked))
     good = good & lax.reshape(converged, good.shape)
@@ -113,7 +114,7 @@ def _iterate(h, q, n):
 
     going_on = lambda state: (state[0] > 0) & (state[1] <= _MOST_STEPS)
     hi, _, h, q = lax.while_loop(going_on, step, (last, np.int32(0), h, q))
-    return p.triangle(h, lower=False, offset=2 - width), q, hi <= 0
+    return matrices.triangle(h, lower=False, offset=2 - width), q, hi <= 0
 
 
 def _entry(h, i, j):
@@ -226,9 +227,9 @@ def eig(
     t, q = lax.schur(x)
     out = [diagonal(t)]
     if compute_left_eigenvectors:
-        out.append(_normalized(p.matmul(q, _triangular_vectors(p.adjoint(t), lower=True))))
+        out.append(_normalized(matrices.matmul(q, _triangular_vectors(matrices.adjoint(t), lower=True))))
     if compute_right_eigenvectors:
-        out.append(_normalized(p.matmul(q, _triangular_vectors(t, lower=False))))
+        out.append(_normalized(matrices.matmul(q, _triangular_vectors(t, lower=False))))
     return out
 
 
@@ -239,13 +240,13 @@ def _triangular_vectors(t, lower: bool):
         return t
     numbers, values = positions(n), diagonal(t)
     largest = lax.reduce_max(lax.abs(t), (len(t.shape) - 2, len(t.shape) - 1))
-    strict = p.triangle(t, lower=lower, offset=-1 if lower else 1)
+    strict = matrices.triangle(t, lower=lower, offset=-1 if lower else 1)
 
     def substitute(i, y):
         gap = column(at(values, i, -1)) - values
         least = column(largest) * _eps(t) + float(dtypes.finfo(t.dtype).tiny)
         gap = where(lax.abs(gap) > least, gap, as_dtype(least, t))
-        known = p.matmul(row(at(strict, i, -2)), y)
+        known = matrices.matmul(row(at(strict, i, -2)), y)
         new = -lax.squeeze(known, (len(t.shape) - 2,)) / gap
         later = numbers < i if lower else numbers > i
         return [put(y, i, where(numbers != i, where(later, new), 1), -2)]
@@ -282,8 +283,8 @@ def svd(x, *, full_matrices, compute_uv, subset_by_index, algorithm):
         raise NotImplementedError(f"svd of matrices of symbolic size {(m, n)} is implemented for CPU only")
     options = dict(full_matrices=full_matrices, compute_uv=compute_uv, algorithm=algorithm)
     if m < n:
-        out = svd(p.adjoint(x), subset_by_index=subset_by_index, **options)
-        return [out[0], p.adjoint(out[2]), p.adjoint(out[1])] if compute_uv else out
+        out = svd(matrices.adjoint(x), subset_by_index=subset_by_index, **options)
+        return [out[0], matrices.adjoint(out[2]), matrices.adjoint(out[1])] if compute_uv else out
     s, u, vh = _tall_svd(x, full_matrices)
     if subset_by_index is not None:
         start, end = subset_by_index
@@ -319,12 +320,12 @@ def _tall_svd(x, full_matrices: bool):
     unitary, lengths = p.qr(g, full_matrices=False)
     head = diagonal(lengths)
     phase = where(head != 0, head / as_dtype(where(head != 0, lax.abs(head), 1), head), 1)
-    u = p.matmul(lax.slice_in_dim(q, 0, n, axis=rank - 1), unitary * row(phase))
+    u = matrices.matmul(lax.slice_in_dim(q, 0, n, axis=rank - 1), unitary * row(phase))
     u = lax.concatenate([u, lax.slice_in_dim(q, n, q.shape[-1], axis=rank - 1)], rank - 1)
     return (
         where(lax.squeeze(good, (rank - 1,)), s, np.nan),
         where(good, u, _nan(x)),
-        where(good, p.adjoint(v), _nan(x)),
+        where(good, matrices.adjoint(v), _nan(x)),
     )
 
 

@@ -6,8 +6,8 @@ import numpy as np
 
 from bedrax import lax
 from bedrax.core import dtypes
+from bedrax.lax import filling
 from bedrax.lax.primitives import elementwise as p
-from bedrax.lax.primitives import shaping
 from bedrax.lax.primitives.conversions import convert_to
 from bedrax.lax.tables import decompositions
 
@@ -20,7 +20,7 @@ def _integer_pow(x, *, y):
     dtype = x.dtype
     if dtypes.is_floating(dtype) and dtypes.itemsize_bits(dtype) < 16:
         x = convert_to(x, np.dtype(np.float32))
-    one = shaping.full_like(x, 1)
+    one = filling.full_like(x, 1)
     n, power, base = abs(y), None, x
     while n:
         if n & 1:
@@ -45,7 +45,7 @@ def power_of_integers(x, n):
     negative = p.lt(n, p.scalar_like(n, 0))
     magnitude = convert_to(n, unsigned)
     magnitude = p.select(negative, p.neg(magnitude), magnitude)
-    one = shaping.full_like(x, 1)
+    one = filling.full_like(x, 1)
     zero = np.zeros((), unsigned)
 
     def unfinished(state):

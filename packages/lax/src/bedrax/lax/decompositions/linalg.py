@@ -11,6 +11,7 @@ import numpy as np
 
 from bedrax import lax
 from bedrax.core import dims, dtypes
+from bedrax.lax import matrices
 from bedrax.lax.decompositions import eigenvalues
 from bedrax.lax.decompositions.matrices import (
     as_dtype,
@@ -50,7 +51,7 @@ def _every(x, v):
 
 @decompositions.rule(p.cholesky_update_p)
 def _cholesky_update(r, w):
-    r = p.triangle(r, lower=False)
+    r = matrices.triangle(r, lower=False)
 
     def rotate(k, r, w):  # row k and w so that w[k] vanishes
         top = at(r, k, -2)
@@ -62,7 +63,7 @@ def _cholesky_update(r, w):
         c, s = column(where(some, x / length, 1)), column(y / length)
         return put(r, k, c * top + s * w, -2), c * w - s * top
 
-    return p.triangle(loop(r.shape[-1], rotate, r, w)[0], lower=False)
+    return matrices.triangle(loop(r.shape[-1], rotate, r, w)[0], lower=False)
 
 
 # ---- LU ----------------------------------------------------------------------------------------------------
@@ -188,7 +189,7 @@ def _qr(x, *, pivoting, full_matrices, use_magma):
         permutation = [order - np.int32(1)]
     else:
         (packed, taus), permutation = p.geqrf_p.bind(x), []
-    r = p.triangle(lax.slice_in_dim(packed, 0, k, axis=rank - 2), lower=False)
+    r = matrices.triangle(lax.slice_in_dim(packed, 0, k, axis=rank - 2), lower=False)
     vectors = lax.slice_in_dim(packed, 0, least, axis=rank - 1)
     if not dims.definitely_equal(k, least):
         vectors = lax.pad(vectors, np.zeros((), x.dtype), [(0, 0, 0)] * (rank - 1) + [(0, k - least, 0)])
@@ -223,7 +224,7 @@ def _tridiagonal(a, *, lower):
     above, same = column(rows) < row(rows), column(rows) == row(rows)
     read, written = (column(rows) > row(rows), above) if lower else (above, column(rows) > row(rows))
     half = where(read, a)
-    full = where(same, as_dtype(real(a), a), half + p.adjoint(half))
+    full = where(same, as_dtype(real(a), a), half + matrices.adjoint(half))
     taus = _taus(a, count)
 
     def step(i, full, vectors, e, taus):
@@ -295,7 +296,7 @@ def _tridiagonal_solve(dl, d, du, b, *, perturb_singular):
 
 @decompositions.rule(p.symmetric_product_p)
 def _symmetric_product(a, c, *, alpha, beta):
-    out = p.matmul(a, p.transposed(a))
+    out = matrices.matmul(a, matrices.transposed(a))
     out = out if alpha == 1 else out * np.array(alpha, a.dtype)
     return out + c * np.array(beta, c.dtype) if beta else out
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from bedrax import lax
 from bedrax.core import dims, dtypes
-from bedrax.lax.primitives import linalg as p
+from bedrax.lax import matrices
 
 
 def is_complex(x) -> bool:
@@ -134,12 +134,12 @@ def reflector(alpha, x):
 
 def from_left(x, v, tau):
     """``x - tau v (v^H x)``."""
-    return x - column(column(tau) * v) * p.matmul(row(conj(v)), x)
+    return x - column(column(tau) * v) * matrices.matmul(row(conj(v)), x)
 
 
 def from_right(x, v, tau):
     """``x - tau (x v) v^H``."""
-    return x - p.matmul(x, column(v)) * row(column(tau) * conj(v))
+    return x - matrices.matmul(x, column(v)) * row(column(tau) * conj(v))
 
 
 def unit(v, i):

@@ -15,12 +15,13 @@ from collections.abc import Callable
 import numpy as np
 
 from bedrax.core import dtypes
+from bedrax.lax.filling import full_like
 from bedrax.lax.primitives import elementwise as e
 from bedrax.lax.primitives import special as p
 from bedrax.lax.primitives.control_flow import while_loop
 from bedrax.lax.primitives.conversions import convert_to
 from bedrax.lax.primitives.reductions import reduce_or
-from bedrax.lax.primitives.shaping import broadcast_in_dim, full_like
+from bedrax.lax.primitives.shaping import broadcast_in_dim
 from bedrax.lax.primitives.special import digamma, erfc, lgamma
 from bedrax.lax.tables import decompositions
 

@@ -191,36 +191,7 @@ def scan(
         raise TypeError(f"lax.scan: f argument should be a callable, got {type(f)}")
     init_leaves, init_tree = pytree.tree_flatten(init)
     x_leaves, x_tree = pytree.tree_flatten(xs)
-    sizes = []
-    for path, leaf in pytree.tree_flatten_with_path(xs)[0]:
-        shape = aval_of(leaf).shape
-        if not shape:
-            raise ValueError(
-                "scan got value with no leading axis to scan over: xs" + pytree.keystr(path) + f" is {leaf!r}"
-            )
-        sizes.append(shape[0])
-    if length is not None:
-        if isinstance(length, Tracer):
-            raise ConcretizationTypeError(
-                length,
-                "The `length` argument to `scan` expects a concrete `int` value. For a number of steps that is computed, use `while_loop` or `fori_loop`.",
-            )
-        length = length if dims.is_symbolic(length) else operator.index(length)
-        for n in sizes:
-            if not dims.same_dim(n, length):
-                raise ValueError(
-                    f"scan got `length` argument of {length} which disagrees with leading axis sizes {sizes}."
-                )
-    elif not sizes:
-        raise ValueError("scan got no values to scan over and `length` not provided.")
-    else:
-        length = sizes[0]
-        for n in sizes:
-            if not dims.same_dim(n, length):
-                raise ValueError(
-                    f"scan got values with different leading axis sizes: {', '.join(str(n) for n in sizes)}."
-                )
-
+    length = _number_of_steps(xs, length)
     if config.disable_jit.value:
         return _scan_in_python(f, init, xs, x_leaves, x_tree, length, reverse)
 
@@ -251,6 +222,40 @@ def scan(
         reverse=bool(reverse), unroll=unroll,
     )  # fmt: skip
     return pytree.tree_unflatten(carry_tree, out[:num_carry]), pytree.tree_unflatten(y_tree, out[num_carry:])
+
+
+def _number_of_steps(xs: Any, length: Any) -> Any:
+    """The size of the leading axes of `xs`, which is `length` where that is given."""
+    sizes = []
+    for path, leaf in pytree.tree_flatten_with_path(xs)[0]:
+        shape = aval_of(leaf).shape
+        if not shape:
+            raise ValueError(
+                "scan got value with no leading axis to scan over: xs" + pytree.keystr(path) + f" is {leaf!r}"
+            )
+        sizes.append(shape[0])
+    if length is not None:
+        if isinstance(length, Tracer):
+            raise ConcretizationTypeError(
+                length,
+                "The `length` argument to `scan` expects a concrete `int` value. For a number of steps that is computed, use `while_loop` or `fori_loop`.",
+            )
+        length = length if dims.is_symbolic(length) else operator.index(length)
+        for n in sizes:
+            if not dims.same_dim(n, length):
+                raise ValueError(
+                    f"scan got `length` argument of {length} which disagrees with leading axis sizes {sizes}."
+                )
+    elif not sizes:
+        raise ValueError("scan got no values to scan over and `length` not provided.")
+    else:
+        length = sizes[0]
+        for n in sizes:
+            if not dims.same_dim(n, length):
+                raise ValueError(
+                    f"scan got values with different leading axis sizes: {', '.join(str(n) for n in sizes)}."
+                )
+    return length
 
 
 def _match_weak_types(jaxpr: Jaxpr, num_consts: int, num_carry: int) -> Jaxpr:

@@ -17,11 +17,12 @@ from bedrax.core import config, dims, dtypes
 from bedrax.core.avals import aval_of
 from bedrax.core.tables import pure_shapes
 from bedrax.core.tracing import Primitive
+from bedrax.lax.dynamic_slices import dynamic_slice_in_dim, dynamic_update_slice_in_dim
+from bedrax.lax.filling import zeros_of
 from bedrax.lax.primitives import elementwise, reductions
 from bedrax.lax.primitives.control_flow import while_loop
 from bedrax.lax.primitives.conversions import convert_element_type
 from bedrax.lax.primitives.elementwise import INEXACT, NUMBER
-from bedrax.lax.primitives.indexing import dynamic_slice_in_dim, dynamic_update_slice_in_dim
 from bedrax.lax.primitives.shaping import (
     concatenate,
     pad,
@@ -30,7 +31,6 @@ from bedrax.lax.primitives.shaping import (
     slice_in_dim,
     stack,
     transpose,
-    zeros_of,
 )
 
 pure_shapes.add("cumulative")

@@ -18,7 +18,8 @@ from bedrax.core import dims, dtypes
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.tables import pure_shapes
 from bedrax.core.tracing import Primitive
-from bedrax.lax.primitives import contractions, conversions, elementwise, shaping
+from bedrax.lax import matrices
+from bedrax.lax.primitives import conversions, elementwise, shaping
 
 pure_shapes.add("linalg")
 
@@ -132,45 +133,6 @@ def _inexact(x) -> Any:
     )
 
 
-def transposed(x) -> Any:
-    """Matrices with rows and columns exchanged."""
-    ndim = len(aval_of(x).shape)
-    return shaping.transpose(x, (*range(ndim - 2), ndim - 1, ndim - 2))
-
-
-def adjoint(x) -> Any:
-    """Conjugate transposes."""
-    x = transposed(x)
-    return elementwise.conj(x) if dtypes.is_complex(aval_of(x).dtype) else x
-
-
-def triangle_mask(shape: tuple, lower: bool, offset: int = 0) -> Any:
-    """Where the triangle of matrices of `shape` is that begins `offset` diagonals above the main one."""
-    rows = shaping.broadcasted_iota(np.int32, shape, len(shape) - 2)
-    columns = shaping.broadcasted_iota(np.int32, shape, len(shape) - 1)
-    if offset:
-        rows = elementwise.add(rows, np.int32(offset))
-    return elementwise.ge(rows, columns) if lower else elementwise.le(rows, columns)
-
-
-def triangle(x, lower: bool, offset: int = 0) -> Any:
-    """Matrices with zeros outside a triangle: of columns j <= i + offset (`lower`), or j >= i + offset."""
-    return elementwise.select(triangle_mask(aval_of(x).shape, lower, offset), x, shaping.zeros_like(x))
-
-
-def matmul(x, y) -> Any:
-    """Products of matrices with equal batch axes, at the highest precision."""
-    n = len(aval_of(x).shape)
-    batch = tuple(range(n - 2))
-    return contractions.dot_general(
-        x, y, (((n - 1,), (n - 2,)), (batch, batch)), precision=contractions.Precision.HIGHEST
-    )
-
-
-def _symmetrized(x) -> Any:
-    return elementwise.mul(elementwise.add(x, adjoint(x)), np.array(0.5, aval_of(x).dtype))
-
-
 def _subset(name: str, subset_by_index, count) -> tuple[int, int] | None:
     """A range of indices that lies within `count`; None for all."""
     if subset_by_index is None:
@@ -202,7 +164,7 @@ def cholesky(x, *, symmetrize_input: bool = True):
     """
     x = _inexact(x)
     _square("cholesky", aval_of(x))
-    return cholesky_p.bind(_symmetrized(x) if symmetrize_input else x)
+    return cholesky_p.bind(matrices.symmetrized(x) if symmetrize_input else x)
 
 
 @cholesky_update_p.abstract
@@ -482,7 +444,7 @@ def eigh(
     _, n = _square("eigh", aval_of(x))
     subset = _subset("eigh", subset_by_index, n)
     if symmetrize_input:
-        x = _symmetrized(x)
+        x = matrices.symmetrized(x)
     v, w = eigh_p.bind(
         x, lower=bool(lower), sort_eigenvalues=bool(sort_eigenvalues), subset_by_index=subset,
         algorithm=None if implementation is None else EighImplementation(implementation))  # fmt: skip
@@ -712,4 +674,6 @@ def symmetric_product(
     )
     if not symmetrize_output:
         return out
-    return elementwise.add(triangle(out, lower=True), transposed(triangle(out, lower=True, offset=-1)))
+    return elementwise.add(
+        matrices.triangle(out, lower=True), matrices.transposed(matrices.triangle(out, lower=True, offset=-1))
+    )

@@ -17,10 +17,11 @@ from bedrax.core import dims, staging
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.tables import pure_shapes
 from bedrax.core.tracing import Primitive
+from bedrax.lax.filling import full
 from bedrax.lax.primitives import elementwise, reductions
 from bedrax.lax.primitives.elementwise import ANY, NUMBER
 from bedrax.lax.primitives.reductions import _typed_scalar, combiner_jaxpr, monoid_of
-from bedrax.lax.primitives.shaping import broadcast_in_dim, full, like, pad, slice, slice_in_dim
+from bedrax.lax.primitives.shaping import broadcast_in_dim, like, pad, slice, slice_in_dim
 
 pure_shapes.add("windows")
 

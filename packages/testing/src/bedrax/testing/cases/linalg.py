@@ -3,6 +3,7 @@
 import numpy as np
 
 from bedrax import lax
+from bedrax.lax import matrices
 from bedrax.lax.primitives import elementwise
 from bedrax.lax.primitives import linalg as p
 from bedrax.testing.records import OpCase, arg
@@ -42,8 +43,8 @@ def _tall(m, n, dtype="float32", seed=2):
 def _lu_product(x):
     """``L U`` of `lu`, whose rows are those of `x` in the order of the permutation."""
     lu, _, _ = lax.lu(x)
-    l = elementwise.add(p.triangle(lu, True, -1), _identity_like(x))
-    return p.matmul(l, p.triangle(lu, False))
+    l = elementwise.add(matrices.triangle(lu, True, -1), _identity_like(x))
+    return matrices.matmul(l, matrices.triangle(lu, False))
 
 
 def _np_eigh_rebuilt(a):
@@ -63,13 +64,13 @@ def _as(v, like):
 
 def _eigh_rebuilt(a, **params):
     v, w = lax.eigh(a, **params)
-    return p.matmul(elementwise.mul(v, _as(_across(lax.sin(w), v), v)), p.adjoint(v))
+    return matrices.matmul(elementwise.mul(v, _as(_across(lax.sin(w), v), v)), matrices.adjoint(v))
 
 
 def _svd_rebuilt(x):
     """U sin(S) V^H, which phases of the vectors do not change."""
     u, s, vh = lax.svd(x, full_matrices=False)
-    return p.matmul(elementwise.mul(u, _as(_across(lax.sin(s), u), u)), vh)
+    return matrices.matmul(elementwise.mul(u, _as(_across(lax.sin(s), u), u)), vh)
 
 
 def _np_svd_rebuilt(x):
@@ -91,13 +92,16 @@ def _np_eig_sums(a):
 def _eig_vectors(a):
     """|vl^H| |vr| weighted by eigenvalues: sums of outer products that order and phase do not change."""
     w, vl, vr = lax.eig(a, enable_eigvec_derivs=True)
-    both = [p.matmul(elementwise.mul(v, _across(w, v)), p.adjoint(v)) for v in (vl, vr)]
+    both = [matrices.matmul(elementwise.mul(v, _across(w, v)), matrices.adjoint(v)) for v in (vl, vr)]
     return both
 
 
 def _schur_rebuilt(a):
     u, q = lax.schur(a)
-    return [p.matmul(p.matmul(q, u), p.adjoint(q)), p.matmul(p.adjoint(q), q)]
+    return [
+        matrices.matmul(matrices.matmul(q, u), matrices.adjoint(q)),
+        matrices.matmul(matrices.adjoint(q), q),
+    ]
 
 
 def _identity_like(a):
@@ -305,7 +309,7 @@ CASES = [
            lambda *xs: lax.tridiagonal_solve(*xs, perturb_singular=True),
            (arg((3,)), arg((3,), low=5, high=6), arg((3,)), arg((3, 2))), oracle=_np_tridiagonal_solve),
     OpCase(p.symmetric_product_p, "update",
-           lambda a, c: lax.symmetric_product(a, p.triangle(c, True), alpha=2.0, beta=0.5, symmetrize_output=True),
+           lambda a, c: lax.symmetric_product(a, matrices.triangle(c, True), alpha=2.0, beta=0.5, symmetrize_output=True),
            (arg((3, 2)), arg((3, 3))),
            oracle=lambda a, c: np.tril(2 * a @ a.T + 0.5 * np.tril(c)) + np.tril(2 * a @ a.T + 0.5 * np.tril(c), -1).T),
     OpCase(p.symmetric_product_p, "batch", lax.symmetric_product,

@@ -5,14 +5,15 @@ import functools
 import numpy as np
 
 from bedrax import lax
-from bedrax.lax.primitives import linalg, solvers
+from bedrax.lax import matrices
+from bedrax.lax.primitives import solvers
 from bedrax.testing.records import OpCase, arg
 
 
 def _by_lu(a, b):
     lu, _, order = lax.lu(a)
     rows = lax.eq(lax.broadcast_in_dim(order, a.shape, (0,)), lax.broadcasted_iota(np.int32, a.shape, 1))
-    y = linalg.matmul(lax.convert_element_type(rows, a.dtype), lax.expand_dims(b, (1,)))
+    y = matrices.matmul(lax.convert_element_type(rows, a.dtype), lax.expand_dims(b, (1,)))
     y = lax.triangular_solve(lu, y, left_side=True, lower=True, unit_diagonal=True)
     return lax.squeeze(lax.triangular_solve(lu, y, left_side=True), (1,))
 
@@ -21,7 +22,7 @@ def _general(a, b):
     from bedrax.autodiff import custom_linear_solve
 
     return custom_linear_solve(
-        lambda x: lax.dot(a, x), b, lambda _, y: _by_lu(a, y), lambda _, y: _by_lu(linalg.transposed(a), y)
+        lambda x: lax.dot(a, x), b, lambda _, y: _by_lu(a, y), lambda _, y: _by_lu(matrices.transposed(a), y)
     )
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from bedrax.core import dtypes
 from bedrax.core.avals import ShapedArray
+from bedrax.lax import matrices
 from bedrax.lax.primitives import elementwise
 from bedrax.lax.primitives import linalg as p
 from bedrax.lax.tables import decompositions
@@ -200,7 +201,7 @@ def _aval(ctx, v):
 
 
 def _lower_triangle(ctx, out):
-    return [ctx.lower_fun(p.triangle, out[0], avals=[_aval(ctx, out[0])], lower=True)]
+    return [ctx.lower_fun(matrices.triangle, out[0], avals=[_aval(ctx, out[0])], lower=True)]
 
 
 _row(
@@ -447,7 +448,7 @@ def _svd_on_gpu(ctx, x, routine: str, full_matrices, compute_uv):
     if flip:
         u, vh = vh, u
     if routine != "gesvd":
-        vh = ctx.lower_fun(p.adjoint, vh, avals=[_aval(ctx, vh)])
+        vh = ctx.lower_fun(matrices.adjoint, vh, avals=[_aval(ctx, vh)])
     if full and not full_matrices:
         u, vh = _range(ctx, u, (0, k)), _range(ctx, vh, (0, k), -2)
     return s, u, vh

@@ -13,10 +13,10 @@ import numpy as np
 
 from bedrax.core import dims
 from bedrax.core.avals import aval_of
+from bedrax.lax.filling import zeros_like
 from bedrax.lax.primitives import elementwise, reductions
 from bedrax.lax.primitives import windows as p
 from bedrax.lax.primitives.conversions import convert_element_type
-from bedrax.lax.primitives.shaping import zeros_like
 from bedrax.lax.primitives.windows import Windows
 from bedrax.xla_backend.lowering.reductions import accumulator, combiner_region
 from bedrax.xla_backend.tables import lowering_rules, platform_rule

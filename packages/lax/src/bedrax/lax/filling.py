@@ -1,0 +1,83 @@
+"""Arrays of one value, and types' zeros."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bedrax.core import dims, dtypes
+from bedrax.core.avals import ShapedArray, aval_of
+from bedrax.lax.primitives import conversions
+from bedrax.lax.primitives.shaping import broadcast_in_dim
+
+__all__ = ["full", "full_like", "zeros_like", "zeros_of"]
+
+
+def full(shape, fill_value, dtype=None, *, sharding=None):
+    """An array of `shape` filled with a scalar.
+
+    Args:
+      shape: sequence of ints.
+      fill_value: scalar.
+      dtype: default: that of `fill_value` (weak if that is a Python scalar).
+      sharding: optional placement of the result.
+    """
+    shape = dims.canonical_shape(shape)
+    aval = aval_of(fill_value)
+    if aval.shape:
+        raise TypeError(f"full must be called with scalar fill_value, got fill_value.shape {aval.shape}.")
+    if dtype is not None:
+        if isinstance(dtype, dtypes.ExtendedDType):
+            if aval.dtype != dtype:
+                if isinstance(fill_value, (int, float)) and fill_value == 0:
+                    return dtype.zeros(shape)  # what `zeros` and `empty` make
+                raise TypeError(
+                    f"full: an array of dtype {dtype} needs a fill_value of that dtype, got {aval.str_short()}."
+                )
+            return broadcast_in_dim(fill_value, shape, (), out_sharding=sharding)
+        fill_value = _scalar_as(fill_value, aval, dtypes.canonicalize_dtype(dtype))
+    return broadcast_in_dim(fill_value, shape, (), out_sharding=sharding)
+
+
+def _scalar_as(value, aval: ShapedArray, dtype: np.dtype):
+    """A scalar with a strong dtype."""
+    if dtype == dtypes.float0:
+        return np.zeros((), dtypes.float0)
+    if aval.dtype == dtype and not aval.weak_type:
+        return value
+    if isinstance(value, (bool, int, float, complex, np.ndarray, np.generic)):
+        return np.asarray(value).astype(dtype)
+    return conversions.convert_element_type(value, dtype)
+
+
+def full_like(x, fill_value, dtype=None, shape=None, sharding=None):
+    """`full` with the shape and dtype of `x` (an array, or whatever has a shape and a dtype)."""
+    if shape is None or dtype is None:
+        aval = x if hasattr(x, "shape") and hasattr(x, "dtype") else aval_of(x)
+        shape = aval.shape if shape is None else shape
+        if dtype is None:
+            if getattr(aval, "weak_type", False):
+                # A weak `x` gives a weak result: a Python scalar of its kind carries that.
+                value = aval_of(fill_value)
+                if value.dtype == aval.dtype and value.weak_type:
+                    return full(shape, fill_value, sharding=sharding)
+                weak = conversions.convert_element_type_p.bind(
+                    fill_value, new_dtype=aval.dtype, weak_type=True, sharding=None
+                )
+                return full(shape, weak, sharding=sharding)
+            dtype = aval.dtype
+    return full(shape, fill_value, dtype, sharding=sharding)
+
+
+def zeros_of(aval: ShapedArray):
+    """Zeros of any array type, `float0` included."""
+    dtype = aval.dtype
+    if dtype == dtypes.float0:
+        return np.zeros(aval.shape, dtypes.float0)
+    if isinstance(dtype, dtypes.ExtendedDType):
+        return dtype.zeros(aval.shape)
+    return broadcast_in_dim(np.zeros((), dtype), aval.shape, ())
+
+
+def zeros_like(x):
+    """Zeros of the shape and dtype of a value."""
+    return zeros_of(aval_of(x))

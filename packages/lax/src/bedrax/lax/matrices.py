@@ -1,0 +1,52 @@
+"""What is done with (batches of) matrices before and after they are decomposed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bedrax.core import dtypes
+from bedrax.core.avals import aval_of
+from bedrax.lax import filling
+from bedrax.lax.primitives import contractions, elementwise, shaping
+
+
+def transposed(x) -> Any:
+    """Matrices with rows and columns exchanged."""
+    ndim = len(aval_of(x).shape)
+    return shaping.transpose(x, (*range(ndim - 2), ndim - 1, ndim - 2))
+
+
+def adjoint(x) -> Any:
+    """Conjugate transposes."""
+    x = transposed(x)
+    return elementwise.conj(x) if dtypes.is_complex(aval_of(x).dtype) else x
+
+
+def triangle_mask(shape: tuple, lower: bool, offset: int = 0) -> Any:
+    """Where the triangle of matrices of `shape` is that begins `offset` diagonals above the main one."""
+    rows = shaping.broadcasted_iota(np.int32, shape, len(shape) - 2)
+    columns = shaping.broadcasted_iota(np.int32, shape, len(shape) - 1)
+    if offset:
+        rows = elementwise.add(rows, np.int32(offset))
+    return elementwise.ge(rows, columns) if lower else elementwise.le(rows, columns)
+
+
+def triangle(x, lower: bool, offset: int = 0) -> Any:
+    """Matrices with zeros outside a triangle: of columns j <= i + offset (`lower`), or j >= i + offset."""
+    return elementwise.select(triangle_mask(aval_of(x).shape, lower, offset), x, filling.zeros_like(x))
+
+
+def matmul(x, y) -> Any:
+    """Products of matrices with equal batch axes, at the highest precision."""
+    n = len(aval_of(x).shape)
+    batch = tuple(range(n - 2))
+    return contractions.dot_general(
+        x, y, (((n - 1,), (n - 2,)), (batch, batch)), precision=contractions.Precision.HIGHEST
+    )
+
+
+def symmetrized(x) -> Any:
+    """The Hermitian parts of matrices."""
+    return elementwise.mul(elementwise.add(x, adjoint(x)), np.array(0.5, aval_of(x).dtype))
