@@ -85,7 +85,7 @@ BY_FUNCTION = {
     "numpy.ufuncs.lcm": {"x1": INTS, "x2": INTS},
     "nn.activations.glu": {"x": jnp.ones((3, 4))},
     "nn.activations.one_hot": {"x": INTS, "num_classes": 3},
-    "random.continuous._gumbel": {"sampler": gumbel_function("low")},
+    "random.continuous._gumbel": {"formula": gumbel_function("low")},
     "random.continuous._multivariate_normal": {"mean": VECTOR, "cov": MATRIX, "method": "cholesky"},
     "random.continuous._orthogonal": {"n": 3, "m": 3},
     "random.counts._multinomial": {"n": jnp.float32(4), "p": VECTOR / VECTOR.sum(), "unroll": 1},
@@ -123,7 +123,7 @@ def arguments(name, function):
             if p.default is p.empty
             else p.default,
         )
-        if p.default is p.empty or p.kind is p.POSITIONAL_ONLY:
+        if p.kind is not p.KEYWORD_ONLY and (p.default is p.empty or p.kind is p.POSITIONAL_ONLY):
             positional.append(value)
         else:
             keywords[p.name] = value

@@ -73,7 +73,7 @@ def sampler(
     function.__name__ = function.__qualname__ = name
     function.__module__ = formula.__module__
     function.__doc__ = _documentation(doc, [p.name for p in own], shape, _DTYPES[dtype], placement)
-    function.__signature__ = signature  # type: ignore[attr-defined]
+    vars(function).update(__wrapped__=formula, __signature__=signature, static=program.static)
     return function
 
 
