@@ -89,7 +89,7 @@ def test_log1mexp():
 def test_glu():
     x = np.arange(12, dtype=np.float32).reshape(3, 4)
     np.testing.assert_allclose(nn.glu(x), x[:, :2] * logistic(x[:, 2:]), rtol=1e-6)
-    with pytest.raises(ValueError, match="divisible by 2"):
+    with pytest.raises(ValueError, match="axis of even size"):
         nn.glu(x, axis=0)
 
 
@@ -171,7 +171,7 @@ def test_standardize(algorithm):
     np.testing.assert_allclose(
         nn.standardize(RANDOM, mean=1.0, variance=4.0, epsilon=0.0), (x - 1) / 2, rtol=1e-5
     )
-    with pytest.raises(ValueError, match="Expected 'fast' or 'stable'"):
+    with pytest.raises(ValueError, match="is 'fast' or 'stable'"):
         nn.standardize(RANDOM, algorithm="other")
 
 

@@ -53,9 +53,9 @@ def test_descending_positions_of_equal_elements():
 
 
 def test_refused_arguments():
-    with pytest.raises(TypeError, match="Use stable=True"):
+    with pytest.raises(TypeError, match="say stable=True"):
         jnp.sort(np.ones(2), kind="quicksort")
-    with pytest.raises(TypeError, match="'order' argument"):
+    with pytest.raises(TypeError, match="names fields"):
         jnp.argsort(np.ones(2), order="f")
     with pytest.raises(ValueError, match="keyword 'side'"):
         jnp.searchsorted(np.ones(2), 1.0, side="middle")

@@ -102,7 +102,7 @@ def test_weighted_quantile():
     w = np.array([1.0, 0, 2, 3, 1, 1, 0.5])
     check("quantile", draw(7), np.array([0.1, 0.5, 0.9]), method="inverted_cdf", weights=w)
     check("quantile", draw(3, 7), 0.4, axis=1, method="inverted_cdf", weights=w)
-    with pytest.raises(NotImplementedError, match="Only method 'inverted_cdf'"):
+    with pytest.raises(NotImplementedError, match="method='inverted_cdf' only"):
         jnp.quantile(draw(7), 0.3, weights=w)
     with pytest.raises(ValueError, match="method can only be"):
         jnp.quantile(draw(7), 0.3, method="hazen")
@@ -114,7 +114,7 @@ def test_bincount():
     check("bincount", x, weights=draw(20), minlength=9)
     check("bincount", np.array([], np.int32))
     assert jnp.bincount(np.array([1, 1, 3, -1]), length=3).tolist() == [1, 2, 0]
-    with pytest.raises(TypeError, match="integer type"):
+    with pytest.raises(TypeError, match="counts integers"):
         jnp.bincount(draw(3))
 
 
@@ -135,7 +135,7 @@ def test_histogram(x):
     check("histogram", x, weights=np.abs(draw(5, 6)))
     check("histogram_bin_edges", x, bins=3)
     check("histogram_bin_edges", np.ones(3, np.int32), bins=2)
-    with pytest.raises(NotImplementedError, match="string values"):
+    with pytest.raises(NotImplementedError, match="rules that choose bins"):
         jnp.histogram(x, bins="auto")
 
 

@@ -149,7 +149,7 @@ def test_narrow_types_need_casts():
 ], ids=str)  # fmt: skip
 def test_lists_are_refused_by_name(call, name):
     with pytest.raises(
-        TypeError, match=rf"{name} requires ndarray or scalar arguments, got <class 'list'> at position 0\."
+        TypeError, match=rf"{name}: an array or a number is needed at position 0, got <class 'list'>"
     ):
         call()
 

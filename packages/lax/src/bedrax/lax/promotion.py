@@ -164,7 +164,9 @@ def operand(name: str, x: Any, position: int = 0) -> Any:
         return x.__jax_array__()
     if dims.is_symbolic(x):
         return dims.dim_as_value(x)
-    raise TypeError(f"jnp.{name} requires ndarray or scalar arguments, got {type(x)} at position {position}.")
+    raise TypeError(
+        f"jnp.{name}: an array or a number is needed at position {position}, got {type(x)}; make lists arrays with jnp.array"
+    )
 
 
 def promote_dtypes(name: str, args: Sequence[Any], to_inexact: bool = False) -> list:

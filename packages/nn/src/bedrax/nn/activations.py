@@ -191,7 +191,7 @@ def glu(x: ArrayLike, axis: int = -1) -> Array:
     (x,) = inexact("glu", x)
     axis = axis_index(axis, x.ndim)
     if x.shape[axis] % 2:
-        raise ValueError(f"glu: axis size must be divisible by 2, got {x.shape[axis]} for axis {axis}")
+        raise ValueError(f"glu halves an axis of even size, got {x.shape[axis]} for axis {axis}")
     half = x.shape[axis] // 2
     value, gate = lax.split(x, (half, half), axis)
     return value * sigmoid(gate)
@@ -310,7 +310,7 @@ def standardize(
       ValueError: another algorithm.
     """
     if algorithm not in ("fast", "stable"):
-        raise ValueError(f"Unknown algorithm '{algorithm}'. Expected 'fast' or 'stable'.")
+        raise ValueError(f"standardize: algorithm is 'fast' or 'stable', got {algorithm!r}")
     (x,) = inexact("standardize", x)
     axes = axes_tuple(axis, x.ndim)
     average = lambda v: jnp.mean(v, axis=axes, keepdims=True, where=where)
@@ -344,7 +344,7 @@ def one_hot(x: ArrayLike, num_classes: int, *, dtype=None, axis: int | str = -1)
     except TypeError:
         if tracing.axis_size(axis) != num_classes:
             raise ValueError(
-                f"Expected num_classes to match the size of axis {axis}, but {num_classes} != {tracing.axis_size(axis)}"
+                f"one_hot: num_classes={num_classes} is not the size of the named axis {axis!r}, {tracing.axis_size(axis)}"
             ) from None
         return jnp.equal(x, lax.axis_index(axis)).astype(dtype)
     place = axis_index(place, x.ndim + 1)

@@ -114,7 +114,7 @@ def _operands(q: Array, k: Array, v: Array) -> tuple[Array, Array, Array]:
     _check("value", v, k.shape, q.dtype)
     if q.shape[2] % k.shape[2]:
         raise ValueError(
-            f"The number of query heads must be a multiple of key/value heads, but got {q.shape[2]} vs {k.shape[2]}"
+            f"each head of key serves equally many heads of query, got {q.shape[2]} heads of query and {k.shape[2]} of key"
         )
     return q, k, v
 
@@ -122,10 +122,10 @@ def _operands(q: Array, k: Array, v: Array) -> tuple[Array, Array, Array]:
 def _check(name: str, x: Array, shape: tuple, dtype: np.dtype) -> None:
     if x.ndim != len(shape) or any(w is not None and w != s for s, w in zip(x.shape, shape, strict=True)):
         raise ValueError(
-            f"{name} shape should be {['*' if w is None else w for w in shape]}: but got {x.shape}"
+            f"{name}: expected shape [{', '.join('*' if w is None else str(w) for w in shape)}], got {x.shape}"
         )
     if x.dtype != dtype:
-        raise ValueError(f"{name} dtype should be {dtype}, like that of query, but got {x.dtype}")
+        raise ValueError(f"{name}: expected dtype {dtype}, as of query, got {x.dtype}")
 
 
 def _of_rank_4(name: str, x: ArrayLike | None, full: tuple) -> Array | None:

@@ -108,8 +108,8 @@ def _fans(shape: tuple, in_axis, out_axis, batch_axis) -> tuple[float, float]:
     ndim = len(shape)
     if ndim < 2 and (not isinstance(in_axis, (tuple, list)) or not isinstance(out_axis, (tuple, list))):
         raise ValueError(
-            f"Can't compute input and output sizes of a {ndim}-dimensional weights tensor with default in_axis. Must be"
-            " at least 2D or specify in_axis explicitly."
+            f"a weight of shape {shape} does not say what its inputs and outputs are: it needs two axes, or in_axis and"
+            " out_axis as tuples"
         )
     ins, outs, batch = (
         _axes(a, ndim, name)
@@ -169,12 +169,10 @@ def variance_scaling(
             "fan_geo_avg": math.sqrt(fan_in * fan_out),
         }  # fmt: skip
         if mode not in counts:
-            raise ValueError(
-                f"invalid mode for variance scaling initializer: {mode}; use one of {', '.join(counts)}"
-            )
+            raise ValueError(f"variance_scaling: mode is one of {', '.join(counts)}, got {mode!r}")
         if distribution not in ("truncated_normal", "normal", "uniform"):
-            raise ValueError(f"invalid distribution for variance scaling initializer: {distribution}; use"
-                             " truncated_normal, normal or uniform")  # fmt: skip
+            raise ValueError("variance_scaling: distribution is truncated_normal, normal or uniform, got"
+                             f" {distribution!r}")  # fmt: skip
         if not math.prod(shape):
             return jnp.zeros(shape, dtype)  # nothing to draw, and maybe no connections to count
         variance = np.asarray(scale / counts[mode], dtypes.to_real_dtype(dtype))
@@ -240,7 +238,7 @@ def orthogonal(scale: float = 1.0, column_axis: int = -1, dtype: Any = None) -> 
 
     def make(key, shape, dtype):
         if len(shape) < 2:
-            raise ValueError(f"orthogonal initializer requires at least a 2D shape, got {shape}")
+            raise ValueError(f"orthogonal makes matrices, got shape {shape}")
         n = shape[column_axis]
         m = math.prod(shape) // n if n else 0
         long, short = max(m, n), min(m, n)
@@ -267,9 +265,9 @@ def delta_orthogonal(scale: float = 1.0, column_axis: int = -1, dtype: Any = Non
 
     def make(key, shape, dtype):
         if len(shape) not in (3, 4, 5):
-            raise ValueError(f"Delta orthogonal initializer requires a 3D, 4D or 5D shape, got {shape}.")
+            raise ValueError(f"delta_orthogonal makes kernels of rank 3, 4 or 5, got shape {shape}")
         if shape[-1] < shape[-2]:
-            raise ValueError(f"`fan_in` must be less or equal than `fan_out`, got shape {shape}.")
+            raise ValueError(f"delta_orthogonal needs as many outputs as inputs or more, got shape {shape}")
         matrix = orthogonal(scale, column_axis)(key, shape[-2:], dtype)
         middle = tuple((s - 1) // 2 for s in shape[:-2])
         return jnp.zeros(shape, dtype).at[middle].set(matrix)

@@ -61,7 +61,9 @@ def axes_tuple(axis: Any, ndim: int) -> tuple[int, ...]:
 def refuse_out(name: str, out: Any) -> None:
     """Raise if the argument `out` is given: arrays are immutable."""
     if out is not None:
-        raise NotImplementedError(f"The 'out' argument to jnp.{name} is not supported: arrays are immutable.")
+        raise NotImplementedError(
+            f"jnp.{name}: out is not supported, as arrays are immutable; use what is returned"
+        )
 
 
 def concrete_int(x: Any, what: str) -> int:
@@ -99,5 +101,5 @@ def typed(name: str, position: int, x: ArrayLike) -> tuple[Any, Any]:
         return x, aval_of(x)
     except TypeError:
         raise TypeError(
-            f"{name} requires ndarray or scalar arguments, got {type(x)} at position {position}."
+            f"{name}: an array or a number is needed at position {position}, got {type(x)}; make lists arrays with jnp.array"
         ) from None

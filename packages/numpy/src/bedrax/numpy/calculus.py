@@ -87,7 +87,7 @@ def gradient(f: ArrayLike, *varargs: ArrayLike, axis: Any = None, edge_order: in
       TypeError: their number does not fit the number of axes.
     """
     if edge_order is not None:
-        raise NotImplementedError("The 'edge_order' argument to jnp.gradient is not supported.")
+        raise NotImplementedError(f"jnp.gradient: edge_order={edge_order} is not supported; leave it out")
     f, *steps = inexact("gradient", f, *varargs)
     single = axis is not None and not isinstance(axis, (tuple, list))
     axes = axes_tuple(axis, f.ndim)
@@ -164,7 +164,7 @@ def unwrap(
     """
     p, period = promoted("unwrap", p, period)
     if dtypes.is_complex(p.dtype):
-        raise ValueError("jnp.unwrap does not support complex inputs.")
+        raise ValueError(f"jnp.unwrap takes real angles, got {p.dtype}")
     axis = axis_index(axis, p.ndim)
     n = p.shape[axis]
     if dims.is_constant_dim(n) and n == 0:
@@ -209,7 +209,7 @@ def interp(
     (fp,) = inexact("interp", fp)
     x, xp = inexact("interp", x, xp)
     if dtypes.is_complex(x.dtype):
-        raise ValueError("jnp.interp: complex x values not supported.")
+        raise ValueError(f"jnp.interp: x is real, got {x.dtype}")
     if xp.shape != fp.shape or xp.ndim != 1:
         raise ValueError(
             f"xp and fp must be one-dimensional arrays of equal size, got {xp.shape} and {fp.shape}"

@@ -94,7 +94,7 @@ def from_data(x: Any, dtype: Any, copy: bool, where: str) -> Array:
     if isinstance(x, (list, tuple)):
         return _from_sequence(x, dtype)
     if x is None:
-        raise ValueError("None is not a valid value for jnp.array")
+        raise ValueError("jnp.array: None is no number; use jnp.nan or jnp.zeros(())")
     if hasattr(x, "__jax_array__"):
         return from_data(x.__jax_array__(), dtype, copy, where)
     if dims.is_symbolic(x):
@@ -106,14 +106,11 @@ def from_data(x: Any, dtype: Any, copy: bool, where: str) -> Array:
     if isinstance(x, (bool, int, float, complex)):  # subclasses, e.g. of enum.IntEnum
         return from_data(dtypes.scalar_type_of(x)(x), dtype, copy, where)
     if isinstance(x, (str, bytes)):
-        raise TypeError(
-            f"Value {x!r} with dtype {np.asarray(x).dtype} is not a valid JAX array type. Only arrays of numeric"
-            " types are supported by JAX."
-        )
+        raise TypeError(f"jnp.array: arrays hold numbers and bools, got the text {x!r}")
     try:
         view = memoryview(x)
     except TypeError:
-        raise TypeError(f"Unexpected input type for array: {kind}") from None
+        raise TypeError(f"jnp.array: no array can be made of a {kind}") from None
     return _from_numpy(np.asarray(view), dtype, copy)
 
 
@@ -133,10 +130,7 @@ def _python_scalar(x: Any, dtype: Any) -> np.ndarray:
 def _from_numpy(x: np.ndarray, dtype: Any, copy: bool) -> Array:
     own = x.dtype
     if own not in dtypes._KIND and own.newbyteorder("=") not in dtypes._KIND and own != dtypes.float0:
-        raise TypeError(
-            f"Value {x!r} with dtype {own} is not a valid JAX array type. Only arrays of numeric types are supported"
-            " by JAX."
-        )
+        raise TypeError(f"jnp.array: arrays hold numbers and bools, got {x!r} of dtype {own}")
     if own == dtypes.float0:
         return x  # has no content, and so no array of its own
     target = dtypes.canonicalize_dtype(own) if dtype is None else dtype
@@ -162,7 +156,7 @@ def _leaf_types(x: Any, seen: dict) -> bool:
         elif isinstance(item, Array) or hasattr(item, "__jax_array__") or dims.is_symbolic(item):
             ours = True
         elif item is None:
-            raise ValueError("None is not a valid value for jnp.array")
+            raise ValueError("jnp.array: None is no number; use jnp.nan or jnp.zeros(())")
         elif isinstance(item, (np.ndarray, np.generic)):
             seen.setdefault(item.dtype, item)
         elif isinstance(item, (int, float, complex)):
@@ -183,8 +177,7 @@ def _from_sequence(x: Any, dtype: Any) -> Array:
                 for item in seen.values():
                     if getattr(item, "dtype", None) is not None and item.dtype.kind in "OUSMm":
                         raise TypeError(
-                            f"Value {x!r} with dtype {item.dtype} is not a valid JAX array type. Only arrays of"
-                            " numeric types are supported by JAX."
+                            f"jnp.array: arrays hold numbers and bools, got {x!r} with an element of dtype {item.dtype}"
                         )
                 dtype = dtypes.result_type(*(dtypes.python_scalar_dtype(k) if isinstance(k, type) and len(seen) == 1
                                              else v for k, v in seen.items()))  # fmt: skip
@@ -261,7 +254,7 @@ def _broadcast_checked(x: Array, shape: tuple, name: str) -> Array:
         for a, b in zip(reversed(own), reversed(shape), strict=False)
     )
     if not fits:
-        raise ValueError(f"Incompatible shapes for broadcasting: {own} and requested shape {shape}")
+        raise ValueError(f"an array of shape {own} cannot be broadcast to shape {shape}")
     return _broadcast(x, shape)
 
 
@@ -345,16 +338,16 @@ def fromstring(string: str, dtype: Any = float, count: int = -1, *, sep: str) ->
 def fromfile(*args, **kwargs):
     """Not available: reading a file is not a pure function. Use ``jnp.asarray(np.fromfile(...))``."""
     raise NotImplementedError(
-        "jnp.fromfile() is not implemented because it may be non-pure and thus unsafe for use with transformations."
-        " Use jnp.asarray(np.fromfile(...)) instead."
+        "jnp.fromfile: a file may change between two calls, so reading it is no pure function; write"
+        " jnp.asarray(np.fromfile(...))"
     )
 
 
 def fromiter(*args, **kwargs):
     """Not available: consuming an iterator is not a pure function. Use ``jnp.asarray(np.fromiter(...))``."""
     raise NotImplementedError(
-        "jnp.fromiter() is not implemented because it may be non-pure and thus unsafe for use with transformations."
-        " Use jnp.asarray(np.fromiter(...)) instead."
+        "jnp.fromiter: an iterator can be read once, so reading it is no pure function; write"
+        " jnp.asarray(np.fromiter(...))"
     )
 
 

@@ -58,13 +58,10 @@ def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None
 def _array_api(name, function, start, x, axis, dtype, include_initial):
     x = array(name, x)
     if not x.ndim:
-        raise ValueError("The input must be non-scalar to take a cumulative sum, however a scalar value or scalar array was given."
-                         if name == "cumulative_sum" else
-                         "The input must be non-scalar to take a cumulative product, however a scalar value or scalar array was given.")  # fmt: skip
+        raise ValueError(f"{name} needs an array with an axis, got a scalar")
     if axis is None:
         if x.ndim > 1:
-            raise ValueError(f"The input array has rank {x.ndim}, however axis was not set to an explicit value. The"
-                             " axis argument is only optional for one-dimensional arrays.")  # fmt: skip
+            raise ValueError(f"{name} needs axis for an array of rank {x.ndim}; it may be left out for rank 1")  # fmt: skip
         axis = 0
     axis = axis_index(axis, x.ndim)
     if dtype is None and (dtypes.is_integer(x.dtype)):

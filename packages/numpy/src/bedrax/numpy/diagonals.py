@@ -74,7 +74,7 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Array:
 def _triangle(name: str, m: Any, k: int, lower: bool) -> Array:
     x = array(name, m)
     if x.ndim < 2:
-        raise ValueError(f"Argument to jnp.{name} must be at least 2D")
+        raise ValueError(f"jnp.{name} needs a matrix, got shape {x.shape}")
     mask = _band(x.shape[-2:], k if lower else k - 1, lax.ge)
     mask = lax.broadcast_in_dim(mask, x.shape, (x.ndim - 2, x.ndim - 1))
     zero = lax.full_like(x, 0)
@@ -103,7 +103,7 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
     """
     x = array("diagonal", a)
     if x.ndim < 2:
-        raise ValueError("diagonal requires an array of at least two dimensions.")
+        raise ValueError(f"diagonal needs two axes, got shape {x.shape}")
     offset = operator.index(offset)
     i, j = axis_index(axis1, x.ndim), axis_index(axis2, x.ndim)
     if i == j:
@@ -172,9 +172,11 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True)
       inplace: must be False: arrays are immutable.
     """
     if inplace:
-        raise NotImplementedError("JAX arrays are immutable, must use inplace=False")
+        raise NotImplementedError(
+            "fill_diagonal: arrays are immutable; pass inplace=False and use what is returned"
+        )
     if wrap:
-        raise NotImplementedError("wrap=True is not implemented, must use wrap=False")
+        raise NotImplementedError("fill_diagonal: wrap=True is not supported")
     x, values = array("fill_diagonal", a), array("fill_diagonal", val)
     if x.ndim < 2:
         raise ValueError("array must be at least 2-d")

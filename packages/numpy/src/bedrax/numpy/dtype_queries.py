@@ -68,11 +68,9 @@ def isdtype(dtype: Any, kind: Any) -> bool:
                 return True
             continue
         if isinstance(one, str) and one not in dtypes._BY_NAME:
-            raise ValueError(
-                f"Unrecognized kind='{one}': expected one of {sorted(_KINDS)}, or a compatible input for jnp.dtype()"
-            )
+            raise ValueError(f"isdtype: no kind and no dtype is called {one!r}; kinds are {sorted(_KINDS)}")
         if not isinstance(one, (str, type, np.dtype, dtypes.ExtendedDType)):
-            raise TypeError(f"Expected kind to be a dtype, string, or tuple; got kind={kind!r}")
+            raise TypeError(f"isdtype: a kind is a dtype, its name, or a tuple of them, got {kind!r}")
         if dtypes.as_dtype(one) == dtype:
             return True
     return False

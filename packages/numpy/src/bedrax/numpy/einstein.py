@@ -288,7 +288,9 @@ def einsum(
       ValueError: the subscripts do not fit the operands.
     """
     if out is not None:
-        raise NotImplementedError("The 'out' argument to jnp.einsum is not supported: arrays are immutable.")
+        raise NotImplementedError(
+            "jnp.einsum: out is not supported, as arrays are immutable; use what is returned"
+        )
     operands, labels_of = _arguments(subscripts, operands)
     if not operands:
         raise ValueError("einsum needs at least one operand")

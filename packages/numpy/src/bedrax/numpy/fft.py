@@ -39,12 +39,12 @@ def _transform(name: str, kind: str, a: ArrayLike, s, axes, norm) -> Array:
         axes = range(a.ndim) if s is None else range(a.ndim - len(s), a.ndim)
     axes = [axis_index(d, a.ndim) for d in axes]
     if len(set(axes)) != len(axes):
-        raise ValueError(f"jax.numpy.fft.{name} does not support repeated axes. Got axes {tuple(axes)}.")
+        raise ValueError(f"fft.{name}: each axis is transformed once, got axes {tuple(axes)}")
     if s is not None:
         s = [operator.index(n) if not dims.is_symbolic(n) else n for n in s]
         if len(s) > len(axes):
             raise ValueError(
-                f"jax.numpy.fft.{name}: s has more entries than there are axes, got {tuple(s)}, {tuple(axes)}"
+                f"fft.{name}: s has more entries than there are axes, got {tuple(s)}, {tuple(axes)}"
             )
         axes = axes[: len(s)] if len(s) < len(axes) else axes
         if any(dims.is_constant_dim(n) and n < 1 for n in s):
@@ -122,14 +122,13 @@ def _one(name, kind, a, n, axis, norm):
 
 def _single(name: str, axis: Any) -> int:
     if isinstance(axis, (tuple, list)):
-        raise ValueError(f"jax.numpy.fft.{name} does not support multiple axes. Please use jax.numpy.fft.{name}n. Got"
-                         f" axis = {axis}.")  # fmt: skip
+        raise ValueError(f"fft.{name} transforms one axis, got axis={axis}; use fft.{name}n")  # fmt: skip
     return operator.index(axis)
 
 
 def _two(name, kind, a, s, axes, norm):
     if len(axes) != 2:
-        raise ValueError(f"jax.numpy.fft.{name} only supports 2 axes. Got axes = {axes}.")
+        raise ValueError(f"fft.{name} transforms two axes, got axes={axes}")
     return _transform(name, kind, a, s, axes, norm)
 
 
@@ -275,9 +274,9 @@ def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None =
 
 def _frequencies(name: str, count: int, n: int, d: ArrayLike, dtype, device, positions) -> Array:
     if isinstance(n, (list, tuple)) or np.ndim(n):
-        raise ValueError(f"The n argument of jax.numpy.fft.{name} only takes an int. Got n = {n}.")
+        raise ValueError(f"fft.{name}: n is an int, got {n}")
     if isinstance(d, (list, tuple)):
-        raise ValueError(f"The d argument of jax.numpy.fft.{name} only takes a single value. Got d = {d}.")
+        raise ValueError(f"fft.{name}: d is one number, got {d}")
     dtype = dtypes.default_float_dtype() if dtype is None else dtypes.explicit_dtype(dtype, name)
     out = jnp.asarray(positions(lax.iota(np.int32, count)), dtype) / jnp.asarray(d * n, dtype)
     if device is not None:

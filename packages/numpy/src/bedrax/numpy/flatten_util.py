@@ -46,7 +46,7 @@ def ravel_pytree(pytree_: Any = None, /, **given) -> tuple[Any, Callable]:
                 f"unravel takes a vector of {total} elements, got an array of shape {aval.shape}"
             )
         if aval.dtype != dtype:
-            raise TypeError(f"unravel function given array of dtype {aval.dtype}, but expected dtype {dtype}")
+            raise TypeError(f"unravel takes a vector of dtype {dtype}, got {aval.dtype}")
         out = []
         for a, start, stop in zip(types, edges, edges[1:], strict=False):
             part = lax.reshape(lax.slice_in_dim(values, start, stop), a.shape)

@@ -52,7 +52,7 @@ def vectorize(pyfunc: Callable, *, excluded: Any = frozenset(), signature: str |
     """
     if any(not isinstance(e, (str, int)) for e in excluded):
         raise TypeError(
-            f"jax.numpy.vectorize can only exclude integer or string arguments, but excluded={set(excluded)!r}"
+            f"vectorize: excluded holds positions (ints) and names of arguments, got {set(excluded)!r}"
         )
     if any(isinstance(e, int) and e < 0 for e in excluded):
         raise ValueError(f"excluded={set(excluded)!r} contains negative numbers")
@@ -65,7 +65,9 @@ def vectorize(pyfunc: Callable, *, excluded: Any = frozenset(), signature: str |
         if terms is not None:
             absent = {i for i, x in enumerate(args) if x is None and i not in excluded}
             if absent:
-                raise ValueError(f"Cannot pass None at locations {absent} with signature={signature!r}")
+                raise ValueError(
+                    f"vectorize: with signature={signature!r} every argument is an array; None at positions {absent}"
+                )
 
         def function(*values):
             full = list(args)

@@ -141,14 +141,14 @@ def _slice_entry(v: Any, s: slice) -> Any:
         return operator.index(v)
     except (TypeError, errors.JAXTypeError):
         raise IndexError(
-            f"Slice entries must be static integers. Got {s}. Use lax.dynamic_slice or lax.dynamic_slice_in_dim for"
-            " starts that are computed."
+            f"the bounds of a slice are known integers, as they decide a shape; got {s}. Use lax.dynamic_slice_in_dim"
+            " for a start that is computed."
         ) from None
 
 
 _LISTS = (
-    "Using a non-tuple sequence for multidimensional indexing is not allowed; use `arr[array(seq)]` instead of"
-    " `arr[seq]`."
+    "a list as index may stand for an array or for one index per axis: write x[jnp.array(i)] for the first,"
+    " x[tuple(i)] for the second"
 )
 
 
@@ -159,7 +159,7 @@ def _entry(i: Any, position: int) -> Any:
     if isinstance(i, (list, tuple)):
         raise TypeError(_LISTS)
     if isinstance(i, str):
-        raise TypeError(f"JAX does not support string indexing; got idx={i!r}")
+        raise TypeError(f"arrays have no fields: an index is no text, got {i!r}")
     if not isinstance(i, (Array, np.ndarray, np.generic)):
         if hasattr(i, "__jax_array__"):
             i = i.__jax_array__()
@@ -172,8 +172,7 @@ def _entry(i: Any, position: int) -> Any:
         return i
     if isinstance(i, np.ndarray) and i.size == 0 and dtype == np.float64:
         return i.astype(np.int32)  # np.asarray([])
-    raise TypeError(f"Indexer must have integer or boolean type, got indexer with type {dtype} at position {position},"
-                    f" indexer value {i!r}")  # fmt: skip
+    raise TypeError(f"an index is an integer or a mask, got {i!r} of dtype {dtype} at position {position}")  # fmt: skip
 
 
 def read(shape: tuple, idx: Any) -> tuple[Index, tuple | None]:
@@ -219,7 +218,7 @@ def read(shape: tuple, idx: Any) -> tuple[Index, tuple | None]:
     if ellipses > 1:
         raise IndexError("an index can only have a single ellipsis ('...')")
     if consumed > rank:
-        raise IndexError(f"Too many indices: array is {rank}-dimensional, but {consumed} were indexed")
+        raise IndexError(f"too many indices: {consumed} for an array of rank {rank}")
     if new_axes:
         return _read_with_bools(shape, entries, rank - consumed)
     return _read(shape, entries, rank - consumed), None

@@ -97,7 +97,7 @@ def qr(a: ArrayLike, mode: str = "reduced"):
       ValueError: another mode.
     """
     if mode not in ("reduced", "complete", "full", "r", "raw"):
-        raise ValueError(f"Unsupported QR decomposition mode '{mode}'")
+        raise ValueError(f"qr: mode is 'reduced', 'complete', 'r' or 'raw', got {mode!r}")
     (a,) = _matrices("qr", a)
     if mode == "raw":
         packed, taus = factor.geqrf(a)
@@ -134,9 +134,7 @@ def svd(
         )
         return SVDResult(u, s, vh)
     if subset_by_index is not None:
-        raise NotImplementedError(
-            "jnp.linalg.svd: subset_by_index is not supported together with hermitian=True."
-        )
+        raise NotImplementedError("jnp.linalg.svd: subset_by_index goes with hermitian=False only")
     w, v = eigh(a)
     order = jnp.argsort(-abs(w), axis=-1)
     w = jnp.take_along_axis(w, order, axis=-1)
@@ -182,7 +180,7 @@ def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -
       ValueError: another UPLO.
     """
     if UPLO not in (None, "L", "U"):
-        raise ValueError(f"UPLO must be one of None, 'L', or 'U', got {UPLO}")
+        raise ValueError(f"UPLO must be 'L', 'U' or None, got {UPLO!r}")
     (a,) = _matrices("eigh", a, square=True)
     v, w = factor.eigh(a, lower=UPLO != "U", symmetrize_input=symmetrize_input)
     return EighResult(w, v)
@@ -540,7 +538,7 @@ def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
     if method is None or method == "lu":
         return SlogdetResult(*_signed_log_determinant()(a))
     if method != "qr":
-        raise ValueError(f"Unknown slogdet method '{method}'. Supported methods are 'lu' (`None`), and 'qr'.")
+        raise ValueError(f"slogdet: method is 'lu' (or None) or 'qr', got {method!r}")
     q, r = factor.qr(a, full_matrices=False)
     diagonal_ = jnp.diagonal(r, axis1=-2, axis2=-1)
     size = abs(diagonal_)

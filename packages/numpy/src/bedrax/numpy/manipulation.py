@@ -46,9 +46,11 @@ def reshape(
     elif order == "C":
         out = lax.reshape(x, new, out_sharding=out_sharding)
     elif order == "A":
-        raise NotImplementedError("np.reshape order=A is not implemented.")
+        raise NotImplementedError(
+            "reshape: order='A' asks for how elements lie in memory, which arrays do not say; use 'C' or 'F'"
+        )
     else:
-        raise ValueError(f"Unexpected value for 'order' argument: {order}.")
+        raise ValueError(f"reshape: order is 'C' or 'F', got {order!r}")
     return lax.copy_p.bind(out) if copy and out is a else out
 
 
@@ -144,7 +146,7 @@ def matrix_transpose(x: Any, /) -> Array:
     """Exchange the last two axes."""
     x = array("matrix_transpose", x)
     if x.ndim < 2:
-        raise ValueError(f"x must be at least two-dimensional for matrix_transpose; got ndim={x.ndim}")
+        raise ValueError(f"matrix_transpose needs a matrix, got shape {x.shape}")
     return lax.transpose(x, [*range(x.ndim - 2), x.ndim - 1, x.ndim - 2])
 
 
@@ -261,7 +263,7 @@ def broadcast_shapes(*shapes: Any) -> tuple:
 def _atleast(n: int, name: str, widen, arys):
     if len(arys) == 1 and isinstance(arys[0], (list, tuple)):
         raise TypeError(
-            f"jnp.{name} requires ndarray or scalar arguments, got {type(arys[0])} at position 0."
+            f"jnp.{name}: arrays are separate arguments, got one {type(arys[0])}; unpack it with *"
         )
     out = [x if x.ndim >= n else widen(x) for x in (array(name, a) for a in arys)]
     return out[0] if len(out) == 1 else out
@@ -338,8 +340,8 @@ def repeat(
     if total_repeat_length is None:
         if known is None:
             raise errors.ConcretizationTypeError(
-                counts, "When jit-compiling jnp.repeat, the total number of repeats must be static. To fix this, either"
-                " specify a static value for `repeats`, or pass a static value to `total_repeat_length`.")  # fmt: skip
+                counts, "The repeats decide the shape of the result of jnp.repeat. Pass known repeats, or their sum as"
+                " total_repeat_length.")  # fmt: skip
         places = np.repeat(np.arange(size, dtype=np.int32), known.astype(int))
         return place(_take_known(x, places, axis), None, out_sharding)
     counts = lax.broadcast_in_dim(lax.reshape(lax.asarray(counts), (1,)), (size,), (0,)) if (

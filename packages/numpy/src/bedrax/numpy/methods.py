@@ -102,7 +102,7 @@ def _copy(self) -> Array:
 def _view(self, dtype: Any = None, type: None = None) -> Array:
     """The bytes of this array read as another dtype; the last axis changes length where sizes differ."""
     if type is not None:
-        raise NotImplementedError("`type` argument of array.view() is not supported.")
+        raise NotImplementedError(f"x.view: there are no other classes of arrays, got type={type!r}")
     return view(self, dtype)
 
 
@@ -169,9 +169,7 @@ def _tobytes(self, order: str = "C") -> bytes:
 
 def _setitem(self, i: Any, x: Any):
     raise TypeError(
-        "JAX arrays are immutable and do not support in-place item assignment. Instead of x[idx] = y, use"
-        " x = x.at[idx].set(y) or another .at[] method:"
-        " https://docs.jax.dev/en/latest/_autosummary/jax.numpy.ndarray.at.html"
+        "arrays are immutable: instead of x[i] = y write x = x.at[i].set(y), or another method of x.at[i]"
     )
 
 

@@ -47,7 +47,9 @@ def isnan(x, /):
 
 def _signed_inf(name: str, x, out, value: float):
     if out is not None:
-        raise NotImplementedError(f"The 'out' argument to jnp.{name} is not supported.")
+        raise NotImplementedError(
+            f"jnp.{name}: out is not supported, as arrays are immutable; use what is returned"
+        )
     x = operand(name, x)
     dtype = aval_of(x).dtype
     if dtypes.is_complex(dtype):

@@ -127,8 +127,8 @@ def _matmul_plan(xs: tuple, ys: tuple) -> _Plan:
             rhs_at[k] = None
         else:
             raise ValueError(
-                f"Incompatible shapes for broadcasting in matmul: batch dimensions {xs[:-2]} and {ys[:-2]} of operands"
-                f" of shapes {xs} and {ys}"
+                f"matmul: the batch dimensions {xs[:-2]} and {ys[:-2]} of operands of shapes {xs} and {ys} do not"
+                " broadcast together"
             )
     # Positions after squeezing, then dimension numbers and where each dimension of the product goes.
     lhs_pos = {d: p for p, d in enumerate(d for d in range(m) if d not in drop_lhs)}
@@ -229,7 +229,9 @@ def _spread(x, shape, where):
 
 def _refuse_out(name: str, out) -> None:
     if out is not None:
-        raise NotImplementedError(f"The 'out' argument to jnp.{name} is not supported: arrays are immutable.")
+        raise NotImplementedError(
+            f"jnp.{name}: out is not supported, as arrays are immutable; use what is returned"
+        )
 
 
 @one_program(static=("axis", "precision", "preferred_element_type"))

@@ -107,7 +107,7 @@ def _fold(name, reduce, combine, identity, a, axis, dtype, out, keepdims, initia
     if initial is not None:
         start = lax.convert_element_type(initial, work)
         if aval_of(start).shape:
-            raise ValueError(f"initial value must be a scalar. Got array of shape {aval_of(start).shape}")
+            raise ValueError(f"initial is a scalar, got shape {aval_of(start).shape}")
         result = combine(result, start)
     if keepdims:
         result = _keep(result, shape, axes)
@@ -164,7 +164,7 @@ def _extreme(name, reduce, combine, identity, a, axis, out, keepdims, initial, w
     if initial is not None:
         start = lax.convert_element_type(initial, aval.dtype)
         if aval_of(start).shape:
-            raise ValueError(f"initial value must be a scalar. Got array of shape {aval_of(start).shape}")
+            raise ValueError(f"initial is a scalar, got shape {aval_of(start).shape}")
         result = combine(result, start)
     return _keep(result, shape, axes) if keepdims else result
 
@@ -346,7 +346,7 @@ def var(
     refuse_out("var", out)
     if correction is not None:
         if ddof:
-            raise ValueError("ddof and correction can't be provided simultaneously.")
+            raise ValueError(f"var: ddof and correction are the same; got {ddof} and {correction}")
         ddof = correction
     x = operand("var", a)
     aval = aval_of(x)
@@ -354,8 +354,7 @@ def var(
     if not dtypes.is_inexact(target):
         raise ValueError(f"jnp.var: dtype argument must be inexact, got {target}")
     if dtypes.is_complex(aval.dtype) and not dtypes.is_complex(target):
-        raise ValueError("jax.numpy.var does not yet support real dtype parameters when computing the variance of an"
-                         " array of complex values.")  # fmt: skip
+        raise ValueError(f"jnp.var of {aval.dtype} is computed in a complex dtype, got dtype={target}")  # fmt: skip
     result_dtype = dtypes.to_real_dtype(target)
     work = _accumulation(target)
     axes = normalize_axes(axis, len(aval.shape))
@@ -384,7 +383,7 @@ def std(
     """The standard deviation, the square root of `var`; arguments as there."""
     refuse_out("std", out)
     if dtype is not None and not dtypes.is_inexact(dtypes.as_dtype(dtype)):
-        raise ValueError(f"dtype argument to jnp.std must be inexact; got {dtype}")
+        raise ValueError(f"jnp.std: dtype argument must be inexact, got {dtype}")
     return lax.sqrt(var(a, axis, dtype, None, ddof, keepdims, where=where, mean=mean, correction=correction))
 
 

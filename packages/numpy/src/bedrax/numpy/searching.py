@@ -27,8 +27,7 @@ def _size(name: str, size: Any, mask: Any) -> Any:
     known = concrete_value(mask)
     if known is None:
         raise errors.ConcretizationTypeError(
-            mask, f"The size argument of jnp.{name} must be statically specified to use jnp.{name} within JAX"
-            " transformations.")  # fmt: skip
+            mask, f"How many elements jnp.{name} finds decides the shape of its result; pass size.")  # fmt: skip
     return int(np.count_nonzero(known))
 
 
@@ -99,11 +98,11 @@ def where(
     if x is None and y is None:
         return nonzero(array("where", condition), size=size, fill_value=fill_value)
     if x is None or y is None:
-        raise ValueError(
-            "Either both or neither of the x and y arguments should be provided to jax.numpy.where"
-        )
+        raise ValueError("jnp.where takes a condition alone, or with both x and y")
     if size is not None or fill_value is not None:
-        raise ValueError("size and fill_value arguments cannot be used in three-term where function.")
+        raise ValueError(
+            "jnp.where: size and fill_value go with a condition alone; with x and y the result has the shape of the operands"
+        )
     return choose_where(condition, x, y)
 
 
@@ -196,7 +195,9 @@ def take(
         x, axis = lax.reshape(x, (dims.size(x.shape),)), 0
     axis = axis_index(axis, x.ndim)
     if mode == "raise":
-        raise NotImplementedError("The 'raise' mode to jnp.take is not supported.")
+        raise NotImplementedError(
+            "jnp.take: mode='raise' is not supported, as compiled programs cannot raise; use 'clip', 'wrap' or 'fill'"
+        )
     if not dtypes.is_integer(i.dtype):
         raise TypeError(f"take requires integer indices, got {i.dtype}")
     wrap = True
@@ -277,10 +278,7 @@ def take_along_axis(
 
 def _not_in_place(name: str, inplace: bool) -> None:
     if inplace:
-        raise ValueError(
-            f"jax.numpy.{name} cannot modify arrays in-place, because JAX arrays are immutable. Pass inplace=False to"
-            " instead return an updated array."
-        )
+        raise ValueError(f"jnp.{name}: arrays are immutable; pass inplace=False and use what is returned")
 
 
 def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = True) -> Array:
@@ -441,8 +439,8 @@ def ravel_multi_index(
             known = concrete_value(i)
             if known is None:
                 raise errors.ConcretizationTypeError(
-                    i, "The error occurred because ravel_multi_index was jit-compiled with mode='raise'. Use"
-                    " mode='wrap' or mode='clip' instead.")  # fmt: skip
+                    i, "A traced index cannot be checked, as mode='raise' of ravel_multi_index does; use"
+                    " mode='wrap' or mode='clip'.")  # fmt: skip
             if known.size and (known.min() < 0 or known.max() >= n):
                 raise ValueError("invalid entry in coordinates array")
         elif mode == "clip":

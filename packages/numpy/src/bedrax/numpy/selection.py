@@ -76,13 +76,11 @@ def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Array:
       ValueError: an argument is complex.
     """
     if arr is None:
-        raise ValueError("No input was provided to the clip function.")
+        raise ValueError("clip needs an array")
     arr = array("clip", arr)
     if any(v is not None and dtypes.is_complex(dtypes.dtype_of(v)) for v in (arr, min, max)):
         raise ValueError(
-            "Clip received a complex value either through the input or the min/max keywords. Complex values have no"
-            " ordering and cannot be clipped. Please convert to a real value or array by taking the real or imaginary"
-            " components via jax.numpy.real/imag respectively."
+            "clip is for real numbers, as complex ones have no order; clip jnp.real(x) and jnp.imag(x)"
         )
     if min is not None:
         arr = ops.max_p.bind(*promote_pair("maximum", min, arr))
@@ -113,8 +111,7 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Array
         values = concrete_value(a)
         if values is None:
             raise errors.ConcretizationTypeError(
-                a, "The error occurred because jnp.choose was jit-compiled with mode='raise'. Use mode='wrap' or"
-                " mode='clip' instead.")  # fmt: skip
+                a, "A traced index cannot be checked, as mode='raise' of jnp.choose does; use mode='wrap' or mode='clip'.")  # fmt: skip
         if values.size and not (values.min() >= 0 and values.max() < count):
             raise ValueError("invalid entry in choice array")
     elif mode == "wrap":

@@ -29,8 +29,7 @@ def _count(mask: Array, name: str, size: Any) -> int:
         return operator.index(size)
     return concrete_int(
         jnp.sum(mask),
-        f"The error arose for the first argument of jnp.{name}(). To make jnp.{name}() compatible with JIT and other"
-        " transforms, you can specify a concrete value for the size argument, which will determine the output size.",
+        f"How many elements jnp.{name} returns depends on the values; pass size.",
     )
 
 

@@ -29,10 +29,10 @@ def index_dtype(size: Any) -> np.dtype:
 def _refuse(name: str, kind: Any, order: Any) -> None:
     if kind is not None:
         raise TypeError(
-            f"'kind' argument to {name} is not supported. Use stable=True or stable=False to specify sort stability."
+            f"{name}: kind={kind!r} names an algorithm, and there is one; say stable=True or stable=False"
         )
     if order is not None:
-        raise TypeError(f"'order' argument to {name} is not supported.")
+        raise TypeError(f"{name}: order={order!r} names fields, and arrays have none")
 
 
 @one_program(static=("axis", "kind", "order", "stable", "descending"))

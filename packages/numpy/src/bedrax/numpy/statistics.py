@@ -159,7 +159,7 @@ _METHODS = ("linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf")
 def _quantile(name, a, q, axis, method, keepdims, weights, ignore_nan):
     (a,), (q,) = inexact(name, a), inexact(name, q)
     if dtypes.is_complex(a.dtype):
-        raise ValueError(f"jnp.{name} does not support complex input, as the operation is poorly defined.")
+        raise ValueError(f"jnp.{name} is for real numbers, as complex ones have no order; got {a.dtype}")
     if method not in _METHODS:
         raise ValueError(
             "method can only be 'linear', 'lower', 'higher', 'midpoint', 'nearest' or 'inverted_cdf', got"
@@ -172,7 +172,7 @@ def _quantile(name, a, q, axis, method, keepdims, weights, ignore_nan):
     if weights is not None:
         if method != "inverted_cdf":
             raise NotImplementedError(
-                f"{method} doesn't support weights. Only method 'inverted_cdf' supports weights."
+                f"jnp.{name}: weights go with method='inverted_cdf' only, got {method!r}"
             )
         weights = _quantile_weights(array(name, weights, 7), a, axis, axes)
     # [..., n]: the axes to reduce, last and flattened
@@ -381,7 +381,7 @@ def bincount(
         )
     x = array("bincount", x)
     if not (dtypes.is_integer(x.dtype) or dtypes.is_bool(x.dtype)):
-        raise TypeError(f"x argument to bincount must have an integer type; got {x.dtype}")
+        raise TypeError(f"bincount counts integers, got {x.dtype}")
     if x.ndim != 1:
         raise ValueError(f"only 1-dimensional input supported, got shape {x.shape}")
     minlength = operator.index(minlength)
@@ -390,8 +390,7 @@ def bincount(
         if x.size:
             top = concrete_int(
                 jnp.max(x),
-                "The error occurred because of argument 'x' of jnp.bincount. To avoid this error, pass a static"
-                " `length` argument.",
+                "The largest element decides the length of the result of jnp.bincount; pass length.",
             )
         length = max(minlength, top + 1 if x.size else 0)
     length = max(operator.index(length), minlength)
@@ -443,7 +442,9 @@ def histogram_bin_edges(
     """
     del weights  # as in NumPy, they matter only to rules that are not supported
     if isinstance(bins, str):
-        raise NotImplementedError("string values for `bins` not implemented.")
+        raise NotImplementedError(
+            f"bins={bins!r}: the rules that choose bins are not supported; pass a number or the edges"
+        )
     (a,) = inexact("histogram_bin_edges", a)
     dtype = dtypes.to_real_dtype(a.dtype)
     if np.ndim(bins) == 1:

@@ -267,8 +267,7 @@ def hypot(x1, x2, /):
     """
     x, y = promote("hypot", (x1, x2), True)
     if dtypes.is_complex(aval_of(x).dtype):
-        raise ValueError("jnp.hypot is not well defined for complex-valued inputs. Please convert to real values first,"
-                         " such as by using abs(x)")  # fmt: skip
+        raise ValueError(f"jnp.hypot takes real numbers, got {aval_of(x).dtype}; pass the absolute values")  # fmt: skip
     x, y = lax.abs(x), lax.abs(y)
     x, y = _full_pair(x, y)
     high, low = lax.max(x, y), lax.min(x, y)
@@ -378,12 +377,16 @@ def round(a, decimals: int = 0, out=None):
       out: must be None.
     """
     if out is not None:
-        raise NotImplementedError("The 'out' argument to jnp.round is not supported.")
+        raise NotImplementedError(
+            "jnp.round: out is not supported, as arrays are immutable; use what is returned"
+        )
     x = operand("round", a)
     dtype = aval_of(x).dtype
     if _is_whole(x):
         if decimals < 0:
-            raise NotImplementedError("integer np.round not implemented for decimals < 0")
+            raise NotImplementedError(
+                f"jnp.round of integers to decimals={decimals} is not supported; convert them to floats first"
+            )
         return lax.asarray(x)
     if decimals == 0:
         return _by_part(lambda v: lax.round(v, _EVEN), x)
@@ -538,7 +541,9 @@ def ldexp(x1, x2, /):
 def modf(x, /, out=None):
     """(fractional part, integer part), both with the sign of `x`, as floats."""
     if out is not None:
-        raise NotImplementedError("The 'out' argument to jnp.modf is not supported.")
+        raise NotImplementedError(
+            "jnp.modf: out is not supported, as arrays are immutable; use what is returned"
+        )
     x = inexact("modf", x)
     whole = trunc(x)
     infinite = _is_inf(x)

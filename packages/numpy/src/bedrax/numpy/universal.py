@@ -77,9 +77,13 @@ class ufunc:
 
     def _need_binary(self, method: str) -> None:
         if self.nin != 2:
-            raise ValueError(f"ufunc.{method} only supported for binary functions")
+            raise ValueError(
+                f"{self.__name__}.{method}: the function has two operands to be folded, this one {self.nin}"
+            )
         if self.nout != 1:
-            raise ValueError(f"ufunc.{method} only supported for functions returning a single value")
+            raise ValueError(
+                f"{self.__name__}.{method}: the function has one result to be folded, this one {self.nout}"
+            )
 
     def reduce(self, a, axis=0, dtype=None, out=None, keepdims=False, initial=None, where=None):
         """Combine the elements along an axis, from the first to the last.

@@ -182,9 +182,8 @@ def _values(x: Any, values: Any, name: str) -> Any:
     common = dtypes.promote([dtype, aval.dtype], [False, weak])[0]
     if common != dtype and not _fits(dtype, aval.dtype, weak):
         warnings.warn(
-            f"scatter inputs have incompatible types: cannot safely cast value from dtype={aval.dtype} to"
-            f" dtype={dtype} with jax_numpy_dtype_promotion={dtypes.config.numpy_dtype_promotion.value}. In future JAX"
-            " releases this will result in an error.",
+            f"x.at[...].{name}: values of {aval.dtype} do not fit an array of {dtype} and are cut; convert them with"
+            f" astype({dtype}) if that is meant. This will be an error.",
             FutureWarning,
             stacklevel=source.stacklevel(),
         )
@@ -252,7 +251,7 @@ def _spread(values: Any, target: tuple, plan: Plan) -> Any:
         for a, b in zip(reversed(own), reversed(target), strict=False)
     )
     if not fits:
-        raise ValueError(f"Incompatible shapes for broadcasting: {own} and requested shape {target}")
+        raise ValueError(f"values of shape {own} cannot be broadcast to the indexed part, of shape {target}")
     if NEW in plan.layout:
         values = lax.broadcast_to_rank(values, len(target))
         places, i = [], 0

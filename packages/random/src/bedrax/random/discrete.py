@@ -151,7 +151,7 @@ def categorical(key, logits, axis=-1, shape=None, replace=True, mode=None, *, ou
     draws = math.prod(prefix)
     if draws > logits_shape[axis]:
         raise ValueError(
-            f"Number of samples without replacement ({draws}) cannot exceed number of categories ({logits_shape[axis]})."
+            f"categorical: {draws} samples without replacement need as many categories, got {logits_shape[axis]}"
         )
     return placed(_categories_apart(key, prefix, shape[len(prefix) :], axis, mode, logits), out_sharding)
 
@@ -200,7 +200,7 @@ def choice(key, a, shape=(), replace=True, p=None, axis=0, mode=None):
     """
     key, _ = single_key("choice", key)
     if not isinstance(replace, (bool, np.bool_)):
-        raise TypeError("replace argument must be of boolean type")
+        raise TypeError(f"choice: replace is a bool, got {replace!r}")
     shape = shape_of(shape)
     if not isinstance(a, (int, np.integer, Array, np.ndarray)):
         a = np.asarray(a)
@@ -212,7 +212,7 @@ def choice(key, a, shape=(), replace=True, p=None, axis=0, mode=None):
         raise ValueError("a must be greater than 0 unless no samples are taken")
     if not replace and draws > members:
         raise ValueError(
-            f"Cannot take a larger sample (size {draws}) than population (size {members}) when 'replace=False'"
+            f"choice: {draws} samples without replacement need as many members, got {members}; pass replace=True"
         )
     if p is None:
         if replace:
@@ -228,8 +228,7 @@ def choice(key, a, shape=(), replace=True, p=None, axis=0, mode=None):
     found = aval_of(p)
     if found.shape != (members,):
         raise ValueError(
-            "p must be None or a 1D vector with the same size as a.shape[axis]. p has shape"
-            f" {found.shape} and a.shape[axis] is {members}."
+            f"choice: p has one probability per member, shape ({members},), got shape {found.shape}"
         )
     dtype = found.dtype if dtypes.is_inexact(found.dtype) else dtypes.default_float_dtype()
     p = as_dtype(p, dtype)

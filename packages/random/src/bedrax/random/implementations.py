@@ -106,7 +106,7 @@ implementations: dict[str, KeyImplementation] = {}
 def register(implementation: KeyImplementation) -> KeyImplementation:
     """Make an implementation known by its name; a second one of the same name is an error."""
     if implementation.name in implementations:
-        raise ValueError(f"PRNG implementation with name {implementation.name} already registered")
+        raise ValueError(f"an implementation of keys named {implementation.name!r} is registered already")
     implementations[implementation.name] = implementation
     return implementation
 
@@ -131,9 +131,11 @@ def find(spec=None) -> KeyImplementation:
         if found is not None:
             return found
         likely = difflib.get_close_matches(spec, implementations, n=len(implementations), cutoff=0.0)
-        listed = ", ".join(f'"{name}"' for name in likely)
-        raise ValueError(f'unrecognized PRNG implementation "{spec}". Did you mean one of: {listed}?')
+        listed = ", ".join(map(repr, likely))
+        raise ValueError(f"no implementation of keys is named {spec!r}; there are, likeliest first, {listed}")
     found = getattr(spec, "implementation", None)
     if isinstance(found, KeyImplementation):
         return found
-    raise TypeError(f"unrecognized type {type(spec)} for specifying PRNG implementation")
+    raise TypeError(
+        f"an implementation of keys is given by its name or a key dtype, got {spec!r} of type {type(spec)}"
+    )

@@ -189,12 +189,12 @@ class KeyArray(Array):
 
     def __array__(self, dtype=None, copy=None):
         raise TypeError(
-            "JAX array with PRNGKey dtype cannot be converted to a NumPy array. Use jax.random.key_data(arr) if you wish"
-            " to extract the underlying integer array."
+            "an array of keys cannot be converted to a NumPy array; jax.random.key_data(keys) gives the numbers that they"
+            " are made of"
         )
 
     def __bool__(self):
-        raise TypeError("key array cannot be converted to boolean.")
+        raise TypeError("a key is neither true nor false")
 
     def _no_number(self, *_):
         raise TypeError(

@@ -52,20 +52,17 @@ def typed_keys(keys: Any) -> tuple[Any, bool]:
     if is_keys(keys):
         return keys, False
     if keys is None:
-        raise TypeError(f"unexpected PRNG key type {type(keys)}")
+        raise TypeError(f"a key is needed, made by jax.random.key, got {keys}")
     if hasattr(keys, "__jax_array__"):
         return typed_keys(keys.__jax_array__())
     for name in ("ndim", "shape", "dtype"):
         if not hasattr(keys, name):
-            raise TypeError(
-                "JAX encountered invalid PRNG key data: expected key_data to have ndim, shape, and dtype attributes. Got"
-                f" {keys}"
-            )
+            raise TypeError(f"a key is needed, made by jax.random.key, got {keys!r} of type {type(keys)}")
     mode = flags.legacy_prng_key.value
     if mode != "allow":
-        message = "Legacy uint32 key array passed as key to jax.random function"
+        message = "an untyped key, an array of uint32, was passed to jax.random; make typed ones with jax.random.key"
         if mode == "error":
-            raise ValueError(message + ": make typed keys with jax.random.key")
+            raise ValueError(message)
         warnings.warn(message, UserWarning, stacklevel=4)
     implementation = implementations.find()
     check_key_data(keys.shape, keys.dtype, implementation)
@@ -79,8 +76,7 @@ def single_key(name: str, key: Any) -> tuple[Any, bool]:
     typed, untyped = typed_keys(key)
     if aval_of(typed).shape:
         raise ValueError(
-            f"{name} accepts a single key, but was given a key array of shape {aval_of(key).shape} != (). Use jax.vmap for"
-            " batching."
+            f"{name} takes one key, got keys of shape {aval_of(typed).shape}; map it over them with jax.vmap"
         )
     return typed, untyped
 
@@ -96,13 +92,11 @@ def implementation_of(keys: Any) -> KeyImplementation:
 def _seed(name: str, seed: Any, implementation: KeyImplementation):
     shape = aval_of(seed).shape if not isinstance(seed, int) else ()
     if shape:
-        raise TypeError(
-            f"{name} accepts a scalar seed, but was given an array of shape {shape} != (). Use jax.vmap for batching"
-        )
+        raise TypeError(f"{name} takes one seed, got shape {shape}; map it over them with jax.vmap")
     if isinstance(seed, (int, np.bool_)):
         seed = _python_seed(int(seed))
     if not dtypes.is_integer(aval_of(seed).dtype):
-        raise TypeError(f"PRNG key seed must be an integer; got {seed!r}")
+        raise TypeError(f"a seed is an integer, got {seed!r}")
     offset = flags.random_seed_offset.value
     if offset:
         seed = lax.add(seed, np.asarray(offset).astype(aval_of(seed).dtype))
@@ -246,9 +240,7 @@ def fold_in(key, data):
     else:
         shape = aval_of(data).shape
         if shape:
-            raise TypeError(
-                f"fold_in accepts a scalar, but was given an array of shape {shape} != (). Use jax.vmap for batching."
-            )
+            raise TypeError(f"fold_in takes one integer, got shape {shape}; map it over them with jax.vmap")
         data = lax.convert_element_type(data, _U32)
     out = random_fold_in_p.bind(typed, data, impl=typed.aval.dtype.implementation)
     return random_unwrap_p.bind(out) if untyped else out
@@ -269,7 +261,7 @@ def bits(key, shape=(), dtype=None, *, out_sharding=None):
     typed, _ = single_key("bits", key)
     dtype = dtypes.default_uint_dtype() if dtype is None else dtypes.explicit_dtype(dtype, "bits")
     if dtype not in _UINTS:
-        raise ValueError(f"dtype argument to `bits` must be an unsigned int dtype, got {dtype}")
+        raise ValueError(f"bits: dtype is an unsigned integer dtype, got {dtype}")
     return placed(raw_bits(typed, dtype.itemsize * 8, shape_of(shape)), out_sharding)
 
 

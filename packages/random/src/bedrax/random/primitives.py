@@ -49,7 +49,7 @@ def _key_dtype(prim, aval) -> KeyDType:
 @random_seed_p.abstract
 def _seed_type(seeds, *, impl):
     if not dtypes.is_integer(seeds.dtype):
-        raise TypeError(f"PRNG key seed must be an integer; got {seeds.str_short()}")
+        raise TypeError(f"a seed is an integer, got {seeds.str_short()}")
     return ShapedArray(seeds.shape, KeyDType(impl))
 
 
@@ -79,15 +79,11 @@ def _bits_type(keys, *, impl, bit_width, shape):
 def check_key_data(shape, dtype, impl) -> None:
     """TypeError unless an array of this shape and dtype can be the base of keys of `impl`."""
     expected = impl.key_shape
-    problem = "JAX encountered invalid PRNG key data: expected key_data"
-    if len(shape) < len(expected):
-        raise TypeError(f"{problem}.ndim >= {len(expected)}; got ndim={len(shape)}")
-    if tuple(shape[len(shape) - len(expected) :]) != expected:
+    if tuple(shape[max(len(shape) - len(expected), 0) :]) != expected or dtype != _U32:
         raise TypeError(
-            f"{problem}.shape to end with {expected}; got shape={tuple(shape)} for impl={impl.name}"
+            f"keys of {impl.name} are made of uint32 numbers of shape (..., {', '.join(map(str, expected))}), got"
+            f" {getattr(dtype, 'name', dtype)} of shape {tuple(shape)}"
         )
-    if dtype != _U32:
-        raise TypeError(f"{problem}.dtype = uint32; got dtype={getattr(dtype, 'name', dtype)}")
 
 
 @random_wrap_p.abstract
