@@ -256,14 +256,10 @@ def compile_options(
 @monitoring.timed("/jax/core/compile/backend_compile_duration")
 def backend_compile_and_load(client, module, executable_devices, options, host_callbacks):
     """Hand a module to XLA. Called through this module's attribute: assigning another function here replaces it."""
-    if host_callbacks:
-        return client.compile_and_load(
-            module,
-            executable_devices=executable_devices,
-            compile_options=options,
-            host_callbacks=host_callbacks,
-        )
-    return client.compile_and_load(module, executable_devices=executable_devices, compile_options=options)
+    callbacks = {"host_callbacks": host_callbacks} if host_callbacks else {}
+    return client.compile_and_load(
+        module, executable_devices=executable_devices, compile_options=options, **callbacks
+    )
 
 
 # ---- executables ----

@@ -46,13 +46,11 @@ _STABLE_CUSTOM_CALLS = (
 )  # fmt: skip
 
 
+@dataclasses.dataclass(frozen=True, slots=True, repr=False)
 class DisabledSafetyCheck:
     """A check that `export` and calls of its result leave out. Made by the class methods."""
 
-    __slots__ = ("_impl",)
-
-    def __init__(self, _impl: str):
-        self._impl = _impl
+    _impl: str
 
     @classmethod
     def platform(cls) -> DisabledSafetyCheck:
@@ -73,12 +71,6 @@ class DisabledSafetyCheck:
 
     def __repr__(self):
         return f"DisabledSafetyCheck({self._impl!r})"
-
-    def __eq__(self, other):
-        return isinstance(other, DisabledSafetyCheck) and self._impl == other._impl
-
-    def __hash__(self):
-        return hash(self._impl)
 
 
 def default_export_platform() -> str:

@@ -6,7 +6,7 @@ On one device both primitives are the identity; over several, the partitioner re
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -463,26 +463,16 @@ linear(sharding_constraint_p, lambda ct, x, *, sharding: [sharding_constraint_p.
 # ---- where programs run ----
 
 
-class Placement:
+class Placement(NamedTuple):
     """Where a program runs: its devices, and the shardings of arguments and results (None: the compiler's choice).
 
     With one device, `arguments` and `results` are not looked at.
     """
 
-    __slots__ = ("_key", "arguments", "committed", "devices", "results")
-
-    def __init__(self, devices: tuple, committed: bool, arguments: tuple = (), results: tuple = ()):
-        self.devices = devices
-        self.committed = committed
-        self.arguments = arguments
-        self.results = results
-        self._key = (devices, committed, arguments, results)
-
-    def __eq__(self, other):
-        return isinstance(other, Placement) and self._key == other._key
-
-    def __hash__(self):
-        return hash(self._key)
+    devices: tuple
+    committed: bool
+    arguments: tuple = ()
+    results: tuple = ()
 
 
 def choose_placement(

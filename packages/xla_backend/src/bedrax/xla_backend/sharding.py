@@ -67,6 +67,13 @@ def _partition(entry):
     return entry
 
 
+def _axes(entry) -> tuple:
+    """The mesh axes that an entry of a spec names."""
+    if entry is None or entry is UNCONSTRAINED:
+        return ()
+    return entry if isinstance(entry, tuple) else (entry,)
+
+
 class PartitionSpec:
     """How each dimension of an array is split over mesh axes.
 
@@ -90,6 +97,7 @@ class PartitionSpec:
         self._hash = None
 
     partitions = property(lambda self: self._partitions)
+    _key = property(lambda self: (self._partitions, self.unreduced, self.reduced))
 
     def __getitem__(self, i):
         return self._partitions[i]
@@ -146,15 +154,11 @@ class PartitionSpec:
         return PartitionSpec(*other, *self, unreduced=self.unreduced, reduced=self.reduced)
 
     def __eq__(self, other):
-        return isinstance(other, PartitionSpec) and (
-            self._partitions == other._partitions
-            and self.unreduced == other.unreduced
-            and self.reduced == other.reduced
-        )
+        return isinstance(other, PartitionSpec) and self._key == other._key
 
     def __hash__(self):
         if self._hash is None:
-            self._hash = hash((self._partitions, self.unreduced, self.reduced))
+            self._hash = hash(self._key)
         return self._hash
 
     def __repr__(self):
@@ -168,7 +172,7 @@ class PartitionSpec:
         return f"P{text}" if not extra else f"P({', '.join(parts + extra)})"
 
     def __reduce__(self):
-        return _make_spec, (self._partitions, self.unreduced, self.reduced)
+        return _make_spec, self._key
 
 
 def _make_spec(partitions, unreduced, reduced):
@@ -395,26 +399,17 @@ def check_pspec(mesh, spec, manual_axes=frozenset()) -> None:
     """Raise if `spec` names axes that `mesh` has not, or one of them twice (called from C++, too)."""
     if not isinstance(spec, PartitionSpec):
         raise TypeError(f"the spec of a NamedSharding is a PartitionSpec, got {spec!r} of type {type(spec)}")
-    used: set = set()
-    names = set(mesh.axis_names)
-    for entry in spec:
-        if entry is None or entry is UNCONSTRAINED:
-            continue
-        for name in entry if isinstance(entry, tuple) else (entry,):
-            if name not in names:
-                raise ValueError(
-                    f"{spec} names the axis {name!r}, which the mesh does not have; it has {tuple(mesh.axis_names)}"
-                )
-            if name in used:
-                raise DuplicateSpecError(
-                    f"{spec} names the mesh axis {name!r} twice; an axis splits one dimension", mesh, spec)  # fmt: skip
-            used.add(name)
-    for name in (*spec.unreduced, *spec.reduced):
-        if name not in names:
+    splitting = [name for entry in spec for name in _axes(entry)]
+    for name in (*splitting, *spec.unreduced, *spec.reduced):
+        if name not in mesh.axis_names:
             raise ValueError(
                 f"{spec} names the axis {name!r}, which the mesh does not have; it has {tuple(mesh.axis_names)}"
             )
-        if name in used:
+    for name in splitting:
+        if splitting.count(name) > 1:
+            raise DuplicateSpecError(
+                f"{spec} names the mesh axis {name!r} twice; an axis splits one dimension", mesh, spec)  # fmt: skip
+        if name in spec.unreduced or name in spec.reduced:
             raise ValueError(
                 f"{spec}: axis {name!r} splits a dimension and cannot be unreduced or reduced, too"
             )
@@ -429,9 +424,7 @@ def _named_hlo(mesh, spec: PartitionSpec, ndim: int) -> runtime.HloSharding:
     position = {name: i for i, name in enumerate(mesh.axis_names)}
     counts, order = [], []
     for entry in tuple(spec) + (None,) * (ndim - len(spec)):
-        axes = (
-            () if entry is None or entry is UNCONSTRAINED else entry if isinstance(entry, tuple) else (entry,)
-        )
+        axes = _axes(entry)
         counts.append(math.prod(sizes[a] for a in axes))
         order.extend(position[a] for a in axes)
     if mesh.size == 1 or math.prod(counts) == 1:
@@ -476,17 +469,12 @@ class NamedSharding(runtime.NamedShardingBase):
     @property
     def is_fully_replicated(self) -> bool:
         sizes = dict(self.mesh.shape_tuple)
-        for entry in self.spec:
-            if entry is not None and entry is not UNCONSTRAINED:
-                for name in entry if isinstance(entry, tuple) else (entry,):
-                    if sizes[name] > 1:
-                        return False
-        return not self.spec.unreduced
+        return not self.spec.unreduced and all(sizes[n] == 1 for entry in self.spec for n in _axes(entry))
 
     @property
     def replicated_axes(self) -> frozenset:
         """Mesh axes that split no dimension."""
-        used = {n for e in self.spec if e for n in (e if isinstance(e, tuple) else (e,))}
+        used = {name for entry in self.spec for name in _axes(entry)}
         return frozenset(n for n in self.mesh.axis_names if n not in used)
 
     def check_compatible_aval(self, aval_shape) -> None:

@@ -57,6 +57,12 @@ class Stage:
     args_info: Any
     out_tree: Any
 
+    def _stage_of(self, traced: Traced) -> None:
+        """What this stage shares with the first one."""
+        self._traced = traced
+        self.args_info = traced.args_info
+        self.out_tree = traced.out_tree
+
     @property
     def in_tree(self):
         """Structure of ``(args, kwargs)``."""
@@ -161,10 +167,8 @@ class Lowered(Stage):
     """A program as StableHLO, for certain types of arguments."""
 
     def __init__(self, traced: Traced, lowered: compile_module.LoweredProgram):
-        self._traced = traced
+        self._stage_of(traced)
         self._lowered = lowered
-        self.args_info = traced.args_info
-        self.out_tree = traced.out_tree
 
     out_info = property(lambda self: self._traced.out_info)
 
@@ -208,10 +212,8 @@ class Compiled(Stage):
     """A program compiled for certain types of arguments. Calling it never traces."""
 
     def __init__(self, traced: Traced, loaded: compile_module.LoadedProgram):
-        self._traced = traced
+        self._stage_of(traced)
         self._loaded = loaded
-        self.args_info = traced.args_info
-        self.out_tree = traced.out_tree
         self._dispatched = running.make_runner(traced.fun_name, self._check_and_run)
 
     out_info = property(lambda self: self._traced.out_info)

@@ -6,6 +6,8 @@ mode and every layout is one gather or one scatter of rows, with index arithmeti
 
 from __future__ import annotations
 
+import math
+
 from bedrax.core import dims
 from bedrax.jax2tf.carriers import accumulator, carrier, cast, in_carrier, moved
 from bedrax.jax2tf.lowering.reductions import combine_arrays
@@ -35,10 +37,7 @@ def _index_type(ctx, indices, shape):
         indices = tf.minimum(indices, tf.constant(2**63 - 1, tf.uint64))
     big = indices.dtype in (tf.int64, tf.uint64, tf.uint32)
     if not big and dims.is_constant_shape(shape):
-        size = 1
-        for n in shape:
-            size *= n
-        big = size >= 2**31
+        big = math.prod(shape) >= 2**31
     return cast(indices, tf.int64 if big else tf.int32)
 
 
@@ -82,9 +81,7 @@ class _Rows:
         stride = 1
         for i in range(n - 1, -1, -1):
             d = self.part[i]
-            where = None
-            if d in starts:
-                where = starts[d][(...,) + (None,) * n]
+            where = starts[d][(...,) + (None,) * n] if d in starts else None
             if not dims.definitely_equal(sizes[d], 1):
                 offsets = tf.reshape(tf.range(number(sizes[d])), [-1 if j == i else 1 for j in range(n)])
                 where = offsets if where is None else where + offsets
@@ -111,18 +108,7 @@ class _Rows:
 
 @tf_rules.rule(gather_p)
 @moved
-def _gather(
-    ctx,
-    operand,
-    indices,
-    *,
-    dimension_numbers,
-    slice_sizes,
-    indices_are_sorted,
-    unique_indices,
-    mode,
-    fill_value,
-):
+def _gather(ctx, operand, indices, *, dimension_numbers, slice_sizes, mode, fill_value, **_):
     numbers = dimension_numbers
     shape, indices_shape = ctx.avals_in[0].shape, ctx.avals_in[1].shape
     batch, out_shape = indices_shape[:-1], ctx.aval_out.shape

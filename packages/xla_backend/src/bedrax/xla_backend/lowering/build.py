@@ -21,6 +21,16 @@ _context = types.context
 _I32 = np.dtype(np.int32)
 
 
+def _typed(sizes: Sequence[int], element) -> Any:
+    return ir.RankedTensorType.get_unchecked(sizes, element, context=_context)
+
+
+def _constant(attribute, ip) -> Any:
+    return _create(
+        "stablehlo.constant", [attribute.type], attributes={"value": attribute}, loc=types.unknown, ip=ip
+    ).result
+
+
 class Block:
     """Where operations are appended."""
 
@@ -38,9 +48,7 @@ class Block:
         found = self.constants.get(key)
         if found is None:
             attribute = types.splat(value, dtype, ())
-            found = self.constants[key] = _create(
-                "stablehlo.constant", results=[attribute.type], attributes={"value": attribute},
-                loc=types.unknown, ip=self.ip).result  # fmt: skip
+            found = self.constants[key] = _constant(attribute, self.ip)
         return found
 
 
@@ -62,13 +70,7 @@ def array_constant(block: Block, x: Any, aval: ShapedArray) -> Any:
         if not value.shape:
             return block.constant(value[()], dtype)
         attribute = types.dense(value)
-    return _create(
-        "stablehlo.constant",
-        results=[attribute.type],
-        attributes={"value": attribute},
-        loc=types.unknown,
-        ip=block.ip,
-    ).result
+    return _constant(attribute, block.ip)
 
 
 class Builder:
@@ -231,16 +233,12 @@ class Builder:
         element = types.element_type(np.dtype(dtype))
         if v.type.element_type == element:
             return v
-        return self.emit(
-            "stablehlo.convert",
-            (v,),
-            ir.RankedTensorType.get_unchecked(v.type.shape, element, context=_context),
-        )
+        return self.emit("stablehlo.convert", (v,), _typed(v.type.shape, element))
 
     def reshape(self, v: Any, shape: Sequence[Any]) -> Any:
         """`v` in another shape, which may be symbolic."""
         shape = tuple(shape)
-        result = ir.RankedTensorType.get_unchecked(_sizes(shape), v.type.element_type, context=_context)
+        result = _typed(_sizes(shape), v.type.element_type)
         if dims.is_constant_shape(shape):
             return v if result == v.type else self.emit("stablehlo.reshape", (v,), result)
         return self.emit("stablehlo.dynamic_reshape", (v, self.shape_tensor(shape)), result)
@@ -248,7 +246,7 @@ class Builder:
     def broadcast_in_dim(self, v: Any, shape: Sequence[Any], dimensions: Sequence[int]) -> Any:
         """`v` with its dimension i as dimension ``dimensions[i]`` of `shape`, which may be symbolic."""
         shape = tuple(shape)
-        result = ir.RankedTensorType.get_unchecked(_sizes(shape), v.type.element_type, context=_context)
+        result = _typed(_sizes(shape), v.type.element_type)
         if dims.is_constant_shape(shape):
             if result == v.type and tuple(dimensions) == tuple(range(len(shape))):
                 return v
@@ -265,9 +263,7 @@ class Builder:
         if permutation == tuple(range(len(permutation))):
             return v
         sizes = v.type.shape
-        result = ir.RankedTensorType.get_unchecked(
-            [sizes[i] for i in permutation], v.type.element_type, context=_context
-        )
+        result = _typed([sizes[i] for i in permutation], v.type.element_type)
         return self.emit("stablehlo.transpose", (v,), result, permutation=permutation)
 
     def slice(
@@ -279,7 +275,7 @@ class Builder:
         shape = tuple([
             dims.stride_dim(b - a, 1, s) for a, b, s in zip(starts, limits, strides, strict=True)
         ])  # fmt: skip
-        result = ir.RankedTensorType.get_unchecked(_sizes(shape), v.type.element_type, context=_context)
+        result = _typed(_sizes(shape), v.type.element_type)
         if dims.is_constant_shape(starts) and dims.is_constant_shape(limits):
             return self.emit(
                 "stablehlo.slice", (v,), result, start_indices=starts, limit_indices=limits, strides=strides
@@ -298,7 +294,7 @@ class Builder:
                 n + a + b + max(n - 1, 0) * i
                 for n, a, b, i in zip(v.type.shape, low, high, interior, strict=True)
             ]
-            result = ir.RankedTensorType.get_unchecked(shape, v.type.element_type, context=_context)
+            result = _typed(shape, v.type.element_type)
             return self.emit(
                 "stablehlo.pad", (v, value), result, edge_padding_low=low, edge_padding_high=high,
                 interior_padding=interior)  # fmt: skip
@@ -311,7 +307,7 @@ class Builder:
         x, y = self._same_shape(x, y)
         if kind is None:
             kind = _comparison_kind(self.dtype(x))
-        result = ir.RankedTensorType.get_unchecked(x.type.shape, types.i1_type, context=_context)
+        result = _typed(x.type.shape, types.i1_type)
         return self.emit(
             "stablehlo.compare", (x, y), result,
             comparison_direction=types.parse(f"#stablehlo<comparison_direction {direction}>"),
@@ -329,8 +325,8 @@ class Builder:
         axes = tuple(axes)
         kept = [n for i, n in enumerate(v.type.shape) if i not in axes]
         element = v.type.element_type
-        result = ir.RankedTensorType.get_unchecked(kept, element, context=_context)
-        scalar = ir.RankedTensorType.get_unchecked([], element, context=_context)
+        result = _typed(kept, element)
+        scalar = _typed([], element)
         region = ((scalar, scalar), lambda x, y: self.emit(name, (x, y), scalar))
         return self.emit("stablehlo.reduce", (v, init), result, regions=(region,), dimensions=axes)
 

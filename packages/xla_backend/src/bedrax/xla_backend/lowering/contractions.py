@@ -52,18 +52,31 @@ def _type_text(dtype: np.dtype) -> str:
     return name.replace("bfloat", "bf").replace("float", "f")
 
 
-def same_sort(x: np.dtype, y: np.dtype) -> bool:
+def _same_sort(x: np.dtype, y: np.dtype) -> bool:
     groups = (dtypes.signed_dtypes, dtypes.unsigned_dtypes, dtypes.float_dtypes, dtypes.complex_dtypes)
     return any(x in g and y in g for g in groups)
 
 
-def storage_dtype(ctx, common: np.dtype) -> np.dtype:
+def _storage_dtype(ctx, common: np.dtype) -> np.dtype:
     """The dtype that operands are multiplied in, given the one they have in common."""
     if common in dtypes.narrow_int_dtypes:
         return np.dtype(np.int32)
     if ctx.platform == "cpu" and common in dtypes.narrow_float_dtypes:
         return np.dtype(np.float32)  # XLA's CPU would round every partial sum
     return common
+
+
+def dtypes_of_product(ctx, x: np.dtype, y: np.dtype, result: np.dtype) -> tuple[np.dtype, np.dtype]:
+    """The dtype that operands are multiplied in, and that of the sums, which is converted to `result` at the end."""
+    common = product_dtype(x, y)
+    if product_dtype(common, result) != result:  # narrower than the operands: round at the end
+        result = common
+    elif x != y or not _same_sort(common, result):
+        common = result
+    storage = _storage_dtype(ctx, common)
+    if storage != common:
+        result = storage if product_dtype(storage, result) == storage else result
+    return storage, result
 
 
 @lowering_rules.rule(dot_general_p)
@@ -79,15 +92,7 @@ def _dot_general(
     attributes = dict(dot_dimension_numbers=numbers, precision_config=precision_config(ctx, precision))
     if isinstance(precision, (DotAlgorithm, DotAlgorithmPreset)):
         return _with_algorithm(ctx, lhs, rhs, precision, attributes)
-    common = product_dtype(x.dtype, y.dtype)
-    result = out.dtype
-    if product_dtype(common, result) != result:  # narrower than the operands: round at the end
-        result = common
-    elif x.dtype != y.dtype or not same_sort(common, result):
-        common = result
-    storage = storage_dtype(ctx, common)
-    if storage != common:
-        result = storage if product_dtype(storage, result) == storage else result
+    storage, result = dtypes_of_product(ctx, x.dtype, y.dtype, out.dtype)
     value = ctx.emit(
         "stablehlo.dot_general", [ctx.convert(lhs, storage), ctx.convert(rhs, storage)],
         ctx.tensor_type(out.shape, result), **attributes,

@@ -11,7 +11,7 @@ from bedrax.core import dtypes
 from bedrax.core.avals import aval_of
 from bedrax.lax.primitives.contractions import DotAlgorithm, DotAlgorithmPreset, product_dtype
 from bedrax.lax.primitives.convolution import conv_general_dilated_p
-from bedrax.xla_backend.lowering.contractions import precision_config, same_sort, storage_dtype
+from bedrax.xla_backend.lowering.contractions import dtypes_of_product, precision_config
 from bedrax.xla_backend.tables import lowering_rules, platform_rule
 
 
@@ -54,16 +54,9 @@ def _conv(
         return ctx.emit("stablehlo.dynamic_conv", [a, b, pads], result, **attributes)
 
     common = product_dtype(x.dtype, k.dtype)
-    result = out.dtype
     if common in dtypes.complex_dtypes:
-        return _complex(ctx, lhs, rhs, common, result, convolve)
-    if product_dtype(common, result) != result:
-        result = common
-    elif x.dtype != k.dtype or not same_sort(common, result):
-        common = result
-    storage = storage_dtype(ctx, common)
-    if storage != common:
-        result = storage if product_dtype(storage, result) == storage else result
+        return _complex(ctx, lhs, rhs, common, out.dtype, convolve)
+    storage, result = dtypes_of_product(ctx, x.dtype, k.dtype, out.dtype)
     return ctx.convert(convolve(ctx.convert(lhs, storage), ctx.convert(rhs, storage), result), out.dtype)
 
 

@@ -62,16 +62,7 @@ def _limits(ctx, aval, operand_shape, index_map, sizes, dtype):
 
 @lowering_rules.rule(gather_p)
 def _gather(
-    ctx,
-    operand,
-    indices,
-    *,
-    dimension_numbers,
-    slice_sizes,
-    indices_are_sorted,
-    unique_indices,
-    mode,
-    fill_value,
+    ctx, operand, indices, *, dimension_numbers, slice_sizes, indices_are_sorted, mode, fill_value, **_
 ):
     n, x, i, out = dimension_numbers, ctx.avals_in[0], ctx.avals_in[1], ctx.avals_out[0]
     indices, dtype = _wide_indices(ctx, indices, i, x.shape)
@@ -81,16 +72,12 @@ def _gather(
         f" {[*n.start_indices_batching_dims]}, start_index_map = {[*n.start_index_map]}, index_vector_dim ="
         f" {i.ndim - 1}>"
     )
+    attributes = dict(dimension_numbers=numbers, indices_are_sorted=indices_are_sorted)
     if ctx.is_static(slice_sizes):
-        value = ctx.emit(
-            "stablehlo.gather", [operand, indices], dimension_numbers=numbers, slice_sizes=tuple(slice_sizes),
-            indices_are_sorted=indices_are_sorted,
-        )  # fmt: skip
+        value = ctx.emit("stablehlo.gather", [operand, indices], slice_sizes=tuple(slice_sizes), **attributes)
     else:
-        value = ctx.emit(
-            "stablehlo.dynamic_gather", [operand, indices, ctx.shape_tensor(slice_sizes)], dimension_numbers=numbers,
-            indices_are_sorted=indices_are_sorted,
-        )  # fmt: skip
+        sizes = ctx.shape_tensor(slice_sizes)
+        value = ctx.emit("stablehlo.dynamic_gather", [operand, indices, sizes], **attributes)
     if mode is not GatherScatterMode.FILL_OR_DROP or not n.start_index_map:
         return value
     inside = ctx.binary(
@@ -166,15 +153,12 @@ def _op(name: str):
     return lambda ctx, old, new: ctx.binary(name, old, new)
 
 
-def _lax_order(prim):
+def _lax_order(prim, op: str):
     """Minimum or maximum as the elementwise primitive has it (complex numbers are ordered, too)."""
 
     def combine(ctx, old, new):
-        dtype = ctx.avals_in[0].dtype
-        if dtype not in dtypes.complex_dtypes:
-            return ctx.binary(
-                "stablehlo.minimum" if prim is elementwise.min_p else "stablehlo.maximum", old, new
-            )
+        if ctx.avals_in[0].dtype not in dtypes.complex_dtypes:
+            return ctx.binary(op, old, new)
         scalar = ctx.avals_in[0].update(shape=())
         return ctx.lower_fun(prim.bind, old, new, avals=[scalar, scalar])
 
@@ -183,17 +167,14 @@ def _lax_order(prim):
 
 for _prim, _combiner in (
     (scatter_p, None), (scatter_add_p, _op("stablehlo.add")), (scatter_sub_p, _op("stablehlo.subtract")),
-    (scatter_mul_p, _op("stablehlo.multiply")), (scatter_min_p, _lax_order(elementwise.min_p)),
-    (scatter_max_p, _lax_order(elementwise.max_p)),
+    (scatter_mul_p, _op("stablehlo.multiply")), (scatter_min_p, _lax_order(elementwise.min_p, "stablehlo.minimum")),
+    (scatter_max_p, _lax_order(elementwise.max_p, "stablehlo.maximum")),
 ):  # fmt: skip
     _scatter_rule(_prim, _combiner)
 
 
 def _start_operands(ctx, starts, avals, shape):
-    out = []
-    for start, aval in zip(starts, avals, strict=True):
-        out.append(_wide_indices(ctx, start, aval, shape)[0])
-    return out
+    return [_wide_indices(ctx, s, aval, shape)[0] for s, aval in zip(starts, avals, strict=True)]
 
 
 @lowering_rules.rule(dynamic_slice_p)

@@ -173,9 +173,7 @@ def _nan_where_failed(ctx, info, values, test: str = "EQ") -> list:
     out = []
     for v in values:
         shape, dtype = ctx.shape(v), ctx.dtype(v)
-        nan = ctx.full(
-            shape, np.array(complex(np.nan, np.nan) if dtype.kind == "c" else np.nan, dtype), dtype
-        )
+        nan = ctx.full(shape, dtype.type(complex(np.nan, np.nan) if dtype.kind == "c" else np.nan), dtype)
         chosen = ctx.select(ctx.broadcast_in_dim(good, shape, tuple(range(batch))), v, nan)
         if not ctx.is_static(shape):
             ctx.program.shapes[chosen] = shape
@@ -204,24 +202,9 @@ def _lower_triangle(ctx, out):
     return [ctx.lower_fun(matrices.triangle, out[0], avals=[_aval(ctx, out[0])], lower=True)]
 
 
-_row(
-    p.cholesky_p,
-    "cpu",
-    "lapack potrf",
-    {"uplo": _letter("L")},
-    aliases=_IN_PLACE,
-    fails="EQ",
-    finish=_lower_triangle,
-)
-_row(
-    p.cholesky_p,
-    "gpu",
-    "{v}solver_potrf_ffi",
-    {"lower": True},
-    aliases=_IN_PLACE,
-    fails="EQ",
-    finish=_lower_triangle,
-)
+_CHOLESKY = dict(aliases=_IN_PLACE, fails="EQ", finish=_lower_triangle)
+_row(p.cholesky_p, "cpu", "lapack potrf", {"uplo": _letter("L")}, **_CHOLESKY)
+_row(p.cholesky_p, "gpu", "{v}solver_potrf_ffi", {"lower": True}, **_CHOLESKY)
 
 
 @lowering_rules.rule(p.cholesky_p)
@@ -437,13 +420,8 @@ def _svd_on_gpu(ctx, x, routine: str, full_matrices, compute_uv):
     if routine == "gesvd":
         config["transposed"] = flip  # a row-major matrix is the column-major transpose: its U is our V^H
     order = "s vh u" if flip else "s u vh" if routine == "gesvd" else "s u v"
-    kernel = Kernel(
-        f"{{v}}solver_{routine}_ffi",
-        config,
-        lambda ctx: _svd_results(ctx, full, order),
-        _IN_PLACE,
-        fails="EQ",
-    )
+    results = lambda ctx: _svd_results(ctx, full, order)
+    kernel = Kernel(f"{{v}}solver_{routine}_ffi", config, results, _IN_PLACE, "EQ")
     _, s, u, vh = _run(ctx, kernel, [x], {}, row_major=flip)
     if flip:
         u, vh = vh, u
@@ -495,17 +473,9 @@ def _tridiagonal_results(ctx):
 
 
 _GTSV = {
-    "cpu": Kernel(
-        "lapack gtsv",
-        {},
-        _tridiagonal_results,
-        {i: i for i in range(4)},
-        "EQ",
-        1,
-        lambda ctx, out, **_: out[3:],
-    ),
+    "cpu": Kernel("lapack gtsv", {}, _tridiagonal_results, {0: 0, 1: 1, 2: 2, 3: 3}, "EQ", 1, lambda ctx, out, **_: out[3:]),
     "cuda": Kernel("cusparse_gtsv2_ffi", {}, aliases={0: 3}, rank=1),
-}
+}  # fmt: skip
 _GTSV_PERTURBED = {
     "cpu": Kernel("tridiagonal_solve_perturbed_ffi", {}, rank=1),
     "cuda": Kernel("cu_tridiagonal_solve_perturbed", {}, rank=1),
