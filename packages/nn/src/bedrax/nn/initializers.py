@@ -66,33 +66,30 @@ def constant(value: Any, dtype: Any = None) -> Initializer:
     return _initializer(dtype, lambda key, shape, dtype: jnp.full(shape, value, dtype))
 
 
+def _scaled(default_dtype: Any, scale: float, draw) -> Initializer:
+    """An initializer whose numbers are `scale` times those of ``draw(key, shape, dtype)``."""
+    return _initializer(
+        default_dtype, lambda key, shape, dtype: draw(key, shape, dtype) * jnp.asarray(scale, dtype)
+    )
+
+
 def uniform(scale: float = 1e-2, dtype: Any = None) -> Initializer:
     """Uniform in [0, scale)."""
-
-    def make(key, shape, dtype):
-        return random.uniform(key, shape, dtype) * jnp.asarray(scale, dtype)
-
-    return _initializer(dtype, make)
+    return _scaled(dtype, scale, lambda key, shape, dtype: random.uniform(key, shape, dtype))
 
 
 def normal(stddev: float = 1e-2, dtype: Any = None) -> Initializer:
     """Normal with mean 0."""
-
-    def make(key, shape, dtype):
-        return random.normal(key, shape, dtype) * jnp.asarray(stddev, dtype)
-
-    return _initializer(dtype, make)
+    return _scaled(dtype, stddev, lambda key, shape, dtype: random.normal(key, shape, dtype))
 
 
 def truncated_normal(
     stddev: float = 1e-2, dtype: Any = None, lower: float = -2.0, upper: float = 2.0
 ) -> Initializer:
     """Normal with mean 0, without what is outside of [lower, upper] standard deviations (so its own is less)."""
-
-    def make(key, shape, dtype):
-        return random.truncated_normal(key, lower, upper, shape, dtype) * jnp.asarray(stddev, dtype)
-
-    return _initializer(dtype, make)
+    return _scaled(
+        dtype, stddev, lambda key, shape, dtype: random.truncated_normal(key, lower, upper, shape, dtype)
+    )
 
 
 def _axes(axis: int | Sequence[int], ndim: int, name: str) -> tuple[int, ...]:

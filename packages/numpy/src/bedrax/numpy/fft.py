@@ -126,12 +126,6 @@ def _single(name: str, axis: Any) -> int:
     return operator.index(axis)
 
 
-def _two(name, kind, a, s, axes, norm):
-    if len(axes) != 2:
-        raise ValueError(f"fft.{name} transforms two axes, got axes={axes}")
-    return _transform(name, kind, a, s, axes, norm)
-
-
 _NORM = """norm: scaling. ``"backward"`` (default) divides inverse transforms by the size, ``"forward"`` the others,
         ``"ortho"`` both by its root."""
 
@@ -169,83 +163,54 @@ _KINDS = {
 }  # fmt: skip
 
 
-def _document(function, kind: str, text: str, over: str, default: str = "") -> None:
+def _documented(function, name: str, kind: str, text: str, over: str, default: str = ""):
     what, values, length, result = _KINDS[kind]
+    function.__name__ = function.__qualname__ = name
     function.__doc__ = text.format(
         what=f"{what} over {over}.", values=values, length=length, result=result, norm=_NORM, default=default
     )
+    return function
 
 
-def fft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-    return _one("fft", "FFT", a, n, axis, norm)
+def _over_one_axis(kind: str):
+    name = kind.lower()
+
+    def function(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+        return _one(name, kind, a, n, axis, norm)
+
+    return _documented(function, name, kind, _ONE, "one axis")
 
 
-def ifft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-    return _one("ifft", "IFFT", a, n, axis, norm)
+def _over_two_axes(kind: str):
+    name = f"{kind.lower()}2"
+
+    def function(
+        a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
+    ) -> Array:
+        if len(axes) != 2:
+            raise ValueError(f"fft.{name} transforms two axes, got axes={axes}")
+        return _transform(name, kind, a, s, axes, norm)
+
+    return _documented(function, name, kind, _MANY, "two axes", "default the last two")
 
 
-def rfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-    return _one("rfft", "RFFT", a, n, axis, norm)
+def _over_several_axes(kind: str):
+    name = f"{kind.lower()}n"
+
+    def function(
+        a: ArrayLike,
+        s: Sequence[int] | None = None,
+        axes: Sequence[int] | None = None,
+        norm: str | None = None,
+    ) -> Array:
+        return _transform(name, kind, a, s, axes, norm)
+
+    return _documented(function, name, kind, _MANY, "several axes", "default all, or the last ``len(s)``")
 
 
-def irfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-    return _one("irfft", "IRFFT", a, n, axis, norm)
-
-
-def fft2(
-    a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
-) -> Array:
-    return _two("fft2", "FFT", a, s, axes, norm)
-
-
-def ifft2(
-    a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
-) -> Array:
-    return _two("ifft2", "IFFT", a, s, axes, norm)
-
-
-def rfft2(
-    a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
-) -> Array:
-    return _two("rfft2", "RFFT", a, s, axes, norm)
-
-
-def irfft2(
-    a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
-) -> Array:
-    return _two("irfft2", "IRFFT", a, s, axes, norm)
-
-
-def fftn(
-    a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str | None = None
-) -> Array:
-    return _transform("fftn", "FFT", a, s, axes, norm)
-
-
-def ifftn(
-    a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str | None = None
-) -> Array:
-    return _transform("ifftn", "IFFT", a, s, axes, norm)
-
-
-def rfftn(
-    a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str | None = None
-) -> Array:
-    return _transform("rfftn", "RFFT", a, s, axes, norm)
-
-
-def irfftn(
-    a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str | None = None
-) -> Array:
-    return _transform("irfftn", "IRFFT", a, s, axes, norm)
-
-
-for _kind, _functions in {
-    "FFT": (fft, fft2, fftn), "IFFT": (ifft, ifft2, ifftn), "RFFT": (rfft, rfft2, rfftn), "IRFFT": (irfft, irfft2, irfftn)
-}.items():  # fmt: skip
-    _document(_functions[0], _kind, _ONE, "one axis")
-    _document(_functions[1], _kind, _MANY, "two axes", "default the last two")
-    _document(_functions[2], _kind, _MANY, "several axes", "default all, or the last ``len(s)``")
+fft, ifft, rfft, irfft = map(_over_one_axis, _KINDS)
+fft2, ifft2, rfft2, irfft2 = map(_over_two_axes, _KINDS)
+fftn, ifftn, rfftn, irfftn = map(_over_several_axes, _KINDS)
 
 
 _OPPOSITE = {None: "forward", "backward": "forward", "forward": "backward", "ortho": "ortho"}

@@ -224,18 +224,23 @@ def _constant(x, value):
     return ops.scalar_like(x, value)
 
 
-@one_program
-def log2(x, /):
-    """Elementwise logarithm to base 2."""
-    x = inexact("log2", x)
-    return lax.div(lax.log(x), _constant(x, math.log(2)))
+def _of_floats(name: str, what: str, formula: Callable) -> Callable:
+    """The function of one operand, as floats, that is one program."""
+
+    def function(x, /):
+        return formula(inexact(name, x))
+
+    return one_program(_document(function, name, what))
 
 
-@one_program
-def log10(x, /):
-    """Elementwise logarithm to base 10."""
-    x = inexact("log10", x)
-    return lax.div(lax.log(x), _constant(x, math.log(10)))
+log2 = _of_floats("log2", "logarithm to base 2", lambda x: lax.div(lax.log(x), _constant(x, math.log(2))))
+log10 = _of_floats("log10", "logarithm to base 10", lambda x: lax.div(lax.log(x), _constant(x, math.log(10))))
+deg2rad = radians = _of_floats(
+    "deg2rad", "conversion from degrees to radians", lambda x: lax.mul(x, _constant(x, math.pi / 180))
+)
+rad2deg = degrees = _of_floats(
+    "rad2deg", "conversion from radians to degrees", lambda x: lax.mul(x, _constant(x, 180 / math.pi))
+)
 
 
 def square(x, /):
@@ -293,23 +298,6 @@ def fabs(x, /):
     if dtypes.is_complex(aval_of(x).dtype):
         raise TypeError("ufunc 'fabs' does not support complex dtypes")
     return lax.abs(x)
-
-
-@one_program
-def deg2rad(x, /):
-    """Elementwise conversion from degrees to radians."""
-    x = inexact("deg2rad", x)
-    return lax.mul(x, _constant(x, math.pi / 180))
-
-
-@one_program
-def rad2deg(x, /):
-    """Elementwise conversion from radians to degrees."""
-    x = inexact("rad2deg", x)
-    return lax.mul(x, _constant(x, 180 / math.pi))
-
-
-radians, degrees = deg2rad, rad2deg
 
 
 @one_program
