@@ -95,7 +95,7 @@ def test_floats_are_asked_for():
 
 
 def test_what_is_no_array_is_named():
-    with pytest.raises(TypeError, match="got <class 'str'> at position 1"):
+    with pytest.raises(TypeError, match="at position 1, got <class 'str'>"):
         make_jaxpr(lambda x: promote_pair("f", x, "a"))(np.ones(2))
-    with pytest.raises(TypeError, match="same dtypes, got float32, int32"):
+    with pytest.raises(TypeError, match="one dtype, got float32, int32"):
         make_jaxpr(lambda: lax.add(X, I))()

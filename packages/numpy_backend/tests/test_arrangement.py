@@ -69,10 +69,10 @@ def primitives_of(fun, *args):
         (
             lambda: lax.concatenate([X, N], 0),
             TypeError,
-            r"same dtypes, got float32, int32. \(Tip: jnp.concatenate",
+            r"one dtype, got float32, int32; jnp.concatenate converts them",
         ),
         (lambda: lax.concatenate([], 0), ValueError, "non-empty sequences of arrays"),
-        (lambda: lax.stack([X, N]), TypeError, "lax.stack requires arguments to have the same dtypes"),
+        (lambda: lax.stack([X, N]), TypeError, "lax.stack takes operands of one dtype"),
         (
             lambda: lax.stack([X, X[0]]),
             ValueError,

@@ -61,44 +61,42 @@ def test_weak_types_of_the_carry_settle():
         (lambda: lax.scan(keep, 0.0, {"a": 3.0}), ValueError, "scan got value with no leading axis to scan over: xs['a'] is 3.0"),
         (
             lambda: lax.scan(lambda state, x: ((state, state), x), 0.0, X), TypeError,
-            "scan body function carry input and carry output must have the same pytree structure, but they differ:\n"
-            "  * the input carry state is a leaf, but the carry output is a tuple of 2 children\nRevise <lambda> at ",
+            "scan: the body returns a carry of another structure than it gets:\n"
+            "  * the input carry state is a leaf, but the carry output is a tuple of 2 children\n<lambda> at ",
         ),
         (
             lambda: lax.scan(lambda c, x: ({"a": c["a"], "b": X}, x), {"a": 1.0, "b": 2.0}, X), TypeError,
-            "scan body function carry input and carry output must have equal types, but they differ:\n"
-            "  * the input carry component c['b'] has type float32[] but the corresponding output carry component has type"
-            " float32[3], so the shapes do not match\nRevise <lambda> at ",
+            "scan: the body returns a carry of other types than it gets:\n"
+            "  * component c['b']: got float32[], returned float32[3]: the shapes do not match\nConvert what <lambda> at ",
         ),
         (lambda: lax.while_loop(lambda c: 1, lambda c: c, 0), TypeError, "cond_fun must return a boolean scalar"),
         (lambda: lax.while_loop(lambda c: (True,), lambda c: c, 0), TypeError, "cond_fun must return a boolean scalar, but got pytree"),
         (
             lambda: lax.while_loop(lambda v: True, lambda v: np.int16(1), np.int32(0)), TypeError,
-            "while_loop body function carry input and carry output must have equal types, but they differ:\n"
-            "  * the input carry v has type int32[] but the corresponding output carry component has type int16[], so the"
-            " dtypes do not match",
+            "while_loop: the body returns a carry of other types than it gets:\n"
+            "  * v: got int32[], returned int16[]: the dtypes do not match",
         ),
         (lambda: lax.fori_loop(0, 3.5, lambda i, c: c, 0), TypeError, "lower and upper arguments to fori_loop must be integer scalars"),
         (lambda: lax.fori_loop(np.int32(0), np.int16(3), lambda i, c: c, 0), TypeError, "must have equal types, got int32 and int16"),
         (
             lambda: lax.fori_loop(0, 3, lambda i, c: (c, c), 0), TypeError,
-            "scan body function carry input and carry output must have the same pytree structure, but they differ:\n"
-            "  * the input carry loop_carry[1] is a leaf, but the carry output[1] is a tuple of 2 children\nRevise <lambda> at ",
+            "scan: the body returns a carry of another structure than it gets:\n"
+            "  * the input carry loop_carry[1] is a leaf, but the carry output[1] is a tuple of 2 children\n<lambda> at ",
         ),
         (
             lambda: lax.cond(True, lambda: 1, lambda: 2.0), TypeError,
-            "cond branches must have equal output types but they differ:\n  * the output of true_fun has type int32[] but the"
-            " corresponding output of false_fun has type float32[], so the dtypes do not match,\n  where true_fun is <lambda> at ",
+            "cond: the branches return results of different types:\n  * the result of true_fun has type int32[], that of"
+            " false_fun float32[]: the dtypes do not match,\n  where true_fun is <lambda> at ",
         ),
         (
             lambda: lax.cond(True, lambda: {"a": 1, "b": 2}, lambda: {"a": 1, "c": 2}), TypeError,
-            "cond branch outputs must have the same pytree structure, but they differ:\n  * the output of true_fun is a dict"
+            "cond: the branches return results of different structures:\n  * the output of true_fun is a dict"
             " with keys ['a', 'b'], but the output of false_fun is a dict with keys ['a', 'c'],\n  where true_fun is ",
         ),
         (
             lambda: lax.switch(0, [lambda: (1, X), lambda: (1, X[:2])]), TypeError,
-            "switch branches must have equal output types but they differ:\n  * the output of branch 0 at [1] has type"
-            " float32[3] but the corresponding output of branch 1 has type float32[2], so the shapes do not match",
+            "switch: the branches return results of different types:\n  * the result[1] of branch 0 has type float32[3],"
+            " that of branch 1 float32[2]: the shapes do not match",
         ),
         (lambda: lax.cond(X, lambda: 1, lambda: 2), TypeError, "Pred must be a scalar, got "),
         (lambda: lax.cond("a", lambda: 1, lambda: 2), TypeError, "Pred must be a scalar, got 'a' of type <class 'str'>."),

@@ -82,7 +82,7 @@ def test_conv_transpose_paddings():
 @pytest.mark.parametrize(
     "args, options, error, message",
     [
-        ((X, K.astype(np.float16), (1, 1), "SAME"), {}, TypeError, "same dtypes, got float32, float16."),
+        ((X, K.astype(np.float16), (1, 1), "SAME"), {}, TypeError, "one dtype, got float32, float16"),
         ((X, K, (1,), "SAME"), {}, ValueError, "must have the same number of dimensions, but got 2 and 1"),
         ((X, K, (1, 1), "FOO"), {}, RuntimeError, "Unrecognized padding type"),
         (

@@ -115,7 +115,7 @@ def test_scatter_apply_is_applied_once_per_occurrence():
         (
             lambda x: lax.scatter(x, I, np.ones((2, 4), np.int32), SCATTER),
             TypeError,
-            "same dtypes, got float32, int32",
+            "one dtype, got float32, int32",
         ),
         (
             lambda x: lax.scatter(x, I, np.ones((2, 5), np.float32), SCATTER),

@@ -75,7 +75,7 @@ def test_a_function_is_traced_once_for_all_that_jit_makes_of_it():
     assert len(traced) == 3
     with config.no_tracing(True):  # nothing is to be traced
         jit(f)(np.float32(5))
-        with pytest.raises(RuntimeError, match="re-tracing function f"):
+        with pytest.raises(RuntimeError, match="jit would trace f now"):
             jit(f)(np.ones(3, np.float32))
 
 

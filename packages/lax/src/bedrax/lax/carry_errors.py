@@ -37,9 +37,9 @@ def check_carry(name: str, init_tree, in_types, out_tree, out_types, fun, positi
     if out_tree != init_tree:
         got = pytree.tree_unflatten(out_tree, list(out_types))
         raise TypeError(
-            f"{name} body function carry input and carry output must have the same pytree structure, but they differ:\n"
+            f"{name}: the body returns a carry of another structure than it gets:\n"
             f"  * {structure_difference(given, got, f'the input carry {what}', 'the carry output')}\n"
-            f"Revise {where} so that it returns a carry of the same structure as it gets."
+            f"{where} has to return what it gets."
         )
     differing = []
     paths = [p for p, _ in pytree.tree_flatten_with_path(given)[0]]
@@ -47,14 +47,13 @@ def check_carry(name: str, init_tree, in_types, out_tree, out_types, fun, positi
         if not weaker_match(a, b):
             part = f"component {what}{pytree.keystr(path)}" if path else what
             differing.append(
-                f"  * the input carry {part} has type {a.str_short()} but the corresponding output carry component has"
-                f" type {b.str_short()}, so {type_difference(a, b)}"
+                f"  * {part}: got {a.str_short()}, returned {b.str_short()}: {type_difference(a, b)}"
             )
     if differing:
         raise TypeError(
-            f"{name} body function carry input and carry output must have equal types, but they differ:\n"
+            f"{name}: the body returns a carry of other types than it gets:\n"
             + "\n".join(differing)
-            + f"\nRevise {where} so that all output types match the corresponding input types."
+            + f"\nConvert what {where} returns, or the carry that the loop starts from."
         )
 
 
@@ -128,20 +127,20 @@ def check_branches(functions, names, results) -> None:
         if other_tree != tree:
             given = [pytree.tree_unflatten(t, list(a)) for t, a in ((tree, types), (other_tree, other_types))]
             raise TypeError(
-                f"{what} branch outputs must have the same pytree structure, but they differ:\n"
+                f"{what}: the branches return results of different structures:\n"
                 f"  * {structure_difference(*given, f'the output of {name}', f'the output of {other}')},\n  {kept}\n"
-                "Revise them so that their outputs have the same structure."
+                "All branches have to return the same structure."
             )
         paths = [p for p, _ in pytree.tree_flatten_with_path(pytree.tree_unflatten(tree, list(types)))[0]]
         differing = [
-            f"  * the output of {name}{f' at {pytree.keystr(p)}' if p else ''} has type {a.str_short()} but the"
-            f" corresponding output of {other} has type {b.str_short()}, so {type_difference(a, b)}"
+            f"  * the result{pytree.keystr(p)} of {name} has type {a.str_short()}, that of {other} {b.str_short()}:"
+            f" {type_difference(a, b)}"
             for p, a, b in zip(paths, types, other_types, strict=True)
             if not weaker_match(a, b)
         ]
         if differing:
             raise TypeError(
-                f"{what} branches must have equal output types but they differ:\n"
+                f"{what}: the branches return results of different types:\n"
                 + "\n".join(differing)
-                + f",\n  {kept}\nRevise them so that all output types match."
+                + f",\n  {kept}\nConvert the results to one type."
             )

@@ -104,19 +104,15 @@ _PROMOTING = {
 def dtype_mismatch(name: str, found) -> TypeError:
     """The error for operands whose dtypes differ."""
     listed = ", ".join(str(getattr(d, "name", d)) for d in found)
-    tip = ""
-    if name in _PROMOTING:
-        tip = f" (Tip: jnp.{_PROMOTING[name]} is a similar function that does automatic type promotion on inputs)."
-        return TypeError(f"lax.{name} requires arguments to have the same dtypes, got {listed}.{tip}")
-    return TypeError(f"lax.{name} requires arguments to have the same dtypes, got {listed}.")
+    tip = f"; jnp.{_PROMOTING[name]} converts them" if name in _PROMOTING else ""
+    return TypeError(f"lax.{name} takes operands of one dtype, got {listed}{tip}")
 
 
 def dtype_refused(name: str, dtype, categories, position: int | None = None) -> TypeError:
     """The error for an operand whose dtype the primitive does not take."""
     where = "" if position is None else f" at position {position}"
     return TypeError(
-        f"{name} does not accept dtype {getattr(dtype, 'name', dtype)}{where}. "
-        f"Accepted dtypes{where} are subtypes of {', '.join(categories)}."
+        f"{name} does not accept dtype {getattr(dtype, 'name', dtype)}{where}; it takes {', '.join(categories)}"
     )
 
 

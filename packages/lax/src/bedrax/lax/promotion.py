@@ -243,13 +243,13 @@ def _check_rank_promotion(name: str, shapes: Sequence[tuple]) -> None:
         return
     listed = " ".join(map(str, shapes))
     text = (
-        f"Following NumPy automatic rank promotion for jnp.{name} on shapes {listed}. Set the jax_numpy_rank_promotion"
-        " config option to 'allow' to disable this warning."
+        f"rank promotion: jnp.{name} broadcasts operands of different ranks, of shapes {listed}, which"
+        " jax_numpy_rank_promotion='warn' reports; set it to 'allow' if that is meant"
     )
     if mode == "warn":
         warnings.warn(text, UserWarning, stacklevel=source.stacklevel())
         return
     raise ValueError(
-        f"Operands could not be broadcast together for jnp.{name} on shapes {listed} and with the config option"
-        " jax_numpy_rank_promotion='raise'. Give all of them the same number of dimensions."
+        f"jnp.{name} got operands of different ranks, of shapes {listed}, and jax_numpy_rank_promotion is 'raise';"
+        " give all of them the same number of dimensions"
     )

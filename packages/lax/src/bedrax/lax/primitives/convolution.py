@@ -299,9 +299,7 @@ def conv_general_dilated(
     """
     x, k = aval_of(lhs), aval_of(rhs)
     if x.dtype != k.dtype:
-        raise TypeError(
-            f"lax.conv_general_dilated requires arguments to have the same dtypes, got {x.dtype}, {k.dtype}."
-        )
+        raise TypeError(f"lax.conv_general_dilated takes operands of one dtype, got {x.dtype}, {k.dtype}.")
     numbers = conv_dimension_numbers(x.shape, k.shape, dimension_numbers)
     n = len(numbers.lhs_spec) - 2
     strides = _ints(window_strides, n)

@@ -234,9 +234,7 @@ def _scatter_shape(
 ):  # fmt: skip
     window, inserted, index_map, operand_batch, indices_batch = dimension_numbers
     if operand.dtype != updates.dtype:
-        raise TypeError(
-            f"lax.{name} requires arguments to have the same dtypes, got {operand.dtype}, {updates.dtype}."
-        )
+        raise TypeError(f"lax.{name} takes operands of one dtype, got {operand.dtype}, {updates.dtype}.")
     if operand.dtype == np.bool_ and name in ("scatter_add", "scatter_sub", "scatter_mul"):
         raise TypeError(
             f"{name.removeprefix('scatter_')} does not accept dtype bool at position 0. Accepted dtypes at position 0 are"
@@ -318,7 +316,7 @@ def _dynamic_slice_shape(operand, *starts, slice_sizes):
 def _dynamic_update_slice_shape(operand, update, *starts):
     if operand.dtype != update.dtype:
         raise TypeError(
-            f"lax.dynamic_update_slice requires arguments to have the same dtypes, got {operand.dtype}, {update.dtype}."
+            f"lax.dynamic_update_slice takes operands of one dtype, got {operand.dtype}, {update.dtype}."
         )
     if operand.ndim != update.ndim:
         raise TypeError(

@@ -65,14 +65,8 @@ def check_same_dtypes(name: str, *avals: ShapedArray, tip: bool = False) -> None
     for aval in avals:
         if aval.dtype != first:
             names = ", ".join(a.dtype.name for a in avals)
-            hint = (
-                f" (Tip: jnp.{name} is a similar function that does automatic type promotion on inputs)"
-                if tip
-                else ""
-            )
-            raise TypeError(
-                f"lax.{name} requires arguments to have the same dtypes, got {names}.{hint and hint + '.'}"
-            )
+            hint = f"; jnp.{name} converts them" if tip else ""
+            raise TypeError(f"lax.{name} takes operands of one dtype, got {names}{hint}")
 
 
 def _join(avals: Sequence[ShapedArray], shape: tuple) -> ShapedArray:
