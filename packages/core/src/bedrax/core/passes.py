@@ -14,6 +14,14 @@ def programs_in(eqn: Eqn) -> Iterator[Jaxpr]:
     return (use.program for use in programs[eqn.primitive](eqn.params))
 
 
+def all_equations(jaxpr: Jaxpr) -> Iterator[Eqn]:
+    """The equations of a program and of the programs inside it."""
+    for eqn in jaxpr.eqns:
+        yield eqn
+        for inner in programs_in(eqn):
+            yield from all_equations(inner)
+
+
 def called_program(prim, params: dict) -> Jaxpr | None:
     """The program that an operation applies to its operands for its results; None if it does anything else."""
     uses = programs[prim](params)

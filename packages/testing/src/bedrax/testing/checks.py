@@ -12,6 +12,7 @@ import numpy as np
 
 from bedrax.core import config, dtypes, staging
 from bedrax.core.avals import aval_of
+from bedrax.core.passes import all_equations
 from bedrax.numpy_backend.executor import evaluate, to_numpy
 from bedrax.testing.records import OpCase
 from bedrax.testing.typing import as_list, check_program, x64_if_needed
@@ -45,39 +46,21 @@ def assert_same(actual, expected, rtol=None, atol=None, equal_nan=True, what: st
         rtol = tolerance(dtype) if rtol is None else rtol
         atol = rtol if atol is None else atol
         wide = np.complex128 if dtypes.is_complex(dtype) else np.float64
-        np.testing.assert_allclose(
-            actual.astype(wide),
-            expected.astype(wide),
-            rtol=rtol,
-            atol=atol,
-            equal_nan=equal_nan,
-            err_msg=what,
-        )
+        options = dict(rtol=rtol, atol=atol, equal_nan=equal_nan, err_msg=what)
+        np.testing.assert_allclose(actual.astype(wide), expected.astype(wide), **options)
     else:
-        plain = (
-            (lambda x: x)
-            if dtype.isbuiltin == 1 or dtype == dtypes.float0
-            else (lambda x: x.astype(np.int64))
-        )
-        np.testing.assert_array_equal(plain(actual), plain(expected), err_msg=what)
+        if dtype.isbuiltin != 1 and dtype != dtypes.float0:
+            actual, expected = actual.astype(np.int64), expected.astype(np.int64)
+        np.testing.assert_array_equal(actual, expected, err_msg=what)
 
 
 def numpy_results(case: OpCase, args: Sequence[np.ndarray]) -> list[np.ndarray]:
     """What the NumPy rules say, through a jaxpr, whatever executor is active."""
     jaxpr = staging.program_of(lambda *xs: as_list(case.fun(*xs)), [aval_of(a) for a in args])
-    assert any(eqn.primitive is case.primitive for eqn in _all_eqns(jaxpr)), (
+    assert any(eqn.primitive is case.primitive for eqn in all_equations(jaxpr)), (
         f"{case.id}: the function does not bind '{case.primitive}'"
     )
     return evaluate(jaxpr, *[to_numpy(a)[0] for a in args])
-
-
-def _all_eqns(jaxpr):
-    from bedrax.core.passes import programs_in
-
-    for eqn in jaxpr.eqns:
-        yield eqn
-        for inner in programs_in(eqn):
-            yield from _all_eqns(inner)
 
 
 def check_evaluation(case: OpCase) -> None:
@@ -152,13 +135,8 @@ def check_derivative_types(case: OpCase) -> None:
         if case.second and case.transpose:
             reverse = [*xs, *cts]
             moved = [*reverse, *(np.ones_like(x) for x in reverse)]
-            programs.append(
-                (
-                    "jvp of vjp",
-                    lambda *v: as_list(jvp(backward, v[: len(reverse)], v[len(reverse) :])[1]),
-                    moved,
-                )
-            )
+            second = lambda *v: as_list(jvp(backward, v[: len(reverse)], v[len(reverse) :])[1])
+            programs.append(("jvp of vjp", second, moved))
         for name, fun, args in programs:
             check_program(fun, args, f"{case.id} {name}")
             if case.batch is None and name in ("jvp", "vjp"):
@@ -289,26 +267,20 @@ def check_jvp(case: OpCase, step: float = 1e-3) -> None:
             return
         rng = case.rng()
         tangents = [_direction(rng, x) for x in xs]
+        each = range(len(xs) if len(xs) > 1 else 0)
         choices = [tangents]
-        if len(xs) > 1:
-            choices += [
-                [t if i == j else np.zeros_like(t) for j, t in enumerate(tangents)] for i in range(len(xs))
-            ]
+        choices += [[t if i == j else np.zeros_like(t) for j, t in enumerate(tangents)] for i in each]
         for choice in choices:
             _, out = jvp(f, tuple(xs), tuple(choice))
             _close(as_list(out), _numeric(f, xs, choice, step), case.grad_rtol, f"{case.id} jvp")
-        for i in range(len(xs) if len(xs) > 1 else 0):  # others not differentiated at all
+        for i in each:  # others not differentiated at all
 
             def alone(x, i=i):
                 return f(*xs[:i], x, *xs[i + 1 :])
 
             _, out = jvp(alone, (xs[i],), (tangents[i],))
-            _close(
-                as_list(out),
-                _numeric(alone, [xs[i]], [tangents[i]], step),
-                case.grad_rtol,
-                f"{case.id} jvp {i}",
-            )
+            expected = _numeric(alone, [xs[i]], [tangents[i]], step)
+            _close(as_list(out), expected, case.grad_rtol, f"{case.id} jvp {i}")
 
 
 def _pair(ct, t) -> float:

@@ -19,7 +19,7 @@ from bedrax.batching.tables import batch_rules
 from bedrax.core import dims, dtypes, effects, element_types
 from bedrax.core.avals import aval_of
 from bedrax.core.ir import jaxpr_as_fun
-from bedrax.core.passes import programs_in
+from bedrax.core.passes import all_equations
 from bedrax.core.tracing import Primitive
 from bedrax.numpy_backend.tables import numpy_rules
 from bedrax.shape_poly import SymbolicScope, is_symbolic_dim, symbolic_args_specs, symbolic_shape
@@ -332,14 +332,6 @@ def _device_count(jaxpr, shardings) -> int:
             f"export: the shardings of a program must be over equally many devices, got {sorted(many)}"
         )
     return many.pop() if many else 1
-
-
-def all_equations(jaxpr):
-    """The equations of a program and of the programs inside it."""
-    for eqn in jaxpr.eqns:
-        yield eqn
-        for inner in programs_in(eqn):
-            yield from all_equations(inner)
 
 
 def _names(traced) -> list[str]:

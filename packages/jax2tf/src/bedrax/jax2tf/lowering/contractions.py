@@ -49,12 +49,8 @@ def prepare_product(x, y, dtypes_in, dtype: np.dtype, algorithm=None):
     if dtypes.is_integer(common):
         wide = tf.int64 if dtypes.itemsize_bits(common) > 32 or common == np.uint32 else tf.int32
         return _word(x, wide), _word(y, wide), lambda out: _word(out, target)
-    wide = types.tf_dtype(common if dtypes.itemsize_bits(common) >= 32 else _float32)
-
-    def finish(out):
-        return cast(out, target)
-
-    return convert(x, np.dtype(wide.as_numpy_dtype)), convert(y, np.dtype(wide.as_numpy_dtype)), finish
+    wide = np.dtype(types.tf_dtype(common if dtypes.itemsize_bits(common) >= 32 else _float32).as_numpy_dtype)
+    return convert(x, wide), convert(y, wide), lambda out: cast(out, target)
 
 
 def _word(x, wide):
@@ -118,13 +114,5 @@ def _dot_general(
     ctx, lhs, rhs, *, dimension_numbers, precision=None, preferred_element_type=None, out_sharding=None
 ):
     a, b = ctx.avals_in
-    return dot(
-        ctx,
-        lhs,
-        rhs,
-        (a.shape, b.shape),
-        (a.dtype, b.dtype),
-        dimension_numbers,
-        ctx.aval_out.dtype,
-        precision,
-    )
+    shapes, dtypes_in = (a.shape, b.shape), (a.dtype, b.dtype)
+    return dot(ctx, lhs, rhs, shapes, dtypes_in, dimension_numbers, ctx.aval_out.dtype, precision)

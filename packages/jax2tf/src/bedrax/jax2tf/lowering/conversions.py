@@ -54,20 +54,15 @@ def _convert(ctx, x, *, new_dtype, weak_type, sharding=None):
     return convert(x, new_dtype)
 
 
-def _bits_of_narrow_float(x):
-    raise NotImplementedError(
-        f"bitcast_convert_type of {x.dtype.name}: TensorFlow's bitcast has no kernel for it; convert to float16 or wider"
-    )
-
-
 @tf_rules.rule(p.bitcast_convert_type_p)
 def _bitcast(ctx, x, *, new_dtype):
     target = types.tf_dtype(new_dtype)
     if x.dtype == target:
         return x
-    for t in (x.dtype, target):
-        if is_narrow_float(t):
-            _bits_of_narrow_float(x)
+    if is_narrow_float(x.dtype) or is_narrow_float(target):
+        raise NotImplementedError(
+            f"bitcast_convert_type of {x.dtype.name}: TensorFlow's bitcast has no kernel for it; convert to float16 or wider"
+        )
     old, new = ctx.avals_in[0].dtype, new_dtype
     old_bits, new_bits = dtypes.itemsize_bits(old), dtypes.itemsize_bits(new)
     if old_bits >= 8 and new_bits >= 8 and tf.bool not in (x.dtype, target):

@@ -47,21 +47,25 @@ def _conv(
         x = reshape(ctx, x, x_shape)
     spec = numbers.out_spec
     out_shape = [out_aval.shape[spec[0]], *[out_aval.shape[d] for d in spec[2:]], out_aval.shape[spec[1]]]
-    window = dict(
-        strides=tuple(window_strides),
-        padding=padding,
-        lhs_dilation=tuple(lhs_dilation),
-        rhs_dilation=tuple(rhs_dilation),
-    )
     own = x.dtype.is_floating and (n in (1, 2) or (n == 3 and groups == 1))
     compute = _tensorflow_conv if own else _sum_of_products
-    out = finish(compute(ctx, x, kernel, x_shape, k_shape, out_shape, groups, **window))
+    out = finish(
+        compute(
+            ctx,
+            x,
+            kernel,
+            x_shape,
+            k_shape,
+            out_shape,
+            groups,
+            strides=tuple(window_strides),
+            padding=padding,
+            lhs_dilation=tuple(lhs_dilation),
+            rhs_dilation=tuple(rhs_dilation),
+        )
+    )
     place = {spec[0]: 0, spec[1]: n + 1, **{d: i + 1 for i, d in enumerate(spec[2:])}}
     return transpose(out, [place[d] for d in range(n + 2)])
-
-
-def _dilated(size, dilation):
-    return dims.dilate_dim(size, dilation)
 
 
 def _tensorflow_conv(
@@ -76,7 +80,7 @@ def _tensorflow_conv(
             strides=strides * 2, padding=((0, 0), *padding), lhs_dilation=(1, *lhs_dilation), rhs_dilation=(1, *rhs_dilation),
         )  # fmt: skip
         return tf.squeeze(out, [1])
-    spans = [_dilated(k, d) for k, d in zip(k_shape[:n], rhs_dilation, strict=True)]
+    spans = [dims.dilate_dim(k, d) for k, d in zip(k_shape[:n], rhs_dilation, strict=True)]
     ones = (1,) * n
     if n == 2 and groups == 1 and lhs_dilation != ones and strides == ones and rhs_dilation == ones:
         return _transposed(ctx, x, kernel, x_shape, k_shape, padding, lhs_dilation)
@@ -85,7 +89,7 @@ def _tensorflow_conv(
     if lhs_dilation != ones:
         config = [(0, 0, d - 1) for d in (1, *lhs_dilation, 1)]
         x = pad(ctx, x, zero, config)
-    sizes = [_dilated(m, d) for m, d in zip(x_shape[1 : n + 1], lhs_dilation, strict=True)]
+    sizes = [dims.dilate_dim(m, d) for m, d in zip(x_shape[1 : n + 1], lhs_dilation, strict=True)]
     name = _named_padding(sizes, spans, strides, padding)
     if name is None:
         around[1 : n + 1] = [tuple(p) for p in padding]

@@ -46,14 +46,6 @@ def _rule(prim):
     return register
 
 
-def _adjoint(x):
-    return tf.linalg.adjoint(x)
-
-
-def _mask(condition, x):
-    return tf.where(condition, x, tf.zeros([], x.dtype))
-
-
 def _nan_like(x):
     return scalar(complex("nan+nanj") if x.dtype.is_complex else np.nan, x)
 
@@ -64,7 +56,7 @@ def _finite_matrices(x):
     bad = functools.reduce(
         tf.logical_or, [tf.reduce_any(tf.logical_not(tf.math.is_finite(v)), [-2, -1]) for v in parts]
     )
-    return _mask(tf.logical_not(bad)[..., None, None], x), bad
+    return tf.where(bad[..., None, None], tf.zeros([], x.dtype), x), bad
 
 
 def _with_nan(out, bad):
@@ -87,11 +79,10 @@ def _cholesky(ctx, x):
 
 
 @_rule(p.qr_p)
-def _qr(ctx, x, *, pivoting, full_matrices, use_magma):
-    if pivoting:
-        params = dict(pivoting=True, full_matrices=full_matrices, use_magma=use_magma)
+def _qr(ctx, x, **params):
+    if params["pivoting"]:
         return ctx.composed(decompositions[p.qr_p], [x], params)
-    return list(tf.linalg.qr(x, full_matrices=full_matrices))
+    return list(tf.linalg.qr(x, full_matrices=params["full_matrices"]))
 
 
 # ---- eigenvalues and singular values -------------------------------------------------------------
@@ -100,7 +91,7 @@ def _qr(ctx, x, *, pivoting, full_matrices, use_magma):
 @_rule(p.eigh_p)
 def _eigh(ctx, x, *, lower, sort_eigenvalues, subset_by_index, algorithm):
     x, bad = _finite_matrices(x)
-    w, v = tf.linalg.eigh(x if lower else _adjoint(x))  # which reads the lower triangle
+    w, v = tf.linalg.eigh(x if lower else tf.linalg.adjoint(x))  # which reads the lower triangle
     w, v = _with_nan(tf.math.real(w), bad), _with_nan(v, bad)
     if subset_by_index is not None:
         start, end = subset_by_index
@@ -118,19 +109,11 @@ def _svd(ctx, x, *, full_matrices, compute_uv, subset_by_index, algorithm):
     u, v = (_with_nan(y, bad) for y in (u, v))
     if subset_by_index is not None:
         u, v = u[..., span], v[..., span]
-    return [_with_nan(s, bad)[..., span], u, _adjoint(v)]
+    return [_with_nan(s, bad)[..., span], u, tf.linalg.adjoint(v)]
 
 
 @_rule(p.eig_p)
-def _eig(
-    ctx,
-    x,
-    *,
-    compute_left_eigenvectors,
-    compute_right_eigenvectors,
-    enable_eigvec_derivs=False,
-    implementation=None,
-):
+def _eig(ctx, x, *, compute_left_eigenvectors, compute_right_eigenvectors, **_):
     x, bad = _finite_matrices(x)
     if not (compute_left_eigenvectors or compute_right_eigenvectors):
         return [_with_nan(tf.linalg.eigvals(x), bad)]
@@ -140,7 +123,7 @@ def _eig(
     if compute_left_eigenvectors:
         # Left eigenvectors are dual to right ones.
         dual = tf.where(bad[..., None, None], tf.linalg.eye(tf.shape(x)[-1], dtype=right.dtype), right)
-        out.append(_with_nan(norm(_adjoint(tf.linalg.inv(dual))), bad))
+        out.append(_with_nan(norm(tf.linalg.adjoint(tf.linalg.inv(dual))), bad))
     if compute_right_eigenvectors:
         out.append(_with_nan(norm(right), bad))
     return out

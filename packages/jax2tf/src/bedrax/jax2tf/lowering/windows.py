@@ -99,9 +99,7 @@ def _reduction(prim, largest: bool | None) -> None:
         if largest is None:
             fill = 0
         elif x.dtype.is_complex:
-            fill = complex(
-                -float("inf") if largest else float("inf"), -float("inf") if largest else float("inf")
-            )
+            fill = -complex("inf+infj") if largest else complex("inf+infj")
         else:
             fill = (lowest if largest else highest)(np_dtype(x))
         x = pad(ctx, x, scalar(fill, x), windows.pad_config())

@@ -343,15 +343,8 @@ def _svd(x, *, full_matrices, compute_uv, subset_by_index, algorithm):
 
 
 @_rule(p.eig_p)
-def _eig(
-    x,
-    *,
-    compute_left_eigenvectors,
-    compute_right_eigenvectors,
-    enable_eigvec_derivs=False,
-    implementation=None,
-):
-    *lead, n, _ = x.shape
+def _eig(x, *, compute_left_eigenvectors, compute_right_eigenvectors, **_):
+    *lead, n = x.shape[:-1]
     dtype = dtypes.to_complex_dtype(x.dtype)
     out = [np.zeros((*lead, n), dtype)] + [
         np.zeros((*lead, n, n), dtype) for _ in range(compute_left_eigenvectors + compute_right_eigenvectors)

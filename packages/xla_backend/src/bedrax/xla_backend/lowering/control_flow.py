@@ -31,10 +31,14 @@ def _loop(ctx, init: list, cond, body) -> list:
     return ctx.emit("stablehlo.while", init, types, regions=[(types, cond), (types, body)])
 
 
-def _with_tokens(ctx, tokens_of: list, values, run) -> tuple[list, list]:
-    """Run `run` with the given tokens current; returns their successors and the results."""
+def _set_tokens(ctx, tokens_of: list, values) -> None:
     for effect, token in zip(tokens_of, values):
         ctx.set_token(effect, token)
+
+
+def _with_tokens(ctx, tokens_of: list, values, run) -> tuple[list, list]:
+    """Run `run` with the given tokens current; returns their successors and the results."""
+    _set_tokens(ctx, tokens_of, values)
     out = run()
     return [ctx.token(effect) for effect in tokens_of], out
 
@@ -61,8 +65,7 @@ def _while(ctx, *operands, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts):
         return [*values[:b], *successors, *out]
 
     results = _loop(ctx, init, cond, body)
-    for effect, token in zip(of, results[b:c]):
-        ctx.set_token(effect, token)
+    _set_tokens(ctx, of, results[b:c])
     return results[c:]
 
 
@@ -88,17 +91,9 @@ def _cond(ctx, index, *operands, branches, branches_platforms=None):
         return (), body
 
     types = [ctx.token_type] * len(of) + [ctx.type_of(a) for a in ctx.avals_out]
-    results = ctx.emit(
-        "stablehlo.case",
-        (index,),
-        types,
-        regions=[
-            region(b, platform)
-            for b, platform in zip(branches, targets or [None] * len(branches), strict=True)
-        ],
-    )
-    for effect, token in zip(of, results):
-        ctx.set_token(effect, token)
+    regions = list(map(region, branches, targets or [None] * len(branches)))
+    results = ctx.emit("stablehlo.case", (index,), types, regions=regions)
+    _set_tokens(ctx, of, results)
     return results[len(of) :]
 
 
@@ -196,8 +191,7 @@ def _scan(ctx, *operands, jaxpr, num_consts, num_carry, length, reverse, unroll=
         for i in range(looped, length):
             index = ctx.constant(length - 1 - i if reverse else i, _I32)
             tokens, carry, ys = step(index, tokens, carry, xs, ys, consts)
-    for effect, token in zip(of, tokens):
-        ctx.set_token(effect, token)
+    _set_tokens(ctx, of, tokens)
     return [*carry, *ys]
 
 
