@@ -25,23 +25,29 @@ class NumpyExecutor(Executor):
         rule = numpy_rules[prim]
         types = []
         values = []
-        ours = True  # whether all operands are our own arrays, which nobody writes to
+        foreign = False  # whether an operand is memory that somebody else may write to
         for x in args:
             kind = type(x)
             if kind is HostArray:
                 types.append(x.aval)
                 values.append(x._value)
             else:
-                ours = False
                 aval = avals.aval_of(x)
                 if element_types.is_extended(aval):
                     return self._apply_to_elements(prim, args, params)
                 types.append(aval)
-                values.append(np.asarray(x, aval.dtype) if kind in _numbers else to_numpy(x)[0])
+                if kind in _numbers:
+                    values.append(np.asarray(x, aval.dtype))
+                else:
+                    foreign = True
+                    values.append(to_numpy(x)[0])
         out_types = prim.result_types(types, params)  # first: it is what rejects wrong operands
         out = rule(*values, **params)
-        if ours and type(out) is np.ndarray and out.dtype is out_types.dtype:  # most operations
-            return HostArray(out, out_types.weak_type, out_types)
+        if not foreign and not prim.multiple_results:
+            if type(out) is not np.ndarray:
+                out = np.asarray(out)
+            if out.dtype is out_types.dtype:  # most operations
+                return HostArray(out, out_types.weak_type, out_types)
         return wrap_all(out, out_types, args) if prim.multiple_results else wrap(out, out_types, args)
 
     def _apply_to_elements(self, prim, args, params):
