@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterable, Iterator, Mapping
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
@@ -43,14 +44,14 @@ class Array(metaclass=_ArrayMeta):
     def __init__(self, *args, **kwargs):  # every kind of array has its own
         raise TypeError("Array is abstract; jax.numpy.array and asarray make arrays")
 
-    # Everything below reads the aval, so that it holds for tracers, too.
+    # Everything below reads the aval, so that it holds for tracers, too; without a frame of Python, for it is read often.
     if not TYPE_CHECKING:
-        shape = property(lambda self: self.aval.shape)
-        dtype = property(lambda self: self.aval.dtype)
-        weak_type = property(lambda self: self.aval.weak_type)
+        shape = property(attrgetter("aval.shape"))
+        dtype = property(attrgetter("aval.dtype"))
+        weak_type = property(attrgetter("aval.weak_type"))
         ndim = property(lambda self: len(self.aval.shape))
-        size = property(lambda self: self.aval.size)
-        itemsize = property(lambda self: self.aval.dtype.itemsize)
+        size = property(attrgetter("aval.size"))
+        itemsize = property(attrgetter("aval.dtype.itemsize"))
         nbytes = property(lambda self: self.aval.size * self.aval.dtype.itemsize)
 
     def __len__(self) -> int:

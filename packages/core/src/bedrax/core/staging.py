@@ -170,7 +170,7 @@ class StagingTrace(Trace):
         else:
             effects = frozenset(effects_of(*types, **params))
             self.has_effects = self.has_effects or bool(effects)
-        where = source.user_frame()
+        where = source.user_frame(3)  # `record`, `process` and what calls them are ours
         if current.names and where is not None:
             where = (*where, "/".join(current.names))
         if prim.multiple_results:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from bedrax.core.avals import aval_of
-from bedrax.core.tracing import Primitive
+from bedrax.core.tracing import Primitive, current
 from bedrax.lax.primitives.shaping import broadcast_in_dim
 
 
@@ -14,14 +12,25 @@ def bind_nary(prim: Primitive, *args, **params):
     shape = None
     for x in args:
         own = getattr(x, "shape", ())
-        if own and own != shape:
+        if own and own is not shape and own != shape:
             if shape is not None:
-                return prim.bind(*_broadcast(args), **params)
+                args = _broadcast(args)
+                break
             shape = own
-    return prim.bind(*args, **params)
+    return current.trace.process(prim, args, params)
 
 
-def _broadcast(args: Sequence) -> Sequence:
+def bind_pair(prim: Primitive, x, y):
+    """`bind_nary` of two operands and no params: what most programs consist of."""
+    a = getattr(x, "aval", None)
+    if a is None or a is not getattr(y, "aval", None):  # equal types are mostly one object
+        s, t = getattr(x, "shape", None), getattr(y, "shape", None)
+        if s and t and s is not t and s != t:
+            x, y = _broadcast((x, y))
+    return current.trace.process(prim, (x, y), {})
+
+
+def _broadcast(args: tuple) -> tuple:
     """Operands of the common shape; as they are where there is none, which the primitive's shape rule explains."""
     shapes = [aval_of(x).shape for x in args]
     ranked = [s for s in shapes if s]
@@ -30,7 +39,8 @@ def _broadcast(args: Sequence) -> Sequence:
     shape = tuple(next((d for d in axis if d != 1), 1) for axis in zip(*ranked, strict=True))
     if any(d != 1 and d != n for s in ranked for d, n in zip(s, shape, strict=True)):
         return args
-    return [
-        broadcast_in_dim(x, shape, tuple(range(len(shape)))) if s and s != shape else x
+    where = tuple(range(len(shape)))
+    return tuple(
+        broadcast_in_dim(x, shape, where) if s and s != shape else x
         for x, s in zip(args, shapes, strict=True)
-    ]
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ class HostArray(Array):
     """An array evaluated by NumPy: an immutable `numpy.ndarray` and the weakness of its dtype.
 
     Args:
-      value: the elements. It becomes read-only, so nobody else may mean to write to it: see `owned`.
+      value: the elements. Nobody else may mean to write to it (see `owned`): it is read-only once it is handed out.
       weak_type: whether the dtype is weak.
       aval: the type, if the caller knows it.
     """
@@ -24,18 +25,14 @@ class HostArray(Array):
     host_memory = True
 
     def __init__(self, value: np.ndarray, weak_type: bool = False, aval: avals.ShapedArray | None = None):
-        value.setflags(write=False)
         self._value = value
         self._weak = weak_type
         self.aval = avals.plain_aval(value.shape, value.dtype, weak_type) if aval is None else aval
 
-    shape = property(lambda self: self._value.shape)
-    dtype = property(lambda self: self._value.dtype)
-    ndim = property(lambda self: self._value.ndim)
-    weak_type = property(lambda self: self._weak)
+    ndim = property(attrgetter("_value.ndim"))
 
     def __array__(self, dtype=None, copy=None):
-        view = self._value.view()  # of memory that is read-only: nobody can make the view writable
+        view = frozen(self._value).view()  # of memory that is read-only: nobody can make the view writable
         return view if dtype is None and not copy else np.array(view, dtype=dtype, copy=copy)
 
     def __len__(self):
@@ -94,6 +91,15 @@ class HostArray(Array):
 
     def __deepcopy__(self, memo):
         return HostArray(self._value.copy(), self._weak)
+
+
+def frozen(x: np.ndarray) -> np.ndarray:
+    """`x`, made read-only together with the memory that it is a part of."""
+    part: Any = x
+    while isinstance(part, np.ndarray) and part.flags.writeable:
+        part.setflags(write=False)
+        part = part.base
+    return x
 
 
 def is_frozen(x: np.ndarray) -> bool:

@@ -41,7 +41,7 @@ from bedrax.lax.elementwise_kinds import (
     unary,
 )
 from bedrax.lax.elementwise_kinds import scalar_like as scalar_like
-from bedrax.lax.operands import bind_nary
+from bedrax.lax.operands import bind_nary, bind_pair
 from bedrax.pytree import tree_map
 
 pure_shapes.add("elementwise")
@@ -516,12 +516,12 @@ def add(x, y):
     Raises:
       TypeError: dtypes or shapes differ. `jnp.add` promotes and broadcasts.
     """
-    return bind_nary(add_p, x, y)
+    return bind_pair(add_p, x, y)
 
 
 def sub(x, y):
     """Elementwise difference; operands as in `add`."""
-    return bind_nary(sub_p, x, y)
+    return bind_pair(sub_p, x, y)
 
 
 def mul(x, y, *, out_dtype=None):
@@ -533,7 +533,7 @@ def mul(x, y, *, out_dtype=None):
     """
     if out_dtype is not None:
         return bind_nary(mul_p, x, y, out_dtype=dtypes.canonicalize_dtype(dtypes.as_dtype(out_dtype)))
-    return bind_nary(mul_p, x, y)
+    return bind_pair(mul_p, x, y)
 
 
 def div(x, y):
@@ -542,7 +542,7 @@ def div(x, y):
     Integers are divided towards zero. Division of an integer by zero gives -1 (all bits set), and of
     the smallest signed integer by -1 gives itself.
     """
-    return bind_nary(div_p, x, y)
+    return bind_pair(div_p, x, y)
 
 
 def rem(x, y):
@@ -550,7 +550,7 @@ def rem(x, y):
 
     For integers, ``rem(x, 0)`` is `x`, and the remainder of the smallest integer by -1 is 0.
     """
-    return bind_nary(rem_p, x, y)
+    return bind_pair(rem_p, x, y)
 
 
 def pow(x, y):
@@ -560,97 +560,97 @@ def pow(x, y):
       x: floats or complex numbers.
       y: of the dtype of `x`, or integers.
     """
-    return bind_nary(pow_p, x, y)
+    return bind_pair(pow_p, x, y)
 
 
 def max(x, y):
     """Elementwise maximum; nan wins, complex numbers are ordered by real, then imaginary part."""
-    return bind_nary(max_p, x, y)
+    return bind_pair(max_p, x, y)
 
 
 def min(x, y):
     """Elementwise minimum; nan wins, complex numbers are ordered by real, then imaginary part."""
-    return bind_nary(min_p, x, y)
+    return bind_pair(min_p, x, y)
 
 
 def atan2(x, y):
     """The angle of the point (y, x), in (-pi, pi]; ``-i log((y + i x) / sqrt(x*x + y*y))`` for complex numbers."""
-    return bind_nary(atan2_p, x, y)
+    return bind_pair(atan2_p, x, y)
 
 
 def nextafter(x1, x2):
     """The next representable float after `x1` in the direction of `x2`."""
-    return bind_nary(nextafter_p, x1, x2)
+    return bind_pair(nextafter_p, x1, x2)
 
 
 def complex(x, y):
     """The complex numbers ``x + i y`` from two arrays of float32 or of float64."""
-    return bind_nary(complex_p, x, y)
+    return bind_pair(complex_p, x, y)
 
 
 def bitwise_and(x, y):
     """Elementwise AND of integers or bools."""
-    return bind_nary(and_p, x, y)
+    return bind_pair(and_p, x, y)
 
 
 def bitwise_or(x, y):
     """Elementwise OR of integers or bools."""
-    return bind_nary(or_p, x, y)
+    return bind_pair(or_p, x, y)
 
 
 def bitwise_xor(x, y):
     """Elementwise exclusive OR of integers or bools."""
-    return bind_nary(xor_p, x, y)
+    return bind_pair(xor_p, x, y)
 
 
 def shift_left(x, y):
     """Elementwise ``x << y``; 0 where `y` is negative or not below the number of bits."""
-    return bind_nary(shift_left_p, x, y)
+    return bind_pair(shift_left_p, x, y)
 
 
 def shift_right_logical(x, y):
     """Elementwise right shift that fills with zeros; 0 where `y` is out of range."""
-    return bind_nary(shift_right_logical_p, x, y)
+    return bind_pair(shift_right_logical_p, x, y)
 
 
 def shift_right_arithmetic(x, y):
     """Elementwise right shift that fills with the sign bit; all sign bits where `y` is out of range."""
-    return bind_nary(shift_right_arithmetic_p, x, y)
+    return bind_pair(shift_right_arithmetic_p, x, y)
 
 
 def mulhi(x, y, /):
     """The high half of the product of two integers, i.e. ``(x * y) >> bits`` without overflow."""
-    return bind_nary(mulhi_p, x, y)
+    return bind_pair(mulhi_p, x, y)
 
 
 def eq(x, y):
     """Elementwise ``x == y``, an array of bool."""
-    return bind_nary(eq_p, x, y)
+    return bind_pair(eq_p, x, y)
 
 
 def ne(x, y):
     """Elementwise ``x != y``, an array of bool."""
-    return bind_nary(ne_p, x, y)
+    return bind_pair(ne_p, x, y)
 
 
 def ge(x, y):
     """Elementwise ``x >= y``, an array of bool."""
-    return bind_nary(ge_p, x, y)
+    return bind_pair(ge_p, x, y)
 
 
 def gt(x, y):
     """Elementwise ``x > y``, an array of bool."""
-    return bind_nary(gt_p, x, y)
+    return bind_pair(gt_p, x, y)
 
 
 def le(x, y):
     """Elementwise ``x <= y``, an array of bool."""
-    return bind_nary(le_p, x, y)
+    return bind_pair(le_p, x, y)
 
 
 def lt(x, y):
     """Elementwise ``x < y``, an array of bool."""
-    return bind_nary(lt_p, x, y)
+    return bind_pair(lt_p, x, y)
 
 
 def add_any(x, y):
