@@ -40,4 +40,8 @@ def exact(value: Any) -> Any:
 def exact_items(params: dict) -> tuple:
     """The items of a dictionary of parameters as a key; see `exact`."""
     atoms = _ATOMS
-    return tuple(params), tuple([v if type(v) in atoms else exact(v) for v in params.values()])
+    values = [
+        v if type(v) in atoms or type(v) is tuple and atoms.issuperset(map(type, v)) else exact(v)
+        for v in params.values()
+    ]
+    return (*params, *values)

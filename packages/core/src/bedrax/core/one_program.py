@@ -62,10 +62,10 @@ def _has_hash(x: Any) -> bool:
 def _as_constant(x: Any) -> Any:
     """`x` as a static argument (lists become tuples), or `_UNREADABLE`."""
     kind = type(x)
-    if kind in _constants:
+    if kind in _constants or kind is tuple and _ELEMENTS.issuperset(map(type, x)):
         return x
     x = _tuples(x)
-    if type(x) is tuple and all(type(part) in _ELEMENTS for part in x):
+    if type(x) is tuple and _ELEMENTS.issuperset(map(type, x)):
         return x
     if not _has_hash(x):
         return _UNREADABLE
@@ -78,14 +78,16 @@ def _as_constant(x: Any) -> Any:
 def _is_value(x: Any) -> bool:
     """Whether a program takes `x` as an argument."""
     kind = type(x)
-    if kind in _values:
+    if kind in _values or kind is tuple and _values.issuperset(map(type, x)):
         return True
     if issubclass(kind, (np.ndarray, np.generic)):
         return x.dtype in _DTYPES
+    if issubclass(kind, (tuple, list)):
+        return all(map(_is_value, x))
     if isinstance(x, Array):
         _values.add(kind)
         return True
-    return isinstance(x, (tuple, list)) and all(map(_is_value, x))
+    return False
 
 
 def _as_argument(x: Any, constant: bool) -> Any:
@@ -170,7 +172,12 @@ def one_program(
             return fun(*args, **kwargs)
         read = len(args) <= len(positions)
         for x, constant in zip(args, positions):  # few are given, or too many
-            if type(x) not in (_constants if constant else _values) and _as_argument(x, constant) is not x:
+            kind = type(x)
+            if kind in (_constants if constant else _values):
+                continue
+            if kind is np.ndarray and not constant and x.dtype in _DTYPES:
+                continue
+            if _as_argument(x, constant) is not x:
                 read = False
         for name, x in kwargs.items():
             constant = name in names
