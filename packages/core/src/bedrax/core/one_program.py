@@ -156,6 +156,7 @@ def one_program(
         return functools.partial(one_program, static=static, arrays=arrays, everywhere=everywhere)
     positions = _checked(fun, static, arrays)
     names = frozenset(static)
+    kinds = [_constants if constant else _values for constant in positions]
     by_executor: tuple[Any, Callable] = (None, fun)  # the executor, and what it compiled; replaced as one
 
     @functools.wraps(fun)
@@ -171,18 +172,17 @@ def one_program(
         if not (everywhere or executor.compiles):
             return fun(*args, **kwargs)
         read = len(args) <= len(positions)
-        for x, constant in zip(args, positions):  # few are given, or too many
+        for x, known in zip(args, kinds):  # few are given, or too many
             kind = type(x)
-            if kind in (_constants if constant else _values):
+            if kind in known or kind is np.ndarray and known is _values and x.dtype in _DTYPES:
                 continue
-            if kind is np.ndarray and not constant and x.dtype in _DTYPES:
-                continue
-            if _as_argument(x, constant) is not x:
+            if _as_argument(x, known is _constants) is not x:
                 read = False
-        for name, x in kwargs.items():
-            constant = name in names
-            if type(x) not in (_constants if constant else _values) and _as_argument(x, constant) is not x:
-                read = False
+        if kwargs:
+            for name, x in kwargs.items():
+                known = _constants if name in names else _values
+                if type(x) not in known and _as_argument(x, known is _constants) is not x:
+                    read = False
         if not read:
             found = _read(args, kwargs, positions, names)
             if found is None:

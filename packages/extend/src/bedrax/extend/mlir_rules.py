@@ -17,7 +17,7 @@ import numpy as np
 from bedrax.core import effects
 from bedrax.core.avals import AbstractValue, ShapedArray, aval_of
 from bedrax.core.ir import Jaxpr
-from bedrax.xla_backend import dispatch, tables
+from bedrax.xla_backend import dispatch, platforms, tables
 from bedrax.xla_backend.lowering import types
 from bedrax.xla_backend.lowering.build import Block, array_constant
 from bedrax.xla_backend.lowering.program import LoweringContext, Program
@@ -175,7 +175,7 @@ def register_lowering(
         tables.lowering_rules.replace(prim, adapt(rule))
     else:
         tables.lowering_rules.load(prim.family)
-        for name in tables.PLATFORM_ALIASES.get(platform, (platform,)):
+        for name in platforms.members(platform):
             tables.platform_rules[prim, name] = adapt(rule)
     return rule
 
