@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -64,6 +65,17 @@ def _along_diagonals(values: Array, m: int, n: int) -> Array:
     return values[..., index]
 
 
+def _column_and_row(name: str, c: ArrayLike, r: ArrayLike | None, default: Callable) -> tuple:
+    """Vectors of one dtype and one batch, and their lengths; without `r` it is ``default(c)``."""
+    if r is None:
+        c = array(name, c)
+        r = default(c)
+    c, r = (jnp.atleast_1d(x) for x in promoted(name, c, r))
+    batch = jnp.broadcast_shapes(c.shape[:-1], r.shape[:-1])
+    m, n = c.shape[-1], r.shape[-1]
+    return jnp.broadcast_to(c, (*batch, m)), jnp.broadcast_to(r, (*batch, n)), m, n
+
+
 def toeplitz(c: ArrayLike, r: ArrayLike | None = None) -> Array:
     """The matrix with constant diagonals.
 
@@ -71,15 +83,7 @@ def toeplitz(c: ArrayLike, r: ArrayLike | None = None) -> Array:
       c: its first column, ``[..., m]``.
       r: its first row, ``[..., n]``, of which the first element is not used; None is ``conj(c)``.
     """
-    if r is None:
-        c = array("toeplitz", c)
-        r = jnp.conj(c) if dtypes.is_complex(c.dtype) else c
-    else:
-        c, r = promoted("toeplitz", c, r)
-    c, r = jnp.atleast_1d(c), jnp.atleast_1d(r)
-    m, n = c.shape[-1], r.shape[-1]
-    batch = jnp.broadcast_shapes(c.shape[:-1], r.shape[:-1])
-    c, r = jnp.broadcast_to(c, (*batch, m)), jnp.broadcast_to(r, (*batch, n))
+    c, r, m, n = _column_and_row("toeplitz", c, r, jnp.conj)
     return _along_diagonals(jnp.concatenate([jnp.flip(r[..., 1:], -1), c], axis=-1), m, n)
 
 
@@ -90,15 +94,7 @@ def hankel(c: ArrayLike, r: ArrayLike | None = None) -> Array:
       c: its first column, ``[..., m]``.
       r: its last row, ``[..., n]``, of which the first element is not used; None is zeros.
     """
-    if r is None:
-        c = array("hankel", c)
-        r = jnp.zeros_like(c)
-    else:
-        c, r = promoted("hankel", c, r)
-    c, r = jnp.atleast_1d(c), jnp.atleast_1d(r)
-    m, n = c.shape[-1], r.shape[-1]
-    batch = jnp.broadcast_shapes(c.shape[:-1], r.shape[:-1])
-    c, r = jnp.broadcast_to(c, (*batch, m)), jnp.broadcast_to(r, (*batch, n))
+    c, r, m, n = _column_and_row("hankel", c, r, jnp.zeros_like)
     return jnp.concatenate([c, r[..., 1:]], axis=-1)[..., np.arange(m)[:, None] + np.arange(n)]
 
 
