@@ -62,7 +62,7 @@ F, I = np.float32(1), np.int32(1)
         ),
         (
             lambda: lax.bitcast_convert_type(np.complex64(1), np.float32),
-            "TypeError|does not support bool or complex",
+            "TypeError|bits of bool and complex elements",
         ),
         (lambda: lax.reduce_precision(I, 5, 2), "reduce_precision does not accept dtype int32"),
     ],

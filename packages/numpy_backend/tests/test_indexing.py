@@ -97,7 +97,7 @@ def test_scatter_apply_is_applied_once_per_occurrence():
     "fun, error, message",
     [
         (lambda x: lax.gather(x, I, GATHER, (1, 5)), TypeError, "must be within [0, 4 + 1), got 5"),
-        (lambda x: lax.gather(x, I, GATHER, (1,)), TypeError, "one slice size for every input dimension"),
+        (lambda x: lax.gather(x, I, GATHER, (1,)), TypeError, "one size per dimension of the operand"),
         (lambda x: lax.gather(x, I, GATHER, (2, 4)), TypeError, "can only collapse slice dims with bound 1"),
         (lambda x: lax.gather(x, I * 1.0, GATHER, (1, 4)), ValueError, "indices must have an integer type"),
         (
@@ -111,7 +111,7 @@ def test_scatter_apply_is_applied_once_per_occurrence():
             "valid range is [0, 2)",
         ),
         (lambda x: lax.gather(x, I, GATHER, (1, 4), mode="one_hot"), NotImplementedError, "one_hot"),
-        (lambda x: lax.scatter(x, I, X[:1], SCATTER), TypeError, "updates bound is 1, indices bound is 2"),
+        (lambda x: lax.scatter(x, I, X[:1], SCATTER), TypeError, "expected 2 windows, got 1"),
         (
             lambda x: lax.scatter(x, I, np.ones((2, 4), np.int32), SCATTER),
             TypeError,
@@ -120,7 +120,7 @@ def test_scatter_apply_is_applied_once_per_occurrence():
         (
             lambda x: lax.scatter(x, I, np.ones((2, 5), np.float32), SCATTER),
             TypeError,
-            "must not exceed the bounds",
+            "have size 5 along dimension 1",
         ),
         (
             lambda x: lax.dynamic_slice(x, (1,), (1, 2)),

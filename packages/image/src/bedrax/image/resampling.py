@@ -22,6 +22,7 @@ from bedrax.numpy.arguments import array
 class ResizeMethod(enum.Enum):
     """The kernels of `resize`."""
 
+    # The public members and their values.
     NEAREST = 0
     LINEAR = 1
     LANCZOS3 = 2

@@ -5,6 +5,9 @@ leaf is `(LEAF, 0, None)`, a dict has its sorted keys as data, a custom node wha
 flatten function gave. Every operation is one pass over that tuple with an explicit
 stack, so the depth of a tree is bounded by memory only. Comparing two treedefs is
 comparing two tuples.
+
+Messages about trees and registration are those of jaxlib's engine, so that a program does not see
+which engine it runs on.
 """
 
 from __future__ import annotations

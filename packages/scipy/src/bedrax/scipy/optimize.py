@@ -37,6 +37,7 @@ class OptimizeResults(NamedTuple):
       nit: the number of steps.
     """
 
+    # The public fields, which callers name.
     x: Array
     success: bool | Array
     status: int | Array

@@ -24,6 +24,7 @@ from bedrax.xla_backend.door import runtime
 class AxisType(enum.Enum):
     """Who decides how arrays are split over a mesh axis: the compiler, the types, or the user's code."""
 
+    # The public members, whose names are their reprs.
     Auto = enum.auto()
     Explicit = enum.auto()
     Manual = enum.auto()

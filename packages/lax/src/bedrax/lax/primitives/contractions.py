@@ -166,9 +166,8 @@ def canonical_precision(precision: PrecisionLike) -> Any:
     if found is None:
         names = list(_PRECISION_NAMES)
         raise ValueError(
-            f"Precision argument must be one of:\n- None,\n- a string in {names},\n- a lax.Precision value,\n- a tuple of"
-            " two lax.Precision values or strings,\n- a lax.DotAlgorithmPreset or the name of one of these presets,"
-            f" or\n- a lax.DotAlgorithm value;\nbut got {precision}."
+            f"precision is None, a lax.Precision or its name (one of {names}), a pair of these, a lax.DotAlgorithmPreset"
+            f" or its name, or a lax.DotAlgorithm; got {precision!r}"
         )
     return None if found is DotAlgorithmPreset.DEFAULT else found
 
@@ -288,8 +287,7 @@ def _result_dtype(lhs, rhs, preferred) -> np.dtype:
     kind, bits, _ = _width(preferred)
     if kind <= 1 and _width(dtype)[0] == 1 and bits < _width(dtype)[1]:
         raise TypeError(
-            "`preferred_element_type` must not be narrower than the original type, got preferred_element_type of"
-            f" {preferred} for result type of {dtype}."
+            f"preferred_element_type={preferred} has fewer bits than the result, {dtype}; convert the result instead"
         )
     return preferred
 

@@ -47,22 +47,20 @@ def _bitcast_shape(x, *, new_dtype):
         last = shape[-1] if shape else 1
         if not shape or not dims.is_constant_dim(last) or last * old_bits != new_bits:
             raise ValueError(
-                f"Attempting to convert array of shape {shape} from {x.dtype} of size {old_bits} bits to "
-                f"{new_dtype} of size {new_bits}, bits but {last} * {old_bits} != {new_bits}"
+                f"bitcast_convert_type from {x.dtype} to {new_dtype} joins the elements along the last axis, and those of"
+                f" shape {shape} do not fit: {last} * {old_bits} != {new_bits} bits"
             )
         shape = shape[:-1]
     elif old_bits > new_bits:
         if old_bits % new_bits:
             raise ValueError(
-                f"Attempting to convert array of shape {shape} from {x.dtype} of size {old_bits} bits to "
-                f"{new_dtype} of size {new_bits} bits: {old_bits} is not a multiple of {new_bits}"
+                f"bitcast_convert_type from {x.dtype} to {new_dtype}: {old_bits} bits are no multiple of {new_bits}"
             )
         shape = (*shape, old_bits // new_bits)
     if _same_bits_only(x.dtype) or _same_bits_only(new_dtype):
         raise TypeError(
-            "lax.bitcast_convert_type does not support bool or complex values unless the operand and destination "
-            f"types match. Got operand dtype={x.dtype}, new_dtype={new_dtype!r}. Consider using the arr.view() method "
-            "instead."
+            f"bitcast_convert_type from {x.dtype} to {new_dtype}: bits of bool and complex elements are not taken apart;"
+            " use x.view(dtype)"
         )
     return ShapedArray(shape, new_dtype, vma=x.vma)
 

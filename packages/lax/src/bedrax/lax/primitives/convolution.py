@@ -67,14 +67,13 @@ def conv_general_permutations(dimension_numbers) -> tuple:
     for i, (spec, first) in enumerate(((lhs, "NC"), (rhs, "OI"), (out, "NC"))):
         if len(set(spec)) != len(spec) or any(c not in spec for c in first):
             raise TypeError(
-                f"convolution dimension_numbers[{i}] must contain the characters '{first[0]}' and '{first[1]}' exactly"
-                f" once, got {spec}."
+                f"convolution: dimension_numbers[{i}] has the letters {first[0]} and {first[1]} and no letter twice, got"
+                f" {spec!r}"
             )
     spatial = [c for c in rhs if c not in "OI"]
     if not set(lhs) - {*"NC"} == set(out) - {*"NC"} == set(spatial):
         raise TypeError(
-            "convolution dimension_numbers elements must each have the same set of spatial characters, got"
-            f" {dimension_numbers}."
+            f"convolution: the parts of dimension_numbers name the same spatial dimensions, got {dimension_numbers}"
         )
     return tuple(
         tuple([spec.index(c) for c in (*first, *spatial)])
@@ -248,9 +247,8 @@ def _conv_shape(
         kinds = [_kind(d) for d in (dtype, preferred_element_type)]
         if kinds not in (["integral"] * 2, ["integral", "floating"], ["floating"] * 2, ["complex"] * 2):
             raise TypeError(
-                "Input type is incompatible with `preferred_element_type`. The compatible combinations of (input_type,"
-                " preferred_element_type) are (integral, integral), (integral, floating), (floating, floating), (complex,"
-                f" complex); got ({dtype}, {preferred_element_type})."
+                f"a convolution of {dtype} has no result of preferred_element_type={preferred_element_type}: integers give"
+                " integers or floats, floats floats, complex numbers complex ones"
             )
         dtype = preferred_element_type
     return ShapedArray(_unpick(shape, numbers.out_spec), dtype)
@@ -307,8 +305,7 @@ def conv_general_dilated(
     if isinstance(padding, str):
         if any(d != 1 for d in lhs_dilation):
             raise ValueError(
-                "String padding is not implemented for transposed convolution using this op. Please either exactly"
-                " specify the required padding or use conv_transpose."
+                f"padding={padding!r} has no meaning with lhs_dilation; give pairs of integers, or use conv_transpose"
             )
         for what, values in (("window_strides", strides), ("rhs_dilation", rhs_dilation)):
             if len(values) != n:

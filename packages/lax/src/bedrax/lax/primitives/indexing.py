@@ -90,6 +90,7 @@ class GatherDimensionNumbers(NamedTuple):
     The last dimension of the index array is the index vector.
     """
 
+    # The public fields, which callers name; likewise below.
     offset_dims: tuple[int, ...]
     collapsed_slice_dims: tuple[int, ...]
     start_index_map: tuple[int, ...]
@@ -204,15 +205,14 @@ def _gather_shape(
     _check_dims("gather", "offset_dims", offset, rank, "the result", ascending=True)
     if len(slice_sizes) != operand.ndim:
         raise TypeError(
-            "Gather op must have one slice size for every input dimension; got:"
-            f" len(slice_sizes)={len(slice_sizes)}, input_shape.rank={operand.ndim}"
+            f"gather: slice_sizes has one size per dimension of the operand, got {tuple(slice_sizes)} for rank"
+            f" {operand.ndim}"
         )
     lacking = {*collapsed, *operand_batch}
     if len(offset) != operand.ndim - len(lacking):
         raise TypeError(
-            "All components of the offset index in a gather op must either be a offset dimension or explicitly"
-            f" collapsed/batching; got len(slice_sizes)={len(slice_sizes)}, output_slice_sizes={offset},"
-            f" collapsed_slice_dims={collapsed}, operand_batching_dims={operand_batch}."
+            f"gather: each of the {operand.ndim} dimensions of the window is in the result, collapsed or batching; got"
+            f" offset_dims={offset}, collapsed_slice_dims={collapsed}, operand_batching_dims={operand_batch}"
         )
     for i, (size, bound) in enumerate(zip(slice_sizes, operand.shape, strict=True)):
         if not dims.at_least(size, 0) or not dims.at_least(bound, size):
@@ -247,27 +247,28 @@ def _scatter_shape(
     _check_mode("scatter", mode)
     rank = indices.ndim - 1 + len(window)
     if updates.ndim != rank:
-        raise TypeError(f"Updates tensor must be of rank {rank}; got {updates.ndim}.")
+        raise TypeError(
+            f"scatter: updates have the rank of the windows and of where they are put together, {rank}, got {updates.ndim}"
+        )
     _check_dims("scatter", "update_window_dims", window, rank, "the updates", ascending=True)
     if operand.ndim != len(window) + len(inserted) + len(operand_batch):
         raise TypeError(
-            f"Scatter op has window of size {len(window) + len(inserted) + len(operand_batch)}; doesn't match operand of"
-            f" rank {operand.ndim}."
+            f"scatter: update_window_dims, inserted_window_dims and operand_batching_dims are together as many as the"
+            f" operand has dimensions, {operand.ndim}; got {len(window) + len(inserted) + len(operand_batch)}"
         )
     sizes = window_sizes(operand.ndim, updates.shape, dimension_numbers)
     for d, (size, bound) in enumerate(zip(sizes, operand.shape, strict=True)):
         if d not in inserted and d not in operand_batch and not dims.at_least(bound, size):
             raise TypeError(
-                "Bounds of the window dimensions of updates must not exceed the bounds of the corresponding dimensions of"
-                f" operand. For dimension {d}, updates bound is {size}, operand bound is {bound}."
+                f"scatter: the windows of updates have size {size} along dimension {d}, which the operand of shape"
+                f" {operand.shape} does not hold"
             )
     scattered = [d for d in range(rank) if d not in window]
     for i, (d, bound) in enumerate(zip(scattered, indices.shape[:-1], strict=True)):
         if updates.shape[d] != bound:
             raise TypeError(
-                "Bounds of the scatter dimensions of updates must be the same as the bounds of the corresponding dimensions"
-                f" of scatter indices. For scatter dimension {i}, updates bound is {updates.shape[d]}, indices bound is"
-                f" {bound}."
+                f"scatter: one window is put per index vector; along dimension {i} of the indices expected {bound} windows,"
+                f" got {updates.shape[d]}"
             )
     return operand
 

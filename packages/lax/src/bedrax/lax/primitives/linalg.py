@@ -38,6 +38,7 @@ _INT = np.dtype(np.int32)
 class SvdAlgorithm(enum.Enum):
     """How singular values are computed; a platform that lacks an algorithm refuses it."""
 
+    # The public members and their values.
     DEFAULT = "default"
     QR = "QR"
     JACOBI = "Jacobi"
@@ -173,8 +174,7 @@ def _cholesky_update_shape(r, w):
     m, n = r.shape[-2:]
     if not (dims.definitely_equal(m, n) and dims.definitely_equal(n, w.shape[-1])):
         raise ValueError(
-            "Rank-1 update to Cholesky decomposition takes a square matrix and a vector of the same size as input. "
-            f"Got shapes {r.shape[-2:]} and {w.shape[-1:]} instead"
+            f"cholesky_update takes a factor [n, n] and a vector [n], got shapes {r.shape} and {w.shape}"
         )
     if dtypes.is_complex(r.dtype):
         raise TypeError(f"cholesky_update takes real matrices, got dtype {r.dtype}")
@@ -222,8 +222,8 @@ def _permutation_shape(pivots, *, permutation_size):
         )
     if not dims.at_least(permutation_size, pivots.shape[-1]):
         raise ValueError(
-            f"Output permutation size {permutation_size} has to exceed the trailing dimension of the pivots. Got "
-            f"pivots size {pivots.shape[-1]}"
+            f"lu_pivots_to_permutation: {pivots.shape[-1]} pivots need a permutation of as many elements or more, got"
+            f" permutation_size={permutation_size}"
         )
     return _array((*pivots.shape[:-1], permutation_size), _INT)
 
@@ -288,14 +288,10 @@ def _householder_product_shape(a, taus):
     _check("householder_product", a, taus, ranks=(2, 1))
     m, n = a.shape[-2:]
     if not dims.at_least(m, n):
-        raise ValueError(
-            "The first argument to householder_product must have at least as many rows as columns, got shape "
-            f"{(m, n)}"
-        )
+        raise ValueError(f"householder_product takes matrices [m, n] with m >= n, got shape {a.shape}")
     if not dims.at_least(dims.min_dim(m, n), taus.shape[-1]):
         raise ValueError(
-            "The second argument to householder_product must not have more rows than the minimum of the first "
-            "argument's rows and columns."
+            f"householder_product takes at most one factor per column, got {taus.shape[-1]} for shape {a.shape}"
         )
     return a
 
