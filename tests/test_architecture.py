@@ -73,6 +73,27 @@ def test_every_import_is_declared(imports):
     assert not undeclared, "imports that their pyproject.toml does not declare:\n" + "\n".join(undeclared)
 
 
+def named(folder):
+    """What a package imports, in its stubs as well, and the modules that its strings name."""
+    paths = (ROOT / "packages" / folder / "src").rglob("*.py*")
+    for path in paths:
+        if path.suffix in (".py", ".pyi"):
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.Import):
+                    yield from (alias.name for alias in node.names)
+                elif isinstance(node, ast.ImportFrom) and not node.level:
+                    yield from (f"{node.module}.{alias.name}" for alias in node.names)
+                elif isinstance(node, ast.Constant) and re.match(r"bedrax\.|tensorflow$", str(node.value)):
+                    yield node.value
+
+
+@pytest.mark.parametrize("folder", TABLES)
+def test_every_declaration_is_used(folder):
+    used = {package(name) for name in named(folder)}
+    idle = [r for r in TABLES[folder]["project"]["dependencies"] if module(r) not in used]
+    assert not idle, f"packages/{folder}/pyproject.toml declares what nothing imports: {idle}"
+
+
 def rings(imports, name):
     """The rings of a package: sets of modules each of which imports every other, if by detours."""
     modules = {m for m in imports.modules if package(m) == name}

@@ -2,6 +2,7 @@
 
 import os
 
-from bedrax.core import source
+from bedrax.core import executors, source
 
+executors.offer("bedrax.xla_backend", rank=1)  # loaded when something is computed
 source.register_exclusion(os.path.dirname(os.path.abspath(__file__)))

@@ -12,9 +12,10 @@ import numpy as np
 
 from bedrax.core import config, dtypes, staging
 from bedrax.core.avals import aval_of
+from bedrax.core.jitting import jit
 from bedrax.core.passes import all_equations
 from bedrax.numpy_backend.executor import evaluate, to_numpy
-from bedrax.testing.records import OpCase
+from bedrax.testing.records import ArgSpec, OpCase
 from bedrax.testing.typing import as_list, check_program, x64_if_needed
 from bedrax.testing.typing import check_complete as check_complete
 from bedrax.testing.typing import check_types as check_types
@@ -204,8 +205,6 @@ def _loop(case, args, others, mapped) -> list[np.ndarray]:
 
 def _varied(case, args, k):
     """Other operands of the same types: the elements rolled, or drawn anew where they are random."""
-    from bedrax.testing.records import ArgSpec
-
     rng = np.random.default_rng(case.rng().integers(1 << 31) + k)
     return [s.make(rng) if isinstance(s, ArgSpec) else a for s, a in zip(case.args, args, strict=True)]
 
@@ -352,8 +351,6 @@ def check_second_derivative(case: OpCase, step: float = 1e-3) -> None:
 
 def check_xla(case: OpCase) -> None:
     """What XLA computes equals what the NumPy rules say, with equal types."""
-    from bedrax.core.jitting import jit
-
     with x64_if_needed(case):
         args = case.make_args()
         expected = numpy_results(case, args)

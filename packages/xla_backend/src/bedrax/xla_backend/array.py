@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from bedrax.core import dtypes
+from bedrax import lax
+from bedrax.core import dtypes, jitting
 from bedrax.core.avals import ShapedArray
 from bedrax.xla_backend import dlpack, placement
 from bedrax.xla_backend.door import runtime
@@ -99,9 +100,6 @@ def _rows(x):
 
 @functools.lru_cache(256)
 def _row_cutter(begin: int, end: int):
-    from bedrax import lax
-    from bedrax.core import jitting
-
     return jitting.jit(lambda x: [lax.index_in_dim(x, i, keepdims=False) for i in range(begin, end)])
 
 

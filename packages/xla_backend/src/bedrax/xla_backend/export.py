@@ -13,13 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from bedrax import pytree, shape_poly
+from bedrax import lax, pytree, shape_poly
+from bedrax.autodiff import vjp
+from bedrax.autodiff.custom_rules import custom_vjp
 from bedrax.autodiff.tables import jvp_rules, transpose_rules
 from bedrax.batching.tables import batch_rules
 from bedrax.core import dims, dtypes, effects, element_types
 from bedrax.core.avals import aval_of
 from bedrax.core.ir import jaxpr_as_fun
+from bedrax.core.jitting import jit
 from bedrax.core.passes import all_equations
+from bedrax.core.staging import program_of
 from bedrax.core.tracing import Primitive
 from bedrax.numpy_backend.tables import numpy_rules
 from bedrax.shape_poly import SymbolicScope, is_symbolic_dim, symbolic_args_specs, symbolic_shape
@@ -215,7 +219,6 @@ def _differentiable(exported: Exported) -> Callable:
     known = exported.__dict__.get("_function")
     if known is not None:
         return known
-    from bedrax.autodiff.custom_rules import custom_vjp
 
     @custom_vjp
     def call_exported(*args):
@@ -278,8 +281,6 @@ def export(
       NotImplementedError: the program calls back into Python, or has ordered effects.
     """
     if not hasattr(fun_jit, "trace") and getattr(fun_jit, "__module__", "").startswith("bedrax."):
-        from bedrax.core.jitting import jit
-
         fun_jit = jit(fun_jit)  # functions of the library need not be wrapped
     if not hasattr(fun_jit, "trace"):
         raise ValueError(f"export needs a function made by jit, got {fun_jit!r}; write export(jit(f))")
@@ -411,9 +412,6 @@ def check_custom_calls(targets: set[str], disabled: Sequence[DisabledSafetyCheck
 
 def _export_vjp(jaxpr, shardings, primal: Exported) -> Exported:
     """The derivative of a program, exported for the platforms of `primal`."""
-    from bedrax.autodiff import vjp
-    from bedrax.core.staging import program_of
-
     fun = jaxpr_as_fun(jaxpr)
     count = len(primal.in_avals)
     ct_avals = tuple([a.to_tangent_aval() for a in primal.out_avals])
@@ -453,8 +451,6 @@ def _no_gradient(aval) -> Any:
     """What stands for the gradient of an argument that has none: float0, or False where the shape is symbolic."""
     if dims.is_constant_shape(aval.shape):
         return np.zeros(aval.shape, dtypes.float0)
-    from bedrax import lax
-
     return lax.full(aval.shape, False, np.bool_)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bedrax import pytree
+from bedrax import lax, pytree
 from bedrax.core import dtypes
 from bedrax.core.avals import ShapedArray, aval_of, scalar_aval
 from bedrax.core.tables import families_on_bases, named_axes
@@ -176,13 +176,9 @@ def psum(x: Any, axis_name: Hashable | tuple, *, axis_index_groups: Sequence | N
                 leaf = int(leaf)
             if isinstance(leaf, int | float | complex):
                 return leaf * size
-            from bedrax import lax
-
             leaf = lax.asarray(leaf)
             return lax.mul(leaf, np.asarray(size, leaf.dtype)[()])
         if aval_of(leaf).dtype == np.bool_:
-            from bedrax import lax
-
             leaf = lax.convert_element_type(leaf, dtypes.default_int_dtype())
         return psum_p.bind(leaf, axes=names, axis_index_groups=groups) if names else leaf
 
@@ -191,8 +187,6 @@ def psum(x: Any, axis_name: Hashable | tuple, *, axis_index_groups: Sequence | N
 
 def pmean(x: Any, axis_name: Hashable | tuple, *, axis_index_groups: Sequence | None = None) -> Any:
     """Mean over the named axis (or axes); see `psum`."""
-    from bedrax import lax
-
     total = psum(x, axis_name, axis_index_groups=axis_index_groups)
     n = _size(_names(axis_name), _groups(axis_index_groups, axis_name))
 
@@ -316,8 +310,6 @@ def pswapaxes(x: Any, axis_name: Hashable, axis: int, *, axis_index_groups: Sequ
 
 def pbroadcast(x: Any, axis_name: Hashable, source: int) -> Any:
     """The value that the index `source` of the named axis has, on every index."""
-    from bedrax import lax
-
     n = _size(axis_name)
     if not 0 <= source < n:
         raise ValueError(f"pbroadcast: source={source} is no index of the axis {axis_name!r} of size {n}")
@@ -354,8 +346,6 @@ ragged_all_to_all = _between_devices(
 def axis_index(axis_name: Hashable | tuple) -> Any:
     """Our index along the named axis (row-major for a tuple of names), an int32 scalar."""
     names = _check_names(axis_name)
-    from bedrax import lax
-
     index: Any = None
     for n in names:
         own = axis_index_p.bind(axis_name=n)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from bedrax import pytree
+from bedrax import lax, pytree
 from bedrax.core import config, dims, dtypes, offers, staging
 from bedrax.core.avals import ShapedArray, abstractify, aval_of
 from bedrax.core.errors import ConcretizationTypeError
@@ -21,6 +21,7 @@ from bedrax.core.ir import Jaxpr, Var, eval_jaxpr
 from bedrax.core.tables import Use, calls, families_on_bases, programs, with_programs
 from bedrax.core.tracing import Primitive, Tracer
 from bedrax.lax.carry_errors import check_branches, check_carry, short
+from bedrax.lax.primitives.conversions import convert_element_type, convert_element_type_p
 
 _FAMILY = "control_flow"
 families_on_bases.add(_FAMILY)
@@ -137,8 +138,6 @@ def _types(leaves) -> tuple:
 
 def _strengthen(init: list, given: Sequence, produced: Sequence) -> list | None:
     """The initial carry with dtypes made strong (or promoted) where the loop needs it; None if nothing changes."""
-    from bedrax.lax.primitives.conversions import convert_element_type
-
     changed = False
     out = []
     for x, g, p in zip(init, given, produced, strict=True):
@@ -272,8 +271,6 @@ def _scan_in_python(f, init, xs, x_leaves, x_tree, length, reverse):
         raise ValueError(
             "zero-length scan is not supported in disable_jit() mode because the output type is unknown."
         )
-    from bedrax import lax
-
     carry, ys = init, []
     for i in reversed(range(length)) if reverse else range(length):
         row = pytree.tree_unflatten(x_tree, [lax.index_in_dim(x, i, keepdims=False) for x in x_leaves])
@@ -344,14 +341,10 @@ def _made_from(body_fun: Callable, role: str, made: Callable) -> Callable:
 
 
 def _next(i):
-    from bedrax import lax
-
     return lax.add(i, aval_of(i).dtype.type(1))
 
 
 def _fori_cond(loop_carry):
-    from bedrax import lax
-
     i, upper, _ = loop_carry
     return lax.lt(i, upper)
 
@@ -371,8 +364,6 @@ def fori_loop(lower, upper, body_fun: Callable, init_val: Any, *, unroll: int | 
     """
     if not callable(body_fun):
         raise TypeError("lax.fori_loop: body_fun argument should be callable.")
-    from bedrax import lax
-
     lower, upper = (dims.dim_as_value(n) if dims.is_symbolic(n) else n for n in (lower, upper))
     types = [aval_of(lower), aval_of(upper)]
     if not all(dtypes.is_integer(t.dtype) and not t.shape for t in types):
@@ -453,8 +444,6 @@ def cond(
     aval = _scalar("Pred", pred)
     if config.disable_jit.value and _is_known(pred):
         return true_fun(*operands) if pred else false_fun(*operands)
-    from bedrax import lax
-
     if aval.dtype != np.bool_:
         if not (dtypes.is_integer(aval.dtype) or dtypes.is_inexact(aval.dtype)):
             raise TypeError(f"Pred type must be either boolean or number, got {aval.dtype}.")
@@ -489,8 +478,6 @@ def switch(index, branches: Sequence[Callable], *operands, operand: Any = None) 
         return branches[0](*operands)
     if config.disable_jit.value and _is_known(index):
         return branches[min(max(0, int(index)), len(branches) - 1)](*operands)
-    from bedrax import lax
-
     index = lax.convert_element_type(index, np.dtype(np.int32))
     index = lax.clamp(np.int32(0), index, np.int32(len(branches) - 1))
     return branch(index, branches, operands, tuple(f"branch {i}" for i in range(len(branches))))
@@ -555,7 +542,6 @@ def _join_weak_types(branches: tuple[Jaxpr, ...]) -> tuple[Jaxpr, ...]:
 @cached
 def _with_weak_types(jaxpr: Jaxpr, weak: tuple) -> Jaxpr:
     """The program with results of the given weakness (None: as they are)."""
-    from bedrax.lax.primitives.conversions import convert_element_type_p
 
     def settled(*args):
         return [
@@ -585,8 +571,6 @@ def map(f: Callable, xs: Any, *, batch_size: int | None = None) -> Any:
     Raises:
       NotImplementedError: `batch_size` is given, and nobody has imported `bedrax.batching` (the face has).
     """
-    from bedrax import lax
-
     if batch_size is None:
         return scan(lambda _, x: ((), f(x)), (), xs)[1]
     if not isinstance(batch_size, int) or batch_size < 1:
@@ -630,8 +614,6 @@ def associative_scan(fn: Callable, elems: Any, reverse: bool = False, axis: int 
 
     Source: Blelloch, "Prefix sums and their applications" (1990), in the odd-even recursive form.
     """
-    from bedrax import lax
-
     if not callable(fn):
         raise TypeError("lax.associative_scan: fn argument should be callable.")
     leaves, tree = pytree.tree_flatten(elems)
@@ -665,7 +647,7 @@ def associative_scan(fn: Callable, elems: Any, reverse: bool = False, axis: int 
         for x, e, o, a in zip(xs, even, odd, axes, strict=True):
             first = lax.slice_in_dim(x, 0, 1, axis=a)
             evens = first if e is None else lax.concatenate([first, e], a)
-            out.append(_interleave(lax, evens, o, a))
+            out.append(_interleave(evens, o, a))
         return out
 
     result = prefix(leaves)
@@ -678,7 +660,7 @@ def _no_axis(x):
     raise ValueError(f"associative_scan needs an axis to scan over, got a scalar: {x}")
 
 
-def _interleave(lax, a, b, axis: int):
+def _interleave(a, b, axis: int):
     """a0 b0 a1 b1 ...; `a` may have one more element."""
     na, nb = aval_of(a).shape[axis], aval_of(b).shape[axis]
     rank = len(aval_of(a).shape)

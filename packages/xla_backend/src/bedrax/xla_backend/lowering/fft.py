@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bedrax import lax
 from bedrax.core.avals import aval_of
 from bedrax.lax.primitives.fft import FftType, fft_p
 from bedrax.xla_backend.tables import lowering_rules
@@ -24,8 +25,6 @@ def _fft(ctx, x, *, fft_type, fft_lengths):
 
 def _in_parts(x, *, fft_type, fft_lengths):
     """The last three dimensions, and the ones before them; real transforms have their real side at the last."""
-    from bedrax import lax
-
     full = FftType.IFFT if fft_type in (FftType.IFFT, FftType.IRFFT) else FftType.FFT
     n, k = len(aval_of(x).shape), len(fft_lengths)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from bedrax import lax
 from bedrax.core import dtypes
 from bedrax.core.avals import aval_of
 from bedrax.lax.primitives import elementwise
@@ -132,7 +133,6 @@ def _scatter_rule(prim, combiner):
 def _scatter_at_origin(prim):
     """A scatter whose index vectors are empty. XLA takes it for one without updates and drops it, so give it an
     operand with one more dimension, of size 1, and indices of 0 into that."""
-    from bedrax import lax
 
     def fun(operand, indices, updates, *, dimension_numbers, **params):
         n = dimension_numbers

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from bedrax.core import dims
+from bedrax.core import dims, dtypes
 from bedrax.core.exact import exact
 from bedrax.xla_backend.door import mlir
 
@@ -54,8 +54,6 @@ def element_type(dtype: np.dtype) -> Type:
 
 
 def _float0() -> np.dtype:
-    from bedrax.core import dtypes
-
     return dtypes.float0
 
 
