@@ -352,3 +352,25 @@ def test_shapes_broadcast():
     assert random.truncated_normal(key, a, 2.0, (4, 3, 2)).shape == (4, 3, 2)
     assert random.randint(key, (3, 2), a.astype(np.int32), 5).shape == (3, 2)
     assert lax.full((), 0.0).shape == random.laplace(key).shape
+
+
+@pytest.mark.parametrize(
+    "args, keywords, message",
+    [
+        ((1.0,), {}, "missing a required argument: 'b'"),
+        ((1.0, 2.0), {"a": 3.0}, "multiple values for argument 'a'"),
+        ((1.0, 2.0), {"c": 3.0}, "unexpected keyword argument 'c'"),
+        ((1.0, 2.0, (), None, None), {}, "too many positional arguments"),
+    ],
+)
+def test_a_sampler_says_which_arguments_are_wrong(args, keywords, message):
+    with pytest.raises(TypeError, match=rf"beta\(\).*{message}"):
+        random.beta(random.key(0), *args, **keywords)
+
+
+def test_arguments_of_a_sampler_by_name_and_by_place_are_the_same():
+    key = random.key(0)
+    by_place = random.beta(key, 1.0, 2.0, (3,), np.float32)
+    by_name = random.beta(key=key, b=2.0, a=1.0, dtype=np.float32, shape=(3,))
+    np.testing.assert_array_equal(by_place, by_name)
+    assert "a, b: positive" in random.beta.__doc__ and "out_sharding:" in random.beta.__doc__
