@@ -178,7 +178,7 @@ def test_polar_decomposition(dtype):
     u2, *_ = lax.qdwh(padded, dynamic_shape=(6, 4))
     _close(np.asarray(u2)[:6, :4], u)
     assert not np.asarray(u2)[6:].any() and not np.asarray(u2)[:, 4:].any()
-    with pytest.raises(ValueError, match=r"with m >= n, got shape \(4, 5\)"):
+    with pytest.raises(ValueError, match="at least as many rows as columns"):
         lax.qdwh(a.T)
 
 
