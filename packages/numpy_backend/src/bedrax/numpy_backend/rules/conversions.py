@@ -57,9 +57,7 @@ def _bitcast(x, *, new_dtype):
     if old_bits == new_bits >= 8:
         return x.view(new_dtype)
     bits = _unpack(x)
-    if old_bits < new_bits:
-        bits = bits.reshape(*shape, new_bits)
-    elif old_bits > new_bits:
+    if old_bits != new_bits:
         bits = bits.reshape(*shape, new_bits)
     return _pack(bits, new_dtype).reshape(shape)
 
@@ -71,10 +69,8 @@ def _reduce_precision(x, *, exponent_bits, mantissa_bits):
     if dtype.isbuiltin != 1:
         # float32 holds every value, and rounding to a narrower format does not depend on the carrier.
         info = dtypes.finfo(dtype)
-        fewer = _round_bits(
-            x.astype(np.float32), min(exponent_bits, info.nexp), min(mantissa_bits, info.nmant)
-        )
-        return fewer.astype(dtype)
+        exponent_bits, mantissa_bits = min(exponent_bits, info.nexp), min(mantissa_bits, info.nmant)
+        return _round_bits(x.astype(np.float32), exponent_bits, mantissa_bits).astype(dtype)
     return _round_bits(x, exponent_bits, mantissa_bits)
 
 

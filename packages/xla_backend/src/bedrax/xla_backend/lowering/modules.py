@@ -7,7 +7,7 @@ arguments, checks them, and (for several platforms) takes the index of the platf
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,13 +26,12 @@ _I32 = np.dtype(np.int32)
 PLATFORM_INDEX = "_platform_index"
 
 
-class Portable:
+class Portable(NamedTuple):
     """A lowered program: its module, which arguments it takes, and whether there is something to specialize."""
 
-    def __init__(self, program: Program, kept: tuple[int, ...], symbolic: bool):
-        self.program = program
-        self.kept = kept
-        self.symbolic = symbolic
+    program: Program
+    kept: tuple[int, ...]
+    symbolic: bool
 
 
 def all_static(avals) -> bool:
@@ -167,6 +166,21 @@ def deserialize(artifact: bytes) -> Any:
         return mlir.stablehlo().deserialize_portable_artifact(types.context, artifact)
 
 
+_CAST = "builtin.unrealized_conversion_cast"
+
+
+def _operations(module) -> list:
+    """All operations of a module, those inside others first."""
+    found: list = []
+
+    def visit(op):
+        found.append(op)
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit)
+    return found
+
+
 def decompose(module) -> None:
     """Replace the operations that are no StableHLO proper (CHLO: `erf`, `top_k`, `asinh`...) by such, in place.
 
@@ -177,15 +191,7 @@ def decompose(module) -> None:
     passes = "builtin.module(func.func(chlo-legalize-to-stablehlo,shape-legalize-to-stablehlo))"
     with types.context:
         mlir.pass_manager(passes).run(module.operation)
-    left: set[str] = set()
-    casts: list = []
-
-    def collect(op):
-        if op.name == "builtin.unrealized_conversion_cast":
-            casts.append(op)
-        return ir.WalkResult.ADVANCE
-
-    module.operation.walk(collect)
+    casts = [op for op in _operations(module) if op.name == _CAST]
     # The passes leave casts behind: there and back again, which is nothing, and such that nobody uses.
     for op in casts:
         maker = op.operands[0].owner
@@ -195,14 +201,8 @@ def decompose(module) -> None:
         if not any(True for result in op.results for _ in result.uses):
             op.erase()
 
-    def visit(op):
-        if op.name == "builtin.unrealized_conversion_cast" or not op.name.startswith(
-            ("stablehlo.", "func.", "builtin.")
-        ):
-            left.add(op.name)
-        return ir.WalkResult.ADVANCE
-
-    module.operation.walk(visit)
+    names = {op.name for op in _operations(module)}
+    left = {n for n in names if n == _CAST or not n.startswith(("stablehlo.", "func.", "builtin."))}
     if left:
         raise NotImplementedError(
             f"the program has operations that portable StableHLO lacks, at these shapes: {', '.join(sorted(left))}"
@@ -211,12 +211,5 @@ def decompose(module) -> None:
 
 def custom_call_targets(module) -> set[str]:
     """Names of the custom calls in a module."""
-    found: set[str] = set()
-
-    def visit(op):
-        if op.name == "stablehlo.custom_call":
-            found.add(ir.StringAttr(op.attributes["call_target_name"]).value)
-        return ir.WalkResult.ADVANCE
-
-    module.operation.walk(visit)
-    return found
+    calls = [op for op in _operations(module) if op.name == "stablehlo.custom_call"]
+    return {ir.StringAttr(op.attributes["call_target_name"]).value for op in calls}

@@ -114,11 +114,5 @@ rule(p.argmin_p)(_position(p.reduce_min_p))
 
 @rule(p.reduce_p)
 def _reduce(ctx, *args, dimensions, jaxpr):
-    out = ctx.emit(
-        "stablehlo.reduce",
-        args,
-        list(ctx.avals_out),
-        regions=[ctx.jaxpr_region(jaxpr)],
-        dimensions=dimensions,
-    )
-    return list(out)
+    region = ctx.jaxpr_region(jaxpr)
+    return ctx.emit("stablehlo.reduce", args, list(ctx.avals_out), regions=[region], dimensions=dimensions)
