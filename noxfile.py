@@ -16,10 +16,7 @@ CASES = [(n, x) for n, p in PROJECTS.items() for x in ("", *p.get("optional-depe
 SOURCES = [str(p.parent.resolve() / "src") for p in PATHS]
 SEARCH = ":".join(SOURCES)
 FACES = [
-    *(
-        str(next(p.glob("__init__.pyi"), p / "__init__.py"))
-        for p in sorted(Path("packages").glob("*/src/bedrax/*"))
-    ),
+    *(str(next(p.glob("__init__.pyi"), p / "__init__.py")) for p in sorted(Path("packages").glob("*/src/bedrax/*"))),
     "packages/jax/src",
     "tests/typing",
 ]

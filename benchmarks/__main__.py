@@ -19,10 +19,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, help="turns that every environment gets (8; quick: 2)")
     parser.add_argument("--seconds", type=float, help="CPU seconds per turn (0.2; quick: 0.1)")
     parser.add_argument(
-        "--ours",
-        type=Path,
-        metavar="PYTHON",
-        help="measure the sources with this interpreter, not a new environment",
+        "--ours", type=Path, metavar="PYTHON", help="measure the sources with this interpreter, not a new environment"
     )
     parser.add_argument(
         "--use",
@@ -31,13 +28,9 @@ def main() -> None:
         metavar="NAME=PYTHON",
         help=f"an interpreter for an environment as it is; NAME is one of {', '.join(environments.NAMES)}",
     )
-    parser.add_argument(
-        "--json", type=Path, default=HERE / "out" / "results.json", help="where the samples go"
-    )
+    parser.add_argument("--json", type=Path, default=HERE / "out" / "results.json", help="where the samples go")
     parser.add_argument("--write", action="store_true", help="put the table into benchmarks/README.md")
-    parser.add_argument(
-        "--check", action="store_true", help="exit with 1 if a case of ours fails or misses its target"
-    )
+    parser.add_argument("--check", action="store_true", help="exit with 1 if a case of ours fails or misses its target")
     args = parser.parse_args()
 
     chosen = {

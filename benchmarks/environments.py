@@ -49,9 +49,7 @@ class Environment:
             "    except m.PackageNotFoundError: pass\n"
             "print(json.dumps(found))"
         )
-        result = subprocess.run(
-            [self.python, "-c", code], env=self.variables, check=True, capture_output=True
-        )
+        result = subprocess.run([self.python, "-c", code], env=self.variables, check=True, capture_output=True)
         return json.loads(result.stdout)
 
 

@@ -20,11 +20,7 @@ class Worker:
     def __init__(self, environment: Environment):
         command = [environment.python, Path(__file__).parent / "worker.py"]
         self.process = subprocess.Popen(
-            command,
-            env=environment.variables,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
+            command, env=environment.variables, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         )
 
     def ask(self, **request) -> dict:

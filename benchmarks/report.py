@@ -21,9 +21,7 @@ def quantity(result: dict, unit: str) -> str:
     value = result["value"]
     if unit == "MB":
         return f"{value:.0f} MB"
-    scale, symbol = next(
-        ((s, n) for s, n in ((1, "s"), (1e3, "ms"), (1e6, "µs")) if value * s >= 1), (1e9, "ns")
-    )
+    scale, symbol = next(((s, n) for s, n in ((1, "s"), (1e3, "ms"), (1e6, "µs")) if value * s >= 1), (1e9, "ns"))
     return f"{value * scale:.3g} {symbol}"
 
 

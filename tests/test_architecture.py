@@ -19,11 +19,7 @@ ROOT = Path(__file__).parents[1]
 PYPROJECTS = sorted(ROOT.glob("packages/*/pyproject.toml"))
 TABLES = {path.parent.name: tomllib.loads(path.read_text()) for path in PYPROJECTS}
 PROJECTS = {table["project"]["name"]: table["project"] for table in TABLES.values()}
-MODULES = {
-    "absl-py": "absl",
-    "ml-dtypes": "ml_dtypes",
-    "tensorflow-cpu": "tensorflow",
-}  # where the names differ
+MODULES = {"absl-py": "absl", "ml-dtypes": "ml_dtypes", "tensorflow-cpu": "tensorflow"}  # where the names differ
 
 PLUGINS = {"jax_plugins"}  # a namespace that plugins of the user fill; nobody distributes it as such
 
@@ -117,9 +113,7 @@ def rings(imports, name):
 @pytest.mark.parametrize("name", sorted(GRAPH))
 def test_no_modules_import_each_other_in_a_ring(imports, name):
     found = rings(imports, name)
-    ways = [
-        " -> ".join([*imports.find_shortest_chain(ring[0], ring[1]), "..."]) + f" in {ring}" for ring in found
-    ]
+    ways = [" -> ".join([*imports.find_shortest_chain(ring[0], ring[1]), "..."]) + f" in {ring}" for ring in found]
     assert not found, "rings of imports:\n" + "\n".join(ways)
 
 
@@ -185,9 +179,7 @@ def test_every_folder_inside_a_package_is_a_package():
 def test_a_member_is_complete(name):
     here = ROOT / "packages" / name
     home = here / "src" / module(TABLES[name]["project"]["name"]).replace(".", "/")
-    assert TABLES[name]["tool"]["uv"]["build-backend"]["module-name"] == ".".join(
-        home.relative_to(here / "src").parts
-    )
+    assert TABLES[name]["tool"]["uv"]["build-backend"]["module-name"] == ".".join(home.relative_to(here / "src").parts)
     for file in (here / "README.md", here / "CHANGELOG.md", home / "__init__.py", home / "py.typed"):
         assert file.is_file(), f"{file.relative_to(ROOT)} is missing"
     assert (here / "LICENSE").resolve() == ROOT / "LICENSE"

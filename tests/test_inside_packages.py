@@ -74,9 +74,7 @@ def late_imports(path):
     def walk(node, inside):
         for child in ast.iter_child_nodes(node):
             if inside and isinstance(child, ast.Import | ast.ImportFrom):
-                names = (
-                    [a.name for a in child.names] if isinstance(child, ast.Import) else [child.module or ""]
-                )
+                names = [a.name for a in child.names] if isinstance(child, ast.Import) else [child.module or ""]
                 if any(name.split(".")[0] in ("bedrax", "jax") for name in names):
                     yield child.lineno
             function = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)

@@ -45,6 +45,4 @@ ABSENT = {
 def section() -> list[str]:
     """The lines of the page."""
     lines = ["\n## What the reference has besides\n", "| primitives | why they are absent |", "|---|---|"]
-    return lines + [
-        f"| {', '.join(f'`{n}`' for n in names.split())} | {why} |" for why, names in ABSENT.items()
-    ]
+    return lines + [f"| {', '.join(f'`{n}`' for n in names.split())} | {why} |" for why, names in ABSENT.items()]

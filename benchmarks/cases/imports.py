@@ -8,10 +8,7 @@ from ..case import Case
 STATEMENTS = {
     "import jax": ("import jax", 0.35),
     "import jax, first operation": ("import jax\njax.block_until_ready(jax.numpy.add(1.0, 2.0))", None),
-    "import jax, first jit": (
-        "import jax\njax.block_until_ready(jax.jit(lambda x: jax.numpy.sin(x) + 1)(1.0))",
-        None,
-    ),
+    "import jax, first jit": ("import jax\njax.block_until_ready(jax.jit(lambda x: jax.numpy.sin(x) + 1)(1.0))", None),
     "import flax.linen": ("import flax.linen", None),
 }
 

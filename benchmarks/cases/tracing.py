@@ -31,11 +31,6 @@ CASES = [
     for case in cases_of(program, what, make)
 ] + [
     # The very first trace of a process, when nothing at all is cached.
-    replace(
-        cases_of(program, "gradient", "gradient(make)")[0],
-        name=f"first trace/{program}",
-        fresh=True,
-        target=None,
-    )
+    replace(cases_of(program, "gradient", "gradient(make)")[0], name=f"first trace/{program}", fresh=True, target=None)
     for program in ("cnn", "transformer")
 ]

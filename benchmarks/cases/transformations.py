@@ -37,7 +37,4 @@ STATEMENTS = {
     "hessian of a polynomial's sum": "jax.hessian(lambda x: poly(x).sum())(b2)",
 }
 
-CASES = [
-    Case(f"eager transformations/{name}", statement, SETUP, target=0.3)
-    for name, statement in STATEMENTS.items()
-]
+CASES = [Case(f"eager transformations/{name}", statement, SETUP, target=0.3) for name, statement in STATEMENTS.items()]

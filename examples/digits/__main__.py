@@ -140,9 +140,7 @@ def run(api: str, epochs: int, out: Path, checkpoint_format: str, kinds: list[st
         subprocess.run(command, cwd=ROOT, check=True)
         with np.load(out / "outputs.npz") as outputs:
             for path in exported:
-                answers = {
-                    name.split("/")[1]: outputs[name] for name in outputs if name.startswith(path + "/")
-                }
+                answers = {name.split("/")[1]: outputs[name] for name in outputs if name.startswith(path + "/")}
                 compare(path, expected, answers)
 
     with stage("back"):
@@ -167,9 +165,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m examples.digits", description=__doc__)
     parser.add_argument("--api", choices=["linen", "nnx", "both"], default="both", help="Flax's two ways")
     parser.add_argument("--epochs", type=int, default=30)
-    parser.add_argument(
-        "--out", type=Path, default=Path(__file__).parent / "out", help="folder for all files"
-    )
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "out", help="folder for all files")
     parser.add_argument("--checkpoint", choices=["orbax", "msgpack"], default="orbax")
     parser.add_argument("--kind", choices=["plain", "native", "both"], default="both", help="serialization")
     args = parser.parse_args()

@@ -28,9 +28,7 @@ def apply(params, stats, images, key):
     variables = {"params": params, "batch_stats": stats}
     if key is None:
         return CNN().apply(variables, images, train=False), stats
-    logits, updated = CNN().apply(
-        variables, images, train=True, rngs={"dropout": key}, mutable=["batch_stats"]
-    )
+    logits, updated = CNN().apply(variables, images, train=True, rngs={"dropout": key}, mutable=["batch_stats"])
     return logits, updated["batch_stats"]
 
 

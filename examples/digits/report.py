@@ -21,9 +21,7 @@ def size_of(path: Path) -> int:
 def print_summary(console: Console, name: str, accuracy, required, sizes, agreements, seconds) -> None:
     """Accuracy, sizes in bytes, how well every path agrees, and seconds of every stage."""
     good = accuracy >= required
-    console.print(
-        f"\n[bold]{name}[/]: test accuracy {verdict(good, f'{accuracy:.2%}')} (at least {required:.0%})"
-    )
+    console.print(f"\n[bold]{name}[/]: test accuracy {verdict(good, f'{accuracy:.2%}')} (at least {required:.0%})")
     table = Table("path", "what", "largest value", "largest difference", title="agreement with jax")
     for (path, what), each in agreements.items():
         table.add_row(path, what, f"{each.scale:.3g}", verdict(each.good, f"{each.difference:.1e}"))

@@ -56,11 +56,7 @@ def test_linen_trains(linen, optax):
     def loss(params, stats, key):
         traces.append(key)
         out, updates = net.apply(
-            {"params": params, "batch_stats": stats},
-            X,
-            train=True,
-            rngs={"dropout": key},
-            mutable=["batch_stats"],
+            {"params": params, "batch_stats": stats}, X, train=True, rngs={"dropout": key}, mutable=["batch_stats"]
         )
         return jnp.mean((out - Y) ** 2), updates["batch_stats"]
 
@@ -136,9 +132,7 @@ def test_linen_recurrence_attention_convolution(linen):
     mask = linen.make_causal_mask(jnp.ones((2, 6)))
     out, v = attention.init_with_output(jax.random.key(0), x, mask=mask)
     changed = attention.apply(v, x.at[:, 3:].set(0.0), mask=mask)
-    np.testing.assert_allclose(
-        out[:, :3], changed[:, :3], rtol=1e-5, atol=1e-6
-    )  # the past does not see the future
+    np.testing.assert_allclose(out[:, :3], changed[:, :3], rtol=1e-5, atol=1e-6)  # the past does not see the future
     image = jnp.asarray(np.random.RandomState(2).standard_normal((1, 6, 6, 2)), jnp.float32)
     conv = linen.Conv(3, (3, 3), padding="VALID")
     out, v = conv.init_with_output(jax.random.key(0), image)
@@ -293,9 +287,7 @@ def test_orbax_saves_and_restores(tmp_path, optax):
         np.testing.assert_array_equal(a, c)
         assert jnp.asarray(a).dtype == jnp.asarray(b).dtype
 
-    with ocp.CheckpointManager(
-        tmp_path / "steps", options=ocp.CheckpointManagerOptions(max_to_keep=2)
-    ) as manager:
+    with ocp.CheckpointManager(tmp_path / "steps", options=ocp.CheckpointManagerOptions(max_to_keep=2)) as manager:
         for n in range(4):
             manager.save(n, args=ocp.args.StandardSave({"x": jnp.full(3, float(n))}))
         manager.wait_until_finished()
@@ -353,9 +345,7 @@ def test_lineax(solver):
     x = np.linalg.solve(A, b)
     for f in (solve, jax.jit(solve)):
         np.testing.assert_allclose(f(A, b), x, rtol=1e-4)
-    np.testing.assert_allclose(
-        jax.vmap(solve, (None, 0))(A, np.stack([b, 2 * b])), np.stack([x, 2 * x]), rtol=1e-4
-    )
+    np.testing.assert_allclose(jax.vmap(solve, (None, 0))(A, np.stack([b, 2 * b])), np.stack([x, 2 * x]), rtol=1e-4)
     w = np.linalg.solve(A.T, np.ones(3, np.float32))
     gA, gb = jax.grad(lambda A, b: solve(A, b).sum(), (0, 1))(A, b)
     np.testing.assert_allclose(gb, w, rtol=1e-4)

@@ -101,9 +101,7 @@ def test_saved_residuals_say_where_they_come_from(capsys):
 def test_values_and_derivatives_do_not_change():
     f = checkpoint(lambda x: lax.mul(lax.sin(x), x))
     value, g = value_and_grad(f)(2.0)
-    np.testing.assert_allclose(
-        [float(value), float(g)], [2 * np.sin(2), np.sin(2) + 2 * np.cos(2)], rtol=1e-6
-    )
+    np.testing.assert_allclose([float(value), float(g)], [2 * np.sin(2), np.sin(2) + 2 * np.cos(2)], rtol=1e-6)
     np.testing.assert_allclose(float(grad(grad(f))(2.0)), 2 * np.cos(2) - 2 * np.sin(2), rtol=1e-6)
     np.testing.assert_allclose(float(jvp(f, (2.0,), (1.0,))[1]), float(g), rtol=1e-6)
     xs = np.arange(3, dtype=f32)

@@ -136,9 +136,7 @@ def branching(x):
     k = lax.reduce_sum(x, axes=(0,))
     out = lax.switch(np.int32(1), [first, second, lambda x, k: x], x, k)
     # The predicate depends on what is differentiated and mapped.
-    return lax.add(
-        out, lax.cond(lax.gt(at(x, 1), 0.5), lambda: lax.mul(x, x), lambda: lax.mul(lax.sin(x), 3.0))
-    )
+    return lax.add(out, lax.cond(lax.gt(at(x, 1), 0.5), lambda: lax.mul(x, x), lambda: lax.mul(lax.sin(x), 3.0)))
 
 
 def branching_meaning(x):
@@ -146,9 +144,7 @@ def branching_meaning(x):
 
 
 def fixed_loop(x):
-    return lax.fori_loop(
-        0, 3, lambda i, a: lax.mul(lax.sin(lax.add(a, lax.convert_element_type(i, a.dtype))), x), x
-    )
+    return lax.fori_loop(0, 3, lambda i, a: lax.mul(lax.sin(lax.add(a, lax.convert_element_type(i, a.dtype))), x), x)
 
 
 def fixed_loop_meaning(x):
@@ -163,9 +159,7 @@ def while_loop(x):
         i, a, k = carry
         return lax.add(i, 1), lax.mul(lax.sin(a), x), lax.add(k, 0.5)
 
-    _, a, k = lax.while_loop(
-        lambda c: lax.lt(lax.convert_element_type(c[0], np.float64), 3.0), body, (0, x, 0.0)
-    )
+    _, a, k = lax.while_loop(lambda c: lax.lt(lax.convert_element_type(c[0], np.float64), 3.0), body, (0, x, 0.0))
     return lax.mul(a, k)
 
 

@@ -44,9 +44,7 @@ def product(fwd=None, bwd=None, **options):
 
 
 def test_rule_is_used_everywhere():
-    f = product(
-        bwd=lambda r, ct: (lax.mul(ct, 10.0), lax.mul(ct, 20.0))
-    )  # wrong on purpose, so that its use shows
+    f = product(bwd=lambda r, ct: (lax.mul(ct, 10.0), lax.mul(ct, 20.0)))  # wrong on purpose, so that its use shows
     for g in (f, jit(f), checkpoint(f), lambda a, b: lax.cond(True, f, f, a, b)):
         assert [float(x) for x in grad(g, argnums=(0, 1))(2.0, 3.0)] == [10, 20]
     xs = np.ones(4, f32)
@@ -65,10 +63,7 @@ def test_arguments_by_keyword_and_default():
     scale.defvjp(lambda x, k: (lax.mul(x, k), k), lambda k, ct: (lax.mul(ct, k), None))
     assert float(scale(k=3.0, x=2.0)) == 6
     assert float(grad(lambda x: scale(x))(1.0)) == 2
-    with pytest.raises(
-        TypeError,
-        match="cannot all be given so: missing a required argument: 'x'",
-    ):
+    with pytest.raises(TypeError, match="cannot all be given so: missing a required argument: 'x'"):
         scale(k=3.0)
 
 
@@ -80,9 +75,7 @@ def test_none_stands_for_zero():
 def test_forward_mode_is_refused():
     f = product()
     for run in (lambda: jvp(f, (1.0, 2.0), (1.0, 1.0)), lambda: linearize(f, 1.0, 2.0)[1](1.0, 1.0)):
-        with pytest.raises(
-            TypeError, match=r"can't apply forward-mode autodiff \(jvp\) to a custom_vjp function"
-        ):
+        with pytest.raises(TypeError, match=r"can't apply forward-mode autodiff \(jvp\) to a custom_vjp function"):
             run()
 
 
@@ -285,9 +278,7 @@ def test_a_rule_with_a_loop_whose_carry_is_forgotten():
     """The carry starts from what is differentiated, but a step does not keep it."""
 
     def loop(x):
-        return lax.scan(lambda c, k: (lax.mul(k, 2.0), lax.mul(lax.sin(c), k)), x, np.array([1.0, 3.0], f32))[
-            1
-        ]
+        return lax.scan(lambda c, k: (lax.mul(k, 2.0), lax.mul(lax.sin(c), k)), x, np.array([1.0, 3.0], f32))[1]
 
     def first(x):
         return lax.reduce_sum(loop(x), axes=(0,))

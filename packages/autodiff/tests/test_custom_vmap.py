@@ -146,7 +146,5 @@ def test_the_structure_that_a_rule_returns():
         return x
 
     f.def_vmap(lambda size, mapped, x: ((x, x), (True, True)))
-    with pytest.raises(
-        ValueError, match=r"the vmap rule of f returned structure PyTreeDef\(\(\*, \*\)\), but"
-    ):
+    with pytest.raises(ValueError, match=r"the vmap rule of f returned structure PyTreeDef\(\(\*, \*\)\), but"):
         vmap(f)(XS)

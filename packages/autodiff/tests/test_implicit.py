@@ -119,9 +119,7 @@ def _numeric(f, x, t, step=1e-5):
 @pytest.mark.parametrize("dtype", ["float64", "complex128"])
 def test_the_rest_of_a_full_qr_keeps_q_unitary(dtype):
     """Columns beyond those that the matrix determines are, as a space; so is the projection onto them."""
-    x, t = RNG.standard_normal((2, 5, 3)) + (
-        1j * RNG.standard_normal((2, 5, 3)) if dtype == "complex128" else 0
-    )
+    x, t = RNG.standard_normal((2, 5, 3)) + (1j * RNG.standard_normal((2, 5, 3)) if dtype == "complex128" else 0)
 
     def projection(a):
         rest = lax.slice_in_dim(lax.qr(a)[0], 3, 5, axis=1)

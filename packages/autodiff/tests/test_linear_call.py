@@ -91,7 +91,5 @@ def test_optimize_remat(how):
 def test_linear_functions_of_integers_are_transposed():
     (out,) = linear_transpose(lambda x: lax.mul(x, np.int32(2)), np.int32(1))(np.int32(3))
     assert out == 6 and out.dtype == np.int32
-    with pytest.raises(
-        TypeError, match="linear_transpose only supports functions of arrays of numbers, got bool"
-    ):
+    with pytest.raises(TypeError, match="linear_transpose only supports functions of arrays of numbers, got bool"):
         linear_transpose(lambda x: x, np.bool_(True))

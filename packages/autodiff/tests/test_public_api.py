@@ -83,13 +83,9 @@ def test_python_branches_on_values_while_differentiating_eagerly():
 
 
 def test_integer_arguments():
-    with pytest.raises(
-        TypeError, match="grad differentiates by arguments of float or complex dtypes, got int32"
-    ):
+    with pytest.raises(TypeError, match="grad differentiates by arguments of float or complex dtypes, got int32"):
         grad(lambda n: 1.0)(3)
-    g = grad(lambda n, x: lax.mul(x, lax.convert_element_type(n, f32)), argnums=(0, 1), allow_int=True)(
-        3, f32(2)
-    )
+    g = grad(lambda n, x: lax.mul(x, lax.convert_element_type(n, f32)), argnums=(0, 1), allow_int=True)(3, f32(2))
     assert g[0].dtype == dtypes.float0 and g[0].shape == () and float(g[1]) == 3
     pullback = vjp(lambda x, n: lax.mul(x, lax.convert_element_type(n, f32)), f32(2), np.int32(3))[1]
     assert pullback(f32(1))[1].dtype == dtypes.float0
@@ -245,9 +241,7 @@ def test_linearize_does_the_nonlinear_work_once():
 def test_forward_and_backward_as_two_functions():
     fwd, bwd = fwd_and_bwd(lambda x, y: lax.mul(lax.sin(x), y), argnums=(0, 1))
     value, residuals = fwd(f32(1), f32(2))
-    np.testing.assert_allclose(
-        [float(c) for c in bwd(residuals, f32(1))], [2 * np.cos(1), np.sin(1)], rtol=1e-6
-    )
+    np.testing.assert_allclose([float(c) for c in bwd(residuals, f32(1))], [2 * np.cos(1), np.sin(1)], rtol=1e-6)
 
 
 def test_linear_transpose():

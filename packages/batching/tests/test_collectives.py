@@ -16,8 +16,7 @@ def over(f, *args, in_axes=0, out_axes=0):
 
 
 @pytest.mark.parametrize(
-    "collective, reduce",
-    [(lax.psum, np.sum), (lax.pmean, np.mean), (lax.pmax, np.max), (lax.pmin, np.min)],
+    "collective, reduce", [(lax.psum, np.sum), (lax.pmean, np.mean), (lax.pmax, np.max), (lax.pmin, np.min)]
 )
 @pytest.mark.parametrize("in_axes", [0, 1])
 def test_reductions(collective, reduce, in_axes):
@@ -36,9 +35,7 @@ def test_groups(collective, reduce):
     want = np.empty_like(X)
     for group in GROUPS:
         want[group] = reduce(X[group], axis=0)
-    np.testing.assert_allclose(
-        over(lambda v: collective(v, "i", axis_index_groups=GROUPS), X), want, rtol=1e-6
-    )
+    np.testing.assert_allclose(over(lambda v: collective(v, "i", axis_index_groups=GROUPS), X), want, rtol=1e-6)
 
 
 def test_groups_must_cover_the_axis():
@@ -57,9 +54,7 @@ def test_permutation():
 @pytest.mark.parametrize("axis", [0, 1])
 def test_gather(axis):
     got = over(lambda v: lax.all_gather(v, "i", axis=axis), X)
-    np.testing.assert_array_equal(
-        got, np.broadcast_to(X if axis == 0 else X.T, (4, *(X if axis == 0 else X.T).shape))
-    )
+    np.testing.assert_array_equal(got, np.broadcast_to(X if axis == 0 else X.T, (4, *(X if axis == 0 else X.T).shape)))
     tiled = over(lambda v: lax.all_gather(v, "i", tiled=True), X)
     np.testing.assert_array_equal(tiled, np.broadcast_to(X.reshape(-1), (4, 12)))
 
@@ -110,9 +105,7 @@ def test_over_both_axes_of_nested_maps():
 @pytest.mark.parametrize("at", [0, 1, 2])
 def test_a_collective_inside_another_map(f, at):
     """The inner map is over no axis that the collective names."""
-    x = (
-        np.random.default_rng(1).standard_normal((4, 4, 4, 5)).astype(np.float32)
-    )  # i, two array axes, the other map
+    x = np.random.default_rng(1).standard_normal((4, 4, 4, 5)).astype(np.float32)  # i, two array axes, the other map
     expected = np.stack([np.asarray(vmap(f, axis_name="i")(x[..., k])) for k in range(5)])
     moved = np.moveaxis(x, 3, at + 1)
     got = vmap(vmap(f, in_axes=at), axis_name="i")(moved)
@@ -125,9 +118,7 @@ def test_unbound_name():
 
 
 def test_broadcast():
-    np.testing.assert_array_equal(
-        over(lambda v: lax.pbroadcast(v, "i", 2), X), np.broadcast_to(X[2], X.shape)
-    )
+    np.testing.assert_array_equal(over(lambda v: lax.pbroadcast(v, "i", 2), X), np.broadcast_to(X[2], X.shape))
     with pytest.raises(ValueError, match="source=4 is no index of the axis 'i' of size 4"):
         over(lambda v: lax.pbroadcast(v, "i", 4), X)
 

@@ -40,9 +40,7 @@ def test_axes_of_containers():
     tree = {"a": M, "b": f32(2)}
     expected = M.sum(0) * 2 * X
     np.testing.assert_allclose(np.asarray(vmap(f, in_axes=({"a": 1, "b": None}, 0))(tree, X)), expected)
-    np.testing.assert_allclose(
-        np.asarray(vmap(lambda *, k: lax.mul(k, 2.0))(k=X)), 2 * X
-    )  # by keyword: axis 0
+    np.testing.assert_allclose(np.asarray(vmap(lambda *, k: lax.mul(k, 2.0))(k=X)), 2 * X)  # by keyword: axis 0
 
 
 def test_axes_out():
@@ -157,9 +155,7 @@ def test_a_mapped_predicate_selects():
     np.testing.assert_allclose(np.asarray(vmap(f)(X)), [0, -1, 4])
     names = [e.primitive.name for e in make_jaxpr(vmap(f))(X).eqns]
     assert "cond" not in names and "select_n" in names
-    same = lambda x: lax.cond(
-        True, lambda x: lax.mul(x, x), lax.neg, x
-    )  # one predicate for all stays a branch
+    same = lambda x: lax.cond(True, lambda x: lax.mul(x, x), lax.neg, x)  # one predicate for all stays a branch
     assert "cond" in [e.primitive.name for e in make_jaxpr(vmap(same))(X).eqns]
     with config.enable_x64(True):
         np.testing.assert_allclose(np.asarray(vmap(f)(X)), [0, -1, 4])
@@ -174,9 +170,7 @@ def test_loops_that_end_at_different_times():
 
 def test_only_what_depends_on_the_batch_is_mapped():
     def f(x):
-        return lax.scan(
-            lambda c, k: ((lax.add(c[0], k), lax.add(c[1], x)), None), (f32(0), f32(0)), np.ones(4, f32)
-        )[0]
+        return lax.scan(lambda c, k: ((lax.add(c[0], k), lax.add(c[1], x)), None), (f32(0), f32(0)), np.ones(4, f32))[0]
 
     jaxpr = make_jaxpr(vmap(f, out_axes=(None, 0)))(X)
     (loop,) = [e for e in jaxpr.eqns if e.primitive.name == "scan"]
@@ -226,6 +220,4 @@ def test_sequential_vmap():
 
 def test_map_in_batches():
     for n in (1, 2, 3, 5):
-        np.testing.assert_allclose(
-            np.asarray(lax.map(total, np.tile(M, (2, 1)), batch_size=n)), np.tile(M.sum(1), 2)
-        )
+        np.testing.assert_allclose(np.asarray(lax.map(total, np.tile(M, (2, 1)), batch_size=n)), np.tile(M.sum(1), 2))

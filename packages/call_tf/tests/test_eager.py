@@ -40,18 +40,7 @@ def test_trees_go_in_and_out():
 
 @pytest.mark.parametrize(
     "dtype",
-    [
-        bool,
-        np.int8,
-        np.uint8,
-        np.int16,
-        np.uint32,
-        np.float16,
-        ml_dtypes.bfloat16,
-        np.complex64,
-        "int4",
-        "float8_e5m2",
-    ],
+    [bool, np.int8, np.uint8, np.int16, np.uint32, np.float16, ml_dtypes.bfloat16, np.complex64, "int4", "float8_e5m2"],
 )
 @pytest.mark.parametrize("shape", [(), (3,), (0, 2), (2, 3, 4)])
 def test_dtypes_and_shapes(dtype, shape):
@@ -173,9 +162,7 @@ def test_gradient():
     np.testing.assert_allclose(grad(grad(f))(x), -np.sin(x), rtol=1e-6)
     np.testing.assert_allclose(grad(grad(grad(f)))(x), -np.cos(x), rtol=1e-6)
     np.testing.assert_allclose(
-        grad(lambda x: jnp.sin(f(jnp.cos(x))))(x),
-        -np.cos(np.sin(np.cos(x))) * np.cos(np.cos(x)) * np.sin(x),
-        rtol=1e-5,
+        grad(lambda x: jnp.sin(f(jnp.cos(x))))(x), -np.cos(np.sin(np.cos(x))) * np.cos(np.cos(x)) * np.sin(x), rtol=1e-5
     )
 
 
@@ -246,6 +233,4 @@ def test_vmap():
     out = vmap(pure, in_axes=(1, None), out_axes=1)(x, np.array([1, 2], np.float32))
     np.testing.assert_allclose(out, np.outer([1, 2], x.sum(0)))
     assert set(shapes) == {((2,), (2,))}
-    np.testing.assert_allclose(
-        vmap(grad(call_tf(tf.sin, has_side_effects=False)))(x[0]), np.cos(x[0]), rtol=1e-6
-    )
+    np.testing.assert_allclose(vmap(grad(call_tf(tf.sin, has_side_effects=False)))(x[0]), np.cos(x[0]), rtol=1e-6)

@@ -136,9 +136,7 @@ def test_captures_are_constants_in_the_order_of_parameters():
         v.assign([-9.0])  # the compiled program keeps the value of its time
     unread = tf.Variable(1.0)
     assert jit(call_tf(lambda x: (unread * x, x)[1]))(ONE) == 1
-    np.testing.assert_array_equal(
-        jit(grad(lambda x: call_tf(lambda x: tf.reduce_sum(w * x))(x)))(X[:3]), [3, 3, 3]
-    )
+    np.testing.assert_array_equal(jit(grad(lambda x: call_tf(lambda x: tf.reduce_sum(w * x))(x)))(X[:3]), [3, 3, 3])
 
 
 # ---- what cannot be
@@ -159,9 +157,7 @@ def test_dynamic_shapes():
         assert call_tf(fun_tf)(x).ndim == 1
         with pytest.raises(ValueError, match=r"output has dynamic shape.*output_shape_dtype"):
             jit(call_tf(fun_tf))(x)
-    kept = call_tf(
-        lambda x: tf.cond(x[0] >= 0, lambda: x, lambda: x[1:]), output_shape_dtype=spec(2, dtype=np.int32)
-    )
+    kept = call_tf(lambda x: tf.cond(x[0] >= 0, lambda: x, lambda: x[1:]), output_shape_dtype=spec(2, dtype=np.int32))
     np.testing.assert_array_equal(jit(kept)(x), x)
     with pytest.raises(ValueError, match="must be a compile-time constant"):
         jit(call_tf(lambda x: tf.reshape(x, [x[0], -1]), output_shape_dtype=spec(1, 2, dtype=np.int32)))(x)
@@ -171,9 +167,7 @@ def test_shapes_that_tensorflow_forgets():
     def forgets(x):
         shapes = (tf.TensorShape([]), tf.TensorShape([None]))
         body = lambda i, y: (i + 1, tf.sin(y))
-        return tf.while_loop(lambda i, y: i < 1, body, (0, x), shape_invariants=shapes, maximum_iterations=1)[
-            1
-        ]
+        return tf.while_loop(lambda i, y: i < 1, body, (0, x), shape_invariants=shapes, maximum_iterations=1)[1]
 
     with pytest.raises(ValueError, match="output_shape_dtype"):
         jit(call_tf(forgets))(X)
@@ -272,8 +266,7 @@ def test_saved_model_of_any_batch(tmp_path):
     np.testing.assert_allclose(jit(grad(score))(x), grad(score)(x), rtol=1e-5)
     np.testing.assert_allclose(grad(score)(x), np.outer(1 - wanted[:, 0], [-1, -1, -1]), rtol=1e-4)
     np.testing.assert_allclose(
-        jit(call_tf(lambda x: model.predict(x)[:, :1] * 0 + 1, output_shape_dtype=spec(4, 1)))(x),
-        np.ones((4, 1)),
+        jit(call_tf(lambda x: model.predict(x)[:, :1] * 0 + 1, output_shape_dtype=spec(4, 1)))(x), np.ones((4, 1))
     )
 
 
@@ -313,9 +306,7 @@ def test_native_programs_come_back():
 def test_tensorflow_functions_in_native_programs():
     v = tf.Variable(2.0)
     c = tf.constant([3.0])
-    fun_tf, functions = native(
-        lambda x: call_tf(lambda x: c * v * tf.sin(x), call_tf_graph=True)(x) + 1, spec(5)
-    )
+    fun_tf, functions = native(lambda x: call_tf(lambda x: c * v * tf.sin(x), call_tf_graph=True)(x) + 1, spec(5))
     assert len(functions) == 1
     np.testing.assert_allclose(fun_tf(X), 6 * np.sin(X) + 1, rtol=1e-6)
     embedded, functions = native(lambda x: call_tf(sin_tf)(x) + 1, spec(5))

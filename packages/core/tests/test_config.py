@@ -16,9 +16,7 @@ some_bytes = options.flag("test_bytes", 32, "a number of bytes")
 some_effort = options.flag("test_effort", 0.0, "a number")
 some_object = options.flag("test_object", None, "text", kind=object, check=lambda x: isinstance(x, str))
 some_inert = options.flag("test_inert", False, "nothing", inert="it is there for this test")
-some_choice = options.flag(
-    "test_choice", None, "a word, keyed", choices=("float32", "highest", "high"), keyed=True
-)
+some_choice = options.flag("test_choice", None, "a word, keyed", choices=("float32", "highest", "high"), keyed=True)
 
 
 @pytest.fixture
@@ -197,11 +195,7 @@ def test_listeners_see_changes(restored):
             pass
     finally:
         options._listeners.remove(note)
-    assert seen == [
-        ("jax_debug_infs", True, True),
-        ("jax_debug_infs", True, False),
-        ("jax_debug_infs", True, True),
-    ]
+    assert seen == [("jax_debug_infs", True, True), ("jax_debug_infs", True, False), ("jax_debug_infs", True, True)]
 
 
 def test_enum_members_stand_for_their_values(restored):

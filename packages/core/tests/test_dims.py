@@ -70,9 +70,7 @@ def n():
 
 def test_what_is_constant(n):
     assert dims.is_constant_dim(3) and dims.is_constant_dim(np.int64(3)) and not dims.is_constant_dim(n)
-    assert (
-        dims.is_constant_shape(()) and dims.is_constant_shape((2, 3)) and not dims.is_constant_shape((2, n))
-    )
+    assert dims.is_constant_shape(()) and dims.is_constant_shape((2, 3)) and not dims.is_constant_shape((2, n))
     assert dims.is_symbolic(n) and not dims.is_symbolic(2)
 
 
@@ -175,13 +173,10 @@ def test_canonical_shapes_keep_symbols(n):
 
 
 @pytest.mark.parametrize(
-    "shape",
-    [3.5, (1, 2.5), np.float32(3), "ab", (2, None), None, [2, [3]], np.ones((2, 2), int), {2, 3}, b"a"],
+    "shape", [3.5, (1, 2.5), np.float32(3), "ab", (2, None), None, [2, [3]], np.ones((2, 2), int), {2, 3}, b"a"]
 )
 def test_shapes_that_are_none(shape):
-    with pytest.raises(
-        TypeError, match="Shapes must be 1D sequences of concrete values of integer type, got"
-    ):
+    with pytest.raises(TypeError, match="Shapes must be 1D sequences of concrete values of integer type, got"):
         dims.canonical_shape(shape)
 
 

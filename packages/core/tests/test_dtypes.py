@@ -66,9 +66,7 @@ def test_the_documented_table():
                 assert found == meaning(expected)[1], (row[0], column)
 
 
-wide = st.sampled_from(
-    [d for d in dtypes.all_dtypes if d not in dtypes.narrow_int_dtypes + dtypes.narrow_float_dtypes]
-)
+wide = st.sampled_from([d for d in dtypes.all_dtypes if d not in dtypes.narrow_int_dtypes + dtypes.narrow_float_dtypes])
 operand = st.one_of(
     wide.map(lambda d: (d, False)),
     st.sampled_from([np.dtype(t) for t in (int, float, complex)]).map(lambda d: (d, True)),
@@ -251,9 +249,7 @@ def test_values_without_dtype():
 
 
 def test_explicit_64_bit_requests_warn():
-    with pytest.warns(
-        UserWarning, match="float64, asked for in zeros, is not available: float32 is taken"
-    ) as caught:
+    with pytest.warns(UserWarning, match="float64, asked for in zeros, is not available: float32 is taken") as caught:
         assert dtypes.explicit_dtype("float64", "zeros") == np.float32
     assert caught[0].filename == __file__
     with config.explicit_x64_dtypes("error"), pytest.raises(ValueError, match="int64 is not available"):
@@ -392,14 +388,10 @@ def test_relatives(x64):
             assert inexact == (dtype if dtypes.is_inexact(dtype) else default)
             as_complex = dtypes.to_complex_dtype(dtype)
             assert dtypes.is_complex(as_complex)
-            assert dtypes.itemsize_bits(as_complex) >= min(
-                2 * dtypes.itemsize_bits(dtypes.to_real_dtype(inexact)), 128
-            )
+            assert dtypes.itemsize_bits(as_complex) >= min(2 * dtypes.itemsize_bits(dtypes.to_real_dtype(inexact)), 128)
             real = dtypes.to_real_dtype(dtype)
             assert not dtypes.is_complex(real) and (real == dtype or dtypes.to_complex_dtype(real) == dtype)
-            assert dtypes.to_numeric_dtype(dtype) == (
-                dtypes.default_int_dtype() if dtypes.is_bool(dtype) else dtype
-            )
+            assert dtypes.to_numeric_dtype(dtype) == (dtypes.default_int_dtype() if dtypes.is_bool(dtype) else dtype)
         assert dtypes.default_uint_dtype() == ("uint64" if x64 else "uint32")
         assert dtypes.default_complex_dtype() == ("complex128" if x64 else "complex64")
         assert dtypes.default_float_dtype() == default

@@ -11,19 +11,7 @@ import numpy as np
 import pytest
 
 from bedrax import pytree
-from bedrax.core import (
-    caches,
-    config,
-    dead_code,
-    executors,
-    facts,
-    names,
-    passes,
-    signatures,
-    staging,
-    tables,
-    tracing,
-)
+from bedrax.core import caches, config, dead_code, executors, facts, names, passes, signatures, staging, tables, tracing
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.columns import Column
 from bedrax.core.errors import JaxprTypeError, LeakedTracerError
@@ -268,9 +256,7 @@ def test_operands_and_results_have_the_types_of_the_program():
     program = staging.program_of(_double, [scalar])
     x, y, v = Var(scalar), Var(scalar), Var(vector)
     check_jaxpr(_eqn_program(Eqn(apply_p, [x], [y], {"jaxpr": program})))
-    with pytest.raises(
-        JaxprTypeError, match=r"f32\[3\] for argument 0 of a program, which is of type f32\[\]"
-    ):
+    with pytest.raises(JaxprTypeError, match=r"f32\[3\] for argument 0 of a program, which is of type f32\[\]"):
         check_jaxpr(_eqn_program(Eqn(apply_p, [v], [y], {"jaxpr": program})))
     with pytest.raises(JaxprTypeError, match="2 operands for a program that takes 1"):
         check_jaxpr(_eqn_program(Eqn(apply_p, [x, v], [y], {"jaxpr": program})))

@@ -105,9 +105,7 @@ def test_functions_carry_transformations():
 
 def test_calls_as_flat_lists():
     tree = tree_structure((({"a": 0, "b": 0},), {"k": 0}))
-    flat, out_tree = api_util.flatten_fun(
-        linear_util.wrap_init(lambda d, k: {"sum": d["a"] + d["b"] * k}), tree
-    )
+    flat, out_tree = api_util.flatten_fun(linear_util.wrap_init(lambda d, k: {"sum": d["a"] + d["b"] * k}), tree)
     assert list(flat.call_wrapped(1, 2, 3)) == [7]
     assert out_tree() == tree_structure({"sum": 0})
 

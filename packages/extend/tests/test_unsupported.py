@@ -7,15 +7,7 @@ from bedrax.core.avals import ShapedArray
 from bedrax.extend import unsupported
 
 # Declarations: libraries derive from these and register them when they are imported.
-DECLARED = {
-    "HiPrimitive",
-    "HiType",
-    "MutableHiType",
-    "HiPspec",
-    "register_hitype",
-    "aval_method",
-    "aval_property",
-}
+DECLARED = {"HiPrimitive", "HiType", "MutableHiType", "HiPspec", "register_hitype", "aval_method", "aval_property"}
 DECORATORS = {"pmap", "shard_map", "smap"}
 
 

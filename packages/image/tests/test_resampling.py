@@ -20,12 +20,7 @@ def _kernel(name):
     def lanczos(r):
         return lambda x: np.sinc(x) * np.sinc(x / r) if x <= r else 0.0
 
-    return {
-        "linear": lambda x: max(0.0, 1 - x),
-        "cubic": cubic,
-        "lanczos3": lanczos(3),
-        "lanczos5": lanczos(5),
-    }[name]
+    return {"linear": lambda x: max(0.0, 1 - x), "cubic": cubic, "lanczos3": lanczos(3), "lanczos5": lanczos(5)}[name]
 
 
 def _line(x, n, scale, shift, kernel, antialias):
@@ -58,22 +53,16 @@ def test_resize_of_images():
     near = image.resize(np.arange(6), (3,), "nearest")
     assert near.dtype == jnp.int32
     np.testing.assert_array_equal(near, [1, 3, 5])
-    np.testing.assert_array_equal(
-        image.resize(np.arange(3), (6,), image.ResizeMethod.NEAREST), [0, 0, 1, 1, 2, 2]
-    )
+    np.testing.assert_array_equal(image.resize(np.arange(3), (6,), image.ResizeMethod.NEAREST), [0, 0, 1, 1, 2, 2])
     area = image.resize(np.arange(6.0, dtype=np.float32), (2,), "area")
     np.testing.assert_allclose(area, [1.0, 4.0], rtol=1e-6)
-    np.testing.assert_allclose(
-        image.resize(np.array([0.0, 3.0], np.float32), (3,), "area"), [0, 1.5, 3], rtol=1e-6
-    )
+    np.testing.assert_allclose(image.resize(np.array([0.0, 3.0], np.float32), (3,), "area"), [0, 1.5, 3], rtol=1e-6)
     assert image.resize(np.arange(4), (2,), "linear").dtype == jnp.float32
     assert image.resize(jnp.ones(4, jnp.bfloat16), (2,), "cubic").dtype == jnp.bfloat16
     pytorch = image.resize(
         np.array([0.0, 1.0, 0.0], np.float32), (5,), image.ResizeMethod.CUBIC_PYTORCH, antialias=False
     )
-    keys = image.resize(
-        np.array([0.0, 1.0, 0.0], np.float32), (5,), image.ResizeMethod.CUBIC, antialias=False
-    )
+    keys = image.resize(np.array([0.0, 1.0, 0.0], np.float32), (5,), image.ResizeMethod.CUBIC, antialias=False)
     assert abs(float(pytorch[1] - keys[1])) > 1e-3 and float(pytorch[2]) == pytest.approx(1.0)
 
 

@@ -67,12 +67,9 @@ def test_methods(name):
     agree(jax.jit(lambda x: use(name, x))(X), expected)
     batch = jnp.stack([X, 2 * X])
     agree(
-        jax.vmap(lambda x: use(name, x))(batch),
-        jax.tree.map(lambda *r: jnp.stack(r), *[use(name, b) for b in batch]),
+        jax.vmap(lambda x: use(name, x))(batch), jax.tree.map(lambda *r: jnp.stack(r), *[use(name, b) for b in batch])
     )
-    total = lambda x: sum(
-        jnp.sum(y) for y in jax.tree.leaves(use(name, x)) if jnp.issubdtype(y.dtype, jnp.floating)
-    )
+    total = lambda x: sum(jnp.sum(y) for y in jax.tree.leaves(use(name, x)) if jnp.issubdtype(y.dtype, jnp.floating))
     if isinstance(total(jnp.asarray(X)), jax.Array):
         agree(jax.grad(total)(X), jax.jit(jax.grad(total))(X))
 

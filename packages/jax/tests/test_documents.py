@@ -211,9 +211,7 @@ def test_control_flow_on_values():
 
 @pytest.mark.parametrize("convert", [bool, int, float, complex, np.asarray, list])
 def test_conversions_of_abstract_tracers_fail(convert):
-    with pytest.raises(
-        (jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConversionError, TypeError)
-    ):
+    with pytest.raises((jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConversionError, TypeError)):
         jit(lambda x: convert(x))(1.0)
 
 
@@ -338,9 +336,7 @@ def test_callbacks_see_runtime_values(capsys):
     assert capsys.readouterr().out == "x is [0. 1. 2.]\n"
 
     seen = []
-    jit(lambda x: jax.experimental.io_callback(lambda v: seen.append(np.asarray(v).tolist()), None, x))(
-        jnp.arange(2)
-    )
+    jit(lambda x: jax.experimental.io_callback(lambda v: seen.append(np.asarray(v).tolist()), None, x))(jnp.arange(2))
     jax.effects_barrier()
     assert seen == [[0, 1]]
 
@@ -465,18 +461,13 @@ def test_complex_jvp_and_vjp(seed):
 
     z = x + y * 1j
     _, tangent = jvp(fun, (z,), (p + q * 1j,))
-    expected = (
-        grad(u, 0)(x, y) * p + grad(u, 1)(x, y) * q + (grad(v, 0)(x, y) * p + grad(v, 1)(x, y) * q) * 1j
-    )
+    expected = grad(u, 0)(x, y) * p + grad(u, 1)(x, y) * q + (grad(v, 0)(x, y) * p + grad(v, 1)(x, y) * q) * 1j
     np.testing.assert_allclose(tangent, expected, rtol=1e-5)
 
     _, pull = vjp(fun, z)
     (ct,) = pull(jnp.array(p + q * 1j))
     expected = (
-        grad(u, 0)(x, y) * p
-        + grad(v, 0)(x, y) * (-q)
-        + grad(u, 1)(x, y) * p * (-1j)
-        + grad(v, 1)(x, y) * (-q) * (-1j)
+        grad(u, 0)(x, y) * p + grad(v, 0)(x, y) * (-q) + grad(u, 1)(x, y) * p * (-1j) + grad(v, 1)(x, y) * (-q) * (-1j)
     )
     np.testing.assert_allclose(ct, expected, rtol=1e-5, atol=1e-6)
 
@@ -515,6 +506,4 @@ def test_gradient_through_a_complex_cholesky():
 def test_documents_run_without_warnings():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert float(jit(grad(lambda x: jnp.sum(jnp.sin(x) ** 2)))(jnp.ones(3))[0]) == pytest.approx(
-            np.sin(2.0)
-        )
+        assert float(jit(grad(lambda x: jnp.sum(jnp.sin(x) ** 2)))(jnp.ones(3))[0]) == pytest.approx(np.sin(2.0))

@@ -61,9 +61,7 @@ def test_keys_go_in_and_out_of_compiled_functions(implementation):
         assert nothing is None and same.dtype == three.dtype == expected.dtype and three.shape == (3,)
         np.testing.assert_array_equal(jax.random.key_data(same), jax.random.key_data(expected))
     assert len(traces) == 1
-    assert (
-        jax.tree.leaves(state)[0].dtype == expected.dtype
-    )  # a leaf, though dispatch sees what it is made of
+    assert jax.tree.leaves(state)[0].dtype == expected.dtype  # a leaf, though dispatch sees what it is made of
 
 
 def test_one_compiled_function_of_keys_of_two_kinds_and_of_arrays():

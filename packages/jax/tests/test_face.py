@@ -18,9 +18,7 @@ import pytest
 
 def run(code: str) -> str:
     """The output of a fresh interpreter."""
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, timeout=120
-    )
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
@@ -119,16 +117,7 @@ def test_from_imports():
 
 
 def test_functions_tell_what_they_are():
-    for f in (
-        jax.jit,
-        jax.grad,
-        jax.vmap,
-        jax.device_put,
-        jnp.where,
-        jax.lax.scan,
-        jax.random.normal,
-        jax.nn.relu,
-    ):
+    for f in (jax.jit, jax.grad, jax.vmap, jax.device_put, jnp.where, jax.lax.scan, jax.random.normal, jax.nn.relu):
         assert f.__doc__ and len(f.__doc__) > 30
         assert f.__module__.split(".")[0] in ("bedrax", "jax")
 
@@ -156,9 +145,7 @@ def test_what_an_array_is():
     assert x.to_device(jax.devices()[0]).committed
 
 
-@pytest.mark.parametrize(
-    "dtype", ["bool", "int8", "uint32", "float16", "bfloat16", "float32", "complex64", "int4"]
-)
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint32", "float16", "bfloat16", "float32", "complex64", "int4"])
 def test_pickling_keeps_everything(dtype):
     x = jnp.asarray(np.array([[0, 1], [1, 0]]), dtype=dtype)
     back = pickle.loads(pickle.dumps(x))
@@ -297,9 +284,7 @@ def test_evaluation_at_trace_time():
             return jnp.where(x, known, float(known) + 1)
 
     np.testing.assert_allclose(jax.jit(f)(True), np.sin(1.0), rtol=1e-6)
-    np.testing.assert_allclose(
-        jax.vmap(f)(jnp.array([True, False])), np.sin(1.0) + np.array([0, 1]), rtol=1e-6
-    )
+    np.testing.assert_allclose(jax.vmap(f)(jnp.array([True, False])), np.sin(1.0) + np.array([0, 1]), rtol=1e-6)
 
 
 # ---- jnp under jit against NumPy
@@ -334,9 +319,7 @@ def test_unary_sample(name):
 @pytest.mark.parametrize("name", BINARY)
 def test_binary_sample(name):
     x, y = (np.abs(A), A[::-1]) if name == "power" else (A, A[::-1])
-    np.testing.assert_allclose(
-        jax.jit(getattr(jnp, name))(x, y), getattr(np, name)(x, y), rtol=1e-4, atol=1e-5
-    )
+    np.testing.assert_allclose(jax.jit(getattr(jnp, name))(x, y), getattr(np, name)(x, y), rtol=1e-4, atol=1e-5)
 
 
 CALLS = {

@@ -33,10 +33,7 @@ def scaled_difference():
         return bind(*primals, scale), bind(*tangents, scale)
 
     def transpose(ct, x, y, *, scale):
-        return [
-            ct * scale if ad.is_undefined_primal(x) else None,
-            -ct if ad.is_undefined_primal(y) else None,
-        ]
+        return [ct * scale if ad.is_undefined_primal(x) else None, -ct if ad.is_undefined_primal(y) else None]
 
     def batch(args, dims, *, scale):
         assert type(args) is tuple and type(dims) is tuple

@@ -20,9 +20,7 @@ FILES = {
     for part, folder in PARTS.items()
     for file in sorted(folder.rglob("*.py"))
 }
-STUBS = {
-    module: file.with_suffix(".pyi") for module, file in FILES.items() if file.with_suffix(".pyi").exists()
-}
+STUBS = {module: file.with_suffix(".pyi") for module, file in FILES.items() if file.with_suffix(".pyi").exists()}
 WITHOUT_TF = importlib.util.find_spec("bedrax.jax2tf") is None
 if WITHOUT_TF:
     STUBS = {module: file for module, file in STUBS.items() if "jax2tf" not in module}
@@ -48,9 +46,7 @@ def test_a_stub_names_what_its_homes_export(module):
             home = importlib.import_module(home_name)
             exported = getattr(home, "__all__", None)
             value = getattr(home, theirs, wrong)
-            hidden = (
-                exported is not None and theirs not in exported and not isinstance(value, types.ModuleType)
-            )
+            hidden = exported is not None and theirs not in exported and not isinstance(value, types.ModuleType)
             if value is wrong or hidden and not (ours or "_").startswith("_"):
                 wrong.append(f"{home_name}.{theirs}")
     assert not wrong, f"not there, or not in the __all__ there: {wrong}"

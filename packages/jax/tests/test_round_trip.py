@@ -63,9 +63,7 @@ def test_to_tensorflow_and_back_with_a_custom_gradient(native, tmp_path):
     options = tf.saved_model.SaveOptions(experimental_custom_gradients=True)
     tf.saved_model.save(module, str(tmp_path), options=options)
     loaded = tf.saved_model.load(str(tmp_path))
-    f = jax2tf.call_tf(
-        loaded.f, output_shape_dtype=jax.ShapeDtypeStruct((4,), np.float32), has_side_effects=False
-    )
+    f = jax2tf.call_tf(loaded.f, output_shape_dtype=jax.ShapeDtypeStruct((4,), np.float32), has_side_effects=False)
     for run in (f, jax.jit(f)):
         np.testing.assert_allclose(run(X), np.sin(X) ** 2, rtol=1e-5)
         np.testing.assert_allclose(jax.grad(lambda x: run(x).sum())(X), 3 * np.sin(X) * np.cos(X), rtol=1e-5)  # noqa: B023
@@ -82,15 +80,11 @@ def test_polymorphic_shapes(native):
         np.testing.assert_allclose(f(tf.constant(x)), np.sin(x).sum(), rtol=1e-6)
     with pytest.raises(ValueError, match="output has dynamic shape"):
         jax2tf.convert(
-            lambda x: jax2tf.call_tf(tf.math.sin)(x),
-            native_serialization=native,
-            polymorphic_shapes=["b, ..."],
+            lambda x: jax2tf.call_tf(tf.math.sin)(x), native_serialization=native, polymorphic_shapes=["b, ..."]
         )(X)
 
     def same(x):
-        return (
-            jax2tf.call_tf(tf.math.sin, output_shape_dtype=jax.ShapeDtypeStruct(x.shape, np.float32))(x) + 1
-        )
+        return jax2tf.call_tf(tf.math.sin, output_shape_dtype=jax.ShapeDtypeStruct(x.shape, np.float32))(x) + 1
 
     f = convert(same, native, polymorphic_shapes=["b"])
     np.testing.assert_allclose(f(X), np.sin(X) + 1, rtol=1e-6)

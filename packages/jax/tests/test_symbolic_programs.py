@@ -89,8 +89,7 @@ def test_errors_name_the_dimensions():
     with pytest.raises(TypeError, match=r"add got incompatible shapes for broadcasting: \(v,\), \(4,\)"):
         export.export(jax.jit(lambda x, y: x + y))(of(v), of(4))
     with pytest.raises(
-        TypeError,
-        match=r"dot_general requires contracting dimensions to have the same shape, got \(4,\) and \(v,\)",
+        TypeError, match=r"dot_general requires contracting dimensions to have the same shape, got \(4,\) and \(v,\)"
     ):
         export.export(jax.jit(lambda x: jnp.matmul(x, x)))(of(v, 4))
     with pytest.raises(
@@ -98,7 +97,5 @@ def test_errors_name_the_dimensions():
         match=r"Cannot divide evenly the sizes of shapes \(v, 5, 7\) and \(2, -1\)(.|\n)*Details: Cannot divide '35\*v' by '-2'",
     ):
         export.export(jax.jit(lambda x: jnp.reshape(x, (2, -1))))(of(v, 5, 7))
-    with pytest.raises(
-        TypeError, match="Shapes must be 1D sequences of concrete values of integer type, got"
-    ):
+    with pytest.raises(TypeError, match="Shapes must be 1D sequences of concrete values of integer type, got"):
         export.export(jax.jit(lambda x: jnp.reshape(x, (x.shape[0] * np.array([x.shape[1]]),))))(of(v, 4))

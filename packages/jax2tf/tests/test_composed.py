@@ -69,14 +69,10 @@ def test_tflite_runs_composed_functions():
 
     x = A[0]
     module = tf.Module()
-    module.f = tf.function(
-        _convert(fun, enable_xla=False), autograph=False, input_signature=[tf.TensorSpec([4, 4])]
-    )
+    module.f = tf.function(_convert(fun, enable_xla=False), autograph=False, input_signature=[tf.TensorSpec([4, 4])])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        converter = tf.lite.TFLiteConverter.from_concrete_functions(
-            [module.f.get_concrete_function()], module
-        )
+        converter = tf.lite.TFLiteConverter.from_concrete_functions([module.f.get_concrete_function()], module)
         interpreter = tf.lite.Interpreter(model_content=converter.convert())
     interpreter.allocate_tensors()
     interpreter.set_tensor(interpreter.get_input_details()[0]["index"], x)

@@ -38,13 +38,7 @@ def _convert(fun, **options):
 def _parameters():
     rng = np.random.default_rng(0)
     normal = lambda *shape: (0.3 * rng.standard_normal(shape)).astype(F32)
-    return {
-        "k1": normal(3, 3, 1, 4),
-        "b1": normal(4),
-        "k2": normal(3, 3, 4, 8),
-        "w": normal(32, 10),
-        "b": normal(10),
-    }
+    return {"k1": normal(3, 3, 1, 4), "b1": normal(4), "k2": normal(3, 3, 4, 8), "w": normal(32, 10), "b": normal(10)}
 
 
 def _images(n):
@@ -76,9 +70,7 @@ def test_network_with_unknown_batch(enable_xla):
     p = _parameters()
     f = tf.function(
         _convert(network, polymorphic_shapes=[None, "(b, ...)"], enable_xla=enable_xla), autograph=False
-    ).get_concrete_function(
-        {k: tf.TensorSpec(v.shape, v.dtype) for k, v in p.items()}, tf.TensorSpec([None, 8, 8, 1])
-    )
+    ).get_concrete_function({k: tf.TensorSpec(v.shape, v.dtype) for k, v in p.items()}, tf.TensorSpec([None, 8, 8, 1]))
     assert f.structured_outputs.shape.as_list() == [None, 10]
     for n in (1, 5):
         x = _images(n)
@@ -173,9 +165,7 @@ def test_saved_model_without_us(tmp_path):
     model = tf.Module()
     model.variables_of_model = variables
     model.f = tf.function(
-        lambda x: converted(variables, x),
-        autograph=False,
-        input_signature=[tf.TensorSpec([None, 8, 8, 1], tf.float32)],
+        lambda x: converted(variables, x), autograph=False, input_signature=[tf.TensorSpec([None, 8, 8, 1], tf.float32)]
     )
     options = tf.saved_model.SaveOptions(experimental_custom_gradients=True)
     tf.saved_model.save(model, str(tmp_path / "model"), options=options)
@@ -245,14 +235,10 @@ CONVOLUTIONS = {
     "strided": dict(padding=[(0, 1), (2, 0)], window_strides=(2, 3)),
     "dilated_window": dict(padding=[(2, 2), (1, 0)], rhs_dilation=(2, 1)),
     "dilated_operand": dict(padding=[(1, 2), (3, 0)], lhs_dilation=(2, 3)),
-    "all_dilated": dict(
-        padding=[(3, 3), (0, -1)], lhs_dilation=(1, 2), rhs_dilation=(2, 1), window_strides=(2, 1)
-    ),
+    "all_dilated": dict(padding=[(3, 3), (0, -1)], lhs_dilation=(1, 2), rhs_dilation=(2, 1), window_strides=(2, 1)),
     "grouped": dict(padding="VALID", feature_group_count=2),
     "depthwise": dict(padding="SAME", feature_group_count=4, window_strides=(2, 2)),
-    "depthwise_uneven": dict(
-        padding="SAME", feature_group_count=4, window_strides=(2, 1), rhs_dilation=(1, 2)
-    ),
+    "depthwise_uneven": dict(padding="SAME", feature_group_count=4, window_strides=(2, 1), rhs_dilation=(1, 2)),
 }
 
 
@@ -388,9 +374,7 @@ POLYMORPHIC = {
     "reduce_any_order": lambda x: lax.reduce(x, F32(1), lambda a, b: a * b + F32(0), (0,)),
     "where": lambda x: jnp.where(x > 0, x, -x),
     "random": lambda x: lax.rng_bit_generator(jnp.arange(4, dtype=np.uint32), x.shape)[1],
-    "grad_max_pool": grad(
-        lambda x: jnp.sum(lax.reduce_window(x, -np.inf, lax.max, (2, 2), (2, 2), "VALID") ** 2)
-    ),
+    "grad_max_pool": grad(lambda x: jnp.sum(lax.reduce_window(x, -np.inf, lax.max, (2, 2), (2, 2), "VALID") ** 2)),
     "grad_convolution": grad(lambda x: jnp.sum(_convolve(x) ** 2)),
 }
 

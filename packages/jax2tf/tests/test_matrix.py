@@ -50,9 +50,7 @@ def _check(case):
     ):
         for out, want, aval in zip(actual, expected, jaxpr.out_avals, strict=True):
             assert out.dtype == types.tf_dtype(aval.dtype), f"{case.id}: {out.dtype}, expected {aval.dtype}"
-            checks.assert_same(
-                out.numpy(), want, case.rtol, case.atol, case.equal_nan, what=f"{case.id}, {how}"
-            )
+            checks.assert_same(out.numpy(), want, case.rtol, case.atol, case.equal_nan, what=f"{case.id}, {how}")
 
 
 @pytest.mark.parametrize("case", case_params(CASES))

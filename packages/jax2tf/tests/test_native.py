@@ -51,9 +51,7 @@ def test_programs(name, shapes):
 
 
 def test_is_one_operation():
-    f = tf.function(
-        convert(PROGRAMS["CHLO"], native_serialization=True, with_gradient=False), autograph=False
-    )
+    f = tf.function(convert(PROGRAMS["CHLO"], native_serialization=True, with_gradient=False), autograph=False)
     operations = f.get_concrete_function(tf.TensorSpec((3, 4))).graph.get_operations()
     assert [op.type for op in operations].count("XlaCallModule") == 1
 
@@ -80,8 +78,7 @@ def test_wrong_sizes():
         square(np.ones((4, 5), np.float32))
     any_length = convert(lambda x: x, native_serialization=True, polymorphic_shapes=["b"])
     with pytest.raises(
-        ValueError,
-        match=r"Dimension variable b must have integer value >= 1. Found value 0 when solving b == 0",
+        ValueError, match=r"Dimension variable b must have integer value >= 1. Found value 0 when solving b == 0"
     ):
         any_length(np.ones(0, np.float32))
     late = tf.function(square, autograph=False, input_signature=[tf.TensorSpec((None, None))])
@@ -97,9 +94,7 @@ def test_gradient():
         native_serialization=True,
         polymorphic_shapes=["(b, _)", None],
     )
-    g = tf.function(
-        f, autograph=False, input_signature=[tf.TensorSpec((None, 4)), tf.TensorSpec((), tf.int32)]
-    )
+    g = tf.function(f, autograph=False, input_signature=[tf.TensorSpec((None, 4)), tf.TensorSpec((), tf.int32)])
 
     def twice(x):
         with tf.GradientTape() as outer:
@@ -162,8 +157,7 @@ def test_what_tensorflow_lacks_is_named():
         jaxpr = program_of(lambda x: [factor_p.bind(x)], avals)
 
     with pytest.raises(
-        NotImplementedError,
-        match="'factor' needs lapack_spotrf_ffi, which TensorFlow's runtime does not have on CPU",
+        NotImplementedError, match="'factor' needs lapack_spotrf_ffi, which TensorFlow's runtime does not have on CPU"
     ):
         native.runner(Call, ["cpu"], ())
 
@@ -195,7 +189,5 @@ def test_saved_model_stands_by_itself(tmp_path):
     module.f = tf.function(f, autograph=False, input_signature=[tf.TensorSpec((None, 4))])
     options = tf.saved_model.SaveOptions(experimental_custom_gradients=True)
     tf.saved_model.save(module, str(tmp_path), options=options)
-    result = subprocess.run(
-        [sys.executable, "-c", LOADER, str(tmp_path)], capture_output=True, text=True, check=False
-    )
+    result = subprocess.run([sys.executable, "-c", LOADER, str(tmp_path)], capture_output=True, text=True, check=False)
     assert "loaded" in result.stdout, result.stderr

@@ -31,28 +31,10 @@ def test_types(x, kind, lengths, dtype, shape):
         (X, "FOO", (4,), ValueError, "Unknown FFT type 'FOO'"),
         (X, 2, (4,), TypeError, "Unknown FFT type value '2'"),
         (Z, "RFFT", (4,), ValueError, "only real valued inputs supported for rfft"),
-        (
-            X,
-            "RFFT",
-            (5,),
-            ValueError,
-            "RFFT input shape (2, 4) minor dimensions must be equal to fft_lengths (5,)",
-        ),
+        (X, "RFFT", (5,), ValueError, "RFFT input shape (2, 4) minor dimensions must be equal to fft_lengths (5,)"),
         (Z, "IRFFT", (4,), ValueError, "with the last replaced by 3"),
-        (
-            Z,
-            "FFT",
-            (1, 2, 4),
-            ValueError,
-            "must have at least as many input dimensions as fft_lengths (1, 2, 4).",
-        ),
-        (
-            X.astype(np.float16),
-            "RFFT",
-            (4,),
-            ValueError,
-            "RFFT input must be float32 or float64, got float16",
-        ),
+        (Z, "FFT", (1, 2, 4), ValueError, "must have at least as many input dimensions as fft_lengths (1, 2, 4)."),
+        (X.astype(np.float16), "RFFT", (4,), ValueError, "RFFT input must be float32 or float64, got float16"),
     ],
 )
 def test_errors(x, kind, lengths, error, message):

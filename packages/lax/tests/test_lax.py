@@ -9,9 +9,7 @@ from bedrax.core.staging import make_jaxpr
 
 
 def test_programs_are_made_without_an_executor():
-    code = (
-        "from bedrax import lax\nfrom bedrax.core.staging import make_jaxpr\nprint(make_jaxpr(lax.sin)(1.0))"
-    )
+    code = "from bedrax import lax\nfrom bedrax.core.staging import make_jaxpr\nprint(make_jaxpr(lax.sin)(1.0))"
     out = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
     assert out.strip() == "{ lambda ; a:f32[]. let b:f32[] = sin a in (b,) }"
 

@@ -38,9 +38,7 @@ def test_first_steps():
     x, g = np.float32(1.0), np.float32(-4.0)
     np.testing.assert_allclose(first_step(optimizers.sgd(0.1), x, g), 1.4, rtol=1e-6)
     np.testing.assert_allclose(first_step(optimizers.nesterov(0.1, 0.5), x, g), 1 + 0.1 * 6, rtol=1e-6)
-    np.testing.assert_allclose(
-        first_step(optimizers.adam(0.1), x, g), 1.1, rtol=1e-5
-    )  # a step of unit length
+    np.testing.assert_allclose(first_step(optimizers.adam(0.1), x, g), 1.1, rtol=1e-5)  # a step of unit length
     np.testing.assert_allclose(first_step(optimizers.adagrad(0.1, momentum=0.0), x, g), 1.1, rtol=1e-6)
 
 

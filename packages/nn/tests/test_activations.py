@@ -107,15 +107,11 @@ WHERE = RANDOM > -0.5
 def test_softmax(axis, own_rule):
     with flags.softmax_custom_jvp(own_rule):
         np.testing.assert_allclose(nn.softmax(RANDOM, axis), softmax64(RANDOM, axis), rtol=1e-5)
-        np.testing.assert_allclose(
-            nn.softmax(RANDOM, axis, where=WHERE), softmax64(RANDOM, axis, WHERE), rtol=1e-5
-        )
+        np.testing.assert_allclose(nn.softmax(RANDOM, axis, where=WHERE), softmax64(RANDOM, axis, WHERE), rtol=1e-5)
         w = np.cos(RANDOM)
         slope = grad(lambda x: jnp.sum(nn.softmax(x, axis, where=WHERE) * w))(RANDOM)
         y = softmax64(RANDOM, axis, WHERE)
-        np.testing.assert_allclose(
-            slope, y * (w - (y * w).sum(axis=axis, keepdims=True)), rtol=1e-3, atol=1e-6
-        )
+        np.testing.assert_allclose(slope, y * (w - (y * w).sum(axis=axis, keepdims=True)), rtol=1e-3, atol=1e-6)
         np.testing.assert_allclose(nn.softmax(np.float32([1e4, 0, -1e4])), [1, 0, 0])
 
 
@@ -124,9 +120,7 @@ def test_log_softmax(axis):
     with np.errstate(divide="ignore"):
         expected = np.log(softmax64(RANDOM, axis, WHERE))
     np.testing.assert_allclose(nn.log_softmax(RANDOM, axis, where=WHERE), expected, rtol=1e-4, atol=1e-6)
-    np.testing.assert_allclose(
-        nn.log_softmax(RANDOM, axis), np.log(softmax64(RANDOM, axis)), rtol=1e-4, atol=1e-6
-    )
+    np.testing.assert_allclose(nn.log_softmax(RANDOM, axis), np.log(softmax64(RANDOM, axis)), rtol=1e-4, atol=1e-6)
     left_out = grad(lambda x: jnp.sum(jnp.where(WHERE, nn.log_softmax(x, axis, where=WHERE), 0)))(RANDOM)
     assert (np.asarray(left_out)[~WHERE] == 0).all() and np.isfinite(np.asarray(left_out)).all()
 
@@ -144,10 +138,7 @@ def test_logsumexp_and_logmeanexp(axis):
     size, sign = nn.logsumexp(RANDOM, axis, b=-RANDOM, return_sign=True)
     np.testing.assert_allclose(sign * np.exp(size), total(-x * np.exp(x)), rtol=1e-4)
     np.testing.assert_allclose(
-        nn.logmeanexp(RANDOM, axis, where=WHERE),
-        np.log(total(np.exp(x) * WHERE) / total(WHERE)),
-        rtol=1e-5,
-        atol=1e-6,
+        nn.logmeanexp(RANDOM, axis, where=WHERE), np.log(total(np.exp(x) * WHERE) / total(WHERE)), rtol=1e-5, atol=1e-6
     )
     np.testing.assert_allclose(
         grad(lambda v: jnp.sum(nn.logsumexp(v, axis)))(RANDOM), softmax64(RANDOM, axis), rtol=1e-4
@@ -168,9 +159,7 @@ def test_standardize(algorithm):
     x = RANDOM.astype(np.float64)
     expected = (x - x.mean(0)) / np.sqrt(x.var(0) + 1e-5)
     np.testing.assert_allclose(nn.standardize(RANDOM, 0, algorithm=algorithm), expected, rtol=1e-4, atol=1e-5)
-    np.testing.assert_allclose(
-        nn.standardize(RANDOM, mean=1.0, variance=4.0, epsilon=0.0), (x - 1) / 2, rtol=1e-5
-    )
+    np.testing.assert_allclose(nn.standardize(RANDOM, mean=1.0, variance=4.0, epsilon=0.0), (x - 1) / 2, rtol=1e-5)
     with pytest.raises(ValueError, match="is 'fast' or 'stable'"):
         nn.standardize(RANDOM, algorithm="other")
 
@@ -178,9 +167,7 @@ def test_standardize(algorithm):
 def test_one_hot():
     assert nn.one_hot(np.array([0, 2, 5, -1]), 3).tolist() == [[1, 0, 0], [0, 0, 1], [0, 0, 0], [0, 0, 0]]
     first = nn.one_hot(np.array([[0, 1]]), 3, axis=1, dtype=np.int8)
-    assert (
-        first.shape == (1, 3, 2) and first.dtype == np.int8 and first.tolist() == [[[1, 0], [0, 1], [0, 0]]]
-    )
+    assert first.shape == (1, 3, 2) and first.dtype == np.int8 and first.tolist() == [[[1, 0], [0, 1], [0, 0]]]
     with pytest.raises(ValueError, match="out of bounds"):
         nn.one_hot(np.array([1]), 2, axis=5)
 

@@ -24,9 +24,7 @@ def reference(q, k, v, bias=0.0, seen=True, scale=None):
     for b in range(B):
         for n in range(N):
             head = n // (N // K)
-            scores = (
-                q[b, :, n].astype(np.float64) @ k[b, :, head].T * (scale or 1 / math.sqrt(H)) + bias[b, n]
-            )
+            scores = q[b, :, n].astype(np.float64) @ k[b, :, head].T * (scale or 1 / math.sqrt(H)) + bias[b, n]
             weights = np.where(seen[b, n], np.exp(scores), 0)
             sums[b, :, n] = np.log(weights.sum(1))
             out[b, :, n] = weights / weights.sum(1, keepdims=True) @ v[b, :, head]
@@ -100,10 +98,7 @@ def test_errors(change, error, text):
 
 
 def test_scaled_matmul():
-    lhs, rhs = (
-        normal(2, 3, 64).astype(ml_dtypes.float8_e4m3fn),
-        normal(2, 5, 64).astype(ml_dtypes.float8_e4m3fn),
-    )
+    lhs, rhs = (normal(2, 3, 64).astype(ml_dtypes.float8_e4m3fn), normal(2, 5, 64).astype(ml_dtypes.float8_e4m3fn))
     left = (2.0 ** rng.integers(-3, 3, (2, 3, 2))).astype(ml_dtypes.float8_e8m0fnu)
     right = (2.0 ** rng.integers(-3, 3, (2, 5, 2))).astype(ml_dtypes.float8_e8m0fnu)
     wide = lambda x, s: x.astype(np.float64) * np.repeat(s.astype(np.float64), 32, axis=2)

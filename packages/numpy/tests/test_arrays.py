@@ -196,9 +196,7 @@ def test_methods_are_numpys(mine):
     x = np.arange(12, dtype=np.float32).reshape(3, 4) - 3.5
     expected = eval(METHODS[mine], {"x": x, "np": np})
     got = eval(mine, {"x": jnp.asarray(x), "np": np})
-    np.testing.assert_allclose(np.asarray(got), np.asarray(expected), rtol=1e-6) if not isinstance(
-        got, bytes
-    ) else None
+    np.testing.assert_allclose(np.asarray(got), np.asarray(expected), rtol=1e-6) if not isinstance(got, bytes) else None
     assert np.asarray(got).shape == np.asarray(expected).shape
 
 
@@ -211,10 +209,7 @@ def test_methods_of_tracers():
 
 
 @given(
-    st.integers(0, 12),
-    st.integers(0, 12),
-    st.sampled_from(["reflect", "symmetric", "wrap", "edge"]),
-    st.integers(1, 4),
+    st.integers(0, 12), st.integers(0, 12), st.sampled_from(["reflect", "symmetric", "wrap", "edge"]), st.integers(1, 4)
 )
 def test_padding_of_any_width(before, after, mode, size):
     x = np.arange(size, dtype=np.int32) + 1
@@ -247,9 +242,7 @@ def test_gradients_are_difference_quotients(name):
 def test_vectorize_with_core_dimensions():
     f = jnp.vectorize(lambda a, b: jnp.dot(a, b), signature="(m,n),(n)->(m)")
     a, b = np.ones((5, 1, 2, 3), np.float32), np.arange(12, dtype=np.float32).reshape(4, 3)
-    np.testing.assert_allclose(
-        np.asarray(f(a, b)), np.einsum("xymn,yn->xym", np.broadcast_to(a, (5, 4, 2, 3)), b)
-    )
+    np.testing.assert_allclose(np.asarray(f(a, b)), np.einsum("xymn,yn->xym", np.broadcast_to(a, (5, 4, 2, 3)), b))
     with pytest.raises(ValueError, match="not a valid gufunc signature"):
         jnp.vectorize(lambda a: a, signature="(n")
     with pytest.raises(ValueError, match="inconsistent size"):

@@ -70,9 +70,7 @@ def test_interp():
     check("interp", x, xp, fp)
     check("interp", x, xp, fp, left=-5, right=7.0)
     check("interp", x, np.arange(9.0)[::-1].copy(), fp, period=4.5)
-    line = jnp.interp(
-        np.float32([-1, 5]), np.float32([0, 1, 2]), np.float32([0, 10, 20]), "extrapolate", "extrapolate"
-    )
+    line = jnp.interp(np.float32([-1, 5]), np.float32([0, 1, 2]), np.float32([0, 10, 20]), "extrapolate", "extrapolate")
     assert line.tolist() == [-10, 50]
     slope = grad(lambda v: jnp.interp(v, np.float32([0, 1, 3]), np.float32([0, 2, 8])))(2.0)
     assert float(slope) == 3.0

@@ -102,9 +102,6 @@ def test_derivatives(name, n):
 
 def test_vmap():
     np.testing.assert_allclose(
-        vmap(fft.fft, in_axes=1, out_axes=1)(C),
-        np.fft.fft(C.swapaxes(0, 1)).swapaxes(0, 1),
-        rtol=1e-4,
-        atol=1e-4,
+        vmap(fft.fft, in_axes=1, out_axes=1)(C), np.fft.fft(C.swapaxes(0, 1)).swapaxes(0, 1), rtol=1e-4, atol=1e-4
     )
     assert jnp.fft is fft

@@ -51,9 +51,7 @@ def indices(draw):
         elif kind == "array":
             shape = draw(st.sampled_from([block, block[-1:], (1,)]))
             values = draw(
-                st.lists(
-                    st.integers(-size, size - 1), min_size=int(np.prod(shape)), max_size=int(np.prod(shape))
-                )
+                st.lists(st.integers(-size, size - 1), min_size=int(np.prod(shape)), max_size=int(np.prod(shape)))
             )
             out.append(np.array(values, np.int32).reshape(shape))
         else:
@@ -94,9 +92,7 @@ def test_set_and_add_are_numpys(idx, scalar):
         selected = x[idx]
     except IndexError:
         return
-    values = (
-        np.float32(7) if scalar else 100 + np.arange(selected.size, dtype=np.float32).reshape(selected.shape)
-    )
+    values = np.float32(7) if scalar else 100 + np.arange(selected.size, dtype=np.float32).reshape(selected.shape)
     added = x.copy()
     np.add.at(added, idx, values)
     for run in (lambda f: f(jnp.asarray(x), values), lambda f: jit(f)(x, values)):
@@ -262,9 +258,7 @@ def test_take(axis):
 def test_along_axis(axis):
     x = reference()
     order = np.argsort(-x, axis=axis)
-    np.testing.assert_array_equal(
-        np.asarray(jnp.take_along_axis(x, order, axis)), np.take_along_axis(x, order, axis)
-    )
+    np.testing.assert_array_equal(np.asarray(jnp.take_along_axis(x, order, axis)), np.take_along_axis(x, order, axis))
     expected = x.copy()
     np.put_along_axis(expected, order[:1], -1, axis)
     got = jnp.put_along_axis(jnp.asarray(x), order[:1], -1, axis, inplace=False)

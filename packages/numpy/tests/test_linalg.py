@@ -92,10 +92,7 @@ def test_rectangular(shape, dtype):
     for mode in ("reduced", "complete"):
         q, r = map(np.asarray, linalg.qr(a, mode))
         same(q @ r, a)
-        same(
-            q.conj().swapaxes(-1, -2) @ q,
-            np.broadcast_to(np.eye(q.shape[-1]), (*shape[:-2], *[q.shape[-1]] * 2)),
-        )
+        same(q.conj().swapaxes(-1, -2) @ q, np.broadcast_to(np.eye(q.shape[-1]), (*shape[:-2], *[q.shape[-1]] * 2)))
     same(linalg.qr(a, "r"), np.asarray(linalg.qr(a)[1]))
     u, s, vh = map(np.asarray, linalg.svd(a, full_matrices=False))
     same((u * s[..., None, :]) @ vh, a)
@@ -225,9 +222,7 @@ def test_derivatives(name, shape, dtype):
     same(np.asarray(change) / scale, expected / scale, 2e-3)
     ct = draw(*out.shape, dtype=out.dtype, seed=4)
     (back,) = vjp(ours, a)[1](ct)
-    same(
-        np.sum(np.real(ct * np.asarray(change))) / scale, np.sum(np.real(np.asarray(back) * t)) / scale, 2e-3
-    )
+    same(np.sum(np.real(ct * np.asarray(change))) / scale, np.sum(np.real(np.asarray(back) * t)) / scale, 2e-3)
 
 
 @pytest.mark.parametrize("n", [2, 3, 4, 5])
@@ -236,10 +231,7 @@ def test_determinant_of_singular_matrices(n):
     a[0] = a[1]
     a = np.round(a * 4) / 4
     cofactors = np.array(
-        [
-            [(-1) ** (i + j) * np.linalg.det(np.delete(np.delete(a, i, 0), j, 1)) for j in range(n)]
-            for i in range(n)
-        ]
+        [[(-1) ** (i + j) * np.linalg.det(np.delete(np.delete(a, i, 0), j, 1)) for j in range(n)] for i in range(n)]
     )
     same(grad(linalg.det)(a), cofactors, 2e-3 * (1 + np.abs(cofactors).max()))
     zero = np.zeros((n, n), np.float32)

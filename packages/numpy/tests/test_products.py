@@ -46,9 +46,7 @@ def test_matmul(shapes, dtype):
     assert jnp.matmul(a, b).dtype == dtype
 
 
-@pytest.mark.parametrize(
-    "shapes", [((), (3,)), ((2, 3, 4), (7, 4, 5)), ((4,), (4,)), ((2, 4), (4,)), ((), ())]
-)
+@pytest.mark.parametrize("shapes", [((), (3,)), ((2, 3, 4), (7, 4, 5)), ((4,), (4,)), ((2, 4), (4,)), ((), ())])
 def test_dot(shapes):
     check(jnp.dot, np.dot, *(draw(*s, seed=i) for i, s in enumerate(shapes)))
 
@@ -70,13 +68,7 @@ def test_vector_products():
 
 @pytest.mark.parametrize("axes", [2, 1, 0, ([1, 2], [0, 1]), (2, 1), ((-1,), (1,))])
 def test_tensordot(axes):
-    b = (
-        draw(4, 3, 2)
-        if axes == 0
-        else draw(3, 4, 5)
-        if axes == 2 or axes == ([1, 2], [0, 1])
-        else draw(4, 4, 5)
-    )
+    b = draw(4, 3, 2) if axes == 0 else draw(3, 4, 5) if axes == 2 or axes == ([1, 2], [0, 1]) else draw(4, 4, 5)
     check(jnp.tensordot, np.tensordot, draw(2, 3, 4), b, axes)
 
 
@@ -148,9 +140,7 @@ def test_einsum_interleaved_and_path():
     )
     path, report = jnp.einsum_path("ij,jk,kl->il", a, b, c)
     assert sorted(map(len, path)) == [2, 2] and "il" in str(report)
-    np.testing.assert_allclose(
-        jnp.einsum("ij,jk,kl->il", a, b, c, optimize=path), a @ b @ c, rtol=1e-4, atol=1e-5
-    )
+    np.testing.assert_allclose(jnp.einsum("ij,jk,kl->il", a, b, c, optimize=path), a @ b @ c, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -170,11 +160,7 @@ def test_einsum_interleaved_and_path():
         (lambda: jnp.einsum("i->ii", np.ones(3)), ValueError, "more than once"),
         (lambda: jnp.einsum("i,j", np.ones(3)), ValueError, "must equal the number of operands"),
         (lambda: jnp.tensordot(np.ones((2, 3)), np.ones((3, 2)), 3), TypeError, "exceeds input ranks"),
-        (
-            lambda: jnp.outer(np.ones(2), np.ones(2), out=np.ones(4)),
-            NotImplementedError,
-            "out is not supported",
-        ),
+        (lambda: jnp.outer(np.ones(2), np.ones(2), out=np.ones(4)), NotImplementedError, "out is not supported"),
     ],
 )
 def test_errors_name_the_problem(call, error, text):
@@ -186,8 +172,7 @@ def test_dtypes():
     f, b = draw(2, 3), draw(3, 2).astype(jnp.bfloat16)
     assert jnp.dot(f, b).dtype == np.float32
     assert (
-        jnp.dot(np.ones((2, 2), np.int8), np.ones((2, 2), np.int8), preferred_element_type=np.int32).dtype
-        == np.int32
+        jnp.dot(np.ones((2, 2), np.int8), np.ones((2, 2), np.int8), preferred_element_type=np.int32).dtype == np.int32
     )
     assert jnp.einsum("ij->", f, preferred_element_type=np.float16).dtype == np.float16
     assert jnp.dot(2.0, 3.0).weak_type and not jnp.dot(f, 2.0).weak_type

@@ -11,12 +11,7 @@ from bedrax.core.errors import ConcretizationTypeError
 from bedrax.core.jitting import jit
 from bedrax.numpy import segments
 
-KINDS = {
-    "sum": (np.add, 0),
-    "prod": (np.multiply, 1),
-    "min": (np.minimum, np.inf),
-    "max": (np.maximum, -np.inf),
-}
+KINDS = {"sum": (np.add, 0), "prod": (np.multiply, 1), "min": (np.minimum, np.inf), "max": (np.maximum, -np.inf)}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -38,10 +33,7 @@ def test_segments(kind, shape, bucket):
 @pytest.mark.parametrize("dtype", ["int8", "uint16", "int32", "bfloat16", "bool"])
 def test_segments_of_nothing_by_dtype(dtype):
     data = np.array([1, 1]).astype(jnp.dtype(dtype) if dtype != "bfloat16" else jnp.bfloat16)
-    low, high = (
-        segments.segment_max(data, np.array([0, 0]), 2),
-        segments.segment_min(data, np.array([0, 0]), 2),
-    )
+    low, high = (segments.segment_max(data, np.array([0, 0]), 2), segments.segment_min(data, np.array([0, 0]), 2))
     assert low.dtype == high.dtype == data.dtype
     assert low[0] == high[0] == 1
     assert low[1] <= jnp.zeros((), data.dtype) < high[1]

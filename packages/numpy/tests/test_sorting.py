@@ -93,22 +93,10 @@ def test_searchsorted(method, side):
     v = np.concatenate([draw(5), a[2:5], np.float32([np.nan, np.inf, -np.inf])])
     for values in (v, v.reshape(1, -1), v[0]):
         check(
-            "searchsorted",
-            a,
-            values,
-            side,
-            method=method,
-            numpy=lambda a, v, side, method: np.searchsorted(a, v, side),
+            "searchsorted", a, values, side, method=method, numpy=lambda a, v, side, method: np.searchsorted(a, v, side)
         )
     a[7:] = np.nan
-    check(
-        "searchsorted",
-        a,
-        v,
-        side,
-        method=method,
-        numpy=lambda a, v, side, method: np.searchsorted(a, v, side),
-    )
+    check("searchsorted", a, v, side, method=method, numpy=lambda a, v, side, method: np.searchsorted(a, v, side))
 
 
 @given(st.lists(st.integers(-5, 5), max_size=12), st.lists(st.integers(-6, 6), max_size=5))
@@ -116,9 +104,7 @@ def test_searchsorted_of_integers(a, v):
     a, v = np.sort(np.array(a, np.int32)), np.array(v, np.int32)
     for side in ("left", "right"):
         for method in ("scan", "sort"):
-            np.testing.assert_array_equal(
-                jnp.searchsorted(a, v, side, method=method), np.searchsorted(a, v, side)
-            )
+            np.testing.assert_array_equal(jnp.searchsorted(a, v, side, method=method), np.searchsorted(a, v, side))
 
 
 def test_searchsorted_with_sorter():

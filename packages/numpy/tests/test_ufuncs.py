@@ -47,7 +47,9 @@ ARITHMETIC = (
     "add subtract multiply divide true_divide floor_divide mod remainder fmod maximum minimum fmax fmin equal not_equal"
     " less less_equal greater greater_equal arctan2 hypot copysign logaddexp heaviside logical_and logical_or logical_xor"
 ).split()
-INTEGER = "add subtract multiply floor_divide mod fmod maximum bitwise_and bitwise_or bitwise_xor gcd lcm less equal".split()
+INTEGER = (
+    "add subtract multiply floor_divide mod fmod maximum bitwise_and bitwise_or bitwise_xor gcd lcm less equal".split()
+)
 
 
 @pytest.mark.parametrize("name", ARITHMETIC)
@@ -148,9 +150,7 @@ def test_narrow_types_need_casts():
     (lambda: jnp.where([True], 1, 2), "where"), (lambda: jnp.reshape([1], (1,)), "reshape"),
 ], ids=str)  # fmt: skip
 def test_lists_are_refused_by_name(call, name):
-    with pytest.raises(
-        TypeError, match=rf"{name}: an array or a number is needed at position 0, got <class 'list'>"
-    ):
+    with pytest.raises(TypeError, match=rf"{name}: an array or a number is needed at position 0, got <class 'list'>"):
         call()
 
 
@@ -197,38 +197,21 @@ def test_methods_of_ufuncs():
     x = np.arange(6).reshape(2, 3)
     np.testing.assert_array_equal(np.asarray(jnp.add.reduce(x)), np.add.reduce(x))
     np.testing.assert_array_equal(np.asarray(jnp.subtract.reduce(x, axis=1)), np.subtract.reduce(x, axis=1))
-    np.testing.assert_array_equal(
-        np.asarray(jnp.subtract.accumulate(x, axis=1)), np.subtract.accumulate(x, axis=1)
-    )
+    np.testing.assert_array_equal(np.asarray(jnp.subtract.accumulate(x, axis=1)), np.subtract.accumulate(x, axis=1))
     np.testing.assert_array_equal(np.asarray(jnp.multiply.outer(x, x)), np.multiply.outer(x, x))
     np.testing.assert_array_equal(
         np.asarray(jnp.add.reduceat(x[1], np.array([0, 2, 1]))), np.add.reduceat(x[1], [0, 2, 1])
     )
     expected = x.copy()
     np.add.at(expected, (np.array([0, 0]), 1), 5)
-    np.testing.assert_array_equal(
-        np.asarray(jnp.add.at(x, (np.array([0, 0]), 1), 5, inplace=False)), expected
-    )
+    np.testing.assert_array_equal(np.asarray(jnp.add.at(x, (np.array([0, 0]), 1), 5, inplace=False)), expected)
     with pytest.raises(NotImplementedError, match="inplace"):
         jnp.add.at(x, 0, 1)
     twice = jnp.frompyfunc(lambda a, b: a + 2 * b, 2, 1)
     np.testing.assert_array_equal(np.asarray(twice.reduce(x[0])), (0 + 2 * 1) + 2 * 2)
 
 
-SMOOTH = [
-    "sin",
-    "tanh",
-    "exp",
-    "sinc",
-    "square",
-    "arctan",
-    "sqrt",
-    "log1p",
-    "cbrt",
-    "reciprocal",
-    "log2",
-    "expm1",
-]
+SMOOTH = ["sin", "tanh", "exp", "sinc", "square", "arctan", "sqrt", "log1p", "cbrt", "reciprocal", "log2", "expm1"]
 
 
 @pytest.mark.parametrize("name", SMOOTH)

@@ -90,30 +90,19 @@ def test_dot_and_batch_matmul():
     np.testing.assert_array_equal(lax.dot(X, X[0]), X @ X[0])
     np.testing.assert_array_equal(lax.dot(X[0], X[1]), X[0] @ X[1])
     stack = np.stack([X, X + 1])
-    np.testing.assert_array_equal(
-        lax.batch_matmul(stack, stack.transpose(0, 2, 1)), stack @ stack.transpose(0, 2, 1)
-    )
+    np.testing.assert_array_equal(lax.batch_matmul(stack, stack.transpose(0, 2, 1)), stack @ stack.transpose(0, 2, 1))
 
 
 @pytest.mark.parametrize(
     "numbers, message",
     [
-        (
-            (((1,), (0,)), ((), ())),
-            "requires contracting dimensions to have the same shape, got (4,) and (3,).",
-        ),
-        (
-            (((5,), (1,)), ((), ())),
-            "lhs dimension numbers to be nonnegative and less than the number of axes",
-        ),
+        ((((1,), (0,)), ((), ())), "requires contracting dimensions to have the same shape, got (4,) and (3,)."),
+        ((((5,), (1,)), ((), ())), "lhs dimension numbers to be nonnegative and less than the number of axes"),
         (
             (((1, 1), (1, 1)), ((), ())),
             "requires lhs contracting dimensions to be distinct, got lhs_contracting (1, 1).",
         ),
-        (
-            (((1,), (1,)), ((1,), (1,))),
-            "requires lhs batch dimensions to be disjoint from contracting dimensions",
-        ),
+        ((((1,), (1,)), ((1,), (1,))), "requires lhs batch dimensions to be disjoint from contracting dimensions"),
         ((((1,), (1,)), ((0,), ())), "requires equal numbers of lhs_batch and rhs_batch dimensions"),
         (((1,), (1,)), "dimension_numbers must be"),
     ],
@@ -135,14 +124,6 @@ def test_errors():
     with pytest.raises(TypeError, match=r"group_sizes\.dtype is subtype of np\.integer"):
         eqn_of(lambda x, y: lax.ragged_dot(x, y, np.ones(2, np.float32)), X, np.ones((2, 4, 5), np.float32))
     with pytest.raises(TypeError, match="must be divisible by its scale's dim size 3"):
-        eqn_of(
-            lambda x, s: lax.scaled_dot(x, x, lhs_scale=s),
-            np.ones((4, 4), np.float32),
-            np.ones((4, 3), np.float32),
-        )
+        eqn_of(lambda x, s: lax.scaled_dot(x, x, lhs_scale=s), np.ones((4, 4), np.float32), np.ones((4, 3), np.float32))
     with pytest.raises(TypeError, match="must be at least 2"):
-        eqn_of(
-            lambda x, s: lax.scaled_dot(x, x, lhs_scale=s),
-            np.ones((4, 4), np.float32),
-            np.ones((4, 4), np.float32),
-        )
+        eqn_of(lambda x, s: lax.scaled_dot(x, x, lhs_scale=s), np.ones((4, 4), np.float32), np.ones((4, 4), np.float32))

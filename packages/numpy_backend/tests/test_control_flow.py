@@ -125,9 +125,7 @@ def test_while_and_fori():
     assert int(lax.fori_loop(5, 2, lambda i, c: lax.add(c, i), 7)) == 7
     assert int(jit(lambda n: lax.fori_loop(0, n, lambda i, c: lax.add(c, i), 0))(5)) == 10
     names = lambda f, *args: [e.primitive.name for e in make_jaxpr(f)(*args).eqns]
-    assert "scan" in names(
-        lambda x: lax.fori_loop(0, 3, lambda i, c: c, x), 1.0
-    )  # known bounds can be differentiated
+    assert "scan" in names(lambda x: lax.fori_loop(0, 3, lambda i, c: c, x), 1.0)  # known bounds can be differentiated
     assert "while" in names(lambda x, n: lax.fori_loop(0, n, lambda i, c: c, x), 1.0, 3)
 
 
@@ -156,9 +154,7 @@ def test_branches_may_close_over_different_values():
 def test_associative_scan_is_a_scan(n):
     x = np.random.default_rng(n).normal(size=(2, n)).astype(f32)
     for axis in (1, -1):
-        np.testing.assert_allclose(
-            np.asarray(lax.associative_scan(lax.add, x, axis=axis)), np.cumsum(x, 1), rtol=1e-5
-        )
+        np.testing.assert_allclose(np.asarray(lax.associative_scan(lax.add, x, axis=axis)), np.cumsum(x, 1), rtol=1e-5)
     reverse = np.cumsum(x[:, ::-1], 1)[:, ::-1]
     np.testing.assert_allclose(
         np.asarray(lax.associative_scan(lax.add, x, axis=1, reverse=True)), reverse, rtol=1e-5, atol=1e-6

@@ -31,21 +31,22 @@ def test_shapes():
     assert lax.conv_shape_tuple((2, 4, 7, 8), (6, 4, 3, 2), (1, 2), ((0, 0), (1, 1))) == (2, 6, 5, 5)
     assert lax.conv_shape_tuple((2, 4, 7, 8), (6, 4, 3, 2), (1, 2), "VALID") == (2, 6, 5, 4)
     assert lax.conv_transpose_shape_tuple((2, 7, 8, 4), (3, 2, 4, 6), (1, 2), "SAME", LAST) == (2, 7, 16, 6)
-    assert lax.conv_transpose_shape_tuple((2, 7, 8, 4), (3, 2, 4, 6), (1, 2), ((0, 0), (1, 1)), LAST) == (
-        2,
-        5,
-        16,
-        6,
-    )
+    assert lax.conv_transpose_shape_tuple((2, 7, 8, 4), (3, 2, 4, 6), (1, 2), ((0, 0), (1, 1)), LAST) == (2, 5, 16, 6)
 
 
 def test_same_padding_counts_the_dilated_kernel():
-    assert shape_of(
-        lambda x, k: lax.conv_general_dilated(x, k, (2, 1), "same", rhs_dilation=(2, 3)), X, K
-    ) == (2, 6, 4, 8)
-    assert shape_of(
-        lambda x, k: lax.conv_general_dilated(x, k, (1, 1), "VALID", batch_group_count=2), X, K
-    ) == (1, 6, 5, 7)
+    assert shape_of(lambda x, k: lax.conv_general_dilated(x, k, (2, 1), "same", rhs_dilation=(2, 3)), X, K) == (
+        2,
+        6,
+        4,
+        8,
+    )
+    assert shape_of(lambda x, k: lax.conv_general_dilated(x, k, (1, 1), "VALID", batch_group_count=2), X, K) == (
+        1,
+        6,
+        5,
+        7,
+    )
 
 
 @pytest.mark.parametrize("stride", [1, 2, 3, 5])
@@ -68,12 +69,7 @@ def test_conv_transpose_is_the_matrix_transpose(stride, size, padding):
 
 def test_conv_transpose_paddings():
     x, k = np.ones((1, 4, 7, 8), np.float32), np.ones((3, 2, 8, 5), np.float32)
-    assert shape_of(lambda x, k: lax.conv_transpose(x, k, (2, 2), "SAME", rhs_dilation=(2, 2)), x, k) == (
-        1,
-        8,
-        14,
-        5,
-    )
+    assert shape_of(lambda x, k: lax.conv_transpose(x, k, (2, 2), "SAME", rhs_dilation=(2, 2)), x, k) == (1, 8, 14, 5)
     assert shape_of(lambda x, k: lax.conv_transpose(x, k, (2, 2), ((1, 2), (1, 0))), x, k) == (1, 8, 13, 5)
     consistent = lambda x, k: lax.conv_transpose(x, k, (2, 2), ((1, 0), (0, 1)), use_consistent_padding=True)
     assert shape_of(consistent, x, k) == (1, 8, 13, 5)
@@ -85,28 +81,13 @@ def test_conv_transpose_paddings():
         ((X, K.astype(np.float16), (1, 1), "SAME"), {}, TypeError, "one dtype, got float32, float16"),
         ((X, K, (1,), "SAME"), {}, ValueError, "must have the same number of dimensions, but got 2 and 1"),
         ((X, K, (1, 1), "FOO"), {}, RuntimeError, "Unrecognized padding type"),
-        (
-            (X, K, (1, 1), ((0, 0),)),
-            {},
-            TypeError,
-            "Wrong number of explicit pads for convolution: expected 2, got 1.",
-        ),
+        ((X, K, (1, 1), ((0, 0),)), {}, TypeError, "Wrong number of explicit pads for convolution: expected 2, got 1."),
         ((X, K, (1, 1), "SAME"), dict(lhs_dilation=(2, 2)), ValueError, "has no meaning with lhs_dilation"),
         ((X, K[:, :3], (1, 1), "SAME"), {}, ValueError, "but 4 // 1 != 3"),
         ((X, K[:5, :2], (1, 1), "SAME"), dict(feature_group_count=2), ValueError, "5 is not a multiple of 2"),
         ((X, K, (1, 1), "SAME"), dict(batch_group_count=3), ValueError, "3 does not divide 2"),
-        (
-            (X, K[:, :2], (1, 1), "SAME"),
-            dict(batch_group_count=2, feature_group_count=2),
-            ValueError,
-            "At most one of",
-        ),
-        (
-            (X, K, (1, 1), "SAME"),
-            dict(feature_group_count=0),
-            ValueError,
-            "must be a positive integer, got 0",
-        ),
+        ((X, K[:, :2], (1, 1), "SAME"), dict(batch_group_count=2, feature_group_count=2), ValueError, "At most one of"),
+        ((X, K, (1, 1), "SAME"), dict(feature_group_count=0), ValueError, "must be a positive integer, got 0"),
         ((X, K[..., 0], (1, 1), "SAME"), {}, TypeError, "lhs and rhs ndim to be equal, got 4 and 3"),
         ((X, K, (0, 1), ((0, 0), (0, 0))), {}, ValueError, "must be positive"),
         (

@@ -18,37 +18,19 @@ F, I = np.float32(1), np.int32(1)
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (
-            lambda: lax.add(I, F),
-            "lax.add takes operands of one dtype, got int32, float32.* jnp.add",
-        ),
+        (lambda: lax.add(I, F), "lax.add takes operands of one dtype, got int32, float32.* jnp.add"),
         (lambda: lax.rem(F, I), r"lax.rem takes operands of one dtype, got float32, int32$"),
-        (
-            lambda: lax.sin(I),
-            "sin does not accept dtype int32; it takes floating, complexfloating",
-        ),
+        (lambda: lax.sin(I), "sin does not accept dtype int32; it takes floating, complexfloating"),
         (lambda: lax.neg(np.bool_(True)), "neg does not accept dtype bool"),
         (lambda: lax.abs(np.uint8(1)), "signedinteger"),
-        (
-            lambda: lax.lt(np.complex64(1), np.complex64(1)),
-            "lt does not accept dtype complex64 at position 0",
-        ),
+        (lambda: lax.lt(np.complex64(1), np.complex64(1)), "lt does not accept dtype complex64 at position 0"),
         (lambda: lax.bitwise_and(F, F), "and does not accept dtype float32 at position 0.*integer, bool"),
-        (
-            lambda: lax.add(np.ones(3, "f"), np.ones(4, "f")),
-            r"incompatible shapes for broadcasting: \(3,\), \(4,\)",
-        ),
+        (lambda: lax.add(np.ones(3, "f"), np.ones(4, "f")), r"incompatible shapes for broadcasting: \(3,\), \(4,\)"),
         (lambda: lax.add(np.ones(3, "f"), np.ones((2, 3), "f")), r"same number of dimensions, got \{1, 2\}"),
         (lambda: lax.pow(I, I), "pow does not accept dtype int32 at position 0"),
         (lambda: lax.integer_pow(I, -1), "Integers cannot be raised to negative powers"),
-        (
-            lambda: lax.clamp(np.ones(2, "f"), np.ones(3, "f"), F),
-            r"min.shape == operand.shape or min.shape == \(\)",
-        ),
-        (
-            lambda: lax.clamp(I, F, I),
-            "lax.clamp takes operands of one dtype, got int32, float32, int32",
-        ),
+        (lambda: lax.clamp(np.ones(2, "f"), np.ones(3, "f"), F), r"min.shape == operand.shape or min.shape == \(\)"),
+        (lambda: lax.clamp(I, F, I), "lax.clamp takes operands of one dtype, got int32, float32, int32"),
         (lambda: lax.select_n(F, F, F), "`which` must be boolean or integer type, got float32"),
         (lambda: lax.select_n(np.bool_(True), F, F, F), "cannot have > 2 cases"),
         (
@@ -56,14 +38,8 @@ F, I = np.float32(1), np.int32(1)
             "must be scalar or have the same shape",
         ),
         (lambda: lax.select(np.bool_(True), F, np.ones(2, "f")), "same shapes"),
-        (
-            lambda: lax.complex(ml_dtypes.bfloat16(1), ml_dtypes.bfloat16(1)),
-            "complex does not accept dtype bfloat16",
-        ),
-        (
-            lambda: lax.bitcast_convert_type(np.complex64(1), np.float32),
-            "TypeError|bits of bool and complex elements",
-        ),
+        (lambda: lax.complex(ml_dtypes.bfloat16(1), ml_dtypes.bfloat16(1)), "complex does not accept dtype bfloat16"),
+        (lambda: lax.bitcast_convert_type(np.complex64(1), np.float32), "TypeError|bits of bool and complex elements"),
         (lambda: lax.reduce_precision(I, 5, 2), "reduce_precision does not accept dtype int32"),
     ],
 )
@@ -150,6 +126,4 @@ def test_every_narrow_type_adds_like_float32():
         x, y = np.array([0.5, 1.5]).astype(dtype), np.array([0.25, -1]).astype(dtype)
         out = np.asarray(lax.add(x, y))
         assert out.dtype == dtype
-        np.testing.assert_array_equal(
-            out.astype("f"), (x.astype("f") + y.astype("f")).astype(dtype).astype("f")
-        )
+        np.testing.assert_array_equal(out.astype("f"), (x.astype("f") + y.astype("f")).astype(dtype).astype("f"))

@@ -158,9 +158,7 @@ def test_first_use_from_many_threads():
         for t in threads: t.join()
         print("errors", errors)
     """
-    out = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, check=False
-    )
+    out = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, check=False)
     assert out.stdout.strip() == "errors []", out.stdout + out.stderr
 
 

@@ -49,9 +49,7 @@ def test_default_fill(dtype, fill):
 
 def test_parameters_of_equal_gathers_are_equal():
     def params_of(fill):
-        return (
-            stage(lambda x: lax.gather(x, I, GATHER, (1, 4), mode="fill", fill_value=fill), X).eqns[0].params
-        )
+        return stage(lambda x: lax.gather(x, I, GATHER, (1, 4), mode="fill", fill_value=fill), X).eqns[0].params
 
     params = [params_of(fill) for fill in (None, float("nan"), np.float32("nan"))]
     assert params[0] == params[1] == params[2]
@@ -100,38 +98,18 @@ def test_scatter_apply_is_applied_once_per_occurrence():
         (lambda x: lax.gather(x, I, GATHER, (1,)), TypeError, "one size per dimension of the operand"),
         (lambda x: lax.gather(x, I, GATHER, (2, 4)), TypeError, "can only collapse slice dims with bound 1"),
         (lambda x: lax.gather(x, I * 1.0, GATHER, (1, 4)), ValueError, "indices must have an integer type"),
-        (
-            lambda x: lax.gather(x, I, GATHER._replace(start_index_map=(0, 1)), (1, 4)),
-            TypeError,
-            "must be equal",
-        ),
-        (
-            lambda x: lax.gather(x, I, GATHER._replace(offset_dims=(3,)), (1, 4)),
-            TypeError,
-            "valid range is [0, 2)",
-        ),
+        (lambda x: lax.gather(x, I, GATHER._replace(start_index_map=(0, 1)), (1, 4)), TypeError, "must be equal"),
+        (lambda x: lax.gather(x, I, GATHER._replace(offset_dims=(3,)), (1, 4)), TypeError, "valid range is [0, 2)"),
         (lambda x: lax.gather(x, I, GATHER, (1, 4), mode="one_hot"), NotImplementedError, "one_hot"),
         (lambda x: lax.scatter(x, I, X[:1], SCATTER), TypeError, "expected 2 windows, got 1"),
-        (
-            lambda x: lax.scatter(x, I, np.ones((2, 4), np.int32), SCATTER),
-            TypeError,
-            "one dtype, got float32, int32",
-        ),
-        (
-            lambda x: lax.scatter(x, I, np.ones((2, 5), np.float32), SCATTER),
-            TypeError,
-            "have size 5 along dimension 1",
-        ),
+        (lambda x: lax.scatter(x, I, np.ones((2, 4), np.int32), SCATTER), TypeError, "one dtype, got float32, int32"),
+        (lambda x: lax.scatter(x, I, np.ones((2, 5), np.float32), SCATTER), TypeError, "have size 5 along dimension 1"),
         (
             lambda x: lax.dynamic_slice(x, (1,), (1, 2)),
             ValueError,
             "must match number of operand dimensions (1 vs (3, 4))",
         ),
-        (
-            lambda x: lax.dynamic_slice(x, (1, 1), (1, 5)),
-            TypeError,
-            "must be less than or equal to operand shape",
-        ),
+        (lambda x: lax.dynamic_slice(x, (1, 1), (1, 5)), TypeError, "must be less than or equal to operand shape"),
         (
             lambda x: lax.dynamic_slice(x, (1.0, 1), (1, 2)),
             TypeError,
@@ -144,11 +122,7 @@ def test_scatter_apply_is_applied_once_per_occurrence():
             TypeError,
             "must be smaller than operand",
         ),
-        (
-            lambda x: lax.dynamic_update_slice(x, np.ones(5, np.float32), (0, 0)),
-            TypeError,
-            "same rank as operand",
-        ),
+        (lambda x: lax.dynamic_update_slice(x, np.ones(5, np.float32), (0, 0)), TypeError, "same rank as operand"),
         (lambda x: lax.dynamic_index_in_dim(x, 1, 5), ValueError, "axis 5 is out of bounds"),
     ],
 )

@@ -66,28 +66,16 @@ def test_static_arguments_are_distinguished_by_type():
             ValueError,
             "argument 's' has type <class 'list'>",
         ),
-        (
-            lambda: jit(lambda x, s: x, static_argnames="q"),
-            ValueError,
-            "has 'q', which .* parameters are x, s",
-        ),
+        (lambda: jit(lambda x, s: x, static_argnames="q"), ValueError, "has 'q', which .* parameters are x, s"),
         (lambda: jit(lambda x, s: x, static_argnums=5), ValueError, r"\(5,\), but the function takes 2"),
-        (
-            lambda: jit(lambda x: x, static_argnums=0, donate_argnums=0),
-            ValueError,
-            "both static and donated",
-        ),
+        (lambda: jit(lambda x: x, static_argnums=0, donate_argnums=0), ValueError, "both static and donated"),
         (lambda: jit(3), TypeError, "jit needs a callable, got 3"),
         (
             lambda: jit(lambda x, s: x)(1, "a"),
             TypeError,
             "argument s of type <class 'str'>, which is not a valid JAX type",
         ),
-        (
-            lambda: jit(lambda n, x, s: x, static_argnums=0)(1, 2, "a"),
-            TypeError,
-            "argument s of type",
-        ),
+        (lambda: jit(lambda n, x, s: x, static_argnums=0)(1, 2, "a"), TypeError, "argument s of type"),
         (lambda: jit(lambda d: d)({"x": 1, "y": "a"}), TypeError, re.escape("argument d['y'] of type")),
         (
             lambda: jit(lambda x: "a")(1),
@@ -159,11 +147,7 @@ def test_disable_jit_runs_python():
         (lambda x: float(x), errors.ConcretizationTypeError, "float(x) makes a Python number of it."),
         (lambda x: int(x), errors.ConcretizationTypeError, "write x.astype(int)"),
         (lambda x: complex(x), errors.ConcretizationTypeError, "complex(x) makes a Python number"),
-        (
-            lambda x: [1, 2][x],
-            errors.TracerIntegerConversionError,
-            "Python asks for the integer that a traced array",
-        ),
+        (lambda x: [1, 2][x], errors.TracerIntegerConversionError, "Python asks for the integer that a traced array"),
         (lambda x: range(x), errors.TracerIntegerConversionError, "lax.fori_loop"),
         (
             lambda x: np.sin(x),
@@ -204,11 +188,7 @@ def test_a_leaked_tracer_says_where_it_was_made():
         return x
 
     jit(leaky)(f32(1))
-    for use in (
-        lambda: lax.sin(kept[0]),
-        lambda: jit(lax.sin)(kept[0]),
-        lambda: jit(lambda: lax.sin(kept[0]))(),
-    ):
+    for use in (lambda: lax.sin(kept[0]), lambda: jit(lax.sin)(kept[0]), lambda: jit(lambda: lax.sin(kept[0]))()):
         with pytest.raises(errors.UnexpectedTracerError) as raised:
             use()
         message = str(raised.value)

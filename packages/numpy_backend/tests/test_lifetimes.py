@@ -23,17 +23,7 @@ from bedrax.core import caches, config, jit
         lambda f: jit(lambda n: lax.fori_loop(0, n, f, np.float32(0)))(3),
         lambda f: lax.reduce(np.ones(3, np.float32), np.float32(0), f, (0,)),
     ],
-    ids=[
-        "jit",
-        "scan",
-        "while_loop",
-        "cond",
-        "fori",
-        "fori_while",
-        "fori_itself",
-        "fori_while_itself",
-        "reduce",
-    ],
+    ids=["jit", "scan", "while_loop", "cond", "fori", "fori_while", "fori_itself", "fori_while_itself", "reduce"],
 )
 def test_functions_are_not_kept_alive(use, request):
     scans = request.node.callspec.id == "scan"

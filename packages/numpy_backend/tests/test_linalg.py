@@ -98,9 +98,7 @@ def test_hessenberg_form_is_that_of_lapack(dtype):
 
 def _special_matrices():
     jordan = np.diag(np.full(4, 2.0)) + np.diag(np.ones(3), 1)
-    cycle = np.roll(
-        np.eye(5), 1, axis=0
-    )  # its eigenvalues are on a circle: unshifted QR steps leave it as it is
+    cycle = np.roll(np.eye(5), 1, axis=0)  # its eigenvalues are on a circle: unshifted QR steps leave it as it is
     return [np.zeros((3, 3)), np.eye(3), jordan, jordan.T, cycle, np.diag([1e200, 1.0, 1e-200]), _random(12, 12),
             np.array([[1.0, 1e-9], [1e9, 1.0]]), np.array([[0.0, 1], [-1, 0]]), np.ones((4, 4)), np.zeros((0, 0))]  # fmt: skip
 
@@ -161,9 +159,7 @@ def test_singular_systems():
     assert not np.isfinite(lax.triangular_solve(singular, np.ones((2, 1)), left_side=True)).all()
     zeros = np.zeros(3)
     assert np.isnan(lax.tridiagonal_solve(zeros, zeros, zeros, np.ones((3, 1)))).all()
-    perturbed = lax.tridiagonal_solve(
-        zeros, np.array([1.0, 0, 2]), zeros, np.ones((3, 1)), perturb_singular=True
-    )
+    perturbed = lax.tridiagonal_solve(zeros, np.array([1.0, 0, 2]), zeros, np.ones((3, 1)), perturb_singular=True)
     assert np.isfinite(perturbed).all() and abs(np.asarray(perturbed)[1, 0]) > 1e12
 
 
@@ -193,40 +189,16 @@ _S, _X, _V = np.eye(4), np.ones((2, 5, 4)), np.ones((2, 4))
         (lambda: lax.eigh(_X), ValueError, "eigh must be a square matrix"),
         (lambda: lax.triangular_solve(_X, _X), ValueError, "must be a square matrix. Got shape"),
         (lambda: lax.triangular_solve(_S, np.ones((3, 5))), ValueError, "Incompatible shapes"),
-        (
-            lambda: lax.triangular_solve(_S, _S.astype(np.float32)),
-            TypeError,
-            "takes operands of one dtype",
-        ),
-        (
-            lambda: lax.triangular_solve(np.ones((2, 4, 4)), np.ones((3, 4, 4))),
-            TypeError,
-            "same batch dimensions",
-        ),
+        (lambda: lax.triangular_solve(_S, _S.astype(np.float32)), TypeError, "takes operands of one dtype"),
+        (lambda: lax.triangular_solve(np.ones((2, 4, 4)), np.ones((3, 4, 4))), TypeError, "same batch dimensions"),
         (lambda: lax.householder_product(_X, np.ones((2, 5))), ValueError, "at most one factor per column"),
-        (
-            lambda: lax.householder_product(np.ones((4, 5)), np.ones(4)),
-            ValueError,
-            r"with m >= n, got shape \(4, 5\)",
-        ),
-        (
-            lambda: lax.tridiagonal_solve(_V[0], _V[0], _V[0], _V[0]),
-            TypeError,
-            "Input 3 to tridiagonal_solve",
-        ),
-        (
-            lambda: lax.tridiagonal_solve(_V[0], _V[0], _V[0], np.ones((5, 2))),
-            TypeError,
-            "leading ndim-1 dimensions",
-        ),
+        (lambda: lax.householder_product(np.ones((4, 5)), np.ones(4)), ValueError, r"with m >= n, got shape \(4, 5\)"),
+        (lambda: lax.tridiagonal_solve(_V[0], _V[0], _V[0], _V[0]), TypeError, "Input 3 to tridiagonal_solve"),
+        (lambda: lax.tridiagonal_solve(_V[0], _V[0], _V[0], np.ones((5, 2))), TypeError, "leading ndim-1 dimensions"),
         (lambda: lax.ormqr(_X, _V, np.ones((2, 4, 3))), ValueError, "ormqr with left=True expects c"),
         (lambda: lax.symmetric_product(_X, _X), ValueError, "rectangular matrix of shape"),
         (lambda: lax.symmetric_product(_S + 0j, _S + 0j), TypeError, "does not accept dtype complex128"),
-        (
-            lambda: lax.cholesky_update(np.ones((5, 4)), _V[0]),
-            ValueError,
-            r"takes a factor \[n, n\] and a vector",
-        ),
+        (lambda: lax.cholesky_update(np.ones((5, 4)), _V[0]), ValueError, r"takes a factor \[n, n\] and a vector"),
         (lambda: lax.svd(_S, subset_by_index=(0, 2)), ValueError, "full_matrices and subset_by_index"),
         (lambda: lax.eigh(_S, subset_by_index=(0, 9)), ValueError, r"must be a range within \[0, 4\]"),
         (lambda: lax.schur(_S, sort_eig_vals=True), NotImplementedError, "cannot be sorted"),

@@ -13,15 +13,7 @@ X = np.array([[-3.0, 0.5, 2.0], [7.0, -0.25, 1.0]], np.float32)
 Y = np.array([2.0, -0.5, 3.0], np.float32)
 OPERATORS = [operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv, operator.mod, operator.lt,
              operator.le, operator.gt, operator.ge, operator.eq, operator.ne]  # fmt: skip
-BITS = [
-    operator.and_,
-    operator.or_,
-    operator.xor,
-    operator.add,
-    operator.mul,
-    operator.floordiv,
-    operator.mod,
-]
+BITS = [operator.and_, operator.or_, operator.xor, operator.add, operator.mul, operator.floordiv, operator.mod]
 
 
 @pytest.mark.parametrize("op", OPERATORS, ids=lambda op: op.__name__)

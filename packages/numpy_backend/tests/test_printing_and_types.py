@@ -138,9 +138,7 @@ def test_results_must_have_the_type_that_the_shape_rule_gives():
     jaxpr = make_jaxpr(lax.sin)(X)
     (eqn,) = jaxpr.eqns
     wrong = Var(make_jaxpr(lax.sin)(np.zeros(4, f32)).out_avals[0])
-    with pytest.raises(
-        JaxprTypeError, match=r"declares results of types f32\[4\], but its shape rule gives f32\[3\]"
-    ):
+    with pytest.raises(JaxprTypeError, match=r"declares results of types f32\[4\], but its shape rule gives f32\[3\]"):
         check_jaxpr(Jaxpr(jaxpr.invars, [wrong], [eqn.replace(outvars=[wrong])]))
 
 
@@ -191,10 +189,7 @@ def test_operands_of_loops_and_branches_must_fit_their_programs():
     with pytest.raises(JaxprTypeError, match="for argument 0 of a program"):
         check_jaxpr(_with_operands(cond, a1=vector))
     loop = _equation(
-        lambda c, n: lax.while_loop(lambda c: c < n, lambda c: c + n, c),
-        np.float32(0),
-        np.float32(3),
-        name="while",
+        lambda c, n: lax.while_loop(lambda c: c < n, lambda c: c + n, c), np.float32(0), np.float32(3), name="while"
     )
     for place in ("a0", "a1", "a2"):
         with pytest.raises(JaxprTypeError, match="of a program, which is of type f32"):

@@ -36,6 +36,4 @@ def test_the_new_key_continues_the_stream(algorithm):
     _, together = lax.rng_bit_generator(key, (16,), algorithm=algorithm)
     middle, first = lax.rng_bit_generator(key, (8,), algorithm=algorithm)
     _, second = lax.rng_bit_generator(middle, (8,), algorithm=algorithm)
-    np.testing.assert_array_equal(
-        np.asarray(together), np.concatenate([np.asarray(first), np.asarray(second)])
-    )
+    np.testing.assert_array_equal(np.asarray(together), np.concatenate([np.asarray(first), np.asarray(second)]))

@@ -51,11 +51,7 @@ def test_map_with_path(tu):
     assert tu.tree_map_with_path(lambda p, x, y: (p, x, y), (1,), ([2],)) == (((tu.SequenceKey(0),), 1, [2]),)
     assert tu.tree_map_with_path(lambda *a: a, None) is None
     shallow = tu.tree_map_with_path(
-        lambda p, x, y: (len(p), x, y),
-        [1, (2,)],
-        [3, "y"],
-        is_leaf=lambda p, x: len(p) == 1,
-        is_leaf_takes_path=True,
+        lambda p, x, y: (len(p), x, y), [1, (2,)], [3, "y"], is_leaf=lambda p, x: len(p) == 1, is_leaf_takes_path=True
     )
     assert shallow == [(1, 1, 3), (1, (2,), "y")]
 
@@ -69,9 +65,7 @@ def test_is_leaf(tu):
     assert seen == [[1, (2,), 3], 1, (2,), 2, 3]
     pairs, _ = tu.tree_flatten_with_path([1, (2,)], is_leaf=lambda x: x == (2,))
     assert [x for _, x in pairs] == [1, (2,)]
-    pairs = tu.tree_leaves_with_path(
-        [1, (2,)], is_leaf=lambda p, x: p == (tu.SequenceKey(1),), is_leaf_takes_path=True
-    )
+    pairs = tu.tree_leaves_with_path([1, (2,)], is_leaf=lambda p, x: p == (tu.SequenceKey(1),), is_leaf_takes_path=True)
     assert [x for _, x in pairs] == [1, (2,)]
     expected = "is_leaf predicate returned a non-boolean value 3; expected a boolean"
     assert message(tu.tree_flatten, [1], is_leaf=lambda x: 3) == expected
@@ -231,9 +225,7 @@ def test_prefix_messages(tu, prefix, full, text):
     error = make_error("vmap in_axes")
     assert type(error) is ValueError and str(error) == expected.replace("NAME", "vmap in_axes")
     assert message(tu.tree_map, lambda *xs: xs, prefix, full) == expected.replace("NAME", "tree_map tree")
-    assert message(tu.tree_map, lambda *xs: xs, prefix, prefix, full) == expected.replace(
-        "NAME", "tree_map tree"
-    )
+    assert message(tu.tree_map, lambda *xs: xs, prefix, prefix, full) == expected.replace("NAME", "tree_map tree")
     with_path = message(tu.tree_map_with_path, lambda *xs: xs, prefix, full)
     assert with_path == expected.replace("NAME", "tree_map_with_path tree")
     broadcast = message(tu.tree_broadcast, prefix, full)
@@ -247,15 +239,9 @@ def test_prefix_errors_finds_all_of_them(tu):
     assert tu.prefix_errors(None, 3, is_leaf=lambda x: x is None) == []
     at_root = tu.prefix_errors([None], [3], is_leaf=lambda path, x: len(path) == 1, is_leaf_takes_path=True)
     assert at_root == []
-    with pytest.raises(
-        ValueError, match=r"different types at key path\n    tree_map_with_path tree\[0\]\[0\]"
-    ):
+    with pytest.raises(ValueError, match=r"different types at key path\n    tree_map_with_path tree\[0\]\[0\]"):
         tu.tree_map_with_path(
-            lambda *a: a,
-            [(None,)],
-            [(1,)],
-            is_leaf=lambda path, x: len(path) == 2 and x == 7,
-            is_leaf_takes_path=True,
+            lambda *a: a, [(None,)], [(1,)], is_leaf=lambda path, x: len(path) == 2 and x == 7, is_leaf_takes_path=True
         )
 
 
@@ -267,9 +253,7 @@ def test_properties(engines, tree, other):
         assert tu.tree_unflatten(treedef, leaves) == tree
         assert tu.tree_map(f, tu.tree_map(g, tree)) == tu.tree_map(lambda x: f(g(x)), tree)
         assert tu.tree_structure(tu.tree_map(f, tree)) == treedef
-        assert (
-            tu.tree_reduce(operator.add, tree, 0) == sum(leaves) == functools.reduce(operator.add, leaves, 0)
-        )
+        assert tu.tree_reduce(operator.add, tree, 0) == sum(leaves) == functools.reduce(operator.add, leaves, 0)
         grown = tu.tree_map(lambda x: (x, [x]), tree)  # tree is a prefix of it by construction
         assert tu.prefix_errors(tree, grown) == []
         assert tu.tree_structure(tu.tree_broadcast(tree, grown)) == tu.tree_structure(grown)

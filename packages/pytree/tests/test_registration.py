@@ -80,9 +80,7 @@ def test_what_a_flatten_with_keys_function_must_return(tu, returned):
         pass
 
     tu.register_pytree_node(Bad, lambda b: ((1,), None), lambda *_: Bad(), lambda b: returned)
-    with pytest.raises(
-        ValueError, match="The to_iterable_with_keys function for a custom PyTree node should return"
-    ):
+    with pytest.raises(ValueError, match="The to_iterable_with_keys function for a custom PyTree node should return"):
         tu.tree_flatten_with_path(Bad())
     assert tu.tree_leaves(Bad()) == [1]
 
@@ -140,9 +138,7 @@ def test_register_dataclass(tu):
     assert leaves == [1, 2] and repr(treedef) == "PyTreeDef(CustomNode(Layer[('dense',)], [*, *]))"
     assert treedef.unflatten([3, 4]) == Layer(3, "dense", 4)
     assert [tu.keystr(p) for p, _ in tu.tree_leaves_with_path(layer)] == [".w", ".b"]
-    assert treedef != tu.tree_structure(Layer(1, "conv", 2)) and treedef == tu.tree_structure(
-        Layer(5, "dense", 6)
-    )
+    assert treedef != tu.tree_structure(Layer(1, "conv", 2)) and treedef == tu.tree_structure(Layer(5, "dense", 6))
     assert treedef.node_data() == (Layer, ("dense",))
     assert dict(Layer.__dataclass_fields__["name"].metadata) == {"doc": "kept", "static": True}
     children, meta = tu.flatten_one_level(layer)
@@ -247,16 +243,7 @@ def test_one_level(tu):
 
 
 def test_is_tree_node(tu):
-    nodes = [
-        tuple,
-        list,
-        dict,
-        type(None),
-        Pair,
-        collections.OrderedDict,
-        collections.defaultdict,
-        tu.Partial,
-    ]
+    nodes = [tuple, list, dict, type(None), Pair, collections.OrderedDict, collections.defaultdict, tu.Partial]
     assert all(tu.is_tree_node(t) for t in nodes)
     assert not any(tu.is_tree_node(t) for t in (int, object, collections.deque, functools.partial))
 

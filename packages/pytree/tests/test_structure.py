@@ -64,14 +64,9 @@ def test_corpus(tu, tree, leaves, text, paths, num_nodes):
 @pytest.mark.parametrize("tree", TREES)
 def test_node_data_and_children_rebuild_a_treedef(tu, tree):
     treedef = tu.tree_structure(tree)
-    again = tu.PyTreeDef.from_node_data_and_children(
-        tu.default_registry, treedef.node_data(), treedef.children()
-    )
+    again = tu.PyTreeDef.from_node_data_and_children(tu.default_registry, treedef.node_data(), treedef.children())
     assert again == treedef
-    assert (
-        tu.make_from_node_data_and_children(tu.default_registry, treedef.node_data(), treedef.children())
-        == treedef
-    )
+    assert tu.make_from_node_data_and_children(tu.default_registry, treedef.node_data(), treedef.children()) == treedef
     assert tu.treedef_children(treedef) == treedef.children()
 
 
@@ -95,27 +90,14 @@ def test_node_data(tu):
 
 def test_treedefs_compare_by_value(tu):
     structures = {}
-    for tree in [
-        *TREES,
-        [1],
-        (None,),
-        [None],
-        {"a": 1},
-        {"b": 1},
-        Other(1, (2,)),
-        collections.OrderedDict(a=1, b=2),
-    ]:
+    for tree in [*TREES, [1], (None,), [None], {"a": 1}, {"b": 1}, Other(1, (2,)), collections.OrderedDict(a=1, b=2)]:
         structures.setdefault(repr(tu.tree_structure(tree)), []).append(tu.tree_structure(tree))
     for text, group in structures.items():
         for treedef in group:
-            assert all(
-                (treedef == other) == (text == t) for t, others in structures.items() for other in others
-            )
+            assert all((treedef == other) == (text == t) for t, others in structures.items() for other in others)
             assert hash(treedef) == hash(group[0])
     assert not tu.tree_structure(1) == 1
-    assert tu.tree_structure(collections.namedtuple("Pair", "x y")(1, (2,))) != tu.tree_structure(
-        Pair(1, (2,))
-    )
+    assert tu.tree_structure(collections.namedtuple("Pair", "x y")(1, (2,))) != tu.tree_structure(Pair(1, (2,)))
 
 
 def test_comparison_of_metadata_that_has_no_truth_value(tu):
@@ -162,11 +144,7 @@ UP_TO_ERRORS = [
     ({"a": 1}, ORDERED, "Expected dict, got OrderedDict([('b', 1), ('a', 2)])."),
     (Pair(1, 2), (1, 2), "Expected named tuple, got (1, 2)."),
     (Pair(1, 2), Triple(1, 2, 3), "Named tuple arity mismatch: 3 != 2; tuple: Triple(x=1, y=2, z=3)."),
-    (
-        Pair(1, 2),
-        Other(1, 2),
-        f"Named tuple type mismatch: expected type: {Pair}, tuple: Other(x=1, y=2).",
-    ),
+    (Pair(1, 2), Other(1, 2), f"Named tuple type mismatch: expected type: {Pair}, tuple: Other(x=1, y=2)."),
     (ORDERED, 3, "Custom node type mismatch: expected type: <class 'collections.OrderedDict'>, value: 3."),
     (
         ORDERED,
@@ -300,9 +278,7 @@ def _containers(children):
         st.dictionaries(st.text(max_size=2), children, max_size=4),
         st.dictionaries(st.integers(-3, 3), children, max_size=4),
         st.dictionaries(KEYS, children, max_size=4).map(collections.OrderedDict),
-        st.dictionaries(st.text(max_size=2), children, max_size=3).map(
-            lambda d: collections.defaultdict(list, d)
-        ),
+        st.dictionaries(st.text(max_size=2), children, max_size=3).map(lambda d: collections.defaultdict(list, d)),
         st.tuples(children, children).map(lambda p: Pair(*p)),
     )
 

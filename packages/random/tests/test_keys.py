@@ -67,9 +67,7 @@ def test_bits_of_64_and_seeds_of_64():
         assert data(key).tolist() == [2**8, 9]
         assert data(random.key(-7)).tolist() == [2**32 - 1, 2**32 - 7]
         high, low = threefry(data(key), np.zeros(4), np.arange(4))
-        assert (
-            np.asarray(random.bits(key, (4,), "uint64")) == (high.astype(np.uint64) << np.uint64(32) | low)
-        ).all()
+        assert (np.asarray(random.bits(key, (4,), "uint64")) == (high.astype(np.uint64) << np.uint64(32) | low)).all()
 
 
 def test_bits_of_an_element_do_not_depend_on_the_array():
@@ -88,9 +86,7 @@ def test_the_older_scheme():
 def test_typed_keys_as_arrays():
     key = random.key(7)
     assert isinstance(key, Array) and key.shape == () and key.ndim == 0 and key.size == 1
-    assert (
-        dtypes.issubdtype(key.dtype, dtypes.prng_key) and str(key.dtype) == "key<fry>" and key.itemsize == 8
-    )
+    assert dtypes.issubdtype(key.dtype, dtypes.prng_key) and str(key.dtype) == "key<fry>" and key.itemsize == 8
     assert repr(random.split(key)).startswith("Array((2,), dtype=key<fry>) overlaying:\n[[")
     assert key.dtype == random.key_dtype() == random.key_dtype("threefry2x32")
     assert random.key_impl(key) == "threefry2x32" == random.key_impl(random.PRNGKey(0))
@@ -172,9 +168,7 @@ def test_vmap_of_fold_in_over_either_argument():
     over_keys = vmap(random.fold_in, in_axes=(0, None))
     assert (data(vmap(over_numbers, in_axes=(0, None))(KEYS, numbers)) == expected).all()
     assert (data(vmap(over_keys, in_axes=(None, 0), out_axes=1)(KEYS, numbers)) == expected).all()
-    assert (
-        data(vmap(random.fold_in)(lax.slice_in_dim(KEYS, 0, 3), numbers)) == expected[range(3), range(3)]
-    ).all()
+    assert (data(vmap(random.fold_in)(lax.slice_in_dim(KEYS, 0, 3), numbers)) == expected[range(3), range(3)]).all()
 
 
 def test_keys_flow_through_jit_scan_and_derivatives():

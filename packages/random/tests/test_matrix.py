@@ -100,7 +100,5 @@ def test_every_primitive_has_a_record():
     unsampled = {
         bedrax.random.random_gamma_p: "tests of its sampler (test_samplers) compare its law and its derivative"
     }
-    missing = [
-        name for prim, name in found.items() if prim not in {c.primitive for c in CASES} | set(unsampled)
-    ]
+    missing = [name for prim, name in found.items() if prim not in {c.primitive for c in CASES} | set(unsampled)]
     assert found and not missing

@@ -298,9 +298,7 @@ def test_derivatives_of_the_numbers():
     key = random.key(42)
     assert float(grad(lambda m: m + 2 * random.normal(key))(1.0)) == 1
     u = float(random.uniform(key))
-    np.testing.assert_allclose(
-        float(grad(lambda a: random.uniform(key, minval=a, maxval=3.0))(1.0)), 1 - u, rtol=1e-6
-    )
+    np.testing.assert_allclose(float(grad(lambda a: random.uniform(key, minval=a, maxval=3.0))(1.0)), 1 - u, rtol=1e-6)
     # gamma: at a fixed value of the distribution function; the reference system's values
     for a, expected, expected_log in (
         (2.0, 1.449859380722046, 0.39478638768196106),

@@ -55,9 +55,7 @@ def test_factorizations_of_any_shape(a):
 @pytest.mark.parametrize("trans", [0, 1, 2])
 @pytest.mark.parametrize("rhs", [b, B])
 def test_solutions(trans, rhs):
-    close(
-        linalg.lu_solve(linalg.lu_factor(C), rhs, trans=trans), sp.lu_solve(sp.lu_factor(C), rhs, trans=trans)
-    )
+    close(linalg.lu_solve(linalg.lu_factor(C), rhs, trans=trans), sp.lu_solve(sp.lu_factor(C), rhs, trans=trans))
     for lower in (False, True):
         expected = sp.solve_triangular(C, rhs, trans=trans, lower=lower, unit_diagonal=True)
         close(linalg.solve_triangular(C, rhs, trans=trans, lower=lower, unit_diagonal=True), expected)
@@ -73,8 +71,7 @@ def test_solutions(trans, rhs):
 def test_products_with_q(mode, pivoting):
     for c in (B, b):
         close(
-            linalg.qr_multiply(A, c, mode=mode, pivoting=pivoting),
-            sp.qr_multiply(A, c, mode=mode, pivoting=pivoting),
+            linalg.qr_multiply(A, c, mode=mode, pivoting=pivoting), sp.qr_multiply(A, c, mode=mode, pivoting=pivoting)
         )
 
 
@@ -148,12 +145,8 @@ def test_functions_through_the_schur_form():
 
 def test_derivatives():
     check_grads(linalg.expm, (A,), order=2, rtol=1e-4, atol=1e-4)
-    check_grads(
-        lambda a, b: linalg.cho_solve(linalg.cho_factor(a @ a.T + np.eye(N)), b), (A, b), order=1, rtol=1e-5
-    )
-    check_grads(
-        lambda a, b: linalg.solve_triangular(a, b, lower=True), (A + 3 * np.eye(N), b), order=1, rtol=1e-5
-    )
+    check_grads(lambda a, b: linalg.cho_solve(linalg.cho_factor(a @ a.T + np.eye(N)), b), (A, b), order=1, rtol=1e-5)
+    check_grads(lambda a, b: linalg.solve_triangular(a, b, lower=True), (A + 3 * np.eye(N), b), order=1, rtol=1e-5)
     check_grads(lambda a, b: linalg.lu_solve(linalg.lu_factor(a), b), (A, b), order=1, rtol=1e-4)
 
 

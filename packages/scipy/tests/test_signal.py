@@ -113,20 +113,13 @@ SCIPY_MODES = {"constant": "grid-constant", "wrap": "grid-wrap"}
 @pytest.mark.parametrize("order", [0, 1])
 def test_values_between_pixels(mode, order):
     points = RNG.uniform(-8, 14, (2, 40))
-    expected = scipy.ndimage.map_coordinates(
-        IMAGE, points, order=order, mode=SCIPY_MODES.get(mode, mode), cval=0.7
-    )
+    expected = scipy.ndimage.map_coordinates(IMAGE, points, order=order, mode=SCIPY_MODES.get(mode, mode), cval=0.7)
     close(bs.ndimage.map_coordinates(IMAGE, points, order, mode=mode, cval=0.7), expected)
 
 
 def test_values_between_pixels_are_differentiable():
     points = [np.array([0.3, 2.6]), np.array([1.2, 4.7])]
-    check_grads(
-        lambda image, points: bs.ndimage.map_coordinates(image, points, 1),
-        (IMAGE, points),
-        order=1,
-        rtol=1e-6,
-    )
+    check_grads(lambda image, points: bs.ndimage.map_coordinates(image, points, 1), (IMAGE, points), order=1, rtol=1e-6)
     with pytest.raises(NotImplementedError, match="order"):
         bs.ndimage.map_coordinates(IMAGE, points, 3)
     with pytest.raises(NotImplementedError, match="mode"):

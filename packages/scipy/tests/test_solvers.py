@@ -138,9 +138,7 @@ def test_euler_angles(seq):
     ours, theirs = Rotation.from_euler(seq, angles), ssp.Rotation.from_euler(seq, angles)
     np.testing.assert_allclose(ours.as_quat(canonical=True), theirs.as_quat(canonical=True), atol=1e-12)
     one = Rotation.from_euler(seq, angles[0], degrees=True).as_quat()
-    np.testing.assert_allclose(
-        one, ssp.Rotation.from_euler(seq, angles[0], degrees=True).as_quat(), atol=1e-12
-    )
+    np.testing.assert_allclose(one, ssp.Rotation.from_euler(seq, angles[0], degrees=True).as_quat(), atol=1e-12)
     if len(seq) == 3:
         np.testing.assert_allclose(ours.as_euler(seq), theirs.as_euler(seq), atol=1e-9)
         locked = ssp.Rotation.from_euler(seq, [0.3, 0 if seq[0] == seq[2] else np.pi / 2, 0.4])

@@ -59,9 +59,7 @@ def test_values(name, f):
     )
 
 
-@pytest.mark.parametrize(
-    "name,f", [(n, f) for n, f in FUNCTIONS if f in ("logpdf", "cdf", "logcdf", "logpmf")]
-)
+@pytest.mark.parametrize("name,f", [(n, f) for n, f in FUNCTIONS if f in ("logpdf", "cdf", "logcdf", "logpmf")])
 def test_derivatives(name, f):
     x, shapes, where = arguments(name, f)
     fun = getattr(getattr(stats, name), f)
@@ -93,9 +91,7 @@ def test_tails_keep_their_accuracy():
     for x in (-40.0, -10.0, 10.0, 37.0):
         np.testing.assert_allclose(stats.norm.logcdf(x), sp.norm.logcdf(x), rtol=1e-13)
     np.testing.assert_allclose(stats.cauchy.sf(1e20), 1 / (np.pi * 1e20), rtol=1e-13)
-    np.testing.assert_allclose(
-        stats.truncnorm.logpdf(9.0, 8, 12), sp.truncnorm.logpdf(9.0, 8, 12), rtol=1e-12
-    )
+    np.testing.assert_allclose(stats.truncnorm.logpdf(9.0, 8, 12), sp.truncnorm.logpdf(9.0, 8, 12), rtol=1e-12)
     np.testing.assert_allclose(stats.gumbel_r.logsf(40.0), sp.gumbel_r.logsf(40.0), rtol=1e-12)
     np.testing.assert_allclose(stats.expon.logcdf(1e-20), np.log(1e-20), rtol=1e-13)
 
@@ -154,9 +150,7 @@ def test_summaries_with_nan():
         stats.rankdata(z, "middle")
 
 
-@pytest.mark.parametrize(
-    "options", [{}, {"weights": RNG.random(20)}, {"bw_method": "silverman"}, {"bw_method": 0.3}]
-)
+@pytest.mark.parametrize("options", [{}, {"weights": RNG.random(20)}, {"bw_method": "silverman"}, {"bw_method": 0.3}])
 def test_kernel_densities(options):
     data, points = RNG.standard_normal((2, 20)), RNG.standard_normal((2, 5))
     ours, theirs = stats.gaussian_kde(data, **options), sp.gaussian_kde(data, **options)

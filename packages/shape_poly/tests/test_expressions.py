@@ -160,8 +160,7 @@ def test_documented_comparisons():
     ):
         bool(a + 1 >= b)
     with pytest.raises(
-        InconclusiveDimensionOperation,
-        match=r"Dimension polynomial comparison 'a \+ 1' >= 'b' is inconclusive",
+        InconclusiveDimensionOperation, match=r"Dimension polynomial comparison 'a \+ 1' >= 'b' is inconclusive"
     ):
         bool(a + 1 >= b)
 
@@ -248,8 +247,7 @@ def test_a_number_is_not_known():
     (b,) = symbolic_shape("b")
     for f in (int, float, complex):
         with pytest.raises(
-            InconclusiveDimensionOperation,
-            match="Symbolic dimension 'b' used in a context that requires a constant",
+            InconclusiveDimensionOperation, match="Symbolic dimension 'b' used in a context that requires a constant"
         ):
             f(b)
     with pytest.raises(NotImplementedError, match="symbolic dimension 'b' has no value here"):

@@ -8,13 +8,7 @@ from hypothesis import strategies as st
 from bedrax import lax
 from bedrax.core import staging
 from bedrax.core.avals import ShapedArray, ShapeDtypeStruct
-from bedrax.shape_poly import (
-    constraints_of,
-    solve_dims,
-    symbolic_args_specs,
-    symbolic_shape,
-    symbolic_shapes,
-)
+from bedrax.shape_poly import constraints_of, solve_dims, symbolic_args_specs, symbolic_shape, symbolic_shapes
 
 
 @pytest.mark.parametrize(
@@ -94,11 +88,7 @@ def test_solves(a, b, c):
 @pytest.mark.parametrize(
     "specs, shapes, message",
     [
-        (
-            ["b"],
-            [(0,)],
-            "Dimension variable b must have integer value >= 1. Found value 0 when solving b == 0",
-        ),
+        (["b"], [(0,)], "Dimension variable b must have integer value >= 1. Found value 0 when solving b == 0"),
         (["b"], [(0,)], "Expected value >= 1 for dimension variable 'b'"),
         (["b, b"], [(4, 5)], "dimension variable 'b' corresponding to multiple values {4, 5}"),
         (
@@ -178,9 +168,7 @@ def test_dimensions_are_operands_of_programs():
 
     made, outs = staging.make_jaxpr(program), None
     jaxpr = made(ShapeDtypeStruct((b,), np.float32))
-    outs = (
-        [v.aval for v in jaxpr.jaxpr.outvars] if hasattr(jaxpr, "jaxpr") else [v.aval for v in jaxpr.outvars]
-    )
+    outs = [v.aval for v in jaxpr.jaxpr.outvars] if hasattr(jaxpr, "jaxpr") else [v.aval for v in jaxpr.outvars]
     assert [str(a.shape) for a in outs] == ["(b,)", "()", "(5,)", "()", "()"]
     assert [a.dtype.kind for a in outs] == ["f", "f", "i", "f", "f"]
     assert "dim_as_value[dim=b" in str(jaxpr)

@@ -20,9 +20,7 @@ def test_tensorflow_is_imported_when_it_is_used():
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
-@pytest.mark.parametrize(
-    "name", ["bool", "int8", "uint32", "int64", "bfloat16", "float16", "float64", "complex64"]
-)
+@pytest.mark.parametrize("name", ["bool", "int8", "uint32", "int64", "bfloat16", "float16", "float64", "complex64"])
 def test_dtypes_there_and_back(name):
     dtype = dtypes.as_dtype(name)
     assert types.tf_dtype(dtype).name == name

@@ -12,8 +12,7 @@ from bedrax.core import array as core_array
 
 
 @pytest.mark.parametrize(
-    "dtype",
-    [np.float32, np.int8, np.uint16, np.bool_, np.complex64, ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn],
+    "dtype", [np.float32, np.int8, np.uint16, np.bool_, np.complex64, ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn]
 )
 @pytest.mark.parametrize("shape", [(), (3,), (2, 0), (2, 3)])
 def test_round_trip_and_attributes(dtype, shape):
@@ -116,9 +115,7 @@ def test_values_do_not_change_by_placement_inside_traced_functions():
     where = xla.NamedSharding(xla.make_mesh((1,), ("x",)), xla.PartitionSpec("x"))
     constrained = xla.jit(lambda x: xla.with_sharding_constraint({"a": lax.sin(x)}, where))
     np.testing.assert_allclose(np.asarray(constrained(x)["a"]), np.sin(x), rtol=1e-6)
-    batched = vmap(lambda x: xla.with_sharding_constraint(x, where), in_axes=1, out_axes=1)(
-        np.ones((3, 2), np.float32)
-    )
+    batched = vmap(lambda x: xla.with_sharding_constraint(x, where), in_axes=1, out_axes=1)(np.ones((3, 2), np.float32))
     assert batched.shape == (3, 2)
 
 
@@ -137,8 +134,7 @@ def test_dlpack():
     np.testing.assert_array_equal(np.asarray(y), np.arange(5))
     assert y.is_fully_replicated
     np.testing.assert_array_equal(
-        np.asarray(xla.from_dlpack(np.arange(12.0, dtype=np.float32).reshape(3, 4).T)),
-        np.arange(12).reshape(3, 4).T,
+        np.asarray(xla.from_dlpack(np.arange(12.0, dtype=np.float32).reshape(3, 4).T)), np.arange(12).reshape(3, 4).T
     )
     with pytest.raises(TypeError, match="__dlpack__"):
         xla.from_dlpack([1, 2])

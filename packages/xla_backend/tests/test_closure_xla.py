@@ -40,9 +40,7 @@ def scanned(x):
 def branching(x):
     total = lax.reduce_sum(x, axes=(0,))
     return lax.switch(
-        np.int32(1),
-        [lax.sin, lambda x: lax.mul(x, total), lax.cos],
-        lax.cond(lax.gt(total, 0.5), lax.sin, lax.exp, x),
+        np.int32(1), [lax.sin, lambda x: lax.mul(x, total), lax.cos], lax.cond(lax.gt(total, 0.5), lax.sin, lax.exp, x)
     )
 
 
@@ -52,8 +50,7 @@ def _wave(x, n):
 
 
 _wave.defvjp(
-    lambda x, n: (lax.mul(lax.sin(x), n), (x, n)),
-    lambda r, ct: (lax.mul(ct, lax.mul(lax.cos(r[0]), r[1])), None),
+    lambda x, n: (lax.mul(lax.sin(x), n), (x, n)), lambda r, ct: (lax.mul(ct, lax.mul(lax.cos(r[0]), r[1])), None)
 )
 
 

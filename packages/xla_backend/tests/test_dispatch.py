@@ -110,9 +110,7 @@ def products(xs, **options):
 
 def test_control_flow():
     power = xla.jit(
-        lambda a: lax.while_loop(
-            lambda s: lax.lt(s[0], 10), lambda s: (lax.add(s[0], 1), lax.mul(s[1], a)), (0, a)
-        )
+        lambda a: lax.while_loop(lambda s: lax.lt(s[0], 10), lambda s: (lax.add(s[0], 1), lax.mul(s[1], a)), (0, a))
     )
     i, value = power(np.float32(2))
     assert (int(i), float(value)) == (10, 2.0**11)
@@ -127,9 +125,7 @@ def test_control_flow():
             carry, ys = xla.jit(functools.partial(products, **options))(xs)
             assert float(carry) == c
             np.testing.assert_array_equal(np.asarray(ys), want)
-    _, empty = xla.jit(lambda xs: lax.scan(lambda c, x: (c, x), np.float32(0), xs))(
-        np.zeros((0, 3), np.float32)
-    )
+    _, empty = xla.jit(lambda xs: lax.scan(lambda c, x: (c, x), np.float32(0), xs))(np.zeros((0, 3), np.float32))
     assert empty.shape == (0, 3)
     choose = xla.jit(lambda p, a: lax.cond(p, lax.sin, lax.cos, a))
     np.testing.assert_allclose(choose(True, xs), np.sin(xs), rtol=1e-6)

@@ -69,9 +69,7 @@ def test_callbacks_run_in_jit_scan_and_cond(ordered):
     assert seen == []
     np.testing.assert_array_equal(np.asarray(h(True, x)), 2 * x)
     while_ = xla.jit(
-        lambda x: lax.while_loop(lambda s: lax.lt(s[0], 2), lambda s: (lax.add(s[0], 1), tap(s[1])), (0, x))[
-            1
-        ]
+        lambda x: lax.while_loop(lambda s: lax.lt(s[0], 2), lambda s: (lax.add(s[0], 1), tap(s[1])), (0, x))[1]
     )
     np.testing.assert_array_equal(np.asarray(while_(x)), 4 * x)
     xla.effects_barrier()
@@ -84,9 +82,7 @@ def test_wrong_results_of_callbacks_are_errors():
         (lambda x: 1 / 0, "division"),
     ):
         with pytest.raises(Exception, match=message):
-            xla.jit(lambda x, f=f: tap_p.bind(x, f=f, ordered=False))(
-                np.ones(2, np.float32)
-            ).block_until_ready()
+            xla.jit(lambda x, f=f: tap_p.bind(x, f=f, ordered=False))(np.ones(2, np.float32)).block_until_ready()
 
 
 def test_an_effect_that_nobody_can_carry_out():

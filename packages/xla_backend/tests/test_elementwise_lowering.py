@@ -42,19 +42,8 @@ def test_rng_uniform_is_in_range():
 
 def test_constants_are_merged_by_their_bits():
     nan = float("nan")
-    values = [
-        complex(nan, 1),
-        complex(nan, 2),
-        complex(3, nan),
-        complex(-1, 0.0),
-        complex(-1, -0.0),
-        nan,
-        0.0,
-        -0.0,
-    ]
-    outs = xla.jit(lambda x: [lax.add(x, lax.full((), v, np.complex64)) for v in values])(
-        np.complex64(-0.0 - 0.0j)
-    )
+    values = [complex(nan, 1), complex(nan, 2), complex(3, nan), complex(-1, 0.0), complex(-1, -0.0), nan, 0.0, -0.0]
+    outs = xla.jit(lambda x: [lax.add(x, lax.full((), v, np.complex64)) for v in values])(np.complex64(-0.0 - 0.0j))
     same = xla.jit(lambda: [lax.full((2,), v, np.complex64) for v in values])()
     for value, out, pair in zip(values, outs, same, strict=True):
         np.testing.assert_array_equal(np.asarray(out), np.complex64(value))
@@ -67,11 +56,6 @@ def test_parameters_of_eager_operations_are_told_apart_by_their_bits():
         assert np.signbit(np.asarray(found))[0] == np.signbit(value)
         numbers = lax.GatherDimensionNumbers(offset_dims=(), collapsed_slice_dims=(0,), start_index_map=(0,))
         filled = lax.gather(
-            np.ones(2, "f"),
-            np.array([[7]]),
-            numbers,
-            (1,),
-            mode=lax.GatherScatterMode.FILL_OR_DROP,
-            fill_value=value,
+            np.ones(2, "f"), np.array([[7]]), numbers, (1,), mode=lax.GatherScatterMode.FILL_OR_DROP, fill_value=value
         )
         assert np.signbit(np.asarray(filled))[0] == np.signbit(value)

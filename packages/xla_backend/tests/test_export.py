@@ -60,22 +60,12 @@ def test_symbolic_shapes():
 
 def test_dimensions_as_values():
     exported = ex.export(
-        jit(
-            lambda x: (
-                5.0 + x.shape[0],
-                x.shape[0] - np.arange(5, dtype=np.int32),
-                x + x.shape[0],
-                x.shape[0],
-            )
-        )
+        jit(lambda x: (5.0 + x.shape[0], x.shape[0] - np.arange(5, dtype=np.int32), x + x.shape[0], x.shape[0]))
     )(spec("b", np.int32))
     x = np.ones(3, np.int32)
     out = exported.call(x)
     assert (
-        float(out[0]) == 8
-        and out[1].tolist() == [3, 2, 1, 0, -1]
-        and out[2].tolist() == [4, 4, 4]
-        and int(out[3]) == 3
+        float(out[0]) == 8 and out[1].tolist() == [3, 2, 1, 0, -1] and out[2].tolist() == [4, 4, 4] and int(out[3]) == 3
     )
     assert exported.out_avals[0].weak_type and exported.out_avals[0].dtype == F32
 
@@ -163,9 +153,7 @@ def test_shapes_are_checked_by_the_module_too():
     with pytest.raises(ValueError, match="Division had remainder 1 when computing the value of 'd'"):
         linking.specialize(exported.mlir_module_serialized, [wrong], None, True)
     right = types.tensor_type((3, 3, 4), F32)
-    assert "tensor<3x3x4xf32>" in str(
-        linking.specialize(exported.mlir_module_serialized, [right], None, True)
-    )
+    assert "tensor<3x3x4xf32>" in str(linking.specialize(exported.mlir_module_serialized, [right], None, True))
 
 
 def test_wrong_arguments():
@@ -188,10 +176,7 @@ def test_wrong_arguments():
 
 def test_platforms():
     exported = ex.export(jit(lax.cos), platforms=["tpu"])(np.float32(1))
-    with pytest.raises(
-        ValueError,
-        match="'cos' was exported for tpu and is called on cpu",
-    ):
+    with pytest.raises(ValueError, match="'cos' was exported for tpu and is called on cpu"):
         exported.call(np.float32(1))
     unsafe = ex.export(jit(lax.cos), platforms=["tpu"], disabled_checks=[ex.DisabledSafetyCheck.platform()])(
         np.float32(1)
@@ -231,9 +216,7 @@ def test_each_platform_gets_its_own_branch():
 
 
 def test_exported_inside_exported():
-    inner = ex.export(jit(lambda x, y: lax.dot(x, y)))(
-        *symbolic_args_specs([arange(1, 1)] * 2, ["a, b", "b, c"])
-    )
+    inner = ex.export(jit(lambda x, y: lax.dot(x, y)))(*symbolic_args_specs([arange(1, 1)] * 2, ["a, b", "b, c"]))
     args = symbolic_args_specs([arange(2, 3)], ["n, m"])
     outer = ex.export(jit(lambda x: inner.call(x, lax.transpose(x, (1, 0)))))(*args)
     assert str(outer.out_avals[0].shape) == "(n, n)"
@@ -267,9 +250,7 @@ def test_derivative_at_symbolic_shapes():
     x, n = arange(3), np.arange(2, dtype=np.int32)
     g = grad(lambda x: again.call(x, n)[0])(x)
     np.testing.assert_allclose(g, 4 * np.cos(x), rtol=1e-5)
-    np.testing.assert_allclose(
-        jit(grad(lambda x: again.call(x, n)[0]))(arange(5)), 4 * np.cos(arange(5)), rtol=1e-5
-    )
+    np.testing.assert_allclose(jit(grad(lambda x: again.call(x, n)[0]))(arange(5)), 4 * np.cos(arange(5)), rtol=1e-5)
 
 
 def test_trees_of_registered_classes():
@@ -295,10 +276,7 @@ def test_trees_of_registered_classes():
         )
     pytree.register_pytree_node(Tagged, lambda t: ((t.value,), t.tag), lambda tag, c: Tagged(c[0], tag))
     ex.register_pytree_node_serialization(
-        Tagged,
-        serialized_name="tests.Tagged",
-        serialize_auxdata=str.encode,
-        deserialize_auxdata=lambda b: b.decode(),
+        Tagged, serialized_name="tests.Tagged", serialize_auxdata=str.encode, deserialize_auxdata=lambda b: b.decode()
     )
     out = round_trip(ex.export(jit(lambda t: t))(Tagged(1.0, "left"))).call(Tagged(3.0, "left"))
     assert out.tag == "left" and float(out.value) == 3
@@ -317,23 +295,16 @@ def test_custom_calls_need_a_promise():
     custom_p.abstract(lambda x: x)
     lowering_rules.add(custom_p, lambda ctx, x: ctx.custom_call("my_target", [x], x.type))
     f = jit(lambda x: custom_p.bind(x))
-    with pytest.raises(
-        ValueError,
-        match="custom calls that other versions may not know: my_target",
-    ):
+    with pytest.raises(ValueError, match="custom calls that other versions may not know: my_target"):
         ex.export(f)(np.float32(1))
     check = ex.DisabledSafetyCheck.custom_call("my_target")
-    assert (
-        check.is_custom_call() == "my_target" and ex.DisabledSafetyCheck.platform().is_custom_call() is None
-    )
+    assert check.is_custom_call() == "my_target" and ex.DisabledSafetyCheck.platform().is_custom_call() is None
     exported = ex.export(f, disabled_checks=[check])(np.float32(1))
     assert "my_target" in exported.mlir_module()
     assert list(round_trip(exported).disabled_safety_checks) == [check]
 
 
-@pytest.mark.parametrize(
-    "dtype", ["bool", "int8", "uint16", "bfloat16", "float16", "complex64", "float8_e4m3fn"]
-)
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint16", "bfloat16", "float16", "complex64", "float8_e4m3fn"])
 def test_dtypes(dtype):
     import ml_dtypes
 
@@ -386,11 +357,7 @@ def test_many_devices():
     import subprocess
     import sys
 
-    environment = {
-        **os.environ,
-        "JAX_NUM_CPU_DEVICES": "8",
-        "XLA_FLAGS": "--xla_force_host_platform_device_count=8",
-    }
+    environment = {**os.environ, "JAX_NUM_CPU_DEVICES": "8", "XLA_FLAGS": "--xla_force_host_platform_device_count=8"}
     result = subprocess.run(
         [sys.executable, "-c", MANY_DEVICES], env=environment, capture_output=True, text=True, check=False
     )

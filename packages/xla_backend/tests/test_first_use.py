@@ -60,7 +60,5 @@ def test_a_backend_that_comes_while_something_is_traced():
         program = make_jaxpr(lambda x: lax.add(x, lax.asarray(np.float32(1))))(np.float32(2))
         print(executors.get().name, len(program.eqns))
     """
-    out = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, check=False
-    )
+    out = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, check=False)
     assert out.stdout.strip() == "xla 1", out.stdout + out.stderr

@@ -61,8 +61,7 @@ UNARY = {
     "atan": lax.atan,
     "cbrt": lambda x: lax.cbrt(lax.add(lax.square(x), constant(1))),
     "integers": lambda x: lax.convert_element_type(
-        lax.rem(lax.convert_element_type(lax.mul(lax.tanh(x), constant(37.31)), np.int32), np.int32(5)),
-        x.dtype,
+        lax.rem(lax.convert_element_type(lax.mul(lax.tanh(x), constant(37.31)), np.int32), np.int32(5)), x.dtype
     ),
     "clamp": lambda x: lax.clamp(constant(-0.51), x, constant(0.73)),
     "stop": lambda x: lax.stop_gradient(lax.sin(x)),
@@ -131,9 +130,7 @@ def shaping(rng, shape):
         lambda x: lax.transpose(x, order),
         lambda x: lax.rev(x, (a,)),
         lambda x: lax.slice_in_dim(x, start, n, axis=a),
-        lambda x: lax.pad(
-            x, constant(0.3), [(low, high, inner) if i == a else (0, 0, 0) for i in range(rank)]
-        ),
+        lambda x: lax.pad(x, constant(0.3), [(low, high, inner) if i == a else (0, 0, 0) for i in range(rank)]),
         lambda x: lax.concatenate([x, lax.cos(x)], a),
         lambda x: lax.reduce_sum(x, axes=(a,)),
         lambda x: lax.reduce_max(x, axes=(a,)),
@@ -164,19 +161,7 @@ def structured(rng, shape, depth):
     """A random operation that holds programs."""
     first, second = (program(rng, shape, depth - 1) for _ in range(2))
     kind = rng.choice(
-        [
-            "jit",
-            "checkpoint",
-            "cond",
-            "switch",
-            "scan",
-            "scan_xs",
-            "fori",
-            "custom_jvp",
-            "vmap",
-            "map",
-            "grad",
-        ]
+        ["jit", "checkpoint", "cond", "switch", "scan", "scan_xs", "fori", "custom_jvp", "vmap", "map", "grad"]
     )
     steps, unroll, reverse = rng.randrange(1, 4), rng.choice([1, 2]), rng.random() < 0.5
     threshold = constant(rng.uniform(-1, 1))
@@ -189,14 +174,10 @@ def structured(rng, shape, depth):
         return lambda x: lax.cond(lax.gt(mean(x), threshold), first, second, x)
     if kind == "switch":
         return lambda x: lax.switch(
-            lax.convert_element_type(lax.mul(lax.tanh(mean(x)), constant(2.9)), np.int32),
-            [first, second, lax.sin],
-            x,
+            lax.convert_element_type(lax.mul(lax.tanh(mean(x)), constant(2.9)), np.int32), [first, second, lax.sin], x
         )
     if kind == "scan":
-        return lambda x: lax.scan(
-            lambda c, _: (lax.tanh(first(c)), None), x, None, length=steps, unroll=unroll
-        )[0]
+        return lambda x: lax.scan(lambda c, _: (lax.tanh(first(c)), None), x, None, length=steps, unroll=unroll)[0]
     if kind == "scan_xs":
 
         def body(c, row):
@@ -265,8 +246,7 @@ def program(rng, shape, depth=2):
 def direction(x):
     return lax.cos(
         lax.add(
-            lax.mul(lax.convert_element_type(lax.iota(np.int32, max(1, x.size)), x.dtype), constant(1.7)),
-            constant(0.3),
+            lax.mul(lax.convert_element_type(lax.iota(np.int32, max(1, x.size)), x.dtype), constant(1.7)), constant(0.3)
         )
     )
 
@@ -287,9 +267,7 @@ def batched(in_axis, out_axis):
             scales = lax.reshape(np.array([1.0, -0.6, 0.3]), tuple(3 if i == a else 1 for i in range(n)))
             others = tuple(i for i in range(n) if i != a)
             shape = (*x.shape[:a], 3, *x.shape[a:])
-            xs = lax.mul(
-                lax.broadcast_in_dim(x, shape, others), lax.broadcast_in_dim(scales, shape, tuple(range(n)))
-            )
+            xs = lax.mul(lax.broadcast_in_dim(x, shape, others), lax.broadcast_in_dim(scales, shape, tuple(range(n))))
             return lax.reduce_sum(vmap(f, in_axes=a, out_axes=b)(xs), axes=(b,))
 
         return g
@@ -306,9 +284,7 @@ TRANSFORMATIONS = {
     "vmap last": batched(-1, 0),
     "vmap to last": batched(0, -1),
     "checkpoint": checkpoint,
-    "scan": lambda f: (
-        lambda x: lax.scan(lambda c, k: (lax.sin(lax.mul(f(c), k)), None), x, np.array([1.0, 0.5]))[0]
-    ),
+    "scan": lambda f: lambda x: lax.scan(lambda c, k: (lax.sin(lax.mul(f(c), k)), None), x, np.array([1.0, 0.5]))[0],
 }
 
 

@@ -30,24 +30,12 @@ def _module(f, *args, platform):
     [
         (lax.cholesky, (S,), "cusolver_potrf_ffi", "hipsolver_potrf_ffi", "stablehlo.cholesky"),
         (lax.lu, (X,), "cusolver_getrf_ffi", "hipsolver_getrf_ffi", "LuDecomposition"),
-        (
-            lax.qr,
-            (X,),
-            "cusolver_geqrf_ffi",
-            "hipsolver_orgqr_ffi",
-            "ProductOfElementaryHouseholderReflectors",
-        ),
+        (lax.qr, (X,), "cusolver_geqrf_ffi", "hipsolver_orgqr_ffi", "ProductOfElementaryHouseholderReflectors"),
         (lambda x: lax.qr(x, pivoting=True), (X,), "cuhybrid_geqp3", "hiphybrid_geqp3", "stablehlo.while"),
         (lax.eigh, (S,), "cusolver_syevd_ffi", "hipsolver_syevd_ffi", "Eigh"),
         (lax.eig, (S,), "cuhybrid_eig_real", "hiphybrid_eig_real", "stablehlo.while"),
         (lax.svd, (X,), "cusolver_gesvdj_ffi", "hipsolver_gesvdj_ffi", "stablehlo.while"),
-        (
-            lambda x: lax.svd(x, algorithm=p.SvdAlgorithm.QR),
-            (X,),
-            "cusolver_gesvd_ffi",
-            "hipsolver_gesvd_ffi",
-            None,
-        ),
+        (lambda x: lax.svd(x, algorithm=p.SvdAlgorithm.QR), (X,), "cusolver_gesvd_ffi", "hipsolver_gesvd_ffi", None),
         (lambda x: lax.svd(x, algorithm=p.SvdAlgorithm.POLAR), (X,), "cusolver_gesvdp_ffi", None, None),
         (lax.schur, (S,), *["stablehlo.while"] * 3),
         (lax.hessenberg, (S,), *["stablehlo.while"] * 3),
@@ -71,9 +59,7 @@ def test_one_bad_matrix_of_a_batch():
     for f in (lax.eigh, lax.svd, lax.schur, lax.eig):
         for r in map(np.asarray, xla.jit(f)(bad)):
             assert np.isnan(r[1]).all() and np.isfinite(r[0]).all()
-    np.testing.assert_array_equal(
-        xla.jit(lax.cholesky)(-np.eye(2, dtype=np.float32)), [[np.nan, 0], [np.nan, np.nan]]
-    )
+    np.testing.assert_array_equal(xla.jit(lax.cholesky)(-np.eye(2, dtype=np.float32)), [[np.nan, 0], [np.nan, np.nan]])
 
 
 CASES = [c for c in all_cases() if c.primitive.family == "linalg"]
@@ -200,9 +186,7 @@ def test_a_kernel_is_announced_after_it_is_loaded(monkeypatch):
     monkeypatch.setattr(kernels, "_ready", set())
     seen = []
     load = kernels._load
-    monkeypatch.setattr(
-        kernels, "_load", lambda library: (seen.append("lapack" in kernels._ready), load(library))
-    )
+    monkeypatch.setattr(kernels, "_load", lambda library: (seen.append("lapack" in kernels._ready), load(library)))
     kernels.require("lapack_sgetrf_ffi")
     assert seen == [False] and "lapack" in kernels._ready
 

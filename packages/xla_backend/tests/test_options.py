@@ -51,11 +51,7 @@ def test_a_guard_for_all_threads_and_the_other_guards_reach_the_runtime():
         config.config.update("jax_transfer_guard_device_to_host", "allow")
         assert state.device_to_host == guard_lib.TransferGuardLevel.ALLOW
     finally:
-        for flag in (
-            flags.transfer_guard,
-            flags.transfer_guard_device_to_host,
-            flags.array_garbage_collection_guard,
-        ):
+        for flag in (flags.transfer_guard, flags.transfer_guard_device_to_host, flags.array_garbage_collection_guard):
             config.config.update(flag.name, None)
     assert state.device_to_host is None and state.garbage_collect_array is None
 
@@ -107,10 +103,7 @@ def test_listeners_hear_of_tracing_lowering_compiling_and_of_the_cache(tmp_path)
     monitoring.register_event_duration_secs_listener(heard)
     monitoring.register_event_listener(noted)
     try:
-        with (
-            flags.compilation_cache_dir(str(tmp_path)),
-            flags.persistent_cache_min_compile_time_secs(0.0),
-        ):
+        with flags.compilation_cache_dir(str(tmp_path)), flags.persistent_cache_min_compile_time_secs(0.0):
             for _ in range(2):
                 jit(lambda x: lax.tan(lax.mul(x, x)))(np.ones(3, f32))
         assert [name for name, _ in durations] == [

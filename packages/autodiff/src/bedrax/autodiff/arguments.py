@@ -74,14 +74,10 @@ def check_argnums(name: str, argnums: Any) -> int | tuple[int, ...]:
 def check_no_reduce_axes(name: str, reduce_axes: Sequence) -> None:
     """Refuse an option that nobody has asked for."""
     if reduce_axes:
-        raise NotImplementedError(
-            f"{name}: reduce_axes is not supported; sum over the named axis in the function"
-        )
+        raise NotImplementedError(f"{name}: reduce_axes is not supported; sum over the named axis in the function")
 
 
-def check_inputs(
-    name: str, leaves, *, holomorphic: bool, allow_int: bool = False, forward: bool = False
-) -> None:
+def check_inputs(name: str, leaves, *, holomorphic: bool, allow_int: bool = False, forward: bool = False) -> None:
     """Refuse arguments without a derivative of the wanted kind."""
     for x in leaves:
         aval = abstractify(x)

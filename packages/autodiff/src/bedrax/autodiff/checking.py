@@ -60,9 +60,7 @@ def _difference(f: Callable, args: tuple, tangents: tuple, eps: float):
 
     def shifted(sign):
         return pytree.tree_map(
-            lambda x, t: np.asarray(_wide(x) + sign * eps / 2 * _wide(t), dtype=np.asarray(x).dtype),
-            args,
-            tangents,
+            lambda x, t: np.asarray(_wide(x) + sign * eps / 2 * _wide(t), dtype=np.asarray(x).dtype), args, tangents
         )
 
     return pytree.tree_map(lambda a, b: (_wide(a) - _wide(b)) / eps, f(*shifted(1)), f(*shifted(-1)))
@@ -70,8 +68,7 @@ def _difference(f: Callable, args: tuple, tangents: tuple, eps: float):
 
 def _default_eps(args) -> float:
     widths = [
-        np.finfo(np.asarray(x).dtype).eps if np.asarray(x).dtype.kind in "fc" else 0
-        for x in pytree.tree_leaves(args)
+        np.finfo(np.asarray(x).dtype).eps if np.asarray(x).dtype.kind in "fc" else 0 for x in pytree.tree_leaves(args)
     ]
     return 1e-4 if max(widths, default=0) < 1e-10 else 1e-2
 
@@ -136,8 +133,7 @@ def check_vjp(
 
     def inner(a, b):
         return sum(
-            np.sum(_wide(x) * _wide(y)).real
-            for x, y in zip(pytree.tree_leaves(a), pytree.tree_leaves(b), strict=True)
+            np.sum(_wide(x) * _wide(y)).real for x, y in zip(pytree.tree_leaves(a), pytree.tree_leaves(b), strict=True)
         )
 
     left, right = np.asarray(inner(tangents, back)), np.asarray(inner(expected, ct))

@@ -202,11 +202,7 @@ def _recompute_and_push(lin: LinearizedJaxpr, saved, away, rerun: list[Eqn], pre
     eqns += [e.replace(invars=[read(v) for v in e.invars]) for e in linear.eqns]
     return dead_code.dce(
         Jaxpr(
-            [*inputs, *linear.invars[count:]],
-            [read(v) for v in linear.outvars],
-            eqns,
-            primal.constvars,
-            primal.consts,
+            [*inputs, *linear.invars[count:]], [read(v) for v in linear.outvars], eqns, primal.constvars, primal.consts
         )
     )
 

@@ -158,9 +158,7 @@ class BoundJVP(BoundRule):
         outs, tree = pytree.tree_flatten(result[0])
         moved, tangent_tree = pytree.tree_flatten(result[1], is_leaf=_is_zero)
         if tree != tangent_tree:
-            raise TypeError(
-                f"{what} gives a result of structure {tree}, but a tangent of structure {tangent_tree}"
-            )
+            raise TypeError(f"{what} gives a result of structure {tree}, but a tangent of structure {tangent_tree}")
         self.agree(tree, "jvp", rule)
         return outs, [_checked_tangent(what, p, t) for p, t in zip(outs, moved, strict=True)]
 
@@ -225,9 +223,7 @@ class Pullback:
         if bound.symbolic_zeros:
             cts = _as_symbolic(cts)
         result = bwd(
-            *bound.fixed(),
-            pytree.tree_unflatten(self.res_tree, residuals),
-            pytree.tree_unflatten(self.out_tree, cts),
+            *bound.fixed(), pytree.tree_unflatten(self.res_tree, residuals), pytree.tree_unflatten(self.out_tree, cts)
         )
         what = f"the bwd rule {function_name(bwd)} of {bound.name}"
         leaves = _cotangent_leaves(what, bound, result)
@@ -312,9 +308,7 @@ def _bind_arguments(fun: Callable, args: tuple, kwargs: dict) -> tuple:
 class _Custom:
     """What functions with derivative rules share: their static arguments, and how they are called."""
 
-    def __init__(
-        self, fun: Callable, nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()
-    ):
+    def __init__(self, fun: Callable, nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()):
         functools.update_wrapper(self, fun)
         self.fun = fun
         self.nondiff_argnums = nondiff_argnums
@@ -375,9 +369,7 @@ class custom_jvp(_Custom):
 
         def jvp(primals, tangents):
             result = self(*primals)
-            terms = [
-                rule(t, result, *primals) for rule, t in zip(jvps, tangents, strict=True) if rule is not None
-            ]
+            terms = [rule(t, result, *primals) for rule, t in zip(jvps, tangents, strict=True) if rule is not None]
             if not terms:
                 return result, zero_from_primal(result)
             return result, functools.reduce(lambda a, b: pytree.tree_map(add_tangents, a, b), terms)
@@ -412,9 +404,7 @@ class custom_vjp(_Custom):
     bwd: Callable | None = None
     optimize_remat = False
 
-    def defvjp(
-        self, fwd: Callable, bwd: Callable, symbolic_zeros: bool = False, optimize_remat: bool = False
-    ) -> None:
+    def defvjp(self, fwd: Callable, bwd: Callable, symbolic_zeros: bool = False, optimize_remat: bool = False) -> None:
         """Set the rules.
 
         Args:

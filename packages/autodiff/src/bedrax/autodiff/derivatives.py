@@ -101,8 +101,7 @@ def value_and_grad(
         check_outputs("grad", outs, holomorphic=holomorphic)
         found = iter(recorded.first(1).backward([_one(aval)]))
         gradients = [
-            _as_array(instantiate(next(found) if a else Zero.of(x)))
-            for a, x in zip(active, chosen.leaves, strict=True)
+            _as_array(instantiate(next(found) if a else Zero.of(x))) for a, x in zip(active, chosen.leaves, strict=True)
         ]
         gradient = pytree.tree_unflatten(chosen.tree, gradients)
         value = (outs[0], pytree.tree_unflatten(aux_tree, recorded.outs[1:])) if has_aux else outs[0]
@@ -151,8 +150,7 @@ def jvp(fun: Callable, primals: Sequence[Any], tangents: Sequence[Any], has_aux:
     tangent_leaves, tangent_tree = pytree.tree_flatten(tuple(tangents))
     if tree != tangent_tree:
         raise TypeError(
-            f"jvp: tangents are structured like primals, got primals of structure {tree} and tangents of"
-            f" {tangent_tree}"
+            f"jvp: tangents are structured like primals, got primals of structure {tree} and tangents of {tangent_tree}"
         )
     pushed = [_checked_tangent(p, t) for p, t in zip(leaves, tangent_leaves, strict=True)]
     flat = flattened(lambda *values: fun(*pytree.tree_unflatten(tree, values)), "jvp", has_aux)

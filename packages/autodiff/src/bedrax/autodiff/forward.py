@@ -74,9 +74,7 @@ class JVPTrace(Trace):
         finally:
             current.trace = saved
         if prim.multiple_results:
-            return [
-                x if type(t) is Zero else JVPTracer(self, x, t) for x, t in zip(out, tangent, strict=True)
-            ]
+            return [x if type(t) is Zero else JVPTracer(self, x, t) for x, t in zip(out, tangent, strict=True)]
         return out if type(tangent) is Zero else JVPTracer(self, out, tangent)
 
     def split(self, x: Any) -> tuple[Any, Any]:
@@ -87,18 +85,14 @@ class JVPTrace(Trace):
 
 
 @checks_leaks
-def jvp_flat_with_aux(
-    fun: Callable, primals: Sequence[Any], tangents: Sequence[Any]
-) -> tuple[list, list, Any]:
+def jvp_flat_with_aux(fun: Callable, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list, list, Any]:
     """Push tangents (values or `Zero`) through a function that returns (list of values, anything else).
 
     Returns:
       (results, tangents of the results; `Zero` where nothing depends on the inputs' tangents, what else was returned).
     """
     trace = JVPTrace(current.trace)
-    inputs = [
-        p if type(t) is Zero else JVPTracer(trace, p, t) for p, t in zip(primals, tangents, strict=True)
-    ]
+    inputs = [p if type(t) is Zero else JVPTracer(trace, p, t) for p, t in zip(primals, tangents, strict=True)]
     with entered(trace):
         outs, aux = fun(*inputs)
     pairs = [trace.split(x) for x in outs]

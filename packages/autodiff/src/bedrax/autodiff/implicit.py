@@ -24,32 +24,24 @@ from bedrax.lax.primitives.solvers import linear_solve_p
 __all__ = ["custom_linear_solve", "custom_root"]
 
 
-def _trace(
-    what: str, fun: Callable, types: list, tree, has_aux: bool = False
-) -> tuple[Jaxpr, list, Any, int]:
+def _trace(what: str, fun: Callable, types: list, tree, has_aux: bool = False) -> tuple[Jaxpr, list, Any, int]:
     """A function of one argument, which returns something of the same types (and auxiliary results).
 
     Returns:
       (program, what it closes over, structure of the result, number of its leaves that are like the argument's).
     """
-    jaxpr, consts, out_tree = staging.trace_function(
-        fun, pytree.tree_structure(((_dummy(tree),), {})), tuple(types)
-    )
+    jaxpr, consts, out_tree = staging.trace_function(fun, pytree.tree_structure(((_dummy(tree),), {})), tuple(types))
     main = out_tree
     if has_aux:
         parts = out_tree.children()
         if len(parts) != 2:
-            raise TypeError(
-                f"{what} with has_aux=True must return a pair (result, aux), got the structure {out_tree}"
-            )
+            raise TypeError(f"{what} with has_aux=True must return a pair (result, aux), got the structure {out_tree}")
         main = parts[0]
     if main != tree:
         raise TypeError(f"{what} must return the structure of its argument: expected {tree}, got {main}")
     for got, want in zip(jaxpr.out_avals[: len(types)], types, strict=True):
         if (got.shape, got.dtype) != (want.shape, want.dtype):
-            raise TypeError(
-                f"{what} must return the types of its argument: expected {want.short()}, got {got.short()}"
-            )
+            raise TypeError(f"{what} must return the types of its argument: expected {want.short()}, got {got.short()}")
     return jaxpr, consts, out_tree, len(types)
 
 
@@ -96,15 +88,10 @@ def custom_linear_solve(
         else:
             k = len(forward_consts)
             transposed, arriving = transpose_jaxpr(forward, (False,) * k + (True,) * n, (True,) * n)
-            backward, backward_consts = (
-                _with_zeros(transposed, arriving, forward.in_avals[:k], types),
-                forward_consts,
-            )
+            backward, backward_consts = (_with_zeros(transposed, arriving, forward.in_avals[:k], types), forward_consts)
 
         def vecmat(x):
-            return pytree.tree_unflatten(
-                tree, call_flat(backward, [*backward_consts, *pytree.tree_leaves(x)])
-            )
+            return pytree.tree_unflatten(tree, call_flat(backward, [*backward_consts, *pytree.tree_leaves(x)]))
 
         back_solver, back_consts, *_ = _trace(
             "custom_linear_solve: transpose_solve", lambda y: transpose_solve(vecmat, y), types, tree, has_aux
@@ -112,10 +99,7 @@ def custom_linear_solve(
         jaxprs[1], jaxprs[3] = backward, back_solver
         consts[1], consts[3] = backward_consts, back_consts
     out = linear_solve_p.bind(
-        *(c for cs in consts for c in cs),
-        *leaves,
-        jaxprs=tuple(jaxprs),
-        const_lengths=tuple(map(len, consts)),
+        *(c for cs in consts for c in cs), *leaves, jaxprs=tuple(jaxprs), const_lengths=tuple(map(len, consts))
     )
     return pytree.tree_unflatten(out_tree, out)
 
@@ -159,9 +143,7 @@ def custom_root(
     leaves, tree = pytree.tree_flatten(initial_guess)
     types = [abstractify(x) for x in leaves]
     residual, residual_consts, *_ = _trace("custom_root: f", f, types, tree)
-    solver, solver_consts, out_tree, n = _trace(
-        "custom_root: solve", lambda y: solve(f, y), types, tree, has_aux
-    )
+    solver, solver_consts, out_tree, n = _trace("custom_root: solve", lambda y: solve(f, y), types, tree, has_aux)
 
     def root(f_consts, other_consts, guess):
         return call_flat(solver, [*other_consts, *guess])

@@ -36,9 +36,7 @@ def linear_call(fun: Callable, fun_transpose: Callable, residual_args: Any, line
     def flat(f, tree):
         def run(*xs):
             own, rest = xs[: len(residuals)], xs[len(residuals) :]
-            return pytree.tree_flatten(
-                f(pytree.tree_unflatten(res_tree, own), pytree.tree_unflatten(tree, rest))
-            )
+            return pytree.tree_flatten(f(pytree.tree_unflatten(res_tree, own), pytree.tree_unflatten(tree, rest)))
 
         return run
 

@@ -88,9 +88,7 @@ class Linearized:
         jaxpr, active_out, residuals = self.program
         live = [t for t, a in zip(leaves, self.active, strict=True) if a]
         out = iter(ir.run(jaxpr, *residuals, *live))
-        tangents_out = [
-            next(out) if a else zeros_of(t) for a, t in zip(active_out, self.out_types, strict=True)
-        ]
+        tangents_out = [next(out) if a else zeros_of(t) for a, t in zip(active_out, self.out_types, strict=True)]
         return pytree.tree_unflatten(self.out_tree, tangents_out)
 
     def pull(self, cotangent: Any, error: type[Exception] = ValueError) -> Any:
@@ -104,10 +102,7 @@ class Linearized:
             raise error(f"a cotangent is structured like the result: expected {self.out_tree}, got {tree}")
         cts = [_checked_cotangent(ct, a, error) for ct, a in zip(leaves, self.out_types, strict=True)]
         found = iter(self._backward(cts))
-        out = [
-            instantiate(next(found)) if a else zeros_of(t)
-            for a, t in zip(self.active, self.in_types, strict=True)
-        ]
+        out = [instantiate(next(found)) if a else zeros_of(t) for a, t in zip(self.active, self.in_types, strict=True)]
         return pytree.tree_unflatten(self.in_tree, out)
 
     def _backward(self, cts: Sequence[Any]) -> list:
@@ -168,9 +163,7 @@ def _checked_cotangent(ct, wanted: AbstractValue, error: type[Exception]):
     got = _type_of(ct)
     fits = is_float0(ct) if no_tangent else (got.shape, got.dtype) == (wanted.shape, wanted.dtype)
     if not fits:
-        raise error(
-            f"a cotangent has the type of the result: expected {wanted.str_short()}, got {got.str_short()}"
-        )
+        raise error(f"a cotangent has the type of the result: expected {wanted.str_short()}, got {got.str_short()}")
     return Zero(wanted) if no_tangent else ct
 
 
@@ -257,12 +250,8 @@ def linear_transpose(fun: Callable, *primals, reduce_axes: Sequence = ()) -> Cal
     leaves, tree = pytree.tree_flatten(primals)
     types = tuple([abstractify(x) for x in leaves])
     for a in types:
-        if not a.is_array or not (
-            dtypes.is_inexact(a.dtype) or dtypes.is_integer(a.dtype) or a.dtype == dtypes.float0
-        ):
-            raise TypeError(
-                f"linear_transpose only supports functions of arrays of numbers, got {a.str_short()}"
-            )
+        if not a.is_array or not (dtypes.is_inexact(a.dtype) or dtypes.is_integer(a.dtype) or a.dtype == dtypes.float0):
+            raise TypeError(f"linear_transpose only supports functions of arrays of numbers, got {a.str_short()}")
     of_leaves = lambda *values: pytree.tree_flatten(fun(*pytree.tree_unflatten(tree, values)))
     jaxpr, out_tree = staging.trace_to_jaxpr(of_leaves, types)
     out_types = tuple(jaxpr.out_avals)

@@ -19,17 +19,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bedrax.autodiff.forward import DualTracer
-from bedrax.autodiff.tables import (
-    UndefinedPrimal,
-    Zero,
-    add_tangents,
-    jvp_rules,
-    linearize_rules,
-    transpose_rules,
-)
-from bedrax.autodiff.tables import (
-    instantiate as materialize,
-)
+from bedrax.autodiff.tables import UndefinedPrimal, Zero, add_tangents, jvp_rules, linearize_rules, transpose_rules
+from bedrax.autodiff.tables import instantiate as materialize
 from bedrax.core import executors, passes, staging
 from bedrax.core.avals import AbstractValue, aval_functions, aval_of
 from bedrax.core.columns import Column
@@ -136,9 +127,7 @@ class Tape(Trace):
                 arriving = [cotangents.pop(id(n), None) for n in entry.outs]
                 if all(ct is None for ct in arriving):
                     continue
-                ct: Any = [
-                    Zero(n.aval) if c is None else c for n, c in zip(entry.outs, arriving, strict=True)
-                ]
+                ct: Any = [Zero(n.aval) if c is None else c for n, c in zip(entry.outs, arriving, strict=True)]
             else:
                 ct = cotangents.pop(id(entry.outs[0]), None)
                 if ct is None:
@@ -418,16 +407,12 @@ def transpose_jaxpr(jaxpr: Jaxpr, linear: tuple[bool, ...], arriving: tuple[bool
     """
     others = [a for a, lin in zip(jaxpr.in_avals, linear, strict=True) if not lin]
     ct_types = [
-        a.to_tangent_aval().strip_weak_type()
-        for a, here in zip(jaxpr.out_avals, arriving, strict=True)
-        if here
+        a.to_tangent_aval().strip_weak_type() for a, here in zip(jaxpr.out_avals, arriving, strict=True) if here
     ]
 
     def transposed(*values):
         rest, cts = iter(values[: len(others)]), iter(values[len(others) :])
-        args = [
-            UndefinedPrimal(a) if lin else next(rest) for a, lin in zip(jaxpr.in_avals, linear, strict=True)
-        ]
+        args = [UndefinedPrimal(a) if lin else next(rest) for a, lin in zip(jaxpr.in_avals, linear, strict=True)]
         all_cts = [next(cts) if here else Zero(a) for a, here in zip(jaxpr.out_avals, arriving, strict=True)]
         out = backward_pass(jaxpr, args, all_cts)
         return [ct for ct in out if type(ct) is not Zero], tuple(type(ct) is not Zero for ct in out)

@@ -15,9 +15,7 @@ from bedrax.lax.primitives.elementwise import add_jaxvals_p
 from bedrax.lax.primitives.reductions import reduce_sum_p
 from bedrax.lax.symbolic_zeros import LazilyTyped, Zero, instantiate
 
-jvp_rules = Column(
-    "jvp", "bedrax.autodiff.rules", signature="rule(primals, tangents, **params) -> (out, tangent)"
-)
+jvp_rules = Column("jvp", "bedrax.autodiff.rules", signature="rule(primals, tangents, **params) -> (out, tangent)")
 transpose_rules = Column(
     "transpose", "bedrax.autodiff.rules", signature="rule(ct, *args, **params) -> [ct or None per arg]"
 )

@@ -78,8 +78,7 @@ class SeriesTrace(Trace):
                 return self._linear(prim, args, series, params)
             if kind == "bilinear":
                 return SeriesTracer(
-                    self,
-                    _product(*map(_padded, series, args), self.order, lambda x, y: prim.bind(x, y, **params)),
+                    self, _product(*map(_padded, series, args), self.order, lambda x, y: prim.bind(x, y, **params))
                 )
             if prim is elementwise.div_p:
                 return SeriesTracer(self, _quotient(*map(_padded, series, args), self.order))
@@ -223,12 +222,8 @@ def jet(
     with entered(trace):
         out, out_tree = pytree.tree_flatten(fun(*pytree.tree_unflatten(tree, args)))
     paths = [trace.terms_of(x) or [x] + [instantiate(Zero.of(x))] * order for x in out]
-    terms_out = [
-        [_scaled(t, f) if _moves(t) else t for t, f in zip(path[1:], scales, strict=True)] for path in paths
-    ]
-    return pytree.tree_unflatten(out_tree, [path[0] for path in paths]), pytree.tree_unflatten(
-        out_tree, terms_out
-    )
+    terms_out = [[_scaled(t, f) if _moves(t) else t for t, f in zip(path[1:], scales, strict=True)] for path in paths]
+    return pytree.tree_unflatten(out_tree, [path[0] for path in paths]), pytree.tree_unflatten(out_tree, terms_out)
 
 
 def _checked_terms(leaves: list, tree, primals, series) -> list[list]:
@@ -242,9 +237,7 @@ def _checked_terms(leaves: list, tree, primals, series) -> list[list]:
     for k in range(orders.pop()):
         terms, term_tree = pytree.tree_flatten(tuple(s[k] for s in series))
         if term_tree != tree:
-            raise ValueError(
-                f"jet: the terms of order {k + 1} have structure {term_tree}, but the primals have {tree}"
-            )
+            raise ValueError(f"jet: the terms of order {k + 1} have structure {term_tree}, but the primals have {tree}")
         for p, t in zip(leaves, terms, strict=True):
             if aval_of(p).shape != aval_of(t).shape:
                 raise ValueError(

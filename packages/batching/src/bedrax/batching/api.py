@@ -161,9 +161,7 @@ def _prefix_axes(what: str, axes, tree, treedef, call) -> list:
         errors = pytree.prefix_errors(axes, tree, is_leaf=lambda x: x is None)
         if errors:
             raise errors[0](f"vmap {what}") from None
-        raise ValueError(
-            f"vmap: {what}={axes!r} is no prefix of the structure {treedef}, in {call}"
-        ) from None
+        raise ValueError(f"vmap: {what}={axes!r} is no prefix of the structure {treedef}, in {call}") from None
     return out
 
 
@@ -180,9 +178,7 @@ def _normalize(leaves, dims, in_tree, call) -> list:
         rank = len(aval.shape)
         if not -rank <= d < rank:
             path = _path(in_tree, i)
-            raise ValueError(
-                f"vmap: axis {d} of {path} is to be mapped, but its shape is {aval.shape}, in {call}"
-            )
+            raise ValueError(f"vmap: axis {d} of {path} is to be mapped, but its shape is {aval.shape}, in {call}")
         result.append(d % rank)
     return result
 
@@ -201,9 +197,7 @@ def _axis_size(leaves, dims, in_tree, call: _Call):
     if not sizes:
         if given is None:
             nothing = "in_axes maps no argument" if leaves else "there are no arrays among the arguments"
-            raise ValueError(
-                f"vmap: nothing says how large the mapped axis is: {nothing}, in {call}. Pass axis_size."
-            )
+            raise ValueError(f"vmap: nothing says how large the mapped axis is: {nothing}, in {call}. Pass axis_size.")
         return given
     first = given if given is not None else sizes[0]
     if all(s is first or core_dims.same_dim(s, first) for s in sizes):
@@ -233,7 +227,5 @@ def _sizes_differ(leaves, dims, in_tree, call: _Call) -> str:
     for size, members in sorted(groups.items(), key=lambda g: -len(g[1])):
         some = ", ".join(f"axis {d} of {label}" for label, d in members[:3])
         more = f", and {len(members) - 3} more" if len(members) > 3 else ""
-        lines.append(
-            f"  * {len(members)} {'axes' if len(members) > 1 else 'axis'} of size {size}: {some}{more};"
-        )
+        lines.append(f"  * {len(members)} {'axes' if len(members) > 1 else 'axis'} of size {size}: {some}{more};")
     return "\n".join(lines)[:-1]

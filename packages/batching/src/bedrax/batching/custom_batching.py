@@ -41,8 +41,7 @@ def _batch(axis, args, dims, *, call, rule, num_consts):
             "vmap of a custom_vmap function over a value that it closes over; pass it as an argument"
         )
     values = [
-        x if d is None else to_front(x, d, axis.size)
-        for x, d in zip(args[num_consts:], dims[num_consts:], strict=True)
+        x if d is None else to_front(x, d, axis.size) for x, d in zip(args[num_consts:], dims[num_consts:], strict=True)
     ]
     outs, batched = rule(axis.size, [d is not None for d in dims[num_consts:]], values)
     return outs, [0 if b else None for b in batched]
@@ -80,9 +79,7 @@ class custom_vmap:
             bound.apply_defaults()
             args, kwargs = bound.args, bound.kwargs
             if kwargs:
-                raise TypeError(
-                    f"custom_vmap functions take positional arguments, got {sorted(kwargs)} by keyword"
-                )
+                raise TypeError(f"custom_vmap functions take positional arguments, got {sorted(kwargs)} by keyword")
         leaves, in_tree = pytree.tree_flatten(args)
         call_tree = pytree.tree_structure((args, {}))
         types = tuple(aval_of(x) for x in leaves)
@@ -90,9 +87,7 @@ class custom_vmap:
 
         def rule(axis_size, batched, values):
             result = self.vmap_rule(
-                axis_size,
-                list(pytree.tree_unflatten(in_tree, batched)),
-                *pytree.tree_unflatten(in_tree, values),
+                axis_size, list(pytree.tree_unflatten(in_tree, batched)), *pytree.tree_unflatten(in_tree, values)
             )
             return self._checked(result, axis_size, out_tree)
 
@@ -102,9 +97,7 @@ class custom_vmap:
     def _checked(self, result: Any, axis_size, out_tree) -> tuple[list, list]:
         name = function_name(self.fun)
         if not isinstance(result, tuple | list) or len(result) != 2:
-            raise TypeError(
-                f"the vmap rule of {name} must return a pair (result, out_batched), got {result!r}"
-            )
+            raise TypeError(f"the vmap rule of {name} must return a pair (result, out_batched), got {result!r}")
         outs, tree = pytree.tree_flatten(result[0])
         batched, flag_tree = pytree.tree_flatten(result[1])
         if tree != flag_tree:
@@ -113,9 +106,7 @@ class custom_vmap:
                 f" {flag_tree}"
             )
         if out_tree != tree:
-            raise ValueError(
-                f"the vmap rule of {name} returned structure {tree}, but the function returns {out_tree}"
-            )
+            raise ValueError(f"the vmap rule of {name} returned structure {tree}, but the function returns {out_tree}")
         for x, b in zip(outs, batched, strict=True):
             if b and (not aval_of(x).shape or aval_of(x).shape[0] != axis_size):
                 raise ValueError(
@@ -137,11 +128,7 @@ def sequential_vmap(f: Callable) -> custom_vmap:
 
         def one(values):
             rest = iter(values)
-            return f(
-                *pytree.tree_unflatten(
-                    tree, [next(rest) if b else x for x, b in zip(leaves, flags, strict=True)]
-                )
-            )
+            return f(*pytree.tree_unflatten(tree, [next(rest) if b else x for x, b in zip(leaves, flags, strict=True)]))
 
         out = lax.map(one, mapped)
         return out, pytree.tree_map(lambda _: True, out)

@@ -47,8 +47,7 @@ def _elementwise_rule(prim):
         rank = max(len(s) - (d is not None) for s, d in zip(shapes, dims, strict=True))
         ranked = {d for s, d in zip(shapes, dims, strict=True) if d is not None and len(s) == rank + 1}
         if len(ranked) == 1 and all(
-            (d is None and not s) or (d is not None and len(s) == rank + 1)
-            for s, d in zip(shapes, dims, strict=True)
+            (d is None and not s) or (d is not None and len(s) == rank + 1) for s, d in zip(shapes, dims, strict=True)
         ):
             return prim.bind(*args, **params), ranked.pop()
         # Some operand is unmapped, mapped elsewhere, or a mapped scalar: bring all to one place.
@@ -60,9 +59,7 @@ def _elementwise_rule(prim):
             elif len(shape) == rank + 1:
                 aligned.append(move_axis(x, d, to))
             else:  # a mapped scalar beside operands of some rank
-                others, e = next(
-                    (s, e) for s, e in zip(shapes, dims, strict=True) if len(s) - (e is not None) == rank
-                )
+                others, e = next((s, e) for s, e in zip(shapes, dims, strict=True) if len(s) - (e is not None) == rank)
                 body = [n for i, n in enumerate(others) if i != e]
                 aligned.append(shaping.broadcast_in_dim(x, insert(body, to, axis.size), (to,)))
         return prim.bind(*aligned, **params), to

@@ -151,9 +151,7 @@ def batch_flat_with_aux(
     return [x for x, _ in pairs], [d for _, d in pairs], aux
 
 
-def batch_flat(
-    fun: Callable, axis: AxisData, vals: Sequence[Any], dims: Sequence[int | None]
-) -> tuple[list, list]:
+def batch_flat(fun: Callable, axis: AxisData, vals: Sequence[Any], dims: Sequence[int | None]) -> tuple[list, list]:
     """`batch_flat_with_aux` of a function that returns a list of values and nothing else."""
     return batch_flat_with_aux(lambda *xs: (fun(*xs), None), axis, vals, dims)[:2]
 

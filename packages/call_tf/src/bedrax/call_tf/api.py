@@ -56,9 +56,7 @@ def call_tf(
       TypeError: forward-mode differentiation.
     """
     if not callable(callable_tf):
-        raise TypeError(
-            f"call_tf expects a TensorFlow function, got {callable_tf!r} of type {type(callable_tf)}"
-        )
+        raise TypeError(f"call_tf expects a TensorFlow function, got {callable_tf!r} of type {type(callable_tf)}")
     declared = None
     if not isinstance(output_shape_dtype, UnspecifiedOutputShapeDtype):
         declared = declared_types(output_shape_dtype)

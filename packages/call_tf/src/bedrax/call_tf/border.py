@@ -17,9 +17,7 @@ from bedrax.xla_backend import dlpack
 from bedrax.xla_backend.door import runtime
 from bedrax.xla_backend.door.arrays import ArrayImpl
 
-_ALIGNMENT = (
-    64  # bytes; TensorFlow's kernels end the process where memory is not aligned to the widest vectors
-)
+_ALIGNMENT = 64  # bytes; TensorFlow's kernels end the process where memory is not aligned to the widest vectors
 
 
 def tensor_spec(aval: ShapedArray) -> Any:

@@ -25,11 +25,7 @@ class TfFunction:
     """
 
     def __init__(
-        self,
-        callable_tf: Callable,
-        name: str,
-        in_tree: Any,
-        declared: tuple[Any, Sequence[ShapedArray]] | None,
+        self, callable_tf: Callable, name: str, in_tree: Any, declared: tuple[Any, Sequence[ShapedArray]] | None
     ):
         self.callable_tf = callable_tf
         self.name = name
@@ -37,9 +33,7 @@ class TfFunction:
         self.declared = declared
         self._last = threading.local()
         self._staged: Any = None
-        self._out_trees: dict[
-            tuple, Any
-        ] = {}  # by types of tensors, where TensorFlow has traced the function
+        self._out_trees: dict[tuple, Any] = {}  # by types of tensors, where TensorFlow has traced the function
         self._vjps: dict[tuple, TfFunction] = {}
 
     def __repr__(self):
@@ -172,9 +166,7 @@ def _numeric(leaf: Any) -> Any:
 
 
 def _shape_text(shape: Any) -> str:
-    return (
-        "[...]" if shape.rank is None else "[" + ",".join("?" if d is None else str(d) for d in shape) + "]"
-    )
+    return "[...]" if shape.rank is None else "[" + ",".join("?" if d is None else str(d) for d in shape) + "]"
 
 
 def _identifier(name: str) -> str:

@@ -61,9 +61,7 @@ def compile_tf(
     captured = _captured_values(fun.name, concrete)
     device = _TF_PLATFORMS[platform]
     if not tf.config.list_physical_devices(device):
-        device = (
-            "CPU"  # HLO is the same for all platforms, but for the few operations with kernels of their own
-        )
+        device = "CPU"  # HLO is the same for all platforms, but for the few operations with kernels of their own
     specs = [border.tensor_spec(a) for a in avals]
     compiler = fun.staged().experimental_get_compiler_ir
     try:
@@ -135,9 +133,7 @@ def _as_declared(ctx, fun: TfFunction, results: list) -> list:
 # ---- functions that a native TensorFlow program calls by name
 
 
-def add_to_call_tf_concrete_function_list(
-    concrete_tf_fn: Any, call_tf_concrete_function_list: list[Any]
-) -> int:
+def add_to_call_tf_concrete_function_list(concrete_tf_fn: Any, call_tf_concrete_function_list: list[Any]) -> int:
     """Index of a concrete function in the list of those a native program calls; it is added if it is new."""
     for i, known in enumerate(call_tf_concrete_function_list):
         if known is concrete_tf_fn:
@@ -179,9 +175,7 @@ def emit_tf_embedded_graph_custom_call(
 
         # An operand of the program is no resource: variables become constants.
         concrete_function_flat_tf = border.outside_graphs(
-            functools.partial(
-                convert_variables_to_constants_v2, concrete_function_flat_tf, lower_control_flow=False
-            )
+            functools.partial(convert_variables_to_constants_v2, concrete_function_flat_tf, lower_control_flow=False)
         )
     captured = _captured_values(concrete_function_flat_tf.name, concrete_function_flat_tf)
     index = add_to_call_tf_concrete_function_list(concrete_function_flat_tf, functions)
@@ -193,9 +187,7 @@ def emit_tf_embedded_graph_custom_call(
     if has_symbolic(output_avals):
         # Further operands say the shapes of the results; they vanish when shapes become known.
         if ordered:
-            raise NotImplementedError(
-                "ordered=True of call_tf is not supported for results of symbolic shapes"
-            )
+            raise NotImplementedError("ordered=True of call_tf is not supported for results of symbolic shapes")
         first = len(operands)
         operands += [ctx.shape_tensor(a.shape) for a in output_avals]
         attributes["indices_of_shape_operands"] = np.arange(first, len(operands), dtype=np.int64)

@@ -121,22 +121,12 @@ def _derivative(primals, tangents, *, fun, has_side_effects, ordered, call_tf_gr
 
     tangent_types = tuple(a.to_tangent_aval() for a in out_types)
     found = custom_lin_p.bind(
-        *primals,
-        *live,
-        bwd=bwd,
-        num_res=len(primals),
-        out_avals=tangent_types,
-        active=active,
-        symbolic_zeros=False,
+        *primals, *live, bwd=bwd, num_res=len(primals), out_avals=tangent_types, active=active, symbolic_zeros=False
     )
-    return outs, [
-        t if dtypes.is_inexact(a.dtype) else Zero(a) for t, a in zip(found, tangent_types, strict=True)
-    ]
+    return outs, [t if dtypes.is_inexact(a.dtype) else Zero(a) for t, a in zip(found, tangent_types, strict=True)]
 
 
-transpose_rules.absent(
-    call_tf_p, why="whether a TensorFlow function is linear is not known; its derivative is"
-)
+transpose_rules.absent(call_tf_p, why="whether a TensorFlow function is linear is not known; its derivative is")
 
 
 @batch_rules.rule(call_tf_p, kind="one by one")
@@ -152,9 +142,7 @@ def _batched(axis, args, dims, *, has_side_effects, ordered, **params):
 
     def call(rows) -> Any:
         rest = iter(rows)
-        return call_tf_p.bind(
-            *(x if d is None else next(rest) for x, d in zip(args, dims, strict=True)), **params
-        )
+        return call_tf_p.bind(*(x if d is None else next(rest) for x, d in zip(args, dims, strict=True)), **params)
 
     out = lax.map(call, mapped)
     return out, [0] * len(out)

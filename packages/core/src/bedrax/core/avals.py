@@ -238,9 +238,7 @@ class ShapeDtypeStruct:
 
     __slots__ = ("_is_ref", "dtype", "shape", "sharding", "vma", "weak_type")
 
-    def __init__(
-        self, shape, dtype, *, sharding=None, weak_type=False, vma=None, is_ref=False, **unsupported
-    ):
+    def __init__(self, shape, dtype, *, sharding=None, weak_type=False, vma=None, is_ref=False, **unsupported):
         if unsupported:
             raise TypeError(f"ShapeDtypeStruct got unexpected arguments {sorted(unsupported)}")
         if dtype is None:
@@ -297,7 +295,5 @@ def abstractify(x) -> AbstractValue:
         return aval_of(x)
     except TypeError:
         if hasattr(x, "shape") and hasattr(x, "dtype") and not isinstance(x, np.ndarray | np.generic):
-            return ShapedArray(
-                tuple(x.shape), dtypes.canonicalize_dtype(x.dtype), getattr(x, "weak_type", False)
-            )
+            return ShapedArray(tuple(x.shape), dtypes.canonicalize_dtype(x.dtype), getattr(x, "weak_type", False))
         raise

@@ -132,9 +132,7 @@ class Column(dict):
         if rule is not None:
             return rule
         if prim in self.absences:
-            raise NotImplementedError(
-                f"{self.name} of primitive '{prim}' is not defined: {self.absences[prim]}"
-            )
+            raise NotImplementedError(f"{self.name} of primitive '{prim}' is not defined: {self.absences[prim]}")
         family = prim.family if self.package else ""
         place = f"{self.package}.{family}" if family else f"a call of the column's `add` beside '{prim}'"
         called = f" as `{self.signature}`" if self.signature else ""

@@ -86,13 +86,7 @@ def _parse_bool(text: str) -> bool:
     raise ValueError(f"expected one of true, false, 1, 0, yes, no, on, off, got {text!r}")
 
 
-_PARSERS: dict[type, Callable[[str], Any]] = {
-    bool: _parse_bool,
-    int: int,
-    float: float,
-    str: str,
-    object: str,
-}
+_PARSERS: dict[type, Callable[[str], Any]] = {bool: _parse_bool, int: int, float: float, str: str, object: str}
 
 
 class Flag:
@@ -186,9 +180,7 @@ class Flag:
             raise TypeError(f"{self.__name__}() takes one argument, the new value, got {sorted(kwargs)}")
         if value is UNSET:
             if self.kind is not bool:
-                raise TypeError(
-                    f"{self.__name__}() needs the value that {self.name} should have inside the with block"
-                )
+                raise TypeError(f"{self.__name__}() needs the value that {self.name} should have inside the with block")
             value = True
         return _Override(self, self.validate(value))
 
@@ -221,17 +213,13 @@ class Flag:
             return float(value)
         elif self.kind is int and hasattr(value, "__index__") and not isinstance(value, bool):
             return value.__index__()
-        raise ValueError(
-            f"{self.name} must be {self._expected()}, got {value!r} of type {type(value).__name__}"
-        )
+        raise ValueError(f"{self.name} must be {self._expected()}, got {value!r} of type {type(value).__name__}")
 
     def _expected(self) -> str:
         if self.choices is not None:
             what = "one of " + ", ".join(map(repr, self.choices))
         else:
-            what = {object: f"valid ({self.help})", bool: "True or False"}.get(
-                self.kind, f"a {self.kind.__name__}"
-            )
+            what = {object: f"valid ({self.help})", bool: "True or False"}.get(self.kind, f"a {self.kind.__name__}")
         return what + (" or None" if self.optional else "")
 
     def _from_text(self, text: str, origin: str) -> Any:
@@ -240,14 +228,10 @@ class Flag:
         try:
             return self.validate(_PARSERS[self.kind](text))
         except ValueError as e:
-            raise ValueError(
-                f"{origin} has a bad value: {self.name} must be {self._expected()}, got {text!r}"
-            ) from e
+            raise ValueError(f"{origin} has a bad value: {self.name} must be {self._expected()}, got {text!r}") from e
 
     def __bool__(self) -> bool:
-        raise TypeError(
-            f"the flag {self.__name__} is not its value: read {self.__name__}.value or config.{self.name}"
-        )
+        raise TypeError(f"the flag {self.__name__} is not its value: read {self.__name__}.value or config.{self.name}")
 
     def __repr__(self) -> str:
         return f"<flag {self.name}={self.value!r}>"
@@ -477,28 +461,18 @@ def overriding(**values: Any) -> Iterator[None]:
 
 # ---- The kernel's own flags ------------------------------------------------------------------------------------
 
-enable_x64 = flag(
-    "jax_enable_x64", False, "64-bit types are kept; otherwise they become 32-bit types", keyed=True
-)
+enable_x64 = flag("jax_enable_x64", False, "64-bit types are kept; otherwise they become 32-bit types", keyed=True)
 explicit_x64_dtypes = flag(
     "jax_explicit_x64_dtypes", "warn", "what to do when a 64-bit type is asked for by name while x64 is off",
     choices=("warn", "error", "allow"), keyed=True)  # fmt: skip
 numpy_dtype_promotion = flag(
     "jax_numpy_dtype_promotion", "standard", "'strict': only equal types and Python scalars combine implicitly",
     choices=("standard", "strict"), keyed=True)  # fmt: skip
-debug_nans = flag(
-    "jax_debug_nans", False, "an operation that makes a NaN raises FloatingPointError", keyed=True
-)
-debug_infs = flag(
-    "jax_debug_infs", False, "an operation that makes an infinity raises FloatingPointError", keyed=True
-)
+debug_nans = flag("jax_debug_nans", False, "an operation that makes a NaN raises FloatingPointError", keyed=True)
+debug_infs = flag("jax_debug_infs", False, "an operation that makes an infinity raises FloatingPointError", keyed=True)
 disable_jit = flag("jax_disable_jit", False, "jit runs its function op by op", keyed=True)
-check_tracer_leaks = flag(
-    "jax_check_tracer_leaks", False, "an error when a tracer outlives its trace", keyed=True
-)
-enable_checks = flag(
-    "jax_enable_checks", False, "check internal invariants: every jaxpr is type checked", keyed=True
-)
+check_tracer_leaks = flag("jax_check_tracer_leaks", False, "an error when a tracer outlives its trace", keyed=True)
+enable_checks = flag("jax_enable_checks", False, "check internal invariants: every jaxpr is type checked", keyed=True)
 no_tracing = flag("jax_no_tracing", False, "tracing for jit is an error")
 traceback_filtering = flag(
     "jax_traceback_filtering", "auto", "how our frames are taken out of tracebacks",
@@ -506,9 +480,7 @@ traceback_filtering = flag(
 logging_level = flag(
     "jax_logging_level", "NOTSET", "level of our loggers",
     choices=("NOTSET", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"))  # fmt: skip
-debug_log_modules = flag(
-    "jax_debug_log_modules", "", "comma-separated modules whose DEBUG log is written to stderr"
-)
+debug_log_modules = flag("jax_debug_log_modules", "", "comma-separated modules whose DEBUG log is written to stderr")
 
 _debugged: dict[str, logging.Handler] = {}  # modules whose log is shown
 

@@ -91,9 +91,7 @@ def _shrink_programs(eqn: Eqn, used: Sequence[bool]) -> tuple[list[bool], Eqn]:
         for r in grown:
             wanted[r] = True
     given = {o for use in uses for o in use.operands}
-    needed = [
-        wanted[carried[o]] if o in carried else o in read or o not in given for o in range(len(eqn.invars))
-    ]
+    needed = [wanted[carried[o]] if o in carried else o in read or o not in given for o in range(len(eqn.invars))]
     smaller = []
     for use, (program, used_in) in zip(uses, found, strict=True):
         stays = tuple(o is None or needed[o] for o in use.operands)

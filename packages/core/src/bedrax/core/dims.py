@@ -231,9 +231,7 @@ def _as_sequence(shape: Any) -> Sequence[Any]:
     ndim = getattr(shape, "ndim", None)
     if ndim is None:  # no array
         return (
-            tuple(shape)
-            if isinstance(shape, (Sequence, range)) and not isinstance(shape, (str, bytes))
-            else (shape,)
+            tuple(shape) if isinstance(shape, (Sequence, range)) and not isinstance(shape, (str, bytes)) else (shape,)
         )
     return (shape,) if ndim == 0 else tuple(shape)
 

@@ -564,9 +564,7 @@ def _no_path(nodes: Iterable[Any], mode: str) -> TypePromotionError:
             "have, or set jax_numpy_dtype_promotion=standard.")  # fmt: skip
     narrow = [n for n in nodes if n in narrow_float_dtypes or n in narrow_int_dtypes]
     why = (
-        f": {', '.join(map(str, narrow))} combine implicitly only with themselves and Python scalars"
-        if narrow
-        else ""
+        f": {', '.join(map(str, narrow))} combine implicitly only with themselves and Python scalars" if narrow else ""
     )
     return TypePromotionError(f"{text}{why}. Cast explicitly, for example with x.astype('float32').")
 

@@ -47,9 +47,7 @@ def moves_elements(prim, avals_in, avals_out) -> bool:
 def function_on_bases(prim, avals, params) -> Callable:
     """The function of bases that stands for an operation on arrays of these types."""
     if on_bases is None:
-        raise NotImplementedError(
-            f"'{prim}' of {[str(a) for a in avals]}: import bedrax.batching.elements first"
-        )
+        raise NotImplementedError(f"'{prim}' of {[str(a) for a in avals]}: import bedrax.batching.elements first")
     return on_bases(prim, avals, params)
 
 

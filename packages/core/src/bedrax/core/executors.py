@@ -109,9 +109,7 @@ def get() -> Executor:
     if active is not None:
         return active
     if not any_offered():
-        raise RuntimeError(
-            "nothing here can evaluate an operation: import bedrax.numpy_backend, or a package above it"
-        )
+        raise RuntimeError("nothing here can evaluate an operation: import bedrax.numpy_backend, or a package above it")
     rank = max((*_offers, *_provided))
     if rank not in _provided:  # not under our lock: a module's import waits for other imports
         importlib.import_module(_offers[rank])

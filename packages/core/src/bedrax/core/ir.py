@@ -114,17 +114,7 @@ class Jaxpr:
       debug_info: optional `DebugInfo` (names of arguments and results).
     """
 
-    __slots__ = (
-        "__weakref__",
-        "cache",
-        "consts",
-        "constvars",
-        "debug_info",
-        "effects",
-        "eqns",
-        "invars",
-        "outvars",
-    )
+    __slots__ = ("__weakref__", "cache", "consts", "constvars", "debug_info", "effects", "eqns", "invars", "outvars")
 
     def __init__(
         self,

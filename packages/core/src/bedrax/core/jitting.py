@@ -29,9 +29,7 @@ def holds_program(name: str) -> Primitive:
     @prim.abstract
     def types(*avals, jaxpr, **_):
         if len(avals) != len(jaxpr.invars):
-            raise TypeError(
-                f"{name}: {len(avals)} operands for a program that takes {len(jaxpr.invars)} arguments"
-            )
+            raise TypeError(f"{name}: {len(avals)} operands for a program that takes {len(jaxpr.invars)} arguments")
         return [v.aval for v in jaxpr.outvars]
 
     return prim
@@ -96,8 +94,7 @@ class Jitted:
         self.fun = fun
         self.name = staging.function_name(fun)
         self.signature = Signature(
-            fun,
-            *(options[k] for k in ("static_argnums", "static_argnames", "donate_argnums", "donate_argnames")),
+            fun, *(options[k] for k in ("static_argnums", "static_argnames", "donate_argnums", "donate_argnames"))
         )
         self.options = options
         self.cache = caches.traces.of(fun)  # shared by all that `jit` makes of one function
@@ -147,9 +144,7 @@ class Jitted:
             out_shardings=self.options["out_shardings"],
             compiler_options=self.options["compiler_options"],
         )
-        return TracedCall(
-            traced.jaxpr, [*traced.consts, *leaves], params, traced.out_tree, in_tree, len(traced.consts)
-        )
+        return TracedCall(traced.jaxpr, [*traced.consts, *leaves], params, traced.out_tree, in_tree, len(traced.consts))
 
     @monitoring.timed("/jax/core/compile/jaxpr_trace_duration")
     def trace_now(self, in_tree, types, static_key) -> _Traced:

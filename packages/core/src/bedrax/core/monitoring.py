@@ -33,12 +33,10 @@ def _functions(kind: str):
 
 
 register_event_listener, unregister_event_listener, record_event = _functions("event")
-register_event_duration_secs_listener, unregister_event_duration_listener, record_event_duration_secs = (
-    _functions("duration")
+register_event_duration_secs_listener, unregister_event_duration_listener, record_event_duration_secs = _functions(
+    "duration"
 )
-register_event_time_span_listener, unregister_event_time_span_listener, record_event_time_span = _functions(
-    "time_span"
-)
+register_event_time_span_listener, unregister_event_time_span_listener, record_event_time_span = _functions("time_span")
 register_scalar_listener, unregister_scalar_listener, record_scalar = _functions("scalar")
 
 

@@ -96,9 +96,7 @@ def _as_argument(x: Any, constant: bool) -> Any:
     return x if _is_value(x) else _UNREADABLE
 
 
-def _read(
-    args: tuple, kwargs: dict, positions: Sequence[bool], static: frozenset
-) -> tuple[list, dict] | None:
+def _read(args: tuple, kwargs: dict, positions: Sequence[bool], static: frozenset) -> tuple[list, dict] | None:
     """The arguments as the compiled function takes them, or None where it cannot."""
     constants = chain(positions, repeat(False))
     new_args = [_as_argument(x, constant) for x, constant in zip(args, constants, strict=False)]
@@ -129,11 +127,7 @@ def _checked(fun: Callable, static: Sequence[str], arrays: Sequence[str]) -> lis
             raise TypeError(
                 f"one_program: is {p.name}={p.default!r} of {name} a constant or an array? Name it in `static` or `arrays`"
             )
-    return [
-        p.name in static
-        for p in parameters.values()
-        if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
-    ]
+    return [p.name in static for p in parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
 
 
 def one_program(

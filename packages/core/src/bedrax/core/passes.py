@@ -81,9 +81,7 @@ def inline(jaxpr: Jaxpr, chosen: frozenset) -> Jaxpr:
         for eqn in program.eqns:
             invars = [read(v) for v in eqn.invars]
             placed = any(eqn.params.get(k) is not None for k in ("in_shardings", "out_shardings"))
-            inner = (
-                None if eqn.primitive not in chosen or placed else called_program(eqn.primitive, eqn.params)
-            )
+            inner = None if eqn.primitive not in chosen or placed else called_program(eqn.primitive, eqn.params)
             if inner is None:
                 fresh = [Var(v.aval) for v in eqn.outvars]
                 eqns.append(eqn.replace(invars=invars, outvars=fresh))

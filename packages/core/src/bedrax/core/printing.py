@@ -137,11 +137,7 @@ def _param_text(value: Any) -> str:
     if isinstance(value, np.dtype):
         return value.name
     if isinstance(value, enum.Enum):
-        return (
-            str(value)
-            if type(value).__str__ is not enum.Enum.__str__
-            else f"{type(value).__name__}.{value.name}"
-        )
+        return str(value) if type(value).__str__ is not enum.Enum.__str__ else f"{type(value).__name__}.{value.name}"
     if isinstance(value, type):
         return value.__name__
     if callable(value) and hasattr(value, "__name__"):
@@ -153,10 +149,7 @@ def _param(name: str, value: Any, eqn: Eqn, names: _Names, options: dict) -> Any
     if type(value) is Jaxpr:
         inner = names.inner()
         if called_program(eqn.primitive, eqn.params) is value:  # what goes in and out keeps its name
-            for v, u in (
-                *zip(value.invars, eqn.invars, strict=False),
-                *zip(value.outvars, eqn.outvars, strict=False),
-            ):
+            for v, u in (*zip(value.invars, eqn.invars, strict=False), *zip(value.outvars, eqn.outvars, strict=False)):
                 if type(v) is Var and type(u) is Var and v not in inner.names and u in names.names:
                     inner.names[v] = names.names[u]
         return Group([f"{name}=", jaxpr_doc(value, options, inner)])

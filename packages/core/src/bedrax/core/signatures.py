@@ -64,12 +64,7 @@ class Signature:
     __slots__ = ("donate_argnames", "donate_argnums", "fun", "static_argnames", "static_argnums")
 
     def __init__(
-        self,
-        fun: Callable,
-        static_argnums=None,
-        static_argnames=None,
-        donate_argnums=None,
-        donate_argnames=None,
+        self, fun: Callable, static_argnums=None, static_argnames=None, donate_argnums=None, donate_argnames=None
     ):
         self.fun = fun
         self.static_argnums, self.static_argnames = _resolve(fun, static_argnums, static_argnames)
@@ -113,9 +108,7 @@ class Signature:
             return args, kwargs
         positional = {n: s.value for n, s in static_key if type(n) is int}
         rest = iter(args)
-        merged = [
-            positional[i] if i in positional else next(rest) for i in range(len(args) + len(positional))
-        ]
+        merged = [positional[i] if i in positional else next(rest) for i in range(len(args) + len(positional))]
         return merged, {**kwargs, **{n: s.value for n, s in static_key if type(n) is str}}
 
     def donated(self, args: tuple, kwargs: dict) -> tuple[bool, ...]:

@@ -30,11 +30,7 @@ def _record(trace, prim, args, params):
 
 
 # Primitives whose params hold Python functions are staged by a rule of their own, which traces those functions.
-stage_rules = Column(
-    "staging",
-    signature="rule(trace, prim, args, params) -> results",
-    otherwise=lambda prim: _record,
-)
+stage_rules = Column("staging", signature="rule(trace, prim, args, params) -> results", otherwise=lambda prim: _record)
 
 
 class StagedTracer(Tracer):
@@ -211,11 +207,7 @@ class ShapeTrace(StagingTrace):
 
 @tracing.checks_leaks
 def trace_to_jaxpr(
-    fun: Callable,
-    in_avals: Sequence[AbstractValue],
-    debug_info: DebugInfo | None = None,
-    *,
-    types_only: bool = False,
+    fun: Callable, in_avals: Sequence[AbstractValue], debug_info: DebugInfo | None = None, *, types_only: bool = False
 ) -> tuple[Jaxpr, Any]:
     """Record a flat function.
 
@@ -238,9 +230,7 @@ def trace_to_jaxpr(
     return jaxpr, aux
 
 
-def program_of(
-    fun: Callable, in_avals: Sequence[AbstractValue], debug_info: DebugInfo | None = None
-) -> Jaxpr:
+def program_of(fun: Callable, in_avals: Sequence[AbstractValue], debug_info: DebugInfo | None = None) -> Jaxpr:
     """`trace_to_jaxpr` of a function that returns a list of values and nothing else: its program."""
     return trace_to_jaxpr(lambda *args: (fun(*args), None), in_avals, debug_info)[0]
 
@@ -330,9 +320,7 @@ def described(fun: Callable, in_tree, static: Sequence[int] = ()) -> DebugInfo:
 def function_name(fun: Callable) -> str:
     """The name that messages and jaxprs give a user's function."""
     return (
-        getattr(fun, "__name__", None)
-        or getattr(getattr(fun, "func", None), "__name__", None)
-        or "<unnamed function>"
+        getattr(fun, "__name__", None) or getattr(getattr(fun, "func", None), "__name__", None) or "<unnamed function>"
     )
 
 

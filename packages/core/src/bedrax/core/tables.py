@@ -46,9 +46,7 @@ shape_rules = Column(
     "types", signature="rule(*avals, **params) -> aval, or list of them` with `Primitive.def_abstract_eval"
 )
 
-eval_rules = Column(
-    "evaluation in place of the executor", signature="rule(*arrays, **params) -> array, or list"
-)
+eval_rules = Column("evaluation in place of the executor", signature="rule(*arrays, **params) -> array, or list")
 
 print_rules = Column("printing", signature="rule(params) -> params to print")
 
@@ -89,9 +87,7 @@ def _effects_of_programs(prim) -> Callable:
     return rule
 
 
-effect_rules = Column(
-    "effects", signature="rule(*avals, **params) -> set of effects", otherwise=_effects_of_programs
-)
+effect_rules = Column("effects", signature="rule(*avals, **params) -> set of effects", otherwise=_effects_of_programs)
 
 named_axes = Column(
     "named axes", signature="rule(params) -> tuple of axis names", otherwise=lambda prim: lambda params: ()
@@ -100,6 +96,4 @@ named_axes = Column(
 # ---- facts about whole families, stated in the families' own files
 
 pure_shapes: set[str] = set()  # families whose shape rules look at nothing but their arguments
-families_on_bases: set[str] = {
-    ""
-}  # families whose rules take the bases of arrays of an extended dtype as they are
+families_on_bases: set[str] = {""}  # families whose rules take the bases of arrays of an extended dtype as they are

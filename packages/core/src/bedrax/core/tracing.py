@@ -240,8 +240,7 @@ def _conversion(name: str) -> str:
     if name in ("item", "tolist"):
         return f"The method {name} was called."
     return (
-        f"{name}(x) makes a Python number of it. To change the dtype, write x.astype({name}) or"
-        f" jnp.asarray(x, {name})."
+        f"{name}(x) makes a Python number of it. To change the dtype, write x.astype({name}) or jnp.asarray(x, {name})."
     )
 
 
@@ -297,9 +296,7 @@ class Primitive:
 
     # The rules as attributes: equinox, optax and others read `impl` and `abstract_eval`, some set them.
     impl = property(eval_rules.find, lambda self, impl: eval_rules.replace(self, impl))
-    abstract_eval = property(
-        lambda self: shape_rules[self], lambda self, rule: shape_rules.replace(self, rule)
-    )
+    abstract_eval = property(lambda self: shape_rules[self], lambda self, rule: shape_rules.replace(self, rule))
 
     def __repr__(self):
         return self.name
@@ -346,9 +343,7 @@ def _holders(trace: Trace) -> str:
             lines.append(f"{tracer!r}. {origin() if origin else ''}".rstrip())
             held = [x for x in gc.get_referrers(tracer) if type(x).__name__ not in ("frame", "list_iterator")]
             lines += [
-                f"  held by a {type(x).__name__} of {len(x)}"
-                if hasattr(x, "__len__")
-                else f"  held by {type(x)}"
+                f"  held by a {type(x).__name__} of {len(x)}" if hasattr(x, "__len__") else f"  held by {type(x)}"
                 for x in held[:3]
             ]
     return "\n".join(lines) or "(no tracer of it can be found, but something holds the trace itself)"
@@ -373,9 +368,7 @@ class OpaqueTraceState:
     __slots__ = ("axes", "trace")
 
     def __init__(self):
-        self.trace = weakref.ref(
-            current.trace
-        )  # the same object for each state of one trace, also after its end
+        self.trace = weakref.ref(current.trace)  # the same object for each state of one trace, also after its end
         self.axes = tuple(current.axes.items())
 
     def __eq__(self, other):

@@ -17,9 +17,7 @@ def _same(a, b, weak: bool = False) -> bool:
         return True
     if not (a.is_array and b.is_array):
         return False
-    return (
-        a.dtype == b.dtype and dims.same_shape(a.shape, b.shape) and (not weak or a.weak_type == b.weak_type)
-    )
+    return a.dtype == b.dtype and dims.same_shape(a.shape, b.shape) and (not weak or a.weak_type == b.weak_type)
 
 
 def check_jaxpr(jaxpr: Jaxpr) -> None:
@@ -58,9 +56,7 @@ def check_jaxpr(jaxpr: Jaxpr) -> None:
         for v in eqn.outvars:
             bind(v, f"'{eqn}'")
         if not eqn.effects <= jaxpr.effects:
-            raise JaxprTypeError(
-                f"'{eqn}' has effects {set(eqn.effects)}, the program declares {set(jaxpr.effects)}"
-            )
+            raise JaxprTypeError(f"'{eqn}' has effects {set(eqn.effects)}, the program declares {set(jaxpr.effects)}")
         _check_programs(eqn)
     for v in jaxpr.outvars:
         read(v, "a result")

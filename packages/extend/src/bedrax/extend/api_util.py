@@ -91,9 +91,7 @@ def argnums_partial(f: WrappedFun, dyn_argnums, args: Sequence, require_static_a
             try:
                 hash(x)
             except TypeError:
-                raise ValueError(
-                    f"argument {i} is static, so it must be hashable; got a {type(x).__name__}"
-                ) from None
+                raise ValueError(f"argument {i} is static, so it must be hashable; got a {type(x).__name__}") from None
     return transformation2(_with_fixed, f, fixed, positions), tuple(args[i] for i in positions)
 
 

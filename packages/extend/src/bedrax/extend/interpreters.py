@@ -56,9 +56,7 @@ def _without_axis(rule):
 
 
 def _with_parts_of_axis(rule):
-    return lambda axis, args, dims, **params: rule(
-        axis.size, axis.name, None, tuple(args), tuple(dims), **params
-    )
+    return lambda axis, args, dims, **params: rule(axis.size, axis.name, None, tuple(args), tuple(dims), **params)
 
 
 primitive_jvps = TableView(ad_tables.jvp_rules)

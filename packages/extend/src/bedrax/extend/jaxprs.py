@@ -47,14 +47,10 @@ class Jaxpr(metaclass=_ViewOf):
     target = ir.Jaxpr
 
     @staticmethod
-    def make(
-        constvars, invars, outvars, eqns, effects=ir.no_effects, debug_info=None, is_high=False
-    ) -> ir.Jaxpr:
+    def make(constvars, invars, outvars, eqns, effects=ir.no_effects, debug_info=None, is_high=False) -> ir.Jaxpr:
         refuse_options("Jaxpr", is_high=is_high)
         # Until `ClosedJaxpr` gives the constants, the constvars are bound to nothing.
-        return ir.Jaxpr(
-            invars, outvars, eqns, constvars, [None] * len(constvars), frozenset(effects), debug_info
-        )
+        return ir.Jaxpr(invars, outvars, eqns, constvars, [None] * len(constvars), frozenset(effects), debug_info)
 
 
 class ClosedJaxpr(metaclass=_ViewOf):
@@ -124,9 +120,7 @@ def gensym() -> Callable[[Any], ir.Var]:
 def jaxprs_in_params(params: dict) -> Iterator[ir.Jaxpr]:
     """The programs in an equation's params."""
     for value in params.values():
-        yield from (
-            v for v in (value if isinstance(value, tuple | list) else (value,)) if type(v) is ir.Jaxpr
-        )
+        yield from (v for v in (value if isinstance(value, tuple | list) else (value,)) if type(v) is ir.Jaxpr)
 
 
 def subjaxprs(jaxpr: ir.Jaxpr) -> Iterator[ir.Jaxpr]:

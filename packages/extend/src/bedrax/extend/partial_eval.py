@@ -66,8 +66,7 @@ def trace_to_jaxpr_nounits(fun: Any, pvals: Sequence[PartialVal], instantiate: b
     unknown = [tape.owns(x) or f for x, f in zip(outs, forced, strict=True)]
     jaxpr, residuals = tape.to_jaxpr(inputs, [x for x, u in zip(outs, unknown, strict=True) if u])
     out_pvals = [
-        PartialVal.unknown(aval_of(x)) if u else PartialVal.known(x)
-        for x, u in zip(outs, unknown, strict=True)
+        PartialVal.unknown(aval_of(x)) if u else PartialVal.known(x) for x, u in zip(outs, unknown, strict=True)
     ]
     return jaxpr, out_pvals, residuals
 

@@ -18,9 +18,7 @@ _REFS = (
     "references to mutable arrays are not supported; carry the array through the program and return its new value"
     " (x.at[...].set makes one)"
 )
-_CHECKS = (
-    "checks inside compiled functions are not supported yet; jax.debug.callback can test values at run time"
-)
+_CHECKS = "checks inside compiled functions are not supported yet; jax.debug.callback can test values at run time"
 _MAPS = (
     "programs are not written per device; use jax.jit on arrays with a jax.sharding.NamedSharding, or jax.vmap on one"
     " device"

@@ -140,9 +140,7 @@ def scale_and_translate(
     image = array("scale_and_translate", image)
     shape = tuple(shape)
     if len(shape) != image.ndim:
-        raise ValueError(
-            f"shape must have length equal to the number of dimensions of x;  {shape} vs {image.shape}"
-        )
+        raise ValueError(f"shape must have length equal to the number of dimensions of x;  {shape} vs {image.shape}")
     method = _method(method)
     if method not in _KERNELS:
         what = "Nearest neighbor" if method is ResizeMethod.NEAREST else "Area"
@@ -167,11 +165,7 @@ def _inexact(*xs):
 
 
 def resize(
-    image: Any,
-    shape: Sequence[int],
-    method: Any,
-    antialias: bool = True,
-    precision: Any = lax.Precision.HIGHEST,
+    image: Any, shape: Sequence[int], method: Any, antialias: bool = True, precision: Any = lax.Precision.HIGHEST
 ):
     """Resample an image to another shape.
 
@@ -190,9 +184,7 @@ def resize(
     image = array("resize", image)
     shape = tuple(shape)
     if len(shape) != image.ndim:
-        raise ValueError(
-            f"shape must have length equal to the number of dimensions of x;  {shape} vs {image.shape}"
-        )
+        raise ValueError(f"shape must have length equal to the number of dimensions of x;  {shape} vs {image.shape}")
     method = _method(method)
     changed = [i for i, (a, b) in enumerate(zip(image.shape, shape, strict=True)) if not dims.same_dim(a, b)]
     if method is ResizeMethod.NEAREST:
@@ -208,9 +200,7 @@ def resize(
             matrices[d] = _areas(image.shape[d], shape[d], dtype)
             continue
         scale = jnp.asarray(shape[d] / image.shape[d] if image.shape[d] else 1.0, dtype)
-        matrices[d] = _weights(
-            image.shape[d], shape[d], scale, jnp.zeros((), dtype), _KERNELS[method], antialias
-        )
+        matrices[d] = _weights(image.shape[d], shape[d], scale, jnp.zeros((), dtype), _KERNELS[method], antialias)
     return _apply(image, matrices, precision)
 
 

@@ -51,9 +51,7 @@ def cast(x, tf_dtype) -> Any:
             )
     if is_narrow_int(source) and not (tf_dtype.is_integer and has_kernels(tf_dtype)):
         x = tf.cast(x, tf.int8)  # the only casts that narrow integers have are to integers
-    elif (
-        (is_narrow_float(source) or source.is_complex) and not tf_dtype.is_complex and tf_dtype != tf.float32
-    ):
+    elif (is_narrow_float(source) or source.is_complex) and not tf_dtype.is_complex and tf_dtype != tf.float32:
         real = tf.math.real(x) if source.is_complex else tf.cast(x, tf.float32)
         return cast(real, tf_dtype)
     if is_narrow_int(tf_dtype):

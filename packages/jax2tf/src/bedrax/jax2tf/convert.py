@@ -116,13 +116,9 @@ class _Call:
         shapes = [tuple(t.shape) if t.shape.rank is not None else None for t in self.tensors]
         for shape, leaf in zip(shapes, leaves, strict=True):
             if shape is None:
-                raise ValueError(
-                    f"jax2tf.convert: the rank of every argument must be known, but that of {leaf} is not"
-                )
+                raise ValueError(f"jax2tf.convert: the rank of every argument must be known, but that of {leaf} is not")
         symbolic = shape_poly.symbolic_shapes(shapes, specs, constraints)
-        self.avals = [
-            ShapedArray(s, types.numpy_dtype(t.dtype)) for s, t in zip(symbolic, self.tensors, strict=True)
-        ]
+        self.avals = [ShapedArray(s, types.numpy_dtype(t.dtype)) for s, t in zip(symbolic, self.tensors, strict=True)]
         self.flat = staging.flat_fun(fun, self.in_tree)
         self.jaxpr, self.out_tree = staging.trace_to_jaxpr(self.flat, self.avals)
 
@@ -143,9 +139,7 @@ class _Call:
                 (tuple(polymorphic_shapes), dict.fromkeys(kwargs)), (tuple(args), kwargs), is_leaf=is_spec
             )
         except (ValueError, TypeError) as e:
-            raise ValueError(
-                f"jax2tf.convert: polymorphic_shapes must be a pytree prefix of the arguments: {e}"
-            ) from e
+            raise ValueError(f"jax2tf.convert: polymorphic_shapes must be a pytree prefix of the arguments: {e}") from e
         return [None if s is None else str(s) for s in found]
 
     def dim_env(self, tensors) -> dict[str, Any]:
@@ -229,9 +223,7 @@ def _pull_back(call: _Call, tensors, cts, options: dict) -> list:
         outs, back = vjp(of_active, *(x for m, x in zip(active, fixed, strict=True) if m))
         rest = iter(given)
         full = [
-            next(rest)
-            if m
-            else np.zeros(np.shape(x) if dims.is_constant_shape(np.shape(x)) else (), dtypes.float0)
+            next(rest) if m else np.zeros(np.shape(x) if dims.is_constant_shape(np.shape(x)) else (), dtypes.float0)
             for m, x in zip(out_active, outs, strict=True)
         ]
         return list(back(full))

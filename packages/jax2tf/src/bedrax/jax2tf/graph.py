@@ -144,9 +144,7 @@ class Context:
             return tuple([tf.identity(x) for x in run_program(ctx, program, values)])
 
         function.__name__ = self.primitive.name.replace("-", "_")
-        specs = [tf.TensorSpec(t.shape, t.dtype) for t in tensors] + [tf.TensorSpec([], tf.int32)] * len(
-            unknown
-        )
+        specs = [tf.TensorSpec(t.shape, t.dtype) for t in tensors] + [tf.TensorSpec([], tf.int32)] * len(unknown)
         with tf.init_scope():  # out of the graph that is being made, as other graphs will call it
             return tf.function(function, autograph=False).get_concrete_function(*specs)
 
@@ -229,11 +227,7 @@ def _with_shape(tensor, aval):
         return tensor
     known = types.static_shape(aval)
     # A combiner of scalars may have been run on whole tensors: then the ranks differ.
-    if (
-        tensor.shape.rank in (None, len(known))
-        and not tensor.shape.is_fully_defined()
-        and hasattr(tensor, "set_shape")
-    ):
+    if tensor.shape.rank in (None, len(known)) and not tensor.shape.is_fully_defined() and hasattr(tensor, "set_shape"):
         tensor.set_shape(known)
     return tensor
 

@@ -69,9 +69,7 @@ def call_module(
         platforms=[p.upper() for p in platforms],
         disabled_checks=[str(c) for c in disabled_checks],
     )
-    return [
-        tf.cast(x, tf.int32) if a.dtype == dtypes.float0 else x for x, a in zip(outs, out_avals, strict=True)
-    ]
+    return [tf.cast(x, tf.int32) if a.dtype == dtypes.float0 else x for x, a in zip(outs, out_avals, strict=True)]
 
 
 def _serialized(call, platforms, disabled_checks) -> tuple[bytes, tuple[int, ...], tuple[str, ...], list]:

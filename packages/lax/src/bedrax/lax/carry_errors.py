@@ -12,9 +12,7 @@ from bedrax.core import dims, source
 
 def short(tree: Any) -> Any:
     """A pytree of types, as messages show it."""
-    return (
-        pytree.tree_map(lambda a: a.str_short(), tree) if not hasattr(tree, "str_short") else tree.str_short()
-    )
+    return pytree.tree_map(lambda a: a.str_short(), tree) if not hasattr(tree, "str_short") else tree.str_short()
 
 
 def weaker_match(given, wanted) -> bool:
@@ -46,9 +44,7 @@ def check_carry(name: str, init_tree, in_types, out_tree, out_types, fun, positi
     for path, a, b in zip(paths, in_types, out_types, strict=True):
         if not weaker_match(a, b):
             part = f"component {what}{pytree.keystr(path)}" if path else what
-            differing.append(
-                f"  * {part}: got {a.str_short()}, returned {b.str_short()}: {type_difference(a, b)}"
-            )
+            differing.append(f"  * {part}: got {a.str_short()}, returned {b.str_short()}: {type_difference(a, b)}")
     if differing:
         raise TypeError(
             f"{name}: the body returns a carry of other types than it gets:\n"
@@ -123,7 +119,9 @@ def check_branches(functions, names, results) -> None:
         order.reverse()  # the user gives true_fun first
     (name, fun, (tree, types)), *others = order
     for other, other_fun, (other_tree, other_types) in others:
-        kept = f"where {name} is {source.describe_function(fun)}\n  and {other} is {source.describe_function(other_fun)}"
+        kept = (
+            f"where {name} is {source.describe_function(fun)}\n  and {other} is {source.describe_function(other_fun)}"
+        )
         if other_tree != tree:
             given = [pytree.tree_unflatten(t, list(a)) for t, a in ((tree, types), (other_tree, other_types))]
             raise TypeError(

@@ -36,9 +36,7 @@ def _start_indices(name: str, shape: tuple, starts, allow_negative) -> list:
         else:
             starts = [shaping.index_in_dim(starts, i, keepdims=False) for i in range(aval.shape[0])]
     if len(starts) != len(shape):
-        raise ValueError(
-            f"Length of slice indices must match number of operand dimensions ({len(starts)} vs {shape})"
-        )
+        raise ValueError(f"Length of slice indices must match number of operand dimensions ({len(starts)} vs {shape})")
     if type(allow_negative) is bool:
         allow_negative = (allow_negative,) * len(shape)
     elif len(allow_negative) != len(shape):
@@ -59,9 +57,7 @@ def _start_indices(name: str, shape: tuple, starts, allow_negative) -> list:
                 f" ({', '.join(map(str, map(aval_of, starts)))})"
             )
         weak = aval.weak_type
-        if not dtypes.issubdtype(aval.dtype, np.integer) or not (
-            weak or dtype is None or aval.dtype == dtype
-        ):
+        if not dtypes.issubdtype(aval.dtype, np.integer) or not (weak or dtype is None or aval.dtype == dtype):
             got = ", ".join(str(aval_of(s).dtype) for s in starts)
             raise TypeError(f"index arguments to {name} must be integers of the same type, got: {got}")
         if not weak:
@@ -87,27 +83,17 @@ def _start_indices(name: str, shape: tuple, starts, allow_negative) -> list:
             value = conversions.convert_to(value, dtype, False)
             if wrap:
                 size = dims.dim_as_value(n) if not dims.is_constant_dim(n) else n
-                size = (
-                    dtype.type(size) if type(size) is int else conversions.convert_element_type(size, dtype)
-                )
+                size = dtype.type(size) if type(size) is int else conversions.convert_element_type(size, dtype)
                 wrapped = elementwise.add_p.bind(value, size)
-                value = elementwise.select_n_p.bind(
-                    elementwise.lt_p.bind(value, dtype.type(0)), value, wrapped
-                )
+                value = elementwise.select_n_p.bind(elementwise.lt_p.bind(value, dtype.type(0)), value, wrapped)
             out[i] = value
         else:
-            out[i] = (
-                dtype.type(x)
-                if type(x) is int
-                else conversions.convert_element_type(dims.dim_as_value(x), dtype)
-            )
+            out[i] = dtype.type(x) if type(x) is int else conversions.convert_element_type(dims.dim_as_value(x), dtype)
     return out
 
 
 @one_program(static=("slice_sizes", "allow_negative_indices"))
-def dynamic_slice(
-    operand, start_indices, slice_sizes, *, allow_negative_indices: bool | Sequence[bool] = True
-):
+def dynamic_slice(operand, start_indices, slice_sizes, *, allow_negative_indices: bool | Sequence[bool] = True):
     """The part of an array of given size that starts at a computed position.
 
     Where the slice would overrun the array, it is moved inside.
@@ -134,9 +120,7 @@ def dynamic_slice(
 
 
 @one_program(static=("allow_negative_indices",))
-def dynamic_update_slice(
-    operand, update, start_indices, *, allow_negative_indices: bool | Sequence[bool] = True
-):
+def dynamic_update_slice(operand, update, start_indices, *, allow_negative_indices: bool | Sequence[bool] = True):
     """A copy of `operand` with `update` written at a computed position.
 
     Where the update would overrun the array, it is moved inside.
@@ -149,9 +133,7 @@ def dynamic_update_slice(
     Raises:
       TypeError, ValueError: dtypes, ranks, or sizes do not fit.
     """
-    starts = _start_indices(
-        "dynamic_update_slice", aval_of(operand).shape, start_indices, allow_negative_indices
-    )
+    starts = _start_indices("dynamic_update_slice", aval_of(operand).shape, start_indices, allow_negative_indices)
     return dynamic_update_slice_p.bind(operand, update, *starts)
 
 
@@ -163,9 +145,7 @@ def _start_at(operand, axis: int, index) -> tuple[int, list]:
 
 
 @one_program(static=("slice_size", "axis", "allow_negative_indices"))
-def dynamic_slice_in_dim(
-    operand, start_index, slice_size: int, axis: int = 0, *, allow_negative_indices: bool = True
-):
+def dynamic_slice_in_dim(operand, start_index, slice_size: int, axis: int = 0, *, allow_negative_indices: bool = True):
     """`dynamic_slice` along one axis; all of every other axis."""
     axis, starts = _start_at(operand, axis, start_index)
     shape = aval_of(operand).shape
@@ -174,18 +154,14 @@ def dynamic_slice_in_dim(
 
 
 @one_program(static=("axis", "keepdims", "allow_negative_indices"))
-def dynamic_index_in_dim(
-    operand, index, axis: int = 0, keepdims: bool = True, *, allow_negative_indices: bool = True
-):
+def dynamic_index_in_dim(operand, index, axis: int = 0, keepdims: bool = True, *, allow_negative_indices: bool = True):
     """One position along one axis, which may be computed; without `keepdims` the result lacks the axis."""
     out = dynamic_slice_in_dim(operand, index, 1, axis, allow_negative_indices=allow_negative_indices)
     return out if keepdims else shaping.squeeze(out, (axis,))
 
 
 @one_program(static=("axis", "allow_negative_indices"))
-def dynamic_update_slice_in_dim(
-    operand, update, start_index, axis: int, *, allow_negative_indices: bool = True
-):
+def dynamic_update_slice_in_dim(operand, update, start_index, axis: int, *, allow_negative_indices: bool = True):
     """`dynamic_update_slice` at a position along one axis, at the beginning of every other axis."""
     ranks = len(aval_of(operand).shape), len(aval_of(update).shape)
     if ranks[0] != ranks[1]:

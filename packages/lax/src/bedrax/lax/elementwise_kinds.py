@@ -132,9 +132,7 @@ def joined(avals, shape, dtype, weak_type) -> ShapedArray:
 # ---- primitives by kind --------------------------------------------------------------------------
 
 
-def unary(
-    name: str, categories=ANY, result: Callable | None = None, family: str = "elementwise"
-) -> Primitive:
+def unary(name: str, categories=ANY, result: Callable | None = None, family: str = "elementwise") -> Primitive:
     """A primitive of one operand; `result(dtype)` is the dtype of its result (default: the same)."""
     prim = Primitive(name, family)
     ok = accepted(categories)

@@ -41,6 +41,5 @@ def _broadcast(args: tuple) -> tuple:
         return args
     where = tuple(range(len(shape)))
     return tuple(
-        broadcast_in_dim(x, shape, where) if s and s != shape else x
-        for x, s in zip(args, shapes, strict=True)
+        broadcast_in_dim(x, shape, where) if s and s != shape else x for x, s in zip(args, shapes, strict=True)
     )

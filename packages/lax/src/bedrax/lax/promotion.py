@@ -223,8 +223,7 @@ def broadcast(name: str, args: Sequence[Any], scalars: bool = True) -> list:
             " operands must have equal length or length 1."
         ) from None
     return [
-        broadcast_to(x, shape) if (s or not scalars) and s != shape else x
-        for x, s in zip(args, shapes, strict=True)
+        broadcast_to(x, shape) if (s or not scalars) and s != shape else x for x, s in zip(args, shapes, strict=True)
     ]
 
 

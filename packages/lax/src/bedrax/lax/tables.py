@@ -8,7 +8,5 @@ dtype are given, and returned, as their bases (see `bedrax.core.element_types`).
 from bedrax.core.columns import Column
 
 decompositions = Column(
-    "decomposition",
-    "bedrax.lax.decompositions",
-    signature="rule(*arrays, **params) -> array, or list of them",
+    "decomposition", "bedrax.lax.decompositions", signature="rule(*arrays, **params) -> array, or list of them"
 )

@@ -92,9 +92,7 @@ def _solve(f, y0, times, rtol, atol, mxstep, hmax):
             new, new_slope, error, new_dense = _step(f, y, slope, t, h)
             ratio = _size(error / (atol + rtol * jnp.maximum(abs(y), abs(new))))
             accept = ratio <= 1
-            factor = jnp.clip(
-                0.9 * jnp.where(ratio == 0, 1e-10, ratio) ** -0.2, 0.2, jnp.where(accept, 10.0, 1.0)
-            )
+            factor = jnp.clip(0.9 * jnp.where(ratio == 0, 1e-10, ratio) ** -0.2, 0.2, jnp.where(accept, 10.0, 1.0))
             factor = jnp.where(jnp.isfinite(ratio), factor, 0.2)
             pick = lambda a, b: jnp.where(accept, a, b)
             # A step that does not move the time any more ends the search, with NaN.
@@ -136,9 +134,7 @@ def odeint(
     """
     for leaf in pytree.tree_leaves((y0, t, *args)):
         if not hasattr(leaf, "dtype") and not isinstance(leaf, int | float | complex):
-            raise TypeError(
-                f"odeint: the arguments must be arrays, got {type(leaf)}; close over others in func."
-            )
+            raise TypeError(f"odeint: the arguments must be arrays, got {type(leaf)}; close over others in func.")
     y0 = pytree.tree_map(lambda x: jnp.asarray(x).astype(dtypes.to_inexact_dtype(jnp.asarray(x).dtype)), y0)
     flat, unravel = ravel_pytree(y0)
     t = jnp.asarray(t)

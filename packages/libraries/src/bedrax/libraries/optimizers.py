@@ -108,9 +108,7 @@ def pack_optimizer_state(marked_pytree: Any) -> OptimizerState:
     """The inverse of `unpack_optimizer_state`."""
     points, tree = pytree.tree_flatten(marked_pytree)
     if not all(isinstance(p, JoinPoint) for p in points):
-        raise TypeError(
-            "pack_optimizer_state: every leaf must be a JoinPoint, as unpack_optimizer_state makes them"
-        )
+        raise TypeError("pack_optimizer_state: every leaf must be a JoinPoint, as unpack_optimizer_state makes them")
     return _pack(tree, [p.subtree for p in points])
 
 

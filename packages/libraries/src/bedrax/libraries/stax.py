@@ -43,10 +43,7 @@ def Dense(out_dim: int, W_init: Callable = glorot(), b_init: Callable = randn())
 
     def init(rng, input_shape):
         key_w, key_b = random.split(rng)
-        return (*input_shape[:-1], out_dim), (
-            W_init(key_w, (input_shape[-1], out_dim)),
-            b_init(key_b, (out_dim,)),
-        )
+        return (*input_shape[:-1], out_dim), (W_init(key_w, (input_shape[-1], out_dim)), b_init(key_b, (out_dim,)))
 
     def apply(params, inputs, **kwargs):
         w, b = params
@@ -90,9 +87,7 @@ def GeneralConvTranspose(
     dimension_numbers, out_chan: int, filter_shape, strides=None, padding="VALID", W_init=None, b_init=randn(1e-6)  # noqa: B008
 ) -> Layer:  # fmt: skip
     """A transposed convolution; arguments as for `GeneralConv`."""
-    return _general(
-        lax.conv_transpose, dimension_numbers, out_chan, filter_shape, strides, padding, W_init, b_init
-    )
+    return _general(lax.conv_transpose, dimension_numbers, out_chan, filter_shape, strides, padding, W_init, b_init)
 
 
 Conv = functools.partial(GeneralConv, ("NHWC", "HWIO", "NHWC"))
@@ -127,9 +122,7 @@ def BatchNorm(
 
 def elementwise(fun: Callable, **fun_kwargs) -> Layer:
     """A layer without parameters that applies `fun`."""
-    return lambda rng, input_shape: (input_shape, ()), lambda params, inputs, **kwargs: fun(
-        inputs, **fun_kwargs
-    )
+    return lambda rng, input_shape: (input_shape, ()), lambda params, inputs, **kwargs: fun(inputs, **fun_kwargs)
 
 
 Tanh = elementwise(jnp.tanh)
@@ -152,9 +145,7 @@ def _pool(initial, combine, finish, window_shape, strides, padding, spec) -> Lay
     strides = tuple(1 if c in "NC" else next(steps) for c in spec)
 
     def run(x):
-        return finish(
-            lax.reduce_window(x, initial, combine, window, strides, padding), x, window, strides, padding
-        )
+        return finish(lax.reduce_window(x, initial, combine, window, strides, padding), x, window, strides, padding)
 
     return (
         lambda rng, input_shape: (_eval_shape(run, input_shape), ()), lambda params, inputs, **kwargs: run(inputs)
@@ -249,9 +240,7 @@ def serial(*layers: Layer) -> Layer:
         return input_shape, params
 
     def apply(params, inputs, **kwargs):
-        for one, param, rng in zip(
-            applies, params, _keys(kwargs.pop("rng", None), len(applies)), strict=True
-        ):
+        for one, param, rng in zip(applies, params, _keys(kwargs.pop("rng", None), len(applies)), strict=True):
             inputs = one(param, inputs, rng=rng, **kwargs)
         return inputs
 

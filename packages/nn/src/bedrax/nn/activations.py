@@ -230,9 +230,7 @@ def _shifted(x: Array, axes, where):
 
 
 @one_program(static=("axis",), arrays=("where",))
-def log_softmax(
-    x: ArrayLike, axis: int | tuple[int, ...] | None = -1, where: ArrayLike | None = None
-) -> Array:
+def log_softmax(x: ArrayLike, axis: int | tuple[int, ...] | None = -1, where: ArrayLike | None = None) -> Array:
     """``x - log(sum(exp(x)))`` along axes.
 
     Args:

@@ -48,11 +48,7 @@ def get_scaled_dot_general_config(mode: str, global_scale: Array | None = None) 
 
 
 def scaled_matmul(
-    lhs: ArrayLike,
-    rhs: ArrayLike,
-    lhs_scales: ArrayLike,
-    rhs_scales: ArrayLike,
-    preferred_element_type=np.float32,
+    lhs: ArrayLike, rhs: ArrayLike, lhs_scales: ArrayLike, rhs_scales: ArrayLike, preferred_element_type=np.float32
 ) -> Array:
     """Batched product of two matrices of block-scaled rows, contracted over the last axis of both.
 
@@ -74,9 +70,7 @@ def scaled_matmul(
         if x.ndim != 3:
             raise ValueError(f"scaled_matmul: {name} must have rank 3, got shape {x.shape}")
     if lhs.shape[0] != rhs.shape[0] or lhs.shape[2] != rhs.shape[2]:
-        raise ValueError(
-            f"scaled_matmul needs lhs [B, M, K] and rhs [B, N, K], got {lhs.shape} and {rhs.shape}"
-        )
+        raise ValueError(f"scaled_matmul needs lhs [B, M, K] and rhs [B, N, K], got {lhs.shape} and {rhs.shape}")
     for name, x, scales in (("lhs", lhs, left), ("rhs", rhs, right)):
         blocks = scales.shape[2]
         if scales.shape[:2] != x.shape[:2] or not blocks or x.shape[2] % blocks:

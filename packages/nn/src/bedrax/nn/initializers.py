@@ -24,9 +24,7 @@ __all__ = [
 class Initializer(Protocol):
     """What initializers look like: ``init(key, shape, dtype=None, out_sharding=None) -> array``."""
 
-    def __call__(
-        self, key: Array, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None
-    ) -> Array: ...
+    def __call__(self, key: Array, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Array: ...
 
 
 def _dtype(dtype: Any) -> np.dtype:
@@ -68,9 +66,7 @@ def constant(value: Any, dtype: Any = None) -> Initializer:
 
 def _scaled(default_dtype: Any, scale: float, draw) -> Initializer:
     """An initializer whose numbers are `scale` times those of ``draw(key, shape, dtype)``."""
-    return _initializer(
-        default_dtype, lambda key, shape, dtype: draw(key, shape, dtype) * jnp.asarray(scale, dtype)
-    )
+    return _initializer(default_dtype, lambda key, shape, dtype: draw(key, shape, dtype) * jnp.asarray(scale, dtype))
 
 
 def uniform(scale: float = 1e-2, dtype: Any = None) -> Initializer:
@@ -83,13 +79,9 @@ def normal(stddev: float = 1e-2, dtype: Any = None) -> Initializer:
     return _scaled(dtype, stddev, lambda key, shape, dtype: random.normal(key, shape, dtype))
 
 
-def truncated_normal(
-    stddev: float = 1e-2, dtype: Any = None, lower: float = -2.0, upper: float = 2.0
-) -> Initializer:
+def truncated_normal(stddev: float = 1e-2, dtype: Any = None, lower: float = -2.0, upper: float = 2.0) -> Initializer:
     """Normal with mean 0, without what is outside of [lower, upper] standard deviations (so its own is less)."""
-    return _scaled(
-        dtype, stddev, lambda key, shape, dtype: random.truncated_normal(key, lower, upper, shape, dtype)
-    )
+    return _scaled(dtype, stddev, lambda key, shape, dtype: random.truncated_normal(key, lower, upper, shape, dtype))
 
 
 def _axes(axis: int | Sequence[int], ndim: int, name: str) -> tuple[int, ...]:
@@ -109,8 +101,7 @@ def _fans(shape: tuple, in_axis, out_axis, batch_axis) -> tuple[float, float]:
             " out_axis as tuples"
         )
     ins, outs, batch = (
-        _axes(a, ndim, name)
-        for a, name in ((in_axis, "in_axis"), (out_axis, "out_axis"), (batch_axis, "batch_axis"))
+        _axes(a, ndim, name) for a, name in ((in_axis, "in_axis"), (out_axis, "out_axis"), (batch_axis, "batch_axis"))
     )
     size = lambda axes: math.prod(shape[a] for a in axes)
     # A quotient, so that an axis named as both (embeddings name only the outputs' axis) counts as the formula says.
@@ -135,9 +126,7 @@ def _complex_polar(key, shape, dtype, radius):
 def _complex_truncated(key, shape, dtype, limit):
     # The squared radius of a complex normal is exponential; truncate its distribution function and invert.
     share = 1 - math.exp(-limit * limit)
-    return _complex_polar(
-        key, shape, dtype, lambda u: jnp.sqrt(-jnp.log(1 - jnp.asarray(share, u.dtype) * u))
-    )
+    return _complex_polar(key, shape, dtype, lambda u: jnp.sqrt(-jnp.log(1 - jnp.asarray(share, u.dtype) * u)))
 
 
 def variance_scaling(
@@ -210,7 +199,9 @@ def _named(name: str):
         return variance_scaling(scale, mode, distribution, in_axis, out_axis, batch_axis, dtype)
 
     make.__name__ = make.__qualname__ = name
-    make.__doc__ = f'``variance_scaling({scale}, "{mode}", "{distribution}")`` ({source}); arguments as for `variance_scaling`.'
+    make.__doc__ = (
+        f'``variance_scaling({scale}, "{mode}", "{distribution}")`` ({source}); arguments as for `variance_scaling`.'
+    )
     return make
 
 

@@ -61,9 +61,7 @@ def axes_tuple(axis: Any, ndim: int) -> tuple[int, ...]:
 def refuse_out(name: str, out: Any) -> None:
     """Raise if the argument `out` is given: arrays are immutable."""
     if out is not None:
-        raise NotImplementedError(
-            f"jnp.{name}: out is not supported, as arrays are immutable; use what is returned"
-        )
+        raise NotImplementedError(f"jnp.{name}: out is not supported, as arrays are immutable; use what is returned")
 
 
 def concrete_int(x: Any, what: str) -> int:

@@ -18,11 +18,7 @@ __all__ = ["convolve", "correlate", "diff", "ediff1d", "gradient", "interp", "tr
 
 @one_program(static=("n", "axis"), arrays=("prepend", "append"))
 def diff(
-    a: ArrayLike,
-    n: int = 1,
-    axis: int = -1,
-    prepend: ArrayLike | None = None,
-    append: ArrayLike | None = None,
+    a: ArrayLike, n: int = 1, axis: int = -1, prepend: ArrayLike | None = None, append: ArrayLike | None = None
 ) -> Array:
     """Differences of neighbours, `n` times; of booleans, whether they differ.
 
@@ -124,9 +120,9 @@ def _slope(f: Array, axis: int, h: Array) -> Array:
         last = (part(n - 1, n) - part(n - 2, n - 1)) / step(n - 2, n - 1)
         before, behind = step(0, n - 2), step(1, n - 1)
         # the parabola through three points (second order for unequal steps)
-        inner = (
-            before**2 * part(2, n) + (behind**2 - before**2) * part(1, n - 1) - behind**2 * part(0, n - 2)
-        ) / (before * behind * (before + behind))
+        inner = (before**2 * part(2, n) + (behind**2 - before**2) * part(1, n - 1) - behind**2 * part(0, n - 2)) / (
+            before * behind * (before + behind)
+        )
     return jnp.concatenate([first, inner, last], axis=axis)
 
 
@@ -151,9 +147,7 @@ def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axi
 
 
 @one_program(static=("axis", "period"), arrays=("discont",))
-def unwrap(
-    p: ArrayLike, discont: ArrayLike | None = None, axis: int = -1, period: ArrayLike = 2 * np.pi
-) -> Array:
+def unwrap(p: ArrayLike, discont: ArrayLike | None = None, axis: int = -1, period: ArrayLike = 2 * np.pi) -> Array:
     """Add multiples of `period` so that neighbours along an axis differ by at most half of it.
 
     Args:
@@ -182,9 +176,7 @@ def unwrap(
     limit = half if discont is None else jnp.maximum(half, jnp.asarray(discont, p.dtype))
     fix = jnp.where(abs(jumps) < limit, 0, rest - jumps)
     first = lax.slice_in_dim(p, 0, 1, axis=axis)
-    return jnp.concatenate(
-        [first, lax.slice_in_dim(p, 1, n, axis=axis) + jnp.cumsum(fix, axis=axis)], axis=axis
-    )
+    return jnp.concatenate([first, lax.slice_in_dim(p, 1, n, axis=axis) + jnp.cumsum(fix, axis=axis)], axis=axis)
 
 
 @one_program(static=("period",), arrays=("left", "right"))
@@ -211,9 +203,7 @@ def interp(
     if dtypes.is_complex(x.dtype):
         raise ValueError(f"jnp.interp: x is real, got {x.dtype}")
     if xp.shape != fp.shape or xp.ndim != 1:
-        raise ValueError(
-            f"xp and fp must be one-dimensional arrays of equal size, got {xp.shape} and {fp.shape}"
-        )
+        raise ValueError(f"xp and fp must be one-dimensional arrays of equal size, got {xp.shape} and {fp.shape}")
     for name, value in (("left", left), ("right", right)):
         if isinstance(value, str) and value != "extrapolate":
             raise ValueError(f"the only valid string value of {name} is 'extrapolate', got {value!r}")
@@ -251,9 +241,7 @@ def interp(
 
 
 @one_program(static=("mode", "precision", "preferred_element_type"))
-def convolve(
-    a: ArrayLike, v: ArrayLike, mode: str = "full", *, precision=None, preferred_element_type=None
-) -> Array:
+def convolve(a: ArrayLike, v: ArrayLike, mode: str = "full", *, precision=None, preferred_element_type=None) -> Array:
     """Discrete convolution of two vectors.
 
     Args:
@@ -270,9 +258,7 @@ def convolve(
 
 
 @one_program(static=("mode", "precision", "preferred_element_type"))
-def correlate(
-    a: ArrayLike, v: ArrayLike, mode: str = "valid", *, precision=None, preferred_element_type=None
-) -> Array:
+def correlate(a: ArrayLike, v: ArrayLike, mode: str = "valid", *, precision=None, preferred_element_type=None) -> Array:
     """Cross-correlation of two vectors: sums of ``a[n + k] * conj(v[n])``; arguments as for `convolve`."""
     return _convolve("correlate", a, v, mode, precision, preferred_element_type)
 

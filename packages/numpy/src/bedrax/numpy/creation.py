@@ -225,9 +225,7 @@ def empty(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: An
     return place(lax.full(dims.canonical_shape(shape), 0, _float_or(dtype, "empty")), device, out_sharding)
 
 
-def full(
-    shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None
-) -> Array:
+def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
     """An array filled with a value.
 
     Args:
@@ -268,16 +266,12 @@ def _like(x: Any, dtype: Any, shape: Any, value: Any, name: str, device: Any, ou
     return place(lax.full_like(x, value, dtype, shape), device, out_sharding)
 
 
-def zeros_like(
-    a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None
-) -> Array:
+def zeros_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
     """Zeros with the shape and dtype of `a` (or those given)."""
     return _like(a, dtype, shape, 0, "zeros_like", device, out_sharding)
 
 
-def ones_like(
-    a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None
-) -> Array:
+def ones_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
     """Ones with the shape and dtype of `a` (or those given)."""
     return _like(a, dtype, shape, 1, "ones_like", device, out_sharding)
 
@@ -288,13 +282,7 @@ def empty_like(prototype: Any, dtype: Any = None, shape: Any = None, *, device: 
 
 
 def full_like(
-    a: Any,
-    fill_value: Any,
-    dtype: Any = None,
-    shape: Any = None,
-    *,
-    device: Any = None,
-    out_sharding: Any = None,
+    a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None
 ) -> Array:
     """`fill_value` with the shape and dtype of `a` (or those given)."""
     if np.ndim(fill_value) if not isinstance(fill_value, Array) else fill_value.ndim:

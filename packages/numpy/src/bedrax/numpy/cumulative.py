@@ -74,9 +74,7 @@ def _array_api(name, function, start, x, axis, dtype, include_initial):
 
 
 @one_program(static=("axis", "dtype", "include_initial"))
-def cumulative_sum(
-    x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
-) -> Array:
+def cumulative_sum(x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Array:
     """`cumsum` along an axis that must be given unless `x` has rank 1; narrow integers become wide.
 
     Args:
@@ -89,8 +87,6 @@ def cumulative_sum(
 
 
 @one_program(static=("axis", "dtype", "include_initial"))
-def cumulative_prod(
-    x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
-) -> Array:
+def cumulative_prod(x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Array:
     """`cumprod` with the arguments of `cumulative_sum`; the empty product is 1."""
     return _array_api("cumulative_prod", cumprod, 1, x, axis, dtype, include_initial)

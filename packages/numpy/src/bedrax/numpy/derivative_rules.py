@@ -97,9 +97,7 @@ def sinc() -> Callable:
     def rule(n: int) -> Callable:
         if n not in rules:
             made = custom_jvp(lambda t: nth(n, t))
-            made.defjvp(
-                lambda primals, tangents: (made(*primals), lax.mul(tangents[0], rule(n + 1)(*primals)))
-            )
+            made.defjvp(lambda primals, tangents: (made(*primals), lax.mul(tangents[0], rule(n + 1)(*primals))))
             rules[n] = made
         return rules[n]
 

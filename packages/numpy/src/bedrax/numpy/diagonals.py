@@ -172,9 +172,7 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True)
       inplace: must be False: arrays are immutable.
     """
     if inplace:
-        raise NotImplementedError(
-            "fill_diagonal: arrays are immutable; pass inplace=False and use what is returned"
-        )
+        raise NotImplementedError("fill_diagonal: arrays are immutable; pass inplace=False and use what is returned")
     if wrap:
         raise NotImplementedError("fill_diagonal: wrap=True is not supported")
     x, values = array("fill_diagonal", a), array("fill_diagonal", val)

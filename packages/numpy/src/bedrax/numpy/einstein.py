@@ -59,9 +59,7 @@ def _resolve(terms: list, output: list | None, ranks: tuple, shown: Any) -> tupl
         hidden = rank - len(term) + 1 if ... in term else 0
         if hidden < 0 or (... not in term and len(term) != rank):
             named = "".join("..." if c is ... else str(c) for c in term)
-            raise ValueError(
-                f"einsum: subscript {named!r} does not fit operand {i} of rank {rank}, in {shown!r}"
-            )
+            raise ValueError(f"einsum: subscript {named!r} does not fit operand {i} of rank {rank}, in {shown!r}")
         longest = max(longest, hidden)
         resolved.append(_expand(term, hidden))
     if output is None:
@@ -202,9 +200,7 @@ def _pair_numbers(lhs, rhs, wanted, output):
         batch.sort(key=output.index)
     contract = [c for c in shared if c not in wanted]
     free_lhs, free_rhs = [c for c in in_lhs if c not in shared], [c for c in in_rhs if c not in shared]
-    swap = (
-        output is not None and list(output) == [*batch, *free_rhs, *free_lhs] and bool(free_lhs and free_rhs)
-    )
+    swap = output is not None and list(output) == [*batch, *free_rhs, *free_lhs] and bool(free_lhs and free_rhs)
     if swap:
         lhs, rhs, in_lhs, in_rhs, free_lhs, free_rhs = rhs, lhs, in_rhs, in_lhs, free_rhs, free_lhs
     at = lambda names, wanted: tuple(names.index(c) for c in wanted)
@@ -288,9 +284,7 @@ def einsum(
       ValueError: the subscripts do not fit the operands.
     """
     if out is not None:
-        raise NotImplementedError(
-            "jnp.einsum: out is not supported, as arrays are immutable; use what is returned"
-        )
+        raise NotImplementedError("jnp.einsum: out is not supported, as arrays are immutable; use what is returned")
     operands, labels_of = _arguments(subscripts, operands)
     if not operands:
         raise ValueError("einsum needs at least one operand")
@@ -326,9 +320,7 @@ def einsum(
     return lax.convert_to(values[0], dtype, weak)
 
 
-def einsum_path(
-    subscripts, /, *operands, optimize: bool | str | list = "auto"
-) -> tuple[list[tuple[int, ...]], Any]:
+def einsum_path(subscripts, /, *operands, optimize: bool | str | list = "auto") -> tuple[list[tuple[int, ...]], Any]:
     """The order in which `einsum` would contract its operands, found by the package opt_einsum.
 
     Args:

@@ -43,9 +43,7 @@ def _transform(name: str, kind: str, a: ArrayLike, s, axes, norm) -> Array:
     if s is not None:
         s = [operator.index(n) if not dims.is_symbolic(n) else n for n in s]
         if len(s) > len(axes):
-            raise ValueError(
-                f"fft.{name}: s has more entries than there are axes, got {tuple(s)}, {tuple(axes)}"
-            )
+            raise ValueError(f"fft.{name}: s has more entries than there are axes, got {tuple(s)}, {tuple(axes)}")
         axes = axes[: len(s)] if len(s) < len(axes) else axes
         if any(dims.is_constant_dim(n) and n < 1 for n in s):
             raise ValueError("Shape should be positive.")
@@ -198,10 +196,7 @@ def _over_several_axes(kind: str):
     name = f"{kind.lower()}n"
 
     def function(
-        a: ArrayLike,
-        s: Sequence[int] | None = None,
-        axes: Sequence[int] | None = None,
-        norm: str | None = None,
+        a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str | None = None
     ) -> Array:
         return _transform(name, kind, a, s, axes, norm)
 

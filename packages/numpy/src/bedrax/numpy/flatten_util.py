@@ -33,18 +33,14 @@ def ravel_pytree(pytree_: Any = None, /, **given) -> tuple[Any, Callable]:
         vector = lax.full((0,), 0, dtype)
     else:
         dtype = dtypes.result_type(*leaves)
-        parts = [
-            lax.reshape(lax.convert_element_type(x, dtype), (n,)) for x, n in zip(leaves, sizes, strict=True)
-        ]
+        parts = [lax.reshape(lax.convert_element_type(x, dtype), (n,)) for x, n in zip(leaves, sizes, strict=True)]
         vector = parts[0] if len(parts) == 1 else lax.concatenate(parts, 0)
     edges = np.cumsum([0, *sizes]).tolist()
 
     def unravel(values):
         aval = aval_of(values)
         if aval.shape != (total,):
-            raise ValueError(
-                f"unravel takes a vector of {total} elements, got an array of shape {aval.shape}"
-            )
+            raise ValueError(f"unravel takes a vector of {total} elements, got an array of shape {aval.shape}")
         if aval.dtype != dtype:
             raise TypeError(f"unravel takes a vector of dtype {dtype}, got {aval.dtype}")
         out = []

@@ -51,9 +51,7 @@ def vectorize(pyfunc: Callable, *, excluded: Any = frozenset(), signature: str |
       TypeError, ValueError: `excluded` or `signature` does not fit.
     """
     if any(not isinstance(e, (str, int)) for e in excluded):
-        raise TypeError(
-            f"vectorize: excluded holds positions (ints) and names of arguments, got {set(excluded)!r}"
-        )
+        raise TypeError(f"vectorize: excluded holds positions (ints) and names of arguments, got {set(excluded)!r}")
     if any(isinstance(e, int) and e < 0 for e in excluded):
         raise ValueError(f"excluded={set(excluded)!r} contains negative numbers")
     terms = parse_signature(signature) if signature is not None else None
@@ -108,9 +106,7 @@ def _check_results(results: tuple, terms: Sequence, sizes: dict, signature: str 
     for r, term in zip(results, terms, strict=True):
         shape = getattr(r, "shape", ())
         if len(shape) != len(term):
-            raise ValueError(
-                f"output shape {shape} does not match core dimensions {term} of signature {signature}"
-            )
+            raise ValueError(f"output shape {shape} does not match core dimensions {term} of signature {signature}")
         for label, n in zip(term, shape, strict=True):
             expected = int(label) if label.isdigit() else sizes.setdefault(label, n)
             if not dims.definitely_equal(expected, n):
@@ -136,9 +132,7 @@ def _mapped_over_leading_axes(function: Callable, values: Sequence[Array], ranks
         kept.append(lax.squeeze(x, drop) if drop else x)
     for d in reversed(range(len(batch))):
         axes = tuple(plan[d] for plan in plans)
-        function = (
-            vmap(function, in_axes=axes) if any(a == 0 for a in axes) else _repeated(function, batch[d])
-        )
+        function = vmap(function, in_axes=axes) if any(a == 0 for a in axes) else _repeated(function, batch[d])
     return function(*kept)
 
 

@@ -109,9 +109,7 @@ def _bounds(s: slice, size: Any) -> tuple[Any, Any, Any]:
         return start, len(range(start, stop, step)), step
     step = 1 if step is None else step
     if not dims.is_constant_dim(step) or step == 0:
-        raise IndexError(
-            f"the step of a slice of an axis of symbolic length must be a known number other than 0: {s}"
-        )
+        raise IndexError(f"the step of a slice of an axis of symbolic length must be a known number other than 0: {s}")
     low, high = (0, size) if step > 0 else (-1, size - 1)
 
     def clip(v, default):
@@ -523,10 +521,7 @@ def _index_dtype(shape: tuple, kinds: set = frozenset()) -> np.dtype:
 def _take_ranges(x: Any, plan: Plan) -> tuple[Any, Plan]:
     """Do the static ranges first; what is left has all of their axes."""
     ranges = Plan(
-        plan.shape,
-        tuple(k if k[0] == RANGE else (FULL,) for k in plan.axes),
-        tuple(range(len(plan.axes))),
-        (),
+        plan.shape, tuple(k if k[0] == RANGE else (FULL,) for k in plan.axes), tuple(range(len(plan.axes))), ()
     )
     x = _get_static(x, ranges, ())
     shape = tuple([k[2] if k[0] == RANGE else n for n, k in zip(plan.shape, plan.axes, strict=True)])
@@ -581,15 +576,12 @@ def _gather_plan(plan: Plan) -> tuple[GatherDimensionNumbers, tuple, tuple]:
     gone = tuple(i for i, k in enumerate(plan.axes) if k[0] in (POINT, ARRAY, RANGE))
     mapped = tuple(i for i, k in enumerate(plan.axes) if k[0] != FULL)
     sizes = tuple(
-        n if k[0] == FULL else k[1] if k[0] == WINDOW else 1
-        for n, k in zip(plan.shape, plan.axes, strict=True)
+        n if k[0] == FULL else k[1] if k[0] == WINDOW else 1 for n, k in zip(plan.shape, plan.axes, strict=True)
     )
     return GatherDimensionNumbers(tuple(offset), gone, mapped), tuple(batch), sizes
 
 
-def index_vectors(
-    plan: Plan, starts: Sequence[Any], arrays: Sequence[Any], wraps: tuple, batch: tuple
-) -> Any:
+def index_vectors(plan: Plan, starts: Sequence[Any], arrays: Sequence[Any], wraps: tuple, batch: tuple) -> Any:
     """The integer array whose last axis holds, for each window, where it starts along the mapped axes."""
     shape: list = []
     where: dict = {}

@@ -15,15 +15,7 @@ from bedrax.lax.primitives.cumulative import cumsum
 from bedrax.lax.promotion import operand, promote_dtypes
 from bedrax.numpy.arguments import array, axis_index, refuse_out
 from bedrax.numpy.indexing import concrete_value
-from bedrax.numpy.manipulation import (
-    _take_known,
-    atleast_1d,
-    atleast_2d,
-    atleast_3d,
-    broadcast_to,
-    moveaxis,
-    ravel,
-)
+from bedrax.numpy.manipulation import _take_known, atleast_1d, atleast_2d, atleast_3d, broadcast_to, moveaxis, ravel
 from bedrax.numpy.selection import choose_where
 from bedrax.numpy.sorting import argsort, sort
 
@@ -33,11 +25,7 @@ def _parts(name: str, arrays: Any, dtype: Any = None) -> list:
     if isinstance(arrays, (Array, np.ndarray)):
         if not arrays.ndim:
             raise TypeError(f"jnp.{name} requires a sequence of arrays, got an array of rank 0")
-        arrays = (
-            [arrays[i] for i in range(arrays.shape[0])]
-            if isinstance(arrays, np.ndarray)
-            else lax.unstack(arrays)
-        )
+        arrays = [arrays[i] for i in range(arrays.shape[0])] if isinstance(arrays, np.ndarray) else lax.unstack(arrays)
     elif not isinstance(arrays, (list, tuple)):
         try:
             arrays = list(arrays)
@@ -202,8 +190,7 @@ def _split(name: str, ary: Any, indices_or_sections: Any, axis: int, uneven: boo
             known = concrete_value(indices_or_sections)
             if known is None:
                 raise errors.ConcretizationTypeError(
-                    indices_or_sections,
-                    f"in jax.numpy.{name} argument 1; the points to split at must be static",
+                    indices_or_sections, f"in jax.numpy.{name} argument 1; the points to split at must be static"
                 )
             points = [int(i) for i in known.reshape(-1)]
             if not known.ndim:
@@ -214,9 +201,7 @@ def _split(name: str, ary: Any, indices_or_sections: Any, axis: int, uneven: boo
             min(max(i + size if i < 0 else i, 0), size))  # fmt: skip
         bounds = [0, *map(wrap, points), size]
         starts, ends = bounds[:-1], bounds[1:]
-        if any(
-            isinstance(a, int) and isinstance(b, int) and a > b for a, b in zip(starts, ends, strict=True)
-        ):
+        if any(isinstance(a, int) and isinstance(b, int) and a > b for a, b in zip(starts, ends, strict=True)):
             # Points out of order give empty parts, as slices do.
             return [lax.slice_in_dim(x, a, max(a, b), axis=axis) for a, b in zip(starts, ends, strict=True)]
         sizes = [b - a for a, b in zip(starts, ends, strict=True)]
@@ -311,28 +296,20 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
             given = lax.expand_dims(given, (0,)) if given.ndim else given
         count = given.shape[0] if given.ndim == x.ndim else 1
     else:
-        given = (
-            moveaxis(lax.broadcast_to_rank(given, x.ndim), axis, 0) if given.ndim and x.ndim > 1 else given
-        )
+        given = moveaxis(lax.broadcast_to_rank(given, x.ndim), axis, 0) if given.ndim and x.ndim > 1 else given
         count = places.shape[0]
         if count == 1 and given.ndim == x.ndim:
             count = given.shape[0]
     total = size + count
     places = choose_where(places < 0, places + size, places)
-    places = (
-        lax.broadcast_in_dim(lax.reshape(places, (places.size,)), (count,), (0,))
-        if places.size == 1
-        else places
-    )
+    places = lax.broadcast_in_dim(lax.reshape(places, (places.size,)), (count,), (0,)) if places.size == 1 else places
     order = argsort(places)
     final = places[order] + lax.iota(places.dtype, count)  # each insertion moves the later ones
     target = lax.full((count,), 0, final.dtype).at[order].set(final)
     dtype = x.dtype
     new = broadcast_to(lax.convert_element_type(given, dtype), (count, *x.shape[1:]))
     is_old = lax.full((total,), True, np.dtype(bool)).at[target].set(False, mode="drop")
-    old = lax.clamp(
-        np.int32(0), cumsum(lax.convert_element_type(is_old, np.int32), 0) - 1, np.int32(max(size - 1, 0))
-    )
+    old = lax.clamp(np.int32(0), cumsum(lax.convert_element_type(is_old, np.int32), 0) - 1, np.int32(max(size - 1, 0)))
     out = x[old] if size else lax.full((total, *x.shape[1:]), 0, dtype)
     return moveaxis(out.at[target].set(new, mode="drop"), 0, axis)
 
@@ -365,10 +342,7 @@ def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices
             # The k-th that stays is k plus the number of removed ones before it.
             shifted = places - lax.iota(places.dtype, count)
             before = lax.reduce_sum(
-                lax.convert_element_type(
-                    lax.expand_dims(keep, (1,)) >= lax.expand_dims(shifted, (0,)), np.int32
-                ),
-                (1,),
+                lax.convert_element_type(lax.expand_dims(keep, (1,)) >= lax.expand_dims(shifted, (0,)), np.int32), (1,)
             )
             return x.at[(slice(None),) * axis + (keep + before,)].get(mode="promise_in_bounds")
     known = _known_places("delete", obj, size)

@@ -126,12 +126,8 @@ def svd(
     (a,) = _matrices("svd", a, square=hermitian)
     if not hermitian:
         if not compute_uv:
-            return factor.svd(
-                a, full_matrices=full_matrices, compute_uv=False, subset_by_index=subset_by_index
-            )
-        u, s, vh = factor.svd(
-            a, full_matrices=full_matrices, compute_uv=True, subset_by_index=subset_by_index
-        )
+            return factor.svd(a, full_matrices=full_matrices, compute_uv=False, subset_by_index=subset_by_index)
+        u, s, vh = factor.svd(a, full_matrices=full_matrices, compute_uv=True, subset_by_index=subset_by_index)
         return SVDResult(u, s, vh)
     if subset_by_index is not None:
         raise NotImplementedError("jnp.linalg.svd: subset_by_index goes with hermitian=False only")
@@ -227,9 +223,7 @@ def solve(a: ArrayLike, b: ArrayLike) -> Array:
     if vector:
         b = b[:, None]
     if not dims.definitely_equal(a.shape[-1], b.shape[-2]):
-        raise ValueError(
-            f"jnp.linalg.solve: shapes {a.shape} and {b.shape} do not fit: [..., n, n] and [..., n, m]"
-        )
+        raise ValueError(f"jnp.linalg.solve: shapes {a.shape} and {b.shape} do not fit: [..., n, n] and [..., n, m]")
     a, b = _batched(a, b)
     lu, _, permutation = factor.lu(a)
     x = _lu_solve(lu, permutation, b)
@@ -276,9 +270,7 @@ def lstsq(a: ArrayLike, b: ArrayLike, rcond: float | None = None, *, numpy_resid
         kept = s >= jnp.asarray(rcond, real) * s[0]
         rank = jnp.sum(kept)
         inverse = jnp.where(kept, 1, 0).astype(real) / jnp.where(kept, s, 1)
-        x = matmul(
-            _adjoint(vh), inverse[:, None] * matmul(_adjoint(u), b, precision="highest"), precision="highest"
-        )
+        x = matmul(_adjoint(vh), inverse[:, None] * matmul(_adjoint(u), b, precision="highest"), precision="highest")
     if numpy_resid and (int(rank) < n or m <= n):
         residuals = jnp.zeros((0,), real)
     else:
@@ -353,9 +345,7 @@ def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
         raise ValueError(f"ind must be a positive integer; got ind={ind}")
     rows, columns = a.shape[:ind], a.shape[ind:]
     if math.prod(rows) != math.prod(columns):
-        raise ValueError(
-            f"product of dimensions before and after ind must be equal; got {rows} and {columns}"
-        )
+        raise ValueError(f"product of dimensions before and after ind must be equal; got {rows} and {columns}")
     return inv(a.reshape(math.prod(rows), -1)).reshape(*columns, *rows)
 
 
@@ -442,9 +432,7 @@ def _determinant():
 
         def by_adjugate(a, t):
             return jnp.where(
-                singular,
-                jnp.trace(matmul(_adjugate(a), t, precision="highest"), axis1=-2, axis2=-1),
-                by_solution(a, t),
+                singular, jnp.trace(matmul(_adjugate(a), t, precision="highest"), axis1=-2, axis2=-1), by_solution(a, t)
             )
 
         def by_solution(a, t):

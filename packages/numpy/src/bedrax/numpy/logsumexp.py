@@ -62,10 +62,7 @@ def logsumexp(
 
 
 def logmeanexp(
-    x: ArrayLike,
-    axis: int | Sequence[int] | None = None,
-    where: ArrayLike | None = None,
-    keepdims: bool = False,
+    x: ArrayLike, axis: int | Sequence[int] | None = None, where: ArrayLike | None = None, keepdims: bool = False
 ) -> Array:
     """``log(mean(exp(x)))``, computed without overflow; arguments as for `logsumexp`."""
     (x,) = inexact("logmeanexp", x)

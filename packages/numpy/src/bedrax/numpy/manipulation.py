@@ -21,9 +21,7 @@ from bedrax.numpy.creation import _broadcast_checked, place
 from bedrax.numpy.indexing import concrete_value
 
 
-def reshape(
-    a: Any, shape: Any, order: str = "C", *, copy: bool | None = None, out_sharding: Any = None
-) -> Array:
+def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None, out_sharding: Any = None) -> Array:
     """The elements of an array in another shape.
 
     Args:
@@ -57,11 +55,7 @@ def reshape(
 def _new_shape(own: tuple, shape: tuple) -> tuple:
     """`shape` with -1 replaced."""
     if -1 not in [d for d in shape if type(d) is int]:
-        if (
-            not dims.is_constant_shape(shape)
-            or not dims.is_constant_shape(own)
-            or dims.size(own) == dims.size(shape)
-        ):
+        if not dims.is_constant_shape(shape) or not dims.is_constant_shape(own) or dims.size(own) == dims.size(shape):
             return shape
         raise TypeError(
             f"cannot reshape array of shape {own} (size {dims.size(own)}) into shape {shape} (size {dims.size(shape)})"
@@ -235,9 +229,7 @@ def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Array:
     x = lax.asarray(operand("broadcast_to", array))
     shape = dims.canonical_shape(shape)
     if out_sharding is not None:
-        return lax.broadcast_in_dim(
-            x, shape, range(len(shape) - x.ndim, len(shape)), out_sharding=out_sharding
-        )
+        return lax.broadcast_in_dim(x, shape, range(len(shape) - x.ndim, len(shape)), out_sharding=out_sharding)
     return _broadcast_checked(x, shape, "broadcast_to")
 
 
@@ -262,9 +254,7 @@ def broadcast_shapes(*shapes: Any) -> tuple:
 
 def _atleast(n: int, name: str, widen, arys):
     if len(arys) == 1 and isinstance(arys[0], (list, tuple)):
-        raise TypeError(
-            f"jnp.{name}: arrays are separate arguments, got one {type(arys[0])}; unpack it with *"
-        )
+        raise TypeError(f"jnp.{name}: arrays are separate arguments, got one {type(arys[0])}; unpack it with *")
     out = [x if x.ndim >= n else widen(x) for x in (array(name, a) for a in arys)]
     return out[0] if len(out) == 1 else out
 
@@ -298,12 +288,7 @@ def tile(A: Any, reps: Any) -> Array:
 
 
 def repeat(
-    a: Any,
-    repeats: Any,
-    axis: int | None = None,
-    *,
-    total_repeat_length: int | None = None,
-    out_sharding: Any = None,
+    a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length: int | None = None, out_sharding: Any = None
 ) -> Array:
     """Repeat each element along an axis.
 
@@ -327,9 +312,7 @@ def repeat(
         if type(repeats) is int and repeats < 0:
             raise ValueError(f"repeats may not be negative, got {repeats}")
         wide = lax.broadcast_in_dim(
-            x,
-            (*x.shape[: axis + 1], repeats, *x.shape[axis + 1 :]),
-            [i for i in range(x.ndim + 1) if i != axis + 1],
+            x, (*x.shape[: axis + 1], repeats, *x.shape[axis + 1 :]), [i for i in range(x.ndim + 1) if i != axis + 1]
         )
         out = lax.reshape(wide, (*x.shape[:axis], size * repeats, *x.shape[axis + 1 :]))
         return place(out, None, out_sharding)
@@ -404,9 +387,7 @@ def _roll_one(x: Array, by: Any, axis: int) -> Array:
     if not dtypes.is_integer(by.dtype):
         raise TypeError(f"roll needs integers to shift by, got {by.dtype}")
     start = remainder(negative(by), dims.dim_as_value(size))
-    return lax.dynamic_slice_in_dim(
-        lax.concatenate([x, x], axis), start, size, axis, allow_negative_indices=False
-    )
+    return lax.dynamic_slice_in_dim(lax.concatenate([x, x], axis), start, size, axis, allow_negative_indices=False)
 
 
 def resize(a: Any, new_shape: Any) -> Array:

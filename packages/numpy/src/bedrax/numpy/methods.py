@@ -62,9 +62,7 @@ def _transpose(self, *args: Any) -> Array:
     """The axes in another order, given as one sequence or as several ints; none: reversed."""
     if not args or args == (None,):
         return manipulation.transpose(self)
-    return manipulation.transpose(
-        self, args[0] if len(args) == 1 and isinstance(args[0], (tuple, list)) else args
-    )
+    return manipulation.transpose(self, args[0] if len(args) == 1 and isinstance(args[0], (tuple, list)) else args)
 
 
 def _flatten(self, order: str = "C", *, out_sharding: Any = None) -> Array:
@@ -118,9 +116,7 @@ def view(x: Any, dtype: Any) -> Array:
         if not x.ndim:
             raise ValueError("view() of an array of rank 0 must keep the size of its elements")
         if old_bits < new_bits and x.shape[-1] % (new_bits // old_bits):
-            raise ValueError(
-                f"view(): the last axis of shape {x.shape} does not hold whole elements of dtype {dtype}"
-            )
+            raise ValueError(f"view(): the last axis of shape {x.shape} does not hold whole elements of dtype {dtype}")
     # bool and complex numbers have no bits of their own: read them as integers and as floats.
     if own == np.bool_:
         x = lax.convert_element_type(x, np.uint8)
@@ -168,9 +164,7 @@ def _tobytes(self, order: str = "C") -> bytes:
 
 
 def _setitem(self, i: Any, x: Any):
-    raise TypeError(
-        "arrays are immutable: instead of x[i] = y write x = x.at[i].set(y), or another method of x.at[i]"
-    )
+    raise TypeError("arrays are immutable: instead of x[i] = y write x = x.at[i].set(y), or another method of x.at[i]")
 
 
 def _contains(self, other: Any) -> bool:
@@ -196,9 +190,7 @@ def _matmul(x: Any, y: Any) -> Array:
 
 
 def _no_flat(self):
-    raise NotImplementedError(
-        "array.flat is not supported; use array.ravel() or iterate over array.reshape(-1)"
-    )
+    raise NotImplementedError("array.flat is not supported; use array.ravel() or iterate over array.reshape(-1)")
 
 
 METHODS: dict[str, Any] = {

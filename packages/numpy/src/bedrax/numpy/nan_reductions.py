@@ -57,12 +57,7 @@ def _extreme(name: str, reduce, worst: float, a, axis, out, keepdims, initial, w
 
 @one_program(static=("axis", "out", "keepdims"), arrays=("initial", "where"))
 def nanmax(
-    a: Any,
-    axis: Axis = None,
-    out: None = None,
-    keepdims: bool = False,
-    initial: Any = None,
-    where: Any = None,
+    a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
 ) -> Array:
     """The largest element that is not nan; nan where there is none. Arguments as in `max`."""
     return _extreme("nanmax", reductions.max, -np.inf, a, axis, out, keepdims, initial, where)
@@ -70,12 +65,7 @@ def nanmax(
 
 @one_program(static=("axis", "out", "keepdims"), arrays=("initial", "where"))
 def nanmin(
-    a: Any,
-    axis: Axis = None,
-    out: None = None,
-    keepdims: bool = False,
-    initial: Any = None,
-    where: Any = None,
+    a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
 ) -> Array:
     """The smallest element that is not nan; nan where there is none. Arguments as in `max`."""
     return _extreme("nanmin", reductions.min, np.inf, a, axis, out, keepdims, initial, where)
@@ -117,11 +107,7 @@ def nancumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = N
 def _counted(x: Array, where: Any) -> Array:
     """Which elements count: those that are not nan and chosen by `where`."""
     valid = logical_not(isnan(x))
-    return (
-        valid
-        if where is None
-        else logical_and(valid, broadcast_to(as_bool(array("nanmean", where)), x.shape))
-    )
+    return valid if where is None else logical_and(valid, broadcast_to(as_bool(array("nanmean", where)), x.shape))
 
 
 @one_program(static=("axis", "dtype", "out", "keepdims"), arrays=("where",))
@@ -146,9 +132,7 @@ def nanvar(
     x = array("nanvar", a)
     if not dtypes.is_inexact(x.dtype):
         return reductions.var(x, axis, dtype, None, ddof, keepdims, where=where, mean=mean)
-    return reductions.var(
-        _without_nan(x, 0), axis, dtype, None, ddof, keepdims, where=_counted(x, where), mean=mean
-    )
+    return reductions.var(_without_nan(x, 0), axis, dtype, None, ddof, keepdims, where=_counted(x, where), mean=mean)
 
 
 @one_program(static=("axis", "dtype", "out", "ddof", "keepdims"), arrays=("where", "mean"))

@@ -17,10 +17,7 @@ __all__ = ["matrix_norm", "norm", "vector_norm"]
 
 @one_program(static=("ord", "axis", "keepdims"))
 def norm(
-    x: ArrayLike,
-    ord: int | str | None = None,
-    axis: None | tuple[int, ...] | int = None,
-    keepdims: bool = False,
+    x: ArrayLike, ord: int | str | None = None, axis: None | tuple[int, ...] | int = None, keepdims: bool = False
 ) -> Array:
     """Norms of vectors or matrices.
 
@@ -60,9 +57,7 @@ def _vector_norm(x: Array, ord, axes, keepdims) -> Array:
     if ord == -np.inf:
         return jnp.min(abs(x), axis=axes, keepdims=keepdims, initial=np.inf)
     if isinstance(ord, str):
-        raise ValueError(
-            f"Invalid order '{ord}' for vector norm. Vector norms have an order that is a number."
-        )
+        raise ValueError(f"Invalid order '{ord}' for vector norm. Vector norms have an order that is a number.")
     if ord == 0:
         return jnp.sum(x != 0, axis=axes, keepdims=keepdims, dtype=dtypes.to_real_dtype(x.dtype))
     if ord == 1:
@@ -83,9 +78,7 @@ def _matrix_norm(x: Array, ord, axes, keepdims) -> Array:
         return _root_of_squares(x, axes, keepdims)
     if ord in ("nuc", 2, -2):
         s = factor.svd(jnp.moveaxis(x, axes, (-2, -1)), compute_uv=False)
-        out = (
-            jnp.sum(s, axis=-1) if ord == "nuc" else jnp.max(s, axis=-1) if ord == 2 else jnp.min(s, axis=-1)
-        )
+        out = jnp.sum(s, axis=-1) if ord == "nuc" else jnp.max(s, axis=-1) if ord == 2 else jnp.min(s, axis=-1)
         return jnp.expand_dims(out, axes) if keepdims else out
     if ord not in (1, -1, np.inf, -np.inf):
         raise ValueError(f"Invalid order '{ord}' for matrix norm.")

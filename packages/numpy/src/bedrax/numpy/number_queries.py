@@ -47,9 +47,7 @@ def isnan(x, /):
 
 def _signed_inf(name: str, x, out, value: float):
     if out is not None:
-        raise NotImplementedError(
-            f"jnp.{name}: out is not supported, as arrays are immutable; use what is returned"
-        )
+        raise NotImplementedError(f"jnp.{name}: out is not supported, as arrays are immutable; use what is returned")
     x = operand(name, x)
     dtype = aval_of(x).dtype
     if dtypes.is_complex(dtype):

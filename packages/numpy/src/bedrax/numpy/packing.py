@@ -46,9 +46,7 @@ def packbits(a: ArrayLike, axis: int | None = None, bitorder: str = "big") -> Ar
     return jnp.moveaxis(jnp.sum(bits << shifts, axis=-1, dtype=np.uint8), -1, axis)
 
 
-def unpackbits(
-    a: ArrayLike, axis: int | None = None, count: int | None = None, bitorder: str = "big"
-) -> Array:
+def unpackbits(a: ArrayLike, axis: int | None = None, count: int | None = None, bitorder: str = "big") -> Array:
     """The bits of bytes, eight elements for each along an axis.
 
     Args:

@@ -27,8 +27,7 @@ def _pairs(value: Any, rank: int, name: str, cast: Callable) -> list[Width]:
     if not isinstance(value, (list, tuple)):
         return [(cast(value), cast(value))] * rank
     rows = [
-        list(v) if isinstance(v, (list, tuple)) or (isinstance(v, (Array, np.ndarray)) and v.ndim) else v
-        for v in value
+        list(v) if isinstance(v, (list, tuple)) or (isinstance(v, (Array, np.ndarray)) and v.ndim) else v for v in value
     ]
     if rows and not any(isinstance(r, list) for r in rows):
         if len(rows) == 1:
@@ -94,9 +93,7 @@ def pad(array: Any, pad_width: Any, mode: str | Callable = "constant", **kwargs:
         return _with_function(x, widths, mode, kwargs)
     options = _OPTIONS.get(mode)
     if options is None:
-        raise NotImplementedError(
-            f"Unimplemented padding mode '{mode}' for np.pad; there are {', '.join(_OPTIONS)}."
-        )
+        raise NotImplementedError(f"Unimplemented padding mode '{mode}' for np.pad; there are {', '.join(_OPTIONS)}.")
     unknown = set(kwargs) - set(options)
     if unknown:
         raise ValueError(f"unsupported keyword arguments for mode '{mode}': {unknown}")
@@ -111,16 +108,12 @@ def pad(array: Any, pad_width: Any, mode: str | Callable = "constant", **kwargs:
     if mode in ("maximum", "mean", "median", "minimum"):
         given = option["stat_length"]
         lengths = None if given is None else _pairs(given, x.ndim, "stat_length", dims.canonical_dim)
-        return _each_axis(
-            x, widths, lambda v, axis, w: _statistic(v, axis, w, mode, lengths and lengths[axis])
-        )
+        return _each_axis(x, widths, lambda v, axis, w: _statistic(v, axis, w, mode, lengths and lengths[axis]))
     if mode in ("reflect", "symmetric"):
         kind = option["reflect_type"]
         if kind not in ("even", "odd"):
             raise ValueError(f"Unsupported reflect_type '{kind}': 'even' or 'odd' are expected")
-        return _each_axis(
-            x, widths, lambda v, axis, w: _mirror(v, axis, w, mode == "symmetric", kind == "odd")
-        )
+        return _each_axis(x, widths, lambda v, axis, w: _mirror(v, axis, w, mode == "symmetric", kind == "odd"))
     return _each_axis(x, widths, _FILL[mode])
 
 
@@ -129,9 +122,7 @@ def _each_axis(x: Array, widths: list[Width], fill: Callable) -> Array:
         if isinstance(before, int) and isinstance(after, int) and before == 0 == after:
             continue
         if dims.definitely_equal(x.shape[axis], 0):
-            raise ValueError(
-                f"Cannot apply padding to empty axis {axis}: there is nothing to take values from"
-            )
+            raise ValueError(f"Cannot apply padding to empty axis {axis}: there is nothing to take values from")
         x = fill(x, axis, (before, after))
     return x
 
@@ -212,9 +203,7 @@ def _ramp(x: Array, axis: int, width: Width, ends: tuple) -> Array:
     n = x.shape[axis]
     parts = [x]
     for at_start, (count, end) in enumerate(zip(width, ends, strict=True)):
-        edge = (
-            lax.slice_in_dim(x, 0, 1, axis=axis) if not at_start else lax.slice_in_dim(x, n - 1, n, axis=axis)
-        )
+        edge = lax.slice_in_dim(x, 0, 1, axis=axis) if not at_start else lax.slice_in_dim(x, n - 1, n, axis=axis)
         edge = lax.squeeze(edge, (axis,))
         end = lax.broadcast_in_dim(lax.convert_element_type(end, x.dtype), edge.shape, ())
         ramp = linspace(end, edge, count, endpoint=False, dtype=x.dtype, axis=axis)
@@ -237,9 +226,7 @@ def _statistic(x: Array, axis: int, width: Width, mode: str, lengths: tuple | No
         use = n if lengths is None else dims.min_dim(lengths[at_end], n)
         if isinstance(use, int) and use == 0 and mode in ("maximum", "minimum"):
             raise ValueError("stat_length of 0 yields no value for padding")
-        part = (
-            lax.slice_in_dim(x, n - use, n, axis=axis) if at_end else lax.slice_in_dim(x, 0, use, axis=axis)
-        )
+        part = lax.slice_in_dim(x, n - use, n, axis=axis) if at_end else lax.slice_in_dim(x, 0, use, axis=axis)
         value = function(part, axis=axis, keepdims=True)
         if dtypes.is_integer(x.dtype) and not dtypes.is_integer(value.dtype):
             value = round_(value)

@@ -80,9 +80,7 @@ def _dot_plan(m: int, n: int) -> _Plan:
 
 
 @one_program(static=("precision", "preferred_element_type", "out_sharding"))
-def dot(
-    a: ArrayLike, b: ArrayLike, *, precision=None, preferred_element_type=None, out_sharding=None
-) -> Array:
+def dot(a: ArrayLike, b: ArrayLike, *, precision=None, preferred_element_type=None, out_sharding=None) -> Array:
     """Sum of products over the last axis of `a` and the second to last axis of `b` (its only one for rank 1).
 
     Args:
@@ -147,9 +145,7 @@ def _matmul_plan(xs: tuple, ys: tuple) -> _Plan:
 
 
 @one_program(static=("precision", "preferred_element_type", "out_sharding"))
-def matmul(
-    a: ArrayLike, b: ArrayLike, *, precision=None, preferred_element_type=None, out_sharding=None
-) -> Array:
+def matmul(a: ArrayLike, b: ArrayLike, *, precision=None, preferred_element_type=None, out_sharding=None) -> Array:
     """Matrix product, broadcast over leading batch dimensions; vectors act as a row or a column.
 
     Args:
@@ -209,9 +205,7 @@ def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
     b, y = typed("outer", 1, b)
     shape = (x.size, y.size)
     a, b = _promoted(a, b, x, y)
-    return _times(
-        _spread(lax.reshape(a, shape[:1]), shape, (0,)), _spread(lax.reshape(b, shape[1:]), shape, (1,))
-    )
+    return _times(_spread(lax.reshape(a, shape[:1]), shape, (0,)), _spread(lax.reshape(b, shape[1:]), shape, (1,)))
 
 
 def _promoted(a, b, x, y):
@@ -229,15 +223,11 @@ def _spread(x, shape, where):
 
 def _refuse_out(name: str, out) -> None:
     if out is not None:
-        raise NotImplementedError(
-            f"jnp.{name}: out is not supported, as arrays are immutable; use what is returned"
-        )
+        raise NotImplementedError(f"jnp.{name}: out is not supported, as arrays are immutable; use what is returned")
 
 
 @one_program(static=("axis", "precision", "preferred_element_type"))
-def vecdot(
-    x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1, precision=None, preferred_element_type=None
-) -> Array:
+def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1, precision=None, preferred_element_type=None) -> Array:
     """Sum of ``conj(x1) * x2`` along one axis, broadcast over the others.
 
     Raises:
@@ -325,13 +315,9 @@ def tensordot(
         try:
             count = operator.index(axes)
         except TypeError:
-            raise TypeError(
-                f"tensordot axes argument must be an int or a pair of sequences, got {axes!r}"
-            ) from None
+            raise TypeError(f"tensordot axes argument must be an int or a pair of sequences, got {axes!r}") from None
         if not 0 <= count <= min(x.ndim, y.ndim):
-            raise TypeError(
-                f"Number of tensordot axes (axes {count}) exceeds input ranks ({x.shape} and {y.shape})"
-            )
+            raise TypeError(f"Number of tensordot axes (axes {count}) exceeds input ranks ({x.shape} and {y.shape})")
         lhs, rhs = tuple(range(x.ndim - count, x.ndim)), tuple(range(count))
     return _apply(_Plan(((lhs, rhs), ((), ()))), a, b, x, y, precision, preferred_element_type, out_sharding)
 
@@ -430,10 +416,7 @@ def sum_dtype(dtype: np.dtype) -> np.dtype:
     """The dtype that NumPy sums `dtype` in: integers and booleans at least in the default integer width."""
     if dtypes.issubdtype(dtype, np.bool_):
         return dtypes.default_int_dtype()
-    for kind, default in (
-        (np.unsignedinteger, dtypes.default_uint_dtype),
-        (np.integer, dtypes.default_int_dtype),
-    ):
+    for kind, default in ((np.unsignedinteger, dtypes.default_uint_dtype), (np.integer, dtypes.default_int_dtype)):
         if dtypes.issubdtype(dtype, kind):
             wide = default()
             return wide if dtypes.itemsize_bits(wide) > dtypes.itemsize_bits(dtype) else dtype

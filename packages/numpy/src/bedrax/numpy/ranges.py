@@ -40,13 +40,7 @@ def _known(x: Any, what: str) -> Any:
 
 
 def arange(
-    start: Any,
-    stop: Any = None,
-    step: Any = None,
-    dtype: Any = None,
-    *,
-    device: Any = None,
-    out_sharding: Any = None,
+    start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *, device: Any = None, out_sharding: Any = None
 ) -> Array:
     """The numbers from `start` (inclusive) to `stop` (exclusive) in steps.
 
@@ -107,9 +101,7 @@ def _symbolic_arange(start, stop, step, dtype):
         start, stop = 0, start
     step = 1 if step is None else step
     if not all(dims.is_symbolic(v) or isinstance(v, int) for v in (start, stop, step)):
-        raise ValueError(
-            f"arange with symbolic dimensions takes only ints besides them, got {(start, stop, step)}"
-        )
+        raise ValueError(f"arange with symbolic dimensions takes only ints besides them, got {(start, stop, step)}")
     if dims.is_symbolic(step):
         raise ValueError(f"the step of arange must be a known number, got {step}")
     count = dims.non_negative(-((start - stop) // step))
@@ -149,9 +141,7 @@ def linspace(
     shape = aval_of(a).shape
     gaps = num - 1 if endpoint else num
     real = dtypes.to_real_dtype(work)
-    whole = lambda n: (
-        real.type(n) if isinstance(n, int) else lax.convert_element_type(dims.dim_as_value(n), real)
-    )
+    whole = lambda n: real.type(n) if isinstance(n, int) else lax.convert_element_type(dims.dim_as_value(n), real)
     many = not isinstance(num, int) or gaps > 0
     delta = lax.sub(b, a)
     nan = lax.full_like(delta, np.nan)
@@ -187,13 +177,7 @@ def linspace(
 
 @one_program(static=("num", "endpoint", "dtype", "axis"))
 def logspace(
-    start: Any,
-    stop: Any,
-    num: int = 50,
-    endpoint: bool = True,
-    base: Any = 10.0,
-    dtype: Any = None,
-    axis: int = 0,
+    start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None, axis: int = 0
 ) -> Array:
     """``base ** linspace(start, stop, ...)``: numbers at equal ratios; arguments as in `linspace`."""
     out_dtype = dtypes.to_inexact_dtype(dtypes.result_type(start, stop, base)) if dtype is None else (
@@ -206,9 +190,7 @@ def logspace(
 
 
 @one_program(static=("num", "endpoint", "dtype", "axis"))
-def geomspace(
-    start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0
-) -> Array:
+def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Array:
     """Numbers at equal ratios from `start` to `stop`, which are not 0; arguments as in `linspace`."""
     out_dtype = dtypes.to_inexact_dtype(dtypes.result_type(start, stop)) if dtype is None else (
         dtypes.explicit_dtype(dtype, "geomspace"))  # fmt: skip
@@ -272,8 +254,7 @@ def indices(dimensions: Sequence[int], dtype: Any = None, sparse: bool = False) 
     dtype = dtypes.default_int_dtype() if dtype is None else dtypes.explicit_dtype(dtype, "indices")
     if sparse:
         return tuple(
-            lax.broadcasted_iota(dtype, [n if k == d else 1 for k in range(len(shape))], d)
-            for d, n in enumerate(shape)
+            lax.broadcasted_iota(dtype, [n if k == d else 1 for k in range(len(shape))], d) for d, n in enumerate(shape)
         )
     if not shape:
         return lax.full((0,), 0, dtype)
@@ -296,8 +277,7 @@ def fromfunction(function: Callable, shape: Any, *, dtype: Any = float, **kwargs
         function = _mapped(vmap, function, tuple(0 if k == d else None for k in range(len(shape))))
     dtype = dtypes.explicit_dtype(dtype, "fromfunction")
     return function(
-        *[lax.iota(dtype, n) if dtype != np.bool_ else asarray(np.arange(n, dtype=bool)) for n in shape],
-        **kwargs,
+        *[lax.iota(dtype, n) if dtype != np.bool_ else asarray(np.arange(n, dtype=bool)) for n in shape], **kwargs
     )
 
 
@@ -362,9 +342,7 @@ class _Join:
         if key and isinstance(key[0], str):
             directive, key = key[0], key[1:]
             if directive in ("r", "c"):
-                raise NotImplementedError(
-                    f"jnp.{self.name}[{directive!r}]: there are no matrix objects; use 2D arrays"
-                )
+                raise NotImplementedError(f"jnp.{self.name}[{directive!r}]: there are no matrix objects; use 2D arrays")
             try:
                 numbers = [int(v) for v in directive.split(",")]
             except ValueError:

@@ -14,16 +14,7 @@ from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
 from bedrax.core.one_program import one_program
-from bedrax.lax.operators import (
-    _select,
-    bitwise_and,
-    bitwise_or,
-    equal,
-    less,
-    less_equal,
-    subtract,
-    true_divide,
-)
+from bedrax.lax.operators import _select, bitwise_and, bitwise_or, equal, less, less_equal, subtract, true_divide
 from bedrax.lax.primitives import elementwise as ops
 from bedrax.lax.primitives import reductions as reduce_ops
 from bedrax.lax.promotion import operand
@@ -93,9 +84,7 @@ def _fold(name, reduce, combine, identity, a, axis, dtype, out, keepdims, initia
         work = _BOOL
         x = as_bool(x)
         reduce, combine = (
-            (reduce_ops.reduce_or, lax.bitwise_or)
-            if identity == 0
-            else (reduce_ops.reduce_and, lax.bitwise_and)
+            (reduce_ops.reduce_or, lax.bitwise_or) if identity == 0 else (reduce_ops.reduce_and, lax.bitwise_and)
         )
     else:
         work = _accumulation(target)
@@ -171,12 +160,7 @@ def _extreme(name, reduce, combine, identity, a, axis, out, keepdims, initial, w
 
 @one_program(static=("axis", "out", "keepdims"), arrays=("initial", "where"))
 def max(
-    a: Any,
-    axis: Axis = None,
-    out: None = None,
-    keepdims: bool = False,
-    initial: Any = None,
-    where: Any = None,
+    a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
 ) -> Array:
     """The largest element along axes; nan if there is one.
 
@@ -189,24 +173,15 @@ def max(
     Raises:
       ValueError: there is no element and no `initial`.
     """
-    return _extreme(
-        "max", reduce_ops.reduce_max, lax.max, reduce_ops._lowest, a, axis, out, keepdims, initial, where
-    )
+    return _extreme("max", reduce_ops.reduce_max, lax.max, reduce_ops._lowest, a, axis, out, keepdims, initial, where)
 
 
 @one_program(static=("axis", "out", "keepdims"), arrays=("initial", "where"))
 def min(
-    a: Any,
-    axis: Axis = None,
-    out: None = None,
-    keepdims: bool = False,
-    initial: Any = None,
-    where: Any = None,
+    a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
 ) -> Array:
     """The smallest element along axes; nan if there is one. Arguments as in `max`."""
-    return _extreme(
-        "min", reduce_ops.reduce_min, lax.min, reduce_ops._greatest, a, axis, out, keepdims, initial, where
-    )
+    return _extreme("min", reduce_ops.reduce_min, lax.min, reduce_ops._greatest, a, axis, out, keepdims, initial, where)
 
 
 amax, amin = max, min
@@ -302,13 +277,7 @@ def _count(x: Any, axes: tuple, where: Any, dtype: Any, keepdims: bool) -> Any:
 
 @one_program(static=("axis", "dtype", "out", "keepdims"), arrays=("where",))
 def mean(
-    a: Any,
-    axis: Axis = None,
-    dtype: Any = None,
-    out: None = None,
-    keepdims: bool = False,
-    *,
-    where: Any = None,
+    a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None
 ) -> Array:
     """The mean of the elements along axes; nan where there are none.
 
@@ -398,6 +367,4 @@ def ptp(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False) -> 
 @one_program(static=("axis", "keepdims"))
 def count_nonzero(a: Any, axis: Axis = None, keepdims: bool = False) -> Array:
     """How many elements along axes are not zero, as the default integer type."""
-    return sum(
-        as_bool(operand("count_nonzero", a)), axis, dtype=dtypes.default_int_dtype(), keepdims=keepdims
-    )
+    return sum(as_bool(operand("count_nonzero", a)), axis, dtype=dtypes.default_int_dtype(), keepdims=keepdims)

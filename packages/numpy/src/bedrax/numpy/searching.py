@@ -53,9 +53,7 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
     """
     x = array("nonzero", a)
     if not x.ndim:
-        raise ValueError(
-            "Calling nonzero on 0d arrays is not allowed. Use jnp.atleast_1d(scalar).nonzero() instead."
-        )
+        raise ValueError("Calling nonzero on 0d arrays is not allowed. Use jnp.atleast_1d(scalar).nonzero() instead.")
     mask = as_bool(x)
     index_dtype = dtypes.default_int_dtype()
     if size is None:
@@ -85,9 +83,7 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
     return tuple(out)
 
 
-def where(
-    condition: Any, x: Any = None, y: Any = None, /, *, size: int | None = None, fill_value: Any = None
-) -> Any:
+def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None = None, fill_value: Any = None) -> Any:
     """`x` where `condition` holds, else `y`; with `condition` alone, where it holds (as `nonzero`).
 
     Args:
@@ -125,13 +121,7 @@ def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Arra
 
 
 def compress(
-    condition: Any,
-    a: Any,
-    axis: int | None = None,
-    *,
-    size: int | None = None,
-    fill_value: Any = 0,
-    out: None = None,
+    condition: Any, a: Any, axis: int | None = None, *, size: int | None = None, fill_value: Any = 0, out: None = None
 ) -> Array:
     """The parts of an array along an axis for which a condition holds.
 
@@ -255,9 +245,7 @@ def take_along_axis(
         elif dims.definitely_equal(i.shape[d], 1):
             window.append(d)
         else:
-            raise ValueError(
-                f"take_along_axis: shapes {x.shape} and {i.shape} do not broadcast but for axis {axis}"
-            )
+            raise ValueError(f"take_along_axis: shapes {x.shape} and {i.shape} do not broadcast but for axis {axis}")
     if collapsed:
         x = lax.squeeze(x, collapsed)
     position = {d: k for k, d in enumerate(d for d in range(i.ndim) if d not in collapsed)}
@@ -268,9 +256,7 @@ def take_along_axis(
         tuple(place[d] for d in batch),
     )  # fmt: skip
     sizes = tuple(x.shape[position[d]] if d in window else 1 for d in range(i.ndim) if d not in collapsed)
-    return lax.gather(
-        x, lax.expand_dims(vectors, (vectors.ndim,)), numbers, sizes, mode=mode, fill_value=fill_value
-    )
+    return lax.gather(x, lax.expand_dims(vectors, (vectors.ndim,)), numbers, sizes, mode=mode, fill_value=fill_value)
 
 
 # ---- putting -----------------------------------------------------------------------------------------------------------
@@ -323,11 +309,7 @@ def put_along_axis(
       mode: as for ``x.at[...]``.
     """
     _not_in_place("put_along_axis", inplace)
-    x, i, v = (
-        array("put_along_axis", arr),
-        array("put_along_axis", indices, 1),
-        array("put_along_axis", values, 2),
-    )
+    x, i, v = (array("put_along_axis", arr), array("put_along_axis", indices, 1), array("put_along_axis", values, 2))
     shape = x.shape
     if axis is None:
         x, axis = lax.reshape(x, (dims.size(shape),)), 0
@@ -406,12 +388,7 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Array, ...]:
 
 
 def ravel_multi_index(
-    multi_index: Sequence[Any],
-    dims: Sequence[int],
-    mode: str = "raise",
-    order: str = "C",
-    *,
-    dtype: Any = None,
+    multi_index: Sequence[Any], dims: Sequence[int], mode: str = "raise", order: str = "C", *, dtype: Any = None
 ) -> Array:
     """The flat positions in an array of shape `dims` of indices given per axis.
 

@@ -47,9 +47,7 @@ def _define(name: str):
         out_sharding: Any = None,
     ):
         if out_sharding is not None:
-            raise NotImplementedError(
-                f"{name}: out_sharding is not supported; use jax.lax.with_sharding_constraint."
-            )
+            raise NotImplementedError(f"{name}: out_sharding is not supported; use jax.lax.with_sharding_constraint.")
         data, ids = arrays(name, data, segment_ids)
         if combine in ("sum", "prod") and dtypes.is_bool(data.dtype):
             raise TypeError(

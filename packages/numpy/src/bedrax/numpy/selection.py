@@ -52,9 +52,7 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
       ValueError: the lists are empty or differ in length.
     """
     if len(condlist) != len(choicelist):
-        raise ValueError(
-            f"condlist must have length equal to choicelist ({len(condlist)} vs {len(choicelist)})"
-        )
+        raise ValueError(f"condlist must have length equal to choicelist ({len(condlist)} vs {len(choicelist)})")
     if len(condlist) == 0:
         raise ValueError("condlist must be non-empty")
     conditions = [as_bool(operand("select", c)) for c in condlist]
@@ -79,9 +77,7 @@ def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Array:
         raise ValueError("clip needs an array")
     arr = array("clip", arr)
     if any(v is not None and dtypes.is_complex(dtypes.dtype_of(v)) for v in (arr, min, max)):
-        raise ValueError(
-            "clip is for real numbers, as complex ones have no order; clip jnp.real(x) and jnp.imag(x)"
-        )
+        raise ValueError("clip is for real numbers, as complex ones have no order; clip jnp.real(x) and jnp.imag(x)")
     if min is not None:
         arr = ops.max_p.bind(*promote_pair("maximum", min, arr))
     if max is not None:
@@ -139,9 +135,7 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
     x = array("piecewise", x)
     if isinstance(condlist, (Array, np.ndarray)):
         condlist = [condlist] if condlist.ndim == x.ndim else list(condlist)
-    elif not isinstance(condlist, (list, tuple)) or (
-        condlist and isinstance(condlist[0], (bool, np.bool_)) and x.ndim
-    ):
+    elif not isinstance(condlist, (list, tuple)) or (condlist and isinstance(condlist[0], (bool, np.bool_)) and x.ndim):
         condlist = [np.asarray(condlist)]
     count, functions = len(condlist), list(funclist)
     if len(functions) == count:

@@ -27,10 +27,7 @@ __all__ = [
 def _count(mask: Array, name: str, size: Any) -> int:
     if size is not None:
         return operator.index(size)
-    return concrete_int(
-        jnp.sum(mask),
-        f"How many elements jnp.{name} returns depends on the values; pass size.",
-    )
+    return concrete_int(jnp.sum(mask), f"How many elements jnp.{name} returns depends on the values; pass size.")
 
 
 def _differs(x: Array, y: Array, equal_nan: bool) -> Array:
@@ -100,9 +97,7 @@ def unique(
     else:
         width = dims.size(moved.shape[1:])
     if dims.definitely_equal(n, 0) and size and fill_value is None:
-        raise ValueError(
-            "jnp.unique: for zero-sized input with nonzero size argument, fill_value must be specified"
-        )
+        raise ValueError("jnp.unique: for zero-sized input with nonzero size argument, fill_value must be specified")
     order, rows, starts = _groups(jnp.reshape(moved, (n, width)), equal_nan)
     count = _count(starts, "unique", size)
     # One position more than asked for: groups end where the next one starts.
@@ -150,9 +145,7 @@ class UniqueInverseResult(NamedTuple):
     inverse_indices: Array
 
 
-def unique_all(
-    x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
-) -> UniqueAllResult:
+def unique_all(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None) -> UniqueAllResult:
     """Values, first positions, inverse and counts of `unique`; each NaN is a value of its own."""
     out = unique(x, True, True, True, equal_nan=False, size=size, fill_value=fill_value)
     return UniqueAllResult(*out)
@@ -179,9 +172,7 @@ def unique_values(x: ArrayLike, /, *, size: int | None = None, fill_value: Array
     return unique(x, equal_nan=False, size=size, fill_value=fill_value)
 
 
-def union1d(
-    ar1: ArrayLike, ar2: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None
-) -> Array:
+def union1d(ar1: ArrayLike, ar2: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None) -> Array:
     """The values that occur in either array, sorted; `size` and `fill_value` as in `unique`."""
     ar1, ar2 = promoted("union1d", ar1, ar2)
     return unique(jnp.concatenate([jnp.ravel(ar1), jnp.ravel(ar2)]), size=size, fill_value=fill_value)

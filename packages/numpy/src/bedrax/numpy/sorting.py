@@ -28,9 +28,7 @@ def index_dtype(size: Any) -> np.dtype:
 
 def _refuse(name: str, kind: Any, order: Any) -> None:
     if kind is not None:
-        raise TypeError(
-            f"{name}: kind={kind!r} names an algorithm, and there is one; say stable=True or stable=False"
-        )
+        raise TypeError(f"{name}: kind={kind!r} names an algorithm, and there is one; say stable=True or stable=False")
     if order is not None:
         raise TypeError(f"{name}: order={order!r} names fields, and arrays have none")
 
@@ -176,13 +174,9 @@ def searchsorted(
       ValueError: an unknown `side` or `method`, or `a` is not of rank 1.
     """
     if side not in ("left", "right"):
-        raise ValueError(
-            f"{side!r} is an invalid value for keyword 'side'. Expected one of ['left', 'right']."
-        )
+        raise ValueError(f"{side!r} is an invalid value for keyword 'side'. Expected one of ['left', 'right'].")
     if method not in _SEARCHES:
-        raise ValueError(
-            f"{method!r} is an invalid value for keyword 'method'. Expected one of {sorted(_SEARCHES)}."
-        )
+        raise ValueError(f"{method!r} is an invalid value for keyword 'method'. Expected one of {sorted(_SEARCHES)}.")
     if sorter is not None:
         a = jnp.take(array("searchsorted", a), sorter, axis=0)
     a, v = promoted("searchsorted", a, v)

@@ -43,9 +43,7 @@ def average(
         (a,) = inexact("average", a)
         out = jnp.mean(a, axis=axis, keepdims=keepdims)
         total = jnp.asarray(dims.dim_as_value(a.size) if not isinstance(a.size, int) else a.size, out.dtype)
-        count = (
-            lax.div(total, jnp.asarray(max(out.size, 1), out.dtype)) if isinstance(out.size, int) else total
-        )
+        count = lax.div(total, jnp.asarray(max(out.size, 1), out.dtype)) if isinstance(out.size, int) else total
         return (out, jnp.broadcast_to(count, out.shape)) if returned else out
     a, weights = inexact("average", a, weights)
     axes = axes_tuple(axis, a.ndim)
@@ -162,8 +160,7 @@ def _quantile(name, a, q, axis, method, keepdims, weights, ignore_nan):
         raise ValueError(f"jnp.{name} is for real numbers, as complex ones have no order; got {a.dtype}")
     if method not in _METHODS:
         raise ValueError(
-            "method can only be 'linear', 'lower', 'higher', 'midpoint', 'nearest' or 'inverted_cdf', got"
-            f" {method!r}"
+            f"method can only be 'linear', 'lower', 'higher', 'midpoint', 'nearest' or 'inverted_cdf', got {method!r}"
         )
     if q.ndim > 1:
         raise ValueError(f"q must be have rank <= 1, got shape {q.shape}")
@@ -171,9 +168,7 @@ def _quantile(name, a, q, axis, method, keepdims, weights, ignore_nan):
     shape = a.shape
     if weights is not None:
         if method != "inverted_cdf":
-            raise NotImplementedError(
-                f"jnp.{name}: weights go with method='inverted_cdf' only, got {method!r}"
-            )
+            raise NotImplementedError(f"jnp.{name}: weights go with method='inverted_cdf' only, got {method!r}")
         weights = _quantile_weights(array(name, weights, 7), a, axis, axes)
     # [..., n]: the axes to reduce, last and flattened
     rest = [d for d in range(a.ndim) if d not in axes]
@@ -298,9 +293,7 @@ def nanquantile(
     return _quantile("nanquantile", a, q, axis, method, keepdims, weights, True)
 
 
-@one_program(
-    static=("axis", "out", "overwrite_input", "method", "keepdims", "out_sharding"), arrays=("weights",)
-)
+@one_program(static=("axis", "out", "overwrite_input", "method", "keepdims", "out_sharding"), arrays=("weights",))
 def percentile(
     a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = None, out: None = None,
     overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *, weights: ArrayLike | None = None,
@@ -309,9 +302,7 @@ def percentile(
     """`quantile` of ``q / 100``."""
     _no_out("percentile", out, overwrite_input)
     if out_sharding is not None:
-        raise NotImplementedError(
-            "percentile: out_sharding is not supported; use jax.lax.with_sharding_constraint."
-        )
+        raise NotImplementedError("percentile: out_sharding is not supported; use jax.lax.with_sharding_constraint.")
     return _quantile("percentile", *_share("percentile", a, q), axis, method, keepdims, weights, False)
 
 
@@ -376,9 +367,7 @@ def bincount(
       ConcretizationTypeError: `x` is traced and there is no `length`.
     """
     if out_sharding is not None:
-        raise NotImplementedError(
-            "bincount: out_sharding is not supported; use jax.lax.with_sharding_constraint."
-        )
+        raise NotImplementedError("bincount: out_sharding is not supported; use jax.lax.with_sharding_constraint.")
     x = array("bincount", x)
     if not (dtypes.is_integer(x.dtype) or dtypes.is_bool(x.dtype)):
         raise TypeError(f"bincount counts integers, got {x.dtype}")
@@ -389,8 +378,7 @@ def bincount(
         top = 0
         if x.size:
             top = concrete_int(
-                jnp.max(x),
-                "The largest element decides the length of the result of jnp.bincount; pass length.",
+                jnp.max(x), "The largest element decides the length of the result of jnp.bincount; pass length."
             )
         length = max(minlength, top + 1 if x.size else 0)
     length = max(operator.index(length), minlength)
@@ -458,9 +446,7 @@ def histogram_bin_edges(
     else:
         low, high = (jnp.asarray(v, dtype) for v in range)
     same = low == high
-    return jnp.linspace(
-        jnp.where(same, low - 0.5, low), jnp.where(same, high + 0.5, high), bins + 1, dtype=dtype
-    )
+    return jnp.linspace(jnp.where(same, low - 0.5, low), jnp.where(same, high + 0.5, high), bins + 1, dtype=dtype)
 
 
 def _bins_of(a: Array, edges: Array) -> Array:
@@ -530,9 +516,7 @@ def histogramdd(
         raise ValueError(f"should be a bin for each dimension: got {len(bins)} for {d} dimensions")
     edges, places = [], []
     for i in _range(d):
-        e = histogram_bin_edges(
-            points[:, i], bins[i] if per_dimension else bins, None if range is None else range[i]
-        )
+        e = histogram_bin_edges(points[:, i], bins[i] if per_dimension else bins, None if range is None else range[i])
         edges.append(e)
         places.append(_bins_of(points[:, i], e))
     # cells of a grid with a margin for what is outside

@@ -189,9 +189,7 @@ def _ufunc(function, nin, name, what, identity=None, reduce=None, accumulate=Non
         reduce=_reduce_with(reduce) if reduce else None,
         accumulate=_accumulate_with(accumulate) if accumulate else None, at=_at_with(at) if at else None,
     )  # fmt: skip
-    operands = (
-        "x: array or scalar." if nin == 1 else "x1, x2: arrays or scalars, broadcast against each other."
-    )
+    operands = "x: array or scalar." if nin == 1 else "x1, x2: arrays or scalars, broadcast against each other."
     made.__doc__ = f"Elementwise {what}.\n\nArgs:\n  {operands}\n"
     return made
 
@@ -365,9 +363,7 @@ def round(a, decimals: int = 0, out=None):
       out: must be None.
     """
     if out is not None:
-        raise NotImplementedError(
-            "jnp.round: out is not supported, as arrays are immutable; use what is returned"
-        )
+        raise NotImplementedError("jnp.round: out is not supported, as arrays are immutable; use what is returned")
     x = operand("round", a)
     dtype = aval_of(x).dtype
     if _is_whole(x):
@@ -529,9 +525,7 @@ def ldexp(x1, x2, /):
 def modf(x, /, out=None):
     """(fractional part, integer part), both with the sign of `x`, as floats."""
     if out is not None:
-        raise NotImplementedError(
-            "jnp.modf: out is not supported, as arrays are immutable; use what is returned"
-        )
+        raise NotImplementedError("jnp.modf: out is not supported, as arrays are immutable; use what is returned")
     x = inexact("modf", x)
     whole = trunc(x)
     infinite = _is_inf(x)

@@ -60,13 +60,9 @@ class ufunc:
           NotImplementedError: `out` or `where` is given.
         """
         if out is not None:
-            raise NotImplementedError(
-                f"jnp.{self.__name__}: the out argument is not supported; arrays are immutable"
-            )
+            raise NotImplementedError(f"jnp.{self.__name__}: the out argument is not supported; arrays are immutable")
         if where is not None:
-            raise NotImplementedError(
-                f"jnp.{self.__name__}: the where argument is not supported; use jnp.where"
-            )
+            raise NotImplementedError(f"jnp.{self.__name__}: the where argument is not supported; use jnp.where")
         return self._call(*args)
 
     def _vectorized(self, *args):
@@ -120,9 +116,7 @@ class ufunc:
         x = lax.reshape(lax.transpose(x, (*axes, *rest)), (n, *[x.shape[i] for i in rest]))
         if initial is None and not (n == 0 and start is not None):
             if n == 0:
-                raise ValueError(
-                    f"zero-size array to reduction operation {self.__name__} which has no identity"
-                )
+                raise ValueError(f"zero-size array to reduction operation {self.__name__} which has no identity")
             carry, x = lax.index_in_dim(x, 0, keepdims=False), lax.slice_in_dim(x, 1, None)
         else:
             carry = lax.full(x.shape[1:], creation.asarray(start, dtype=x.dtype))
@@ -184,9 +178,7 @@ class ufunc:
             return a.at[indices].apply(self)
         # One after the other: the indices of all elements, flattened.
         places = lax.reshape(lax.iota("int32", a.size), a.shape)[indices]
-        values = manipulation.ravel(
-            manipulation.broadcast_to(creation.asarray(b, dtype=a.dtype), places.shape)
-        )
+        values = manipulation.ravel(manipulation.broadcast_to(creation.asarray(b, dtype=a.dtype), places.shape))
         flat = manipulation.ravel(a)
 
         def step(flat, pair):

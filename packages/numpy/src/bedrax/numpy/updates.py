@@ -72,9 +72,7 @@ class Update:
           fill_value: default: nan, or the least (signed), greatest (unsigned) integer, or True.
         """
         x, index = _read(self.array, self.index)
-        out = indexing.get(
-            x, index, mode, fill_value, indices_are_sorted, unique_indices, wrap_negative_indices
-        )
+        out = indexing.get(x, index, mode, fill_value, indices_are_sorted, unique_indices, wrap_negative_indices)
         return place(out, None, out_sharding)
 
     def apply(
@@ -93,9 +91,7 @@ class Update:
 
     def divide(self, values: Any, **options: Any) -> Array:
         """``x[idx] / values``; the result is floating. Options as in `set`."""
-        return true_divide(
-            self.array, Update(lax.full_like(self.array, 1), self.index).multiply(values, **options)
-        )
+        return true_divide(self.array, Update(lax.full_like(self.array, 1), self.index).multiply(values, **options))
 
     def power(self, values: Any, **options: Any) -> Array:
         """``x[idx] ** values``. Options as in `set`."""
@@ -108,14 +104,7 @@ def _operation(name: str, doc: str) -> Callable:
         out_sharding: Any = None, wrap_negative_indices: bool = True,
     ) -> Array:  # fmt: skip
         out = update(
-            self.array,
-            self.index,
-            values,
-            name,
-            indices_are_sorted,
-            unique_indices,
-            mode,
-            wrap_negative_indices,
+            self.array, self.index, values, name, indices_are_sorted, unique_indices, mode, wrap_negative_indices
         )
         if out_sharding is None:
             return out
@@ -161,9 +150,7 @@ def update(x, idx, values, name, indices_are_sorted=False, unique_indices=False,
         carry_out = _update_now
     else:
         carry_out = _update
-    out = carry_out(
-        x, plan, starts, arrays, values, name, indices_are_sorted, unique_indices, mode, wraps, inside
-    )
+    out = carry_out(x, plan, starts, arrays, values, name, indices_are_sorted, unique_indices, mode, wraps, inside)
     return out if out.shape is shape or out.shape == shape else lax.reshape(out, shape)
 
 

@@ -73,7 +73,5 @@ def i0(x: ArrayLike) -> Array:
     """
     (x,) = inexact("i0", x)
     if dtypes.is_complex(x.dtype):
-        raise ValueError(
-            f"Unsupported input type to jax.numpy.i0: {x.dtype}; it is defined for real numbers."
-        )
+        raise ValueError(f"Unsupported input type to jax.numpy.i0: {x.dtype}; it is defined for real numbers.")
     return lax.exp(lax.abs(x)) * lax.bessel_i0e(x)

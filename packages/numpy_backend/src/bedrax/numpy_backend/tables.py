@@ -10,9 +10,7 @@ checks and choices of the NumPy rule.
 from bedrax.core.columns import Column
 
 numpy_rules = Column(
-    "NumPy evaluation",
-    "bedrax.numpy_backend.rules",
-    signature="rule(*ndarrays, **params) -> ndarray, or list of them",
+    "NumPy evaluation", "bedrax.numpy_backend.rules", signature="rule(*ndarrays, **params) -> ndarray, or list of them"
 )
 
 source_rules = Column(

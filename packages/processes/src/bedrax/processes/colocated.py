@@ -55,10 +55,4 @@ def is_prng_key_dtype(dtype: Any) -> bool:
     return dtypes.issubdtype(dtype, dtypes.prng_key)
 
 
-__all__ = [
-    "DeviceList",
-    "colocated_cpu_devices",
-    "colocated_python",
-    "colocated_python_class",
-    "is_prng_key_dtype",
-]
+__all__ = ["DeviceList", "colocated_cpu_devices", "colocated_python", "colocated_python_class", "is_prng_key_dtype"]

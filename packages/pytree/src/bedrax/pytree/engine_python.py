@@ -103,10 +103,7 @@ _BUILTIN_RULES = {
     "none": (type(None), _Rule(lambda x: ((), None), lambda _, xs: None, lambda x: ((), None), False)),
     "tuple": (tuple, _Rule(lambda x: (x, None), lambda _, xs: tuple(xs), _sequence_with_keys, False)),
     "list": (list, _Rule(lambda x: (x, None), lambda _, xs: list(xs), _sequence_with_keys, False)),
-    "dict": (
-        dict,
-        _Rule(_flatten_dict, lambda keys, xs: dict(zip(keys, xs)), _flatten_dict_with_keys, False),
-    ),
+    "dict": (dict, _Rule(_flatten_dict, lambda keys, xs: dict(zip(keys, xs)), _flatten_dict_with_keys, False)),
 }
 _NAMEDTUPLE_RULE = _Rule(lambda x: (_items(x), None), None, _namedtuple_with_keys, False)
 
@@ -155,13 +152,9 @@ def _says_leaf(answer: Any) -> bool:
 class PyTreeRegistry:
     """The types that are nodes, and how each is flattened and unflattened."""
 
-    def __init__(
-        self, enable_none=True, enable_tuple=True, enable_namedtuple=True, enable_list=True, enable_dict=True
-    ):
+    def __init__(self, enable_none=True, enable_tuple=True, enable_namedtuple=True, enable_list=True, enable_dict=True):
         enabled = {"none": enable_none, "tuple": enable_tuple, "list": enable_list, "dict": enable_dict}
-        self._rules: dict[type, _Rule] = {
-            t: rule for name, (t, rule) in _BUILTIN_RULES.items() if enabled[name]
-        }
+        self._rules: dict[type, _Rule] = {t: rule for name, (t, rule) in _BUILTIN_RULES.items() if enabled[name]}
         self._namedtuples = enable_namedtuple
 
     def register_node(self, type, to_iterable, from_iterable, to_iterable_with_keys=None) -> None:
@@ -288,9 +281,7 @@ class PyTreeDef:
         raise TypeError("PyTreeDef has no constructor; use tree_structure(tree) to make one.")
 
     @classmethod
-    def _of(
-        cls, registry: PyTreeRegistry, nodes: tuple[_Node, ...], num_leaves: int | None = None
-    ) -> PyTreeDef:
+    def _of(cls, registry: PyTreeRegistry, nodes: tuple[_Node, ...], num_leaves: int | None = None) -> PyTreeDef:
         self = object.__new__(cls)
         self._registry = registry
         self._nodes = nodes
@@ -370,15 +361,11 @@ class PyTreeDef:
             raise ValueError(f"Too many leaves for PyTreeDef; expected {self._num_leaves}.")
         return self._fold(self._registry._build, iter(leaves).__next__)
 
-    def walk(
-        self, f_node: Callable[[Any, Any], Any], f_leaf: Callable[[Any], Any] | None, leaves: Iterable[Any], /
-    ):
+    def walk(self, f_node: Callable[[Any, Any], Any], f_leaf: Callable[[Any], Any] | None, leaves: Iterable[Any], /):
         """Folds the tree: `f_leaf(leaf)` at leaves, `f_node(children, node_data)` at nodes."""
         leaves = list(leaves)
         if len(leaves) != self._num_leaves:
-            raise ValueError(
-                f"Too {'few' if len(leaves) < self._num_leaves else 'many'} leaves for PyTreeDef"
-            )
+            raise ValueError(f"Too {'few' if len(leaves) < self._num_leaves else 'many'} leaves for PyTreeDef")
         it = iter(leaves)
         next_leaf = it.__next__ if f_leaf is None else lambda: f_leaf(next(it))
 
@@ -417,15 +404,11 @@ class PyTreeDef:
         return t, list(data) if t is dict else data
 
     @staticmethod
-    def from_node_data_and_children(
-        registry, node_data: tuple[type, Any] | None, children: Iterable[PyTreeDef]
-    ):
+    def from_node_data_and_children(registry, node_data: tuple[type, Any] | None, children: Iterable[PyTreeDef]):
         children = list(children)
         if node_data is None:
             if children:
-                raise RuntimeError(
-                    f"PyTreeDef traversal did not yield a singleton: {len(children)} below a leaf."
-                )
+                raise RuntimeError(f"PyTreeDef traversal did not yield a singleton: {len(children)} below a leaf.")
             return PyTreeDef._of(registry, (_LEAF_NODE,))
         t, data = node_data
         if not registry.is_node(t):
@@ -433,9 +416,7 @@ class PyTreeDef:
         if t is dict:
             data = tuple(data)
             if len(data) != len(children):
-                raise RuntimeError(
-                    f"Number of keys and entries does not match: {len(data)} and {len(children)}."
-                )
+                raise RuntimeError(f"Number of keys and entries does not match: {len(data)} and {len(children)}.")
         nodes = [n for c in children for n in c._nodes]
         return PyTreeDef._of(registry, (*nodes, _Node(t, len(children), data)))
 
@@ -476,9 +457,7 @@ class PyTreeDef:
                 raise ValueError(f"Expected dict, got {x!r}.")
             children, keys = rule.flatten(x)
             if keys != data:
-                raise ValueError(
-                    f"Dict key mismatch; expected keys: {list(data)}; present keys: {list(keys)}."
-                )
+                raise ValueError(f"Dict key mismatch; expected keys: {list(data)}; present keys: {list(keys)}.")
             return children
         if rule is None:
             if not (isinstance(x, tuple) and hasattr(x, "_fields")):

@@ -73,9 +73,7 @@ def all_leaves(iterable: Iterable[Any], is_leaf: Callable[[Any], bool] | None = 
     return all(is_leaf(x) or not default_registry.is_node(type(x)) for x in iterable)
 
 
-def tree_map(
-    f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: Callable[[Any], bool] | None = None
-) -> Any:
+def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
     """Applies `f` to every leaf of `tree`, and to the subtrees of `rest` at the same place.
 
     Args:
@@ -172,9 +170,7 @@ def tree_all(tree: Any, *, is_leaf: Callable[[Any], bool] | None = None) -> bool
     return all(tree_leaves(tree, is_leaf))
 
 
-def tree_transpose(
-    outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_to_transpose: Any
-) -> Any:
+def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_to_transpose: Any) -> Any:
     """Turns a tree of structure (outer, inner) into one of structure (inner, outer).
 
     Args:
@@ -189,14 +185,10 @@ def tree_transpose(
     try:
         subtrees = [tree_flatten(x) for x in outer_treedef.flatten_up_to(pytree_to_transpose)]
     except ValueError as e:
-        raise TypeError(
-            f"Mismatch: the outer structure\n{outer_treedef}\nis no prefix of\n{treedef}\n{e}"
-        ) from None
+        raise TypeError(f"Mismatch: the outer structure\n{outer_treedef}\nis no prefix of\n{treedef}\n{e}") from None
     if inner_treedef is None:
         if not subtrees:
-            raise TypeError(
-                "tree_transpose cannot find inner_treedef: the outer structure has no leaves; pass it."
-            )
+            raise TypeError("tree_transpose cannot find inner_treedef: the outer structure has no leaves; pass it.")
         inner_treedef = subtrees[0][1]
     inner_size = inner_treedef.num_leaves
     if any(len(sub) != inner_size for sub, _ in subtrees):
@@ -219,9 +211,7 @@ def tree_broadcast(prefix_tree: Any, full_tree: Any, is_leaf: Callable[[Any], bo
     return treedef.unflatten([s.unflatten([x] * s.num_leaves) for x, s in zip(leaves, structures)])
 
 
-def tree_broadcast_leaves(
-    prefix_tree: Any, full_tree: Any, is_leaf: Callable[[Any], bool] | None = None
-) -> list[Any]:
+def tree_broadcast_leaves(prefix_tree: Any, full_tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> list[Any]:
     """The leaves of `tree_broadcast`, one per leaf of `full_tree` (a leaf of the prefix may itself be a tree)."""
     leaves, treedef = tree_flatten(prefix_tree, is_leaf)
     (subtrees,) = _up_to(treedef, "tree_broadcast prefix_tree", prefix_tree, (full_tree,), is_leaf)

@@ -43,8 +43,4 @@ class Partial(functools.partial):
         return super().__new__(cls, func, *args, **kw)
 
 
-register_pytree_node(
-    Partial,
-    lambda p: ((p.args, p.keywords), p.func),
-    lambda func, xs: Partial(func, *xs[0], **xs[1]),
-)
+register_pytree_node(Partial, lambda p: ((p.args, p.keywords), p.func), lambda func, xs: Partial(func, *xs[0], **xs[1]))

@@ -11,10 +11,7 @@ from .paths import KeyPath, flatten_one_level_with_keys, is_tree_node, keystr
 
 
 def prefix_errors(
-    prefix_tree: Any,
-    full_tree: Any,
-    is_leaf: Callable[..., bool] | None = None,
-    is_leaf_takes_path: bool = False,
+    prefix_tree: Any, full_tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
 ) -> list[Callable[[str], ValueError]]:
     """All places where `prefix_tree` fails to be a tree prefix of `full_tree`, left to right.
 
@@ -59,9 +56,7 @@ def _type_error(path, t, u):
     return _error(
         "different types",
         path,
-        lambda name: (
-            f"There {name} has a subtree of type\n    {t}\nbut the full pytree has one of type\n    {u}."
-        ),
+        lambda name: f"There {name} has a subtree of type\n    {t}\nbut the full pytree has one of type\n    {u}.",
     )
 
 
@@ -71,9 +66,7 @@ def _length_error(path, t, prefix_pairs, full_pairs):
         return _error(
             f"different lengths of {t.__name__}",
             path,
-            lambda name: (
-                f"There {name} has a {t.__name__} of length {n}, but the full pytree has one of length {m}."
-            ),
+            lambda name: f"There {name} has a {t.__name__} of length {n}, but the full pytree has one of length {m}.",
         )
     ours = [keystr((k,), simple=True) for k, _ in prefix_pairs]
     theirs = [keystr((k,), simple=True) for k, _ in full_pairs]
@@ -90,9 +83,7 @@ def _length_error(path, t, prefix_pairs, full_pairs):
 
 
 def _metadata_error(path, t, prefix_data, full_data):
-    diff = textwrap.indent(
-        "\n".join(difflib.ndiff(str(prefix_data).splitlines(), str(full_data).splitlines())), "    "
-    )
+    diff = textwrap.indent("\n".join(difflib.ndiff(str(prefix_data).splitlines(), str(full_data).splitlines())), "    ")
     return _error(
         "different pytree metadata",
         path,

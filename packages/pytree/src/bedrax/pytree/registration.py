@@ -30,9 +30,7 @@ _registry: dict[type, NodeRule] = {t: NodeRule(None, None) for t in (type(None),
 
 def _check_type(nodetype: Any, function: str) -> None:
     if not isinstance(nodetype, type):
-        raise TypeError(
-            f"{function} registers a class as a pytree node, got {nodetype!r}; pass the class itself."
-        )
+        raise TypeError(f"{function} registers a class as a pytree node, got {nodetype!r}; pass the class itself.")
 
 
 def register_pytree_node(
@@ -133,9 +131,7 @@ def register_dataclass(
 
     name = nodetype.__name__
     if twice := [f for f in data_fields if f in meta_fields]:
-        raise ValueError(
-            f"register_dataclass: {twice} of {name} are in both data_fields and meta_fields; choose one."
-        )
+        raise ValueError(f"register_dataclass: {twice} of {name} are in both data_fields and meta_fields; choose one.")
     if dataclasses.is_dataclass(nodetype):
         wanted = [f.name for f in dataclasses.fields(nodetype) if f.init and f.name not in drop_fields]
         given = (*data_fields, *meta_fields)

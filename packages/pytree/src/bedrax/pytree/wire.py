@@ -46,9 +46,7 @@ def encode(nodes: Iterable[tuple], leaf: type) -> bytes:
         body += _varint(2 << 3) + _varint(kind_of[t])
         if t is dict and arity:
             if not all(isinstance(k, str) for k in data):
-                raise ValueError(
-                    f"Only string keys are supported in proto pytree serialization, got {data!r}."
-                )
+                raise ValueError(f"Only string keys are supported in proto pytree serialization, got {data!r}.")
             ids = b"".join(_varint(interned.setdefault(k, len(interned))) for k in data)
             body += _block(3, _block(1, ids))
         out += _block(1, bytes(body))

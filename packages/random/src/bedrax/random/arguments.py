@@ -64,9 +64,7 @@ def joint_shape(shape: Any, *parameters: Any) -> tuple:
     shape = shape_of(shape)
     for given in shapes:
         if given and lax.broadcast_shapes(shape, given) != shape:
-            raise ValueError(
-                f"parameters of shapes {shapes} do not broadcast to the shape of the samples, {shape}"
-            )
+            raise ValueError(f"parameters of shapes {shapes} do not broadcast to the shape of the samples, {shape}")
     return shape
 
 
@@ -84,9 +82,7 @@ def broadcast_to(x: Any, shape: tuple):
         return x
     kept, offset = [], len(shape) - len(own)
     ones = tuple(
-        i
-        for i, n in enumerate(own)
-        if dims.definitely_equal(n, 1) and not dims.definitely_equal(shape[i + offset], 1)
+        i for i, n in enumerate(own) if dims.definitely_equal(n, 1) and not dims.definitely_equal(shape[i + offset], 1)
     )
     if ones:
         x = lax.squeeze(x, ones)

@@ -229,9 +229,7 @@ def weibull_min(key, shape, dtype, scale, concentration):
       scale, concentration: broadcast to `shape`.
     """
     scale, concentration = (broadcast_to(as_dtype(x, dtype), shape) for x in (scale, concentration))
-    return lax.mul(
-        lax.pow(exponentials(key, shape, dtype), lax.div(lax.full(shape, 1, dtype), concentration)), scale
-    )
+    return lax.mul(lax.pow(exponentials(key, shape, dtype), lax.div(lax.full(shape, 1, dtype), concentration)), scale)
 
 
 def maxwells(key, shape, dtype):
@@ -239,9 +237,7 @@ def maxwells(key, shape, dtype):
     return lax.sqrt(lax.reduce_sum(lax.square(normals(key, (*shape, 3), dtype)), (len(shape),)))
 
 
-maxwell = sampler(
-    maxwells, name="maxwell", doc="Numbers of the standard Maxwell distribution: speeds in a gas."
-)
+maxwell = sampler(maxwells, name="maxwell", doc="Numbers of the standard Maxwell distribution: speeds in a gas.")
 
 
 @sampler(shape=(), placement=False)
@@ -331,18 +327,14 @@ def multivariate_normal(key, mean, cov, shape=None, dtype=None, method="cholesky
         raise ValueError(f"multivariate_normal requires cov.ndim >= 2, got cov.ndim == {len(c)}")
     n = m[-1]
     if c[-2:] != (n, n):
-        raise ValueError(
-            f"multivariate_normal requires cov.shape == (..., n, n) for n={n}, but got cov.shape == {c}."
-        )
+        raise ValueError(f"multivariate_normal requires cov.shape == (..., n, n) for n={n}, but got cov.shape == {c}.")
     batch = lax.broadcast_shapes(m[:-1], c[:-2])
     if shape is None:
         shape = batch
     else:
         shape = shape_of(shape)
         if lax.broadcast_shapes(shape, batch) != shape:
-            raise ValueError(
-                f"the batch shapes of mean and cov, {m[:-1]} and {c[:-2]}, do not broadcast to {shape}"
-            )
+            raise ValueError(f"the batch shapes of mean and cov, {m[:-1]} and {c[:-2]}, do not broadcast to {shape}")
     return placed(_multivariate_normal(key, shape, dtype, method, mean, cov), out_sharding)
 
 

@@ -104,9 +104,7 @@ def poisson(key, shape, dtype, lam):
     counts = _knuth(key, shape, work, lax.select(by_product, rate, full(0)))
     large = _ptrs(key, shape, work, lax.select(by_rejection, rate, full(1e4)))
     large = lax.select(rate < np.inf, large, full(np.inf))
-    out = lax.select(
-        by_product, lax.convert_element_type(counts, dtype), lax.convert_element_type(large, dtype)
-    )
+    out = lax.select(by_product, lax.convert_element_type(counts, dtype), lax.convert_element_type(large, dtype))
     out = lax.select(rate > 0, out, lax.full(shape, 0, dtype))
     invalid = lax.full(shape, np.asarray(-1).astype(dtype), dtype)
     return lax.select(rate >= 0, out, invalid)
@@ -160,8 +158,7 @@ def _waiting_times(key, shape, dtype, n, p):
 def _stirling_tail(k):
     """``log(k!) - log(sqrt(2 pi)) - (k + 1/2) log(k + 1) + (k + 1)``: ten values, then the series."""
     table = [
-        math.lgamma(i + 1) - ((i + 0.5) * math.log(i + 1) - (i + 1) + 0.5 * math.log(2 * math.pi))
-        for i in range(10)
+        math.lgamma(i + 1) - ((i + 0.5) * math.log(i + 1) - (i + 1) + 0.5 * math.log(2 * math.pi)) for i in range(10)
     ]
     inverse = 1 / (k + 1)
     square = inverse * inverse
@@ -209,12 +206,8 @@ def binomials(key, shape, dtype, n, p):
     valid = (n > 0) & (n < np.inf) & (q > 0) & (q <= 0.5)
     by_waiting = valid & (n * q <= _SMALL_MEAN)
     by_rejection = valid & ~by_waiting
-    small = _waiting_times(
-        key, shape, dtype, lax.select(by_waiting, n, full(0)), lax.select(by_waiting, q, full(0.5))
-    )
-    large = _btrs(
-        key, shape, dtype, lax.select(by_rejection, n, full(1e4)), lax.select(by_rejection, q, full(0.5))
-    )
+    small = _waiting_times(key, shape, dtype, lax.select(by_waiting, n, full(0)), lax.select(by_waiting, q, full(0.5)))
+    large = _btrs(key, shape, dtype, lax.select(by_rejection, n, full(1e4)), lax.select(by_rejection, q, full(0.5)))
     out = lax.select(by_waiting, small, large)
     out = lax.select(flipped, n - out, out)
     # the certain cases, and what has no distribution

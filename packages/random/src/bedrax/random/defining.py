@@ -69,9 +69,7 @@ def threefry_2x32(keypair: Any, count: Any):
     if odd:
         flat = lax.pad(flat, np.uint32(0), [(0, 1, 0)])
     half = flat.shape[0] // 2
-    parts = threefry2x32_p.bind(
-        key1, key2, lax.slice_in_dim(flat, 0, half), lax.slice_in_dim(flat, half, 2 * half)
-    )
+    parts = threefry2x32_p.bind(key1, key2, lax.slice_in_dim(flat, 0, half), lax.slice_in_dim(flat, half, 2 * half))
     out = lax.concatenate(list(parts), 0)
     return lax.reshape(lax.slice_in_dim(out, 0, count.size), count.shape)
 

@@ -64,9 +64,7 @@ def take(x, indices, axis: int):
         start_index_map=(axis,),
     )
     sizes = tuple(1 if i == axis else n for i, n in enumerate(shape))
-    return lax.gather(
-        x, lax.reshape(indices, (*where, 1)), dnums, sizes, mode=lax.GatherScatterMode.PROMISE_IN_BOUNDS
-    )
+    return lax.gather(x, lax.reshape(indices, (*where, 1)), dnums, sizes, mode=lax.GatherScatterMode.PROMISE_IN_BOUNDS)
 
 
 def _axis(axis, rank: int) -> int:
@@ -227,9 +225,7 @@ def choice(key, a, shape=(), replace=True, p=None, axis=0, mode=None):
         p = np.asarray(p)
     found = aval_of(p)
     if found.shape != (members,):
-        raise ValueError(
-            f"choice: p has one probability per member, shape ({members},), got shape {found.shape}"
-        )
+        raise ValueError(f"choice: p has one probability per member, shape ({members},), got shape {found.shape}")
     dtype = found.dtype if dtypes.is_inexact(found.dtype) else dtypes.default_float_dtype()
     p = as_dtype(p, dtype)
     if replace:

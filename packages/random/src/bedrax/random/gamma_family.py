@@ -40,9 +40,7 @@ print_rules.add(random_gamma_p, without_implementation)
 @random_gamma_p.abstract
 def _gamma_type(keys, a, *, impl, log_space):
     if not isinstance(keys.dtype, KeyDType) or keys.shape != a.shape:
-        raise TypeError(
-            f"random_gamma needs one key for each parameter, got {keys.str_short()} and {a.str_short()}"
-        )
+        raise TypeError(f"random_gamma needs one key for each parameter, got {keys.str_short()} and {a.str_short()}")
     if not dtypes.is_floating(a.dtype):
         raise TypeError(f"random_gamma needs a float parameter, got {a.str_short()}")
     return ShapedArray(a.shape, a.dtype)
@@ -72,9 +70,7 @@ def _one(key, a, log_space: bool):
     def step(state):
         key, for_x, for_u = split_keys(state[0], 3)
         zero = lax.full((), 0, dtype)
-        _, x, v = lax.while_loop(
-            lambda s: lax.le(s[2], zero), propose, (for_x, zero, lax.full((), -1, dtype))
-        )
+        _, x, v = lax.while_loop(lambda s: lax.le(s[2], zero), propose, (for_x, zero, lax.full((), -1, dtype)))
         return key, lax.square(x), lax.mul(v, lax.square(v)), unit_floats(for_u, (), dtype)
 
     start = (key, lax.full((), 0, dtype), lax.full((), 1, dtype), lax.full((), 2, dtype))  # which is rejected
@@ -104,9 +100,7 @@ eager(random_gamma_p, _on_base, ("impl", "log_space"), keys=False)
 
 @batch_rules.rule(random_gamma_p)
 def _batch(axis, args, dims, **params):
-    return random_gamma_p.bind(
-        *(to_front(x, d, axis.size) for x, d in zip(args, dims, strict=True)), **params
-    ), 0
+    return random_gamma_p.bind(*(to_front(x, d, axis.size) for x, d in zip(args, dims, strict=True)), **params), 0
 
 
 @jvp_rules.rule(random_gamma_p)
@@ -256,9 +250,7 @@ def t(key, shape, dtype, df):
     """
     for_normal, for_gamma = split_keys(key, 2)
     half = broadcast_to(lax.div(as_dtype(df, dtype), scalar(2, dtype)), shape)
-    return lax.mul(
-        normals(for_normal, shape, dtype), lax.sqrt(lax.div(half, gammas(for_gamma, shape, dtype, half)))
-    )
+    return lax.mul(normals(for_normal, shape, dtype), lax.sqrt(lax.div(half, gammas(for_gamma, shape, dtype, half))))
 
 
 def generalized_normals(key, shape, dtype, p):

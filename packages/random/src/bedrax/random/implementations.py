@@ -136,6 +136,4 @@ def find(spec=None) -> KeyImplementation:
     found = getattr(spec, "implementation", None)
     if isinstance(found, KeyImplementation):
         return found
-    raise TypeError(
-        f"an implementation of keys is given by its name or a key dtype, got {spec!r} of type {type(spec)}"
-    )
+    raise TypeError(f"an implementation of keys is given by its name or a key dtype, got {spec!r} of type {type(spec)}")

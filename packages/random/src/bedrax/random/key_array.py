@@ -15,9 +15,7 @@ from bedrax.core.avals import ShapedArray
 from bedrax.core.tracing import Primitive
 from bedrax.random.implementations import KeyImplementation, find, implementations
 
-random_wrap_p = Primitive(
-    "random_wrap"
-)  # keys from a base; its rules stand in `primitives`, with the others'
+random_wrap_p = Primitive("random_wrap")  # keys from a base; its rules stand in `primitives`, with the others'
 
 
 class KeyDType(dtypes.ExtendedDType):
@@ -83,9 +81,7 @@ def dtype_of_printed_name(name: str) -> KeyDType:
 
 
 def _of_base(name: str):
-    return property(
-        lambda self: getattr(self.base, name), doc=f"`{name}` of the array that holds the keys' numbers."
-    )
+    return property(lambda self: getattr(self.base, name), doc=f"`{name}` of the array that holds the keys' numbers.")
 
 
 def _shaped_like_keys(sharding: Any, rank: int) -> Any:
@@ -197,9 +193,7 @@ class KeyArray(Array):
         raise TypeError("a key is neither true nor false")
 
     def _no_number(self, *_):
-        raise TypeError(
-            "keys are not numbers; jax.random.key_data(arr) gives the numbers that they are made of."
-        )
+        raise TypeError("keys are not numbers; jax.random.key_data(arr) gives the numbers that they are made of.")
 
     __int__ = __float__ = __complex__ = __index__ = _no_number
 

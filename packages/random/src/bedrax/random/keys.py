@@ -106,9 +106,7 @@ def _seed(name: str, seed: Any, implementation: KeyImplementation):
 def _python_seed(seed: int) -> np.ndarray:
     """A Python int as an array: its low 32 bits, or all 64 under x64."""
     if not -(2**63) <= seed < 2**63:
-        raise OverflowError(
-            f"a seed must fit into 64 bits, got {seed}: Python int too large to convert to C long"
-        )
+        raise OverflowError(f"a seed must fit into 64 bits, got {seed}: Python int too large to convert to C long")
     if config.enable_x64.value:
         return np.asarray(seed, np.int64)
     return np.asarray(seed & 0xFFFFFFFF, np.uint32)

@@ -225,15 +225,12 @@ def _batch_fold_in(axis, args, dims, **params):
     ranks = [rank_of(x) - (d is not None) for x, d in zip(args, dims, strict=True)]
     if ranks[0] == ranks[1]:  # what is not mapped may stay a scalar
         moved = [
-            to_front(x, d, axis.size) if d is not None or r else x
-            for x, d, r in zip(args, dims, ranks, strict=True)
+            to_front(x, d, axis.size) if d is not None or r else x for x, d, r in zip(args, dims, ranks, strict=True)
         ]
         return random_fold_in_p.bind(*moved, **params), 0
     keys, data = (to_front(x, d, axis.size) for x, d in zip(args, dims, strict=True))
     shape = aval_of(keys if ranks[0] else data).shape
-    keys, data = (
-        x if r else lax.broadcast_in_dim(x, shape, (0,)) for x, r in zip((keys, data), ranks, strict=True)
-    )
+    keys, data = (x if r else lax.broadcast_in_dim(x, shape, (0,)) for x, r in zip((keys, data), ranks, strict=True))
     return random_fold_in_p.bind(keys, data, **params), 0
 
 

@@ -38,11 +38,7 @@ def sampler(
     shape = shape if own else ()
     formula.__name__ = f"_{name}"
     program = one_program(formula, static=("shape", "dtype"), everywhere=True)
-    parameter, either, empty = (
-        inspect.Parameter,
-        inspect.Parameter.POSITIONAL_OR_KEYWORD,
-        inspect.Parameter.empty,
-    )
+    parameter, either, empty = (inspect.Parameter, inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.empty)
     defaults = {"key": empty, **{p.name: p.default for p in own}, "shape": shape, "dtype": None}
     last = ["out_sharding"] if placement else []
     signature = inspect.Signature([
@@ -55,11 +51,7 @@ def sampler(
     def function(*args, **kwargs):
         rest = pairs[len(args) :]
         values = [*args, *(kwargs.get(n, default) for n, default in rest)]
-        if (
-            len(args) > len(pairs)
-            or any(x is empty for x in values)
-            or not kwargs.keys() <= {*dict(rest), *last}
-        ):
+        if len(args) > len(pairs) or any(x is empty for x in values) or not kwargs.keys() <= {*dict(rest), *last}:
             try:
                 signature.bind(*args, **kwargs)  # says what is wrong
             except TypeError as error:

@@ -92,9 +92,7 @@ def split(key, shape):
 def fold_in(key, data):
     """The key for a number (uint32, rank 0) under `key`: the hash of the key that the number seeds."""
     folded = seed(data)
-    return lax.concatenate(
-        [lax.reshape(x, (1,)) for x in hash_pairs(key, key_word(folded, 0), key_word(folded, 1))], 0
-    )
+    return lax.concatenate([lax.reshape(x, (1,)) for x in hash_pairs(key, key_word(folded, 0), key_word(folded, 1))], 0)
 
 
 def bits(key, bit_width: int, shape):

@@ -114,9 +114,7 @@ def idct(x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, norm
     return _along("idct", _idct, x, n, axis, norm)
 
 
-def _over_axes(
-    fun, x: ArrayLike, s: Sequence[int] | None, axes: Sequence[int] | None, norm: str | None
-) -> Array:
+def _over_axes(fun, x: ArrayLike, s: Sequence[int] | None, axes: Sequence[int] | None, norm: str | None) -> Array:
     ndim = jnp.ndim(x)
     if axes is None:
         axes = range(ndim) if s is None else range(ndim - len(s), ndim)

@@ -47,9 +47,7 @@ class RegularGridInterpolator:
             if p.ndim != 1:
                 raise ValueError(f"the points in dimension {i} must be 1-dimensional, got shape {p.shape}")
             if p.shape[0] != values.shape[i]:
-                raise ValueError(
-                    f"there are {p.shape[0]} points and {values.shape[i]} values in dimension {i}"
-                )
+                raise ValueError(f"there are {p.shape[0]} points and {values.shape[i]} values in dimension {i}")
             if p.shape[0] < 2:
                 raise ValueError(f"there must be at least two points in dimension {i}")
             grid.append(p.astype(values.dtype))
@@ -80,9 +78,7 @@ class RegularGridInterpolator:
         outside = jnp.zeros(xi.shape[:-1], bool)
         for i, g in enumerate(self.grid):
             outside = outside | (xi[..., i] < g[0]) | (xi[..., i] > g[-1])
-        return jnp.where(
-            outside.reshape(outside.shape + (1,) * (out.ndim - outside.ndim)), self.fill_value, out
-        )
+        return jnp.where(outside.reshape(outside.shape + (1,) * (out.ndim - outside.ndim)), self.fill_value, out)
 
 
 def _interpolate(grid, values, xi, method):

@@ -75,11 +75,7 @@ def _map_coordinates(image, coordinates, cval, *, order, mode):
 
 
 def map_coordinates(
-    input: ArrayLike,
-    coordinates: Sequence[ArrayLike],
-    order: int,
-    mode: str = "constant",
-    cval: ArrayLike = 0.0,
+    input: ArrayLike, coordinates: Sequence[ArrayLike], order: int, mode: str = "constant", cval: ArrayLike = 0.0
 ) -> Array:
     """The values of an image at coordinates between its pixels.
 
@@ -99,20 +95,14 @@ def map_coordinates(
     """
     image = array("map_coordinates", input)
     if mode not in _INSIDE:
-        raise NotImplementedError(
-            f"map_coordinates does not support mode {mode}. Supported modes are {set(_INSIDE)}."
-        )
+        raise NotImplementedError(f"map_coordinates does not support mode {mode}. Supported modes are {set(_INSIDE)}.")
     if order not in (0, 1):
         raise NotImplementedError(
             f"map_coordinates requires order 0 or 1, got {order}: spline filters are not implemented."
         )
     coordinates = [array("map_coordinates", c) for c in coordinates]
     if len(coordinates) != image.ndim:
-        raise ValueError(
-            f"coordinates must be a sequence of length input.ndim, but {len(coordinates)} != {image.ndim}"
-        )
+        raise ValueError(f"coordinates must be a sequence of length input.ndim, but {len(coordinates)} != {image.ndim}")
     if image.ndim == 0:
         raise ValueError("map_coordinates: the image must have at least one axis")
-    return _map_coordinates(
-        image, tuple(coordinates), lax.asarray(cval).astype(image.dtype), order=order, mode=mode
-    )
+    return _map_coordinates(image, tuple(coordinates), lax.asarray(cval).astype(image.dtype), order=order, mode=mode)

@@ -121,9 +121,7 @@ class _State(NamedTuple):
     failed: Array
 
 
-def _bfgs(
-    fun: Callable, x0, *, maxiter=None, norm=np.inf, gtol=1e-5, line_search_maxiter=10
-) -> OptimizeResults:
+def _bfgs(fun: Callable, x0, *, maxiter=None, norm=np.inf, gtol=1e-5, line_search_maxiter=10) -> OptimizeResults:
     n = x0.shape[0]
     limit = 200 * n if maxiter is None else maxiter
     both = value_and_grad(fun)
@@ -163,9 +161,7 @@ def _bfgs(
     s = lax.while_loop(unfinished, step, start)
     success = size(s.gradient) <= gtol
     status = jnp.where(success, CONVERGED, jnp.where(s.failed, LINE_SEARCH_FAILED, OUT_OF_STEPS))
-    return OptimizeResults(
-        s.x, success, status, s.value, s.gradient, s.inverse, s.evaluations, s.evaluations, s.k
-    )
+    return OptimizeResults(s.x, success, status, s.value, s.gradient, s.inverse, s.evaluations, s.evaluations, s.k)
 
 
 def minimize(
@@ -189,16 +185,12 @@ def minimize(
     if not isinstance(args, tuple):
         raise TypeError(f"args argument to minimize must be a tuple, got {args}")
     if method.lower() == "l-bfgs-experimental-do-not-rely-on-this":
-        raise NotImplementedError(
-            "minimize: the experimental method L-BFGS is not implemented; use method='BFGS'."
-        )
+        raise NotImplementedError("minimize: the experimental method L-BFGS is not implemented; use method='BFGS'.")
     if method.lower() != "bfgs":
         raise ValueError(f"Method {method} not recognized; use 'BFGS'.")
     (x0,) = inexact("minimize", x0)
     if x0.ndim != 1:
-        raise ValueError(
-            f"minimize: x0 must have one axis, got shape {x0.shape}; ravel it, and reshape inside of fun."
-        )
+        raise ValueError(f"minimize: x0 must have one axis, got shape {x0.shape}; ravel it, and reshape inside of fun.")
     if dtypes.is_complex(x0.dtype):
         raise TypeError("minimize: x0 must be real")
     options = dict(options or {})

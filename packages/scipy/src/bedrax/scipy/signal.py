@@ -29,9 +29,7 @@ def _check_mode(name: str, mode: str) -> None:
         raise ValueError(f"{name}: mode must be one of ['full', 'same', 'valid'], got {mode!r}")
 
 
-def _window_of_mode(
-    full: Array, n1: tuple, n2: tuple, mode: str, axes: Sequence[int], later: int = 1
-) -> Array:
+def _window_of_mode(full: Array, n1: tuple, n2: tuple, mode: str, axes: Sequence[int], later: int = 1) -> Array:
     """The part of a full convolution that `mode` wants; `later` = 0 centers even sizes one element on."""
     if mode == "full":
         return full
@@ -57,19 +55,13 @@ def _direct(in1: Array, in2: Array, mode: str, precision, later: int) -> Array:
     axes = range(in1.ndim)
     flipped = jnp.flip(in2)
     out = lax.conv_general_dilated(
-        in1[None, None],
-        flipped[None, None],
-        (1,) * in1.ndim,
-        [(n - 1, n - 1) for n in in2.shape],
-        precision=precision,
+        in1[None, None], flipped[None, None], (1,) * in1.ndim, [(n - 1, n - 1) for n in in2.shape], precision=precision
     )[0, 0]
     return _window_of_mode(out, in1.shape, in2.shape, mode, axes, later)
 
 
 @one_program(static=("mode", "axes"), everywhere=True)
-def fftconvolve(
-    in1: ArrayLike, in2: ArrayLike, mode: str = "full", axes: int | Sequence[int] | None = None
-) -> Array:
+def fftconvolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full", axes: int | Sequence[int] | None = None) -> Array:
     """The convolution of two arrays, by Fourier transforms.
 
     Args:
@@ -84,9 +76,7 @@ def fftconvolve(
     axes = axes_tuple(axes, in1.ndim)
     _check_valid(in1, in2, mode, axes)
     if in1.size == 0 or in2.size == 0:
-        raise ValueError(
-            f"zero-size arrays not supported in convolutions, got shapes {in1.shape} and {in2.shape}."
-        )
+        raise ValueError(f"zero-size arrays not supported in convolutions, got shapes {in1.shape} and {in2.shape}.")
     for a in range(in1.ndim):
         if a not in axes and in1.shape[a] != in2.shape[a] and 1 not in (in1.shape[a], in2.shape[a]):
             raise ValueError(f"incompatible shapes for in1 and in2: {in1.shape} and {in2.shape}")
@@ -97,13 +87,9 @@ def fftconvolve(
     x, y = in1.astype(wide), in2.astype(wide)
     sizes = [in1.shape[a] + in2.shape[a] - 1 for a in axes]
     if dtypes.is_complex(wide):
-        full = jnp.fft.ifftn(
-            jnp.fft.fftn(x, sizes, axes=axes) * jnp.fft.fftn(y, sizes, axes=axes), sizes, axes=axes
-        )
+        full = jnp.fft.ifftn(jnp.fft.fftn(x, sizes, axes=axes) * jnp.fft.fftn(y, sizes, axes=axes), sizes, axes=axes)
     else:
-        full = jnp.fft.irfftn(
-            jnp.fft.rfftn(x, sizes, axes=axes) * jnp.fft.rfftn(y, sizes, axes=axes), sizes, axes=axes
-        )
+        full = jnp.fft.irfftn(jnp.fft.rfftn(x, sizes, axes=axes) * jnp.fft.rfftn(y, sizes, axes=axes), sizes, axes=axes)
     return _window_of_mode(full.astype(dtype), in1.shape, in2.shape, mode, axes)
 
 
@@ -116,9 +102,7 @@ def _convolve(in1, in2, *, mode, method, precision, mirror, later):
     if in1.ndim != in2.ndim:
         raise ValueError("in1 and in2 must have the same number of dimensions")
     if in1.size == 0 or in2.size == 0:
-        raise ValueError(
-            f"zero-size arrays not supported in convolutions, got shapes {in1.shape} and {in2.shape}."
-        )
+        raise ValueError(f"zero-size arrays not supported in convolutions, got shapes {in1.shape} and {in2.shape}.")
     _check_valid(in1, in2, mode, range(in1.ndim))
     if method == "fft":
         return fftconvolve(in1, in2, mode)
@@ -132,9 +116,7 @@ def _checked(name: str, in1, in2, mode: str, method: str, precision, mirror: boo
     return _convolve(in1, in2, mode=mode, method=method, precision=precision, mirror=mirror, later=later)
 
 
-def convolve(
-    in1: ArrayLike, in2: ArrayLike, mode: str = "full", method: str = "auto", precision=None
-) -> Array:
+def convolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full", method: str = "auto", precision=None) -> Array:
     """The convolution of two arrays of one rank.
 
     Args:
@@ -146,9 +128,7 @@ def convolve(
     return _checked("convolve", in1, in2, mode, method, precision, False)
 
 
-def correlate(
-    in1: ArrayLike, in2: ArrayLike, mode: str = "full", method: str = "auto", precision=None
-) -> Array:
+def correlate(in1: ArrayLike, in2: ArrayLike, mode: str = "full", method: str = "auto", precision=None) -> Array:
     """The correlation of two arrays of one rank: the convolution with `in2` reversed and conjugated."""
     return _checked("correlate", in1, in2, mode, method, precision, True)
 
@@ -163,24 +143,14 @@ def _two_dimensional(name: str, in1, in2, mode, boundary, fillvalue, precision, 
 
 
 def convolve2d(
-    in1: ArrayLike,
-    in2: ArrayLike,
-    mode: str = "full",
-    boundary: str = "fill",
-    fillvalue: float = 0,
-    precision=None,
+    in1: ArrayLike, in2: ArrayLike, mode: str = "full", boundary: str = "fill", fillvalue: float = 0, precision=None
 ) -> Array:
     """The convolution of two matrices; only zeros beyond the boundary are implemented."""
     return _two_dimensional("convolve2d", in1, in2, mode, boundary, fillvalue, precision, False)
 
 
 def correlate2d(
-    in1: ArrayLike,
-    in2: ArrayLike,
-    mode: str = "full",
-    boundary: str = "fill",
-    fillvalue: float = 0,
-    precision=None,
+    in1: ArrayLike, in2: ArrayLike, mode: str = "full", boundary: str = "fill", fillvalue: float = 0, precision=None
 ) -> Array:
     """The correlation of two matrices; only zeros beyond the boundary are implemented."""
     return _two_dimensional("correlate2d", in1, in2, mode, boundary, fillvalue, precision, True)
@@ -203,11 +173,7 @@ def _without_line(x: Array) -> Array:
 
 
 def detrend(
-    data: ArrayLike,
-    axis: int = -1,
-    type: str = "linear",
-    bp: int | Sequence[int] = 0,
-    overwrite_data: None = None,
+    data: ArrayLike, axis: int = -1, type: str = "linear", bp: int | Sequence[int] = 0, overwrite_data: None = None
 ) -> Array:
     """Data less a trend.
 
@@ -238,12 +204,7 @@ def detrend(
 # ---- spectra --------------------------------------------------------------------------------------------
 
 # Coefficients of ``a0 - a1 cos(t) + a2 cos(2 t)``
-_COSINE_WINDOWS = {
-    "hann": (0.5, 0.5),
-    "hamming": (0.54, 0.46),
-    "blackman": (0.42, 0.5, 0.08),
-    "boxcar": (1.0,),
-}
+_COSINE_WINDOWS = {"hann": (0.5, 0.5), "hamming": (0.54, 0.46), "blackman": (0.42, 0.5, 0.08), "boxcar": (1.0,)}
 
 
 def _window(window, nperseg: int) -> Array | np.ndarray:
@@ -364,9 +325,7 @@ def _spectra(
         times = times - nperseg / 2 / float(fs)
     freqs = (np.fft.rfftfreq if one_sided else np.fft.fftfreq)(nfft, 1 / float(fs))
     to_array = lambda v: jnp.asarray(v, dtypes.default_float_dtype())
-    out = jnp.moveaxis(
-        out, -1, axis
-    )  # [..., segments, frequencies]: the frequencies go to where the samples were
+    out = jnp.moveaxis(out, -1, axis)  # [..., segments, frequencies]: the frequencies go to where the samples were
     return to_array(freqs), to_array(times), out
 
 
@@ -438,9 +397,7 @@ def welch(
     scaling: str = "density", axis: int = -1, average: str = "mean",
 ) -> tuple[Array, Array]:  # fmt: skip
     """The power spectral density of a signal, by Welch's method; arguments and result as for `csd`."""
-    freqs, out = csd(
-        x, None, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis, average
-    )
+    freqs, out = csd(x, None, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis, average)
     return freqs, out.real
 
 

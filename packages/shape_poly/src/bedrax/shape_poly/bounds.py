@@ -72,9 +72,7 @@ def _lower(scope, sums: dict, depth: int, assumed: tuple = ()) -> float:
     for constraint in (*scope.constraints, *assumed, *_facts(sums)):
         for m, c in constraint.items():
             given = sums.get(m, 0)
-            if (
-                m and given * c > 0
-            ):  # e = (|c| e - |given| constraint) / |c| + ..., where the last is not negative
+            if m and given * c > 0:  # e = (|c| e - |given| constraint) / |c| + ..., where the last is not negative
                 g = math.gcd(given, c)
                 scale, amount = abs(c) // g, abs(given) // g
                 rest = add_to({k: v * scale for k, v in sums.items()}, constraint.items(), -amount)

@@ -94,11 +94,7 @@ def _arithmetic(name: str, symbolic: Callable) -> tuple[Callable, Callable]:
 
 
 def _is_array_like(x: Any) -> bool:
-    return (
-        isinstance(x, (float, complex, np.ndarray, np.generic))
-        or hasattr(x, "aval")
-        or hasattr(x, "__jax_array__")
-    )
+    return isinstance(x, (float, complex, np.ndarray, np.generic)) or hasattr(x, "aval") or hasattr(x, "__jax_array__")
 
 
 def _scope_of(x, y):
@@ -340,9 +336,7 @@ def _extreme_of_values(name: str, builtin: Callable) -> Callable:
             return getattr(np, name + "imum")(x, y)
         if hasattr(value, "aval"):
             return lax.convert_element_type(
-                getattr(lax, name)(
-                    lax.convert_element_type(x, value.dtype), lax.convert_element_type(y, value.dtype)
-                ),
+                getattr(lax, name)(lax.convert_element_type(x, value.dtype), lax.convert_element_type(y, value.dtype)),
                 value.dtype,
             )
         return getattr(value, name)(x if value is y else y)

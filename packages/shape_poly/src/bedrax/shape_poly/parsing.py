@@ -82,9 +82,7 @@ class _Reader:
     def rank(self, what: str) -> int:
         if self.like is None:
             self.i -= 1
-            raise self.error(
-                "spec contains ... but no 'like' shape was given, from which placeholders are filled"
-            )
+            raise self.error("spec contains ... but no 'like' shape was given, from which placeholders are filled")
         return len(self.like)
 
     def placeholder(self, i: int) -> int:
@@ -100,9 +98,7 @@ class _Reader:
             self.i += 1
             return self.placeholder(self.dimension)
         found = self.sum()
-        known = (
-            self.like[self.dimension] if self.like is not None and self.dimension < len(self.like) else None
-        )
+        known = self.like[self.dimension] if self.like is not None and self.dimension < len(self.like) else None
         if type(found) is int and known is not None and type(known) is int and known != found:
             raise self.error(f"different size {found} for known dimension; like={self.like}")
         return found
@@ -176,9 +172,7 @@ def parse_shape(spec: str | None, scope, like: Sequence[int | None] | None = Non
     """
     if spec is not None and not isinstance(spec, str):
         raise ValueError(f"symbolic shape specification must be None or a string, got {spec!r}")
-    return _Reader(
-        "..." if spec is None else spec, scope, None if like is None else tuple(like), spec
-    ).shape()
+    return _Reader("..." if spec is None else spec, scope, None if like is None else tuple(like), spec).shape()
 
 
 def parse_dimension(text: str, scope) -> Any:

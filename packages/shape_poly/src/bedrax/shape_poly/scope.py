@@ -27,9 +27,7 @@ class SymbolicScope:
 
     def __init__(self, constraints_str: Sequence[str] = ()):
         if isinstance(constraints_str, str) or not all(isinstance(c, str) for c in constraints_str):
-            raise ValueError(
-                f"The symbolic constraints should be a sequence of strings. Got {constraints_str!r}"
-            )
+            raise ValueError(f"The symbolic constraints should be a sequence of strings. Got {constraints_str!r}")
         self.constraints_str = tuple(constraints_str)
         self.constraints: list[dict[Monomial, int]] = []  # sums that are not negative
         self.rules: list[tuple[Monomial, int, Any]] = []  # coefficient * monomial -> dimension
@@ -90,12 +88,7 @@ class SymbolicScope:
         for _ in range(16):
             for monomial, coefficient, replacement in self.rules:
                 hit = next(
-                    (
-                        (m, c)
-                        for m, c in sums.items()
-                        if c % coefficient == 0 and over(m, monomial) is not None
-                    ),
-                    None,
+                    ((m, c) for m, c in sums.items() if c % coefficient == 0 and over(m, monomial) is not None), None
                 )
                 if hit is not None:
                     m, c = hit

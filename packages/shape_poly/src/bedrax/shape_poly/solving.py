@@ -83,9 +83,7 @@ def _solve_all(scope, equations: Sequence[_Equation], check: _Checker) -> None:
     left = list(equations)
     while left:
         progress = [e for e in left if _solve(e, env, check)]
-        left = [
-            e for e in left if e not in progress
-        ]  # solved, or they hold nothing unknown and are checked later
+        left = [e for e in left if e not in progress]  # solved, or they hold nothing unknown and are checked later
         if not wanted - env.keys():
             break
         if not progress:
@@ -135,7 +133,9 @@ def _check_constraints(scope, check: _Checker) -> None:
                 continue
             value = difference.evaluate(env)
             kind = ("equal to", "==") if relation == "==" else ("greater or equal to", ">=")
-            message = f"the symbolic shape constraint {text}. Expected '{difference}' to be {kind[0]} 0, but found {{0}}."
+            message = (
+                f"the symbolic shape constraint {text}. Expected '{difference}' to be {kind[0]} 0, but found {{0}}."
+            )
             check(kind[1], value, 0, message, [value], "Input shapes do not match ")
 
 
@@ -222,13 +222,7 @@ def _solve(e: _Equation, env: dict[str, Any], check: _Checker) -> bool:
                 [slope],
             )
         remainder = value % slope
-        check(
-            "==",
-            remainder,
-            0,
-            f"Division had remainder {{0}} when computing the value of '{name}'.",
-            [remainder],
-        )
+        check("==", remainder, 0, f"Division had remainder {{0}} when computing the value of '{name}'.", [remainder])
         value = value // slope
     check.found(name, value, e)
     e.solved = True

@@ -75,9 +75,7 @@ def symbolic_args_specs(
     try:
         found = pytree.tree_broadcast_leaves(shapes_specs, args, is_leaf=is_spec)
     except (ValueError, TypeError) as e:
-        raise ValueError(
-            f"pytree structure error: shapes_specs must be a pytree prefix of the arguments: {e}"
-        ) from e
+        raise ValueError(f"pytree structure error: shapes_specs must be a pytree prefix of the arguments: {e}") from e
     out = []
     for leaf, spec in zip(leaves, found, strict=True):
         if hasattr(leaf, "shape") and hasattr(leaf, "dtype"):

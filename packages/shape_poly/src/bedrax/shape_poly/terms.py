@@ -65,9 +65,7 @@ def over(m1: Monomial, m2: Monomial) -> Monomial | None:
     return tuple(powers.items())
 
 
-def add_to(
-    sums: dict[Monomial, int], terms: Iterable[tuple[Monomial, int]], factor: int = 1
-) -> dict[Monomial, int]:
+def add_to(sums: dict[Monomial, int], terms: Iterable[tuple[Monomial, int]], factor: int = 1) -> dict[Monomial, int]:
     """Add `factor` times the terms to `sums` (in place)."""
     for m, c in terms:
         total = sums.get(m, 0) + c * factor

@@ -156,9 +156,7 @@ def _axis_choices(args, allowed):
         choices.append([*base[:i], 0, *base[i + 1 :]])
     if len(allowed) > 1:
         choices.append([0 if i in allowed else None for i in range(len(args))])
-        choices.append(
-            [(ranks[i] if k % 2 else 0) if i in allowed else None for k, i in enumerate(range(len(args)))]
-        )
+        choices.append([(ranks[i] if k % 2 else 0) if i in allowed else None for k, i in enumerate(range(len(args)))])
     choices.append([ranks[i] if i in allowed else None for i in range(len(args))])
     return [list(c) for c in dict.fromkeys(map(tuple, choices))]
 
@@ -176,18 +174,14 @@ def check_batching(case: OpCase, size: int = 3) -> None:
         others = [args] + [_varied(case, args, k) for k in range(1, size)]
         for in_axes in _axis_choices(args, allowed):
             stacked = [
-                args[i] if axis is None else np.stack([o[i] for o in others], axis)
-                for i, axis in enumerate(in_axes)
+                args[i] if axis is None else np.stack([o[i] for o in others], axis) for i, axis in enumerate(in_axes)
             ]
             expected = _loop(case, args, others, [axis is not None for axis in in_axes])
             actual = as_list(vmap(case.fun, in_axes=tuple(in_axes))(*stacked))
             for out, want in zip(actual, expected, strict=True):
                 assert_same(out, want, case.rtol, case.atol, what=f"{case.id} in_axes={in_axes}")
         in_axes = tuple(0 if i in allowed else None for i in range(len(args)))
-        twice = [
-            np.stack([np.stack([o[i] for o in others])] * 2) if i in allowed else a
-            for i, a in enumerate(args)
-        ]
+        twice = [np.stack([np.stack([o[i] for o in others])] * 2) if i in allowed else a for i, a in enumerate(args)]
         nested = as_list(vmap(vmap(case.fun, in_axes=in_axes), in_axes=in_axes)(*twice))
         expected = _loop(case, args, others, [i in allowed for i in range(len(args))])
         for out, want in zip(nested, expected, strict=True):
@@ -221,9 +215,7 @@ def _numeric(f, args, tangents, step):
     """A central difference of fourth order."""
 
     def at(k):
-        return [
-            as_numpy(v) for v in as_list(f(*[a + k * step * t for a, t in zip(args, tangents, strict=True)]))
-        ]
+        return [as_numpy(v) for v in as_list(f(*[a + k * step * t for a, t in zip(args, tangents, strict=True)]))]
 
     p1, m1, p2, m2 = at(1), at(-1), at(2), at(-2)
     return [(8 * (a - b) - (c - d)) / (12 * step) for a, b, c, d in zip(p1, m1, p2, m2, strict=True)]
@@ -315,9 +307,7 @@ def check_vjp(case: OpCase) -> None:
             _, pullback = vjp(g, *primals)
             back = pullback(cts)
             for b, x in zip(back, primals, strict=True):
-                assert as_numpy(b).shape == x.shape and as_numpy(b).dtype == x.dtype, (
-                    f"{case.id}: cotangent type"
-                )
+                assert as_numpy(b).shape == x.shape and as_numpy(b).dtype == x.dtype, f"{case.id}: cotangent type"
             left = sum(_pair(c, t) for c, t in zip(cts, out_tangents, strict=True))
             right = sum(_pair(b, t) for b, t in zip(back, tangents, strict=True))
             np.testing.assert_allclose(right, left, rtol=1e-9, atol=1e-9, err_msg=f"{case.id} vjp {subset}")

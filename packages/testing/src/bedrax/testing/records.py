@@ -57,9 +57,7 @@ class ArgSpec:
         return np.asarray(values).astype(dtype)
 
 
-def arg(
-    shape: Sequence[int] = (), dtype: Any = "float32", low: float = -2.0, high: float = 2.0, **kw
-) -> ArgSpec:
+def arg(shape: Sequence[int] = (), dtype: Any = "float32", low: float = -2.0, high: float = 2.0, **kw) -> ArgSpec:
     """Short for `ArgSpec`."""
     return ArgSpec(tuple(shape), dtype, low, high, **kw)
 
@@ -158,10 +156,7 @@ def case_params(cases: Sequence[OpCase] | None = None):
             return ()
         return pytest.mark.skip(reason=f"the record is written with {case.needs}")
 
-    return [
-        pytest.param(case, id=case.id, marks=marks(case))
-        for case in (all_cases() if cases is None else cases)
-    ]
+    return [pytest.param(case, id=case.id, marks=marks(case)) for case in (all_cases() if cases is None else cases)]
 
 
 def all_primitives() -> list[Primitive]:

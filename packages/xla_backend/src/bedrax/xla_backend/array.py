@@ -54,9 +54,7 @@ def _bool(self):
     if aval.size == 0:
         raise ValueError(f"an empty array is neither true nor false, got shape {aval.shape}; test x.size > 0")  # fmt: skip
     if aval.size != 1:
-        raise ValueError(
-            f"an array of {aval.size} elements is neither true nor false; use x.any() or x.all()"
-        )
+        raise ValueError(f"an array of {aval.size} elements is neither true nor false; use x.any() or x.all()")
     return bool(host_value(self))
 
 
@@ -164,20 +162,14 @@ def _device(self):
 
 
 def _set_item(self, i, x):
-    raise TypeError(
-        "arrays are immutable: instead of x[i] = y write x = x.at[i].set(y), or another method of x.at[i]"
-    )
+    raise TypeError("arrays are immutable: instead of x[i] = y write x = x.at[i].set(y), or another method of x.at[i]")
 
 
 def _reduce(self):
     value = host_value(self)
     if value.dtype.isbuiltin == 1:
         return _rebuild, (value, self.aval.weak_type, None)
-    return _rebuild, (
-        value.view(np.dtype(f"u{value.dtype.itemsize}")),
-        self.aval.weak_type,
-        self.aval.dtype.name,
-    )
+    return _rebuild, (value.view(np.dtype(f"u{value.dtype.itemsize}")), self.aval.weak_type, self.aval.dtype.name)
 
 
 def _rebuild(value: np.ndarray, weak_type: bool, name: str | None = None):

@@ -128,16 +128,11 @@ def _register_cuda(module) -> None:
     if preload is not None:
         preload()
     c_api = register_plugin(
-        "cuda",
-        priority=500,
-        library_path=str(library),
-        options=xla_client.generate_pjrt_gpu_plugin_options,
+        "cuda", priority=500, library_path=str(library), options=xla_client.generate_pjrt_gpu_plugin_options
     )
     extension = runtime.plugin_extension("cuda", "cuda_plugin_extension")
     if extension is not None:
-        xla_client.register_custom_call_handler(
-            "CUDA", functools.partial(extension.register_custom_call_target, c_api)
-        )
+        xla_client.register_custom_call_handler("CUDA", functools.partial(extension.register_custom_call_target, c_api))
         types = getattr(extension, "register_custom_type", None) or extension.register_custom_type_id
         xla_client.register_custom_type_handler("CUDA", functools.partial(types, c_api))
 
@@ -183,9 +178,7 @@ def _start_clients() -> None:
                 f" Known are {sorted(_factories)}{_failure_text()}"
             )
         if not order:
-            raise RuntimeError(
-                f"No backend of jax_platforms={','.join(wanted)!r} is installed{_failure_text()}"
-            )
+            raise RuntimeError(f"No backend of jax_platforms={','.join(wanted)!r} is installed{_failure_text()}")
     started: dict[str, runtime.Client] = {}
     for name in order:
         make, _ = _factories[name]

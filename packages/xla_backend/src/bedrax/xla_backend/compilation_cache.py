@@ -67,9 +67,7 @@ def _store(path: pathlib.Path, data: bytes) -> None:
     if len(data) < flags.persistent_cache_min_entry_size_bytes.value:
         return
     path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(
-        dir=path.parent, delete=False
-    ) as file:  # readers never see half an entry
+    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:  # readers never see half an entry
         file.write(data)
     os.replace(file.name, path)
     _make_room(path.parent)

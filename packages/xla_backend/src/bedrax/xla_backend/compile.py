@@ -73,9 +73,7 @@ class LoweredProgram:
         """Compile for the devices of the placement and load."""
         where = self.placement
         client = where.devices[0].client
-        options = compile_options(
-            len(where.devices), where.devices, {**dict(self.options), **(compiler_options or {})}
-        )
+        options = compile_options(len(where.devices), where.devices, {**dict(self.options), **(compiler_options or {})})
         if len(where.devices) > 1:
             # The partitioner chooses only what nobody has said.
             kept = [i for i, k in enumerate(self.kept) if k]
@@ -88,9 +86,7 @@ class LoweredProgram:
         devices = runtime.DeviceList(where.devices)
 
         def compile_now():
-            return backend_compile_and_load(
-                client, self.module, devices, options, self.program.host_callbacks
-            )
+            return backend_compile_and_load(client, self.module, devices, options, self.program.host_callbacks)
 
         if self.program.host_callbacks or self.program.keepalives:
             executable = compile_now()
@@ -130,9 +126,7 @@ def lower(jaxpr: Jaxpr, name: str, placement: Placement, donated: Sequence[bool]
     hoisted = [not embed_constants and _hoist(v.aval) for v in jaxpr.constvars]
     constants = [c for c, h in zip(jaxpr.consts, hoisted) if h]
     arg_attrs: list[dict] = [{} for _ in kept]
-    res_attrs: list[dict] = [
-        {"jax.result_info": n} for n in (result_names or ["result"] * len(jaxpr.outvars))
-    ]
+    res_attrs: list[dict] = [{"jax.result_info": n} for n in (result_names or ["result"] * len(jaxpr.outvars))]
     if any(donated):
         _mark_donated(jaxpr, donated, dict(zip(kept, arg_attrs)))
     if placement.arguments:
@@ -146,9 +140,7 @@ def lower(jaxpr: Jaxpr, name: str, placement: Placement, donated: Sequence[bool]
         program.module.operation.verify()
     if flags.dump_ir_to.value:
         _dump(program.module, name)
-    return LoweredProgram(
-        jaxpr, name, placement, keeps, tuple(donated), constants, program, tuple(compiler_options)
-    )
+    return LoweredProgram(jaxpr, name, placement, keeps, tuple(donated), constants, program, tuple(compiler_options))
 
 
 _dumped = itertools.count()
@@ -257,9 +249,7 @@ def compile_options(
 def backend_compile_and_load(client, module, executable_devices, options, host_callbacks):
     """Hand a module to XLA. Called through this module's attribute: assigning another function here replaces it."""
     callbacks = {"host_callbacks": host_callbacks} if host_callbacks else {}
-    return client.compile_and_load(
-        module, executable_devices=executable_devices, compile_options=options, **callbacks
-    )
+    return client.compile_and_load(module, executable_devices=executable_devices, compile_options=options, **callbacks)
 
 
 # ---- executables ----
@@ -295,24 +285,17 @@ class LoadedProgram:
             self._shardings_of_many(where, physical)
         # A NumPy array is copied: its owner may write to it, and the program was traced with its value of then.
         self.const_args = [
-            placement.to_sharding(
-                c.copy() if type(c) is np.ndarray else c, self.const_sharding, where.committed
-            )
+            placement.to_sharding(c.copy() if type(c) is np.ndarray else c, self.const_sharding, where.committed)
             for c in lowered.const_args
         ]
-        self.handlers = [
-            _handler(a, s, where.committed) for a, s in zip(physical, self.out_shardings, strict=True)
-        ]
+        self.handlers = [_handler(a, s, where.committed) for a, s in zip(physical, self.out_shardings, strict=True)]
         self.physical_avals = physical
 
     def _shardings_of_many(self, where: Placement, physical) -> None:
         executable = self.executable
         devices = where.devices
         device_list = runtime.DeviceList(devices)
-        mesh = next(
-            (s.mesh for s in (*where.arguments, *where.results) if isinstance(s, sharding.NamedSharding)),
-            None,
-        )
+        mesh = next((s.mesh for s in (*where.arguments, *where.results) if isinstance(s, sharding.NamedSharding)), None)
         replicated = sharding.GSPMDSharding(device_list, runtime.HloSharding.replicate())
         if mesh is not None:
             replicated = sharding.NamedSharding(mesh, sharding.PartitionSpec())

@@ -203,9 +203,7 @@ def make_jitted(jitted: core_jitting.Jitted):
         hash((fun, key))
     except TypeError:
         # C++ shares its cache among wrappers of one function, which it must be able to hash.
-        wrapped = make_pjit(
-            jitted.name, lambda *a, **k: fun(*a, **k), miss, static_argnums, signature.static_argnames
-        )
+        wrapped = make_pjit(jitted.name, lambda *a, **k: fun(*a, **k), miss, static_argnums, signature.static_argnames)
     else:
         wrapped = make_pjit(jitted.name, fun, miss, static_argnums, signature.static_argnames, key)
     functools.update_wrapper(wrapped, fun)

@@ -82,9 +82,7 @@ def from_dlpack(external_array: Any, device: Any = None, copy: bool | None = Non
     source = client.local_devices()[0] if on_host else client.device_from_local_hardware_id(number)
     stream = None if on_host else source.get_stream_for_external_ready_events()
     try:
-        capsule = (
-            external_array.__dlpack__(stream=stream) if stream is not None else external_array.__dlpack__()
-        )
+        capsule = external_array.__dlpack__(stream=stream) if stream is not None else external_array.__dlpack__()
     except BufferError:
         if copy is False or not on_host:
             raise

@@ -31,10 +31,7 @@ from bedrax.xla_backend import clients, export_format, flags, platforms, running
 from bedrax.xla_backend import compile as compile_module
 from bedrax.xla_backend.door import runtime
 from bedrax.xla_backend.door.arrays import ArrayImpl, is_committed, sharding_of
-from bedrax.xla_backend.export_format import (
-    register_namedtuple_serialization,
-    register_pytree_node_serialization,
-)
+from bedrax.xla_backend.export_format import register_namedtuple_serialization, register_pytree_node_serialization
 
 minimum_supported_calling_convention_version = 9
 maximum_supported_calling_convention_version = 10
@@ -233,9 +230,7 @@ def _differentiable(exported: Exported) -> Callable:
         derivative = exported.vjp()
         kept = [_operand(ct, a) for ct, a in zip(cts, derivative.in_avals[len(args) :], strict=True)]
         outs = _differentiable(derivative)(*args, *kept)
-        return tuple(
-            [g if dtypes.is_inexact(a.dtype) else None for g, a in zip(outs, exported.in_avals, strict=True)]
-        )
+        return tuple([g if dtypes.is_inexact(a.dtype) else None for g, a in zip(outs, exported.in_avals, strict=True)])
 
     call_exported.defvjp(forward, backward)
     object.__setattr__(exported, "_function", call_exported)
@@ -329,9 +324,7 @@ def _device_count(jaxpr, shardings) -> int:
             counts.add(s.num_devices)
     many = counts - {1}
     if len(many) > 1:
-        raise ValueError(
-            f"export: the shardings of a program must be over equally many devices, got {sorted(many)}"
-        )
+        raise ValueError(f"export: the shardings of a program must be over equally many devices, got {sorted(many)}")
     return many.pop() if many else 1
 
 
@@ -428,19 +421,14 @@ def _export_vjp(jaxpr, shardings, primal: Exported) -> Exported:
 
         _, back = vjp(of_active, *[x for m, x in zip(active, args, strict=True) if m])
         grads = iter(
-            back(
-                [ct for ct, a in zip(args_and_cts[count:], ct_avals, strict=True) if a.dtype != dtypes.float0]
-            )
+            back([ct for ct, a in zip(args_and_cts[count:], ct_avals, strict=True) if a.dtype != dtypes.float0])
         )
         return [next(grads) if m else _no_gradient(a) for m, a in zip(active, primal.in_avals, strict=True)]
 
     in_avals = (*primal.in_avals, *ct_avals)
     program = program_of(derivative, in_avals)
     arguments, results = shardings
-    placed = (
-        (*arguments, *results),
-        tuple([s if m else None for s, m in zip(arguments, active, strict=True)]),
-    )
+    placed = ((*arguments, *results), tuple([s if m else None for s, m in zip(arguments, active, strict=True)]))
     in_tree = pytree.tree_structure((tuple(range(len(in_avals))), {}))
     out_tree = pytree.tree_structure(tuple(range(count)))
     return export_program(program, primal.fun_name + "_vjp", in_tree, out_tree, primal.platforms,
@@ -460,13 +448,9 @@ call_exported_p = Primitive("call_exported", "calls", multiple_results=True)
 
 
 _WHY = "an exported program is compiled code of fixed types"
-batch_rules.absent(
-    call_exported_p, why=f"{_WHY}; export the function after vmap, or map its calls with lax.map"
-)
+batch_rules.absent(call_exported_p, why=f"{_WHY}; export the function after vmap, or map its calls with lax.map")
 jvp_rules.absent(call_exported_p, why=f"{_WHY}; Exported.call is a function with a rule for reverse mode")
-transpose_rules.absent(
-    call_exported_p, why=f"{_WHY}; Exported.call is a function with a rule for reverse mode"
-)
+transpose_rules.absent(call_exported_p, why=f"{_WHY}; Exported.call is a function with a rule for reverse mode")
 numpy_rules.absent(call_exported_p, why=f"{_WHY}, which NumPy does not run")
 for _table in (batch_rules, jvp_rules, transpose_rules):
     _table.absent(shape_poly.dim_as_value_p, why="it has no operands")
@@ -475,9 +459,7 @@ for _table in (batch_rules, jvp_rules, transpose_rules):
 @call_exported_p.abstract
 def _call_exported_shape(*avals, exported):
     if len(avals) != len(exported.in_avals):
-        raise ValueError(
-            f"'{exported.fun_name}' was exported for {len(exported.in_avals)} arguments, got {len(avals)}"
-        )
+        raise ValueError(f"'{exported.fun_name}' was exported for {len(exported.in_avals)} arguments, got {len(avals)}")
     for i, (have, want) in enumerate(zip(avals, exported.in_avals, strict=True)):
         name, where = exported.fun_name, f"argument {i}"
         if len(have.shape) != len(want.shape):

@@ -49,9 +49,7 @@ _by_name: dict[tuple[str, str], _Registered] = {}
 def _register(entry: _Registered) -> None:
     known = _by_class.get(entry.cls)
     if known is not None:
-        raise ValueError(
-            f"{entry.cls} is registered for serialization already, under the name {known.name!r}"
-        )
+        raise ValueError(f"{entry.cls} is registered for serialization already, under the name {known.name!r}")
     named = _by_name.get((entry.kind, entry.name))
     if named is not None:
         raise ValueError(
@@ -87,11 +85,7 @@ def register_pytree_node_serialization(
             f"{nodetype}, serialized_name={serialized_name!r}, is no pytree node yet; register it with"
             " jax.tree_util.register_pytree_node first"
         )
-    _register(
-        _Registered(
-            nodetype, "custom", serialized_name, serialize_auxdata, deserialize_auxdata, from_children
-        )
-    )
+    _register(_Registered(nodetype, "custom", serialized_name, serialize_auxdata, deserialize_auxdata, from_children))
     return nodetype
 
 
@@ -135,11 +129,7 @@ def write_tree(tree) -> list:
         return ["dict", keys, children]
     found = _by_class.get(cls)
     if found is None:
-        how = (
-            "register_namedtuple_serialization"
-            if _is_namedtuple(cls)
-            else "register_pytree_node_serialization"
-        )
+        how = "register_namedtuple_serialization" if _is_namedtuple(cls) else "register_pytree_node_serialization"
         raise ValueError(
             f"Cannot serialize PyTreeDef with type {cls}, which is not known to exported programs; call"
             f" jax.export.{how} for it, where it is written and where it is read"
@@ -189,14 +179,8 @@ def _read_node(data: list) -> Any:
 def write_aval(aval) -> list:
     """An array type as JSON."""
     if not aval.is_array:
-        raise ValueError(
-            f"exported programs cannot have values of type {aval} among their arguments and results"
-        )
-    return [
-        f"({', '.join(map(str, aval.shape))})",
-        getattr(aval.dtype, "name", str(aval.dtype)),
-        bool(aval.weak_type),
-    ]
+        raise ValueError(f"exported programs cannot have values of type {aval} among their arguments and results")
+    return [f"({', '.join(map(str, aval.shape))})", getattr(aval.dtype, "name", str(aval.dtype)), bool(aval.weak_type)]
 
 
 def read_aval(data: list, scope) -> ShapedArray:

@@ -55,9 +55,7 @@ def pycapsule(funcptr: Any) -> Any:
     return build(ctypes.cast(funcptr, ctypes.c_void_p), None, destroy(0))
 
 
-def register_ffi_target(
-    name: str, fn: Any, platform: str = "cpu", api_version: int = 1, **kwargs: Any
-) -> None:
+def register_ffi_target(name: str, fn: Any, platform: str = "cpu", api_version: int = 1, **kwargs: Any) -> None:
     """Tell XLA of a compiled function.
 
     Args:
@@ -166,20 +164,14 @@ def ffi_call(
 
     def call(*args: Any, **attributes: Any) -> Any:
         if attributes and custom_call_api_version < 4:
-            raise ValueError(
-                "Attributes need custom_call_api_version=4; older interfaces take legacy_backend_config"
-            )
+            raise ValueError("Attributes need custom_call_api_version=4; older interfaces take legacy_backend_config")
         in_avals = [abstractify(x) for x in args]
         layouts = (None,) * len(args) if input_layouts is None else input_layouts
         if len(layouts) != len(args):
-            raise ValueError(
-                f"ffi_call to {target_name}: {len(layouts)} input_layouts for {len(args)} arguments"
-            )
+            raise ValueError(f"ffi_call to {target_name}: {len(layouts)} input_layouts for {len(args)} arguments")
         for operand, result in (input_output_aliases or {}).items():
             if not (0 <= operand < len(args) and 0 <= result < len(result_avals)):
-                raise ValueError(
-                    f"input_output_aliases {{{operand}: {result}}}: there is no such argument or result"
-                )
+                raise ValueError(f"input_output_aliases {{{operand}: {result}}}: there is no such argument or result")
         out = ffi_call_p.bind(
             *args, target_name=target_name, result_avals=result_avals, has_side_effect=has_side_effect,
             vmap_method=vmap_method, output_layouts=out_layouts,
@@ -252,9 +244,7 @@ def _jvp(primals, tangents, **params):
     return out, [autodiff_tables.Zero.of(x) for x in out]
 
 
-autodiff_tables.transpose_rules.absent(
-    ffi_call_p, why="it has no derivative, so it is never part of a linear program"
-)
+autodiff_tables.transpose_rules.absent(ffi_call_p, why="it has no derivative, so it is never part of a linear program")
 
 
 def ffi_lowering(

@@ -12,15 +12,10 @@ default_device = flag(
 platforms = flag("jax_platforms", None, "comma-separated platforms to start, most preferred first")
 platform_name = flag("jax_platform_name", "", "the default platform (older spelling)")
 xla_backend = flag("jax_xla_backend", "", "the default platform (the oldest spelling)")
-num_cpu_devices = flag(
-    "jax_num_cpu_devices", -1, "how many CPU devices to make (-1: one, or as XLA_FLAGS says)"
-)
+num_cpu_devices = flag("jax_num_cpu_devices", -1, "how many CPU devices to make (-1: one, or as XLA_FLAGS says)")
 cpu_enable_async_dispatch = flag("jax_cpu_enable_async_dispatch", True, "CPU computations run asynchronously")
 transfer_guard = flag(
-    "jax_transfer_guard",
-    None,
-    "what to do about transfers that nobody asked for, in all directions",
-    choices=_GUARD,
+    "jax_transfer_guard", None, "what to do about transfers that nobody asked for, in all directions", choices=_GUARD
 )
 transfer_guard_host_to_device = flag(
     "jax_transfer_guard_host_to_device", None, "the same, of transfers to devices", choices=_GUARD
@@ -44,21 +39,15 @@ embedded_constants_max_bytes = flag(
 captured_constants_warn_bytes = flag(
     "jax_captured_constants_warn_bytes", 2_000_000_000,
     "warn when the constants of a program are larger than this (-1: never)")  # fmt: skip
-optimization_level = flag(
-    "jax_optimization_level", "UNKNOWN", "effort of the compiler", choices=_LEVELS, keyed=True
-)
+optimization_level = flag("jax_optimization_level", "UNKNOWN", "effort of the compiler", choices=_LEVELS, keyed=True)
 memory_fitting_level = flag(
     "jax_memory_fitting_level", "O2", "effort of the compiler to fit into memory", choices=_LEVELS, keyed=True
 )
 exec_time_optimization_effort = flag(
     "jax_exec_time_optimization_effort", 0.0, "effort of the compiler for speed, -1 to 1", keyed=True
 )
-memory_fitting_effort = flag(
-    "jax_memory_fitting_effort", 0.0, "effort of the compiler for memory, -1 to 1", keyed=True
-)
-disable_most_optimizations = flag(
-    "jax_disable_most_optimizations", False, "compile fast instead of well", keyed=True
-)
+memory_fitting_effort = flag("jax_memory_fitting_effort", 0.0, "effort of the compiler for memory, -1 to 1", keyed=True)
+disable_most_optimizations = flag("jax_disable_most_optimizations", False, "compile fast instead of well", keyed=True)
 compiler_enable_remat_pass = flag(
     "jax_compiler_enable_remat_pass", True, "XLA may recompute to save memory", keyed=True
 )

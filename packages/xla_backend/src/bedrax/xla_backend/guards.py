@@ -29,10 +29,7 @@ def _set_guards(name: str, flag: config.Flag) -> None:
             levels = _LEVELS.get(guarded, guard_lib.TransferGuardLevel)
             everywhere = next((f.global_value for f in options if f.global_value is not None), None)
             here = next((f.local_value for f in options if f.local_value not in (None, config.UNSET)), None)
-            for state, value in (
-                (guard_lib.global_state(), everywhere),
-                (guard_lib.thread_local_state(), here),
-            ):
+            for state, value in ((guard_lib.global_state(), everywhere), (guard_lib.thread_local_state(), here)):
                 setattr(state, guarded, None if value is None else getattr(levels, value.upper()))
 
 

@@ -127,9 +127,7 @@ class AbstractMesh(_BaseMesh):
 
     def update_axis_types(self, name_to_type: Mapping) -> AbstractMesh:
         """A copy in which the axes named have other types."""
-        return self.update(
-            axis_types=tuple(name_to_type.get(n, t) for n, t in zip(self.axis_names, self.axis_types))
-        )
+        return self.update(axis_types=tuple(name_to_type.get(n, t) for n, t in zip(self.axis_names, self.axis_types)))
 
     def __eq__(self, other):
         return self is other or (
@@ -193,9 +191,7 @@ class Mesh(_BaseMesh, contextlib.ContextDecorator):
     @functools.cached_property
     def abstract_mesh(self) -> AbstractMesh:
         device = self._flat_devices_tuple[0] if self._flat_devices_tuple else None
-        kind = device and AbstractDevice(
-            device.device_kind, getattr(device, "num_cores", None), device.platform
-        )
+        kind = device and AbstractDevice(device.device_kind, getattr(device, "num_cores", None), device.platform)
         return AbstractMesh(self.axis_sizes, self.axis_names, self.axis_types, abstract_device=kind)
 
     @property
@@ -211,9 +207,7 @@ class Mesh(_BaseMesh, contextlib.ContextDecorator):
         """The part of the mesh whose devices belong to this process."""
         if not self.is_multi_process:
             return self
-        mine = np.vectorize(lambda d: d.process_index == d.client.process_index(), otypes=[bool])(
-            self.devices
-        )
+        mine = np.vectorize(lambda d: d.process_index == d.client.process_index(), otypes=[bool])(self.devices)
         where = np.argwhere(mine)
         low, high = where.min(0), where.max(0) + 1
         part = tuple(slice(a, b) for a, b in zip(low, high))

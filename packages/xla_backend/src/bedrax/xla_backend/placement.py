@@ -21,15 +21,7 @@ from bedrax.numpy_backend.executor import to_numpy
 from bedrax.numpy_backend.host_array import HostArray
 from bedrax.xla_backend import clients
 from bedrax.xla_backend.door import runtime
-from bedrax.xla_backend.door.arrays import (
-    ArrayImpl,
-    copied,
-    device_of,
-    is_committed,
-    make_array,
-    parts_of,
-    sharding_of,
-)
+from bedrax.xla_backend.door.arrays import ArrayImpl, copied, device_of, is_committed, make_array, parts_of, sharding_of
 from bedrax.xla_backend.guards import asks_for
 from bedrax.xla_backend.host import check_alive, host_value
 from bedrax.xla_backend.sharding import (
@@ -90,11 +82,7 @@ def _move(x, sharding, committed: bool):
     sharding.shard_shape(x.shape)
     if type(sharding) is SingleDeviceSharding and type(have) is SingleDeviceSharding:
         moved = copied(x, sharding, always=False)
-        return (
-            moved
-            if is_committed(moved) == committed
-            else make_array(x.aval, sharding, parts_of(moved), committed)
-        )
+        return moved if is_committed(moved) == committed else make_array(x.aval, sharding, parts_of(moved), committed)
     return _put_host(host_value(x), sharding, committed, x.aval.weak_type)
 
 
@@ -132,9 +120,7 @@ def _shares(x, y) -> bool:
     try:
         return x.unsafe_buffer_pointer() == y.unsafe_buffer_pointer()
     except Exception:  # arrays of several parts have no one pointer
-        return {a.unsafe_buffer_pointer() for a in parts_of(x)} == {
-            a.unsafe_buffer_pointer() for a in parts_of(y)
-        }
+        return {a.unsafe_buffer_pointer() for a in parts_of(x)} == {a.unsafe_buffer_pointer() for a in parts_of(y)}
 
 
 @asks_for("explicit_device_put")
@@ -275,15 +261,11 @@ def make_array_from_callback(shape: Sequence[int], sharding, data_callback: Call
             cache[key] = np.asarray(data_callback(index), dtype)
         parts.append(to_sharding(cache[key], make_single_device_sharding(device)))
     if not parts and dtype is None:
-        raise ValueError(
-            "make_array_from_callback: give dtype, as this process has no device of the sharding"
-        )
+        raise ValueError("make_array_from_callback: give dtype, as this process has no device of the sharding")
     return make_array_from_single_device_arrays(shape, sharding, parts, dtype=dtype)
 
 
-def make_array_from_single_device_arrays(
-    shape: Sequence[int], sharding, arrays: Sequence[Any], *, dtype: Any = None
-):
+def make_array_from_single_device_arrays(shape: Sequence[int], sharding, arrays: Sequence[Any], *, dtype: Any = None):
     """An array from its parts, one on each addressable device of `sharding`.
 
     Raises:
@@ -294,15 +276,11 @@ def make_array_from_single_device_arrays(
             f"make_array_from_single_device_arrays: arrays is a list or tuple of arrays, got {type(arrays)}"
         )
     if any(isinstance(a, tracing.Tracer) for a in arrays):
-        raise ValueError(
-            "make_array_from_single_device_arrays: traced values are on no device; call it outside of jit"
-        )
+        raise ValueError("make_array_from_single_device_arrays: traced values are on no device; call it outside of jit")
     shape = tuple(shape)
     if dtype is None:
         if not arrays:
-            raise ValueError(
-                "make_array_from_single_device_arrays: give dtype when there are no local arrays"
-            )
+            raise ValueError("make_array_from_single_device_arrays: give dtype when there are no local arrays")
         dtype = arrays[0].dtype
     aval = ShapedArray(shape, np.dtype(dtype))
     if type(sharding) is SingleDeviceSharding and len(arrays) == 1:
@@ -320,9 +298,7 @@ def make_array_from_process_local_data(sharding, local_data, global_shape: Seque
         else tuple(n if n is not None else m for n, m in zip(global_shape, local.shape))
     )
     if clients.process_count() == 1 and shape != local.shape:
-        raise ValueError(
-            f"global_shape {shape} differs from the data's shape {local.shape}, but there is one process"
-        )
+        raise ValueError(f"global_shape {shape} differs from the data's shape {local.shape}, but there is one process")
     if clients.process_count() > 1:
         raise NotImplementedError(
             "make_array_from_process_local_data over several processes is not supported; use make_array_from_callback"
@@ -334,16 +310,12 @@ def make_array_from_process_local_data(sharding, local_data, global_shape: Seque
 def device_put_sharded(shards: Sequence[Any], devices: Sequence[Any]):
     """Stack pytrees along a new leading axis that is split over `devices`, one part each."""
     if len(shards) != len(devices):
-        raise ValueError(
-            f"device_put_sharded needs one part per device, got {len(shards)} for {len(devices)} devices"
-        )
+        raise ValueError(f"device_put_sharded needs one part per device, got {len(shards)} for {len(devices)} devices")
     array = np.empty(len(devices), object)
     array[:] = list(devices)
     mesh = Mesh(array, ("_device_put_sharded",))
     where = NamedSharding(mesh, PartitionSpec("_device_put_sharded"))
-    return pytree.tree_map(
-        lambda *parts: to_sharding(np.stack([np.asarray(p) for p in parts]), where), *shards
-    )
+    return pytree.tree_map(lambda *parts: to_sharding(np.stack([np.asarray(p) for p in parts]), where), *shards)
 
 
 def device_put_replicated(x: Any, devices: Sequence[Any]):
@@ -508,14 +480,10 @@ def choose_placement(
             if found is None:
                 found = assignment
             elif found != assignment:
-                raise _different_devices(
-                    f"arguments are on {_names(found)}, out_shardings name {_names(assignment)}"
-                )
+                raise _different_devices(f"arguments are on {_names(found)}, out_shardings name {_names(assignment)}")
     if device is not None:
         if found is not None and found != (device,):
-            raise _different_devices(
-                f"it is to run on {device}, {origin or 'its data'} is on {_names(found)}"
-            )
+            raise _different_devices(f"it is to run on {device}, {origin or 'its data'} is on {_names(found)}")
         return Placement((device,), True)
     if found is None:
         return Placement((clients.default_device(),), False)

@@ -45,11 +45,7 @@ def start_trace(
         if _session is not None:
             raise RuntimeError("a trace is being recorded already; call stop_trace first")
         clients.backends()  # devices register what they record
-        session = (
-            _native.ProfilerSession()
-            if profiler_options is None
-            else _native.ProfilerSession(profiler_options)
-        )
+        session = _native.ProfilerSession() if profiler_options is None else _native.ProfilerSession(profiler_options)
         _session = session, os.fspath(log_dir)
 
 

@@ -139,10 +139,7 @@ class PartitionSpec:
     def __add__(self, other):
         if isinstance(other, PartitionSpec):
             return PartitionSpec(
-                *self,
-                *other,
-                unreduced=self.unreduced | other.unreduced,
-                reduced=self.reduced | other.reduced,
+                *self, *other, unreduced=self.unreduced | other.unreduced, reduced=self.reduced | other.reduced
             )
         if isinstance(other, tuple):
             return PartitionSpec(*self, *other, unreduced=self.unreduced, reduced=self.reduced)
@@ -164,11 +161,7 @@ class PartitionSpec:
     def __repr__(self):
         parts = [repr(p) for p in self._partitions]
         text = f"({parts[0]},)" if len(parts) == 1 else f"({', '.join(parts)})"
-        extra = [
-            f"{name}={_set_text(getattr(self, name))}"
-            for name in ("unreduced", "reduced")
-            if getattr(self, name)
-        ]
+        extra = [f"{name}={_set_text(getattr(self, name))}" for name in ("unreduced", "reduced") if getattr(self, name)]
         return f"P{text}" if not extra else f"P({', '.join(parts + extra)})"
 
     def __reduce__(self):
@@ -192,9 +185,7 @@ P = PartitionSpec
 def index_map(sharding, shape: tuple[int, ...]) -> dict:
     """The slices of an array of `shape` that each device holds."""
     assignment = sharding._device_assignment
-    return dict(
-        zip(assignment, indices_of(sharding._to_xla_hlo_sharding(len(shape)), shape, len(assignment)))
-    )
+    return dict(zip(assignment, indices_of(sharding._to_xla_hlo_sharding(len(shape)), shape, len(assignment))))
 
 
 def tile_counts(hlo: runtime.HloSharding, ndim: int) -> tuple[int, ...]:
@@ -258,13 +249,9 @@ _COMMON = {
     "device_set": property(lambda self: set(self._device_assignment), doc="The devices that hold a part."),
     "num_devices": property(lambda self: len(self._device_assignment)),
     "is_fully_addressable": property(lambda self: self._internal_device_list.is_fully_addressable),
-    "has_addressable_devices": property(
-        lambda self: len(self._internal_device_list.addressable_device_list) > 0
-    ),
+    "has_addressable_devices": property(lambda self: len(self._internal_device_list.addressable_device_list) > 0),
     "addressable_devices": property(lambda self: set(self._internal_device_list.addressable_device_list)),
-    "_addressable_device_assignment": property(
-        lambda self: tuple(self._internal_device_list.addressable_device_list)
-    ),
+    "_addressable_device_assignment": property(lambda self: tuple(self._internal_device_list.addressable_device_list)),
     "_device_assignment": property(lambda self: tuple(self._internal_device_list)),
     "memory_kind": property(lambda self: self._memory_kind, doc="Kind of memory that holds the parts."),
     "devices_indices_map": lambda self, global_shape: index_map(self, tuple(global_shape)),
@@ -290,9 +277,7 @@ SingleDeviceSharding = runtime.SingleDeviceShardingBase
 class _SingleDeviceMethods:
     is_fully_replicated = True
     num_devices = 1
-    is_fully_addressable = property(
-        lambda self: self._device.process_index == self._device.client.process_index()
-    )
+    is_fully_addressable = property(lambda self: self._device.process_index == self._device.client.process_index())
     device_set = property(lambda self: {self._device})
     _device_assignment = property(lambda self: (self._device,))
 
@@ -410,9 +395,7 @@ def check_pspec(mesh, spec, manual_axes=frozenset()) -> None:
             raise DuplicateSpecError(
                 f"{spec} names the mesh axis {name!r} twice; an axis splits one dimension", mesh, spec)  # fmt: skip
         if name in spec.unreduced or name in spec.reduced:
-            raise ValueError(
-                f"{spec}: axis {name!r} splits a dimension and cannot be unreduced or reduced, too"
-            )
+            raise ValueError(f"{spec}: axis {name!r} splits a dimension and cannot be unreduced or reduced, too")
 
 
 @functools.lru_cache(4096)
@@ -527,9 +510,7 @@ class GSPMDSharding(runtime.GSPMDShardingBase):
         return f"GSPMDSharding({self._hlo_sharding!r}, memory_kind={self._memory_kind})"
 
 
-def make_mesh(
-    axis_shapes: Sequence[int], axis_names: Sequence[Any], axis_types=None, *, devices=None
-) -> Mesh:
+def make_mesh(axis_shapes: Sequence[int], axis_names: Sequence[Any], axis_types=None, *, devices=None) -> Mesh:
     """A mesh over the available devices, in their natural order.
 
     Args:
@@ -541,9 +522,7 @@ def make_mesh(
     count = math.prod(axis_shapes)
     found = list(clients.devices() if devices is None else np.asarray(devices, object).flat)
     if len(found) < count:
-        raise ValueError(
-            f"a mesh of shape {tuple(axis_shapes)} needs {count} devices, there are {len(found)}"
-        )
+        raise ValueError(f"a mesh of shape {tuple(axis_shapes)} needs {count} devices, there are {len(found)}")
     if axis_types is None:
         axis_types = (AxisType.Explicit,) * len(axis_names)
     array = np.empty(count, object)

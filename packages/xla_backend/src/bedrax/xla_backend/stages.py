@@ -83,9 +83,7 @@ def trace(jitted, args: tuple, kwargs: dict) -> Traced:
     """Trace a jitted function for arguments, which may be arrays or anything with a shape and a dtype."""
     call = jitted.trace_call(args, kwargs)
     if call.arg_offset:
-        raise ValueError(
-            f"{jitted.name} closes over values of another transformation and cannot be staged on its own"
-        )
+        raise ValueError(f"{jitted.name} closes over values of another transformation and cannot be staged on its own")
     params, device = running.complete_params(jitted, call)
     return Traced(jitted, call._replace(params=params), device)
 
@@ -105,9 +103,7 @@ class Traced(Stage):
         self.jaxpr = call.jaxpr
         self.out_tree = call.out_tree
         self.fun_name = jitted.name
-        infos = [
-            ArgInfo(a, d) for a, d in zip(call.jaxpr.in_avals, call.params["donated_invars"], strict=True)
-        ]
+        infos = [ArgInfo(a, d) for a, d in zip(call.jaxpr.in_avals, call.params["donated_invars"], strict=True)]
         self.args_info = pytree.tree_unflatten(call.in_tree, infos)
 
     lojax = property(lambda self: self)
@@ -122,9 +118,7 @@ class Traced(Stage):
         ]
         return pytree.tree_unflatten(self.out_tree, out)
 
-    def lower(
-        self, *, lowering_platforms: Sequence[str] | None = None, _private_parameters: Any = None
-    ) -> Lowered:
+    def lower(self, *, lowering_platforms: Sequence[str] | None = None, _private_parameters: Any = None) -> Lowered:
         """Make the StableHLO module.
 
         Args:
@@ -132,10 +126,7 @@ class Traced(Stage):
         """
         call, params = self._call, self._call.params
         where = placement.choose_placement(
-            call.args,
-            wanted_shardings(call.args, params["in_shardings"]),
-            params["out_shardings"],
-            self._device,
+            call.args, wanted_shardings(call.args, params["in_shardings"]), params["out_shardings"], self._device
         )
         platform = None
         if lowering_platforms is not None:
@@ -179,9 +170,7 @@ class Lowered(Stage):
           compiler_options: options of XLA by name.
         """
         if device_assignment is not None:
-            raise NotImplementedError(
-                "device_assignment is not supported; place the arguments with shardings instead"
-            )
+            raise NotImplementedError("device_assignment is not supported; place the arguments with shardings instead")
         return Compiled(self._traced, self._lowered.compile(compiler_options))
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
@@ -241,9 +230,7 @@ class Compiled(Stage):
                 )
             have = avals.abstractify(x)
             if have.shape != aval.shape or have.dtype != aval.dtype:
-                wrong.append(
-                    f"  * {self._argument_name(i)}: expected {aval.str_short()}, got {have.str_short()}"
-                )
+                wrong.append(f"  * {self._argument_name(i)}: expected {aval.str_short()}, got {have.str_short()}")
         if wrong:
             raise TypeError(
                 "arguments of a compiled program have other types than it was compiled for:\n"

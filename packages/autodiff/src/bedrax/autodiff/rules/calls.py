@@ -21,14 +21,7 @@ from bedrax.core import dead_code, passes, staging
 from bedrax.core.dead_code import kept
 from bedrax.core.ir import Jaxpr, run
 from bedrax.core.jitting import jit_p, jit_params
-from bedrax.lax.primitives.calls import (
-    closed_call_p,
-    composite_p,
-    core_call_p,
-    name_p,
-    optimization_barrier_p,
-    remat_p,
-)
+from bedrax.lax.primitives.calls import closed_call_p, composite_p, core_call_p, name_p, optimization_barrier_p, remat_p
 
 
 def _bind(prim, program: Jaxpr, args, params: dict) -> list:

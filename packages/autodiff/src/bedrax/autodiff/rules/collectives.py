@@ -15,9 +15,7 @@ from bedrax.lax.primitives.collectives import (
 linear(psum_p, lambda ct, x, **params: [psum_p.bind(ct, **params)])
 linear(
     ppermute_p,
-    lambda ct, x, *, axis_name, perm: [
-        ppermute_p.bind(ct, axis_name=axis_name, perm=tuple((d, s) for s, d in perm))
-    ],
+    lambda ct, x, *, axis_name, perm: [ppermute_p.bind(ct, axis_name=axis_name, perm=tuple((d, s) for s, d in perm))],
 )
 linear(
     all_gather_p,

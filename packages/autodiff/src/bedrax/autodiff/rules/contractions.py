@@ -51,12 +51,7 @@ def _dot_lhs_transpose(
     n, m = len(lb), len(lb) + len(lhs_free)
     numbers = ((tuple(range(m, m + len(rhs_free))), tuple(rhs_free)), (tuple(range(n)), rb))
     out = dot_general_p.bind(
-        ct,
-        rhs,
-        dimension_numbers=numbers,
-        precision=precision,
-        preferred_element_type=None,
-        out_sharding=None,
+        ct, rhs, dimension_numbers=numbers, precision=precision, preferred_element_type=None, out_sharding=None
     )
     contracted = [lc[rc.index(d)] for d in sorted(rc)]
     return as_cotangent(permute(out, [*lb, *lhs_free, *contracted]), aval)
@@ -71,12 +66,7 @@ def _dot_rhs_transpose(
     n = len(lb)
     numbers = ((tuple(lhs_free), tuple(range(n, n + len(lhs_free)))), (lb, tuple(range(n))))
     out = dot_general_p.bind(
-        lhs,
-        ct,
-        dimension_numbers=numbers,
-        precision=precision,
-        preferred_element_type=None,
-        out_sharding=None,
+        lhs, ct, dimension_numbers=numbers, precision=precision, preferred_element_type=None, out_sharding=None
     )
     contracted = [rc[lc.index(d)] for d in sorted(lc)]
     return as_cotangent(permute(out, [*rb, *contracted, *rhs_free]), aval)
@@ -140,9 +130,7 @@ def _ragged_transpose(
             contracted = [lc[rc.index(d)] for d in sorted(rc)]
             return [as_cotangent(permute(out, [*lb, *lhs_free, *contracted]), lhs.aval), None, *none]
         if offset:
-            raise NotImplementedError(
-                "the gradient of ragged_dot_general with respect to rhs under a group_offset"
-            )
+            raise NotImplementedError("the gradient of ragged_dot_general with respect to rhs under a group_offset")
         out = ragged(lhs, ct, contract=(tuple(lhs_free), rows), batch=(lb, batch), ragged=cut, group=())
         contracted = [rc[lc.index(d)] for d in sorted(lc)]
         return [None, as_cotangent(permute(out, [group, *rb, *contracted, *rhs_free]), rhs.aval), *none]

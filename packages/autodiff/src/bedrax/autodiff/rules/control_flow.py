@@ -11,13 +11,7 @@ import itertools
 from collections.abc import Iterable, Sequence
 
 from bedrax.autodiff.forward import jvp_jaxpr
-from bedrax.autodiff.linearization import (
-    backward_pass,
-    linearize_jaxpr,
-    split_jaxpr,
-    split_rules,
-    transpose_jaxpr,
-)
+from bedrax.autodiff.linearization import backward_pass, linearize_jaxpr, split_jaxpr, split_rules, transpose_jaxpr
 from bedrax.autodiff.tables import (
     UndefinedPrimal,
     Zero,
@@ -142,9 +136,7 @@ def _hoistable(primal: Jaxpr, num_consts: int, num_out: int):
     wanted = [False] * num_out + list(invariant)
     pure = primal.replace(eqns=[e for e in primal.eqns if not e.effects])  # effects stay in the loop
     small, _ = dead_code.dce_with(pure, wanted)
-    return invariant, Jaxpr(
-        small.invars[:num_consts], small.outvars, small.eqns, small.constvars, small.consts
-    )
+    return invariant, Jaxpr(small.invars[:num_consts], small.outvars, small.eqns, small.constvars, small.consts)
 
 
 def _run_split_scan(known, sources, args, num_consts, num_carry, num_out, params):
@@ -207,9 +199,7 @@ def _scan_linearize(primals, tangents, *, jaxpr, num_consts, num_carry, **params
     )
     tangents = _with_carry(tangents, active, num_consts, num_carry)
     lin = linearize_jaxpr(jaxpr, active, (*active[num_consts:edge], *([False] * num_ys)))
-    results, residuals = _run_split_scan(
-        lin.primal, lin.sources, primals, num_consts, num_carry, lin.num_out, params
-    )
+    results, residuals = _run_split_scan(lin.primal, lin.sources, primals, num_consts, num_carry, lin.num_out, params)
     if not any(lin.active_out):
         return results, [Zero.of(x) for x in results]
     counts = (sum(active[:num_consts]), sum(active[num_consts:edge]))
@@ -232,9 +222,7 @@ def _scan_split(tape, prim, args, params):
     known, rest, depends, count = parts
     num_out = len(known.outvars) - count
     in_place = {v: i for i, v in enumerate(known.invars)}
-    sources = tuple(
-        ("in", in_place[v]) if v in in_place else ("new", k) for k, v in enumerate(known.outvars[num_out:])
-    )
+    sources = tuple(("in", in_place[v]) if v in in_place else ("new", k) for k, v in enumerate(known.outvars[num_out:]))
     other = _not(marked)
     results, residuals = _run_split_scan(
         known, sources, kept(args, other), sum(other[:num_consts]), sum(other[num_consts:edge]), num_out, rest_params
@@ -261,9 +249,7 @@ def _transposed_body(jaxpr: Jaxpr, linear: tuple, arriving: tuple, num_consts: i
       The program: (other constants; sums of the linear constants' cotangents, cotangents of the carry; cotangents of
       the ys, other xs) -> (sums, cotangents of the carry; cotangents of the linear xs), and how many sums there are.
     """
-    (types, _, x_types), (marks, _, x_marks) = (
-        _cut(xs, num_consts, num_carry) for xs in (jaxpr.in_avals, linear)
-    )
+    (types, _, x_types), (marks, _, x_marks) = (_cut(xs, num_consts, num_carry) for xs in (jaxpr.in_avals, linear))
     carry_types, y_types = _cut(jaxpr.out_avals, num_carry)
     fixed, moving = kept(types, _not(marks)), kept(x_types, _not(x_marks))
     sums, carry = _cotangent_types(kept(types, marks)), _cotangent_types(carry_types)
@@ -342,11 +328,7 @@ def _while_split(tape, prim, args, params):
     consts_marked, carry_marked = _cut(marked, body_nconsts)
     cond_consts, cond_carry = _cut(cond_jaxpr.invars, cond_nconsts)
     tested = {u for e in cond_jaxpr.eqns for u in e.invars}
-    if (
-        all(carry_marked)
-        or any(owned[:cond_nconsts])
-        or not tested.isdisjoint(kept(cond_carry, carry_marked))
-    ):
+    if all(carry_marked) or any(owned[:cond_nconsts]) or not tested.isdisjoint(kept(cond_carry, carry_marked)):
         return recorded
     keep = _not(marked)
     body, _ = dead_code.dce_with(body_jaxpr, _not(carry_marked))
@@ -437,9 +419,7 @@ def _share_residuals(lins):
 
         def push(*args, lin=lin, mine=mine):
             operands, stored, moved = _cut(args, len(lin.primal.invars), len(places))
-            values = [
-                operands[i] if kind == "in" else stored[mine[r]] for r, (kind, i) in enumerate(lin.sources)
-            ]
+            values = [operands[i] if kind == "in" else stored[mine[r]] for r, (kind, i) in enumerate(lin.sources)]
             return run(lin.linear, *values, *moved)
 
         primal.append(staging.program_of(forward, lin.primal.in_avals))

@@ -147,9 +147,7 @@ def _linear_call_transpose(cts, *args, call_jaxpr, transpose, num_res):
     back = linear_call_p.bind(
         *args[:num_res], *map(instantiate, cts), call_jaxpr=transpose, transpose=call_jaxpr, num_res=num_res
     )
-    return [None] * num_res + [
-        ct if is_undefined(x) else None for x, ct in zip(args[num_res:], back, strict=True)
-    ]
+    return [None] * num_res + [ct if is_undefined(x) else None for x, ct in zip(args[num_res:], back, strict=True)]
 
 
 @split_rules.rule(linear_call_p, kind="opened")

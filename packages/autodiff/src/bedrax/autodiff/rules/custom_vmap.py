@@ -78,12 +78,7 @@ def _jvp(primals, tangents, *, call, rule, num_consts):
     outs = custom_vmap_p.bind(*primals, call=call, rule=rule, num_consts=num_consts)
     moved = iter(
         custom_vmap_p.bind(
-            *hoisted,
-            *primals,
-            *live(tangents),
-            call=program,
-            rule=tangent_rule,
-            num_consts=len(hoisted) + num_consts,
+            *hoisted, *primals, *live(tangents), call=program, rule=tangent_rule, num_consts=len(hoisted) + num_consts
         )
     )
     return outs, [next(moved) if _has_tangent(x) else Zero.of(x) for x in outs]

@@ -200,11 +200,7 @@ jvp(
 # ---- other functions of two operands -------------------------------------------------------------
 
 # x - rem(x, y) is y times a whole number.
-jvp(
-    p.rem_p,
-    lambda t, ans, x, y: _spread(t, ans),
-    lambda t, ans, x, y: mul(t, neg(p.round(div(sub(x, ans), y)))),
-)
+jvp(p.rem_p, lambda t, ans, x, y: _spread(t, ans), lambda t, ans, x, y: mul(t, neg(p.round(div(sub(x, ans), y)))))
 jvp(
     p.atan2_p,
     lambda t, ans, x, y: mul(t, div(y, add(p.square(x), p.square(y)))),

@@ -50,16 +50,7 @@ def _gather_jvp(primals, tangents, *, fill_value, **params):
 
 @transpose_rules.rule(gather_p, kind="linear")
 def _gather_transpose(
-    ct,
-    operand,
-    indices,
-    *,
-    dimension_numbers,
-    slice_sizes,
-    indices_are_sorted,
-    unique_indices,
-    mode,
-    fill_value,
+    ct, operand, indices, *, dimension_numbers, slice_sizes, indices_are_sorted, unique_indices, mode, fill_value
 ):
     out = scatter_add_p.bind(
         zeros_of(operand.aval), indices, ct, dimension_numbers=as_scatter(dimension_numbers), mode=mode,
@@ -140,9 +131,7 @@ def _scatter_jvp(primals, tangents, **params):
         if _no_tangent(tx, tu):
             ans = scatter_p.bind(x, indices, updates, **params)
             return ans, Zero.of(ans)
-        raise NotImplementedError(
-            "scatter_apply cannot be differentiated; use gather, the function, and scatter."
-        )
+        raise NotImplementedError("scatter_apply cannot be differentiated; use gather, the function, and scatter.")
     ans = scatter_p.bind(x, indices, updates, **params)
     if _no_tangent(tx, tu):
         return ans, Zero.of(ans)

@@ -136,9 +136,7 @@ def _lu(primals, tangents):
     packed, pivots, permutation = p.lu_p.bind(a)
     m, n, k, square = _sizes(a)
     rows = shaping.broadcasted_iota(np.int32, (*aval_of(permutation).shape, m), len(aval_of(a).shape) - 1)
-    index = shaping.broadcast_in_dim(
-        permutation, aval_of(rows).shape, tuple(range(len(aval_of(a).shape) - 1))
-    )
+    index = shaping.broadcast_in_dim(permutation, aval_of(rows).shape, tuple(range(len(aval_of(a).shape) - 1)))
     exchange = elementwise.eq(index, rows)
     t = matmul(_converted(exchange, t), t)  # P dA
     l = triangle(packed, lower=True, offset=-1)
@@ -151,10 +149,7 @@ def _lu(primals, tangents):
     dl = matmul(_with_unit_diagonal(l), triangle(x, lower=True, offset=-1))
     du = matmul(triangle(x, lower=False), u)
     # dl is strictly lower and du upper; both have the shape of `a`.
-    return (
-        [packed, pivots, permutation],
-        [add(dl, du), Zero.of(pivots), Zero.of(permutation)],
-    )
+    return ([packed, pivots, permutation], [add(dl, du), Zero.of(pivots), Zero.of(permutation)])
 
 
 def _converted(mask, like):
@@ -167,9 +162,7 @@ def _with_unit_diagonal(l):
 
 def _completed(u, k: int):
     """Ones on the diagonal from row k on."""
-    late = elementwise.ge(
-        shaping.broadcasted_iota(np.int32, aval_of(u).shape, len(aval_of(u).shape) - 1), np.int32(k)
-    )
+    late = elementwise.ge(shaping.broadcasted_iota(np.int32, aval_of(u).shape, len(aval_of(u).shape) - 1), np.int32(k))
     return add(u, _converted(elementwise.bitwise_and(_eye(u), late), u))
 
 
@@ -265,9 +258,7 @@ def _svd(primals, tangents, *, full_matrices, compute_uv, subset_by_index, algor
             "svd with full_matrices=True has no derivative: the vectors beyond min(m, n) are not determined by the "
             "matrix; use full_matrices=False"
         )
-    s, u, vh = p.svd_p.bind(
-        a, full_matrices=False, compute_uv=True, subset_by_index=None, algorithm=algorithm
-    )
+    s, u, vh = p.svd_p.bind(a, full_matrices=False, compute_uv=True, subset_by_index=None, algorithm=algorithm)
     v = adjoint(vh)
     tv = matmul(t, v)
     inner = matmul(adjoint(u), tv)  # U^H dA V
@@ -292,9 +283,7 @@ def _svd(primals, tangents, *, full_matrices, compute_uv, subset_by_index, algor
     inverse = div(filling.full_like(s, 1), s)
     if _is_complex(a):
         phase = mul(elementwise.imag(_diagonal(inner)), inverse)
-        turn_u = add(
-            turn_u, elementwise.select(eye, _imaginary(_down(phase, inner)), filling.zeros_like(inner))
-        )
+        turn_u = add(turn_u, elementwise.select(eye, _imaginary(_down(phase, inner)), filling.zeros_like(inner)))
     du, dv = matmul(u, turn_u), matmul(v, turn_v)
     if m > n or not dims.is_constant_dim(m):
         outside = sub(tv, matmul(u, inner))
@@ -307,9 +296,7 @@ def _svd(primals, tangents, *, full_matrices, compute_uv, subset_by_index, algor
     if subset_by_index is None:
         return out, out_tangents
     axes = (last, last + 1, last)
-    return tuple(
-        [cut(x, *subset_by_index, 1, d) for x, d in zip(xs, axes, strict=True)] for xs in (out, out_tangents)
-    )
+    return tuple([cut(x, *subset_by_index, 1, d) for x, d in zip(xs, axes, strict=True)] for xs in (out, out_tangents))
 
 
 @jvp_rules.rule(p.eig_p)
@@ -382,11 +369,7 @@ def _triangular_solve(primals, tangents, *, left_side, lower, transpose_a, conju
     """``op(A) dX = dB - op(dA) X``."""
     (a, b), (ta, tb) = primals, tangents
     params = dict(
-        left_side=left_side,
-        lower=lower,
-        transpose_a=transpose_a,
-        conjugate_a=conjugate_a,
-        unit_diagonal=unit_diagonal,
+        left_side=left_side, lower=lower, transpose_a=transpose_a, conjugate_a=conjugate_a, unit_diagonal=unit_diagonal
     )
     x = p.triangular_solve_p.bind(a, b, **params)
     right = tb
@@ -436,9 +419,7 @@ def _tridiagonal_solve(primals, tangents, *, perturb_singular):
 @transpose_rules.rule(p.tridiagonal_solve_p)
 def _tridiagonal_solve_transpose(ct, dl, d, du, b, *, perturb_singular):
     assert not any(map(is_undefined, (dl, d, du))), "tridiagonal_solve is linear in its right side only"
-    out = p.tridiagonal_solve_p.bind(
-        _shifted(du, 1), d, _shifted(dl, -1), ct, perturb_singular=perturb_singular
-    )
+    out = p.tridiagonal_solve_p.bind(_shifted(du, 1), d, _shifted(dl, -1), ct, perturb_singular=perturb_singular)
     return [None, None, None, out]
 
 

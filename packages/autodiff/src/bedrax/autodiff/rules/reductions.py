@@ -45,9 +45,7 @@ def _prod(t, ans, x, *, axes):
     )
     x, t = one_axis(x), one_axis(t)
     last = len(kept)
-    others = mul(
-        shifted(cumprod(x, last), 1, last), shifted(cumprod(x, last, reverse=True), 1, last, reverse=True)
-    )
+    others = mul(shifted(cumprod(x, last), 1, last), shifted(cumprod(x, last, reverse=True), 1, last, reverse=True))
     return reduce_sum(mul(t, others), (last,))
 
 
@@ -55,13 +53,7 @@ linear(reductions.reduce_sum_p, _sum_transpose)
 jvp(reductions.reduce_max_p, _extreme)
 jvp(reductions.reduce_min_p, _extreme)
 jvp(reductions.reduce_prod_p, _prod)
-zero(
-    reductions.argmax_p,
-    reductions.argmin_p,
-    reductions.reduce_and_p,
-    reductions.reduce_or_p,
-    reductions.reduce_xor_p,
-)
+zero(reductions.argmax_p, reductions.argmin_p, reductions.reduce_and_p, reductions.reduce_or_p, reductions.reduce_xor_p)
 
 
 @jvp_rules.rule(reductions.reduce_p)
@@ -77,15 +69,11 @@ def _reduce_jvp(primals, tangents, *, dimensions, jaxpr):
         columns = []
         for x, init in zip(args[:half], args[half:]):
             # The initial value is one more element to fold.
-            flat = reshape(
-                transpose(x, (*kept, *dimensions)), (*sizes, dims.size([shape[i] for i in dimensions]))
-            )
+            flat = reshape(transpose(x, (*kept, *dimensions)), (*sizes, dims.size([shape[i] for i in dimensions])))
             columns.append(concatenate([broadcast_in_dim(init, (*sizes, 1), ()), flat], len(kept)))
         return reductions.fold_halves(lambda a, b: combine(*a, *b), columns, len(kept))
 
     return jvp_flat(fold, primals, tangents)
 
 
-not_transposable(
-    reductions.reduce_p, why="a fold with any function; its jvp folds by halves, which is transposable"
-)
+not_transposable(reductions.reduce_p, why="a fold with any function; its jvp folds by halves, which is transposable")

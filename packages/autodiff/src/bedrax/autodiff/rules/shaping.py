@@ -91,9 +91,7 @@ def _unstack(cts, x, *, axis):
 
 
 def _split(cts, x, *, sizes, axis):
-    return (
-        [Zero(x.aval)] if all(type(ct) is Zero for ct in cts) else [concatenate(map(instantiate, cts), axis)]
-    )
+    return [Zero(x.aval)] if all(type(ct) is Zero for ct in cts) else [concatenate(map(instantiate, cts), axis)]
 
 
 def _tile(ct, x, *, reps):

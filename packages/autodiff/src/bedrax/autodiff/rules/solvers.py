@@ -20,9 +20,7 @@ def _jvp(primals, tangents, *, jaxprs, const_lengths):
         live = [t for t in const_tangents.matvec if type(t) is not Zero]
         values = call_flat(pushed, [*consts.matvec, *x, *live])
         change = spread(values[n:], arriving, x)
-        right = [
-            add_tangents(t, c if type(c) is Zero else neg(c)) for t, c in zip(right, change, strict=True)
-        ]
+        right = [add_tangents(t, c if type(c) is Zero else neg(c)) for t, c in zip(right, change, strict=True)]
     auxiliary = [Zero.of(v) for v in out[n:]]
     if all(type(t) is Zero for t in right):
         return out, [Zero.of(v) for v in out]

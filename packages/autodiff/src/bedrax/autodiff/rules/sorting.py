@@ -18,9 +18,7 @@ def _sort(primals, tangents, *, dimension, is_stable, num_keys):
         return out, [Zero.of(x) for x in out]
     index = broadcasted_iota(p.index_dtype(aval, dimension), aval.shape, dimension)
     *out, order = p.sort_p.bind(*primals, index, dimension=dimension, is_stable=is_stable, num_keys=num_keys)
-    moved = [
-        Zero.of(x) if type(t) is Zero else p.take_along(t, order, dimension) for x, t in zip(out, tangents)
-    ]
+    moved = [Zero.of(x) if type(t) is Zero else p.take_along(t, order, dimension) for x, t in zip(out, tangents)]
     return out, moved
 
 

@@ -66,11 +66,7 @@ def _gamma_density(a, x):
     return e.exp(sub(sub(_times_log(sub(a, _one(a)), e.log(x)), x), p.lgamma(a)))
 
 
-jvp(
-    p.igamma_p,
-    lambda t, ans, a, x: mul(t, p.igamma_grad_a(a, x)),
-    lambda t, ans, a, x: mul(t, _gamma_density(a, x)),
-)
+jvp(p.igamma_p, lambda t, ans, a, x: mul(t, p.igamma_grad_a(a, x)), lambda t, ans, a, x: mul(t, _gamma_density(a, x)))
 jvp(
     p.igammac_p,
     lambda t, ans, a, x: neg(mul(t, p.igamma_grad_a(a, x))),
@@ -81,10 +77,7 @@ jvp(
     _unsupported("the second derivative of igamma with respect to a"),
     lambda t, ans, a, x: mul(t, mul(_gamma_density(a, x), sub(e.log(x), p.digamma(a)))),
 )
-absent(
-    p.random_gamma_grad_p,
-    why="it is a derivative already; second derivatives of gamma samples are not known here",
-)
+absent(p.random_gamma_grad_p, why="it is a derivative already; second derivatives of gamma samples are not known here")
 
 
 def _beta_density(a, b, x):

@@ -81,12 +81,7 @@ def _reduce_window_jvp(primals, tangents, *, jaxpr, **params):
     """Folding slices one after the other is differentiable step by step."""
     combine = over_arrays(jaxpr)
     half = len(primals) // 2
-    return jvp_flat(
-        lambda *xs: p.fold_windows(combine, xs[:half], xs[half:], Windows(**params)), primals, tangents
-    )
+    return jvp_flat(lambda *xs: p.fold_windows(combine, xs[:half], xs[half:], Windows(**params)), primals, tangents)
 
 
-absent(
-    p.select_and_scatter_p,
-    why="its selection and combination are arbitrary functions; use select_and_scatter_add",
-)
+absent(p.select_and_scatter_p, why="its selection and combination are arbitrary functions; use select_and_scatter_add")

@@ -19,15 +19,12 @@ def _one_by_one(prim, axis, args, dims, unrolled: bool, **params):
     if not unrolled:
         return lax.map(call, batched)
     columns = zip(
-        *(call([lax.index_in_dim(x, i, keepdims=False) for x in batched]) for i in range(axis.size)),
-        strict=True,
+        *(call([lax.index_in_dim(x, i, keepdims=False) for x in batched]) for i in range(axis.size)), strict=True
     )
     return [lax.concatenate([lax.expand_dims(y, (0,)) for y in column], 0) for column in columns]
 
 
-def batch_call(
-    prim, name, axis, args, dims, vmap_method, result_avals, params, per_element=None, per_batch=None
-):
+def batch_call(prim, name, axis, args, dims, vmap_method, result_avals, params, per_element=None, per_batch=None):
     """A call of a function from outside, batched as its `vmap_method` says.
 
     Args:
@@ -49,8 +46,7 @@ def batch_call(
         aligned = [x if d is None else to_front(x, d, axis.size) for x, d in zip(args, dims, strict=True)]
     elif vmap_method == "expand_dims":
         aligned = [
-            broadcast_axis(x, 1, 0) if d is None else to_front(x, d, axis.size)
-            for x, d in zip(args, dims, strict=True)
+            broadcast_axis(x, 1, 0) if d is None else to_front(x, d, axis.size) for x, d in zip(args, dims, strict=True)
         ]
     else:
         aligned = [to_front(x, d, axis.size) for x, d in zip(args, dims, strict=True)]
@@ -81,9 +77,6 @@ def _debug(axis, args, dims, *, effect, **params):
             "a debug callback with ordered=True cannot be mapped: take ordered=True away, or print outside vmap."
         )
     for i in range(axis.size):
-        row = [
-            x if d is None else lax.index_in_dim(x, i, d, keepdims=False)
-            for x, d in zip(args, dims, strict=True)
-        ]
+        row = [x if d is None else lax.index_in_dim(x, i, d, keepdims=False) for x, d in zip(args, dims, strict=True)]
         debug_callback_p.bind(*row, effect=effect, **params)
     return [], []

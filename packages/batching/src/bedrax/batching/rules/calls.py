@@ -4,14 +4,7 @@ from bedrax.batching.tables import batch_rules, elementwise
 from bedrax.batching.trace import batch_flat, batch_jaxpr
 from bedrax.core.ir import run
 from bedrax.core.jitting import jit_p, jit_params
-from bedrax.lax.primitives.calls import (
-    closed_call_p,
-    composite_p,
-    core_call_p,
-    name_p,
-    optimization_barrier_p,
-    remat_p,
-)
+from bedrax.lax.primitives.calls import closed_call_p, composite_p, core_call_p, name_p, optimization_barrier_p, remat_p
 
 
 @batch_rules.rule(jit_p, kind="program")

@@ -45,9 +45,7 @@ def _reduction(prim, reduce):
             grouped, undo = _split_groups(x, axis_index_groups)
             total = reduce(grouped, (1,))
             spread = lax.broadcast_in_dim(
-                total,
-                (*aval_of(grouped).shape[:2], *aval_of(x).shape[1:]),
-                (0, *range(2, len(aval_of(grouped).shape))),
+                total, (*aval_of(grouped).shape[:2], *aval_of(x).shape[1:]), (0, *range(2, len(aval_of(grouped).shape)))
             )
             flat = lax.reshape(spread, aval_of(x).shape)
             return lax.concatenate([lax.slice_in_dim(flat, int(i), int(i) + 1) for i in undo], 0), 0
@@ -144,6 +142,4 @@ def _all_to_all_each(axis, args, dims, *, split_axis, concat_axis, **params):
     return all_to_all_p.bind(x, split_axis=split_axis + 1, concat_axis=concat_axis + 1, **params), 0
 
 
-batch_rules.absent(
-    axis_index_p, why="it has no operands, so nothing of it is mapped but by the axis that it names"
-)
+batch_rules.absent(axis_index_p, why="it has no operands, so nothing of it is mapped but by the axis that it names")

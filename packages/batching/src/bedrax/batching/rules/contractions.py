@@ -54,9 +54,7 @@ def _ragged_dot(axis, args, dims, *, ragged_dot_dimension_numbers, out_sharding=
     x, y, sizes, *offset = args
     numbers = ragged_dot_dimension_numbers
     if offset and dims[3] is not None:
-        raise NotImplementedError(
-            "vmap of ragged_dot_general over its group_offset is not supported; pass one offset"
-        )
+        raise NotImplementedError("vmap of ragged_dot_general over its group_offset is not supported; pass one offset")
     kind, prefix = ragged_kind(rank_of(x) - (dims[0] is not None), numbers)
     (lc, rc), (lb, rb) = numbers.dot_dimension_numbers
     if kind == "batch":  # the groups do not matter to the values
@@ -80,7 +78,5 @@ def _ragged_dot(axis, args, dims, *, ragged_dot_dimension_numbers, out_sharding=
         up(numbers.lhs_ragged_dimensions),
         up(numbers.rhs_group_dimensions),
     )
-    out = ragged_dot_general_p.bind(
-        x, y, sizes, *offset, ragged_dot_dimension_numbers=new, out_sharding=None, **params
-    )
+    out = ragged_dot_general_p.bind(x, y, sizes, *offset, ragged_dot_dimension_numbers=new, out_sharding=None, **params)
     return out, 1 if kind == "contracting" else 0

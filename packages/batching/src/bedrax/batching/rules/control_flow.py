@@ -65,10 +65,7 @@ def _while(axis, args, dims, *, cond_jaxpr, cond_nconsts, body_jaxpr, body_ncons
         if grown == mapped:
             break
         mapped = grown
-    carry = [
-        to_front(x, d, axis.size) if m else x
-        for x, d, m in zip(args[edge:], dims[edge:], mapped, strict=True)
-    ]
+    carry = [to_front(x, d, axis.size) if m else x for x, d, m in zip(args[edge:], dims[edge:], mapped, strict=True)]
     if pred_dim is None:
         out = while_p.bind(
             *args[:edge], *carry, cond_jaxpr=cond, cond_nconsts=cond_nconsts, body_jaxpr=batched,

@@ -13,17 +13,7 @@ def _merge(x, mapped: int, into: int, major: bool):
 
 
 @batch_rules.rule(conv_general_dilated_p)
-def _conv(
-    axis,
-    args,
-    dims,
-    *,
-    dimension_numbers,
-    feature_group_count,
-    batch_group_count,
-    out_sharding=None,
-    **params,
-):
+def _conv(axis, args, dims, *, dimension_numbers, feature_group_count, batch_group_count, out_sharding=None, **params):
     (x, kernel), (xd, kd) = args, dims
     lhs, rhs, out = dimension_numbers
     groups = dict(feature_group_count=feature_group_count, batch_group_count=batch_group_count)

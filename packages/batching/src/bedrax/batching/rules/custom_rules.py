@@ -103,8 +103,7 @@ class BatchedPullback:
         )
         leaving = iter(zip(vals, dims, strict=True))
         return [
-            None if is_zero else self._leave(*next(leaving), d)
-            for is_zero, d in zip(zeros, self.dims, strict=True)
+            None if is_zero else self._leave(*next(leaving), d) for is_zero, d in zip(zeros, self.dims, strict=True)
         ]
 
     def _leave(self, ct, found: int | None, wanted: int | None):

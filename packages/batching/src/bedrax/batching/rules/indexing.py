@@ -47,9 +47,7 @@ def _batch_numbers(numbers: GatherDimensionNumbers, rank: int, od: int | None, x
     offset, collapsed, index_map, operand_batch, indices_batch = numbers
     if od is not None:
         window = [
-            d
-            for d in range(len(offset) + len(collapsed) + len(operand_batch))
-            if d not in {*collapsed, *operand_batch}
+            d for d in range(len(offset) + len(collapsed) + len(operand_batch)) if d not in {*collapsed, *operand_batch}
         ]
         collapsed, index_map, operand_batch = (shift(ds, od) for ds in (collapsed, index_map, operand_batch))
     if xd is None:
@@ -74,9 +72,7 @@ def _indices_axis(indices, xd):
 
 
 @batch_rules.rule(gather_p)
-def _gather(
-    axis, args, dims, *, dimension_numbers, slice_sizes, indices_are_sorted, unique_indices, **params
-):
+def _gather(axis, args, dims, *, dimension_numbers, slice_sizes, indices_are_sorted, unique_indices, **params):
     operand, indices = args
     od, xd = dims
     indices, xd = _indices_axis(indices, xd)

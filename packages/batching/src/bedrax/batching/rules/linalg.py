@@ -33,9 +33,7 @@ def _solve(prim, along_rows):
     def rule(axis, args, dims, **params):
         *matrix, b = args
         if any(d is not None for d in dims[:-1]):
-            return prim.bind(
-                *(to_front(x, d, axis.size) for x, d in zip(args, dims, strict=True)), **params
-            ), 0
+            return prim.bind(*(to_front(x, d, axis.size) for x, d in zip(args, dims, strict=True)), **params), 0
         # b becomes [..., m, n * size], or [..., n * size, m].
         at = rank_of(b) - 1 if along_rows(params) else rank_of(b) - 2
         b = move_axis(b, dims[-1], at)

@@ -14,7 +14,5 @@ def _linear_solve(axis, args, dims, *, jaxprs, const_lengths):
         for program, ds in zip(jaxprs, const_dims, strict=True)
     )
     b = [to_front(x, d, axis.size) for x, d in zip(b, b_dims, strict=True)]
-    out = linear_solve_p.bind(
-        *(c for cs in consts for c in cs), *b, jaxprs=programs, const_lengths=const_lengths
-    )
+    out = linear_solve_p.bind(*(c for cs in consts for c in cs), *b, jaxprs=programs, const_lengths=const_lengths)
     return out, [0] * len(out)

@@ -13,9 +13,7 @@ from bedrax.lax.primitives.shaping import canonical_axis
 def _sort(axis, args, dims, *, dimension, is_stable, num_keys):
     dim = common_dim(dims)
     operands = [to_axis(x, d, axis.size, dim) for x, d in zip(args, dims)]
-    out = p.sort_p.bind(
-        *operands, dimension=dimension + (dimension >= dim), is_stable=is_stable, num_keys=num_keys
-    )
+    out = p.sort_p.bind(*operands, dimension=dimension + (dimension >= dim), is_stable=is_stable, num_keys=num_keys)
     return out, [dim] * len(out)
 
 

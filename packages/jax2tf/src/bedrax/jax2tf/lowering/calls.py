@@ -3,14 +3,7 @@
 from bedrax.core.jitting import jit_p
 from bedrax.jax2tf import native
 from bedrax.jax2tf.tables import tf_rules
-from bedrax.lax.primitives.calls import (
-    closed_call_p,
-    composite_p,
-    core_call_p,
-    name_p,
-    optimization_barrier_p,
-    remat_p,
-)
+from bedrax.lax.primitives.calls import closed_call_p, composite_p, core_call_p, name_p, optimization_barrier_p, remat_p
 from bedrax.xla_backend.export import call_exported_p
 from bedrax.xla_backend.lowering import modules
 

@@ -53,9 +53,7 @@ def _scan(ctx, *args, jaxpr, num_consts, num_carry, length, reverse, unroll):
     n = ctx.dim(length)
     y_avals = jaxpr.out_avals[num_carry:]
     arrays = [
-        tf.TensorArray(
-            types.tf_dtype(a.dtype), size=n, element_shape=types.static_shape(a), clear_after_read=False
-        )
+        tf.TensorArray(types.tf_dtype(a.dtype), size=n, element_shape=types.static_shape(a), clear_after_read=False)
         for a in y_avals
     ]
     invariants = [tf.TensorShape(types.static_shape(a)) for a in jaxpr.in_avals[num_consts:edge]]
@@ -64,11 +62,7 @@ def _scan(ctx, *args, jaxpr, num_consts, num_carry, length, reverse, unroll):
         values, written = state[:num_carry], state[num_carry:]
         at = n - 1 - i if reverse else i
         out = ctx.inner().run(jaxpr, *consts, *values, *(tf.gather(x, at) for x in xs))
-        return (
-            i + 1,
-            *out[:num_carry],
-            *(w.write(at, y) for w, y in zip(written, out[num_carry:], strict=True)),
-        )
+        return (i + 1, *out[:num_carry], *(w.write(at, y) for w, y in zip(written, out[num_carry:], strict=True)))
 
     _, *state = tf.while_loop(
         lambda i, *_: i < n,

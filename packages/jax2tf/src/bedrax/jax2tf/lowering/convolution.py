@@ -136,11 +136,7 @@ def _sum_of_products(
             f"convolution with a window of symbolic size {tuple(k_shape[:n])}: TensorFlow would have to know the size of the"
             " window while converting; make the spatial dimensions of the kernel constant"
         )
-    config = [
-        (0, 0, 0),
-        *[(lo, hi, d - 1) for (lo, hi), d in zip(padding, lhs_dilation, strict=True)],
-        (0, 0, 0),
-    ]
+    config = [(0, 0, 0), *[(lo, hi, d - 1) for (lo, hi), d in zip(padding, lhs_dilation, strict=True)], (0, 0, 0)]
     x = pad(ctx, x, tf.zeros([], x.dtype), config)
     places = [ctx.dim(d) for d in out_shape[1 : n + 1]]
     c_in, c_out = k_shape[n], k_shape[n + 1] // groups

@@ -180,9 +180,7 @@ def _pow_rule(ctx, x, y):
     zero, zero_power = tf.equal(x, 0), tf.equal(y, 0)
     positive = tf.math.real(y) > 0
     out = tf.pow(tf.where(zero, scalar(1, x), x), y)
-    at_zero = tf.where(
-        zero_power, scalar(1, x), tf.where(positive, scalar(0, x), scalar(complex(np.nan, np.nan), x))
-    )
+    at_zero = tf.where(zero_power, scalar(1, x), tf.where(positive, scalar(0, x), scalar(complex(np.nan, np.nan), x)))
     return tf.where(zero, at_zero, out)
 
 
@@ -211,9 +209,7 @@ def extreme(ctx, x, y, largest: bool):
         known = static(y)
         if not (ctx.enable_xla and x.dtype.is_floating) or (known is not None and np.all(known == known)):
             return out
-        return tf.where(
-            _is_nan(y), y, out
-        )  # TensorFlow's XLA, not its kernels, passes over nan in the second operand
+        return tf.where(_is_nan(y), y, out)  # TensorFlow's XLA, not its kernels, passes over nan in the second operand
     (a, b), (c, d) = ((tf.math.real(v), tf.math.imag(v)) for v in (x, y))
     before = tf.logical_or(a < c, tf.logical_and(tf.equal(a, c), b < d))
     after = tf.logical_or(a > c, tf.logical_and(tf.equal(a, c), b > d))
@@ -321,9 +317,7 @@ def _nextafter(ctx, x, y):
     up = y > x
     step = tf.where(tf.equal(up, tf.equal(sign, 0)), size + 1, size - 1)
     y_sign = tf.bitwise.bitwise_and(tf.cast(tf.bitcast(y, tf.uint16), tf.int32), 0x8000)
-    moved_bits = tf.where(
-        tf.equal(size, 0), tf.bitwise.bitwise_or(y_sign, 1), tf.bitwise.bitwise_or(sign, step)
-    )
+    moved_bits = tf.where(tf.equal(size, 0), tf.bitwise.bitwise_or(y_sign, 1), tf.bitwise.bitwise_or(sign, step))
     out = tf.bitcast(tf.cast(moved_bits, tf.uint16), x.dtype)
     out = tf.where(tf.equal(x, y), y, out)
     return tf.where(tf.logical_or(_is_nan(x), _is_nan(y)), x + y, out)

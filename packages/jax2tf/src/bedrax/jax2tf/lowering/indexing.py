@@ -50,9 +50,7 @@ class _Rows:
       inside: which windows are wholly inside (of shape batch), or None where they are moved inside.
     """
 
-    def __init__(
-        self, ctx, indices, operand_shape, indices_shape, numbers, sizes, clip: bool, promised: bool = False
-    ):
+    def __init__(self, ctx, indices, operand_shape, indices_shape, numbers, sizes, clip: bool, promised: bool = False):
         rank, batch = len(operand_shape), indices_shape[:-1]
         touched = {*numbers.start_index_map, *numbers.operand_batching_dims}
         full = lambda d: dims.definitely_equal(sizes[d], operand_shape[d])
@@ -90,11 +88,7 @@ class _Rows:
             stride = stride * operand_shape[d]
         self.count = stride
         self.shape = [*batch, *[sizes[d] for d in self.part]]
-        if (
-            dims.is_constant_shape(self.shape)
-            and index.shape.is_fully_defined()
-            and index.shape == self.shape
-        ):
+        if dims.is_constant_shape(self.shape) and index.shape.is_fully_defined() and index.shape == self.shape:
             self.index = index
         else:
             self.index = tf.broadcast_to(index, ctx.shape(self.shape))

@@ -70,9 +70,7 @@ def _with_nan(out, bad):
 
 @_rule(p.cholesky_p)
 def _cholesky(ctx, x):
-    return tf.linalg.band_part(
-        tf.linalg.cholesky(x), -1, 0
-    )  # where it fails it leaves the upper triangle as it was
+    return tf.linalg.band_part(tf.linalg.cholesky(x), -1, 0)  # where it fails it leaves the upper triangle as it was
 
 
 # ---- QR ------------------------------------------------------------------------------------------

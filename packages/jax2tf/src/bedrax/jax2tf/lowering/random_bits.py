@@ -12,8 +12,7 @@ from bedrax.tf import types
 
 def _rotate_left(x, r: int):
     return tf.bitwise.bitwise_or(
-        tf.bitwise.left_shift(x, tf.constant(r, tf.uint32)),
-        tf.bitwise.right_shift(x, tf.constant(32 - r, tf.uint32)),
+        tf.bitwise.left_shift(x, tf.constant(r, tf.uint32)), tf.bitwise.right_shift(x, tf.constant(32 - r, tf.uint32))
     )
 
 

@@ -74,12 +74,8 @@ def _bitwise(prim, on_bools, on_bits) -> None:
         return tf.bitcast(whole, dtype) if width == 64 and dtype != word else cast(whole, dtype)
 
 
-_bitwise(
-    p.reduce_and_p, lambda tf, x, axes: tf.reduce_all(x, axes), lambda tf, x, axes: tf.reduce_min(x, axes)
-)
-_bitwise(
-    p.reduce_or_p, lambda tf, x, axes: tf.reduce_any(x, axes), lambda tf, x, axes: tf.reduce_max(x, axes)
-)
+_bitwise(p.reduce_and_p, lambda tf, x, axes: tf.reduce_all(x, axes), lambda tf, x, axes: tf.reduce_min(x, axes))
+_bitwise(p.reduce_or_p, lambda tf, x, axes: tf.reduce_any(x, axes), lambda tf, x, axes: tf.reduce_max(x, axes))
 _bitwise(
     p.reduce_xor_p,
     lambda tf, x, axes: tf.equal(tf.reduce_sum(tf.cast(x, tf.int32), axes) % 2, 1),

@@ -150,9 +150,7 @@ def _reduce_window(ctx, *args, jaxpr, **params):
     out_shape = ctx.avals_out[0].shape
     combine = combine_arrays(ctx, jaxpr)
     out = [tf.broadcast_to(init, ctx.shape(out_shape)) for init in args[half:]]
-    columns = [
-        _slices(ctx, x, init, windows, out_shape) for x, init in zip(args[:half], args[half:], strict=True)
-    ]
+    columns = [_slices(ctx, x, init, windows, out_shape) for x, init in zip(args[:half], args[half:], strict=True)]
     for parts in zip(*columns, strict=True):
         out = combine(*out, *parts)
     return out

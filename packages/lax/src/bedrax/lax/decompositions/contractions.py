@@ -45,10 +45,7 @@ def _ragged_dot_general(
         pick = dict(dimension_numbers=(((s.ndim - 1,), (0,)), ((), ())), precision=None, preferred_element_type=None,
                     out_sharding=None)  # fmt: skip
         chosen = lax.convert_element_type(chosen, np.dtype(np.int32))
-        starts, ends = (
-            p.dot_general_p.bind(starts, chosen, **pick),
-            p.dot_general_p.bind(ends, chosen, **pick),
-        )
+        starts, ends = (p.dot_general_p.bind(starts, chosen, **pick), p.dot_general_p.bind(ends, chosen, **pick))
     groups = aval_of(ends).shape[-1]
     shape = (groups, *x.shape)
     # `starts` and `ends` are indexed by the prefix, then the group; both masks are by group, then lhs.
@@ -76,9 +73,7 @@ def _ragged_dot_general(
 def _scaled_dot(lhs, rhs, lhs_scale, rhs_scale, *, dimension_numbers, preferred_element_type):
     def scaled(x, scale):
         shape, blocks = aval_of(x).shape, aval_of(scale).shape
-        split = [
-            n for size, b in zip(shape, blocks, strict=True) for n in ((b,) if size == b else (b, size // b))
-        ]
+        split = [n for size, b in zip(shape, blocks, strict=True) for n in ((b,) if size == b else (b, size // b))]
         kept, i = [], 0
         for size, b in zip(shape, blocks, strict=True):
             kept.append(i)

@@ -96,19 +96,13 @@ def _iterate(h, q, n):
         hi, steps, h, q = state
         sizes = lax.abs(diagonal(h))
         near = sizes + lax.pad(sizes, np.zeros((), sizes.dtype), [(1, -1, 0)])
-        small = pick(lax.abs(h), beside, -1) <= _eps(h) * where(
-            near != 0, near, lax.broadcast_like(scale, near)
-        )
+        small = pick(lax.abs(h), beside, -1) <= _eps(h) * where(near != 0, near, lax.broadcast_like(scale, near))
         h = where(~(beside & column(small)), h)
-        lo = lax.reduce_max(
-            where(small & (numbers <= hi), numbers), (0,)
-        )  # where the block that ends in hi begins
+        lo = lax.reduce_max(where(small & (numbers <= hi), numbers), (0,))  # where the block that ends in hi begins
         found = lo >= hi - np.int32(width - 2)
         finish = _standardized if width == 3 else lambda h, q, lo, hi: (h, q)
         sweep = _sweep_real if width == 3 else _sweep_complex
-        h, q = lax.cond(
-            found, lambda h, q: finish(h, q, lo, hi), lambda h, q: sweep(h, q, lo, hi, steps + 1), h, q
-        )
+        h, q = lax.cond(found, lambda h, q: finish(h, q, lo, hi), lambda h, q: sweep(h, q, lo, hi, steps + 1), h, q)
         none = np.int32(0)
         return lax.select(found, lo - 1, hi), lax.select(found, none, steps + 1), h, q
 
@@ -172,11 +166,7 @@ def _sweep_real(h, q, lo, hi, steps):
     regular = steps % 10 != 0  # out of a cycle otherwise
     total, product = where(regular, a + d, 1.5 * w), where(regular, a * d - b * c, w * w)
     h00, h01, h10, h11 = (_entry(h, lo + i, lo + j) for i in (0, 1) for j in (0, 1))
-    first = [
-        h00 * h00 + h01 * h10 - total * h00 + product,
-        h10 * (h00 + h11 - total),
-        h10 * _entry(h, lo + 2, lo + 1),
-    ]
+    first = [h00 * h00 + h01 * h10 - total * h00 + product, h10 * (h00 + h11 - total), h10 * _entry(h, lo + 2, lo + 1)]
     return _swept(h, q, lo, hi, lax.stack(first))
 
 
@@ -203,9 +193,7 @@ def _standardized(h, q, lo, hi):
 
     def turned(m, axis):
         first, second = at(m, i, axis), at(m, i + 1, axis)
-        return put(
-            put(m, i, cosine * first + sine * second, axis), i + 1, cosine * second - sine * first, axis
-        )
+        return put(put(m, i, cosine * first + sine * second, axis), i + 1, cosine * second - sine * first, axis)
 
     h, q = turned(turned(h, -2), -1), turned(q, -1)
     numbers = positions(h.shape[0])
@@ -311,9 +299,7 @@ def _tall_svd(x, full_matrices: bool):
     # In descending order; a column of padding is behind those of the matrix.
     padding = lax.abs(at(v, np.int32(n), -2)) == 1 if n % 2 else lax.full_like(s, False, np.bool_)
     keys = -where(~padding, s, -1)
-    g, v = (
-        lax.sort((lax.broadcast_like(row(keys), y), y), dimension=rank - 1, num_keys=1)[1] for y in (g, v)
-    )
+    g, v = (lax.sort((lax.broadcast_like(row(keys), y), y), dimension=rank - 1, num_keys=1)[1] for y in (g, v))
     g, v = (lax.slice_in_dim(lax.slice_in_dim(y, 0, n, axis=rank - 1), 0, n, axis=rank - 2) for y in (g, v))
     s = _norm(g, -2) * lax.squeeze(scale, (rank - 1,))
     # Columns of `g` are orthogonal; a QR decomposition makes them unit vectors, and completes those that vanish.

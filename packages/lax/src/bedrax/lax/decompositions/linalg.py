@@ -147,9 +147,7 @@ def _geqp3(a, jpvt):
         rest = where(column(rows >= i), a)
         norms = lax.reduce_sum(real(rest * conj(rest)), (last,))
         j = where(
-            i < marked,
-            lax.broadcast(i, marked.shape),
-            _largest(norms, lax.broadcast_like(columns >= i, norms), i),
+            i < marked, lax.broadcast(i, marked.shape), _largest(norms, lax.broadcast_like(columns >= i, norms), i)
         )
         a, tau = _eliminate(exchanged(a, i, j, -1), i, rows, columns)
         return a, exchanged(order, i, j, -1), put(taus, i, tau, -1)
@@ -263,9 +261,7 @@ def _tridiagonal_solve(dl, d, du, b, *, perturb_singular):
         factor = other / pivot
         if perturb_singular:
             factor = where(pivot != 0, factor)
-        right, below = (
-            where(column(swap), y, x) for x, y in ((right, at(b, i + 1, -2)), (at(b, i + 1, -2), right))
-        )
+        right, below = (where(column(swap), y, x) for x, y in ((right, at(b, i + 1, -2)), (at(b, i + 1, -2), right)))
         d = put(put(d, i, pivot, -1), i + 1, bottom - factor * top, -1)
         above = put(put(above, i, top, -1), i + 1, bottom2 - factor * top2, -1)
         b = put(put(b, i, right, -2), i + 1, below - column(factor) * right, -2)
@@ -277,9 +273,7 @@ def _tridiagonal_solve(dl, d, du, b, *, perturb_singular):
         limits = dtypes.finfo(dtypes.to_real_dtype(d.dtype))
         largest = [lax.reduce_max(lax.abs(v), (len(d.shape) - 1,)) for v in (d, above, above2)]
         bound = column(lax.max(lax.max(*largest[:2]), largest[2]))
-        bound = lax.broadcast_like(
-            where(bound > limits.tiny / limits.eps, bound * limits.eps, limits.tiny), d
-        )
+        bound = lax.broadcast_like(where(bound > limits.tiny / limits.eps, bound * limits.eps, limits.tiny), d)
         signed = as_dtype(where(real(d) < 0, -bound, bound), d)
         d = lax.select(lax.abs(d) < bound, signed, d)
 

@@ -14,9 +14,7 @@ from bedrax.lax.tables import decompositions
 
 def _rotate_left(x, r):
     right = np.uint32(32 - r) if isinstance(r, int) else e.sub(np.uint32(32), r)
-    return e.bitwise_or(
-        e.shift_left(x, np.uint32(r) if isinstance(r, int) else r), e.shift_right_logical(x, right)
-    )
+    return e.bitwise_or(e.shift_left(x, np.uint32(r) if isinstance(r, int) else r), e.shift_right_logical(x, right))
 
 
 @decompositions.rule(p.threefry2x32_p)

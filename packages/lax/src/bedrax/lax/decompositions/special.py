@@ -124,11 +124,7 @@ def _lower_series(a, x, with_derivative: bool):
 
     def active(total, term, dtotal, dterm):
         going = e.gt(term, e.mul(total, _c(a, eps)))
-        return (
-            e.bitwise_or(going, e.gt(e.abs(dterm), e.mul(e.abs(dtotal), _c(a, eps))))
-            if with_derivative
-            else going
-        )
+        return e.bitwise_or(going, e.gt(e.abs(dterm), e.mul(e.abs(dtotal), _c(a, eps)))) if with_derivative else going
 
     total, _, dtotal, _ = _iterate(active, step, (one, one, zero, zero), _LIMIT)
     return total, dtotal
@@ -291,10 +287,7 @@ def _log_beta_weight(a, b, x):
     small, large = e.min(a, b), e.max(e.max(a, b), ten)
     total = e.add(small, large)
     growth = e.add(
-        e.sub(
-            e.add(e.mul(small, e.log(total)), e.mul(e.sub(large, _c(a, 0.5)), e.log1p(e.div(small, large)))),
-            small,
-        ),
+        e.sub(e.add(e.mul(small, e.log(total)), e.mul(e.sub(large, _c(a, 0.5)), e.log1p(e.div(small, large)))), small),
         e.sub(_stirling_remainder(total), _stirling_remainder(large)),
     )
     one_large = e.add(e.sub(powers, lgamma(small)), growth)
@@ -348,8 +341,7 @@ def betainc(a, b, x):
         e.bitwise_or(e.lt(a, zero), e.lt(b, zero)), e.bitwise_not(e.bitwise_and(e.ge(x, zero), e.le(x, one)))
     )
     no_limit = e.bitwise_or(
-        e.bitwise_and(e.eq(a, zero), e.eq(b, zero)),
-        e.bitwise_and(e.eq(a, _c(a, math.inf)), e.eq(b, _c(a, math.inf))),
+        e.bitwise_and(e.eq(a, zero), e.eq(b, zero)), e.bitwise_and(e.eq(a, _c(a, math.inf)), e.eq(b, _c(a, math.inf)))
     )
     bad = e.bitwise_or(bad, e.bitwise_or(no_limit, e.bitwise_or(e.ne(a, a), e.ne(b, b))))
     inside = e.bitwise_and(e.gt(x, zero), e.lt(x, one))

@@ -142,12 +142,7 @@ _VMAP_METHODS = ("sequential", "sequential_unrolled", "expand_dims", "broadcast_
 
 
 def pure_callback(
-    callback: Callable,
-    result_shape_dtypes: Any,
-    *args,
-    sharding: Any = None,
-    vmap_method: str | None = None,
-    **kwargs,
+    callback: Callable, result_shape_dtypes: Any, *args, sharding: Any = None, vmap_method: str | None = None, **kwargs
 ) -> Any:
     """Call a Python function without effects while a program runs.
 
@@ -199,8 +194,7 @@ def debug_callback(
     """
     if not callable(callback):
         raise TypeError(
-            "first argument to jax.debug.callback must be callable, but got an object of type "
-            + str(type(callback))
+            "first argument to jax.debug.callback must be callable, but got an object of type " + str(type(callback))
         )
     leaves, in_tree = pytree.tree_flatten((args, kwargs))
     debug_callback_p.bind(
@@ -211,9 +205,7 @@ def debug_callback(
 
 class _Formatter(string.Formatter):
     def check_unused_args(self, used_args, args, kwargs):
-        unused = [a for i, a in enumerate(args) if i not in used_args] + [
-            k for k in kwargs if k not in used_args
-        ]
+        unused = [a for i, a in enumerate(args) if i not in used_args] + [k for k in kwargs if k not in used_args]
         if unused:
             raise ValueError(f"Unused arguments to `jax.debug.print`: {unused}")
 
@@ -255,9 +247,7 @@ def debug_print(
       skip_format_check: do not check the format while tracing.
     """
     if not isinstance(fmt, str):
-        raise TypeError(
-            f"the first argument of debug.print is a format string, got {fmt!r} of type {type(fmt)}"
-        )
+        raise TypeError(f"the first argument of debug.print is a format string, got {fmt!r} of type {type(fmt)}")
     if not skip_format_check:
         _Formatter().format(fmt, *map(_Placeholder, args), **{k: _Placeholder(v) for k, v in kwargs.items()})
     debug_callback(_Printer(fmt, _use_logging), *args, ordered=ordered, partitioned=partitioned, **kwargs)

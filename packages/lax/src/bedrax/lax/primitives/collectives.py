@@ -87,9 +87,7 @@ def _scattered(aval, *, scatter_dimension, axis_name, axis_index_groups, axis_si
         shape[scatter_dimension] = n // axis_size
     else:
         if n != axis_size:
-            raise ValueError(
-                f"psum_scatter operand scatter dimension size {n} must match the axis size {axis_size}"
-            )
+            raise ValueError(f"psum_scatter operand scatter dimension size {n} must match the axis size {axis_size}")
         del shape[scatter_dimension]
     return ShapedArray(tuple(shape), aval.dtype)
 
@@ -103,9 +101,7 @@ def _exchanged(aval, *, split_axis, concat_axis, axis_name, axis_index_groups, t
     n = _size(axis_name, axis_index_groups)
     if tiled:
         if shape[split_axis] % n:
-            raise ValueError(
-                f"all_to_all split_axis size {shape[split_axis]} must be divisible by the axis size {n}"
-            )
+            raise ValueError(f"all_to_all split_axis size {shape[split_axis]} must be divisible by the axis size {n}")
         shape[split_axis] //= n
         shape[concat_axis] *= n
     else:
@@ -130,9 +126,7 @@ def _groups(axis_index_groups, axis_name) -> tuple | None:
     if len({len(g) for g in groups}) > 1:
         raise ValueError("axis_index_groups must all be the same size")
     if sorted(i for g in groups for i in g) != list(range(_size(axis_name))):
-        raise ValueError(
-            f"axis_index_groups must cover all indices of the axis exactly once, got {axis_index_groups}"
-        )
+        raise ValueError(f"axis_index_groups must cover all indices of the axis exactly once, got {axis_index_groups}")
     return groups
 
 
@@ -313,9 +307,7 @@ def pbroadcast(x: Any, axis_name: Hashable, source: int) -> Any:
     n = _size(axis_name)
     if not 0 <= source < n:
         raise ValueError(f"pbroadcast: source={source} is no index of the axis {axis_name!r} of size {n}")
-    return pytree.tree_map(
-        lambda leaf: lax.index_in_dim(all_gather(leaf, axis_name), source, 0, keepdims=False), x
-    )
+    return pytree.tree_map(lambda leaf: lax.index_in_dim(all_gather(leaf, axis_name), source, 0, keepdims=False), x)
 
 
 def _between_devices(name: str, what: str, instead: str) -> Callable:

@@ -191,18 +191,12 @@ def _parse_precision(precision):
 
 def _width(dtype: np.dtype) -> tuple:
     if dtype not in dtypes.all_dtypes:
-        raise TypeError(
-            f"dot_general does not accept dtype {dtype}: its operands must be numbers or booleans."
-        )
+        raise TypeError(f"dot_general does not accept dtype {dtype}: its operands must be numbers or booleans.")
     if dtype == np.bool_:
         return (0, 0, 0)
     if dtype in dtypes.integer_dtypes:
         return (1, dtypes.itemsize_bits(dtype), -int(dtypes.iinfo(dtype).min))
-    return (
-        3 if dtype in dtypes.complex_dtypes else 2,
-        dtypes.itemsize_bits(dtype),
-        float(dtypes.finfo(dtype).max),
-    )
+    return (3 if dtype in dtypes.complex_dtypes else 2, dtypes.itemsize_bits(dtype), float(dtypes.finfo(dtype).max))
 
 
 def product_dtype(x: np.dtype, y: np.dtype) -> np.dtype:
@@ -249,9 +243,7 @@ def check_dot_dimensions(name: str, lhs, rhs, dimension_numbers) -> None:
     for side, batch, contract in (("lhs", lb, lc), ("rhs", rb, rc)):
         for what, group in (("batch", batch), ("contracting", contract)):
             if len(set(group)) != len(group):
-                raise TypeError(
-                    f"{name} requires {side} {what} dimensions to be distinct, got {side}_{what} {group}."
-                )
+                raise TypeError(f"{name} requires {side} {what} dimensions to be distinct, got {side}_{what} {group}.")
         if not set(batch).isdisjoint(contract):
             raise TypeError(
                 f"{name} requires {side} batch dimensions to be disjoint from contracting dimensions, got"
@@ -260,11 +252,7 @@ def check_dot_dimensions(name: str, lhs, rhs, dimension_numbers) -> None:
     for what, ls, rs in (("batch", lb, rb), ("contracting", lc, rc)):
         xs, ys = tuple(lhs.shape[d] for d in ls), tuple(rhs.shape[d] for d in rs)
         if xs != ys:
-            same = (
-                "lhs batch dimensions and rhs batch dimensions"
-                if what == "batch"
-                else "contracting dimensions"
-            )
+            same = "lhs batch dimensions and rhs batch dimensions" if what == "batch" else "contracting dimensions"
             raise TypeError(f"{name} requires {same} to have the same shape, got {xs} and {ys}.")
 
 
@@ -293,13 +281,9 @@ def _result_dtype(lhs, rhs, preferred) -> np.dtype:
 
 
 @dot_general_p.abstract
-def _dot_general_shape(
-    lhs, rhs, *, dimension_numbers, precision=None, preferred_element_type=None, out_sharding=None
-):
+def _dot_general_shape(lhs, rhs, *, dimension_numbers, precision=None, preferred_element_type=None, out_sharding=None):
     check_dot_dimensions("dot_general", lhs, rhs, dimension_numbers)
-    return ShapedArray(
-        _dot_shape(lhs, rhs, dimension_numbers), _result_dtype(lhs, rhs, preferred_element_type)
-    )
+    return ShapedArray(_dot_shape(lhs, rhs, dimension_numbers), _result_dtype(lhs, rhs, preferred_element_type))
 
 
 def _print_dot(params):
@@ -316,13 +300,7 @@ def _dtype_or_none(dtype):
 
 
 def dot_general(
-    lhs,
-    rhs,
-    dimension_numbers,
-    precision: PrecisionLike = None,
-    preferred_element_type=None,
-    *,
-    out_sharding=None,
+    lhs, rhs, dimension_numbers, precision: PrecisionLike = None, preferred_element_type=None, *, out_sharding=None
 ):
     """Contract two arrays: the sum over shared dimensions of their products.
 
@@ -350,13 +328,7 @@ def dot_general(
 
 
 def dot(
-    lhs,
-    rhs,
-    *,
-    dimension_numbers=None,
-    precision: PrecisionLike = None,
-    preferred_element_type=None,
-    out_sharding=None,
+    lhs, rhs, *, dimension_numbers=None, precision: PrecisionLike = None, preferred_element_type=None, out_sharding=None
 ):
     """Product of vectors and matrices, or with `dimension_numbers` any contraction; see `dot_general`.
 
@@ -374,9 +346,7 @@ def dot(
                 f" matrix-vector, or vector-vector products; got lhs_shape={xs} rhs_shape={ys}"
             )
         dimension_numbers = (((len(xs) - 1,), (0,)), ((), ()))
-    return dot_general(
-        lhs, rhs, dimension_numbers, precision, preferred_element_type, out_sharding=out_sharding
-    )
+    return dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type, out_sharding=out_sharding)
 
 
 def batch_matmul(lhs, rhs, precision: PrecisionLike = None):
@@ -455,9 +425,7 @@ def _ragged_dot_shape(
     if not dtypes.issubdtype(group_sizes.dtype, np.integer):
         raise TypeError(f"{name} requires that group_sizes.dtype is subtype of np.integer.")
     if len(numbers.lhs_ragged_dimensions) != 1:
-        raise TypeError(
-            f"{name} expects exactly one lhs ragged dimension, got {numbers.lhs_ragged_dimensions}"
-        )
+        raise TypeError(f"{name} expects exactly one lhs ragged dimension, got {numbers.lhs_ragged_dimensions}")
     if len(numbers.rhs_group_dimensions) > 1:
         raise TypeError(f"{name} expects at most one rhs group dimension, got {numbers.rhs_group_dimensions}")
     check_dot_dimensions(name, lhs, rhs, numbers.dot_dimension_numbers)
@@ -478,9 +446,7 @@ def _ragged_dot_shape(
     if kind == "free":
         (group,) = numbers.rhs_group_dimensions
         if group in rc or group in rb or not 0 <= group < rhs.ndim:
-            raise TypeError(
-                f"{name}: rhs group dimension {group} must be neither a batch nor a contracting dimension"
-            )
+            raise TypeError(f"{name}: rhs group dimension {group} must be neither a batch nor a contracting dimension")
         if rhs.shape[group] != groups and not offset:
             raise TypeError(f"expected rhs group dimension size to be {groups}, got {rhs.shape[group]}.")
         rest = free_dims(rhs.ndim, rc, rb, (group,))
@@ -548,14 +514,7 @@ def ragged_dot(
       An array of shape ``(m, n)``; rows beyond the groups are zero.
     """
     return ragged_dot_general(
-        lhs,
-        rhs,
-        group_sizes,
-        _MATRIX_PER_GROUP,
-        precision,
-        preferred_element_type,
-        group_offset,
-        out_sharding,
+        lhs, rhs, group_sizes, _MATRIX_PER_GROUP, precision, preferred_element_type, group_offset, out_sharding
     )
 
 
@@ -580,9 +539,7 @@ def _scaled_dot_shape(lhs, rhs, lhs_scale, rhs_scale, *, dimension_numbers, pref
     return ShapedArray(_dot_shape(lhs, rhs, dimension_numbers), preferred_element_type)
 
 
-def scaled_dot(
-    lhs, rhs, *, lhs_scale=None, rhs_scale=None, dimension_numbers=None, preferred_element_type=None
-):
+def scaled_dot(lhs, rhs, *, lhs_scale=None, rhs_scale=None, dimension_numbers=None, preferred_element_type=None):
     """Product of block-scaled operands: ``(lhs * lhs_scale) @ (rhs * rhs_scale)``.
 
     Args:
@@ -605,10 +562,7 @@ def scaled_dot(
     numbers = canonical_dot_dimensions(dimension_numbers)
     dtype = _dtype_or_none(ml_dtypes.bfloat16 if preferred_element_type is None else preferred_element_type)
     scales = []
-    for side, aval, scale, contract in (
-        ("LHS", x, lhs_scale, numbers[0][0]),
-        ("RHS", y, rhs_scale, numbers[0][1]),
-    ):
+    for side, aval, scale, contract in (("LHS", x, lhs_scale, numbers[0][0]), ("RHS", y, rhs_scale, numbers[0][1])):
         if scale is None:
             shape = [1 if d in contract else n for d, n in enumerate(aval.shape)]
             scale = lax.full(shape, 1, np.dtype(ml_dtypes.float8_e8m0fnu))

@@ -49,9 +49,7 @@ def _scan_types(*avals, jaxpr, num_consts, num_carry, length, **_):
 
 @while_p.abstract
 def _while_types(*avals, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts):
-    _check_arity(
-        "while: the condition", cond_jaxpr, (*avals[:cond_nconsts], *avals[cond_nconsts + body_nconsts :])
-    )
+    _check_arity("while: the condition", cond_jaxpr, (*avals[:cond_nconsts], *avals[cond_nconsts + body_nconsts :]))
     _check_arity("while: the body", body_jaxpr, avals[cond_nconsts:])
     predicate = cond_jaxpr.out_avals
     if len(predicate) != 1 or predicate[0].shape or predicate[0].dtype != np.bool_:
@@ -92,19 +90,12 @@ def _smaller_scan(params, smaller, operands, results):
 
 @programs.rule(while_p)
 def _while_programs(params):
-    cond, body, num_cond, num_body = (
-        params[k] for k in ("cond_jaxpr", "body_jaxpr", "cond_nconsts", "body_nconsts")
-    )
+    cond, body, num_cond, num_body = (params[k] for k in ("cond_jaxpr", "body_jaxpr", "cond_nconsts", "body_nconsts"))
     edge, count = num_cond + num_body, len(body.outvars)
     carry = tuple(range(edge, edge + count))
     return [
         Use(cond, (*range(num_cond), *carry), (None,)),
-        Use(
-            body,
-            (*range(num_cond, edge), *carry),
-            tuple(range(count)),
-            carries=tuple(zip(carry, range(count))),
-        ),
+        Use(body, (*range(num_cond, edge), *carry), tuple(range(count)), carries=tuple(zip(carry, range(count)))),
     ]
 
 
@@ -119,9 +110,7 @@ def _smaller_while(params, smaller, operands, results):
 
 @programs.rule(cond_p)
 def _cond_programs(params):
-    return [
-        Use(b, tuple(range(1, len(b.invars) + 1)), tuple(range(len(b.outvars)))) for b in params["branches"]
-    ]
+    return [Use(b, tuple(range(1, len(b.invars) + 1)), tuple(range(len(b.outvars)))) for b in params["branches"]]
 
 
 @with_programs.rule(cond_p)
@@ -141,21 +130,11 @@ def _strengthen(init: list, given: Sequence, produced: Sequence) -> list | None:
     changed = False
     out = []
     for x, g, p in zip(init, given, produced, strict=True):
-        if (
-            g.is_array
-            and p.is_array
-            and g.weak_type
-            and (not p.weak_type or g.dtype != p.dtype)
-            and g.shape == p.shape
-        ):
+        if g.is_array and p.is_array and g.weak_type and (not p.weak_type or g.dtype != p.dtype) and g.shape == p.shape:
             dtype, weak = dtypes.lattice_result_type(g, p)
             if (dtype, weak) != (g.dtype, g.weak_type):
                 if not weak:
-                    x = (
-                        dtype.type(x)
-                        if type(x) in (bool, int, float, complex)
-                        else convert_element_type(x, dtype)
-                    )
+                    x = dtype.type(x) if type(x) in (bool, int, float, complex) else convert_element_type(x, dtype)
                     changed = True
         out.append(x)
     return out if changed else None
@@ -268,9 +247,7 @@ def _match_weak_types(jaxpr: Jaxpr, num_consts: int, num_carry: int) -> Jaxpr:
 
 def _scan_in_python(f, init, xs, x_leaves, x_tree, length, reverse):
     if length == 0:
-        raise ValueError(
-            "zero-length scan is not supported in disable_jit() mode because the output type is unknown."
-        )
+        raise ValueError("zero-length scan is not supported in disable_jit() mode because the output type is unknown.")
     carry, ys = init, []
     for i in reversed(range(length)) if reverse else range(length):
         row = pytree.tree_unflatten(x_tree, [lax.index_in_dim(x, i, keepdims=False) for x in x_leaves])
@@ -418,9 +395,7 @@ def _known_int(x) -> int | None:
 # ---- cond
 
 
-def cond(
-    pred, true_fun: Callable, false_fun: Callable, *operands, operand: Any = None, linear: Any = None
-) -> Any:
+def cond(pred, true_fun: Callable, false_fun: Callable, *operands, operand: Any = None, linear: Any = None) -> Any:
     """Apply `true_fun` or `false_fun` to the operands.
 
     Args:
@@ -585,15 +560,11 @@ def map(f: Callable, xs: Any, *, batch_size: int | None = None) -> Any:
     parts = []
     if whole:
         head = [
-            lax.reshape(
-                lax.slice_in_dim(x, 0, whole * batch_size), (whole, batch_size, *aval_of(x).shape[1:])
-            )
+            lax.reshape(lax.slice_in_dim(x, 0, whole * batch_size), (whole, batch_size, *aval_of(x).shape[1:]))
             for x in leaves
         ]
         ys = scan(lambda _, x: ((), batched(x)), (), pytree.tree_unflatten(tree, head))[1]
-        parts.append(
-            pytree.tree_map(lambda y: lax.reshape(y, (whole * batch_size, *aval_of(y).shape[2:])), ys)
-        )
+        parts.append(pytree.tree_map(lambda y: lax.reshape(y, (whole * batch_size, *aval_of(y).shape[2:])), ys))
     if n % batch_size or not whole:
         tail = [lax.slice_in_dim(x, whole * batch_size, n) for x in leaves]
         parts.append(batched(pytree.tree_unflatten(tree, tail)))

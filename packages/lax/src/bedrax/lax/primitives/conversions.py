@@ -142,9 +142,7 @@ def bitcast_convert_type(operand, new_dtype) -> Any:
       TypeError: one of the types is bool or complex, and they differ.
       ValueError: the sizes do not fit.
     """
-    return bitcast_convert_type_p.bind(
-        operand, new_dtype=dtypes.explicit_dtype(new_dtype, "bitcast_convert_type")
-    )
+    return bitcast_convert_type_p.bind(operand, new_dtype=dtypes.explicit_dtype(new_dtype, "bitcast_convert_type"))
 
 
 def reduce_precision(operand, exponent_bits: int, mantissa_bits: int) -> Any:
@@ -159,9 +157,7 @@ def reduce_precision(operand, exponent_bits: int, mantissa_bits: int) -> Any:
       The values rounded to nearest even; infinite where the format overflows, zero (with the sign) where
       the format has no normal number.
     """
-    return reduce_precision_p.bind(
-        operand, exponent_bits=int(exponent_bits), mantissa_bits=int(mantissa_bits)
-    )
+    return reduce_precision_p.bind(operand, exponent_bits=int(exponent_bits), mantissa_bits=int(mantissa_bits))
 
 
 def asarray(x) -> Any:

@@ -76,8 +76,7 @@ def conv_general_permutations(dimension_numbers) -> tuple:
             f"convolution: the parts of dimension_numbers name the same spatial dimensions, got {dimension_numbers}"
         )
     return tuple(
-        tuple([spec.index(c) for c in (*first, *spatial)])
-        for spec, first in ((lhs, "NC"), (rhs, "OI"), (out, "NC"))
+        tuple([spec.index(c) for c in (*first, *spatial)]) for spec, first in ((lhs, "NC"), (rhs, "OI"), (out, "NC"))
     )
 
 
@@ -106,14 +105,10 @@ def conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers) -> ConvDimen
             f"convolution dimension_numbers must be tuple/list or None, got {type(dimension_numbers).__name__}."
         )
     if len(dimension_numbers) != 3:
-        raise TypeError(
-            f"convolution dimension_numbers list/tuple must be length 3, got {len(dimension_numbers)}."
-        )
+        raise TypeError(f"convolution dimension_numbers list/tuple must be length 3, got {len(dimension_numbers)}.")
     for i, spec in enumerate(dimension_numbers):
         if not isinstance(spec, str):
-            raise TypeError(
-                f"convolution dimension_numbers elements must be strings, got {type(spec).__name__}."
-            )
+            raise TypeError(f"convolution dimension_numbers elements must be strings, got {type(spec).__name__}.")
         if len(spec) != len(lhs_shape):
             raise TypeError(
                 f"convolution dimension_numbers[{i}] must have len equal to the ndim of lhs and rhs, got {len(spec)} for"
@@ -160,9 +155,7 @@ def _unpick(shape, spec) -> tuple:
 def conv_general_shape_tuple(lhs_shape, rhs_shape, window_strides, padding, dimension_numbers) -> tuple:
     """The shape of a convolution whose operands are laid out as three strings say."""
     lhs, rhs, out = conv_general_permutations(dimension_numbers)
-    return _unpick(
-        conv_shape_tuple(_pick(lhs_shape, lhs), _pick(rhs_shape, rhs), window_strides, padding), out
-    )
+    return _unpick(conv_shape_tuple(_pick(lhs_shape, lhs), _pick(rhs_shape, rhs), window_strides, padding), out)
 
 
 def conv_transpose_shape_tuple(lhs_shape, rhs_shape, window_strides, padding, dimension_numbers) -> tuple:
@@ -188,9 +181,7 @@ def _conv_shape(
         raise TypeError(f"convolution requires lhs and rhs ndim to be equal, got {lhs.ndim} and {rhs.ndim}.")
     numbers = dimension_numbers
     if any(sorted(spec) != list(range(lhs.ndim)) for spec in numbers):
-        raise TypeError(
-            f"convolution dimension_numbers must be permutations of the dimensions, got {numbers}"
-        )
+        raise TypeError(f"convolution dimension_numbers must be permutations of the dimensions, got {numbers}")
     x, k = _pick(lhs.shape, numbers.lhs_spec), _pick(rhs.shape, numbers.rhs_spec)
     n = len(x) - 2
     for what, values in (
@@ -208,10 +199,7 @@ def _conv_shape(
         raise TypeError(
             f"All dilations must be positive, got {rhs_dilation if min(rhs_dilation) < 1 else lhs_dilation}."
         )
-    for what, count in (
-        ("feature_group_count", feature_group_count),
-        ("batch_group_count", batch_group_count),
-    ):
+    for what, count in (("feature_group_count", feature_group_count), ("batch_group_count", batch_group_count)):
         if count < 1:
             raise ValueError(f"{name} {what} must be a positive integer, got {count}.")
     if feature_group_count > 1 and batch_group_count > 1:
@@ -224,10 +212,7 @@ def _conv_shape(
             f"{name} lhs feature dimension size divided by feature_group_count must equal the rhs input feature dimension"
             f" size, but {x[1]} // {feature_group_count} != {k[1]}."
         )
-    for what, count in (
-        ("feature_group_count", feature_group_count),
-        ("batch_group_count", batch_group_count),
-    ):
+    for what, count in (("feature_group_count", feature_group_count), ("batch_group_count", batch_group_count)):
         if count > 1 and k[0] % count:
             raise ValueError(
                 f"{name} rhs output feature dimension size must be a multiple of {what}, but {k[0]} is not a multiple of"
@@ -239,9 +224,7 @@ def _conv_shape(
         )
     dilated = [dims.dilate_dim(s, d) for s, d in zip(x[2:], lhs_dilation, strict=True)]
     kernel = [dims.dilate_dim(s, d) for s, d in zip(k[2:], rhs_dilation, strict=True)]
-    shape = conv_shape_tuple(
-        (*x[:2], *dilated), (*k[:2], *kernel), window_strides, padding, batch_group_count
-    )
+    shape = conv_shape_tuple((*x[:2], *dilated), (*k[:2], *kernel), window_strides, padding, batch_group_count)
     dtype = product_dtype(lhs.dtype, rhs.dtype)
     if preferred_element_type is not None and preferred_element_type != dtype:
         kinds = [_kind(d) for d in (dtype, preferred_element_type)]
@@ -313,9 +296,7 @@ def conv_general_dilated(
                     f"conv_general_dilated window and {what} must have the same number of dimensions, but got {n} and"
                     f" {len(values)}"
                 )
-        spans = [
-            dims.dilate_dim(k.shape[d], r) for d, r in zip(numbers.rhs_spec[2:], rhs_dilation, strict=True)
-        ]
+        spans = [dims.dilate_dim(k.shape[d], r) for d, r in zip(numbers.rhs_spec[2:], rhs_dilation, strict=True)]
         padding = padtype_to_pads(_pick(x.shape, numbers.lhs_spec[2:]), spans, strides, padding)
     else:
         padding = [(lo, hi) for lo, hi in padding]
@@ -334,9 +315,7 @@ def _dim(n):
     return n if type(n) is int or dims.is_symbolic(n) else operator.index(n)
 
 
-def conv(
-    lhs, rhs, window_strides, padding: str, precision: PrecisionLike = None, preferred_element_type=None
-):
+def conv(lhs, rhs, window_strides, padding: str, precision: PrecisionLike = None, preferred_element_type=None):
     """Convolution of ``NC...`` by ``OI...``, with a stride; `padding` is ``"SAME"`` or ``"VALID"``."""
     return conv_general_dilated(
         lhs, rhs, window_strides, padding, precision=precision, preferred_element_type=preferred_element_type
@@ -370,9 +349,7 @@ def _transpose_pads(kernel: int, stride: int, padding: str) -> tuple[int, int]:
         total += max(kernel - stride, 0)
         low = kernel - 1
     else:
-        raise ValueError(
-            f"conv_transpose: padding must be 'SAME', 'VALID', or pairs of integers, got {padding!r}"
-        )
+        raise ValueError(f"conv_transpose: padding must be 'SAME', 'VALID', or pairs of integers, got {padding!r}")
     return low, total - low
 
 
@@ -408,9 +385,7 @@ def conv_transpose(
     if dimension_numbers is None:
         dimension_numbers = _CHANNELS_LAST.get(x.ndim)
         if dimension_numbers is None:
-            raise ValueError(
-                f"conv_transpose: there are no default dimension_numbers for rank {x.ndim}; pass them."
-            )
+            raise ValueError(f"conv_transpose: there are no default dimension_numbers for rank {x.ndim}; pass them.")
     numbers = conv_dimension_numbers(x.shape, k.shape, dimension_numbers)
     n = x.ndim - 2
     strides, rhs_dilation = _ints(strides, n), _ints(rhs_dilation, n)

@@ -23,15 +23,7 @@ from bedrax.lax.primitives import elementwise, reductions
 from bedrax.lax.primitives.control_flow import while_loop
 from bedrax.lax.primitives.conversions import convert_element_type
 from bedrax.lax.primitives.elementwise import INEXACT, NUMBER
-from bedrax.lax.primitives.shaping import (
-    concatenate,
-    pad,
-    reshape,
-    rev,
-    slice_in_dim,
-    stack,
-    transpose,
-)
+from bedrax.lax.primitives.shaping import concatenate, pad, reshape, rev, slice_in_dim, stack, transpose
 
 pure_shapes.add("cumulative")
 
@@ -45,9 +37,7 @@ def _cumulative(name: str, categories) -> Primitive:
         if not ok[operand.dtype]:
             raise elementwise.dtype_refused(name, operand.dtype, categories)
         if axis < 0:
-            raise ValueError(
-                f"{name} takes a nonnegative axis, got {axis}: XLA operations do not allow negative axes"
-            )
+            raise ValueError(f"{name} takes a nonnegative axis, got {axis}: XLA operations do not allow negative axes")
         if axis >= len(operand.shape):
             raise ValueError(f"axis {axis} is out of bounds for array of shape {operand.shape}")
         return operand
@@ -147,9 +137,7 @@ def shifted(x, fill, axis: int, reverse: bool = False):
     return pad(x, np.asarray(fill).astype(dtype), config)
 
 
-def prefix_scan(
-    combine: Callable[[list, list], list], operands: list, axis: int, reverse: bool = False
-) -> list:
+def prefix_scan(combine: Callable[[list, list], list], operands: list, axis: int, reverse: bool = False) -> list:
     """All prefixes of lists of arrays, combined along an axis.
 
     Args:
@@ -219,9 +207,7 @@ def loop_scan(combine: Callable, x, others: list, axis: int, reverse: bool = Fal
         # The results replace `x` in place: a position is read, then written.
         i, so_far, out = state
         so_far = combine(so_far, *(at(v, i) for v in (out, *others)))
-        out = dynamic_update_slice_in_dim(
-            out, to(so_far, narrow), place(i), axis, allow_negative_indices=False
-        )
+        out = dynamic_update_slice_in_dim(out, to(so_far, narrow), place(i), axis, allow_negative_indices=False)
         return elementwise.add(i, one), so_far, out
 
     with config.enable_x64(True):  # so that a 64-bit `wide` is one; every other type here is explicit
@@ -235,9 +221,7 @@ linear_recurrence_p = Primitive("linear_recurrence", "cumulative")
 @linear_recurrence_p.abstract
 def _linear_recurrence_shape(a, b, *, axis, reverse):
     if not dims.same_shape(a.shape, b.shape) or a.dtype != b.dtype:
-        raise TypeError(
-            f"linear_recurrence needs operands of one type, got {a.str_short()} and {b.str_short()}"
-        )
+        raise TypeError(f"linear_recurrence needs operands of one type, got {a.str_short()} and {b.str_short()}")
     return b
 
 
@@ -266,9 +250,7 @@ def parallel(prim: Primitive) -> Callable:
 
     def fun(x, *, axis, reverse):
         dtype = aval_of(x).dtype
-        narrow = (
-            prim not in (cummax_p, cummin_p) and dtype.itemsize < 4 and dtypes.issubdtype(dtype, np.floating)
-        )
+        narrow = prim not in (cummax_p, cummin_p) and dtype.itemsize < 4 and dtypes.issubdtype(dtype, np.floating)
         if narrow:
             x = convert_element_type(x, np.float32)
         (out,) = prefix_scan(lambda p, q: [combine(p[0], q[0])], [x], axis, reverse)
@@ -285,9 +267,7 @@ def sequential(prim: Primitive) -> Callable:
     wide_of = lambda dtype: _WIDE.get(dtype, np.float64) if dtypes.issubdtype(dtype, np.inexact) else None
     if prim is linear_recurrence_p:
         step = lambda y, b, a: elementwise.add(elementwise.mul(a, y), b)
-        return lambda a, b, *, axis, reverse: loop_scan(
-            step, b, [a], axis, reverse, wide_of(aval_of(b).dtype)
-        )
+        return lambda a, b, *, axis, reverse: loop_scan(step, b, [a], axis, reverse, wide_of(aval_of(b).dtype))
     exact = prim in (cummax_p, cummin_p)
     return lambda x, *, axis, reverse: loop_scan(
         combiners[prim], x, [], axis, reverse, None if exact else wide_of(aval_of(x).dtype)

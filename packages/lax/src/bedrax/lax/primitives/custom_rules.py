@@ -36,11 +36,7 @@ def staged(args, params) -> tuple[tuple, dict]:
     rule = params["rule"]
     program = staging.program_of(rule.primal, [aval_of(x) for x in args], DebugInfo(rule.name))
     program, consts = staging.close_over(program)
-    return (*consts, *args), {
-        **params,
-        "call_jaxpr": program,
-        "num_consts": params["num_consts"] + len(consts),
-    }
+    return (*consts, *args), {**params, "call_jaxpr": program, "num_consts": params["num_consts"] + len(consts)}
 
 
 def run_call(*args, call_jaxpr, rule=None, **_) -> list:

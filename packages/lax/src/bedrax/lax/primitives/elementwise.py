@@ -161,9 +161,7 @@ _integer_pow_base = integer_pow_p.abstract_eval
 @integer_pow_p.abstract
 def _integer_pow_shape(x, *, y):
     if y < 0 and dtypes.is_integer(x.dtype):
-        raise TypeError(
-            f"Integers cannot be raised to negative powers, got integer_pow({x.str_short()}, {y})"
-        )
+        raise TypeError(f"Integers cannot be raised to negative powers, got integer_pow({x.str_short()}, {y})")
     return _integer_pow_base(x)
 
 
@@ -229,9 +227,7 @@ def _select_shape(which, *cases):
         raise TypeError("select with boolean `which` cannot have > 2 cases.")
     for case in cases:
         if case.shape != first.shape:
-            raise TypeError(
-                f"select cases must have the same shapes, got [{', '.join(str(c.shape) for c in cases)}]."
-            )
+            raise TypeError(f"select cases must have the same shapes, got [{', '.join(str(c.shape) for c in cases)}].")
     if which.shape and which.shape != first.shape:
         raise TypeError(
             "select `which` must be scalar or have the same shape as cases, "

@@ -142,9 +142,7 @@ def _tuples(numbers):
 
 def _check_dims(op: str, what: str, ds: tuple, rank: int, of: str, ascending: bool = False) -> None:
     if any(not 0 <= d < rank for d in ds):
-        raise TypeError(
-            f"Invalid {what} set in {op} op; valid range is [0, {rank}) (rank of {of}); got: {ds}."
-        )
+        raise TypeError(f"Invalid {what} set in {op} op; valid range is [0, {rank}) (rank of {of}); got: {ds}.")
     if len(set(ds)) != len(ds):
         raise TypeError(f"{what} in {op} op must not repeat; got: {ds}.")
     if ascending and tuple(sorted(ds)) != tuple(ds):
@@ -174,9 +172,7 @@ def _check_numbers(op: str, operand, indices, fields, names) -> None:
             f"{op.capitalize()} op: operand_batching_dims {operand_batch} must share no dimension with {names[0]}"
             f" {lacking} and {names[1]} {index_map}."
         )
-    sizes = [
-        tuple([a.shape[d] for d in ds]) for a, ds in ((operand, operand_batch), (indices, indices_batch))
-    ]
+    sizes = [tuple([a.shape[d] for d in ds]) for a, ds in ((operand, operand_batch), (indices, indices_batch))]
     if sizes[0] != sizes[1]:
         raise TypeError(
             f"{op.capitalize()} op requires operand and indices batching dimensions to have the same sizes, got"
@@ -186,9 +182,7 @@ def _check_numbers(op: str, operand, indices, fields, names) -> None:
 
 def _check_mode(op: str, mode) -> None:
     if mode is GatherScatterMode.ONE_HOT:
-        raise NotImplementedError(
-            f"{op}: mode 'one_hot' is not supported; use 'fill', 'clip' or 'promise_in_bounds'."
-        )
+        raise NotImplementedError(f"{op}: mode 'one_hot' is not supported; use 'fill', 'clip' or 'promise_in_bounds'.")
 
 
 @gather_p.abstract
@@ -279,9 +273,7 @@ for _prim in scatter_primitives:
 
 def _check_starts(name: str, operand, starts, sizes) -> None:
     if len(starts) != operand.ndim:
-        raise ValueError(
-            f"{name} needs one start index for each of the {operand.ndim} dimensions, got {len(starts)}"
-        )
+        raise ValueError(f"{name} needs one start index for each of the {operand.ndim} dimensions, got {len(starts)}")
     if starts:
         first = starts[0].dtype
         if any(s.dtype != first for s in starts) or not dtypes.issubdtype(first, np.integer):
@@ -316,9 +308,7 @@ def _dynamic_slice_shape(operand, *starts, slice_sizes):
 @dynamic_update_slice_p.abstract
 def _dynamic_update_slice_shape(operand, update, *starts):
     if operand.dtype != update.dtype:
-        raise TypeError(
-            f"lax.dynamic_update_slice takes operands of one dtype, got {operand.dtype}, {update.dtype}."
-        )
+        raise TypeError(f"lax.dynamic_update_slice takes operands of one dtype, got {operand.dtype}, {update.dtype}.")
     if operand.ndim != update.ndim:
         raise TypeError(
             "dynamic_update_slice update must have the same rank as operand, got update shape"
@@ -417,14 +407,7 @@ def _scatter_function(name: str, prim: Primitive, effect: str, note: str) -> Cal
         indices_are_sorted: bool = False, unique_indices: bool = False, mode: str | GatherScatterMode | None = None,
     ):  # fmt: skip
         return _scatter(
-            prim,
-            operand,
-            scatter_indices,
-            updates,
-            dimension_numbers,
-            indices_are_sorted,
-            unique_indices,
-            mode,
+            prim, operand, scatter_indices, updates, dimension_numbers, indices_are_sorted, unique_indices, mode
         )
 
     function.__name__ = function.__qualname__ = name
@@ -499,15 +482,7 @@ def scatter_apply(
         )
     updates = filling.full(update_shape, 0, aval.dtype)
     return _scatter(
-        scatter_p,
-        operand,
-        scatter_indices,
-        updates,
-        dimension_numbers,
-        indices_are_sorted,
-        unique_indices,
-        mode,
-        jaxpr,
+        scatter_p, operand, scatter_indices, updates, dimension_numbers, indices_are_sorted, unique_indices, mode, jaxpr
     )
 
 
@@ -529,12 +504,8 @@ def index_take(src, idxs: Sequence, axes: Sequence[int]):
         idx = conversions.convert_element_type(idx, np.int32)
         bound = filling.full_like(idx, aval.shape[axis])
         rem = elementwise.rem(idx, bound)
-        rem = elementwise.select(
-            elementwise.lt(rem, filling.full_like(rem, 0)), elementwise.add(rem, bound), rem
-        )
+        rem = elementwise.select(elementwise.lt(rem, filling.full_like(rem, 0)), elementwise.add(rem, bound), rem)
         columns.append(shaping.expand_dims(rem, (1,)))
     sizes = tuple(1 if d in axes else n for d, n in enumerate(aval.shape))
     numbers = GatherDimensionNumbers(tuple(range(1, aval.ndim - len(axes) + 1)), tuple(sorted(axes)), axes)
-    return gather(
-        src, shaping.concatenate(columns, 1), numbers, sizes, mode=GatherScatterMode.PROMISE_IN_BOUNDS
-    )
+    return gather(src, shaping.concatenate(columns, 1), numbers, sizes, mode=GatherScatterMode.PROMISE_IN_BOUNDS)

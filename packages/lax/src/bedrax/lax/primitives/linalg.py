@@ -129,9 +129,7 @@ def _array(shape: tuple, dtype) -> ShapedArray:
 def _inexact(x) -> Any:
     """An operand; integers become floats."""
     dtype = aval_of(x).dtype
-    return (
-        x if dtypes.is_inexact(dtype) else conversions.convert_element_type(x, dtypes.to_inexact_dtype(dtype))
-    )
+    return x if dtypes.is_inexact(dtype) else conversions.convert_element_type(x, dtypes.to_inexact_dtype(dtype))
 
 
 def _subset(name: str, subset_by_index, count) -> tuple[int, int] | None:
@@ -173,9 +171,7 @@ def _cholesky_update_shape(r, w):
     _check("cholesky_update", r, w, ranks=(2, 1))
     m, n = r.shape[-2:]
     if not (dims.definitely_equal(m, n) and dims.definitely_equal(n, w.shape[-1])):
-        raise ValueError(
-            f"cholesky_update takes a factor [n, n] and a vector [n], got shapes {r.shape} and {w.shape}"
-        )
+        raise ValueError(f"cholesky_update takes a factor [n, n] and a vector [n], got shapes {r.shape} and {w.shape}")
     if dtypes.is_complex(r.dtype):
         raise TypeError(f"cholesky_update takes real matrices, got dtype {r.dtype}")
     return r
@@ -217,9 +213,7 @@ def lu(x):
 @lu_pivots_to_permutation_p.abstract
 def _permutation_shape(pivots, *, permutation_size):
     if pivots.ndim < 1 or pivots.dtype != _INT:
-        raise ValueError(
-            f"lu_pivots_to_permutation takes int32 pivots of shape [..., k], got {pivots.str_short()}"
-        )
+        raise ValueError(f"lu_pivots_to_permutation takes int32 pivots of shape [..., k], got {pivots.str_short()}")
     if not dims.at_least(permutation_size, pivots.shape[-1]):
         raise ValueError(
             f"lu_pivots_to_permutation: {pivots.shape[-1]} pivots need a permutation of as many elements or more, got"
@@ -358,9 +352,7 @@ def qr(x, *, pivoting: bool = False, full_matrices: bool = True, use_magma: bool
       ``(q, r)``, or ``(q, r, p)`` with the int32 `p` of shape ``[..., n]``.
     """
     return tuple(
-        qr_p.bind(
-            _inexact(x), pivoting=bool(pivoting), full_matrices=bool(full_matrices), use_magma=use_magma
-        )
+        qr_p.bind(_inexact(x), pivoting=bool(pivoting), full_matrices=bool(full_matrices), use_magma=use_magma)
     )
 
 
@@ -369,12 +361,7 @@ def qr(x, *, pivoting: bool = False, full_matrices: bool = True, use_magma: bool
 
 @eig_p.abstract
 def _eig_shape(
-    x,
-    *,
-    compute_left_eigenvectors,
-    compute_right_eigenvectors,
-    enable_eigvec_derivs=False,
-    implementation=None,
+    x, *, compute_left_eigenvectors, compute_right_eigenvectors, enable_eigvec_derivs=False, implementation=None
 ):
     batch, n = _square("eig", x)
     dtype = dtypes.to_complex_dtype(x.dtype)
@@ -515,14 +502,9 @@ def schur(
       A list ``[U, Q]``, or ``[U]``.
     """
     if sort_eig_vals or select_callable is not None:
-        raise NotImplementedError(
-            "schur: eigenvalues cannot be sorted; leave sort_eig_vals and select_callable out"
-        )
+        raise NotImplementedError("schur: eigenvalues cannot be sorted; leave sort_eig_vals and select_callable out")
     return schur_p.bind(
-        _inexact(x),
-        compute_schur_vectors=bool(compute_schur_vectors),
-        sort_eig_vals=False,
-        select_callable=None,
+        _inexact(x), compute_schur_vectors=bool(compute_schur_vectors), sort_eig_vals=False, select_callable=None
     )
 
 
@@ -604,9 +586,7 @@ def _triangular_solve_shape(a, b, *, left_side, lower, transpose_a, conjugate_a,
     if not dims.definitely_equal(m, n):
         raise ValueError(f"The first input to triangular_solve must be a square matrix. Got shape {(m, n)}.")
     if not dims.definitely_equal(n, b.shape[-2 if left_side else -1]):
-        raise ValueError(
-            f"Incompatible shapes for arguments to triangular_solve: {(m, n)} and {b.shape[-2:]}."
-        )
+        raise ValueError(f"Incompatible shapes for arguments to triangular_solve: {(m, n)} and {b.shape[-2:]}.")
     return b
 
 
@@ -654,9 +634,7 @@ def _symmetric_product_shape(a, c, *, alpha, beta):
     return c
 
 
-def symmetric_product(
-    a_matrix, c_matrix, *, alpha: float = 1.0, beta: float = 0.0, symmetrize_output: bool = False
-):
+def symmetric_product(a_matrix, c_matrix, *, alpha: float = 1.0, beta: float = 0.0, symmetrize_output: bool = False):
     """``alpha * a @ a^T + beta * c`` for real matrices, of which only the lower triangle is sure on every platform.
 
     Args:
@@ -665,9 +643,7 @@ def symmetric_product(
       alpha, beta: Python numbers.
       symmetrize_output: replace the upper triangle by the transpose of the lower one.
     """
-    out = symmetric_product_p.bind(
-        _inexact(a_matrix), _inexact(c_matrix), alpha=float(alpha), beta=float(beta)
-    )
+    out = symmetric_product_p.bind(_inexact(a_matrix), _inexact(c_matrix), alpha=float(alpha), beta=float(beta))
     if not symmetrize_output:
         return out
     return elementwise.add(

@@ -53,9 +53,7 @@ def _bit_generator_types(key, *, shape, dtype, algorithm, out_sharding=None):
     if dtype not in _GENERATED:
         raise TypeError(f"rng_bit_generator: unsupported dtype {dtype}")
     if (key.dtype, key.shape) not in ((_U32, (4,)), (_U64, (2,))):
-        raise TypeError(
-            f"rng_bit_generator: the key must have type uint32[4] or uint64[2], got {key.str_short()}"
-        )
+        raise TypeError(f"rng_bit_generator: the key must have type uint32[4] or uint64[2], got {key.str_short()}")
     return [key.strip_weak_type(), ShapedArray(shape, dtype, sharding=out_sharding)]
 
 
@@ -83,9 +81,7 @@ def threefry2x32(key1, key2, x1, x2) -> list:
     return threefry2x32_p.bind(key1, key2, x1, x2)
 
 
-def rng_bit_generator(
-    key, shape, dtype=np.uint32, algorithm=RandomAlgorithm.RNG_DEFAULT, *, out_sharding=None
-) -> list:
+def rng_bit_generator(key, shape, dtype=np.uint32, algorithm=RandomAlgorithm.RNG_DEFAULT, *, out_sharding=None) -> list:
     """Uniform random bits from XLA's generator.
 
     Args:

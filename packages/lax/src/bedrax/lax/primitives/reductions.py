@@ -41,9 +41,7 @@ def _reduction(name: str, categories) -> Primitive:
     def shape_rule(operand, *, axes, out_sharding=None):
         if not ok[operand.dtype]:
             if categories is BITS:
-                raise TypeError(
-                    f"logical reduction requires operand dtype bool or int, got {operand.dtype.name}."
-                )
+                raise TypeError(f"logical reduction requires operand dtype bool or int, got {operand.dtype.name}.")
             raise elementwise.dtype_refused(name, operand.dtype, categories)
         return like(operand, _reduced_shape(name, operand, axes))
 
@@ -148,16 +146,12 @@ def argmax(operand, axis: int, index_dtype):
       axis: which axis; absent from the result.
       index_dtype: integer dtype of the result.
     """
-    return argmax_p.bind(
-        operand, axes=(operator.index(axis),), index_dtype=dtypes.canonicalize_dtype(index_dtype)
-    )
+    return argmax_p.bind(operand, axes=(operator.index(axis),), index_dtype=dtypes.canonicalize_dtype(index_dtype))
 
 
 def argmin(operand, axis: int, index_dtype):
     """The index of the smallest element along an axis; as `argmax`."""
-    return argmin_p.bind(
-        operand, axes=(operator.index(axis),), index_dtype=dtypes.canonicalize_dtype(index_dtype)
-    )
+    return argmin_p.bind(operand, axes=(operator.index(axis),), index_dtype=dtypes.canonicalize_dtype(index_dtype))
 
 
 # -- any associative function -----------------------------------------------------------------
@@ -240,9 +234,7 @@ def monoid_of(computation, operand, init) -> Primitive | None:
     if prim is None or isinstance(init, Tracer):
         return None
     aval = aval_of(operand)
-    if aval.dtype != aval_of(init).dtype or (
-        aval.dtype == np.bool_ and prim in (reduce_sum_p, reduce_prod_p)
-    ):
+    if aval.dtype != aval_of(init).dtype or (aval.dtype == np.bool_ and prim in (reduce_sum_p, reduce_prod_p)):
         return None
     identity = identities[prim](aval.dtype)
     value = np.asarray(init).astype(aval.dtype)

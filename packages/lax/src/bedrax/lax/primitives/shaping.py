@@ -39,9 +39,7 @@ empty_p = Primitive("empty", "shaping")
 print_rules.add(
     broadcast_in_dim_p,
     lambda params: {
-        name: value
-        for name, value in params.items()
-        if value and name in ("broadcast_dimensions", "sharding")
+        name: value for name, value in params.items() if value and name in ("broadcast_dimensions", "sharding")
     },
 )
 
@@ -76,9 +74,7 @@ def _join(avals: Sequence[ShapedArray], shape: tuple) -> ShapedArray:
     for aval in avals:
         if aval.vma is not vma:
             vma = vma | aval.vma
-    return ShapedArray(
-        shape, first.dtype, all(a.weak_type for a in avals), memory_space=first.memory_space, vma=vma
-    )
+    return ShapedArray(shape, first.dtype, all(a.weak_type for a in avals), memory_space=first.memory_space, vma=vma)
 
 
 # -- broadcasting -------------------------------------------------------------------------
@@ -149,9 +145,7 @@ def broadcast(operand, sizes: Sequence[int], *, out_sharding=None):
     sizes = dims.canonical_shape(sizes)
     shape = np.shape(operand) if not isinstance(operand, Array) else operand.shape
     new = len(sizes)
-    return broadcast_in_dim(
-        operand, (*sizes, *shape), range(new, new + len(shape)), out_sharding=out_sharding
-    )
+    return broadcast_in_dim(operand, (*sizes, *shape), range(new, new + len(shape)), out_sharding=out_sharding)
 
 
 def broadcast_to_rank(x, rank: int):
@@ -247,12 +241,7 @@ def reshape(operand, new_sizes, dimensions: Sequence[int] | None = None, *, out_
         dimensions = tuple(map(operator.index, dimensions))
         if dimensions == tuple(range(len(dimensions))) == tuple(range(len(aval_of(operand).shape))):
             dimensions = None
-    if (
-        dimensions is None
-        and out_sharding is None
-        and isinstance(operand, Array)
-        and operand.shape == new_sizes
-    ):
+    if dimensions is None and out_sharding is None and isinstance(operand, Array) and operand.shape == new_sizes:
         return operand
     return reshape_p.bind(operand, new_sizes=new_sizes, dimensions=dimensions, sharding=out_sharding)
 
@@ -262,9 +251,7 @@ def collapse(operand, start_dimension: int, stop_dimension: int | None = None):
     shape = aval_of(operand).shape
     lo, hi, _ = _builtin_slice(start_dimension, stop_dimension).indices(len(shape))
     if hi < lo:
-        raise ValueError(
-            f"Invalid dimension range passed to collapse: {shape}[{start_dimension}:{stop_dimension}]"
-        )
+        raise ValueError(f"Invalid dimension range passed to collapse: {shape}[{start_dimension}:{stop_dimension}]")
     return reshape(operand, (*shape[:lo], dims.size(shape[lo:hi]), *shape[hi:]))
 
 
@@ -340,11 +327,7 @@ _builtin_slice = slice
 def _slice_shape(operand, *, start_indices, limit_indices, strides=None):
     shape = operand.shape
     ndim = len(shape)
-    for what, given in (
-        ("start_indices", start_indices),
-        ("limit_indices", limit_indices),
-        ("strides", strides),
-    ):
+    for what, given in (("start_indices", start_indices), ("limit_indices", limit_indices), ("strides", strides)):
         if given is not None and len(given) != ndim:
             raise TypeError(f"slice {what} must have length equal to the number of dimensions of the operand, got"
                             f" {what} {given} for operand shape {shape}.")  # fmt: skip
@@ -366,9 +349,7 @@ def _slice_shape(operand, *, start_indices, limit_indices, strides=None):
     return like(operand, tuple(out))
 
 
-def slice(
-    operand, start_indices: Sequence[int], limit_indices: Sequence[int], strides: Sequence[int] | None = None
-):
+def slice(operand, start_indices: Sequence[int], limit_indices: Sequence[int], strides: Sequence[int] | None = None):
     """The elements ``start, start + stride, ... < limit`` along every axis; indices are static.
 
     Args:
@@ -461,9 +442,7 @@ def pad(operand, padding_value, padding_config: Sequence[tuple[int, int, int]]):
     Raises:
       TypeError: dtypes differ. ValueError: `padding_config` does not fit.
     """
-    config = tuple(
-        [tuple([x if type(x) is int else dims.canonical_dim(x) for x in entry]) for entry in padding_config]
-    )
+    config = tuple([tuple([x if type(x) is int else dims.canonical_dim(x) for x in entry]) for entry in padding_config])
     if not any(map(any, config)) and isinstance(operand, Array) and len(config) == operand.ndim:
         _pad_shape(operand.aval, aval_of(padding_value), padding_config=config)
         return operand
@@ -491,9 +470,7 @@ def _concatenate_shape(*operands, dimension):
                         f" {', '.join(map(str, shapes))}.")  # fmt: skip
     total: Any = 0
     for s in shapes:
-        if s is not shape and not all(
-            i == dimension or dims.same_dim(a, b) for i, (a, b) in enumerate(zip(s, shape))
-        ):
+        if s is not shape and not all(i == dimension or dims.same_dim(a, b) for i, (a, b) in enumerate(zip(s, shape))):
             raise TypeError(
                 "Cannot concatenate arrays with shapes that differ in dimensions other than the one being concatenated:"
                 f" concatenating along dimension {dimension} for shapes {', '.join(map(str, shapes))}."
@@ -559,9 +536,7 @@ def _split_shape(operand, *, sizes, axis):
     shape = operand.shape
     total = sum(sizes)
     if not dims.same_dim(total, shape[axis]):
-        raise ValueError(
-            f"Sum of sizes {total} must be equal to dimension {axis} of the operand shape {list(shape)}"
-        )
+        raise ValueError(f"Sum of sizes {total} must be equal to dimension {axis} of the operand shape {list(shape)}")
     if any(dims.is_constant_dim(n) and n < 0 for n in sizes):
         raise ValueError(f"Sizes passed to split must be nonnegative, got {sizes}")
     return [like(operand, (*shape[:axis], n, *shape[axis + 1 :])) for n in sizes]

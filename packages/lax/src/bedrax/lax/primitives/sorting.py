@@ -32,9 +32,7 @@ _INDEX = np.dtype(np.int32)
 def _sort_shape(*operands, dimension, is_stable, num_keys):
     shape = operands[0].shape
     if any(not dims.same_shape(a.shape, shape) for a in operands):
-        raise TypeError(
-            f"Arguments to sort must have equal shapes, got: {' '.join(str(a.shape) for a in operands)}"
-        )
+        raise TypeError(f"Arguments to sort must have equal shapes, got: {' '.join(str(a.shape) for a in operands)}")
     return list(operands)
 
 
@@ -92,9 +90,7 @@ def top_k(operand, k: int, *, axis: int = -1) -> list:
     return list(top_k_p.bind(operand, k=dims.canonical_dim(k), axis=axis))
 
 
-def approx_output_size(
-    n: int, rank: int, k: int, recall_target: float, override: int, aggregate: bool
-) -> int:
+def approx_output_size(n: int, rank: int, k: int, recall_target: float, override: int, aggregate: bool) -> int:
     """How many candidates an approximate search keeps (Chern et al. 2022, "TPU-KNN", section 5).
 
     The input is cut into tiles of 128 lanes (1024 elements for rank 1), of which ``2**r`` are
@@ -120,14 +116,7 @@ def approx_output_size(
 
 @approx_top_k_p.abstract
 def _approx_top_k_shape(
-    operand,
-    *,
-    k,
-    reduction_dimension,
-    recall_target,
-    is_max_k,
-    reduction_input_size_override,
-    aggregate_to_topk,
+    operand, *, k, reduction_dimension, recall_target, is_max_k, reduction_input_size_override, aggregate_to_topk
 ):
     shape = operand.shape
     if not shape:
@@ -148,12 +137,8 @@ def _approx_top_k_shape(
             f" {reduction_input_size_override}"
         )
     if not aggregate_to_topk and not dims.is_constant_dim(n):
-        raise ValueError(
-            f"approx_top_k without aggregation needs a known size, axis {axis} of {shape} is symbolic"
-        )
-    size = approx_output_size(
-        n, len(shape), k, recall_target, reduction_input_size_override, aggregate_to_topk
-    )
+        raise ValueError(f"approx_top_k without aggregation needs a known size, axis {axis} of {shape} is symbolic")
+    size = approx_output_size(n, len(shape), k, recall_target, reduction_input_size_override, aggregate_to_topk)
     values = like(operand, (*shape[:axis], size, *shape[axis + 1 :]))
     return [values, values.update(dtype=_INDEX, weak_type=False)]
 
@@ -211,13 +196,7 @@ def approx_min_k(
 ) -> list:
     """The `k` smallest elements along an axis, ascending, and their int32 indices; as `approx_max_k`."""
     return _approx(
-        operand,
-        k,
-        reduction_dimension,
-        recall_target,
-        reduction_input_size_override,
-        aggregate_to_topk,
-        False,
+        operand, k, reduction_dimension, recall_target, reduction_input_size_override, aggregate_to_topk, False
     )
 
 
@@ -235,12 +214,7 @@ def take_along(x, indices, axis: int, unique: bool = True):
         start_indices_batching_dims=others,
     )  # fmt: skip
     return gather(
-        x,
-        expand_dims(indices, (rank,)),
-        numbers,
-        (1,) * rank,
-        unique_indices=unique,
-        mode="promise_in_bounds",
+        x, expand_dims(indices, (rank,)), numbers, (1,) * rank, unique_indices=unique, mode="promise_in_bounds"
     )
 
 

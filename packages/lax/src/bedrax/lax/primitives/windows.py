@@ -47,9 +47,7 @@ class Windows(NamedTuple):
     def of(window_dimensions, window_strides, padding, base_dilation=None, window_dilation=None) -> Windows:
         """From parameters that may lack the dilations."""
         ones = (1,) * len(window_dimensions)
-        return Windows(
-            window_dimensions, window_strides, padding, base_dilation or ones, window_dilation or ones
-        )
+        return Windows(window_dimensions, window_strides, padding, base_dilation or ones, window_dilation or ones)
 
     def output_shape(self, shape: Sequence[Any]) -> tuple:
         """How many windows there are along each axis of an array of `shape`."""
@@ -66,10 +64,7 @@ class Windows(NamedTuple):
     def slices(self, offset: Sequence[int], out_shape: Sequence[int]) -> tuple[list, list, tuple]:
         """Start, limit and stride, in the padded operand, of the elements at `offset` of all windows."""
         start = [o * d for o, d in zip(offset, self.window_dilation)]
-        limit = [
-            s + (n - 1) * stride + 1 if n else s
-            for s, n, stride in zip(start, out_shape, self.window_strides)
-        ]
+        limit = [s + (n - 1) * stride + 1 if n else s for s, n, stride in zip(start, out_shape, self.window_strides)]
         return start, limit, self.window_strides
 
     def pad_config(self) -> list:
@@ -122,9 +117,7 @@ def padtype_to_pads(in_shape, window_shape, window_strides, padding) -> list[tup
     if name == "VALID":
         return [(0, 0)] * len(in_shape)
     if name not in ("SAME", "SAME_LOWER"):
-        raise RuntimeError(
-            f"Unrecognized padding type: expected 'VALID', 'SAME', or 'SAME_LOWER', got {padding}."
-        )
+        raise RuntimeError(f"Unrecognized padding type: expected 'VALID', 'SAME', or 'SAME_LOWER', got {padding}.")
     out = []
     for n, window, stride in zip(in_shape, window_shape, window_strides):
         windows = (n + stride - 1) // stride
@@ -245,9 +238,7 @@ def reduce_window(
         raise ValueError("reduce_window must have at least one operand.")
     avals = [aval_of(x) for x in leaves]
     inits = [_typed_scalar(init, a) for a, init in zip(avals, inits)]
-    windows = make_windows(
-        avals[0].shape, window_dimensions, window_strides, padding, base_dilation, window_dilation
-    )
+    windows = make_windows(avals[0].shape, window_dimensions, window_strides, padding, base_dilation, window_dilation)
     params = windows._asdict()
     if len(leaves) == 1 and tree == pytree.tree_structure(0):
         prim = window_of.get(monoid_of(computation, leaves[0], inits[0]))
@@ -262,9 +253,7 @@ def reduce_window(
 
 
 @select_and_scatter_add_p.abstract
-def _select_and_scatter_add_shape(
-    source, operand, *, select_prim, window_dimensions, window_strides, padding
-):
+def _select_and_scatter_add_shape(source, operand, *, select_prim, window_dimensions, window_strides, padding):
     windows = Windows.of(window_dimensions, window_strides, padding)
     expected = check_windows("select_and_scatter_add", operand.shape, windows)
     if not dims.same_shape(source.shape, expected):
@@ -276,20 +265,11 @@ def _select_and_scatter_add_shape(
 
 @select_and_gather_add_p.abstract
 def _select_and_gather_add_shape(
-    tangents,
-    operand,
-    *,
-    select_prim,
-    window_dimensions,
-    window_strides,
-    padding,
-    base_dilation,
-    window_dilation,
+    tangents, operand, *, select_prim, window_dimensions, window_strides, padding, base_dilation, window_dilation
 ):
     if not dims.same_shape(tangents.shape, operand.shape):
         raise TypeError(
-            "select_and_gather_add tangents and operand shapes must match, got"
-            f" {tangents.shape} and {operand.shape}."
+            f"select_and_gather_add tangents and operand shapes must match, got {tangents.shape} and {operand.shape}."
         )
     windows = Windows(window_dimensions, window_strides, padding, base_dilation, window_dilation)
     return like(tangents, check_windows("select_and_gather_add", operand.shape, windows))
@@ -307,9 +287,7 @@ def _select_and_scatter_shape(
             f" {operand.dtype.name}, {source.dtype.name} and {init_value.dtype.name}."
         )
     if not dims.same_shape(source.shape, expected):
-        raise TypeError(
-            f"select_and_scatter source must have the shape of the windows, {expected}, got {source.shape}"
-        )
+        raise TypeError(f"select_and_scatter source must have the shape of the windows, {expected}, got {source.shape}")
     return operand
 
 
@@ -376,9 +354,7 @@ def add_slices(parts: Sequence[Any], windows: Windows, shape: Sequence[int]):
         config = [(lo, n - hi, s - 1) for lo, hi, n, s in zip(start, limit, whole, strides)]
         placed = pad(part, zero, config)
         total = placed if total is None else elementwise.add(total, placed)
-    total = pad(
-        total, np.zeros((), aval_of(total).dtype), [(-low, -high, 0) for low, high in windows.padding]
-    )
+    total = pad(total, np.zeros((), aval_of(total).dtype), [(-low, -high, 0) for low, high in windows.padding])
     for axis, base in enumerate(windows.base_dilation):
         if base > 1:
             total = slice_in_dim(total, None, None, base, axis)

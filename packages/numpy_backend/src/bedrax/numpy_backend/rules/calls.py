@@ -3,14 +3,7 @@
 import numpy as np
 
 from bedrax.core.jitting import jit_p
-from bedrax.lax.primitives.calls import (
-    closed_call_p,
-    composite_p,
-    core_call_p,
-    name_p,
-    optimization_barrier_p,
-    remat_p,
-)
+from bedrax.lax.primitives.calls import closed_call_p, composite_p, core_call_p, name_p, optimization_barrier_p, remat_p
 from bedrax.numpy_backend.program_source import evaluate
 from bedrax.numpy_backend.tables import numpy_rules
 

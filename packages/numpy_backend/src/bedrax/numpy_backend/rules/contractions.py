@@ -108,9 +108,7 @@ def _matrices(lhs: tuple, rhs: tuple, dimension_numbers: tuple) -> tuple:
 
 
 @numpy_rules.rule(dot_general_p)
-def dot_general(
-    lhs, rhs, *, dimension_numbers, precision=None, preferred_element_type=None, out_sharding=None
-):
+def dot_general(lhs, rhs, *, dimension_numbers, precision=None, preferred_element_type=None, out_sharding=None):
     order_x, shape_x, order_y, shape_y, result = _matrices(lhs.shape, rhs.shape, dimension_numbers)
     x = (lhs if order_x is None else lhs.transpose(order_x)).reshape(shape_x)
     y = (rhs if order_y is None else rhs.transpose(order_y)).reshape(shape_y)
@@ -150,8 +148,7 @@ def _ragged_dot_general(
     mask = group_mask(group_sizes, lhs.shape, prefix, numbers.lhs_ragged_dimensions[0])
     if kind == "contracting":
         parts = [
-            dot_general(np.where(m, lhs, lhs.dtype.type(0)), rhs, dimension_numbers=dimensions, **options)
-            for m in mask
+            dot_general(np.where(m, lhs, lhs.dtype.type(0)), rhs, dimension_numbers=dimensions, **options) for m in mask
         ]
         if parts:
             return np.stack(parts)
@@ -162,21 +159,14 @@ def _ragged_dot_general(
     dimensions = ((lc, drop(rc)), (lb, drop(rb)))
     first = int(offset[0][0]) if offset else 0
     out = dot_general(
-        np.zeros_like(lhs),
-        np.zeros(np.delete(rhs.shape, axis), rhs.dtype),
-        dimension_numbers=dimensions,
-        **options,
+        np.zeros_like(lhs), np.zeros(np.delete(rhs.shape, axis), rhs.dtype), dimension_numbers=dimensions, **options
     )
     rows = free_dims(lhs.ndim, lc, lb)
     for i in range(rhs.shape[axis]):
         if 0 <= first + i < len(mask):
             m = mask[first + i]
             part = dot_general(lhs, rhs.take(i, axis), dimension_numbers=dimensions, **options)
-            m = (
-                np.broadcast_to(m, lhs.shape).transpose(*lb, *rows, *lc)[(..., *[0] * len(lc))]
-                if lhs.size
-                else m
-            )
+            m = np.broadcast_to(m, lhs.shape).transpose(*lb, *rows, *lc)[(..., *[0] * len(lc))] if lhs.size else m
             out = np.where(m.reshape(m.shape + (1,) * (out.ndim - m.ndim)), part, out) if lhs.size else out
     return out
 

@@ -60,7 +60,5 @@ def _conv(
     dtype = preferred_element_type or product_dtype(lhs.dtype, rhs.dtype)
     out = multiply_with(windows, kernel, dtype, precision)
     out = out.reshape(groups, batch // batch_group_count, *places, out_features // groups)
-    out = out.transpose(1, 0, n + 2, *range(2, n + 2)).reshape(
-        batch // batch_group_count, out_features, *places
-    )
+    out = out.transpose(1, 0, n + 2, *range(2, n + 2)).reshape(batch // batch_group_count, out_features, *places)
     return out.transpose([numbers.out_spec.index(d) for d in range(n + 2)])

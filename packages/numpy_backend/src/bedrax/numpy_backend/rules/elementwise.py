@@ -118,9 +118,7 @@ def _sign(x):
 def _round_away(x):
     whole = np.trunc(x)
     # The sign is that of x, also where the result is zero.
-    return np.copysign(
-        whole + np.where(np.abs(x - whole) >= 0.5, np.copysign(x.dtype.type(1), x), x.dtype.type(0)), x
-    )
+    return np.copysign(whole + np.where(np.abs(x - whole) >= 0.5, np.copysign(x.dtype.type(1), x), x.dtype.type(0)), x)
 
 
 def _logistic(x):

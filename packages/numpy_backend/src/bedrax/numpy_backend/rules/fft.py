@@ -23,7 +23,5 @@ def _fft(x, *, fft_type, fft_lengths):
         if kind == FftType.RFFT:
             shape = (*shape[:-1], shape[-1] // 2 + 1)
         return np.zeros(shape, dtype)
-    function = {"FFT": np.fft.fftn, "IFFT": np.fft.ifftn, "RFFT": np.fft.rfftn, "IRFFT": np.fft.irfftn}[
-        kind.name
-    ]
+    function = {"FFT": np.fft.fftn, "IFFT": np.fft.ifftn, "RFFT": np.fft.rfftn, "IRFFT": np.fft.irfftn}[kind.name]
     return function(x, s=fft_lengths, axes=tuple(range(x.ndim - k, x.ndim))).astype(dtype, copy=False)

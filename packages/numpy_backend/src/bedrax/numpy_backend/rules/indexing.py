@@ -61,9 +61,7 @@ def _positions(starts, sizes, batch: tuple) -> tuple:
 
 
 @numpy_rules.rule(gather_p)
-def _gather(
-    operand, indices, *, dimension_numbers, slice_sizes, indices_are_sorted, unique_indices, mode, fill_value
-):
+def _gather(operand, indices, *, dimension_numbers, slice_sizes, indices_are_sorted, unique_indices, mode, fill_value):
     numbers, batch = dimension_numbers, indices.shape[:-1]
     fill = mode is GatherScatterMode.FILL_OR_DROP
     starts, inside = _starts(operand, indices, numbers, slice_sizes, clip=not fill)
@@ -84,9 +82,7 @@ def _gather(
         out = np.where(inside, out, np.asarray(fill_value).astype(operand.dtype))
     rank = out.ndim
     batch_at, offset_at = iter(range(b)), iter(range(b, rank))
-    return out.transpose(
-        [next(offset_at) if d in numbers.offset_dims else next(batch_at) for d in range(rank)]
-    )
+    return out.transpose([next(offset_at) if d in numbers.offset_dims else next(batch_at) for d in range(rank)])
 
 
 def _scatter_rule(prim, combine):
@@ -151,10 +147,7 @@ for _prim, _combine in (
 
 def _clamped(starts, shape, sizes) -> tuple:
     return tuple(
-        [
-            slice(i := min(max(int(s), 0), n - size), i + size)
-            for s, n, size in zip(starts, shape, sizes, strict=True)
-        ]
+        [slice(i := min(max(int(s), 0), n - size), i + size) for s, n, size in zip(starts, shape, sizes, strict=True)]
     )
 
 

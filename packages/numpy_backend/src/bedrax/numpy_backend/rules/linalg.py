@@ -307,9 +307,7 @@ def _eigh(x, *, lower, sort_eigenvalues, subset_by_index, algorithm):
     real = dtypes.to_real_dtype(x.dtype)
     if x.size:
         w, v = _batched_or_each(
-            lambda a: tuple(np.linalg.eigh(a, UPLO="L" if lower else "U")),
-            x,
-            [((*lead, n), real), (x.shape, x.dtype)],
+            lambda a: tuple(np.linalg.eigh(a, UPLO="L" if lower else "U")), x, [((*lead, n), real), (x.shape, x.dtype)]
         )
         broken = np.isnan(w).any(axis=-1, keepdims=True)
         w, v = np.where(broken, _nan(real), w), np.where(broken[..., None], _nan(x.dtype), v)
@@ -424,10 +422,7 @@ def _tridiagonal_solve(dl, d, du, b, *, perturb_singular):
         low = dl[..., i + 1]
         swap = _magnitude(low) > _magnitude(d[..., i])
         pivot, other = np.where(swap, low, d[..., i]), np.where(swap, d[..., i], low)
-        top, bottom = (
-            np.where(swap, d[..., i + 1], above[..., i]),
-            np.where(swap, above[..., i], d[..., i + 1]),
-        )
+        top, bottom = (np.where(swap, d[..., i + 1], above[..., i]), np.where(swap, above[..., i], d[..., i + 1]))
         top2 = np.where(swap, above[..., i + 1], above2[..., i])
         bottom2 = np.where(swap, above2[..., i], above[..., i + 1])
         factor = np.where((pivot == 0) & perturb_singular, 0, other / pivot)

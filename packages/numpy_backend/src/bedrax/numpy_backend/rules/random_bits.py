@@ -99,9 +99,7 @@ _stateful = np.random.default_rng()
 def _uniform(a, b, *, shape):
     checked(p.rng_uniform_p, a, b, shape=shape)
     if dtypes.is_integer(a.dtype):
-        draws = _stateful.integers(
-            int(a), max(int(b), int(a) + 1), shape, dtype=np.int64 if int(a) < 0 else np.uint64
-        )
+        draws = _stateful.integers(int(a), max(int(b), int(a) + 1), shape, dtype=np.int64 if int(a) < 0 else np.uint64)
         return np.asarray(draws).astype(a.dtype)
     low, high = a.astype(np.float64), b.astype(np.float64)
     draws = np.asarray(low + (high - low) * _stateful.random(shape)).astype(a.dtype)

@@ -76,9 +76,7 @@ def _extreme(prim, ufunc):
             x = x.astype(accumulator(x.dtype))
         identity = np.asarray(reductions.identities[prim](out_dtype)).astype(x.dtype)
         with np.errstate(all="ignore"):
-            return np.asarray(ufunc.reduce(x, axis=axes, initial=None if x.size else identity[()])).astype(
-                out_dtype
-            )
+            return np.asarray(ufunc.reduce(x, axis=axes, initial=None if x.size else identity[()])).astype(out_dtype)
 
     rule(prim)(evaluate)
 
@@ -134,10 +132,7 @@ def _reduce(*args, dimensions, jaxpr):
     ndim = operands[0].ndim
     kept = [i for i in range(ndim) if i not in dimensions]
     shape = [operands[0].shape[i] for i in kept]
-    flat = [
-        x.transpose(*kept, *dimensions).reshape(*shape, -1) if x.size else x.reshape(*shape, 0)
-        for x in operands
-    ]
+    flat = [x.transpose(*kept, *dimensions).reshape(*shape, -1) if x.size else x.reshape(*shape, 0) for x in operands]
     out = [np.broadcast_to(init, shape) for init in inits]
     for i in range(flat[0].shape[-1]):
         out = combine(*out, *(x[..., i] for x in flat))

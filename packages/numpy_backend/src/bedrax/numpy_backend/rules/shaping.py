@@ -102,9 +102,7 @@ def _pad(x, padding_value, *, padding_config):
         spread = np.full(sizes, padding_value, x.dtype)
         spread[tuple(slice(None, None, inner + 1) for _, _, inner in padding_config)] = x
         x = spread
-    out = np.full(
-        [n + low + high for n, (low, high, _) in zip(sizes, padding_config)], padding_value, x.dtype
-    )
+    out = np.full([n + low + high for n, (low, high, _) in zip(sizes, padding_config)], padding_value, x.dtype)
     source, target = [], []
     for n, (low, high, _) in zip(sizes, padding_config):
         first, last = max(0, -low), n - max(0, -high)

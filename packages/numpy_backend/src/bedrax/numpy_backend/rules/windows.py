@@ -14,11 +14,7 @@ from bedrax.numpy_backend.tables import numpy_rules
 
 rule = numpy_rules.rule
 
-_UFUNCS = {
-    p.reduce_window_sum_p: np.add,
-    p.reduce_window_max_p: np.maximum,
-    p.reduce_window_min_p: np.minimum,
-}
+_UFUNCS = {p.reduce_window_sum_p: np.add, p.reduce_window_max_p: np.maximum, p.reduce_window_min_p: np.minimum}
 
 
 def _slices(x: np.ndarray, fill, windows: Windows, out_shape):
@@ -67,8 +63,7 @@ def _selected(operand: np.ndarray, keep, windows: Windows, out_shape) -> np.ndar
     where = np.arange(operand.size).reshape(operand.shape)
     best, index = None, None
     pairs = zip(
-        _slices(operand, np.zeros((), operand.dtype), windows, out_shape),
-        _slices(where, -1, windows, out_shape),
+        _slices(operand, np.zeros((), operand.dtype), windows, out_shape), _slices(where, -1, windows, out_shape)
     )
     for value, place in pairs:
         if best is None:

@@ -28,15 +28,11 @@ def vq(obs: ArrayLike, code_book: ArrayLike, check_finite: bool = True) -> tuple
     """
     obs, codes = inexact("vq", obs, code_book)
     if obs.ndim != codes.ndim or obs.ndim not in (1, 2):
-        raise ValueError(
-            f"vq: obs and code_book must both have rank 1 or 2, got shapes {obs.shape} and {codes.shape}"
-        )
+        raise ValueError(f"vq: obs and code_book must both have rank 1 or 2, got shapes {obs.shape} and {codes.shape}")
     if obs.ndim == 1:
         obs, codes = obs[:, None], codes[:, None]
     if obs.shape[1] != codes.shape[1]:
-        raise ValueError(
-            f"vq: observations and codes must have one length, got {obs.shape[1]} and {codes.shape[1]}"
-        )
+        raise ValueError(f"vq: observations and codes must have one length, got {obs.shape[1]} and {codes.shape[1]}")
     gaps = obs[:, None, :] - codes[None, :, :]
     squares = jnp.sum(gaps * gaps, axis=-1)
     return jnp.argmin(squares, axis=1), jnp.sqrt(jnp.min(squares, axis=1))

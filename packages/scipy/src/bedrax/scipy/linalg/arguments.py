@@ -40,11 +40,7 @@ def columns(name: str, a: Array, b: Array) -> tuple[Array, Array, bool]:
             f"{name}: the right-hand side must have {n} rows, to match a of shape {a.shape}; got {b.shape}"
         )
     batch = jnp.broadcast_shapes(a.shape[:-2], b.shape[:-2])
-    return (
-        jnp.broadcast_to(a, (*batch, *a.shape[-2:])),
-        jnp.broadcast_to(b, (*batch, *b.shape[-2:])),
-        vector,
-    )
+    return (jnp.broadcast_to(a, (*batch, *a.shape[-2:])), jnp.broadcast_to(b, (*batch, *b.shape[-2:])), vector)
 
 
 def complexified(x: Array) -> Array:

@@ -20,9 +20,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def cholesky(
-    a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
-) -> Array:
+def cholesky(a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Array:
     """The factor of a positive definite matrix: L with ``a = L @ L^H`` if `lower`, else ``R = L^H``.
 
     Args:
@@ -145,9 +143,7 @@ def eigh_tridiagonal(
             raise ValueError("eigh_tridiagonal: select='i' needs select_range, two indices")
         first, last = (int(i) for i in select_range)
         if not 0 <= first <= last < d.shape[-1]:
-            raise ValueError(
-                f"eigh_tridiagonal: select_range={select_range} is not within [0, {d.shape[-1] - 1}]"
-            )
+            raise ValueError(f"eigh_tridiagonal: select_range={select_range} is not within [0, {d.shape[-1] - 1}]")
         select_range = (first, last)
     return _eigh_tridiagonal(d, e, eigvals_only=bool(eigvals_only), select=select, select_range=select_range)
 
@@ -237,9 +233,7 @@ def qr_multiply(
     if mode == "left" and c.ndim > 0 and q.shape[-1] != c.shape[-2 if c.ndim > 1 else 0] == rows:
         q = qr(a, mode="full", pivoting=pivoting)[0]  # c has as many rows as the square Q has columns
         q = jnp.conj(q) if conjugate else q
-    product = (
-        jnp.matmul(q, c, precision="highest") if mode == "left" else jnp.matmul(c, q, precision="highest")
-    )
+    product = jnp.matmul(q, c, precision="highest") if mode == "left" else jnp.matmul(c, q, precision="highest")
     return (product, *rest)
 
 
@@ -287,9 +281,7 @@ def rsf2csf(T: ArrayLike, Z: ArrayLike, check_finite: bool = True) -> tuple[Arra
         p, q, r, s = block[0, 0], block[0, 1], block[1, 0], block[1, 1]
         half = (p - s) / 2
         root = jnp.sqrt(half * half + q * r)
-        gap = jnp.where(
-            abs(half + root) < abs(half - root), half - root, half + root
-        )  # eigenvalue - s, the larger
+        gap = jnp.where(abs(half + root) < abs(half - root), half - root, half + root)  # eigenvalue - s, the larger
         size = jnp.sqrt(abs(gap) ** 2 + abs(r) ** 2)
         needed = abs(below) > jnp.finfo(T.dtype).eps * (abs(p) + abs(s))
         size = jnp.where(needed, size, 1)

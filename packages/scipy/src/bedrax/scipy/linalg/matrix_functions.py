@@ -69,9 +69,7 @@ def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 1
         raise ValueError(f"Expected A to be a (batched) square matrix, got A.shape={A.shape}.")
     dtype = A.dtype
     if dtypes.finfo(dtype).bits < 32:
-        return expm(
-            A.astype(np.float32), upper_triangular=upper_triangular, max_squarings=max_squarings
-        ).astype(dtype)
+        return expm(A.astype(np.float32), upper_triangular=upper_triangular, max_squarings=max_squarings).astype(dtype)
     degree, radius = _DEGREE[dtypes.finfo(dtype).bits == 32]
     norm = lax.stop_gradient(jnp.max(jnp.sum(abs(A), axis=-2), axis=-1, initial=0))
     squarings = jnp.maximum(jnp.ceil(jnp.log2(jnp.where(norm > 0, norm, 1) / radius)), 0)
@@ -122,10 +120,7 @@ def _sqrtm(a):
     if not dtypes.is_complex(a.dtype):
         # Of a real matrix, a negative eigenvalue must not fall on either side of the cut by rounding.
         rounding = (
-            8
-            * t.shape[-1]
-            * float(dtypes.finfo(t.dtype).eps)
-            * jnp.max(abs(d), axis=-1, keepdims=True, initial=0)
+            8 * t.shape[-1] * float(dtypes.finfo(t.dtype).eps) * jnp.max(abs(d), axis=-1, keepdims=True, initial=0)
         )
         d = jnp.where(abs(d.imag) <= rounding, d.real.astype(d.dtype), d)
     d = jnp.sqrt(d)

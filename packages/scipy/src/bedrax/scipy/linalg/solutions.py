@@ -24,13 +24,7 @@ _HIGHEST = {"precision": "highest"}
 def _solve_triangular(a, b, *, trans, lower, unit_diagonal):
     a, b, vector = columns("solve_triangular", a, b)
     out = factor.triangular_solve(
-        a,
-        b,
-        left_side=True,
-        lower=lower,
-        transpose_a=trans > 0,
-        conjugate_a=trans == 2,
-        unit_diagonal=unit_diagonal,
+        a, b, left_side=True, lower=lower, transpose_a=trans > 0, conjugate_a=trans == 2, unit_diagonal=unit_diagonal
     )
     return out[..., 0] if vector else out
 
@@ -58,9 +52,7 @@ def solve_triangular(
 @one_program(static=("lower",), everywhere=True)
 def _cho_solve(c, b, *, lower):
     c, b, vector = columns("cho_solve", c, b)
-    first = factor.triangular_solve(
-        c, b, left_side=True, lower=lower, transpose_a=not lower, conjugate_a=not lower
-    )
+    first = factor.triangular_solve(c, b, left_side=True, lower=lower, transpose_a=not lower, conjugate_a=not lower)
     out = factor.triangular_solve(c, first, left_side=True, lower=lower, transpose_a=lower, conjugate_a=lower)
     return out[..., 0] if vector else out
 
@@ -149,9 +141,7 @@ def det(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> A
 
 
 @one_program(static=("method", "tol"), everywhere=True)
-def solve_sylvester(
-    A: ArrayLike, B: ArrayLike, C: ArrayLike, *, method: str = "schur", tol: float = 1e-8
-) -> Array:
+def solve_sylvester(A: ArrayLike, B: ArrayLike, C: ArrayLike, *, method: str = "schur", tol: float = 1e-8) -> Array:
     """The X with ``A @ X + X @ B = C``, on CPU.
 
     Args:

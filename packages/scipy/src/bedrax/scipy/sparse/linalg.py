@@ -70,11 +70,7 @@ def _solve(A, b, x0, tol, atol, maxiter, M, method: Callable, symmetric: bool, *
         return method(matvec, b, flat_x0, threshold, limit, precondition, **options)
 
     x = custom_linear_solve(
-        on_vector,
-        flat_b,
-        solve,
-        transpose_solve=solve,
-        symmetric=symmetric and not dtypes.is_complex(flat_b.dtype),
+        on_vector, flat_b, solve, transpose_solve=solve, symmetric=symmetric and not dtypes.is_complex(flat_b.dtype)
     )
     info = jnp.where(jnp.isnan(_norm(x)), -1, 0)
     return unravel(x), info
@@ -213,14 +209,7 @@ def _gmres(matvec, b, x0, threshold, limit, precondition, *, restart, incrementa
 
 
 def cg(
-    A: Any,
-    b: Any,
-    x0: Any = None,
-    *,
-    tol: float = 1e-5,
-    atol: float = 0.0,
-    maxiter: int | None = None,
-    M: Any = None,
+    A: Any, b: Any, x0: Any = None, *, tol: float = 1e-5, atol: float = 0.0, maxiter: int | None = None, M: Any = None
 ):
     """The solution of ``A x = b`` by conjugate gradients, for Hermitian positive definite A.
 
@@ -239,14 +228,7 @@ def cg(
 
 
 def bicgstab(
-    A: Any,
-    b: Any,
-    x0: Any = None,
-    *,
-    tol: float = 1e-5,
-    atol: float = 0.0,
-    maxiter: int | None = None,
-    M: Any = None,
+    A: Any, b: Any, x0: Any = None, *, tol: float = 1e-5, atol: float = 0.0, maxiter: int | None = None, M: Any = None
 ):
     """The solution of ``A x = b`` by stabilized biconjugate gradients, for any A; arguments and result as for `cg`."""
     return _solve(A, b, x0, tol, atol, maxiter, M, _bicgstab, False)[0], None
@@ -271,15 +253,5 @@ def gmres(
     if solve_method not in ("batched", "incremental"):
         raise ValueError(f"invalid solve_method {solve_method}, must be either 'incremental' or 'batched'")
     return _solve(
-        A,
-        b,
-        x0,
-        tol,
-        atol,
-        maxiter,
-        M,
-        _gmres,
-        False,
-        restart=restart,
-        incremental=solve_method == "incremental",
+        A, b, x0, tol, atol, maxiter, M, _gmres, False, restart=restart, incremental=solve_method == "incremental"
     )

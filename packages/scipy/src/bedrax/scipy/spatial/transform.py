@@ -167,9 +167,7 @@ class Rotation(NamedTuple):
         if k == 1 and (angles.ndim == 0 or angles.shape[-1] != 1):
             angles = angles[..., None]
         if angles.ndim not in (1, 2) or angles.shape[-1] != k:
-            raise ValueError(
-                f"Expected `angles` to have shape ({k},) or (N, {k}) for {k} axes, got {angles.shape}"
-            )
+            raise ValueError(f"Expected `angles` to have shape ({k},) or (N, {k}) for {k} axes, got {angles.shape}")
         if degrees:
             angles = jnp.deg2rad(angles)
         out = None
@@ -335,9 +333,7 @@ class Slerp(NamedTuple):
             raise ValueError("`rotations` must be a sequence of at least 2 rotations.")
         times = jnp.asarray(times, rotations.quat.dtype)
         if times.ndim != 1:
-            raise ValueError(
-                f"Expected times to be specified in a 1 dimensional array, got {times.ndim} dimensions."
-            )
+            raise ValueError(f"Expected times to be specified in a 1 dimensional array, got {times.ndim} dimensions.")
         if times.shape[0] != len(rotations):
             raise ValueError(
                 f"Expected number of rotations to be equal to number of timestamps given, got {len(rotations)} "

@@ -42,9 +42,7 @@ def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
     one = lax.full_like(p, 1)
     safe_p, safe_q = jnp.where(both, p, one), jnp.where(both, q, one)
     # NaN stays NaN: it is neither of the other cases.
-    out = jnp.where(
-        both, safe_p * (jnp.log(safe_p) - jnp.log(safe_q)), jnp.where((p == 0) & (q >= 0), 0, jnp.inf)
-    )
+    out = jnp.where(both, safe_p * (jnp.log(safe_p) - jnp.log(safe_q)), jnp.where((p == 0) & (q >= 0), 0, jnp.inf))
     return jnp.where(jnp.isnan(p) | jnp.isnan(q), jnp.nan, out)
 
 

@@ -292,9 +292,7 @@ def ndtri(p: ArrayLike) -> Array:
     r = jnp.sqrt(-jnp.log(jnp.where(middle | ~(side > 0), 0.05, side)))
     tail = jnp.where(r <= 5, _ratio(_TAIL, jnp.where(r <= 5, r, 5) - 1.6), _ratio(_FAR_TAIL, r - 5))
     tail = jnp.where(side == 0, jnp.inf, jnp.where(side < 0, jnp.nan, tail))
-    return jnp.where(
-        middle | jnp.isnan(p), near + jnp.where(jnp.isnan(p), p, 0), jnp.where(q < 0, -tail, tail)
-    )
+    return jnp.where(middle | jnp.isnan(p), near + jnp.where(jnp.isnan(p), p, 0), jnp.where(q < 0, -tail, tail))
 
 
 @functools.cache

@@ -33,9 +33,7 @@ def gammasgn(x: ArrayLike) -> Array:
     alternating = jnp.where(floor % 2 == 0, 1, -1).astype(x.dtype)
     negative = jnp.where((x == floor) | jnp.isinf(x), jnp.nan, alternating)
     return jnp.where(
-        x == 0,
-        jnp.copysign(lax.full_like(x, 1), x),
-        jnp.where(x < 0, negative, jnp.where(jnp.isnan(x), x, 1)),
+        x == 0, jnp.copysign(lax.full_like(x, 1), x), jnp.where(x < 0, negative, jnp.where(jnp.isnan(x), x, 1))
     )
 
 
@@ -143,10 +141,7 @@ def _stirling_rest(x):
     return total / x
 
 
-@special(
-    lambda out, a, b: lax.digamma(a) - lax.digamma(a + b),
-    lambda out, a, b: lax.digamma(b) - lax.digamma(a + b),
-)
+@special(lambda out, a, b: lax.digamma(a) - lax.digamma(a + b), lambda out, a, b: lax.digamma(b) - lax.digamma(a + b))
 @widened
 def betaln(a: ArrayLike, b: ArrayLike) -> Array:
     """``log(abs(beta(a, b)))``."""
@@ -199,9 +194,7 @@ def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:
     return jnp.where(inside, out, 0)
 
 
-@special(
-    lambda out, z, m: out * (lax.digamma(z + m) - lax.digamma(z)), lambda out, z, m: out * lax.digamma(z + m)
-)
+@special(lambda out, z, m: out * (lax.digamma(z + m) - lax.digamma(z)), lambda out, z, m: out * lax.digamma(z + m))
 def poch(z: ArrayLike, m: ArrayLike) -> Array:
     """The rising factorial, ``gamma(z + m) / gamma(z)``; NaN where z is a pole."""
     signs = gammasgn(z + m) * gammasgn(z)

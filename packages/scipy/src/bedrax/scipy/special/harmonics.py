@@ -17,12 +17,7 @@ __all__ = ["sph_harm_y"]
 
 
 def sph_harm_y(
-    n: ArrayLike,
-    m: ArrayLike,
-    theta: ArrayLike,
-    phi: ArrayLike,
-    diff_n: int | None = None,
-    n_max: int | None = None,
+    n: ArrayLike, m: ArrayLike, theta: ArrayLike, phi: ArrayLike, diff_n: int | None = None, n_max: int | None = None
 ) -> Array:
     r"""Spherical harmonics :math:`Y_n^m(\theta, \phi)`, orthonormal, with the phase of Condon and Shortley.
 

@@ -143,9 +143,7 @@ def hyp2f1(a: ArrayLike, b: ArrayLike, c: ArrayLike, x: ArrayLike) -> Array:
     w = jnp.where(near_one, 1 - z, 0.1)
     g = jnp.where(near_one, gap, 0.5)
     first = _gamma_ratio((c, g), (c - a1, c - b1)) * _gauss_series(a1, b1, 1 - g, w)
-    second = (
-        _gamma_ratio((c, -g), (a1, b1)) * _gauss_series(c - a1, c - b1, 1 + g, w) * jnp.exp(g * jnp.log(w))
-    )
+    second = _gamma_ratio((c, -g), (a1, b1)) * _gauss_series(c - a1, c - b1, 1 + g, w) * jnp.exp(g * jnp.log(w))
     # Elsewhere the series; Euler's transformation (DLMF 15.8.1) where it converges faster.
     euler = (z > 0.5) & (z < 1) & (gap < 0) & ~ends
     factor = jnp.where(euler, jnp.exp(gap * jnp.log1p(-jnp.where(euler, z, 0))), 1)

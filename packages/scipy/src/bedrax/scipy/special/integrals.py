@@ -43,11 +43,7 @@ def expi(x: ArrayLike) -> Array:
         return jnp.where(mask, x, default)
 
     positive = jnp.where(x > 0, x, 1)
-    near = (
-        np.euler_gamma
-        + jnp.log(positive)
-        + positive * chebyshev(series.EIN, jnp.minimum(positive, 6) / 3 - 1)
-    )
+    near = np.euler_gamma + jnp.log(positive) + positive * chebyshev(series.EIN, jnp.minimum(positive, 6) / 3 - 1)
     out = jnp.where(x < 0, -exp1.formula(jnp.where(x < 0, -x, 1)), near)
     mid, high, top = at((x > 6) & (x <= 12), 6), at((x > 12) & (x <= 24), 12), at(x > 24, 24)
     scaled = jnp.where(x > 24, chebyshev(series.EI_24, 48 / top - 1), chebyshev(series.EI_12, high / 6 - 3))
@@ -123,13 +119,7 @@ def _sine_cosine_parts(x):
     near = y <= 8
     inner, outer = jnp.where(near, y, 1), jnp.where(near, 8, jnp.where(jnp.isinf(y), 1e30, y))
     t = 128 / (outer * outer) - 1
-    return (
-        near,
-        inner,
-        chebyshev(series.SICI_F, t) / outer,
-        chebyshev(series.SICI_G, t) / (outer * outer),
-        outer,
-    )
+    return (near, inner, chebyshev(series.SICI_F, t) / outer, chebyshev(series.SICI_G, t) / (outer * outer), outer)
 
 
 @derivatives(lambda out, x: jnp.sinc(x / math.pi))
@@ -150,9 +140,7 @@ def _ci(x):
     high = f * jnp.sin(outer) - g * jnp.cos(outer)
     out = jnp.where(near, low, high)
     return jnp.where(
-        x == 0,
-        -jnp.inf,
-        jnp.where(jnp.isnan(x), x, jnp.where(jnp.isinf(x), jnp.where(x > 0, 0.0, jnp.nan), out)),
+        x == 0, -jnp.inf, jnp.where(jnp.isnan(x), x, jnp.where(jnp.isinf(x), jnp.where(x > 0, 0.0, jnp.nan), out))
     )
 
 
@@ -169,18 +157,7 @@ def sici(x: ArrayLike) -> tuple[Array, Array]:
 
 def _debye_coefficients() -> tuple[float, ...]:
     """``B_{2k} / (2k + 1)!`` for k = 1, 2, ..."""
-    numbers = (
-        1 / 6,
-        -1 / 30,
-        1 / 42,
-        -1 / 30,
-        5 / 66,
-        -691 / 2730,
-        7 / 6,
-        -3617 / 510,
-        43867 / 798,
-        -174611 / 330,
-    )
+    numbers = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510, 43867 / 798, -174611 / 330)
     return tuple(b / math.factorial(2 * k + 3) for k, b in enumerate(numbers))
 
 

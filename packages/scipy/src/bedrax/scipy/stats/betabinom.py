@@ -18,6 +18,4 @@ def _logpmf(k, n, a, b):
     return jnp.where((n >= 0) & (a > 0) & (b > 0), out, jnp.nan)
 
 
-logpmf, pmf = discrete(
-    __name__, "the beta-binomial distribution", "logpmf pmf", parameters="n a b", logpmf=_logpmf
-)
+logpmf, pmf = discrete(__name__, "the beta-binomial distribution", "logpmf pmf", parameters="n a b", logpmf=_logpmf)

@@ -101,9 +101,7 @@ class gaussian_kde:
         if points.shape[0] != self.d:
             if points.shape == (1, self.d):
                 return points.reshape(self.d, 1)
-            raise ValueError(
-                f"points have dimension {points.shape[0]}, but the dataset has dimension {self.d}"
-            )
+            raise ValueError(f"points have dimension {points.shape[0]}, but the dataset has dimension {self.d}")
         return points
 
     def logpdf(self, x: ArrayLike) -> Array:
@@ -152,9 +150,7 @@ class gaussian_kde:
         """The integral of the product with another estimate."""
         if other.d != self.d:
             raise ValueError("KDEs are not the same dimensionality")
-        return _overlap(
-            self.dataset, self.weights, other.dataset, other.weights, self.covariance + other.covariance
-        )
+        return _overlap(self.dataset, self.weights, other.dataset, other.weights, self.covariance + other.covariance)
 
     def resample(self, key: Array, shape: tuple[int, ...] = ()) -> Array:
         """Points drawn from the estimate, of shape ``[d, *shape]``."""
@@ -165,9 +161,7 @@ class gaussian_kde:
         )
         return self.dataset[:, index] + jnp.moveaxis(steps, -1, 0)
 
-    def integrate_box(
-        self, low_bounds: ArrayLike, high_bounds: ArrayLike, maxpts: int | None = None
-    ) -> Array:
+    def integrate_box(self, low_bounds: ArrayLike, high_bounds: ArrayLike, maxpts: int | None = None) -> Array:
         """Not implemented: see `integrate_box_1d`."""
         raise NotImplementedError("only 1D box integrations are supported; use `integrate_box_1d`")
 

@@ -59,9 +59,7 @@ def named(fun: Callable, name: str, module: str, parameters: Sequence[tuple[str,
     def call(*args, **kwargs):
         if kwargs or len(args) != len(names):
             if len(args) > len(names):
-                raise TypeError(
-                    f"{name}() takes {len(names)} arguments but {len(args)} were given: {', '.join(names)}"
-                )
+                raise TypeError(f"{name}() takes {len(names)} arguments but {len(args)} were given: {', '.join(names)}")
             rest = [kwargs.pop(n, default) for n, default in parameters[len(args) :]]
             if kwargs:
                 raise TypeError(

@@ -29,9 +29,7 @@ def logpdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike, allow_singular: None =
       ValueError: `mean` or `cov` has a shape that does not fit.
     """
     if allow_singular is not None:
-        raise NotImplementedError(
-            "multivariate_normal.logpdf: allow_singular is not supported; leave it out."
-        )
+        raise NotImplementedError("multivariate_normal.logpdf: allow_singular is not supported; leave it out.")
     return _logpdf(x, mean, cov)
 
 

@@ -16,6 +16,4 @@ def _logpmf(k, n, p):
     return jnp.where(inside, log_ways + xlogy(n, p) + xlog1py(k, -p), -jnp.inf)
 
 
-logpmf, pmf = discrete(
-    __name__, "the negative binomial distribution", "logpmf pmf", parameters="n p", logpmf=_logpmf
-)
+logpmf, pmf = discrete(__name__, "the negative binomial distribution", "logpmf pmf", parameters="n p", logpmf=_logpmf)

@@ -25,18 +25,12 @@ class ModeResult(NamedTuple):
 
 def _check_policy(name: str, policy: str, supported: tuple[str, ...]) -> None:
     if policy not in ("propagate", "omit", "raise"):
-        raise ValueError(
-            f"Illegal nan_policy value {policy!r}; expected one of {{'propagate', 'omit', 'raise'}}"
-        )
+        raise ValueError(f"Illegal nan_policy value {policy!r}; expected one of {{'propagate', 'omit', 'raise'}}")
     if policy not in supported:
-        raise NotImplementedError(
-            f"{name}: nan_policy={policy!r} is not implemented; use one of {supported}."
-        )
+        raise NotImplementedError(f"{name}: nan_policy={policy!r} is not implemented; use one of {supported}.")
 
 
-def mode(
-    a: ArrayLike, axis: int | None = 0, nan_policy: str = "propagate", keepdims: bool = False
-) -> ModeResult:
+def mode(a: ArrayLike, axis: int | None = 0, nan_policy: str = "propagate", keepdims: bool = False) -> ModeResult:
     """The most frequent value along an axis, the smallest one of several, and how often it occurs.
 
     Args:
@@ -77,9 +71,7 @@ def mode(
     return ModeResult(values, counts)
 
 
-def rankdata(
-    a: ArrayLike, method: str = "average", *, axis: int | None = None, nan_policy: str = "propagate"
-) -> Array:
+def rankdata(a: ArrayLike, method: str = "average", *, axis: int | None = None, nan_policy: str = "propagate") -> Array:
     """Ranks, from 1.
 
     Args:
@@ -127,12 +119,7 @@ def rankdata(
 
 
 def sem(
-    a: ArrayLike,
-    axis: int | None = 0,
-    ddof: int = 1,
-    nan_policy: str = "propagate",
-    *,
-    keepdims: bool = False,
+    a: ArrayLike, axis: int | None = 0, ddof: int = 1, nan_policy: str = "propagate", *, keepdims: bool = False
 ) -> Array:
     """The standard error of the mean, ``std(a) / sqrt(n)``.
 

@@ -15,6 +15,4 @@ def _logpdf(z, df):
     return -special.betaln(0.5, half) - 0.5 * jnp.log(df) - (half + 0.5) * jnp.log1p(z * z / df)
 
 
-logpdf, pdf = location_scale(
-    __name__, "Student's t distribution", "logpdf pdf", parameters="df", logpdf=_logpdf
-)
+logpdf, pdf = location_scale(__name__, "Student's t distribution", "logpdf pdf", parameters="df", logpdf=_logpdf)

@@ -14,9 +14,7 @@ __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
 def _log_difference(x, y):
     """``log(exp(x) - exp(y))`` for x >= y."""
     gap = jnp.where(y == x, 1, x - y)
-    return jnp.where(
-        y == x, -jnp.inf, x + jnp.where(gap > 0.7, jnp.log1p(-jnp.exp(-gap)), jnp.log(-jnp.expm1(-gap)))
-    )
+    return jnp.where(y == x, -jnp.inf, x + jnp.where(gap > 0.7, jnp.log1p(-jnp.exp(-gap)), jnp.log(-jnp.expm1(-gap))))
 
 
 def _log_mass(a, b):

@@ -44,9 +44,7 @@ def _summands_oracle(x, y, sizes):
 
 
 def _scaled_oracle(x, y, xs, ys):
-    return (x * np.repeat(xs, x.shape[1] // xs.shape[1], 1)) @ (
-        y * np.repeat(ys, y.shape[0] // ys.shape[0], 0)
-    )
+    return (x * np.repeat(xs, x.shape[1] // xs.shape[1], 1)) @ (y * np.repeat(ys, y.shape[0] // ys.shape[0], 0))
 
 
 CASES = [

@@ -21,10 +21,7 @@ def _oracle(strides, padding, lhs_dilation, rhs_dilation, groups=1, batch_groups
         x, k = x.astype(dtype), k.astype(dtype)
         spans = [(s - 1) * d + 1 for s, d in zip(k.shape[2:], rhs_dilation, strict=True)]
         sizes = [(s - 1) * d + 1 for s, d in zip(x.shape[2:], lhs_dilation, strict=True)]
-        places = [
-            (s + lo + hi - w) // t + 1
-            for s, w, t, (lo, hi) in zip(sizes, spans, strides, padding, strict=True)
-        ]
+        places = [(s + lo + hi - w) // t + 1 for s, w, t, (lo, hi) in zip(sizes, spans, strides, padding, strict=True)]
         batch, outs = x.shape[0] // batch_groups, k.shape[0]
         out = np.zeros((batch, outs, *places), dtype)
         for b, o, *at in itertools.product(range(batch), range(outs), *map(range, places)):
@@ -40,17 +37,7 @@ def _oracle(strides, padding, lhs_dilation, rhs_dilation, groups=1, batch_groups
 
 
 def _case(
-    name,
-    x,
-    k,
-    strides,
-    padding,
-    lhs_dilation=None,
-    rhs_dilation=None,
-    groups=1,
-    batch_groups=1,
-    dtype="float32",
-    **kw,
+    name, x, k, strides, padding, lhs_dilation=None, rhs_dilation=None, groups=1, batch_groups=1, dtype="float32", **kw
 ):
     n = len(strides)
     lhs_dilation, rhs_dilation = lhs_dilation or (1,) * n, rhs_dilation or (1,) * n

@@ -35,9 +35,7 @@ def _scaled():
     def scaled(x, y):
         return lax.mul(x, y)
 
-    scaled.defvjp(
-        lambda x, y: (lax.mul(x, y), (x, y)), lambda res, ct: (lax.mul(ct, res[1]), lax.mul(ct, res[0]))
-    )
+    scaled.defvjp(lambda x, y: (lax.mul(x, y), (x, y)), lambda res, ct: (lax.mul(ct, res[1]), lax.mul(ct, res[0])))
     return scaled
 
 
@@ -65,5 +63,5 @@ CASES = [
 ]  # fmt: skip
 
 UNSAMPLED = {
-    p.custom_lin_p: "it stands in linear programs only, until they are transposed: records of custom_vjp_call reach it",
+    p.custom_lin_p: "it stands in linear programs only, until they are transposed: records of custom_vjp_call reach it"
 }

@@ -98,10 +98,7 @@ def _eig_vectors(a):
 
 def _schur_rebuilt(a):
     u, q = lax.schur(a)
-    return [
-        matrices.matmul(matrices.matmul(q, u), matrices.adjoint(q)),
-        matrices.matmul(matrices.adjoint(q), q),
-    ]
+    return [matrices.matmul(matrices.matmul(q, u), matrices.adjoint(q)), matrices.matmul(matrices.adjoint(q), q)]
 
 
 def _identity_like(a):
@@ -163,9 +160,7 @@ def _update(r, w):
     """With the sign of the rows that makes the diagonal positive."""
     out = lax.cholesky_update(r, w)
     diagonal = lax.reduce_sum(elementwise.mul(out, _identity_like(out)), (out.ndim - 1,))
-    return elementwise.mul(
-        out, lax.broadcast_in_dim(lax.sign(diagonal), out.shape, tuple(range(out.ndim - 1)))
-    )
+    return elementwise.mul(out, lax.broadcast_in_dim(lax.sign(diagonal), out.shape, tuple(range(out.ndim - 1))))
 
 
 def _np_householder(a, taus):

@@ -32,10 +32,7 @@ _numbers = [
 ]
 _reduction(p.reduce_sum_p, p.reduce_sum, np.add, _numbers)
 _reduction(p.reduce_prod_p, p.reduce_prod, np.multiply, _numbers)
-for _prim, _fun, _ufunc in (
-    (p.reduce_sum_p, p.reduce_sum, np.add),
-    (p.reduce_prod_p, p.reduce_prod, np.multiply),
-):
+for _prim, _fun, _ufunc in ((p.reduce_sum_p, p.reduce_sum, np.add), (p.reduce_prod_p, p.reduce_prod, np.multiply)):
     _add(_prim, "bf16", lambda x, f=_fun: f(x, (0,)), [arg((30, 2), "bfloat16", 0.9, 1.1)],
          lambda x, u=_ufunc: u.reduce(x.astype("f"), 0).astype(x.dtype), grad=())  # fmt: skip
 _add(p.reduce_prod_p, "zeros", lambda x: p.reduce_prod(x, (1,)), [np.float32([[0, 2, 3], [0, 0, 3], [1, 2, 3]])],

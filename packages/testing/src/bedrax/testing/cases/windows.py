@@ -37,9 +37,7 @@ def _loop(reduce, init, window, strides, padding, base=None, dilation=None):
         for at in np.ndindex(*shape):
             values = [init]
             for offset in itertools.product(*map(range, window)):
-                place = [
-                    a * s + o * d - lo for a, s, o, d, (lo, _) in zip(at, strides, offset, dilation, pads)
-                ]
+                place = [a * s + o * d - lo for a, s, o, d, (lo, _) in zip(at, strides, offset, dilation, pads)]
                 if all(i >= 0 and i % b == 0 and i // b < n for i, b, n in zip(place, base, x.shape)):
                     values.append(x[tuple(i // b for i, b in zip(place, base))])
             out[at] = reduce(np.array(values))

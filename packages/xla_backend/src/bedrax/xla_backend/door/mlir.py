@@ -52,9 +52,7 @@ def mirror(name: str) -> tuple:
     """``__getattr__, __dir__, __all__`` of a module that is `jaxlib.mlir.<name>` under another path."""
     load()
     module = importlib.import_module(f"jaxlib.mlir.{name}")
-    public = [
-        n for n in vars(module) if not n.startswith("_") and not isinstance(vars(module)[n], types.ModuleType)
-    ]
+    public = [n for n in vars(module) if not n.startswith("_") and not isinstance(vars(module)[n], types.ModuleType)]
     return lambda attribute: getattr(module, attribute), lambda: sorted(vars(module)), public
 
 

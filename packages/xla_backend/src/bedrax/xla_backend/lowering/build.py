@@ -55,9 +55,7 @@ class Block:
 def array_constant(block: Block, x: Any, aval: ShapedArray) -> Any:
     """A constant with the value of `x`, an array or a scalar of type `aval`."""
     if not aval.is_array:
-        return _create(
-            "stablehlo.create_token", results=[types.token_type], loc=types.unknown, ip=block.ip
-        ).result
+        return _create("stablehlo.create_token", results=[types.token_type], loc=types.unknown, ip=block.ip).result
     shape, dtype = types.physical(aval)
     if dtype.kind == "V" and dtype.itemsize == 0 or dtype.name == "float0":
         attribute = types.splat(False, np.dtype(bool), tuple(shape))
@@ -186,9 +184,7 @@ class Builder:
             return self.broadcast_in_dim(self.constant(x, dtype), shape, ())
         if not shape:
             return self.constant(x, dtype)
-        return self.emit(
-            "stablehlo.constant", (), tensor_type(shape, dtype), value=types.splat(x, dtype, shape)
-        )
+        return self.emit("stablehlo.constant", (), tensor_type(shape, dtype), value=types.splat(x, dtype, shape))
 
     def unary(self, name: str, v: Any) -> Any:
         """An operation whose result has the operand's type."""
@@ -250,9 +246,7 @@ class Builder:
         if dims.is_constant_shape(shape):
             if result == v.type and tuple(dimensions) == tuple(range(len(shape))):
                 return v
-            return self.emit(
-                "stablehlo.broadcast_in_dim", (v,), result, broadcast_dimensions=tuple(dimensions)
-            )
+            return self.emit("stablehlo.broadcast_in_dim", (v,), result, broadcast_dimensions=tuple(dimensions))
         return self.emit(
             "stablehlo.dynamic_broadcast_in_dim", (v, self.shape_tensor(shape)), result,
             broadcast_dimensions=tuple(dimensions))  # fmt: skip
@@ -266,9 +260,7 @@ class Builder:
         result = _typed([sizes[i] for i in permutation], v.type.element_type)
         return self.emit("stablehlo.transpose", (v,), result, permutation=permutation)
 
-    def slice(
-        self, v: Any, starts: Sequence[Any], limits: Sequence[Any], strides: Sequence[int] | None = None
-    ) -> Any:
+    def slice(self, v: Any, starts: Sequence[Any], limits: Sequence[Any], strides: Sequence[int] | None = None) -> Any:
         """A slice; bounds may be symbolic."""
         starts, limits = tuple(starts), tuple(limits)
         strides = (1,) * len(starts) if strides is None else tuple(strides)
@@ -291,8 +283,7 @@ class Builder:
         low, high, interior = tuple(low), tuple(high), tuple(interior)
         if all(dims.is_constant_shape(t) for t in (low, high)) and v.type.has_static_shape:
             shape = [
-                n + a + b + max(n - 1, 0) * i
-                for n, a, b, i in zip(v.type.shape, low, high, interior, strict=True)
+                n + a + b + max(n - 1, 0) * i for n, a, b, i in zip(v.type.shape, low, high, interior, strict=True)
             ]
             result = _typed(shape, v.type.element_type)
             return self.emit(
@@ -334,9 +325,7 @@ class Builder:
         """A dimension as a rank-0 i32 value."""
         if dims.is_constant_dim(d):
             return self.constant(int(d), np.int32)
-        from bedrax.xla_backend.lowering import (
-            dimensions,  # with `shape_poly`, which most programs do without
-        )
+        from bedrax.xla_backend.lowering import dimensions  # with `shape_poly`, which most programs do without
 
         return dimensions.value(self, d)
 

@@ -1,12 +1,7 @@
 """StableHLO for callbacks: custom calls into the host's Python."""
 
 from bedrax.core import effects
-from bedrax.lax.primitives.callbacks import (
-    debug_callback_p,
-    io_callback_p,
-    ordered_io_effect,
-    pure_callback_p,
-)
+from bedrax.lax.primitives.callbacks import debug_callback_p, io_callback_p, ordered_io_effect, pure_callback_p
 from bedrax.xla_backend.tables import lowering_rules
 
 

@@ -80,9 +80,7 @@ def dtypes_of_product(ctx, x: np.dtype, y: np.dtype, result: np.dtype) -> tuple[
 
 
 @lowering_rules.rule(dot_general_p)
-def _dot_general(
-    ctx, lhs, rhs, *, dimension_numbers, precision=None, preferred_element_type=None, out_sharding=None
-):
+def _dot_general(ctx, lhs, rhs, *, dimension_numbers, precision=None, preferred_element_type=None, out_sharding=None):
     (lc, rc), (lb, rb) = dimension_numbers
     (x, y), out = ctx.avals_in, ctx.avals_out[0]
     numbers = ctx.parse(
@@ -113,10 +111,7 @@ def _with_algorithm(ctx, lhs, rhs, algorithm, attributes):
         )
     if isinstance(algorithm, DotAlgorithmPreset):
         stored = algorithm.supported_lhs_types
-        types = [
-            d if stored is None or d in map(np.dtype, stored) else np.dtype(stored[0])
-            for d in (x.dtype, y.dtype)
-        ]
+        types = [d if stored is None or d in map(np.dtype, stored) else np.dtype(stored[0]) for d in (x.dtype, y.dtype)]
         if types[0] != types[1] and stored is not None:
             types = [product_dtype(*types)] * 2
         outs = algorithm.supported_output_types(*types)

@@ -36,8 +36,5 @@ def _bitcast(ctx, x, *, new_dtype):
 @lowering_rules.rule(p.reduce_precision_p)
 def _reduce_precision(ctx, x, *, exponent_bits, mantissa_bits):
     return ctx.emit(
-        "stablehlo.reduce_precision",
-        (x,),
-        exponent_bits=ctx.i32(exponent_bits),
-        mantissa_bits=ctx.i32(mantissa_bits),
+        "stablehlo.reduce_precision", (x,), exponent_bits=ctx.i32(exponent_bits), mantissa_bits=ctx.i32(mantissa_bits)
     )

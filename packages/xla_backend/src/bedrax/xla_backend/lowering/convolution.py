@@ -126,16 +126,11 @@ def _depthwise(
     k = lax.convert_element_type(
         lax.transpose(rhs, (*numbers.rhs_spec[2:], numbers.rhs_spec[1], numbers.rhs_spec[0])), dtype
     )
-    config = (
-        (0, 0, 0),
-        *[(lo, hi, d - 1) for (lo, hi), d in zip(padding, lhs_dilation, strict=True)],
-        (0, 0, 0),
-    )
+    config = ((0, 0, 0), *[(lo, hi, d - 1) for (lo, hi), d in zip(padding, lhs_dilation, strict=True)], (0, 0, 0))
     x = lax.pad(x, dtype.type(0), config)
     (batch, *space, features), (*window, _, outs) = aval_of(x).shape, aval_of(k).shape
     places = [
-        (m - ((w - 1) * d + 1)) // s + 1
-        for m, w, d, s in zip(space, window, rhs_dilation, window_strides, strict=True)
+        (m - ((w - 1) * d + 1)) // s + 1 for m, w, d, s in zip(space, window, rhs_dilation, window_strides, strict=True)
     ]
     shape = (batch, *places, features, outs // features)
     total = None
@@ -164,9 +159,7 @@ def _by_groups(lhs, rhs, *, dimension_numbers, feature_group_count, batch_group_
         )
 
     if groups <= _MANY_GROUPS:
-        xs, ks = (
-            lax.split(v, (aval_of(v).shape[d] // groups,) * groups, d) for v, d in ((lhs, at), (rhs, to))
-        )
+        xs, ks = (lax.split(v, (aval_of(v).shape[d] // groups,) * groups, d) for v, d in ((lhs, at), (rhs, to)))
         return lax.concatenate([one(x, k) for x, k in zip(xs, ks, strict=True)], joined)
 
     def stacked(v, d):

@@ -50,9 +50,7 @@ class Caller(Builder):
             attributes["backend_config"] = types.string(backend_config)
         if called_computations:
             attributes["called_computations"] = tuple(types.symbol(c) for c in called_computations)
-        results = [
-            type_of(t) for t in _listed(self.own_results()[0] if result_types is None else result_types)
-        ]
+        results = [type_of(t) for t in _listed(self.own_results()[0] if result_types is None else result_types)]
         if operand_output_aliases:
             attributes["output_operand_aliases"] = _aliases(operand_output_aliases, len(results))
         if operand_layouts is not None or result_layouts is not None:
@@ -94,9 +92,7 @@ class Caller(Builder):
         """
         target = platforms.of(self.platform).callback_target
         if target is None:
-            raise NotImplementedError(
-                f"callbacks into Python cannot be compiled for platform {self.platform!r}"
-            )
+            raise NotImplementedError(f"callbacks into Python cannot be compiled for platform {self.platform!r}")
         wanted = [type_of(t) for t in result_types]
         checked = _checked_callback(function, wanted, effect is not None)
         config_of_call = {"index": np.uint64(self.add_host_callback(checked))}

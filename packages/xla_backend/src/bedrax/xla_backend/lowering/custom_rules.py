@@ -17,6 +17,5 @@ def _forward_rule(ctx, *operands, jaxpr, **_):
 
 
 lowering_rules.absent(
-    p.custom_lin_p,
-    why="it is the not yet transposed backward rule of a custom_vjp function, which has no forward mode",
+    p.custom_lin_p, why="it is the not yet transposed backward rule of a custom_vjp function, which has no forward mode"
 )

@@ -12,9 +12,7 @@ from bedrax.xla_backend.tables import lowering_rules
 def _fft(ctx, x, *, fft_type, fft_lengths):
     out = ctx.avals_out[0]
     if not ctx.is_static(fft_lengths):
-        raise NotImplementedError(
-            f"fft: StableHLO has no transforms of symbolic length, got fft_lengths={fft_lengths}"
-        )
+        raise NotImplementedError(f"fft: StableHLO has no transforms of symbolic length, got fft_lengths={fft_lengths}")
     if len(fft_lengths) > 3:
         return ctx.lower_fun(_in_parts, x, fft_type=fft_type, fft_lengths=fft_lengths)
     if 0 in fft_lengths or 0 in out.shape:

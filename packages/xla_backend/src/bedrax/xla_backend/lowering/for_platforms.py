@@ -65,9 +65,7 @@ def _attempt(ctx, rule, values, params) -> str:
     block = program.scratch.regions[0].blocks[0]
     host_callbacks, keepalives = list(program.host_callbacks), list(program.keepalives)
     attempt = ir.Operation.create("builtin.module", regions=1, loc=types.unknown, ip=ir.InsertionPoint(block))
-    inner = attempt.regions[0].blocks.append(
-        *[v.type for v in values], arg_locs=[types.unknown] * len(values)
-    )
+    inner = attempt.regions[0].blocks.append(*[v.type for v in values], arg_locs=[types.unknown] * len(values))
     saved = ctx.block
     ctx.block = Block(program, ir.InsertionPoint(inner), dict(saved.tokens))
     try:

@@ -35,9 +35,7 @@ def _wide_indices(ctx, indices, aval, bounds):
     unsigned = dtypes.issubdtype(dtype, np.unsignedinteger)
     largest = max([b for b in bounds if isinstance(b, int)], default=0)
     if dtype == np.uint64:  # what int64 cannot hold is out of bounds for certain
-        indices = ctx.binary(
-            "stablehlo.minimum", indices, ctx.full(aval.shape, np.iinfo(np.int64).max, dtype)
-        )
+        indices = ctx.binary("stablehlo.minimum", indices, ctx.full(aval.shape, np.iinfo(np.int64).max, dtype))
     if bits >= 32 and not unsigned and (bits == 64 or largest <= np.iinfo(np.int32).max):
         return indices, dtype
     small = bits + unsigned <= 32 and largest <= np.iinfo(np.int32).max
@@ -62,9 +60,7 @@ def _limits(ctx, aval, operand_shape, index_map, sizes, dtype):
 
 
 @lowering_rules.rule(gather_p)
-def _gather(
-    ctx, operand, indices, *, dimension_numbers, slice_sizes, indices_are_sorted, mode, fill_value, **_
-):
+def _gather(ctx, operand, indices, *, dimension_numbers, slice_sizes, indices_are_sorted, mode, fill_value, **_):
     n, x, i, out = dimension_numbers, ctx.avals_in[0], ctx.avals_in[1], ctx.avals_out[0]
     indices, dtype = _wide_indices(ctx, indices, i, x.shape)
     numbers = ctx.parse(

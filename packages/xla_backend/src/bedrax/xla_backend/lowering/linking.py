@@ -59,8 +59,7 @@ def specialize(artifact: bytes, in_types: Sequence[Any], platform_index: int | N
             start = text.index("Input shapes do not match")
             raise ValueError(text[start:].splitlines()[0]) from None
         raise ValueError(
-            "the exported program could not be specialized to the shapes"
-            f" {[str(t) for t in in_types]}: {text}"
+            f"the exported program could not be specialized to the shapes {[str(t) for t in in_types]}: {text}"
         ) from error
     return ir.Module.parse(refined, types.context)
 
@@ -73,19 +72,11 @@ def _refine_argument(block, argument, wanted) -> None:
     attribute = types.dense(np.array(wanted.shape, np.int32))
     start = ir.InsertionPoint.at_block_begin(block)
     shape = ir.Operation.create(
-        "stablehlo.constant",
-        results=[attribute.type],
-        attributes={"value": attribute},
-        loc=types.unknown,
-        ip=start,
+        "stablehlo.constant", results=[attribute.type], attributes={"value": attribute}, loc=types.unknown, ip=start
     )
     argument.set_type(wanted)
     loose = ir.Operation.create(
-        "stablehlo.dynamic_reshape",
-        results=[known],
-        operands=[argument, shape.result],
-        loc=types.unknown,
-        ip=start,
+        "stablehlo.dynamic_reshape", results=[known], operands=[argument, shape.result], loc=types.unknown, ip=start
     )
     argument.replace_all_uses_except(loose.result, loose)
 

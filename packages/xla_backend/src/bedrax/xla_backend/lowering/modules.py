@@ -46,9 +46,7 @@ def solvable_arguments(jaxpr: Jaxpr, used: Sequence[bool]) -> tuple[int, ...]:
     if not all_static(avals):
         try:
             shape_poly.solve_dims([avals[i].shape for i in kept], lambda i, k: Unknown())
-            known = set().union(
-                set(), *(d.variables for i in kept for d in avals[i].shape if dims.is_symbolic(d))
-            )
+            known = set().union(set(), *(d.variables for i in kept for d in avals[i].shape if dims.is_symbolic(d)))
         except ValueError:
             known = set()
         every = set().union(set(), *(d.variables for a in avals for d in a.shape if dims.is_symbolic(d)))
@@ -93,9 +91,7 @@ def lower(
         program.module.operation.attributes["jax.uses_shape_polymorphism"] = types.attribute(True)
     avals = [jaxpr.invars[i].aval for i in kept]
     arg_attrs: list[dict] = [{} for _ in avals]
-    res_attrs: list[dict] = [
-        {"jax.result_info": n} for n in (result_names or ["result"] * len(jaxpr.outvars))
-    ]
+    res_attrs: list[dict] = [{"jax.result_info": n} for n in (result_names or ["result"] * len(jaxpr.outvars))]
     if mark_shardings is not None:
         mark_shardings(arg_attrs, res_attrs)
     if several:

@@ -43,9 +43,7 @@ class Program:
       lower_equation: ``(ctx, values) -> value, or list``: how equations are lowered.
     """
 
-    def __init__(
-        self, name: str, platform: str, num_partitions: int = 1, lower_equation: Callable = lower_equation
-    ):
+    def __init__(self, name: str, platform: str, num_partitions: int = 1, lower_equation: Callable = lower_equation):
         self.name = name
         self.lower_equation = lower_equation
         self.platform = platform
@@ -60,9 +58,7 @@ class Program:
         self.keepalives: list[Any] = []
         self.dim_values: dict[str, Any] = {}
         self.symbolic = False
-        self.shapes: dict[
-            Any, tuple
-        ] = {}  # of values whose types do not tell: shapes with symbolic dimensions
+        self.shapes: dict[Any, tuple] = {}  # of values whose types do not tell: shapes with symbolic dimensions
         # Of programs for several platforms: their names, a value that says which one it is, and whether a rule asked.
         self.platforms: tuple[str, ...] = ()
         self.platform_index: Any = None
@@ -298,9 +294,7 @@ class LoweringContext(Caller):
             0, self.location, self.block.ip)  # fmt: skip
         return list(op.results)
 
-    def lower_fun(
-        self, fun: Callable, *operands: Any, avals: Sequence[Any] | None = None, **kwargs: Any
-    ) -> Any:
+    def lower_fun(self, fun: Callable, *operands: Any, avals: Sequence[Any] | None = None, **kwargs: Any) -> Any:
         """Trace ``fun(*args, **kwargs)`` at `avals` (default `avals_in`) and inline it.
 
         Returns:

@@ -28,11 +28,7 @@ _OPS = {
 
 def accumulator(prim, dtype: np.dtype) -> np.dtype:
     """The dtype in which to form sums and products of `dtype`; `dtype` itself for other reductions."""
-    if (
-        prim in (p.reduce_sum_p, p.reduce_prod_p)
-        and dtype.itemsize < 4
-        and dtypes.issubdtype(dtype, np.floating)
-    ):
+    if prim in (p.reduce_sum_p, p.reduce_prod_p) and dtype.itemsize < 4 and dtypes.issubdtype(dtype, np.floating):
         return np.dtype(np.float32)
     return dtype
 
@@ -65,9 +61,7 @@ def _reduce_known(ctx, x, *, axes, out_sharding=None):
         return x
     prim, dtype = ctx.prim, ctx.avals_in[0].dtype
     wide = accumulator(prim, dtype)
-    return ctx.convert(
-        reduce_over(ctx, prim, ctx.convert(x, wide), axes, wide, ctx.avals_out[0].shape), dtype
-    )
+    return ctx.convert(reduce_over(ctx, prim, ctx.convert(x, wide), axes, wide, ctx.avals_out[0].shape), dtype)
 
 
 def reduce_over(ctx, prim, x, axes, dtype, out_shape):

@@ -107,9 +107,7 @@ def _split(ctx, x, *, sizes, axis):
 def _tile(ctx, x, *, reps):
     shape = ctx.avals_in[0].shape
     repeated = tuple([n for pair in zip(reps, shape) for n in pair])
-    return ctx.reshape(
-        ctx.broadcast_in_dim(x, repeated, tuple(range(1, 2 * len(shape), 2))), ctx.avals_out[0].shape
-    )
+    return ctx.reshape(ctx.broadcast_in_dim(x, repeated, tuple(range(1, 2 * len(shape), 2))), ctx.avals_out[0].shape)
 
 
 @rule(p.iota_p)

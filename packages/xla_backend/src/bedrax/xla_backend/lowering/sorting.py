@@ -30,9 +30,7 @@ def _is_float(dtype) -> bool:
 def _sort_op(ctx, operands, dimension: int, is_stable: bool, less, num_results: int) -> list:
     """`stablehlo.sort` of values of one shape; ``less(xs, ys)`` compares two lists of scalars."""
     if any(ctx.dtype(v) in dtypes.narrow_int_dtypes for v in operands):
-        return in_bytes(ctx, operands, lambda vs: _sort_op(ctx, vs, dimension, is_stable, less, len(vs)))[
-            :num_results
-        ]
+        return in_bytes(ctx, operands, lambda vs: _sort_op(ctx, vs, dimension, is_stable, less, len(vs)))[:num_results]
     scalars = [ctx.tensor_type((), ctx.dtype(v)) for v in operands]
     region = ctx.region([t for t in scalars for _ in range(2)], lambda *args: less(args[::2], args[1::2]))
     return ctx.emit(
@@ -67,11 +65,7 @@ def _less(ctx, num_keys: int):
     """Lexicographic "less" on the first `num_keys` scalars of two lists."""
 
     def less(xs, ys):
-        pairs = [
-            pair
-            for x, y in zip(xs[:num_keys], ys)
-            for pair in zip(_scalar_keys(ctx, x), _scalar_keys(ctx, y))
-        ]
+        pairs = [pair for x, y in zip(xs[:num_keys], ys) for pair in zip(_scalar_keys(ctx, x), _scalar_keys(ctx, y))]
         flag = ctx.tensor_type((), _BOOL)
         out = None
         for x, y in reversed(pairs):
@@ -125,9 +119,7 @@ def _flip(ctx, bits):
 def _restore(ctx, order, dtype):
     if not _is_float(dtype):
         return ctx.convert(order, dtype)
-    return ctx.emit(
-        "stablehlo.bitcast_convert", [_flip(ctx, order)], ctx.tensor_type(ctx.shape(order), dtype)
-    )
+    return ctx.emit("stablehlo.bitcast_convert", [_flip(ctx, order)], ctx.tensor_type(ctx.shape(order), dtype))
 
 
 def _sort_integers(ctx, x, dimension: int):
@@ -193,10 +185,7 @@ def _largest(ctx, x, k, axis: int) -> list:
     values = ctx.convert(ctx.transpose(x, last), inner)
     shape = tuple([aval.shape[i] for i in last[:-1]]) + (k,)
     values, index = ctx.emit(
-        "chlo.top_k",
-        [values],
-        [ctx.tensor_type(shape, inner), ctx.tensor_type(shape, np.dtype(np.int32))],
-        k=k,
+        "chlo.top_k", [values], [ctx.tensor_type(shape, inner), ctx.tensor_type(shape, np.dtype(np.int32))], k=k
     )
     back = tuple(int(i) for i in np.argsort(last))
     return [ctx.transpose(ctx.convert(values, aval.dtype), back), ctx.transpose(index, back)]
@@ -213,9 +202,7 @@ def _first_of_sorted(x, *, k, axis):
     """The `k` largest, for a symbolic `k`: sorted backwards from the end, so that equal ones keep their order."""
     shape = aval_of(x).shape
     index = lax.broadcasted_iota(np.int32, shape, axis)
-    out = p.sort_p.bind(
-        lax.rev(x, (axis,)), lax.rev(index, (axis,)), dimension=axis, is_stable=True, num_keys=1
-    )
+    out = p.sort_p.bind(lax.rev(x, (axis,)), lax.rev(index, (axis,)), dimension=axis, is_stable=True, num_keys=1)
     return [lax.slice_in_dim(lax.rev(y, (axis,)), 0, k, 1, axis) for y in out]
 
 

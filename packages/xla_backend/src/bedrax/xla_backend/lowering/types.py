@@ -177,9 +177,9 @@ def _convert(x: Any, kind: type) -> Attribute:
             return ir.DenseI64ArrayAttr.get([int(e) for e in x], context)
         if all(type(e) is bool or type(e) is np.bool_ for e in x):
             return ir.DenseBoolArrayAttr.get([bool(e) for e in x], context)
-        if all(
-            dims.is_constant_dim(e) for e in x if not isinstance(e, (str, Attribute, tuple, list))
-        ) and not any(isinstance(e, (str, Attribute, tuple, list)) for e in x):
+        if all(dims.is_constant_dim(e) for e in x if not isinstance(e, (str, Attribute, tuple, list))) and not any(
+            isinstance(e, (str, Attribute, tuple, list)) for e in x
+        ):
             return ir.DenseI64ArrayAttr.get([int(e) for e in x], context)
         return ir.ArrayAttr.get([attribute(e) for e in x], context)
     if isinstance(x, dict):

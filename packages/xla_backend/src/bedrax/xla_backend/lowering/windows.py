@@ -31,13 +31,9 @@ def _reduce_window(ctx, operands, inits, result_types, region, windows: Windows)
         low, high, interior = zip(*windows.pad_config())
         shape = [
             dims.dilate_dim(n, base) + a + b
-            for n, base, (a, b) in zip(
-                ctx.avals_in[0].shape, windows.base_dilation, windows.padding, strict=True
-            )
+            for n, base, (a, b) in zip(ctx.avals_in[0].shape, windows.base_dilation, windows.padding, strict=True)
         ]
-        operands = [
-            ctx.pad(x, init, low, high, interior, shape) for x, init in zip(operands, inits, strict=True)
-        ]
+        operands = [ctx.pad(x, init, low, high, interior, shape) for x, init in zip(operands, inits, strict=True)]
         rank = len(shape)
         windows = windows._replace(padding=((0, 0),) * rank, base_dilation=(1,) * rank)
     return ctx.emit(
@@ -172,11 +168,7 @@ for _prim in p.reduction_of:
 def _select_and_scatter_add_cpu(ctx, source, operand, *, select_prim, **params):
     windows = Windows.of(**params)
     apart = all(n <= stride for n, stride in zip(windows.window_dimensions, windows.window_strides))
-    if (
-        not apart
-        or math.prod(windows.window_dimensions) > _MOST_MASKS
-        or not ctx.is_static(ctx.avals_in[1].shape)
-    ):
+    if not apart or math.prod(windows.window_dimensions) > _MOST_MASKS or not ctx.is_static(ctx.avals_in[1].shape):
         return _select_and_scatter_add(ctx, source, operand, select_prim=select_prim, **params)
 
     def by_masks(ct, x):
