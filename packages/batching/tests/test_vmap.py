@@ -1,6 +1,8 @@
 """`vmap` as users call it: axes in and out, names, sizes; and what it says when they do not fit."""
 
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -221,3 +223,21 @@ def test_sequential_vmap():
 def test_map_in_batches():
     for n in (1, 2, 3, 5):
         np.testing.assert_allclose(np.asarray(lax.map(total, np.tile(M, (2, 1)), batch_size=n)), np.tile(M.sum(1), 2))
+
+
+def test_map_in_batches_asks_for_what_maps():
+    program = """
+import numpy as np
+import bedrax.numpy_backend
+from bedrax import lax
+x = np.arange(5, dtype=np.float32)
+try:
+    lax.map(lax.neg, x, batch_size=2)
+except NotImplementedError as error:
+    assert "import bedrax.batching" in str(error)
+else:
+    raise AssertionError("nobody has offered vmap")
+import bedrax.batching
+assert (np.asarray(lax.map(lax.neg, x, batch_size=2)) == -x).all()
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)

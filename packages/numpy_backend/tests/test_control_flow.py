@@ -1,8 +1,6 @@
 """Loops and branches as users call them, and what they say of functions that do not fit."""
 
 import re
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -174,24 +172,6 @@ def test_map():
     np.testing.assert_allclose(np.asarray(lax.map(lambda x: lax.mul(x, x), X)), X * X)
     with pytest.raises(ValueError, match="batch_size must be a positive integer"):
         lax.map(lax.sin, X, batch_size=0)
-
-
-def test_map_in_batches_asks_for_what_maps():
-    program = """
-import numpy as np
-import bedrax.numpy_backend
-from bedrax import lax
-x = np.arange(5, dtype=np.float32)
-try:
-    lax.map(lax.neg, x, batch_size=2)
-except NotImplementedError as error:
-    assert "import bedrax.batching" in str(error)
-else:
-    raise AssertionError("nobody has offered vmap")
-import bedrax.batching
-assert (np.asarray(lax.map(lax.neg, x, batch_size=2)) == -x).all()
-"""
-    subprocess.run([sys.executable, "-c", program], check=True)
 
 
 def test_loops_are_traced_once_per_function_and_type():
