@@ -16,14 +16,13 @@ import numpy as np
 import pytest
 from jax import lax
 
+import bedrax.lax
 import bedrax.nn
 import bedrax.numpy
 import bedrax.random
 import bedrax.scipy
 from bedrax.core import executors
 from bedrax.core.one_program import one_program
-from bedrax.lax import operators
-from bedrax.lax.primitives import indexing
 from bedrax.numpy import indexing as indexing_of_numpy
 from bedrax.numpy_backend.executor import NumpyExecutor
 from bedrax.numpy_backend.host_array import HostArray
@@ -34,9 +33,7 @@ VECTOR, SCALAR, INTS = MATRIX[0], jnp.float32(0.5), jnp.arange(3)
 
 
 def _modules():
-    yield operators
-    yield indexing
-    for package in (bedrax.numpy, bedrax.nn, bedrax.random, bedrax.scipy):
+    for package in (bedrax.lax, bedrax.numpy, bedrax.nn, bedrax.random, bedrax.scipy):
         for found in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
             yield importlib.import_module(found.name)
 
