@@ -135,7 +135,9 @@ def one_program(
 ) -> Callable:  # fmt: skip
     """Decorator: where the active executor compiles, an eager call is one program, dispatched once.
 
-    Under a transformation, or where NumPy evaluates, it is a plain call.
+    Under a transformation, or where NumPy evaluates, it is a plain call. What it returns has an attribute ``of``:
+    ``f.of(*constants)``, given the first of the static arguments (data that is compared by ``==``), is one program of
+    the other arguments, for callers who have read these themselves.
 
     Args:
       fun: a pure function of arrays. Without it, returns a decorator.
@@ -188,5 +190,14 @@ def one_program(
             by_executor = executor, compiled
         return compiled(*args, **kwargs)
 
+    @functools.lru_cache(4096)
+    def compiled_of(executor, constants):
+        bound = functools.partial(fun, **dict(zip(static, constants, strict=False)))
+        return jitting.jit(functools.update_wrapper(bound, fun))
+
+    def of(*constants):
+        return compiled_of(executors.active or executors.get(), constants)
+
     function.static = names  # type: ignore[attr-defined]
+    function.of = of  # type: ignore[attr-defined]
     return function

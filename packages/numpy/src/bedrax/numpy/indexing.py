@@ -136,7 +136,7 @@ def _slice_entry(v: Any, s: slice) -> Any:
     if v is None or type(v) is int or dims.is_symbolic(v):
         return v
     try:
-        return operator.index(v)
+        return int(operator.index(v))
     except (TypeError, errors.JAXTypeError):
         raise IndexError(
             f"the bounds of a slice are known integers, as they decide a shape; got {s}. Use lax.dynamic_slice_in_dim"
@@ -173,6 +173,25 @@ def _entry(i: Any, position: int) -> Any:
     raise TypeError(f"an index is an integer or a mask, got {i!r} of dtype {dtype} at position {position}")  # fmt: skip
 
 
+class _Reading(NamedTuple):
+    """What an index means whatever the values in it are.
+
+    Attributes:
+      plan: the static part.
+      starts: for each `WINDOW` and `POINT` axis ``(i, size, start)``: value number `i` into an axis of that size,
+        or, where `i` is negative, a known start.
+      arrays: which values are the index arrays.
+      static: whether no start is an array.
+      shape: the shape to give the array first, or None.
+    """
+
+    plan: Plan
+    starts: tuple
+    arrays: tuple
+    static: bool
+    shape: tuple | None
+
+
 def read(shape: tuple, idx: Any) -> tuple[Index, tuple | None]:
     """Read an index into arrays of a shape.
 
@@ -189,62 +208,67 @@ def read(shape: tuple, idx: Any) -> tuple[Index, tuple | None]:
         if isinstance(idx, list):
             raise TypeError(_LISTS)
         idx = (idx,)
-    rank = len(shape)
-    entries: list = []
-    consumed, ellipses, new_axes = 0, 0, False
+    forms: list = []
+    values: list = []
     for position, i in enumerate(idx):
         kind = type(i)
-        if kind is int or kind is slice:
-            consumed += 1
-        elif i is None:
-            pass
-        elif i is Ellipsis:
-            ellipses += 1
-        elif dims.is_symbolic(i):
-            consumed += 1
+        if kind is int:
+            forms.append(_POSITION)
+            values.append(i)
+        elif kind is slice:
+            forms.append(tuple([_slice_entry(v, i) for v in (i.start, i.stop, i.step)]))
+        elif i is None or i is Ellipsis:
+            forms.append(i)
         else:
-            i = _entry(i, position)
-            if type(i) is int:
-                consumed += 1
-            elif i.dtype == np.bool_:
-                if i.ndim == 0:
-                    new_axes = True
-                consumed += i.ndim
+            _read_value(i, position, forms, values)
+    plan, starts_of, arrays_of, static, shape = _reading(shape, tuple(forms))
+    starts: list = []
+    inside = static
+    for k, size, start in starts_of:
+        if k >= 0:
+            start = values[k]
+            if type(start) is int and type(size) is int:
+                if start < 0:
+                    start += size
+                inside = inside and 0 <= start < size
             else:
-                consumed += 1
-        entries.append(i)
-    if ellipses > 1:
-        raise IndexError("an index can only have a single ellipsis ('...')")
-    if consumed > rank:
-        raise IndexError(f"too many indices: {consumed} for an array of rank {rank}")
-    if new_axes:
-        return _read_with_bools(shape, entries, rank - consumed)
-    return _read(shape, entries, rank - consumed), None
+                inside = inside and _surely_inside(start, size)
+        starts.append(start)
+    return Index(plan, starts, [values[k] for k in arrays_of], static, inside), shape
 
 
-def _read_with_bools(shape, entries, missing):
-    """A scalar bool is an index array for an axis of length 1 made for it."""
-    out, new, axis = [], [], 0
-    for i in entries:
-        if isinstance(i, (Array, np.ndarray, np.generic)) and i.dtype == np.bool_ and i.ndim == 0:
-            value = concrete_value(i)
-            if value is None:
-                raise errors.NonConcreteBooleanIndexError(i)
-            new.append(1)
-            out.append(np.zeros(1 if value else 0, _INT32))
-            continue
-        out.append(i)
-        if i is None:
-            continue
-        count = missing if i is Ellipsis else i.ndim if hasattr(i, "dtype") and i.dtype == np.bool_ else 1
-        new.extend(shape[axis : axis + count])
-        axis += count
-    shape = (*new, *shape[axis:])
-    return _read(shape, out, missing), shape
+# Forms of entries of an index: None, Ellipsis, the three bounds of a slice, and these.
+_POSITION, _SCALAR = "a known position", "a scalar array"
+_ARRAY, _MASK, _FLAG = "an index array", "a mask", "a bool"  # with the shapes of itself and of its index arrays
+
+
+def _read_value(i: Any, position: int, forms: list, values: list) -> None:
+    """Add the form of an entry that is neither int, slice, None nor Ellipsis, and its values."""
+    if not dims.is_symbolic(i):
+        i = _entry(i, position)
+    if type(i) is int or dims.is_symbolic(i):
+        forms.append(_POSITION)
+        values.append(i)
+    elif i.dtype == np.bool_:
+        mask = concrete_value(i)
+        if mask is None:
+            raise errors.NonConcreteBooleanIndexError(i)
+        hits = np.nonzero(mask) if mask.ndim else (np.zeros(int(mask), _INT32),)
+        forms.append((_MASK, mask.shape, (len(hits[0]),)) if mask.ndim else (_FLAG, (), (len(hits[0]),)))
+        values.extend([h.astype(_INT32) for h in hits])
+    elif i.ndim:
+        forms.append((_ARRAY, (), i.shape))
+        values.append(i)
+    elif isinstance(i, (np.ndarray, np.generic, HostArray)):
+        forms.append(_POSITION)
+        values.append(int(i))
+    else:
+        forms.append(_SCALAR)
+        values.append(i)
 
 
 class _Reader:
-    """Reads entries one after the other; each method reads one kind."""
+    """Reads the forms of entries one after the other; each method reads one kind."""
 
     def __init__(self, shape: tuple, has_array: bool):
         self.shape = shape
@@ -253,7 +277,8 @@ class _Reader:
         self.layout: list = []
         self.starts: list = []
         self.arrays: list = []
-        self.static = self.inside = True
+        self.blocks: list = []
+        self.values = 0
         self.position = 0
         # Of index arrays and points: where the group stands, and whether something stands between its members.
         self.first = self.last = None
@@ -268,105 +293,120 @@ class _Reader:
             self.split = True
         self.last = self.position
 
+    def value(self) -> int:
+        self.values += 1
+        return self.values - 1
+
     def ellipsis(self, missing: int) -> None:
         for _ in range(missing):
             self.layout.append(len(self.axes))
             self.axes.append((FULL,))
 
-    def slice(self, i: slice) -> None:
+    def slice(self, bounds: tuple) -> None:
         axis = len(self.axes)
         size = self.shape[axis]
         self.layout.append(axis)
-        if i.start is None and i.stop is None and i.step is None:
+        if bounds == (None, None, None):
             self.axes.append((FULL,))
             return
-        start, count, step = _bounds(i, size)
+        start, count, step = _bounds(slice(*bounds), size)
         if step != 1:
             self.axes.append((RANGE, start, count, step))
         elif count is size or dims.definitely_equal(count, size):
             self.axes.append((FULL,))
         else:
             self.axes.append((WINDOW, count))
-            self.starts.append(start)
+            self.starts.append((-1, size, start))
 
-    def point(self, i: Any) -> None:
-        """A known position, or a symbolic one."""
-        size = self.shape[len(self.axes)]
-        if type(i) is int and i < 0:
-            i = i + size
-        if type(i) is int and type(size) is int:
-            self.inside = self.inside and 0 <= i < size
-        else:
-            self.inside = self.inside and _surely_inside(i, size)
+    def point(self) -> None:
         self.member()
+        self.starts.append((self.value(), self.shape[len(self.axes)], None))
         self.axes.append((POINT,))
-        self.starts.append(i)
 
-    def mask(self, i: Any) -> None:
-        mask, axis = concrete_value(i), len(self.axes)
-        if mask is None:
-            raise errors.NonConcreteBooleanIndexError(i)
-        for k, n in enumerate(mask.shape):
+    def array(self, block: tuple) -> None:
+        self.axes.append((ARRAY, len(self.arrays)))
+        self.arrays.append(self.value())
+        self.blocks.append(block)
+
+    def mask(self, shape: tuple, hits: tuple) -> None:
+        axis = len(self.axes)
+        for k, n in enumerate(shape):
             if not dims.definitely_equal(self.shape[axis + k], n):
                 raise IndexError(
-                    f"boolean index did not match shape of indexed array in index {axis + k}: got {mask.shape},"
-                    f" expected {list(self.shape[axis : axis + mask.ndim])}"
+                    f"boolean index did not match shape of indexed array in index {axis + k}: got {shape},"
+                    f" expected {list(self.shape[axis : axis + len(shape)])}"
                 )
-        self.member()
-        for hits in np.nonzero(mask):
-            self.axes.append((ARRAY, len(self.arrays)))
-            self.arrays.append(hits.astype(_INT32))
+        for _ in shape:
+            self.array(hits)
 
-    def scalar(self, i: Any) -> None:
-        if isinstance(i, (np.ndarray, np.generic, HostArray)):
-            self.point(int(i))
-            return
-        self.member()
-        self.axes.append((POINT,))
-        self.static = self.inside = False
-        self.starts.append(i)
-
-    def array(self, i: Any) -> None:
-        self.member()
-        self.axes.append((ARRAY, len(self.arrays)))
-        self.arrays.append(i)
-
-    def result(self) -> Index:
+    def plan(self) -> Plan:
         block: tuple = ()
         if self.arrays:
             try:
-                block = shaping.broadcast_shapes(*[a.shape for a in self.arrays])
+                block = shaping.broadcast_shapes(*self.blocks)
             except ValueError:
                 raise IndexError(
                     "shape mismatch: indexing arrays could not be broadcast together with shapes "
-                    + " ".join(str(a.shape) for a in self.arrays)
+                    + " ".join(map(str, self.blocks))
                 ) from None
             self.layout.insert(0 if self.split else self.first, ARRAYS)
-        plan = Plan(self.shape, tuple(self.axes), tuple(self.layout), block)
-        return Index(plan, self.starts, self.arrays, self.static, self.inside)
+        return Plan(self.shape, tuple(self.axes), tuple(self.layout), block)
 
 
-def _read(shape: tuple, entries: list, missing: int) -> Index:
-    reader = _Reader(shape, any(hasattr(i, "dtype") and (i.ndim or i.dtype == np.bool_) for i in entries))
-    if not any(i is Ellipsis for i in entries):
-        entries = [*entries, Ellipsis]
-    for i in entries:
-        if i is Ellipsis:
+def _consumed(form: Any) -> int:
+    """How many axes of the array an entry takes."""
+    if form is None or form is Ellipsis:
+        return 0
+    return len(form[1]) if form[0] in (_MASK, _FLAG) else 1
+
+
+@functools.lru_cache(4096)
+def _reading(shape: tuple, forms: tuple) -> _Reading:
+    """What entries of these forms mean for arrays of a shape."""
+    missing = len(shape) - sum(map(_consumed, forms))
+    if sum(f is Ellipsis for f in forms) > 1:
+        raise IndexError("an index can only have a single ellipsis ('...')")
+    if missing < 0:
+        raise IndexError(f"too many indices: {len(shape) - missing} for an array of rank {len(shape)}")
+    if Ellipsis not in forms:
+        forms = (*forms, Ellipsis)
+    flags = any(type(f) is tuple and f[0] == _FLAG for f in forms)
+    if flags:
+        shape = _with_axes_of_flags(shape, forms, missing)
+    reader = _Reader(shape, any(type(f) is tuple and f[0] in (_ARRAY, _MASK, _FLAG) for f in forms))
+    for form in forms:
+        if form is Ellipsis:
             reader.ellipsis(missing)  # it separates, even where it stands for nothing
-        elif i is None:
+        elif form is None:
             reader.layout.append(NEW)
-        elif type(i) is slice:
-            reader.slice(i)
-        elif type(i) is int or dims.is_symbolic(i):
-            reader.point(i)
-        elif i.dtype == np.bool_:
-            reader.mask(i)
-        elif not i.ndim:
-            reader.scalar(i)
+        elif form is _POSITION or form is _SCALAR:
+            reader.point()
+        elif form[0] in (_ARRAY, _MASK, _FLAG):
+            reader.member()
+            if form[0] is _MASK:
+                reader.mask(*form[1:])
+            else:
+                reader.array(form[-1])
         else:
-            reader.array(i)
+            reader.slice(form)
         reader.position += 1
-    return reader.result()
+    return _Reading(
+        reader.plan(), tuple(reader.starts), tuple(reader.arrays), _SCALAR not in forms, shape if flags else None
+    )
+
+
+def _with_axes_of_flags(shape: tuple, forms: tuple, missing: int) -> tuple:
+    """A scalar bool is an index array for an axis of length 1 made for it."""
+    new: list = []
+    axis = 0
+    for form in forms:
+        if type(form) is tuple and form[0] is _FLAG:
+            new.append(1)
+            continue
+        count = missing if form is Ellipsis else _consumed(form)
+        new.extend(shape[axis : axis + count])
+        axis += count
+    return tuple(new)
 
 
 # ---- carrying out: reading from an array ---------------------------------------------------------------------------
@@ -385,7 +425,7 @@ def getitem(x: Any, idx: Any) -> Any:
                 x, start_indices=(start,) + (0,) * (len(shape) - 1), limit_indices=limits, strides=None
             )
             return shaping.squeeze_p.bind(row, dimensions=(0,))
-        return _get_at(x, np.array((start,), _INT32), _point_plan(shape))
+        return _get_at.of(_point_plan(shape))(x, np.array((start,), _INT32))
     index, shape = read(shape, idx)
     if shape is not None:
         x = lax.reshape(x, shape)
@@ -402,15 +442,17 @@ def get(
         if not starts or tracing.current.trace is not _eval_trace or not _plain(x, starts):
             return _get_static(x, plan, starts)
         vector = np.array(starts, _index_dtype(plan.shape))
-        return _get_at(x, vector, plan)
+        return _get_at.of(plan)(x, vector)
     if mode is None:
         mode = GatherScatterMode.PROMISE_IN_BOUNDS if fill_value is None else GatherScatterMode.FILL_OR_DROP
     else:
         mode = GatherScatterMode.from_any(mode)
-    eager = tracing.current.trace is _eval_trace and _plain(x, starts)
-    carry_out = _get_dynamic_now if eager else _get_dynamic
-    wraps = which_wrap(starts, wrap)
-    return carry_out(x, plan, starts, arrays, mode, fill_value, indices_are_sorted, unique_indices, wraps)
+    constants = plan, mode, indices_are_sorted, unique_indices, which_wrap(starts, wrap)
+    if tracing.current.trace is not _eval_trace or not _plain(x, starts):
+        return _get_dynamic(x, starts, arrays, *constants, fill_value)
+    if fill_value is None:
+        return _get_dynamic_now.of(*constants)(x, starts, arrays)
+    return _get_dynamic_now(x, starts, arrays, *constants, fill_value)
 
 
 def which_wrap(starts: Sequence[Any], wrap: bool) -> tuple[bool, ...]:
@@ -528,7 +570,7 @@ def _take_ranges(x: Any, plan: Plan) -> tuple[Any, Plan]:
     return x, Plan(shape, tuple((FULL,) if k[0] == RANGE else k for k in plan.axes), plan.layout, plan.block)
 
 
-def _get_dynamic(x, plan, starts, arrays, mode, fill_value, indices_are_sorted, unique_indices, wraps):
+def _get_dynamic(x, starts, arrays, plan, mode, indices_are_sorted, unique_indices, wraps, fill_value=None):
     if any(kind[0] == RANGE for kind in plan.axes):
         x, plan = _take_ranges(x, plan)
     clamps = mode in (GatherScatterMode.CLIP, GatherScatterMode.PROMISE_IN_BOUNDS) and fill_value is None
@@ -549,7 +591,7 @@ def _get_dynamic(x, plan, starts, arrays, mode, fill_value, indices_are_sorted, 
 
 _get_dynamic_now = one_program(
     _get_dynamic, everywhere=True,
-    static=("plan", "mode", "fill_value", "indices_are_sorted", "unique_indices", "wraps"),
+    static=("plan", "mode", "indices_are_sorted", "unique_indices", "wraps", "fill_value"),
 )  # fmt: skip
 
 

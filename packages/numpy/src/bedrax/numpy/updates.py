@@ -142,15 +142,13 @@ def update(x, idx, values, name, indices_are_sorted=False, unique_indices=False,
     values = _values(x, values, name)
     mode = GatherScatterMode.from_any(mode)
     plan, starts, arrays, _, inside = index
-    wraps = indexing.which_wrap(starts, wrap)
+    constants = plan, name, indices_are_sorted, unique_indices, mode, indexing.which_wrap(starts, wrap), inside
     if tracing.current.trace is indexing._eval_trace and indexing._plain(x, starts):
-        known = [s for s in starts if type(s) is int]
-        starts = [np.asarray(s, indexing._index_dtype(plan.shape)) if type(s) is int else s for s in starts]
-        inside = inside and len(known) == len(starts)
-        carry_out = _update_now
+        dtype = indexing._index_dtype(plan.shape)
+        starts = [np.asarray(s, dtype) if type(s) is int else s for s in starts]
+        out = _update_now.of(*constants)(x, starts, arrays, values)
     else:
-        carry_out = _update
-    out = carry_out(x, plan, starts, arrays, values, name, indices_are_sorted, unique_indices, mode, wraps, inside)
+        out = _update(x, starts, arrays, values, *constants)
     return out if out.shape is shape or out.shape == shape else lax.reshape(out, shape)
 
 
@@ -199,7 +197,7 @@ def _without_new(plan: Plan) -> tuple:
     return Plan(plan.shape, plan.axes, tuple(s for s in plan.layout if s != NEW), plan.block).result_shape
 
 
-def _update(x, plan, starts, arrays, values, name, indices_are_sorted, unique_indices, mode, wraps, inside):
+def _update(x, starts, arrays, values, plan, name, indices_are_sorted, unique_indices, mode, wraps, inside):
     prim, bool_prim, _ = _OPERATIONS[name]
     if x.dtype == _BOOL:
         if bool_prim is None:
