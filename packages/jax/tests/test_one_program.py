@@ -23,6 +23,7 @@ import bedrax.random
 import bedrax.scipy
 from bedrax.core import executors
 from bedrax.core.one_program import one_program
+from bedrax.numpy import einstein
 from bedrax.numpy import indexing as indexing_of_numpy
 from bedrax.numpy_backend.executor import NumpyExecutor
 from bedrax.numpy_backend.host_array import HostArray
@@ -61,6 +62,10 @@ BY_FUNCTION = {
     "numpy.calculus.correlate": VECTORS,
     "numpy.cumulative.cumulative_sum": {"x": VECTOR},
     "numpy.cumulative.cumulative_prod": {"x": VECTOR},
+    "numpy.einstein._einsum": {
+        "values": [jnp.ones((3, 3))] * 2, "precision": None, "dtype": np.dtype(np.float32), "weak": False,
+        "steps": einstein._steps((tuple("ij"), tuple("jk")), tuple("ik"), ((3, 3), (3, 3)), "auto"), "out_sharding": None,
+    },
     "numpy.indexing._get_at": {"vector": INTS[:2], "plan": WINDOW},
     "numpy.indexing._get_dynamic_now": {
         "plan": ROWS, "starts": [], "arrays": [INTS], "mode": lax.GatherScatterMode.CLIP, "fill_value": None,

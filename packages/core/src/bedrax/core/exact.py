@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import enum
+import operator
 from typing import Any
 
 import numpy as np
 
-# Types of which equal values are the same value (classes of dtypes join when they are met).
+# Types of which equal values are the same value (classes of dtypes and enumerations join when they are met).
 _ATOMS = {int, str, bytes, type(None), type(...)}
 
 
@@ -25,14 +27,15 @@ def exact(value: Any) -> Any:
     if kind is bool:
         return bool, value
     if isinstance(value, tuple):
-        return (kind, *map(exact, value))
+        parts = list(map(exact, value))
+        return value if kind is tuple and all(map(operator.is_, parts, value)) else (kind, *parts)
     if isinstance(value, np.generic):
         return kind, value.dtype, value.tobytes()
     if isinstance(value, float | complex):
         return kind, np.asarray(value).tobytes()
     if isinstance(value, int):
         return kind, int(value)
-    if isinstance(value, np.dtype):
+    if isinstance(value, np.dtype | enum.Enum):
         _ATOMS.add(kind)
     return value
 

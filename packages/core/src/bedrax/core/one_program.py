@@ -10,7 +10,8 @@ import functools
 import inspect
 from collections.abc import Callable, Sequence
 from enum import Enum
-from itertools import chain, repeat
+from itertools import chain, islice, repeat
+from operator import contains
 from typing import Any
 
 import numpy as np
@@ -98,7 +99,7 @@ def _as_argument(x: Any, constant: bool) -> Any:
 
 def _read(args: tuple, kwargs: dict, positions: Sequence[bool], static: frozenset) -> tuple[list, dict] | None:
     """The arguments as the compiled function takes them, or None where it cannot."""
-    constants = chain(positions, repeat(False))
+    constants = chain(positions, repeat(False))  # too many are given: the function says so
     new_args = [_as_argument(x, constant) for x, constant in zip(args, constants, strict=False)]
     new_kwargs = {name: _as_argument(x, name in static) for name, x in kwargs.items()}
     if any(x is _UNREADABLE for x in chain(new_args, new_kwargs.values())):
@@ -152,8 +153,8 @@ def one_program(
         return functools.partial(one_program, static=static, arrays=arrays, everywhere=everywhere)
     positions = _checked(fun, static, arrays)
     names = frozenset(static)
-    kinds = [_constants if constant else _values for constant in positions]
-    by_executor: tuple[Any, Callable] = (None, fun)  # the executor, and what it compiled; replaced as one
+    # The executor, what it compiled, and of which types (with names of keywords) arguments need no reading; replaced as one.
+    state: tuple[Any, Callable, dict] = (None, fun, {})
 
     @functools.wraps(fun)
     def program(*args, **kwargs):
@@ -161,41 +162,47 @@ def one_program(
 
     @functools.wraps(fun)
     def function(*args, **kwargs):
-        nonlocal by_executor
+        if kwargs:
+            types = *map(type, args), *kwargs, *map(type, kwargs.values())
+        else:
+            types = type(args[0]) if len(args) == 1 else tuple(map(type, args))
+        executor, compiled, as_they_are = state
+        if types in as_they_are and current.trace is eval_trace and executors.active is executor:
+            return compiled(*args, **kwargs)
+        return read_and_call(args, kwargs, types)
+
+    def read_and_call(args, kwargs, types):
+        nonlocal state
         if not everywhere and current.trace is not eval_trace:
             return fun(*args, **kwargs)
-        executor = executors.active or executors.get()
+        executor = executors.get()
         if not (everywhere or executor.compiles):
             return fun(*args, **kwargs)
-        read = len(args) <= len(positions)
-        for x, known in zip(args, kinds):  # few are given, or too many
-            kind = type(x)
-            if kind in known or kind is np.ndarray and known is _values and x.dtype in _DTYPES:
-                continue
-            if _as_argument(x, known is _constants) is not x:
-                read = False
-        if kwargs:
-            for name, x in kwargs.items():
-                known = _constants if name in names else _values
-                if type(x) not in known and _as_argument(x, known is _constants) is not x:
-                    read = False
-        if not read:
-            found = _read(args, kwargs, positions, names)
-            if found is None:
-                return fun(*args, **kwargs)
-            args, kwargs = found
-        made_by, compiled = by_executor
+        found = _read(args, kwargs, positions, names)
+        if found is None:
+            return fun(*args, **kwargs)
+        made_by, compiled, as_they_are = state
         if made_by is not executor:
-            compiled = jitting.jit(program, static_argnames=tuple(static))
-            by_executor = executor, compiled
+            compiled, as_they_are = jitting.jit(program, static_argnames=tuple(static)), {}
+            state = executor, compiled, as_they_are
+        constants = *islice(chain(positions, repeat(False)), len(args)), *(name in names for name in kwargs)
+        known = [_constants if constant else _values for constant in constants]
+        if all(map(contains, known, map(type, (*args, *kwargs.values())))):
+            as_they_are[types] = True
+        args, kwargs = found
         return compiled(*args, **kwargs)
+
+    def bound(constants):
+        return functools.partial(fun, **dict(zip(static, constants, strict=False)))
 
     @functools.lru_cache(4096)
     def compiled_of(executor, constants):
-        bound = functools.partial(fun, **dict(zip(static, constants, strict=False)))
-        return jitting.jit(functools.update_wrapper(bound, fun))
+        plain = bound(constants)
+        return jitting.jit(functools.update_wrapper(plain, fun)) if everywhere or executor.compiles else plain
 
     def of(*constants):
+        if not everywhere and current.trace is not eval_trace:
+            return bound(constants)
         return compiled_of(executors.active or executors.get(), constants)
 
     function.static = names  # type: ignore[attr-defined]

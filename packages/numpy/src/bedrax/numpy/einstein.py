@@ -15,6 +15,7 @@ from bedrax import lax
 from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
+from bedrax.core.one_program import one_program
 from bedrax.lax.primitives.contractions import canonical_precision, dot_general_p
 from bedrax.numpy.arguments import typed
 from bedrax.numpy.diagonals import masked_diagonal
@@ -302,22 +303,34 @@ def einsum(
             "einsum: out_sharding is supported where the last step is a product that needs no transposition; constrain"
             " the result with jax.lax.with_sharding_constraint instead."
         )
-    precision = canonical_precision(precision) if _dot_general is None else precision
+    if _dot_general is not None:
+        return lax.convert_to(_contracted(values, steps, precision, dtype, None, _dot_general), dtype, weak)
+    return _einsum.of(steps, canonical_precision(precision), dtype, weak, out_sharding)(values)
+
+
+@one_program(static=("steps", "precision", "dtype", "weak", "out_sharding"))
+def _einsum(values, steps, precision, dtype, weak, out_sharding):
+    return lax.convert_to(_contracted(values, steps, precision, dtype, out_sharding, None), dtype, weak)
+
+
+def _contracted(values, steps, precision, dtype, out_sharding, dot_general):
+    """The products of `steps`, one after the other."""
+    values = list(values)
     for step in steps:
         taken = [_prepare(values[p], spec) for p, spec in zip(step.positions, step.operands, strict=True)]
         for p in sorted(step.positions, reverse=True):
             del values[p]
         if step.numbers is None:
             x = taken[0]
-        elif _dot_general is None:
+        elif dot_general is None:
             x = dot_general_p.bind(
                 *taken, dimension_numbers=step.numbers, precision=precision, preferred_element_type=dtype,
                 out_sharding=out_sharding if step is steps[-1] else None,
             )  # fmt: skip
         else:
-            x = _dot_general(*taken, step.numbers, precision, preferred_element_type=dtype)
+            x = dot_general(*taken, step.numbers, precision, preferred_element_type=dtype)
         values.append(x if step.permutation is None else lax.transpose(x, step.permutation))
-    return lax.convert_to(values[0], dtype, weak)
+    return values[0]
 
 
 def einsum_path(subscripts, /, *operands, optimize: bool | str | list = "auto") -> tuple[list[tuple[int, ...]], Any]:

@@ -172,7 +172,7 @@ def eager(prim, fun, static, keys: bool = True):
         for x in bases:
             if isinstance(x, Tracer):
                 raise errors.escaped_tracer_error(x)
-        out = program(*bases, **params)
+        out = program.of(*[params[name] for name in static])(*bases)
         return KeyArray(KeyDType(params["impl"]), out) if keys else out
 
     prim.def_impl(impl)

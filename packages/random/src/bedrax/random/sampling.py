@@ -49,9 +49,17 @@ def sampler(
     read_dtype = dtype
 
     def function(*args, **kwargs):
-        rest = pairs[len(args) :]
-        values = [*args, *(kwargs.get(n, default) for n, default in rest)]
-        if len(args) > len(pairs) or any(x is empty for x in values) or not kwargs.keys() <= {*dict(rest), *last}:
+        values = [*args]
+        where = kwargs.pop("out_sharding", None) if placement else None
+        used = 0
+        for n, x in pairs[len(args) :]:
+            if n in kwargs:
+                x = kwargs[n]
+                used += 1
+            elif x is empty:
+                break
+            values.append(x)
+        if len(values) != len(pairs) or used != len(kwargs):
             try:
                 signature.bind(*args, **kwargs)  # says what is wrong
             except TypeError as error:
@@ -59,8 +67,11 @@ def sampler(
         key, *values, shape, dtype = values
         key, _ = single_key(name, key)
         dtype = read_dtype(name, dtype)
-        shape = joint_shape(shape, *values) if values else shape_of(shape)
-        return placed(program(key, shape, dtype, *values), kwargs.get("out_sharding"))
+        if values:
+            out = program(key, joint_shape(shape, *values), dtype, *values)
+        else:
+            out = program.of(shape_of(shape), dtype)(key)
+        return out if where is None else placed(out, where)
 
     function.__name__ = function.__qualname__ = name
     function.__module__ = formula.__module__
