@@ -26,6 +26,14 @@ class Static:
         return hash(self.key)
 
 
+def named(function: Callable, name: str, module: str, doc: str) -> Callable:
+    """`function`, which another function made, as the public function `name` of `module`; tracebacks say so, too."""
+    function.__name__ = function.__qualname__ = name
+    function.__module__, function.__doc__ = module, doc
+    function.__code__ = function.__code__.replace(co_name=name, co_qualname=name)  # type: ignore[attr-defined]
+    return function
+
+
 def _as_tuple(x) -> tuple:
     if x is None:
         return ()

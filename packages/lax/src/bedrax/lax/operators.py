@@ -16,6 +16,7 @@ from bedrax.core import array, dims, dtypes
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
 from bedrax.core.one_program import one_program
+from bedrax.core.signatures import named
 from bedrax.lax.primitives import elementwise as ops
 from bedrax.lax.primitives import shaping
 from bedrax.lax.primitives.conversions import asarray, convert_to
@@ -28,27 +29,38 @@ _BOOL = dtypes.bool_dtype
 # ---- makers: a primitive as a function that promotes ------------------------------------------------
 
 
-def numeric2(name: str, bind: Callable) -> Callable:
+def documentation(what: str, count: int) -> str:
+    """What the elementwise function of `count` operands that computes `what` says of itself."""
+    given = "x: array or scalar." if count == 1 else "x1, x2: arrays or scalars, broadcast against each other."
+    return f"Elementwise {what}.\n\nArgs:\n  {given}\n"
+
+
+def documented(function: Callable, name: str, what: str, module: str = __name__) -> Callable:
+    """`function` as the public elementwise function `name`, which computes `what`."""
+    return named(function, name, module, documentation(what, function.__code__.co_argcount))
+
+
+def numeric2(name: str, bind: Callable, what: str = "") -> Callable:
     """A function of two operands that are given their common dtype and shape."""
 
     def function(x, y, /):
         x, y = promote_pair(name, x, y)
         return bind(x, y)
 
-    return function
+    return documented(function, name, what)
 
 
-def inexact2(name: str, bind: Callable) -> Callable:
+def inexact2(name: str, bind: Callable, what: str = "") -> Callable:
     """The same for operations on floats and complex numbers: integers become floats."""
 
     def function(x, y, /):
         x, y = promote_pair_inexact(name, x, y)
         return bind(x, y)
 
-    return function
+    return documented(function, name, what)
 
 
-def _with_bool(name: str, prim, bool_prim) -> Callable:
+def _with_bool(name: str, prim, bool_prim, what: str) -> Callable:
     bind, on_bool = prim.bind, bool_prim.bind
 
     def function(x, y, /):
@@ -57,15 +69,15 @@ def _with_bool(name: str, prim, bool_prim) -> Callable:
             return on_bool(x, y)
         return bind(x, y)
 
-    return function
+    return documented(function, name, what)
 
 
 # ---- arithmetic --------------------------------------------------------------------------------------
 
-add = _with_bool("add", ops.add_p, ops.or_p)
-multiply = _with_bool("multiply", ops.mul_p, ops.and_p)
-subtract = numeric2("subtract", ops.sub_p.bind)
-true_divide = inexact2("true_divide", ops.div_p.bind)
+add = _with_bool("add", ops.add_p, ops.or_p, 'sum; "or" of bools')
+multiply = _with_bool("multiply", ops.mul_p, ops.and_p, 'product; "and" of bools')
+subtract = numeric2("subtract", ops.sub_p.bind, "difference")
+true_divide = inexact2("true_divide", ops.div_p.bind, "quotient, as floats")
 
 
 def _negative(x, y):
@@ -235,7 +247,7 @@ def invert(x, /):
 # ---- comparisons and bits -----------------------------------------------------------------------------
 
 
-def _ordering(name: str, prim) -> Callable:
+def _ordering(name: str, prim, what: str) -> Callable:
     """A comparison: complex numbers are ordered by real part, then by imaginary part."""
     bind = prim.bind
     strict = {"ge": ops.gt_p, "le": ops.lt_p}.get(prim.name, prim).bind
@@ -247,19 +259,19 @@ def _ordering(name: str, prim) -> Callable:
             return _select(ops.eq(*first), bind(*second), strict(*first))
         return bind(x, y)
 
-    return function
+    return documented(function, name, what)
 
 
-equal = numeric2("equal", ops.eq_p.bind)
-not_equal = numeric2("not_equal", ops.ne_p.bind)
-less = _ordering("less", ops.lt_p)
-less_equal = _ordering("less_equal", ops.le_p)
-greater = _ordering("greater", ops.gt_p)
-greater_equal = _ordering("greater_equal", ops.ge_p)
-bitwise_and = numeric2("bitwise_and", ops.and_p.bind)
-bitwise_or = numeric2("bitwise_or", ops.or_p.bind)
-bitwise_xor = numeric2("bitwise_xor", ops.xor_p.bind)
-left_shift = numeric2("left_shift", ops.shift_left_p.bind)
+equal = numeric2("equal", ops.eq_p.bind, "``x1 == x2``")
+not_equal = numeric2("not_equal", ops.ne_p.bind, "``x1 != x2``")
+less = _ordering("less", ops.lt_p, "``x1 < x2``")
+less_equal = _ordering("less_equal", ops.le_p, "``x1 <= x2``")
+greater = _ordering("greater", ops.gt_p, "``x1 > x2``")
+greater_equal = _ordering("greater_equal", ops.ge_p, "``x1 >= x2``")
+bitwise_and = numeric2("bitwise_and", ops.and_p.bind, "AND of bits or bools")
+bitwise_or = numeric2("bitwise_or", ops.or_p.bind, "OR of bits or bools")
+bitwise_xor = numeric2("bitwise_xor", ops.xor_p.bind, "exclusive OR of bits or bools")
+left_shift = numeric2("left_shift", ops.shift_left_p.bind, "``x1 << x2``")
 
 
 def right_shift(x, y, /):
@@ -283,28 +295,20 @@ def accepts(other: Any) -> bool:
 _known: set[type] = {int, float, complex, bool, np.ndarray}
 
 
-def operator(function: Callable, name: str) -> Callable:
-    """``x <op> y`` as a method."""
+def operator(function: Callable, name: str, swapped: bool = False) -> Callable:
+    """``x <op> y`` as a method of `x`, or if `swapped` of `y`."""
 
     def method(self, other):
         if type(other) in _known or type(other) is type(self) or accepts(other):
             return function(self, other)
         return NotImplemented
 
-    method.__name__ = method.__qualname__ = name
-    return method
-
-
-def reflected(function: Callable, name: str) -> Callable:
-    """``y <op> x`` as a method of `x`."""
-
-    def method(self, other):
+    def reflected(self, other):
         if type(other) in _known or type(other) is type(self) or accepts(other):
             return function(other, self)
         return NotImplemented
 
-    method.__name__ = method.__qualname__ = name
-    return method
+    return named(reflected if swapped else method, name, __name__, f"`{function.__name__}` of arrays.")
 
 
 _BINARY = {
@@ -331,7 +335,7 @@ def _methods() -> dict[str, Any]:
     out: dict[str, Any] = {}
     for name, function in _BINARY.items():
         out[f"__{name}__"] = operator(function, f"__{name}__")
-        out[f"__r{name}__"] = reflected(function, f"__r{name}__")
+        out[f"__r{name}__"] = operator(function, f"__r{name}__", True)
     for name, function in _COMPARISONS.items():
         out[f"__{name}__"] = operator(function, f"__{name}__")
     for name, function in _UNARY.items():
@@ -339,19 +343,5 @@ def _methods() -> dict[str, Any]:
     out["__iter__"] = iterate
     return out
 
-
-for _name, _doc in {
-    add: "Elementwise sum; \"or\" of bools.", multiply: "Elementwise product; \"and\" of bools.",
-    subtract: "Elementwise difference.", true_divide: "Elementwise quotient, as floats.",
-    equal: "Elementwise ``x == y``.", not_equal: "Elementwise ``x != y``.", less: "Elementwise ``x < y``.",
-    less_equal: "Elementwise ``x <= y``.", greater: "Elementwise ``x > y``.",
-    greater_equal: "Elementwise ``x >= y``.", bitwise_and: "Elementwise AND of bits or bools.",
-    bitwise_or: "Elementwise OR of bits or bools.", bitwise_xor: "Elementwise exclusive OR of bits or bools.",
-    left_shift: "Elementwise ``x << y``.",
-}.items():  # fmt: skip
-    _name.__doc__ = _doc
-for _name in ("add", "multiply", "subtract", "true_divide", "equal", "not_equal", "less", "less_equal", "greater",
-              "greater_equal", "bitwise_and", "bitwise_or", "bitwise_xor", "left_shift"):  # fmt: skip
-    globals()[_name].__name__ = globals()[_name].__qualname__ = _name
 
 array.install_methods(_methods())

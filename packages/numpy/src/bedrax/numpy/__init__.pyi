@@ -47,29 +47,28 @@ from .diagonals import (
     triu_indices as triu_indices, triu_indices_from as triu_indices_from, vander as vander,
 )  # fmt: skip
 from .universal import frompyfunc as frompyfunc, ufunc as ufunc
+from bedrax.lax.operators import (
+    absolute as absolute, equal as equal, floor_divide as floor_divide, greater as greater,
+    greater_equal as greater_equal, invert as invert, left_shift as left_shift, less as less,
+    less_equal as less_equal, not_equal as not_equal, positive as positive, power as power,
+    remainder as remainder, right_shift as right_shift, true_divide as true_divide, divmod_,
+)  # fmt: skip
 from .ufuncs import (
-    abs as abs, absolute as absolute, acos as acos, acosh as acosh, add as add, angle as angle,
-    arccos as arccos, arccosh as arccosh, arcsin as arcsin, arcsinh as arcsinh, arctan as arctan,
-    arctan2 as arctan2, arctanh as arctanh, around as around, asin as asin, asinh as asinh, atan as atan,
-    atan2 as atan2, atanh as atanh, bitwise_and as bitwise_and, bitwise_count as bitwise_count,
-    bitwise_invert as bitwise_invert, bitwise_left_shift as bitwise_left_shift, bitwise_not as bitwise_not,
-    bitwise_or as bitwise_or, bitwise_right_shift as bitwise_right_shift, bitwise_xor as bitwise_xor,
-    cbrt as cbrt, ceil as ceil, conj as conj, conjugate as conjugate, copysign as copysign, cos as cos,
-    cosh as cosh, deg2rad as deg2rad, degrees as degrees, divide as divide, divmod as divmod,
-    equal as equal, exp as exp, exp2 as exp2, expm1 as expm1, fabs as fabs, float_power as float_power,
-    floor as floor, floor_divide as floor_divide, fmax as fmax, fmin as fmin, fmod as fmod, frexp as frexp,
-    gcd as gcd, greater as greater, greater_equal as greater_equal, heaviside as heaviside, hypot as hypot,
-    imag as imag, invert as invert, lcm as lcm,
-    ldexp as ldexp, left_shift as left_shift, less as less, less_equal as less_equal, log as log,
-    log10 as log10, log1p as log1p, log2 as log2, logaddexp as logaddexp, logaddexp2 as logaddexp2,
-    logical_and as logical_and, logical_not as logical_not, logical_or as logical_or,
-    logical_xor as logical_xor, maximum as maximum, minimum as minimum, mod as mod, modf as modf,
-    multiply as multiply, nan_to_num as nan_to_num, negative as negative, nextafter as nextafter,
-    not_equal as not_equal, positive as positive, pow as pow, power as power, rad2deg as rad2deg,
-    radians as radians, real as real, reciprocal as reciprocal, remainder as remainder,
-    right_shift as right_shift, rint as rint, round as round, sign as sign, signbit as signbit, sin as sin,
-    sinc as sinc, sinh as sinh, spacing as spacing, sqrt as sqrt, square as square, subtract as subtract,
-    tan as tan, tanh as tanh, true_divide as true_divide, trunc as trunc,
+    add as add, angle as angle, arccos as arccos, arccosh as arccosh, arcsin as arcsin,
+    arcsinh as arcsinh, arctan as arctan, arctan2 as arctan2, arctanh as arctanh,
+    bitwise_and as bitwise_and, bitwise_count as bitwise_count, bitwise_or as bitwise_or,
+    bitwise_xor as bitwise_xor, cbrt as cbrt, ceil as ceil, conjugate as conjugate, copysign as copysign,
+    cos as cos, cosh as cosh, deg2rad as deg2rad, exp as exp, exp2 as exp2, expm1 as expm1, fabs as fabs,
+    float_power as float_power, floor as floor, fmax as fmax, fmin as fmin, fmod as fmod, frexp as frexp,
+    gcd as gcd, heaviside as heaviside, hypot as hypot, imag as imag, lcm as lcm, ldexp as ldexp,
+    log as log, log10 as log10, log1p as log1p, log2 as log2, logaddexp as logaddexp,
+    logaddexp2 as logaddexp2, logical_and as logical_and, logical_not as logical_not,
+    logical_or as logical_or, logical_xor as logical_xor, maximum as maximum, minimum as minimum,
+    modf as modf, multiply as multiply, nan_to_num as nan_to_num, negative as negative,
+    nextafter as nextafter, rad2deg as rad2deg, real as real, reciprocal as reciprocal, rint as rint,
+    round as round, sign as sign, signbit as signbit, sin as sin, sinc as sinc, sinh as sinh,
+    spacing as spacing, sqrt as sqrt, square as square, subtract as subtract, tan as tan, tanh as tanh,
+    trunc as trunc,
 )  # fmt: skip
 from .number_queries import (
     iscomplex as iscomplex, isfinite as isfinite, isinf as isinf, isnan as isnan, isneginf as isneginf,
@@ -159,3 +158,23 @@ from .array_api import namespace_info as _namespace_info, version as _version
 ndarray = _Array
 __array_namespace_info__ = _namespace_info
 __array_api_version__ = _version
+abs = absolute
+divmod = divmod_
+bitwise_invert = invert
+bitwise_not = invert
+bitwise_left_shift = left_shift
+pow = power
+mod = remainder
+bitwise_right_shift = right_shift
+divide = true_divide
+acos = arccos
+acosh = arccosh
+around = round
+asin = arcsin
+asinh = arcsinh
+atan = arctan
+atan2 = arctan2
+atanh = arctanh
+conj = conjugate
+degrees = rad2deg
+radians = deg2rad

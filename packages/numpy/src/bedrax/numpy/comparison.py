@@ -10,12 +10,11 @@ from bedrax.core import dtypes
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
 from bedrax.core.one_program import one_program
-from bedrax.lax.operators import add, bitwise_and, bitwise_or, equal, less_equal, multiply, subtract
+from bedrax.lax.operators import absolute, add, bitwise_and, bitwise_or, equal, less_equal, multiply, subtract
 from bedrax.lax.promotion import broadcast, promote_dtypes
 from bedrax.numpy.creation import asarray
 from bedrax.numpy.number_queries import isfinite, isnan
 from bedrax.numpy.reductions import all as all_
-from bedrax.numpy.ufuncs import absolute
 
 
 @one_program(static=("equal_nan",))

@@ -10,8 +10,8 @@ import numpy as np
 from bedrax import lax
 from bedrax.core import array, dtypes
 from bedrax.core.array import Array
+from bedrax.lax.operators import equal
 from bedrax.lax.operators import operator as _operator
-from bedrax.lax.operators import reflected
 from bedrax.numpy import dtype_queries, indexing, manipulation, reductions, selection, ufuncs
 from bedrax.numpy.products import matmul
 from bedrax.numpy.updates import At
@@ -168,7 +168,7 @@ def _setitem(self, i: Any, x: Any):
 
 
 def _contains(self, other: Any) -> bool:
-    return bool(reductions.any(ufuncs.equal(self, other)))
+    return bool(reductions.any(equal(self, other)))
 
 
 def _array_namespace(self, *, api_version: str | None = None):
@@ -195,7 +195,7 @@ def _no_flat(self):
 
 METHODS: dict[str, Any] = {
     "__getitem__": indexing.getitem, "__setitem__": _setitem, "__contains__": _contains,
-    "__matmul__": _operator(_matmul, "__matmul__"), "__rmatmul__": reflected(_matmul, "__rmatmul__"),
+    "__matmul__": _operator(_matmul, "__matmul__"), "__rmatmul__": _operator(_matmul, "__rmatmul__", True),
     "__round__": _round_builtin, "__array_namespace__": _array_namespace, "__array_module__": _module_protocol,
     "astype": _astype, "reshape": _reshape, "transpose": _transpose, "flatten": _flatten, "clip": _clip,
     "round": _round, "conj": _conjugate, "conjugate": _conjugate, "copy": _copy, "view": _view,

@@ -16,7 +16,7 @@ from bedrax.core import dtypes
 from bedrax.core.avals import aval_of
 from bedrax.core.one_program import one_program
 from bedrax.lax import operators
-from bedrax.lax.operators import inexact2
+from bedrax.lax.operators import documentation, documented, inexact2
 from bedrax.lax.primitives import elementwise as ops
 from bedrax.lax.promotion import _INEXACT, broadcast, inexact, operand, promote, promote_dtypes, promote_pair
 from bedrax.numpy import cumulative, derivative_rules, reductions
@@ -90,39 +90,12 @@ _TABLE: dict[str, tuple[Callable, Callable, str]] = {
 }  # fmt: skip
 
 
-def _document(function: Callable, name: str, what: str) -> Callable:
-    function.__name__ = function.__qualname__ = name
-    function.__module__ = __name__
-    two = getattr(function, "__code__", None) is not None and function.__code__.co_argcount == 2
-    given = "x1, x2: arrays or scalars, broadcast against each other." if two else "x: array or scalar."
-    function.__doc__ = f"Elementwise {what}.\n\nArgs:\n  {given}\n"
-    return function
-
-
 for _name, (_kind, _bind, _what) in _TABLE.items():
-    globals()[_name] = _document(_kind(_name, _bind), _name, _what)
+    globals()[_name] = documented(_kind(_name, _bind), _name, _what, __name__)
 
 if TYPE_CHECKING:
 
     def __getattr__(name): ...  # the table's names; with a type, mypy 2.4 fails in circles of imports
-
-
-equal, not_equal, less, less_equal, greater, greater_equal = (
-    operators.equal, operators.not_equal, operators.less, operators.less_equal, operators.greater,
-    operators.greater_equal,
-)  # fmt: skip
-true_divide = divide = operators.true_divide
-floor_divide, remainder, divmod, power = (
-    operators.floor_divide, operators.remainder, operators.divmod_, operators.power,
-)  # fmt: skip
-mod, pow = remainder, power
-absolute = abs = operators.absolute
-positive = operators.positive
-invert = bitwise_not = bitwise_invert = operators.invert
-left_shift = bitwise_left_shift = operators.left_shift
-right_shift = bitwise_right_shift = operators.right_shift
-acos, acosh, asin, asinh = arccos, arccosh, arcsin, arcsinh  # noqa: F821  (made from the table)
-atan, atanh, atan2 = arctan, arctanh, arctan2  # noqa: F821
 
 
 # ---- ufuncs with methods ---------------------------------------------------------------------------------------
@@ -189,8 +162,7 @@ def _ufunc(function, nin, name, what, identity=None, reduce=None, accumulate=Non
         reduce=_reduce_with(reduce) if reduce else None,
         accumulate=_accumulate_with(accumulate) if accumulate else None, at=_at_with(at) if at else None,
     )  # fmt: skip
-    operands = "x: array or scalar." if nin == 1 else "x1, x2: arrays or scalars, broadcast against each other."
-    made.__doc__ = f"Elementwise {what}.\n\nArgs:\n  {operands}\n"
+    made.__doc__ = documentation(what, nin)
     return made
 
 
@@ -228,17 +200,13 @@ def _of_floats(name: str, what: str, formula: Callable) -> Callable:
     def function(x, /):
         return formula(inexact(name, x))
 
-    return one_program(_document(function, name, what))
+    return one_program(documented(function, name, what, __name__))
 
 
 log2 = _of_floats("log2", "logarithm to base 2", lambda x: lax.div(lax.log(x), _constant(x, math.log(2))))
 log10 = _of_floats("log10", "logarithm to base 10", lambda x: lax.div(lax.log(x), _constant(x, math.log(10))))
-deg2rad = radians = _of_floats(
-    "deg2rad", "conversion from degrees to radians", lambda x: lax.mul(x, _constant(x, math.pi / 180))
-)
-rad2deg = degrees = _of_floats(
-    "rad2deg", "conversion from radians to degrees", lambda x: lax.mul(x, _constant(x, 180 / math.pi))
-)
+deg2rad = _of_floats("deg2rad", "conversion from degrees to radians", lambda x: lax.mul(x, _constant(x, math.pi / 180)))
+rad2deg = _of_floats("rad2deg", "conversion from radians to degrees", lambda x: lax.mul(x, _constant(x, 180 / math.pi)))
 
 
 def square(x, /):
@@ -386,9 +354,6 @@ def round(a, decimals: int = 0, out=None):
         return out if work is None else lax.convert_to(out, kind, weak)
 
     return _by_part(one, x)
-
-
-around = round
 
 
 @one_program
@@ -642,9 +607,6 @@ def conjugate(x, /):
     """Elementwise complex conjugate; real numbers as they are."""
     x = operand("conjugate", x)
     return lax.conj(x) if dtypes.is_complex(aval_of(x).dtype) else lax.asarray(x)
-
-
-conj = conjugate
 
 
 @one_program(static=("deg",))

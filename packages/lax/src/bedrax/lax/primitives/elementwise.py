@@ -8,12 +8,14 @@ the primitive does not have to know. `bedrax.numpy` is where dtypes are promoted
 from __future__ import annotations
 
 import enum
+from collections.abc import Callable
 
 import numpy as np
 
 from bedrax.core import dtypes
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
+from bedrax.core.signatures import named
 from bedrax.core.tables import pure_shapes
 from bedrax.core.tracing import Primitive
 from bedrax.lax.elementwise_kinds import (
@@ -65,6 +67,103 @@ __all__ = [
 _BOOL = np.dtype(bool)
 
 
+# ---- options -------------------------------------------------------------------------------------
+
+
+class RoundingMethod(enum.IntEnum):
+    """What `round` does with values halfway between two integers."""
+
+    AWAY_FROM_ZERO = 0
+    TO_NEAREST_EVEN = 1
+
+
+class AccuracyMode(enum.Enum):
+    """How accurate an implementation of a transcendental function to choose."""
+
+    HIGHEST = 1
+    DEFAULT = 2
+
+
+class Tolerance:
+    """Upper bounds for the error of a transcendental function.
+
+    Args:
+      atol: absolute error, not negative.
+      rtol: relative error, not negative.
+      ulps: error in units of the last place, not negative.
+
+    Raises:
+      ValueError: a bound is negative.
+    """
+
+    __slots__ = ("atol", "rtol", "ulps")
+
+    def __init__(self, atol: float = 0.0, rtol: float = 0.0, ulps: int = 0):
+        if atol < 0 or rtol < 0 or ulps < 0:
+            raise ValueError(f"Tolerances must be non-negative, got atol={atol}, rtol={rtol}, ulps={ulps}.")
+        self.atol = atol
+        self.rtol = rtol
+        self.ulps = ulps
+
+    def __eq__(self, other):
+        return isinstance(other, Tolerance) and (self.atol, self.rtol, self.ulps) == (
+            other.atol,
+            other.rtol,
+            other.ulps,
+        )
+
+    def __hash__(self):
+        return hash((Tolerance, self.atol, self.rtol, self.ulps))
+
+    def __repr__(self):
+        return f"Tolerance(atol={self.atol}, rtol={self.rtol}, ulps={self.ulps})"
+
+
+# ---- primitives with their functions -------------------------------------------------------------
+
+_REFUSED = "another dtype, or dtypes or shapes that differ; the functions of `jax.numpy` promote and broadcast."
+_ACCURACY = "accuracy: `Tolerance` or `AccuracyMode` that the compiler shall meet; None leaves it the choice."
+_PAIR = "x, y: arrays of one dtype, {0}; scalars, or of equal rank with axes that match or have length 1."
+
+
+def _made(prim: Primitive, function: Callable, name: str, doc: str, categories: tuple, *given: str) -> tuple:
+    listed = "\n  ".join(given).format(" or ".join(categories))
+    text = f"{doc}\n\nArgs:\n  {listed}\n\nRaises:\n  TypeError: {_REFUSED}\n"
+    return prim, named(function, name or prim.name, f"{__package__}.{prim.family}", text)
+
+
+def of_one(
+    prim_name: str, categories: tuple, doc: str, *, name: str = "", result: Callable | None = None,
+    accurate: bool = False, family: str = "elementwise",
+) -> tuple[Primitive, Callable]:  # fmt: skip
+    """A primitive of one operand (see `unary`), and its function: ``(x)``, or ``(x, *, accuracy)``."""
+    prim = unary(prim_name, categories, result, family)
+    bind = prim.bind
+
+    def plain(x):
+        return bind(x)
+
+    def with_accuracy(x, *, accuracy=None):
+        if accuracy is None or accuracy is AccuracyMode.DEFAULT:
+            return bind(x)
+        return bind(x, accuracy=accuracy)
+
+    function, more = (with_accuracy, [_ACCURACY]) if accurate else (plain, [])
+    return _made(prim, function, name, doc, categories, "x: array, {0}.", *more)
+
+
+def of_two(
+    prim_name: str, categories: tuple, doc: str, *, name: str = "", result: Callable | None = None
+) -> tuple[Primitive, Callable]:
+    """A primitive of two operands (see `nary`), and its function ``(x, y)``."""
+    prim = nary(prim_name, categories, result=result)
+
+    def function(x, y):
+        return bind_pair(prim, x, y)
+
+    return _made(prim, function, name, doc, categories, _PAIR)
+
+
 # ---- primitives by kind --------------------------------------------------------------------------
 
 
@@ -76,66 +175,94 @@ def _real_part(dtype):
     return REAL_OF.get(dtype, dtype)
 
 
-neg_p = unary("neg", NUMBER)
-sign_p = unary("sign", NUMBER)
-floor_p = unary("floor", FLOAT)
-ceil_p = unary("ceil", FLOAT)
+neg_p, neg = of_one("neg", NUMBER, "Elementwise negation; of integers modulo the word size.")
+sign_p, sign = of_one(
+    "sign", NUMBER, "Elementwise -1, 0 (with the sign of `x`) or 1; nan for nan; ``x / abs(x)`` for complex `x`."
+)
+floor_p, floor = of_one("floor", FLOAT, "The largest integer not above each element, as a float.")
+ceil_p, ceil = of_one("ceil", FLOAT, "The smallest integer not below each element, as a float.")
+is_finite_p, is_finite = of_one(
+    "is_finite", FLOAT, "Whether each element is neither infinite nor nan, as bool.", result=_to_bool
+)
+exp_p, exp = of_one("exp", INEXACT, "Elementwise exponential.", accurate=True)
+exp2_p, exp2 = of_one("exp2", INEXACT, "Elementwise ``2 ** x``.", accurate=True)
+expm1_p, expm1 = of_one("expm1", INEXACT, "Elementwise ``exp(x) - 1`` without cancellation near 0.", accurate=True)
+log_p, log = of_one("log", INEXACT, "Elementwise natural logarithm.", accurate=True)
+log1p_p, log1p = of_one("log1p", INEXACT, "Elementwise ``log(1 + x)`` without cancellation near 0.", accurate=True)
+sqrt_p, sqrt = of_one("sqrt", INEXACT, "Elementwise square root.", accurate=True)
+rsqrt_p, rsqrt = of_one("rsqrt", INEXACT, "Elementwise ``1 / sqrt(x)``.", accurate=True)
+cbrt_p, cbrt = of_one("cbrt", FLOAT, "Elementwise real cube root of floats.", accurate=True)
+square_p, square = of_one("square", NUMBER, "Elementwise ``x * x``.")
+sin_p, sin = of_one("sin", INEXACT, "Elementwise sine.", accurate=True)
+cos_p, cos = of_one("cos", INEXACT, "Elementwise cosine.", accurate=True)
+tan_p, tan = of_one("tan", INEXACT, "Elementwise tangent.", accurate=True)
+tanh_p, tanh = of_one("tanh", INEXACT, "Elementwise hyperbolic tangent.", accurate=True)
+sinh_p, sinh = of_one("sinh", INEXACT, "Elementwise hyperbolic sine.")
+cosh_p, cosh = of_one("cosh", INEXACT, "Elementwise hyperbolic cosine.")
+asin_p, asin = of_one("asin", INEXACT, "Elementwise inverse sine.")
+acos_p, acos = of_one("acos", INEXACT, "Elementwise inverse cosine.")
+atan_p, atan = of_one("atan", INEXACT, "Elementwise inverse tangent.")
+asinh_p, asinh = of_one("asinh", INEXACT, "Elementwise inverse hyperbolic sine.")
+acosh_p, acosh = of_one("acosh", INEXACT, "Elementwise inverse hyperbolic cosine.")
+atanh_p, atanh = of_one("atanh", INEXACT, "Elementwise inverse hyperbolic tangent.")
+logistic_p, logistic = of_one("logistic", INEXACT, "Elementwise sigmoid ``1 / (1 + exp(-x))``.", accurate=True)
+abs_p, abs = of_one("abs", SIGNED, "Elementwise absolute value; real where `x` is complex.", result=_real_part)
+real_p, real = of_one("real", COMPLEX, "The real parts of complex numbers.", result=_real_part)
+imag_p, imag = of_one("imag", COMPLEX, "The imaginary parts of complex numbers.", result=_real_part)
+not_p, bitwise_not = of_one("not", BITS, "Elementwise inversion of all bits; of bools negation.", name="bitwise_not")
+population_count_p, population_count = of_one(
+    "population_count", INTEGER, "How many bits are set in each integer, in its dtype."
+)
+clz_p, clz = of_one("clz", INTEGER, "The number of leading zero bits of each integer, in the same dtype.")
 round_p = unary("round", FLOAT)
-is_finite_p = unary("is_finite", FLOAT, _to_bool)
-exp_p = unary("exp", INEXACT)
-exp2_p = unary("exp2", INEXACT)
-expm1_p = unary("expm1", INEXACT)
-log_p = unary("log", INEXACT)
-log1p_p = unary("log1p", INEXACT)
-sqrt_p = unary("sqrt", INEXACT)
-rsqrt_p = unary("rsqrt", INEXACT)
-cbrt_p = unary("cbrt", FLOAT)
-square_p = unary("square", NUMBER)
-sin_p = unary("sin", INEXACT)
-cos_p = unary("cos", INEXACT)
-tan_p = unary("tan", INEXACT)
-tanh_p = unary("tanh", INEXACT)
-sinh_p = unary("sinh", INEXACT)
-cosh_p = unary("cosh", INEXACT)
-asin_p = unary("asin", INEXACT)
-acos_p = unary("acos", INEXACT)
-atan_p = unary("atan", INEXACT)
-asinh_p = unary("asinh", INEXACT)
-acosh_p = unary("acosh", INEXACT)
-atanh_p = unary("atanh", INEXACT)
-logistic_p = unary("logistic", INEXACT)
-abs_p = unary("abs", SIGNED, _real_part)
-real_p = unary("real", COMPLEX, _real_part)
-imag_p = unary("imag", COMPLEX, _real_part)
 conj_p = unary("conj", CONJUGABLE, lambda dtype: COMPLEX_OF.get(dtype, dtype))
-not_p = unary("not", BITS)
-population_count_p = unary("population_count", INTEGER)
-clz_p = unary("clz", INTEGER)
 integer_pow_p = unary("integer_pow", NUMBER)
 
-add_p = nary("add", NUMBER)
-sub_p = nary("sub", NUMBER)
+add_p, add = of_two("add", NUMBER, "Elementwise sum.")
+sub_p, sub = of_two("sub", NUMBER, "Elementwise difference.")
+div_p, div = of_two(
+    "div",
+    NUMBER,
+    "Elementwise quotient; of integers towards zero, -1 (all bits set) for y = 0, and least / -1 is least.",
+)
+rem_p, rem = of_two(
+    "rem",
+    REAL,
+    "Elementwise remainder with the sign of `x` (as C's ``fmod``); of integers `x` for y = 0, and least % -1 is 0.",
+)
+max_p, max = of_two(
+    "max", ANY, "Elementwise maximum; nan wins; complex numbers are ordered by real, then imaginary part."
+)
+min_p, min = of_two(
+    "min", ANY, "Elementwise minimum; nan wins; complex numbers are ordered by real, then imaginary part."
+)
+atan2_p, atan2 = of_two(
+    "atan2", INEXACT, "The angle of the point (y, x), in (-pi, pi]; complex: ``-i log((y + i x) / sqrt(x*x + y*y))``."
+)
+complex_p, complex = of_two("complex", COMPLEX_PART, "The complex numbers ``x + i y``.", result=COMPLEX_OF.__getitem__)
+and_p, bitwise_and = of_two("and", BITS, "Elementwise AND of integers or bools.", name="bitwise_and")
+or_p, bitwise_or = of_two("or", BITS, "Elementwise OR of integers or bools.", name="bitwise_or")
+xor_p, bitwise_xor = of_two("xor", BITS, "Elementwise exclusive OR of integers or bools.", name="bitwise_xor")
+shift_left_p, shift_left = of_two(
+    "shift_left", INTEGER, "Elementwise ``x << y``; 0 where `y` is negative or not below the number of bits."
+)
+shift_right_logical_p, shift_right_logical = of_two(
+    "shift_right_logical", INTEGER, "Elementwise ``x >> y`` that fills with zeros; 0 where `y` is out of range."
+)
+shift_right_arithmetic_p, shift_right_arithmetic = of_two(
+    "shift_right_arithmetic",
+    INTEGER,
+    "Elementwise ``x >> y`` that fills with sign bits; all sign bits where `y` is out of range.",
+)
+eq_p, eq = of_two("eq", COMPARABLE, "Elementwise ``x == y``, an array of bool.", result=_to_bool)
+ne_p, ne = of_two("ne", COMPARABLE, "Elementwise ``x != y``, an array of bool.", result=_to_bool)
+ge_p, ge = of_two("ge", ORDERED, "Elementwise ``x >= y``, an array of bool.", result=_to_bool)
+gt_p, gt = of_two("gt", ORDERED, "Elementwise ``x > y``, an array of bool.", result=_to_bool)
+le_p, le = of_two("le", ORDERED, "Elementwise ``x <= y``, an array of bool.", result=_to_bool)
+lt_p, lt = of_two("lt", ORDERED, "Elementwise ``x < y``, an array of bool.", result=_to_bool)
 mul_p = nary("mul", NUMBER)
-div_p = nary("div", NUMBER)
-rem_p = nary("rem", REAL)
-max_p = nary("max", ANY)
-min_p = nary("min", ANY)
-atan2_p = nary("atan2", INEXACT)
 nextafter_p = nary("nextafter", FLOAT)
-complex_p = nary("complex", COMPLEX_PART, result=COMPLEX_OF.__getitem__)
-and_p = nary("and", BITS)
-or_p = nary("or", BITS)
-xor_p = nary("xor", BITS)
-shift_left_p = nary("shift_left", INTEGER)
-shift_right_logical_p = nary("shift_right_logical", INTEGER)
-shift_right_arithmetic_p = nary("shift_right_arithmetic", INTEGER)
 mulhi_p = nary("mulhi", INTEGER)
-eq_p = nary("eq", COMPARABLE, result=_to_bool)
-ne_p = nary("ne", COMPARABLE, result=_to_bool)
-ge_p = nary("ge", ORDERED, result=_to_bool)
-gt_p = nary("gt", ORDERED, result=_to_bool)
-le_p = nary("le", ORDERED, result=_to_bool)
-lt_p = nary("lt", ORDERED, result=_to_bool)
 # The total order of IEEE 754: -nan < -inf < ... < -0 < +0 < ... < inf < nan.
 eq_to_p = nary("eq_to", ORDERED, result=_to_bool)
 le_to_p = nary("le_to", ORDERED, result=_to_bool)
@@ -239,85 +366,7 @@ def _select_shape(which, *cases):
     return first.update(weak_type=all(case.weak_type for case in cases), vma=vma)
 
 
-# ---- options -------------------------------------------------------------------------------------
-
-
-class RoundingMethod(enum.IntEnum):
-    """What `round` does with values halfway between two integers."""
-
-    AWAY_FROM_ZERO = 0
-    TO_NEAREST_EVEN = 1
-
-
-class AccuracyMode(enum.Enum):
-    """How accurate an implementation of a transcendental function to choose."""
-
-    HIGHEST = 1
-    DEFAULT = 2
-
-
-class Tolerance:
-    """Upper bounds for the error of a transcendental function.
-
-    Args:
-      atol: absolute error, not negative.
-      rtol: relative error, not negative.
-      ulps: error in units of the last place, not negative.
-
-    Raises:
-      ValueError: a bound is negative.
-    """
-
-    __slots__ = ("atol", "rtol", "ulps")
-
-    def __init__(self, atol: float = 0.0, rtol: float = 0.0, ulps: int = 0):
-        if atol < 0 or rtol < 0 or ulps < 0:
-            raise ValueError(f"Tolerances must be non-negative, got atol={atol}, rtol={rtol}, ulps={ulps}.")
-        self.atol = atol
-        self.rtol = rtol
-        self.ulps = ulps
-
-    def __eq__(self, other):
-        return isinstance(other, Tolerance) and (self.atol, self.rtol, self.ulps) == (
-            other.atol,
-            other.rtol,
-            other.ulps,
-        )
-
-    def __hash__(self):
-        return hash((Tolerance, self.atol, self.rtol, self.ulps))
-
-    def __repr__(self):
-        return f"Tolerance(atol={self.atol}, rtol={self.rtol}, ulps={self.ulps})"
-
-
-def _bind_accurate(prim, x, accuracy):
-    if accuracy is AccuracyMode.DEFAULT:
-        return prim.bind(x)
-    return prim.bind(x, accuracy=accuracy)
-
-
 # ---- functions: one operand ----------------------------------------------------------------------
-
-
-def neg(x):
-    """Elementwise negation, of integers (modulo the word size), floats and complex numbers."""
-    return neg_p.bind(x)
-
-
-def sign(x):
-    """Elementwise sign: -1, 0 (with the sign of `x`) or 1; nan for nan; ``x / abs(x)`` for complex `x`."""
-    return sign_p.bind(x)
-
-
-def floor(x):
-    """The largest integer not above each element, as a float."""
-    return floor_p.bind(x)
-
-
-def ceil(x):
-    """The smallest integer not below each element, as a float."""
-    return ceil_p.bind(x)
 
 
 def round(x, rounding_method=RoundingMethod.AWAY_FROM_ZERO):
@@ -328,61 +377,6 @@ def round(x, rounding_method=RoundingMethod.AWAY_FROM_ZERO):
       rounding_method: where halves go, a `RoundingMethod`.
     """
     return round_p.bind(x, rounding_method=RoundingMethod(rounding_method))
-
-
-def is_finite(x):
-    """Whether each element is neither infinite nor nan; an array of bool."""
-    return is_finite_p.bind(x)
-
-
-def exp(x, *, accuracy=None):
-    """Elementwise exponential.
-
-    Args:
-      x: floats or complex numbers.
-      accuracy: `Tolerance` or `AccuracyMode` that the compiler shall meet; None leaves it the choice.
-    """
-    return exp_p.bind(x) if accuracy is None else _bind_accurate(exp_p, x, accuracy)
-
-
-def exp2(x, *, accuracy=None):
-    """Elementwise ``2 ** x``; `accuracy` as in `exp`."""
-    return exp2_p.bind(x) if accuracy is None else _bind_accurate(exp2_p, x, accuracy)
-
-
-def expm1(x, *, accuracy=None):
-    """Elementwise ``exp(x) - 1`` without cancellation near 0; `accuracy` as in `exp`."""
-    return expm1_p.bind(x) if accuracy is None else _bind_accurate(expm1_p, x, accuracy)
-
-
-def log(x, *, accuracy=None):
-    """Elementwise natural logarithm; `accuracy` as in `exp`."""
-    return log_p.bind(x) if accuracy is None else _bind_accurate(log_p, x, accuracy)
-
-
-def log1p(x, *, accuracy=None):
-    """Elementwise ``log(1 + x)`` without cancellation near 0; `accuracy` as in `exp`."""
-    return log1p_p.bind(x) if accuracy is None else _bind_accurate(log1p_p, x, accuracy)
-
-
-def sqrt(x, *, accuracy=None):
-    """Elementwise square root; `accuracy` as in `exp`."""
-    return sqrt_p.bind(x) if accuracy is None else _bind_accurate(sqrt_p, x, accuracy)
-
-
-def rsqrt(x, *, accuracy=None):
-    """Elementwise ``1 / sqrt(x)``; `accuracy` as in `exp`."""
-    return rsqrt_p.bind(x) if accuracy is None else _bind_accurate(rsqrt_p, x, accuracy)
-
-
-def cbrt(x, *, accuracy=None):
-    """Elementwise real cube root of floats; `accuracy` as in `exp`."""
-    return cbrt_p.bind(x) if accuracy is None else _bind_accurate(cbrt_p, x, accuracy)
-
-
-def square(x):
-    """Elementwise ``x * x``."""
-    return square_p.bind(x)
 
 
 def reciprocal(x):
@@ -400,124 +394,12 @@ def integer_pow(x, y: int):
     return integer_pow_p.bind(x, y=int(y))
 
 
-def sin(x, *, accuracy=None):
-    """Elementwise sine; `accuracy` as in `exp`."""
-    return sin_p.bind(x) if accuracy is None else _bind_accurate(sin_p, x, accuracy)
-
-
-def cos(x, *, accuracy=None):
-    """Elementwise cosine; `accuracy` as in `exp`."""
-    return cos_p.bind(x) if accuracy is None else _bind_accurate(cos_p, x, accuracy)
-
-
-def tan(x, *, accuracy=None):
-    """Elementwise tangent; `accuracy` as in `exp`."""
-    return tan_p.bind(x) if accuracy is None else _bind_accurate(tan_p, x, accuracy)
-
-
-def tanh(x, *, accuracy=None):
-    """Elementwise hyperbolic tangent; `accuracy` as in `exp`."""
-    return tanh_p.bind(x) if accuracy is None else _bind_accurate(tanh_p, x, accuracy)
-
-
-def sinh(x):
-    """Elementwise hyperbolic sine."""
-    return sinh_p.bind(x)
-
-
-def cosh(x):
-    """Elementwise hyperbolic cosine."""
-    return cosh_p.bind(x)
-
-
-def asin(x):
-    """Elementwise inverse sine."""
-    return asin_p.bind(x)
-
-
-def acos(x):
-    """Elementwise inverse cosine."""
-    return acos_p.bind(x)
-
-
-def atan(x):
-    """Elementwise inverse tangent."""
-    return atan_p.bind(x)
-
-
-def asinh(x):
-    """Elementwise inverse hyperbolic sine."""
-    return asinh_p.bind(x)
-
-
-def acosh(x):
-    """Elementwise inverse hyperbolic cosine."""
-    return acosh_p.bind(x)
-
-
-def atanh(x):
-    """Elementwise inverse hyperbolic tangent."""
-    return atanh_p.bind(x)
-
-
-def logistic(x, *, accuracy=None):
-    """Elementwise sigmoid ``1 / (1 + exp(-x))``; `accuracy` as in `exp`."""
-    return logistic_p.bind(x) if accuracy is None else _bind_accurate(logistic_p, x, accuracy)
-
-
-def abs(x):
-    """Elementwise absolute value; real where `x` is complex."""
-    return abs_p.bind(x)
-
-
-def real(x):
-    """The real parts of complex numbers."""
-    return real_p.bind(x)
-
-
-def imag(x):
-    """The imaginary parts of complex numbers."""
-    return imag_p.bind(x)
-
-
 def conj(x):
     """The complex conjugate; floats become complex numbers."""
     return conj_p.bind(x, input_dtype=aval_of(x).dtype)
 
 
-def bitwise_not(x):
-    """Elementwise inversion of all bits, or logical negation of bools."""
-    return not_p.bind(x)
-
-
-def population_count(x):
-    """The number of bits set in each integer, in the same dtype."""
-    return population_count_p.bind(x)
-
-
-def clz(x):
-    """The number of leading zero bits of each integer, in the same dtype."""
-    return clz_p.bind(x)
-
-
 # ---- functions: two operands ---------------------------------------------------------------------
-
-
-def add(x, y):
-    """Elementwise sum.
-
-    Args:
-      x, y: arrays of equal dtype; scalars, or arrays of equal rank whose axes match or have length 1.
-
-    Raises:
-      TypeError: dtypes or shapes differ. `jnp.add` promotes and broadcasts.
-    """
-    return bind_pair(add_p, x, y)
-
-
-def sub(x, y):
-    """Elementwise difference; operands as in `add`."""
-    return bind_pair(sub_p, x, y)
 
 
 def mul(x, y, *, out_dtype=None):
@@ -532,23 +414,6 @@ def mul(x, y, *, out_dtype=None):
     return bind_pair(mul_p, x, y)
 
 
-def div(x, y):
-    """Elementwise quotient; operands as in `add`.
-
-    Integers are divided towards zero. Division of an integer by zero gives -1 (all bits set), and of
-    the smallest signed integer by -1 gives itself.
-    """
-    return bind_pair(div_p, x, y)
-
-
-def rem(x, y):
-    """Elementwise remainder with the sign of `x` (as C's ``%`` and ``fmod``).
-
-    For integers, ``rem(x, 0)`` is `x`, and the remainder of the smallest integer by -1 is 0.
-    """
-    return bind_pair(rem_p, x, y)
-
-
 def pow(x, y):
     """Elementwise ``x ** y``.
 
@@ -559,94 +424,14 @@ def pow(x, y):
     return bind_pair(pow_p, x, y)
 
 
-def max(x, y):
-    """Elementwise maximum; nan wins, complex numbers are ordered by real, then imaginary part."""
-    return bind_pair(max_p, x, y)
-
-
-def min(x, y):
-    """Elementwise minimum; nan wins, complex numbers are ordered by real, then imaginary part."""
-    return bind_pair(min_p, x, y)
-
-
-def atan2(x, y):
-    """The angle of the point (y, x), in (-pi, pi]; ``-i log((y + i x) / sqrt(x*x + y*y))`` for complex numbers."""
-    return bind_pair(atan2_p, x, y)
-
-
 def nextafter(x1, x2):
     """The next representable float after `x1` in the direction of `x2`."""
     return bind_pair(nextafter_p, x1, x2)
 
 
-def complex(x, y):
-    """The complex numbers ``x + i y`` from two arrays of float32 or of float64."""
-    return bind_pair(complex_p, x, y)
-
-
-def bitwise_and(x, y):
-    """Elementwise AND of integers or bools."""
-    return bind_pair(and_p, x, y)
-
-
-def bitwise_or(x, y):
-    """Elementwise OR of integers or bools."""
-    return bind_pair(or_p, x, y)
-
-
-def bitwise_xor(x, y):
-    """Elementwise exclusive OR of integers or bools."""
-    return bind_pair(xor_p, x, y)
-
-
-def shift_left(x, y):
-    """Elementwise ``x << y``; 0 where `y` is negative or not below the number of bits."""
-    return bind_pair(shift_left_p, x, y)
-
-
-def shift_right_logical(x, y):
-    """Elementwise right shift that fills with zeros; 0 where `y` is out of range."""
-    return bind_pair(shift_right_logical_p, x, y)
-
-
-def shift_right_arithmetic(x, y):
-    """Elementwise right shift that fills with the sign bit; all sign bits where `y` is out of range."""
-    return bind_pair(shift_right_arithmetic_p, x, y)
-
-
 def mulhi(x, y, /):
     """The high half of the product of two integers, i.e. ``(x * y) >> bits`` without overflow."""
     return bind_pair(mulhi_p, x, y)
-
-
-def eq(x, y):
-    """Elementwise ``x == y``, an array of bool."""
-    return bind_pair(eq_p, x, y)
-
-
-def ne(x, y):
-    """Elementwise ``x != y``, an array of bool."""
-    return bind_pair(ne_p, x, y)
-
-
-def ge(x, y):
-    """Elementwise ``x >= y``, an array of bool."""
-    return bind_pair(ge_p, x, y)
-
-
-def gt(x, y):
-    """Elementwise ``x > y``, an array of bool."""
-    return bind_pair(gt_p, x, y)
-
-
-def le(x, y):
-    """Elementwise ``x <= y``, an array of bool."""
-    return bind_pair(le_p, x, y)
-
-
-def lt(x, y):
-    """Elementwise ``x < y``, an array of bool."""
-    return bind_pair(lt_p, x, y)
 
 
 def add_any(x, y):

@@ -1,14 +1,16 @@
 """Special functions: error functions, the gamma family, zeta, Bessel, the incomplete beta function.
 
 Shapes and dtypes as in the elementwise family, floats only. What has no StableHLO operation is
-composed of lax functions in `bedrax.lax.special_programs`.
+composed of lax functions in `bedrax.lax.decompositions.special`.
 """
 
 from __future__ import annotations
 
+import functools
+
 from bedrax.core.tables import pure_shapes
 from bedrax.lax.operands import bind_nary
-from bedrax.lax.primitives.elementwise import FLOAT, nary, unary
+from bedrax.lax.primitives.elementwise import FLOAT, nary, of_one
 
 pure_shapes.add("special")
 
@@ -19,47 +21,29 @@ __all__ = [
     "regularized_incomplete_beta_p", "zeta", "zeta_p",
 ]  # fmt: skip
 
-_FAMILY = "special"
+_special = functools.partial(of_one, family="special")
+_special_nary = functools.partial(nary, family="special")
 
-erf_p = unary("erf", FLOAT, family=_FAMILY)
-erfc_p = unary("erfc", FLOAT, family=_FAMILY)
-erf_inv_p = unary("erf_inv", FLOAT, family=_FAMILY)
-lgamma_p = unary("lgamma", FLOAT, family=_FAMILY)
-digamma_p = unary("digamma", FLOAT, family=_FAMILY)
-bessel_i0e_p = unary("bessel_i0e", FLOAT, family=_FAMILY)
-bessel_i1e_p = unary("bessel_i1e", FLOAT, family=_FAMILY)
-polygamma_p = nary("polygamma", FLOAT, family=_FAMILY)
-zeta_p = nary("zeta", FLOAT, family=_FAMILY)
-igamma_p = nary("igamma", FLOAT, family=_FAMILY)
-igammac_p = nary("igammac", FLOAT, family=_FAMILY)
-igamma_grad_a_p = nary("igamma_grad_a", FLOAT, family=_FAMILY)
-random_gamma_grad_p = nary("random_gamma_grad", FLOAT, family=_FAMILY)
-regularized_incomplete_beta_p = nary("regularized_incomplete_beta", FLOAT, FLOAT, FLOAT, family=_FAMILY)
-
-
-def erf(x):
-    r"""Elementwise error function, :math:`\frac{2}{\sqrt\pi} \int_0^x e^{-t^2} dt`."""
-    return erf_p.bind(x)
-
-
-def erfc(x):
-    r"""Elementwise complementary error function, :math:`1 - \mathrm{erf}(x)` without cancellation."""
-    return erfc_p.bind(x)
-
-
-def erf_inv(x):
-    """Elementwise inverse of `erf`: infinite at -1 and 1, nan outside."""
-    return erf_inv_p.bind(x)
-
-
-def lgamma(x):
-    r"""Elementwise :math:`\log |\Gamma(x)|`; infinite at 0, -1, -2, ..."""
-    return lgamma_p.bind(x)
-
-
-def digamma(x):
-    r"""Elementwise :math:`\psi(x)`, the derivative of :math:`\log \Gamma`; nan at 0, -1, -2, ..."""
-    return digamma_p.bind(x)
+erf_p, erf = _special("erf", FLOAT, r"Elementwise error function, :math:`\frac{2}{\sqrt\pi} \int_0^x e^{-t^2} dt`.")
+erfc_p, erfc = _special("erfc", FLOAT, r"Elementwise :math:`1 - \mathrm{erf}(x)` without cancellation.")
+erf_inv_p, erf_inv = _special("erf_inv", FLOAT, "Elementwise inverse of `erf`: infinite at -1 and 1, nan outside.")
+lgamma_p, lgamma = _special("lgamma", FLOAT, r"Elementwise :math:`\log |\Gamma(x)|`; infinite at 0, -1, -2, ...")
+digamma_p, digamma = _special(
+    "digamma", FLOAT, r"Elementwise :math:`\psi(x)`, the derivative of `lgamma`; nan at 0, -1, -2, ..."
+)
+bessel_i0e_p, bessel_i0e = _special(
+    "bessel_i0e", FLOAT, r"Elementwise :math:`e^{-|x|} I_0(x)`, a modified Bessel function, scaled."
+)
+bessel_i1e_p, bessel_i1e = _special(
+    "bessel_i1e", FLOAT, r"Elementwise :math:`e^{-|x|} I_1(x)`, a modified Bessel function, scaled."
+)
+polygamma_p = _special_nary("polygamma", FLOAT)
+zeta_p = _special_nary("zeta", FLOAT)
+igamma_p = _special_nary("igamma", FLOAT)
+igammac_p = _special_nary("igammac", FLOAT)
+igamma_grad_a_p = _special_nary("igamma_grad_a", FLOAT)
+random_gamma_grad_p = _special_nary("random_gamma_grad", FLOAT)
+regularized_incomplete_beta_p = _special_nary("regularized_incomplete_beta", FLOAT, FLOAT, FLOAT)
 
 
 def polygamma(m, x):
@@ -114,13 +98,3 @@ def betainc(a, b, x):
       x: in [0, 1]; nan outside.
     """
     return bind_nary(regularized_incomplete_beta_p, a, b, x)
-
-
-def bessel_i0e(x):
-    r"""Elementwise :math:`e^{-|x|} I_0(x)`, the exponentially scaled modified Bessel function of order 0."""
-    return bessel_i0e_p.bind(x)
-
-
-def bessel_i1e(x):
-    r"""Elementwise :math:`e^{-|x|} I_1(x)`, the exponentially scaled modified Bessel function of order 1."""
-    return bessel_i1e_p.bind(x)
