@@ -31,6 +31,7 @@ ON_NUMPY = tuple(
         "batching",
         "shape_poly",
         "autodiff",
+        "parallel",
         "numpy",
         "random",
         "nn",

@@ -29,6 +29,7 @@ WITHOUT_XLA = (
     "batching",
     "shape_poly",
     "autodiff",
+    "parallel",
     "numpy",
     "random",
     "nn",

@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
+from bedrax.parallel import Mesh, PartitionSpec
 from bedrax.processes import array_serialization, colocated, distributed, multihost
 from bedrax.xla_backend import clients
-from bedrax.xla_backend.mesh import Mesh
-from bedrax.xla_backend.sharding import PartitionSpec
 
 
 def test_there_is_one_process():

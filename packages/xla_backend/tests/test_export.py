@@ -320,7 +320,8 @@ MANY_DEVICES = """
 import numpy as np
 from bedrax import lax
 from bedrax.core.avals import ShapeDtypeStruct
-from bedrax.xla_backend import AbstractMesh, Mesh, NamedSharding, PartitionSpec as P, device_put, jit, local_devices
+from bedrax.parallel import AbstractMesh, Mesh, PartitionSpec as P
+from bedrax.xla_backend import NamedSharding, device_put, jit, local_devices
 from bedrax.xla_backend import export as ex
 
 abstract = NamedSharding(AbstractMesh((4,), ("a",)), P("a"))

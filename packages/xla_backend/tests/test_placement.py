@@ -15,8 +15,9 @@ from bedrax import lax
 from bedrax.autodiff import grad, jvp
 from bedrax.batching import vmap
 from bedrax.core import config
-from bedrax.xla_backend import sharding as s
-from bedrax.xla_backend.sharding import NamedSharding, PartitionSpec as P, Mesh
+from bedrax.parallel import meshes as s
+from bedrax.parallel import Mesh, PartitionSpec as P
+from bedrax.xla_backend.sharding import NamedSharding
 
 d = xla.devices()
 assert len(d) == 8

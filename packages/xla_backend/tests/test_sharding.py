@@ -51,7 +51,8 @@ import pickle
 import numpy as np
 import bedrax.xla_backend as xla
 from bedrax import lax
-from bedrax.xla_backend.sharding import NamedSharding, PartitionSpec as P, Mesh, make_mesh
+from bedrax.parallel import Mesh, PartitionSpec as P
+from bedrax.xla_backend.sharding import NamedSharding, make_mesh
 
 devices = xla.devices()
 assert len(devices) == 8

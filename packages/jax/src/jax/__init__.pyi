@@ -10,7 +10,7 @@ from bedrax.xla_backend import (
     make_array_from_single_device_arrays as make_array_from_single_device_arrays, make_mesh as make_mesh,
     process_count as process_count, process_index as process_index, process_indices as process_indices,
 )  # fmt: skip
-from bedrax.xla_backend.sharding import PartitionSpec as _PartitionSpec, set_mesh as set_mesh
+from bedrax.parallel import PartitionSpec as _PartitionSpec, set_mesh as set_mesh
 from bedrax.extend.unsupported import (
     Ref as Ref, empty_ref as empty_ref, free_ref as free_ref, freeze as freeze, new_ref as new_ref, pmap as pmap,
     shard_map as shard_map, smap as smap,

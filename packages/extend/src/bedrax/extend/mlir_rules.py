@@ -17,12 +17,12 @@ import numpy as np
 from bedrax.core import effects
 from bedrax.core.avals import AbstractValue, ShapedArray, aval_of
 from bedrax.core.ir import Jaxpr
+from bedrax.parallel import Mesh
 from bedrax.xla_backend import dispatch, platforms, tables
 from bedrax.xla_backend.lowering import types
 from bedrax.xla_backend.lowering.build import Block, array_constant
 from bedrax.xla_backend.lowering.program import LoweringContext, Program
 from bedrax.xla_backend.lowering.types import ir
-from bedrax.xla_backend.mesh import Mesh
 
 Value = ir.Value
 Token = ir.Value

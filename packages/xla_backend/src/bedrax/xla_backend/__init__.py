@@ -35,23 +35,14 @@ from bedrax.xla_backend.placement import (
     make_array_from_single_device_arrays,
     with_sharding_constraint,
 )
-from bedrax.xla_backend.sharding import (
-    AbstractMesh,
-    AxisType,
-    Mesh,
-    NamedSharding,
-    PartitionSpec,
-    Sharding,
-    SingleDeviceSharding,
-    make_mesh,
-)
+from bedrax.xla_backend.sharding import NamedSharding, Sharding, SingleDeviceSharding, make_mesh
 
 _array.install()
 executor = XlaExecutor()
 executors.provide(executor)
 
 __all__ = [
-    "AbstractMesh", "AxisType", "JaxRuntimeError", "Mesh", "NamedSharding", "PartitionSpec", "Shard", "Sharding",
+    "JaxRuntimeError", "NamedSharding", "Shard", "Sharding",
     "SingleDeviceSharding", "XlaExecutor", "block_until_ready", "clear_backends", "clear_caches",
     "default_backend", "device_count", "device_get", "device_put", "device_put_replicated",
     "device_put_sharded", "devices", "effects_barrier", "executor", "from_dlpack", "jit",

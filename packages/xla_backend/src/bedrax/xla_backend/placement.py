@@ -19,15 +19,14 @@ from bedrax.core.tracing import Primitive
 from bedrax.lax.tables import decompositions
 from bedrax.numpy_backend.executor import to_numpy
 from bedrax.numpy_backend.host_array import HostArray
+from bedrax.parallel import Mesh, PartitionSpec
 from bedrax.xla_backend import clients
 from bedrax.xla_backend.door import runtime
 from bedrax.xla_backend.door.arrays import ArrayImpl, copied, device_of, is_committed, make_array, parts_of, sharding_of
 from bedrax.xla_backend.guards import asks_for
 from bedrax.xla_backend.host import check_alive, host_value
 from bedrax.xla_backend.sharding import (
-    Mesh,
     NamedSharding,
-    PartitionSpec,
     SingleDeviceSharding,
     is_place,
     make_single_device_sharding,

@@ -7,6 +7,7 @@ questions of its own: its devices, and its `HloSharding` for a rank.
 
 from __future__ import annotations
 
+import copyreg
 import functools
 import math
 from collections.abc import Sequence
@@ -15,168 +16,44 @@ from typing import Any
 import numpy as np
 
 from bedrax.core.avals import ShapedArray
+from bedrax.parallel.meshes import AbstractMesh, AxisType, Mesh, get_mesh, physical_mesh
+from bedrax.parallel.specs import UNCONSTRAINED, PartitionSpec, axes_of, check_pspec
 from bedrax.xla_backend import clients
 from bedrax.xla_backend.door import runtime
 from bedrax.xla_backend.layout import Format
-from bedrax.xla_backend.mesh import (  # noqa: F401  (users look for meshes beside shardings)
-    AbstractDevice,
-    AbstractMesh,
-    AxisType,
-    Mesh,
-    empty_abstract_mesh,
-    empty_mesh,
-    get_abstract_mesh,
-    get_mesh,
-    physical_mesh,
-    set_mesh,
-    use_abstract_mesh,
-)
 
 Sharding = runtime.Sharding
 Index = tuple[slice, ...]
 
 
-class UnconstrainedPartition:
-    """`PartitionSpec.UNCONSTRAINED`: the partitioner chooses how to split this dimension."""
-
-    __slots__ = ()
-
-    def __repr__(self):
-        return "UNCONSTRAINED"
-
-    def __reduce__(self):
-        return _unconstrained, ()
-
-
-def _unconstrained():
-    return UNCONSTRAINED
-
-
-UNCONSTRAINED = UnconstrainedPartition()
 runtime.set_unconstrained_marker(UNCONSTRAINED)
 
 
-def _partition(entry):
-    if entry is None or entry is UNCONSTRAINED or isinstance(entry, str):
-        return entry
-    if isinstance(entry, (tuple, list)):
-        entry = tuple(entry)
-        if not entry:
-            return None
-        return entry[0] if len(entry) == 1 else entry
-    return entry
+# ---- meshes of our devices ----
 
 
-def _axes(entry) -> tuple:
-    """The mesh axes that an entry of a spec names."""
-    if entry is None or entry is UNCONSTRAINED:
-        return ()
-    return entry if isinstance(entry, tuple) else (entry,)
+def _device_list(mesh: Mesh) -> runtime.DeviceList:
+    return runtime.DeviceList(mesh._flat_devices_tuple)
 
 
-class PartitionSpec:
-    """How each dimension of an array is split over mesh axes.
-
-    Args:
-      partitions: per dimension a mesh axis name, a tuple of them, `None` (not split), or
-        `PartitionSpec.UNCONSTRAINED`. Dimensions that are not mentioned are not split.
-      unreduced: mesh axes over which the values are partial sums.
-      reduced: mesh axes over which they have been summed.
-    """
-
-    __slots__ = ("_hash", "_partitions", "reduced", "unreduced")
-    UNCONSTRAINED = UNCONSTRAINED
-
-    def __init__(self, *partitions, unreduced=frozenset(), reduced=frozenset()):
-        self._partitions = tuple([_partition(p) for p in partitions])
-        self.unreduced = frozenset(unreduced)
-        self.reduced = frozenset(reduced)
-        if self.unreduced & self.reduced:
-            both = sorted(map(str, self.unreduced & self.reduced))
-            raise ValueError(f"PartitionSpec: axes {both} cannot be both unreduced and reduced")
-        self._hash = None
-
-    partitions = property(lambda self: self._partitions)
-    _key = property(lambda self: (self._partitions, self.unreduced, self.reduced))
-
-    def __getitem__(self, i):
-        return self._partitions[i]
-
-    def __iter__(self):
-        return iter(self._partitions)
-
-    def __len__(self):
-        return len(self._partitions)
-
-    def index(self, value):
-        """Position of the first dimension that is split like `value`."""
-        return self._partitions.index(_partition(value))
-
-    def count(self, value):
-        """How many dimensions are split like `value`."""
-        return self._partitions.count(_partition(value))
-
-    def update(self, partitions=None, unreduced=None, reduced=None) -> PartitionSpec:
-        """A copy with some fields changed."""
-        return PartitionSpec(
-            *(self._partitions if partitions is None else partitions),
-            unreduced=self.unreduced if unreduced is None else unreduced,
-            reduced=self.reduced if reduced is None else reduced,
-        )
-
-    def to_tangent_spec(self) -> PartitionSpec:
-        """The spec of tangents."""
-        return self
-
-    def to_ct_spec(self) -> PartitionSpec:
-        """The spec of cotangents: `reduced` and `unreduced` change places."""
-        return PartitionSpec(*self._partitions, unreduced=self.reduced, reduced=self.unreduced)
-
-    def to_lo(self) -> list[PartitionSpec]:
-        """The specs of the arrays that represent the value: itself."""
-        return [self]
-
-    def __add__(self, other):
-        if isinstance(other, PartitionSpec):
-            return PartitionSpec(
-                *self, *other, unreduced=self.unreduced | other.unreduced, reduced=self.reduced | other.reduced
-            )
-        if isinstance(other, tuple):
-            return PartitionSpec(*self, *other, unreduced=self.unreduced, reduced=self.reduced)
-        raise NotImplementedError(f"a PartitionSpec and a {type(other).__name__} cannot be joined")
-
-    def __radd__(self, other):
-        if not isinstance(other, tuple):
-            raise NotImplementedError(f"a {type(other).__name__} and a PartitionSpec cannot be joined")
-        return PartitionSpec(*other, *self, unreduced=self.unreduced, reduced=self.reduced)
-
-    def __eq__(self, other):
-        return isinstance(other, PartitionSpec) and self._key == other._key
-
-    def __hash__(self):
-        if self._hash is None:
-            self._hash = hash(self._key)
-        return self._hash
-
-    def __repr__(self):
-        parts = [repr(p) for p in self._partitions]
-        text = f"({parts[0]},)" if len(parts) == 1 else f"({', '.join(parts)})"
-        extra = [f"{name}={_set_text(getattr(self, name))}" for name in ("unreduced", "reduced") if getattr(self, name)]
-        return f"P{text}" if not extra else f"P({', '.join(parts + extra)})"
-
-    def __reduce__(self):
-        return _make_spec, self._key
+# What C++ asks of the mesh of a NamedSharding.
+Mesh._internal_device_list = functools.cached_property(_device_list)
+Mesh._internal_device_list.__set_name__(Mesh, "_internal_device_list")
 
 
-def _make_spec(partitions, unreduced, reduced):
-    return PartitionSpec(*partitions, unreduced=unreduced, reduced=reduced)
+def _mesh_from_ids(shape, ids, axis_names, axis_types):
+    found = {(d.platform, d.id): d for platform in {p for p, _ in ids} for d in clients.devices(platform)}
+    array = np.empty(len(ids), object)
+    array[:] = [found[key] for key in ids]
+    return Mesh(array.reshape(shape), axis_names, axis_types)
 
 
-def _set_text(names) -> str:
-    return "{" + ", ".join(sorted(map(repr, names))) + "}"
+def _reduce_mesh(mesh: Mesh):
+    ids = [(d.platform, d.id) for d in mesh._flat_devices_tuple]
+    return _mesh_from_ids, (mesh.devices.shape, ids, mesh.axis_names, mesh.axis_types)
 
 
-P = PartitionSpec
+copyreg.pickle(Mesh, _reduce_mesh)  # a device is found again by its number
 
 
 # ---- shardings ----
@@ -372,32 +249,6 @@ def resolve(where: Any, what: str) -> Any:
     )
 
 
-class DuplicateSpecError(ValueError):
-    """A partition spec uses one mesh axis for two dimensions."""
-
-    def __init__(self, message, mesh, pspec):
-        super().__init__(message)
-        self.mesh, self.pspec = mesh, pspec
-
-
-def check_pspec(mesh, spec, manual_axes=frozenset()) -> None:
-    """Raise if `spec` names axes that `mesh` has not, or one of them twice (called from C++, too)."""
-    if not isinstance(spec, PartitionSpec):
-        raise TypeError(f"the spec of a NamedSharding is a PartitionSpec, got {spec!r} of type {type(spec)}")
-    splitting = [name for entry in spec for name in _axes(entry)]
-    for name in (*splitting, *spec.unreduced, *spec.reduced):
-        if name not in mesh.axis_names:
-            raise ValueError(
-                f"{spec} names the axis {name!r}, which the mesh does not have; it has {tuple(mesh.axis_names)}"
-            )
-    for name in splitting:
-        if splitting.count(name) > 1:
-            raise DuplicateSpecError(
-                f"{spec} names the mesh axis {name!r} twice; an axis splits one dimension", mesh, spec)  # fmt: skip
-        if name in spec.unreduced or name in spec.reduced:
-            raise ValueError(f"{spec}: axis {name!r} splits a dimension and cannot be unreduced or reduced, too")
-
-
 @functools.lru_cache(4096)
 def _named_hlo(mesh, spec: PartitionSpec, ndim: int) -> runtime.HloSharding:
     """The tile assignment of a spec: mesh axes are transposed so that the axes of a dimension come together."""
@@ -407,7 +258,7 @@ def _named_hlo(mesh, spec: PartitionSpec, ndim: int) -> runtime.HloSharding:
     position = {name: i for i, name in enumerate(mesh.axis_names)}
     counts, order = [], []
     for entry in tuple(spec) + (None,) * (ndim - len(spec)):
-        axes = _axes(entry)
+        axes = axes_of(entry)
         counts.append(math.prod(sizes[a] for a in axes))
         order.extend(position[a] for a in axes)
     if mesh.size == 1 or math.prod(counts) == 1:
@@ -452,12 +303,12 @@ class NamedSharding(runtime.NamedShardingBase):
     @property
     def is_fully_replicated(self) -> bool:
         sizes = dict(self.mesh.shape_tuple)
-        return not self.spec.unreduced and all(sizes[n] == 1 for entry in self.spec for n in _axes(entry))
+        return not self.spec.unreduced and all(sizes[n] == 1 for entry in self.spec for n in axes_of(entry))
 
     @property
     def replicated_axes(self) -> frozenset:
         """Mesh axes that split no dimension."""
-        used = {name for entry in self.spec for name in _axes(entry)}
+        used = {name for entry in self.spec for name in axes_of(entry)}
         return frozenset(n for n in self.mesh.axis_names if n not in used)
 
     def check_compatible_aval(self, aval_shape) -> None:

@@ -1,7 +1,7 @@
 """Meshes: arrays of devices with named axes, and which mesh is in force.
 
 `Mesh` holds devices, `AbstractMesh` only the names, sizes and types of axes. `set_mesh`, `use_abstract_mesh` and
-``with mesh:`` make one current in a thread.
+``with mesh:`` make one current in a thread. A device is any hashable object here: the backend that made it knows more.
 """
 
 from __future__ import annotations
@@ -17,8 +17,11 @@ from typing import NamedTuple
 import numpy as np
 
 from bedrax.core import config
-from bedrax.xla_backend import clients
-from bedrax.xla_backend.door import runtime
+
+__all__ = [
+    "AbstractDevice", "AbstractMesh", "AxisType", "Mesh", "empty_abstract_mesh", "empty_mesh", "get_abstract_mesh",
+    "get_mesh", "physical_mesh", "set_mesh", "use_abstract_mesh",
+]  # fmt: skip
 
 
 class AxisType(enum.Enum):
@@ -181,17 +184,15 @@ class Mesh(_BaseMesh, contextlib.ContextDecorator):
         self._flat_devices_tuple = tuple(array.flat)
         self._hash = hash((axis_names, self._flat_devices_tuple, array.shape, self.axis_types))
 
-    @functools.cached_property
-    def _internal_device_list(self):
-        return runtime.DeviceList(self._flat_devices_tuple)
-
     device_ids = property(lambda self: np.vectorize(lambda d: d.id, otypes=[int])(self.devices))
     is_scalar = property(lambda self: self.size == 1)
 
     @functools.cached_property
     def abstract_mesh(self) -> AbstractMesh:
         device = self._flat_devices_tuple[0] if self._flat_devices_tuple else None
-        kind = device and AbstractDevice(device.device_kind, getattr(device, "num_cores", None), device.platform)
+        kind = None
+        if hasattr(device, "device_kind"):
+            kind = AbstractDevice(device.device_kind, getattr(device, "num_cores", None), device.platform)
         return AbstractMesh(self.axis_sizes, self.axis_names, self.axis_types, abstract_device=kind)
 
     @property
@@ -251,21 +252,6 @@ class Mesh(_BaseMesh, contextlib.ContextDecorator):
         if self.empty:
             return "Mesh(axis_sizes=(), axis_names=())"
         return f"Mesh(axis_sizes={self.axis_sizes}, axis_names={self.axis_names!r}, axis_types={self._types_text()})"
-
-    def __reduce__(self):
-        return _mesh_from_ids, (
-            self.devices.shape,
-            [(d.platform, d.id) for d in self._flat_devices_tuple],
-            self.axis_names,
-            self.axis_types,
-        )
-
-
-def _mesh_from_ids(shape, ids, axis_names, axis_types):
-    found = {(d.platform, d.id): d for platform in {p for p, _ in ids} for d in clients.devices(platform)}
-    array = np.empty(len(ids), object)
-    array[:] = [found[key] for key in ids]
-    return Mesh(array.reshape(shape), axis_names, axis_types)
 
 
 class Meshes(NamedTuple):

@@ -1,0 +1,6 @@
+from .meshes import (
+    AbstractDevice as AbstractDevice, AbstractMesh as AbstractMesh, AxisType as AxisType, Mesh as Mesh,
+    get_abstract_mesh as get_abstract_mesh, get_mesh as get_mesh, set_mesh as set_mesh,
+    use_abstract_mesh as use_abstract_mesh,
+)  # fmt: skip
+from .specs import PartitionSpec as PartitionSpec
