@@ -32,6 +32,7 @@ ON_NUMPY = tuple(
         "shape_poly",
         "autodiff",
         "parallel",
+        "checkify",
         "numpy",
         "random",
         "nn",

@@ -30,6 +30,7 @@ WITHOUT_XLA = (
     "shape_poly",
     "autodiff",
     "parallel",
+    "checkify",
     "numpy",
     "random",
     "nn",

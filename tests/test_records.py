@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[1]
 ELSEWHERE = {
     "call_exported": "packages/xla_backend/tests/test_export.py",
     "call_tf": "packages/call_tf/tests/test_staged.py",
+    "check": "packages/checkify/tests/test_checks.py",
     "custom_vmap_call": "packages/autodiff/tests/test_custom_vmap.py",
     "device_put": "packages/xla_backend/tests/test_sharding.py",
     "dim_as_value": "packages/jax/tests/test_symbolic_programs.py",

@@ -18,7 +18,6 @@ _REFS = (
     "references to mutable arrays are not supported; carry the array through the program and return its new value"
     " (x.at[...].set makes one)"
 )
-_CHECKS = "checks inside compiled functions are not supported yet; jax.debug.callback can test values at run time"
 _MAPS = (
     "programs are not written per device; use jax.jit on arrays with a jax.sharding.NamedSharding, or jax.vmap on one"
     " device"
@@ -31,7 +30,6 @@ reasons: dict[str, str] = {
     **dict.fromkeys(
         ("Ref", "new_ref", "empty_ref", "free_ref", "freeze", "get", "swap", "addupdate", "TransformedRef"), _REFS
     ),
-    **dict.fromkeys(("checkify", "check", "debug_check", "check_error", "Error"), _CHECKS),
     **dict.fromkeys(("JAXSparse", "BCOO", "BCSR"), _SPARSE),
     **dict.fromkeys(
         ("VJPHiPrimitive", "HiPrimitive", "HiType", "MutableHiType", "HiPspec", "register_hitype", "aval_method",
@@ -122,48 +120,6 @@ class AbstractRef(AbstractValue):
     def __repr__(self):
         return f"Ref{{{self.inner_aval.short()}}}"
 
-
-# ---- checks inside compiled functions: the kinds of errors. Flax hands `user_checks` on (nnx.transforms.transforms)
-
-
-class JaxException(Exception):
-    """Base class of the errors that checks raise."""
-
-
-class FailedCheckError(JaxException):
-    """A user's check failed."""
-
-
-class NaNError(JaxException):
-    """An operation made a NaN."""
-
-
-class DivisionByZeroError(JaxException):
-    """A division by zero."""
-
-
-class OOBError(JaxException):
-    """An index out of bounds."""
-
-
-user_checks = frozenset({FailedCheckError})
-nan_checks = frozenset({NaNError})
-index_checks = frozenset({OOBError})
-div_checks = frozenset({DivisionByZeroError})
-float_checks = nan_checks | div_checks
-automatic_checks = float_checks | index_checks
-all_checks = automatic_checks | user_checks
-JaxRuntimeError = JaxException
-ErrorCategory = type[JaxException]
-Out = object
-
-
-class Error(_Nothing):
-    """What a checked function reports. None exists."""
-
-
-checkify, check = _function("checkify"), _function("check")
-debug_check, check_error = _function("debug_check"), _function("check_error")
 
 # ---- sparse arrays: libraries ask isinstance(x, JAXSparse)
 

@@ -494,7 +494,8 @@ def _get_static(x: Any, plan: Plan, starts: Sequence[Any]) -> Any:
             if type(a) is int and type(size) is int:
                 if size == 0:
                     raise IndexError(f"index {a} is out of bounds for axis {axis} with size 0")
-                a = min(max(a, 0), size - 1)
+                if not 0 <= a < size:  # moved inside by an operation, so that a check of indices sees it
+                    return _get_windows(x, plan, starts, (False,) * (len(starts) + 1))
             else:
                 a = dims.min_dim(dims.max_dim(a, 0), size - 1)
             b, s = a + 1, 1

@@ -1,0 +1,169 @@
+"""Checks that users write: the primitive `check`, its functions, and its rows in the columns below."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from bedrax import lax, pytree
+from bedrax.autodiff.tables import jvp_rules, transpose_rules
+from bedrax.batching.tables import batch_rules, to_front
+from bedrax.checkify.errors import CODE, Error, FailedCheckError, Failure, Spec, one_failure, types_of
+from bedrax.checkify.trace import check_rules
+from bedrax.core import effects, source
+from bedrax.core.avals import aval_of
+from bedrax.core.tables import effect_rules
+from bedrax.core.tracing import Primitive
+from bedrax.lax.tables import decompositions
+
+__all__ = ["check", "check_error", "debug_check"]
+
+# Arguments: the leaves of an error. params: spec, debug
+check_p = Primitive("check", multiple_results=True)
+
+
+class CheckEffect(effects.Effect):
+    """A check that somebody must collect."""
+
+    __slots__ = ()
+
+    def __repr__(self):
+        return "Check"
+
+
+for _set in (
+    effects.lowerable_effects, effects.control_flow_allowed_effects, effects.remat_allowed_effects,
+    effects.custom_derivatives_allowed_effects, effects.partial_eval_kept_effects,
+):  # fmt: skip
+    _set.add_type(CheckEffect)
+
+check_p.abstract_eval = lambda *leaves, **_: []
+effect_rules.add(check_p, lambda *leaves, **_: {CheckEffect()})
+
+
+@check_p.def_impl
+def _raise(*leaves, spec, debug):
+    if not debug:
+        Error(spec, leaves).throw()
+    return []
+
+
+@decompositions.rule(check_p)
+def _refuse(*leaves, spec, debug):
+    """A program has nobody to report to; what is dropped without a transformation may be dropped here."""
+    if not debug:
+        failure = spec.failures[0]
+        raise ValueError(
+            f"the program to be compiled calls checkify.check({failure.text!r}) at {source.describe(failure.where)}, and"
+            " nothing collects its error. Compile checkify.checkify(f) instead of f, and look at the error that it"
+            " returns; or write checkify.debug_check, which does nothing where errors are not collected."
+        )
+    return []
+
+
+@jvp_rules.rule(check_p, kind="zero")
+def _jvp(primals, tangents, **params):
+    return check_p.bind(*primals, **params), []
+
+
+@transpose_rules.rule(check_p, kind="zero")
+def _transpose(cts, *args, **params):
+    return [None] * len(args)
+
+
+@batch_rules.rule(check_p)
+def _batch(axis, args, dims, *, spec, debug):
+    """The first element for which it fails speaks for all, and says which one it is."""
+    if any(d is not None for d in dims):
+        spec, args = _of_first_lane(
+            spec, [to_front(x, d, axis.size) for x, d in zip(args, dims, strict=True)], (axis.size,)
+        )
+    return check_p.bind(*args, spec=spec, debug=debug), []
+
+
+def _of_first_lane(spec: Spec, leaves: list, shape: tuple) -> tuple[Spec, list]:
+    """The error of the first element that failed, of an array of elements of this shape (the leaves' first axes)."""
+    count = math.prod(shape)
+    leaves = [lax.reshape(x, (count, *aval_of(x).shape[len(shape) :])) for x in leaves]
+    at = lax.argmax(lax.ne(leaves[0], CODE.dtype.type(0)), 0, np.int32)
+    take = lambda x: lax.dynamic_index_in_dim(x, at, 0, keepdims=False)
+    steps = [math.prod(shape[i + 1 :]) for i in range(len(shape))]
+    lane = [lax.rem(lax.div(at, np.int32(step)), np.int32(n)) for step, n in zip(steps, shape)]
+    here = lax.concatenate([lax.reshape(i, (1,)) for i in lane], 0)
+    taken = spec.split([take(x) for x in leaves])
+    slots, values = {}, [take(leaves[0])]
+    for failure in spec.failures:  # a failure that lies over mapped axes already has a vector of lanes at its end
+        if failure.types not in slots:
+            *payload, lane = [*taken[failure.types], None] if not failure.lanes else taken[failure.types]
+            payload.append(here if lane is None else lax.concatenate([here, lane], 0))
+            slots[failure.types] = payload
+    found = tuple(
+        Failure(f.kind, f.text, f.tree, types_of(slots[f.types]), f.where, f.lanes + len(shape)) for f in spec.failures
+    )
+    new = {types_of(payload): payload for payload in slots.values()}
+    return Spec(found, tuple(new)), values + [x for payload in new.values() for x in payload]
+
+
+@check_rules.rule(check_p)
+def _collect(trace, *leaves, spec, debug):
+    if any(f.kind in trace.kinds for f in spec.failures):
+        trace.collector.add(Error(spec, leaves))
+    return []
+
+
+def check(pred, msg: str, *fmt_args, debug: bool = False, **fmt_kwargs) -> None:
+    """Demand that a predicate holds, in a function that `checkify` transforms.
+
+    Args:
+      pred: a boolean scalar.
+      msg: what is reported where it is false: a format string.
+      fmt_args, fmt_kwargs: pytrees of arrays that it mentions; their values at run time are kept for the report.
+      debug: do nothing where no `checkify` is around; see `debug_check`.
+
+    Raises:
+      JaxRuntimeError: the predicate is false, and no transformation is around.
+      ValueError: a function is compiled that checks, without `checkify`.
+    """
+    aval = aval_of(pred)
+    if aval.shape or aval.dtype != np.bool_:
+        raise TypeError(f"check takes a boolean scalar as predicate, got {aval.str_short()}; jnp.all(...) makes one")
+    leaves, tree = pytree.tree_flatten((fmt_args, fmt_kwargs))
+    payload = []
+    for leaf in leaves:
+        try:
+            payload.append(lax.asarray(leaf))
+        except (TypeError, ValueError):
+            raise TypeError(
+                f"what the message of a check mentions are arrays, got {leaf!r} of type {type(leaf)}; write other things"
+                " into the message itself"
+            ) from None
+    failure = Failure(FailedCheckError, f"{msg} (`check` failed)", tree, types_of(payload), source.user_frame(2))
+    error = one_failure(failure, lax.bitwise_not(lax.asarray(pred)), payload)
+    check_p.bind(*error.leaves, spec=error.spec, debug=debug)
+
+
+def debug_check(pred, msg: str, *fmt_args, **fmt_kwargs) -> None:
+    """A `check` that does nothing, compiled or not, where no `checkify` is around.
+
+    Args: see `check`.
+    """
+    check(pred, msg, *fmt_args, debug=True, **fmt_kwargs)
+
+
+def check_error(error: Error) -> None:
+    """Raise what an error reports, or hand it on to the `checkify` around: the inverse of `checkify`.
+
+    Args:
+      error: of one call, or of mapped ones; of these the first one is taken.
+
+    Raises:
+      JaxRuntimeError: something failed, and no transformation is around.
+    """
+    if not isinstance(error, Error):
+        raise ValueError(f"check_error takes an error that a checkified function returned, got {error!r}")
+    spec, leaves = error.spec, error.leaves
+    if spec.failures:
+        if shape := aval_of(leaves[0]).shape:
+            spec, leaves = _of_first_lane(spec, leaves, shape)
+        check_p.bind(*leaves, spec=spec, debug=False)

@@ -1,0 +1,227 @@
+"""Errors as values: what may fail in a program is data, and which of it failed first is an array.
+
+An `Error` is a pytree. Its leaves are an integer, 0 while nothing has failed, else the number of a `Failure`, and the
+values that messages mention. What does not depend on the arguments, the failures, is its `Spec`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bedrax import lax, pytree
+from bedrax.core import source
+from bedrax.core.avals import ShapedArray, aval_of
+
+CODE = ShapedArray((), np.dtype(np.int32))
+
+
+class JaxException(Exception):
+    """Base class of what `Error.get_exception` returns."""
+
+
+class FailedCheckError(JaxException):
+    """The predicate of a `check` was false."""
+
+
+class NaNError(JaxException):
+    """An operation made a NaN."""
+
+
+class DivisionByZeroError(JaxException):
+    """A number was divided by zero."""
+
+
+class OOBError(JaxException):
+    """An index was out of bounds."""
+
+
+class JaxRuntimeError(ValueError):
+    """A check failed: raised by `Error.throw`, and by `check` where nothing collects errors."""
+
+
+ErrorCategory = type[JaxException]
+
+user_checks: frozenset[ErrorCategory] = frozenset({FailedCheckError})
+nan_checks: frozenset[ErrorCategory] = frozenset({NaNError})
+index_checks: frozenset[ErrorCategory] = frozenset({OOBError})
+div_checks: frozenset[ErrorCategory] = frozenset({DivisionByZeroError})
+float_checks: frozenset[ErrorCategory] = nan_checks | div_checks
+automatic_checks: frozenset[ErrorCategory] = float_checks | index_checks
+all_checks: frozenset[ErrorCategory] = automatic_checks | user_checks
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Something that may go wrong in a program.
+
+    Attributes:
+      kind: the class of the exception.
+      text: a format of what `tree` makes of the payload: a pair of positional and keyword arguments.
+      types: shape and dtype of each array of the payload.
+      where: the place in the user's code.
+      lanes: over how many mapped axes it is looked for; the last array of the payload says where it was found.
+    """
+
+    kind: ErrorCategory
+    text: str
+    tree: Any
+    types: tuple
+    where: tuple | None = field(hash=False)
+    lanes: int = 0
+
+    def exception(self, payload: Sequence[np.ndarray], prefix: str = "") -> JaxException:
+        """The exception with its message."""
+        payload, lane = (payload[:-1], payload[-1]) if self.lanes else (payload, ())
+        args, kwargs = pytree.tree_unflatten(self.tree, [x[()] for x in payload])
+        place = f" (at {source.describe(self.where)})" if self.where else ""
+        mapped = f", at mapped index {','.join(map(str, lane))}" if self.lanes else ""
+        return self.kind(f"{prefix}{self.text.format(*args, **kwargs)}{mapped}{place}")
+
+
+class Spec(NamedTuple):
+    """What may fail, and the types of payloads, of which failures with equal types share one."""
+
+    failures: tuple[Failure, ...] = ()
+    slots: tuple[tuple, ...] = ()
+
+    def types(self) -> list[ShapedArray]:
+        """The types of an error's leaves; none if nothing can fail."""
+        return [CODE, *(ShapedArray(*t) for slot in self.slots for t in slot)] if self.failures else []
+
+    def no_error(self) -> list:
+        """The leaves while nothing has failed."""
+        return [lax.full(t.shape, t.dtype.type(0)) for t in self.types()]
+
+    def split(self, leaves: Sequence[Any]) -> dict[tuple, list]:
+        """The arrays of each slot."""
+        rest = iter(leaves[1:])
+        return {slot: [next(rest) for _ in slot] for slot in self.slots}
+
+
+class Error:
+    """What a checked function reports: a pytree that can be returned from `jit`, mapped, and carried by loops."""
+
+    __slots__ = ("leaves", "spec")
+
+    def __init__(self, spec: Spec = Spec(), leaves: Sequence[Any] = ()):  # noqa: B008 - it is a constant
+        self.spec, self.leaves = spec, list(leaves)
+
+    def get_exception(self) -> JaxException | None:
+        """The exception of what failed first, or None. Of a mapped error: one that tells of all elements."""
+        if not self.spec.failures:
+            return None
+        codes, *_ = leaves = [np.asarray(x) for x in self.leaves]
+        found = []
+        for lane in zip(*np.nonzero(codes), strict=True) if codes.ndim else [()] * bool(codes):
+            failure = self.spec.failures[codes[lane] - 1]
+            payload = self.spec.split([x[lane] for x in leaves])[failure.types]
+            prefix = f"at mapped index {','.join(map(str, lane))}: " if lane else ""
+            found.append(failure.exception(payload, prefix))
+        return type(found[0])("\n".join(map(str, found))) if found else None
+
+    def get(self) -> str | None:
+        """The message of what failed first, or None."""
+        error = self.get_exception()
+        return None if error is None else str(error)
+
+    def throw(self) -> None:
+        """Raise what failed.
+
+        Raises:
+          JaxRuntimeError: something did.
+        """
+        message = self.get()
+        if message is not None:
+            raise JaxRuntimeError(message)
+
+    def tree_flatten(self) -> tuple:
+        """(leaves, spec)."""
+        return tuple(self.leaves), self.spec
+
+    @classmethod
+    def tree_unflatten(cls, metadata: Spec, data: Sequence[Any]) -> Error:
+        """The error of a spec and leaves."""
+        return cls(metadata, data)
+
+    def __repr__(self):
+        return f"Error({self.leaves[0] if self.leaves else 'nothing can fail'})"
+
+
+pytree.register_pytree_node_class(Error)
+init_error = Error()
+
+
+def one_failure(failure: Failure, failed: Any, payload: Sequence[Any]) -> Error:
+    """The error that `failed` (a boolean scalar) says has happened."""
+    code = lax.convert_element_type(failed, CODE.dtype)
+    return Error(Spec((failure,), (failure.types,)), [code, *payload])
+
+
+def types_of(payload: Sequence[Any]) -> tuple:
+    """What `Failure.types` says of a payload."""
+    return tuple([(a.shape, a.dtype) for a in map(aval_of, payload)])
+
+
+def first_of(old: Sequence[Any], new: Sequence[Any]) -> list:
+    """The leaves of the earlier of two errors of one spec."""
+    none_yet = lax.eq(old[0], CODE.dtype.type(0))
+    return [lax.select_n(none_yet, a, b) for a, b in zip(old, new, strict=True)]
+
+
+class Collector:
+    """Joins errors in the order in which they happen: the first one wins."""
+
+    def __init__(self):
+        self.numbers: dict[Failure, int] = {}
+        self.slots: dict[tuple, list] = {}
+        self.code: Any = None
+
+    def add(self, error: Error) -> None:
+        """An error that happens after those that were added before."""
+        if not error.spec.failures:
+            return
+        numbers = [self.numbers.setdefault(f, len(self.numbers) + 1) for f in error.spec.failures]
+        code = error.leaves[0]
+        if numbers != list(range(1, len(numbers) + 1)):
+            code = lax.dynamic_index_in_dim(np.array([0, *numbers], np.int32), code, keepdims=False)
+        added = error.spec.split(error.leaves)
+        if self.code is None:
+            self.code, self.slots = code, added
+            return
+        none_yet = lax.eq(self.code, CODE.dtype.type(0))
+        self.code = lax.select_n(none_yet, self.code, code)
+        for slot, new in added.items():
+            old = self.slots.get(slot, new)  # of a new slot nothing was reported
+            self.slots[slot] = [a if a is b else lax.select_n(none_yet, a, b) for a, b in zip(old, new)]
+
+    def error(self) -> Error:
+        """What was collected."""
+        if self.code is None:
+            return init_error
+        spec = Spec(tuple(self.numbers), tuple(self.slots))
+        return Error(spec, [self.code, *(x for slot in self.slots.values() for x in slot)])
+
+
+def aligned(error: Error, spec: Spec) -> list:
+    """The leaves of an error as those of a spec that has all its failures."""
+    collector = Collector()
+    collector.add(Error(spec, spec.no_error()))
+    collector.add(error)
+    return collector.error().leaves
+
+
+def joined(specs: Sequence[Spec]) -> Spec:
+    """The spec of what may fail in one of several programs."""
+    failures = dict.fromkeys(f for spec in specs for f in spec.failures)
+    return Spec(tuple(failures), tuple(dict.fromkeys(s for spec in specs for s in spec.slots)))
+
+
+__all__ = [
+    "DivisionByZeroError", "Error", "ErrorCategory", "FailedCheckError", "JaxException", "JaxRuntimeError",
+    "NaNError", "OOBError", "all_checks", "automatic_checks", "div_checks", "float_checks", "index_checks",
+    "init_error", "nan_checks", "user_checks",
+]  # fmt: skip

@@ -1,0 +1,42 @@
+"""Checks inside calls: the program they hold is checked."""
+
+from bedrax.checkify.errors import Error
+from bedrax.checkify.trace import check_rules, checked
+from bedrax.core.jitting import jit_p, jit_params
+from bedrax.core.tracing import set_trace
+from bedrax.lax.primitives.calls import closed_call_p, composite_p, core_call_p, remat_p
+
+
+def report(trace, spec, results) -> list:
+    """Note the error before the results of a checked program; the results."""
+    count = len(spec.types())
+    trace.collector.add(Error(spec, results[:count]))
+    return results[count:]
+
+
+@check_rules.rule(jit_p, kind="program")
+def _jit(trace, *args, jaxpr, name, **params):
+    program, spec = checked(jaxpr, trace.kinds)
+    if not spec.failures:
+        return jit_p.bind(*args, jaxpr=jaxpr, name=name, **params)
+    params = jit_params(program, name, params, donated_invars=params["donated_invars"])
+    return report(trace, spec, jit_p.bind(*args, **params))
+
+
+def _call(prim):
+    @check_rules.rule(prim, kind="program")
+    def rule(trace, *args, jaxpr, **params):
+        program, spec = checked(jaxpr, trace.kinds)
+        return report(trace, spec, prim.bind(*args, jaxpr=program, **params))
+
+
+for _prim in (remat_p, closed_call_p, core_call_p):
+    _call(_prim)
+
+
+@check_rules.rule(composite_p, kind="program")
+def _composite(trace, *args, jaxpr, **params):
+    if not checked(jaxpr, trace.kinds)[1].failures:
+        return composite_p.bind(*args, jaxpr=jaxpr, **params)
+    with set_trace(trace):  # what reports is no longer the named operation
+        return trace.run(jaxpr, *args)
