@@ -26,20 +26,20 @@ F, I = np.float32(1), np.int32(1)
         (lambda: lax.lt(np.complex64(1), np.complex64(1)), "lt does not accept dtype complex64 at position 0"),
         (lambda: lax.bitwise_and(F, F), "and does not accept dtype float32 at position 0.*integer, bool"),
         (lambda: lax.add(np.ones(3, "f"), np.ones(4, "f")), r"incompatible shapes for broadcasting: \(3,\), \(4,\)"),
-        (lambda: lax.add(np.ones(3, "f"), np.ones((2, 3), "f")), r"same number of dimensions, got \{1, 2\}"),
+        (lambda: lax.add(np.ones(3, "f"), np.ones((2, 3), "f")), r"operands have one rank or rank"),
         (lambda: lax.pow(I, I), "pow does not accept dtype int32 at position 0"),
-        (lambda: lax.integer_pow(I, -1), "Integers cannot be raised to negative powers"),
+        (lambda: lax.integer_pow(I, -1), "an integer to a negative power is no integer, got int"),
         (lambda: lax.clamp(np.ones(2, "f"), np.ones(3, "f"), F), r"min.shape == operand.shape or min.shape == \(\)"),
         (lambda: lax.clamp(I, F, I), "lax.clamp takes operands of one dtype, got int32, float32, int32"),
-        (lambda: lax.select_n(F, F, F), "`which` must be boolean or integer type, got float32"),
-        (lambda: lax.select_n(np.bool_(True), F, F, F), "cannot have > 2 cases"),
+        (lambda: lax.select_n(F, F, F), "holds booleans or integers, got float"),
+        (lambda: lax.select_n(np.bool_(True), F, F, F), "chooses between two cases, got"),
         (
             lambda: lax.select_n(np.ones(2, bool), np.ones(3, "f"), np.ones(3, "f")),
             "must be scalar or have the same shape",
         ),
-        (lambda: lax.select(np.bool_(True), F, np.ones(2, "f")), "same shapes"),
+        (lambda: lax.select(np.bool_(True), F, np.ones(2, "f")), "the cases have one shape, got"),
         (lambda: lax.complex(ml_dtypes.bfloat16(1), ml_dtypes.bfloat16(1)), "complex does not accept dtype bfloat16"),
-        (lambda: lax.bitcast_convert_type(np.complex64(1), np.float32), "TypeError|bits of bool and complex elements"),
+        (lambda: lax.bitcast_convert_type(np.complex64(1), np.float32), "bool and complex are not split"),
         (lambda: lax.reduce_precision(I, 5, 2), "reduce_precision does not accept dtype int32"),
     ],
 )
@@ -53,13 +53,13 @@ def test_type_errors(call, message):
 def test_value_errors():
     with pytest.raises(ValueError, match=r"4 \* 16 != 32"):
         lax.bitcast_convert_type(np.ones((3, 4), np.int16), np.float32)
-    with pytest.raises(ValueError, match="exponent_bits must be positive; got 0"):
+    with pytest.raises(ValueError, match="exponent_bits is 1 at least, got 0"):
         lax.reduce_precision(F, 0, 2)
-    with pytest.raises(ValueError, match="mantissa_bits must be non-negative; got -1"):
+    with pytest.raises(ValueError, match="mantissa_bits is not negative, got"):
         lax.reduce_precision(F, 5, -1)
-    with pytest.raises(ValueError, match="dtype must be specified"):
+    with pytest.raises(ValueError, match="new_dtype is None"):
         lax.convert_element_type(F, None)
-    with pytest.raises(ValueError, match="non-negative"):
+    with pytest.raises(ValueError, match="bounds are not negative, got atol"):
         lax.Tolerance(rtol=-1.0)
 
 
@@ -98,7 +98,7 @@ def test_conversions():
     with config.enable_x64(True):
         assert lax.convert_element_type(F, float).dtype == np.float64
         assert lax.convert_element_type(F, np.float64).dtype == np.float64
-    with pytest.raises(TypeError, match="Cannot determine dtype"):
+    with pytest.raises(TypeError, match="convert_element_type takes an array, got"):
         lax.convert_element_type([1.0, 2.0], np.int32)
 
 

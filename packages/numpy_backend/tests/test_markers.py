@@ -16,7 +16,7 @@ def test_tokens_are_values_of_a_program():
 
 def test_tokens_now():
     assert avals.aval_of(lax.after_all(lax.create_token())) is avals.abstract_token
-    with pytest.raises(TypeError, match="must be tokens"):
+    with pytest.raises(TypeError, match="after_all takes tokens, got"):
         lax.after_all(np.float32(1))
 
 
@@ -35,7 +35,7 @@ def test_a_sink_survives_dead_code_elimination():
 def test_platform_dependent_needs_a_branch():
     with pytest.raises(NotImplementedError, match=r"no branch for platform 'cpu'.*tpu"):
         lax.platform_dependent(np.float32(1), tpu=lax.sin)
-    with pytest.raises(ValueError, match="Use 'cuda' or 'rocm'"):
+    with pytest.raises(ValueError, match="'gpu' is no platform"):
         lax.platform_dependent(np.float32(1), gpu=lax.sin, default=lax.cos)
     with pytest.raises(ValueError, match="needs a function"):
         lax.platform_dependent(np.float32(1))
@@ -44,6 +44,6 @@ def test_platform_dependent_needs_a_branch():
 def test_dtype_of_values_and_types():
     found = [lax.dtype(x) for x in (1.0, int, np.float16, "int8", np.zeros(2, np.uint8), True)]
     assert found == [np.float32, np.int32, np.float16, np.int8, np.uint8, np.bool_]
-    for x in (None, [1, 2]):
-        with pytest.raises(TypeError, match="Cannot determine dtype"):
+    for x, message in ((None, "a value or a type is needed"), ([1, 2], "an array or a scalar is needed")):
+        with pytest.raises(TypeError, match=message):
             lax.dtype(x)

@@ -28,21 +28,19 @@ def _start_indices(name: str, shape: tuple, starts, allow_negative) -> list:
     if not isinstance(starts, (tuple, list)):
         aval = aval_of(starts)
         if aval.ndim != 1:
-            raise ValueError(
-                f"start_indices must be a sequence of scalars or an array of rank 1, got shape {aval.shape}"
-            )
+            raise ValueError(f"start_indices is a sequence of scalars or an array of rank 1, got shape {aval.shape}")
         if isinstance(starts, np.ndarray) or in_host_memory(starts):
             starts = list(np.asarray(starts))
         else:
             starts = [shaping.index_in_dim(starts, i, keepdims=False) for i in range(aval.shape[0])]
     if len(starts) != len(shape):
-        raise ValueError(f"Length of slice indices must match number of operand dimensions ({len(starts)} vs {shape})")
+        raise ValueError(
+            f"{name}: {len(starts)} start indices for an array of rank {len(shape)}; one per axis is needed"
+        )
     if type(allow_negative) is bool:
         allow_negative = (allow_negative,) * len(shape)
     elif len(allow_negative) != len(shape):
-        raise ValueError(
-            f"allow_negative_indices must be a bool or one per dimension, got {len(allow_negative)} for shape {shape}"
-        )
+        raise ValueError(f"allow_negative_indices is a bool, or one per axis of {shape}; got {len(allow_negative)}")
     # Most indices are Python integers, which need no arithmetic at run time.
     out, dtype, computed = [], None, False
     for x, n, wrap in zip(starts, shape, allow_negative, strict=True):
@@ -52,14 +50,11 @@ def _start_indices(name: str, shape: tuple, starts, allow_negative) -> list:
             continue
         aval = aval_of(x)
         if aval.ndim:
-            raise TypeError(
-                f"start_indices arguments to {name} must be scalars,  got indices"
-                f" ({', '.join(map(str, map(aval_of, starts)))})"
-            )
+            raise TypeError(f"{name}: start indices are scalars, got {', '.join(map(str, map(aval_of, starts)))}")
         weak = aval.weak_type
         if not dtypes.issubdtype(aval.dtype, np.integer) or not (weak or dtype is None or aval.dtype == dtype):
             got = ", ".join(str(aval_of(s).dtype) for s in starts)
-            raise TypeError(f"index arguments to {name} must be integers of the same type, got: {got}")
+            raise TypeError(f"{name}: start indices are integers of one dtype, got {got}")
         if not weak:
             dtype = aval.dtype
         if isinstance(x, (np.generic, np.ndarray)) or in_host_memory(x):
@@ -166,8 +161,7 @@ def dynamic_update_slice_in_dim(operand, update, start_index, axis: int, *, allo
     ranks = len(aval_of(operand).shape), len(aval_of(update).shape)
     if ranks[0] != ranks[1]:
         raise TypeError(
-            "dynamic_update_slice update must have the same rank as operand, got update shape"
-            f" {aval_of(update).shape} for operand shape {aval_of(operand).shape}."
+            f"dynamic_update_slice: the update has rank {ranks[1]}, the operand rank {ranks[0]}; they must be equal"
         )
     _, starts = _start_at(operand, axis, start_index)
     return dynamic_update_slice(operand, update, starts, allow_negative_indices=allow_negative_indices)

@@ -83,15 +83,13 @@ def result_shape(name: str, avals) -> tuple:
     if len({len(s) for s in shapes}) > 1:
         # Rank 0 goes with everything, so only the ranked operands are at odds.
         ranks = "{" + ", ".join(str(r) for r in sorted({len(s) for s in shapes})) + "}"
-        raise TypeError(f"{name}: arrays must have the same number of dimensions, got {ranks}")
+        raise TypeError(f"{name}: operands have one rank or rank 0, got ranks {ranks}; jax.numpy adds axes")
     listed = ", ".join(str(tuple(aval.shape)) for aval in avals)
     message = f"{name} got incompatible shapes for broadcasting: {listed}."
     for axis in zip(*shapes, strict=True):
         if len({d for d in axis if d != 1}) > 1:
             raise TypeError(message)
-    raise TypeError(
-        f"{message} A primitive takes equal shapes or scalars; the functions of lax broadcast axes of length 1."
-    )
+    raise TypeError(f"{message}; only the functions of lax broadcast axes of length 1")
 
 
 # Where `lax.<name>` has a counterpart that promotes.

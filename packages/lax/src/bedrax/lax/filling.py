@@ -24,7 +24,7 @@ def full(shape, fill_value, dtype=None, *, sharding=None):
     shape = dims.canonical_shape(shape)
     aval = aval_of(fill_value)
     if aval.shape:
-        raise TypeError(f"full must be called with scalar fill_value, got fill_value.shape {aval.shape}.")
+        raise TypeError(f"full: fill_value is a scalar, got shape {aval.shape}; use broadcast_in_dim for arrays")
     if dtype is not None:
         if isinstance(dtype, dtypes.ExtendedDType):
             if aval.dtype != dtype:

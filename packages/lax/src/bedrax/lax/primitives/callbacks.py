@@ -80,12 +80,11 @@ class FlatCallback:
     __slots__ = ("function", "in_tree", "result_avals", "result_tree")
 
     def __init__(self, function: Callable, in_tree, result_tree=None, result_avals=()):
-        self.function, self.in_tree, self.result_tree, self.result_avals = (
-            function,
-            in_tree,
-            result_tree,
-            result_avals,
-        )
+        self.function, self.in_tree = function, in_tree
+        self.result_tree, self.result_avals = result_tree, result_avals
+
+    def __str__(self):
+        return f"the callback {getattr(self.function, '__name__', self.function)}"
 
     def __call__(self, *arrays) -> list:
         args, kwargs = pytree.tree_unflatten(self.in_tree, [_given(x) for x in arrays])
@@ -94,19 +93,13 @@ class FlatCallback:
             return []
         leaves, tree = pytree.tree_flatten(out)
         if tree != self.result_tree:
-            raise ValueError(
-                f"the callback {getattr(self.function, '__name__', self.function)} returned a pytree of structure {tree},"
-                f" but its result_shape_dtypes have structure {self.result_tree}"
-            )
+            raise ValueError(f"{self} returned {tree}; its result_shape_dtypes have structure {self.result_tree}")
         results = []
         for i, (x, aval) in enumerate(zip(leaves, self.result_avals, strict=True)):
             x = np.asarray(x)
             batch = x.ndim - len(aval.shape)
             if batch < 0 or (dims.is_constant_shape(aval.shape) and x.shape[batch:] != aval.shape):
-                raise ValueError(
-                    f"result {i} of the callback {getattr(self.function, '__name__', self.function)} has shape {x.shape},"
-                    f" but {aval.shape} is declared in result_shape_dtypes"
-                )
+                raise ValueError(f"result {i} of {self} has shape {x.shape}; result_shape_dtypes says {aval.shape}")
             results.append(x if x.dtype == aval.dtype else x.astype(aval.dtype))
         return results
 
@@ -193,9 +186,7 @@ def debug_callback(
     Under `vmap` it is called for each element, under `grad` with primal values only.
     """
     if not callable(callback):
-        raise TypeError(
-            "first argument to jax.debug.callback must be callable, but got an object of type " + str(type(callback))
-        )
+        raise TypeError(f"jax.debug.callback calls a function; its first argument is {callback!r}")
     leaves, in_tree = pytree.tree_flatten((args, kwargs))
     debug_callback_p.bind(
         *leaves, callback=FlatCallback(callback, in_tree), effect=ordered_debug_effect if ordered else debug_effect,
@@ -207,7 +198,9 @@ class _Formatter(string.Formatter):
     def check_unused_args(self, used_args, args, kwargs):
         unused = [a for i, a in enumerate(args) if i not in used_args] + [k for k in kwargs if k not in used_args]
         if unused:
-            raise ValueError(f"Unused arguments to `jax.debug.print`: {unused}")
+            raise ValueError(
+                f"debug.print: the format string does not use the arguments {unused}; remove them or add fields"
+            )
 
 
 class _Printer:

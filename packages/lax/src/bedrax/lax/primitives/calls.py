@@ -95,7 +95,7 @@ def composite(decomposition: Callable, name: str, version: int = 0) -> Callable:
         program, consts = staging.close_over(program)
         if consts:
             raise NotImplementedError(
-                f"composite '{name}': the decomposition closes over array values; pass them as arguments instead"
+                f"composite '{name}': the function closes over arrays; pass them as arguments instead"
             )
         out = composite_p.bind(
             *leaves, jaxpr=program, name=name, version=version, attributes=tuple(sorted(attributes.items()))

@@ -34,9 +34,7 @@ def _unbound(*args, **params):
     names = _names(params.get("axes", params.get("axis_name")))
     for name in names:
         _axis_size(name)  # raises, naming the axis
-    raise NotImplementedError(
-        f"a collective over the axes {names} was reached outside the transformation that maps them"
-    )
+    raise NotImplementedError(f"a collective over {names} was reached outside the transformation that maps these axes")
 
 
 def _collective(name: str, shape_rule: Callable, named_by: str = "axis_name") -> Primitive:
@@ -81,13 +79,13 @@ def _scattered(aval, *, scatter_dimension, axis_name, axis_index_groups, axis_si
     n = shape[scatter_dimension]
     if tiled:
         if n % axis_size:
-            raise ValueError(
-                f"tiled psum_scatter operand scatter dimension size {n} must be divisible by the axis size {axis_size}"
-            )
+            raise ValueError(f"psum_scatter: {n} elements are not divisible among the {axis_size} members of the axis")
         shape[scatter_dimension] = n // axis_size
     else:
         if n != axis_size:
-            raise ValueError(f"psum_scatter operand scatter dimension size {n} must match the axis size {axis_size}")
+            raise ValueError(
+                f"psum_scatter: the axis to scatter has length {n}; without tiled=True it must be {axis_size}"
+            )
         del shape[scatter_dimension]
     return ShapedArray(tuple(shape), aval.dtype)
 
@@ -101,7 +99,9 @@ def _exchanged(aval, *, split_axis, concat_axis, axis_name, axis_index_groups, t
     n = _size(axis_name, axis_index_groups)
     if tiled:
         if shape[split_axis] % n:
-            raise ValueError(f"all_to_all split_axis size {shape[split_axis]} must be divisible by the axis size {n}")
+            raise ValueError(
+                f"all_to_all: axis {split_axis} of length {shape[split_axis]} is not divisible by the axis size {n}"
+            )
         shape[split_axis] //= n
         shape[concat_axis] *= n
     else:
@@ -124,9 +124,9 @@ def _groups(axis_index_groups, axis_name) -> tuple | None:
         return None
     groups = tuple(map(tuple, axis_index_groups))
     if len({len(g) for g in groups}) > 1:
-        raise ValueError("axis_index_groups must all be the same size")
+        raise ValueError(f"axis_index_groups have one length, got {list(map(len, groups))}")
     if sorted(i for g in groups for i in g) != list(range(_size(axis_name))):
-        raise ValueError(f"axis_index_groups must cover all indices of the axis exactly once, got {axis_index_groups}")
+        raise ValueError(f"axis_index_groups must cover all indices of the axis, each once; got {axis_index_groups}")
     return groups
 
 
@@ -135,7 +135,7 @@ def _check_names(axis_name) -> tuple:
     for n in names:
         if isinstance(n, int) and not isinstance(n, bool):
             raise NotImplementedError(
-                f"collectives over positional axes ({n}) are not supported; reduce over the array's axis instead"
+                f"collectives over positional axes ({n}) are not supported; reduce over the array's axis"
             )
         _axis_size(n)
     return names
@@ -210,14 +210,14 @@ def ppermute(x: Any, axis_name: Hashable, perm: Sequence[tuple[int, int]]) -> An
     _check_names(axis_name)
     perm = tuple((int(s), int(d)) for s, d in perm)
     if len({s for s, _ in perm}) != len(perm) or len({d for _, d in perm}) != len(perm):
-        raise ValueError(f"ppermute sources and destinations must be unique, got {perm}.")
+        raise ValueError(f"ppermute: each index sends and receives at most once, got perm={perm}")
     return pytree.tree_map(lambda leaf: ppermute_p.bind(leaf, axis_name=axis_name, perm=perm), x)
 
 
 def pshuffle(x: Any, axis_name: Hashable, perm: Sequence[int]) -> Any:
     """Index ``i`` of the named axis gets the value of index ``perm[i]``."""
     if set(perm) != set(range(len(perm))):
-        raise ValueError(f"`perm` does not represent a permutation: {perm}")
+        raise ValueError(f"pshuffle: perm orders the indices 0..{len(perm) - 1}, each once; got {perm}")
     return ppermute(x, axis_name, [(s, d) for d, s in enumerate(perm)])
 
 
@@ -232,7 +232,7 @@ def all_gather(
     """
     _check_names(axis_name)
     if to is not None:
-        raise NotImplementedError("all_gather: `to` is not supported")
+        raise NotImplementedError(f"all_gather: to={to!r} is not supported; leave it out")
     groups = _groups(axis_index_groups, axis_name)
     size = _size(axis_name, groups)
 
@@ -286,8 +286,8 @@ def all_to_all(
         rank = len(aval_of(leaf).shape)
         if not tiled and aval_of(leaf).shape[split_axis] != size:
             raise ValueError(
-                "all_to_all requires the size of the mapped axis axis_name to equal x.shape[split_axis], but they are"
-                f" {size} and {aval_of(leaf).shape[split_axis]} respectively."
+                f"all_to_all: axis {split_axis} has length {aval_of(leaf).shape[split_axis]}; without tiled=True it"
+                f" must be the size of the axis {axis_name!r}, {size}"
             )
         return all_to_all_p.bind(
             leaf, split_axis=split_axis % rank, concat_axis=concat_axis % rank, axis_name=axis_name,

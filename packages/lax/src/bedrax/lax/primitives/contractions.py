@@ -191,7 +191,7 @@ def _parse_precision(precision):
 
 def _width(dtype: np.dtype) -> tuple:
     if dtype not in dtypes.all_dtypes:
-        raise TypeError(f"dot_general does not accept dtype {dtype}: its operands must be numbers or booleans.")
+        raise TypeError(f"dot_general takes numbers or booleans, got dtype {dtype}")
     if dtype == np.bool_:
         return (0, 0, 0)
     if dtype in dtypes.integer_dtypes:
@@ -215,8 +215,8 @@ def canonical_dot_dimensions(dimension_numbers) -> tuple:
         )
     except (TypeError, ValueError):
         raise TypeError(
-            "dimension_numbers must be ((lhs_contracting_dims, rhs_contracting_dims), (lhs_batch_dims,"
-            f" rhs_batch_dims)), sequences of integers, got {dimension_numbers}"
+            f"dimension_numbers are ((lhs contracting, rhs contracting), (lhs batch, rhs batch)), sequences of"
+            f" integers; got {dimension_numbers}"
         ) from None
 
 
@@ -232,28 +232,22 @@ def check_dot_dimensions(name: str, lhs, rhs, dimension_numbers) -> None:
     for side, aval, batch, contract in (("lhs", lhs, lb, lc), ("rhs", rhs, rb, rc)):
         if not all(0 <= d < aval.ndim for d in (*batch, *contract)):
             raise TypeError(
-                f"{name} requires {side} dimension numbers to be nonnegative and less than the number of axes of the"
-                f" {side} value, got {side}_batch of {batch} and {side}_contracting of {contract} for {side} of rank"
-                f" {aval.ndim}"
+                f"{name}: {side} of rank {aval.ndim} has no such dimensions: batch {batch}, contracting {contract}"
             )
     if len(lb) != len(rb):
-        raise TypeError(
-            f"{name} requires equal numbers of lhs_batch and rhs_batch dimensions, got lhs_batch {lb} and rhs_batch {rb}."
-        )
+        raise TypeError(f"{name}: as many lhs as rhs batch dimensions are needed, got {lb} and {rb}")
     for side, batch, contract in (("lhs", lb, lc), ("rhs", rb, rc)):
         for what, group in (("batch", batch), ("contracting", contract)):
             if len(set(group)) != len(group):
-                raise TypeError(f"{name} requires {side} {what} dimensions to be distinct, got {side}_{what} {group}.")
+                raise TypeError(f"{name}: the {what} dimensions {group} of {side} name one twice")
         if not set(batch).isdisjoint(contract):
             raise TypeError(
-                f"{name} requires {side} batch dimensions to be disjoint from contracting dimensions, got"
-                f" {side}_batch {batch} and {side}_contracting {contract}."
+                f"{name}: dimensions of {side} are batch {batch} and contracting {contract}; none can be both"
             )
     for what, ls, rs in (("batch", lb, rb), ("contracting", lc, rc)):
         xs, ys = tuple(lhs.shape[d] for d in ls), tuple(rhs.shape[d] for d in rs)
         if xs != ys:
-            same = "lhs batch dimensions and rhs batch dimensions" if what == "batch" else "contracting dimensions"
-            raise TypeError(f"{name} requires {same} to have the same shape, got {xs} and {ys}.")
+            raise TypeError(f"{name}: the {what} dimensions of lhs and rhs must have equal lengths, got {xs} and {ys}")
 
 
 def _dot_shape(lhs, rhs, dimension_numbers) -> tuple:
@@ -275,7 +269,7 @@ def _result_dtype(lhs, rhs, preferred) -> np.dtype:
     kind, bits, _ = _width(preferred)
     if kind <= 1 and _width(dtype)[0] == 1 and bits < _width(dtype)[1]:
         raise TypeError(
-            f"preferred_element_type={preferred} has fewer bits than the result, {dtype}; convert the result instead"
+            f"preferred_element_type={preferred} has fewer bits than the result, {dtype}; convert the result"
         )
     return preferred
 
@@ -342,8 +336,7 @@ def dot(
         xs, ys = aval_of(lhs).shape, aval_of(rhs).shape
         if not (1 <= len(xs) <= 2 and 1 <= len(ys) <= 2 and xs[-1] == ys[0]):
             raise ValueError(
-                "jax.lax.dot: dimension_numbers must be specified when not performing simple un-batched matrix-matrix,"
-                f" matrix-vector, or vector-vector products; got lhs_shape={xs} rhs_shape={ys}"
+                f"lax.dot multiplies vectors and matrices that fit, got {xs} and {ys}; else give dimension_numbers"
             )
         dimension_numbers = (((len(xs) - 1,), (0,)), ((), ()))
     return dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type, out_sharding=out_sharding)
@@ -358,9 +351,9 @@ def batch_matmul(lhs, rhs, precision: PrecisionLike = None):
     """
     x, y = aval_of(lhs), aval_of(rhs)
     if x.ndim < 2 or y.ndim < 2:
-        raise ValueError(f"Arguments to batch_matmul must be at least 2D, got {x.ndim}, {y.ndim}")
+        raise ValueError(f"batch_matmul takes operands of rank 2 or more, got ranks {x.ndim} and {y.ndim}")
     if x.ndim != y.ndim:
-        raise ValueError(f"Arguments to batch_matmul must have same ndim, got {x.ndim}, {y.ndim}")
+        raise ValueError(f"batch_matmul takes operands of one rank, got ranks {x.ndim} and {y.ndim}")
     batch = tuple(range(x.ndim - 2))
     return dot_general(lhs, rhs, (((x.ndim - 1,), (x.ndim - 2,)), (batch, batch)), precision)
 
@@ -423,24 +416,22 @@ def _ragged_dot_shape(
 ):  # fmt: skip
     name, numbers = "ragged_dot_general", ragged_dot_dimension_numbers
     if not dtypes.issubdtype(group_sizes.dtype, np.integer):
-        raise TypeError(f"{name} requires that group_sizes.dtype is subtype of np.integer.")
+        raise TypeError(f"{name}: group_sizes are integers, got dtype {group_sizes.dtype}")
     if len(numbers.lhs_ragged_dimensions) != 1:
-        raise TypeError(f"{name} expects exactly one lhs ragged dimension, got {numbers.lhs_ragged_dimensions}")
+        raise TypeError(f"{name}: lhs has one ragged dimension, got {numbers.lhs_ragged_dimensions}")
     if len(numbers.rhs_group_dimensions) > 1:
-        raise TypeError(f"{name} expects at most one rhs group dimension, got {numbers.rhs_group_dimensions}")
+        raise TypeError(f"{name}: rhs has one group dimension or none, got {numbers.rhs_group_dimensions}")
     check_dot_dimensions(name, lhs, rhs, numbers.dot_dimension_numbers)
     kind, prefix = ragged_kind(lhs.ndim, numbers)
     sizes = tuple(lhs.shape[d] for d in prefix)
     if not group_sizes.ndim or group_sizes.shape[:-1] not in ((), sizes):
-        raise TypeError(
-            f"expected group_sizes to have shape {(*sizes, 'num_groups')} or ('num_groups',), got {group_sizes.shape}."
-        )
+        raise TypeError(f"{name}: group_sizes has shape (n,) or {(*sizes, 'n')}, got {group_sizes.shape}")
     groups = group_sizes.shape[-1]
     (_, rc), (_, rb) = numbers.dot_dimension_numbers
     if (kind == "free") != bool(numbers.rhs_group_dimensions):
         raise TypeError(
-            f"{name}: rhs {'needs a' if kind == 'free' else 'cannot have a'} group dimension when the ragged dimension"
-            f" of lhs is a {kind} dimension, got rhs_group_dimensions={numbers.rhs_group_dimensions}"
+            f"{name}: rhs has {'one group dimension' if kind == 'free' else 'no group dimension'} where the ragged"
+            f" dimension of lhs is a {kind} one, got rhs_group_dimensions={numbers.rhs_group_dimensions}"
         )
     shape = _dot_shape(lhs, rhs, numbers.dot_dimension_numbers)
     if kind == "free":
@@ -448,17 +439,17 @@ def _ragged_dot_shape(
         if group in rc or group in rb or not 0 <= group < rhs.ndim:
             raise TypeError(f"{name}: rhs group dimension {group} must be neither a batch nor a contracting dimension")
         if rhs.shape[group] != groups and not offset:
-            raise TypeError(f"expected rhs group dimension size to be {groups}, got {rhs.shape[group]}.")
+            raise TypeError(
+                f"{name}: the group dimension of rhs has size {rhs.shape[group]}, there are {groups} group_sizes"
+            )
         rest = free_dims(rhs.ndim, rc, rb, (group,))
         shape = (*shape[: lhs.ndim - len(rc)], *[rhs.shape[d] for d in rest])
     elif offset:
-        raise NotImplementedError(
-            f"{name}: group_offset needs a ragged dimension that is neither batch nor contracting"
-        )
+        raise NotImplementedError(f"{name}: group_offset goes with a free ragged dimension, this one is {kind}")
     elif kind == "contracting":
         shape = (groups, *shape)
     if offset and offset[0].shape != (1,):
-        raise TypeError(f"{name}: group_offset must have shape (1,), got {offset[0].shape}")
+        raise TypeError(f"{name}: group_offset has shape (1,), got {offset[0].shape}")
     return ShapedArray(shape, _result_dtype(lhs, rhs, preferred_element_type))
 
 
@@ -531,10 +522,10 @@ def _scaled_dot_shape(lhs, rhs, lhs_scale, rhs_scale, *, dimension_numbers, pref
         for d, (size, blocks) in enumerate(zip(aval.shape, scale.shape, strict=True)):
             if d not in contract:
                 if size != blocks:
-                    raise TypeError(f"{side} dim {d} of size {size} does not match scale dim size {blocks}.")
+                    raise TypeError(f"{side} dim {d} has size {size}, its scale {blocks}; they must be equal")
             elif not blocks or size % blocks:
                 raise TypeError(
-                    f"{side} contracting dim {d} of size {size} must be divisible by its scale's dim size {blocks}."
+                    f"{side} contracting dim {d} of size {size} must be divisible by its scale's dim size {blocks}"
                 )
     return ShapedArray(_dot_shape(lhs, rhs, dimension_numbers), preferred_element_type)
 
@@ -556,7 +547,9 @@ def scaled_dot(lhs, rhs, *, lhs_scale=None, rhs_scale=None, dimension_numbers=No
     x, y = aval_of(lhs), aval_of(rhs)
     if dimension_numbers is None:
         if x.ndim not in (2, 3):
-            raise ValueError(f"scaled_dot: dimension_numbers must be specified for operands of rank {x.ndim}")
+            raise ValueError(
+                f"scaled_dot: operands of rank {x.ndim} need dimension_numbers; only ranks 2 and 3 have defaults"
+            )
         batch = (0,) if x.ndim == 3 else ()
         dimension_numbers = (((x.ndim - 1,), (x.ndim - 2,)), (batch, batch))
     numbers = canonical_dot_dimensions(dimension_numbers)
@@ -571,8 +564,7 @@ def scaled_dot(lhs, rhs, *, lhs_scale=None, rhs_scale=None, dimension_numbers=No
                 blocks = aval_of(scale).shape[d]
                 if blocks and aval.shape[d] % blocks == 0 and aval.shape[d] // blocks < 2:
                     raise TypeError(
-                        f"The ratio of {side} contracting dim {d} to its scale's dim size"
-                        f" ({aval.shape[d] // blocks}) must be at least 2."
+                        f"{side}: each scale must span at least 2 elements of dim {d}, got {aval.shape[d] // blocks}"
                     )
         scales.append(scale)
     return scaled_dot_p.bind(lhs, rhs, *scales, dimension_numbers=numbers, preferred_element_type=dtype)

@@ -166,7 +166,7 @@ def scan(
       (final carry, the ``y`` of all steps stacked along a new leading axis).
     """
     if not callable(f):
-        raise TypeError(f"lax.scan: f argument should be a callable, got {type(f)}")
+        raise TypeError(f"scan: f is a function (carry, x) -> (carry, y), got {f!r}")
     init_leaves, init_tree = pytree.tree_flatten(init)
     x_leaves, x_tree = pytree.tree_flatten(xs)
     length = _number_of_steps(xs, length)
@@ -184,7 +184,7 @@ def scan(
         parts = out_tree.children()
         if len(parts) != 2 or out_tree.node_data()[0] is not tuple:
             got = pytree.tree_unflatten(out_tree, jaxpr.out_avals)
-            raise TypeError(f"scan body output must be a pair, got {short(got)}.")
+            raise TypeError(f"scan: f returns a pair (carry, y), got {short(got)}")
         carry_tree, y_tree = parts
         num_carry = carry_tree.num_leaves
         if carry_tree == init_tree:
@@ -208,30 +208,27 @@ def _number_of_steps(xs: Any, length: Any) -> Any:
     for path, leaf in pytree.tree_flatten_with_path(xs)[0]:
         shape = aval_of(leaf).shape
         if not shape:
-            raise ValueError(
-                "scan got value with no leading axis to scan over: xs" + pytree.keystr(path) + f" is {leaf!r}"
-            )
+            raise ValueError(f"scan: xs{pytree.keystr(path)} has no leading axis to scan over, it is {leaf!r}")
         sizes.append(shape[0])
     if length is not None:
         if isinstance(length, Tracer):
             raise ConcretizationTypeError(
-                length,
-                "The `length` argument to `scan` expects a concrete `int` value. For a number of steps that is computed, use `while_loop` or `fori_loop`.",
+                length, "scan: `length` is a known int; while_loop and fori_loop take computed ones"
             )
         length = length if dims.is_symbolic(length) else operator.index(length)
         for n in sizes:
             if not dims.same_dim(n, length):
                 raise ValueError(
-                    f"scan got `length` argument of {length} which disagrees with leading axis sizes {sizes}."
+                    f"scan: length={length}, but the leading axes have lengths {sizes}; they must be equal"
                 )
     elif not sizes:
-        raise ValueError("scan got no values to scan over and `length` not provided.")
+        raise ValueError("scan: neither xs nor length says how many steps there are; pass length")
     else:
         length = sizes[0]
         for n in sizes:
             if not dims.same_dim(n, length):
                 raise ValueError(
-                    f"scan got values with different leading axis sizes: {', '.join(str(n) for n in sizes)}."
+                    f"scan: the leading axes have lengths {', '.join(map(str, sizes))}; they must be equal"
                 )
     return length
 
@@ -247,7 +244,9 @@ def _match_weak_types(jaxpr: Jaxpr, num_consts: int, num_carry: int) -> Jaxpr:
 
 def _scan_in_python(f, init, xs, x_leaves, x_tree, length, reverse):
     if length == 0:
-        raise ValueError("zero-length scan is not supported in disable_jit() mode because the output type is unknown.")
+        raise ValueError(
+            "scan of no steps under disable_jit() never calls f, so nothing says what it returns; enable jit"
+        )
     carry, ys = init, []
     for i in reversed(range(length)) if reverse else range(length):
         row = pytree.tree_unflatten(x_tree, [lax.index_in_dim(x, i, keepdims=False) for x in x_leaves])
@@ -278,7 +277,7 @@ def while_loop(cond_fun: Callable, body_fun: Callable, init_val: Any) -> Any:
       must be known: use `scan`, or `fori_loop` with fixed bounds.
     """
     if not (callable(body_fun) and callable(cond_fun)):
-        raise TypeError("lax.while_loop: body_fun and cond_fun arguments should be callable.")
+        raise TypeError(f"while_loop: cond_fun and body_fun are functions, got {cond_fun!r} and {body_fun!r}")
     if config.disable_jit.value:
         val = init_val
         while cond_fun(val):
@@ -297,10 +296,10 @@ def while_loop(cond_fun: Callable, body_fun: Callable, init_val: Any) -> Any:
                 continue
         break
     if not pytree.treedef_is_leaf(cond_tree) or len(cond_jaxpr.outvars) != 1:
-        raise TypeError(f"cond_fun must return a boolean scalar, but got pytree {cond_tree}.")
+        raise TypeError(f"while_loop: cond_fun returns one boolean scalar, got the structure {cond_tree}")
     (pred,) = cond_jaxpr.out_avals
     if pred.shape or pred.dtype != np.bool_:
-        raise TypeError(f"cond_fun must return a boolean scalar, but got output type(s) [{pred}].")
+        raise TypeError(f"while_loop: cond_fun returns one boolean scalar, got {pred}")
     check_carry("while_loop", tree, types, body_tree, body_jaxpr.out_avals, body_fun)
     body_jaxpr = _match_weak_types(body_jaxpr, len(body_consts), len(leaves))
     out = while_p.bind(
@@ -340,18 +339,13 @@ def fori_loop(lower, upper, body_fun: Callable, init_val: Any, *, unroll: int | 
       The final value.
     """
     if not callable(body_fun):
-        raise TypeError("lax.fori_loop: body_fun argument should be callable.")
+        raise TypeError(f"fori_loop: body_fun is a function (i, carry) -> carry, got {body_fun!r}")
     lower, upper = (dims.dim_as_value(n) if dims.is_symbolic(n) else n for n in (lower, upper))
     types = [aval_of(lower), aval_of(upper)]
     if not all(dtypes.is_integer(t.dtype) and not t.shape for t in types):
-        raise TypeError(
-            f"lower and upper arguments to fori_loop must be integer scalars, got {types[0]} and {types[1]}"
-        )
+        raise TypeError(f"fori_loop: lower and upper are integer scalars, got {types[0]} and {types[1]}")
     if types[0].dtype != types[1].dtype and not (types[0].weak_type or types[1].weak_type):
-        raise TypeError(
-            "lower and upper arguments to fori_loop must have equal types, got"
-            f" {types[0].dtype.name} and {types[1].dtype.name}"
-        )
+        raise TypeError(f"fori_loop: lower and upper have one dtype, got {types[0].dtype} and {types[1].dtype}")
     dtype = dtypes.result_type(lower, upper)
     bounds = [_known_int(lower), _known_int(upper)]
     if config.disable_jit.value and None not in bounds:
@@ -374,7 +368,9 @@ def fori_loop(lower, upper, body_fun: Callable, init_val: Any, *, unroll: int | 
         )  # fmt: skip
         return result
     if unroll is not None and unroll is not False and unroll != 1:
-        raise ValueError("Can only use `unroll` in `fori_loop` if the loop bounds are statically known.")
+        raise ValueError(
+            f"fori_loop: unroll={unroll} needs bounds that are known numbers; leave it out, or make them static"
+        )
 
     def body(loop_carry):
         i, upper, val = loop_carry
@@ -411,17 +407,17 @@ def cond(pred, true_fun: Callable, false_fun: Callable, *operands, operand: Any 
         of_true, on_true, (of_false, on_false) = true_fun, false_fun, operands
         return cond(pred, lambda a, b: on_true(a), lambda a, b: on_false(b), of_true, of_false)
     if not (callable(true_fun) and callable(false_fun)):
-        raise TypeError("lax.cond: true_fun and false_fun arguments should be callable.")
+        raise TypeError(f"cond: true_fun and false_fun are functions, got {true_fun!r} and {false_fun!r}")
     if operand is not None:
         if operands:
-            raise TypeError("if 'operand' keyword is passed then no positional operands can be passed")
+            raise TypeError("cond: operands are given by position or as `operand`, not both")
         operands = (operand,)
     aval = _scalar("Pred", pred)
     if config.disable_jit.value and _is_known(pred):
         return true_fun(*operands) if pred else false_fun(*operands)
     if aval.dtype != np.bool_:
         if not (dtypes.is_integer(aval.dtype) or dtypes.is_inexact(aval.dtype)):
-            raise TypeError(f"Pred type must be either boolean or number, got {aval.dtype}.")
+            raise TypeError(f"cond: the predicate is a boolean or a number, got dtype {aval.dtype}")
         pred = lax.ne(pred, aval.dtype.type(0))
     index = lax.convert_element_type(pred, np.dtype(np.int32))
     return branch(index, (false_fun, true_fun), operands, ("false_fun", "true_fun"))
@@ -438,17 +434,17 @@ def switch(index, branches: Sequence[Callable], *operands, operand: Any = None) 
       The chosen function's result.
     """
     if not all(callable(b) for b in branches):
-        raise TypeError("lax.switch: branches argument should be a sequence of callables.")
+        raise TypeError(f"switch: branches is a sequence of functions, got {branches!r}")
     if operand is not None:
         if operands:
-            raise TypeError("if 'operand' keyword is passed then no positional operands can be passed")
+            raise TypeError("switch: operands are given by position or as `operand`, not both")
         operands = (operand,)
     aval = _scalar("Branch index", index)
     if not dtypes.is_integer(aval.dtype):
-        raise TypeError(f"Index type must be an integer, got {index} as {aval.dtype.name}.")
+        raise TypeError(f"switch: the index is an integer scalar, got {index} of dtype {aval.dtype}")
     branches = tuple(branches)
     if not branches:
-        raise ValueError("Empty branch sequence")
+        raise ValueError("switch: branches is empty; there must be one at least")
     if len(branches) == 1:
         return branches[0](*operands)
     if config.disable_jit.value and _is_known(index):
@@ -466,9 +462,9 @@ def _scalar(what: str, x):
     try:
         aval = aval_of(x)
     except TypeError:
-        raise TypeError(f"{what} must be a scalar, got {x!r} of type {type(x)}.") from None
+        raise TypeError(f"{what} must be a scalar, got {x!r} of type {type(x)}") from None
     if aval.shape:
-        raise TypeError(f"{what} must be a scalar, got {x} of shape {aval.shape}.")
+        raise TypeError(f"{what} must be a scalar, got {x} of shape {aval.shape}")
     return aval
 
 
@@ -586,14 +582,14 @@ def associative_scan(fn: Callable, elems: Any, reverse: bool = False, axis: int 
     Source: Blelloch, "Prefix sums and their applications" (1990), in the odd-even recursive form.
     """
     if not callable(fn):
-        raise TypeError("lax.associative_scan: fn argument should be callable.")
+        raise TypeError(f"associative_scan: fn is a function of two elements, got {fn!r}")
     leaves, tree = pytree.tree_flatten(elems)
     axes = [axis % len(aval_of(x).shape) if aval_of(x).shape else _no_axis(x) for x in leaves]
     n = aval_of(leaves[0]).shape[axes[0]]
     for x, a in zip(leaves, axes, strict=True):
         if aval_of(x).shape[a] != n:
             raise ValueError(
-                f"Array inputs to associative_scan must have the same first dimension. (saw: {[aval_of(x).shape for x in leaves]})"
+                f"associative_scan: axis {axis} has one length in all arrays, got {[aval_of(x).shape for x in leaves]}"
             )
     leaves = [lax.rev(x, (a,)) for x, a in zip(leaves, axes, strict=True)] if reverse else leaves
 
@@ -628,7 +624,7 @@ def associative_scan(fn: Callable, elems: Any, reverse: bool = False, axis: int 
 
 
 def _no_axis(x):
-    raise ValueError(f"associative_scan needs an axis to scan over, got a scalar: {x}")
+    raise ValueError(f"associative_scan: arrays with an axis are needed, got the scalar {x}")
 
 
 def _interleave(a, b, axis: int):

@@ -47,20 +47,19 @@ def _bitcast_shape(x, *, new_dtype):
         last = shape[-1] if shape else 1
         if not shape or not dims.is_constant_dim(last) or last * old_bits != new_bits:
             raise ValueError(
-                f"bitcast_convert_type from {x.dtype} to {new_dtype} joins the elements along the last axis, and those of"
-                f" shape {shape} do not fit: {last} * {old_bits} != {new_bits} bits"
+                f"bitcast_convert_type: {x.dtype} of shape {shape} to {new_dtype} joins the last axis, which does not"
+                f" fit: {last} * {old_bits} != {new_bits} bits"
             )
         shape = shape[:-1]
     elif old_bits > new_bits:
         if old_bits % new_bits:
             raise ValueError(
-                f"bitcast_convert_type from {x.dtype} to {new_dtype}: {old_bits} bits are no multiple of {new_bits}"
+                f"bitcast_convert_type: {x.dtype} to {new_dtype}: {old_bits} bits are no multiple of {new_bits}"
             )
         shape = (*shape, old_bits // new_bits)
     if _same_bits_only(x.dtype) or _same_bits_only(new_dtype):
         raise TypeError(
-            f"bitcast_convert_type from {x.dtype} to {new_dtype}: bits of bool and complex elements are not taken apart;"
-            " use x.view(dtype)"
+            f"bitcast_convert_type: {x.dtype} to {new_dtype}: bool and complex are not split; use x.view(dtype)"
         )
     return ShapedArray(shape, new_dtype, vma=x.vma)
 
@@ -70,9 +69,9 @@ def _reduce_precision_shape(x, *, exponent_bits, mantissa_bits):
     if not accepted(FLOAT)[x.dtype]:
         raise dtype_refused("reduce_precision", x.dtype, FLOAT)
     if exponent_bits < 1:
-        raise ValueError(f"reduce_precision: exponent_bits must be positive; got {exponent_bits}")
+        raise ValueError(f"reduce_precision: exponent_bits is 1 at least, got {exponent_bits}")
     if mantissa_bits < 0:
-        raise ValueError(f"reduce_precision: mantissa_bits must be non-negative; got {mantissa_bits}")
+        raise ValueError(f"reduce_precision: mantissa_bits is not negative, got {mantissa_bits}")
     return x
 
 
@@ -87,7 +86,7 @@ def convert_to(x, dtype: np.dtype, weak_type: bool = False) -> Any:
     if dtypes.is_extended(aval.dtype) or dtypes.is_extended(dtype):
         if aval.dtype == dtype:
             return x
-        raise TypeError(f"lax.convert_element_type: cannot convert from {aval.dtype} to {dtype}")
+        raise TypeError(f"convert_element_type: {aval.dtype} has no conversion to {dtype}")
     return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=weak_type)
 
 
@@ -111,9 +110,9 @@ def convert_element_type(operand, new_dtype) -> Any:
       TypeError: `operand` is not an array or scalar.
     """
     if new_dtype is None:
-        raise ValueError("dtype must be specified.")
+        raise ValueError("convert_element_type: new_dtype is None; name a dtype")
     if isinstance(operand, list | tuple) or operand is None:
-        raise TypeError(f"Cannot determine dtype of {operand!r}")
+        raise TypeError(f"convert_element_type takes an array, got {operand!r}; make it one with jnp.asarray")
     dtype = dtypes.explicit_dtype(new_dtype, "convert_element_type")
     aval = aval_of(operand)
     if (
@@ -176,7 +175,7 @@ def dtype(x) -> Any:
       TypeError: `x` is neither a value nor a type.
     """
     if x is None:
-        raise TypeError("Cannot determine dtype of None: a value or a type is needed")
+        raise TypeError("dtype(None): a value or a type is needed")
     if isinstance(x, str | type | np.dtype | dtypes.ExtendedDType):
         if x in (bool, int, float, complex):
             return dtypes.python_scalar_dtype(x)

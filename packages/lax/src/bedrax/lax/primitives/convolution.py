@@ -67,13 +67,12 @@ def conv_general_permutations(dimension_numbers) -> tuple:
     for i, (spec, first) in enumerate(((lhs, "NC"), (rhs, "OI"), (out, "NC"))):
         if len(set(spec)) != len(spec) or any(c not in spec for c in first):
             raise TypeError(
-                f"convolution: dimension_numbers[{i}] has the letters {first[0]} and {first[1]} and no letter twice, got"
-                f" {spec!r}"
+                f"convolution: dimension_numbers[{i}] has {first[0]}, {first[1]} and no letter twice, got {spec!r}"
             )
     spatial = [c for c in rhs if c not in "OI"]
     if not set(lhs) - {*"NC"} == set(out) - {*"NC"} == set(spatial):
         raise TypeError(
-            f"convolution: the parts of dimension_numbers name the same spatial dimensions, got {dimension_numbers}"
+            f"convolution: the parts of dimension_numbers name one set of spatial axes, got {dimension_numbers}"
         )
     return tuple(
         tuple([spec.index(c) for c in (*first, *spatial)]) for spec, first in ((lhs, "NC"), (rhs, "OI"), (out, "NC"))
@@ -94,25 +93,20 @@ def conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers) -> ConvDimen
     if isinstance(dimension_numbers, ConvDimensionNumbers):
         return ConvDimensionNumbers(*[tuple([operator.index(d) for d in spec]) for spec in dimension_numbers])
     if len(lhs_shape) != len(rhs_shape):
-        raise TypeError(
-            f"convolution requires lhs and rhs ndim to be equal, got {len(lhs_shape)} and {len(rhs_shape)}."
-        )
+        raise TypeError(f"convolution: lhs and rhs have one rank, got shapes {lhs_shape} and {rhs_shape}")
     if dimension_numbers is None:
         order = tuple(range(len(lhs_shape)))
         return ConvDimensionNumbers(order, order, order)
     if not isinstance(dimension_numbers, (tuple, list)):
-        raise TypeError(
-            f"convolution dimension_numbers must be tuple/list or None, got {type(dimension_numbers).__name__}."
-        )
+        raise TypeError(f"convolution: dimension_numbers is a sequence of 3 strings or None, got {dimension_numbers!r}")
     if len(dimension_numbers) != 3:
-        raise TypeError(f"convolution dimension_numbers list/tuple must be length 3, got {len(dimension_numbers)}.")
+        raise TypeError(f"convolution: dimension_numbers is a sequence of 3 strings, got {len(dimension_numbers)}")
     for i, spec in enumerate(dimension_numbers):
         if not isinstance(spec, str):
-            raise TypeError(f"convolution dimension_numbers elements must be strings, got {type(spec).__name__}.")
+            raise TypeError(f"convolution: dimension_numbers[{i}] is a string, got {spec!r}")
         if len(spec) != len(lhs_shape):
             raise TypeError(
-                f"convolution dimension_numbers[{i}] must have len equal to the ndim of lhs and rhs, got {len(spec)} for"
-                f" lhs and rhs shapes {tuple(lhs_shape)} and {tuple(rhs_shape)}."
+                f"convolution: dimension_numbers[{i}] has {len(spec)} letters; the operands have rank {len(lhs_shape)}"
             )
     return ConvDimensionNumbers(*conv_general_permutations(dimension_numbers))
 
@@ -131,7 +125,7 @@ def conv_shape_tuple(lhs_shape, rhs_shape, strides, pads, batch_group_count: int
         pads = padtype_to_pads(lhs_shape[2:], rhs_shape[2:], strides, pads)
     if len(pads) != len(lhs_shape) - 2:
         raise TypeError(
-            f"Wrong number of explicit pads for convolution: expected {len(lhs_shape) - 2}, got {len(pads)}."
+            f"convolution: one (low, high) per spatial axis, {len(lhs_shape) - 2}, is needed, got {len(pads)} pads"
         )
     batch = lhs_shape[0] // batch_group_count if batch_group_count > 1 else lhs_shape[0]
     spatial = [
@@ -178,10 +172,10 @@ def _conv_shape(
 ):  # fmt: skip
     name = "conv_general_dilated"
     if lhs.ndim != rhs.ndim:
-        raise TypeError(f"convolution requires lhs and rhs ndim to be equal, got {lhs.ndim} and {rhs.ndim}.")
+        raise TypeError(f"convolution: lhs and rhs have one rank, got shapes {lhs.shape} and {rhs.shape}")
     numbers = dimension_numbers
     if any(sorted(spec) != list(range(lhs.ndim)) for spec in numbers):
-        raise TypeError(f"convolution dimension_numbers must be permutations of the dimensions, got {numbers}")
+        raise TypeError(f"convolution: each of dimension_numbers orders 0..{lhs.ndim - 1}, got {numbers}")
     x, k = _pick(lhs.shape, numbers.lhs_spec), _pick(rhs.shape, numbers.rhs_spec)
     n = len(x) - 2
     for what, values in (
@@ -190,38 +184,30 @@ def _conv_shape(
         ("rhs_dilation", rhs_dilation),
     ):
         if len(values) != n:
-            raise ValueError(
-                f"{name} window and {what} must have the same number of dimensions, but got {n} and {len(values)}"
-            )
+            raise ValueError(f"{name}: {what} has one entry per spatial axis, {n}, got {len(values)}")
     if any(s < 1 for s in window_strides):
-        raise ValueError(f"{name} window_strides must be positive, got {window_strides}.")
+        raise ValueError(f"{name}: window_strides are positive, got {window_strides}")
     if any(d < 1 for d in (*lhs_dilation, *rhs_dilation)):
         raise TypeError(
-            f"All dilations must be positive, got {rhs_dilation if min(rhs_dilation) < 1 else lhs_dilation}."
+            f"{name}: dilations are 1 or more, got lhs_dilation={lhs_dilation}, rhs_dilation={rhs_dilation}"
         )
     for what, count in (("feature_group_count", feature_group_count), ("batch_group_count", batch_group_count)):
         if count < 1:
-            raise ValueError(f"{name} {what} must be a positive integer, got {count}.")
+            raise ValueError(f"{name}: {what} is 1 or more, got {count}")
     if feature_group_count > 1 and batch_group_count > 1:
         raise ValueError(
-            "At most one of batch_group_count and feature_group_count may be > 1, got"
-            f" batch_group_count={batch_group_count} and feature_group_count={feature_group_count}"
+            f"{name}: groups of features or of the batch, not both; got {feature_group_count=}, {batch_group_count=}"
         )
     if not dims.definitely_equal(x[1], k[1] * feature_group_count):
         raise ValueError(
-            f"{name} lhs feature dimension size divided by feature_group_count must equal the rhs input feature dimension"
-            f" size, but {x[1]} // {feature_group_count} != {k[1]}."
+            f"{name}: {x[1]} features of lhs in feature_group_count={feature_group_count} groups do not fit rhs,"
+            f" which takes {k[1]}"
         )
     for what, count in (("feature_group_count", feature_group_count), ("batch_group_count", batch_group_count)):
         if count > 1 and k[0] % count:
-            raise ValueError(
-                f"{name} rhs output feature dimension size must be a multiple of {what}, but {k[0]} is not a multiple of"
-                f" {count}."
-            )
+            raise ValueError(f"{name}: {what}={count} must divide the output features of rhs, {k[0]}")
     if batch_group_count > 1 and x[0] % batch_group_count:
-        raise ValueError(
-            f"{name} batch_group_count must divide lhs batch dimension size, but {batch_group_count} does not divide {x[0]}."
-        )
+        raise ValueError(f"{name}: batch_group_count={batch_group_count} must divide the batch of lhs, {x[0]}")
     dilated = [dims.dilate_dim(s, d) for s, d in zip(x[2:], lhs_dilation, strict=True)]
     kernel = [dims.dilate_dim(s, d) for s, d in zip(k[2:], rhs_dilation, strict=True)]
     shape = conv_shape_tuple((*x[:2], *dilated), (*k[:2], *kernel), window_strides, padding, batch_group_count)
@@ -230,8 +216,8 @@ def _conv_shape(
         kinds = [_kind(d) for d in (dtype, preferred_element_type)]
         if kinds not in (["integral"] * 2, ["integral", "floating"], ["floating"] * 2, ["complex"] * 2):
             raise TypeError(
-                f"a convolution of {dtype} has no result of preferred_element_type={preferred_element_type}: integers give"
-                " integers or floats, floats floats, complex numbers complex ones"
+                f"{name}: no result of {preferred_element_type=} for {dtype}: integers give integers or floats, others"
+                " their own kind"
             )
         dtype = preferred_element_type
     return ShapedArray(_unpick(shape, numbers.out_spec), dtype)
@@ -280,7 +266,7 @@ def conv_general_dilated(
     """
     x, k = aval_of(lhs), aval_of(rhs)
     if x.dtype != k.dtype:
-        raise TypeError(f"lax.conv_general_dilated takes operands of one dtype, got {x.dtype}, {k.dtype}.")
+        raise TypeError(f"conv_general_dilated: lhs and rhs have one dtype, got {x.dtype} and {k.dtype}")
     numbers = conv_dimension_numbers(x.shape, k.shape, dimension_numbers)
     n = len(numbers.lhs_spec) - 2
     strides = _ints(window_strides, n)
@@ -292,10 +278,7 @@ def conv_general_dilated(
             )
         for what, values in (("window_strides", strides), ("rhs_dilation", rhs_dilation)):
             if len(values) != n:
-                raise ValueError(
-                    f"conv_general_dilated window and {what} must have the same number of dimensions, but got {n} and"
-                    f" {len(values)}"
-                )
+                raise ValueError(f"conv_general_dilated: {what} has one entry per spatial axis, {n}, got {len(values)}")
         spans = [dims.dilate_dim(k.shape[d], r) for d, r in zip(numbers.rhs_spec[2:], rhs_dilation, strict=True)]
         padding = padtype_to_pads(_pick(x.shape, numbers.lhs_spec[2:]), spans, strides, padding)
     else:
@@ -349,7 +332,7 @@ def _transpose_pads(kernel: int, stride: int, padding: str) -> tuple[int, int]:
         total += max(kernel - stride, 0)
         low = kernel - 1
     else:
-        raise ValueError(f"conv_transpose: padding must be 'SAME', 'VALID', or pairs of integers, got {padding!r}")
+        raise ValueError(f"conv_transpose: padding is 'SAME', 'VALID' or pairs of integers, got {padding!r}")
     return low, total - low
 
 
@@ -381,11 +364,11 @@ def conv_transpose(
     """
     x, k = aval_of(lhs), aval_of(rhs)
     if x.ndim < 3:
-        raise ValueError(f"conv_transpose needs operands of rank 3 or more, got {x.ndim}")
+        raise ValueError(f"conv_transpose takes operands of rank 3 or more, got {x.ndim}")
     if dimension_numbers is None:
         dimension_numbers = _CHANNELS_LAST.get(x.ndim)
         if dimension_numbers is None:
-            raise ValueError(f"conv_transpose: there are no default dimension_numbers for rank {x.ndim}; pass them.")
+            raise ValueError(f"conv_transpose: rank {x.ndim} has no default dimension_numbers; pass them")
     numbers = conv_dimension_numbers(x.shape, k.shape, dimension_numbers)
     n = x.ndim - 2
     strides, rhs_dilation = _ints(strides, n), _ints(rhs_dilation, n)

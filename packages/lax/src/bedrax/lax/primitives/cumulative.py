@@ -37,9 +37,9 @@ def _cumulative(name: str, categories) -> Primitive:
         if not ok[operand.dtype]:
             raise elementwise.dtype_refused(name, operand.dtype, categories)
         if axis < 0:
-            raise ValueError(f"{name} takes a nonnegative axis, got {axis}: XLA operations do not allow negative axes")
+            raise ValueError(f"{name}: axis={axis} is negative; count from the first, 0..{len(operand.shape) - 1}")
         if axis >= len(operand.shape):
-            raise ValueError(f"axis {axis} is out of bounds for array of shape {operand.shape}")
+            raise ValueError(f"{name}: axis {axis} is out of bounds for an array of shape {operand.shape}")
         return operand
 
     return prim

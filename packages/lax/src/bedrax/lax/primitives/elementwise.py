@@ -100,7 +100,7 @@ class Tolerance:
 
     def __init__(self, atol: float = 0.0, rtol: float = 0.0, ulps: int = 0):
         if atol < 0 or rtol < 0 or ulps < 0:
-            raise ValueError(f"Tolerances must be non-negative, got atol={atol}, rtol={rtol}, ulps={ulps}.")
+            raise ValueError(f"Tolerance: bounds are not negative, got {atol=}, {rtol=}, {ulps=}")
         self.atol = atol
         self.rtol = rtol
         self.ulps = ulps
@@ -288,7 +288,7 @@ _integer_pow_base = integer_pow_p.abstract_eval
 @integer_pow_p.abstract
 def _integer_pow_shape(x, *, y):
     if y < 0 and dtypes.is_integer(x.dtype):
-        raise TypeError(f"Integers cannot be raised to negative powers, got integer_pow({x.str_short()}, {y})")
+        raise TypeError(f"integer_pow: an integer to a negative power is no integer, got {x.str_short()} to the {y}")
     return _integer_pow_base(x)
 
 
@@ -346,15 +346,15 @@ def _clamp_shape(low, x, high):
 @select_n_p.abstract
 def _select_shape(which, *cases):
     if not cases:
-        raise TypeError("select must have at least one case")
+        raise TypeError("select_n: there must be one case at least")
     first = cases[0]
     if not (dtypes.is_integer(which.dtype) or which.dtype == _BOOL):
-        raise TypeError(f"select `which` must be boolean or integer type, got {which.dtype}.")
+        raise TypeError(f"select_n: `which` holds booleans or integers, got {which.dtype}")
     if which.dtype == _BOOL and len(cases) > 2:
-        raise TypeError("select with boolean `which` cannot have > 2 cases.")
+        raise TypeError(f"select_n: a boolean `which` chooses between two cases, got {len(cases)}")
     for case in cases:
         if case.shape != first.shape:
-            raise TypeError(f"select cases must have the same shapes, got [{', '.join(str(c.shape) for c in cases)}].")
+            raise TypeError(f"select_n: the cases have one shape, got {', '.join(str(c.shape) for c in cases)}")
     if which.shape and which.shape != first.shape:
         raise TypeError(
             "select `which` must be scalar or have the same shape as cases, "

@@ -34,22 +34,19 @@ class FftType(enum.IntEnum):
 def _fft_shape(x, *, fft_type, fft_lengths):
     name, k = FftType(fft_type).name, len(fft_lengths)
     if k > x.ndim:
-        raise ValueError(
-            f"{name} input shape {x.shape} must have at least as many input dimensions as fft_lengths {fft_lengths}."
-        )
+        raise ValueError(f"{name}: fft_lengths {fft_lengths} are more than the axes of shape {x.shape}")
     lead, minor = x.shape[: x.ndim - k], x.shape[x.ndim - k :]
     real = x.dtype in (np.float32, np.float64)
     if fft_type == FftType.RFFT and not real:
-        raise ValueError(f"{name} input must be float32 or float64, got {x.dtype}")
+        raise ValueError(f"{name} takes float32 or float64, got {x.dtype}")
     if fft_type != FftType.RFFT and x.dtype not in dtypes.complex_dtypes:
-        raise ValueError(f"{name} input must be complex64 or complex128, got {x.dtype}")
+        raise ValueError(f"{name} takes complex64 or complex128, got {x.dtype}")
     expected = fft_lengths
     if fft_type == FftType.IRFFT and k:
         expected = (*fft_lengths[:-1], fft_lengths[-1] // 2 + 1)
     if not dims.definitely_equal_shape(minor, expected):
         raise ValueError(
-            f"{name} input shape {x.shape} minor dimensions must be equal to fft_lengths {fft_lengths}"
-            + (f" with the last replaced by {expected[-1]}" if expected != fft_lengths else "")
+            f"{name}: the last axes of shape {x.shape} must have the lengths {expected} for fft_lengths {fft_lengths}"
         )
     if fft_type == FftType.RFFT:
         out = (*lead, *fft_lengths[:-1], fft_lengths[-1] // 2 + 1) if k else lead
@@ -80,16 +77,16 @@ def fft(x, fft_type: FftType | str, fft_lengths: Sequence[int]):
     if isinstance(fft_type, str):
         kind = FftType.__members__.get(fft_type.upper())
         if kind is None:
-            raise ValueError(f"Unknown FFT type '{fft_type}'")
+            raise ValueError(f"fft: no kind is named {fft_type!r}; there are {', '.join(FftType.__members__)}")
     elif isinstance(fft_type, FftType):
         kind = fft_type
     else:
-        raise TypeError(f"Unknown FFT type value '{fft_type}'")
+        raise TypeError(f"fft: the kind is a string or an FftType, got {fft_type!r}")
     lengths = tuple([n if dims.is_symbolic(n) else operator.index(n) for n in fft_lengths])
     dtype = aval_of(x).dtype
     if kind == FftType.RFFT:
         if dtypes.issubdtype(dtype, np.complexfloating):
-            raise ValueError("only real valued inputs supported for rfft")
+            raise ValueError(f"fft: RFFT takes real numbers, got {dtype}; take the real part, or use FFT")
         x = conversions.convert_element_type(x, dtypes.to_inexact_dtype(dtype))
     else:
         x = conversions.convert_element_type(x, dtypes.to_complex_dtype(dtype))

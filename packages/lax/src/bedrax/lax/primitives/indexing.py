@@ -65,7 +65,9 @@ class GatherScatterMode(enum.Enum):
             return s
         found = _MODES.get(s) if s is None or isinstance(s, str) else None
         if found is None:
-            raise ValueError(f'Unknown gather mode "{s}"')
+            raise ValueError(
+                f"no mode of gather and scatter is named {s!r}; there are {', '.join(filter(None, _MODES))}"
+            )
         return found
 
 
@@ -142,41 +144,37 @@ def _tuples(numbers):
 
 def _check_dims(op: str, what: str, ds: tuple, rank: int, of: str, ascending: bool = False) -> None:
     if any(not 0 <= d < rank for d in ds):
-        raise TypeError(f"Invalid {what} set in {op} op; valid range is [0, {rank}) (rank of {of}); got: {ds}.")
+        raise TypeError(f"{op}: {what} names axes 0..{rank - 1} of {of}, got {ds}")
     if len(set(ds)) != len(ds):
-        raise TypeError(f"{what} in {op} op must not repeat; got: {ds}.")
+        raise TypeError(f"{op}: {what} names an axis twice, got {ds}")
     if ascending and tuple(sorted(ds)) != tuple(ds):
-        raise TypeError(f"{what} in {op} op must be sorted; got {ds}")
+        raise TypeError(f"{op}: {what} is in ascending order, got {ds}")
 
 
 def _check_numbers(op: str, operand, indices, fields, names) -> None:
     """What gather and scatter ask alike of: dims lacking in the window, index map, batching dims."""
     lacking, index_map, operand_batch, indices_batch = fields
     if not dtypes.issubdtype(indices.dtype, np.integer):
-        raise ValueError("indices must have an integer type")
+        raise ValueError(f"{op}: indices are integers, got {indices.dtype}")
     if not indices.ndim:
-        raise TypeError(
-            f"{op.capitalize()} op: indices must have at least one dimension, the index vector; got a scalar."
-        )
+        raise TypeError(f"{op}: indices have one axis at least, that of the index vectors; got a scalar")
     _check_dims(op, names[0], lacking, operand.ndim, "operand", ascending=True)
     _check_dims(op, names[1], index_map, operand.ndim, "operand")
     _check_dims(op, "operand_batching_dims", operand_batch, operand.ndim, "operand", ascending=True)
     _check_dims(op, names[2], indices_batch, indices.ndim - 1, "indices without the index vector")
     if indices.shape[-1] != len(index_map):
         raise TypeError(
-            f"{op.capitalize()} op has {len(index_map)} elements in {names[1]} and the bound of dimension"
-            f" index_vector_dim={indices.ndim - 1} of indices is {indices.shape[-1]}. These two numbers must be equal."
+            f"{op}: the index vectors have {indices.shape[-1]} elements, and {names[1]} has {len(index_map)}"
         )
     if {*lacking} & {*operand_batch} or {*index_map} & {*operand_batch}:
         raise TypeError(
-            f"{op.capitalize()} op: operand_batching_dims {operand_batch} must share no dimension with {names[0]}"
-            f" {lacking} and {names[1]} {index_map}."
+            f"{op}: operand_batching_dims {operand_batch} share dimensions with {names[0]} {lacking} or {names[1]}"
+            f" {index_map}"
         )
     sizes = [tuple([a.shape[d] for d in ds]) for a, ds in ((operand, operand_batch), (indices, indices_batch))]
     if sizes[0] != sizes[1]:
         raise TypeError(
-            f"{op.capitalize()} op requires operand and indices batching dimensions to have the same sizes, got"
-            f" {sizes[0]} and {sizes[1]}."
+            f"{op}: batching dimensions of operand and indices have equal sizes, got {sizes[0]} and {sizes[1]}"
         )
 
 
@@ -199,23 +197,19 @@ def _gather_shape(
     _check_dims("gather", "offset_dims", offset, rank, "the result", ascending=True)
     if len(slice_sizes) != operand.ndim:
         raise TypeError(
-            f"gather: slice_sizes has one size per dimension of the operand, got {tuple(slice_sizes)} for rank"
-            f" {operand.ndim}"
+            f"gather: slice_sizes has one entry per axis of the operand, {operand.ndim}, got {tuple(slice_sizes)}"
         )
     lacking = {*collapsed, *operand_batch}
     if len(offset) != operand.ndim - len(lacking):
         raise TypeError(
-            f"gather: each of the {operand.ndim} dimensions of the window is in the result, collapsed or batching; got"
-            f" offset_dims={offset}, collapsed_slice_dims={collapsed}, operand_batching_dims={operand_batch}"
+            f"gather: offset_dims, collapsed_slice_dims and operand_batching_dims name each of the {operand.ndim}"
+            f" axes of the operand; got {offset}, {collapsed}, {operand_batch}"
         )
     for i, (size, bound) in enumerate(zip(slice_sizes, operand.shape, strict=True)):
         if not dims.at_least(size, 0) or not dims.at_least(bound, size):
-            raise TypeError(
-                f"Slice size at index {i} in gather op is out of range, must be within [0, {bound} + 1), got {size}."
-            )
+            raise TypeError(f"gather: slice_sizes[{i}] is {size}; it must be in 0..{bound}")
         if i in lacking and not (dims.is_constant_dim(size) and size <= 1):
-            raise TypeError(f"Gather op can only collapse slice dims with bound 1, but bound is {size} for index {i} at"
-                            f" position {i}.")  # fmt: skip
+            raise TypeError(f"gather: axis {i} is collapsed, so its slice size is 1, got {size}")
     window = iter([size for d, size in enumerate(slice_sizes) if d not in lacking])
     batch = iter(indices.shape[:-1])
     shape = tuple([next(window) if d in offset else next(batch) for d in range(rank)])
@@ -228,12 +222,9 @@ def _scatter_shape(
 ):  # fmt: skip
     window, inserted, index_map, operand_batch, indices_batch = dimension_numbers
     if operand.dtype != updates.dtype:
-        raise TypeError(f"lax.{name} takes operands of one dtype, got {operand.dtype}, {updates.dtype}.")
+        raise TypeError(f"{name}: operand and updates have one dtype, got {operand.dtype} and {updates.dtype}")
     if operand.dtype == np.bool_ and name in ("scatter_add", "scatter_sub", "scatter_mul"):
-        raise TypeError(
-            f"{name.removeprefix('scatter_')} does not accept dtype bool at position 0. Accepted dtypes at position 0 are"
-            f" subtypes of integer, floating, complexfloating: {name} of booleans is not defined."
-        )
+        raise TypeError(f"{name} combines numbers, got dtype bool; convert them, or use scatter_max for 'or'")
     _check_numbers(
         "scatter", operand, indices, (inserted, index_map, operand_batch, indices_batch),
         ("inserted_window_dims", "scatter_dims_to_operand_dims", "scatter_indices_batching_dims"),
@@ -241,28 +232,24 @@ def _scatter_shape(
     _check_mode("scatter", mode)
     rank = indices.ndim - 1 + len(window)
     if updates.ndim != rank:
-        raise TypeError(
-            f"scatter: updates have the rank of the windows and of where they are put together, {rank}, got {updates.ndim}"
-        )
+        raise TypeError(f"{name}: updates have rank {rank}, that of the windows and of the places, got {updates.ndim}")
     _check_dims("scatter", "update_window_dims", window, rank, "the updates", ascending=True)
     if operand.ndim != len(window) + len(inserted) + len(operand_batch):
         raise TypeError(
-            f"scatter: update_window_dims, inserted_window_dims and operand_batching_dims are together as many as the"
-            f" operand has dimensions, {operand.ndim}; got {len(window) + len(inserted) + len(operand_batch)}"
+            f"{name}: update_window_dims, inserted_window_dims and operand_batching_dims name each axis of the"
+            f" operand, {operand.ndim}; got {len(window) + len(inserted) + len(operand_batch)}"
         )
     sizes = window_sizes(operand.ndim, updates.shape, dimension_numbers)
     for d, (size, bound) in enumerate(zip(sizes, operand.shape, strict=True)):
         if d not in inserted and d not in operand_batch and not dims.at_least(bound, size):
             raise TypeError(
-                f"scatter: the windows of updates have size {size} along dimension {d}, which the operand of shape"
-                f" {operand.shape} does not hold"
+                f"{name}: windows of size {size} along axis {d} do not fit an operand of shape {operand.shape}"
             )
     scattered = [d for d in range(rank) if d not in window]
     for i, (d, bound) in enumerate(zip(scattered, indices.shape[:-1], strict=True)):
         if updates.shape[d] != bound:
             raise TypeError(
-                f"scatter: one window is put per index vector; along dimension {i} of the indices expected {bound} windows,"
-                f" got {updates.shape[d]}"
+                f"{name}: one window per index vector: {bound} along axis {i} of the indices, got {updates.shape[d]}"
             )
     return operand
 
@@ -278,9 +265,9 @@ def _check_starts(name: str, operand, starts, sizes) -> None:
         first = starts[0].dtype
         if any(s.dtype != first for s in starts) or not dtypes.issubdtype(first, np.integer):
             got = ", ".join(str(s.dtype) for s in starts)
-            raise TypeError(f"index arguments to {name} must be integers of the same type, got: {got}")
+            raise TypeError(f"{name}: start indices are integers of one dtype, got {got}")
         if any(s.ndim for s in starts):
-            raise TypeError(f"start_indices arguments to {name} must be scalars, got indices {starts}")
+            raise TypeError(f"{name}: start indices are scalars, got {starts}")
 
 
 @dynamic_slice_p.abstract
@@ -289,37 +276,31 @@ def _dynamic_slice_shape(operand, *starts, slice_sizes):
     _check_starts("dynamic_slice", operand, starts, slice_sizes)
     if len(slice_sizes) != len(shape):
         raise TypeError(
-            f"dynamic_slice slice_sizes must have length equal to the number of operand dimensions, got slice_sizes"
-            f" {slice_sizes} for operand shape {shape}."
+            f"dynamic_slice: slice_sizes {slice_sizes} for an operand of shape {shape}; one per axis is needed"
         )
     for size, bound in zip(slice_sizes, shape, strict=True):
         if not dims.at_least(bound, size):
             raise TypeError(
-                "slice slice_sizes must be less than or equal to operand shape, got slice_sizes"
-                f" {tuple(slice_sizes)} for operand shape {shape}."
+                f"dynamic_slice: slice_sizes {tuple(slice_sizes)} do not fit into the operand of shape {shape}"
             )
         if not dims.at_least(size, 0):
-            raise TypeError(
-                f"slice slice_sizes must be greater than or equal to zero, got slice_sizes of {slice_sizes}."
-            )
+            raise TypeError(f"dynamic_slice: slice_sizes are not negative, got {slice_sizes}")
     return shaping.like(operand, tuple(slice_sizes))
 
 
 @dynamic_update_slice_p.abstract
 def _dynamic_update_slice_shape(operand, update, *starts):
     if operand.dtype != update.dtype:
-        raise TypeError(f"lax.dynamic_update_slice takes operands of one dtype, got {operand.dtype}, {update.dtype}.")
+        raise TypeError(
+            f"dynamic_update_slice: operand and update have one dtype, got {operand.dtype} and {update.dtype}"
+        )
     if operand.ndim != update.ndim:
         raise TypeError(
-            "dynamic_update_slice update must have the same rank as operand, got update shape"
-            f" {update.shape} for operand shape {operand.shape}."
+            f"dynamic_update_slice: an update of shape {update.shape} for {operand.shape}; the ranks must be equal"
         )
     _check_starts("dynamic_update_slice", operand, starts, update.shape)
     if not all(dims.at_least(bound, size) for bound, size in zip(operand.shape, update.shape, strict=True)):
-        raise TypeError(
-            "dynamic_update_slice update shape must be smaller than operand shape, got update shape"
-            f" {update.shape} for operand shape {operand.shape}."
-        )
+        raise TypeError(f"dynamic_update_slice: an update of shape {update.shape} does not fit into {operand.shape}")
     return operand
 
 
@@ -478,7 +459,7 @@ def scatter_apply(
     jaxpr = program_of(lambda x, _: [conversions.convert_element_type(func(x), aval.dtype)], [aval, aval])
     if any(isinstance(c, Tracer) for c in jaxpr.consts):
         raise NotImplementedError(
-            "scatter_apply: func must not close over traced values; use gather, func, and scatter."
+            "scatter_apply: func closes over traced values; compose gather, func and scatter instead"
         )
     updates = filling.full(update_shape, 0, aval.dtype)
     return _scatter(

@@ -90,19 +90,15 @@ def _check(name: str, *avals: ShapedArray, ranks: tuple[int, ...]) -> tuple:
     for i, (aval, rank) in enumerate(zip(avals, ranks, strict=True)):
         if not dtypes.is_inexact(aval.dtype):
             raise TypeError(
-                f"{name} does not accept dtype {aval.dtype} at position {i}. Accepted dtypes at position {i} are "
-                "subtypes of floating and complexfloating."
+                f"{name} takes floats or complex numbers, got {aval.dtype} at position {i}; convert it first"
             )
         if aval.ndim < rank:
-            raise TypeError(f"Input {i} to {name} must have rank at least {rank}, but got shape={aval.shape}")
+            raise TypeError(f"{name} takes rank {rank} or more, got shape {aval.shape} at position {i}")
     batches = [aval.shape[: aval.ndim - rank] for aval, rank in zip(avals, ranks, strict=True)]
     if len({len(b) for b in batches}) > 1:
-        raise TypeError(
-            f"All inputs to {name} must have the same number of batch dimensions, but got "
-            f"{[len(b) for b in batches]} batch dimensions for the inputs."
-        )
+        raise TypeError(f"{name}: inputs have equally many batch axes, got {[len(b) for b in batches]}")
     if not all(dims.definitely_equal_shape(b, batches[0]) for b in batches[1:]):
-        raise TypeError(f"All inputs to {name} must have the same batch dimensions, but got {batches}.")
+        raise TypeError(f"{name}: inputs have equal batch axes, got {batches}")
     if len(avals) > 1:
         shaping.check_same_dtypes(name, *avals)
     return batches[0]
@@ -118,7 +114,7 @@ def _square(name: str, a: ShapedArray) -> tuple:
     """(batch shape, n) of square matrices."""
     batch, m, n = _matrix(name, a)
     if not dims.definitely_equal(m, n):
-        raise ValueError(f"The input to {name} must be a square matrix. Got shape {(m, n)}.")
+        raise ValueError(f"{name} takes square matrices, got shape {(m, n)}")
     return batch, n
 
 
@@ -138,7 +134,7 @@ def _subset(name: str, subset_by_index, count) -> tuple[int, int] | None:
         return None
     start, end = map(operator.index, subset_by_index)
     if not 0 <= start <= end or (dims.is_constant_dim(count) and end > count):
-        raise ValueError(f"{name}: subset_by_index={subset_by_index} must be a range within [0, {count}]")
+        raise ValueError(f"{name}: subset_by_index={subset_by_index} is no range within [0, {count}]")
     return (start, end)
 
 
@@ -216,8 +212,7 @@ def _permutation_shape(pivots, *, permutation_size):
         raise ValueError(f"lu_pivots_to_permutation takes int32 pivots of shape [..., k], got {pivots.str_short()}")
     if not dims.at_least(permutation_size, pivots.shape[-1]):
         raise ValueError(
-            f"lu_pivots_to_permutation: {pivots.shape[-1]} pivots need a permutation of as many elements or more, got"
-            f" permutation_size={permutation_size}"
+            f"lu_pivots_to_permutation: permutation_size={permutation_size} is less than {pivots.shape[-1]} pivots"
         )
     return _array((*pivots.shape[:-1], permutation_size), _INT)
 
@@ -284,9 +279,7 @@ def _householder_product_shape(a, taus):
     if not dims.at_least(m, n):
         raise ValueError(f"householder_product takes matrices [m, n] with m >= n, got shape {a.shape}")
     if not dims.at_least(dims.min_dim(m, n), taus.shape[-1]):
-        raise ValueError(
-            f"householder_product takes at most one factor per column, got {taus.shape[-1]} for shape {a.shape}"
-        )
+        raise ValueError(f"householder_product: {taus.shape[-1]} factors for shape {a.shape}; at most one per column")
     return a
 
 
@@ -313,8 +306,7 @@ def _ormqr_shape(a, taus, c, *, left, transpose):
     rows, columns = c.shape[-2:]
     if not dims.definitely_equal(rows if left else columns, m):
         raise ValueError(
-            f"ormqr with left={bool(left)} expects c to have the same number of {'rows' if left else 'columns'} as the "
-            f"Householder matrix a has rows. Got a shape {(m, n)} and c shape {(rows, columns)}."
+            f"ormqr: c of shape {(rows, columns)} has no {'rows' if left else 'columns'} for a of shape {(m, n)}"
         )
     return c
 
@@ -468,7 +460,7 @@ def svd(
     _, m, n = _matrix("svd", aval_of(x))
     subset = _subset("svd", subset_by_index, dims.min_dim(m, n))
     if subset is not None and full_matrices and compute_uv:
-        raise ValueError("full_matrices and subset_by_index cannot both be set")
+        raise ValueError("svd: subset_by_index takes some vectors, full_matrices=True all; give one of the two")
     out = svd_p.bind(
         x, full_matrices=bool(full_matrices), compute_uv=bool(compute_uv), subset_by_index=subset,
         algorithm=None if algorithm is None else SvdAlgorithm(algorithm))  # fmt: skip
@@ -557,8 +549,7 @@ def _tridiagonal_solve_shape(dl, d, du, b, *, perturb_singular):
     _check("tridiagonal_solve", dl, d, du, b, ranks=(1, 1, 1, 2))
     if not all(dims.definitely_equal(v.shape[-1], b.shape[-2]) for v in (dl, d, du)):
         raise TypeError(
-            "tridiagonal_solve requires that the leading ndim-1 dimensions of b equal the dimensions of the diagonal "
-            f"arguments; got {dl.shape}, {d.shape}, {du.shape} and {b.shape}."
+            f"tridiagonal_solve: diagonals {dl.shape}, {d.shape}, {du.shape} do not fit b of shape {b.shape}"
         )
     return b
 
@@ -584,9 +575,9 @@ def _triangular_solve_shape(a, b, *, left_side, lower, transpose_a, conjugate_a,
     _check("triangular_solve", a, b, ranks=(2, 2))
     m, n = a.shape[-2:]
     if not dims.definitely_equal(m, n):
-        raise ValueError(f"The first input to triangular_solve must be a square matrix. Got shape {(m, n)}.")
+        raise ValueError(f"triangular_solve takes square matrices first, got shape {(m, n)}")
     if not dims.definitely_equal(n, b.shape[-2 if left_side else -1]):
-        raise ValueError(f"Incompatible shapes for arguments to triangular_solve: {(m, n)} and {b.shape[-2:]}.")
+        raise ValueError(f"triangular_solve: a of shape {(m, n)} does not fit b of shape {b.shape[-2:]}")
     return b
 
 
@@ -625,10 +616,7 @@ def _symmetric_product_shape(a, c, *, alpha, beta):
     _check("symmetric_product", a, c, ranks=(2, 2))
     m, n = a.shape[-2:]
     if not dims.definitely_equal_shape(c.shape[-2:], (m, m)):
-        raise ValueError(
-            "symmetric_product expects a rectangular matrix of shape (m, n) and a square matrix of shape (m, m). Got "
-            f"shapes {(m, n)} and {c.shape[-2:]}."
-        )
+        raise ValueError(f"symmetric_product: a of shape {(m, n)} needs c of shape {(m, m)}, got {c.shape[-2:]}")
     if dtypes.is_complex(a.dtype):
         raise TypeError(f"symmetric_product does not accept dtype {a.dtype}: it takes real matrices.")
     return c

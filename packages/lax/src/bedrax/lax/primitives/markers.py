@@ -32,7 +32,7 @@ create_token_p.def_impl(lambda: avals.token)
 @after_all_p.abstract
 def _after_all_type(*operands):
     if any(a is not avals.abstract_token for a in operands):
-        raise TypeError(f"Arguments to after_all must be tokens, got {[a.short() for a in operands]}")
+        raise TypeError(f"after_all takes tokens, got {[a.short() for a in operands]}")
     return avals.abstract_token
 
 
@@ -120,7 +120,7 @@ def index_of_platform(platform: str, platforms: tuple) -> int:
             return i
     given = [name for names in platforms for name in names]
     raise NotImplementedError(
-        f"platform_dependent has no branch for platform '{platform}': it has branches for {given} and no default"
+        f"platform_dependent: no branch for platform '{platform}', only for {given}, and no default"
     )
 
 
@@ -143,7 +143,7 @@ def platform_dependent(*args: Any, default: Callable | None = None, **per_platfo
       NotImplementedError: when lowered: there is neither a function for the platform nor a default.
     """
     if "gpu" in per_platform:
-        raise ValueError("Use 'cuda' or 'rocm' for lax.platform_dependent.")
+        raise ValueError("platform_dependent: 'gpu' is no platform; say 'cuda' or 'rocm'")
     functions = list(per_platform.values())
     platforms: tuple = tuple((name,) for name in per_platform)
     if default is not None:

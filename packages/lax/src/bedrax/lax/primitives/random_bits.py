@@ -43,7 +43,7 @@ class RandomAlgorithm(enum.IntEnum):
 @threefry2x32_p.abstract
 def _threefry_types(*avals):
     if any(aval.dtype != _U32 for aval in avals):
-        raise TypeError(f"Arguments to threefry2x32 must have uint32 type, got {avals}")
+        raise TypeError(f"threefry2x32 takes keys and counts of uint32, got {', '.join(a.str_short() for a in avals)}")
     out = joined(avals, result_shape("threefry2x32", avals), _U32, False)
     return [out, out]
 
@@ -51,20 +51,20 @@ def _threefry_types(*avals):
 @rng_bit_generator_p.abstract
 def _bit_generator_types(key, *, shape, dtype, algorithm, out_sharding=None):
     if dtype not in _GENERATED:
-        raise TypeError(f"rng_bit_generator: unsupported dtype {dtype}")
+        raise TypeError(f"rng_bit_generator: no bits of dtype {dtype}; there are {', '.join(map(str, _GENERATED))}")
     if (key.dtype, key.shape) not in ((_U32, (4,)), (_U64, (2,))):
-        raise TypeError(f"rng_bit_generator: the key must have type uint32[4] or uint64[2], got {key.str_short()}")
+        raise TypeError(f"rng_bit_generator: the key is uint32[4] or uint64[2], got {key.str_short()}")
     return [key.strip_weak_type(), ShapedArray(shape, dtype, sharding=out_sharding)]
 
 
 @rng_uniform_p.abstract
 def _uniform_type(a, b, *, shape):
     if a.dtype != b.dtype:
-        raise ValueError(f"Arguments to rng_uniform must have identical dtypes, got {a.dtype} and {b.dtype}.")
+        raise ValueError(f"rng_uniform: the bounds have one dtype, got {a.dtype} and {b.dtype}")
     if a.shape or b.shape:
-        raise ValueError(f"Arguments to rng_uniform must be scalars; got shapes {a.shape} and {b.shape}.")
+        raise ValueError(f"rng_uniform: the bounds are scalars, got shapes {a.shape} and {b.shape}")
     if not (dtypes.is_integer(a.dtype) or dtypes.is_floating(a.dtype)):
-        raise TypeError(f"rng_uniform does not accept dtype {a.dtype}: it draws integers or floats.")
+        raise TypeError(f"rng_uniform draws integers or floats, got bounds of {a.dtype}")
     return ShapedArray(shape, a.dtype)
 
 

@@ -27,9 +27,9 @@ pure_shapes.add("reductions")
 def _reduced_shape(name: str, aval: ShapedArray, axes: tuple) -> tuple:
     shape = aval.shape
     if len(set(axes)) != len(axes):
-        raise ValueError(f"duplicate value in 'axes' of reduction: {axes}")
+        raise ValueError(f"a reduction names an axis twice: {axes}")
     if any(not 0 <= axis < len(shape) for axis in axes):
-        raise ValueError(f"reduction axes {axes} contains out-of-bounds indices for {aval.str_short()}.")
+        raise ValueError(f"a reduction over axes {axes}, of which {aval.str_short()} lacks some")
     return tuple([n for i, n in enumerate(shape) if i not in axes])
 
 
@@ -40,8 +40,6 @@ def _reduction(name: str, categories) -> Primitive:
     @prim.abstract
     def shape_rule(operand, *, axes, out_sharding=None):
         if not ok[operand.dtype]:
-            if categories is BITS:
-                raise TypeError(f"logical reduction requires operand dtype bool or int, got {operand.dtype.name}.")
             raise elementwise.dtype_refused(name, operand.dtype, categories)
         return like(operand, _reduced_shape(name, operand, axes))
 
@@ -122,13 +120,11 @@ def _position(name: str) -> Primitive:
         (axis,) = axes
         shape = operand.shape
         if not 0 <= axis < len(shape):
-            raise ValueError(f"Invalid axis {axis} for operand shape {shape}")
+            raise ValueError(f"{name}: axis {axis} is out of bounds for shape {shape}")
         if dims.is_constant_dim(shape[axis]) and shape[axis] < 1:
-            raise ValueError(
-                f"argmin and argmax require non-empty reduced dimension. operand.shape={shape} axis={axis}"
-            )
+            raise ValueError(f"argmin and argmax of an axis without elements: axis {axis} of shape {shape}")
         if not dtypes.issubdtype(index_dtype, np.integer):
-            raise TypeError(f"index_dtype must be an integer type, but got {index_dtype.name}")
+            raise TypeError(f"{name}: index_dtype is an integer dtype, got {index_dtype}")
         return like(operand, shape[:axis] + shape[axis + 1 :]).update(dtype=index_dtype, weak_type=False)
 
     return prim
@@ -165,15 +161,11 @@ def _reduce_shape(*avals, dimensions, jaxpr):
     operands, inits = avals[:half], avals[half:]
     for x, init in zip(operands, inits):
         if x.dtype != init.dtype:
-            raise TypeError(
-                f"reduce operands and initial values must have the same dtypes, got {x.dtype.name} and {init.dtype.name}."
-            )
+            raise TypeError(f"reduce: operands and initial values have one dtype, got {x.dtype} and {init.dtype}")
         if init.shape:
-            raise ValueError(f"reduce found non-scalar initial value: {init.str_short()}")
+            raise ValueError(f"reduce: initial values are scalars, got {init.str_short()}")
         if not dims.same_shape(x.shape, operands[0].shape):
-            raise ValueError(
-                f"reduce found operands with different shapes: {', '.join(str(a.shape) for a in operands)}"
-            )
+            raise ValueError(f"reduce: operands have one shape, got {', '.join(str(a.shape) for a in operands)}")
     shape = _reduced_shape("reduce", operands[0], dimensions)
     return [like(x, shape).update(weak_type=x.weak_type and i.weak_type) for x, i in zip(operands, inits)]
 
@@ -270,18 +262,17 @@ def _trace_combiner(computation, scalars, in_tree, what):
         )
         leaves, tree = pytree.tree_flatten(out)
         if tree != in_tree:
-            raise TypeError(f"{what} computation returned a {tree}, but its arguments are {in_tree}")
+            raise TypeError(f"{what}: the computation returns {tree} where it gets {in_tree}")
         return leaves
 
     jaxpr = staging.program_of(flat, scalars * 2)
     for given, got in zip(scalars, jaxpr.out_avals):
         if got.shape or got.dtype != given.dtype:
-            raise TypeError(f"{what} computation must return scalars of the types it is given, got {got.str_short()} for"
-                            f" {given.str_short()}")  # fmt: skip
+            raise TypeError(
+                f"{what}: the computation returns {got.str_short()} where it gets the scalar {given.str_short()}"
+            )
     if any(isinstance(c, Tracer) for c in jaxpr.consts):
-        raise NotImplementedError(
-            f"{what} computation closes over a traced value; make it an operand of the {what} instead."
-        )
+        raise NotImplementedError(f"the computation of {what} closes over a traced value; make it an operand instead")
     return jaxpr
 
 
@@ -302,7 +293,7 @@ def reduce(operands, init_values, computation: Callable, dimensions: Sequence[in
     leaves, tree = pytree.tree_flatten(operands)
     inits, init_tree = pytree.tree_flatten(init_values)
     if tree != init_tree:
-        raise ValueError(f"Operands must have the same tree structure as init_values: {tree} vs. {init_tree}")
+        raise ValueError(f"reduce: operands are structured like the initial values, got {tree} and {init_tree}")
     if not leaves:
         raise ValueError("reduce needs at least one operand")
     dimensions = _axes(dimensions)

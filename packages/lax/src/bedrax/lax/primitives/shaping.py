@@ -85,26 +85,21 @@ def _broadcast_in_dim_shape(operand, *, shape, broadcast_dimensions, sharding=No
     ndim = len(operand.shape)
     if len(broadcast_dimensions) != ndim:
         raise TypeError(
-            "broadcast_in_dim broadcast_dimensions must have length equal to operand ndim; got"
-            f" broadcast_dimensions {broadcast_dimensions} for operand ndim {ndim}."
+            f"broadcast_in_dim: {broadcast_dimensions} for an operand of rank {ndim}; one dimension per axis"
         )
     last = -1
     for size, axis in zip(operand.shape, broadcast_dimensions):
         if not 0 <= axis < len(shape):
             raise TypeError(
-                "broadcast_in_dim broadcast_dimensions must be a subset of output dimensions, got"
-                f" {broadcast_dimensions} for operand ndim {ndim} and shape {shape}."
+                f"broadcast_in_dim: dimensions {broadcast_dimensions} are not all axes of the result, of shape {shape}"
             )
         if not (dims.same_dim(size, shape[axis]) or dims.same_dim(size, 1)):
             raise TypeError(
-                "broadcast_in_dim operand dimension sizes must either be 1, or be equal to their corresponding"
-                f" dimensions in the target broadcast shape; got operand of shape {operand.shape}, target broadcast"
-                f" shape {shape}, broadcast_dimensions {broadcast_dimensions}"
+                f"broadcast_in_dim: axes have length 1 or that of the result, got shape {operand.shape} for {shape} with"
+                f" dimensions {broadcast_dimensions}"
             )
         if axis <= last:
-            raise TypeError(
-                f"broadcast_in_dim broadcast_dimensions must be strictly increasing; got {broadcast_dimensions}."
-            )
+            raise TypeError(f"broadcast_in_dim: dimensions are strictly increasing, got {broadcast_dimensions}")
         last = axis
     return like(operand, shape)
 
@@ -161,7 +156,7 @@ def broadcast_like(arr, like_arr):
     shape = aval_of(like_arr).shape
     own = aval_of(arr).shape
     if len(own) > len(shape):
-        raise ValueError(f"Incompatible shapes for broadcasting: {own} and requested shape {shape}")
+        raise ValueError(f"shape {own} has more axes than the shape {shape} to broadcast to")
     return broadcast_in_dim(arr, shape, range(len(shape) - len(own), len(shape)))
 
 
@@ -195,11 +190,11 @@ def expand_dims(array, dimensions: Sequence[int]):
     """
     own = aval_of(array).shape
     if len(set(dimensions)) != len(dimensions):
-        raise ValueError(f"repeated axis in lax.expand_dims: {tuple(dimensions)}")
+        raise ValueError(f"expand_dims: dimensions are distinct, got {tuple(dimensions)}")
     rank = len(own) + len(dimensions)
     new = {canonical_axis(d, rank) for d in dimensions}
     if len(new) != len(dimensions):
-        raise ValueError(f"repeated axis in lax.expand_dims: {tuple(dimensions)}")
+        raise ValueError(f"expand_dims: dimensions are distinct, got {tuple(dimensions)}")
     shape = list(own)
     for d in sorted(new):
         shape.insert(d, 1)
@@ -213,17 +208,13 @@ def expand_dims(array, dimensions: Sequence[int]):
 def _reshape_shape(operand, *, new_sizes, dimensions, sharding=None):
     for size in new_sizes:
         if dims.is_constant_dim(size) and size < 0:
-            raise TypeError(f"reshape new_sizes must all be positive, got {new_sizes}.")
+            raise TypeError(f"reshape: lengths are not negative, got new_sizes {new_sizes}")
     if not dims.same_dim(dims.size(operand.shape), dims.size(new_sizes)):
         raise TypeError(
-            f"reshape total size must be unchanged, got new_sizes {new_sizes} (of total size {dims.size(new_sizes)})"
-            f" for shape {operand.shape} (of total size {dims.size(operand.shape)})."
+            f"reshape: {operand.shape} has {dims.size(operand.shape)} elements, {new_sizes} {dims.size(new_sizes)}"
         )
     if dimensions is not None and sorted(dimensions) != list(range(len(operand.shape))):
-        raise TypeError(
-            f"reshape dimensions must be a permutation of operand dimensions, got dimensions {dimensions} for shape"
-            f" {operand.shape}."
-        )
+        raise TypeError(f"reshape: dimensions={dimensions} is no order of the axes of shape {operand.shape}")
     return like(operand, new_sizes)
 
 
@@ -251,7 +242,7 @@ def collapse(operand, start_dimension: int, stop_dimension: int | None = None):
     shape = aval_of(operand).shape
     lo, hi, _ = _builtin_slice(start_dimension, stop_dimension).indices(len(shape))
     if hi < lo:
-        raise ValueError(f"Invalid dimension range passed to collapse: {shape}[{start_dimension}:{stop_dimension}]")
+        raise ValueError(f"collapse: axes {start_dimension} to {stop_dimension} of shape {shape} are no range")
     return reshape(operand, (*shape[:lo], dims.size(shape[lo:hi]), *shape[hi:]))
 
 
@@ -259,10 +250,7 @@ def collapse(operand, start_dimension: int, stop_dimension: int | None = None):
 def _transpose_shape(operand, *, permutation):
     shape = operand.shape
     if sorted(permutation) != list(range(len(shape))):
-        raise TypeError(
-            f"transpose permutation isn't a permutation of operand dimensions, got permutation {permutation} for"
-            f" operand shape {shape}."
-        )
+        raise TypeError(f"transpose: {permutation} is no order of the axes of shape {shape}")
     return like(operand, tuple([shape[i] for i in permutation]))
 
 
@@ -283,10 +271,7 @@ def _squeeze_shape(operand, *, dimensions):
     shape = operand.shape
     for d in dimensions:
         if not dims.same_dim(shape[d], 1):
-            raise ValueError(
-                f"cannot select an axis to squeeze out which has size not equal to one, got shape={shape} and"
-                f" dimensions={dimensions}"
-            )
+            raise ValueError(f"squeeze drops axes of length 1, got dimensions {dimensions} of shape {shape}")
     return like(operand, tuple([n for i, n in enumerate(shape) if i not in dimensions]))
 
 
@@ -295,7 +280,7 @@ def squeeze(array, dimensions: Sequence[int]):
     ndim = len(aval_of(array).shape)
     dimensions = tuple(sorted(canonical_axis(d, ndim) for d in dimensions))
     if len(set(dimensions)) != len(dimensions):
-        raise ValueError(f"dimensions are not unique: {dimensions}")
+        raise ValueError(f"squeeze: dimensions are distinct, got {dimensions}")
     if not dimensions and isinstance(array, Array):
         return array
     return squeeze_p.bind(array, dimensions=dimensions)
@@ -304,12 +289,9 @@ def squeeze(array, dimensions: Sequence[int]):
 @rev_p.abstract
 def _rev_shape(operand, *, dimensions):
     if len(set(dimensions)) != len(dimensions):
-        raise TypeError(f"rev dimensions must be unique, got {dimensions}.")
+        raise TypeError(f"rev: dimensions are distinct, got {dimensions}")
     if dimensions and not 0 <= min(dimensions) <= max(dimensions) < len(operand.shape):
-        raise TypeError(
-            f"rev dimensions must all be less than operand ndim, got dimensions {dimensions} for operand ndim"
-            f" {len(operand.shape)}."
-        )
+        raise TypeError(f"rev: dimensions {dimensions} are not all among the axes of shape {operand.shape}")
     return like(operand, operand.shape)
 
 
@@ -329,22 +311,18 @@ def _slice_shape(operand, *, start_indices, limit_indices, strides=None):
     ndim = len(shape)
     for what, given in (("start_indices", start_indices), ("limit_indices", limit_indices), ("strides", strides)):
         if given is not None and len(given) != ndim:
-            raise TypeError(f"slice {what} must have length equal to the number of dimensions of the operand, got"
-                            f" {what} {given} for operand shape {shape}.")  # fmt: skip
+            raise TypeError(f"slice: {what} has one entry per axis of shape {shape}, got {given}")
     out = []
     for i, (size, lo, hi) in enumerate(zip(shape, start_indices, limit_indices)):
         step = 1 if strides is None else strides[i]
         if not dims.at_least(step, 1):
-            raise TypeError(f"slice strides must be positive, got {strides}")
+            raise TypeError(f"slice: strides are positive, got {strides}")
         if not dims.at_least(lo, 0):
-            raise TypeError(f"slice start_indices must be greater than or equal to zero, got start_indices of"
-                            f" {start_indices}.")  # fmt: skip
+            raise TypeError(f"slice: start_indices are not negative, got {start_indices}")
         if not dims.at_least(size, hi):
-            raise TypeError(f"slice limit_indices must be less than or equal to operand shape, got limit_indices"
-                            f" {limit_indices} for operand shape {shape}.")  # fmt: skip
+            raise TypeError(f"slice: limit_indices {limit_indices} are beyond the operand, of shape {shape}")
         if not dims.at_least(hi, lo):
-            raise TypeError(f"slice limit_indices must be greater than or equal to start_indices, got start_indices"
-                            f" {start_indices} and limit_indices {limit_indices}.")  # fmt: skip
+            raise TypeError(f"slice: limit_indices {limit_indices} lie before start_indices {start_indices}")
         out.append(hi - lo if step == 1 else (hi - lo + step - 1) // step)
     return like(operand, tuple(out))
 
@@ -402,30 +380,19 @@ def index_in_dim(operand, index: int, axis: int = 0, keepdims: bool = True):
 def _pad_shape(operand, padding_value, *, padding_config):
     shape = operand.shape
     if operand.dtype != padding_value.dtype:
-        raise TypeError(
-            "pad operand and padding_value must be same dtype: got"
-            f" {operand.dtype.name} and {padding_value.dtype.name}."
-        )
+        raise TypeError(f"pad: operand and padding_value have one dtype, got {operand.dtype} and {padding_value.dtype}")
     if padding_value.shape != ():
-        raise ValueError(f"padding_value must be a scalar; got np.shape(padding_value)={padding_value.shape}")
+        raise ValueError(f"pad: padding_value is a scalar, got shape {padding_value.shape}")
     if len(padding_config) != len(shape):
-        raise ValueError(
-            f"length of padding_config must equal the number of axes of operand, got padding_config {padding_config}"
-            f" for operand shape {shape}"
-        )
+        raise ValueError(f"pad: padding_config {padding_config} for shape {shape}; one (low, high, interior) per axis")
     out = []
     for size, (low, high, interior) in zip(shape, padding_config):
         if interior < 0:
-            raise ValueError(
-                f"interior padding in padding_config must be nonnegative, got padding_config {padding_config}"
-            )
+            raise ValueError(f"pad: interior padding is not negative, got {padding_config}")
         out.append(low + high + (size if interior == 0 else dims.dilate_dim(size, interior + 1)))
     for size in out:
         if dims.is_constant_dim(size) and size < 0:
-            raise ValueError(
-                f"Dimension size after padding is not at least 0, got result shape {tuple(out)}, for padding_config"
-                f" {padding_config} and operand shape {shape}"
-            )
+            raise ValueError(f"pad: {padding_config} would make shape {shape} {tuple(out)}; sizes are not negative")
     return like(operand, tuple(out)).update(weak_type=operand.weak_type and padding_value.weak_type)
 
 
@@ -455,26 +422,20 @@ def pad(operand, padding_value, padding_config: Sequence[tuple[int, int, int]]):
 @concatenate_p.abstract
 def _concatenate_shape(*operands, dimension):
     if not operands:
-        raise TypeError("concatenate expects at least one operand, got 0.")
+        raise TypeError("concatenate: there must be one array at least")
     first = operands[0]
     shape = first.shape
     rank = len(shape)
     check_same_dtypes("concatenate", *operands, tip=True)
     shapes = [a.shape for a in operands]
     if any(len(s) != rank for s in shapes):
-        raise TypeError(
-            f"Cannot concatenate arrays with different numbers of dimensions: got {', '.join(map(str, shapes))}."
-        )
+        raise TypeError(f"concatenate: the arrays have one rank, got shapes {', '.join(map(str, shapes))}")
     if not 0 <= dimension < rank:
-        raise TypeError(f"concatenate dimension out of bounds: dimension {dimension} for shapes"
-                        f" {', '.join(map(str, shapes))}.")  # fmt: skip
+        raise TypeError(f"concatenate: dimension {dimension} is no axis of arrays of shape {shape}")
     total: Any = 0
     for s in shapes:
         if s is not shape and not all(i == dimension or dims.same_dim(a, b) for i, (a, b) in enumerate(zip(s, shape))):
-            raise TypeError(
-                "Cannot concatenate arrays with shapes that differ in dimensions other than the one being concatenated:"
-                f" concatenating along dimension {dimension} for shapes {', '.join(map(str, shapes))}."
-            )
+            raise TypeError(f"concatenate along {dimension}: the other axes have equal lengths, got shapes {shapes}")
         total = total + s[dimension]
     return _join(operands, (*shape[:dimension], total, *shape[dimension + 1 :]))
 
@@ -488,7 +449,7 @@ def concatenate(operands, dimension: int):
     """
     operands = tuple(operands)
     if not operands:
-        raise ValueError("concatenate requires a non-empty sequences of arrays")
+        raise ValueError("concatenate: there must be one array at least")
     if len(operands) == 1 and isinstance(operands[0], Array):
         return operands[0]
     return concatenate_p.bind(*operands, dimension=operator.index(dimension))
@@ -501,11 +462,9 @@ def _stack_shape(*operands, axis):
     for a in operands:
         if len(a.shape) != len(shape):
             shapes = ", ".join(str(a.shape) for a in operands)
-            raise ValueError(f"Cannot stack arrays with different numbers of dimensions: got {shapes}.")
+            raise ValueError(f"stack: the arrays have one shape, got {shapes}")
         if not dims.same_shape(a.shape, shape):
-            raise ValueError(
-                f"Cannot stack arrays of different shapes: got {', '.join(str(a.shape) for a in operands)}."
-            )
+            raise ValueError(f"stack: the arrays have one shape, got {', '.join(str(a.shape) for a in operands)}")
     return _join(operands, (*shape[:axis], len(operands), *shape[axis:]))
 
 
@@ -513,7 +472,7 @@ def stack(operands, axis: int = 0):
     """Join arrays of equal shape and dtype along a new axis."""
     operands = tuple(operands)
     if not operands:
-        raise ValueError("stack requires a non-empty sequence of arrays")
+        raise ValueError("stack: there must be one array at least")
     return stack_p.bind(*operands, axis=canonical_axis(axis, len(aval_of(operands[0]).shape) + 1))
 
 
@@ -536,9 +495,9 @@ def _split_shape(operand, *, sizes, axis):
     shape = operand.shape
     total = sum(sizes)
     if not dims.same_dim(total, shape[axis]):
-        raise ValueError(f"Sum of sizes {total} must be equal to dimension {axis} of the operand shape {list(shape)}")
+        raise ValueError(f"split: sizes {sizes} sum to {total}; axis {axis} of shape {shape} has length {shape[axis]}")
     if any(dims.is_constant_dim(n) and n < 0 for n in sizes):
-        raise ValueError(f"Sizes passed to split must be nonnegative, got {sizes}")
+        raise ValueError(f"split: sizes are not negative, got {sizes}")
     return [like(operand, (*shape[:axis], n, *shape[axis + 1 :])) for n in sizes]
 
 
@@ -552,11 +511,9 @@ def split(operand, sizes: Sequence[int], axis: int = 0) -> Sequence:
 def _tile_shape(operand, *, reps):
     shape = operand.shape
     if len(reps) != len(shape):
-        raise TypeError(
-            f"reps length must be equal to the ndim of x, got len(reps)={len(reps)} and x.ndim={len(shape)}."
-        )
+        raise TypeError(f"tile: reps has one entry per axis of shape {shape}, got {reps}")
     if any(dims.is_constant_dim(n) and n < 0 for n in reps):
-        raise TypeError(f"tile reps must be nonnegative, got {reps}")
+        raise TypeError(f"tile: reps are not negative, got {reps}")
     return like(operand, tuple([n * r for n, r in zip(shape, reps)]))
 
 
@@ -571,16 +528,11 @@ def tile(operand, reps: Sequence[int]):
 @iota_p.abstract
 def _iota_shape(*, dtype, shape, dimension, sharding=None):
     if not (dtypes.issubdtype(dtype, np.number)):
-        raise TypeError(
-            f"iota does not accept dtype {dtype.name}. Accepted dtypes are subtypes of integer, floating,"
-            " complexfloating."
-        )
+        raise TypeError(f"iota counts in a dtype of numbers, got {dtype}")
     if any(dims.is_constant_dim(n) and n < 0 for n in shape):
-        raise TypeError(f"iota shape must have every element be nonnegative, got {shape}.")
+        raise TypeError(f"iota: lengths are not negative, got shape {shape}")
     if not 0 <= dimension < len(shape):
-        raise ValueError(
-            f"iota dimension must be between 0 and len(shape), got dimension={dimension} for shape={shape}"
-        )
+        raise ValueError(f"iota: dimension={dimension} is no axis of shape {shape}")
     return ShapedArray(shape, dtype)
 
 

@@ -32,7 +32,7 @@ _INDEX = np.dtype(np.int32)
 def _sort_shape(*operands, dimension, is_stable, num_keys):
     shape = operands[0].shape
     if any(not dims.same_shape(a.shape, shape) for a in operands):
-        raise TypeError(f"Arguments to sort must have equal shapes, got: {' '.join(str(a.shape) for a in operands)}")
+        raise TypeError(f"sort: the operands have one shape, got {', '.join(str(a.shape) for a in operands)}")
     return list(operands)
 
 
@@ -51,9 +51,9 @@ def sort(operand, dimension: int = -1, is_stable: bool = True, num_keys: int = 1
     several = isinstance(operand, Sequence)
     operands = tuple(operand) if several else (operand,)
     if not operands:
-        raise TypeError("Sort requires at least one operand")
+        raise TypeError("sort: there must be one operand at least")
     if not 1 <= num_keys <= len(operands):
-        raise ValueError(f"num_keys={num_keys} must be between 1 and len(operand)={len(operands)}")
+        raise ValueError(f"sort: num_keys={num_keys} is not in 1..{len(operands)}, the number of operands")
     dimension = canonical_axis(dimension, len(aval_of(operands[0]).shape))
     out = sort_p.bind(*operands, dimension=dimension, is_stable=bool(is_stable), num_keys=int(num_keys))
     return tuple(out) if several else out[0]
@@ -69,14 +69,11 @@ def sort_key_val(keys, values, dimension: int = -1, is_stable: bool = True) -> t
 def _top_k_shape(operand, *, k, axis):
     shape = operand.shape
     if dtypes.issubdtype(operand.dtype, np.complexfloating):
-        raise ValueError("top_k is not compatible with complex inputs.")
+        raise ValueError(f"top_k takes real numbers, got {operand.dtype}")
     if dims.is_constant_dim(k) and k < 0:
-        raise ValueError(f"k argument to top_k must be nonnegative, got {k}")
+        raise ValueError(f"top_k: k is not negative, got {k}")
     if not dims.at_least(shape[axis], k):
-        raise ValueError(
-            f"k argument to top_k must be no larger than size along axis; got k={k} with shape={list(shape)} and"
-            f" axis={axis}"
-        )
+        raise ValueError(f"top_k: k={k} is more than axis {axis} of shape {shape} holds")
     values = like(operand, (*shape[:axis], k, *shape[axis + 1 :]))
     return [values, values.update(dtype=_INDEX, weak_type=False)]
 
@@ -120,21 +117,20 @@ def _approx_top_k_shape(
 ):
     shape = operand.shape
     if not shape:
-        raise TypeError(f"approx_top_k operand must have >= 1 dimension, got {shape}")
+        raise TypeError("approx_top_k: a scalar has no axis to search")
     if not dtypes.issubdtype(operand.dtype, np.floating):
-        raise ValueError("operand must be a floating type")
+        raise ValueError(f"approx_top_k takes floats, got {operand.dtype}")
     if k <= 0:
-        raise ValueError(f"k must be positive, got {k}")
+        raise ValueError(f"approx_top_k: k is positive, got {k}")
     if not 0 < recall_target <= 1:
-        raise ValueError(f"recall_target must be in (0, 1], got {recall_target}")
+        raise ValueError(f"approx_top_k: recall_target is in (0, 1], got {recall_target}")
     axis = canonical_axis(reduction_dimension, len(shape))
     n = shape[axis]
     if not dims.at_least(n, k):
-        raise ValueError(f"k must be smaller than the size of reduction_dim {n}, got {k}")
+        raise ValueError(f"approx_top_k: k={k} is more than the axis holds, {n}")
     if reduction_input_size_override >= 0 and reduction_input_size_override < n:
         raise ValueError(
-            f"reduction_input_size_override must be greater equals to operand.shape[reduction_dimension]={n}, got"
-            f" {reduction_input_size_override}"
+            f"approx_top_k: reduction_input_size_override={reduction_input_size_override} is less than the axis, {n}"
         )
     if not aggregate_to_topk and not dims.is_constant_dim(n):
         raise ValueError(f"approx_top_k without aggregation needs a known size, axis {axis} of {shape} is symbolic")

@@ -77,20 +77,18 @@ def check_windows(name: str, shape: Sequence[Any], windows: Windows) -> tuple:
     window_dimensions = windows.window_dimensions
     if len(shape) != len(window_dimensions):
         raise TypeError(
-            f"{name} got the wrong number of window_dimensions for operand: got operand shape {tuple(shape)} with"
-            f" window_dimensions {window_dimensions}."
+            f"{name}: window_dimensions has one entry per axis of shape {tuple(shape)}, got {window_dimensions}"
         )
     for field in ("window_strides", "padding", "base_dilation", "window_dilation"):
         given = getattr(windows, field)
         if len(given) != len(window_dimensions):
             raise TypeError(
-                f"{name} got inconsistent {field} and window_dimensions: got {field} {given} and window_dimensions"
-                f" {window_dimensions}."
+                f"{name}: {field} has one entry per window dimension, {len(window_dimensions)}, got {given}"
             )
     for field in ("window_dimensions", "window_strides", "base_dilation", "window_dilation"):
         given = getattr(windows, field)
         if any(dims.is_constant_dim(n) and n <= 0 for n in given):
-            raise TypeError(f"{name} {field} must have every element be strictly positive, got {given}.")
+            raise TypeError(f"{name}: {field} are positive, got {given}")
     return windows.output_shape(shape)
 
 
@@ -112,12 +110,12 @@ def padtype_to_pads(in_shape, window_shape, window_strides, padding) -> list[tup
     """
     name = getattr(padding, "name", padding)
     if not isinstance(name, str):
-        raise TypeError(f"padding must be a string or a sequence of pairs, got {padding!r}")
+        raise TypeError(f"padding is a name or a sequence of pairs, got {padding!r}")
     name = name.upper()
     if name == "VALID":
         return [(0, 0)] * len(in_shape)
     if name not in ("SAME", "SAME_LOWER"):
-        raise RuntimeError(f"Unrecognized padding type: expected 'VALID', 'SAME', or 'SAME_LOWER', got {padding}.")
+        raise RuntimeError(f"padding is 'VALID', 'SAME', 'SAME_LOWER' or pairs, got {padding!r}")
     out = []
     for n, window, stride in zip(in_shape, window_shape, window_strides):
         windows = (n + stride - 1) // stride
@@ -188,17 +186,12 @@ def _reduce_window_shape(*avals, jaxpr, **params):
     for x, init in zip(operands, inits):
         if x.dtype != init.dtype:
             raise TypeError(
-                "reduce_window operands and initial values must have the same dtypes, got"
-                f" {x.dtype.name} and {init.dtype.name}."
+                f"reduce_window: operands and initial values have one dtype, got {x.dtype} and {init.dtype}"
             )
         if init.shape:
-            raise TypeError(
-                f"reduce_window expected init_values to be scalars but init_values have shapes {init.shape}."
-            )
+            raise TypeError(f"reduce_window: initial values are scalars, got shape {init.shape}")
         if not dims.same_shape(x.shape, operands[0].shape):
-            raise TypeError(
-                f"reduce_window operands must have equal shapes, got {', '.join(str(a.shape) for a in operands)}"
-            )
+            raise TypeError(f"reduce_window: operands have one shape, got {', '.join(str(a.shape) for a in operands)}")
     shape = check_windows("reduce_window", operands[0].shape, Windows(**params))
     return [like(x, shape) for x in operands]
 
@@ -233,9 +226,9 @@ def reduce_window(
     leaves, tree = pytree.tree_flatten(operand)
     inits, init_tree = pytree.tree_flatten(init_value)
     if tree != init_tree:
-        raise ValueError(f"Operands must have the same tree structure as init_values: {tree} vs. {init_tree}")
+        raise ValueError(f"reduce_window: operands are structured like the initial values, got {tree} and {init_tree}")
     if not leaves:
-        raise ValueError("reduce_window must have at least one operand.")
+        raise ValueError("reduce_window: there must be one operand at least")
     avals = [aval_of(x) for x in leaves]
     inits = [_typed_scalar(init, a) for a, init in zip(avals, inits)]
     windows = make_windows(avals[0].shape, window_dimensions, window_strides, padding, base_dilation, window_dilation)
@@ -257,9 +250,7 @@ def _select_and_scatter_add_shape(source, operand, *, select_prim, window_dimens
     windows = Windows.of(window_dimensions, window_strides, padding)
     expected = check_windows("select_and_scatter_add", operand.shape, windows)
     if not dims.same_shape(source.shape, expected):
-        raise TypeError(
-            f"select_and_scatter_add source must have the shape of the windows, {expected}, got {source.shape}"
-        )
+        raise TypeError(f"select_and_scatter_add: source has the shape of the windows, {expected}, got {source.shape}")
     return like(source, operand.shape)
 
 
@@ -269,7 +260,7 @@ def _select_and_gather_add_shape(
 ):
     if not dims.same_shape(tangents.shape, operand.shape):
         raise TypeError(
-            f"select_and_gather_add tangents and operand shapes must match, got {tangents.shape} and {operand.shape}."
+            f"select_and_gather_add: tangents have the shape of the operand, {operand.shape}, got {tangents.shape}"
         )
     windows = Windows(window_dimensions, window_strides, padding, base_dilation, window_dilation)
     return like(tangents, check_windows("select_and_gather_add", operand.shape, windows))
@@ -283,11 +274,11 @@ def _select_and_scatter_shape(
     expected = check_windows("select_and_scatter", operand.shape, windows)
     if not operand.dtype == source.dtype == init_value.dtype:
         raise TypeError(
-            "select_and_scatter operand, source and initial value must have the same dtypes, got"
-            f" {operand.dtype.name}, {source.dtype.name} and {init_value.dtype.name}."
+            f"select_and_scatter: operand, source and init_value have one dtype, got {operand.dtype}, {source.dtype}"
+            f" and {init_value.dtype}"
         )
     if not dims.same_shape(source.shape, expected):
-        raise TypeError(f"select_and_scatter source must have the shape of the windows, {expected}, got {source.shape}")
+        raise TypeError(f"select_and_scatter: source has the shape of the windows, {expected}, got {source.shape}")
     return operand
 
 
