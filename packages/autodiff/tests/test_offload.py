@@ -37,7 +37,7 @@ def test_values_go_away_and_come_back(policy, moved, prevent_cse):
     g = grad(checkpoint(layers, policy=policy, prevent_cse=prevent_cse))
     program = make_jaxpr(g)(W)
     check_jaxpr(program)
-    kinds = [e.params["kind"] for e in equations(program.jaxpr) if e.primitive.name == "to_memory"]
+    kinds = [e.params["to"].kind for e in equations(program.jaxpr) if e.primitive.name == "reshard"]
     assert kinds == ["pinned_host"] * moved + ["device"] * moved
     expected = grad(layers)(W)
     np.testing.assert_allclose(g(W), expected, rtol=1e-6)

@@ -64,7 +64,7 @@ BY_FUNCTION = {
     "numpy.cumulative.cumulative_prod": {"x": VECTOR},
     "numpy.einstein._einsum": {
         "values": [jnp.ones((3, 3))] * 2, "precision": None, "dtype": np.dtype(np.float32), "weak": False,
-        "steps": einstein._steps((tuple("ij"), tuple("jk")), tuple("ik"), ((3, 3), (3, 3)), "auto"), "out_sharding": None,
+        "steps": einstein._steps((tuple("ij"), tuple("jk")), tuple("ik"), ((3, 3), (3, 3)), "auto"),
     },
     "numpy.indexing._get_at": {"vector": INTS[:2], "plan": WINDOW},
     "numpy.indexing._get_dynamic_now": {

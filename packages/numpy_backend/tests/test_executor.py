@@ -122,7 +122,7 @@ def test_options_are_told(provided):
         (lambda e: e.apply(lax.sin_p, (), {}), "evaluates 'sin'"),
         (lambda e: e.run_program(None, ()), "runs programs"),
         (lambda e: e.asarray(1), "makes arrays"),
-        (lambda e: e.device_put(1, "there"), "placing an array on there needs devices"),
+        (lambda e: e.resolve("there", "device", None), "placing an array on there needs devices"),
     ],
 )
 def test_what_an_executor_does_not_say(question, error):
@@ -131,7 +131,7 @@ def test_what_an_executor_does_not_say(question, error):
 
     with pytest.raises(NotImplementedError, match=error):
         question(Empty())
-    assert Empty().devices() == [] and Empty().to_memory(3, "pinned_host") == 3
+    assert Empty().devices() == [] and Empty().reshard(3, "there") == 3
 
 
 def test_first_use_from_many_threads():

@@ -21,7 +21,7 @@ from bedrax.core.jitting import jit_p
 from bedrax.core.signatures import leaf_names
 from bedrax.core.source import api_boundary
 from bedrax.lax.primitives.calls import closed_call_p, core_call_p, name_p, optimization_barrier_p, remat_p
-from bedrax.lax.primitives.markers import to_memory_p
+from bedrax.lax.primitives.placement import Memory, reshard_p
 
 __all__ = ["checkpoint", "plan", "print_saved_residuals", "remat", "saved_residuals"]
 
@@ -165,7 +165,7 @@ def _needed(lin: LinearizedJaxpr, answers) -> tuple[tuple[Var, ...], list[Eqn]]:
 def _forward(lin: LinearizedJaxpr, saved, away: dict[Var, Offloadable]) -> Jaxpr:
     """The program that computes results and what is saved, some of it moved to another memory."""
     moved = {v: Var(v.aval) for v in away}
-    moves = [Eqn(to_memory_p, [v], [moved[v]], {"kind": where.dst}) for v, where in away.items()]
+    moves = [Eqn(reshard_p, [v], [moved[v]], {"to": Memory(where.dst), "src": None}) for v, where in away.items()]
     results = [*lin.primal.outvars[: lin.num_out], *(moved.get(v, v) for v in saved)]
     return dead_code.dce(lin.primal.replace(outvars=results, eqns=[*lin.primal.eqns, *moves]))
 
@@ -180,7 +180,7 @@ def _recompute_and_push(lin: LinearizedJaxpr, saved, away, rerun: list[Eqn], pre
     for v, given in zip(sources, inputs, strict=True):
         if v in away:
             fetched = Var(v.aval)
-            eqns.append(Eqn(to_memory_p, [given], [fetched], {"kind": away[v].src}))
+            eqns.append(Eqn(reshard_p, [given], [fetched], {"to": Memory(away[v].src), "src": None}))
             given = fetched
         here.append(given)
     if sources and prevent_cse:

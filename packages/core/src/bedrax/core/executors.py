@@ -68,16 +68,16 @@ class Executor:
         """A concrete value as this backend's array, which shares no memory that others may write to."""
         raise NotImplementedError(f"the {self.name} executor does not say how it makes arrays")
 
-    def to_memory(self, x: Any, kind: str) -> Any:
-        """`x` in another memory of its device: the host has one only."""
-        return x
-
-    def device_put(self, x: Any, where: Any) -> Any:
-        """`x` on a device, or spread as a sharding says."""
+    def resolve(self, where: Any, what: str, aval: Any) -> Any:
+        """The place that a user's device, sharding or partition spec (the argument `what`) means for a type."""
         raise NotImplementedError(
-            f"placing an array on {where} needs devices; the {self.name} executor has none. Import"
+            f"{what}: placing an array on {where} needs devices; the {self.name} executor has none. Import"
             " bedrax.xla_backend (or jax) for them."
         )
+
+    def reshard(self, x: Any, to: Any) -> Any:
+        """`x` at a place, as programs name it: the host has one only."""
+        return x
 
     def devices(self) -> list:
         """The devices that an array can be put on: none but the host, which has no name."""
@@ -88,7 +88,9 @@ class Executor:
         if copy is False:
             raise ValueError(f"from_dlpack(copy=False): the {self.name} executor always copies")
         found = self.asarray(np.from_dlpack(x))
-        return found if device is None else self.device_put(found, device)
+        if device is None:
+            return found
+        return self.reshard(found, self.resolve(device, "device of from_dlpack", found.aval))
 
 
 active: Executor | None = None

@@ -37,13 +37,12 @@ def holds_program(name: str) -> Primitive:
 
 def _smaller_call(params: dict, smaller, operands, results) -> dict:
     params = {**params, "jaxpr": smaller[0]}
-    for name, flags in (("donated_invars", operands), ("in_shardings", operands), ("out_shardings", results)):
-        if params.get(name) is not None:
-            params[name] = tuple(v for v, f in zip(params[name], flags, strict=True) if f)
+    if params.get("donated_invars") is not None:
+        params["donated_invars"] = tuple(v for v, f in zip(params["donated_invars"], operands, strict=True) if f)
     return params
 
 
-# params: jaxpr, name, donated_invars, keep_unused, inline, in_shardings, out_shardings, compiler_options
+# params: jaxpr, name, donated_invars, keep_unused, inline, compiler_options
 jit_p = holds_program("jit")
 
 
@@ -61,7 +60,7 @@ def jit_params(jaxpr: Jaxpr, name: str, like: dict | None = None, **changes) -> 
     """Params of a `jit` equation for a program; options are taken from `like`, per-argument ones dropped."""
     params = dict(
         jaxpr=jaxpr, name=name, donated_invars=(False,) * len(jaxpr.invars), keep_unused=False, inline=False,
-        in_shardings=None, out_shardings=None, compiler_options=(),
+        compiler_options=(),
     )  # fmt: skip
     if like is not None:
         params.update({k: like[k] for k in ("keep_unused", "inline", "compiler_options")})
@@ -140,8 +139,6 @@ class Jitted:
             donated_invars=(False,) * len(traced.consts) + donated,
             keep_unused=self.options["keep_unused"],
             inline=self.options["inline"],
-            in_shardings=self.options["in_shardings"],
-            out_shardings=self.options["out_shardings"],
             compiler_options=self.options["compiler_options"],
         )
         return TracedCall(traced.jaxpr, [*traced.consts, *leaves], params, traced.out_tree, in_tree, len(traced.consts))

@@ -65,8 +65,7 @@ def inline(jaxpr: Jaxpr, chosen: frozenset) -> Jaxpr:
     """The program with the calls of its programs by the `chosen` primitives replaced by their equations.
 
     Args:
-      chosen: primitives that apply one program to their operands. A call that says where its arguments or results
-        are placed stays.
+      chosen: primitives that apply one program to their operands.
     """
     if not any(e.primitive in chosen for e in jaxpr.eqns):
         return jaxpr
@@ -80,8 +79,7 @@ def inline(jaxpr: Jaxpr, chosen: frozenset) -> Jaxpr:
 
         for eqn in program.eqns:
             invars = [read(v) for v in eqn.invars]
-            placed = any(eqn.params.get(k) is not None for k in ("in_shardings", "out_shardings"))
-            inner = None if eqn.primitive not in chosen or placed else called_program(eqn.primitive, eqn.params)
+            inner = called_program(eqn.primitive, eqn.params) if eqn.primitive in chosen else None
             if inner is None:
                 fresh = [Var(v.aval) for v in eqn.outvars]
                 eqns.append(eqn.replace(invars=invars, outvars=fresh))

@@ -93,6 +93,8 @@ named_axes = Column(
     "named axes", signature="rule(params) -> tuple of axis names", otherwise=lambda prim: lambda params: ()
 )
 
+device_rules = Column("devices", signature="rule(params) -> tuple of places", otherwise=lambda prim: lambda params: ())
+
 # ---- facts about whole families, stated in the families' own files
 
 pure_shapes: set[str] = set()  # families whose shape rules look at nothing but their arguments

@@ -60,9 +60,7 @@ def full_like(x, fill_value, dtype=None, shape=None, sharding=None):
                 value = aval_of(fill_value)
                 if value.dtype == aval.dtype and value.weak_type:
                     return full(shape, fill_value, sharding=sharding)
-                weak = conversions.convert_element_type_p.bind(
-                    fill_value, new_dtype=aval.dtype, weak_type=True, sharding=None
-                )
+                weak = conversions.convert_element_type_p.bind(fill_value, new_dtype=aval.dtype, weak_type=True)
                 return full(shape, weak, sharding=sharding)
             dtype = aval.dtype
     return full(shape, fill_value, dtype, sharding=sharding)

@@ -126,7 +126,7 @@ def _known_shape(s: tuple, t: tuple) -> tuple | None:
 
 def _widen(x: Any, own: tuple, shape: tuple) -> Any:
     where = tuple(range(len(shape) - len(own), len(shape)))
-    return shaping.broadcast_in_dim_p.bind(x, shape=shape, broadcast_dimensions=where, sharding=None)
+    return shaping.broadcast_in_dim_p.bind(x, shape=shape, broadcast_dimensions=where)
 
 
 def promote(name: str, args: Sequence[Any], to_inexact: bool = False) -> list:

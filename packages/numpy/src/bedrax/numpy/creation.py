@@ -21,7 +21,7 @@ def place(x: Any, device: Any = None, out_sharding: Any = None) -> Any:
     where = device if device is not None else out_sharding
     if where is None:
         return x
-    return executors.get().device_put(x, where)
+    return lax.placed(x, where, "device" if device is not None else "out_sharding")
 
 
 def array(

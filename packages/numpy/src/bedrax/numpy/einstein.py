@@ -278,7 +278,7 @@ def einsum(
         opt_einsum, True for ``"optimal"``, False for left to right, or a path from `einsum_path`.
       precision: see `jax.lax.Precision`.
       preferred_element_type: dtype of the result; by default the promoted dtype of the operands.
-      out_sharding: placement of the result under explicit sharding.
+      out_sharding: optional placement of the result.
 
     Raises:
       TypeError: an operand is not an array.
@@ -298,22 +298,21 @@ def einsum(
     else:
         dtype, weak = dtypes.promote([v.dtype for v in avals], [v.weak_type for v in avals])
     values = [x for x, _ in pairs]
-    if out_sharding is not None and (steps[-1].permutation is not None or steps[-1].numbers is None):
-        raise NotImplementedError(
-            "einsum: out_sharding is supported where the last step is a product that needs no transposition; constrain"
-            " the result with jax.lax.with_sharding_constraint instead."
-        )
+    if out_sharding is not None:
+        values = [lax.free(x) for x in values]
     if _dot_general is not None:
-        return lax.convert_to(_contracted(values, steps, precision, dtype, None, _dot_general), dtype, weak)
-    return _einsum.of(steps, canonical_precision(precision), dtype, weak, out_sharding)(values)
+        product = lax.convert_to(_contracted(values, steps, precision, dtype, _dot_general), dtype, weak)
+    else:
+        product = _einsum.of(steps, canonical_precision(precision), dtype, weak)(values)
+    return product if out_sharding is None else lax.placed(product, out_sharding)
 
 
-@one_program(static=("steps", "precision", "dtype", "weak", "out_sharding"))
-def _einsum(values, steps, precision, dtype, weak, out_sharding):
-    return lax.convert_to(_contracted(values, steps, precision, dtype, out_sharding, None), dtype, weak)
+@one_program(static=("steps", "precision", "dtype", "weak"))
+def _einsum(values, steps, precision, dtype, weak):
+    return lax.convert_to(_contracted(values, steps, precision, dtype, None), dtype, weak)
 
 
-def _contracted(values, steps, precision, dtype, out_sharding, dot_general):
+def _contracted(values, steps, precision, dtype, dot_general):
     """The products of `steps`, one after the other."""
     values = list(values)
     for step in steps:
@@ -324,9 +323,8 @@ def _contracted(values, steps, precision, dtype, out_sharding, dot_general):
             x = taken[0]
         elif dot_general is None:
             x = dot_general_p.bind(
-                *taken, dimension_numbers=step.numbers, precision=precision, preferred_element_type=dtype,
-                out_sharding=out_sharding if step is steps[-1] else None,
-            )  # fmt: skip
+                *taken, dimension_numbers=step.numbers, precision=precision, preferred_element_type=dtype
+            )
         else:
             x = dot_general(*taken, step.numbers, precision, preferred_element_type=dtype)
         values.append(x if step.permutation is None else lax.transpose(x, step.permutation))

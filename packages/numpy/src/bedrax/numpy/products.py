@@ -52,21 +52,17 @@ class _Plan(NamedTuple):
 
 
 def _apply(plan: _Plan, a, b, x, y, precision, preferred, out_sharding=None):
+    if out_sharding is not None:
+        return lax.placed(_apply(plan, lax.free(a), lax.free(b), x, y, precision, preferred), out_sharding)
     dtype, weak = _result_type(x, y, preferred)
     if plan.squeeze_lhs:
         a = lax.squeeze(a, plan.squeeze_lhs)
     if plan.squeeze_rhs:
         b = lax.squeeze(b, plan.squeeze_rhs)
     permutation = plan.permutation
-    if out_sharding is not None and permutation is not None:
-        raise NotImplementedError(
-            "out_sharding is given for a product whose result must be transposed; constrain the result instead, with"
-            " jax.lax.with_sharding_constraint."
-        )
     out = dot_general_p.bind(
-        a, b, dimension_numbers=plan.numbers, precision=canonical_precision(precision), preferred_element_type=dtype,
-        out_sharding=out_sharding,
-    )  # fmt: skip
+        a, b, dimension_numbers=plan.numbers, precision=canonical_precision(precision), preferred_element_type=dtype
+    )
     if permutation is not None:
         out = lax.transpose(out, permutation)
     return lax.convert_to(out, dtype, True) if weak else out
@@ -87,7 +83,7 @@ def dot(a: ArrayLike, b: ArrayLike, *, precision=None, preferred_element_type=No
       a, b: arrays; a scalar multiplies the other operand.
       precision: see `jax.lax.Precision`.
       preferred_element_type: dtype of the result; default is the promoted dtype of the operands.
-      out_sharding: placement of the result under explicit sharding.
+      out_sharding: optional placement of the result.
 
     Returns:
       An array of shape ``a.shape[:-1] + b.shape[:-2] + b.shape[-1:]``.

@@ -88,11 +88,3 @@ def broadcast_to(x: Any, shape: tuple):
         x = lax.squeeze(x, ones)
     kept = [i + offset for i in range(len(own)) if i not in ones]
     return lax.broadcast_in_dim(x, shape, kept)
-
-
-def placed(x: Any, out_sharding: Any):
-    """`x`, with its placement as asked for."""
-    if out_sharding is None:
-        return x
-    shape = aval_of(x).shape
-    return lax.broadcast_in_dim(x, shape, range(len(shape)), out_sharding=out_sharding)

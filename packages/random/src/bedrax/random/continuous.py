@@ -16,8 +16,9 @@ from bedrax.core import dtypes
 from bedrax.core.avals import aval_of
 from bedrax.core.one_program import one_program
 from bedrax.lax.primitives import linalg
+from bedrax.lax.primitives.placement import placed
 from bedrax.random import flags
-from bedrax.random.arguments import as_dtype, broadcast_to, float_dtype, inexact_dtype, placed, shape_of
+from bedrax.random.arguments import as_dtype, broadcast_to, float_dtype, inexact_dtype, shape_of
 from bedrax.random.keys import single_key
 from bedrax.random.sampling import sampler
 from bedrax.random.uniforms import signs, split_keys, uniform_floats, unit_floats

@@ -12,7 +12,8 @@ from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
 from bedrax.core.one_program import one_program
-from bedrax.random.arguments import as_dtype, broadcast_to, placed, shape_of
+from bedrax.lax.primitives.placement import placed
+from bedrax.random.arguments import as_dtype, broadcast_to, shape_of
 from bedrax.random.continuous import gumbel_function
 from bedrax.random.keys import raw_bits, single_key
 from bedrax.random.uniforms import randint, split_keys, unit_floats

@@ -20,8 +20,9 @@ from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.one_program import one_program
 from bedrax.core.tables import print_rules
 from bedrax.core.tracing import Primitive
+from bedrax.lax.primitives.placement import placed
 from bedrax.lax.tables import decompositions
-from bedrax.random.arguments import as_dtype, broadcast_to, float_dtype, placed, shape_of
+from bedrax.random.arguments import as_dtype, broadcast_to, float_dtype, shape_of
 from bedrax.random.continuous import exponentials, normals, scalar
 from bedrax.random.key_array import KeyDType
 from bedrax.random.keys import single_key

@@ -12,8 +12,9 @@ from bedrax import lax
 from bedrax.core import config, dims, dtypes
 from bedrax.core.avals import aval_of
 from bedrax.core.tracing import Tracer
+from bedrax.lax.primitives.placement import placed
 from bedrax.random import flags, implementations
-from bedrax.random.arguments import placed, shape_of
+from bedrax.random.arguments import shape_of
 from bedrax.random.implementations import KeyImplementation
 from bedrax.random.key_array import KeyArray, KeyDType
 from bedrax.random.primitives import (

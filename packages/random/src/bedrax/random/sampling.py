@@ -7,7 +7,8 @@ import inspect
 from collections.abc import Callable
 
 from bedrax.core.one_program import one_program
-from bedrax.random.arguments import float_dtype, inexact_dtype, int_dtype, joint_shape, placed, shape_of
+from bedrax.lax.primitives.placement import placed
+from bedrax.random.arguments import float_dtype, inexact_dtype, int_dtype, joint_shape, shape_of
 from bedrax.random.keys import single_key
 
 _DTYPES = {

@@ -11,7 +11,8 @@ from bedrax import lax
 from bedrax.core import dtypes
 from bedrax.core.avals import aval_of
 from bedrax.core.one_program import one_program
-from bedrax.random.arguments import as_dtype, broadcast_to, float_dtype, joint_shape, placed, shape_of
+from bedrax.lax.primitives.placement import placed
+from bedrax.random.arguments import as_dtype, broadcast_to, float_dtype, joint_shape, shape_of
 from bedrax.random.keys import raw_bits, single_key
 from bedrax.random.primitives import random_split_p
 

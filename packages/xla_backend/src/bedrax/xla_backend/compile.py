@@ -77,11 +77,10 @@ class LoweredProgram:
         if len(where.devices) > 1:
             # The partitioner chooses only what nobody has said.
             kept = [i for i, k in enumerate(self.kept) if k]
-            free = [not where.arguments or where.arguments[i] is None for i in kept]
-            results = where.results or (None,) * len(self.jaxpr.outvars)
+            free = [where.arguments[i] is None for i in kept]
             build = options.executable_build_options
             build.allow_spmd_sharding_propagation_to_parameters = [False] * len(self.const_args) + free
-            build.allow_spmd_sharding_propagation_to_output = [s is None for s in results]
+            build.allow_spmd_sharding_propagation_to_output = [s is None for s in where.results]
         started = time.monotonic()
         devices = runtime.DeviceList(where.devices)
 
@@ -120,7 +119,8 @@ def lower(jaxpr: Jaxpr, name: str, placement: Placement, donated: Sequence[bool]
     if flags.log_compiles.value:
         logger.warning("%s is compiled for %s", name, [str(a) for a in jaxpr.in_avals])
     count = len(placement.devices)
-    program = Program(name, platform or platforms.of_device(placement.devices[0]), count)
+    target = platform or platforms.of_device(placement.devices[0])
+    program = Program(name, target, count, devices=placement.devices)
     keeps = (True,) * len(jaxpr.invars) if keep_unused else kept_arguments(jaxpr)
     kept = [i for i, k in enumerate(keeps) if k]
     hoisted = [not embed_constants and _hoist(v.aval) for v in jaxpr.constvars]
@@ -129,10 +129,10 @@ def lower(jaxpr: Jaxpr, name: str, placement: Placement, donated: Sequence[bool]
     res_attrs: list[dict] = [{"jax.result_info": n} for n in (result_names or ["result"] * len(jaxpr.outvars))]
     if any(donated):
         _mark_donated(jaxpr, donated, dict(zip(kept, arg_attrs)))
-    if placement.arguments:
+    if placement.several:
         for attrs, i in zip(arg_attrs, kept):
             mark_sharding(attrs, placement.arguments[i], jaxpr.invars[i].aval)
-        for attrs, s, v in zip(res_attrs, placement.results or [None] * len(jaxpr.outvars), jaxpr.outvars):
+        for attrs, s, v in zip(res_attrs, placement.results, jaxpr.outvars):
             mark_sharding(attrs, s, v.aval)
     replicated = {"mhlo.sharding": "{replicated}"} if count > 1 else {}
     add_main(program, jaxpr, kept, [replicated] * len(constants) + arg_attrs, res_attrs, hoisted=hoisted)
@@ -277,7 +277,7 @@ class LoadedProgram:
         )
         physical = [element_types.base_aval(a) for a in self.out_avals if a.is_array]
         one = make_single_device_sharding(where.devices[0])
-        if len(where.devices) == 1 and not where.arguments:
+        if not where.several:
             self.in_shardings = [one] * len(self.kept_positions)
             self.out_shardings = [one] * len(physical)
             self.const_sharding = one
@@ -295,7 +295,7 @@ class LoadedProgram:
         executable = self.executable
         devices = where.devices
         device_list = runtime.DeviceList(devices)
-        mesh = next((s.mesh for s in (*where.arguments, *where.results) if isinstance(s, sharding.NamedSharding)), None)
+        mesh = where.mesh
         replicated = sharding.GSPMDSharding(device_list, runtime.HloSharding.replicate())
         if mesh is not None:
             replicated = sharding.NamedSharding(mesh, sharding.PartitionSpec())
@@ -304,7 +304,7 @@ class LoadedProgram:
         arguments = None if arguments is None else arguments[len(self.lowered.const_args) :]
         self.in_shardings = []
         for j, i in enumerate(self.kept_positions):
-            given = where.arguments[i] if where.arguments else None
+            given = where.arguments[i]
             if given is None:
                 given = replicated if arguments is None else from_hlo(
                     runtime.HloSharding.from_proto(arguments[j]), device_list, mesh,
@@ -313,7 +313,7 @@ class LoadedProgram:
         outputs = executable.get_output_shardings()
         self.out_shardings = []
         for k, aval in enumerate(physical):
-            given = where.results[k] if where.results else None
+            given = where.results[k]
             if given is None:
                 given = replicated if outputs is None else from_hlo(
                     runtime.HloSharding.from_proto(outputs[k]), device_list, mesh, len(aval.shape))  # fmt: skip

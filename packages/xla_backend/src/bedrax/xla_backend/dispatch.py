@@ -28,13 +28,16 @@ from bedrax.xla_backend.door import runtime
 from bedrax.xla_backend.door.arrays import ArrayImpl
 from bedrax.xla_backend.running import (
     LazyNames,
-    complete_params,
+    asked_of,
+    bind_placed,
     first_run,
     make_pjit,
     make_runner,
     refuse_tracers,
+    to_run,
     tree_of_list,
 )
+from bedrax.xla_backend.sharding import resolve
 
 # What `clear_caches` empties besides C++'s cache.
 _runners: dict[Any, dict] = {}  # what was compiled for eager operations, by primitive and params
@@ -52,10 +55,13 @@ class XlaExecutor(executors.Executor):
     compiles = True
     shares_memory = True
 
-    def to_memory(self, x: Any, kind: str) -> Any:
-        """An array in another memory of its devices."""
-        x = self.asarray(x)
-        return placement.device_put(x, x.sharding.with_memory_kind(kind))
+    def resolve(self, where: Any, what: str, aval: Any) -> Any:
+        """The place that a device, a sharding or a partition spec means."""
+        return resolve(where, what, aval)
+
+    def reshard(self, x: Any, to: Any) -> Any:
+        """`x` at a place."""
+        return placement.reshard(x, to)
 
     def apply(self, prim, args: tuple, params: dict) -> Any:
         """One eager operation, compiled once per parameters and argument types."""
@@ -101,14 +107,10 @@ class XlaExecutor(executors.Executor):
         jaxpr = params["jaxpr"]
         key = (
             "run_jit", params["donated_invars"], params["keep_unused"], params["compiler_options"], params["name"],
-            _flat_or_none(params["in_shardings"]), _flat_or_none(params["out_shardings"]),
         )  # fmt: skip
         return fact(jaxpr, key, lambda: self._program_runner(jaxpr, params))(*args)
 
     def _program_runner(self, jaxpr, params):
-        params = {**params, "in_shardings": _flat_or_none(params["in_shardings"]),
-                  "out_shardings": _flat_or_none(params["out_shardings"])}  # fmt: skip
-
         def miss(*args):
             refuse_tracers(args)
             return first_run(jaxpr, args, params, tree_of_list(len(jaxpr.outvars)))
@@ -120,10 +122,6 @@ class XlaExecutor(executors.Executor):
         return make_jitted(jitted)
 
     # What `bedrax.numpy`, which knows no backend, asks of an executor that has devices.
-    def device_put(self, x: Any, where: Any) -> Any:
-        """`x` on a device or with a sharding."""
-        return placement.device_put(x, where)
-
     def from_dlpack(self, x: Any, device: Any = None, copy: bool | None = None) -> Any:
         """An array that shares memory with another library's."""
         return dlpack.from_dlpack(x, device=device, copy=copy)
@@ -152,12 +150,8 @@ def _tree_of_results(prim, jaxpr: Jaxpr):
 def _params(jaxpr: Jaxpr, name: str) -> dict:
     return dict(
         jaxpr=jaxpr, name=name, donated_invars=(False,) * len(jaxpr.invars), keep_unused=False, inline=False,
-        in_shardings=None, out_shardings=None, compiler_options=(),
+        compiler_options=(),
     )  # fmt: skip
-
-
-def _flat_or_none(shardings):
-    return shardings if isinstance(shardings, tuple) else None
 
 
 def _single_equation(prim, args, params) -> Jaxpr:
@@ -181,12 +175,11 @@ def make_jitted(jitted: core_jitting.Jitted):
         if config.disable_jit.value:
             return jitted.fun(*args, **kwargs), None
         call = jitted.trace_call(args, kwargs)
-        params, device = complete_params(jitted, call)
+        asked = asked_of(jitted, call)
         if current.trace is not eval_trace or any(isinstance(x, Tracer) for x in call.args):
-            call = call._replace(params=params)
-            return pytree.tree_unflatten(call.out_tree, jitted.bind(call)), None
+            return pytree.tree_unflatten(call.out_tree, bind_placed(jitted, call, asked)), None
         names = LazyNames(call.out_tree)
-        out, fast = first_run(call.jaxpr, call.args, params, call.out_tree, device, names)
+        out, fast = first_run(call.jaxpr, call.args, to_run(call), call.out_tree, asked, names)
         return out, None if call.arg_offset or current.axes or runtime.must_see_calls() else fast
 
     _all_jitted.add(jitted)

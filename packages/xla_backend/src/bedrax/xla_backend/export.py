@@ -22,15 +22,13 @@ from bedrax.core import dims, dtypes, effects, element_types
 from bedrax.core.avals import aval_of
 from bedrax.core.ir import jaxpr_as_fun
 from bedrax.core.jitting import jit
-from bedrax.core.passes import all_equations
 from bedrax.core.staging import program_of
 from bedrax.core.tracing import Primitive
 from bedrax.numpy_backend.tables import numpy_rules
 from bedrax.shape_poly import SymbolicScope, is_symbolic_dim, symbolic_args_specs, symbolic_shape
-from bedrax.xla_backend import clients, export_format, flags, platforms, running, stages, tables
+from bedrax.xla_backend import clients, export_format, flags, placement, platforms, running, tables
 from bedrax.xla_backend import compile as compile_module
 from bedrax.xla_backend.door import runtime
-from bedrax.xla_backend.door.arrays import ArrayImpl, is_committed, sharding_of
 from bedrax.xla_backend.export_format import register_namedtuple_serialization, register_pytree_node_serialization
 
 minimum_supported_calling_convention_version = 9
@@ -298,34 +296,12 @@ def export(
 
 
 def _export(traced, platforms: tuple[str, ...], disabled: tuple) -> Exported:
-    call, params = traced._call, traced._call.params
-    arguments = stages.wanted_shardings(call.args, params["in_shardings"]) or (None,) * len(call.args)
-    arguments = tuple([
-        sharding_of(x) if s is None and isinstance(x, ArrayImpl) and is_committed(x) else s
-        for x, s in zip(call.args, arguments, strict=True)
-    ])  # fmt: skip
-    results = params["out_shardings"] or (None,) * len(traced.jaxpr.outvars)
+    call = traced._call
+    _, arguments, results = placement.claims(traced.jaxpr, call.args, traced._asked)
     return export_program(
-        traced.jaxpr, traced.fun_name, call.in_tree, traced.out_tree, platforms, disabled, (arguments, tuple(results)),
+        traced.jaxpr, traced.fun_name, call.in_tree, traced.out_tree, platforms, disabled, (arguments, results),
         names=_names(traced), result_names=running.result_names(traced.out_tree),
     )  # fmt: skip
-
-
-def _device_count(jaxpr, shardings) -> int:
-    """How many devices a program is for: those of its shardings, and of constraints inside it.
-
-    Raises:
-      ValueError: they differ.
-    """
-    counts = {s.num_devices for s in shardings if s is not None}
-    for eqn in all_equations(jaxpr):
-        s = eqn.params.get("sharding")
-        if hasattr(s, "num_devices"):
-            counts.add(s.num_devices)
-    many = counts - {1}
-    if len(many) > 1:
-        raise ValueError(f"export: the shardings of a program must be over equally many devices, got {sorted(many)}")
-    return many.pop() if many else 1
 
 
 def _names(traced) -> list[str]:
@@ -350,7 +326,7 @@ def export_program(
         raise NotImplementedError(f"export: programs with ordered effects are not supported: {jaxpr.effects}")
     in_avals, out_avals = tuple(jaxpr.in_avals), tuple(jaxpr.out_avals)
     arguments, results = shardings or ((None,) * len(in_avals), (None,) * len(out_avals))
-    devices = _device_count(jaxpr, (*arguments, *results))
+    devices = placement.device_count(jaxpr, placement.Asked(arguments, results))
     if devices == 1:  # which one is chosen by the call
         arguments, results = (None,) * len(in_avals), (None,) * len(out_avals)
     kept = modules.solvable_arguments(jaxpr, compile_module.kept_arguments(jaxpr))

@@ -1,7 +1,4 @@
-"""Where values are: placing them, what is said about it inside programs, and where programs run.
-
-On one device both primitives are the identity; over several, the partitioner reads them as what the sharding says.
-"""
+"""Where values are: placing them, and where programs run."""
 
 from __future__ import annotations
 
@@ -11,12 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bedrax import pytree
-from bedrax.autodiff.tables import Zero, jvp_rules, linear, transpose_rules
-from bedrax.batching.tables import batch_rules
-from bedrax.core import avals, dtypes, executors, tracing
+from bedrax.core import avals, dtypes, executors, source, tracing
 from bedrax.core.avals import ShapedArray
-from bedrax.core.tracing import Primitive
-from bedrax.lax.tables import decompositions
+from bedrax.core.facts import cached
+from bedrax.core.ir import Jaxpr
+from bedrax.core.passes import programs_in
+from bedrax.core.tables import device_rules
+from bedrax.lax.primitives.placement import Memory, anywhere, reshard_p
 from bedrax.numpy_backend.executor import to_numpy
 from bedrax.numpy_backend.host_array import HostArray
 from bedrax.parallel import Mesh, PartitionSpec
@@ -32,7 +30,6 @@ from bedrax.xla_backend.sharding import (
     make_single_device_sharding,
     resolve,
 )
-from bedrax.xla_backend.tables import lowering_rules
 
 _batched_device_put = runtime.batched_device_put
 
@@ -85,14 +82,22 @@ def _move(x, sharding, committed: bool):
     return _put_host(host_value(x), sharding, committed, x.aval.weak_type)
 
 
+def reshard(x: Any, to: Any) -> Any:
+    """A concrete value at a place, as programs name it; arrays there are committed."""
+    if isinstance(to, Memory):
+        x = executors.get().asarray(x)
+        to = x.sharding.with_memory_kind(to.kind)
+    return x if to is anywhere else _put_leaf(x, to, False, None)
+
+
 def _put_leaf(x: Any, where: Any, donate: bool, may_alias: bool | None, src: Any = None):
     extended = getattr(getattr(x, "aval", None), "dtype", None)
     if isinstance(extended, dtypes.ExtendedDType) and not isinstance(x, tracing.Tracer):
         data = _put_leaf(extended.physical_value(x), where, donate, may_alias)
         return extended.from_physical(data, x.aval)
-    where = resolve(where, "device_put")
+    where = resolve(where, "device_put", avals.abstractify(x))
     if isinstance(x, tracing.Tracer):
-        return device_put_p.bind(x, where=where, src=resolve(src, "src of device_put"))
+        return x if where is None else reshard_p.bind(x, to=where, src=resolve(src, "src of device_put"))
     if hasattr(x, "__jax_array__"):
         x = x.__jax_array__()
     if tracing.current.trace is not tracing.eval_trace and type(x) is not ArrayImpl and where is None:
@@ -105,8 +110,10 @@ def _put_leaf(x: Any, where: Any, donate: bool, may_alias: bool | None, src: Any
             return copy(x) if may_alias is False else x
         out = to_sharding(x, make_single_device_sharding(clients.default_device()), False)
     else:
+        if isinstance(where, Memory):
+            return reshard(x, where)
         where.check_compatible_aval(np.shape(x))
-        out = to_sharding(x, where)
+        out = to_sharding(x, where.settled(getattr(x, "sharding", None)))
     if may_alias is False and out is x:
         out = copy(out)
     if donate and type(x) is ArrayImpl and out is not x and not x.is_deleted() and not _shares(x, out):
@@ -166,11 +173,15 @@ def per_leaf(prefix: Any, tree, what: str) -> list:
         raise ValueError(f"{what} is neither one value nor a pytree prefix of the values: {error}") from None
 
 
-def resolved_leaves(prefix: Any, tree, what: str) -> tuple | None:
-    """A sharding (or None) for each leaf of a structure, from a pytree prefix; None if nothing is asked for."""
+def resolved_leaves(prefix: Any, tree, what: str, types: Sequence[Any]) -> tuple | None:
+    """A place (or None) for each leaf of a structure, from a pytree prefix; None if nothing is asked for.
+
+    Args:
+      types: those of the leaves.
+    """
     if prefix is None:
         return None
-    return tuple([resolve(s, what) for s in per_leaf(prefix, tree, what)])
+    return tuple([resolve(s, what, aval) for s, aval in zip(per_leaf(prefix, tree, what), types, strict=True)])
 
 
 def with_sharding_constraint(x: Any, shardings: Any):
@@ -184,13 +195,18 @@ def with_sharding_constraint(x: Any, shardings: Any):
       A pytree like `x`.
     """
     leaves, tree = pytree.tree_flatten(x)
-    wanted = resolved_leaves(shardings, tree, "shardings of with_sharding_constraint")
+    types = [avals.abstractify(leaf) for leaf in leaves]
+    wanted = resolved_leaves(shardings, tree, "with_sharding_constraint", types)
     if wanted is None:
         return x
     for leaf, s in zip(leaves, wanted, strict=True):
-        if s is not None:
-            s.check_compatible_aval(avals.abstractify(leaf).shape)
-    placed = [x if s is None else sharding_constraint_p.bind(x, sharding=s) for x, s in zip(leaves, wanted)]
+        have = committed_sharding(leaf)
+        if s is not None and have is not None and have.device_set != s.device_set:
+            raise _different_devices(
+                f"an array on {_names(have.assignment)} is constrained to {_names(s.assignment)}; move it with device_put"
+            )
+    # A cotangent is constrained alike.
+    placed = [x if s is None else reshard_p.bind(x, to=s, src=s) for x, s in zip(leaves, wanted)]
     return pytree.tree_unflatten(tree, placed)
 
 
@@ -357,136 +373,163 @@ def from_parts(aval: ShapedArray, sharding, parts: Sequence[Any], committed: boo
     return make_array(aval, sharding, parts, committed)
 
 
-# ---- placement inside programs ----
-
-device_put_p = Primitive("device_put")
-device_put_p.abstract_eval = lambda aval, where, src: aval
-
-
-@device_put_p.def_impl
-def _impl(x, *, where, src):
-    return device_put(x, where)
-
-
-@lowering_rules.rule(device_put_p)
-def _lower(ctx, x, *, where, src):
-    several = where is not None and where.num_devices > 1
-    return ctx.with_sharding(x, where._to_xla_hlo_sharding(x.type.rank)) if several else x
-
-
-sharding_constraint_p = Primitive("sharding_constraint")
-sharding_constraint_p.abstract_eval = lambda aval, sharding: aval
-
-
-@sharding_constraint_p.def_impl
-def _constrain(x, *, sharding):
-    return to_sharding(x, sharding)
-
-
-@decompositions.rule(device_put_p, sharding_constraint_p, kind="identity: one device")
-def _on_one_device(x, **where):
-    """What NumPy and TensorFlow do: values are as they were, and there is no other place."""
-    return x
-
-
-@lowering_rules.rule(sharding_constraint_p)
-def _lower_constraint(ctx, x, *, sharding):
-    return ctx.with_sharding(x, sharding._to_xla_hlo_sharding(x.type.rank))
-
-
-def _with_dimension(where, position: int):
-    """The placement of a batch of what `where` places: its new dimension is not split."""
-    if isinstance(where, NamedSharding):
-        spec = list(where.spec)
-        if position < len(spec):
-            return where.update(spec=PartitionSpec(*spec[:position], None, *spec[position:]))
-    return where
-
-
-@batch_rules.rule(device_put_p)
-def _batch(axis, args, dims, *, where, src):
-    where, src = (_with_dimension(s, dims[0]) for s in (where, src))
-    return device_put_p.bind(args[0], where=where, src=src), dims[0]
-
-
-@batch_rules.rule(sharding_constraint_p)
-def _batch_constraint(axis, args, dims, *, sharding):
-    return sharding_constraint_p.bind(args[0], sharding=_with_dimension(sharding, dims[0])), dims[0]
-
-
-@jvp_rules.rule(device_put_p, kind="linear")
-def _jvp(primals, tangents, *, where, src):
-    (x,), (t,) = primals, tangents
-    if src is None:  # where the cotangent goes back to
-        src = getattr(x, "sharding", None)
-    placed = device_put_p.bind(x, where=where, src=src)
-    return placed, Zero(t.aval) if type(t) is Zero else device_put_p.bind(t, where=where, src=src)
-
-
-@transpose_rules.rule(device_put_p, kind="linear")
-def _transpose(ct, x, *, where, src):
-    return [device_put_p.bind(ct, where=src, src=where)]
-
-
-linear(sharding_constraint_p, lambda ct, x, *, sharding: [sharding_constraint_p.bind(ct, sharding=sharding)])
+# The primitive under the names of upstream's two; see `bedrax.lax.primitives.placement`.
+device_put_p = sharding_constraint_p = reshard_p
 
 
 # ---- where programs run ----
 
 
-class Placement(NamedTuple):
-    """Where a program runs: its devices, and the shardings of arguments and results (None: the compiler's choice).
+class Asked(NamedTuple):
+    """What `jit` was told of places: those of flat arguments and results (None: nothing), and a device."""
 
-    With one device, `arguments` and `results` are not looked at.
+    arguments: tuple | None = None
+    results: tuple | None = None
+    device: Any = None
+
+
+NOTHING_ASKED = Asked()
+
+
+class Placement(NamedTuple):
+    """Where a program runs.
+
+    Attributes:
+      devices: in their order.
+      committed: whether results must stay there.
+      arguments, results: their shardings (None: the compiler's choice).
+      several: whether these are looked at: there are several devices, or a sharding of another kind than of one.
+      mesh: in terms of which the results' shardings are told, or None.
     """
 
     devices: tuple
     committed: bool
     arguments: tuple = ()
     results: tuple = ()
+    several: bool = False
+    mesh: Any = None
 
 
-def choose_placement(
-    args: Sequence[Any], arguments: Sequence[Any] | None, results: Sequence[Any] | None, device: Any = None
-) -> Placement:
-    """Where to run: as shardings say, else where committed arguments are, else on the default device.
+class Claim(NamedTuple):
+    """Something that a program's devices follow from."""
+
+    place: Any
+    text: Callable[[], str]  # who says so, for messages
+
+
+def committed_sharding(x: Any) -> Any:
+    """Where a value must stay (its base, of keys): the sharding of a committed array; None of any other value."""
+    if type(x) is ArrayImpl:
+        return sharding_of(x) if is_committed(x) else None
+    if isinstance(x, avals.ShapeDtypeStruct):
+        return x.sharding
+    extended = getattr(getattr(x, "aval", None), "dtype", None)
+    if isinstance(extended, dtypes.ExtendedDType) and not isinstance(x, tracing.Tracer):
+        return committed_sharding(extended.physical_value(x))
+    return None
+
+
+@cached
+def claims_inside(program: Jaxpr) -> tuple[Claim, ...]:
+    """What operations of a program and arrays that it captured say of devices: the first claim for each assignment."""
+    found: dict = {}
+
+    def claim(place, text):
+        if place.assignment is not None:
+            found.setdefault(place.assignment, Claim(place, text))
+
+    for c in program.consts:
+        s = committed_sharding(c)
+        if s is not None:
+            claim(s, lambda c=c: f"a captured array of shape {c.shape}")
+    for eqn in program.eqns:
+        for place in device_rules[eqn.primitive](eqn.params):
+            claim(place, lambda eqn=eqn: f"'{eqn.primitive}'{_line(eqn)}")
+        for inner in programs_in(eqn):
+            for c in claims_inside(inner):
+                claim(*c)
+    return tuple(found.values())
+
+
+def _line(eqn) -> str:
+    if eqn.source_info is None:
+        return " inside"
+    file, line, *_ = source.position_of(eqn.source_info[:2])
+    return f" at {file}:{line}"
+
+
+def claims(program: Jaxpr, args: Sequence[Any], asked: Asked) -> tuple[list[Claim], tuple, tuple]:
+    """All claims on a call of a program, and the shardings of its arguments and results.
+
+    Args:
+      args: the flat arguments, values or `ShapeDtypeStruct`s.
+    """
+    found = []
+    arguments = list(asked.arguments or (None,) * len(args))
+    results = tuple(asked.results or (None,) * len(program.outvars))
+    for i, x in enumerate(args):
+        place = arguments[i]
+        if place is None:
+            place = arguments[i] = committed_sharding(x)
+        if place is not None:
+            found.append(Claim(place, lambda i=i: _argument(program, i)))
+    found += [Claim(place, lambda: "out_shardings") for place in results if place is not None]
+    if asked.device is not None:
+        found.append(Claim(make_single_device_sharding(asked.device), lambda: "device (or backend) of jit"))
+    found += claims_inside(program)
+    return found, tuple(arguments), results
+
+
+def _argument(program: Jaxpr, i: int) -> str:
+    names = (program.debug_info and program.debug_info.arg_names) or ()
+    called = f" ({names[i]})" if i < len(names) else ""
+    return f"argument {i}{called}, of shape {program.invars[i].aval.shape}"
+
+
+def choose_placement(program: Jaxpr, args: Sequence[Any], asked: Asked = NOTHING_ASKED) -> Placement:
+    """Where to run: where shardings, committed arguments and captured arrays, and the program itself say.
 
     Raises:
-      ValueError: committed arguments (or shardings) are on different devices.
+      ValueError: they differ; the message names two of them and their devices.
     """
-    found: tuple | None = None
-    origin = ""
-    several = False
-    wanted = list(arguments) if arguments is not None else [None] * len(args)
-    for i, (x, s) in enumerate(zip(args, wanted, strict=True)):
-        if s is None and type(x) is ArrayImpl and is_committed(x):
-            s = wanted[i] = sharding_of(x)
-        if s is None:
+    found, arguments, results = claims(program, args, asked)
+    first, several, mesh = None, False, None
+    for claim in found:
+        assignment = claim.place.assignment
+        if assignment is None:
             continue
-        single = type(s) is SingleDeviceSharding
-        assignment = (device_of(s),) if single else s._device_assignment
-        several = several or not single
-        if found is None:
-            found, origin = assignment, f"argument {i}"
-        elif found != assignment:
-            raise _different_devices(
-                f"{origin} is on {_names(found)}, argument {i}, of shape {getattr(x, 'shape', ())}, on {_names(assignment)}"
-            )
-    for s in results or ():
-        if s is not None:
-            assignment = s._device_assignment
-            several = several or type(s) is not SingleDeviceSharding
-            if found is None:
-                found = assignment
-            elif found != assignment:
-                raise _different_devices(f"arguments are on {_names(found)}, out_shardings name {_names(assignment)}")
-    if device is not None:
-        if found is not None and found != (device,):
-            raise _different_devices(f"it is to run on {device}, {origin or 'its data'} is on {_names(found)}")
-        return Placement((device,), True)
-    if found is None:
+        if first is None:
+            first = claim
+        elif first.place.assignment != assignment:
+            raise _disagreement(first, claim)
+        if not isinstance(claim.place, SingleDeviceSharding):
+            several = True
+            mesh = mesh or getattr(claim.place, "mesh", None)
+    if first is None:
         return Placement((clients.default_device(),), False)
-    return Placement(found, True, tuple(wanted), tuple(results or ())) if several else Placement(found, True)
+    devices = first.place.assignment
+    return Placement(devices, True, arguments, results, True, mesh) if several else Placement(devices, True)
+
+
+def device_count(program: Jaxpr, asked: Asked) -> int:
+    """How many devices a program is for, whichever they are: what `export` asks.
+
+    Raises:
+      ValueError: two claims differ.
+    """
+    found = claims(program, (None,) * len(program.invars), asked)[0]
+    counts = {c.place.num_devices: c for c in found if getattr(c.place, "num_devices", 1) > 1}
+    if len(counts) > 1:
+        (m, a), (n, b) = list(counts.items())[:2]
+        raise ValueError(f"export: {a.text()} is placed on {m} devices, {b.text()} on {n}; use one mesh for both")
+    return next(iter(counts), 1)
+
+
+def _disagreement(one: Claim, other: Claim) -> Exception:
+    (a, b) = (c.place.assignment for c in (one, other))
+    advice = "the same devices in another order: use one mesh for both" if set(a) == set(b) else (
+        "put one of them where the other is, with device_put")  # fmt: skip
+    return _different_devices(f"{one.text()} is on {_names(a)}, {other.text()} on {_names(b)}; {advice}")
 
 
 def _different_devices(what: str) -> Exception:

@@ -10,9 +10,12 @@ from bedrax.core import config, errors, tracing
 from bedrax.core.facts import fact
 from bedrax.core.ir import Jaxpr, eval_jaxpr
 from bedrax.core.tracing import eval_trace
+from bedrax.lax.primitives.placement import reshard_p
 from bedrax.xla_backend import clients, placement
 from bedrax.xla_backend import compile as compile_module
 from bedrax.xla_backend.door import runtime
+from bedrax.xla_backend.placement import NOTHING_ASKED, Asked
+from bedrax.xla_backend.sharding import make_single_device_sharding
 
 
 def _shard_arg_fallback(x: Any, s: Any, *layout: Any):
@@ -43,10 +46,10 @@ def make_runner(name, miss):
 
 
 def load(
-    jaxpr: Jaxpr, args: Sequence[Any], params: dict, device: Any = None, names=None
+    jaxpr: Jaxpr, args: Sequence[Any], params: dict, asked: Asked = NOTHING_ASKED, names=None
 ) -> compile_module.LoadedProgram:
     """The executable for a program and the places of its arguments; compiled once for each."""
-    where = placement.choose_placement(args, params["in_shardings"], params["out_shardings"], device)
+    where = placement.choose_placement(jaxpr, args, asked)
     key = (
         "xla", where, params["name"], params["donated_invars"], params["keep_unused"], params["compiler_options"],
         config.trace_context(),
@@ -75,10 +78,10 @@ def run_loaded(program: compile_module.LoadedProgram, jaxpr: Jaxpr, args: Sequen
 
 
 def first_run(
-    jaxpr: Jaxpr, args: Sequence[Any], params: dict, tree: Any, device: Any = None, names: Any = None
+    jaxpr: Jaxpr, args: Sequence[Any], params: dict, tree: Any, asked: Asked = NOTHING_ASKED, names: Any = None
 ) -> tuple[Any, Any]:
     """What a miss of C++ dispatch returns: the results as a tree, and what it needs to run the program by itself."""
-    program = load(jaxpr, args, params, device, names)
+    program = load(jaxpr, args, params, asked, names)
     out = pytree.tree_unflatten(tree, run_loaded(program, jaxpr, args))
     return out, program.fastpath(tree, out)
 
@@ -95,24 +98,44 @@ def tree_of_list(n: int):
     return pytree.tree_structure([0] * n)
 
 
-def complete_params(jitted, call) -> tuple[dict, Any]:
-    """The `jit` parameters of a traced call with its shardings flat, and the device it must run on."""
+def asked_of(jitted, call) -> Asked:
+    """What the options of `jit` say of places, by flat argument and result of a traced call."""
     options = jitted.options
-    params = call.params
-    if options["in_shardings"] is not None or options["out_shardings"] is not None:
-        given = options["in_shardings"]
-        given = (given, None) if isinstance(given, tuple) else given
-        arguments = placement.resolved_leaves(given, call.in_tree, "in_shardings of jit")
-        results = placement.resolved_leaves(options["out_shardings"], call.out_tree, "out_shardings of jit")
-        if arguments is not None:
-            arguments = (None,) * call.arg_offset + arguments
-        params = {**params, "in_shardings": arguments, "out_shardings": results}
     device = options["device"]
     if options["backend"] is not None:
         device = clients.get_backend(options["backend"]).local_devices()[0]
+    if options["in_shardings"] is None and options["out_shardings"] is None:
+        return NOTHING_ASKED if device is None else Asked(device=device)
+    given = options["in_shardings"]
+    given = (given, None) if isinstance(given, tuple) else given
+    types = call.jaxpr.in_avals[call.arg_offset :]
+    arguments = placement.resolved_leaves(given, call.in_tree, f"in_shardings of jit({jitted.name})", types)
+    results = placement.resolved_leaves(
+        options["out_shardings"], call.out_tree, f"out_shardings of jit({jitted.name})", call.jaxpr.out_avals
+    )
+    if arguments is not None:
+        arguments = (None,) * call.arg_offset + arguments
+    return Asked(arguments, results, device)
+
+
+def bind_placed(jitted, call, asked: Asked) -> list:
+    """Bind a traced call under a trace: there, its places are those of operations around it."""
+    one = None if asked.device is None else make_single_device_sharding(asked.device)
+
+    def at(values, places):
+        places = places or (one,) * len(values)
+        return [x if s is None else reshard_p.bind(x, to=s, src=None) for x, s in zip(values, places, strict=True)]
+
+    if asked is NOTHING_ASKED:
+        return jitted.bind(call)
+    return at(jitted.bind(call._replace(args=at(call.args, asked.arguments))), asked.results)
+
+
+def to_run(call) -> dict:
+    """The `jit` parameters with which a traced call is run; where it may run twice, nothing is donated."""
     if config.debug_nans.value or config.debug_infs.value:
-        params = {**params, "donated_invars": (False,) * len(params["donated_invars"])}
-    return params, device
+        return {**call.params, "donated_invars": (False,) * len(call.params["donated_invars"])}
+    return call.params
 
 
 def result_names(out_tree) -> list[str]:

@@ -15,7 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from bedrax.core import dims
 from bedrax.core.avals import ShapedArray
+from bedrax.lax.primitives.placement import Memory
 from bedrax.parallel.meshes import AbstractMesh, AxisType, Mesh, get_mesh, physical_mesh
 from bedrax.parallel.specs import UNCONSTRAINED, PartitionSpec, axes_of, check_pspec
 from bedrax.xla_backend import clients
@@ -138,6 +140,13 @@ _COMMON = {
     "shard_shape": _shard_shape,
     "is_equivalent_to": _is_equivalent_to,
     "check_compatible_aval": lambda self, aval_shape: None,
+    # What programs ask of a place: `bedrax.lax.primitives.placement`.
+    "layout": None,
+    "assignment": property(lambda self: self._device_assignment),
+    "with_dimension": lambda self, position, axes: self,
+    "sharding_of_type": lambda self, aval: None,
+    "unconstrained": lambda self, ndim: (),
+    "settled": lambda self, have: self,
 }
 for _name, _value in _COMMON.items():
     setattr(Sharding, _name, _value)
@@ -211,21 +220,44 @@ def make_single_device_sharding(device, memory_kind=None) -> SingleDeviceShardin
 
 def is_place(x: Any) -> bool:
     """Whether `x` says where an array is to be (None: nowhere in particular); see `resolve`."""
-    return x is None or isinstance(x, (Sharding, PartitionSpec, runtime.Device, Format))
+    return x is None or isinstance(x, (Sharding, PartitionSpec, runtime.Device, Format, Memory))
 
 
-def resolve(where: Any, what: str) -> Any:
-    """The sharding that a device, a sharding, a `Format` or a `PartitionSpec` of the mesh in force stands for.
+def resolve(where: Any, what: str, aval: Any = None) -> Any:
+    """The place that a device, a sharding, a `Format` or a `PartitionSpec` of the mesh in force stands for.
 
     Args:
       where: one of these, or None, which is returned as it is.
       what: the argument's name, for messages.
+      aval: the type of what is to be placed, if it is known.
 
     Raises:
-      ValueError: `where` is none of these, or a spec where no mesh is in force.
+      ValueError: `where` is none of these, a spec where no mesh is in force, or does not divide the shape of `aval`.
       NotImplementedError: a layout other than the default one is asked for.
     """
-    if where is None or isinstance(where, Sharding):
+    place = _resolved(where, what)
+    if aval is not None and isinstance(place, NamedSharding):
+        check_divides(place, aval.shape, what)
+    return place
+
+
+def check_divides(place: NamedSharding, shape: tuple, what: str) -> None:
+    """Raise ValueError, naming axis and sizes, if a dimension of `shape` is not split evenly."""
+    place.check_compatible_aval(shape)
+    sizes = dict(place.mesh.shape_tuple)
+    for i, (n, entry) in enumerate(zip(shape, place.spec)):
+        parts = math.prod(sizes[a] for a in axes_of(entry))
+        if dims.is_constant_dim(n) and n % parts:
+            over = " and ".join(f"{a!r} (of size {sizes[a]})" for a in axes_of(entry))
+            raise ValueError(
+                f"{what}: {place.spec} splits axis {i} of an array of shape {shape} into {parts} parts, over the mesh axes"
+                f" {over}, but its size {n} is no multiple of {parts}. Pad it to {-(-n // parts) * parts}, or write None for"
+                " this axis."
+            )
+
+
+def _resolved(where: Any, what: str) -> Any:
+    if where is None or isinstance(where, (Sharding, Memory)):
         return where
     if isinstance(where, runtime.Device):
         return make_single_device_sharding(where)
@@ -235,7 +267,7 @@ def resolve(where: Any, what: str) -> Any:
             raise NotImplementedError(
                 f"{what}: arrays are kept in the default (row-major) layout; {where.layout} was asked for"
             )
-        return resolve(where.sharding, what)
+        return _resolved(where.sharding, what)
     if isinstance(where, PartitionSpec):
         mesh = get_mesh()
         mesh = physical_mesh() if mesh.empty else mesh
@@ -301,6 +333,38 @@ class NamedSharding(runtime.NamedShardingBase):
         return self.mesh._flat_devices_tuple
 
     @property
+    def assignment(self):
+        return None if isinstance(self.mesh, AbstractMesh) else self._device_assignment
+
+    def with_dimension(self, position: int, axes) -> NamedSharding:
+        """The sharding of a batch: its new dimension is split over `axes`, or (None) as the partitioner likes."""
+        spec = (*self.spec, *(None,) * (position - len(self.spec)))
+        if axes is None:
+            axes = UNCONSTRAINED
+        elif any(a in self.spec_axes for a in axes_of(PartitionSpec(axes)[0])):
+            raise ValueError(f"vmap: spmd_axis_name {axes!r} splits a dimension of what is mapped already: {self.spec}")
+        return self.update(spec=self.spec.update((*spec[:position], axes, *spec[position:])))
+
+    def unconstrained(self, ndim: int) -> tuple[int, ...]:
+        """The dimensions that the partitioner may split as it likes."""
+        return tuple([i for i, entry in enumerate(self.spec) if entry is UNCONSTRAINED])
+
+    def settled(self, have) -> NamedSharding:
+        """This, where an array that is placed as `have` says decides what is unconstrained."""
+        if UNCONSTRAINED not in self.spec.partitions:
+            return self
+        old = have.spec if isinstance(have, NamedSharding) and have.mesh == self.mesh else ()
+        old = (*old, *(None,) * (len(self.spec) - len(old)))
+        free = lambda entry: not any(a in self.spec_axes for a in axes_of(entry))
+        entries = [(o if free(o) else None) if e is UNCONSTRAINED else e for e, o in zip(self.spec, old)]
+        return self.update(spec=self.spec.update(entries))
+
+    @property
+    def spec_axes(self) -> tuple:
+        """The mesh axes that split a dimension."""
+        return tuple([name for entry in self.spec for name in axes_of(entry)])
+
+    @property
     def is_fully_replicated(self) -> bool:
         sizes = dict(self.mesh.shape_tuple)
         return not self.spec.unreduced and all(sizes[n] == 1 for entry in self.spec for n in axes_of(entry))
@@ -351,6 +415,16 @@ class GSPMDSharding(runtime.GSPMDShardingBase):
     def with_memory_kind(self, kind: str) -> GSPMDSharding:
         """The same split in another kind of memory."""
         return GSPMDSharding(self._internal_device_list, self._hlo_sharding, memory_kind=kind)
+
+    def with_dimension(self, position: int, axes) -> GSPMDSharding:
+        """The sharding of a batch, whose new dimension is not split."""
+        hlo = self._hlo_sharding
+        if hlo.is_replicated() or hlo.is_maximal():
+            return self
+        sizes = [*hlo.tile_assignment_dimensions()]
+        tiles = np.array(list(hlo.tile_assignment_devices())).reshape([*sizes[:position], 1, *sizes[position:]])
+        split = runtime.HloSharding.subgroup_with_device_ordering(tiles, hlo.subgroup_types())
+        return GSPMDSharding(self._internal_device_list, split, memory_kind=self._memory_kind)
 
     @classmethod
     def get_replicated(cls, devices, *, memory_kind=None) -> GSPMDSharding:

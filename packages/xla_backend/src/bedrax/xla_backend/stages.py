@@ -84,8 +84,7 @@ def trace(jitted, args: tuple, kwargs: dict) -> Traced:
     call = jitted.trace_call(args, kwargs)
     if call.arg_offset:
         raise ValueError(f"{jitted.name} closes over values of another transformation and cannot be staged on its own")
-    params, device = running.complete_params(jitted, call)
-    return Traced(jitted, call._replace(params=params), device)
+    return Traced(jitted, call._replace(params=running.to_run(call)), running.asked_of(jitted, call))
 
 
 class Traced(Stage):
@@ -96,10 +95,10 @@ class Traced(Stage):
       out_info: types of the results, as a pytree of `ShapeDtypeStruct`.
     """
 
-    def __init__(self, jitted, call, device):
+    def __init__(self, jitted, call, asked):
         self._jitted = jitted
         self._call = call
-        self._device = device
+        self._asked = asked
         self.jaxpr = call.jaxpr
         self.out_tree = call.out_tree
         self.fun_name = jitted.name
@@ -111,7 +110,7 @@ class Traced(Stage):
 
     @property
     def out_info(self):
-        asked = self._call.params["out_shardings"] or (None,) * len(self.jaxpr.outvars)
+        asked = self._asked.results or (None,) * len(self.jaxpr.outvars)
         out = [
             avals.ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type, sharding=s) if a.is_array else a
             for a, s in zip(self.jaxpr.out_avals, asked, strict=True)
@@ -125,9 +124,7 @@ class Traced(Stage):
           lowering_platforms: the platform to lower for (one), e.g. ``("cuda",)``; by default that of the devices.
         """
         call, params = self._call, self._call.params
-        where = placement.choose_placement(
-            call.args, wanted_shardings(call.args, params["in_shardings"]), params["out_shardings"], self._device
-        )
+        where = placement.choose_placement(self.jaxpr, call.args, self._asked)
         platform = None
         if lowering_platforms is not None:
             if len(lowering_platforms) != 1:
@@ -142,16 +139,6 @@ class Traced(Stage):
             params["compiler_options"], platform=platform, embed_constants=True,
             result_names=running.result_names(self.out_tree))  # fmt: skip
         return Lowered(self, lowered)
-
-
-def wanted_shardings(args: Sequence[Any], asked: Sequence[Any] | None) -> tuple | None:
-    """The shardings asked of `jit`, or else of arguments that are only described; None if there are none."""
-    asked = (None,) * len(args) if asked is None else asked
-    found = tuple([
-        x.sharding if s is None and isinstance(x, avals.ShapeDtypeStruct) else s
-        for x, s in zip(args, asked, strict=True)
-    ])  # fmt: skip
-    return found if any(s is not None for s in found) else None
 
 
 class Lowered(Stage):

@@ -42,32 +42,24 @@ def permute(x, axes_of_x: list[int]):
     return x if order == list(range(len(order))) else shaping.transpose(x, tuple(order))
 
 
-def _dot_lhs_transpose(
-    ct, lhs, rhs, *, dimension_numbers, precision=None, preferred_element_type=None, out_sharding=None
-):
+def _dot_lhs_transpose(ct, lhs, rhs, *, dimension_numbers, precision=None, preferred_element_type=None):
     (lc, rc), (lb, rb) = dimension_numbers
     aval = lhs.aval
     lhs_free, rhs_free = free_dims(aval.ndim, lc, lb), free_dims(len(aval_of(rhs).shape), rc, rb)
     n, m = len(lb), len(lb) + len(lhs_free)
     numbers = ((tuple(range(m, m + len(rhs_free))), tuple(rhs_free)), (tuple(range(n)), rb))
-    out = dot_general_p.bind(
-        ct, rhs, dimension_numbers=numbers, precision=precision, preferred_element_type=None, out_sharding=None
-    )
+    out = dot_general_p.bind(ct, rhs, dimension_numbers=numbers, precision=precision, preferred_element_type=None)
     contracted = [lc[rc.index(d)] for d in sorted(rc)]
     return as_cotangent(permute(out, [*lb, *lhs_free, *contracted]), aval)
 
 
-def _dot_rhs_transpose(
-    ct, lhs, rhs, *, dimension_numbers, precision=None, preferred_element_type=None, out_sharding=None
-):
+def _dot_rhs_transpose(ct, lhs, rhs, *, dimension_numbers, precision=None, preferred_element_type=None):
     (lc, rc), (lb, rb) = dimension_numbers
     aval = rhs.aval
     lhs_free, rhs_free = free_dims(len(aval_of(lhs).shape), lc, lb), free_dims(aval.ndim, rc, rb)
     n = len(lb)
     numbers = ((tuple(lhs_free), tuple(range(n, n + len(lhs_free)))), (lb, tuple(range(n))))
-    out = dot_general_p.bind(
-        lhs, ct, dimension_numbers=numbers, precision=precision, preferred_element_type=None, out_sharding=None
-    )
+    out = dot_general_p.bind(lhs, ct, dimension_numbers=numbers, precision=precision, preferred_element_type=None)
     contracted = [rc[lc.index(d)] for d in sorted(lc)]
     return as_cotangent(permute(out, [*rb, *contracted, *rhs_free]), aval)
 
@@ -91,8 +83,7 @@ def _ragged_jvp(primals, tangents, **params):
 
 @transpose_rules.rule(ragged_dot_general_p, kind="bilinear")
 def _ragged_transpose(
-    ct, lhs, rhs, sizes, *offset, ragged_dot_dimension_numbers, precision=None, preferred_element_type=None,
-    out_sharding=None,
+    ct, lhs, rhs, sizes, *offset, ragged_dot_dimension_numbers, precision=None, preferred_element_type=None
 ):  # fmt: skip
     numbers = ragged_dot_dimension_numbers
     to_lhs = is_undefined(lhs)
@@ -112,8 +103,7 @@ def _ragged_transpose(
     def ragged(x, y, *extra, contract, batch, ragged, group):
         new = RaggedDotDimensionNumbers((contract, batch), (ragged,), group)
         return ragged_dot_general_p.bind(
-            x, y, sizes, *extra, ragged_dot_dimension_numbers=new, precision=precision, preferred_element_type=None,
-            out_sharding=None,
+            x, y, sizes, *extra, ragged_dot_dimension_numbers=new, precision=precision, preferred_element_type=None
         )  # fmt: skip
 
     (cut,) = numbers.lhs_ragged_dimensions

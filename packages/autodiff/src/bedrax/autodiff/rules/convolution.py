@@ -31,7 +31,7 @@ def _regroup(x, take: int, give: int, groups: int):
 
 def _lhs_transpose(
     ct, lhs, rhs, *, window_strides, padding, lhs_dilation, rhs_dilation, dimension_numbers, feature_group_count=1,
-    batch_group_count=1, precision=None, preferred_element_type=None, out_sharding=None,
+    batch_group_count=1, precision=None, preferred_element_type=None,
 ):  # fmt: skip
     aval = lhs.aval
     x_spec, k_spec, out_spec = dimension_numbers
@@ -52,8 +52,7 @@ def _lhs_transpose(
         ct, kernel, window_strides=lhs_dilation, padding=tuple(pads), lhs_dilation=window_strides,
         rhs_dilation=rhs_dilation,
         dimension_numbers=ConvDimensionNumbers(out_spec, (k_spec[1], k_spec[0], *k_spec[2:]), x_spec),
-        feature_group_count=groups, batch_group_count=1, precision=precision, preferred_element_type=None,
-        out_sharding=None,
+        feature_group_count=groups, batch_group_count=1, precision=precision, preferred_element_type=None
     )  # fmt: skip
     if batch_group_count > 1:
         out = _regroup(out, x_spec[1], x_spec[0], batch_group_count)
@@ -62,7 +61,7 @@ def _lhs_transpose(
 
 def _rhs_transpose(
     ct, lhs, rhs, *, window_strides, padding, lhs_dilation, rhs_dilation, dimension_numbers, feature_group_count=1,
-    batch_group_count=1, precision=None, preferred_element_type=None, out_sharding=None,
+    batch_group_count=1, precision=None, preferred_element_type=None,
 ):  # fmt: skip
     aval = rhs.aval
     x_spec, k_spec, out_spec = dimension_numbers
@@ -78,7 +77,7 @@ def _rhs_transpose(
         lhs, ct, window_strides=rhs_dilation, padding=tuple(pads), lhs_dilation=lhs_dilation,
         rhs_dilation=window_strides, dimension_numbers=ConvDimensionNumbers(swap(x_spec), swap(out_spec), swap(k_spec)),
         feature_group_count=batch_group_count, batch_group_count=feature_group_count, precision=precision,
-        preferred_element_type=None, out_sharding=None,
+        preferred_element_type=None,
     )  # fmt: skip
     return as_cotangent(out, aval)
 

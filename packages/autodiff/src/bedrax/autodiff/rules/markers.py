@@ -4,7 +4,6 @@ from bedrax.autodiff.tables import absent, jvp_rules, linear, transpose_rules, z
 from bedrax.lax.primitives import markers as p
 
 linear(p.stage_p, lambda ct, x: [ct])
-linear(p.to_memory_p, lambda ct, x, *, kind: [ct])  # cotangents stay where they are computed
 
 
 @jvp_rules.rule(p.dce_sink_p, kind="zero")

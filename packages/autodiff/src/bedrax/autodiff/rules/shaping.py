@@ -31,7 +31,7 @@ def _sum(x, axes):
     return reduce_sum(x, axes) if axes else x
 
 
-def _broadcast_in_dim(ct, x, *, shape, broadcast_dimensions, sharding=None):
+def _broadcast_in_dim(ct, x, *, shape, broadcast_dimensions):
     repeated = [
         d for n, d in zip(x.aval.shape, broadcast_dimensions)
         if dims.definitely_equal(n, 1) and not dims.definitely_equal(shape[d], 1)
@@ -43,7 +43,7 @@ def _broadcast_in_dim(ct, x, *, shape, broadcast_dimensions, sharding=None):
     return [ct]
 
 
-def _reshape(ct, x, *, new_sizes, dimensions, sharding=None):
+def _reshape(ct, x, *, new_sizes, dimensions):
     shape = x.aval.shape
     if dimensions is None:
         return [reshape(ct, shape)]

@@ -31,10 +31,10 @@ def _batched_dimensions(dimension_numbers, ld, rd, lhs_ndim: int, rhs_ndim: int)
 
 
 @batch_rules.rule(dot_general_p)
-def _dot_general(axis, args, dims, *, dimension_numbers, out_sharding=None, **params):
+def _dot_general(axis, args, dims, *, dimension_numbers, **params):
     (x, y), (ld, rd) = args, dims
     numbers, out = _batched_dimensions(dimension_numbers, ld, rd, rank_of(x), rank_of(y))
-    return dot_general_p.bind(x, y, dimension_numbers=numbers, out_sharding=None, **params), out
+    return dot_general_p.bind(x, y, dimension_numbers=numbers, **params), out
 
 
 @batch_rules.rule(scaled_dot_p)
@@ -50,7 +50,7 @@ def _scaled_dot(axis, args, dims, *, dimension_numbers, **params):
 
 
 @batch_rules.rule(ragged_dot_general_p)
-def _ragged_dot(axis, args, dims, *, ragged_dot_dimension_numbers, out_sharding=None, **params):
+def _ragged_dot(axis, args, dims, *, ragged_dot_dimension_numbers, **params):
     x, y, sizes, *offset = args
     numbers = ragged_dot_dimension_numbers
     if offset and dims[3] is not None:
@@ -63,7 +63,7 @@ def _ragged_dot(axis, args, dims, *, ragged_dot_dimension_numbers, out_sharding=
             if dims[0] is not None or dims[1] is not None
             else (numbers.dot_dimension_numbers, None)
         )
-        return dot_general_p.bind(x, y, dimension_numbers=both[0], out_sharding=None, **params), both[1]
+        return dot_general_p.bind(x, y, dimension_numbers=both[0], **params), both[1]
     x, y = to_front(x, dims[0], axis.size), to_front(y, dims[1], axis.size)
     if dims[2] is not None or rank_of(sizes) > 1:
         sizes = to_front(sizes, dims[2], axis.size)
@@ -78,5 +78,5 @@ def _ragged_dot(axis, args, dims, *, ragged_dot_dimension_numbers, out_sharding=
         up(numbers.lhs_ragged_dimensions),
         up(numbers.rhs_group_dimensions),
     )
-    out = ragged_dot_general_p.bind(x, y, sizes, *offset, ragged_dot_dimension_numbers=new, out_sharding=None, **params)
+    out = ragged_dot_general_p.bind(x, y, sizes, *offset, ragged_dot_dimension_numbers=new, **params)
     return out, 1 if kind == "contracting" else 0

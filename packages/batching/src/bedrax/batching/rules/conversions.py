@@ -10,7 +10,7 @@ elementwise(p.reduce_precision_p)
 
 
 @batch_rules.rule(p.convert_element_type_p, kind="elementwise")
-def _convert(axis, args, dims, *, new_dtype, weak_type, sharding=None):
+def _convert(axis, args, dims, *, new_dtype, weak_type):
     # A requested placement names the axes of the unmapped array; the compiler places the mapped one.
     return p.convert_element_type_p.bind(*args, new_dtype=new_dtype, weak_type=weak_type), dims[0]
 

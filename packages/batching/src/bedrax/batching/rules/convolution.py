@@ -13,7 +13,7 @@ def _merge(x, mapped: int, into: int, major: bool):
 
 
 @batch_rules.rule(conv_general_dilated_p)
-def _conv(axis, args, dims, *, dimension_numbers, feature_group_count, batch_group_count, out_sharding=None, **params):
+def _conv(axis, args, dims, *, dimension_numbers, feature_group_count, batch_group_count, **params):
     (x, kernel), (xd, kd) = args, dims
     lhs, rhs, out = dimension_numbers
     groups = dict(feature_group_count=feature_group_count, batch_group_count=batch_group_count)
@@ -31,9 +31,7 @@ def _conv(axis, args, dims, *, dimension_numbers, feature_group_count, batch_gro
             x = _merge(x, xd, lhs[1], True)
             groups["feature_group_count"] = feature_group_count * axis.size
         merged, major = out[1], True
-    result = conv_general_dilated_p.bind(
-        x, kernel, dimension_numbers=dimension_numbers, out_sharding=None, **groups, **params
-    )
+    result = conv_general_dilated_p.bind(x, kernel, dimension_numbers=dimension_numbers, **groups, **params)
     if major:
         return cut_axis(result, merged, axis.size), merged
     return cut_axis(result, merged, None, axis.size), merged + 1

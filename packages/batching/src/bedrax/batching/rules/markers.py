@@ -3,7 +3,7 @@
 from bedrax.batching.tables import absent, batch_rules, elementwise
 from bedrax.lax.primitives import markers as p
 
-elementwise(p.stage_p, p.to_memory_p)
+elementwise(p.stage_p)
 
 
 @batch_rules.rule(p.dce_sink_p)

@@ -21,7 +21,7 @@ def common_dim(dims) -> int:
 
 
 @rule(shaping.broadcast_in_dim_p)
-def _broadcast_in_dim(axis, args, dims, *, shape, broadcast_dimensions, sharding=None):
+def _broadcast_in_dim(axis, args, dims, *, shape, broadcast_dimensions):
     (x,), (dim,) = args, dims
     # Right behind the axis of the result that the operand's axis before the mapped one becomes.
     place = broadcast_dimensions[dim - 1] + 1 if dim else 0
@@ -30,14 +30,13 @@ def _broadcast_in_dim(axis, args, dims, *, shape, broadcast_dimensions, sharding
             x,
             shape=insert(shape, place, axis.size),
             broadcast_dimensions=insert(shift(broadcast_dimensions, place), dim, place),
-            sharding=sharding,
         ),
         place,
     )
 
 
 @rule(shaping.reshape_p)
-def _reshape(axis, args, dims, *, new_sizes, dimensions, sharding=None):
+def _reshape(axis, args, dims, *, new_sizes, dimensions):
     x, (dim,) = args[0], dims
     if dimensions is not None:
         x = shaping.transpose(move_axis(x, dim, 0), (0, *(d + 1 for d in dimensions)))

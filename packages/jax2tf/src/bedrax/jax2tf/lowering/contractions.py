@@ -110,7 +110,7 @@ def dot(ctx, lhs, rhs, shapes, dtypes_in, dimension_numbers, dtype, algorithm=No
 
 
 @tf_rules.rule(dot_general_p)
-def _dot_general(ctx, lhs, rhs, *, dimension_numbers, precision=None, preferred_element_type=None, out_sharding=None):
+def _dot_general(ctx, lhs, rhs, *, dimension_numbers, precision=None, preferred_element_type=None):
     a, b = ctx.avals_in
     shapes, dtypes_in = (a.shape, b.shape), (a.dtype, b.dtype)
     return dot(ctx, lhs, rhs, shapes, dtypes_in, dimension_numbers, ctx.aval_out.dtype, precision)

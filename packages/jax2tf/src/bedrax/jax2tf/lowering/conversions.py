@@ -50,7 +50,7 @@ def _saturate(x, dtype: np.dtype):
 
 
 @tf_rules.rule(p.convert_element_type_p)
-def _convert(ctx, x, *, new_dtype, weak_type, sharding=None):
+def _convert(ctx, x, *, new_dtype, weak_type):
     return convert(x, new_dtype)
 
 

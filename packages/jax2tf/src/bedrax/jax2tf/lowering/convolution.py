@@ -23,7 +23,7 @@ from bedrax.tf import types
 @tf_rules.rule(conv_general_dilated_p)
 def _conv(
     ctx, lhs, rhs, *, window_strides, padding, lhs_dilation, rhs_dilation, dimension_numbers, feature_group_count=1,
-    batch_group_count=1, precision=None, preferred_element_type=None, out_sharding=None,
+    batch_group_count=1, precision=None, preferred_element_type=None,
 ):  # fmt: skip
     numbers, n = dimension_numbers, len(window_strides)
     a, b = ctx.avals_in

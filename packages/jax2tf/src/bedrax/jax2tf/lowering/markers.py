@@ -9,7 +9,6 @@ from bedrax.tf import tensorflow as tf
 tf_rules.add(p.create_token_p, lambda ctx: avals.token)
 tf_rules.add(p.after_all_p, lambda ctx, *operands: avals.token)
 tf_rules.add(p.stage_p, lambda ctx, x: x)
-tf_rules.add(p.to_memory_p, lambda ctx, x, *, kind: x)  # TensorFlow decides what is where
 
 
 @tf_rules.rule(p.dce_sink_p)

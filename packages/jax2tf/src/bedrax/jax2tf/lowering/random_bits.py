@@ -62,7 +62,7 @@ def _count(ctx, n):
 
 
 @tf_rules.rule(p.rng_bit_generator_p)
-def _bit_generator(ctx, key, *, shape, dtype, algorithm, out_sharding=None):
+def _bit_generator(ctx, key, *, shape, dtype, algorithm):
     # The state: 64 bits of key, and a 64-bit counter of blocks.
     narrow = key.dtype == tf.uint32
     secret, start = (_join(key[0], key[1]), _join(key[2], key[3])) if narrow else (key[0], key[1])

@@ -13,7 +13,7 @@ from bedrax.tf import types
 
 
 def _arithmetic(prim, name: str) -> None:
-    def rule(ctx, x, *, axes, out_sharding=None):
+    def rule(ctx, x, *, axes):
         return getattr(tf, name)(x, list(axes)) if axes else x
 
     tf_rules.add(prim, in_carrier(rule, accumulator), f"tf.{name}")

@@ -29,7 +29,7 @@ def reshape(ctx, x, shape):
 
 @tf_rules.rule(p.broadcast_in_dim_p)
 @moved
-def _broadcast_in_dim(ctx, x, *dynamic, shape, broadcast_dimensions, sharding=None):
+def _broadcast_in_dim(ctx, x, *dynamic, shape, broadcast_dimensions):
     operand = ctx.avals_in[0].shape
     if ctx.implicit_broadcast and not operand:
         return x
@@ -47,7 +47,7 @@ def _broadcast_in_dim(ctx, x, *dynamic, shape, broadcast_dimensions, sharding=No
 
 @tf_rules.rule(p.reshape_p)
 @moved
-def _reshape(ctx, x, *dynamic, new_sizes, dimensions, sharding=None):
+def _reshape(ctx, x, *dynamic, new_sizes, dimensions):
     return reshape(ctx, x if dimensions is None else transpose(x, dimensions), new_sizes)
 
 
@@ -172,7 +172,7 @@ def _tile(ctx, x, *, reps):
 
 
 @tf_rules.rule(p.iota_p)
-def _iota(ctx, *dynamic, dtype, shape, dimension, sharding=None):
+def _iota(ctx, *dynamic, dtype, shape, dimension):
     n = ctx.dim(shape[dimension])
     if isinstance(n, int):
         line = types.constant(np.arange(n).astype(dtype))
@@ -184,6 +184,6 @@ def _iota(ctx, *dynamic, dtype, shape, dimension, sharding=None):
 
 
 @tf_rules.rule(p.empty_p)
-def _empty(ctx, *, shape, dtype, out_sharding=None):
+def _empty(ctx, *, shape, dtype):
     zero = types.constant(np.zeros((), dtype))
     return moved(lambda ctx, x: tf.broadcast_to(x, ctx.shape(shape)))(ctx, zero)

@@ -12,21 +12,14 @@ from bedrax.lax.tables import decompositions
 
 @decompositions.rule(p.ragged_dot_general_p)
 def _ragged_dot_general(
-    lhs,
-    rhs,
-    sizes,
-    *offset,
-    ragged_dot_dimension_numbers,
-    precision=None,
-    preferred_element_type=None,
-    out_sharding=None,
+    lhs, rhs, sizes, *offset, ragged_dot_dimension_numbers, precision=None, preferred_element_type=None
 ):
     """A ragged product as one dense product: `lhs` once per group, zero outside the group."""
     numbers = ragged_dot_dimension_numbers
     x, y, s = aval_of(lhs), aval_of(rhs), aval_of(sizes)
     (lc, rc), (lb, rb) = numbers.dot_dimension_numbers
     kind, prefix = p.ragged_kind(x.ndim, numbers)
-    options = dict(precision=precision, preferred_element_type=preferred_element_type, out_sharding=None)
+    options = dict(precision=precision, preferred_element_type=preferred_element_type)
     if kind == "batch":
         return p.dot_general_p.bind(lhs, rhs, dimension_numbers=numbers.dot_dimension_numbers, **options)
     (cut,) = numbers.lhs_ragged_dimensions
@@ -42,8 +35,7 @@ def _ragged_dot_general(
             lax.broadcast_in_dim(wanted, (s.shape[-1], groups), (1,)),
             lax.broadcasted_iota(np.int32, (s.shape[-1], groups), 0),
         )
-        pick = dict(dimension_numbers=(((s.ndim - 1,), (0,)), ((), ())), precision=None, preferred_element_type=None,
-                    out_sharding=None)  # fmt: skip
+        pick = dict(dimension_numbers=(((s.ndim - 1,), (0,)), ((), ())), precision=None, preferred_element_type=None)  # fmt: skip
         chosen = lax.convert_element_type(chosen, np.dtype(np.int32))
         starts, ends = (p.dot_general_p.bind(starts, chosen, **pick), p.dot_general_p.bind(ends, chosen, **pick))
     groups = aval_of(ends).shape[-1]
@@ -84,5 +76,5 @@ def _scaled_dot(lhs, rhs, lhs_scale, rhs_scale, *, dimension_numbers, preferred_
 
     return p.dot_general_p.bind(
         scaled(lhs, lhs_scale), scaled(rhs, rhs_scale), dimension_numbers=dimension_numbers, precision=None,
-        preferred_element_type=preferred_element_type, out_sharding=None,
+        preferred_element_type=preferred_element_type,
     )  # fmt: skip

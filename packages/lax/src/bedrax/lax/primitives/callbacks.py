@@ -60,9 +60,9 @@ for _type in (DebugEffect, OrderedDebugEffect):
 for _type in (OrderedDebugEffect, OrderedIOEffect):
     effects.ordered_effects.add_type(_type)
 
-# params: callback (flat: arrays -> list of arrays), result_avals, vmap_method, sharding
+# params: callback (flat: arrays -> list of arrays), result_avals, vmap_method, device (a place of one device, or None)
 pure_callback_p = Primitive("pure_callback", _FAMILY, multiple_results=True)
-# params: callback, result_avals, ordered, sharding
+# params: callback, result_avals, ordered, device
 io_callback_p = Primitive("io_callback", _FAMILY, multiple_results=True)
 # params: callback, effect, partitioned
 debug_callback_p = Primitive("debug_callback", _FAMILY, multiple_results=True)
@@ -156,7 +156,7 @@ def pure_callback(
     types, tree = _result_types(result_shape_dtypes)
     out = pure_callback_p.bind(
         *leaves, callback=FlatCallback(callback, in_tree, tree, tuple(types)), result_avals=tuple(types),
-        vmap_method=vmap_method, sharding=sharding,
+        vmap_method=vmap_method, device=sharding,
     )  # fmt: skip
     return pytree.tree_unflatten(tree, out)
 
@@ -173,7 +173,7 @@ def io_callback(
     types, tree = _result_types(result_shape_dtypes)
     out = io_callback_p.bind(
         *leaves, callback=FlatCallback(callback, in_tree, tree, tuple(types)), result_avals=tuple(types), ordered=ordered,
-        sharding=sharding,
+        device=sharding,
     )  # fmt: skip
     return pytree.tree_unflatten(tree, out)
 

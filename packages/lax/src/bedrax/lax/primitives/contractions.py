@@ -20,6 +20,7 @@ from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.tables import print_rules, pure_shapes
 from bedrax.core.tracing import Primitive
 from bedrax.lax import flags
+from bedrax.lax.primitives.placement import placed_result
 
 pure_shapes.add("contractions")
 
@@ -275,7 +276,7 @@ def _result_dtype(lhs, rhs, preferred) -> np.dtype:
 
 
 @dot_general_p.abstract
-def _dot_general_shape(lhs, rhs, *, dimension_numbers, precision=None, preferred_element_type=None, out_sharding=None):
+def _dot_general_shape(lhs, rhs, *, dimension_numbers, precision=None, preferred_element_type=None):
     check_dot_dimensions("dot_general", lhs, rhs, dimension_numbers)
     return ShapedArray(_dot_shape(lhs, rhs, dimension_numbers), _result_dtype(lhs, rhs, preferred_element_type))
 
@@ -306,7 +307,7 @@ def dot_general(
       precision: see `Precision` and `DotAlgorithm`; None is the default of the platform.
       preferred_element_type: dtype of the result (and a wish for that of the sums); by default the
         operands' dtype, or the higher of the two.
-      out_sharding: placement of the result under explicit sharding.
+      out_sharding: optional placement of the result.
 
     Returns:
       An array whose dimensions are the batch dimensions, then the rest of `lhs`, then the rest of `rhs`.
@@ -314,11 +315,10 @@ def dot_general(
     Raises:
       TypeError: the dimension numbers do not fit the shapes, or the preferred integer dtype is narrower.
     """
-    return dot_general_p.bind(
-        lhs, rhs, dimension_numbers=canonical_dot_dimensions(dimension_numbers),
-        precision=canonical_precision(precision), preferred_element_type=_dtype_or_none(preferred_element_type),
-        out_sharding=out_sharding,
-    )  # fmt: skip
+    params = dict(dimension_numbers=canonical_dot_dimensions(dimension_numbers),
+                  precision=canonical_precision(precision),
+                  preferred_element_type=_dtype_or_none(preferred_element_type))  # fmt: skip
+    return placed_result(out_sharding, dot_general_p.bind, lhs, rhs, **params)
 
 
 def dot(
@@ -412,7 +412,6 @@ def ragged_kind(lhs_ndim: int, numbers: RaggedDotDimensionNumbers) -> tuple[str,
 @ragged_dot_general_p.abstract
 def _ragged_dot_shape(
     lhs, rhs, group_sizes, *offset, ragged_dot_dimension_numbers, precision=None, preferred_element_type=None,
-    out_sharding=None,
 ):  # fmt: skip
     name, numbers = "ragged_dot_general", ragged_dot_dimension_numbers
     if not dtypes.issubdtype(group_sizes.dtype, np.integer):
@@ -479,10 +478,9 @@ def ragged_dot_general(
         `rhs` belongs, so that `rhs` may hold fewer matrices than there are groups.
     """
     operands = (lhs, rhs, group_sizes) if group_offset is None else (lhs, rhs, group_sizes, group_offset)
-    return ragged_dot_general_p.bind(
-        *operands, ragged_dot_dimension_numbers=ragged_dot_dimension_numbers, precision=canonical_precision(precision),
-        preferred_element_type=_dtype_or_none(preferred_element_type), out_sharding=out_sharding,
-    )  # fmt: skip
+    params = dict(ragged_dot_dimension_numbers=ragged_dot_dimension_numbers, precision=canonical_precision(precision),
+                  preferred_element_type=_dtype_or_none(preferred_element_type))  # fmt: skip
+    return placed_result(out_sharding, ragged_dot_general_p.bind, *operands, **params)
 
 
 _MATRIX_PER_GROUP = RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), (0,), (0,))

@@ -516,7 +516,7 @@ def _with_weak_types(jaxpr: Jaxpr, weak: tuple) -> Jaxpr:
 
     def settled(*args):
         return [
-            convert_element_type_p.bind(x, new_dtype=aval_of(x).dtype, weak_type=w, sharding=None)
+            convert_element_type_p.bind(x, new_dtype=aval_of(x).dtype, weak_type=w)
             if w is not None and aval_of(x).is_array and aval_of(x).weak_type != w
             else x
             for x, w in zip(eval_jaxpr(jaxpr, jaxpr.consts, *args), weak, strict=True)

@@ -27,10 +27,8 @@ reduce_precision_p = Primitive("reduce_precision", "conversions")
 
 
 @convert_element_type_p.abstract
-def _convert_shape(x, *, new_dtype, weak_type, sharding=None):
-    return ShapedArray(
-        x.shape, new_dtype, weak_type, sharding=sharding or x.sharding, memory_space=x.memory_space, vma=x.vma
-    )
+def _convert_shape(x, *, new_dtype, weak_type):
+    return ShapedArray(x.shape, new_dtype, weak_type, memory_space=x.memory_space, vma=x.vma)
 
 
 def _same_bits_only(dtype) -> bool:

@@ -19,6 +19,7 @@ from bedrax.core.tables import pure_shapes
 from bedrax.core.tracing import Primitive
 from bedrax.lax.primitives import conversions, elementwise, shaping
 from bedrax.lax.primitives.contractions import PrecisionLike, canonical_precision, dot_general, product_dtype
+from bedrax.lax.primitives.placement import placed_result
 from bedrax.lax.primitives.windows import padtype_to_pads
 
 pure_shapes.add("convolution")
@@ -168,7 +169,7 @@ def conv_transpose_shape_tuple(lhs_shape, rhs_shape, window_strides, padding, di
 @conv_general_dilated_p.abstract
 def _conv_shape(
     lhs, rhs, *, window_strides, padding, lhs_dilation, rhs_dilation, dimension_numbers, feature_group_count=1,
-    batch_group_count=1, precision=None, preferred_element_type=None, out_sharding=None,
+    batch_group_count=1, precision=None, preferred_element_type=None,
 ):  # fmt: skip
     name = "conv_general_dilated"
     if lhs.ndim != rhs.ndim:
@@ -256,7 +257,7 @@ def conv_general_dilated(
       batch_group_count: number of groups into which the batch falls, likewise.
       precision: as in `dot_general`.
       preferred_element_type: dtype of the result and, as a wish, of the sums.
-      out_sharding: placement of the result under explicit sharding.
+      out_sharding: optional placement of the result.
 
     Returns:
       An array of rank ``n + 2``.
@@ -283,14 +284,13 @@ def conv_general_dilated(
         padding = padtype_to_pads(_pick(x.shape, numbers.lhs_spec[2:]), spans, strides, padding)
     else:
         padding = [(lo, hi) for lo, hi in padding]
-    return conv_general_dilated_p.bind(
-        lhs, rhs, window_strides=strides, padding=tuple([(_dim(lo), _dim(hi)) for lo, hi in padding]),
+    return placed_result(
+        out_sharding, conv_general_dilated_p.bind, lhs, rhs, window_strides=strides, padding=tuple([(_dim(lo), _dim(hi)) for lo, hi in padding]),
         lhs_dilation=lhs_dilation, rhs_dilation=rhs_dilation, dimension_numbers=numbers,
         feature_group_count=operator.index(feature_group_count), batch_group_count=operator.index(batch_group_count),
         precision=canonical_precision(precision),
         preferred_element_type=None if preferred_element_type is None
         else dtypes.canonicalize_dtype(dtypes.as_dtype(preferred_element_type)),
-        out_sharding=out_sharding,
     )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from bedrax import pytree
-from bedrax.core import avals, effects, executors
+from bedrax.core import avals, effects
 from bedrax.core.tables import effect_rules
 from bedrax.core.tracing import Primitive
 from bedrax.lax.primitives import control_flow
@@ -16,7 +16,6 @@ from bedrax.lax.primitives import control_flow
 __all__ = [
     "after_all", "after_all_p", "create_token", "create_token_p", "dce_sink", "dce_sink_p", "platform_dependent",
     "platform_index_p", "stage", "stage_p",
-    "to_memory_p",
 ]  # fmt: skip
 
 _FAMILY = "markers"
@@ -53,11 +52,6 @@ def after_all(*operands):
 
 
 # ---- identities and sinks
-
-# The identity, whose result is in another memory of the device. params: kind ("device", "pinned_host", ...)
-to_memory_p = Primitive("to_memory", _FAMILY)
-to_memory_p.abstract_eval = lambda aval, *, kind: aval
-to_memory_p.def_impl(lambda x, *, kind: executors.get().to_memory(x, kind))
 
 stage_p = Primitive("stage", _FAMILY)
 stage_p.abstract_eval = lambda aval: aval

@@ -15,6 +15,7 @@ from bedrax.core.avals import ShapedArray
 from bedrax.core.tables import families_on_bases
 from bedrax.core.tracing import Primitive
 from bedrax.lax.primitives.elementwise import joined, result_shape
+from bedrax.lax.primitives.placement import placed
 
 families_on_bases.add("random_bits")
 
@@ -49,12 +50,12 @@ def _threefry_types(*avals):
 
 
 @rng_bit_generator_p.abstract
-def _bit_generator_types(key, *, shape, dtype, algorithm, out_sharding=None):
+def _bit_generator_types(key, *, shape, dtype, algorithm):
     if dtype not in _GENERATED:
         raise TypeError(f"rng_bit_generator: no bits of dtype {dtype}; there are {', '.join(map(str, _GENERATED))}")
     if (key.dtype, key.shape) not in ((_U32, (4,)), (_U64, (2,))):
         raise TypeError(f"rng_bit_generator: the key is uint32[4] or uint64[2], got {key.str_short()}")
-    return [key.strip_weak_type(), ShapedArray(shape, dtype, sharding=out_sharding)]
+    return [key.strip_weak_type(), ShapedArray(shape, dtype)]
 
 
 @rng_uniform_p.abstract
@@ -94,13 +95,11 @@ def rng_bit_generator(key, shape, dtype=np.uint32, algorithm=RandomAlgorithm.RNG
     Returns:
       ``[new_key, bits]``.
     """
-    return rng_bit_generator_p.bind(
-        key,
-        shape=dims.canonical_shape(shape),
-        dtype=dtypes.explicit_dtype(dtype, "rng_bit_generator"),
+    new_key, bits = rng_bit_generator_p.bind(
+        key, shape=dims.canonical_shape(shape), dtype=dtypes.explicit_dtype(dtype, "rng_bit_generator"),
         algorithm=RandomAlgorithm(algorithm),
-        out_sharding=out_sharding,
-    )
+    )  # fmt: skip
+    return [new_key, placed(bits, out_sharding)]
 
 
 def rng_uniform(a, b, shape):

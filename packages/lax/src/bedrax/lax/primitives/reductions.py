@@ -19,6 +19,7 @@ from bedrax.core.tables import pure_shapes
 from bedrax.core.tracing import Primitive, Tracer
 from bedrax.lax.primitives import elementwise
 from bedrax.lax.primitives.elementwise import ANY, BITS, NUMBER, ORDERED
+from bedrax.lax.primitives.placement import placed_result
 from bedrax.lax.primitives.shaping import concatenate, like, slice_in_dim, squeeze
 
 pure_shapes.add("reductions")
@@ -38,7 +39,7 @@ def _reduction(name: str, categories) -> Primitive:
     ok = elementwise.accepted(categories)
 
     @prim.abstract
-    def shape_rule(operand, *, axes, out_sharding=None):
+    def shape_rule(operand, *, axes):
         if not ok[operand.dtype]:
             raise elementwise.dtype_refused(name, operand.dtype, categories)
         return like(operand, _reduced_shape(name, operand, axes))
@@ -67,7 +68,9 @@ def reduce_sum(operand, axes: Sequence[int], *, out_sharding=None):
       axes: which axes, each in ``[0, rank)``; they are absent from the result.
       out_sharding: optional placement of the result.
     """
-    return reduce_sum_p.bind(operand, axes=_axes(axes), out_sharding=out_sharding)
+    if out_sharding is not None:
+        return placed_result(out_sharding, reduce_sum, operand, axes=axes)
+    return reduce_sum_p.bind(operand, axes=_axes(axes))
 
 
 def reduce_prod(operand, axes: Sequence[int]):

@@ -17,6 +17,7 @@ from bedrax.core.array import Array
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.tables import print_rules, pure_shapes
 from bedrax.core.tracing import Primitive
+from bedrax.lax.primitives.placement import placed, placed_result
 
 pure_shapes.add("shaping")
 
@@ -37,10 +38,7 @@ empty_p = Primitive("empty", "shaping")
 
 # Jaxprs print what is not evident from the types.
 print_rules.add(
-    broadcast_in_dim_p,
-    lambda params: {
-        name: value for name, value in params.items() if value and name in ("broadcast_dimensions", "sharding")
-    },
+    broadcast_in_dim_p, lambda params: {k: v for k, v in params.items() if v and k == "broadcast_dimensions"}
 )
 
 
@@ -81,7 +79,7 @@ def _join(avals: Sequence[ShapedArray], shape: tuple) -> ShapedArray:
 
 
 @broadcast_in_dim_p.abstract
-def _broadcast_in_dim_shape(operand, *, shape, broadcast_dimensions, sharding=None):
+def _broadcast_in_dim_shape(operand, *, shape, broadcast_dimensions):
     ndim = len(operand.shape)
     if len(broadcast_dimensions) != ndim:
         raise TypeError(
@@ -120,19 +118,20 @@ def broadcast_in_dim(operand, shape, broadcast_dimensions: Sequence[int], *, out
     Raises:
       TypeError: the dimensions do not fit.
     """
+    if out_sharding is not None:
+        return placed_result(
+            out_sharding, broadcast_in_dim, operand, shape=shape, broadcast_dimensions=broadcast_dimensions
+        )
     shape = dims.canonical_shape(shape)
     broadcast_dimensions = tuple(map(operator.index, broadcast_dimensions))
     if (
-        out_sharding is None
-        and len(broadcast_dimensions) == len(shape)
+        len(broadcast_dimensions) == len(shape)
         and isinstance(operand, Array)
         and operand.shape == shape
         and broadcast_dimensions == tuple(range(len(shape)))
     ):
         return operand
-    return broadcast_in_dim_p.bind(
-        operand, shape=shape, broadcast_dimensions=broadcast_dimensions, sharding=out_sharding
-    )
+    return broadcast_in_dim_p.bind(operand, shape=shape, broadcast_dimensions=broadcast_dimensions)
 
 
 def broadcast(operand, sizes: Sequence[int], *, out_sharding=None):
@@ -205,7 +204,7 @@ def expand_dims(array, dimensions: Sequence[int]):
 
 
 @reshape_p.abstract
-def _reshape_shape(operand, *, new_sizes, dimensions, sharding=None):
+def _reshape_shape(operand, *, new_sizes, dimensions):
     for size in new_sizes:
         if dims.is_constant_dim(size) and size < 0:
             raise TypeError(f"reshape: lengths are not negative, got new_sizes {new_sizes}")
@@ -227,14 +226,16 @@ def reshape(operand, new_sizes, dimensions: Sequence[int] | None = None, *, out_
       dimensions: optional order of the operand's axes in which to read it.
       out_sharding: optional placement of the result.
     """
+    if out_sharding is not None:
+        return placed_result(out_sharding, reshape, operand, new_sizes=new_sizes, dimensions=dimensions)
     new_sizes = dims.canonical_shape(new_sizes)
     if dimensions is not None:
         dimensions = tuple(map(operator.index, dimensions))
         if dimensions == tuple(range(len(dimensions))) == tuple(range(len(aval_of(operand).shape))):
             dimensions = None
-    if dimensions is None and out_sharding is None and isinstance(operand, Array) and operand.shape == new_sizes:
+    if dimensions is None and isinstance(operand, Array) and operand.shape == new_sizes:
         return operand
-    return reshape_p.bind(operand, new_sizes=new_sizes, dimensions=dimensions, sharding=out_sharding)
+    return reshape_p.bind(operand, new_sizes=new_sizes, dimensions=dimensions)
 
 
 def collapse(operand, start_dimension: int, stop_dimension: int | None = None):
@@ -526,7 +527,7 @@ def tile(operand, reps: Sequence[int]):
 
 
 @iota_p.abstract
-def _iota_shape(*, dtype, shape, dimension, sharding=None):
+def _iota_shape(*, dtype, shape, dimension):
     if not (dtypes.issubdtype(dtype, np.number)):
         raise TypeError(f"iota counts in a dtype of numbers, got {dtype}")
     if any(dims.is_constant_dim(n) and n < 0 for n in shape):
@@ -543,24 +544,19 @@ def iota(dtype, size: int):
 
 def broadcasted_iota(dtype, shape, dimension: int, *, out_sharding=None):
     """An array of `shape` whose elements are their index along the axis `dimension`."""
-    return iota_p.bind(
-        dtype=dtypes.canonicalize_dtype(dtype),
-        shape=dims.canonical_shape(shape),
-        dimension=operator.index(dimension),
-        sharding=out_sharding,
-    )
+    params = dict(dtype=dtypes.canonicalize_dtype(dtype), shape=dims.canonical_shape(shape))
+    return placed(iota_p.bind(**params, dimension=operator.index(dimension)), out_sharding)
 
 
 @empty_p.abstract
-def _empty_shape(*, shape, dtype, out_sharding=None):
+def _empty_shape(*, shape, dtype):
     return ShapedArray(shape, dtype)
 
 
 def empty(shape, dtype, *, out_sharding=None):
     """An array whose elements have unspecified values."""
-    return empty_p.bind(
-        shape=dims.canonical_shape(shape), dtype=dtypes.canonicalize_dtype(dtype), out_sharding=out_sharding
-    )
+    made = empty_p.bind(shape=dims.canonical_shape(shape), dtype=dtypes.canonicalize_dtype(dtype))
+    return placed(made, out_sharding)
 
 
 def shape_as_value(shape):

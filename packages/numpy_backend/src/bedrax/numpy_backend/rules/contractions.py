@@ -108,7 +108,7 @@ def _matrices(lhs: tuple, rhs: tuple, dimension_numbers: tuple) -> tuple:
 
 
 @numpy_rules.rule(dot_general_p)
-def dot_general(lhs, rhs, *, dimension_numbers, precision=None, preferred_element_type=None, out_sharding=None):
+def dot_general(lhs, rhs, *, dimension_numbers, precision=None, preferred_element_type=None):
     order_x, shape_x, order_y, shape_y, result = _matrices(lhs.shape, rhs.shape, dimension_numbers)
     x = (lhs if order_x is None else lhs.transpose(order_x)).reshape(shape_x)
     y = (rhs if order_y is None else rhs.transpose(order_y)).reshape(shape_y)
@@ -136,8 +136,7 @@ def _dot_general_source(write, eqn, lhs, rhs):
 
 @numpy_rules.rule(ragged_dot_general_p)
 def _ragged_dot_general(
-    lhs, rhs, group_sizes, *offset, ragged_dot_dimension_numbers, precision=None, preferred_element_type=None,
-    out_sharding=None,
+    lhs, rhs, group_sizes, *offset, ragged_dot_dimension_numbers, precision=None, preferred_element_type=None
 ):  # fmt: skip
     numbers = ragged_dot_dimension_numbers
     kind, prefix = ragged_kind(lhs.ndim, numbers)

@@ -12,7 +12,7 @@ from bedrax.numpy_backend.tables import numpy_rules, source_rules
 
 
 @numpy_rules.rule(p.convert_element_type_p)
-def _convert(x, *, new_dtype, weak_type, sharding=None):
+def _convert(x, *, new_dtype, weak_type):
     return convert(x, new_dtype)
 
 

@@ -32,7 +32,7 @@ def dilate_and_pad(x: np.ndarray, dilation, padding) -> np.ndarray:
 @numpy_rules.rule(conv_general_dilated_p)
 def _conv(
     lhs, rhs, *, window_strides, padding, lhs_dilation, rhs_dilation, dimension_numbers, feature_group_count=1,
-    batch_group_count=1, precision=None, preferred_element_type=None, out_sharding=None,
+    batch_group_count=1, precision=None, preferred_element_type=None,
 ):  # fmt: skip
     numbers, n = dimension_numbers, len(window_strides)
     x = dilate_and_pad(lhs.transpose(numbers.lhs_spec), lhs_dilation, padding)

@@ -47,7 +47,7 @@ def philox(counter, key):
 
 
 @numpy_rules.rule(p.rng_bit_generator_p)
-def _bit_generator(key, *, shape, dtype, algorithm, out_sharding=None):
+def _bit_generator(key, *, shape, dtype, algorithm):
     checked(p.rng_bit_generator_p, key, shape=shape, dtype=dtype, algorithm=algorithm)
     # The state: 64 bits of key, and a 64-bit counter of blocks.
     secret, start = np.ascontiguousarray(key).astype(key.dtype.newbyteorder("<")).view("<u8")

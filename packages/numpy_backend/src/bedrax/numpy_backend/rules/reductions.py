@@ -30,7 +30,7 @@ def accumulator(dtype: np.dtype) -> np.dtype:
 
 
 def _arithmetic(ufunc):
-    def evaluate(x, *, axes, out_sharding=None):
+    def evaluate(x, *, axes):
         if not axes:
             return x
         dtype = x.dtype

@@ -13,7 +13,7 @@ rule, written = numpy_rules.rule, source_rules.rule
 
 
 @rule(shaping.broadcast_in_dim_p)
-def _broadcast_in_dim(x, *, shape, broadcast_dimensions, sharding=None):
+def _broadcast_in_dim(x, *, shape, broadcast_dimensions):
     if broadcast_dimensions:
         place = [1] * len(shape)
         for size, axis in zip(x.shape, broadcast_dimensions):
@@ -45,7 +45,7 @@ def _broadcast_in_dim_source(write, eqn, x):
 
 
 @rule(shaping.reshape_p)
-def _reshape(x, *, new_sizes, dimensions, sharding=None):
+def _reshape(x, *, new_sizes, dimensions):
     return (x if dimensions is None else x.transpose(dimensions)).reshape(new_sizes)
 
 
@@ -140,12 +140,12 @@ def _tile(x, *, reps):
 
 
 @rule(shaping.iota_p)
-def _iota(*, dtype, shape, dimension, sharding=None):
+def _iota(*, dtype, shape, dimension):
     place = [1] * len(shape)
     place[dimension] = shape[dimension]
     return np.broadcast_to(np.arange(shape[dimension]).astype(dtype).reshape(place), shape)
 
 
 @rule(shaping.empty_p)
-def _empty(*, shape, dtype, out_sharding=None):
+def _empty(*, shape, dtype):
     return np.zeros(shape, dtype)  # unspecified values; zeros are reproducible

@@ -16,13 +16,8 @@ def _by_platform(x):
     return lax.platform_dependent(x, tpu=lax.cos, cpu=lax.sin, default=lax.neg)
 
 
-def _there_and_back(x):
-    return p.to_memory_p.bind(p.to_memory_p.bind(lax.sin(x), kind="pinned_host"), kind="device")
-
-
 CASES = [
     OpCase(p.stage_p, "vector", lambda x: lax.mul(lax.stage(x), x), (arg((3,)),), oracle=np.square),
-    OpCase(p.to_memory_p, "and_back", _there_and_back, (arg((3,)),), oracle=np.sin),
     OpCase(p.dce_sink_p, "unused", _sunk, (arg((3,)),), oracle=np.square),
     OpCase(p.platform_index_p, "of_three", _by_platform, (arg((2, 3)),), oracle=np.sin),
 ]  # fmt: skip

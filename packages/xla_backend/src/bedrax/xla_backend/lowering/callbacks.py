@@ -6,13 +6,13 @@ from bedrax.xla_backend.tables import lowering_rules
 
 
 @lowering_rules.rule(pure_callback_p)
-def _pure(ctx, *args, callback, result_avals, **_):
-    return ctx.host_callback(callback, args, result_avals, has_side_effect=False)
+def _pure(ctx, *args, callback, result_avals, device, **_):
+    return ctx.host_callback(callback, args, result_avals, has_side_effect=False, device=device)
 
 
 @lowering_rules.rule(io_callback_p)
-def _io(ctx, *args, callback, result_avals, ordered, **_):
-    return ctx.host_callback(callback, args, result_avals, ordered_io_effect if ordered else None)
+def _io(ctx, *args, callback, result_avals, ordered, device):
+    return ctx.host_callback(callback, args, result_avals, ordered_io_effect if ordered else None, device=device)
 
 
 @lowering_rules.rule(debug_callback_p)

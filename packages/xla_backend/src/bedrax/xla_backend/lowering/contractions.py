@@ -80,7 +80,7 @@ def dtypes_of_product(ctx, x: np.dtype, y: np.dtype, result: np.dtype) -> tuple[
 
 
 @lowering_rules.rule(dot_general_p)
-def _dot_general(ctx, lhs, rhs, *, dimension_numbers, precision=None, preferred_element_type=None, out_sharding=None):
+def _dot_general(ctx, lhs, rhs, *, dimension_numbers, precision=None, preferred_element_type=None):
     (lc, rc), (lb, rb) = dimension_numbers
     (x, y), out = ctx.avals_in, ctx.avals_out[0]
     numbers = ctx.parse(

@@ -11,7 +11,7 @@ from bedrax.xla_backend.tables import lowering_rules
 
 
 @lowering_rules.rule(p.convert_element_type_p)
-def _convert(ctx, x, *, new_dtype, weak_type, sharding=None):
+def _convert(ctx, x, *, new_dtype, weak_type):
     old = ctx.avals_in[0]
     if old.dtype == new_dtype:
         return x

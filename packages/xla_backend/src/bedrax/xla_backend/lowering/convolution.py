@@ -31,7 +31,7 @@ def _numbers_text(numbers) -> str:
 @lowering_rules.rule(conv_general_dilated_p)
 def _conv(
     ctx, lhs, rhs, *, window_strides, padding, lhs_dilation, rhs_dilation, dimension_numbers, feature_group_count=1,
-    batch_group_count=1, precision=None, preferred_element_type=None, out_sharding=None,
+    batch_group_count=1, precision=None, preferred_element_type=None,
 ):  # fmt: skip
     (x, k), out = ctx.avals_in, ctx.avals_out[0]
     if isinstance(precision, (DotAlgorithm, DotAlgorithmPreset)):
@@ -111,7 +111,7 @@ def _conv_cpu(ctx, lhs, rhs, **params):
 
 def _depthwise(
     lhs, rhs, *, window_strides, padding, lhs_dilation, rhs_dilation, dimension_numbers, feature_group_count,
-    batch_group_count, precision, preferred_element_type, out_sharding,
+    batch_group_count, precision, preferred_element_type,
 ):  # fmt: skip
     """One product per element of the kernel, and their sum, which XLA makes one loop over the result."""
     numbers, n = dimension_numbers, len(window_strides)

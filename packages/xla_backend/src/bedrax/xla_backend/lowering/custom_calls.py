@@ -67,13 +67,18 @@ class Caller(Builder):
                 )
         return self.emit("stablehlo.custom_call", operands, result_types, **attributes)
 
-    def with_sharding(self, v: Any, sharding: Any) -> Any:
-        """`v`, which the partitioner is to split as an `HloSharding` says (None: as it likes)."""
+    def with_sharding(self, v: Any, sharding: Any, unconstrained: Sequence[int] = ()) -> Any:
+        """`v`, which the partitioner is to split as an `HloSharding` says (None: as it likes).
+
+        Args:
+          unconstrained: dimensions that it may split as it likes.
+        """
         if sharding is None or self.program.num_partitions == 1:
             return v
+        free = f"unspecified_dims=[{','.join(map(str, unconstrained))}]" if unconstrained else None
         return self.emit(
             "stablehlo.custom_call", (v,), v.type, call_target_name="Sharding", api_version=types.i32(1),
-            **{"mhlo.sharding": str(sharding)})  # fmt: skip
+            backend_config=free, **{"mhlo.sharding": str(sharding)})  # fmt: skip
 
     def add_host_callback(self, function: Any) -> int:
         """Index of `function` among the executable's host callbacks."""
@@ -81,7 +86,7 @@ class Caller(Builder):
         return len(self.program.host_callbacks) - 1
 
     def host_callback(self, function: Callable, operands: Sequence[Any], result_types: Sequence[Any], effect: Any = None,
-                      has_side_effect: bool = True) -> list:  # fmt: skip
+                      has_side_effect: bool = True, device: Any = None) -> list:  # fmt: skip
         """Call ``function(*arrays) -> sequence of arrays`` on the host when the program runs; a value per result.
 
         Args:
@@ -89,6 +94,7 @@ class Caller(Builder):
           result_types: types or avals of the results.
           effect: an ordered effect whose token the call takes and renews.
           has_side_effect: false lets the compiler drop or repeat the call.
+          device: a sharding over the device that makes the call; by default the program's first one.
         """
         target = platforms.of(self.platform).callback_target
         if target is None:
@@ -97,16 +103,20 @@ class Caller(Builder):
         checked = _checked_callback(function, wanted, effect is not None)
         config_of_call = {"index": np.uint64(self.add_host_callback(checked))}
         tokens = [] if effect is None else [self.token(effect)]
+        results = [t.type for t in tokens] + wanted
+        once = {}
+        if self.program.num_partitions > 1:  # whole arrays, once: on one device, whose results the others get
+            one = f"{{maximal device={self.program.position(device)}}}"
+            once = {
+                "mhlo.sharding": types.string(one if len(results) < 2 else f"{{{', '.join([one] * len(results))}}}")
+            }
         out = self.custom_call(
-            target,
-            [*tokens, *operands],
-            [t.type for t in tokens] + wanted,
-            config_of_call,
-            has_side_effect=has_side_effect,
-        )
+            target, [*tokens, *operands], results, config_of_call, has_side_effect=has_side_effect,
+            extra_attributes=once)  # fmt: skip
         if effect is not None:
             self.set_token(effect, out[0])
-        return out[len(tokens) :]
+        out = out[len(tokens) :]
+        return [self.with_sharding(v, "{replicated}") for v in out] if once else out
 
     def keep_alive(self, x: Any) -> None:
         """`x` lives at least as long as the executable."""

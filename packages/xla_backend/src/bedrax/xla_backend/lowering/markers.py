@@ -21,15 +21,6 @@ def _stage(ctx, x):
     return x
 
 
-@lowering_rules.rule(p.to_memory_p)
-def _to_memory(ctx, x, *, kind):
-    if ctx.platform == "cpu":  # its memories are the same one
-        return x
-    return ctx.emit(
-        "stablehlo.custom_call", (x,), call_target_name="annotate_device_placement", has_side_effect=True,
-        api_version=ctx.i32(1), **{"mhlo.frontend_attributes": {"_xla_buffer_placement": kind}})  # fmt: skip
-
-
 @lowering_rules.rule(p.dce_sink_p)
 def _sink(ctx, *operands, prevent_mlir_dce):
     if prevent_mlir_dce:

@@ -37,14 +37,17 @@ class Program:
 
     Attributes:
       platform: what rules are chosen for.
+      devices: what it will run on, as far as that is known.
       host_callbacks: Python callables that the executable calls, by index.
       keepalives: objects that must live as long as the executable.
       dim_values: symbolic dimension variable -> rank-0 i32 value, in the main function.
       lower_equation: ``(ctx, values) -> value, or list``: how equations are lowered.
     """
 
-    def __init__(self, name: str, platform: str, num_partitions: int = 1, lower_equation: Callable = lower_equation):
+    def __init__(self, name: str, platform: str, num_partitions: int = 1, lower_equation: Callable = lower_equation,
+                 devices: Sequence[Any] = ()):  # fmt: skip
         self.name = name
+        self.devices = tuple(devices)
         self.lower_equation = lower_equation
         self.platform = platform
         self.num_partitions = num_partitions
@@ -66,6 +69,22 @@ class Program:
         self.scratch: Any = None
         self._functions: dict[Any, str] = {}
         self._symbols: set[str] = {"main"}
+
+    def position(self, where: Any) -> int:
+        """The position among the devices of the one that a sharding over one device names (None: the first).
+
+        Raises:
+          ValueError: it is over several, or not one of the program's.
+        """
+        if where is None:
+            return 0
+        (device, *others) = where.assignment
+        if others or (self.devices and device not in self.devices):
+            raise ValueError(
+                f"sharding of a callback: it is called once, on one device of the program's {len(self.devices)}; got"
+                f" {where}"
+            )
+        return self.devices.index(device) if self.devices else 0
 
     def unique_symbol(self, name: str) -> str:
         """A symbol name like `name` that the module does not have yet."""

@@ -25,7 +25,7 @@ _ALGORITHMS = {
 
 
 @lowering_rules.rule(p.rng_bit_generator_p)
-def _bit_generator(ctx, key, *, shape, dtype, algorithm, out_sharding=None):
+def _bit_generator(ctx, key, *, shape, dtype, algorithm):
     key_aval = ctx.avals_in[0]
     state_type = ctx.tensor_type((2,), _U64)
     if key_aval.dtype == _U32:

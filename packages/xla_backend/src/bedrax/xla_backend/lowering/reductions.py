@@ -56,7 +56,7 @@ def _pick_complex(ctx, x, y, better: str):
 
 
 @rule(*_OPS)
-def _reduce_known(ctx, x, *, axes, out_sharding=None):
+def _reduce_known(ctx, x, *, axes):
     if not axes:
         return x
     prim, dtype = ctx.prim, ctx.avals_in[0].dtype

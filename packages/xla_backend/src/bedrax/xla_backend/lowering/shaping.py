@@ -12,12 +12,12 @@ rule = lowering_rules.rule
 
 
 @rule(p.broadcast_in_dim_p)
-def _broadcast_in_dim(ctx, x, *, shape, broadcast_dimensions, sharding=None):
+def _broadcast_in_dim(ctx, x, *, shape, broadcast_dimensions):
     return ctx.broadcast_in_dim(x, shape, broadcast_dimensions)
 
 
 @rule(p.reshape_p)
-def _reshape(ctx, x, *, new_sizes, dimensions, sharding=None):
+def _reshape(ctx, x, *, new_sizes, dimensions):
     return ctx.reshape(x if dimensions is None else ctx.transpose(x, dimensions), new_sizes)
 
 
@@ -111,12 +111,12 @@ def _tile(ctx, x, *, reps):
 
 
 @rule(p.iota_p)
-def _iota(ctx, *, dtype, shape, dimension, sharding=None):
+def _iota(ctx, *, dtype, shape, dimension):
     if ctx.is_static(shape):
         return ctx.emit("stablehlo.iota", [], iota_dimension=dimension)
     return ctx.emit("stablehlo.dynamic_iota", [ctx.shape_tensor(shape)], iota_dimension=dimension)
 
 
 @rule(p.empty_p)
-def _empty(ctx, *, shape, dtype, out_sharding=None):
+def _empty(ctx, *, shape, dtype):
     return ctx.full(shape, 0, dtype)

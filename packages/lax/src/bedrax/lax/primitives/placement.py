@@ -1,0 +1,110 @@
+"""Placement: where a program says that its values are.
+
+There is one operation, `reshard`: the identity, whose result is at a *place*. A place is opaque here: a backend's
+sharding, memory or layout, hashable, which answers
+
+- ``place.assignment``: the devices in their order, as a tuple; None if it says nothing of devices;
+- ``place.with_dimension(position, axes)``: the place of a batch of such values, whose new dimension is split over the
+  mesh axes `axes` (None: as the partitioner likes);
+- ``place.sharding_of_type(aval)``: the sharding that the type of a value at this place tells, or None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from bedrax.core import executors
+from bedrax.core.avals import aval_of
+from bedrax.core.tables import device_rules, print_rules
+from bedrax.core.tracing import Primitive
+
+__all__ = ["Memory", "anywhere", "free", "placed", "placed_result", "reshard_p"]
+
+
+class Memory:
+    """Another memory of the same devices: ``Memory("pinned_host")``."""
+
+    __slots__ = ("kind",)
+    assignment = layout = None
+
+    def __init__(self, kind: str):
+        self.kind = kind
+
+    memory_kind = property(lambda self: self.kind)
+
+    def with_dimension(self, position, axes) -> Memory:
+        return self
+
+    def sharding_of_type(self, aval) -> Any:
+        return aval.sharding
+
+    def __eq__(self, other):
+        return type(other) is Memory and self.kind == other.kind
+
+    def __hash__(self):
+        return hash((Memory, self.kind))
+
+    def __repr__(self):
+        return f"Memory({self.kind!r})"
+
+
+class _Anywhere:
+    """Wherever the partitioner likes."""
+
+    __slots__ = ()
+    assignment = layout = memory_kind = None
+
+    def with_dimension(self, position, axes):
+        return self
+
+    def sharding_of_type(self, aval):
+        return None
+
+    def __repr__(self):
+        return "anywhere"
+
+    def __reduce__(self):
+        return "anywhere"
+
+
+anywhere = _Anywhere()
+
+# The identity. params: to (the place of the result), src (that of the operand, to which cotangents go; None: not known)
+reshard_p = Primitive("reshard", "placement")
+
+
+@reshard_p.abstract
+def _type_at_place(aval, *, to, src):
+    found = to.sharding_of_type(aval)
+    return aval if found == aval.sharding else aval.update(sharding=found)
+
+
+reshard_p.def_impl(lambda x, *, to, src: executors.get().reshard(x, to))
+
+
+device_rules.add(reshard_p, lambda params: (params["to"],))
+print_rules.add(reshard_p, lambda params: {k: v for k, v in params.items() if v is not None})
+
+
+def placed(x: Any, where: Any, what: str = "out_sharding") -> Any:
+    """`x` at a place that a user names: a device, a sharding, a partition spec...; itself for None.
+
+    Args:
+      what: the name of the argument that says where, for messages.
+    """
+    if where is None:
+        return x
+    return reshard_p.bind(x, to=executors.get().resolve(where, what, aval_of(x)), src=None)
+
+
+def placed_result(where: Any, fun: Callable, *operands: Any, **params: Any) -> Any:
+    """``fun(*operands, **params)`` placed at `where`; then the partitioner chooses how operands are split."""
+    if where is None:
+        return fun(*operands, **params)
+    return placed(fun(*map(free, operands), **params), where)
+
+
+def free(x: Any) -> Any:
+    """`x`, with a type that does not tell how it is split."""
+    return x if aval_of(x).sharding is None else reshard_p.bind(x, to=anywhere, src=None)
