@@ -180,7 +180,7 @@ PROGRAMS = {
         xla.jit(rounds)(x)
         xla.effects_barrier()
         assert [int(i) for i in order] == [0, 1, 2]
-        one = xla.jit(lambda x: io_callback(see, x, x, sharding=s.SingleDeviceSharding(d[3])))
+        one = xla.jit(lambda x: io_callback(see, x, x, sharding=xla.SingleDeviceSharding(d[3])))
         np.testing.assert_array_equal(one(x), 2 * np.arange(8))
     """,
     "batches": """
