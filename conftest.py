@@ -34,6 +34,7 @@ ON_NUMPY = tuple(
         "parallel",
         "checkify",
         "numpy",
+        "state",
         "random",
         "nn",
         "image",

@@ -32,6 +32,7 @@ WITHOUT_XLA = (
     "parallel",
     "checkify",
     "numpy",
+    "state",
     "random",
     "nn",
     "image",

@@ -16,13 +16,19 @@ ROOT = Path(__file__).parents[1]
 
 # primitive -> the file of its tests
 ELSEWHERE = {
+    "addupdate": "packages/state/tests/test_operations.py",
     "call_exported": "packages/xla_backend/tests/test_export.py",
     "call_tf": "packages/call_tf/tests/test_staged.py",
     "check": "packages/checkify/tests/test_checks.py",
     "custom_vmap_call": "packages/autodiff/tests/test_custom_vmap.py",
     "device_put": "packages/xla_backend/tests/test_sharding.py",
     "dim_as_value": "packages/jax/tests/test_symbolic_programs.py",
+    "empty_ref": "packages/state/tests/test_operations.py",
     "ffi_call": "packages/xla_backend/tests/test_ffi.py",
+    "free_ref": "packages/state/tests/test_operations.py",
+    "freeze": "packages/state/tests/test_operations.py",
+    "get": "packages/state/tests/test_operations.py",
+    "new_ref": "packages/state/tests/test_operations.py",
     "random_bits": "packages/random/tests/test_matrix.py",
     "random_clone": "packages/random/tests/test_matrix.py",
     "random_fold_in": "packages/random/tests/test_matrix.py",
@@ -32,6 +38,7 @@ ELSEWHERE = {
     "random_unwrap": "packages/random/tests/test_matrix.py",
     "random_wrap": "packages/random/tests/test_matrix.py",
     "sharding_constraint": "packages/xla_backend/tests/test_sharding.py",
+    "swap": "packages/state/tests/test_operations.py",
 }
 
 

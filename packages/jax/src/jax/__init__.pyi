@@ -11,10 +11,10 @@ from bedrax.xla_backend import (
     process_count as process_count, process_index as process_index, process_indices as process_indices,
 )  # fmt: skip
 from bedrax.parallel import PartitionSpec as _PartitionSpec, set_mesh as set_mesh
-from bedrax.extend.unsupported import (
-    Ref as Ref, empty_ref as empty_ref, free_ref as free_ref, freeze as freeze, new_ref as new_ref, pmap as pmap,
-    shard_map as shard_map, smap as smap,
+from bedrax.state import (
+    Ref as Ref, empty_ref as empty_ref, free_ref as free_ref, freeze as freeze, new_ref as new_ref,
 )  # fmt: skip
+from bedrax.extend.unsupported import pmap as pmap, shard_map as shard_map, smap as smap
 from bedrax.core.config import (
     check_tracer_leaks as check_tracer_leaks, config as config,
     debug_infs as debug_infs, debug_nans as debug_nans, disable_jit as disable_jit,

@@ -1,4 +1,4 @@
-from bedrax.extend.unsupported import (
+from bedrax.state import (
     AbstractRef as AbstractRef, Ref as Ref, addupdate as addupdate, empty_ref as empty_ref,
-    free_ref as free_ref, freeze as freeze, get as get, new_ref as new_ref, swap as swap,
+    free_ref as free_ref, freeze as freeze, get as get, new_ref as new_ref, set as set, swap as swap,
 )  # fmt: skip

@@ -45,7 +45,7 @@ class Chosen:
     def active(self) -> tuple[bool, ...]:
         """Which leaves have derivatives: those of inexact dtypes."""
         types = [aval_of(x) for x in self.leaves]
-        return tuple(a.is_array and dtypes.is_inexact(a.dtype) for a in types)
+        return tuple((a.is_array or a.mutable) and dtypes.is_inexact(a.dtype) for a in types)
 
 
 def all_arguments(fun: Callable, args: tuple) -> Chosen:

@@ -12,7 +12,7 @@ from bedrax.core.avals import aval_functions, aval_of
 from bedrax.core.dead_code import kept
 from bedrax.core.facts import cached
 from bedrax.core.ir import Jaxpr, run
-from bedrax.core.tracing import Trace, Tracer, checks_leaks, current, entered
+from bedrax.core.tracing import Trace, Tracer, checks_leaks, current, entered, lent
 
 
 class DualTracer(Tracer):
@@ -92,8 +92,18 @@ def jvp_flat_with_aux(fun: Callable, primals: Sequence[Any], tangents: Sequence[
       (results, tangents of the results; `Zero` where nothing depends on the inputs' tangents, what else was returned).
     """
     trace = JVPTrace(current.trace)
-    inputs = [p if type(t) is Zero else JVPTracer(trace, p, t) for p, t in zip(primals, tangents, strict=True)]
-    with entered(trace):
+
+    def dual(i, x):
+        t = tangents[i]
+        return JVPTracer(trace, x, t[...] if aval_of(t).mutable else t)  # the tangent of a reference is one
+
+    def put_back(i, x):
+        primal, tangent = trace.split(x)
+        tangents[i][...] = instantiate(tangent)
+        return primal
+
+    moves = [type(t) is not Zero for t in tangents]
+    with lent(trace, primals, moves, dual, put_back) as inputs, entered(trace):
         outs, aux = fun(*inputs)
     pairs = [trace.split(x) for x in outs]
     return [p for p, _ in pairs], [t for _, t in pairs], aux

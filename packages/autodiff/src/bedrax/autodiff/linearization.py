@@ -28,7 +28,7 @@ from bedrax.core.dead_code import dce, kept
 from bedrax.core.facts import cached
 from bedrax.core.ir import Eqn, Jaxpr, Literal, Var, run
 from bedrax.core.tables import effect_rules
-from bedrax.core.tracing import Primitive, Trace, Tracer, checks_leaks, current, entered, eval_trace
+from bedrax.core.tracing import Primitive, Trace, Tracer, checks_leaks, current, entered, eval_trace, lent
 
 
 class Node(Tracer):
@@ -299,16 +299,15 @@ def linearize_flat(fun: Callable, primals: Sequence[Any], active: Sequence[bool]
     trace = LinearizeTrace(parent)
     tape = trace.tape
     inputs = []
-    args = []
-    for x, is_active in zip(primals, active, strict=True):
-        if is_active:
-            if type(x) is np.ndarray and parent is eval_trace:
-                x = executors.get().asarray(x)  # once, not at every use
-            node = Node(tape, aval_of(x).to_tangent_aval())
-            inputs.append(node)
-            x = LinearizeTracer(trace, x, node)
-        args.append(x)
-    with entered(trace):
+
+    def variable(i, x):
+        if type(x) is np.ndarray and parent is eval_trace:
+            x = executors.get().asarray(x)  # once, not at every use
+        node = Node(tape, aval_of(x).to_tangent_aval())
+        inputs.append(node)
+        return LinearizeTracer(trace, x, node)
+
+    with lent(trace, primals, active, variable, lambda i, x: trace.split(x)[0]) as args, entered(trace):
         outs, aux = fun(*args)
     pairs = [trace.split(x) for x in outs]
     return Recorded([p for p, _ in pairs], [t for _, t in pairs], tape, inputs, aux)

@@ -172,7 +172,7 @@ def _normalize(leaves, dims, in_tree, call) -> list:
             result.append(None)
             continue
         aval = aval_of(x)
-        if not aval.is_array:
+        if not (aval.is_array or aval.mutable):
             result.append(None)
             continue
         rank = len(aval.shape)

@@ -19,7 +19,7 @@ from bedrax.core.facts import cached
 from bedrax.core.ir import Jaxpr, run
 from bedrax.core.passes import axes_of
 from bedrax.core.tables import named_axes, programs
-from bedrax.core.tracing import Primitive, Trace, Tracer, checks_leaks, current, entered, extend_axes
+from bedrax.core.tracing import Primitive, Trace, Tracer, checks_leaks, current, entered, extend_axes, lent
 from bedrax.lax.axes import insert
 from bedrax.lax.primitives.custom_rules import staged
 
@@ -140,8 +140,9 @@ def batch_flat_with_aux(
       (results, mapped axis of each result or None, what else was returned).
     """
     trace = BatchTrace(current.trace, axis)
-    args = [x if d is None else BatchTracer(trace, x, d) for x, d in zip(vals, dims, strict=True)]
-    with entered(trace):
+    mapped = [d is not None for d in dims]
+    put_back = lambda i, x: place(*trace.split(x), dims[i], axis.size)
+    with lent(trace, vals, mapped, lambda i, x: BatchTracer(trace, x, dims[i]), put_back) as args, entered(trace):
         if axis.name is None:
             outs, aux = fun(*args)
         else:

@@ -17,13 +17,14 @@ import numpy as np
 
 _foreign_types: dict[type, frozenset[str]] = {}  # with the names of what each defines itself
 _installed: dict[str, Any] = {}
+no_arrays: set[type] = set()  # tracers that stand for something else
 
 
 class _ArrayMeta(type):
     def __instancecheck__(cls, x):
         kind = type(x)
         if cls is Array:
-            return kind in _foreign_types or issubclass(kind, Array)
+            return kind in _foreign_types or (issubclass(kind, Array) and kind not in no_arrays)
         return issubclass(kind, cls)
 
     def __subclasscheck__(cls, kind):

@@ -24,6 +24,8 @@ class AbstractValue:
 
     __slots__ = ()
     is_array = False
+    mutable = False  # whether values of the type can be written to
+    tracer_class: type | None = None  # of values in a program; None: that of arrays
 
     def to_tangent_aval(self) -> AbstractValue:
         raise TypeError(f"values of type {self} have no tangent space")

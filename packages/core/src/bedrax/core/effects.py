@@ -7,13 +7,37 @@ token), to stand inside control flow or a custom derivative, to be rematerialize
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 
 class Effect:
     """Base class of effects. Subclasses are hashable and compare by what they affect."""
 
     __slots__ = ()
+
+
+class OperandEffect(Effect):
+    """An effect on one value: of an equation on an operand, of a program on a constant or an argument.
+
+    Attributes:
+      position: which operand; of a program, its constants count first. (`input_index` for libraries.)
+    """
+
+    __slots__ = ("position",)
+
+    def __init__(self, position: int):
+        self.position = position
+
+    input_index = property(lambda self: self.position)
+
+    def __eq__(self, other):
+        return type(other) is type(self) and self.position == other.position
+
+    def __hash__(self):
+        return hash((type(self), self.position))
+
+    def __repr__(self):
+        return f"{type(self).__name__}({self.position})"
 
 
 Effects = frozenset[Effect]
@@ -62,6 +86,19 @@ control_flow_allowed_effects = EffectTypeSet("may stand inside scan, while_loop 
 custom_derivatives_allowed_effects = EffectTypeSet("may stand inside custom_jvp and custom_vjp functions")
 remat_allowed_effects = EffectTypeSet("may run again when a computation is rematerialized")
 partial_eval_kept_effects = EffectTypeSet("kept in the known part when a program is split")
+
+
+def moved(effects: Iterable[Effect], place: Callable[[int], int | None]) -> Effects:
+    """The effects with those on operands renamed: `place` says which value the operand is, None: one of no concern."""
+    found = set()
+    for e in effects:
+        if isinstance(e, OperandEffect):
+            at = place(e.position)
+            if at is None:
+                continue
+            e = type(e)(at)
+        found.add(e)
+    return frozenset(found)
 
 
 def join(*effect_sets: Iterable[Effect]) -> Effects:

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from bedrax.core.avals import AbstractValue
+from bedrax.core.effects import OperandEffect, moved
 from bedrax.core.offers import offered
 from bedrax.core.tracing import Primitive
 
@@ -133,7 +134,7 @@ class Jaxpr:
         self.eqns = list(eqns)
         self.constvars = list(constvars)
         self.consts = list(consts)
-        self.effects = join_effects(self.eqns) if effects is None else effects
+        self.effects = join_effects(self.eqns, (*self.constvars, *self.invars)) if effects is None else effects
         self.debug_info = debug_info
         self.cache: dict = {}  # what was derived from this program; see `bedrax.core.facts`
 
@@ -152,7 +153,8 @@ class Jaxpr:
         """A copy with some fields changed (`effects` recomputed unless given)."""
         fields = dict(
             invars=self.invars, outvars=self.outvars, eqns=self.eqns, constvars=self.constvars,
-            consts=self.consts, debug_info=self.debug_info, effects=None if "eqns" in changes else self.effects,
+            consts=self.consts, debug_info=self.debug_info,
+            effects=None if "eqns" in changes or (self.effects and changes) else self.effects,
         )  # fmt: skip
         inner = changes.pop("jaxpr", None)
         if inner is not None:
@@ -202,12 +204,18 @@ class DebugInfo:
         return f"DebugInfo({self.func_src_info})"
 
 
-def join_effects(eqns: Iterable[Eqn]) -> frozenset:
-    """The union of the equations' effects."""
+def join_effects(eqns: Iterable[Eqn], inputs: Sequence[Var]) -> frozenset:
+    """The effects of a program: the union of the equations'; of those on a value, the ones on `inputs`."""
     found: frozenset = no_effects
+    place: dict = {}
     for eqn in eqns:
-        if eqn.effects and eqn.effects is not found:
-            found = found | eqn.effects
+        effects = eqn.effects
+        if effects and effects is not found:
+            if any(isinstance(e, OperandEffect) for e in effects):
+                place = place or {v: i for i, v in enumerate(inputs)}
+                operands = eqn.invars
+                effects = moved(effects, lambda n, at=place, given=operands: at.get(given[n]))
+            found = found | effects
     return found
 
 

@@ -129,7 +129,7 @@ class Jitted:
             if config.no_tracing.value:
                 raise RuntimeError(f"jit would trace {self.name} now, but jax_no_tracing is on")
             traced = self.trace_now(in_tree, types, static_key)
-            if not traced.consts:  # what closes over another transformation's values must not outlive it
+            if not any(map(staging.of_a_trace, traced.consts)):
                 self.cache.keep(key, traced)
         gives = signature.donate_argnums or signature.donate_argnames
         donated = signature.donated(args, dynamic_kwargs) if gives else (False,) * len(leaves)
@@ -154,7 +154,7 @@ class Jitted:
         info = staging.described(self.fun, in_tree, [n for n, _ in static_key if type(n) is int])
         jaxpr, out_tree = staging.trace_to_jaxpr(staging.flat_fun(call, in_tree), types, info)
         jaxpr, consts = staging.close_over(jaxpr, every=False)
-        return _Traced(jaxpr, consts, out_tree)
+        return _Traced(staging.without_references(jaxpr), consts, out_tree)
 
     def complain(self, in_tree, leaves, count: int) -> None:
         """Raise an error that names the argument (of `count` positional ones) that is no array."""

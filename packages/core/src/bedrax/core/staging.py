@@ -94,7 +94,7 @@ class StagingTrace(Trace):
         """A tracer for a new argument of the program."""
         var = Var(aval)
         self.invars.append(var)
-        return StagedTracer(self, aval, var)
+        return (aval.tracer_class or StagedTracer)(self, aval, var)
 
     def names_of_arguments_of(self, var: Var) -> list[str]:
         """Which of the program's arguments a variable depends on, as far as they have names."""
@@ -112,6 +112,8 @@ class StagingTrace(Trace):
             return x.variable
         if kind in _SCALARS:
             return Literal(x, aval_of(x))
+        if isinstance(x, StagedTracer) and x._trace is self:  # of a class of its own
+            return x.variable
         if isinstance(x, np.generic) and x.dtype.kind != "V":
             aval = aval_of(x)
             return Literal(x.astype(aval.dtype), aval)
@@ -136,7 +138,10 @@ class StagingTrace(Trace):
     def lift_result(self, x: Any, i: int) -> Var | Literal:
         """An atom for what the function returned."""
         try:
-            return self.lift(x)
+            atom = self.lift(x)
+            if atom.aval.mutable:
+                raise self.escaping(atom, i)
+            return atom
         except TypeError as e:
             info = self.debug_info
             if info is None or isinstance(x, Tracer) or type(x) in _SCALARS:
@@ -145,6 +150,15 @@ class StagingTrace(Trace):
                 f"function {info.func_src_info} returned a value of type {type(x)} (leaf {i} of its result), which is not"
                 f" a valid JAX type: {e}"
             ) from None
+
+    def escaping(self, atom: Var | Literal, i: int) -> ValueError:
+        """The error of a result that can be written to: what a function returns is data, not where it is kept."""
+        info = self.debug_info
+        what = f"function {info.func_src_info}" if info is not None and info.func_src_info else "the function"
+        return ValueError(
+            f"{what} returned a reference, of type {atom.aval.short()} (leaf {i} of its result). References cannot be"
+            " returned from what is traced: return the value (ref[...], or jax.freeze of a reference made inside)."
+        )
 
     def process(self, prim, args, params):
         """Record the operation, as the primitive's row of the column `staging` says."""
@@ -159,6 +173,10 @@ class StagingTrace(Trace):
             atom = x.variable if type(x) is StagedTracer and x._trace is self else self.lift(x)
             invars.append(atom)
             types.append(atom.aval)
+            if atom.aval.mutable and not prim.takes_references:
+                raise TypeError(
+                    f"{prim} is an operation on arrays, got a reference of type {atom.aval.short()}: read it first, ref[...]"
+                )
         out = prim.result_types(types, params)
         effects_of = effect_rules[prim]
         if effects_of is pure:
@@ -207,7 +225,12 @@ class ShapeTrace(StagingTrace):
 
 @tracing.checks_leaks
 def trace_to_jaxpr(
-    fun: Callable, in_avals: Sequence[AbstractValue], debug_info: DebugInfo | None = None, *, types_only: bool = False
+    fun: Callable,
+    in_avals: Sequence[AbstractValue],
+    debug_info: DebugInfo | None = None,
+    *,
+    types_only: bool = False,
+    kind: type[StagingTrace] = StagingTrace,
 ) -> tuple[Jaxpr, Any]:
     """Record a flat function.
 
@@ -215,12 +238,13 @@ def trace_to_jaxpr(
       fun: takes one value per aval, returns a list of values and anything else (the structure of its result, say).
       in_avals: the arguments' types.
       types_only: record nothing but the types of arguments and results: the program has no equations.
+      kind: the class of the trace that records.
 
     Returns:
       (program, what else `fun` returned). The program's constants may hold tracers of the transformations around
       us; see `close_over`.
     """
-    trace = (ShapeTrace if types_only else StagingTrace)(current.trace, debug_info)
+    trace = (ShapeTrace if types_only else kind)(current.trace, debug_info)
     tracers = [trace.input(a) for a in in_avals]
     with tracing.entered(trace):
         outs, aux = fun(*tracers)
@@ -239,7 +263,7 @@ def close_over(jaxpr: Jaxpr, every: bool = True) -> tuple[Jaxpr, list]:
     """Turn constants into leading arguments.
 
     Args:
-      every: all constants; else only tracers (concrete arrays stay in the program).
+      every: all constants; else only tracers and what can be written to (concrete arrays stay in the program).
 
     Returns:
       (program, values of the new leading arguments).
@@ -249,7 +273,7 @@ def close_over(jaxpr: Jaxpr, every: bool = True) -> tuple[Jaxpr, list]:
     if every:
         moved = list(range(len(jaxpr.consts)))
     else:
-        moved = [i for i, c in enumerate(jaxpr.consts) if isinstance(c, Tracer)]
+        moved = [i for i, c in enumerate(jaxpr.consts) if isinstance(c, Tracer) or jaxpr.constvars[i].aval.mutable]
         if not moved:
             return jaxpr, []
     chosen = set(moved)
@@ -298,10 +322,21 @@ def trace_function(fun: Callable, in_tree, in_avals: tuple) -> tuple[Jaxpr, list
     if found is None:
         traced, out_tree = trace_to_jaxpr(flat_fun(fun, in_tree), in_avals, described(fun, in_tree))
         program, consts = close_over(traced)
+        program = without_references(program)
         found = (program, consts, out_tree)
-        if not any(isinstance(c, Tracer) for c in consts):
+        if not any(map(of_a_trace, consts)):
             known.keep(key, found)
     return found
+
+
+def without_references(jaxpr: Jaxpr) -> Jaxpr:
+    """The program without the references that it makes, unless it is given some."""
+    return jaxpr if tracing.references is None else tracing.references.without(jaxpr)
+
+
+def of_a_trace(x: Any) -> bool:
+    """Whether a value that a program closes over belongs to a transformation, which it must not outlive."""
+    return isinstance(x, Tracer) or getattr(x, "_trace", tracing.eval_trace) is not tracing.eval_trace
 
 
 def described(fun: Callable, in_tree, static: Sequence[int] = ()) -> DebugInfo:

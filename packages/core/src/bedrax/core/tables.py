@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from bedrax.core.columns import Column
+from bedrax.core.effects import Effects, moved
 
 
 class Use(NamedTuple):
@@ -75,6 +76,15 @@ def pure(*avals, **params) -> frozenset:
     return frozenset()
 
 
+def _at_operands(use: Use) -> Effects:
+    """The effects of applying a program: those on its arguments are on the equation's operands."""
+    program, operands = use.program, use.operands
+    if not program.effects or operands is None:
+        return program.effects
+    constants = len(program.constvars)
+    return moved(program.effects, lambda n: operands[n - constants] if n >= constants else None)
+
+
 def _effects_of_programs(prim) -> Callable:
     """Effects of a primitive that says nothing of them: those of the programs it holds."""
     uses = programs.get(prim)
@@ -82,7 +92,7 @@ def _effects_of_programs(prim) -> Callable:
         return pure
 
     def rule(*avals, **params):
-        return frozenset().union(*(use.program.effects for use in uses(params)))
+        return frozenset().union(*(_at_operands(use) for use in uses(params)))
 
     return rule
 

@@ -8,12 +8,14 @@ transformations are nested Python calls and nothing searches for an interpreter.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import gc
+import operator
 import threading
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from bedrax.core import array, config, errors, executors
 from bedrax.core.avals import AbstractValue, ShapedArray, aval_functions, plain_aval
@@ -75,6 +77,48 @@ class EvalTrace(Trace):
 
 
 eval_trace = EvalTrace(None)
+
+
+class References(NamedTuple):
+    """What the package of references does for those who meet values that can be written to.
+
+    Attributes:
+      on_operation: ``(prim, args, params) -> results``, or None where the operation goes on as any other.
+      lend: as `lent`, of arguments among which there may be references.
+      without: ``program -> program`` without the references that it makes.
+      concern: ``(args, program) -> bool``: whether there are references among the arguments, or in the program.
+    """
+
+    on_operation: Callable
+    lend: Callable
+    without: Callable
+    concern: Callable
+
+
+references: References | None = None
+"""Set when the package of references is imported: before, there are none."""
+
+
+@contextlib.contextmanager
+def _none_lent(args):
+    yield args
+
+
+def lent(trace: Trace, args: Sequence[Any], chosen: Sequence[bool], take: Callable, give: Callable) -> Any:
+    """Context manager: the arguments of a function as a transformation hands them to it.
+
+    Of a reference, the function gets one of `trace` that holds ``take(i, value)``; afterwards ``give(i, value)`` of what
+    it holds then is written back.
+
+    Args:
+      trace: of the transformation; it is entered inside.
+      chosen: which arguments the transformation is about; the function gets the others as they are.
+      take: ``(position, value) -> value of the trace``.
+      give: ``(position, value of the trace) -> value``.
+    """
+    if references is not None:
+        return references.lend(trace, args, chosen, take, give)
+    return _none_lent([take(i, x) if c else x for i, (x, c) in enumerate(zip(args, chosen, strict=True))])
 
 
 class _Current(threading.local):
@@ -255,6 +299,7 @@ class Primitive:
     """
 
     __slots__ = ("__weakref__", "family", "multiple_results", "name")
+    takes_references = property(operator.attrgetter("multiple_results"))  # as those that hold programs may
 
     def __init__(self, name: str, family: str = "", *, multiple_results: bool = False):
         self.name = name
@@ -263,6 +308,10 @@ class Primitive:
 
     def bind(self, *args, **params):
         """Apply the primitive to array values; `params` are hashable metadata."""
+        if self.multiple_results and references is not None:  # what holds programs has several results
+            done = references.on_operation(self, args, params)
+            if done is not None:
+                return done
         return current.trace.process(self, args, params)
 
     def result_types(self, types: Sequence[AbstractValue], params: dict) -> Any:

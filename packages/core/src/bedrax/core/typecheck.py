@@ -7,6 +7,7 @@ equation's results have the types that its primitive's shape rule gives to its o
 from __future__ import annotations
 
 from bedrax.core import dims
+from bedrax.core.effects import OperandEffect
 from bedrax.core.errors import JaxprTypeError
 from bedrax.core.ir import Jaxpr, Literal, join_effects
 from bedrax.core.tables import programs, shape_rules
@@ -55,12 +56,12 @@ def check_jaxpr(jaxpr: Jaxpr) -> None:
             )
         for v in eqn.outvars:
             bind(v, f"'{eqn}'")
-        if not eqn.effects <= jaxpr.effects:
+        if not {e for e in eqn.effects if not isinstance(e, OperandEffect)} <= jaxpr.effects:
             raise JaxprTypeError(f"'{eqn}' has effects {set(eqn.effects)}, the program declares {set(jaxpr.effects)}")
         _check_programs(eqn)
     for v in jaxpr.outvars:
         read(v, "a result")
-    if join_effects(jaxpr.eqns) != jaxpr.effects:
+    if join_effects(jaxpr.eqns, (*jaxpr.constvars, *jaxpr.invars)) != jaxpr.effects:
         raise JaxprTypeError(f"the program declares effects {set(jaxpr.effects)} that no equation has")
 
 

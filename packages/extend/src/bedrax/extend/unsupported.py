@@ -14,10 +14,6 @@ from typing import Any
 from bedrax.core.avals import AbstractValue
 from bedrax.core.tracing import Primitive
 
-_REFS = (
-    "references to mutable arrays are not supported; carry the array through the program and return its new value"
-    " (x.at[...].set makes one)"
-)
 _MAPS = (
     "programs are not written per device; use jax.jit on arrays with a jax.sharding.NamedSharding, or jax.vmap on one"
     " device"
@@ -27,9 +23,6 @@ _TYPES = "types of a library's own may be declared; programs over their values a
 
 reasons: dict[str, str] = {
     **dict.fromkeys(("pmap", "shard_map", "smap"), _MAPS),
-    **dict.fromkeys(
-        ("Ref", "new_ref", "empty_ref", "free_ref", "freeze", "get", "swap", "addupdate", "TransformedRef"), _REFS
-    ),
     **dict.fromkeys(("JAXSparse", "BCOO", "BCSR"), _SPARSE),
     **dict.fromkeys(
         ("VJPHiPrimitive", "HiPrimitive", "HiType", "MutableHiType", "HiPspec", "register_hitype", "aval_method",
@@ -84,42 +77,6 @@ class _Nothing:
 # ---- maps over devices
 
 pmap, shard_map, smap = _map("pmap"), _map("shard_map"), _map("smap")
-
-# ---- references. Flax asks isinstance(x, Ref), and reads types of references (nnx.variablelib)
-
-new_ref, empty_ref = _function("new_ref"), _function("empty_ref")
-free_ref, freeze = _function("free_ref"), _function("freeze")
-get, swap, addupdate = _function("get"), _function("swap"), _function("addupdate")
-
-
-class Ref(_Nothing):
-    """A reference to a mutable array. None exists."""
-
-
-class TransformedRef(_Nothing):
-    """A view of a reference. None exists."""
-
-
-class AbstractRef(AbstractValue):
-    """The type of a reference to an array of type `inner_aval`."""
-
-    __slots__ = ("inner_aval", "kind", "memory_space")
-
-    def __init__(self, inner_aval, memory_space=None, kind=None):
-        self.inner_aval, self.memory_space, self.kind = inner_aval, memory_space, kind
-
-    shape = property(lambda self: self.inner_aval.shape)
-    dtype = property(lambda self: self.inner_aval.dtype)
-
-    def __eq__(self, other):
-        return type(other) is AbstractRef and (self.inner_aval, self.kind) == (other.inner_aval, other.kind)
-
-    def __hash__(self):
-        return hash((AbstractRef, self.inner_aval, self.kind))
-
-    def __repr__(self):
-        return f"Ref{{{self.inner_aval.short()}}}"
-
 
 # ---- sparse arrays: libraries ask isinstance(x, JAXSparse)
 

@@ -4,7 +4,7 @@ from bedrax.extend.interpreters import (
     Zero as Zero, instantiate_zeros as instantiate_zeros, is_undefined_primal as is_undefined_primal,
 )  # fmt: skip
 from bedrax.extend.unsupported import (
-    AbstractRef as AbstractRef, HiPrimitive as HiPrimitive, HiPspec as HiPspec, HiType as HiType,
-    MutableHiType as MutableHiType, TransformedRef as TransformedRef, VJPHiPrimitive as VJPHiPrimitive,
-    aval_method as aval_method, aval_property as aval_property, register_hitype as register_hitype,
+    HiPrimitive as HiPrimitive, HiPspec as HiPspec, HiType as HiType, MutableHiType as MutableHiType,
+    VJPHiPrimitive as VJPHiPrimitive, aval_method as aval_method, aval_property as aval_property, register_hitype as register_hitype,
 )  # fmt: skip
+from bedrax.state import AbstractRef as AbstractRef, TransformedRef as TransformedRef

@@ -139,6 +139,12 @@ def update(x, idx, values, name, indices_are_sorted=False, unique_indices=False,
     """``x.at[idx].<name>(values)``."""
     shape = x.shape
     x, index = _read(x, idx)
+    out = update_at(x, index, values, name, indices_are_sorted, unique_indices, mode, wrap)
+    return out if out.shape is shape or out.shape == shape else lax.reshape(out, shape)
+
+
+def update_at(x, index, values, name, indices_are_sorted=False, unique_indices=False, mode=None, wrap=True):
+    """`update` at an index that has been read."""
     values = _values(x, values, name)
     mode = GatherScatterMode.from_any(mode)
     plan, starts, arrays, _, inside = index
@@ -146,10 +152,8 @@ def update(x, idx, values, name, indices_are_sorted=False, unique_indices=False,
     if tracing.current.trace is indexing._eval_trace and indexing._plain(x, starts):
         dtype = indexing._index_dtype(plan.shape)
         starts = [np.asarray(s, dtype) if type(s) is int else s for s in starts]
-        out = _update_now.of(*constants)(x, starts, arrays, values)
-    else:
-        out = _update(x, starts, arrays, values, *constants)
-    return out if out.shape is shape or out.shape == shape else lax.reshape(out, shape)
+        return _update_now.of(*constants)(x, starts, arrays, values)
+    return _update(x, starts, arrays, values, *constants)
 
 
 def _values(x: Any, values: Any, name: str) -> Any:

@@ -13,7 +13,7 @@ import weakref
 from typing import Any
 
 from bedrax import pytree
-from bedrax.core import caches, config, executors, source
+from bedrax.core import caches, config, executors, source, tracing
 from bedrax.core import jitting as core_jitting
 from bedrax.core.avals import aval_of
 from bedrax.core.exact import exact_items
@@ -176,7 +176,8 @@ def make_jitted(jitted: core_jitting.Jitted):
             return jitted.fun(*args, **kwargs), None
         call = jitted.trace_call(args, kwargs)
         asked = asked_of(jitted, call)
-        if current.trace is not eval_trace or any(isinstance(x, Tracer) for x in call.args):
+        references = tracing.references is not None and tracing.references.concern(call.args, call.jaxpr)
+        if references or current.trace is not eval_trace or any(isinstance(x, Tracer) for x in call.args):
             return pytree.tree_unflatten(call.out_tree, bind_placed(jitted, call, asked)), None
         names = LazyNames(call.out_tree)
         out, fast = first_run(call.jaxpr, call.args, to_run(call), call.out_tree, asked, names)

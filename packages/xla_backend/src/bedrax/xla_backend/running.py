@@ -7,6 +7,7 @@ from typing import Any
 
 from bedrax import pytree
 from bedrax.core import config, errors, tracing
+from bedrax.core.avals import aval_of
 from bedrax.core.facts import fact
 from bedrax.core.ir import Jaxpr, eval_jaxpr
 from bedrax.core.tracing import eval_trace
@@ -87,10 +88,12 @@ def first_run(
 
 
 def refuse_tracers(args: Sequence[Any]) -> None:
-    """Raise the error of a value that has left its trace."""
+    """Raise the error of a value that has left its trace, or that is no array."""
     for x in args:
         if isinstance(x, tracing.Tracer):
             raise errors.escaped_tracer_error(x)
+        if aval_of(x).mutable:
+            raise TypeError(f"an operation on arrays was given a reference of type {x.aval.short()}: read it first, ref[...]")
 
 
 def tree_of_list(n: int):
@@ -124,7 +127,10 @@ def bind_placed(jitted, call, asked: Asked) -> list:
 
     def at(values, places):
         places = places or (one,) * len(values)
-        return [x if s is None else reshard_p.bind(x, to=s, src=None) for x, s in zip(values, places, strict=True)]
+        return [
+            x if s is None or aval_of(x).mutable else reshard_p.bind(x, to=s, src=None)  # a reference stays where it is
+            for x, s in zip(values, places, strict=True)
+        ]
 
     if asked is NOTHING_ASKED:
         return jitted.bind(call)

@@ -1,1 +1,1 @@
-from bedrax.extend.unsupported import AbstractRef as AbstractRef  # nnx.variablelib
+from bedrax.state.types import AbstractRef as AbstractRef  # nnx.variablelib

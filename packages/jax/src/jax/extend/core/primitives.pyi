@@ -64,5 +64,6 @@ from bedrax.random.primitives import (
     random_bits_p as random_bits_p, random_fold_in_p as random_fold_in_p, random_seed_p as random_seed_p,
     random_split_p as random_split_p,
 )  # fmt: skip
+from bedrax.state.primitives import get_p as get_p, swap_p as swap_p
 
 call_p = _core_call_p

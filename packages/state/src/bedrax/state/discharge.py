@@ -1,0 +1,167 @@
+"""Discharge: programs with references as pure programs, and operations that hold programs on the values of references."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from bedrax.core import staging, tracing
+from bedrax.core.avals import aval_of
+from bedrax.core.facts import cached
+from bedrax.core.ir import Jaxpr, run
+from bedrax.core.jitting import jit_p
+from bedrax.core.passes import all_equations
+from bedrax.core.tracing import current, eval_trace
+from bedrax.lax.primitives.control_flow import while_p
+from bedrax.lax.primitives.custom_rules import custom_jvp_call_p, custom_vjp_call_p
+from bedrax.state.primitives import (
+    FAMILY,
+    DischargeTrace,
+    RefPrimitive,
+    check_alive,
+    read_whole,
+    records,
+    write_whole,
+)
+from bedrax.state.tables import discharge_rules
+from bedrax.state.types import Cell, Ref, RefTracer
+
+
+class Pure(NamedTuple):
+    """A program with references as a pure program.
+
+    Attributes:
+      program: takes a value for each reference; its results are those of the program, then the last values of the
+        references that were written to.
+      written: the positions of these among the arguments.
+    """
+
+    program: Jaxpr
+    written: tuple[int, ...]
+
+
+@cached
+def discharged(jaxpr: Jaxpr) -> Pure:
+    """The pure form of a program, which closes over no reference."""
+
+    def flat(*values):
+        trace = current.trace
+        args = [
+            Cell(a, v, trace, lent=True) if a.mutable else v for a, v in zip(jaxpr.in_avals, values, strict=True)
+        ]
+        outs = run(jaxpr, *args)
+        written = [i for i, x in enumerate(args) if type(x) is Cell and x._written]
+        return [*outs, *(args[i]._value for i in written)], tuple(written)
+
+    types = [a.inner_aval if a.mutable else a for a in jaxpr.in_avals]
+    return Pure(*staging.trace_to_jaxpr(flat, types, jaxpr.debug_info, kind=DischargeTrace))
+
+
+@cached
+def makes_references(jaxpr: Jaxpr) -> bool:
+    """Whether the program, or one that it holds, makes or uses a reference."""
+    return any(e.primitive.family == FAMILY for e in all_equations(jaxpr))
+
+
+@cached
+def lends(jaxpr: Jaxpr) -> bool:
+    """Whether a derivative rule of a function in the program may use a reference that the program is given."""
+    return any(
+        e.primitive in (custom_jvp_call_p, custom_vjp_call_p)
+        and any(v.aval.mutable for v in e.invars)
+        for e in all_equations(jaxpr)
+    )
+
+
+def without_references(jaxpr: Jaxpr) -> Jaxpr:
+    """A program that is given no references, without those that it makes."""
+    if not makes_references(jaxpr) or lends(jaxpr) or any(v.aval.mutable for v in (*jaxpr.invars, *jaxpr.constvars)):
+        return jaxpr
+    return discharged(jaxpr).program
+
+
+def identity(ref: Ref) -> Any:
+    """What two names of one reference have in common."""
+    return ref.variable if type(ref) is RefTracer else ref
+
+
+def check_distinct(prim, refs: Sequence[Ref]) -> None:
+    """Refuse to give an operation one reference twice."""
+    seen = set()
+    for ref in refs:
+        if type(ref) is Cell:
+            check_alive(ref)
+        name = identity(ref)
+        if name in seen:
+            raise ValueError(
+                f"a reference of type {ref.aval.short()} is given to '{prim}' twice: as two arguments, or as an argument"
+                " and by being closed over. Inside, one reference has one name: pass it once, and use that name."
+            )
+        seen.add(name)
+
+
+def on_operation(prim, args: tuple, params: dict) -> list | None:
+    """Carry out an operation on references, other than their own; None: it goes on as any other."""
+    refs = [x for x in args if isinstance(x, Ref)]
+    trace = current.trace
+    if not refs:
+        inside = prim is jit_p and not records(trace) and makes_references(params["jaxpr"])
+        return discharge_rules[prim](*args, **params) if inside else None
+    if isinstance(prim, RefPrimitive):
+        return None
+    if prim is while_p:  # the condition and the body may use the same ones
+        edge = params["cond_nconsts"]
+        check_distinct(prim, [x for x in args[:edge] if isinstance(x, Ref)])
+        check_distinct(prim, [x for x in args[edge:] if isinstance(x, Ref)])
+    else:
+        check_distinct(prim, refs)
+    if prim in (custom_jvp_call_p, custom_vjp_call_p) and (
+        params["call_jaxpr"] is None or not (trace is eval_trace or isinstance(trace, DischargeTrace))
+    ):
+        return None  # the user's functions are run, with the references
+    rule = discharge_rules.find(prim)
+    if rule is None:
+        raise TypeError(
+            f"'{prim}' takes no references, got one of type {refs[0].aval.short()}: read it first, ref[...]."
+            " References can be given to jit, scan, while_loop, fori_loop, cond, switch, vmap, jvp, vjp, custom_vjp"
+        )
+    if records(trace):
+        return None
+    return rule(*args, **params)
+
+
+@contextlib.contextmanager
+def lend(trace, args: Sequence[Any], chosen: Sequence[bool], take: Callable, give: Callable):
+    """See `bedrax.core.tracing.lent`. While the function runs, the references have no other name than those it gets."""
+    refs = [x for x in args if isinstance(x, Ref)]
+    check_distinct(trace, refs)
+    out, cells = [], []
+    for i, (x, c) in enumerate(zip(args, chosen, strict=True)):
+        if c and isinstance(x, Ref):
+            held = take(i, read_whole(x))
+            cells.append((i, x, Cell(x.aval.update(inner_aval=aval_of(held)), held, trace, lent=True)))
+            out.append(cells[-1][2])
+        else:
+            out.append(take(i, x) if c else x)
+    for _, x, _ in cells:
+        if type(x) is Cell:
+            x._away = True
+    try:
+        yield out
+    finally:
+        for _, x, _ in cells:
+            if type(x) is Cell:
+                x._away = False
+    for i, x, cell in cells:
+        value, cell._value = cell._value, None
+        if cell._written:
+            write_whole(x, give(i, value))
+
+
+def concern(args: Sequence[Any], jaxpr: Jaxpr) -> bool:
+    """Whether there are references among the arguments, or in the program."""
+    return makes_references(jaxpr) or any(isinstance(x, Ref) for x in args)
+
+
+tracing.references = tracing.References(on_operation, lend, without_references, concern)

@@ -1,0 +1,251 @@
+"""What users do with references: `new_ref`, reading, writing, `freeze`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from bedrax import lax
+from bedrax.core import dtypes
+from bedrax.core.avals import ShapedArray, abstractify, aval_of
+from bedrax.core.tracing import current
+from bedrax.state import primitives as prims
+from bedrax.state import views
+from bedrax.state.types import Cell, Ref, RefTracer
+
+__all__ = [
+    "TransformedRef", "addupdate", "empty_ref", "free_ref", "freeze", "get", "new_ref", "set", "swap",
+]  # fmt: skip
+
+_KINDS = (None, "no_grad_no_remat")
+
+
+def new_ref(init_val: Any, *, memory_space: Any = None, kind: str | None = None) -> Ref:
+    """A reference to a mutable array.
+
+    Args:
+      init_val: an array of any shape and dtype; the reference holds a copy.
+      memory_space: carried along in the type; the device's own memory is used.
+      kind: None or ``"no_grad_no_remat"``, a word on its use that is carried along in the type.
+
+    Raises:
+      TypeError: `init_val` is a reference, or no array.
+      ValueError: an unknown `kind`.
+    """
+    if kind not in _KINDS:
+        raise ValueError(f"new_ref: kind is one of {_KINDS}, got {kind!r}")
+    if isinstance(init_val, (Ref, TransformedRef)):
+        raise TypeError("new_ref: there are no references to references; pass the value, ref[...]")
+    value = init_val if aval_of(init_val).is_array and not isinstance(init_val, (bool, int, float, complex)) else (
+        lax.asarray(init_val))  # fmt: skip
+    return prims.new_ref_p.bind(value, memory_space=memory_space, kind=kind)
+
+
+def empty_ref(ty: Any, memory_space: Any = None) -> Ref:
+    """A reference whose first value nobody has written: zeros.
+
+    Args:
+      ty: anything with a shape and a dtype.
+      memory_space: as in `new_ref`.
+    """
+    aval = ty if isinstance(ty, ShapedArray) else abstractify(ty)
+    return prims.empty_ref_p.bind(aval=aval.strip_weak_type(), memory_space=memory_space)
+
+
+class TransformedRef:
+    """A view of a part of a reference: ``ref.at[idx]``. It is read and written as a reference is."""
+
+    __slots__ = ("operands", "ref", "transforms")
+
+    def __init__(self, ref: Ref, transforms: tuple = (), operands: tuple = ()):
+        self.ref, self.transforms, self.operands = ref, tuple(transforms), tuple(operands)
+
+    aval = property(lambda self: self.ref.aval.update(inner_aval=self._part()))
+    shape = property(lambda self: self._part().shape)
+    dtype = property(lambda self: self._part().dtype)
+    ndim = property(lambda self: len(self.shape))
+    size = property(lambda self: self._part().size)
+    T = property(lambda self: self.transpose())
+    __len__ = Ref.__len__
+    __iter__ = Ref.__iter__
+
+    def _part(self) -> ShapedArray:
+        return views.part_aval(self.ref.aval.inner_aval, self.transforms)
+
+    def _with(self, transform: Any, operands: Any = ()) -> TransformedRef:
+        if transform is None:
+            return self
+        return TransformedRef(self.ref, (*self.transforms, transform), (*self.operands, *operands))
+
+    def reshape(self, *shape: Any) -> TransformedRef:
+        """The same elements in another shape, given as one sequence or as several ints."""
+        new = tuple(shape[0]) if len(shape) == 1 and not isinstance(shape[0], int) else shape
+        if -1 in new:
+            rest = int(np.prod([n for n in new if n != -1]))
+            new = tuple(self.size // rest if n == -1 else n for n in new)
+        if int(np.prod(new)) != self.size:
+            raise ValueError(f"a part of shape {self.shape} cannot be viewed in shape {new}: sizes differ")
+        return self._with(views.Reshaped(new))
+
+    def transpose(self, *order: Any) -> TransformedRef:
+        """The axes in another order; none given: reversed."""
+        axes = tuple(order[0]) if len(order) == 1 and not isinstance(order[0], int) else order
+        axes = axes or tuple(reversed(range(self.ndim)))
+        return self._with(views.Transposed(axes, tuple(self.shape[i] for i in axes)))
+
+    def bitcast(self, dtype: Any) -> TransformedRef:
+        """The same bytes as elements of another dtype; the last axis changes length where sizes differ."""
+        dtype = dtypes.as_dtype(dtype)
+        ratio = self.dtype.itemsize / dtype.itemsize
+        shape = self.shape if ratio == 1 else (*self.shape[:-1], int(self.shape[-1] * ratio))
+        return self._with(views.Bitcast(dtype, shape))
+
+    def __repr__(self):
+        return f"TransformedRef({self.aval.short()} of {self.ref.aval.short()})"
+
+
+class At:
+    """What ``ref.at`` is: index it for a view."""
+
+    __slots__ = ("ref",)
+
+    def __init__(self, ref: Ref | TransformedRef):
+        self.ref = ref
+
+    def __getitem__(self, idx: Any) -> TransformedRef:
+        view = as_view(self.ref)
+        return view._with(*views.index(view.shape, idx))
+
+
+def as_view(ref: Any) -> TransformedRef:
+    """A reference as the view of all of it.
+
+    Raises:
+      TypeError: it is no reference.
+    """
+    if isinstance(ref, TransformedRef):
+        return ref
+    if not isinstance(ref, Ref):
+        raise TypeError(f"a reference (jax.new_ref) is needed, got {ref!r} of type {type(ref)}")
+    return TransformedRef(ref)
+
+
+def _part(ref: Any, idx: Any) -> tuple[Ref, TransformedRef]:
+    view = as_view(ref)
+    view = view._with(*views.index(view.shape, idx))
+    return view.ref, view
+
+
+def _value(ref: Ref, view: TransformedRef, value: Any) -> Any:
+    """A value to be written: Python scalars take the dtype of the reference, and what is no array yet becomes one."""
+    if isinstance(value, (Ref, TransformedRef)):
+        raise TypeError("a reference cannot be written into a reference; write what it holds, other[...]")
+    dtype = view.dtype
+    if isinstance(value, (bool, int, float, complex)) and isinstance(dtype, np.dtype):
+        return dtype.type(value) if not view.shape else lax.asarray(dtype.type(value))
+    if isinstance(value, (list, tuple)):
+        value = np.asarray(value, dtype)
+    if aval_of(value).weak_type and aval_of(value).dtype != dtype:
+        value = lax.convert_element_type(value, dtype)
+    return value
+
+
+def get(ref: Any, idx: Any = None) -> Any:
+    """``ref[idx]``: a part of what a reference holds.
+
+    Args:
+      ref: a reference, or a view of one.
+      idx: a NumPy-style index; None: all.
+    """
+    ref, view = _part(ref, ... if idx is None else idx)
+    return prims.get_p.bind(ref, *view.operands, transforms=view.transforms)
+
+
+def swap(ref: Any, idx: Any, value: Any, _function_name: str = "ref_swap") -> Any:
+    """Write `value` at `idx`; returns what stood there.
+
+    Args:
+      ref: a reference, or a view of one.
+      idx: a NumPy-style index; None: all.
+      value: an array of the shape and the dtype of the part; a Python scalar takes the dtype.
+
+    Raises:
+      ValueError: the value is of another shape or dtype.
+    """
+    ref, view = _part(ref, ... if idx is None else idx)
+    return prims.swap_p.bind(ref, _value(ref, view, value), *view.operands, transforms=view.transforms)
+
+
+def set(ref: Any, idx: Any, value: Any) -> None:
+    """``ref[idx] = value``. Arguments as of `swap`."""
+    swap(ref, idx, value)
+
+
+def addupdate(ref: Any, idx: Any, x: Any) -> None:
+    """Add `x` to what stands at `idx`; an index that comes twice is added to twice. Arguments as of `swap`."""
+    ref, view = _part(ref, ... if idx is None else idx)
+    prims.addupdate_p.bind(ref, _value(ref, view, x), *view.operands, transforms=view.transforms)
+
+
+def freeze(ref: Ref) -> Any:
+    """End a reference, where it was made; returns its last value."""
+    _check_own(ref, "freeze")
+    return prims.freeze_p.bind(ref)
+
+
+def free_ref(ref: Ref) -> None:
+    """End a reference, where it was made; its value is dropped."""
+    _check_own(ref, "free_ref")
+    prims.free_ref_p.bind(ref)
+
+
+def _check_own(ref: Any, what: str) -> None:
+    if not isinstance(ref, Ref):
+        raise TypeError(f"{what}: a reference (jax.new_ref) is needed, got {ref!r} of type {type(ref)}")
+    if ref._trace is current.trace and not (type(ref) is RefTracer and ref.variable in current.trace.invars):
+        return
+    if type(ref) is Cell:
+        prims.check_alive(ref)
+    raise ValueError(
+        f"{what}: a reference of type {ref.aval.short()} comes from outside of the function that is being traced; it is"
+        " frozen where it was made"
+    )
+
+
+# ---- methods, of references and of views
+
+
+def _set(self, value: Any, idx: Any = ...) -> None:
+    """``ref[idx] = value``."""
+    swap(self, idx, value)
+
+
+def _get(self, idx: Any = ...) -> Any:
+    """``ref[idx]``."""
+    return get(self, idx)
+
+
+def _swap(self, value: Any, idx: Any = ...) -> Any:
+    """Write `value` at `idx`; returns what stood there."""
+    return swap(self, idx, value)
+
+
+def _addupdate(self, x: Any, idx: Any = ...) -> None:
+    """Add `x` to what stands at `idx`."""
+    addupdate(self, idx, x)
+
+
+for _class in (Ref, TransformedRef):
+    for _name, _method in {
+        "__getitem__": get, "__setitem__": set, "get": _get, "set": _set, "swap": _swap, "addupdate": _addupdate,
+        "at": property(At, doc="``ref.at[idx]``: a view of a part, to be read and written as a reference is."),
+    }.items():  # fmt: skip
+        setattr(_class, _name, _method)
+
+
+def _copied(ref: Ref, memo: Any = None) -> Ref:
+    return new_ref(ref[...], memory_space=ref.aval.memory_space, kind=ref.aval.kind)
+
+
+Cell.__deepcopy__ = _copied  # type: ignore[attr-defined]
+Cell.__reduce__ = lambda self: (new_ref, (np.asarray(self[...]),))  # type: ignore[method-assign,assignment]

@@ -1,0 +1,65 @@
+"""Calls of programs with references: what a program writes comes back as further results."""
+
+from __future__ import annotations
+
+from bedrax.core.ir import Literal, run
+from bedrax.core.jitting import jit_p
+from bedrax.core.tracing import current, eval_trace
+from bedrax.lax.primitives.calls import closed_call_p, core_call_p, remat_p
+from bedrax.state.discharge import discharged, lends
+from bedrax.state.primitives import DischargeTrace, read_whole, write_whole
+from bedrax.state.tables import discharge_rules
+from bedrax.state.types import Cell, Ref
+
+
+def write_back(refs, written, values, owned=None) -> None:
+    """Write the last values of references, which stand behind the results of an operation."""
+    for n, (i, value) in enumerate(zip(written, values, strict=True)):
+        write_whole(refs[i], value, owned is not None and owned[n])
+
+
+def values_of(args) -> list:
+    """Arguments with what references hold in their place."""
+    return [read_whole(x) if isinstance(x, Ref) else x for x in args]
+
+
+def _call(prim):
+    def rule(*args, jaxpr, **params):
+        if lends(jaxpr) and not (current.trace is eval_trace or isinstance(current.trace, DischargeTrace)):
+            return run(jaxpr, *args)  # a derivative rule will need the references themselves
+        program, written = discharged(jaxpr)
+        out = prim.bind(*values_of(args), jaxpr=program, **params)
+        count = len(jaxpr.outvars)
+        write_back(args, written, out[count:])
+        return out[:count]
+
+    return rule
+
+
+for _prim in (closed_call_p, core_call_p, remat_p):
+    discharge_rules.add(_prim, _call(_prim))
+
+
+@discharge_rules.rule(jit_p)
+def _jit(*args, jaxpr, donated_invars, **params):
+    if lends(jaxpr) and not (current.trace is eval_trace or isinstance(current.trace, DischargeTrace)):
+        return run(jaxpr, *args)
+    program, written = discharged(jaxpr)
+    values = values_of(args)
+    donated = list(donated_invars)
+    for i in written:  # the reference holds the only name of the buffer: it is written in place
+        if type(args[i]) is Cell and args[i]._owned:
+            donated[i] = sum(x is values[i] for x in values) == 1
+    out = jit_p.bind(*values, jaxpr=program, donated_invars=tuple(donated), **params)
+    count = len(jaxpr.outvars)
+    outvars = program.outvars
+    fresh = [
+        current.trace is eval_trace
+        and type(v) is not Literal
+        and v not in program.invars
+        and v not in program.constvars
+        and outvars.count(v) == 1
+        for v in outvars[count:]
+    ]
+    write_back(args, written, out[count:], fresh)
+    return out[:count]

@@ -1,0 +1,86 @@
+"""What the operations on references do to the value that a reference of the current trace holds."""
+
+from __future__ import annotations
+
+from bedrax import lax
+from bedrax.core import executors
+from bedrax.core.avals import aval_of
+from bedrax.core.tracing import current, eval_trace
+from bedrax.lax.filling import zeros_of
+from bedrax.state import views
+from bedrax.state.primitives import (
+    _check_value,
+    _put,
+    addupdate_p,
+    check_alive,
+    empty_ref_p,
+    free_ref_p,
+    freeze_p,
+    get_p,
+    new_ref_p,
+    swap_p,
+)
+from bedrax.state.tables import discharge_rules
+from bedrax.state.types import AbstractRef, Cell
+
+
+@discharge_rules.rule(new_ref_p)
+def _new(x, *, memory_space, kind):
+    trace = current.trace
+    aval = new_ref_p.result_types([aval_of(x)], dict(memory_space=memory_space, kind=kind))
+    if aval_of(x).weak_type:
+        x = lax.convert_element_type(x, aval.dtype)
+    if trace is eval_trace:
+        x = lax.copy_p.bind(executors.get().asarray(x))  # writing in place must not be seen by who has `x`
+    cell = Cell(aval, x, trace)
+    cell._owned = trace is eval_trace
+    return cell
+
+
+@discharge_rules.rule(empty_ref_p)
+def _empty(*, aval, memory_space):
+    return Cell(AbstractRef(aval, memory_space), zeros_of(aval), current.trace)
+
+
+@discharge_rules.rule(get_p)
+def _get(ref, *operands, transforms):
+    check_alive(ref)
+    if not transforms:
+        ref._owned = False
+    return views.read(ref._value, transforms, operands)
+
+
+@discharge_rules.rule(swap_p)
+def _swap(ref, value, *operands, transforms):
+    check_alive(ref)
+    old = ref._value
+    part = views.read(old, transforms, operands)
+    _check_value("swap", aval_of(part), aval_of(value))
+    _put(ref, views.write(old, transforms, operands, value, "set"))
+    return part
+
+
+@discharge_rules.rule(addupdate_p)
+def _addupdate(ref, value, *operands, transforms):
+    check_alive(ref)
+    _check_value("addupdate", views.part_aval(ref._aval.inner_aval, transforms), aval_of(value))
+    _put(ref, views.write(ref._value, transforms, operands, value, "add"))
+    return []
+
+
+@discharge_rules.rule(freeze_p)
+def _freeze(ref):
+    check_alive(ref)
+    if ref._lent:
+        raise ValueError(
+            f"a reference of type {ref._aval.short()} is frozen in a function that got it as an argument: a reference is"
+            " frozen where it was made"
+        )
+    value, ref._value = ref._value, None
+    return value
+
+
+@discharge_rules.rule(free_ref_p)
+def _free(ref):
+    _freeze(ref)
+    return []

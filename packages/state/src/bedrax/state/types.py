@@ -1,0 +1,205 @@
+"""Types of references, and the references themselves.
+
+A reference belongs to the trace in which it was made (`Cell`): outside programs it holds a value of that trace, and
+reading and writing are operations on this value. In a program that is being recorded it is a variable (`RefTracer`).
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING, Any
+
+from bedrax.core import array
+from bedrax.core.avals import AbstractValue, aval_functions
+from bedrax.core.staging import StagedTracer
+from bedrax.core.tracing import Trace, eval_trace
+
+__all__ = ["AbstractRef", "Ref"]
+
+
+class AbstractRef(AbstractValue):
+    """The type of a reference.
+
+    Args:
+      inner_aval: the type of what it holds, a `ShapedArray`.
+      memory_space: where it is to be kept; None: the memory of the device.
+      kind: None, or a word on how it is used (``"no_grad_no_remat"``).
+    """
+
+    __slots__ = ("inner_aval", "kind", "memory_space")
+    mutable = True
+
+    def __init__(self, inner_aval: Any, memory_space: Any = None, kind: Any = None):
+        self.inner_aval, self.memory_space, self.kind = inner_aval, memory_space, kind
+
+    shape = property(lambda self: self.inner_aval.shape)
+    dtype = property(lambda self: self.inner_aval.dtype)
+    ndim = property(lambda self: len(self.inner_aval.shape))
+    size = property(lambda self: self.inner_aval.size)
+    weak_type = property(lambda self: self.inner_aval.weak_type)
+    sharding = property(lambda self: self.inner_aval.sharding)
+
+    def update(self, **changes) -> AbstractRef:
+        """A copy with some of `inner_aval`, `memory_space`, `kind` changed."""
+        fields = dict(inner_aval=self.inner_aval, memory_space=self.memory_space, kind=self.kind)
+        return AbstractRef(**{**fields, **changes})
+
+    def to_tangent_aval(self) -> AbstractRef:
+        return self.update(inner_aval=self.inner_aval.to_tangent_aval())
+
+    def strip_weak_type(self) -> AbstractRef:
+        return self.update(inner_aval=self.inner_aval.strip_weak_type())
+
+    def __eq__(self, other):
+        return (
+            type(other) is AbstractRef
+            and (self.inner_aval, self.kind, self.memory_space)
+            == (other.inner_aval, other.kind, other.memory_space)
+        )  # fmt: skip
+
+    def __hash__(self):
+        return hash((AbstractRef, self.inner_aval, self.kind))
+
+    def short(self) -> str:
+        return f"Ref{{{self.inner_aval.short()}}}"
+
+    def str_short(self, short_dtypes: bool = False, mesh_axis_types: bool = False) -> str:
+        return f"Ref{{{self.inner_aval.str_short(short_dtypes)}}}"
+
+    def __repr__(self):
+        return self.str_short()
+
+    __str__ = __repr__
+
+
+class Ref:
+    """A reference to an array that can be read and written in place.
+
+    Made by `new_ref`. ``ref[i]`` reads, ``ref[i] = x`` writes, ``ref[i] += x`` does both, with any index that arrays
+    take; ``ref[...]`` is all of it. A reference is no array: to compute with what it holds, read it first.
+    """
+
+    __slots__ = ()
+    aval: AbstractRef
+
+    shape = property(lambda self: self.aval.shape)
+    dtype = property(lambda self: self.aval.dtype)
+    ndim = property(lambda self: self.aval.ndim)
+    size = property(lambda self: self.aval.size)
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        raise TypeError("references are made by jax.new_ref(value)")
+
+    if TYPE_CHECKING:  # what `bedrax.state.operations` installs
+
+        def __getitem__(self, idx: Any) -> Any: ...
+        def __setitem__(self, idx: Any, value: Any) -> None: ...
+        def get(self, idx: Any = ...) -> Any: ...
+        def set(self, value: Any, idx: Any = ...) -> None: ...
+        def swap(self, value: Any, idx: Any = ...) -> Any: ...
+        def addupdate(self, x: Any, idx: Any = ...) -> None: ...
+
+        at: Any
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of a reference to an array of rank 0")
+        return self.shape[0]
+
+    def __iter__(self):
+        return (self[i] for i in range(len(self)))
+
+    def __bool__(self):
+        raise TypeError("a reference is neither true nor false; read it first: bool(ref[...])")
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None):
+        raise TypeError(f"a reference of type {self.aval.short()} is no array: read it first, ref[...]")
+
+    __hash__ = object.__hash__
+
+    def __eq__(self, other):
+        return self is other
+
+    def __ne__(self, other):
+        return self is not other
+
+
+class Cell(Ref):
+    """A reference that holds a value of the trace in which it was made."""
+
+    __slots__ = ("__weakref__", "_aval", "_away", "_lent", "_owned", "_trace", "_value", "_written")
+
+    def __init__(self, aval: AbstractRef, value: Any, trace: Trace, lent: bool = False):
+        self._aval, self._value, self._trace = aval, value, trace
+        self._lent = lent  # made for the time of a call: it stands for another one
+        self._away = False  # whether another one stands for it
+        self._owned = False  # whether nobody else has the value, so that its buffer can be given away
+        self._written = False
+
+    aval = property(operator.attrgetter("_aval"))
+    committed = _committed = property(lambda self: getattr(self._value, "committed", False))
+    sharding = property(lambda self: self._value.sharding)
+    format = property(lambda self: self._value.format)
+
+    def unsafe_buffer_pointer(self) -> int:
+        """The address of what it holds."""
+        return self._value.unsafe_buffer_pointer()
+
+    def block_until_ready(self) -> Ref:
+        """Wait until what it holds has been computed."""
+        if self._trace is eval_trace and self._value is not None:
+            self._value.block_until_ready()
+        return self
+
+    def copy_to_host_async(self) -> None:
+        """Start to copy what it holds to the host."""
+        self._value.copy_to_host_async()
+
+    def __repr__(self):
+        value = self._value
+        if value is None:
+            return f"Ref(freed, {self._aval.inner_aval.short()})"
+        if self._trace is not eval_trace:
+            return f"Ref({value!r})"
+        text = repr(value)
+        return "Ref" + text.removeprefix("Array") if text.startswith("Array") else f"Ref({text})"
+
+    def __str__(self):
+        return repr(self)
+
+    def __copy__(self):
+        raise TypeError("copies of a reference would be two names of one; jax.new_ref(ref[...]) makes a new one")
+
+
+Cell.__name__ = Cell.__qualname__ = "Ref"
+
+
+class RefTracer(Ref, StagedTracer):
+    """Stands for a reference in a program that is being recorded."""
+
+    __slots__ = ()
+    __init__ = StagedTracer.__init__
+    __repr__ = StagedTracer.__repr__
+
+
+class _OfArrays:
+    """Stands in for what arrays have, and references do not."""
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def __get__(self, instance, owner=None):
+        raise AttributeError(f"a reference has no {self.name}: read it first, ref[...].{self.name}")
+
+
+_OPERATORS = "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift"
+for _name in _OPERATORS.split():
+    for _side in (f"__{_name}__", f"__r{_name}__"):
+        setattr(RefTracer, _side, lambda self, other: NotImplemented)
+for _name in (*array.NUMPY_METHODS, "weak_type", "itemsize", "nbytes"):
+    if _name != "at" and not _name.startswith("__"):
+        setattr(RefTracer, _name, _OfArrays(_name))
+array.no_arrays.add(RefTracer)
+AbstractRef.tracer_class = RefTracer
+for _kind in (Cell, RefTracer):
+    aval_functions[_kind] = operator.attrgetter("aval")

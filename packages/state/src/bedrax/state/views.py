@@ -1,0 +1,158 @@
+"""Parts of references: indices and other views as data, and what they mean for the value that a reference holds.
+
+A view is a tuple of transforms, each static and hashable; the positions that are computed, and index arrays, are
+operands beside it, in order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from bedrax import lax
+from bedrax.core.array import Array
+from bedrax.core.avals import ShapedArray, plain_aval
+from bedrax.numpy import indexing, methods, updates
+
+
+class Indexed(NamedTuple):
+    """``x[idx]``.
+
+    Attributes:
+      plan: what happens to each axis.
+      starts: for each start of the plan an int, or None where it is an operand.
+      arrays: how many index arrays follow as operands.
+      inside: whether all starts are known to be in bounds.
+      shape: the shape to give the array first, or None.
+    """
+
+    plan: indexing.Plan
+    starts: tuple
+    arrays: int
+    inside: bool
+    shape: tuple | None
+
+    count = property(lambda self: self.starts.count(None) + self.arrays)
+    result_shape = property(lambda self: self.plan.result_shape)
+
+    def _index(self, operands: Sequence[Any]) -> indexing.Index:
+        rest = iter(operands)
+        starts = [next(rest) if s is None else s for s in self.starts]
+        return indexing.Index(self.plan, starts, list(rest), None not in self.starts, self.inside)
+
+    def read(self, x: Any, operands: Sequence[Any]) -> Any:
+        return indexing.get(x if self.shape is None else lax.reshape(x, self.shape), self._index(operands))
+
+    def write(self, x: Any, operands: Sequence[Any], value: Any, how: str) -> Any:
+        shape = x.shape
+        x = x if self.shape is None else lax.reshape(x, self.shape)
+        return lax.reshape(updates.update_at(x, self._index(operands), value, how), shape)
+
+
+class Reshaped(NamedTuple):
+    """``x.reshape(shape)``."""
+
+    shape: tuple
+    count = 0
+    result_shape = property(lambda self: self.shape)
+
+    def read(self, x: Any, operands: Sequence[Any]) -> Any:
+        return lax.reshape(x, self.shape)
+
+    def write(self, x: Any, operands: Sequence[Any], value: Any, how: str) -> Any:
+        if how == "add":
+            value = lax.add(lax.reshape(x, self.shape), value)
+        return lax.reshape(value, x.shape)
+
+
+class Transposed(NamedTuple):
+    """``x.transpose(order)``; `shape` is that of the result."""
+
+    order: tuple
+    shape: tuple
+    count = 0
+    result_shape = property(lambda self: self.shape)
+
+    def read(self, x: Any, operands: Sequence[Any]) -> Any:
+        return lax.transpose(x, self.order)
+
+    def write(self, x: Any, operands: Sequence[Any], value: Any, how: str) -> Any:
+        value = lax.transpose(value, tuple(np.argsort(self.order)))
+        return lax.add(x, value) if how == "add" else value
+
+
+class Bitcast(NamedTuple):
+    """``x.view(dtype)``; `shape` is that of the result."""
+
+    dtype: np.dtype
+    shape: tuple
+    count = 0
+    result_shape = property(lambda self: self.shape)
+
+    def read(self, x: Any, operands: Sequence[Any]) -> Any:
+        return methods.view(x, self.dtype)
+
+    def write(self, x: Any, operands: Sequence[Any], value: Any, how: str) -> Any:
+        if how == "add":
+            value = lax.add(self.read(x, ()), value)
+        return methods.view(value, x.dtype)
+
+
+def index(shape: tuple, idx: Any) -> tuple[Indexed | None, list]:
+    """An index into arrays of a shape as a transform (None: it takes all) and its operands."""
+    if idx is Ellipsis or idx is None or (type(idx) is tuple and not idx):
+        return None, []
+    found, first = indexing.read(shape, idx)
+    plan = found.plan
+    for entry in idx if isinstance(idx, tuple) else (idx,):
+        if type(entry) is int and not found.inside and found.static:
+            raise IndexError(f"the index {idx} is out of bounds for a reference of shape {shape}")
+    if first is None and all(kind == (indexing.FULL,) for kind in plan.axes) and plan.result_shape == shape:
+        return None, []
+    starts = tuple([s if isinstance(s, int) else None for s in found.starts])
+    operands = [s for s in found.starts if not isinstance(s, int)] + [_as_array(a) for a in found.arrays]
+    return Indexed(plan, starts, len(found.arrays), found.inside, first), operands
+
+
+def _as_array(x: Any) -> Any:
+    return x if isinstance(x, Array) else lax.asarray(x)
+
+
+def part_aval(aval: ShapedArray, transforms: Sequence) -> ShapedArray:
+    """The type of a part of an array."""
+    if not transforms:
+        return aval
+    dtype = aval.dtype
+    for t in transforms:
+        dtype = getattr(t, "dtype", dtype)
+    shape = transforms[-1].result_shape
+    return plain_aval(shape, dtype) if isinstance(dtype, np.dtype) else ShapedArray(shape, dtype)
+
+
+def _split(transforms: Sequence, operands: Sequence[Any]) -> list:
+    parts, at = [], 0
+    for t in transforms:
+        parts.append(operands[at : at + t.count])
+        at += t.count
+    return parts
+
+
+def read(x: Any, transforms: Sequence, operands: Sequence[Any]) -> Any:
+    """The part of `x`."""
+    for t, own in zip(transforms, _split(transforms, operands), strict=True):
+        x = t.read(x, own)
+    return x
+
+
+def write(x: Any, transforms: Sequence, operands: Sequence[Any], value: Any, how: str) -> Any:
+    """`x` with `value` in place of the part ("set"), or added to it ("add")."""
+    if not transforms:
+        return value if how == "set" else lax.add(x, value)
+    own = _split(transforms, operands)
+    outer = [x]
+    for t, given in zip(transforms[:-1], own[:-1], strict=True):
+        outer.append(t.read(outer[-1], given))
+    for t, given, whole in zip(reversed(transforms), reversed(own), reversed(outer), strict=True):
+        value, how = t.write(whole, given, value, how), "set"
+    return value
