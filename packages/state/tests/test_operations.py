@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import bedrax.numpy as jnp
-import bedrax.numpy.methods
 from bedrax import lax, state
 from bedrax.autodiff import grad
 from bedrax.batching import vmap

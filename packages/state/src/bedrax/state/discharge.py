@@ -15,15 +15,7 @@ from bedrax.core.passes import all_equations
 from bedrax.core.tracing import current, eval_trace
 from bedrax.lax.primitives.control_flow import while_p
 from bedrax.lax.primitives.custom_rules import custom_jvp_call_p, custom_vjp_call_p
-from bedrax.state.primitives import (
-    FAMILY,
-    DischargeTrace,
-    RefPrimitive,
-    check_alive,
-    read_whole,
-    records,
-    write_whole,
-)
+from bedrax.state.primitives import FAMILY, DischargeTrace, RefPrimitive, check_alive, read_whole, records, write_whole
 from bedrax.state.tables import discharge_rules
 from bedrax.state.types import Cell, Ref, RefTracer
 
@@ -47,9 +39,7 @@ def discharged(jaxpr: Jaxpr) -> Pure:
 
     def flat(*values):
         trace = current.trace
-        args = [
-            Cell(a, v, trace, lent=True) if a.mutable else v for a, v in zip(jaxpr.in_avals, values, strict=True)
-        ]
+        args = [Cell(a, v, trace, lent=True) if a.mutable else v for a, v in zip(jaxpr.in_avals, values, strict=True)]
         outs = run(jaxpr, *args)
         written = [i for i, x in enumerate(args) if type(x) is Cell and x._written]
         return [*outs, *(args[i]._value for i in written)], tuple(written)
@@ -68,8 +58,7 @@ def makes_references(jaxpr: Jaxpr) -> bool:
 def lends(jaxpr: Jaxpr) -> bool:
     """Whether a derivative rule of a function in the program may use a reference that the program is given."""
     return any(
-        e.primitive in (custom_jvp_call_p, custom_vjp_call_p)
-        and any(v.aval.mutable for v in e.invars)
+        e.primitive in (custom_jvp_call_p, custom_vjp_call_p) and any(v.aval.mutable for v in e.invars)
         for e in all_equations(jaxpr)
     )
 

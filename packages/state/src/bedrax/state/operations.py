@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+
 from bedrax import lax
 from bedrax.core import dtypes
 from bedrax.core.avals import ShapedArray, abstractify, aval_of

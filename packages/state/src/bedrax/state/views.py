@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+
 from bedrax import lax
 from bedrax.core.array import Array
 from bedrax.core.avals import ShapedArray, plain_aval

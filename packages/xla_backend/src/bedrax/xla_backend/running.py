@@ -93,7 +93,9 @@ def refuse_tracers(args: Sequence[Any]) -> None:
         if isinstance(x, tracing.Tracer):
             raise errors.escaped_tracer_error(x)
         if aval_of(x).mutable:
-            raise TypeError(f"an operation on arrays was given a reference of type {x.aval.short()}: read it first, ref[...]")
+            raise TypeError(
+                f"an operation on arrays was given a reference of type {x.aval.short()}: read it first, ref[...]"
+            )
 
 
 def tree_of_list(n: int):
