@@ -20,10 +20,12 @@ GAPS = {
     "contractions-scaled_dot-float8": (TypeError, "TensorFlow has no dtype for f8_e8m0fnu"),
     "sorting-sort-int4 front": (NotImplementedError, "two bits"),
 }
+# Records of the sign of a zero that is the larger of two, which TensorFlow's `Maximum` leaves open.
+OPEN = ("elementwise-max-zeros", "elementwise-min-zeros")
 # Families that do not run as TensorFlow operations at all, with the reasons in their files.
 ABSENT = ("callbacks", "collectives")
 
-CASES = [c for c in all_cases() if c.primitive.family not in ABSENT]
+CASES = [c for c in all_cases() if c.primitive.family not in ABSENT and c.id not in OPEN]
 
 
 def _in_graph(f, tensors):

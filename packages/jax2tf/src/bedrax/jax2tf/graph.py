@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import functools
+import hashlib
+import itertools
+import os
+import re
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from bedrax.core import config, dims, element_types
+import numpy as np
+
+from bedrax.core import config, dims, dtypes, element_types, source
 from bedrax.core.exact import exact_items
 from bedrax.core.ir import Jaxpr, Literal
+from bedrax.core.passes import all_equations
 from bedrax.core.staging import program_of
+from bedrax.jax2tf import fusions
 from bedrax.jax2tf.tables import tf_rules
-from bedrax.lax.primitives import elementwise
-from bedrax.lax.primitives.shaping import broadcast_in_dim_p
 from bedrax.tf import tensorflow as tf
 from bedrax.tf import types
 
@@ -53,7 +61,8 @@ class Context:
     """
 
     __slots__ = (
-        "avals_in", "avals_out", "dim_env", "dim_values", "enable_xla", "implicit_broadcast", "primitive",
+        "_constants", "_home", "avals_in", "avals_out", "dim_env", "dim_values", "enable_xla", "implicit_broadcast",
+        "primitive",
     )  # fmt: skip
 
     def __init__(self, enable_xla: bool, dim_env: dict[str, Any]):
@@ -64,6 +73,8 @@ class Context:
         self.avals_out: list = []
         self.primitive: Any = None
         self.implicit_broadcast = False
+        self._home = _current_graph()
+        self._constants: dict[Any, Any] = {}
 
     @property
     def aval_out(self):
@@ -77,22 +88,40 @@ class Context:
         found = self.dim_values.get(d)
         if found is None:
             found = d.evaluate(self.dim_env)
-            found = self.dim_values[d] = found.tensor if type(found) is Size else found
+            found = found.tensor if type(found) is Size else found
+            if _current_graph() is self._home:
+                self.dim_values[d] = found
         return found
 
     def shape(self, shape: Sequence) -> Any:
-        """A shape as TensorFlow wants it: a list of ints, or an int32 vector if it is symbolic."""
+        """A shape as an int32 vector: a constant, or computed if it is symbolic."""
         if dims.is_constant_shape(shape):
-            return [int(d) for d in shape]
+            return self.integers(shape)
         return tf.stack([self.dim(d) for d in shape])
+
+    def integers(self, values: Sequence[int]) -> Any:
+        """An int32 vector."""
+        return self.constant(np.asarray(values, np.int32).reshape(-1))
 
     def run(self, jaxpr: Jaxpr, *tensors) -> list:
         """Convert a program applied to tensors, in place."""
         return run_program(self, jaxpr, tensors)
 
     def constant(self, value, dtype=None) -> Any:
-        """A NumPy value as a constant tensor."""
-        return types.constant(value, dtype)
+        """A NumPy value as a constant tensor; equal small ones are one tensor."""
+        value = np.asarray(value, None if dtype == dtypes.float0 else dtype)
+        if value.size > _SMALL or dtype == dtypes.float0 or _current_graph() is not self._home:
+            return types.constant(value, dtype)
+        key = (value.dtype, value.shape, value.tobytes())
+        found = self._constants.get(key)
+        if found is None:
+            found = self._constants[key] = types.constant(value, dtype)
+        return found
+
+    def closed_over(self, value, aval) -> Any:
+        """A constant that a program closes over; a large one is one tensor for all graphs, gradients' among them."""
+        value = types.constant_value(value, aval)
+        return self.constant(value) if value.nbytes <= _LARGE else _shared_constant(value)
 
     def inner(self) -> Context:
         """A context for a program that becomes a TensorFlow function of its own (loop bodies, branches)."""
@@ -106,22 +135,38 @@ class Context:
         All conversions share one TensorFlow function per function, types and parameters; a short program is converted
         in place.
         """
-        known = tuple([(name, d) for name, d in self.dim_env.items() if type(d) is not Size])
-        unknown = tuple([name for name, d in self.dim_env.items() if type(d) is Size])
-        shapes = tuple([(tuple(t.shape) if t.shape.rank is not None else None, t.dtype) for t in tensors])
-        key = (function, tuple(self.avals_in), shapes, exact_items(params), self.enable_xla, known, unknown,
-               config.trace_context())  # fmt: skip
+        key = (function, tuple(self.avals_in), exact_items(params), config.trace_context())
         try:
-            found = _functions.get(key)
+            found = _programs.get(key)
         except TypeError:  # a parameter that is no key
             return self.in_place(function, tensors, params)
         if found is None:
-            if len(_functions) >= _MOST_FUNCTIONS:
-                _functions.clear()
-            found = _functions[key] = self._function(self._program(function, params), tensors, known, unknown)
-        if isinstance(found, Jaxpr):
-            return self._results(run_program(self.inner(), found, tensors))
-        return self._results(found(*tensors, *[self.dim_env[name].tensor for name in unknown]))
+            if len(_programs) >= _MOST_PROGRAMS:
+                _programs.clear()
+            found = _programs[key] = self._program(function, params)
+        return self._results(self.called(found, tensors, self.primitive.name))
+
+    def called(self, program: Jaxpr, tensors: Sequence[Any], name: str) -> list:
+        """A program applied to tensors, by a TensorFlow function of its own that all calls of it share; in place if short."""
+        if self._is_short(program):
+            return run_program(self.inner(), program, tensors)
+        known = tuple([(name, d) for name, d in self.dim_env.items() if type(d) is not Size])
+        unknown = tuple([name for name, d in self.dim_env.items() if type(d) is Size])
+        shapes = tuple([(tuple(t.shape) if t.shape.rank is not None else None, t.dtype) for t in tensors])
+        functions = program.cache.setdefault(Context.called, {})
+        key = (name, shapes, self.enable_xla, known, unknown)
+        found = functions.get(key)
+        if found is None:
+            found = functions[key] = self._function(program, tensors, name, known, unknown)
+        out = found(*tensors, *[self.dim_env[name].tensor for name in unknown])
+        return list(out)
+
+    @staticmethod
+    def _is_short(program: Jaxpr) -> bool:
+        types_of = [v.aval for v in (*program.invars, *program.outvars)]
+        if not program.outvars or not all(a.is_array for a in types_of) or program.effects:
+            return True
+        return next(itertools.islice(all_equations(program), _SHORT - 1, None), None) is None
 
     def in_place(self, function: Callable, tensors: Sequence[Any], params: dict) -> Any:
         """The same, without a TensorFlow function of its own."""
@@ -133,9 +178,7 @@ class Context:
     def _results(self, out) -> Any:
         return list(out) if self.primitive.multiple_results else out[0]
 
-    def _function(self, program: Jaxpr, tensors, known, unknown):
-        if len(program.eqns) < _SHORT:
-            return program
+    def _function(self, program: Jaxpr, tensors, name: str, known, unknown):
         enable_xla = self.enable_xla
 
         def function(*args):
@@ -143,15 +186,38 @@ class Context:
             ctx = Context(enable_xla, {**dict(known), **dict(zip(unknown, sizes, strict=True))})
             return tuple([tf.identity(x) for x in run_program(ctx, program, values)])
 
-        function.__name__ = self.primitive.name.replace("-", "_")
+        function.__name__ = re.sub(r"\W", "_", name)
         specs = [tf.TensorSpec(t.shape, t.dtype) for t in tensors] + [tf.TensorSpec([], tf.int32)] * len(unknown)
         with tf.init_scope():  # out of the graph that is being made, as other graphs will call it
             return tf.function(function, autograph=False).get_concrete_function(*specs)
 
 
-# What `Context.composed` has made: a concrete TensorFlow function, or a program too short for one.
-_functions: dict[Any, Any] = {}
-_MOST_FUNCTIONS = 1024
+_SMALL = 16  # elements
+_LARGE = 4096  # bytes
+
+
+def _current_graph():
+    """The graph that operations are added to; None while they are run at once."""
+    return None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()
+
+
+def _shared_constant(value: np.ndarray) -> Any:
+    """A tensor outside of the graph that is being made: graphs capture it, and saved models hold it once."""
+    key = (value.dtype, value.shape, hashlib.blake2b(value.tobytes(), digest_size=20).digest())
+    found = _shared.get(key)
+    if found is None:
+        with tf.init_scope():
+            found = types.constant(value)
+            if tf.executing_eagerly():  # else it is of some graph, and not for others
+                _shared[key] = found
+    return found
+
+
+_shared: weakref.WeakValueDictionary = weakref.WeakValueDictionary()
+
+# The programs of compositions; each keeps the TensorFlow functions that were made of it.
+_programs: dict[Any, Jaxpr] = {}
+_MOST_PROGRAMS = 1024
 _SHORT = 8  # equations
 
 
@@ -202,23 +268,44 @@ def run_program(ctx: Context, jaxpr: Jaxpr, tensors: Sequence[Any]) -> list:
     """
     env: dict = {}
     for var, value in zip(jaxpr.constvars, jaxpr.consts, strict=True):
-        env[var] = value if isinstance(value, tf.Tensor | tf.Variable) else types.constant_of(value, var.aval)
+        env[var] = value if isinstance(value, tf.Tensor | tf.Variable) else ctx.closed_over(value, var.aval)
     env.update(zip(jaxpr.invars, tensors, strict=True))
 
     def read(atom):
-        return types.constant(atom.val, atom.aval.dtype) if type(atom) is Literal else env[atom]
+        return ctx.constant(atom.val, atom.aval.dtype) if type(atom) is Literal else env[atom]
 
-    last_use = _last_uses(jaxpr)
-    implicit = _implicit_broadcasts(jaxpr)
-    for i, eqn in enumerate(jaxpr.eqns):
-        ctx.implicit_broadcast = bool(implicit) and eqn.outvars[0] in implicit if eqn.outvars else False
-        with tf.name_scope(eqn.primitive.name.replace("-", "_").strip("_") or "op"):
-            out = convert_eqn(ctx, eqn, [read(v) for v in eqn.invars])
+    for eqn, operands, build, implicit, last in fusions.plan(jaxpr):
+        ctx.implicit_broadcast = implicit
+        with tf.name_scope(_operation_name(eqn)):
+            tensors = [read(v) for v in operands]
+            out = convert_eqn(ctx, eqn, tensors) if build is None else [build(ctx, *tensors)]
         for var, tensor in zip(eqn.outvars, out, strict=True):
-            env[var] = tensor if var in implicit else _with_shape(tensor, var.aval)
-        for var in last_use[i]:
+            env[var] = tensor if implicit else _with_shape(tensor, var.aval)
+        for var in last:
             del env[var]
     return [read(v) for v in jaxpr.outvars]
+
+
+def _operation_name(eqn) -> str:
+    """The name scopes around an equation, its primitive, and the user's line: ``Net/Dense_0/dot_general.model.12``."""
+    name = eqn.primitive.name.replace("-", "_").strip("_") or "op"
+    place = eqn.source_info
+    if place is None:
+        return name
+    file = os.path.splitext(os.path.basename(place[0].co_filename))[0]
+    name = f"{name}.{file}.{_line(place[0], place[1])}"
+    if len(place) > 2:
+        name = f"{place[2]}/{name}"
+    name = _ILLEGAL.sub("_", name)
+    return name if name[0].isalnum() else "_" + name[1:] if name[0] == "." else "op" + name
+
+
+_ILLEGAL = re.compile(r"[^A-Za-z0-9_./-]")
+
+
+@functools.lru_cache(4096)
+def _line(code, lasti: int) -> int:
+    return source.line_of((code, lasti))
 
 
 def _with_shape(tensor, aval):
@@ -230,48 +317,3 @@ def _with_shape(tensor, aval):
     if tensor.shape.rank in (None, len(known)) and not tensor.shape.is_fully_defined() and hasattr(tensor, "set_shape"):
         tensor.set_shape(known)
     return tensor
-
-
-# Operations of two operands that TensorFlow broadcasts by itself.
-_BROADCASTING = frozenset(
-    [elementwise.add_p, elementwise.sub_p, elementwise.mul_p, elementwise.div_p, elementwise.max_p, elementwise.min_p,
-     elementwise.eq_p, elementwise.ne_p, elementwise.lt_p, elementwise.le_p, elementwise.gt_p, elementwise.ge_p]
-)  # fmt: skip
-
-
-def _implicit_broadcasts(jaxpr: Jaxpr) -> frozenset:
-    """Results of `broadcast_in_dim` that need not be made, as every use of them broadcasts.
-
-    So a bias stays a bias, which TFLite fuses into the convolution before it.
-    """
-    candidates = {e.outvars[0]: e for e in jaxpr.eqns if e.primitive is broadcast_in_dim_p}
-    for v in jaxpr.outvars:
-        if type(v) is not Literal:
-            candidates.pop(v, None)
-    if not candidates:
-        return frozenset()
-    for eqn in jaxpr.eqns:
-        here = [v for v in eqn.invars if type(v) is not Literal and v in candidates]
-        if not here:
-            continue
-        fine = eqn.primitive in _BROADCASTING and len(here) == 1
-        if fine:
-            (other,) = [v for v in eqn.invars if v is not here[0]] or [here[0]]
-            fine = other is not here[0] and dims.definitely_equal_shape(other.aval.shape, here[0].aval.shape)
-        if not fine:
-            for v in here:
-                candidates.pop(v, None)
-    return frozenset(candidates)
-
-
-def _last_uses(jaxpr: Jaxpr) -> list[list]:
-    """Per equation, the variables that nothing reads afterwards (eager tensors can be freed)."""
-    kept = {v for v in jaxpr.outvars if type(v) is not Literal}
-    out: list[list] = [[] for _ in jaxpr.eqns]
-    for i in range(len(jaxpr.eqns) - 1, -1, -1):
-        eqn = jaxpr.eqns[i]
-        for v in (*eqn.outvars, *eqn.invars):
-            if type(v) is not Literal and v not in kept:
-                kept.add(v)
-                out[i].append(v)
-    return out

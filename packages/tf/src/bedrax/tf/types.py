@@ -70,6 +70,13 @@ def constant(value: Any, dtype: Any = None) -> Any:
 
 def constant_of(value: Any, aval: ShapedArray) -> Any:
     """A concrete array of any kind as a constant tensor."""
+    return constant(constant_value(value, aval))
+
+
+def constant_value(value: Any, aval: ShapedArray) -> np.ndarray:
+    """A concrete array of any kind as TensorFlow has it: keys as their words, tangents of integers as zeros of int32."""
     if dtypes.is_extended(aval.dtype):
-        return constant(np.asarray(aval.dtype.physical_value(value)))
-    return constant(np.asarray(value), aval.dtype)
+        return np.asarray(aval.dtype.physical_value(value))
+    if aval.dtype == dtypes.float0:
+        return np.zeros(np.shape(value), np.int32)
+    return np.asarray(value, aval.dtype)

@@ -1,4 +1,4 @@
-"""TensorFlow for calls: the program is converted in place, a named jit as a name scope."""
+"""TensorFlow for calls: a jitted function is a TensorFlow function of its name, unless it is short; others are in place."""
 
 from bedrax.core.jitting import jit_p
 from bedrax.jax2tf import native
@@ -10,7 +10,7 @@ from bedrax.xla_backend.lowering import modules
 
 @tf_rules.rule(jit_p)
 def _jit(ctx, *args, jaxpr, name, **_):
-    return ctx.run(jaxpr, *args)
+    return ctx.called(jaxpr, args, name)
 
 
 @tf_rules.rule(closed_call_p, core_call_p, composite_p, remat_p)

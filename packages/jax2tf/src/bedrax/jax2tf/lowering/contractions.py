@@ -101,6 +101,9 @@ def dot(ctx, lhs, rhs, shapes, dtypes_in, dimension_numbers, dtype, algorithm=No
     (lc, rc), (lb, rb) = dimension_numbers
     left, right = shapes
     rows, columns = free_dims(len(left), lc, lb), free_dims(len(right), rc, rb)
+    if len(rows) > 1 and not lb and tuple(lc) == (len(left) - 1,) and len(right) == 2:
+        # A layer applied along the last axis: `BatchMatMulV2` takes it as it is, and TFLite makes one operation of it.
+        return matrix_product(lhs, rhs, dtypes_in, dtype, algorithm, transpose_b=tuple(rc) == (1,))
     x, flip_x = _grouped(ctx, lhs, left, lb, rows, lc)
     y, flip_y = _grouped(ctx, rhs, right, rb, rc, columns)
     out = matrix_product(x, y, dtypes_in, dtype, algorithm, transpose_a=flip_x, transpose_b=flip_y)

@@ -198,18 +198,17 @@ def _is_nan(x):
     return tf.not_equal(x, x)
 
 
-def extreme(ctx, x, y, largest: bool):
-    """The larger (smaller) of two tensors; nan where either is; complex numbers in lexicographic order."""
+def extreme(x, y, largest: bool):
+    """The larger (smaller) of two tensors; complex numbers in lexicographic order.
+
+    nan where either is, as far as TensorFlow's own operation says so: its XLA passes over nan in the second operand,
+    which is therefore the constant if one is. Of zeros, the sign is that of either.
+    """
     if x.dtype == tf.bool:
         return tf.logical_or(x, y) if largest else tf.logical_and(x, y)
     if not x.dtype.is_complex:
-        if static(x) is not None:
-            x, y = y, x
-        out = tf.maximum(x, y) if largest else tf.minimum(x, y)
-        known = static(y)
-        if not (ctx.enable_xla and x.dtype.is_floating) or (known is not None and np.all(known == known)):
-            return out
-        return tf.where(_is_nan(y), y, out)  # TensorFlow's XLA, not its kernels, passes over nan in the second operand
+        x, y = (y, x) if static(x) is not None else (x, y)
+        return tf.maximum(x, y) if largest else tf.minimum(x, y)
     (a, b), (c, d) = ((tf.math.real(v), tf.math.imag(v)) for v in (x, y))
     before = tf.logical_or(a < c, tf.logical_and(tf.equal(a, c), b < d))
     after = tf.logical_or(a > c, tf.logical_and(tf.equal(a, c), b > d))
@@ -217,24 +216,8 @@ def extreme(ctx, x, y, largest: bool):
     return tf.where(_is_nan(x), x + tf.zeros_like(y), tf.where(_is_nan(y), y + tf.zeros_like(x), out))
 
 
-def _extreme_with_zeros(ctx, x, y, largest: bool):
-    """+0 is above -0. TensorFlow gives the second of two equal operands, which is enough where that is a constant."""
-    if not x.dtype.is_floating:
-        return extreme(ctx, x, y, largest)
-    if static(x) is not None:
-        x, y = y, x
-    known = static(y)
-    if known is not None and not np.any((known == 0) & (np.signbit(known) == largest)):
-        return extreme(ctx, x, y, largest)
-    special = tf.logical_and(tf.equal(x, 0), tf.equal(y, 0))
-    if ctx.enable_xla:  # see `extreme`
-        special = tf.logical_or(special, _is_nan(y))
-    out = tf.maximum(x, y) if largest else tf.minimum(x, y)
-    return tf.where(special, x + y if largest else -((-x) - y), out)
-
-
-tf_rules.add(p.max_p, in_carrier(lambda ctx, x, y: _extreme_with_zeros(ctx, x, y, True)), "formula")
-tf_rules.add(p.min_p, in_carrier(lambda ctx, x, y: _extreme_with_zeros(ctx, x, y, False)), "formula")
+_row(p.max_p, lambda x, y: extreme(x, y, True))
+_row(p.min_p, lambda x, y: extreme(x, y, False))
 
 
 def _compare(prim, name, key=lambda x: x):
@@ -268,7 +251,7 @@ _compare(p.lt_to_p, "less", total_order_key)
 @tf_rules.rule(p.clamp_p)
 @in_carrier
 def _clamp(ctx, low, x, high):
-    return extreme(ctx, extreme(ctx, x, low, True), high, False)
+    return extreme(extreme(x, low, True), high, False)
 
 
 @tf_rules.rule(p.select_n_p)

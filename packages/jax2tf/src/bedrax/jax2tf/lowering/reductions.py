@@ -14,7 +14,7 @@ from bedrax.tf import types
 
 def _arithmetic(prim, name: str) -> None:
     def rule(ctx, x, *, axes):
-        return getattr(tf, name)(x, list(axes)) if axes else x
+        return getattr(tf, name)(x, ctx.integers(axes)) if axes else x
 
     tf_rules.add(prim, in_carrier(rule, accumulator), f"tf.{name}")
 
@@ -23,17 +23,16 @@ _arithmetic(p.reduce_sum_p, "reduce_sum")
 _arithmetic(p.reduce_prod_p, "reduce_prod")
 
 
-def reduce_extreme(ctx, x, axes, largest: bool):
-    """The largest (smallest) elements along axes; nan where there is one; complex numbers in lexicographic order."""
+def reduce_extreme(x, axes, largest: bool):
+    """The largest (smallest) elements along axes; complex numbers in lexicographic order.
+
+    nan where there is one, in TensorFlow's kernels; its XLA passes over it.
+    """
     reduce = tf.reduce_max if largest else tf.reduce_min
     if x.dtype == tf.bool:
         return (tf.reduce_any if largest else tf.reduce_all)(x, axes)
     if not x.dtype.is_complex:
-        out = reduce(x, axes)
-        if not (ctx.enable_xla and x.dtype.is_floating):
-            return out
-        # TensorFlow's kernels find nan, its XLA passes over it.
-        return tf.where(tf.reduce_any(tf.not_equal(x, x), axes), scalar(float("nan"), out), out)
+        return reduce(x, axes)
     # In lexicographic order: the extreme real part, and the extreme imaginary part among those that have it.
     real, imag = tf.math.real(x), tf.math.imag(x)
     best = reduce(real, axes, keepdims=True)
@@ -46,7 +45,7 @@ def reduce_extreme(ctx, x, axes, largest: bool):
 
 def _extreme(prim, largest: bool) -> None:
     def rule(ctx, x, *, axes):
-        return reduce_extreme(ctx, x, list(axes), largest) if axes else x
+        return reduce_extreme(x, list(axes), largest) if axes else x
 
     tf_rules.add(prim, in_carrier(rule))
 

@@ -23,31 +23,47 @@ def reshape(ctx, x, shape):
         return x
     symbolic = [d for d in shape if not dims.is_constant_dim(d)]
     if len(symbolic) == 1 and 0 not in [d for d in shape if dims.is_constant_dim(d)]:
-        return tf.reshape(x, [int(d) if dims.is_constant_dim(d) else -1 for d in shape])
+        return tf.reshape(x, ctx.integers([int(d) if dims.is_constant_dim(d) else -1 for d in shape]))
     return tf.reshape(x, ctx.shape(shape))
+
+
+def _one_more(operand, shape) -> int | None:
+    """The axis of one element by which `shape` exceeds `operand`; None if that is not the difference."""
+    if len(shape) != len(operand) + 1:
+        return None
+    for axis, d in enumerate(shape):
+        if dims.is_constant_dim(d) and d == 1:
+            fits = dims.definitely_equal_shape([*operand[:axis], 1, *operand[axis:]], shape)
+            if fits:
+                return axis
+    return None
 
 
 @tf_rules.rule(p.broadcast_in_dim_p)
 @moved
 def _broadcast_in_dim(ctx, x, *dynamic, shape, broadcast_dimensions):
-    operand = ctx.avals_in[0].shape
-    if ctx.implicit_broadcast and not operand:
-        return x
-    if broadcast_dimensions:
-        place = [1] * len(shape)
+    operand, rank = ctx.avals_in[0].shape, len(shape)
+    leading = tuple(broadcast_dimensions) == tuple(range(rank - len(operand), rank))
+    if not leading:
+        place = [1] * rank
         for size, axis in zip(operand, broadcast_dimensions, strict=True):
             place[axis] = size
-        x = reshape(ctx, x, place)
-        if ctx.implicit_broadcast or dims.definitely_equal_shape(place, shape):
-            return x
-    if not shape:
+        axis = _one_more(operand, place)
+        x = reshape(ctx, x, place) if axis is None else tf.expand_dims(x, axis)
+        operand = place
+    if ctx.implicit_broadcast or dims.definitely_equal_shape(operand, shape):
         return x
+    if leading and dims.definitely_equal_shape([1] * (rank - len(operand)) + list(operand), shape):
+        return reshape(ctx, x, shape)
     return tf.broadcast_to(x, ctx.shape(shape))
 
 
 @tf_rules.rule(p.reshape_p)
 @moved
 def _reshape(ctx, x, *dynamic, new_sizes, dimensions):
+    axis = _one_more(ctx.avals_in[0].shape, new_sizes) if dimensions is None else None
+    if axis is not None:
+        return tf.expand_dims(x, axis)
     return reshape(ctx, x if dimensions is None else transpose(x, dimensions), new_sizes)
 
 

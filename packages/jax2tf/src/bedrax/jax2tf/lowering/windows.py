@@ -1,7 +1,6 @@
 """TensorFlow for windows: slices that are combined, axis by axis where that is the same.
 
-Where TensorFlow's XLA operations are not wanted (mobile and browser runtimes), pooling of images is TensorFlow's own
-pooling, which those runtimes have in hardware; its maximum passes over nan.
+Pooling of images is TensorFlow's own pooling, which mobile runtimes have in hardware; its maximum passes over nan.
 """
 
 from __future__ import annotations
@@ -92,10 +91,9 @@ def _reduction(prim, largest: bool | None) -> None:
     def rule(ctx, x, **params):
         windows = Windows(**params)
         _check_static(windows)
-        if not ctx.enable_xla:
-            pooled = _pooling(ctx, x, windows, largest)
-            if pooled is not None:
-                return pooled
+        pooled = _pooling(ctx, x, windows, largest)
+        if pooled is not None:
+            return pooled
         if largest is None:
             fill = 0
         elif x.dtype.is_complex:
@@ -106,12 +104,12 @@ def _reduction(prim, largest: bool | None) -> None:
         counts = [ctx.dim(d) for d in ctx.aval_out.shape]
 
         def combine(x, y):
-            return x + y if largest is None else extreme(ctx, x, y, largest)
+            return x + y if largest is None else extreme(x, y, largest)
 
         def fold(x, axis):
             if largest is None:
                 return tf.reduce_sum(x, axis, keepdims=True)
-            return tf.expand_dims(reduce_extreme(ctx, x, [axis], largest), axis)
+            return tf.expand_dims(reduce_extreme(x, [axis], largest), axis)
 
         for axis, (size, stride, _, _, dilation) in enumerate(zip(*windows, strict=True)):
             x = _along_axis(x, axis, size, stride, dilation, counts[axis], combine, fold)

@@ -1,0 +1,386 @@
+"""Several equations as one operation that TensorFlow has for them, and the equations that are left.
+
+Programs are flat: an activation of `nn` is the comparison and the selection that it is made of. What TFLite quantizes
+and grappler fuses are `Relu`, `Softmax`, `BiasAdd`, `Mean`. A pattern starts at the last equation of what it replaces;
+equations whose results nothing needs afterwards are not converted.
+"""
+
+from __future__ import annotations
+
+import collections
+import math
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bedrax.core import dims
+from bedrax.core.ir import Eqn, Jaxpr, Literal
+from bedrax.lax.primitives import elementwise as p
+from bedrax.lax.primitives.conversions import convert_element_type_p
+from bedrax.lax.primitives.reductions import reduce_max_p, reduce_min_p, reduce_sum_p
+from bedrax.lax.primitives.shaping import broadcast_in_dim_p, reshape_p
+from bedrax.tf import tensorflow as tf
+
+
+class Fused(NamedTuple):
+    """An equation computed otherwise: ``build(ctx, *tensors)`` of `operands` instead of its rule of its own."""
+
+    operands: tuple
+    build: Callable
+
+
+class Step(NamedTuple):
+    """One operation of a plan: an equation, what it is computed of and how (None: by its rule), and what dies with it."""
+
+    eqn: Eqn
+    operands: tuple
+    build: Callable | None
+    implicit: bool
+    last: tuple
+
+
+_patterns: dict[Any, list[Callable]] = {}
+
+
+def _pattern(*prims):
+    def register(matcher):
+        for prim in prims:
+            _patterns.setdefault(prim, []).append(matcher)
+        return matcher
+
+    return register
+
+
+class _Program:
+    """A program that patterns are looked for in."""
+
+    def __init__(self, jaxpr: Jaxpr):
+        self.made = {v: eqn for eqn in jaxpr.eqns for v in eqn.outvars}
+        self.uses = collections.Counter(v for eqn in jaxpr.eqns for v in eqn.invars if type(v) is not Literal)
+        self.uses.update(v for v in jaxpr.outvars if type(v) is not Literal)
+        self.known = {v: c for v, c in zip(jaxpr.constvars, jaxpr.consts, strict=True) if v.aval.shape == ()}
+
+    def by(self, atom, *prims) -> Eqn | None:
+        """The equation that computes `atom`, if its primitive is one of `prims`."""
+        eqn = None if atom is None or type(atom) is Literal else self.made.get(atom)
+        return eqn if eqn is not None and eqn.primitive in prims else None
+
+    def number(self, atom) -> float | None:
+        """The value of a scalar that is known, broadcast or not."""
+        while (eqn := self.by(atom, broadcast_in_dim_p, convert_element_type_p)) is not None:
+            atom = eqn.invars[0]
+        value = atom.val if type(atom) is Literal else self.known.get(atom)
+        if value is None or not np.issubdtype(np.asarray(value).dtype, np.number) or np.ndim(value):
+            return None
+        return None if np.iscomplexobj(value) else float(value)
+
+    def bound(self, atom, largest: bool) -> tuple[Any, float] | None:
+        """(x, c) where `atom` is the larger (smaller) of x and the number c: by its primitive, or selected."""
+        eqn = self.by(atom, p.max_p if largest else p.min_p)
+        if eqn is not None:
+            for x, c in (eqn.invars, eqn.invars[::-1]):
+                if type(x) is not Literal and (value := self.number(c)) is not None:
+                    return x, value
+        eqn = self.by(atom, p.select_n_p)
+        test = None if eqn is None else self.by(eqn.invars[0], p.le_p if largest else p.ge_p)
+        if test is None or len(eqn.invars) != 3 or test.invars[0] is not eqn.invars[1]:
+            return None
+        limit, value = self.number(test.invars[1]), self.number(eqn.invars[2])
+        return (eqn.invars[1], value) if value is not None and value == limit else None
+
+    def along(self, atom, axis: int, rank: int):
+        """What `atom` repeats along an axis: an operand of one axis less; None if it does not."""
+        while (eqn := self.by(atom, broadcast_in_dim_p, reshape_p, p.stop_gradient_p)) is not None:
+            inner, shape = eqn.invars[0], atom.aval.shape
+            if type(inner) is Literal:
+                return None
+            sizes = inner.aval.shape
+            if len(sizes) == rank - 1 and eqn.primitive is not p.stop_gradient_p:
+                kept = [d for d in range(rank) if d != axis]
+                if eqn.primitive is reshape_p:
+                    fits = shape[axis] == 1 and eqn.params["dimensions"] is None
+                else:
+                    fits = list(eqn.params["broadcast_dimensions"]) == kept
+                return inner if fits and dims.definitely_equal_shape(sizes, [shape[d] for d in kept]) else None
+            others = [(n, m) for d, (n, m) in enumerate(zip(sizes, shape, strict=True)) if d != axis] \
+                if len(sizes) == rank else [(0, 1)]  # fmt: skip
+            if eqn.primitive is reshape_p or not all(dims.definitely_equal(n, m) for n, m in others):
+                return None
+            atom = inner
+        return None
+
+
+def _own(atom) -> bool:
+    """Whether TensorFlow's fused operations have kernels for it."""
+    return str(atom.aval.dtype) in ("float32", "float64", "float16", "bfloat16")
+
+
+# ---- activations ---------------------------------------------------------------------------------
+
+
+@_pattern(p.select_n_p, p.max_p, p.min_p)
+def _bounded(program, eqn):
+    (out,) = eqn.outvars
+    if not _own(out):
+        return None
+    for largest in (True, False):
+        found = program.bound(out, largest)
+        if found is None:
+            continue
+        x, c = found
+        inner = program.bound(x, not largest)
+        if inner is not None and {(c, largest), (inner[1], not largest)} == {(0.0, True), (6.0, False)}:
+            return Fused((inner[0],), lambda ctx, x: tf.nn.relu6(x))
+        if largest and c == 0:
+            return Fused((x,), lambda ctx, x: tf.nn.relu(x))
+        if eqn.primitive is p.select_n_p:
+            pick = tf.maximum if largest else tf.minimum
+            return Fused((x,), lambda ctx, x, pick=pick, c=c: pick(x, ctx.constant(c, out.aval.dtype)))
+    return None
+
+
+@_pattern(p.select_n_p)
+def _leaky_relu(program, eqn):
+    """``x if x >= 0 else slope * x``, and ``x if x > 0 else expm1(min(x, 0))``."""
+    which, *cases = eqn.invars
+    test = program.by(which, p.ge_p, p.gt_p)
+    if test is None or len(cases) != 2 or test.invars[0] is not cases[1] or program.number(test.invars[1]) != 0:
+        return None
+    x = cases[1]
+    product = program.by(cases[0], p.mul_p)
+    if not _own(x) or product is None:
+        return None
+    for slope, other in (product.invars, product.invars[::-1]):
+        value = program.number(slope)
+        if value is None:
+            continue
+        if other is x and value <= 1:
+            return Fused((x,), lambda ctx, x, slope=value: tf.nn.leaky_relu(x, slope))
+        power = program.by(other, p.expm1_p)
+        inner = None if power is None else program.by(power.invars[0], p.select_n_p)
+        if value == 1 and inner is not None and inner.invars[1] is x and program.number(inner.invars[2]) == 0:
+            again = program.by(inner.invars[0], p.gt_p)
+            if again is not None and again.invars[0] is x and program.number(again.invars[1]) == 0:
+                return Fused((x,), lambda ctx, x: tf.nn.elu(x))
+    return None
+
+
+# ---- along an axis -------------------------------------------------------------------------------
+
+
+def _reduced(program, atom, whole, prim) -> int | None:
+    """The axis, if `atom` repeats the reduction of `whole` by `prim` along one axis."""
+    rank = len(whole.aval.shape)
+    for axis in range(rank):
+        inner = program.along(atom, axis, rank)
+        while (same := program.by(inner, p.stop_gradient_p)) is not None:
+            inner = same.invars[0]
+        if (largest := program.by(inner, p.max_p)) is not None:  # of the reduction and its identity
+            x, y = largest.invars
+            inner = next((a for a, b in ((x, y), (y, x)) if program.number(b) == -math.inf), inner)
+        eqn = program.by(inner, prim)
+        if eqn is not None and eqn.invars[0] is whole and tuple(eqn.params["axes"]) == (axis,):
+            return axis
+    return None
+
+
+def _shifted(program, atom) -> tuple[Any, int] | None:
+    """(x, axis) where `atom` is x minus its maximum along the axis."""
+    eqn = program.by(atom, p.sub_p)
+    if eqn is None or type(eqn.invars[0]) is Literal:
+        return None
+    axis = _reduced(program, eqn.invars[1], eqn.invars[0], reduce_max_p)
+    return None if axis is None else (eqn.invars[0], axis)
+
+
+@_pattern(p.div_p)
+def _softmax(program, eqn):
+    power = program.by(eqn.invars[0], p.exp_p)
+    found = None if power is None or not _own(power.invars[0]) else _shifted(program, power.invars[0])
+    if found is None or _reduced(program, eqn.invars[1], eqn.invars[0], reduce_sum_p) != found[1]:
+        return None
+    x, axis = found
+    return Fused((x,), lambda ctx, x: tf.nn.softmax(x, axis if axis != x.shape.rank - 1 else -1))
+
+
+@_pattern(p.sub_p)
+def _log_softmax(program, eqn):
+    found = None if not _own(eqn.outvars[0]) else _shifted(program, eqn.invars[0])
+    if found is None:
+        return None
+    x, axis = found
+    inner = eqn.invars[1]
+    while (wider := program.by(inner, broadcast_in_dim_p)) is not None:
+        inner = wider.invars[0]
+    log = program.by(inner, p.log_p)
+    total = None if log is None else log.invars[0]
+    if total is not None and len(total.aval.shape) == len(x.aval.shape):
+        total = program.along(total, axis, len(x.aval.shape))
+    total = program.by(total, reduce_sum_p)
+    power = None if total is None or tuple(total.params["axes"]) != (axis,) else program.by(total.invars[0], p.exp_p)
+    if power is None or power.invars[0] is not eqn.invars[0]:
+        return None
+    return Fused((x,), lambda ctx, x: tf.nn.log_softmax(x, axis if axis != x.shape.rank - 1 else -1))
+
+
+def _kept(program, atom, *prims) -> tuple[Eqn, bool] | None:
+    """The reduction that `atom` is, or is with axes of one element in place of those that were reduced."""
+    eqn = program.by(atom, *prims)
+    if eqn is not None:
+        return eqn, False
+    wide = program.by(atom, reshape_p, broadcast_in_dim_p)
+    eqn = None if wide is None else program.by(wide.invars[0], *prims)
+    if eqn is None or program.uses[wide.invars[0]] > 1 or wide.params.get("dimensions") is not None:
+        return None
+    axes, shape = eqn.params["axes"], eqn.invars[0].aval.shape
+    kept = tuple([d for d in range(len(shape)) if d not in axes])
+    if wide.params.get("broadcast_dimensions", kept) != kept:
+        return None
+    ones = [1 if d in axes else n for d, n in enumerate(shape)]
+    return (eqn, True) if dims.definitely_equal_shape(atom.aval.shape, ones) else None
+
+
+@_pattern(p.div_p)
+def _mean(program, eqn):
+    total, keep = _kept(program, eqn.invars[0], reduce_sum_p) or (None, False)
+    if total is None or str(eqn.outvars[0].aval.dtype) not in ("float32", "float64"):
+        return None
+    x, axes = total.invars[0], tuple(total.params["axes"])
+    counts = [x.aval.shape[d] for d in axes]
+    if not axes or not dims.is_constant_shape(counts) or program.number(eqn.invars[1]) != math.prod(counts):
+        return None
+    return Fused((x,), lambda ctx, x: tf.reduce_mean(x, ctx.integers(axes), keepdims=keep))
+
+
+@_pattern(reshape_p, broadcast_in_dim_p)
+def _keeping_axes(program, eqn):
+    """A reduction whose axes are put back."""
+    (out,) = eqn.outvars
+    if str(out.aval.dtype) not in ("float32", "float64"):
+        return None
+    found, keep = _kept(program, out, *_REDUCTIONS) or (None, False)
+    if found is None or not keep or not found.params["axes"]:
+        return None
+    reduce, axes = _REDUCTIONS[found.primitive], found.params["axes"]
+    return Fused((found.invars[0],), lambda ctx, x: reduce(x, ctx.integers(axes), keepdims=True))
+
+
+_REDUCTIONS = {
+    reduce_sum_p: lambda *args, **options: tf.reduce_sum(*args, **options),
+    reduce_max_p: lambda *args, **options: tf.reduce_max(*args, **options),
+    reduce_min_p: lambda *args, **options: tf.reduce_min(*args, **options),
+}
+
+
+@_pattern(p.add_p)
+def _bias(program, eqn):
+    """A vector added along the last axis."""
+    if not _own(eqn.outvars[0]) or len(eqn.outvars[0].aval.shape) < 2:
+        return None
+    for x, wide in (eqn.invars, eqn.invars[::-1]):
+        bias = None if type(x) is Literal or program.by(x, broadcast_in_dim_p) else _as_vector(program, wide, x)
+        if bias is not None:
+            return Fused((x, bias), lambda ctx, x, b: tf.nn.bias_add(x, b))
+    return None
+
+
+def _as_vector(program, atom, whole):
+    """The vector that `atom` repeats for every row of `whole`."""
+    shape = whole.aval.shape
+    if not dims.definitely_equal_shape(atom.aval.shape, shape):
+        return None
+    while (eqn := program.by(atom, broadcast_in_dim_p, reshape_p)) is not None:
+        inner, rank = eqn.invars[0], len(atom.aval.shape)
+        if type(inner) is Literal or not inner.aval.shape:
+            return None
+        if eqn.primitive is reshape_p:
+            aligned = eqn.params["dimensions"] is None
+        else:
+            aligned = eqn.params["broadcast_dimensions"][-1] == rank - 1
+        *leading, n = inner.aval.shape
+        if (
+            not aligned
+            or not dims.definitely_equal(n, shape[-1])
+            or any(not dims.definitely_equal(d, 1) for d in leading)
+        ):
+            return None
+        if not leading:
+            return inner
+        atom = inner
+    return None
+
+
+# ---- plans ---------------------------------------------------------------------------------------
+
+# Operations that TensorFlow broadcasts by itself.
+_BROADCASTING = frozenset(
+    [p.add_p, p.sub_p, p.mul_p, p.div_p, p.max_p, p.min_p, p.eq_p, p.ne_p, p.lt_p, p.le_p, p.gt_p, p.ge_p, p.and_p,
+     p.or_p, p.xor_p, p.select_n_p]
+)  # fmt: skip
+
+
+def _covers(atom, implicit: dict, shape) -> Iterator[int]:
+    """The axes along which an operand has all the elements of the result."""
+    if type(atom) is Literal:
+        return
+    if atom not in implicit:
+        if len(atom.aval.shape) == len(shape):
+            yield from range(len(shape))
+        return
+    eqn = implicit[atom]
+    inner = eqn.invars[0].aval.shape
+    for size, axis in zip(inner, eqn.params["broadcast_dimensions"], strict=True):
+        if dims.definitely_equal(size, shape[axis]):
+            yield axis
+
+
+def _implicit_broadcasts(steps, outvars) -> frozenset:
+    """Results of `broadcast_in_dim` that need not be made, as every use of them broadcasts.
+
+    So a bias stays a bias, which TFLite fuses into the convolution before it.
+    """
+    found = {e.outvars[0]: e for e, _, build in steps if e.primitive is broadcast_in_dim_p and build is None}
+    for v in outvars:
+        if type(v) is not Literal:
+            found.pop(v, None)
+    for eqn, operands, build in steps:
+        here = {v for v in operands if type(v) is not Literal and v in found}
+        if not here:
+            continue
+        fine = build is None and eqn.primitive in _BROADCASTING
+        if fine:
+            shape = eqn.outvars[0].aval.shape
+            fine = len({axis for v in operands for axis in _covers(v, found, shape)}) == len(shape)
+        if not fine:
+            for v in here:
+                del found[v]
+    return frozenset(found)
+
+
+def plan(jaxpr: Jaxpr) -> list[Step]:
+    """The operations that a program becomes."""
+    found = jaxpr.cache.get(plan)
+    if found is not None:
+        return found
+    program = _Program(jaxpr)
+    needed = {v for v in jaxpr.outvars if type(v) is not Literal}
+    steps: list = []
+    for eqn in reversed(jaxpr.eqns):
+        if not eqn.effects and eqn.outvars and not any(v in needed for v in eqn.outvars):
+            continue
+        fused = next((f for match in _patterns.get(eqn.primitive, ()) if (f := match(program, eqn)) is not None), None)
+        operands, build = (tuple(eqn.invars), None) if fused is None else fused
+        needed.update(v for v in operands if type(v) is not Literal)
+        steps.append((eqn, operands, build))
+    steps.reverse()
+    # An operand of a pattern is computed before what the pattern replaces, so the order of equations is one of steps.
+    implicit = _implicit_broadcasts(steps, jaxpr.outvars)
+    alive = {v for v in (*jaxpr.outvars, *jaxpr.invars) if type(v) is not Literal}
+    out = []
+    for eqn, operands, build in reversed(steps):
+        last = tuple({v for v in (*operands, *eqn.outvars) if type(v) is not Literal and v not in alive})
+        alive.update(last)
+        out.append(Step(eqn, operands, build, bool(eqn.outvars) and eqn.outvars[0] in implicit, last))
+    found = jaxpr.cache[plan] = out[::-1]
+    return found

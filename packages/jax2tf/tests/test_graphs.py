@@ -1,0 +1,232 @@
+"""Graphs are such as one would have written: lists of the operations that small functions become."""
+
+import os
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+import collections
+import warnings
+
+import numpy as np
+import pytest
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    import tensorflow as tf
+
+import bedrax.numpy as jnp
+from bedrax import lax, nn, random
+from bedrax.autodiff import grad
+from bedrax.core.jitting import jit
+from bedrax.core.names import named_scope
+from bedrax.jax2tf import convert
+
+X = np.linspace(-2, 7, 24, dtype=np.float32).reshape(4, 6)
+KEY = np.array([1, 2], np.uint32)
+
+# Operations that say how a function is called, and what it is given.
+_CALLING = {"Const", "Placeholder", "Identity", "IdentityN", "NoOp", "PreventGradient"}
+
+
+def _concrete(fun, *args, **options):
+    f = tf.function(convert(fun, native_serialization=False, **options), autograph=False)
+    return f.get_concrete_function(*[tf.TensorSpec(np.shape(a), np.asarray(a).dtype) for a in args])
+
+
+def _operations(concrete) -> list[str]:
+    return [op.type for op in concrete.graph.get_operations() if op.type not in _CALLING]
+
+
+def _constants(concrete) -> int:
+    return sum(op.type == "Const" for op in concrete.graph.get_operations())
+
+
+def _standardize(x):
+    x = x - jnp.mean(x, axis=-1, keepdims=True)
+    return x * lax.rsqrt(jnp.mean(lax.square(x), axis=-1, keepdims=True) + 1e-5)
+
+
+def _manual_softmax(x):
+    e = jnp.exp(x - jnp.max(x, axis=1, keepdims=True))
+    return e / jnp.sum(e, axis=1, keepdims=True)
+
+
+WEIGHTS = np.ones((6, 3), np.float32)
+BIAS = np.ones(3, np.float32)
+
+GRAPHS = {
+    "relu": (nn.relu, ["Relu"]),
+    "maximum with 0": (lambda x: jnp.maximum(x, 0), ["Relu"]),
+    "relu6": (nn.relu6, ["Relu6"]),
+    "clip to 6": (lambda x: jnp.clip(x, 0, 6), ["Relu6"]),
+    "clip": (lambda x: jnp.clip(x, -1, 1), ["Maximum", "Minimum"]),
+    "clamp": (lambda x: lax.clamp(-1.0, x, 1.0), ["Maximum", "Minimum"]),
+    "leaky relu": (nn.leaky_relu, ["LeakyRelu"]),
+    "elu": (nn.elu, ["Elu"]),
+    "max": (lambda x: jnp.maximum(x, x * x), ["Mul", "Maximum"]),
+    "min": (lambda x: jnp.minimum(x, x * x), ["Mul", "Minimum"]),
+    "reduce_max": (lambda x: jnp.max(x, 1), ["Max"]),
+    "reduce_min": (lambda x: jnp.min(x, 1), ["Min"]),
+    "softmax": (nn.softmax, ["Softmax"]),
+    "softmax, written out": (_manual_softmax, ["Softmax"]),
+    "log softmax": (nn.log_softmax, ["LogSoftmax"]),
+    "mean": (lambda x: jnp.mean(x, axis=0), ["Mean"]),
+    "layer": (lambda x: nn.relu(x @ WEIGHTS + BIAS), ["MatMul", "BiasAdd", "Relu"]),
+    "layer on more axes": (lambda x: x.reshape(2, 2, 6) @ WEIGHTS + BIAS, ["Reshape", "BatchMatMulV2", "BiasAdd"]),
+    "standardize": (_standardize, ["Mean", "Sub", "Square", "Mean", "AddV2", "Rsqrt", "Mul"]),
+    "outer": (lambda x: x[:, :, None] * x[:, None, :], ["ExpandDims", "ExpandDims", "Mul"]),
+    "where": (lambda x: jnp.where(x > 1, x, 0.0), ["Greater", "SelectV2"]),
+    "unused": (lambda x: (jnp.sin(x), x + 1)[1], ["AddV2"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_operations(name):
+    fun, expected = GRAPHS[name]
+    concrete = _concrete(fun, X)
+    assert _operations(concrete) == expected
+    np.testing.assert_allclose(concrete(tf.constant(X)), fun(jnp.asarray(X)), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "name", ["relu", "relu6", "leaky relu", "elu", "clip", "softmax", "log softmax", "mean", "layer"]
+)
+def test_derivatives_are_ours(name):
+    """What is one operation has the derivative that the function has, at zero and at the ends, too."""
+    fun = GRAPHS[name][0]
+    total = lambda x: jnp.sum(jnp.sin(fun(x)))
+    x = np.concatenate([X, np.array([[0, 6, -1, 1, 0, 6]], np.float32)])
+    with tf.GradientTape() as tape:
+        given = tf.constant(x)
+        tape.watch(given)
+        value = convert(total, native_serialization=False)(given)
+    np.testing.assert_allclose(tape.gradient(value, given), grad(total)(x), rtol=1e-4, atol=1e-5)
+
+
+# What looks like a pattern, and is none.
+NEARLY = {
+    "other axis": lambda x: jnp.exp(x - jnp.max(x, 0, keepdims=True)) / jnp.sum(jnp.exp(x), 1, keepdims=True),
+    "sum of others": lambda x: jnp.exp(x - jnp.max(x, 1, keepdims=True)) / jnp.sum(x * x, 1, keepdims=True),
+    "mean of fewer": lambda x: jnp.sum(x, 1) / 5,
+    "mean of more": lambda x: jnp.sum(x, (0, 1)) / 6,
+    "bias of rows": lambda x: x + jnp.arange(4.0)[:, None],
+    "bias of a scalar": lambda x: x + jnp.ones((1, 1)),
+    "relu6 upside down": lambda x: jnp.maximum(jnp.minimum(x, 0), 6),
+    "relu of another": lambda x: jnp.where(x <= 0, jnp.zeros_like(x), x * x),
+    "steep": lambda x: jnp.where(x >= 0, x, 3 * x),
+    "elu of another slope": lambda x: nn.elu(x, 2.0),
+    "select the other way": lambda x: jnp.where(x <= 0, x, 0.0),
+    "square softmax": lambda x: nn.softmax(x[:, :4], axis=0) + nn.softmax(x[:, :4].T, axis=0),
+    "rows and columns": lambda x: jnp.broadcast_to(x[:1], (4, 6)) * jnp.broadcast_to(x[:, :1], (4, 6)),
+    "repeated": lambda x: jnp.broadcast_to(x[0], (4, 6)) * jnp.broadcast_to(x[0], (4, 6)),
+    "repeated and used": lambda x: (jnp.broadcast_to(x[0], (4, 6)) + x, jnp.broadcast_to(x[0], (4, 6)))[0],
+    "one row": lambda x: x + jnp.broadcast_to(x[:1, :1], (4, 6)),
+}
+
+
+@pytest.mark.parametrize("name", NEARLY)
+def test_what_is_nearly_a_pattern(name):
+    fun = NEARLY[name]
+    np.testing.assert_allclose(_concrete(fun, X)(tf.constant(X)), fun(jnp.asarray(X)), rtol=1e-5, atol=1e-6)
+
+
+def test_equal_constants_are_one():
+    fun = lambda x: jnp.reshape(jnp.reshape(x * 3, (6, 4)) + 3, (4, 6)) * 3
+    concrete = _concrete(fun, X, with_gradient=False)
+    assert _constants(concrete) == 3  # the number, and two shapes
+    np.testing.assert_allclose(concrete(tf.constant(X)), fun(X), rtol=1e-6)
+
+
+def test_generators_are_functions_that_uses_share():
+    """Random numbers are few operations, and as many more for each use."""
+
+    def draws(n):
+        def fun(words):
+            key = random.wrap_key_data(words)
+            return [random.uniform(k, (3,)) for k in random.split(key, n)]
+
+        concrete = _concrete(fun, KEY)
+        return len(concrete.graph.get_operations()), len(concrete.graph.as_graph_def().library.function)
+
+    (few, functions), (many, more) = draws(4), draws(12)
+    assert few < 50 and many - few <= 8 * 11 and functions == more <= 4
+
+
+def test_nested_jits_are_functions_of_their_names():
+    @jit
+    def block(x):
+        for _ in range(4):
+            x = jnp.sin(x) * 2 + x
+        return x
+
+    fun = lambda x: block(block(x)) + block(x)
+    concrete = _concrete(fun, X)
+    calls = [op for op in concrete.graph.get_operations() if op.type == "PartitionedCall"]
+    assert len(calls) == 3 and len({op.get_attr("f").name for op in calls}) == 1
+    assert "block" in calls[0].get_attr("f").name
+    np.testing.assert_allclose(concrete(tf.constant(X)), fun(X), rtol=1e-5)
+    twice = tf.function(lambda x: concrete(x), jit_compile=True, autograph=False)
+    np.testing.assert_allclose(twice(tf.constant(X)), fun(X), rtol=1e-4, atol=1e-4)
+
+
+def test_short_jits_are_in_place():
+    assert _operations(_concrete(jit(lambda x: jnp.sin(x) + 1), X)) == ["Sin", "AddV2"]
+
+
+def test_nested_jits_with_unknown_sizes():
+    @jit
+    def block(x):
+        for _ in range(4):
+            x = jnp.concatenate([x, x])[: x.shape[0]] + jnp.ones(x.shape) * x.shape[0]
+        return x
+
+    f = tf.function(
+        convert(lambda x: block(x) * 2, native_serialization=False, polymorphic_shapes=["(b, _)"]),
+        input_signature=[tf.TensorSpec([None, 6])], autograph=False,
+    )  # fmt: skip
+    for n in (1, 3):
+        np.testing.assert_allclose(f(X[:n]), block(X[:n]) * 2, rtol=1e-6)
+
+
+def test_names_are_scopes_primitives_and_lines():
+    def fun(x):
+        with named_scope("encoder"), named_scope("layer 1"):
+            return jnp.sin(x)
+
+    (name,) = [op.name for op in _concrete(fun, X).graph.get_operations() if op.type == "Sin"]
+    line = fun.__code__.co_firstlineno + 2
+    assert name == f"encoder/layer_1/sin.test_graphs.{line}/Sin"
+
+
+def test_large_constants_are_held_once(tmp_path):
+    weights = np.random.default_rng(0).standard_normal((256, 256)).astype(np.float32)
+    module = tf.Module()
+    module.f = tf.function(
+        convert(lambda x: jnp.tanh(x @ weights) @ weights, native_serialization=False), autograph=False,
+        input_signature=[tf.TensorSpec([2, 256])],
+    )  # fmt: skip
+    options = tf.saved_model.SaveOptions(experimental_custom_gradients=True)
+    tf.saved_model.save(module, str(tmp_path), options=options)
+    size = sum(f.stat().st_size for f in tmp_path.rglob("*") if f.is_file())
+    assert size < 1.5 * weights.nbytes
+    loaded = tf.saved_model.load(str(tmp_path))
+    x = tf.ones([2, 256])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = loaded.f(x)
+    np.testing.assert_allclose(y, np.tanh(np.ones((2, 256)) @ weights) @ weights, rtol=1e-3, atol=1e-3)
+    expected = grad(lambda x: jnp.sum(jnp.tanh(x @ weights) @ weights))(np.ones((2, 256), np.float32))
+    np.testing.assert_allclose(tape.gradient(y, x), expected, rtol=1e-2, atol=1e-2)
+
+
+def test_a_network_counts():
+    """A layer of attention: how many operations of each kind there are."""
+
+    def attention(x):
+        heads = [(x @ WEIGHTS + BIAS).reshape(2, 2, 3) for _ in range(3)]
+        weights = nn.softmax(heads[0] @ heads[1].swapaxes(1, 2) / np.float32(3**0.5))
+        return (weights @ heads[2]).reshape(4, 3) @ WEIGHTS.T + x
+
+    found = collections.Counter(_operations(_concrete(attention, X)))
+    assert found["Softmax"] == 1 and found["BiasAdd"] == 3 and found["MatMul"] == 4 and found["BatchMatMulV2"] == 2
+    assert sum(found.values()) <= 17
