@@ -1,18 +1,80 @@
 """What one process can answer, and what it refuses."""
 
+import os
+import re
+
 import numpy as np
 import pytest
 
 from bedrax.parallel import Mesh, PartitionSpec
-from bedrax.processes import array_serialization, colocated, distributed, multihost
+from bedrax.processes import array_serialization, clusters, colocated, distributed, multihost
 from bedrax.xla_backend import clients
 
 
 def test_there_is_one_process():
     assert not distributed.is_initialized()
     assert (distributed.global_state.process_id, distributed.global_state.num_processes) == (0, 1)
-    with pytest.raises(NotImplementedError, match="several processes"):
-        distributed.initialize("localhost:1234", 2, 0)
+    distributed.shutdown()
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({}, "coordinator_address is not given"),
+        ({"coordinator_address": "here:1"}, "num_processes is not given"),
+        ({"coordinator_address": "here:1", "num_processes": 2}, "process_id is not given"),
+        ({"coordinator_address": "here", "num_processes": 2, "process_id": 0}, "'host:port', got 'here'"),
+        ({"coordinator_address": "here:1", "num_processes": 2, "process_id": 2}, "from 0 to num_processes - 1"),
+        ({"cluster_detection_method": "slurm"}, "its variables are not in the environment"),
+        ({"cluster_detection_method": "none"}, "is one of"),
+    ],
+)
+def test_what_is_needed_to_join_a_run(given, message, monkeypatch):
+    for name in list(os.environ):
+        if name.startswith(("SLURM_", "OMPI_", "JAX_NUM_PRO", "JAX_PROCESS", "JAX_COORD", "JOB_COMPLETION")):
+            monkeypatch.delenv(name)
+    with pytest.raises(ValueError, match=re.escape(message)):
+        distributed.initialize(**given)
+
+
+def test_a_run_is_joined_before_devices_are_used():
+    clients.devices()
+    with pytest.raises(RuntimeError, match="before anything that asks for devices"):
+        distributed.initialize("localhost:1", 1, 0)
+    with pytest.raises(NotImplementedError, match="slice_index"):
+        distributed.initialize("localhost:1", 1, 0, slice_index=0)
+
+
+SLURM = {"SLURM_JOB_ID": "1234", "SLURM_STEP_NODELIST": "gpu[03-05,9]-x,b7", "SLURM_NTASKS": "8", "SLURM_PROCID": "5",
+         "SLURM_LOCALID": "1"}  # fmt: skip
+OPEN_MPI = {"OMPI_MCA_orte_hnp_uri": "77.0;tcp://10.0.0.5,192.168.0.5:3456", "OMPI_COMM_WORLD_SIZE": "4",
+            "OMPI_COMM_WORLD_RANK": "3", "OMPI_COMM_WORLD_LOCAL_RANK": "0"}  # fmt: skip
+KUBERNETES = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "JOB_COMPLETION_INDEX": "2", "HOSTNAME": "train-2.workers",
+              "JAX_NUM_PROCESSES": "4"}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("env", "host", "rest"),
+    [(SLURM, "gpu03-x", (8, 5, 1)), (OPEN_MPI, "10.0.0.5", (4, 3, 0)), (KUBERNETES, "train-0.workers", (4, 2, 0)),
+     ({}, None, (None, None, None))],
+)  # fmt: skip
+def test_what_launchers_say(env, host, rest):
+    found = clusters.detect(None, env)
+    assert found[1:] == rest
+    if host is not None:
+        name, port = found.coordinator_address.split(":")
+        assert name == host and 49152 <= int(port) < 65536
+        assert clusters.detect(None, env) == found
+
+
+@pytest.mark.parametrize(("nodes", "first"), [("a", "a"), ("a1,b", "a1"), ("n[7]", "n7"), ("n[1-3],m", "n1"), ("r[2,5]c[1-4]", "r2c1")])  # fmt: skip
+def test_the_first_host_of_a_list(nodes, first):
+    assert clusters.first_host(nodes) == first
+
+
+def test_a_variable_that_is_no_number():
+    with pytest.raises(ValueError, match="SLURM_PROCID is a number, got 'x'"):
+        clusters.detect(None, {**SLURM, "SLURM_PROCID": "x"})
 
 
 def test_values_of_all_processes_are_this_one_s():

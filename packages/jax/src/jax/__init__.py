@@ -13,7 +13,7 @@ _executors.offer("bedrax.xla_backend", rank=1)  # XLA runs what users of `jax` w
 _offers.offer("vmap", "bedrax.batching", "vmap")
 _option_owners.offer(
     "bedrax.lax.flags", "bedrax.random.flags", "bedrax.nn.flags", "bedrax.xla_backend.flags", "bedrax.extend.flags",
-    "bedrax.jax2tf.flags",
+    "bedrax.jax2tf.flags", "bedrax.processes.flags",
 )  # fmt: skip
 
 __getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

@@ -6,7 +6,6 @@ from bedrax.xla_backend import (
     device_get as device_get, device_put as device_put, devices as devices,
     effects_barrier as effects_barrier, jit as jit, local_device_count as local_device_count,
     local_devices as local_devices, make_array_from_callback as make_array_from_callback,
-    make_array_from_process_local_data as make_array_from_process_local_data,
     make_array_from_single_device_arrays as make_array_from_single_device_arrays, make_mesh as make_mesh,
     process_count as process_count, process_index as process_index, process_indices as process_indices,
 )  # fmt: skip
@@ -78,3 +77,4 @@ from .version import __version__ as __version__, __version_info__ as __version_i
 
 P = _PartitionSpec
 checking_leaks = check_tracer_leaks
+from bedrax.processes.local_data import make_array_from_process_local_data as make_array_from_process_local_data

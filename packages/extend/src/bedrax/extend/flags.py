@@ -28,15 +28,13 @@ INERT: dict[str, tuple[tuple, ...]] = {
         ("jax_disable_vmap_shmap_error", False),
     ),
     "a mesh may always be entered as a context": (("jax_disallow_mesh_context_manager", False),),
-    "a run has one process here": (
-        ("jax_cpu_collectives_implementation", "gloo", {"optional": True, "choices": ("gloo", "mpi", "megascale")}),
-        ("jax_cpu_get_local_topology_timeout_minutes", 2), ("jax_cpu_get_global_topology_timeout_minutes", 5),
+    "the processes of a run find and reach each other through jaxlib alone": (
         ("jax_sort_devices_by_process_index", True), ("jax_force_dcn_cross_host_transfers", False),
         ("jax_cross_host_transfer_socket_address", ""), ("jax_cross_host_transport_addresses", ""),
         ("jax_cross_host_transfer_timeout_seconds", None, {"kind": int}),
         ("jax_cross_host_transfer_transfer_size", None, {"kind": int}), ("jax_share_binary_between_hosts", False),
         ("jax_share_binary_between_hosts_timeout_ms", 1_200_000), ("jax_distributed_debug", False),
-        ("jax_enable_recoverability", False), ("jax_enable_preemption_service", True), ("jax_check_proxy_envs", True),
+        ("jax_check_proxy_envs", True),
     ),
     "devices are chosen by their plugin; hide them by its own environment variable": (
         ("jax_cuda_visible_devices", "all"), ("jax_rocm_visible_devices", "all"), ("jax_oneapi_visible_devices", "all"),

@@ -1,27 +1,153 @@
-"""The state of a multi-process run. There is one process: `initialize` raises NotImplementedError."""
+"""Runs of several processes: each starts the same program, meets the others at a coordinator, and sees all devices.
+
+The coordination service, its client and the collectives between hosts are jaxlib's.
+"""
 
 from __future__ import annotations
 
+import atexit
+import os
+import threading
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+from bedrax.processes import clusters, flags, rendezvous
+from bedrax.xla_backend import clients
+from bedrax.xla_backend.door import coordination
 
 
 class State:
-    """What libraries ask about the processes of a run."""
+    """What libraries ask about the processes of a run.
 
-    client: Any = None
-    service: Any = None
-    preemption_sync_manager: Any = None
-    process_id: int = 0
-    num_processes: int = 1
-    coordinator_address: str | None = None
+    Attributes:
+      client: of the coordination service, or None in a run of one process.
+      service: the coordination service, in process 0 only.
+      preemption_sync_manager: tells when processes are to be stopped, see `multihost.reached_preemption_sync_point`.
+      process_id, num_processes: which process this is, and of how many.
+      coordinator_address: where process 0 serves.
+    """
+
+    def __init__(self):
+        self.client: Any = None
+        self.service: Any = None
+        self.preemption_sync_manager: Any = None
+        self.process_id: int = 0
+        self.num_processes: int = 1
+        self.coordinator_address: str | None = None
 
 
 global_state = State()
+_lock = threading.Lock()
 
 
-def initialize(*args, **kwargs) -> None:
-    """Not supported yet: raises NotImplementedError."""
-    raise NotImplementedError("runs of several processes are not supported yet: jax.distributed.initialize")
+def initialize(
+    coordinator_address: str | None = None, num_processes: int | None = None, process_id: int | None = None,
+    local_device_ids: int | Sequence[int] | None = None, cluster_detection_method: str | None = None,
+    initialization_timeout: int = 300, heartbeat_timeout_seconds: int = 100, shutdown_timeout_seconds: int = 300,
+    coordinator_bind_address: str | None = None, slice_index: int | None = None, partition_index: int | None = None,
+) -> None:  # fmt: skip
+    """Join a run of several processes; to be called by each of them before anything is computed.
+
+    Afterwards `jax.devices()` are those of all processes and `jax.local_devices()` this one's. What is not given is
+    taken from ``JAX_COORDINATOR_ADDRESS``, ``JAX_NUM_PROCESSES``, ``JAX_PROCESS_ID`` and ``JAX_LOCAL_DEVICE_IDS``,
+    else from what Slurm, Open MPI or Kubernetes say in the environment.
+
+    Args:
+      coordinator_address: ``"host:port"`` where process 0 serves, the same for all.
+      num_processes: how many take part.
+      process_id: which this is: 0 to ``num_processes - 1``, each once.
+      local_device_ids: which of the host's accelerators this process uses; by default all, under a launcher the one of
+        the process's number on its host.
+      cluster_detection_method: ``"slurm"``, ``"ompi"``, ``"k8s"``, ``"mpi4py"``, or ``"deactivate"``.
+      initialization_timeout: seconds to wait until all processes have come.
+      heartbeat_timeout_seconds: a process that has not been heard of for so long counts as dead.
+      shutdown_timeout_seconds: how long to wait for the others at the end.
+      coordinator_bind_address: where process 0 listens; by default on all interfaces, at the port of
+        `coordinator_address`.
+      slice_index, partition_index: not supported, as the runtime decides which devices are near each other.
+
+    Raises:
+      ValueError: something that is needed is not given nor found, or does not fit.
+      RuntimeError: called twice, or too late; the processes did not meet in time; another process has this number.
+    """
+    for name, value in (("slice_index", slice_index), ("partition_index", partition_index)):
+        if value is not None:
+            raise NotImplementedError(f"jax.distributed.initialize: {name} is decided by the runtime; leave it out")
+    found = _settings(coordinator_address, num_processes, process_id, cluster_detection_method, os.environ)
+    with _lock:
+        if global_state.client is not None:
+            raise RuntimeError("jax.distributed.initialize was called before in this process; once is enough")
+        if clients.is_initialized():
+            raise RuntimeError(
+                "jax.distributed.initialize comes before anything that asks for devices or computes: the devices of this"
+                " process are in use already"
+            )
+        _choose_devices(local_device_ids, found, os.environ)
+        _connect(found, initialization_timeout, heartbeat_timeout_seconds, shutdown_timeout_seconds,
+                 coordinator_bind_address)  # fmt: skip
+
+
+def _settings(address, count, number, method, env: Mapping[str, str]) -> clusters.Cluster:
+    """The complete settings: what is given, the variables of our own, the launcher's."""
+    told = clusters.Cluster(
+        address or env.get("JAX_COORDINATOR_ADDRESS"),
+        clusters.number(env, "JAX_NUM_PROCESSES") if count is None else count,
+        clusters.number(env, "JAX_PROCESS_ID") if number is None else number,
+    )
+    launcher = clusters.Cluster()
+    if method is not None or None in told[:3]:
+        launcher = clusters.detect(method, env)
+    found = clusters.Cluster(*(b if a is None else a for a, b in zip(told, launcher, strict=True)))
+    for name, value in zip(found._fields[:3], found, strict=False):
+        if value is None:
+            raise ValueError(
+                f"jax.distributed.initialize: {name} is not given, and neither JAX_{name.upper()} nor a launcher (Slurm,"
+                " Open MPI, Kubernetes) says it"
+            )
+    address, count, number, _ = found
+    if not isinstance(address, str) or not address.rpartition(":")[0] or not address.rpartition(":")[2].isdigit():
+        raise ValueError(f"coordinator_address is 'host:port', got {address!r}")
+    if count < 1 or not 0 <= number < count:
+        raise ValueError(f"process_id is from 0 to num_processes - 1, got process_id={number}, num_processes={count}")
+    return found
+
+
+def _choose_devices(local_device_ids, found: clusters.Cluster, env: Mapping[str, str]) -> None:
+    """Say which accelerators of the host are this process's."""
+    if local_device_ids is None and "JAX_LOCAL_DEVICE_IDS" in env:
+        local_device_ids = [int(i) for i in env["JAX_LOCAL_DEVICE_IDS"].split(",")]
+    if isinstance(local_device_ids, int):
+        local_device_ids = [local_device_ids]
+    if local_device_ids is None and found.local_process_id is not None:
+        local_device_ids = [found.local_process_id]
+    if local_device_ids is not None:
+        clients.visible_accelerators = frozenset(local_device_ids)
+
+
+def _connect(found, initialization_timeout, heartbeat_timeout, shutdown_timeout, bind_address) -> None:
+    address, count, number, _ = found
+    rendezvous.meet(address, bind_address, number, count, initialization_timeout)
+    service = None
+    if number == 0:
+        listen = bind_address or f"[::]:{address.rpartition(':')[2]}"
+        service = coordination.serve(
+            listen,
+            count,
+            heartbeat_timeout,
+            initialization_timeout,
+            shutdown_timeout,
+            flags.enable_recoverability.value,
+        )
+    client = coordination.client(address, number, initialization_timeout, heartbeat_timeout, shutdown_timeout)
+    client.connect()
+    global_state.service, global_state.client = service, client
+    global_state.process_id, global_state.num_processes = number, count
+    global_state.coordinator_address = address
+    clients.run = clients.Run(client, number, count)
+    if flags.enable_preemption_service.value:
+        manager = coordination.preemption_sync_manager()
+        manager.initialize(client)
+        global_state.preemption_sync_manager = manager
 
 
 def is_initialized() -> bool:
@@ -29,5 +155,17 @@ def is_initialized() -> bool:
     return global_state.client is not None
 
 
+@atexit.register
 def shutdown() -> None:
-    """Leave a multi-process run; nothing to do in one process."""
+    """Leave the run: wait for the other processes, then disconnect. In a run of one process there is nothing to do."""
+    with _lock:
+        state = global_state
+        manager, client, service = state.preemption_sync_manager, state.client, state.service
+        state.__init__()
+        if manager is not None:
+            manager.shutdown()
+        if client is not None:
+            clients.run = None
+            client.shutdown()
+        if service is not None:
+            service.shutdown()

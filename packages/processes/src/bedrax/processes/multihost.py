@@ -1,66 +1,211 @@
-"""Values across the processes of a run. There is one process, in which they are all trivial.
+"""Values across the processes of a run. Each function is called by all processes, in the same order.
 
-With several processes (which are not supported yet) every function raises.
+With one process all of them are trivial.
 """
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from bedrax import pytree
-from bedrax.xla_backend.clients import process_count
-from bedrax.xla_backend.placement import device_put
+from bedrax import lax, pytree
+from bedrax.core import jitting
+from bedrax.parallel import Mesh, PartitionSpec
+from bedrax.processes import distributed
+from bedrax.processes.local_data import make_array_from_process_local_data
+from bedrax.xla_backend import clients
+from bedrax.xla_backend.placement import make_array_from_single_device_arrays
 from bedrax.xla_backend.sharding import NamedSharding
 
 
-def _one_process(name: str) -> None:
-    if process_count() != 1:
-        raise NotImplementedError(f"{name}: runs of several processes are not supported yet")
+class ProcessFailureError(Exception):
+    """Processes died while `live_devices` was in force.
+
+    Attributes:
+      failed_devices: the set of their devices.
+    """
+
+    def __init__(self, failed_devices: set):
+        super().__init__(f"processes died that held the devices {sorted(failed_devices, key=lambda d: d.id)}")
+        self.failed_devices = failed_devices
+
+
+def _mesh_of_processes() -> Any:
+    """All devices, a row per process."""
+    rows: dict[int, list] = {}
+    for device in clients.devices():
+        rows.setdefault(device.process_index, []).append(device)
+    width = min(map(len, rows.values()))
+    devices = np.empty((len(rows), width), object)
+    for i, number in enumerate(sorted(rows)):
+        devices[i] = rows[number][:width]
+    return Mesh(devices, ("processes", "devices"))
+
+
+def _replicated(x: Any, mesh: Any, fun: Any = lambda x: x) -> np.ndarray:
+    """What `fun` makes of an array over several processes, as a value that each of them has."""
+    out = jitting.jit(fun, out_shardings=NamedSharding(mesh, PartitionSpec()))(x)
+    return np.asarray(out.addressable_data(0))
+
+
+def _row_per_process(x: np.ndarray, mesh: Any) -> Any:
+    return make_array_from_process_local_data(NamedSharding(mesh, PartitionSpec("processes")), x[None])
+
+
+def _bytes(x: Any) -> np.ndarray:
+    x = np.asarray(x)
+    return np.frombuffer(x.tobytes(), np.uint8)
 
 
 def sync_global_devices(name: str) -> None:
-    """Wait until every process has called this with the same name."""
-    _one_process("sync_global_devices")
+    """Wait until every process has called this, and all devices have done what was asked of them.
+
+    Raises:
+      AssertionError: the processes give different names.
+    """
+    assert_equal(np.frombuffer(name.encode()[:1024].ljust(1024), np.uint8), f"sync_global_devices({name!r})")
 
 
 def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
-    """The source process's values (process 0's by default) as NumPy arrays, on every process."""
-    _one_process("broadcast_one_to_all")
-    return pytree.tree_map(np.asarray, in_tree)
+    """One process's values on every process.
+
+    Args:
+      in_tree: a pytree of NumPy arrays, scalars or arrays of this process; of the same shapes and dtypes everywhere.
+      is_source: whether this process's values count; by default those of process 0.
+
+    Returns:
+      A pytree of NumPy arrays.
+    """
+    if clients.process_count() == 1:
+        return pytree.tree_map(np.asarray, in_tree)
+    mesh = _mesh_of_processes()
+    source = clients.process_index() == 0 if is_source is None else is_source
+
+    def value(x):
+        x = np.asarray(x)
+        sent = _bytes(x) if source else np.zeros(x.nbytes, np.uint8)  # bits, so that the sum changes nothing
+        total = _replicated(_row_per_process(sent, mesh), mesh, lambda rows: lax.reduce_sum(rows, (0,)))
+        return np.frombuffer(total.tobytes(), x.dtype).reshape(x.shape)
+
+    return pytree.tree_map(value, in_tree)
 
 
 def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
     """All processes' values as NumPy arrays, stacked along a new leading axis (`tiled`: concatenated).
 
     Arrays that are spread over several processes are gathered whole.
+
+    Args:
+      in_tree: a pytree of arrays, of the same shapes and dtypes on all processes.
     """
-    _one_process("process_allgather")
-    return pytree.tree_map(lambda x: np.asarray(x) if tiled else np.asarray(x)[None], in_tree)
+    mesh = _mesh_of_processes()
+
+    def value(x):
+        if not getattr(x, "is_fully_addressable", True):
+            return np.asarray(x.addressable_data(0)) if x.is_fully_replicated else _replicated(x, x.sharding.mesh)
+        x = np.asarray(x)
+        if tiled and not x.ndim:
+            raise ValueError("process_allgather(tiled=True) concatenates along the first axis; a scalar has none")
+        rows = x[None] if clients.process_count() == 1 else _replicated(_row_per_process(x, mesh), mesh)
+        return rows.reshape(-1, *x.shape[1:]) if tiled else rows
+
+    return pytree.tree_map(value, in_tree)
 
 
 def assert_equal(in_tree: Any, fail_message: str = "") -> None:
-    """Raise AssertionError unless all processes have equal values."""
-    _one_process("assert_equal")
+    """Raise AssertionError on every process whose values, or shapes, are not those of process 0."""
+    expected = broadcast_one_to_all(in_tree)
+    for (path, x), y in zip(pytree.tree_flatten_with_path(in_tree)[0], pytree.tree_leaves(expected), strict=True):
+        if _bytes(x).tobytes() != y.tobytes() and not np.array_equal(np.asarray(x), y):
+            raise AssertionError(
+                f"{fail_message or 'assert_equal'}: the value{pytree.keystr(path)} of process {clients.process_index()}"
+                " differs from that of process 0"
+            )
 
 
 def reached_preemption_sync_point(step_id: int) -> bool:
-    """Whether all processes should save and stop at this step. Without a coordinator nobody announces a preemption."""
-    raise RuntimeError("there is no run of several processes in which a preemption could be announced")
+    """Whether all processes should save and stop at this step: some of them is to be ended (by SIGTERM).
+
+    Raises:
+      RuntimeError: nobody announces this: there is one process, or `jax_enable_preemption_service` is off.
+    """
+    manager = distributed.global_state.preemption_sync_manager
+    if manager is None:
+        raise RuntimeError(
+            "there is no run of several processes in which a preemption could be announced: call"
+            " jax.distributed.initialize, with jax_enable_preemption_service"
+        )
+    return bool(manager.reached_sync_point(step_id))
+
+
+@contextlib.contextmanager
+def live_devices(devices: Sequence[Any]) -> Iterator[list]:
+    """Context manager: gives those of the devices whose processes live, the same on all of these.
+
+    With the option `jax_enable_recoverability` the death of one process does not end the others.
+
+    Raises:
+      ProcessFailureError: (at the end) a process of a device that it gave has died.
+    """
+    live = _alive(devices)
+    yield live
+    failed = set(live) - set(_alive(live))
+    if failed:
+        raise ProcessFailureError(failed)
+
+
+def _alive(devices: Sequence[Any]) -> list:
+    client = distributed.global_state.client
+    if client is None:
+        return list(devices)
+    numbers = client.get_live_nodes(sorted({d.process_index for d in devices}))
+    return [d for d in devices if d.process_index in numbers]
 
 
 def host_local_array_to_global_array(local_inputs: Any, global_mesh: Any, pspecs: Any) -> Any:
-    """Arrays of this process as arrays over the mesh."""
-    _one_process("host_local_array_to_global_array")
-    specs = pytree.tree_broadcast_leaves(pspecs, local_inputs, is_leaf=lambda x: x is None)
+    """Arrays over the mesh whose blocks on this process's devices are what it gives.
+
+    Args:
+      local_inputs: a pytree of arrays of this process. Those that are spread over processes already stay.
+      global_mesh: of devices of all processes.
+      pspecs: how the global arrays are split; a pytree prefix of `local_inputs`.
+    """
     leaves, tree = pytree.tree_flatten(local_inputs)
-    return pytree.tree_unflatten(
-        tree, [device_put(x, NamedSharding(global_mesh, s)) for x, s in zip(leaves, specs, strict=True)]
-    )
+    specs = pytree.tree_broadcast_leaves(pspecs, local_inputs, is_leaf=lambda x: x is None)
+
+    def value(x, spec):
+        if not getattr(x, "is_fully_addressable", True):
+            return x
+        return make_array_from_process_local_data(NamedSharding(global_mesh, spec or PartitionSpec()), x)
+
+    return pytree.tree_unflatten(tree, list(map(value, leaves, specs)))
 
 
 def global_array_to_host_local_array(global_inputs: Any, global_mesh: Any, pspecs: Any) -> Any:
-    """The parts of arrays over the mesh that this process holds: in one process, all of them."""
-    _one_process("global_array_to_host_local_array")
-    return global_inputs
+    """The blocks of arrays over the mesh that this process holds, as arrays over its own part of the mesh.
+
+    Args:
+      global_inputs: a pytree of arrays over the mesh.
+      global_mesh: of devices of all processes; those of this one must form a block of it.
+      pspecs: how the arrays are split; a pytree prefix of `global_inputs`.
+    """
+    leaves, tree = pytree.tree_flatten(global_inputs)
+    specs = pytree.tree_broadcast_leaves(pspecs, global_inputs, is_leaf=lambda x: x is None)
+    local_mesh = global_mesh.local_mesh
+
+    def value(x, spec):
+        spec = spec or PartitionSpec()
+        whole = NamedSharding(global_mesh, spec)
+        if not x.sharding.is_equivalent_to(whole, x.ndim):
+            x = jitting.jit(lambda x: x, out_shardings=whole)(x)
+        here = NamedSharding(local_mesh, spec)
+        parts = {s.device: s.data for s in x.addressable_shards}
+        shard = whole.shard_shape(x.shape)
+        n = here.num_devices
+        shape = tuple(s * n // k for s, k in zip(shard, here.shard_shape((n,) * x.ndim), strict=True))
+        return make_array_from_single_device_arrays(shape, here, [parts[d] for d in local_mesh.devices.flat])
+
+    return pytree.tree_unflatten(tree, list(map(value, leaves, specs)))

@@ -31,7 +31,6 @@ from bedrax.xla_backend.placement import (
     device_put_replicated,
     device_put_sharded,
     make_array_from_callback,
-    make_array_from_process_local_data,
     make_array_from_single_device_arrays,
     with_sharding_constraint,
 )
@@ -46,7 +45,7 @@ __all__ = [
     "SingleDeviceSharding", "XlaExecutor", "block_until_ready", "clear_backends", "clear_caches",
     "default_backend", "device_count", "device_get", "device_put", "device_put_replicated",
     "device_put_sharded", "devices", "effects_barrier", "executor", "from_dlpack", "jit",
-    "local_device_count", "local_devices", "make_array_from_callback", "make_array_from_process_local_data",
+    "local_device_count", "local_devices", "make_array_from_callback",
     "make_array_from_single_device_arrays", "make_mesh", "process_count", "process_index", "process_indices",
     "with_sharding_constraint",
 ]  # fmt: skip

@@ -17,10 +17,10 @@ import re
 import threading
 import warnings
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from bedrax.xla_backend import flags, platforms
-from bedrax.xla_backend.door import runtime
+from bedrax.xla_backend.door import coordination, runtime
 
 _lock = threading.RLock()
 _factories: dict[str, tuple[Callable[[], runtime.Client], int]] = {}  # platform -> (make client, priority)
@@ -28,6 +28,19 @@ _clients: dict[str, runtime.Client] = {}
 _failures: dict[str, str] = {}
 _default: runtime.Client | None = None
 _discovered = False
+
+
+class Run(NamedTuple):
+    """The run of several processes that this one has joined."""
+
+    client: Any
+    process_id: int
+    num_processes: int
+
+
+# What `bedrax.processes.distributed` says before clients are made: the run, and the host's accelerators to be used.
+run: Run | None = None
+visible_accelerators: frozenset[int] | None = None
 
 # What is to be done with a device before any is handed out.
 before_first_use: list[Callable[[runtime.Device], None]] = []
@@ -72,7 +85,12 @@ def register_plugin(
         if not xla_client.pjrt_plugin_initialized(name):
             xla_client.initialize_pjrt_plugin(name)
         given = options() if callable(options) else options
-        return xla_client.make_c_api_client(name, dict(given or {}), None)
+        given = dict(given or {})
+        if run is not None:
+            given.update(node_id=run.process_id, num_nodes=run.num_processes)
+        if visible_accelerators is not None:
+            given["visible_devices"] = sorted(visible_accelerators)
+        return xla_client.make_c_api_client(name, given, run and run.client)
 
     register_client_factory(name, make, priority)
     return c_api
@@ -83,7 +101,15 @@ def _make_cpu() -> runtime.Client:
     if count < 0:
         found = re.search(r"--xla_force_host_platform_device_count=(\d+)", os.environ.get("XLA_FLAGS", ""))
         count = int(found.group(1)) if found else None
-    return runtime.make_cpu_client(count, flags.cpu_enable_async_dispatch.value)
+    if run is None:
+        return runtime.make_cpu_client(count, flags.cpu_enable_async_dispatch.value)
+    # With collectives between processes, the order of computations is the order of calls in each.
+    return runtime.make_cpu_client(
+        count, False, distributed_client=run.client, node_id=run.process_id, num_nodes=run.num_processes,
+        collectives=coordination.cpu_collectives(flags.cpu_collectives_implementation.value or "gloo", run.client),
+        get_local_topology_timeout_minutes=flags.cpu_get_local_topology_timeout_minutes.value,
+        get_global_topology_timeout_minutes=flags.cpu_get_global_topology_timeout_minutes.value,
+    )  # fmt: skip
 
 
 register_client_factory("cpu", _make_cpu, priority=0)

@@ -13,6 +13,15 @@ platforms = flag("jax_platforms", None, "comma-separated platforms to start, mos
 platform_name = flag("jax_platform_name", "", "the default platform (older spelling)")
 xla_backend = flag("jax_xla_backend", "", "the default platform (the oldest spelling)")
 num_cpu_devices = flag("jax_num_cpu_devices", -1, "how many CPU devices to make (-1: one, or as XLA_FLAGS says)")
+cpu_collectives_implementation = flag(
+    "jax_cpu_collectives_implementation", "gloo", "how CPUs of several processes reach each other", optional=True,
+    choices=("gloo", "mpi"))  # fmt: skip
+cpu_get_local_topology_timeout_minutes = flag(
+    "jax_cpu_get_local_topology_timeout_minutes", 2, "how long to wait for the devices of one process of a run"
+)
+cpu_get_global_topology_timeout_minutes = flag(
+    "jax_cpu_get_global_topology_timeout_minutes", 5, "how long to wait for the devices of all processes of a run"
+)
 cpu_enable_async_dispatch = flag("jax_cpu_enable_async_dispatch", True, "CPU computations run asynchronously")
 transfer_guard = flag(
     "jax_transfer_guard", None, "what to do about transfers that nobody asked for, in all directions", choices=_GUARD

@@ -304,23 +304,6 @@ def make_array_from_single_device_arrays(shape: Sequence[int], sharding, arrays:
     return from_parts(aval, sharding, arrays)
 
 
-def make_array_from_process_local_data(sharding, local_data, global_shape: Sequence[int] | None = None):
-    """An array from this process's data; with one process, its data is all of it."""
-    local = np.asarray(local_data)
-    shape = (
-        local.shape
-        if global_shape is None
-        else tuple(n if n is not None else m for n, m in zip(global_shape, local.shape))
-    )
-    if clients.process_count() == 1 and shape != local.shape:
-        raise ValueError(f"global_shape {shape} differs from the data's shape {local.shape}, but there is one process")
-    if clients.process_count() > 1:
-        raise NotImplementedError(
-            "make_array_from_process_local_data over several processes is not supported; use make_array_from_callback"
-        )
-    return make_array_from_callback(shape, sharding, lambda index: local[index])
-
-
 @asks_for("explicit_device_put")
 def device_put_sharded(shards: Sequence[Any], devices: Sequence[Any]):
     """Stack pytrees along a new leading axis that is split over `devices`, one part each."""

@@ -1,0 +1,132 @@
+"""What launchers of several processes say in the environment: who takes part, and where process 0 listens."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+_PORTS = range(49152, 65536)  # the dynamic ports of RFC 6335
+
+
+class Cluster(NamedTuple):
+    """The processes of a run, as far as a launcher tells; what it does not tell is None.
+
+    Attributes:
+      coordinator_address: host and port where process 0 serves.
+      num_processes: how many there are.
+      process_id: which this one is.
+      local_process_id: which this one is on its host: the device it takes, where there is one per process.
+    """
+
+    coordinator_address: str | None = None
+    num_processes: int | None = None
+    process_id: int | None = None
+    local_process_id: int | None = None
+
+
+def number(env: Mapping[str, str], *names: str) -> int | None:
+    for name in names:
+        if name in env:
+            try:
+                return int(env[name])
+            except ValueError:
+                raise ValueError(f"the environment variable {name} is a number, got {env[name]!r}") from None
+    return None
+
+
+def _port(job: str) -> int:
+    """A port that all processes of a job derive from its name, and other jobs hardly."""
+    digits = re.findall(r"\d+", job)
+    return _PORTS[int("".join(digits) or sum(job.encode())) % len(_PORTS)]
+
+
+def first_host(nodes: str) -> str:
+    """The first host of a list as Slurm writes it: ``a1,b``, ``a[1-3,7]``, ``a[01-10]-x``."""
+    head = re.match(r"(?:[^,\[]|\[[^\]]*\])+", nodes)
+    if head is None:
+        raise ValueError(f"no host in the list of nodes {nodes!r}")
+    return re.sub(r"\[([^\],-]*)[^\]]*\]", r"\1", head[0])
+
+
+def _slurm(env: Mapping[str, str]) -> Cluster | None:
+    if not {"SLURM_JOB_ID", "SLURM_PROCID"} <= env.keys():
+        return None
+    nodes = env.get("SLURM_STEP_NODELIST") or env.get("SLURM_JOB_NODELIST")
+    return Cluster(
+        f"{first_host(nodes)}:{_port(env['SLURM_JOB_ID'])}" if nodes else None,
+        number(env, "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"), number(env, "SLURM_PROCID"),
+        number(env, "SLURM_LOCALID"),
+    )  # fmt: skip
+
+
+def _open_mpi(env: Mapping[str, str]) -> Cluster | None:
+    if "OMPI_COMM_WORLD_RANK" not in env:
+        return None
+    # What the launcher says of itself: "<job>.0;tcp://<address>,...:<port>", or with PMIx "<job>.0;tcp4://...".
+    uri = env.get("OMPI_MCA_orte_hnp_uri") or next((env[n] for n in sorted(env) if n.startswith("PMIX_SERVER_URI")), "")
+    found = re.match(r"(?P<job>[^;]*);tcp[46]?://\[?(?P<host>[^,:\]/]+)", uri)
+    address = f"{found['host']}:{_port(found['job'])}" if found else None
+    return Cluster(
+        address, number(env, "OMPI_COMM_WORLD_SIZE"), number(env, "OMPI_COMM_WORLD_RANK"),
+        number(env, "OMPI_COMM_WORLD_LOCAL_RANK"),
+    )  # fmt: skip
+
+
+def _kubernetes(env: Mapping[str, str]) -> Cluster | None:
+    """An indexed job: pods are called ``<job>-<index>`` and find each other in a headless service's domain."""
+    index = number(env, "JOB_COMPLETION_INDEX")
+    if index is None or "KUBERNETES_SERVICE_HOST" not in env:
+        return None
+    name, _, domain = (env.get("HOSTNAME") or socket.gethostname()).partition(".")
+    job = re.sub(rf"-{index}(-\w+)?$", "", name)
+    domain = domain or env.get("JAX_KUBERNETES_SUBDOMAIN", job)
+    return Cluster(f"{job}-0.{domain}:{_port(job)}", number(env, "JAX_NUM_PROCESSES"), index, 0)
+
+
+def _mpi4py(env: Mapping[str, str]) -> Cluster | None:
+    """Only on request: importing mpi4py starts MPI."""
+    from mpi4py import MPI
+
+    world = MPI.COMM_WORLD
+    local = world.Split_type(MPI.COMM_TYPE_SHARED)
+    address = None
+    if world.rank == 0:
+        with socket.socket() as s:
+            s.bind(("", 0))
+            address = f"{socket.gethostname()}:{s.getsockname()[1]}"
+    return Cluster(world.bcast(address), world.size, world.rank, local.rank)
+
+
+METHODS: dict[str, Callable[[Mapping[str, str]], Cluster | None]] = {
+    "slurm": _slurm,
+    "ompi": _open_mpi,
+    "k8s": _kubernetes,
+    "mpi4py": _mpi4py,
+}
+
+
+def detect(method: str | None = None, env: Mapping[str, str] = os.environ) -> Cluster:
+    """What the launcher says of this run; nothing if there is none, or with the method ``"deactivate"``.
+
+    Args:
+      method: a name in `METHODS`; by default the first whose variables are set. ``mpi4py`` must be asked for.
+      env: the environment.
+
+    Raises:
+      ValueError: there is no such method, or its variables are not set.
+    """
+    if method == "deactivate":
+        return Cluster()
+    if method is None:
+        return next(filter(None, (METHODS[m](env) for m in ("slurm", "ompi", "k8s"))), Cluster())
+    if method.lower() not in METHODS:
+        raise ValueError(f"cluster_detection_method is one of {[*METHODS, 'deactivate']}, got {method!r}")
+    found = METHODS[method.lower()](env)
+    if found is None:
+        raise ValueError(
+            f"cluster_detection_method={method!r}: its variables are not in the environment of this process"
+        )
+    return found

@@ -1,0 +1,10 @@
+"""Options of runs of several processes."""
+
+from bedrax.core.config import flag
+
+enable_recoverability = flag(
+    "jax_enable_recoverability", False, "the death of a process does not end the others of a run"
+)
+enable_preemption_service = flag(
+    "jax_enable_preemption_service", True, "processes agree on the step at which they stop when they are to"
+)

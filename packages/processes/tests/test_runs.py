@@ -1,0 +1,62 @@
+"""Runs of two processes with four devices each, on jaxlib's coordination service and gloo."""
+
+import pathlib
+import socket
+import subprocess
+import sys
+import time
+
+PROGRAM = pathlib.Path(__file__).with_name("run_of_two.py")
+
+
+def run(what, count=2, limit=120):
+    """(exit code, output) of each process, and the seconds that it took."""
+    with socket.socket() as s:
+        s.bind(("localhost", 0))
+        port = s.getsockname()[1]
+    started = time.monotonic()
+    processes = [
+        subprocess.Popen(
+            [sys.executable, str(PROGRAM), what, str(i), str(count), str(port)], text=True, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+        for i in range(count)
+    ]  # fmt: skip
+    try:
+        outputs = [p.communicate(timeout=limit)[0] for p in processes]
+    finally:
+        for p in processes:
+            p.kill()
+    return [(p.returncode, out) for p, out in zip(processes, outputs, strict=True)], time.monotonic() - started
+
+
+def test_values_across_two_processes():
+    found, _ = run("values")
+    for i, (code, out) in enumerate(found):
+        assert code == 0 and f"done values {i}" in out, out
+
+
+def test_when_a_process_dies_the_others_end_with_an_error():
+    (zero, one), seconds = run("train", limit=90)
+    assert one[0] == 17
+    assert zero[0] not in (0, None), zero[1]
+    assert "done" not in zero[1] and seconds < 60
+    assert "tasks are unhealthy (stopped sending heartbeats):\n1\n" in zero[1], zero[1][-2000:]
+
+
+def test_a_process_that_never_comes_is_missed():
+    (zero, _), seconds = run("late", limit=60)
+    assert zero[0] != 0 and seconds < 40
+    assert "did not join the run" in zero[1] and "no word of process 1" in zero[1], zero[1][-2000:]
+
+
+def test_two_processes_of_one_number():
+    found, _ = run("wrong", limit=90)
+    assert all(code != 0 for code, _ in found)
+    assert any("another process may be the coordinator" in out for _, out in found), [o[-1500:] for _, o in found]
+
+
+def test_two_processes_disagree():
+    (zero, one), _ = run("disagree", limit=60)
+    for code, out in (zero, one):
+        assert code != 0 and "process 1 says num_processes=3, process 0 says 2" in out, out[-1500:]
