@@ -257,7 +257,7 @@ def test_the_older_form_of_cond():
 
     assert f(True, 5.0) == 6.0 and jax.jit(f)(False, 5.0) == 10.0
     assert jax.grad(f, 1)(False, 5.0) == 2.0
-    with pytest.raises(TypeError, match="callable"):
+    with pytest.raises(TypeError, match="true_fun and false_fun are functions"):
         jax.lax.cond(True, 1.0, 2.0)
 
 

@@ -23,8 +23,7 @@ import bedrax.random
 import bedrax.scipy
 from bedrax.core import executors
 from bedrax.core.one_program import one_program
-from bedrax.numpy import einstein
-from bedrax.numpy import indexing as indexing_of_numpy
+from bedrax.numpy import einstein, index_plans
 from bedrax.numpy_backend.executor import NumpyExecutor
 from bedrax.numpy_backend.host_array import HostArray
 from bedrax.random.continuous import gumbel_function
@@ -48,8 +47,8 @@ FUNCTIONS = {
 F32, I32 = np.dtype(np.float32), np.dtype(np.int32)
 BY_NAME = {"key": jax.random.key(0), "shape": (3,), "dtype": F32}
 VECTORS = {"a": VECTOR, "v": VECTOR}
-WINDOW = indexing_of_numpy.read((3, 3), (slice(0, 2), 1))[0].plan
-ROWS = indexing_of_numpy.read((3, 3), INTS)[0].plan
+WINDOW = index_plans.read((3, 3), (slice(0, 2), 1))[0].plan
+ROWS = index_plans.read((3, 3), INTS)[0].plan
 BY_FUNCTION = {
     "lax.dynamic_slices.dynamic_slice": {"start_indices": (0, 1), "slice_sizes": (2, 2)},
     "lax.dynamic_slices.dynamic_slice_in_dim": {"start_index": 1, "slice_size": 2},

@@ -97,7 +97,7 @@ def test_powers_of_floats():
     x = jnp.asarray(np.abs(FLOATS) + 0.5)
     for exponent in (0, 1, 2, -3, 0.5, 2.0):
         same(x**exponent, np.asarray(x) ** np.float32(exponent), rtol=1e-5)
-    with pytest.raises(TypeError, match="negative powers"):
+    with pytest.raises(TypeError, match="negative power"):
         jnp.arange(3) ** -1
     assert float(grad(lambda v: v**2)(3.0)) == 6.0
     assert float(grad(lambda v: v**0)(0.0)) == 0.0

@@ -83,7 +83,9 @@ def test_values_of_all_processes_are_this_one_s():
     multihost.assert_equal(tree)
     np.testing.assert_array_equal(multihost.broadcast_one_to_all(tree)["a"], [0, 1, 2])
     assert multihost.process_allgather(tree)["a"].shape == (1, 3)
-    assert multihost.process_allgather(tree, tiled=True)["a"].shape == (3,)
+    assert multihost.process_allgather(tree["a"], tiled=True).shape == (3,)
+    with pytest.raises(ValueError, match="a scalar has none"):
+        multihost.process_allgather(tree, tiled=True)
     with pytest.raises(RuntimeError, match="no run of several processes"):
         multihost.reached_preemption_sync_point(1)
 

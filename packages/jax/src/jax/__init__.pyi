@@ -59,6 +59,7 @@ from bedrax.core.dtypes import float0 as float0
 from bedrax.xla_backend.clients import (
     host_count as host_count, host_id as host_id, host_ids as host_ids, live_arrays as live_arrays,
 )  # fmt: skip
+from bedrax.processes.local_data import make_array_from_process_local_data as make_array_from_process_local_data
 from bedrax.xla_backend.environment import print_environment_info as print_environment_info
 from bedrax.lax.primitives.callbacks import pure_callback as pure_callback
 from bedrax.batching import vmap as vmap
@@ -77,4 +78,3 @@ from .version import __version__ as __version__, __version_info__ as __version_i
 
 P = _PartitionSpec
 checking_leaks = check_tracer_leaks
-from bedrax.processes.local_data import make_array_from_process_local_data as make_array_from_process_local_data

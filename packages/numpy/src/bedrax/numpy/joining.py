@@ -14,7 +14,7 @@ from bedrax.core.avals import aval_of
 from bedrax.lax.primitives.cumulative import cumsum
 from bedrax.lax.promotion import operand, promote_dtypes
 from bedrax.numpy.arguments import array, axis_index, refuse_out
-from bedrax.numpy.indexing import concrete_value
+from bedrax.numpy.index_plans import concrete_value
 from bedrax.numpy.manipulation import _take_known, atleast_1d, atleast_2d, atleast_3d, broadcast_to, moveaxis, ravel
 from bedrax.numpy.selection import choose_where
 from bedrax.numpy.sorting import argsort, sort

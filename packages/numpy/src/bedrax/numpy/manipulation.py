@@ -18,7 +18,7 @@ from bedrax.lax.primitives.cumulative import cumsum
 from bedrax.lax.promotion import operand
 from bedrax.numpy.arguments import array, axes_tuple, axis_index
 from bedrax.numpy.creation import _broadcast_checked, place
-from bedrax.numpy.indexing import concrete_value
+from bedrax.numpy.index_plans import concrete_value
 
 
 def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None, out_sharding: Any = None) -> Array:

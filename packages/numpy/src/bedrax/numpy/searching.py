@@ -14,7 +14,8 @@ from bedrax.lax.operators import add, floor_divide, multiply, remainder
 from bedrax.lax.primitives.cumulative import cumsum
 from bedrax.lax.primitives.indexing import GatherDimensionNumbers, GatherScatterMode
 from bedrax.numpy.arguments import array, as_bool, axis_index, refuse_out
-from bedrax.numpy.indexing import _index_dtype, _wrapped, concrete_value
+from bedrax.numpy.index_plans import concrete_value
+from bedrax.numpy.indexing import _index_dtype, _wrapped
 from bedrax.numpy.manipulation import resize
 from bedrax.numpy.selection import choose_where, clip
 

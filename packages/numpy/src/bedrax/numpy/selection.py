@@ -15,7 +15,7 @@ from bedrax.lax.operators import remainder
 from bedrax.lax.primitives import elementwise as ops
 from bedrax.lax.promotion import broadcast, broadcast_to, operand, promote_dtypes, promote_pair
 from bedrax.numpy.arguments import array, as_bool, refuse_out
-from bedrax.numpy.indexing import concrete_value
+from bedrax.numpy.index_plans import concrete_value
 
 
 @one_program

@@ -19,7 +19,7 @@ from bedrax.lax.primitives.indexing import GatherScatterMode, ScatterDimensionNu
 from bedrax.lax.promotion import convert, operand
 from bedrax.numpy import indexing
 from bedrax.numpy.creation import asarray, place
-from bedrax.numpy.indexing import ARRAYS, NEW, RANGE, WINDOW, Index, Plan
+from bedrax.numpy.index_plans import ARRAYS, FULL, NEW, RANGE, WINDOW, Index, Plan, read
 
 _BOOL = dtypes.bool_dtype
 
@@ -131,7 +131,7 @@ Update.mul = Update.multiply  # type: ignore[attr-defined]
 
 
 def _read(x: Any, idx: Any) -> tuple[Any, Index]:
-    index, shape = indexing.read(x.shape, idx)
+    index, shape = read(x.shape, idx)
     return (x if shape is None else lax.reshape(x, shape)), index
 
 
@@ -259,10 +259,9 @@ def _spread(values: Any, target: tuple, plan: Plan) -> Any:
 def _set_window(x: Any, plan: Plan, starts: Any, values: Any) -> Any:
     """`set` of one window that lies inside."""
     it = iter(starts)
-    at = [next(it) if k[0] != indexing.FULL else 0 for k in plan.axes]
+    at = [next(it) if k[0] != FULL else 0 for k in plan.axes]
     sizes = tuple(
-        n if k[0] == indexing.FULL else k[1] if k[0] == WINDOW else 1
-        for n, k in zip(plan.shape, plan.axes, strict=True)
+        n if k[0] == FULL else k[1] if k[0] == WINDOW else 1 for n, k in zip(plan.shape, plan.axes, strict=True)
     )
     shape = aval_of(values).shape
     if not shape:
