@@ -1,7 +1,10 @@
+from bedrax.parallel import PartitionSpec as _PartitionSpec
 from bedrax.processes.multihost import (
-    PartitionSpec as P, ProcessFailureError as ProcessFailureError, assert_equal as assert_equal,
+    ProcessFailureError as ProcessFailureError, assert_equal as assert_equal,
     broadcast_one_to_all as broadcast_one_to_all, global_array_to_host_local_array as global_array_to_host_local_array,
     host_local_array_to_global_array as host_local_array_to_global_array, live_devices as live_devices,
     process_allgather as process_allgather, reached_preemption_sync_point as reached_preemption_sync_point,
     sync_global_devices as sync_global_devices,
 )  # fmt: skip
+
+P = _PartitionSpec
