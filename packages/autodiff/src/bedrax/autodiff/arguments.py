@@ -71,6 +71,17 @@ def check_argnums(name: str, argnums: Any) -> int | tuple[int, ...]:
         raise TypeError(f"{name}: argnums must be an int or a sequence of ints, got {argnums!r}") from None
 
 
+def check_no_references(name: str, leaves) -> None:
+    """Refuse to differentiate with respect to what can be written to."""
+    for x in leaves:
+        aval = aval_of(x)
+        if aval.mutable:
+            raise TypeError(
+                f"{name} is for arguments that are arrays, got a reference of type {aval.short()}: its gradient is kept in"
+                " a reference, too. Use jax.vjp, and say where with vjp_fun.with_refs(ref)."
+            )
+
+
 def check_no_reduce_axes(name: str, reduce_axes: Sequence) -> None:
     """Refuse an option that nobody has asked for."""
     if reduce_axes:
@@ -79,6 +90,7 @@ def check_no_reduce_axes(name: str, reduce_axes: Sequence) -> None:
 
 def check_inputs(name: str, leaves, *, holomorphic: bool, allow_int: bool = False, forward: bool = False) -> None:
     """Refuse arguments without a derivative of the wanted kind."""
+    check_no_references(name, leaves)
     for x in leaves:
         aval = abstractify(x)
         if not aval.is_array:

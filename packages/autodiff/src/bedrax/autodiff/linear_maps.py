@@ -13,6 +13,7 @@ from bedrax.autodiff.arguments import (
     all_arguments,
     check_argnums,
     check_function,
+    check_no_references,
     check_no_reduce_axes,
     flattened,
     is_float0,
@@ -24,7 +25,7 @@ from bedrax.core.avals import AbstractValue, ShapedArray, abstractify, aval_of
 from bedrax.core.jitting import jit
 from bedrax.lax.filling import zeros_of
 
-__all__ = ["VJP", "LinearFunction", "Linearized", "fwd_and_bwd", "linear_transpose", "linearize", "vjp"]
+__all__ = ["DidntWant", "DontWant", "GradRef", "GradValue", "VJP", "LinearFunction", "Linearized", "fwd_and_bwd", "linear_transpose", "linearize", "vjp"]
 
 
 class LinearProgram(NamedTuple):
@@ -134,18 +135,94 @@ class LinearFunction(Linearized):
     __call__ = Linearized.push
 
 
+class GradValue:
+    """For `VJP.with_refs`: the cotangent of this argument is returned, as it is by default."""
+
+
+class DontWant:
+    """For `VJP.with_refs`: the cotangent of this argument is not wanted."""
+
+
+class _Mark:
+    """Stands in a result of a `VJP` where no value is."""
+
+    __slots__ = ()
+
+    def __repr__(self):
+        return f"{type(self).__name__}()"
+
+    def __eq__(self, other):
+        return type(other) is type(self)
+
+    def __hash__(self):
+        return hash(type(self))
+
+
+class GradRef(_Mark):
+    """Stands for a cotangent that was added to a reference."""
+
+    __slots__ = ()
+
+
+class DidntWant(_Mark):
+    """Stands for a cotangent that was not wanted."""
+
+    __slots__ = ()
+
+
 class VJP(Linearized):
     """What `vjp` returns: called with a cotangent, it pulls it back."""
 
     __slots__ = ()
 
     def __call__(self, *given):
+        return self._pulled(given, (None,) * len(self.in_types))
+
+    def with_refs(self, *refs: Any) -> Callable:
+        """This map, with places for the cotangents of the arguments.
+
+        Args:
+          refs: one entry per argument of the function, or a prefix of it as a tree: a reference, to which the cotangent is
+            added; `GradValue` ``()``, for the cotangent to be returned; `DontWant` ``()``. For an argument that is a
+            reference, the place is one, too.
+
+        Returns:
+          A function of the cotangent of the result. Where there is no cotangent to return, it returns a mark, `GradRef`
+          or `DidntWant`.
+
+        Raises:
+          TypeError: an entry is none of these.
+          ValueError: the entries are not structured like the arguments.
+        """
+        places: list = []
+        arguments = pytree.tree_unflatten(self.in_tree, self.in_types)
+        add = lambda place, part: places.extend([place] * len(pytree.tree_leaves(part)))
+        pytree.tree_map(add, refs, arguments)
+        for place in places:
+            if not isinstance(place, (GradValue, DontWant)) and not getattr(getattr(place, "aval", None), "mutable", False):
+                raise TypeError(f"with_refs takes references, GradValue() and DontWant(), got {place!r}")
+        return lambda *given: self._pulled(given, tuple(places))
+
+    def _pulled(self, given: tuple, places: tuple) -> Any:
         if len(given) != 1:
             raise TypeError(
                 f"what vjp returns takes one argument, the cotangent of the result, got {len(given)}; pass a tuple if"
                 " the function returns one"
             )
-        return self.pull(given[0])
+        for place, wanted in zip(places, self.in_types, strict=True):
+            if wanted.mutable and (place is None or isinstance(place, GradValue)):
+                raise ValueError(
+                    f"an argument of the differentiated function is a reference of type {wanted.short()}: its cotangent is"
+                    " added to a reference, too. Say to which: vjp_fun.with_refs(ref, ...)(ct)."
+                )
+        found = pytree.tree_leaves(self.pull(given[0]))
+        for i, place in enumerate(places):
+            if isinstance(place, DontWant):
+                found[i] = DidntWant()
+            elif place is not None and not isinstance(place, GradValue):
+                place.addupdate(found[i])
+                found[i] = GradRef()
+        return pytree.tree_unflatten(self.in_tree, found)
 
 
 for _class in (LinearFunction, VJP):
@@ -170,6 +247,8 @@ def _checked_cotangent(ct, wanted: AbstractValue, error: type[Exception]):
 def _at(kind: type[Linearized], name: str, chosen: Chosen, has_aux: bool) -> tuple:
     """(result, map of class `kind`), and aux."""
     active = chosen.active()
+    if kind is not VJP:
+        check_no_references(name, chosen.leaves)
     recorded = linearize_flat(flattened(chosen.call, name, has_aux), chosen.leaves, active)
     out_tree, aux_tree, n = recorded.aux
     outs, aux = recorded.outs[:n], recorded.outs[n:]

@@ -12,9 +12,10 @@ from bedrax.core.facts import cached
 from bedrax.core.ir import Jaxpr, run
 from bedrax.core.jitting import jit_p
 from bedrax.core.passes import all_equations
+from bedrax.core.tables import programs
 from bedrax.core.tracing import current, eval_trace
-from bedrax.lax.primitives.control_flow import while_p
-from bedrax.lax.primitives.custom_rules import custom_jvp_call_p, custom_vjp_call_p
+from bedrax.lax.primitives.control_flow import cond_p, scan_p, while_p
+from bedrax.lax.primitives.custom_rules import custom_jvp_call_p, custom_lin_p, custom_vjp_call_p
 from bedrax.state.primitives import FAMILY, DischargeTrace, RefPrimitive, check_alive, read_whole, records, write_whole
 from bedrax.state.tables import discharge_rules
 from bedrax.state.types import Cell, Ref, RefTracer
@@ -110,6 +111,8 @@ def on_operation(prim, args: tuple, params: dict) -> list | None:
     ):
         return None  # the user's functions are run, with the references
     rule = discharge_rules.find(prim)
+    if prim is custom_lin_p:
+        return None  # its transposition hands them to a backward rule
     if rule is None:
         raise TypeError(
             f"'{prim}' takes no references, got one of type {refs[0].aval.short()}: read it first, ref[...]."
@@ -117,6 +120,12 @@ def on_operation(prim, args: tuple, params: dict) -> list | None:
         )
     if records(trace):
         return None
+    if prim in (scan_p, while_p, cond_p) and not (trace is eval_trace or isinstance(trace, DischargeTrace)):
+        if any(lends(use.program) for use in programs[prim](params)):
+            raise NotImplementedError(
+                f"'{prim}' is transformed, and holds a call of a function with a derivative rule that takes a reference: the"
+                " rule would run in another loop. Call the function outside of the loop, or write the loop in Python."
+            )
     return rule(*args, **params)
 
 

@@ -47,8 +47,9 @@ def _jit(*args, jaxpr, donated_invars, **params):
     program, written = discharged(jaxpr)
     values = values_of(args)
     donated = list(donated_invars)
+    used = {v for e in program.eqns for v in e.invars}
     for i in written:  # the reference holds the only name of the buffer: it is written in place
-        if type(args[i]) is Cell and args[i]._owned:
+        if type(args[i]) is Cell and args[i]._owned and program.invars[i] in used:
             donated[i] = sum(x is values[i] for x in values) == 1
     out = jit_p.bind(*values, jaxpr=program, donated_invars=tuple(donated), **params)
     count = len(jaxpr.outvars)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bedrax import lax
 from bedrax.core import executors
+from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
 from bedrax.core.tracing import current, eval_trace
 from bedrax.lax.filling import zeros_of
@@ -28,13 +29,17 @@ from bedrax.state.types import AbstractRef, Cell
 def _new(x, *, memory_space, kind):
     trace = current.trace
     aval = new_ref_p.result_types([aval_of(x)], dict(memory_space=memory_space, kind=kind))
-    if aval_of(x).weak_type:
-        x = lax.convert_element_type(x, aval.dtype)
-    if trace is eval_trace:
-        x = lax.copy_p.bind(executors.get().asarray(x))  # writing in place must not be seen by who has `x`
+    x = _strong(x)
+    if trace is eval_trace:  # writing in place must not be seen by who has `x`
+        x = lax.copy_p.bind(x if isinstance(x, Array) else executors.get().asarray(x))
     cell = Cell(aval, x, trace)
     cell._owned = trace is eval_trace
     return cell
+
+
+def _strong(x):
+    aval = aval_of(x)
+    return lax.convert_element_type(x, aval.dtype) if aval.weak_type else x
 
 
 @discharge_rules.rule(empty_ref_p)
@@ -56,7 +61,7 @@ def _swap(ref, value, *operands, transforms):
     old = ref._value
     part = views.read(old, transforms, operands)
     _check_value("swap", aval_of(part), aval_of(value))
-    _put(ref, views.write(old, transforms, operands, value, "set"))
+    _put(ref, views.write(old, transforms, operands, _strong(value), "set"))
     return part
 
 

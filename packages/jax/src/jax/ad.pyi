@@ -1,0 +1,3 @@
+from bedrax.autodiff.linear_maps import (
+    DidntWant as DidntWant, DontWant as DontWant, GradRef as GradRef, GradValue as GradValue,
+)  # fmt: skip

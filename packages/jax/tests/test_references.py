@@ -1,0 +1,128 @@
+"""References with the whole system: donated buffers, backward rules that write, gradients that are accumulated."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+
+def test_jit_writes_in_place_what_nobody_else_holds():
+    @jax.jit
+    def sin_inplace(ref):
+        ref[...] = jnp.sin(ref[...])
+
+    ref = jax.new_ref(jnp.arange(3.0))
+    place = ref.unsafe_buffer_pointer()
+    sin_inplace(ref)
+    sin_inplace(ref)
+    assert ref.unsafe_buffer_pointer() == place
+    held = ref[...]
+    sin_inplace(ref)
+    np.testing.assert_allclose(held, np.sin(np.sin(np.arange(3.0))), rtol=1e-6)
+    np.testing.assert_allclose(ref[...], np.sin(held), rtol=1e-6)
+    assert repr(jax.new_ref(jnp.arange(2))) == "Ref([0, 1], dtype=int32)"
+
+
+def test_a_reference_that_is_closed_over_is_traced_once():
+    ref = jax.new_ref(jnp.zeros(3))
+    traces = []
+
+    @jax.jit
+    def f(i):
+        traces.append(i)
+        ref[i] += 1.0
+
+    for i in (0, 2, 2):
+        f(i)
+    np.testing.assert_array_equal(ref[...], [1, 0, 2])
+    assert len(traces) == 1
+
+
+@jax.custom_vjp
+def stash(grads, x):
+    return x
+
+
+stash.defvjp(lambda grads, x: (x, grads), lambda grads, g: (grads.set(g), (None, g))[1])
+
+
+@pytest.mark.parametrize("wrap", [jax.grad, lambda f: jax.jit(jax.grad(f)), lambda f: jax.grad(jax.jit(f))])
+def test_a_backward_rule_writes_to_a_reference(wrap):
+    grads = jax.new_ref(0.0)
+    wrap(lambda x, r: jnp.sin(stash(r, x * 2)))(1.0, grads)
+    np.testing.assert_allclose(grads[...], np.cos(2), rtol=1e-6)
+    with pytest.raises(NotImplementedError, match="loop"):
+        jax.grad(lambda x: jax.lax.scan(lambda c, _: (stash(grads, c), None), x, length=2)[0])(1.0)
+
+
+def test_gradients_are_added_to_references():
+    grads = jax.new_ref(jnp.zeros(10))
+    take = jax.jit(lambda x, i: x[i])
+    for i in (3, 5, 3):
+        _, back = jax.vjp(take, jnp.arange(10.0), i)
+        assert back.with_refs(grads, jax.ad.GradValue())(1.0)[0] == jax.ad.GradRef()
+    np.testing.assert_array_equal(grads[...], [0, 0, 0, 2, 0, 1, 0, 0, 0, 0])
+    _, back = jax.vjp(lambda a, b: a["w"] * b, {"w": 2.0}, 3.0)
+    kept, left = back.with_refs(jax.ad.DontWant(), jax.ad.GradValue())(1.0)
+    assert kept["w"] == jax.ad.DidntWant() and left == 2
+    with pytest.raises(TypeError, match="with_refs takes"):
+        back.with_refs(1.0, 2.0)
+
+
+def test_a_reference_is_differentiated_with_vjp():
+    def g(ref):
+        ref[...] = jnp.sin(ref[...])
+        return ref[...] ** 2
+
+    ref, grad = jax.new_ref(2.0), jax.new_ref(100.0)
+    _, back = jax.vjp(g, ref)
+    back.with_refs(grad)(1.0)
+    np.testing.assert_allclose([ref[...], grad[...] - 100], [np.sin(2), 2 * np.sin(2) * np.cos(2)], rtol=1e-4)
+    for wrong in (lambda: back(1.0), lambda: jax.grad(g)(ref), lambda: jax.linearize(g, ref)):
+        with pytest.raises((ValueError, TypeError), match="with_refs"):
+            wrong()
+
+
+def test_gradients_are_accumulated_over_microbatches():
+    def loss(ws, xs):
+        return jnp.mean(jax.lax.scan(lambda x, w: (jnp.dot(x, w), None), xs, ws)[0])
+
+    @jax.jit
+    def accumulated(ws, batches):
+        total = jax.new_ref(jnp.zeros_like(ws))
+
+        def one(_, xs):
+            value, back = jax.vjp(lambda w: loss(w, xs), ws)
+            back.with_refs(total)(jnp.ones_like(value))
+            return (), value
+
+        return jax.lax.scan(one, (), batches)[1], jax.freeze(total)
+
+    ws = jnp.linspace(0.5, 1, 48).reshape(3, 4, 4)
+    batches = jnp.linspace(-1, 1, 5 * 2 * 4).reshape(5, 2, 4)
+    expected = jax.grad(lambda w: sum(loss(w, b) for b in batches))(ws)
+    np.testing.assert_allclose(accumulated(ws, batches)[1], expected, rtol=1e-5)
+
+
+def test_keys_and_debugging():
+    keys = jax.new_ref(jax.random.split(jax.random.key(0), 3))
+    key = keys[1]
+    keys[0] = key
+    assert jnp.all(jax.random.key_data(keys[0]) == jax.random.key_data(key))
+
+    @jax.jit
+    def draws(key, n):
+        state = jax.new_ref(key)
+
+        def step(_, __):
+            new, own = jax.random.split(state[...])
+            state[...] = new
+            return None, jax.random.normal(own)
+
+        return jax.lax.scan(step, None, length=3)[1]
+
+    assert len(np.unique(draws(key, 3))) == 3
+    with jax.disable_jit():
+        ref = jax.new_ref(jnp.zeros(2))
+        jax.jit(lambda r: r.set(1.0, 0))(ref)
+        assert ref[0] == 1
