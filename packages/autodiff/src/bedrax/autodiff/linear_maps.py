@@ -13,8 +13,8 @@ from bedrax.autodiff.arguments import (
     all_arguments,
     check_argnums,
     check_function,
-    check_no_references,
     check_no_reduce_axes,
+    check_no_references,
     flattened,
     is_float0,
 )
@@ -25,7 +25,19 @@ from bedrax.core.avals import AbstractValue, ShapedArray, abstractify, aval_of
 from bedrax.core.jitting import jit
 from bedrax.lax.filling import zeros_of
 
-__all__ = ["DidntWant", "DontWant", "GradRef", "GradValue", "VJP", "LinearFunction", "Linearized", "fwd_and_bwd", "linear_transpose", "linearize", "vjp"]
+__all__ = [
+    "DidntWant",
+    "DontWant",
+    "GradRef",
+    "GradValue",
+    "VJP",
+    "LinearFunction",
+    "Linearized",
+    "fwd_and_bwd",
+    "linear_transpose",
+    "linearize",
+    "vjp",
+]
 
 
 class LinearProgram(NamedTuple):
@@ -199,7 +211,9 @@ class VJP(Linearized):
         add = lambda place, part: places.extend([place] * len(pytree.tree_leaves(part)))
         pytree.tree_map(add, refs, arguments)
         for place in places:
-            if not isinstance(place, (GradValue, DontWant)) and not getattr(getattr(place, "aval", None), "mutable", False):
+            if not isinstance(place, (GradValue, DontWant)) and not getattr(
+                getattr(place, "aval", None), "mutable", False
+            ):
                 raise TypeError(f"with_refs takes references, GradValue() and DontWant(), got {place!r}")
         return lambda *given: self._pulled(given, tuple(places))
 
