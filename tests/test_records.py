@@ -37,6 +37,7 @@ ELSEWHERE = {
     "random_split": "packages/random/tests/test_matrix.py",
     "random_unwrap": "packages/random/tests/test_matrix.py",
     "random_wrap": "packages/random/tests/test_matrix.py",
+    "shard_map": "packages/parallel/tests/test_shard_map.py",
     "sharding_constraint": "packages/xla_backend/tests/test_sharding.py",
     "swap": "packages/state/tests/test_operations.py",
 }

@@ -122,12 +122,6 @@ def test_functions_tell_what_they_are():
         assert f.__module__.split(".")[0] in ("bedrax", "jax")
 
 
-def test_device_maps_are_refused_where_they_are_called():
-    mapped = jax.pmap(lambda x: x, axis_name="i")
-    with pytest.raises(NotImplementedError, match=r"pmap: programs are not written per device"):
-        mapped(jnp.ones((1, 2)))
-
-
 # ---- arrays
 
 

@@ -9,11 +9,12 @@ from bedrax.xla_backend import (
     make_array_from_single_device_arrays as make_array_from_single_device_arrays, make_mesh as make_mesh,
     process_count as process_count, process_index as process_index, process_indices as process_indices,
 )  # fmt: skip
-from bedrax.parallel import PartitionSpec as _PartitionSpec, set_mesh as set_mesh
+from bedrax.parallel import (
+    PartitionSpec as _PartitionSpec, pmap as pmap, set_mesh as set_mesh, shard_map as shard_map, smap as smap,
+)  # fmt: skip
 from bedrax.state import (
     Ref as Ref, empty_ref as empty_ref, free_ref as free_ref, freeze as freeze, new_ref as new_ref,
 )  # fmt: skip
-from bedrax.extend.unsupported import pmap as pmap, shard_map as shard_map, smap as smap
 from bedrax.core.config import (
     check_tracer_leaks as check_tracer_leaks, config as config,
     debug_infs as debug_infs, debug_nans as debug_nans, disable_jit as disable_jit,

@@ -61,7 +61,7 @@ def mapped_aval(aval, dim: int | None):
     """The type of one element of a batch."""
     if dim is None or not aval.is_array:
         return aval
-    return ShapedArray(aval.shape[:dim] + aval.shape[dim + 1 :], aval.dtype, aval.weak_type)
+    return ShapedArray(aval.shape[:dim] + aval.shape[dim + 1 :], aval.dtype, aval.weak_type, vma=aval.vma)
 
 
 def unmapped_aval(size, dim: int | None, aval):
@@ -69,7 +69,7 @@ def unmapped_aval(size, dim: int | None, aval):
     if dim is None or not aval.is_array:
         return aval
     dim %= len(aval.shape) + 1
-    return ShapedArray(insert(aval.shape, dim, size), aval.dtype, aval.weak_type)
+    return ShapedArray(insert(aval.shape, dim, size), aval.dtype, aval.weak_type, vma=aval.vma)
 
 
 class BatchTrace(Trace):

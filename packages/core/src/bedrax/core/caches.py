@@ -14,7 +14,7 @@ from bedrax.core.tracing import current
 
 def context() -> tuple:
     """What a trace depends on besides the function and the types of its arguments: options, named axes."""
-    return config.trace_context(), tuple(current.axes.items())
+    return config.trace_context(), tuple(current.axes.items()), current.varying
 
 
 class Recent:

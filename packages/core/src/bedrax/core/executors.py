@@ -79,8 +79,8 @@ class Executor:
         """`x` at a place, as programs name it: the host has one only."""
         return x
 
-    def devices(self) -> list:
-        """The devices that an array can be put on: none but the host, which has no name."""
+    def devices(self, platform: str | None = None) -> list:
+        """The devices (of a platform) that an array can be put on: none but the host, which has no name."""
         return []
 
     def from_dlpack(self, x: Any, device: Any = None, copy: bool | None = None) -> Any:

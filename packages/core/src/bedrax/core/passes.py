@@ -38,8 +38,8 @@ def axes_of(jaxpr: Jaxpr) -> frozenset:
     found: set = set()
     for eqn in jaxpr.eqns:
         found.update(named_axes[eqn.primitive](eqn.params))
-        for program in programs_in(eqn):
-            found |= axes_of(program)
+        for use in programs[eqn.primitive](eqn.params):
+            found |= axes_of(use.program) - {name for name, _ in use.axes}
     return frozenset(found)
 
 

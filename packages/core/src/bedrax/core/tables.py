@@ -24,6 +24,7 @@ class Use(NamedTuple):
       slices: how many of the last arguments are slices of their operands along the first axis.
       stacks: how many of the last results are stacked to the equation's along a new first axis.
       rounds: length of these axes.
+      axes: pairs (name, size) of axes that are in scope in the program.
       carries: pairs (operand, result) of the equation: what is a result of one round is the argument of the next.
     """
 
@@ -34,6 +35,7 @@ class Use(NamedTuple):
     stacks: int = 0
     rounds: Any = None
     carries: tuple[tuple[int, int], ...] = ()
+    axes: tuple[tuple[Any, int], ...] = ()
 
 
 def calls(program) -> Use:
@@ -104,6 +106,39 @@ named_axes = Column(
 )
 
 device_rules = Column("devices", signature="rule(params) -> tuple of places", otherwise=lambda prim: lambda params: ())
+
+def _varying(prim) -> Callable:
+    """Results vary over the axes that operands vary over, to which all are cast; those of programs as the programs say."""
+
+    def together(axes, params):
+        every = frozenset().union(*axes)
+        return every, every
+
+    def by_programs(axes, params):
+        uses = programs[prim](params)
+        if not uses or any(use.operands is None or None in use.operands for use in uses):
+            return together(axes, params)
+        # What decides which program runs, or how often, decides about every result.
+        given = {o for use in uses for o in use.operands}
+        common = frozenset().union(*(a for o, a in enumerate(axes) if o not in given))
+        found: dict = {}
+        for use in uses:
+            for aval, result in zip(use.program.out_avals, use.results, strict=True):
+                vma = getattr(aval, "vma", frozenset())
+                if result is None:
+                    common |= vma
+                else:
+                    found[result] = found.get(result, frozenset()) | vma
+        return None, [found[r] | common for r in range(len(found))]
+
+    return by_programs if programs.states(prim) else together
+
+
+varying_rules = Column(
+    "varying axes",
+    signature="rule(axes of each operand, params) -> (axes that operands are cast to, or None, axes of results)",
+    otherwise=_varying,
+)  # fmt: skip
 
 # ---- facts about whole families, stated in the families' own files
 

@@ -18,8 +18,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from bedrax.core import array, config, errors, executors
-from bedrax.core.avals import AbstractValue, ShapedArray, aval_functions, plain_aval
-from bedrax.core.tables import effect_rules, eval_rules, pure_shapes, shape_rules
+from bedrax.core.avals import AbstractValue, ShapedArray, aval_functions, aval_of, plain_aval
+from bedrax.core.tables import effect_rules, eval_rules, named_axes, pure_shapes, shape_rules, varying_rules
 
 
 class Trace:
@@ -124,6 +124,7 @@ def lent(trace: Trace, args: Sequence[Any], chosen: Sequence[bool], take: Callab
 class _Current(threading.local):
     trace: Trace = eval_trace
     axes: dict = {}  # axis name -> size, of the vmaps and shard_maps around us; never mutated
+    varying: frozenset = frozenset()  # those of them over which types say whether values vary
     names: tuple[str, ...] = ()  # the named_scopes around us
     watched: list | None = None  # weak references to the traces entered, while somebody looks for leaks
 
@@ -180,22 +181,29 @@ class entered:
 
 
 class extend_axes:
-    """Context manager: axis names (and their sizes) are in scope."""
+    """Context manager: axis names (and their sizes) are in scope.
 
-    __slots__ = ("new", "notice", "saved", "seen")
+    Args:
+      varying: types say which values vary over these axes; see `cast_operands`.
+    """
 
-    def __init__(self, axes: dict):
+    __slots__ = ("new", "notice", "saved", "seen", "varying")
+
+    def __init__(self, axes: dict, varying: bool = False):
         self.new = axes
+        self.varying = varying
 
     def __enter__(self):
-        self.saved = current.axes
-        current.axes = {**self.saved, **self.new}
+        self.saved = current.axes, current.varying
+        current.axes = {**current.axes, **self.new}
+        own = frozenset(self.new)
+        current.varying = current.varying | own if self.varying else current.varying - own
         self.notice = executors.must_see_calls
         if self.notice is not None:
             self.seen = self.notice(True)
 
     def __exit__(self, *_):
-        current.axes = self.saved
+        current.axes, current.varying = self.saved
         if self.notice is not None:  # not a backend that came in between
             self.notice(self.seen)
 
@@ -308,6 +316,8 @@ class Primitive:
 
     def bind(self, *args, **params):
         """Apply the primitive to array values; `params` are hashable metadata."""
+        if current.varying:
+            args = cast_operands(self, args, params)
         if self.multiple_results and references is not None:  # what holds programs has several results
             done = references.on_operation(self, args, params)
             if done is not None:
@@ -316,6 +326,8 @@ class Primitive:
 
     def result_types(self, types: Sequence[AbstractValue], params: dict) -> Any:
         """What the shape rule says; answers that depend on the arguments alone are kept."""
+        if current.varying:
+            return _varying_types(self, types, params)
         if self.family in pure_shapes:
             try:
                 return _known_types(self, tuple(types), tuple(params.items()) if params else ())
@@ -349,6 +361,61 @@ class Primitive:
 
     def __repr__(self):
         return self.name
+
+
+# ---- values that vary over manual axes
+
+
+# Inside `shard_map` a type says over which axes of the mesh the value differs among the instances of the function
+# (`vma`). This identity marks a value that does not as one that may: its transpose is the sum over the axes.
+# Where it would say nothing new, it is not bound.
+# params: axes (a frozenset of names)
+class _Cast(Primitive):
+    __slots__ = ()
+
+    def bind(self, x, *, axes):
+        more = (axes & current.varying) - varying_axes(aval_of(x))
+        return current.trace.process(self, (x,), {"axes": more}) if more else x
+
+
+pvary_p = _Cast("pvary", "collectives")
+pvary_p.abstract(lambda aval, *, axes: aval)
+named_axes.add(pvary_p, lambda params: tuple(params["axes"]))
+varying_rules.add(pvary_p, lambda axes, params: (None, axes[0] | params["axes"]))
+
+
+def varying_axes(aval: AbstractValue) -> frozenset:
+    """The axes over which values of a type vary."""
+    return getattr(aval, "vma", frozenset())
+
+
+def cast_operands(prim: Primitive, args: Sequence[Any], params: dict) -> Sequence[Any]:
+    """Operands of which some vary over more axes than others, all as varying over those that the primitive wants.
+
+    Constants stay as they are: nothing is differentiated with respect to them.
+    """
+    axes = [varying_axes(x.aval) if isinstance(x, Tracer) else frozenset() for x in args]
+    to, _ = varying_rules[prim](axes, params)
+    if not to or all(to <= own for own in axes):
+        return args
+    return [
+        pvary_p.bind(x, axes=to - own) if isinstance(x, Tracer) and x.aval.is_array and not to <= own else x
+        for x, own in zip(args, axes, strict=True)
+    ]
+
+
+def _varying_types(prim: Primitive, types: Sequence[AbstractValue], params: dict) -> Any:
+    """The types of results, with the axes over which they vary."""
+    out = shape_rules[prim](*types, **params)
+    _, axes = varying_rules[prim]([varying_axes(a) for a in types], params)
+    if not prim.multiple_results:
+        return _with_axes(out, axes)
+    every = axes if isinstance(axes, list) else [axes] * len(out)
+    return [_with_axes(a, own) for a, own in zip(out, every, strict=True)]
+
+
+def _with_axes(aval: AbstractValue, axes: frozenset) -> AbstractValue:
+    return aval if not aval.is_array or aval.vma == axes else aval.update(vma=axes)
 
 
 def checks_leaks(run: Callable) -> Callable:

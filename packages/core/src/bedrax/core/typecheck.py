@@ -11,6 +11,7 @@ from bedrax.core.effects import OperandEffect
 from bedrax.core.errors import JaxprTypeError
 from bedrax.core.ir import Jaxpr, Literal, join_effects
 from bedrax.core.tables import programs, shape_rules
+from bedrax.core.tracing import extend_axes
 
 
 def _same(a, b, weak: bool = False) -> bool:
@@ -85,7 +86,8 @@ def _check_programs(eqn) -> None:
                 )
 
     for use in programs[eqn.primitive](eqn.params):
-        check_jaxpr(use.program)
+        with extend_axes(dict(use.axes)):
+            check_jaxpr(use.program)
         if use.operands is not None:
             check("argument", use, use.program.in_avals, use.operands, operands, use.slices)
             check("result", use, use.program.out_avals, use.results, results, use.stacks)

@@ -7,22 +7,16 @@ made from it or is a declaration beside it, and the page of coverage prints it.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
 from bedrax.core.avals import AbstractValue
 from bedrax.core.tracing import Primitive
 
-_MAPS = (
-    "programs are not written per device; use jax.jit on arrays with a jax.sharding.NamedSharding, or jax.vmap on one"
-    " device"
-)
 _SPARSE = "sparse arrays are not supported: use dense arrays, or jax.ops.segment_sum over indices and values"
 _TYPES = "types of a library's own may be declared; programs over their values are not supported"
 
 reasons: dict[str, str] = {
-    **dict.fromkeys(("pmap", "shard_map", "smap"), _MAPS),
     **dict.fromkeys(("JAXSparse", "BCOO", "BCSR"), _SPARSE),
     **dict.fromkeys(
         ("VJPHiPrimitive", "HiPrimitive", "HiType", "MutableHiType", "HiPspec", "register_hitype", "aval_method",
@@ -53,19 +47,6 @@ def _function(name: str) -> Callable[..., Any]:
     return function
 
 
-def _map(name: str) -> Callable[..., Any]:
-    """A decorator whose functions raise when they are called: libraries decorate when they are imported."""
-
-    def decorate(f: Callable | None = None, /, *args: Any, **options: Any) -> Callable:
-        if f is None:
-            return functools.partial(decorate, *args, **options)
-        return functools.wraps(f)(_function(name))
-
-    decorate.__name__ = decorate.__qualname__ = name
-    decorate.__doc__ = f"What it returns raises NotImplementedError when called: {reasons[name]}."
-    return decorate
-
-
 class _Nothing:
     """Base of classes that have no instances."""
 
@@ -73,10 +54,6 @@ class _Nothing:
         name = type(self).__name__
         raise refusal(name) if name in reasons else NotImplementedError(f"{name}: {type(self).__doc__}")
 
-
-# ---- maps over devices
-
-pmap, shard_map, smap = _map("pmap"), _map("shard_map"), _map("smap")
 
 # ---- sparse arrays: libraries ask isinstance(x, JAXSparse)
 

@@ -17,7 +17,7 @@ def bind_nary(prim: Primitive, *args, **params):
                 args = _broadcast(args)
                 break
             shape = own
-    return current.trace.process(prim, args, params)
+    return prim.bind(*args, **params) if current.varying else current.trace.process(prim, args, params)
 
 
 def bind_pair(prim: Primitive, x, y):
@@ -27,7 +27,7 @@ def bind_pair(prim: Primitive, x, y):
         s, t = getattr(x, "shape", None), getattr(y, "shape", None)
         if s and t and s is not t and s != t:
             x, y = _broadcast((x, y))
-    return current.trace.process(prim, (x, y), {})
+    return prim.bind(x, y) if current.varying else current.trace.process(prim, (x, y), {})
 
 
 def _broadcast(args: tuple) -> tuple:

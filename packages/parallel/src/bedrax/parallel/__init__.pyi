@@ -1,3 +1,6 @@
+from .mapping import shard_map as shard_map, smap as smap
+from .pmapping import pmap as pmap
+from .primitives import shard_map_p as shard_map_p
 from .meshes import (
     AbstractDevice as AbstractDevice, AbstractMesh as AbstractMesh, AxisType as AxisType, Mesh as Mesh,
     get_abstract_mesh as get_abstract_mesh, get_mesh as get_mesh, set_mesh as set_mesh,

@@ -147,6 +147,16 @@ def _set_text(names) -> str:
 P = PartitionSpec
 
 
+class _Infer:
+    """Stands where a spec is left out: the types of arguments say how they are split."""
+
+    def __repr__(self):
+        return "Infer"
+
+
+Infer = _Infer()
+
+
 class DuplicateSpecError(ValueError):
     """A partition spec uses one mesh axis for two dimensions."""
 

@@ -126,9 +126,9 @@ class XlaExecutor(executors.Executor):
         """An array that shares memory with another library's."""
         return dlpack.from_dlpack(x, device=device, copy=copy)
 
-    def devices(self) -> list:
-        """The devices of the default platform."""
-        return clients.devices()
+    def devices(self, platform: str | None = None) -> list:
+        """The devices of a platform, by default of the default one."""
+        return clients.devices(platform)
 
     def asarray(self, x: Any):
         """A concrete value as an array on a device."""

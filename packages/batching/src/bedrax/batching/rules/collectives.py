@@ -3,63 +3,141 @@
 Where a collective names the mapped axis (`axis_rules`), the axis is at hand as an array axis
 and the collective becomes an ordinary operation on it. Elsewhere (`batch_rules`) it acts on
 each element of the batch.
+
+Of several axes the other ones are still to be mapped: reductions and gathers go on along them, the other collectives
+gather everything and pick what is theirs. Of groups each one is an axis.
 """
 
 from __future__ import annotations
 
+import functools
+import math
+
 import numpy as np
 
 from bedrax import lax
-from bedrax.batching.tables import batch_rules, to_front
-from bedrax.batching.trace import axis_rules
+from bedrax.batching.tables import AxisData, batch_rules, to_front
+from bedrax.batching.trace import axis_rules, batch_flat
 from bedrax.core.avals import aval_of
+from bedrax.core.tracing import axis_size, pvary_p
 from bedrax.lax.axes import cut_axis, merge_axes, move_axis
 from bedrax.lax.primitives.collectives import (
+    all_gather_invariant_p,
     all_gather_p,
     all_to_all_p,
+    axis_index,
     axis_index_p,
     pmax_p,
     pmin_p,
     ppermute_p,
+    psum_invariant_p,
     psum_p,
+    ragged_all_to_all_p,
     reduce_scatter_p,
 )
 
 
-def _split_groups(x, groups):
-    """Axis 0 of `x` as (group, member), and the order that undoes it."""
+def _names(axis_name) -> tuple:
+    return axis_name if isinstance(axis_name, tuple) else (axis_name,)
+
+
+def _rows(x, order):
+    """The rows of `x` in another order."""
+    return lax.concatenate([lax.slice_in_dim(x, int(i), int(i) + 1) for i in order], 0)
+
+
+def _in_groups(rule, axis, args, dims, groups, params):
+    """A collective within groups: for each of these, the same along an axis of its length."""
+    count, size = len(groups), len(groups[0])
     order = np.asarray(groups).reshape(-1)
-    picked = lax.concatenate([lax.slice_in_dim(x, int(i), int(i) + 1) for i in order], 0)
-    return lax.reshape(picked, (len(groups), len(groups[0]), *aval_of(x).shape[1:])), np.argsort(order)
+    grouped = []
+    for x, d in zip(args, dims, strict=True):
+        x = _rows(to_front(x, d, axis.size), order)
+        grouped.append(lax.reshape(x, (count, size, *aval_of(x).shape[1:])))
+
+    def one_group(*xs):
+        out, d = rule(axis._replace(size=size), xs, [0] * len(xs), **params)
+        return [to_front(out, d, size)]
+
+    (out,), (d,) = batch_flat(one_group, AxisData(None, count), grouped, [0] * len(grouped))
+    return _rows(merge_axes(to_front(out, d, count), 0), np.argsort(order)), 0
 
 
-def _reduction(prim, reduce):
-    @axis_rules.rule(prim)
-    def _(axis, args, dims, *, axes, axis_index_groups):
-        (x,), (d,) = args, dims
-        x = to_front(x, d, axis.size)
-        others = tuple(n for n in axes if n != axis.name)
-        if axis_index_groups is not None:
-            if others:
-                raise NotImplementedError(f"'{prim}' with axis_index_groups over several axes {axes}")
-            grouped, undo = _split_groups(x, axis_index_groups)
-            total = reduce(grouped, (1,))
-            spread = lax.broadcast_in_dim(
-                total, (*aval_of(grouped).shape[:2], *aval_of(x).shape[1:]), (0, *range(2, len(aval_of(grouped).shape)))
-            )
-            flat = lax.reshape(spread, aval_of(x).shape)
-            return lax.concatenate([lax.slice_in_dim(flat, int(i), int(i) + 1) for i in undo], 0), 0
-        out = reduce(x, (0,))
-        return (prim.bind(out, axes=others, axis_index_groups=None) if others else out), None
+_ALL = object()  # names the axis that several axes make together
 
 
-_reduction(psum_p, lax.reduce_sum)
-_reduction(pmax_p, lax.reduce_max)
-_reduction(pmin_p, lax.reduce_min)
+def _together(prim, rule, axis, args, dims, names, params):
+    """A collective over several axes: what every index has is gathered, and what each is to get is picked."""
+    size = math.prod(axis_size(n) if n != axis.name else axis.size for n in names)
+    gather = dict(all_gather_dimension=0, axis_name=names, axis_index_groups=None, axis_size=size, tiled=False)
+
+    def one(*xs):
+        every = [all_gather_p.bind(x, **gather) for x in xs]
+        out, d = rule(AxisData(_ALL, size), every, [0] * len(every), **params)
+        out = to_front(out, d, size)
+        return [lax.dynamic_index_in_dim(out, axis_index(names), 0, keepdims=False)]
+
+    (out,), (d,) = batch_flat(one, axis, args, dims)
+    return out, d
 
 
-@axis_rules.rule(ppermute_p)
-def _ppermute(axis, args, dims, *, axis_name, perm):
+def _along_axis(*prims, named_by: str = "axis_name"):
+    """Decorator: the rule along one axis, without groups, as the rule for several and with groups, too.
+
+    It is ``rule(axis, args, dims, **params)`` without the params that say which axes and groups.
+    """
+
+    def register(rule):
+        for prim in prims:
+            own = functools.partial(rule, prim)
+
+            @axis_rules.rule(prim)
+            def whole(axis, args, dims, *, axis_index_groups=None, prim=prim, own=own, **params):
+                names = _names(params.pop(named_by))
+                if axis_index_groups is None:
+                    along = own
+                else:
+                    along = lambda axis, args, dims, **params: _in_groups(
+                        own, axis, args, dims, axis_index_groups, params
+                    )
+                if len(names) == 1:
+                    return along(axis, args, dims, **params)
+                return _together(prim, along, axis, args, dims, names, params)
+
+        return rule
+
+    return register
+
+
+def _reduction(reduce, *prims):
+    for prim in prims:
+
+        def along(axis, args, dims):
+            return reduce(to_front(args[0], dims[0], axis.size), (0,)), None
+
+        @axis_rules.rule(prim)
+        def _(axis, args, dims, *, axes, axis_index_groups, prim=prim, along=along):
+            others = tuple(n for n in axes if n != axis.name)
+            if axis_index_groups is None:
+                out, d = along(axis, args, dims)
+                return (prim.bind(out, axes=others, axis_index_groups=None) if others else out), d
+            grouped = lambda axis, args, dims: _in_groups(along, axis, args, dims, axis_index_groups, {})
+            return _together(prim, grouped, axis, args, dims, axes, {}) if others else grouped(axis, args, dims)
+
+
+_reduction(lax.reduce_sum, psum_p, psum_invariant_p)
+_reduction(lax.reduce_max, pmax_p)
+_reduction(lax.reduce_min, pmin_p)
+
+
+@axis_rules.rule(pvary_p)
+def _pvary(axis, args, dims, *, axes):
+    others = axes - {axis.name}
+    return (pvary_p.bind(args[0], axes=others) if others else args[0]), dims[0]
+
+
+@_along_axis(ppermute_p)
+def _ppermute(prim, axis, args, dims, *, perm):
     x = to_front(args[0], dims[0], axis.size)
     source = {d: s for s, d in perm}
     rows = [
@@ -71,37 +149,80 @@ def _ppermute(axis, args, dims, *, axis_name, perm):
     return lax.concatenate(rows, 0), 0
 
 
-@axis_rules.rule(all_gather_p)
-def _all_gather(axis, args, dims, *, all_gather_dimension, axis_name, axis_index_groups, axis_size, tiled):
-    _only(axis_name, axis, axis_index_groups, "all_gather")
-    x = to_front(args[0], dims[0], axis.size)
-    x = move_axis(x, 0, all_gather_dimension)
+def _gathered(prim, axis, args, dims, *, all_gather_dimension, axis_size, tiled):
+    x = move_axis(to_front(args[0], dims[0], axis.size), 0, all_gather_dimension)
     return (merge_axes(x, all_gather_dimension) if tiled else x), None
 
 
-def _only(axis_name, axis, groups, what):
-    if axis_name not in (axis.name, (axis.name,)) or groups is not None:
-        raise NotImplementedError(
-            f"{what} over {axis_name} with axis_index_groups={groups} under vmap over '{axis.name}'"
-        )
+for _prim in (all_gather_p, all_gather_invariant_p):
+
+    @axis_rules.rule(_prim)
+    def _all_gather(axis, args, dims, *, axis_name, axis_index_groups, prim=_prim, **params):
+        names = _names(axis_name)
+        along = functools.partial(_gathered, prim)
+        if axis_index_groups is not None:
+            along = lambda axis, args, dims, **params: _in_groups(
+                functools.partial(_gathered, prim), axis, args, dims, axis_index_groups, params
+            )
+            if len(names) > 1:
+                return _together(prim, along, axis, args, dims, names, params)
+        if len(names) == 1:
+            return along(axis, args, dims, **params)
+        # Ours is at hand; the others are gathered in front of it, then all of them are put in their order.
+        others = tuple(n for n in names if n != axis.name)
+        count, place = params["axis_size"] // axis.size, names.index(axis.name)
+        x = prim.bind(
+            to_front(args[0], dims[0], axis.size), axis_name=others, axis_index_groups=None, axis_size=count,
+            all_gather_dimension=0, tiled=False,
+        )  # fmt: skip
+        shape = aval_of(x).shape
+        x = lax.reshape(x, (*(axis_size(n) for n in others), *shape[1:]))
+        x = move_axis(x, len(others), place)
+        x = lax.reshape(x, (params["axis_size"], *shape[2:]))
+        at = params["all_gather_dimension"]
+        x = move_axis(x, 0, at)
+        return (merge_axes(x, at) if params["tiled"] else x), None
 
 
-@axis_rules.rule(reduce_scatter_p)
-def _reduce_scatter(axis, args, dims, *, scatter_dimension, axis_name, axis_index_groups, axis_size, tiled):
-    _only(axis_name, axis, axis_index_groups, "psum_scatter")
+@_along_axis(reduce_scatter_p)
+def _reduce_scatter(prim, axis, args, dims, *, scatter_dimension, axis_size, tiled):
     x = lax.reduce_sum(to_front(args[0], dims[0], axis.size), (0,))
-    return (cut_axis(x, scatter_dimension, axis_size) if tiled else x), scatter_dimension
+    return (cut_axis(x, scatter_dimension, axis.size) if tiled else x), scatter_dimension
 
 
-@axis_rules.rule(all_to_all_p)
-def _all_to_all(axis, args, dims, *, split_axis, concat_axis, axis_name, axis_index_groups, tiled):
-    _only(axis_name, axis, axis_index_groups, "all_to_all")
+@_along_axis(all_to_all_p)
+def _all_to_all(prim, axis, args, dims, *, split_axis, concat_axis, tiled):
     x = to_front(args[0], dims[0], axis.size)
     if tiled:
         x = cut_axis(x, split_axis + 1, axis.size)
     x = move_axis(x, split_axis + 1, 0)  # (new named axis, old named axis, rest)
     x = move_axis(x, 1, concat_axis + 1)
     return (merge_axes(x, concat_axis + 1) if tiled else x), 0
+
+
+@_along_axis(ragged_all_to_all_p)
+def _ragged(prim, axis, args, dims):
+    rows, output, *tables = (to_front(x, d, axis.size) for x, d in zip(args, dims, strict=True))
+    first, count, into, _ = (lax.convert_element_type(t, np.dtype(np.int32)) for t in tables)  # [sender, receiver]
+    n, total = axis.size, aval_of(output).shape[1]
+    senders, per_sender = aval_of(rows).shape[:2]
+    shape = (n, total, senders)  # receiver, row of its output, sender
+
+    def spread(table):
+        return lax.broadcast_in_dim(table, shape, (2, 0))
+
+    row, sender = (lax.broadcasted_iota(np.dtype(np.int32), shape, i) for i in (1, 2))
+    at = lax.sub(row, spread(into))
+    hit = lax.bitwise_and(lax.ge(at, np.int32(0)), lax.lt(at, spread(count)))
+    source = lax.add(lax.add(spread(first), at), lax.mul(sender, np.int32(per_sender)))
+    source = lax.reduce_max(lax.select(hit, source, lax.full_like(source, -1)), (2,))  # the last sender wins
+    flat = merge_axes(rows, 0)
+    rest = aval_of(flat).shape[1:]
+    numbers = lax.GatherDimensionNumbers(tuple(range(2, 2 + len(rest))), (0,), (0,))
+    index = lax.expand_dims(lax.max(source, np.int32(0)), (2,))
+    picked = lax.gather(flat, index, numbers, (1, *rest), mode="clip")
+    arrives = lax.broadcast_in_dim(lax.ge(source, np.int32(0)), aval_of(output).shape, (0, 1))
+    return lax.select(arrives, picked, output), 0
 
 
 @axis_rules.rule(axis_index_p)
@@ -116,16 +237,18 @@ def _each(prim):
     return rule
 
 
-for _prim in (psum_p, pmax_p, pmin_p, ppermute_p):
+for _prim in (psum_p, psum_invariant_p, pmax_p, pmin_p, ppermute_p, pvary_p):
     batch_rules.add(_prim, _each(_prim), "elementwise")
 
 
-@batch_rules.rule(all_gather_p)
-def _all_gather_each(axis, args, dims, *, all_gather_dimension, tiled, **params):
-    (d,) = dims
-    at = all_gather_dimension + (all_gather_dimension >= d if tiled else all_gather_dimension > d)
-    out = all_gather_p.bind(args[0], all_gather_dimension=at, tiled=tiled, **params)
-    return out, d if tiled else d + (at <= d)
+for _prim in (all_gather_p, all_gather_invariant_p):
+
+    @batch_rules.rule(_prim)
+    def _all_gather_each(axis, args, dims, *, all_gather_dimension, tiled, prim=_prim, **params):
+        (d,) = dims
+        at = all_gather_dimension + (all_gather_dimension >= d if tiled else all_gather_dimension > d)
+        out = prim.bind(args[0], all_gather_dimension=at, tiled=tiled, **params)
+        return out, d if tiled else d + (at <= d)
 
 
 @batch_rules.rule(reduce_scatter_p)
@@ -140,6 +263,18 @@ def _reduce_scatter_each(axis, args, dims, *, scatter_dimension, tiled, **params
 def _all_to_all_each(axis, args, dims, *, split_axis, concat_axis, **params):
     x = move_axis(args[0], dims[0], 0)
     return all_to_all_p.bind(x, split_axis=split_axis + 1, concat_axis=concat_axis + 1, **params), 0
+
+
+@batch_rules.rule(ragged_all_to_all_p)
+def _ragged_each(axis, args, dims, **params):
+    xs = [to_front(x, d, axis.size) for x, d in zip(args, dims, strict=True)]
+
+    def pick(i):
+        return [lax.index_in_dim(x, i, 0, keepdims=False) for x in xs]
+
+    return lax.concatenate(
+        [lax.expand_dims(ragged_all_to_all_p.bind(*pick(i), **params), (0,)) for i in range(axis.size)], 0
+    ), 0
 
 
 batch_rules.absent(axis_index_p, why="it has no operands, so nothing of it is mapped but by the axis that it names")

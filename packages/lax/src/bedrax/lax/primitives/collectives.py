@@ -11,8 +11,8 @@ import numpy as np
 from bedrax import lax, pytree
 from bedrax.core import dtypes
 from bedrax.core.avals import ShapedArray, aval_of, scalar_aval
-from bedrax.core.tables import families_on_bases, named_axes
-from bedrax.core.tracing import Primitive, Tracer
+from bedrax.core.tables import families_on_bases, named_axes, varying_rules
+from bedrax.core.tracing import Primitive, Tracer, current, pvary_p, varying_axes
 from bedrax.core.tracing import axis_size as _axis_size
 
 families_on_bases.add("collectives")
@@ -37,11 +37,19 @@ def _unbound(*args, **params):
     raise NotImplementedError(f"a collective over {names} was reached outside the transformation that maps these axes")
 
 
-def _collective(name: str, shape_rule: Callable, named_by: str = "axis_name") -> Primitive:
+def _collective(name: str, shape_rule: Callable, named_by: str = "axis_name", equal: bool = False) -> Primitive:
+    """A collective; its result is equal on every index of its axes, or (`equal` unset) may differ."""
     prim = Primitive(name, _FAMILY)
     prim.abstract(shape_rule)
     prim.def_impl(_unbound)
     named_axes.add(prim, lambda params: _names(params[named_by]))
+
+    @varying_rules.rule(prim)
+    def varying(axes, params):
+        own = frozenset(_names(params[named_by])) & current.varying
+        every = own.union(*axes)
+        return every, every - own if equal and params.get("axis_index_groups") is None else every
+
     return prim
 
 
@@ -53,8 +61,10 @@ def _same(aval, *, axes, **_):
 
 # params: axes (a tuple of names), axis_index_groups
 psum_p = _collective("psum", _same, "axes")
-pmax_p = _collective("pmax", _same, "axes")
-pmin_p = _collective("pmin", _same, "axes")
+pmax_p = _collective("pmax", _same, "axes", equal=True)
+pmin_p = _collective("pmin", _same, "axes", equal=True)
+# The sum over axes of which types say what varies: it is linear, and its transpose is `pvary`, not a sum.
+psum_invariant_p = _collective("psum_invariant", _same, "axes", equal=True)
 
 
 # params: axis_name, perm (pairs: source, destination)
@@ -72,6 +82,7 @@ def _gathered(aval, *, all_gather_dimension, axis_name, axis_index_groups, axis_
 
 # params: all_gather_dimension, axis_name, axis_index_groups, axis_size, tiled
 all_gather_p = _collective("all_gather", _gathered)
+all_gather_invariant_p = _collective("all_gather_invariant", _gathered, equal=True)
 
 
 def _scattered(aval, *, scatter_dimension, axis_name, axis_index_groups, axis_size, tiled):
@@ -113,6 +124,9 @@ def _exchanged(aval, *, split_axis, concat_axis, axis_name, axis_index_groups, t
 # params: split_axis, concat_axis, axis_name, axis_index_groups, tiled
 all_to_all_p = _collective("all_to_all", _exchanged)
 
+# params: axis_name, axis_index_groups; operands: operand, output, input_offsets, send_sizes, output_offsets, recv_sizes
+ragged_all_to_all_p = _collective("ragged_all_to_all", lambda operand, output, *_, axis_name, **__: output)
+
 # params: axis_name
 axis_index_p = _collective(
     "axis_index", lambda *, axis_name: (_axis_size(axis_name), scalar_aval(np.dtype(np.int32)))[1]
@@ -139,6 +153,12 @@ def _check_names(axis_name) -> tuple:
             )
         _axis_size(n)
     return names
+
+
+def _one_name(axis_name):
+    """A name, or the tuple of several, as params hold it."""
+    names = _check_names(axis_name)
+    return names[0] if len(names) == 1 else names
 
 
 def _reduce(prim: Primitive, x, axis_name, axis_index_groups):
@@ -174,7 +194,13 @@ def psum(x: Any, axis_name: Hashable | tuple, *, axis_index_groups: Sequence | N
             return lax.mul(leaf, np.asarray(size, leaf.dtype)[()])
         if aval_of(leaf).dtype == np.bool_:
             leaf = lax.convert_element_type(leaf, dtypes.default_int_dtype())
-        return psum_p.bind(leaf, axes=names, axis_index_groups=groups) if names else leaf
+        if not names:
+            return leaf
+        tracked = current.varying if groups is None else frozenset()
+        others, own = tuple(n for n in names if n not in tracked), tuple(n for n in names if n in tracked)
+        if others:
+            leaf = psum_p.bind(leaf, axes=others, axis_index_groups=groups)
+        return psum_invariant_p.bind(leaf, axes=own, axis_index_groups=None) if own else leaf
 
     return pytree.tree_map(total, x)
 
@@ -207,7 +233,7 @@ def ppermute(x: Any, axis_name: Hashable, perm: Sequence[tuple[int, int]]) -> An
     Args:
       perm: pairs ``(source index, destination index)``; an index that receives nothing gets zeros.
     """
-    _check_names(axis_name)
+    axis_name = _one_name(axis_name)
     perm = tuple((int(s), int(d)) for s, d in perm)
     if len({s for s, _ in perm}) != len(perm) or len({d for _, d in perm}) != len(perm):
         raise ValueError(f"ppermute: each index sends and receives at most once, got perm={perm}")
@@ -223,22 +249,25 @@ def pshuffle(x: Any, axis_name: Hashable, perm: Sequence[int]) -> Any:
 
 def all_gather(
     x: Any, axis_name: Hashable, *, axis_index_groups: Sequence | None = None, axis: int = 0, tiled: bool = False,
-    to: str | None = None,
+    to: str = "varying",
 ) -> Any:  # fmt: skip
     """All values along the named axis, on every index.
 
     Args:
       axis: where they are stacked (or, `tiled`, concatenated).
+      to: how types say that the result varies over manual axes: "varying", or "invariant", which it is.
     """
-    _check_names(axis_name)
-    if to is not None:
-        raise NotImplementedError(f"all_gather: to={to!r} is not supported; leave it out")
+    axis_name = _one_name(axis_name)
+    prims = {"varying": all_gather_p, "invariant": all_gather_invariant_p}
+    if to not in prims:
+        raise NotImplementedError(f"all_gather(to={to!r}): results are {' or '.join(prims)}; see `pcast`")
     groups = _groups(axis_index_groups, axis_name)
     size = _size(axis_name, groups)
+    prim = prims[to if current.varying.issuperset(_names(axis_name)) else "varying"]
 
     def gather(leaf):
         rank = len(aval_of(leaf).shape) + (not tiled)
-        return all_gather_p.bind(
+        return prim.bind(
             leaf, all_gather_dimension=axis % rank, axis_name=axis_name, axis_index_groups=groups, axis_size=size,
             tiled=tiled,
         )  # fmt: skip
@@ -255,7 +284,7 @@ def psum_scatter(
     tiled: bool = False,
 ) -> Any:
     """Sum over the named axis; index ``i`` keeps the ``i``-th part along `scatter_dimension`."""
-    _check_names(axis_name)
+    axis_name = _one_name(axis_name)
     groups = _groups(axis_index_groups, axis_name)
     size = _size(axis_name, groups)
 
@@ -278,7 +307,7 @@ def all_to_all(
       split_axis: the array axis to split; without `tiled` its size is the axis size, and it is removed.
       concat_axis: where the pieces are stacked (or, `tiled`, concatenated).
     """
-    _check_names(axis_name)
+    axis_name = _one_name(axis_name)
     groups = _groups(axis_index_groups, axis_name)
     size = _size(axis_name, groups)
 
@@ -310,29 +339,78 @@ def pbroadcast(x: Any, axis_name: Hashable, source: int) -> Any:
     return pytree.tree_map(lambda leaf: lax.index_in_dim(all_gather(leaf, axis_name), source, 0, keepdims=False), x)
 
 
-def _between_devices(name: str, what: str, instead: str) -> Callable:
+def pcast(x: Any, axis_name: Hashable | tuple, *, to: str) -> Any:
+    """Say in the types of values inside `shard_map` that they vary over axes over which they do not.
+
+    Args:
+      axis_name: name, or tuple of names, of manual axes. Those over which a value varies already change nothing.
+      to: "varying".
+    """
+    names = frozenset(_check_names(axis_name)) & current.varying
+    if to != "varying":
+        raise NotImplementedError(
+            f"pcast(to={to!r}): values become 'varying' by a cast. For one that is equal everywhere use psum, pmax or"
+            " all_gather(to='invariant'); types do not say which values are partial sums."
+        )
+
+    def cast(leaf):
+        more = names - varying_axes(aval_of(leaf))
+        return pvary_p.bind(leaf, axes=more) if more else leaf
+
+    return pytree.tree_map(cast, x)
+
+
+def ragged_all_to_all(
+    operand: Any, output: Any, input_offsets: Any, send_sizes: Any, output_offsets: Any, recv_sizes: Any, *,
+    axis_name: Hashable, axis_index_groups: Sequence | None = None,
+) -> Any:  # fmt: skip
+    """Send slices of rows, of lengths that differ, to every index of the named axis.
+
+    Args:
+      operand: rows to send.
+      output: where rows that arrive are written; what nothing is written to stays.
+      input_offsets, send_sizes: per receiver, which rows of `operand` it gets: the first, and how many.
+      output_offsets: per receiver, the row of its output where they go.
+      recv_sizes: per sender, how many rows come from it.
+
+    Returns:
+      An array like `output`.
+    """
+    (name,) = _check_names(axis_name)
+    groups = _groups(axis_index_groups, axis_name)
+    size = _size(name, groups)
+    whats = dict(
+        input_offsets=input_offsets, send_sizes=send_sizes, output_offsets=output_offsets, recv_sizes=recv_sizes
+    )
+    for what, x in whats.items():
+        aval = aval_of(x)
+        if aval.shape != (size,) or not dtypes.is_integer(aval.dtype):
+            raise ValueError(
+                f"ragged_all_to_all: {what} has an integer for each of the {size} indices of axis {name!r}, got"
+                f" {aval.short()}"
+            )
+    rows, into = aval_of(operand), aval_of(output)
+    if rows.dtype != into.dtype or not rows.shape or rows.shape[1:] != into.shape[1:]:
+        raise ValueError(
+            f"ragged_all_to_all: operand and output are rows of one shape and dtype, got {rows.short()} and {into.short()}"
+        )
+    return ragged_all_to_all_p.bind(operand, output, *whats.values(), axis_name=name, axis_index_groups=groups)
+
+
+def _one_sided(name: str, what: str) -> Callable:
     def call(*_, **__):
         raise NotImplementedError(
-            f"jax.lax.{name} is not supported: {what}, and Bedrax has no per-device programs (shard_map). {instead}"
+            f"jax.lax.{name} is not supported: it is one half of an exchange between devices, {what}, which XLA offers on"
+            " TPU alone and which has no derivative. Use ppermute, which says both halves."
         )
 
     call.__name__ = call.__qualname__ = name
-    call.__doc__ = f"Not supported: raises NotImplementedError. {what[0].upper()}{what[1:]}."
+    call.__doc__ = f"Not supported: raises NotImplementedError. It is one half of an exchange, {what}; use `ppermute`."
     return call
 
 
-pcast = _between_devices(
-    "pcast",
-    "it changes over which mesh axes the type of a per-device value varies",
-    "A vmapped function needs no such cast: leave it out.",
-)
-psend = _between_devices("psend", "it sends a value from device to device", "Use ppermute.")
-precv = _between_devices("precv", "it receives a value from another device", "Use ppermute.")
-ragged_all_to_all = _between_devices(
-    "ragged_all_to_all",
-    "it exchanges rows, a different number with each device",
-    "Use all_to_all of rows padded to one number.",
-)
+psend = _one_sided("psend", "the sending one")
+precv = _one_sided("precv", "the receiving one")
 
 
 def axis_index(axis_name: Hashable | tuple) -> Any:

@@ -14,12 +14,12 @@ import numpy as np
 
 from bedrax import lax, pytree
 from bedrax.core import config, dims, dtypes, offers, staging
-from bedrax.core.avals import ShapedArray, abstractify, aval_of
+from bedrax.core.avals import abstractify, aval_of
 from bedrax.core.errors import ConcretizationTypeError
 from bedrax.core.facts import cached, fact
 from bedrax.core.ir import Jaxpr, Var, eval_jaxpr
 from bedrax.core.tables import Use, calls, families_on_bases, programs, with_programs
-from bedrax.core.tracing import Primitive, Tracer
+from bedrax.core.tracing import Primitive, Tracer, pvary_p, varying_axes
 from bedrax.lax.carry_errors import check_branches, check_carry, short
 from bedrax.lax.primitives.conversions import convert_element_type, convert_element_type_p
 
@@ -44,7 +44,7 @@ def _check_arity(what: str, program: Jaxpr, avals: Sequence) -> None:
 def _scan_types(*avals, jaxpr, num_consts, num_carry, length, **_):
     _check_arity("scan", jaxpr, avals)
     out = jaxpr.out_avals
-    return out[:num_carry] + [ShapedArray((length, *a.shape), a.dtype, a.weak_type) for a in out[num_carry:]]
+    return out[:num_carry] + [a.update(shape=(length, *a.shape)) for a in out[num_carry:]]
 
 
 @while_p.abstract
@@ -126,7 +126,7 @@ def _types(leaves) -> tuple:
 
 
 def _strengthen(init: list, given: Sequence, produced: Sequence) -> list | None:
-    """The initial carry with dtypes made strong (or promoted) where the loop needs it; None if nothing changes."""
+    """The initial carry with dtypes made strong (or promoted), and cast to vary, where the loop needs it; None: nowhere."""
     changed = False
     out = []
     for x, g, p in zip(init, given, produced, strict=True):
@@ -136,6 +136,9 @@ def _strengthen(init: list, given: Sequence, produced: Sequence) -> list | None:
                 if not weak:
                     x = dtype.type(x) if type(x) in (bool, int, float, complex) else convert_element_type(x, dtype)
                     changed = True
+        more = varying_axes(p) - varying_axes(g)
+        if more:
+            x, changed = pvary_p.bind(x, axes=more), True
         out.append(x)
     return out if changed else None
 
@@ -176,9 +179,11 @@ def scan(
     if unroll is True:
         unroll = length if dims.is_constant_dim(length) else 1
     unroll = max(1, int(unroll))
-    x_types = [ShapedArray(a.shape[1:], a.dtype, a.weak_type) for a in _types(x_leaves)]
+    x_types = [a.update(shape=a.shape[1:]) for a in _types(x_leaves)]
     in_tree = pytree.tree_structure(((init, xs), {}))
-    for _ in range(3):  # weak types of the carry settle in one or two rounds
+    for _ in range(
+        3 + len(init_leaves)
+    ):  # weak types settle in one or two rounds; what varies spreads from part to part
         init_types = _types(init_leaves)
         jaxpr, consts, out_tree = staging.trace_function(f, in_tree, (*init_types, *x_types))
         parts = out_tree.children()
@@ -285,7 +290,7 @@ def while_loop(cond_fun: Callable, body_fun: Callable, init_val: Any) -> Any:
         return val
     leaves, tree = pytree.tree_flatten(init_val)
     in_tree = pytree.tree_structure(((init_val,), {}))
-    for _ in range(3):
+    for _ in range(3 + len(leaves)):
         types = _types(leaves)
         cond_jaxpr, cond_consts, cond_tree = staging.trace_function(cond_fun, in_tree, types)
         body_jaxpr, body_consts, body_tree = staging.trace_function(body_fun, in_tree, types)
@@ -481,7 +486,12 @@ def branch(index, functions, operands, names, **params):
     order = list(consts)
     branches = tuple(_with_consts(jaxpr, values, order, consts) for jaxpr, values, _ in traced)
     branches = _join_weak_types(branches)
-    out = cond_p.bind(index, *consts.values(), *leaves, branches=branches, **params)
+    values = [*consts.values(), *leaves]
+    differs = varying_axes(aval_of(index))
+    if differs:  # devices choose differently: what a branch takes for varying must be so outside, where all meet
+        values = [pvary_p.bind(x, axes=differs) for x in values]
+        branches = tuple([_retyped(b, _types(values)) for b in branches])
+    out = cond_p.bind(index, *values, branches=branches, **params)
     return pytree.tree_unflatten(traced[0][2], out)
 
 
@@ -497,6 +507,12 @@ def _with_consts(jaxpr: Jaxpr, values: list, order: list, consts: dict) -> Jaxpr
         return jaxpr.replace(invars=leading + jaxpr.invars[len(values) :])
 
     return fact(jaxpr, (_with_consts, places, tuple(types)), extended)
+
+
+@cached
+def _retyped(jaxpr: Jaxpr, types: tuple) -> Jaxpr:
+    """The program for arguments that vary over more axes."""
+    return staging.program_of(lambda *args: eval_jaxpr(jaxpr, jaxpr.consts, *args), types, jaxpr.debug_info)
 
 
 def _join_weak_types(branches: tuple[Jaxpr, ...]) -> tuple[Jaxpr, ...]:

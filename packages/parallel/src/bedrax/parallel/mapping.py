@@ -1,0 +1,310 @@
+"""`shard_map` and `smap`: one function, run by every device of a mesh on its blocks."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from bedrax import pytree
+from bedrax.core import staging
+from bedrax.core.avals import ShapedArray, aval_of
+from bedrax.core.source import api_boundary
+from bedrax.core.staging import function_name
+from bedrax.parallel import meshes, rules  # noqa: F401  (rules: the primitive's rows)
+from bedrax.parallel.meshes import AbstractMesh, AxisType, Mesh
+from bedrax.parallel.primitives import inside, manual_sizes, names_in, parts_of, shard_map_p
+from bedrax.parallel.specs import Infer, PartitionSpec, axes_of
+
+__all__ = ["shard_map", "smap"]
+
+
+def shard_map(
+    f: Callable | None = None,
+    /,
+    *,
+    out_specs: Any,
+    in_specs: Any = Infer,
+    mesh: Mesh | AbstractMesh | None = None,
+    axis_names: set | frozenset = frozenset(),
+    check_vma: bool = True,
+) -> Callable:
+    """Map a function over the blocks of its arguments: every device of a mesh runs it on its own.
+
+    Args:
+      f: takes and returns pytrees of arrays, which are blocks; may call collectives over the mapped axes. Without it,
+        returns a decorator.
+      out_specs: a pytree prefix of the result, of `PartitionSpec`: how the blocks make the results. Along a mapped axis that
+        a spec does not name, they must be equal.
+      in_specs: a pytree prefix of the tuple of arguments, of `PartitionSpec` (None: not cut). May be left out where the
+        arguments' types say how they are split.
+      mesh: the devices; by default the mesh in force (`set_mesh`).
+      axis_names: the axes that are mapped; all if it is empty. Over the others the compiler decides, as everywhere.
+      check_vma: types say over which axes values vary; results are checked by them, and derivatives need fewer sums.
+
+    Returns:
+      A function of whole arrays.
+
+    Raises:
+      ValueError: a spec names what the mesh has not, cuts what it does not divide, or claims results equal that may differ.
+      TypeError: something is no spec, no mesh, no function.
+    """
+    options = dict(out_specs=out_specs, in_specs=in_specs, mesh=mesh, axis_names=axis_names, check_vma=check_vma)
+    if f is None:
+        return functools.partial(shard_map, **options)
+    if not callable(f):
+        raise TypeError(f"shard_map needs a function, got {f!r} of type {type(f)}")
+
+    @functools.wraps(f)
+    @api_boundary
+    def mapped(*args):
+        def specs(leaves, tree):
+            if in_specs is Infer:
+                return _inferred(f, leaves)
+            return _flat_specs("in_specs", in_specs, pytree.tree_unflatten(tree, leaves), f)
+
+        def result_specs(types, tree):
+            return _flat_specs("out_specs", out_specs, pytree.tree_unflatten(tree, types), f)
+
+        return map_blocks(f, args, specs, result_specs, mesh, axis_names, check_vma)
+
+    return mapped
+
+
+def shard_map_with_check_rep(
+    f: Callable, mesh: Mesh | AbstractMesh, in_specs: Any, out_specs: Any, check_rep: bool = True
+) -> Callable:
+    """`shard_map` as it was called in ``jax.experimental``: over all axes; `check_rep` is what is now `check_vma`."""
+    return shard_map(f, mesh=mesh, in_specs=in_specs, out_specs=out_specs, check_vma=check_rep)
+
+
+def smap(f: Callable | None = None, /, *, in_axes: Any = Infer, out_axes: Any, axis_name: str) -> Callable:
+    """`shard_map` over one axis of the mesh in force, with axes said as for `vmap`.
+
+    Args:
+      f: a function of blocks. Without it, returns a decorator.
+      in_axes: which axis of each argument is cut: an int, None (not cut), or a tuple with a pytree prefix per argument.
+      out_axes: where the axis appears in the results: a pytree prefix of them.
+      axis_name: the axis of the mesh.
+
+    Returns:
+      A function of whole arrays.
+    """
+    if f is None:
+        return functools.partial(smap, in_axes=in_axes, out_axes=out_axes, axis_name=axis_name)
+
+    def specs(what, axes, types, tree):
+        every = prefix_leaves(what, axes, pytree.tree_unflatten(tree, types), f)
+        return [axis_spec(what, a, len(t.shape), axis_name, f) for a, t in zip(every, types, strict=True)]
+
+    @functools.wraps(f)
+    @api_boundary
+    def mapped(*args):
+        def in_specs(leaves, tree):
+            if in_axes is Infer:
+                return _inferred(f, leaves)
+            return specs("in_axes", in_axes, [aval_of(x) for x in leaves], tree)
+
+        out_specs = functools.partial(specs, "out_axes", out_axes)
+        return map_blocks(f, args, in_specs, out_specs, None, {axis_name}, True)
+
+    return mapped
+
+
+def axis_spec(what: str, axis: int | None, rank: int, name: str, f: Callable) -> PartitionSpec:
+    """The spec of an array of which one axis (None: none) is cut along an axis of the mesh."""
+    if axis is None:
+        return PartitionSpec()
+    if type(axis) is not int or not -rank <= axis < rank:
+        raise ValueError(
+            f"{what} of {function_name(f)}: {axis!r} is no axis of an array of rank {rank}; write an int in"
+            f" range({-rank}, {rank}), or None"
+        )
+    return PartitionSpec(*[None] * (axis % rank), name)
+
+
+def map_blocks(
+    f: Callable, args: tuple, in_specs: Callable, out_specs: Callable, mesh: Any, axis_names: Any, check_vma: bool
+) -> Any:
+    """Trace a function of blocks, and apply it to whole arrays.
+
+    Args:
+      in_specs: ``(leaves of the arguments, their tree) -> a spec for each``.
+      out_specs: ``(types of the results, their tree) -> a spec for each``.
+    """
+    where = _mesh(mesh)
+    manual = _manual(where, axis_names)
+    sizes = manual_sizes(where, manual)
+    leaves, tree = pytree.tree_flatten(args)
+    own = tuple(in_specs(leaves, tree))
+    types = []
+    for i, (x, spec) in enumerate(zip(leaves, own, strict=True)):
+        name = functools.partial(_argument, f, args, i)
+        _check_spec("in_specs", spec, len(aval_of(x).shape), where, manual, name)
+        types.append(_block_type(aval_of(x), spec, sizes, check_vma, name))
+    params = dict(mesh=where, manual=manual, check_vma=bool(check_vma))
+    in_tree = pytree.tree_structure((args, {}))
+    with inside(params), _mesh_inside(where, manual):
+        program, consts, out_tree = staging.trace_function(f, in_tree, tuple(types))
+    results = tuple(out_specs(program.out_avals, out_tree))
+    for i, (aval, spec) in enumerate(zip(program.out_avals, results, strict=True)):
+        name = functools.partial(_result, f, out_tree, i)
+        _check_spec("out_specs", spec, len(aval.shape), where, manual, name)
+        if check_vma:
+            _check_equal(aval, spec, manual, name)
+    out = shard_map_p.bind(
+        *consts, *leaves, jaxpr=program, in_specs=(PartitionSpec(),) * len(consts) + own, out_specs=results, **params
+    )
+    return pytree.tree_unflatten(out_tree, out)
+
+
+# ---- the mesh
+
+
+def _mesh(mesh: Any) -> Mesh | AbstractMesh:
+    if mesh is None:
+        mesh = meshes.get_abstract_mesh()
+        for concrete in (meshes.get_mesh(), meshes.physical_mesh()):
+            if not concrete.empty and (mesh.empty or concrete.shape_tuple == mesh.shape_tuple):
+                return concrete
+        if mesh.empty:
+            raise ValueError(
+                "shard_map: no mesh was given and none is in force; pass mesh=..., or call it under jax.set_mesh(mesh)"
+            )
+    if not isinstance(mesh, Mesh | AbstractMesh):
+        raise TypeError(f"shard_map: mesh is a Mesh or an AbstractMesh, got {mesh!r} of type {type(mesh)}")
+    return mesh
+
+
+def _manual(mesh: Any, axis_names: Any) -> tuple[str, ...]:
+    """The axes to be mapped, in the order of the mesh."""
+    taken = set(meshes.get_abstract_mesh().manual_axes)
+    wanted = {axis_names} if isinstance(axis_names, str) else set(axis_names)
+    unknown = wanted - set(mesh.axis_names)
+    if unknown:
+        raise ValueError(
+            f"shard_map: axis_names has {sorted(map(str, unknown))}, which the mesh lacks; its axes are {mesh.axis_names}"
+        )
+    wanted = wanted or set(mesh.axis_names) - taken
+    if wanted & taken or not wanted:
+        raise ValueError(
+            f"shard_map: the axes {sorted(map(str, wanted & taken or taken))} are mapped already by the shard_map around"
+            f" this one; of {mesh.axis_names}, name others in axis_names"
+        )
+    return tuple(n for n in mesh.axis_names if n in wanted)
+
+
+@contextlib.contextmanager
+def _mesh_inside(mesh: Any, manual: Sequence[str]):
+    """For the duration, the mesh in force has the mapped axes as manual ones."""
+    outer = meshes.get_abstract_mesh()
+    kinds = dict.fromkeys((*outer.manual_axes, *manual), AxisType.Manual)
+    with meshes.use_abstract_mesh(mesh.abstract_mesh.update_axis_types(kinds)):
+        yield
+
+
+# ---- specs of pytrees
+
+
+def prefix_leaves(what: str, prefix: Any, tree: Any, f: Callable) -> list:
+    """The leaf of `prefix` (None is one, too) above each leaf of `tree`."""
+    prefix = tuple(prefix) if isinstance(prefix, list) and isinstance(tree, tuple) else prefix
+    no_children = lambda x: x is None
+    try:
+        return pytree.tree_broadcast_leaves(prefix, tree, is_leaf=no_children)
+    except (ValueError, TypeError, KeyError):
+        errors = pytree.prefix_errors(prefix, tree, is_leaf=no_children)
+        if errors:
+            raise errors[0](f"{what} of {function_name(f)}") from None
+        raise
+
+
+def _flat_specs(what: str, specs: Any, tree: Any, f: Callable) -> list[PartitionSpec]:
+    if what == "in_specs" and isinstance(specs, tuple | list) and len(specs) != len(tree):
+        raise ValueError(
+            f"shard_map: in_specs has one entry per argument of {function_name(f)}, got {len(specs)} entries for"
+            f" {len(tree)} arguments. For one argument, write a tuple of one, or the spec itself."
+        )
+    found = prefix_leaves(what, specs, tree, f)
+    for s in found:
+        if s is not None and not isinstance(s, PartitionSpec):
+            raise TypeError(
+                f"shard_map: {what} of {function_name(f)} holds PartitionSpecs (and None, for what is not cut), got"
+                f" {s!r} of type {type(s)}"
+            )
+    return [PartitionSpec() if s is None else s for s in found]
+
+
+def _inferred(f: Callable, leaves: Sequence[Any]) -> list[PartitionSpec]:
+    found = [getattr(aval_of(x).sharding, "spec", None) for x in leaves]
+    if None in found:
+        raise ValueError(
+            f"shard_map: the type of an argument of {function_name(f)} does not say how it is split, as it does for axes of"
+            " type Explicit; pass in_specs"
+        )
+    return found
+
+
+def _argument(f: Callable, args: tuple, index: int) -> str:
+    try:
+        names = list(inspect.signature(f).bind(*args).arguments)
+    except (TypeError, ValueError):
+        names = []
+    path = pytree.tree_flatten_with_path(args)[0][index][0]
+    position = path[0].idx
+    name = names[position] if position < len(names) else f"[{position}]"
+    return f"argument {name}{pytree.keystr(path[1:])} of {function_name(f)}"
+
+
+def _result(f: Callable, tree: Any, index: int) -> str:
+    path = pytree.tree_flatten_with_path(pytree.tree_unflatten(tree, [0] * tree.num_leaves))[0][index][0]
+    return f"result{pytree.keystr(path)} of {function_name(f)}"
+
+
+def _check_spec(what: str, spec: PartitionSpec, rank: int, mesh: Any, manual: Sequence[str], name: Callable) -> None:
+    names = names_in(spec)
+    if len(spec) > rank:
+        raise ValueError(
+            f"shard_map: {what} has {spec}, of {len(spec)} entries, for {name()}, of rank {rank}; write at most {rank}"
+        )
+    for n in names:
+        if n not in mesh.axis_names:
+            raise ValueError(
+                f"shard_map: {what} has {spec} for {name()}, but the mesh has no axis {n!r}; its axes are"
+                f" {mesh.axis_names}"
+            )
+        if n not in manual:
+            raise ValueError(
+                f"shard_map: {what} has {spec} for {name()}, but only the axes {manual} are mapped. Leave {n!r} out: the"
+                " compiler decides about it, or name it in axis_names."
+            )
+        if names.count(n) > 1:
+            raise ValueError(f"shard_map: {what} has {spec} for {name()}, which names {n!r} twice")
+
+
+def _block_type(aval: Any, spec: PartitionSpec, sizes: dict, check_vma: bool, name: Callable) -> ShapedArray:
+    parts = parts_of(spec, len(aval.shape), sizes)
+    for i, (n, c) in enumerate(zip(aval.shape, parts, strict=True)):
+        if n % c:
+            axes = axes_of(spec[i])
+            raise ValueError(
+                f"shard_map: in_specs has {spec} for {name()}, of shape {aval.shape}: its axis {i}, of size {n}, is to be"
+                f" cut along {' and '.join(map(repr, axes))} into {c} parts, which does not divide it. Pad it to"
+                f" {math.ceil(n / c) * c}, or cut another axis."
+            )
+    own = frozenset(names_in(spec)) if check_vma else frozenset()
+    return aval.update(shape=tuple(n // c for n, c in zip(aval.shape, parts)), vma=aval.vma | own)
+
+
+def _check_equal(aval: Any, spec: PartitionSpec, manual: Sequence[str], name: Callable) -> None:
+    differing = (aval.vma & frozenset(manual)) - frozenset(names_in(spec))
+    if differing:
+        axes = ", ".join(map(repr, sorted(differing)))
+        raise ValueError(
+            f"shard_map: out_specs has {spec} for {name()}, which says that it is equal along {axes}, but by its type it"
+            f" varies there. Name {axes} in the spec to put the blocks together, or make them equal by psum, pmax or"
+            " all_gather(to='invariant'). If they are equal for a reason that types do not know, pass check_vma=False."
+        )

@@ -1,0 +1,243 @@
+"""How `shard_map_p` is transformed: the program that it holds is transformed among its mapped axes.
+
+Values that one part of a program leaves for another (residuals) leave the mapped axes as arrays: blocks that vary are
+stacked along a new leading axis.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from bedrax.autodiff.forward import jvp_jaxpr
+from bedrax.autodiff.linearization import linearize_jaxpr, split_jaxpr, split_rules, transpose_jaxpr
+from bedrax.autodiff.tables import (
+    flags,
+    is_undefined,
+    jvp_rules,
+    linearize_rules,
+    live,
+    no_tangent,
+    spread,
+    transpose_rules,
+)
+from bedrax.batching.tables import batch_rules
+from bedrax.batching.trace import batch_jaxpr
+from bedrax.core import staging
+from bedrax.core.avals import aval_of
+from bedrax.core.dead_code import kept
+from bedrax.core.facts import cached
+from bedrax.core.ir import Jaxpr, run
+from bedrax.core.tracing import varying_axes
+from bedrax.lax import div, psum, reshape
+from bedrax.lax.axes import insert
+from bedrax.parallel.primitives import inside, names_in, shard_map_p
+from bedrax.parallel.specs import PartitionSpec
+
+
+def _bind(params: dict, program: Jaxpr, args: Sequence[Any], in_specs: Sequence, out_specs: Sequence) -> list:
+    """Bind a derived program; the tracers that its rules closed over become arguments, equal everywhere."""
+    program, consts = staging.close_over(program, every=False)
+    in_specs = (PartitionSpec(),) * len(consts) + tuple(in_specs)
+    return shard_map_p.bind(
+        *consts, *args, **{**params, "jaxpr": program, "in_specs": in_specs, "out_specs": tuple(out_specs)}
+    )
+
+
+@jvp_rules.rule(shard_map_p, kind="call")
+def _jvp(primals, tangents, **params):
+    active = flags(tangents)
+    with inside(params):
+        pushed, active_out = jvp_jaxpr(params["jaxpr"], active)
+    in_specs, out_specs = params["in_specs"], params["out_specs"]
+    out = _bind(
+        params, pushed, (*primals, *live(tangents)), (*in_specs, *kept(in_specs, active)),
+        (*out_specs, *kept(out_specs, active_out)),
+    )  # fmt: skip
+    n = len(active_out)
+    return out[:n], spread(out[n:], active_out, out[:n])
+
+
+# ---- programs in two parts
+
+
+def _residual_axes(aval, params: dict) -> tuple[str, ...]:
+    """The mapped axes over which a value inside may vary."""
+    if not params["check_vma"]:
+        return tuple(params["manual"])
+    return tuple(n for n in params["manual"] if n in varying_axes(aval))
+
+
+@cached
+def _with_axes(program: Jaxpr, axes: tuple, which: str) -> Jaxpr:
+    """A program with an axis of length 1 in front of those of its first arguments, or last results, that vary.
+
+    Args:
+      axes: of the mesh, over which each varies.
+      which: "arguments" or "results".
+    """
+
+    def with_axis(x, own):
+        return reshape(x, (1, *aval_of(x).shape)) if own else x
+
+    def without(x, own):
+        return reshape(x, aval_of(x).shape[1:]) if own else x
+
+    types = program.in_avals
+    if which == "results":
+        axes = ((),) * (len(program.outvars) - len(axes)) + axes
+        return staging.program_of(lambda *xs: list(map(with_axis, run(program, *xs), axes)), types)
+    axes += ((),) * (len(types) - len(axes))
+    types = [a.update(shape=(1, *a.shape)) if own else a for a, own in zip(types, axes)]
+    return staging.program_of(lambda *xs: run(program, *map(without, xs, axes)), types)
+
+
+def _stack_spec(own: tuple) -> PartitionSpec:
+    return PartitionSpec(own) if own else PartitionSpec()
+
+
+@linearize_rules.rule(shard_map_p, kind="program")
+def _linearize(primals, tangents, **params):
+    active = flags(tangents)
+    in_specs, out_specs = params["in_specs"], params["out_specs"]
+    with inside(params):
+        lin = linearize_jaxpr(params["jaxpr"], active)
+        axes = tuple(_residual_axes(a, params) for a in lin.primal.out_avals[lin.num_out :])
+        primal = _with_axes(lin.primal, axes, "results")
+        linear = _with_axes(lin.linear, tuple(axes[i] if kind == "new" else () for kind, i in lin.sources), "arguments")
+    stacked = list(map(_stack_spec, axes))
+    out = _bind(params, primal, primals, in_specs, (*out_specs, *stacked))
+    results = out[: lin.num_out]
+    if not any(lin.active_out):
+        return results, no_tangent(shard_map_p, results)
+    # A result that is a residual, too, is cut again as it was put together; one that the specs only claim to be equal
+    # along an axis is taken for equal.
+    specs = {"in": in_specs, "out": out_specs, "new": stacked}
+    moved = _bind(
+        params, linear, (*lin.residuals(primals, out), *live(tangents)),
+        (*(specs[kind][i] for kind, i in lin.sources), *kept(in_specs, active)), kept(out_specs, lin.active_out),
+    )  # fmt: skip
+    return results, spread(moved, lin.active_out, results)
+
+
+@split_rules.rule(shard_map_p, kind="program")
+def _split(tape, prim, args, params):
+    """Record the part that depends on the tape; run the other part now."""
+    marked = tuple(tape.owns(x) for x in args)
+    with inside(params):
+        parts = split_jaxpr(params["jaxpr"], marked)
+        if parts is None:
+            return tape.record(prim, args, params)
+        known, rest, depends_out, count = parts
+        axes = tuple(_residual_axes(a, params) for a in known.out_avals[len(known.outvars) - count :])
+        known, rest = _with_axes(known, axes, "results"), _with_axes(rest, axes, "arguments")
+    in_specs, out_specs = params["in_specs"], params["out_specs"]
+    stacked = list(map(_stack_spec, axes))
+    unmarked = [not m for m in marked]
+    out = _bind(
+        params, known, kept(args, unmarked), kept(in_specs, unmarked),
+        (*kept(out_specs, [not d for d in depends_out]), *stacked),
+    )  # fmt: skip
+    n = len(out) - count
+    others = iter(out[:n])
+    dependent: Any = iter(())
+    if rest.outvars:
+        new = {
+            **params, "jaxpr": rest, "in_specs": (*stacked, *kept(in_specs, marked)),
+            "out_specs": tuple(kept(out_specs, depends_out)),
+        }  # fmt: skip
+        dependent = iter(tape.record(prim, (*out[n:], *kept(args, marked)), new))
+    return [next(dependent) if d else next(others) for d in depends_out]
+
+
+# ---- transposition
+
+
+@transpose_rules.rule(shard_map_p, kind="program")
+def _transpose(cts, *args, **params):
+    undefined = tuple(is_undefined(x) for x in args)
+    arriving = flags(cts)
+    in_specs, out_specs = params["in_specs"], params["out_specs"]
+    ct_specs = kept(out_specs, arriving)
+    with inside(params):
+        program, leaving = transpose_jaxpr(params["jaxpr"], undefined, arriving)
+        left_specs = kept(kept(in_specs, undefined), leaving)
+        scope = tuple((k, params[k]) for k in ("mesh", "manual", "check_vma"))
+        program = _shared(program, scope, tuple(ct_specs), tuple(left_specs))
+    known = [x for x in args if not is_undefined(x)]
+    out = iter(
+        _bind(
+            params, program, (*known, *live(cts)), (*kept(in_specs, [not u for u in undefined]), *ct_specs), left_specs
+        )
+    )
+    here = iter(leaving)
+    return [next(out) if u and next(here) else None for u in undefined]
+
+
+@cached
+def _shared(program: Jaxpr, scope: tuple, ct_specs: tuple, left_specs: tuple) -> Jaxpr:
+    """A transposed program that respects that all devices have one and the same argument, or result.
+
+    Where types say what varies, there is nothing to do (but for functions whose own rules leave cotangents unsummed).
+    Elsewhere every sum transposes to a sum: each device takes its share of the cotangent of such a result, and the
+    cotangents of such an argument are summed.
+    """
+    params = dict(scope)
+    typed = params["check_vma"]
+    count = len(program.invars) - len(ct_specs)
+    sums = [
+        tuple(n for n in params["manual"] if n not in names_in(spec) and (not typed or n in varying_axes(a)))
+        for a, spec in zip(program.out_avals, left_specs, strict=True)
+    ]
+    if typed and not any(sums):
+        return program
+
+    def share(ct, spec):
+        parts = math.prod(
+            size for n, size in params["mesh"].shape.items() if n in params["manual"] and n not in names_in(spec)
+        )
+        return ct if typed or parts == 1 else div(ct, np.asarray(parts).astype(aval_of(ct).dtype)[()])
+
+    def body(*values):
+        cts = map(share, values[count:], ct_specs)
+        out = run(program, *values[:count], *cts)
+        return [psum(x, own) if own else x for x, own in zip(out, sums, strict=True)]
+
+    return staging.program_of(body, program.in_avals)
+
+
+# ---- batching
+
+
+@batch_rules.rule(shard_map_p, kind="program")
+def _batch(axis, args, dims, **params):
+    manual, mesh = params["manual"], params["mesh"]
+    spread_over = axis.spmd_name if isinstance(axis.spmd_name, tuple) else (axis.spmd_name,)
+    spread_over = tuple(n for n in spread_over if n in manual)
+    parts = math.prod(mesh.shape[n] for n in spread_over)
+    used = {n for s in (*params["in_specs"], *params["out_specs"]) for n in names_in(s)}
+    if used & set(spread_over):
+        raise ValueError(
+            f"vmap(spmd_axis_name={axis.spmd_name!r}) of a shard_map whose specs name {sorted(used & set(spread_over))}"
+            " already: an axis splits the batch, or a dimension of its elements"
+        )
+    if axis.size % parts:
+        raise ValueError(
+            f"vmap(spmd_axis_name={axis.spmd_name!r}): a batch of {axis.size} is to be cut into {parts} parts, which does"
+            " not divide it"
+        )
+    own = axis._replace(size=axis.size // parts)
+    with inside(params):
+        program, out_dims = batch_jaxpr(params["jaxpr"], own, tuple(dims), bool(spread_over) or None)
+
+    def with_batch(spec, d):
+        if d is None:
+            return spec
+        entries = [*spec, *[None] * (d - len(spec))]
+        return PartitionSpec(*insert(entries, d, spread_over or None))
+
+    in_specs = map(with_batch, params["in_specs"], dims)
+    return _bind(params, program, args, in_specs, map(with_batch, params["out_specs"], out_dims)), out_dims
