@@ -296,7 +296,7 @@ def _block_type(aval: Any, spec: PartitionSpec, sizes: dict, check_vma: bool, na
                 f" {math.ceil(n / c) * c}, or cut another axis."
             )
     own = frozenset(names_in(spec)) if check_vma else frozenset()
-    return aval.update(shape=tuple(n // c for n, c in zip(aval.shape, parts)), vma=aval.vma | own)
+    return aval.update(shape=tuple(n // c for n, c in zip(aval.shape, parts)), vma=aval.vma | own, sharding=None)
 
 
 def _check_equal(aval: Any, spec: PartitionSpec, manual: Sequence[str], name: Callable) -> None:

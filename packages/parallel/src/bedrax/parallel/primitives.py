@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from bedrax.batching.tables import AxisData, to_front
 from bedrax.batching.trace import batch_flat
@@ -18,10 +18,11 @@ from bedrax.core import tracing
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.dead_code import dce_for, dead_code_rules, kept
 from bedrax.core.ir import Eqn, Jaxpr, run
-from bedrax.core.tables import Use, families_on_bases, print_rules, programs, varying_rules
+from bedrax.core.tables import Use, device_rules, families_on_bases, print_rules, programs, varying_rules
 from bedrax.core.tracing import Primitive
 from bedrax.lax import index_in_dim, reshape, transpose
 from bedrax.lax.tables import decompositions
+from bedrax.parallel.meshes import Mesh
 from bedrax.parallel.specs import PartitionSpec, axes_of
 
 families_on_bases.add("shard_map")
@@ -77,6 +78,19 @@ def _varying(axes, params):
 def _programs(params):
     # Its types are those of blocks: nothing is said of how operands become arguments.
     return [Use(params["jaxpr"], axes=tuple(manual_sizes(params["mesh"], params["manual"]).items()))]
+
+
+class OnMesh(NamedTuple):
+    """The place of a program that all devices of a mesh run."""
+
+    mesh: Any
+
+    @property
+    def assignment(self) -> tuple | None:
+        return self.mesh._flat_devices_tuple if isinstance(self.mesh, Mesh) else None
+
+
+device_rules.add(shard_map_p, lambda params: (OnMesh(params["mesh"]),))
 
 
 @print_rules.rule(shard_map_p)

@@ -15,6 +15,7 @@ import numpy as np
 from bedrax.core import config, dims, effects, element_types, source
 from bedrax.core.exact import exact_items
 from bedrax.core.ir import Jaxpr, Literal
+from bedrax.core.passes import axes_of
 from bedrax.core.staging import trace_to_jaxpr
 from bedrax.core.tables import families_on_bases
 from bedrax.xla_backend import tables
@@ -61,6 +62,8 @@ class Program:
         self.keepalives: list[Any] = []
         self.dim_values: dict[str, Any] = {}
         self.symbolic = False
+        self.manual: Any = None  # inside a `shard_map`: its mesh, and our place in it
+        self.channels = 0  # of collectives
         self.shapes: dict[Any, tuple] = {}  # of values whose types do not tell: shapes with symbolic dimensions
         # Of programs for several platforms: their names, a value that says which one it is, and whether a rule asked.
         self.platforms: tuple[str, ...] = ()
@@ -300,7 +303,8 @@ class LoweringContext(Caller):
     def call_jaxpr(self, name: str, jaxpr: Jaxpr, *operands: Any) -> list:
         """Call `jaxpr` as a private function of the module, made once per program; a value per result."""
         program = self.program
-        if program.symbolic or any(e in effects.ordered_effects for e in jaxpr.effects):
+        by_device = program.manual is not None and axes_of(jaxpr)  # values that no function's arguments hand on
+        if program.symbolic or by_device or any(e in effects.ordered_effects for e in jaxpr.effects):
             return self.inline_jaxpr(jaxpr, *operands)
         symbol = program._functions.get(jaxpr)
         if symbol is None:
