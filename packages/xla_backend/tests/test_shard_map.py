@@ -5,8 +5,6 @@ import subprocess
 import sys
 import textwrap
 
-import pytest
-
 SETUP = """
 import numpy as np
 import bedrax.xla_backend as xla

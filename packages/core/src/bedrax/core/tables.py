@@ -107,6 +107,7 @@ named_axes = Column(
 
 device_rules = Column("devices", signature="rule(params) -> tuple of places", otherwise=lambda prim: lambda params: ())
 
+
 def _varying(prim) -> Callable:
     """Results vary over the axes that operands vary over, to which all are cast; those of programs as the programs say."""
 

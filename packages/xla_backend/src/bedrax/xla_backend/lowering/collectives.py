@@ -72,7 +72,13 @@ def _all_gather(ctx, x, *, all_gather_dimension, axis_name, axis_index_groups, a
     shape[all_gather_dimension] *= axis_size
     result = [ctx.tensor_type(tuple(shape), ctx.dtype(x))]
     return _exchange(
-        ctx, "stablehlo.all_gather", x, _names(axis_name), axis_index_groups, result, all_gather_dim=all_gather_dimension
+        ctx,
+        "stablehlo.all_gather",
+        x,
+        _names(axis_name),
+        axis_index_groups,
+        result,
+        all_gather_dim=all_gather_dimension,
     )[0]
 
 

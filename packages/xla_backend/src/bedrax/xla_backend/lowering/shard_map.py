@@ -61,7 +61,9 @@ def _shard_map(ctx, *operands, jaxpr, mesh, in_specs, out_specs, manual, check_v
     program = ctx.program
     outer = program.manual
     if program.num_partitions == 1:  # one device does what all would do
-        params = dict(jaxpr=jaxpr, mesh=mesh, in_specs=in_specs, out_specs=out_specs, manual=manual, check_vma=check_vma)
+        params = dict(
+            jaxpr=jaxpr, mesh=mesh, in_specs=in_specs, out_specs=out_specs, manual=manual, check_vma=check_vma
+        )
         return ctx.lower_fun(in_blocks, *operands, **params)
     around = () if outer is None else outer.manual
     within = (*around, *manual)
@@ -125,5 +127,7 @@ class Manual:
         """
         ids = np.arange(self.mesh.size).reshape(self.mesh.axis_sizes)
         places = [self.mesh.axis_names.index(n) for n in names]
-        rows = np.moveaxis(ids, places, range(-len(places), 0)).reshape(-1, int(np.prod([ids.shape[i] for i in places])))
+        rows = np.moveaxis(ids, places, range(-len(places), 0)).reshape(
+            -1, int(np.prod([ids.shape[i] for i in places]))
+        )
         return rows if chosen is None else np.concatenate([row[np.asarray(chosen)] for row in rows])
