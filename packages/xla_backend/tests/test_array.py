@@ -102,6 +102,7 @@ def test_values_do_not_change_by_placement_inside_traced_functions():
     from bedrax import lax
     from bedrax.autodiff import grad
     from bedrax.batching import vmap
+    from bedrax.parallel import PartitionSpec
 
     device = xla.devices()[0]
 
@@ -112,7 +113,7 @@ def test_values_do_not_change_by_placement_inside_traced_functions():
     np.testing.assert_allclose(np.asarray(xla.jit(f)(x)), np.sin(x), rtol=1e-6)
     np.testing.assert_allclose(np.asarray(vmap(f)(x)), np.sin(x), rtol=1e-6)
     np.testing.assert_allclose(float(grad(f)(np.float32(1))), np.cos(1), rtol=1e-6)
-    where = xla.NamedSharding(xla.make_mesh((1,), ("x",)), xla.PartitionSpec("x"))
+    where = xla.NamedSharding(xla.make_mesh((1,), ("x",)), PartitionSpec("x"))
     constrained = xla.jit(lambda x: xla.with_sharding_constraint({"a": lax.sin(x)}, where))
     np.testing.assert_allclose(np.asarray(constrained(x)["a"]), np.sin(x), rtol=1e-6)
     batched = vmap(lambda x: xla.with_sharding_constraint(x, where), in_axes=1, out_axes=1)(np.ones((3, 2), np.float32))

@@ -8,13 +8,20 @@ pytest.importorskip("jaxlib")
 import bedrax.xla_backend  # noqa: F401  the executor
 from bedrax import lax, pytree
 from bedrax.autodiff import checkpoint, checkpoint_name, checkpoint_policies, grad, vjp
+from bedrax.batching import vmap
 from bedrax.core.jitting import jit
-from bedrax.xla_backend import export
+from bedrax.xla_backend import device_put, devices, export
+from bedrax.xla_backend.layout import Format, Layout, with_layout_constraint
+from bedrax.xla_backend.sharding import Space
 
 AWAY = checkpoint_policies.save_and_offload_only_these_names(
     names_which_can_be_saved=[], names_which_can_be_offloaded=["away"], offload_src="device", offload_dst="pinned_host"
 )  # fmt: skip
 X = np.arange(3, dtype=np.float32)
+
+
+def device():
+    return devices()[0]
 
 
 def f(x):
@@ -39,3 +46,67 @@ def test_compiled_programs_say_where(platform, count):
     if count:
         assert '_xla_buffer_placement = "pinned_host"' in placed[0]
         assert '_xla_buffer_placement = "device"' in placed[1]
+
+
+@pytest.mark.parametrize("where", ["sharding", "space"])
+def test_memories_of_results(where):
+    there = device_put(X, device()).sharding.with_memory_kind("pinned_host") if where == "sharding" else Space.Host
+    for x in (device_put(X, there), jit(lambda x: device_put(lax.sin(x), there))(X)):
+        assert x.sharding.memory_kind == "pinned_host"
+    back = jit(lambda x: device_put(x, Space.Device))(x)
+    assert back.sharding.memory_kind == "device"
+    np.testing.assert_allclose(back, np.sin(X), rtol=1e-6)
+
+
+def test_memories_of_jit():
+    there = device_put(X, device()).sharding.with_memory_kind("pinned_host")
+    f = jit(lax.sin, in_shardings=there, out_shardings=there)
+    for _ in range(2):
+        assert f(X).sharding == there
+    assert f.lower(X).as_text().count('mhlo.memory_kind = "pinned_host"') == 2
+
+
+M = np.arange(6, dtype=np.float32).reshape(2, 3)
+TURNED = Layout((1, 0))
+
+
+def turned(x):
+    return x.format.layout.major_to_minor == (1, 0)
+
+
+def test_layouts():
+    here = device_put(M, device()).sharding
+    y = device_put(M, Format(TURNED, here))
+    assert turned(y) and not turned(device_put(M, here))
+    np.testing.assert_array_equal(y, M)
+    assert device_put(y, Format(TURNED, here)) is y
+    f = jit(lambda x: lax.add(x, x))
+    for x in (M, y, device_put(M, here), y):  # in turn, through C++ dispatch
+        np.testing.assert_array_equal(f(x), 2 * M)
+    out, into = jit(f, out_shardings=Format(TURNED, here)), jit(f, in_shardings=Format(TURNED, here))
+    for x in (M, y):
+        assert turned(out(x))
+        np.testing.assert_array_equal(out(x), 2 * M)
+        np.testing.assert_array_equal(into(x), 2 * M)
+    assert 'layout_mode = "{0,1}"' in into.lower(M).as_text()
+    ((fmt,), _) = into.lower(M).compile().input_formats
+    assert fmt.layout.major_to_minor == (1, 0)
+    compiled = f.lower(M).compile()
+    np.testing.assert_array_equal(compiled(y), 2 * M)
+    auto = jit(f, in_shardings=Format(Layout.AUTO), out_shardings=Format(Layout.AUTO)).lower(M).compile()
+    assert auto.output_formats.layout.major_to_minor in ((0, 1), (1, 0))
+
+
+def test_layouts_inside():
+    f = jit(lambda x: with_layout_constraint(lax.sin(lax.transpose(x, (1, 0))), TURNED))
+    assert turned(f(M)) and turned(with_layout_constraint(M, TURNED))
+    np.testing.assert_allclose(f(M), np.sin(M.T), rtol=1e-6)
+    assert "@LayoutConstraint" in f.lower(M).as_text()
+    mapped = vmap(lambda x: with_layout_constraint(x, TURNED))(np.stack([M, M]))
+    assert mapped.format.layout.major_to_minor == (0, 2, 1)
+    g = grad(lambda x: lax.reduce_sum(with_layout_constraint(lax.sin(x), TURNED), axes=(0, 1)))(M)
+    np.testing.assert_allclose(g, np.cos(M), rtol=1e-6)
+    with pytest.raises(ValueError, match="orders 2 axes, the array has rank 1"):
+        with_layout_constraint(X, TURNED)
+    with pytest.raises(TypeError, match="layout must be a Layout"):
+        Format((1, 0))

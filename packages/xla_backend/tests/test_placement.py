@@ -194,6 +194,39 @@ PROGRAMS = {
         free = xla.jit(lambda x: xla.with_sharding_constraint(x, NamedSharding(wide, P(P.UNCONSTRAINED))))
         assert free(xla.device_put(X, NamedSharding(wide, P("x")))).sharding.spec == P("x")
     """,
+    "computation_follows_data": """
+        # what the documents for users say of data, devices and commitment
+        one, two = xla.device_put(X, d[1]), xla.device_put(X, d[2])
+        assert not new().committed and new().devices() == {d[0]}
+        assert lax.add(new(), new()).devices() == {d[0]} and not lax.add(new(), new()).committed
+        assert xla.device_put(1, d[2]).devices() == {d[2]} and one.committed
+        assert lax.add(one, new()).devices() == {d[1]} and lax.add(one, new()).committed
+        refuses(lambda: lax.add(one, two), "incompatible devices")
+        f = xla.jit(lambda x, y: lax.add(x, y))
+        assert f(one, new()).devices() == f(X, one).devices() == {d[1]} and f(one, X).committed
+        refuses(lambda: f(one, two), "argument 0 (x), of shape (8,) is on CPU device ids [1], argument 1 (y)")
+        assert xla.device_put(one) is one and xla.device_put(new()).committed is False
+        with flags.default_device(d[5]):
+            assert new().devices() == xla.device_put(X).devices() == {d[5]} and not xla.device_put(X).committed
+            assert f(X, X).devices() == {d[5]} and f(one, X).devices() == {d[1]}
+        assert xla.default_backend() == "cpu"
+    """,
+    "loops_and_factorizations": """
+        from bedrax.lax.primitives import linalg
+        split = NamedSharding(wide, P("x"))
+        A = np.random.default_rng(0).normal(size=(8, 3, 3)).astype(np.float32)
+        A = A @ A.transpose(0, 2, 1) + 3 * np.eye(3, dtype=np.float32)
+        put = lambda x: xla.device_put(x, split)
+        L = xla.jit(vmap(lambda a: linalg.cholesky(a)))(put(A))
+        np.testing.assert_allclose(L, np.linalg.cholesky(A), rtol=1e-4, atol=1e-5)
+        w = xla.jit(lambda a: linalg.eigh(a)[1])(put(A))
+        np.testing.assert_allclose(w, np.linalg.eigvalsh(A), rtol=1e-4)
+        body = lambda x: lax.mul(x, np.float32(2))
+        loop = xla.jit(lambda x: lax.while_loop(lambda x: lax.lt(lax.reduce_max(x, (0,)), np.float32(100)), body, x))
+        y = loop(put(np.arange(8, dtype=np.float32)))
+        np.testing.assert_array_equal(y, np.arange(8) * 16)
+        assert y.sharding == split
+    """,
     "bad_specs": """
         put = lambda shape, *spec: xla.device_put(np.zeros(shape, np.float32), NamedSharding(wide, P(*spec)))
         refuses(lambda: put((6,), "y"), "splits axis 0 of an array of shape (6,) into 4 parts, over the mesh axes 'y' (of size 4)")
@@ -214,6 +247,16 @@ def run(program):
     command = [sys.executable, "-c", SETUP + textwrap.dedent(program)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=100, env=environment)
     assert done.returncode == 0, done.stderr
+
+
+def test_platforms_of_the_environment():
+    program = "import bedrax.xla_backend as xla; print(xla.default_backend(), len(xla.devices()))"
+    for wanted, answer in (("cpu", "cpu 8"), ("rocket", "jax_platforms")):
+        environment = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=8", "JAX_PLATFORMS": wanted}
+        done = subprocess.run(
+            [sys.executable, "-c", program], capture_output=True, text=True, timeout=100, env=environment
+        )
+        assert answer in done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bedrax.core import config, dtypes, staging
+from bedrax.core import config, dtypes, executors, staging
 from bedrax.core.avals import aval_of
 from bedrax.core.jitting import jit
 from bedrax.core.passes import all_equations
@@ -347,3 +347,34 @@ def check_xla(case: OpCase) -> None:
         actual = as_list(jit(case.fun)(*args))
         for out, want in zip(actual, expected, strict=True):
             assert_same(out, want, case.rtol, case.atol, case.equal_nan, what=case.id)
+
+
+# ---- several devices ---------------------------------------------------------------------------
+
+
+def check_devices(case: OpCase, sharding) -> str | None:
+    """A batch that is spread over devices, one element each, gives what the elements give, spread alike.
+
+    Args:
+      sharding: splits the leading axis, one element on each device.
+
+    Returns:
+      None, or what the result's placement is where it is another one.
+    """
+    from bedrax.batching import vmap
+
+    with x64_if_needed(case):
+        args = case.make_args()
+        allowed = tuple(range(len(args))) if case.batch is None else case.batch
+        if not allowed:
+            return None
+        count = sharding.num_devices
+        axes = tuple(0 if i in allowed else None for i in range(len(args)))
+        mapped = [np.stack([a] * count) if d == 0 else a for a, d in zip(args, axes, strict=True)]
+        f = jit(lambda *xs: as_list(vmap(case.fun, in_axes=axes)(*xs)))
+        spread = [executors.get().reshard(a, sharding) if d == 0 else a for a, d in zip(mapped, axes, strict=True)]
+        for x, want in zip(f(*spread), f(*mapped), strict=True):
+            assert_same(x, want, case.rtol, case.atol, what=case.id)
+            if x.size and not x.sharding.is_equivalent_to(sharding, x.ndim):
+                return str(x.sharding)
+    return None

@@ -201,7 +201,7 @@ _METHODS: dict[str, Any] = {
     "committed": property(is_committed, doc="Whether the array must stay on its devices."),
     "device": property(_device, doc="The device, or the sharding if there are several."),
     "devices": lambda self: sharding_of(self).device_set,
-    "format": property(lambda self: Format(Layout(range(self.ndim)), sharding_of(self))),
+    "format": property(lambda self: Format(Layout.from_pjrt_layout(self._pjrt_layout), sharding_of(self))),
     "is_fully_addressable": property(lambda self: sharding_of(self).is_fully_addressable),
     "is_fully_replicated": property(lambda self: sharding_of(self).is_fully_replicated),
     "addressable_shards": property(addressable_shards),

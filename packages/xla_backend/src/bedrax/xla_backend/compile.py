@@ -22,10 +22,12 @@ from bedrax import pytree
 from bedrax.core import avals, config, dtypes, effects, element_types, monitoring, source
 from bedrax.core.avals import ShapedArray
 from bedrax.core.ir import Jaxpr, Literal
+from bedrax.lax.primitives.placement import reshard_p
 from bedrax.xla_backend import compilation_cache, flags, placement, platforms, sharding
 from bedrax.xla_backend.door import runtime
-from bedrax.xla_backend.door.arrays import ArrayImpl, sharding_of
+from bedrax.xla_backend.door.arrays import ArrayImpl, layout_of, sharding_of
 from bedrax.xla_backend.host import check_alive
+from bedrax.xla_backend.layout import Layout
 from bedrax.xla_backend.placement import Placement
 from bedrax.xla_backend.sharding import make_single_device_sharding
 
@@ -134,6 +136,17 @@ def lower(jaxpr: Jaxpr, name: str, placement: Placement, donated: Sequence[bool]
             mark_sharding(attrs, placement.arguments[i], jaxpr.invars[i].aval)
         for attrs, s, v in zip(res_attrs, placement.results, jaxpr.outvars):
             mark_sharding(attrs, s, v.aval)
+    _mark_memories(
+        arg_attrs,
+        res_attrs,
+        [placement.arguments[i] for i in kept] if placement.several else [None] * len(kept),
+        [placement.results[k] if placement.several else None for k in range(len(jaxpr.outvars))],
+        jaxpr,
+    )
+    in_layouts, out_layouts = placement.layouts or ((None,) * len(jaxpr.invars), (None,) * len(jaxpr.outvars))
+    for attrs, layout in [*zip(arg_attrs, [in_layouts[i] for i in kept]), *zip(res_attrs, out_layouts)]:
+        if layout is not None:
+            attrs["mhlo.layout_mode"] = "auto" if layout is Layout.AUTO else layout.text()
     replicated = {"mhlo.sharding": "{replicated}"} if count > 1 else {}
     add_main(program, jaxpr, kept, [replicated] * len(constants) + arg_attrs, res_attrs, hoisted=hoisted)
     if config.enable_checks.value:
@@ -191,6 +204,21 @@ def _mark_donated(jaxpr: Jaxpr, donated: Sequence[bool], arg_attrs: dict[int, di
             " only for a result of the same shape and dtype.", UserWarning, stacklevel=source.stacklevel())  # fmt: skip
 
 
+def _mark_memories(arg_attrs, res_attrs, arguments, results, jaxpr: Jaxpr) -> None:
+    """Say which arguments and results are in other memories; of results, what put them there says so, too."""
+    made = {eqn.outvars[0]: eqn.params["to"] for eqn in jaxpr.eqns if eqn.primitive is reshard_p}
+    for k, (attrs, v) in enumerate(zip(res_attrs, jaxpr.outvars, strict=True)):
+        to = results[k] or (made.get(v) if type(v) is not Literal else None)
+        kind = getattr(to, "memory_kind", None)
+        if kind not in (None, "device"):
+            attrs["mhlo.memory_kind"] = kind
+        if results[k] is None and getattr(to, "layout", None) is not None:
+            attrs["mhlo.layout_mode"] = "auto"  # as the constraint says
+    for attrs, to in zip(arg_attrs, arguments, strict=True):
+        if getattr(to, "memory_kind", None) not in (None, "device"):
+            attrs["mhlo.memory_kind"] = to.memory_kind
+
+
 def _form(aval: Any) -> tuple:
     base = element_types.base_aval(aval)
     return base.shape, base.dtype
@@ -200,6 +228,10 @@ def mark_sharding(attrs: dict, s: Any, aval: Any) -> None:
     """Say in the attributes of an argument or a result how it is split."""
     if s is not None and aval.is_array:
         attrs["mhlo.sharding"] = str(s._to_xla_hlo_sharding(len(element_types.base_aval(aval).shape)))
+
+
+def _names_memory(jaxpr: Jaxpr) -> bool:
+    return any(eqn.primitive is reshard_p and eqn.params["to"].memory_kind is not None for eqn in jaxpr.eqns)
 
 
 # ---- options of XLA ----
@@ -277,9 +309,14 @@ class LoadedProgram:
         )
         physical = [element_types.base_aval(a) for a in self.out_avals if a.is_array]
         one = make_single_device_sharding(where.devices[0])
+        self._read_layouts(where)
         if not where.several:
             self.in_shardings = [one] * len(self.kept_positions)
-            self.out_shardings = [one] * len(physical)
+            kinds = executable.get_output_memory_kinds()[0] if _names_memory(jaxpr) else ()
+            self.out_shardings = [
+                one if k == "device" else make_single_device_sharding(where.devices[0], k) for k in kinds
+            ]
+            self.out_shardings = self.out_shardings or [one] * len(physical)
             self.const_sharding = one
         else:
             self._shardings_of_many(where, physical)
@@ -290,6 +327,16 @@ class LoadedProgram:
         ]
         self.handlers = [_handler(a, s, where.committed) for a, s in zip(physical, self.out_shardings, strict=True)]
         self.physical_avals = physical
+
+    def _read_layouts(self, where: Placement) -> None:
+        """The layouts of the arguments that are not row-major (None: of those that are)."""
+        self.in_layouts = [None] * len(self.kept_positions)
+        if where.layouts is not None:
+            found = self.executable.get_parameter_layouts()[len(self.lowered.const_args) :]
+            asked = [where.layouts[0][i] for i in self.kept_positions]
+            self.in_layouts = [
+                None if a is None else Layout.from_pjrt_layout(have) for a, have in zip(asked, found, strict=True)
+            ]
 
     def _shardings_of_many(self, where: Placement, physical) -> None:
         executable = self.executable
@@ -315,8 +362,11 @@ class LoadedProgram:
         for k, aval in enumerate(physical):
             given = where.results[k]
             if given is None:
-                given = replicated if outputs is None else from_hlo(
-                    runtime.HloSharding.from_proto(outputs[k]), device_list, mesh, len(aval.shape))  # fmt: skip
+                if len(devices) == 1 and mesh is None:
+                    given = make_single_device_sharding(devices[0], executable.get_output_memory_kinds()[0][k])
+                else:
+                    given = replicated if outputs is None else from_hlo(
+                        runtime.HloSharding.from_proto(outputs[k]), device_list, mesh, len(aval.shape))  # fmt: skip
             self.out_shardings.append(given)
 
     def run(self, args: Sequence[Any]) -> list:
@@ -324,13 +374,15 @@ class LoadedProgram:
         if flags.no_execution.value:
             raise RuntimeError(f"{self.name} was to be run, but jax_no_execution is on")
         buffers = list(self.const_args)
-        for i, s in zip(self.kept_positions, self.in_shardings):
+        for i, s, layout in zip(self.kept_positions, self.in_shardings, self.in_layouts):
             x = args[i]
             if type(x) is ArrayImpl and sharding_of(x) is s:
                 check_alive(x)
-                buffers.append(x)
             else:
-                buffers.append(self._argument(x, s))
+                x = self._argument(x, s)
+            if layout is not None or layout_of(x) is not None:
+                x = placement.with_layout(x, layout or Layout(range(x.ndim)))
+            buffers.append(x)
         if self.effects:
             results = self.executable.execute_sharded(buffers, with_tokens=True)
             token = results.consume_token()
@@ -388,7 +440,7 @@ class LoadedProgram:
             out_avals=self.physical_avals,
             out_committed=[self.committed] * len(self.physical_avals),
             kept_var_bitvec=[True] * len(self.const_args) + list(self.kept),
-            in_device_local_layouts=[None] * (len(self.const_args) + len(self.in_shardings)),
+            in_device_local_layouts=[None] * len(self.const_args) + self.in_layouts,
             const_args=self.const_args,
         )
 

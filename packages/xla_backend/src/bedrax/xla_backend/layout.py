@@ -1,11 +1,29 @@
-"""How arrays lie in memory: `Layout`, and `Format` (a layout and a placement).
-
-Compiled programs use the default (row-major) layout; asking for another one is an error.
-"""
+"""How arrays lie in memory: `Layout`, and `Format` (a layout and a placement)."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
+
+from bedrax import pytree
+from bedrax.core.avals import aval_of
+from bedrax.lax.primitives.placement import reshard_p
+from bedrax.xla_backend.door import runtime
+
+
+class _Auto:
+    """`Layout.AUTO`: the compiler chooses."""
+
+    __slots__ = ()
+
+    def __repr__(self):
+        return "AUTO"
+
+    def __reduce__(self):
+        return "AUTO"
+
+
+AUTO = _Auto()
 
 
 class Layout:
@@ -17,7 +35,7 @@ class Layout:
       sub_byte_element_size_in_bits: packing of narrow elements.
     """
 
-    AUTO: Any = None
+    AUTO = AUTO
 
     __slots__ = ("major_to_minor", "sub_byte_element_size_in_bits", "tiling")
 
@@ -26,8 +44,43 @@ class Layout:
         self.tiling = None if tiling is None else tuple(map(tuple, tiling))
         self.sub_byte_element_size_in_bits = sub_byte_element_size_in_bits
 
+    @classmethod
+    def from_pjrt_layout(cls, pjrt_layout: Any) -> Layout:
+        """The layout that jaxlib's object says."""
+        found = pjrt_layout._xla_layout()
+        return cls(found.minor_to_major()[::-1], found.tiling(), found.element_size_in_bits())
+
+    is_default = property(lambda self: self.text() == self._plain(len(self.major_to_minor)))
+
+    @staticmethod
+    def _plain(ndim: int) -> str:
+        return "{" + ",".join(map(str, range(ndim - 1, -1, -1))) + "}"
+
+    def text(self) -> str:
+        """As XLA writes it."""
+        tiles = "".join(f"({','.join(map(str, t))})" for t in self.tiling or ())
+        bits = f"E({self.sub_byte_element_size_in_bits})" if self.sub_byte_element_size_in_bits else ""
+        more = (f"T{tiles}" if tiles else "") + bits
+        return "{" + ",".join(map(str, self.major_to_minor[::-1])) + (f":{more}" if more else "") + "}"
+
+    def _to_xla_layout(self, dtype: Any) -> Any:
+        """As C++ asks, which compares it with an argument's."""
+        return runtime.XlaLayout(self.major_to_minor[::-1], self.tiling or (), self.sub_byte_element_size_in_bits)
+
+    def check_compatible_aval(self, aval_shape: Sequence[int]) -> None:
+        """Raise ValueError if it does not order the axes of an array of this shape."""
+        if sorted(self.major_to_minor) != list(range(len(aval_shape))):
+            raise ValueError(
+                f"{self} orders {len(self.major_to_minor)} axes, the array has rank {len(aval_shape)}; write each of its"
+                f" axes 0 to {len(aval_shape) - 1} once"
+            )
+
+    def update(self, **changes) -> Layout:
+        """A copy with some fields changed."""
+        return Layout(**{**{name: getattr(self, name) for name in self.__slots__}, **changes})
+
     def _key(self):
-        return self.major_to_minor, self.tiling, self.sub_byte_element_size_in_bits
+        return self.major_to_minor, self.tiling or (), self.sub_byte_element_size_in_bits
 
     def __eq__(self, other):
         return type(other) is Layout and self._key() == other._key()
@@ -36,18 +89,34 @@ class Layout:
         return hash(self._key())
 
     def __repr__(self):
-        return f"Layout(major_to_minor={self.major_to_minor}, tiling={self.tiling})"
+        return (
+            f"Layout(major_to_minor={self.major_to_minor}, tiling={self.tiling},"
+            f" sub_byte_element_size_in_bits={self.sub_byte_element_size_in_bits})"
+        )
 
 
 class Format:
-    """A layout and a sharding, either of which may be None."""
+    """A layout and a sharding, either of which may be None. The layout may be `Layout.AUTO`, for `jit`."""
 
     __slots__ = ("layout", "sharding")
 
     def __init__(self, layout: Layout | None = None, sharding: Any = None):
-        if layout is not None and not isinstance(layout, Layout):
+        if not (layout is None or layout is AUTO or isinstance(layout, Layout)):
             raise TypeError(f"Format: layout must be a Layout or None, got {layout!r} of type {type(layout)}")
         self.layout, self.sharding = layout, sharding
+
+    # What programs ask of a place: `bedrax.lax.primitives.placement`.
+    assignment = property(lambda self: None if self.sharding is None else self.sharding.assignment)
+    memory_kind = property(lambda self: None if self.sharding is None else self.sharding.memory_kind)
+
+    def with_dimension(self, position: int, axes) -> Format:
+        """The format of a batch, whose new axis is the slowest in memory."""
+        order = (position, *(i + (i >= position) for i in self.layout.major_to_minor))
+        sharding = self.sharding if self.sharding is None else self.sharding.with_dimension(position, axes)
+        return Format(self.layout.update(major_to_minor=order, tiling=None), sharding)
+
+    def sharding_of_type(self, aval) -> Any:
+        return aval.sharding if self.sharding is None else self.sharding.sharding_of_type(aval)
 
     def __eq__(self, other):
         return type(other) is Format and (self.layout, self.sharding) == (other.layout, other.sharding)
@@ -60,5 +129,20 @@ class Format:
 
 
 def with_layout_constraint(x: Any, layouts: Any) -> Any:
-    """Not supported yet: raises NotImplementedError."""
-    raise NotImplementedError("with_layout_constraint: programs are compiled with the default layout only")
+    """Say how the leaves of `x` are to lie in memory.
+
+    Args:
+      x: a pytree of arrays.
+      layouts: a `Layout`, or a pytree prefix of `x` with them.
+
+    Raises:
+      ValueError: a layout does not order the axes of its array.
+    """
+    leaves, tree = pytree.tree_flatten(x)
+    is_layout = lambda v: isinstance(v, Layout)
+    full = pytree.tree_unflatten(tree, [0] * len(leaves))
+    wanted = [layouts] * len(leaves) if is_layout(layouts) else pytree.tree_broadcast_leaves(layouts, full, is_layout)
+    for leaf, layout in zip(leaves, wanted, strict=True):
+        layout.check_compatible_aval(aval_of(leaf).shape)
+    placed = [reshard_p.bind(v, to=Format(s), src=None) for v, s in zip(leaves, wanted, strict=True)]
+    return pytree.tree_unflatten(tree, placed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -12,6 +13,7 @@ from bedrax.core import avals, dtypes, executors, source, tracing
 from bedrax.core.avals import ShapedArray
 from bedrax.core.facts import cached
 from bedrax.core.ir import Jaxpr
+from bedrax.core.jitting import jit
 from bedrax.core.passes import programs_in
 from bedrax.core.tables import device_rules
 from bedrax.lax.primitives.placement import Memory, anywhere, reshard_p
@@ -20,9 +22,19 @@ from bedrax.numpy_backend.host_array import HostArray
 from bedrax.parallel import Mesh, PartitionSpec
 from bedrax.xla_backend import clients
 from bedrax.xla_backend.door import runtime
-from bedrax.xla_backend.door.arrays import ArrayImpl, copied, device_of, is_committed, make_array, parts_of, sharding_of
+from bedrax.xla_backend.door.arrays import (
+    ArrayImpl,
+    copied,
+    device_of,
+    is_committed,
+    layout_of,
+    make_array,
+    parts_of,
+    sharding_of,
+)
 from bedrax.xla_backend.guards import asks_for
 from bedrax.xla_backend.host import check_alive, host_value
+from bedrax.xla_backend.layout import Format, Layout
 from bedrax.xla_backend.sharding import (
     NamedSharding,
     SingleDeviceSharding,
@@ -82,8 +94,22 @@ def _move(x, sharding, committed: bool):
     return _put_host(host_value(x), sharding, committed, x.aval.weak_type)
 
 
+def with_layout(x, layout: Layout):
+    """An array in a layout: itself if it has it."""
+    if Layout.from_pjrt_layout(x._pjrt_layout) == layout:
+        return x
+    return _relaid(Format(layout, sharding_of(x)))(x)
+
+
+@functools.lru_cache(256)
+def _relaid(where: Format):
+    return jit(lambda x: x, out_shardings=where)
+
+
 def reshard(x: Any, to: Any) -> Any:
     """A concrete value at a place, as programs name it; arrays there are committed."""
+    if type(to) is Format:
+        return with_layout(_put_leaf(x, to.sharding, False, None), to.layout)
     if isinstance(to, Memory):
         x = executors.get().asarray(x)
         to = x.sharding.with_memory_kind(to.kind)
@@ -110,7 +136,7 @@ def _put_leaf(x: Any, where: Any, donate: bool, may_alias: bool | None, src: Any
             return copy(x) if may_alias is False else x
         out = to_sharding(x, make_single_device_sharding(clients.default_device()), False)
     else:
-        if isinstance(where, Memory):
+        if type(where) in (Memory, Format):
             return reshard(x, where)
         where.check_compatible_aval(np.shape(x))
         out = to_sharding(x, where.settled(getattr(x, "sharding", None)))
@@ -383,6 +409,7 @@ class Placement(NamedTuple):
       arguments, results: their shardings (None: the compiler's choice).
       several: whether these are looked at: there are several devices, or a sharding of another kind than of one.
       mesh: in terms of which the results' shardings are told, or None.
+      layouts: those of the arguments, and of the results (None: row-major), where there are others.
     """
 
     devices: tuple
@@ -391,6 +418,7 @@ class Placement(NamedTuple):
     results: tuple = ()
     several: bool = False
     mesh: Any = None
+    layouts: tuple | None = None
 
 
 class Claim(NamedTuple):
@@ -452,8 +480,9 @@ def claims(program: Jaxpr, args: Sequence[Any], asked: Asked) -> tuple[list[Clai
     results = tuple(asked.results or (None,) * len(program.outvars))
     for i, x in enumerate(args):
         place = arguments[i]
-        if place is None:
-            place = arguments[i] = committed_sharding(x)
+        if place is None or place.assignment is None:
+            have = committed_sharding(x)
+            place = arguments[i] = have if type(place) is not Format else Format(place.layout, have)
         if place is not None:
             found.append(Claim(place, lambda i=i: _argument(program, i)))
     found += [Claim(place, lambda: "out_shardings") for place in results if place is not None]
@@ -485,13 +514,33 @@ def choose_placement(program: Jaxpr, args: Sequence[Any], asked: Asked = NOTHING
             first = claim
         elif first.place.assignment != assignment:
             raise _disagreement(first, claim)
-        if not isinstance(claim.place, SingleDeviceSharding):
+        sharding = claim.place.sharding if type(claim.place) is Format else claim.place
+        if not isinstance(sharding, SingleDeviceSharding) or sharding.memory_kind not in (None, "device"):
             several = True
-            mesh = mesh or getattr(claim.place, "mesh", None)
-    if first is None:
-        return Placement((clients.default_device(),), False)
-    devices = first.place.assignment
-    return Placement(devices, True, arguments, results, True, mesh) if several else Placement(devices, True)
+            mesh = mesh or getattr(sharding, "mesh", None)
+    layouts = _layouts(args, arguments, results)
+    if layouts is not None:
+        arguments, results = (
+            [p.sharding if type(p) is Format else p for p in places] for places in (arguments, results)
+        )
+    devices = (clients.default_device(),) if first is None else first.place.assignment
+    if several:
+        return Placement(devices, True, tuple(arguments), tuple(results), True, mesh, layouts)
+    return Placement(devices, first is not None, layouts=layouts)
+
+
+def _layouts(args: Sequence[Any], arguments: tuple, results: tuple) -> tuple | None:
+    """The layouts of arguments and results that are not row-major, or None if all are."""
+    found = ([None] * len(arguments), [None] * len(results))
+    for layouts, places in zip(found, (arguments, results), strict=True):
+        for i, place in enumerate(places):
+            if type(place) is Format:
+                layouts[i] = place.layout
+    for i, x in enumerate(args):
+        if type(x) is ArrayImpl and found[0][i] is None:
+            have = layout_of(x)
+            found[0][i] = None if have is None else Layout.from_pjrt_layout(have)
+    return (tuple(found[0]), tuple(found[1])) if any(any(part) for part in found) else None
 
 
 def device_count(program: Jaxpr, asked: Asked) -> int:

@@ -21,7 +21,9 @@ from bedrax.xla_backend.sharding import make_single_device_sharding
 
 def _shard_arg_fallback(x: Any, s: Any, *layout: Any):
     """Called from C++ for an argument that is not where its executable wants it."""
-    return placement.to_sharding(x, s, committed=False)
+    placed = placement.to_sharding(x, s, committed=False)
+    wanted = next((v for v in layout if v is not None), None)
+    return placed if wanted is None else placement.with_layout(placed, wanted)
 
 
 def make_pjit(name, fun, miss, static_argnums=(), static_argnames=(), key=()):

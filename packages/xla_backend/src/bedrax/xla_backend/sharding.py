@@ -8,8 +8,10 @@ questions of its own: its devices, and its `HloSharding` for a rank.
 from __future__ import annotations
 
 import copyreg
+import enum
 import functools
 import math
+import types
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,7 +24,7 @@ from bedrax.parallel.meshes import AbstractMesh, AxisType, Mesh, get_mesh, physi
 from bedrax.parallel.specs import UNCONSTRAINED, PartitionSpec, axes_of, check_pspec
 from bedrax.xla_backend import clients
 from bedrax.xla_backend.door import runtime
-from bedrax.xla_backend.layout import Format
+from bedrax.xla_backend.layout import Format, Layout
 
 Sharding = runtime.Sharding
 Index = tuple[slice, ...]
@@ -218,9 +220,20 @@ def make_single_device_sharding(device, memory_kind=None) -> SingleDeviceShardin
     return found
 
 
+class Space(enum.Enum):
+    """Memories by what they are for: ``device_put(x, jax.memory.Space.Host)``."""
+
+    Device = "device"
+    Host = "pinned_host"
+    Any = None
+
+
+memory = types.SimpleNamespace(Space=Space)  # what users know as `jax.memory`
+
+
 def is_place(x: Any) -> bool:
     """Whether `x` says where an array is to be (None: nowhere in particular); see `resolve`."""
-    return x is None or isinstance(x, (Sharding, PartitionSpec, runtime.Device, Format, Memory))
+    return x is None or isinstance(x, (Sharding, PartitionSpec, runtime.Device, Format, Memory, Space))
 
 
 def resolve(where: Any, what: str, aval: Any = None) -> Any:
@@ -233,11 +246,13 @@ def resolve(where: Any, what: str, aval: Any = None) -> Any:
 
     Raises:
       ValueError: `where` is none of these, a spec where no mesh is in force, or does not divide the shape of `aval`.
-      NotImplementedError: a layout other than the default one is asked for.
     """
     place = _resolved(where, what)
-    if aval is not None and isinstance(place, NamedSharding):
-        check_divides(place, aval.shape, what)
+    split = place.sharding if type(place) is Format else place
+    if aval is not None and isinstance(split, NamedSharding):
+        check_divides(split, aval.shape, what)
+    if aval is not None and type(place) is Format and place.layout is not Layout.AUTO:
+        place.layout.check_compatible_aval(aval.shape)
     return place
 
 
@@ -262,12 +277,10 @@ def _resolved(where: Any, what: str) -> Any:
     if isinstance(where, runtime.Device):
         return make_single_device_sharding(where)
     if isinstance(where, Format):
-        order = None if where.layout is None else list(where.layout.major_to_minor)
-        if order is not None and order != sorted(order):
-            raise NotImplementedError(
-                f"{what}: arrays are kept in the default (row-major) layout; {where.layout} was asked for"
-            )
-        return _resolved(where.sharding, what)
+        sharding = _resolved(where.sharding, what)
+        return sharding if where.layout is None else Format(where.layout, sharding)
+    if isinstance(where, Space):
+        return Memory(where.value)
     if isinstance(where, PartitionSpec):
         mesh = get_mesh()
         mesh = physical_mesh() if mesh.empty else mesh

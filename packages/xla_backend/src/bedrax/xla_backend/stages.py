@@ -267,19 +267,23 @@ class Compiled(Stage):
 
     @property
     def input_formats(self):
-        """`input_shardings` with the layouts of the arguments, which are the default ones."""
-        return self._formats(self.input_shardings, self._traced.jaxpr.in_avals)
+        """`input_shardings` with the layouts of the arguments."""
+        layouts: list[Any] = [None] * len(self._loaded.kept)
+        found = self._loaded.executable.get_parameter_layouts()[len(self._loaded.const_args) :]
+        for i, layout in zip(self._loaded.kept_positions, found, strict=True):
+            layouts[i] = layout
+        return self._formats(self.input_shardings, layouts)
 
     @property
     def output_formats(self):
-        """`output_shardings` with the layouts of the results, which are the default ones."""
-        return self._formats(self.output_shardings, self._traced.jaxpr.out_avals)
+        """`output_shardings` with the layouts of the results."""
+        return self._formats(self.output_shardings, self._loaded.executable.get_output_layouts())
 
     @staticmethod
-    def _formats(shardings, avals) -> Any:
+    def _formats(shardings, layouts) -> Any:
         leaves, tree = pytree.tree_flatten(shardings, is_leaf=lambda s: s is None)
-        formats = [None if s is None else Format(Layout(range(len(a.shape))), s)
-                   for s, a in zip(leaves, avals, strict=True)]  # fmt: skip
+        formats = [None if s is None else Format(Layout.from_pjrt_layout(layout), s)
+                   for s, layout in zip(leaves, layouts, strict=True)]  # fmt: skip
         return pytree.tree_unflatten(tree, formats)
 
 

@@ -20,6 +20,15 @@ device_of = attrgetter("_device")  # of a sharding over one device
 devices_of = attrgetter("_internal_device_list")  # of any sharding
 
 
+def layout_of(x: ArrayImpl) -> Any:
+    """jaxlib's layout of an array, or None where it is row-major."""
+    ndim = x.aval.ndim
+    if ndim < 2 or x.is_deleted():
+        return None
+    found = x._pjrt_layout
+    return None if tuple(found._xla_layout().minor_to_major()) == tuple(range(ndim - 1, -1, -1)) else found
+
+
 def make_array(aval: Any, sharding: Any, parts: Sequence[Any], committed: bool) -> ArrayImpl:
     """An array of its parts, which fit."""
     return ArrayImpl(aval, sharding, list(parts), committed=committed, _skip_checks=True)

@@ -26,6 +26,7 @@ ifrt_programs = _jax.ifrt_programs
 HloSharding = _hlo.HloSharding
 OpSharding = _hlo.OpSharding
 HloPrintOptions = _hlo.HloPrintOptions
+XlaLayout = _hlo.Layout
 XlaComputation = _hlo.XlaComputation
 JaxRuntimeError = _jax.JaxRuntimeError
 LoadedExecutable = _jax.LoadedExecutable

@@ -13,9 +13,13 @@ def _reshard(ctx, x, *, to, src):
         x = ctx.emit(
             "stablehlo.custom_call", (x,), call_target_name="annotate_device_placement", has_side_effect=True,
             api_version=ctx.i32(1), **{"mhlo.frontend_attributes": {"_xla_buffer_placement": kind}})  # fmt: skip
-    if hasattr(to, "_to_xla_hlo_sharding") and to.num_devices > 1:
+    if to.layout is not None:
+        order = to.layout.major_to_minor[::-1]
+        x = ctx.custom_call("LayoutConstraint", (x,), operand_layouts=[order], result_layouts=[order])
+    split = getattr(to, "sharding", to)
+    if hasattr(split, "_to_xla_hlo_sharding") and split.num_devices > 1:
         rank = x.type.rank
-        return ctx.with_sharding(x, to._to_xla_hlo_sharding(rank), to.unconstrained(rank))
+        return ctx.with_sharding(x, split._to_xla_hlo_sharding(rank), split.unconstrained(rank))
     return x
 
 
