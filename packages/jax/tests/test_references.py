@@ -126,3 +126,17 @@ def test_keys_and_debugging():
         ref = jax.new_ref(jnp.zeros(2))
         jax.jit(lambda r: r.set(1.0, 0))(ref)
         assert ref[0] == 1
+
+
+def test_references_that_are_made_inside_leave_a_vmap():
+    def make(x):
+        ref = jax.new_ref(jnp.zeros(2))
+        ref[1] = x
+        return ref
+
+    made = jax.vmap(make, out_axes=1)(jnp.arange(3.0))
+    assert isinstance(made, jax.Ref) and not isinstance(made, jax.Array)
+    np.testing.assert_array_equal(made[...], [[0, 0, 0], [0, 1, 2]])
+    made[0] += 1.0
+    with pytest.raises(ValueError, match="return ref"):
+        jax.vmap(lambda r: r)(made)

@@ -114,6 +114,27 @@ def test_views_are_written_through():
     np.testing.assert_array_equal(bits[...], np.float32([1.0, 2.0]).view(np.int32))
 
 
+def test_views_are_given_to_functions():
+    model = start()
+    ref = state.new_ref(jnp.asarray(model))
+
+    @jit
+    def double(part):
+        part[...] = part[...] * 2
+
+    double(ref.at[1])
+    jit(lambda r, i: double(r.at[i]))(ref, 2)
+    vmap(lambda part: part.set(part[...] + 1))(ref.at[:, :2])
+    model[1:] *= 2
+    model[:, :2] += 1
+    np.testing.assert_array_equal(ref[...], model)
+    assert isinstance(ref.at[0], state.Ref) and ref.at[0].aval.short() == "Ref{f32[4]}"
+    with pytest.raises(ValueError, match="twice"):
+        jit(lambda a, b: None)(ref.at[0], ref.at[1])
+    with pytest.raises(TypeError, match="view"):
+        state.freeze(ref.at[0])
+
+
 def test_freeze_free_and_empty():
     ref = state.new_ref(jnp.arange(3.0))
     ref[1] = 9.0
@@ -194,6 +215,23 @@ def test_what_is_refused(what):
     with pytest.raises(error, match=words):
         use(ref)
     np.testing.assert_array_equal(ref[...], [0, 1, 2])
+
+
+def test_a_loop_over_references_writes_to_their_rows():
+    rows = state.new_ref(jnp.asarray(start()))
+
+    def step(total, row):
+        ref, x = row
+        ref[0] = x
+        return total + ref[1], ref[...]
+
+    run = jit(lambda r: lax.scan(step, jnp.zeros(()), (r, jnp.arange(3.0)), reverse=True))
+    total, seen = run(rows)
+    expected = start()
+    expected[:, 0] = [0, 1, 2]
+    assert total == expected[:, 1].sum()
+    np.testing.assert_array_equal(seen, expected)
+    np.testing.assert_array_equal(rows[...], expected)
 
 
 def test_a_reference_does_not_leave_its_transformation():

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from bedrax import pytree
 from bedrax.batching.tables import AxisData
-from bedrax.batching.trace import batch_flat_with_aux, place
+from bedrax.batching.trace import BatchTracer, batch_flat_with_aux, place
 from bedrax.core import dims as core_dims
 from bedrax.core.avals import aval_of, is_valid_value
 from bedrax.core.source import api_boundary
@@ -78,6 +78,11 @@ def vmap(
     return mapped
 
 
+def _parts(x) -> tuple:
+    """A value of a batch that has been run as (batch, mapped axis)."""
+    return (x.val, x.dim) if type(x) is BatchTracer else (x, None)
+
+
 class _Call(NamedTuple):
     """One call of a mapped function, as messages repeat it."""
 
@@ -125,6 +130,8 @@ def _argument_axes(call: _Call, in_tree) -> list:
 
 def _placed(x, dim: int | None, wanted: int | None, size, call: _Call):
     """A result with its mapped axis where `out_axes` says."""
+    if getattr(x, "leave", None) is not None:  # a reference: of the batch, if it was made inside
+        return x.leave(lambda held: _placed(*_parts(held), wanted, size, call))
     if wanted is None:
         if dim is not None:
             raise ValueError(

@@ -19,6 +19,7 @@ from bedrax.lax.primitives.custom_rules import custom_jvp_call_p, custom_lin_p, 
 from bedrax.state.primitives import FAMILY, DischargeTrace, RefPrimitive, check_alive, read_whole, records, write_whole
 from bedrax.state.tables import discharge_rules
 from bedrax.state.types import Cell, Ref, RefTracer
+from bedrax.state.views import TransformedRef
 
 
 class Pure(NamedTuple):
@@ -73,6 +74,8 @@ def without_references(jaxpr: Jaxpr) -> Jaxpr:
 
 def identity(ref: Ref) -> Any:
     """What two names of one reference have in common."""
+    if isinstance(ref, TransformedRef):
+        return identity(ref.ref)
     return ref.variable if type(ref) is RefTracer else ref
 
 
@@ -118,7 +121,7 @@ def on_operation(prim, args: tuple, params: dict) -> list | None:
             f"'{prim}' takes no references, got one of type {refs[0].aval.short()}: read it first, ref[...]."
             " References can be given to jit, scan, while_loop, fori_loop, cond, switch, vmap, jvp, vjp, custom_vjp"
         )
-    if records(trace):
+    if records(trace) and not any(isinstance(x, TransformedRef) for x in refs):
         return None
     if prim in (scan_p, while_p, cond_p) and not (trace is eval_trace or isinstance(trace, DischargeTrace)):
         if any(lends(use.program) for use in programs[prim](params)):

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from bedrax import lax
-from bedrax.core import dtypes
 from bedrax.core.avals import ShapedArray, abstractify, aval_of
 from bedrax.core.tracing import current
 from bedrax.state import primitives as prims
 from bedrax.state import views
 from bedrax.state.types import Cell, Ref, RefTracer
+from bedrax.state.views import TransformedRef
 
 __all__ = [
     "TransformedRef", "addupdate", "empty_ref", "free_ref", "freeze", "get", "new_ref", "set", "swap",
@@ -35,7 +35,7 @@ def new_ref(init_val: Any, *, memory_space: Any = None, kind: str | None = None)
     """
     if kind not in _KINDS:
         raise ValueError(f"new_ref: kind is one of {_KINDS}, got {kind!r}")
-    if isinstance(init_val, (Ref, TransformedRef)):
+    if isinstance(init_val, Ref):
         raise TypeError("new_ref: there are no references to references; pass the value, ref[...]")
     value = init_val if aval_of(init_val).is_array and not isinstance(init_val, (bool, int, float, complex)) else (
         lax.asarray(init_val))  # fmt: skip
@@ -53,64 +53,12 @@ def empty_ref(ty: Any, memory_space: Any = None) -> Ref:
     return prims.empty_ref_p.bind(aval=aval.strip_weak_type(), memory_space=memory_space)
 
 
-class TransformedRef:
-    """A view of a part of a reference: ``ref.at[idx]``. It is read and written as a reference is."""
-
-    __slots__ = ("operands", "ref", "transforms")
-
-    def __init__(self, ref: Ref, transforms: tuple = (), operands: tuple = ()):
-        self.ref, self.transforms, self.operands = ref, tuple(transforms), tuple(operands)
-
-    aval = property(lambda self: self.ref.aval.update(inner_aval=self._part()))
-    shape = property(lambda self: self._part().shape)
-    dtype = property(lambda self: self._part().dtype)
-    ndim = property(lambda self: len(self.shape))
-    size = property(lambda self: self._part().size)
-    T = property(lambda self: self.transpose())
-    __len__ = Ref.__len__
-    __iter__ = Ref.__iter__
-
-    def _part(self) -> ShapedArray:
-        return views.part_aval(self.ref.aval.inner_aval, self.transforms)
-
-    def _with(self, transform: Any, operands: Any = ()) -> TransformedRef:
-        if transform is None:
-            return self
-        return TransformedRef(self.ref, (*self.transforms, transform), (*self.operands, *operands))
-
-    def reshape(self, *shape: Any) -> TransformedRef:
-        """The same elements in another shape, given as one sequence or as several ints."""
-        new = tuple(shape[0]) if len(shape) == 1 and not isinstance(shape[0], int) else shape
-        if -1 in new:
-            rest = int(np.prod([n for n in new if n != -1]))
-            new = tuple(self.size // rest if n == -1 else n for n in new)
-        if int(np.prod(new)) != self.size:
-            raise ValueError(f"a part of shape {self.shape} cannot be viewed in shape {new}: sizes differ")
-        return self._with(views.Reshaped(new))
-
-    def transpose(self, *order: Any) -> TransformedRef:
-        """The axes in another order; none given: reversed."""
-        axes = tuple(order[0]) if len(order) == 1 and not isinstance(order[0], int) else order
-        axes = axes or tuple(reversed(range(self.ndim)))
-        return self._with(views.Transposed(axes, tuple(self.shape[i] for i in axes)))
-
-    def bitcast(self, dtype: Any) -> TransformedRef:
-        """The same bytes as elements of another dtype; the last axis changes length where sizes differ."""
-        dtype = dtypes.as_dtype(dtype)
-        ratio = self.dtype.itemsize / dtype.itemsize
-        shape = self.shape if ratio == 1 else (*self.shape[:-1], int(self.shape[-1] * ratio))
-        return self._with(views.Bitcast(dtype, shape))
-
-    def __repr__(self):
-        return f"TransformedRef({self.aval.short()} of {self.ref.aval.short()})"
-
-
 class At:
     """What ``ref.at`` is: index it for a view."""
 
     __slots__ = ("ref",)
 
-    def __init__(self, ref: Ref | TransformedRef):
+    def __init__(self, ref: Ref):
         self.ref = ref
 
     def __getitem__(self, idx: Any) -> TransformedRef:
@@ -139,7 +87,7 @@ def _part(ref: Any, idx: Any) -> tuple[Ref, TransformedRef]:
 
 def _value(ref: Ref, view: TransformedRef, value: Any) -> Any:
     """A value to be written: Python scalars take the dtype of the reference, and what is no array yet becomes one."""
-    if isinstance(value, (Ref, TransformedRef)):
+    if isinstance(value, Ref):
         raise TypeError("a reference cannot be written into a reference; write what it holds, other[...]")
     dtype = view.dtype
     if isinstance(value, (bool, int, float, complex)) and isinstance(dtype, np.dtype):
@@ -203,6 +151,8 @@ def free_ref(ref: Ref) -> None:
 def _check_own(ref: Any, what: str) -> None:
     if not isinstance(ref, Ref):
         raise TypeError(f"{what}: a reference (jax.new_ref) is needed, got {ref!r} of type {type(ref)}")
+    if isinstance(ref, TransformedRef):
+        raise TypeError(f"{what}: {ref!r} is a view; the reference that it is a part of is frozen")
     if ref._trace is current.trace and not (type(ref) is RefTracer and ref.variable in current.trace.invars):
         return
     if type(ref) is Cell:
@@ -236,17 +186,17 @@ def _addupdate(self, x: Any, idx: Any = ...) -> None:
     addupdate(self, idx, x)
 
 
-for _class in (Ref, TransformedRef):
-    for _name, _method in {
-        "__getitem__": get, "__setitem__": set, "get": _get, "set": _set, "swap": _swap, "addupdate": _addupdate,
-        "at": property(At, doc="``ref.at[idx]``: a view of a part, to be read and written as a reference is."),
-    }.items():  # fmt: skip
-        setattr(_class, _name, _method)
+for _name, _method in {
+    "__getitem__": get, "__setitem__": set, "get": _get, "set": _set, "swap": _swap, "addupdate": _addupdate,
+    "at": property(At, doc="``ref.at[idx]``: a view of a part, to be read and written as a reference is."),
+}.items():  # fmt: skip
+    setattr(Ref, _name, _method)
 
 
 def _copied(ref: Ref, memo: Any = None) -> Ref:
     return new_ref(ref[...], memory_space=ref.aval.memory_space, kind=ref.aval.kind)
 
 
+Cell._made = staticmethod(lambda x, aval: new_ref(x, memory_space=aval.memory_space, kind=aval.kind))
 Cell.__deepcopy__ = _copied  # type: ignore[attr-defined]
 Cell.__reduce__ = lambda self: (new_ref, (np.asarray(self[...]),))  # type: ignore[method-assign,assignment]

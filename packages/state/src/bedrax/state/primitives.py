@@ -227,6 +227,8 @@ def read_whole(ref: Ref) -> Any:
     if type(ref) is Cell and ref._trace is current.trace:
         check_alive(ref)
         return ref._value
+    if isinstance(ref, views.TransformedRef):
+        return get_p.bind(ref.ref, *ref.operands, transforms=ref.transforms)
     return get_p.bind(ref, transforms=())
 
 
@@ -240,6 +242,8 @@ def write_whole(ref: Ref, value: Any, owned: bool = False) -> None:
         check_alive(ref)
         _put(ref, value)
         ref._owned = owned
+    elif isinstance(ref, views.TransformedRef):
+        swap_p.bind(ref.ref, value, *ref.operands, transforms=ref.transforms)
     else:
         swap_p.bind(ref, value, transforms=())
 

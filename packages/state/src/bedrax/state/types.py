@@ -7,6 +7,7 @@ reading and writing are operations on this value. In a program that is being rec
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from bedrax.core import array
@@ -140,6 +141,21 @@ class Cell(Ref):
     committed = _committed = property(lambda self: getattr(self._value, "committed", False))
     sharding = property(lambda self: self._value.sharding)
     format = property(lambda self: self._value.format)
+
+    def leave(self, taken: Callable[[Any], Any]) -> Ref:
+        """A result of a transformation that has ended: a reference that was made inside becomes one of what it holds now.
+
+        Args:
+          taken: ``value of the transformation -> value``.
+        """
+        if self._trace.alive:
+            return self
+        if self._lent or self._value is None:
+            raise ValueError("a reference that a function was given, or has freed, is returned; return ref[...]")
+        value, self._value = self._value, None
+        return self._made(taken(value), self._aval)
+
+    _made: Callable[[Any, AbstractRef], Ref]  # installed by `operations`
 
     def unsafe_buffer_pointer(self) -> int:
         """The address of what it holds."""

@@ -12,9 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bedrax import lax
+from bedrax.core import dtypes
 from bedrax.core.array import Array
-from bedrax.core.avals import ShapedArray, plain_aval
+from bedrax.core.avals import ShapedArray, aval_functions, plain_aval
 from bedrax.numpy import indexing, methods, updates
+from bedrax.state.types import Ref
 
 
 class Indexed(NamedTuple):
@@ -157,3 +159,52 @@ def write(x: Any, transforms: Sequence, operands: Sequence[Any], value: Any, how
     for t, given, whole in zip(reversed(transforms), reversed(own), reversed(outer), strict=True):
         value, how = t.write(whole, given, value, how), "set"
     return value
+
+
+class TransformedRef(Ref):
+    """A view of a part of a reference: ``ref.at[idx]``. It is read and written as a reference is."""
+
+    __slots__ = ("operands", "ref", "transforms")
+
+    def __init__(self, ref: Ref, transforms: tuple = (), operands: tuple = ()):
+        self.ref, self.transforms, self.operands = ref, tuple(transforms), tuple(operands)
+
+    @property
+    def aval(self):
+        return self.ref.aval.update(inner_aval=part_aval(self.ref.aval.inner_aval, self.transforms))
+
+    T = property(lambda self: self.transpose())
+
+    def _with(self, transform: Any, operands: Any = ()) -> TransformedRef:
+        if transform is None:
+            return self
+        return TransformedRef(self.ref, (*self.transforms, transform), (*self.operands, *operands))
+
+    def reshape(self, *shape: Any) -> TransformedRef:
+        """The same elements in another shape, given as one sequence or as several ints."""
+        new = tuple(shape[0]) if len(shape) == 1 and not isinstance(shape[0], int) else shape
+        if -1 in new:
+            rest = int(np.prod([n for n in new if n != -1]))
+            new = tuple(self.size // rest if n == -1 else n for n in new)
+        if int(np.prod(new)) != self.size:
+            raise ValueError(f"a part of shape {self.shape} cannot be viewed in shape {new}: sizes differ")
+        return self._with(Reshaped(new))
+
+    def transpose(self, *order: Any) -> TransformedRef:
+        """The axes in another order; none given: reversed."""
+        axes = tuple(order[0]) if len(order) == 1 and not isinstance(order[0], int) else order
+        axes = axes or tuple(reversed(range(self.ndim)))
+        return self._with(Transposed(axes, tuple(self.shape[i] for i in axes)))
+
+    def bitcast(self, dtype: Any) -> TransformedRef:
+        """The same bytes as elements of another dtype; the last axis changes length where sizes differ."""
+        dtype = dtypes.as_dtype(dtype)
+        ratio = self.dtype.itemsize / dtype.itemsize
+        shape = self.shape if ratio == 1 else (*self.shape[:-1], int(self.shape[-1] * ratio))
+        return self._with(Bitcast(dtype, shape))
+
+    def __repr__(self):
+        return f"TransformedRef({self.aval.short()} of {self.ref.aval.short()})"
+
+
+aval_functions[TransformedRef] = lambda view: view.aval

@@ -175,6 +175,8 @@ def scan(
     length = _number_of_steps(xs, length)
     if config.disable_jit.value:
         return _scan_in_python(f, init, xs, x_leaves, x_tree, length, reverse)
+    if any(a.mutable for a in _types(x_leaves)):
+        return _scan_over_references(f, init, x_leaves, x_tree, length, reverse, unroll)
 
     if unroll is True:
         unroll = length if dims.is_constant_dim(length) else 1
@@ -205,6 +207,20 @@ def scan(
         reverse=bool(reverse), unroll=unroll,
     )  # fmt: skip
     return pytree.tree_unflatten(carry_tree, out[:num_carry]), pytree.tree_unflatten(y_tree, out[num_carry:])
+
+
+def _scan_over_references(f, init, x_leaves, x_tree, length, reverse, unroll):
+    """Of a reference, the function gets a view of a row at a time."""
+    is_ref = [a.mutable for a in _types(x_leaves)]
+
+    def step(carry, row):
+        i, *arrays = row
+        rest = iter(arrays)
+        views = [x.at[i] if r else next(rest) for x, r in zip(x_leaves, is_ref, strict=True)]
+        return f(carry, pytree.tree_unflatten(x_tree, views))
+
+    arrays = [x for x, r in zip(x_leaves, is_ref, strict=True) if not r]
+    return scan(step, init, [lax.iota(np.int32, length), *arrays], length, reverse, unroll)
 
 
 def _number_of_steps(xs: Any, length: Any) -> Any:
