@@ -26,18 +26,9 @@ from bedrax.core.jitting import jit
 from bedrax.lax.filling import zeros_of
 
 __all__ = [
-    "DidntWant",
-    "DontWant",
-    "GradRef",
-    "GradValue",
-    "VJP",
-    "LinearFunction",
-    "Linearized",
-    "fwd_and_bwd",
-    "linear_transpose",
-    "linearize",
-    "vjp",
-]
+    "DidntWant", "DontWant", "GradRef", "GradValue", "VJP", "LinearFunction", "Linearized", "fwd_and_bwd",
+    "linear_transpose", "linearize", "vjp",
+]  # fmt: skip
 
 
 class LinearProgram(NamedTuple):

@@ -31,15 +31,9 @@ _add(p.threefry2x32_p, "scalars", p.threefry2x32, [_word() for _ in range(4)])
 
 for _algorithm in (p.RandomAlgorithm.RNG_PHILOX, p.RandomAlgorithm.RNG_THREE_FRY):
     for _dtype, _shape in (
-        ("uint32", (5,)),
-        ("uint32", (2, 3)),
-        ("uint16", (4, 2)),
-        ("uint8", (7,)),
-        ("uint64", (3, 3)),
-        ("uint32", ()),
-        ("uint32", (3, 5)),
-        ("uint32", (3, 2, 4)),
-    ):
+        ("uint32", (5,)), ("uint32", (2, 3)), ("uint16", (4, 2)), ("uint8", (7,)), ("uint64", (3, 3)), ("uint32", ()),
+        ("uint32", (3, 5)), ("uint32", (3, 2, 4)),
+    ):  # fmt: skip
         _add(
             p.rng_bit_generator_p, f"{_algorithm.name} {_dtype} {_shape}",
             lambda key, s=_shape, d=_dtype, a=_algorithm: p.rng_bit_generator_p.bind(key, shape=s, dtype=np.dtype(d), algorithm=a),
