@@ -15,15 +15,8 @@ from bedrax.autodiff.tables import (
 )  # fmt: skip
 from bedrax.core import dtypes
 from bedrax.core.avals import aval_of
+from bedrax.lax.primitives import contractions as p
 from bedrax.lax.primitives import conversions, elementwise, shaping
-from bedrax.lax.primitives.contractions import (  # fmt: skip
-    RaggedDotDimensionNumbers,
-    dot_general_p,
-    free_dims,
-    ragged_dot_general_p,
-    ragged_kind,
-    scaled_dot_p,
-)
 
 
 def as_cotangent(ct, aval):
@@ -45,10 +38,10 @@ def permute(x, axes_of_x: list[int]):
 def _dot_lhs_transpose(ct, lhs, rhs, *, dimension_numbers, precision=None, preferred_element_type=None):
     (lc, rc), (lb, rb) = dimension_numbers
     aval = lhs.aval
-    lhs_free, rhs_free = free_dims(aval.ndim, lc, lb), free_dims(len(aval_of(rhs).shape), rc, rb)
+    lhs_free, rhs_free = p.free_dims(aval.ndim, lc, lb), p.free_dims(len(aval_of(rhs).shape), rc, rb)
     n, m = len(lb), len(lb) + len(lhs_free)
     numbers = ((tuple(range(m, m + len(rhs_free))), tuple(rhs_free)), (tuple(range(n)), rb))
-    out = dot_general_p.bind(ct, rhs, dimension_numbers=numbers, precision=precision, preferred_element_type=None)
+    out = p.dot_general_p.bind(ct, rhs, dimension_numbers=numbers, precision=precision, preferred_element_type=None)
     contracted = [lc[rc.index(d)] for d in sorted(rc)]
     return as_cotangent(permute(out, [*lb, *lhs_free, *contracted]), aval)
 
@@ -56,32 +49,32 @@ def _dot_lhs_transpose(ct, lhs, rhs, *, dimension_numbers, precision=None, prefe
 def _dot_rhs_transpose(ct, lhs, rhs, *, dimension_numbers, precision=None, preferred_element_type=None):
     (lc, rc), (lb, rb) = dimension_numbers
     aval = rhs.aval
-    lhs_free, rhs_free = free_dims(len(aval_of(lhs).shape), lc, lb), free_dims(aval.ndim, rc, rb)
+    lhs_free, rhs_free = p.free_dims(len(aval_of(lhs).shape), lc, lb), p.free_dims(aval.ndim, rc, rb)
     n = len(lb)
     numbers = ((tuple(lhs_free), tuple(range(n, n + len(lhs_free)))), (lb, tuple(range(n))))
-    out = dot_general_p.bind(lhs, ct, dimension_numbers=numbers, precision=precision, preferred_element_type=None)
+    out = p.dot_general_p.bind(lhs, ct, dimension_numbers=numbers, precision=precision, preferred_element_type=None)
     contracted = [rc[lc.index(d)] for d in sorted(lc)]
     return as_cotangent(permute(out, [*rb, *contracted, *rhs_free]), aval)
 
 
-bilinear(dot_general_p, _dot_lhs_transpose, _dot_rhs_transpose)
-absent(scaled_dot_p, why="its operands are quantized; differentiate a product of floats instead")
+bilinear(p.dot_general_p, _dot_lhs_transpose, _dot_rhs_transpose)
+absent(p.scaled_dot_p, why="its operands are quantized; differentiate a product of floats instead")
 
 
-@jvp_rules.rule(ragged_dot_general_p, kind="bilinear")
+@jvp_rules.rule(p.ragged_dot_general_p, kind="bilinear")
 def _ragged_jvp(primals, tangents, **params):
     x, y, *rest = primals
     tx, ty, *_ = tangents
-    ans = ragged_dot_general_p.bind(*primals, **params)
+    ans = p.ragged_dot_general_p.bind(*primals, **params)
     out = Zero.of(ans)
     if type(tx) is not Zero:
-        out = ragged_dot_general_p.bind(instantiate(tx), y, *rest, **params)
+        out = p.ragged_dot_general_p.bind(instantiate(tx), y, *rest, **params)
     if type(ty) is not Zero:
-        out = add_tangents(out, ragged_dot_general_p.bind(x, instantiate(ty), *rest, **params))
+        out = add_tangents(out, p.ragged_dot_general_p.bind(x, instantiate(ty), *rest, **params))
     return ans, out
 
 
-@transpose_rules.rule(ragged_dot_general_p, kind="bilinear")
+@transpose_rules.rule(p.ragged_dot_general_p, kind="bilinear")
 def _ragged_transpose(
     ct, lhs, rhs, sizes, *offset, ragged_dot_dimension_numbers, precision=None, preferred_element_type=None
 ):  # fmt: skip
@@ -91,18 +84,18 @@ def _ragged_transpose(
         raise ValueError("'ragged_dot_general' is not linear in both operands together")
     lhs_ndim, rhs_ndim = (x.aval.ndim if is_undefined(x) else len(aval_of(x).shape) for x in (lhs, rhs))
     (lc, rc), (lb, rb) = dimensions = numbers.dot_dimension_numbers
-    kind, _ = ragged_kind(lhs_ndim, numbers)
+    kind, _ = p.ragged_kind(lhs_ndim, numbers)
     if kind == "batch":
         rule = _dot_lhs_transpose if to_lhs else _dot_rhs_transpose
         out = rule(ct, lhs, rhs, dimension_numbers=dimensions, precision=precision)
         return [out, None, None] if to_lhs else [None, out, None]
-    lhs_free = free_dims(lhs_ndim, lc, lb)
-    rhs_free = free_dims(rhs_ndim, rc, rb, numbers.rhs_group_dimensions)
+    lhs_free = p.free_dims(lhs_ndim, lc, lb)
+    rhs_free = p.free_dims(rhs_ndim, rc, rb, numbers.rhs_group_dimensions)
     n, m = len(lb), len(lb) + len(lhs_free)
 
     def ragged(x, y, *extra, contract, batch, ragged, group):
-        new = RaggedDotDimensionNumbers((contract, batch), (ragged,), group)
-        return ragged_dot_general_p.bind(
+        new = p.RaggedDotDimensionNumbers((contract, batch), (ragged,), group)
+        return p.ragged_dot_general_p.bind(
             x, y, sizes, *extra, ragged_dot_dimension_numbers=new, precision=precision, preferred_element_type=None
         )  # fmt: skip
 

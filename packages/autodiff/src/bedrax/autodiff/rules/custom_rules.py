@@ -20,15 +20,7 @@ from bedrax.core import dtypes, staging
 from bedrax.core.avals import aval_of
 from bedrax.core.errors import UnexpectedTracerError
 from bedrax.core.ir import Var, run
-from bedrax.lax.primitives.custom_rules import (
-    custom_jvp_call_p,
-    custom_lin_p,
-    custom_vjp_call_p,
-    linear_call_p,
-    refuse_forward_mode,
-    remat_opt_p,
-    run_call,
-)
+from bedrax.lax.primitives import custom_rules as p
 
 
 def _has_tangent(x) -> bool:
@@ -49,40 +41,40 @@ def _own_arguments(what: str, primals, tangents, num_consts: int) -> tuple:
 # ---- custom_jvp
 
 
-@jvp_rules.rule(custom_jvp_call_p)
+@jvp_rules.rule(p.custom_jvp_call_p)
 def _custom_jvp(primals, tangents, *, call_jaxpr, rule, num_consts):
     primals, tangents = _own_arguments("custom_jvp", primals, tangents, num_consts)
     return rule.jvp(primals, tangents if rule.symbolic_zeros else list(map(instantiate, tangents)))
 
 
-@split_rules.rule(custom_jvp_call_p, custom_vjp_call_p, kind="opened")
+@split_rules.rule(p.custom_jvp_call_p, p.custom_vjp_call_p, kind="opened")
 def _open(tape, prim, args, params):
     """Of tangents such a function is linear: what it does is recorded, its rule is not needed."""
-    return run_call(*args, **params)
+    return p.run_call(*args, **params)
 
 
 not_transposable(
-    custom_jvp_call_p, custom_vjp_call_p,
+    p.custom_jvp_call_p, p.custom_vjp_call_p,
     why="its rule stands for it in linear programs, so it is never part of one",
 )  # fmt: skip
 
 # ---- custom_vjp
 
 
-@jvp_rules.rule(custom_vjp_call_p, kind="reverse only")
+@jvp_rules.rule(p.custom_vjp_call_p, kind="reverse only")
 def _custom_vjp(primals, tangents, *, call_jaxpr, rule, num_consts):
     consts = primals[:num_consts]
     primals, tangents = _own_arguments("custom_vjp", primals, tangents, num_consts)
     active = flags(tangents)
     if rule.optimize_remat:
-        call = lambda *xs: run_call(*consts, *xs, call_jaxpr=call_jaxpr, rule=rule)
+        call = lambda *xs: p.run_call(*consts, *xs, call_jaxpr=call_jaxpr, rule=rule)
         outs, residuals, bwd = _replaceable(call, rule, primals, active)
     else:
         outs, residuals, bwd = rule.forward(primals, active)
     if not any(active):
-        return outs, no_tangent(custom_vjp_call_p, outs)
+        return outs, no_tangent(p.custom_vjp_call_p, outs)
     out_types = tuple([aval_of(x).to_tangent_aval().strip_weak_type() for x in outs])
-    moved = custom_lin_p.bind(
+    moved = p.custom_lin_p.bind(
         *residuals, *live(tangents), bwd=bwd, num_res=len(residuals), out_avals=out_types, active=active,
         symbolic_zeros=rule.symbolic_zeros,
     )  # fmt: skip
@@ -101,23 +93,23 @@ def _replaceable(call, rule, primals, active) -> tuple:
     forward, fun, hoisted = staging.close_over_both(forward, staging.program_of(call, types))
     args = [*hoisted, *primals]
     given = dict(zip(forward.invars, args, strict=True))
-    out = remat_opt_p.bind(*args, jaxpr=forward, primal=fun)
+    out = p.remat_opt_p.bind(*args, jaxpr=forward, primal=fun)
     # A residual that is an argument needs no rule.
     out = [given.get(v, x) if type(v) is Var else x for v, x in zip(forward.outvars, out, strict=True)]
     return out[:count], out[count:], bwd
 
 
-@jvp_rules.rule(remat_opt_p, kind="call")
+@jvp_rules.rule(p.remat_opt_p, kind="call")
 def _remat_opt_jvp(primals, tangents, *, jaxpr, primal):
     return jvp_program(jaxpr, primals, tangents)
 
 
-not_transposable(remat_opt_p, why="it holds a forward rule, which is not linear")
+not_transposable(p.remat_opt_p, why="it holds a forward rule, which is not linear")
 
-jvp_rules.add(custom_lin_p, refuse_forward_mode, "error")
+jvp_rules.add(p.custom_lin_p, p.refuse_forward_mode, "error")
 
 
-@transpose_rules.rule(custom_lin_p)
+@transpose_rules.rule(p.custom_lin_p)
 def _custom_lin_transpose(cts, *args, bwd, num_res, out_avals, active, symbolic_zeros):
     back = bwd(args[:num_res], cts if symbolic_zeros else list(map(instantiate, cts)))
     return [None] * num_res + [ct for ct, m in zip(back, active, strict=True) if m]
@@ -126,7 +118,7 @@ def _custom_lin_transpose(cts, *args, bwd, num_res, out_avals, active, symbolic_
 # ---- linear_call
 
 
-@jvp_rules.rule(linear_call_p)
+@jvp_rules.rule(p.linear_call_p)
 def _linear_call_jvp(primals, tangents, *, num_res, **params):
     params["num_res"] = num_res
     res, linear_args = primals[:num_res], primals[num_res:]
@@ -134,25 +126,25 @@ def _linear_call_jvp(primals, tangents, *, num_res, **params):
         fun = lambda *rs: run(params["call_jaxpr"], *rs, *linear_args)
         outs, moved = jvp_flat(fun, res, tangents[:num_res])
     else:
-        outs = linear_call_p.bind(*primals, **params)
-        moved = no_tangent(linear_call_p, outs)
+        outs = p.linear_call_p.bind(*primals, **params)
+        moved = no_tangent(p.linear_call_p, outs)
     if not any(flags(tangents[num_res:])):
         return outs, moved
-    pushed = linear_call_p.bind(*res, *map(instantiate, tangents[num_res:]), **params)
+    pushed = p.linear_call_p.bind(*res, *map(instantiate, tangents[num_res:]), **params)
     return outs, [add_tangents(a, b) if _has_tangent(b) else a for a, b in zip(moved, pushed, strict=True)]
 
 
-@transpose_rules.rule(linear_call_p, kind="linear")
+@transpose_rules.rule(p.linear_call_p, kind="linear")
 def _linear_call_transpose(cts, *args, call_jaxpr, transpose, num_res):
-    back = linear_call_p.bind(
+    back = p.linear_call_p.bind(
         *args[:num_res], *map(instantiate, cts), call_jaxpr=transpose, transpose=call_jaxpr, num_res=num_res
     )
     return [None] * num_res + [ct if is_undefined(x) else None for x, ct in zip(args[num_res:], back, strict=True)]
 
 
-@split_rules.rule(linear_call_p, kind="opened")
+@split_rules.rule(p.linear_call_p, kind="opened")
 def _split_linear_call(tape, prim, args, params):
     """Where it is not applied to residuals alone that are known, what it does is recorded."""
     if any(tape.owns(x) for x in args[: params["num_res"]]):
         return run(params["call_jaxpr"], *args)
-    return tape.record(linear_call_p, args, params)
+    return tape.record(p.linear_call_p, args, params)

@@ -16,44 +16,29 @@ from bedrax.autodiff.tables import (
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.lax import filling
 from bedrax.lax.filling import zeros_of
-from bedrax.lax.primitives import conversions, elementwise, shaping
-from bedrax.lax.primitives.indexing import (  # fmt: skip
-    GatherScatterMode,
-    as_gather,
-    as_scatter,
-    dynamic_slice_p,
-    dynamic_update_slice_p,
-    gather_p,
-    scatter_add_p,
-    scatter_max_p,
-    scatter_min_p,
-    scatter_mul_p,
-    scatter_p,
-    scatter_sub_p,
-    window_sizes,
-)
+from bedrax.lax.primitives import conversions, elementwise, indexing, shaping
 
 
 def _no_tangent(*tangents) -> bool:
     return all(type(t) is Zero for t in tangents)
 
 
-@jvp_rules.rule(gather_p, kind="linear")
+@jvp_rules.rule(indexing.gather_p, kind="linear")
 def _gather_jvp(primals, tangents, *, fill_value, **params):
     x, indices = primals
-    ans = gather_p.bind(x, indices, fill_value=fill_value, **params)
+    ans = indexing.gather_p.bind(x, indices, fill_value=fill_value, **params)
     if _no_tangent(tangents[0]):
         return ans, Zero.of(ans)
     # What is filled in is constant.
-    return ans, gather_p.bind(tangents[0], indices, fill_value=None if fill_value is None else 0, **params)
+    return ans, indexing.gather_p.bind(tangents[0], indices, fill_value=None if fill_value is None else 0, **params)
 
 
-@transpose_rules.rule(gather_p, kind="linear")
+@transpose_rules.rule(indexing.gather_p, kind="linear")
 def _gather_transpose(
     ct, operand, indices, *, dimension_numbers, slice_sizes, indices_are_sorted, unique_indices, mode, fill_value
 ):
-    out = scatter_add_p.bind(
-        zeros_of(operand.aval), indices, ct, dimension_numbers=as_scatter(dimension_numbers), mode=mode,
+    out = indexing.scatter_add_p.bind(
+        zeros_of(operand.aval), indices, ct, dimension_numbers=indexing.as_scatter(dimension_numbers), mode=mode,
         indices_are_sorted=indices_are_sorted, unique_indices=unique_indices, update_jaxpr=None, update_consts=(),
     )  # fmt: skip
     return [out, None]
@@ -62,11 +47,11 @@ def _gather_transpose(
 def _take(x, indices, operand_ndim, updates_shape, params):
     """What a scatter with these params touches, gathered from `x`; zero for what it drops."""
     numbers, mode = params["dimension_numbers"], params["mode"]
-    return gather_p.bind(
-        x, indices, dimension_numbers=as_gather(numbers), mode=mode,
-        slice_sizes=window_sizes(operand_ndim, updates_shape, numbers),
+    return indexing.gather_p.bind(
+        x, indices, dimension_numbers=indexing.as_gather(numbers), mode=mode,
+        slice_sizes=indexing.window_sizes(operand_ndim, updates_shape, numbers),
         indices_are_sorted=params["indices_are_sorted"], unique_indices=params["unique_indices"],
-        fill_value=0 if mode is GatherScatterMode.FILL_OR_DROP else None,
+        fill_value=0 if mode is indexing.GatherScatterMode.FILL_OR_DROP else None,
     )  # fmt: skip
 
 
@@ -88,7 +73,7 @@ def _linear_scatter(prim):
         if is_undefined(updates):
             shape = updates.aval.shape
             ct_updates = _take(ct, indices, len(aval_of(ct).shape), shape, params)
-            if prim is scatter_sub_p:
+            if prim is indexing.scatter_sub_p:
                 ct_updates = elementwise.neg(ct_updates)
         return [ct if is_undefined(x) else None, None, ct_updates]
 
@@ -96,8 +81,8 @@ def _linear_scatter(prim):
     transpose_rules.add(prim, transpose, "linear")
 
 
-_linear_scatter(scatter_add_p)
-_linear_scatter(scatter_sub_p)
+_linear_scatter(indexing.scatter_add_p)
+_linear_scatter(indexing.scatter_sub_p)
 
 
 def _winners(x_aval, indices, updates_aval, params):
@@ -114,7 +99,7 @@ def _winners(x_aval, indices, updates_aval, params):
     number = elementwise.add(shaping.iota(np.int32, count), filling.full((count,), 1, np.int32))
     number = shaping.broadcast_in_dim(shaping.reshape(number, sizes), updates_aval.shape, batch)
     params = {**params, "update_jaxpr": None, "update_consts": ()}
-    owner = scatter_p.bind(filling.full(x_aval.shape, 0, np.int32), indices, number, **params)
+    owner = indexing.scatter_p.bind(filling.full(x_aval.shape, 0, np.int32), indices, number, **params)
     taken = _take(owner, indices, x_aval.ndim, updates_aval.shape, params)
     return elementwise.eq(taken, number), elementwise.eq(owner, filling.full(x_aval.shape, 0, np.int32))
 
@@ -123,32 +108,32 @@ def _mask(keep, x):
     return elementwise.select(keep, x, filling.full_like(x, 0))
 
 
-@jvp_rules.rule(scatter_p)
+@jvp_rules.rule(indexing.scatter_p)
 def _scatter_jvp(primals, tangents, **params):
     x, indices, updates = primals
     tx, _, tu = tangents
     if params["update_jaxpr"] is not None:
         if _no_tangent(tx, tu):
-            ans = scatter_p.bind(x, indices, updates, **params)
+            ans = indexing.scatter_p.bind(x, indices, updates, **params)
             return ans, Zero.of(ans)
         raise NotImplementedError("scatter_apply cannot be differentiated; use gather, the function, and scatter.")
-    ans = scatter_p.bind(x, indices, updates, **params)
+    ans = indexing.scatter_p.bind(x, indices, updates, **params)
     if _no_tangent(tx, tu):
         return ans, Zero.of(ans)
     if params["unique_indices"] or type(tu) is Zero:
         # With updates that do not vary, whoever wins leaves a zero.
-        return ans, scatter_p.bind(instantiate(tx), indices, instantiate(tu), **params)
+        return ans, indexing.scatter_p.bind(instantiate(tx), indices, instantiate(tu), **params)
     wins, survives = _winners(aval_of(x), indices, aval_of(updates), params)
     base = zeros_of(aval_of(x)) if type(tx) is Zero else _mask(survives, tx)
-    return ans, scatter_add_p.bind(base, indices, _mask(wins, tu), **params)
+    return ans, indexing.scatter_add_p.bind(base, indices, _mask(wins, tu), **params)
 
 
-@transpose_rules.rule(scatter_p, kind="linear")
+@transpose_rules.rule(indexing.scatter_p, kind="linear")
 def _scatter_transpose(ct, x, indices, updates, **params):
     ct_x = ct_updates = None
     if is_undefined(x):
         u = updates.aval if is_undefined(updates) else aval_of(updates)
-        ct_x = scatter_p.bind(ct, indices, zeros_of(ShapedArray(u.shape, aval_of(ct).dtype)), **params)
+        ct_x = indexing.scatter_p.bind(ct, indices, zeros_of(ShapedArray(u.shape, aval_of(ct).dtype)), **params)
     if is_undefined(updates):
         shape = updates.aval.shape
         ct_updates = _take(ct, indices, len(aval_of(ct).shape), shape, params)
@@ -158,14 +143,14 @@ def _scatter_transpose(ct, x, indices, updates, **params):
     return [ct_x, None, ct_updates]
 
 
-@jvp_rules.rule(scatter_mul_p)
+@jvp_rules.rule(indexing.scatter_mul_p)
 def _scatter_mul_jvp(primals, tangents, **params):
     x, indices, updates = primals
     tx, _, tu = tangents
-    ans = scatter_mul_p.bind(x, indices, updates, **params)
+    ans = indexing.scatter_mul_p.bind(x, indices, updates, **params)
     out = Zero.of(ans)
     if type(tx) is not Zero:
-        out = scatter_mul_p.bind(tx, indices, updates, **params)
+        out = indexing.scatter_mul_p.bind(tx, indices, updates, **params)
     if type(tu) is not Zero:
         if not params["unique_indices"]:
             raise NotImplementedError(
@@ -173,16 +158,16 @@ def _scatter_mul_jvp(primals, tangents, **params):
                 " no position is updated twice."
             )
         old = _take(x, indices, len(aval_of(x).shape), aval_of(updates).shape, params)
-        term = scatter_add_p.bind(zeros_of(aval_of(x)), indices, elementwise.mul(tu, old), **params)
+        term = indexing.scatter_add_p.bind(zeros_of(aval_of(x)), indices, elementwise.mul(tu, old), **params)
         out = add_tangents(out, term)
     return ans, out
 
 
-@transpose_rules.rule(scatter_mul_p)
+@transpose_rules.rule(indexing.scatter_mul_p)
 def _scatter_mul_transpose(ct, x, indices, updates, **params):
     if is_undefined(updates):
         raise ValueError("'scatter-mul' is linear in its operand only")
-    return [scatter_mul_p.bind(ct, indices, updates, **params), None, None]
+    return [indexing.scatter_mul_p.bind(ct, indices, updates, **params), None, None]
 
 
 def _extreme_scatter(prim):
@@ -199,11 +184,11 @@ def _extreme_scatter(prim):
         as_number = lambda p: conversions.convert_element_type(p, dtype)
         kept = as_number(elementwise.eq(x, ans))
         attains = as_number(elementwise.eq(updates, _take(ans, indices, rank, shape, params)))
-        ties = scatter_add_p.bind(kept, indices, attains, **params)
+        ties = indexing.scatter_add_p.bind(kept, indices, attains, **params)
         out = elementwise.mul(instantiate(tx), elementwise.div(kept, _at_least_one(ties)))
         if type(tu) is not Zero:
             share = elementwise.div(attains, _at_least_one(_take(ties, indices, rank, shape, params)))
-            out = scatter_add_p.bind(out, indices, elementwise.mul(tu, share), **params)
+            out = indexing.scatter_add_p.bind(out, indices, elementwise.mul(tu, share), **params)
         return ans, out
 
     jvp_rules.add(prim, jvp)
@@ -214,40 +199,40 @@ def _at_least_one(ties):
     return elementwise.max(ties, filling.full_like(ties, 1))
 
 
-_extreme_scatter(scatter_min_p)
-_extreme_scatter(scatter_max_p)
+_extreme_scatter(indexing.scatter_min_p)
+_extreme_scatter(indexing.scatter_max_p)
 
 
-@jvp_rules.rule(dynamic_slice_p, kind="linear")
+@jvp_rules.rule(indexing.dynamic_slice_p, kind="linear")
 def _dynamic_slice_jvp(primals, tangents, *, slice_sizes):
     x, *starts = primals
-    ans = dynamic_slice_p.bind(x, *starts, slice_sizes=slice_sizes)
+    ans = indexing.dynamic_slice_p.bind(x, *starts, slice_sizes=slice_sizes)
     if type(tangents[0]) is Zero:
         return ans, Zero.of(ans)
-    return ans, dynamic_slice_p.bind(tangents[0], *starts, slice_sizes=slice_sizes)
+    return ans, indexing.dynamic_slice_p.bind(tangents[0], *starts, slice_sizes=slice_sizes)
 
 
-@transpose_rules.rule(dynamic_slice_p, kind="linear")
+@transpose_rules.rule(indexing.dynamic_slice_p, kind="linear")
 def _dynamic_slice_transpose(ct, x, *starts, slice_sizes):
-    return [dynamic_update_slice_p.bind(zeros_of(x.aval), ct, *starts), *[None] * len(starts)]
+    return [indexing.dynamic_update_slice_p.bind(zeros_of(x.aval), ct, *starts), *[None] * len(starts)]
 
 
-@jvp_rules.rule(dynamic_update_slice_p, kind="linear")
+@jvp_rules.rule(indexing.dynamic_update_slice_p, kind="linear")
 def _dynamic_update_slice_jvp(primals, tangents):
     x, update, *starts = primals
     tx, tu, *_ = tangents
-    ans = dynamic_update_slice_p.bind(x, update, *starts)
+    ans = indexing.dynamic_update_slice_p.bind(x, update, *starts)
     if _no_tangent(tx, tu):
         return ans, Zero.of(ans)
-    return ans, dynamic_update_slice_p.bind(instantiate(tx), instantiate(tu), *starts)
+    return ans, indexing.dynamic_update_slice_p.bind(instantiate(tx), instantiate(tu), *starts)
 
 
-@transpose_rules.rule(dynamic_update_slice_p, kind="linear")
+@transpose_rules.rule(indexing.dynamic_update_slice_p, kind="linear")
 def _dynamic_update_slice_transpose(ct, x, update, *starts):
     aval = update.aval if is_undefined(update) else aval_of(update)
     ct_x = ct_update = None
     if is_undefined(x):
-        ct_x = dynamic_update_slice_p.bind(ct, zeros_of(ShapedArray(aval.shape, aval_of(ct).dtype)), *starts)
+        ct_x = indexing.dynamic_update_slice_p.bind(ct, zeros_of(ShapedArray(aval.shape, aval_of(ct).dtype)), *starts)
     if is_undefined(update):
-        ct_update = dynamic_slice_p.bind(ct, *starts, slice_sizes=aval.shape)
+        ct_update = indexing.dynamic_slice_p.bind(ct, *starts, slice_sizes=aval.shape)
     return [ct_x, ct_update, *[None] * len(starts)]

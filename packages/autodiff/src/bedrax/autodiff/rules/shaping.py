@@ -8,18 +8,8 @@ from bedrax.autodiff.tables import Zero, instantiate, is_undefined, linear, zero
 from bedrax.core import dims
 from bedrax.core.avals import aval_of
 from bedrax.lax.primitives import elementwise, shaping
+from bedrax.lax.primitives import shaping as p
 from bedrax.lax.primitives.reductions import reduce_sum
-from bedrax.lax.primitives.shaping import (  # fmt: skip
-    concatenate,
-    expand_dims,
-    index_in_dim,
-    pad,
-    reshape,
-    rev,
-    slice_in_dim,
-    stack,
-    transpose,
-)
 
 
 def _zero(x) -> np.ndarray:
@@ -39,15 +29,15 @@ def _broadcast_in_dim(ct, x, *, shape, broadcast_dimensions):
     new = [d for d in range(len(shape)) if d not in broadcast_dimensions]
     ct = _sum(ct, tuple(new + repeated))
     if repeated:
-        ct = expand_dims(ct, [i for i, d in enumerate(broadcast_dimensions) if d in repeated])
+        ct = p.expand_dims(ct, [i for i, d in enumerate(broadcast_dimensions) if d in repeated])
     return [ct]
 
 
 def _reshape(ct, x, *, new_sizes, dimensions):
     shape = x.aval.shape
     if dimensions is None:
-        return [reshape(ct, shape)]
-    return [transpose(reshape(ct, [shape[d] for d in dimensions]), np.argsort(dimensions))]
+        return [p.reshape(ct, shape)]
+    return [p.transpose(p.reshape(ct, [shape[d] for d in dimensions]), np.argsort(dimensions))]
 
 
 def _slice(ct, x, *, start_indices, limit_indices, strides=None):
@@ -57,15 +47,15 @@ def _slice(ct, x, *, start_indices, limit_indices, strides=None):
         kept = aval_of(ct).shape[i]
         end = hi if step == 1 else lo + dims.dilate_dim(kept, step)
         config.append((lo, n - end, step - 1))
-    return [pad(ct, _zero(ct), config)]
+    return [p.pad(ct, _zero(ct), config)]
 
 
 def _pad(ct, x, padding_value, *, padding_config):
     """The operand's elements are cut out again; what is left of the sum is the padding's."""
-    inner = pad(ct, _zero(ct), [(-low, -high, 0) for low, high, _ in padding_config])
+    inner = p.pad(ct, _zero(ct), [(-low, -high, 0) for low, high, _ in padding_config])
     if any(interior for _, _, interior in padding_config):
         for axis, (_, _, interior) in enumerate(padding_config):
-            inner = slice_in_dim(inner, None, None, interior + 1, axis)
+            inner = p.slice_in_dim(inner, None, None, interior + 1, axis)
     ct_value = None
     if is_undefined(padding_value):
         everything = reduce_sum(ct, tuple(range(len(padding_config))))
@@ -77,33 +67,33 @@ def _concatenate(ct, *xs, dimension):
     out, start = [], 0
     for x in xs:
         size = (x.aval if is_undefined(x) else aval_of(x)).shape[dimension]
-        out.append(slice_in_dim(ct, start, start + size, 1, dimension) if is_undefined(x) else None)
+        out.append(p.slice_in_dim(ct, start, start + size, 1, dimension) if is_undefined(x) else None)
         start = start + size
     return out
 
 
 def _stack(ct, *xs, axis):
-    return [index_in_dim(ct, i, axis, keepdims=False) if is_undefined(x) else None for i, x in enumerate(xs)]
+    return [p.index_in_dim(ct, i, axis, keepdims=False) if is_undefined(x) else None for i, x in enumerate(xs)]
 
 
 def _unstack(cts, x, *, axis):
-    return [Zero(x.aval)] if all(type(ct) is Zero for ct in cts) else [stack(map(instantiate, cts), axis)]
+    return [Zero(x.aval)] if all(type(ct) is Zero for ct in cts) else [p.stack(map(instantiate, cts), axis)]
 
 
 def _split(cts, x, *, sizes, axis):
-    return [Zero(x.aval)] if all(type(ct) is Zero for ct in cts) else [concatenate(map(instantiate, cts), axis)]
+    return [Zero(x.aval)] if all(type(ct) is Zero for ct in cts) else [p.concatenate(map(instantiate, cts), axis)]
 
 
 def _tile(ct, x, *, reps):
     split = [n for pair in zip(reps, x.aval.shape) for n in pair]
-    return [_sum(reshape(ct, split), tuple(range(0, len(split), 2)))]
+    return [_sum(p.reshape(ct, split), tuple(range(0, len(split), 2)))]
 
 
 linear(shaping.broadcast_in_dim_p, _broadcast_in_dim)
 linear(shaping.reshape_p, _reshape)
-linear(shaping.transpose_p, lambda ct, x, *, permutation: [transpose(ct, np.argsort(permutation))])
-linear(shaping.squeeze_p, lambda ct, x, *, dimensions: [reshape(ct, x.aval.shape)])
-linear(shaping.rev_p, lambda ct, x, *, dimensions: [rev(ct, dimensions)])
+linear(shaping.transpose_p, lambda ct, x, *, permutation: [p.transpose(ct, np.argsort(permutation))])
+linear(shaping.squeeze_p, lambda ct, x, *, dimensions: [p.reshape(ct, x.aval.shape)])
+linear(shaping.rev_p, lambda ct, x, *, dimensions: [p.rev(ct, dimensions)])
 linear(shaping.slice_p, _slice)
 linear(shaping.pad_p, _pad)
 linear(shaping.concatenate_p, _concatenate)

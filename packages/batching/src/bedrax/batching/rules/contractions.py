@@ -5,15 +5,8 @@ from __future__ import annotations
 from bedrax.batching.tables import batch_rules, to_front
 from bedrax.core.avals import aval_of
 from bedrax.lax.axes import rank_of, shift
+from bedrax.lax.primitives import contractions as p
 from bedrax.lax.primitives import shaping
-from bedrax.lax.primitives.contractions import (  # fmt: skip
-    RaggedDotDimensionNumbers,
-    dot_general_p,
-    free_dims,
-    ragged_dot_general_p,
-    ragged_kind,
-    scaled_dot_p,
-)
 
 
 def _batched_dimensions(dimension_numbers, ld, rd, lhs_ndim: int, rhs_ndim: int):
@@ -22,22 +15,22 @@ def _batched_dimensions(dimension_numbers, ld, rd, lhs_ndim: int, rhs_ndim: int)
     lc, rc, lb, rb = shift(lc, ld), shift(rc, rd), shift(lb, ld), shift(rb, rd)
     if ld is not None and rd is not None:
         return ((lc, rc), ((ld, *lb), (rd, *rb))), 0
-    lhs_free = free_dims(lhs_ndim, lc, lb)
+    lhs_free = p.free_dims(lhs_ndim, lc, lb)
     if ld is not None:
         out = len(lb) + lhs_free.index(ld)
     else:
-        out = len(lb) + len(lhs_free) + free_dims(rhs_ndim, rc, rb).index(rd)
+        out = len(lb) + len(lhs_free) + p.free_dims(rhs_ndim, rc, rb).index(rd)
     return ((lc, rc), (lb, rb)), out
 
 
-@batch_rules.rule(dot_general_p)
+@batch_rules.rule(p.dot_general_p)
 def _dot_general(axis, args, dims, *, dimension_numbers, **params):
     (x, y), (ld, rd) = args, dims
     numbers, out = _batched_dimensions(dimension_numbers, ld, rd, rank_of(x), rank_of(y))
-    return dot_general_p.bind(x, y, dimension_numbers=numbers, **params), out
+    return p.dot_general_p.bind(x, y, dimension_numbers=numbers, **params), out
 
 
-@batch_rules.rule(scaled_dot_p)
+@batch_rules.rule(p.scaled_dot_p)
 def _scaled_dot(axis, args, dims, *, dimension_numbers, **params):
     x, y, x_scale, y_scale = args
     ld, rd, xd, yd = dims
@@ -46,16 +39,16 @@ def _scaled_dot(axis, args, dims, *, dimension_numbers, **params):
     if rd != yd:
         y, y_scale, rd = to_front(y, rd, axis.size), to_front(y_scale, yd, axis.size), 0
     numbers, out = _batched_dimensions(dimension_numbers, ld, rd, rank_of(x), rank_of(y))
-    return scaled_dot_p.bind(x, y, x_scale, y_scale, dimension_numbers=numbers, **params), out
+    return p.scaled_dot_p.bind(x, y, x_scale, y_scale, dimension_numbers=numbers, **params), out
 
 
-@batch_rules.rule(ragged_dot_general_p)
+@batch_rules.rule(p.ragged_dot_general_p)
 def _ragged_dot(axis, args, dims, *, ragged_dot_dimension_numbers, **params):
     x, y, sizes, *offset = args
     numbers = ragged_dot_dimension_numbers
     if offset and dims[3] is not None:
         raise NotImplementedError("vmap of ragged_dot_general over its group_offset is not supported; pass one offset")
-    kind, prefix = ragged_kind(rank_of(x) - (dims[0] is not None), numbers)
+    kind, prefix = p.ragged_kind(rank_of(x) - (dims[0] is not None), numbers)
     (lc, rc), (lb, rb) = numbers.dot_dimension_numbers
     if kind == "batch":  # the groups do not matter to the values
         both = (
@@ -63,7 +56,7 @@ def _ragged_dot(axis, args, dims, *, ragged_dot_dimension_numbers, **params):
             if dims[0] is not None or dims[1] is not None
             else (numbers.dot_dimension_numbers, None)
         )
-        return dot_general_p.bind(x, y, dimension_numbers=both[0], **params), both[1]
+        return p.dot_general_p.bind(x, y, dimension_numbers=both[0], **params), both[1]
     x, y = to_front(x, dims[0], axis.size), to_front(y, dims[1], axis.size)
     if dims[2] is not None or rank_of(sizes) > 1:
         sizes = to_front(sizes, dims[2], axis.size)
@@ -73,10 +66,10 @@ def _ragged_dot(axis, args, dims, *, ragged_dot_dimension_numbers, **params):
             full = (axis.size, *[shape[d + 1] for d in prefix], groups)
             sizes = shaping.broadcast_in_dim(sizes, full, (0, len(full) - 1))
     up = lambda ds: shift(ds, 0)
-    new = RaggedDotDimensionNumbers(
+    new = p.RaggedDotDimensionNumbers(
         ((up(lc), up(rc)), ((0, *up(lb)), (0, *up(rb)))),
         up(numbers.lhs_ragged_dimensions),
         up(numbers.rhs_group_dimensions),
     )
-    out = ragged_dot_general_p.bind(x, y, sizes, *offset, ragged_dot_dimension_numbers=new, **params)
+    out = p.ragged_dot_general_p.bind(x, y, sizes, *offset, ragged_dot_dimension_numbers=new, **params)
     return out, 1 if kind == "contracting" else 0

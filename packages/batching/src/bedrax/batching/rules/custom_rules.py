@@ -11,14 +11,7 @@ from typing import Any
 
 from bedrax.batching.tables import AxisData, all_to_front, batch_rules, to_front
 from bedrax.batching.trace import batch_flat, batch_flat_with_aux, batch_jaxpr, place
-from bedrax.lax.primitives.custom_rules import (
-    custom_jvp_call_p,
-    custom_lin_p,
-    custom_vjp_call_p,
-    linear_call_p,
-    refuse_forward_mode,
-    remat_opt_p,
-)
+from bedrax.lax.primitives import custom_rules
 from bedrax.lax.primitives.reductions import reduce_sum_p
 from bedrax.lax.symbolic_zeros import Zero
 
@@ -123,25 +116,25 @@ def _call(prim):
     batch_rules.add(prim, rule, "program")
 
 
-_call(custom_jvp_call_p)
-_call(custom_vjp_call_p)
+_call(custom_rules.custom_jvp_call_p)
+_call(custom_rules.custom_vjp_call_p)
 
 # In reverse mode it is transposed before it is batched.
-batch_rules.add(custom_lin_p, refuse_forward_mode, "error")
+batch_rules.add(custom_rules.custom_lin_p, custom_rules.refuse_forward_mode, "error")
 
 
-@batch_rules.rule(remat_opt_p, kind="program")
+@batch_rules.rule(custom_rules.remat_opt_p, kind="program")
 def _remat_opt(axis, args, dims, *, jaxpr, primal):
     batched, out_dims = batch_jaxpr(jaxpr, axis, tuple(dims), True)
     without_residuals, _ = batch_jaxpr(primal, axis, tuple(dims), True)
-    return remat_opt_p.bind(*args, jaxpr=batched, primal=without_residuals), out_dims
+    return custom_rules.remat_opt_p.bind(*args, jaxpr=batched, primal=without_residuals), out_dims
 
 
-@batch_rules.rule(linear_call_p, kind="program")
+@batch_rules.rule(custom_rules.linear_call_p, kind="program")
 def _linear_call(axis, args, dims, *, call_jaxpr, transpose, num_res):
     # All that is linear is mapped: what arrives at an unmapped argument would have to be added up.
     args = [*args[:num_res], *all_to_front(args[num_res:], dims[num_res:], axis.size)]
     res_dims = tuple(dims[:num_res])
     call, out_dims = batch_jaxpr(call_jaxpr, axis, (*res_dims, *[0] * (len(args) - num_res)), True)
     back, _ = batch_jaxpr(transpose, axis, (*res_dims, *[0] * len(out_dims)), True)
-    return linear_call_p.bind(*args, call_jaxpr=call, transpose=back, num_res=num_res), out_dims
+    return custom_rules.linear_call_p.bind(*args, call_jaxpr=call, transpose=back, num_res=num_res), out_dims

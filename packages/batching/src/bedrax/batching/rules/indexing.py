@@ -13,19 +13,8 @@ from bedrax.batching.tables import batch_rules, to_axis
 from bedrax.core.avals import aval_of
 from bedrax.lax import filling
 from bedrax.lax.axes import broadcast_axis, insert, move_axis, rank_of, shift
+from bedrax.lax.primitives import indexing as p
 from bedrax.lax.primitives import shaping
-from bedrax.lax.primitives.indexing import (  # fmt: skip
-    GatherDimensionNumbers,
-    GatherScatterMode,
-    ScatterDimensionNumbers,
-    as_gather,
-    as_scatter,
-    dynamic_slice_p,
-    dynamic_update_slice_p,
-    gather_p,
-    scatter_p,
-    scatter_primitives,
-)
 
 
 def _place(group: list, i: int, rank: int) -> int:
@@ -35,7 +24,7 @@ def _place(group: list, i: int, rank: int) -> int:
     return group[-1] + 1 if group else rank
 
 
-def _batch_numbers(numbers: GatherDimensionNumbers, rank: int, od: int | None, xd: int | None):
+def _batch_numbers(numbers: p.GatherDimensionNumbers, rank: int, od: int | None, xd: int | None):
     """A gather's dimension numbers with a mapped axis at `od` of the operand and `xd` of the indices.
 
     Args:
@@ -61,7 +50,7 @@ def _batch_numbers(numbers: GatherDimensionNumbers, rank: int, od: int | None, x
         if od is not None:
             pairs = sorted([*zip(operand_batch, indices_batch, strict=True), (od, xd)])
             operand_batch, indices_batch = (tuple(ds) for ds in zip(*pairs, strict=True))
-    return GatherDimensionNumbers(offset, collapsed, index_map, operand_batch, indices_batch), out
+    return p.GatherDimensionNumbers(offset, collapsed, index_map, operand_batch, indices_batch), out
 
 
 def _indices_axis(indices, xd):
@@ -71,7 +60,7 @@ def _indices_axis(indices, xd):
     return indices, xd
 
 
-@batch_rules.rule(gather_p)
+@batch_rules.rule(p.gather_p)
 def _gather(axis, args, dims, *, dimension_numbers, slice_sizes, indices_are_sorted, unique_indices, **params):
     operand, indices = args
     od, xd = dims
@@ -81,7 +70,7 @@ def _gather(axis, args, dims, *, dimension_numbers, slice_sizes, indices_are_sor
     if od is not None:
         size = axis.size if xd is None else 1
         slice_sizes = insert(slice_sizes, od, size)
-    result = gather_p.bind(
+    result = p.gather_p.bind(
         operand, indices, dimension_numbers=numbers, slice_sizes=slice_sizes,
         # Lists of windows in ascending order stay so together only if each example has its own part of the operand.
         indices_are_sorted=indices_are_sorted and (xd is None or (od is not None and xd == 0)),
@@ -98,9 +87,9 @@ def _scatter_rule(prim):
         if od is None:
             operand, od = broadcast_axis(operand, axis.size, 0), 0
         rank = rank_of(updates) - (ud is not None)
-        numbers, at = _batch_numbers(as_gather(dimension_numbers), rank, od, xd)
+        numbers, at = _batch_numbers(p.as_gather(dimension_numbers), rank, od, xd)
         out = prim.bind(
-            operand, indices, to_axis(updates, ud, axis.size, at), dimension_numbers=as_scatter(numbers),
+            operand, indices, to_axis(updates, ud, axis.size, at), dimension_numbers=p.as_scatter(numbers),
             indices_are_sorted=indices_are_sorted and (xd is None or xd == 0), **params,
         )  # fmt: skip
         return out, od
@@ -108,7 +97,7 @@ def _scatter_rule(prim):
     batch_rules.add(prim, rule)
 
 
-for _prim in scatter_primitives:
+for _prim in p.scatter_primitives:
     _scatter_rule(_prim)
 
 
@@ -128,42 +117,42 @@ def _zero_start(starts):
     return aval_of(starts[0]).dtype.type(0) if starts else np.int32(0)
 
 
-@batch_rules.rule(dynamic_slice_p)
+@batch_rules.rule(p.dynamic_slice_p)
 def _dynamic_slice(axis, args, dims, *, slice_sizes):
     (operand, *starts), (od, *sds) = args, dims
     if all(d is None for d in sds):
         starts = insert(starts, od, _zero_start(starts))
-        return dynamic_slice_p.bind(operand, *starts, slice_sizes=insert(slice_sizes, od, axis.size)), od
+        return p.dynamic_slice_p.bind(operand, *starts, slice_sizes=insert(slice_sizes, od, axis.size)), od
     example = [n for d, n in enumerate(aval_of(operand).shape) if d != od]
     keep = [i for i, (n, s) in enumerate(zip(example, slice_sizes, strict=True)) if n is not s and n != s]
-    numbers = GatherDimensionNumbers(tuple(range(len(slice_sizes))), (), tuple(keep))
+    numbers = p.GatherDimensionNumbers(tuple(range(len(slice_sizes))), (), tuple(keep))
     numbers, out = _batch_numbers(numbers, len(slice_sizes), od, 0)
     if od is not None:
         slice_sizes = insert(slice_sizes, od, 1)
-    result = gather_p.bind(
+    result = p.gather_p.bind(
         operand, _index_vectors(axis, starts, sds, keep), dimension_numbers=numbers, slice_sizes=slice_sizes,
-        indices_are_sorted=od is not None, unique_indices=od is not None, mode=GatherScatterMode.CLIP, fill_value=None,
+        indices_are_sorted=od is not None, unique_indices=od is not None, mode=p.GatherScatterMode.CLIP, fill_value=None,
     )  # fmt: skip
     return result, out
 
 
-@batch_rules.rule(dynamic_update_slice_p)
+@batch_rules.rule(p.dynamic_update_slice_p)
 def _dynamic_update_slice(axis, args, dims):
     (operand, update, *starts), (od, ud, *sds) = args, dims
     if od is None:
         operand, od = broadcast_axis(operand, axis.size, 0), 0
     if all(d is None for d in sds):
         starts = insert(starts, od, _zero_start(starts))
-        return dynamic_update_slice_p.bind(operand, to_axis(update, ud, axis.size, od), *starts), od
+        return p.dynamic_update_slice_p.bind(operand, to_axis(update, ud, axis.size, od), *starts), od
     shape = aval_of(update).shape
     sizes = [n for d, n in enumerate(shape) if d != ud]
     example = [n for d, n in enumerate(aval_of(operand).shape) if d != od]
     keep = [i for i, (n, s) in enumerate(zip(example, sizes, strict=True)) if n is not s and n != s]
-    numbers = GatherDimensionNumbers(tuple(range(len(sizes))), (), tuple(keep))
+    numbers = p.GatherDimensionNumbers(tuple(range(len(sizes))), (), tuple(keep))
     numbers, at = _batch_numbers(numbers, len(sizes), od, 0)
-    out = scatter_p.bind(
+    out = p.scatter_p.bind(
         operand, _index_vectors(axis, starts, sds, keep), to_axis(update, ud, axis.size, at),
-        dimension_numbers=ScatterDimensionNumbers(*numbers), indices_are_sorted=True, unique_indices=True,
-        mode=GatherScatterMode.CLIP, update_jaxpr=None, update_consts=(),
+        dimension_numbers=p.ScatterDimensionNumbers(*numbers), indices_are_sorted=True, unique_indices=True,
+        mode=p.GatherScatterMode.CLIP, update_jaxpr=None, update_consts=(),
     )  # fmt: skip
     return out, od

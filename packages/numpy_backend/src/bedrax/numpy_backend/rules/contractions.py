@@ -13,16 +13,7 @@ import numpy as np
 
 from bedrax.core import dtypes
 from bedrax.core.quiet import quietly
-from bedrax.lax.primitives.contractions import (  # fmt: skip
-    DotAlgorithm,
-    DotAlgorithmPreset,
-    dot_general_p,
-    free_dims,
-    product_dtype,
-    ragged_dot_general_p,
-    ragged_kind,
-    scaled_dot_p,
-)
+from bedrax.lax.primitives import contractions as p
 from bedrax.numpy_backend.tables import numpy_rules, source_rules
 
 _float32 = np.dtype(np.float32)
@@ -32,7 +23,7 @@ _native = frozenset({_float32, _float64, np.dtype(np.complex64), np.dtype(np.com
 
 def matmul(x: np.ndarray, y: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """``x @ y`` over stacks of matrices, accumulated as the header says, as `dtype`."""
-    common = product_dtype(product_dtype(x.dtype, y.dtype), dtype)
+    common = p.product_dtype(p.product_dtype(x.dtype, y.dtype), dtype)
     if common == np.bool_:
         return np.matmul(x.astype(_float32), y.astype(_float32)) > 0
     if common in dtypes.integer_dtypes:
@@ -71,9 +62,9 @@ def _round(x: np.ndarray, kind: str) -> np.ndarray:
 
 def multiply_with(x: np.ndarray, y: np.ndarray, dtype: np.dtype, algorithm) -> np.ndarray:
     """`matmul` with the arithmetic of a `DotAlgorithm` or a preset."""
-    if not isinstance(algorithm, (DotAlgorithmPreset, DotAlgorithm)):
+    if not isinstance(algorithm, (p.DotAlgorithmPreset, p.DotAlgorithm)):
         return matmul(x, y, dtype)
-    if isinstance(algorithm, DotAlgorithmPreset):
+    if isinstance(algorithm, p.DotAlgorithmPreset):
         accumulation = algorithm.accumulation_type
         if "_X" in algorithm.name:  # several products emulate those of float32
             x, y = x.astype(_float32), y.astype(_float32)
@@ -96,7 +87,7 @@ def _matrices(lhs: tuple, rhs: tuple, dimension_numbers: tuple) -> tuple:
       (order and shape of lhs, order and shape of rhs, shape of the result); an order is None if nothing moves.
     """
     (lc, rc), (lb, rb) = dimension_numbers
-    rows, columns = free_dims(len(lhs), lc, lb), free_dims(len(rhs), rc, rb)
+    rows, columns = p.free_dims(len(lhs), lc, lb), p.free_dims(len(rhs), rc, rb)
 
     def stack(shape, *groups):
         order = [d for group in groups for d in group]
@@ -107,18 +98,18 @@ def _matrices(lhs: tuple, rhs: tuple, dimension_numbers: tuple) -> tuple:
     return *stack(lhs, lb, rows, lc), *stack(rhs, rb, rc, columns), result
 
 
-@numpy_rules.rule(dot_general_p)
+@numpy_rules.rule(p.dot_general_p)
 def dot_general(lhs, rhs, *, dimension_numbers, precision=None, preferred_element_type=None):
     order_x, shape_x, order_y, shape_y, result = _matrices(lhs.shape, rhs.shape, dimension_numbers)
     x = (lhs if order_x is None else lhs.transpose(order_x)).reshape(shape_x)
     y = (rhs if order_y is None else rhs.transpose(order_y)).reshape(shape_y)
-    dtype = preferred_element_type or product_dtype(lhs.dtype, rhs.dtype)
+    dtype = preferred_element_type or p.product_dtype(lhs.dtype, rhs.dtype)
     if precision is None and x.dtype == dtype == y.dtype and dtype in _native:
         return quietly(np.matmul, x, y).reshape(result)
     return quietly(multiply_with, x, y, dtype, precision).reshape(result)
 
 
-@source_rules.rule(dot_general_p)
+@source_rules.rule(p.dot_general_p)
 def _dot_general_source(write, eqn, lhs, rhs):
     x, y, out = eqn.invars[0].aval, eqn.invars[1].aval, eqn.outvars[0].aval
     if eqn.params["precision"] is not None or not x.dtype == y.dtype == out.dtype or out.dtype not in _native:
@@ -134,12 +125,12 @@ def _dot_general_source(write, eqn, lhs, rhs):
     return product if result == (*shape_x[:-1], shape_y[-1]) else f"({product}).reshape({result})"
 
 
-@numpy_rules.rule(ragged_dot_general_p)
+@numpy_rules.rule(p.ragged_dot_general_p)
 def _ragged_dot_general(
     lhs, rhs, group_sizes, *offset, ragged_dot_dimension_numbers, precision=None, preferred_element_type=None
 ):  # fmt: skip
     numbers = ragged_dot_dimension_numbers
-    kind, prefix = ragged_kind(lhs.ndim, numbers)
+    kind, prefix = p.ragged_kind(lhs.ndim, numbers)
     (lc, rc), (lb, rb) = dimensions = numbers.dot_dimension_numbers
     options = dict(precision=precision, preferred_element_type=preferred_element_type)
     if kind == "batch":  # each position has its own product whatever group it is in
@@ -160,7 +151,7 @@ def _ragged_dot_general(
     out = dot_general(
         np.zeros_like(lhs), np.zeros(np.delete(rhs.shape, axis), rhs.dtype), dimension_numbers=dimensions, **options
     )
-    rows = free_dims(lhs.ndim, lc, lb)
+    rows = p.free_dims(lhs.ndim, lc, lb)
     for i in range(rhs.shape[axis]):
         if 0 <= first + i < len(mask):
             m = mask[first + i]
@@ -186,7 +177,7 @@ def group_mask(group_sizes: np.ndarray, shape: tuple, prefix: tuple, ragged: int
     return inside.transpose(0, *(order + 1)).reshape(inside.shape[0], *target)
 
 
-@numpy_rules.rule(scaled_dot_p)
+@numpy_rules.rule(p.scaled_dot_p)
 def _scaled_dot(lhs, rhs, lhs_scale, rhs_scale, *, dimension_numbers, preferred_element_type):
     def scaled(x, scale):
         for d in range(x.ndim):

@@ -1,20 +1,14 @@
 """NumPy evaluation of functions with rules of their own: their rules do not matter to it."""
 
-from bedrax.lax.primitives.custom_rules import (
-    custom_jvp_call_p,
-    custom_lin_p,
-    custom_vjp_call_p,
-    linear_call_p,
-    remat_opt_p,
-)
+from bedrax.lax.primitives import custom_rules as p
 from bedrax.numpy_backend.program_source import evaluate
 from bedrax.numpy_backend.tables import numpy_rules
 
 
-@numpy_rules.rule(custom_jvp_call_p, custom_vjp_call_p, linear_call_p, kind="program")
+@numpy_rules.rule(p.custom_jvp_call_p, p.custom_vjp_call_p, p.linear_call_p, kind="program")
 def _call(*args, call_jaxpr, **_):
     return evaluate(call_jaxpr, *args)
 
 
-numpy_rules.add(remat_opt_p, lambda *args, jaxpr, **_: evaluate(jaxpr, *args), "program")
-numpy_rules.add(custom_lin_p, custom_lin_p.impl, "error")
+numpy_rules.add(p.remat_opt_p, lambda *args, jaxpr, **_: evaluate(jaxpr, *args), "program")
+numpy_rules.add(p.custom_lin_p, p.custom_lin_p.impl, "error")

@@ -4,20 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bedrax.lax.primitives.indexing import (  # fmt: skip
-    GatherScatterMode,
-    as_gather,
-    dynamic_slice_p,
-    dynamic_update_slice_p,
-    gather_p,
-    scatter_add_p,
-    scatter_max_p,
-    scatter_min_p,
-    scatter_mul_p,
-    scatter_p,
-    scatter_sub_p,
-    window_sizes,
-)
+from bedrax.lax.primitives import indexing as p
 from bedrax.numpy_backend.program_source import evaluate
 from bedrax.numpy_backend.tables import numpy_rules
 
@@ -60,10 +47,10 @@ def _positions(starts, sizes, batch: tuple) -> tuple:
     return tuple(where)
 
 
-@numpy_rules.rule(gather_p)
+@numpy_rules.rule(p.gather_p)
 def _gather(operand, indices, *, dimension_numbers, slice_sizes, indices_are_sorted, unique_indices, mode, fill_value):
     numbers, batch = dimension_numbers, indices.shape[:-1]
-    fill = mode is GatherScatterMode.FILL_OR_DROP
+    fill = mode is p.GatherScatterMode.FILL_OR_DROP
     starts, inside = _starts(operand, indices, numbers, slice_sizes, clip=not fill)
     part, whole = _split_dims(operand, numbers, slice_sizes)
     source = operand.transpose(*part, *whole)
@@ -90,9 +77,9 @@ def _scatter_rule(prim, combine):
         operand, indices, updates, *, dimension_numbers, indices_are_sorted, unique_indices, mode, update_jaxpr=None,
         update_consts=(),
     ):  # fmt: skip
-        numbers, batch = as_gather(dimension_numbers), indices.shape[:-1]
-        sizes = window_sizes(operand.ndim, updates.shape, dimension_numbers)
-        starts, inside = _starts(operand, indices, numbers, sizes, clip=mode is GatherScatterMode.CLIP)
+        numbers, batch = p.as_gather(dimension_numbers), indices.shape[:-1]
+        sizes = p.window_sizes(operand.ndim, updates.shape, dimension_numbers)
+        starts, inside = _starts(operand, indices, numbers, sizes, clip=mode is p.GatherScatterMode.CLIP)
         part, whole = _split_dims(operand, numbers, sizes)
         keep = np.flatnonzero(inside.reshape(-1))
         # Updates with the windows' positions in front, then the window in the operand's order.
@@ -139,8 +126,8 @@ def _apply(view, where, values, jaxpr) -> None:
 
 
 for _prim, _combine in (
-    (scatter_p, None), (scatter_add_p, np.add), (scatter_sub_p, np.subtract), (scatter_mul_p, np.multiply),
-    (scatter_min_p, np.minimum), (scatter_max_p, np.maximum),
+    (p.scatter_p, None), (p.scatter_add_p, np.add), (p.scatter_sub_p, np.subtract), (p.scatter_mul_p, np.multiply),
+    (p.scatter_min_p, np.minimum), (p.scatter_max_p, np.maximum),
 ):  # fmt: skip
     _scatter_rule(_prim, _combine)
 
@@ -151,12 +138,12 @@ def _clamped(starts, shape, sizes) -> tuple:
     )
 
 
-@numpy_rules.rule(dynamic_slice_p)
+@numpy_rules.rule(p.dynamic_slice_p)
 def _dynamic_slice(operand, *starts, slice_sizes):
     return operand[_clamped(starts, operand.shape, slice_sizes)]
 
 
-@numpy_rules.rule(dynamic_update_slice_p)
+@numpy_rules.rule(p.dynamic_update_slice_p)
 def _dynamic_update_slice(operand, update, *starts):
     out = operand.copy()
     out[_clamped(starts, operand.shape, update.shape)] = update
