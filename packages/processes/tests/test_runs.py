@@ -41,7 +41,9 @@ def test_when_a_process_dies_the_others_end_with_an_error():
     assert one[0] == 17
     assert zero[0] not in (0, None), zero[1]
     assert "done" not in zero[1] and seconds < 60
-    assert "tasks are unhealthy (stopped sending heartbeats):\n1\n" in zero[1], zero[1][-2000:]
+    # The collective that waits for it fails at once; without one, the coordination service misses its heartbeat.
+    missed = "tasks are unhealthy (stopped sending heartbeats):\n1\n" in zero[1]
+    assert missed or "Connection closed by peer" in zero[1], zero[1][-2000:]
 
 
 def test_a_process_that_never_comes_is_missed():
