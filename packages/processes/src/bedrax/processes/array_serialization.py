@@ -1,11 +1,14 @@
-"""The interface of asynchronous checkpoint managers, which libraries derive theirs from."""
+"""Saving arrays in the background: the interface of checkpoint managers, and one on TensorStore."""
 
 from __future__ import annotations
 
 import abc
+import asyncio
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
+
+from bedrax.processes import distributed, multihost, tensorstore_io
 
 
 class BarrierTimeoutError(Exception):
@@ -68,3 +71,74 @@ class AsyncManager:
             self._thread.join()
             self._thread = None
         self.check_for_errors()
+
+
+class GlobalAsyncCheckpointManager(AsyncManager, GlobalAsyncCheckpointManagerBase):
+    """Saves arrays by TensorStore: copies first, and writes while the program goes on."""
+
+    def serialize(
+        self, arrays: Sequence[Any], tensorstore_specs: Sequence[dict], *,
+        on_commit_callback: Callable[[], None] | None = None, transaction: Any = None,
+    ) -> None:  # fmt: skip
+        """Save arrays: return when they are copied, and write in the background.
+
+        Args:
+          arrays: each may be spread over processes.
+          tensorstore_specs: where each is kept.
+          on_commit_callback: called by process 0 when all processes have written.
+          transaction: of TensorStore.
+        """
+        self.wait_until_finished()
+        commits: list = [[] for _ in arrays]
+
+        async def copy_all():
+            writes = zip(arrays, tensorstore_specs, commits, strict=True)
+            await asyncio.gather(
+                *[tensorstore_io.async_serialize(x, s, c, transaction=transaction) for x, s, c in writes]
+            )
+
+        asyncio.run(copy_all())
+        multihost.sync_global_devices("arrays are copied")
+        self._saves += 1
+        number, state, callback = self._saves, distributed.global_state, on_commit_callback
+
+        def commit():
+            for future in (f for fs in commits for f in fs):
+                future.result()
+            if state.client is not None:
+                try:
+                    state.client.wait_at_barrier(f"bedrax/save/{number}", self._timeout_secs * 1000)
+                except Exception as error:
+                    raise BarrierTimeoutError(
+                        f"not all processes wrote their parts within {self._timeout_secs} seconds: {error}"
+                    ) from error
+            if callback is not None and state.process_id == 0:
+                callback()
+
+        self._start(commit)
+
+    _saves = 0
+
+    def serialize_with_paths(
+        self, arrays: Sequence[Any], paths: Sequence[str], *, on_commit_callback: Callable[[], None] | None = None,
+        transaction: Any = None,
+    ) -> None:  # fmt: skip
+        """`serialize`, to paths."""
+        specs = list(map(tensorstore_io.get_tensorstore_spec, paths))
+        self.serialize(arrays, specs, on_commit_callback=on_commit_callback, transaction=transaction)
+
+    def deserialize(
+        self, shardings: Sequence[Any], tensorstore_specs: Sequence[dict], global_shapes: Any = None, dtypes: Any = None,
+        concurrent_gb: int = 32,
+    ) -> list:  # fmt: skip
+        """Restore arrays, when what is being written is; see `tensorstore_io.run_deserialization`."""
+        self.wait_until_finished()
+        return tensorstore_io.run_deserialization(shardings, tensorstore_specs, global_shapes, dtypes, concurrent_gb)
+
+    def deserialize_with_paths(
+        self, shardings: Sequence[Any], paths: Sequence[str], global_shapes: Any = None, dtypes: Any = None,
+        concurrent_gb: int = 32,
+    ) -> list:  # fmt: skip
+        """`deserialize`, from paths."""
+        specs = list(map(tensorstore_io.get_tensorstore_spec, paths))
+        return self.deserialize(shardings, specs, global_shapes, dtypes, concurrent_gb)

@@ -1,1 +1,4 @@
-from . import serialization as serialization
+from . import (
+    pytree_serialization as pytree_serialization, pytree_serialization_utils as pytree_serialization_utils,
+    serialization as serialization, tensorstore_impl as tensorstore_impl,
+)  # fmt: skip

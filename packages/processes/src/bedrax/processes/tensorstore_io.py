@@ -1,0 +1,241 @@
+"""Arrays, each process's parts of them, written and read by TensorStore.
+
+A specification (a dictionary) says where an array is kept and in which format; see TensorStore's documentation.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import os
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from bedrax.core import dtypes
+from bedrax.xla_backend import clients
+from bedrax.xla_backend.placement import device_put, make_array_from_single_device_arrays
+from bedrax.xla_backend.sharding import SingleDeviceSharding
+
+_REMOTE = {"gs": "gcs", "s3": "s3"}
+_GB = 10**9
+
+
+@functools.cache
+def context() -> Any:
+    """The TensorStore context of all reads and writes that are given none: up to 128 of each at once."""
+    import tensorstore
+
+    return tensorstore.Context({"file_io_concurrency": {"limit": 128}})
+
+
+def get_tensorstore_spec(
+    ckpt_path: str | os.PathLike, *, ocdbt: bool = False, process_idx: int | None = None, arr: Any = None,
+    driver: str = "zarr",
+) -> dict[str, Any]:  # fmt: skip
+    """The specification of an array that is kept under a path.
+
+    Args:
+      ckpt_path: an absolute path, or a URL that begins with ``gs://`` or ``s3://``.
+      ocdbt: keep it in a database that many arrays share: that of the folder in which `ckpt_path` lies.
+      process_idx: with `ocdbt`, the process that writes, to a folder of its own, until all are merged.
+      arr: the array, whose shape, dtype and parts the format is to have.
+      driver: the format, ``"zarr"`` or ``"zarr3"``.
+
+    Raises:
+      ValueError: the path is not absolute.
+    """
+    path = re.sub(r"(?<!:)/+$", "", os.fspath(ckpt_path))
+    remote = re.match(r"(?P<scheme>[a-z0-9]+)://(?P<bucket>[^/]+)/?(?P<path>.*)$", path)
+    if remote is None and not os.path.isabs(path):
+        raise ValueError(f"checkpoints are kept under absolute paths, or gs:// or s3:// URLs, got {path!r}")
+    spec: dict[str, Any] = {"driver": driver}
+    if ocdbt:
+        folder, _, name = path.rpartition("/")
+        writer = f"/ocdbt.process_{process_idx}" if process_idx is not None else ""
+        base = f"{folder}{writer}" if remote else f"file://{folder}{writer}"
+        spec["kvstore"] = {"driver": "ocdbt", "base": base, "path": name}
+    elif remote is not None:
+        kind = _REMOTE.get(remote["scheme"])
+        if kind is None:
+            raise ValueError(f"TensorStore is asked for gs:// and s3:// URLs here, got {path!r}")
+        spec["kvstore"] = {"driver": kind, "bucket": remote["bucket"], "path": remote["path"]}
+    else:
+        spec["kvstore"] = {"driver": "file", "path": path}
+    if arr is not None:
+        spec["dtype"] = np.dtype(arr.dtype).name
+        spec["metadata"] = _metadata(driver, arr)
+    return spec
+
+
+def is_remote_storage(tspec: dict[str, Any] | str) -> bool:
+    """Whether a specification, or a path, is of storage in the cloud."""
+    if isinstance(tspec, str):
+        return tspec.startswith(("gs://", "s3://"))
+    if not isinstance(tspec, dict):
+        return False
+    return tspec.get("driver") in _REMOTE.values() or any(
+        is_remote_storage(tspec[name]) for name in ("base", "kvstore") if name in tspec
+    )
+
+
+def _metadata(driver: str, x: Any) -> dict[str, Any]:
+    """Shape and chunks: a chunk is what one device holds, so that processes never write to the same one."""
+    part = [max(1, n) for n in (x.sharding.shard_shape(x.shape) if hasattr(x, "sharding") else x.shape)]
+    if driver == "zarr3":
+        return {"shape": list(x.shape), "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": part}}}
+    return {"shape": list(x.shape), "chunks": part}
+
+
+async def async_serialize(
+    arr_inp: Any, tensorstore_spec: Any, commit_future: list | None = None, context: Any = None,
+    chunk_layout: Any = None, primary_host: int | None = None, replica_id: int = 0, transaction: Any = None,
+) -> None:  # fmt: skip
+    """Write this process's parts of an array.
+
+    Args:
+      arr_inp: the array.
+      tensorstore_spec: where and how; see `get_tensorstore_spec`. Shape, chunks and dtype are the array's.
+      commit_future: if given, what is still to be awaited is added to it, and this returns when the data is copied.
+      context: of TensorStore.
+      chunk_layout: of TensorStore, in place of chunks that are the parts on devices.
+      primary_host: the process that creates what is written to; by default each tries.
+      replica_id: which of the copies of a part is written.
+      transaction: of TensorStore, to which the writes belong.
+    """
+    import tensorstore
+
+    spec = tensorstore_spec if isinstance(tensorstore_spec, dict) else tensorstore_spec.to_json()
+    spec = {**spec, "dtype": np.dtype(arr_inp.dtype).name}
+    if chunk_layout is None:
+        spec.setdefault("metadata", _metadata(spec["driver"], arr_inp))
+    options = dict(
+        context=context or globals()["context"](),
+        transaction=transaction,
+        shape=arr_inp.shape,
+        chunk_layout=chunk_layout,
+    )
+    options = {name: value for name, value in options.items() if value is not None}
+    creates = primary_host is None or clients.process_index() == primary_host
+    array = await tensorstore.open(tensorstore.Spec(spec), open=True, create=creates, **options)
+
+    async def write(shard):
+        done = array[shard.index].write(np.asarray(shard.data))
+        if commit_future is None:
+            await done
+        else:
+            await done.copy
+            commit_future.append(done.commit)
+
+    await asyncio.gather(*[write(s) for s in arr_inp.addressable_shards if s.replica_id == replica_id])
+
+
+class _LimitInFlightBytes:
+    """Lets reads begin while those under way are within a number of bytes."""
+
+    def __init__(self, limit: int):
+        self.limit = self.free = limit
+        self.changed = asyncio.Condition()
+
+    async def wait_for_bytes(self, count: int) -> None:
+        """Wait until so many may be read; more than the limit are read alone."""
+        async with self.changed:
+            await self.changed.wait_for(lambda: self.free >= min(count, self.limit))
+            self.free -= min(count, self.limit)
+
+    async def release_bytes(self, count: int) -> None:
+        """They have been read."""
+        async with self.changed:
+            self.free += min(count, self.limit)
+            self.changed.notify_all()
+
+
+async def async_deserialize(
+    in_type: Any, tensorstore_spec: Any, global_shape: Sequence[int] | None = None, dtype: Any = None,
+    byte_limiter: _LimitInFlightBytes | None = None, context: Any = None, chunk_layout: Any = None,
+    assume_metadata: bool = False,
+) -> Any:  # fmt: skip
+    """Read the parts of an array that this process's devices hold.
+
+    Args:
+      in_type: a sharding, a `Format`, or a `ShapeDtypeStruct` with one (and with shape and dtype).
+      tensorstore_spec: where it is kept.
+      global_shape: of the result; what lies beyond the kept array is 0.
+      dtype: of the result; by default that of the kept array.
+      byte_limiter: bounds what is read at a time.
+      context, chunk_layout: of TensorStore.
+      assume_metadata: trust what the specification says of shape and chunks, instead of reading it.
+    """
+    import tensorstore
+
+    if hasattr(in_type, "shape") and hasattr(in_type, "dtype"):
+        global_shape = in_type.shape if global_shape is None else global_shape
+        dtype = in_type.dtype if dtype is None else dtype
+        in_type = in_type.sharding
+    sharding = getattr(in_type, "sharding", in_type)
+    if not hasattr(sharding, "addressable_devices_indices_map"):
+        raise ValueError(f"async_deserialize needs the sharding of the result, got {in_type!r}")
+    options = {"chunk_layout": chunk_layout} if chunk_layout is not None else {}
+    array = await tensorstore.open(
+        tensorstore.Spec(tensorstore_spec) if isinstance(tensorstore_spec, dict) else tensorstore_spec, open=True,
+        assume_metadata=assume_metadata, context=context or globals()["context"](), **options,
+    )  # fmt: skip
+    shape = tuple(array.shape if global_shape is None else global_shape)
+    kept = dtypes.canonicalize_dtype(np.dtype(array.dtype.numpy_dtype if dtype is None else dtype))
+
+    async def read(index):
+        inside = [slice(*s.indices(n)[:2]) for s, n in zip(index, shape, strict=True)]
+        part = np.zeros([s.stop - s.start for s in inside], array.dtype.numpy_dtype)
+        known = tuple(slice(s.start, max(s.start, min(s.stop, n))) for s, n in zip(inside, array.shape, strict=True))
+        if byte_limiter is not None:
+            await byte_limiter.wait_for_bytes(part.nbytes)
+        part[tuple(slice(0, s.stop - s.start) for s in known)] = await array[known].read()
+        if byte_limiter is not None:
+            await byte_limiter.release_bytes(part.nbytes)
+        return part.astype(kept)
+
+    places = sharding.addressable_devices_indices_map(shape)
+    once = {tuple((s.start, s.stop) for s in index): index for index in places.values()}
+    values = dict(zip(once, await asyncio.gather(*map(read, once.values())), strict=True))
+    parts = [
+        device_put(values[tuple((s.start, s.stop) for s in index)], SingleDeviceSharding(device))
+        for device, index in places.items()
+    ]
+    out = make_array_from_single_device_arrays(shape, sharding, parts, dtype=kept)
+    return out if in_type is sharding else device_put(out, in_type)
+
+
+def run_serialization(arrays: Sequence[Any], tensorstore_specs: Sequence[Any]) -> None:
+    """Write arrays, and wait until they are written."""
+
+    async def write_all():
+        await asyncio.gather(*map(async_serialize, arrays, tensorstore_specs))
+
+    asyncio.run(write_all())
+
+
+def run_deserialization(
+    shardings: Sequence[Any], tensorstore_specs: Sequence[Any], global_shapes: Sequence[Any] | None = None,
+    dtypes: Sequence[Any] | None = None, concurrent_gb: int = 32,
+) -> list:  # fmt: skip
+    """Read arrays.
+
+    Args:
+      shardings, tensorstore_specs, global_shapes, dtypes: of each array; see `async_deserialize`.
+      concurrent_gb: how many 10^9 bytes are read at a time.
+    """
+    nothing = [None] * len(shardings)
+
+    async def read_all():
+        limiter = _LimitInFlightBytes(concurrent_gb * _GB)
+        reads = [
+            async_deserialize(sharding, spec, shape, dtype, limiter)
+            for sharding, spec, shape, dtype in zip(
+                shardings, tensorstore_specs, global_shapes or nothing, dtypes or nothing, strict=True
+            )
+        ]
+        return await asyncio.gather(*reads)
+
+    return asyncio.run(read_all())

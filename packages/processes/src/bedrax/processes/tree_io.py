@@ -1,0 +1,146 @@
+"""Pytrees of arrays in a folder: the structure as text, the arrays by TensorStore.
+
+The folder holds ``pytreedef.json`` (the structure as exported programs have it) and ``arrays``, with a folder per leaf.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import json
+import os
+import pathlib
+import shutil
+from typing import Any
+
+import numpy as np
+
+from bedrax import pytree
+from bedrax.core.array import Array
+from bedrax.core.avals import ShapeDtypeStruct
+from bedrax.processes import multihost, tensorstore_io
+from bedrax.xla_backend import clients
+from bedrax.xla_backend.export_format import read_tree, register_pytree_node_serialization, write_tree
+from bedrax.xla_backend.placement import device_put
+
+_STRUCTURE, _ARRAYS = "pytreedef.json", "arrays"
+_background = concurrent.futures.ThreadPoolExecutor(1, "bedrax-checkpoints")
+
+
+def serialize_pytreedef(node: Any) -> dict[str, Any]:
+    """A structure as a dictionary of data, which `deserialize_pytreedef` reads."""
+    return {"version": 1, "tree": write_tree(node)}
+
+
+def deserialize_pytreedef(pytreedef_repr: dict[str, Any]) -> Any:
+    """The structure that `serialize_pytreedef` wrote.
+
+    Raises:
+      ValueError: it is of another version, or has a node of a class that is not registered here.
+    """
+    if pytreedef_repr.get("version") != 1:
+        raise ValueError(f"a saved structure of version 1 is expected, got {pytreedef_repr.get('version')!r}")
+    return read_tree(pytreedef_repr["tree"])
+
+
+def _specs(directory: pathlib.Path, count: int, given: Any) -> list:
+    own = [
+        tensorstore_io.get_tensorstore_spec(directory.absolute() / _ARRAYS / str(i), driver="zarr3")
+        for i in range(count)
+    ]
+    if given is None:
+        return own
+    leaves = pytree.tree_leaves(given, is_leaf=lambda x: x is None or isinstance(x, dict) and "driver" in x)
+    if len(leaves) != count:
+        raise ValueError(f"ts_specs has {len(leaves)} specifications for {count} arrays")
+    return [mine if theirs is None else {**mine, **theirs} for mine, theirs in zip(own, leaves, strict=True)]
+
+
+def save(data: Any, directory: str | os.PathLike, *, overwrite: bool = True, ts_specs: Any = None) -> None:
+    """Save a pytree of arrays, with all processes, and wait until it is written.
+
+    Args:
+      data: a pytree of arrays; its nodes must be of the standard types, or registered for serialization
+        (`register_pytree_node_serialization`).
+      directory: a folder, local to process 0's host or shared.
+      overwrite: replace what is there; otherwise that is an error.
+      ts_specs: per array, None or what its TensorStore specification is to say beside our own.
+
+    Raises:
+      FileExistsError: the folder is not empty and must not be overwritten.
+      TypeError: a leaf is not an array.
+    """
+    nonblocking_save(data, directory, overwrite=overwrite, ts_specs=ts_specs).result()
+
+
+def nonblocking_save(
+    data: Any, directory: str | os.PathLike, *, overwrite: bool = True, ts_specs: Any = None
+) -> concurrent.futures.Future:
+    """`save` in the background: the data is copied when this returns; the result of the future is None."""
+    leaves, tree = pytree.tree_flatten(data)
+    for path, x in pytree.tree_flatten_with_path(data)[0]:
+        if not isinstance(x, Array | np.ndarray | np.generic | int | float | complex):
+            raise TypeError(f"save: the leaf data{pytree.keystr(path)} is no array, but {x!r} of type {type(x)}")
+    structure = json.dumps(serialize_pytreedef(tree))
+    folder = pathlib.Path(directory)
+    arrays = [x if hasattr(x, "addressable_shards") else device_put(np.asarray(x)) for x in leaves]
+    if clients.process_index() == 0:
+        if folder.exists() and any(folder.iterdir()):
+            if not overwrite:
+                raise FileExistsError(f"save: {folder} is not empty; overwrite=True replaces what is there")
+            shutil.rmtree(folder / _ARRAYS, ignore_errors=True)
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / _STRUCTURE).write_text(structure)
+    multihost.sync_global_devices("the folder is made")
+    specs = _specs(folder, len(arrays), ts_specs)
+    return _background.submit(tensorstore_io.run_serialization, arrays, specs)
+
+
+def load_pytreedef(directory: str | os.PathLike) -> Any:
+    """The pytree that was saved in a folder, with ShapeDtypeStructs in place of its arrays."""
+    import tensorstore
+
+    tree = deserialize_pytreedef(json.loads((pathlib.Path(directory) / _STRUCTURE).read_text()))
+    kept = [
+        tensorstore.open(spec, open=True).result() for spec in _specs(pathlib.Path(directory), tree.num_leaves, None)
+    ]
+    return pytree.tree_unflatten(tree, [ShapeDtypeStruct(tuple(x.shape), x.dtype.numpy_dtype) for x in kept])
+
+
+def load(directory: str | os.PathLike, shardings: Any, *, mask: Any = None, ts_specs: Any = None) -> Any:
+    """Load what `save` has saved.
+
+    Args:
+      directory: the folder.
+      shardings: a pytree prefix of the saved tree with the shardings, `Format`s or ShapeDtypeStructs of the results.
+      mask: a pytree prefix of bools; what is False is not read, and is None in the result.
+      ts_specs: as for `save`.
+    """
+    return nonblocking_load(directory, shardings, mask=mask, ts_specs=ts_specs).result()
+
+
+def nonblocking_load(
+    directory: str | os.PathLike, shardings: Any, *, mask: Any = None, ts_specs: Any = None
+) -> concurrent.futures.Future:
+    """`load` in the background."""
+    folder = pathlib.Path(directory)
+    tree = deserialize_pytreedef(json.loads((folder / _STRUCTURE).read_text()))
+    whole = pytree.tree_unflatten(tree, [0] * tree.num_leaves)
+    places = pytree.tree_broadcast_leaves(shardings, whole)
+    wanted = [True] * tree.num_leaves if mask is None else pytree.tree_broadcast_leaves(mask, whole)
+    specs = _specs(folder, tree.num_leaves, ts_specs)
+
+    def read():
+        chosen = [i for i, w in enumerate(wanted) if w]
+        values = tensorstore_io.run_deserialization([places[i] for i in chosen], [specs[i] for i in chosen])
+        found: list = [None] * tree.num_leaves
+        for i, value in zip(chosen, values, strict=True):
+            found[i] = value
+        return pytree.tree_unflatten(tree, found)
+
+    return _background.submit(read)
+
+
+__all__ = [
+    "deserialize_pytreedef", "load", "load_pytreedef", "nonblocking_load", "nonblocking_save",
+    "register_pytree_node_serialization", "save", "serialize_pytreedef",
+]  # fmt: skip

@@ -1,0 +1,134 @@
+"""Arrays and pytrees kept by TensorStore, read back to other placements."""
+
+import asyncio
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from bedrax.parallel import Mesh, PartitionSpec
+from bedrax.processes import array_serialization, tensorstore_io, tree_io
+from bedrax.xla_backend import NamedSharding, SingleDeviceSharding, clients, device_put
+from bedrax.xla_backend.array import ArrayImpl
+
+VALUES = {
+    "matrix": np.arange(24, dtype=np.float32).reshape(4, 6), "scalar": np.float32(2.5), "mask": np.array([True, False]),
+    "whole": np.arange(3, dtype=np.int32), "empty": np.zeros((0, 3), np.float32),
+    "complex": np.array([1 + 2j], np.complex64),
+}  # fmt: skip
+
+
+def one():
+    return SingleDeviceSharding(clients.devices("cpu")[0])
+
+
+@pytest.mark.parametrize("driver", ["zarr", "zarr3"])
+@pytest.mark.parametrize("ocdbt", [False, True])
+@pytest.mark.parametrize("name", VALUES)
+def test_what_is_written_is_read(name, driver, ocdbt, tmp_path):
+    x = device_put(VALUES[name])
+    spec = tensorstore_io.get_tensorstore_spec(str(tmp_path / "x"), ocdbt=ocdbt, driver=driver)
+    tensorstore_io.run_serialization([x], [spec])
+    (out,) = tensorstore_io.run_deserialization([one()], [spec])
+    assert isinstance(out, ArrayImpl) and out.dtype == x.dtype and out.sharding == one()
+    np.testing.assert_array_equal(np.asarray(out), VALUES[name])
+
+
+def test_another_shape_and_dtype(tmp_path):
+    spec = tensorstore_io.get_tensorstore_spec(str(tmp_path / "x"))
+    tensorstore_io.run_serialization([device_put(np.arange(6.0, dtype=np.float32).reshape(2, 3))], [spec])
+    (out,) = tensorstore_io.run_deserialization([one()], [spec], [(3, 2)], [np.int32])
+    np.testing.assert_array_equal(np.asarray(out), [[0, 1], [3, 4], [0, 0]])
+    assert out.dtype == np.int32
+
+
+def test_paths():
+    spec = tensorstore_io.get_tensorstore_spec
+    assert spec("/a/b")["kvstore"] == {"driver": "file", "path": "/a/b"}
+    assert spec("gs://bucket/a/b")["kvstore"] == {"driver": "gcs", "bucket": "bucket", "path": "a/b"}
+    assert spec("/a/b", ocdbt=True)["kvstore"] == {"driver": "ocdbt", "base": "file:///a", "path": "b"}
+    assert spec("/a/b", ocdbt=True, process_idx=3)["kvstore"]["base"] == "file:///a/ocdbt.process_3"
+    assert tensorstore_io.is_remote_storage(spec("s3://bucket/a")) and tensorstore_io.is_remote_storage("gs://x")
+    assert tensorstore_io.is_remote_storage(spec("gs://b/a/c", ocdbt=True))
+    assert not tensorstore_io.is_remote_storage(spec("/a/b"))
+    with pytest.raises(ValueError, match="absolute"):
+        spec("a/b")
+    with pytest.raises(ValueError, match="gs:// and s3://"):
+        spec("ftp://a/b")
+
+
+def test_the_manager_works_in_the_background(tmp_path):
+    manager = array_serialization.GlobalAsyncCheckpointManager()
+    xs = [device_put(VALUES["matrix"]), device_put(VALUES["whole"])]
+    paths = [str(tmp_path / n) for n in "ab"]
+    done = []
+    manager.serialize_with_paths(xs, paths, on_commit_callback=lambda: done.append(True))
+    out = manager.deserialize_with_paths([one(), one()], paths)
+    assert done == [True]
+    for x, y in zip(xs, out, strict=True):
+        np.testing.assert_array_equal(np.asarray(x), np.asarray(y))
+    manager.serialize_with_paths(xs[:1], paths[:1], on_commit_callback=lambda: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        manager.wait_until_finished()
+
+
+def test_a_tree_in_a_folder(tmp_path):
+    tree = {"a": [device_put(VALUES["matrix"]), (device_put(VALUES["whole"]),)], "b": None, "c": 2.0}
+    folder = tmp_path / "tree"
+    tree_io.save(tree, folder)
+    like = tree_io.load_pytreedef(folder)
+    assert like["a"][0].shape == (4, 6) and like["c"].shape == () and like["b"] is None
+    out = tree_io.load(folder, one())
+    np.testing.assert_array_equal(np.asarray(out["a"][0]), VALUES["matrix"])
+    assert type(out["a"][1]) is tuple and float(out["c"]) == 2.0
+    assert tree_io.load(folder, one(), mask={"a": [True, False], "b": None, "c": False})["c"] is None
+    with pytest.raises(FileExistsError, match="overwrite"):
+        tree_io.save(tree, folder, overwrite=False)
+    with pytest.raises(TypeError, match=r"data\['a'\]"):
+        tree_io.save({"a": "text"}, folder)
+
+
+def test_reads_wait_for_each_other():
+    limiter = tensorstore_io._LimitInFlightBytes(10)
+
+    async def use():
+        most = now = 0
+
+        async def one(n):
+            nonlocal most, now
+            await limiter.wait_for_bytes(n)
+            now += 1
+            most = max(most, now)
+            await asyncio.sleep(0)
+            now -= 1
+            await limiter.release_bytes(n)
+
+        await asyncio.gather(*[one(n) for n in (6, 6, 40, 1)])
+        return most
+
+    assert asyncio.run(use()) <= 2 and limiter.free == 10
+
+
+SPREAD = """
+import sys
+import numpy as np
+from bedrax.core import config
+from bedrax.parallel import Mesh, PartitionSpec as P
+from bedrax.processes import tree_io
+from bedrax.xla_backend import NamedSharding, device_put, devices
+config.config.update("jax_num_cpu_devices", 8)
+mesh = Mesh(np.array(devices()).reshape(4, 2), ("a", "b"))
+value = np.arange(64.0, dtype=np.float32).reshape(8, 8)
+tree_io.save([device_put(value, NamedSharding(mesh, P("a", "b")))], sys.argv[1])
+(out,) = tree_io.load(sys.argv[1], NamedSharding(mesh, P(None, ("b", "a"))))
+assert out.sharding.spec == P(None, ("b", "a"))
+np.testing.assert_array_equal(np.asarray(out), value)
+"""
+
+
+def test_from_one_placement_to_another(tmp_path):
+    subprocess.run([sys.executable, "-c", SPREAD, str(tmp_path / "spread")], check=True)
+    mesh = Mesh(np.array(clients.devices("cpu")[:1]), ("x",))
+    (out,) = tree_io.load(tmp_path / "spread", NamedSharding(mesh, PartitionSpec("x")))
+    np.testing.assert_array_equal(np.asarray(out), np.arange(64.0).reshape(8, 8))
