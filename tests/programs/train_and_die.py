@@ -10,7 +10,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import orbax.checkpoint as ocp
-from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
+from jax.sharding import Mesh, NamedSharding
+from jax.sharding import PartitionSpec as P
 
 me, count, port, folder, steps, dies = (int(a) if a.lstrip("-").isdigit() else a for a in sys.argv[1:])
 jax.config.update("jax_num_cpu_devices", 8 // count)
