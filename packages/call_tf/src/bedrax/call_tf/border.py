@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bedrax.core import config, dtypes, executors
+from bedrax.core import config, dtypes, executors, tracing
 from bedrax.core.avals import ShapedArray
 from bedrax.numpy_backend.executor import to_numpy
 from bedrax.tf import tensorflow as tf
@@ -98,12 +98,13 @@ def run_eagerly(fun: Any, args: Sequence[Any]) -> list:
 
 
 def outside_graphs(action: Callable) -> Any:
-    """``action()``, out of the graph that TensorFlow may be tracing.
+    """``action()``, out of the graph that TensorFlow may be tracing, and of our transformations.
 
-    That is in another thread then: in `tf.init_scope`, gradient tapes would record nothing.
+    The former is in another thread then: in `tf.init_scope`, gradient tapes would record nothing.
     """
     if tf.executing_eagerly():
-        return action()
+        with tracing.set_trace(tracing.eval_trace):
+            return action()
     x64 = config.enable_x64.value
 
     def run():

@@ -3,8 +3,19 @@
 import os
 
 from bedrax.core import source
-from bedrax.jax2tf.convert import PolyShape, convert
+from bedrax.jax2tf.call import PolyShape
+from bedrax.jax2tf.convert import convert
+from bedrax.jax2tf.flags import DEFAULT_NATIVE_SERIALIZATION
+from bedrax.jax2tf.inspection import (
+    DisabledSafetyCheck,
+    dtype_of_val,
+    eval_polymorphic_shape,
+    split_to_logical_devices,
+)
 
 source.register_exclusion(os.path.dirname(os.path.abspath(__file__)))
 
-__all__ = ["PolyShape", "convert"]
+__all__ = [
+    "DEFAULT_NATIVE_SERIALIZATION", "DisabledSafetyCheck", "PolyShape", "convert", "dtype_of_val",
+    "eval_polymorphic_shape", "split_to_logical_devices",
+]  # fmt: skip

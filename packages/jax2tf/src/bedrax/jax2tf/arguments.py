@@ -2,13 +2,38 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from bedrax.core import dtypes
+from bedrax.core.tracing import Tracer
 from bedrax.tf import tensorflow as tf
 from bedrax.tf.types import numpy_dtype, tf_dtype
+
+
+class KeyWords:
+    """Random keys whose words are a tensor: what an array of keys is inside a `tf.function`."""
+
+    __slots__ = ("dtype", "tensor")
+
+    def __init__(self, tensor: Any, dtype: Any):
+        self.tensor = tensor
+        self.dtype = dtype
+
+    def __tf_flatten__(self):
+        return self.dtype, (self.tensor,)
+
+    @classmethod
+    def __tf_unflatten__(cls, dtype, parts):
+        return KeyWords(parts[0], dtype)
+
+
+class Argument(NamedTuple):
+    """A leaf of the arguments: its tensor, and its dtype as an array (of keys, the tensor has the words)."""
+
+    tensor: Any
+    dtype: Any
 
 
 def without_wrappers(tree: Any) -> Any:
@@ -32,19 +57,47 @@ def without_wrappers(tree: Any) -> Any:
     return tree
 
 
-def to_tensor(x: Any) -> Any:
-    """A leaf of a converted function's argument as a tensor (variables stay variables).
+def to_tensor(x: Any) -> Argument:
+    """A leaf of a converted function's arguments as a tensor (variables stay variables).
 
     Python scalars take our default dtypes, and 64-bit values are narrowed unless
     ``jax_enable_x64`` is set, as for any function of ours.
+
+    Raises:
+      ValueError: the leaf is a tracer of ours, or its rank is not known.
+      TypeError: it is no array.
     """
-    if not isinstance(x, tf.Tensor | tf.Variable):
-        if dtypes.is_python_scalar(x):
-            return tf.constant(x, dtype=tf_dtype(dtypes.python_scalar_dtype(type(x))))
-        if not hasattr(x, "dtype") or not hasattr(x, "shape"):
-            x = np.asarray(x)
-        if isinstance(x, tf.TensorSpec):
-            raise TypeError(f"a converted function takes tensors, got {x}")
-        return tf.constant(np.asarray(x), dtype=tf_dtype(dtypes.canonicalize_dtype(np.asarray(x).dtype)))
-    wanted = tf_dtype(dtypes.canonicalize_dtype(numpy_dtype(x.dtype)))
-    return tf.cast(x, wanted) if x.dtype != wanted else x
+    if isinstance(x, KeyWords):
+        return Argument(x.tensor, x.dtype)
+    if isinstance(x, Tracer):
+        raise ValueError(
+            f"{OUTSIDE} It got the value {x} of one: call the function that was converted instead, or wrap the converted"
+            " one with jax2tf.call_tf."
+        )
+    if isinstance(x, tf.TensorSpec):
+        raise TypeError(f"a converted function takes tensors, got {x}")
+    if isinstance(x, tf.Tensor | tf.Variable):
+        if x.shape.rank is None:
+            raise ValueError(f"jax2tf.convert: the rank of every argument must be known, but that of {x} is not")
+        dtype = dtypes.canonicalize_dtype(numpy_dtype(x.dtype))
+        wanted = tf_dtype(dtype)
+        return Argument(tf.cast(x, wanted) if x.dtype != wanted else x, dtype)
+    if dtypes.is_python_scalar(x):
+        dtype = dtypes.python_scalar_dtype(type(x))
+        return Argument(tf.constant(x, dtype=tf_dtype(dtype)), dtype)
+    if dtypes.is_extended(getattr(x, "dtype", None)):
+        return Argument(tf.constant(np.asarray(x.dtype.physical_value(x))), x.dtype)
+    x = np.asarray(x)
+    dtype = dtypes.canonicalize_dtype(x.dtype)
+    return Argument(tf.constant(x, dtype=tf_dtype(dtype)), dtype)
+
+
+OUTSIDE = "jax2tf.convert must be used outside all JAX transformations: a converted function is one of TensorFlow."
+
+
+def outer_shape(argument: Argument) -> tuple:
+    """The shape as an array; None for sizes that are not known."""
+    shape = tuple(argument.tensor.shape)
+    if dtypes.is_extended(argument.dtype):
+        return shape[: len(shape) - len(argument.dtype.element_shape)]
+    return shape

@@ -97,6 +97,13 @@ def _serialized(call, platforms, disabled_checks) -> tuple[bytes, tuple[int, ...
     return modules.serialize(program.module, STABLEHLO_VERSION), kept, targets, functions
 
 
+def portable(jaxpr, name: str, platforms: Sequence[str], kept: tuple[int, ...], names: Sequence[str]) -> bytes:
+    """A program without calls of TensorFlow functions as a module that TensorFlow reads."""
+    program = modules.lower(jaxpr, name, platforms, kept, names=names).program
+    modules.decompose(program.module)
+    return modules.serialize(program.module, STABLEHLO_VERSION)
+
+
 def check_kernels(name: str, found, platforms: Sequence[str]) -> None:
     """Raise NotImplementedError if a program calls kernels that TensorFlow's runtime does not have."""
     for platform in platforms:

@@ -1,0 +1,80 @@
+"""One call of a converted function: its tensors, their types, and the traced program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from bedrax import pytree, shape_poly
+from bedrax.core import dims, staging
+from bedrax.core.avals import ShapedArray
+from bedrax.core.staging import function_name
+from bedrax.jax2tf import arguments
+
+
+class PolyShape(tuple):
+    """A shape specification as a tuple of dimension specifications (older spelling of a string)."""
+
+    def __new__(cls, *dim_specs):
+        return tuple.__new__(cls, dim_specs)
+
+    def __str__(self):
+        return "(" + ", ".join("..." if d is ... else "_" if d is None else str(d) for d in self) + ")"
+
+
+class Call:
+    """One call of a converted function.
+
+    Attributes:
+      tensors: the leaves of its arguments (variables stay variables; keys are their words).
+      avals: their types; sizes are symbolic where `polymorphic_shapes` says so.
+      jaxpr: the program.
+    """
+
+    def __init__(self, fun: Callable, args, kwargs, polymorphic_shapes, constraints):
+        self.name = function_name(fun)
+        args, kwargs = arguments.without_wrappers(args), arguments.without_wrappers(kwargs)
+        leaves, self.in_tree = pytree.tree_flatten((tuple(args), kwargs))
+        given = [arguments.to_tensor(x) for x in leaves]
+        self.tensors = [x.tensor for x in given]
+        shapes = [arguments.outer_shape(x) for x in given]
+        specs = specifications(self.in_tree, args, kwargs, polymorphic_shapes)
+        symbolic = shape_poly.symbolic_shapes(shapes, specs, constraints)
+        self.avals = [ShapedArray(s, x.dtype) for s, x in zip(symbolic, given, strict=True)]
+        self.flat = staging.flat_fun(fun, self.in_tree)
+        self.jaxpr, self.out_tree = staging.trace_to_jaxpr(self.flat, self.avals)
+
+    @property
+    def is_symbolic(self) -> bool:
+        """Whether a size of an argument is not known."""
+        return not all(dims.is_constant_shape(a.shape) for a in self.avals)
+
+    def unflatten(self, outs):
+        """The results as the function returns them."""
+        return pytree.tree_unflatten(self.out_tree, outs)
+
+
+def specifications(in_tree, args: Sequence, kwargs: dict, polymorphic_shapes: Any) -> list[str | None]:
+    """The shape specification of each leaf of the arguments, from a pytree prefix of specifications.
+
+    Raises:
+      TypeError: `polymorphic_shapes` is no sequence with an entry per positional argument.
+      ValueError: it is no prefix.
+    """
+    if polymorphic_shapes is None:
+        return [None] * in_tree.num_leaves
+    if isinstance(polymorphic_shapes, str | PolyShape):
+        polymorphic_shapes = (polymorphic_shapes,) * len(args)
+    elif not isinstance(polymorphic_shapes, Sequence) or len(polymorphic_shapes) != len(args):
+        raise TypeError(
+            "jax2tf.convert: polymorphic_shapes must be None, a string, or a sequence with one entry per positional"
+            f" argument; got {polymorphic_shapes!r} for {len(args)} arguments"
+        )
+    is_spec = lambda x: x is None or isinstance(x, str | PolyShape)
+    try:
+        found = pytree.tree_broadcast_leaves(
+            (tuple(polymorphic_shapes), dict.fromkeys(kwargs)), (tuple(args), kwargs), is_leaf=is_spec
+        )
+    except (ValueError, TypeError) as e:
+        raise ValueError(f"jax2tf.convert: polymorphic_shapes must be a pytree prefix of the arguments: {e}") from e
+    return [None if s is None else str(s) for s in found]

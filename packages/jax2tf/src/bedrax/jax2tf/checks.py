@@ -1,0 +1,94 @@
+"""Sizes of a graph's arguments: the values of its dimension variables, and the refusal of sizes that do not fit.
+
+What is known while a graph is made is checked then. For the rest the graph gets one ``Case``, whose other branch is the
+empty program of these arguments as a native module: its assertions fail with the message. TensorFlow's XLA compiles
+only the branch that is taken, as sizes are constants there, so compiled graphs refuse with the same words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from bedrax import shape_poly
+from bedrax.core import dims
+from bedrax.core.staging import program_of
+from bedrax.jax2tf import graph
+from bedrax.tf import tensorflow as tf
+from bedrax.xla_backend.export import DisabledSafetyCheck
+
+SHAPE_ASSERTIONS = "shape_assertions"  # the check of sizes, as TensorFlow calls it
+
+
+def checked_sizes(call: Any, tensors: Sequence[Any], options: Any) -> tuple[dict[str, Any], list]:
+    """Values of the dimension variables, and the tensors, which wait for the check of their sizes.
+
+    Raises:
+      ValueError: sizes that are known do not fit.
+    """
+    if not call.is_symbolic:
+        return {}, list(tensors)
+    found: list[tuple] = []
+    dynamic: dict[int, Any] = {}
+
+    def size(arg: int, axis: int):
+        known = tensors[arg].shape[axis]
+        if known is not None:
+            return int(known)
+        if arg not in dynamic:
+            dynamic[arg] = tf.shape(tensors[arg])
+        return graph.Size(dynamic[arg][axis])
+
+    wanted = options.checks and not any(str(c) == SHAPE_ASSERTIONS for c in options.disabled_checks)
+    env = shape_poly.solve_dims(
+        [a.shape for a in call.avals], size, actual=str(tuple([t.shape for t in tensors])),
+        assertion=(lambda *check: found.append(check)) if wanted else None,
+    )  # fmt: skip
+    if not found:
+        return env, list(tensors)
+    with tf.name_scope("check_sizes"):
+        holds = [_holds(*check[:3]) for check in found]
+        done = (_refusing_module if options.enable_xla else _asserting)(call, tensors, found, holds)
+        with tf.control_dependencies(done):
+            symbolic = [not dims.is_constant_shape(a.shape) for a in call.avals]
+            return env, [tf.identity(t) if s else t for t, s in zip(tensors, symbolic, strict=True)]
+
+
+def _tensor(x: Any) -> Any:
+    return x.tensor if isinstance(x, graph.Size) else tf.constant(x, tf.int32)
+
+
+def _holds(relation: str, x: Any, y: Any) -> Any:
+    return tf.equal(_tensor(x), _tensor(y)) if relation == "==" else tf.greater_equal(_tensor(x), _tensor(y))
+
+
+def _refusing_module(call, tensors, found, holds) -> list:
+    from bedrax.jax2tf import native  # StableHLO is loaded when it is needed
+
+    kept = [i for i, a in enumerate(call.avals) if not dims.is_constant_shape(a.shape)]
+    avals = [call.avals[i] for i in kept]
+    nothing = program_of(lambda *_: (np.int32(0),), avals)
+    module = native.portable(nothing, call.name, ("cpu",), tuple(range(len(kept))), [f"args[{i}]" for i in kept])
+    anywhere = [DisabledSafetyCheck.platform()]
+
+    def refuse():
+        return native.call_module(module, [tensors[i] for i in kept], nothing.out_avals, ("cpu",), anywhere)[0]
+
+    fits = holds[0] if len(holds) == 1 else tf.reduce_all(tf.stack(holds))
+    return [tf.switch_case(tf.cast(fits, tf.int32), [refuse, lambda: tf.constant(0)])]
+
+
+def _asserting(call, tensors, found, holds) -> list:
+    """By TensorFlow's plain assertions, which runtimes without XLA drop or know."""
+    done: list = []
+    for (_, _, _, message, values), fits in zip(found, holds, strict=True):
+        with tf.control_dependencies(done):  # the first one that fails is the one to report
+            text = message.replace("{", "\0{").split("\0")
+            data: list = [text[0]]
+            for part in text[1:]:
+                i, rest = part[1:].split("}", 1)
+                data += [_tensor(values[int(i)]), rest]
+            done = [tf.debugging.Assert(fits, data)]
+    return done

@@ -1,0 +1,149 @@
+"""Our derivatives as TensorFlow's gradients: in tapes of any order, and in saved models up to the order asked for.
+
+A saved model holds the gradients of the functions that stand in it when saving begins. So the derivative of a function
+that is to be saved to the second order is made beside it, as a TensorFlow function of its own that nobody calls yet;
+and so on. Beyond the order that was asked for, the saved model says so.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from bedrax import shape_poly
+from bedrax.autodiff import vjp
+from bedrax.core import dims, dtypes
+from bedrax.jax2tf import arguments
+from bedrax.jax2tf.call import Call, PolyShape
+from bedrax.jax2tf.options import Options
+from bedrax.tf import tensorflow as tf
+
+_DISABLED = (
+    "The jax2tf-converted function does not support gradients. Use `with_gradient` parameter to enable gradients"
+)
+_NOT_SAVED = (
+    "jax2tf: this SavedModel has no gradients of this order. Say how many orders to save:"
+    " jax2tf.convert(..., with_gradient=n), where True is one"
+)
+
+
+def without_gradient(outs: Sequence[Any], why: str = _DISABLED) -> list:
+    """The tensors, whose gradient is an error."""
+    return [tf.raw_ops.PreventGradient(input=x, message=why) for x in outs]
+
+
+def with_derivative(call: Call, run: Callable, options: Options, convert: Callable) -> list:
+    """Run, with our derivative as TensorFlow's gradient, or with an error in its place.
+
+    Args:
+      run: computes the tensors of the results from those of the arguments.
+      convert: ``convert(fun, polymorphic_shapes, constraints, options)``: a converted function.
+    """
+    if options.gradients is None:
+        return without_gradient(run(call.tensors))
+    if not call.tensors:
+        return list(run(()))
+
+    # The derivative is made in other graphs, which capture what belongs to this one: an outer tensor would be lost.
+    # Variables must reach the custom gradient as tensors, too: their gradient flows through this read.
+    @tf.custom_gradient
+    def with_custom_gradient(*tensors):
+        outs = run(tensors)
+        beside = _beside(call, tensors, outs, options, convert)
+
+        def grad_fn(*cts, variables=None):
+            if variables:
+                raise ValueError(f"Unexpected variables used in forward pass: {[v.name for v in variables]}")
+            active = [ct for ct, a in zip(cts, call.jaxpr.out_avals, strict=True) if _differentiable(a)]
+            found = iter(_gradients(call, tensors, active, options, convert, beside))
+            return tuple([next(found) if _differentiable(a) else None for a in call.avals])
+
+        return tuple(outs), grad_fn
+
+    outs = with_custom_gradient(*[tf.identity(t) for t in call.tensors])
+    return list(outs) if isinstance(outs, list | tuple) else [outs]
+
+
+def _differentiable(aval) -> bool:
+    return dtypes.is_inexact(aval.dtype)
+
+
+def _is_saving() -> bool:
+    from tensorflow.python.saved_model import save_context
+
+    return save_context.in_save_context()
+
+
+def _gradients(call, tensors, cts, options: Options, convert, beside) -> list:
+    """Gradients of the differentiable arguments."""
+    left = options.gradients or 0
+    if beside is not None:
+        return list(beside(*tensors, *cts))
+    if not _is_saving():
+        return _pulled_back(call, tensors, cts, dataclasses.replace(options, gradients=max(left - 1, 0)), convert)
+    if left == 0:
+        with tf.control_dependencies([tf.debugging.Assert(tf.constant(False), [_NOT_SAVED])]):
+            return [tf.zeros_like(t) for t, a in zip(tensors, call.avals, strict=True) if _differentiable(a)]
+    found = _pulled_back(call, tensors, cts, dataclasses.replace(options, gradients=None), convert, why=_NOT_SAVED)
+    return found
+
+
+def _pulled_back(call, tensors, cts, options: Options, convert, why: str | None = None) -> list:
+    converted = convert(*_pullback(call), dataclasses.replace(options, checks=False), why)
+    words = [
+        arguments.KeyWords(t, a.dtype) if dtypes.is_extended(a.dtype) else t
+        for t, a in zip(tensors, call.avals, strict=True)
+    ]
+    return list(converted(words, list(cts)))
+
+
+def _beside(call, tensors, outs, options: Options, convert) -> Callable | None:
+    """The derivative as a TensorFlow function in the graph that is being made, if a saved model is to have its own."""
+    if tf.executing_eagerly() or (options.gradients or 0) < 2:
+        return None
+    n = len(tensors)
+    inner = dataclasses.replace(options, gradients=options.gradients - 1)
+
+    def derivative(*given):
+        return tuple(_pulled_back(call, given[:n], given[n:], inner, convert))
+
+    cts = [x for x, a in zip(outs, call.jaxpr.out_avals, strict=True) if _differentiable(a)]
+    specs = [tf.TensorSpec(x.shape, x.dtype) for x in (*tensors, *cts)]
+    made = tf.function(derivative, autograph=False).get_concrete_function(*specs)
+    made.add_to_graph(tf.compat.v1.get_default_graph())
+    return made
+
+
+def _pullback(call: Call) -> tuple[Callable, list, Sequence[str]]:
+    """The function ``(arguments, cotangents of inexact results) -> gradients``, its shapes, and their constraints."""
+    active = [_differentiable(a) for a in call.avals]
+    out_active = [_differentiable(a) for a in call.jaxpr.out_avals]
+
+    def pullback(primals, given):
+        fixed = list(primals)
+
+        def of_active(*values):
+            rest = iter(values)
+            return call.flat(*(next(rest) if m else x for m, x in zip(active, fixed, strict=True)))[0]
+
+        outs, back = vjp(of_active, *(x for m, x in zip(active, fixed, strict=True) if m))
+        rest = iter(given)
+        full = [
+            next(rest) if m else np.zeros(np.shape(x) if dims.is_constant_shape(np.shape(x)) else (), dtypes.float0)
+            for m, x in zip(out_active, outs, strict=True)
+        ]
+        return list(back(full))
+
+    pullback.__name__ = f"{call.name}_vjp"
+
+    def spec(aval):
+        return str(PolyShape(*aval.shape)) if not dims.is_constant_shape(aval.shape) else None
+
+    shapes = [
+        [spec(a) for a in call.avals],
+        [spec(a) for a, m in zip(call.jaxpr.out_avals, out_active, strict=True) if m],
+    ]
+    return pullback, shapes, shape_poly.constraints_of(call.avals)

@@ -1,0 +1,107 @@
+"""What can be asked about conversion, and checks that it can leave out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy
+
+from bedrax import pytree, shape_poly
+from bedrax.core import dtypes, staging
+from bedrax.core.avals import ShapeDtypeStruct, aval_of
+from bedrax.jax2tf import checks
+from bedrax.jax2tf.arguments import to_tensor
+from bedrax.jax2tf.call import PolyShape, specifications
+from bedrax.tf import tensorflow as tf
+from bedrax.tf.types import numpy_dtype, tf_dtype
+from bedrax.xla_backend import export
+
+
+class DisabledSafetyCheck(export.DisabledSafetyCheck):
+    """A check that a converted program leaves out. Made by the class methods."""
+
+    __slots__ = ()
+
+    @classmethod
+    def shape_assertions(cls) -> DisabledSafetyCheck:
+        """Let graphs run whose arguments' sizes are not known to fit `polymorphic_shapes`."""
+        return cls(checks.SHAPE_ASSERTIONS)
+
+
+def dtype_of_val(val: Any) -> Any:
+    """The TensorFlow dtype that a converted function gives an argument.
+
+    Args:
+      val: an array, a Python scalar, or a tensor, variable or `tf.TensorSpec`.
+
+    Raises:
+      TypeError: it is none of these, or TensorFlow has no such dtype.
+    """
+    if isinstance(val, tf.TensorSpec):
+        return tf_dtype(dtypes.canonicalize_dtype(numpy_dtype(val.dtype)))
+    return to_tensor(val).tensor.dtype
+
+
+def eval_polymorphic_shape(fun_jax: Callable, *, polymorphic_shapes: Any = None) -> Callable:
+    """The types of a function's results where sizes of its arguments are not known.
+
+    Args:
+      fun_jax: a function of arrays.
+      polymorphic_shapes: as for `convert`.
+
+    Returns:
+      A function of the arguments, or of anything with their ``shape`` and ``dtype``. It returns the types of the results
+      (`ShapeDtypeStruct`), and their shape specifications, which can be the `polymorphic_shapes` of another function.
+
+    Raises:
+      TypeError: `fun_jax` is no function.
+    """
+    if not callable(fun_jax):
+        raise TypeError(f"jax2tf.eval_polymorphic_shape expects a function of arrays, got {fun_jax!r}")
+
+    def types_of_results(*args, **kwargs):
+        leaves, in_tree = pytree.tree_flatten((args, kwargs))
+        given = [(tuple(x.shape), _dtype(x)) if hasattr(x, "shape") else (aval_of(x).shape, aval_of(x).dtype)
+                 for x in leaves]  # fmt: skip
+        specs = specifications(in_tree, args, kwargs, polymorphic_shapes)
+        shapes = shape_poly.symbolic_shapes([shape for shape, _ in given], specs, ())
+        avals = [ShapeDtypeStruct(s, dtype) for s, (_, dtype) in zip(shapes, given, strict=True)]
+        jaxpr, out_tree = staging.trace_to_jaxpr(staging.flat_fun(fun_jax, in_tree), [aval_of(a) for a in avals])
+        found = [ShapeDtypeStruct(a.shape, a.dtype) for a in jaxpr.out_avals]
+        written = [str(PolyShape(*a.shape)) for a in jaxpr.out_avals]
+        return pytree.tree_unflatten(out_tree, found), pytree.tree_unflatten(out_tree, written)
+
+    return types_of_results
+
+
+def _dtype(x: Any) -> Any:
+    return x.dtype if dtypes.is_extended(x.dtype) else dtypes.canonicalize_dtype(numpy_dtype(x.dtype))
+
+
+def split_to_logical_devices(tensor: Any, partition_dimensions: Sequence[int] | None) -> Any:
+    """Tell XLA how to partition a tensor over devices, in a graph that it compiles for several.
+
+    Args:
+      tensor: a tensor of a graph.
+      partition_dimensions: into how many parts each axis is split, or None: every device has all of it.
+
+    Returns:
+      The tensor, marked.
+
+    Raises:
+      ValueError: there is not one number per axis.
+    """
+    from tensorflow.python.compiler.xla.experimental import xla_sharding
+
+    if partition_dimensions is None:
+        return xla_sharding.replicate(tensor, use_sharding_op=True)
+    parts = list(partition_dimensions)
+    if len(parts) != tensor.shape.rank or any(n < 1 for n in parts):
+        raise ValueError(
+            "jax2tf.split_to_logical_devices needs the number of parts of each axis, each at least 1: got"
+            f" {partition_dimensions} for a tensor of shape {tensor.shape}"
+        )
+    devices = numpy.arange(math.prod(parts)).reshape(parts)
+    return xla_sharding.tile(tensor, devices, use_sharding_op=True)
