@@ -7,7 +7,8 @@ only the branch that is taken, as sizes are constants there, so compiled graphs 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -50,8 +51,13 @@ def checked_sizes(call: Any, tensors: Sequence[Any], options: Any) -> tuple[dict
         return env, list(tensors)
     with tf.name_scope("check_sizes"):
         holds = [_holds(*check[:3]) for check in found]
-        done = (_refusing_module if options.enable_xla else _asserting)(call, tensors, found, holds)
-        with tf.control_dependencies(done):
+        fits = holds[0] if len(holds) == 1 else tf.reduce_all(tf.stack(holds))
+        fine = lambda: tf.constant(0)
+        if options.enable_xla:  # which compiles one branch of a case, but both of a conditional
+            done = tf.switch_case(tf.cast(fits, tf.int32), [_refusing_module(call, tensors), fine])
+        else:
+            done = tf.cond(fits, fine, _asserting(found, holds))
+        with tf.control_dependencies([done]):
             symbolic = [not dims.is_constant_shape(a.shape) for a in call.avals]
             return env, [tf.identity(t) if s else t for t, s in zip(tensors, symbolic, strict=True)]
 
@@ -64,31 +70,32 @@ def _holds(relation: str, x: Any, y: Any) -> Any:
     return tf.equal(_tensor(x), _tensor(y)) if relation == "==" else tf.greater_equal(_tensor(x), _tensor(y))
 
 
-def _refusing_module(call, tensors, found, holds) -> list:
+def _refusing_module(call, tensors) -> Callable:
+    """A branch that fails: the assertions of a native module, which TensorFlow's XLA makes while it compiles."""
     from bedrax.jax2tf import native  # StableHLO is loaded when it is needed
 
     kept = [i for i, a in enumerate(call.avals) if not dims.is_constant_shape(a.shape)]
-    avals = [call.avals[i] for i in kept]
-    nothing = program_of(lambda *_: (np.int32(0),), avals)
+    nothing = program_of(lambda *_: (np.int32(0),), [call.avals[i] for i in kept])
     module = native.portable(nothing, call.name, ("cpu",), tuple(range(len(kept))), [f"args[{i}]" for i in kept])
     anywhere = [DisabledSafetyCheck.platform()]
+    given = [tensors[i] for i in kept]
+    return lambda: native.call_module(module, given, nothing.out_avals, ("cpu",), anywhere)[0]
+
+
+def _asserting(found, holds) -> Callable:
+    """A branch that fails by TensorFlow's plain assertions, which TFLite and TF.js drop."""
 
     def refuse():
-        return native.call_module(module, [tensors[i] for i in kept], nothing.out_avals, ("cpu",), anywhere)[0]
+        done: list = []
+        for (_, _, _, message, values), fits in zip(found, holds, strict=True):
+            with tf.control_dependencies(done):  # the first one that fails is the one to report
+                given = [_tensor(values[int(i)]) for i in _HOLES.findall(message)]
+                text = tf.strings.format(_HOLES.sub("{}", message), given)
+                done = [tf.raw_ops.Assert(condition=fits, data=[text], summarize=1)]
+        with tf.control_dependencies(done):
+            return tf.constant(0)
 
-    fits = holds[0] if len(holds) == 1 else tf.reduce_all(tf.stack(holds))
-    return [tf.switch_case(tf.cast(fits, tf.int32), [refuse, lambda: tf.constant(0)])]
+    return refuse
 
 
-def _asserting(call, tensors, found, holds) -> list:
-    """By TensorFlow's plain assertions, which runtimes without XLA drop or know."""
-    done: list = []
-    for (_, _, _, message, values), fits in zip(found, holds, strict=True):
-        with tf.control_dependencies(done):  # the first one that fails is the one to report
-            text = message.replace("{", "\0{").split("\0")
-            data: list = [text[0]]
-            for part in text[1:]:
-                i, rest = part[1:].split("}", 1)
-                data += [_tensor(values[int(i)]), rest]
-            done = [tf.debugging.Assert(fits, data)]
-    return done
+_HOLES = re.compile(r"\{(\d+)\}")
