@@ -16,13 +16,7 @@ from bedrax.batching import vmap
 from bedrax.call_tf import call_tf
 from bedrax.core import config
 from bedrax.core.avals import ShapeDtypeStruct
-from bedrax.jax2tf import (
-    DisabledSafetyCheck,
-    convert,
-    dtype_of_val,
-    eval_polymorphic_shape,
-    split_to_logical_devices,
-)
+from bedrax.jax2tf import DisabledSafetyCheck, convert, dtype_of_val, eval_polymorphic_shape, split_to_logical_devices
 from bedrax.xla_backend import jit
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
@@ -70,7 +64,9 @@ def test_dtype_of_val(x64):
 
 def test_eval_polymorphic_shape():
     a, b = ShapeDtypeStruct((4, 5), np.float32), tf.TensorSpec([5, None], tf.float32)
-    types, shapes = eval_polymorphic_shape(lambda x, y: {"r": x @ y, "n": jnp.sum(x)}, polymorphic_shapes=["a, b", "b, c"])(a, b)
+    types, shapes = eval_polymorphic_shape(
+        lambda x, y: {"r": x @ y, "n": jnp.sum(x)}, polymorphic_shapes=["a, b", "b, c"]
+    )(a, b)
     assert shapes == {"r": "(a, c)", "n": "()"}
     assert str(types["r"].shape) == "(a, c)" and types["r"].dtype == np.float32
     again, shapes = eval_polymorphic_shape(lambda x: x.T.reshape(-1), polymorphic_shapes=[shapes["r"]])(types["r"])
@@ -95,7 +91,9 @@ def test_checks():
     assert str(DisabledSafetyCheck.shape_assertions()) == "shape_assertions"
     assert DisabledSafetyCheck.custom_call("t").is_custom_call() == "t"
     with pytest.raises(ValueError, match="native_serialization_disabled_checks"):
-        convert(jnp.sin, native_serialization=False, native_serialization_disabled_checks=[DisabledSafetyCheck.platform()])
+        convert(
+            jnp.sin, native_serialization=False, native_serialization_disabled_checks=[DisabledSafetyCheck.platform()]
+        )
 
 
 @pytest.mark.parametrize("native", [False, True])

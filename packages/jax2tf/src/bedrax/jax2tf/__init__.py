@@ -6,12 +6,7 @@ from bedrax.core import source
 from bedrax.jax2tf.call import PolyShape
 from bedrax.jax2tf.convert import convert
 from bedrax.jax2tf.flags import DEFAULT_NATIVE_SERIALIZATION
-from bedrax.jax2tf.inspection import (
-    DisabledSafetyCheck,
-    dtype_of_val,
-    eval_polymorphic_shape,
-    split_to_logical_devices,
-)
+from bedrax.jax2tf.inspection import DisabledSafetyCheck, dtype_of_val, eval_polymorphic_shape, split_to_logical_devices
 
 source.register_exclusion(os.path.dirname(os.path.abspath(__file__)))
 

@@ -88,8 +88,7 @@ def convert(
     return _converted(fun_jax, polymorphic_shapes, polymorphic_constraints, options)
 
 
-def _converted(fun, polymorphic_shapes, constraints, options: Options, why: str | None = None) -> Callable:
-    """The converted function; `why` it has no gradients, if it has none."""
+def _converted(fun, polymorphic_shapes, constraints, options: Options, guarded: bool = True) -> Callable:
 
     def converted_fun_tf(*args_tf, **kwargs_tf):
         if not tracing.trace_state_clean():
@@ -98,10 +97,7 @@ def _converted(fun, polymorphic_shapes, constraints, options: Options, why: str 
                 " jax2tf.call_tf."
             )
         call = Call(fun, args_tf, kwargs_tf, polymorphic_shapes, constraints)
-        run = _runner(call, options)
-        if options.gradients is None and why is not None:
-            return call.unflatten(gradients.without_gradient(run(call.tensors), why))
-        return call.unflatten(gradients.with_derivative(call, run, options, _converted))
+        return call.unflatten(gradients.with_derivative(call, _runner(call, options), options, _converted, guarded))
 
     name = function_name(fun)
     # Not functools.wraps: tf.function would follow it to the signature of `fun_jax`, and pass its defaults as tensors.

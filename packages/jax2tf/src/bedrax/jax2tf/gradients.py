@@ -8,6 +8,7 @@ and so on. Beyond the order that was asked for, the saved model says so.
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -30,20 +31,17 @@ _NOT_SAVED = (
 )
 
 
-def without_gradient(outs: Sequence[Any], why: str = _DISABLED) -> list:
-    """The tensors, whose gradient is an error."""
-    return [tf.raw_ops.PreventGradient(input=x, message=why) for x in outs]
-
-
-def with_derivative(call: Call, run: Callable, options: Options, convert: Callable) -> list:
+def with_derivative(call: Call, run: Callable, options: Options, convert: Callable, guarded: bool) -> list:
     """Run, with our derivative as TensorFlow's gradient, or with an error in its place.
 
     Args:
       run: computes the tensors of the results from those of the arguments.
-      convert: ``convert(fun, polymorphic_shapes, constraints, options)``: a converted function.
+      convert: ``convert(fun, polymorphic_shapes, constraints, options, guarded)``: a converted function.
+      guarded: whether it is an error to ask for gradients where there are none.
     """
     if options.gradients is None:
-        return without_gradient(run(call.tensors))
+        outs = run(call.tensors)
+        return [tf.raw_ops.PreventGradient(input=x, message=_DISABLED) for x in outs] if guarded else outs
     if not call.tensors:
         return list(run(()))
 
@@ -71,10 +69,11 @@ def _differentiable(aval) -> bool:
     return dtypes.is_inexact(aval.dtype)
 
 
-def _is_saving() -> bool:
+def _is_being_saved() -> bool:
+    """Whether a gradient is asked for only to be saved: saving makes a function of each, which has this name."""
     from tensorflow.python.saved_model import save_context
 
-    return save_context.in_save_context()
+    return save_context.in_save_context() and tf.compat.v1.get_default_graph().name == "internal_grad_fn"
 
 
 def _gradients(call, tensors, cts, options: Options, convert, beside) -> list:
@@ -82,17 +81,41 @@ def _gradients(call, tensors, cts, options: Options, convert, beside) -> list:
     left = options.gradients or 0
     if beside is not None:
         return list(beside(*tensors, *cts))
-    if not _is_saving():
+    if not _is_being_saved():
         return _pulled_back(call, tensors, cts, dataclasses.replace(options, gradients=max(left - 1, 0)), convert)
     if left == 0:
-        with tf.control_dependencies([tf.debugging.Assert(tf.constant(False), [_NOT_SAVED])]):
-            return [tf.zeros_like(t) for t, a in zip(tensors, call.avals, strict=True) if _differentiable(a)]
-    found = _pulled_back(call, tensors, cts, dataclasses.replace(options, gradients=None), convert, why=_NOT_SAVED)
-    return found
+        return [_refused(t) for t, a in zip(tensors, call.avals, strict=True) if _differentiable(a)]
+    found = _pulled_back(call, tensors, cts, dataclasses.replace(options, gradients=None), convert, guarded=False)
+    return [_with_shape_of(_last(x.dtype)(x), x) for x in found]
 
 
-def _pulled_back(call, tensors, cts, options: Options, convert, why: str | None = None) -> list:
-    converted = convert(*_pullback(call), dataclasses.replace(options, checks=False), why)
+def _refused(like):
+    with tf.control_dependencies([tf.debugging.Assert(tf.constant(False), [_NOT_SAVED])]):
+        return tf.zeros_like(like)
+
+
+def _with_shape_of(x, like):
+    x.set_shape(like.shape)
+    return x
+
+
+@functools.lru_cache(64)
+def _last(dtype) -> Any:
+    """The identity as a TensorFlow function whose gradient fails when it is computed: the last that is saved.
+
+    It must not fail earlier: TensorFlow makes gradients of higher order than it computes.
+    """
+
+    @tf.custom_gradient
+    def identity(x):
+        return tf.identity(x), lambda ct: _refused(ct)
+
+    with tf.init_scope():
+        return tf.function(identity, autograph=False).get_concrete_function(tf.TensorSpec(None, dtype))
+
+
+def _pulled_back(call, tensors, cts, options: Options, convert, guarded: bool = True) -> list:
+    converted = convert(*_pullback(call), dataclasses.replace(options, checks=False), guarded)
     words = [
         arguments.KeyWords(t, a.dtype) if dtypes.is_extended(a.dtype) else t
         for t, a in zip(tensors, call.avals, strict=True)
@@ -100,9 +123,17 @@ def _pulled_back(call, tensors, cts, options: Options, convert, why: str | None 
     return list(converted(words, list(cts)))
 
 
-def _beside(call, tensors, outs, options: Options, convert) -> Callable | None:
-    """The derivative as a TensorFlow function in the graph that is being made, if a saved model is to have its own."""
-    if tf.executing_eagerly() or (options.gradients or 0) < 2:
+def _beside(call, tensors, outs, options: Options, convert) -> Any:
+    """What a saved model must find in the graph that is being made, to have this derivative and those of it.
+
+    For more than one order that is the derivative itself, as a TensorFlow function, which is returned.
+    """
+    if tf.executing_eagerly() or not options.gradients:
+        return None
+    here = tf.compat.v1.get_default_graph()
+    if options.gradients == 1:
+        for dtype in {t.dtype for t, a in zip(tensors, call.avals, strict=True) if _differentiable(a)}:
+            _last(dtype).add_to_graph(here)
         return None
     n = len(tensors)
     inner = dataclasses.replace(options, gradients=options.gradients - 1)
@@ -113,7 +144,7 @@ def _beside(call, tensors, outs, options: Options, convert) -> Callable | None:
     cts = [x for x, a in zip(outs, call.jaxpr.out_avals, strict=True) if _differentiable(a)]
     specs = [tf.TensorSpec(x.shape, x.dtype) for x in (*tensors, *cts)]
     made = tf.function(derivative, autograph=False).get_concrete_function(*specs)
-    made.add_to_graph(tf.compat.v1.get_default_graph())
+    made.add_to_graph(here)
     return made
 
 
