@@ -127,3 +127,99 @@ def test_broadcast():
 def test_what_needs_programs_per_device(name):
     with pytest.raises(NotImplementedError, match=f"jax.lax.{name} is not supported: "):
         getattr(lax, name)(X, "i")
+
+
+# ---- several axes, and groups along them, against loops over indices
+
+MANY = np.random.default_rng(1).standard_normal((2, 3, 6, 6)).astype(np.float32)
+BOTH_GROUPS = [[0, 4, 2], [5, 1, 3]]
+
+
+def over_both(f, *args):
+    return np.asarray(vmap(vmap(f, axis_name="j"), axis_name="i")(*args))
+
+
+def of_each(want):
+    """The results of the six indices, as `over_both` gives them."""
+    return np.stack(want).reshape(2, 3, *np.shape(want[0]))
+
+
+def _ragged_rows(blocks, tables, out):
+    first, count, into = tables
+    want = [out.copy() for _ in blocks]
+    for s, rows in enumerate(blocks):
+        for r in range(len(blocks)):
+            for k in range(count[s][r]):
+                want[r][into[s][r] + k] = rows[first[s][r] + k]
+    return want
+
+
+SEVERAL = {
+    "gather": (lambda v: lax.all_gather(v, ("i", "j"), axis=1), lambda b: [np.stack(b, 1)] * 6),
+    "gather tiled": (lambda v: lax.all_gather(v, ("i", "j"), tiled=True), lambda b: [np.concatenate(b)] * 6),
+    "gather in groups": (
+        lambda v: lax.all_gather(v, ("i", "j"), axis_index_groups=BOTH_GROUPS),
+        lambda b: [np.stack([b[i] for g in BOTH_GROUPS if r in g for i in g]) for r in range(6)],
+    ),
+    "sum in groups": (
+        lambda v: lax.psum(v, ("i", "j"), axis_index_groups=BOTH_GROUPS),
+        lambda b: [sum(b[i] for g in BOTH_GROUPS if r in g for i in g) for r in range(6)],
+    ),
+    "permutation": (
+        lambda v: lax.ppermute(v, ("i", "j"), [(0, 5), (5, 1), (2, 2)]),
+        lambda b: [0 * b[0], b[5], b[2], 0 * b[0], 0 * b[0], b[0]],
+    ),
+    "scatter": (
+        lambda v: lax.psum_scatter(v, ("i", "j"), scatter_dimension=1),
+        lambda b: [sum(b)[:, r] for r in range(6)],
+    ),
+    "scatter in groups": (
+        lambda v: lax.psum_scatter(v, ("i", "j"), axis_index_groups=BOTH_GROUPS, tiled=True),
+        lambda b: [
+            sum(b[i] for i in g)[2 * g.index(r) : 2 * g.index(r) + 2] for r in range(6) for g in BOTH_GROUPS if r in g
+        ],
+    ),
+    "exchange": (
+        lambda v: lax.all_to_all(v, ("i", "j"), 0, 1),
+        lambda b: [np.stack([b[s][r] for s in range(6)], 1 - 0) for r in range(6)],
+    ),
+    "exchange tiled": (
+        lambda v: lax.all_to_all(v, ("i", "j"), 1, 0, tiled=True),
+        lambda b: [np.concatenate([b[s][:, r : r + 1] for s in range(6)]) for r in range(6)],
+    ),
+    "exchange in groups": (
+        lambda v: lax.all_to_all(v, ("i", "j"), 1, 1, tiled=True, axis_index_groups=BOTH_GROUPS),
+        lambda b: [
+            np.concatenate([b[s][:, 2 * g.index(r) : 2 * g.index(r) + 2] for s in g], 1)
+            for r in range(6) for g in BOTH_GROUPS if r in g
+        ],
+    ),
+    "index": (
+        lambda v: lax.mul(v, lax.convert_element_type(lax.axis_index(("j", "i")), v.dtype)),
+        lambda b: [b[r] * ((r % 3) * 2 + r // 3) for r in range(6)],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+def test_over_several_axes(name):
+    f, meaning = SEVERAL[name]
+    np.testing.assert_allclose(over_both(f, MANY), of_each(meaning(list(MANY.reshape(6, 6, 6)))), rtol=1e-5, atol=1e-6)
+
+
+def test_ragged_exchange():
+    rng = np.random.default_rng(2)
+    count = rng.integers(0, 3, (4, 4)).astype(np.int32)
+    first = rng.integers(0, 3, (4, 4)).astype(np.int32)
+    into = np.cumsum(np.vstack([np.zeros(4, int), count[:-1]]), 0).astype(np.int32)
+    rows = rng.standard_normal((4, 5, 2)).astype(np.float32)
+    out = np.full((9, 2), -1, np.float32)
+    got = over(
+        lambda x, f, c, i, r: lax.ragged_all_to_all(x, out, f, c, i, r, axis_name="i"),
+        rows,
+        first,
+        count,
+        into,
+        count.T,
+    )
+    np.testing.assert_array_equal(got, np.stack(_ragged_rows(rows, (first, count, into), out)))

@@ -5,6 +5,8 @@ import subprocess
 import sys
 import textwrap
 
+import pytest
+
 SETUP = """
 import numpy as np
 import bedrax.xla_backend as xla
@@ -33,7 +35,7 @@ def close(got, want):
 def check(f, *args):
     "Compiled (whole, and operation by operation) and by NumPy: the same."
     program = make_jaxpr(f)(*args)
-    want = evaluate(program, *args)
+    want = evaluate(program, *map(np.asarray, args))
     many = lambda out: out if isinstance(out, (tuple, list)) else [out]
     for got in (many(jit(f)(*args)), many(f(*args))):
         assert len(got) == len(want)
@@ -95,6 +97,156 @@ COLLECTIVES = """
 """
 
 
+PROGRAMS = {
+    "derivatives": """
+        def ring(a, b):
+            def step(carry, _):
+                block, total = carry
+                total = lax.add(total, lax.dot(lax.sin(block), b))
+                return (lax.ppermute(block, "x", [(i, (i + 1) % 4) for i in range(4)]), total), None
+            return lax.scan(step, (a, lax.full((2, 4), 0.0, a.dtype)), None, length=4)[0][1]
+        def loss(a, b):
+            a = checkpoint(lambda a: lax.tanh(lax.dot(a, b)))(a)
+            big = lax.gt(lax.reduce_sum(a, (0, 1)), S)
+            a = lax.cond(big, lambda a: lax.mul(a, a), lambda a: a, a)
+            return lax.pmean(lax.reduce_sum(a, (0, 1)), "x")
+        for check_vma in (True, False):
+            f = over(ring, (P("x"), P()), P("x"), check_vma=check_vma)
+            g = over(loss, (P("x"), P()), P(), check_vma=check_vma)
+            check(f, A, B)
+            for i in (0, 1):
+                check(lambda a, b: grad(g, i)(a, b), A, B)
+                check(lambda a, b: grad(lambda a, b: lax.reduce_sum(f(a, b), (0, 1)), i)(a, b), A, B)
+            check(lambda a, b: jvp(g, (a, b), (a, b)), A, B)
+            check(vmap(f, in_axes=(1, None)), np.stack([A, A * S], 1), B)
+            check(grad(lambda a, b: lax.reduce_sum(vmap(g, in_axes=(0, None))(a, b), (0,))), np.stack([A, A * S]), B)
+    """,
+    "loops": """
+        def until(a):
+            return lax.while_loop(lambda c: lax.lt(lax.psum(lax.reduce_sum(lax.mul(c, c), (0, 1)), "x"), 900.0),
+                                  lambda c: lax.mul(c, 1.5), a)
+        check(over(until, P("x"), P("x")), A)
+        check(over(lambda a: lax.fori_loop(0, 3, lambda i, c: lax.psum(lax.sin(c), "x"), a), P("x"), P("x")), A)
+        check(over(lambda a: lax.map(lambda r: lax.psum(r, "x"), a), P("x"), P()), A)
+    """,
+    "nested": """
+        def outer(a):
+            inner = shard_map(lambda v: lax.psum(lax.mul(v, v), "y"), in_specs=P(None, "y"), out_specs=P(), axis_names={"y"})
+            return lax.add(lax.psum(inner(a), "x"), lax.reduce_max(inner(a), (0, 1)))
+        f = shard_map(outer, mesh=mesh, in_specs=P("x"), out_specs=P("x"), axis_names={"x"})
+        check(f, A)
+        check(grad(lambda a: lax.reduce_sum(f(a), (0, 1))), A)
+    """,
+    "partly": """
+        where = NamedSharding(mesh, P("x", "y"))
+        f = over(lambda a, b: lax.psum(lax.dot(lax.sin(a), b), "x"), (P(None, "x"), P("x")), P(), axis_names={"x"})
+        out = check(f, device_put(A, where), device_put(B, NamedSharding(mesh, P("x", "y"))))
+        check(grad(lambda a, b: lax.reduce_sum(f(a, b), (0, 1))), A, B)
+        check(over(lambda a: lax.mul(a, lax.convert_element_type(lax.axis_index("x"), a.dtype)), P("x"), P("x"),
+                   axis_names={"x"}), A)
+    """,
+    "places": """
+        f = over(lambda a: lax.psum(a, "y"), P("x", "y"), P("x"))
+        assert f(A).sharding.is_equivalent_to(NamedSharding(mesh, P("x")), 2)
+        on = device_put(A, NamedSharding(mesh, P("x", "y")))
+        assert jit(f)(on).sharding.is_equivalent_to(NamedSharding(mesh, P("x")), 2)
+        one = Mesh(np.array(d[3:4]), ("x",))
+        g = shard_map(lambda a: lax.psum(lax.sin(a), "x"), mesh=one, in_specs=P("x"), out_specs=P())
+        assert g(A).devices() == {d[3]}
+        check(g, A)
+        with set_mesh(mesh):
+            check(shard_map(lambda a: lax.psum(a, "x"), in_specs=P("x"), out_specs=P()), A)
+            check(smap(lambda a: lax.psum(lax.reduce_sum(a, (1,)), "y"), in_axes=1, out_axes=None, axis_name="y"), A)
+            check(smap(lambda a: a, in_axes=-1, out_axes=0, axis_name="x"), A)
+        batch = np.stack([A, A * S])
+        h = vmap(over(lambda a: lax.psum(a, "x"), P("x"), P()), spmd_axis_name="y")
+        check(h, batch)
+        assert jit(h)(batch).sharding.is_equivalent_to(NamedSharding(mesh, P("y")), 3)
+        c = device_put(A, d[1])
+        try:
+            jit(f)(c)
+        except ValueError as e:
+            assert "incompatible devices" in str(e) and "shard_map" in str(e), e
+        else:
+            raise AssertionError
+    """,
+    "ragged": """
+        def f(rows, out, *tables):
+            return lax.ragged_all_to_all(rows, out, *(lax.squeeze(t, (0,)) for t in tables), axis_name="x")
+        count = rng.integers(0, 3, (4, 4)).astype(np.int32)
+        into = np.cumsum(np.vstack([np.zeros(4, int), count[:-1]]), 0).astype(np.int32)
+        tables = (rng.integers(0, 1, (4, 4)).astype(np.int32), count, into, count.T.copy())
+        g = over(f, P("x"), P("x"))
+        out = np.zeros((36, 8), np.float32)
+        check(g, A, out, *tables)
+        check(lambda a, o: grad(lambda a, o: lax.reduce_sum(lax.sin(g(a, o, *tables)), (0, 1)), (0, 1))(a, o), A, out)
+    """,
+    "calls": """
+        from bedrax.autodiff import custom_jvp, custom_vjp
+        from bedrax.lax.primitives.callbacks import debug_callback, pure_callback
+        seen = []
+        f = over(lambda v: (debug_callback(lambda s: seen.append(float(s)), lax.reduce_sum(v, (0, 1))), v)[1], P("x"), P("x"))
+        jit(f)(A)
+        xla.effects_barrier()
+        want = [A[2 * i : 2 * i + 2].sum() for i in range(4) for _ in range(2)]
+        close(sorted(seen), sorted(want))  # every device makes the call with its block
+        shape = lambda v: jit(lambda v: v).eval_shape(v)
+        g = over(lambda v: pure_callback(lambda x: np.sin(x) * len(x), shape(v), v), P("x"), P("x"))
+        close(jit(g)(A), np.sin(A) * 2)
+
+        w = np.arange(8, dtype=np.float32)
+        rows = lambda w: lax.broadcast_in_dim(w, (2, 8), (1,))
+        total = lambda v: lax.reduce_sum(v, (0, 1))
+        def vjp_rule(bwd):
+            @custom_vjp
+            def f(w, v):
+                return lax.mul(rows(w), v)
+            f.defvjp(lambda w, v: (lax.mul(rows(w), v), (w, v)), bwd)
+            return f
+        back = lambda r, g: lax.reduce_sum(lax.mul(g, r[1]), (0,))
+        unsummed = vjp_rule(lambda r, g: (back(r, g), lax.mul(g, rows(r[0]))))
+        summed = vjp_rule(lambda r, g: (lax.psum(back(r, g), "x"), lax.mul(g, rows(r[0]))))
+        @custom_jvp
+        def forward(w, v):
+            return lax.mul(rows(w), v)
+        forward.defjvp(lambda p, t: (
+            lax.mul(rows(p[0]), p[1]), lax.add(lax.mul(rows(t[0]), p[1]), lax.mul(t[1], rows(p[0])))))
+        for h in (unsummed, summed, forward):
+            m = over(h, (P(), P("x")), P("x"))
+            close(grad(lambda w: total(m(w, A)))(w), A.sum(0))
+            inner = over(lambda w, v: lax.psum(grad(lambda v: total(h(lax.mul(w, 2.0), v)))(v), "x"), (P(), P("x")), P())
+            close(inner(w, A), np.broadcast_to(8 * w, (2, 8)))
+        close(over(lambda w, v: grad(lambda w: total(lax.mul(rows(w), v)))(w), (P(), P("x")), P())(w, A), A.sum(0))
+    """,
+    "pmap": """
+        check(pmap(lambda v: lax.psum(lax.sin(v), "i"), "i"), A)
+        check(pmap(lambda v, w: lax.mul(v, w), in_axes=(1, None), out_axes=1), A, S)
+        check(pmap(lambda r: pmap(lambda v: lax.psum(v, ("i", "j")), "j")(r), "i"), A[:4])
+        assert pmap(lambda v: v)(A).sharding.device_set == set(d)
+        out = pmap(lambda v, k: lax.mul(v, float(k)), static_broadcasted_argnums=1, devices=d[2:6])(A[:4], 3)
+        close(out, 3 * A[:4])
+        assert out.sharding.device_set == set(d[2:6])
+        check(grad(lambda a: lax.reduce_sum(pmap(lambda v: lax.mul(lax.psum(v, "i"), v), "i")(a), (0, 1))), A)
+        x = device_put(A, NamedSharding(Mesh(np.array(d), ("i",)), P("i")))
+        y = pmap(lambda v: lax.add(v, S), donate_argnums=0)(x)
+        assert x.is_deleted()
+        close(y, A + S)
+        for bad, text in [
+            (lambda: pmap(lambda v: v)(np.ones(9)), "size 9, but there are 8 devices"),
+            (lambda: pmap(lambda v, w: v)(np.ones(3), np.ones(4)), "differ in size: 3"),
+            (lambda: pmap(lambda v: v, in_axes=None)(A), "pass axis_size"),
+            (lambda: pmap(lambda v: v, devices=d[:3])(A), "devices has 3"),
+        ]:
+            try:
+                bad()
+            except ValueError as e:
+                assert text in str(e), e
+            else:
+                raise AssertionError(text)
+    """,
+}
+
+
 def run(program):
     environment = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=8", "TF_CPP_MIN_LOG_LEVEL": "3"}
     command = [sys.executable, "-c", SETUP + textwrap.dedent(program)]
@@ -104,3 +256,8 @@ def run(program):
 
 def test_collectives():
     run(COLLECTIVES)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs(name):
+    run(PROGRAMS[name])

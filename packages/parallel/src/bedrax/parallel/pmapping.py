@@ -60,10 +60,9 @@ def pmap(
     """
     if not callable(fun):
         raise TypeError(f"pmap needs a function, got {fun!r} of type {type(fun)}")
-    static = (
-        (static_broadcasted_argnums,) if isinstance(static_broadcasted_argnums, int) else static_broadcasted_argnums
+    static, donated = (
+        (nums,) if isinstance(nums, int) else tuple(nums) for nums in (static_broadcasted_argnums, donate_argnums)
     )
-    static = tuple(static)
     name = _Unnamed() if axis_name is None else axis_name
 
     @functools.wraps(fun)
@@ -93,7 +92,7 @@ def pmap(
         mesh = Mesh(_devices(fun, size, devices, backend), (name,))
         return _mapped(fun, call, given, dims, out_axes, mesh, name)
 
-    return jit(mapped, static_argnums=static or None, donate_argnums=donate_argnums or None)
+    return jit(mapped, static_argnums=static or None, donate_argnums=donated or None)
 
 
 class _Unnamed:

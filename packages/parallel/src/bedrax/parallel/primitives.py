@@ -84,6 +84,7 @@ class OnMesh(NamedTuple):
     """The place of a program that all devices of a mesh run."""
 
     mesh: Any
+    num_devices = property(lambda self: self.mesh.size)
 
     @property
     def assignment(self) -> tuple | None:

@@ -20,7 +20,9 @@ from bedrax.core import dtypes, staging
 from bedrax.core.avals import aval_of
 from bedrax.core.errors import UnexpectedTracerError
 from bedrax.core.ir import Var, run
+from bedrax.core.tracing import varying_axes
 from bedrax.lax.primitives import custom_rules as p
+from bedrax.lax.primitives.collectives import psum
 
 
 def _has_tangent(x) -> bool:
@@ -112,7 +114,14 @@ jvp_rules.add(p.custom_lin_p, p.refuse_forward_mode, "error")
 @transpose_rules.rule(p.custom_lin_p)
 def _custom_lin_transpose(cts, *args, bwd, num_res, out_avals, active, symbolic_zeros):
     back = bwd(args[:num_res], cts if symbolic_zeros else list(map(instantiate, cts)))
-    return [None] * num_res + [ct for ct, m in zip(back, active, strict=True) if m]
+    back = [ct for ct, m in zip(back, active, strict=True) if m]
+    return [None] * num_res + [_summed(ct, x) for ct, x in zip(back, args[num_res:], strict=True)]
+
+
+def _summed(ct, x):
+    """The cotangent of an argument that is equal along more axes than the rule made the cotangent."""
+    more = frozenset() if ct is None or type(ct) is Zero else varying_axes(aval_of(ct)) - varying_axes(x.aval)
+    return psum(ct, tuple(more)) if more else ct
 
 
 # ---- linear_call

@@ -35,6 +35,7 @@ from bedrax.lax.primitives.collectives import (
     ragged_all_to_all_p,
     reduce_scatter_p,
 )
+from bedrax.lax.tables import decompositions
 
 
 def _names(axis_name) -> tuple:
@@ -200,29 +201,10 @@ def _all_to_all(prim, axis, args, dims, *, split_axis, concat_axis, tiled):
     return (merge_axes(x, concat_axis + 1) if tiled else x), 0
 
 
-@_along_axis(ragged_all_to_all_p)
-def _ragged(prim, axis, args, dims):
-    rows, output, *tables = (to_front(x, d, axis.size) for x, d in zip(args, dims, strict=True))
-    first, count, into, _ = (lax.convert_element_type(t, np.dtype(np.int32)) for t in tables)  # [sender, receiver]
-    n, total = axis.size, aval_of(output).shape[1]
-    senders, per_sender = aval_of(rows).shape[:2]
-    shape = (n, total, senders)  # receiver, row of its output, sender
-
-    def spread(table):
-        return lax.broadcast_in_dim(table, shape, (2, 0))
-
-    row, sender = (lax.broadcasted_iota(np.dtype(np.int32), shape, i) for i in (1, 2))
-    at = lax.sub(row, spread(into))
-    hit = lax.bitwise_and(lax.ge(at, np.int32(0)), lax.lt(at, spread(count)))
-    source = lax.add(lax.add(spread(first), at), lax.mul(sender, np.int32(per_sender)))
-    source = lax.reduce_max(lax.select(hit, source, lax.full_like(source, -1)), (2,))  # the last sender wins
-    flat = merge_axes(rows, 0)
-    rest = aval_of(flat).shape[1:]
-    numbers = lax.GatherDimensionNumbers(tuple(range(2, 2 + len(rest))), (0,), (0,))
-    index = lax.expand_dims(lax.max(source, np.int32(0)), (2,))
-    picked = lax.gather(flat, index, numbers, (1, *rest), mode="clip")
-    arrives = lax.broadcast_in_dim(lax.ge(source, np.int32(0)), aval_of(output).shape, (0, 1))
-    return lax.select(arrives, picked, output), 0
+@axis_rules.rule(ragged_all_to_all_p)
+def _ragged(axis, args, dims, **params):
+    (out,), (d,) = batch_flat(lambda *xs: [decompositions[ragged_all_to_all_p](*xs, **params)], axis, args, dims)
+    return out, d
 
 
 @axis_rules.rule(axis_index_p)

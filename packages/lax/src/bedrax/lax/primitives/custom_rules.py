@@ -11,8 +11,8 @@ from bedrax.core import staging
 from bedrax.core.avals import aval_of
 from bedrax.core.dead_code import dead_code_rules
 from bedrax.core.ir import DebugInfo, Eqn, run
-from bedrax.core.tables import Use, calls, families_on_bases, print_rules, programs
-from bedrax.core.tracing import Primitive
+from bedrax.core.tables import Use, calls, families_on_bases, print_rules, programs, varying_rules
+from bedrax.core.tracing import Primitive, varying_axes
 from bedrax.lax.primitives.calls import closed_call_p
 
 _FAMILY = "custom_rules"
@@ -83,6 +83,16 @@ custom_lin_p = Primitive("custom_lin", _FAMILY, multiple_results=True)
 @custom_lin_p.abstract
 def _custom_lin_types(*avals, out_avals, **_):
     return list(out_avals)
+
+
+# A backward rule returns cotangents of the arguments as they were given: nothing is cast to vary on the way in.
+@varying_rules.rule(custom_vjp_call_p)
+def _vjp_varying(axes, params):
+    call = params["call_jaxpr"]
+    return None, frozenset().union(*axes) if call is None else list(map(varying_axes, call.out_avals))
+
+
+varying_rules.add(custom_lin_p, lambda axes, params: (None, list(map(varying_axes, params["out_avals"]))))
 
 
 @custom_lin_p.def_impl

@@ -124,15 +124,6 @@ def _axis_index(ctx, *, axis_name):
     return _manual(ctx).numbers[axis_name]
 
 
-@lowering_rules.rule(p.ragged_all_to_all_p)
-def _ragged(ctx, *operands, axis_name, axis_index_groups):
-    rows = _manual(ctx).groups(_names(axis_name), axis_index_groups)
-    return ctx.custom_call(
-        "ragged_all_to_all", operands, operands[1].type,
-        {"replica_groups": np.asarray(rows, np.int64), "channel_id": np.int64(ctx.program.channels + 1)},
-    )  # fmt: skip
-
-
 @lowering_rules.rule(p.pvary_p, kind="identity")
 def _pvary(ctx, x, *, axes):
     return x

@@ -105,8 +105,15 @@ class Caller(Builder):
         tokens = [] if effect is None else [self.token(effect)]
         results = [t.type for t in tokens] + wanted
         once = {}
-        if self.program.num_partitions > 1:  # whole arrays, once: on one device, whose results the others get
-            one = f"{{maximal device={self.program.position(device)}}}"
+        manual = self.program.manual
+        if manual is not None and manual.free:
+            raise NotImplementedError(
+                f"a call into Python inside shard_map over some axes of its mesh, but not {manual.free}: it would get parts of"
+                " blocks. Take the call out, or let axis_names have all axes."
+            )
+        if self.program.num_partitions > 1:
+            # Inside `shard_map` every device makes the call. Elsewhere one does, with whole arrays: the others get results.
+            one = "{manual}" if manual is not None else f"{{maximal device={self.program.position(device)}}}"
             once = {
                 "mhlo.sharding": types.string(one if len(results) < 2 else f"{{{', '.join([one] * len(results))}}}")
             }
@@ -116,7 +123,7 @@ class Caller(Builder):
         if effect is not None:
             self.set_token(effect, out[0])
         out = out[len(tokens) :]
-        return [self.with_sharding(v, "{replicated}") for v in out] if once else out
+        return [self.with_sharding(v, "{replicated}") for v in out] if once and manual is None else out
 
     def keep_alive(self, x: Any) -> None:
         """`x` lives at least as long as the executable."""

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from bedrax.core.passes import all_equations
-from bedrax.lax.primitives.collectives import axis_index_p
+from bedrax.core.tables import named_axes
+from bedrax.lax.primitives.collectives import axis_index_p, ragged_all_to_all_p
 from bedrax.parallel.primitives import in_blocks, inside, manual_sizes, shard_map_p
 from bedrax.parallel.specs import PartitionSpec, axes_of
 from bedrax.xla_backend.door import runtime
@@ -101,8 +102,11 @@ _NOTHING = PartitionSpec()
 
 
 def _numbered(jaxpr) -> set:
-    """The axes along which a device asks for its number."""
-    return {e.params["axis_name"] for e in all_equations(jaxpr) if e.primitive is axis_index_p}
+    """The axes along which a device asks for its number, or an operation that is made of others will."""
+    return {
+        n for e in all_equations(jaxpr) if e.primitive in (axis_index_p, ragged_all_to_all_p)
+        for n in named_axes[e.primitive](e.params)
+    }  # fmt: skip
 
 
 class Manual:
@@ -118,6 +122,11 @@ class Manual:
 
     def __init__(self, mesh: Any, manual: tuple[str, ...], numbers: dict[str, Any]):
         self.mesh, self.manual, self.numbers = mesh, manual, numbers
+
+    @property
+    def free(self) -> tuple[str, ...]:
+        """The axes that are not mapped."""
+        return tuple(n for n in self.mesh.axis_names if n not in self.manual)
 
     def groups(self, names: Sequence[str], chosen: Sequence[Sequence[int]] | None = None) -> np.ndarray:
         """The numbers of the devices that take part together: a row for each group, ordered along the axes `names`.
