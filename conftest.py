@@ -35,6 +35,7 @@ ON_NUMPY = tuple(
         "checkify",
         "numpy",
         "state",
+        "pallas",
         "random",
         "nn",
         "image",

@@ -33,6 +33,7 @@ WITHOUT_XLA = (
     "checkify",
     "numpy",
     "state",
+    "pallas",
     "random",
     "nn",
     "image",

@@ -16,11 +16,23 @@ from bedrax.core.tracing import Primitive
 _SPARSE = "sparse arrays are not supported: use dense arrays, or jax.ops.segment_sum over indices and values"
 _TYPES = "types of a library's own may be declared; programs over their values are not supported"
 
+_MESHES = (
+    "kernels run one after the other here (pallas_call with interpret=True): there are no cores, and nothing to compile"
+)
+_SPLASH = "kernels for TPUs do not run here; jax.nn.dot_product_attention computes attention on every platform"
+_CORES = (
+    "core_map", "estimate_cost", "get_global", "kernel", "lower_as_mlir", "semaphore", "semaphore_read", "semaphore_signal",
+    "semaphore_wait",
+)  # fmt: skip
+_ATTENTION = ("CausalMask", "MultiHeadMask", "NumpyMask", "SegmentIds", "make_splash_mha")
+
 reasons: dict[str, str] = {
     **dict.fromkeys(("JAXSparse", "BCOO", "BCSR"), _SPARSE),
     **dict.fromkeys(
         ("VJPHiPrimitive", "HiPrimitive", "HiType", "MutableHiType", "HiPspec", "register_hitype", "aval_method",
          "aval_property"), _TYPES),
+    **dict.fromkeys(_CORES, _MESHES),
+    **dict.fromkeys(_ATTENTION, _SPLASH),
 }  # fmt: skip
 
 
@@ -54,6 +66,12 @@ class _Nothing:
         name = type(self).__name__
         raise refusal(name) if name in reasons else NotImplementedError(f"{name}: {type(self).__doc__}")
 
+
+# ---- kernels: what needs cores, and the kernels for TPUs that keras imports
+
+core_map, estimate_cost, get_global, kernel, lower_as_mlir, semaphore = map(_function, _CORES[:6])
+semaphore_read, semaphore_signal, semaphore_wait = map(_function, _CORES[6:])
+CausalMask, MultiHeadMask, NumpyMask, SegmentIds, make_splash_mha = map(_function, _ATTENTION)
 
 # ---- sparse arrays: libraries ask isinstance(x, JAXSparse)
 

@@ -1,0 +1,1 @@
+from . import splash_attention as splash_attention

@@ -1,0 +1,3 @@
+from bedrax.extend.unsupported import (
+    CausalMask as CausalMask, MultiHeadMask as MultiHeadMask, NumpyMask as NumpyMask,  # keras
+)  # fmt: skip

@@ -1,0 +1,6 @@
+from bedrax.pallas.specs import (
+    HBM as HBM, SMEM as SMEM, VMEM as VMEM, InterpretParams as InterpretParams, MemorySpace as MemorySpace,
+    PrefetchScalarGridSpec as PrefetchScalarGridSpec, TPUCompilerParams as _CompilerParams,
+)  # fmt: skip
+
+CompilerParams = _CompilerParams

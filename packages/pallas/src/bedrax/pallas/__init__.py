@@ -1,0 +1,51 @@
+"""Kernels over grids of blocks (`jax.experimental.pallas`), interpreted as loops over references."""
+
+from bedrax.pallas.calls import pallas_call, run_scoped, run_state, with_scoped
+from bedrax.pallas.inside import (
+    align_to,
+    broadcast_to,
+    cdiv,
+    debug_check,
+    debug_print,
+    ds,
+    dslice,
+    empty,
+    empty_like,
+    empty_ref_like,
+    loop,
+    multiple_of,
+    next_power_of_2,
+    num_programs,
+    program_id,
+    reciprocal,
+    strides_from_shape,
+    when,
+)
+from bedrax.pallas.specs import (
+    ANY,
+    HOST,
+    BlockDim,
+    Blocked,
+    BlockSpec,
+    BoundedSlice,
+    Buffered,
+    CompilerParams,
+    CostEstimate,
+    Element,
+    GridSpec,
+    MemoryRef,
+    MemorySpace,
+    PrefetchScalarGridSpec,
+    Squeezed,
+    no_block_spec,
+    squeezed,
+)
+from bedrax.state.views import Slice
+
+__all__ = [
+    "ANY", "HOST", "BlockDim", "BlockSpec", "Blocked", "BoundedSlice", "Buffered", "CompilerParams", "CostEstimate",
+    "Element", "GridSpec", "MemoryRef", "MemorySpace", "PrefetchScalarGridSpec", "Slice", "Squeezed", "align_to",
+    "broadcast_to", "cdiv", "debug_check", "debug_print", "ds", "dslice", "empty", "empty_like", "empty_ref_like",
+    "loop", "multiple_of", "next_power_of_2", "no_block_spec", "num_programs", "pallas_call", "program_id",
+    "reciprocal", "run_scoped", "run_state", "squeezed", "strides_from_shape", "when", "with_scoped",
+]  # fmt: skip

@@ -1,0 +1,205 @@
+"""What kernels call: where in the grid they are, loops and conditions, small arithmetic."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from bedrax import lax, pytree
+from bedrax.core import dtypes
+from bedrax.core.avals import ShapedArray, abstractify, aval_of
+from bedrax.core.tracing import Tracer
+from bedrax.lax.filling import full
+from bedrax.lax.primitives.callbacks import debug_print as _debug_print
+from bedrax.pallas.specs import MemoryRef
+from bedrax.state import empty_ref
+from bedrax.state.views import Slice
+
+
+class _Grids(threading.local):
+    stack: tuple = ()  # (program ids, sizes) of the grids around us
+
+
+_grids = _Grids()
+
+
+@contextmanager
+def in_grid(ids: Sequence[Any], sizes: Sequence[Any]):
+    """The kernel is run at this place of the grid."""
+    saved, _grids.stack = _grids.stack, (*_grids.stack, (tuple(ids), tuple(sizes)))
+    try:
+        yield
+    finally:
+        _grids.stack = saved
+
+
+def _axis(what: str, axis: int, part: int) -> Any:
+    if not _grids.stack:
+        raise ValueError(f"{what}({axis}) is asked outside of a kernel: only pallas_call has a grid")
+    values = _grids.stack[-1][part]
+    if not 0 <= axis < len(values):
+        raise ValueError(f"{what}: there is no axis {axis} in a grid of {len(values)} axes")
+    return values[axis]
+
+
+def program_id(axis: int) -> Any:
+    """Where in the grid the kernel runs: its position along an axis, an int32 scalar."""
+    return _axis("program_id", axis, 0)
+
+
+def num_programs(axis: int) -> Any:
+    """The size of the grid along an axis."""
+    return _axis("num_programs", axis, 1)
+
+
+def when(condition: Any, /) -> Callable[[Callable[[], None]], None]:
+    """Decorator that runs a function of no arguments if `condition` holds; what it does, it does to references."""
+
+    def run(body: Callable[[], None]) -> None:
+        if isinstance(condition, Tracer):
+            lax.cond(condition, lambda: (body(), None)[1], lambda: None)
+        elif condition:
+            body()
+
+    return run
+
+
+def loop(
+    lower: Any, upper: Any, *, init_carry: Any = None, step: Any = 1, unroll: int | bool | None = None
+) -> Callable:
+    """Decorator that runs a function for ``i = lower, lower + step, ...`` below `upper`.
+
+    Args:
+      init_carry: None for a body ``i -> None``; else the body is ``(i, carry) -> carry``.
+      step: positive.
+      unroll: as in `fori_loop`.
+
+    Returns:
+      A decorator whose result is the last carry.
+    """
+    if isinstance(step, (int, np.integer)) and step <= 0:
+        raise ValueError(f"loop: step is positive, got {step}")
+
+    def run(body: Callable) -> Any:
+        at = lambda i: i * step + lower
+
+        def once(i, carry):
+            return body(at(i), carry) if init_carry is not None else body(at(i))
+
+        return lax.fori_loop(0, cdiv(upper - lower, step), once, init_carry, unroll=unroll)
+
+    return run
+
+
+def ds(start: Any, size: Any = None, stride: int | None = None) -> Any:
+    """A slice with a length: `size` positions from `start`, which may be computed.
+
+    One argument alone is the size (None: all).
+    """
+    if start is None or (size is None and start is None):
+        return slice(None, None, stride)
+    if size is None:
+        start, size = 0, start
+    if isinstance(size, Tracer):
+        raise TypeError(f"ds: the size of a slice is a known integer, got {size!r}")
+    return Slice(start, int(size), 1 if stride is None else stride)
+
+
+dslice = ds
+
+
+def cdiv(a: Any, b: Any) -> Any:
+    """``a / b`` rounded up, for integers."""
+    if isinstance(a, (int, np.integer)) and isinstance(b, (int, np.integer)):
+        return -(-a // b)
+    return lax.div(lax.add(a, lax.sub(b, 1)), b)
+
+
+def align_to(x: Any, alignment: Any) -> Any:
+    """The next multiple of `alignment`."""
+    return cdiv(x, alignment) * alignment
+
+
+def next_power_of_2(x: int) -> int:
+    """The least power of 2 that is not less than `x`."""
+    if x < 0:
+        raise ValueError(f"next_power_of_2: a number that is not negative is needed, got {x}")
+    return 1 if x == 0 else 2 ** (x - 1).bit_length()
+
+
+def strides_from_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """How many elements lie between neighbours along each axis of an array in C order."""
+    return tuple(int(np.prod(shape[i + 1 :], dtype=np.int64)) for i in range(len(shape)))
+
+
+def multiple_of(x: Any, values: Sequence[int] | int) -> Any:
+    """`x`, of which the caller knows that it is a multiple of `values`: a compiler could use that."""
+    return x
+
+
+def reciprocal(x: Any, *, approx: bool = False, full_range: bool = True) -> Any:
+    """``1 / x``. It is exact here, as `approx` and `full_range` allow."""
+    return lax.div(lax.full_like(x, 1), x)
+
+
+def broadcast_to(a: Any, shape: tuple[int, ...]) -> Any:
+    """An array in a larger shape, axes of length 1 repeated."""
+    a = lax.asarray(a)
+    offset = len(shape) - len(a.shape)
+    return lax.broadcast_in_dim(a, shape, tuple(range(offset, len(shape))))
+
+
+def debug_print(fmt: str, *args: Any) -> None:
+    """Print values while the kernel runs, as `jax.debug.print` does."""
+    _debug_print(fmt, *args)
+
+
+def debug_check(condition: Any, message: str | Callable[[], str]) -> None:
+    """Check a condition where debug checks are enabled. They cannot be enabled here, so it does nothing."""
+
+
+def uninitialized(aval: Any) -> Any:
+    """What memory holds that nobody has written to: nan, or the least integer, so that its use is seen."""
+    dtype = aval.dtype
+    if dtypes.is_inexact(dtype):
+        value: Any = np.nan
+    else:
+        value = False if dtype == np.bool_ else np.iinfo(dtype).min
+    return full(aval.shape, value, dtype)
+
+
+def empty(shape: Any, dtype: Any, *, out_sharding: Any = None) -> Any:
+    """An array whose elements nobody has chosen: zeros."""
+    if out_sharding is not None:
+        raise NotImplementedError("empty: out_sharding is not supported here; use jax.device_put")
+    return full(tuple(shape), 0, dtype)
+
+
+def empty_like(x: Any) -> Any:
+    """`empty` arrays like the leaves of a tree."""
+    return pytree.tree_map(lambda leaf: empty(abstractify(leaf).shape, abstractify(leaf).dtype), x)
+
+
+def empty_ref_like(x: Any) -> Any:
+    """References to `empty` arrays like the leaves of a tree."""
+    return pytree.tree_map(lambda leaf: empty_ref(type_of(leaf)), x, is_leaf=lambda leaf: isinstance(leaf, MemoryRef))
+
+
+def type_of(x: Any) -> ShapedArray:
+    """The type of memory, or of what has a shape and a dtype."""
+    if isinstance(x, MemoryRef):
+        return x.inner_aval
+    aval = aval_of(x) if isinstance(x, Tracer) else abstractify(x)
+    return getattr(aval, "inner_aval", aval)
+
+
+def named(kernel: Callable) -> str:
+    """What messages call a kernel."""
+    while isinstance(kernel, functools.partial):
+        kernel = kernel.func
+    return getattr(kernel, "__name__", "the kernel")

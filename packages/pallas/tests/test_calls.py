@@ -1,0 +1,245 @@
+"""Kernels against what they compute, written with NumPy."""
+
+import numpy as np
+import pytest
+
+import bedrax.numpy as jnp
+from bedrax import lax
+from bedrax import pallas as pl
+from bedrax.autodiff import grad
+from bedrax.batching import vmap
+from bedrax.core.avals import ShapeDtypeStruct
+from bedrax.core.jitting import jit
+from bedrax.pallas.specs import SMEM, VMEM, InterpretParams, TPUCompilerParams
+
+
+def like(x):
+    return ShapeDtypeStruct(np.shape(x), np.asarray(x).dtype)
+
+
+def values(*shape):
+    return np.arange(np.prod(shape, dtype=int), dtype=np.float32).reshape(shape) + 1
+
+
+def call(kernel, out, *args, **options):
+    return pl.pallas_call(kernel, out, interpret=True, **options)(*args)
+
+
+def copy(x, o):
+    o[...] = x[...]
+
+
+def test_one_run_sees_everything():
+    x, y = values(3, 4), values(3, 4)
+
+    def add(x, y, o):
+        o[...] = x[...] + y[...]
+
+    np.testing.assert_array_equal(call(add, like(x), x, y), x + y)
+
+    def both(x, s, p):
+        s[...] = x[...] * 2
+        p[0] = x[1]
+
+    s, p = call(both, (like(x), like(x)), x)
+    np.testing.assert_array_equal(s, x * 2)
+    np.testing.assert_array_equal(p[0], x[1])
+    assert np.isnan(np.asarray(p)[1:]).all()
+    trees = call(lambda t, o: o["a"].set(t["x"][...] + t["y"][...]), {"a": like(x)}, {"x": x, "y": y})
+    np.testing.assert_array_equal(trees["a"], x + y)
+
+
+@pytest.mark.parametrize(
+    "shape, block", [((6,), 2), ((5,), 2), ((4, 6), (2, 3)), ((5, 7), (2, 3)), ((4, 6), (None, 3))]
+)
+def test_blocks_cover_an_array(shape, block):
+    block = block if isinstance(block, tuple) else (block,)
+    x = values(*shape)
+    grid = tuple(-(-n // (b or 1)) for n, b in zip(shape, block))
+    spec = pl.BlockSpec(block, lambda *ids: ids)
+    seen = []
+
+    def kernel(x, o):
+        seen.append(x.shape)
+        o[...] = x[...] * 10
+
+    out = call(kernel, like(x), x, grid=grid, in_specs=[spec], out_specs=spec)
+    np.testing.assert_array_equal(out, x * 10)
+    assert set(seen) == {tuple(b for b in block if b is not None)}
+
+
+def test_index_maps_choose_blocks():
+    x = values(8)
+    swapped = call(
+        copy,
+        like(x),
+        x,
+        grid=4,
+        in_specs=[pl.BlockSpec((2,), lambda i: 3 - i)],
+        out_specs=pl.BlockSpec((2,), lambda i: i),
+    )
+    np.testing.assert_array_equal(swapped, x.reshape(4, 2)[::-1].ravel())
+    windows = call(
+        copy, ShapeDtypeStruct((3, 4), np.float32), x[:5], grid=(3,),
+        in_specs=[pl.BlockSpec((pl.Element(4, (1, 0)),), lambda i: (i,))], out_specs=pl.BlockSpec((None, 4), lambda i: (i, 0)),
+    )  # fmt: skip
+    expected = np.stack([np.concatenate([[np.nan], x[:5]])[i : i + 4] for i in range(3)])
+    np.testing.assert_array_equal(windows, expected)
+
+
+def test_runs_follow_one_another_and_know_where_they_are():
+    def kernel(o):
+        i, j = pl.program_id(0), pl.program_id(1)
+        o[i, j] = i * pl.num_programs(1) + j
+
+    np.testing.assert_array_equal(call(kernel, ShapeDtypeStruct((2, 3), np.int32), grid=(2, 3)), values(2, 3) - 1)
+
+    def total(x, o):
+        @pl.when(pl.program_id(0) == 0)
+        def _():
+            o[...] = jnp.zeros_like(o[...])
+
+        o[...] += x[...]
+
+    x = values(6)
+    spec = pl.BlockSpec((1,), lambda i: (i,))
+    whole = pl.BlockSpec((1,), lambda i: (0,))
+    out = call(total, ShapeDtypeStruct((1,), np.float32), x, grid=(6,), in_specs=[spec], out_specs=whole)
+    assert out[0] == x.sum()
+
+
+def test_scratch_memory_is_shared_by_the_runs():
+    def kernel(x, o, acc, *, count):
+        @pl.when(pl.program_id(0) == 0)
+        def _():
+            acc[...] = jnp.zeros((2,))
+            count[0] = 0
+
+        acc[...] += x[...]
+        count[0] += 1
+        o[...] = acc[...] / count[0]
+
+    x = values(6)
+    spec = pl.BlockSpec((2,), lambda i: (i,))
+    shapes = {"acc": VMEM((2,), np.float32), "count": SMEM((1,), np.int32)}
+    out = call(kernel, like(x), x, grid=3, in_specs=[spec], out_specs=spec, scratch_shapes=shapes)
+    rows = x.reshape(3, 2)
+    np.testing.assert_allclose(out, np.concatenate([rows[: i + 1].mean(0) for i in range(3)]))
+
+
+def test_prefetched_scalars_are_seen_by_index_maps():
+    x = values(4, 3)
+    order = np.array([2, 0, 3], np.int32)
+
+    def kernel(order, x, o):
+        o[...] = x[...] + order[pl.program_id(0)]
+
+    spec = pl.PrefetchScalarGridSpec(
+        1, (3,), [pl.BlockSpec((1, 3), lambda i, order: (order[i], 0))], pl.BlockSpec((1, 3), lambda i, order: (i, 0))
+    )
+    out = call(kernel, ShapeDtypeStruct((3, 3), np.float32), order, x, grid_spec=spec)
+    np.testing.assert_array_equal(out, x[order] + order[:, None])
+
+
+def test_an_argument_and_a_result_may_be_one_array():
+    x = values(4)
+    out = call(lambda x, o: o.set(x[0] * 10, 0), like(x), x, input_output_aliases={0: 0})
+    np.testing.assert_array_equal(out, [10, 2, 3, 4])
+    np.testing.assert_array_equal(x, values(4))
+
+
+def test_slices_with_computed_starts_and_loops():
+    x = values(8)
+
+    def kernel(x, o):
+        @pl.loop(0, 8, step=2)
+        def _(i):
+            o[pl.ds(i, 2)] = x[pl.ds(6 - i, 2)]
+
+    expected = x.reshape(4, 2)[::-1].ravel()
+    np.testing.assert_array_equal(call(kernel, like(x), x), expected)
+
+    def strided(x, o):
+        o[pl.ds(0, 4)] = x[pl.ds(1, 4, stride=2)]
+        o[pl.ds(4, 4)] = x[pl.ds(4)]
+        total = pl.loop(0, 3, init_carry=jnp.float32(0))(lambda i, c: c + x[i])
+        o[7] = total
+
+    out = call(strided, like(x), x)
+    np.testing.assert_array_equal(out, [*x[1::2], *x[:3], x[:3].sum()])
+
+
+def test_memory_of_its_own():
+    def kernel(x, o):
+        def body(tmp):
+            tmp[...] = x[...] * 2
+            return tmp[0]
+
+        o[...] = jnp.full((3,), pl.run_scoped(body, VMEM((3,), np.float32)))
+
+        @pl.with_scoped(VMEM((), np.float32))
+        def more(k, tmp):
+            tmp[...] = x[k]
+            o[k] = tmp[...]
+
+        more(2)
+
+    np.testing.assert_array_equal(call(kernel, ShapeDtypeStruct((3,), np.float32), values(3)), [2, 2, 3])
+    np.testing.assert_array_equal(pl.run_state(lambda r: r.set(5.0, 0))(jnp.zeros(2)), [5, 0])
+
+
+def test_transformations():
+    def kernel(x, y, o):
+        o[...] = lax.sin(x[...]) * y[...]
+
+    spec = pl.BlockSpec((2,), lambda i: (i,))
+    f = pl.pallas_call(
+        kernel, ShapeDtypeStruct((4,), np.float32), grid=2, in_specs=[spec, spec], out_specs=spec, interpret=InterpretParams(),
+        compiler_params=TPUCompilerParams(dimension_semantics=("parallel",)),
+    )  # fmt: skip
+    x, y = values(4), values(4) / 7
+    expected = np.sin(x) * y
+    np.testing.assert_allclose(jit(f)(x, y), expected, rtol=1e-5)
+    np.testing.assert_allclose(grad(lambda x: jnp.sum(f(x, y)))(jnp.asarray(x)), np.cos(x) * y, rtol=1e-5)
+    xs = np.stack([x, 2 * x])
+    np.testing.assert_allclose(vmap(f, (0, None))(xs, y), np.sin(xs) * y, rtol=1e-5)
+
+
+def test_small_arithmetic():
+    assert [pl.cdiv(a, 3) for a in (0, 1, 3, 4)] == [0, 1, 1, 2] and jit(pl.cdiv)(7, 2) == 4
+    assert pl.align_to(5, 4) == 8 and [pl.next_power_of_2(n) for n in (0, 1, 5, 8)] == [1, 1, 8, 8]
+    assert pl.strides_from_shape((2, 3, 4)) == (12, 4, 1)
+    np.testing.assert_array_equal(pl.reciprocal(jnp.float32([2, 4])), [0.5, 0.25])
+    assert pl.broadcast_to(jnp.ones((1, 3)), (2, 2, 3)).shape == (2, 2, 3)
+    assert pl.empty((2,), np.int8).dtype == np.int8 and pl.empty_ref_like(VMEM((2,), np.int8)).shape == (2,)
+
+
+WRONG = {
+    "not interpreted": (lambda x: pl.pallas_call(copy, like(x))(x), NotImplementedError, "interpret=True"),
+    "no grid": (lambda x: pl.program_id(0), ValueError, "outside"),
+    "no such axis": (lambda x: call(lambda x, o: pl.program_id(1), like(x), x, grid=2), ValueError, "no axis 1"),
+    "rank of a block": (
+        lambda x: call(copy, like(x), x, in_specs=[pl.BlockSpec((1, 2), lambda: (0, 0))]), ValueError, "2 axes",
+    ),
+    "an index map's result": (
+        lambda x: call(copy, like(x), x, in_specs=[pl.BlockSpec((4,), lambda: (0, 0))]), ValueError, "one index per axis",
+    ),
+    "specs of another structure": (
+        lambda x: call(copy, like(x), x, in_specs=[pl.BlockSpec(), pl.BlockSpec()]), ValueError, "in_specs",
+    ),
+    "aliases of other types": (
+        lambda x: call(copy, ShapeDtypeStruct((4,), np.int32), x, input_output_aliases={0: 0}), ValueError, "one array",
+    ),
+    "aliases of nothing": (lambda x: call(copy, like(x), x, input_output_aliases={3: 0}), ValueError, "there are 1"),
+    "a value of another shape": (lambda x: call(lambda x, o: o.set(x[:2]), like(x), x), ValueError, "shape"),
+    "a spec and its parts": (
+        lambda x: call(copy, like(x), x, grid_spec=pl.GridSpec(), grid=(2,)), ValueError, "grid_spec",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_errors(what):
+    use, error, words = WRONG[what]
+    with pytest.raises(error, match=words):
+        use(values(4))
