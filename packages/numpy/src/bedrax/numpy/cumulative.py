@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,35 +11,34 @@ from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
 from bedrax.core.one_program import one_program
+from bedrax.core.signatures import named
 from bedrax.lax.primitives import cumulative as cumulate
 from bedrax.lax.promotion import operand
 from bedrax.numpy.arguments import array, axis_index, refuse_out
 from bedrax.numpy.reductions import _wide_integer
 
 
-def _cumulative(name: str, function, a, axis, dtype, out):
-    refuse_out(name, out)
-    x = operand(name, a)
-    aval = aval_of(x)
-    if axis is None or not aval.shape:
-        if axis not in (None, 0, -1):
-            axis_index(axis, len(aval.shape))
-        x = lax.reshape(x, (dims.size(aval.shape),))
-        axis = 0
-    axis = axis_index(axis, len(aval_of(x).shape))
-    if dtype is not None:
-        target = dtypes.explicit_dtype(dtype, name)
-    else:
-        target = dtypes.default_int_dtype() if aval.dtype == np.bool_ else aval.dtype
-    if target == np.bool_:
-        x = lax.convert_to(x, np.dtype(np.int32), False)
-        return lax.convert_to(function(x, axis), target, False)
-    return function(lax.convert_to(x, target, False), axis)
+def _cumulative(name: str, what: str, function: Callable) -> Callable[..., Array]:
+    def cumulative(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
+        refuse_out(name, out)
+        x = operand(name, a)
+        aval = aval_of(x)
+        if axis is None or not aval.shape:
+            if axis not in (None, 0, -1):
+                axis_index(axis, len(aval.shape))
+            x = lax.reshape(x, (dims.size(aval.shape),))
+            axis = 0
+        axis = axis_index(axis, len(aval_of(x).shape))
+        if dtype is not None:
+            target = dtypes.explicit_dtype(dtype, name)
+        else:
+            target = dtypes.default_int_dtype() if aval.dtype == np.bool_ else aval.dtype
+        if target == np.bool_:
+            x = lax.convert_to(x, np.dtype(np.int32), False)
+            return lax.convert_to(function(x, axis), target, False)
+        return function(lax.convert_to(x, target, False), axis)
 
-
-@one_program(static=("axis", "dtype", "out"))
-def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
-    """The sums of the elements up to each position along an axis.
+    text = f"""The {what} of the elements up to each position along an axis.
 
     Args:
       a: array of numbers.
@@ -46,47 +46,41 @@ def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None)
       dtype: in which to compute; default: that of `a`, integers for bools.
       out: must be None.
     """
-    return _cumulative("cumsum", cumulate.cumsum, a, axis, dtype, out)
+    return one_program(named(cumulative, name, __name__, text), static=("axis", "dtype", "out"))
 
 
-@one_program(static=("axis", "dtype", "out"))
-def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
-    """The products of the elements up to each position along an axis; arguments as in `cumsum`."""
-    return _cumulative("cumprod", cumulate.cumprod, a, axis, dtype, out)
+cumsum = _cumulative("cumsum", "sums", cumulate.cumsum)
+cumprod = _cumulative("cumprod", "products", cumulate.cumprod)
 
 
-def _array_api(name, function, start, x, axis, dtype, include_initial):
-    x = array(name, x)
-    if not x.ndim:
-        raise ValueError(f"{name} needs an array with an axis, got a scalar")
-    if axis is None:
-        if x.ndim > 1:
-            raise ValueError(f"{name} needs axis for an array of rank {x.ndim}; it may be left out for rank 1")  # fmt: skip
-        axis = 0
-    axis = axis_index(axis, x.ndim)
-    if dtype is None and (dtypes.is_integer(x.dtype)):
-        dtype = _wide_integer(x.dtype)
-    out = function(x, axis, dtype)
-    if include_initial:
-        shape = (*x.shape[:axis], 1, *x.shape[axis + 1 :])
-        out = lax.concatenate([lax.full(shape, start, out.dtype), out], axis)
-    return out
+def _along_axis(name: str, function: Callable, start: int) -> Callable[..., Array]:
+    def cumulative(x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Array:
+        x = array(name, x)
+        if not x.ndim:
+            raise ValueError(f"{name} needs an array with an axis, got a scalar")
+        if axis is None:
+            if x.ndim > 1:
+                raise ValueError(f"{name} needs axis for an array of rank {x.ndim}; it may be left out for rank 1")  # fmt: skip
+            axis = 0
+        axis = axis_index(axis, x.ndim)
+        if dtype is None and (dtypes.is_integer(x.dtype)):
+            dtype = _wide_integer(x.dtype)
+        out = function(x, axis, dtype)
+        if include_initial:
+            shape = (*x.shape[:axis], 1, *x.shape[axis + 1 :])
+            out = lax.concatenate([lax.full(shape, start, out.dtype), out], axis)
+        return out
 
-
-@one_program(static=("axis", "dtype", "include_initial"))
-def cumulative_sum(x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Array:
-    """`cumsum` along an axis that must be given unless `x` has rank 1; narrow integers become wide.
+    text = f"""`{function.__name__}` along an axis that must be given unless `x` has rank 1; narrow integers become wide.
 
     Args:
       x: array of rank 1 at least.
       axis: the axis.
       dtype: in which to compute.
-      include_initial: put the empty sum, 0, in front.
+      include_initial: put the empty result, {start}, in front.
     """
-    return _array_api("cumulative_sum", cumsum, 0, x, axis, dtype, include_initial)
+    return one_program(named(cumulative, name, __name__, text), static=("axis", "dtype", "include_initial"))
 
 
-@one_program(static=("axis", "dtype", "include_initial"))
-def cumulative_prod(x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Array:
-    """`cumprod` with the arguments of `cumulative_sum`; the empty product is 1."""
-    return _array_api("cumulative_prod", cumprod, 1, x, axis, dtype, include_initial)
+cumulative_sum = _along_axis("cumulative_sum", cumsum, 0)
+cumulative_prod = _along_axis("cumulative_prod", cumprod, 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from bedrax import lax
 from bedrax.core import dtypes
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
+from bedrax.core.signatures import named
 from bedrax.lax.promotion import broadcast_to
 from bedrax.numpy import cumulative, reductions
 from bedrax.numpy.arguments import array, as_bool, refuse_out
@@ -26,82 +28,68 @@ def _without_nan(x: Array, value: Any) -> Array:
     return choose(isnan(x), np.asarray(value).astype(x.dtype)[()], x)
 
 
-@one_program(static=("axis", "dtype", "out", "keepdims"), arrays=("initial", "where"))
-def nansum(
-    a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
-    where: Any = None,
-) -> Array:  # fmt: skip
-    """The sum of the elements that are not nan; arguments as in `sum`."""
-    x = _without_nan(array("nansum", a), 0)
-    return reductions.sum(x, axis, dtype, out, keepdims, initial, where)
+def _fold(name: str, what: str, plain: Callable, neutral: int) -> Callable[..., Array]:
+    def function(
+        a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
+        where: Any = None,
+    ) -> Array:  # fmt: skip
+        return plain(_without_nan(array(name, a), neutral), axis, dtype, out, keepdims, initial, where)
+
+    named(function, name, __name__, f"The {what} of the elements that are not nan; arguments as in `sum`.")
+    return one_program(function, static=("axis", "dtype", "out", "keepdims"), arrays=("initial", "where"))
 
 
-@one_program(static=("axis", "dtype", "out", "keepdims"), arrays=("initial", "where"))
-def nanprod(
-    a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
-    where: Any = None,
-) -> Array:  # fmt: skip
-    """The product of the elements that are not nan; arguments as in `sum`."""
-    x = _without_nan(array("nanprod", a), 1)
-    return reductions.prod(x, axis, dtype, out, keepdims, initial, where)
+nansum = _fold("nansum", "sum", reductions.sum, 0)
+nanprod = _fold("nanprod", "product", reductions.prod, 1)
 
 
-def _extreme(name: str, reduce, worst: float, a, axis, out, keepdims, initial, where) -> Array:
-    x = array(name, a)
-    found = reduce(_without_nan(x, worst), axis, out, keepdims, initial, where)
-    if initial is not None or not dtypes.is_inexact(x.dtype):
-        return found
-    nothing = reductions.all(isnan(x), axis, keepdims=keepdims)
-    return choose(nothing, np.asarray(np.nan).astype(x.dtype)[()], found)
+def _extreme(name: str, what: str, reduce: Callable, worst: float) -> Callable[..., Array]:
+    def function(
+        a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
+    ) -> Array:
+        x = array(name, a)
+        found = reduce(_without_nan(x, worst), axis, out, keepdims, initial, where)
+        if initial is not None or not dtypes.is_inexact(x.dtype):
+            return found
+        nothing = reductions.all(isnan(x), axis, keepdims=keepdims)
+        return choose(nothing, np.asarray(np.nan).astype(x.dtype)[()], found)
+
+    text = f"The {what} element that is not nan; nan where there is none. Arguments as in `max`."
+    named(function, name, __name__, text)
+    return one_program(function, static=("axis", "out", "keepdims"), arrays=("initial", "where"))
 
 
-@one_program(static=("axis", "out", "keepdims"), arrays=("initial", "where"))
-def nanmax(
-    a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
-) -> Array:
-    """The largest element that is not nan; nan where there is none. Arguments as in `max`."""
-    return _extreme("nanmax", reductions.max, -np.inf, a, axis, out, keepdims, initial, where)
+nanmax = _extreme("nanmax", "largest", reductions.max, -np.inf)
+nanmin = _extreme("nanmin", "smallest", reductions.min, np.inf)
 
 
-@one_program(static=("axis", "out", "keepdims"), arrays=("initial", "where"))
-def nanmin(
-    a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
-) -> Array:
-    """The smallest element that is not nan; nan where there is none. Arguments as in `max`."""
-    return _extreme("nanmin", reductions.min, np.inf, a, axis, out, keepdims, initial, where)
+def _position(name: str, what: str, find: Callable, worst: float) -> Callable[..., Array]:
+    def function(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
+        refuse_out(name, out)
+        x = array(name, a)
+        found = find(_without_nan(x, worst), axis, None, keepdims)
+        if not dtypes.is_inexact(x.dtype):
+            return found
+        return choose(reductions.all(isnan(x), axis, keepdims=bool(keepdims)), -1, found)
+
+    named(function, name, __name__, f"The index of the {what} element that is not nan; -1 where there is none.")
+    return one_program(function, static=("axis", "out", "keepdims"))
 
 
-def _position(name: str, find, worst: float, a, axis, out, keepdims) -> Array:
-    refuse_out(name, out)
-    x = array(name, a)
-    found = find(_without_nan(x, worst), axis, None, keepdims)
-    if not dtypes.is_inexact(x.dtype):
-        return found
-    return choose(reductions.all(isnan(x), axis, keepdims=bool(keepdims)), -1, found)
+nanargmax = _position("nanargmax", "largest", reductions.argmax, -np.inf)
+nanargmin = _position("nanargmin", "smallest", reductions.argmin, np.inf)
 
 
-@one_program(static=("axis", "out", "keepdims"))
-def nanargmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
-    """The index of the largest element that is not nan; -1 where there is none."""
-    return _position("nanargmax", reductions.argmax, -np.inf, a, axis, out, keepdims)
+def _cumulative(name: str, plain: Callable, neutral: int) -> Callable[..., Array]:
+    def function(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
+        return plain(_without_nan(array(name, a), neutral), axis, dtype, out)
+
+    named(function, name, __name__, f"`{name[3:]}` with nan as {neutral}.")
+    return one_program(function, static=("axis", "dtype", "out"))
 
 
-@one_program(static=("axis", "out", "keepdims"))
-def nanargmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
-    """The index of the smallest element that is not nan; -1 where there is none."""
-    return _position("nanargmin", reductions.argmin, np.inf, a, axis, out, keepdims)
-
-
-@one_program(static=("axis", "dtype", "out"))
-def nancumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
-    """`cumsum` with nan as 0."""
-    return cumulative.cumsum(_without_nan(array("nancumsum", a), 0), axis, dtype, out)
-
-
-@one_program(static=("axis", "dtype", "out"))
-def nancumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
-    """`cumprod` with nan as 1."""
-    return cumulative.cumprod(_without_nan(array("nancumprod", a), 1), axis, dtype, out)
+nancumsum = _cumulative("nancumsum", cumulative.cumsum, 0)
+nancumprod = _cumulative("nancumprod", cumulative.cumprod, 1)
 
 
 def _counted(x: Array, where: Any) -> Array:

@@ -6,6 +6,7 @@ All take `axis` (None, an int, or several), `keepdims`, and a mask `where` of th
 from __future__ import annotations
 
 import builtins
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
 from bedrax.core.one_program import one_program
+from bedrax.core.signatures import named
 from bedrax.lax.operators import _select, bitwise_and, bitwise_or, equal, less, less_equal, subtract, true_divide
 from bedrax.lax.primitives import elementwise as ops
 from bedrax.lax.primitives import reductions as reduce_ops
@@ -64,51 +66,49 @@ def _wide_integer(dtype: Any) -> Any:
     return wide if dtypes.itemsize_bits(wide) > dtypes.itemsize_bits(dtype) else dtype
 
 
-def _fold(name, reduce, combine, identity, a, axis, dtype, out, keepdims, initial, where, promote_integers):
-    """Sum and product."""
-    refuse_out(name, out)
-    x = operand(name, a)
-    aval = aval_of(x)
-    own, weak = aval.dtype, aval.weak_type
-    if dtype is not None:
-        target, weak = dtypes.explicit_dtype(dtype, name), False
-    elif dtypes.is_inexact(own):
-        target, weak = own, False
-    elif promote_integers or own == _BOOL:
-        target, weak = (_wide_integer(own) if promote_integers else dtypes.default_int_dtype()), False
-    else:
-        target = own
-    shape = aval.shape
-    axes = normalize_axes(axis, len(shape))
-    if target == _BOOL:  # a sum of truth values is "or", a product is "and"
-        work = _BOOL
-        x = as_bool(x)
-        reduce, combine = (
-            (reduce_ops.reduce_or, lax.bitwise_or) if identity == 0 else (reduce_ops.reduce_and, lax.bitwise_and)
-        )
-    else:
-        work = _accumulation(target)
-        if own != work or (weak != aval.weak_type and work == own):
-            x = lax.convert_to(x, work, weak)
-    if where is not None:
-        x = _masked(x, where, identity, name)
-    result = reduce(x, axes) if axes else lax.asarray(x)
-    if initial is not None:
-        start = lax.convert_element_type(initial, work)
-        if aval_of(start).shape:
-            raise ValueError(f"initial is a scalar, got shape {aval_of(start).shape}")
-        result = combine(result, start)
-    if keepdims:
-        result = _keep(result, shape, axes)
-    return result if work == target else lax.convert_to(result, target, weak)
+def _fold(name: str, what: str, on_numbers: tuple, on_bools: tuple, identity: int) -> Callable[..., Array]:
+    """Sum or product: how to reduce, and how to add an initial value."""
 
+    def function(
+        a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
+        where: Any = None, promote_integers: bool = True,
+    ) -> Array:  # fmt: skip
+        refuse_out(name, out)
+        x = operand(name, a)
+        aval = aval_of(x)
+        own, weak = aval.dtype, aval.weak_type
+        if dtype is not None:
+            target, weak = dtypes.explicit_dtype(dtype, name), False
+        elif dtypes.is_inexact(own):
+            target, weak = own, False
+        elif promote_integers or own == _BOOL:
+            target, weak = (_wide_integer(own) if promote_integers else dtypes.default_int_dtype()), False
+        else:
+            target = own
+        shape = aval.shape
+        axes = normalize_axes(axis, len(shape))
+        fold, join = on_numbers
+        if target == _BOOL:  # a sum of truth values is "or", a product is "and"
+            work = _BOOL
+            x = as_bool(x)
+            fold, join = on_bools
+        else:
+            work = _accumulation(target)
+            if own != work or (weak != aval.weak_type and work == own):
+                x = lax.convert_to(x, work, weak)
+        if where is not None:
+            x = _masked(x, where, identity, name)
+        result = fold(x, axes) if axes else lax.asarray(x)
+        if initial is not None:
+            start = lax.convert_element_type(initial, work)
+            if aval_of(start).shape:
+                raise ValueError(f"initial is a scalar, got shape {aval_of(start).shape}")
+            result = join(result, start)
+        if keepdims:
+            result = _keep(result, shape, axes)
+        return result if work == target else lax.convert_to(result, target, weak)
 
-@one_program(static=("axis", "dtype", "out", "keepdims", "promote_integers"), arrays=("initial", "where"))
-def sum(
-    a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
-    where: Any = None, promote_integers: bool = True,
-) -> Array:  # fmt: skip
-    """The sum of the elements along axes.
+    text = f"""The {what} of the elements along axes.
 
     Args:
       a: array of numbers.
@@ -117,116 +117,82 @@ def sum(
       out: must be None.
       keepdims: keep the reduced axes with length 1.
       initial: a scalar to start from.
-      where: mask, broadcast with `a`, of the elements to sum.
+      where: mask, broadcast with `a`, of the elements that count.
       promote_integers: whether narrow integers become wider ones.
     """
-    return _fold("sum", reduce_ops.reduce_sum, lax.add, 0, a, axis, dtype, out, keepdims, initial, where,
-                 promote_integers)  # fmt: skip
+    static = ("axis", "dtype", "out", "keepdims", "promote_integers")
+    named(function, name, __name__, text)
+    return one_program(function, static=static, arrays=("initial", "where"))
 
 
-@one_program(static=("axis", "dtype", "out", "keepdims", "promote_integers"), arrays=("initial", "where"))
-def prod(
-    a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
-    where: Any = None, promote_integers: bool = True,
-) -> Array:  # fmt: skip
-    """The product of the elements along axes; arguments as in `sum`."""
-    return _fold("prod", reduce_ops.reduce_prod, lax.mul, 1, a, axis, dtype, out, keepdims, initial, where,
-                 promote_integers)  # fmt: skip
+sum = _fold("sum", "sum", (reduce_ops.reduce_sum, lax.add), (reduce_ops.reduce_or, lax.bitwise_or), 0)
+prod = _fold("prod", "product", (reduce_ops.reduce_prod, lax.mul), (reduce_ops.reduce_and, lax.bitwise_and), 1)
 
 
-def _extreme(name, reduce, combine, identity, a, axis, out, keepdims, initial, where):
-    refuse_out(name, out)
-    x = operand(name, a)
-    aval = aval_of(x)
-    shape = aval.shape
-    axes = normalize_axes(axis, len(shape))
-    if where is not None and initial is None:
-        raise ValueError(f"reduction operation {name} does not have an identity, so to use a where mask one has to"
-                         " specify 'initial'")  # fmt: skip
-    if initial is None and builtins.any(dims.definitely_equal(shape[i], 0) for i in axes):
-        raise ValueError(f"zero-size array to reduction operation {name} which has no identity")
-    if aval.weak_type:
-        x = lax.convert_to(x, aval.dtype, False)
-    if where is not None:
-        x = _masked(x, where, identity(aval.dtype), name)
-    result = reduce(x, axes) if axes else lax.asarray(x)
-    if initial is not None:
-        start = lax.convert_element_type(initial, aval.dtype)
-        if aval_of(start).shape:
-            raise ValueError(f"initial is a scalar, got shape {aval_of(start).shape}")
-        result = combine(result, start)
-    return _keep(result, shape, axes) if keepdims else result
+def _extreme(
+    name: str, what: str, bound: str, reduce: Callable, combine: Callable, identity: Callable
+) -> Callable[..., Array]:
+    def function(
+        a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
+    ) -> Array:
+        refuse_out(name, out)
+        x = operand(name, a)
+        aval = aval_of(x)
+        shape = aval.shape
+        axes = normalize_axes(axis, len(shape))
+        if where is not None and initial is None:
+            raise ValueError(f"jnp.{name}: the mask may choose no element; pass initial, the result for none")
+        if initial is None and builtins.any(dims.definitely_equal(shape[i], 0) for i in axes):
+            raise ValueError(f"jnp.{name} of no elements, shape {shape} along {axes}, has no identity; pass initial")
+        if aval.weak_type:
+            x = lax.convert_to(x, aval.dtype, False)
+        if where is not None:
+            x = _masked(x, where, identity(aval.dtype), name)
+        result = reduce(x, axes) if axes else lax.asarray(x)
+        if initial is not None:
+            start = lax.convert_element_type(initial, aval.dtype)
+            if aval_of(start).shape:
+                raise ValueError(f"initial is a scalar, got shape {aval_of(start).shape}")
+            result = combine(result, start)
+        return _keep(result, shape, axes) if keepdims else result
 
-
-@one_program(static=("axis", "out", "keepdims"), arrays=("initial", "where"))
-def max(
-    a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
-) -> Array:
-    """The largest element along axes; nan if there is one.
+    text = f"""The {what} element along axes; nan if there is one.
 
     Args:
       a: array.
       axis, out, keepdims: as in `sum`.
-      initial: a lower bound of the result; needed where there may be no element.
+      initial: {bound} bound of the result; needed where there may be no element.
       where: mask of the elements that count; needs `initial`.
 
     Raises:
       ValueError: there is no element and no `initial`.
     """
-    return _extreme("max", reduce_ops.reduce_max, lax.max, reduce_ops._lowest, a, axis, out, keepdims, initial, where)
+    named(function, name, __name__, text)
+    return one_program(function, static=("axis", "out", "keepdims"), arrays=("initial", "where"))
 
 
-@one_program(static=("axis", "out", "keepdims"), arrays=("initial", "where"))
-def min(
-    a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
-) -> Array:
-    """The smallest element along axes; nan if there is one. Arguments as in `max`."""
-    return _extreme("min", reduce_ops.reduce_min, lax.min, reduce_ops._greatest, a, axis, out, keepdims, initial, where)
-
-
+max = _extreme("max", "largest", "a lower", reduce_ops.reduce_max, lax.max, reduce_ops._lowest)
+min = _extreme("min", "smallest", "an upper", reduce_ops.reduce_min, lax.min, reduce_ops._greatest)
 amax, amin = max, min
 
 
-def _truth(name, reduce, identity, a, axis, out, keepdims, where):
-    refuse_out(name, out)
-    x = as_bool(operand(name, a))
-    shape = aval_of(x).shape
-    axes = normalize_axes(axis, len(shape))
-    if where is not None:
-        x = _masked(x, where, identity, name)
-    result = reduce(x, axes) if axes else lax.asarray(x)
-    return _keep(result, shape, axes) if keepdims else result
+def _truth(name: str, which: str, reduce: Callable, identity: bool) -> Callable[..., Array]:
+    def function(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Array:
+        refuse_out(name, out)
+        x = as_bool(operand(name, a))
+        shape = aval_of(x).shape
+        axes = normalize_axes(axis, len(shape))
+        if where is not None:
+            x = _masked(x, where, identity, name)
+        result = reduce(x, axes) if axes else lax.asarray(x)
+        return _keep(result, shape, axes) if keepdims else result
+
+    named(function, name, __name__, f"Whether {which} true (not zero), along axes; arguments as in `sum`.")
+    return one_program(function, static=("axis", "out", "keepdims"), arrays=("where",))
 
 
-@one_program(static=("axis", "out", "keepdims"), arrays=("where",))
-def all(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Array:
-    """Whether all elements along axes are true (not zero); arguments as in `sum`."""
-    return _truth("all", reduce_ops.reduce_and, True, a, axis, out, keepdims, where)
-
-
-@one_program(static=("axis", "out", "keepdims"), arrays=("where",))
-def any(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Array:
-    """Whether some element along axes is true (not zero); arguments as in `sum`."""
-    return _truth("any", reduce_ops.reduce_or, False, a, axis, out, keepdims, where)
-
-
-def _position(name, find, a, axis, out, keepdims):
-    refuse_out(name, out)
-    x = array(name, a)
-    shape = x.shape
-    if axis is None:
-        x, where = lax.reshape(x, (dims.size(shape),)), 0
-    else:
-        where = axis_index(axis, x.ndim)
-    if dims.definitely_equal(x.shape[where], 0):
-        raise ValueError(f"attempt to get {name} of an empty sequence")
-    if dtypes.is_complex(x.dtype):
-        x = _order_of_complex(x, where)
-    wide = dims.is_constant_dim(x.shape[where]) and x.shape[where] > np.iinfo(np.int32).max
-    result = find(x, where, np.int64 if wide else dtypes.default_int_dtype())
-    if not keepdims:
-        return result
-    return _keep(result, shape, tuple(range(len(shape))) if axis is None else (where,))
+all = _truth("all", "all elements are", reduce_ops.reduce_and, True)
+any = _truth("any", "some element is", reduce_ops.reduce_or, False)
 
 
 def _order_of_complex(x, axis: int):
@@ -237,9 +203,26 @@ def _order_of_complex(x, axis: int):
     return lax.reduce_sum(lax.convert_element_type(below, np.int32), (axis + 1,))
 
 
-@one_program(static=("axis", "out", "keepdims"))
-def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
-    """The index of the largest element along an axis, or in the flattened array; the first of equal ones.
+def _position(name: str, what: str, find: Callable) -> Callable[..., Array]:
+    def function(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
+        refuse_out(name, out)
+        x = array(name, a)
+        shape = x.shape
+        if axis is None:
+            x, where = lax.reshape(x, (dims.size(shape),)), 0
+        else:
+            where = axis_index(axis, x.ndim)
+        if dims.definitely_equal(x.shape[where], 0):
+            raise ValueError(f"jnp.{name} of an empty axis, of shape {shape}: there is no element")
+        if dtypes.is_complex(x.dtype):
+            x = _order_of_complex(x, where)
+        wide = dims.is_constant_dim(x.shape[where]) and x.shape[where] > np.iinfo(np.int32).max
+        result = find(x, where, np.int64 if wide else dtypes.default_int_dtype())
+        if not keepdims:
+            return result
+        return _keep(result, shape, tuple(range(len(shape))) if axis is None else (where,))
+
+    text = f"""The index of the {what} element along an axis, or in the flattened array; the first of equal ones.
 
     Args:
       a: array.
@@ -250,13 +233,11 @@ def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | N
     Raises:
       ValueError: there is no element.
     """
-    return _position("argmax", lax.argmax, a, axis, out, keepdims)
+    return one_program(named(function, name, __name__, text), static=("axis", "out", "keepdims"))
 
 
-@one_program(static=("axis", "out", "keepdims"))
-def argmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
-    """The index of the smallest element; as `argmax`."""
-    return _position("argmin", lax.argmin, a, axis, out, keepdims)
+argmax = _position("argmax", "largest", lax.argmax)
+argmin = _position("argmin", "smallest", lax.argmin)
 
 
 def _float_target(name: str, dtype: Any, own: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import bedrax.numpy as jnp
@@ -13,6 +13,7 @@ from bedrax import lax
 from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
+from bedrax.core.signatures import named
 from bedrax.numpy.arguments import ArrayLike, array, axes_tuple, concrete_int, inexact, promoted, refuse_out
 from bedrax.numpy.sorting import search
 
@@ -254,11 +255,21 @@ def _weighted_quantile(a, q, weights, isnan, ignore_nan):
     return jnp.take_along_axis(ordered, at, axis=-1)
 
 
-@one_program(static=("axis", "out", "overwrite_input", "method", "keepdims"), arrays=("weights",))
-def quantile(
-    a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = None, out: None = None,
-    overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *, weights: ArrayLike | None = None,
-) -> Array:  # fmt: skip
+def _shares(name: str, text: str, ignore_nan: bool, parts: int = 1) -> Callable[..., Array]:
+    def function(
+        a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = None, out: None = None,
+        overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *, weights: ArrayLike | None = None,
+    ) -> Array:  # fmt: skip
+        _no_out(name, out, overwrite_input)
+        share = q if parts == 1 else inexact(name, array(name, q, 1))[0] / parts
+        return _quantile(name, a, share, axis, method, keepdims, weights, ignore_nan)
+
+    static = ("axis", "out", "overwrite_input", "method", "keepdims")
+    return one_program(named(function, name, __name__, text), static=static, arrays=("weights",))
+
+
+quantile = _shares(
+    "quantile",
     """The values below which a share `q` of the elements lies.
 
     Args:
@@ -278,19 +289,11 @@ def quantile(
     Raises:
       ValueError: unknown method, complex input, a `q` of rank 2 or more.
       NotImplementedError: weights with another method; `out`.
-    """
-    _no_out("quantile", out, overwrite_input)
-    return _quantile("quantile", a, q, axis, method, keepdims, weights, False)
-
-
-@one_program(static=("axis", "out", "overwrite_input", "method", "keepdims"), arrays=("weights",))
-def nanquantile(
-    a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = None, out: None = None,
-    overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *, weights: ArrayLike | None = None,
-) -> Array:  # fmt: skip
-    """`quantile` of the elements that are not NaN; NaN where there is none."""
-    _no_out("nanquantile", out, overwrite_input)
-    return _quantile("nanquantile", a, q, axis, method, keepdims, weights, True)
+    """,
+    False,
+)
+nanquantile = _shares("nanquantile", "`quantile` of the elements that are not NaN; NaN where there is none.", True)
+nanpercentile = _shares("nanpercentile", "`nanquantile` of ``q / 100``.", True, 100)
 
 
 @one_program(static=("axis", "out", "overwrite_input", "method", "keepdims", "out_sharding"), arrays=("weights",))
@@ -303,41 +306,32 @@ def percentile(
     _no_out("percentile", out, overwrite_input)
     if out_sharding is not None:
         raise NotImplementedError("percentile: out_sharding is not supported; use jax.lax.with_sharding_constraint.")
-    return _quantile("percentile", *_share("percentile", a, q), axis, method, keepdims, weights, False)
+    return _quantile(
+        "percentile",
+        a,
+        inexact("percentile", array("percentile", q, 1))[0] / 100,
+        axis,
+        method,
+        keepdims,
+        weights,
+        False,
+    )
 
 
-@one_program(static=("axis", "out", "overwrite_input", "method", "keepdims"), arrays=("weights",))
-def nanpercentile(
-    a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = None, out: None = None,
-    overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *, weights: ArrayLike | None = None,
-) -> Array:  # fmt: skip
-    """`nanquantile` of ``q / 100``."""
-    _no_out("nanpercentile", out, overwrite_input)
-    return _quantile("nanpercentile", *_share("nanpercentile", a, q), axis, method, keepdims, weights, True)
+def _middle(name: str, text: str, ignore_nan: bool) -> Callable[..., Array]:
+    def function(
+        a: ArrayLike, axis: int | tuple[int, ...] | None = None, out: None = None, overwrite_input: bool = False,
+        keepdims: bool = False,
+    ) -> Array:  # fmt: skip
+        _no_out(name, out, overwrite_input)
+        return _quantile(name, a, 0.5, axis, "midpoint", keepdims, None, ignore_nan)
+
+    named(function, name, __name__, text)
+    return one_program(function, static=("axis", "out", "overwrite_input", "keepdims"))
 
 
-def _share(name, a, q):
-    return a, inexact(name, array(name, q, 1))[0] / 100
-
-
-@one_program(static=("axis", "out", "overwrite_input", "keepdims"))
-def median(
-    a: ArrayLike, axis: int | tuple[int, ...] | None = None, out: None = None, overwrite_input: bool = False,
-    keepdims: bool = False,
-) -> Array:  # fmt: skip
-    """The middle element, or the mean of the two in the middle; NaN where an element is NaN."""
-    _no_out("median", out, overwrite_input)
-    return _quantile("median", a, 0.5, axis, "midpoint", keepdims, None, False)
-
-
-@one_program(static=("axis", "out", "overwrite_input", "keepdims"))
-def nanmedian(
-    a: ArrayLike, axis: int | tuple[int, ...] | None = None, out: None = None, overwrite_input: bool = False,
-    keepdims: bool = False,
-) -> Array:  # fmt: skip
-    """`median` of the elements that are not NaN."""
-    _no_out("nanmedian", out, overwrite_input)
-    return _quantile("nanmedian", a, 0.5, axis, "midpoint", keepdims, None, True)
+median = _middle("median", "The middle element, or the mean of the two there; NaN where an element is NaN.", False)
+nanmedian = _middle("nanmedian", "`median` of the elements that are not NaN.", True)
 
 
 def _no_out(name: str, out: Any, overwrite_input: bool) -> None:
