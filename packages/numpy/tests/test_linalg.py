@@ -174,7 +174,7 @@ def test_array_api_names():
         (lambda: linalg.norm(draw(2, 2, 2), 2), ValueError, "Improper number of axes"),
         (lambda: linalg.matrix_power(draw(2, 2), 1.5), TypeError, "exponent must be an integer"),
         (lambda: linalg.pinv(draw(2, 2), rtol=1, rcond=1), ValueError, "only one of"),
-        (lambda: linalg.cross(draw(2), draw(2)), ValueError, "3-dimensional vectors"),
+        (lambda: linalg.cross(draw(2), draw(2)), ValueError, "cross takes vectors of"),
     ],
 )
 def test_errors(call, error, text):

@@ -153,12 +153,12 @@ def test_einsum_interleaved_and_path():
         ),
         (lambda: jnp.matmul(1.0, np.ones(1)), ValueError, "must have ndim at least 1"),
         (lambda: jnp.matmul(np.ones((2, 3)), np.ones((2, 3))), TypeError, "contracting dimensions"),
-        (lambda: jnp.matmul(np.ones((2, 3, 3)), np.ones((3, 3, 3))), ValueError, "batch dimensions"),
-        (lambda: jnp.einsum("ij,jk", np.ones((2, 3)), np.ones((2, 3))), ValueError, "Size of label 'j'"),
+        (lambda: jnp.matmul(np.ones((2, 3, 3)), np.ones((3, 3, 3))), ValueError, "do not broadcast together"),
+        (lambda: jnp.einsum("ij,jk", np.ones((2, 3)), np.ones((2, 3))), ValueError, "has lengths"),
         (lambda: jnp.einsum("ij->k", np.ones((2, 3))), ValueError, "did not appear in the input"),
         (lambda: jnp.einsum("i", np.ones((2, 3))), ValueError, "does not fit operand 0"),
         (lambda: jnp.einsum("i->ii", np.ones(3)), ValueError, "more than once"),
-        (lambda: jnp.einsum("i,j", np.ones(3)), ValueError, "must equal the number of operands"),
+        (lambda: jnp.einsum("i,j", np.ones(3)), ValueError, "one per operand is needed"),
         (lambda: jnp.tensordot(np.ones((2, 3)), np.ones((3, 2)), 3), TypeError, "exceeds input ranks"),
         (lambda: jnp.outer(np.ones(2), np.ones(2), out=np.ones(4)), NotImplementedError, "out is not supported"),
     ],
@@ -214,5 +214,5 @@ def test_vmap_and_jvp_of_einsum():
 def test_multi_dot():
     xs = [draw(*s) for s in ((2, 3), (3, 40), (40, 4), (4,))]
     np.testing.assert_allclose(jnp.linalg.multi_dot(xs), np.linalg.multi_dot(xs), rtol=1e-3, atol=1e-4)
-    with pytest.raises(ValueError, match="must match"):
+    with pytest.raises(ValueError, match="each array must fit the next one, got shapes"):
         jnp.linalg.multi_dot([draw(2, 3), draw(2, 3)])

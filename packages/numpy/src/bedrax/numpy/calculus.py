@@ -99,8 +99,7 @@ def gradient(f: ArrayLike, *varargs: ArrayLike, axis: Any = None, edge_order: in
         raise TypeError(f"Invalid number of spacing arguments: {len(steps)} for {len(axes)} axes")
     for d in axes:
         if dims.is_constant_dim(f.shape[d]) and f.shape[d] < 2:
-            raise ValueError("Shape of array too small to calculate a numerical gradient, at least 2 elements are"
-                             " required.")  # fmt: skip
+            raise ValueError(f"jnp.gradient: axis {d} of shape {f.shape} has less than 2 elements")
     out = [_slope(f, d, h) for d, h in zip(axes, steps, strict=True)]
     return out[0] if single or len(out) == 1 else out
 

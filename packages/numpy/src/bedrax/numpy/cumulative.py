@@ -15,7 +15,7 @@ from bedrax.core.signatures import named
 from bedrax.lax.primitives import cumulative as cumulate
 from bedrax.lax.promotion import operand
 from bedrax.numpy.arguments import array, axis_index, refuse_out
-from bedrax.numpy.reductions import _wide_integer
+from bedrax.numpy.reductions import wide_integer
 
 
 def _cumulative(name: str, what: str, function: Callable) -> Callable[..., Array]:
@@ -64,7 +64,7 @@ def _along_axis(name: str, function: Callable, start: int) -> Callable[..., Arra
             axis = 0
         axis = axis_index(axis, x.ndim)
         if dtype is None and (dtypes.is_integer(x.dtype)):
-            dtype = _wide_integer(x.dtype)
+            dtype = wide_integer(x.dtype)
         out = function(x, axis, dtype)
         if include_initial:
             shape = (*x.shape[:axis], 1, *x.shape[axis + 1 :])

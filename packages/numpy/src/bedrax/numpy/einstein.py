@@ -53,8 +53,9 @@ def _parse(subscripts: str, ranks: tuple) -> tuple:
 
 def _resolve(terms: list, output: list | None, ranks: tuple, shown: Any) -> tuple:
     if len(terms) != len(ranks):
-        raise ValueError(f"einsum: Number of einsum subscripts, {len(terms)}, must equal the number of operands,"
-                         f" {len(ranks)}, in {shown!r}")  # fmt: skip
+        raise ValueError(
+            f"einsum: {len(terms)} terms for {len(ranks)} operands in {shown!r}; one per operand is needed"
+        )
     longest, resolved = 0, []
     for i, (term, rank) in enumerate(zip(terms, ranks, strict=True)):
         hidden = rank - len(term) + 1 if ... in term else 0
@@ -124,8 +125,7 @@ def _steps(inputs: tuple, output: tuple, shapes: tuple, optimize: Any) -> tuple:
             elif not dims.definitely_equal(known, d) and not dims.definitely_equal(d, 1):
                 label = "..." if isinstance(c, _Ellipsis) else c
                 raise ValueError(
-                    f"einsum: Size of label {label!r} for operand shapes {list(shapes)} is {known} and {d}: they must"
-                    " be equal, or one of them 1."
+                    f"einsum: label {label!r} has lengths {known} and {d} in shapes {list(shapes)}; equal or 1 is needed"
                 )
     terms = [list(zip(term, shape, strict=True)) for term, shape in zip(inputs, shapes, strict=True)]
     steps: list[_Step] = []

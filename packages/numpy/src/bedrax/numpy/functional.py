@@ -31,8 +31,7 @@ def parse_signature(signature: str) -> tuple[list[tuple[str, ...]], list[tuple[s
 def _core_sizes(args: Sequence[Array], terms: list[tuple[str, ...]], sizes: dict[str, Any]) -> None:
     for k, (x, term) in enumerate(zip(args, terms, strict=True)):
         if x.ndim < len(term):
-            raise ValueError(f"input with shape {x.shape} does not have enough dimensions for all core dimensions {term}"
-                             f" of vectorized function with signature, at position {k}")  # fmt: skip
+            raise ValueError(f"vectorize: the signature needs axes {term} at position {k}, got shape {x.shape}")
         for label, n in zip(term, x.shape[x.ndim - len(term) :], strict=True):
             expected = int(label) if label.isdigit() else sizes.setdefault(label, n)
             if not dims.definitely_equal(expected, n):
@@ -77,10 +76,7 @@ def vectorize(pyfunc: Callable, *, excluded: Any = frozenset(), signature: str |
         given = [lax.asarray(operand("vectorize", x, i)) for i, x in enumerate(given)]
         inputs, outputs = ([()] * len(given), None) if terms is None else terms
         if len(inputs) != len(given):
-            raise TypeError(
-                f"wrong number of positional arguments: expected {len(inputs)}, got {len(given)} for signature"
-                f" {signature}"
-            )
+            raise TypeError(f"vectorize: {len(given)} arrays, but signature {signature} says {len(inputs)}")
         sizes: dict[str, Any] = {}
         _core_sizes(given, inputs, sizes)
 
@@ -99,10 +95,7 @@ def vectorize(pyfunc: Callable, *, excluded: Any = frozenset(), signature: str |
 def _check_results(results: tuple, terms: Sequence, sizes: dict, signature: str | None) -> None:
     """Raise where results do not have the core dimensions that the signature promises."""
     if len(results) != len(terms):
-        raise TypeError(
-            f"wrong number of results of a function with signature {signature}: expected {len(terms)},"
-            f" got {len(results)}"
-        )
+        raise TypeError(f"vectorize: {len(results)} results, but signature {signature} says {len(terms)}")
     for r, term in zip(results, terms, strict=True):
         shape = getattr(r, "shape", ())
         if len(shape) != len(term):

@@ -253,9 +253,7 @@ def _known_places(name: str, obj: Any, size: int) -> np.ndarray:
         raise TypeError(f"jnp.{name} requires an int, a slice or an array for obj, got {type(obj)}")
     known = concrete_value(lax.asarray(operand(name, obj, 1)))
     if known is None:
-        raise errors.ConcretizationTypeError(
-            obj, f"the indices of jnp.{name} determine a shape, so they must be static"
-        )
+        raise errors.ConcretizationTypeError(obj, f"the indices of jnp.{name} decide a shape: pass known ones")
     return known
 
 
@@ -280,8 +278,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
     if places is None:
         raise TypeError(f"jnp.insert requires an int, a slice or an array for obj, got {type(obj)}")
     if places.ndim > 1:
-        raise ValueError("jnp.insert(): obj must be a slice, a one-dimensional array, or a scalar; got shape"
-                         f" {places.shape}")  # fmt: skip
+        raise ValueError(f"jnp.insert: obj is a slice, a scalar or a vector, got shape {places.shape}")
     if not dtypes.is_integer(places.dtype):
         if places.size:
             raise ValueError(f"jnp.insert(): obj array must be integer type; got {places.dtype}")
@@ -349,8 +346,7 @@ def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices
     keep = np.ones(size, bool)
     if known.dtype == bool:
         if known.shape != (size,):
-            raise ValueError("np.delete(arr, obj): for boolean indices, obj must be one-dimensional with length matching"
-                             " specified axis.")  # fmt: skip
+            raise ValueError(f"jnp.delete: a boolean obj has shape {(size,)}, that of the axis; got {known.shape}")
         keep[known] = False
     else:
         if known.size and (known.max() >= size or known.min() < -size):
@@ -372,8 +368,7 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Array:
     x = array("trim_zeros", filt)
     known = concrete_value(x)
     if known is None:
-        raise errors.ConcretizationTypeError(x, "Error arose in the `filt` argument of trim_zeros(): its values"
-                                             " determine the shape of the result")  # fmt: skip
+        raise errors.ConcretizationTypeError(x, "the values of filt decide the shape of trim_zeros: pass known ones")
     axes = (
         range(x.ndim)
         if axis is None

@@ -50,8 +50,7 @@ def _matrices(name: str, *xs: ArrayLike, square: bool = False) -> list[Array]:
     shape = out[0].shape
     if len(shape) < 2 or (square and not dims.definitely_equal(shape[-1], shape[-2])):
         kind = "square matrices [..., n, n]" if square else "matrices [..., m, n]"
-        raise ValueError(f"Argument to jnp.linalg.{name} must have shape [..., {'n, n' if square else 'm, n'}], {kind};"
-                         f" got {shape}")  # fmt: skip
+        raise ValueError(f"jnp.linalg.{name} takes {kind}, got shape {shape}")
     return out
 
 
@@ -363,9 +362,7 @@ def tensorsolve(a: ArrayLike, b: ArrayLike, axes: tuple[int, ...] | None = None)
         a = jnp.transpose(a, [*[d for d in range(a.ndim) if d not in moved], *moved])
     shape = a.shape[b.ndim :]
     if a.shape[: b.ndim] != b.shape or math.prod(shape) != b.size:
-        raise ValueError(
-            f"tensorsolve needs a of shape b.shape + x.shape with equal sizes, got {a.shape} and {b.shape}"
-        )
+        raise ValueError(f"tensorsolve: a has shape b.shape + x.shape of equal sizes, got {a.shape} and {b.shape}")
     return solve(a.reshape(b.size, -1), b.reshape(-1)).reshape(shape)
 
 
@@ -618,6 +615,5 @@ def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
     """
     x1, x2 = array("linalg.cross", x1), array("linalg.cross", x2)
     if x1.shape[axis] != 3 or x2.shape[axis] != 3:
-        raise ValueError(f"Both input arrays must be (arrays of) 3-dimensional vectors, but they have"
-                         f" {x1.shape[axis]} and {x2.shape[axis]} dimensions instead.")  # fmt: skip
+        raise ValueError(f"linalg.cross takes vectors of 3 elements, got {x1.shape[axis]} and {x2.shape[axis]}")
     return products.cross(x1, x2, axis=axis)

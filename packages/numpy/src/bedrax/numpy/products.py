@@ -19,9 +19,10 @@ from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
 from bedrax.core.one_program import one_program
 from bedrax.lax.primitives.contractions import canonical_precision, dot_general_p
-from bedrax.numpy.arguments import typed
+from bedrax.numpy.arguments import axis_index, refuse_out, typed
 from bedrax.numpy.diagonals import masked_diagonal
 from bedrax.numpy.einstein import einsum
+from bedrax.numpy.reductions import wide_integer
 
 __all__ = [
     "cross", "dot", "inner", "kron", "matmul", "matvec", "multi_dot", "outer", "tensordot",
@@ -120,10 +121,7 @@ def _matmul_plan(xs: tuple, ys: tuple) -> _Plan:
             drop_rhs.append(j)
             rhs_at[k] = None
         else:
-            raise ValueError(
-                f"matmul: the batch dimensions {xs[:-2]} and {ys[:-2]} of operands of shapes {xs} and {ys} do not"
-                " broadcast together"
-            )
+            raise ValueError(f"matmul: the batch axes of shapes {xs} and {ys} do not broadcast together")
     # Positions after squeezing, then dimension numbers and where each dimension of the product goes.
     lhs_pos = {d: p for p, d in enumerate(d for d in range(m) if d not in drop_lhs)}
     rhs_pos = {d: p for p, d in enumerate(d for d in range(n) if d not in drop_rhs)}
@@ -196,12 +194,15 @@ def inner(a: ArrayLike, b: ArrayLike, *, precision=None, preferred_element_type=
 @one_program(static=("out",))
 def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
     """All products of an element of `a` with one of `b`: a matrix of shape ``[a.size, b.size]``."""
-    _refuse_out("outer", out)
+    refuse_out("outer", out)
     a, x = typed("outer", 0, a)
     b, y = typed("outer", 1, b)
     shape = (x.size, y.size)
     a, b = _promoted(a, b, x, y)
-    return _times(_spread(lax.reshape(a, shape[:1]), shape, (0,)), _spread(lax.reshape(b, shape[1:]), shape, (1,)))
+    return _times(
+        lax.broadcast_in_dim(lax.reshape(a, shape[:1]), shape, (0,)),
+        lax.broadcast_in_dim(lax.reshape(b, shape[1:]), shape, (1,)),
+    )
 
 
 def _promoted(a, b, x, y):
@@ -211,15 +212,6 @@ def _promoted(a, b, x, y):
 
 def _times(a, b):
     return lax.bitwise_and(a, b) if aval_of(a).dtype == np.bool_ else lax.mul(a, b)
-
-
-def _spread(x, shape, where):
-    return lax.broadcast_in_dim(x, shape, where)
-
-
-def _refuse_out(name: str, out) -> None:
-    if out is not None:
-        raise NotImplementedError(f"jnp.{name}: out is not supported, as arrays are immutable; use what is returned")
 
 
 @one_program(static=("axis", "precision", "preferred_element_type"))
@@ -233,7 +225,7 @@ def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1, precision=None, p
     x2, y = typed("jnp.vecdot", 1, x2)
     if not x.ndim or not y.ndim:
         raise ValueError(f"vecdot needs operands of rank 1 or more, got shapes {x.shape} and {y.shape}")
-    at1, at2 = _axis(axis, x.ndim), _axis(axis, y.ndim)
+    at1, at2 = axis_index(axis, x.ndim), axis_index(axis, y.ndim)
     if not dims.definitely_equal(x.shape[at1], y.shape[at2]):
         raise ValueError(f"vecdot needs equal sizes along axis {axis}, got shapes {x.shape} and {y.shape}")
     if dtypes.issubdtype(x.dtype, np.complexfloating):
@@ -242,13 +234,6 @@ def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1, precision=None, p
         "...i,...i", _to_last(x1, at1, x.ndim), _to_last(x2, at2, y.ndim), precision=precision,
         preferred_element_type=preferred_element_type,
     )  # fmt: skip
-
-
-def _axis(axis: Any, ndim: int) -> int:
-    axis = operator.index(axis)
-    if not -ndim <= axis < ndim:
-        raise ValueError(f"axis {axis} is out of bounds for array of dimension {ndim}")
-    return axis % ndim
 
 
 def _to_last(x, axis: int, ndim: int):
@@ -306,7 +291,7 @@ def tensordot(
         pair = [tuple(group) if isinstance(group, (tuple, list, np.ndarray)) else (group,) for group in axes]
         if len(pair[0]) != len(pair[1]):
             raise ValueError(f"tensordot needs as many axes of one operand as of the other, got {axes}")
-        lhs, rhs = (tuple(_axis(d, v.ndim) for d in group) for group, v in zip(pair, (x, y), strict=True))
+        lhs, rhs = (tuple(axis_index(d, v.ndim) for d in group) for group, v in zip(pair, (x, y), strict=True))
     else:
         try:
             count = operator.index(axes)
@@ -327,8 +312,8 @@ def kron(a: ArrayLike, b: ArrayLike) -> Array:
     rank = max(x.ndim, y.ndim)
     xs, ys = (1,) * (rank - x.ndim) + x.shape, (1,) * (rank - y.ndim) + y.shape
     shape = tuple(d for pair in zip(xs, ys, strict=True) for d in pair)
-    a = _spread(lax.reshape(a, xs), shape, tuple(range(0, 2 * rank, 2)))
-    b = _spread(lax.reshape(b, ys), shape, tuple(range(1, 2 * rank, 2)))
+    a = lax.broadcast_in_dim(lax.reshape(a, xs), shape, tuple(range(0, 2 * rank, 2)))
+    b = lax.broadcast_in_dim(lax.reshape(b, ys), shape, tuple(range(1, 2 * rank, 2)))
     return lax.reshape(_times(a, b), tuple(m * n for m, n in zip(xs, ys, strict=True)))
 
 
@@ -354,14 +339,16 @@ def cross(
     a, x = typed("cross", 0, a)
     b, y = typed("cross", 1, b)
     a, b = _promoted(a, b, x, y)
-    axisa, axisb = _axis(axisa, x.ndim), _axis(axisb, y.ndim)
+    axisa, axisb = axis_index(axisa, x.ndim), axis_index(axisb, y.ndim)
     n, m = x.shape[axisa], y.shape[axisb]
     if n not in (2, 3) or m not in (2, 3):
         raise ValueError(f"Dimension must be either 2 or 3 for cross product, got {n} and {m}")
     us = [lax.index_in_dim(a, i, axisa, keepdims=False) for i in range(n)]
     vs = [lax.index_in_dim(b, i, axisb, keepdims=False) for i in range(m)]
     shape = lax.broadcast_shapes(aval_of(us[0]).shape, aval_of(vs[0]).shape)
-    widen = lambda v: v if v is None else _spread(v, shape, _trailing(aval_of(v).ndim, len(shape)))
+    widen = lambda v: (
+        v if v is None else lax.broadcast_in_dim(v, shape, range(len(shape) - aval_of(v).ndim, len(shape)))
+    )
     u0, u1, u2 = map(widen, (us + [None])[:3])
     v0, v1, v2 = map(widen, (vs + [None])[:3])
     last = lax.sub(lax.mul(u0, v1), lax.mul(u1, v0))
@@ -370,11 +357,7 @@ def cross(
     times = lambda p, q: None if p is None or q is None else lax.mul(p, q)
     minus = lambda p, q: lax.neg(q) if p is None else p if q is None else lax.sub(p, q)
     parts = [minus(times(u1, v2), times(u2, v1)), minus(times(u2, v0), times(u0, v2)), last]
-    return lax.stack(parts, _axis(axisc, len(shape) + 1))
-
-
-def _trailing(rank: int, of: int) -> tuple:
-    return tuple(range(of - rank, of))
+    return lax.stack(parts, axis_index(axisc, len(shape) + 1))
 
 
 @one_program(static=("offset", "axis1", "axis2", "dtype", "out"))
@@ -392,31 +375,20 @@ def trace(
     Returns:
       An array without the two axes.
     """
-    _refuse_out("trace", out)
+    refuse_out("trace", out)
     a, x = typed("trace", 0, a)
     if x.ndim < 2:
         raise ValueError(f"trace needs an array of rank 2 or more, got shape {x.shape}")
-    axis1, axis2 = _axis(axis1, x.ndim), _axis(axis2, x.ndim)
+    axis1, axis2 = axis_index(axis1, x.ndim), axis_index(axis2, x.ndim)
     if axis1 == axis2:
         raise ValueError(f"trace needs two different axes, got {axis1} and {axis2}")
     a = masked_diagonal(a, x, axis1, axis2, offset)
     if dtype is None:
-        dtype = sum_dtype(x.dtype)
+        dtype = x.dtype if dtypes.is_inexact(x.dtype) else wide_integer(x.dtype)
     a = lax.convert_to(a, dtypes.explicit_dtype(dtype, "trace"))
     if aval_of(a).dtype == np.bool_:
         return lax.reduce_or(a, (axis1, axis2))
     return lax.reduce_sum(a, (axis1, axis2))
-
-
-def sum_dtype(dtype: np.dtype) -> np.dtype:
-    """The dtype that NumPy sums `dtype` in: integers and booleans at least in the default integer width."""
-    if dtypes.issubdtype(dtype, np.bool_):
-        return dtypes.default_int_dtype()
-    for kind, default in ((np.unsignedinteger, dtypes.default_uint_dtype), (np.integer, dtypes.default_int_dtype)):
-        if dtypes.issubdtype(dtype, kind):
-            wide = default()
-            return wide if dtypes.itemsize_bits(wide) > dtypes.itemsize_bits(dtype) else dtype
-    return dtype
 
 
 def multi_dot(arrays: Sequence[ArrayLike], *, precision=None) -> Array:
@@ -439,16 +411,14 @@ def multi_dot(arrays: Sequence[ArrayLike], *, precision=None) -> Array:
     for i, (_, aval) in enumerate(pairs):
         if aval.ndim != 2 and not (aval.ndim == 1 and i in (0, n - 1)):
             raise ValueError(
-                f"multi_dot: input arrays must all be two-dimensional, except for the first and last array which may"
-                f" be 1 or 2 dimensional. Got shape {aval.shape} at position {i}"
+                f"multi_dot: matrices, and vectors first and last, are needed; got shape {aval.shape} at position {i}"
             )
     shapes = [aval.shape for _, aval in pairs]
     sizes = [shapes[0][0] if len(shapes[0]) == 2 else 1, *(s[0] for s in shapes[1:])]
     sizes.append(shapes[-1][1] if len(shapes[-1]) == 2 else 1)
     for left, right in itertools.pairwise(shapes):
         if not dims.definitely_equal(left[-1], right[0]):
-            raise ValueError(f"multi_dot: last dimension of each array must match first dimension of following array."
-                             f" Got array shapes {shapes}")  # fmt: skip
+            raise ValueError(f"multi_dot: each array must fit the next one, got shapes {shapes}")
     values = [x for x, _ in pairs]
     if not dims.is_constant_shape(tuple(sizes)):
         return functools.reduce(lambda a, b: dot(a, b, precision=precision), values)

@@ -57,7 +57,7 @@ def _accumulation(dtype: Any) -> Any:
     return np.dtype(np.float32) if dtypes.is_floating(dtype) and dtypes.itemsize_bits(dtype) <= 16 else dtype
 
 
-def _wide_integer(dtype: Any) -> Any:
+def wide_integer(dtype: Any) -> Any:
     """The dtype of sums of integers and bools that are promoted."""
     if dtype == _BOOL or dtypes.is_signed_integer(dtype):
         wide = dtypes.default_int_dtype()
@@ -82,7 +82,7 @@ def _fold(name: str, what: str, on_numbers: tuple, on_bools: tuple, identity: in
         elif dtypes.is_inexact(own):
             target, weak = own, False
         elif promote_integers or own == _BOOL:
-            target, weak = (_wide_integer(own) if promote_integers else dtypes.default_int_dtype()), False
+            target, weak = (wide_integer(own) if promote_integers else dtypes.default_int_dtype()), False
         else:
             target = own
         shape = aval.shape

@@ -27,8 +27,7 @@ def _size(name: str, size: Any, mask: Any) -> Any:
         return dims.canonical_dim(size)
     known = concrete_value(mask)
     if known is None:
-        raise errors.ConcretizationTypeError(
-            mask, f"How many elements jnp.{name} finds decides the shape of its result; pass size.")  # fmt: skip
+        raise errors.ConcretizationTypeError(mask, f"how many elements jnp.{name} finds decides a shape: pass size")
     return int(np.count_nonzero(known))
 
 

@@ -56,9 +56,7 @@ def _define(name: str):
         if not dtypes.is_integer(ids.dtype):
             raise TypeError(f"{name}: segment_ids must be integers, got {ids.dtype}")
         if ids.ndim != 1 or not data.ndim or not dims.same_dim(ids.shape[0], data.shape[0]):
-            raise ValueError(
-                f"{name}: segment_ids of shape {ids.shape} must number the leading axis of data {data.shape}"
-            )
+            raise ValueError(f"{name}: segment_ids {ids.shape} must number the leading axis of data {data.shape}")
         if num_segments is None:
             hint = f"{name}() `num_segments` argument: pass the number of segments where the ids are traced."
             num_segments = concrete_int(jnp.max(ids), hint) + 1 if ids.size else 0

@@ -53,8 +53,7 @@ def average(
             raise ValueError("axis must be specified when shapes of a and weights differ.")
         wanted = tuple(a.shape[d] for d in axes)
         if weights.shape != wanted:
-            raise ValueError(f"Shape of weights must be consistent with shape of a along specified axis, got"
-                             f" {weights.shape} and {wanted}")  # fmt: skip
+            raise ValueError(f"average: weights have the shape {wanted} of the averaged axes of a, got {weights.shape}")
         order = sorted(range(len(axes)), key=axes.__getitem__)
         weights = lax.broadcast_in_dim(jnp.transpose(weights, order), a.shape, sorted(axes))
     total = jnp.sum(weights, axis=axes, keepdims=keepdims)
@@ -160,9 +159,7 @@ def _quantile(name, a, q, axis, method, keepdims, weights, ignore_nan):
     if dtypes.is_complex(a.dtype):
         raise ValueError(f"jnp.{name} is for real numbers, as complex ones have no order; got {a.dtype}")
     if method not in _METHODS:
-        raise ValueError(
-            f"method can only be 'linear', 'lower', 'higher', 'midpoint', 'nearest' or 'inverted_cdf', got {method!r}"
-        )
+        raise ValueError(f"{name}: method is one of {', '.join(_METHODS)}, got {method!r}")
     if q.ndim > 1:
         raise ValueError(f"q must be have rank <= 1, got shape {q.shape}")
     axes = axes_tuple(axis, a.ndim)

@@ -337,7 +337,7 @@ def round(a, decimals: int = 0, out=None):
     if _is_whole(x):
         if decimals < 0:
             raise NotImplementedError(
-                f"jnp.round of integers to decimals={decimals} is not supported; convert them to floats first"
+                f"jnp.round of integers to {decimals=} is not supported; convert them to floats first"
             )
         return lax.asarray(x)
     if decimals == 0:

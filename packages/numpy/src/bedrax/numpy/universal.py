@@ -73,13 +73,9 @@ class ufunc:
 
     def _need_binary(self, method: str) -> None:
         if self.nin != 2:
-            raise ValueError(
-                f"{self.__name__}.{method}: the function has two operands to be folded, this one {self.nin}"
-            )
+            raise ValueError(f"{self.__name__}.{method} folds functions of two operands, this one takes {self.nin}")
         if self.nout != 1:
-            raise ValueError(
-                f"{self.__name__}.{method}: the function has one result to be folded, this one {self.nout}"
-            )
+            raise ValueError(f"{self.__name__}.{method} folds functions of one result, this one gives {self.nout}")
 
     def reduce(self, a, axis=0, dtype=None, out=None, keepdims=False, initial=None, where=None):
         """Combine the elements along an axis, from the first to the last.
@@ -101,8 +97,9 @@ class ufunc:
         start = self.identity if initial is None else initial
         if where is not None:
             if start is None:
-                raise ValueError(f"reduction operation '{self.__name__}' does not have an identity, so to use a where"
-                                 " mask one has to specify 'initial'")  # fmt: skip
+                raise ValueError(
+                    f"{self.__name__}.reduce: the mask may choose no element; pass initial, the result for none"
+                )
             if self.identity is not None:
                 x = selection.choose_where(where, x, creation.asarray(self.identity, dtype=x.dtype))
             else:
