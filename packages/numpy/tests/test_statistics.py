@@ -104,7 +104,9 @@ def test_weighted_quantile():
     check("quantile", draw(3, 7), 0.4, axis=1, method="inverted_cdf", weights=w)
     with pytest.raises(NotImplementedError, match="method='inverted_cdf' only"):
         jnp.quantile(draw(7), 0.3, weights=w)
-    with pytest.raises(ValueError, match="method is one of linear, lower, higher, midpoint, nearest, inverted_cdf, got"):
+    with pytest.raises(
+        ValueError, match="method is one of linear, lower, higher, midpoint, nearest, inverted_cdf, got"
+    ):
         jnp.quantile(draw(7), 0.3, method="hazen")
 
 
