@@ -4,12 +4,15 @@ import numpy as np
 import pytest
 
 from bedrax import lax
-from bedrax.autodiff import checkpoint, jvp, linearize, vjp
+from bedrax.autodiff import checkpoint, jvp, linear_transpose, linearize, vjp
+from bedrax.batching import vmap
 from bedrax.core import config
+from bedrax.core.avals import aval_of
+from bedrax.core.dead_code import dce
 from bedrax.core.jitting import jit
 from bedrax.core.staging import make_jaxpr
 from bedrax.core.typecheck import check_jaxpr
-from bedrax.parallel import Mesh, shard_map
+from bedrax.parallel import AbstractMesh, Mesh, get_abstract_mesh, pmap, set_mesh, shard_map, smap
 from bedrax.parallel import PartitionSpec as P
 
 MESH = Mesh(np.arange(8).reshape(4, 2), ("x", "y"))
@@ -138,3 +141,139 @@ def test_values_and_derivatives(name, check_vma):
     slope = np.sum(numbers[0] * direction)
     np.testing.assert_allclose(np.sum(ct * moved), slope, rtol=1e-4, atol=1e-6)
     np.testing.assert_allclose(np.sum(ct * linearize(lambda a: f(a, B), A)[1](direction)), slope, rtol=1e-4, atol=1e-6)
+
+
+# ---- how it is called
+
+
+def test_forms():
+    want = np.sin(A).reshape(4, 2, 6).sum(0)
+
+    @shard_map(mesh=MESH, in_specs=P("x"), out_specs=P())
+    def decorated(a):
+        return lax.psum(lax.sin(a), "x")
+
+    np.testing.assert_allclose(decorated(A), want)
+    with set_mesh(MESH):
+        f = shard_map(lambda a: lax.psum(lax.sin(a), "x"), in_specs=(P("x"),), out_specs=P())
+        np.testing.assert_allclose(f(A), want)
+        np.testing.assert_allclose(
+            smap(lambda a: lax.psum(lax.sin(a), "x"), in_axes=0, out_axes=None, axis_name="x")(A), want
+        )
+        np.testing.assert_allclose(smap(lambda a: a, in_axes=(-2,), out_axes=-2, axis_name="x")(A), A)
+    with MESH:
+        np.testing.assert_allclose(f(A), want)
+    assert decorated.__name__ == "decorated"
+
+
+def test_trees_and_prefixes():
+    def block(tree, none, w):
+        assert none is None
+        return {"sum": lax.psum(tree["a"], "x"), "both": (tree["b"], w)}
+
+    specs = {"sum": P(), "both": P("x")}
+    f = over(block, ({"a": P("x"), "b": P("x")}, None, P("x")), specs)
+    out = f({"a": A, "b": A}, None, B[:4])
+    np.testing.assert_allclose(out["sum"], A.reshape(4, 2, 6).sum(0))
+    np.testing.assert_array_equal(out["both"][0], A)
+    np.testing.assert_array_equal(over(lambda a, b: lax.dot(a, b), (P("x"), None), P("x"))(A, B), A @ B)
+
+
+def test_what_is_in_force_inside():
+    seen = []
+
+    def block(a):
+        seen.append((lax.axis_size("x"), get_abstract_mesh().manual_axes, aval_of(a).vma))
+        return a
+
+    over(block, P("x"), P("x"))(A)
+    over(block, P("x"), P("x"), axis_names={"x"}, check_vma=False)(A[:4])
+    assert seen == [(4, ("x", "y"), {"x"}), (4, ("x",), set())]
+
+
+def test_types_of_what_varies():
+    found = {}
+
+    def block(a, w):
+        found["cut"], found["whole"] = aval_of(a).vma, aval_of(w).vma
+        found["both"] = aval_of(lax.mul(lax.reduce_sum(a, (0, 1)), w)).vma
+        found["sum"] = aval_of(lax.psum(a, "x")).vma
+        found["all"] = aval_of(lax.all_gather(a, "x")).vma
+        found["equal"] = aval_of(lax.all_gather(a, "x", to="invariant")).vma
+        found["cast"] = aval_of(lax.pcast(w, ("x", "y"), to="varying")).vma
+        found["index"] = aval_of(lax.axis_index("y")).vma
+        carry, _ = lax.scan(lambda c, r: (lax.add(c, lax.reduce_sum(r, (0,))), None), 0.0, a)
+        found["carry"] = aval_of(carry).vma
+        return w
+
+    over(block, (P("x"), P()), P())(A, np.ones(3))
+    x = frozenset("x")
+    assert found == dict(
+        cut=x, whole=frozenset(), both=x, sum=frozenset(), all=x, equal=frozenset(), cast=x | {"y"}, index={"y"}, carry=x
+    )  # fmt: skip
+
+
+BAD = {
+    "no mesh": (lambda: shard_map(lambda a: a, in_specs=P(), out_specs=P())(A), "no mesh was given and none is in force"),
+    "no function": (lambda: over(3, P(), P()), "needs a function, got 3"),
+    "does not divide": (
+        lambda: over(lambda a: a, P(None, "x"), P())(A),
+        r"argument a of <lambda>, of shape \(8, 6\): its axis 1, of size 6, is to be cut along 'x' into 4 parts",
+    ),
+    "axis that is not there": (lambda: over(lambda a: a, P("z"), P())(A), r"no axis 'z'; its axes are \('x', 'y'\)"),
+    "axis that is not mapped": (
+        lambda: over(lambda a: a, P("y"), P(), axis_names={"x"})(A), r"only the axes \('x',\) are mapped. Leave 'y' out"
+    ),
+    "unknown axis to map": (lambda: over(lambda a: a, P(), P(), axis_names={"u"})(A), r"axis_names has \['u'\]"),
+    "too long": (lambda: over(lambda a: a, P(None, None, "x"), P())(A), "of 3 entries, for argument a"),
+    "no spec": (lambda: over(lambda a: a, "x", P())(A), "holds PartitionSpecs .*, got 'x'"),
+    "too few": (lambda: over(lambda a, b: a, (P(),), P())(A, B), "one entry per argument .*, got 1 entries for 2"),
+    "claims equality": (
+        lambda: over(lambda a: a, P("x"), P())(A), "it is equal along 'x', but by its type it varies",
+    ),
+    "mapped already": (
+        lambda: over(over(lambda a: a, P(), P()), P(), P())(A), r"the axes \['x', 'y'\] are mapped already",
+    ),
+    "out spec too long": (lambda: over(lambda a: lax.reduce_sum(a, (0, 1)), P(), P("x"))(A), "for result of <lambda>, of rank 0"),
+    "unknown collective": (lambda: over(lambda a: lax.psum(a, "z"), P(), P())(A), "no axis named 'z' is bound here"),
+    "outside": (lambda: jit(lambda a: lax.psum(a, "x"))(A), "no axis named 'x' is bound here; bound are none"),
+    "no types to infer": (lambda: shard_map(lambda a: a, mesh=MESH, out_specs=P())(A), "does not say how it is split"),
+    "partial sums": (lambda: over(lambda a: lax.pcast(a, "x", to="unreduced"), P(), P())(A), "become 'varying' by a cast"),
+    "pmap: sizes": (lambda: pmap(lambda a, b: a)(A, B), r"differ in size: 8 .*6"),
+    "pmap: nothing mapped": (lambda: pmap(lambda a: a, in_axes=None)(A), "pass axis_size"),
+    "pmap: axis": (lambda: pmap(lambda a: a, in_axes=3)(A), "axis 3 is mapped"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_errors_say_what_is_wrong(name):
+    call, text = BAD[name]
+    with pytest.raises((ValueError, TypeError, NameError, NotImplementedError), match=text):
+        call()
+
+
+def test_abstract_mesh():
+    mesh = AbstractMesh((4,), ("x",))
+    f = shard_map(lambda a: lax.psum(a, "x"), mesh=mesh, in_specs=P("x"), out_specs=P())
+    np.testing.assert_allclose(f(A), A.reshape(4, 2, 6).sum(0))
+    assert linear_transpose(f, A)(np.ones((2, 6)))[0].shape == A.shape
+
+
+def test_dead_code_goes():
+    f = over(lambda a, b: (lax.psum(a, "x"), lax.sin(b)), (P("x"), P()), (P(), P()))
+    program = dce(make_jaxpr(lambda a, b: f(a, b)[0])(A, B))
+    (eqn,) = program.eqns
+    assert len(eqn.invars) == len(eqn.outvars) == 1
+    check_jaxpr(program)
+
+
+def test_batch_over_a_mesh_axis():
+    f = over(lambda a: lax.psum(a, "x"), P("x"), P())
+    batch = np.stack([A, 2 * A])
+    program = make_jaxpr(vmap(f, spmd_axis_name="y"))(batch)
+    assert program.eqns[0].params["in_specs"] == (P("y", "x"),)
+    np.testing.assert_allclose(vmap(f, spmd_axis_name="y")(batch), batch.reshape(2, 4, 2, 6).sum(1))
+    with pytest.raises(ValueError, match="name \\['x'\\] already"):
+        vmap(f, spmd_axis_name="x")(batch)
+    with pytest.raises(ValueError, match="a batch of 3 is to be cut into 2 parts"):
+        vmap(f, spmd_axis_name="y")(np.stack([A] * 3))
