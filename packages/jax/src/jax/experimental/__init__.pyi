@@ -3,5 +3,6 @@ from . import (
     array_serialization as array_serialization, checkify as checkify, colocated_python as colocated_python,
     compilation_cache as compilation_cache, hijax as hijax, jax2tf as jax2tf, jet as jet,
     key_reuse as key_reuse, layout as layout, multihost_utils as multihost_utils, ode as ode, pallas as pallas, pjit as pjit,
+    random as random,
     shard_map as shard_map, sparse as sparse,
 )  # fmt: skip
