@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import bedrax.numpy as jnp
-import bedrax.numpy.methods
 from bedrax import random
 from bedrax.batching import vmap
 from bedrax.core.jitting import jit
@@ -26,7 +25,9 @@ def test_draws_are_those_of_the_numbered_keys():
     same(rng.key((2, 2)), random.split(own[1], (2, 2)))
     np.testing.assert_array_equal(rng.random(3), random.uniform(own[2], (3,)))
     np.testing.assert_array_equal(rng.uniform(1, 5, 2), random.uniform(own[3], (2,), minval=1, maxval=5))
-    np.testing.assert_allclose(rng.normal(1.0, [2.0, 3.0]), 1 + np.float32([2, 3]) * random.normal(own[4], (2,)), rtol=1e-6)
+    np.testing.assert_allclose(
+        rng.normal(1.0, [2.0, 3.0]), 1 + np.float32([2, 3]) * random.normal(own[4], (2,)), rtol=1e-6
+    )
     np.testing.assert_array_equal(rng.integers(5, size=(4,)), random.randint(own[5], (4,), 0, 5))
     assert 2 <= rng.integers(2, 4) < 4 and rng._counter[...] == 7
     assert stateful_rng().random() != stateful_rng().random()

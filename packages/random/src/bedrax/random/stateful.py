@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
 from bedrax import lax, pytree
 from bedrax.core import dtypes
 from bedrax.core.tracing import trace_state_clean
@@ -46,12 +47,16 @@ class StatefulPRNG:
         """Floats in [0, 1), of shape `size`."""
         return uniform(self.key(), _shape(size), dtypes.as_dtype(dtypes.canonicalize_dtype(dtype)))
 
-    def uniform(self, low: Any = 0, high: Any = 1, size: int | Sequence[int] | None = None, *, dtype: Any = float) -> Any:
+    def uniform(
+        self, low: Any = 0, high: Any = 1, size: int | Sequence[int] | None = None, *, dtype: Any = float
+    ) -> Any:
         """Floats in [low, high), of shape `size` (None: that of the limits)."""
         shape = _shape(size, low, high)
         return uniform(self.key(), shape, dtypes.as_dtype(dtypes.canonicalize_dtype(dtype)), minval=low, maxval=high)
 
-    def normal(self, loc: Any = 0, scale: Any = 1, size: int | Sequence[int] | None = None, *, dtype: Any = float) -> Any:
+    def normal(
+        self, loc: Any = 0, scale: Any = 1, size: int | Sequence[int] | None = None, *, dtype: Any = float
+    ) -> Any:
         """Normal numbers of mean `loc` and standard deviation `scale`, of shape `size` (None: that of these)."""
         dtype = dtypes.as_dtype(dtypes.canonicalize_dtype(dtype))
         shape = _shape(size, loc, scale)
@@ -63,7 +68,9 @@ class StatefulPRNG:
     ) -> Any:  # fmt: skip
         """Integers in [low, high), of shape `size`; with one limit, in [0, low)."""
         low, high = (0, low) if high is None else (low, high)
-        return randint(self.key(), _shape(size, low, high), low, high, dtypes.as_dtype(dtypes.canonicalize_dtype(dtype)))
+        return randint(
+            self.key(), _shape(size, low, high), low, high, dtypes.as_dtype(dtypes.canonicalize_dtype(dtype))
+        )
 
     def spawn(self, n_children: int) -> list[StatefulPRNG]:
         """Independent generators, in a list."""
@@ -103,6 +110,8 @@ def stateful_rng(seed: Any = None, *, impl: Any = None) -> StatefulPRNG:
     """
     if seed is None:
         if not trace_state_clean():
-            raise TypeError("stateful_rng: a seed is needed in a function that is being traced: it would be drawn but once")
+            raise TypeError(
+                "stateful_rng: a seed is needed in a function that is being traced: it would be drawn but once"
+            )
         seed = np.random.default_rng().integers(2**32, dtype=np.uint32)
     return StatefulPRNG(key(seed, impl=impl), new_ref(np.int32(0)))
