@@ -95,3 +95,15 @@ def test_densities_at_the_ends_of_their_ranges():
     assert float(grad(lax.igammac, argnums=1)(one, np.float32(0))) == -1.0
     assert float(grad(lax.betainc, argnums=2)(one, np.float32(3), np.float32(0))) == pytest.approx(3.0)
     assert float(grad(lax.betainc, argnums=2)(np.float32(2), one, np.float32(1))) == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize("x, y", [(4.0, 0.0), (4.0, 1.0), (0.5, 2.0), (3.0, -1.0), (0.0, 2.0)])
+def test_second_derivatives_of_powers_are_symmetric(x, y):
+    x, y = np.float32(x), np.float32(y)
+    mixed = [
+        grad(grad(lax.pow, 0), 1)(x, y),
+        grad(grad(lax.pow, 1), 0)(x, y),
+        jvp(lambda y: grad(lax.pow, 0)(x, y), (y,), (np.float32(1),))[1],
+    ]
+    want = x ** (y - 1) * (1 + y * np.log(x)) if x else 0.0
+    np.testing.assert_allclose(mixed, want, rtol=1e-5)

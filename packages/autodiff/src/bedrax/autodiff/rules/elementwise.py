@@ -224,8 +224,11 @@ for _prim in (p.max_p, p.min_p):
 
 
 def _pow_base(t, ans, x, y):
-    # Where y is 0 the exponent y - 1 must not be -1: 0 * x**-1 is nan at x = 0.
-    exponent = sub(p.select_n(p.eq(y, scalar_like(y, 0)), y, filling.full_like(y, 1)), _one(y))
+    # Where both are 0, the exponent y - 1 must not be -1: 0 * x**-1 is nan there. Elsewhere the derivative of this
+    # formula by y is that of x**y by both.
+    y = _spread(y, ans)
+    hole = p.and_p.bind(p.eq(y, scalar_like(y, 0)), p.eq(_spread(x, ans), scalar_like(x, 0)))
+    exponent = sub(p.select_n(hole, y, filling.full_like(y, 1)), _one(y))
     factor = y
     if is_integer(aval_of(y).dtype):
         aval = aval_of(x)

@@ -16,7 +16,7 @@ from bedrax.core.facts import fact
 from bedrax.core.ir import run
 from bedrax.lax.axes import move_axis
 from bedrax.lax.primitives.control_flow import cond_p, scan_p, while_p
-from bedrax.lax.primitives.elementwise import ne_p, select_n_p
+from bedrax.lax.primitives.elementwise import eq_p, ne_p, select_n_p, stop_gradient_p
 from bedrax.lax.primitives.reductions import reduce_or_p
 from bedrax.lax.primitives.shaping import broadcast_in_dim
 
@@ -98,6 +98,18 @@ def _held(cond, cond_nconsts: int, body, body_nconsts: int) -> tuple:
     return staging.program_of(any_goes_on, cond.in_avals), staging.program_of(step, body_types)
 
 
+def _only_where(chosen, x, dim, size: int) -> tuple:
+    """An operand of a branch, and where it is mapped; its derivative is that of the elements that take the branch.
+
+    Every branch is computed for all elements, and its derivative may be infinite or NaN at those that do not take it;
+    0 times that, which is what a choice among results alone would send back, is NaN.
+    """
+    if not np.issubdtype(aval_of(x).dtype, np.inexact):
+        return x, dim
+    x = to_front(x, dim, size)
+    return _select(chosen, stop_gradient_p.bind(x), x), 0
+
+
 @batch_rules.rule(cond_p)
 def _cond(axis, args, dims, *, branches, **params):
     index, *operands = args
@@ -109,8 +121,10 @@ def _cond(axis, args, dims, *, branches, **params):
                 f" found {sorted({str(e) for b in branches for e in b.effects})}. Take the effects out of the branches."
             )
         results = []
-        for branch in branches:
-            outs, out_dims = batch_flat(functools.partial(run, branch), axis, operands, operand_dims)
+        for i, branch in enumerate(branches):
+            chosen = eq_p.bind(index, np.int32(i))
+            found = [_only_where(chosen, x, d, axis.size) for x, d in zip(operands, operand_dims, strict=True)]
+            outs, out_dims = batch_flat(functools.partial(run, branch), axis, *zip(*found, strict=True) or ((), ()))
             results.append(all_to_front(outs, out_dims, axis.size))
         which = ne_p.bind(index, np.int32(0)) if len(branches) == 2 else index
         out = [_select(which, *cases) for cases in zip(*results, strict=True)]
