@@ -66,6 +66,7 @@ class _ThreadState(threading.local):
 
 _flags: dict[str, Flag] = {}
 _keyed: list[Flag] = []
+_users_only: list[Flag] = []
 _listeners: list[Callable[[str, Flag], None]] = []
 _contexts: dict[tuple, TraceContext] = {}
 _thread = _ThreadState()
@@ -98,14 +99,15 @@ class Flag:
       choices: the values a str flag is restricted to, or None.
       keyed: whether it is part of the trace context.
       inert: if not None, why this flag is accepted but changes nothing here.
+      users_only: whether it speaks of users' code: it has its default where a rule of ours is traced.
     """
 
-    __slots__ = ("name", "default", "kind", "choices", "optional", "keyed", "help", "inert", "check", "_global",
+    __slots__ = ("name", "default", "kind", "choices", "optional", "keyed", "help", "inert", "check", "users_only", "_global",
                  "_overrides", "__name__")  # fmt: skip
 
     def __init__(self, name: str, default: Any, help: str, *, kind: type | None = None, choices: tuple = (),
                  optional: bool | None = None, keyed: bool = False, inert: str | None = None,
-                 check: Callable[[Any], bool] | None = None):  # fmt: skip
+                 check: Callable[[Any], bool] | None = None, users_only: bool = False):  # fmt: skip
         if keyed and inert is not None:
             raise ValueError(f"{name} changes nothing, so it cannot be part of the trace context")
         self.name = name
@@ -117,6 +119,7 @@ class Flag:
         self.help = help
         self.inert = inert
         self.check = check
+        self.users_only = users_only
         self._overrides = 0  # how many threads have a value of their own
         self.__name__ = name.removeprefix("jax_")
         self._global = default
@@ -311,6 +314,8 @@ def flag(name: str, default: Any, help: str, **options: Any) -> Flag:
     new = Flag(name, default, help, **options)
     with _lock:
         _flags[name] = new
+        if new.users_only:
+            _users_only.append(new)
         if new.keyed:
             _keyed.append(new)
             _epoch += 1
@@ -451,6 +456,16 @@ config = Config()
 
 
 @contextlib.contextmanager
+def our_code() -> Iterator[None]:
+    """Where code of ours is traced that users did not write: flags that speak of theirs have their defaults."""
+    with contextlib.ExitStack() as stack:
+        for flag in _users_only:
+            if flag.value != flag.default:
+                stack.enter_context(flag(flag.default))
+        yield
+
+
+@contextlib.contextmanager
 def overriding(**values: Any) -> Iterator[None]:
     """Override several flags in this thread: `overriding(jax_enable_x64=True, jax_debug_nans=True)`."""
     with contextlib.ExitStack() as stack:
@@ -467,10 +482,10 @@ explicit_x64_dtypes = flag(
     choices=("warn", "error", "allow"), keyed=True)  # fmt: skip
 numpy_dtype_promotion = flag(
     "jax_numpy_dtype_promotion", "standard", "'strict': only equal types and Python scalars combine implicitly",
-    choices=("standard", "strict"), keyed=True)  # fmt: skip
+    choices=("standard", "strict"), keyed=True, users_only=True)  # fmt: skip
 debug_nans = flag("jax_debug_nans", False, "an operation that makes a NaN raises FloatingPointError", keyed=True)
 debug_infs = flag("jax_debug_infs", False, "an operation that makes an infinity raises FloatingPointError", keyed=True)
-disable_jit = flag("jax_disable_jit", False, "jit runs its function op by op", keyed=True)
+disable_jit = flag("jax_disable_jit", False, "jit runs its function op by op", keyed=True, users_only=True)
 check_tracer_leaks = flag("jax_check_tracer_leaks", False, "an error when a tracer outlives its trace", keyed=True)
 enable_checks = flag("jax_enable_checks", False, "check internal invariants: every jaxpr is type checked", keyed=True)
 no_tracing = flag("jax_no_tracing", False, "tracing for jit is an error")

@@ -67,7 +67,7 @@ def dot_product_attention(
         local_window_size = (local_window_size, local_window_size)
     scale = 1 / math.sqrt(size) if scale is None else scale
 
-    wide = dtypes.promote_types(q.dtype, np.float32)
+    wide = q.dtype if dtypes.finfo(q.dtype).bits >= 32 else np.dtype(np.float32)
     q = q.reshape(batch, rows, groups, heads // groups, size)
     scores = jnp.einsum("btkgh,bskh->bkgts", q, k, preferred_element_type=wide) * jnp.asarray(scale, wide)
     scores = scores.reshape(full)

@@ -36,6 +36,15 @@ def inexact(name: str, *xs: ArrayLike) -> list[Array]:
     return [lax.asarray(x) for x in promotion.promote_dtypes(name, xs, True)]
 
 
+def aligned(x: Any, like: Any) -> Any:
+    """`x` with leading axes of size 1, as many as `like` has more: broadcasting joins the two without a promotion of
+    ranks, which users may have forbidden for their own code."""
+    more = like.ndim - x.ndim
+    if more <= 0:
+        return x
+    return x.reshape((1,) * more + x.shape) if isinstance(x, np.ndarray) else lax.expand_dims(x, range(more))
+
+
 def axis_index(axis: Any, ndim: int) -> int:
     """An axis, maybe negative, as one in ``range(ndim)``.
 

@@ -250,10 +250,12 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Array:
     count = v.shape[0] if N is None else operator.index(N)
     if count < 0:
         raise ValueError("N must be nonnegative")
-    exponents = lax.iota(dtypes.default_int_dtype(), count)
+    exponents = lax.iota(v.dtype if dtypes.is_integer(v.dtype) else dtypes.default_int_dtype(), count)
     if not increasing:
         exponents = lax.rev(exponents, (0,))
-    return power(lax.expand_dims(v, (1,)), lax.expand_dims(exponents, (0,)))
+    shape = (v.shape[0], count)
+    v, exponents = lax.broadcast_in_dim(v, shape, (0,)), lax.broadcast_in_dim(exponents, shape, (1,))
+    return lax.pow(v, exponents) if dtypes.is_inexact(v.dtype) else power(v, exponents)
 
 
 def masked_diagonal(x, aval, axis1: int, axis2: int, offset=0):

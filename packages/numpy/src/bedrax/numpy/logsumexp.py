@@ -10,7 +10,7 @@ from bedrax import lax
 from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
-from bedrax.numpy.arguments import ArrayLike, axes_tuple, inexact
+from bedrax.numpy.arguments import ArrayLike, aligned, axes_tuple, inexact
 
 __all__ = ["logmeanexp", "logsumexp"]
 
@@ -37,7 +37,8 @@ def logsumexp(
     if b is None:
         (a,) = inexact("logsumexp", a)
     else:
-        a, b = jnp.broadcast_arrays(*inexact("logsumexp", a, b))
+        a, b = inexact("logsumexp", a, b)
+        a, b = jnp.broadcast_arrays(aligned(a, b), aligned(b, a))
         a = jnp.where(b != 0, a, np.asarray(-np.inf, a.dtype))
     if where is not None:
         a = jnp.where(where, a, np.asarray(-np.inf, a.dtype))

@@ -9,7 +9,7 @@ import numpy as np
 from bedrax import lax
 from bedrax.core import dtypes
 from bedrax.core.array import Array
-from bedrax.numpy.arguments import ArrayLike, array, axis_index
+from bedrax.numpy.arguments import ArrayLike, aligned, array, axis_index
 
 __all__ = ["packbits", "unpackbits"]
 
@@ -43,7 +43,7 @@ def packbits(a: ArrayLike, axis: int | None = None, bitorder: str = "big") -> Ar
     count = -(-n // 8)
     padding = [(0, 0, 0)] * (bits.ndim - 1) + [(0, count * 8 - n, 0)]
     bits = lax.pad(bits, np.uint8(0), padding).reshape(*bits.shape[:-1], count, 8)
-    return jnp.moveaxis(jnp.sum(bits << shifts, axis=-1, dtype=np.uint8), -1, axis)
+    return jnp.moveaxis(jnp.sum(bits << aligned(shifts, bits), axis=-1, dtype=np.uint8), -1, axis)
 
 
 def unpackbits(a: ArrayLike, axis: int | None = None, count: int | None = None, bitorder: str = "big") -> Array:
@@ -66,8 +66,9 @@ def unpackbits(a: ArrayLike, axis: int | None = None, count: int | None = None, 
         a, axis = jnp.ravel(a), 0
     axis = axis_index(axis, a.ndim)
     a = jnp.moveaxis(a, axis, -1)
-    bits = (a[..., None] >> shifts) & np.uint8(1)
-    bits = bits.reshape(*a.shape[:-1], a.shape[-1] * 8)
+    a = a[..., None]
+    bits = (a >> aligned(shifts, a)) & np.uint8(1)
+    bits = bits.reshape(*a.shape[:-2], a.shape[-2] * 8)
     if count is not None:
         n = bits.shape[-1]
         count = operator.index(count)

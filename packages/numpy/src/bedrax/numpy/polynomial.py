@@ -237,8 +237,8 @@ def polyfit(
         powers = powers * w[:, None]
         target = target * (w[:, None] if y.ndim == 2 else w)
     scale = jnp.sqrt(jnp.sum(powers * powers, axis=0))
-    coefficients, residuals, rank, singular = jnp.linalg.lstsq(powers / scale, target, rcond)
-    coefficients = (coefficients.T / scale).T
+    coefficients, residuals, rank, singular = jnp.linalg.lstsq(powers / scale[None], target, rcond)
+    coefficients = coefficients / (scale if y.ndim == 1 else scale[:, None])
     if full:
         return coefficients, residuals, rank, singular, jnp.asarray(rcond)
     if not cov:

@@ -134,7 +134,8 @@ def linspace(
         out_dtype = dtypes.to_inexact_dtype(dtypes.result_type(start, stop))
     else:
         out_dtype = dtypes.explicit_dtype(dtype, "linspace")
-    work = dtypes.to_inexact_dtype(dtypes.promote_types(dtypes.result_type(start, stop), out_dtype))
+    given = dtypes.to_inexact_dtype(dtypes.result_type(start, stop))
+    work = dtypes.to_inexact_dtype(dtypes.promote_types(given, out_dtype)) if dtype is not None else given
     a, b = promote("linspace", (start, stop), True)
     a, b = (lax.convert_to(v, work, False) for v in (a, b))
     a, b = broadcast("linspace", (a, b), scalars=False)

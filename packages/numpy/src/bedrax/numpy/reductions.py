@@ -274,8 +274,7 @@ def mean(
     axes = normalize_axes(axis, len(aval_of(x).shape))
     work = _accumulation(target) if dtypes.is_inexact(target) else dtypes.default_float_dtype()
     total = sum(x, axes, dtype=work, keepdims=keepdims, where=where)
-    count = _count(x, axes, where, dtypes.to_real_dtype(work), keepdims)
-    result = true_divide(total, count)
+    result = true_divide(total, _count(x, axes, where, work, keepdims))
     return result if work == target else lax.convert_element_type(result, target)
 
 

@@ -203,6 +203,13 @@ def take(
     )  # fmt: skip
 
 
+def _taken_shape(shape: tuple, places: tuple, axis: int) -> tuple:
+    """The shape of what `take_along_axis` takes."""
+    around = lambda s: (*s[:axis], 1, *s[axis + 1 :])
+    joined = lax.broadcast_shapes(around(shape), around(places))
+    return (*joined[:axis], places[axis], *joined[axis + 1 :])
+
+
 @one_program(static=("axis", "mode", "fill_value", "wrap_negative_indices"))
 def take_along_axis(
     arr: Any, indices: Any, axis: int | None = -1, mode: Any = None, fill_value: Any = None, *,
@@ -232,6 +239,9 @@ def take_along_axis(
     if wrap_negative_indices is not False and not dtypes.is_unsigned_integer(i.dtype):
         i = _wrapped(i, n, _index_dtype(x.shape, {i.dtype}), True)
         i = lax.asarray(i)
+    if any(dims.definitely_equal(n, 0) for n in (*x.shape[:axis], *x.shape[axis + 1 :], *i.shape)):
+        # a gather takes one element at least, also where the operand has none
+        return lax.full(_taken_shape(x.shape, i.shape, axis), 0, x.dtype)
     # Axes on which both have the same length go together; where one has length 1, it is broadcast.
     shape, batch, window, collapsed = [], [], [], []
     for d in range(x.ndim):

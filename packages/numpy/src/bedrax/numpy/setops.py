@@ -15,7 +15,7 @@ import numpy as np
 from bedrax import lax
 from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
-from bedrax.numpy.arguments import ArrayLike, array, arrays, axis_index, concrete_int, promoted
+from bedrax.numpy.arguments import ArrayLike, aligned, array, arrays, axis_index, concrete_int, promoted
 from bedrax.numpy.sorting import search
 
 __all__ = [
@@ -315,7 +315,7 @@ def isin(
         known = dims.is_constant_shape((*x.shape, *tests.shape))
         method = "compare_all" if known and tests.size * x.size <= 1 << 14 else "binary_search"
     if method == "compare_all" or dims.definitely_equal(tests.shape[0], 0):
-        found = jnp.any(x[..., None] == tests, axis=-1)
+        found = jnp.any(x[..., None] == aligned(tests, x[..., None]), axis=-1)
     else:
         tests = lax.sort(tests)
         if method == "sort":

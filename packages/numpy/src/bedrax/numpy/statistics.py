@@ -14,7 +14,7 @@ from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
 from bedrax.core.signatures import named
-from bedrax.numpy.arguments import ArrayLike, array, axes_tuple, concrete_int, inexact, promoted, refuse_out
+from bedrax.numpy.arguments import ArrayLike, aligned, array, axes_tuple, concrete_int, inexact, promoted, refuse_out
 from bedrax.numpy.sorting import search
 
 __all__ = [
@@ -104,7 +104,7 @@ def cov(
         weights = _observation_weights("fweights", fweights, x)
     if aweights is not None:
         aweights = _observation_weights("aweights", array("cov", aweights, 6), x)
-        weights = aweights if weights is None else weights * aweights
+        weights = aweights if weights is None else weights.astype(aweights.dtype) * aweights
     if weights is None:
         total = x.shape[1]
         mean = jnp.mean(x, axis=1, keepdims=True)
@@ -113,13 +113,13 @@ def cov(
         real = dtypes.to_real_dtype(x.dtype)
         weights = weights.astype(real)
         total = jnp.sum(weights)
-        mean = jnp.sum(x * weights, axis=1, keepdims=True) / total
+        mean = jnp.sum(x * aligned(weights, x), axis=1, keepdims=True) / total
         if aweights is None or ddof == 0:
             factor = total - ddof
         else:
             factor = total - ddof * jnp.sum(weights * aweights.astype(real)) / total
     centered = x - mean
-    right = centered if weights is None else centered * weights
+    right = centered if weights is None else centered * aligned(weights, x)
     out = jnp.matmul(centered, jnp.conj(right).T)
     if dims.is_symbolic(factor):
         factor = dims.dim_as_value(factor).astype(dtypes.to_real_dtype(x.dtype))
@@ -175,7 +175,7 @@ def _quantile(name, a, q, axis, method, keepdims, weights, ignore_nan):
     )
     a = flatten(a)
     # places in the sorted array need more digits than narrow floats have
-    flat_q = jnp.reshape(q, (-1,)).astype(dtypes.promote_types(a.dtype, np.float32))
+    flat_q = jnp.reshape(q, (-1,)).astype(a.dtype if dtypes.finfo(a.dtype).bits >= 32 else np.float32)
     isnan = jnp.isnan(a)
     if weights is not None:
         out = _weighted_quantile(a, flat_q, flatten(weights), isnan, ignore_nan)
@@ -206,6 +206,7 @@ def _sorted_quantile(a, q, isnan, method, ignore_nan):
     n = a.shape[-1]
     if ignore_nan:
         count = jnp.sum(~isnan, axis=-1, keepdims=True).astype(wide)
+        q = aligned(q, count)
     else:
         count = jnp.asarray(n if isinstance(n, int) else dims.dim_as_value(n), wide)
     top = jnp.maximum(count - 1, 0)
@@ -221,7 +222,7 @@ def _sorted_quantile(a, q, isnan, method, ignore_nan):
         at = at.astype(dtypes.default_int_dtype())
         if at.ndim == 1:
             return jnp.take(ordered, at, axis=-1, mode="clip")
-        at = jnp.broadcast_to(at, (*a.shape[:-1], q.shape[0]))
+        at = jnp.broadcast_to(at, (*a.shape[:-1], q.shape[-1]))
         return jnp.take_along_axis(ordered, at, axis=-1, mode="clip")
 
     if method in ("lower", "nearest", "inverted_cdf"):
@@ -231,7 +232,7 @@ def _sorted_quantile(a, q, isnan, method, ignore_nan):
     below, above = pick(low).astype(wide), pick(high).astype(wide)
     if method == "midpoint":
         return ((below + above) * np.asarray(0.5, wide)).astype(a.dtype)
-    weight = place - low
+    weight = aligned(place - low, below)
     # two products rather than a difference: infinite neighbours that are equal stay what they are
     mixed = below * (1 - weight) + above * weight
     return jnp.where((weight <= 0) | (below == above), below, mixed).astype(a.dtype)
@@ -245,7 +246,7 @@ def _weighted_quantile(a, q, weights, isnan, ignore_nan):
     ordered, weights = lax.sort((a, weights), a.ndim - 1, num_keys=1)
     share = jnp.cumsum(weights, axis=-1)
     total = share[..., -1:]
-    reached = share[..., None] >= (q * total)[..., None, :]  # [..., n, q]
+    reached = share[..., None] >= (aligned(q, total) * total)[..., None, :]  # [..., n, q]
     # elements without weight are no candidates
     reached = reached & (weights > 0)[..., None]
     at = jnp.argmax(reached, axis=-2)

@@ -188,7 +188,7 @@ class ufunc:
         """The function of all pairs of an element of `a` and one of `b`; of shape ``a.shape + b.shape``."""
         self._need_binary("outer")
         x, y = (lax.asarray(operand(f"{self.__name__}.outer", v, i)) for i, v in enumerate((a, b)))
-        return self(lax.expand_dims(x, range(x.ndim, x.ndim + y.ndim)), y)
+        return self(lax.expand_dims(x, range(x.ndim, x.ndim + y.ndim)), lax.expand_dims(y, range(x.ndim)))
 
     def reduceat(self, a, indices, axis=0, dtype=None, out=None):
         """Reductions of the slices that start at `indices` and end at the next index (or the end).

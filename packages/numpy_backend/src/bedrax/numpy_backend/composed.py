@@ -31,7 +31,8 @@ def by_program(prim, decomposition: Callable) -> Callable:
                 out = decomposition(*xs, **params)
                 return out if prim.multiple_results else [out]
 
-            program = programs[key] = program_of(flat, [ShapedArray(*t) for t in types])
+            with config.our_code():
+                program = programs[key] = program_of(flat, [ShapedArray(*t) for t in types])
         out = evaluate(program, *arrays)
         return out if prim.multiple_results else out[0]
 

@@ -12,7 +12,7 @@ from bedrax import lax
 from bedrax.core import dtypes
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
-from bedrax.numpy.arguments import axis_index, inexact
+from bedrax.numpy.arguments import aligned, axis_index, inexact
 from bedrax.scipy.defining import ArrayLike
 
 __all__ = ["dct", "dctn", "idct", "idctn"]
@@ -56,12 +56,12 @@ def _dct(x: Array, ortho: bool) -> Array:
     v = jnp.concatenate([x[..., ::2], jnp.flip(x[..., 1::2], -1)], axis=-1)
     wide = v if dtypes.finfo(v.dtype).bits >= 32 else v.astype(np.float32)
     f = jnp.fft.fft(wide)
-    c, s = _angles(n, f.real.dtype)
+    c, s = (aligned(v, f) for v in _angles(n, f.real.dtype))
     out = 2 * (f.real * c + f.imag * s)
     if ortho:
         scale = np.full(n, math.sqrt(1 / (2 * n)))
         scale[0] = math.sqrt(1 / (4 * n))
-        out = out * scale.astype(out.dtype)
+        out = out * aligned(scale.astype(out.dtype), out)
     return out.astype(x.dtype)
 
 
@@ -71,8 +71,8 @@ def _idct(x: Array, ortho: bool) -> Array:
     if ortho:
         scale = np.full(n, math.sqrt(2 * n))
         scale[0] = math.sqrt(4 * n)
-        wide = wide * scale.astype(wide.dtype)
-    c, s = _angles(n, wide.dtype)
+        wide = wide * aligned(scale.astype(wide.dtype), wide)
+    c, s = (aligned(v, wide) for v in _angles(n, wide.dtype))
     mirrored = jnp.concatenate([jnp.zeros_like(wide[..., :1]), jnp.flip(wide[..., 1:], -1)], axis=-1)
     f = lax.complex((wide * c + mirrored * s) / 2, (wide * s - mirrored * c) / 2)
     v = jnp.fft.ifft(f).real

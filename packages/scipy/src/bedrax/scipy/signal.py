@@ -13,7 +13,7 @@ from bedrax import lax
 from bedrax.core import dtypes
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
-from bedrax.numpy.arguments import axes_tuple, axis_index, inexact
+from bedrax.numpy.arguments import aligned, axes_tuple, axis_index, inexact
 from bedrax.scipy.defining import ArrayLike
 
 __all__ = [
@@ -168,8 +168,8 @@ def _without_line(x: Array) -> Array:
     centered = x - jnp.mean(x, axis=-1, keepdims=True)
     if norm == 0:
         return centered
-    slope = jnp.sum(centered * t, axis=-1, keepdims=True) / norm
-    return centered - slope * t
+    slope = jnp.sum(centered * aligned(t, x), axis=-1, keepdims=True) / norm
+    return centered - slope * aligned(t, x)
 
 
 def detrend(
@@ -269,7 +269,8 @@ def _detrender(detrend_kind) -> Callable[[Array], Array]:
 def _segments_transform(x, win, nperseg, step, nfft, trend, one_sided):
     count = (x.shape[-1] - nperseg) // step + 1
     index = np.arange(count)[:, None] * step + np.arange(nperseg)
-    pieces = trend(x[..., index]) * win
+    pieces = trend(x[..., index])
+    pieces = pieces * aligned(win, pieces)
     return jnp.fft.rfft(pieces.real, nfft) if one_sided else jnp.fft.fft(pieces, nfft)
 
 
@@ -310,15 +311,15 @@ def _spectra(
     spectra = [_segments_transform(v, win, nperseg, step, nfft, trend, one_sided) for v in prepared]
     scale = 1 / (fs * jnp.sum(win * win)) if scaling == "density" else 1 / jnp.sum(win) ** 2
     if mode == "stft":
-        out = spectra[0] * jnp.sqrt(scale)
+        out = spectra[0] * jnp.sqrt(scale).astype(spectra[0].dtype)
     else:
-        out = jnp.conj(spectra[0]) * spectra[-1] * scale
+        out = jnp.conj(spectra[0]) * spectra[-1] * jnp.asarray(scale, spectra[0].dtype)
         if one_sided:
             doubled = np.full(out.shape[-1], 2.0)
             doubled[0] = 1
             if nfft % 2 == 0:
                 doubled[-1] = 1
-            out = out * doubled.astype(real)
+            out = out * aligned(doubled.astype(out.dtype), out)
     total = prepared[0].shape[-1]
     times = np.arange(nperseg / 2, total - nperseg / 2 + 1, step) / float(fs)
     if boundary is not None:

@@ -109,7 +109,7 @@ def expm_frechet(A: ArrayLike, E: ArrayLike, *, method: str | None = None, compu
 def _by_diagonals(step: Callable, start: Array) -> Array:
     """Fill the diagonals above the main one, one after the other: ``step(F)`` proposes, from those before, all elements."""
     n = start.shape[-1]
-    distance = jnp.arange(n)[None, :] - jnp.arange(n)[:, None]
+    distance = np.arange(n, dtype=np.int32)[None] - np.arange(n, dtype=np.int32)[:, None]
     return lax.fori_loop(np.int32(1), np.int32(n), lambda d, F: jnp.where(distance == d, step(F), F), start)
 
 

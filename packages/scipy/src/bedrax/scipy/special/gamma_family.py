@@ -11,7 +11,7 @@ from bedrax import lax
 from bedrax.core import dtypes
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
-from bedrax.numpy.arguments import array, concrete_int, inexact
+from bedrax.numpy.arguments import aligned, array, concrete_int, inexact
 from bedrax.scipy.defining import ArrayLike, floats, special, widened
 
 __all__ = [
@@ -211,7 +211,7 @@ def multigammaln(a: ArrayLike, d: int) -> Array:
     d = concrete_int(d, "The argument d of multigammaln must be known when tracing.")
     (a,) = floats("multigammaln", a)
     steps = np.arange(d, dtype=np.float64) / 2
-    terms = lax.lgamma(a[..., None] - steps.astype(a.dtype))
+    terms = lax.lgamma(a[..., None] - aligned(steps.astype(a.dtype), a[..., None]))
     return jnp.sum(terms, axis=-1) + d * (d - 1) / 4 * math.log(math.pi)
 
 

@@ -58,9 +58,9 @@ class gaussian_kde:
         self.dataset, self.weights = dataset, weights
         self.neff = 1 / jnp.sum(weights * weights)
         factor = self._factor(bw_method)
-        center = jnp.sum(dataset * weights, axis=1, keepdims=True)
+        center = jnp.sum(dataset * weights[None], axis=1, keepdims=True)
         spread = dataset - center
-        covariance = (spread * weights) @ spread.T / (1 - jnp.sum(weights * weights))
+        covariance = (spread * weights[None]) @ spread.T / (1 - jnp.sum(weights * weights))
         self.covariance = covariance * factor**2
         self.inv_cov = jnp.linalg.inv(covariance) / factor**2
 

@@ -8,7 +8,7 @@ import bedrax.numpy as jnp
 from bedrax import lax
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
-from bedrax.numpy.arguments import inexact
+from bedrax.numpy.arguments import aligned, inexact
 from bedrax.scipy.defining import ArrayLike
 
 __all__ = ["logpdf", "pdf"]
@@ -51,6 +51,7 @@ def _logpdf(x, mean, cov):
             f"multivariate_normal.logpdf: expected cov of shape [..., {n}, {n}] for mean of shape {mean.shape}; got {cov.shape}"
         )
     factor = lax.cholesky(cov)
+    x, mean = aligned(x, mean), aligned(mean, x)
     y = x - mean
     batch = jnp.broadcast_shapes(y.shape[:-1], cov.shape[:-2])
     y = jnp.broadcast_to(y, (*batch, n))

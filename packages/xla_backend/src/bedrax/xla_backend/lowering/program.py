@@ -391,7 +391,8 @@ def traced(fun: Callable, avals: tuple, kwargs: dict) -> tuple[Jaxpr, bool]:
         many = isinstance(out, (list, tuple))
         return (list(out) if many else [out]), not many
 
-    found = trace_to_jaxpr(flat, avals)
+    with config.our_code():
+        found = trace_to_jaxpr(flat, avals)
     if key is not None and not found[0].consts:
         if len(_traced) > 4096:
             _traced.clear()
