@@ -131,7 +131,7 @@ def _strengthen(init: list, given: Sequence, produced: Sequence) -> list | None:
     out = []
     for x, g, p in zip(init, given, produced, strict=True):
         if g.is_array and p.is_array and g.weak_type and (not p.weak_type or g.dtype != p.dtype) and g.shape == p.shape:
-            dtype, weak = dtypes.lattice_result_type(g, p)
+            dtype, weak = dtypes.promote((g.dtype, p.dtype), (g.weak_type, p.weak_type))
             if (dtype, weak) != (g.dtype, g.weak_type):
                 if not weak:
                     x = dtype.type(x) if type(x) in (bool, int, float, complex) else convert_element_type(x, dtype)
@@ -301,9 +301,10 @@ def while_loop(cond_fun: Callable, body_fun: Callable, init_val: Any) -> Any:
         raise TypeError(f"while_loop: cond_fun and body_fun are functions, got {cond_fun!r} and {body_fun!r}")
     if config.disable_jit.value:
         val = init_val
-        while cond_fun(val):
+        while _is_known(going := cond_fun(val)):
+            if not going:
+                return val
             val = body_fun(val)
-        return val
     leaves, tree = pytree.tree_flatten(init_val)
     in_tree = pytree.tree_structure(((init_val,), {}))
     for _ in range(3 + len(leaves)):
@@ -363,19 +364,18 @@ def fori_loop(lower, upper, body_fun: Callable, init_val: Any, *, unroll: int | 
         raise TypeError(f"fori_loop: body_fun is a function (i, carry) -> carry, got {body_fun!r}")
     lower, upper = (dims.dim_as_value(n) if dims.is_symbolic(n) else n for n in (lower, upper))
     types = [aval_of(lower), aval_of(upper)]
-    if not all(dtypes.is_integer(t.dtype) and not t.shape for t in types):
-        raise TypeError(f"fori_loop: lower and upper are integer scalars, got {types[0]} and {types[1]}")
+    if not all((dtypes.is_integer(t.dtype) or dtypes.is_floating(t.dtype)) and not t.shape for t in types):
+        raise TypeError(f"fori_loop: lower and upper are real scalars, got {types[0]} and {types[1]}")
     if types[0].dtype != types[1].dtype and not (types[0].weak_type or types[1].weak_type):
         raise TypeError(f"fori_loop: lower and upper have one dtype, got {types[0].dtype} and {types[1].dtype}")
     dtype = dtypes.result_type(lower, upper)
-    bounds = [_known_int(lower), _known_int(upper)]
+    bounds = [_known_int(lower), _known_int(upper)] if dtypes.is_integer(dtype) else [None, None]
     if config.disable_jit.value and None not in bounds:
         val = init_val
         for i in range(*bounds):
             val = body_fun(lax.convert_element_type(i, dtype), val)
         return val
-    weak = types[0].weak_type and types[1].weak_type
-    start = lower if weak and type(lower) is int else lax.convert_element_type(lower, dtype)
+    of_type = lambda n: dtype.type(n) if type(n) is int else lax.convert_element_type(n, dtype)
     if None not in bounds:
         steps = max(0, bounds[1] - bounds[0])
 
@@ -384,7 +384,7 @@ def fori_loop(lower, upper, body_fun: Callable, init_val: Any, *, unroll: int | 
             return (_next(i), body_fun(i, val)), None
 
         (_, result), _ = scan(
-            _made_from(body_fun, "fori_loop as scan", step), (lax.convert_element_type(start, dtype), init_val), None, length=steps,
+            _made_from(body_fun, "fori_loop as scan", step), (of_type(lower), init_val), None, length=steps,
             unroll=1 if unroll is None else unroll,
         )  # fmt: skip
         return result
@@ -397,7 +397,7 @@ def fori_loop(lower, upper, body_fun: Callable, init_val: Any, *, unroll: int | 
         i, upper, val = loop_carry
         return _next(i), upper, body_fun(i, val)
 
-    carry = (lax.convert_element_type(start, dtype), lax.convert_element_type(upper, dtype), init_val)
+    carry = (of_type(lower), of_type(upper), init_val)
     return while_loop(_fori_cond, _made_from(body_fun, "fori_loop as while", body), carry)[2]
 
 
@@ -411,8 +411,12 @@ def _known_int(x) -> int | None:
 
 # ---- cond
 
+NO_OPERAND: Any = object()  # None is an operand
 
-def cond(pred, true_fun: Callable, false_fun: Callable, *operands, operand: Any = None, linear: Any = None) -> Any:
+
+def cond(
+    pred, true_fun: Callable, false_fun: Callable, *operands, operand: Any = NO_OPERAND, linear: Any = None
+) -> Any:
     """Apply `true_fun` or `false_fun` to the operands.
 
     Args:
@@ -429,7 +433,7 @@ def cond(pred, true_fun: Callable, false_fun: Callable, *operands, operand: Any 
         return cond(pred, lambda a, b: on_true(a), lambda a, b: on_false(b), of_true, of_false)
     if not (callable(true_fun) and callable(false_fun)):
         raise TypeError(f"cond: true_fun and false_fun are functions, got {true_fun!r} and {false_fun!r}")
-    if operand is not None:
+    if operand is not NO_OPERAND:
         if operands:
             raise TypeError("cond: operands are given by position or as `operand`, not both")
         operands = (operand,)
@@ -440,11 +444,11 @@ def cond(pred, true_fun: Callable, false_fun: Callable, *operands, operand: Any 
         if not (dtypes.is_integer(aval.dtype) or dtypes.is_inexact(aval.dtype)):
             raise TypeError(f"cond: the predicate is a boolean or a number, got dtype {aval.dtype}")
         pred = lax.ne(pred, aval.dtype.type(0))
-    index = lax.convert_element_type(pred, np.dtype(np.int32))
+    index = np.int32(pred) if type(pred) is bool else lax.convert_element_type(pred, np.dtype(np.int32))
     return branch(index, (false_fun, true_fun), operands, ("false_fun", "true_fun"))
 
 
-def switch(index, branches: Sequence[Callable], *operands, operand: Any = None) -> Any:
+def switch(index, branches: Sequence[Callable], *operands, operand: Any = NO_OPERAND) -> Any:
     """Apply the `index`-th of the functions to the operands; the index is clamped to the range.
 
     Args:
@@ -456,7 +460,7 @@ def switch(index, branches: Sequence[Callable], *operands, operand: Any = None) 
     """
     if not all(callable(b) for b in branches):
         raise TypeError(f"switch: branches is a sequence of functions, got {branches!r}")
-    if operand is not None:
+    if operand is not NO_OPERAND:
         if operands:
             raise TypeError("switch: operands are given by position or as `operand`, not both")
         operands = (operand,)

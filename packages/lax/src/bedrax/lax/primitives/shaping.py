@@ -99,6 +99,8 @@ def _broadcast_in_dim_shape(operand, *, shape, broadcast_dimensions):
         if axis <= last:
             raise TypeError(f"broadcast_in_dim: dimensions are strictly increasing, got {broadcast_dimensions}")
         last = axis
+    if any(dims.is_constant_dim(n) and n < 0 for n in shape):
+        raise TypeError(f"an array cannot be broadcast to sizes below 0, got shape {shape}")
     return like(operand, shape)
 
 
@@ -108,8 +110,8 @@ def broadcast_in_dim(operand, shape, broadcast_dimensions: Sequence[int], *, out
     Args:
       operand: array of any dtype.
       shape: the shape of the result.
-      broadcast_dimensions: for each axis of `operand`, the axis of the result that it becomes,
-        strictly increasing; its size is 1 or that of the result.
+      broadcast_dimensions: for each axis of `operand`, the axis of the result that it becomes;
+        its size is 1 or that of the result.
       out_sharding: optional placement of the result.
 
     Returns:
@@ -124,6 +126,9 @@ def broadcast_in_dim(operand, shape, broadcast_dimensions: Sequence[int], *, out
         )
     shape = dims.canonical_shape(shape)
     broadcast_dimensions = tuple(map(operator.index, broadcast_dimensions))
+    order = tuple(sorted(range(len(broadcast_dimensions)), key=broadcast_dimensions.__getitem__))
+    if order != tuple(range(len(order))) and len(order) == len(aval_of(operand).shape):
+        operand, broadcast_dimensions = transpose(operand, order), tuple(sorted(broadcast_dimensions))
     if (
         len(broadcast_dimensions) == len(shape)
         and isinstance(operand, Array)

@@ -17,12 +17,7 @@ from bedrax.xla_backend.lowering import types
 from bedrax.xla_backend.lowering.types import ir, tensor_type, type_of
 
 _create = ir.Operation.create
-_context = types.context
 _I32 = np.dtype(np.int32)
-
-
-def _typed(sizes: Sequence[int], element) -> Any:
-    return ir.RankedTensorType.get_unchecked(sizes, element, context=_context)
 
 
 def _constant(attribute, ip) -> Any:
@@ -229,12 +224,12 @@ class Builder:
         element = types.element_type(np.dtype(dtype))
         if v.type.element_type == element:
             return v
-        return self.emit("stablehlo.convert", (v,), _typed(v.type.shape, element))
+        return self.emit("stablehlo.convert", (v,), types.ranked(v.type.shape, element))
 
     def reshape(self, v: Any, shape: Sequence[Any]) -> Any:
         """`v` in another shape, which may be symbolic."""
         shape = tuple(shape)
-        result = _typed(_sizes(shape), v.type.element_type)
+        result = types.ranked(_sizes(shape), v.type.element_type)
         if dims.is_constant_shape(shape):
             return v if result == v.type else self.emit("stablehlo.reshape", (v,), result)
         return self.emit("stablehlo.dynamic_reshape", (v, self.shape_tensor(shape)), result)
@@ -242,7 +237,7 @@ class Builder:
     def broadcast_in_dim(self, v: Any, shape: Sequence[Any], dimensions: Sequence[int]) -> Any:
         """`v` with its dimension i as dimension ``dimensions[i]`` of `shape`, which may be symbolic."""
         shape = tuple(shape)
-        result = _typed(_sizes(shape), v.type.element_type)
+        result = types.ranked(_sizes(shape), v.type.element_type)
         if dims.is_constant_shape(shape):
             if result == v.type and tuple(dimensions) == tuple(range(len(shape))):
                 return v
@@ -257,7 +252,7 @@ class Builder:
         if permutation == tuple(range(len(permutation))):
             return v
         sizes = v.type.shape
-        result = _typed([sizes[i] for i in permutation], v.type.element_type)
+        result = types.ranked([sizes[i] for i in permutation], v.type.element_type)
         return self.emit("stablehlo.transpose", (v,), result, permutation=permutation)
 
     def slice(self, v: Any, starts: Sequence[Any], limits: Sequence[Any], strides: Sequence[int] | None = None) -> Any:
@@ -267,7 +262,7 @@ class Builder:
         shape = tuple([
             dims.stride_dim(b - a, 1, s) for a, b, s in zip(starts, limits, strides, strict=True)
         ])  # fmt: skip
-        result = _typed(_sizes(shape), v.type.element_type)
+        result = types.ranked(_sizes(shape), v.type.element_type)
         if dims.is_constant_shape(starts) and dims.is_constant_shape(limits):
             return self.emit(
                 "stablehlo.slice", (v,), result, start_indices=starts, limit_indices=limits, strides=strides
@@ -285,7 +280,7 @@ class Builder:
             shape = [
                 n + a + b + max(n - 1, 0) * i for n, a, b, i in zip(v.type.shape, low, high, interior, strict=True)
             ]
-            result = _typed(shape, v.type.element_type)
+            result = types.ranked(shape, v.type.element_type)
             return self.emit(
                 "stablehlo.pad", (v, value), result, edge_padding_low=low, edge_padding_high=high,
                 interior_padding=interior)  # fmt: skip
@@ -298,7 +293,7 @@ class Builder:
         x, y = self._same_shape(x, y)
         if kind is None:
             kind = _comparison_kind(self.dtype(x))
-        result = _typed(x.type.shape, types.i1_type)
+        result = types.ranked(x.type.shape, types.i1_type)
         return self.emit(
             "stablehlo.compare", (x, y), result,
             comparison_direction=types.parse(f"#stablehlo<comparison_direction {direction}>"),
@@ -316,8 +311,8 @@ class Builder:
         axes = tuple(axes)
         kept = [n for i, n in enumerate(v.type.shape) if i not in axes]
         element = v.type.element_type
-        result = _typed(kept, element)
-        scalar = _typed([], element)
+        result = types.ranked(kept, element)
+        scalar = types.ranked([], element)
         region = ((scalar, scalar), lambda x, y: self.emit(name, (x, y), scalar))
         return self.emit("stablehlo.reduce", (v, init), result, regions=(region,), dimensions=axes)
 

@@ -5,6 +5,7 @@ There is one MLIR context in a process, so one cache each.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,6 +23,7 @@ Type = ir.Type
 Attribute = ir.Attribute
 Value = ir.Value
 
+_TOO_MANY = 2**59  # of at most 16 bytes each
 DYNAMIC = ir.ShapedType.get_dynamic_size()
 
 _SPELLING = {
@@ -69,13 +71,27 @@ def dtype_of(element: Type) -> np.dtype:
     return _dtypes[str(element)]
 
 
+def ranked(sizes: Sequence[int], element: Type) -> Type:
+    """A ranked tensor type.
+
+    Raises:
+      ValueError: a size is below 0, or there are too many elements: XLA ends the process where it meets such.
+    """
+    known = [n for n in sizes if n != DYNAMIC]
+    if any(n < 0 for n in known):
+        raise ValueError(f"an array cannot have sizes below 0, got shape {tuple(known)}")
+    if 0 not in known and math.prod(known) >= _TOO_MANY:
+        raise ValueError(f"an array of shape {tuple(known)} has more elements than memory can address")
+    return ir.RankedTensorType.get_unchecked(sizes, element, context=context)
+
+
 def tensor_type(shape: Sequence[Any], dtype: np.dtype) -> Type:
     """A ranked tensor type; symbolic dimensions become dynamic ones."""
     key = (shape, dtype)
     found = _tensors.get(key)
     if found is None:
         sizes = [d if type(d) is int else int(d) if dims.is_constant_dim(d) else DYNAMIC for d in shape]
-        found = _tensors[key] = ir.RankedTensorType.get_unchecked(sizes, element_type(dtype), context=context)
+        found = _tensors[key] = ranked(sizes, element_type(dtype))
     return found
 
 

@@ -26,6 +26,23 @@ _DIRECTION = {elementwise.ge_p: "GE", elementwise.le_p: "LE"}
 _WORST = {elementwise.ge_p: reductions.reduce_max_p, elementwise.le_p: reductions.reduce_min_p}
 
 
+def _within(windows: Windows, shape: tuple) -> Windows:
+    """The windows without the elements that are padding in all of them, which XLA would visit one by one.
+
+    For reductions of which the padding is the neutral element.
+    """
+    sizes, paddings = [], []
+    for n, w, stride, (low, high), base, spread in zip(shape, *windows, strict=True):
+        if base == spread == 1 and dims.is_constant_shape((n, w, stride, low, high)) and w > 1 and n > 0:
+            last = (n + low + high - w) // stride * stride - low  # where the last window starts
+            front = max(0, min(-last, w - 1))
+            back = max(0, min(w - low - n, w - 1 - front))
+            w, low, high = w - front - back, low - front, high - back
+        sizes.append(w)
+        paddings.append((low, high))
+    return windows._replace(window_dimensions=tuple(sizes), padding=tuple(paddings))
+
+
 def _reduce_window(ctx, operands, inits, result_types, region, windows: Windows):
     if not all(ctx.is_static(pair) for pair in windows.padding):  # StableHLO knows only constant padding
         low, high, interior = zip(*windows.pad_config())
@@ -61,7 +78,7 @@ def _known(ctx, x, **params):
     init = ctx.constant(reductions.identities[whole](wide), wide)
     out = _reduce_window(
         ctx, [ctx.convert(x, wide)], [init], ctx.tensor_type(ctx.avals_out[0].shape, wide),
-        combiner_region(ctx, whole, wide), Windows(**params),
+        combiner_region(ctx, whole, wide), _within(Windows(**params), ctx.avals_in[0].shape),
     )  # fmt: skip
     return ctx.convert(out, dtype)
 

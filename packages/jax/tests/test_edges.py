@@ -1,0 +1,89 @@
+"""Values and calls at the edges: what is empty, NaN, huge, negative, or not given."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+
+def test_the_branch_not_taken_sends_no_nan():
+    x = np.float32([-1, 0, 4])
+    want = [2, 2, 0.25]
+
+    def f(x):
+        return lax.cond(x > 0, jnp.sqrt, lambda x: x * 2.0, x)
+
+    np.testing.assert_allclose(jax.grad(lambda x: jax.vmap(f)(x).sum())(x), want)
+    np.testing.assert_allclose(jax.jacrev(jax.vmap(f))(x), np.diag(want))
+    np.testing.assert_allclose(jax.vmap(jax.grad(f))(x), want)
+
+    def g(x):
+        return lax.switch(jnp.int32(x > 0), [lambda x: x * 2.0, lambda x: x / abs(x) * jnp.log(x)], x)
+
+    np.testing.assert_allclose(jax.grad(lambda x: jax.vmap(g)(x).sum())(x), want)
+
+
+@pytest.mark.parametrize("n", [0, 1])
+def test_none_is_an_operand(n):
+    branches = [lambda *a: 10 + len(a), lambda *a: 20 + len(a)]
+    assert lax.switch(n, branches, operand=None) == 10 * (n + 1) + 1
+    assert lax.cond(n == 0, *branches, operand=None) == 10 * (n + 1) + 1
+    assert lax.cond(n == 0, *branches) == 10 * (n + 1)
+
+
+def test_float_bounds():
+    assert lax.fori_loop(0.5, 3.0, lambda i, x: x + i, 0.0) == 0.5 + 1.5 + 2.5
+
+
+def test_nothing_is_sorted_and_taken():
+    none = np.zeros(0, np.int32)
+    assert jnp.setdiff1d(none, np.int32([2]), size=2).tolist() == [0, 0]
+    assert [a.shape for a in lax.sort((none, none), num_keys=1)] == [(0,), (0,)]
+    for shape, places, axis in (((0, 3), (0, 3), 0), ((2, 3), (0, 3), 0), ((0, 3), (0, 2), 1), ((1, 3), (0, 2), 1)):
+        taken = jnp.take_along_axis(jnp.zeros(shape), np.zeros(places, np.int32), axis)
+        assert taken.shape == np.take_along_axis(np.zeros(shape), np.zeros(places, int), axis).shape
+
+
+def test_axes_may_change_their_order_in_broadcasting():
+    x = np.arange(6).reshape(2, 3)
+    np.testing.assert_array_equal(lax.broadcast_in_dim(x, (3, 4, 2), (2, 0)), np.repeat(x.T[:, None], 4, 1))
+
+
+IMPOSSIBLE = {
+    "zeros": lambda n: jnp.zeros(n),
+    "two axes": lambda n: jnp.ones((n, 2)),
+    "full": lambda n: jnp.full((n,), 1),
+    "eye": lambda n: jnp.eye(n),
+    "tri": lambda n: jnp.tri(n),
+    "broadcast_to": lambda n: jnp.broadcast_to(np.ones(3), (n, 3)),
+    "iota": lambda n: lax.iota("int32", n),
+    "normal": lambda n: jax.random.normal(jax.random.key(0), (n,)),
+    "bits": lambda n: jax.random.bits(jax.random.key(0), (n,)),
+    "split": lambda n: jax.random.split(jax.random.key(0), n),
+    "inside": lambda n: jax.jit(lambda x: jnp.broadcast_to(x, (n,)).sum())(1.0),
+}
+
+
+@pytest.mark.parametrize("n", [-2, 2**62])
+@pytest.mark.parametrize("name", IMPOSSIBLE)
+def test_impossible_sizes_are_errors(name, n):
+    with pytest.raises((TypeError, ValueError, MemoryError)):
+        jax.block_until_ready(IMPOSSIBLE[name](n))
+
+
+def test_windows_beyond_the_array_end():
+    x = np.float32([1, 2, 3, 4])
+    reduce = lambda size: lax.reduce_window(x, 0.0, lax.add, (size,), (1,), "SAME")
+    np.testing.assert_array_equal(reduce(2**40), [10] * 4)
+    for size in range(1, 12):  # against the definition
+        low = (size - 1) // 2
+        padded = np.pad(x, (low, size - 1 - low))
+        np.testing.assert_allclose(reduce(size), [padded[i : i + size].sum() for i in range(4)])
+    for config in ((5, 2, (3, 1)), (7, 3, (6, 5)), (3, 1, (9, 0)), (4, 2, (0, 9)), (6, 5, (4, 4))):
+        size, stride, pads = config
+        padded = np.pad(x, pads, constant_values=-np.inf)
+        got = lax.reduce_window(x, -jnp.inf, lax.max, (size,), (stride,), [pads])
+        np.testing.assert_array_equal(
+            got, [padded[i : i + size].max() for i in range(0, len(padded) - size + 1, stride)]
+        )
