@@ -39,6 +39,7 @@ ON_NUMPY = tuple(
         "random",
         "nn",
         "image",
+        "sparse",
         "scipy",
     )
 )

@@ -37,6 +37,7 @@ WITHOUT_XLA = (
     "random",
     "nn",
     "image",
+    "sparse",
     "scipy",
     "libraries",
 )

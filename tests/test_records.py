@@ -14,6 +14,12 @@ from bedrax.testing.records import all_cases, unsampled
 
 ROOT = Path(__file__).parents[1]
 
+SPARSE = """
+    bcoo_dot_general bcoo_dot_general_sampled bcoo_extract bcoo_fromdense bcoo_sort_indices bcoo_spdot_general bcoo_sum_duplicates bcoo_todense bcoo_transpose
+    bcsr_dot_general bcsr_extract bcsr_fromdense bcsr_todense coo_fromdense coo_matmat coo_matvec coo_todense
+    csr_fromdense csr_matmat csr_matvec csr_todense spsolve todense
+""".split()
+
 # primitive -> the file of its tests
 ELSEWHERE = {
     "addupdate": "packages/state/tests/test_operations.py",
@@ -40,6 +46,7 @@ ELSEWHERE = {
     "shard_map": "packages/parallel/tests/test_shard_map.py",
     "sharding_constraint": "packages/xla_backend/tests/test_sharding.py",
     "swap": "packages/state/tests/test_operations.py",
+    **dict.fromkeys(SPARSE, "packages/sparse/tests/test_sparse.py"),
 }
 
 

@@ -64,6 +64,8 @@ def vmap(
 
         def flat(*xs):
             a, k = pytree.tree_unflatten(in_tree, xs)
+            if vmappable:
+                a, k = _changed((a, k), dims, lambda x, axes: vmappable[type(x)].element(x, axes))
             return pytree.tree_flatten(fun(*a, **k))
 
         axis = AxisData(axis_name, size, spmd_axis_name)
@@ -73,9 +75,41 @@ def vmap(
         else:
             wanted = _prefix_axes("out_axes", out_axes, pytree.tree_unflatten(out_tree, outs), out_tree, call)
         placed = [_placed(x, d, w, size, call) for x, d, w in zip(outs, out_dims, wanted, strict=True)]
-        return pytree.tree_unflatten(out_tree, placed)
+        out = pytree.tree_unflatten(out_tree, placed)
+        if vmappable:
+            out = _changed(out, wanted, lambda x, axes: vmappable[type(x)].batch(x, axes, size))
+        return out
 
     return mapped
+
+
+class Vmappable(NamedTuple):
+    """How a class of pytrees, whose static data tell of their shape, is mapped.
+
+    Attributes:
+      element: ``(a batch whose leaves are elements already, mapped axis of each leaf) -> element``.
+      batch: ``(an element whose leaves are batches already, mapped axis of each leaf, size) -> batch``.
+    """
+
+    element: Callable
+    batch: Callable
+
+
+vmappable: dict[type, Vmappable] = {}
+
+
+def _changed(tree: Any, axes: Sequence[int | None], change: Callable) -> Any:
+    """`tree` with ``change(node, axes of its leaves)`` for each mapped node of a class in `vmappable`."""
+    rest = iter(axes)
+
+    def visit(x):
+        if type(x) not in vmappable:
+            next(rest)
+            return x
+        own = [next(rest) for _ in pytree.tree_leaves(x)]
+        return x if all(a is None for a in own) else change(x, own)
+
+    return pytree.tree_map(visit, tree, is_leaf=lambda x: type(x) in vmappable)
 
 
 def _parts(x) -> tuple:

@@ -13,7 +13,6 @@ from typing import Any
 from bedrax.core.avals import AbstractValue
 from bedrax.core.tracing import Primitive
 
-_SPARSE = "sparse arrays are not supported: use dense arrays, or jax.ops.segment_sum over indices and values"
 _TYPES = "types of a library's own may be declared; programs over their values are not supported"
 
 _MESHES = (
@@ -27,7 +26,6 @@ _CORES = (
 _ATTENTION = ("CausalMask", "MultiHeadMask", "NumpyMask", "SegmentIds", "make_splash_mha")
 
 reasons: dict[str, str] = {
-    **dict.fromkeys(("JAXSparse", "BCOO", "BCSR"), _SPARSE),
     **dict.fromkeys(
         ("VJPHiPrimitive", "HiPrimitive", "HiType", "MutableHiType", "HiPspec", "register_hitype", "aval_method",
          "aval_property"), _TYPES),
@@ -72,21 +70,6 @@ class _Nothing:
 core_map, estimate_cost, get_global, kernel, lower_as_mlir, semaphore = map(_function, _CORES[:6])
 semaphore_read, semaphore_signal, semaphore_wait = map(_function, _CORES[6:])
 CausalMask, MultiHeadMask, NumpyMask, SegmentIds, make_splash_mha = map(_function, _ATTENTION)
-
-# ---- sparse arrays: libraries ask isinstance(x, JAXSparse)
-
-
-class JAXSparse(_Nothing):
-    """A sparse array. None exists."""
-
-
-class BCOO(JAXSparse):
-    """Batched coordinates and values. None exists."""
-
-
-class BCSR(JAXSparse):
-    """Batched compressed rows. None exists."""
-
 
 # ---- types of a library's own. Flax declares some when it is imported (nnx.variablelib)
 

@@ -1,0 +1,1 @@
+from bedrax.sparse.creation import random_bcoo as random_bcoo

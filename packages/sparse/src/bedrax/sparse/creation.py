@@ -1,0 +1,88 @@
+"""Sparse arrays from nothing: empty ones, identities, random ones."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import bedrax.numpy as jnp
+from bedrax import random
+from bedrax.core import dtypes
+from bedrax.sparse import elements
+from bedrax.sparse.bcoo import BCOO
+from bedrax.sparse.bcsr import BCSR
+from bedrax.sparse.formats import JAXSparse, nfold_vmap
+from bedrax.sparse.matrices import COO, CSC, CSR
+
+__all__ = ["empty", "eye", "random_bcoo"]
+
+FORMATS: dict[str, Any] = {"bcoo": BCOO, "bcsr": BCSR, "coo": COO, "csr": CSR, "csc": CSC}
+
+
+def _format(name: str) -> Any:
+    if name not in FORMATS:
+        raise ValueError(f"sparse_format={name!r} not recognized; must be one of {list(FORMATS)}")
+    return FORMATS[name]
+
+
+def empty(
+    shape: Sequence[int], dtype: Any = None, index_dtype: Any = "int32", sparse_format: str = "bcoo", **kwds: Any
+) -> JAXSparse:
+    """An array of zeros that stores nothing.
+
+    Args:
+      sparse_format: ``"bcoo"``, ``"bcsr"``, ``"coo"``, ``"csr"`` or ``"csc"``.
+      kwds: of the format: `n_batch`, `n_dense`, `nse` (how many elements there is room for).
+    """
+    return _format(sparse_format)._empty(tuple(shape), dtype=dtype, index_dtype=index_dtype, **kwds)
+
+
+def eye(
+    N: int, M: int | None = None, k: int = 0, dtype: Any = None, index_dtype: Any = "int32",
+    sparse_format: str = "bcoo", **kwds: Any,
+) -> JAXSparse:  # fmt: skip
+    """A matrix with ones on its `k`-th diagonal. Args: see `jax.numpy.eye` and `empty`."""
+    N, M = operator.index(N), operator.index(N if M is None else M)
+    return _format(sparse_format)._eye(N, M, operator.index(k), dtype=dtype, index_dtype=index_dtype, **kwds)
+
+
+def random_bcoo(
+    key: Any, shape: Sequence[int], *, dtype: Any = float, indices_dtype: Any = None, nse: float = 0.2, n_batch: int = 0,
+    n_dense: int = 0, unique_indices: bool = True, sorted_indices: bool = False, generator: Callable = random.uniform,
+    **kwds: Any,
+) -> BCOO:  # fmt: skip
+    """A random array.
+
+    Args:
+      key: of `jax.random`.
+      nse: how many elements to store per element of the batch, or, below 1, which share of them.
+      unique_indices: draw indices without replacement.
+      sorted_indices: sort them.
+      generator: ``(key, shape, dtype=..., **kwds) -> data``.
+    """
+    shape = tuple(operator.index(n) for n in shape)
+    batch, sparse, dense = shape[:n_batch], shape[n_batch : len(shape) - n_dense], shape[len(shape) - n_dense :]
+    if n_batch < 0 or n_dense < 0 or n_batch + n_dense > len(shape):
+        raise ValueError(f"{n_batch=} and {n_dense=} do not fit the shape {shape}")
+    size = math.prod(sparse)
+    count = int(nse * size) if isinstance(nse, float) and nse < 1 else operator.index(int(nse))
+    if count < 0 or (unique_indices and count > size):
+        raise ValueError(f"nse={nse} unique elements of the {size} of shape {sparse}")
+    dtype_of_indices = np.dtype(indices_dtype or np.int32)
+    key, data_key = random.split(key)
+
+    def draw(key):
+        flat = random.choice(key, size, (count,), replace=not unique_indices)
+        columns = jnp.unravel_index(flat, sparse) if sparse else ()
+        indices = jnp.stack(columns, -1) if sparse else jnp.zeros((count, 0))
+        indices = indices.astype(dtype_of_indices)
+        return indices[elements.order(indices)] if sorted_indices else indices
+
+    keys = random.split(key, batch) if batch else key
+    indices = nfold_vmap(draw, n_batch, broadcasted=False)(keys)
+    data = generator(data_key, shape=(*batch, count, *dense), dtype=dtypes.canonicalize_dtype(dtype), **kwds)
+    return BCOO((data, indices), shape=shape, indices_sorted=sorted_indices, unique_indices=unique_indices)

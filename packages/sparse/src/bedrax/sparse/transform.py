@@ -1,0 +1,198 @@
+"""`sparsify`: reading a program as one on sparse arrays.
+
+A `SparseTracer` stands for a sparse array while a function runs; the column `sparse_rules` says what each primitive is on
+such arrays. A primitive without a rule would give a dense result, and is refused.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import bedrax.numpy as jnp
+from bedrax import lax, pytree
+from bedrax.core.array import Array
+from bedrax.core.avals import ShapedArray, aval_functions
+from bedrax.core.columns import Column
+from bedrax.core.ir import Jaxpr, run
+from bedrax.core.tracing import Primitive, Trace, Tracer, current, entered
+from bedrax.sparse.bcoo import BCOO
+from bedrax.sparse.bcsr import BCSR
+from bedrax.sparse.formats import JAXSparse, composed
+
+__all__ = [
+    "Array", "ArrayOrSparse", "SparseTrace", "SparseTracer", "sparse_rules", "sparse_rules_bcoo", "sparse_rules_bcsr",
+    "sparsify", "todense", "todense_p",
+]  # fmt: skip
+
+sparse_rules = Column("sparse arrays", signature="rule(*arrays and BCOO arrays, **params) -> the same (or list)")
+
+
+sparse_rules_bcoo = sparse_rules_bcsr = sparse_rules  # rows are read as coordinates
+ArrayOrSparse = Array | JAXSparse
+
+
+class SparseTracer(Tracer):
+    """Stands for the sparse array `spvalue`."""
+
+    __slots__ = ("spvalue",)
+
+    def __init__(self, trace: SparseTrace, *, spvalue: BCOO):
+        self._trace, self.spvalue = trace, spvalue
+
+    @property
+    def aval(self):
+        return ShapedArray(self.spvalue.shape, np.dtype(self.spvalue.dtype))
+
+    def __repr__(self):
+        return f"SparseTracer({self.spvalue})"
+
+
+aval_functions[SparseTracer] = operator.attrgetter("aval")
+
+
+class SparseTrace(Trace):
+    """Applies the rules for sparse arrays in the parent trace."""
+
+    __slots__ = ()
+    sees_constants = False
+
+    def process(self, prim, args, params):
+        """Run the primitive's rule where an operand is sparse; else pass the operation on."""
+        values = [x.spvalue if type(x) is SparseTracer and x._trace is self else x for x in args]
+        saved = current.trace
+        current.trace = self.parent
+        try:
+            if not any(isinstance(x, JAXSparse) for x in values):
+                return self.parent.process(prim, args, params)
+            rule = sparse_rules.find(prim)
+            if rule is None:
+                raise NotImplementedError(
+                    f"sparse rule for {prim} is not implemented because it would result in dense output. If this is your"
+                    " intent, use sparse.todense() to convert your arguments to dense matrices."
+                )
+            out = rule(*values, **params)
+        finally:
+            current.trace = saved
+        return [self.wrap(x) for x in out] if prim.multiple_results else self.wrap(out)
+
+    def wrap(self, x: Any) -> Any:
+        """A tracer for a sparse array, anything else as it is."""
+        return SparseTracer(self, spvalue=as_bcoo(x)) if isinstance(x, JAXSparse) else x
+
+
+def is_sparse(x: Any) -> bool:
+    """Whether something is a sparse array."""
+    return isinstance(x, JAXSparse)
+
+
+def as_bcoo(x: Any) -> Any:
+    """A sparse array in coordinates; anything else as it is."""
+    if not isinstance(x, JAXSparse) or isinstance(x, BCOO):
+        return x
+    return x.to_bcoo() if hasattr(x, "to_bcoo") else x._bcoo()
+
+
+def run_sparse(fun: Callable[..., Any], args: Any) -> Any:
+    """``fun(*args)`` with tracers for the sparse arrays in `args`, and sparse arrays for them in the result."""
+    trace = SparseTrace(current.trace)
+    with entered(trace):
+        out = fun(*pytree.tree_map(trace.wrap, args, is_leaf=is_sparse))
+    return pytree.tree_map(lambda x: x.spvalue if type(x) is SparseTracer and x._trace is trace else x, out)
+
+
+def sparse_program(program: Jaxpr) -> Callable[..., list]:
+    """A program as a function of dense and `BCOO` arrays."""
+    return lambda *values: run_sparse(lambda *xs: run(program, *xs), values)
+
+
+def sparsify(f: Callable, use_tracer: bool = False) -> Callable:
+    """A function of dense arrays as one of sparse and dense ones.
+
+    Args:
+      f: a function of pytrees of arrays, written with `jax.numpy` and `jax.lax`.
+      use_tracer: how it is done elsewhere: by a tracer, or by a program that is made first. Here both are the tracer.
+
+    Returns:
+      A function of pytrees of dense arrays and of sparse ones, which may return `BCOO` arrays.
+
+    Raises:
+      NotImplementedError: the function applies an operation to sparse arrays that would give a dense result.
+    """
+
+    @functools.wraps(f)
+    def wrapped(*args, **params):
+        return run_sparse(lambda xs, ps: f(*xs, **ps), (args, params))
+
+    return wrapped
+
+
+todense_p = composed("todense", lambda *arrays, tree: pytree.tree_unflatten(tree, arrays).todense())
+
+
+def todense(arr: Any) -> Any:
+    """The dense array of a sparse one, also in functions that are sparsified; a dense one as it is."""
+    if isinstance(arr, SparseTracer):
+        return todense_p.bind(arr, tree=None)
+    if isinstance(arr, JAXSparse):
+        leaves, tree = pytree.tree_flatten(arr)
+        return todense_p.bind(*leaves, tree=tree)
+    return jnp.asarray(arr)
+
+
+def refuse(prim: Primitive, what: str) -> Any:
+    """Raise for what a rule does not cover."""
+    raise NotImplementedError(f"sparse rule for {prim}: {what}; use sparse.todense() on the arguments if that is meant")
+
+
+def sparse_method(fun: Callable) -> Callable:
+    """A function of arrays as a method of sparse arrays."""
+    return lambda self, *args, **kwargs: sparsify(fun)(self, *args, **kwargs)
+
+
+def _swapped(fun: Callable) -> Callable:
+    return lambda self, other: sparsify(fun)(other, self)
+
+
+def _sum(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    out = sparsify(lambda x: jnp.sum(x, axis=axis, keepdims=keepdims))(x)
+    return out.todense() if isinstance(out, BCOO) and not out.shape else out
+
+
+_OPERATORS = {
+    "abs": jnp.abs, "neg": jnp.negative, "matmul": jnp.matmul, "mul": jnp.multiply, "add": jnp.add,
+    "sub": jnp.subtract, "pow": jnp.power, "truediv": jnp.true_divide, "eq": jnp.equal, "ne": jnp.not_equal,
+    "lt": jnp.less, "le": jnp.less_equal, "gt": jnp.greater, "ge": jnp.greater_equal,
+}  # fmt: skip
+for _name, _fun in _OPERATORS.items():
+    setattr(BCOO, f"__{_name}__", sparse_method(_fun))
+for _name in ("matmul", "mul", "add", "sub", "truediv", "pow"):
+    setattr(BCOO, f"__r{_name}__", _swapped(_OPERATORS[_name]))
+BCOO.__hash__ = None
+BCSR.__matmul__, BCSR.__rmatmul__, BCSR.sum = BCOO.__matmul__, BCOO.__rmatmul__, _sum
+BCOO.__getitem__ = lambda self, index: sparsify(lambda x: x[index])(self)
+BCOO.sum = _sum
+BCOO.astype = lambda self, *args, **kwargs: sparsify(lambda x: x.astype(*args, **kwargs))(self)
+
+
+def _reshape(self: BCOO, *args: Any, order: str = "C") -> BCOO:
+    """The array in another shape; ``-1`` stands for what is left."""
+    if order != "C":
+        raise NotImplementedError(f"reshape with order={order!r}: only 'C'")
+    shape = args[0] if len(args) == 1 and isinstance(args[0], Sequence) else args
+    return sparsify(lambda x: lax.reshape(x, tuple(_known_sizes(shape, self.size))))(self)
+
+
+def _known_sizes(shape: Sequence[int], size: int) -> list[int]:
+    shape = [operator.index(n) for n in shape]
+    if -1 in shape:
+        rest = -int(np.prod(shape))
+        shape[shape.index(-1)] = size // rest if rest else 0
+    return shape
+
+
+BCOO.reshape = _reshape
