@@ -469,7 +469,9 @@ def test_maps_over_batch_dimensions():
     np.testing.assert_allclose(vmap(lambda m, v: m @ v, (0, None))(several, V), x @ V)
     np.testing.assert_array_equal(vmap(lambda x: BCSR.fromdense(x, nse=12))(x).todense(), x)
     np.testing.assert_array_equal(vmap(lambda m: m, in_axes=1, out_axes=1)(BCOO.fromdense(x, n_batch=2)).todense(), x)
-    np.testing.assert_array_equal(vmap(lambda m: m, in_axes=1)(BCOO.fromdense(x, n_batch=2)).todense(), x.swapaxes(0, 1))
+    np.testing.assert_array_equal(
+        vmap(lambda m: m, in_axes=1)(BCOO.fromdense(x, n_batch=2)).todense(), x.swapaxes(0, 1)
+    )
     same = vmap(lambda m: m, in_axes=None, axis_size=2)(BCOO.fromdense(M))
     assert same.shape == (2, 4, 3) and same.n_batch == 1
     np.testing.assert_allclose(vmap(jit(lambda m: m @ V))(BCSR.fromdense(x, n_batch=1)), x @ V)

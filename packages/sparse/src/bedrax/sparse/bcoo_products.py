@@ -13,13 +13,12 @@ import bedrax.numpy as jnp
 from bedrax import lax
 from bedrax.sparse import elements
 from bedrax.sparse.bcoo import BCOO, bcoo_update_layout, extracted, mapped
-from bedrax.sparse.formats import SparseInfo, broadcasting_vmap, composed
+from bedrax.sparse.formats import broadcasting_vmap, composed
 
 __all__ = [
     "bcoo_dot_general", "bcoo_dot_general_p", "bcoo_dot_general_sampled", "bcoo_dot_general_sampled_p",
     "bcoo_multiply_dense", "bcoo_multiply_sparse", "bcoo_spdot_general_p",
 ]  # fmt: skip
-
 
 
 class _Contraction(NamedTuple):

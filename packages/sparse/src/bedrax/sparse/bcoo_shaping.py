@@ -294,7 +294,6 @@ def bcoo_gather(
         return bcoo_squeeze(out, dimensions=numbers.collapsed_slice_dims)
 
     out = nfold_vmap(one, len(batch), broadcasted=False, in_axes=(0, None))(start_indices, operand)
-    out = BCOO((out.data, out.indices), shape=(*batch, *out.shape))
     n, offset = len(batch), numbers.offset_dims
     places = [d for d in range(out.ndim) if d not in offset] + list(offset)  # where each dimension belongs
     permutation = [places.index(d) for d in range(out.ndim)]

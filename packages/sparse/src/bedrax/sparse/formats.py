@@ -134,7 +134,9 @@ def _element(x: JAXSparse, axes: Sequence[int | None]) -> JAXSparse:
     """An element of a mapped array, whose arrays are those of an element already."""
     axis = axes[0]
     if len(set(axes)) > 1 or axis is None or not 0 <= axis <= x.n_batch:
-        raise ValueError(f"vmap of a {type(x).__name__} array maps a batch dimension, got the axes {axes} of its arrays")
+        raise ValueError(
+            f"vmap of a {type(x).__name__} array maps a batch dimension, got the axes {axes} of its arrays"
+        )
     return _reshaped(x, x.shape[:axis] + x.shape[axis + 1 :])
 
 
