@@ -57,14 +57,6 @@ def _function(name: str) -> Callable[..., Any]:
     return function
 
 
-class _Nothing:
-    """Base of classes that have no instances."""
-
-    def __init__(self, *args: Any, **kwargs: Any):
-        name = type(self).__name__
-        raise refusal(name) if name in reasons else NotImplementedError(f"{name}: {type(self).__doc__}")
-
-
 # ---- kernels: what needs cores, and the kernels for TPUs that keras imports
 
 core_map, estimate_cost, get_global, kernel, lower_as_mlir, semaphore = map(_function, _CORES[:6])
