@@ -114,7 +114,7 @@ def test_scaled_formats():
     config = nn.get_scaled_dot_general_config("mxfp8")
     assert (config.block_size, config.data_type, config.global_scale) == (32, ml_dtypes.float8_e4m3fn, None)
     assert nn.get_scaled_dot_general_config("nvfp4").global_scale.tolist() == [1]
-    with pytest.raises(ValueError, match="Unsupported mode"):
+    with pytest.raises(ValueError, match="get_scaled_dot_general_config"):
         nn.get_scaled_dot_general_config("int4")
     with pytest.raises(NotImplementedError, match="cuDNN"):
         nn.scaled_dot_general(Q, KEY, (((3,), (3,)), ((), ())))

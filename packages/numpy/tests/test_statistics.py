@@ -105,7 +105,7 @@ def test_weighted_quantile():
     with pytest.raises(NotImplementedError, match="method='inverted_cdf' only"):
         jnp.quantile(draw(7), 0.3, weights=w)
     with pytest.raises(
-        ValueError, match="method is one of linear, lower, higher, midpoint, nearest, inverted_cdf, got"
+        ValueError, match="method is one of"
     ):
         jnp.quantile(draw(7), 0.3, method="hazen")
 

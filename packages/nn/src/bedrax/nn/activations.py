@@ -17,6 +17,7 @@ from bedrax import lax
 from bedrax.core import dtypes, tracing
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
+from bedrax.lax.choices import one_of
 from bedrax.nn import flags
 from bedrax.numpy.arguments import ArrayLike, array, axes_tuple, axis_index, inexact
 
@@ -307,8 +308,7 @@ def standardize(
     Raises:
       ValueError: another algorithm.
     """
-    if algorithm not in ("fast", "stable"):
-        raise ValueError(f"standardize: algorithm is 'fast' or 'stable', got {algorithm!r}")
+    one_of("standardize", "algorithm", algorithm, ("fast", "stable"))
     (x,) = inexact("standardize", x)
     axes = axes_tuple(axis, x.ndim)
     average = lambda v: jnp.mean(v, axis=axes, keepdims=True, where=where)

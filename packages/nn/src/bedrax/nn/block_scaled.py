@@ -11,6 +11,7 @@ import numpy as np
 import bedrax.numpy as jnp
 from bedrax.core import dtypes
 from bedrax.core.array import Array
+from bedrax.lax.choices import one_of
 from bedrax.numpy.arguments import ArrayLike, array
 
 __all__ = ["BlockScaleConfig", "get_scaled_dot_general_config", "scaled_dot_general", "scaled_matmul"]
@@ -40,8 +41,7 @@ def get_scaled_dot_general_config(mode: str, global_scale: Array | None = None) 
     Raises:
       ValueError: another mode.
     """
-    if mode not in _FORMATS:
-        raise ValueError(f"Unsupported mode: {mode}; use 'nvfp4' or 'mxfp8'.")
+    one_of("get_scaled_dot_general_config", "mode", mode, _FORMATS)
     if mode == "nvfp4" and global_scale is None:
         global_scale = jnp.ones((1,), np.float32)
     return BlockScaleConfig(mode, *_FORMATS[mode], global_scale if mode == "nvfp4" else None, False)

@@ -12,6 +12,7 @@ import bedrax.numpy as jnp
 from bedrax import lax, random
 from bedrax.core import dtypes
 from bedrax.core.array import Array
+from bedrax.lax.choices import one_of
 
 __all__ = [
     "Initializer", "constant", "delta_orthogonal", "glorot_normal", "glorot_uniform", "he_normal", "he_uniform",
@@ -154,11 +155,8 @@ def variance_scaling(
             "fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2,
             "fan_geo_avg": math.sqrt(fan_in * fan_out),
         }  # fmt: skip
-        if mode not in counts:
-            raise ValueError(f"variance_scaling: mode is one of {', '.join(counts)}, got {mode!r}")
-        if distribution not in ("truncated_normal", "normal", "uniform"):
-            raise ValueError("variance_scaling: distribution is truncated_normal, normal or uniform, got"
-                             f" {distribution!r}")  # fmt: skip
+        one_of("variance_scaling", "mode", mode, counts)
+        one_of("variance_scaling", "distribution", distribution, ("truncated_normal", "normal", "uniform"))
         if not math.prod(shape):
             return jnp.zeros(shape, dtype)  # nothing to draw, and maybe no connections to count
         variance = np.asarray(scale / counts[mode], dtypes.to_real_dtype(dtype))

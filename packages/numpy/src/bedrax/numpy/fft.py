@@ -16,6 +16,7 @@ import numpy as np
 from bedrax import lax
 from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
+from bedrax.lax.choices import one_of
 from bedrax.numpy.arguments import ArrayLike, array, axes_tuple, axis_index, inexact
 
 __all__ = [
@@ -28,8 +29,7 @@ _LAX_AXES = 3  # how many axes lax.fft transforms at once
 
 def _transform(name: str, kind: str, a: ArrayLike, s, axes, norm) -> Array:
     """The transform `kind` (FFT, IFFT, RFFT, IRFFT) of `a` over `axes`."""
-    if norm not in (None, "backward", "ortho", "forward"):
-        raise ValueError(f'Invalid norm value {norm}; should be "backward","ortho" or "forward".')
+    one_of(name, "norm", norm, (None, "backward", "ortho", "forward"))
     (a,) = inexact(f"fft.{name}", a)
     if kind == "RFFT" and dtypes.is_complex(a.dtype):
         raise ValueError(f"only real valued inputs supported for {name}")
@@ -220,15 +220,13 @@ def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
       axis: the axis.
       norm: as for `fft`.
     """
-    if norm not in _OPPOSITE:
-        raise ValueError(f'Invalid norm value {norm}; should be "backward","ortho" or "forward".')
+    one_of("hfft", "norm", norm, _OPPOSITE)
     return _one("hfft", "IRFFT", jnp.conj(array("fft.hfft", a)), n, axis, _OPPOSITE[norm])
 
 
 def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The inverse of `hfft`: half of the Hermitian signal whose transform is the real `a`."""
-    if norm not in _OPPOSITE:
-        raise ValueError(f'Invalid norm value {norm}; should be "backward","ortho" or "forward".')
+    one_of("ihfft", "norm", norm, _OPPOSITE)
     return jnp.conj(_one("ihfft", "RFFT", a, n, axis, _OPPOSITE[norm]))
 
 

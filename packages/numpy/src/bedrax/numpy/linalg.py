@@ -17,6 +17,7 @@ from bedrax import lax
 from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
+from bedrax.lax.choices import one_of
 from bedrax.lax.primitives import linalg as factor
 from bedrax.numpy import products
 from bedrax.numpy.arguments import ArrayLike, array, axis_index, inexact
@@ -95,8 +96,7 @@ def qr(a: ArrayLike, mode: str = "reduced"):
     Raises:
       ValueError: another mode.
     """
-    if mode not in ("reduced", "complete", "full", "r", "raw"):
-        raise ValueError(f"qr: mode is 'reduced', 'complete', 'r' or 'raw', got {mode!r}")
+    one_of("qr", "mode", mode, ("reduced", "complete", "full", "r", "raw"))
     (a,) = _matrices("qr", a)
     if mode == "raw":
         packed, taus = factor.geqrf(a)
@@ -174,8 +174,7 @@ def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -
     Raises:
       ValueError: another UPLO.
     """
-    if UPLO not in (None, "L", "U"):
-        raise ValueError(f"UPLO must be 'L', 'U' or None, got {UPLO!r}")
+    one_of("eigh", "UPLO", UPLO, (None, "L", "U"))
     (a,) = _matrices("eigh", a, square=True)
     v, w = factor.eigh(a, lower=UPLO != "U", symmetrize_input=symmetrize_input)
     return EighResult(w, v)

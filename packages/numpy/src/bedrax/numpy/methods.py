@@ -10,6 +10,7 @@ import numpy as np
 from bedrax import lax
 from bedrax.core import array, dtypes
 from bedrax.core.array import Array
+from bedrax.lax.choices import one_of
 from bedrax.lax.operators import equal
 from bedrax.lax.operators import operator as _operator
 from bedrax.numpy import dtype_queries, indexing, manipulation, reductions, selection, ufuncs
@@ -173,8 +174,7 @@ def _contains(self, other: Any) -> bool:
 
 def _array_namespace(self, *, api_version: str | None = None):
     """The module with the functions of the array API standard for this array."""
-    if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12"):
-        raise ValueError(f"api_version={api_version!r} is not available; only 2021.12 to 2024.12 are")
+    one_of("__array_namespace__", "api_version", api_version, (None, "2021.12", "2022.12", "2023.12", "2024.12"))
     return jnp
 
 

@@ -9,14 +9,14 @@ import numpy as np
 from bedrax import lax
 from bedrax.core import dtypes
 from bedrax.core.array import Array
+from bedrax.lax.choices import one_of
 from bedrax.numpy.arguments import ArrayLike, aligned, array, axis_index
 
 __all__ = ["packbits", "unpackbits"]
 
 
 def _shifts(bitorder: str) -> np.ndarray:
-    if bitorder not in ("little", "big"):
-        raise ValueError(f"bitorder must be either 'little' or 'big', got {bitorder!r}")
+    one_of("packbits", "bitorder", bitorder, ("little", "big"))
     return np.arange(8, dtype=np.uint8) if bitorder == "little" else np.arange(7, -1, -1).astype(np.uint8)
 
 

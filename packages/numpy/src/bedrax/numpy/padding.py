@@ -9,6 +9,7 @@ import numpy as np
 from bedrax import lax
 from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
+from bedrax.lax.choices import one_of
 from bedrax.lax.promotion import operand
 from bedrax.numpy import reductions
 from bedrax.numpy.functional import apply_along_axis
@@ -111,8 +112,7 @@ def pad(array: Any, pad_width: Any, mode: str | Callable = "constant", **kwargs:
         return _each_axis(x, widths, lambda v, axis, w: _statistic(v, axis, w, mode, lengths and lengths[axis]))
     if mode in ("reflect", "symmetric"):
         kind = option["reflect_type"]
-        if kind not in ("even", "odd"):
-            raise ValueError(f"Unsupported reflect_type '{kind}': 'even' or 'odd' are expected")
+        one_of("pad", "reflect_type", kind, ("even", "odd"))
         return _each_axis(x, widths, lambda v, axis, w: _mirror(v, axis, w, mode == "symmetric", kind == "odd"))
     return _each_axis(x, widths, _FILL[mode])
 

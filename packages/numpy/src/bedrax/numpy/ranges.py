@@ -12,6 +12,7 @@ from bedrax.core import dims, dtypes, errors, tracing
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
 from bedrax.core.one_program import one_program
+from bedrax.lax.choices import one_of
 from bedrax.lax.operators import multiply, power
 from bedrax.lax.promotion import broadcast, operand, promote
 from bedrax.numpy.arguments import array as as_array
@@ -225,8 +226,7 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
     args = [as_array("meshgrid", x) for x in xi]
     if not copy:
         raise ValueError("jax.numpy.meshgrid only supports copy=True")
-    if indexing not in ("xy", "ij"):
-        raise ValueError(f"Valid values for indexing are 'xy' and 'ij', got {indexing}")
+    one_of("meshgrid", "indexing", indexing, ("xy", "ij"))
     if any(a.ndim > 1 for a in args):
         raise ValueError(f"Arguments to jax.numpy.meshgrid must be 1D, got shapes {[a.shape for a in args]}")
     args = [lax.reshape(a, (a.size,)) for a in args]

@@ -10,6 +10,7 @@ from bedrax import lax
 from bedrax.core import dims, dtypes, errors
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
+from bedrax.lax.choices import one_of
 from bedrax.lax.operators import add, floor_divide, multiply, remainder
 from bedrax.lax.primitives.cumulative import cumsum
 from bedrax.lax.primitives.indexing import GatherDimensionNumbers, GatherScatterMode
@@ -414,8 +415,7 @@ def ravel_multi_index(
     """
     if len(multi_index) != len(dims):
         raise ValueError(f"len(multi_index)={len(multi_index)} != len(dims)={len(dims)}")
-    if order not in ("C", "F"):
-        raise ValueError(f"invalid order={order!r}. Expected 'C' or 'F'")
+    one_of("ravel_multi_index", "order", order, ("C", "F"))
     lengths = [int(d) for d in dims]
     parts = []
     for x, n in zip(multi_index, lengths, strict=True):

@@ -15,6 +15,7 @@ import numpy as np
 from bedrax import lax
 from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
+from bedrax.lax.choices import one_of
 from bedrax.numpy.arguments import ArrayLike, aligned, array, arrays, axis_index, concrete_int, promoted
 from bedrax.numpy.sorting import search
 
@@ -307,8 +308,7 @@ def isin(
       ValueError: an unknown method.
     """
     methods = ("compare_all", "binary_search", "sort", "auto")
-    if method not in methods:
-        raise ValueError(f"method={method!r} is not implemented; options are {', '.join(map(repr, methods))}")
+    one_of("isin", "method", method, methods)
     x, tests = promoted("isin", element, test_elements)
     tests = jnp.ravel(tests)
     if method == "auto":

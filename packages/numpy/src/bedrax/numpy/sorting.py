@@ -15,6 +15,7 @@ from bedrax import lax
 from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
+from bedrax.lax.choices import one_of
 from bedrax.numpy.arguments import ArrayLike, array, arrays, axis_index, promoted
 
 __all__ = ["argpartition", "argsort", "lexsort", "partition", "searchsorted", "sort", "sort_complex"]
@@ -173,10 +174,8 @@ def searchsorted(
     Raises:
       ValueError: an unknown `side` or `method`, or `a` is not of rank 1.
     """
-    if side not in ("left", "right"):
-        raise ValueError(f"{side!r} is an invalid value for keyword 'side'. Expected one of ['left', 'right'].")
-    if method not in _SEARCHES:
-        raise ValueError(f"{method!r} is an invalid value for keyword 'method'. Expected one of {sorted(_SEARCHES)}.")
+    one_of("searchsorted", "side", side, ("left", "right"))
+    one_of("searchsorted", "method", method, _SEARCHES)
     if sorter is not None:
         a = jnp.take(array("searchsorted", a), sorter, axis=0)
     a, v = promoted("searchsorted", a, v)

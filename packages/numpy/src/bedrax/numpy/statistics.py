@@ -14,6 +14,7 @@ from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
 from bedrax.core.signatures import named
+from bedrax.lax.choices import one_of
 from bedrax.numpy.arguments import ArrayLike, aligned, array, axes_tuple, concrete_int, inexact, promoted, refuse_out
 from bedrax.numpy.sorting import search
 
@@ -158,8 +159,7 @@ def _quantile(name, a, q, axis, method, keepdims, weights, ignore_nan):
     (a,), (q,) = inexact(name, a), inexact(name, q)
     if dtypes.is_complex(a.dtype):
         raise ValueError(f"jnp.{name} is for real numbers, as complex ones have no order; got {a.dtype}")
-    if method not in _METHODS:
-        raise ValueError(f"{name}: method is one of {', '.join(_METHODS)}, got {method!r}")
+    one_of(name, "method", method, _METHODS)
     if q.ndim > 1:
         raise ValueError(f"q must be have rank <= 1, got shape {q.shape}")
     axes = axes_tuple(axis, a.ndim)

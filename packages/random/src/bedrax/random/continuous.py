@@ -15,6 +15,7 @@ from bedrax import lax
 from bedrax.core import dtypes
 from bedrax.core.avals import aval_of
 from bedrax.core.one_program import one_program
+from bedrax.lax.choices import one_of
 from bedrax.lax.primitives import linalg
 from bedrax.lax.primitives.placement import placed
 from bedrax.random import flags
@@ -315,8 +316,7 @@ def multivariate_normal(key, mean, cov, shape=None, dtype=None, method="cholesky
       An array of shape ``(*shape, n)``.
     """
     key, _ = single_key("multivariate_normal", key)
-    if method not in ("svd", "eigh", "cholesky"):
-        raise ValueError("method must be one of {'svd', 'eigh', 'cholesky'}")
+    one_of("multivariate_normal", "method", method, ("svd", "eigh", "cholesky"))
     mean, cov = (x if hasattr(x, "shape") else np.asarray(x) for x in (mean, cov))
     if dtype is None:
         dtype = dtypes.to_inexact_dtype(dtypes.result_type(mean, cov))

@@ -11,6 +11,7 @@ from bedrax import lax
 from bedrax.core import dtypes
 from bedrax.core.avals import aval_of
 from bedrax.core.one_program import one_program
+from bedrax.lax.choices import one_of
 from bedrax.lax.primitives.placement import placed
 from bedrax.random.arguments import as_dtype, broadcast_to, float_dtype, joint_shape, shape_of
 from bedrax.random.keys import raw_bits, single_key
@@ -187,8 +188,7 @@ def bernoulli(key, p=0.5, shape=None, mode="low", *, out_sharding=None):
         probabilities; ``"high"`` draws twice the bits.
       out_sharding: placement of the result.
     """
-    if mode not in ("high", "low"):
-        raise ValueError(f"got mode={mode!r}, expected 'high' or 'low'")
+    one_of("bernoulli", "mode", mode, ("high", "low"))
     key, _ = single_key("bernoulli", key)
     aval = aval_of(p)
     if not dtypes.is_floating(aval.dtype):

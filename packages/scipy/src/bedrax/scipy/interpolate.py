@@ -11,6 +11,7 @@ import numpy as np
 import bedrax.numpy as jnp
 from bedrax import pytree
 from bedrax.core.array import Array
+from bedrax.lax.choices import one_of
 from bedrax.numpy.arguments import array, inexact
 from bedrax.scipy.defining import ArrayLike
 
@@ -34,8 +35,7 @@ class RegularGridInterpolator:
         self, points: Sequence[ArrayLike], values: ArrayLike, method: str = "linear", bounds_error: bool = False,
         fill_value: float | None = math.nan,
     ):  # fmt: skip
-        if method not in ("linear", "nearest"):
-            raise ValueError(f"method {method!r} is not defined; use 'linear' or 'nearest'")
+        one_of("RegularGridInterpolator", "method", method, ("linear", "nearest"))
         if bounds_error:
             raise NotImplementedError("bounds_error: a traced program cannot raise; use fill_value.")
         (values,) = inexact("RegularGridInterpolator", values)
@@ -62,8 +62,7 @@ class RegularGridInterpolator:
           method: another method than that of the instance.
         """
         method = self.method if method is None else method
-        if method not in ("linear", "nearest"):
-            raise ValueError(f"method {method!r} is not defined; use 'linear' or 'nearest'")
+        one_of("RegularGridInterpolator", "method", method, ("linear", "nearest"))
         n = len(self.grid)
         if isinstance(xi, tuple):
             xi = jnp.stack(jnp.broadcast_arrays(*xi), axis=-1)

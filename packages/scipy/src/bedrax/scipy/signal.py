@@ -13,6 +13,7 @@ from bedrax import lax
 from bedrax.core import dtypes
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
+from bedrax.lax.choices import one_of
 from bedrax.numpy.arguments import aligned, axes_tuple, axis_index, inexact
 from bedrax.scipy.defining import ArrayLike
 
@@ -25,8 +26,7 @@ __all__ = [
 
 
 def _check_mode(name: str, mode: str) -> None:
-    if mode not in ("full", "same", "valid"):
-        raise ValueError(f"{name}: mode must be one of ['full', 'same', 'valid'], got {mode!r}")
+    one_of(name, "mode", mode, ("full", "same", "valid"))
 
 
 def _window_of_mode(full: Array, n1: tuple, n2: tuple, mode: str, axes: Sequence[int], later: int = 1) -> Array:
@@ -111,8 +111,7 @@ def _convolve(in1, in2, *, mode, method, precision, mirror, later):
 
 def _checked(name: str, in1, in2, mode: str, method: str, precision, mirror: bool, later: int = 1) -> Array:
     _check_mode(name, mode)
-    if method not in ("auto", "direct", "fft"):
-        raise ValueError(f"Got {method=}; expected 'auto', 'fft', or 'direct'.")
+    one_of(name, "method", method, ("auto", "direct", "fft"))
     return _convolve(in1, in2, mode=mode, method=method, precision=precision, mirror=mirror, later=later)
 
 
@@ -186,8 +185,7 @@ def detrend(
     """
     if overwrite_data is not None:
         raise NotImplementedError("detrend: overwrite_data is not supported: arrays are immutable.")
-    if type not in ("constant", "linear"):
-        raise ValueError("Trend type must be 'linear' or 'constant'.")
+    one_of("detrend", "type", type, ("constant", "linear"))
     (data,) = inexact("detrend", data)
     axis = axis_index(axis, data.ndim)
     if type == "constant":
@@ -282,10 +280,8 @@ def _spectra(
 
     The result has the frequencies at `axis` and the segments last.
     """
-    if boundary not in _BOUNDARIES:
-        raise ValueError(f"Unknown boundary option '{boundary}', must be one of: {list(_BOUNDARIES)}")
-    if scaling not in ("density", "spectrum"):
-        raise ValueError(f"Unknown scaling: {scaling!r}")
+    one_of(name, "boundary", boundary, _BOUNDARIES)
+    one_of(name, "scaling", scaling, ("density", "spectrum"))
     x, *others = inexact(name, x, *(() if y is None else (y,)))
     y = others[0] if others else None
     axis = axis_index(axis, x.ndim)
@@ -380,8 +376,7 @@ def csd(
     Returns:
       ``(frequencies, densities)``, with the frequencies at `axis`.
     """
-    if average not in ("mean", "median"):
-        raise ValueError(f'average must be "median" or "mean", got {average}')
+    one_of("csd", "average", average, ("mean", "median"))
     freqs, _, out = _spectra(
         "csd", x, y, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis, "psd"
     )

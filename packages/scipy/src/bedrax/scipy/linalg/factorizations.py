@@ -9,6 +9,7 @@ from bedrax import lax
 from bedrax.core import dtypes
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
+from bedrax.lax.choices import one_of
 from bedrax.lax.primitives import linalg as factor
 from bedrax.numpy.arguments import inexact
 from bedrax.scipy.defining import ArrayLike
@@ -127,8 +128,7 @@ def eigh_tridiagonal(
     Raises:
       NotImplementedError: ``select="v"``: how many eigenvalues lie in an interval is not known when tracing.
     """
-    if select not in ("a", "i", "v"):
-        raise ValueError(f"eigh_tridiagonal: select must be 'a' or 'i', got {select!r}")
+    one_of("eigh_tridiagonal", "select", select, ("a", "i", "v"))
     if select == "v":
         raise NotImplementedError(
             "eigh_tridiagonal: select='v' has a result of unknown shape; use select='i', or a mask."
@@ -200,8 +200,7 @@ def qr(
     Returns:
       ``(Q, R)``, ``(Q, R, p)``, ``(R,)`` or ``(R, p)``.
     """
-    if mode not in ("full", "r", "economic"):
-        raise ValueError(f"Unsupported QR decomposition mode {mode!r}; use 'full', 'economic' or 'r'.")
+    one_of("qr", "mode", mode, ("full", "r", "economic"))
     (a,) = matrices("qr", a)
     out = factor.qr(a, pivoting=pivoting, full_matrices=mode != "economic")
     return tuple(out[1:]) if mode == "r" else tuple(out)
@@ -223,8 +222,7 @@ def qr_multiply(
     Returns:
       ``(product, R)`` or ``(product, R, p)``.
     """
-    if mode not in ("left", "right"):
-        raise ValueError(f"qr_multiply: mode must be 'left' or 'right', got {mode!r}")
+    one_of("qr_multiply", "mode", mode, ("left", "right"))
     a, c = matrices("qr_multiply", a, c)
     q, *rest = qr(a, mode="economic", pivoting=pivoting)
     if conjugate:
@@ -249,8 +247,7 @@ def schur(a: ArrayLike, output: str = "real") -> tuple[Array, Array]:
     Returns:
       ``(T, Z)``.
     """
-    if output not in ("real", "complex"):
-        raise ValueError(f"Expected 'output' to be either 'real' or 'complex', got output={output!r}.")
+    one_of("schur", "output", output, ("real", "complex"))
     (a,) = matrices("schur", a, square=True)
     t, z = factor.schur(complexified(a) if output == "complex" else a)
     return t, z
@@ -344,8 +341,7 @@ def polar(
     Raises:
       NotImplementedError: "qdwh" with another shape.
     """
-    if side not in ("right", "left"):
-        raise ValueError(f"The argument `side` must be either 'right' or 'left', got {side!r}.")
+    one_of("polar", "side", side, ("right", "left"))
     (a,) = matrices("polar", a)
     if a.ndim != 2:
         raise ValueError(f"polar: expected a matrix, got shape {a.shape}; use vmap for batches.")

@@ -9,6 +9,7 @@ from bedrax import lax
 from bedrax.core import dtypes
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
+from bedrax.lax.choices import one_of
 from bedrax.lax.primitives import linalg as factor
 from bedrax.numpy.arguments import array
 from bedrax.scipy.defining import ArrayLike
@@ -43,8 +44,7 @@ def solve_triangular(
       unit_diagonal: take the diagonal as ones.
     """
     kinds = {0: 0, "N": 0, 1: 1, "T": 1, 2: 2, "C": 2}
-    if trans not in kinds:
-        raise ValueError(f"Invalid 'trans' value {trans}; use 0, 1, 2, 'N', 'T' or 'C'.")
+    one_of("solve_triangular", "trans", trans, kinds)
     a, b = matrices("solve_triangular", a, b, square=True)
     return _solve_triangular(a, b, trans=kinds[trans], lower=bool(lower), unit_diagonal=bool(unit_diagonal))
 
@@ -101,8 +101,7 @@ def lu_solve(
       b: of shape ``[n]`` or ``[..., n, k]``.
       trans: 0: solve with a; 1: with its transpose; 2: with its conjugate transpose.
     """
-    if trans not in (0, 1, 2):
-        raise ValueError(f"'trans' value must be 0, 1, or 2, got {trans}")
+    one_of("lu_solve", "trans", trans, (0, 1, 2))
     lu, pivots = lu_and_piv
     lu, b = matrices("lu_solve", lu, b, square=True)
     return _lu_solve(lu, array("lu_solve", pivots), b, trans=trans)
@@ -120,8 +119,7 @@ def solve(
       lower: for "pos": the triangle of `a` that is read.
       assume_a: ``"gen"``, ``"sym"``, ``"her"``: by LU decomposition; ``"pos"``: positive definite, by Cholesky's.
     """
-    if assume_a not in ("gen", "sym", "her", "pos"):
-        raise ValueError(f"Expected assume_a to be one of ['gen', 'sym', 'her', 'pos']; got {assume_a!r}")
+    one_of("solve", "assume_a", assume_a, ("gen", "sym", "her", "pos"))
     a, b = matrices("solve", a, b, square=True)
     if assume_a == "pos":
         return cho_solve((cholesky(a, lower=lower), lower), b)
@@ -158,8 +156,7 @@ def solve_sylvester(A: ArrayLike, B: ArrayLike, C: ArrayLike, *, method: str = "
         raise ValueError(
             f"solve_sylvester: expected shapes [m, m], [n, n] and [m, n], got {A.shape}, {B.shape}, {C.shape}"
         )
-    if method not in ("schur", "eigen"):
-        raise ValueError(f"solve_sylvester: method must be 'schur' or 'eigen', got {method!r}")
+    one_of("solve_sylvester", "method", method, ("schur", "eigen"))
     real = not dtypes.is_complex(C.dtype)
     dtype = C.dtype
     A, B, C = complexified(A), complexified(B), complexified(C)

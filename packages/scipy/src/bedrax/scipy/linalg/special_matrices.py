@@ -10,6 +10,7 @@ import numpy as np
 import bedrax.numpy as jnp
 from bedrax.core import dtypes
 from bedrax.core.array import Array
+from bedrax.lax.choices import one_of
 from bedrax.numpy.arguments import array, concrete_int, inexact, promoted
 from bedrax.scipy.defining import ArrayLike
 
@@ -120,8 +121,7 @@ def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Array:
     n = _size("convolution_matrix", n, 1)
     a = _vector("convolution_matrix", array("convolution_matrix", a), 1)
     m = a.shape[-1]
-    if mode not in ("full", "same", "valid"):
-        raise ValueError(f"convolution_matrix: mode must be 'full', 'valid' or 'same', got {mode!r}")
+    one_of("convolution_matrix", "mode", mode, ("full", "same", "valid"))
     zeros = jnp.zeros((*a.shape[:-1], n - 1), a.dtype)
     out = _along_diagonals(jnp.concatenate([zeros, a, zeros], axis=-1), m + n - 1, n)
     if mode == "full":
@@ -140,8 +140,7 @@ def dft(n: int, scale: str | None = None, *, dtype=None) -> Array:
       dtype: complex; the default is that of complex numbers.
     """
     n = _size("dft", n)
-    if scale not in (None, "sqrtn", "n"):
-        raise ValueError(f"scale must be None, 'sqrtn', or 'n'; got {scale!r}.")
+    one_of("dft", "scale", scale, (None, "sqrtn", "n"))
     k = np.arange(n, dtype=np.int64)
     out = np.exp(-2j * np.pi / max(n, 1) * (np.outer(k, k) % max(n, 1)))
     if scale is not None:
@@ -223,8 +222,7 @@ def invhilbert(n: int) -> Array:
 
 def _pascal(n: int, kind: str | None, name: str, inverse: bool) -> Array:
     kind = "symmetric" if kind is None else kind
-    if kind not in ("symmetric", "lower", "upper"):
-        raise ValueError(f"{name}: kind must be 'symmetric', 'lower' or 'upper', got {kind!r}")
+    one_of(name, "kind", kind, ("symmetric", "lower", "upper"))
     n = _size(name, n)
     # Exact integers, which the dtype then rounds
     lower = np.array(

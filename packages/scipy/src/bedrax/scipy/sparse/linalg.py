@@ -16,6 +16,7 @@ import bedrax.numpy as jnp
 from bedrax import lax, pytree
 from bedrax.autodiff.implicit import custom_linear_solve
 from bedrax.core import dtypes
+from bedrax.lax.choices import one_of
 from bedrax.lax.primitives import linalg as factor
 from bedrax.numpy.flatten_util import ravel_pytree
 
@@ -250,8 +251,7 @@ def gmres(
     Returns:
       ``(x, info)``, where info is 0, or -1 where x is NaN.
     """
-    if solve_method not in ("batched", "incremental"):
-        raise ValueError(f"invalid solve_method {solve_method}, must be either 'incremental' or 'batched'")
+    one_of("gmres", "solve_method", solve_method, ("batched", "incremental"))
     return _solve(
         A, b, x0, tol, atol, maxiter, M, _gmres, False, restart=restart, incremental=solve_method == "incremental"
     )

@@ -10,6 +10,7 @@ import bedrax.numpy as jnp
 from bedrax import lax
 from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
+from bedrax.lax.choices import one_of
 from bedrax.numpy.arguments import array, axis_index, inexact
 from bedrax.scipy.defining import ArrayLike
 
@@ -24,8 +25,7 @@ class ModeResult(NamedTuple):
 
 
 def _check_policy(name: str, policy: str, supported: tuple[str, ...]) -> None:
-    if policy not in ("propagate", "omit", "raise"):
-        raise ValueError(f"Illegal nan_policy value {policy!r}; expected one of {{'propagate', 'omit', 'raise'}}")
+    one_of(name, "nan_policy", policy, ("propagate", "omit", "raise"))
     if policy not in supported:
         raise NotImplementedError(f"{name}: nan_policy={policy!r} is not implemented; use one of {supported}.")
 
@@ -85,8 +85,7 @@ def rankdata(a: ArrayLike, method: str = "average", *, axis: int | None = None, 
       Floats.
     """
     _check_policy("rankdata", nan_policy, ("propagate",))
-    if method not in ("average", "min", "max", "dense", "ordinal"):
-        raise ValueError(f"unknown method '{method}'")
+    one_of("rankdata", "method", method, ("average", "min", "max", "dense", "ordinal"))
     a = array("rankdata", a)
     if axis is None:
         a, axis = a.reshape(-1), 0

@@ -1,0 +1,13 @@
+"""Arguments that choose among a few values."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+
+def one_of(function: str, argument: str, value: Any, options: Collection) -> None:
+    """Raise ValueError, which says what the options are, unless `value` is among them."""
+    if value not in options:
+        listed = ", ".join(map(repr, options))
+        raise ValueError(f"{function}: {argument} is one of {listed}, got {value!r}")
