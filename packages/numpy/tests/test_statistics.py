@@ -104,9 +104,7 @@ def test_weighted_quantile():
     check("quantile", draw(3, 7), 0.4, axis=1, method="inverted_cdf", weights=w)
     with pytest.raises(NotImplementedError, match="method='inverted_cdf' only"):
         jnp.quantile(draw(7), 0.3, weights=w)
-    with pytest.raises(
-        ValueError, match="method is one of"
-    ):
+    with pytest.raises(ValueError, match="method is one of"):
         jnp.quantile(draw(7), 0.3, method="hazen")
 
 

@@ -57,9 +57,9 @@ def test_krylov_methods_take_functions_of_pytrees():
     assert info is None
     np.testing.assert_allclose(x["a"], 0.5)
     np.testing.assert_allclose(x["b"], 0.25)
-    with pytest.raises(ValueError, match="tree structure"):
+    with pytest.raises(ValueError, match="is structured like b, got PyTreeDef"):
         cg(lambda t: t, rhs, x0=[1])
-    with pytest.raises(ValueError, match="matching shapes"):
+    with pytest.raises(ValueError, match="and b have equal shapes, got"):
         cg(np.eye(3), np.ones(3), x0=np.ones(2))
     with pytest.raises(ValueError, match="square matrix"):
         cg(np.ones((2, 3)), np.ones(3))

@@ -116,7 +116,7 @@ def test_distributions_of_vectors():
     expected = [sp.multivariate_normal.pdf(y[0], mean, c) for c in covs]
     np.testing.assert_allclose(stats.multivariate_normal.pdf(y[0], mean, covs), expected)
     check_grads(stats.multivariate_normal.logpdf, (y[0], mean, cov), order=1, rtol=1e-6)
-    with pytest.raises(ValueError, match="entries"):
+    with pytest.raises(ValueError, match="of x is as long as alpha, or one less"):
         stats.dirichlet.logpdf(np.ones(5), alpha)
     with pytest.raises(NotImplementedError, match="allow_singular"):
         stats.multivariate_normal.logpdf(y, mean, cov, allow_singular=True)

@@ -41,7 +41,7 @@ class ResizeMethod(enum.Enum):
         try:
             return _NAMES[s]
         except KeyError:
-            raise ValueError(f'Unknown resize method "{s}"; there are {", ".join(_NAMES)}') from None
+            raise ValueError(f"no method is named {s!r}; there are {', '.join(_NAMES)}") from None
 
 
 _NAMES = {
@@ -140,7 +140,7 @@ def scale_and_translate(
     image = array("scale_and_translate", image)
     shape = tuple(shape)
     if len(shape) != image.ndim:
-        raise ValueError(f"shape must have length equal to the number of dimensions of x;  {shape} vs {image.shape}")
+        raise ValueError(f"shape has one entry per axis of the image, of shape {image.shape}; got {shape}")
     method = _method(method)
     if method not in _KERNELS:
         what = "Nearest neighbor" if method is ResizeMethod.NEAREST else "Area"
@@ -184,7 +184,7 @@ def resize(
     image = array("resize", image)
     shape = tuple(shape)
     if len(shape) != image.ndim:
-        raise ValueError(f"shape must have length equal to the number of dimensions of x;  {shape} vs {image.shape}")
+        raise ValueError(f"shape has one entry per axis of the image, of shape {image.shape}; got {shape}")
     method = _method(method)
     changed = [i for i, (a, b) in enumerate(zip(image.shape, shape, strict=True)) if not dims.same_dim(a, b)]
     if method is ResizeMethod.NEAREST:

@@ -70,14 +70,12 @@ def optimizer(opt_maker: Callable[..., tuple[Callable, Callable, Callable]]) -> 
             leaves, tree = pytree.tree_flatten(gradients)
             if tree != state.tree_def:
                 raise TypeError(
-                    "optimizer update function was passed a gradient tree that did not match the parameter tree "
-                    f"structure with which it was initialized: parameter tree {state.tree_def} and grad tree {tree}."
+                    f"the gradient is structured {tree}, the parameters {state.tree_def}: the gradient tree must be like them"
                 )
             new = _pack(tree, [update_one(i, g, s) for g, s in zip(leaves, _states(state), strict=True)])
             if new.subtree_defs != state.subtree_defs:
                 raise TypeError(
-                    "optimizer update function produced an output structure that did not match its input structure: "
-                    f"input {state.subtree_defs} and output {new.subtree_defs}."
+                    f"update returned states of structure {new.subtree_defs}, it was given {state.subtree_defs}"
                 )
             return new
 

@@ -58,7 +58,7 @@ def dot_product_attention(
     full = (batch, heads, rows, columns)
     bias, mask = _of_rank_4("bias", bias, full), _of_rank_4("mask", mask, full)
     if mask is not None and not dtypes.is_bool(mask.dtype):
-        raise ValueError(f"mask dtype should be bool, but got {mask.dtype}")
+        raise ValueError(f"dot_product_attention: mask holds bools, got {mask.dtype}")
     lengths = [
         _lengths("query_seq_lengths", query_seq_lengths, batch),
         _lengths("key_value_seq_lengths", key_value_seq_lengths, batch),
@@ -97,7 +97,7 @@ def _check_implementation(implementation: str | None) -> None:
             " not offer; use implementation='xla' or None."
         )
     if implementation not in (None, "xla"):
-        raise ValueError(f"Unsupported implementation option: {implementation}; use 'xla' or None.")
+        raise ValueError(f"dot_product_attention: implementation is 'xla' or None, got {implementation!r}")
 
 
 def _operands(q: Array, k: Array, v: Array) -> tuple[Array, Array, Array]:

@@ -30,7 +30,7 @@ def _dtype(name: str, dtype: Any, ok: Callable, kind: str):
         return dtypes.default_float_dtype()
     found = dtypes.explicit_dtype(dtype, name)
     if not ok(found):
-        raise ValueError(f"dtype argument to `{name}` must be {kind} dtype, got {found}")
+        raise ValueError(f"{name}: dtype is {kind} dtype, got {found}")
     return found
 
 
@@ -48,7 +48,7 @@ def int_dtype(name: str, dtype: Any) -> np.dtype:
     """A dtype argument that must be an integer; None: the default one."""
     found = dtypes.default_int_dtype() if dtype is None else dtypes.explicit_dtype(dtype, name)
     if not dtypes.is_integer(found):
-        raise ValueError(f"dtype argument to `{name}` must be an int dtype, got {found}")
+        raise ValueError(f"{name}: dtype is an integer dtype, got {found}")
     return found
 
 

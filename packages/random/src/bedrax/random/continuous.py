@@ -173,7 +173,7 @@ def gumbel_function(mode):
         return gumbels
     if mode == "high":
         return _gumbels_high
-    raise ValueError(f"Must provide valid mode for gumbel got: {mode}")
+    raise ValueError(f"gumbel: mode is 'low' or 'high', got {mode!r}")
 
 
 # ---- with parameters ----
@@ -323,12 +323,12 @@ def multivariate_normal(key, mean, cov, shape=None, dtype=None, method="cholesky
     dtype = float_dtype("multivariate_normal", dtype)
     m, c = aval_of(mean).shape, aval_of(cov).shape
     if not m:
-        raise ValueError("multivariate_normal requires mean.ndim >= 1, got mean.ndim == 0")
+        raise ValueError("multivariate_normal: mean has an axis at least, got a scalar")
     if len(c) < 2:
-        raise ValueError(f"multivariate_normal requires cov.ndim >= 2, got cov.ndim == {len(c)}")
+        raise ValueError(f"multivariate_normal: cov holds matrices, got rank {len(c)}")
     n = m[-1]
     if c[-2:] != (n, n):
-        raise ValueError(f"multivariate_normal requires cov.shape == (..., n, n) for n={n}, but got cov.shape == {c}.")
+        raise ValueError(f"multivariate_normal: cov has shape [..., {n}, {n}], as mean has {n} elements; got {c}")
     batch = lax.broadcast_shapes(m[:-1], c[:-2])
     if shape is None:
         shape = batch

@@ -94,7 +94,7 @@ def poisson(key, shape, dtype, lam):
     """
     name = aval_of(key).dtype.implementation.name
     if name != "threefry2x32":
-        raise NotImplementedError(f"`poisson` is only implemented for the threefry2x32 RNG, not {name}")
+        raise NotImplementedError(f"poisson draws with keys of threefry2x32, got one of {name}")
     work = _parameter_dtype(lam)
     rate = broadcast_to(as_dtype(lam, work), shape)
     full = lambda x: lax.full(shape, x, work)
@@ -278,7 +278,7 @@ def multinomial(key, n, p, *, shape=None, dtype=None, unroll=1):
     n, p = (x if hasattr(x, "shape") else np.asarray(x) for x in (n, p))
     n_shape, p_shape = aval_of(n).shape, aval_of(p).shape
     if not p_shape:
-        raise ValueError("multinomial requires p.ndim >= 1, got p.ndim == 0")
+        raise ValueError("multinomial: p has an axis at least, that of the categories; got a scalar")
     if shape is None:
         shape = (*lax.broadcast_shapes(n_shape, p_shape[:-1]), p_shape[-1])
     shape = joint_shape(shape, p)

@@ -63,7 +63,7 @@ def threefry_2x32(keypair: Any, count: Any):
         raise TypeError(f"threefry_2x32 takes a pair of uint32 words as key, got {keypair!r}") from None
     count = lax.asarray(count)
     if count.dtype != np.uint32:
-        raise TypeError(f"threefry_2x32 requires uint32 arguments, got {count.dtype}")
+        raise TypeError(f"threefry_2x32 hashes uint32, got {count.dtype}")
     flat = lax.reshape(count, (count.size,))
     odd = count.size % 2
     if odd:

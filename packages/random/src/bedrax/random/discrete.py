@@ -99,7 +99,7 @@ def permutation(key, x, axis=0, independent=False, *, out_sharding=None):
     axis = _axis(axis, rank or 1)
     if not rank:
         if not _is_int(x):
-            raise TypeError("x must be an integer or at least 1-dimensional")
+            raise TypeError(f"permutation takes an int or an array with an axis, got {x!r}")
         return placed(_permuted_range(key, operator.index(x), dtypes.default_int_dtype()), out_sharding)
     if independent or rank == 1:
         return placed(_shuffle(key, x, axis), out_sharding)
@@ -149,9 +149,7 @@ def categorical(key, logits, axis=-1, shape=None, replace=True, mode=None, *, ou
     prefix = shape[: len(shape) - len(batch)]
     draws = math.prod(prefix)
     if draws > logits_shape[axis]:
-        raise ValueError(
-            f"categorical: {draws} samples without replacement need as many categories, got {logits_shape[axis]}"
-        )
+        raise ValueError(f"categorical: {draws} samples without replacement, of {logits_shape[axis]} categories only")
     return placed(_categories_apart(key, prefix, shape[len(prefix) :], axis, mode, logits), out_sharding)
 
 
@@ -208,11 +206,9 @@ def choice(key, a, shape=(), replace=True, p=None, axis=0, mode=None):
     members = aval_of(a).shape[axis] if rank else int(a)
     draws = math.prod(shape)
     if draws and not (dims.is_constant_dim(members) and members > 0):
-        raise ValueError("a must be greater than 0 unless no samples are taken")
+        raise ValueError(f"choice: there is nothing to draw from: a has {members} members")
     if not replace and draws > members:
-        raise ValueError(
-            f"choice: {draws} samples without replacement need as many members, got {members}; pass replace=True"
-        )
+        raise ValueError(f"choice: {draws} samples without replacement, of {members} members only; pass replace=True")
     if p is None:
         if replace:
             return _members(a, rank, randint(key, shape, 0, members), axis)

@@ -203,7 +203,7 @@ def dirichlet(key, alpha, shape=None, dtype=None, *, out_sharding=None):
     dtype = float_dtype("dirichlet", dtype)
     own = np.shape(alpha) if not hasattr(alpha, "shape") else alpha.shape
     if not own:
-        raise ValueError("dirichlet requires alpha.ndim >= 1, got alpha.ndim == 0")
+        raise ValueError("dirichlet: alpha has an axis at least, that of the categories; got a scalar")
     if not hasattr(alpha, "shape"):
         alpha = np.asarray(alpha)
     batch = tuple(own[:-1])

@@ -76,9 +76,7 @@ def single_key(name: str, key: Any) -> tuple[Any, bool]:
         return key, False
     typed, untyped = typed_keys(key)
     if aval_of(typed).shape:
-        raise ValueError(
-            f"{name} takes one key, got keys of shape {aval_of(typed).shape}; map it over them with jax.vmap"
-        )
+        raise ValueError(f"{name} takes one key, got shape {aval_of(typed).shape}; map it over keys with jax.vmap")
     return typed, untyped
 
 

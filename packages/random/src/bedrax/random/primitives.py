@@ -72,7 +72,7 @@ def _fold_in_type(keys, data, *, impl):
 def _bits_type(keys, *, impl, bit_width, shape):
     _key_dtype("random_bits", keys)
     if bit_width not in (8, 16, 32, 64):
-        raise TypeError(f"requested bit width must be 8, 16, 32 or 64, got {bit_width}")
+        raise TypeError(f"bits have width 8, 16, 32 or 64, got {bit_width}")
     return ShapedArray((*keys.shape, *shape), np.dtype(f"uint{bit_width}"))
 
 

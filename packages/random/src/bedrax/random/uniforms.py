@@ -148,7 +148,7 @@ def randint(key, shape, minval, maxval, dtype=None, *, out_sharding=None):
     key, _ = single_key("randint", key)
     dtype = dtypes.default_int_dtype() if dtype is None else dtypes.explicit_dtype(dtype, "randint")
     if not dtypes.is_integer(dtype):
-        raise TypeError(f"randint only accepts integer dtypes, got {dtype}")
+        raise TypeError(f"randint: dtype is an integer dtype, got {dtype}")
     shape = joint_shape(shape, minval, maxval)
     return placed(_randint(key, shape, dtype, minval, maxval), out_sharding)
 
@@ -192,7 +192,7 @@ def bernoulli(key, p=0.5, shape=None, mode="low", *, out_sharding=None):
     key, _ = single_key("bernoulli", key)
     aval = aval_of(p)
     if not dtypes.is_floating(aval.dtype):
-        raise TypeError(f"bernoulli probability `p` must have a floating dtype, got {aval.dtype}.")
+        raise TypeError(f"bernoulli: p holds floats, got {aval.dtype}")
     shape = joint_shape(shape, p)
     return placed((_low if mode == "low" else _high)(key, shape, as_dtype(p, aval.dtype)), out_sharding)
 

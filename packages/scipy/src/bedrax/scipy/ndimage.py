@@ -95,14 +95,12 @@ def map_coordinates(
     """
     image = array("map_coordinates", input)
     if mode not in _INSIDE:
-        raise NotImplementedError(f"map_coordinates does not support mode {mode}. Supported modes are {set(_INSIDE)}.")
+        raise NotImplementedError(f"map_coordinates: mode is one of {', '.join(_INSIDE)}, got {mode!r}")
     if order not in (0, 1):
-        raise NotImplementedError(
-            f"map_coordinates requires order 0 or 1, got {order}: spline filters are not implemented."
-        )
+        raise NotImplementedError(f"map_coordinates: order is 0 or 1, got {order}; there are no spline filters")
     coordinates = [array("map_coordinates", c) for c in coordinates]
     if len(coordinates) != image.ndim:
-        raise ValueError(f"coordinates must be a sequence of length input.ndim, but {len(coordinates)} != {image.ndim}")
+        raise ValueError(f"map_coordinates: one array per axis of the image, {image.ndim}, got {len(coordinates)}")
     if image.ndim == 0:
         raise ValueError("map_coordinates: the image must have at least one axis")
     return _map_coordinates(image, tuple(coordinates), lax.asarray(cval).astype(image.dtype), order=order, mode=mode)

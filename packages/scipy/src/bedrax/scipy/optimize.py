@@ -183,11 +183,11 @@ def minimize(
       ValueError: another method.
     """
     if not isinstance(args, tuple):
-        raise TypeError(f"args argument to minimize must be a tuple, got {args}")
+        raise TypeError(f"minimize: args is a tuple, got {args!r}")
     if method.lower() == "l-bfgs-experimental-do-not-rely-on-this":
         raise NotImplementedError("minimize: the experimental method L-BFGS is not implemented; use method='BFGS'.")
     if method.lower() != "bfgs":
-        raise ValueError(f"Method {method} not recognized; use 'BFGS'.")
+        raise ValueError(f"minimize: the method is 'BFGS', got {method!r}")
     (x0,) = inexact("minimize", x0)
     if x0.ndim != 1:
         raise ValueError(f"minimize: x0 must have one axis, got shape {x0.shape}; ravel it, and reshape inside of fun.")

@@ -48,7 +48,9 @@ def _check_valid(in1: Array, in2: Array, mode: str, axes: Sequence[int]) -> None
         first = all(in1.shape[a] >= in2.shape[a] for a in axes)
         second = all(in2.shape[a] >= in1.shape[a] for a in axes)
         if not (first or second):
-            raise ValueError("One input must be smaller than the other in every dimension.")
+            raise ValueError(
+                f"mode='valid': one input fits into the other along all axes, got shapes {in1.shape} and {in2.shape}"
+            )
 
 
 def _direct(in1: Array, in2: Array, mode: str, precision, later: int) -> Array:
@@ -72,14 +74,14 @@ def fftconvolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full", axes: int | 
     _check_mode("fftconvolve", mode)
     in1, in2 = inexact("fftconvolve", in1, in2)
     if in1.ndim != in2.ndim:
-        raise ValueError("in1 and in2 should have the same dimensionality")
+        raise ValueError(f"fftconvolve: in1 and in2 have one rank, got shapes {in1.shape} and {in2.shape}")
     axes = axes_tuple(axes, in1.ndim)
     _check_valid(in1, in2, mode, axes)
     if in1.size == 0 or in2.size == 0:
-        raise ValueError(f"zero-size arrays not supported in convolutions, got shapes {in1.shape} and {in2.shape}.")
+        raise ValueError(f"fftconvolve: both inputs have elements, got shapes {in1.shape} and {in2.shape}")
     for a in range(in1.ndim):
         if a not in axes and in1.shape[a] != in2.shape[a] and 1 not in (in1.shape[a], in2.shape[a]):
-            raise ValueError(f"incompatible shapes for in1 and in2: {in1.shape} and {in2.shape}")
+            raise ValueError(f"fftconvolve: shapes {in1.shape} and {in2.shape} do not broadcast outside of axes {axes}")
     dtype = in1.dtype
     if not axes:
         return in1 * in2
@@ -100,9 +102,9 @@ def _convolve(in1, in2, *, mode, method, precision, mirror, later):
         in2 = jnp.flip(in2)
         in2 = jnp.conj(in2) if dtypes.is_complex(in2.dtype) else in2
     if in1.ndim != in2.ndim:
-        raise ValueError("in1 and in2 must have the same number of dimensions")
+        raise ValueError(f"convolve: in1 and in2 have one rank, got shapes {in1.shape} and {in2.shape}")
     if in1.size == 0 or in2.size == 0:
-        raise ValueError(f"zero-size arrays not supported in convolutions, got shapes {in1.shape} and {in2.shape}.")
+        raise ValueError(f"convolve: both inputs have elements, got shapes {in1.shape} and {in2.shape}")
     _check_valid(in1, in2, mode, range(in1.ndim))
     if method == "fft":
         return fftconvolve(in1, in2, mode)
@@ -134,9 +136,9 @@ def correlate(in1: ArrayLike, in2: ArrayLike, mode: str = "full", method: str = 
 
 def _two_dimensional(name: str, in1, in2, mode, boundary, fillvalue, precision, mirror) -> Array:
     if boundary != "fill" or fillvalue != 0:
-        raise NotImplementedError(f"{name}() only supports boundary='fill', fillvalue=0")
+        raise NotImplementedError(f"{name}: the boundary is filled with 0, got {boundary=}, {fillvalue=}; pad first")
     if jnp.ndim(in1) != 2 or jnp.ndim(in2) != 2:
-        raise ValueError(f"{name}() only supports 2-dimensional inputs.")
+        raise ValueError(f"{name} takes matrices, got ranks {jnp.ndim(in1)} and {jnp.ndim(in2)}")
     # SciPy centers a correlation of even size differently in two dimensions.
     return _checked(name, in1, in2, mode, "direct", precision, mirror, 0 if mirror else 1)
 
@@ -193,7 +195,7 @@ def detrend(
     n = data.shape[axis]
     cuts = sorted({0, n, *np.atleast_1d(bp).tolist()})
     if cuts[0] < 0 or cuts[-1] > n:
-        raise ValueError("Breakpoints must be non-negative and less than length of data along given axis.")
+        raise ValueError(f"detrend: breakpoints are in [0, {n}], the length of the axis; got {bp}")
     x = jnp.moveaxis(data, axis, -1)
     pieces = [_without_line(x[..., a:b]) for a, b in itertools.pairwise(cuts)]
     return jnp.moveaxis(jnp.concatenate(pieces, axis=-1) if len(pieces) > 1 else pieces[0], -1, axis)
@@ -239,21 +241,26 @@ def _segment_sizes(length: int, window, nperseg: int | None, noverlap: int | Non
     if not isinstance(window, str | tuple):
         size = np.shape(window)[0]
         if nperseg is not None and nperseg != size:
-            raise ValueError("value specified for nperseg is different from length of window")
+            raise ValueError(f"nperseg={nperseg} is not the length of the window, {size}; leave it out")
         nperseg = size
     nperseg = 256 if nperseg is None else int(nperseg)
-    if nperseg < 1:
-        raise ValueError("nperseg must be a positive integer")
     nperseg = min(nperseg, length) if isinstance(window, str | tuple) else nperseg
     if nperseg > length:
-        raise ValueError(f"window is longer than input signal: {nperseg} > {length}")
+        raise ValueError(f"nperseg={nperseg} is more than the signal has, {length}")
     nfft = nperseg if nfft is None else int(nfft)
+    return nperseg, _overlap(nperseg, noverlap, nfft), nfft
+
+
+def _overlap(nperseg: int, noverlap: int | None, nfft: int) -> int:
+    """By how much segments overlap: `noverlap`, by default half of one."""
+    if nperseg < 1:
+        raise ValueError(f"nperseg is positive, got {nperseg}")
     if nfft < nperseg:
-        raise ValueError("nfft must be greater than or equal to nperseg.")
+        raise ValueError(f"nfft={nfft} is less than nperseg={nperseg}")
     noverlap = nperseg // 2 if noverlap is None else int(noverlap)
     if noverlap >= nperseg:
-        raise ValueError("noverlap must be less than nperseg.")
-    return nperseg, noverlap, nfft
+        raise ValueError(f"noverlap={noverlap} is not less than nperseg={nperseg}")
+    return noverlap
 
 
 def _detrender(detrend_kind) -> Callable[[Array], Array]:
@@ -415,25 +422,19 @@ def istft(
     """
     (z,) = inexact("istft", Zxx)
     if z.ndim < 2:
-        raise ValueError("Input stft must be at least 2d!")
+        raise ValueError(f"istft: Zxx has an axis of frequencies and one of times, got shape {z.shape}")
     time_axis, freq_axis = axis_index(time_axis, z.ndim), axis_index(freq_axis, z.ndim)
     if time_axis == freq_axis:
-        raise ValueError("Must specify differing time and frequency axes!")
+        raise ValueError(f"istft: time_axis and freq_axis are two axes, got {time_axis} for both")
     z = z.astype(dtypes.to_complex_dtype(z.dtype))
     frequencies, count = z.shape[freq_axis], z.shape[time_axis]
     natural = 2 * (frequencies - 1) if input_onesided else frequencies
     if nperseg is None and not isinstance(window, str | tuple):
         nperseg = np.shape(window)[0]
     nperseg = natural if nperseg is None else int(nperseg)
-    if nperseg < 1:
-        raise ValueError("nperseg must be a positive integer")
     if nfft is None:
         nfft = nperseg if input_onesided and nperseg == natural + 1 else natural
-    if nfft < nperseg:
-        raise ValueError("nfft must be greater than or equal to nperseg.")
-    noverlap = nperseg // 2 if noverlap is None else int(noverlap)
-    if noverlap >= nperseg:
-        raise ValueError("noverlap must be less than nperseg.")
+    noverlap = _overlap(nperseg, noverlap, nfft)
     step = nperseg - noverlap
     batch = [a for a in range(z.ndim) if a not in (time_axis, freq_axis)]
     z = jnp.transpose(z, (*batch, time_axis, freq_axis))

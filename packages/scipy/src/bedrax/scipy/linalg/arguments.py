@@ -36,9 +36,7 @@ def columns(name: str, a: Array, b: Array) -> tuple[Array, Array, bool]:
     if vector:
         b = b[:, None]
     if b.ndim < 2 or not dims.definitely_equal(b.shape[-2], n):
-        raise ValueError(
-            f"{name}: the right-hand side must have {n} rows, to match a of shape {a.shape}; got {b.shape}"
-        )
+        raise ValueError(f"{name}: the right-hand side has {n} rows, as a of shape {a.shape}; got shape {b.shape}")
     batch = jnp.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     return (jnp.broadcast_to(a, (*batch, *a.shape[-2:])), jnp.broadcast_to(b, (*batch, *b.shape[-2:])), vector)
 

@@ -130,14 +130,10 @@ def eigh_tridiagonal(
     """
     one_of("eigh_tridiagonal", "select", select, ("a", "i", "v"))
     if select == "v":
-        raise NotImplementedError(
-            "eigh_tridiagonal: select='v' has a result of unknown shape; use select='i', or a mask."
-        )
+        raise NotImplementedError("eigh_tridiagonal: select='v' has a result of unknown shape; use 'i', or a mask")
     d, e = inexact("linalg.eigh_tridiagonal", d, e)
     if d.ndim < 1 or e.shape[-1] != d.shape[-1] - 1:
-        raise ValueError(
-            f"eigh_tridiagonal: d of shape [n] and e of shape [n - 1] are needed, got {d.shape} and {e.shape}"
-        )
+        raise ValueError(f"eigh_tridiagonal: d has shape [n] and e [n - 1], got {d.shape} and {e.shape}")
     if select == "i":
         if select_range is None or len(select_range) != 2:
             raise ValueError("eigh_tridiagonal: select='i' needs select_range, two indices")
@@ -349,13 +345,12 @@ def polar(
     if method == "qdwh":
         if (side == "right") != (m >= n) and m != n:
             raise NotImplementedError(
-                f"polar: method='qdwh' takes m >= n with side='right' and m <= n with side='left', got {a.shape} with "
-                f"{side=}; use method='svd'."
+                f"polar: 'qdwh' of shape {a.shape} with {side=} is not supported; use method='svd'"
             )
         u, p, *_ = lax.qdwh(a if side == "right" else adjoint(a), eps=eps, max_iterations=max_iterations)
         return (u, p) if side == "right" else (adjoint(u), p)
     if method != "svd":
-        raise ValueError(f"Unknown polar decomposition method {method}; use 'qdwh' or 'svd'.")
+        raise ValueError(f"polar: method is 'qdwh' or 'svd', got {method!r}")
     u, s, vh = factor.svd(a, full_matrices=False)
     s = s.astype(a.dtype)
     p = (adjoint(vh) * s) @ vh if side == "right" else (u * s) @ adjoint(u)

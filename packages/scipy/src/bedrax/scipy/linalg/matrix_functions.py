@@ -66,7 +66,7 @@ def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 1
     """
     (A,) = matrices("expm", A)
     if not dims.definitely_equal(*A.shape[-2:]):
-        raise ValueError(f"Expected A to be a (batched) square matrix, got A.shape={A.shape}.")
+        raise ValueError(f"expm takes square matrices, got shape {A.shape}")
     dtype = A.dtype
     if dtypes.finfo(dtype).bits < 32:
         return expm(A.astype(np.float32), upper_triangular=upper_triangular, max_squarings=max_squarings).astype(dtype)

@@ -153,9 +153,7 @@ def solve_sylvester(A: ArrayLike, B: ArrayLike, C: ArrayLike, *, method: str = "
     A, B, C = matrices("solve_sylvester", A, B, C, square=True)
     m, n = A.shape[-1], B.shape[-1]
     if A.ndim != 2 or B.shape != (n, n) or C.shape != (m, n):
-        raise ValueError(
-            f"solve_sylvester: expected shapes [m, m], [n, n] and [m, n], got {A.shape}, {B.shape}, {C.shape}"
-        )
+        raise ValueError(f"solve_sylvester: shapes are [m, m], [n, n] and [m, n], got {A.shape}, {B.shape}, {C.shape}")
     one_of("solve_sylvester", "method", method, ("schur", "eigen"))
     real = not dtypes.is_complex(C.dtype)
     dtype = C.dtype

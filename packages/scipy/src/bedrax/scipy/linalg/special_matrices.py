@@ -29,9 +29,7 @@ def _size(name: str, n, least: int = 0) -> int:
 
 def _vector(name: str, x: Array, least: int = 0) -> Array:
     if x.ndim < 1 or x.shape[-1] < least:
-        raise ValueError(
-            f"{name}: expected an array with at least one axis and {least} elements along the last, got shape {x.shape}"
-        )
+        raise ValueError(f"{name}: the last axis has at least {least} elements, got shape {x.shape}")
     return x
 
 
@@ -49,9 +47,7 @@ def block_diag(*arrs: ArrayLike) -> Array:
     blocks = promoted("block_diag", *arrs)
     for i, block in enumerate(blocks):
         if block.ndim > 2:
-            raise ValueError(
-                f"Arguments to block_diag must have at most 2 dimensions, got shape {block.shape} at argument {i}."
-            )
+            raise ValueError(f"block_diag: blocks have rank 2 at most, got shape {block.shape} at position {i}")
     blocks = [jnp.atleast_2d(block) for block in blocks]
     width, before, rows = sum(b.shape[1] for b in blocks), 0, []
     for block in blocks:
@@ -180,7 +176,7 @@ def hadamard(n: int, dtype=int) -> Array:
     """Hadamard's matrix of Sylvester's construction, of 1 and -1; n a power of 2."""
     n = _size("hadamard", n)
     if n < 1 or n & (n - 1):
-        raise ValueError(f"n must be a positive power of 2; got {n}.")
+        raise ValueError(f"hadamard: n is a power of 2, got {n}")
     out = np.ones((1, 1), np.int8)
     while out.shape[0] < n:
         out = np.block([[out, out], [out, -out]])

@@ -36,7 +36,7 @@ def _operator(A: Any, what: str) -> Callable:
         return A
     shape = jnp.shape(A)
     if len(shape) != 2 or shape[0] != shape[1]:
-        raise ValueError(f"{what} must be a square matrix, but has shape: {shape}")
+        raise ValueError(f"{what} is a square matrix, got shape {shape}")
     return lambda x: jnp.matmul(A, x, precision="highest")
 
 
@@ -47,12 +47,10 @@ def _solve(A, b, x0, tol, atol, maxiter, M, method: Callable, symmetric: bool, *
     b = pytree.tree_map(lambda x: x.astype(dtypes.to_inexact_dtype(x.dtype)), b)
     x0 = pytree.tree_map(jnp.zeros_like, b) if x0 is None else pytree.tree_map(jnp.asarray, x0)
     if pytree.tree_structure(x0) != pytree.tree_structure(b):
-        raise ValueError(
-            f"x0 and b must have matching tree structure: {pytree.tree_structure(x0)} vs {pytree.tree_structure(b)}"
-        )
+        raise ValueError(f"x0 is structured like b, got {pytree.tree_structure(x0)} and {pytree.tree_structure(b)}")
     shapes = [[x.shape for x in pytree.tree_leaves(t)] for t in (x0, b)]
     if shapes[0] != shapes[1]:
-        raise ValueError(f"arrays in x0 and b must have matching shapes: {shapes[0]} vs {shapes[1]}")
+        raise ValueError(f"x0 and b have equal shapes, got {shapes[0]} and {shapes[1]}")
     x0 = pytree.tree_map(lambda x, like: x.astype(like.dtype), x0, b)
     flat_b, unravel = ravel_pytree(b)
     flat_x0 = lax.stop_gradient(ravel_pytree(x0)[0])

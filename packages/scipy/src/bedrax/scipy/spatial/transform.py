@@ -101,12 +101,12 @@ def _axes_of(seq: str, least: int = 1) -> tuple[list[int], bool]:
     """Axes of a sequence, and whether it is intrinsic (about the axes of the rotated body)."""
     extrinsic, intrinsic = re.fullmatch("[xyz]{1,3}", seq), re.fullmatch("[XYZ]{1,3}", seq)
     if not (extrinsic or intrinsic):
-        raise ValueError(f"Expected axes from `seq` to be from ['x', 'y', 'z'] or ['X', 'Y', 'Z'], got {seq}")
+        raise ValueError(f"Rotation: seq has letters of xyz, or of XYZ, got {seq!r}")
     axes = ["xyz".index(c) for c in seq.lower()]
     if len(axes) < least:
-        raise ValueError(f"Expected `seq` to be a string of {least} axes, got {seq}")
+        raise ValueError(f"Rotation: seq has {least} letters or more, got {seq!r}")
     if any(a == b for a, b in itertools.pairwise(axes)):
-        raise ValueError(f"Expected consecutive axes to be different, got {seq}")
+        raise ValueError(f"Rotation: neighbours in seq are different axes, got {seq!r}")
     return axes, bool(intrinsic)
 
 
@@ -124,7 +124,7 @@ class Rotation(NamedTuple):
         """From quaternions ``(x, y, z, w)``, which are normalized."""
         (quat,) = inexact("Rotation.from_quat", quat)
         if quat.ndim not in (1, 2) or quat.shape[-1] != 4:
-            raise ValueError(f"Expected `quat` to have shape (4,) or (N, 4), got {quat.shape}")
+            raise ValueError(f"Rotation: quat has shape (4,) or (N, 4), got {quat.shape}")
         return cls(_unit(quat))
 
     @classmethod
@@ -132,7 +132,7 @@ class Rotation(NamedTuple):
         """From orthogonal matrices with determinant 1, ``[3, 3]`` or ``[n, 3, 3]``."""
         (matrix,) = inexact("Rotation.from_matrix", matrix)
         if matrix.ndim not in (2, 3) or matrix.shape[-2:] != (3, 3):
-            raise ValueError(f"Expected `matrix` to have shape (3, 3) or (N, 3, 3), got {matrix.shape}")
+            raise ValueError(f"Rotation: matrix has shape (3, 3) or (N, 3, 3), got {matrix.shape}")
         return cls(_from_matrix(matrix))
 
     @classmethod
@@ -140,7 +140,7 @@ class Rotation(NamedTuple):
         """From axes times angles, ``[3]`` or ``[n, 3]``."""
         (rotvec,) = inexact("Rotation.from_rotvec", rotvec)
         if rotvec.ndim not in (1, 2) or rotvec.shape[-1] != 3:
-            raise ValueError(f"Expected `rotvec` to have shape (3,) or (N, 3), got {rotvec.shape}")
+            raise ValueError(f"Rotation: rotvec has shape (3,) or (N, 3), got {rotvec.shape}")
         return cls(_from_rotvec(jnp.deg2rad(rotvec) if degrees else rotvec))
 
     @classmethod
@@ -148,7 +148,7 @@ class Rotation(NamedTuple):
         """From modified Rodrigues parameters, axes times ``tan(angle / 4)``, ``[3]`` or ``[n, 3]``."""
         (mrp,) = inexact("Rotation.from_mrp", mrp)
         if mrp.ndim not in (1, 2) or mrp.shape[-1] != 3:
-            raise ValueError(f"Expected `mrp` to have shape (3,) or (N, 3), got {mrp.shape}")
+            raise ValueError(f"Rotation: mrp has shape (3,) or (N, 3), got {mrp.shape}")
         square = jnp.sum(mrp * mrp, axis=-1, keepdims=True)
         return cls(jnp.concatenate([2 * mrp, 1 - square], axis=-1) / (1 + square))
 
@@ -167,7 +167,7 @@ class Rotation(NamedTuple):
         if k == 1 and (angles.ndim == 0 or angles.shape[-1] != 1):
             angles = angles[..., None]
         if angles.ndim not in (1, 2) or angles.shape[-1] != k:
-            raise ValueError(f"Expected `angles` to have shape ({k},) or (N, {k}) for {k} axes, got {angles.shape}")
+            raise ValueError(f"Rotation: angles have shape ({k},) or (N, {k}) for {k} axes, got {angles.shape}")
         if degrees:
             angles = jnp.deg2rad(angles)
         out = None
@@ -206,12 +206,12 @@ class Rotation(NamedTuple):
 
     def __getitem__(self, indexer) -> Rotation:
         if self.single:
-            raise TypeError("Single rotation is not subscriptable.")
+            raise TypeError("a single rotation has no parts to index")
         return Rotation(self.quat[indexer])
 
     def __len__(self) -> int:
         if self.single:
-            raise TypeError("Single rotation has no len().")
+            raise TypeError("a single rotation has no length")
         return self.quat.shape[0]
 
     def __bool__(self) -> bool:
@@ -308,7 +308,7 @@ class Rotation(NamedTuple):
         quat = jnp.atleast_2d(self.quat)
         weights = jnp.ones(quat.shape[0], quat.dtype) if weights is None else jnp.asarray(weights, quat.dtype)
         if weights.shape != (quat.shape[0],):
-            raise ValueError(f"Expected `weights` to have shape ({quat.shape[0]},), got {weights.shape}")
+            raise ValueError(f"Rotation.mean: one weight per rotation, {quat.shape[0]}, got shape {weights.shape}")
         v, _ = factor.eigh(jnp.matmul((weights[:, None] * quat).T, quat, precision="highest"))
         return Rotation(v[:, -1])
 
@@ -328,17 +328,14 @@ class Slerp(NamedTuple):
     def init(cls, times: ArrayLike, rotations: Rotation) -> Slerp:
         """The interpolation of a stack of two or more rotations at increasing `times`, ``[n]``."""
         if not isinstance(rotations, Rotation):
-            raise TypeError("`rotations` must be a `Rotation` instance.")
+            raise TypeError(f"Slerp: rotations is a Rotation, got {type(rotations)}")
         if rotations.single or len(rotations) < 2:
-            raise ValueError("`rotations` must be a sequence of at least 2 rotations.")
+            raise ValueError("Slerp interpolates between two rotations at least")
         times = jnp.asarray(times, rotations.quat.dtype)
         if times.ndim != 1:
-            raise ValueError(f"Expected times to be specified in a 1 dimensional array, got {times.ndim} dimensions.")
+            raise ValueError(f"Slerp: times is a vector, got rank {times.ndim}")
         if times.shape[0] != len(rotations):
-            raise ValueError(
-                f"Expected number of rotations to be equal to number of timestamps given, got {len(rotations)} "
-                f"rotations and {times.shape[0]} timestamps."
-            )
+            raise ValueError(f"Slerp: one time per rotation, got {len(rotations)} rotations and {times.shape[0]} times")
         before = rotations[:-1]
         return cls(times, jnp.diff(times), before, (before.inv() * rotations[1:]).as_rotvec())
 
@@ -346,7 +343,7 @@ class Slerp(NamedTuple):
         """The rotations at `times`, a scalar or ``[m]``; outside, motion goes on as in the nearest interval."""
         t = jnp.asarray(times, self.times.dtype)
         if t.ndim > 1:
-            raise ValueError("`times` must be at most 1-dimensional.")
+            raise ValueError(f"Slerp: times is a scalar or a vector, got rank {t.ndim}")
         i = jnp.clip(jnp.searchsorted(self.times, t, side="right") - 1, 0, self.timedelta.shape[0] - 1)
         share = (t - self.times[i]) / self.timedelta[i]
         return self.rotations[i] * Rotation(_from_rotvec(self.rotvecs[i] * share[..., None]))

@@ -235,11 +235,9 @@ def log_ndtr(x: ArrayLike, series_order: int = 3) -> Array:
       ValueError: `series_order` is out of its range.
     """
     if not isinstance(series_order, int):
-        raise TypeError(f"series_order must be a Python integer, got {series_order!r}")
-    if series_order < 0:
-        raise ValueError(f"series_order must be non-negative, got {series_order}.")
-    if series_order > 30:
-        raise ValueError(f"series_order must be <= 30, got {series_order}.")
+        raise TypeError(f"log_ndtr: series_order is an int, got {series_order!r}")
+    if not 0 <= series_order <= 30:
+        raise ValueError(f"log_ndtr: series_order is in 0..30, got {series_order}")
     return _compiled_log_ndtr(*_floats_only("log_ndtr", x))
 
 

@@ -99,7 +99,7 @@ def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
     """
     n = array("polygamma", n)
     if not dtypes.is_integer(n.dtype):
-        raise TypeError(f"Argument `n` to polygamma must be of integer type. Got dtype {n.dtype}.")
+        raise TypeError(f"polygamma: n holds integers, got {n.dtype}")
     (x,) = floats("polygamma", x)
     return lax.polygamma(*jnp.broadcast_arrays(n.astype(x.dtype), x))
 
@@ -111,9 +111,7 @@ def zeta(x: ArrayLike, q: ArrayLike | None = None) -> Array:
       NotImplementedError: without `q` (Riemann's function, also of x < 1); pass q=1 for x > 1.
     """
     if q is None:
-        raise NotImplementedError(
-            "zeta: Riemann's zeta function is not implemented; for x > 1 pass q=1, which gives the same value."
-        )
+        raise NotImplementedError("zeta: Riemann's zeta function is not implemented; for x > 1 it is that with q=1")
     return lax.zeta(*floats("zeta", x, q))
 
 

@@ -42,18 +42,18 @@ class gaussian_kde:
             dataset, weights = inexact("gaussian_kde", dataset, weights)
         dataset = jnp.atleast_2d(dataset)
         if jnp.iscomplexobj(dataset):
-            raise NotImplementedError("gaussian_kde does not support complex data")
+            raise NotImplementedError(f"gaussian_kde takes real data, got {dataset.dtype}")
         if not dataset.size > 1:
-            raise ValueError("`dataset` input should have multiple elements.")
+            raise ValueError(f"gaussian_kde needs two points at least, got shape {dataset.shape}")
         n = dataset.shape[1]
         if weights is None:
             weights = jnp.full(n, 1 / n, dataset.dtype)
         else:
             weights = jnp.atleast_1d(weights)
             if weights.ndim != 1:
-                raise ValueError("`weights` input should be one-dimensional.")
+                raise ValueError(f"gaussian_kde: weights is a vector, got shape {weights.shape}")
             if weights.shape[0] != n:
-                raise ValueError(f"`weights` input should be of length {n}, got {weights.shape[0]}")
+                raise ValueError(f"gaussian_kde: one weight per point, {n}, got {weights.shape[0]}")
             weights = weights / jnp.sum(weights)
         self.dataset, self.weights = dataset, weights
         self.neff = 1 / jnp.sum(weights * weights)
@@ -73,7 +73,7 @@ class gaussian_kde:
             return jnp.asarray(method, self.dataset.dtype)
         if callable(method):
             return jnp.asarray(method(self), self.dataset.dtype)
-        raise ValueError("`bw_method` should be 'scott', 'silverman', a scalar, or a callable.")
+        raise ValueError(f"gaussian_kde: bw_method is 'scott', 'silverman', a number or a function, got {method!r}")
 
     def tree_flatten(self):
         return tuple(getattr(self, name) for name in self._fields), None
@@ -129,9 +129,9 @@ class gaussian_kde:
         mean = jnp.atleast_1d(jnp.squeeze(jnp.asarray(mean)))
         cov = jnp.atleast_2d(jnp.asarray(cov))
         if mean.shape != (self.d,):
-            raise ValueError(f"mean does not have dimension {self.d}")
+            raise ValueError(f"gaussian_kde: mean has shape ({self.d},), got {mean.shape}")
         if cov.shape != (self.d, self.d):
-            raise ValueError(f"covariance does not have dimension {self.d}")
+            raise ValueError(f"gaussian_kde: cov has shape {(self.d, self.d)}, got {cov.shape}")
         return _overlap(
             self.dataset, self.weights, mean[:, None], jnp.ones(1, self.dataset.dtype), self.covariance + cov
         )
@@ -139,9 +139,11 @@ class gaussian_kde:
     def integrate_box_1d(self, low: ArrayLike, high: ArrayLike) -> Array:
         """The probability of ``[low, high]``, in one dimension."""
         if self.d != 1:
-            raise ValueError("integrate_box_1d() only handles 1D pdfs")
+            raise ValueError(f"integrate_box_1d is for data of one dimension, these have {self.d}")
         if jnp.ndim(low) or jnp.ndim(high):
-            raise ValueError("the limits of integration in integrate_box_1d must be scalars")
+            raise ValueError(
+                f"integrate_box_1d: low and high are scalars, got ranks {jnp.ndim(low)} and {jnp.ndim(high)}"
+            )
         width = jnp.sqrt(self.covariance[0, 0])
         ends = [ndtr((jnp.asarray(end, self.dataset.dtype) - self.dataset[0]) / width) for end in (low, high)]
         return jnp.sum(self.weights * (ends[1] - ends[0]))
@@ -149,7 +151,7 @@ class gaussian_kde:
     def integrate_kde(self, other: gaussian_kde) -> Array:
         """The integral of the product with another estimate."""
         if other.d != self.d:
-            raise ValueError("KDEs are not the same dimensionality")
+            raise ValueError(f"integrate_kde: the estimates have {self.d} and {other.d} dimensions; they must be equal")
         return _overlap(self.dataset, self.weights, other.dataset, other.weights, self.covariance + other.covariance)
 
     def resample(self, key: Array, shape: tuple[int, ...] = ()) -> Array:
@@ -163,11 +165,11 @@ class gaussian_kde:
 
     def integrate_box(self, low_bounds: ArrayLike, high_bounds: ArrayLike, maxpts: int | None = None) -> Array:
         """Not implemented: see `integrate_box_1d`."""
-        raise NotImplementedError("only 1D box integrations are supported; use `integrate_box_1d`")
+        raise NotImplementedError("gaussian_kde integrates over intervals only: see integrate_box_1d")
 
     def set_bandwidth(self, bw_method: Any = None) -> None:
         """Not implemented: an estimate does not change; make another."""
-        raise NotImplementedError("dynamically changing the bandwidth method is not supported")
+        raise NotImplementedError("gaussian_kde: the bandwidth is chosen when the estimate is made; make another")
 
 
 def _overlap(points, weights, others, other_weights, cov):

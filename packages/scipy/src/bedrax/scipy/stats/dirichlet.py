@@ -27,13 +27,10 @@ def logpdf(x: ArrayLike, alpha: ArrayLike) -> Array:
     """
     x, alpha = inexact("dirichlet.logpdf", x, alpha)
     if alpha.ndim != 1:
-        raise ValueError(f"`alpha` must be one-dimensional; got alpha.shape={alpha.shape}")
+        raise ValueError(f"dirichlet: alpha is a vector, got shape {alpha.shape}")
     n = alpha.shape[0]
     if x.ndim == 0 or not (dims.definitely_equal(x.shape[0], n) or dims.definitely_equal(x.shape[0] + 1, n)):
-        raise ValueError(
-            "`x` must have either the same number of entries as `alpha` or one entry fewer, along its first axis; "
-            f"got x.shape={x.shape}, alpha.shape={alpha.shape}"
-        )
+        raise ValueError(f"dirichlet: axis 0 of x is as long as alpha, or one less; got {x.shape} and {alpha.shape}")
     if not dims.definitely_equal(x.shape[0], n):
         x = jnp.concatenate([x, 1 - jnp.sum(x, axis=0, keepdims=True)])
     tolerance = 10 * n * float(dtypes.finfo(x.dtype).eps)
