@@ -82,7 +82,9 @@ def test_scale_and_translate():
 
 
 def test_errors_of_resize():
-    with pytest.raises(ValueError, match="there are linear, bilinear, trilinear, triangle, cubic, bicubic, tricubic, nearest, lanczos"):
+    with pytest.raises(
+        ValueError, match="there are linear, bilinear, trilinear, triangle, cubic, bicubic, tricubic, nearest, lanczos"
+    ):
         image.resize(np.ones(3), (2,), "sharp")
     with pytest.raises(ValueError, match="shape has one entry per axis of the image, of shape"):
         image.resize(np.ones((3, 3)), (2,), "linear")
