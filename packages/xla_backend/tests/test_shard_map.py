@@ -218,6 +218,23 @@ PROGRAMS = {
             close(inner(w, A), np.broadcast_to(8 * w, (2, 8)))
         close(over(lambda w, v: grad(lambda w: total(lax.mul(rows(w), v)))(w), (P(), P("x")), P())(w, A), A.sum(0))
     """,
+    "explain": """
+        from bedrax.core import ShapeDtypeStruct
+        from bedrax.parallel import explain
+        def f(a):
+            a = lax.fori_loop(0, 5, lambda i, c: lax.mul(lax.psum(c, "x"), 0.25), a)
+            return lax.ppermute(lax.all_gather(a, "y", to="invariant"), "x", [(i, (i + 1) % 4) for i in range(4)])
+        found = explain(over(f, P("x", "y"), P(None, "x")), A, mesh=mesh, link=1e9, latency=0.0)
+        rows = {(c.kind, c.axes): (c.group, c.bytes, c.count, c.sent) for c in found.collectives}
+        block = 2 * 4 * 4
+        assert rows["all-reduce", ("x",)] == (4, block, 5, 5 * 2 * block * 3 / 4), rows
+        assert rows["all-gather", ("y",)] == (2, 2 * block, 1, block), rows
+        assert found.memory["arguments"] == block and not found.open_loops
+        split = ShapeDtypeStruct((64, 64), np.float32, sharding=NamedSharding(mesh, P(None, "x")))
+        whole = ShapeDtypeStruct((64, 64), np.float32, sharding=NamedSharding(mesh, P("x")))
+        found = explain(lambda a, b: lax.dot(a, b), split, whole, mesh=mesh)
+        assert [c.kind for c in found.collectives] == ["all-reduce"], found
+    """,
     "pmap": """
         check(pmap(lambda v: lax.psum(lax.sin(v), "i"), "i"), A)
         check(pmap(lambda v, w: lax.mul(v, w), in_axes=(1, None), out_axes=1), A, S)

@@ -1,3 +1,4 @@
+from .explaining import explain as explain
 from .mapping import shard_map as shard_map, smap as smap
 from .pmapping import pmap as pmap
 from .primitives import shard_map_p as shard_map_p
