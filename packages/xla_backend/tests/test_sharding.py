@@ -51,12 +51,12 @@ import pickle
 import numpy as np
 import bedrax.xla_backend as xla
 from bedrax import lax
-from bedrax.parallel import Mesh, PartitionSpec as P
+from bedrax.parallel import AxisType, Mesh, PartitionSpec as P
 from bedrax.xla_backend.sharding import NamedSharding, make_mesh
 
 devices = xla.devices()
 assert len(devices) == 8
-mesh = make_mesh((2, 4), ("a", "b"))
+mesh = make_mesh((2, 4), ("a", "b"), (AxisType.Auto,) * 2)
 want = {
     P(): "{replicated}",
     P("b", "a"): "{devices=[4,2]<=[2,4]T(1,0)}",

@@ -10,7 +10,7 @@ from bedrax.xla_backend import (
     process_count as process_count, process_index as process_index, process_indices as process_indices,
 )  # fmt: skip
 from bedrax.parallel import (
-    PartitionSpec as _PartitionSpec, pmap as pmap, set_mesh as set_mesh, shard_map as shard_map, smap as smap,
+    PartitionSpec as _PartitionSpec, pmap as pmap, reshard as reshard, set_mesh as set_mesh, shard_map as shard_map, smap as smap,
 )  # fmt: skip
 from bedrax.xla_backend.sharding import memory as memory
 from bedrax.state import (

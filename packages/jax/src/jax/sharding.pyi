@@ -1,7 +1,7 @@
 from bedrax.parallel import (
     AbstractDevice as AbstractDevice, AbstractMesh as AbstractMesh, AxisType as AxisType, Mesh as Mesh,
-    PartitionSpec as PartitionSpec, get_abstract_mesh as get_abstract_mesh, get_mesh as get_mesh,
-    set_mesh as set_mesh, use_abstract_mesh as use_abstract_mesh,
+    PartitionSpec as PartitionSpec, auto_axes as auto_axes, explicit_axes as explicit_axes, get_abstract_mesh as get_abstract_mesh, get_mesh as get_mesh,
+    reshard as reshard, set_mesh as set_mesh, use_abstract_mesh as use_abstract_mesh,
 )  # fmt: skip
 from bedrax.xla_backend.sharding import (
     NamedSharding as NamedSharding, Sharding as Sharding, SingleDeviceSharding as SingleDeviceSharding,

@@ -29,6 +29,7 @@ from bedrax.core.facts import cached
 from bedrax.core.ir import Eqn, Jaxpr, Literal, Var, run
 from bedrax.core.tables import effect_rules
 from bedrax.core.tracing import Primitive, Trace, Tracer, checks_leaks, current, entered, eval_trace, lent
+from bedrax.lax.primitives.placement import anywhere, reshard_p
 
 
 class Node(Tracer):
@@ -57,6 +58,14 @@ class Entry:
         self.args = args
         self.params = params
         self.outs: list[Node] = []
+
+
+def _at_home(ct: Any, aval: Any) -> Any:
+    """A cotangent, split as the type of its primal tells."""
+    split = getattr(aval, "sharding", None)
+    if split is None or aval_of(ct).sharding == split:
+        return ct
+    return reshard_p.bind(ct, to=split, src=aval_of(ct).sharding or anywhere)
 
 
 class Tape(Trace):
@@ -137,7 +146,7 @@ class Tape(Trace):
             for x, back in zip(args, transpose_rules[prim](ct, *marked, **entry.params), strict=True):
                 if back is not None and type(x) is Node and x._trace is self:
                     add(x, back)
-        return [cotangents[id(n)] if id(n) in cotangents else Zero(n.aval) for n in inputs]
+        return [_at_home(cotangents[id(n)], n.aval) if id(n) in cotangents else Zero(n.aval) for n in inputs]
 
     def to_jaxpr(self, inputs: Sequence[Node], outs: Sequence[Any]) -> tuple[Jaxpr, list]:
         """The recorded program, without what no result needs.

@@ -6,12 +6,14 @@ that are not differentiated have tangents `Zero`, and integers always do.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from bedrax.core.avals import AbstractValue, aval_of
 from bedrax.core.columns import Column
 from bedrax.lax.primitives.elementwise import add_jaxvals_p
+from bedrax.lax.primitives.placement import anywhere, is_split, placed_result
 from bedrax.lax.primitives.reductions import reduce_sum_p
 from bedrax.lax.symbolic_zeros import LazilyTyped, Zero, instantiate
 
@@ -157,11 +159,29 @@ def bilinear(prim, lhs_transpose: Callable, rhs_transpose: Callable) -> None:
         if is_undefined(x) and is_undefined(y):
             raise ValueError(f"'{prim}' is not linear in both operands together")
         if is_undefined(x):
-            return [lhs_transpose(ct, x, y, **params), None]
-        return [None, rhs_transpose(ct, x, y, **params)]
+            return [transposed(lhs_transpose, 0, x, ct, y, params), None]
+        return [None, transposed(rhs_transpose, 1, y, ct, x, params)]
+
+    def transposed(rule, i, undefined, ct, other, params):
+        if not (is_split(ct) or is_split(other)):
+            return rule(ct, *((undefined, other) if i == 0 else (other, undefined)), **params)
+        # Types tell how values are split: the cotangent's like its primal, whatever was contracted for it.
+        where = undefined.aval.sharding or anywhere
+        return placed_result(where, _by_values(rule, i, undefined.aval), ct, other, **params)
 
     jvp_rules.add(prim, jvp_rule, "bilinear")
     transpose_rules.add(prim, transpose_rule, "bilinear")
+
+
+@functools.lru_cache(1024)
+def _by_values(rule: Callable, i: int, aval: AbstractValue) -> Callable:
+    """A transpose rule as a function of the cotangent and the other operand."""
+
+    def fun(ct, other, **params):
+        undefined = UndefinedPrimal(aval)
+        return rule(ct, *((undefined, other) if i == 0 else (other, undefined)), **params)
+
+    return fun
 
 
 def zero(*prims) -> None:

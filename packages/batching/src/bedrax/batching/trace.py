@@ -13,14 +13,13 @@ from typing import Any
 
 from bedrax.batching.tables import AxisData, batch_rules, to_axis
 from bedrax.core import staging
-from bedrax.core.avals import ShapedArray, aval_functions, aval_of
+from bedrax.core.avals import aval_functions, aval_of
 from bedrax.core.columns import Column
 from bedrax.core.facts import cached
 from bedrax.core.ir import Jaxpr, run
 from bedrax.core.passes import axes_of
 from bedrax.core.tables import named_axes, programs
 from bedrax.core.tracing import Primitive, Trace, Tracer, checks_leaks, current, entered, extend_axes, lent
-from bedrax.lax.axes import insert
 from bedrax.lax.primitives.custom_rules import staged
 
 # Collectives that name the mapped axis turn into operations on it; see rules/collectives.py.
@@ -61,7 +60,7 @@ def mapped_aval(aval, dim: int | None):
     """The type of one element of a batch."""
     if dim is None or not aval.is_array:
         return aval
-    return ShapedArray(aval.shape[:dim] + aval.shape[dim + 1 :], aval.dtype, aval.weak_type, vma=aval.vma)
+    return aval.without_axis(dim)
 
 
 def unmapped_aval(size, dim: int | None, aval):
@@ -69,7 +68,7 @@ def unmapped_aval(size, dim: int | None, aval):
     if dim is None or not aval.is_array:
         return aval
     dim %= len(aval.shape) + 1
-    return ShapedArray(insert(aval.shape, dim, size), aval.dtype, aval.weak_type, vma=aval.vma)
+    return aval.with_axis(dim, size)
 
 
 class BatchTrace(Trace):

@@ -64,6 +64,16 @@ class ShapedArray(AbstractValue):
         fields.update(changes)
         return ShapedArray(fields.pop("shape"), fields.pop("dtype"), fields.pop("weak_type"), **fields)
 
+    def with_axis(self, d: int, size: Any) -> ShapedArray:
+        """The type of several such arrays along a new axis, which is not split."""
+        split = None if self.sharding is None else self.sharding.with_dimension(d, ())
+        return self.update(shape=(*self.shape[:d], size, *self.shape[d:]), sharding=split)
+
+    def without_axis(self, d: int) -> ShapedArray:
+        """The type of an element along an axis."""
+        split = None if self.sharding is None else self.sharding.without_dimension(d)
+        return self.update(shape=self.shape[:d] + self.shape[d + 1 :], sharding=split)
+
     def strip_weak_type(self) -> ShapedArray:
         return self.update(weak_type=False) if self.weak_type else self
 
@@ -94,11 +104,18 @@ class ShapedArray(AbstractValue):
 
     def short(self) -> str:
         """The form used in jaxprs, e.g. ``f32[3,4]``."""
-        return f"{dtypes.short_name(self.dtype)}[{','.join(map(str, self.shape))}]"
+        return f"{dtypes.short_name(self.dtype)}[{self._dims()}]"
+
+    def _dims(self) -> str:
+        if self.sharding is None:
+            return ",".join(map(str, self.shape))
+        entries = [*self.sharding.spec, *[None] * len(self.shape)]
+        axes = [f"({','.join(map(str, e))})" if isinstance(e, tuple) else e for e in entries]
+        return ",".join([str(n) if e is None else f"{n}@{e}" for n, e in zip(self.shape, axes, strict=False)])
 
     def str_short(self, short_dtypes: bool = False, mesh_axis_types: bool = False) -> str:
         name = dtypes.short_name(self.dtype) if short_dtypes else str(getattr(self.dtype, "name", self.dtype))
-        return f"{name}[{','.join(map(str, self.shape))}]"
+        return f"{name}[{self._dims()}]"
 
     def __repr__(self):
         weak = ", weak_type=True" if self.weak_type else ""
@@ -258,7 +275,9 @@ class ShapeDtypeStruct:
 
     @property
     def aval(self) -> ShapedArray:
-        return ShapedArray(self.shape, self.dtype, self.weak_type)
+        found = ShapedArray(self.shape, self.dtype, self.weak_type)
+        tells = getattr(self.sharding, "sharding_of_type", None)
+        return found if tells is None else found.update(sharding=tells(found))
 
     def __len__(self):
         if not self.shape:

@@ -296,6 +296,10 @@ def _conversion(name: str) -> str:
     )
 
 
+# `(prim, types, params, types of results) -> types of results`; set once there are types with shardings.
+types_with_shardings: Callable | None = None
+
+
 class Primitive:
     """An operation that transformations know by name.
 
@@ -325,7 +329,14 @@ class Primitive:
         return current.trace.process(self, args, params)
 
     def result_types(self, types: Sequence[AbstractValue], params: dict) -> Any:
-        """What the shape rule says; answers that depend on the arguments alone are kept."""
+        """What the shape rule says, and where operands' types tell how they are split, the sharding rule.
+
+        Answers that depend on the arguments alone are kept.
+        """
+        if types_with_shardings is not None:
+            for aval in types:
+                if getattr(aval, "sharding", None) is not None:
+                    return types_with_shardings(self, types, params, shape_rules[self](*types, **params))
         if current.varying:
             return _varying_types(self, types, params)
         if self.family in pure_shapes:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from bedrax.core import dims, dtypes
-from bedrax.core.avals import ShapedArray, aval_of
+from bedrax.core.avals import ShapedArray, aval_of, is_valid_value
 from bedrax.lax.primitives import conversions
+from bedrax.lax.primitives.placement import free, moved
 from bedrax.lax.primitives.shaping import broadcast_in_dim
 
 __all__ = ["full", "full_like", "zeros_like", "zeros_of"]
@@ -51,6 +52,9 @@ def _scalar_as(value, aval: ShapedArray, dtype: np.dtype):
 
 def full_like(x, fill_value, dtype=None, shape=None, sharding=None):
     """`full` with the shape and dtype of `x` (an array, or whatever has a shape and a dtype)."""
+    split = getattr(aval_of(x), "sharding", None) if sharding is None and shape is None and is_valid_value(x) else None
+    if split is not None:
+        return moved(full_like(free(x), fill_value, dtype, aval_of(x).shape), split)
     if shape is None or dtype is None:
         aval = x if hasattr(x, "shape") and hasattr(x, "dtype") else aval_of(x)
         shape = aval.shape if shape is None else shape

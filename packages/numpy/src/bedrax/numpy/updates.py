@@ -11,6 +11,7 @@ from bedrax import lax
 from bedrax.core import dims, dtypes, source, tracing
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
+from bedrax.core.jitting import jit
 from bedrax.core.one_program import one_program
 from bedrax.lax.dynamic_slices import dynamic_update_slice
 from bedrax.lax.operators import power, true_divide
@@ -72,8 +73,11 @@ class Update:
           fill_value: default: nan, or the least (signed), greatest (unsigned) integer, or True.
         """
         x, index = _read(self.array, self.index)
-        out = indexing.get(x, index, mode, fill_value, indices_are_sorted, unique_indices, wrap_negative_indices)
-        return place(out, None, out_sharding)
+        options = (index, mode, fill_value, indices_are_sorted, unique_indices, wrap_negative_indices)
+        if out_sharding is not None:
+            read = lambda x: place(indexing.get(lax.free(x), *options), None, out_sharding)
+            return (jit(read) if lax.is_split(x) else read)(x)  # in a program, types need not tell what arrays do
+        return indexing.get(x, *options)
 
     def apply(
         self, func: Callable, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None,

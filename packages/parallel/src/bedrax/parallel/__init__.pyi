@@ -1,4 +1,7 @@
 from .explaining import explain as explain
+from .explicit import (
+    ShardingTypeError, auto_axes as auto_axes, explicit_axes as explicit_axes, reshard as reshard, sharding_rules,
+)  # fmt: skip
 from .mapping import shard_map as shard_map, smap as smap
 from .pmapping import pmap as pmap
 from .primitives import shard_map_p as shard_map_p

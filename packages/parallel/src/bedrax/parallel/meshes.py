@@ -275,6 +275,23 @@ def _change(**changes) -> None:
     _meshes.set_local(config.UNSET if meshes == _NONE else meshes)
 
 
+@contextlib.contextmanager
+def with_axis_types(kind: AxisType):
+    """Context manager: the axes of the meshes in force are all of one kind."""
+    saved = _meshes.value
+
+    def changed(mesh):
+        return None if mesh is None else mesh.update(axis_types=(kind,) * len(mesh.axis_names))
+
+    _change(
+        entered=tuple(map(changed, saved.entered)), concrete=changed(saved.concrete), abstract=changed(saved.abstract)
+    )
+    try:
+        yield
+    finally:
+        _change(**saved._asdict())
+
+
 empty_abstract_mesh = AbstractMesh((), ())
 
 

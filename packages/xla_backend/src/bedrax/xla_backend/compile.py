@@ -325,6 +325,7 @@ class LoadedProgram:
             placement.to_sharding(c.copy() if type(c) is np.ndarray else c, self.const_sharding, where.committed)
             for c in lowered.const_args
         ]
+        physical = [placement.placed_type(a, s) for a, s in zip(physical, self.out_shardings, strict=True)]
         self.handlers = [_handler(a, s, where.committed) for a, s in zip(physical, self.out_shardings, strict=True)]
         self.physical_avals = physical
 

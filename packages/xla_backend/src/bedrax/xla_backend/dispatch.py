@@ -19,7 +19,7 @@ from bedrax.core.avals import aval_of
 from bedrax.core.exact import exact_items
 from bedrax.core.facts import fact
 from bedrax.core.ir import Eqn, Jaxpr, Var
-from bedrax.core.tables import effect_rules, shape_rules
+from bedrax.core.tables import effect_rules
 from bedrax.core.tracing import Tracer, current, eval_trace
 from bedrax.numpy_backend.executor import to_numpy
 from bedrax.numpy_backend.host_array import HostArray
@@ -157,7 +157,7 @@ def _params(jaxpr: Jaxpr, name: str) -> dict:
 def _single_equation(prim, args, params) -> Jaxpr:
     """The program that applies one primitive."""
     types = [aval_of(x) for x in args]
-    out = shape_rules[prim](*types, **params)
+    out = prim.result_types(types, params)
     effects = frozenset(effect_rules[prim](*types, **params))
     invars = [Var(a) for a in types]
     outvars = [Var(a) for a in (out if prim.multiple_results else [out])]

@@ -40,6 +40,7 @@ from bedrax.xla_backend.sharding import (
     SingleDeviceSharding,
     is_place,
     make_single_device_sharding,
+    on_devices,
     resolve,
 )
 
@@ -58,7 +59,7 @@ def _put_host(value: np.ndarray, sharding, committed: bool, weak_type: bool = Fa
         value = value.astype(dtype)
     if value.dtype.kind == "V" and value.dtype.itemsize == 0:
         raise TypeError("arrays of float0 are not placed on devices")
-    aval = ShapedArray(value.shape, dtype, weak_type)
+    aval = placed_type(ShapedArray(value.shape, dtype, weak_type), sharding)
     if type(sharding) is SingleDeviceSharding:
         return _batched_device_put(aval, sharding, [value], [device_of(sharding)], committed)
     sharding.shard_shape(value.shape)  # raises if it cannot be split
@@ -80,13 +81,19 @@ def to_sharding(x: Any, sharding, committed: bool = True):
     return _put_host(value, sharding, committed, weak)
 
 
+def placed_type(aval: ShapedArray, sharding) -> ShapedArray:
+    """The type of an array at a place."""
+    told = sharding.sharding_of_type(aval)
+    return aval if told == aval.sharding else aval.update(sharding=told)
+
+
 def _move(x, sharding, committed: bool):
     check_alive(x)
     have = sharding_of(x)
     if have == sharding or have.is_equivalent_to(sharding, x.ndim):
         if is_committed(x) == committed and have == sharding:
             return x
-        return make_array(x.aval, sharding, parts_of(x), committed)
+        return make_array(placed_type(x.aval, sharding), sharding, parts_of(x), committed)
     sharding.shard_shape(x.shape)
     if type(sharding) is SingleDeviceSharding and type(have) is SingleDeviceSharding:
         moved = copied(x, sharding, always=False)
@@ -113,6 +120,8 @@ def reshard(x: Any, to: Any) -> Any:
     if isinstance(to, Memory):
         x = executors.get().asarray(x)
         to = x.sharding.with_memory_kind(to.kind)
+    if type(to) is NamedSharding and to.assignment is None:
+        to = on_devices(to, x)
     return x if to is anywhere else _put_leaf(x, to, False, None)
 
 
@@ -379,6 +388,7 @@ def check_and_rearrange(arrays: Sequence[Any], sharding, aval: ShapedArray) -> l
 def from_parts(aval: ShapedArray, sharding, parts: Sequence[Any], committed: bool = True):
     """An array made of its parts, one per addressable device in the sharding's order."""
     parts = check_and_rearrange(parts, sharding, aval)
+    aval = placed_type(aval, sharding)
     return make_array(aval, sharding, parts, committed)
 
 
@@ -480,9 +490,10 @@ def claims(program: Jaxpr, args: Sequence[Any], asked: Asked) -> tuple[list[Clai
     results = tuple(asked.results or (None,) * len(program.outvars))
     for i, x in enumerate(args):
         place = arguments[i]
-        if place is None or place.assignment is None:
-            have = committed_sharding(x)
-            place = arguments[i] = have if type(place) is not Format else Format(place.layout, have)
+        if place is None:
+            place = arguments[i] = committed_sharding(x)
+        elif type(place) is Format and place.sharding is None:
+            place = arguments[i] = Format(place.layout, committed_sharding(x))
         if place is not None:
             found.append(Claim(place, lambda i=i: _argument(program, i)))
     found += [Claim(place, lambda: "out_shardings") for place in results if place is not None]
@@ -519,6 +530,8 @@ def choose_placement(program: Jaxpr, args: Sequence[Any], asked: Asked = NOTHING
             several = True
             mesh = mesh or getattr(sharding, "mesh", None)
     layouts = _layouts(args, arguments, results)
+    if mesh is not None and mesh.explicit_axes:
+        results = tuple([_as_typed(place, v.aval, mesh) for place, v in zip(results, program.outvars, strict=True)])
     if layouts is not None:
         arguments, results = (
             [p.sharding if type(p) is Format else p for p in places] for places in (arguments, results)
@@ -527,6 +540,14 @@ def choose_placement(program: Jaxpr, args: Sequence[Any], asked: Asked = NOTHING
     if several:
         return Placement(devices, True, tuple(arguments), tuple(results), True, mesh, layouts)
     return Placement(devices, first is not None, layouts=layouts)
+
+
+def _as_typed(place: Any, aval: Any, mesh: Any) -> Any:
+    """Where a result goes of which nobody said: as its type tells."""
+    told = getattr(aval, "sharding", None)
+    if place is not None or not aval.is_array or (told is None and not mesh.are_all_axes_explicit):
+        return place
+    return NamedSharding(mesh, PartitionSpec() if told is None else told.spec)
 
 
 def _layouts(args: Sequence[Any], arguments: tuple, results: tuple) -> tuple | None:

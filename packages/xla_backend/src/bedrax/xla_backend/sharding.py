@@ -17,13 +17,15 @@ from typing import Any
 
 import numpy as np
 
-from bedrax.core import dims
+from bedrax.core import dims, tracing
 from bedrax.core.avals import ShapedArray
-from bedrax.lax.primitives.placement import Memory
+from bedrax.lax.primitives.placement import Memory, anywhere
+from bedrax.parallel import explicit
 from bedrax.parallel.meshes import AbstractMesh, AxisType, Mesh, get_mesh, physical_mesh
 from bedrax.parallel.specs import UNCONSTRAINED, PartitionSpec, axes_of, check_pspec
 from bedrax.xla_backend import clients
 from bedrax.xla_backend.door import runtime
+from bedrax.xla_backend.door.arrays import ArrayImpl, sharding_of
 from bedrax.xla_backend.layout import Format, Layout
 
 Sharding = runtime.Sharding
@@ -272,7 +274,7 @@ def check_divides(place: NamedSharding, shape: tuple, what: str) -> None:
 
 
 def _resolved(where: Any, what: str) -> Any:
-    if where is None or isinstance(where, (Sharding, Memory)):
+    if where is None or where is anywhere or isinstance(where, (Sharding, Memory)):
         return where
     if isinstance(where, runtime.Device):
         return make_single_device_sharding(where)
@@ -358,6 +360,15 @@ class NamedSharding(runtime.NamedShardingBase):
             raise ValueError(f"vmap: spmd_axis_name {axes!r} splits a dimension of what is mapped already: {self.spec}")
         return self.update(spec=self.spec.update((*spec[:position], axes, *spec[position:])))
 
+    def without_dimension(self, d: int) -> NamedSharding | None:
+        """The sharding of the elements along a dimension; None if nothing else is split."""
+        spec = self.spec.update([e for i, e in enumerate(self.spec) if i != d])
+        return self.update(spec=spec) if any(e is not None for e in spec) else None
+
+    def sharding_of_type(self, aval) -> NamedSharding | None:
+        """What the type of an array here tells: how it is split over explicit axes; None where it is not."""
+        return _explicit(self.mesh, self.spec, len(aval.shape), aval.sharding)
+
     def unconstrained(self, ndim: int) -> tuple[int, ...]:
         """The dimensions that the partitioner may split as it likes."""
         return tuple([i for i, entry in enumerate(self.spec) if entry is UNCONSTRAINED])
@@ -413,6 +424,46 @@ class NamedSharding(runtime.NamedShardingBase):
 
     def __reduce__(self):
         return NamedSharding, (self.mesh, self.spec, self._memory_kind)
+
+
+_last_used: dict[AbstractMesh, Mesh] = {}  # meshes with explicit axes
+
+
+def on_devices(place: NamedSharding, x: Any) -> NamedSharding:
+    """A sharding that a type told, for an array: over its mesh, that in force, or the last one that was used.
+
+    Raises:
+      ValueError: none of them has these axes.
+    """
+    for mesh in (
+        getattr(sharding_of(x), "mesh", None) if type(x) is ArrayImpl else None,
+        get_mesh(),
+        _last_used.get(place.mesh),
+    ):
+        if isinstance(mesh, Mesh) and (mesh.axis_sizes, mesh.axis_names) == (
+            place.mesh.axis_sizes,
+            place.mesh.axis_names,
+        ):
+            return place.update(mesh=mesh)
+    raise ValueError(f"{place} is over a mesh without devices; make one with these axes current, with jax.set_mesh")
+
+
+@functools.lru_cache(4096)
+def _explicit(mesh, spec: PartitionSpec, ndim: int, old: NamedSharding | None) -> NamedSharding | None:
+    axes = set(mesh.explicit_axes)
+    before = () if old is None else old.spec
+    before = (*before, *(None,) * ndim)
+    found = []
+    for i, entry in enumerate(spec):
+        kept = axes_of(before[i] if entry is UNCONSTRAINED else entry)
+        found.append(tuple([a for a in kept if a in axes]))
+    if not any(found):
+        return None
+    tracing.types_with_shardings = explicit.typed
+    abstract = AbstractMesh(mesh.axis_sizes, mesh.axis_names, mesh.axis_types)
+    if isinstance(mesh, Mesh):
+        _last_used[abstract] = mesh
+    return NamedSharding(abstract, PartitionSpec(*found, *(None,) * (ndim - len(found))))
 
 
 class GSPMDSharding(runtime.GSPMDShardingBase):

@@ -44,7 +44,7 @@ def _check_arity(what: str, program: Jaxpr, avals: Sequence) -> None:
 def _scan_types(*avals, jaxpr, num_consts, num_carry, length, **_):
     _check_arity("scan", jaxpr, avals)
     out = jaxpr.out_avals
-    return out[:num_carry] + [a.update(shape=(length, *a.shape)) for a in out[num_carry:]]
+    return out[:num_carry] + [a.with_axis(0, length) for a in out[num_carry:]]
 
 
 @while_p.abstract
@@ -181,7 +181,7 @@ def scan(
     if unroll is True:
         unroll = length if dims.is_constant_dim(length) else 1
     unroll = max(1, int(unroll))
-    x_types = [a.update(shape=a.shape[1:]) for a in _types(x_leaves)]
+    x_types = [a.without_axis(0) for a in _types(x_leaves)]
     in_tree = pytree.tree_structure(((init, xs), {}))
     for _ in range(
         3 + len(init_leaves)

@@ -11,15 +11,17 @@ sharding, memory or layout, hashable, which answers
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 from bedrax.core import executors
 from bedrax.core.avals import aval_of
+from bedrax.core.jitting import jit
 from bedrax.core.tables import device_rules, print_rules
 from bedrax.core.tracing import Primitive
 
-__all__ = ["Memory", "anywhere", "free", "placed", "placed_result", "reshard_p"]
+__all__ = ["Memory", "anywhere", "free", "is_split", "moved", "placed", "placed_result", "reshard_p"]
 
 
 class Memory:
@@ -93,18 +95,39 @@ def placed(x: Any, where: Any, what: str = "out_sharding") -> Any:
     Args:
       what: the name of the argument that says where, for messages.
     """
-    if where is None:
-        return x
-    return reshard_p.bind(x, to=executors.get().resolve(where, what, aval_of(x)), src=None)
+    return x if where is None else moved(x, executors.get().resolve(where, what, aval_of(x)))
+
+
+def moved(x: Any, to: Any) -> Any:
+    """`x` at a place; its cotangent goes back, if types tell where it was."""
+    aval = aval_of(x)
+    told = aval.sharding is not None or to.sharding_of_type(aval) is not None
+    return reshard_p.bind(x, to=to, src=(aval.sharding or anywhere) if told else None)
 
 
 def placed_result(where: Any, fun: Callable, *operands: Any, **params: Any) -> Any:
-    """``fun(*operands, **params)`` placed at `where`; then the partitioner chooses how operands are split."""
+    """``fun(*operands, **params)`` placed at `where`; then the partitioner chooses how operands are split.
+
+    Where their types tell how they are split, this is one program: types inside it need not.
+    """
     if where is None:
         return fun(*operands, **params)
-    return placed(fun(*map(free, operands), **params), where)
+    if not any(map(is_split, operands)):
+        return placed(fun(*operands, **params), where)
+    return _placed_program(fun, where, tuple(params.items()))(*operands)
+
+
+@functools.lru_cache(1024)
+def _placed_program(fun: Callable, where: Any, params: tuple) -> Callable:
+    return jit(lambda *operands: placed(fun(*map(free, operands), **dict(params)), where))
+
+
+def is_split(x: Any) -> bool:
+    """Whether the type of `x` tells how it is split."""
+    return getattr(aval_of(x), "sharding", None) is not None
 
 
 def free(x: Any) -> Any:
     """`x`, with a type that does not tell how it is split."""
-    return x if aval_of(x).sharding is None else reshard_p.bind(x, to=anywhere, src=None)
+    split = getattr(aval_of(x), "sharding", None)
+    return x if split is None else reshard_p.bind(x, to=anywhere, src=split)

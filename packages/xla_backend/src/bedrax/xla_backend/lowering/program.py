@@ -174,6 +174,8 @@ def inline(block: Block, jaxpr: Jaxpr, operands: Sequence[Any], consts: Sequence
             raise _lowering_bug(ctx, error) from error
         if program.symbolic:
             _remember_shapes(program, eqn.outvars, out if type(out) is list or type(out) is tuple else [out])
+        if program.num_partitions > 1:
+            out = _as_typed(ctx, eqn, out)
         if prim.multiple_results:
             if len(out) != len(eqn.outvars):
                 raise ValueError(
@@ -185,6 +187,19 @@ def inline(block: Block, jaxpr: Jaxpr, operands: Sequence[Any], consts: Sequence
                 (out,) = out
             env[eqn.outvars[0]] = out
     return [env[v] if type(v) is not Literal else array_constant(block, v.val, v.aval) for v in jaxpr.outvars]
+
+
+def _as_typed(ctx: LoweringContext, eqn, out: Any) -> Any:
+    """The results of an equation, split as their types tell."""
+    if all(getattr(v.aval, "sharding", None) is None for v in eqn.outvars):
+        return out
+    several = type(out) is list or type(out) is tuple
+    found = [
+        value if getattr(v.aval, "sharding", None) is None
+        else ctx.with_sharding(value, v.aval.sharding._to_xla_hlo_sharding(value.type.rank))
+        for v, value in zip(eqn.outvars, out if several else [out], strict=True)
+    ]  # fmt: skip
+    return found if several else found[0]
 
 
 def _remember_shapes(program: Program, variables, values) -> None:

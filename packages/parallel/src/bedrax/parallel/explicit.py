@@ -1,0 +1,301 @@
+"""Explicit axes: types that tell how arrays are split, and the functions that change that.
+
+An array over a mesh with `Explicit` axes has a type with a sharding, ``float32[8@x,4]``, and so has every value that is
+computed of it: the column `sharding` says, for each primitive, how its results are split. Where operands do not agree,
+or the result would need a choice, that is an error here, when a function is traced, and the message says what to write.
+None stands for a type whose axes are all unsplit.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from bedrax import pytree
+from bedrax.core import executors, tables
+from bedrax.core.avals import AbstractValue, aval_of
+from bedrax.core.columns import Column
+from bedrax.core.jitting import jit
+from bedrax.lax.primitives.placement import free, moved, reshard_p
+from bedrax.parallel import meshes
+from bedrax.parallel.meshes import AxisType
+from bedrax.parallel.specs import PartitionSpec, axes_of
+
+__all__ = ["ShardingTypeError", "auto_axes", "explicit_axes", "reshard", "sharding_rules"]
+
+
+class ShardingTypeError(Exception):
+    """Values are split in ways that an operation cannot combine without being told how."""
+
+
+class Operation:
+    """What a sharding rule sees.
+
+    Attributes:
+      name: of the primitive.
+      types, outs: types of operands and results.
+      specs: per operand, an entry of a partition spec for each dimension.
+      sizes: of the mesh axes.
+    """
+
+    def __init__(self, prim, types, outs, sharding):
+        self.name, self.types, self.outs = prim.name, types, outs
+        self.sharding = sharding
+        self.sizes = dict(sharding.mesh.shape_tuple)
+        self.specs = [entries(t) for t in types]
+
+    def error(self, what: str, advice: str = "") -> ShardingTypeError:
+        """The error of this operation."""
+        operands = ", ".join(t.short() for t in self.types)
+        advice = advice or "Move an operand first, with jax.sharding.reshard(x, P(...))"
+        return ShardingTypeError(
+            f"{self.name} of {operands}: {what}. {advice}, or let the compiler choose: jax.sharding.auto_axes(f,"
+            " out_sharding=P(...)).")  # fmt: skip
+
+    def parts(self, entry) -> int:
+        """Into how many parts an entry splits a dimension."""
+        return math.prod(self.sizes[a] for a in axes_of(entry))
+
+    def joined(self, specs: Sequence[tuple]) -> tuple:
+        """What several values of one shape have in common: a dimension that one splits is split."""
+        found = []
+        for i, given in enumerate(zip(*specs, strict=True)):
+            split = list(dict.fromkeys(e for e in given if e is not None))
+            if len(split) > 1:
+                raise self.error(f"axis {i} is split over {split[0]!r} in one operand and over {split[1]!r} in another")
+            found.append(split[0] if split else None)
+        return tuple(found)
+
+    def unsplit(self, i: int, dims: Sequence[int], why: str) -> None:
+        """Raise if operand `i` is split along one of `dims`."""
+        for d in dims:
+            if self.specs[i][d] is not None:
+                raise self.error(
+                    f"operand {i} is split over {self.specs[i][d]!r} along axis {d}, {why}",
+                    f"Gather it first, with jax.sharding.reshard(x, P(...)) and None for axis {d}")  # fmt: skip
+
+    def kept(self, entry, size: Any, d: int):
+        """The entry for a dimension whose size has changed: the parts must stay equal."""
+        if entry is not None and (not isinstance(size, int) or size % self.parts(entry)):
+            raise self.error(f"axis {d} of the result has size {size}, no multiple of the {self.parts(entry)} parts over"
+                             f" {entry!r}")  # fmt: skip
+        return entry
+
+
+def entries(aval: AbstractValue) -> tuple:
+    """For each dimension of a type, the mesh axes that split it, or None."""
+    shape = getattr(aval, "shape", ())
+    sharding = getattr(aval, "sharding", None)
+    spec = () if sharding is None else tuple(sharding.spec)
+    return (*spec, *(None,) * (len(shape) - len(spec)))
+
+
+# ---- rules of whole families; those of others stand in `bedrax.parallel.sharding.<family>`
+
+
+def elementwise(op: Operation, **params):
+    """Operands of the result's shape, and scalars."""
+    rank = len(op.outs[0].shape)
+    found = op.joined([s for s, t in zip(op.specs, op.types, strict=True) if len(t.shape) == rank])
+    return [found] * len(op.outs)
+
+
+def same(op: Operation, **params):
+    """Each result is split like the operand at its place."""
+    return [op.specs[i] if i < len(op.specs) else (None,) * len(o.shape) for i, o in enumerate(op.outs)]
+
+
+def reduction(op: Operation, *, axes=None, dimensions=None, **params):
+    gone = dimensions if axes is None else axes
+    n = len(op.outs)
+    joined = op.joined(op.specs[: max(n, 1)])
+    return [tuple([e for d, e in enumerate(joined) if d not in gone])] * n
+
+
+def along_axis(op: Operation, *, axis=None, dimension=None, **params):
+    d = dimension if axis is None else axis
+    for i in range(len(op.specs)):
+        op.unsplit(i, (d,), "along which it works")
+    return [op.joined(op.specs)] * len(op.outs)
+
+
+def matrices(op: Operation, **params):
+    """The last two axes are matrices, those before a batch."""
+    ranked = [i for i, t in enumerate(op.types) if len(t.shape) >= 2]
+    for i in ranked:
+        n = len(op.types[i].shape)
+        op.unsplit(i, (n - 2, n - 1), "which is one of the matrix")
+    batch = op.specs[ranked[0]][:-2]
+    return [(*batch, *(None,) * (len(o.shape) - len(batch))) for o in op.outs]
+
+
+def leading(op: Operation, *, fft_lengths=(), **params):
+    """A transform of the last axes."""
+    n = len(op.types[0].shape)
+    op.unsplit(0, range(n - len(fft_lengths), n), "which is transformed")
+    return [op.specs[0]]
+
+
+def nowhere(op: Operation, **params):
+    """Results that are whole on each device."""
+    return [(None,) * len(getattr(o, "shape", ())) for o in op.outs]
+
+
+_FAMILIES: dict[str, Callable] = {
+    "elementwise": elementwise, "conversions": elementwise, "special": elementwise, "reductions": reduction,
+    "cumulative": along_axis, "linalg": matrices, "fft": leading, "callbacks": nowhere, "markers": same,
+    "random_bits": elementwise, "calls": same, "custom_rules": same, "collectives": same,
+}  # fmt: skip
+
+
+def _of_family(prim) -> Callable | None:
+    return (
+        None
+        if prim.family in ("calls", "custom_rules") and tables.programs.states(prim)
+        else _FAMILIES.get(prim.family)
+    )
+
+
+# `rule(op, **params)`: per result an entry for each dimension, or None for: as its type says already.
+sharding_rules = Column(
+    "sharding", "bedrax.parallel.sharding", signature="rule(op, **params) -> [entries of each result]",
+    otherwise=_of_family,
+)  # fmt: skip
+
+
+def typed(prim, types: Sequence[AbstractValue], params: dict, out: Any) -> Any:
+    """The types of results, with their shardings: what `Primitive.result_types` asks once some operand has one."""
+    rule = sharding_rules.find(prim)
+    if prim is reshard_p or (rule is None and tables.programs[prim](params)):
+        return out  # the types of programs inside tell it
+    shardings = [t.sharding for t in types if getattr(t, "sharding", None) is not None]
+    outs = list(out) if prim.multiple_results else [out]
+    op = Operation(prim, types, outs, shardings[0])
+    for s in shardings:
+        if s.mesh != op.sharding.mesh:
+            raise op.error(f"operands are on different meshes, {op.sharding.mesh} and {s.mesh}")
+    if rule is None:
+        raise op.error(f"nothing says how the results of '{prim}' are split", "Gather its operands with"
+                       " jax.sharding.reshard(x, P())")  # fmt: skip
+    found = rule(op, **params)
+    placed = [_with(op, a, spec) for a, spec in zip(outs, found, strict=True)]
+    return placed if prim.multiple_results else placed[0]
+
+
+def _with(op: Operation, aval, spec):
+    if spec is None or not getattr(aval, "is_array", False):
+        return aval
+    used = [a for e in spec for a in axes_of(e)]
+    for a in used:
+        if used.count(a) > 1:
+            raise op.error(f"the result would be split over {a!r} along two axes, as {spec}")
+    if not used:
+        return aval if aval.sharding is None else aval.update(sharding=None)
+    return aval.update(sharding=type(op.sharding)(op.sharding.mesh, PartitionSpec(*spec)))
+
+
+# ---- moving between kinds of axes
+
+
+def reshard(xs: Any, out_shardings: Any) -> Any:
+    """Split the leaves of `xs` in another way; their types tell it, over explicit axes.
+
+    Args:
+      xs: a pytree of arrays.
+      out_shardings: a sharding or a `PartitionSpec` of the mesh in force, or a pytree prefix of `xs` with them.
+
+    Raises:
+      ValueError: a spec where no mesh is in force, or one that does not divide a shape.
+    """
+    leaves, tree = pytree.tree_flatten(xs)
+    placed = []
+    for x, where in zip(leaves, _places(out_shardings, tree), strict=True):
+        if where is not None:
+            x = moved(x, executors.get().resolve(where, "out_shardings of reshard", aval_of(x)))
+        placed.append(x)
+    return pytree.tree_unflatten(tree, placed)
+
+
+def _places(prefix: Any, tree) -> list:
+    is_place = lambda p: p is None or isinstance(p, PartitionSpec)
+    return pytree.tree_broadcast_leaves(prefix, pytree.tree_unflatten(tree, [0] * tree.num_leaves), is_place)
+
+
+def auto_axes(f: Callable | None = None, /, *, axes: Any = None, out_sharding: Any = None) -> Callable:
+    """Call a function with explicit axes as automatic ones: inside, the compiler splits values as it likes.
+
+    Args:
+      f: a function of pytrees of arrays. Without it, returns a decorator.
+      axes: the mesh axes concerned; only all of them (the default) are supported.
+      out_sharding: how the results are split: a sharding or `PartitionSpec`, or a pytree prefix of the result. May
+        also be given to each call.
+    """
+    if f is None:
+        return functools.partial(auto_axes, axes=axes, out_sharding=out_sharding)
+    _all_axes("auto_axes", axes)
+
+    def program(where, args, kwargs):
+        args, kwargs = pytree.tree_map(free, (args, kwargs))
+        with meshes.with_axis_types(AxisType.Auto):
+            out = f(*args, **kwargs)
+        return reshard(out, where.value)
+
+    program = jit(program, static_argnums=0)  # in a program, types need not tell what arrays do
+
+    @functools.wraps(f)
+    def automatic(*args, out_sharding=out_sharding, **kwargs):
+        if out_sharding is None:
+            raise TypeError("auto_axes: say how the result is split, with out_sharding=P(...)")
+        return program(_Static(out_sharding), args, kwargs)
+
+    return automatic
+
+
+class _Static:
+    """A pytree of places that can be hashed."""
+
+    def __init__(self, value):
+        self.value = value
+        leaves, tree = pytree.tree_flatten(value, is_leaf=lambda p: p is None or isinstance(p, PartitionSpec))
+        self.key = tuple(leaves), tree
+
+    def __eq__(self, other):
+        return type(other) is _Static and self.key == other.key
+
+    def __hash__(self):
+        return hash(self.key)
+
+
+def explicit_axes(f: Callable | None = None, /, *, axes: Any = None, in_sharding: Any = None) -> Callable:
+    """Call a function with automatic axes as explicit ones: inside, types tell how values are split.
+
+    Args:
+      f: a function of pytrees of arrays. Without it, returns a decorator.
+      axes: the mesh axes concerned; only all of them (the default) are supported.
+      in_sharding: how the arguments are split inside: a `PartitionSpec` of the mesh in force, or a pytree prefix of the
+        arguments. May also be given to each call.
+    """
+    if f is None:
+        return functools.partial(explicit_axes, axes=axes, in_sharding=in_sharding)
+    _all_axes("explicit_axes", axes)
+
+    @functools.wraps(f)
+    def explicit(*args, in_sharding=in_sharding, **kwargs):
+        if in_sharding is None:
+            raise TypeError("explicit_axes: say how the arguments are split, with in_sharding=P(...)")
+        if kwargs:
+            raise TypeError(f"explicit_axes: arguments are given by position, got {sorted(kwargs)} by name")
+        with meshes.with_axis_types(AxisType.Explicit):
+            out = f(*reshard(args, in_sharding))
+        return pytree.tree_map(free, out)
+
+    return explicit
+
+
+def _all_axes(name: str, axes: Any) -> None:
+    if axes is not None and set((axes,) if isinstance(axes, str) else axes) != set(
+        meshes.get_abstract_mesh().axis_names
+    ):
+        raise NotImplementedError(f"{name}(axes={axes!r}): only all axes of the mesh in force can be changed together")

@@ -1,0 +1,1 @@
+"""Sharding rules: how the results of primitives are split, by family."""

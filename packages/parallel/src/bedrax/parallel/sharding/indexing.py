@@ -1,0 +1,43 @@
+"""How results of indexing are split: axes that are taken whole stay as they are, others must not be split."""
+
+from bedrax.lax.primitives import indexing as p
+from bedrax.parallel.explicit import sharding_rules
+
+_WHY = "of which only a part is taken"
+
+
+def _partial(whole, part) -> list[int]:
+    return [d for d, (n, m) in enumerate(zip(whole, part, strict=True)) if n != m]
+
+
+@sharding_rules.rule(p.dynamic_slice_p)
+def _dynamic_slice(op, *, slice_sizes):
+    op.unsplit(0, _partial(op.types[0].shape, slice_sizes), _WHY)
+    return [op.specs[0]]
+
+
+@sharding_rules.rule(p.dynamic_update_slice_p)
+def _dynamic_update_slice(op, **params):
+    op.unsplit(0, _partial(op.types[0].shape, op.types[1].shape), "of which only a part is written")
+    return [op.joined(op.specs[:2])]
+
+
+@sharding_rules.rule(p.gather_p)
+def _gather(op, *, dimension_numbers, slice_sizes, **params):
+    numbers = dimension_numbers
+    operand, indices = op.specs[0], op.specs[1][:-1]
+    batch = dict(zip(numbers.operand_batching_dims, numbers.start_indices_batching_dims, strict=True))
+    gone = {*numbers.collapsed_slice_dims, *batch}
+    taken = [d for d in _partial(op.types[0].shape, slice_sizes) if d not in batch]
+    op.unsplit(0, sorted({*taken, *numbers.collapsed_slice_dims}), _WHY)
+    indices = list(indices)
+    for d, i in batch.items():
+        indices[i] = op.joined([(operand[d],), (indices[i],)])[0]
+    kept = iter([e for d, e in enumerate(operand) if d not in gone])
+    rest = iter(indices)
+    return [tuple([next(kept) if d in numbers.offset_dims else next(rest) for d in range(len(op.outs[0].shape))])]
+
+
+@sharding_rules.rule(p.scatter_p, p.scatter_add_p, p.scatter_sub_p, p.scatter_mul_p, p.scatter_min_p, p.scatter_max_p)
+def _scatter(op, **params):
+    return [op.specs[0]]

@@ -1,0 +1,113 @@
+"""How results of shaping are split."""
+
+import math
+
+from bedrax.lax.primitives import shaping as p
+from bedrax.parallel.explicit import elementwise, sharding_rules
+from bedrax.parallel.specs import axes_of
+
+
+@sharding_rules.rule(p.broadcast_in_dim_p)
+def _broadcast(op, *, shape, broadcast_dimensions):
+    spec = [None] * len(shape)
+    for i, d in enumerate(broadcast_dimensions):
+        if op.types[0].shape[i] == shape[d]:
+            spec[d] = op.specs[0][i]
+    return [tuple(spec)]
+
+
+_ADVICE = "Say how the result is split, with out_sharding=P(...)"
+
+
+@sharding_rules.rule(p.reshape_p)
+def _reshape(op, *, new_sizes, dimensions):
+    if dimensions is not None:
+        raise op.error("the axes are read in another order", _ADVICE)
+    old, spec, new = op.types[0].shape, op.specs[0], list(new_sizes)
+    found: list = [None] * len(new)
+    i = j = 0
+    while i < len(old) or j < len(new):  # the next group of axes with a common size
+        i1, j1 = i + 1, j + 1
+        m, n = math.prod(old[i:i1]), math.prod(new[j:j1])
+        while m != n and (i1 <= len(old) or j1 <= len(new)):
+            if (m < n or j1 >= len(new)) and i1 < len(old):
+                m, i1 = m * old[i1], i1 + 1
+            elif j1 < len(new):
+                n, j1 = n * new[j1], j1 + 1
+            else:
+                break
+        _regroup(op, list(range(i, min(i1, len(old)))), list(range(j, min(j1, len(new)))), spec, new, found)
+        i, j = i1, j1
+    return [tuple(found)]
+
+
+def _regroup(op, before, after, spec, new, found) -> None:
+    """The axes `before` of the operand become those `after` of the result."""
+    old = op.types[0].shape
+    before = [d for d in before if old[d] != 1]
+    after = [d for d in after if new[d] != 1]
+    split = [d for d in before if spec[d] is not None]
+    if not split:
+        return
+    if len(before) == len(after) == 1:
+        found[after[0]] = spec[before[0]]
+    elif len(after) == 1 and split == before[: len(split)]:  # leading axes that are merged
+        entry = tuple(a for d in split for a in axes_of(spec[d]))
+        found[after[0]] = op.kept(entry[0] if len(entry) == 1 else entry, new[after[0]], after[0])
+    elif len(before) == 1 and new[after[0]] % op.parts(spec[before[0]]) == 0:
+        found[after[0]] = spec[before[0]]
+    else:
+        raise op.error(
+            f"axes {before} become axes {after} of shape {tuple(new)}, and how these are split is not clear", _ADVICE
+        )
+
+
+@sharding_rules.rule(p.transpose_p)
+def _transpose(op, *, permutation):
+    return [tuple([op.specs[0][d] for d in permutation])]
+
+
+@sharding_rules.rule(p.squeeze_p)
+def _squeeze(op, *, dimensions):
+    return [tuple([e for d, e in enumerate(op.specs[0]) if d not in dimensions])]
+
+
+@sharding_rules.rule(p.rev_p)
+def _rev(op, **params):
+    return [op.specs[0]]
+
+
+@sharding_rules.rule(p.slice_p, p.pad_p, p.tile_p)
+def _resized(op, **params):
+    """Axes that keep their size stay split; others, where the new size can be."""
+    (out,) = op.outs
+    return [tuple([op.kept(e, n, d) for d, (e, n) in enumerate(zip(op.specs[0], out.shape))])]
+
+
+@sharding_rules.rule(p.concatenate_p)
+def _concatenate(op, *, dimension):
+    spec = op.joined(op.specs)
+    return [
+        (*spec[:dimension], op.kept(spec[dimension], op.outs[0].shape[dimension], dimension), *spec[dimension + 1 :])
+    ]
+
+
+@sharding_rules.rule(p.stack_p)
+def _stack(op, *, axis):
+    spec = op.joined(op.specs)
+    return [(*spec[:axis], None, *spec[axis:])]
+
+
+@sharding_rules.rule(p.unstack_p)
+def _unstack(op, *, axis):
+    op.unsplit(0, (axis,), "along which it is taken apart")
+    return [tuple([e for d, e in enumerate(op.specs[0]) if d != axis])] * len(op.outs)
+
+
+@sharding_rules.rule(p.split_p)
+def _split(op, *, axis, sizes):
+    return [tuple([op.kept(e, n, d) for d, (e, n) in enumerate(zip(op.specs[0], o.shape))]) for o in op.outs]
+
+
+sharding_rules.add(p.iota_p, elementwise)  # no operands
+sharding_rules.add(p.empty_p, elementwise)

@@ -1,0 +1,10 @@
+"""How reductions of windows are split: along axes on which windows have size 1."""
+
+from bedrax.lax.primitives import windows as p
+from bedrax.parallel.explicit import sharding_rules
+
+
+@sharding_rules.rule(p.reduce_window_sum_p, p.reduce_window_max_p, p.reduce_window_min_p)
+def _reduce_window(op, *, window_dimensions, window_strides, **params):
+    op.unsplit(0, [d for d, n in enumerate(window_dimensions) if n != 1], "over which windows extend")
+    return [op.specs[0]]

@@ -1,0 +1,25 @@
+"""Sharding rules without devices: the column, and what it says where there are none."""
+
+import pytest
+
+from bedrax.lax.primitives import control_flow, elementwise, shaping
+from bedrax.parallel import explicit
+from bedrax.testing.records import all_primitives
+
+
+def test_most_families_have_rules():
+    have = [p for p in all_primitives() if explicit.sharding_rules.find(p) is not None]
+    assert len(have) > 150
+    assert explicit.sharding_rules[elementwise.add_p] is explicit.elementwise
+    assert explicit.sharding_rules.find(shaping.reshape_p) is not explicit.elementwise
+    assert explicit.sharding_rules.find(control_flow.scan_p) is None  # the types of its program tell
+
+
+def test_what_has_to_be_said():
+    with pytest.raises(TypeError, match="out_sharding"):
+        explicit.auto_axes(lambda x: x)(1.0)
+    with pytest.raises(TypeError, match="in_sharding"):
+        explicit.explicit_axes(lambda x: x)(1.0)
+    with pytest.raises(NotImplementedError, match="only all axes"):
+        explicit.auto_axes(lambda x: x, axes="x")
+    assert explicit.reshard({"a": 1.0}, None) == {"a": 1.0}

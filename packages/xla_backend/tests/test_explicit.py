@@ -1,0 +1,163 @@
+"""Explicit axes: types tell how arrays are split; eight CPU devices in one process."""
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+pytest.importorskip("bedrax.numpy")  # above this package
+
+SETUP = """
+import numpy as np
+import bedrax.xla_backend as xla
+from bedrax import lax, numpy as jnp
+from bedrax.autodiff import checkpoint, custom_vjp, grad, jvp, value_and_grad, vjp
+from bedrax.batching import vmap
+from bedrax.core.avals import ShapeDtypeStruct, typeof
+from bedrax.core.staging import make_jaxpr
+from bedrax.parallel import (
+    AxisType, PartitionSpec as P, ShardingTypeError, auto_axes, explicit_axes, reshard, set_mesh)
+from bedrax.xla_backend.sharding import NamedSharding
+
+mesh = xla.make_mesh((2, 4), ("x", "y"))
+rng = np.random.default_rng(0)
+M = rng.normal(size=(8, 8)).astype(np.float32)
+put = lambda value, *spec: xla.device_put(value, NamedSharding(mesh, P(*spec)))
+A, B, C = put(M, "x", "y"), put(M, "x"), put(M, "y", "x")
+v = put(M[0], "x")
+text = lambda x: typeof(x).short()
+
+def refuses(action, *words):
+    try:
+        action()
+    except ShardingTypeError as error:
+        assert all(w in str(error) for w in words), error
+    else:
+        raise AssertionError(words)
+"""
+
+PROGRAMS = {
+    "types": """
+        assert text(A) == "f32[8@x,8@y]" and typeof(A).sharding.spec == P("x", "y")
+        assert typeof(put(M)).sharding is None and text(put(M, ("x", "y"))) == "f32[8@(x,y),8]"
+        auto = xla.make_mesh((2, 4), ("x", "y"), (AxisType.Auto,) * 2)
+        assert typeof(xla.device_put(M, NamedSharding(auto, P("x")))).sharding is None
+        assert "f32[8@y] = reduce_sum" in str(make_jaxpr(lambda a: lax.reduce_sum(lax.sin(a), (0,)))(A))
+        shape = ShapeDtypeStruct((8, 8), np.float32, sharding=A.sharding)
+        assert xla.jit(lambda a: lax.sin(a)).lower(shape).compile()(A).sharding == A.sharding
+    """,
+    "rules": """
+        cases = [
+            (lambda: A + B, M + M, "8@x,8@y"), (lambda: A * 2, M * 2, "8@x,8@y"),
+            (lambda: A.T, M.T, "8@y,8@x"), (lambda: A.sum(0), M.sum(0), "8@y"), (lambda: A.mean(1), M.mean(1), "8@x"),
+            (lambda: A.reshape(64), M.reshape(64), "64@(x,y)"), (lambda: B.reshape(2, 4, 8), M.reshape(2, 4, 8), "2@x,4,8"),
+            (lambda: A.reshape(8, 1, 8), M.reshape(8, 1, 8), "8@x,1,8@y"), (lambda: B @ B, M @ M, "8@x,8"),
+            (lambda: B.reshape(8, 2, 4), M.reshape(8, 2, 4), "8@x,2,4"),
+            (lambda: jnp.broadcast_to(v, (4, 8)), np.broadcast_to(M[0], (4, 8)), "4,8@x"),
+            (lambda: jnp.concatenate([A, A]), np.concatenate([M, M]), "16@x,8@y"),
+            (lambda: jnp.stack([A, A], 1), np.stack([M, M], 1), "8@x,2,8@y"),
+            (lambda: jnp.where(A > 0, A, 0), np.where(M > 0, M, 0), "8@x,8@y"),
+            (lambda: jnp.sort(B, 1), np.sort(M, 1), "8@x,8"), (lambda: jnp.cumsum(B, 1), np.cumsum(M, 1), "8@x,8"),
+            (lambda: jnp.argmax(A, 0), M.argmax(0), "8@y"), (lambda: jnp.zeros_like(A), 0 * M, "8@x,8@y"),
+            (lambda: B[:, 2], M[:, 2], "8@x"), (lambda: B[:, ::2], M[:, ::2], "8@x,4"),
+            (lambda: B[:, jnp.array([0, 3])], M[:, [0, 3]], "8@x,2"), (lambda: B.at[:, 0].set(1.0)[:, 1:], M[:, 1:], "8@x,7"),
+            (lambda: jnp.einsum("ij,jk->ik", B, M), M @ M, "8@x,8"), (lambda: jnp.pad(B, ((0, 0), (1, 0)))[:, 1:], M, "8@x,8"),
+            (lambda: jnp.split(B, 2, axis=1)[1], M[:, 4:], "8@x,4"), (lambda: jnp.tile(B, (1, 2)), np.tile(M, (1, 2)), "8@x,16"),
+            (lambda: jnp.fft.fft(B).real, np.fft.fft(M).real, "8@x,8"), (lambda: jnp.squeeze(A[:, :, None], 2), M, "8@x,8@y"),
+        ]
+        for i, (make, want, dims) in enumerate(cases):
+            for x in (make(), xla.jit(make)()):
+                np.testing.assert_allclose(np.asarray(x), want, rtol=2e-4, atol=1e-4, err_msg=str(i))
+                assert f"[{dims}]" in text(x), (i, text(x), dims)
+                told = typeof(x).sharding.spec
+                assert x.sharding.is_equivalent_to(NamedSharding(mesh, told), x.ndim), (i, x.sharding)
+    """,
+    "errors": """
+        refuses(lambda: A + C, "add of f32[8@x,8@y], f32[8@y,8@x]: axis 0", "'x'", "'y'", "jax.sharding.reshard")
+        refuses(lambda: A @ A, "contracted axes (1 of the first operand, 0 of the second)", "out_sharding=P(...)")
+        refuses(lambda: B @ C, "'x' along two axes")
+        refuses(lambda: A.reshape(8, 2, 4), "axes [1] become axes [1, 2] of shape (8, 2, 4)", "out_sharding")
+        refuses(lambda: A[:4], "only a part is taken", "None for axis 0")
+        refuses(lambda: jnp.cumsum(A, 0), "operand 0 is split over 'x' along axis 0")
+        refuses(lambda: jnp.sort(A, 0), "sort of f32[8@x,8@y]")
+        other = xla.make_mesh((8,), ("x",))
+        refuses(lambda: xla.jit(lambda a, b: a + b).trace(A, xla.device_put(M, NamedSharding(other, P("x")))), "different meshes")
+    """,
+    "moving": """
+        with set_mesh(mesh):
+            assert text(reshard(A, P("y"))) == "f32[8@y,8]" and reshard(A, P("y")).sharding.spec == P("y")
+            assert text(xla.jit(lambda a: reshard(a, P(None, "x")))(A)) == "f32[8,8@x]"
+            assert text(jnp.dot(A, C, out_sharding=P("x"))) == "f32[8@x,8]"
+            assert text(jnp.reshape(A, (8, 2, 4), out_sharding=P("x", None, "y"))) == "f32[8@x,2,4@y]"
+            got = A.at[jnp.array([0, 1])].get(out_sharding=P(None, "y"))
+            assert text(got) == "f32[2,8@y]"
+            np.testing.assert_array_equal(got, M[:2])
+            f = auto_axes(lambda a: jnp.cumsum(a @ a, 0), out_sharding=P("x"))
+            for g in (f, xla.jit(f)):
+                assert text(g(A)) == "f32[8@x,8]"
+                np.testing.assert_allclose(g(A), np.cumsum(M @ M, 0), rtol=1e-3, atol=1e-4)
+            d = grad(lambda a: f(a).sum())(A)
+            assert text(d) == "f32[8@x,8@y]"
+            np.testing.assert_allclose(d, grad(lambda a: jnp.cumsum(a @ a, 0).sum())(M), rtol=1e-3, atol=1e-3)
+        auto = xla.make_mesh((2, 4), ("x", "y"), (AxisType.Auto,) * 2)
+        with set_mesh(auto):
+            seen = []
+            h = explicit_axes(lambda a: (seen.append(text(a)), a * 2)[1], in_sharding=P("x"))
+            w = xla.device_put(M, NamedSharding(auto, P("x")))
+            for g in (h, xla.jit(h)):
+                np.testing.assert_array_equal(g(w), 2 * M)
+            assert set(seen) == {"f32[8@x,8]"}
+    """,
+    "transformations": """
+        f = lambda a: jnp.sum(jnp.tanh(a) ** 2)
+        for g in (grad(f), xla.jit(grad(f)), grad(checkpoint(f)), grad(lambda a: f(xla.jit(jnp.sin)(a))), grad(lambda a: a.sum())):
+            assert text(g(A)) == "f32[8@x,8@y]" and g(A).sharding == A.sharding
+        np.testing.assert_allclose(grad(f)(A), grad(f)(M), rtol=1e-5, atol=1e-6)
+        assert text(jvp(jnp.sin, (A,), (A,))[1]) == "f32[8@x,8@y]"
+        assert text(vmap(lambda a: jnp.sin(a) * 2)(A)) == "f32[8@x,8@y]"
+        assert text(vmap(lambda a, b: a @ b)(B, B)) == "f32[8@x]"
+        assert text(vmap(grad(lambda a: f(a * 2)))(B)) == "f32[8@x,8]"
+        loop = lambda a: lax.scan(lambda c, _: (jnp.sin(c), c.sum(1)), a, None, length=3)
+        (last, sums) = xla.jit(loop)(A)
+        assert (text(last), text(sums)) == ("f32[8@x,8@y]", "f32[3,8@x]")
+        np.testing.assert_allclose(last, np.sin(np.sin(np.sin(M))), rtol=1e-5)
+        assert text(grad(lambda a: loop(a)[0].sum())(A)) == "f32[8@x,8@y]"
+        assert text(lax.while_loop(lambda c: c.sum() < 100, lambda c: c * 2, jnp.abs(v))) == "f32[8@x]"
+        assert text(lax.cond(True, lambda c: c * 2, lambda c: c, v)) == "f32[8@x]"
+    """,
+    "training": """
+        # data parallel over x, the hidden layer over y: numbers of one device
+        W1, W2 = rng.normal(size=(8, 16)).astype(np.float32), rng.normal(size=(16, 8)).astype(np.float32)
+        def loss(params, inputs):
+            hidden = jnp.tanh(inputs @ params[0])
+            with set_mesh(mesh):
+                out = jnp.dot(hidden, params[1], out_sharding=P("x") if typeof(inputs).sharding else None)
+            return jnp.mean((out - 1) ** 2)
+        def step(params, inputs):
+            value, back = value_and_grad(loss)(params, inputs)
+            return value, [p - 0.1 * g for p, g in zip(params, back)]
+        params = [put(W1, None, "y"), put(W2, "y", None)]
+        plain, losses = [W1, W2], []
+        with set_mesh(mesh):
+            for _ in range(3):
+                value, params = xla.jit(step)(params, B)
+                assert [text(p) for p in params] == ["f32[8,16@y]", "f32[16@y,8]"], [text(p) for p in params]
+                losses.append(float(value))
+        def plain_loss(params, inputs):
+            return jnp.mean((jnp.tanh(inputs @ params[0]) @ params[1] - 1) ** 2)
+        for value in losses:
+            expected, back = value_and_grad(plain_loss)(plain, M)
+            plain = [p - 0.1 * g for p, g in zip(plain, back)]
+            np.testing.assert_allclose(value, float(expected), rtol=1e-5)
+    """,
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_eight_cpu_devices(name):
+    environment = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=8", "TF_CPP_MIN_LOG_LEVEL": "2"}
+    command = [sys.executable, "-c", SETUP + textwrap.dedent(PROGRAMS[name])]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=200, env=environment)
+    assert done.returncode == 0, done.stderr
