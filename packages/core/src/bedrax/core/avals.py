@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,12 +26,70 @@ class AbstractValue:
     is_array = False
     mutable = False  # whether values of the type can be written to
     tracer_class: type | None = None  # of values in a program; None: that of arrays
+    is_high = False  # whether it is a library's own
+    has_qdd = False  # whether how its values look changes while a program is recorded
 
     def to_tangent_aval(self) -> AbstractValue:
         raise TypeError(f"values of type {self} have no tangent space")
 
     def short(self) -> str:
         return str(self)
+
+    # What libraries with types of their own ask of every type: here, values stand for themselves.
+
+    def lo_ty(self) -> list[AbstractValue]:
+        """The types of the values that represent one of this type."""
+        return [self]
+
+    def lower_val(self, value: Any) -> list:
+        """The values that represent `value`."""
+        return [value]
+
+    def raise_val(self, *values: Any) -> Any:
+        """The value that these represent."""
+        (value,) = values
+        return value
+
+    def normalize(self) -> AbstractValue:
+        """The type itself."""
+        return self
+
+
+class LibraryType(NamedTuple):
+    """What a library says of a class of values of its own.
+
+    Attributes:
+      typeof: ``value -> type``.
+      parts: ``value -> what tells it from others``, hashable.
+    """
+
+    typeof: Callable[[Any], AbstractValue]
+    parts: Callable[[Any], tuple]
+
+
+library_types: dict[type, LibraryType] = {}
+
+
+class Held(NamedTuple):
+    """An argument of a library's own class, in the place of a type: a function is traced for the value that it is."""
+
+    value: Any
+    parts: tuple
+
+    @classmethod
+    def of(cls, value: Any) -> Held:
+        return cls(value, library_types[type(value)].parts(value))
+
+    def __eq__(self, other):
+        return type(other) is Held and self.value is other.value and self.parts == other.parts
+
+    def __hash__(self):
+        return hash(self.parts[1:])
+
+
+def held_or_type(x: Any) -> Held | AbstractValue:
+    """What a function that is traced knows of an argument."""
+    return Held.of(x) if type(x) in library_types else abstractify(x)
 
 
 class ShapedArray(AbstractValue):
@@ -233,7 +291,8 @@ def aval_of(x) -> AbstractValue:
 
 def typeof(x: Any) -> AbstractValue:
     """The type of a value: a `ShapedArray` for arrays, tracers and scalars."""
-    return aval_of(x)
+    found = library_types.get(type(x))
+    return aval_of(x) if found is None else found.typeof(x)
 
 
 def is_valid_value(x) -> bool:

@@ -119,7 +119,9 @@ class Jitted:
         dynamic, dynamic_kwargs, static_key = signature.split(args, kwargs)
         leaves, in_tree = pytree.tree_flatten((dynamic, dynamic_kwargs))
         try:
-            types = tuple([avals.abstractify(x) for x in leaves])
+            types = tuple(
+                [avals.abstractify(x) for x in leaves] if not avals.library_types else map(avals.held_or_type, leaves)
+            )
         except (TypeError, OverflowError):
             self.complain(in_tree, leaves, len(args))
             raise
@@ -133,6 +135,9 @@ class Jitted:
                 self.cache.keep(key, traced)
         gives = signature.donate_argnums or signature.donate_argnames
         donated = signature.donated(args, dynamic_kwargs) if gives else (False,) * len(leaves)
+        if avals.library_types:
+            arrays = [type(t) is not avals.Held for t in types]
+            leaves, donated = (tuple(v for v, a in zip(values, arrays) if a) for values in (leaves, donated))
         params = dict(
             jaxpr=traced.jaxpr,
             name=self.name,
@@ -152,7 +157,8 @@ class Jitted:
             return self.fun(*merged, **all_kwargs)
 
         info = staging.described(self.fun, in_tree, [n for n, _ in static_key if type(n) is int])
-        jaxpr, out_tree = staging.trace_to_jaxpr(staging.flat_fun(call, in_tree), types, info)
+        flat, types = staging.with_held(staging.flat_fun(call, in_tree), types)
+        jaxpr, out_tree = staging.trace_to_jaxpr(flat, types, info)
         jaxpr, consts = staging.close_over(jaxpr, every=False)
         return _Traced(staging.without_references(jaxpr), consts, out_tree)
 

@@ -306,6 +306,18 @@ def flat_fun(fun: Callable, in_tree) -> Callable:
     return flat
 
 
+def with_held(flat: Callable, types: Sequence) -> tuple[Callable, Sequence]:
+    """A flat function, and the types, of the arguments that are not `Held`: these stand in it as they are."""
+    if not any(type(t) is avals.Held for t in types):
+        return flat, types
+
+    def of_arrays(*arrays):
+        rest = iter(arrays)
+        return flat(*(t.value if type(t) is avals.Held else next(rest) for t in types))
+
+    return of_arrays, [t for t in types if type(t) is not avals.Held]
+
+
 def trace_function(fun: Callable, in_tree, in_avals: tuple) -> tuple[Jaxpr, list, Any]:
     """Trace a function of trees for a primitive that holds programs; kept per function and signature.
 
@@ -390,9 +402,9 @@ def make_jaxpr(
 
         leaves, in_tree = pytree.tree_flatten((dynamic, kwargs))
         with tracing.extend_axes(dict(axis_env or ())):
+            flat, types = with_held(flat_fun(call, in_tree), [avals.held_or_type(x) for x in leaves])
             jaxpr, out_tree = trace_to_jaxpr(
-                flat_fun(call, in_tree),
-                [avals.abstractify(x) for x in leaves],
+                flat, types,
                 DebugInfo(
                     function_name(fun), lambda: source.describe_function(fun),
                     lambda: leaf_names(fun, in_tree, sorted(signature.static_positions(len(args)))),

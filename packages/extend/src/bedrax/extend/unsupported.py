@@ -10,10 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from bedrax.core.avals import AbstractValue
-from bedrax.core.tracing import Primitive
-
-_TYPES = "types of a library's own may be declared; programs over their values are not supported"
+_TYPES = "an operation on values of a library's types derives from HiPrimitive, and is differentiated as what it is composed of"
 
 _MESHES = (
     "kernels run one after the other here (pallas_call with interpret=True): there are no cores, and nothing to compile"
@@ -26,9 +23,7 @@ _CORES = (
 _ATTENTION = ("CausalMask", "MultiHeadMask", "NumpyMask", "SegmentIds", "make_splash_mha")
 
 reasons: dict[str, str] = {
-    **dict.fromkeys(
-        ("VJPHiPrimitive", "HiPrimitive", "HiType", "MutableHiType", "HiPspec", "register_hitype", "aval_method",
-         "aval_property"), _TYPES),
+    **dict.fromkeys(("VJPHiPrimitive", "HiPspec"), _TYPES),
     **dict.fromkeys(_CORES, _MESHES),
     **dict.fromkeys(_ATTENTION, _SPLASH),
 }  # fmt: skip
@@ -66,20 +61,11 @@ CausalMask, MultiHeadMask, NumpyMask, SegmentIds, make_splash_mha = map(_functio
 # ---- types of a library's own. Flax declares some when it is imported (nnx.variablelib)
 
 
-class HiType(AbstractValue):
-    """A type with a representation in arrays, declared by a library."""
-
-
-class MutableHiType(HiType):
-    """A `HiType` of mutable values."""
-
-
 class HiPspec:
-    """How values of a `HiType` are spread over a mesh."""
+    """How values of a `HiType` are spread over a mesh. None exists: making one raises NotImplementedError."""
 
-
-class HiPrimitive(Primitive):
-    """An operation on values of a `HiType`."""
+    def __init__(self, *args: Any, **kwargs: Any):
+        raise refusal("HiPspec")
 
 
 class VJPHiPrimitive:
@@ -87,21 +73,3 @@ class VJPHiPrimitive:
 
     def __call__(self, *args: Any) -> Any:
         raise NotImplementedError(f"{type(self).__name__}: {_TYPES}")
-
-
-def aval_property(fget: Callable) -> property:
-    """A property that tracers of the type would get."""
-    return property(fget)
-
-
-def aval_method(fun: Callable) -> Callable:
-    """A method that tracers of the type would get."""
-    return fun
-
-
-hitypes: dict[type, Callable[[Any], HiType]] = {}
-
-
-def register_hitype(val_cls: type, typeof_fn: Callable[[Any], HiType]) -> None:
-    """Declare the type of a class's values. Programs over them are not supported."""
-    hitypes[val_cls] = typeof_fn

@@ -1,3 +1,4 @@
+from bedrax.state.hi_types import cur_qdd as cur_qdd
 from bedrax.lax.primitives.callbacks import io_callback as io_callback
 from . import (
     array_serialization as array_serialization, checkify as checkify, colocated_python as colocated_python,

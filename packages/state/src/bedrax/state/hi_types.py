@@ -1,0 +1,196 @@
+"""Types of a library's own (`jax.experimental.hijax`): classes whose values are kept in arrays.
+
+Such a value is no part of a program. It is a Python object wherever it goes, and the operations of its library are carried
+out by what each says of lower types (`HiPrimitive.to_lojax`). What a value of a mutable type holds is kept in references,
+so that it can be written to in every function that uses it. `jit` holds such an argument as the object that it is.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from bedrax.core import avals
+from bedrax.core.avals import AbstractValue, ShapedArray, library_types
+from bedrax.core.tracing import Primitive, current
+from bedrax.state.operations import new_ref
+from bedrax.state.types import Cell, Ref, RefTracer
+
+__all__ = [
+    "AvalMutableQDD", "AvalQDD", "HiPrimitive", "HiType", "MutableHiType", "aval_method", "aval_property", "cur_qdd",
+    "register_hitype",
+]  # fmt: skip
+
+
+class HiType(AbstractValue):
+    """A type whose values are represented by arrays. A library says how: `lo_ty`, `lower_val`, `raise_val`."""
+
+    is_high = True
+    has_qdd = False
+
+
+class MutableHiType(HiType):
+    """A type of values that can be written to.
+
+    How a value looks at the moment is its *quasi-dynamic data* (``value.cur_qdd()``), for which a library says `read_loval`
+    ``(data, value) -> arrays``, and `update_from_loval` ``(data, value, *arrays)``.
+    """
+
+    has_qdd = True
+
+
+class aval_method(NamedTuple):
+    """What is to be a method of values of the type."""
+
+    fun: Callable
+
+
+class aval_property(NamedTuple):
+    """What is to be a property of values of the type."""
+
+    fget: Callable
+
+
+@dataclass(frozen=True)
+class AvalQDD:
+    """A type, and how its value looks."""
+
+    aval: AbstractValue
+    qdd: Any
+
+
+@dataclass(frozen=True)
+class AvalMutableQDD:
+    """A type, and what says how its value looks while operations change that."""
+
+    aval: AbstractValue
+    mutable_qdd: Any
+
+
+def register_hitype(val_cls: type, typeof_fn: Callable[[Any], AbstractValue]) -> None:
+    """Declare the type of a class's values.
+
+    Args:
+      val_cls: the class.
+      typeof_fn: ``value -> type``.
+    """
+    library_types[val_cls] = avals.LibraryType(typeof_fn, _parts)
+
+
+class _Raw(threading.local):
+    on: bool = False  # whether operations see references where values are kept in them
+
+
+_raw = _Raw()
+
+
+def _unwrapped(aval: Any) -> Any:
+    return aval.inner_aval if isinstance(getattr(aval, "inner_aval", None), ShapedArray) else aval
+
+
+def cur_qdd(x: Any) -> Any:
+    """How a value of a mutable type looks at the moment."""
+    data = x.cur_qdd()
+    leaves = getattr(data, "leaf_avals", None)
+    if leaves is None or not any(aval.mutable for aval in leaves):
+        return data
+    fields = {name: getattr(data, name) for name in data.__dataclass_fields__}
+    return type(data)(**{**fields, "leaf_avals": tuple(map(_unwrapped, leaves))})
+
+
+def _is_mutable(x: Any) -> bool:
+    found = library_types.get(type(x))
+    return found is not None and bool(found.typeof(x).has_qdd)
+
+
+def _held(x: Any) -> list:
+    """What keeps a value: references, and what needs none."""
+    saved, _raw.on = _raw.on, True
+    try:
+        return list(library_types[type(x)].typeof(x).read_loval(cur_qdd(x), x))
+    finally:
+        _raw.on = saved
+
+
+def _parts(x: Any) -> tuple:
+    """What tells a value that `jit` has seen from another one."""
+    return (x, cur_qdd(x), *map(id, _held(x))) if _is_mutable(x) else (x,)
+
+
+def _hold(x: Any, parts: Sequence[Any], data: Any = None) -> None:
+    saved, _raw.on = _raw.on, True
+    try:
+        library_types[type(x)].typeof(x).update_from_loval(cur_qdd(x) if data is None else data, x, *parts)
+    finally:
+        _raw.on = saved
+
+
+def _keep(value: Any) -> Any:
+    """A part of a value in a reference, if it is an array."""
+    if isinstance(value, Ref) or not avals.is_valid_value(value) or not avals.aval_of(value).is_array:
+        return value
+    return new_ref(value)
+
+
+class HiPrimitive(Primitive):
+    """An operation on values of a library's types.
+
+    A library derives from it and says what the operation does to values, ``to_lojax(*args, **params)``. That is
+    differentiated, batched and compiled as what it is composed of; the operation's own rules are not needed.
+    """
+
+    __slots__ = ("__dict__",)
+    multiple_results = False  # a class says otherwise
+
+    def __init__(self, name: str):
+        self.name, self.family = name, ""
+
+    def bind(self, *args: Any, **params: Any) -> Any:
+        """Carry the operation out."""
+        if _raw.on:
+            return self.to_lojax(*args, **params)
+        values = [x for x in args if type(x) in library_types and _is_mutable(x)]
+        looks, before = [cur_qdd(x) for x in values], [_held(x) for x in values]
+        out = self.to_lojax(*args, **params)
+        for x, data, old in zip(values, looks, before, strict=True):
+            _write(x, data, old, _held(x))
+        kept = {id(part) for old in before for part in old if isinstance(part, Ref)}
+        read = lambda part: part[...] if id(part) in kept else _new(part)
+        return [read(part) for part in out] if self.multiple_results else read(out)
+
+
+def _new(x: Any) -> Any:
+    """A result: what a new value of a mutable type holds goes to references."""
+    if type(x) in library_types and _is_mutable(x):
+        _hold(x, [_keep(part) for part in _held(x)])
+    return x
+
+
+def _write(x: Any, data: Any, old: Sequence[Any], new: Sequence[Any]) -> None:
+    """Of a value that an operation wrote to: its references hold what it holds now."""
+    if all(a is b for a, b in zip(old, new)) and len(old) == len(new):
+        return
+    new = [part[...] if isinstance(part, Ref) and not any(part is a for a in old) else part for part in new]
+    fits = len(old) == len(new) and all(map(_fits, old, new))
+    if not fits:
+        if any(isinstance(part, Ref) and part._trace is not current.trace for part in old):  # type: ignore[attr-defined]
+            _hold(x, old, data)
+            raise ValueError(
+                f"{x!r} comes from outside of the function that is transformed, and is written to with a state of another"
+                " structure, shape or dtype; there it can only be given values of the types that it holds"
+            )
+        _hold(x, [_keep(part) for part in new])
+        return
+    for place, part in zip(old, new, strict=True):
+        if isinstance(place, (Cell, RefTracer)) and part is not place:
+            place[...] = part
+    _hold(x, old)
+
+
+def _fits(place: Any, part: Any) -> bool:
+    if not isinstance(place, Ref) or part is place:
+        return place is part or not isinstance(place, Ref)
+    aval = avals.aval_of(part)
+    return aval.is_array and (aval.shape, aval.dtype) == (place.shape, place.dtype)
