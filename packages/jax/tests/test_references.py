@@ -140,3 +140,23 @@ def test_references_that_are_made_inside_leave_a_vmap():
     made[0] += 1.0
     with pytest.raises(ValueError, match="return ref"):
         jax.vmap(lambda r: r)(made)
+
+
+def test_stages_and_export():
+    def f(ref, x):
+        ref[0] = x
+        return ref[1]
+
+    ref = jax.new_ref(jnp.arange(2.0))
+    lowered = jax.jit(f).lower(ref, 5.0)
+    assert "stablehlo" in lowered.as_text()
+    compiled = lowered.compile()
+    for x in (5.0, 7.0):
+        assert compiled(ref, x) == 1 and ref[0] == x
+    assert jax.jit(f).eval_shape(ref, 5.0).shape == () and jax.eval_shape(f, ref, 5.0).dtype == jnp.float32
+    with pytest.raises(NotImplementedError, match="reference"):
+        jax.export.export(jax.jit(f))(ref, 5.0)
+    with pytest.raises(ValueError, match="closes over references"):
+        jax.jit(lambda: f(ref, 1.0)).lower()
+    pure = jax.jit(lambda x: f(jax.new_ref(x), 1.0))
+    assert jax.export.export(pure)(jnp.arange(2.0)).call(jnp.arange(2.0)) == 1

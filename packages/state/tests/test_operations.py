@@ -168,7 +168,17 @@ def test_the_program_names_references_and_effects():
 
     ref = state.new_ref(jnp.zeros(3))
     program = make_jaxpr(f)(ref, jnp.float32(1))
-    assert "Ref{f32[3]}" in str(program)
+    lines = [line.strip() for line in str(program).splitlines()]
+    assert lines == [
+        "{ lambda ; a:Ref{f32[3]} b:f32[]. let", "a[0] <- b", "c:f32[] <- a[1]", "d:f32[] = add c b", "a[1] <- d",
+        "e:f32[] <- a[2]", "in (e,) }",
+    ]  # fmt: skip
+    views = make_jaxpr(lambda r, i: (r.swap(jnp.ones(2), slice(1, 3)), state.addupdate(r, i, 1.0), r[...], r[::2]))(
+        state.new_ref(jnp.zeros(3)), 0
+    )
+    assert [w in str(views) for w in ("a[1:3] <- a[1:3], ", "a[b] += 1.0:f32[]", "<- a[...]", "<- a[0:4:2]")] == [
+        True
+    ] * 4
     assert {type(e).__name__ for e in program.effects} == {"WriteEffect", "ReadEffect"}
     assert {e.input_index for e in program.effects} == {0}
     inside = make_jaxpr(lambda r: lax.fori_loop(0, 3, lambda i, _: state.addupdate(r, 0, 1.0), None))(ref)

@@ -23,7 +23,7 @@ import numpy as np
 from bedrax.core import dtypes, source
 from bedrax.core.ir import DropVar, Eqn, Jaxpr, Literal, Var
 from bedrax.core.passes import called_program
-from bedrax.core.tables import print_rules
+from bedrax.core.tables import line_rules, print_rules
 
 WIDTH = 80
 
@@ -163,7 +163,11 @@ def _param(name: str, value: Any, eqn: Eqn, names: _Names, options: dict) -> Any
 
 def eqn_doc(eqn: Eqn, names: _Names, options: dict) -> Any:
     """The document of one equation."""
-    left = " ".join(names(v, options.get("print_shapes", True)) for v in eqn.outvars)
+    typed = options.get("print_shapes", True)
+    line = line_rules.find(eqn.primitive)
+    if line is not None:
+        return Group([line(eqn, lambda v: names(v, typed and v in eqn.outvars))])
+    left = " ".join(names(v, typed) for v in eqn.outvars)
     rule = print_rules.find(eqn.primitive)
     params = eqn.params if rule is None else rule(eqn.params)
     right: list = [eqn.primitive.name]

@@ -73,6 +73,9 @@ with_programs = Column(
 )
 
 
+line_rules = Column("printing as a line", signature="rule(eqn, name of a variable or literal) -> text")
+
+
 def pure(*avals, **params) -> frozenset:
     """The rule of a primitive without effects."""
     return frozenset()

@@ -86,12 +86,15 @@ class References(NamedTuple):
       on_operation: ``(prim, args, params) -> results``, or None where the operation goes on as any other.
       lend: as `lent`, of arguments among which there may be references.
       without: ``program -> program`` without the references that it makes.
+      pure: ``program -> (pure program, written)``: the program of values in the place of references. Its results are
+        followed by the last values of the arguments at the positions `written`.
       concern: ``(args, program) -> bool``: whether there are references among the arguments, or in the program.
     """
 
     on_operation: Callable
     lend: Callable
     without: Callable
+    pure: Callable
     concern: Callable
 
 

@@ -165,4 +165,4 @@ def concern(args: Sequence[Any], jaxpr: Jaxpr) -> bool:
     return makes_references(jaxpr) or any(isinstance(x, Ref) for x in args)
 
 
-tracing.references = tracing.References(on_operation, lend, without_references, concern)
+tracing.references = tracing.References(on_operation, lend, without_references, discharged, concern)

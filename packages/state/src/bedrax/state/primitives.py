@@ -12,8 +12,9 @@ from typing import Any
 from bedrax.core import errors
 from bedrax.core.avals import ShapedArray
 from bedrax.core.effects import OperandEffect, control_flow_allowed_effects, custom_derivatives_allowed_effects
+from bedrax.core.ir import DropVar
 from bedrax.core.staging import StagingTrace, stage_rules
-from bedrax.core.tables import effect_rules
+from bedrax.core.tables import effect_rules, line_rules
 from bedrax.core.tracing import Primitive, Tracer, current, set_trace
 from bedrax.state import views
 from bedrax.state.tables import discharge_rules
@@ -217,6 +218,32 @@ effect_rules.add(swap_p, lambda *_, **params: {WriteEffect(0)})
 effect_rules.add(addupdate_p, lambda *_, **params: {AccumEffect(0)})
 for _prim in (freeze_p, free_ref_p):
     effect_rules.add(_prim, lambda *_, **params: {WriteEffect(0)})
+
+
+# ---- printing: as the statements that they are
+
+
+@line_rules.rule(get_p)
+def _print_get(eqn, name):
+    ref, *operands = eqn.invars
+    return f"{name(eqn.outvars[0])} <- {_place(name(ref), eqn, operands, name)}"
+
+
+@line_rules.rule(swap_p)
+def _print_swap(eqn, name):
+    ref, value, *operands = eqn.invars
+    place, out = _place(name(ref), eqn, operands, name), eqn.outvars[0]
+    return f"{place} <- {name(value)}" if type(out) is DropVar else f"{name(out)}, {place} <- {place}, {name(value)}"
+
+
+@line_rules.rule(addupdate_p)
+def _print_addupdate(eqn, name):
+    ref, value, *operands = eqn.invars
+    return f"{_place(name(ref), eqn, operands, name)} += {name(value)}"
+
+
+def _place(ref: str, eqn, operands, name) -> str:
+    return views.text(ref, eqn.params["transforms"], [name(v) for v in operands])
 
 
 # ---- what the operations do to what a reference of the current trace holds

@@ -40,6 +40,25 @@ class Indexed(NamedTuple):
     count = property(lambda self: self.starts.count(None) + self.arrays)
     result_shape = property(lambda self: self.plan.result_shape)
 
+    def text(self, operands: Sequence[str]) -> str:
+        rest = iter(operands)
+        axes: list = []
+        starts = iter([next(rest) if s is None else s for s in self.starts])
+        arrays = list(rest)
+        for kind in self.plan.axes:
+            what = kind[0]
+            if what == indexing.FULL:
+                axes.append(":")
+            elif what == indexing.RANGE:
+                axes.append(f"{kind[1]}:{kind[1] + kind[2] * kind[3]}:{kind[3]}")
+            elif what == indexing.ARRAY:
+                axes.append(arrays[kind[1]])
+            else:
+                start = next(starts)
+                end = start + kind[1] if what == indexing.WINDOW and isinstance(start, int) else None
+                axes.append(str(start) if what == indexing.POINT else f"{start}:{end or f'{start}+{kind[1]}'}")
+        return f"[{','.join(axes)}]"
+
     def _index(self, operands: Sequence[Any]) -> indexing.Index:
         rest = iter(operands)
         starts = [next(rest) if s is None else s for s in self.starts]
@@ -177,6 +196,15 @@ def _split(transforms: Sequence, operands: Sequence[Any]) -> list:
         parts.append(operands[at : at + t.count])
         at += t.count
     return parts
+
+
+def text(ref: str, transforms: Sequence, operands: Sequence[str]) -> str:
+    """A part of a reference as programs print it, e.g. ``a[0,:]``."""
+    if not transforms:
+        return f"{ref}[...]"
+    for t, own in zip(transforms, _split(transforms, operands), strict=True):
+        ref += t.text(own) if isinstance(t, Indexed) else f".{type(t).__name__.lower()}{t.shape}"
+    return ref
 
 
 def read(x: Any, transforms: Sequence, operands: Sequence[Any]) -> Any:

@@ -297,6 +297,10 @@ def export(
 
 def _export(traced, platforms: tuple[str, ...], disabled: tuple) -> Exported:
     call = traced._call
+    if any(a.mutable for a in traced.jaxpr.in_avals):
+        raise NotImplementedError(
+            f"export: {traced.fun_name} takes a reference, which no other process has; export a function of what it holds"
+        )
     _, arguments, results = placement.claims(traced.jaxpr, call.args, traced._asked)
     return export_program(
         traced.jaxpr, traced.fun_name, call.in_tree, traced.out_tree, platforms, disabled, (arguments, results),

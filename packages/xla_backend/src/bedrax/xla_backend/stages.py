@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from bedrax import pytree
-from bedrax.core import avals
+from bedrax.core import avals, tracing
 from bedrax.core.signatures import parameter_names
 from bedrax.core.tracing import Tracer
 from bedrax.xla_backend import clients, placement, platforms, running
@@ -83,7 +83,10 @@ def trace(jitted, args: tuple, kwargs: dict) -> Traced:
     """Trace a jitted function for arguments, which may be arrays or anything with a shape and a dtype."""
     call = jitted.trace_call(args, kwargs)
     if call.arg_offset:
-        raise ValueError(f"{jitted.name} closes over values of another transformation and cannot be staged on its own")
+        raise ValueError(
+            f"{jitted.name} closes over references, or values of another transformation, and cannot be staged on its own:"
+            " pass them as arguments"
+        )
     return Traced(jitted, call._replace(params=running.to_run(call)), running.asked_of(jitted, call))
 
 
@@ -104,6 +107,11 @@ class Traced(Stage):
         self.fun_name = jitted.name
         infos = [ArgInfo(a, d) for a, d in zip(call.jaxpr.in_avals, call.params["donated_invars"], strict=True)]
         self.args_info = pytree.tree_unflatten(call.in_tree, infos)
+        self._pure, self._written = self.jaxpr, ()  # what is lowered, and which arguments its further results are of
+        if any(a.mutable for a in self.jaxpr.in_avals):
+            self._pure, self._written = tracing.references.pure(self.jaxpr)
+            if asked.results is not None:
+                self._asked = asked._replace(results=(*asked.results, *[None] * len(self._written)))
 
     lojax = property(lambda self: self)
     out_avals = property(lambda self: pytree.tree_unflatten(self.out_tree, self.jaxpr.out_avals))
@@ -113,7 +121,7 @@ class Traced(Stage):
         asked = self._asked.results or (None,) * len(self.jaxpr.outvars)
         out = [
             avals.ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type, sharding=s) if a.is_array else a
-            for a, s in zip(self.jaxpr.out_avals, asked, strict=True)
+            for a, s in zip(self.jaxpr.out_avals, asked, strict=bool(not self._written))
         ]
         return pytree.tree_unflatten(self.out_tree, out)
 
@@ -124,7 +132,7 @@ class Traced(Stage):
           lowering_platforms: the platform to lower for (one), e.g. ``("cuda",)``; by default that of the devices.
         """
         call, params = self._call, self._call.params
-        where = placement.choose_placement(self.jaxpr, call.args, self._asked)
+        where = placement.choose_placement(self._pure, call.args, self._asked)
         platform = None
         if lowering_platforms is not None:
             if len(lowering_platforms) != 1:
@@ -135,9 +143,9 @@ class Traced(Stage):
             platform = lowering_platforms[0]
             platform = platforms.members(platform)[0]
         lowered = compile_module.lower(
-            self.jaxpr, "jit_" + self.fun_name, where, params["donated_invars"], params["keep_unused"],
+            self._pure, "jit_" + self.fun_name, where, params["donated_invars"], params["keep_unused"],
             params["compiler_options"], platform=platform, embed_constants=True,
-            result_names=running.result_names(self.out_tree))  # fmt: skip
+            result_names=[*running.result_names(self.out_tree), *(f"reference[{i}]" for i in self._written)])  # fmt: skip
         return Lowered(self, lowered)
 
 
@@ -224,9 +232,13 @@ class Compiled(Stage):
                 + "\n".join(wrong)
                 + "\nConvert them, or lower and compile for these types; the option jax_enable_x64 has to be the same."
             )
-        outs = running.run_loaded(self._loaded, self._traced.jaxpr, leaves)
-        out = pytree.tree_unflatten(self.out_tree, outs)
-        return out, self._loaded.fastpath(self.out_tree, out)
+        values = [x[...] if a.mutable else x for x, a in zip(leaves, wanted, strict=True)]  # what references hold
+        outs = running.run_loaded(self._loaded, self._traced._pure, values)
+        count = self.out_tree.num_leaves
+        for i, last in zip(self._traced._written, outs[count:], strict=True):
+            leaves[i][...] = last
+        out = pytree.tree_unflatten(self.out_tree, outs[:count])
+        return out, None if any(a.mutable for a in wanted) else self._loaded.fastpath(self.out_tree, out)
 
     def _argument_name(self, i: int) -> str:
         names = parameter_names(self._traced._jitted.fun)
