@@ -25,6 +25,7 @@ ELSEWHERE = {
     "addupdate": "packages/state/tests/test_operations.py",
     "call_exported": "packages/xla_backend/tests/test_export.py",
     "call_tf": "packages/call_tf/tests/test_staged.py",
+    "call_tf_tangent": "packages/call_tf/tests/test_transformed.py",
     "check": "packages/checkify/tests/test_checks.py",
     "custom_vmap_call": "packages/autodiff/tests/test_custom_vmap.py",
     "device_put": "packages/xla_backend/tests/test_sharding.py",

@@ -12,7 +12,7 @@ with warnings.catch_warnings():
 
 import bedrax.numpy as jnp
 from bedrax import random
-from bedrax.autodiff import grad, jvp
+from bedrax.autodiff import grad
 from bedrax.batching import vmap
 from bedrax.call_tf import UnspecifiedOutputShapeDtype, call_tf
 from bedrax.core import config
@@ -209,20 +209,11 @@ def test_gradient_while_tensorflow_traces_a_graph():
     assert outer().numpy() == 1
 
 
-def test_forward_mode_is_an_error():
-    with pytest.raises(TypeError, match="custom_vjp"):
-        jvp(call_tf(tf.sin), (ONE,), (ONE,))
-
-
 # ---- vmap
 
 
 def test_vmap():
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
-    with pytest.raises(NotImplementedError, match="Batching rule for 'call_tf'"):
-        vmap(call_tf(tf.sin))(x)
-    with pytest.raises(NotImplementedError, match="has_side_effects=False"):
-        vmap(call_tf(tf.sin, ordered=True))(x)
     shapes = []
 
     def fun_tf(x, y):
@@ -232,5 +223,5 @@ def test_vmap():
     pure = call_tf(fun_tf, has_side_effects=False)
     out = vmap(pure, in_axes=(1, None), out_axes=1)(x, np.array([1, 2], np.float32))
     np.testing.assert_allclose(out, np.outer([1, 2], x.sum(0)))
-    assert set(shapes) == {((2,), (2,))}
+    assert {(tuple(a), tuple(b)) for a, b in shapes} == {((2,), (2,))}
     np.testing.assert_allclose(vmap(grad(call_tf(tf.sin, has_side_effects=False)))(x[0]), np.cos(x[0]), rtol=1e-6)

@@ -31,18 +31,20 @@ def call_tf(
     Outside `jit` (and `scan`, ...), TensorFlow runs the function eagerly. Inside, TensorFlow compiles
     it for XLA and the result becomes part of the program, so it must be compilable and have results of
     static shapes. Variables and tensors that it captures are then constants: their values at the time
-    of compilation. Reverse-mode differentiation calls TensorFlow's gradient, custom gradients
+    of compilation. Differentiation, forward and reverse, calls TensorFlow's gradient, custom gradients
     included; gradients by captured variables are not seen. A complex gradient crosses the border
     unchanged: TensorFlow's is the conjugate of ours, unless the function is itself a converted one.
 
     Args:
       callable_tf: takes and returns pytrees of tensors.
       has_side_effects: whether it does more than compute results. If not, calls whose results are
-        not needed may be left out, and `vmap` calls it for one element after the other.
+        not needed may be left out, and TensorFlow vectorizes it for `vmap`; otherwise `vmap` calls it
+        for one element after the other.
       ordered: keep the program order of all ordered calls. Inside `jit` needs `call_tf_graph`.
       output_shape_dtype: a pytree like the result, of objects with ``shape`` and ``dtype``, for
         functions whose result shapes TensorFlow cannot infer; None stands for no result. It is
-        checked; shapes that are not known before the program runs are taken at your word there.
+        checked; shapes that are not known before the program runs are taken at your word there. Sizes
+        may be expressions in the symbolic dimensions of the arguments.
       call_tf_graph: keep the TensorFlow function as such, for a program that `jax2tf.convert`
         turns into a native one; XLA need not compile it alone. Only possible there.
 
@@ -52,8 +54,6 @@ def call_tf(
     Raises (when called):
       ValueError: the function cannot be compiled, or its results are not those declared, are no
         numbers, or have unknown shapes; the message says what to do.
-      NotImplementedError: `vmap` of a function with side effects.
-      TypeError: forward-mode differentiation.
     """
     if not callable(callable_tf):
         raise TypeError(f"call_tf expects a TensorFlow function, got {callable_tf!r} of type {type(callable_tf)}")
@@ -69,11 +69,12 @@ def call_tf(
         fun = functions.get(in_tree)
         if fun is None:
             fun = functions[in_tree] = TfFunction(callable_tf, name, in_tree, declared)
-        outs = call_tf_p.bind(
-            *map(_argument, leaves), fun=fun, output_avals=declared and declared[1], has_side_effects=has_side_effects,
-            ordered=ordered, call_tf_graph=call_tf_graph,
+        args = [_argument(x) for x in leaves]
+        call = lambda: call_tf_p.bind(
+            *args, fun=fun, output_avals=declared and declared[1], has_side_effects=has_side_effects, ordered=ordered,
+            call_tf_graph=call_tf_graph,
         )  # fmt: skip
-        return pytree.tree_unflatten(fun.out_tree, outs)
+        return fun.structured(call, args)
 
     call_tf_fun.__name__ = f"call_tf({name})"
     return call_tf_fun

@@ -93,8 +93,7 @@ def _inside(array: Any, owner: np.ndarray) -> bool:
 
 def run_eagerly(fun: Any, args: Sequence[Any]) -> list:
     """Tensors that the `TfFunction` returns for concrete arrays, computed now."""
-    results, fun.out_tree = outside_graphs(lambda: fun.run(*map(to_tensor, args)))
-    return results
+    return outside_graphs(lambda: fun.run(*map(to_tensor, args)))
 
 
 def outside_graphs(action: Callable) -> Any:

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from bedrax import pytree
-from bedrax.call_tf import border
+from bedrax.call_tf import border, derived
 from bedrax.core import dims, dtypes
-from bedrax.core.avals import ShapedArray
+from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.tf import tensorflow as tf
 
 LIMITATIONS = "See 'Limitations of call_tf' in the documentation of jax2tf."
@@ -20,7 +20,6 @@ class TfFunction:
 
     Attributes:
       name: of the user's function.
-      out_tree: structure of the results of this thread's last call; a function may have another one for other types.
       declared: the structure and types of its results that the user declared, or None.
     """
 
@@ -33,19 +32,14 @@ class TfFunction:
         self.declared = declared
         self._last = threading.local()
         self._staged: Any = None
-        self._out_trees: dict[tuple, Any] = {}  # by types of tensors, where TensorFlow has traced the function
-        self._vjps: dict[tuple, TfFunction] = {}
+        self._out_trees: dict[tuple, Any] = {}  # by types of tensors
+        self._derived: dict[tuple, TfFunction] = {}
+        # Of a function on stacks: that on elements, ... The derivative is that of the elements, on stacks: TensorFlow
+        # differentiates neither its loops nor its vectorization well.
+        self._stacks: tuple[TfFunction, tuple[bool, ...], bool] | None = None
 
     def __repr__(self):
         return self.name
-
-    @property
-    def out_tree(self) -> Any:
-        return self._last.out_tree
-
-    @out_tree.setter
-    def out_tree(self, tree: Any) -> None:
-        self._last.out_tree = tree
 
     def __call__(self, *tensors) -> list:
         """Call the user's function; results are tensors of canonical dtypes, as declared.
@@ -53,15 +47,27 @@ class TfFunction:
         Raises:
           ValueError: a result is no array of numbers, or not what was declared.
         """
-        results, self.out_tree = self.run(*tensors)
-        return results
+        return self.run(*tensors)
 
-    def run(self, *tensors) -> tuple[list, Any]:
-        """(results, their structure) of a call, whichever thread it is in."""
+    def run(self, *tensors) -> list:
         args, kwargs = pytree.tree_unflatten(self.in_tree, tensors)
         leaves, tree = pytree.tree_flatten(self.callable_tf(*args, **kwargs))
+        self._out_trees[_types_of(tensors)] = self._last.out_tree = tree
         results = [_numeric(leaf) for leaf in leaves]
-        return results if self.declared is None else self._checked(results, tree), tree
+        return results if self.declared is None else self._checked(results, tree)
+
+    def structured(self, call: Callable, args: Sequence[Any]) -> Any:
+        """The results of ``call()``, which calls this function with `args`, in their structure.
+
+        That is the structure of a call in this thread meanwhile, or else of one at these types.
+        """
+        last = self._last
+        last.out_tree = None
+        outs = call()
+        tree = last.out_tree
+        if tree is None or tree.num_leaves != len(outs):
+            tree = self._out_trees[_types_of([border.tensor_spec(aval_of(x)) for x in args])]
+        return pytree.tree_unflatten(tree, outs)
 
     def _checked(self, results: list, out_tree: Any) -> list:
         tree, types = self.declared
@@ -87,8 +93,7 @@ class TfFunction:
         if self._staged is None:
 
             def call_tf(*tensors):
-                results, self._out_trees[_types_of(tensors)] = self.run(*tensors)
-                return tuple(results)
+                return tuple(self.run(*tensors))
 
             call_tf.__name__ = _identifier(self.name)
             self._staged = tf.function(call_tf, autograph=False, jit_compile=True)
@@ -97,8 +102,13 @@ class TfFunction:
     def concrete(self, avals: Sequence[ShapedArray]) -> Any:
         """Trace with TensorFlow at these types (symbolic dimensions unknown); a `tf.ConcreteFunction`."""
         specs = [border.tensor_spec(a) for a in avals]
-        made = border.outside_graphs(lambda: self.staged().get_concrete_function(*specs))
-        self.out_tree = self._out_trees[_types_of(made.inputs[: len(specs)])]  # may be a trace for more types
+        return border.outside_graphs(lambda: self.traced(specs))
+
+    def traced(self, specs: Sequence[Any]) -> Any:
+        """The same for `tf.TensorSpec`s, in the graph that TensorFlow may be tracing."""
+        made = self.staged().get_concrete_function(*specs)
+        tree = self._out_trees[_types_of(made.inputs[: len(specs)])]  # may be a trace for more types
+        self._out_trees[_types_of(specs)] = self._last.out_tree = tree
         return made
 
     def result_types(self, avals: Sequence[ShapedArray]) -> list[ShapedArray]:
@@ -117,39 +127,45 @@ class TfFunction:
             )
         return [ShapedArray(tuple(x.shape), border.numpy_dtype(x)) for x in found]
 
-    def vjp(self, avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray]) -> TfFunction:
-        """The function ``(*args, *cotangents of inexact results) -> gradients of inexact args``."""
-        active = tuple(dtypes.is_inexact(a.dtype) for a in avals)
-        out_active = tuple(dtypes.is_inexact(a.dtype) for a in out_avals)
-        found = self._vjps.get((active, out_active))
+    def vjp(self, active: tuple[bool, ...], out_active: tuple[bool, ...]) -> TfFunction:
+        """The function ``(*args, *cotangents of active results) -> gradients of active args``."""
+        if self._stacks is not None:
+            one, mapped, effects = self._stacks
+            found = one.vjp(active, out_active).batched(mapped + (True,) * sum(out_active), effects)
+            whole = tuple([m for m, a in zip(mapped, active, strict=True) if a])
+            return found if all(whole) else found._from_this("vjp", derived.summed, whole, None, len(found._stacks[1]))
+        return self._from_this("vjp", derived.pulled_back, active, out_active, len(active) + sum(out_active))
+
+    def jvp(self, active: tuple[bool, ...], out_active: tuple[bool, ...]) -> TfFunction:
+        """The function ``(*args, *tangents of active args) -> tangents of active results``."""
+        if self._stacks is not None:
+            one, mapped, effects = self._stacks
+            tangents = tuple([m for m, a in zip(mapped, active, strict=True) if a])
+            return one.jvp(active, out_active).batched(mapped + tangents, effects)
+        return self._from_this("jvp", derived.pushed_forward, active, out_active, len(active) + sum(active))
+
+    def batched(self, mapped: tuple[bool, ...], effects: bool) -> TfFunction:
+        """The function on stacks, along axis 0, of those arguments that are mapped; it returns stacks.
+
+        Args:
+          effects: whether calls may do more than compute results: then there is one for each element, in order.
+        """
+        found = self._from_this("vmap", derived.batched, mapped, effects, len(mapped))
+        found._stacks = self, mapped, effects
+        return found
+
+    def _from_this(self, kind: str, make: Callable, first: Any, second: Any, num_args: int) -> TfFunction:
+        key = kind, first, second
+        found = self._derived.get(key)
         if found is None:
-            count = len(active) + sum(out_active)
-            found = self._vjps[active, out_active] = TfFunction(
-                _gradient(self, active, out_active), f"vjp_of_{self.name}",
-                pytree.tree_structure(((0,) * count, {})), None,
-            )  # fmt: skip
+            tree = pytree.tree_structure(((0,) * num_args, {}))
+            made = TfFunction(make(self, first, second), f"{kind}_of_{self.name}", tree, None)
+            found = self._derived.setdefault(key, made)
         return found
 
 
 def _types_of(tensors: Sequence[Any]) -> tuple:
     return tuple([(None if x.shape.rank is None else tuple(x.shape), x.dtype) for x in tensors])
-
-
-def _gradient(fun: TfFunction, active: tuple[bool, ...], out_active: tuple[bool, ...]) -> Callable:
-    def vjp_tf(*tensors):
-        args, cts = tensors[: len(active)], tensors[len(active) :]
-        watched = [x for x, m in zip(args, active, strict=True) if m]
-        with tf.GradientTape(watch_accessed_variables=False) as tape:
-            tape.watch(watched)
-            results = [x for x, m in zip(fun.run(*args)[0], out_active, strict=True) if m]
-        if not results:
-            return [tf.zeros_like(x) for x in watched]
-        found = tape.gradient(
-            results, watched, output_gradients=list(cts), unconnected_gradients=tf.UnconnectedGradients.ZERO
-        )
-        return [tf.convert_to_tensor(x) for x in found]
-
-    return vjp_tf
 
 
 def _numeric(leaf: Any) -> Any:

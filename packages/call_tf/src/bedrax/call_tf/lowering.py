@@ -10,7 +10,7 @@ import numpy as np
 
 from bedrax.call_tf import border
 from bedrax.call_tf.function import LIMITATIONS, TfFunction, has_symbolic
-from bedrax.call_tf.primitive import call_tf_ordered_effect, call_tf_p
+from bedrax.call_tf.primitive import call_tf_ordered_effect, call_tf_p, call_tf_tangent_p, forward_call
 from bedrax.core import dtypes
 from bedrax.core.avals import ShapedArray
 from bedrax.tf import tensorflow as tf
@@ -44,6 +44,11 @@ def _lower(ctx, *operands, fun, has_side_effects, ordered, call_tf_graph, **_):
     hlo, captured = compile_tf(fun, ctx.avals_in, len(ctx.avals_out), ctx.platform)
     values = [*operands, *map(ctx.constant, captured)]
     return _as_declared(ctx, fun, call_hlo(ctx, f"call_tf_{fun.name}", hlo, values))
+
+
+@lowering_rules.rule(call_tf_tangent_p)
+def _lower_tangent(ctx, *operands, **params):
+    return _lower(ctx, *operands, **forward_call(params))
 
 
 def compile_tf(

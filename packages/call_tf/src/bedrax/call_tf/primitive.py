@@ -2,23 +2,22 @@
 
 Parameters: `fun` (a `TfFunction`), `output_avals` (declared types of the results, or None),
 `has_side_effects`, `ordered`, `call_tf_graph`.
+
+`call_tf_tangent_p` is its derivative: it is linear in the operands after the arguments, the tangents of those that are
+`active`. Evaluated it calls the function's Jacobian-vector product, transposed its vector-Jacobian product.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from bedrax import lax
-from bedrax.autodiff.tables import Zero, jvp_rules, transpose_rules
-from bedrax.batching.tables import batch_rules, to_front
+from bedrax.autodiff.tables import Zero, flags, instantiate, jvp_rules, live, spread, transpose_rules
+from bedrax.batching.tables import all_to_front, batch_rules, to_front
 from bedrax.call_tf import border
 from bedrax.core import dtypes, effects
 from bedrax.core.avals import aval_of
 from bedrax.core.tables import effect_rules, print_rules
 from bedrax.core.tracing import Primitive
-from bedrax.lax.primitives.custom_rules import custom_lin_p
 from bedrax.numpy_backend.tables import numpy_rules
 from bedrax.tf.tables import tf_calls
 
@@ -99,50 +98,88 @@ def _in_place(*tensors, fun, **_):
 
 tf_calls.add(call_tf_p, _in_place)
 
-# ---- transformations
+# ---- derivatives
 
 
-@jvp_rules.rule(call_tf_p, kind="custom vjp")
-def _derivative(primals, tangents, *, fun, has_side_effects, ordered, call_tf_graph, output_avals):
-    params = dict(has_side_effects=has_side_effects, ordered=ordered, call_tf_graph=call_tf_graph)
-    outs = call_tf_p.bind(*primals, fun=fun, output_avals=output_avals, **params)
-    active = tuple(type(t) is not Zero for t in tangents)
-    live = [t for t in tangents if type(t) is not Zero]
-    if not live:
+call_tf_tangent_p = Primitive("call_tf_tangent", multiple_results=True)
+print_rules.add(call_tf_tangent_p, lambda params: {**params, "fun": params["fun"].name})
+effect_rules.add(call_tf_tangent_p, _effects)
+
+
+def forward_call(params: dict) -> dict:
+    """Parameters of the call that computes a tangent."""
+    params = dict(params)
+    active, types = params.pop("active"), params.pop("out_avals")
+    fun = params["fun"].jvp(active, tuple([dtypes.is_inexact(a.dtype) for a in types]))
+    return dict(params, fun=fun, output_avals=tuple([a for a in types if dtypes.is_inexact(a.dtype)]))
+
+
+@call_tf_tangent_p.abstract
+def _tangent_types(*avals, out_avals, **_):
+    return [a.strip_weak_type() for a in out_avals if dtypes.is_inexact(a.dtype)]
+
+
+call_tf_tangent_p.def_impl(lambda *args, **params: _eager(*args, **forward_call(params)))
+numpy_rules.add(call_tf_tangent_p, lambda *args, **params: _numpy(*args, **forward_call(params)))
+tf_calls.add(call_tf_tangent_p, lambda *tensors, **params: _in_place(*tensors, **forward_call(params)))
+
+
+@jvp_rules.rule(call_tf_p, kind="another call")
+def _derivative(primals, tangents, *, output_avals, **params):
+    outs = call_tf_p.bind(*primals, output_avals=output_avals, **params)
+    active = flags(tangents)
+    out_avals = tuple([aval_of(x).strip_weak_type() for x in outs])
+    inexact = [dtypes.is_inexact(a.dtype) for a in out_avals]
+    if not any(active) or not any(inexact):
         return outs, [Zero.of(x) for x in outs]
-    types, out_types = ([aval_of(x).strip_weak_type() for x in xs] for xs in (primals, outs))
-    vjp = fun.vjp(types, out_types)
-    wanted = tuple(a for a in types if dtypes.is_inexact(a.dtype))
+    found = call_tf_tangent_p.bind(*primals, *live(tangents), active=active, out_avals=out_avals, **params)
+    return outs, spread(found, inexact, outs)
 
-    def bwd(residuals, cts):
-        given = [ct for ct, a in zip(cts, out_types, strict=True) if dtypes.is_inexact(a.dtype)]
-        found = iter(call_tf_p.bind(*residuals, *given, fun=vjp, output_avals=wanted, **params))
-        return [next(found) if dtypes.is_inexact(a.dtype) else None for a in types]
 
-    tangent_types = tuple(a.to_tangent_aval() for a in out_types)
-    found = custom_lin_p.bind(
-        *primals, *live, bwd=bwd, num_res=len(primals), out_avals=tangent_types, active=active, symbolic_zeros=False
-    )
-    return outs, [t if dtypes.is_inexact(a.dtype) else Zero(a) for t, a in zip(found, tangent_types, strict=True)]
+@jvp_rules.rule(call_tf_tangent_p, kind="another call")
+def _derivative_of_tangent(primals, tangents, **params):
+    """The tangent of a tangent is that of the call that computes it."""
+    return _derivative(primals, tangents, **forward_call(params))
+
+
+@transpose_rules.rule(call_tf_tangent_p, kind="another call")
+def _transposed(cts, *args, fun, active, out_avals, **params):
+    primals = args[: len(active)]
+    wanted = tuple([aval_of(x).strip_weak_type() for x, a in zip(primals, active, strict=True) if a])
+    vjp = fun.vjp(active, tuple([dtypes.is_inexact(a.dtype) for a in out_avals]))
+    found = call_tf_p.bind(*primals, *map(instantiate, cts), fun=vjp, output_avals=wanted, **params)
+    return [None] * len(primals) + list(found)
 
 
 transpose_rules.absent(call_tf_p, why="whether a TensorFlow function is linear is not known; its derivative is")
 
+# ---- batching
 
-@batch_rules.rule(call_tf_p, kind="one by one")
-def _batched(axis, args, dims, *, has_side_effects, ordered, **params):
-    if has_side_effects or ordered:
-        raise NotImplementedError(
-            "Batching rule for 'call_tf' not implemented: vmap cannot see into a TensorFlow function. If the function"
-            " is pure, say call_tf(..., has_side_effects=False), and vmap calls it for one element after the other;"
-            " or write it for batches and call it outside vmap."
-        )
-    params = dict(params, has_side_effects=False, ordered=False)
-    mapped = [to_front(x, d, axis.size) for x, d in zip(args, dims, strict=True) if d is not None]
 
-    def call(rows) -> Any:
-        rest = iter(rows)
-        return call_tf_p.bind(*(x if d is None else next(rest) for x, d in zip(args, dims, strict=True)), **params)
+def _with_axis(avals, size) -> tuple:
+    return tuple([a.update(shape=(size, *a.shape)) for a in avals])
 
-    out = lax.map(call, mapped)
+
+def _without_axis(aval, dim):
+    return aval if dim is None else aval.update(shape=aval.shape[:dim] + aval.shape[dim + 1 :])
+
+
+@batch_rules.rule(call_tf_p, kind="vectorized by TensorFlow")
+def _batched(axis, args, dims, *, fun, output_avals, **params):
+    mapped = tuple([d is not None for d in dims])
+    if output_avals is None and type(axis.size) is not int:  # whose stacks TensorFlow has no types for
+        output_avals = tuple(fun.result_types([_without_axis(aval_of(x), d) for x, d in zip(args, dims, strict=True)]))
+    args = [to_front(x, d, axis.size) if m else x for x, d, m in zip(args, dims, mapped, strict=True)]
+    out = call_tf_p.bind(
+        *args, fun=fun.batched(mapped, params["has_side_effects"] or params["ordered"]),
+        output_avals=output_avals and _with_axis(output_avals, axis.size), **params,
+    )  # fmt: skip
+    return out, [0] * len(out)
+
+
+@batch_rules.rule(call_tf_tangent_p, kind="vectorized by TensorFlow")
+def _batched_tangent(axis, args, dims, *, fun, active, out_avals, **params):
+    args = all_to_front(args, dims, axis.size)  # all of them, so that it stays the tangent of a function
+    batched = fun.batched((True,) * len(active), params["has_side_effects"] or params["ordered"])
+    out = call_tf_tangent_p.bind(*args, fun=batched, active=active, out_avals=_with_axis(out_avals, axis.size), **params)
     return out, [0] * len(out)
