@@ -34,7 +34,9 @@ def strange(x):
 FUNCTIONS = {
     "matmul": (lambda x, w: tf.linalg.matvec(w, tf.sin(x), transpose_a=True), lambda x, w: jnp.sin(x) @ w),
     "control flow": (
-        lambda x, w: tf.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, tf.sin(y) * w[0, 0]), (0, x), maximum_iterations=3)[1],
+        lambda x, w: tf.while_loop(
+            lambda i, y: i < 3, lambda i, y: (i + 1, tf.sin(y) * w[0, 0]), (0, x), maximum_iterations=3
+        )[1],
         lambda x, w: lax.fori_loop(0, 3, lambda i, y: jnp.sin(y) * w[0, 0], x),
     ),
     "branches": (
@@ -149,7 +151,10 @@ def test_declared_symbolic_shapes():
         b, c = x.shape[0], y.shape[0]
         like = lambda *shape: ShapeDtypeStruct(shape, F32)
         both = call_tf(lambda x, y: tf.concat([x, y], 0), output_shape_dtype=like(b + c))(x, y)
-        pair = call_tf(lambda x, y: (x[:, None] * y, tf.reshape(x[:, None] * y, [-1])), output_shape_dtype=(like(b, c), like(b * c)))
+        pair = call_tf(
+            lambda x, y: (x[:, None] * y, tf.reshape(x[:, None] * y, [-1])),
+            output_shape_dtype=(like(b, c), like(b * c)),
+        )
         return both + 1, *pair(x, y)
 
     for native in (False, True):

@@ -181,5 +181,7 @@ def _batched(axis, args, dims, *, fun, output_avals, **params):
 def _batched_tangent(axis, args, dims, *, fun, active, out_avals, **params):
     args = all_to_front(args, dims, axis.size)  # all of them, so that it stays the tangent of a function
     batched = fun.batched((True,) * len(active), params["has_side_effects"] or params["ordered"])
-    out = call_tf_tangent_p.bind(*args, fun=batched, active=active, out_avals=_with_axis(out_avals, axis.size), **params)
+    out = call_tf_tangent_p.bind(
+        *args, fun=batched, active=active, out_avals=_with_axis(out_avals, axis.size), **params
+    )
     return out, [0] * len(out)
