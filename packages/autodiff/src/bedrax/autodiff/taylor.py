@@ -11,6 +11,7 @@ Source: Griewank and Walther, "Evaluating Derivatives" (2008), chapter 13.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -20,10 +21,25 @@ from bedrax.autodiff.tables import Zero, instantiate, jvp_rules
 from bedrax.core import dtypes
 from bedrax.core.avals import aval_of
 from bedrax.core.ir import run
-from bedrax.core.tracing import Trace, Tracer, current, entered, set_trace
+from bedrax.core.tracing import Primitive, Trace, Tracer, current, entered, set_trace
 from bedrax.lax.filling import zeros_of
 from bedrax.lax.primitives import elementwise
 from bedrax.lax.primitives.custom_rules import run_call
+
+# Rules of libraries, which stand before what follows from the jvp rule:
+# ``rule(primals, series, **params) -> (result, series)``, where a series is the list of a path's derivatives.
+jet_rules: dict[Primitive, Callable] = {}
+
+
+class ZeroTerm:
+    """A term of a series that vanishes."""
+
+
+class ZeroSeries:
+    """The terms of a path that does not move."""
+
+
+zero_term, zero_series = ZeroTerm(), ZeroSeries()
 
 
 class SeriesTracer(Tracer):
@@ -68,6 +84,9 @@ class SeriesTrace(Trace):
         with set_trace(self.parent):
             if all(s is None for s in series):
                 return self.parent.process(prim, args, params)
+        if prim in jet_rules:
+            with set_trace(self.parent):
+                return self._by_rule(prim, args, series, params)
         kind = jvp_rules.kind(prim)
         if kind == "call":
             return run(params["jaxpr"], *args)
@@ -83,6 +102,21 @@ class SeriesTrace(Trace):
             if prim is elementwise.div_p:
                 return SeriesTracer(self, _quotient(*map(_padded, series, args), self.order))
         return self._by_derivative(prim, args, series, params)
+
+    def _by_rule(self, prim, args, series, params):
+        """What a library's rule says, in derivatives."""
+        scales = [math.factorial(k) for k in range(1, self.order + 1)]
+        paths = [s or [x, *(instantiate(Zero.of(x)) for _ in scales)] for s, x in zip(series, args, strict=True)]
+        derivatives = [[_scaled(t, f) if _moves(t) else t for t, f in zip(p[1:], scales)] for p in paths]
+        out, terms = jet_rules[prim]([p[0] for p in paths], derivatives, **params)
+
+        def path(x, terms):
+            if terms is zero_series:
+                return x
+            terms = [zeros_of(aval_of(x)) if t is zero_term else t for t in terms]
+            return SeriesTracer(self, [x, *(_divided(t, f) for t, f in zip(terms, scales, strict=True))])
+
+        return [path(*pair) for pair in zip(out, terms, strict=True)] if prim.multiple_results else path(out, terms)
 
     def _linear(self, prim, args, series, params):
         steps = []
@@ -208,6 +242,7 @@ def jet(
       NotImplementedError: an operation in `fun` has no derivative.
     """
     leaves, tree = pytree.tree_flatten(tuple(primals))
+    series = _written_out(primals, series)
     columns = _checked_terms(leaves, tree, primals, series)
     order = len(columns)
     scales = [math.factorial(k) if factorial_scaled else 1 for k in range(1, order + 1)]
@@ -224,6 +259,78 @@ def jet(
     paths = [trace.terms_of(x) or [x] + [instantiate(Zero.of(x))] * order for x in out]
     terms_out = [[_scaled(t, f) if _moves(t) else t for t, f in zip(path[1:], scales, strict=True)] for path in paths]
     return pytree.tree_unflatten(out_tree, [path[0] for path in paths]), pytree.tree_unflatten(out_tree, terms_out)
+
+
+def jet2(
+    fun: Callable, primals: Sequence[Any], series: Sequence[Sequence[Any]], *, factorial_scaled: bool = False, **_
+) -> tuple:
+    """`jet` with coefficients of the paths, where nothing else is said."""
+    return jet(fun, primals, series, factorial_scaled=factorial_scaled)
+
+
+def _written_out(primals: Sequence[Any], series: Sequence[Any]) -> list:
+    """The series with arrays for zeros."""
+    order = max((len(s) for s in series if s is not zero_series), default=0)
+    zeros = lambda p: pytree.tree_map(lambda x: zeros_of(aval_of(x)), p)
+    return [
+        [zeros(p)] * order if s is zero_series else [zeros(p) if t is zero_term else t for t in s]
+        for p, s in zip(primals, series)
+    ] if len(primals) == len(series) else list(series)  # fmt: skip
+
+
+# ---- rules of libraries
+
+
+def linear_prop(prim: Primitive, primals_in: Sequence[Any], series_in: Sequence[Sequence[Any]], **params) -> tuple:
+    """The rule of an operation that is linear in all of its operands together."""
+    out = prim.bind(*primals_in, **params)
+    terms = [prim.bind(*column, **params) for column in zip(*series_in, strict=True)]
+    if prim.multiple_results:
+        return out, [list(column) for column in zip(*terms, strict=True)]
+    return out, terms
+
+
+def zero_prop(prim: Primitive, primals_in: Sequence[Any], series_in: Sequence[Sequence[Any]], **params) -> tuple:
+    """The rule of an operation whose derivative vanishes."""
+    out = prim.bind(*primals_in, **params)
+    return out, [zero_series] * len(out) if prim.multiple_results else zero_series
+
+
+def deriv_prop(
+    prim: Primitive, deriv: Callable, primals_in: Sequence[Any], series_in: Sequence[Sequence[Any]]
+) -> tuple:
+    """The rule of a function of one operand, whose derivative is the function `deriv`: Leibniz's rule for ``f'(x) x'``."""
+    (x,), (terms,) = primals_in, series_in
+    first, rest = jet(deriv, (x,), (terms[:-1],))
+    slopes = [first, *rest]
+    out = []
+    for k in range(len(terms)):
+        total = None
+        for j in range(k + 1):
+            product = elementwise.mul_p.bind(_scaled(slopes[k - j], math.comb(k, j)), terms[j])
+            total = _plus(total, product)
+        out.append(total)
+    return prim.bind(x), out
+
+
+def deflinear(prim: Primitive) -> None:
+    """Register `linear_prop`."""
+    jet_rules[prim] = functools.partial(linear_prop, prim)
+
+
+def defzero(prim: Primitive) -> None:
+    """Register `zero_prop`."""
+    jet_rules[prim] = functools.partial(zero_prop, prim)
+
+
+def def_deriv(prim: Primitive, deriv: Callable) -> None:
+    """Register `deriv_prop`."""
+    jet_rules[prim] = functools.partial(deriv_prop, prim, deriv)
+
+
+def def_comp(prim: Primitive, comp: Callable, **kwargs) -> None:
+    """Register that an operation is what the function `comp` computes."""
+    jet_rules[prim] = lambda primals, series, **params: jet(functools.partial(comp, **kwargs), primals, series)
 
 
 def _checked_terms(leaves: list, tree, primals, series) -> list[list]:
@@ -247,4 +354,7 @@ def _checked_terms(leaves: list, tree, primals, series) -> list[list]:
     return columns
 
 
-__all__ = ["jet"]
+__all__ = [
+    "ZeroSeries", "ZeroTerm", "def_comp", "def_deriv", "deflinear", "defzero", "deriv_prop", "jet", "jet2", "jet_rules",
+    "linear_prop", "zero_prop", "zero_series", "zero_term",
+]  # fmt: skip

@@ -16,6 +16,7 @@ from typing import Any
 
 from bedrax.autodiff import tables as ad_tables
 from bedrax.autodiff.tables import Zero, instantiate
+from bedrax.batching.api import Vmappable, vmappable
 from bedrax.batching.tables import batch_rules, elementwise
 from bedrax.batching.tables import to_front as _to_front
 from bedrax.core import executors
@@ -166,6 +167,36 @@ def get_primitive_transpose(p):
 is_undefined_primal = ad_tables.is_undefined
 add_tangents = ad_tables.add_tangents
 UndefinedPrimal = ad_tables.UndefinedPrimal
+
+
+def register_vmappable(
+    data_type: type, spec_type: type, axis_size_type: type, to_elt: Callable, from_elt: Callable,
+    make_iota: Callable | None,
+) -> None:  # fmt: skip
+    """Say how `vmap` maps a class of pytrees whose static data tell of their shape.
+
+    Args:
+      spec_type, axis_size_type: only `int`: an axis, and its size.
+      to_elt: ``(of an array, get_index, batch, axis) -> element``; the first maps an array and its axis.
+      from_elt: ``(of an array, size, element, axis) -> batch``.
+      make_iota: only None.
+    """
+    if spec_type is not int or axis_size_type is not int or make_iota is not None:
+        raise NotImplementedError(
+            f"register_vmappable of {data_type.__name__}: values are mapped along axes, so the types of specifications and"
+            f" sizes are int, and there is no make_iota; got {spec_type}, {axis_size_type}, {make_iota}"
+        )
+    as_it_is = lambda x, axis: x  # the arrays are mapped already
+    vmappable[data_type] = Vmappable(
+        lambda x, axes: to_elt(as_it_is, None, x, axes[0]),
+        lambda x, axes, size: from_elt(lambda size, x, axis: x, size, x, axes[0]),
+    )
+
+
+def unregister_vmappable(data_type: type) -> None:
+    """Undo `register_vmappable`."""
+    del vmappable[data_type]
+
 
 __all__ = [
     "UndefinedPrimal", "Zero", "add_jaxvals", "add_tangents", "apply_primitive", "axis_primitive_batchers", "bdim_at_front", "broadcast",

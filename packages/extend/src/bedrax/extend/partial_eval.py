@@ -11,7 +11,7 @@ from typing import Any
 from bedrax.autodiff.linearization import Node, Tape
 from bedrax.core import dead_code, staging
 from bedrax.core.avals import AbstractValue, aval_of
-from bedrax.core.ir import DebugInfo, Jaxpr
+from bedrax.core.ir import DebugInfo, Eqn, Jaxpr
 from bedrax.core.tracing import current, entered
 from bedrax.extend.unsupported import refuse_options
 
@@ -92,3 +92,20 @@ def dce_jaxpr(jaxpr: Jaxpr, used_outputs: Sequence[bool], instantiate: bool | Se
 
 
 dce_rules = dead_code.dead_code_rules
+JaxprTracer = Node
+Val = Any
+
+
+def dce_jaxpr_consts(jaxpr: Jaxpr, used_outputs: Sequence[bool], instantiate: bool | Sequence[bool] = False) -> tuple:
+    """(the program for the used results only, which constants it needs, which arguments)."""
+    smaller, used = dce_jaxpr(jaxpr, used_outputs, instantiate)
+    kept = {*smaller.constvars}
+    return smaller, [v in kept for v in jaxpr.constvars], used
+
+
+def dce_jaxpr_call_rule(used_outputs: Sequence[bool], eqn: Eqn) -> tuple[list[bool], Eqn | None]:
+    """What is left of a call of a program of which only some results are used: (which operands, the equation)."""
+    return dce_rules[eqn.primitive](eqn, list(used_outputs))
+
+
+dce_jaxpr_closed_call_rule = dce_jaxpr_call_rule

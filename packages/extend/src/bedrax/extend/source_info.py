@@ -5,6 +5,8 @@ Needed by Flax (`register_exclusion`, in traceback_util).
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from bedrax.core import source
@@ -49,12 +51,44 @@ def summarize(source_info: Any, num_frames: int = 1) -> str:
 
 extend_name_stack = named_scope
 
+
+def new_name_stack(name: str = "") -> NameStack:
+    """A stack of one scope, or of none."""
+    return NameStack((name,) if name else ())
+
+
+def new_source_info() -> SourceInfo:
+    """A place that is not known, under no names."""
+    return SourceInfo(None, NameStack())
+
+
+@contextlib.contextmanager
+def set_name_stack(name_stack: NameStack) -> Iterator[None]:
+    """Context manager: other named scopes are around us."""
+    saved, _current.names = _current.names, tuple(name_stack)
+    try:
+        yield
+    finally:
+        _current.names = saved
+
+
+def reset_name_stack() -> contextlib.AbstractContextManager:
+    """Context manager: no named scopes are around us."""
+    return set_name_stack(NameStack())
+
+
+def transform_name_stack(name: str) -> contextlib.AbstractContextManager:
+    """Context manager: the scopes around us are those of a transformed function: ``name(outer/inner)``."""
+    return set_name_stack(NameStack((f"{name}({current_name_stack()})",)))
+
+
+def user_context(traceback: Any, *, name_stack: NameStack | None = None) -> contextlib.AbstractContextManager:
+    """Context manager: named scopes of `name_stack`. Places are those of the frames of the user, also inside."""
+    return contextlib.nullcontext() if name_stack is None else set_name_stack(name_stack)
+
+
 __all__ = [
-    "NameStack",
-    "SourceInfo",
-    "current",
-    "current_name_stack",
-    "extend_name_stack",
-    "register_exclusion",
-    "summarize",
-]
+    "NameStack", "SourceInfo", "current", "current_name_stack", "extend_name_stack", "new_name_stack",
+    "new_source_info", "register_exclusion", "reset_name_stack", "set_name_stack", "summarize", "transform_name_stack",
+    "user_context",
+]  # fmt: skip

@@ -26,6 +26,7 @@ reasons: dict[str, str] = {
     **dict.fromkeys(("VJPHiPrimitive", "HiPspec"), _TYPES),
     **dict.fromkeys(_CORES, _MESHES),
     **dict.fromkeys(_ATTENTION, _SPLASH),
+    "register_hlo_module_transformation": "this version of jaxlib has no such hook in XLA's pipeline",
 }  # fmt: skip
 
 
@@ -51,6 +52,8 @@ def _function(name: str) -> Callable[..., Any]:
     function.__doc__ = f"Raises NotImplementedError: {reasons[name]}."
     return function
 
+
+register_hlo_module_transformation = _function("register_hlo_module_transformation")
 
 # ---- kernels: what needs cores, and the kernels for TPUs that keras imports
 

@@ -1,1 +1,8 @@
+from math import factorial as _factorial
+
 from bedrax.autodiff.taylor import *
+from bedrax.autodiff.taylor import SeriesTrace as _SeriesTrace, SeriesTracer as _SeriesTracer
+
+JetTrace = _SeriesTrace
+JetTracer = _SeriesTracer
+fact = _factorial

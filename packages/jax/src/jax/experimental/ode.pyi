@@ -1,1 +1,2 @@
 from bedrax.libraries.ode import *
+from bedrax.libraries.ode_steps import *

@@ -3,4 +3,5 @@ from bedrax.extend.interpreters import (
     broadcast as broadcast, defbroadcasting as defbroadcasting, defreducer as defreducer,
     defvectorized as defvectorized, fancy_primitive_batchers as fancy_primitive_batchers,
     moveaxis as moveaxis, not_mapped as not_mapped, primitive_batchers as primitive_batchers,
+    register_vmappable as register_vmappable, unregister_vmappable as unregister_vmappable,
 )  # fmt: skip

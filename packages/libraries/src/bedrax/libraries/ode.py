@@ -22,8 +22,8 @@ from bedrax.numpy.flatten_util import ravel_pytree
 
 __all__ = ["odeint"]
 
-_C = (1 / 5, 3 / 10, 4 / 5, 8 / 9, 1.0, 1.0)
-_A = (
+NODES = (1 / 5, 3 / 10, 4 / 5, 8 / 9, 1.0, 1.0)
+WEIGHTS = (
     (1 / 5,),
     (3 / 40, 9 / 40),
     (44 / 45, -56 / 15, 32 / 9),
@@ -31,7 +31,7 @@ _A = (
     (9017 / 3168, -355 / 33, 46732 / 5247, 49 / 176, -5103 / 18656),
     (35 / 384, 0, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84),
 )
-_ERROR = (71 / 57600, 0, -71 / 16695, 71 / 1920, -17253 / 339200, 22 / 525, -1 / 40)
+ERROR = (71 / 57600, 0, -71 / 16695, 71 / 1920, -17253 / 339200, 22 / 525, -1 / 40)
 _DENSE = (
     -12715105075 / 11282082432, 0, 87487479700 / 32700410799, -10690763975 / 1880347072,
     701980252875 / 199316789632, -1453857185 / 822651844, 69997945 / 29380423,
@@ -45,13 +45,13 @@ def _combine(weights, slopes):
 def _step(f, y, slope, t, h):
     """The end of a step, its slope, the estimate of the error, and the coefficients between start and end."""
     slopes = [slope]
-    for c, row in zip(_C, _A, strict=True):
+    for c, row in zip(NODES, WEIGHTS, strict=True):
         end = y + h * _combine(row, slopes)
         slopes.append(f(end, t + c * h))
     change = end - y
     bend = h * slope - change
     dense = jnp.stack([y, change, bend, change - h * slopes[-1] - bend, h * _combine(_DENSE, slopes)])
-    return end, slopes[-1], h * _combine(_ERROR, slopes), dense
+    return end, slopes[-1], h * _combine(ERROR, slopes), dense
 
 
 def _between(dense, share):

@@ -11,7 +11,7 @@ from .counts import (
 from .discrete import categorical as categorical, choice as choice, permutation as permutation
 from .gamma_family import (
     ball as ball, beta as beta, chisquare as chisquare, dirichlet as dirichlet, f as f, gamma as gamma,
-    generalized_normal as generalized_normal, loggamma as loggamma, random_gamma_p,
+    generalized_normal as generalized_normal, loggamma as loggamma, random_gamma_p as random_gamma_p,
     t as t,
 )  # fmt: skip
 from .keys import (

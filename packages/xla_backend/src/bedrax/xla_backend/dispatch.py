@@ -42,6 +42,7 @@ from bedrax.xla_backend.sharding import resolve
 # What `clear_caches` empties besides C++'s cache.
 _runners: dict[Any, dict] = {}  # what was compiled for eager operations, by primitive and params
 _all_jitted: weakref.WeakSet = weakref.WeakSet()
+other_caches: list[Callable[[], None]] = []  # of libraries
 
 
 class XlaExecutor(executors.Executor):
@@ -254,6 +255,8 @@ def clear_caches() -> None:
     caches.traces.clear()
     for jitted in list(_all_jitted):
         jitted.clear_cache()
+    for clear in other_caches:
+        clear()
 
 
 def forget(prim) -> None:

@@ -1,1 +1,5 @@
-"""`jax.experimental.compilation_cache`: nothing of it is offered; the cache is set by the options `jax_compilation_cache_*`."""
+"""`jax.experimental.compilation_cache`: the public names, from the layers that own them."""
+
+from bedrax.core.lazy import attach_stub
+
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

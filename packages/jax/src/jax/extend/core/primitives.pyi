@@ -60,6 +60,7 @@ from bedrax.core.jitting import jit_p as jit_p
 from bedrax.xla_backend.placement import (
     device_put_p as device_put_p, sharding_constraint_p as sharding_constraint_p,
 )  # fmt: skip
+from bedrax.random.gamma_family import random_gamma_p as random_gamma_p
 from bedrax.random.primitives import (
     random_bits_p as random_bits_p, random_fold_in_p as random_fold_in_p, random_seed_p as random_seed_p,
     random_split_p as random_split_p,

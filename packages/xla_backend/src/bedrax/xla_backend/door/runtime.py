@@ -43,6 +43,7 @@ buffer_to_dlpack_managed_tensor = _jax.buffer_to_dlpack_managed_tensor
 dlpack_managed_tensor_to_buffer = _jax.dlpack_managed_tensor_to_buffer
 pytree_registry = _jax.pytree.default_registry()
 pjit = _jax.pjit
+default_topology = _jax.get_default_c_api_topology
 
 jaxlib_version = tuple(int(part) for part in __import__("jaxlib.version").version.__version__.split(".")[:3])
 

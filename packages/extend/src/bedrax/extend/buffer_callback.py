@@ -1,0 +1,112 @@
+"""Callbacks that write their results into buffers (`jax.experimental.buffer_callback`), by callbacks that return them."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bedrax import pytree
+from bedrax.lax.primitives.callbacks import io_callback, pure_callback
+
+__all__ = ["Buffer", "ExecutionContext", "ExecutionStage", "buffer_callback"]
+
+
+class ExecutionStage(enum.Enum):
+    """In which stage of an execution a callback is called: here always the last one."""
+
+    INSTANTIATE = 0
+    PREPARE = 1
+    INITIALIZE = 2
+    EXECUTE = 3
+
+
+@dataclass(frozen=True)
+class ExecutionContext:
+    """What a callback is told of the execution. `stream` is that of a device, of which the host has none."""
+
+    stage: ExecutionStage = ExecutionStage.EXECUTE
+    stream: None = None
+
+
+class Buffer:
+    """An argument or a result of a callback; ``numpy.asarray(buffer)`` is its memory, which a result's may be written."""
+
+    def __init__(self, array: np.ndarray, writeable: bool):
+        self._array, self.writeable = array, writeable
+        array.flags.writeable = writeable
+
+    shape = property(lambda self: self._array.shape)
+    ndim = property(lambda self: self._array.ndim)
+    dtype = property(lambda self: self._array.dtype)
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self._array, dtype, copy=copy)
+
+    def __dlpack__(self, **options):
+        return self._array.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self._array.__dlpack_device__()
+
+    def __repr__(self):
+        return f"Buffer({self.dtype.name}{list(self.shape)}, writeable={self.writeable})"
+
+
+def buffer_callback(
+    callback: Callable[..., None], result_shape_dtypes: Any, *, has_side_effect: bool = False,
+    vmap_method: str | None = None, input_output_aliases: dict[int, int] | None = None,
+    command_buffer_compatible: bool = False,
+) -> Callable:  # fmt: skip
+    """A function of arrays that calls Python, which fills the buffers of the results.
+
+    Args:
+      callback: ``(context, buffers of the results, *buffers of the arguments) -> None``. On the host.
+      result_shape_dtypes: pytree of objects with ``shape`` and ``dtype``, like the result.
+      has_side_effect: the call is neither left out nor repeated.
+      vmap_method: see `jax.pure_callback`; not with `has_side_effect`.
+      input_output_aliases: flat argument -> flat result whose buffer holds its values when the callback is called.
+      command_buffer_compatible: only False; it is about GPUs.
+
+    Returns:
+      A function of pytrees of arrays that returns a pytree like `result_shape_dtypes`.
+    """
+    if command_buffer_compatible:
+        raise NotImplementedError("buffer_callback: callbacks run on the host, so command_buffer_compatible is False")
+    wanted, tree = pytree.tree_flatten(result_shape_dtypes)
+    types = tuple((tuple(s.shape), np.dtype(s.dtype)) for s in wanted)
+    aliases = tuple(sorted((input_output_aliases or {}).items()))
+
+    def call(*args):
+        ranks = tuple(np.ndim(x) for x in pytree.tree_leaves(args))
+        fill = _Fill(callback, types, tree, aliases, ranks)
+        if has_side_effect:
+            return io_callback(fill, result_shape_dtypes, *args)
+        return pure_callback(fill, result_shape_dtypes, *args, vmap_method=vmap_method)
+
+    return call
+
+
+@dataclass(frozen=True)
+class _Fill:
+    """A callback that returns what another one writes; equal ones share compiled code."""
+
+    callback: Callable
+    types: tuple
+    tree: Any
+    aliases: tuple
+    ranks: tuple[int, ...]
+
+    def __call__(self, *args):
+        given = [np.asarray(x) for x in pytree.tree_leaves(args)]
+        lead = [x.shape[: x.ndim - rank] for x, rank in zip(given, self.ranks, strict=True)]
+        batch = np.broadcast_shapes(*lead)
+        results = [np.zeros((*batch, *shape), dtype) for shape, dtype in self.types]
+        for source, target in self.aliases:
+            results[target][...] = given[source]
+        read = pytree.tree_map(lambda x: Buffer(np.array(x), False), args)
+        self.callback(ExecutionContext(), pytree.tree_unflatten(self.tree, [Buffer(x, True) for x in results]), *read)
+        return pytree.tree_unflatten(self.tree, results)

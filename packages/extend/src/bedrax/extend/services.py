@@ -1,0 +1,146 @@
+"""Services of the backend under the names of `jax.extend`: clients, options of compilation, shardings as bytes."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from bedrax.xla_backend import clients, dispatch, flags
+from bedrax.xla_backend.compile import compile_options
+from bedrax.xla_backend.door import runtime
+from bedrax.xla_backend.door.runtime import HloSharding, OpSharding
+
+__all__ = [
+    "PipelineStage", "backend_xla_version", "clear_hlo_module_transformation",
+    "clear_in_memory_compilation_cache", "create_compile_options", "get_compile_options",
+    "get_hlo_sharding_from_serialized_proto", "get_op_sharding_from_serialized_proto",
+    "get_serialized_proto_from_hlo_sharding", "register_backend_cache", "register_backend_factory",
+    "reset_cache", "set_cache_dir",
+]  # fmt: skip
+
+
+def backend_xla_version(platform: str | None = None) -> int | None:
+    """The version of XLA that a platform's plug-in says, or None."""
+    return getattr(clients.get_backend(platform), "xla_version", None)
+
+
+def clear_in_memory_compilation_cache() -> None:
+    """Forget all traces and compiled programs."""
+    dispatch.clear_caches()
+
+
+def get_compile_options(
+    num_replicas: int, num_partitions: int, device_assignment: Any = None,
+    env_options_overrides: dict[str, str] | None = None, fdo_profile: bytes | None = None,
+    detailed_logging: bool = True, backend: Any = None,
+) -> runtime.CompileOptions:  # fmt: skip
+    """XLA's options for a program.
+
+    Args:
+      num_replicas: only 1; programs over many devices are partitioned.
+      num_partitions: over how many devices.
+      device_assignment: the numbers of the devices (default: the first ones).
+      env_options_overrides: options of XLA by name.
+      fdo_profile: a profile of earlier runs.
+    """
+    if num_replicas != 1:
+        raise NotImplementedError(f"programs have one replica, and are partitioned, got {num_replicas=}")
+    devices = clients.get_backend(backend).devices()
+    if device_assignment is not None:
+        known = {d.id: d for d in devices}
+        devices = [known[int(i)] for i in np.ravel(device_assignment)]
+    options = compile_options(num_partitions, devices[:num_partitions], env_options_overrides)
+    build = options.executable_build_options
+    if fdo_profile is not None:
+        build.fdo_profile = fdo_profile
+    build.debug_options.xla_detailed_logging = detailed_logging
+    return options
+
+
+def create_compile_options(
+    computation, tuple_args, allow_prop_to_inputs, allow_prop_to_outputs, backend, np_dev, compiler_options
+):
+    """XLA's options for a program on an array of devices; see `get_compile_options`."""
+    options = get_compile_options(
+        1, np.size(np_dev), [d.id for d in np.ravel(np_dev)], compiler_options, backend=backend
+    )
+    options.parameter_is_tupled_arguments = tuple_args
+    build = options.executable_build_options
+    build.allow_spmd_sharding_propagation_to_parameters = list(allow_prop_to_inputs)
+    build.allow_spmd_sharding_propagation_to_output = list(allow_prop_to_outputs)
+    return options
+
+
+def register_backend_cache(cache: Any, for_what: str) -> None:
+    """Have ``cache.cache_clear()`` called where all caches are forgotten; `for_what` names it in messages."""
+    if not callable(getattr(cache, "cache_clear", None)):
+        raise TypeError(f"register_backend_cache: the cache for {for_what} has no method cache_clear, got {cache!r}")
+    dispatch.other_caches.append(cache.cache_clear)
+
+
+def register_backend_factory(
+    name: str, factory: Callable, *, priority: int = 0, fail_quietly: bool = True, experimental: bool = False,
+    make_topology: Callable | None = None, c_api: Any = None,
+) -> None:  # fmt: skip
+    """Make a platform known by the function that makes its client.
+
+    Args:
+      priority: of those that start, the platform with the highest one is the default.
+      fail_quietly: only True: a platform that does not start is left out, and named where it is asked for.
+      experimental, make_topology, c_api: only their defaults.
+    """
+    if not fail_quietly or experimental or make_topology is not None or c_api is not None:
+        raise NotImplementedError(
+            "register_backend_factory takes a name, a function and a priority; a platform that does not start is left out"
+        )
+    clients.register_client_factory(name, factory, priority)
+
+
+# ---- shardings as bytes
+
+
+def get_serialized_proto_from_hlo_sharding(sharding: HloSharding) -> bytes:
+    """The bytes of XLA's message for a sharding."""
+    return sharding.to_proto().SerializeToString()
+
+
+def get_op_sharding_from_serialized_proto(sharding: bytes) -> OpSharding:
+    """XLA's message of bytes."""
+    proto = OpSharding()
+    proto.ParseFromString(sharding)
+    return proto
+
+
+def get_hlo_sharding_from_serialized_proto(sharding: bytes) -> HloSharding:
+    """The sharding of the bytes of XLA's message."""
+    return HloSharding.from_proto(get_op_sharding_from_serialized_proto(sharding))
+
+
+# ---- the compiler's pipeline
+
+
+class PipelineStage(enum.IntEnum):
+    """Where in XLA's pipeline a transformation of modules would run."""
+
+    PRE_SCHEDULER = 0
+    POST_SCHEDULER = 1
+
+
+def clear_hlo_module_transformation(name: str, stage=PipelineStage.PRE_SCHEDULER, platforms=None) -> bool:
+    """Whether there was a transformation of this name: there is none."""
+    return False
+
+
+# ---- compiled programs that are kept in files
+
+
+def set_cache_dir(path: Any) -> None:
+    """Keep compiled programs in a folder (the option `jax_compilation_cache_dir`)."""
+    flags.compilation_cache_dir.set(str(path))
+
+
+def reset_cache() -> None:
+    """Read the folder anew. Nothing of it is held in memory, so there is nothing to do."""

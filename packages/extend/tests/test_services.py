@@ -1,0 +1,126 @@
+"""Services of the backend, names of scopes, callbacks with buffers, classes that say how they are mapped."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from bedrax import lax, pytree
+from bedrax.batching import vmap
+from bedrax.core.jitting import jit
+from bedrax.core.staging import make_jaxpr
+from bedrax.extend import interpreters, partial_eval, services, source_info
+from bedrax.extend.buffer_callback import Buffer, ExecutionStage, buffer_callback
+from bedrax.xla_backend import clients
+from bedrax.xla_backend.door import runtime
+from bedrax.xla_backend.sharding import SingleDeviceSharding
+
+ONES = np.ones(3, np.float32)
+
+
+def test_options_of_compilation():
+    options = services.get_compile_options(1, 1, env_options_overrides={"xla_cpu_enable_fast_math": "true"})
+    assert options.num_partitions == 1
+    assert dict(options.env_option_overrides)
+    with pytest.raises(NotImplementedError, match="num_replicas"):
+        services.get_compile_options(2, 1)
+    assert services.backend_xla_version() is None or isinstance(services.backend_xla_version(), int)
+
+
+def test_clearing_caches_reaches_those_of_libraries():
+    cleared = []
+
+    class Cache:
+        def cache_clear(self):
+            cleared.append(1)
+
+    services.register_backend_cache(Cache(), "this test")
+    services.clear_in_memory_compilation_cache()
+    assert cleared == [1]
+    with pytest.raises(TypeError, match="cache_clear"):
+        services.register_backend_cache(3, "nothing")
+
+
+def test_platforms_of_libraries():
+    services.register_backend_factory("of_this_test", lambda: clients.get_backend("cpu"), priority=-1)
+    with pytest.raises(NotImplementedError):
+        services.register_backend_factory("other", lambda: None, experimental=True)
+
+
+def test_shardings_as_bytes():
+    hlo = SingleDeviceSharding(clients.devices()[0])._to_xla_hlo_sharding(1)
+    data = services.get_serialized_proto_from_hlo_sharding(hlo)
+    assert services.get_hlo_sharding_from_serialized_proto(data) == hlo
+    split = runtime.HloSharding.iota_tile([2, 1])
+    data = services.get_serialized_proto_from_hlo_sharding(split)
+    assert services.get_hlo_sharding_from_serialized_proto(data).tile_assignment_dimensions() == [2, 1]
+
+
+def test_scopes():
+    with source_info.extend_name_stack("a"):
+        with source_info.transform_name_stack("jvp"):
+            assert str(source_info.current_name_stack()) == "jvp(a)"
+        with source_info.reset_name_stack():
+            assert str(source_info.current_name_stack()) == ""
+            with source_info.user_context(None, name_stack=source_info.new_name_stack("b")):
+                assert str(source_info.current().name_stack) == "b"
+        assert str(source_info.current_name_stack()) == "a"
+    assert source_info.new_source_info().traceback is None
+
+
+def test_callbacks_fill_buffers():
+    seen = []
+
+    def double(context, out, x):
+        seen.append((context.stage, x.writeable, out.writeable, x.shape, repr(x)))
+        np.asarray(out)[...] = 2 * np.asarray(x)
+
+    f = buffer_callback(double, ONES, vmap_method="broadcast_all")
+    for run in (f, jit(f)):
+        np.testing.assert_array_equal(run(ONES), 2 * ONES)
+    assert seen[0] == (ExecutionStage.EXECUTE, False, True, (3,), "Buffer(float32[3], writeable=False)")
+    np.testing.assert_array_equal(vmap(f)(np.stack([ONES, 2 * ONES])), [2 * ONES, 4 * ONES])
+    keeps = buffer_callback(lambda context, out, x: None, ONES, has_side_effect=True, input_output_aliases={0: 0})
+    np.testing.assert_array_equal(keeps(3 * ONES), 3 * ONES)
+    with pytest.raises(NotImplementedError, match="command_buffer"):
+        buffer_callback(double, ONES, command_buffer_compatible=True)
+    with pytest.raises(ValueError, match="read-only"):
+        np.asarray(Buffer(np.ones(2), False).__array__(copy=False))[...] = 0
+
+
+def test_dead_code_of_programs_and_their_constants():
+    a, b = np.arange(3, dtype=np.float32), np.arange(4, dtype=np.float32)
+    program = make_jaxpr(lambda x, y: (lax.mul(x, a), lax.mul(y, b)))(a, b)
+    smaller, constants, used = partial_eval.dce_jaxpr_consts(program, [True, False])
+    assert constants == [True, False] and used == [True, False] and len(smaller.eqns) == 1
+    (eqn,) = make_jaxpr(jit(lambda x, y: (lax.neg(x), lax.neg(y))))(1.0, 2.0).eqns
+    needed, rest = partial_eval.dce_jaxpr_call_rule([True, False], eqn)
+    assert needed == [True, False] and len(rest.outvars) == 1
+
+
+def test_classes_of_libraries_say_how_they_are_mapped():
+    @pytree.register_pytree_node_class
+    @dataclass
+    class Sized:
+        x: object
+        size: int
+
+        def tree_flatten(self):
+            return (self.x,), self.size
+
+        @classmethod
+        def tree_unflatten(cls, size, children):
+            return cls(children[0], size)
+
+    interpreters.register_vmappable(
+        Sized, int, int, lambda cont, get, s, axis: Sized(cont(s.x, axis), s.size - 1),
+        lambda cont, n, s, axis: Sized(cont(n, s.x, axis), s.size + 1), None,
+    )  # fmt: skip
+    sizes = []
+    out = vmap(lambda s: (sizes.append(s.size), Sized(lax.neg(s.x), s.size))[1])(Sized(ONES, 1))
+    assert sizes == [0] and out.size == 1
+    np.testing.assert_array_equal(out.x, -ONES)
+    interpreters.unregister_vmappable(Sized)
+    assert vmap(lambda s: s)(Sized(ONES, 1)).size == 1
+    with pytest.raises(NotImplementedError, match="axes"):
+        interpreters.register_vmappable(Sized, str, int, None, None, None)

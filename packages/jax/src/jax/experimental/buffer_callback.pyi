@@ -1,0 +1,1 @@
+from bedrax.extend.buffer_callback import *

@@ -1,0 +1,1 @@
+from . import compilation_cache as compilation_cache

@@ -1,0 +1,1 @@
+from bedrax.xla_backend.compute_on import *

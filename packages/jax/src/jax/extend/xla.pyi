@@ -1,0 +1,4 @@
+from bedrax.extend.services import (
+    PipelineStage as PipelineStage, clear_hlo_module_transformation as clear_hlo_module_transformation,
+)  # fmt: skip
+from bedrax.extend.unsupported import register_hlo_module_transformation as register_hlo_module_transformation

@@ -1,0 +1,1 @@
+from bedrax.extend.services import create_compile_options as create_compile_options

@@ -1,0 +1,101 @@
+"""The parts of a solver of differential equations, one by one: what `jax.experimental.ode` names beside `odeint`.
+
+The pair of Dormand and Prince (1980) with the interpolant of Shampine (1986): a polynomial of degree 4 through the
+values and slopes at both ends, and the value in the middle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import bedrax.numpy as jnp
+from bedrax.libraries.ode import ERROR, NODES, WEIGHTS
+from bedrax.numpy.flatten_util import ravel_pytree
+
+__all__ = [
+    "abs2", "fit_4th_order_polynomial", "initial_step_size", "interp_fit_dopri", "mean_error_ratio",
+    "optimal_step_size", "ravel_first_arg", "runge_kutta_step",
+]  # fmt: skip
+
+# Half a step: the value in the middle, as a combination of the slopes.
+_MIDDLE = (
+    6025192743 / 30085553152 / 2, 0, 51252292925 / 65400821598 / 2, -2691868925 / 45128329728 / 2,
+    187940372067 / 1594534317056 / 2, -1776094331 / 19743644256 / 2, 11237099 / 235043384 / 2,
+)  # fmt: skip
+
+
+def ravel_first_arg(f: Callable, unravel: Callable, debug_info: Any = None) -> Callable:
+    """``f(y, *args)`` of pytrees as a function of a vector `y`, with a vector as result.
+
+    Args:
+      unravel: makes the first argument of a vector.
+      debug_info: names for messages; the function's own are taken.
+    """
+    return lambda y, *args: ravel_pytree(f(unravel(y), *args))[0]
+
+
+def runge_kutta_step(func: Callable, y0, f0, t0, dt) -> tuple:
+    """One step of ``dy/dt = func(y, t)``.
+
+    Args:
+      y0, f0: the solution at `t0`, and its slope; ``[n]``.
+      dt: the length of the step.
+
+    Returns:
+      (solution and slope at the end, the estimate of the error, the slopes of all stages ``[7, n]``).
+    """
+    slopes = [f0]
+    for node, row in zip(NODES, WEIGHTS, strict=True):
+        y1 = y0 + dt * sum(w * k for w, k in zip(row, slopes, strict=True))
+        slopes.append(func(y1, t0 + dt * node))
+    error = dt * sum(w * k for w, k in zip(ERROR, slopes, strict=True))
+    return y1, slopes[-1], error, jnp.stack(slopes)
+
+
+def fit_4th_order_polynomial(y0, y1, y_mid, dy0, dy1, dt) -> tuple:
+    """The polynomial in the share of a step, highest power first, from values at its ends and in the middle, and slopes."""
+    s0, s1 = dt * dy0, dt * dy1
+    return (
+        -2 * s0 + 2 * s1 - 8 * y0 - 8 * y1 + 16 * y_mid,
+        5 * s0 - 3 * s1 + 18 * y0 + 14 * y1 - 32 * y_mid,
+        -4 * s0 + s1 - 11 * y0 - 5 * y1 + 16 * y_mid,
+        s0,
+        y0,
+    )
+
+
+def interp_fit_dopri(y0, y1, k, dt):
+    """`fit_4th_order_polynomial` of a step with the slopes `k` that `runge_kutta_step` gives, as one array."""
+    middle = y0 + dt * sum(w * slope for w, slope in zip(_MIDDLE, k, strict=True))
+    return jnp.asarray(fit_4th_order_polynomial(y0, y1, middle, k[0], k[-1], dt))
+
+
+def abs2(x):
+    """The square of the absolute value."""
+    return x.real**2 + x.imag**2 if jnp.iscomplexobj(x) else x**2
+
+
+def mean_error_ratio(error_estimate, rtol, atol, y0, y1):
+    """The root of the mean square of errors in units of what is tolerated: a step is good up to 1."""
+    tolerated = atol + rtol * jnp.maximum(jnp.abs(y0), jnp.abs(y1))
+    return jnp.sqrt(jnp.mean(abs2(error_estimate / tolerated)))
+
+
+def optimal_step_size(last_step, mean_error_ratio, safety=0.9, ifactor=10.0, dfactor=0.2, order=5.0):
+    """The length of the next step, from that of the last one and its error."""
+    least = jnp.where(mean_error_ratio < 1, 1.0, dfactor)
+    factor = safety * jnp.where(mean_error_ratio == 0, 1.0, mean_error_ratio) ** (-1 / order)
+    return last_step * jnp.where(mean_error_ratio == 0, ifactor, jnp.clip(factor, least, ifactor))
+
+
+def initial_step_size(fun: Callable, t0, y0, order, rtol, atol, f0):
+    """The length of the first step: Hairer, Norsett and Wanner, "Solving Ordinary Differential Equations I", II.4."""
+    scale = atol + jnp.abs(y0) * rtol
+    d0, d1 = jnp.linalg.norm(y0 / scale), jnp.linalg.norm(f0 / scale)
+    h0 = jnp.where((d0 < 1e-5) | (d1 < 1e-5), 1e-6, 0.01 * d0 / jnp.where(d1 == 0, 1.0, d1))
+    d2 = jnp.linalg.norm((fun(y0 + h0 * f0, t0 + h0) - f0) / scale) / h0
+    most = jnp.maximum(d1, d2)
+    small = (d1 <= 1e-15) & (d2 <= 1e-15)
+    h1 = jnp.where(small, jnp.maximum(1e-6, h0 * 1e-3), (0.01 / jnp.where(small, 1.0, most)) ** (1 / (order + 1)))
+    return jnp.minimum(100 * h0, h1)

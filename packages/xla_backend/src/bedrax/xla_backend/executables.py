@@ -1,0 +1,112 @@
+"""Compiled programs as bytes (`jax.experimental.serialize_executable`), for processes with the same devices."""
+
+from __future__ import annotations
+
+import io
+import pickle
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bedrax.core.avals import AbstractValue
+from bedrax.core.ir import Jaxpr, Var
+from bedrax.xla_backend import clients, stages
+from bedrax.xla_backend.compile import LoadedProgram, LoweredProgram, compile_options
+from bedrax.xla_backend.door import runtime
+from bedrax.xla_backend.placement import NOTHING_ASKED, Placement
+
+__all__ = ["deserialize_and_load", "serialize"]
+
+
+class _Saved(NamedTuple):
+    """What is needed to run an executable."""
+
+    executable: bytes
+    name: str
+    in_types: list[AbstractValue]
+    out_types: list[AbstractValue]
+    placement: Placement
+    kept: tuple[bool, ...]
+    donated: tuple[bool, ...]
+    constants: list[np.ndarray]
+    options: tuple
+
+
+class _Pickler(pickle.Pickler):
+    """Devices are saved by their numbers."""
+
+    def persistent_id(self, obj):
+        return obj.id if isinstance(obj, runtime.Device) else None
+
+
+class _Unpickler(pickle.Unpickler):
+    def __init__(self, file, devices: dict):
+        super().__init__(file)
+        self.devices = devices
+
+    def persistent_load(self, pid):
+        if pid not in self.devices:
+            raise ValueError(f"the program was compiled for device {pid}; there are {sorted(self.devices)}")
+        return self.devices[pid]
+
+
+def serialize(compiled: stages.Compiled) -> tuple[bytes, Any, Any]:
+    """A compiled program as bytes.
+
+    Args:
+      compiled: from ``jax.jit(f).lower(...).compile()``.
+
+    Returns:
+      ``(bytes, structure of (args, kwargs), structure of the result)``. The bytes hold compiled code, read by `pickle`:
+      load none that you do not trust.
+
+    Raises:
+      ValueError: the program calls Python, which bytes do not hold.
+    """
+    loaded = compiled._loaded
+    lowered, jaxpr = loaded.lowered, compiled._traced.jaxpr
+    if (
+        loaded.effects
+        or getattr(lowered.program, "host_callbacks", None)
+        or getattr(lowered.program, "keepalives", None)
+    ):
+        raise ValueError(f"{loaded.name} calls Python functions (callbacks, debug.print); bytes cannot hold them")
+    saved = _Saved(
+        bytes(loaded.executable.serialize()), loaded.name, jaxpr.in_avals, jaxpr.out_avals, lowered.placement,
+        tuple(loaded.kept), tuple(lowered.donated), [np.asarray(c) for c in lowered.const_args], lowered.options,
+    )  # fmt: skip
+    file = io.BytesIO()
+    _Pickler(file).dump(tuple(saved))
+    return file.getvalue(), compiled.in_tree, compiled.out_tree
+
+
+def deserialize_and_load(
+    serialized: bytes, in_tree: Any, out_tree: Any, backend: Any = None, execution_devices: Sequence[Any] | None = None
+) -> stages.Compiled:
+    """The compiled program of `serialize`'s results; nothing is traced or compiled.
+
+    Args:
+      backend: the platform (by default the default one); it must have the devices compiled for.
+      execution_devices: devices to run on, in the place of those.
+    """
+    client = clients.get_backend(backend)
+    devices = {d.id: d for d in client.devices()}
+    if execution_devices is not None:
+        own = _Saved(*_Unpickler(io.BytesIO(serialized), devices).load()).placement.devices
+        if len(own) != len(execution_devices):
+            raise ValueError(f"the program runs on {len(own)} devices, got {len(execution_devices)} execution_devices")
+        devices.update(zip((d.id for d in own), execution_devices))
+    saved = _Saved(*_Unpickler(io.BytesIO(serialized), devices).load())
+    where = saved.placement
+    jaxpr = Jaxpr([Var(a) for a in saved.in_types], [Var(a) for a in saved.out_types], [])
+    lowered = LoweredProgram(jaxpr, saved.name, where, saved.kept, saved.donated, saved.constants, None, saved.options)
+    options = compile_options(len(where.devices), where.devices, dict(saved.options))
+    executable = client.deserialize_executable(saved.executable, runtime.DeviceList(where.devices), options)
+    function = SimpleNamespace(name=saved.name.removeprefix("jit_"), fun=lambda *args, **kwargs: None)
+    call = SimpleNamespace(
+        jaxpr=jaxpr, in_tree=in_tree, out_tree=out_tree, params={"donated_invars": saved.donated}, args=[]
+    )
+    traced = stages.Traced(function, call, NOTHING_ASKED)
+    return stages.Compiled(traced, LoadedProgram(lowered, executable))

@@ -1,0 +1,64 @@
+"""Devices as a topology: those at hand, or those that a plug-in of a platform describes (`jax.experimental.topologies`)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from bedrax.parallel.meshes import Mesh
+from bedrax.xla_backend import clients
+from bedrax.xla_backend.door import runtime
+
+__all__ = ["TopologyDescription", "get_attached_topology", "get_topology_desc", "make_mesh"]
+
+
+class TopologyDescription:
+    """Some devices, which need not be at hand. `devices` is the list of them."""
+
+    def __init__(self, devices: list[Any]):
+        self.devices = devices
+
+    def __repr__(self):
+        return f"TopologyDescription({len(self.devices)} devices)"
+
+
+def get_attached_topology(platform: str | None = None) -> TopologyDescription:
+    """The devices of a platform (the default one) that are at hand."""
+    return TopologyDescription(clients.devices(platform))
+
+
+def get_topology_desc(topology_name: str = "", platform: str | None = None, **kwargs: Any) -> TopologyDescription:
+    """The devices of a named topology, as the plug-in of a platform describes it; `kwargs` are the plug-in's options.
+
+    Raises:
+      NotImplementedError: the platform describes none.
+    """
+    name = platform or clients.default_backend()
+    try:
+        described = runtime.default_topology(name, topology_name, kwargs)
+    except Exception as error:
+        raise NotImplementedError(
+            f"the platform {name!r} describes no topology {topology_name!r} of devices that are not at hand: {error}"
+        ) from None
+    return TopologyDescription(described._make_compile_only_devices())
+
+
+def make_mesh(
+    topo: TopologyDescription, mesh_shape: Sequence[int], axis_names: tuple[str, ...], *,
+    contiguous_submeshes: bool = False,
+) -> Mesh:  # fmt: skip
+    """A mesh over the devices of a topology, in their order.
+
+    Args:
+      contiguous_submeshes: only False; it is about the wiring of TPUs.
+    """
+    if contiguous_submeshes:
+        raise NotImplementedError("make_mesh takes devices in their order, and knows no contiguous_submeshes")
+    if math.prod(mesh_shape) != len(topo.devices):
+        raise ValueError(
+            f"a mesh of shape {tuple(mesh_shape)} needs {math.prod(mesh_shape)} devices, {topo} has others"
+        )
+    return Mesh(np.array(topo.devices, object).reshape(tuple(mesh_shape)), tuple(axis_names))

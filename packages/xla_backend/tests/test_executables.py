@@ -1,0 +1,92 @@
+"""Compiled programs as bytes, and topologies of devices."""
+
+import os
+import pickle
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+
+from bedrax import lax
+from bedrax.core.jitting import jit
+from bedrax.lax.primitives.callbacks import debug_callback
+from bedrax.xla_backend import clients
+from bedrax.xla_backend.compute_on import compute_on, compute_on2
+from bedrax.xla_backend.executables import deserialize_and_load, serialize
+from bedrax.xla_backend.sharding import Space
+from bedrax.xla_backend.topologies import get_attached_topology, get_topology_desc, make_mesh
+
+ONES = np.ones(3, np.float32)
+TABLE = np.arange(3, dtype=np.float32)
+
+
+def f(x, y):
+    return {"sum": lax.add(x, lax.mul(y["b"], TABLE))}
+
+
+def test_a_program_is_loaded_and_run_without_its_function():
+    saved = serialize(jit(f).lower(ONES, {"b": ONES}).compile())
+    again = deserialize_and_load(*saved)
+    for _ in range(2):
+        np.testing.assert_array_equal(again(ONES, {"b": 2 * ONES})["sum"], 1 + 2 * TABLE)
+    with pytest.raises(TypeError, match=r"float32\[3\].*float32\[4\]"):
+        again(np.ones(4, np.float32), {"b": ONES})
+    on_first = deserialize_and_load(*saved, execution_devices=clients.devices()[:1])
+    np.testing.assert_array_equal(on_first(ONES, {"b": ONES})["sum"], 1 + TABLE)
+    with pytest.raises(ValueError, match="1 devices, got 0"):
+        deserialize_and_load(*saved, execution_devices=[])
+
+
+def test_another_process_loads_it(tmp_path):
+    data, _, _ = serialize(jit(lambda x: lax.sin(x)).lower(ONES).compile())
+    path = tmp_path / "program"
+    path.write_bytes(pickle.dumps(data))
+    code = textwrap.dedent("""
+        import pickle, sys
+        import numpy as np
+        from bedrax import pytree
+        from bedrax.xla_backend.executables import deserialize_and_load
+        data = pickle.loads(open(sys.argv[1], "rb").read())
+        x = np.ones(3, np.float32)
+        f = deserialize_and_load(data, pytree.tree_structure(((x,), {})), pytree.tree_structure(x))
+        np.testing.assert_allclose(f(x), np.sin(x), rtol=1e-6)
+    """)
+    subprocess.run([sys.executable, "-c", code, str(path)], check=True, env={**os.environ, "JAX_PLATFORMS": "cpu"})
+
+
+def test_callbacks_are_not_saved():
+    def calls(x):
+        debug_callback(print, x)
+        return x
+
+    with pytest.raises(ValueError, match="bytes cannot hold"):
+        serialize(jit(calls).lower(ONES).compile())
+
+
+def test_topologies():
+    topology = get_attached_topology()
+    assert topology.devices == clients.devices()
+    n = len(topology.devices)
+    assert make_mesh(topology, (1, n), ("x", "y")).shape == {"x": 1, "y": n}
+    with pytest.raises(ValueError, match="needs"):
+        make_mesh(topology, (n + 1,), ("x",))
+    with pytest.raises(NotImplementedError, match="contiguous"):
+        make_mesh(topology, (n,), ("x",), contiguous_submeshes=True)
+    with pytest.raises(NotImplementedError, match="describes no topology"):
+        get_topology_desc("v4:2x2", "cpu")
+
+
+def test_the_host_of_a_cpu_is_the_cpu():
+    with compute_on("device_host"):
+        assert lax.sin(np.float32(0)) == 0
+    assert compute_on2(compute_type="device", out_memory_spaces=Space.Device)(lax.neg)(1.0) == -1
+    for options, error in (
+        (dict(compute_type="elsewhere", out_memory_spaces=Space.Device), ValueError),
+        (dict(compute_type="tpu_sparsecore", out_memory_spaces=Space.Device), NotImplementedError),
+        (dict(compute_type="device", out_memory_spaces=Space.Host), NotImplementedError),
+        (dict(compute_type="device", out_memory_spaces=Space.Device, compiler_options={"a": 1}), NotImplementedError),
+    ):
+        with pytest.raises(error):
+            compute_on2(lax.neg, **options)
