@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import inspect
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 from bedrax import pytree
