@@ -285,7 +285,9 @@ def _check_spec(what: str, spec: PartitionSpec, rank: int, mesh: Any, manual: Se
             raise ValueError(f"shard_map: {what} has {spec} for {name()}, which names {n!r} twice")
 
 
-def _block_type(aval: Any, spec: PartitionSpec, sizes: dict, check_vma: bool, name: Callable) -> ShapedArray:
+def _block_type(aval: Any, spec: PartitionSpec, sizes: dict, check_vma: bool, name: Callable) -> Any:
+    if aval.mutable:  # the blocks of a reference are references
+        return aval.update(inner_aval=_block_type(aval.inner_aval, spec, sizes, check_vma, name))
     parts = parts_of(spec, len(aval.shape), sizes)
     for i, (n, c) in enumerate(zip(aval.shape, parts, strict=True)):
         if n % c:

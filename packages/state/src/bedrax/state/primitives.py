@@ -14,7 +14,7 @@ from bedrax.core.avals import ShapedArray
 from bedrax.core.effects import OperandEffect, control_flow_allowed_effects, custom_derivatives_allowed_effects
 from bedrax.core.ir import DropVar
 from bedrax.core.staging import StagingTrace, stage_rules
-from bedrax.core.tables import effect_rules, line_rules
+from bedrax.core.tables import effect_rules, line_rules, shape_rules
 from bedrax.core.tracing import Primitive, Tracer, current, set_trace
 from bedrax.state import views
 from bedrax.state.tables import discharge_rules
@@ -62,11 +62,17 @@ def records(trace: Any) -> bool:
     return isinstance(trace, StagingTrace) and type(trace) is not DischargeTrace
 
 
+def _from_the_rule(prim, types, params):
+    """What the shape rule says: how an array is split, and over which axes it varies, a reference knows of what it holds."""
+    return shape_rules[prim](*types, **params)
+
+
 class RefPrimitive(Primitive):
     """An operation whose first operand is a reference; see the top of this module."""
 
     __slots__ = ()
     takes_references = True
+    result_types = _from_the_rule
 
     def bind(self, *args, **params):
         """Apply the primitive to a reference and arrays."""
@@ -136,6 +142,7 @@ class NewRef(Primitive):
     """The operation that makes a reference."""
 
     __slots__ = ()
+    result_types = _from_the_rule
 
     def bind(self, *args, **params):
         """A new reference, which belongs to the current trace."""

@@ -15,7 +15,7 @@ import numpy as np
 from bedrax import lax
 from bedrax.core import dtypes
 from bedrax.core.array import Array
-from bedrax.core.avals import ShapedArray, aval_functions, plain_aval
+from bedrax.core.avals import ShapedArray, aval_functions
 from bedrax.numpy import indexing, methods, updates
 from bedrax.state.types import Ref
 
@@ -186,8 +186,7 @@ def part_aval(aval: ShapedArray, transforms: Sequence) -> ShapedArray:
     dtype = aval.dtype
     for t in transforms:
         dtype = getattr(t, "dtype", dtype)
-    shape = transforms[-1].result_shape
-    return plain_aval(shape, dtype) if isinstance(dtype, np.dtype) else ShapedArray(shape, dtype)
+    return ShapedArray(transforms[-1].result_shape, dtype, vma=aval.vma)
 
 
 def _split(transforms: Sequence, operands: Sequence[Any]) -> list:
