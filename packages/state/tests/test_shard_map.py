@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import bedrax.numpy as jnp
-import bedrax.numpy.methods
 from bedrax import lax, state
 from bedrax.core.jitting import jit
 from bedrax.parallel import AbstractMesh, shard_map

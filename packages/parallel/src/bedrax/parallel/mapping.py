@@ -11,7 +11,7 @@ from typing import Any
 
 from bedrax import pytree
 from bedrax.core import staging
-from bedrax.core.avals import ShapedArray, aval_of
+from bedrax.core.avals import aval_of
 from bedrax.core.source import api_boundary
 from bedrax.core.staging import function_name
 from bedrax.parallel import meshes, rules  # noqa: F401  (rules: the primitive's rows)

@@ -21,7 +21,11 @@ def _shard_map(*args, jaxpr, in_specs, out_specs, **params):
                 " argument, with a spec that cuts it."
             )
     out = shard_map_p.bind(
-        *values_of(args), jaxpr=program, in_specs=in_specs, out_specs=(*out_specs, *(in_specs[i] for i in written)), **params
+        *values_of(args),
+        jaxpr=program,
+        in_specs=in_specs,
+        out_specs=(*out_specs, *(in_specs[i] for i in written)),
+        **params,
     )
     count = len(jaxpr.outvars)
     write_back(args, written, out[count:])
