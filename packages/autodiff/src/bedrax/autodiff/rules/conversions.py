@@ -1,7 +1,5 @@
 """Derivatives and transposes of conversions: tangents are converted as their primals are."""
 
-from __future__ import annotations
-
 from bedrax.autodiff.tables import Zero, jvp_rules, linear, transpose_rules, zero
 from bedrax.core.avals import aval_of
 from bedrax.core.dtypes import is_inexact

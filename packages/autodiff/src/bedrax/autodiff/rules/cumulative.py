@@ -10,8 +10,6 @@ With y the result, t the tangent of the operand x, and k a position:
 The tangent of a linear recurrence is one again, and so is its transpose, in the other direction.
 """
 
-from __future__ import annotations
-
 from bedrax.autodiff.tables import jvp, linear
 from bedrax.core.avals import aval_of
 from bedrax.lax.filling import zeros_like

@@ -1,7 +1,5 @@
 """Derivatives of random bits: there are none."""
 
-from __future__ import annotations
-
 from bedrax.autodiff.tables import zero
 from bedrax.lax.primitives import random_bits as p
 

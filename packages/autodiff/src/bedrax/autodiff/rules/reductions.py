@@ -5,8 +5,6 @@ The product's is the sum of each tangent times the product of all the other elem
 without division, so that zeros are no exception.
 """
 
-from __future__ import annotations
-
 from bedrax.autodiff.forward import jvp_flat
 from bedrax.autodiff.tables import jvp, jvp_rules, linear, not_transposable, zero
 from bedrax.batching.rules.reductions import over_arrays

@@ -1,7 +1,5 @@
 """Derivatives of the sorting primitives: tangents take the way of their elements."""
 
-from __future__ import annotations
-
 from bedrax.autodiff.tables import Zero, jvp_rules, not_transposable
 from bedrax.core.avals import aval_of
 from bedrax.lax.primitives import sorting as p

@@ -1,7 +1,5 @@
 """Derivatives of special functions (formulas: DLMF chapters 5, 7, 8, 10)."""
 
-from __future__ import annotations
-
 import math
 
 from bedrax.autodiff.tables import absent, jvp

@@ -4,8 +4,6 @@ The maximum of a window has the tangent of its selected element (the first one t
 max pooling's transpose scatters cotangents to where the selected elements were.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from bedrax.autodiff.forward import jvp_flat

@@ -1,7 +1,5 @@
 """Batching of conversions."""
 
-from __future__ import annotations
-
 from bedrax.batching.tables import batch_rules, elementwise, to_front
 from bedrax.core.avals import aval_of
 from bedrax.lax.primitives import conversions as p

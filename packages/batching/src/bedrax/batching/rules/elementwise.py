@@ -1,7 +1,5 @@
 """Batching of elementwise primitives: operands are brought to one mapped axis."""
 
-from __future__ import annotations
-
 from bedrax.batching.tables import batch_rules, elementwise, to_axis
 from bedrax.core.avals import aval_of
 from bedrax.core.tracing import Primitive

@@ -1,7 +1,5 @@
 """Batching of Fourier transforms, which act on the last dimensions only."""
 
-from __future__ import annotations
-
 from bedrax.batching.tables import batch_rules
 from bedrax.lax.axes import move_axis, rank_of
 from bedrax.lax.primitives.fft import fft_p

@@ -3,8 +3,6 @@
 A system with one matrix and many right sides is solved at once, with the mapped axis among the columns.
 """
 
-from __future__ import annotations
-
 from bedrax.batching.tables import batch_rules, to_front
 from bedrax.lax.axes import cut_axis, merge_axes, move_axis, rank_of
 from bedrax.lax.primitives import linalg as p

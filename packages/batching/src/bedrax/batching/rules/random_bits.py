@@ -1,7 +1,5 @@
 """Batching of random bits."""
 
-from __future__ import annotations
-
 from bedrax.batching.tables import absent, batch_rules, elementwise, to_front
 from bedrax.lax.primitives import control_flow
 from bedrax.lax.primitives import random_bits as p

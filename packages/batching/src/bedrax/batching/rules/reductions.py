@@ -1,7 +1,5 @@
 """Batching of the reductions: the mapped axis is one that is not reduced."""
 
-from __future__ import annotations
-
 from bedrax.batching.rules.shaping import common_dim
 from bedrax.batching.tables import batch_rules, to_axis, to_front
 from bedrax.core import dims as core_dims

@@ -1,7 +1,5 @@
 """Batching of the sorting primitives: along the same axis, whatever the mapped one is."""
 
-from __future__ import annotations
-
 from bedrax.batching.rules.shaping import common_dim
 from bedrax.batching.tables import batch_rules, to_axis
 from bedrax.core.avals import aval_of

@@ -1,7 +1,5 @@
 """Batching of special functions: they are elementwise."""
 
-from __future__ import annotations
-
 from bedrax.batching.tables import elementwise
 from bedrax.core.tracing import Primitive
 from bedrax.lax.primitives import special as p

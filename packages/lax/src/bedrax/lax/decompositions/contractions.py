@@ -1,7 +1,5 @@
 """Contractions as dense products."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from bedrax import lax

@@ -1,7 +1,5 @@
 """Elementwise functions by arithmetic: powers, and the high half of a product."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from bedrax import lax

@@ -5,8 +5,6 @@ They stand for the kernels where a platform has none. References: Golub and Van 
 8.3 (tridiagonal form). Packed forms and signs are those of LAPACK's users' guide.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from bedrax import lax

@@ -3,8 +3,6 @@
 All arithmetic is of 32-bit words: there are runtimes and modes without 64-bit integers.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from bedrax.core import dims

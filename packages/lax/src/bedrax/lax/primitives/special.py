@@ -4,8 +4,6 @@ Shapes and dtypes as in the elementwise family, floats only. What has no StableH
 composed of lax functions in `bedrax.lax.decompositions.special`.
 """
 
-from __future__ import annotations
-
 import functools
 
 from bedrax.core.tables import pure_shapes

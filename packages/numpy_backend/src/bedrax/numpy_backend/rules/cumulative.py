@@ -1,7 +1,5 @@
 """What the cumulative reductions mean, in NumPy."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from bedrax.lax.primitives import cumulative

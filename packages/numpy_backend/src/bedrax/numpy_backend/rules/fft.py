@@ -1,7 +1,5 @@
 """What Fourier transforms mean: `numpy.fft`, in the precision of the operand."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from bedrax.core import dtypes

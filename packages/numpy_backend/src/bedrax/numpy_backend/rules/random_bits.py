@@ -1,7 +1,5 @@
 """NumPy evaluation of random bits."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from bedrax.core import dtypes

@@ -1,7 +1,5 @@
 """What the shaping primitives mean, in NumPy."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

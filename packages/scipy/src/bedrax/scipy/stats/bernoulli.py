@@ -1,7 +1,5 @@
 """Bernoulli's distribution of 0 and 1."""
 
-from __future__ import annotations
-
 import bedrax.numpy as jnp
 from bedrax.scipy.special import xlog1py, xlogy
 from bedrax.scipy.stats.families import discrete

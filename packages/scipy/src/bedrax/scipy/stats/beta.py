@@ -1,7 +1,5 @@
 """The beta distribution."""
 
-from __future__ import annotations
-
 from bedrax.scipy import special
 from bedrax.scipy.stats.families import location_scale
 

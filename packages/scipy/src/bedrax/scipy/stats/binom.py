@@ -1,7 +1,5 @@
 """The binomial distribution."""
 
-from __future__ import annotations
-
 import bedrax.numpy as jnp
 from bedrax.scipy.special import betaln, xlog1py, xlogy
 from bedrax.scipy.stats.families import discrete

@@ -1,7 +1,5 @@
 """The gamma distribution."""
 
-from __future__ import annotations
-
 import math
 
 from bedrax.scipy import special

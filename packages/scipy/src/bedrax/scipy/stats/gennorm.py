@@ -1,7 +1,5 @@
 """The generalized normal distribution."""
 
-from __future__ import annotations
-
 import math
 
 import bedrax.numpy as jnp

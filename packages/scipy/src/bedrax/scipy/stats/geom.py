@@ -1,7 +1,5 @@
 """The geometric distribution: trials up to the first success."""
 
-from __future__ import annotations
-
 import bedrax.numpy as jnp
 from bedrax.scipy.special import xlog1py
 from bedrax.scipy.stats.families import discrete

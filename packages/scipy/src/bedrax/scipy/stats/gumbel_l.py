@@ -1,7 +1,5 @@
 """Gumbel's distribution of minima."""
 
-from __future__ import annotations
-
 import bedrax.numpy as jnp
 from bedrax.scipy.stats.families import location_scale
 from bedrax.scipy.stats.gumbel_r import log_complement

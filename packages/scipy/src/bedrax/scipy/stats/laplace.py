@@ -1,7 +1,5 @@
 """Laplace's distribution."""
 
-from __future__ import annotations
-
 import math
 
 import bedrax.numpy as jnp

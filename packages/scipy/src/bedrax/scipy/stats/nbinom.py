@@ -1,7 +1,5 @@
 """The negative binomial distribution: failures before the n-th success."""
 
-from __future__ import annotations
-
 import bedrax.numpy as jnp
 from bedrax.scipy.special import betaln, xlog1py, xlogy
 from bedrax.scipy.stats.families import discrete

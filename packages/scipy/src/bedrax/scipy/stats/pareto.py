@@ -1,7 +1,5 @@
 """Pareto's distribution."""
 
-from __future__ import annotations
-
 import math
 
 import bedrax.numpy as jnp

@@ -1,7 +1,5 @@
 """Student's t distribution."""
 
-from __future__ import annotations
-
 import bedrax.numpy as jnp
 from bedrax.scipy import special
 from bedrax.scipy.stats.families import location_scale

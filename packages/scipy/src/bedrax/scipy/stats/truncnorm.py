@@ -1,7 +1,5 @@
 """The normal distribution between two bounds."""
 
-from __future__ import annotations
-
 import math
 
 import bedrax.numpy as jnp

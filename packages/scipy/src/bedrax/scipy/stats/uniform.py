@@ -1,7 +1,5 @@
 """The uniform distribution between `loc` and ``loc + scale``."""
 
-from __future__ import annotations
-
 import bedrax.numpy as jnp
 from bedrax.scipy.stats.families import location_scale
 

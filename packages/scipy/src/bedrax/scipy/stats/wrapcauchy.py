@@ -1,7 +1,5 @@
 """The wrapped Cauchy distribution of angles in [0, 2 pi]."""
 
-from __future__ import annotations
-
 import math
 
 import bedrax.numpy as jnp

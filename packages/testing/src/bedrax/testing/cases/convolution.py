@@ -1,7 +1,5 @@
 """Records of convolutions."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

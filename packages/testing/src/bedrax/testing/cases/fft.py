@@ -1,7 +1,5 @@
 """Records of Fourier transforms."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from bedrax.lax.primitives.fft import FftType, fft, fft_p

@@ -1,7 +1,5 @@
 """Records of indexing."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from bedrax import lax
