@@ -27,14 +27,9 @@ __all__ = ["checkpoint", "plan", "print_saved_residuals", "remat", "saved_residu
 
 
 def checkpoint(
-    fun: Callable | None = None,
-    *,
-    prevent_cse: bool = True,
-    policy: Callable | None = None,
-    static_argnums: int | Sequence[int] = (),
-    static_argnames: str | Sequence[str] = (),
-    concrete: bool = False,
-) -> Callable:
+    fun: Callable | None = None, *, prevent_cse: bool = True, policy: Callable | None = None,
+    static_argnums: int | Sequence[int] = (), static_argnames: str | Sequence[str] = (), concrete: bool = False,
+) -> Callable:  # fmt: skip
     """Recompute a function's intermediate values in the backward pass instead of keeping them.
 
     Args:
@@ -56,12 +51,9 @@ def checkpoint(
         )
     if fun is None:
         return functools.partial(
-            checkpoint,
-            prevent_cse=prevent_cse,
-            policy=policy,
-            static_argnums=static_argnums,
+            checkpoint, prevent_cse=prevent_cse, policy=policy, static_argnums=static_argnums,
             static_argnames=static_argnames,
-        )
+        )  # fmt: skip
     static = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
     names = {static_argnames} if isinstance(static_argnames, str) else set(static_argnames)
 

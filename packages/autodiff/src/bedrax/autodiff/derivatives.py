@@ -31,13 +31,9 @@ __all__ = ["grad", "jvp", "value_and_grad"]
 
 
 def grad(
-    fun: Callable,
-    argnums: int | Sequence[int] = 0,
-    has_aux: bool = False,
-    holomorphic: bool = False,
-    allow_int: bool = False,
-    reduce_axes: Sequence = (),
-) -> Callable:
+    fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False,
+    allow_int: bool = False, reduce_axes: Sequence = (),
+) -> Callable:  # fmt: skip
     """The gradient of a scalar-valued function.
 
     Args:
@@ -63,13 +59,9 @@ def grad(
 
 
 def value_and_grad(
-    fun: Callable,
-    argnums: int | Sequence[int] = 0,
-    has_aux: bool = False,
-    holomorphic: bool = False,
-    allow_int: bool = False,
-    reduce_axes: Sequence = (),
-) -> Callable:
+    fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False,
+    allow_int: bool = False, reduce_axes: Sequence = (),
+) -> Callable:  # fmt: skip
     """Like `grad`, but the function returns ``(value, gradient)``.
 
     With `has_aux` the value is ``(scalar, aux)``.

@@ -50,13 +50,9 @@ def _dummy(tree):
 
 
 def custom_linear_solve(
-    matvec: Callable,
-    b: Any,
-    solve: Callable[[Callable, Any], Any],
-    transpose_solve: Callable[[Callable, Any], Any] | None = None,
-    symmetric: bool = False,
-    has_aux: bool = False,
-) -> Any:
+    matvec: Callable, b: Any, solve: Callable[[Callable, Any], Any],
+    transpose_solve: Callable[[Callable, Any], Any] | None = None, symmetric: bool = False, has_aux: bool = False,
+) -> Any:  # fmt: skip
     """Solve ``matvec(x) == b`` with a given solver, and derivatives that are linear solves themselves.
 
     Args:
@@ -118,12 +114,9 @@ def _with_zeros(program: Jaxpr, arriving: tuple[bool, ...], const_types: list, t
 
 
 def custom_root(
-    f: Callable,
-    initial_guess: Any,
-    solve: Callable[[Callable, Any], Any],
-    tangent_solve: Callable[[Callable, Any], Any],
-    has_aux: bool = False,
-) -> Any:
+    f: Callable, initial_guess: Any, solve: Callable[[Callable, Any], Any],
+    tangent_solve: Callable[[Callable, Any], Any], has_aux: bool = False,
+) -> Any:  # fmt: skip
     """A root of `f` from a given solver, differentiated with respect to what `f` closes over.
 
     Args:

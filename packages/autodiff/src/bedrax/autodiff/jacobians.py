@@ -85,12 +85,9 @@ def jacfwd(
 
 
 def jacrev(
-    fun: Callable,
-    argnums: int | Sequence[int] = 0,
-    has_aux: bool = False,
-    holomorphic: bool = False,
+    fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False,
     allow_int: bool = False,
-) -> Callable:
+) -> Callable:  # fmt: skip
     """The Jacobian by reverse mode, one row at a time under `vmap`. See `jacfwd` for the result."""
     argnums = check_argnums("jacrev", argnums)
 

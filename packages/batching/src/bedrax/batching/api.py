@@ -22,14 +22,10 @@ def _is_axis(x) -> bool:
 
 
 def vmap(
-    fun: Callable,
-    in_axes: int | None | Any = 0,
-    out_axes: Any = 0,
-    axis_name: Hashable | None = None,
-    axis_size: int | None = None,
-    spmd_axis_name: Hashable | tuple[Hashable, ...] | None = None,
+    fun: Callable, in_axes: int | None | Any = 0, out_axes: Any = 0, axis_name: Hashable | None = None,
+    axis_size: int | None = None, spmd_axis_name: Hashable | tuple[Hashable, ...] | None = None,
     sum_match: bool = False,
-) -> Callable:
+) -> Callable:  # fmt: skip
     """Map a function over axes of its arguments.
 
     Args:

@@ -19,15 +19,11 @@ from bedrax.numpy.updates import At
 
 # Methods that are the function of the same name in a module of this package.
 _BY_NAME = {
-    "reductions": "all any argmax argmin max mean min prod ptp std sum var",
-    "cumulative": "cumprod cumsum",
-    "manipulation": "ravel repeat squeeze swapaxes",
-    "selection": "choose",
-    "diagonals": "diagonal",
-    "searching": "compress nonzero take",
-    "sorting": "argpartition argsort searchsorted sort",
+    "reductions": "all any argmax argmin max mean min prod ptp std sum var", "cumulative": "cumprod cumsum",
+    "manipulation": "ravel repeat squeeze swapaxes", "selection": "choose", "diagonals": "diagonal",
+    "searching": "compress nonzero take", "sorting": "argpartition argsort searchsorted sort",
     "products": "dot trace",
-}
+}  # fmt: skip
 
 
 def _lazy(module: str, name: str):

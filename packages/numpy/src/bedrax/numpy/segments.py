@@ -37,15 +37,9 @@ def _define(name: str):
     scatter, combine, identity, what = _KINDS[name]
 
     def segment(
-        data: Any,
-        segment_ids: Any,
-        num_segments: int | None = None,
-        indices_are_sorted: bool = False,
-        unique_indices: bool = False,
-        bucket_size: int | None = None,
-        mode: Any = None,
-        out_sharding: Any = None,
-    ):
+        data: Any, segment_ids: Any, num_segments: int | None = None, indices_are_sorted: bool = False,
+        unique_indices: bool = False, bucket_size: int | None = None, mode: Any = None, out_sharding: Any = None,
+    ):  # fmt: skip
         if out_sharding is not None:
             raise NotImplementedError(f"{name}: out_sharding is not supported; use jax.lax.with_sharding_constraint.")
         data, ids = arrays(name, data, segment_ids)

@@ -305,15 +305,9 @@ def percentile(
     if out_sharding is not None:
         raise NotImplementedError("percentile: out_sharding is not supported; use jax.lax.with_sharding_constraint.")
     return _quantile(
-        "percentile",
-        a,
-        inexact("percentile", array("percentile", q, 1))[0] / 100,
-        axis,
-        method,
-        keepdims,
-        weights,
+        "percentile", a, inexact("percentile", array("percentile", q, 1))[0] / 100, axis, method, keepdims, weights,
         False,
-    )
+    )  # fmt: skip
 
 
 def _middle(name: str, text: str, ignore_nan: bool) -> Callable[..., Array]:

@@ -52,11 +52,9 @@ def normals(key, shape, dtype):
 
 
 normal = sampler(
-    normals,
-    name="normal",
-    dtype=inexact_dtype,
+    normals, name="normal", dtype=inexact_dtype,
     doc="Standard normal numbers. Complex ones have independent parts of variance one half.",
-)
+)  # fmt: skip
 
 
 @sampler

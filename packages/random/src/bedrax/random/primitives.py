@@ -148,14 +148,10 @@ def _seed_on_base(seeds, *, impl):
 
 
 _DECOMPOSITIONS = {
-    random_seed_p: _seed_on_base,
-    random_split_p: _split_on_base,
-    random_fold_in_p: _fold_in_on_base,
-    random_bits_p: _bits_on_base,
-    random_wrap_p: lambda base, *, impl: base,
-    random_unwrap_p: lambda keys: keys,
+    random_seed_p: _seed_on_base, random_split_p: _split_on_base, random_fold_in_p: _fold_in_on_base,
+    random_bits_p: _bits_on_base, random_wrap_p: lambda base, *, impl: base, random_unwrap_p: lambda keys: keys,
     random_clone_p: lambda keys: keys,
-}
+}  # fmt: skip
 for _prim, _function in _DECOMPOSITIONS.items():
     decompositions.add(_prim, _function)
 

@@ -86,10 +86,8 @@ def _documentation(doc: str, parameters: list[str], shape: tuple | None, dtype: 
     text, _, own = inspect.cleandoc(doc).partition("\n\nArgs:\n")
     default = f"the shape of `{parameters[0]}`" if len(parameters) == 1 else "the parameters' joint shape"
     lines = [
-        "key: a single key.",
-        *([own.strip()] if own else ()),
+        "key: a single key.", *([own.strip()] if own else ()),
         "shape: of the result." if shape is not None else f"shape: of the result; default: {default}.",
-        f"dtype: {dtype}",
-        *(["out_sharding: placement of the result."] if placement else ()),
-    ]
+        f"dtype: {dtype}", *(["out_sharding: placement of the result."] if placement else ()),
+    ]  # fmt: skip
     return f"{text}\n\nArgs:\n  " + "\n  ".join(lines) + "\n"

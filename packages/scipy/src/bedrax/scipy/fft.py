@@ -130,24 +130,18 @@ def _over_axes(fun, x: ArrayLike, s: Sequence[int] | None, axes: Sequence[int] |
 
 
 def dctn(
-    x: ArrayLike,
-    type: int = 2,
-    s: Sequence[int] | None = None,
-    axes: Sequence[int] | None = None,
+    x: ArrayLike, type: int = 2, s: Sequence[int] | None = None, axes: Sequence[int] | None = None,
     norm: str | None = None,
-) -> Array:
+) -> Array:  # fmt: skip
     """`dct` along several axes (None: all, or the last ``len(s)``), cut or padded to the lengths `s`."""
     _check("dctn", type, norm)
     return _over_axes(dct, x, s, axes, norm)
 
 
 def idctn(
-    x: ArrayLike,
-    type: int = 2,
-    s: Sequence[int] | None = None,
-    axes: Sequence[int] | None = None,
+    x: ArrayLike, type: int = 2, s: Sequence[int] | None = None, axes: Sequence[int] | None = None,
     norm: str | None = None,
-) -> Array:
+) -> Array:  # fmt: skip
     """The inverse of `dctn`, with the same arguments."""
     _check("idctn", type, norm)
     return _over_axes(idct, x, s, axes, norm)

@@ -35,11 +35,9 @@ def _mirrored(index, size: int):
 # How an index outside of the image becomes one inside.
 _INSIDE = {
     "constant": lambda index, size: jnp.clip(index, 0, size - 1),
-    "nearest": lambda index, size: jnp.clip(index, 0, size - 1),
-    "wrap": lambda index, size: index % size,
-    "mirror": _mirrored,
-    "reflect": _reflected,
-}
+    "nearest": lambda index, size: jnp.clip(index, 0, size - 1), "wrap": lambda index, size: index % size,
+    "mirror": _mirrored, "reflect": _reflected,
+}  # fmt: skip
 
 
 @one_program(static=("order", "mode"), everywhere=True)

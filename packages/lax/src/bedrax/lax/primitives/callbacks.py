@@ -263,20 +263,11 @@ class _Placeholder:
 
 
 def debug_log(
-    fmt: str,
-    *args: Any,
-    ordered: bool = False,
-    partitioned: bool = False,
-    skip_format_check: bool = False,
+    fmt: str, *args: Any, ordered: bool = False, partitioned: bool = False, skip_format_check: bool = False,
     **kwargs: Any,
-) -> None:
+) -> None:  # fmt: skip
     """Like `debug_print`, to the logger ``jax`` at level INFO."""
     debug_print(
-        fmt,
-        *args,
-        ordered=ordered,
-        partitioned=partitioned,
-        skip_format_check=skip_format_check,
-        _use_logging=True,
+        fmt, *args, ordered=ordered, partitioned=partitioned, skip_format_check=skip_format_check, _use_logging=True,
         **kwargs,
-    )
+    )  # fmt: skip

@@ -276,13 +276,9 @@ def all_gather(
 
 
 def psum_scatter(
-    x: Any,
-    axis_name: Hashable,
-    *,
-    scatter_dimension: int = 0,
-    axis_index_groups: Sequence | None = None,
+    x: Any, axis_name: Hashable, *, scatter_dimension: int = 0, axis_index_groups: Sequence | None = None,
     tiled: bool = False,
-) -> Any:
+) -> Any:  # fmt: skip
     """Sum over the named axis; index ``i`` keeps the ``i``-th part along `scatter_dimension`."""
     axis_name = _one_name(axis_name)
     groups = _groups(axis_index_groups, axis_name)

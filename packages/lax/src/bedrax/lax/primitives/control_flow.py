@@ -147,14 +147,9 @@ def _strengthen(init: list, given: Sequence, produced: Sequence) -> list | None:
 
 
 def scan(
-    f: Callable,
-    init: Any,
-    xs: Any = None,
-    length: int | None = None,
-    reverse: bool = False,
-    unroll: int | bool = 1,
+    f: Callable, init: Any, xs: Any = None, length: int | None = None, reverse: bool = False, unroll: int | bool = 1,
     _split_transpose: bool = False,
-) -> tuple[Any, Any]:
+) -> tuple[Any, Any]:  # fmt: skip
     """Apply ``f`` along the leading axes of ``xs``, carrying a state along.
 
     Args:

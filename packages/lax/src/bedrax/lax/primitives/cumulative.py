@@ -116,12 +116,9 @@ combiners: dict[Primitive, Callable] = {
 }
 
 _IDENTITY_OF = {
-    cumsum_p: reductions.reduce_sum_p,
-    cumprod_p: reductions.reduce_prod_p,
-    cummax_p: reductions.reduce_max_p,
-    cummin_p: reductions.reduce_min_p,
-    cumlogsumexp_p: reductions.reduce_max_p,
-}
+    cumsum_p: reductions.reduce_sum_p, cumprod_p: reductions.reduce_prod_p, cummax_p: reductions.reduce_max_p,
+    cummin_p: reductions.reduce_min_p, cumlogsumexp_p: reductions.reduce_max_p,
+}  # fmt: skip
 
 
 def identity(prim: Primitive, dtype):

@@ -107,10 +107,8 @@ class Tolerance:
 
     def __eq__(self, other):
         return isinstance(other, Tolerance) and (self.atol, self.rtol, self.ulps) == (
-            other.atol,
-            other.rtol,
-            other.ulps,
-        )
+            other.atol, other.rtol, other.ulps,
+        )  # fmt: skip
 
     def __hash__(self):
         return hash((Tolerance, self.atol, self.rtol, self.ulps))

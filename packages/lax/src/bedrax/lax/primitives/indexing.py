@@ -429,17 +429,13 @@ scatter_mul = _scatter_function(
     "scatter_mul", scatter_mul_p, "Multiply windows of an array at computed positions.", _ANY_ORDER
 )
 scatter_min = _scatter_function(
-    "scatter_min",
-    scatter_min_p,
-    "Lower windows of an array, at computed positions, to the minimum with `updates`.",
+    "scatter_min", scatter_min_p, "Lower windows of an array, at computed positions, to the minimum with `updates`.",
     _ANY_ORDER,
-)
+)  # fmt: skip
 scatter_max = _scatter_function(
-    "scatter_max",
-    scatter_max_p,
-    "Raise windows of an array, at computed positions, to the maximum with `updates`.",
+    "scatter_max", scatter_max_p, "Raise windows of an array, at computed positions, to the maximum with `updates`.",
     _ANY_ORDER,
-)
+)  # fmt: skip
 
 
 def scatter_apply(

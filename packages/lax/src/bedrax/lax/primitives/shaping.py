@@ -345,11 +345,9 @@ def slice(operand, start_indices: Sequence[int], limit_indices: Sequence[int], s
       TypeError: the indices do not fit the shape.
     """
     return slice_p.bind(
-        operand,
-        start_indices=dims.canonical_shape(start_indices),
-        limit_indices=dims.canonical_shape(limit_indices),
+        operand, start_indices=dims.canonical_shape(start_indices), limit_indices=dims.canonical_shape(limit_indices),
         strides=None if strides is None else dims.canonical_shape(strides),
-    )
+    )  # fmt: skip
 
 
 def slice_in_dim(operand, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0):

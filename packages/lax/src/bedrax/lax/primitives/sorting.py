@@ -154,13 +154,9 @@ def _approx(operand, k, reduction_dimension, recall_target, override, aggregate,
 
 
 def approx_max_k(
-    operand,
-    k: int,
-    reduction_dimension: int = -1,
-    recall_target: float = 0.95,
-    reduction_input_size_override: int = -1,
-    aggregate_to_topk: bool = True,
-) -> list:
+    operand, k: int, reduction_dimension: int = -1, recall_target: float = 0.95,
+    reduction_input_size_override: int = -1, aggregate_to_topk: bool = True,
+) -> list:  # fmt: skip
     """The `k` largest elements along an axis and their int32 indices; may miss some, for speed.
 
     Bedrax computes them exactly on every platform, which meets any recall target.
@@ -183,13 +179,9 @@ def approx_max_k(
 
 
 def approx_min_k(
-    operand,
-    k: int,
-    reduction_dimension: int = -1,
-    recall_target: float = 0.95,
-    reduction_input_size_override: int = -1,
-    aggregate_to_topk: bool = True,
-) -> list:
+    operand, k: int, reduction_dimension: int = -1, recall_target: float = 0.95,
+    reduction_input_size_override: int = -1, aggregate_to_topk: bool = True,
+) -> list:  # fmt: skip
     """The `k` smallest elements along an axis, ascending, and their int32 indices; as `approx_max_k`."""
     return _approx(
         operand, k, reduction_dimension, recall_target, reduction_input_size_override, aggregate_to_topk, False

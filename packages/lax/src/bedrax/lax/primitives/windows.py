@@ -197,15 +197,10 @@ def _reduce_window_shape(*avals, jaxpr, **params):
 
 
 def reduce_window(
-    operand,
-    init_value,
-    computation: Callable,
-    window_dimensions,
-    window_strides: Sequence[int] | None = None,
-    padding: str | Sequence[tuple[int, int]] = "VALID",
-    base_dilation: Sequence[int] | None = None,
+    operand, init_value, computation: Callable, window_dimensions, window_strides: Sequence[int] | None = None,
+    padding: str | Sequence[tuple[int, int]] = "VALID", base_dilation: Sequence[int] | None = None,
     window_dilation: Sequence[int] | None = None,
-):
+):  # fmt: skip
     """Fold each sliding window of arrays with an associative function.
 
     Args:

@@ -17,11 +17,9 @@ def _log_add_exp(x, y):
 
 
 _ACCUMULATE = {
-    cumulative.cumsum_p: np.add.accumulate,
-    cumulative.cumprod_p: np.multiply.accumulate,
-    cumulative.cummax_p: np.maximum.accumulate,
-    cumulative.cummin_p: np.minimum.accumulate,
-}
+    cumulative.cumsum_p: np.add.accumulate, cumulative.cumprod_p: np.multiply.accumulate,
+    cumulative.cummax_p: np.maximum.accumulate, cumulative.cummin_p: np.minimum.accumulate,
+}  # fmt: skip
 
 
 def _rule(prim):

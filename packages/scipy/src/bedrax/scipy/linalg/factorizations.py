@@ -315,13 +315,9 @@ def hessenberg(a: ArrayLike, *, calc_q: bool = False, overwrite_a: bool = False,
 
 
 def polar(
-    a: ArrayLike,
-    side: str = "right",
-    *,
-    method: str = "qdwh",
-    eps: float | None = None,
+    a: ArrayLike, side: str = "right", *, method: str = "qdwh", eps: float | None = None,
     max_iterations: int | None = None,
-) -> tuple[Array, Array]:
+) -> tuple[Array, Array]:  # fmt: skip
     """The polar decomposition ``a = u @ p`` (right) or ``a = p @ u`` (left), p positive semidefinite.
 
     Args:

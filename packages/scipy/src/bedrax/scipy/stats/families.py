@@ -21,17 +21,15 @@ from bedrax.core.one_program import one_program
 from bedrax.scipy.defining import floats
 
 _WHAT = {
-    "logpdf": "The logarithm of the density at `x`.",
-    "pdf": "The density at `x`.",
-    "logpmf": "The logarithm of the probability of `k`.",
-    "pmf": "The probability of `k`.",
+    "logpdf": "The logarithm of the density at `x`.", "pdf": "The density at `x`.",
+    "logpmf": "The logarithm of the probability of `k`.", "pmf": "The probability of `k`.",
     "cdf": "The probability of a value up to `{0}`.",
     "logcdf": "The logarithm of the probability of a value up to `{0}`.",
     "sf": "The probability of a value above `{0}`.",
     "logsf": "The logarithm of the probability of a value above `{0}`.",
     "ppf": "The value with probability `{0}` below it; NaN where `{0}` is not in [0, 1].",
     "isf": "The value with probability `{0}` above it; NaN where `{0}` is not in [0, 1].",
-}
+}  # fmt: skip
 # What a function has below the support, and above it.
 _OUTSIDE = {
     "logpdf": (-jnp.inf, -jnp.inf), "pdf": (0, 0), "cdf": (0, 1), "logcdf": (-jnp.inf, 0), "sf": (1, 0),

@@ -32,28 +32,16 @@ def _wide(oracle):
 
 # primitive: (NumPy oracle, range, complex too)
 _SMOOTH = {
-    p.exp_p: (np.exp, (-2, 2), True),
-    p.exp2_p: (np.exp2, (-2, 2), True),
-    p.expm1_p: (np.expm1, (-2, 2), True),
-    p.log_p: (np.log, (0.1, 3), True),
-    p.log1p_p: (np.log1p, (-0.7, 2), True),
-    p.sqrt_p: (np.sqrt, (0.1, 4), True),
-    p.rsqrt_p: (lambda x: 1 / np.sqrt(x), (0.1, 4), True),
-    p.cbrt_p: (np.cbrt, (0.1, 4), False),
-    p.sin_p: (np.sin, (-4, 4), True),
-    p.cos_p: (np.cos, (-4, 4), True),
-    p.tan_p: (np.tan, (-1.2, 1.2), True),
-    p.tanh_p: (np.tanh, (-2, 2), True),
-    p.sinh_p: (np.sinh, (-2, 2), True),
-    p.cosh_p: (np.cosh, (-2, 2), True),
-    p.asin_p: (np.arcsin, (-0.8, 0.8), True),
-    p.acos_p: (np.arccos, (-0.8, 0.8), True),
-    p.atan_p: (np.arctan, (-2, 2), True),
-    p.asinh_p: (np.arcsinh, (-2, 2), True),
-    p.acosh_p: (np.arccosh, (1.3, 4), True),
-    p.atanh_p: (np.arctanh, (-0.8, 0.8), True),
+    p.exp_p: (np.exp, (-2, 2), True), p.exp2_p: (np.exp2, (-2, 2), True), p.expm1_p: (np.expm1, (-2, 2), True),
+    p.log_p: (np.log, (0.1, 3), True), p.log1p_p: (np.log1p, (-0.7, 2), True), p.sqrt_p: (np.sqrt, (0.1, 4), True),
+    p.rsqrt_p: (lambda x: 1 / np.sqrt(x), (0.1, 4), True), p.cbrt_p: (np.cbrt, (0.1, 4), False),
+    p.sin_p: (np.sin, (-4, 4), True), p.cos_p: (np.cos, (-4, 4), True), p.tan_p: (np.tan, (-1.2, 1.2), True),
+    p.tanh_p: (np.tanh, (-2, 2), True), p.sinh_p: (np.sinh, (-2, 2), True), p.cosh_p: (np.cosh, (-2, 2), True),
+    p.asin_p: (np.arcsin, (-0.8, 0.8), True), p.acos_p: (np.arccos, (-0.8, 0.8), True),
+    p.atan_p: (np.arctan, (-2, 2), True), p.asinh_p: (np.arcsinh, (-2, 2), True),
+    p.acosh_p: (np.arccosh, (1.3, 4), True), p.atanh_p: (np.arctanh, (-0.8, 0.8), True),
     p.logistic_p: (lambda x: 1 / (1 + np.exp(-x)), (-3, 3), True),
-}
+}  # fmt: skip
 for _prim, (_oracle, (_low, _high), _complex) in _SMOOTH.items():
     _add(_prim, "f32", [arg((2, 3), "float32", _low, _high)], _oracle)
     _add(_prim, "bf16", [arg((3,), "bfloat16", _low, _high)], _wide(_oracle), grad=())

@@ -22,14 +22,10 @@ def _reduction(prim, fun, ufunc, samples):
 
 
 _numbers = [
-    ("all", (0, 1), arg((3, 4)), {}),
-    ("middle", (1,), arg((2, 3, 4)), {}),
-    ("outer", (0, 2), arg((2, 3, 2), "complex64"), {}),
-    ("none", (), arg((3,)), {}),
-    ("empty", (1,), arg((2, 0)), {}),
-    ("int8", (0,), arg((40,), "int8", -100, 100), {}),
-    ("uint32", (0,), arg((9, 2), "uint32", 0, 9), {}),
-]
+    ("all", (0, 1), arg((3, 4)), {}), ("middle", (1,), arg((2, 3, 4)), {}),
+    ("outer", (0, 2), arg((2, 3, 2), "complex64"), {}), ("none", (), arg((3,)), {}), ("empty", (1,), arg((2, 0)), {}),
+    ("int8", (0,), arg((40,), "int8", -100, 100), {}), ("uint32", (0,), arg((9, 2), "uint32", 0, 9), {}),
+]  # fmt: skip
 _reduction(p.reduce_sum_p, p.reduce_sum, np.add, _numbers)
 _reduction(p.reduce_prod_p, p.reduce_prod, np.multiply, _numbers)
 for _prim, _fun, _ufunc in ((p.reduce_sum_p, p.reduce_sum, np.add), (p.reduce_prod_p, p.reduce_prod, np.multiply)):
@@ -39,15 +35,12 @@ _add(p.reduce_prod_p, "zeros", lambda x: p.reduce_prod(x, (1,)), [np.float32([[0
      lambda x: x.prod(1))  # fmt: skip
 
 _ordered = [
-    ("all", (0, 1), arg((3, 4), distinct=True), {}),
-    ("middle", (1,), arg((2, 3, 4), distinct=True), {}),
+    ("all", (0, 1), arg((3, 4), distinct=True), {}), ("middle", (1,), arg((2, 3, 4), distinct=True), {}),
     ("nan", (0,), np.float32([[1, np.nan], [2, 0]]), {"grad": ()}),
     ("complex", (0,), np.complex64([[1 + 5j, 2], [2 + 1j, 1], [2, 0]]), {"grad": ()}),
-    ("bool", (1,), arg((4, 3), "bool"), {}),
-    ("int32", (0,), arg((4, 3), "int32", -99, 99), {}),
-    ("uint8", (0,), arg((4,), "uint8", 0, 255), {}),
-    ("bf16", (0,), arg((5, 2), "bfloat16"), {"grad": ()}),
-]
+    ("bool", (1,), arg((4, 3), "bool"), {}), ("int32", (0,), arg((4, 3), "int32", -99, 99), {}),
+    ("uint8", (0,), arg((4,), "uint8", 0, 255), {}), ("bf16", (0,), arg((5, 2), "bfloat16"), {"grad": ()}),
+]  # fmt: skip
 _reduction(p.reduce_max_p, p.reduce_max, np.maximum, _ordered)
 _reduction(p.reduce_min_p, p.reduce_min, np.minimum, _ordered)
 _add(p.reduce_max_p, "empty", lambda x: p.reduce_max(x, (0,)), [arg((0, 2), "int32")], lambda x: [-(2**31)] * 2)  # fmt: skip
@@ -56,11 +49,9 @@ _add(p.reduce_max_p, "int4", lambda x: p.reduce_max(x, (0,)), [arg((5,), "int4")
      lambda x: x.astype(int).max().astype(x.dtype))  # fmt: skip
 
 _bits = [
-    ("bool", (0,), arg((3, 4), "bool"), {}),
-    ("int32", (0, 1), arg((3, 4), "int32", -99, 99), {}),
-    ("uint8", (1,), arg((3, 4), "uint8", 0, 255), {}),
-    ("empty", (0,), arg((0, 2), "bool"), {}),
-]
+    ("bool", (0,), arg((3, 4), "bool"), {}), ("int32", (0, 1), arg((3, 4), "int32", -99, 99), {}),
+    ("uint8", (1,), arg((3, 4), "uint8", 0, 255), {}), ("empty", (0,), arg((0, 2), "bool"), {}),
+]  # fmt: skip
 _reduction(p.reduce_and_p, p.reduce_and, np.bitwise_and, _bits)
 _reduction(p.reduce_or_p, p.reduce_or, np.bitwise_or, _bits)
 _reduction(p.reduce_xor_p, p.reduce_xor, np.bitwise_xor, _bits)

@@ -43,14 +43,9 @@ for _prim, _fun, _name, (_low, _high), _far in (
 
 _M = np.float32([0, 1, 2, 5])
 _add(
-    p.polygamma_p,
-    "f32",
-    p.polygamma,
-    [_M, arg((4,), low=0.4, high=4)],
-    oracle=_scipy("polygamma"),
-    grad=(1,),
+    p.polygamma_p, "f32", p.polygamma, [_M, arg((4,), low=0.4, high=4)], oracle=_scipy("polygamma"), grad=(1,),
     rtol=1e-4,
-)
+)  # fmt: skip
 _add(p.polygamma_p, "scalar", p.polygamma, [np.float32(1), arg((4,), low=0.4, high=14)], oracle=_scipy("polygamma"), grad=(1,), rtol=1e-4)  # fmt: skip
 _add(p.polygamma_p, "bad order", p.polygamma, [np.float32([0.5, -1]), np.float32([1, 1])], oracle=lambda m, x: [_NAN, _NAN], grad=())  # fmt: skip
 _add(p.zeta_p, "f32", p.zeta, [arg((4,), low=1.5, high=6), arg((4,), low=0.3, high=20)], oracle=_scipy("zeta"), grad=(1,), rtol=1e-5)  # fmt: skip

@@ -47,12 +47,10 @@ def _loop(reduce, init, window, strides, padding, base=None, dilation=None):
 
 
 _GEOMETRIES = {
-    "valid": ((2, 2), (1, 1), "VALID"),
-    "same": ((3, 2), (2, 1), "SAME"),
-    "strided": ((2, 3), (2, 2), ((1, 0), (2, 1))),
-    "dilated": ((2, 2), (1, 2), ((0, 1), (1, 0)), (2, 1), (1, 2)),
+    "valid": ((2, 2), (1, 1), "VALID"), "same": ((3, 2), (2, 1), "SAME"),
+    "strided": ((2, 3), (2, 2), ((1, 0), (2, 1))), "dilated": ((2, 2), (1, 2), ((0, 1), (1, 0)), (2, 1), (1, 2)),
     "cropped": ((2, 1), (1, 1), ((-1, 0), (0, -1))),
-}
+}  # fmt: skip
 _KNOWN = (
     (p.reduce_window_sum_p, e.add, 0, np.sum),
     (p.reduce_window_max_p, e.max, -np.inf, np.max),
