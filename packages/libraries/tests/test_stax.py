@@ -38,5 +38,5 @@ def test_values():
     kept = run(LAYERS["dropout"])
     assert 0.4 < np.mean(kept != 0) < 0.6
     np.testing.assert_allclose(kept[kept != 0], 2 * X[kept != 0])
-    with pytest.raises(ValueError, match="PRNG key"):
+    with pytest.raises(ValueError, match="give its apply_fun a key, apply_fun"):
         LAYERS["dropout"][1]((), X)

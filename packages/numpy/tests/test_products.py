@@ -158,7 +158,7 @@ def test_einsum_interleaved_and_path():
         (lambda: jnp.einsum("ij->k", np.ones((2, 3))), ValueError, "did not appear in the input"),
         (lambda: jnp.einsum("i", np.ones((2, 3))), ValueError, "does not fit operand 0"),
         (lambda: jnp.einsum("i->ii", np.ones(3)), ValueError, "more than once"),
-        (lambda: jnp.einsum("i,j", np.ones(3)), ValueError, "one per operand is needed"),
+        (lambda: jnp.einsum("i,j", np.ones(3)), ValueError, "one per operand"),
         (lambda: jnp.tensordot(np.ones((2, 3)), np.ones((3, 2)), 3), TypeError, "exceeds input ranks"),
         (lambda: jnp.outer(np.ones(2), np.ones(2), out=np.ones(4)), NotImplementedError, "out is not supported"),
     ],

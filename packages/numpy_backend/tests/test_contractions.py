@@ -97,9 +97,9 @@ def test_dot_and_batch_matmul():
     "numbers, message",
     [
         ((((1,), (0,)), ((), ())), "the contracting dimensions of lhs and rhs must have equal lengths, got"),
-        ((((5,), (1,)), ((), ())), "has no such dimensions"),
+        ((((5,), (1,)), ((), ())), "lacks some of batch"),
         ((((1, 1), (1, 1)), ((), ())), "the contracting dimensions"),
-        ((((1,), (1,)), ((1,), (1,))), "dimensions of lhs are batch"),
+        ((((1,), (1,)), ((1,), (1,))), "and contracting"),
         ((((1,), (1,)), ((0,), ())), "as many lhs as rhs batch dimensions are needed, got"),
         (((1,), (1,)), "lhs contracting, rhs contracting"),
     ],
@@ -112,15 +112,15 @@ def test_dimension_numbers_that_do_not_fit(numbers, message):
 def test_errors():
     with pytest.raises(ValueError, match="precision is None, a lax.Precision"):
         lax.dot_general(X, X, ROWS, precision="exact")
-    with pytest.raises(ValueError, match="dot multiplies vectors and matrices that fit, got"):
+    with pytest.raises(ValueError, match="do not fit as matrices"):
         lax.dot(X, X)
     with pytest.raises(TypeError, match="has fewer bits than the result"):
         eqn_of(lambda x: lax.dot_general(x, x, ROWS, preferred_element_type=np.int8), X.astype(np.int32))
-    with pytest.raises(TypeError, match="the group dimension of rhs has size"):
+    with pytest.raises(TypeError, match="group_sizes"):
         eqn_of(lambda x, y: lax.ragged_dot(x, y, np.array([1, 1, 1])), X, np.ones((2, 4, 5), np.float32))
     with pytest.raises(TypeError, match=r"group_sizes are integers, got dtype float"):
         eqn_of(lambda x, y: lax.ragged_dot(x, y, np.ones(2, np.float32)), X, np.ones((2, 4, 5), np.float32))
-    with pytest.raises(TypeError, match="must be divisible by its scale's dim size 3"):
+    with pytest.raises(TypeError, match="must be divisible by its scale"):
         eqn_of(lambda x, s: lax.scaled_dot(x, x, lhs_scale=s), np.ones((4, 4), np.float32), np.ones((4, 3), np.float32))
     with pytest.raises(TypeError, match="each scale must span at least"):
         eqn_of(lambda x, s: lax.scaled_dot(x, x, lhs_scale=s), np.ones((4, 4), np.float32), np.ones((4, 4), np.float32))

@@ -39,7 +39,7 @@ F, I = np.float32(1), np.int32(1)
         ),
         (lambda: lax.select(np.bool_(True), F, np.ones(2, "f")), "the cases have one shape, got"),
         (lambda: lax.complex(ml_dtypes.bfloat16(1), ml_dtypes.bfloat16(1)), "complex does not accept dtype bfloat16"),
-        (lambda: lax.bitcast_convert_type(np.complex64(1), np.float32), "bool and complex are not split"),
+        (lambda: lax.bitcast_convert_type(np.complex64(1), np.float32), "to split bool and complex"),
         (lambda: lax.reduce_precision(I, 5, 2), "reduce_precision does not accept dtype int32"),
     ],
 )

@@ -236,9 +236,7 @@ def _cotangent_leaves(what: str, bound: BoundVJP, result: Any) -> list:
     if isinstance(result, list) and bound.in_types:
         result = tuple(result)
     if not isinstance(result, tuple):
-        raise TypeError(
-            f"{what} returns a tuple with one cotangent, or None, per differentiable argument, got {result!r}"
-        )
+        raise TypeError(f"{what} returns a tuple, one cotangent or None per differentiable argument, got {result!r}")
     if len(result) != len(arguments):
         raise TypeError(
             f"{what} returns one cotangent, or None, per differentiable argument: expected {len(arguments)}, got"
@@ -290,9 +288,7 @@ def _bind_arguments(fun: Callable, args: tuple, kwargs: dict) -> tuple:
         signature = inspect.signature(fun)
     except (TypeError, ValueError):
         if kwargs:
-            raise TypeError(
-                f"the signature of {function_name(fun)} is unknown, so it takes no keyword arguments here"
-            ) from None
+            raise TypeError(f"the signature of {function_name(fun)} is unknown: pass no keyword arguments") from None
         return args
     problem = f"rules take arguments by position, and those of {function_name(fun)} cannot all be given so"
     try:
@@ -363,9 +359,7 @@ class custom_jvp(_Custom):
     def defjvps(self, *jvps: Callable | None) -> None:
         """Set one rule per argument, ``(t, ans, *primals) -> tangent``, or None for a zero derivative."""
         if self.nondiff_argnums:
-            raise TypeError(
-                "defjvps gives a rule to each argument, so it goes with no nondiff_argnums; use defjvp instead"
-            )
+            raise TypeError("defjvps gives each argument a rule, so there are no nondiff_argnums; use defjvp")
 
         def jvp(primals, tangents):
             result = self(*primals)
@@ -379,9 +373,7 @@ class custom_jvp(_Custom):
     @api_boundary
     def __call__(self, *args, **kwargs):
         if self.jvp is None:
-            raise AttributeError(
-                f"the custom_jvp function {function_name(self.fun)} has no rule yet; set one with defjvp"
-            )
+            raise AttributeError(f"the custom_jvp function {function_name(self.fun)} has no rule yet; use defjvp")
         leaves, data = self._bound(_bind_arguments(self.fun, args, kwargs), (self.jvp,))
         rule = BoundJVP(*data)
         outs = custom_jvp_call_p.bind(*leaves, call_jaxpr=None, rule=rule, num_consts=0)

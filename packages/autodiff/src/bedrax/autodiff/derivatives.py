@@ -141,9 +141,7 @@ def jvp(fun: Callable, primals: Sequence[Any], tangents: Sequence[Any], has_aux:
     leaves, tree = pytree.tree_flatten(tuple(primals))
     tangent_leaves, tangent_tree = pytree.tree_flatten(tuple(tangents))
     if tree != tangent_tree:
-        raise TypeError(
-            f"jvp: tangents are structured like primals, got primals of structure {tree} and tangents of {tangent_tree}"
-        )
+        raise TypeError(f"jvp: tangents are structured like primals, {tree}, got {tangent_tree}")
     pushed = [_checked_tangent(p, t) for p, t in zip(leaves, tangent_leaves, strict=True)]
     flat = flattened(lambda *values: fun(*pytree.tree_unflatten(tree, values)), "jvp", has_aux)
     outs, out_tangents, (out_tree, aux_tree, n) = jvp_flat_with_aux(flat, leaves, pushed)

@@ -347,9 +347,7 @@ def _checked_terms(leaves: list, tree, primals, series) -> list[list]:
             raise ValueError(f"jet: the terms of order {k + 1} have structure {term_tree}, but the primals have {tree}")
         for p, t in zip(leaves, terms, strict=True):
             if aval_of(p).shape != aval_of(t).shape:
-                raise ValueError(
-                    f"jet: a term of order {k + 1} has shape {aval_of(t).shape}, its primal {aval_of(p).shape}"
-                )
+                raise ValueError(f"jet: term {k + 1} has shape {aval_of(t).shape}, its primal {aval_of(p).shape}")
         columns.append(terms)
     return columns
 

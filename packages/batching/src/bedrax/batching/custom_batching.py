@@ -37,9 +37,7 @@ decompositions.add(custom_vmap_p, _impl)
 @batch_rules.rule(custom_vmap_p)
 def _batch(axis, args, dims, *, call, rule, num_consts):
     if any(d is not None for d in dims[:num_consts]):
-        raise NotImplementedError(
-            "vmap of a custom_vmap function over a value that it closes over; pass it as an argument"
-        )
+        raise NotImplementedError("vmap of a custom_vmap function over a closed-over value; pass it as an argument")
     values = [
         x if d is None else to_front(x, d, axis.size) for x, d in zip(args[num_consts:], dims[num_consts:], strict=True)
     ]
@@ -71,9 +69,7 @@ class custom_vmap:
     @api_boundary
     def __call__(self, *args, **kwargs):
         if self.vmap_rule is None:
-            raise AttributeError(
-                f"the custom_vmap function {function_name(self.fun)} has no rule yet; set one with def_vmap"
-            )
+            raise AttributeError(f"the custom_vmap function {function_name(self.fun)} has no rule yet; use def_vmap")
         if kwargs:
             bound = inspect.signature(self.fun).bind(*args, **kwargs)
             bound.apply_defaults()

@@ -30,9 +30,7 @@ def _start_indices(name: str, shape: tuple, starts, allow_negative) -> list:
         else:
             starts = [shaping.index_in_dim(starts, i, keepdims=False) for i in range(aval.shape[0])]
     if len(starts) != len(shape):
-        raise ValueError(
-            f"{name}: {len(starts)} start indices for an array of rank {len(shape)}; one per axis is needed"
-        )
+        raise ValueError(f"{name}: {len(starts)} start indices for rank {len(shape)}; one per axis is needed")
     if type(allow_negative) is bool:
         allow_negative = (allow_negative,) * len(shape)
     elif len(allow_negative) != len(shape):
@@ -156,9 +154,7 @@ def dynamic_update_slice_in_dim(operand, update, start_index, axis: int, *, allo
     """`dynamic_update_slice` at a position along one axis, at the beginning of every other axis."""
     ranks = len(aval_of(operand).shape), len(aval_of(update).shape)
     if ranks[0] != ranks[1]:
-        raise TypeError(
-            f"dynamic_update_slice: the update has rank {ranks[1]}, the operand rank {ranks[0]}; they must be equal"
-        )
+        raise TypeError(f"dynamic_update_slice: update and operand have one rank, got {ranks[1]} and {ranks[0]}")
     _, starts = _start_at(operand, axis, start_index)
     return dynamic_update_slice(operand, update, starts, allow_negative_indices=allow_negative_indices)
 

@@ -31,9 +31,7 @@ def full(shape, fill_value, dtype=None, *, sharding=None):
             if aval.dtype != dtype:
                 if isinstance(fill_value, (int, float)) and fill_value == 0:
                     return dtype.zeros(shape)  # what `zeros` and `empty` make
-                raise TypeError(
-                    f"full: an array of dtype {dtype} needs a fill_value of that dtype, got {aval.str_short()}."
-                )
+                raise TypeError(f"full: an array of dtype {dtype} needs such a fill_value, got {aval.str_short()}")
             return broadcast_in_dim(fill_value, shape, (), out_sharding=sharding)
         fill_value = _scalar_as(fill_value, aval, dtypes.canonicalize_dtype(dtype))
     return broadcast_in_dim(fill_value, shape, (), out_sharding=sharding)

@@ -69,14 +69,10 @@ def optimizer(opt_maker: Callable[..., tuple[Callable, Callable, Callable]]) -> 
         def update(i, gradients, state: OptimizerState) -> OptimizerState:
             leaves, tree = pytree.tree_flatten(gradients)
             if tree != state.tree_def:
-                raise TypeError(
-                    f"the gradient is structured {tree}, the parameters {state.tree_def}: the gradient tree must be like them"
-                )
+                raise TypeError(f"the gradient tree {tree} must be like the parameters, {state.tree_def}")
             new = _pack(tree, [update_one(i, g, s) for g, s in zip(leaves, _states(state), strict=True)])
             if new.subtree_defs != state.subtree_defs:
-                raise TypeError(
-                    f"update returned states of structure {new.subtree_defs}, it was given {state.subtree_defs}"
-                )
+                raise TypeError(f"update got states {state.subtree_defs} and returned {new.subtree_defs}")
             return new
 
         def params(state: OptimizerState):

@@ -213,9 +213,7 @@ def Dropout(rate: float, mode: str = "train") -> Layer:
 
     def apply(params, inputs, rng=None, **kwargs):
         if rng is None:
-            raise ValueError(
-                "Dropout layer requires apply_fun to be called with a PRNG key argument: apply_fun(params, inputs, rng=key)"
-            )
+            raise ValueError("Dropout draws: give its apply_fun a key, apply_fun(params, inputs, rng=key)")
         if mode != "train":
             return inputs
         return jnp.where(random.bernoulli(rng, rate, inputs.shape), inputs / rate, 0)

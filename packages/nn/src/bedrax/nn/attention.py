@@ -113,9 +113,7 @@ def _operands(q: Array, k: Array, v: Array) -> tuple[Array, Array, Array]:
     _check("key", k, (q.shape[0], None, None, q.shape[3]), q.dtype)
     _check("value", v, k.shape, q.dtype)
     if q.shape[2] % k.shape[2]:
-        raise ValueError(
-            f"each head of key serves equally many heads of query, got {q.shape[2]} heads of query and {k.shape[2]} of key"
-        )
+        raise ValueError(f"heads of query are a multiple of those of key, got {q.shape[2]} and {k.shape[2]}")
     return q, k, v
 
 

@@ -35,9 +35,7 @@ def _dtype(dtype: Any) -> np.dtype:
 def _placed(x: Array, out_sharding: Any) -> Array:
     if out_sharding is None:
         return x
-    raise NotImplementedError(
-        "initializers do not place their results; apply jax.device_put or jax.lax.with_sharding_constraint to them."
-    )
+    raise NotImplementedError("initializers do not place their results; use jax.device_put on them")
 
 
 def zeros(key: Array, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Array:

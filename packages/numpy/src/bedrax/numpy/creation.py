@@ -176,9 +176,7 @@ def _from_sequence(x: Any, dtype: Any) -> Array:
             else:
                 for item in seen.values():
                     if getattr(item, "dtype", None) is not None and item.dtype.kind in "OUSMm":
-                        raise TypeError(
-                            f"jnp.array: arrays hold numbers and bools, got {x!r} with an element of dtype {item.dtype}"
-                        )
+                        raise TypeError(f"jnp.array: arrays hold numbers and bools, got {x!r}, of dtype {item.dtype}")
                 dtype = dtypes.result_type(*(dtypes.python_scalar_dtype(k) if isinstance(k, type) and len(seen) == 1
                                              else v for k, v in seen.items()))  # fmt: skip
             if all(isinstance(k, type) for k in seen) or len(seen) == 1:
@@ -190,9 +188,7 @@ def _from_sequence(x: Any, dtype: Any) -> Array:
     parts = [from_data(item, None, False, "array") for item in x]
     shapes = {p.shape for p in parts}
     if len(shapes) > 1:
-        raise ValueError(
-            f"jnp.array: the elements of a sequence must have equal shapes, got {', '.join(map(str, shapes))}"
-        )
+        raise ValueError(f"jnp.array: elements of a sequence have one shape, got {', '.join(map(str, shapes))}")
     found = dtypes.result_type(*parts) if dtype is None else dtype
     return lax.stack([lax.convert_to(p, found, False) for p in parts], 0)
 

@@ -53,9 +53,7 @@ def _parse(subscripts: str, ranks: tuple) -> tuple:
 
 def _resolve(terms: list, output: list | None, ranks: tuple, shown: Any) -> tuple:
     if len(terms) != len(ranks):
-        raise ValueError(
-            f"einsum: {len(terms)} terms for {len(ranks)} operands in {shown!r}; one per operand is needed"
-        )
+        raise ValueError(f"einsum: {len(terms)} terms for {len(ranks)} operands in {shown!r}; one per operand")
     longest, resolved = 0, []
     for i, (term, rank) in enumerate(zip(terms, ranks, strict=True)):
         hidden = rank - len(term) + 1 if ... in term else 0
@@ -73,9 +71,7 @@ def _resolve(terms: list, output: list | None, ranks: tuple, shown: Any) -> tupl
         labels = (*_expand([...], longest), *sorted(once))
     else:
         if ... not in output and longest:
-            raise ValueError(
-                f"einsum: the result has no ellipsis '...' for the dimensions that it stands for, in {shown!r}"
-            )
+            raise ValueError(f"einsum: the result lacks '...', which stands for dimensions, in {shown!r}")
         labels = _expand(output, longest)
         known = {c for term in resolved for c in term}
         for c in labels:
@@ -124,9 +120,7 @@ def _steps(inputs: tuple, output: tuple, shapes: tuple, optimize: Any) -> tuple:
                 sizes[c] = d
             elif not dims.definitely_equal(known, d) and not dims.definitely_equal(d, 1):
                 label = "..." if isinstance(c, _Ellipsis) else c
-                raise ValueError(
-                    f"einsum: label {label!r} has lengths {known} and {d} in shapes {list(shapes)}; equal or 1 is needed"
-                )
+                raise ValueError(f"einsum: label {label!r} has lengths {known} and {d} in {list(shapes)}; equal, or 1")
     terms = [list(zip(term, shape, strict=True)) for term, shape in zip(inputs, shapes, strict=True)]
     steps: list[_Step] = []
     for group in _path(inputs, output, sizes, optimize):

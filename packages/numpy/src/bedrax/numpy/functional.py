@@ -62,9 +62,7 @@ def vectorize(pyfunc: Callable, *, excluded: Any = frozenset(), signature: str |
         if terms is not None:
             absent = {i for i, x in enumerate(args) if x is None and i not in excluded}
             if absent:
-                raise ValueError(
-                    f"vectorize: with signature={signature!r} every argument is an array; None at positions {absent}"
-                )
+                raise ValueError(f"vectorize: with {signature=} every argument is an array; None at {absent}")
 
         def function(*values):
             full = list(args)

@@ -25,9 +25,7 @@ from bedrax.numpy.manipulation import moveaxis
 def _known(x: Any, what: str) -> Any:
     """An argument of `arange` as a number."""
     if isinstance(x, tracing.Tracer) and x.concrete() is None:
-        raise errors.ConcretizationTypeError(
-            x, f"It arose in the jnp.arange argument '{what}'. The length of a range must be static; use jnp.linspace or"
-            " lax.iota where only its values are computed.")  # fmt: skip
+        raise errors.ConcretizationTypeError(x, f"jnp.arange of a computed {what} has no known length; use linspace")
     if isinstance(x, (Array, np.ndarray, np.generic)):
         value = np.asarray(x)
         if value.ndim:

@@ -97,9 +97,7 @@ def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None =
     if x is None or y is None:
         raise ValueError("jnp.where takes a condition alone, or with both x and y")
     if size is not None or fill_value is not None:
-        raise ValueError(
-            "jnp.where: size and fill_value go with a condition alone; with x and y the result has the shape of the operands"
-        )
+        raise ValueError("jnp.where: size and fill_value go with a condition alone, not with x and y")
     return choose_where(condition, x, y)
 
 

@@ -44,9 +44,7 @@ def _define(name: str):
             raise NotImplementedError(f"{name}: out_sharding is not supported; use jax.lax.with_sharding_constraint.")
         data, ids = arrays(name, data, segment_ids)
         if combine in ("sum", "prod") and dtypes.is_bool(data.dtype):
-            raise TypeError(
-                f"{name}: data must be numbers, got {data.dtype}; convert them, or use segment_max for 'any'"
-            )
+            raise TypeError(f"{name}: data are numbers, got {data.dtype}; convert them, or use segment_max for 'any'")
         if not dtypes.is_integer(ids.dtype):
             raise TypeError(f"{name}: segment_ids must be integers, got {ids.dtype}")
         if ids.ndim != 1 or not data.ndim or not dims.same_dim(ids.shape[0], data.shape[0]):

@@ -141,9 +141,7 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
     if len(functions) == count:
         functions.append(0)
     elif len(functions) != count + 1:
-        raise ValueError(
-            f"jnp.piecewise: {len(functions)} functions for {count} conditions; one each is needed, or one more"
-        )
+        raise ValueError(f"jnp.piecewise: {len(functions)} functions for {count} conditions; one each, or one more")
     conditions = [as_bool(operand("piecewise", c)) for c in condlist]
     value = lambda f: f(x, *args, **kw) if isinstance(f, Callable) else f
     cast = lambda v: lax.convert_element_type(array("piecewise", v), x.dtype)

@@ -416,9 +416,7 @@ def histogram_bin_edges(
     """
     del weights  # as in NumPy, they matter only to rules that are not supported
     if isinstance(bins, str):
-        raise NotImplementedError(
-            f"bins={bins!r}: the rules that choose bins are not supported; pass a number or the edges"
-        )
+        raise NotImplementedError(f"bins={bins!r}: rules that choose bins are not supported; pass a number or edges")
     (a,) = inexact("histogram_bin_edges", a)
     dtype = dtypes.to_real_dtype(a.dtype)
     if np.ndim(bins) == 1:

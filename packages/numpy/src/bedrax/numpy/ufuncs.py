@@ -336,9 +336,7 @@ def round(a, decimals: int = 0, out=None):
     dtype = aval_of(x).dtype
     if _is_whole(x):
         if decimals < 0:
-            raise NotImplementedError(
-                f"jnp.round of integers to {decimals=} is not supported; convert them to floats first"
-            )
+            raise NotImplementedError(f"jnp.round of integers to {decimals=} is not supported; make them floats")
         return lax.asarray(x)
     if decimals == 0:
         return _by_part(lambda v: lax.round(v, _EVEN), x)

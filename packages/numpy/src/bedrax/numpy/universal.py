@@ -97,9 +97,7 @@ class ufunc:
         start = self.identity if initial is None else initial
         if where is not None:
             if start is None:
-                raise ValueError(
-                    f"{self.__name__}.reduce: the mask may choose no element; pass initial, the result for none"
-                )
+                raise ValueError(f"{self.__name__}.reduce: the mask may choose nothing; pass initial, the result then")
             if self.identity is not None:
                 x = selection.choose_where(where, x, creation.asarray(self.identity, dtype=x.dtype))
             else:
@@ -229,9 +227,7 @@ def _count(x, axes) -> int:
 
 def _no_out(self: ufunc, method: str, out: Any) -> None:
     if out is not None:
-        raise NotImplementedError(
-            f"jnp.{self.__name__}.{method}: the out argument is not supported; arrays are immutable"
-        )
+        raise NotImplementedError(f"jnp.{self.__name__}.{method}: out is not supported; arrays are immutable")
 
 
 def frompyfunc(func: Callable, /, nin: int, nout: int, *, identity: Any = None) -> ufunc:

@@ -35,9 +35,7 @@ class StatefulPRNG:
     def key(self, shape: int | Sequence[int] = ()) -> Any:
         """A new key, or an array of independent ones of a shape."""
         if self._base_key.shape:
-            raise ValueError(
-                f"a generator that was split, of shape {self._base_key.shape}, draws under vmap, one of its parts at a time"
-            )
+            raise ValueError(f"a generator split to {self._base_key.shape} draws under vmap, one part at a time")
         drawn = fold_in(self._base_key, self._counter[...])
         self._counter[...] += 1
         shape = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
@@ -110,8 +108,6 @@ def stateful_rng(seed: Any = None, *, impl: Any = None) -> StatefulPRNG:
     """
     if seed is None:
         if not trace_state_clean():
-            raise TypeError(
-                "stateful_rng: a seed is needed in a function that is being traced: it would be drawn but once"
-            )
+            raise TypeError("stateful_rng: a traced function needs a seed: one would be drawn but once")
         seed = np.random.default_rng().integers(2**32, dtype=np.uint32)
     return StatefulPRNG(key(seed, impl=impl), new_ref(np.int32(0)))

@@ -48,9 +48,7 @@ def _check_valid(in1: Array, in2: Array, mode: str, axes: Sequence[int]) -> None
         first = all(in1.shape[a] >= in2.shape[a] for a in axes)
         second = all(in2.shape[a] >= in1.shape[a] for a in axes)
         if not (first or second):
-            raise ValueError(
-                f"mode='valid': one input fits into the other along all axes, got shapes {in1.shape} and {in2.shape}"
-            )
+            raise ValueError(f"mode='valid': one input fits into the other, got shapes {in1.shape} and {in2.shape}")
 
 
 def _direct(in1: Array, in2: Array, mode: str, precision, later: int) -> Array:

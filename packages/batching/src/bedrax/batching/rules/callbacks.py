@@ -63,9 +63,7 @@ def _pure(axis, args, dims, *, result_avals, vmap_method, **params):
 @batch_rules.rule(io_callback_p)
 def _io(axis, args, dims, *, ordered, **params):
     if ordered:
-        raise ValueError(
-            "an io_callback with ordered=True cannot be mapped: vmap does not say which element comes first"
-        )
+        raise ValueError("an io_callback with ordered=True cannot be mapped: vmap has no order of elements")
     out = _one_by_one(io_callback_p, axis, args, dims, True, ordered=ordered, **params)
     return out, [0] * len(out)
 
@@ -73,9 +71,7 @@ def _io(axis, args, dims, *, ordered, **params):
 @batch_rules.rule(debug_callback_p)
 def _debug(axis, args, dims, *, effect, **params):
     if effect in effects.ordered_effects:
-        raise ValueError(
-            "a debug callback with ordered=True cannot be mapped: take ordered=True away, or print outside vmap."
-        )
+        raise ValueError("a debug callback with ordered=True cannot be mapped: drop ordered, or print outside vmap")
     for i in range(axis.size):
         row = [x if d is None else lax.index_in_dim(x, i, d, keepdims=False) for x, d in zip(args, dims, strict=True)]
         debug_callback_p.bind(*row, effect=effect, **params)

@@ -198,9 +198,7 @@ class _Formatter(string.Formatter):
     def check_unused_args(self, used_args, args, kwargs):
         unused = [a for i, a in enumerate(args) if i not in used_args] + [k for k in kwargs if k not in used_args]
         if unused:
-            raise ValueError(
-                f"debug.print: the format string does not use the arguments {unused}; remove them or add fields"
-            )
+            raise ValueError(f"debug.print: the format string uses no {unused}; remove them or add fields")
 
 
 class _Printer:

@@ -94,9 +94,7 @@ def composite(decomposition: Callable, name: str, version: int = 0) -> Callable:
         program, out_tree = staging.trace_to_jaxpr(flat, [aval_of(x) for x in leaves])
         program, consts = staging.close_over(program)
         if consts:
-            raise NotImplementedError(
-                f"composite '{name}': the function closes over arrays; pass them as arguments instead"
-            )
+            raise NotImplementedError(f"composite '{name}': the function closes over arrays; make them arguments")
         out = composite_p.bind(
             *leaves, jaxpr=program, name=name, version=version, attributes=tuple(sorted(attributes.items()))
         )

@@ -94,9 +94,7 @@ def _scattered(aval, *, scatter_dimension, axis_name, axis_index_groups, axis_si
         shape[scatter_dimension] = n // axis_size
     else:
         if n != axis_size:
-            raise ValueError(
-                f"psum_scatter: the axis to scatter has length {n}; without tiled=True it must be {axis_size}"
-            )
+            raise ValueError(f"psum_scatter: the axis has length {n}; without tiled=True it must be {axis_size}")
         del shape[scatter_dimension]
     return ShapedArray(tuple(shape), aval.dtype)
 
@@ -110,9 +108,7 @@ def _exchanged(aval, *, split_axis, concat_axis, axis_name, axis_index_groups, t
     n = _size(axis_name, axis_index_groups)
     if tiled:
         if shape[split_axis] % n:
-            raise ValueError(
-                f"all_to_all: axis {split_axis} of length {shape[split_axis]} is not divisible by the axis size {n}"
-            )
+            raise ValueError(f"all_to_all: length {shape[split_axis]} of axis {split_axis} is not divisible by {n}")
         shape[split_axis] //= n
         shape[concat_axis] *= n
     else:
@@ -148,9 +144,7 @@ def _check_names(axis_name) -> tuple:
     names = _names(axis_name)
     for n in names:
         if isinstance(n, int) and not isinstance(n, bool):
-            raise NotImplementedError(
-                f"collectives over positional axes ({n}) are not supported; reduce over the array's axis"
-            )
+            raise NotImplementedError(f"no collectives over positional axes ({n}): reduce the array instead")
         _axis_size(n)
     return names
 

@@ -232,9 +232,7 @@ def check_dot_dimensions(name: str, lhs, rhs, dimension_numbers) -> None:
     (lc, rc), (lb, rb) = dimension_numbers
     for side, aval, batch, contract in (("lhs", lhs, lb, lc), ("rhs", rhs, rb, rc)):
         if not all(0 <= d < aval.ndim for d in (*batch, *contract)):
-            raise TypeError(
-                f"{name}: {side} of rank {aval.ndim} has no such dimensions: batch {batch}, contracting {contract}"
-            )
+            raise TypeError(f"{name}: {side} of rank {aval.ndim} lacks some of batch {batch}, contracting {contract}")
     if len(lb) != len(rb):
         raise TypeError(f"{name}: as many lhs as rhs batch dimensions are needed, got {lb} and {rb}")
     for side, batch, contract in (("lhs", lb, lc), ("rhs", rb, rc)):
@@ -242,9 +240,7 @@ def check_dot_dimensions(name: str, lhs, rhs, dimension_numbers) -> None:
             if len(set(group)) != len(group):
                 raise TypeError(f"{name}: the {what} dimensions {group} of {side} name one twice")
         if not set(batch).isdisjoint(contract):
-            raise TypeError(
-                f"{name}: dimensions of {side} are batch {batch} and contracting {contract}; none can be both"
-            )
+            raise TypeError(f"{name}: {side} has batch {batch} and contracting {contract} dimensions; none is both")
     for what, ls, rs in (("batch", lb, rb), ("contracting", lc, rc)):
         xs, ys = tuple(lhs.shape[d] for d in ls), tuple(rhs.shape[d] for d in rs)
         if xs != ys:
@@ -269,9 +265,7 @@ def _result_dtype(lhs, rhs, preferred) -> np.dtype:
         return dtype
     kind, bits, _ = _width(preferred)
     if kind <= 1 and _width(dtype)[0] == 1 and bits < _width(dtype)[1]:
-        raise TypeError(
-            f"preferred_element_type={preferred} has fewer bits than the result, {dtype}; convert the result"
-        )
+        raise TypeError(f"preferred_element_type={preferred} has fewer bits than the result, {dtype}; convert that")
     return preferred
 
 
@@ -335,9 +329,7 @@ def dot(
     if dimension_numbers is None:
         xs, ys = aval_of(lhs).shape, aval_of(rhs).shape
         if not (1 <= len(xs) <= 2 and 1 <= len(ys) <= 2 and xs[-1] == ys[0]):
-            raise ValueError(
-                f"lax.dot multiplies vectors and matrices that fit, got {xs} and {ys}; else give dimension_numbers"
-            )
+            raise ValueError(f"lax.dot: shapes {xs} and {ys} do not fit as matrices; give dimension_numbers")
         dimension_numbers = (((len(xs) - 1,), (0,)), ((), ()))
     return dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type, out_sharding=out_sharding)
 
@@ -438,9 +430,7 @@ def _ragged_dot_shape(
         if group in rc or group in rb or not 0 <= group < rhs.ndim:
             raise TypeError(f"{name}: rhs group dimension {group} must be neither a batch nor a contracting dimension")
         if rhs.shape[group] != groups and not offset:
-            raise TypeError(
-                f"{name}: the group dimension of rhs has size {rhs.shape[group]}, there are {groups} group_sizes"
-            )
+            raise TypeError(f"{name}: rhs has {rhs.shape[group]} groups, there are {groups} group_sizes")
         rest = free_dims(rhs.ndim, rc, rb, (group,))
         shape = (*shape[: lhs.ndim - len(rc)], *[rhs.shape[d] for d in rest])
     elif offset:
@@ -522,9 +512,7 @@ def _scaled_dot_shape(lhs, rhs, lhs_scale, rhs_scale, *, dimension_numbers, pref
                 if size != blocks:
                     raise TypeError(f"{side} dim {d} has size {size}, its scale {blocks}; they must be equal")
             elif not blocks or size % blocks:
-                raise TypeError(
-                    f"{side} contracting dim {d} of size {size} must be divisible by its scale's dim size {blocks}"
-                )
+                raise TypeError(f"{side} dim {d} of size {size} must be divisible by its scale's size {blocks}")
     return ShapedArray(_dot_shape(lhs, rhs, dimension_numbers), preferred_element_type)
 
 
@@ -545,9 +533,7 @@ def scaled_dot(lhs, rhs, *, lhs_scale=None, rhs_scale=None, dimension_numbers=No
     x, y = aval_of(lhs), aval_of(rhs)
     if dimension_numbers is None:
         if x.ndim not in (2, 3):
-            raise ValueError(
-                f"scaled_dot: operands of rank {x.ndim} need dimension_numbers; only ranks 2 and 3 have defaults"
-            )
+            raise ValueError(f"scaled_dot: dimension_numbers have defaults for rank 2 and 3, got {x.ndim}")
         batch = (0,) if x.ndim == 3 else ()
         dimension_numbers = (((x.ndim - 1,), (x.ndim - 2,)), (batch, batch))
     numbers = canonical_dot_dimensions(dimension_numbers)

@@ -228,24 +228,18 @@ def _number_of_steps(xs: Any, length: Any) -> Any:
         sizes.append(shape[0])
     if length is not None:
         if isinstance(length, Tracer):
-            raise ConcretizationTypeError(
-                length, "scan: `length` is a known int; while_loop and fori_loop take computed ones"
-            )
+            raise ConcretizationTypeError(length, "scan: `length` is a known int; fori_loop takes computed ones")
         length = length if dims.is_symbolic(length) else operator.index(length)
         for n in sizes:
             if not dims.same_dim(n, length):
-                raise ValueError(
-                    f"scan: length={length}, but the leading axes have lengths {sizes}; they must be equal"
-                )
+                raise ValueError(f"scan: length={length}, but the leading axes have lengths {sizes}; make them equal")
     elif not sizes:
         raise ValueError("scan: neither xs nor length says how many steps there are; pass length")
     else:
         length = sizes[0]
         for n in sizes:
             if not dims.same_dim(n, length):
-                raise ValueError(
-                    f"scan: the leading axes have lengths {', '.join(map(str, sizes))}; they must be equal"
-                )
+                raise ValueError(f"scan: leading axes have lengths {', '.join(map(str, sizes))}; they must be equal")
     return length
 
 
@@ -260,9 +254,7 @@ def _match_weak_types(jaxpr: Jaxpr, num_consts: int, num_carry: int) -> Jaxpr:
 
 def _scan_in_python(f, init, xs, x_leaves, x_tree, length, reverse):
     if length == 0:
-        raise ValueError(
-            "scan of no steps under disable_jit() never calls f, so nothing says what it returns; enable jit"
-        )
+        raise ValueError("scan of no steps under disable_jit() calls no f, so its results are unknown; enable jit")
     carry, ys = init, []
     for i in reversed(range(length)) if reverse else range(length):
         row = pytree.tree_unflatten(x_tree, [lax.index_in_dim(x, i, keepdims=False) for x in x_leaves])
@@ -384,9 +376,7 @@ def fori_loop(lower, upper, body_fun: Callable, init_val: Any, *, unroll: int | 
         )  # fmt: skip
         return result
     if unroll is not None and unroll is not False and unroll != 1:
-        raise ValueError(
-            f"fori_loop: unroll={unroll} needs bounds that are known numbers; leave it out, or make them static"
-        )
+        raise ValueError(f"fori_loop: unroll={unroll} needs known bounds; leave it out, or make them static")
 
     def body(loop_carry):
         i, upper, val = loop_carry
@@ -619,9 +609,7 @@ def associative_scan(fn: Callable, elems: Any, reverse: bool = False, axis: int 
     n = aval_of(leaves[0]).shape[axes[0]]
     for x, a in zip(leaves, axes, strict=True):
         if aval_of(x).shape[a] != n:
-            raise ValueError(
-                f"associative_scan: axis {axis} has one length in all arrays, got {[aval_of(x).shape for x in leaves]}"
-            )
+            raise ValueError(f"associative_scan: axis {axis} has one length, got {[aval_of(x).shape for x in leaves]}")
     leaves = [lax.rev(x, (a,)) for x, a in zip(leaves, axes, strict=True)] if reverse else leaves
 
     def combine(a, b):

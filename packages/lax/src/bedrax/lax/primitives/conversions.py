@@ -56,9 +56,7 @@ def _bitcast_shape(x, *, new_dtype):
             )
         shape = (*shape, old_bits // new_bits)
     if _same_bits_only(x.dtype) or _same_bits_only(new_dtype):
-        raise TypeError(
-            f"bitcast_convert_type: {x.dtype} to {new_dtype}: bool and complex are not split; use x.view(dtype)"
-        )
+        raise TypeError(f"bitcast_convert_type: {x.dtype} to {new_dtype}: use x.view(dtype) to split bool and complex")
     return ShapedArray(shape, new_dtype, vma=x.vma)
 
 

@@ -67,14 +67,10 @@ def conv_general_permutations(dimension_numbers) -> tuple:
     lhs, rhs, out = dimension_numbers
     for i, (spec, first) in enumerate(((lhs, "NC"), (rhs, "OI"), (out, "NC"))):
         if len(set(spec)) != len(spec) or any(c not in spec for c in first):
-            raise TypeError(
-                f"convolution: dimension_numbers[{i}] has {first[0]}, {first[1]} and no letter twice, got {spec!r}"
-            )
+            raise TypeError(f"convolution: dimension_numbers[{i}] has {first[0]}, {first[1]}, none twice; got {spec!r}")
     spatial = [c for c in rhs if c not in "OI"]
     if not set(lhs) - {*"NC"} == set(out) - {*"NC"} == set(spatial):
-        raise TypeError(
-            f"convolution: the parts of dimension_numbers name one set of spatial axes, got {dimension_numbers}"
-        )
+        raise TypeError(f"convolution: dimension_numbers name one set of spatial axes thrice, got {dimension_numbers}")
     return tuple(
         tuple([spec.index(c) for c in (*first, *spatial)]) for spec, first in ((lhs, "NC"), (rhs, "OI"), (out, "NC"))
     )
@@ -106,9 +102,7 @@ def conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers) -> ConvDimen
         if not isinstance(spec, str):
             raise TypeError(f"convolution: dimension_numbers[{i}] is a string, got {spec!r}")
         if len(spec) != len(lhs_shape):
-            raise TypeError(
-                f"convolution: dimension_numbers[{i}] has {len(spec)} letters; the operands have rank {len(lhs_shape)}"
-            )
+            raise TypeError(f"convolution: dimension_numbers[{i}] has {len(spec)} letters for rank {len(lhs_shape)}")
     return ConvDimensionNumbers(*conv_general_permutations(dimension_numbers))
 
 
@@ -125,9 +119,7 @@ def conv_shape_tuple(lhs_shape, rhs_shape, strides, pads, batch_group_count: int
     if isinstance(pads, str):
         pads = padtype_to_pads(lhs_shape[2:], rhs_shape[2:], strides, pads)
     if len(pads) != len(lhs_shape) - 2:
-        raise TypeError(
-            f"convolution: one (low, high) per spatial axis, {len(lhs_shape) - 2}, is needed, got {len(pads)} pads"
-        )
+        raise TypeError(f"convolution: one pad per spatial axis, {len(lhs_shape) - 2}, is needed, got {len(pads)}")
     batch = lhs_shape[0] // batch_group_count if batch_group_count > 1 else lhs_shape[0]
     spatial = [
         dims.stride_dim(n + (lo + hi), k, s)
@@ -189,16 +181,12 @@ def _conv_shape(
     if any(s < 1 for s in window_strides):
         raise ValueError(f"{name}: window_strides are positive, got {window_strides}")
     if any(d < 1 for d in (*lhs_dilation, *rhs_dilation)):
-        raise TypeError(
-            f"{name}: dilations are 1 or more, got lhs_dilation={lhs_dilation}, rhs_dilation={rhs_dilation}"
-        )
+        raise TypeError(f"{name}: dilations are 1 or more, got {lhs_dilation=}, {rhs_dilation=}")
     for what, count in (("feature_group_count", feature_group_count), ("batch_group_count", batch_group_count)):
         if count < 1:
             raise ValueError(f"{name}: {what} is 1 or more, got {count}")
     if feature_group_count > 1 and batch_group_count > 1:
-        raise ValueError(
-            f"{name}: groups of features or of the batch, not both; got {feature_group_count=}, {batch_group_count=}"
-        )
+        raise ValueError(f"{name}: features or the batch have groups; got {feature_group_count=}, {batch_group_count=}")
     if not dims.definitely_equal(x[1], k[1] * feature_group_count):
         raise ValueError(
             f"{name}: {x[1]} features of lhs in feature_group_count={feature_group_count} groups do not fit rhs,"
@@ -274,9 +262,7 @@ def conv_general_dilated(
     lhs_dilation, rhs_dilation = _ints(lhs_dilation, n), _ints(rhs_dilation, n)
     if isinstance(padding, str):
         if any(d != 1 for d in lhs_dilation):
-            raise ValueError(
-                f"padding={padding!r} has no meaning with lhs_dilation; give pairs of integers, or use conv_transpose"
-            )
+            raise ValueError(f"padding={padding!r} and lhs_dilation: give pairs of integers, or use conv_transpose")
         for what, values in (("window_strides", strides), ("rhs_dilation", rhs_dilation)):
             if len(values) != n:
                 raise ValueError(f"conv_general_dilated: {what} has one entry per spatial axis, {n}, got {len(values)}")

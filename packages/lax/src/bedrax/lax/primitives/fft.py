@@ -45,9 +45,7 @@ def _fft_shape(x, *, fft_type, fft_lengths):
     if fft_type == FftType.IRFFT and k:
         expected = (*fft_lengths[:-1], fft_lengths[-1] // 2 + 1)
     if not dims.definitely_equal_shape(minor, expected):
-        raise ValueError(
-            f"{name}: the last axes of shape {x.shape} must have the lengths {expected} for fft_lengths {fft_lengths}"
-        )
+        raise ValueError(f"{name}: axes of {x.shape} must have the lengths {expected} for fft_lengths {fft_lengths}")
     if fft_type == FftType.RFFT:
         out = (*lead, *fft_lengths[:-1], fft_lengths[-1] // 2 + 1) if k else lead
         return ShapedArray(out, dtypes.to_complex_dtype(x.dtype))

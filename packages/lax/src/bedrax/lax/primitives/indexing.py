@@ -65,9 +65,7 @@ class GatherScatterMode(enum.Enum):
             return s
         found = _MODES.get(s) if s is None or isinstance(s, str) else None
         if found is None:
-            raise ValueError(
-                f"no mode of gather and scatter is named {s!r}; there are {', '.join(filter(None, _MODES))}"
-            )
+            raise ValueError(f"no mode of scatter is named {s!r}; there are {', '.join(filter(None, _MODES))}")
         return found
 
 
@@ -163,9 +161,7 @@ def _check_numbers(op: str, operand, indices, fields, names) -> None:
     _check_dims(op, "operand_batching_dims", operand_batch, operand.ndim, "operand", ascending=True)
     _check_dims(op, names[2], indices_batch, indices.ndim - 1, "indices without the index vector")
     if indices.shape[-1] != len(index_map):
-        raise TypeError(
-            f"{op}: the index vectors have {indices.shape[-1]} elements, and {names[1]} has {len(index_map)}"
-        )
+        raise TypeError(f"{op}: index vectors have {indices.shape[-1]} elements, and {names[1]} has {len(index_map)}")
     if {*lacking} & {*operand_batch} or {*index_map} & {*operand_batch}:
         raise TypeError(
             f"{op}: operand_batching_dims {operand_batch} share dimensions with {names[0]} {lacking} or {names[1]}"
@@ -173,9 +169,7 @@ def _check_numbers(op: str, operand, indices, fields, names) -> None:
         )
     sizes = [tuple([a.shape[d] for d in ds]) for a, ds in ((operand, operand_batch), (indices, indices_batch))]
     if sizes[0] != sizes[1]:
-        raise TypeError(
-            f"{op}: batching dimensions of operand and indices have equal sizes, got {sizes[0]} and {sizes[1]}"
-        )
+        raise TypeError(f"{op}: batching dimensions on both sides have equal sizes, got {sizes[0]} and {sizes[1]}")
 
 
 def _check_mode(op: str, mode) -> None:
@@ -196,9 +190,7 @@ def _gather_shape(
     rank = indices.ndim - 1 + len(offset)
     _check_dims("gather", "offset_dims", offset, rank, "the result", ascending=True)
     if len(slice_sizes) != operand.ndim:
-        raise TypeError(
-            f"gather: slice_sizes has one entry per axis of the operand, {operand.ndim}, got {tuple(slice_sizes)}"
-        )
+        raise TypeError(f"gather: slice_sizes has one entry per axis, {operand.ndim}, got {tuple(slice_sizes)}")
     lacking = {*collapsed, *operand_batch}
     if len(offset) != operand.ndim - len(lacking):
         raise TypeError(
@@ -242,15 +234,11 @@ def _scatter_shape(
     sizes = window_sizes(operand.ndim, updates.shape, dimension_numbers)
     for d, (size, bound) in enumerate(zip(sizes, operand.shape, strict=True)):
         if d not in inserted and d not in operand_batch and not dims.at_least(bound, size):
-            raise TypeError(
-                f"{name}: windows of size {size} along axis {d} do not fit an operand of shape {operand.shape}"
-            )
+            raise TypeError(f"{name}: windows of size {size} along {d} do not fit an operand of shape {operand.shape}")
     scattered = [d for d in range(rank) if d not in window]
     for i, (d, bound) in enumerate(zip(scattered, indices.shape[:-1], strict=True)):
         if updates.shape[d] != bound:
-            raise TypeError(
-                f"{name}: one window per index vector: {bound} along axis {i} of the indices, got {updates.shape[d]}"
-            )
+            raise TypeError(f"{name}: one window per index vector, {bound} along axis {i}, got {updates.shape[d]}")
     return operand
 
 
@@ -275,14 +263,10 @@ def _dynamic_slice_shape(operand, *starts, slice_sizes):
     shape = operand.shape
     _check_starts("dynamic_slice", operand, starts, slice_sizes)
     if len(slice_sizes) != len(shape):
-        raise TypeError(
-            f"dynamic_slice: slice_sizes {slice_sizes} for an operand of shape {shape}; one per axis is needed"
-        )
+        raise TypeError(f"dynamic_slice: slice_sizes {slice_sizes} for shape {shape}; one per axis is needed")
     for size, bound in zip(slice_sizes, shape, strict=True):
         if not dims.at_least(bound, size):
-            raise TypeError(
-                f"dynamic_slice: slice_sizes {tuple(slice_sizes)} do not fit into the operand of shape {shape}"
-            )
+            raise TypeError(f"dynamic_slice: slice_sizes {tuple(slice_sizes)} do not fit into shape {shape}")
         if not dims.at_least(size, 0):
             raise TypeError(f"dynamic_slice: slice_sizes are not negative, got {slice_sizes}")
     return shaping.like(operand, tuple(slice_sizes))
@@ -291,13 +275,9 @@ def _dynamic_slice_shape(operand, *starts, slice_sizes):
 @dynamic_update_slice_p.abstract
 def _dynamic_update_slice_shape(operand, update, *starts):
     if operand.dtype != update.dtype:
-        raise TypeError(
-            f"dynamic_update_slice: operand and update have one dtype, got {operand.dtype} and {update.dtype}"
-        )
+        raise TypeError(f"dynamic_update_slice: both arrays have one dtype, got {operand.dtype} and {update.dtype}")
     if operand.ndim != update.ndim:
-        raise TypeError(
-            f"dynamic_update_slice: an update of shape {update.shape} for {operand.shape}; the ranks must be equal"
-        )
+        raise TypeError(f"dynamic_update_slice: update {update.shape} for {operand.shape}; the ranks must be equal")
     _check_starts("dynamic_update_slice", operand, starts, update.shape)
     if not all(dims.at_least(bound, size) for bound, size in zip(operand.shape, update.shape, strict=True)):
         raise TypeError(f"dynamic_update_slice: an update of shape {update.shape} does not fit into {operand.shape}")
@@ -454,9 +434,7 @@ def scatter_apply(
     aval = ShapedArray((), dtypes.dtype_of(operand))
     jaxpr = program_of(lambda x, _: [conversions.convert_element_type(func(x), aval.dtype)], [aval, aval])
     if any(isinstance(c, Tracer) for c in jaxpr.consts):
-        raise NotImplementedError(
-            "scatter_apply: func closes over traced values; compose gather, func and scatter instead"
-        )
+        raise NotImplementedError("scatter_apply: func closes over traced values; use gather, func and scatter")
     updates = filling.full(update_shape, 0, aval.dtype)
     return _scatter(
         scatter_p, operand, scatter_indices, updates, dimension_numbers, indices_are_sorted, unique_indices, mode, jaxpr

@@ -89,9 +89,7 @@ def _check(name: str, *avals: ShapedArray, ranks: tuple[int, ...]) -> tuple:
     """Operands of inexact dtype with the given least ranks and equal batch axes; returns the batch shape."""
     for i, (aval, rank) in enumerate(zip(avals, ranks, strict=True)):
         if not dtypes.is_inexact(aval.dtype):
-            raise TypeError(
-                f"{name} takes floats or complex numbers, got {aval.dtype} at position {i}; convert it first"
-            )
+            raise TypeError(f"{name} takes floats or complex numbers, got {aval.dtype} at position {i}; convert it")
         if aval.ndim < rank:
             raise TypeError(f"{name} takes rank {rank} or more, got shape {aval.shape} at position {i}")
     batches = [aval.shape[: aval.ndim - rank] for aval, rank in zip(avals, ranks, strict=True)]
@@ -211,9 +209,7 @@ def _permutation_shape(pivots, *, permutation_size):
     if pivots.ndim < 1 or pivots.dtype != _INT:
         raise ValueError(f"lu_pivots_to_permutation takes int32 pivots of shape [..., k], got {pivots.str_short()}")
     if not dims.at_least(permutation_size, pivots.shape[-1]):
-        raise ValueError(
-            f"lu_pivots_to_permutation: permutation_size={permutation_size} is less than {pivots.shape[-1]} pivots"
-        )
+        raise ValueError(f"lu_pivots_to_permutation: {permutation_size=} is less than {pivots.shape[-1]} pivots")
     return _array((*pivots.shape[:-1], permutation_size), _INT)
 
 
@@ -305,9 +301,7 @@ def _ormqr_shape(a, taus, c, *, left, transpose):
         raise ValueError(f"ormqr: {taus.shape[-1]} factors taus do not fit a of shape {(m, n)}")
     rows, columns = c.shape[-2:]
     if not dims.definitely_equal(rows if left else columns, m):
-        raise ValueError(
-            f"ormqr: c of shape {(rows, columns)} has no {'rows' if left else 'columns'} for a of shape {(m, n)}"
-        )
+        raise ValueError(f"ormqr: the {'rows' if left else 'columns'} of c, {(rows, columns)}, do not fit a, {(m, n)}")
     return c
 
 
@@ -548,9 +542,7 @@ def tridiagonal(a, *, lower: bool = True):
 def _tridiagonal_solve_shape(dl, d, du, b, *, perturb_singular):
     _check("tridiagonal_solve", dl, d, du, b, ranks=(1, 1, 1, 2))
     if not all(dims.definitely_equal(v.shape[-1], b.shape[-2]) for v in (dl, d, du)):
-        raise TypeError(
-            f"tridiagonal_solve: diagonals {dl.shape}, {d.shape}, {du.shape} do not fit b of shape {b.shape}"
-        )
+        raise TypeError(f"tridiagonal_solve: diagonals {dl.shape}, {d.shape}, {du.shape} do not fit b, {b.shape}")
     return b
 
 

@@ -113,9 +113,7 @@ def index_of_platform(platform: str, platforms: tuple) -> int:
         if names is None or platform in names:
             return i
     given = [name for names in platforms for name in names]
-    raise NotImplementedError(
-        f"platform_dependent: no branch for platform '{platform}', only for {given}, and no default"
-    )
+    raise NotImplementedError(f"platform_dependent: no branch for platform '{platform}', only {given}, no default")
 
 
 def platform_dependent(*args: Any, default: Callable | None = None, **per_platform: Callable) -> Any:

@@ -271,9 +271,7 @@ def _trace_combiner(computation, scalars, in_tree, what):
     jaxpr = staging.program_of(flat, scalars * 2)
     for given, got in zip(scalars, jaxpr.out_avals):
         if got.shape or got.dtype != given.dtype:
-            raise TypeError(
-                f"{what}: the computation returns {got.str_short()} where it gets the scalar {given.str_short()}"
-            )
+            raise TypeError(f"{what}: the computation gets {given.str_short()} and returns {got.str_short()}")
     if any(isinstance(c, Tracer) for c in jaxpr.consts):
         raise NotImplementedError(f"the computation of {what} closes over a traced value; make it an operand instead")
     return jaxpr

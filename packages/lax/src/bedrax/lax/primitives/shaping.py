@@ -82,9 +82,7 @@ def _join(avals: Sequence[ShapedArray], shape: tuple) -> ShapedArray:
 def _broadcast_in_dim_shape(operand, *, shape, broadcast_dimensions):
     ndim = len(operand.shape)
     if len(broadcast_dimensions) != ndim:
-        raise TypeError(
-            f"broadcast_in_dim: {broadcast_dimensions} for an operand of rank {ndim}; one dimension per axis"
-        )
+        raise TypeError(f"broadcast_in_dim: {broadcast_dimensions} for an array of rank {ndim}; one dimension per axis")
     last = -1
     for size, axis in zip(operand.shape, broadcast_dimensions):
         if not 0 <= axis < len(shape):

@@ -129,9 +129,7 @@ def _approx_top_k_shape(
     if not dims.at_least(n, k):
         raise ValueError(f"approx_top_k: k={k} is more than the axis holds, {n}")
     if reduction_input_size_override >= 0 and reduction_input_size_override < n:
-        raise ValueError(
-            f"approx_top_k: reduction_input_size_override={reduction_input_size_override} is less than the axis, {n}"
-        )
+        raise ValueError(f"approx_top_k: {reduction_input_size_override=} is less than the axis, {n}")
     if not aggregate_to_topk and not dims.is_constant_dim(n):
         raise ValueError(f"approx_top_k without aggregation needs a known size, axis {axis} of {shape} is symbolic")
     size = approx_output_size(n, len(shape), k, recall_target, reduction_input_size_override, aggregate_to_topk)

@@ -76,15 +76,11 @@ def check_windows(name: str, shape: Sequence[Any], windows: Windows) -> tuple:
     """Raise unless the windows fit an operand of `shape`; returns the result's shape."""
     window_dimensions = windows.window_dimensions
     if len(shape) != len(window_dimensions):
-        raise TypeError(
-            f"{name}: window_dimensions has one entry per axis of shape {tuple(shape)}, got {window_dimensions}"
-        )
+        raise TypeError(f"{name}: window_dimensions has one per axis of shape {tuple(shape)}, got {window_dimensions}")
     for field in ("window_strides", "padding", "base_dilation", "window_dilation"):
         given = getattr(windows, field)
         if len(given) != len(window_dimensions):
-            raise TypeError(
-                f"{name}: {field} has one entry per window dimension, {len(window_dimensions)}, got {given}"
-            )
+            raise TypeError(f"{name}: {field} has one per window dimension, {len(window_dimensions)}, got {given}")
     for field in ("window_dimensions", "window_strides", "base_dilation", "window_dilation"):
         given = getattr(windows, field)
         if any(dims.is_constant_dim(n) and n <= 0 for n in given):
@@ -185,9 +181,7 @@ def _reduce_window_shape(*avals, jaxpr, **params):
     operands, inits = avals[:half], avals[half:]
     for x, init in zip(operands, inits):
         if x.dtype != init.dtype:
-            raise TypeError(
-                f"reduce_window: operands and initial values have one dtype, got {x.dtype} and {init.dtype}"
-            )
+            raise TypeError(f"reduce_window: operands and init_values have one dtype, got {x.dtype} and {init.dtype}")
         if init.shape:
             raise TypeError(f"reduce_window: initial values are scalars, got shape {init.shape}")
         if not dims.same_shape(x.shape, operands[0].shape):
@@ -254,9 +248,7 @@ def _select_and_gather_add_shape(
     tangents, operand, *, select_prim, window_dimensions, window_strides, padding, base_dilation, window_dilation
 ):
     if not dims.same_shape(tangents.shape, operand.shape):
-        raise TypeError(
-            f"select_and_gather_add: tangents have the shape of the operand, {operand.shape}, got {tangents.shape}"
-        )
+        raise TypeError(f"select_and_gather_add: tangents are of shape {operand.shape}, got {tangents.shape}")
     windows = Windows(window_dimensions, window_strides, padding, base_dilation, window_dilation)
     return like(tangents, check_windows("select_and_gather_add", operand.shape, windows))
 

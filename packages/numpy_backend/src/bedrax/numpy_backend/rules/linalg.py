@@ -21,9 +21,7 @@ _DTYPES = frozenset(map(np.dtype, (np.float32, np.float64, np.complex64, np.comp
 
 def _check_dtype(prim, x: np.ndarray) -> None:
     if x.dtype not in _DTYPES:
-        raise NotImplementedError(
-            f"{prim} is implemented for float32, float64, complex64 and complex128, got {x.dtype}; convert the operands"
-        )
+        raise NotImplementedError(f"{prim} is for float32, float64, complex64, complex128, got {x.dtype}; convert it")
 
 
 def _rule(prim) -> Callable:

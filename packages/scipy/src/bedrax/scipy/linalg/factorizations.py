@@ -340,9 +340,7 @@ def polar(
     m, n = a.shape
     if method == "qdwh":
         if (side == "right") != (m >= n) and m != n:
-            raise NotImplementedError(
-                f"polar: 'qdwh' of shape {a.shape} with {side=} is not supported; use method='svd'"
-            )
+            raise NotImplementedError(f"polar: 'qdwh' of shape {a.shape} with {side=} is not supported; use 'svd'")
         u, p, *_ = lax.qdwh(a if side == "right" else adjoint(a), eps=eps, max_iterations=max_iterations)
         return (u, p) if side == "right" else (adjoint(u), p)
     if method != "svd":

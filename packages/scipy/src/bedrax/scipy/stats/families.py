@@ -60,9 +60,7 @@ def named(fun: Callable, name: str, module: str, parameters: Sequence[tuple[str,
                 raise TypeError(f"{name}() takes {len(names)} arguments but {len(args)} were given: {', '.join(names)}")
             rest = [kwargs.pop(n, default) for n, default in parameters[len(args) :]]
             if kwargs:
-                raise TypeError(
-                    f"{name}() got unexpected or repeated arguments {sorted(kwargs)}; it takes {', '.join(names)}"
-                )
+                raise TypeError(f"{name}() got unknown or repeated {sorted(kwargs)}; it takes {', '.join(names)}")
             args = (*args, *rest)
             missing = [n for n, value in zip(names, args, strict=True) if value is empty]
             if missing:

@@ -38,9 +38,7 @@ def _logpdf(x, mean, cov):
     x, mean, cov = inexact("multivariate_normal.logpdf", x, mean, cov)
     if mean.ndim == 0:  # every element is a normal variable of its own
         if cov.ndim:
-            raise ValueError(
-                f"multivariate_normal.logpdf: with a scalar mean, cov must be a scalar; got shape {cov.shape}"
-            )
+            raise ValueError(f"multivariate_normal.logpdf: for a scalar mean cov is a scalar, got shape {cov.shape}")
         return -0.5 * ((x - mean) ** 2 / cov + math.log(2 * math.pi) + jnp.log(cov))
     n = mean.shape[-1]
     if cov.ndim == 0:
