@@ -82,7 +82,12 @@ def test_conv_transpose_paddings():
         ((X, K, (1,), "SAME"), {}, ValueError, "window_strides has one entry per spatial axis"),
         ((X, K, (1, 1), "FOO"), {}, RuntimeError, "or pairs, got"),
         ((X, K, (1, 1), ((0, 0),)), {}, TypeError, "per spatial axis"),
-        ((X, K, (1, 1), "SAME"), dict(lhs_dilation=(2, 2)), ValueError, "give pairs of integers, or use conv_transpose"),
+        (
+            (X, K, (1, 1), "SAME"),
+            dict(lhs_dilation=(2, 2)),
+            ValueError,
+            "give pairs of integers, or use conv_transpose",
+        ),
         ((X, K[:, :3], (1, 1), "SAME"), {}, ValueError, "features of lhs in feature_group_count"),
         (
             (X, K[:5, :2], (1, 1), "SAME"),
@@ -101,12 +106,7 @@ def test_conv_transpose_paddings():
         ((X, K[..., 0], (1, 1), "SAME"), {}, TypeError, "lhs and rhs have one rank, got shapes"),
         ((X, K, (0, 1), ((0, 0), (0, 0))), {}, ValueError, "window_strides are positive, got"),
         ((X, K, (1, 1), "SAME"), dict(dimension_numbers=("NCHW", "OIHW", "NHW")), TypeError, "letters for rank"),
-        (
-            (X, K, (1, 1), "SAME"),
-            dict(dimension_numbers=("NCHW", "OIHW", "NHWD")),
-            TypeError,
-            "has N, C, none twice",
-        ),
+        ((X, K, (1, 1), "SAME"), dict(dimension_numbers=("NCHW", "OIHW", "NHWD")), TypeError, "has N, C, none twice"),
         (
             (X, K, (1, 1), "SAME"),
             dict(preferred_element_type=np.int32),
