@@ -22,6 +22,9 @@ def test_the_branch_not_taken_sends_no_nan():
         return lax.switch(jnp.int32(x > 0), [lambda x: x * 2.0, lambda x: x / abs(x) * jnp.log(x)], x)
 
     np.testing.assert_allclose(jax.grad(lambda x: jax.vmap(g)(x).sum())(x), want)
+    narrow = jax.grad(lambda x: jax.vmap(f)(x).sum())(jnp.asarray(x, jnp.bfloat16))
+    np.testing.assert_allclose(np.float32(narrow), want)
+    assert jax.vmap(lambda x: lax.cond(x > 0, lambda: 1, lambda: 2))(x).tolist() == [2, 2, 1]
 
 
 @pytest.mark.parametrize("n", [0, 1])

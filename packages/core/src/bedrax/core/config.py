@@ -120,7 +120,7 @@ class Flag:
         self.inert = inert
         self.check = check
         self.users_only = users_only
-        self._overrides = 0  # how many threads have a value of their own
+        self._overrides = 0  # how many threads have a value of their own, at least
         self.__name__ = name.removeprefix("jax_")
         self._global = default
         text = os.environ.get(self.env)
@@ -166,11 +166,16 @@ class Flag:
     def set_local(self, value: Any) -> None:
         """Change the value in this thread only; `UNSET` ends that."""
         overrides = _thread.overrides
-        with _lock:  # how many threads override it
-            self._overrides += (value is not UNSET) - (self.name in overrides)
+        # An interrupt between two of these lines may leave a number that is too high, but none that is too low: then
+        # the value is looked up in vain.
         if value is UNSET:
-            overrides.pop(self.name, None)
+            if overrides.pop(self.name, UNSET) is not UNSET:
+                with _lock:
+                    self._overrides -= 1
         else:
+            if self.name not in overrides:
+                with _lock:
+                    self._overrides += 1
             overrides[self.name] = value
         if self.keyed:
             _thread.epoch = -1
@@ -257,11 +262,22 @@ class _Override(contextlib.ContextDecorator):
         flag = self.flag
         if flag.inert is not None and self.value != flag.default:
             warnings.warn(f"{flag.name} has no effect: {flag.inert}", UserWarning, stacklevel=2)
-        self.saved.append(flag.local_value)
-        flag.set_local(self.value)
+        saved = flag.local_value
+        try:
+            self.saved.append(saved)
+            flag.set_local(self.value)
+        except BaseException:  # interrupted: the block is not entered, so nobody would end this
+            flag.set_local(saved)
+            raise
 
     def __exit__(self, *exc_info: object) -> None:
-        self.flag.set_local(self.saved.pop())
+        saved = self.saved[-1]
+        try:
+            self.flag.set_local(saved)
+            self.saved.pop()
+        except BaseException:
+            self.flag.set_local(saved)
+            raise
 
 
 def trace_context() -> TraceContext:

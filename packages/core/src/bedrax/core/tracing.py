@@ -169,18 +169,32 @@ class entered:
         trace = self.trace
         if current.watched is not None:
             current.watched.append(weakref.ref(trace))
-        if self.notice is not None:
-            self.seen = self.notice(True)
         self.saved = current.trace
-        current.trace = trace
-        return trace
+        self.seen = None if self.saved is eval_trace and not current.axes else True
+        try:
+            if self.notice is not None:
+                self.seen = self.notice(True)
+            current.trace = trace
+            return trace
+        except BaseException:  # interrupted: the block is not entered, so nobody would end this
+            self._end()
+            raise
 
-    def __exit__(self, *_):
-        trace = self.trace
+    def _end(self):
         current.trace = self.saved
-        trace.alive = False
+        self.trace.alive = False
         if self.notice is not None:
             self.notice(self.seen)
+
+    def __exit__(self, *_):
+        try:
+            current.trace = self.saved
+            self.trace.alive = False
+            if self.notice is not None:
+                self.notice(self.seen)
+        except BaseException:
+            self._end()
+            raise
 
 
 class extend_axes:
@@ -198,17 +212,29 @@ class extend_axes:
 
     def __enter__(self):
         self.saved = current.axes, current.varying
-        current.axes = {**current.axes, **self.new}
-        own = frozenset(self.new)
-        current.varying = current.varying | own if self.varying else current.varying - own
         self.notice = executors.must_see_calls
-        if self.notice is not None:
-            self.seen = self.notice(True)
+        self.seen = None if current.trace is eval_trace and not current.axes else True
+        own = frozenset(self.new)
+        try:
+            current.axes = {**current.axes, **self.new}
+            current.varying = current.varying | own if self.varying else current.varying - own
+            if self.notice is not None:
+                self.seen = self.notice(True)
+        except BaseException:  # as above
+            self._end()
+            raise
 
-    def __exit__(self, *_):
+    def _end(self):
         current.axes, current.varying = self.saved
         if self.notice is not None:  # not a backend that came in between
             self.notice(self.seen)
+
+    def __exit__(self, *_):
+        try:
+            self._end()
+        except BaseException:
+            self._end()
+            raise
 
 
 def axis_size(name) -> int:

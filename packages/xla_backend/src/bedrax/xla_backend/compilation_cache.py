@@ -28,7 +28,7 @@ def cached(client, module, executable_devices, options, compile_now: Callable[[]
     path /= f"{key(client, module, executable_devices, options)}-cache"
     try:
         if path.exists():
-            executable = client.deserialize_executable(path.read_bytes(), executable_devices, options)
+            executable = client.deserialize_executable(_checked(path.read_bytes()), executable_devices, options)
             monitoring.record_event("/jax/compilation_cache/cache_hits")
             return executable
     except Exception as error:
@@ -63,12 +63,20 @@ def key(client, module, executable_devices, options) -> str:
     return digest.hexdigest()
 
 
+def _checked(entry: bytes) -> bytes:
+    """What an entry holds. XLA trusts it: damaged, it would end the process, or compute something else."""
+    digest, data = entry[:32], entry[32:]
+    if hashlib.sha256(data).digest() != digest:
+        raise ValueError("its checksum is wrong: the entry is damaged, and the program is compiled again")
+    return data
+
+
 def _store(path: pathlib.Path, data: bytes) -> None:
     if len(data) < flags.persistent_cache_min_entry_size_bytes.value:
         return
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:  # readers never see half an entry
-        file.write(data)
+        file.write(hashlib.sha256(data).digest() + data)
     os.replace(file.name, path)
     _make_room(path.parent)
 

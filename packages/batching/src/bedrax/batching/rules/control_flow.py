@@ -10,7 +10,7 @@ import numpy as np
 
 from bedrax.batching.tables import all_to_front, batch_rules, to_front
 from bedrax.batching.trace import batch_flat, batch_jaxpr
-from bedrax.core import staging
+from bedrax.core import dtypes, staging
 from bedrax.core.avals import aval_of
 from bedrax.core.facts import fact
 from bedrax.core.ir import run
@@ -104,7 +104,7 @@ def _only_where(chosen, x, dim, size: int) -> tuple:
     Every branch is computed for all elements, and its derivative may be infinite or NaN at those that do not take it;
     0 times that, which is what a choice among results alone would send back, is NaN.
     """
-    if not np.issubdtype(aval_of(x).dtype, np.inexact):
+    if not dtypes.is_inexact(aval_of(x).dtype):
         return x, dim
     x = to_front(x, dim, size)
     return _select(chosen, stop_gradient_p.bind(x), x), 0
@@ -124,7 +124,7 @@ def _cond(axis, args, dims, *, branches, **params):
         for i, branch in enumerate(branches):
             chosen = eq_p.bind(index, np.int32(i))
             found = [_only_where(chosen, x, d, axis.size) for x, d in zip(operands, operand_dims, strict=True)]
-            outs, out_dims = batch_flat(functools.partial(run, branch), axis, *zip(*found, strict=True) or ((), ()))
+            outs, out_dims = batch_flat(functools.partial(run, branch), axis, [x for x, _ in found], [d for _, d in found])
             results.append(all_to_front(outs, out_dims, axis.size))
         which = ne_p.bind(index, np.int32(0)) if len(branches) == 2 else index
         out = [_select(which, *cases) for cases in zip(*results, strict=True)]
