@@ -134,6 +134,13 @@ def fuzz(session):
 
 
 @nox.session(default=False)
+def faults(session):
+    """Threads, interrupts, damage, depth: many of each, within an hour; the default tests run a few."""
+    sync(session, "--all-packages", "--group=test")
+    session.run("pytest", "packages/jax/tests/test_faults.py", *session.posargs, env={**QUIET, "BEDRAX_FAULTS": "whole"})
+
+
+@nox.session(default=False)
 def demo(session):
     """The worked example: train, export and serve a digit classifier."""
     sync(session, *EVERYTHING)

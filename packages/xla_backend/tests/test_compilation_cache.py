@@ -35,10 +35,14 @@ def test_a_program_is_compiled_once_for_all_processes(tmp_path, compilations):
         (entry,) = tmp_path.iterdir()
         np.testing.assert_allclose(np.asarray(run(3)), 3 * np.sin(x), rtol=1e-6)
         assert len(compilations) == 2
-        entry.write_bytes(b"no executable")
-        with pytest.warns(UserWarning, match="persistent compilation cache entry"):
-            np.testing.assert_allclose(np.asarray(run(2)), 2 * np.sin(x), rtol=1e-6)
-        assert len(compilations) == 3
+        whole = entry.read_bytes()
+        flipped = bytearray(whole)
+        flipped[len(whole) * 2 // 3] ^= 8  # XLA itself would end the process here, or compute something else
+        for n, damaged in enumerate((b"no executable", b"", whole[:-1], bytes(flipped), whole + b"x")):
+            entry.write_bytes(damaged)
+            with pytest.warns(UserWarning, match="persistent compilation cache entry"):
+                np.testing.assert_allclose(np.asarray(run(2)), 2 * np.sin(x), rtol=1e-6)
+            assert len(compilations) == 3 + n
 
 
 def test_fast_compilations_are_not_kept(tmp_path):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from .engine import PyTreeDef, all_leaves_in, default_registry, treedef_tuple_in
-from .paths import explain_unsortable, tree_flatten_with_path
+from .paths import explain_unflattenable, tree_flatten_with_path
 from .prefix import prefix_errors
 
 T = TypeVar("T")
@@ -35,11 +35,12 @@ def tree_flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tup
 
     Raises:
       ValueError: the keys of a dict cannot be sorted.
+      RecursionError: it is nested too deeply.
     """
     try:
         return _flatten(tree, is_leaf)
-    except ValueError as e:
-        explain_unsortable(e, tree, is_leaf)
+    except (ValueError, SystemError) as e:
+        explain_unflattenable(e, tree, is_leaf)
         raise
 
 
@@ -47,8 +48,8 @@ def tree_leaves(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> list
     """The leaves of a tree, left to right; see `tree_flatten`."""
     try:
         return _flatten(tree, is_leaf)[0]
-    except ValueError as e:
-        explain_unsortable(e, tree, is_leaf)
+    except (ValueError, SystemError) as e:
+        explain_unflattenable(e, tree, is_leaf)
         raise
 
 
@@ -56,8 +57,8 @@ def tree_structure(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> P
     """The structure of a tree; see `tree_flatten`."""
     try:
         return _flatten(tree, is_leaf)[1]
-    except ValueError as e:
-        explain_unsortable(e, tree, is_leaf)
+    except (ValueError, SystemError) as e:
+        explain_unflattenable(e, tree, is_leaf)
         raise
 
 

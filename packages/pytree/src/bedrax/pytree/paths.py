@@ -80,7 +80,7 @@ def tree_flatten_with_path(
     try:
         return _flatten_with_path(tree, predicate)
     except ValueError as e:
-        explain_unsortable(e, tree, is_leaf, is_leaf_takes_path)
+        explain_unflattenable(e, tree, is_leaf, is_leaf_takes_path)
         raise
 
 
@@ -91,10 +91,15 @@ def tree_leaves_with_path(
     return tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]
 
 
-def explain_unsortable(
-    error: ValueError, tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
+def explain_unflattenable(
+    error: ValueError | SystemError, tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
 ) -> None:
-    """Where flattening `tree` gave an `error` about unsortable keys, raises one that says where and which."""
+    """Where flattening `tree` gave an `error` about unsortable keys or depth, raises one that says where and which."""
+    if isinstance(error, SystemError):  # how jaxlib's registry says so
+        raise RecursionError(
+            "the tree is nested too deeply: does a container hold itself? A node of a type of your own may hold a long"
+            " chain as a flat list of children"
+        ) from None
     if not str(error).startswith(UNSORTABLE):
         return
     agenda: list[tuple[tuple, Any]] = [((), tree)]

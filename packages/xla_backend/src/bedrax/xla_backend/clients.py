@@ -30,6 +30,20 @@ _default: runtime.Client | None = None
 _discovered = False
 
 
+def _warn_of_fork() -> None:
+    if _clients:
+        warnings.warn(
+            "the process forks after XLA has started its threads, which the child will not have: a program that runs"
+            " there may wait for ever. Start children by multiprocessing's 'spawn' or 'forkserver', or fork first",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_warn_of_fork)
+
+
 class Run(NamedTuple):
     """The run of several processes that this one has joined."""
 

@@ -1,0 +1,202 @@
+"""What goes wrong in use: threads that meet at the first use, interrupts, damage, depth, forks, what is kept alive.
+
+Each program runs in a process of its own. `BEDRAX_FAULTS=whole` (`nox -s faults`) runs many of each.
+"""
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+WHOLE = os.environ.get("BEDRAX_FAULTS") == "whole"
+
+
+def run(program: str, *arguments, timeout: float = 200) -> str:
+    """What a program prints, in a fresh process that ends without an error."""
+    environment = {**os.environ, "JAX_PLATFORMS": "cpu"}
+    command = [sys.executable, "-c", textwrap.dedent(program), *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, env=environment)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout
+
+
+THREADS = """
+    import importlib, threading, traceback
+    {head}
+    start, errors = threading.Barrier(24), []
+
+    def work(i):
+        start.wait()
+        try:
+            use(i)
+        except BaseException:
+            errors.append(traceback.format_exc())
+
+    def use(i):
+        {body}
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(24)]
+    [t.start() for t in threads], [t.join() for t in threads]
+    print(len(errors), *errors[:2])
+"""
+FIRST_USES = {
+    "import": ("", "import jax.numpy as jnp; assert jnp.sin(jnp.zeros(3)).sum() == 0"),
+    "operations": (
+        "import jax, jax.numpy as jnp; x = jnp.arange(3.0); F = [jnp.sin, jnp.cumsum, jnp.sort, jnp.fft.fft, jnp.median,"
+        " jax.vmap(jnp.cos), jax.jit(jnp.tanh), jax.grad(lambda y: (y**2).sum()), lambda x: x.at[0].set(1.0),"
+        " lambda x: jax.random.normal(jax.random.key(0), (3,)), jax.nn.softmax, jax.hessian(lambda y: (y**3).sum())]",
+        "jax.block_until_ready(F[i % 12](x))",
+    ),
+    "linear algebra": (
+        "import jax, jax.numpy as jnp; L = jnp.linalg; F = [L.cholesky, L.eigh, L.svd, L.qr, L.inv, L.det]",
+        "jax.block_until_ready(F[i % 6](jnp.eye(3) * (i + 1)))",
+    ),
+    "names": (
+        "import jax; M = [jax.numpy, jax.lax, jax.nn, jax.random, jax.scipy.special, jax.scipy.stats]",
+        "[getattr(m, n, None) for m in M for n in dir(m)[i % 5 :: 5]]",
+    ),
+    "modules": (
+        "M = ['jax.scipy.linalg', 'jax.scipy.signal', 'jax.experimental.sparse', 'jax.export', 'jax.image',"
+        " 'jax.example_libraries.stax', 'jax.experimental.ode', 'jax.interpreters.ad', 'jax.sharding', 'jax.profiler']",
+        "[importlib.import_module('jax') and importlib.import_module(M[(k + i) % 10]) for k in range(10)]",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FIRST_USES if WHOLE else ["import", "operations", "linear algebra"])
+def test_threads_meet_at_the_first_use(name):
+    head, body = FIRST_USES[name]
+    for _ in range(8 if WHOLE else 1):
+        out = run(THREADS.format(head=head, body=body))
+        assert out.startswith("0"), out
+
+
+INTERRUPTS = """
+    import random, signal, sys, time
+    import jax, jax.numpy as jnp, numpy as np
+    from jax import lax
+    from bedrax.core import config, tracing
+    from bedrax.xla_backend.door import runtime
+
+    def work(k):
+        with jax.enable_x64(True):
+            jax.jit(lambda x: jnp.sin(x) * k)(np.float64(1.0))
+        with jax.numpy_rank_promotion("raise"), jax.debug_nans(True):
+            jax.grad(lambda x: jnp.sum(x**3) * k)(jnp.arange(3.0))
+        jax.vmap(lambda x: lax.psum(x, "i") * k, axis_name="i")(jnp.arange(3.0))
+        with jax.disable_jit():
+            jax.jit(lambda x: x * k)(2.0)
+        lax.scan(lambda c, x: (c * x + k, c), 1.0, jnp.arange(3.0))
+        with jax.named_scope("a"), jax.default_device(jax.devices()[0]):
+            jax.linearize(lambda x: x * x * k, 1.0)[1](1.0)
+
+    class Interrupt(KeyboardInterrupt): pass
+
+    def interrupt(*_):
+        raise Interrupt
+
+    def state():
+        return (tuple(config.trace_context()), dict(config._thread.overrides), tracing.current.trace,
+                dict(tracing.current.axes), tracing.current.names, runtime.must_see_calls(), runtime._x64.value,
+                runtime._disable_jit.value)
+
+    work(0), work(1)
+    began = time.monotonic()
+    work(2)
+    took, clean, hits = time.monotonic() - began, state(), 0
+    signal.signal(signal.SIGALRM, interrupt)
+    for k in range(int(sys.argv[1])):
+        try:
+            signal.setitimer(signal.ITIMER_REAL, random.random() * took + 1e-4)
+            work(k + 3)
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        except Interrupt:
+            hits += 1
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        assert state() == clean, (k, state())
+        assert jax.jit(lambda x: jnp.sin(x) + k)(0.0) == k and jnp.sin(1.0).dtype == np.float32
+    print(hits)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs interval timers")
+def test_interrupts_leave_no_state():
+    assert int(run(INTERRUPTS, 2000 if WHOLE else 20, timeout=3000)) > 0
+
+
+def test_trees_that_are_too_deep_are_an_error():
+    out = run("""
+        import jax
+        tree = 1.0
+        for _ in range(100_000):
+            tree = [tree]
+        for f in (jax.tree.leaves, jax.tree.structure, lambda t: jax.tree.map(abs, t), jax.jit(lambda t: 1)):
+            try:
+                f(tree)
+            except RecursionError:
+                print("raised")
+        inner = tree  # taken apart by hand: its destructor, too, would be deep
+        while type(inner) is list:
+            inner = inner.pop()
+    """)
+    assert out.split() == ["raised"] * 4
+
+
+def test_depth_and_width_that_upstream_takes():
+    out = run("""
+        import jax, jax.numpy as jnp
+        f = jnp.sin
+        for _ in range(60):
+            f = jax.jit(lambda x, f=f: f(x) + 1)
+        print(float(f(0.0)), float(jax.grad(f)(0.0)))
+        print(float(jax.jit(lambda *a: sum(a))(*[1.0] * 500)))
+    """)
+    assert out.split() == ["60.0", "1.0", "500.0"]
+
+
+def test_functions_are_freed():
+    out = run("""
+        import gc, weakref
+        import jax, jax.numpy as jnp
+        from jax import lax
+        x = jnp.ones(3)
+        USES = {
+            "jit": lambda f: jax.jit(f)(x), "grad": lambda f: jax.grad(lambda x: f(x).sum())(x),
+            "vmap": lambda f: jax.vmap(f)(x), "fori": lambda f: lax.fori_loop(0, 3, lambda i, x: f(x), x),
+            "while": lambda f: lax.while_loop(lambda x: x[0] < 3, f, x), "map": lambda f: lax.map(f, x),
+            "scan": lambda f: lax.scan(lambda c, x: (f(c), x), x, x), "cond": lambda f: lax.cond(True, f, f, x),
+            "remat": lambda f: jax.grad(lambda x: jax.checkpoint(f)(x).sum())(x),
+        }
+        for name, use in USES.items():
+            def function(x):
+                return x + 1
+            alive = weakref.ref(function)
+            use(function)
+            del function
+            gc.collect(), gc.collect()
+            if alive() is not None:
+                print(name)
+    """)
+    assert out == ""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+def test_a_fork_after_the_start_warns():
+    out = run("""
+        import os, warnings
+        import jax.numpy as jnp
+        def fork():
+            with warnings.catch_warnings(record=True) as seen:
+                warnings.simplefilter("always")
+                child = os.fork()
+                if not child:
+                    os._exit(0)
+                os.waitpid(child, 0)
+            return [w.category.__name__ for w in seen if "XLA" in str(w.message)]
+        print(fork())
+        jnp.ones(3)
+        print(fork())
+    """)
+    assert out.splitlines() == ["[]", "['RuntimeWarning']"]
