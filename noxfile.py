@@ -137,7 +137,9 @@ def fuzz(session):
 def faults(session):
     """Threads, interrupts, damage, depth: many of each, within an hour; the default tests run a few."""
     sync(session, "--all-packages", "--group=test")
-    session.run("pytest", "packages/jax/tests/test_faults.py", *session.posargs, env={**QUIET, "BEDRAX_FAULTS": "whole"})
+    session.run(
+        "pytest", "packages/jax/tests/test_faults.py", *session.posargs, env={**QUIET, "BEDRAX_FAULTS": "whole"}
+    )
 
 
 @nox.session(default=False)

@@ -92,7 +92,10 @@ def tree_leaves_with_path(
 
 
 def explain_unflattenable(
-    error: ValueError | SystemError, tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
+    error: ValueError | SystemError,
+    tree: Any,
+    is_leaf: Callable[..., bool] | None = None,
+    is_leaf_takes_path: bool = False,
 ) -> None:
     """Where flattening `tree` gave an `error` about unsortable keys or depth, raises one that says where and which."""
     if isinstance(error, SystemError):  # how jaxlib's registry says so

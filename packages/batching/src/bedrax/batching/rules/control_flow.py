@@ -124,7 +124,9 @@ def _cond(axis, args, dims, *, branches, **params):
         for i, branch in enumerate(branches):
             chosen = eq_p.bind(index, np.int32(i))
             found = [_only_where(chosen, x, d, axis.size) for x, d in zip(operands, operand_dims, strict=True)]
-            outs, out_dims = batch_flat(functools.partial(run, branch), axis, [x for x, _ in found], [d for _, d in found])
+            outs, out_dims = batch_flat(
+                functools.partial(run, branch), axis, [x for x, _ in found], [d for _, d in found]
+            )
             results.append(all_to_front(outs, out_dims, axis.size))
         which = ne_p.bind(index, np.int32(0)) if len(branches) == 2 else index
         out = [_select(which, *cases) for cases in zip(*results, strict=True)]
