@@ -120,6 +120,16 @@ def docs(session):
 
 
 @nox.session(default=False)
+def surface(session):
+    """Every public function in every mode, about half an hour; `-- --page` writes docs/surface.md instead."""
+    sync(session, *EVERYTHING)
+    if "--page" in session.posargs:
+        session.run("python", "tools/surface.py", env=QUIET)
+    else:
+        session.run("pytest", "tests/surface", *session.posargs, env={**QUIET, "BEDRAX_SURFACE": "all"})
+
+
+@nox.session(default=False)
 def integration(session):
     """What no single package can test: the bridges and the libraries that users bring."""
     sync(session, *EVERYTHING, "--group=libraries")

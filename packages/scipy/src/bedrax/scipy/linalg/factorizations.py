@@ -277,7 +277,7 @@ def rsf2csf(T: ArrayLike, Z: ArrayLike, check_finite: bool = True) -> tuple[Arra
         gap = jnp.where(abs(half + root) < abs(half - root), half - root, half + root)  # eigenvalue - s, the larger
         size = jnp.sqrt(abs(gap) ** 2 + abs(r) ** 2)
         needed = abs(below) > jnp.finfo(T.dtype).eps * (abs(p) + abs(s))
-        size = jnp.where(needed, size, 1)
+        size = jnp.where(needed, size, 1).astype(T.dtype)
         c, w = jnp.where(needed, gap / size, 1), jnp.where(needed, r / size, 0)
         rotation = jnp.stack([jnp.stack([jnp.conj(c), w]), jnp.stack([-w, c])])  # r is real: T was
         rows = jnp.matmul(rotation, lax.dynamic_slice(T, (m - 1, 0), (2, n)), precision="highest")

@@ -61,13 +61,13 @@ def _miller(z, v: int, start: int):
     (_, j0, total), (values, factors) = lax.scan(step, (zero, lax.full_like(y, least), zero), orders)
     # What was stored before a rescaling misses the factors that came after it.
     later = jnp.flip(jnp.cumprod(jnp.flip(factors, 0), axis=0), 0) / factors
-    values = jnp.flip(values * later, 0)[: v + 1] / (total + j0)
+    values = jnp.flip(values * later, 0)[: v + 1] / (total + j0)[None]
     half = jnp.where(small, z, 0) / 2
     term, rows = lax.full_like(z, 1), []
     for k in range(v + 1):
         rows.append(term * (1 - half * half / (k + 1)))
         term = term * half / (k + 1)
-    return jnp.where(small, jnp.stack(rows), values)
+    return jnp.where(small[None], jnp.stack(rows), values)
 
 
 @one_program(static=("v", "n_iter"), everywhere=True)

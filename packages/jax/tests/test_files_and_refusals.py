@@ -1,0 +1,30 @@
+"""Functions of files, and public functions that refuse whatever they are given."""
+
+import io
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+
+def test_arrays_in_files(tmp_path):
+    x = jnp.arange(6.0).reshape(2, 3)
+    jnp.save(tmp_path / "x.npy", x)
+    again = jnp.load(tmp_path / "x.npy")
+    assert isinstance(again, jax.Array) and again.dtype == x.dtype
+    np.testing.assert_array_equal(again, x)
+    jnp.savez(tmp_path / "both.npz", x=x, y=x[0])
+    both = jnp.load(tmp_path / "both.npz")
+    np.testing.assert_array_equal(both["y"], x[0])
+    jnp.savez(io.BytesIO(), x)
+
+
+@pytest.mark.parametrize(
+    ("function", "says"),
+    [(jnp.fromfile, "jnp.fromfile.*no pure function"), (jnp.fromiter, "jnp.fromiter.*no pure function"),
+     (jax.lax.psend, "jax.lax.psend"), (jax.lax.precv, "jax.lax.precv")],
+)  # fmt: skip
+def test_what_is_refused_says_why(function, says):
+    with pytest.raises(NotImplementedError, match=says):
+        function(1, 2)

@@ -1,0 +1,58 @@
+"""Each public function, in each mode; a sample of them by default, all with BEDRAX_SURFACE=all (`nox -s surface`)."""
+
+import os
+import pathlib
+import warnings
+import zlib
+
+import modes
+import pytest
+import records
+from holes import HOLES
+
+ROOT = pathlib.Path(__file__).parents[2]
+FUNCTIONS = dict(records.public_functions())
+SHARE = 1 if os.environ.get("BEDRAX_SURFACE") == "all" else 160
+
+
+def pairs():
+    for name in FUNCTIONS:
+        if name not in records.ELSEWHERE:
+            for mode in modes.MODES:
+                if zlib.crc32(f"{name} {mode}".encode()) % SHARE == 0:
+                    yield name, mode
+
+
+def test_every_public_function_has_a_record():
+    missing = [n for n, f in FUNCTIONS.items() if n not in records.ELSEWHERE and records.record(n, f) is None]
+    assert not missing, f"give their arguments in records.CALLS, or their test in records.ELSEWHERE: {missing}"
+
+
+def test_no_record_is_left_over():
+    known = {*records.CALLS, *records.ELSEWHERE, *(name for name, _ in HOLES)}
+    assert not known - FUNCTIONS.keys(), sorted(known - FUNCTIONS.keys())
+    assert not {mode for _, mode in HOLES} - modes.MODES.keys()
+
+
+@pytest.mark.parametrize("name", list(records.ELSEWHERE))
+def test_what_is_tested_elsewhere_is_named_there(name):
+    last = name.rpartition(".")[2]
+    files = (ROOT / records.ELSEWHERE[name]).glob("**/*.py")
+    assert any(last in f.read_text() for f in files), f"no test under {records.ELSEWHERE[name]} speaks of {last}"
+
+
+@pytest.mark.parametrize(("name", "mode"), list(pairs()))
+def test_surface(name, mode):
+    record = records.record(name, FUNCTIONS[name])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            modes.MODES[mode](record)
+        except modes.Skip as why:
+            assert (name, mode) not in HOLES, f"the mode does not apply ({why}); take the hole away"
+            return
+        except Exception:
+            if (name, mode) in HOLES:
+                return
+            raise
+    assert (name, mode) not in HOLES, "this holds now; take the hole away"
