@@ -15,6 +15,7 @@ import numpy as np
 
 from bedrax.core import config, dims, dtypes
 from bedrax.core.avals import aval_of
+from bedrax.core.signatures import named
 from bedrax.core.tables import pure_shapes
 from bedrax.core.tracing import Primitive
 from bedrax.lax.dynamic_slices import dynamic_slice_in_dim, dynamic_update_slice_in_dim
@@ -28,7 +29,8 @@ from bedrax.lax.primitives.shaping import concatenate, pad, reshape, rev, slice_
 pure_shapes.add("cumulative")
 
 
-def _cumulative(name: str, categories) -> Primitive:
+def _cumulative(name: str, categories: tuple, what: str) -> tuple[Primitive, Callable]:
+    """A cumulative reduction: the primitive and its function."""
     prim = Primitive(name, "cumulative")
     ok = elementwise.accepted(categories)
 
@@ -42,48 +44,27 @@ def _cumulative(name: str, categories) -> Primitive:
             raise ValueError(f"{name}: axis {axis} is out of bounds for an array of shape {operand.shape}")
         return operand
 
-    return prim
+    def function(operand, axis: int = 0, reverse: bool = False):
+        return prim.bind(operand, axis=operator.index(axis), reverse=bool(reverse))
 
-
-cumsum_p = _cumulative("cumsum", NUMBER)
-cumprod_p = _cumulative("cumprod", NUMBER)
-cummax_p = _cumulative("cummax", NUMBER)
-cummin_p = _cumulative("cummin", NUMBER)
-cumlogsumexp_p = _cumulative("cumlogsumexp", INEXACT)
-
-
-def cumsum(operand, axis: int = 0, reverse: bool = False):
-    """Sums of all elements up to each position along `axis` (from each position on, if `reverse`).
+    text = f"""{what} of all elements up to each position along `axis` (from each position on, if `reverse`).
 
     Args:
-      operand: array of numbers.
+      operand: array, {" or ".join(categories)}.
       axis: in ``[0, rank)``.
-      reverse: sum from the end.
+      reverse: combine from the end.
 
     Returns:
       An array of the operand's shape and dtype.
     """
-    return cumsum_p.bind(operand, axis=operator.index(axis), reverse=bool(reverse))
+    return prim, named(function, name, __name__, text)
 
 
-def cumprod(operand, axis: int = 0, reverse: bool = False):
-    """Products of all elements up to each position; as `cumsum`."""
-    return cumprod_p.bind(operand, axis=operator.index(axis), reverse=bool(reverse))
-
-
-def cummax(operand, axis: int = 0, reverse: bool = False):
-    """The largest of all elements up to each position (NaN from the first NaN on); as `cumsum`."""
-    return cummax_p.bind(operand, axis=operator.index(axis), reverse=bool(reverse))
-
-
-def cummin(operand, axis: int = 0, reverse: bool = False):
-    """The smallest of all elements up to each position (NaN from the first NaN on); as `cumsum`."""
-    return cummin_p.bind(operand, axis=operator.index(axis), reverse=bool(reverse))
-
-
-def cumlogsumexp(operand, axis: int = 0, reverse: bool = False):
-    """The logarithm of the cumulative sum of exponentials, without overflow; as `cumsum`."""
-    return cumlogsumexp_p.bind(operand, axis=operator.index(axis), reverse=bool(reverse))
+cumsum_p, cumsum = _cumulative("cumsum", NUMBER, "Sums")
+cumprod_p, cumprod = _cumulative("cumprod", NUMBER, "Products")
+cummax_p, cummax = _cumulative("cummax", NUMBER, "The largest (NaN from the first NaN on)")
+cummin_p, cummin = _cumulative("cummin", NUMBER, "The smallest (NaN from the first NaN on)")
+cumlogsumexp_p, cumlogsumexp = _cumulative("cumlogsumexp", INEXACT, "Logarithms of sums of exponentials")
 
 
 def log_add_exp(x, y):

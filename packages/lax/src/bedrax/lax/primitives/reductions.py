@@ -15,6 +15,7 @@ import numpy as np
 from bedrax import pytree
 from bedrax.core import caches, dims, dtypes, staging
 from bedrax.core.avals import ShapedArray, aval_of
+from bedrax.core.signatures import named
 from bedrax.core.tables import pure_shapes
 from bedrax.core.tracing import Primitive, Tracer
 from bedrax.lax.primitives import elementwise
@@ -34,7 +35,12 @@ def _reduced_shape(name: str, aval: ShapedArray, axes: tuple) -> tuple:
     return tuple([n for i, n in enumerate(shape) if i not in axes])
 
 
-def _reduction(name: str, categories) -> Primitive:
+def _axes(axes: Sequence[int]) -> tuple:
+    return tuple([a if type(a) is int else operator.index(a) for a in axes])
+
+
+def _reduction(name: str, categories: tuple, what: str) -> tuple[Primitive, Callable]:
+    """A reduction along axes: the primitive and its function."""
     prim = Primitive(name, "reductions")
     ok = elementwise.accepted(categories)
 
@@ -44,24 +50,33 @@ def _reduction(name: str, categories) -> Primitive:
             raise elementwise.dtype_refused(name, operand.dtype, categories)
         return like(operand, _reduced_shape(name, operand, axes))
 
-    return prim
+    def function(operand, axes: Sequence[int]):
+        return prim.bind(operand, axes=_axes(axes))
+
+    text = f"""{what}, in the operand's dtype.
+
+    Args:
+      operand: array, {" or ".join(categories)}.
+      axes: which axes, each in ``[0, rank)``; they are absent from the result.
+
+    Raises:
+      TypeError: another dtype. ValueError: an axis that is not there, or twice.
+    """
+    return prim, named(function, name, __name__, text)
 
 
-reduce_sum_p = _reduction("reduce_sum", NUMBER)
-reduce_prod_p = _reduction("reduce_prod", NUMBER)
-reduce_max_p = _reduction("reduce_max", ANY)
-reduce_min_p = _reduction("reduce_min", ANY)
-reduce_and_p = _reduction("reduce_and", BITS)
-reduce_or_p = _reduction("reduce_or", BITS)
-reduce_xor_p = _reduction("reduce_xor", BITS)
-
-
-def _axes(axes: Sequence[int]) -> tuple:
-    return tuple([a if type(a) is int else operator.index(a) for a in axes])
+reduce_sum_p, _ = _reduction("reduce_sum", NUMBER, "The sum of the elements along `axes`; 0 where there are none")
+reduce_prod_p, reduce_prod = _reduction("reduce_prod", NUMBER, "The product along `axes`; 1 where there are none")
+_BY_PARTS = "complex numbers by real, then imaginary part; NaN if there is one; where there are none, the"
+reduce_max_p, reduce_max = _reduction("reduce_max", ANY, f"The largest along `axes`, {_BY_PARTS} least value")
+reduce_min_p, reduce_min = _reduction("reduce_min", ANY, f"The smallest along `axes`, {_BY_PARTS} greatest value")
+reduce_and_p, reduce_and = _reduction("reduce_and", BITS, 'Bitwise (of bools: logical) "and" along `axes`')
+reduce_or_p, reduce_or = _reduction("reduce_or", BITS, 'Bitwise (of bools: logical) "or" along `axes`')
+reduce_xor_p, reduce_xor = _reduction("reduce_xor", BITS, 'Bitwise (of bools: logical) "exclusive or" along `axes`')
 
 
 def reduce_sum(operand, axes: Sequence[int], *, out_sharding=None):
-    """The sum of the elements along `axes`, in the operand's dtype (0 where there are none).
+    """The sum of the elements along `axes`, in the operand's dtype; 0 where there are none.
 
     Args:
       operand: array of numbers.
@@ -73,46 +88,10 @@ def reduce_sum(operand, axes: Sequence[int], *, out_sharding=None):
     return reduce_sum_p.bind(operand, axes=_axes(axes))
 
 
-def reduce_prod(operand, axes: Sequence[int]):
-    """The product of the elements along `axes`, in the operand's dtype (1 where there are none)."""
-    return reduce_prod_p.bind(operand, axes=_axes(axes))
-
-
-def reduce_max(operand, axes: Sequence[int]):
-    """The largest element along `axes`. NaN if there is one; the least value of the dtype where there are none.
-
-    Complex numbers are ordered by real, then imaginary part.
-    """
-    return reduce_max_p.bind(operand, axes=_axes(axes))
-
-
-def reduce_min(operand, axes: Sequence[int]):
-    """The smallest element along `axes`. NaN if there is one; the greatest value of the dtype where there are none.
-
-    Complex numbers are ordered by real, then imaginary part.
-    """
-    return reduce_min_p.bind(operand, axes=_axes(axes))
-
-
-def reduce_and(operand, axes: Sequence[int]):
-    """Bitwise (for bool: logical) "and" of the elements along `axes`."""
-    return reduce_and_p.bind(operand, axes=_axes(axes))
-
-
-def reduce_or(operand, axes: Sequence[int]):
-    """Bitwise (for bool: logical) "or" of the elements along `axes`."""
-    return reduce_or_p.bind(operand, axes=_axes(axes))
-
-
-def reduce_xor(operand, axes: Sequence[int]):
-    """Bitwise (for bool: logical) "exclusive or" of the elements along `axes`."""
-    return reduce_xor_p.bind(operand, axes=_axes(axes))
-
-
 # -- where the extreme elements are ---------------------------------------------------------
 
 
-def _position(name: str) -> Primitive:
+def _position(name: str, which: str) -> tuple[Primitive, Callable]:
     prim = Primitive(name, "reductions")
     ok = elementwise.accepted(ORDERED)
 
@@ -130,27 +109,21 @@ def _position(name: str) -> Primitive:
             raise TypeError(f"{name}: index_dtype is an integer dtype, got {index_dtype}")
         return like(operand, shape[:axis] + shape[axis + 1 :]).update(dtype=index_dtype, weak_type=False)
 
-    return prim
+    def function(operand, axis: int, index_dtype):
+        return prim.bind(operand, axes=(operator.index(axis),), index_dtype=dtypes.canonicalize_dtype(index_dtype))
 
-
-argmax_p = _position("argmax")
-argmin_p = _position("argmin")
-
-
-def argmax(operand, axis: int, index_dtype):
-    """The index of the largest element along an axis: the first of equal ones; the first NaN, if there is one.
+    text = f"""The index of the {which} element along an axis: the first of equal ones; the first NaN, if there is one.
 
     Args:
       operand: array of real numbers or booleans.
       axis: which axis; absent from the result.
       index_dtype: integer dtype of the result.
     """
-    return argmax_p.bind(operand, axes=(operator.index(axis),), index_dtype=dtypes.canonicalize_dtype(index_dtype))
+    return prim, named(function, name, __name__, text)
 
 
-def argmin(operand, axis: int, index_dtype):
-    """The index of the smallest element along an axis; as `argmax`."""
-    return argmin_p.bind(operand, axes=(operator.index(axis),), index_dtype=dtypes.canonicalize_dtype(index_dtype))
+argmax_p, argmax = _position("argmax", "largest")
+argmin_p, argmin = _position("argmin", "smallest")
 
 
 # -- any associative function -----------------------------------------------------------------
@@ -158,17 +131,35 @@ def argmin(operand, axis: int, index_dtype):
 reduce_p = Primitive("reduce", "reductions", multiple_results=True)
 
 
+def check_fold(
+    name: str, operands: Sequence[ShapedArray], inits: Sequence[ShapedArray], kind: type = ValueError
+) -> None:
+    """Raise unless operands of one shape are folded from scalars of their dtypes; `kind`, if shapes are wrong."""
+    for x, init in zip(operands, inits):
+        if x.dtype != init.dtype:
+            raise TypeError(f"{name}: operands and initial values have one dtype, got {x.dtype} and {init.dtype}")
+        if init.shape:
+            raise kind(f"{name}: initial values are scalars, got {init.str_short()}")
+        if not dims.same_shape(x.shape, operands[0].shape):
+            raise kind(f"{name}: operands have one shape, got {', '.join(str(a.shape) for a in operands)}")
+
+
+def fold_operands(name: str, operands: Any, init_values: Any) -> tuple[list, list, Any]:
+    """The leaves of operands and initial values, numbers made of the operands' dtypes, and their structure."""
+    leaves, tree = pytree.tree_flatten(operands)
+    inits, init_tree = pytree.tree_flatten(init_values)
+    if tree != init_tree:
+        raise ValueError(f"{name}: operands are structured like the initial values, got {tree} and {init_tree}")
+    if not leaves:
+        raise ValueError(f"{name}: there must be one operand at least")
+    return leaves, [_typed_scalar(init, aval_of(x)) for x, init in zip(leaves, inits)], tree
+
+
 @reduce_p.abstract
 def _reduce_shape(*avals, dimensions, jaxpr):
     half = len(avals) // 2
     operands, inits = avals[:half], avals[half:]
-    for x, init in zip(operands, inits):
-        if x.dtype != init.dtype:
-            raise TypeError(f"reduce: operands and initial values have one dtype, got {x.dtype} and {init.dtype}")
-        if init.shape:
-            raise ValueError(f"reduce: initial values are scalars, got {init.str_short()}")
-        if not dims.same_shape(x.shape, operands[0].shape):
-            raise ValueError(f"reduce: operands have one shape, got {', '.join(str(a.shape) for a in operands)}")
+    check_fold("reduce", operands, inits)
     shape = _reduced_shape("reduce", operands[0], dimensions)
     return [like(x, shape).update(weak_type=x.weak_type and i.weak_type) for x, i in zip(operands, inits)]
 
@@ -291,14 +282,8 @@ def reduce(operands, init_values, computation: Callable, dimensions: Sequence[in
       A tree like `operands`. Known functions (`lax.add` from 0, `lax.max` from its least value...)
       become the primitive of their own.
     """
-    leaves, tree = pytree.tree_flatten(operands)
-    inits, init_tree = pytree.tree_flatten(init_values)
-    if tree != init_tree:
-        raise ValueError(f"reduce: operands are structured like the initial values, got {tree} and {init_tree}")
-    if not leaves:
-        raise ValueError("reduce needs at least one operand")
+    leaves, inits, tree = fold_operands("reduce", operands, init_values)
     dimensions = _axes(dimensions)
-    inits = [_typed_scalar(init, aval_of(x)) for x, init in zip(leaves, inits)]
     if len(leaves) == 1 and tree == pytree.tree_structure(0):
         prim = monoid_of(computation, leaves[0], inits[0])
         if prim is reduce_sum_p:

@@ -20,7 +20,7 @@ from bedrax.core.tracing import Primitive
 from bedrax.lax.filling import full
 from bedrax.lax.primitives import elementwise, reductions
 from bedrax.lax.primitives.elementwise import ANY, NUMBER
-from bedrax.lax.primitives.reductions import _typed_scalar, combiner_jaxpr, monoid_of
+from bedrax.lax.primitives.reductions import _typed_scalar, check_fold, combiner_jaxpr, fold_operands, monoid_of
 from bedrax.lax.primitives.shaping import broadcast_in_dim, like, pad, slice, slice_in_dim
 
 pure_shapes.add("windows")
@@ -179,13 +179,7 @@ reduction_of = {window: whole for whole, window in window_of.items()}
 def _reduce_window_shape(*avals, jaxpr, **params):
     half = len(avals) // 2
     operands, inits = avals[:half], avals[half:]
-    for x, init in zip(operands, inits):
-        if x.dtype != init.dtype:
-            raise TypeError(f"reduce_window: operands and init_values have one dtype, got {x.dtype} and {init.dtype}")
-        if init.shape:
-            raise TypeError(f"reduce_window: initial values are scalars, got shape {init.shape}")
-        if not dims.same_shape(x.shape, operands[0].shape):
-            raise TypeError(f"reduce_window: operands have one shape, got {', '.join(str(a.shape) for a in operands)}")
+    check_fold("reduce_window", operands, inits, TypeError)
     shape = check_windows("reduce_window", operands[0].shape, Windows(**params))
     return [like(x, shape) for x in operands]
 
@@ -212,14 +206,8 @@ def reduce_window(
       A tree like `operand`. Sums from 0, maxima from the least value and minima from the greatest
       become the primitive of their own, which can be differentiated fast.
     """
-    leaves, tree = pytree.tree_flatten(operand)
-    inits, init_tree = pytree.tree_flatten(init_value)
-    if tree != init_tree:
-        raise ValueError(f"reduce_window: operands are structured like the initial values, got {tree} and {init_tree}")
-    if not leaves:
-        raise ValueError("reduce_window: there must be one operand at least")
+    leaves, inits, tree = fold_operands("reduce_window", operand, init_value)
     avals = [aval_of(x) for x in leaves]
-    inits = [_typed_scalar(init, a) for a, init in zip(avals, inits)]
     windows = make_windows(avals[0].shape, window_dimensions, window_strides, padding, base_dilation, window_dilation)
     params = windows._asdict()
     if len(leaves) == 1 and tree == pytree.tree_structure(0):
