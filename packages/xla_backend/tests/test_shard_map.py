@@ -170,6 +170,16 @@ PROGRAMS = {
         else:
             raise AssertionError
     """,
+    "inside and outside": """
+        # The same operations on the same constants: the partitioner must not take one for the other.
+        w = np.arange(8, dtype=np.float32)
+        less = lambda w: lax.mul(w, lax.full((8,), np.float32(0.9)))
+        f = over(lambda w, v: lax.mul(lax.broadcast_in_dim(less(w), (2, 8), (1,)), v), (P(), P("x")), P("x"))
+        loss = lambda w, a: lax.reduce_sum(f(w, a), (0, 1))
+        check(lambda w, a: lax.add(less(w), lax.mul(less(grad(loss)(w, a)), less(less(w)))), w, A)
+        one = over(lambda c, v: (lax.mul(v, c), lax.full((), 1.0)), (P(), P("x")), (P("x"), P()))
+        check(lambda a: lax.add(lax.mul(one(S, a)[0], S), one(np.float32(1.0), a)[1]), A)
+    """,
     "ragged": """
         def f(rows, out, *tables):
             return lax.ragged_all_to_all(rows, out, *(lax.squeeze(t, (0,)) for t in tables), axis_name="x")

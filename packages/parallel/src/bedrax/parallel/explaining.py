@@ -75,6 +75,11 @@ class Explanation(NamedTuple):
         """Time of the exchanges alone."""
         return sum(c.seconds for c in self.collectives)
 
+    @property
+    def sent(self) -> float:
+        """Bytes that a device sends."""
+        return sum(c.sent for c in self.collectives)
+
     def __str__(self):
         rows = [("collective", "axes", "group", "bytes", "count", "sent", "time")]
         for c in self.collectives:
@@ -83,7 +88,7 @@ class Explanation(NamedTuple):
                 c.kind, axes, str(c.group), _amount(c.bytes), str(c.count), _amount(c.sent), _duration(c.seconds)
             ))  # fmt: skip
         rows.append(("all", "", "", "", str(sum(c.count for c in self.collectives)),
-                     _amount(sum(c.sent for c in self.collectives)), _duration(self.seconds)))  # fmt: skip
+                     _amount(self.sent), _duration(self.seconds)))  # fmt: skip
         widths = [max(map(len, column)) for column in zip(*rows)]
         lines = [
             "  ".join(x.ljust(w) if i < 2 else x.rjust(w) for i, (x, w) in enumerate(zip(r, widths))) for r in rows

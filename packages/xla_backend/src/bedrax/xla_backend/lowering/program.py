@@ -15,7 +15,6 @@ import numpy as np
 from bedrax.core import config, dims, effects, element_types, source
 from bedrax.core.exact import exact_items
 from bedrax.core.ir import Jaxpr, Literal
-from bedrax.core.passes import axes_of
 from bedrax.core.staging import trace_to_jaxpr
 from bedrax.core.tables import families_on_bases
 from bedrax.xla_backend import tables
@@ -318,7 +317,7 @@ class LoweringContext(Caller):
     def call_jaxpr(self, name: str, jaxpr: Jaxpr, *operands: Any) -> list:
         """Call `jaxpr` as a private function of the module, made once per program; a value per result."""
         program = self.program
-        by_device = program.manual is not None and axes_of(jaxpr)  # values that no function's arguments hand on
+        by_device = program.manual is not None  # what is in there belongs to one manual part, and knows its place
         if program.symbolic or by_device or any(e in effects.ordered_effects for e in jaxpr.effects):
             return self.inline_jaxpr(jaxpr, *operands)
         symbol = program._functions.get(jaxpr)

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from bedrax.core.effects import ordered_effects
 from bedrax.core.passes import all_equations
 from bedrax.core.tables import named_axes
 from bedrax.lax.primitives.collectives import axis_index_p, ragged_all_to_all_p
@@ -89,12 +90,25 @@ def _shard_map(ctx, *operands, jaxpr, mesh, in_specs, out_specs, manual, check_v
         every = ctx.constant(np.arange(sizes[name], dtype=np.int32))
         own = enter(every, PartitionSpec(name), ctx.tensor_type((1,), np.dtype(np.int32)))
         numbers[name] = ctx.reshape(own, ())
-    program.manual = Manual(mesh, within, numbers)
-    try:
-        with inside(dict(mesh=mesh, manual=manual, check_vma=check_vma)):
-            out = ctx.inline_jaxpr(jaxpr, *blocks)
-    finally:
-        program.manual = outer
+
+    def body(block, arguments):
+        program.manual = Manual(mesh, within, dict(zip(numbers, arguments[len(blocks) :], strict=True)))
+        try:
+            with inside(dict(mesh=mesh, manual=manual, check_vma=check_vma)):
+                return ctx.inline_in(block, jaxpr, arguments[: len(blocks)])
+        finally:
+            program.manual = outer
+
+    given = [*blocks, *numbers.values()]
+    if any(e in ordered_effects for e in jaxpr.effects):
+        out = body(ctx.block, given)  # whose tokens are those of the function around us
+    else:
+        # A function of its own: XLA merges equal operations within one, and one that were both inside and outside would
+        # be annotated both as a block and as a whole, at which the partitioner aborts.
+        symbol = program.unique_symbol("shard_map_body")
+        results = [type_of(a) for a in jaxpr.out_avals]
+        program.function(symbol, [v.type for v in given], results, body)
+        out = ctx.emit("func.call", given, results, callee=ctx.symbol(symbol))
     return [leave(v, s, a) for v, s, a in zip(out, out_specs, ctx.avals_out, strict=True)]
 
 
