@@ -25,6 +25,7 @@ _ATTENTION = ("CausalMask", "MultiHeadMask", "NumpyMask", "SegmentIds", "make_sp
 reasons: dict[str, str] = {
     **dict.fromkeys(("VJPHiPrimitive", "HiPspec"), _TYPES),
     **dict.fromkeys(_CORES, _MESHES),
+    "fused": "no compiler of these platforms is told what to fuse; jax.jit compiles a function as a whole",
     **dict.fromkeys(_ATTENTION, _SPLASH),
     "register_hlo_module_transformation": "this version of jaxlib has no such hook in XLA's pipeline",
 }  # fmt: skip
@@ -57,6 +58,7 @@ register_hlo_module_transformation = _function("register_hlo_module_transformati
 
 # ---- kernels: what needs cores, and the kernels for TPUs that keras imports
 
+fused = _function("fused")
 core_map, estimate_cost, get_global, kernel, lower_as_mlir, semaphore = map(_function, _CORES[:6])
 semaphore_read, semaphore_signal, semaphore_wait = map(_function, _CORES[6:])
 CausalMask, MultiHeadMask, NumpyMask, SegmentIds, make_splash_mha = map(_function, _ATTENTION)

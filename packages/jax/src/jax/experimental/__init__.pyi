@@ -2,8 +2,8 @@ from bedrax.state.hi_types import cur_qdd as cur_qdd
 from bedrax.lax.primitives.callbacks import io_callback as io_callback
 from . import (
     array_serialization as array_serialization, buffer_callback as buffer_callback, checkify as checkify, colocated_python as colocated_python,
-    compilation_cache as compilation_cache, compute_on as compute_on, hijax as hijax, jax2tf as jax2tf, jet as jet,
+    compilation_cache as compilation_cache, compute_on as compute_on, fused as fused, hijax as hijax, jax2tf as jax2tf, jet as jet,
     key_reuse as key_reuse, layout as layout, multihost_utils as multihost_utils, ode as ode, pallas as pallas, pjit as pjit,
     random as random,
-    shard_map as shard_map, sparse as sparse, topologies as topologies,
+    shard_map as shard_map, source_mapper as source_mapper, sparse as sparse, topologies as topologies,
 )  # fmt: skip

@@ -1,0 +1,73 @@
+"""Maps from lines of programs to the lines of this file that they came from."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bedrax import lax
+from bedrax.extend import source_maps
+
+
+def wave(x):
+    y = lax.sin(x)  # the line of the sine
+    return lax.mul(y, y)  # the line of the product
+
+
+LINES = Path(__file__).read_text().splitlines()
+
+
+def lines_of(source_map):
+    """For each line of the program (number of a source, line of it) of its segments, positions as they are."""
+    at, found = [0, 0], []
+    for group in source_map.mappings:
+        here = []
+        for _, *rest in group:
+            if rest:
+                at = [at[0] + rest[0], at[1] + rest[1]]
+                here.append(tuple(at))
+        found.append(here)
+    return found
+
+
+@pytest.mark.parametrize("name", ["jaxpr", "hlo:stable-hlo", "hlo:optimized"])
+def test_each_operation_comes_from_its_line(name):
+    (dump,) = source_maps.generate_sourcemaps(wave, source_maps.filter_passes(name + "$"))(np.float32(1))
+    assert dump.pass_name == name
+    seen = {}
+    for line, places in zip(dump.generated_code.splitlines(), lines_of(dump.source_map), strict=True):
+        for source, number in places:
+            assert dump.source_map.sources[source].endswith("test_source_maps.py")
+            for operation in re.findall(r"\b(sine?|mul|multiply)\b", line.split("#")[0].split("metadata")[0]):
+                seen.setdefault(operation, LINES[number])
+    assert any("the line of the sine" in line for op, line in seen.items() if op.startswith("sin"))
+    assert any("the line of the product" in line for op, line in seen.items() if op.startswith("mul"))
+
+
+def test_the_form_of_browsers():
+    made = source_maps.MappingsGenerator()
+    made.new_group()
+    made.new_segment(0, 0, 1, 2)
+    made.new_segment(4)
+    made.new_group()
+    made.new_segment(2, 0, 3, 4, 0)
+    source_map = source_maps.SourceMap(3, ["a.py"], ["x"], ["n"], made.mappings())
+    assert '"mappings": "AACE,I;EAEEA"' in source_map.to_json()
+    assert source_maps.SourceMap.from_json(source_map.to_json()) == source_map
+    far = source_maps.SourceMap(3, [], [], [], [[(0, 0, 12345, -678)], [], [(5, 0, -12000, 700)]])
+    assert source_maps.SourceMap.from_json(far.to_json()) == far
+    with pytest.raises(ValueError, match="numbers"):
+        made.new_segment(1, 2)
+
+
+def test_passes_are_registered_once():
+    names = [p.name for p in source_maps.all_passes()]
+    assert names == ["jaxpr", "hlo:stable-hlo", "hlo:original", "hlo:optimized"]
+    with pytest.raises(ValueError, match="already"):
+        source_maps.register_pass(source_maps.all_passes()[0])
+    assert source_maps.canonicalize_filename("/x/p.runfiles/main/a/b.py") == "a/b.py"
+    (dump,) = source_maps.generate_sourcemaps(wave, source_maps.filter_passes("hlo:original"))(np.float32(1))
+    assert "HloModule" in dump.generated_code and len(lines_of(dump.source_map)) == len(
+        dump.generated_code.splitlines()
+    )

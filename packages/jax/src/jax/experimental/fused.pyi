@@ -1,0 +1,1 @@
+from bedrax.extend.unsupported import fused as fused
