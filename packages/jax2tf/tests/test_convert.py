@@ -17,8 +17,9 @@ with warnings.catch_warnings():
     import tensorflow as tf
 
 import bedrax.numpy as jnp
-from bedrax import lax
+from bedrax import lax, random
 from bedrax.autodiff import grad
+from bedrax.batching import vmap
 from bedrax.core import config
 from bedrax.core.jitting import jit
 from bedrax.jax2tf import convert
@@ -311,8 +312,6 @@ def test_trees_in_and_out():
 
 def test_keys_are_moved_about():
     """Arrays of keys, whose elements are several words each, through operations that move elements."""
-    from bedrax import random
-
     def draw(seed):
         keys = random.split(random.key(seed), 3)[::-1]
         return random.uniform(jnp.stack([keys[1], keys[0]])[0], (4,))
@@ -342,6 +341,14 @@ def test_nested_jit_and_loops():
 
 def _first_rows(x):
     return lax.dynamic_slice(x, (1, 0), (2, x.shape[1]))
+
+
+def _key():
+    return random.wrap_key_data(np.array([1, 2], np.uint32))
+
+
+def _convolve_each(x, kernel):
+    return lax.conv_general_dilated(x[None, None], kernel[None, None], (1,), "VALID")[0, 0]
 
 
 def _convolve(x):
@@ -379,6 +386,17 @@ POLYMORPHIC = {
     "reduce_any_order": lambda x: lax.reduce(x, F32(1), lambda a, b: a * b + F32(0), (0,)),
     "where": lambda x: jnp.where(x > 0, x, -x),
     "random": lambda x: lax.rng_bit_generator(jnp.arange(4, dtype=np.uint32), x.shape)[1],
+    "symbolic_steps": lambda x: x[:: x.shape[0] - 1, :: -x.shape[1]],
+    "symbolic_bounds": lambda x: x[1 : x.shape[0] : 2, -x.shape[1] :],
+    "symbolic_range": lambda x: jnp.arange(0, x.shape[0] * x.shape[1], x.shape[1]),
+    "approx_max_k": lambda x: lax.approx_max_k(x, x.shape[1] - 1)[0],
+    "whole_window": lambda x: lax.reduce_window(x, F32(0), lax.add, (x.shape[0], 1), (1, 1), "VALID"),
+    "permutation": lambda x: random.permutation(_key(), x, axis=1),
+    "choice": lambda x: random.choice(_key(), x.shape[0], (5,)),
+    "pinv": lambda x: jnp.linalg.pinv(x),
+    "svd": lambda x: jnp.linalg.svd(x, compute_uv=False),
+    "convolution_each": lambda x: vmap(_convolve_each)(x, x[:, :3]),
+    "no_steps": lambda x: lax.scan(lambda c, r: (c, c + r), x[0], x[3:])[1],
     "grad_max_pool": grad(lambda x: jnp.sum(lax.reduce_window(x, -np.inf, lax.max, (2, 2), (2, 2), "VALID") ** 2)),
     "grad_convolution": grad(lambda x: jnp.sum(_convolve(x) ** 2)),
 }

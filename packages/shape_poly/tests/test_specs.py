@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bedrax import lax
-from bedrax.core import staging
+from bedrax.core import dims, staging
 from bedrax.core.avals import ShapedArray, ShapeDtypeStruct
 from bedrax.shape_poly import constraints_of, solve_dims, symbolic_args_specs, symbolic_shape, symbolic_shapes
 
@@ -175,3 +175,49 @@ def test_dimensions_are_operands_of_programs():
     with pytest.raises(TypeError, match="Shapes must be 1D sequences of concrete values of integer type"):
         made2 = staging.make_jaxpr(lambda x: lax.reshape(x, (x.shape[0] * np.array([4]),)))
         made2(ShapeDtypeStruct((b, 4), np.float32))
+
+
+@pytest.mark.parametrize(
+    ("spec", "value"),
+    [
+        ("b // 2", 5), ("b % 3", 2), ("(b + 1) * 2", 24), ("((b + 1) * 2)", 24), ("2 * (b - c) // 3", 4), ("(b)", 11),
+        ("b * (c + 1) ^ 2", 275), ("-(b + c)", -15), ("(b + c) // 2 * 3", 21), ("b // -2", -6),
+    ],
+)  # fmt: skip
+def test_division_and_parentheses_in_specifications(spec, value):
+    (d,) = symbolic_shape(spec)
+    assert d.evaluate({"b": 11, "c": 4}) == value
+    (again,) = symbolic_shape(str(d), scope=d.scope)
+    assert again == d
+
+
+@pytest.mark.parametrize("spec", ["(b", "b)", "(b + 1))", "b //", "b % % 2", "()b", "b (c)"])
+def test_wrong_parentheses(spec):
+    with pytest.raises(ValueError, match="syntax error"):
+        symbolic_shape(spec)
+
+
+def test_multiples_are_divided():
+    """What ``mod(b, 8) == 0`` says is used: multiples of b are divided, and b is 8 at least."""
+    b, c = symbolic_shape("b, c", constraints=("mod(b, 8) == 0",))
+    assert b % 8 == 0 and b % 4 == 0 and (b * c) % 8 == 0 and (3 * b + 8) % 8 == 0
+    assert (b // 8) * 8 == b and (b * c) // 8 * 8 == b * c and (b * c) // 4 == 2 * c * (b // 8)
+    assert b >= 8 and (b // 8) >= 1
+    assert ((b * c) // 8).evaluate({"b": 24, "c": 5}) == 15
+    with pytest.raises(dims.InconclusiveDimensionOperation):
+        assert b >= 9
+    assert dims.divide_shapes((b, c), (8,)).evaluate({"b": 16, "c": 3}) == 6
+
+
+def test_bounds_of_quotients_bound_what_is_divided():
+    b, c = symbolic_shape("b, c", constraints=("floordiv(b, 8) >= 1", "floordiv(c, 4) <= 2"))
+    assert b >= 8 and c <= 11
+    with pytest.raises(dims.InconclusiveDimensionOperation):
+        assert b >= 9
+    with pytest.raises(dims.InconclusiveDimensionOperation):
+        assert c <= 10
+
+
+def test_quotients_by_dimensions():
+    (b,) = symbolic_shape("b")
+    assert (2 * b - 1) // b == 1 and (2 * b - 1) % b == b - 1 and (3 * b) // b == 3

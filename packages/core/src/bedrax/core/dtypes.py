@@ -492,6 +492,8 @@ def dtype_of(x: Any) -> Any:
         return _CANONICAL[_x64.value].get(dtype, dtype)
     if is_python_scalar(x):
         return python_scalar_dtype(scalar_type_of(x))
+    if hasattr(x, "__jax_array__"):  # a symbolic dimension
+        return dtype_of(x.__jax_array__())
     raise TypeError(f"Cannot determine dtype of {x!r}: an array or a scalar is needed")
 
 
@@ -586,6 +588,8 @@ def _describe(x: Any) -> tuple[Any, bool]:
     dtype = getattr(x, "dtype", None)
     if isinstance(dtype, (np.dtype, ExtendedDType)):
         return canonicalize_dtype(dtype, allow_extended_dtype=True), False
+    if hasattr(x, "__jax_array__"):  # a symbolic dimension
+        return dtype_of(x), True
     raise TypeError(f"Cannot determine dtype of {x!r}: an array, a scalar or a dtype is needed")
 
 

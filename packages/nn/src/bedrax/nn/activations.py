@@ -14,7 +14,7 @@ import numpy as np
 
 import bedrax.numpy as jnp
 from bedrax import lax
-from bedrax.core import dtypes, tracing
+from bedrax.core import dims, dtypes, tracing
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
 from bedrax.lax.choices import one_of
@@ -334,7 +334,7 @@ def one_hot(x: ArrayLike, num_classes: int, *, dtype=None, axis: int | str = -1)
     Raises:
       ValueError: a named axis of another size.
     """
-    num_classes = operator.index(num_classes)
+    num_classes = dims.canonical_dim(num_classes, "in one_hot")
     x = array("one_hot", x)
     dtype = dtypes.default_float_dtype() if dtype is None else dtypes.explicit_dtype(dtype, "one_hot")
     try:

@@ -93,20 +93,22 @@ def _bounds(s: slice, size: Any) -> tuple[Any, Any, Any]:
         start, stop, step = slice(start, stop, step).indices(size)
         return start, len(range(start, stop, step)), step
     step = 1 if step is None else step
-    if not dims.is_constant_dim(step) or step == 0:
-        raise IndexError(f"the step of a slice of an axis of symbolic length must be a known number other than 0: {s}")
-    low, high = (0, size) if step > 0 else (-1, size - 1)
+    if dims.definitely_equal(step, 0):
+        raise IndexError(f"the step of a slice is not 0, got {s}")
+    forward = bool(step > 0)  # or an error that says that it depends on sizes
+    low, high = (0, size) if forward else (-1, size - 1)
 
     def clip(v, default):
         if v is None:
             return default
-        if (v < 0) if dims.is_constant_dim(v) else False:
+        if v < 0:
             return dims.max_dim(v + size, low)
         return v if v is size else dims.min_dim(v, high)
 
-    start, stop = clip(start, low if step > 0 else high), clip(stop, high if step > 0 else low)
-    length = dims.non_negative(stop - start if step > 0 else start - stop)
-    return start, length if abs(step) == 1 else (length + abs(step) - 1) // abs(step), step
+    start, stop = clip(start, low if forward else high), clip(stop, high if forward else low)
+    length = dims.non_negative(stop - start if forward else start - stop)
+    stride = step if forward else -step
+    return start, length if dims.definitely_equal(stride, 1) else (length + stride - 1) // stride, step
 
 
 def _surely_inside(i: Any, size: Any) -> bool:

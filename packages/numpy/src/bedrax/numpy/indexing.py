@@ -119,12 +119,14 @@ def _get_static(x: Any, plan: Plan, starts: Sequence[Any]) -> Any:
         else:
             a, count, s = kind[1:]
             sliced = sliced or s != -1 or not dims.definitely_equal(count, size)
-            if s < 0:
+            backward = s < 0
+            s = -s if backward else s
+            reach = dims.non_negative((count - 1) * s + 1)  # from the first element to the last
+            if backward:
                 reverse.append(axis)
-                s = -s
-                a, b = (a - (count - 1) * s, a + 1) if not dims.definitely_equal(count, 0) else (0, 0)
+                a, b = (dims.non_negative(a + 1 - reach), a + 1) if not dims.definitely_equal(count, 0) else (0, 0)
             else:
-                b = a + (count - 1) * s + 1 if not dims.definitely_equal(count, 0) else a
+                b = dims.min_dim(a + reach, size)
         low.append(a)
         high.append(b)
         step.append(s)
@@ -300,7 +302,7 @@ def index_vectors(plan: Plan, starts: Sequence[Any], arrays: Sequence[Any], wrap
 
 def _symbolic_range(kind: tuple, dtype: np.dtype) -> Any:
     _, start, count, step = kind
-    value = lax.mul(lax.iota(dtype, count), dtype.type(step))
+    value = lax.mul(lax.iota(dtype, count), _typed(dims.dim_as_value(step), dtype))
     return lax.add(value, _typed(dims.dim_as_value(start), dtype))
 
 

@@ -263,7 +263,7 @@ def lstsq(a: ArrayLike, b: ArrayLike, rcond: float | None = None, *, numpy_resid
         s = jnp.zeros((0,), real)
         x, rank = jnp.zeros((n, b.shape[1]), a.dtype), jnp.zeros((), np.int32)
     else:
-        rcond = _eps(a.dtype) * max(m, n) if rcond is None else jnp.where(rcond < 0, _eps(a.dtype), rcond)
+        rcond = _eps(a.dtype) * dims.max_dim(m, n) if rcond is None else jnp.where(rcond < 0, _eps(a.dtype), rcond)
         u, s, vh = svd(a, full_matrices=False)
         kept = s >= jnp.asarray(rcond, real) * s[0]
         rank = jnp.sum(kept)
@@ -298,7 +298,7 @@ def pinv(
     if m == 0 or n == 0:
         return jnp.zeros((*a.shape[:-2], n, m), a.dtype)
     if rtol is None:
-        rtol = 10.0 * max(m, n) * _eps(a.dtype)
+        rtol = 10.0 * dims.max_dim(m, n) * _eps(a.dtype)
     return _pseudoinverse()(a, jnp.asarray(rtol, dtypes.to_real_dtype(a.dtype)), hermitian)
 
 
@@ -567,7 +567,7 @@ def matrix_rank(
         return (~jnp.all(M == 0)).astype(dtypes.default_int_dtype())
     s = svd(M, compute_uv=False, hermitian=hermitian)
     if rtol is None:
-        rtol = max(M.shape[-2:]) * _eps(M.dtype)
+        rtol = dims.max_dim(*M.shape[-2:]) * _eps(M.dtype)
     limit = jnp.asarray(rtol, s.dtype)[..., None] * jnp.max(s, axis=-1, keepdims=True)
     return jnp.sum(s > limit, axis=-1)
 

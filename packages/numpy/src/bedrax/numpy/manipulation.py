@@ -381,7 +381,7 @@ def _roll_one(x: Array, by: Any, axis: int) -> Array:
             return x
         parts = [lax.slice_in_dim(x, start, size, axis=axis), lax.slice_in_dim(x, 0, start, axis=axis)]
         return lax.concatenate(parts, axis)
-    by = lax.asarray(by)
+    by = lax.asarray(dims.dim_as_value(by) if dims.is_symbolic(by) else by)
     if not dtypes.is_integer(by.dtype):
         raise TypeError(f"roll needs integers to shift by, got {by.dtype}")
     start = remainder(negative(by), dims.dim_as_value(size))

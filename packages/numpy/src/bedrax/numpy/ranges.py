@@ -99,11 +99,16 @@ def _symbolic_arange(start, stop, step, dtype):
     if stop is None:
         start, stop = 0, start
     step = 1 if step is None else step
-    if not all(dims.is_symbolic(v) or isinstance(v, int) for v in (start, stop, step)):
-        raise ValueError(f"arange with symbolic dimensions takes only ints besides them, got {(start, stop, step)}")
-    if dims.is_symbolic(step):
-        raise ValueError(f"the step of arange must be a known number, got {step}")
-    count = dims.non_negative(-((start - stop) // step))
+    if dtype is None and any(isinstance(v, (float, np.floating)) for v in (start, stop, step)):
+        dtype = dtypes.default_float_dtype()
+    whole = [v if dims.is_symbolic(v) or not float(v).is_integer() else int(v) for v in (start, stop, step)]
+    if not all(dims.is_symbolic(v) or isinstance(v, int) for v in whole):
+        raise ValueError(f"arange with symbolic dimensions takes whole numbers besides them, got {(start, stop, step)}")
+    start, stop, step = whole
+    if dims.definitely_equal(step, 0):
+        raise ValueError("jnp.arange: the step must not be 0")
+    forward = bool(step > 0)  # or an error that says that it depends on sizes
+    count = dims.non_negative(-((start - stop) // step) if forward else -((stop - start) // -step))
     dtype = dtypes.default_int_dtype() if dtype is None else dtype
     scalar = lambda v: lax.convert_element_type(dims.dim_as_value(v), dtype)
     return lax.add(lax.mul(lax.iota(dtype, count), scalar(step)), scalar(start))

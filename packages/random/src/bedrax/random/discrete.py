@@ -30,13 +30,20 @@ def _shuffled(key, x, axis: int):
     A sort by n words of 32 bits is a uniform permutation unless words are equal; with ``3 log(n) / log(2^32)`` rounds
     all words of two elements are equal with a probability of at most about 1/n for any pair.
     """
-    size = math.prod(aval_of(x).shape)
-    rounds = math.ceil(3 * math.log(max(1, size)) / math.log(2**32 - 1))
-    for _ in range(rounds):
+    size = dims.size(aval_of(x).shape)
+
+    def sorted_by(key, x):
         key, sub = split_keys(key, 2)
         words = raw_bits(sub, 32, aval_of(x).shape)
-        _, x = lax.sort((words, x), dimension=axis, is_stable=True, num_keys=1)
-    return x
+        return key, lax.sort((words, x), dimension=axis, is_stable=True, num_keys=1)[1]
+
+    if dims.is_constant_dim(size):
+        for _ in range(math.ceil(3 * math.log(max(1, size)) / math.log(2**32 - 1))):
+            key, x = sorted_by(key, x)
+        return x
+    # The same rounds for each size that a symbolic one may have.
+    rounds = sum(lax.convert_element_type(dims.dim_as_value(size) > n, np.dtype(np.int32)) for n in (1, 1625, 2642245))
+    return lax.fori_loop(0, rounds, lambda _, state: sorted_by(*state), (key, x))[1]
 
 
 @one_program(static=("axis",), everywhere=True)
@@ -75,6 +82,10 @@ def _axis(axis, rank: int) -> int:
     return axis % rank
 
 
+def _is_size(x) -> bool:
+    return isinstance(x, (int, np.integer)) or dims.is_symbolic(x)
+
+
 def _is_int(x) -> bool:
     if isinstance(x, (int, np.integer)):
         return True
@@ -95,12 +106,12 @@ def permutation(key, x, axis=0, independent=False, *, out_sharding=None):
       An array like `x`, or of n integers.
     """
     key, _ = single_key("permutation", key)
-    rank = 0 if isinstance(x, (int, np.integer)) else len(aval_of(x).shape)
+    rank = 0 if _is_size(x) else len(aval_of(x).shape)
     axis = _axis(axis, rank or 1)
     if not rank:
-        if not _is_int(x):
+        if not dims.is_symbolic(x) and not _is_int(x):
             raise TypeError(f"permutation takes an int or an array with an axis, got {x!r}")
-        return placed(_permuted_range(key, operator.index(x), dtypes.default_int_dtype()), out_sharding)
+        return placed(_permuted_range(key, dims.canonical_dim(x), dtypes.default_int_dtype()), out_sharding)
     if independent or rank == 1:
         return placed(_shuffle(key, x, axis), out_sharding)
     return placed(_permute_slices(key, x, axis), out_sharding)
@@ -199,19 +210,19 @@ def choice(key, a, shape=(), replace=True, p=None, axis=0, mode=None):
     if not isinstance(replace, (bool, np.bool_)):
         raise TypeError(f"choice: replace is a bool, got {replace!r}")
     shape = shape_of(shape)
-    if not isinstance(a, (int, np.integer, Array, np.ndarray)):
+    if not _is_size(a) and not isinstance(a, (Array, np.ndarray)):
         a = np.asarray(a)
-    rank = 0 if isinstance(a, (int, np.integer)) else len(aval_of(a).shape)
+    rank = 0 if _is_size(a) else len(aval_of(a).shape)
     axis = _axis(axis, rank or 1)
-    members = aval_of(a).shape[axis] if rank else int(a)
-    draws = math.prod(shape)
-    if draws and not (dims.is_constant_dim(members) and members > 0):
+    members = aval_of(a).shape[axis] if rank else dims.canonical_dim(a)
+    draws = dims.size(shape)
+    if not dims.definitely_equal(draws, 0) and not members > 0:
         raise ValueError(f"choice: there is nothing to draw from: a has {members} members")
     if not replace and draws > members:
         raise ValueError(f"choice: {draws} samples without replacement, of {members} members only; pass replace=True")
     if p is None:
         if replace:
-            return _members(a, rank, randint(key, shape, 0, members), axis)
+            return _members(a, rank, randint(key, shape, 0, dims.dim_as_value(members)), axis)
         if not rank:
             first = lax.slice_in_dim(permutation(key, members), 0, draws)
             return lax.reshape(first, shape)
@@ -221,7 +232,7 @@ def choice(key, a, shape=(), replace=True, p=None, axis=0, mode=None):
     if not isinstance(p, (Array, np.ndarray)):
         p = np.asarray(p)
     found = aval_of(p)
-    if found.shape != (members,):
+    if not dims.definitely_equal_shape(found.shape, (members,)):
         raise ValueError(f"choice: p has one probability per member, shape ({members},), got shape {found.shape}")
     dtype = found.dtype if dtypes.is_inexact(found.dtype) else dtypes.default_float_dtype()
     p = as_dtype(p, dtype)
@@ -250,10 +261,10 @@ def _first_at_least(sorted_values, x):
     n = aval_of(sorted_values).shape[0]
     shape = aval_of(x).shape
     dtype = dtypes.default_int_dtype()
-    low, high = lax.full(shape, 0, dtype), lax.full(shape, n, dtype)
-    for _ in range(max(n, 1).bit_length()):
+    low, high = lax.full(shape, 0, dtype), lax.full(shape, dims.dim_as_value(n), dtype)
+    for _ in range(max(n, 1).bit_length() if dims.is_constant_dim(n) else 31):
         middle = lax.div(lax.add(low, high), np.asarray(2, dtype))
-        value = take(sorted_values, lax.min(middle, np.asarray(n - 1, dtype)), 0)
+        value = take(sorted_values, lax.min(middle, lax.convert_element_type(dims.dim_as_value(n - 1), dtype)), 0)
         open_ = lax.lt(low, high)
         below = lax.bitwise_and(lax.lt(value, x), open_)
         low = lax.select(below, lax.add(middle, np.asarray(1, dtype)), low)

@@ -400,6 +400,8 @@ def _divide(scope, x: Any, y: Any) -> tuple[Any, Any]:
     q, r = make(scope, quotient), make(scope, rest)
     if quotient and _fits(r, y):
         return q, r
+    if quotient and _fits(r + y, y):
+        return q - 1, r + y
     if _fits(x, y):
         return 0, x
     return _atom(scope, "floordiv", x, y), _atom(scope, "mod", x, y)
@@ -421,12 +423,13 @@ def _by_integer(scope, x, n: int) -> tuple[Any, Any]:
     for m, c in x.terms:
         if c % n == 0:
             whole[m] = c // n
+        elif (found := scope.divided(m, c, n)) is not None:
+            add_to(whole, found)
         elif m:
             part[m] = c
         else:
-            whole[m], part[m] = divmod(c, n)
-            if not whole[m]:
-                del whole[m]
+            quotient, part[m] = divmod(c, n)
+            add_to(whole, [(m, quotient)])
     constant = part.pop((), 0)
     if not part:
         return make(scope, whole), constant

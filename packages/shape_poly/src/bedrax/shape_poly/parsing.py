@@ -2,19 +2,21 @@
 
 shape     ::= "(" [items] ")" | [items]        items ::= item ("," item)* [","]
 item      ::= sum | "_" | "..."                sum   ::= ["-"] product (("+" | "-") ["-"] product)*
-product   ::= power ("*" ["-"] power)*         power ::= primary ["^" integer]
-primary   ::= integer | name | ("floordiv" | "mod" | "max" | "min") "(" sum "," sum ")"
+product   ::= power (("*" | "//" | "%") ["-"] power)*
+power     ::= primary ["^" integer]
+primary   ::= integer | name | "(" sum ")" | ("floordiv" | "mod" | "max" | "min") "(" sum "," sum ")"
 """
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Sequence
 from typing import Any
 
 from bedrax.shape_poly import expressions
 
-_TOKEN = re.compile(r"\s*(?:(?P<number>\d+(?:\.\d*)?)|(?P<name>[A-Za-z_]\w*)|(?P<dots>\.\.\.)|(?P<other>\S))")
+_TOKEN = re.compile(r"\s*(?:(?P<number>\d+(?:\.\d*)?)|(?P<name>[A-Za-z_]\w*)|(?P<dots>\.\.\.)|(?P<other>//|\S))")
 
 
 class _Reader:
@@ -59,7 +61,7 @@ class _Reader:
             raise self.error(f"unexpected '{self.token}'; expected an operator, a comma, or the end")
 
     def shape(self) -> tuple:
-        closed = self.take("(")
+        closed = self.enclosed() and self.take("(")
         found: list = []
         while self.tokens[self.i][0] != "end" and self.token != ")":
             if self.take("..."):
@@ -78,6 +80,15 @@ class _Reader:
                 f"it has {len(found)} dimensions, the shape it is for has {len(self.like)}; like={self.like}"
             )
         return tuple(found)
+
+    def enclosed(self) -> bool:
+        """Whether all of it stands in one pair of parentheses (or in one that is never closed)."""
+        depth = 0
+        for i, (_, text, _) in enumerate(self.tokens):
+            depth += (text == "(") - (text == ")")
+            if depth == 0:
+                return i > 0 and i == len(self.tokens) - 2
+        return True
 
     def rank(self, what: str) -> int:
         if self.like is None:
@@ -115,10 +126,12 @@ class _Reader:
 
     def product(self) -> Any:
         total = self.power()
-        while self.take("*"):
+        while self.token in _PRODUCTS:
+            combine = _PRODUCTS[self.token]
+            self.i += 1
             negative = self.take("-")
             factor = self.power()
-            total = total * (-factor if negative else factor)
+            total = combine(total, -factor if negative else factor)
         return total
 
     def power(self) -> Any:
@@ -138,6 +151,10 @@ class _Reader:
                 raise self.error(f"expecting integer, found {text}")
             self.i += 1
             return int(text)
+        if self.take("("):
+            inner = self.sum()
+            self.expect(")")
+            return inner
         if kind != "name" or text == "_":
             raise self.error(f"expected a variable, an integer or an operation, found '{text or 'the end'}'")
         self.i += 1
@@ -151,6 +168,7 @@ class _Reader:
         return expressions.variable(self.scope, text)
 
 
+_PRODUCTS = {"*": operator.mul, "//": operator.floordiv, "%": operator.mod}
 _OPERATIONS = {
     "floordiv": lambda x, y: x // y,
     "mod": lambda x, y: x % y,

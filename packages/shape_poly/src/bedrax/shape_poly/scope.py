@@ -31,6 +31,7 @@ class SymbolicScope:
         self.constraints_str = tuple(constraints_str)
         self.constraints: list[dict[Monomial, int]] = []  # sums that are not negative
         self.rules: list[tuple[Monomial, int, Any]] = []  # coefficient * monomial -> dimension
+        self.multiples: list[tuple[Monomial, int, Any]] = []  # monomial, what divides it, and the quotient
         self.monomial_bounds: dict[Monomial, tuple[float, float]] = {}
         self.known_bounds: dict[tuple, tuple[float, float]] = {}
         self.checks: list[tuple[str, Any, str, Any]] = []  # text, left, relation, right: before any rule
@@ -65,7 +66,29 @@ class SymbolicScope:
                     " 'floordiv(a, b)', because occurrences of it are replaced by the right side"
                 )
             self.rules.append((*terms[0], right))
+            self._divide(*terms[0], right)
         self.known_bounds.clear()
+
+    def _divide(self, monomial: Monomial, coefficient: int, right: Any) -> None:
+        """Of ``mod(x, n) == 0`` follows ``n * floordiv(x, n) == x``, so that multiples of `x` can be divided, too."""
+        atom = monomial[0][0]
+        if coefficient != 1 or len(monomial) > 1 or monomial[0][1] != 1 or type(atom) is str or atom.kind != "mod":
+            return
+        terms = terms_of(atom.x)
+        if right != 0 or type(atom.y) is not int or len(terms) != 1 or terms[0][1] != 1:
+            return
+        quotient = atom.x // atom.y
+        self.multiples.append((terms[0][0], atom.y, quotient))
+        self.rules.append((quotient.terms[0][0], atom.y, atom.x))
+        self._know(add_to(dict(terms), [((), atom.y)], -1))  # a multiple that is at least 1
+
+    def divided(self, monomial: Monomial, coefficient: int, n: int):
+        """The terms of ``coefficient * monomial / n`` where that is known to be whole, else None."""
+        for known, divisor, quotient in self.multiples:
+            rest = over(monomial, known)
+            if rest is not None and coefficient * divisor % n == 0:
+                return multiply_terms([(rest, coefficient * divisor // n)], terms_of(quotient)).items()
+        return None
 
     def _know(self, sums: dict[Monomial, int]) -> None:
         """Assume that a sum is not negative."""
@@ -82,6 +105,17 @@ class SymbolicScope:
             else:
                 high = min(high, constant // -c)
             self.monomial_bounds[m] = (low, high)
+            self._know_dividend(m, low, high)
+
+    def _know_dividend(self, monomial: Monomial, low: float, high: float) -> None:
+        """Of bounds of ``floordiv(x, n)`` follow bounds of x."""
+        atom = monomial[0][0]
+        if len(monomial) > 1 or monomial[0][1] != 1 or type(atom) is str or atom.kind != "floordiv":
+            return
+        if type(atom.y) is int and abs(low) < float("inf"):
+            self._know(add_to(dict(terms_of(atom.x)), [((), low * atom.y)], -1))
+        if type(atom.y) is int and abs(high) < float("inf"):
+            self._know(add_to({(): high * atom.y + atom.y - 1}, terms_of(atom.x), -1))
 
     def rewrite(self, sums: Mapping[Monomial, int]) -> Mapping[Monomial, int]:
         """Apply the equalities until none applies (at most a fixed number of times, should they go in circles)."""

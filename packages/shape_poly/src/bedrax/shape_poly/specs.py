@@ -35,7 +35,7 @@ def symbolic_shape(
 
     Args:
       shape_spec: comma-separated dimensions, in parentheses or not: integers, variables, and expressions made of
-        them with ``+ - * ^``, ``floordiv(x, y)``, ``mod(x, y)``, ``max(x, y)``, ``min(x, y)``; ``_`` for one
+        them with ``+ - * // % ^`` and parentheses, ``floordiv(x, y)``, ``mod(x, y)``, ``max(x, y)``, ``min(x, y)``; ``_`` for one
         dimension taken from `like`, ``...`` at the end for all remaining ones. None means ``"..."``.
       constraints: what is assumed of the variables, besides that they are at least 1: strings ``"e1 >= e2"``,
         ``"e1 <= e2"`` or ``"e1 == e2"``.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bedrax.core import dims
 from bedrax.jax2tf.tables import tf_rules
 from bedrax.lax.primitives.control_flow import cond_p, scan_p, while_p
 from bedrax.lax.primitives.markers import index_of_platform
@@ -73,6 +74,10 @@ def _scan(ctx, *args, jaxpr, num_consts, num_carry, length, reverse, unroll):
     )
     stacked = []
     for array, out in zip(state[num_carry:], ctx.avals_out[num_carry:], strict=True):
-        y = array.stack()
+        if tf.executing_eagerly() or dims.is_constant_shape(out.shape):
+            y = array.stack()
+        else:  # of no rows, too
+            row = ctx.shape(types.physical([out])[0].shape[1:])
+            y = tf.raw_ops.TensorListStack(input_handle=array.flow, element_shape=row, element_dtype=array.dtype)
         stacked.append(tf.ensure_shape(y, types.static_shape(out)))
     return [*state[:num_carry], *stacked]

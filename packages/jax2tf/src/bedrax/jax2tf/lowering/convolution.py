@@ -7,13 +7,12 @@ each position in the window.
 
 from __future__ import annotations
 
-import itertools
-
 from bedrax.core import dims
 from bedrax.jax2tf.lowering.contractions import prepare_product
 from bedrax.jax2tf.lowering.shaping import pad, reshape
 from bedrax.jax2tf.tables import tf_rules
 from bedrax.jax2tf.tensors import transpose
+from bedrax.lax.decompositions.convolution import sum_of_products
 from bedrax.lax.primitives.convolution import conv_general_dilated_p
 from bedrax.lax.primitives.windows import padtype_to_pads
 from bedrax.tf import tensorflow as tf
@@ -36,6 +35,14 @@ def _conv(
     x, kernel = transpose(lhs, x_order), transpose(rhs, k_order)
     x_shape, k_shape = [a.shape[d] for d in x_order], [b.shape[d] for d in k_order]
     x, kernel, finish = prepare_product(x, kernel, (a.dtype, b.dtype), out_aval.dtype, precision)
+    known = dims.is_constant_shape((feature_group_count, batch_group_count))
+    if not known or n not in (1, 2, 3) or (n == 3 and (feature_group_count, batch_group_count) != (1, 1)) or not x.dtype.is_floating:
+        params = dict(
+            window_strides=window_strides, padding=padding, lhs_dilation=lhs_dilation, rhs_dilation=rhs_dilation,
+            dimension_numbers=dimension_numbers, feature_group_count=feature_group_count,
+            batch_group_count=batch_group_count, precision=precision, preferred_element_type=out_aval.dtype,
+        )  # fmt: skip
+        return ctx.in_place(sum_of_products, [lhs, rhs], params)
     groups = feature_group_count
     if batch_group_count > 1:
         # Groups of the batch become groups of features.
@@ -47,23 +54,12 @@ def _conv(
         x = reshape(ctx, x, x_shape)
     spec = numbers.out_spec
     out_shape = [out_aval.shape[spec[0]], *[out_aval.shape[d] for d in spec[2:]], out_aval.shape[spec[1]]]
-    own = x.dtype.is_floating and (n in (1, 2) or (n == 3 and groups == 1))
-    compute = _tensorflow_conv if own else _sum_of_products
     out = finish(
-        compute(
-            ctx,
-            x,
-            kernel,
-            x_shape,
-            k_shape,
-            out_shape,
-            groups,
-            strides=tuple(window_strides),
-            padding=padding,
-            lhs_dilation=tuple(lhs_dilation),
-            rhs_dilation=tuple(rhs_dilation),
+        _tensorflow_conv(
+            ctx, x, kernel, x_shape, k_shape, out_shape, groups, strides=tuple(window_strides), padding=padding,
+            lhs_dilation=tuple(lhs_dilation), rhs_dilation=tuple(rhs_dilation),
         )
-    )
+    )  # fmt: skip
     place = {spec[0]: 0, spec[1]: n + 1, **{d: i + 1 for i, d in enumerate(spec[2:])}}
     return transpose(out, [place[d] for d in range(n + 2)])
 
@@ -125,28 +121,3 @@ def _transposed(ctx, x, kernel, x_shape, k_shape, padding, lhs_dilation):
     out = tf.nn.conv2d_transpose(x, kernel, shape, [1, *lhs_dilation, 1], "VALID")
     crop = [(lo - (k - 1), hi - (k - 1), 0) for (lo, hi), k in zip(padding, k_shape[:2], strict=True)]
     return pad(ctx, out, tf.zeros([], out.dtype), [(0, 0, 0), *crop, (0, 0, 0)])
-
-
-def _sum_of_products(
-    ctx, x, kernel, x_shape, k_shape, out_shape, groups, *, strides, padding, lhs_dilation, rhs_dilation
-):
-    n = len(strides)
-    if not dims.is_constant_shape(k_shape[:n]):
-        raise NotImplementedError(
-            f"convolution with a window of symbolic size {tuple(k_shape[:n])}: TensorFlow would have to know the size of the"
-            " window while converting; make the spatial dimensions of the kernel constant"
-        )
-    config = [(0, 0, 0), *[(lo, hi, d - 1) for (lo, hi), d in zip(padding, lhs_dilation, strict=True)], (0, 0, 0)]
-    x = pad(ctx, x, tf.zeros([], x.dtype), config)
-    places = [ctx.dim(d) for d in out_shape[1 : n + 1]]
-    c_in, c_out = k_shape[n], k_shape[n + 1] // groups
-    kernel = reshape(ctx, kernel, [*k_shape[:n], c_in, groups, c_out])
-    total = None
-    for offset in itertools.product(*map(range, k_shape[:n])):
-        starts = [o * d for o, d in zip(offset, rhs_dilation, strict=True)]
-        cut = tuple(slice(a, a + (m - 1) * s + 1, s) for a, m, s in zip(starts, places, strides, strict=True))
-        rows = reshape(ctx, x[(slice(None), *cut)], [dims.size(out_shape[: n + 1]), groups, c_in])
-        columns = tf.transpose(kernel[offset], [1, 0, 2])
-        part = tf.linalg.matmul(tf.transpose(rows, [1, 0, 2]), columns)
-        total = part if total is None else total + part
-    return reshape(ctx, tf.transpose(total, [1, 0, 2]), [*out_shape[: n + 1], groups * c_out])

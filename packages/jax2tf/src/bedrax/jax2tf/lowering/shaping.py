@@ -91,7 +91,7 @@ def _slice(ctx, x, *, start_indices, limit_indices, strides=None):
     if strides is None or all(s == 1 for s in strides):
         sizes = [limit - start for start, limit in zip(start_indices, limit_indices, strict=True)]
         return tf.slice(x, ctx.shape(start_indices), ctx.shape(sizes))
-    return tf.strided_slice(x, ctx.shape(start_indices), ctx.shape(limit_indices), list(strides))
+    return tf.strided_slice(x, ctx.shape(start_indices), ctx.shape(limit_indices), ctx.shape(strides))
 
 
 # ---- padding -------------------------------------------------------------------------------------

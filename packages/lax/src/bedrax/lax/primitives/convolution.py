@@ -120,7 +120,7 @@ def conv_shape_tuple(lhs_shape, rhs_shape, strides, pads, batch_group_count: int
         pads = padtype_to_pads(lhs_shape[2:], rhs_shape[2:], strides, pads)
     if len(pads) != len(lhs_shape) - 2:
         raise TypeError(f"convolution: one pad per spatial axis, {len(lhs_shape) - 2}, is needed, got {len(pads)}")
-    batch = lhs_shape[0] // batch_group_count if batch_group_count > 1 else lhs_shape[0]
+    batch = lhs_shape[0] // batch_group_count
     spatial = [
         dims.stride_dim(n + (lo + hi), k, s)
         for n, k, s, (lo, hi) in zip(lhs_shape[2:], rhs_shape[2:], strides, pads, strict=True)
@@ -185,7 +185,7 @@ def _conv_shape(
     for what, count in (("feature_group_count", feature_group_count), ("batch_group_count", batch_group_count)):
         if count < 1:
             raise ValueError(f"{name}: {what} is 1 or more, got {count}")
-    if feature_group_count > 1 and batch_group_count > 1:
+    if not any(dims.definitely_equal(n, 1) for n in (feature_group_count, batch_group_count)):
         raise ValueError(f"{name}: features or the batch have groups; got {feature_group_count=}, {batch_group_count=}")
     if not dims.definitely_equal(x[1], k[1] * feature_group_count):
         raise ValueError(
@@ -193,9 +193,9 @@ def _conv_shape(
             f" which takes {k[1]}"
         )
     for what, count in (("feature_group_count", feature_group_count), ("batch_group_count", batch_group_count)):
-        if count > 1 and k[0] % count:
+        if not dims.definitely_equal(k[0] % count, 0):
             raise ValueError(f"{name}: {what}={count} must divide the output features of rhs, {k[0]}")
-    if batch_group_count > 1 and x[0] % batch_group_count:
+    if not dims.definitely_equal(x[0] % batch_group_count, 0):
         raise ValueError(f"{name}: batch_group_count={batch_group_count} must divide the batch of lhs, {x[0]}")
     dilated = [dims.dilate_dim(s, d) for s, d in zip(x[2:], lhs_dilation, strict=True)]
     kernel = [dims.dilate_dim(s, d) for s, d in zip(k[2:], rhs_dilation, strict=True)]

@@ -370,7 +370,7 @@ def index_in_dim(operand, index: int, axis: int = 0, keepdims: bool = True):
     """One position along an axis (negative `index` counts from the end); the axis stays, of size 1, if `keepdims`."""
     shape = aval_of(operand).shape
     axis = canonical_axis(axis, len(shape))
-    index, size = operator.index(index), shape[axis]
+    index, size = dims.canonical_dim(index), shape[axis]
     start = size + index if index < 0 else index
     if dims.is_constant_dim(size) and not 0 <= start < size:
         raise IndexError(f"index {index} is out of bounds for axis {axis} with size {size}")

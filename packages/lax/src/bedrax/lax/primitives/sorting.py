@@ -141,7 +141,7 @@ def _approx(operand, k, reduction_dimension, recall_target, override, aggregate,
     return list(
         approx_top_k_p.bind(
             operand,
-            k=operator.index(k),
+            k=dims.canonical_dim(k),
             reduction_dimension=operator.index(reduction_dimension),
             recall_target=float(recall_target),
             is_max_k=is_max,

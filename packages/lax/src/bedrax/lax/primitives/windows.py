@@ -21,7 +21,7 @@ from bedrax.lax.filling import full
 from bedrax.lax.primitives import elementwise, reductions
 from bedrax.lax.primitives.elementwise import ANY, NUMBER
 from bedrax.lax.primitives.reductions import _typed_scalar, check_fold, combiner_jaxpr, fold_operands, monoid_of
-from bedrax.lax.primitives.shaping import broadcast_in_dim, like, pad, slice, slice_in_dim
+from bedrax.lax.primitives.shaping import broadcast_in_dim, like, pad, reshape, slice, slice_in_dim
 
 pure_shapes.add("windows")
 
@@ -213,10 +213,27 @@ def reduce_window(
     if len(leaves) == 1 and tree == pytree.tree_structure(0):
         prim = window_of.get(monoid_of(computation, leaves[0], inits[0]))
         if prim is not None:
-            return prim.bind(leaves[0], **params)
+            x, rest = _whole_axes(leaves[0], prim, windows)
+            return prim.bind(x, **rest._asdict())
     check_windows("reduce_window", avals[0].shape, windows)
     jaxpr = combiner_jaxpr(computation, avals, tree, "reduce_window")
     return pytree.tree_unflatten(tree, reduce_window_p.bind(*leaves, *inits, jaxpr=jaxpr, **params))
+
+
+def _whole_axes(x, prim, windows: Windows):
+    """Axes that one window of symbolic size covers are reduced first; windows of symbolic sizes have no other meaning."""
+    shape = aval_of(x).shape
+    axes = [
+        i for i, (n, size) in enumerate(zip(shape, windows.window_dimensions))
+        if not dims.is_constant_dim(size) and dims.definitely_equal(n, size)
+        and (windows.padding[i], windows.base_dilation[i], windows.window_dilation[i]) == ((0, 0), 1, 1)
+    ]  # fmt: skip
+    if not axes:
+        return x, windows
+    x = reduction_of[prim].bind(x, axes=tuple(axes))
+    x = reshape(x, tuple([1 if i in axes else n for i, n in enumerate(shape)]))
+    sizes = tuple([1 if i in axes else n for i, n in enumerate(windows.window_dimensions)])
+    return x, windows._replace(window_dimensions=sizes)
 
 
 # -- selections ---------------------------------------------------------------------------------

@@ -263,12 +263,26 @@ class Builder:
             dims.stride_dim(b - a, 1, s) for a, b, s in zip(starts, limits, strides, strict=True)
         ])  # fmt: skip
         result = types.ranked(_sizes(shape), v.type.element_type)
-        if dims.is_constant_shape(starts) and dims.is_constant_shape(limits):
+        if all(map(dims.is_constant_shape, (starts, limits, strides))):
             return self.emit(
                 "stablehlo.slice", (v,), result, start_indices=starts, limit_indices=limits, strides=strides
             )
         operands = (v, *(self.shape_tensor(t) for t in (starts, limits, strides)))
         return self.emit("stablehlo.real_dynamic_slice", operands, result)
+
+    def window(self, v: Any, starts: Any, sizes: Sequence[Any], result: Any = None) -> Any:
+        """A slice of symbolic `sizes` from a vector of computed starts, which are moved inside.
+
+        A gather of one window: unlike the bounds of a slice, its sizes are known as soon as the symbols are.
+        """
+        axes = list(range(len(sizes)))
+        numbers = self.parse(
+            f"#stablehlo.gather<offset_dims = {axes}, start_index_map = {axes}, index_vector_dim = 0>"
+        )
+        operands = (v, starts, self.shape_tensor(tuple(sizes)))
+        return self.emit(
+            "stablehlo.dynamic_gather", operands, result, dimension_numbers=numbers, indices_are_sorted=True
+        )
 
     def pad(
         self, v: Any, value: Any, low: Sequence[Any], high: Sequence[Any], interior: Sequence[int],

@@ -106,14 +106,8 @@ def _row(ctx, xs, index, aval, zero):
             "stablehlo.dynamic_slice", (xs, index, *[zero] * len(shape)), ctx.tensor_type((1, *shape), dtype),
             slice_sizes=(1, *shape))  # fmt: skip
     else:
-        one = ctx.constant(1, _I32)
-        sizes = [ctx.dim_value(d) for d in shape]
         starts = ctx.vector([index, *[zero] * len(shape)])
-        limits = ctx.vector([ctx.binary("stablehlo.add", index, one), *sizes])
-        strides = ctx.vector([one] * (len(shape) + 1))
-        cut = ctx.emit(
-            "stablehlo.real_dynamic_slice", (xs, starts, limits, strides), ctx.tensor_type((1, *shape), dtype)
-        )
+        cut = ctx.window(xs, starts, (1, *shape), ctx.tensor_type((1, *shape), dtype))
     return ctx.reshape(cut, shape)
 
 

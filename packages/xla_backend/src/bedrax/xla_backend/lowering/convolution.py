@@ -9,6 +9,7 @@ import numpy as np
 from bedrax import lax
 from bedrax.core import dtypes
 from bedrax.core.avals import aval_of
+from bedrax.lax.decompositions.convolution import sum_of_products
 from bedrax.lax.primitives.contractions import DotAlgorithm, DotAlgorithmPreset, product_dtype
 from bedrax.lax.primitives.convolution import conv_general_dilated_p
 from bedrax.xla_backend.lowering.contractions import dtypes_of_product, precision_config
@@ -38,6 +39,13 @@ def _conv(
         raise ValueError(
             f"conv_general_dilated does not accept the dot algorithm {precision!r} as its precision; use lax.Precision."
         )
+    if not ctx.is_static((feature_group_count, batch_group_count)):  # which are attributes of StableHLO's operation
+        params = dict(
+            window_strides=window_strides, padding=padding, lhs_dilation=lhs_dilation, rhs_dilation=rhs_dilation,
+            dimension_numbers=dimension_numbers, feature_group_count=feature_group_count,
+            batch_group_count=batch_group_count, precision=precision, preferred_element_type=out.dtype,
+        )  # fmt: skip
+        return ctx.lower_fun(sum_of_products, lhs, rhs, **params)
     attributes = dict(
         window_strides=window_strides, lhs_dilation=lhs_dilation, rhs_dilation=rhs_dilation,
         dimension_numbers=ctx.parse(_numbers_text(dimension_numbers)), feature_group_count=feature_group_count,

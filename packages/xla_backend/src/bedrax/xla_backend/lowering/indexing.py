@@ -181,18 +181,12 @@ def _dynamic_slice(ctx, operand, *starts, slice_sizes):
         return operand
     if ctx.is_static(slice_sizes):
         return ctx.emit("stablehlo.dynamic_slice", [operand, *starts], slice_sizes=tuple(slice_sizes))
-    # Of symbolic size: a strided slice with computed ends, whose starts must be moved inside by hand.
     i32 = np.dtype(np.int32)
     begin = ctx.emit(
         "stablehlo.concatenate", [ctx.reshape(ctx.convert(s, i32), (1,)) for s in starts],
         ctx.tensor_type((len(starts),), i32), dimension=0,
     )  # fmt: skip
-    size = ctx.shape_tensor(slice_sizes)
-    last = ctx.binary("stablehlo.subtract", ctx.shape_tensor(x.shape), size)
-    begin = ctx.binary("stablehlo.maximum", begin, ctx.full((len(starts),), 0, i32))
-    begin = ctx.binary("stablehlo.minimum", begin, last)
-    end = ctx.binary("stablehlo.add", begin, size)
-    return ctx.emit("stablehlo.real_dynamic_slice", [operand, begin, end, ctx.full((len(starts),), 1, i32)])
+    return ctx.window(operand, begin, slice_sizes)
 
 
 @lowering_rules.rule(dynamic_update_slice_p)

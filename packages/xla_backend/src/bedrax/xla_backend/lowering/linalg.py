@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bedrax.core import dtypes
+from bedrax.core import dims, dtypes
 from bedrax.core.avals import ShapedArray
 from bedrax.lax import matrices
 from bedrax.lax.primitives import elementwise
@@ -401,7 +401,7 @@ def _svd_results(ctx, full: bool, order: str) -> list:
     """Types of what kernels return, the destroyed operand first, then those of `order`."""
     aval = ctx.avals_in[0]
     *batch, m, n = aval.shape
-    k = min(m, n)
+    k = dims.min_dim(m, n)
     rows, columns = (m, n) if full else (k, k)
     found = {
         "s": ((*batch, k), _real_values(ctx)[1]), "u": ((*batch, m, rows), aval.dtype), "vh": ((*batch, columns, n), aval.dtype),

@@ -6,6 +6,7 @@ import numpy as np
 
 from bedrax.lax.decompositions.random_bits import threefry_loop
 from bedrax.lax.primitives import random_bits as p
+from bedrax.xla_backend.lowering import types
 from bedrax.xla_backend.tables import lowering_rules, platform_rule
 
 _U32, _U64 = np.dtype(np.uint32), np.dtype(np.uint64)
@@ -33,10 +34,16 @@ def _bit_generator(ctx, key, *, shape, dtype, algorithm):
         key = ctx.emit("stablehlo.bitcast_convert", (pairs,), state_type)
     # XLA has the generator for words of 32 and 64 bits; narrower ones are the low bits of words.
     word = dtype if dtype == _U64 else _U32
-    state, bits = ctx.emit(
-        "stablehlo.rng_bit_generator", (key,), [state_type, ctx.tensor_type(shape, word)],
-        rng_algorithm=ctx.parse(f"#stablehlo<rng_algorithm {_ALGORITHMS[algorithm]}>"),
-    )  # fmt: skip
+    results = [state_type, ctx.tensor_type(shape, word)]
+    options = dict(rng_algorithm=ctx.parse(f"#stablehlo<rng_algorithm {_ALGORITHMS[algorithm]}>"))
+    if ctx.is_static(shape):
+        state, bits = ctx.emit("stablehlo.rng_bit_generator", (key,), results, **options)
+    else:  # which becomes the other when the sizes are known
+        state, bits = ctx.emit(
+            "stablehlo.custom_call", (key, ctx.shape_tensor(shape)), results,
+            call_target_name="stablehlo.dynamic_rng_bit_generator", api_version=types.i32(1),
+            **options,
+        )  # fmt: skip
     if key_aval.dtype == _U32:
         pairs = ctx.emit("stablehlo.bitcast_convert", (state,), ctx.tensor_type((2, 2), _U32))
         state = ctx.reshape(pairs, (4,))

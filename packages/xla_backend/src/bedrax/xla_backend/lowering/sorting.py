@@ -197,6 +197,10 @@ def _largest(ctx, x, k, axis: int) -> list:
 def _top_k(ctx, x, *, k, axis):
     if dims.is_constant_dim(k):
         return _largest(ctx, x, k, axis)
+    return _symbolically_many(ctx, x, k, axis)
+
+
+def _symbolically_many(ctx, x, k, axis: int) -> list:
     return ctx.lower_fun(_first_of_sorted, x, k=k, axis=axis)
 
 
@@ -214,7 +218,8 @@ def _approx_top_k(ctx, x, *, reduction_dimension, is_max_k, **params):
     aval = ctx.avals_in[0]
     axis = canonical_axis(reduction_dimension, len(aval.shape))
     k = ctx.avals_out[0].shape[axis]
+    find = _largest if dims.is_constant_dim(k) else _symbolically_many
     if is_max_k:
-        return _largest(ctx, x, k, axis)
-    values, index = _largest(ctx, ctx.unary("stablehlo.negate", x), k, axis)
+        return find(ctx, x, k, axis)
+    values, index = find(ctx, ctx.unary("stablehlo.negate", x), k, axis)
     return [ctx.unary("stablehlo.negate", values), index]
