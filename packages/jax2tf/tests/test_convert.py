@@ -312,6 +312,7 @@ def test_trees_in_and_out():
 
 def test_keys_are_moved_about():
     """Arrays of keys, whose elements are several words each, through operations that move elements."""
+
     def draw(seed):
         keys = random.split(random.key(seed), 3)[::-1]
         return random.uniform(jnp.stack([keys[1], keys[0]])[0], (4,))

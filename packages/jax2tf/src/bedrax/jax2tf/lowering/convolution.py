@@ -36,7 +36,12 @@ def _conv(
     x_shape, k_shape = [a.shape[d] for d in x_order], [b.shape[d] for d in k_order]
     x, kernel, finish = prepare_product(x, kernel, (a.dtype, b.dtype), out_aval.dtype, precision)
     known = dims.is_constant_shape((feature_group_count, batch_group_count))
-    if not known or n not in (1, 2, 3) or (n == 3 and (feature_group_count, batch_group_count) != (1, 1)) or not x.dtype.is_floating:
+    if (
+        not known
+        or n not in (1, 2, 3)
+        or (n == 3 and (feature_group_count, batch_group_count) != (1, 1))
+        or not x.dtype.is_floating
+    ):
         params = dict(
             window_strides=window_strides, padding=padding, lhs_dilation=lhs_dilation, rhs_dilation=rhs_dilation,
             dimension_numbers=dimension_numbers, feature_group_count=feature_group_count,

@@ -276,9 +276,7 @@ class Builder:
         A gather of one window: unlike the bounds of a slice, its sizes are known as soon as the symbols are.
         """
         axes = list(range(len(sizes)))
-        numbers = self.parse(
-            f"#stablehlo.gather<offset_dims = {axes}, start_index_map = {axes}, index_vector_dim = 0>"
-        )
+        numbers = self.parse(f"#stablehlo.gather<offset_dims = {axes}, start_index_map = {axes}, index_vector_dim = 0>")
         operands = (v, starts, self.shape_tensor(tuple(sizes)))
         return self.emit(
             "stablehlo.dynamic_gather", operands, result, dimension_numbers=numbers, indices_are_sorted=True

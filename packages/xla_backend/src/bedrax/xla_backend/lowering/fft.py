@@ -39,10 +39,14 @@ def _by_matrices(x, *, fft_type, fft_lengths):
         count = n // 2 + 1 if kind == FftType.RFFT and side else n
         size = lax.convert_element_type(dims.dim_as_value(n), np.int32)
         j, k = (lax.broadcasted_iota(np.int32, (given, count), d) for d in (0, 1))
-        turn = lax.div(lax.convert_element_type(lax.rem(lax.mul(j, k), size), real), lax.convert_element_type(size, real))
+        turn = lax.div(
+            lax.convert_element_type(lax.rem(lax.mul(j, k), size), real), lax.convert_element_type(size, real)
+        )
         angle = lax.mul(turn, real.type(2 * np.pi if inverse else -2 * np.pi))
         matrix = lax.complex(lax.cos(angle), lax.sin(angle))
-        if kind == FftType.IRFFT and side:  # what is not given are conjugates: all but the first and the middle count twice
+        if (
+            kind == FftType.IRFFT and side
+        ):  # what is not given are conjugates: all but the first and the middle count twice
             twice = lax.bitwise_and(lax.gt(j, np.int32(0)), lax.ne(lax.mul(j, np.int32(2)), size))
             weight = lax.add(lax.convert_element_type(twice, real), real.type(1))
             matrix = lax.mul(matrix, lax.complex(weight, lax.full_like(weight, 0)))
