@@ -13,8 +13,9 @@ from bedrax.autodiff import jacfwd, jvp, vjp
 from bedrax.batching import vmap
 from bedrax.core.errors import ConcretizationTypeError
 from bedrax.core.jitting import jit
+from bedrax.core.staging import make_jaxpr
 from bedrax.pytree import tree_flatten, tree_unflatten
-from bedrax.sparse import ad, bcoo, bcoo_products, bcoo_shaping, bcsr, creation, linalg, matrices
+from bedrax.sparse import ad, bcoo, bcoo_products, bcoo_shaping, bcsr, creation, environment, linalg, matrices, samples
 from bedrax.sparse.bcoo import BCOO
 from bedrax.sparse.bcsr import BCSR
 from bedrax.sparse.formats import JAXSparse, SparseEfficiencyError, SparseEfficiencyWarning
@@ -479,3 +480,37 @@ def test_maps_over_batch_dimensions():
     np.testing.assert_allclose(grads.todense(), V * (x != 0))
     with pytest.raises(ValueError, match="batch dimension"):
         vmap(lambda m: m)(BCOO.fromdense(M))
+
+
+def test_values_that_name_buffers():
+    x = dense_array(3, 4)
+    env = environment.SparsifyEnv()
+    coo, rows, vector = environment.arrays_to_spvalues(env, (BCOO.fromdense(x), BCSR.fromdense(x), V))
+    assert coo.is_bcoo() and rows.is_bcsr() and vector.is_dense() and coo.ndim == 2
+    twice = env.sparse(coo.shape, 2 * env.data(coo), indices_ref=coo.indices_ref)
+    (out,), _ = environment.sparsify_raw(lambda a, b, v: (a + b) @ v)(env, coo, twice, vector)
+    np.testing.assert_allclose(environment.spvalues_to_arrays(env, out), 3 * x @ V)
+    program = make_jaxpr(lambda a, b: a.T @ b)(x, x)
+    (out,) = environment.eval_sparse(program, program.consts, [coo, rows], env)
+    assert environment.spvalues_to_avals(env, out).shape == (4, 4)
+    np.testing.assert_allclose(environment.spvalues_to_arrays(env, out).todense(), x.T @ x)
+    with pytest.raises(ValueError, match="either data or data_ref"):
+        env.sparse((3,), indices=V)
+    with pytest.raises(RuntimeError, match="indices"):
+        env.indices(vector)
+
+
+def test_samples():
+    layouts = list(samples.iter_sparse_layouts((3, 4)))
+    assert len(layouts) == 6 and list(samples.iter_bcsr_layouts((2, 3, 4)))[0] == (0, 1, 2)
+    assert list(samples.iter_subsets("ab")) == [(), ("a",), ("b",), ("a", "b")]
+    check = samples.SparseTestCase()
+    for layout in layouts:
+        make = samples.rand_bcoo(DATA, nse=5, n_batch=layout.n_batch, n_dense=layout.n_dense)
+        mat = make((3, 4), np.float32)
+        assert (np.asarray(mat.todense()) != 0).sum() == 5
+        check.assertSparseArraysEquivalent(mat, mat)
+        check._CheckAgainstDense(lambda x: x * 2, lambda m: m * 2, lambda m=mat: [m])
+        with pytest.raises(AssertionError):
+            check.assertSparseArraysEquivalent(mat, mat * 2)
+    assert samples.rand_bcsr(DATA)((3, 4), np.float32).nse == 6

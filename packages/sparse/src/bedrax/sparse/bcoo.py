@@ -12,7 +12,7 @@ import itertools
 import operator
 import warnings
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -32,10 +32,21 @@ from bedrax.sparse.formats import (
 )
 
 __all__ = [
-    "BCOO", "BCOOProperties", "bcoo_eliminate_zeros", "bcoo_extract", "bcoo_extract_p", "bcoo_fromdense",
+    "BCOO", "CUSPARSE_DATA_DTYPES", "CUSPARSE_INDEX_DTYPES", "BCOOProperties", "Buffer", "bcoo_eliminate_zeros", "bcoo_extract", "bcoo_extract_p", "bcoo_fromdense",
     "bcoo_fromdense_p", "bcoo_sort_indices", "bcoo_sort_indices_p", "bcoo_sum_duplicates", "bcoo_sum_duplicates_p",
     "bcoo_todense", "bcoo_todense_p", "bcoo_transpose", "bcoo_transpose_p", "bcoo_update_layout",
 ]  # fmt: skip
+
+
+CUSPARSE_DATA_DTYPES: list = []  # of arrays that a GPU library multiplies: none here
+CUSPARSE_INDEX_DTYPES: list = []
+
+
+class Buffer(Protocol):
+    """Anything with a shape and a dtype."""
+
+    shape: Sequence[int]
+    dtype: Any
 
 
 class BCOOProperties(NamedTuple):

@@ -1,5 +1,6 @@
 from bedrax.sparse.bcoo import (
-    BCOO as BCOO, BCOOProperties as BCOOProperties, bcoo_eliminate_zeros as bcoo_eliminate_zeros,
+    BCOO as BCOO, Buffer as Buffer, CUSPARSE_DATA_DTYPES as CUSPARSE_DATA_DTYPES,
+    CUSPARSE_INDEX_DTYPES as CUSPARSE_INDEX_DTYPES, BCOOProperties as BCOOProperties, bcoo_eliminate_zeros as bcoo_eliminate_zeros,
     bcoo_extract as bcoo_extract, bcoo_extract_p as bcoo_extract_p, bcoo_fromdense as bcoo_fromdense,
     bcoo_fromdense_p as bcoo_fromdense_p, bcoo_sort_indices as bcoo_sort_indices,
     bcoo_sort_indices_p as bcoo_sort_indices_p, bcoo_sum_duplicates as bcoo_sum_duplicates,

@@ -1,0 +1,156 @@
+"""Sparse arrays as references to buffers: the form in which `sparsify_raw` and `eval_sparse` take and give arrays.
+
+A `SparsifyValue` names its arrays by their numbers in a `SparsifyEnv`, so that several may share them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import bedrax.numpy as jnp
+from bedrax import pytree
+from bedrax.core.avals import ShapedArray, aval_of
+from bedrax.core.ir import Jaxpr, eval_jaxpr
+from bedrax.sparse.bcoo import BCOO
+from bedrax.sparse.bcsr import BCSR
+from bedrax.sparse.formats import JAXSparse
+from bedrax.sparse.transform import as_bcoo, is_sparse, run_sparse
+
+__all__ = [
+    "SparsifyEnv", "SparsifyValue", "arrays_to_spvalues", "eval_sparse", "sparsify_raw", "spvalues_to_arrays",
+    "spvalues_to_avals",
+]  # fmt: skip
+
+
+class SparsifyValue(NamedTuple):
+    """An array: the numbers of its buffers, of which a dense one has the first only, and a BCOO one no `indptr_ref`."""
+
+    shape: tuple[int, ...]
+    data_ref: int | None
+    indices_ref: int | None = None
+    indptr_ref: int | None = None
+    indices_sorted: bool = False
+    unique_indices: bool = False
+
+    ndim = property(lambda self: len(self.shape))
+
+    def is_sparse(self) -> bool:
+        """Whether it has indices."""
+        return self.indices_ref is not None
+
+    def is_dense(self) -> bool:
+        """Whether it has none."""
+        return self.indices_ref is None
+
+    def is_bcoo(self) -> bool:
+        """Whether it is in coordinates."""
+        return self.is_sparse() and self.indptr_ref is None
+
+    def is_bcsr(self) -> bool:
+        """Whether it is in compressed rows."""
+        return self.is_sparse() and self.indptr_ref is not None
+
+
+class SparsifyEnv:
+    """Buffers by number."""
+
+    def __init__(self, bufs: Sequence[Any] = ()):
+        self._buffers = list(bufs)
+
+    def _push(self, array: Any) -> int:
+        self._buffers.append(jnp.asarray(array))
+        return len(self._buffers) - 1
+
+    def _buffer(self, ref: int | None, what: str) -> Any:
+        if ref is None:
+            raise RuntimeError(f"the value has no {what}")
+        return self._buffers[ref]
+
+    def data(self, spvalue: SparsifyValue) -> Any:
+        """The stored elements, or the dense array."""
+        return self._buffer(spvalue.data_ref, "data")
+
+    def indices(self, spvalue: SparsifyValue) -> Any:
+        """The indices of a sparse value."""
+        return self._buffer(spvalue.indices_ref, "indices")
+
+    def indptr(self, spvalue: SparsifyValue) -> Any:
+        """Where the rows of a BCSR value begin."""
+        return self._buffer(spvalue.indptr_ref, "indptr")
+
+    def dense(self, data: Any) -> SparsifyValue:
+        """A new value for a dense array."""
+        return SparsifyValue(tuple(jnp.shape(data)), self._push(data))
+
+    def sparse(
+        self, shape: Sequence[int], data: Any = None, indices: Any = None, indptr: Any = None, *,
+        data_ref: int | None = None, indices_ref: int | None = None, indptr_ref: int | None = None,
+        indices_sorted: bool = False, unique_indices: bool = False,
+    ) -> SparsifyValue:  # fmt: skip
+        """A new sparse value; each of its arrays is given, or is a buffer that is there already."""
+        refs = []
+        for what, array, ref in (
+            ("data", data, data_ref),
+            ("indices", indices, indices_ref),
+            ("indptr", indptr, indptr_ref),
+        ):
+            if (array is None) == (ref is None) and (what != "indptr" or array is not None):
+                raise ValueError(f"a sparse value takes either {what} or {what}_ref")
+            refs.append(ref if array is None else self._push(array))
+        return SparsifyValue(tuple(shape), *refs, indices_sorted, unique_indices)
+
+
+def arrays_to_spvalues(spenv: SparsifyEnv, args: Any) -> Any:
+    """The leaves of a pytree, dense and sparse arrays, as new values."""
+
+    def value(x: Any) -> SparsifyValue:
+        if not isinstance(x, JAXSparse):
+            return spenv.dense(x)
+        x = x if isinstance(x, BCSR) else as_bcoo(x)
+        return spenv.sparse(
+            x.shape, x.data, x.indices, getattr(x, "indptr", None), indices_sorted=x.indices_sorted,
+            unique_indices=x.unique_indices,
+        )  # fmt: skip
+
+    return pytree.tree_map(value, args, is_leaf=is_sparse)
+
+
+def _is_value(x: Any) -> bool:
+    return isinstance(x, SparsifyValue)
+
+
+def spvalues_to_arrays(spenv: SparsifyEnv, spvalues: Any) -> Any:
+    """The inverse of `arrays_to_spvalues`."""
+
+    def array(v: SparsifyValue) -> Any:
+        if v.is_dense():
+            return spenv.data(v)
+        cls, rest = (BCSR, (spenv.indptr(v),)) if v.is_bcsr() else (BCOO, ())
+        return cls(
+            (spenv.data(v), spenv.indices(v), *rest), shape=v.shape, indices_sorted=v.indices_sorted,
+            unique_indices=v.unique_indices,
+        )  # fmt: skip
+
+    return pytree.tree_map(array, spvalues, is_leaf=_is_value)
+
+
+def spvalues_to_avals(spenv: SparsifyEnv, spvalues: Any) -> Any:
+    """The types of the arrays that the values stand for."""
+    return pytree.tree_map(lambda v: ShapedArray(v.shape, aval_of(spenv.data(v)).dtype), spvalues, is_leaf=_is_value)
+
+
+def sparsify_raw(f: Callable) -> Callable:
+    """A function of dense arrays as one of values: ``(spenv, *values, **static) -> (values, treedef of the result)``."""
+
+    def run(spenv: SparsifyEnv, *spvalues: Any, **params: Any) -> tuple:
+        args = spvalues_to_arrays(spenv, spvalues)
+        leaves, tree = pytree.tree_flatten(run_sparse(lambda *xs: f(*xs, **params), args), is_leaf=is_sparse)
+        return arrays_to_spvalues(spenv, leaves), tree
+
+    return run
+
+
+def eval_sparse(jaxpr: Jaxpr, consts: Sequence[Any], spvalues: Sequence[SparsifyValue], spenv: SparsifyEnv) -> list:
+    """Run a program on values; a value per result."""
+    return sparsify_raw(lambda *xs: eval_jaxpr(jaxpr, consts, *xs))(spenv, *spvalues)[0]

@@ -1,0 +1,123 @@
+"""What tests of sparse arrays need: layouts, random arrays, comparisons (`jax.experimental.sparse.test_util`)."""
+
+from __future__ import annotations
+
+import itertools
+import unittest
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bedrax import pytree
+from bedrax.sparse.bcoo import BCOO
+from bedrax.sparse.bcsr import BCSR
+from bedrax.sparse.formats import JAXSparse
+from bedrax.sparse.transform import is_sparse
+
+__all__ = [
+    "MATMUL_TOL", "BatchedDotGeneralProperties", "SparseLayout", "SparseTestCase", "is_sparse", "iter_bcsr_layouts",
+    "iter_sparse_layouts", "iter_subsets", "rand_bcoo", "rand_bcsr", "rand_sparse",
+]  # fmt: skip
+
+# How far products may be from those of dense arrays.
+MATMUL_TOL = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-10, np.dtype(np.complex64): 1e-5,
+              np.dtype(np.complex128): 1e-10}  # fmt: skip
+
+
+class BatchedDotGeneralProperties(NamedTuple):
+    """A product of a sparse array with a dense one."""
+
+    lhs_shape: tuple[int, ...]
+    rhs_shape: tuple[int, ...]
+    n_batch: int
+    n_dense: int
+    dimension_numbers: Any
+
+
+class SparseLayout(NamedTuple):
+    """How dimensions are divided."""
+
+    n_batch: int
+    n_dense: int
+    n_sparse: int
+
+
+def iter_subsets(s: Sequence) -> Iterable[tuple]:
+    """All subsets, as tuples, from the empty one on."""
+    return itertools.chain.from_iterable(itertools.combinations(s, n) for n in range(len(s) + 1))
+
+
+def iter_sparse_layouts(shape: Sequence[int], min_n_batch: int = 0) -> Iterator[SparseLayout]:
+    """All layouts of an array of some shape."""
+    for n_batch in range(min_n_batch, len(shape) + 1):
+        for n_dense in range(len(shape) + 1 - n_batch):
+            yield SparseLayout(n_batch, n_dense, len(shape) - n_batch - n_dense)
+
+
+def iter_bcsr_layouts(shape: Sequence[int], min_n_batch: int = 0) -> Iterator[SparseLayout]:
+    """All layouts with two sparse dimensions."""
+    return (layout for layout in iter_sparse_layouts(shape, min_n_batch) if layout.n_sparse == 2)
+
+
+def rand_sparse(
+    rng: np.random.RandomState,
+    nse: int | float = 0.5,
+    post: Callable = lambda x: x,
+    rand_method: Callable | None = None,
+) -> Callable:
+    """A function ``(shape, dtype) -> dense array`` of which only `nse` (a number, or a share) elements are not zero.
+
+    Args:
+      post: applied to the array.
+      rand_method: ``rng -> (shape, dtype) -> array``; default: normal numbers.
+    """
+    method = rand_method or (lambda rng: lambda shape, dtype: rng.standard_normal(shape).astype(dtype))
+
+    def sample(shape: Sequence[int], dtype: Any) -> Any:
+        size = int(np.prod(shape))
+        count = min(size, nse if nse >= 1 else int(np.ceil(nse * size)))
+        x = np.array(method(rng)(tuple(shape), dtype))
+        x.ravel()[rng.permutation(size)[int(count) :]] = 0
+        return post(x)
+
+    return sample
+
+
+def rand_bcoo(
+    rng: np.random.RandomState, rand_method: Callable | None = None, nse: int | float = 0.5, n_batch: int = 0,
+    n_dense: int = 0,
+) -> Callable:  # fmt: skip
+    """A function ``(shape, dtype) -> BCOO``; see `rand_sparse`."""
+    return rand_sparse(rng, nse, lambda x: BCOO.fromdense(x, n_batch=n_batch, n_dense=n_dense), rand_method)
+
+
+def rand_bcsr(
+    rng: np.random.RandomState, rand_method: Callable | None = None, nse: int | float = 0.5, n_batch: int = 0,
+    n_dense: int = 0,
+) -> Callable:  # fmt: skip
+    """A function ``(shape, dtype) -> BCSR``; see `rand_sparse`."""
+    return rand_sparse(rng, nse, lambda x: BCSR.fromdense(x, n_batch=n_batch, n_dense=n_dense), rand_method)
+
+
+class SparseTestCase(unittest.TestCase):
+    """Comparisons of sparse arrays, and of functions of them with functions of dense ones."""
+
+    def assertSparseArraysEquivalent(
+        self, x: JAXSparse, y: JAXSparse, *, check_dtypes: bool = True, atol: float = 0, rtol: float = 1e-7,
+        canonicalize_dtypes: bool = True, err_msg: str = "",
+    ) -> None:  # fmt: skip
+        """Two sparse arrays of one class stand for one array."""
+        self.assertIs(type(x), type(y), err_msg)
+        if check_dtypes:
+            self.assertEqual(x.dtype, y.dtype, err_msg)
+        np.testing.assert_allclose(np.asarray(x.todense()), np.asarray(y.todense()), rtol, atol, err_msg=err_msg)
+
+    def _CheckAgainstDense(self, dense_op: Callable, sparse_op: Callable, args_maker: Callable, **tolerances) -> None:
+        """A function of sparse arrays is one of dense arrays."""
+        args = args_maker()
+        dense = lambda tree: pytree.tree_map(lambda x: x.todense() if is_sparse(x) else x, tree, is_leaf=is_sparse)
+        expected, got = dense_op(*dense(args)), dense(sparse_op(*args))
+        pytree.tree_map(
+            lambda a, b: np.testing.assert_allclose(np.asarray(b), np.asarray(a), **tolerances), expected, got
+        )
