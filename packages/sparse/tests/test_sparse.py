@@ -502,7 +502,7 @@ def test_values_that_name_buffers():
 
 def test_samples():
     layouts = list(samples.iter_sparse_layouts((3, 4)))
-    assert len(layouts) == 6 and list(samples.iter_bcsr_layouts((2, 3, 4)))[0] == (0, 1, 2)
+    assert len(layouts) == 6 and next(iter(samples.iter_bcsr_layouts((2, 3, 4)))) == (0, 1, 2)
     assert list(samples.iter_subsets("ab")) == [(), ("a",), ("b",), ("a", "b")]
     check = samples.SparseTestCase()
     for layout in layouts:
