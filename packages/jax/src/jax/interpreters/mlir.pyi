@@ -1,3 +1,4 @@
+from bedrax.extend.mlir_modules import *
 from bedrax.extend.mlir_rules import (
     ConstantHandler as ConstantHandler, DEVICE_TO_DEVICE_TYPE as DEVICE_TO_DEVICE_TYPE,
     LoweringRule as LoweringRule, LoweringRuleContext as LoweringRuleContext, Mesh as Mesh,

@@ -1,0 +1,199 @@
+"""Programs as modules and functions of MLIR, as libraries ask for them (`jax.interpreters.mlir`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple
+
+from bedrax.core.effects import Effect
+from bedrax.core.ir import Jaxpr
+from bedrax.extend.mlir_rules import LoweringRuleContext, Mesh, ModuleContext, TokenSet
+from bedrax.extend.unsupported import refuse_options
+from bedrax.xla_backend import clients, compile, platforms
+from bedrax.xla_backend.lowering.program import inline
+from bedrax.xla_backend.lowering.types import ir, type_of
+from bedrax.xla_backend.placement import Placement
+
+__all__ = [
+    "AxisContext", "LoweringParameters", "LoweringResult", "SPMDAxisContext", "ShapePolyLoweringState",
+    "ShardingContext", "jaxpr_subcomp", "lower_jaxpr_to_fun", "lower_jaxpr_to_module", "merge_mlir_modules",
+    "unflatten_ir_values_like_types",
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ShardingContext:
+    """A program is for some devices, and partitioned by the compiler."""
+
+    num_devices: int
+    device_assignment: tuple | None = None
+    abstract_mesh: Any = None
+
+
+@dataclass(frozen=True)
+class SPMDAxisContext:
+    """A program is written per device, for some axes of a mesh."""
+
+    mesh: Mesh
+    manual_axes: frozenset = frozenset()
+
+
+AxisContext = ShardingContext | SPMDAxisContext
+
+
+@dataclass(frozen=True)
+class LoweringParameters:
+    """How a program is lowered. Constants are always written into the module."""
+
+    override_lowering_rules: tuple | None = None
+    global_constant_computation: bool = False
+    for_export: bool = False
+    export_ignore_forward_compatibility: bool = False
+    hoist_constants_as_args: bool = False
+
+
+class ShapePolyLoweringState(NamedTuple):
+    """Which symbolic dimensions, and which platforms, a module is for."""
+
+    dim_vars: tuple[str, ...] = ()
+    lowering_platforms: tuple[str, ...] | None = None
+
+    has_platform_index_argument = property(lambda self: len(self.lowering_platforms or ()) > 1)
+    uses_dim_vars = property(lambda self: bool(self.dim_vars))
+
+
+class LoweringResult(NamedTuple):
+    """A module, and what must live as long as its executable."""
+
+    module: Any
+    keepalive: Any
+    host_callbacks: list
+    shape_poly_state: ShapePolyLoweringState
+
+
+def lower_jaxpr_to_module(
+    module_name: str, jaxpr: Jaxpr, *, num_const_args: int, in_avals: Sequence[Any], ordered_effects: list[Effect],
+    platforms: Sequence[str], backend: Any, axis_context: Any, donated_args: Sequence[bool],
+    lowering_parameters: LoweringParameters, **options: Any,
+) -> LoweringResult:  # fmt: skip
+    """The module of a program for one device.
+
+    Args:
+      num_const_args: only 0: constants are written into the module.
+      platforms: what it is for; one name.
+      axis_context: a `ShardingContext` of one device.
+      donated_args: which arguments the results may take over.
+      lowering_parameters: only the defaults.
+      options: of programs over many devices; only None.
+
+    Raises:
+      NotImplementedError: something else was asked for.
+    """
+    changed = {f.name: getattr(lowering_parameters, f.name) for f in fields(LoweringParameters)}
+    refuse_options("lower_jaxpr_to_module", num_const_args=num_const_args, **changed, **options)
+    if len(platforms) != 1 or not isinstance(axis_context, ShardingContext) or axis_context.num_devices != 1:
+        raise NotImplementedError(f"a module for one platform and one device, got {platforms} and {axis_context}")
+    if [str(a) for a in in_avals] != [str(a) for a in jaxpr.in_avals]:
+        raise TypeError(f"in_avals are the types of the program's arguments, {jaxpr.in_avals}, got {in_avals}")
+    devices = (axis_context.device_assignment or clients.get_backend(backend).devices())[:1]
+    platform = _one_platform(platforms[0])
+    lowered = compile.lower(
+        jaxpr, module_name, Placement(tuple(devices), committed=False), donated_args, keep_unused=True,
+        platform=platform, embed_constants=True,
+    )  # fmt: skip
+    program = lowered.program
+    return LoweringResult(
+        lowered.module, program.keepalives, program.host_callbacks, ShapePolyLoweringState((), tuple(platforms))
+    )
+
+
+def _one_platform(name: str) -> str:
+    return platforms.members(name)[0]
+
+
+def lower_jaxpr_to_fun(
+    ctx: ModuleContext, name: str, jaxpr: Jaxpr, effects: Sequence[Effect], *, num_const_args: int,
+    in_avals: Sequence[Any], main_function: bool = False, **options: Any,
+) -> Any:  # fmt: skip
+    """Add a program to a module as a function, and return that: its arguments and results are those of the program.
+
+    Raises:
+      NotImplementedError: ordered effects, constants as arguments, or options of programs over many devices.
+    """
+    options.pop("use_sharding_annotations", None)  # nothing is annotated
+    refuse_options("lower_jaxpr_to_fun", num_const_args=num_const_args, effects=tuple(effects) or None, **options)
+    program = ctx.program
+    symbol = program.unique_symbol(name)
+    program.function(
+        symbol, [type_of(a) for a in jaxpr.in_avals], [type_of(a) for a in jaxpr.out_avals],
+        lambda block, arguments: inline(block, jaxpr, arguments), public=main_function,
+    )  # fmt: skip
+    return ir.SymbolTable(program.module.operation)[symbol]
+
+
+def jaxpr_subcomp(
+    ctx: LoweringRuleContext, jaxpr: Jaxpr, name_stack: Any, tokens: TokenSet, consts_for_constvars: Sequence[Any],
+    *args: Any, dim_var_values: Sequence[Any] = (), const_lowering: Any = None, outer_traceback: Any = None,
+) -> tuple[list, TokenSet]:  # fmt: skip
+    """Append the equations of a program where a rule is running.
+
+    Args:
+      ctx: the context of that rule (the module alone does not say where).
+      consts_for_constvars: a value per constant of the program.
+      args: a value per argument.
+      name_stack, dim_var_values, const_lowering, outer_traceback: known from the context; what is given is not needed.
+
+    Returns:
+      (a value per result, the tokens).
+    """
+    if not isinstance(ctx, LoweringRuleContext):
+        raise TypeError(
+            f"jaxpr_subcomp takes the context of a rule, which knows where it is in the module, got {ctx!r}"
+        )
+    return inline(ctx.inner.block, jaxpr, args, list(consts_for_constvars)), tokens
+
+
+def unflatten_ir_values_like_types(xs: Sequence[Any], ys: Sequence[Any]) -> list:
+    """Values in the structure of types, of which some are tuples: the inverse of `flatten_ir_values`."""
+    rest = iter(xs)
+    out = [tuple(next(rest) for _ in y) if isinstance(y, tuple | list) else next(rest) for y in ys]
+    if next(rest, None) is not None:
+        raise ValueError(f"more values ({len(xs)}) than types ({len(ys)})")
+    return out
+
+
+def merge_mlir_modules(dst_module: Any, sym_name: str, src_module: Any, dst_symtab: Any = None) -> str:
+    """Move the functions of a module into another one.
+
+    Args:
+      sym_name: what its ``main`` is to be called, or nearly so, if that name is taken.
+      dst_symtab: the symbols of `dst_module`, if they are at hand.
+
+    Returns:
+      The name of what was ``main``; it is private, as all that is moved.
+    """
+    own = ir.Module.parse(str(src_module), context=dst_module.context)
+    symbols = dst_symtab or ir.SymbolTable(dst_module.operation)
+    taken = {ir.StringAttr(op.attributes["sym_name"]).value for op in dst_module.body.operations}
+    renamed: dict[str, str] = {}
+    for op in own.body.operations:
+        name = ir.StringAttr(op.attributes["sym_name"]).value
+        wanted = fresh = sym_name if name == "main" else name
+        count = 0
+        while fresh in taken:
+            count += 1
+            fresh = f"{wanted}_{count}"
+        taken.add(fresh)
+        renamed[name] = fresh
+    for old, new in renamed.items():
+        if old != new:
+            ir.SymbolTable.replace_all_symbol_uses(old, new, own.operation)
+    for op in list(own.body.operations):
+        op.attributes["sym_name"] = ir.StringAttr.get(
+            renamed[ir.StringAttr(op.attributes["sym_name"]).value], own.context
+        )
+        op.attributes["sym_visibility"] = ir.StringAttr.get("private", own.context)
+        dst_module.body.append(op)
+        symbols.insert(op)
+    return renamed["main"]
