@@ -59,7 +59,7 @@ def test_value_errors():
         lax.reduce_precision(F, 5, -1)
     with pytest.raises(ValueError, match="new_dtype is None"):
         lax.convert_element_type(F, None)
-    with pytest.raises(ValueError, match="bounds are not negative, got atol"):
+    with pytest.raises(ValueError, match="bounds are not negative, got Tolerance"):
         lax.Tolerance(rtol=-1.0)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import string
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -74,14 +75,14 @@ debug_callback_p.abstract_eval = lambda *avals, **_: []
 effect_rules.add(debug_callback_p, lambda *avals, effect, **_: {effect})
 
 
+@dataclass(frozen=True)
 class FlatCallback:
     """The user's callback on flat lists of arrays; compares by the function and the structure."""
 
-    __slots__ = ("function", "in_tree", "result_avals", "result_tree")
-
-    def __init__(self, function: Callable, in_tree, result_tree=None, result_avals=()):
-        self.function, self.in_tree = function, in_tree
-        self.result_tree, self.result_avals = result_tree, result_avals
+    function: Callable
+    in_tree: Any
+    result_tree: Any = None
+    result_avals: tuple = ()
 
     def __str__(self):
         return f"the callback {getattr(self.function, '__name__', self.function)}"
@@ -102,17 +103,6 @@ class FlatCallback:
                 raise ValueError(f"result {i} of {self} has shape {x.shape}; result_shape_dtypes says {aval.shape}")
             results.append(x if x.dtype == aval.dtype else x.astype(aval.dtype))
         return results
-
-    def __eq__(self, other):
-        return (
-            type(other) is FlatCallback
-            and self.function == other.function
-            and (self.in_tree, self.result_tree, tuple(self.result_avals))
-            == (other.in_tree, other.result_tree, tuple(other.result_avals))
-        )
-
-    def __hash__(self):
-        return hash((self.function, self.in_tree, self.result_tree))
 
     def __repr__(self):
         return f"callback({getattr(self.function, '__name__', self.function)})"
@@ -201,11 +191,12 @@ class _Formatter(string.Formatter):
             raise ValueError(f"debug.print: the format string uses no {unused}; remove them or add fields")
 
 
+@dataclass(frozen=True)
 class _Printer:
     """Prints (or logs) a format; compares by its text, so that equal prints share compiled code."""
 
-    def __init__(self, text: str, log: bool):
-        self.text, self.log = text, log
+    text: str
+    log: bool
 
     def __call__(self, *args, **kwargs):
         message = self.text.format(*map(_plain, args), **{k: _plain(v) for k, v in kwargs.items()})
@@ -213,12 +204,6 @@ class _Printer:
             logging.getLogger("jax").info(message)
         else:
             print(message)
-
-    def __eq__(self, other):
-        return type(other) is _Printer and (self.text, self.log) == (other.text, other.log)
-
-    def __hash__(self):
-        return hash((self.text, self.log))
 
 
 def _plain(x):

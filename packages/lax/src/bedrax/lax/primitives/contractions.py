@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import enum
 import operator
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import ml_dtypes
@@ -353,6 +355,7 @@ def batch_matmul(lhs, rhs, precision: PrecisionLike = None):
 # ragged_dot_general
 
 
+@dataclass(frozen=True)
 class RaggedDotDimensionNumbers:
     """Which dimension of the `lhs` of a ragged product falls into groups.
 
@@ -362,26 +365,15 @@ class RaggedDotDimensionNumbers:
       rhs_group_dimensions: the dimension of `rhs` that counts groups, if it has one.
     """
 
-    __slots__ = ("dot_dimension_numbers", "lhs_ragged_dimensions", "rhs_group_dimensions")
+    dot_dimension_numbers: tuple
+    lhs_ragged_dimensions: Sequence[int]
+    rhs_group_dimensions: Sequence[int]
 
-    def __init__(self, dot_dimension_numbers, lhs_ragged_dimensions, rhs_group_dimensions):
-        self.dot_dimension_numbers = canonical_dot_dimensions(dot_dimension_numbers)
-        self.lhs_ragged_dimensions = tuple(map(operator.index, lhs_ragged_dimensions))
-        self.rhs_group_dimensions = tuple(map(operator.index, rhs_group_dimensions))
-
-    def _key(self):
-        return self.dot_dimension_numbers, self.lhs_ragged_dimensions, self.rhs_group_dimensions
-
-    def __eq__(self, other):
-        return type(other) is RaggedDotDimensionNumbers and self._key() == other._key()
-
-    def __hash__(self):
-        return hash(self._key())
-
-    def __repr__(self):
-        return (
-            f"RaggedDotDimensionNumbers(dot_dimension_numbers={self.dot_dimension_numbers}, lhs_ragged_dimensions="
-            f"{self.lhs_ragged_dimensions}, rhs_group_dimensions={self.rhs_group_dimensions})"
+    def __post_init__(self):
+        vars(self).update(
+            dot_dimension_numbers=canonical_dot_dimensions(self.dot_dimension_numbers),
+            lhs_ragged_dimensions=tuple(map(operator.index, self.lhs_ragged_dimensions)),
+            rhs_group_dimensions=tuple(map(operator.index, self.rhs_group_dimensions)),
         )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -84,6 +85,7 @@ class AccuracyMode(enum.Enum):
     DEFAULT = 2
 
 
+@dataclass(frozen=True, slots=True)
 class Tolerance:
     """Upper bounds for the error of a transcendental function.
 
@@ -96,25 +98,13 @@ class Tolerance:
       ValueError: a bound is negative.
     """
 
-    __slots__ = ("atol", "rtol", "ulps")
+    atol: float = 0.0
+    rtol: float = 0.0
+    ulps: int = 0
 
-    def __init__(self, atol: float = 0.0, rtol: float = 0.0, ulps: int = 0):
-        if atol < 0 or rtol < 0 or ulps < 0:
-            raise ValueError(f"Tolerance: bounds are not negative, got {atol=}, {rtol=}, {ulps=}")
-        self.atol = atol
-        self.rtol = rtol
-        self.ulps = ulps
-
-    def __eq__(self, other):
-        return isinstance(other, Tolerance) and (self.atol, self.rtol, self.ulps) == (
-            other.atol, other.rtol, other.ulps,
-        )  # fmt: skip
-
-    def __hash__(self):
-        return hash((Tolerance, self.atol, self.rtol, self.ulps))
-
-    def __repr__(self):
-        return f"Tolerance(atol={self.atol}, rtol={self.rtol}, ulps={self.ulps})"
+    def __post_init__(self):
+        if self.atol < 0 or self.rtol < 0 or self.ulps < 0:
+            raise ValueError(f"Tolerance: bounds are not negative, got {self}")
 
 
 # ---- primitives with their functions -------------------------------------------------------------
