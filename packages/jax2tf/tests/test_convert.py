@@ -23,6 +23,7 @@ from bedrax.batching import vmap
 from bedrax.core import config
 from bedrax.core.jitting import jit
 from bedrax.jax2tf import convert
+from bedrax.jax2tf.flags import compile_jitted
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
@@ -414,3 +415,25 @@ def test_polymorphic_shapes(name):
     for shape in ((3, 4), (4, 7)):
         x = np.random.default_rng(0).standard_normal(shape).astype(F32)
         np.testing.assert_allclose(f(x), fun(jnp.asarray(x)), rtol=1e-5, atol=1e-5)
+
+
+def test_jitted_functions_are_compiled_on_request():
+    f = convert(jit(lambda x: jnp.sin(x) * 2), native_serialization=False)
+    x = tf.constant([1.0, 2.0])
+
+    def compiled_functions(g):
+        library = g.get_concrete_function(x).graph.as_graph_def().library.function
+        return [d for d in library if d.attr["_XlaMustCompile"].b]
+
+    outer = lambda: tf.function(f, autograph=False)
+    assert not compiled_functions(outer())
+    with compile_jitted(True):
+        g = outer()
+        assert len(compiled_functions(g)) == 1
+        assert not compiled_functions(tf.function(_convert(lambda x: jnp.sin(x) * 2), autograph=False))
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = g(x)
+        np.testing.assert_allclose(y, 2 * np.sin(x), rtol=1e-6)
+        np.testing.assert_allclose(tape.gradient(y, x), 2 * np.cos(x), rtol=1e-6)
+        np.testing.assert_allclose(f(x), 2 * np.sin(x), rtol=1e-6)

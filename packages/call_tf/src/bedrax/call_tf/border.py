@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import concurrent.futures
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -96,6 +97,14 @@ def run_eagerly(fun: Any, args: Sequence[Any]) -> list:
     return outside_graphs(lambda: fun.run(*map(to_tensor, args)))
 
 
+_thread = threading.local()
+
+
+def calls_here() -> bool:
+    """Whether TensorFlow runs eagerly, in the thread that asked for it."""
+    return tf.executing_eagerly() and not hasattr(_thread, "helps")
+
+
 def outside_graphs(action: Callable) -> Any:
     """``action()``, out of the graph that TensorFlow may be tracing, and of our transformations.
 
@@ -107,6 +116,7 @@ def outside_graphs(action: Callable) -> Any:
     x64 = config.enable_x64.value
 
     def run():
+        _thread.helps = True
         with config.enable_x64(x64):
             return action()
 

@@ -11,6 +11,7 @@ from bedrax.call_tf import border, derived
 from bedrax.core import dims, dtypes
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.tf import tensorflow as tf
+from bedrax.tf import types
 
 LIMITATIONS = "See 'Limitations of call_tf' in the documentation of jax2tf."
 
@@ -52,7 +53,9 @@ class TfFunction:
     def run(self, *tensors) -> list:
         args, kwargs = pytree.tree_unflatten(self.in_tree, tensors)
         leaves, tree = pytree.tree_flatten(self.callable_tf(*args, **kwargs))
-        self._out_trees[_types_of(tensors)] = self._last.out_tree = tree
+        self._last.out_tree = tree
+        if not border.calls_here():  # who asked for the results is elsewhere, or comes later
+            self._out_trees[_types_of(tensors)] = tree
         results = [_numeric(leaf) for leaf in leaves]
         return results if self.declared is None else self._checked(results, tree)
 
@@ -70,14 +73,14 @@ class TfFunction:
         return pytree.tree_unflatten(tree, outs)
 
     def _checked(self, results: list, out_tree: Any) -> list:
-        tree, types = self.declared
+        tree, declared = self.declared
         if out_tree != tree:
             raise ValueError(
                 "The pytree of the TensorFlow function results does not match the pytree of the declared"
                 f" output_shape_dtype:\nresults pytree: {out_tree}\noutput_shape_dtype tree: {tree}"
             )
         checked = []
-        for i, (x, aval) in enumerate(zip(results, types, strict=True)):
+        for i, (x, aval) in enumerate(zip(results, declared, strict=True)):
             wanted = border.tensor_spec(aval)
             if x.dtype != wanted.dtype or not x.shape.is_compatible_with(wanted.shape):
                 raise ValueError(
@@ -171,14 +174,13 @@ def _types_of(tensors: Sequence[Any]) -> tuple:
 def _numeric(leaf: Any) -> Any:
     """A result as a tensor of a dtype that arrays have."""
     try:
-        tensor = tf.convert_to_tensor(leaf)
-        dtype = border.numpy_dtype(tensor)
+        tensor = leaf if isinstance(leaf, tf.Tensor) else tf.convert_to_tensor(leaf)
+        given, dtype = types.numpy_dtype(tensor.dtype), border.numpy_dtype(tensor)
     except (TypeError, ValueError):
         dtype = None
     if dtype is None:
         raise ValueError(f"The called TF function returns a result that is not convertible to JAX: {leaf}.")
-    wanted = tf.dtypes.as_dtype(dtype)
-    return tensor if tensor.dtype == wanted else tf.cast(tensor, wanted)
+    return tensor if given == dtype else tf.cast(tensor, types.tf_dtype(dtype))
 
 
 def _shape_text(shape: Any) -> str:
@@ -193,15 +195,15 @@ def _identifier(name: str) -> str:
 def declared_types(output_shape_dtype: Any) -> tuple[Any, tuple[ShapedArray, ...]]:
     """Structure and types of declared results: a pytree of objects with a shape and a dtype."""
     leaves, tree = pytree.tree_flatten(output_shape_dtype)
-    types = []
+    declared = []
     for leaf in leaves:
         if not (hasattr(leaf, "shape") and hasattr(leaf, "dtype")):
             raise TypeError(
                 "output_shape_dtype of call_tf must be a pytree of objects with a shape and a dtype, such as"
                 f" jax.ShapeDtypeStruct; got {leaf!r}"
             )
-        types.append(ShapedArray(tuple(leaf.shape), dtypes.canonicalize_dtype(leaf.dtype)))
-    return tree, tuple(types)
+        declared.append(ShapedArray(tuple(leaf.shape), dtypes.canonicalize_dtype(leaf.dtype)))
+    return tree, tuple(declared)
 
 
 def has_symbolic(avals: Sequence[ShapedArray]) -> bool:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from bedrax.core import tracing
+from bedrax.core.jitting import jit_p
 from bedrax.core.staging import function_name
 from bedrax.jax2tf import arguments, checks, flags, gradients, graph, nests
 from bedrax.jax2tf.call import Call
@@ -89,7 +91,6 @@ def convert(
 
 
 def _converted(fun, polymorphic_shapes, constraints, options: Options, guarded: bool = True) -> Callable:
-
     def converted_fun_tf(*args_tf, **kwargs_tf):
         if not tracing.trace_state_clean():
             raise ValueError(
@@ -97,7 +98,10 @@ def _converted(fun, polymorphic_shapes, constraints, options: Options, guarded: 
                 " jax2tf.call_tf."
             )
         call = Call(fun, args_tf, kwargs_tf, polymorphic_shapes, constraints)
-        return call.unflatten(gradients.with_derivative(call, _runner(call, options), options, _converted, guarded))
+        own = options
+        if flags.compile_jitted.value and [eqn.primitive for eqn in call.jaxpr.eqns] == [jit_p]:
+            own = dataclasses.replace(options, compiled=True)  # the derivative, too, though it is no jitted function
+        return call.unflatten(gradients.with_derivative(call, _runner(call, own), own, _converted, guarded))
 
     name = function_name(fun)
     # Not functools.wraps: tf.function would follow it to the signature of `fun_jax`, and pass its defaults as tensors.
@@ -118,4 +122,7 @@ def _runner(call: Call, options: Options) -> Callable:
         ctx = graph.Context(options.enable_xla, env)
         return [tf.identity(x) for x in graph.run_program(ctx, call.jaxpr, values)]
 
+    if options.compiled:
+        compiled = tf.function(lambda *tensors: tuple(run(tensors)), autograph=False, jit_compile=True)
+        return lambda tensors: list(compiled(*tensors))
     return run

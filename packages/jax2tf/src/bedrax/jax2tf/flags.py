@@ -5,6 +5,9 @@ from bedrax.core.config import flag
 default_native_serialization = flag(
     "jax2tf_default_native_serialization", False,
     "jax2tf.convert writes StableHLO rather than TF ops, unless told otherwise")  # fmt: skip
+compile_jitted = flag(
+    "jax2tf_compile_jitted", False,
+    "functions that jax2tf.convert makes of jitted functions are compiled by TensorFlow's XLA")  # fmt: skip
 
 # As the value of `native_serialization`: what the option says.
 DEFAULT_NATIVE_SERIALIZATION = None

@@ -17,6 +17,7 @@ class Options:
       disabled_checks: `DisabledSafetyCheck`s.
       gradients: up to which order a saved model has gradients; None: no gradients anywhere.
       checks: whether graphs check the sizes of their arguments. Those of derivatives have been.
+      compiled: whether the graph becomes a TensorFlow function that XLA compiles.
     """
 
     enable_xla: bool = True
@@ -25,3 +26,4 @@ class Options:
     disabled_checks: Sequence[Any] = ()
     gradients: int | None = 1
     checks: bool = True
+    compiled: bool = False
