@@ -168,6 +168,7 @@ def bench(session):
 
 @nox.session(default=False)
 def coverage(session):
-    """Write docs/coverage.md, the matrix of primitives and rules, from the live tables."""
+    """Write docs/coverage.md, the matrix of primitives and rules, from the live tables, and docs/tensorflow.md."""
     sync(session, "--all-packages", "--extra=tf", "--group=test")
-    session.run("python", "tools/coverage.py", *session.posargs, env=QUIET)
+    for tool in ("coverage", "tensorflow_page"):
+        session.run("python", f"tools/{tool}.py", *session.posargs, env=QUIET)

@@ -131,7 +131,7 @@ LOAD = """
 """
 
 
-def save(path, functions, **options):
+def save(path, functions, with_gradients=True, **options):
     module = tf.Module()
     for name, f in functions.items():
         setattr(
@@ -139,7 +139,9 @@ def save(path, functions, **options):
             name,
             tf.function(convert(f, **options), autograph=False, input_signature=[tf.TensorSpec([], tf.float32)]),
         )
-    tf.saved_model.save(module, str(path), options=tf.saved_model.SaveOptions(experimental_custom_gradients=True))
+    tf.saved_model.save(
+        module, str(path), options=tf.saved_model.SaveOptions(experimental_custom_gradients=with_gradients)
+    )
 
 
 def load_and_differentiate(path, names, order):
@@ -177,6 +179,13 @@ def test_saved_without_gradient(tmp_path):
     save(tmp_path, NAMES, with_gradient=False)
     with pytest.raises(LookupError, match="does not support gradients"):
         by_tapes(tf.saved_model.load(str(tmp_path)).power, 1)
+
+
+def test_gradients_that_were_forgotten(tmp_path):
+    save(tmp_path, {"power": FUNCTIONS["power"]}, with_gradients=False)
+    value, beyond = load_and_differentiate(tmp_path, ["power"], 1)["power"]
+    assert value == pytest.approx(derivatives(FUNCTIONS["power"], 0)[0])
+    assert "No gradient defined" in beyond  # what TensorFlow says
 
 
 def test_saved_hessian_of_unknown_sizes(tmp_path):

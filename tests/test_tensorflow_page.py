@@ -1,0 +1,34 @@
+"""The page about TensorFlow says what is so: it is what its tool writes, and the tests that it names exist."""
+
+import ast
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "tools"))
+
+import tensorflow_page
+
+
+def _tree(path):
+    return ast.parse((ROOT / "packages" / path).read_text())
+
+
+def test_the_page_is_up_to_date():
+    assert tensorflow_page.PAGE.read_text() == tensorflow_page.page()
+
+
+def test_the_named_tests_exist():
+    named = [test for rows in tensorflow_page.PROMISES.values() for _, _, test in rows]
+    missing = []
+    for test in named:
+        path, function = test.split("::")
+        if function not in {n.name for n in _tree(path).body if isinstance(n, ast.FunctionDef)}:
+            missing.append(test)
+    assert len(named) > 40 and not missing
+
+
+def test_every_limitation_is_tested():
+    (table,) = [n.value for n in _tree(tensorflow_page.LIMITS).body
+                if isinstance(n, ast.Assign) and n.targets[0].id == "LIMITATIONS"]  # fmt: skip
+    assert {key.value for key in table.keys} == set(tensorflow_page.LIMITATIONS)

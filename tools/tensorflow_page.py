@@ -1,0 +1,135 @@
+"""Print what the documents of the bridges to TensorFlow promise, what became of it, and which test shows it.
+
+    python tools/tensorflow_page.py            writes docs/tensorflow.md
+    python tools/tensorflow_page.py --check    fails if docs/tensorflow.md is not what would be written
+
+A row is (promise, state, test): a test is ``file::function`` under ``packages``. A limitation is the name of a case of
+``jax2tf/tests/test_limitations.py``, which fails when the limitation is gone.
+"""
+
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "tensorflow.md"
+HOLDS, DIFFERS = "holds", "holds, differently"
+
+API, CHECKS, GRADIENTS = "jax2tf/tests/test_api.py", "jax2tf/tests/test_checks.py", "jax2tf/tests/test_gradients.py"
+CONVERT, NATIVE, GRAPHS = "jax2tf/tests/test_convert.py", "jax2tf/tests/test_native.py", "jax2tf/tests/test_graphs.py"
+COMPOSED, MATRIX, WORLD = "jax2tf/tests/test_composed.py", "jax2tf/tests/test_matrix.py", "jax2tf/tests/test_world.py"
+EAGER, STAGED = "call_tf/tests/test_eager.py", "call_tf/tests/test_staged.py"
+MADE, TRIP = "call_tf/tests/test_transformed.py", "jax/tests/test_round_trip.py"
+EXPRESSIONS, SPECS = "shape_poly/tests/test_expressions.py", "shape_poly/tests/test_specs.py"
+LIMITS = "jax2tf/tests/test_limitations.py"
+
+PROMISES = {
+    "Functions": [
+        ("what can be jitted can be converted: every primitive", HOLDS, f"{MATRIX}::test_equals_numpy"),
+        ("a converted function runs eagerly, in a graph, and compiled by XLA", HOLDS, f"{CONVERT}::test_compiled_by_tensorflows_xla"),
+        ("`convert(jit(f))` is compiled", "holds with the option `jax2tf_compile_jitted`; otherwise graphs run without XLA, too",
+         f"{CONVERT}::test_jitted_functions_are_compiled_on_request"),
+        ("arguments and results are nested containers of tensors, variables, numbers", HOLDS, f"{CONVERT}::test_trees_in_and_out"),
+        ("registered containers are arguments, eagerly and of `tf.function`", "holds, with gradients by them", f"{API}::test_registered_containers"),
+        ("containers that `tf.Module` wraps are taken for what they wrap", HOLDS, f"{CONVERT}::test_trees_in_and_out"),
+        ("arrays of keys are arguments (their words are the tensor)", HOLDS, f"{API}::test_keys_are_their_words"),
+        ("what is no function is refused at once", HOLDS, f"{API}::test_only_functions"),
+        ("a converted function is refused inside transformations, and allowed inside `call_tf`", HOLDS, f"{API}::test_not_inside_transformations"),
+        ("64-bit values follow our flag; `dtype_of_val` tells the dtype", HOLDS, f"{API}::test_dtype_of_val"),
+        ("`eval_polymorphic_shape`", HOLDS, f"{API}::test_eval_polymorphic_shape"),
+        ("`split_to_logical_devices`", HOLDS, f"{API}::test_split_to_logical_devices"),
+    ],
+    "Saved models": [
+        ("a saved model needs neither this project nor its Python", HOLDS, f"{CONVERT}::test_saved_model_without_us"),
+        ("parameters are variables, and are trained after loading", HOLDS, f"{WORLD}::test_trained_after_loading"),
+        ("TensorFlow Serving's signatures; sessions of the bare graph", HOLDS, f"{WORLD}::test_session_of_the_graph"),
+        ("`saved_model_cli` runs them", HOLDS, f"{WORLD}::test_command_line"),
+        ("Keras uses them as layers", HOLDS, f"{WORLD}::test_keras_layer"),
+        ("`tf.data` pipelines map converted functions", HOLDS, f"{WORLD}::test_pipeline"),
+        ("TFLite runs them", HOLDS, f"{CONVERT}::test_tflite_runs_the_network"),
+        ("constants that a function closes over stand once", "better: the documents expect them twice", f"{GRAPHS}::test_large_constants_are_held_once"),
+    ],
+    "Gradients": [
+        ("TensorFlow's gradient is our derivative, custom rules included", HOLDS, f"{GRADIENTS}::test_tapes_outside"),
+        ("gradients of any order, tapes inside or outside of functions", HOLDS, f"{GRADIENTS}::test_tapes_outside_and_inside"),
+        ("a saved model has first-order gradients", "better: `with_gradient=n` saves n orders", f"{GRADIENTS}::test_saved_orders"),
+        ("what is beyond the saved order says so", HOLDS, f"{GRADIENTS}::test_saved_orders"),
+        ("`with_gradient=False` refuses gradients", HOLDS, f"{CONVERT}::test_without_gradient"),
+        ("saved without `experimental_custom_gradients`, a gradient is TensorFlow's error", HOLDS, f"{GRADIENTS}::test_gradients_that_were_forgotten"),
+        ("gradients by integers are None, by unused arguments zero; `float0` is int32", HOLDS, f"{CONVERT}::test_gradients_of_unused_and_integer_arguments"),
+    ],
+    "Unknown sizes": [
+        ("one graph serves all sizes that `polymorphic_shapes` names", HOLDS, f"{CONVERT}::test_network_with_unknown_batch"),
+        ("specifications: `_`, `...`, prefixes of pytrees, expressions", HOLDS, f"{SPECS}::test_specifications"),
+        ("equality, order and division of dimensions, as documented", HOLDS, f"{EXPRESSIONS}::test_documented_comparisons"),
+        ("dimensions are operands of programs", HOLDS, f"{SPECS}::test_dimensions_are_operands_of_programs"),
+        ("sizes that do not fit are refused eagerly", HOLDS, f"{CHECKS}::test_refused_eagerly"),
+        ("sizes that do not fit may be missed in graphs", "better: graphs refuse them, compiled or not", f"{CHECKS}::test_refused"),
+        ("the same in saved models", "better, likewise", f"{CHECKS}::test_refused_when_saved"),
+        ("the check can be left out", HOLDS, f"{CHECKS}::test_switched_off"),
+    ],
+    "Graphs": [
+        ("plain operations, one or few per primitive", HOLDS, f"{GRAPHS}::test_operations"),
+        ("random numbers make large graphs", "better: uses share functions", f"{GRAPHS}::test_generators_are_functions_that_uses_share"),
+        ("`enable_xla=False` converts as much as `enable_xla=True`", "better: the documents have a list of exceptions", f"{MATRIX}::test_column_is_complete"),
+        ("native programs are one `XlaCallModule`", HOLDS, f"{NATIVE}::test_is_one_operation"),
+        ("native programs for several platforms", HOLDS, f"{NATIVE}::test_platforms"),
+        ("calls of exported programs", HOLDS, f"{COMPOSED}::test_calls_of_exported_programs"),
+        ("arguments and results with shardings", "values only: there is one TensorFlow device, which TensorFlow's CPUs and GPUs have, too",
+         f"{COMPOSED}::test_placement_changes_no_value"),
+    ],
+    "call_tf": [
+        ("eagerly TensorFlow runs the function", HOLDS, f"{EAGER}::test_trees_go_in_and_out"),
+        ("memory is shared on the CPU", HOLDS, f"{EAGER}::test_memory_is_shared_but_never_that_of_numpy"),
+        ("in jit and control flow its HLO is part of the program", HOLDS, f"{STAGED}::test_the_function_is_part_of_the_program"),
+        ("reverse-mode derivatives are TensorFlow's, custom gradients included", HOLDS, f"{EAGER}::test_custom_gradients_are_respected"),
+        ("no forward mode", "better: `jvp`, `jacfwd`, `hessian`", f"{MADE}::test_forward_mode"),
+        ("no `vmap`", "better: vectorized by TensorFlow, or one call for each element", f"{MADE}::test_vmap"),
+        ("effects happen once for each element, in order", HOLDS, f"{MADE}::test_effects_of_every_element"),
+        ("results may have another structure for other types", HOLDS, f"{MADE}::test_structure_by_signature"),
+        ("arguments of unknown sizes, if results are static", HOLDS, f"{STAGED}::test_symbolic_shapes_in_native_programs"),
+        ("results of unknown sizes are refused", "better: `output_shape_dtype` takes expressions of dimensions", f"{MADE}::test_declared_symbolic_shapes"),
+        ("round trips, custom gradients and saved models included", HOLDS, f"{TRIP}::test_to_tensorflow_and_back_with_a_custom_gradient"),
+    ],
+}  # fmt: skip
+
+# name of the case -> (what does not work, what to do)
+LIMITATIONS = {
+    "strings under jit": ("functions of strings inside `jit`", "call them outside: eagerly they work"),
+    "values as shapes under jit": ("sizes that are values, inside `jit`", "call the function outside"),
+    "shapes that depend on values under jit": ("results whose shapes depend on values, inside `jit`", "`output_shape_dtype`, if the shape is one all the same"),
+    "writing to variables under jit": ("variables that are written inside `jit`", "pass them in, return their values"),
+    "ordered calls under jit": ("`call_tf(..., ordered=True)` inside `jit`", "`call_tf_graph=True` in a native conversion"),
+    "results of unknown sizes": ("results of unknown sizes that were not declared", "`output_shape_dtype` with expressions of the arguments' dimensions"),
+    "nonlinear sizes": ("specifications from which a dimension does not follow linearly", "name the dimension in another argument"),
+    "underdetermined sizes": ("specifications with more dimensions than equations", "likewise"),
+    "unknown sizes against numbers": ("an unknown size where a number is expected, though it is that number", "say the number in `polymorphic_shapes`"),
+    "saving gradients of while loops": ("gradients of `while_loop` in saved models, as it has none", "`with_gradient=False`"),
+    "native linear algebra on CPU": ("LAPACK's kernels in native programs on the CPU, which are not TensorFlow's", "plain operations"),
+    "sharding without a graph": ("`split_to_logical_devices` of eager tensors", "`tf.function`"),
+    "enable_xla=False natively": ("`enable_xla=False` with native serialization", "one of the two"),
+    "eig compiled by TensorFlow": ("`eig` compiled by TensorFlow's XLA, which has no kernel", "leave it to TensorFlow's kernels"),
+}  # fmt: skip
+
+HEAD = """# TensorFlow: what is promised, and what holds
+
+Generated by `python tools/tensorflow_page.py`; do not edit. Each row is a promise of the documentation of jax2tf, or a
+limitation that it admits, with what became of it here and the test (under `packages`) that shows it.
+"""
+
+
+def page() -> str:
+    """The text of the page."""
+    out = [HEAD]
+    for title, rows in PROMISES.items():
+        out += [f"## {title}\n", "| promise | state | test |", "|---|---|---|"]
+        out += [f"| {promise} | {state} | `{test}` |" for promise, state, test in rows] + [""]
+    out += ["## Limitations\n", f"Each is a case of `{LIMITS}`, which fails when the limitation is gone.\n"]
+    out += ["| what does not work | what to do | case |", "|---|---|---|"]
+    out += [f"| {what} | {advice} | {case} |" for case, (what, advice) in LIMITATIONS.items()]
+    return "\n".join(out) + "\n"
+
+
+if __name__ == "__main__":
+    if "--check" in sys.argv:
+        sys.exit(PAGE.read_text() != page() and f"{PAGE.name} is not up to date: run python {Path(__file__).name}")
+    PAGE.write_text(page())
