@@ -90,3 +90,26 @@ def test_windows_beyond_the_array_end():
         np.testing.assert_array_equal(
             got, [padded[i : i + size].max() for i in range(0, len(padded) - size + 1, stride)]
         )
+
+
+def test_what_is_no_array_says_what_to_pass():
+    masked = np.ma.masked_array([1.0, 2.0], [True, False])
+    for f in (jnp.sin, jax.jit(lambda x: x)):
+        with pytest.raises(ValueError, match="filled"):
+            f(masked)
+    with pytest.raises(OverflowError, match=r"argument y\['a'\]"):
+        jax.jit(lambda x, y: x)(1, {"a": 2**64})
+    with pytest.raises(ValueError, match="int32"):
+        jax.eval_shape(lambda x: lax.top_k(x, 1), jax.ShapeDtypeStruct((2**31 + 5,), jnp.float32))
+
+
+def test_nan_in_a_loop_names_the_loop():
+    with jax.debug_nans(True):
+        for f in (lambda x: lax.fori_loop(0, 2, lambda i, c: jnp.log(c) - 1, x), jnp.log):
+            with pytest.raises(FloatingPointError, match="scan|log") as caught:
+                jax.jit(f)(-1.0)
+            assert type(caught.value) is FloatingPointError
+
+
+def test_no_batches():
+    np.testing.assert_array_equal(lax.map(lambda x: x * 2, jnp.arange(3), batch_size=0), [0, 2, 4])

@@ -279,6 +279,8 @@ def aval_of(x) -> AbstractValue:
     if isinstance(x, np.generic):  # before the loop: np.float64 is a subclass of float
         aval_functions[type(x)] = _numpy_scalar_aval
         return _numpy_scalar_aval(x)
+    if hasattr(x, "mask") and isinstance(x, np.ma.MaskedArray):
+        raise ValueError("masked arrays have no counterpart here: pass x.filled(value), or x.data and x.mask")
     for cls, function in list(aval_functions.items()):
         if isinstance(x, cls):
             aval_functions[type(x)] = function

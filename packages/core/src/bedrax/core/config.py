@@ -63,6 +63,8 @@ class _ThreadState(threading.local):
     def __init__(self) -> None:
         self.overrides: dict[str, Any] = {}
 
+    __reduce__ = lambda self: "_thread"
+
 
 _flags: dict[str, Flag] = {}
 _keyed: list[Flag] = []
@@ -243,6 +245,9 @@ class Flag:
 
     def __repr__(self) -> str:
         return f"<flag {self.name}={self.value!r}>"
+
+    def __reduce__(self) -> tuple:
+        return find, (self.name,)
 
 
 class _Override(contextlib.ContextDecorator):

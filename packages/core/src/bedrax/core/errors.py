@@ -11,8 +11,15 @@ from typing import Any
 from bedrax.core import source
 
 
-def _page(name: str) -> str:
-    return f"See https://docs.jax.dev/en/latest/errors.html#jax.errors.{name}"
+def _with_page(message: str, name: str) -> str:
+    page = f"See https://docs.jax.dev/en/latest/errors.html#jax.errors.{name}"
+    return f"{message}\n{page}"
+
+
+def _again(kind: type, args: tuple) -> BaseException:
+    error = kind.__new__(kind, *args)
+    error.args = args
+    return error
 
 
 def _shaped(tracer: Any) -> str:
@@ -43,14 +50,20 @@ class JAXTypeError(TypeError):
     """Base class of our errors about the types of values."""
 
     def __init__(self, message: str):
-        super().__init__(f"{message}\n{_page(type(self).__name__)}")
+        super().__init__(_with_page(message, type(self).__name__))
+
+    def __reduce__(self):
+        return _again, (type(self), self.args)
 
 
 class JAXIndexError(IndexError):
     """Base class of our errors about indices."""
 
     def __init__(self, message: str):
-        super().__init__(f"{message}\n{_page(type(self).__name__)}")
+        super().__init__(_with_page(message, type(self).__name__))
+
+    def __reduce__(self):
+        return _again, (type(self), self.args)
 
 
 class ConcretizationTypeError(JAXTypeError):
@@ -277,3 +290,7 @@ class InconclusiveDimensionOperation(TypeError):
     For example `b >= 2` for a dimension `b` that is only known to be at least 1. Constraints given when the
     dimension is made, or a formulation that does not need the answer, help.
     """
+
+
+for _error in [x for x in globals().values() if isinstance(x, type) and x.__module__ == __name__]:
+    _error.__module__ = "jax.errors"  # where users know them from

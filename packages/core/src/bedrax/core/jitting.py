@@ -68,6 +68,10 @@ def jit_params(jaxpr: Jaxpr, name: str, like: dict | None = None, **changes) -> 
     return params
 
 
+def _jitted_again(fun: Callable, options: dict) -> Callable:
+    return jit(fun, **options)
+
+
 class TracedCall(NamedTuple):
     """A call of a jitted function, traced: what is to be run on what."""
 
@@ -97,6 +101,9 @@ class Jitted:
         )
         self.options = options
         self.cache = caches.traces.of(fun)  # shared by all that `jit` makes of one function
+
+    def __reduce__(self):
+        return _jitted_again, (self.fun, self.options)
 
     def __call__(self, *args, **kwargs):
         if config.disable_jit.value:
@@ -168,8 +175,10 @@ class Jitted:
         for where, leaf in zip(names, leaves, strict=True):
             try:
                 avals.abstractify(leaf)
-            except OverflowError:
-                raise
+            except OverflowError as error:
+                raise OverflowError(
+                    f"{self.name} was called with an argument {where} that is too large: {error}"
+                ) from None
             except TypeError:
                 raise TypeError(
                     f"{self.name} was called with an argument {where} of type {type(leaf)}, which is not a valid JAX type."

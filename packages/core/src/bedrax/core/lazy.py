@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import importlib
 import importlib.util
 import os
@@ -50,6 +51,8 @@ def attach_stub(
                 raise
             text = f"{module} needs an extra: install {extra} ({error})"
             raise ModuleNotFoundError(text, name=error.name) from None
+        if not module.startswith("bedrax.") and getattr(value, "__qualname__", None) == name:
+            _say_where_it_is(value, module)
         sys.modules[module].__dict__[name] = value
         return value
 
@@ -58,6 +61,13 @@ def attach_stub(
             get(name)
     names = sorted(places)
     return get, lambda: names, sorted(n for n in public if not n.startswith("_"))
+
+
+def _say_where_it_is(value: Any, module: str) -> None:
+    """Functions and classes of ours say that they are of the module where users find them (first)."""
+    if str(getattr(value, "__module__", "")).startswith("bedrax."):
+        with contextlib.suppress(AttributeError, TypeError):  # those of C++
+            value.__module__ = module
 
 
 def _read(stub: str, package: str) -> tuple[dict[str, tuple[str, str]], set[str]]:

@@ -18,6 +18,8 @@ class _Quiet(threading.local):
         context.run(np.seterr, all="ignore")
         self.run = context.run
 
+    __reduce__ = lambda self: "_quiet"
+
 
 _quiet = _Quiet()
 

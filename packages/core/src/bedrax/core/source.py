@@ -166,7 +166,12 @@ class SimplifiedTraceback(Exception):
         )
 
 
-_inside = threading.local()
+class _Inside(threading.local):
+    entered = False
+    __reduce__ = lambda self: "_inside"  # who pickles a function of ours by value takes the state's name
+
+
+_inside = _Inside()
 
 
 def _mode() -> str:
@@ -220,7 +225,7 @@ def api_boundary(function: _F) -> _F:
 
     @functools.wraps(function)
     def entry(*args: Any, **kwargs: Any) -> Any:
-        if getattr(_inside, "entered", False):
+        if _inside.entered:
             return function(*args, **kwargs)
         _inside.entered = True
         try:

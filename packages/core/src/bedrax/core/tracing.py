@@ -11,10 +11,13 @@ from __future__ import annotations
 import contextlib
 import functools
 import gc
+import importlib
 import operator
+import sys
 import threading
 import weakref
 from collections.abc import Callable, Sequence
+from types import FrameType
 from typing import Any, NamedTuple
 
 from bedrax.core import array, config, errors, executors
@@ -67,6 +70,7 @@ class EvalTrace(Trace):
     """The bottom: the executor evaluates the operation right now."""
 
     __slots__ = ()
+    __reduce__ = lambda self: "eval_trace"
 
     def process(self, prim, args, params):
         """Evaluate: by the primitive itself if it says how, else by the executor."""
@@ -125,6 +129,7 @@ def lent(trace: Trace, args: Sequence[Any], chosen: Sequence[bool], take: Callab
 
 
 class _Current(threading.local):
+    __reduce__ = lambda self: "current"  # functions that close over it are pickled with the name, not with a state
     trace: Trace = eval_trace
     axes: dict = {}  # axis name -> size, of the vmaps and shard_maps around us; never mutated
     varying: frozenset = frozenset()  # those of them over which types say whether values vary
@@ -329,6 +334,21 @@ def _conversion(name: str) -> str:
 types_with_shardings: Callable | None = None
 
 
+_primitives: weakref.WeakValueDictionary = weakref.WeakValueDictionary()  # (module, name) -> what it has made
+
+
+def _module_being_imported() -> str:
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None and frame.f_code.co_name != "<module>":
+        frame = frame.f_back
+    return frame.f_globals["__name__"] if frame is not None else ""
+
+
+def _primitive(home: str, name: str) -> Primitive:
+    importlib.import_module(home)
+    return _primitives[home, name]
+
+
 class Primitive:
     """An operation that transformations know by name.
 
@@ -339,13 +359,15 @@ class Primitive:
       multiple_results: whether binding returns a list.
     """
 
-    __slots__ = ("__weakref__", "family", "multiple_results", "name")
+    __slots__ = ("__weakref__", "family", "home", "multiple_results", "name")
     takes_references = property(operator.attrgetter("multiple_results"))  # as those that hold programs may
 
     def __init__(self, name: str, family: str = "", *, multiple_results: bool = False):
         self.name = name
         self.family = family
         self.multiple_results = multiple_results
+        self.home = _module_being_imported()
+        _primitives[self.home, name] = self
 
     def bind(self, *args, **params):
         """Apply the primitive to array values; `params` are hashable metadata."""
@@ -401,6 +423,11 @@ class Primitive:
 
     def __repr__(self):
         return self.name
+
+    def __reduce__(self):
+        if _primitives.get((self.home, self.name)) is not self:
+            raise TypeError(f"the primitive {self.name} cannot be pickled: no module has made it while it was imported")
+        return _primitive, (self.home, self.name)
 
 
 # ---- values that vary over manual axes

@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import bedrax.numpy as jnp
 from bedrax import lax
 from bedrax.core.avals import aval_of
 from bedrax.lax.promotion import broadcast, operand
 from bedrax.numpy import creation, manipulation, reductions, selection
 from bedrax.numpy.functional import vectorize
+
+
+def _of_numpy(name: str) -> ufunc:
+    return getattr(jnp, name)
 
 
 class ufunc:
@@ -43,6 +48,11 @@ class ufunc:
 
     def __repr__(self):
         return f"<jnp.ufunc '{self.__name__}'>"
+
+    def __reduce__(self):
+        if getattr(jnp, self.__name__, None) is self:
+            return _of_numpy, (self.__name__,)
+        return frompyfunc, (self._func, self.nin, self.nout)
 
     def __hash__(self):
         return hash((ufunc, self._func, self.__name__, self.nin, self.nout))

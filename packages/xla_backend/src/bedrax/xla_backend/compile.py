@@ -506,6 +506,6 @@ def check_finite(name: str, outs: Sequence[Any]) -> None:
         if value.dtype.isbuiltin != 1:
             value = value.astype(np.float32)
         if config.debug_nans.value and np.isnan(value).any():
-            raise NonFinite(f"invalid value (nan) encountered in {name}")
+            raise NonFinite("nan", name)
         if config.debug_infs.value and np.isinf(value).any():
-            raise NonFinite(f"invalid value (inf) encountered in {name}")
+            raise NonFinite("inf", name)

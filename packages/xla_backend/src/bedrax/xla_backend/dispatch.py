@@ -7,8 +7,10 @@ compile, run, and hand back what C++ needs for the next one.
 
 from __future__ import annotations
 
+import copyreg
 import functools
 import inspect
+import sys
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -211,6 +213,17 @@ def make_jitted(jitted: core_jitting.Jitted):
     attributes["clear_cache"] = functools.partial(_clear_cache, weakref.ref(wrapped), jitted)
     attributes["_jitted"] = jitted
     return wrapped
+
+
+def _reduced(wrapped):
+    """How a jitted function is pickled: by its name where that finds it, else as a function and options."""
+    found = sys.modules.get(wrapped.__module__)
+    for name in wrapped.__qualname__.split("."):
+        found = getattr(found, name, None)
+    return wrapped.__qualname__ if found is wrapped else wrapped._jitted.__reduce__()
+
+
+copyreg.pickle(runtime.PjitFunction, _reduced)
 
 
 def _hashable(x):

@@ -10,6 +10,7 @@ from bedrax.core import config, errors, tracing
 from bedrax.core.avals import aval_of
 from bedrax.core.facts import fact
 from bedrax.core.ir import Jaxpr, eval_jaxpr
+from bedrax.core.jitting import jit_p
 from bedrax.core.tracing import eval_trace
 from bedrax.lax.primitives.placement import reshard_p
 from bedrax.xla_backend import clients, placement
@@ -70,14 +71,15 @@ def run_loaded(program: compile_module.LoadedProgram, jaxpr: Jaxpr, args: Sequen
     """Run; where debug options find a bad value, run again operation by operation to say which made it."""
     try:
         return program.run(args)
-    except compile_module.NonFinite:
-        if len(jaxpr.eqns) == 1 and not any(isinstance(v, Jaxpr) for v in jaxpr.eqns[0].params.values()):
-            raise
-        if any(program.lowered.donated):
-            raise
-        with tracing.set_trace(eval_trace):
-            eval_jaxpr(jaxpr, jaxpr.consts, *args)
-        raise
+    except compile_module.NonFinite as error:
+        # An equation alone is run as a program of that one equation: it is the answer, unless it is a call.
+        kind, name = error.args
+        if len(jaxpr.eqns) == 1 and jaxpr.eqns[0].primitive is not jit_p:
+            name = jaxpr.eqns[0].primitive.name
+        elif not any(program.lowered.donated):
+            with tracing.set_trace(eval_trace):
+                eval_jaxpr(jaxpr, jaxpr.consts, *args)
+        raise FloatingPointError(f"invalid value ({kind}) encountered in {name}") from None
 
 
 def first_run(

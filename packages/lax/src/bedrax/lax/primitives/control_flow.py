@@ -555,7 +555,7 @@ def map(f: Callable, xs: Any, *, batch_size: int | None = None) -> Any:
     Args:
       f: function of one element.
       xs: pytree of arrays of equal leading axis.
-      batch_size: apply ``vmap(f)`` to this many elements at a time.
+      batch_size: apply ``vmap(f)`` to this many elements at a time; None or 0: one at a time, without `vmap`.
 
     Returns:
       The results stacked along a leading axis.
@@ -563,7 +563,7 @@ def map(f: Callable, xs: Any, *, batch_size: int | None = None) -> Any:
     Raises:
       NotImplementedError: `batch_size` is given, and nobody has imported `bedrax.batching` (the face has).
     """
-    if batch_size is None:
+    if batch_size is None or batch_size == 0:
         return scan(lambda _, x: ((), f(x)), (), xs)[1]
     if not isinstance(batch_size, int) or batch_size < 1:
         raise ValueError(f"lax.map: batch_size must be a positive integer, got {batch_size!r}")

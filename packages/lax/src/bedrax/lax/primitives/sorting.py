@@ -74,6 +74,8 @@ def _top_k_shape(operand, *, k, axis):
         raise ValueError(f"top_k: k is not negative, got {k}")
     if not dims.at_least(shape[axis], k):
         raise ValueError(f"top_k: k={k} is more than axis {axis} of shape {shape} holds")
+    if dims.is_constant_dim(shape[axis]) and shape[axis] > 2**31 - 1:
+        raise ValueError(f"top_k: positions are int32, which cannot count along axis {axis} of shape {shape}")
     values = like(operand, (*shape[:axis], k, *shape[axis + 1 :]))
     return [values, values.update(dtype=_INDEX, weak_type=False)]
 

@@ -1,0 +1,53 @@
+"""Functions, primitives and arrays are sent to other processes."""
+
+import pickle
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+FUNCTIONS = {
+    "jit": lambda: jax.jit(lambda x: jnp.sin(x)), "vmap": lambda: jax.vmap(jnp.sin), "grad": lambda: jax.grad(jnp.sin),
+    "value_and_grad": lambda: jax.value_and_grad(lambda x: x * jnp.tanh(x)), "jacfwd": lambda: jax.jacfwd(jnp.sin),
+    "hessian": lambda: jax.hessian(jnp.cos), "checkpoint": lambda: jax.checkpoint(jnp.sin),
+    "jit of grad": lambda: jax.jit(jax.grad(lambda x: x**3)), "vectorize": lambda: jnp.vectorize(lambda x: x + 1),
+    "loop": lambda: lambda x: lax.fori_loop(0, 3, lambda i, x: x * 2, x),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_by_value(name):
+    cloudpickle = pytest.importorskip("cloudpickle")
+    x = np.float32([0.5]) if name == "vmap" else np.float32(0.5)
+    f = FUNCTIONS[name]()
+    again = cloudpickle.loads(cloudpickle.dumps(f))
+    for a, b in zip(jax.tree.leaves(again(x)), jax.tree.leaves(f(x)), strict=True):
+        np.testing.assert_allclose(a, b)
+
+
+@jax.jit
+def of_this_module(x):
+    return x + 1
+
+
+def test_by_name():
+    for f in (of_this_module, jnp.sin, jnp.add, jnp.median, jax.nn.relu, lax.scan, lax.sin_p, jnp.float32):
+        assert pickle.loads(pickle.dumps(f)) is f
+    made = pickle.loads(pickle.dumps(jnp.frompyfunc(max, 2, 1)))
+    assert (made.nin, made.nout) == (2, 1)
+    with pytest.raises(jax.errors.TracerBoolConversionError) as caught:
+        jax.jit(lambda x: 1 if x else 2)(1)
+    error = pickle.loads(pickle.dumps(caught.value))
+    assert type(error) is type(caught.value) and str(error) == str(caught.value)
+
+
+def test_where_users_find_it():
+    assert jnp.ones(1).__array_namespace__() is jnp
+    for name in ("ConcretizationTypeError", "UnexpectedTracerError", "TracerBoolConversionError"):
+        assert getattr(jax.errors, name).__module__ == "jax.errors"
+    for module, name in ((jax, "vmap"), (jnp, "where"), (jax.nn, "gelu"), (lax, "cond")):
+        found = getattr(module, name)
+        assert getattr(__import__(found.__module__, fromlist=[name]), name) is found
+        assert found.__module__.startswith("jax")
