@@ -118,8 +118,21 @@ def test_the_type_of_a_state_changes_where_the_value_was_made():
     box.set(jnp.arange(3), jnp.ones(()))
     assert [a.short() for a in hi_types.cur_qdd(box).leaf_avals] == ["i32[3]", "f32[]"]
     with pytest.raises(ValueError, match="another structure"):
-        jit(lambda x: box.set(x))(1.0)
+        lax.fori_loop(0, 2, lambda i, _: (box.set(jnp.float32(i)), None)[1], None)
     np.testing.assert_array_equal(box.get()[0], [0, 1, 2])
+
+    @jit
+    def closed(x):
+        box.set(*[x + part for part in box.get()], x)
+
+    for count in (3, 4, 5):  # the function is traced again for each state
+        closed(jnp.float32(1))
+        assert len(box.get()) == count
+    np.testing.assert_array_equal(box.get()[0], [3, 4, 5])
+    empty = new_p.bind()
+    given = jit(lambda box, x: box.set(x, *box.get()))
+    jit(lambda x: (given(empty, x), given(empty, x + 1)))(1.0)
+    assert [float(x) for x in empty.get()] == [2, 1]
 
 
 class Pair:

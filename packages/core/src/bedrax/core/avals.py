@@ -70,6 +70,25 @@ class LibraryType(NamedTuple):
 library_types: dict[type, LibraryType] = {}
 
 
+class Library(NamedTuple):
+    """What is done for values of libraries' own types where functions are traced.
+
+    Attributes:
+      ending: ``flat function -> flat function`` whose results are followed by what values from outside hold in the end where
+        that is of another type than before, and that returns, as anything else, ``(what it returned, changes, Helds)``:
+        what `finish` needs, and the values from outside that it used.
+      finish: ``(changes, values)``: give these to the values from outside.
+      refuse_changes: ``(trace)``: raise ValueError if there are such changes that nobody has taken.
+    """
+
+    ending: Callable
+    finish: Callable
+    refuse_changes: Callable
+
+
+library: Library | None = None
+
+
 class Held(NamedTuple):
     """An argument of a library's own class, in the place of a type: a function is traced for the value that it is."""
 

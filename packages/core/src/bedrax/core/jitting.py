@@ -81,12 +81,28 @@ class TracedCall(NamedTuple):
     out_tree: Any
     in_tree: Any
     arg_offset: int  # how many of `args` are closed-over values
+    changes: Sequence = ()  # see `Library`; the last results are for these
+    seen: Sequence = ()
+
+    def results(self, outs: Sequence) -> Any:
+        """What the function returns, given the results of its program."""
+        if self.changes:
+            count = self.out_tree.num_leaves
+            avals.library.finish(self.changes, outs[count:])
+            outs = outs[:count]
+        return pytree.tree_unflatten(self.out_tree, outs)
 
 
 class _Traced(NamedTuple):
     jaxpr: Jaxpr
     consts: list
     out_tree: Any
+    changes: Sequence = ()
+    seen: Sequence = ()
+
+    def holds(self) -> bool:
+        """Whether the values of libraries' own types that it has used are as they were."""
+        return all(avals.Held.of(held.value) == held for held in self.seen)
 
 
 class Jitted:
@@ -109,7 +125,7 @@ class Jitted:
         if config.disable_jit.value:
             return self.fun(*args, **kwargs)
         call = self.trace_call(args, kwargs)
-        return pytree.tree_unflatten(call.out_tree, self.bind(call))
+        return call.results(self.bind(call))
 
     def __get__(self, instance, owner=None):
         return self if instance is None else functools.partial(self, instance)
@@ -134,7 +150,7 @@ class Jitted:
             raise
         key = (in_tree, types, static_key, caches.context())
         traced = self.cache.get(key)
-        if traced is None:
+        if traced is None or (traced.seen and not traced.holds()):
             if config.no_tracing.value:
                 raise RuntimeError(f"jit would trace {self.name} now, but jax_no_tracing is on")
             traced = self.trace_now(in_tree, types, static_key)
@@ -153,7 +169,10 @@ class Jitted:
             inline=self.options["inline"],
             compiler_options=self.options["compiler_options"],
         )
-        return TracedCall(traced.jaxpr, [*traced.consts, *leaves], params, traced.out_tree, in_tree, len(traced.consts))
+        return TracedCall(
+            traced.jaxpr, [*traced.consts, *leaves], params, traced.out_tree, in_tree, len(traced.consts), traced.changes,
+            traced.seen,
+        )  # fmt: skip
 
     @monitoring.timed("/jax/core/compile/jaxpr_trace_duration")
     def trace_now(self, in_tree, types, static_key) -> _Traced:
@@ -165,9 +184,13 @@ class Jitted:
 
         info = staging.described(self.fun, in_tree, [n for n, _ in static_key if type(n) is int])
         flat, types = staging.with_held(staging.flat_fun(call, in_tree), types)
-        jaxpr, out_tree = staging.trace_to_jaxpr(flat, types, info)
+        if avals.library is None:
+            jaxpr, out_tree = staging.trace_to_jaxpr(flat, types, info)
+            changes = seen = ()
+        else:
+            jaxpr, (out_tree, changes, seen) = staging.trace_to_jaxpr(avals.library.ending(flat), types, info)
         jaxpr, consts = staging.close_over(jaxpr, every=False)
-        return _Traced(staging.without_references(jaxpr), consts, out_tree)
+        return _Traced(staging.without_references(jaxpr), consts, out_tree, changes, seen)
 
     def complain(self, in_tree, leaves, count: int) -> None:
         """Raise an error that names the argument (of `count` positional ones) that is no array."""
@@ -189,7 +212,7 @@ class Jitted:
         """The shapes and dtypes of the result, as a pytree of `ShapeDtypeStruct`."""
         call = self.trace_call(args, kwargs)
         out = [avals.ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in call.jaxpr.out_avals]
-        return pytree.tree_unflatten(call.out_tree, out)
+        return pytree.tree_unflatten(call.out_tree, out[: call.out_tree.num_leaves])
 
     def clear_cache(self) -> None:
         """Forget every trace."""

@@ -248,6 +248,8 @@ def trace_to_jaxpr(
     tracers = [trace.input(a) for a in in_avals]
     with tracing.entered(trace):
         outs, aux = fun(*tracers)
+        if avals.library is not None:
+            avals.library.refuse_changes(trace)
         jaxpr = trace.finish([t.variable for t in tracers], outs)
     if config.enable_checks.value and not types_only:
         typecheck.check_jaxpr(jaxpr)

@@ -8,12 +8,14 @@ so that it can be written to in every function that uses it. `jit` holds such an
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from bedrax.core import avals
 from bedrax.core.avals import AbstractValue, ShapedArray, library_types
+from bedrax.core.staging import StagingTrace
 from bedrax.core.tracing import Primitive, current
 from bedrax.state.operations import new_ref
 from bedrax.state.types import Cell, Ref, RefTracer
@@ -134,6 +136,88 @@ def _keep(value: Any) -> Any:
     return new_ref(value)
 
 
+class _Seen(NamedTuple):
+    """The values that a function has used while it was recorded.
+
+    Attributes:
+      made: those that it made.
+      foreign: those from outside, as they were: (value, data, parts, Held).
+    """
+
+    made: list
+    foreign: list
+
+
+_seen: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # by trace
+
+
+def _seen_by(trace: StagingTrace) -> _Seen:
+    found = _seen.get(trace)
+    if found is None:
+        found = _seen[trace] = _Seen([], [])
+    return found
+
+
+def _note(x: Any) -> None:
+    """A value is used: the functions that are being recorded, from the inside out, to which it is foreign keep that in mind."""
+    trace = current.trace
+    while trace is not None:
+        if isinstance(trace, StagingTrace):
+            seen = _seen_by(trace)
+            if any(made is x for made in seen.made):
+                return
+            if not any(known[0] is x for known in seen.foreign):
+                seen.foreign.append((x, cur_qdd(x), _held(x), avals.Held.of(x)))
+        trace = trace.parent
+
+
+def _changed(trace: StagingTrace) -> list:
+    """Of the values from outside, those that hold something of another type: (value, data before, parts before)."""
+    found = _seen.get(trace)
+    if found is None:
+        return []
+    return [(x, data, old) for x, data, old, _ in found.foreign if list(map(id, _held(x))) != list(map(id, old))]
+
+
+def _ending(flat: Callable) -> Callable:
+    """See `Library.ending`."""
+
+    def ended(*args):
+        outs, aux = flat(*args)
+        trace, further, changes = current.trace, [], []
+        for x, data, old in _changed(trace):
+            now = [part[...] if isinstance(part, Ref) else part for part in _held(x)]
+            arrays = [isinstance(part, Ref) for part in _held(x)]
+            changes.append((x, cur_qdd(x), [None if a else part for part, a in zip(now, arrays)], arrays))
+            further += [part for part, a in zip(now, arrays) if a]
+            _hold(x, old, data)
+        found = _seen.get(trace)
+        return [*outs, *further], (aux, changes, [] if found is None else [known[3] for known in found.foreign])
+
+    return ended
+
+
+def _finish(changes: Sequence, values: Sequence[Any]) -> None:
+    """See `Library.finish`."""
+    rest = iter(values)
+    for x, data, parts, arrays in changes:
+        _note(x)
+        _hold(x, [_keep(next(rest)) if a else part for part, a in zip(parts, arrays)], data)
+
+
+def _refuse_changes(trace: StagingTrace) -> None:
+    """See `Library.refuse_changes`."""
+    for x, data, old in _changed(trace):
+        _hold(x, old, data)
+        raise ValueError(
+            f"a value of type {library_types[type(x)].typeof(x)} from outside of a loop or a branch is given a state of another"
+            " structure, shape or dtype in it; there it can be given values of the types that it holds"
+        )
+
+
+avals.library = avals.Library(_ending, _finish, _refuse_changes)
+
+
 class HiPrimitive(Primitive):
     """An operation on values of a library's types.
 
@@ -152,10 +236,12 @@ class HiPrimitive(Primitive):
         if _raw.on:
             return self.to_lojax(*args, **params)
         values = [x for x in args if type(x) in library_types and _is_mutable(x)]
-        looks, before = [cur_qdd(x) for x in values], [_held(x) for x in values]
+        for x in values:
+            _note(x)
+        before = [_held(x) for x in values]
         out = self.to_lojax(*args, **params)
-        for x, data, old in zip(values, looks, before, strict=True):
-            _write(x, data, old, _held(x))
+        for x, old in zip(values, before, strict=True):
+            _write(x, old, _held(x))
         kept = {id(part) for old in before for part in old if isinstance(part, Ref)}
         read = lambda part: part[...] if id(part) in kept else _new(part)
         return [read(part) for part in out] if self.multiple_results else read(out)
@@ -165,22 +251,18 @@ def _new(x: Any) -> Any:
     """A result: what a new value of a mutable type holds goes to references."""
     if type(x) in library_types and _is_mutable(x):
         _hold(x, [_keep(part) for part in _held(x)])
+        if isinstance(current.trace, StagingTrace):
+            _seen_by(current.trace).made.append(x)
     return x
 
 
-def _write(x: Any, data: Any, old: Sequence[Any], new: Sequence[Any]) -> None:
+def _write(x: Any, old: Sequence[Any], new: Sequence[Any]) -> None:
     """Of a value that an operation wrote to: its references hold what it holds now."""
     if all(a is b for a, b in zip(old, new)) and len(old) == len(new):
         return
     new = [part[...] if isinstance(part, Ref) and not any(part is a for a in old) else part for part in new]
     fits = len(old) == len(new) and all(map(_fits, old, new))
     if not fits:
-        if any(isinstance(part, Ref) and part._trace is not current.trace for part in old):  # type: ignore[attr-defined]
-            _hold(x, old, data)
-            raise ValueError(
-                f"{x!r} comes from outside of the function that is transformed, and is written to with a state of another"
-                " structure, shape or dtype; there it can only be given values of the types that it holds"
-            )
         _hold(x, [_keep(part) for part in new])
         return
     for place, part in zip(old, new, strict=True):

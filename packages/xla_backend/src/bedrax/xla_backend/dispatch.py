@@ -181,8 +181,8 @@ def make_jitted(jitted: core_jitting.Jitted):
         call = jitted.trace_call(args, kwargs)
         asked = asked_of(jitted, call)
         references = tracing.references is not None and tracing.references.concern(call.args, call.jaxpr)
-        if references or current.trace is not eval_trace or any(isinstance(x, Tracer) for x in call.args):
-            return pytree.tree_unflatten(call.out_tree, bind_placed(jitted, call, asked)), None
+        if references or call.seen or current.trace is not eval_trace or any(isinstance(x, Tracer) for x in call.args):
+            return call.results(bind_placed(jitted, call, asked)), None
         names = LazyNames(call.out_tree)
         out, fast = first_run(call.jaxpr, call.args, to_run(call), call.out_tree, asked, names)
         return out, None if call.arg_offset or current.axes or runtime.must_see_calls() else fast

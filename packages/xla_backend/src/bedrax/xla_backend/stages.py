@@ -82,7 +82,7 @@ class Stage:
 def trace(jitted, args: tuple, kwargs: dict) -> Traced:
     """Trace a jitted function for arguments, which may be arrays or anything with a shape and a dtype."""
     call = jitted.trace_call(args, kwargs)
-    if call.arg_offset:
+    if call.arg_offset or call.changes:
         raise ValueError(
             f"{jitted.name} closes over references, or values of another transformation, and cannot be staged on its own:"
             " pass them as arguments"
