@@ -11,10 +11,10 @@ import zlib
 # Results whose batch is not spread, by primitive, with the reason.
 _GATHERED = "XLA's partitioner does not split it over a batch, and gathers the operands"
 ELSEWHERE = {
-    **dict.fromkeys(("fft", "top_k", "approx_top_k", "bitcast_convert_type", "rng_bit_generator"), _GATHERED),
+    "rng_bit_generator": _GATHERED,
     **dict.fromkeys(("pure_callback", "io_callback"), "called once, with whole arrays, and so on all devices after"),
     "conv_general_dilated": "the batch is a group, which the partitioner splits only where sizes allow",
-    **dict.fromkeys(("jit", "integer_pow", "tile", "scan"), "the result does not depend on the operand"),
+    **dict.fromkeys(("jit", "integer_pow", "scan"), "the result does not depend on the operand"),
     **dict.fromkeys(
         ("split", "reduce_window", "select_and_scatter"), "the partitioner's choice of one of several operands"
     ),

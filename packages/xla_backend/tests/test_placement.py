@@ -227,6 +227,20 @@ PROGRAMS = {
         np.testing.assert_array_equal(y, np.arange(8) * 16)
         assert y.sharding == split
     """,
+    "partitioners": """
+        from bedrax.core import config
+        split = NamedSharding(wide, P("x"))
+        put = lambda x: xla.device_put(x, split)
+        two_meshes = lambda x: xla.with_sharding_constraint(lax.sin(x), NamedSharding(tall, P("y")))
+        f = lambda x: xla.with_sharding_constraint(lax.sin(x), split)
+        assert "sdy.sharding_constraint" in xla.jit(f).lower(put(X)).as_text()
+        assert "@Sharding" in xla.jit(two_meshes).lower(put(X)).as_text()  # in one mesh's terms only
+        with flags.use_shardy_partitioner(False):
+            assert "@Sharding" in xla.jit(f).lower(put(X)).as_text() and xla.jit(f)(put(X)).sharding == split
+        for g in (f, two_meshes):
+            np.testing.assert_allclose(xla.jit(g)(put(X)), np.sin(X), rtol=1e-6)
+        assert xla.jit(lambda x: lax.erf(x))(put(X)).sharding == split
+    """,
     "bad_specs": """
         put = lambda shape, *spec: xla.device_put(np.zeros(shape, np.float32), NamedSharding(wide, P(*spec)))
         refuses(lambda: put((6,), "y"), "splits axis 0 of an array of shape (6,) into 4 parts, over the mesh axes 'y' (of size 4)")

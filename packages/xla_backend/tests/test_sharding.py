@@ -91,7 +91,7 @@ for _ in range(2):
 inner = NamedSharding(mesh, P(None, "b"))
 h = xla.jit(lambda x: lax.mul(xla.with_sharding_constraint(lax.add(x, x), inner), x))
 text = h.lower(xla.device_put(value, split)).as_text()
-assert 'custom_call @Sharding' in text and "last_tile_dim_replicate" in text, text
+assert 'sdy.sharding_constraint' in text and '[{}, {"b"}]' in text, text
 np.testing.assert_array_equal(np.asarray(h(xla.device_put(value, split))), 2 * value * value)
 
 z = xla.device_put(np.ones(3, np.float32), devices[3])

@@ -49,7 +49,6 @@ INERT: dict[str, tuple[tuple, ...]] = {
         ("jax_compilation_cache_check_contents", False), ("jax_remove_custom_partitioning_ptr_from_cache_key", False),
         ("jax_persistent_cache_enable_xla_caches", "xla_gpu_per_fusion_autotune_cache_dir", {"optional": True}),
     ),
-    "modules carry shardings in the form that GSPMD reads": (("jax_use_shardy_partitioner", True),),
     "an operation's location is the user's line, in full": (
         ("jax_include_full_tracebacks_in_locations", True), ("jax_traceback_in_locations_limit", 100),
         ("jax_hlo_source_file_canonicalization_regex", None), ("jax_source_url_schema", None),

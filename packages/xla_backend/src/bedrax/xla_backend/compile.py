@@ -28,7 +28,7 @@ from bedrax.xla_backend.door import runtime
 from bedrax.xla_backend.door.arrays import ArrayImpl, layout_of, sharding_of
 from bedrax.xla_backend.host import check_alive
 from bedrax.xla_backend.layout import Layout
-from bedrax.xla_backend.placement import Placement
+from bedrax.xla_backend.placement import Placement, partitioned_axes
 from bedrax.xla_backend.sharding import make_single_device_sharding
 
 logger = logging.getLogger("bedrax.xla_backend")
@@ -76,6 +76,7 @@ class LoweredProgram:
         where = self.placement
         client = where.devices[0].client
         options = compile_options(len(where.devices), where.devices, {**dict(self.options), **(compiler_options or {})})
+        options.executable_build_options.use_shardy_partitioner = self.program.partitioner.shardy
         if len(where.devices) > 1:
             # The partitioner chooses only what nobody has said.
             kept = [i for i, k in enumerate(self.kept) if k]
@@ -112,7 +113,8 @@ def lower(jaxpr: Jaxpr, name: str, placement: Placement, donated: Sequence[bool]
       platform: what rules to use, if not those of the placement's devices.
       embed_constants: write all constants into the module instead of passing large ones as arguments.
     """
-    from bedrax.xla_backend.lowering.program import Program, add_main  # MLIR is loaded by the first program
+    from bedrax.xla_backend.lowering.partitioner import Shardy  # MLIR is loaded by the first program
+    from bedrax.xla_backend.lowering.program import Program, add_main
 
     _warn_of_large_constants(jaxpr, name)
     bad = [e for e in jaxpr.effects if e not in effects.lowerable_effects]
@@ -123,6 +125,9 @@ def lower(jaxpr: Jaxpr, name: str, placement: Placement, donated: Sequence[bool]
     count = len(placement.devices)
     target = platform or platforms.of_device(placement.devices[0])
     program = Program(name, target, count, devices=placement.devices)
+    axes = partitioned_axes(jaxpr, placement) if count > 1 and flags.use_shardy_partitioner.value else None
+    if axes is not None:
+        program.partitioner = Shardy(program, axes)
     keeps = (True,) * len(jaxpr.invars) if keep_unused else kept_arguments(jaxpr)
     kept = [i for i, k in enumerate(keeps) if k]
     hoisted = [not embed_constants and _hoist(v.aval) for v in jaxpr.constvars]
@@ -133,9 +138,9 @@ def lower(jaxpr: Jaxpr, name: str, placement: Placement, donated: Sequence[bool]
         _mark_donated(jaxpr, donated, dict(zip(kept, arg_attrs)))
     if placement.several:
         for attrs, i in zip(arg_attrs, kept):
-            mark_sharding(attrs, placement.arguments[i], jaxpr.invars[i].aval)
+            mark_sharding(attrs, placement.arguments[i], jaxpr.invars[i].aval, program.partitioner)
         for attrs, s, v in zip(res_attrs, placement.results, jaxpr.outvars):
-            mark_sharding(attrs, s, v.aval)
+            mark_sharding(attrs, s, v.aval, program.partitioner)
     _mark_memories(
         arg_attrs,
         res_attrs,
@@ -147,8 +152,8 @@ def lower(jaxpr: Jaxpr, name: str, placement: Placement, donated: Sequence[bool]
     for attrs, layout in [*zip(arg_attrs, [in_layouts[i] for i in kept]), *zip(res_attrs, out_layouts)]:
         if layout is not None:
             attrs["mhlo.layout_mode"] = "auto" if layout is Layout.AUTO else layout.text()
-    replicated = {"mhlo.sharding": "{replicated}"} if count > 1 else {}
-    add_main(program, jaxpr, kept, [replicated] * len(constants) + arg_attrs, res_attrs, hoisted=hoisted)
+    of_constants = [program.partitioner.attribute(None, len(c.shape)) if count > 1 else {} for c in constants]
+    add_main(program, jaxpr, kept, of_constants + arg_attrs, res_attrs, hoisted=hoisted)
     if config.enable_checks.value:
         program.module.operation.verify()
     if flags.dump_ir_to.value:
@@ -224,10 +229,10 @@ def _form(aval: Any) -> tuple:
     return base.shape, base.dtype
 
 
-def mark_sharding(attrs: dict, s: Any, aval: Any) -> None:
+def mark_sharding(attrs: dict, s: Any, aval: Any, partitioner: Any) -> None:
     """Say in the attributes of an argument or a result how it is split."""
     if s is not None and aval.is_array:
-        attrs["mhlo.sharding"] = str(s._to_xla_hlo_sharding(len(element_types.base_aval(aval).shape)))
+        attrs.update(partitioner.attribute(s, len(element_types.base_aval(aval).shape)))
 
 
 def _names_memory(jaxpr: Jaxpr) -> bool:
@@ -249,7 +254,7 @@ def compile_options(
     options.num_partitions = num_partitions
     build = options.executable_build_options
     build.use_spmd_partitioning = num_partitions > 1
-    build.use_shardy_partitioner = False  # our modules carry HLO shardings
+    build.use_shardy_partitioner = False  # unless the module is written for it
     build.num_replicas = 1
     build.num_partitions = num_partitions
     ids = np.array([[d.id for d in devices]], np.int32)

@@ -23,6 +23,7 @@ from bedrax.core.avals import aval_of
 from bedrax.core.ir import jaxpr_as_fun
 from bedrax.core.jitting import jit
 from bedrax.core.staging import program_of
+from bedrax.core.tables import device_rules
 from bedrax.core.tracing import Primitive
 from bedrax.numpy_backend.tables import numpy_rules
 from bedrax.shape_poly import SymbolicScope, is_symbolic_dim, symbolic_args_specs, symbolic_shape
@@ -335,11 +336,11 @@ def export_program(
         arguments, results = (None,) * len(in_avals), (None,) * len(out_avals)
     kept = modules.solvable_arguments(jaxpr, compile_module.kept_arguments(jaxpr))
 
-    def mark(arg_attrs, res_attrs):
+    def mark(arg_attrs, res_attrs, partitioner):
         for attrs, i in zip(arg_attrs, kept, strict=True):
-            compile_module.mark_sharding(attrs, arguments[i], in_avals[i])
+            compile_module.mark_sharding(attrs, arguments[i], in_avals[i], partitioner)
         for attrs, s, aval in zip(res_attrs, results, out_avals, strict=True):
-            compile_module.mark_sharding(attrs, s, aval)
+            compile_module.mark_sharding(attrs, s, aval, partitioner)
 
     lowered = modules.lower(
         jaxpr, "jit_" + name, platforms, kept, num_partitions=devices, names=names,
@@ -425,6 +426,18 @@ def _no_gradient(aval) -> Any:
 # ---- calling ----
 
 call_exported_p = Primitive("call_exported", "calls", multiple_results=True)
+
+
+class _Everywhere:
+    """The place of a program that was exported for some number of devices, whichever they are."""
+
+    assignment = None
+
+    def __init__(self, exported: Exported):
+        self.num_devices = exported.nr_devices
+
+
+device_rules.add(call_exported_p, lambda params: (_Everywhere(params["exported"]),))
 
 
 _WHY = "an exported program is compiled code of fixed types"

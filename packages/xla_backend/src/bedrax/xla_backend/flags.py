@@ -48,6 +48,9 @@ embedded_constants_max_bytes = flag(
 captured_constants_warn_bytes = flag(
     "jax_captured_constants_warn_bytes", 2_000_000_000,
     "warn when the constants of a program are larger than this (-1: never)")  # fmt: skip
+use_shardy_partitioner = flag(
+    "jax_use_shardy_partitioner", True, "programs over a mesh are partitioned by Shardy; False: by GSPMD", keyed=True
+)
 optimization_level = flag("jax_optimization_level", "UNKNOWN", "effort of the compiler", choices=_LEVELS, keyed=True)
 memory_fitting_level = flag(
     "jax_memory_fitting_level", "O2", "effort of the compiler to fit into memory", choices=_LEVELS, keyed=True

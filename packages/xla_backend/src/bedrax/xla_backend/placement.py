@@ -472,6 +472,38 @@ def claims_inside(program: Jaxpr) -> tuple[Claim, ...]:
     return tuple(found.values())
 
 
+@cached
+def meshes_inside(program: Jaxpr) -> frozenset:
+    """The axes, with sizes, of the meshes that places and types in a program are over; None among them for a part that
+    says by itself how it is split."""
+    found: set = set()
+    for eqn in program.eqns:
+        for place in device_rules[eqn.primitive](eqn.params):
+            found |= _axes_of_place(place)
+        for v in eqn.outvars:
+            if getattr(v.aval, "sharding", None) is not None:
+                found.add(v.aval.sharding.mesh.shape_tuple)
+        for inner in programs_in(eqn):
+            found |= meshes_inside(inner)
+    return frozenset(found)
+
+
+def _axes_of_place(place: Any) -> set:
+    place = place.sharding if type(place) is Format else place
+    if place is None or place is anywhere or isinstance(place, (Memory, SingleDeviceSharding)):
+        return set()
+    return {place.mesh.shape_tuple if isinstance(place, NamedSharding) else None}
+
+
+def partitioned_axes(program: Jaxpr, where: Placement) -> tuple | None:
+    """The axes of the one mesh that all shardings of a program are over, None where there is more to say than that."""
+    found = set(meshes_inside(program))
+    for place in (*where.arguments, *where.results):
+        found |= _axes_of_place(place)
+    (axes,) = found if len(found) == 1 else (None,)
+    return axes if axes is not None and all(isinstance(name, str) for name, _ in axes) else None
+
+
 def _line(eqn) -> str:
     if eqn.source_info is None:
         return " inside"

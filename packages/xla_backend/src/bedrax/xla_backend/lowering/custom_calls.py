@@ -113,17 +113,15 @@ class Caller(Builder):
             )
         if self.program.num_partitions > 1:
             # Inside `shard_map` every device makes the call. Elsewhere one does, with whole arrays: the others get results.
-            one = "{manual}" if manual is not None else f"{{maximal device={self.program.position(device)}}}"
-            once = {
-                "mhlo.sharding": types.string(one if len(results) < 2 else f"{{{', '.join([one] * len(results))}}}")
-            }
+            position = None if manual is not None else self.program.position(device)
+            once = self.program.partitioner.on_one(self.program, position, len(results))
         out = self.custom_call(
             target, [*tokens, *operands], results, config_of_call, has_side_effect=has_side_effect,
             extra_attributes=once)  # fmt: skip
         if effect is not None:
             self.set_token(effect, out[0])
         out = out[len(tokens) :]
-        return [self.with_sharding(v, "{replicated}") for v in out] if once and manual is None else out
+        return [self.program.partitioner.whole(self, v) for v in out] if once and manual is None else out
 
     def keep_alive(self, x: Any) -> None:
         """`x` lives at least as long as the executable."""

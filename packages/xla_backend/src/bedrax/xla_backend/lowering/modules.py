@@ -80,7 +80,7 @@ def lower(
       platforms: one platform, or several: then main's first argument is the index of the one it runs on.
       kept: positions of the arguments that main takes.
       names: what arguments are called in messages about their shapes.
-      mark_shardings: ``mark_shardings(arg_attrs, res_attrs)`` adds attributes to those of kept arguments and results.
+      mark_shardings: ``mark_shardings(arg_attrs, res_attrs, partitioner)`` adds attributes to those of kept arguments and results.
     """
     several = len(platforms) > 1
     symbolic = not all_static(jaxpr.in_avals)
@@ -93,7 +93,7 @@ def lower(
     arg_attrs: list[dict] = [{} for _ in avals]
     res_attrs: list[dict] = [{"jax.result_info": n} for n in (result_names or ["result"] * len(jaxpr.outvars))]
     if mark_shardings is not None:
-        mark_shardings(arg_attrs, res_attrs)
+        mark_shardings(arg_attrs, res_attrs, program.partitioner)
     if several:
         arg_attrs.insert(0, {"jax.global_constant": PLATFORM_INDEX})
 

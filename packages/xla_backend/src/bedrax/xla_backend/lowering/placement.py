@@ -17,9 +17,8 @@ def _reshard(ctx, x, *, to, src):
         order = to.layout.major_to_minor[::-1]
         x = ctx.custom_call("LayoutConstraint", (x,), operand_layouts=[order], result_layouts=[order])
     split = getattr(to, "sharding", to)
-    if hasattr(split, "_to_xla_hlo_sharding") and split.num_devices > 1:
-        rank = x.type.rank
-        return ctx.with_sharding(x, split._to_xla_hlo_sharding(rank), split.unconstrained(rank))
+    if hasattr(split, "_to_xla_hlo_sharding") and split.num_devices > 1 and ctx.program.num_partitions > 1:
+        return ctx.program.partitioner.constrained(ctx, x, split)
     return x
 
 

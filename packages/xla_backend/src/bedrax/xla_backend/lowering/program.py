@@ -21,6 +21,7 @@ from bedrax.xla_backend import tables
 from bedrax.xla_backend.lowering import types
 from bedrax.xla_backend.lowering.build import Block, array_constant
 from bedrax.xla_backend.lowering.custom_calls import Caller
+from bedrax.xla_backend.lowering.partitioner import Gspmd
 from bedrax.xla_backend.lowering.types import ir, type_of
 
 _create = ir.Operation.create
@@ -38,6 +39,7 @@ class Program:
     Attributes:
       platform: what rules are chosen for.
       devices: what it will run on, as far as that is known.
+      partitioner: how the module says what is split.
       host_callbacks: Python callables that the executable calls, by index.
       keepalives: objects that must live as long as the executable.
       dim_values: symbolic dimension variable -> rank-0 i32 value, in the main function.
@@ -48,6 +50,8 @@ class Program:
                  devices: Sequence[Any] = ()):  # fmt: skip
         self.name = name
         self.devices = tuple(devices)
+        self.partitioner: Any = Gspmd()
+        self.groups = 0  # of values that are to be split alike
         self.lower_equation = lower_equation
         self.platform = platform
         self.num_partitions = num_partitions
@@ -195,7 +199,7 @@ def _as_typed(ctx: LoweringContext, eqn, out: Any) -> Any:
     several = type(out) is list or type(out) is tuple
     found = [
         value if getattr(v.aval, "sharding", None) is None
-        else ctx.with_sharding(value, v.aval.sharding._to_xla_hlo_sharding(value.type.rank))
+        else ctx.program.partitioner.constrained(ctx, value, v.aval.sharding)
         for v, value in zip(eqn.outvars, out if several else [out], strict=True)
     ]  # fmt: skip
     return found if several else found[0]

@@ -9,11 +9,18 @@ from bedrax.lax.primitives import special as p
 from bedrax.xla_backend.tables import lowering_rules, nary, unary
 
 unary(
-    p.erf_p, "chlo.erf",
     p.erf_inv_p, "chlo.erf_inv",
     p.lgamma_p, "chlo.lgamma",
     p.digamma_p, "chlo.digamma",
 )  # fmt: skip
+
+
+@lowering_rules.rule(p.erf_p, kind="chlo.erf")
+def _erf(ctx, x):
+    out = ctx.emit("chlo.erf", (x,))
+    if ctx.program.partitioner.shardy:  # which does not know this operation, and would gather its operand
+        ctx.program.partitioner.alike(ctx, (x, out))
+    return out
 
 
 @lowering_rules.rule(p.erfc_p, kind="chlo.erfc")

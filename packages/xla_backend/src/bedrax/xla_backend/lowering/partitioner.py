@@ -1,0 +1,88 @@
+"""How a module tells the partitioner what is split: Shardy by its dialect, GSPMD by HLO's shardings.
+
+Shardy speaks of the axes of one mesh. A program with another kind of sharding, or a part that was lowered for GSPMD
+(`shard_map`, exported programs), is GSPMD's as a whole.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bedrax.parallel.specs import UNCONSTRAINED, axes_of
+from bedrax.xla_backend.lowering import types
+
+
+class Gspmd:
+    """Shardings in the form of HLO."""
+
+    shardy = False
+
+    def attribute(self, place: Any, rank: int) -> dict:
+        """What an argument or result of `rank` has; `place` is a sharding, or None for: whole on each device."""
+        return {"mhlo.sharding": "{replicated}" if place is None else str(place._to_xla_hlo_sharding(rank))}
+
+    def constrained(self, ctx: Any, v: Any, place: Any) -> Any:
+        """A value, split as a place says."""
+        rank = v.type.rank
+        return ctx.with_sharding(v, place._to_xla_hlo_sharding(rank), place.unconstrained(rank))
+
+    def whole(self, ctx: Any, v: Any) -> Any:
+        """A value, whole on each device."""
+        return ctx.with_sharding(v, "{replicated}")
+
+    def alike(self, ctx: Any, values: tuple) -> list:
+        """Values, split in one way that the partitioner chooses."""
+        ctx.program.groups += 1
+        return [ctx.with_sharding(v, f"{{unknown shard_as {ctx.program.groups}}}") for v in values]
+
+    def on_one(self, program: Any, position: int | None, results: int) -> dict:
+        """What an operation has that one device does for all (None: inside `shard_map`, each for itself)."""
+        one = "{manual}" if position is None else f"{{maximal device={position}}}"
+        return {"mhlo.sharding": types.string(one if results < 2 else f"{{{', '.join([one] * results)}}}")}
+
+
+class Shardy:
+    """Shardings over the axes of a mesh."""
+
+    shardy = True
+
+    def __init__(self, program: Any, axes: tuple[tuple[str, int], ...]):
+        self.maximal: set[int] = set()
+        self._mesh(program, "mesh", "[" + ", ".join(f'"{name}"={size}' for name, size in axes) + "]")
+
+    @staticmethod
+    def _mesh(program: Any, symbol: str, text: str) -> None:
+        attributes = {"sym_name": types.string(symbol), "mesh": types.parse(f"#sdy.mesh<{text}>")}
+        point = types.ir.InsertionPoint.at_block_begin(program.body)
+        types.ir.Operation.create("sdy.mesh", attributes=attributes, loc=types.unknown, ip=point)
+
+    @staticmethod
+    def _text(place: Any, rank: int) -> str:
+        spec = () if place is None else place.spec
+        dims = []
+        for entry in (*spec, *(None,) * (rank - len(spec))):
+            dims.append("{?}" if entry is UNCONSTRAINED else "{" + ", ".join(f'"{a}"' for a in axes_of(entry)) + "}")
+        return f"#sdy.sharding<@mesh, [{', '.join(dims)}]>"
+
+    def attribute(self, place: Any, rank: int) -> dict:
+        return {"sdy.sharding": types.parse(self._text(place, rank))}
+
+    def constrained(self, ctx: Any, v: Any, place: Any) -> Any:
+        return ctx.emit("sdy.sharding_constraint", (v,), v.type, sharding=types.parse(self._text(place, v.type.rank)))
+
+    def whole(self, ctx: Any, v: Any) -> Any:
+        return self.constrained(ctx, v, None)
+
+    def alike(self, ctx: Any, values: tuple) -> list:
+        ctx.program.groups += 1
+        for v in values:
+            ctx.emit("sdy.sharding_group", (v,), [], group_id=ctx.i64(ctx.program.groups))
+        return list(values)
+
+    def on_one(self, program: Any, position: int, results: int) -> dict:
+        symbol = f"maximal_mesh_{position}"
+        if position not in self.maximal:
+            self.maximal.add(position)
+            self._mesh(program, symbol, f"[], device_ids=[{position}]")
+        each = ", ".join([f"<@{symbol}, []>"] * max(results, 1))
+        return {"sdy.sharding": types.parse(f"#sdy.sharding_per_value<[{each}]>")}
