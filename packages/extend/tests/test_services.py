@@ -124,3 +124,30 @@ def test_classes_of_libraries_say_how_they_are_mapped():
     assert vmap(lambda s: s)(Sized(ONES, 1)).size == 1
     with pytest.raises(NotImplementedError, match="axes"):
         interpreters.register_vmappable(Sized, str, int, None, None, None)
+
+
+def test_values_of_libraries_are_read_as_arrays():
+    class Variable:
+        shape, dtype, ndim = (3,), np.dtype(np.float64), 1
+
+        def __array__(self, dtype=None, copy=None):
+            return np.arange(3.0)
+
+    handlers = interpreters.canonicalize_dtype_handlers
+    with pytest.raises(NotImplementedError, match="Variable"):
+        handlers[Variable] = np.asarray
+    handlers[Variable] = handlers[np.ndarray]
+    interpreters.pytype_aval_mappings[Variable] = interpreters.pytype_aval_mappings[np.ndarray]
+    out = jit(lambda x: lax.neg(x))(Variable())
+    np.testing.assert_array_equal(out, [0, -1, -2])
+    assert out.dtype == np.float32 and handlers[np.ndarray](np.arange(2.0)).dtype == np.float32
+
+
+def test_tangents_of_flat_functions():
+    outs, moved = interpreters.jvp(
+        lambda x, y: [lax.mul(x, y), y], [ONES, 2 * ONES], [ONES, interpreters.Zero.of(ONES)]
+    )
+    np.testing.assert_array_equal(moved[0], 2 * ONES)
+    np.testing.assert_array_equal(moved[1], 0 * ONES)
+    outs, moved, aux = interpreters.jvp(lambda x: ([x], "more"), [ONES], [ONES], has_aux=True)
+    assert aux == "more" and len(outs) == len(moved) == 1

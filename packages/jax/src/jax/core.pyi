@@ -11,3 +11,4 @@ from bedrax.core.at_once import (
 from bedrax.extend.jaxprs import eval_jaxpr as eval_jaxpr
 from bedrax.core.dims import max_dim as max_dim, min_dim as min_dim
 from bedrax.core.errors import InconclusiveDimensionOperation as InconclusiveDimensionOperation
+from bedrax.extend.interpreters import pytype_aval_mappings as pytype_aval_mappings

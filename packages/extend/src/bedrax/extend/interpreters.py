@@ -11,15 +11,19 @@ that define primitives of their own as the documents for users show it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, MutableMapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from bedrax.autodiff import tables as ad_tables
+from bedrax.autodiff.forward import jvp_flat_with_aux
 from bedrax.autodiff.tables import Zero, instantiate
 from bedrax.batching.api import Vmappable, vmappable
 from bedrax.batching.tables import batch_rules, elementwise
 from bedrax.batching.tables import to_front as _to_front
-from bedrax.core import executors
+from bedrax.core import dtypes, executors
+from bedrax.core.avals import aval_functions
 from bedrax.core.columns import Column
 from bedrax.extend.unsupported import refuse_options
 from bedrax.lax.axes import broadcast_axis, move_axis
@@ -167,6 +171,54 @@ def get_primitive_transpose(p):
 is_undefined_primal = ad_tables.is_undefined
 add_tangents = ad_tables.add_tangents
 UndefinedPrimal = ad_tables.UndefinedPrimal
+
+
+def _canonical(x: Any) -> np.ndarray:
+    """A NumPy array of a dtype that the options allow."""
+    x = np.asarray(x)
+    return x.astype(dtypes.canonicalize_dtype(x.dtype), copy=False)
+
+
+class _Handlers(dict):
+    """How values of a class become arrays: as NumPy's do, which is what may be registered for others.
+
+    Needed by TensorFlow Probability (its variables).
+    """
+
+    def __setitem__(self, cls: type, handler: Callable) -> None:
+        if handler is not _canonical:
+            raise NotImplementedError(
+                f"canonicalize_dtype_handlers: values of {cls.__name__} can be read as numpy.ndarray is, whose handler may be"
+                f" registered for them, got {handler!r}; or give the class a method __jax_array__"
+            )
+        pytype_aval_mappings.setdefault(cls, pytype_aval_mappings[np.ndarray])
+        super().__setitem__(cls, handler)
+
+
+pytype_aval_mappings = aval_functions
+canonicalize_dtype_handlers = _Handlers({np.ndarray: _canonical})
+
+
+def jvp(
+    fun: Callable, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False, instantiate: bool = True,
+    transform_stack: bool = True,
+) -> tuple:  # fmt: skip
+    """Push tangents through a function of flat values that returns a list (with `has_aux`: a pair of it and more).
+
+    Args:
+      fun: a `WrappedFun` or a function.
+      tangents: values, or `Zero`.
+      instantiate: give values for tangents that are zero.
+      transform_stack: names of scopes; they are those around us.
+
+    Returns:
+      (results, their tangents), and what else `fun` returned with `has_aux`.
+    """
+    call = getattr(fun, "call_wrapped", fun)
+    flat = call if has_aux else lambda *xs: (call(*xs), None)
+    outs, moved, aux = jvp_flat_with_aux(flat, primals, tangents)
+    moved = [instantiate_zeros(t) for t in moved] if instantiate else moved
+    return (outs, moved, aux) if has_aux else (outs, moved)
 
 
 def register_vmappable(
