@@ -399,3 +399,14 @@ def test_unary_sample_of_other_kinds():
     z = (A[:, :3] + 1j * B[:4]).astype(np.complex64)
     for name in ("abs", "exp", "sqrt", "conj", "angle", "sum", "prod", "real", "imag", "sin", "tanh"):
         np.testing.assert_allclose(jax.jit(getattr(jnp, name))(z), getattr(np, name)(z), rtol=2e-4, atol=1e-5)
+
+
+def test_blocks_are_cast_before_they_are_broadcast():
+    # The transpose of the cast is a sum over devices: of what was given, not of what it was broadcast to.
+    mesh = jax.sharding.Mesh(np.array(jax.devices()[:1]), ("x",))
+    f = jax.shard_map(
+        lambda a, s: a[..., :1] * s[None] + s, mesh=mesh, in_specs=(jax.P("x"), jax.P()), out_specs=jax.P("x")
+    )
+    (eqn,) = jax.make_jaxpr(f)(np.ones((2, 4)), np.ones(4)).eqns
+    cast = [e.invars[0].aval.shape for e in eqn.params["jaxpr"].eqns if e.primitive.name == "pvary"]
+    assert cast == [(1, 4), (4,)]

@@ -461,14 +461,25 @@ def cast_operands(prim: Primitive, args: Sequence[Any], params: dict) -> Sequenc
 
     Constants stay as they are: nothing is differentiated with respect to them.
     """
-    axes = [varying_axes(x.aval) if isinstance(x, Tracer) else frozenset() for x in args]
+    axes = [_axes_of_operand(x) for x in args]
     to, _ = varying_rules[prim](axes, params)
-    if not to or all(to <= own for own in axes):
-        return args
-    return [
-        pvary_p.bind(x, axes=to - own) if isinstance(x, Tracer) and x.aval.is_array and not to <= own else x
-        for x, own in zip(args, axes, strict=True)
-    ]
+    return args if not to or all(to <= own for own in axes) else _cast_to(args, to)
+
+
+def cast_together(args: Sequence[Any]) -> Sequence[Any]:
+    """`cast_operands` of values that are to be broadcast against each other.
+
+    A cast of what is smaller is better: where it is transposed, what is summed over devices is small.
+    """
+    return _cast_to(args, frozenset().union(*map(_axes_of_operand, args))) if current.varying else args
+
+
+def _axes_of_operand(x: Any) -> frozenset:
+    return varying_axes(x.aval) if isinstance(x, Tracer) else frozenset()
+
+
+def _cast_to(args: Sequence[Any], axes: frozenset) -> list:
+    return [pvary_p.bind(x, axes=axes) if isinstance(x, Tracer) and x.aval.is_array else x for x in args]
 
 
 def _varying_types(prim: Primitive, types: Sequence[AbstractValue], params: dict) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bedrax.core.avals import aval_of
-from bedrax.core.tracing import Primitive, current
+from bedrax.core.tracing import Primitive, cast_together, current
 from bedrax.lax.primitives.shaping import broadcast_in_dim
 
 
@@ -40,6 +40,7 @@ def _broadcast(args: tuple) -> tuple:
     if any(d != 1 and d != n for s in ranked for d, n in zip(s, shape, strict=True)):
         return args
     where = tuple(range(len(shape)))
+    args = cast_together(args)
     return tuple(
         broadcast_in_dim(x, shape, where) if s and s != shape else x for x, s in zip(args, shapes, strict=True)
     )

@@ -17,6 +17,7 @@ import numpy as np
 from bedrax.core import dims, dtypes, source
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
+from bedrax.core.tracing import cast_together
 from bedrax.lax import flags
 from bedrax.lax.primitives import conversions, shaping
 
@@ -99,6 +100,7 @@ def promote_pair(name: str, x: Any, y: Any) -> tuple[Any, Any]:
             except _Inconclusive:
                 shape = None
             if shape is not None and (len(s) == len(t) or flags.numpy_rank_promotion.value == "allow"):
+                x, y = cast_together((x, y))
                 return x if s == shape else _widen(x, s, shape), y if t == shape else _widen(y, t, shape)
     x, y = promote(name, (x, y))
     return x, y
@@ -214,6 +216,7 @@ def broadcast(name: str, args: Sequence[Any], scalars: bool = True) -> list:
     if all(s is first or dims.definitely_equal_shape(s, first) for s in ranked):
         return list(args)
     _check_rank_promotion(name, shapes)
+    args = cast_together(args)
     try:
         shape = shaping.broadcast_shapes(*ranked)
     except ValueError:
