@@ -14,9 +14,12 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     import tensorflow as tf
 
+import bedrax.numpy as jnp
 from bedrax import lax, random
 from bedrax.autodiff import grad
+from bedrax.core.avals import ShapeDtypeStruct
 from bedrax.jax2tf import convert
+from bedrax.lax.primitives import callbacks
 from bedrax.xla_backend import device_put, devices, export, jit
 
 A = np.random.default_rng(0).standard_normal((2, 4, 4)).astype(np.float32)
@@ -115,3 +118,58 @@ def test_calls_of_exported_programs():
     np.testing.assert_allclose(tf.function(f, autograph=False)(x), np.sin(x) + 2 * x, rtol=1e-6)
     with pytest.raises(NotImplementedError, match="only XLA can run"):
         _convert(exported.call, enable_xla=False)(x)
+
+
+def test_eigenvalues_compile():
+    """What TensorFlow's XLA has no kernel for is composed where a function is traced for it."""
+
+    def fun(x):
+        w, v = jnp.linalg.eig(x)
+        return jnp.sort(jnp.abs(w)), jnp.abs(x @ v - v * w[..., None, :]), jnp.linalg.svd(x + 1j * x.swapaxes(1, 2))[1]
+
+    w, rest, s = tf.function(_convert(fun), autograph=False, jit_compile=True)(tf.constant(A))
+    np.testing.assert_allclose(w, np.sort(np.abs(np.linalg.eigvals(A))), rtol=1e-3)
+    np.testing.assert_allclose(rest, np.zeros_like(rest), atol=1e-3)
+    expected = np.linalg.svd(A + 1j * A.swapaxes(1, 2), compute_uv=False)
+    np.testing.assert_allclose(s, expected, rtol=1e-3)
+
+
+def test_prints_are_tensorflows(tmp_path, capfd):
+    """`debug.print` is an operation that a saved model carries; a format of its own calls Python."""
+
+    def fun(x):
+        callbacks.debug_print("x = {} and {y}", x, y=x[0] + 1)
+        callbacks.debug_print("first {:.2f}", x[0])
+        return x * 2
+
+    module = tf.Module()
+    spec = [tf.TensorSpec([2])]
+    module.f = tf.function(_convert(fun), autograph=False, input_signature=spec)
+    np.testing.assert_array_equal(module.f(tf.constant([1.5, 2.0])), [3, 4])
+    assert sorted(capfd.readouterr().out.splitlines()) == ["first 1.50", "x = [1.5 2] and 2.5"]
+    module.g = tf.function(
+        _convert(lambda x: (callbacks.debug_print("saved {}", x), x)[1]), autograph=False, input_signature=spec
+    )
+    del module.f
+    tf.saved_model.save(module, str(tmp_path))
+    capfd.readouterr()
+    tf.saved_model.load(str(tmp_path)).g(tf.constant([1.0, 2.0]))
+    assert "saved [1 2]" in capfd.readouterr().out
+
+
+def test_callbacks_call_python():
+    called = []
+
+    def host(x):
+        called.append(x.shape)
+        return np.cumsum(x)
+
+    def fun(x):
+        kind = ShapeDtypeStruct(x.shape, x.dtype)
+        callbacks.pure_callback(host, kind, x)  # its result is not used
+        return callbacks.pure_callback(host, kind, x) + callbacks.io_callback(host, kind, x * 2)
+
+    x = np.arange(3, dtype=np.float32)
+    f = tf.function(_convert(fun, polymorphic_shapes=["(b,)"]), autograph=False, input_signature=[tf.TensorSpec([None])])
+    np.testing.assert_array_equal(f(x), 3 * np.cumsum(x))
+    assert called == [(3,), (3,)]

@@ -1,7 +1,8 @@
 """TensorFlow for linear algebra: its own decompositions; what it lacks is composed.
 
 Outside of XLA, TensorFlow's triangular solver raises InvalidArgumentError for a matrix that is singular, where we give
-infinities. TensorFlow's XLA has no `eig`, and no `svd` of complex matrices: functions with those cannot be compiled by it.
+infinities. TensorFlow's XLA has no `eig`, and no `svd` of complex matrices: where a function is traced to be compiled by
+it, those are composed.
 """
 
 from __future__ import annotations
@@ -44,6 +45,13 @@ def _rule(prim):
         return rule
 
     return register
+
+
+def _for_xla() -> bool:
+    """Whether the graph that is being made is traced to be compiled by TensorFlow's XLA."""
+    from tensorflow.python.ops import control_flow_util
+
+    return not tf.executing_eagerly() and control_flow_util.GraphOrParentsInXlaContext(tf.compat.v1.get_default_graph())
 
 
 def _nan_like(x):
@@ -99,6 +107,9 @@ def _eigh(ctx, x, *, lower, sort_eigenvalues, subset_by_index, algorithm):
 
 @_rule(p.svd_p)
 def _svd(ctx, x, *, full_matrices, compute_uv, subset_by_index, algorithm):
+    if x.dtype.is_complex and _for_xla():
+        params = dict(full_matrices=full_matrices, compute_uv=compute_uv, subset_by_index=subset_by_index, algorithm=algorithm)
+        return ctx.composed(decompositions[p.svd_p], [x], params)
     x, bad = _finite_matrices(x)
     span = slice(None) if subset_by_index is None else slice(*subset_by_index)
     if not compute_uv:
@@ -111,7 +122,12 @@ def _svd(ctx, x, *, full_matrices, compute_uv, subset_by_index, algorithm):
 
 
 @_rule(p.eig_p)
-def _eig(ctx, x, *, compute_left_eigenvectors, compute_right_eigenvectors, **_):
+def _eig(ctx, x, *, compute_left_eigenvectors, compute_right_eigenvectors, **others):
+    if _for_xla():
+        params = dict(
+            compute_left_eigenvectors=compute_left_eigenvectors, compute_right_eigenvectors=compute_right_eigenvectors,
+        )  # fmt: skip
+        return ctx.composed(decompositions[p.eig_p], [x], params | others)
     x, bad = _finite_matrices(x)
     if not (compute_left_eigenvectors or compute_right_eigenvectors):
         return [_with_nan(tf.linalg.eigvals(x), bad)]

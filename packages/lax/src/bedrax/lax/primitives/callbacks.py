@@ -192,7 +192,7 @@ class _Formatter(string.Formatter):
 
 
 @dataclass(frozen=True)
-class _Printer:
+class Printer:
     """Prints (or logs) a format; compares by its text, so that equal prints share compiled code."""
 
     text: str
@@ -226,7 +226,7 @@ def debug_print(
         raise TypeError(f"the first argument of debug.print is a format string, got {fmt!r} of type {type(fmt)}")
     if not skip_format_check:
         _Formatter().format(fmt, *map(_Placeholder, args), **{k: _Placeholder(v) for k, v in kwargs.items()})
-    debug_callback(_Printer(fmt, _use_logging), *args, ordered=ordered, partitioned=partitioned, **kwargs)
+    debug_callback(Printer(fmt, _use_logging), *args, ordered=ordered, partitioned=partitioned, **kwargs)
 
 
 class _Placeholder:
