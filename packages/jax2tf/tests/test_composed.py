@@ -170,6 +170,8 @@ def test_callbacks_call_python():
         return callbacks.pure_callback(host, kind, x) + callbacks.io_callback(host, kind, x * 2)
 
     x = np.arange(3, dtype=np.float32)
-    f = tf.function(_convert(fun, polymorphic_shapes=["(b,)"]), autograph=False, input_signature=[tf.TensorSpec([None])])
+    f = tf.function(
+        _convert(fun, polymorphic_shapes=["(b,)"]), autograph=False, input_signature=[tf.TensorSpec([None])]
+    )
     np.testing.assert_array_equal(f(x), 3 * np.cumsum(x))
     assert called == [(3,), (3,)]

@@ -37,7 +37,9 @@ def _on_host(ctx, callback, tensors) -> list:
     def call(*arrays):
         return [np.asarray(x) for x in callback(*arrays)]
 
-    out = tf.numpy_function(call, tensors, [types.tf_dtype(a.dtype) for a in avals], ctx.primitive is not p.pure_callback_p)
+    out = tf.numpy_function(
+        call, tensors, [types.tf_dtype(a.dtype) for a in avals], ctx.primitive is not p.pure_callback_p
+    )
     if not avals:
         return []
     out = list(out) if isinstance(out, list | tuple) else [out]

@@ -108,7 +108,9 @@ def _eigh(ctx, x, *, lower, sort_eigenvalues, subset_by_index, algorithm):
 @_rule(p.svd_p)
 def _svd(ctx, x, *, full_matrices, compute_uv, subset_by_index, algorithm):
     if x.dtype.is_complex and _for_xla():
-        params = dict(full_matrices=full_matrices, compute_uv=compute_uv, subset_by_index=subset_by_index, algorithm=algorithm)
+        params = dict(
+            full_matrices=full_matrices, compute_uv=compute_uv, subset_by_index=subset_by_index, algorithm=algorithm
+        )
         return ctx.composed(decompositions[p.svd_p], [x], params)
     x, bad = _finite_matrices(x)
     span = slice(None) if subset_by_index is None else slice(*subset_by_index)
