@@ -74,6 +74,7 @@ PROMISES = {
         ("native programs are one `XlaCallModule`", HOLDS, f"{NATIVE}::test_is_one_operation"),
         ("native programs for several platforms", HOLDS, f"{NATIVE}::test_platforms"),
         ("calls of exported programs", HOLDS, f"{COMPOSED}::test_calls_of_exported_programs"),
+        ("no `pmap`", "better: `pmap` and `shard_map` are mapped on the one device", f"{TRIP}::test_programs_for_devices_in_plain_graphs"),
         ("arguments and results with shardings", "values only: there is one TensorFlow device, which TensorFlow's CPUs and GPUs have, too",
          f"{COMPOSED}::test_placement_changes_no_value"),
     ],

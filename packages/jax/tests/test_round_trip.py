@@ -97,3 +97,24 @@ def test_call_tf_graph():
         np.testing.assert_allclose(f(X), np.sin(X), rtol=1e-6)
         (op,) = (op for op in f.get_concrete_function(X).graph.get_operations() if op.type == "XlaCallModule")
         assert len(op.get_attr("function_list")) == 1
+
+
+def test_programs_for_devices_in_plain_graphs():
+    """One TensorFlow device does what several would: placement changes nothing, mapped programs are mapped."""
+    mesh = jax.make_mesh((1,), ("x",))
+    split, everywhere = jax.sharding.PartitionSpec("x"), jax.sharding.PartitionSpec()
+
+    def mapped(f, out):
+        return jax.shard_map(f, mesh=mesh, in_specs=split, out_specs=out)
+
+    functions = [
+        lambda x: jax.device_put(x, jax.devices()[0]) * 2,
+        lambda x: jax.lax.with_sharding_constraint(x * 2, jax.sharding.NamedSharding(mesh, split)),
+        mapped(lambda y: y * 2, split),
+        mapped(lambda y: jax.lax.psum(y, "x"), everywhere),
+        lambda x: jax.pmap(lambda y: y * 2)(x[None])[0],
+    ]
+    x = np.arange(4, dtype=np.float32)
+    for f in functions:
+        for run in (jax2tf.convert(f), tf.function(jax2tf.convert(f), autograph=False)):
+            np.testing.assert_array_equal(run(x), f(x))

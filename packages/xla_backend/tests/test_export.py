@@ -1,6 +1,7 @@
 """Exported programs: what they compute, at which shapes and platforms, and what they refuse."""
 
 import collections
+import os
 
 import numpy as np
 import pytest
@@ -288,6 +289,27 @@ def test_damaged_bytes():
         ex.deserialize(b"something else")
     with pytest.raises(ValueError, match="damaged"):
         ex.deserialize(blob[:-9])
+
+
+def test_mutated_bytes():
+    """Whatever happens to the bytes, reading them raises ValueError; BEDRAX_EXPORT_MUTATIONS says how many are tried."""
+    blob = bytes(ex.export(jit(lax.sin))(np.float32(1)).serialize(vjp_order=1))
+    rng = np.random.default_rng(0)
+    for _ in range(int(os.environ.get("BEDRAX_EXPORT_MUTATIONS", "1000"))):
+        mutated = bytearray(blob)
+        kind, at = rng.integers(4), int(rng.integers(len(blob)))
+        end = min(len(blob), at + int(rng.integers(1, 64)))
+        if kind == 0:
+            mutated[at] ^= int(rng.integers(1, 256))
+        elif kind == 1:
+            del mutated[at:end]
+        elif kind == 2:
+            mutated[at:at] = rng.bytes(end - at)
+        else:
+            mutated[at:end] = bytes(end - at)
+        if mutated != blob:
+            with pytest.raises(ValueError, match=r"damaged|no exported program"):
+                ex.deserialize(mutated)
 
 
 def test_custom_calls_need_a_promise():
