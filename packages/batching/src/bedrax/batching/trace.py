@@ -72,7 +72,11 @@ def unmapped_aval(size, dim: int | None, aval):
 
 
 class BatchTrace(Trace):
-    """Runs batching rules in the parent trace."""
+    """Runs batching rules in the parent trace.
+
+    One `vmap` has one `AxisData` object. A rule that runs a function on batches makes a trace of its own for the same
+    object: what the function closes over from the first trace is mapped in the second as well.
+    """
 
     __slots__ = ("axis",)
     sees_constants = False
@@ -88,7 +92,7 @@ class BatchTrace(Trace):
         dims = []
         active = False
         for x in args:
-            if type(x) is BatchTracer and x._trace is self:
+            if type(x) is BatchTracer and (x._trace is self or x._trace.axis is self.axis):
                 vals.append(x.val)
                 dims.append(x.dim)
                 active = True
@@ -119,7 +123,7 @@ class BatchTrace(Trace):
 
     def split(self, x: Any) -> tuple[Any, int | None]:
         """Value and mapped axis of anything."""
-        if type(x) is BatchTracer and x._trace is self:
+        if type(x) is BatchTracer and (x._trace is self or x._trace.axis is self.axis):
             return x.val, x.dim
         return x, None
 
