@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -44,6 +45,11 @@ class ufunc:
         self.__name__ = self.__qualname__ = name or getattr(func, "__name__", "function")
         self.__doc__ = getattr(func, "__doc__", None) or type(self).__doc__
         self._call = call or self._vectorized
+        names = "x" if nin == 1 else [f"x{i + 1}" for i in range(nin)]
+        self.__signature__ = inspect.Signature([
+            *(inspect.Parameter(n, inspect.Parameter.POSITIONAL_ONLY) for n in names),
+            *(inspect.Parameter(n, inspect.Parameter.KEYWORD_ONLY, default=None) for n in ("out", "where")),
+        ])  # fmt: skip
         self._fast = {"reduce": reduce, "accumulate": accumulate, "at": at, "reduceat": reduceat}
 
     def __repr__(self):
@@ -73,11 +79,11 @@ class ufunc:
             raise NotImplementedError(f"jnp.{self.__name__}: the out argument is not supported; arrays are immutable")
         if where is not None:
             raise NotImplementedError(f"jnp.{self.__name__}: the where argument is not supported; use jnp.where")
+        if len(args) != self.nin:
+            raise TypeError(f"jnp.{self.__name__} takes {self.nin} operands, got {len(args)}")
         return self._call(*args)
 
     def _vectorized(self, *args):
-        if len(args) != self.nin:
-            raise TypeError(f"{self.__name__} takes {self.nin} operands, got {len(args)}")
         args = [lax.asarray(operand(self.__name__, x, i)) for i, x in enumerate(args)]
         return vectorize(self._func)(*broadcast(self.__name__, args, scalars=False))
 
