@@ -53,7 +53,7 @@ from bedrax.autodiff import (
     value_and_grad as value_and_grad, vjp as vjp,
 )  # fmt: skip
 from bedrax.xla_backend.placement import copy_to_host_async as copy_to_host_async
-from bedrax.core.at_once import ensure_compile_time_eval as ensure_compile_time_eval
+from bedrax.lax.at_once import ensure_compile_time_eval as ensure_compile_time_eval
 from bedrax.core.avals import typeof as typeof
 from bedrax.core.names import named_call as named_call, named_scope as named_scope
 from bedrax.core.staging import eval_shape as eval_shape, make_jaxpr as make_jaxpr

@@ -5,7 +5,7 @@ from bedrax.core.tracing import (
 from bedrax.core.ir import (
     Atom as Atom, ParamDict as ParamDict, Value as Value,
 )  # fmt: skip
-from bedrax.core.at_once import (
+from bedrax.lax.at_once import (
     ensure_compile_time_eval as ensure_compile_time_eval, eval_context as eval_context,
 )  # fmt: skip
 from bedrax.extend.jaxprs import eval_jaxpr as eval_jaxpr

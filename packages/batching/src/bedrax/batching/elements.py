@@ -1,4 +1,4 @@
-"""Operations on arrays whose elements are several numbers each (see `bedrax.core.element_types`).
+"""Operations on arrays whose elements are several numbers each (see `bedrax.lax.element_types`).
 
 What an operation that moves elements about does to their bases is its batching rule with the trailing axes mapped, one
 after the other from the last.
@@ -11,7 +11,7 @@ from typing import Any
 
 from bedrax.batching.tables import AxisData
 from bedrax.batching.trace import batch_flat
-from bedrax.core import element_types
+from bedrax.lax import element_types
 from bedrax.lax.axes import move_axis, rank_of
 from bedrax.lax.primitives import elementwise, reductions
 

@@ -95,7 +95,7 @@ class ExtendedDType:
     """Base class of element types that stand for several numbers each, e.g. PRNG keys.
 
     Subclasses are hashable and define `name`, `type` (a subclass of `extended`) and `itemsize`; how their arrays are
-    represented (see `bedrax.core.element_types`): `element_shape`, `element_dtype`, ``physical_value(x)`` (the base of an
+    represented: `element_shape`, `element_dtype`, ``physical_value(x)`` (the base of an
     array), ``from_physical(base, aval)``; and ``zeros(shape)``.
     """
 

@@ -13,13 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from bedrax.core import config, dims, dtypes, element_types, source
+from bedrax.core import config, dims, dtypes, source
 from bedrax.core.exact import exact_items
 from bedrax.core.ir import Jaxpr, Literal
 from bedrax.core.passes import all_equations
 from bedrax.core.staging import program_of
 from bedrax.jax2tf import fusions
 from bedrax.jax2tf.tables import tf_rules
+from bedrax.lax import element_types
 from bedrax.tf import tensorflow as tf
 from bedrax.tf import types
 

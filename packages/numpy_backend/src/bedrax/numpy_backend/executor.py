@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from bedrax.core import avals, dtypes, element_types, executors
+from bedrax.core import avals, dtypes, executors
 from bedrax.core.executors import Executor
+from bedrax.lax import element_types
 from bedrax.numpy_backend.host_array import HostArray, apart, owned, to_numpy
 from bedrax.numpy_backend.program_source import evaluate, on_bases
 from bedrax.numpy_backend.tables import numpy_rules

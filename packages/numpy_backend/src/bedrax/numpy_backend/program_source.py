@@ -23,11 +23,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bedrax.core import element_types, source
+from bedrax.core import source
 from bedrax.core.facts import cached
 from bedrax.core.ir import Eqn, Jaxpr, Literal, Var
 from bedrax.core.staging import make_jaxpr, program_of
 from bedrax.core.tables import calls, programs
+from bedrax.lax import element_types
 from bedrax.numpy_backend.host_array import owned, to_numpy
 from bedrax.numpy_backend.tables import numpy_rules, source_rules
 

@@ -15,11 +15,11 @@ from bedrax.batching import vmap
 from bedrax.batching.tables import batch_rules, to_front
 from bedrax.core import dtypes, errors, executors
 from bedrax.core.avals import ShapedArray, aval_of
-from bedrax.core.element_types import base_aval
 from bedrax.core.one_program import one_program
 from bedrax.core.tables import print_rules
 from bedrax.core.tracing import Primitive, Tracer
 from bedrax.lax.axes import rank_of
+from bedrax.lax.element_types import base_aval
 from bedrax.lax.tables import decompositions
 from bedrax.random.key_array import KeyArray, KeyDType, random_wrap_p
 

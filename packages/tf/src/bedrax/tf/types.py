@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from bedrax.core import dims, dtypes, element_types
+from bedrax.core import dims, dtypes
 from bedrax.core.avals import ShapedArray
+from bedrax.lax import element_types
 from bedrax.tf import tensorflow as tf
 
 

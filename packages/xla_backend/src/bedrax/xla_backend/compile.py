@@ -19,9 +19,10 @@ from typing import Any
 import numpy as np
 
 from bedrax import pytree
-from bedrax.core import avals, config, dtypes, effects, element_types, monitoring, source
+from bedrax.core import avals, config, dtypes, effects, monitoring, source
 from bedrax.core.avals import ShapedArray
 from bedrax.core.ir import Jaxpr, Literal
+from bedrax.lax import element_types
 from bedrax.lax.primitives.placement import reshard_p
 from bedrax.xla_backend import compilation_cache, flags, placement, platforms, sharding
 from bedrax.xla_backend.door import runtime

@@ -18,13 +18,14 @@ from bedrax.autodiff import vjp
 from bedrax.autodiff.custom_rules import custom_vjp
 from bedrax.autodiff.tables import jvp_rules, transpose_rules
 from bedrax.batching.tables import batch_rules
-from bedrax.core import dims, dtypes, effects, element_types
+from bedrax.core import dims, dtypes, effects
 from bedrax.core.avals import aval_of
 from bedrax.core.ir import jaxpr_as_fun
 from bedrax.core.jitting import jit
 from bedrax.core.staging import program_of
 from bedrax.core.tables import device_rules
 from bedrax.core.tracing import Primitive
+from bedrax.lax import element_types
 from bedrax.numpy_backend.tables import numpy_rules
 from bedrax.shape_poly import SymbolicScope, is_symbolic_dim, symbolic_args_specs, symbolic_shape
 from bedrax.xla_backend import clients, export_format, flags, placement, platforms, running, tables

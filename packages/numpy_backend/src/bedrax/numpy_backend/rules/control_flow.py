@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from bedrax.core.element_types import base_aval
+from bedrax.lax.element_types import base_aval
 from bedrax.lax.primitives.control_flow import cond_p, scan_p, while_p
 from bedrax.numpy_backend.program_source import compiled
 from bedrax.numpy_backend.tables import numpy_rules

@@ -9,10 +9,10 @@ from __future__ import annotations
 import numpy as np
 
 from bedrax.core import dtypes
-from bedrax.core.quiet import quietly
 from bedrax.lax.primitives import reductions
 from bedrax.numpy_backend.numbers import narrow
 from bedrax.numpy_backend.program_source import evaluate
+from bedrax.numpy_backend.quiet import quietly
 from bedrax.numpy_backend.tables import numpy_rules, source_rules
 
 rule = numpy_rules.rule

@@ -11,7 +11,8 @@ import itertools
 
 import numpy as np
 
-from bedrax.core import dims, effects, element_types
+from bedrax.core import dims, effects
+from bedrax.lax import element_types
 from bedrax.lax.primitives import control_flow as p
 from bedrax.lax.primitives.markers import index_of_platform
 from bedrax.xla_backend.tables import lowering_rules

@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from bedrax.core import config, dims, effects, element_types, source
+from bedrax.core import config, dims, effects, source
 from bedrax.core.exact import exact_items
 from bedrax.core.ir import Jaxpr, Literal
 from bedrax.core.staging import trace_to_jaxpr
 from bedrax.core.tables import families_on_bases
+from bedrax.lax import element_types
 from bedrax.xla_backend import tables
 from bedrax.xla_backend.lowering import types
 from bedrax.xla_backend.lowering.build import Block, array_constant
