@@ -28,7 +28,6 @@ ELSEWHERE = {
     "call_tf_tangent": "packages/call_tf/tests/test_transformed.py",
     "check": "packages/checkify/tests/test_checks.py",
     "custom_vmap_call": "packages/autodiff/tests/test_custom_vmap.py",
-    "device_put": "packages/xla_backend/tests/test_sharding.py",
     "dim_as_value": "packages/jax/tests/test_symbolic_programs.py",
     "empty_ref": "packages/state/tests/test_operations.py",
     "ffi_call": "packages/xla_backend/tests/test_ffi.py",
@@ -45,7 +44,6 @@ ELSEWHERE = {
     "random_unwrap": "packages/random/tests/test_matrix.py",
     "random_wrap": "packages/random/tests/test_matrix.py",
     "shard_map": "packages/parallel/tests/test_shard_map.py",
-    "sharding_constraint": "packages/xla_backend/tests/test_sharding.py",
     "swap": "packages/state/tests/test_operations.py",
     **dict.fromkeys(SPARSE, "packages/sparse/tests/test_sparse.py"),
 }
