@@ -73,7 +73,7 @@ def test_policies_by_name():
 
 
 def test_names_are_either_saved_or_offloaded():
-    with pytest.raises(ValueError, match="either saved or offloaded"):
+    with pytest.raises(ValueError, match="are both saved and offloaded"):
         checkpoint_policies.save_and_offload_only_these_names(
             names_which_can_be_saved=["a"], names_which_can_be_offloaded=["a"], offload_src="device", offload_dst="pinned_host"
         )  # fmt: skip

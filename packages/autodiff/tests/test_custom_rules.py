@@ -90,9 +90,9 @@ def test_forward_over_reverse_differentiates_the_rule():
     [
         ({"fwd": lambda a, b: lax.mul(a, b)}, TypeError, "the fwd rule <lambda> of mul returns a pair"),
         ({"fwd": lambda a, b: ((a, b), None)}, TypeError, "one scalar|structure"),
-        ({"bwd": lambda r, ct: ct}, TypeError, "the bwd rule <lambda> of mul returns a tuple, one cotangent or None per differentiable argument"),
-        ({"bwd": lambda r, ct: (ct,)}, TypeError, "per differentiable argument: expected 2, got 1"),
-        ({"bwd": lambda r, ct: ({"a": ct}, ct)}, TypeError, "another structure than the differentiable arguments"),
+        ({"bwd": lambda r, ct: ct}, TypeError, "of mul returns a tuple, one cotangent or None per differentiable argument, got"),
+        ({"bwd": lambda r, ct: (ct,)}, TypeError, "cotangents, one or None per argument"),
+        ({"bwd": lambda r, ct: ({"a": ct}, ct)}, TypeError, "cotangents of structure"),
         ({"bwd": lambda r, ct: (np.ones(2, f32), ct)}, ValueError, r"expected float32\[\], .*got float32\[2\]"),
     ],
 )  # fmt: skip
@@ -287,24 +287,3 @@ def test_a_rule_with_a_loop_whose_carry_is_forgotten():
     f.defjvp(lambda primals, tangents: jvp(first, primals, tangents))
     for g in (grad(f), grad(first), grad(jit(f)), lambda x: linearize(first, x)[1](f32(1))):
         np.testing.assert_allclose(float(g(f32(0.5))), np.cos(0.5), rtol=1e-6)
-
-
-def _scaled(kind, y):
-    """x y, with a rule of its own that closes over y, and whose derivative is ten times too large."""
-    if kind == "jvp":
-        f = custom_jvp(lambda x: lax.mul(x, y))
-        f.defjvp(lambda p, t: (lax.mul(p[0], y), lax.mul(lax.mul(t[0], y), np.float32(10))))
-    else:
-        f = custom_vjp(lambda x: lax.mul(x, y))
-        f.defvjp(lambda x: (lax.mul(x, y), None), lambda _, g: (lax.mul(lax.mul(g, y), np.float32(10)),))
-    return f
-
-
-@pytest.mark.parametrize("kind", ["jvp", "vjp"])
-def test_rules_may_close_over_what_vmap_maps(kind):
-    a, b = np.float32([1, 2, 3]), np.float32([4, 5, 6])
-    fun = lambda y, x: _scaled(kind, y)(x)
-    for wrap in (lambda f: f, jit):
-        np.testing.assert_allclose(wrap(vmap(fun))(a, b), a * b)
-        np.testing.assert_allclose(wrap(vmap(fun, (None, 0)))(a[1], b), a[1] * b)
-        np.testing.assert_allclose(wrap(vmap(grad(fun, 1)))(a, b), 10 * a)

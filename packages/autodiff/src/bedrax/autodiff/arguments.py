@@ -147,10 +147,7 @@ def is_float0(x: Any) -> bool:
 def with_aux(name: str, result: Any) -> tuple[Any, Any]:
     """The result of a function with `has_aux`, which is a pair."""
     if not isinstance(result, tuple) or len(result) != 2:
-        raise TypeError(
-            f"{name} with has_aux=True needs a function that returns a pair (result, aux), but it returned"
-            f" {result!r} of type {type(result)}"
-        )
+        raise TypeError(f"{name} with has_aux=True: the function returns a pair (result, aux), got {result!r}")
     return result
 
 

@@ -37,10 +37,7 @@ def closure_convert(fun: Callable, *example_args) -> tuple[Callable, list]:
         values = iter(args[own:])
         given, tree = pytree.tree_flatten((args[:own], {}))
         if tree != in_tree:
-            raise TypeError(
-                "the function made by closure_convert was called with arguments of the structure"
-                f" {tree}, but the example arguments had the structure {in_tree}"
-            )
+            raise TypeError(f"closure_convert: the function takes arguments of structure {in_tree}, got {tree}")
         consts = [next(values) if m else c for c, m in zip(jaxpr.consts, moved, strict=True)]
         return pytree.tree_unflatten(out_tree, eval_jaxpr(jaxpr, consts, *given))
 

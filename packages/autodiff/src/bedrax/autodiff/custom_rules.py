@@ -238,10 +238,7 @@ def _cotangent_leaves(what: str, bound: BoundVJP, result: Any) -> list:
     if not isinstance(result, tuple):
         raise TypeError(f"{what} returns a tuple, one cotangent or None per differentiable argument, got {result!r}")
     if len(result) != len(arguments):
-        raise TypeError(
-            f"{what} returns one cotangent, or None, per differentiable argument: expected {len(arguments)}, got"
-            f" {len(result)}"
-        )
+        raise TypeError(f"{what} returns {len(arguments)} cotangents, one or None per argument; got {len(result)}")
     is_none = lambda x: x is None or _is_zero(x)
     flat: list = []
 
@@ -258,8 +255,7 @@ def _cotangent_leaves(what: str, bound: BoundVJP, result: Any) -> list:
             raise ValueError
     except (ValueError, TypeError, KeyError):
         raise TypeError(
-            f"{what} gives cotangents of another structure than the differentiable arguments: expected {arguments},"
-            f" got {pytree.tree_structure(result)}"
+            f"{what}: cotangents of structure {pytree.tree_structure(result)}, expected {arguments}"
         ) from None
     return flat
 

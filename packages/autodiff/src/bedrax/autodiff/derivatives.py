@@ -87,8 +87,7 @@ def value_and_grad(
         aval = aval_of(outs[0])
         if aval.shape:
             raise TypeError(
-                f"grad is for functions that return one scalar, got a result of shape {aval.shape}; sum it, or use"
-                " jacrev"
+                f"grad is for functions that return one scalar, got a result of shape {aval.shape}; sum it, or use jacrev"
             )
         check_outputs("grad", outs, holomorphic=holomorphic)
         found = iter(recorded.first(1).backward([_one(aval)]))
@@ -135,8 +134,7 @@ def jvp(fun: Callable, primals: Sequence[Any], tangents: Sequence[Any], has_aux:
     check_function(fun)
     if not isinstance(primals, tuple | list) or not isinstance(tangents, tuple | list):
         raise TypeError(
-            "jvp: primals and tangents are tuples or lists with one entry per argument, got"
-            f" {type(primals).__name__} and {type(tangents).__name__}"
+            f"jvp: primals and tangents are tuples, got {type(primals).__name__}, {type(tangents).__name__}"
         )
     leaves, tree = pytree.tree_flatten(tuple(primals))
     tangent_leaves, tangent_tree = pytree.tree_flatten(tuple(tangents))

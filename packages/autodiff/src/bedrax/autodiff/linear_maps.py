@@ -78,17 +78,11 @@ class Linearized:
         """
         leaves, tree = pytree.tree_flatten(tangents)
         if tree != self.in_tree:
-            raise TypeError(
-                f"linearized function called with tangents of structure {tree}, but the primals had structure"
-                f" {self.in_tree}"
-            )
+            raise TypeError(f"linearized function: primals had structure {self.in_tree}, the tangents have {tree}")
         for t, wanted in zip(leaves, self.in_types, strict=True):
             got = _type_of(t)
             if got.shape != wanted.shape or got.dtype != wanted.dtype:
-                raise ValueError(
-                    "linearized function called with a tangent that does not fit the point: got"
-                    f" {got.str_short()}, expected {wanted.str_short()}"
-                )
+                raise ValueError(f"linearized function: got tangent {got.str_short()}, expected {wanted.str_short()}")
         jaxpr, active_out, residuals = self.program
         live = [t for t, a in zip(leaves, self.active, strict=True) if a]
         out = iter(ir.run(jaxpr, *residuals, *live))
@@ -210,10 +204,7 @@ class VJP(Linearized):
 
     def _pulled(self, given: tuple, places: tuple) -> Any:
         if len(given) != 1:
-            raise TypeError(
-                f"what vjp returns takes one argument, the cotangent of the result, got {len(given)}; pass a tuple if"
-                " the function returns one"
-            )
+            raise TypeError(f"what vjp returns takes one argument, the cotangent (maybe a tuple), got {len(given)}")
         for place, wanted in zip(places, self.in_types, strict=True):
             if wanted.mutable and (place is None or isinstance(place, GradValue)):
                 raise ValueError(

@@ -121,10 +121,7 @@ def save_and_offload_only_these_names(
     """
     saved, offloaded = frozenset(names_which_can_be_saved), frozenset(names_which_can_be_offloaded)
     if saved & offloaded:
-        raise ValueError(
-            "save_and_offload_only_these_names: a value is either saved or offloaded, but names_which_can_be_saved and"
-            f" names_which_can_be_offloaded both contain {sorted(saved & offloaded)}"
-        )
+        raise ValueError(f"save_and_offload_only_these_names: {sorted(saved & offloaded)} are both saved and offloaded")
     answers = [(name, Saveable) for name in saved]
     answers += [(name, Offloadable(offload_src, offload_dst)) for name in offloaded]
     return _ByName(frozenset(answers), Recompute, Recompute)

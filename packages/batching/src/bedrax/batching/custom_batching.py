@@ -97,17 +97,13 @@ class custom_vmap:
         outs, tree = pytree.tree_flatten(result[0])
         batched, flag_tree = pytree.tree_flatten(result[1])
         if tree != flag_tree:
-            raise ValueError(
-                f"the vmap rule of {name} returned a result of structure {tree}, but out_batched of structure"
-                f" {flag_tree}"
-            )
+            raise ValueError(f"the vmap rule of {name} returned structure {tree}, but out_batched has {flag_tree}")
         if out_tree != tree:
             raise ValueError(f"the vmap rule of {name} returned structure {tree}, but the function returns {out_tree}")
         for x, b in zip(outs, batched, strict=True):
             if b and (not aval_of(x).shape or aval_of(x).shape[0] != axis_size):
                 raise ValueError(
-                    f"the vmap rule of {name} says that a result of type {aval_of(x).str_short()} is mapped, but its first"
-                    f" axis is not of the axis size {axis_size}"
+                    f"the vmap rule of {name}: a mapped result has shape {aval_of(x).shape}, without axis {axis_size}"
                 )
         return outs, batched
 

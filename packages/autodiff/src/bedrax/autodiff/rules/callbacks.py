@@ -10,10 +10,7 @@ def _refuses(prim, name):
         if all(type(t) is Zero for t in tangents):
             out = prim.bind(*primals, **params)
             return out, [Zero.of(x) for x in out]
-        raise ValueError(
-            f"a callback has no derivative, and one of {name} was differentiated; give the function that calls it a"
-            " rule with jax.custom_jvp or jax.custom_vjp"
-        )
+        raise ValueError(f"{name}: a callback has no derivative; use jax.custom_jvp or custom_vjp where it is called")
 
     transpose_rules.absent(prim, why="a callback has no derivative, so it is never part of a linear program")
 

@@ -154,8 +154,7 @@ def _scatter_mul_jvp(primals, tangents, **params):
     if type(tu) is not Zero:
         if not params["unique_indices"]:
             raise NotImplementedError(
-                "scatter_mul cannot be differentiated with respect to its updates unless unique_indices=True: pass it if"
-                " no position is updated twice."
+                "scatter_mul: a derivative by updates needs unique_indices=True; pass it if it holds"
             )
         old = _take(x, indices, len(aval_of(x).shape), aval_of(updates).shape, params)
         term = indexing.scatter_add_p.bind(zeros_of(aval_of(x)), indices, elementwise.mul(tu, old), **params)

@@ -254,10 +254,7 @@ def _svd(primals, tangents, *, full_matrices, compute_uv, subset_by_index, algor
     (a,), (t,) = primals, tangents
     m, n, _, square = _sizes(a)
     if compute_uv and full_matrices and not square:
-        raise NotImplementedError(
-            "svd with full_matrices=True has no derivative: the vectors beyond min(m, n) are not determined by the "
-            "matrix; use full_matrices=False"
-        )
+        raise NotImplementedError("svd: full_matrices=True has no derivative: some vectors are arbitrary; use False")
     s, u, vh = p.svd_p.bind(a, full_matrices=False, compute_uv=True, subset_by_index=None, algorithm=algorithm)
     v = adjoint(vh)
     tv = matmul(t, v)
@@ -442,10 +439,7 @@ def _ormqr(primals, tangents, *, left, transpose):
     a, taus, c = primals
     *reflectors, tc = tangents
     if any(type(t) is not Zero for t in reflectors):
-        raise NotImplementedError(
-            "ormqr has derivatives with respect to the matrix c only, not to Householder reflectors; differentiate qr "
-            "and multiply by its result"
-        )
+        raise NotImplementedError("ormqr has derivatives with respect to the matrix c only; differentiate qr instead")
     return tuple(p.ormqr_p.bind(a, taus, x, left=left, transpose=transpose) for x in (c, instantiate(tc)))
 
 

@@ -32,10 +32,7 @@ def _jvp(primals, tangents, *, jaxprs, const_lengths):
 @transpose_rules.rule(linear_solve_p, kind="program")
 def _transpose(cts, *args, jaxprs, const_lengths):
     if jaxprs[3] is None:
-        raise TypeError(
-            "custom_linear_solve needs transpose_solve, or symmetric=True if the matrix is symmetric, to be "
-            "differentiated in reverse mode"
-        )
+        raise TypeError("custom_linear_solve needs transpose_solve (or symmetric=True) for reverse mode")
     consts, b = split_arguments(args, const_lengths)
     swap = lambda parts: Parts(parts[1], parts[0], parts[3], parts[2])
     out = linear_solve_p.bind(
