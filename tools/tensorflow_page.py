@@ -20,7 +20,7 @@ COMPOSED, MATRIX, WORLD = "jax2tf/tests/test_composed.py", "jax2tf/tests/test_ma
 EAGER, STAGED = "call_tf/tests/test_eager.py", "call_tf/tests/test_staged.py"
 MADE, TRIP = "call_tf/tests/test_transformed.py", "jax/tests/test_round_trip.py"
 EXPRESSIONS, SPECS = "shape_poly/tests/test_expressions.py", "shape_poly/tests/test_specs.py"
-LIMITS = "jax2tf/tests/test_limitations.py"
+LIMITS, SHARDING = "jax2tf/tests/test_limitations.py", "jax2tf/tests/test_sharding.py"
 
 PROMISES = {
     "Functions": [
@@ -75,8 +75,7 @@ PROMISES = {
         ("native programs for several platforms", HOLDS, f"{NATIVE}::test_platforms"),
         ("calls of exported programs", HOLDS, f"{COMPOSED}::test_calls_of_exported_programs"),
         ("no `pmap`", "better: `pmap` and `shard_map` are mapped on the one device", f"{TRIP}::test_programs_for_devices_in_plain_graphs"),
-        ("arguments and results with shardings", "values only: there is one TensorFlow device, which TensorFlow's CPUs and GPUs have, too",
-         f"{COMPOSED}::test_placement_changes_no_value"),
+        ("arguments and results that are split over devices are marked by `XlaSharding`, in graphs only", HOLDS, f"{SHARDING}::test_splits_are_marked"),
     ],
     "call_tf": [
         ("eagerly TensorFlow runs the function", HOLDS, f"{EAGER}::test_trees_go_in_and_out"),
