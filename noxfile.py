@@ -154,9 +154,10 @@ def faults(session):
 
 @nox.session(default=False)
 def demo(session):
-    """The worked example: train, export and serve a digit classifier."""
+    """The worked examples: train, export and serve a digit classifier; train a language model on many devices."""
     sync(session, *EVERYTHING)
     session.run("python", "-m", "examples.digits", *session.posargs, env=QUIET)
+    session.run("python", "-m", "examples.parallel", env=QUIET)
 
 
 @nox.session(default=False)
