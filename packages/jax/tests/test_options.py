@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import jax
+import numpy as np
 import pytest
 
 import bedrax
@@ -84,3 +85,35 @@ assert len(traced) == 1, traced
 """
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
+
+
+def test_cache_misses_are_explained(caplog):
+    def f(x, y, *, n=1):
+        return x + y["a"] * n
+
+    jitted = jax.jit(f, static_argnames="n")
+    with jax.explain_cache_misses(True), caplog.at_level("WARNING"):
+        said = []
+        calls = (
+            (1.0, {"a": 1.0}),
+            (2.0, {"a": 2.0}),
+            (1.0, {"a": np.ones(3, "f")}),
+            (np.ones(3, "f"), {"a": 1, "b": 2}),
+        )
+        for call in calls:
+            jitted(*call)
+            said.append([r.getMessage() for r in caplog.records])
+            caplog.clear()
+        jitted(*calls[0], n=2)
+        said.append([r.getMessage() for r in caplog.records])
+        caplog.clear()
+        with jax.default_matmul_precision("highest"):
+            jitted(*calls[0])
+        said.append([r.getMessage() for r in caplog.records])
+    words = ["not been traced", None, "y['a'] is float32[3], was float32[]", "structure", "static arguments", "options"]
+    for messages, word in zip(said, words, strict=True):
+        assert not messages if word is None else word in messages[0] and "f at" in messages[0], (messages, word)
+    with caplog.at_level("WARNING"):
+        caplog.clear()
+        jax.jit(lambda x: x)(1.0)
+    assert not caplog.records

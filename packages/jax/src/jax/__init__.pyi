@@ -19,7 +19,8 @@ from bedrax.state import (
 from bedrax.core.config import (
     check_tracer_leaks as check_tracer_leaks, config as config,
     debug_infs as debug_infs, debug_nans as debug_nans, disable_jit as disable_jit,
-    enable_checks as enable_checks, enable_x64 as enable_x64, make_user_context as make_user_context,
+    enable_checks as enable_checks, enable_x64 as enable_x64, explain_cache_misses as explain_cache_misses,
+    make_user_context as make_user_context,
     no_tracing as no_tracing, numpy_dtype_promotion as numpy_dtype_promotion,
 )  # fmt: skip
 from bedrax.lax.flags import (
@@ -39,7 +40,7 @@ from bedrax.xla_backend.flags import (
 )  # fmt: skip
 from bedrax.extend.flags import (
     allow_f16_reductions as allow_f16_reductions, auto_pcast as auto_pcast,
-    debug_key_reuse as debug_key_reuse, explain_cache_misses as explain_cache_misses,
+    debug_key_reuse as debug_key_reuse,
     jax2tf_associative_scan_reductions as jax2tf_associative_scan_reductions,
     remove_size_one_mesh_axis_from_type as remove_size_one_mesh_axis_from_type,
     thread_guard as thread_guard,

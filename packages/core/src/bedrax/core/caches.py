@@ -45,6 +45,10 @@ class Recent:
             except KeyError:
                 break
 
+    def keys(self) -> list:
+        """What something is kept for, the latest used last."""
+        return list(self.found)
+
     def clear(self) -> None:
         """Forget everything."""
         self.found.clear()
@@ -101,6 +105,9 @@ class _Role:
 
     def keep(self, key: Any, value: Any) -> None:
         self.table.keep((self.role, key), value)
+
+    def keys(self) -> list:
+        return [key[1] for key in self.table.keys() if len(key) == 2 and key[0] == self.role]
 
 
 traces = FunctionCache()  # of `jit`, loops, branches, and whoever traces a user's function for a primitive

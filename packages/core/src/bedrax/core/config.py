@@ -509,6 +509,9 @@ debug_infs = flag("jax_debug_infs", False, "an operation that makes an infinity 
 disable_jit = flag("jax_disable_jit", False, "jit runs its function op by op", keyed=True, users_only=True)
 check_tracer_leaks = flag("jax_check_tracer_leaks", False, "an error when a tracer outlives its trace", keyed=True)
 enable_checks = flag("jax_enable_checks", False, "check internal invariants: every jaxpr is type checked", keyed=True)
+explain_cache_misses = flag(
+    "jax_explain_cache_misses", False, "when jit traces a function, log at WARNING what no earlier trace had"
+)
 no_tracing = flag("jax_no_tracing", False, "tracing for jit is an error")
 traceback_filtering = flag(
     "jax_traceback_filtering", "auto", "how our frames are taken out of tracebacks",

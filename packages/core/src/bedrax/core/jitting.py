@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import logging
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -18,6 +19,8 @@ from bedrax.core.ir import Jaxpr, eval_jaxpr
 from bedrax.core.signatures import Signature, leaf_names
 from bedrax.core.tables import calls, print_rules, programs, with_programs
 from bedrax.core.tracing import Primitive, current
+
+_logger = logging.getLogger(__name__)
 
 
 def holds_program(name: str) -> Primitive:
@@ -153,6 +156,8 @@ class Jitted:
         if traced is None or (traced.seen and not traced.holds()):
             if config.no_tracing.value:
                 raise RuntimeError(f"jit would trace {self.name} now, but jax_no_tracing is on")
+            if config.explain_cache_misses.value:
+                _logger.warning("%s", self.why_traced(key, len(args)))
             traced = self.trace_now(in_tree, types, static_key)
             if not any(map(staging.of_a_trace, traced.consts)):
                 self.cache.keep(key, traced)
@@ -173,6 +178,25 @@ class Jitted:
             traced.jaxpr, [*traced.consts, *leaves], params, traced.out_tree, in_tree, len(traced.consts), traced.changes,
             traced.seen,
         )  # fmt: skip
+
+    def why_traced(self, key: tuple, count: int) -> str:
+        """What is new in the signature of a call (with `count` positional arguments), in words."""
+        what = f"jit traces {self.name} at {source.describe_function(self.fun)}"
+        known = [k for k in self.cache.keys() if len(k) == len(key) and type(k[1]) is tuple]
+        if not known:
+            return f"{what}: it has not been traced before, or its traces were dropped with an earlier function object"
+        parts = ("structure of the arguments", "types", "static arguments", "options and context managers")
+        near = min(known[::-1], key=lambda k: sum(a != b for a, b in zip(k, key, strict=True)))
+        if near[0] == key[0] and near[1] != key[1]:
+            names = leaf_names(self.fun, key[0], sorted(self.signature.static_positions(count)))
+            changes = [
+                f"{name} is {new.str_short()}, was {old.str_short()}"
+                for name, new, old in zip(names, key[1], near[1], strict=True)
+                if new != old
+            ]
+            return f"{what}: new types: {'; '.join(changes)}"
+        new = [part for part, a, b in zip(parts, near, key, strict=True) if a != b]
+        return f"{what}: new {' and '.join(new)}: {', '.join(str(b) for a, b in zip(near, key, strict=True) if a != b)}"
 
     @monitoring.timed("/jax/core/compile/jaxpr_trace_duration")
     def trace_now(self, in_tree, types, static_key) -> _Traced:

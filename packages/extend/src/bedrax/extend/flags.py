@@ -78,7 +78,6 @@ INERT: dict[str, tuple[tuple, ...]] = {
         ("jax_check_static_indices", False),
     ),
     "not checked here: computations may run in any thread": (("jax_thread_guard", False),),
-    "not logged here; jax_log_compiles logs what is traced and compiled": (("jax_explain_cache_misses", False),),
     "not logged here; jax.ad_checkpoint.print_saved_residuals prints them": (("jax_log_checkpoint_residuals", False),),
 }  # fmt: skip
 
@@ -93,7 +92,6 @@ _declared = {row[0]: _declare(why, *row) for why, rows in INERT.items() for row 
 allow_f16_reductions = _declared["jax_allow_f16_reductions"]
 auto_pcast = _declared["jax_auto_pcast"]
 debug_key_reuse = _declared["jax_debug_key_reuse"]
-explain_cache_misses = _declared["jax_explain_cache_misses"]
 jax2tf_associative_scan_reductions = _declared["jax2tf_associative_scan_reductions"]
 remove_size_one_mesh_axis_from_type = _declared["jax_remove_size_one_mesh_axis_from_type"]
 thread_guard = _declared["jax_thread_guard"]
