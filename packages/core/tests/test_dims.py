@@ -166,6 +166,17 @@ def test_canonical_shapes(shape, expected):
     assert all(type(d) is int for d in result)
 
 
+def test_canonical_shapes_of_libraries_classes():
+    class TensorShape:  # as TensorFlow Probability has it: no Sequence
+        def __len__(self):
+            return 2
+
+        def __getitem__(self, i):
+            return (3, 4)[i]
+
+    assert dims.canonical_shape(TensorShape()) == (3, 4)
+
+
 def test_canonical_shapes_keep_symbols(n):
     assert dims.canonical_shape([n, np.int8(2)])[0] is n
     assert dims.canonical_shape(n) == (n,)

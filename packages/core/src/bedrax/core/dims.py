@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from bedrax.core import errors
@@ -230,9 +230,8 @@ def _as_sequence(shape: Any) -> Sequence[Any]:
     """A single dimension, or what is no sequence, as a sequence of one."""
     ndim = getattr(shape, "ndim", None)
     if ndim is None:  # no array
-        return (
-            tuple(shape) if isinstance(shape, (Sequence, range)) and not isinstance(shape, (str, bytes)) else (shape,)
-        )
+        one_by_one = hasattr(shape, "__getitem__") and hasattr(shape, "__len__")  # of a library's class, too
+        return tuple(shape) if one_by_one and not isinstance(shape, (str, bytes, Mapping)) else (shape,)
     return (shape,) if ndim == 0 else tuple(shape)
 
 
