@@ -22,7 +22,13 @@ _CORES = (
 )  # fmt: skip
 _ATTENTION = ("CausalMask", "MultiHeadMask", "NumpyMask", "SegmentIds", "make_splash_mha")
 
+_HINTS = ("attr_get", "control_dep", "schedule", "scheduling_group", "set_xla_metadata", "xla_metadata_call")
+_ROOFLINE = ("register_roofline", "register_standard_roofline", "roofline", "roofline_and_grad")
+
 reasons: dict[str, str] = {
+    **dict.fromkeys(_HINTS, "programs carry no hints for the schedulers of TPUs and GPUs; leave it out, results are the same"),
+    **dict.fromkeys(_ROOFLINE, "jax.jit(f).lower(*args).compile().cost_analysis() has XLA's estimate of operations and bytes"),
+    "make_error_array": "arrays are values; an error is raised where it is found",
     **dict.fromkeys(("VJPHiPrimitive", "HiPspec"), _TYPES),
     **dict.fromkeys(_CORES, _MESHES),
     "fused": "no compiler of these platforms is told what to fuse; jax.jit compiles a function as a whole",
@@ -55,6 +61,10 @@ def _function(name: str) -> Callable[..., Any]:
 
 
 register_hlo_module_transformation = _function("register_hlo_module_transformation")
+
+attr_get, control_dep, schedule, scheduling_group, set_xla_metadata, xla_metadata_call = map(_function, _HINTS)
+register_roofline, register_standard_roofline, roofline, roofline_and_grad = map(_function, _ROOFLINE)
+make_error_array = _function("make_error_array")
 
 # ---- kernels: what needs cores, and the kernels for TPUs that keras imports
 

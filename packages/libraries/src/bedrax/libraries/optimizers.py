@@ -16,11 +16,20 @@ import bedrax.numpy as jnp
 from bedrax import pytree
 
 __all__ = [
-    "JoinPoint", "Optimizer", "OptimizerState", "adagrad", "adam", "adamax", "clip_grads", "constant",
+    "InitFn", "Params", "ParamsFn", "Schedule", "State", "Step", "UpdateFn", "Updates", "JoinPoint", "Optimizer", "OptimizerState", "adagrad", "adam", "adamax", "clip_grads", "constant",
     "exponential_decay", "inverse_time_decay", "l2_norm", "make_schedule", "momentum", "nesterov", "optimizer",
     "pack_optimizer_state", "piecewise_constant", "polynomial_decay", "rmsprop", "rmsprop_momentum", "sgd", "sm3",
     "unpack_optimizer_state",
 ]  # fmt: skip
+
+
+# What the functions of an optimizer take and give.
+Params = State = Updates = Any  # pytrees of arrays
+Step = int
+Schedule = Callable[[Step], Any]
+InitFn = Callable[[Params], "OptimizerState"]
+UpdateFn = Callable[[Step, Updates, "OptimizerState"], "OptimizerState"]
+ParamsFn = Callable[["OptimizerState"], Params]
 
 
 class Optimizer(NamedTuple):

@@ -22,6 +22,15 @@ _session: tuple[Any, str] | None = None
 _server: Any = None
 
 
+def get_profiled_instructions_proto(tensorboard_dir: str) -> bytes:
+    """XLA's message of what the instructions of profiled programs cost, for the option `fdo_profile` of compilation.
+
+    Args:
+      tensorboard_dir: where a profile was recorded. Only profiles of NVIDIA's GPUs hold such costs.
+    """
+    return _native.get_profiled_instructions_proto(tensorboard_dir)
+
+
 def start_trace(
     log_dir: str | os.PathLike, create_perfetto_link: bool = False, create_perfetto_trace: bool = False,
     profiler_options: ProfileOptions | None = None,

@@ -44,6 +44,9 @@ dlpack_managed_tensor_to_buffer = _jax.dlpack_managed_tensor_to_buffer
 pytree_registry = _jax.pytree.default_registry()
 pjit = _jax.pjit
 default_topology = _jax.get_default_c_api_topology
+TransferConnection = _jax.TransferConnection
+TransferServer = _jax.TransferServer
+start_transfer_server = _jax.start_transfer_server
 
 jaxlib_version = tuple(int(part) for part in __import__("jaxlib.version").version.__version__.split(".")[:3])
 

@@ -1,0 +1,1 @@
+from bedrax.extend.unsupported import control_dep as control_dep, schedule as schedule

@@ -1,0 +1,1 @@
+from bedrax.xla_backend.profiler import get_profiled_instructions_proto as get_profiled_instructions_proto
