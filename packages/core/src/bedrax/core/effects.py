@@ -88,6 +88,23 @@ remat_allowed_effects = EffectTypeSet("may run again when a computation is remat
 partial_eval_kept_effects = EffectTypeSet("kept in the known part when a program is split")
 
 
+class Kept(Effect):
+    """What keeps an operation without results from being removed."""
+
+    __slots__ = ()
+
+    def __repr__(self):
+        return "Kept"
+
+
+kept = Kept()
+for _set in (
+    lowerable_effects, control_flow_allowed_effects, custom_derivatives_allowed_effects, remat_allowed_effects,
+    partial_eval_kept_effects,
+):  # fmt: skip
+    _set.add_type(Kept)
+
+
 def moved(effects: Iterable[Effect], place: Callable[[int], int | None]) -> Effects:
     """The effects with those on operands renamed: `place` says which value the operand is, None: one of no concern."""
     found = set()

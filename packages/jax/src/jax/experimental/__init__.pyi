@@ -3,7 +3,7 @@ from bedrax.lax.primitives.callbacks import io_callback as io_callback
 from . import (
     array_serialization as array_serialization, buffer_callback as buffer_callback, checkify as checkify, colocated_python as colocated_python,
     compilation_cache as compilation_cache, compute_on as compute_on, fused as fused, hijax as hijax, jax2tf as jax2tf, jet as jet,
-    key_reuse as key_reuse, layout as layout, multihost_utils as multihost_utils, ode as ode, pallas as pallas, pjit as pjit,
-    random as random, rnn as rnn, serialize_executable as serialize_executable, shard_map as shard_map,
+    key_reuse as key_reuse, layout as layout, mesh_utils as mesh_utils, multihost_utils as multihost_utils, ode as ode, pallas as pallas, pjit as pjit,
+    random as random, rnn as rnn, serialize_executable as serialize_executable, shard_alike as shard_alike, shard_map as shard_map,
     source_mapper as source_mapper, sparse as sparse, topologies as topologies,
 )  # fmt: skip

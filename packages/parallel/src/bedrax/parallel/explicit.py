@@ -146,7 +146,7 @@ def nowhere(op: Operation, **params):
 _FAMILIES: dict[str, Callable] = {
     "elementwise": elementwise, "conversions": elementwise, "special": elementwise, "reductions": reduction,
     "cumulative": along_axis, "linalg": matrices, "fft": leading, "callbacks": nowhere, "markers": same,
-    "random_bits": elementwise, "calls": same, "custom_rules": same, "collectives": same,
+    "random_bits": elementwise, "placement": same, "calls": same, "custom_rules": same, "collectives": same,
 }  # fmt: skip
 
 

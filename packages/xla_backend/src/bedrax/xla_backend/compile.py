@@ -126,6 +126,7 @@ def lower(jaxpr: Jaxpr, name: str, placement: Placement, donated: Sequence[bool]
     count = len(placement.devices)
     target = platform or platforms.of_device(placement.devices[0])
     program = Program(name, target, count, devices=placement.devices)
+    program.mesh = placement.mesh
     axes = partitioned_axes(jaxpr, placement) if count > 1 and flags.use_shardy_partitioner.value else None
     if axes is not None:
         program.partitioner = Shardy(program, axes)
@@ -360,7 +361,7 @@ class LoadedProgram:
         for j, i in enumerate(self.kept_positions):
             given = where.arguments[i]
             if given is None:
-                given = replicated if arguments is None else from_hlo(
+                given = replicated if arguments is None else sharding.from_hlo(
                     runtime.HloSharding.from_proto(arguments[j]), device_list, mesh,
                     len(self.lowered.jaxpr.invars[i].aval.shape))  # fmt: skip
             self.in_shardings.append(given)
@@ -372,7 +373,7 @@ class LoadedProgram:
                 if len(devices) == 1 and mesh is None:
                     given = make_single_device_sharding(devices[0], executable.get_output_memory_kinds()[0][k])
                 else:
-                    given = replicated if outputs is None else from_hlo(
+                    given = replicated if outputs is None else sharding.from_hlo(
                         runtime.HloSharding.from_proto(outputs[k]), device_list, mesh, len(aval.shape))  # fmt: skip
             self.out_shardings.append(given)
 
@@ -458,45 +459,6 @@ def _handler(aval: ShapedArray, s: Any, committed: bool):
         # XLA computed booleans in their place; a float0 has no bits.
         return handler.wrap(lambda x: np.zeros(aval.shape, dtypes.float0))
     return handler
-
-
-def from_hlo(hlo: runtime.HloSharding, device_list, mesh, ndim: int):
-    """The sharding that the compiler chose, as a `NamedSharding` over `mesh` if it is one."""
-    if mesh is not None:
-        spec = _spec_of(hlo, mesh, ndim)
-        if spec is not None:
-            return sharding.NamedSharding(mesh, spec)
-    return sharding.GSPMDSharding(device_list, hlo)
-
-
-def _spec_of(hlo, mesh, ndim: int):
-    """The partition spec over `mesh` with this tile assignment: try axes for each dimension by their sizes."""
-    if hlo.is_replicated():
-        return sharding.PartitionSpec()
-    counts = sharding.tile_counts(hlo, ndim)
-
-    def assign(d, free, spec):
-        if d == ndim:
-            candidate = sharding.PartitionSpec(*spec)
-            return candidate if sharding._named_hlo(mesh, candidate, ndim) == hlo else None
-        for axes in _products(free, counts[d], dict(mesh.shape_tuple)):
-            found = assign(d + 1, [n for n in free if n not in axes], [*spec, axes or None])
-            if found is not None:
-                return found
-        return None
-
-    return assign(0, list(mesh.axis_names), [])
-
-
-def _products(free, count, sizes):
-    """Ordered selections of axes whose sizes multiply to `count`."""
-    if count == 1:
-        yield ()
-        return
-    for name in free:
-        if sizes[name] > 1 and count % sizes[name] == 0:
-            for rest in _products([n for n in free if n != name], count // sizes[name], sizes):
-                yield (name, *rest)
 
 
 class NonFinite(FloatingPointError):

@@ -28,7 +28,7 @@ from bedrax.core.tracing import Primitive
 from bedrax.lax import element_types
 from bedrax.numpy_backend.tables import numpy_rules
 from bedrax.shape_poly import SymbolicScope, is_symbolic_dim, symbolic_args_specs, symbolic_shape
-from bedrax.xla_backend import clients, export_format, flags, placement, platforms, running, tables
+from bedrax.xla_backend import clients, export_format, flags, placement, platforms, running, sharding, tables
 from bedrax.xla_backend import compile as compile_module
 from bedrax.xla_backend.door import runtime
 from bedrax.xla_backend.export_format import register_namedtuple_serialization, register_pytree_node_serialization
@@ -145,7 +145,7 @@ class Exported:
         devices = runtime.DeviceList(tuple(mesh.devices.flat))
         return tuple(
             [
-                None if s is None else compile_module.from_hlo(s, devices, mesh, len(a.shape))
+                None if s is None else sharding.from_hlo(s, devices, mesh, len(a.shape))
                 for s, a in zip(shardings, avals, strict=True)
             ]
         )

@@ -499,6 +499,45 @@ class GSPMDSharding(runtime.GSPMDShardingBase):
         return f"GSPMDSharding({self._hlo_sharding!r}, memory_kind={self._memory_kind})"
 
 
+def from_hlo(hlo: runtime.HloSharding, device_list, mesh, ndim: int):
+    """The sharding that the compiler chose, as a `NamedSharding` over `mesh` if it is one."""
+    if mesh is not None:
+        spec = _spec_of(hlo, mesh, ndim)
+        if spec is not None:
+            return NamedSharding(mesh, spec)
+    return GSPMDSharding(device_list, hlo)
+
+
+def _spec_of(hlo, mesh, ndim: int):
+    """The partition spec over `mesh` with this tile assignment: try axes for each dimension by their sizes."""
+    if hlo.is_replicated():
+        return PartitionSpec()
+    counts = tile_counts(hlo, ndim)
+
+    def assign(d, free, spec):
+        if d == ndim:
+            candidate = PartitionSpec(*spec)
+            return candidate if _named_hlo(mesh, candidate, ndim) == hlo else None
+        for axes in _products(free, counts[d], dict(mesh.shape_tuple)):
+            found = assign(d + 1, [n for n in free if n not in axes], [*spec, axes or None])
+            if found is not None:
+                return found
+        return None
+
+    return assign(0, list(mesh.axis_names), [])
+
+
+def _products(free, count, sizes):
+    """Ordered selections of axes whose sizes multiply to `count`."""
+    if count == 1:
+        yield ()
+        return
+    for name in free:
+        if sizes[name] > 1 and count % sizes[name] == 0:
+            for rest in _products([n for n in free if n != name], count // sizes[name], sizes):
+                yield (name, *rest)
+
+
 def make_mesh(axis_shapes: Sequence[int], axis_names: Sequence[Any], axis_types=None, *, devices=None) -> Mesh:
     """A mesh over the available devices, in their natural order.
 

@@ -1,7 +1,7 @@
 """Differentiation of placement: tangents go where values go, cotangents come back."""
 
 from bedrax.autodiff.tables import Zero, jvp_rules, transpose_rules
-from bedrax.lax.primitives.placement import reshard_p
+from bedrax.lax.primitives.placement import inspect_sharding_p, reshard_p, shard_alike_p
 
 
 @jvp_rules.rule(reshard_p, kind="linear")
@@ -16,3 +16,16 @@ def _jvp(primals, tangents, *, to, src):
 @transpose_rules.rule(reshard_p, kind="linear")
 def _transpose(ct, x, *, to, src):
     return [ct if src is None else reshard_p.bind(ct, to=src, src=to)]
+
+
+@jvp_rules.rule(shard_alike_p, kind="tangents pass by")
+def _alike(primals, tangents):
+    return shard_alike_p.bind(*primals), list(tangents)
+
+
+@jvp_rules.rule(inspect_sharding_p, kind="zero")
+def _inspect(primals, tangents, *, callback):
+    return inspect_sharding_p.bind(*primals, callback=callback), []
+
+
+transpose_rules.absent(shard_alike_p, inspect_sharding_p, why="tangents pass by it")

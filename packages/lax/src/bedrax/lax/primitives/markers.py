@@ -62,26 +62,10 @@ def stage(x, /):
     return stage_p.bind(x)
 
 
-class _Kept(effects.Effect):
-    """What keeps a sink, and so its operand, from being removed."""
-
-    __slots__ = ()
-
-    def __repr__(self):
-        return "Kept"
-
-
-_kept = _Kept()
-for _set in (
-    effects.lowerable_effects, effects.control_flow_allowed_effects, effects.remat_allowed_effects,
-    effects.custom_derivatives_allowed_effects, effects.partial_eval_kept_effects,
-):  # fmt: skip
-    _set.add_type(_Kept)
-
 # params: prevent_mlir_dce
 dce_sink_p = Primitive("dce_sink", _FAMILY, multiple_results=True)
 dce_sink_p.abstract_eval = lambda *operands, prevent_mlir_dce: []
-effect_rules.add(dce_sink_p, lambda *operands, prevent_mlir_dce: {_kept})
+effect_rules.add(dce_sink_p, lambda *operands, prevent_mlir_dce: {effects.kept})
 
 
 def dce_sink(val, *, prevent_mlir_dce: bool = False) -> None:

@@ -15,13 +15,17 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from bedrax.core import executors
+from bedrax import pytree
+from bedrax.core import effects, executors
 from bedrax.core.avals import aval_of
 from bedrax.core.jitting import jit
-from bedrax.core.tables import device_rules, print_rules
-from bedrax.core.tracing import Primitive
+from bedrax.core.tables import device_rules, effect_rules, print_rules
+from bedrax.core.tracing import Primitive, Tracer
 
-__all__ = ["Memory", "anywhere", "free", "is_split", "moved", "placed", "placed_result", "reshard_p"]
+__all__ = [
+    "Memory", "anywhere", "free", "inspect_array_sharding", "inspect_sharding_p", "is_split", "moved", "placed",
+    "placed_result", "reshard_p", "shard_alike", "shard_alike_p",
+]  # fmt: skip
 
 
 class Memory:
@@ -131,3 +135,42 @@ def free(x: Any) -> Any:
     """`x`, with a type that does not tell how it is split."""
     split = getattr(aval_of(x), "sharding", None)
     return x if split is None else reshard_p.bind(x, to=anywhere, src=split)
+
+
+# ---- questions about places, and values that are placed alike
+
+shard_alike_p = Primitive("shard_alike", "placement", multiple_results=True)
+shard_alike_p.abstract(lambda x, y: [x, y])
+
+
+def shard_alike(x: Any, y: Any) -> tuple:
+    """Two pytrees of arrays, each leaf split like the one at its place in the other, in a way the compiler chooses.
+
+    Raises:
+      ValueError: their structures, or the shapes of two leaves, differ.
+    """
+    xs, tree = pytree.tree_flatten(x)
+    ys, other = pytree.tree_flatten(y)
+    if tree != other:
+        raise ValueError(f"shard_alike: x and y are pytrees of one structure, got {tree} and {other}")
+    pairs = []
+    for a, b in zip(xs, ys, strict=True):
+        if aval_of(a).shape != aval_of(b).shape:
+            raise ValueError(f"shard_alike: leaves have one shape, got {aval_of(a).shape} and {aval_of(b).shape}")
+        pairs.append(shard_alike_p.bind(a, b))
+    return tuple(pytree.tree_unflatten(tree, [pair[i] for pair in pairs]) for i in range(2))
+
+
+# params: callback (gets the sharding, when the program is compiled)
+inspect_sharding_p = Primitive("inspect_sharding", "placement", multiple_results=True)
+inspect_sharding_p.abstract(lambda x, *, callback: [])
+effect_rules.add(inspect_sharding_p, lambda x, *, callback: {effects.kept})
+
+
+def inspect_array_sharding(value: Any, *, callback: Callable) -> None:
+    """Call ``callback(sharding)`` with how the leaves of `value` are split; inside `jit`, when the program is compiled."""
+    for leaf in pytree.tree_leaves(value):
+        if isinstance(leaf, Tracer):
+            inspect_sharding_p.bind(leaf, callback=callback)
+        else:
+            callback(getattr(leaf, "sharding", None))

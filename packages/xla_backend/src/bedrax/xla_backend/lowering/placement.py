@@ -1,6 +1,9 @@
 """StableHLO of placement: what the partitioner, and the buffers of other memories, are told."""
 
-from bedrax.lax.primitives.placement import reshard_p
+from bedrax.lax.primitives.placement import inspect_sharding_p, reshard_p, shard_alike_p
+from bedrax.xla_backend import sharding
+from bedrax.xla_backend.door import runtime
+from bedrax.xla_backend.lowering import types
 from bedrax.xla_backend.tables import lowering_rules
 
 
@@ -25,3 +28,28 @@ def _reshard(ctx, x, *, to, src):
 def _elsewhere(to, src, kind) -> bool:
     """Whether a value changes its memory: a sharding names the usual one, too."""
     return to.assignment is None or kind != "device" or getattr(src, "memory_kind", kind) != kind
+
+
+@lowering_rules.rule(shard_alike_p)
+def _alike(ctx, x, y):
+    return ctx.program.partitioner.alike(ctx, (x, y)) if ctx.program.num_partitions > 1 else [x, y]
+
+
+@lowering_rules.rule(inspect_sharding_p)
+def _inspect(ctx, x, *, callback):
+    devices = ctx.program.devices
+    if len(devices) == 1:
+        callback(sharding.make_single_device_sharding(devices[0]))
+    if len(devices) < 2:
+        return []
+    rank, mesh, device_list = x.type.rank, ctx.program.mesh, runtime.DeviceList(devices)
+
+    def found(hlo, *_):  # called by the partitioner
+        callback(sharding.from_hlo(hlo, device_list, mesh, rank))
+
+    ctx.keep_alive(found)
+    address = types.ir.StringAttr.get(runtime.encode_inspect_sharding_callback(found), types.context)
+    ctx.emit(
+        "stablehlo.custom_call", (x,), x.type, call_target_name="InspectSharding", has_side_effect=True,
+        api_version=ctx.i32(1), backend_config=address)  # fmt: skip
+    return []

@@ -52,6 +52,7 @@ class Program:
         self.name = name
         self.devices = tuple(devices)
         self.partitioner: Any = Gspmd()
+        self.mesh: Any = None  # in terms of which users are told of shardings
         self.groups = 0  # of values that are to be split alike
         self.lower_equation = lower_equation
         self.platform = platform

@@ -1,0 +1,1 @@
+from bedrax.lax.primitives.placement import shard_alike as shard_alike

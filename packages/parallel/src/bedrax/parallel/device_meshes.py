@@ -1,0 +1,130 @@
+"""Arrays of devices for meshes, in an order that suits how the devices are connected."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from bedrax.core import executors
+
+__all__ = ["create_device_mesh", "create_hybrid_device_mesh", "device_kind_handler_dict"]
+
+device_kind_handler_dict: dict = {}
+"""``device_kind -> function(mesh_shape, devices, **options) -> array of devices or None``: orders that users know better."""
+
+
+def _array(devices: Sequence[Any], shape: Sequence[int]) -> np.ndarray:
+    found = np.empty(len(devices), object)
+    found[:] = list(devices)
+    return found.reshape(tuple(shape))
+
+
+def create_device_mesh(
+    mesh_shape: Sequence[int], devices: Sequence[Any] | None = None, *, contiguous_submeshes: bool = False,
+    allow_split_physical_axes: bool = False,
+) -> np.ndarray:  # fmt: skip
+    """The devices as an array for a `Mesh`; devices with coordinates so that each axis follows physical ones.
+
+    Args:
+      mesh_shape: the shape of the array.
+      devices: by default those of the default platform.
+      contiguous_submeshes: keep the devices in the order given, so that parts of leading axes are neighbours.
+      allow_split_physical_axes: where no physical axes have the sizes asked for, take devices in their order.
+
+    Raises:
+      ValueError: the shape has another number of devices.
+      NotImplementedError: no physical axes have these sizes.
+    """
+    devices = executors.get().devices() if devices is None else list(np.asarray(devices, object).flat)
+    if math.prod(mesh_shape) != len(devices):
+        raise ValueError(
+            f"create_device_mesh: a mesh of shape {tuple(mesh_shape)} has {math.prod(mesh_shape)} devices, got"
+            f" {len(devices)}; change the shape, or pass as many in devices=")  # fmt: skip
+    handler = device_kind_handler_dict.get(devices[0].device_kind)
+    if handler is not None:
+        found = handler(mesh_shape, devices, contiguous_submeshes=contiguous_submeshes)
+        if found is not None:
+            return found
+    if contiguous_submeshes or getattr(devices[0], "coords", None) is None:
+        return _array(devices, mesh_shape)
+    return _along_physical_axes(tuple(mesh_shape), devices, allow_split_physical_axes)
+
+
+def _along_physical_axes(shape: tuple[int, ...], devices: list, may_split: bool) -> np.ndarray:
+    where = [(*d.coords, getattr(d, "core_on_chip", 0)) for d in devices]
+    low, high = np.min(where, 0), np.max(where, 0)
+    grid = np.empty(tuple(high - low + 1), object)
+    for place, d in zip(where, devices, strict=True):
+        grid[tuple(np.subtract(place, low))] = d
+    if grid.size == len(devices):
+        groups = _grouped(shape, grid.shape)
+        if groups is not None:
+            return grid.transpose([a for g in groups for a in g]).reshape(shape)
+    if may_split:
+        return _array([d for _, d in sorted(zip(where, devices, strict=True), key=lambda p: p[0])], shape)
+    raise NotImplementedError(
+        f"create_device_mesh: no axes of the {'x'.join(map(str, grid.shape))} devices have the sizes of {shape}; pass"
+        " allow_split_physical_axes=True to take them in their order")  # fmt: skip
+
+
+def _grouped(shape: tuple[int, ...], physical: tuple[int, ...]) -> list[tuple[int, ...]] | None:
+    """For each axis of `shape` the physical axes whose sizes multiply to it, every axis used once; None if there are none."""
+
+    def assign(i: int, free: tuple[int, ...]):
+        if i == len(shape):
+            return [] if all(physical[a] == 1 for a in free) else None
+        for count in range(len(free) + 1):
+            for chosen in itertools.combinations(free, count):
+                if math.prod(physical[a] for a in chosen) == shape[i]:
+                    rest = assign(i + 1, tuple([a for a in free if a not in chosen]))
+                    if rest is not None:
+                        return [chosen, *rest]
+        return None
+
+    found = assign(0, tuple([a for a, n in enumerate(physical) if n > 1]))
+    if found is not None:
+        found[-1] = (*found[-1], *[a for a, n in enumerate(physical) if n == 1])
+    return found
+
+
+def create_hybrid_device_mesh(
+    mesh_shape: Sequence[int], dcn_mesh_shape: Sequence[int], devices: Sequence[Any] | None = None, *,
+    process_is_granule: bool = False, should_sort_granules_by_key: bool = True, allow_split_physical_axes: bool = False,
+) -> np.ndarray:  # fmt: skip
+    """An array of devices of several groups with slower connections between them.
+
+    Args:
+      mesh_shape: the shape within a group.
+      dcn_mesh_shape: how many groups along each axis; of the same length.
+      devices: by default those of the default platform.
+      process_is_granule: a group is the devices of a process, else of a slice (`slice_index`).
+      should_sort_granules_by_key: groups are taken in the order of their index, else as they come.
+      allow_split_physical_axes: see `create_device_mesh`.
+
+    Returns:
+      An array of shape ``mesh_shape * dcn_mesh_shape``, element by element.
+
+    Raises:
+      ValueError: there are another number of groups.
+    """
+    devices = executors.get().devices() if devices is None else list(np.asarray(devices, object).flat)
+    name = "process_index" if process_is_granule else "slice_index"
+    groups: dict[int, list] = {}
+    for d in devices:
+        groups.setdefault(getattr(d, name, 0), []).append(d)
+    keys = sorted(groups) if should_sort_granules_by_key else list(groups)
+    if len(mesh_shape) != len(dcn_mesh_shape) or math.prod(dcn_mesh_shape) != len(groups):
+        raise ValueError(
+            f"create_hybrid_device_mesh: dcn_mesh_shape {tuple(dcn_mesh_shape)} has {math.prod(dcn_mesh_shape)} groups for"
+            f" mesh_shape {tuple(mesh_shape)}, and the devices have {len(groups)} by {name}")  # fmt: skip
+    parts = [
+        create_device_mesh(mesh_shape, groups[k], allow_split_physical_axes=allow_split_physical_axes) for k in keys
+    ]
+    whole = np.stack(parts).reshape(*dcn_mesh_shape, *mesh_shape)
+    n = len(mesh_shape)
+    whole = whole.transpose([a for i in range(n) for a in (i, n + i)])
+    return whole.reshape([a * b for a, b in zip(dcn_mesh_shape, mesh_shape, strict=True)])

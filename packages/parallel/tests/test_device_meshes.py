@@ -1,0 +1,66 @@
+"""Orders of devices for meshes, of devices that are only described."""
+
+import itertools
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from bedrax.parallel import device_meshes as m
+
+
+def grid(*sizes, **fields):
+    return [
+        SimpleNamespace(id=i, coords=c, core_on_chip=0, device_kind="box", **fields)
+        for i, c in enumerate(itertools.product(*map(range, sizes)))
+    ]
+
+
+def plain(n, **fields):
+    return [SimpleNamespace(id=i, device_kind="flat", **{k: f(i) for k, f in fields.items()}) for i in range(n)]
+
+
+def ids(found):
+    return np.vectorize(lambda d: d.id)(found).tolist()
+
+
+def test_in_their_order():
+    assert ids(m.create_device_mesh((2, 3), plain(6))) == [[0, 1, 2], [3, 4, 5]]
+    assert ids(m.create_device_mesh((4, 2), grid(2, 2, 2), contiguous_submeshes=True)) == [
+        [0, 1],
+        [2, 3],
+        [4, 5],
+        [6, 7],
+    ]
+    with pytest.raises(ValueError, match=r"a mesh of shape \(4, 2\) has 8 devices, got 6"):
+        m.create_device_mesh((4, 2), plain(6))
+
+
+def test_along_physical_axes():
+    devices = grid(4, 2, 1)[::-1]
+    found = m.create_device_mesh((2, 4), devices)
+    for row in found.T:  # neighbours along the first axis differ in one coordinate
+        assert {d.coords[0] for d in row} == {row[0].coords[0]}
+    assert m.create_device_mesh((8, 1), devices).shape == (8, 1)
+    with pytest.raises(NotImplementedError, match="4x2x1x1 devices have the sizes"):
+        m.create_device_mesh((2, 2, 2), devices)
+    split = m.create_device_mesh((2, 2, 2), devices, allow_split_physical_axes=True)
+    assert ids(split) == np.arange(8).reshape(2, 2, 2).tolist()
+
+
+def test_users_order(monkeypatch):
+    monkeypatch.setitem(
+        m.device_kind_handler_dict, "flat", lambda shape, devices, **_: np.array(devices[::-1]).reshape(shape)
+    )
+    assert ids(m.create_device_mesh((4,), plain(4))) == [3, 2, 1, 0]
+
+
+@pytest.mark.parametrize("field, options", [("slice_index", {}), ("process_index", {"process_is_granule": True})])
+def test_groups(field, options):
+    devices = plain(8, **{field: lambda i: 1 - i // 4})
+    found = m.create_hybrid_device_mesh((2, 2), (2, 1), devices, **options)
+    assert ids(found) == [[4, 5], [6, 7], [0, 1], [2, 3]]
+    unsorted = m.create_hybrid_device_mesh((2, 2), (1, 2), devices, should_sort_granules_by_key=False, **options)
+    assert ids(unsorted) == [[0, 1, 4, 5], [2, 3, 6, 7]]
+    with pytest.raises(ValueError, match=f"the devices have 2 by {field}"):
+        m.create_hybrid_device_mesh((2, 2), (4, 1), devices, **options)
