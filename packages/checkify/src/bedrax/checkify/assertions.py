@@ -76,13 +76,13 @@ def _transpose(cts, *args, **params):
 def _batch(axis, args, dims, *, spec, debug):
     """The first element for which it fails speaks for all, and says which one it is."""
     if any(d is not None for d in dims):
-        spec, args = _of_first_lane(
+        spec, args = of_first_lane(
             spec, [to_front(x, d, axis.size) for x, d in zip(args, dims, strict=True)], (axis.size,)
         )
     return check_p.bind(*args, spec=spec, debug=debug), []
 
 
-def _of_first_lane(spec: Spec, leaves: list, shape: tuple) -> tuple[Spec, list]:
+def of_first_lane(spec: Spec, leaves: list, shape: tuple) -> tuple[Spec, list]:
     """The error of the first element that failed, of an array of elements of this shape (the leaves' first axes)."""
     count = math.prod(shape)
     leaves = [lax.reshape(x, (count, *aval_of(x).shape[len(shape) :])) for x in leaves]
@@ -165,5 +165,5 @@ def check_error(error: Error) -> None:
     spec, leaves = error.spec, error.leaves
     if spec.failures:
         if shape := aval_of(leaves[0]).shape:
-            spec, leaves = _of_first_lane(spec, leaves, shape)
+            spec, leaves = of_first_lane(spec, leaves, shape)
         check_p.bind(*leaves, spec=spec, debug=False)
