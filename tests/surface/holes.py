@@ -2,4 +2,14 @@
 
 _BETAINC = "the regularized incomplete beta function has no derivative in its parameters, as upstream"
 
-HOLES: dict[tuple[str, str], str] = {}
+_QUANTIZED = "its operands are quantized, which has no derivative and which TensorFlow has no dtype for"
+
+HOLES: dict[tuple[str, str], str] = {
+    **{(f"scipy.stats.beta.{name}", "grad"): _BETAINC for name in ("cdf", "logcdf", "sf", "logsf")},
+    ("scipy.special.betainc", "grad"): _BETAINC,
+    ("lax.scaled_dot", "grad"): _QUANTIZED,
+    ("lax.scaled_dot", "TF"): _QUANTIZED,
+    ("lax.betainc", "grad"): _BETAINC,
+    ("lax.linalg.tridiagonal", "grad"): "the reduction to tridiagonal form has no derivative, as upstream",
+    ("lax.linalg.ormqr", "grad"): "Householder reflectors have no derivatives; those of qr have",
+}

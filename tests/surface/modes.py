@@ -190,7 +190,7 @@ def grad(record: Record) -> None:
 NOT_SMOOTH: set[str] = {
     "numpy.linalg.svd", "numpy.linalg.eig", "numpy.linalg.qr", "lax.linalg.svd", "lax.linalg.eig", "lax.linalg.schur",
     "scipy.linalg.svd", "scipy.linalg.schur", "numpy.linalg.matrix_rank", "numpy.spacing", "numpy.nextafter",
-    "lax.nextafter", "lax.stop_gradient", "lax.random_gamma_grad", "lax.reduce_precision", "numpy.frexp", "numpy.modf",
+    "lax.nextafter", "lax.stop_gradient", "scipy.stats.dirichlet.pdf", "scipy.stats.dirichlet.logpdf", "lax.random_gamma_grad", "lax.reduce_precision", "numpy.frexp", "numpy.modf",
 }  # fmt: skip
 
 

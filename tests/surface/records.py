@@ -64,6 +64,12 @@ def over(axis_function, x=M) -> Call:
     return Call((x,), {}, lambda x: jax.vmap(axis_function, axis_name="i")(x))
 
 
+def symmetrized(path) -> Call:
+    """A function that reads one triangle of a symmetric matrix: it is differentiated along symmetric matrices."""
+    module, _, name = path.rpartition(".")
+    return Call((SYMMETRIC,), {}, lambda a: getattr(importlib.import_module(f"jax.{module}"), name)((a + a.T) / 2))
+
+
 def initializer(name, *settings, shape=(3, 4)) -> Call:
     """What the function called `name` makes, which takes a key and a shape."""
     return Call((KEY,), {}, lambda key: getattr(jax.nn.initializers, name)(*settings)(key, shape))
@@ -172,7 +178,7 @@ CALLS: dict[str, Call] = {
     "lax.all_to_all": over(lambda x: lax.all_to_all(x, "i", 0, 0), SQUARE),
     "lax.psum_scatter": over(lambda x: lax.psum_scatter(x, "i"), SQUARE),
     "lax.pswapaxes": over(lambda x: lax.pswapaxes(x, "i", 0), SQUARE),
-    "lax.axis_index": over(lambda x: x + lax.axis_index("i")), "lax.axis_size": over(lambda x: x * lax.axis_size("i")),
+    "lax.axis_index": over(lambda x: x * lax.axis_index("i").astype(x.dtype)), "lax.axis_size": over(lambda x: x * lax.axis_size("i")),
     "lax.associative_scan": call(jnp.add, M), "lax.batch_matmul": call(floats(2, 3, 4), floats(2, 4, 3)),
     "lax.bitcast_convert_type": call(M, np.int32), "lax.broadcast": call(M, (2,)),
     "lax.broadcast_in_dim": call(V, (3, 4), (1,)), "lax.broadcast_like": call(V, M), "lax.broadcast_to_rank": call(M, 3),
@@ -246,10 +252,10 @@ CALLS: dict[str, Call] = {
     "image.scale_and_translate": call(M, (3, 4), (0, 1), V[:2], V[:2], "linear"),
     **{f"ops.segment_{n}": call(M, SEGMENTS, 2) for n in ("sum", "prod", "max", "min")},
     # jax.scipy
-    "scipy.cluster.vq.vq": call(M, N), "scipy.linalg.cho_factor": call(SYMMETRIC), "scipy.linalg.cholesky": call(SYMMETRIC),
+    "scipy.cluster.vq.vq": call(M, N), "scipy.linalg.cho_factor": symmetrized("scipy.linalg.cho_factor"), "scipy.linalg.cholesky": symmetrized("scipy.linalg.cholesky"),
     "scipy.linalg.cho_solve": call((LOWER, True), V[:3]), "scipy.linalg.circulant": call(V),
     **_square("scipy.linalg", "det", "inv", "hessenberg", "schur", "polar", "expm", "sqrtm", "lu", "lu_factor"),
-    "scipy.linalg.eigh": call(SYMMETRIC), "scipy.linalg.eigh_tridiagonal": call(V, W[:3], eigvals_only=True),
+    "scipy.linalg.eigh": symmetrized("scipy.linalg.eigh"), "scipy.linalg.eigh_tridiagonal": call(V, W[:3], eigvals_only=True),
     "scipy.linalg.expm_frechet": call(SQUARE, SYMMETRIC), "scipy.linalg.fiedler_companion": call(V),
     "scipy.linalg.funm": call(SYMMETRIC, jnp.exp, disp=False), "scipy.linalg.hadamard": call(4),
     "scipy.linalg.leslie": call(V, W[:3]), "scipy.linalg.companion": call(V), "scipy.linalg.hilbert": call(3),

@@ -97,7 +97,9 @@ def _eigh_tridiagonal(d, e, *, eigvals_only, select, select_range):
     n = d.shape[-1]
     below = jnp.zeros((*d.shape[:-1], n, n), dtype)
     i = np.arange(n)
-    dense = below.at[..., i, i].set(jnp.real(d).astype(dtype)).at[..., i[1:], i[:-1]].set(e.astype(dtype))
+    e = e.astype(dtype)
+    dense = below.at[..., i, i].set(jnp.real(d).astype(dtype)).at[..., i[1:], i[:-1]].set(e)
+    dense = dense.at[..., i[:-1], i[1:]].set(jnp.conj(e))  # not for the values: derivatives read both sides
     v, w = factor.eigh(dense, lower=True, symmetrize_input=False)
     if select == "i":
         first, last = select_range
