@@ -3,10 +3,16 @@
 _BETAINC = "the regularized incomplete beta function has no derivative in its parameters, as upstream"
 
 _QUANTIZED = "its operands are quantized, which has no derivative and which TensorFlow has no dtype for"
+_WHILE = "a loop whose number of rounds is not known has derivatives of forward mode alone"
 
 HOLES: dict[tuple[str, str], str] = {
     **{(f"scipy.stats.beta.{name}", "grad"): _BETAINC for name in ("cdf", "logcdf", "sf", "logsf")},
     ("scipy.special.betainc", "grad"): _BETAINC,
+    ("lax.while_loop", "grad"): _WHILE,
+    ("lax.linalg.qdwh", "grad"): _WHILE,
+    ("scipy.linalg.solve_sylvester", "grad"): "eigenvectors of general matrices have derivatives only on request",
+    ("scipy.special.zeta", "grad"): "zeta has a derivative in q alone, as upstream",
+    ("lax.zeta", "grad"): "zeta has a derivative in q alone, as upstream",
     ("lax.scaled_dot", "grad"): _QUANTIZED,
     ("lax.scaled_dot", "TF"): _QUANTIZED,
     ("lax.betainc", "grad"): _BETAINC,

@@ -177,6 +177,6 @@ def solve_sylvester(A: ArrayLike, B: ArrayLike, C: ArrayLike, *, method: str = "
         a, U = jnp.linalg.eig(A)
         b, V = jnp.linalg.eig(B)
         F = matmul(jnp.linalg.solve(U, C), V)
-        X = matmul(matmul(U, F / (a[:, None] + b)), jnp.linalg.inv(V))
-    near = jnp.any(abs(a[:, None] + b) < tol)
+        X = matmul(matmul(U, F / (a[:, None] + b[None])), jnp.linalg.inv(V))
+    near = jnp.any(abs(a[:, None] + b[None]) < tol)
     return jnp.where(near, jnp.nan, jnp.real(X).astype(dtype) if real else X)

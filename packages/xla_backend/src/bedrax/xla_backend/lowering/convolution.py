@@ -39,6 +39,8 @@ def _conv(
         raise ValueError(
             f"conv_general_dilated does not accept the dot algorithm {precision!r} as its precision; use lax.Precision."
         )
+    if any(type(k.shape[d]) is int and k.shape[d] == 0 for d in dimension_numbers.rhs_spec[2:]):
+        return ctx.full(out.shape, 0, out.dtype)  # sums of nothing; StableHLO knows no windows without elements
     if not ctx.is_static((feature_group_count, batch_group_count)):  # which are attributes of StableHLO's operation
         params = dict(
             window_strides=window_strides, padding=padding, lhs_dilation=lhs_dilation, rhs_dilation=rhs_dilation,
