@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 
 import bedrax.numpy as jnp
-from bedrax import lax
+from bedrax import lax, state
 from bedrax import pallas as pl
 from bedrax.autodiff import grad
 from bedrax.batching import vmap
 from bedrax.core.avals import ShapeDtypeStruct
 from bedrax.core.jitting import jit
+from bedrax.pallas import masked
 from bedrax.pallas.specs import SMEM, VMEM, InterpretParams, TPUCompilerParams
 
 
@@ -203,6 +204,41 @@ def test_transformations():
     np.testing.assert_allclose(grad(lambda x: jnp.sum(f(x, y)))(jnp.asarray(x)), np.cos(x) * y, rtol=1e-5)
     xs = np.stack([x, 2 * x])
     np.testing.assert_allclose(vmap(f, (0, None))(xs, y), np.sin(xs) * y, rtol=1e-5)
+
+
+def test_masks_and_clamped_indices():
+    x = values(5)
+
+    def kernel(x, o, total):
+        rows = pl.program_id(0) * 2 + jnp.arange(2)
+        safe = jnp.minimum(rows, 4)  # the last one twice, once under the mask
+        loaded = masked.load(x.at[safe], mask=rows < 5, other=100.0)
+        masked.store(o.at[safe], loaded * 10, mask=rows < 5)
+        masked.atomic_add(total, (jnp.zeros(2, np.int32),), loaded, mask=rows < 5)
+
+    out, total = call(
+        lambda x, z, o, total: kernel(x, o, total), (like(x), ShapeDtypeStruct((1,), np.float32)), x, np.zeros(1, np.float32),
+        grid=3, input_output_aliases={1: 1},
+    )  # fmt: skip
+    np.testing.assert_array_equal(out, x * 10)
+    assert total[0] == x.sum()
+
+
+def test_atomic_operations_return_what_stood_there():
+    ref = state.new_ref(jnp.int32([5, 6, 7]))
+    twice = (jnp.int32([1, 1]),)
+    np.testing.assert_array_equal(masked.atomic_max(ref, twice, jnp.int32([9, 8])), [6, 6])
+    np.testing.assert_array_equal(masked.atomic_min(ref, twice, jnp.int32([3, 4])), [9, 9])
+    assert (
+        masked.atomic_xchg(ref, 0, 12) == 5 and masked.atomic_and(ref, 0, 6) == 12 and masked.atomic_or(ref, 0, 3) == 4
+    )
+    assert masked.atomic_xor(ref, 0, 2) == 7 and masked.atomic_add(ref, 2, 1) == 7
+    np.testing.assert_array_equal(ref[...], [5, 3, 8])
+    assert masked.atomic_cas(ref.at[0], 5, 1) == 5 and masked.atomic_cas(ref.at[0], 5, 2) == 1 and ref[0] == 1
+    masked.store(ref.at[1:], 4, mask=jnp.array([False, True]))
+    np.testing.assert_array_equal(ref[...], [1, 3, 4])
+    a = values(2, 3)
+    np.testing.assert_allclose(masked.dot(a, a, trans_b=True), a @ a.T)
 
 
 def test_small_arithmetic():

@@ -15,4 +15,4 @@ from bedrax.extend.unsupported import (
     lower_as_mlir as lower_as_mlir, semaphore as semaphore, semaphore_read as semaphore_read,
     semaphore_signal as semaphore_signal, semaphore_wait as semaphore_wait,
 )  # fmt: skip
-from . import ops as ops, tpu as tpu
+from . import ops as ops, tpu as tpu, triton as triton

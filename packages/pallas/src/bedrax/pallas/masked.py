@@ -1,0 +1,150 @@
+"""Reading and writing under masks, and the operations that devices do atomically (`jax.experimental.pallas.triton`).
+
+Runs of a kernel follow one another, so every operation is atomic. Hints for a compiler (`cache_modifier`...) have no use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from bedrax import lax
+from bedrax.core.avals import aval_of
+from bedrax.numpy import indexing
+from bedrax.numpy.updates import update
+from bedrax.pallas.inside import broadcast_to
+from bedrax.pallas.specs import Options
+from bedrax.state import Ref
+from bedrax.state.operations import as_view
+from bedrax.state.views import Indexed, TransformedRef
+
+__all__ = [
+    "CompilerParams", "approx_tanh", "atomic_add", "atomic_and", "atomic_cas", "atomic_max", "atomic_min", "atomic_or",
+    "atomic_xchg", "atomic_xor", "debug_barrier", "dot", "load", "max_contiguous", "store",
+]  # fmt: skip
+
+
+class CompilerParams(Options):
+    """Options for Triton, which does not run here."""
+
+
+def _like(x: Any, shape: tuple, dtype: Any) -> Any:
+    return broadcast_to(lax.convert_element_type(x, dtype), shape)
+
+
+def load(
+    ref: Ref, *, mask: Any = None, other: Any = None, cache_modifier: str | None = None,
+    eviction_policy: str | None = None, volatile: bool = False,
+) -> Any:  # fmt: skip
+    """``ref[...]``, of a reference or a view of one.
+
+    Args:
+      mask: which elements to read, of the shape of `ref` or one that is broadcast to it.
+      other: what stands for the others; default: anything.
+    """
+    value = ref[...]
+    if mask is None or other is None:
+        return value
+    return lax.select(_like(mask, value.shape, np.bool_), value, _like(other, value.shape, value.dtype))
+
+
+def store(ref: Ref, val: Any, *, mask: Any = None, eviction_policy: str | None = None) -> None:
+    """``ref[...] = val``, of a reference or a view of one.
+
+    Args:
+      val: is broadcast and converted.
+      mask: which elements to write. Where index arrays name an element twice, it is written where the mask says so.
+    """
+    view = as_view(ref)
+    val = _like(val, view.shape, view.dtype)
+    if mask is None:
+        view[...] = val
+        return
+    mask = _like(mask, view.shape, np.bool_)
+    dropped = _without(view, mask)
+    if dropped is None:
+        view[...] = lax.select(mask, val, view[...])
+    else:
+        dropped[...] = val
+
+
+def _without(view: TransformedRef, mask: Any) -> TransformedRef | None:
+    """The view with positions outside of the array where the mask says no: what is written there is dropped."""
+    last = view.transforms[-1] if view.transforms else None
+    if not isinstance(last, Indexed) or last.plan.layout != (indexing.ARRAYS,):
+        return None
+    count = last.arrays
+    first, *rest = view.operands[-count:]
+    axis = last.plan.axes.index((indexing.ARRAY, 0))
+    first = _like(first, last.plan.block, aval_of(first).dtype)
+    outside = lax.full_like(first, last.plan.shape[axis])
+    operands = (*view.operands[:-count], lax.select(mask, first, outside), *rest)
+    return TransformedRef(view.ref, view.transforms, operands)
+
+
+def _atomic(name: str, doc: str, new: Callable[[Any, Any], Any], how: str | None = None) -> Callable:
+    def operation(x_ref_or_view: Ref, idx: Any, val: Any, *, mask: Any = None) -> Any:
+        view = as_view(x_ref_or_view)
+        part = view if idx is None else view.at[idx]
+        old = part[...]
+        val = _like(val, old.shape, old.dtype)
+        if how is not None and mask is None:  # with elements that are named twice
+            view[...] = update(view[...], ... if idx is None else idx, val, how)
+        elif how == "add":
+            part.addupdate(lax.select(_like(mask, old.shape, np.bool_), val, lax.full_like(val, 0)))
+        else:
+            store(part, new(old, val), mask=mask)
+        return old
+
+    operation.__name__ = operation.__qualname__ = name
+    operation.__doc__ = f"``ref[idx] = {doc}`` where `mask` says so; returns what stood there."
+    return operation
+
+
+atomic_add = _atomic("atomic_add", "ref[idx] + val", lax.add, "add")
+atomic_max = _atomic("atomic_max", "maximum(ref[idx], val)", lax.max, "max")
+atomic_min = _atomic("atomic_min", "minimum(ref[idx], val)", lax.min, "min")
+atomic_and = _atomic("atomic_and", "ref[idx] & val", lax.bitwise_and)
+atomic_or = _atomic("atomic_or", "ref[idx] | val", lax.bitwise_or)
+atomic_xor = _atomic("atomic_xor", "ref[idx] ^ val", lax.bitwise_xor)
+atomic_xchg = _atomic("atomic_xchg", "val", lambda old, val: val)
+
+
+def atomic_cas(ref: Ref, cmp: Any, val: Any) -> Any:
+    """``ref[...] = val`` if it holds `cmp`; returns what it held. `ref` is of rank 0."""
+    old = ref[...]
+    ref[...] = lax.select(lax.eq(old, _like(cmp, old.shape, old.dtype)), _like(val, old.shape, old.dtype), old)
+    return old
+
+
+def dot(
+    a: Any, b: Any, trans_a: bool = False, trans_b: bool = False, allow_tf32: bool | None = None, precision: Any = None
+) -> Any:  # fmt: skip
+    """The product of matrices, in float32 (or wider, as its operands).
+
+    Args:
+      trans_a, trans_b: transpose an operand first.
+      allow_tf32: false: as precise as possible.
+      precision: as in `jax.lax.dot_general`.
+    """
+    if precision is None and allow_tf32 is False:
+        precision = "highest"
+    contracted = ((0 if trans_a else 1,), (1 if trans_b else 0,))
+    wide = np.promote_types(np.float32, a.dtype) if a.dtype.kind == "f" else None
+    return lax.dot_general(a, b, (contracted, ((), ())), precision=precision, preferred_element_type=wide)
+
+
+def approx_tanh(x: Any) -> Any:
+    """The hyperbolic tangent; exact here."""
+    return lax.tanh(x)
+
+
+def max_contiguous(x: Any, values: Sequence[int] | int) -> Any:
+    """`x`, of which the caller knows how many values follow one another: a compiler could use that."""
+    return x
+
+
+def debug_barrier() -> None:
+    """Wait for the other threads of the kernel: there are none."""
