@@ -3,20 +3,12 @@ of the cotangent with the other operand."""
 
 from __future__ import annotations
 
-from bedrax.autodiff.tables import (
-    Zero,
-    absent,
-    add_tangents,
-    bilinear,
-    instantiate,
-    is_undefined,
-    jvp_rules,
-    transpose_rules,
-)  # fmt: skip
+from bedrax.autodiff.tables import absent, add_tangents, bilinear, is_undefined, jvp_rules, transpose_rules
 from bedrax.core import dtypes
 from bedrax.core.avals import aval_of
 from bedrax.lax.primitives import contractions as p
 from bedrax.lax.primitives import conversions, elementwise, shaping
+from bedrax.lax.symbolic_zeros import Zero, instantiate
 
 
 def as_cotangent(ct, aval):

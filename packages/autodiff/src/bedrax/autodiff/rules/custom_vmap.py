@@ -8,23 +8,14 @@ from __future__ import annotations
 
 from bedrax.autodiff.forward import jvp_flat_with_aux, jvp_program
 from bedrax.autodiff.linearization import backward_pass, transpose_jaxpr
-from bedrax.autodiff.tables import (
-    UndefinedPrimal,
-    Zero,
-    flags,
-    instantiate,
-    is_undefined,
-    jvp_rules,
-    live,
-    spread,
-    transpose_rules,
-)
+from bedrax.autodiff.tables import UndefinedPrimal, flags, is_undefined, jvp_rules, live, spread, transpose_rules
 from bedrax.batching.custom_batching import custom_vmap_p
 from bedrax.core import dtypes, staging
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.dead_code import kept
 from bedrax.core.ir import run
 from bedrax.lax.axes import broadcast_axis
+from bedrax.lax.symbolic_zeros import Zero, instantiate
 
 
 def _mapped(x, is_mapped: bool, size):

@@ -4,19 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from bedrax.autodiff.tables import (
-    Zero,
-    add_tangents,
-    instantiate,
-    is_undefined,
-    jvp_rules,
-    not_transposable,
-    transpose_rules,
-)
+from bedrax.autodiff.tables import add_tangents, is_undefined, jvp_rules, not_transposable, transpose_rules
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.lax import filling
 from bedrax.lax.filling import zeros_of
 from bedrax.lax.primitives import conversions, elementwise, indexing, shaping
+from bedrax.lax.symbolic_zeros import Zero, instantiate
 
 
 def _no_tangent(*tangents) -> bool:
