@@ -113,3 +113,11 @@ def test_nan_in_a_loop_names_the_loop():
 
 def test_no_batches():
     np.testing.assert_array_equal(lax.map(lambda x: x * 2, jnp.arange(3), batch_size=0), [0, 2, 4])
+
+
+def test_an_escaped_tracer_says_which_function_made_it():
+    leaked = []
+    jax.jit(lambda x: leaked.append(x))(1.0)  # the function is gone when the tracer is used
+    line = test_an_escaped_tracer_says_which_function_made_it.__code__.co_firstlineno + 2
+    with pytest.raises(jax.errors.UnexpectedTracerError, match=f"test_edges.py:{line}"):
+        leaked[0] + 1

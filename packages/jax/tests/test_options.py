@@ -117,3 +117,12 @@ def test_cache_misses_are_explained(caplog):
         caplog.clear()
         jax.jit(lambda x: x)(1.0)
     assert not caplog.records
+
+
+def test_the_number_of_devices_is_settled_at_the_start():
+    jax.devices()
+    before = jax.config.jax_num_cpu_devices
+    with pytest.raises(RuntimeError, match="before the first array"):
+        jax.config.update("jax_num_cpu_devices", 97)
+    assert jax.config.jax_num_cpu_devices == before
+    jax.config.update("jax_num_cpu_devices", before)

@@ -101,10 +101,11 @@ class Flag:
       choices: the values a str flag is restricted to, or None.
       keyed: whether it is part of the trace context.
       inert: if not None, why this flag is accepted but changes nothing here.
+      settled: if not None, why the global value cannot be changed any more.
       users_only: whether it speaks of users' code: it has its default where a rule of ours is traced.
     """
 
-    __slots__ = ("name", "default", "kind", "choices", "optional", "keyed", "help", "inert", "check", "users_only", "_global",
+    __slots__ = ("name", "default", "kind", "choices", "optional", "keyed", "help", "inert", "check", "settled", "users_only", "_global",
                  "_overrides", "__name__")  # fmt: skip
 
     def __init__(self, name: str, default: Any, help: str, *, kind: type | None = None, choices: tuple = (),
@@ -122,6 +123,7 @@ class Flag:
         self.inert = inert
         self.check = check
         self.users_only = users_only
+        self.settled: str | None = None
         self._overrides = 0  # how many threads have a value of their own, at least
         self.__name__ = name.removeprefix("jax_")
         self._global = default
@@ -157,6 +159,8 @@ class Flag:
         """Change the global value."""
         global _epoch
         value = self.validate(value)
+        if self.settled is not None and value != self._global:
+            raise RuntimeError(f"{self.name} cannot become {value!r} any more: {self.settled}")
         if self.inert is not None and value != self.default:
             warnings.warn(f"{self.name} has no effect: {self.inert}", UserWarning, stacklevel=3)
         with _lock:

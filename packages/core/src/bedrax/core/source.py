@@ -139,8 +139,8 @@ def describe(source: Source | None) -> str:
     return f"{source[0].co_filename}:{line_of(source)} ({source[0].co_name})"
 
 
-def describe_function(function: Callable) -> str:
-    """`name at file.py:12`: where a function is defined; only the name if it has no Python code."""
+def definition(function: Callable) -> tuple[str, CodeType | None]:
+    """The name of a function and its code, if it has Python code; they do not keep it alive."""
     name = getattr(function, "__name__", None) or type(function).__name__
     inner = function
     while isinstance(inner, functools.partial) or hasattr(inner, "__wrapped__"):
@@ -150,7 +150,17 @@ def describe_function(function: Callable) -> str:
     code = getattr(inner, "__code__", None)
     if code is None:  # an object with a __call__ of its own
         code = getattr(vars(type(inner)).get("__call__"), "__code__", None)
+    return name, code
+
+
+def describe_definition(name: str, code: CodeType | None) -> str:
+    """`name at file.py:12`; only the name if there is no Python code."""
     return name if code is None else f"{name} at {code.co_filename}:{code.co_firstlineno}"
+
+
+def describe_function(function: Callable) -> str:
+    """`name at file.py:12`: where a function is defined; only the name if it has no Python code."""
+    return describe_definition(*definition(function))
 
 
 # ---- Tracebacks ----------------------------------------------------------------------------------------------------

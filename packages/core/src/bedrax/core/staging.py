@@ -7,6 +7,7 @@ into the program as literals, arrays and outer transformations' tracers become c
 
 from __future__ import annotations
 
+import functools
 import operator
 import weakref
 from collections.abc import Callable, Sequence
@@ -361,7 +362,7 @@ def described(fun: Callable, in_tree, static: Sequence[int] = ()) -> DebugInfo:
         alive = lambda: fun
     return DebugInfo(
         function_name(fun),
-        lambda: "" if alive() is None else source.describe_function(alive()),
+        functools.partial(source.describe_definition, *source.definition(fun)),
         lambda: None if alive() is None else leaf_names(alive(), in_tree, static),
     )
 

@@ -243,6 +243,7 @@ def _start_clients() -> None:
         prepare(device)
     _default = started[next(name for name in order if name in started)]
     _clients.update(started)
+    flags.num_cpu_devices.settled = "the devices exist already; set it before the first array or question about them"
 
 
 def _nvidia_device_without_plugin() -> bool:
@@ -260,6 +261,7 @@ def clear_backends() -> None:
     global _default, _discovered
     with _lock:
         _clients.clear()
+        flags.num_cpu_devices.settled = None
         _failures.clear()
         _default = None
         runtime.PjitFunctionCache.clear_all()
