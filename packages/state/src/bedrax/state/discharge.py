@@ -11,7 +11,7 @@ from bedrax.core.avals import aval_of
 from bedrax.core.facts import cached
 from bedrax.core.ir import Jaxpr, run
 from bedrax.core.jitting import jit_p
-from bedrax.core.passes import all_equations
+from bedrax.core.passes import programs_in
 from bedrax.core.tables import programs
 from bedrax.core.tracing import current, eval_trace
 from bedrax.lax.primitives.control_flow import cond_p, scan_p, while_p
@@ -53,15 +53,16 @@ def discharged(jaxpr: Jaxpr) -> Pure:
 @cached
 def makes_references(jaxpr: Jaxpr) -> bool:
     """Whether the program, or one that it holds, makes or uses a reference."""
-    return any(e.primitive.family == FAMILY for e in all_equations(jaxpr))
+    return any(e.primitive.family == FAMILY or any(map(makes_references, programs_in(e))) for e in jaxpr.eqns)
 
 
 @cached
 def lends(jaxpr: Jaxpr) -> bool:
     """Whether a derivative rule of a function in the program may use a reference that the program is given."""
     return any(
-        e.primitive in (custom_jvp_call_p, custom_vjp_call_p) and any(v.aval.mutable for v in e.invars)
-        for e in all_equations(jaxpr)
+        (e.primitive in (custom_jvp_call_p, custom_vjp_call_p) and any(v.aval.mutable for v in e.invars))
+        or any(map(lends, programs_in(e)))
+        for e in jaxpr.eqns
     )
 
 
