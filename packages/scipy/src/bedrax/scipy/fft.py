@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from bedrax import lax
 from bedrax.core import dtypes
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
+from bedrax.core.signatures import named
 from bedrax.numpy.arguments import aligned, axis_index, inexact
 from bedrax.scipy.defining import ArrayLike
 
@@ -92,26 +93,25 @@ def _along(name: str, core, x: ArrayLike, n: int | None, axis: int, norm: str | 
     return jnp.moveaxis(out, -1, axis)
 
 
-@one_program(static=("type", "n", "axis", "norm"), everywhere=True)
-def dct(x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-    r"""The discrete cosine transform, :math:`y_k = 2 \sum_j x_j \cos(\pi k (2 j + 1) / 2 n)`.
+def _along_one(name: str, what: str, transform: Callable) -> Callable[..., Array]:
+    def function(x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+        _check(name, type, norm)
+        return _along(name, transform, x, n, axis, norm)
+
+    text = f"""{what}
 
     Args:
       x: array.
       type: 2.
       n: the length: `x` is cut or padded with zeros.
       axis: along which to transform.
-      norm: None or ``"backward"``: as above; ``"ortho"``: orthonormal.
+      norm: None or ``"backward"``: the sum as it is; ``"ortho"``: orthonormal.
     """
-    _check("dct", type, norm)
-    return _along("dct", _dct, x, n, axis, norm)
+    return one_program(named(function, name, __name__, text), static=("type", "n", "axis", "norm"), everywhere=True)
 
 
-@one_program(static=("type", "n", "axis", "norm"), everywhere=True)
-def idct(x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-    """The inverse of `dct`, with the same arguments."""
-    _check("idct", type, norm)
-    return _along("idct", _idct, x, n, axis, norm)
+dct = _along_one("dct", r"The discrete cosine transform, :math:`y_k = 2 \sum_j x_j \cos(\pi k (2 j + 1) / 2 n)`.", _dct)
+idct = _along_one("idct", "The inverse of `dct`.", _idct)
 
 
 def _over_axes(fun, x: ArrayLike, s: Sequence[int] | None, axes: Sequence[int] | None, norm: str | None) -> Array:
@@ -129,19 +129,16 @@ def _over_axes(fun, x: ArrayLike, s: Sequence[int] | None, axes: Sequence[int] |
     return x
 
 
-def dctn(
-    x: ArrayLike, type: int = 2, s: Sequence[int] | None = None, axes: Sequence[int] | None = None,
-    norm: str | None = None,
-) -> Array:  # fmt: skip
-    """`dct` along several axes (None: all, or the last ``len(s)``), cut or padded to the lengths `s`."""
-    _check("dctn", type, norm)
-    return _over_axes(dct, x, s, axes, norm)
+def _along_several(name: str, what: str, transform: Callable) -> Callable[..., Array]:
+    def function(
+        x: ArrayLike, type: int = 2, s: Sequence[int] | None = None, axes: Sequence[int] | None = None,
+        norm: str | None = None,
+    ) -> Array:  # fmt: skip
+        _check(name, type, norm)
+        return _over_axes(transform, x, s, axes, norm)
+
+    text = f"{what} along several axes (None: all, or the last ``len(s)``), cut or padded to the lengths `s`."
+    return named(function, name, __name__, text)
 
 
-def idctn(
-    x: ArrayLike, type: int = 2, s: Sequence[int] | None = None, axes: Sequence[int] | None = None,
-    norm: str | None = None,
-) -> Array:  # fmt: skip
-    """The inverse of `dctn`, with the same arguments."""
-    _check("idctn", type, norm)
-    return _over_axes(idct, x, s, axes, norm)
+dctn, idctn = _along_several("dctn", "`dct`", dct), _along_several("idctn", "`idct`", idct)

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from bedrax.core import dims, dtypes
 from bedrax.core.avals import ShapedArray, aval_of
+from bedrax.core.signatures import named
 from bedrax.core.tables import pure_shapes
 from bedrax.core.tracing import Primitive
 from bedrax.lax.primitives.indexing import GatherDimensionNumbers, gather
@@ -139,25 +140,19 @@ def _approx_top_k_shape(
     return [values, values.update(dtype=_INDEX, weak_type=False)]
 
 
-def _approx(operand, k, reduction_dimension, recall_target, override, aggregate, is_max):
-    return list(
-        approx_top_k_p.bind(
-            operand,
-            k=dims.canonical_dim(k),
-            reduction_dimension=operator.index(reduction_dimension),
-            recall_target=float(recall_target),
-            is_max_k=is_max,
-            reduction_input_size_override=operator.index(override),
-            aggregate_to_topk=bool(aggregate),
-        )
-    )
+def _approximate(name: str, which: str, order: str, is_max: bool) -> Callable[..., list]:
+    def function(
+        operand, k: int, reduction_dimension: int = -1, recall_target: float = 0.95,
+        reduction_input_size_override: int = -1, aggregate_to_topk: bool = True,
+    ) -> list:  # fmt: skip
+        return list(approx_top_k_p.bind(
+            operand, k=dims.canonical_dim(k), reduction_dimension=operator.index(reduction_dimension),
+            recall_target=float(recall_target), is_max_k=is_max,
+            reduction_input_size_override=operator.index(reduction_input_size_override),
+            aggregate_to_topk=bool(aggregate_to_topk),
+        ))  # fmt: skip
 
-
-def approx_max_k(
-    operand, k: int, reduction_dimension: int = -1, recall_target: float = 0.95,
-    reduction_input_size_override: int = -1, aggregate_to_topk: bool = True,
-) -> list:  # fmt: skip
-    """The `k` largest elements along an axis and their int32 indices; may miss some, for speed.
+    text = f"""The `k` {which} elements along an axis and their int32 indices; may miss some, for speed.
 
     Bedrax computes them exactly on every platform, which meets any recall target.
 
@@ -168,24 +163,16 @@ def approx_max_k(
       recall_target: the expected fraction of the true ones that the result holds.
       reduction_input_size_override: where the operand is one device's part of a larger axis, the
         size of that; the candidates to keep are counted for it.
-      aggregate_to_topk: else return all candidates (of which the first `k` are the largest).
+      aggregate_to_topk: else return all candidates (of which the first `k` are the {which}).
 
     Returns:
-      ``[values in descending order, indices]``.
+      ``[values in {order} order, indices]``.
     """
-    return _approx(
-        operand, k, reduction_dimension, recall_target, reduction_input_size_override, aggregate_to_topk, True
-    )
+    return named(function, name, __name__, text)
 
 
-def approx_min_k(
-    operand, k: int, reduction_dimension: int = -1, recall_target: float = 0.95,
-    reduction_input_size_override: int = -1, aggregate_to_topk: bool = True,
-) -> list:  # fmt: skip
-    """The `k` smallest elements along an axis, ascending, and their int32 indices; as `approx_max_k`."""
-    return _approx(
-        operand, k, reduction_dimension, recall_target, reduction_input_size_override, aggregate_to_topk, False
-    )
+approx_max_k = _approximate("approx_max_k", "largest", "descending", True)
+approx_min_k = _approximate("approx_min_k", "smallest", "ascending", False)
 
 
 def take_along(x, indices, axis: int, unique: bool = True):
