@@ -274,8 +274,13 @@ PROGRAMS = {
 }
 
 
-def run(program):
-    environment = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=8", "TF_CPP_MIN_LOG_LEVEL": "3"}
+def run(program, shardy="1"):
+    environment = {
+        **os.environ,
+        "JAX_USE_SHARDY_PARTITIONER": shardy,
+        "XLA_FLAGS": "--xla_force_host_platform_device_count=8",
+        "TF_CPP_MIN_LOG_LEVEL": "3",
+    }
     command = [sys.executable, "-c", SETUP + textwrap.dedent(program)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=280, env=environment)
     assert done.returncode == 0, done.stderr[-4000:]
@@ -288,3 +293,8 @@ def test_collectives():
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs(name):
     run(PROGRAMS[name])
+
+
+@pytest.mark.parametrize("name", ["loops", "nested", "partly", "calls", "inside and outside"])
+def test_programs_for_the_other_partitioner(name):
+    run(PROGRAMS[name], shardy="0")

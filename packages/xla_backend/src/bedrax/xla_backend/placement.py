@@ -20,6 +20,7 @@ from bedrax.lax.primitives.placement import Memory, anywhere, reshard_p
 from bedrax.numpy_backend.executor import to_numpy
 from bedrax.numpy_backend.host_array import HostArray
 from bedrax.parallel import Mesh, PartitionSpec
+from bedrax.parallel.primitives import OnMesh
 from bedrax.xla_backend import clients
 from bedrax.xla_backend.door import runtime
 from bedrax.xla_backend.door.arrays import (
@@ -492,7 +493,7 @@ def _axes_of_place(place: Any) -> set:
     place = place.sharding if type(place) is Format else place
     if place is None or place is anywhere or isinstance(place, (Memory, SingleDeviceSharding)):
         return set()
-    return {place.mesh.shape_tuple if isinstance(place, NamedSharding) else None}
+    return {place.mesh.shape_tuple if isinstance(place, NamedSharding | OnMesh) else None}
 
 
 def partitioned_axes(program: Jaxpr, where: Placement) -> tuple | None:

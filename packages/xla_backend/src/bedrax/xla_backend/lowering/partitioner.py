@@ -1,7 +1,7 @@
 """How a module tells the partitioner what is split: Shardy by its dialect, GSPMD by HLO's shardings.
 
-Shardy speaks of the axes of one mesh. A program with another kind of sharding, or a part that was lowered for GSPMD
-(`shard_map`, exported programs), is GSPMD's as a whole.
+Shardy speaks of the axes of one mesh. A program with another kind of sharding, or a part that was lowered for GSPMD (an
+exported program), is GSPMD's as a whole.
 """
 
 from __future__ import annotations
@@ -79,7 +79,9 @@ class Shardy:
             ctx.emit("sdy.sharding_group", (v,), [], group_id=ctx.i64(ctx.program.groups))
         return list(values)
 
-    def on_one(self, program: Any, position: int, results: int) -> dict:
+    def on_one(self, program: Any, position: int | None, results: int) -> dict:
+        if position is None:
+            return {}
         symbol = f"maximal_mesh_{position}"
         if position not in self.maximal:
             self.maximal.add(position)

@@ -8,8 +8,8 @@ numbers of all, split over the axis.
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,7 +20,10 @@ from bedrax.lax.primitives.collectives import axis_index_p, ragged_all_to_all_p
 from bedrax.parallel.primitives import in_blocks, inside, manual_sizes, shard_map_p
 from bedrax.parallel.specs import PartitionSpec, axes_of
 from bedrax.xla_backend.door import runtime
-from bedrax.xla_backend.lowering.types import type_of
+from bedrax.xla_backend.lowering import types
+from bedrax.xla_backend.lowering.build import Block
+from bedrax.xla_backend.lowering.program import LoweringContext
+from bedrax.xla_backend.lowering.types import ir, type_of
 from bedrax.xla_backend.tables import lowering_rules
 
 
@@ -69,47 +72,121 @@ def _shard_map(ctx, *operands, jaxpr, mesh, in_specs, out_specs, manual, check_v
         return ctx.lower_fun(in_blocks, *operands, **params)
     around = () if outer is None else outer.manual
     within = (*around, *manual)
-    free = len(within) < len(mesh.axis_names)
 
-    def enter(v, spec, aval):
-        rank = v.type.rank
-        dims = range(rank) if free else ()
-        v = _annotated(ctx, v, "Sharding", split(mesh, spec, rank, around), v.type, dims)
-        return _annotated(ctx, v, "SPMDFullToShardShape", split(mesh, _NOTHING, rank, within), type_of(aval), dims)
-
-    def leave(v, spec, aval):
-        rank = v.type.rank
-        dims = range(rank) if free else ()
-        v = _annotated(ctx, v, "Sharding", split(mesh, _NOTHING, rank, within), v.type, dims)
-        return _annotated(ctx, v, "SPMDShardToFullShape", split(mesh, spec, rank, around), type_of(aval), dims)
-
-    blocks = [enter(v, s, a) for v, s, a in zip(operands, in_specs, jaxpr.in_avals, strict=True)]
     sizes = manual_sizes(mesh, manual)
-    numbers = dict(outer.numbers) if outer is not None else {}
-    for name in sorted(_numbered(jaxpr) & set(manual)):
-        every = ctx.constant(np.arange(sizes[name], dtype=np.int32))
-        own = enter(every, PartitionSpec(name), ctx.tensor_type((1,), np.dtype(np.int32)))
-        numbers[name] = ctx.reshape(own, ())
+    named = sorted(_numbered(jaxpr) & set(manual))
+    every = [ctx.constant(np.arange(sizes[n], dtype=np.int32)) for n in named]  # of which each device gets its number
+    known = {} if outer is None else outer.numbers
 
-    def body(block, arguments):
-        program.manual = Manual(mesh, within, dict(zip(numbers, arguments[len(blocks) :], strict=True)))
+    def body(block, arguments, numbers):
+        program.manual = Manual(mesh, within, numbers)
         try:
             with inside(dict(mesh=mesh, manual=manual, check_vma=check_vma)):
-                return ctx.inline_in(block, jaxpr, arguments[: len(blocks)])
+                return ctx.inline_in(block, jaxpr, arguments)
         finally:
             program.manual = outer
 
-    given = [*blocks, *numbers.values()]
-    if any(e in ordered_effects for e in jaxpr.effects):
-        out = body(ctx.block, given)  # whose tokens are those of the function around us
+    region = Region(
+        [*operands, *every], (*in_specs, *map(PartitionSpec, named)),
+        [*map(type_of, jaxpr.in_avals), *[ctx.tensor_type((1,), np.dtype(np.int32))] * len(named)],
+        out_specs, [type_of(a) for a in jaxpr.out_avals], ctx.avals_out, mesh, around, manual,
+    )  # fmt: skip
+    ordered = any(e in ordered_effects for e in jaxpr.effects)
+    count = len(operands)
+
+    def on_blocks(block, blocks, handed):
+        own = LoweringContext(block, ctx.prim, [], [], {}, ctx.location)
+        found = {n: own.reshape(v, ()) for n, v in zip(named, blocks[count:], strict=True)}
+        return body(block, blocks[:count], {**dict(zip(known, handed, strict=True)), **found})
+
+    write = _manual_computation if program.partitioner.shardy else _annotated_function
+    return write(ctx, region, on_blocks, list(known.values()), ordered)
+
+
+class Region(NamedTuple):
+    """What is to be run on blocks.
+
+    Attributes:
+      operands, in_specs, block_types: what comes in: whole arrays, how they are cut, the types of blocks.
+      out_specs, out_types, avals_out: what goes out: how blocks are put together, their types, those of whole arrays.
+      mesh, around, manual: the axes that were mapped outside, and those that are mapped now.
+    """
+
+    operands: list
+    in_specs: Sequence[PartitionSpec]
+    block_types: list
+    out_specs: Sequence[PartitionSpec]
+    out_types: list
+    avals_out: list
+    mesh: Any
+    around: tuple[str, ...]
+    manual: tuple[str, ...]
+
+    @property
+    def free(self) -> bool:
+        """Whether the compiler decides about some axes."""
+        return len(self.around) + len(self.manual) < len(self.mesh.axis_names)
+
+
+def _annotated_function(ctx, region: Region, body: Callable, handed: list, ordered: bool) -> list:
+    """For GSPMD: annotations turn arrays into blocks and back."""
+    program, mesh = ctx.program, region.mesh
+    within = (*region.around, *region.manual)
+
+    def convert(v, target, before, after, result):
+        dims = range(v.type.rank) if region.free else ()
+        v = _annotated(ctx, v, "Sharding", before, v.type, dims)
+        return _annotated(ctx, v, target, after, result, dims)
+
+    blocks = []
+    for v, spec, t in zip(region.operands, region.in_specs, region.block_types, strict=True):
+        whole, block = split(mesh, spec, v.type.rank, region.around), split(mesh, _NOTHING, v.type.rank, within)
+        blocks.append(convert(v, "SPMDFullToShardShape", whole, block, t))
+    if ordered:
+        out = body(ctx.block, blocks, handed)  # the tokens are those of the function around us
     else:
         # A function of its own: XLA merges equal operations within one, and one that were both inside and outside would
         # be annotated both as a block and as a whole, at which the partitioner aborts.
         symbol = program.unique_symbol("shard_map_body")
-        results = [type_of(a) for a in jaxpr.out_avals]
-        program.function(symbol, [v.type for v in given], results, body)
-        out = ctx.emit("func.call", given, results, callee=ctx.symbol(symbol))
-    return [leave(v, s, a) for v, s, a in zip(out, out_specs, ctx.avals_out, strict=True)]
+        given = [*blocks, *handed]
+        count = len(blocks)
+        inner = lambda block, arguments: body(block, arguments[:count], arguments[count:])
+        program.function(symbol, [v.type for v in given], region.out_types, inner)
+        out = ctx.emit("func.call", given, region.out_types, callee=ctx.symbol(symbol))
+    results = []
+    for v, spec, a in zip(out, region.out_specs, region.avals_out, strict=True):
+        block, whole = split(mesh, _NOTHING, v.type.rank, within), split(mesh, spec, v.type.rank, region.around)
+        results.append(convert(v, "SPMDShardToFullShape", block, whole, type_of(a)))
+    return results
+
+
+def _manual_computation(ctx, region: Region, body: Callable, handed: list, ordered: bool) -> list:
+    """For Shardy, which has an operation for it."""
+
+    def shardings(specs, ranks):
+        texts = []
+        for spec, rank in zip(specs, ranks, strict=True):
+            entries = [axes_of(e) for e in spec] + [()] * (rank - len(spec))
+            open_ = ["?"] if region.free else []
+            dims = ("{" + ", ".join([*(f'"{a}"' for a in e), *open_]) + "}" for e in entries)
+            texts.append(f"<@mesh, [{', '.join(dims)}]>")
+        return ctx.parse(f"#sdy.sharding_per_value<[{', '.join(texts)}]>")
+
+    axes = ", ".join(f'"{n}"' for n in region.manual)
+    attributes = dict(
+        in_shardings=shardings(region.in_specs, [v.type.rank for v in region.operands]),
+        out_shardings=shardings(region.out_specs, [t.rank for t in region.out_types]),
+        manual_axes=ctx.parse(f"#sdy<manual_axes{{{axes}}}>"),
+    )
+    results = [type_of(a) for a in region.avals_out]
+    op = ir.Operation.create(
+        "sdy.manual_computation", results, region.operands, attributes, None, 1, ctx.location, ctx.block.ip
+    )
+    place = op.regions[0].blocks.append(*region.block_types, arg_locs=[types.unknown] * len(region.block_types))
+    inner = Block(ctx.program, ir.InsertionPoint(place), ctx.block.tokens)
+    out = body(inner, list(place.arguments), handed)
+    ir.Operation.create("sdy.return", operands=list(out), loc=ctx.location, ip=inner.ip)
+    return list(op.results)
 
 
 _NOTHING = PartitionSpec()
