@@ -1,0 +1,78 @@
+"""Flax NNX with variables that are kept in references, and with hijax variables."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+nnx = pytest.importorskip("flax.nnx", reason="comes with the group `ecosystem`")
+
+
+class Model(nnx.Module):
+    def __init__(self, rngs):
+        self.first = nnx.Linear(2, 8, rngs=rngs)
+        self.norm = nnx.BatchNorm(8, rngs=rngs)
+        self.last = nnx.Linear(8, 1, rngs=rngs)
+        self.count = nnx.BatchStat(jnp.zeros((), int))
+
+    def __call__(self, x):
+        self.count[...] += 1
+        return self.last(nnx.relu(self.norm(self.first(x))))
+
+
+@pytest.fixture
+def x():
+    return jax.random.normal(jax.random.key(0), (16, 2))
+
+
+def test_variables_in_references(x):
+    expected = Model(nnx.Rngs(0))
+    wanted = expected(x)
+    with nnx.var_defaults(ref=True):
+        model = Model(nnx.Rngs(0))
+        np.testing.assert_allclose(nnx.jit(lambda m, x: m(x))(model, x), wanted, rtol=1e-5)
+        graphdef, state = nnx.split(model)
+        assert all(isinstance(leaf, jax.Ref) for leaf in jax.tree.leaves(state))
+        jax.jit(lambda state, x: nnx.merge(graphdef, state)(x))(state, x)
+        assert model.count[...] == 2
+        expected(x)
+        np.testing.assert_allclose(model.norm.mean[...], expected.norm.mean[...], rtol=1e-5)
+
+        stack = nnx.vmap(lambda k: nnx.Linear(2, 2, rngs=nnx.Rngs(k)), in_axes=0, out_axes=0)(
+            jax.random.split(jax.random.key(0), 3)
+        )
+        scanned = nnx.scan(lambda c, m: c @ m.kernel[...], in_axes=(nnx.Carry, 0), out_axes=nnx.Carry)
+        out = scanned(jnp.ones((1, 2)), stack)
+    loop = jnp.ones((1, 2))
+    for kernel in stack.kernel[...]:
+        loop = loop @ kernel
+    np.testing.assert_allclose(out, loop, rtol=1e-5)
+
+
+def test_hijax_variables(x):
+    expected = Model(nnx.Rngs(0))
+    wanted = expected(x)
+    with nnx.var_defaults(hijax=True):
+        model = Model(nnx.Rngs(0))
+        np.testing.assert_allclose(jax.jit(lambda m, x: m(x))(model, x), wanted, rtol=1e-5)
+        assert model.count[...] == 1
+        np.testing.assert_allclose(model.norm.mean[...], expected.norm.mean[...], rtol=1e-5)
+
+        total = nnx.Variable(jnp.zeros(()))
+
+        @jax.jit
+        def add(values):
+            jax.lax.scan(lambda c, v: (c, total.set_value(total[...] + v)), None, values)
+
+        add(jnp.arange(4.0))
+        assert total[...] == 6
+
+        metrics = nnx.Variable({})
+
+        @jax.jit
+        def measure(x, metrics):
+            metrics["mean"] = x.mean()
+
+        for scale in (1, 2):
+            measure(x * scale, metrics)
+            np.testing.assert_allclose(metrics["mean"], x.mean() * scale, rtol=1e-5)
