@@ -137,6 +137,18 @@ def integration(session):
 
 
 @nox.session(default=False)
+def devices(session):
+    """Every record on eight CPU devices, its batch spread over them; other runs take a sample."""
+    sync(session, *EVERYTHING)
+    session.run(
+        "pytest",
+        "packages/xla_backend/tests/test_devices.py",
+        *session.posargs,
+        env=QUIET | {"BEDRAX_ALL_RECORDS": "1"},
+    )
+
+
+@nox.session(default=False)
 def fuzz(session):
     """Every property test with many fresh examples; `-- packages/core/tests` for those of one package."""
     sync(session, *EVERYTHING)

@@ -126,6 +126,10 @@ PROGRAMS = {
         assert text(grad(lambda a: loop(a)[0].sum())(A)) == "f32[8@x,8@y]"
         assert text(lax.while_loop(lambda c: c.sum() < 100, lambda c: c * 2, jnp.abs(v))) == "f32[8@x]"
         assert text(lax.cond(True, lambda c: c * 2, lambda c: c, v)) == "f32[8@x]"
+        from bedrax.parallel import shard_map
+        twice = shard_map(lambda a: a * 2, mesh=mesh, in_specs=P("x", "y"), out_specs=P("x", "y"))
+        for g in (twice, xla.jit(twice)):
+            assert text(g(A)) == text(g(M)) == "f32[8@x,8@y]"
     """,
     "training": """
         # data parallel over x, the hidden layer over y: numbers of one device

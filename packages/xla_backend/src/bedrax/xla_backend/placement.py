@@ -564,7 +564,13 @@ def choose_placement(program: Jaxpr, args: Sequence[Any], asked: Asked = NOTHING
             mesh = mesh or getattr(sharding, "mesh", None)
     layouts = _layouts(args, arguments, results)
     if mesh is not None and mesh.explicit_axes:
-        results = tuple([_as_typed(place, v.aval, mesh) for place, v in zip(results, program.outvars, strict=True)])
+        # `shard_map` says how its results are split, and its type does not.
+        whole = (
+            None if None in meshes_inside(program) or not mesh.are_all_axes_explicit else NamedSharding(mesh, _WHOLE)
+        )
+        results = tuple([
+            _as_typed(place, v.aval, mesh, whole) for place, v in zip(results, program.outvars, strict=True)
+        ])  # fmt: skip
     if layouts is not None:
         arguments, results = (
             [p.sharding if type(p) is Format else p for p in places] for places in (arguments, results)
@@ -575,12 +581,14 @@ def choose_placement(program: Jaxpr, args: Sequence[Any], asked: Asked = NOTHING
     return Placement(devices, first is not None, layouts=layouts)
 
 
-def _as_typed(place: Any, aval: Any, mesh: Any) -> Any:
+_WHOLE = PartitionSpec()
+
+
+def _as_typed(place: Any, aval: Any, mesh: Any, otherwise: Any) -> Any:
     """Where a result goes of which nobody said: as its type tells."""
-    told = getattr(aval, "sharding", None)
-    if place is not None or not aval.is_array or (told is None and not mesh.are_all_axes_explicit):
+    if place is not None or not aval.is_array:
         return place
-    return NamedSharding(mesh, PartitionSpec() if told is None else told.spec)
+    return otherwise if aval.sharding is None else NamedSharding(mesh, aval.sharding.spec)
 
 
 def _layouts(args: Sequence[Any], arguments: tuple, results: tuple) -> tuple | None:
