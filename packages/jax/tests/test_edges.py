@@ -121,3 +121,32 @@ def test_an_escaped_tracer_says_which_function_made_it():
     line = test_an_escaped_tracer_says_which_function_made_it.__code__.co_firstlineno + 2
     with pytest.raises(jax.errors.UnexpectedTracerError, match=f"test_edges.py:{line}"):
         leaked[0] + 1
+
+
+class Forwarding:
+    """Hands every attribute of its array on, as parameters of libraries of layers do."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __jax_array__(self):
+        return self.value
+
+    def __getattr__(self, name):
+        return getattr(object.__getattribute__(self, "value"), name)
+
+
+def test_objects_that_stand_for_tracers():
+    x = np.float32([1, 2, 3])
+    np.testing.assert_allclose(jax.vmap(lambda x, y: x + Forwarding(y))(x, x), 2 * x)
+    np.testing.assert_allclose(jax.vmap(lambda y: 1.0 + jnp.where(y > 2, Forwarding(y), y))(x), 1 + x)
+    np.testing.assert_allclose(
+        jax.grad(lambda x: (x * jnp.sin(Forwarding(x))).sum())(x), np.sin(x) + x * np.cos(x), 1e-5
+    )
+    np.testing.assert_allclose(jax.jit(lambda x: jnp.arctan2(Forwarding(x), x))(x), np.full(3, np.pi / 4), 1e-6)
+
+
+def test_a_type_like_another():
+    like = jax.ShapeDtypeStruct.like
+    assert like(jnp.ones((2, 3))) == jax.ShapeDtypeStruct((2, 3), jnp.float32, sharding=jnp.ones(1).sharding)
+    assert like(1.0).weak_type and like(np.zeros(3, np.int8)).dtype == np.int8

@@ -129,6 +129,12 @@ class ShapedArray(AbstractValue):
         self.vma = vma
         self._hash = None
 
+    @classmethod
+    def like(cls, x: Any) -> ShapeDtypeStruct:
+        """What stands for `x`: an array, a scalar, or whatever has a shape and a dtype."""
+        aval = abstractify(x)
+        return cls(aval.shape, aval.dtype, sharding=getattr(x, "sharding", None), weak_type=aval.weak_type)
+
     ndim = property(lambda self: len(self.shape))
     size = property(lambda self: dims.size(self.shape))
 
@@ -348,6 +354,12 @@ class ShapeDtypeStruct:
         self.weak_type = weak_type
         self.vma = vma
         self._is_ref = is_ref
+
+    @classmethod
+    def like(cls, x: Any) -> ShapeDtypeStruct:
+        """What stands for `x`: an array, a scalar, or whatever has a shape and a dtype."""
+        aval = abstractify(x)
+        return cls(aval.shape, aval.dtype, sharding=getattr(x, "sharding", None), weak_type=aval.weak_type)
 
     ndim = property(lambda self: len(self.shape))
     size = property(lambda self: dims.size(self.shape))

@@ -70,7 +70,7 @@ def promote_pair(name: str, x: Any, y: Any) -> tuple[Any, Any]:
     kx, ky = type(x), type(y)
     if ky in _SCALARS:
         if kx not in _SCALARS:
-            a = getattr(x, "aval", None)
+            a = x.aval if hasattr(kx, "aval") else None
             if a is not None:
                 if a.weak_type:
                     if a.dtype == dtypes.python_scalar_dtype(ky):
@@ -80,13 +80,14 @@ def promote_pair(name: str, x: Any, y: Any) -> tuple[Any, Any]:
                     if cast is not None:
                         return x, cast(y)
     elif kx in _SCALARS:
-        b = getattr(y, "aval", None)
+        b = y.aval if hasattr(ky, "aval") else None
         if b is not None and not b.weak_type:
             cast = _casts.get((kx, b.dtype))
             if cast is not None:
                 return cast(x), y
     else:
-        a, b = getattr(x, "aval", None), getattr(y, "aval", None)
+        # of the type: an object with `__jax_array__` may hand all attributes of its array on
+        a, b = x.aval if hasattr(kx, "aval") else None, y.aval if hasattr(ky, "aval") else None
         if a is None and isinstance(x, _NUMPY):
             a = _numpy_aval(x)
         if b is None and isinstance(y, _NUMPY):
@@ -140,7 +141,7 @@ def promote_pair_inexact(name: str, x: Any, y: Any) -> tuple[Any, Any]:
     """`promote_pair`, with integers and bools made floats."""
     kind = type(x) if type(x) not in _SCALARS else type(y)
     if kind not in _SCALARS:
-        a = getattr(x if type(x) is kind else y, "aval", None)
+        a = (x if type(x) is kind else y).aval if hasattr(kind, "aval") else None
         if a is not None and a.dtype in _INEXACT:
             return promote_pair(name, x, y)
     x, y = promote(name, (x, y), True)

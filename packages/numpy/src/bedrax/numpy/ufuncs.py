@@ -36,7 +36,7 @@ def inexact1(name: str, bind: Callable) -> Callable:
     """Of one operand; integers and bools become floats."""
 
     def function(x, /):
-        aval = getattr(x, "aval", None)
+        aval = x.aval if hasattr(type(x), "aval") else None
         if aval is not None and aval.dtype in _INEXACT:
             return bind(x)
         return bind(inexact(name, x))
