@@ -90,7 +90,8 @@ def bcoo_broadcast_in_dim(
     Args:
       shape: the result's.
       broadcast_dimensions: where each dimension of `mat` is in it. New dimensions are batch dimensions in front of the
-        sparse ones, dense ones after them, sparse ones between; those repeat the stored elements.
+        sparse ones, dense ones after them, sparse ones between; those repeat the stored
+        elements. New dimensions of size 1 at the end are sparse, too, if there are no dense ones.
     """
     if sharding is not None:
         raise NotImplementedError("bcoo_broadcast_in_dim has no sharding: use jax.lax.with_sharding_constraint")
@@ -106,6 +107,8 @@ def bcoo_broadcast_in_dim(
     first = sparse[0] if sparse else places[b - 1] + 1 if b else places[0] if places else len(shape)
     first = max(first, (places[b - 1] + 1) if b else 0)
     last = sparse[-1] + 1 if sparse else first
+    if sparse and not mat.n_dense and set(shape[last:]) <= {1}:
+        last = len(shape)  # a new sparse dimension of size 1 costs less than a dense one
     n_batch, n_dense = first, len(shape) - last
     back = {p: i for i, p in enumerate(places)}
     data, indices = mat.data, mat.indices
