@@ -1,3 +1,4 @@
+from bedrax.extend.debugger import breakpoint as breakpoint
 from bedrax.lax.primitives.callbacks import (
     DebugEffect as DebugEffect, OrderedDebugEffect as OrderedDebugEffect, debug_callback as _debug_callback,
     debug_log as _debug_log, debug_print as _debug_print,

@@ -1,0 +1,184 @@
+"""A debugger for traced programs (`jax.debug.breakpoint`): it stops where the program runs, with the values of then.
+
+The frames around the call, and their local variables, are noted while tracing. Arrays among these are operands of a
+debugging callback, so their values are those of the run.
+"""
+
+from __future__ import annotations
+
+import bdb
+import cmd
+import linecache
+import pprint
+import sys
+import warnings
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+from bedrax import pytree
+from bedrax.core import source
+from bedrax.core.avals import is_valid_value
+from bedrax.lax.primitives.callbacks import debug_callback
+
+__all__ = ["breakpoint"]
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A call of a function, as it was when its program was traced.
+
+    Attributes:
+      static: names and values of its variables that are no arrays.
+    """
+
+    name: str
+    filename: str
+    line: int
+    first_line: int
+    static: dict[str, Any]
+
+
+def _frames(filtered: bool, limit: int | None) -> list[FrameType]:
+    """The frames of the caller, innermost first."""
+    frame: FrameType | None = sys._getframe(2)
+    found: list[FrameType] = []
+    while frame is not None and (limit is None or len(found) < limit):
+        if not filtered or source.is_user_frame(frame):
+            found.append(frame)
+        frame = frame.f_back
+    return found
+
+
+def _is_array_tree(x: Any) -> bool:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of iterators, which are leaves
+        leaves = pytree.tree_leaves(x)
+    return bool(leaves) and all(is_valid_value(leaf) for leaf in leaves)
+
+
+def breakpoint(
+    *, backend: str | None = None, filter_frames: bool = True, num_frames: int | None = None, ordered: bool = False,
+    token: Any = None, **kwargs: Any,
+) -> None:  # fmt: skip
+    """Stop the program here when it runs, and read commands: ``help`` lists them.
+
+    Under `vmap` it stops for each element, under `grad` with the values of the function.
+
+    Args:
+      backend: where the commands come from: only ``"cli"`` (or None), the terminal.
+      filter_frames: show only frames of the user.
+      num_frames: how many frames to keep, the innermost ones; None: all.
+      ordered: keep the order of such stops, and of other ordered callbacks.
+      token: only None; say `ordered`.
+      kwargs: `stdin` and `stdout`: files in the place of the terminal.
+    """
+    unknown = sorted(set(kwargs) - {"stdin", "stdout"})
+    if backend not in (None, "cli") or token is not None or unknown:
+        raise NotImplementedError(
+            f"breakpoint reads commands from the terminal (backend='cli'), or from stdin and stdout; got {backend=},"
+            f" {token=}, {unknown}"
+        )
+    frames, values = [], []
+    for frame in _frames(filter_frames, num_frames):
+        code = frame.f_code
+        variables = dict(frame.f_locals)
+        arrays = {k: v for k, v in variables.items() if _is_array_tree(v)}
+        static = {k: v for k, v in variables.items() if k not in arrays}
+        frames.append(Frame(code.co_qualname, code.co_filename, frame.f_lineno, code.co_firstlineno, static))
+        values.append(arrays)
+
+    def stop(values):
+        _Session(frames, values, kwargs.get("stdin"), kwargs.get("stdout")).cmdloop()
+
+    debug_callback(stop, values, ordered=ordered)
+
+
+class _Session(cmd.Cmd):
+    """Commands about the frames of a stopped program."""
+
+    prompt = "(jdb) "
+
+    def __init__(self, frames: list[Frame], values: list[dict], stdin: Any, stdout: Any):
+        super().__init__(stdin=stdin, stdout=stdout)
+        self.use_rawinput = stdin is None
+        self.frames, self.at = frames, 0
+        plain = lambda x: np.asarray(x) if np.ndim(x) else x
+        self.values = [pytree.tree_map(plain, v) for v in values]
+
+    def preloop(self):
+        self._say("Entering jdb:")
+        self._show()
+
+    def _say(self, text: str) -> None:
+        self.stdout.write(text + "\n")
+
+    def _show(self, at: int | None = None) -> None:
+        f = self.frames[self.at if at is None else at]
+        self._say(f"{'> ' if at in (None, self.at) else '  '}{f.filename}({f.line}) in {f.name}()")
+
+    def _evaluate(self, text: str) -> Any:
+        return eval(text, {"np": np}, {**self.frames[self.at].static, **self.values[self.at]})
+
+    def _print(self, text: str, form) -> None:
+        try:
+            self._say(form(self._evaluate(text)))
+        except Exception as error:  # what the user typed
+            self._say(f"*** {type(error).__name__}: {error}")
+
+    def do_p(self, arg):
+        """p expression: print the value of an expression of the variables of the frame."""
+        self._print(arg, repr)
+
+    def do_pp(self, arg):
+        """pp expression: like p, over several lines."""
+        self._print(arg, pprint.pformat)
+
+    def do_up(self, arg):
+        """up: go to the caller of this frame."""
+        self._go(1, "the outermost frame")
+
+    def do_down(self, arg):
+        """down: go to the frame that this one called."""
+        self._go(-1, "the innermost frame")
+
+    def _go(self, step: int, end: str) -> None:
+        if not 0 <= self.at + step < len(self.frames):
+            self._say(f"this is {end}")
+        else:
+            self.at += step
+            self._show()
+
+    def do_where(self, arg):
+        """where: show all frames, outermost first."""
+        for at in reversed(range(len(self.frames))):
+            self._show(at)
+
+    def do_list(self, arg):
+        """list: show the lines around this one."""
+        f = self.frames[self.at]
+        for n in range(max(f.first_line, f.line - 5), f.line + 6):
+            line = linecache.getline(f.filename, n).rstrip()
+            if line:
+                self._say(f"{'->' if n == f.line else '  '} {n:4} {line}")
+
+    def do_continue(self, arg):
+        """continue: go on with the program."""
+        return True
+
+    def do_quit(self, arg):
+        """quit: end the program with an error."""
+        raise bdb.BdbQuit("the debugger was left with quit")
+
+    def default(self, line):
+        """Anything else is an expression to print."""
+        self._print(line, repr)
+
+    def emptyline(self):
+        """Nothing happens."""
+
+    do_u, do_d, do_l, do_c, do_q = do_up, do_down, do_list, do_continue, do_quit
+    do_w = do_bt = do_where
+    do_ll, do_exit, do_EOF, do_cont = do_list, do_quit, do_continue, do_continue

@@ -1,0 +1,62 @@
+"""Stops of running programs: what is shown, and what commands do."""
+
+import io
+
+import numpy as np
+import pytest
+
+from bedrax import lax
+from bedrax.autodiff import grad
+from bedrax.batching import vmap
+from bedrax.core.jitting import jit
+from bedrax.extend.debugger import breakpoint
+from bedrax.xla_backend.compile import effects_barrier
+
+
+def stopped(run, *commands):
+    """What the debugger printed, one entry per command, the first for where it stopped."""
+    out = io.StringIO()
+    run(dict(stdin=io.StringIO("\n".join(commands) + "\n"), stdout=out))
+    effects_barrier()
+    return out.getvalue().split("(jdb) ")
+
+
+def outer(x, files):
+    label = "outer"
+
+    def inner(y):
+        z = {"double": lax.mul(y, np.float32(2))}
+        breakpoint(**files)
+        return z["double"]
+
+    return inner(lax.add(x, np.float32(1))), label
+
+
+@pytest.mark.parametrize("transform", [lambda f: f, jit])
+def test_values_are_those_of_the_run(transform):
+    shown = stopped(
+        lambda files: transform(lambda x: outer(x, files)[0])(np.float32(3)), "p y", "z['double'] + 1", "up", "p label",
+        "p x", "p missing", "down", "down", "w", "l", "", "c",
+    )  # fmt: skip
+    assert "Entering jdb" in shown[0] and __file__ in shown[0] and "inner" in shown[0]
+    assert "4." in shown[1] and "9." in shown[2] and "outer()" in shown[3] and "'outer'" in shown[4]
+    assert "3." in shown[5] and "NameError" in shown[6] and "inner" in shown[7] and "innermost" in shown[8]
+    assert shown[9].index("outer()") < shown[9].index("> ") and "breakpoint(**files)" in shown[10]
+
+
+def test_transformations():
+    x = np.arange(3, dtype=np.float32)
+    shown = stopped(lambda files: vmap(lambda x: outer(x, files)[0])(x), *["p y", "c"] * 3)
+    seen = "".join(shown)
+    assert seen.count("Entering jdb") == 3 and all(f"{v}." in seen for v in (1, 2, 3))
+    shown = stopped(lambda files: grad(lambda x: outer(x, files)[0])(np.float32(1)), "p y", "c")
+    assert "2." in shown[1]
+
+
+def test_leaving_and_misuse():
+    with pytest.raises(Exception, match="quit"):
+        stopped(lambda files: outer(np.float32(1), files), "q")
+    with pytest.raises(NotImplementedError, match="terminal"):
+        breakpoint(backend="colab")
+    shown = stopped(lambda files: breakpoint(num_frames=1, **files), "up", "c")
+    assert "outermost" in shown[1]
