@@ -245,6 +245,14 @@ PROGRAMS = {
         found = explain(lambda a, b: lax.dot(a, b), split, whole, mesh=mesh)
         assert [c.kind for c in found.collectives] == ["all-reduce"], found
     """,
+    "explicit": """
+        typed = Mesh(np.array(d).reshape(4, 2), ("x", "y"), axis_types=(AxisType.Explicit,) * 2)
+        for spec, f in [(P("x", "y"), lambda v: v), (P("x", None), lambda v: lax.psum(v, "y"))]:
+            g = over(f, P("x", "y"), spec, mesh=typed)
+            for h in (g, jit(g), jit(lambda a: lax.mul(g(a), 2.0))):
+                assert h(A).sharding.spec == spec, (spec, h(A).sharding)
+        check(over(lambda v: lax.psum(v, "y"), P("x", "y"), P("x"), mesh=typed), A)
+    """,
     "pmap": """
         check(pmap(lambda v: lax.psum(lax.sin(v), "i"), "i"), A)
         check(pmap(lambda v, w: lax.mul(v, w), in_axes=(1, None), out_axes=1), A, S)

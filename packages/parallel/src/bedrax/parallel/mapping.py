@@ -10,10 +10,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from bedrax import pytree
-from bedrax.core import staging
+from bedrax.core import executors, staging
 from bedrax.core.avals import aval_of
 from bedrax.core.source import api_boundary
 from bedrax.core.staging import function_name
+from bedrax.lax.primitives.placement import moved
 from bedrax.parallel import meshes, rules  # noqa: F401  (rules: the primitive's rows)
 from bedrax.parallel.meshes import AbstractMesh, AxisType, Mesh
 from bedrax.parallel.primitives import inside, manual_sizes, names_in, parts_of, shard_map_p
@@ -158,7 +159,16 @@ def map_blocks(
     out = shard_map_p.bind(
         *consts, *leaves, jaxpr=program, in_specs=(PartitionSpec(),) * len(consts) + own, out_specs=results, **params
     )
-    return pytree.tree_unflatten(out_tree, out)
+    return pytree.tree_unflatten(out_tree, _typed(out, results, where))
+
+
+def _typed(xs: Sequence[Any], specs: Sequence[PartitionSpec], mesh: Any) -> Sequence[Any]:
+    """Results over explicit axes, whose types tell how they are split."""
+    executor = executors.get()
+    if not mesh.explicit_axes or meshes.get_abstract_mesh().manual_axes or not executor.devices():
+        return xs
+    with meshes.set_mesh(mesh) if isinstance(mesh, Mesh) else meshes.use_abstract_mesh(mesh):
+        return [moved(x, executor.resolve(s, "out_specs of shard_map", aval_of(x))) for x, s in zip(xs, specs)]
 
 
 # ---- the mesh
