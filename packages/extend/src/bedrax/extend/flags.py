@@ -23,7 +23,8 @@ INERT: dict[str, tuple[tuple, ...]] = {
         ("jax_mosaic_allow_hlo", False), ("jax_pallas_use_mosaic_gpu", True), ("jax_pallas_verbose_errors", False),
         ("jax_pallas_enable_debug_checks", False), ("jax_pallas_poison_buffers", False),
     ),
-    "programs are not written per device here": (
+    "shard_map says itself whether types are checked; casts are always put in where operands differ, and axes of size one are "
+    "axes": (
         ("check_vma", False), ("jax_auto_pcast", True), ("jax_remove_size_one_mesh_axis_from_type", False),
         ("jax_disable_vmap_shmap_error", False),
     ),
