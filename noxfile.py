@@ -166,10 +166,12 @@ def faults(session):
 
 @nox.session(default=False)
 def demo(session):
-    """The worked examples: train, export and serve a digit classifier; train a language model on many devices."""
+    """The worked examples: train, export and serve a digit classifier; train a language model on many devices; a
+    zoo of models in TensorFlow and TFLite."""
     sync(session, *EVERYTHING)
     session.run("python", "-m", "examples.digits", *session.posargs, env=QUIET)
     session.run("python", "-m", "examples.parallel", env=QUIET)
+    session.run("python", "-m", "examples.zoo", env=QUIET)
 
 
 @nox.session(default=False)

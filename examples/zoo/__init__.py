@@ -1,0 +1,1 @@
+"""A zoo of models, each carried to TensorFlow and TFLite."""

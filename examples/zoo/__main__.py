@@ -1,0 +1,38 @@
+"""Measure all models and write the page: ``python -m examples.zoo``."""
+
+from __future__ import annotations
+
+import pathlib
+import sys
+
+from examples.zoo.measure import Result, measure
+from examples.zoo.models import ZOO
+
+START = "<!-- measured -->\n"
+HEAD = """| model | plain graph | native | nodes | saved, kB | converted, s | TFLite | quantized | TFLite's operations |
+|---|---|---|---|---|---|---|---|---|
+"""
+
+
+def row(result: Result) -> str:
+    """A line of the table."""
+    number = lambda x: "no" if x is None else f"{x:.0e}"
+    return (
+        f"| {result.name} | {number(result.plain)} | {number(result.native)} | {result.operations} |"
+        f" {result.kilobytes:.0f} | {result.seconds:.2f} | {number(result.mobile_error)} |"
+        f" {number(result.quantized_error)} | {result.mobile} |\n"
+    )
+
+
+def main() -> None:
+    page = pathlib.Path(__file__).parent / "README.md"
+    rows = []
+    for record in ZOO:
+        rows.append(row(measure(record)))
+        sys.stdout.write(rows[-1])
+    text = page.read_text().split(START)[0]
+    page.write_text(text + START + HEAD + "".join(rows))
+
+
+if __name__ == "__main__":
+    main()

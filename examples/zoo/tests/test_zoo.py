@@ -1,0 +1,34 @@
+"""A sample of the zoo is measured; the page has a line for each model."""
+
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+for module in "flax", "tensorflow":
+    if find_spec(module) is None:
+        pytest.skip(f"the example needs {module}", allow_module_level=True)
+
+from examples.zoo.measure import measure
+from examples.zoo.models import ZOO
+
+BY_NAME = {record.name: record for record in ZOO}
+
+
+@pytest.mark.parametrize("name", ["MLP", "VAE, keys inside"])
+def test_graphs_agree(name):
+    result = measure(BY_NAME[name], lite=False)
+    assert result.plain < 1e-5
+    assert result.native < 1e-5
+
+
+def test_tflite_runs_what_a_user_of_tensorflow_would_have_written():
+    result = measure(BY_NAME["CNN with batch norm"])
+    assert result.mobile == "2 CONV_2D, 1 FULLY_CONNECTED, 2 MAX_POOL_2D, 1 RESHAPE"
+    assert result.mobile_error < 1e-5 and result.quantized_error < 0.05
+
+
+def test_the_page_has_every_model():
+    page = (Path(__file__).parents[1] / "README.md").read_text()
+    rows = [line.split("|")[1].strip() for line in page.splitlines() if line.startswith("| ")]
+    assert rows[1:] == list(BY_NAME)
