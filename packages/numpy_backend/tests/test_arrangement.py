@@ -21,7 +21,7 @@ def primitives_of(fun, *args):
         (lambda: lax.broadcast_in_dim(X, (2, 3, 4), (1,)), TypeError, "one dimension per axis"),
         (lambda: lax.broadcast_in_dim(X, (2, 3, 5), (1, 2)), TypeError, "or that of the result, got shape"),
         (lambda: lax.broadcast_in_dim(X, (2, 3, 5), (1, 3)), TypeError, "are not all axes of the result, of shape"),
-        (lambda: lax.broadcast_in_dim(X, (4, 3), (1, 0)), TypeError, "strictly increasing"),
+        (lambda: lax.broadcast_in_dim(np.ones((3, 3), np.float32), (4, 3), (1, 1)), TypeError, "strictly increasing"),
         (lambda: lax.broadcast_shapes((2, 1), (3, 3)), ValueError, "Incompatible shapes for broadcasting"),
         (lambda: lax.expand_dims(X, (0, 0)), ValueError, "dimensions are distinct, got"),
         (lambda: lax.expand_dims(X, (9,)), ValueError, "axis 9 is out of bounds for array of dimension 3"),

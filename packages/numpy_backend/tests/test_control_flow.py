@@ -74,7 +74,7 @@ def test_weak_types_of_the_carry_settle():
             "while_loop: the body returns a carry of other types than it gets:\n"
             "  * v: got int32[], returned int16[]: the dtypes do not match",
         ),
-        (lambda: lax.fori_loop(0, 3.5, lambda i, c: c, 0), TypeError, "lower and upper are integer scalars, got ShapedArray"),
+        (lambda: lax.fori_loop(0, np.ones(2, np.int32), lambda i, c: c, 0), TypeError, "lower and upper are real scalars, got ShapedArray"),
         (lambda: lax.fori_loop(np.int32(0), np.int16(3), lambda i, c: c, 0), TypeError, "lower and upper have one dtype, got int"),
         (
             lambda: lax.fori_loop(0, 3, lambda i, c: (c, c), 0), TypeError,
@@ -171,7 +171,7 @@ def test_associative_scan_is_a_scan(n):
 def test_map():
     np.testing.assert_allclose(np.asarray(lax.map(lambda x: lax.mul(x, x), X)), X * X)
     with pytest.raises(ValueError, match="batch_size must be a positive integer"):
-        lax.map(lax.sin, X, batch_size=0)
+        lax.map(lax.sin, X, batch_size=-1)
 
 
 def test_loops_are_traced_once_per_function_and_type():
