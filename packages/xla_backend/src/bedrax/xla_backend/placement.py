@@ -131,7 +131,8 @@ def _put_leaf(x: Any, where: Any, donate: bool, may_alias: bool | None, src: Any
     if isinstance(extended, dtypes.ExtendedDType) and not isinstance(x, tracing.Tracer):
         data = _put_leaf(extended.physical_value(x), where, donate, may_alias)
         return extended.from_physical(data, x.aval)
-    where = resolve(where, "device_put", avals.abstractify(x))
+    if where is not None:
+        where = resolve(where, "device_put", avals.abstractify(x))
     if isinstance(x, tracing.Tracer):
         return x if where is None else reshard_p.bind(x, to=where, src=resolve(src, "src of device_put"))
     if hasattr(x, "__jax_array__"):
