@@ -150,3 +150,22 @@ def test_a_type_like_another():
     like = jax.ShapeDtypeStruct.like
     assert like(jnp.ones((2, 3))) == jax.ShapeDtypeStruct((2, 3), jnp.float32, sharding=jnp.ones(1).sharding)
     assert like(1.0).weak_type and like(np.zeros(3, np.int8)).dtype == np.int8
+
+
+def test_shapes_that_do_not_broadcast():
+    with pytest.raises(TypeError, match="incompatible shapes"):
+        jnp.ones(3) * jnp.ones(4)
+    with pytest.raises(ValueError, match="incompatible shapes"):
+        jnp.ones(100) * jnp.ones((100, 10))
+
+
+def test_polynomials_in_columns():
+    a, b = np.array([[2, 3, 1]]), np.array([[5, 7, 3], [8, 2, 6]])
+    np.testing.assert_array_equal(jnp.polyadd(a, b), [[5, 7, 3], [10, 5, 7]])
+    np.testing.assert_array_equal(jnp.polysub(a, b), [[-5, -7, -3], [-6, 1, -5]])
+
+
+def test_a_transposed_convolution_without_space_is_a_product():
+    x, k = np.ones((2, 3), "f"), np.ones((3, 4), "f")
+    out = lax.conv_transpose(x, k, (), "SAME", dimension_numbers=("NC", "IO", "NC"))
+    np.testing.assert_array_equal(out, x @ k)

@@ -207,7 +207,7 @@ def broadcast(name: str, args: Sequence[Any], scalars: bool = True) -> list:
     """Operands of shapes that NumPy broadcasts, as values of equal shape; rank 0 stays, unless `scalars` is false.
 
     Raises:
-      TypeError: the shapes do not broadcast.
+      TypeError, ValueError: the shapes, of one rank or of several, do not broadcast.
     """
     shapes = [aval_of(x).shape for x in args]
     ranked = [s for s in shapes if s or not scalars]
@@ -222,7 +222,9 @@ def broadcast(name: str, args: Sequence[Any], scalars: bool = True) -> list:
         shape = shaping.broadcast_shapes(*ranked)
     except ValueError:
         listed = ", ".join(map(str, shapes))
-        raise TypeError(
+        # Programs catch these two as they are: one rank is a matter of types, several one of values.
+        kind = TypeError if len(set(map(len, ranked))) == 1 else ValueError
+        raise kind(
             f"jnp.{name} got incompatible shapes for broadcasting: {listed}. Counted from the last, the axes of all"
             " operands must have equal length or length 1."
         ) from None

@@ -47,7 +47,7 @@ def _trimmed(x: Array, name: str) -> Array:
 def _padded_sum(name, a1, a2, combine):
     a1, a2 = promoted(name, a1, a2)
     n = max(a1.shape[0], a2.shape[0])
-    pad = lambda a: jnp.concatenate([np.zeros((n - a.shape[0],), a.dtype), a])
+    pad = lambda a: jnp.concatenate([np.zeros((n - a.shape[0], *a.shape[1:]), a.dtype), a])
     return combine(pad(a1), pad(a2))
 
 

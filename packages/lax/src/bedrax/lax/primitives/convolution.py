@@ -349,8 +349,8 @@ def conv_transpose(
       An array of rank ``n + 2``.
     """
     x, k = aval_of(lhs), aval_of(rhs)
-    if x.ndim < 3:
-        raise ValueError(f"conv_transpose takes operands of rank 3 or more, got {x.ndim}")
+    if x.ndim < 2:
+        raise ValueError(f"conv_transpose takes operands of rank 2 or more, got {x.ndim}")
     if dimension_numbers is None:
         dimension_numbers = _CHANNELS_LAST.get(x.ndim)
         if dimension_numbers is None:
