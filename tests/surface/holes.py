@@ -13,6 +13,7 @@ HOLES: dict[tuple[str, str], str] = {
     ("scipy.linalg.solve_sylvester", "grad"): "eigenvectors of general matrices have derivatives only on request",
     ("scipy.special.zeta", "grad"): "zeta has a derivative in q alone, as upstream",
     ("lax.zeta", "grad"): "zeta has a derivative in q alone, as upstream",
+    ("lax.polygamma", "grad"): "polygamma has a derivative in x alone: its order is a whole number",
     ("lax.scaled_dot", "grad"): _QUANTIZED,
     ("lax.scaled_dot", "TF"): _QUANTIZED,
     ("lax.betainc", "grad"): _BETAINC,

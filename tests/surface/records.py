@@ -126,7 +126,7 @@ CALLS: dict[str, Call] = {
     "numpy.interp": call(M, np.sort(V), W), "numpy.intersect1d": call(COUNTS, COUNTS[:2], size=3),
     "numpy.isdtype": call(np.dtype(np.int32), "integral"), "numpy.isin": call(INTS, COUNTS), "numpy.isscalar": call(3),
     "numpy.issubdtype": call(np.int32, np.integer), "numpy.kaiser": call(5, TWO), "numpy.ldexp": call(M, INTS[:1, :1]),
-    "numpy.mask_indices": call(3, np.triu, size=6), "numpy.moveaxis": call(M, 0, 1), "numpy.nonzero": call(BOOLS, size=12),
+    "numpy.mask_indices": call(3, jnp.triu, size=6), "numpy.moveaxis": call(M, 0, 1), "numpy.nonzero": call(BOOLS, size=12),
     "numpy.packbits": call(BITS > 5), "numpy.pad": call(M, 1), "numpy.permute_dims": call(M, (1, 0)),
     "numpy.piecewise": call(M, [BOOLS], [lambda x: x * 2, lambda x: x]), "numpy.place": call(M, BOOLS, V, inplace=False),
     "numpy.poly": call(V), "numpy.polyder": call(V), "numpy.polyfit": call(V, W, 2), "numpy.polyint": call(V),
