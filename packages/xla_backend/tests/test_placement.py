@@ -153,6 +153,8 @@ PROGRAMS = {
             "sum": lambda: lax.reduce_sum(A, (0,), out_sharding=split),
             "zeros": lambda: jnp.zeros(8, out_sharding=split),
             "iota": lambda: lax.broadcasted_iota(np.int32, (8, 2), 0, out_sharding=split),
+            "percentile": lambda: jnp.percentile(A, np.arange(8) * 10.0, out_sharding=split),
+            "bincount": lambda: jnp.bincount(np.arange(8), length=8, out_sharding=split),
             "repeat": lambda: jnp.repeat(A, 2, axis=0, out_sharding=split),
         }
         for name, make in made.items():

@@ -40,8 +40,6 @@ def _define(name: str):
         data: Any, segment_ids: Any, num_segments: int | None = None, indices_are_sorted: bool = False,
         unique_indices: bool = False, bucket_size: int | None = None, mode: Any = None, out_sharding: Any = None,
     ):  # fmt: skip
-        if out_sharding is not None:
-            raise NotImplementedError(f"{name}: out_sharding is not supported; use jax.lax.with_sharding_constraint.")
         data, ids = arrays(name, data, segment_ids)
         if combine in ("sum", "prod") and dtypes.is_bool(data.dtype):
             raise TypeError(f"{name}: data are numbers, got {data.dtype}; convert them, or use segment_max for 'any'")
@@ -68,10 +66,11 @@ def _define(name: str):
             )  # fmt: skip
 
         if bucket_size is None:
-            return reduce(data, ids)
+            return lax.placed(reduce(data, ids), out_sharding)
         starts = range(0, ids.shape[0], operator.index(bucket_size))
         parts = [reduce(data[s : s + bucket_size], ids[s : s + bucket_size]) for s in starts]
-        return getattr(jnp, combine)(jnp.stack(parts), axis=0).astype(data.dtype) if parts else empty
+        out = getattr(jnp, combine)(jnp.stack(parts), axis=0).astype(data.dtype) if parts else empty
+        return lax.placed(out, out_sharding)
 
     segment.__name__ = segment.__qualname__ = name
     segment.__doc__ = f"""The {what} of the segments of an array.

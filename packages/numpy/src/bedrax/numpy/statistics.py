@@ -302,12 +302,11 @@ def percentile(
 ) -> Array:  # fmt: skip
     """`quantile` of ``q / 100``."""
     _no_out("percentile", out, overwrite_input)
-    if out_sharding is not None:
-        raise NotImplementedError("percentile: out_sharding is not supported; use jax.lax.with_sharding_constraint.")
-    return _quantile(
+    found = _quantile(
         "percentile", a, inexact("percentile", array("percentile", q, 1))[0] / 100, axis, method, keepdims, weights,
         False,
     )  # fmt: skip
+    return lax.placed(found, out_sharding)
 
 
 def _middle(name: str, text: str, ignore_nan: bool) -> Callable[..., Array]:
@@ -352,8 +351,6 @@ def bincount(
       ValueError: `x` is not of rank 1, or the weights are of another shape.
       ConcretizationTypeError: `x` is traced and there is no `length`.
     """
-    if out_sharding is not None:
-        raise NotImplementedError("bincount: out_sharding is not supported; use jax.lax.with_sharding_constraint.")
     x = array("bincount", x)
     if not (dtypes.is_integer(x.dtype) or dtypes.is_bool(x.dtype)):
         raise TypeError(f"bincount counts integers, got {x.dtype}")
@@ -375,7 +372,7 @@ def bincount(
         if weights.shape != x.shape:
             raise ValueError(f"shape of weights must match shape of x, got {weights.shape} and {x.shape}")
     at = jnp.maximum(x, 0) if not dtypes.is_bool(x.dtype) else x.astype(dtypes.default_int_dtype())
-    return jnp.zeros((length,), weights.dtype).at[at].add(weights, mode="drop")
+    return lax.placed(jnp.zeros((length,), weights.dtype).at[at].add(weights, mode="drop"), out_sharding)
 
 
 def digitize(x: ArrayLike, bins: ArrayLike, right: bool = False, *, method: str | None = None) -> Array:
