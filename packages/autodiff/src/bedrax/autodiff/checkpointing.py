@@ -209,7 +209,7 @@ class SavedResidual(NamedTuple):
     origin: str
 
     def __str__(self):
-        return f"{self.aval.str_short()} {self.origin}"
+        return f"{self.aval.short()} {self.origin}"
 
 
 def saved_residuals(fun: Callable, *args, **kwargs) -> list[SavedResidual]:
@@ -227,7 +227,9 @@ def saved_residuals(fun: Callable, *args, **kwargs) -> list[SavedResidual]:
     origins.update((v, "from a constant") for v in lin.primal.constvars)
     atoms = lin.residual_atoms()
     found = [SavedResidual(v.aval, f"that is the number {v.val}") for v in atoms if type(v) is Literal]
-    for v in dict.fromkeys(v for v in atoms if type(v) is not Literal):
+    kept = dict.fromkeys(v for v in atoms if type(v) is not Literal)
+    inputs = [v for v in lin.primal.invars if v in kept]  # first
+    for v in dict.fromkeys((*inputs, *kept)):
         found.append(SavedResidual(v.aval, _origin(produced[v]) if v in produced else origins[v]))
     return found
 
