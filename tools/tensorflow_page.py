@@ -54,7 +54,7 @@ PROMISES = {
         ("a saved model has first-order gradients", "better: `with_gradient=n` saves n orders", f"{GRADIENTS}::test_saved_orders"),
         ("what is beyond the saved order says so", HOLDS, f"{GRADIENTS}::test_saved_orders"),
         ("`with_gradient=False` refuses gradients", HOLDS, f"{CONVERT}::test_without_gradient"),
-        ("saved without `experimental_custom_gradients`, a gradient is TensorFlow's error", HOLDS, f"{GRADIENTS}::test_gradients_that_were_forgotten"),
+        ("saved without `experimental_custom_gradients`, a gradient is TensorFlow's error", "holds, and the operation that it names says what to save", f"{GRADIENTS}::test_gradients_that_were_forgotten"),
         ("gradients by integers are None, by unused arguments zero; `float0` is int32", HOLDS, f"{CONVERT}::test_gradients_of_unused_and_integer_arguments"),
     ],
     "Unknown sizes": [

@@ -31,6 +31,10 @@ _NOT_SAVED = (
 )
 
 
+# Name of what has the gradient. TensorFlow's error in a program that loads it without its gradient says no more.
+_FORGOTTEN = "gradient_is_saved_by_SaveOptions_experimental_custom_gradients_True"
+
+
 def with_derivative(call: Call, run: Callable, options: Options, convert: Callable, guarded: bool) -> list:
     """Run, with our derivative as TensorFlow's gradient, or with an error in its place.
 
@@ -45,12 +49,16 @@ def with_derivative(call: Call, run: Callable, options: Options, convert: Callab
     if not call.tensors:
         return list(run(()))
 
+    scope = tf.get_current_name_scope()
+    around = scope + "/" if scope else ""  # not below the name of the gradient
+
     # The derivative is made in other graphs, which capture what belongs to this one: an outer tensor would be lost.
     # Variables must reach the custom gradient as tensors, too: their gradient flows through this read.
     @tf.custom_gradient
     def with_custom_gradient(*tensors):
-        outs = run(tensors)
-        beside = _beside(call, tensors, outs, options, convert)
+        with tf.name_scope(around):
+            outs = run(tensors)
+            beside = _beside(call, tensors, outs, options, convert)
 
         def grad_fn(*cts, variables=None):
             if variables:
@@ -61,7 +69,12 @@ def with_derivative(call: Call, run: Callable, options: Options, convert: Callab
 
         return tuple(outs), grad_fn
 
-    outs = with_custom_gradient(*[tf.identity(t) for t in call.tensors])
+    inputs = [tf.identity(t) for t in call.tensors]
+    if tf.executing_eagerly():
+        outs = with_custom_gradient(*inputs)
+    else:
+        with tf.name_scope(_FORGOTTEN):
+            outs = with_custom_gradient(*inputs)
     return list(outs) if isinstance(outs, list | tuple) else [outs]
 
 
