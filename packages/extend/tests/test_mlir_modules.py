@@ -9,7 +9,8 @@ from bedrax.core.jitting import jit
 from bedrax.core.staging import make_jaxpr
 from bedrax.core.tracing import Primitive
 from bedrax.extend import mlir_modules as modules
-from bedrax.extend.mlir_rules import ir_constant, register_lowering
+from bedrax.extend.mlir_contexts import JaxIrContext
+from bedrax.extend.mlir_rules import ir, ir_constant, register_lowering
 
 ONES = np.ones(3, np.float32)
 
@@ -74,3 +75,9 @@ def test_values_in_the_structure_of_types():
     assert modules.unflatten_ir_values_like_types([1, 2, 3], ["a", ("b", "c")]) == [1, (2, 3)]
     with pytest.raises(ValueError, match="more values"):
         modules.unflatten_ir_values_like_types([1, 2], ["a"])
+
+
+def test_contexts_of_libraries():
+    context = JaxIrContext()
+    module = ir.Module.parse(str(lowered(lax.sin).module), context=context)
+    assert module.context is context and module.operation.verify()

@@ -7,5 +7,6 @@ from bedrax.extend.services import (
     register_backend_factory as register_backend_factory,
 )  # fmt: skip
 from bedrax.xla_backend.clients import default_device as _default_device
+from bedrax.xla_backend.door.proxy import ifrt_proxy as ifrt_proxy
 
 get_default_device = _default_device

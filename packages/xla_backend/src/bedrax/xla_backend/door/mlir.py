@@ -20,6 +20,19 @@ _mlir: types.SimpleNamespace | None = None
 _mlir_lock = threading.Lock()
 
 
+def register_dialects(context: Any, registry: Any) -> None:
+    """Load the dialects that our modules are written in, and MLIR's own ones."""
+    from jaxlib.mlir._mlir_libs import _chlo, _mlirHlo, _sdy, _stablehlo
+
+    context.append_dialect_registry(registry)
+    context.load_all_available_dialects()
+    _stablehlo.register_dialect(context, load=True)
+    _chlo.register_dialect(context, load=True)
+    _sdy.register_dialect(context, load=True)
+    # The compiler's own: left to it, it would load it while other threads use the context, and crash.
+    _mlirHlo.register_mhlo_dialect(context, load=True)
+
+
 def load() -> types.SimpleNamespace:
     """MLIR's Python bindings and the one context that all modules are built in.
 
@@ -32,19 +45,13 @@ def load() -> types.SimpleNamespace:
         with _mlir_lock:
             if _mlir is None:
                 from jaxlib.mlir import ir
-                from jaxlib.mlir._mlir_libs import _chlo, _jax_mlir_ext, _mlirHlo, _sdy, _stablehlo
+                from jaxlib.mlir._mlir_libs import _jax_mlir_ext
 
-                context = ir.Context()
                 registry = ir.DialectRegistry()
                 _jax_mlir_ext.register_dialects(registry)
-                context.append_dialect_registry(registry)
-                context.load_all_available_dialects()
-                _stablehlo.register_dialect(context, load=True)
-                _chlo.register_dialect(context, load=True)
-                _sdy.register_dialect(context, load=True)
-                # The compiler's own: left to it, it would load it while other threads use the context, and crash.
-                _mlirHlo.register_mhlo_dialect(context, load=True)
-                _mlir = types.SimpleNamespace(ir=ir, context=context)
+                context = ir.Context()
+                register_dialects(context, registry)
+                _mlir = types.SimpleNamespace(ir=ir, context=context, registry=registry)
     return _mlir
 
 

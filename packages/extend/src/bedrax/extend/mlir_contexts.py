@@ -1,0 +1,18 @@
+"""Contexts of MLIR for modules that libraries build by themselves (`jax.extend.lowering`)."""
+
+from __future__ import annotations
+
+from bedrax.xla_backend.door import mlir
+
+__all__ = ["JaxIrContext", "upstream_dialects"]
+
+_loaded = mlir.load()
+upstream_dialects = _loaded.registry  # MLIR's own dialects
+
+
+class JaxIrContext(_loaded.ir.Context):
+    """A new context that knows the dialects of our modules. Modules of different contexts do not mix."""
+
+    def __init__(self):
+        super().__init__()
+        mlir.register_dialects(self, upstream_dialects)
