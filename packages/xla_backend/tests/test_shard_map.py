@@ -180,6 +180,17 @@ PROGRAMS = {
         one = over(lambda c, v: (lax.mul(v, c), lax.full((), 1.0)), (P(), P("x")), (P("x"), P()))
         check(lambda a: lax.add(lax.mul(one(S, a)[0], S), one(np.float32(1.0), a)[1]), A)
     """,
+    "inferred": """
+        from bedrax.xla_backend import make_mesh
+        with set_mesh(make_mesh((4, 2), ("x", "y"))) as explicit:
+            a = device_put(A, NamedSharding(explicit, P("x", "y")))
+            f = shard_map(lambda v: lax.mul(v, lax.convert_element_type(lax.axis_index("y"), v.dtype)), out_specs=P("x", "y"))
+            for run in (f, jit(f)):
+                close(run(a), A * np.repeat([0, 1], 4))
+            g = smap(lambda v: lax.psum(v, "x"), out_axes=None, axis_name="x")
+            close(jit(g)(a), A.reshape(4, 2, 8).sum(0))
+            assert f(a).sharding.is_equivalent_to(a.sharding, 2)
+    """,
     "ragged": """
         def f(rows, out, *tables):
             return lax.ragged_all_to_all(rows, out, *(lax.squeeze(t, (0,)) for t in tables), axis_name="x")

@@ -64,7 +64,7 @@ def shard_map(
     def mapped(*args):
         def specs(leaves, tree):
             if in_specs is Infer:
-                return _inferred(f, leaves)
+                return _inferred(f, leaves, axis_names)
             return _flat_specs("in_specs", in_specs, pytree.tree_unflatten(tree, leaves), f)
 
         def result_specs(types, tree):
@@ -106,7 +106,7 @@ def smap(f: Callable | None = None, /, *, in_axes: Any = Infer, out_axes: Any, a
     def mapped(*args):
         def in_specs(leaves, tree):
             if in_axes is Infer:
-                return _inferred(f, leaves)
+                return _inferred(f, leaves, {axis_name})
             return specs("in_axes", in_axes, [aval_of(x) for x in leaves], tree)
 
         out_specs = functools.partial(specs, "out_axes", out_axes)
@@ -248,14 +248,17 @@ def _flat_specs(what: str, specs: Any, tree: Any, f: Callable) -> list[Partition
     return [PartitionSpec() if s is None else s for s in found]
 
 
-def _inferred(f: Callable, leaves: Sequence[Any]) -> list[PartitionSpec]:
+def _inferred(f: Callable, leaves: Sequence[Any], axis_names: Any) -> list[PartitionSpec]:
+    """What types say of the axes that are mapped (all, if `axis_names` is empty)."""
     found = [getattr(aval_of(x).sharding, "spec", None) for x in leaves]
     if None in found:
         raise ValueError(
             f"shard_map: the type of an argument of {function_name(f)} does not say how it is split, as it does for axes of"
             " type Explicit; pass in_specs"
         )
-    return found
+    if not axis_names:
+        return found
+    return [PartitionSpec(*(tuple(n for n in axes_of(e) if n in axis_names) for e in spec)) for spec in found]
 
 
 def _argument(f: Callable, args: tuple, index: int) -> str:
