@@ -3,6 +3,7 @@
 import argparse
 import json
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -23,10 +24,34 @@ def with_devices(count: int, *arguments: str) -> None:
         sys.exit(code)
 
 
+def with_processes(count: int, *arguments: str) -> None:
+    """Run this program in several processes, which share the devices; the first one's words are shown."""
+    with socket.socket() as s:
+        s.bind(("localhost", 0))
+        address = f"localhost:{s.getsockname()[1]}"
+    environment = {
+        **os.environ, "XLA_FLAGS": f"--xla_force_host_platform_device_count={DEVICES // count}",
+        "JAX_COORDINATOR_ADDRESS": address, "JAX_NUM_PROCESSES": str(count),
+    }  # fmt: skip
+    command = [sys.executable, "-m", "examples.parallel", *arguments]
+    runs = [
+        subprocess.Popen(
+            command, cwd=ROOT, env={**environment, "JAX_PROCESS_ID": str(i)}, stdout=subprocess.DEVNULL if i else None
+        )
+        for i in range(count)
+    ]
+    codes = [run.wait() for run in runs]
+    if any(codes):
+        sys.exit(f"the processes ended with {codes}")
+
+
 def compare(steps: int, out: Path) -> None:
     """Train in every way; the curves must agree."""
     import jax
     import numpy as np
+
+    if "JAX_NUM_PROCESSES" in os.environ:
+        jax.distributed.initialize()
 
     from . import data, report
     from .model import LanguageModel, Shape
@@ -50,8 +75,9 @@ def compare(steps: int, out: Path) -> None:
         times[name] = (float(spent[0]), float(np.median(spent[1:])))
         report.show_split(name, trained)
     report.table(curves, times)
-    out.mkdir(parents=True, exist_ok=True)
-    report.picture(curves, times, out / "curves.png")
+    if jax.process_count() == 1:
+        out.mkdir(parents=True, exist_ok=True)
+        report.picture(curves, times, out / "curves.png")
     first, *others = curves.values()
     worst = max(float(np.max(np.abs(np.subtract(c, first)) / np.abs(first))) for c in others)
     print(f"largest relative difference of the losses: {worst:.1e}")
@@ -92,6 +118,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="examples.parallel", description=__doc__)
     parser.add_argument("--steps", type=int, default=40)
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "out")
+    parser.add_argument("--processes", type=int, default=1, help="that share the eight devices")
     parser.add_argument("--explain", type=int, nargs="*", metavar="DEVICES", help="compile for as many, run nothing")
     parser.add_argument("--here", choices=("compare", "explain"), help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -101,6 +128,8 @@ def main() -> None:
     if options.here == "explain":
         return explain(options.out)
     out = ("--out", str(options.out.resolve()))
+    if options.processes > 1:
+        return with_processes(options.processes, "--here", "compare", "--steps", str(options.steps), *out)
     if options.explain is None:
         return with_devices(DEVICES, "--here", "compare", "--steps", str(options.steps), *out)
     for count in options.explain or (8, 64, 512):
