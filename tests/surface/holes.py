@@ -14,6 +14,11 @@ HOLES: dict[tuple[str, str], str] = {
     ("scipy.special.zeta", "grad"): "zeta has a derivative in q alone, as upstream",
     ("lax.zeta", "grad"): "zeta has a derivative in q alone, as upstream",
     ("lax.polygamma", "grad"): "polygamma has a derivative in x alone: its order is a whole number",
+    ("scipy.linalg.sqrtm", "grad"): "Schur forms have no derivatives, as upstream",
+    **{
+        ("lax.linalg.schur", mode): "the form is one of many, and each algorithm gives its own"
+        for mode in ("NumPy", "TF")
+    },
     ("lax.scaled_dot", "grad"): _QUANTIZED,
     ("lax.scaled_dot", "TF"): _QUANTIZED,
     ("lax.betainc", "grad"): _BETAINC,

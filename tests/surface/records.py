@@ -141,7 +141,7 @@ CALLS: dict[str, Call] = {
     "numpy.unique_counts": call(COUNTS, size=3), "numpy.unique_inverse": call(COUNTS, size=3),
     "numpy.unique_values": call(COUNTS, size=3), "numpy.swapaxes": call(M, 0, 1), "numpy.take": call(M, COUNTS),
     "numpy.take_along_axis": call(M, np.array([[1], [0], [2]]), 1), "numpy.tile": call(M, (2, 1)),
-    "numpy.trim_zeros": call(V), "numpy.unpackbits": call(BITS), "numpy.unravel_index": call(COUNTS, (3, 4)),
+    "numpy.where": call(BOOLS, M, N), "numpy.unpackbits": call(BITS), "numpy.unravel_index": call(COUNTS, (3, 4)),
     "numpy.unwrap": call(V), "numpy.vander": call(V), "numpy.vecmat": call(V[:3], M),
     "numpy.vectorize": call(lambda x: x + 1), "numpy.matvec": call(M, V), "numpy.vecdot": call(M, N),
     "numpy.cov": call(M), "numpy.corrcoef": call(M), "numpy.trapezoid": call(M), "numpy.tri": call(3),
@@ -291,7 +291,7 @@ CALLS: dict[str, Call] = {
 ELSEWHERE: dict[str, str] = {
     "numpy.load": "packages/jax/tests", "numpy.save": "packages/jax/tests", "numpy.savez": "packages/jax/tests",
     "numpy.fromfile": "packages/jax/tests", "numpy.fromiter": "packages/jax/tests",
-    "lax.pcast": "packages/parallel/tests", "lax.psend": "packages/jax/tests", "lax.precv": "packages/jax/tests",
+    "numpy.trim_zeros": "packages/numpy/tests", "lax.pcast": "packages/parallel/tests", "lax.psend": "packages/jax/tests", "lax.precv": "packages/jax/tests",
     "lax.ragged_all_to_all": "packages/xla_backend/tests",
     "nn.scaled_dot_general": "packages/nn/tests", "nn.scaled_matmul": "packages/nn/tests",
 }  # fmt: skip
