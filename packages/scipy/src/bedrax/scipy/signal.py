@@ -441,12 +441,12 @@ def istft(
     win = jnp.asarray(_window(window, nperseg)).astype(real)
     total = nperseg + (count - 1) * step
     index = np.arange(count)[:, None] * step + np.arange(nperseg)
-    x = jnp.zeros((*pieces.shape[:-2], total), pieces.dtype).at[..., index].add(pieces * (win * jnp.sum(win)))
+    x = jnp.zeros((*pieces.shape[:-2], total), pieces.dtype).at[..., index].add(pieces * lax.broadcast_to_rank(win * jnp.sum(win), pieces.ndim))
     weight = jnp.zeros(total, real).at[index].add(jnp.broadcast_to(win * win, index.shape))
     if boundary:
         half = nperseg // 2
         x, weight = x[..., half : total - half], weight[half : total - half]
-    x = x / jnp.where(weight > 1e-10, weight, 1)
+    x = x / lax.broadcast_to_rank(jnp.where(weight > 1e-10, weight, 1), x.ndim)
     if x.ndim > 1 and time_axis != z.ndim - 1:
         x = jnp.moveaxis(x, -1, time_axis - (freq_axis < time_axis))
     times = np.arange(total - 2 * (nperseg // 2) * bool(boundary)) / float(fs)
