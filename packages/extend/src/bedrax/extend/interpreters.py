@@ -253,6 +253,7 @@ def unregister_vmappable(data_type: type) -> None:
 __all__ = [
     "UndefinedPrimal", "Zero", "add_jaxvals", "add_tangents", "apply_primitive", "axis_primitive_batchers", "bdim_at_front", "broadcast",
     "defbilinear", "defbroadcasting", "defjvp", "defjvp2", "deflinear", "deflinear2", "defreducer", "defvectorized",
-    "fancy_primitive_batchers", "get_primitive_transpose", "instantiate_zeros", "is_undefined_primal", "moveaxis",
-    "not_mapped", "primitive_batchers", "primitive_jvps", "primitive_transposes", "zeros_like_aval",
+    "canonicalize_dtype_handlers", "fancy_primitive_batchers", "get_primitive_transpose", "instantiate_zeros", "is_undefined_primal", "jvp", "moveaxis",
+    "not_mapped", "primitive_batchers", "primitive_jvps", "primitive_transposes", "pytype_aval_mappings",
+    "register_vmappable", "unregister_vmappable", "zeros_like_aval",
 ]  # fmt: skip

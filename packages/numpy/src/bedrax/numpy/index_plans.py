@@ -179,8 +179,8 @@ class _Reading(NamedTuple):
     shape: tuple | None
 
 
-def read(shape: tuple, idx: Any) -> tuple[Index, tuple | None]:
-    """Read an index into arrays of a shape.
+def read(shape: tuple, idx: Any, wrap: bool = True) -> tuple[Index, tuple | None]:
+    """Read an index into arrays of a shape; with `wrap`, known negative positions count from the end.
 
     Returns:
       The index, and the shape to give the array first, or None: a bool scalar indexes an axis of length 1 that
@@ -215,7 +215,7 @@ def read(shape: tuple, idx: Any) -> tuple[Index, tuple | None]:
         if k >= 0:
             start = values[k]
             if type(start) is int and type(size) is int:
-                if start < 0:
+                if start < 0 and wrap:
                     start += size
                 inside = inside and 0 <= start < size
             else:

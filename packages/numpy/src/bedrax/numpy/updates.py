@@ -72,7 +72,7 @@ class Update:
           mode: by default and with ``"clip"`` they are moved inside, with ``"fill"`` the result is `fill_value`.
           fill_value: default: nan, or the least (signed), greatest (unsigned) integer, or True.
         """
-        x, index = _read(self.array, self.index)
+        x, index = _read(self.array, self.index, wrap_negative_indices)
         options = (index, mode, fill_value, indices_are_sorted, unique_indices, wrap_negative_indices)
         if out_sharding is not None:
             read = lambda x: place(indexing.get(lax.free(x), *options), None, out_sharding)
@@ -84,7 +84,7 @@ class Update:
         wrap_negative_indices: bool = True,
     ) -> Array:  # fmt: skip
         """`func`, a function of one element, applied to the elements, once for every index."""
-        x, index = _read(self.array, self.index)
+        x, index = _read(self.array, self.index, wrap_negative_indices)
         numbers, indices, shape, one = _scatter_operands(
             index, indexing.which_wrap(index.starts, wrap_negative_indices)
         )
@@ -134,15 +134,15 @@ for _name, (_, _, _doc) in _OPERATIONS.items():
 Update.mul = Update.multiply  # type: ignore[attr-defined]
 
 
-def _read(x: Any, idx: Any) -> tuple[Any, Index]:
-    index, shape = read(x.shape, idx)
+def _read(x: Any, idx: Any, wrap: bool) -> tuple[Any, Index]:
+    index, shape = read(x.shape, idx, wrap)
     return (x if shape is None else lax.reshape(x, shape)), index
 
 
 def update(x, idx, values, name, indices_are_sorted=False, unique_indices=False, mode=None, wrap=True):
     """``x.at[idx].<name>(values)``."""
     shape = x.shape
-    x, index = _read(x, idx)
+    x, index = _read(x, idx, wrap)
     out = update_at(x, index, values, name, indices_are_sorted, unique_indices, mode, wrap)
     return out if out.shape is shape or out.shape == shape else lax.reshape(out, shape)
 

@@ -441,7 +441,11 @@ def istft(
     win = jnp.asarray(_window(window, nperseg)).astype(real)
     total = nperseg + (count - 1) * step
     index = np.arange(count)[:, None] * step + np.arange(nperseg)
-    x = jnp.zeros((*pieces.shape[:-2], total), pieces.dtype).at[..., index].add(pieces * lax.broadcast_to_rank(win * jnp.sum(win), pieces.ndim))
+    x = (
+        jnp.zeros((*pieces.shape[:-2], total), pieces.dtype)
+        .at[..., index]
+        .add(pieces * lax.broadcast_to_rank(win * jnp.sum(win), pieces.ndim))
+    )
     weight = jnp.zeros(total, real).at[index].add(jnp.broadcast_to(win * win, index.shape))
     if boundary:
         half = nperseg // 2

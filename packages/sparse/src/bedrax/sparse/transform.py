@@ -25,7 +25,7 @@ from bedrax.sparse.bcsr import BCSR
 from bedrax.sparse.formats import JAXSparse, composed
 
 __all__ = [
-    "Array", "ArrayOrSparse", "SparseTrace", "SparseTracer", "sparse_rules", "sparse_rules_bcoo", "sparse_rules_bcsr",
+    "Array", "ArrayOrSparse", "SparseTrace", "SparseTracer", "is_sparse", "sparse_rules", "sparse_rules_bcoo", "sparse_rules_bcsr",
     "sparsify", "todense", "todense_p",
 ]  # fmt: skip
 

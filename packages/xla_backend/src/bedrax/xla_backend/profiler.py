@@ -158,6 +158,6 @@ def save_device_memory_profile(filename: str | os.PathLike, backend: str | None 
 
 __all__ = [
     "ProfileData", "ProfileEvent", "ProfileOptions", "ProfilePlane", "StepTraceAnnotation", "TraceAnnotation",
-    "annotate_function", "device_memory_profile", "register_subprocess", "save_device_memory_profile", "start_server",
+    "annotate_function", "device_memory_profile", "get_profiled_instructions_proto", "register_subprocess", "save_device_memory_profile", "start_server",
     "start_trace", "stop_server", "stop_trace", "trace",
 ]  # fmt: skip

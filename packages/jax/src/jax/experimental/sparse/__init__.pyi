@@ -44,5 +44,5 @@ from bedrax.sparse.ad import (
 )  # fmt: skip
 from . import (
     ad as ad, api as api, bcoo as bcoo, bcsr as bcsr, coo as coo, csr as csr, linalg as linalg, random as random,
-    transform as transform, util as util,
+    test_util as test_util, transform as transform, util as util,
 )  # fmt: skip
