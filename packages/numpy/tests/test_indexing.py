@@ -14,6 +14,7 @@ from bedrax.batching import vmap
 from bedrax.core import errors
 from bedrax.core.jitting import jit
 from bedrax.core.staging import make_jaxpr
+from bedrax.lax import flags
 
 SHAPE = (3, 4, 2)
 
@@ -299,3 +300,39 @@ def test_lax_scalars_index():
     x = jnp.asarray(reference())
     np.testing.assert_array_equal(np.asarray(x[lax.asarray(2)]), reference()[2])
     np.testing.assert_array_equal(np.asarray(x[np.int64(-1), np.array(1)]), reference()[-1, 1])
+
+
+OUTSIDE = [
+    (3, 3, 0), (-4, -4, 0), ((1, 4), 4, 1), ((..., -3), -3, 2), (np.int32(3), 3, 0), ((np.array([0, 1]), 7), 7, 1),
+    ((slice(1, 3), 9), 9, 1),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("index, given, axis", OUTSIDE)
+@pytest.mark.parametrize("how", [lambda f: f, jit, make_jaxpr], ids=["eager", "jit", "make_jaxpr"])
+def test_known_positions_outside_are_refused_on_demand(how, index, given, axis):
+    x = jnp.asarray(reference())
+    read = how(lambda x: x[index])
+    read(x)  # it is allowed by default, and is read anew once it is not
+    with flags.check_static_indices(True):
+        with pytest.raises(IndexError, match=f"index {given} is out of bounds for axis {axis} "):
+            read(x)
+        for mode in (None, "promise_in_bounds"):
+            with pytest.raises(IndexError, match=f"index {given} is"):
+                how(lambda x: x.at[index].get(mode=mode))(x)  # noqa: B023
+        for mode in ("clip", "fill"):
+            how(lambda x: x.at[index].get(mode=mode))(x)  # noqa: B023
+    read(x)
+
+
+def test_what_is_no_known_position_outside_is_not_refused():
+    x = jnp.asarray(reference())
+    with flags.check_static_indices(True):
+        for i in (2, -3, (..., 1), (2, 3, -2), slice(0, 9), (-1, slice(7, 9)), np.array([0, 5]), (None, 2)):
+            assert x[i].ndim <= 4
+        np.testing.assert_array_equal(jit(lambda x, i: x[i])(x, 3), reference()[2])
+        np.testing.assert_array_equal(x.at[3].set(0), reference())  # an update there is dropped, as always
+        with pytest.raises(IndexError, match="index 4 is out of bounds for axis 0 with size 4"):
+            vmap(lambda row: row[4])(x)
+        with pytest.raises(IndexError, match="index -1 is"):
+            x.at[-1].get(wrap_negative_indices=False)

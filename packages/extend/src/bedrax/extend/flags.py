@@ -75,9 +75,6 @@ INERT: dict[str, tuple[tuple, ...]] = {
         for kind in ("nan", "divide", "oob")
     ),
     "not checked here yet; each key must be split or folded before it is used again": (("jax_debug_key_reuse", False),),
-    "not checked here yet; an index out of bounds is clamped or dropped, as the operation's mode says": (
-        ("jax_check_static_indices", False),
-    ),
     "not checked here: computations may run in any thread": (("jax_thread_guard", False),),
     "not logged here; jax.ad_checkpoint.print_saved_residuals prints them": (("jax_log_checkpoint_residuals", False),),
 }  # fmt: skip

@@ -5,6 +5,9 @@ from bedrax.core.config import flag
 numpy_rank_promotion = flag(
     "jax_numpy_rank_promotion", "allow", "what to do when NumPy broadcasting joins arrays of different ranks",
     choices=("allow", "warn", "raise"), keyed=True, users_only=True)  # fmt: skip
+check_static_indices = flag(
+    "jax_check_static_indices", False, "reading at a known index that is out of bounds is an error",
+    keyed=True)  # fmt: skip
 default_matmul_precision = flag(
     "jax_default_matmul_precision", None, "precision of products and convolutions that do not name theirs",
     choices=("default", "high", "highest", "bfloat16", "tensorfloat32", "float32", "ANY_F8_ANY_F8_F32",

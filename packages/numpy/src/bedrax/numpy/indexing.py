@@ -16,6 +16,7 @@ from bedrax.core import dims, dtypes, tracing
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
 from bedrax.core.one_program import one_program
+from bedrax.lax import flags
 from bedrax.lax.dynamic_slices import dynamic_slice
 from bedrax.lax.operators import _select
 from bedrax.lax.primitives import elementwise as ops
@@ -34,7 +35,10 @@ def getitem(x: Any, idx: Any) -> Any:
     if type(idx) is int and shape and type(shape[0]) is int and shape[0]:  # the most common index of all
         size = shape[0]
         start = idx + size if idx < 0 else idx
-        start = 0 if start < 0 else start if start < size else size - 1
+        if not 0 <= start < size:
+            if flags.check_static_indices.value:
+                _refuse_outside(_point_plan(shape), (start,), True)
+            start = 0 if start < 0 else size - 1
         if tracing.current.trace is not _eval_trace or not isinstance(x.dtype, np.dtype):
             limits = (start + 1, *shape[1:])
             row = shaping.slice_p.bind(
@@ -54,6 +58,9 @@ def get(
 ) -> Any:  # fmt: skip
     """The elements at an index that has been read."""
     plan, starts, arrays, static, inside = index
+    if not inside and flags.check_static_indices.value:
+        if mode is None or GatherScatterMode.from_any(mode) is GatherScatterMode.PROMISE_IN_BOUNDS:
+            _refuse_outside(plan, starts, wrap)
     if not arrays and static and (inside or (mode is None and fill_value is None)):
         if not starts or tracing.current.trace is not _eval_trace or not _plain(x, starts):
             return _get_static(x, plan, starts)
@@ -69,6 +76,19 @@ def get(
     if fill_value is None:
         return _get_dynamic_now.of(*constants)(x, starts, arrays)
     return _get_dynamic_now(x, starts, arrays, *constants, fill_value)
+
+
+def _refuse_outside(plan: Plan, starts: Sequence[Any], wrap: bool) -> None:
+    """Raise an error if a known position, counted from the start of its axis, is out of bounds."""
+    placed = [(axis, kind[0]) for axis, kind in enumerate(plan.axes) if kind[0] in (WINDOW, POINT)]
+    for (axis, kind), start in zip(placed, starts, strict=True):
+        size = plan.shape[axis]
+        if kind == POINT and type(start) is int and type(size) is int and not 0 <= start < size:
+            given = start - size if wrap and start < 0 else start
+            raise IndexError(
+                f"index {given} is out of bounds for axis {axis} with size {size}; it is refused because"
+                " jax_check_static_indices is set: x.at[...].get(mode=...) says what to read there instead"
+            )
 
 
 def which_wrap(starts: Sequence[Any], wrap: bool) -> tuple[bool, ...]:
