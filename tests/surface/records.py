@@ -133,7 +133,7 @@ CALLS: dict[str, Call] = {
     "numpy.polyval": call(V, M), "numpy.put": call(M, COUNTS, W, inplace=False),
     "numpy.put_along_axis": call(M, np.array([[1], [0], [2]]), HALF, 1, inplace=False),
     "numpy.ravel_multi_index": call((COUNTS, COUNTS), (3, 4), mode="clip"), "numpy.repeat": call(M, 2, axis=0),
-    "numpy.reshape": call(M, (4, 3)), "numpy.resize": call(M, (2, 5)), "numpy.result_type": call(np.int32, np.float32),
+    "numpy.reshape": call(M, (4, 3)), "numpy.resize": call(M, (2, 5)), "numpy.result_type": call(np.float32, np.float32),
     "numpy.roll": call(M, 1, axis=0), "numpy.roots": call(V, strip_zeros=False), "numpy.searchsorted": call(np.sort(V), M),
     "numpy.select": call([BOOLS], [M]), "numpy.setdiff1d": call(COUNTS, COUNTS[:2], size=3),
     "numpy.setxor1d": call(COUNTS, COUNTS[:2], size=3), "numpy.union1d": call(COUNTS, COUNTS[:2], size=3),

@@ -66,7 +66,7 @@ def _transform(name: str, kind: str, a: ArrayLike, s, axes, norm) -> Array:
         a = jnp.moveaxis(a, axes, places)
     a = _in_groups(a, kind, lengths)
     if norm in ("ortho", "forward"):
-        a = a * _scale(kind, lengths, norm, dtypes.to_real_dtype(a.dtype))
+        a = a * jnp.asarray(_scale(kind, lengths, norm, dtypes.to_real_dtype(a.dtype))).astype(a.dtype)
     return jnp.moveaxis(a, places, axes) if moved else a
 
 

@@ -38,7 +38,7 @@ def packbits(a: ArrayLike, axis: int | None = None, bitorder: str = "big") -> Ar
     if axis is None:
         a, axis = jnp.ravel(a), 0
     axis = axis_index(axis, a.ndim)
-    bits = jnp.moveaxis((a != 0).astype(np.uint8), axis, -1)
+    bits = jnp.moveaxis(a.astype(np.bool_).astype(np.uint8), axis, -1)
     n = bits.shape[-1]
     count = -(-n // 8)
     padding = [(0, 0, 0)] * (bits.ndim - 1) + [(0, count * 8 - n, 0)]
