@@ -4,7 +4,6 @@ _BETAINC = "the regularized incomplete beta function has no derivative in its pa
 
 _QUANTIZED = "its operands are quantized, which has no derivative and which TensorFlow has no dtype for"
 _WHILE = "a loop whose number of rounds is not known has derivatives of forward mode alone"
-_SIGNS = "the signs of singular vectors are free, and each algorithm gives its own"
 
 HOLES: dict[tuple[str, str], str] = {
     **{(f"scipy.stats.beta.{name}", "grad"): _BETAINC for name in ("cdf", "logcdf", "sf", "logsf")},
@@ -16,13 +15,10 @@ HOLES: dict[tuple[str, str], str] = {
     ("lax.zeta", "grad"): "zeta has a derivative in q alone, as upstream",
     ("lax.polygamma", "grad"): "polygamma has a derivative in x alone: its order is a whole number",
     ("scipy.linalg.sqrtm", "grad"): "Schur forms have no derivatives, as upstream",
-    **{
-        ("lax.linalg.schur", mode): "the form is one of many, and each algorithm gives its own"
-        for mode in ("NumPy", "TF")
-    },
+    ("scipy.linalg.funm", "grad"): "Schur forms have no derivatives, as upstream",
+    ("lax.linalg.cholesky_update", "grad"): "the derivative is that of cholesky of the updated matrix",
+    ("ops.segment_prod", "grad"): "products of segments have derivatives where no index is met twice",
     ("lax.scatter_apply", "grad"): "a function of one element at a time has no derivative here, as upstream",
-    ("lax.linalg.svd", "TF"): _SIGNS,
-    ("scipy.linalg.svd", "TF"): _SIGNS,
     ("lax.scaled_dot", "grad"): _QUANTIZED,
     ("lax.scaled_dot", "TF"): _QUANTIZED,
     ("lax.betainc", "grad"): _BETAINC,

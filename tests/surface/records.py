@@ -281,6 +281,7 @@ CALLS: dict[str, Call] = {
     "scipy.stats.multivariate_normal.pdf": call(V[:3], W[:3], SYMMETRIC),
     "scipy.stats.vonmises.logpdf": call(M, TWO), "scipy.stats.vonmises.pdf": call(M, TWO),
     **{f"scipy.stats.truncnorm.{n}": call(M, HALF - 1, TWO) for n in ("cdf", "logcdf", "logpdf", "logsf", "pdf", "sf")},
+    "scipy.stats.bernoulli.pmf": call(np.int32(1), HALF), "scipy.stats.bernoulli.logpmf": call(np.int32(1), HALF),
     "scipy.stats.mode": call(INTS), "scipy.stats.rankdata": call(M), "scipy.stats.sem": call(M),
     "scipy.stats.multinomial.logpmf": call(np.array([1, 2, 2]), np.int32(5), V[:3] / V[:3].sum()),
     "scipy.stats.multinomial.pmf": call(np.array([1, 2, 2]), np.int32(5), V[:3] / V[:3].sum()),
