@@ -107,7 +107,6 @@ LIMITATIONS = {
     "native linear algebra on CPU": ("LAPACK's kernels in native programs on the CPU, which are not TensorFlow's", "plain operations"),
     "sharding without a graph": ("`split_to_logical_devices` of eager tensors", "`tf.function`"),
     "enable_xla=False natively": ("`enable_xla=False` with native serialization", "one of the two"),
-    "eig compiled by TensorFlow": ("`eig` compiled by TensorFlow's XLA, which has no kernel", "leave it to TensorFlow's kernels"),
 }  # fmt: skip
 
 HEAD = """# TensorFlow: what is promised, and what holds

@@ -19,6 +19,15 @@ HOLES: dict[tuple[str, str], str] = {
     ("lax.linalg.cholesky_update", "grad"): "the derivative is that of cholesky of the updated matrix",
     ("ops.segment_prod", "grad"): "products of segments have derivatives where no index is met twice",
     ("lax.scatter_apply", "grad"): "a function of one element at a time has no derivative here, as upstream",
+    ("lax.igamma_grad_a", "grad"): "igamma has one derivative in a, as upstream",
+    ("lax.scatter_mul", "grad"): "products of what is scattered have derivatives where no index is met twice",
+    ("scipy.linalg.polar", "grad"): _WHILE,
+    ("scipy.optimize.minimize", "grad"): _WHILE,
+    **{
+        (f"{m}.hessenberg", "grad"): "Hessenberg forms have no derivatives, as upstream"
+        for m in ("lax.linalg", "scipy.linalg")
+    },
+    ("lax.linalg.householder_product", "grad"): "Householder reflectors have no derivatives; those of qr have",
     ("lax.scaled_dot", "grad"): _QUANTIZED,
     ("lax.scaled_dot", "TF"): _QUANTIZED,
     ("lax.betainc", "grad"): _BETAINC,

@@ -56,8 +56,6 @@ LIMITATIONS = {
         lambda _: split_to_logical_devices(tf.ones([4]), [2]), Exception, "XlaSharding|eager"),
     "enable_xla=False natively": (
         lambda _: convert(jnp.sin, enable_xla=False, native_serialization=True), ValueError, "enable_xla"),
-    "eig compiled by TensorFlow": (
-        lambda _: tf.function(convert(jnp.linalg.eigvals), autograph=False, jit_compile=True)(tf.eye(2)), tf.errors.InvalidArgumentError, "Eig"),
 }  # fmt: skip
 
 

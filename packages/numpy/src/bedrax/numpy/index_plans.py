@@ -214,9 +214,9 @@ def read(shape: tuple, idx: Any, wrap: bool = True) -> tuple[Index, tuple | None
     for k, size, start in starts_of:
         if k >= 0:
             start = values[k]
+            if type(start) is int and start < 0 and wrap:
+                start += size
             if type(start) is int and type(size) is int:
-                if start < 0 and wrap:
-                    start += size
                 inside = inside and 0 <= start < size
             else:
                 inside = inside and _surely_inside(start, size)
