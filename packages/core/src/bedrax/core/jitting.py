@@ -23,11 +23,16 @@ from bedrax.core.tracing import Primitive, current
 _logger = logging.getLogger(__name__)
 
 
-def holds_program(name: str) -> Primitive:
-    """A primitive of the family of calls that applies its param `jaxpr` to its operands."""
+def holds_program(name: str, shrinks: bool = True) -> Primitive:
+    """A primitive of the family of calls that applies its param `jaxpr` to its operands.
+
+    Args:
+      shrinks: whether the program may lose operands and results that nobody needs.
+    """
     prim = Primitive(name, "calls", multiple_results=True)
     programs.add(prim, lambda params: [calls(params["jaxpr"])])
-    with_programs.add(prim, _smaller_call)
+    if shrinks:
+        with_programs.add(prim, _smaller_call)
 
     @prim.abstract
     def types(*avals, jaxpr, **_):

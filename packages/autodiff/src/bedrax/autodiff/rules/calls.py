@@ -21,7 +21,15 @@ from bedrax.core import dead_code, passes, staging
 from bedrax.core.dead_code import kept
 from bedrax.core.ir import Jaxpr, run
 from bedrax.core.jitting import jit_p, jit_params
-from bedrax.lax.primitives.calls import closed_call_p, composite_p, core_call_p, name_p, optimization_barrier_p, remat_p
+from bedrax.lax.primitives.calls import (
+    closed_call_p,
+    composite_p,
+    core_call_p,
+    custom_partitioning_p,
+    name_p,
+    optimization_barrier_p,
+    remat_p,
+)
 
 
 def _bind(prim, program: Jaxpr, args, params: dict) -> list:
@@ -101,6 +109,10 @@ def _composite_jvp(primals, tangents, *, jaxpr, **params):
 
 
 not_transposable(composite_p, why="its derivative is that of its decomposition, which is transposed instead")
+
+_BY_HAND = "the devices' programs are somebody's; give the function a derivative by jax.custom_vjp around it"
+jvp_rules.absent(custom_partitioning_p, why=_BY_HAND)
+transpose_rules.absent(custom_partitioning_p, why=_BY_HAND)
 
 # ---- checkpoint
 

@@ -4,7 +4,15 @@ from bedrax.batching.tables import batch_rules, elementwise
 from bedrax.batching.trace import batch_flat, batch_jaxpr
 from bedrax.core.ir import run
 from bedrax.core.jitting import jit_p, jit_params
-from bedrax.lax.primitives.calls import closed_call_p, composite_p, core_call_p, name_p, optimization_barrier_p, remat_p
+from bedrax.lax.primitives.calls import (
+    closed_call_p,
+    composite_p,
+    core_call_p,
+    custom_partitioning_p,
+    name_p,
+    optimization_barrier_p,
+    remat_p,
+)
 
 
 @batch_rules.rule(jit_p, kind="program")
@@ -37,4 +45,8 @@ def _barrier(axis, args, dims):
     return optimization_barrier_p.bind(*args), dims
 
 
+batch_rules.absent(
+    custom_partitioning_p,
+    why="its devices' programs know no mapped axis; jax.custom_batching.custom_vmap says what to do",
+)
 elementwise(name_p)

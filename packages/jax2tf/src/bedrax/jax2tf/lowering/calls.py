@@ -3,7 +3,15 @@
 from bedrax.core.jitting import jit_p
 from bedrax.jax2tf import native
 from bedrax.jax2tf.tables import tf_rules
-from bedrax.lax.primitives.calls import closed_call_p, composite_p, core_call_p, name_p, optimization_barrier_p, remat_p
+from bedrax.lax.primitives.calls import (
+    closed_call_p,
+    composite_p,
+    core_call_p,
+    custom_partitioning_p,
+    name_p,
+    optimization_barrier_p,
+    remat_p,
+)
 from bedrax.xla_backend.export import call_exported_p
 from bedrax.xla_backend.lowering import modules
 
@@ -13,7 +21,7 @@ def _jit(ctx, *args, jaxpr, name, **_):
     return ctx.called(jaxpr, args, name)
 
 
-@tf_rules.rule(closed_call_p, core_call_p, composite_p, remat_p)
+@tf_rules.rule(closed_call_p, core_call_p, composite_p, custom_partitioning_p, remat_p)
 def _call(ctx, *args, jaxpr, **_):
     return ctx.run(jaxpr, *args)
 

@@ -27,6 +27,9 @@ closed_call_p = holds_program("closed_call")
 core_call_p = holds_program("core_call")
 # params: jaxpr, name, version, attributes (a tuple of pairs)
 composite_p = holds_program("composite")
+# params: jaxpr, partition, infer_sharding_from_operands, propagate_user_sharding, decode_shardings, sharding_rule, in_tree,
+# out_tree, static_args
+custom_partitioning_p = holds_program("custom_partitioning", shrinks=False)  # its other params speak of all of them
 
 
 @closed_call_p.def_impl
@@ -37,6 +40,7 @@ def _closed_call_impl(*args, jaxpr, **_):
 core_call_p.def_impl(_closed_call_impl)
 remat_p.def_impl(_closed_call_impl)
 composite_p.def_impl(_closed_call_impl)
+custom_partitioning_p.def_impl(_closed_call_impl)
 
 
 # ---- identities that compilers and policies see

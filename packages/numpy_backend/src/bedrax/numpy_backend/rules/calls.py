@@ -3,12 +3,20 @@
 import numpy as np
 
 from bedrax.core.jitting import jit_p
-from bedrax.lax.primitives.calls import closed_call_p, composite_p, core_call_p, name_p, optimization_barrier_p, remat_p
+from bedrax.lax.primitives.calls import (
+    closed_call_p,
+    composite_p,
+    core_call_p,
+    custom_partitioning_p,
+    name_p,
+    optimization_barrier_p,
+    remat_p,
+)
 from bedrax.numpy_backend.program_source import evaluate
 from bedrax.numpy_backend.tables import numpy_rules
 
 
-@numpy_rules.rule(jit_p, remat_p, closed_call_p, core_call_p, composite_p, kind="program")
+@numpy_rules.rule(jit_p, remat_p, closed_call_p, core_call_p, composite_p, custom_partitioning_p, kind="program")
 def _program(*args, jaxpr, **_):
     return evaluate(jaxpr, *args)
 

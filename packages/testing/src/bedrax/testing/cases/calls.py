@@ -90,3 +90,7 @@ CASES = [
            (_X, arg((), "int32")), oracle=lambda x, y: (np.sin(x), y)),
     OpCase(p.name_p, "inner", _named, (_X,), oracle=lambda x: np.sin(np.sin(x)), needs=_AD),
 ]  # fmt: skip
+
+UNSAMPLED = {
+    p.custom_partitioning_p: "it is for many devices; its tests are in xla_backend's test_custom_partitioning.py"
+}

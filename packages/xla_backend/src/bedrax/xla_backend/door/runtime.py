@@ -39,6 +39,7 @@ SingleDeviceShardingBase = _jax.SingleDeviceSharding
 Token = _jax.Token
 batched_block_until_ready = _jax.batched_block_until_ready
 batched_device_put = _jax.batched_device_put
+register_custom_call_partitioner = _jax.register_custom_call_partitioner
 encode_inspect_sharding_callback = _jax.encode_inspect_sharding_callback
 buffer_to_dlpack_managed_tensor = _jax.buffer_to_dlpack_managed_tensor
 dlpack_managed_tensor_to_buffer = _jax.dlpack_managed_tensor_to_buffer

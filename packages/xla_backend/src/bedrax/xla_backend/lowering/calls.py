@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bedrax.core.jitting import jit_p
 from bedrax.lax.primitives import calls as p
+from bedrax.xla_backend.lowering import partitioned_calls  # noqa: F401  # the rule of custom_partitioning
 from bedrax.xla_backend.tables import lowering_rules
 
 

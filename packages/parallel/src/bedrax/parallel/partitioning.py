@@ -1,0 +1,113 @@
+"""`custom_partitioning`: functions that say themselves how devices share their work."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from bedrax import pytree
+from bedrax.core import staging
+from bedrax.core.avals import aval_of
+from bedrax.lax.primitives.calls import custom_partitioning_p
+from bedrax.parallel.sharding_rules import SdyShardingRule, parse_rule
+
+__all__ = ["custom_partitioning"]
+
+
+class custom_partitioning:
+    """A function of arrays that is computed on many devices as `def_partition` says.
+
+    Inside `jit` over several devices, the partitioner asks what is given there. Everywhere else (one device, `shard_map`
+    over all axes, NumPy, TensorFlow, called outside `jit`) it is the function itself. It has neither a derivative nor a
+    mapped form of its own: wrap it with `jax.custom_vjp` and `jax.custom_batching.custom_vmap`.
+
+    Args:
+      fun: takes arrays (pytrees) by position.
+      static_argnums: positions of arguments that are hashable values; the functions of `def_partition` take them first.
+    """
+
+    def __init__(self, fun: Callable, static_argnums: int | Sequence[int] = ()):
+        functools.update_wrapper(self, fun)
+        self.fun = fun
+        self.static_argnums = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
+        self._params: dict[str, Any] | None = None
+
+    def def_partition(
+        self, partition: Callable, infer_sharding_from_operands: Callable | None = None,
+        propagate_user_sharding: Callable | None = None, decode_shardings: bool = True,
+        sharding_rule: str | SdyShardingRule | Callable | None = None, *, reduction_factors: Sequence[str] = (),
+        need_replication_factors: Sequence[str] = (), permutation_factors: Sequence[str] = (), **factor_sizes: int,
+    ) -> None:  # fmt: skip
+        """Say how the function is partitioned.
+
+        Args:
+          partition: ``partition(*static, mesh, arg_shapes, result_shape) -> (mesh, lower_fn, result_shardings,
+            arg_shardings)``; the shapes are trees of `ShapeDtypeStruct` of whole arrays, with shardings. `lower_fn` takes
+            and returns what one device has; the axes of the mesh are in scope for collectives.
+          infer_sharding_from_operands: ``(*static, mesh, arg_shapes, result_shape) -> result_shardings``, for GSPMD.
+          propagate_user_sharding: ``(*static, mesh, result_shape) -> sharding``, for GSPMD: how the result is split, from
+            how a user of it wants it.
+          decode_shardings: tell shardings as `NamedSharding` over the program's mesh where they are such.
+          sharding_rule: for Shardy: ``"i k, k j -> i j"``, a `SdyShardingRule`, or ``(*static, mesh, operand_types,
+            result_types) -> either``, which gets MLIR's types.
+          reduction_factors, need_replication_factors, permutation_factors, **factor_sizes: see `SdyShardingRule`; with a
+            rule that is a text.
+
+        Raises:
+          ValueError: the rule is none, or the factors are given beside a rule that is not a text.
+        """
+        options = dict(
+            reduction_factors=tuple(reduction_factors), need_replication_factors=tuple(need_replication_factors),
+            permutation_factors=tuple(permutation_factors), **factor_sizes,
+        )  # fmt: skip
+        if isinstance(sharding_rule, str):
+            sharding_rule = parse_rule(sharding_rule, **options)
+        elif any(options.values()):
+            raise ValueError(
+                f"def_partition: kinds and sizes of factors go with a rule that is a text, got {sharding_rule!r};"
+                " give them to SdyShardingRule"
+            )
+        self._params = dict(
+            partition=partition, infer_sharding_from_operands=infer_sharding_from_operands,
+            propagate_user_sharding=propagate_user_sharding, decode_shardings=decode_shardings,
+            sharding_rule=sharding_rule,
+        )  # fmt: skip
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Apply the function.
+
+        Raises:
+          ValueError: `def_partition` was not called.
+          NotImplementedError: the function closes over values of a transformation.
+        """
+        name = getattr(self.fun, "__name__", "function")
+        if self._params is None:
+            raise ValueError(f"custom_partitioning of {name}: call def_partition first, to say how it is partitioned")
+        bound = inspect.signature(self.fun).bind(*args, **kwargs)
+        if bound.kwargs:
+            raise TypeError(
+                f"custom_partitioning of {name}: it takes arguments by position, got {sorted(bound.kwargs)}"
+            )
+        bound.apply_defaults()
+        args = bound.args
+        fixed = {i % len(args): args[i] for i in self.static_argnums}
+        moving = tuple(x for i, x in enumerate(args) if i not in fixed)
+
+        def fun(*xs):
+            rest = iter(xs)
+            return self.fun(*(fixed[i] if i in fixed else next(rest) for i in range(len(args))))
+
+        leaves, tree = pytree.tree_flatten((moving, {}))
+        program, out_tree = staging.trace_to_jaxpr(staging.flat_fun(fun, tree), [aval_of(x) for x in leaves])
+        program, consts = staging.close_over(program, every=False)
+        if consts:
+            raise NotImplementedError(
+                f"custom_partitioning of {name}: it closes over values that are being transformed; make them arguments"
+            )
+        out = custom_partitioning_p.bind(
+            *leaves, jaxpr=program, in_tree=pytree.tree_structure(moving), out_tree=out_tree,
+            static_args=tuple(fixed[i] for i in sorted(fixed)), **self._params,
+        )  # fmt: skip
+        return pytree.tree_unflatten(out_tree, out)

@@ -1,0 +1,184 @@
+"""`custom_partitioning` on eight CPU devices, for both partitioners."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from bedrax import lax
+from bedrax.autodiff import grad
+from bedrax.parallel.partitioning import custom_partitioning
+from bedrax.parallel.sharding_rules import BATCHING, ArrayMapping, CompoundFactor, SdyShardingRule, parse_rule
+
+PROGRAM = """
+import numpy as np
+from bedrax import lax
+from bedrax import xla_backend as xla
+from bedrax.parallel import Mesh, PartitionSpec as P, shard_map
+from bedrax.parallel.partitioning import custom_partitioning
+from bedrax.xla_backend import flags
+from bedrax.xla_backend.sharding import NamedSharding
+
+mesh = Mesh(np.array(xla.devices()).reshape(4, 2), ("x", "y"))
+A = np.arange(64, dtype=np.float32).reshape(8, 8)
+B = np.cos(A)
+put = lambda x, *spec: xla.device_put(x, NamedSharding(mesh, P(*spec)))
+matmul = lambda a, b: lax.dot_general(a, b, (((1,), (0,)), ((), ())))
+asked = []
+
+# A product whose contracted axis is split: each device's part is summed by its own collective.
+def partition(mesh, args, result):
+    a, b = args
+    assert a.shape == b.shape == result.shape == (8, 8) and a.dtype == np.float32
+    asked.append((a.sharding.spec, result.sharding.spec))
+    own = lambda s: NamedSharding(mesh, P(*s))
+    def lower(a, b):
+        assert a.shape == (8, 2) and b.shape == (2, 4)
+        places = lax.add(lax.mul(lax.axis_index("x"), np.int32(2)), lax.axis_index("y"))
+        return lax.psum(matmul(a, b), "x"), lax.reshape(places, (1,))
+    return mesh, lower, (own((None, "y")), own((("x", "y"),))), (own((None, "x")), own(("x", "y")))
+
+@custom_partitioning
+def product(a, b):
+    return matmul(a, b), lax.iota(np.int32, 8)
+
+def split(mesh, args, result):
+    product_type, places = result
+    assert product_type.shape == (8, 8) and places.shape == (8,)
+    return NamedSharding(mesh, P(None, args[1].sharding.spec[1])), NamedSharding(mesh, P(("x", "y")))
+
+def whole_partition(mesh, args, result):
+    asked.append(args[0].sharding.spec)
+    mesh, lower, out, given = partition(mesh, args, result[0])
+    return mesh, lower, out, given
+
+product.def_partition(whole_partition, split, sharding_rule="i k, k j -> i j, n", reduction_factors=("k",))
+
+@custom_partitioning
+def scaled(x, by=2.0):
+    return {"y": lax.mul(x["x"], np.float32(by))}
+scaled = custom_partitioning(scaled.fun, static_argnums=(1,))
+
+wanted = []
+def each(by, mesh, args, result):
+    asked.append((by, result["y"].sharding.spec))
+    return mesh, lambda x: {"y": lax.mul(x["x"], np.float32(by + 1))}, result["y"].sharding, ({"x": result["y"].sharding},)
+def user(by, mesh, result):
+    wanted.append(result["y"].sharding.spec)
+    return {"y": result["y"].sharding}
+def rule(by, mesh, operands, results):
+    assert by == 3.0 and mesh.axis_names == ("x", "y") and len(operands) == len(results) == 1
+    return "... -> ..."
+scaled.def_partition(each, lambda by, mesh, args, result: {"y": args[0]["x"].sharding}, user, sharding_rule=rule)
+
+for shardy in (True, False):
+    with flags.use_shardy_partitioner(shardy):
+        asked.clear()
+        y, places = xla.jit(lambda a, b: product(a, b))(put(A, None, "x"), put(B, "x", "y"))
+        assert P(None, "x") in asked, asked
+        np.testing.assert_allclose(y, A @ B, rtol=1e-4, atol=1e-4)
+        assert y.sharding.is_equivalent_to(NamedSharding(mesh, P(None, "y")), 2), y.sharding
+        np.testing.assert_array_equal(places, np.arange(8))
+        # a result that nobody uses
+        y = xla.jit(lambda a, b: product(a, b)[0])(put(A, None, "x"), put(B, "x", "y"))
+        np.testing.assert_allclose(y, A @ B, rtol=1e-4, atol=1e-4)
+        # arrives split otherwise: the partitioner moves it
+        y, _ = xla.jit(lambda a, b: product(lax.sin(a), b))(put(A, "y"), put(B))
+        np.testing.assert_allclose(y, np.sin(A) @ B, rtol=1e-4, atol=1e-4)
+        # what the devices run is what `partition` returned: it multiplies by one more
+        asked.clear()
+        out = xla.jit(lambda x: scaled({"x": x}, 3.0)["y"])(put(A, "x", "y"))
+        assert asked == [(3.0, P("x", "y"))], asked
+        np.testing.assert_array_equal(out, A * 4)
+        out = xla.jit(lambda x: scaled({"x": x}, 3.0)["y"], out_shardings=NamedSharding(mesh, P("y")))(put(A))
+        np.testing.assert_array_equal(out, A * 4)
+        # one device, and inside shard_map: the function itself
+        np.testing.assert_array_equal(xla.jit(lambda x: scaled({"x": x}, 3.0)["y"])(A), A * 3)
+        mapped = shard_map(lambda x: scaled({"x": x}, 3.0)["y"], mesh=mesh, in_specs=P("x"), out_specs=P("x"))
+        np.testing.assert_array_equal(xla.jit(mapped)(A), A * 3)
+        for given, missing in ((dict(sharding_rule="... -> ..."), "GSPMD"), ({}, "Shardy")):
+            bad = custom_partitioning(lax.sin)
+            bad.def_partition(lambda mesh, args, result: (mesh, lax.sin, args[0].sharding, (args[0].sharding,)), **given)
+            if given and shardy:
+                continue
+            try:
+                xla.jit(lambda x: bad(x))(put(A, "x"))
+            except ValueError as error:
+                assert ("Shardy" if shardy else "GSPMD") in str(error)
+            else:
+                raise AssertionError
+        bad = custom_partitioning(lax.sin)
+        same = lambda mesh, args, result: args[0].sharding
+        bad.def_partition(
+            lambda mesh, args, result: (mesh, lambda x: lax.reduce_sum(x, (0,)), args[0].sharding, (args[0].sharding,)),
+            same, sharding_rule="... -> ...")
+        try:
+            xla.jit(lambda x: bad(x))(put(A, "x"))
+        except Exception as error:
+            assert "for one device" in str(error), error
+        else:
+            raise AssertionError
+assert wanted, "GSPMD never asked how a user wants the result"
+"""
+
+
+def test_eight_cpu_devices():
+    environment = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=8", "TF_CPP_MIN_LOG_LEVEL": "2"}
+    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=200, env=environment)
+    assert done.returncode == 0, done.stderr
+
+
+def test_without_devices_it_is_the_function():
+    f = custom_partitioning(lambda x, n: lax.mul(x, np.float32(n)), static_argnums=(1,))
+    with pytest.raises(ValueError, match="def_partition"):
+        f(np.float32(2), 3)
+    f.def_partition(lambda *_: None, sharding_rule="->")
+    np.testing.assert_allclose(f(np.float32(2), 3), 6)
+    with pytest.raises(NotImplementedError, match="custom_vjp"):
+        grad(lambda x: f(x, 3))(np.float32(2))
+
+
+RULES = [
+    ("i k, k j -> i j", [(8, 6), (6, 4)], [(8, 4)], "([i, j], [j, k])->([i, k]) {i=8, j=6, k=4}"),
+    ("... i -> ... j", [(4, 8, 2)], [(4, 8, 3)], "([i, j, k])->([i, j, l]) {i=4, j=8, k=2, l=3}"),
+    ("...1, ... -> ...1", [(3,), (5,)], [(3,)], "([i], [j])->([i]) {i=3, j=5}"),
+    ("a (b c) -> a b c", [(4, 8)], [(4, 2, 4)], "([i, jk])->([i, j, k]) {i=4, j=2, k=4}"),
+    ("->", [()], [()], "([])->([])"),
+]
+
+
+@pytest.mark.parametrize(("text", "operands", "results", "expected"), RULES)
+def test_rule(text, operands, results, expected):
+    assert parse_rule(text).text(operands, results) == f"#sdy.op_sharding_rule<{expected}, custom>"
+
+
+def test_rule_of_objects():
+    mapping = ArrayMapping(BATCHING, "i", CompoundFactor("j", "k"))
+    rule = SdyShardingRule(
+        (mapping,), (mapping,), need_replication_factors=("k",), permutation_factors=("i",), j=2, k=3
+    )
+    assert rule == parse_rule(
+        "... i (j k) -> ... i (j k)", need_replication_factors=("k",), permutation_factors=("i",), j=2, k=3
+    )
+    expected = "([i, j, kl])->([i, j, kl]) {i=7, j=5, k=2, l=3} need_replication={l} permutation={j}"
+    assert rule.text([(7, 5, 6)], [(7, 5, 6)]) == f"#sdy.op_sharding_rule<{expected}, custom>"
+    with pytest.raises(ValueError, match="make no dimension of 8"):
+        rule.text([(7, 5, 8)], [(7, 5, 8)])
+    with pytest.raises(ValueError, match="1 operands, the function has 2"):
+        rule.text([(5, 6)] * 2, [(5, 6)])
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "message"),
+    [
+        ("i j", {}, "->"), ("i ... -> i", {}, "before all"), ("1 -> 1", {}, "letter"), ("(i j) -> (i j)", {}, "sizes"),
+        ("i -> i", {"i": 2}, "whole dimension"), ("i -> i", {"q": 2}, "not in the rule"), ("(i -> i", {}, "cannot read"),
+        ("i -> i", {"reduction_factors": ("q",)}, "not in the rule"),
+        ("i -> i", {"reduction_factors": ("i",), "permutation_factors": ("i",)}, "two kinds"),
+    ],
+)  # fmt: skip
+def test_what_is_no_rule(text, options, message):
+    with pytest.raises(ValueError, match=message):
+        parse_rule(text, **options)
