@@ -1,5 +1,6 @@
 """The program of each process in `test_runs.py`: ``run_of_two.py <what> <process_id> <num_processes> <port>``."""
 
+import concurrent.futures
 import os
 import sys
 import time
@@ -12,7 +13,7 @@ from bedrax.parallel import Mesh
 from bedrax.parallel import PartitionSpec as P
 from bedrax.processes import distributed, multihost
 from bedrax.processes.local_data import make_array_from_process_local_data
-from bedrax.xla_backend import clients
+from bedrax.xla_backend import clients, flags
 from bedrax.xla_backend.placement import make_array_from_callback
 from bedrax.xla_backend.sharding import NamedSharding
 
@@ -84,6 +85,32 @@ def values():
     multihost.sync_global_devices("end")
 
 
+def one_thread():
+    """With the guard on, other threads compute on devices of this process only."""
+    start()
+    split = NamedSharding(Mesh(np.array(clients.devices()), ("x",)), P("x"))
+    x = make_array_from_callback((16,), split, lambda index: np.ones(16, np.float32)[index])
+    f = jitting.jit(lambda x: lax.add(x, x))
+
+    def elsewhere(x):
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            return pool.submit(lambda: f(x).block_until_ready()).result()
+
+    elsewhere(x)
+    with flags.thread_guard(True):
+        f(x).block_until_ready()
+        elsewhere(np.ones(3, np.float32))
+        try:
+            elsewhere(x)
+        except Exception as error:
+            assert "thread" in str(error), error
+            print("refused:", error)
+        else:
+            raise AssertionError("another thread started a computation of all processes")
+    elsewhere(x)
+    multihost.sync_global_devices("end")
+
+
 def train(steps=10**6):
     """Add up until somebody dies; process 1 leaves without a word at step 5."""
     start()
@@ -116,4 +143,4 @@ def disagree():
 
 
 globals()[what]()
-print("done", what, me)
+print(f"done {what} {me}\n", end="", flush=True)  # one write: the runtime writes there, too

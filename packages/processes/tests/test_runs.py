@@ -36,6 +36,12 @@ def test_values_across_two_processes():
         assert code == 0 and f"done values {i}" in out, out
 
 
+def test_the_thread_guard_refuses_computations_of_all_processes_in_other_threads():
+    found, _ = run("one_thread")
+    for i, (code, out) in enumerate(found):
+        assert code == 0 and f"done one_thread {i}" in out, out
+
+
 def test_when_a_process_dies_the_others_end_with_an_error():
     (zero, one), seconds = run("train", limit=90)
     assert one[0] == 17

@@ -33,7 +33,8 @@ from bedrax.random.flags import (
 from bedrax.nn.flags import softmax_custom_jvp as softmax_custom_jvp
 from bedrax.xla_backend.flags import (
     array_garbage_collection_guard as array_garbage_collection_guard, default_device as default_device,
-    log_compiles as log_compiles, no_execution as no_execution, transfer_guard as transfer_guard,
+    log_compiles as log_compiles, no_execution as no_execution, thread_guard as thread_guard,
+    transfer_guard as transfer_guard,
     transfer_guard_device_to_device as transfer_guard_device_to_device,
     transfer_guard_device_to_host as transfer_guard_device_to_host,
     transfer_guard_host_to_device as transfer_guard_host_to_device,
@@ -43,7 +44,6 @@ from bedrax.extend.flags import (
     debug_key_reuse as debug_key_reuse,
     jax2tf_associative_scan_reductions as jax2tf_associative_scan_reductions,
     remove_size_one_mesh_axis_from_type as remove_size_one_mesh_axis_from_type,
-    thread_guard as thread_guard,
 )  # fmt: skip
 from bedrax.autodiff import (
     checkpoint as checkpoint, checkpoint_policies as checkpoint_policies,

@@ -75,7 +75,6 @@ INERT: dict[str, tuple[tuple, ...]] = {
         for kind in ("nan", "divide", "oob")
     ),
     "not checked here yet; each key must be split or folded before it is used again": (("jax_debug_key_reuse", False),),
-    "not checked here: computations may run in any thread": (("jax_thread_guard", False),),
     "not logged here; jax.ad_checkpoint.print_saved_residuals prints them": (("jax_log_checkpoint_residuals", False),),
 }  # fmt: skip
 
@@ -92,4 +91,3 @@ auto_pcast = _declared["jax_auto_pcast"]
 debug_key_reuse = _declared["jax_debug_key_reuse"]
 jax2tf_associative_scan_reductions = _declared["jax2tf_associative_scan_reductions"]
 remove_size_one_mesh_axis_from_type = _declared["jax_remove_size_one_mesh_axis_from_type"]
-thread_guard = _declared["jax_thread_guard"]

@@ -38,6 +38,9 @@ transfer_guard_device_to_host = flag(
 array_garbage_collection_guard = flag(
     "jax_array_garbage_collection_guard", None, "what to do when an array is freed by the cycle collector",
     choices=("allow", "log", "fatal"))  # fmt: skip
+thread_guard = flag(
+    "jax_thread_guard", False,
+    "in a run of several processes, only the thread that sets this may start computations on devices of more than one")  # fmt: skip
 
 # Compilation and execution.
 no_execution = flag("jax_no_execution", False, "running a computation is an error", keyed=True)

@@ -33,7 +33,16 @@ def _set_guards(name: str, flag: config.Flag) -> None:
                 setattr(state, guarded, None if value is None else getattr(levels, value.upper()))
 
 
+def _set_thread_guard(name: str, flag: config.Flag) -> None:
+    """The runtime notes the thread that turns this on, and watches launches on devices of several processes."""
+    if flag is flags.thread_guard:
+        guard_lib.update_thread_guard_global_state(flag.value)
+
+
 config.on_change(_set_guards)
+config.on_change(_set_thread_guard)
+if flags.thread_guard.value:  # from the environment
+    _set_thread_guard(flags.thread_guard.name, flags.thread_guard)
 for _options in _GUARDED.values():
     for _flag in _options:
         if _flag.global_value is not None:  # from the environment
