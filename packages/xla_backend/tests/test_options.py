@@ -1,6 +1,7 @@
 """Options of devices and compilation do what they say."""
 
 import re
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -54,6 +55,22 @@ def test_a_guard_for_all_threads_and_the_other_guards_reach_the_runtime():
         for flag in (flags.transfer_guard, flags.transfer_guard_device_to_host, flags.array_garbage_collection_guard):
             config.config.update(flag.name, None)
     assert state.device_to_host is None and state.garbage_collect_array is None
+
+
+def test_a_thread_that_may_not_guard_leaves_the_guard_of_another():
+    def enter():
+        with flags.thread_guard(True):
+            pass
+
+    with ThreadPoolExecutor(1) as pool:
+        with flags.thread_guard(True), flags.thread_guard(True):
+            for _ in range(2):
+                with pytest.raises(Exception, match="already set"):
+                    pool.submit(enter).result()
+        pool.submit(enter).result()
+        config.config.update("jax_thread_guard", True)
+        pool.submit(config.config.update, "jax_thread_guard", False).result()
+        pool.submit(enter).result()
 
 
 def test_no_execution():

@@ -6,6 +6,7 @@ The runtime itself watches; here the options are handed to it, and the functions
 from __future__ import annotations
 
 import functools
+import threading
 from collections.abc import Callable
 
 from bedrax.core import config
@@ -33,10 +34,21 @@ def _set_guards(name: str, flag: config.Flag) -> None:
                 setattr(state, guarded, None if value is None else getattr(levels, value.upper()))
 
 
+_guarded_by: tuple[int, bool] | None = None  # the thread, and whether it turned the guard on for all
+
+
 def _set_thread_guard(name: str, flag: config.Flag) -> None:
     """The runtime notes the thread that turns this on, and watches launches on devices of several processes."""
-    if flag is flags.thread_guard:
-        guard_lib.update_thread_guard_global_state(flag.value)
+    global _guarded_by
+    if flag is not flags.thread_guard:
+        return
+    me = threading.get_ident()
+    if flag.value:
+        guard_lib.update_thread_guard_global_state(True)  # or an error: another thread did
+        _guarded_by = me, flag.global_value
+    elif _guarded_by is not None and (_guarded_by[1] or _guarded_by[0] == me):  # not by a thread that was refused
+        guard_lib.update_thread_guard_global_state(False)
+        _guarded_by = None
 
 
 config.on_change(_set_guards)
