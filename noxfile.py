@@ -120,6 +120,13 @@ def docs(session):
 
 
 @nox.session(default=False)
+def documents(session):
+    """Run the examples in the docstrings of all public objects, then what `docs` runs; names of modules narrow it."""
+    sync(session, *EVERYTHING, "--group=test")
+    session.run("python", "tools/run_documents.py", *session.posargs, env=QUIET)
+
+
+@nox.session(default=False)
 def surface(session):
     """Every public function in every mode, about half an hour; `-- --page` writes docs/surface.md instead."""
     sync(session, *EVERYTHING)

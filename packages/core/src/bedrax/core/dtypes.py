@@ -113,10 +113,10 @@ class TypePromotionError(ValueError):
     """Raised when types have no implicit common type.
 
     It happens with narrow floats and integers (whose conversions are rarely meant), and with any two different
-    types under ``jax_numpy_dtype_promotion='strict'``:
+    types under ``jax_numpy_dtype_promotion='strict'``::
 
-    >>> jnp.zeros(3, jnp.int4) + jnp.zeros(3, jnp.int8)                    # raises TypePromotionError
-    >>> jnp.zeros(3, jnp.int4).astype(jnp.int8) + jnp.zeros(3, jnp.int8)   # says what is meant
+        jnp.zeros(3, jnp.int4) + jnp.zeros(3, jnp.int8)                    # raises TypePromotionError
+        jnp.zeros(3, jnp.int4).astype(jnp.int8) + jnp.zeros(3, jnp.int8)   # says what is meant
     """
 
 

@@ -100,7 +100,9 @@ def dynamic_slice(operand, start_indices, slice_sizes, *, allow_negative_indices
     Raises:
       TypeError, ValueError: a size exceeds the array's, or numbers of indices or dtypes do not fit.
 
-    >>> dynamic_slice(x, (1, 1), (2, 3))  # doctest: +SKIP
+    >>> x = np.arange(12).reshape(3, 4)
+    >>> dynamic_slice(x, (1, 2), (2, 3)).tolist()  # moved to column 1, where it fits
+    [[5, 6, 7], [9, 10, 11]]
     """
     if type(slice_sizes) is not tuple or any(type(size) is not int for size in slice_sizes):
         slice_sizes = dims.canonical_shape(slice_sizes)
