@@ -166,3 +166,8 @@ def test_nothing_can_evaluate_before_a_backend_is_offered():
     program = "import bedrax.core.executors as e; e.get()"
     out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert "import bedrax.numpy_backend, or a package above it" in out.stderr
+
+
+def test_a_host_has_no_places():
+    with pytest.raises(NotImplementedError, match="out_sharding: placing an array on here needs devices"):
+        lax.full((2,), 1.0, sharding="here")
