@@ -10,7 +10,7 @@ from bedrax.autodiff import grad
 from bedrax.batching import vmap
 from bedrax.core import config, dtypes
 from bedrax.core.jitting import jit
-from bedrax.lax import flags
+from bedrax.lax import flags, lattice
 
 FLOATS = np.array([-3.5, -2.0, -0.5, -0.0, 0.0, 0.25, 1.0, 2.5, 7.0], np.float32)
 SMALL = FLOATS / 8
@@ -111,7 +111,7 @@ HEADER = "bool uint8 uint16 uint32 int8 int16 int32 bfloat16 float16 float32 com
 @pytest.mark.parametrize("b", HEADER)
 def test_operators_promote_by_the_lattice(a, b):
     x, y = jnp.ones(2, a), jnp.ones(2, b)
-    assert (x * y).dtype == dtypes.promote_types(a, b) == (y * x).dtype
+    assert (x * y).dtype == lattice.promote_types(a, b) == (y * x).dtype
     assert jnp.add(x, y).dtype == (x + y).dtype
 
 
@@ -119,7 +119,7 @@ def test_operators_promote_by_the_lattice(a, b):
 @pytest.mark.parametrize("scalar", [True, 2, 2.5, 1j])
 def test_python_scalars_give_way(dtype, scalar):
     out = jnp.ones(2, dtype) * scalar
-    assert out.dtype == dtypes.result_type(jnp.ones(2, dtype), scalar)
+    assert out.dtype == lattice.result_type(jnp.ones(2, dtype), scalar)
     assert (scalar * jnp.ones(2, dtype)).dtype == out.dtype
 
 

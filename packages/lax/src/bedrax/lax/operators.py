@@ -17,6 +17,7 @@ from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
 from bedrax.core.one_program import one_program
 from bedrax.core.signatures import named
+from bedrax.lax import lattice
 from bedrax.lax.primitives import elementwise as ops
 from bedrax.lax.primitives import shaping
 from bedrax.lax.primitives.conversions import asarray, convert_to
@@ -190,7 +191,7 @@ def power(x, y, /):
     x, y = operand("power", x, 0), operand("power", y, 1)
     a, b = aval_of(x), aval_of(y)
     if dtypes.is_inexact(a.dtype) and dtypes.is_integer(b.dtype):
-        if dtypes.promote([a.dtype, b.dtype], [a.weak_type, b.weak_type])[0] == a.dtype:
+        if lattice.promote([a.dtype, b.dtype], [a.weak_type, b.weak_type])[0] == a.dtype:
             x, y = broadcast("power", (x, y))
             return ops.pow_p.bind(x, y)
     x, y = promote_pair("power", x, y)

@@ -18,7 +18,7 @@ from bedrax.core import dims, dtypes, source
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
 from bedrax.core.tracing import cast_together
-from bedrax.lax import flags
+from bedrax.lax import flags, lattice
 from bedrax.lax.primitives import conversions, shaping
 
 _SCALARS = frozenset((bool, int, float, complex))
@@ -176,7 +176,7 @@ def promote_dtypes(name: str, args: Sequence[Any], to_inexact: bool = False) -> 
     """Operands as values of one dtype, their shapes as they are."""
     args = [operand(name, x, i) for i, x in enumerate(args)]
     avals = [aval_of(x) for x in args]
-    dtype, weak = dtypes.promote([a.dtype for a in avals], [a.weak_type for a in avals])
+    dtype, weak = lattice.promote([a.dtype for a in avals], [a.weak_type for a in avals])
     if to_inexact and dtype not in _INEXACT:
         dtype = dtypes.to_inexact_dtype(dtype)
     return [convert(x, a, dtype, weak) for x, a in zip(args, avals, strict=True)]

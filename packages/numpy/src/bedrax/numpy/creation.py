@@ -10,6 +10,7 @@ from bedrax import lax
 from bedrax.core import dims, dtypes, executors
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
+from bedrax.lax import lattice
 from bedrax.lax.promotion import broadcast_to as _broadcast
 from bedrax.lax.promotion import operand
 
@@ -177,7 +178,7 @@ def _from_sequence(x: Any, dtype: Any) -> Array:
                 for item in seen.values():
                     if getattr(item, "dtype", None) is not None and item.dtype.kind in "OUSMm":
                         raise TypeError(f"jnp.array: arrays hold numbers and bools, got {x!r}, of dtype {item.dtype}")
-                dtype = dtypes.result_type(*(dtypes.python_scalar_dtype(k) if isinstance(k, type) and len(seen) == 1
+                dtype = lattice.result_type(*(dtypes.python_scalar_dtype(k) if isinstance(k, type) and len(seen) == 1
                                              else v for k, v in seen.items()))  # fmt: skip
             if all(isinstance(k, type) for k in seen) or len(seen) == 1:
                 return lax.asarray(np.array(x, dtype=dtype))
@@ -189,7 +190,7 @@ def _from_sequence(x: Any, dtype: Any) -> Array:
     shapes = {p.shape for p in parts}
     if len(shapes) > 1:
         raise ValueError(f"jnp.array: elements of a sequence have one shape, got {', '.join(map(str, shapes))}")
-    found = dtypes.result_type(*parts) if dtype is None else dtype
+    found = lattice.result_type(*parts) if dtype is None else dtype
     return lax.stack([lax.convert_to(p, found, False) for p in parts], 0)
 
 

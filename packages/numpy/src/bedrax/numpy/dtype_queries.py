@@ -11,6 +11,7 @@ from bedrax import lax
 from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
+from bedrax.lax import lattice
 from bedrax.lax.primitives.shaping import canonical_axis
 from bedrax.lax.promotion import operand
 from bedrax.numpy.creation import place
@@ -20,13 +21,13 @@ iinfo = ml_dtypes.iinfo
 
 
 def result_type(*args: Any) -> np.dtype:
-    """The dtype that values and dtypes combine to; see `bedrax.core.dtypes.result_type`."""
-    return dtypes.result_type(*args)
+    """The dtype that values and dtypes combine to; see `bedrax.core.lattice.result_type`."""
+    return lattice.result_type(*args)
 
 
 def promote_types(a: Any, b: Any) -> np.dtype:
     """The least dtype that both dtypes convert to implicitly."""
-    return dtypes.promote_types(a, b)
+    return lattice.promote_types(a, b)
 
 
 def issubdtype(arg1: Any, arg2: Any) -> bool:

@@ -16,6 +16,7 @@ from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
 from bedrax.core.one_program import one_program
+from bedrax.lax import lattice
 from bedrax.lax.primitives.contractions import canonical_precision, dot_general_p
 from bedrax.numpy.arguments import typed
 from bedrax.numpy.diagonals import masked_diagonal
@@ -290,7 +291,7 @@ def einsum(
     if preferred_element_type is not None:
         dtype, weak = dtypes.explicit_dtype(preferred_element_type, "einsum"), False
     else:
-        dtype, weak = dtypes.promote([v.dtype for v in avals], [v.weak_type for v in avals])
+        dtype, weak = lattice.promote([v.dtype for v in avals], [v.weak_type for v in avals])
     values = [x for x, _ in pairs]
     if out_sharding is not None:
         values = [lax.free(x) for x in values]

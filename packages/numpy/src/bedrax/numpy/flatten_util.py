@@ -9,6 +9,7 @@ import numpy as np
 from bedrax import lax, pytree
 from bedrax.core import dtypes
 from bedrax.core.avals import aval_of
+from bedrax.lax import lattice
 
 
 def ravel_pytree(pytree_: Any = None, /, **given) -> tuple[Any, Callable]:
@@ -32,7 +33,7 @@ def ravel_pytree(pytree_: Any = None, /, **given) -> tuple[Any, Callable]:
         dtype = dtypes.default_float_dtype()
         vector = lax.full((0,), 0, dtype)
     else:
-        dtype = dtypes.result_type(*leaves)
+        dtype = lattice.result_type(*leaves)
         parts = [lax.reshape(lax.convert_element_type(x, dtype), (n,)) for x, n in zip(leaves, sizes, strict=True)]
         vector = parts[0] if len(parts) == 1 else lax.concatenate(parts, 0)
     edges = np.cumsum([0, *sizes]).tolist()

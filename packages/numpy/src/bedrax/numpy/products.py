@@ -18,6 +18,7 @@ from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
 from bedrax.core.one_program import one_program
+from bedrax.lax import lattice
 from bedrax.lax.primitives.contractions import canonical_precision, dot_general_p
 from bedrax.numpy.arguments import axis_index, refuse_out, typed
 from bedrax.numpy.diagonals import masked_diagonal
@@ -37,7 +38,7 @@ def _result_type(x, y, preferred) -> tuple[np.dtype, bool]:
         return dtypes.explicit_dtype(preferred, "preferred_element_type"), False
     if x.dtype == y.dtype and not (x.weak_type and y.weak_type):
         return x.dtype, False
-    return dtypes.promote((x.dtype, y.dtype), (x.weak_type, y.weak_type))
+    return lattice.promote((x.dtype, y.dtype), (x.weak_type, y.weak_type))
 
 
 # Pairs of operands

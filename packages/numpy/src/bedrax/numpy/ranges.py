@@ -12,6 +12,7 @@ from bedrax.core import dims, dtypes, errors, tracing
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
 from bedrax.core.one_program import one_program
+from bedrax.lax import lattice
 from bedrax.lax.choices import one_of
 from bedrax.lax.operators import multiply, power
 from bedrax.lax.promotion import broadcast, operand, promote
@@ -63,7 +64,7 @@ def arange(
     stop = None if stop is None else _known(stop, "stop")
     step = None if step is None else _known(step, "step")
     if dtype is None:
-        dtype = dtypes.result_type(start, *(v for v in (stop, step) if v is not None))
+        dtype = lattice.result_type(start, *(v for v in (stop, step) if v is not None))
     given = [v for v in (start, stop, step) if v is not None]
     if any(isinstance(v, complex) or np.iscomplexobj(v) for v in given):
         return place(asarray(np.arange(start, stop, step), dtype=dtype), device, out_sharding)
@@ -135,11 +136,11 @@ def linspace(
         raise ValueError(f"Number of samples, {num}, must be non-negative.")
     operand("linspace", start, 0), operand("linspace", stop, 1)
     if dtype is None:
-        out_dtype = dtypes.to_inexact_dtype(dtypes.result_type(start, stop))
+        out_dtype = dtypes.to_inexact_dtype(lattice.result_type(start, stop))
     else:
         out_dtype = dtypes.explicit_dtype(dtype, "linspace")
-    given = dtypes.to_inexact_dtype(dtypes.result_type(start, stop))
-    work = dtypes.to_inexact_dtype(dtypes.promote_types(given, out_dtype)) if dtype is not None else given
+    given = dtypes.to_inexact_dtype(lattice.result_type(start, stop))
+    work = dtypes.to_inexact_dtype(lattice.promote_types(given, out_dtype)) if dtype is not None else given
     a, b = promote("linspace", (start, stop), True)
     a, b = (lax.convert_to(v, work, False) for v in (a, b))
     a, b = broadcast("linspace", (a, b), scalars=False)
@@ -185,7 +186,7 @@ def logspace(
     start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None, axis: int = 0
 ) -> Array:
     """``base ** linspace(start, stop, ...)``: numbers at equal ratios; arguments as in `linspace`."""
-    out_dtype = dtypes.to_inexact_dtype(dtypes.result_type(start, stop, base)) if dtype is None else (
+    out_dtype = dtypes.to_inexact_dtype(lattice.result_type(start, stop, base)) if dtype is None else (
         dtypes.explicit_dtype(dtype, "logspace"))  # fmt: skip
     work = dtypes.to_inexact_dtype(out_dtype)
     exponents = linspace(start, stop, num, endpoint, dtype=work, axis=axis)
@@ -197,7 +198,7 @@ def logspace(
 @one_program(static=("num", "endpoint", "dtype", "axis"))
 def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Array:
     """Numbers at equal ratios from `start` to `stop`, which are not 0; arguments as in `linspace`."""
-    out_dtype = dtypes.to_inexact_dtype(dtypes.result_type(start, stop)) if dtype is None else (
+    out_dtype = dtypes.to_inexact_dtype(lattice.result_type(start, stop)) if dtype is None else (
         dtypes.explicit_dtype(dtype, "geomspace"))  # fmt: skip
     work = dtypes.to_inexact_dtype(out_dtype)
     a, b = (lax.convert_element_type(v, work) for v in promote("geomspace", (start, stop), True))
@@ -322,7 +323,7 @@ def promote_axes(axes: list) -> list:
     """Vectors of one dtype."""
     if not axes:
         return axes
-    dtype = dtypes.result_type(*axes)
+    dtype = lattice.result_type(*axes)
     return [lax.convert_element_type(a, dtype) for a in axes]
 
 

@@ -13,6 +13,7 @@ from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
 from bedrax.core.jitting import jit
 from bedrax.core.one_program import one_program
+from bedrax.lax import lattice
 from bedrax.lax.dynamic_slices import dynamic_update_slice
 from bedrax.lax.operators import power, true_divide
 from bedrax.lax.primitives import indexing as prims
@@ -172,7 +173,7 @@ def _values(x: Any, values: Any, name: str) -> Any:
     if dtypes.is_extended(dtype) or dtypes.is_extended(aval.dtype):
         raise TypeError(f"x.at[...].{name}: cannot convert values of type {aval.dtype} to {dtype}")
     weak = aval.weak_type
-    common = dtypes.promote([dtype, aval.dtype], [False, weak])[0]
+    common = lattice.promote([dtype, aval.dtype], [False, weak])[0]
     if common != dtype and not _fits(dtype, aval.dtype, weak):
         warnings.warn(
             f"x.at[...].{name}: values of {aval.dtype} do not fit an array of {dtype} and are cut; convert them with"

@@ -15,6 +15,7 @@ from bedrax import lax
 from bedrax.core import dtypes
 from bedrax.core.avals import aval_of
 from bedrax.core.one_program import one_program
+from bedrax.lax import lattice
 from bedrax.lax.choices import one_of
 from bedrax.lax.primitives import linalg
 from bedrax.lax.primitives.placement import placed
@@ -317,7 +318,7 @@ def multivariate_normal(key, mean, cov, shape=None, dtype=None, method="cholesky
     one_of("multivariate_normal", "method", method, ("svd", "eigh", "cholesky"))
     mean, cov = (x if hasattr(x, "shape") else np.asarray(x) for x in (mean, cov))
     if dtype is None:
-        dtype = dtypes.to_inexact_dtype(dtypes.result_type(mean, cov))
+        dtype = dtypes.to_inexact_dtype(lattice.result_type(mean, cov))
     dtype = float_dtype("multivariate_normal", dtype)
     m, c = aval_of(mean).shape, aval_of(cov).shape
     if not m:

@@ -20,6 +20,7 @@ from bedrax.core.facts import cached, fact
 from bedrax.core.ir import Jaxpr, Var, eval_jaxpr
 from bedrax.core.tables import Use, calls, families_on_bases, programs, with_programs
 from bedrax.core.tracing import Primitive, Tracer, pvary_p, varying_axes
+from bedrax.lax import lattice
 from bedrax.lax.carry_errors import check_branches, check_carry, short
 from bedrax.lax.primitives.conversions import convert_element_type, convert_element_type_p
 
@@ -131,7 +132,7 @@ def _strengthen(init: list, given: Sequence, produced: Sequence) -> list | None:
     out = []
     for x, g, p in zip(init, given, produced, strict=True):
         if g.is_array and p.is_array and g.weak_type and (not p.weak_type or g.dtype != p.dtype) and g.shape == p.shape:
-            dtype, weak = dtypes.promote((g.dtype, p.dtype), (g.weak_type, p.weak_type))
+            dtype, weak = lattice.promote((g.dtype, p.dtype), (g.weak_type, p.weak_type))
             if (dtype, weak) != (g.dtype, g.weak_type):
                 if not weak:
                     x = dtype.type(x) if type(x) in (bool, int, float, complex) else convert_element_type(x, dtype)
@@ -355,7 +356,7 @@ def fori_loop(lower, upper, body_fun: Callable, init_val: Any, *, unroll: int | 
         raise TypeError(f"fori_loop: lower and upper are real scalars, got {types[0]} and {types[1]}")
     if types[0].dtype != types[1].dtype and not (types[0].weak_type or types[1].weak_type):
         raise TypeError(f"fori_loop: lower and upper have one dtype, got {types[0].dtype} and {types[1].dtype}")
-    dtype = dtypes.result_type(lower, upper)
+    dtype = lattice.result_type(lower, upper)
     bounds = [_known_int(lower), _known_int(upper)] if dtypes.is_integer(dtype) else [None, None]
     if config.disable_jit.value and None not in bounds:
         val = init_val
