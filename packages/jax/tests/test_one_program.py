@@ -42,7 +42,7 @@ FUNCTIONS = {
     f"{m.__name__.removeprefix('bedrax.')}.{name}": f
     for m in _modules()
     for name, f in vars(m).items()
-    if hasattr(f, "static") and hasattr(f, "__wrapped__") and f.__module__ == m.__name__
+    if hasattr(f, "static") and hasattr(f, "__wrapped__") and inspect.unwrap(f).__module__ == m.__name__
 }
 F32, I32 = np.dtype(np.float32), np.dtype(np.int32)
 BY_NAME = {"key": jax.random.key(0), "shape": (3,), "dtype": F32}
