@@ -18,6 +18,8 @@ import bedrax
 from bedrax.core.columns import Column
 from bedrax.core.tracing import Primitive
 from bedrax.extend import flags, unsupported
+from bedrax.xla_backend import platforms
+from bedrax.xla_backend.tables import on_platform
 
 PAGE = Path(__file__).parents[1] / "docs" / "coverage.md"
 HEAD = """# Which primitive has which rule
@@ -59,7 +61,7 @@ def cell(table, prim, reasons):
 
 
 def page():
-    columns = instances(Column)
+    columns = [*instances(Column), *map(on_platform, platforms.PLATFORMS)]
     tables = [column for column in columns if column.package]
     beside = [column for column in columns if not column.package]  # their rules stand beside the primitives
     primitives = sorted(instances(Primitive), key=lambda prim: prim.name)

@@ -176,7 +176,7 @@ def register_lowering(
     else:
         tables.lowering_rules.load(prim.family)
         for name in platforms.members(platform):
-            tables.platform_rules[prim, name] = adapt(rule)
+            tables.on_platform(name).replace(prim, adapt(rule))
     return rule
 
 

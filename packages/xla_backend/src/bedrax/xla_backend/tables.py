@@ -7,7 +7,6 @@ for primitives with multiple results); `ctx` is a `bedrax.xla_backend.lowering.p
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from bedrax.core.columns import Column
 from bedrax.lax.tables import decompositions
@@ -26,13 +25,16 @@ def _lowered_function(fun: Callable) -> Callable:
     return rule
 
 
-lowering_rules = Column(
-    "StableHLO", "bedrax.xla_backend.lowering", signature="rule(ctx, *operands, **params) -> value, or list",
-    otherwise=_composed,
-)  # fmt: skip
+SIGNATURE = "rule(ctx, *operands, **params) -> value, or list"
+lowering_rules = Column("StableHLO", "bedrax.xla_backend.lowering", signature=SIGNATURE, otherwise=_composed)
 
-# (primitive, platform) -> rule; wins over `lowering_rules`. A family's file fills both.
-platform_rules: dict[tuple[Any, str], Callable] = {}
+# What wins over `lowering_rules` on one platform; a family's file fills both. A plugin's platform joins when met.
+_on_platform = {name: Column(f"StableHLO on {name}", signature=SIGNATURE) for name in platforms.PLATFORMS}
+
+
+def on_platform(name: str) -> Column:
+    """The column of the rules that only this platform has."""
+    return _on_platform.get(name) or _on_platform.setdefault(name, Column(f"StableHLO on {name}", signature=SIGNATURE))
 
 
 def platform_rule(prim, *names: str) -> Callable[[Callable], Callable]:
@@ -41,9 +43,7 @@ def platform_rule(prim, *names: str) -> Callable[[Callable], Callable]:
     def register(rule):
         for platform in names:
             for name in platforms.members(platform):
-                if (prim, name) in platform_rules:
-                    raise ValueError(f"StableHLO: a rule for '{prim}' on {name} is registered already")
-                platform_rules[prim, name] = rule
+                on_platform(name).add(prim, rule)
         return rule
 
     return register
@@ -51,9 +51,8 @@ def platform_rule(prim, *names: str) -> Callable[[Callable], Callable]:
 
 def find_rule(prim, platform: str) -> Callable:
     """The rule for `prim` on `platform`; NotImplementedError (naming the cell) where there is none."""
-    rule = lowering_rules.find(prim)  # loads the family's file, which fills both tables
-    special = platform_rules.get((prim, platform))
-    return special or rule or lowering_rules[prim]
+    rule = lowering_rules.find(prim)  # loads the family's file, which fills both
+    return on_platform(platform).find(prim) or rule or lowering_rules[prim]
 
 
 def unary(*pairs) -> None:
