@@ -24,7 +24,7 @@ from bedrax.autodiff.tables import instantiate as materialize
 from bedrax.core import executors, passes, staging
 from bedrax.core.avals import AbstractValue, aval_functions, aval_of
 from bedrax.core.columns import Column
-from bedrax.core.dead_code import dce, kept
+from bedrax.core.dead_code import dce, dead_code_rules, kept
 from bedrax.core.facts import cached
 from bedrax.core.ir import Eqn, Jaxpr, Literal, Var, run
 from bedrax.core.tables import effect_rules
@@ -428,6 +428,22 @@ def transpose_jaxpr(jaxpr: Jaxpr, linear: tuple[bool, ...], arriving: tuple[bool
     return staging.trace_to_jaxpr(transposed, [*others, *ct_types])
 
 
+def _split_equations(eqns, depends, marked) -> tuple[list, list]:
+    """The equations for what does not depend on something, and those for what does; some are in part in both."""
+    known, rest = [], []
+    for eqn, touched in zip(eqns, depends, strict=True):
+        late = [v in marked for v in eqn.outvars]
+        if all(late) or not touched:
+            (rest if touched else known).append(eqn)
+            continue
+        shrink = dead_code_rules[eqn.primitive]
+        known.append(shrink(eqn, [not m for m in late])[1])
+        if any(late):
+            again = shrink(eqn, late)[1]  # what it carries besides is known already, under the same names
+            rest.append(again.replace(outvars=[v if v in marked else Var(v.aval) for v in again.outvars]))
+    return known, rest
+
+
 @cached
 def split_jaxpr(jaxpr: Jaxpr, linear_in: tuple[bool, ...], force_out: tuple[bool, ...] | None = None):
     """Split a program by dependence on some arguments.
@@ -442,13 +458,13 @@ def split_jaxpr(jaxpr: Jaxpr, linear_in: tuple[bool, ...], force_out: tuple[bool
       results; which results depend on the marked arguments; number of residuals), or None
       where nothing would be left in `known`.
     """
-    depends, depends_out = passes.dependents(jaxpr, linear_in)
+    depends, depends_out, marked = passes.dependents(jaxpr, linear_in)
     if force_out is not None:
         depends_out = tuple(d or f for d, f in zip(depends_out, force_out, strict=True))
     if all(depends) and all(depends_out):
         return None
-    independent, independent_out = [not d for d in depends], [not d for d in depends_out]
-    known_eqns, rest_eqns = kept(jaxpr.eqns, independent), kept(jaxpr.eqns, depends)
+    independent_out = [not d for d in depends_out]
+    known_eqns, rest_eqns = _split_equations(jaxpr.eqns, depends, marked)
     known_in = kept(jaxpr.invars, [not m for m in linear_in])
     rest_out = kept(jaxpr.outvars, depends_out)
     available = {*known_in, *jaxpr.constvars, *(v for e in known_eqns for v in e.outvars)}

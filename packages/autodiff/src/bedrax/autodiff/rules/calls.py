@@ -138,7 +138,7 @@ def _remat_split(tape, prim, args, params):
     """Record the part that depends on the tape, with what it recomputes; run the other results now."""
     jaxpr = params["jaxpr"]
     marked = tuple(tape.owns(x) for x in args)
-    depends = passes.dependents(jaxpr, marked)[1]
+    depends = passes.dependents(jaxpr, marked).results
     if all(depends):
         return tape.record(remat_p, args, params)
     unmarked = [not m for m in marked]

@@ -129,7 +129,7 @@ def _hoistable(primal: Jaxpr, num_consts: int, num_out: int):
       (which of the new residuals are loop-invariant, program: consts -> their values or None).
     """
     varies = (False,) * num_consts + (True,) * (len(primal.invars) - num_consts)
-    _, depends = passes.dependents(primal, varies)
+    depends = passes.dependents(primal, varies).results
     invariant = tuple(not d for d in depends[num_out:])
     if not any(invariant):
         return invariant, None
@@ -214,7 +214,7 @@ def _scan_split(tape, prim, args, params):
     rest_params = {k: v for k, v in params.items() if k not in ("jaxpr", "num_consts", "num_carry")}
     edge = num_consts + num_carry
     owned = tuple(tape.owns(x) for x in args)
-    marked = _active_carry(jaxpr, owned, num_consts, num_carry, lambda m: passes.dependents(jaxpr, m)[1])
+    marked = _active_carry(jaxpr, owned, num_consts, num_carry, lambda m: passes.dependents(jaxpr, m).results)
     num_ys = len(jaxpr.outvars) - num_carry
     parts = split_jaxpr(jaxpr, marked, (*marked[num_consts:edge], *([False] * num_ys)))
     if parts is None:
@@ -322,7 +322,7 @@ def _while_split(tape, prim, args, params):
     owned = tuple(tape.owns(x) for x in args)
     num_carry = len(args) - cond_nconsts - body_nconsts
     marked = _active_carry(
-        body_jaxpr, owned[cond_nconsts:], body_nconsts, num_carry, lambda m: passes.dependents(body_jaxpr, m)[1]
+        body_jaxpr, owned[cond_nconsts:], body_nconsts, num_carry, lambda m: passes.dependents(body_jaxpr, m).results
     )  # fmt: skip
     recorded = tape.record(while_p, args, params)
     consts_marked, carry_marked = _cut(marked, body_nconsts)
@@ -462,7 +462,7 @@ def _cond_split(tape, prim, args, params):
         return tape.record(cond_p, tuple(args), params)
     branches = params["branches"]
     marked = tuple(tape.owns(x) for x in operands)
-    depends = _union(passes.dependents(b, marked)[1] for b in branches)
+    depends = _union(passes.dependents(b, marked).results for b in branches)
     if all(depends):
         return tape.record(cond_p, tuple(args), params)
     rest = {k: v for k, v in params.items() if k != "branches"}
