@@ -5,7 +5,7 @@ import pytest
 
 from bedrax import lax
 from bedrax.autodiff import checkpoint, custom_jvp, grad, jvp, linearize
-from bedrax.core import passes
+from bedrax.autodiff.dependence import dependents
 from bedrax.core.jitting import jit
 from bedrax.core.staging import make_jaxpr
 
@@ -83,14 +83,14 @@ def test_dependence_follows_the_programs_of_an_equation(holder):
     apply = HOLDERS.get(holder, looped)
     program = make_jaxpr(lambda x: apply(body, (x, 1, 0)))(f32(1.0)).jaxpr
     shrinks = holder != "custom_jvp"  # its rule is asked for everything at once
-    assert passes.dependents(program, (True,)).results == (True, not shrinks, not shrinks)
+    assert dependents(program, (True,)).results == (True, not shrinks, not shrinks)
 
 
 def test_what_chooses_decides_every_result():
     program = make_jaxpr(lambda n: chosen(body, (1.0, n, 0)))(1).jaxpr
-    assert passes.dependents(program, (True,)).results == (True, True, True)
+    assert dependents(program, (True,)).results == (True, True, True)
     program = make_jaxpr(lambda n: lax.while_loop(lambda c: lax.lt(c[1], n), body, (1.0, 0, 0)))(1).jaxpr
-    assert passes.dependents(program, (True,)).results == (True, True, True)
+    assert dependents(program, (True,)).results == (True, True, True)
 
 
 def test_what_is_carried_is_followed_around_the_loop():
@@ -99,4 +99,4 @@ def test_what_is_carried_is_followed_around_the_loop():
         return (b, x, x), None
 
     program = make_jaxpr(lambda x: lax.scan(shift, (1.0, 2.0, x), None, length=3)[0])(3.0).jaxpr
-    assert passes.dependents(program, (True,)).results == (True, True, True)
+    assert dependents(program, (True,)).results == (True, True, True)

@@ -18,10 +18,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bedrax.autodiff.dependence import dependents
 from bedrax.autodiff.forward import DualTracer
 from bedrax.autodiff.tables import UndefinedPrimal, Zero, add_tangents, jvp_rules, linearize_rules, transpose_rules
 from bedrax.autodiff.tables import instantiate as materialize
-from bedrax.core import executors, passes, staging
+from bedrax.core import executors, staging
 from bedrax.core.avals import AbstractValue, aval_functions, aval_of
 from bedrax.core.columns import Column
 from bedrax.core.dead_code import dce, dead_code_rules, kept
@@ -458,7 +459,7 @@ def split_jaxpr(jaxpr: Jaxpr, linear_in: tuple[bool, ...], force_out: tuple[bool
       results; which results depend on the marked arguments; number of residuals), or None
       where nothing would be left in `known`.
     """
-    depends, depends_out, marked = passes.dependents(jaxpr, linear_in)
+    depends, depends_out, marked = dependents(jaxpr, linear_in)
     if force_out is not None:
         depends_out = tuple(d or f for d, f in zip(depends_out, force_out, strict=True))
     if all(depends) and all(depends_out):

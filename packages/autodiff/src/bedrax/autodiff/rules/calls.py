@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bedrax.autodiff.checkpointing import plan
+from bedrax.autodiff.dependence import dependents
 from bedrax.autodiff.forward import jvp_jaxpr, jvp_program
 from bedrax.autodiff.linearization import linearize_jaxpr, split_jaxpr, split_rules, transpose_jaxpr
 from bedrax.autodiff.tables import (
@@ -17,7 +18,7 @@ from bedrax.autodiff.tables import (
     spread,
     transpose_rules,
 )
-from bedrax.core import dead_code, passes, staging
+from bedrax.core import dead_code, staging
 from bedrax.core.dead_code import kept
 from bedrax.core.ir import Jaxpr, run
 from bedrax.core.jitting import jit_p, jit_params
@@ -138,7 +139,7 @@ def _remat_split(tape, prim, args, params):
     """Record the part that depends on the tape, with what it recomputes; run the other results now."""
     jaxpr = params["jaxpr"]
     marked = tuple(tape.owns(x) for x in args)
-    depends = passes.dependents(jaxpr, marked).results
+    depends = dependents(jaxpr, marked).results
     if all(depends):
         return tape.record(remat_p, args, params)
     unmarked = [not m for m in marked]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Sequence
 
+from bedrax.autodiff.dependence import dependents
 from bedrax.autodiff.forward import jvp_jaxpr
 from bedrax.autodiff.linearization import backward_pass, linearize_jaxpr, split_jaxpr, split_rules, transpose_jaxpr
 from bedrax.autodiff.tables import (
@@ -25,7 +26,7 @@ from bedrax.autodiff.tables import (
     spread,
     transpose_rules,
 )
-from bedrax.core import dead_code, passes, staging
+from bedrax.core import dead_code, staging
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.dead_code import kept
 from bedrax.core.facts import cached, fact
@@ -129,7 +130,7 @@ def _hoistable(primal: Jaxpr, num_consts: int, num_out: int):
       (which of the new residuals are loop-invariant, program: consts -> their values or None).
     """
     varies = (False,) * num_consts + (True,) * (len(primal.invars) - num_consts)
-    depends = passes.dependents(primal, varies).results
+    depends = dependents(primal, varies).results
     invariant = tuple(not d for d in depends[num_out:])
     if not any(invariant):
         return invariant, None
@@ -214,7 +215,7 @@ def _scan_split(tape, prim, args, params):
     rest_params = {k: v for k, v in params.items() if k not in ("jaxpr", "num_consts", "num_carry")}
     edge = num_consts + num_carry
     owned = tuple(tape.owns(x) for x in args)
-    marked = _active_carry(jaxpr, owned, num_consts, num_carry, lambda m: passes.dependents(jaxpr, m).results)
+    marked = _active_carry(jaxpr, owned, num_consts, num_carry, lambda m: dependents(jaxpr, m).results)
     num_ys = len(jaxpr.outvars) - num_carry
     parts = split_jaxpr(jaxpr, marked, (*marked[num_consts:edge], *([False] * num_ys)))
     if parts is None:
@@ -322,7 +323,7 @@ def _while_split(tape, prim, args, params):
     owned = tuple(tape.owns(x) for x in args)
     num_carry = len(args) - cond_nconsts - body_nconsts
     marked = _active_carry(
-        body_jaxpr, owned[cond_nconsts:], body_nconsts, num_carry, lambda m: passes.dependents(body_jaxpr, m).results
+        body_jaxpr, owned[cond_nconsts:], body_nconsts, num_carry, lambda m: dependents(body_jaxpr, m).results
     )  # fmt: skip
     recorded = tape.record(while_p, args, params)
     consts_marked, carry_marked = _cut(marked, body_nconsts)
@@ -462,7 +463,7 @@ def _cond_split(tape, prim, args, params):
         return tape.record(cond_p, tuple(args), params)
     branches = params["branches"]
     marked = tuple(tape.owns(x) for x in operands)
-    depends = _union(passes.dependents(b, marked).results for b in branches)
+    depends = _union(dependents(b, marked).results for b in branches)
     if all(depends):
         return tape.record(cond_p, tuple(args), params)
     rest = {k: v for k, v in params.items() if k != "branches"}

@@ -1,0 +1,61 @@
+"""What in a program depends on some of its arguments: what differentiation splits programs by."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from bedrax.core.facts import cached
+from bedrax.core.ir import Eqn, Jaxpr, Literal
+from bedrax.core.tables import programs, with_programs
+
+
+class Dependence(NamedTuple):
+    """What depends on some of a program's arguments.
+
+    Attributes:
+      equations: for each equation, whether an operand does.
+      results: for each result, whether it does.
+      variables: those that do.
+    """
+
+    equations: tuple[bool, ...]
+    results: tuple[bool, ...]
+    variables: frozenset
+
+
+@cached
+def dependents(jaxpr: Jaxpr, inputs: tuple[bool, ...]) -> Dependence:
+    """What depends on the arguments that are marked in `inputs`."""
+    marked = {v for v, m in zip(jaxpr.invars, inputs, strict=True) if m}
+    flags = []
+    for eqn in jaxpr.eqns:
+        given = [type(v) is not Literal and v in marked for v in eqn.invars]
+        flags.append(any(given))
+        if flags[-1]:
+            marked.update(v for v, m in zip(eqn.outvars, _dependent_results(eqn, given), strict=True) if m)
+    return Dependence(tuple(flags), tuple(v in marked for v in jaxpr.outvars), frozenset(marked))
+
+
+def _dependent_results(eqn: Eqn, given: list[bool]) -> list[bool]:
+    """The results that depend on the marked operands: of equations that can shrink, as their programs say."""
+    every = [True] * len(eqn.outvars)
+    if not with_programs.states(eqn.primitive) or eqn.effects:
+        return every
+    uses = programs[eqn.primitive](eqn.params)
+    known = {o for use in uses for o in use.operands}
+    if any(m and o not in known for o, m in enumerate(given)):
+        return every  # it chooses among the programs
+    operands, results = list(given), [False] * len(every)
+    while True:
+        before = operands.copy()
+        for use in uses:
+            found = dependents(use.program, tuple(o is not None and operands[o] for o in use.operands)).results
+            for r, m in zip(use.results, found, strict=True):
+                if m and r is None:
+                    return every  # it decides how often another program runs
+                if m:
+                    results[r] = True
+            for o, r in use.carries:
+                operands[o] = results[r] = operands[o] or results[r]
+        if operands == before:
+            return results
