@@ -12,6 +12,8 @@ from bedrax.lax.primitives.shaping import broadcast_in_dim
 
 __all__ = ["full", "full_like", "zeros_like", "zeros_of"]
 
+_REAL = (int, float, bool)
+
 
 def full(shape, fill_value, dtype=None, *, sharding=None):
     """An array of `shape` filled with a scalar.
@@ -43,6 +45,8 @@ def _scalar_as(value, aval: ShapedArray, dtype: np.dtype):
         return np.zeros((), dtypes.float0)
     if aval.dtype == dtype and not aval.weak_type:
         return value
+    if type(value) in _REAL and dtype.kind == "f":
+        return np.array(value, dtype)
     if isinstance(value, (bool, int, float, complex, np.ndarray, np.generic)):
         return np.asarray(value).astype(dtype)
     return conversions.convert_element_type(value, dtype)

@@ -63,24 +63,23 @@ def arange(
     start = _known(start, "stop" if stop is None and step is None else "start")
     stop = None if stop is None else _known(stop, "stop")
     step = None if step is None else _known(step, "step")
-    if dtype is None:
-        dtype = lattice.result_type(start, *(v for v in (stop, step) if v is not None))
     given = [v for v in (start, stop, step) if v is not None]
-    if any(isinstance(v, complex) or np.iscomplexobj(v) for v in given):
+    if dtype is None:
+        dtype = lattice.result_type(*given)
+    whole = all([isinstance(v, (int, np.integer)) for v in given])
+    if not whole and any(isinstance(v, complex) or np.iscomplexobj(v) for v in given):
         return place(asarray(np.arange(start, stop, step), dtype=dtype), device, out_sharding)
-    if stop is None and step is None:
-        start, stop = 0, start
-    step = 1 if step is None else step
     if stop is None:
         start, stop = 0, start
+    step = 1 if step is None else step
     if step == 0:
         raise ValueError("jnp.arange: the step must not be 0")
-    count = max(0, math.ceil((stop - start) / step)) if not all(isinstance(v, (int, np.integer)) for v in (start, stop, step)) else (
-        max(0, -((int(start) - int(stop)) // int(step))))  # fmt: skip
+    count = -((int(start) - int(stop)) // int(step)) if whole else math.ceil((stop - start) / step)
+    count = max(0, count)
     if dtype == np.bool_:
         return place(asarray(np.arange(start, stop, step, dtype=bool)), device, out_sharding)
     if dtypes.is_integer(dtype):
-        if not all(isinstance(v, (int, np.integer)) for v in (start, stop, step)):
+        if not whole:
             return place(asarray(np.arange(start, stop, step).astype(dtype)), device, out_sharding)
         start, step = int(start), int(step)
         out = lax.iota(dtype, count)

@@ -13,6 +13,7 @@ import inspect
 import sys
 import weakref
 from collections.abc import Callable
+from marshal import dumps
 from typing import Any
 
 from bedrax import pytree
@@ -44,6 +45,7 @@ from bedrax.xla_backend.sharding import resolve
 
 # What `clear_caches` empties besides C++'s cache.
 _runners: dict[Any, dict] = {}  # what was compiled for eager operations, by primitive and params
+_quick: dict[Any, dict | None] = {}  # the same where params are plain, by their bits; None: this primitive's are not
 _all_jitted: weakref.WeakSet = weakref.WeakSet()
 other_caches: list[Callable[[], None]] = []  # of libraries
 
@@ -69,19 +71,28 @@ class XlaExecutor(executors.Executor):
 
     def apply(self, prim, args: tuple, params: dict) -> Any:
         """One eager operation, compiled once per parameters and argument types."""
+        quick = _quick.get(prim)
+        if quick is not None:
+            try:
+                runner = quick.get(dumps(params, 2))
+            except ValueError:
+                runner = _quick[prim] = None
+            if runner is not None:
+                return runner(*args)
         runners = _runners.get(prim)
         if runners is None:
             runners = _runners[prim] = {}
-        key = exact_items(params) if params else None
         try:
-            runner = runners.get(key)
+            runner = runners.get(exact_items(params))
         except TypeError:
             return self._apply_unhashable(prim, args, params)
         if runner is None:
             runner = self._eager_runner(prim, params)
-            if len(runners) > 4096:
-                runners.clear()
-            runners[key] = runner
+            _keep(runners, exact_items(params), runner)
+        if not _is_plain(tuple(params.values())):
+            _quick[prim] = None
+        elif (quick := _quick.setdefault(prim, {})) is not None:
+            _keep(quick, dumps(params, 2), runner)
         return runner(*args)
 
     def _apply_unhashable(self, prim, args, params):
@@ -142,6 +153,20 @@ class XlaExecutor(executors.Executor):
             return placement.put_uncommitted(x._value, x._weak)
         value, weak = to_numpy(x)
         return placement.put_uncommitted(value, weak)
+
+
+_PLAIN = frozenset((int, bool, float, complex, str, type(None)))
+
+
+def _is_plain(x: Any) -> bool:
+    """Whether `marshal` (version 2: by type and bits, without sharing) writes `x` as nothing else: a quick `exact`."""
+    return type(x) in _PLAIN or type(x) is tuple and all(map(_is_plain, x))
+
+
+def _keep(table: dict, key: Any, runner: Callable) -> None:
+    if len(table) > 4096:
+        table.clear()
+    table[key] = runner
 
 
 _LEAF = pytree.tree_structure(0)
@@ -264,7 +289,7 @@ def _clear_cache(wrapped, jitted):
 def clear_caches() -> None:
     """Forget every traced and compiled program."""
     runtime.PjitFunctionCache.clear_all()
-    for table in _runners.values():
+    for table in (*_runners.values(), *filter(None, _quick.values())):
         table.clear()
     caches.traces.clear()
     for jitted in list(_all_jitted):
@@ -276,3 +301,4 @@ def clear_caches() -> None:
 def forget(prim) -> None:
     """Forget what was compiled for eager operations of a primitive."""
     _runners.pop(prim, None)
+    _quick.pop(prim, None)

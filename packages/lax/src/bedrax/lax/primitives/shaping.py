@@ -124,9 +124,10 @@ def broadcast_in_dim(operand, shape, broadcast_dimensions: Sequence[int], *, out
         )
     shape = dims.canonical_shape(shape)
     broadcast_dimensions = tuple(map(operator.index, broadcast_dimensions))
-    order = tuple(sorted(range(len(broadcast_dimensions)), key=broadcast_dimensions.__getitem__))
-    if order != tuple(range(len(order))) and len(order) == len(aval_of(operand).shape):
-        operand, broadcast_dimensions = transpose(operand, order), tuple(sorted(broadcast_dimensions))
+    if len(broadcast_dimensions) > 1 and (ordered := tuple(sorted(broadcast_dimensions))) != broadcast_dimensions:
+        order = sorted(range(len(ordered)), key=broadcast_dimensions.__getitem__)
+        if len(order) == len(aval_of(operand).shape):
+            operand, broadcast_dimensions = transpose(operand, order), ordered
     if (
         len(broadcast_dimensions) == len(shape)
         and isinstance(operand, Array)
