@@ -182,6 +182,16 @@ def demo(session):
 
 
 @nox.session(default=False)
+def web(session):
+    """The digits model in a browser: converted by TF.js's converter, drawn on and taught in a headless Chromium.
+
+    Needs `npm` and a Chromium (on the path, or in the variable CHROMIUM); `-- --serve` opens the page for you.
+    """
+    sync(session, *EVERYTHING)
+    session.run("python", "-m", "examples.digits.web", *session.posargs, env=QUIET)
+
+
+@nox.session(default=False)
 def bench(session):
     """The benchmarks; arguments go to `python -m benchmarks`."""
     sync(session, *EVERYTHING)

@@ -1,0 +1,1 @@
+"""The digits model in a browser; see README.md."""

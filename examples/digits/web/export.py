@@ -1,0 +1,107 @@
+"""Export for the browser: the network in two graphs, of which a page can go on training the second."""
+
+import base64
+import json
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import tensorflow as tf
+from flax import linen as nn
+from jax.experimental import jax2tf
+
+from .. import training
+from ..data import Digits
+from ..linen_model import CNN, MODEL
+
+HIDDEN, LAST = "Dense_0", "Dense_1"  # as Flax names the layers that the page trains
+REHEARSED = 10  # digits of each class that the page trains on beside the one that it is taught
+BATCH = 7  # test digits whose gradient is compared
+
+
+def features(params, stats, images):
+    """What the convolutions make of images: `(n, 8, 8, 1)` to `(n, 256)`."""
+    variables = {"params": params, "batch_stats": stats}
+    _, kept = CNN().apply(variables, images, train=False, mutable=["intermediates"])
+    return kept["intermediates"]["features"][0]
+
+
+def head(features, hidden_kernel, hidden_bias, kernel, bias):
+    """The two dense layers: `logits` and `probs`, both `(n, 10)`."""
+    hidden = nn.Dense(64).apply({"params": {"kernel": hidden_kernel, "bias": hidden_bias}}, features)
+    logits = nn.Dense(10).apply({"params": {"kernel": kernel, "bias": bias}}, nn.relu(hidden))
+    return {"logits": logits, "probs": jax.nn.softmax(logits)}
+
+
+def head_params(params) -> dict:
+    """The arguments of `head` after the first: by these TF.js differentiates, as it cannot by what a graph holds."""
+    hidden, last = params[HIDDEN], params[LAST]
+    names = "hidden_kernel", "hidden_bias", "kernel", "bias"
+    return dict(zip(names, (hidden["kernel"], hidden["bias"], last["kernel"], last["bias"]), strict=True))
+
+
+def function(fun, **shapes) -> tf.Module:
+    """A module whose `call` is `fun` in operations that TF.js has; None stands for any size `b`."""
+    converted = jax2tf.convert(
+        fun,
+        polymorphic_shapes=[f"({', '.join('b' if n is None else str(n) for n in shape)})" for shape in shapes.values()],
+        native_serialization=False,
+        enable_xla=False,  # TF.js knows TensorFlow's own operations, XLA's it does not
+        # It has no strings, in which a check would say what is wrong with a size.
+        native_serialization_disabled_checks=[jax2tf.DisabledSafetyCheck.shape_assertions()],
+    )
+    specs = [tf.TensorSpec(shape, tf.float32, name) for name, shape in shapes.items()]
+    module = tf.Module()
+    module.call = tf.function(converted, autograph=False, input_signature=specs)
+    return module
+
+
+def modules(params, stats) -> dict[str, tf.Module]:
+    """The two graphs, by the names of their folders."""
+    return {
+        "features": function(lambda images: features(params, stats, images), images=(None, 8, 8, 1)),
+        "head": function(head, features=(None, 256), **{n: x.shape for n, x in head_params(params).items()}),
+    }
+
+
+def save(module: tf.Module, path: Path) -> None:
+    """Write the module as a SavedModel with `call` as its serving signature."""
+    tf.saved_model.save(module, str(path), signatures=module.call.get_concrete_function())
+
+
+def packed(array) -> dict:
+    """An array as JSON carries it: its shape, dtype, and elements in little-endian base64."""
+    array = np.asarray(array)
+    data = base64.b64encode(array.astype(array.dtype.newbyteorder("<")).tobytes()).decode()
+    return {"shape": array.shape, "dtype": array.dtype.name, "data": data}
+
+
+def page_data(digits: Digits, params) -> dict:
+    """What the page needs beside the graphs: the layers that it trains, digits to rehearse, digits to test on."""
+    rehearsed = np.concatenate([np.flatnonzero(digits.train_labels == k)[:REHEARSED] for k in range(10)])
+    return {name: packed(array) for name, array in head_params(params).items()} | {
+        "rehearsed_images": packed(digits.train_images[rehearsed]),
+        "rehearsed_labels": packed(digits.train_labels[rehearsed]),
+        "test_images": packed(digits.test_images),
+        "test_labels": packed(digits.test_labels),
+    }
+
+
+def expected(digits: Digits, params, stats) -> dict:
+    """Our own answers for the test digits, and the gradient by `head_params` of the mean loss of the first few of them
+    against *the next* digit (a trained network has next to no gradient towards the digit that is there)."""
+    known = features(params, stats, digits.test_images[:BATCH])
+    targets = (digits.test_labels[:BATCH] + 1) % 10
+
+    def loss(given):
+        logits = head(known, **given)["logits"]
+        return -jnp.mean(jax.nn.log_softmax(logits)[jnp.arange(BATCH), targets])
+
+    probs = training.predict(MODEL, params, stats, digits.test_images)
+    gradients = jax.grad(loss)(head_params(params))
+    return {"batch": BATCH, "probs": packed(probs), "gradients": {name: packed(x) for name, x in gradients.items()}}
+
+
+def write_json(path: Path, value: dict) -> None:
+    path.write_text(json.dumps(value))

@@ -1,0 +1,40 @@
+"""The tools of TF.js, as PyPI and npm have them: its converter, and node.
+
+Needs `uv` and `npm` on the path, and the network the first time.
+"""
+
+import functools
+import json
+import os
+import subprocess
+from pathlib import Path
+
+HOME = Path(__file__).parent
+LIBRARY = HOME / "node_modules" / "@tensorflow" / "tfjs" / "dist" / "tf.min.js"  # what a page loads
+
+
+def convert(pairs: dict[Path, Path]) -> list[str | None]:
+    """Convert SavedModels (keys) into folders of TF.js (values); return for each what was wrong, None for nothing."""
+    folders = [str(path) for pair in pairs.items() for path in pair]
+    command = ["uv", "run", "-q", "--no-project", "--script", str(HOME / "convert.py"), *folders]
+    surroundings = {k: v for k, v in os.environ.items() if k not in ("VIRTUAL_ENV", "PYTHONPATH")}
+    result = subprocess.run(command, env=surroundings, capture_output=True, text=True)
+    if result.returncode:
+        raise RuntimeError(f"TF.js's converter failed:\n{result.stderr[-3000:]}")
+    return json.loads(result.stdout.splitlines()[-1])
+
+
+@functools.cache
+def install() -> None:
+    """Install what `package-lock.json` says, unless it is there."""
+    done = HOME / "node_modules" / ".package-lock.json"
+    if not done.exists() or done.stat().st_mtime < (HOME / "package-lock.json").stat().st_mtime:
+        subprocess.run(["npm", "ci", "--no-audit", "--no-fund", "--silent"], cwd=HOME, check=True)
+
+
+def node(script: Path, *arguments: object) -> str:
+    """Run a CommonJS script with the installed packages; return what it printed. Its errors are passed on."""
+    install()
+    surroundings = os.environ | {"NODE_PATH": str(HOME / "node_modules")}
+    command = ["node", str(script), *map(str, arguments)]
+    return subprocess.run(command, env=surroundings, check=True, stdout=subprocess.PIPE, text=True).stdout
