@@ -156,6 +156,18 @@ def devices(session):
 
 
 @nox.session(default=False)
+def accelerators(session):
+    """Every record, compiled for an NVIDIA GPU and a TPU by their own compilers, which need neither; a quarter of an hour.
+    Before that, the GPU's kernels are asked whether they take the calls of the records' programs."""
+    sync(session, "--all-packages", "--group=test")
+    version = session.run("python", "-c", "import jaxlib; print(jaxlib.__version__)", silent=True).strip()
+    plugins = [f"jax-cuda13-plugin=={version}", f"jax-cuda13-pjrt=={version}", "libtpu==0.0.42.1"]
+    session.install("--no-deps", *plugins)
+    for program in ("decode_cuda_calls", "compile_for_accelerators"):
+        session.run("python", f"tests/programs/{program}.py", *session.posargs, env={"TF_CPP_MIN_LOG_LEVEL": "3"})
+
+
+@nox.session(default=False)
 def fuzz(session):
     """Every property test with many fresh examples; `-- packages/core/tests` for those of one package."""
     sync(session, *EVERYTHING)

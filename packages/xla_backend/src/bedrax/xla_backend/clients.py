@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import importlib
 import importlib.metadata
+import importlib.util
 import os
 import pathlib
 import pkgutil
@@ -147,37 +148,46 @@ def _discover() -> None:
         modules.setdefault(entry.value, entry.load)
     for name, load in modules.items():
         try:
-            module = load()
             register = _OWN_REGISTRATION.get(name.rpartition(".")[2])
             if register is not None:
-                register(module)
-            elif hasattr(module, "initialize"):
+                register(name)
+                continue
+            module = load()
+            if hasattr(module, "initialize"):
                 module.initialize()
         except Exception as error:
             _failures[name] = f"{type(error).__name__}: {error}"
 
 
-def _register_cuda(module) -> None:
-    """NVIDIA's plugin: load its library and the custom-call and type handlers that come with it."""
+def _register_cuda(name: str) -> None:
+    """NVIDIA's plugin: its library, and the kernels and types that come with it.
+
+    Its module is not imported: it asks for insides of another implementation. The library finds CUDA's by itself.
+    """
     xla_client = runtime.xla_client()
-    folder = pathlib.Path(module.__file__).resolve().parent
-    library = folder / "xla_cuda_plugin.so"
+    (folder,) = importlib.util.find_spec(name).submodule_search_locations
+    library = pathlib.Path(folder) / "xla_cuda_plugin.so"
     if not library.exists():
         raise FileNotFoundError(f"{library} is missing from the CUDA plugin")
-    preload = getattr(module, "_load_nvidia_libraries", None)
-    if preload is not None:
-        preload()
+    extension = runtime.plugin_extension("cuda", "cuda_plugin_extension")
+    if extension is None:
+        raise ImportError(
+            f"the package {name.replace('jax_plugins.xla_', 'jax-')}-plugin, of the version of jaxlib, is missing beside"
+            f" {library}"
+        )
     c_api = register_plugin(
         "cuda", priority=500, library_path=str(library), options=xla_client.generate_pjrt_gpu_plugin_options
     )
-    extension = runtime.plugin_extension("cuda", "cuda_plugin_extension")
-    if extension is not None:
-        xla_client.register_custom_call_handler("CUDA", functools.partial(extension.register_custom_call_target, c_api))
-        types = getattr(extension, "register_custom_type", None) or extension.register_custom_type_id
-        xla_client.register_custom_type_handler("CUDA", functools.partial(types, c_api))
+    xla_client.register_custom_call_handler("CUDA", functools.partial(extension.register_custom_call_target, c_api))
+    types = getattr(extension, "register_custom_type", None) or extension.register_custom_type_id
+    xla_client.register_custom_type_handler("CUDA", functools.partial(types, c_api))
+    for type_name, registration in extension.ffi_types().items():
+        xla_client.register_custom_type(type_name, registration, platform="CUDA")
+    for target, handler in extension.ffi_handlers().items():
+        xla_client.register_custom_call_target(target, handler, platform="CUDA", api_version=1)
 
 
-_OWN_REGISTRATION: dict[str, Callable] = {"xla_cuda12": _register_cuda, "xla_cuda13": _register_cuda}
+_OWN_REGISTRATION: dict[str, Callable[[str], None]] = {"xla_cuda12": _register_cuda, "xla_cuda13": _register_cuda}
 
 
 def _wanted() -> list[str] | None:
@@ -235,19 +245,15 @@ def _start_clients() -> None:
                 ) from error
             continue
         started[name] = client
-    if wanted is None and set(started) == {"cpu"} and _nvidia_device_without_plugin():
-        warnings.warn("this machine seems to have an NVIDIA GPU, but no CUDA plugin of jaxlib is installed: programs"
-                      " run on the CPU", stacklevel=3)  # fmt: skip
+    if wanted is None and set(started) == {"cpu"} and os.path.exists("/dev/nvidia0"):
+        warnings.warn("this machine seems to have an NVIDIA GPU, but programs run on the CPU: "
+                      + (_failure_text()[2:] if _failures else "no CUDA plugin of jaxlib is installed"), stacklevel=3)  # fmt: skip
     device = next(iter(started.values())).local_devices()[0]
     for prepare in before_first_use:
         prepare(device)
     _default = started[next(name for name in order if name in started)]
     _clients.update(started)
     flags.num_cpu_devices.settled = "the devices exist already; set it before the first array or question about them"
-
-
-def _nvidia_device_without_plugin() -> bool:
-    return os.path.exists("/dev/nvidia0") and "cuda" not in _factories and not _failures
 
 
 def _failure_text() -> str:

@@ -91,13 +91,14 @@ class LoweredProgram:
         def compile_now():
             return backend_compile_and_load(client, self.module, devices, options, self.program.host_callbacks)
 
-        if self.program.host_callbacks or self.program.keepalives:
+        at_hand = not isinstance(client, runtime.CompileOnlyClient)
+        if self.program.host_callbacks or self.program.keepalives or not at_hand:
             executable = compile_now()
         else:
             executable = compilation_cache.cached(client, self.module, devices, options, compile_now)
         if flags.log_compiles.value:
             logger.warning("%s was compiled in %.3f seconds", self.name, time.monotonic() - started)
-        for x in self.program.keepalives:
+        for x in self.program.keepalives if at_hand else ():
             executable.keep_alive(x)
         return LoadedProgram(self, executable)
 
@@ -286,9 +287,14 @@ def compile_options(
 
 @monitoring.timed("/jax/core/compile/backend_compile_duration")
 def backend_compile_and_load(client, module, executable_devices, options, host_callbacks):
-    """Hand a module to XLA. Called through this module's attribute: assigning another function here replaces it."""
-    callbacks = {"host_callbacks": host_callbacks} if host_callbacks else {}
-    return client.compile_and_load(module, executable_devices=executable_devices, compile_options=options, **callbacks)
+    """Hand a module to XLA. Called through this module's attribute: assigning another function here replaces it.
+
+    For devices of a topology that are not at hand, the executable cannot be run.
+    """
+    given = dict(executable_devices=executable_devices, compile_options=options)
+    if isinstance(client, runtime.CompileOnlyClient):
+        return client.compile(module, **given)
+    return client.compile_and_load(module, **given, **({"host_callbacks": host_callbacks} if host_callbacks else {}))
 
 
 # ---- executables ----
@@ -381,6 +387,11 @@ class LoadedProgram:
         """Run on flat arguments (one per argument of the jaxpr); a value per result."""
         if flags.no_execution.value:
             raise RuntimeError(f"{self.name} was to be run, but jax_no_execution is on")
+        if not isinstance(self.executable, runtime.LoadedExecutable):
+            raise RuntimeError(
+                f"{self.name} was compiled for {self.lowered.placement.devices[0].device_kind}, of a topology whose devices are"
+                " not at hand; where they are, load it from the bytes of jax.experimental.serialize_executable"
+            )
         buffers = list(self.const_args)
         for i, s, layout in zip(self.kept_positions, self.in_shardings, self.in_layouts):
             x = args[i]

@@ -249,7 +249,7 @@ class Compiled(Stage):
 
     def as_text(self) -> str:
         """The optimized HLO."""
-        return self._loaded.executable.get_hlo_text()
+        return "\n\n".join(module.to_string() for module in self._loaded.executable.hlo_modules())
 
     def cost_analysis(self) -> dict | None:
         """XLA's estimate of operations and bytes."""

@@ -28,10 +28,10 @@ def require(target: str) -> None:
 
 def _load(library: str) -> None:
     module = importlib.import_module(f"jaxlib.{library}")
-    initialize = getattr(getattr(module, "_lapack", None), "initialize", None)
-    if initialize is not None:
-        initialize()
-    for platform, entries in module.registrations().items():
+    # The kernels that call LAPACK on the host need its functions first; gpu_rnn registers its own when it is imported.
+    for initialize in ("initialize", "initialize_hybrid_kernels"):
+        getattr(getattr(module, "_lapack", module), initialize, lambda: None)()
+    for platform, entries in getattr(module, "registrations", dict)().items():
         for name, value, api_version in entries:
             xla_client.register_custom_call_target(name, value, platform=platform, api_version=api_version)
     for name in getattr(module, "batch_partitionable_targets", list)():

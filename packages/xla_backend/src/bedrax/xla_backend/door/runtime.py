@@ -18,6 +18,7 @@ from bedrax.core import avals, config, tracing
 
 ArrayImpl = _jax.ArrayImpl
 Client = _jax.Client
+CompileOnlyClient = _jax.CompileOnlyPyClient
 CompileOptions = _jax.CompileOptions
 Device = _jax.Device
 DeviceAssignment = _jax.DeviceAssignment

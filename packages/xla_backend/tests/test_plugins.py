@@ -1,0 +1,59 @@
+"""Plugins of platforms that are found, and that do not start: what users are told."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+PROGRAM = """
+import bedrax.xla_backend as xla
+from bedrax.xla_backend import clients
+print([d.platform for d in xla.devices()])
+for name, why in clients._failures.items():
+    print(name, why)
+try:
+    clients.get_backend("gpu")
+except RuntimeError as error:
+    print(error)
+"""
+
+
+def run(folder, **environment):
+    return subprocess.run(
+        [sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=100,
+        env={**os.environ, "PYTHONPATH": str(folder), **environment})  # fmt: skip
+
+
+@pytest.fixture
+def plugins(tmp_path):
+    """A folder with a CUDA plugin without its library, and one of another maker, which does not import."""
+    for name, text in {"xla_cuda13": "raise SystemExit('it was imported')", "other": "import nobody_has_this"}.items():
+        (tmp_path / "jax_plugins" / name).mkdir(parents=True)
+        (tmp_path / "jax_plugins" / name / "__init__.py").write_text(text)
+    return tmp_path
+
+
+def test_a_plugin_that_fails_is_reported_and_not_fatal(plugins):
+    done = run(plugins)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[0] == "['cpu']"
+    assert "xla_cuda_plugin.so is missing from the CUDA plugin" in done.stdout
+    assert "No module named 'nobody_has_this'" in done.stdout
+    assert "no backend for 'gpu'" in done.stdout.splitlines()[-1] and "failed to load" in done.stdout.splitlines()[-1]
+
+
+def test_the_cuda_plugin_is_not_imported(plugins):
+    """Its module asks for insides of another implementation, which are not here."""
+    assert "it was imported" not in run(plugins).stderr
+
+
+def test_a_platform_that_is_asked_for_and_fails(plugins):
+    done = run(plugins, JAX_PLATFORMS="cuda")
+    assert done.returncode != 0
+    assert "jax_platforms='cuda'" in done.stderr and "xla_cuda_plugin.so is missing" in done.stderr
+
+
+def test_the_host_alone_asks_no_plugin(plugins):
+    done = run(plugins, JAX_PLATFORMS="cpu")
+    assert done.stdout.splitlines()[0] == "['cpu']" and "nobody_has_this" not in done.stdout

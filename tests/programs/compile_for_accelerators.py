@@ -1,0 +1,123 @@
+"""Compile every record for an NVIDIA GPU and for a TPU, on a machine that has neither.
+
+The compilers of both platforms come as packages, and know devices by their descriptions (`jax.experimental.topologies`).
+The program of each record goes through the whole compiler, down to machine code; nothing is run. As a compiler may end
+its process, another one compiles, and a new one goes on behind what the last one died of.
+
+Needs the packages jax-cuda13-plugin, jax-cuda13-pjrt and libtpu (`nox -s accelerators` has them).
+``compile_for_accelerators.py [part of the names of records]``; prints what went otherwise than `EXPECTED`, and fails.
+"""
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+import time
+
+# What a record ends with, by platform and a pattern for its name, and why.
+EXPECTED = {
+    "cuda": {"convolution-conv_general_dilated-int8_to_int32": "Can't lower one or more integer convolutions"},
+    "tpu": {
+        "callbacks-.*": "callbacks into Python cannot be compiled for platform 'tpu'",
+        "linalg-svd-qr_algorithm": "not available",
+    },
+}
+
+# The description of an H200, as XLA writes it.
+GPU = """
+gpu_device_info {
+  cuda_compute_capability { major: 9 minor: 0 }
+  threads_per_block_limit: 1024 threads_per_warp: 32 shared_memory_per_block: 49152 shared_memory_per_core: 233472
+  shared_memory_per_block_optin: 232448 threads_per_core_limit: 2048 core_count: 132 fpus_per_core: 128
+  block_dim_limit_x: 2147483647 block_dim_limit_y: 65535 block_dim_limit_z: 65535
+  registers_per_core_limit: 65536 registers_per_block_limit: 65536
+  memory_bandwidth: 4800000000000 l2_cache_size: 62914560 clock_rate_ghz: 1.98 device_memory_size: 150754820096
+}
+platform_name: "CUDA" dnn_version_info { major: 9 minor: 12 } device_description_str: "NVIDIA H200"
+"""
+TPU_SETTINGS = {
+    "TPU_SKIP_MDS_QUERY": "1", "TPU_ACCELERATOR_TYPE": "v5litepod-4", "TPU_WORKER_HOSTNAMES": "localhost",
+    "TPU_WORKER_ID": "0", "TPU_LOG_DIR": "disabled",
+}  # fmt: skip
+
+
+def topology(platform):
+    """The description of the devices, by the plugin of the platform."""
+    from bedrax.xla_backend import clients, topologies
+    from bedrax.xla_backend.door import runtime
+
+    if platform == "cuda":
+        clients.backends()  # finds the plugin
+        return topologies.get_topology_desc("one", "cuda", target_config=GPU, topology="1x1x1")
+    library = os.path.join(importlib.util.find_spec("libtpu").submodule_search_locations[0], "libtpu.so")
+    clients.register_plugin("tpu", library_path=library)
+    runtime.xla_client().initialize_pjrt_plugin("tpu")
+    return topologies.get_topology_desc("v5e:2x2", "tpu")
+
+
+def compile_records(platform, ids):
+    """In a process of its own: compile, and say of each before and after."""
+    import bedrax.xla_backend as xla
+    from bedrax.testing import checks
+    from bedrax.testing.records import all_cases
+    from bedrax.xla_backend import flags
+
+    device = topology(platform).devices[0]
+    for case in all_cases():
+        if case.id not in ids:
+            continue
+        print("start", case.id, sep="\t", flush=True)
+        try:
+            with checks.x64_if_needed(case):
+                traced = xla.jit(case.fun).trace(*case.make_args())
+                with flags.default_device(device):
+                    text = traced.lower().compile().as_text()
+            said = "" if "ENTRY" in text else "no program came out"
+        except Exception as error:
+            said = f"{type(error).__name__}: {error}".replace("\n", " ")
+        print("end", case.id, said, sep="\t", flush=True)
+
+
+def outcomes(platform, ids):
+    """What became of each record: nothing, or the words of an error."""
+    found, left = {}, list(ids)
+    while left:
+        done = subprocess.run(
+            [sys.executable, __file__, "--child", platform], input="\n".join(left), text=True, timeout=3600,
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env={**os.environ, **TPU_SETTINGS})  # fmt: skip
+        lines = [line.split("\t") for line in done.stdout.splitlines() if line.startswith(("start\t", "end\t"))]
+        found.update((name, said) for kind, name, *rest in lines if kind == "end" for said in rest)
+        started = [name for kind, name, *_ in lines if kind == "start"]
+        if not started:
+            raise RuntimeError(f"the compiler for {platform} did not start (exit code {done.returncode})")
+        if started[-1] not in found:
+            found[started[-1]] = f"the compiler ended its process ({done.returncode})"
+        left = [i for i in left if i not in found]
+    return found
+
+
+def main(part="") -> int:
+    from bedrax.testing.records import all_cases
+
+    ids, wrong = [case.id for case in all_cases() if part in case.id], 0
+    for platform, expected in EXPECTED.items():
+        began = time.monotonic()
+        found = outcomes(platform, ids)
+        for name, said in found.items():
+            wanted = [words for pattern, words in expected.items() if re.fullmatch(pattern, name)]
+            if not re.search(wanted[0], said) if wanted else said:
+                wrong += 1
+                print(f"{platform}: {name}: {said or 'compiled, against what is expected'}"[:400], flush=True)
+        good = sum(not said for said in found.values())
+        print(
+            f"{platform}: {good} of {len(found)} records compiled, {time.monotonic() - began:.0f} seconds", flush=True
+        )
+    return wrong
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--child"]:
+        compile_records(sys.argv[2], set(sys.stdin.read().split("\n")))
+    else:
+        sys.exit(bool(main(*sys.argv[1:])))
