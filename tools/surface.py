@@ -27,14 +27,15 @@ def page() -> str:
 
     functions = dict(records.public_functions())
     lines = [HEAD, "| mode | holds when | holes |", "|---|---|---|"]
+    home = lambda name: "Array.at[...]" if name.startswith("Array.at[") else name.rpartition(".")[0]
     missing = Counter(mode for _, mode in holes.HOLES)
     for name, mode in modes.MODES.items():
         lines.append(f"| {name} | {' '.join((mode.__doc__ or '').split())} | {missing[name] or ''} |")
     lines += ["", "| module | functions | tried here | tested elsewhere | holes |", "|---|---|---|---|---|"]
-    for module in records.MODULES:
-        own = [n for n in functions if n.rpartition(".")[0] == module]
+    for module in ("Array", "Array.at[...]", *records.MODULES):
+        own = [n for n in functions if home(n) == module]
         away = sum(n in records.ELSEWHERE for n in own)
-        bad = sum(name.rpartition(".")[0] == module for name, _ in holes.HOLES)
+        bad = sum(home(name) == module for name, _ in holes.HOLES)
         lines.append(f"| `jax.{module}` | {len(own)} | {len(own) - away} | {away or ''} | {bad or ''} |")
     lines += ["", "## Holes", ""]
     reasons: dict[str, list] = {}

@@ -1,9 +1,14 @@
 """Where a function of the surface does not hold in a mode, and why. The test fails for a hole that holds."""
 
+import methods
+
 _BETAINC = "the regularized incomplete beta function has no derivative in its parameters, as upstream"
 
 _QUANTIZED = "its operands are quantized, which has no derivative and which TensorFlow has no dtype for"
 _WHILE = "a loop whose number of rounds is not known has derivatives of forward mode alone"
+_PRODUCTS = "products of what is scattered have derivatives where no index is met twice"
+_APPLY = "a function of one element at a time has no derivative here, as upstream"
+_ARRAYS = ("array", "pair", "outer", "apart", "mixed", "mask", "whole mask")  # forms with arrays of indices
 
 HOLES: dict[tuple[str, str], str] = {
     **{(f"scipy.stats.beta.{name}", "grad"): _BETAINC for name in ("cdf", "logcdf", "sf", "logsf")},
@@ -18,9 +23,9 @@ HOLES: dict[tuple[str, str], str] = {
     ("scipy.linalg.funm", "grad"): "Schur forms have no derivatives, as upstream",
     ("lax.linalg.cholesky_update", "grad"): "the derivative is that of cholesky of the updated matrix",
     ("ops.segment_prod", "grad"): "products of segments have derivatives where no index is met twice",
-    ("lax.scatter_apply", "grad"): "a function of one element at a time has no derivative here, as upstream",
+    ("lax.scatter_apply", "grad"): _APPLY,
     ("lax.igamma_grad_a", "grad"): "igamma has one derivative in a, as upstream",
-    ("lax.scatter_mul", "grad"): "products of what is scattered have derivatives where no index is met twice",
+    ("lax.scatter_mul", "grad"): _PRODUCTS,
     ("scipy.linalg.polar", "grad"): _WHILE,
     ("scipy.optimize.minimize", "grad"): _WHILE,
     **{
@@ -32,5 +37,12 @@ HOLES: dict[tuple[str, str], str] = {
     ("lax.scaled_dot", "TF"): _QUANTIZED,
     ("lax.betainc", "grad"): _BETAINC,
     ("lax.linalg.tridiagonal", "grad"): "the reduction to tridiagonal form has no derivative, as upstream",
+    **{(f"Array.at[{form}].apply", "grad"): _APPLY for form in methods.FORMS},
+    **{
+        (f"Array.at[{form}].{name}", "grad"): _PRODUCTS
+        for form in _ARRAYS
+        for name in ("multiply", "mul", "divide", "power")
+    },
+    ("Array.view", "x64"): "a view of wider elements has more of them",
     ("lax.linalg.ormqr", "grad"): "Householder reflectors have no derivatives; those of qr have",
 }

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import inspect
 import warnings
 from collections.abc import Callable
@@ -13,6 +14,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import methods
 import numpy as np
 from records import Record
 
@@ -87,25 +89,35 @@ def _same_dtypes(found: Any, expected: Any) -> None:
     assert found == expected, f"dtypes {found} in place of {expected}"
 
 
+def _oracle(path: str) -> Callable | None:
+    """NumPy's or SciPy's function of that name, or array method; None where there is none that means the same."""
+    module, _, name = path.rpartition(".")
+    if module.startswith("Array.at["):
+        index = methods.FORMS[module[9:-1]]
+        return lambda x, *rest: methods.expected_at(x, index, name, rest[-1] if rest else None)
+    if name in NO_ORACLE or name in methods.VALUES:
+        return None
+    if module == "Array":
+        if name == "sort":
+            return np.sort
+        return lambda x, *args, **kwargs: m(*args, **kwargs) if callable(m := getattr(x, name)) else m
+    if not module.startswith(("numpy", "scipy")):
+        return None
+    home, *parts = module.split(".")
+    try:
+        found: Any = importlib.import_module(".".join([home, *parts[:1]]) if home == "scipy" else home)
+        for part in parts[home == "scipy" :]:
+            found = getattr(found, part)
+        return getattr(found, name)
+    except (ImportError, AttributeError):
+        return None
+
+
 def eager(record: Record) -> None:
     """It runs; where NumPy or SciPy has the function, and takes the arguments, the values are the same."""
     out = _eager(record)
-    module, _, name = record.name.rpartition(".")
-    try:
-        if module.startswith("numpy"):
-            home: Any = np
-            for part in module.split(".")[1:]:
-                home = getattr(home, part)
-        else:
-            import importlib
-
-            home = importlib.import_module(module.replace("scipy.stats.", "scipy.stats:").split(":")[0])
-            if module.count(".") == 2 and module.startswith("scipy.stats"):
-                home = getattr(home, module.rpartition(".")[2])
-        oracle = getattr(home, name)
-    except (ImportError, AttributeError):
-        return
-    if name in NO_ORACLE or not module.startswith(("numpy", "scipy")):
+    oracle = _oracle(record.name)
+    if oracle is None:
         return
     try:
         with warnings.catch_warnings():

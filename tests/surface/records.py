@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import methods
 import numpy as np
 from jax import lax
 
@@ -291,6 +292,10 @@ CALLS: dict[str, Call] = {
     "scipy.integrate.trapezoid": call(M),
 }  # fmt: skip
 
+CALLS |= methods.calls(call, M, N, V, INTS, BOOLS, SQUARE)
+AT = {name: (function, given) for name, function, given in methods.at_records(call, M, HALF)}
+CALLS |= {name: given for name, (_, given) in AT.items()}
+
 # What is no function of arrays, or has a whole test of its own: the test file that calls it.
 ELSEWHERE: dict[str, str] = {
     "numpy.load": "packages/jax/tests", "numpy.save": "packages/jax/tests", "numpy.savez": "packages/jax/tests",
@@ -323,6 +328,8 @@ class Record(NamedTuple):
 
 def public_functions() -> Iterator[tuple[str, Any]]:
     """Every function of the modules, under the first name that it has there."""
+    yield from ((f"Array.{name}", methods.member(name)) for name in methods.names() if name not in methods.APART)
+    yield from ((name, function) for name, (function, _) in AT.items())
     for path in MODULES:
         module = importlib.import_module(f"jax.{path}")
         for name in sorted(getattr(module, "__all__", None) or vars(module)):
@@ -336,6 +343,8 @@ def record(name: str, function: Any) -> Record | None:
     if name in CALLS:
         args, kwargs, instead = CALLS[name]
         return Record(name, instead or function, args, kwargs)
+    if name.startswith("Array."):
+        return Record(name, function, (M,), {})
     try:
         parameters = inspect.signature(function).parameters.values()
         needed = [p for p in parameters if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]

@@ -91,7 +91,7 @@ class Update:
         )
         return prims.scatter_apply(
             x, indices, func, numbers, update_shape=shape, indices_are_sorted=one or indices_are_sorted,
-            unique_indices=one or unique_indices, mode=mode,
+            unique_indices=not index.arrays or unique_indices, mode=mode,
         )  # fmt: skip
 
     def divide(self, values: Any, **options: Any) -> Array:
@@ -221,7 +221,7 @@ def _update(x, starts, arrays, values, plan, name, indices_are_sorted, unique_in
     values = values if aval_of(values).shape == shape else lax.broadcast_in_dim(values, shape, ())
     return prim.bind(
         x, indices, values, dimension_numbers=numbers, indices_are_sorted=bool(one or indices_are_sorted),
-        unique_indices=bool(one or unique_indices), mode=mode, update_jaxpr=None, update_consts=(),
+        unique_indices=bool(not arrays or unique_indices), mode=mode, update_jaxpr=None, update_consts=(),
     )  # fmt: skip
 
 
