@@ -30,8 +30,8 @@ ABSENT = {
         "xla_metadata_call xla_metadata_value"
     ),
     "what it does is not an operation of programs here but of the code that makes them (dimensions are values of "
-    "`dim_as_value`, printing is a `debug_callback`, an extended dtype is evaluated on its base; checks and key reuse are "
-    "not supported)": (
+    "`dim_as_value`, printing is a `debug_callback`, an extended dtype is evaluated on its base; the "
+    "column `key reuse` watches keys)": (
         "assert_consumed_value broadcast_to call call_hi_primitive call_hi_primitive_linearized check consume "
         "custom_jvp_call_jaxpr debug_print dimension_size eval_jaxpr from_edtype iota_2x32_shape shape_assertion "
         "to_edtype unreachable zeros_like"

@@ -27,7 +27,7 @@ from bedrax.lax.flags import (
     default_matmul_precision as default_matmul_precision, numpy_rank_promotion as numpy_rank_promotion,
 )  # fmt: skip
 from bedrax.random.flags import (
-    default_prng_impl as default_prng_impl, enable_custom_prng as enable_custom_prng,
+    debug_key_reuse as debug_key_reuse, default_prng_impl as default_prng_impl, enable_custom_prng as enable_custom_prng,
     legacy_prng_key as legacy_prng_key, threefry_partitionable as threefry_partitionable,
 )  # fmt: skip
 from bedrax.nn.flags import softmax_custom_jvp as softmax_custom_jvp
@@ -41,7 +41,6 @@ from bedrax.xla_backend.flags import (
 )  # fmt: skip
 from bedrax.extend.flags import (
     allow_f16_reductions as allow_f16_reductions, auto_pcast as auto_pcast,
-    debug_key_reuse as debug_key_reuse,
     jax2tf_associative_scan_reductions as jax2tf_associative_scan_reductions,
     remove_size_one_mesh_axis_from_type as remove_size_one_mesh_axis_from_type,
 )  # fmt: skip

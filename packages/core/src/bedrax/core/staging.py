@@ -254,6 +254,8 @@ def trace_to_jaxpr(
         jaxpr = trace.finish([t.variable for t in tracers], outs)
     if config.enable_checks.value and not types_only:
         typecheck.check_jaxpr(jaxpr)
+    if tracing.watch is not None:
+        tracing.watch(None, (), {"jaxpr": jaxpr})
     return jaxpr, aux
 
 

@@ -74,13 +74,15 @@ class EvalTrace(Trace):
 
     def process(self, prim, args, params):
         """Evaluate: by the primitive itself if it says how, else by the executor."""
+        told = None if watch is None else watch(prim, args, params)
         impl = _own_evaluation(eval_rules, prim)
-        if impl is not None:
-            return impl(*args, **params)
-        return (executors.active or executors.get()).apply(prim, args, params)
+        out = impl(*args, **params) if impl else (executors.active or executors.get()).apply(prim, args, params)
+        return out if told is None else told(out)
 
 
 eval_trace = EvalTrace(None)
+watch: Callable | None = None
+"""``(primitive that is about to run, args, params) -> function of its results, or None``; primitive None: a new program."""
 
 
 class References(NamedTuple):

@@ -74,7 +74,6 @@ INERT: dict[str, tuple[tuple, ...]] = {
         (f"jax_error_checking_behavior_{kind}", "ignore", {"choices": ("ignore", "raise")})
         for kind in ("nan", "divide", "oob")
     ),
-    "not checked here yet; each key must be split or folded before it is used again": (("jax_debug_key_reuse", False),),
     "not logged here; jax.ad_checkpoint.print_saved_residuals prints them": (("jax_log_checkpoint_residuals", False),),
 }  # fmt: skip
 
@@ -88,6 +87,5 @@ _declared = {row[0]: _declare(why, *row) for why, rows in INERT.items() for row 
 # Those that are names of the public interface, too.
 allow_f16_reductions = _declared["jax_allow_f16_reductions"]
 auto_pcast = _declared["jax_auto_pcast"]
-debug_key_reuse = _declared["jax_debug_key_reuse"]
 jax2tf_associative_scan_reductions = _declared["jax2tf_associative_scan_reductions"]
 remove_size_one_mesh_axis_from_type = _declared["jax_remove_size_one_mesh_axis_from_type"]

@@ -19,7 +19,7 @@ from bedrax.core.one_program import one_program
 from bedrax.random.arguments import as_dtype, broadcast_to, int_dtype, joint_shape
 from bedrax.random.continuous import scalar
 from bedrax.random.keys import single_key
-from bedrax.random.primitives import random_split_p
+from bedrax.random.primitives import random_clone_p, random_split_p
 from bedrax.random.sampling import sampler
 from bedrax.random.uniforms import split_keys, unit_floats
 
@@ -102,6 +102,7 @@ def poisson(key, shape, dtype, lam):
     by_rejection = (rate >= _SMALL_MEAN) & (rate < np.inf)
     # the rates that the other algorithm takes are replaced by some that end its loop soon
     counts = _knuth(key, shape, work, lax.select(by_product, rate, full(0)))
+    key = random_clone_p.bind(key)  # of each number, one of the two is taken
     large = _ptrs(key, shape, work, lax.select(by_rejection, rate, full(1e4)))
     large = lax.select(rate < np.inf, large, full(np.inf))
     out = lax.select(by_product, lax.convert_element_type(counts, dtype), lax.convert_element_type(large, dtype))
@@ -207,6 +208,7 @@ def binomials(key, shape, dtype, n, p):
     by_waiting = valid & (n * q <= _SMALL_MEAN)
     by_rejection = valid & ~by_waiting
     small = _waiting_times(key, shape, dtype, lax.select(by_waiting, n, full(0)), lax.select(by_waiting, q, full(0.5)))
+    key = random_clone_p.bind(key)  # of each number, one of the two is taken
     large = _btrs(key, shape, dtype, lax.select(by_rejection, n, full(1e4)), lax.select(by_rejection, q, full(0.5)))
     out = lax.select(by_waiting, small, large)
     out = lax.select(flipped, n - out, out)

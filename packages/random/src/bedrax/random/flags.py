@@ -1,6 +1,12 @@
 """Options of keys and samplers."""
 
-from bedrax.core.config import flag
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from bedrax.core import offers, tracing
+from bedrax.core.config import Flag, flag, on_change
 
 default_prng_impl = flag(
     "jax_default_prng_impl", "threefry2x32", "implementation of keys that do not name theirs",
@@ -15,3 +21,20 @@ threefry_partitionable = flag(
 random_seed_offset = flag("jax_random_seed_offset", 0, "added to every seed", keyed=True)
 high_dynamic_range_gumbel = flag(
     "jax_high_dynamic_range_gumbel", False, "Gumbel samples with more bits in their tails", keyed=True)  # fmt: skip
+debug_key_reuse = flag(
+    "jax_debug_key_reuse", False, "using a key twice is an error: each must be split or folded", keyed=True
+)
+
+
+def _watch(prim: Any, args: Sequence, params: dict) -> Callable | None:
+    found = offers.offered("key reuse") if debug_key_reuse.value else None
+    return None if found is None else found(prim, args, params)
+
+
+@on_change
+def _start(name: str, changed: Flag) -> None:
+    if changed is debug_key_reuse and changed.value:
+        tracing.watch = _watch
+
+
+_start(debug_key_reuse.name, debug_key_reuse)  # the environment may say so

@@ -98,11 +98,12 @@ _avals: dict[tuple, ShapedArray] = {}
 class KeyArray(Array):
     """Keys, made by `key`, `split`, ... and never by calling this class."""
 
-    __slots__ = ("aval", "base")
+    __slots__ = ("aval", "base", "marks")
 
-    def __init__(self, dtype: KeyDType, base: Any):
+    def __init__(self, dtype: KeyDType, base: Any, marks: Any = None):
         shape = base.shape
         self.base = base
+        self.marks = marks  # where its keys have been used, while jax_debug_key_reuse is on
         aval = _avals.get((dtype, shape))
         if aval is None:
             if len(_avals) > 4096:
@@ -212,7 +213,13 @@ class KeyArray(Array):
         if not self.aval.shape:
             raise TypeError("iteration over a 0-d array")
         dtype = self.aval.dtype
-        return (KeyArray(dtype, row) for row in self.base)
+        marks = self.marks
+        return (
+            KeyArray(
+                dtype, row, None if marks is None else marks[i : i + 1].reshape(row.shape[: len(self.aval.shape) - 1])
+            )
+            for i, row in enumerate(self.base)
+        )
 
     def __repr__(self):
         return f"Array({self.aval.shape}, dtype={self.aval.dtype.name}) overlaying:\n{np.asarray(self.base)}"

@@ -197,7 +197,7 @@ def _unwrap_now(keys):
 
 @random_clone_p.def_impl
 def _clone_now(keys):
-    return keys
+    return KeyArray(keys.aval.dtype, keys.base)
 
 
 # ---- batching and derivatives ----

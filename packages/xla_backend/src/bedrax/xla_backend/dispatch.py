@@ -209,7 +209,10 @@ def make_jitted(jitted: core_jitting.Jitted):
         if references or call.seen or current.trace is not eval_trace or any(isinstance(x, Tracer) for x in call.args):
             return call.results(bind_placed(jitted, call, asked)), None
         names = LazyNames(call.out_tree)
+        told = None if tracing.watch is None else tracing.watch(core_jitting.jit_p, call.args, call.params)
         out, fast = first_run(call.jaxpr, call.args, to_run(call), call.out_tree, asked, names)
+        if told is not None:
+            return told(out), None
         return out, None if call.arg_offset or current.axes or runtime.must_see_calls() else fast
 
     _all_jitted.add(jitted)
