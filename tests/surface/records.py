@@ -277,6 +277,8 @@ CALLS: dict[str, Call] = {
     "scipy.signal.welch": call(floats(64), nperseg=8), "scipy.signal.csd": call(floats(64), floats(64), nperseg=8),
     "scipy.special.bessel_jn": call(M, v=2), "scipy.special.boxcox": call(M, HALF), "scipy.special.boxcox1p": call(M, HALF),
     "scipy.special.multigammaln": call(M + 3, 2), "scipy.special.owens_t": call(M, N), "scipy.special.zeta": call(M + 2, N),
+    "scipy.special.lpmn": call(2, 3, V / 4),
+    "scipy.special.lpmn_values": call(2, 3, V / 4, True),
     "scipy.special.sph_harm_y": call(np.array([2]), np.array([1]), V[:1], W[:1], n_max=2),
     "scipy.special.polygamma": call(np.int32(1), M), "scipy.special.betainc": call(M, N, HALF),
     "scipy.special.gammainc": call(M, N), "scipy.special.gammaincc": call(M, N), "scipy.special.logsumexp": call(M),

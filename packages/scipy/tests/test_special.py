@@ -88,6 +88,17 @@ def test_spherical_harmonics():
     np.testing.assert_allclose(traced, sp.sph_harm_y(np.arange(6), 1, 0.3, 0.4), atol=1e-14)
 
 
+def test_legendre_functions():
+    z = np.linspace(-0.9, 0.9, 5)
+    values, slopes = special.lpmn(2, 4, z)
+    expected = sp.assoc_legendre_p_all(4, 2, z[:, None], diff_n=1)[:, :, :3, :, 0]  # (derivative, degree, order, z)
+    close(values, expected[0].swapaxes(0, 1), 1e-12)
+    close(slopes, expected[1].swapaxes(0, 1), 1e-11)
+    n, m = np.meshgrid(np.arange(5), np.arange(3))
+    norm = sp.sph_harm_y(n[..., None], m[..., None], np.arccos(z), 0.0).real
+    np.testing.assert_allclose(special.lpmn_values(2, 4, z, True), norm, atol=1e-13)
+
+
 SMOOTH = {
     "dawsn": [-7.0, -0.3, 0.0, 2.2, 6.0], "entr": [0.3, 2.0], "erfcx": [-1.5, 0.0, 0.7, 30.0], "exp1": [0.4, 3.0],
     "expi": [-2.0, 0.3, 4.0, 9.0, 15.0], "gamma": [-1.5, 0.4, 3.0], "i0": [-2.0, 0.0, 1.5], "i1": [-2.0, 0.0, 1.5],

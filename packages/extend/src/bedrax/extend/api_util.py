@@ -6,7 +6,7 @@ Public in upstream's `jax.api_util`; Bedrax itself does not use it.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from bedrax import pytree
@@ -55,6 +55,27 @@ def flatten_fun(fun: WrappedFun, in_tree, *, use_eq_store: bool = False, unk_nam
 def flatten_fun_nokwargs(fun: WrappedFun, in_tree, *, use_eq_store: bool = False, unk_names: bool = False):
     """`fun` on leaves, for `in_tree` of its positional arguments; also a thunk for the treedef of its result."""
     return transformation_with_aux2(_flatten_positional_call, fun, in_tree)
+
+
+def infer_argnums_and_argnames(
+    sig: inspect.Signature, argnums: int | Iterable[int] | None, argnames: str | Iterable[str] | None
+) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """Positions and names of the same parameters, of which either may be left out (None): the other is worked out."""
+    positions, names = (
+        None if given is None else (given,) if isinstance(given, int | str) else tuple(given)
+        for given in (argnums, argnames)
+    )
+    parameters = list(sig.parameters.values())
+    positional = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
+    if positions is None:
+        return tuple(
+            i for i, p in enumerate(parameters) if p.name in (names or ()) and p.name in positional
+        ), names or ()
+    if names is None:
+        count = len(parameters)
+        chosen = [parameters[i].name for i in positions if -count <= i < count]
+        names = tuple(name for name in chosen if name in positional)
+    return positions, names
 
 
 def flatten_axes(name: str, treedef, axis_tree: Any, *, kws: bool = False, tupled_args: bool = False) -> list:
@@ -121,3 +142,8 @@ def rebase_donate_argnums(donate_argnums, static_argnums) -> tuple[int, ...]:
 def safe_map(f: Callable, *lists) -> list:
     """`map` of lists of equal length, as a list."""
     return [f(*xs) for xs in zip(*lists, strict=True)]
+
+
+def safe_zip(*lists) -> list:
+    """`zip` of lists of equal length, as a list."""
+    return list(zip(*lists, strict=True))

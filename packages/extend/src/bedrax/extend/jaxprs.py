@@ -169,6 +169,12 @@ def concrete_or_error(force: Any, val: Any, context: str = "") -> Any:
     return force(val)
 
 
+def full_lower(val: Any) -> Any:
+    """What a tracer says that it stands for (its method `full_lower`, where a library's tracer has one), or `val`."""
+    lower = getattr(type(val), "full_lower", None) if isinstance(val, tracing.Tracer) else None
+    return val if lower is None else lower(val)
+
+
 class set_current_trace(tracing.set_trace):
     """Context manager: make a trace (or None: evaluation) the current one."""
 

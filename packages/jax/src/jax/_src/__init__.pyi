@@ -1,6 +1,7 @@
 from . import (
-    ad_util as ad_util, checkify as checkify, config as config, core as core, dispatch as dispatch,
-    distributed as distributed, dtypes as dtypes, flatten_util as flatten_util, interpreters as interpreters,
+    ad_checkpoint as ad_checkpoint, ad_util as ad_util, api_util as api_util, checkify as checkify, config as config,
+    core as core, dispatch as dispatch, distributed as distributed, dtypes as dtypes, effects as effects,
+    flatten_util as flatten_util, interpreters as interpreters, lib as lib, literals as literals, pjit as pjit,
     sharding_impls as sharding_impls, state as state, traceback_util as traceback_util, tree_util as tree_util,
 )  # fmt: skip
 

@@ -17,7 +17,7 @@ from .primitives.collectives import (
     pmean as pmean, pmin as pmin, pmin_p as pmin_p, ppermute as ppermute, ppermute_p as ppermute_p,
     precv as precv, psend as psend, pshuffle as pshuffle, psum as psum, psum_p as psum_p,
     psum_scatter as psum_scatter, pswapaxes as pswapaxes, ragged_all_to_all as ragged_all_to_all,
-    reduce_scatter_p,
+    ragged_all_to_all_p as ragged_all_to_all_p, reduce_scatter_p,
 )  # fmt: skip
 from .primitives.contractions import (
     DotAlgorithm as DotAlgorithm, DotAlgorithmPreset as DotAlgorithmPreset,

@@ -20,6 +20,9 @@ def _choose():
             f"BEDRAX_PYTREE_ENGINE={wanted!r} names no tree engine; set it to one of {_CHOICES}, or unset it."
         )
     if wanted != "python":
+        os.environ.setdefault(
+            "TF_CPP_MIN_LOG_LEVEL", "1"
+        )  # read when jaxlib is loaded: or else it counts its devices aloud
         try:
             return importlib.import_module(".engine_native", __package__)
         except ImportError as e:

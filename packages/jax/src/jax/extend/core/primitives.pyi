@@ -21,7 +21,7 @@ from bedrax.lax import (
     lt_p as lt_p, lt_to_p as lt_to_p, max_p as max_p, min_p as min_p, mul_p as mul_p, ne_p as ne_p,
     neg_p as neg_p, nextafter_p as nextafter_p, not_p as not_p, or_p as or_p, pad_p as pad_p,
     pmax_p as pmax_p, pmin_p as pmin_p, polygamma_p as polygamma_p,
-    population_count_p as population_count_p, pow_p as pow_p, ppermute_p as ppermute_p, psum_p as psum_p,
+    population_count_p as population_count_p, pow_p as pow_p, ppermute_p as ppermute_p, psum_p as psum_p, ragged_all_to_all_p as ragged_all_to_all_p,
     real_p as real_p, reduce_and_p as reduce_and_p, reduce_max_p as reduce_max_p,
     reduce_min_p as reduce_min_p, reduce_or_p as reduce_or_p, reduce_p as reduce_p,
     reduce_precision_p as reduce_precision_p, reduce_prod_p as reduce_prod_p, reduce_sum_p as reduce_sum_p,

@@ -16,4 +16,4 @@ from .entropies import (
 from .integrals import exp1 as exp1, expi as expi, expn as expn, sici as sici, spence as spence
 from .bessel import bessel_jn as bessel_jn, i0 as i0, i0e as i0e, i1 as i1, i1e as i1e
 from .hypergeometric import hyp1f1 as hyp1f1, hyp2f1 as hyp2f1
-from .harmonics import sph_harm_y as sph_harm_y
+from .harmonics import lpmn as lpmn, lpmn_values as lpmn_values, sph_harm_y as sph_harm_y

@@ -8,12 +8,13 @@ import numpy as np
 
 import bedrax.numpy as jnp
 from bedrax import lax
+from bedrax.autodiff import jvp
 from bedrax.core import dtypes, errors, tracing
 from bedrax.core.array import Array
 from bedrax.numpy.arguments import array, concrete_int
 from bedrax.scipy.defining import ArrayLike, floats
 
-__all__ = ["sph_harm_y"]
+__all__ = ["lpmn", "lpmn_values", "sph_harm_y"]
 
 
 def sph_harm_y(
@@ -79,3 +80,45 @@ def _known(n):
             raise errors.ConcretizationTypeError(n, "sph_harm_y: pass n_max, a bound of n, when n is traced.")
         return value
     return n
+
+
+def lpmn_values(m: int, n: int, z: ArrayLike, is_normalized: bool) -> Array:
+    r"""Associated Legendre functions of all orders up to `m` and degrees up to `n`, with Condon and Shortley's phase.
+
+    Args:
+      m, n: the greatest order and degree, known when tracing.
+      z: floats of shape (k,), in [-1, 1].
+      is_normalized: whether :math:`P_l^m` has the factor that makes spherical harmonics orthonormal.
+
+    Returns:
+      Array of shape (m + 1, n + 1, k); 0 where the order is greater than the degree.
+    """
+    (z,) = floats("lpmn_values", z)
+    if z.ndim != 1:
+        raise ValueError(f"lpmn_values: z must have one axis, got shape {z.shape}")
+    m, n = (concrete_int(x, "The arguments m and n of lpmn_values must be known when tracing.") for x in (m, n))
+    order = np.arange(m + 1)
+    sin = jnp.sqrt((1 - z) * (1 + z))
+    diagonal = lax.full_like(z, 1 / math.sqrt(4 * math.pi))
+    before = value = jnp.where(order[:, None] == 0, diagonal, 0)
+    rows = [value]
+    for k in range(1, n + 1):  # as above, for every order at once
+        diagonal = diagonal * (-math.sqrt((2 * k + 1) / (2 * k))) * sin
+        with np.errstate(divide="ignore", invalid="ignore"):
+            up = np.where(order < k, np.sqrt((4 * k * k - 1) / (k * k - order**2)), 0)
+            back = np.where(order < k - 1, np.sqrt(((k - 1) ** 2 - order**2) / (4 * (k - 1) ** 2 - 1)), 0)
+        up, back = (c.astype(z.dtype)[:, None] for c in (up, back))
+        before, value = value, jnp.where(order[:, None] == k, diagonal, up * (z * value - back * before))
+        rows.append(value)
+    out = jnp.stack(rows, 1)
+    if is_normalized:
+        return out
+    logs = [[math.lgamma(k + i + 1) - math.lgamma(k - i + 1) if i <= k else 0 for k in range(n + 1)] for i in order]
+    factor = np.sqrt(4 * math.pi / (2 * np.arange(n + 1) + 1)) * np.exp(0.5 * np.array(logs))
+    return out * factor.astype(z.dtype)[:, :, None]
+
+
+def lpmn(m: int, n: int, z: ArrayLike) -> tuple[Array, Array]:
+    """`lpmn_values`, not normalized, and their derivatives with respect to `z`; each of shape (m + 1, n + 1, k)."""
+    (z,) = floats("lpmn", z)
+    return jvp(lambda z: lpmn_values(m, n, z, False), (z,), (lax.full_like(z, 1),))

@@ -1,0 +1,41 @@
+"""What single libraries reach for: scalars with a type of their own, positions and names of parameters."""
+
+import inspect
+import pickle
+
+import numpy as np
+import pytest
+
+import bedrax.numpy as jnp
+from bedrax.core.avals import aval_of
+from bedrax.extend.api_util import infer_argnums_and_argnames
+from bedrax.extend.literals import TypedComplex, TypedFloat, TypedInt, TypedNdArray
+
+
+@pytest.mark.parametrize(
+    "kind, value, dtype", [(TypedInt, 3, "int8"), (TypedFloat, 0.5, "float16"), (TypedComplex, 1j, "complex64")]
+)
+def test_scalars_carry_their_dtype(kind, value, dtype):
+    x = kind(value, dtype)
+    assert x == value and isinstance(x, type(value))
+    assert (aval_of(x).dtype, aval_of(x).weak_type, aval_of(x).shape) == (np.dtype(dtype), True, ())
+    assert jnp.add(x, x) == 2 * value
+    again = pickle.loads(pickle.dumps(x))
+    assert type(again) is kind and again == x and again.dtype == x.dtype
+    assert dtype in repr(x)
+
+
+def test_arrays_may_be_weakly_typed():
+    x = TypedNdArray(np.ones(3, np.float32), True)
+    assert aval_of(x).weak_type and jnp.multiply(x, np.float16(2)).dtype == np.float16
+    assert not aval_of(TypedNdArray(np.ones(3))).weak_type
+    assert pickle.loads(pickle.dumps(x)).weak_type
+
+
+def test_positions_and_names():
+    signature = inspect.signature(lambda a, b, *, c=1: None)
+    for given, expected in {
+        (None, None): ((), ()), (0, None): ((0,), ("a",)), (None, ("b", "c")): ((1,), ("b", "c")),
+        ((1,), ("c",)): ((1,), ("c",)), (None, "other"): ((), ("other",)),
+    }.items():  # fmt: skip
+        assert infer_argnums_and_argnames(signature, *given) == expected

@@ -1,0 +1,3 @@
+from bedrax.extend.literals import (
+    TypedComplex as TypedComplex, TypedFloat as TypedFloat, TypedInt as TypedInt, TypedNdArray as TypedNdArray,
+)  # fmt: skip

@@ -1,0 +1,1 @@
+from bedrax.core.jitting import jit_p as jit_p
