@@ -293,3 +293,24 @@ def test_roll_by_a_traced_shift():
 def test_errors_name_the_position_of_the_argument(call, position):
     with pytest.raises(TypeError, match=f"at position {position}"):
         call([10, "no number"])
+
+
+@pytest.mark.parametrize("zeros", [[], [1.0], [1.0, 2.0, 3.0], [1.0, np.nan, 3.0]], ids=str)
+def test_polynomials_of_zeros(zeros):
+    expected = np.poly(np.asarray(zeros, np.float32))
+    found = np.asarray(jnp.poly(np.asarray(zeros, np.float32)))
+    assert found.shape == np.shape(expected)
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+def test_a_scalar_is_repeated_as_a_vector_of_one():
+    for axis in (None, 0, -1):
+        np.testing.assert_array_equal(np.asarray(jnp.repeat(0.5, 3, axis=axis)), np.repeat(0.5, 3, axis=axis))
+    with pytest.raises(ValueError, match="out of bounds"):
+        jnp.repeat(0.5, 3, axis=1)
+
+
+def test_nothing_is_taken_from_an_empty_axis():
+    for read in (lambda x: jnp.take(x, np.array([0]), axis=0), lambda x: x[np.array([0])]):
+        with pytest.raises(IndexError, match="axis 0 .*empty"):
+            read(jnp.zeros((0, 3)))

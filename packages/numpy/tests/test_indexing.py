@@ -336,3 +336,29 @@ def test_what_is_no_known_position_outside_is_not_refused():
             vmap(lambda row: row[4])(x)
         with pytest.raises(IndexError, match="index -1 is"):
             x.at[-1].get(wrap_negative_indices=False)
+
+
+NO_INDEX = np.zeros(0, np.int32)
+
+
+@pytest.mark.parametrize("shape", [(0,), (0, 4), (3, 0), (0, 0), (0, 4, 2), (3, 0, 2)], ids=str)
+@pytest.mark.parametrize("rank", [1, 2, 3])
+def test_nothing_is_read_from_nothing(shape, rank):
+    x = np.zeros(shape, np.float32)
+    for idx in (
+        (NO_INDEX,) * rank, (slice(None), NO_INDEX)[:rank], (..., NO_INDEX), (NO_INDEX[None], NO_INDEX[:, None])[:rank],
+    ):  # fmt: skip
+        try:
+            expected = x[idx]
+        except IndexError:
+            continue
+        assert jnp.asarray(x)[idx].shape == expected.shape
+    assert jnp.diagonal(jnp.zeros((0, 4))).shape == (0,) and jnp.take(x, NO_INDEX).shape == (0,)
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2, 3])
+def test_along_an_axis_the_others_keep_their_order(axis):
+    x = np.arange(120.0, dtype=np.float32).reshape(2, 3, 4, 5)
+    for function in (lambda v: v.sum(), lambda v: v * 2, lambda v: v[:, None] * v[None]):
+        expected = np.apply_along_axis(function, axis, x)
+        np.testing.assert_allclose(np.asarray(jnp.apply_along_axis(function, axis, x)), expected, rtol=1e-6)

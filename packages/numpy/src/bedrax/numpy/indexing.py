@@ -215,6 +215,13 @@ def _get_dynamic(x, starts, arrays, plan, mode, indices_are_sorted, unique_indic
     clamps = mode in (GatherScatterMode.CLIP, GatherScatterMode.PROMISE_IN_BOUNDS) and fill_value is None
     if not arrays and clamps:
         return _get_windows(x, plan, starts, wraps)
+    empty = [i for i, n in enumerate(plan.shape) if dims.definitely_equal(n, 0) and plan.axes[i][0] in (POINT, ARRAY)]
+    if empty:  # a gather takes windows of one element at least
+        if not any(dims.definitely_equal(n, 0) for n in plan.result_shape):
+            raise IndexError(
+                f"nothing can be read along axis {empty[0]} of an array of shape {plan.shape}: it is empty"
+            )
+        return lax.full_like(x, 0, shape=plan.result_shape)
     numbers, vectors, sizes = _gather_plan(plan)
     indices = index_vectors(plan, starts, arrays, wraps, vectors)
     if not arrays:

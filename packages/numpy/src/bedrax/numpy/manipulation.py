@@ -302,8 +302,8 @@ def repeat(
       ConcretizationTypeError: `repeats` is traced, and the length is not given.
     """
     x = array("repeat", a)
-    if axis is None:
-        x, axis = lax.reshape(x, (dims.size(x.shape),)), 0
+    if axis is None or not x.ndim:  # a scalar is a vector of one element, as in NumPy
+        x, axis = lax.reshape(x, (dims.size(x.shape),)), axis or 0
     axis = axis_index(axis, x.ndim)
     size = x.shape[axis]
     if dims.is_symbolic(repeats) or (isinstance(repeats, int) and total_repeat_length is None):

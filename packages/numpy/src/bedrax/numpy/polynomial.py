@@ -22,14 +22,15 @@ def poly(seq_of_zeros: ArrayLike) -> Array:
       ValueError: neither a vector nor a square matrix.
     """
     (zeros,) = inexact("poly", seq_of_zeros)
+    if zeros.shape == (0,):
+        return jnp.ones((), zeros.dtype)
     if zeros.ndim == 2 and zeros.shape[0] == zeros.shape[1]:
         zeros = jnp.linalg.eigvals(zeros)
     if zeros.ndim > 1:
         raise ValueError(f"input must be 1d or non-empty square 2d array, got shape {zeros.shape}")
     out = jnp.ones((1,), zeros.dtype)
-    for z in jnp.atleast_1d(zeros):
-        padding = np.zeros((1,), out.dtype)
-        out = jnp.concatenate([out, padding]) - z * jnp.concatenate([padding, out])
+    for z in jnp.atleast_1d(zeros):  # the first stays 1, whatever the zeros are
+        out = jnp.concatenate([out[:1], out[1:] - z * out[:-1], -z * out[-1:]])
     return out
 
 
