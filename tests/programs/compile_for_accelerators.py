@@ -21,6 +21,13 @@ EXPECTED = {
     "tpu": {
         "callbacks-.*": "callbacks into Python cannot be compiled for platform 'tpu'",
         "linalg-svd-qr_algorithm": "not available",
+        # Its compiler takes float64 in parts, and complex128 hardly anywhere.
+        "linalg-(eig-complex|eig-vectors|hessenberg-complex|tridiagonal-packed_upper)": "ended its process|RET_CHECK",
+        "conversions-convert_element_type-f64 c128": "ended its process",
+        "conversions-reduce_precision-f64": r"X\{64\|128\} element types",
+        "fft-fft-(ifft|rfft_odd)": r"Unexpected operand type for FFT|X\{64\|128\} element",
+        "sorting-sort-int4 front": "INT2 is not supported",
+        "windows-select_and_scatter_add-.*": "^$|not implemented for TPU",  # windows in the two minor-most dimensions
     },
 }
 
@@ -75,7 +82,7 @@ def compile_records(platform, ids):
                     text = traced.lower().compile().as_text()
             said = "" if "ENTRY" in text else "no program came out"
         except Exception as error:
-            said = f"{type(error).__name__}: {error}".replace("\n", " ")
+            said = " ".join(f"{type(error).__name__}: {error}".split())
         print("end", case.id, said, sep="\t", flush=True)
 
 
@@ -106,7 +113,7 @@ def main(part="") -> int:
         found = outcomes(platform, ids)
         for name, said in found.items():
             wanted = [words for pattern, words in expected.items() if re.fullmatch(pattern, name)]
-            if not re.search(wanted[0], said) if wanted else said:
+            if (not re.search(wanted[0], said)) if wanted else said:
                 wrong += 1
                 print(f"{platform}: {name}: {said or 'compiled, against what is expected'}"[:400], flush=True)
         good = sum(not said for said in found.values())

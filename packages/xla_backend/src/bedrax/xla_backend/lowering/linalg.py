@@ -2,7 +2,8 @@
 
 CPU: LAPACK (``lapack_*_ffi``). GPU: cuSOLVER, hipSOLVER, cuSPARSE and MAGMA or LAPACK on the host (``*hybrid_*``), as
 jaxlib's plugins name them. TPU: StableHLO's own operations and the custom calls that its compiler knows. What has no row
-is composed (`bedrax.lax.decompositions.linalg`). The GPU and TPU forms have not been run.
+is composed (`bedrax.lax.decompositions.linalg`). The GPU and TPU forms are compiled
+(`nox -s accelerators`), and have not been run.
 """
 
 from __future__ import annotations
@@ -244,10 +245,12 @@ _row(p.tridiagonal_p, "cpu", "lapack sytrd", _triangle_read, aliases=_IN_PLACE, 
 _row(p.tridiagonal_p, "gpu", "{v}solver_sytrd_ffi", _all, aliases=_IN_PLACE, fails="EQ")
 
 
-def _tpu(prim, target: str, api_version: int = 1) -> None:
-    """A row for a call that the TPU's compiler knows; its configuration is empty."""
+def _tpu(prim, target: str, api_version: int = 1, only: str = "fdFD") -> None:
+    """A row for a call that the TPU's compiler knows, for elements of these kinds; its configuration is empty."""
 
     def rule(ctx, *operands, **params):
+        if ctx.avals_in[0].dtype.char not in only:
+            return ctx.lower_fun(decompositions[prim], *operands, **params)
         out = ctx.custom_call(target, operands, ctx.avals_out, "", api_version=api_version)
         return out if prim.multiple_results else out[0]
 
@@ -255,7 +258,7 @@ def _tpu(prim, target: str, api_version: int = 1) -> None:
     platform_rule(prim, "tpu")(rule)
 
 
-_tpu(p.lu_p, "LuDecomposition", api_version=2)
+_tpu(p.lu_p, "LuDecomposition", api_version=2, only="fF")
 _tpu(p.geqrf_p, "Qr")
 _tpu(p.householder_product_p, "ProductOfElementaryHouseholderReflectors")
 
