@@ -1,0 +1,287 @@
+"""What a machine with a GPU says of this repository, measured; the result is a part of docs/gpu.md.
+
+    python3 tools/on_gpu.py [--device gpu] [--small] [--write] [section ...]
+
+Sections: `records` (each compiled, run, and compared with NumPy; which custom calls were executed), `digits` (the
+example's training), `faq` (the FAQ's benchmark), `peak` (products, attention and convolutions against the card's peak).
+Nothing is installed: the sources come first on the path of processes that this one starts, one for each section, so that
+a crash costs one section. They need NumPy, SciPy, ml_dtypes, lazy_loader, opt_einsum and jaxlib with its plugin;
+`digits` also flax, optax and scikit-learn.
+"""
+
+import argparse
+import collections
+import os
+import platform
+import re
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "gpu.md"
+MARK = "<!-- what follows is written by tools/on_gpu.py -->\n"
+SOURCES = [str(path) for path in sorted(ROOT.glob("packages/*/src"))]
+
+# Dense operations per second by dtype, and bytes per second, as NVIDIA's data sheets say (tf32 where XLA may use it).
+PEAKS = {
+    "H200": {"bf16": 989e12, "tf32": 494e12, "f32": 67e12, "f64": 67e12, "memory": 4.8e12},
+    "H100": {"bf16": 989e12, "tf32": 494e12, "f32": 67e12, "f64": 67e12, "memory": 3.35e12},
+    "A100": {"bf16": 312e12, "tf32": 156e12, "f32": 19.5e12, "f64": 19.5e12, "memory": 2.0e12},
+    "L4": {"bf16": 121e12, "tf32": 60e12, "f32": 30e12, "f64": 0.5e12, "memory": 0.3e12},
+}
+
+
+def seconds_of(run, repeats=20):
+    """The median time of `run`, which waits for its result, after three calls that do not count."""
+    for _ in range(3):
+        run()
+    times = []
+    for _ in range(repeats):
+        started = time.perf_counter()
+        run()
+        times.append(time.perf_counter() - started)
+    return statistics.median(times)
+
+
+def spelled(seconds):
+    unit, size = next(((u, s) for u, s in (("s", 1), ("ms", 1e-3)) if seconds >= s), ("µs", 1e-6))
+    return f"{seconds / size:.3g} {unit}"
+
+
+def table(heads, rows):
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "\n".join("| " + " | ".join(str(cell) for cell in row) + " |" for row in lines) + "\n"
+
+
+# ---- the sections, each in a process of its own: Markdown ------------------------------------------
+
+
+def records(small):
+    """Every record that XLA runs; a line of progress for each, so that the parent knows what ended a process."""
+    import jax
+
+    from bedrax.testing import checks
+    from bedrax.testing.records import all_cases
+
+    left = set(sys.stdin.read().split("\n"))
+    platform_name = jax.devices()[0].platform
+    for case in all_cases():
+        if case.id not in left:
+            continue
+        print("start", case.id, sep="\t", flush=True)
+        lowered = optimized = said = ""
+        try:
+            with checks.x64_if_needed(case):
+                args = case.make_args()
+                stage = jax.jit(case.fun).lower(*args)
+                lowered, compiled = stage.as_text(), stage.compile()
+                optimized, actual = compiled.as_text(), checks.as_list(compiled(*args))
+                assert not actual or {d.platform for x in actual for d in x.devices()} == {platform_name}
+                for out, want in zip(actual, checks.numpy_results(case, args), strict=True):
+                    checks.assert_same(out, want, case.rtol, case.atol, case.equal_nan, what=case.id)
+        except Exception as error:
+            said = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+        calls = set(re.findall(r"stablehlo.custom_call @([\w$.]+)", lowered))
+        calls |= set(re.findall(r'custom_call_target="(.*?)"', optimized))
+        print("end", case.id, case.primitive.name, ",".join(sorted(calls)), said, sep="\t", flush=True)
+
+
+def all_records(small, environment):
+    """The parent's side of `records`."""
+    names = [sys.executable, "-c", "from bedrax.testing.records import all_cases\n"
+             "print(*[c.id for c in all_cases() if c.xla is True and c.needs is None], sep='\\n')"]  # fmt: skip
+    ids = subprocess.run(names, env=environment, capture_output=True, text=True, check=True).stdout.split("\n")
+    ids = [i for i in ids if i][:: 20 if small else 1]
+    failed, calls, left, good = {}, collections.defaultdict(set), list(ids), 0
+    while left:
+        done = child("records", small, environment, "\n".join(left))
+        lines = [line.split("\t") for line in done.stdout.splitlines()]
+        started = [line[1] for line in lines if line[0] == "start"]
+        if not started:
+            return f"The records did not start: {last_words(done)}\n"
+        for _, name, primitive, targets, said in (line for line in lines if line[0] == "end"):
+            left.remove(name)
+            good += not said
+            if said:
+                failed[name] = said
+            else:
+                for target in filter(None, targets.split(",")):
+                    calls[target].add(primitive)
+        if started[-1] in left:
+            left.remove(started[-1])
+            failed[started[-1]] = f"its process ended: {last_words(done)}"
+    text = f"{good} of {len(ids)} records give what NumPy's rules say.\n\n"
+    if failed:
+        text += (
+            table(["record", "what happened"], [(f"`{k}`", v.replace("|", "\\|")) for k, v in failed.items()]) + "\n"
+        )
+    rows = [(f"`{target}`", ", ".join(sorted(by))) for target, by in sorted(calls.items())]
+    return text + "Custom calls that were executed in records with the right results:\n\n" + table(["call", "by"], rows)
+
+
+def digits(small):
+    import jax
+
+    sys.path.insert(0, str(ROOT))
+    from examples.digits import data, linen_model, training
+
+    epochs = 2 if small else 40
+    given = data.load()
+    optimizer = training.make_optimizer(epochs, len(given.train_labels))
+    init_key, key = jax.random.split(jax.random.key(0))
+    history, ends = [], []
+
+    def after_epoch(loss, accuracy):
+        history.append((loss, accuracy))
+        ends.append(time.perf_counter())
+
+    began = time.perf_counter()
+    state = training.init(linen_model.MODEL, optimizer, init_key)
+    training.train(linen_model.MODEL, optimizer, state, given, epochs, key, after_epoch)
+    rest = (ends[-1] - ends[0]) / (epochs - 1)
+    print(f"{epochs} epochs: loss {history[-1][0]:.4f}, test accuracy {history[-1][1]:.2%}; the first epoch with all"
+          f" compilation {spelled(ends[0] - began)}, each of the others {spelled(rest)}.")  # fmt: skip
+
+
+def faq(small):
+    import jax
+    import numpy as np
+
+    def f(x):
+        return x.T @ (x - x.mean(axis=0))
+
+    rows = []
+    for n in (10, 100) if small else (10, 1000):
+        x_np = np.ones((n, n), np.float32)
+        host = seconds_of(lambda x=x_np: f(x))
+        began = time.perf_counter()
+        x = jax.device_put(x_np).block_until_ready()
+        moved = time.perf_counter() - began
+        f_jit = jax.jit(f)
+        began = time.perf_counter()
+        f_jit(x).block_until_ready()
+        compiled = time.perf_counter() - began
+        ours = seconds_of(lambda f=f_jit, x=x: f(x).block_until_ready(), 100)
+        rows.append((f"{n} x {n}", *map(spelled, (host, moved, compiled, ours)), f"{host / ours:.1f}"))
+    print(table(["`x`", "NumPy", "copied", "compiled", "on the device", "times as fast"], rows))
+
+
+def workloads(small):
+    """(name, dtype of the peak, operations, bytes, function, operands)."""
+    import jax
+    import jax.numpy as jnp
+    from jax import lax
+
+    def normal(*shape, dtype=jnp.bfloat16):
+        return jax.random.normal(jax.random.key(len(shape)), shape, jnp.float32).astype(dtype)
+
+    n, (b, t, h, d), (images, side, c) = 8192, (4, 4096, 16, 128), (64, 56, 256)
+    if small:
+        n, (b, t, h, d), (images, side, c) = 256, (1, 128, 2, 16), (2, 8, 16)
+    for name, dtype, precision in (
+        ("bf16", jnp.bfloat16, None), ("tf32", jnp.float32, "default"), ("f32", jnp.float32, "highest"),
+    ):  # fmt: skip
+        product = lambda x, y, p=precision: jnp.matmul(x, y, precision=p)
+        yield f"product, {n} x {n}, {name}", name, 2 * n**3, None, product, (normal(n, n, dtype=dtype),) * 2
+    qkv = (normal(b, t, h, d),) * 3
+    flops = 4 * b * h * t * t * d
+    yield f"attention, {b} x {t} x {h} x {d}, bf16", "bf16", flops, None, jax.nn.dot_product_attention, qkv
+    backward = jax.grad(lambda *x: jax.nn.dot_product_attention(*x).astype(jnp.float32).sum(), (0, 1, 2))
+    yield "the same with its gradient", "bf16", 3.5 * flops, None, backward, qkv
+    conv = lambda x, w: lax.conv_general_dilated(x, w, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
+    operands = normal(images, side, side, c), normal(3, 3, c, c)
+    yield f"convolution, {images} x {side}² x {c}, 3², bf16", "bf16", 18 * images * side**2 * c**2, None, conv, operands
+    count = 2**20 if small else 2**29
+    yield f"`x + 1`, {count:,} f32", "memory", None, 8 * count, lambda x: x + 1, (jnp.zeros(count, jnp.float32),)
+
+
+def peak(small):
+    import jax
+
+    kind = jax.devices()[0].device_kind
+    known = next((row for name, row in PEAKS.items() if name in kind), {})
+    rows = []
+    for name, limit, operations, size, function, operands in workloads(small):
+        compiled = jax.jit(function)
+        taken = seconds_of(lambda f=compiled, xs=operands: jax.block_until_ready(f(*xs)), 5 if small else 20)
+        rate = (operations or size) / taken
+        unit = f"{rate / 1e12:.3g} {'TFLOP/s' if operations else 'TB/s'}"
+        rows.append((name, spelled(taken), unit, f"{rate / known[limit]:.0%}" if limit in known else "-"))
+    print(table(["what", "time", "rate", "of the peak"], rows))
+
+
+# ---- the parent ----------------------------------------------------------------------------------
+
+
+def child(section, small, environment, given=""):
+    command = [sys.executable, __file__, "--child", section, *["--small"] * small]
+    return subprocess.run(command, env=environment, input=given, capture_output=True, text=True)
+
+
+def last_words(done):
+    return f"exit code {done.returncode}, {' '.join(done.stderr.split())[-300:]}".replace("|", "\\|")
+
+
+def machine(environment):
+    say = "import jax, jaxlib, numpy; d = jax.devices()[0]; print(d.platform, d.device_kind, len(jax.devices()), " \
+          "jaxlib.__version__, numpy.__version__, jax.__version__, sep='\\t')"  # fmt: skip
+    first = environment["JAX_PLATFORMS"].partition(",")[0]  # alone: if it does not start, it says why
+    given = {**environment, "JAX_PLATFORMS": first}
+    done = subprocess.run([sys.executable, "-c", say], env=given, capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"no device answers: {last_words(done)}")
+    return done.stdout.strip().split("\t")
+
+
+SECTIONS = {"records": records, "digits": digits, "faq": faq, "peak": peak}
+TITLES = {
+    "records": "The records",
+    "digits": "The digits",
+    "faq": "The benchmark of the FAQ",
+    "peak": "Against the peak",
+}
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Measure this repository on a GPU.")
+    parser.add_argument("sections", nargs="*", metavar="section", help=f"one of {', '.join(SECTIONS)}; default: all")
+    parser.add_argument("--device", default="gpu", choices=("gpu", "cpu"), help="where to run (cpu: a rehearsal)")
+    parser.add_argument("--small", action="store_true", help="small sizes, and every twentieth record")
+    parser.add_argument("--write", action="store_true", help=f"into {PAGE.relative_to(ROOT)}, behind its mark")
+    parser.add_argument("--child", choices=tuple(SECTIONS), help=argparse.SUPPRESS)
+    asked = parser.parse_args()
+    if asked.child:
+        return SECTIONS[asked.child](asked.small)
+    chosen = asked.sections or list(SECTIONS)
+    if unknown := set(chosen) - set(SECTIONS):
+        parser.error(f"unknown sections {sorted(unknown)}; there are {', '.join(SECTIONS)}")
+    environment = {
+        **os.environ, "PYTHONPATH": os.pathsep.join([*SOURCES, os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep),
+        "JAX_PLATFORMS": "cuda,cpu" if asked.device == "gpu" else "cpu", "TF_CPP_MIN_LOG_LEVEL": "3",
+    }  # fmt: skip
+    _, name, count, *versions = machine(environment)
+    text = (f"{count} x {name}; Python {platform.python_version()}, jaxlib {versions[0]}, NumPy {versions[1]},"
+            f" jax {versions[2]}.\n")  # fmt: skip
+    failed, whole = False, ""
+    for section in chosen:
+        began = time.perf_counter()
+        if section == "records":
+            said = all_records(asked.small, environment)
+        else:
+            done = child(section, asked.small, environment)
+            failed |= done.returncode != 0
+            said = done.stdout if done.returncode == 0 else f"It failed: {last_words(done)}\n"
+        text += f"\n## {TITLES[section]}\n\n{said.strip()}\n\n({time.perf_counter() - began:.0f} seconds)\n"
+        print(text, flush=True)
+        text, whole = "", whole + text
+    if asked.write:
+        before, _, _ = PAGE.read_text().partition(MARK)
+        PAGE.write_text(f"{before}{MARK}\n{whole}")
+    return failed
+
+
+if __name__ == "__main__":
+    sys.exit(main())
