@@ -128,7 +128,7 @@ def documents(session):
 
 @nox.session(default=False)
 def surface(session):
-    """Every public function in every mode, about half an hour; `-- --page` writes docs/surface.md instead."""
+    """Every public function in every mode, about half an hour; `-- --page` writes docs/surface.md and docs/ignored.md instead."""
     sync(session, *EVERYTHING)
     if "--page" in session.posargs:
         session.run("python", "tools/surface.py", env=QUIET)

@@ -15,6 +15,7 @@ from bedrax.core.avals import aval_of, is_valid_value
 from bedrax.core.source import api_boundary
 from bedrax.core.staging import function_name
 from bedrax.lax.axes import rank_of
+from bedrax.lax.primitives.reductions import reduce_sum
 
 
 def _is_axis(x) -> bool:
@@ -37,6 +38,7 @@ def vmap(
       axis_name: a name for collectives inside `fun` (``lax.psum`` and the like).
       axis_size: size of the mapped axis, needed only where no argument is mapped.
       spmd_axis_name: mesh axes over which the batch is spread.
+      sum_match: a result whose entry in `out_axes` is None is summed over the mapped axis, where it depends on it.
 
     Returns:
       A function of batches.
@@ -70,7 +72,7 @@ def vmap(
             wanted: list = [out_axes] * len(outs)
         else:
             wanted = _prefix_axes("out_axes", out_axes, pytree.tree_unflatten(out_tree, outs), out_tree, call)
-        placed = [_placed(x, d, w, size, call) for x, d, w in zip(outs, out_dims, wanted, strict=True)]
+        placed = [_placed(x, d, w, size, call, sum_match) for x, d, w in zip(outs, out_dims, wanted, strict=True)]
         out = pytree.tree_unflatten(out_tree, placed)
         if vmappable:
             out = _changed(out, wanted, lambda x, axes: vmappable[type(x)].batch(x, axes, size))
@@ -158,11 +160,13 @@ def _argument_axes(call: _Call, in_tree) -> list:
     return _prefix_axes("in_axes", (axes, 0), (args, kwargs), in_tree, call)
 
 
-def _placed(x, dim: int | None, wanted: int | None, size, call: _Call):
-    """A result with its mapped axis where `out_axes` says."""
+def _placed(x, dim: int | None, wanted: int | None, size, call: _Call, sums: bool = False):
+    """A result with its mapped axis where `out_axes` says, or the sum over it."""
     if getattr(x, "leave", None) is not None:  # a reference: of the batch, if it was made inside
-        return x.leave(lambda held: _placed(*_parts(held), wanted, size, call))
+        return x.leave(lambda held: _placed(*_parts(held), wanted, size, call, sums))
     if wanted is None:
+        if dim is not None and sums:
+            return reduce_sum(x, (dim,))
         if dim is not None:
             raise ValueError(
                 f"vmap: a result depends on a mapped argument, but its entry in out_axes is None, in {call}. Give it an"

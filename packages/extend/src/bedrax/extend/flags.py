@@ -18,7 +18,7 @@ INERT: dict[str, tuple[tuple, ...]] = {
         ("jax_use_magma", "auto", {"choices": ("off", "on", "auto")}), ("jax_bcoo_cusparse_lowering", False),
         ("jax_ragged_dot_use_ragged_dot_instruction", True),
     ),
-    "there are no Pallas kernels here": (
+    "kernels are interpreted: nothing is compiled for them": (
         ("jax_use_emit_pipeline_primitive", False), ("jax_ragged_dot_use_gpu_pallas_triton_lowering", False),
         ("jax_mosaic_allow_hlo", False), ("jax_pallas_use_mosaic_gpu", True), ("jax_pallas_verbose_errors", False),
         ("jax_pallas_enable_debug_checks", False), ("jax_pallas_poison_buffers", False),
@@ -64,7 +64,7 @@ INERT: dict[str, tuple[tuple, ...]] = {
     "printed programs have no color": (("jax_pprint_use_color", True),),
     "sums of 16-bit floats are computed in 32 bits": (("jax_allow_f16_reductions", True),),
     "what a custom backward function returns is always checked": (("jax_disable_bwd_checks", False),),
-    "references to mutable arrays are not supported": (("jax_mutable_array_checks", True),),
+    "that two references to one array do not meet in a call is always checked": (("jax_mutable_array_checks", True),),
     "operations on known values run at once, when they are reached": (("eager_constant_folding", False),),
     "an export is as new as its calling convention, and its serialized form has one version": (
         ("jax_export_ignore_forward_compatibility", False), ("jax_serialization_version", 0),

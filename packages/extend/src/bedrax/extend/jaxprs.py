@@ -130,7 +130,9 @@ def subjaxprs(jaxpr: ir.Jaxpr) -> Iterator[ir.Jaxpr]:
 
 
 def mapped_aval(size: Any, axis: int | None, aval: Any) -> Any:
-    """The type of one element of a batch."""
+    """The type of one element of a batch of `size` along `axis` (None: it is not mapped)."""
+    if axis is not None and aval.shape[axis] != size:
+        raise ValueError(f"mapped_aval: {aval} has {aval.shape[axis]} elements along axis {axis}, not {size}")
     return batching.mapped_aval(aval, axis)
 
 

@@ -310,7 +310,10 @@ def devices(backend: str | None = None) -> list[runtime.Device]:
 def local_devices(
     process_index: int | None = None, backend: str | None = None, host_id: int | None = None
 ) -> list[runtime.Device]:
-    """Like `devices`, only those of one process (this one)."""
+    """Like `devices`, only those of one process (this one); `host_id` is an older name of `process_index`."""
+    if host_id is not None:
+        warnings.warn("local_devices: host_id is called process_index now; use that", UserWarning, stacklevel=2)
+        process_index = host_id
     client = get_backend(backend)
     index = client.process_index() if process_index is None else process_index
     if not 0 <= index < process_count(backend):

@@ -96,9 +96,12 @@ def expm_frechet(A: ArrayLike, E: ArrayLike, *, method: str | None = None, compu
 
     Args:
       A, E: of shape ``[..., n, n]``.
-      method: accepted; the derivative is that of `expm` by forward-mode differentiation.
+      method: None, ``"SPS"`` or ``"blockEnlarge"``, which give the same: the derivative is that of `expm` by forward-mode
+        differentiation.
       compute_expm: return ``(expm(A), derivative)``; otherwise the derivative.
     """
+    if method not in (None, "SPS", "blockEnlarge"):
+        raise ValueError(f"expm_frechet: method is 'SPS' or 'blockEnlarge', got {method!r}")
     A, E = matrices("expm_frechet", A, E, square=True)
     if A.shape != E.shape:
         raise ValueError(f"expm_frechet: expected A and E of one shape, got {A.shape} and {E.shape}")

@@ -1,0 +1,82 @@
+"""No argument and no option is accepted and ignored, but for those that stand in a table with their reason."""
+
+import sys
+from pathlib import Path
+
+import arguments
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from ignored import IGNORED
+from jax.extend.core import mapped_aval
+
+ROOT = Path(__file__).parents[2]
+
+
+def unused(x, used, *, kind=None, **options):
+    del kind
+    return lambda: used
+
+
+class Refusing:
+    def refuses(self, what):
+        raise NotImplementedError(what)
+
+
+def test_unread_parameters_are_found():
+    assert arguments.unread(unused) == ["x", "kind", "options"]
+    assert arguments.unread(Refusing.refuses) == []
+
+
+def test_every_parameter_is_read_or_stands_in_the_table():
+    found, table = set(arguments.silent()), {name for names in IGNORED.values() for name in names}
+    assert not found - table, f"read them, refuse them, or give the reason in ignored.py: {sorted(found - table)}"
+    assert not table - found, f"these are read, or gone: {sorted(table - found)}"
+
+
+def test_each_parameter_has_one_reason():
+    names = [name for names in IGNORED.values() for name in names]
+    assert len(names) == len(set(names)) and all(len(why) > 15 for why in IGNORED)
+
+
+def test_the_page_is_up_to_date(monkeypatch):
+    monkeypatch.setattr(sys, "path", [str(ROOT / "tools"), *sys.path])
+    surface = pytest.importorskip("surface")
+    assert surface.IGNORED_PAGE.read_text() == surface.ignored_page(), "run tools/surface.py"
+
+
+# ---- what these checks found
+
+
+def test_sum_match_sums_over_the_mapped_axis():
+    x = np.arange(6.0, dtype=np.float32).reshape(3, 2)
+    both = jax.vmap(lambda v: (2 * v, v, 3.0), out_axes=(None, 0, None), sum_match=True)(x)
+    np.testing.assert_array_equal(both[0], 2 * x.sum(0))
+    np.testing.assert_array_equal(both[1], x)
+    assert both[2] == 3
+    with pytest.raises(ValueError, match="out_axes is None"):
+        jax.vmap(lambda v: v, out_axes=None)(x)
+
+
+def test_host_id_is_the_index_of_a_process():
+    with pytest.warns(UserWarning, match="process_index"):
+        assert jax.local_devices(host_id=0) == jax.local_devices()
+    with pytest.warns(UserWarning, match="process_index"), pytest.raises(ValueError, match="17"):
+        jax.local_devices(host_id=17)
+
+
+def test_an_exported_module_may_be_had_as_a_module():
+    exported = jax.export.export(jax.jit(jnp.sin))(np.ones(3, np.float32))
+    module = exported.mlir_module(serialized=False)
+    assert "stablehlo.sine" in str(module) and type(module) is not str
+    assert exported.mlir_module() == module.operation.get_asm(enable_debug_info=False)
+
+
+def test_sizes_and_names_of_methods_are_checked():
+    aval = jax.core.ShapedArray((3, 2), np.float32)
+    assert mapped_aval(3, 0, aval).shape == (2,) and mapped_aval(7, None, aval).shape == (3, 2)
+    with pytest.raises(ValueError, match="3 elements along axis 0, not 5"):
+        mapped_aval(5, 0, aval)
+    with pytest.raises(ValueError, match="method"):
+        jax.scipy.linalg.expm_frechet(np.eye(2), np.eye(2), method="best")
