@@ -40,7 +40,7 @@ def main() -> None:
     }
     if not chosen:
         parser.error(f"no case matches {args.only!r}")
-    needed = {"ours"}.union(*(case.peers for table in chosen.values() for case in table))
+    needed = {"ours"}.union(*(map(measure.environment_of, case.peers) for table in chosen.values() for case in table))
     given = dict(use.partition("=")[::2] for use in args.use)
     if unknown := given.keys() - set(environments.NAMES):
         parser.error(f"--use names {', '.join(unknown)}; there are {', '.join(environments.NAMES)}")

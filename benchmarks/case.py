@@ -11,9 +11,12 @@ class Case:
     statement: what is measured, or one per environment.
     setup: run once before, in the namespace of `statement`; one text, or one per environment.
     prepare: run before every single execution of `statement`, not measured.
-    peers: environments to compare with; the ratio is "ours" over the first of them.
+    peers: environments to compare with; the ratio is "ours" over the first of them. `ours:what` is another statement
+        in ours.
     target: the ratio to stay below, if there is one.
-    unit: "s" for CPU seconds; "MB" for growth of the peak memory (always in a fresh process).
+    allowance: what ours may need more than `target` times the peer's, in the unit.
+    unit: "s" for CPU seconds; "MB" for growth of the peak memory (always in a fresh process); any other is that of the
+        number that `statement`, an expression, has for value.
     fresh: run every sample in a new process.
     """
 
@@ -23,6 +26,7 @@ class Case:
     prepare: str = ""
     peers: tuple[str, ...] = ("upstream",)
     target: float | None = None
+    allowance: float = 0.0
     unit: str = "s"
     fresh: bool = False
 

@@ -48,10 +48,15 @@ class Worker:
         self.process.stdout.close()
 
 
-def measure_fresh(case: Case, environment: Environment) -> dict:
+def environment_of(name: str) -> str:
+    """The environment in which what is named (`ours:what`) is measured."""
+    return name.partition(":")[0]
+
+
+def measure_fresh(case: Case, environment: Environment, name: str) -> dict:
     """One sample in a process of its own."""
     worker = Worker(environment)
-    answer = worker.ask(open=case.code(environment.name))
+    answer = worker.ask(open=case.code(name))
     if "error" not in answer:
         answer = worker.ask(sample=0)
     worker.close()
@@ -70,19 +75,19 @@ def measure(
     workers: dict[tuple[str, int], Worker] = {}
     processes = min(PROCESSES, rounds)
     for case in cases:
-        names = [name for name in ("ours", *case.peers) if name in environments]
+        names = [name for name in ("ours", *case.peers) if environment_of(name) in environments]
         results: dict[str, dict] = {name: {"samples": []} for name in names}
         if not case.fresh:
             for key in itertools.product(names, range(processes)):
                 if key not in workers or not workers[key].alive:
-                    workers[key] = Worker(environments[key[0]])
+                    workers[key] = Worker(environments[environment_of(key[0])])
                 results[key[0]].update(workers[key].ask(open=case.code(key[0])))
         for turn in range(rounds):
             for name in names if turn // processes % 2 == 0 else names[::-1]:
                 if "error" in results[name]:
                     continue
                 if case.fresh:
-                    answer = measure_fresh(case, environments[name])
+                    answer = measure_fresh(case, environments[environment_of(name)], name)
                 else:
                     answer = workers[name, turn % processes].ask(sample=seconds)
                 if "error" in answer:

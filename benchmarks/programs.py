@@ -1,6 +1,6 @@
 """The programs that are traced, lowered and converted. Runs inside the environments that are compared.
 
-`PROGRAMS[name]()` returns `(make, args)`: `make()` gives a new function object every time (so that no cache
+`PROGRAMS[name]()` (or of another batch) returns `(make, args)`: `make()` gives a new function object every time (so that no cache
 of a former trace applies), and `args` are arrays or `jax.ShapeDtypeStruct`s. Every function returns a scalar.
 """
 
@@ -31,7 +31,7 @@ def chain():
     return fresh(function), (jax.ShapeDtypeStruct((8,), jnp.float32),)
 
 
-def mlp():
+def mlp(batch=32):
     """A perceptron of four layers with a cross-entropy loss, written with jax.numpy."""
     sizes = (784, 512, 256, 128, 10)
 
@@ -45,7 +45,7 @@ def mlp():
         (jax.ShapeDtypeStruct((m, n), jnp.float32), jax.ShapeDtypeStruct((n,), jnp.float32))
         for m, n in itertools.pairwise(sizes)
     ]
-    x, y = (jax.ShapeDtypeStruct((32, n), jnp.float32) for n in (784, 10))
+    x, y = (jax.ShapeDtypeStruct((batch, n), jnp.float32) for n in (784, 10))
     return fresh(function), (params, x, y)
 
 
@@ -64,6 +64,38 @@ def cnn_model():
             return nn.Dense(10)(nn.relu(nn.Dense(256)(x)))
 
     return CNN()
+
+
+def resnet_model(stages=(2, 2, 2, 2), classes=1000):
+    """ResNet-18 in Flax Linen."""
+    from flax import linen as nn
+
+    class Block(nn.Module):
+        features: int
+        strides: tuple
+
+        @nn.compact
+        def __call__(self, x):
+            norm = lambda **options: nn.BatchNorm(use_running_average=True, **options)
+            y = nn.Conv(self.features, (3, 3), self.strides, use_bias=False)(x)
+            y = nn.Conv(self.features, (3, 3), use_bias=False)(nn.relu(norm()(y)))
+            y = norm(scale_init=nn.initializers.zeros)(y)
+            if x.shape != y.shape:
+                x = norm()(nn.Conv(self.features, (1, 1), self.strides, use_bias=False)(x))
+            return nn.relu(x + y)
+
+    class ResNet(nn.Module):
+        @nn.compact
+        def __call__(self, x):
+            x = nn.Conv(64, (7, 7), (2, 2), padding=[(3, 3), (3, 3)], use_bias=False)(x)
+            x = nn.relu(nn.BatchNorm(use_running_average=True)(x))
+            x = nn.max_pool(x, (3, 3), strides=(2, 2), padding="SAME")
+            for i, blocks in enumerate(stages):
+                for j in range(blocks):
+                    x = Block(64 * 2**i, (2, 2) if i and not j else (1, 1))(x)
+            return nn.Dense(classes)(x.mean((1, 2)))
+
+    return ResNet()
 
 
 def transformer_model(layers=6, width=256, vocabulary=1000):
@@ -95,14 +127,19 @@ def flax_program(model, x):
     return fresh(lambda variables, x: model.apply(variables, x).mean()), (variables, x)
 
 
-def cnn():
-    """The convolutional network at inference, on eight small images."""
-    return flax_program(cnn_model(), jax.ShapeDtypeStruct((8, 32, 32, 3), jnp.float32))
+def cnn(batch=8):
+    """The convolutional network at inference, on small images."""
+    return flax_program(cnn_model(), jax.ShapeDtypeStruct((batch, 32, 32, 3), jnp.float32))
 
 
-def transformer():
+def resnet(batch=4):
+    """ResNet-18 at inference."""
+    return flax_program(resnet_model(), jax.ShapeDtypeStruct((batch, 64, 64, 3), jnp.float32))
+
+
+def transformer(batch=4):
     """The transformer, of six layers."""
-    return flax_program(transformer_model(), jax.ShapeDtypeStruct((4, 64), jnp.int32))
+    return flax_program(transformer_model(), jax.ShapeDtypeStruct((batch, 64), jnp.int32))
 
 
 def train_step(variables, predict):
@@ -144,10 +181,23 @@ def transformer_step():
     return step, (*state, tokens, (tokens + 1) % 200)
 
 
-PROGRAMS = {f.__name__: functools.cache(f) for f in (chain, mlp, cnn, transformer)}
+PROGRAMS = {f.__name__: functools.cache(f) for f in (chain, mlp, cnn, resnet, transformer)}
 STEPS = {"cnn": cnn_step, "transformer": transformer_step}
 
 
 def gradient(make):
     """The maker of gradients (by the first argument) of the functions that `make` makes."""
     return lambda: jax.grad(make())
+
+
+def gradient_in_tensorflow(converted):
+    """A TensorFlow function with the gradient, by the first argument, of the converted one."""
+    import tensorflow as tf
+
+    def function(first, *rest):
+        with tf.GradientTape() as tape:
+            tape.watch(leaves := tf.nest.flatten(first))
+            value = converted(first, *rest)
+        return value, tape.gradient(value, leaves)
+
+    return function

@@ -19,8 +19,8 @@ def quantity(result: dict, unit: str) -> str:
     if "error" in result:
         return "fails"
     value = result["value"]
-    if unit == "MB":
-        return f"{value:.0f} MB"
+    if unit != "s":
+        return f"{value:.0f} {unit}"
     scale, symbol = next(((s, n) for s, n in ((1, "s"), (1e3, "ms"), (1e6, "µs")) if value * s >= 1), (1e9, "ns"))
     return f"{value * scale:.3g} {symbol}"
 
@@ -41,7 +41,15 @@ def verdict(case: Case, results: dict[str, dict]) -> str:
     value = ratio(results, case.peers[0]) if case.peers else None
     if case.target is None or value is None:
         return ""
-    return "met" if value <= case.target else "noise" if value <= case.target * (1 + NOISE) else "missed"
+    limit = case.target + case.allowance / results[case.peers[0]]["value"]
+    return "met" if value <= limit else "noise" if case.unit == "s" and value <= limit * (1 + NOISE) else "missed"
+
+
+def target(case: Case) -> str:
+    """The target in words."""
+    if case.target is None:
+        return ""
+    return f"≤ {case.target:g}" + (f" + {quantity({'value': case.allowance}, case.unit)}" if case.allowance else "")
 
 
 def row(case: Case, results: dict[str, dict]) -> tuple[str, ...]:
@@ -53,7 +61,7 @@ def row(case: Case, results: dict[str, dict]) -> tuple[str, ...]:
         quantity(results["ours"], case.unit) if "ours" in results else "-",
         ", ".join(peers) or "-",
         ", ".join("-" if value is None else f"{value:.2f}" for value in ratios) or "-",
-        "" if case.target is None else f"≤ {case.target:g}",
+        target(case),
         verdict(case, results),
     )
 
@@ -83,7 +91,7 @@ def print_table(console: Console, measured: list[tuple[Case, dict]]) -> None:
 
 def save_json(path: Path, measured, versions) -> None:
     records = [
-        {"name": case.name, "unit": case.unit, "target": case.target, "verdict": verdict(case, results)}
+        {"name": case.name, "unit": case.unit, "target": target(case), "verdict": verdict(case, results)}
         | {"ratios": {peer: ratio(results, peer) for peer in case.peers}, "results": results}
         for case, results in measured
     ]
