@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from bedrax import pytree
+from bedrax.call_tf import border
 from bedrax.call_tf.function import TfFunction, declared_types
 from bedrax.call_tf.primitive import call_tf_p
 from bedrax.core.avals import aval_of
@@ -69,6 +70,8 @@ def call_tf(
         fun = functions.get(in_tree)
         if fun is None:
             fun = functions[in_tree] = TfFunction(callable_tf, name, in_tree, declared)
+        if border.only_eager(leaves):
+            return border.call_eagerly(fun, leaves)
         args = [_argument(x) for x in leaves]
         call = lambda: call_tf_p.bind(
             *args, fun=fun, output_avals=declared and declared[1], has_side_effects=has_side_effects, ordered=ordered,

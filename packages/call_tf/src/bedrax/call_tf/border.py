@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from bedrax import pytree
 from bedrax.core import config, dtypes, executors, tracing
 from bedrax.core.avals import ShapedArray
 from bedrax.numpy_backend.executor import to_numpy
@@ -68,22 +69,23 @@ def _is_shareable(x: Any) -> bool:
     return next(iter(x.devices())).platform != "cpu" or x.unsafe_buffer_pointer() % _ALIGNMENT == 0
 
 
-def to_array(tensor: Any, given: list) -> Any:
+def to_array(tensor: Any, written: Sequence[np.ndarray]) -> Any:
     """An eager tensor as an array of ours.
 
     Args:
       tensor: the tensor.
-      given: the arguments of the call that made it. Memory of NumPy arrays among them, which may be
-        written later, is never shared.
+      written: NumPy arrays among the arguments of the call that made it. Their memory, which may be written later, is
+        never shared.
     """
-    if not executors.get().shares_memory or not tensor.device.endswith("CPU:0") or tensor.dtype.is_bool:
-        return executors.get().asarray(tensor.numpy())
+    executor = executors.get()
+    if not executor.shares_memory or not tensor.device.endswith("CPU:0") or tensor.dtype.is_bool:
+        return executor.asarray(tensor.numpy())
     try:
-        array = dlpack.from_dlpack(tensor)
-    except tf.errors.OpError:  # of a dtype that TensorFlow's DLPack has not
-        return executors.get().asarray(tensor.numpy())
-    if any(type(x) is np.ndarray and _inside(array, x) for x in given):
-        return executors.get().asarray(tensor.numpy())
+        array = dlpack.of_host(tensor.__dlpack__())
+    except (BufferError, tf.errors.OpError, runtime.JaxRuntimeError):  # a dtype that DLPack has not, memory that XLA wants not
+        return executor.asarray(tensor.numpy())
+    if written and any([_inside(array, x) for x in written]):
+        return executor.asarray(tensor.numpy())
     return array
 
 
@@ -95,6 +97,22 @@ def _inside(array: Any, owner: np.ndarray) -> bool:
 def run_eagerly(fun: Any, args: Sequence[Any]) -> list:
     """Tensors that the `TfFunction` returns for concrete arrays, computed now."""
     return outside_graphs(lambda: fun.run(*map(to_tensor, args)))
+
+
+def only_eager(leaves: Sequence[Any]) -> bool:
+    """Whether TensorFlow runs a call with these arguments here and now, whatever else a call may be."""
+    return (
+        tracing.current.trace is tracing.eval_trace
+        and not tracing.current.varying
+        and all([type(x) is ArrayImpl for x in leaves])
+        and calls_here()
+    )
+
+
+def call_eagerly(fun: Any, arrays: Sequence[Any]) -> Any:
+    """What the primitive does with arrays of a device in the common case, without being bound."""
+    results, tree = fun.results([to_tensor(x) for x in arrays])
+    return pytree.tree_unflatten(tree, [to_array(x, ()) for x in results])
 
 
 _thread = threading.local()

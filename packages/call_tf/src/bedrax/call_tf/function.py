@@ -51,13 +51,18 @@ class TfFunction:
         return self.run(*tensors)
 
     def run(self, *tensors) -> list:
-        args, kwargs = pytree.tree_unflatten(self.in_tree, tensors)
-        leaves, tree = pytree.tree_flatten(self.callable_tf(*args, **kwargs))
+        results, tree = self.results(tensors)
         self._last.out_tree = tree
         if not border.calls_here():  # who asked for the results is elsewhere, or comes later
             self._out_trees[_types_of(tensors)] = tree
-        results = [_numeric(leaf) for leaf in leaves]
-        return results if self.declared is None else self._checked(results, tree)
+        return results
+
+    def results(self, tensors: Sequence[Any]) -> tuple[list, Any]:
+        """The results as `run` returns them, and their structure."""
+        args, kwargs = pytree.tree_unflatten(self.in_tree, tensors)
+        leaves, tree = pytree.tree_flatten(self.callable_tf(*args, **kwargs))
+        found = [_numeric(leaf) for leaf in leaves]
+        return found if self.declared is None else self._checked(found, tree), tree
 
     def structured(self, call: Callable, args: Sequence[Any]) -> Any:
         """The results of ``call()``, which calls this function with `args`, in their structure.
@@ -175,11 +180,10 @@ def _numeric(leaf: Any) -> Any:
     """A result as a tensor of a dtype that arrays have."""
     try:
         tensor = leaf if isinstance(leaf, tf.Tensor) else tf.convert_to_tensor(leaf)
-        given, dtype = types.numpy_dtype(tensor.dtype), border.numpy_dtype(tensor)
+        given = types.numpy_dtype(tensor.dtype)
     except (TypeError, ValueError):
-        dtype = None
-    if dtype is None:
-        raise ValueError(f"The called TF function returns a result that is not convertible to JAX: {leaf}.")
+        raise ValueError(f"The called TF function returns a result that is not convertible to JAX: {leaf}.") from None
+    dtype = dtypes.canonicalize_dtype(given)
     return tensor if given == dtype else tf.cast(tensor, types.tf_dtype(dtype))
 
 

@@ -83,7 +83,8 @@ def _eager(*args, fun, **_):
     for aval in map(aval_of, args):
         if dtypes.is_extended(aval.dtype):
             border.tensor_spec(aval)  # raises
-    return [border.to_array(x, args) for x in border.run_eagerly(fun, args)]
+    written = [x for x in args if type(x) is np.ndarray]
+    return [border.to_array(x, written) for x in border.run_eagerly(fun, args)]
 
 
 @numpy_rules.rule(call_tf_p)

@@ -52,6 +52,15 @@ def is_supported_dtype(dtype: Any) -> bool:
     return dtype.name == "bfloat16"
 
 
+def of_host(capsule: Any):
+    """An array on the CPU that shares the memory of a capsule from there.
+
+    Raises:
+      JaxRuntimeError: XLA cannot use the memory as it is; it is the caller's as before.
+    """
+    return runtime.dlpack_managed_tensor_to_buffer(capsule, clients.backends()["cpu"].local_devices()[0], None)
+
+
 def from_dlpack(external_array: Any, device: Any = None, copy: bool | None = None):
     """An array that shares memory with another library's, through DLPack.
 
