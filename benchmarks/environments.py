@@ -12,7 +12,14 @@ PYTHON = "3.11"
 REQUIREMENTS = {
     "upstream": ["jax==0.10.2", "jaxlib==0.10.2", "flax==0.12.8", "tensorflow-cpu>=2.21"],
     # The last but few that convert to plain TensorFlow operations, and what belongs to it.
-    "upstream-0.4.30": ["jax==0.4.30", "jaxlib==0.4.30", "flax==0.8.5", "tensorflow-cpu==2.17.*", "numpy<2", "scipy<1.14"],
+    "upstream-0.4.30": [
+        "jax==0.4.30",
+        "jaxlib==0.4.30",
+        "flax==0.8.5",
+        "tensorflow-cpu==2.17.*",
+        "numpy<2",
+        "scipy<1.14",
+    ],
     "autograd": ["autograd"],
     "optree": ["optree"],
 }

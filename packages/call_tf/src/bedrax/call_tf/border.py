@@ -82,7 +82,11 @@ def to_array(tensor: Any, written: Sequence[np.ndarray]) -> Any:
         return executor.asarray(tensor.numpy())
     try:
         array = dlpack.of_host(tensor.__dlpack__())
-    except (BufferError, tf.errors.OpError, runtime.JaxRuntimeError):  # a dtype that DLPack has not, memory that XLA wants not
+    except (
+        BufferError,
+        tf.errors.OpError,
+        runtime.JaxRuntimeError,
+    ):  # a dtype that DLPack has not, memory that XLA wants not
         return executor.asarray(tensor.numpy())
     if written and any([_inside(array, x) for x in written]):
         return executor.asarray(tensor.numpy())
