@@ -240,12 +240,12 @@ def test_logging(restored, capsys):
     import logging
 
     config.update("jax_logging_level", "ERROR")
-    assert logging.getLogger("bedrax").level == logging.ERROR
-    config.update("jax_debug_log_modules", "bedrax.core.some,bedrax.core.other")
-    logging.getLogger("bedrax.core.some").debug("a word")
+    assert logging.getLogger("jax").level == logging.ERROR
+    config.update("jax_debug_log_modules", "jax.some,jax.other")
+    logging.getLogger("jax.some").debug("a word")
     assert "a word" in capsys.readouterr().err
     config.update("jax_debug_log_modules", "")
-    assert not logging.getLogger("bedrax.core.some").handlers
+    assert not logging.getLogger("jax.some").handlers
 
 
 def test_several_at_once():

@@ -12,6 +12,7 @@ from bedrax.xla_backend import (
 from bedrax.parallel import (
     PartitionSpec as _PartitionSpec, pmap as pmap, reshard as reshard, set_mesh as set_mesh, shard_map as shard_map, smap as smap,
 )  # fmt: skip
+from bedrax.pallas import ds as ds
 from bedrax.xla_backend.sharding import memory as memory
 from bedrax.state import (
     Ref as Ref, empty_ref as empty_ref, free_ref as free_ref, freeze as freeze, new_ref as new_ref,

@@ -6,6 +6,7 @@ and one that computes the rest again and pushes tangents through.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -62,10 +63,9 @@ def checkpoint(
     def checkpointed(*args, **kwargs):
         positions = {n % len(args) for n in static} if static else set()
         dynamic = tuple(a for i, a in enumerate(args) if i not in positions)
-        call = fun if not positions else _with_static(fun, args, positions)
-        if names:
-            call = functools.partial(call, **{k: v for k, v in kwargs.items() if k in names})
-            kwargs = {k: v for k, v in kwargs.items() if k not in names}
+        fixed = {i: args[i] for i in positions} | {k: v for k, v in kwargs.items() if k in names}
+        call = fun if not fixed else _with_static(fun, fixed)
+        kwargs = {k: v for k, v in kwargs.items() if k not in names}
         leaves, in_tree = pytree.tree_flatten((dynamic, kwargs))
         program, consts, out_tree = staging.trace_function(call, in_tree, tuple(aval_of(x) for x in leaves))
         out = remat_p.bind(
@@ -79,11 +79,19 @@ def checkpoint(
 remat = checkpoint
 
 
-def _with_static(fun, args, positions):
+def _with_static(fun: Callable, fixed: dict[int | str, Any]) -> Callable:
+    """`fun` with some arguments given, by position or name; its traces are kept for their values, if these have hashes."""
+
     def call(*dynamic, **kwargs):
         rest = iter(dynamic)
-        return fun(*(args[i] if i in positions else next(rest) for i in range(len(args))), **kwargs)
+        count = len(dynamic) + sum(type(k) is int for k in fixed)
+        given = {k: v for k, v in fixed.items() if type(k) is str}
+        return fun(*(fixed[i] if i in fixed else next(rest) for i in range(count)), **kwargs, **given)
 
+    role = (checkpoint, tuple((k, type(v), v) for k, v in fixed.items()))
+    with contextlib.suppress(TypeError):
+        hash(role)
+        call.traces_of = (fun, role)
     return call
 
 

@@ -96,6 +96,7 @@ class BoundRule:
         self.out_tree = None
 
     name = property(lambda self: function_name(self.fun))
+    functions = property(lambda self: (self.fun, *self.rules, *self.fixed()))
 
     def _data(self) -> tuple:
         return (self.fun, self.rules, self.static, self.count, self.in_tree, self.symbolic_zeros)

@@ -126,10 +126,27 @@ class Linearized:
 
 
 class LinearFunction(Linearized):
-    """What `linearize` returns: called with tangents, it pushes them."""
+    """What `linearize` returns: called with tangents, it pushes them.
+
+    Attributes:
+      func, args: a function of the residuals and the tangents, and the residuals: ``func(*args, *tangents)``.
+    """
 
     __slots__ = ()
     __call__ = Linearized.push
+
+    @property
+    def func(self) -> Callable:
+        static = self._flatten()[1]
+        return lambda residuals, *tangents: type(self)._unflatten(static, residuals)(*tangents)
+
+    @property
+    def args(self) -> tuple:
+        return (self._flatten()[0],)
+
+    @property
+    def keywords(self) -> dict:
+        return {}
 
 
 class GradValue:

@@ -6,11 +6,14 @@ in the parent trace on whole batches.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from types import CellType, FunctionType, MethodType, ModuleType
 from typing import Any
 
+from bedrax import pytree
 from bedrax.batching.tables import AxisData, batch_rules, to_axis
 from bedrax.core import staging
 from bedrax.core.avals import aval_functions, aval_of
@@ -27,6 +30,9 @@ axis_rules = Column(
     "batching over the named axis", "bedrax.batching.rules",
     signature="rule(axis, args, dims, **params) -> (out, out_dim)",
 )  # fmt: skip
+
+
+_EMPTY_CELL = CellType()
 
 
 class BatchTracer(Tracer):
@@ -101,14 +107,16 @@ class BatchTrace(Trace):
                 dims.append(None)
         name = self.axis.name
         table = batch_rules if active else None
-        if name is not None:
+        if params.get("call_jaxpr", self) is None:  # a function with rules of its own, as it was written
+            if name is not None:  # what it does with the axis is not known before it is staged
+                return self.process(prim, *staged(args, params))
+            if not active and any(self.split(x)[1] is not None for x in held_by(params["rule"])):
+                table = batch_rules
+        elif name is not None:
             if name in named_axes[prim](params):
                 table = axis_rules
-            elif not active:
-                if params.get("call_jaxpr", self) is None:  # what it does is not known before it is staged
-                    return self.process(prim, *staged(args, params))
-                if holds_axis(prim, params, name):
-                    table = batch_rules
+            elif not active and holds_axis(prim, params, name):
+                table = batch_rules
         saved = current.trace
         current.trace = self.parent
         try:
@@ -126,6 +134,35 @@ class BatchTrace(Trace):
         if type(x) is BatchTracer and (x._trace is self or x._trace.axis is self.axis):
             return x.val, x.dim
         return x, None
+
+
+def held_by(function: Any) -> Iterator[Tracer]:
+    """The traced values that a function closes over, itself or by functions and objects that it holds."""
+    seen: set[int] = set()
+    left = [function]
+    while left:
+        x = left.pop()
+        if isinstance(x, Tracer):
+            yield x
+            left += [x.val] if type(x) is BatchTracer else []
+        elif id(x) not in seen:
+            seen.add(id(x))
+            if isinstance(x, FunctionType):
+                left += [c.cell_contents for c in x.__closure__ or () if c != _EMPTY_CELL]
+            elif isinstance(x, MethodType):
+                left += [x.__self__, x.__func__]
+            elif isinstance(x, functools.partial):
+                left += [x.func, *x.args, *x.keywords.values()]
+            elif hasattr(x, "functions"):  # a rule
+                left += x.functions
+            elif not isinstance(x, type | ModuleType):
+                left += vars(x).values() if callable(x) and hasattr(x, "__dict__") else _parts(x)
+
+
+def _parts(x: Any) -> list:
+    """The leaves of a container; none of what is a leaf."""
+    leaves = pytree.tree_leaves(x)
+    return [] if len(leaves) == 1 and leaves[0] is x else leaves
 
 
 def holds_axis(prim: Primitive, params: dict, name: Any) -> bool:

@@ -531,7 +531,7 @@ _debugged: dict[str, logging.Handler] = {}  # modules whose log is shown
 @on_change
 def _set_up_logging(name: str, flag: Flag) -> None:
     if flag is logging_level:
-        logging.getLogger("bedrax").setLevel(flag.global_value)
+        logging.getLogger("jax").setLevel(flag.global_value)
     elif flag is debug_log_modules:
         wanted = {module for module in flag.global_value.split(",") if module}
         for module in _debugged.keys() - wanted:

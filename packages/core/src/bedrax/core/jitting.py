@@ -20,7 +20,7 @@ from bedrax.core.signatures import Signature, leaf_names
 from bedrax.core.tables import calls, print_rules, programs, with_programs
 from bedrax.core.tracing import Primitive, current
 
-_logger = logging.getLogger(__name__)
+_logger = logging.getLogger("jax.jit")
 
 
 def holds_program(name: str, shrinks: bool = True) -> Primitive:

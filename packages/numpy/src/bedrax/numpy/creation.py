@@ -91,6 +91,8 @@ def from_data(x: Any, dtype: Any, copy: bool, where: str) -> Array:
             return lax.asarray(x)
         return lax.asarray(_python_scalar(x, dtype))
     if isinstance(x, (np.ndarray, np.generic)):
+        if isinstance(x, np.ma.MaskedArray):
+            aval_of(x)  # says that there is no such thing here
         return _from_numpy(np.asarray(x), dtype, copy)
     if isinstance(x, (list, tuple)):
         return _from_sequence(x, dtype)

@@ -36,6 +36,8 @@ def poly(seq_of_zeros: ArrayLike) -> Array:
 
 def _trimmed(x: Array, name: str) -> Array:
     """Without leading zeros, which must be known."""
+    if not x.shape[0]:
+        return x
     nonzero = x != 0
     first = concrete_int(
         jnp.where(jnp.any(nonzero), jnp.argmax(nonzero), x.shape[0]),
@@ -168,7 +170,7 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
     Args:
       p: coefficients, of rank 1.
       strip_zeros: remove leading zeros, and make trailing ones zeros of the polynomial; needs a concrete array.
-        Otherwise the leading coefficient must not be zero: where it is, results are NaN.
+        Otherwise as many results are NaN as there are leading zeros, the last ones.
 
     Raises:
       ValueError: `p` is not of rank 1.
@@ -186,8 +188,13 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
     found = jnp.zeros((0,), dtype)
     n = p.shape[0]
     if n >= 2:
+        lost = 0 if strip_zeros else jnp.sum(jnp.cumprod(p == 0))  # leading zeros go to the end, where they are roots
+        p = p if strip_zeros else jnp.roll(p, -lost)
         companion = jnp.diag(jnp.ones((n - 2,), p.dtype), -1).at[0].set(-p[1:] / p[0])
         found = jnp.linalg.eigvals(companion)
+        if not strip_zeros:
+            found = found[jnp.argsort(found == 0, stable=True)]
+            found = jnp.where(jnp.arange(n - 1) < n - 1 - lost, found, complex(np.nan, np.nan))
     return jnp.concatenate([found, jnp.zeros((count,), dtype)])
 
 

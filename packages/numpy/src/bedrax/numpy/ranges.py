@@ -345,8 +345,10 @@ class _Join:
         axis, rank, where = self.axis, self.rank, self.where
         if key and isinstance(key[0], str):
             directive, key = key[0], key[1:]
-            if directive in ("r", "c"):
-                raise NotImplementedError(f"jnp.{self.name}[{directive!r}]: there are no matrix objects; use 2D arrays")
+            if directive in ("r", "c"):  # a row or a column of a matrix
+                line = type(self)(self.name, 0, 1, -1)[key]
+                axis = 0 if directive == "r" else 1
+                return lax.expand_dims(line, (axis,)) if line.ndim == 1 else line
             try:
                 numbers = [int(v) for v in directive.split(",")]
             except ValueError:

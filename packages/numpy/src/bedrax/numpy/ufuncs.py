@@ -500,10 +500,22 @@ def spacing(x, /):
     x = inexact("spacing", x)
     if dtypes.is_complex(aval_of(x).dtype):
         raise TypeError("spacing does not support complex-valued inputs")
-    away = copysign(_constant(x, np.inf), x)
-    away = operators._full(away, aval_of(x).shape)
-    gap = lax.sub(lax.nextafter(x, away), x)
-    return operators._select(_is_inf(x), _constant(x, np.nan), gap)
+    dtype = aval_of(x).dtype
+    if dtype not in _PLAIN_FLOATS:
+        away = operators._full(copysign(_constant(x, np.inf), x), aval_of(x).shape)
+        return operators._select(_is_inf(x), _constant(x, np.nan), lax.sub(lax.nextafter(x, away), x))
+    # Written as bits: where a gap is not a normal number, arithmetic would make it zero.
+    mant, _, exponent_bits, whole = _float_bits(dtype)
+    make = whole.type
+    bits = lax.bitcast_convert_type(lax.convert_to(x, dtype, False), whole)
+    exponent = lax.bitwise_and(lax.shift_right_logical(bits, make(mant)), make((1 << exponent_bits) - 1))
+    exponent = lax.max(exponent, make(1))
+    normal = lax.shift_left(lax.sub(exponent, make(mant)), make(mant))
+    subnormal = lax.shift_left(make(1), lax.min(lax.sub(exponent, make(1)), make(mant)))
+    size = operators._select(lax.gt(exponent, make(mant)), normal, subnormal)
+    sign = lax.bitwise_and(bits, make(np.iinfo(whole).min))
+    gap = lax.bitcast_convert_type(lax.bitwise_or(size, sign), dtype)
+    return operators._select(lax.is_finite(x), gap, _constant(x, np.nan))
 
 
 @one_program
@@ -552,8 +564,10 @@ def gcd(x1, x2):
         safe = operators._select(more, b, _constant(b, 1))
         return operators._select(more, b, a), operators._select(more, lax.rem(a, safe), zero)
 
+    weak = aval_of(x).weak_type
     x, y = (lax.convert_to(v, aval_of(v).dtype, False) for v in (x, y))
-    return lax.while_loop(lambda pair: any_(lax.ne(pair[1], zero)), step, (x, y))[0]
+    found = lax.while_loop(lambda pair: any_(lax.ne(pair[1], zero)), step, (x, y))[0]
+    return lax.convert_to(found, aval_of(found).dtype, weak)
 
 
 @one_program

@@ -140,4 +140,6 @@ def to_numpy(x: Any) -> tuple[np.ndarray, bool]:
         return x, False
     if isinstance(aval.dtype, dtypes.ExtendedDType):
         return to_numpy(aval.dtype.physical_value(x))
+    if hasattr(x, "__jax_array__"):
+        return to_numpy(x.__jax_array__())
     return np.asarray(x, dtype=aval.dtype), aval.weak_type

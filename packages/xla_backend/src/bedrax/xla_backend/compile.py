@@ -32,7 +32,7 @@ from bedrax.xla_backend.layout import Layout
 from bedrax.xla_backend.placement import Placement, partitioned_axes
 from bedrax.xla_backend.sharding import make_single_device_sharding
 
-logger = logging.getLogger("bedrax.xla_backend")
+logger = logging.getLogger("jax.compile")
 
 _NATIVE_TREES = pytree.engine_name == "native"
 

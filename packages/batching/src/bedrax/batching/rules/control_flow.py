@@ -15,6 +15,7 @@ from bedrax.core.avals import aval_of
 from bedrax.core.facts import fact
 from bedrax.core.ir import run
 from bedrax.lax.axes import move_axis
+from bedrax.lax.primitives.callbacks import io_effect
 from bedrax.lax.primitives.control_flow import cond_p, scan_p, while_p
 from bedrax.lax.primitives.elementwise import eq_p, ne_p, select_n_p, stop_gradient_p
 from bedrax.lax.primitives.reductions import reduce_or_p
@@ -72,6 +73,12 @@ def _while(axis, args, dims, *, cond_jaxpr, cond_nconsts, body_jaxpr, body_ncons
             body_nconsts=body_nconsts,
         )  # fmt: skip
         return out, [0 if m else None for m in mapped]
+    if io_effect in cond.effects | batched.effects:
+        raise NotImplementedError(
+            "vmap of a while_loop whose elements end at different times, with an io_callback inside: the loop goes on until"
+            " the last one ends, and the callback would be called for those that ended, too. Take it out of the loop, or"
+            " map with jax.lax.map."
+        )
     # Elements end at different times: go on while any goes on, and hold the others still.
     held = fact(body_jaxpr, (_held, cond, batched), lambda: _held(cond, cond_nconsts, batched, body_nconsts))
     out = while_p.bind(

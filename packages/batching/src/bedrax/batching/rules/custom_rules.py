@@ -1,6 +1,7 @@
 """Batching of functions with rules of their own: the functions and their rules are batched together.
 
-Every result is mapped at 0, whatever the rules around it map, so that a function and its rules agree.
+Where results are mapped is settled before, so that a function and its rules agree: at 0, but for those that a program
+with collectives over the axis shows not to be mapped.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from bedrax.batching.tables import AxisData, all_to_front, batch_rules, to_front
-from bedrax.batching.trace import batch_flat, batch_flat_with_aux, batch_jaxpr, place
+from bedrax.batching.trace import batch_flat, batch_flat_with_aux, batch_jaxpr, place, place_all
+from bedrax.core.passes import axes_of
 from bedrax.lax.primitives import custom_rules
 from bedrax.lax.primitives.reductions import reduce_sum_p
 from bedrax.lax.symbolic_zeros import Zero
@@ -23,23 +25,32 @@ class BatchedRule:
     Attributes:
       rule: of the function on elements.
       dims: where the arguments are mapped.
+      out_dims: where the results are, 0 or None; the whole is None if all are.
     """
 
     rule: Any
     axis: AxisData
     dims: tuple
+    out_dims: tuple | None = None
 
     name = property(lambda self: self.rule.name)
     symbolic_zeros = property(lambda self: self.rule.symbolic_zeros)
     optimize_remat = property(lambda self: self.rule.optimize_remat)
+    functions = property(lambda self: self.rule.functions)
+
+    def placed(self, outs: Sequence[Any], dims: Sequence[int | None]) -> list:
+        """Results (or their tangents) as mapped where the results are."""
+        if self.out_dims is None:
+            return all_to_front(outs, dims, self.axis.size)
+        return place_all(outs, dims, self.out_dims, self.axis.size)
 
     def primal(self, *args) -> list:
         """The function on batches."""
         outs, dims = batch_flat(self.rule.primal, self.axis, args, self.dims)
-        return all_to_front(outs, dims, self.axis.size)
+        return self.placed(outs, dims)
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list, list]:
-        """Results and tangents (or `Zero`), all mapped at 0."""
+        """Results and tangents (or `Zero`)."""
         live = [t for t in tangents if type(t) is not Zero]
         live_dims = [d for t, d in zip(tangents, self.dims, strict=True) if type(t) is not Zero]
 
@@ -51,20 +62,26 @@ class BatchedRule:
             return [*outs, *(t for t in moved if type(t) is not Zero)], zeros
 
         vals, dims, zeros = batch_flat_with_aux(flat, self.axis, [*primals, *live], [*self.dims, *live_dims])
-        placed = all_to_front(vals, dims, self.axis.size)
-        outs, rest = placed[: len(zeros)], iter(placed[len(zeros) :])
-        return outs, [Zero.of(x) if is_zero else next(rest) for x, is_zero in zip(outs, zeros)]
+        n = len(zeros)
+        outs, rest = self.placed(vals[:n], dims[:n]), iter(zip(vals[n:], dims[n:], strict=True))
+        moved = [(x, None) if is_zero else next(rest) for x, is_zero in zip(outs, zeros, strict=True)]
+        wanted = self.out_dims or (0,) * n
+        tangents = [
+            Zero.of(x) if is_zero else place(t, d, w, self.axis.size)
+            for x, is_zero, (t, d), w in zip(outs, zeros, moved, wanted, strict=True)
+        ]
+        return outs, tangents
 
     def forward(self, args: Sequence[Any], active: Sequence[bool]) -> tuple[list, list, BatchedPullback]:
-        """Results mapped at 0, residuals mapped where they fall, and what reads them."""
+        """Results, residuals mapped where they fall, and what reads them."""
 
         def flat(*xs):
             outs, residuals, bwd = self.rule.forward(xs, active)
             return [*outs, *residuals], (len(outs), bwd)
 
         vals, dims, (n, bwd) = batch_flat_with_aux(flat, self.axis, args, self.dims)
-        outs = all_to_front(vals[:n], dims[:n], self.axis.size)
-        return outs, vals[n:], BatchedPullback(bwd, self.axis, tuple(dims[n:]), self.dims)
+        outs = self.placed(vals[:n], dims[:n])
+        return outs, vals[n:], BatchedPullback(bwd, self.axis, tuple(dims[n:]), self.dims, self.out_dims or (0,) * n)
 
 
 @dataclass(frozen=True)
@@ -73,17 +90,19 @@ class BatchedPullback:
 
     Attributes:
       bwd: the rule on elements.
-      res_dims, dims: where the residuals and the arguments are mapped.
+      res_dims, dims, out_dims: where the residuals, the arguments and the results are mapped.
     """
 
     bwd: Any
     axis: AxisData
     res_dims: tuple
     dims: tuple
+    out_dims: tuple
 
     def __call__(self, residuals: Sequence[Any], cts: Sequence[Any]) -> list:
         """A cotangent or None per argument, mapped where the argument is."""
         live = [ct for ct in cts if type(ct) is not Zero]
+        live_dims = [d for ct, d in zip(cts, self.out_dims, strict=True) if type(ct) is not Zero]
 
         def flat(*xs):
             own, rest = xs[: len(residuals)], iter(xs[len(residuals) :])
@@ -91,9 +110,7 @@ class BatchedPullback:
             zeros = [ct is None or type(ct) is Zero for ct in back]
             return [ct for ct, is_zero in zip(back, zeros, strict=True) if not is_zero], zeros
 
-        vals, dims, zeros = batch_flat_with_aux(
-            flat, self.axis, [*residuals, *live], [*self.res_dims, *[0] * len(live)]
-        )
+        vals, dims, zeros = batch_flat_with_aux(flat, self.axis, [*residuals, *live], [*self.res_dims, *live_dims])
         leaving = iter(zip(vals, dims, strict=True))
         return [
             None if is_zero else self._leave(*next(leaving), d) for is_zero, d in zip(zeros, self.dims, strict=True)
@@ -107,11 +124,16 @@ class BatchedPullback:
 
 def _call(prim):
     def rule(axis, args, dims, *, call_jaxpr, rule, num_consts):
-        batched = None if call_jaxpr is None else batch_jaxpr(call_jaxpr, axis, tuple(dims), True)[0]
-        outs = prim.bind(
-            *args, call_jaxpr=batched, rule=BatchedRule(rule, axis, tuple(dims[num_consts:])), num_consts=num_consts
-        )  # fmt: skip
-        return outs, [0] * len(outs)
+        batched = out_dims = None
+        if call_jaxpr is not None:
+            wanted = True
+            if axis.name in axes_of(call_jaxpr):
+                out_dims = tuple(d if d is None else 0 for d in batch_jaxpr(call_jaxpr, axis, tuple(dims))[1])
+                wanted = tuple(d is not None for d in out_dims)
+            batched, _ = batch_jaxpr(call_jaxpr, axis, tuple(dims), wanted)
+        batched_rule = BatchedRule(rule, axis, tuple(dims[num_consts:]), out_dims)
+        outs = prim.bind(*args, call_jaxpr=batched, rule=batched_rule, num_consts=num_consts)
+        return outs, [0] * len(outs) if out_dims is None else out_dims
 
     batch_rules.add(prim, rule, "program")
 

@@ -86,6 +86,17 @@ def convert_to(x, dtype: np.dtype, weak_type: bool = False) -> Any:
     return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=weak_type)
 
 
+def _from_long_int(x: int, dtype: np.dtype) -> np.ndarray:
+    """A Python int that the default integers do not hold, wrapped around or rounded."""
+    if not dtypes.issubdtype(dtype, np.integer):
+        return np.asarray(float(x)).astype(dtype)
+    bits = dtypes.itemsize_bits(dtype)
+    x &= (1 << bits) - 1
+    if dtypes.issubdtype(dtype, np.signedinteger) and x >> (bits - 1):
+        x -= 1 << bits
+    return np.asarray(x).astype(dtype)
+
+
 def convert_element_type(operand, new_dtype) -> Any:
     """Convert elements to another dtype.
 
@@ -110,6 +121,8 @@ def convert_element_type(operand, new_dtype) -> Any:
     if isinstance(operand, list | tuple) or operand is None:
         raise TypeError(f"convert_element_type takes an array, got {operand!r}; make it one with jnp.asarray")
     dtype = dtypes.explicit_dtype(new_dtype, "convert_element_type")
+    if type(operand) is int and isinstance(dtype, np.dtype) and not -(2**31) <= operand < 2**31:
+        operand = asarray(_from_long_int(operand, dtype))
     aval = aval_of(operand)
     if (
         isinstance(dtype, np.dtype)

@@ -1,0 +1,168 @@
+"""Corners of the interface that programs stand in: each of these was different, or failed."""
+
+import io
+import logging
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+A = jnp.arange(3.0) + 1
+
+
+def times(w, kind):
+    """A function with a rule of its own that closes over `w`."""
+    if kind == "vjp":
+        f = jax.custom_vjp(lambda x: x * w)
+        f.defvjp(lambda x: (x * w, None), lambda _, ct: (ct * w,))
+    else:
+        f = jax.custom_jvp(lambda x: x * w)
+        f.defjvp(lambda primals, tangents: (primals[0] * w, tangents[0] * w))
+    return f
+
+
+@pytest.mark.parametrize("kind", ["jvp", "vjp"])
+def test_rules_may_close_over_what_any_vmap_around_maps(kind):
+    table = np.outer(A, A)
+    np.testing.assert_allclose(jax.vmap(lambda w: jax.vmap(lambda x: times(w, kind)(x))(A))(A), table)
+    np.testing.assert_allclose(jax.vmap(lambda w: jax.vmap(lambda x: times(w * x, kind)(x))(A))(A), table * A)
+    slopes = jax.vmap(lambda w: jax.vmap(lambda x: jax.grad(times(w * x, kind))(x))(A))(A)
+    np.testing.assert_allclose(slopes, table)
+    assert jax.vmap(lambda x: times(2.0, kind)(3.0), out_axes=None)(A) == 6.0  # what maps nothing stays so
+
+
+def test_a_rule_with_a_collective_inside_is_not_mapped():
+    @jax.custom_vjp
+    def total(x):
+        return lax.psum(x, "i")
+
+    total.defvjp(lambda x: (lax.psum(x, "i"), None), lambda _, ct: (2 * ct,))
+
+    @jax.custom_jvp
+    def sums(x):
+        return lax.psum(x, "i"), x
+
+    sums.defjvp(lambda p, t: ((lax.psum(p[0], "i"), p[0]), (lax.psum(t[0], "i"), t[0])))
+    mapped = jax.vmap(total, axis_name="i", out_axes=None)
+    assert mapped(A) == 6.0
+    np.testing.assert_allclose(jax.grad(mapped)(A), [2.0, 2.0, 2.0])
+    mapped = jax.vmap(sums, axis_name="i", out_axes=(None, 0))
+    (whole, each), (d_whole, d_each) = jax.jvp(mapped, (A,), (A,))
+    assert whole == d_whole == 6.0
+    np.testing.assert_allclose(each, A)
+    np.testing.assert_allclose(d_each, A)
+
+
+def test_checkpoint_with_static_arguments_traces_once():
+    calls = []
+
+    def f(x, k, *, how=None):
+        calls.append((k, how))
+        return x * k
+
+    g = jax.checkpoint(f, static_argnums=1, static_argnames="how")
+    assert [float(g(2.0, 3)), float(g(3.0, 3)), float(jax.grad(g)(1.0, 3))] == [6.0, 9.0, 3.0]
+    assert calls == [(3, None)]
+    assert g(2.0, 4) == 8.0 and g(2.0, 4, how="a") == 8.0
+    assert calls == [(3, None), (4, None), (4, "a")]
+
+
+def test_indices_into_nothing():
+    nothing, nowhere = jnp.zeros((0, 3)), jnp.array([], int)
+    for take in (lambda x, i: x[i], jax.jit(lambda x, i: x[i]), lambda x, i: jnp.take(x, i, axis=0)):
+        assert take(nothing, nowhere).shape == (0, 3)
+        with pytest.raises(IndexError, match="it is empty"):
+            take(nothing, jnp.array([0]))
+    with pytest.raises(IndexError, match="it is empty"):
+        jax.jit(lambda x, i: x[i])(nothing, 0)
+    assert jax.grad(lambda x: x[nowhere].sum())(nothing).shape == (0, 3)
+    np.testing.assert_array_equal(jnp.insert(jnp.ones(1), nowhere, jnp.array([])), [1.0])
+
+
+def test_loops_that_end_at_different_times_take_no_io():
+    def rounds(n):
+        one = lambda: jax.experimental.io_callback(lambda: np.int32(1), jax.ShapeDtypeStruct((), jnp.int32))
+        return lax.while_loop(lambda c: c < n, lambda c: c + one(), 0)
+
+    assert rounds(2) == 2
+    with pytest.raises(NotImplementedError, match="io_callback"):
+        jax.make_jaxpr(jax.vmap(rounds))(jnp.array([1, 2]))
+
+
+def test_convolutions_of_no_examples():
+    f = lambda x, k: lax.conv_general_dilated(x, k, (1,), "VALID")
+    assert jax.vmap(f)(jnp.ones((0, 1, 2, 5)), jnp.ones((0, 3, 2, 2))).shape == (0, 1, 3, 4)
+
+
+def test_ints_that_no_default_type_holds_are_converted():
+    assert lax.convert_element_type(2**40 + 5, jnp.int32) == 5
+    assert lax.convert_element_type(-(2**40) - 1, jnp.int8) == -1
+    assert lax.convert_element_type(2**40, jnp.float32) == 2.0**40
+
+
+def test_spacing_of_small_numbers():
+    for dtype in (np.float32, np.float16):
+        tiny = np.finfo(dtype).smallest_normal
+        x = np.array([0, tiny / 2, tiny, 3 * tiny, 1, 100, 1000], dtype)
+        bits = f"i{x.itemsize}"  # as floats, the smallest would be equal to zero for some processors
+        np.testing.assert_array_equal(np.asarray(jnp.spacing(x)).view(bits), np.spacing(x).view(bits))
+        np.testing.assert_array_equal(jnp.spacing(-x[1:]), -jnp.spacing(x[1:]))
+        assert np.isnan(jnp.spacing(np.array([np.inf, np.nan], dtype))).all()
+
+
+def test_roots_with_leading_zeros_kept():
+    found = jax.jit(lambda p: jnp.roots(p, strip_zeros=False))(jnp.array([0.0, 2.0, -6.0, 4.0, 0.0]))
+    np.testing.assert_allclose(np.sort(found[:3].real), [0.0, 1.0, 2.0], atol=1e-6)
+    assert np.isnan(found[3])
+    assert jnp.roots(jnp.zeros(3)).shape == (0,)
+
+
+@pytest.mark.filterwarnings("ignore:the matrix subclass")
+def test_rows_and_columns_by_name():
+    for way in ("r", "c"):
+        for parts in ((1, 2, 3), ([1, 2], [3]), ([[1, 2]], [[3, 4]])):
+            np.testing.assert_array_equal(jnp.r_[(way, *parts)], np.asarray(np.r_[(way, *parts)]))
+
+
+def test_weak_types_of_common_divisors():
+    assert jnp.gcd(4, 6).weak_type and jnp.lcm(4, 6).weak_type
+    assert not jnp.gcd(jnp.int32(4), 6).weak_type
+
+
+def test_masked_arrays_are_refused_everywhere():
+    for f in (jnp.asarray, jnp.array, jnp.sin):
+        with pytest.raises(ValueError, match="masked"):
+            f(np.ma.masked_array([1.0, 2.0], [0, 1]))
+
+
+def test_objects_that_are_arrays_on_demand():
+    class Held:
+        def __jax_array__(self):
+            return A
+
+    np.testing.assert_allclose(jax.vmap(lambda x: x + 1)(Held()), A + 1)
+    np.testing.assert_allclose(jax.jit(lambda x: x + 1)(Held()), A + 1)
+    np.testing.assert_allclose(jax.grad(lambda x: (x * x).sum())(Held()), 2 * A)
+
+
+def test_compilations_are_logged_where_users_listen():
+    text, logger = io.StringIO(), logging.getLogger("jax")
+    handler = logging.StreamHandler(text)
+    logger.addHandler(handler)
+    try:
+        with jax.log_compiles(True):
+            jax.jit(lambda x: x * 7 - 3)(1.0)
+    finally:
+        logger.removeHandler(handler)
+    assert "compiled" in text.getvalue()
+
+
+def test_a_linear_map_tells_its_function_and_its_residuals():
+    _, push = jax.linearize(lambda x, y: jnp.sin(x) * y, 2.0, 3.0)
+    np.testing.assert_allclose(push.func(*push.args, 1.0, 0.5, **push.keywords), push(1.0, 0.5))
+
+
+def test_slices_of_references_by_start_and_size():
+    np.testing.assert_array_equal(jax.new_ref(jnp.arange(5))[jax.ds(1, 2)], [1, 2])
