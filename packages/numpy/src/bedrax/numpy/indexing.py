@@ -210,7 +210,9 @@ def _takes_nothing(plan: Plan) -> bool:
     for axis, (size, kind) in enumerate(zip(plan.shape, plan.axes, strict=True)):
         if type(size) is int and size == 0 and kind[0] in (POINT, ARRAY):
             if not any(type(n) is int and n == 0 for n in plan.result_shape):
-                raise IndexError(f"nothing can be read along axis {axis} of an array of shape {plan.shape}: it is empty")
+                raise IndexError(
+                    f"nothing can be read along axis {axis} of an array of shape {plan.shape}: it is empty"
+                )
             return True
     return False
 
