@@ -45,6 +45,26 @@ def test_a_program_is_compiled_once_for_all_processes(tmp_path, compilations):
             assert len(compilations) == 3 + n
 
 
+def test_an_entry_can_be_compared_with_what_is_compiled_now(tmp_path, compilations):
+    x = np.arange(3, dtype=np.float32)
+
+    def run(function):
+        return np.asarray(xla.jit(lambda x: function(x))(x))
+
+    with flags.compilation_cache_dir(str(tmp_path)), flags.persistent_cache_min_compile_time_secs(0.0):
+        run(lax.sin)
+        (sines,) = tmp_path.iterdir()
+        run(lax.cos)
+        (cosines,) = set(tmp_path.iterdir()) - {sines}
+        with flags.compilation_cache_check_contents(True):
+            run(lax.sin)
+            assert len(compilations) == 3  # it was found, compiled, and the same
+            cosines.write_bytes(sines.read_bytes())
+            with pytest.warns(UserWarning, match="another program"):
+                np.testing.assert_allclose(run(lax.cos), np.cos(x), rtol=1e-6)
+            np.testing.assert_allclose(run(lax.cos), np.cos(x), rtol=1e-6)  # it was replaced
+
+
 def test_fast_compilations_are_not_kept(tmp_path):
     with flags.compilation_cache_dir(str(tmp_path)), flags.persistent_cache_min_compile_time_secs(1000.0):
         xla.jit(lambda x: lax.cos(x))(1.0)

@@ -47,7 +47,7 @@ INERT: dict[str, tuple[tuple, ...]] = {
         ("jax_compilation_cache_expect_pgle", False),
     ),
     "the compilation cache holds executables only, under a key that has no addresses": (
-        ("jax_compilation_cache_check_contents", False), ("jax_remove_custom_partitioning_ptr_from_cache_key", False),
+        ("jax_remove_custom_partitioning_ptr_from_cache_key", False),
         ("jax_persistent_cache_enable_xla_caches", "xla_gpu_per_fusion_autotune_cache_dir", {"optional": True}),
     ),
     "an operation's location is the user's line, in full": (

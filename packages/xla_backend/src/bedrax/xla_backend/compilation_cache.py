@@ -30,6 +30,8 @@ def cached(client, module, executable_devices, options, compile_now: Callable[[]
         if path.exists():
             executable = client.deserialize_executable(_checked(path.read_bytes()), executable_devices, options)
             monitoring.record_event("/jax/compilation_cache/cache_hits")
+            if flags.compilation_cache_check_contents.value and _programs(executable) != _programs(compile_now()):
+                raise ValueError("it holds another program than the one that is compiled now; it is replaced")
             return executable
     except Exception as error:
         _report("read", path, error)
@@ -61,6 +63,13 @@ def key(client, module, executable_devices, options) -> str:
         digest.update(len(part).to_bytes(8, "little"))
         digest.update(part)
     return digest.hexdigest()
+
+
+def _programs(executable) -> list[str]:
+    """What an executable runs, as text without names and places."""
+    options = runtime.HloPrintOptions.fingerprint()
+    options.print_large_constants = True
+    return [program.to_string(options) for program in executable.hlo_modules()]
 
 
 def _checked(entry: bytes) -> bytes:

@@ -77,6 +77,8 @@ compilation_cache_dir = flag("jax_compilation_cache_dir", None, "folder of the c
 compilation_cache_max_size = flag("jax_compilation_cache_max_size", -1, "bytes it may hold (-1: unlimited)")
 compilation_cache_include_metadata_in_key = flag(
     "jax_compilation_cache_include_metadata_in_key", False, "source locations are part of the key")  # fmt: skip
+compilation_cache_check_contents = flag(
+    "jax_compilation_cache_check_contents", False, "a program that is found is compiled, too, and compared")  # fmt: skip
 persistent_cache_min_compile_time_secs = flag(
     "jax_persistent_cache_min_compile_time_secs", 1.0, "faster compilations are not kept"
 )
