@@ -1,0 +1,236 @@
+"""Every option acts: what it changes is observed here (`OBSERVED`), or by the test that is named (`TESTED`)."""
+
+import contextlib
+import operator
+import os
+import subprocess
+import sys
+import types
+import warnings
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+from bedrax.core import config
+from bedrax.processes import distributed
+from bedrax.xla_backend import clients
+from bedrax.xla_backend.compile import compile_options
+
+ROOT = Path(__file__).parents[2]
+X = np.ones(3, np.float32)
+
+
+def flags():
+    jax.config.values  # declares them all
+    import bedrax.jax2tf.flags  # noqa: F401
+
+    return {f.name: f for f in config.all_flags() if f.inert is None}
+
+
+def build(path):
+    """One of the compiler's options; they live as long as what holds them."""
+    options = compile_options(1, jax.devices()[:1])
+    inner = options.executable_build_options
+    return repr(operator.attrgetter(path)(inner))
+
+
+def raised(function):
+    try:
+        return function()
+    except Exception as error:
+        return type(error).__name__
+
+
+def warned(function):
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        function()
+    return len(found)
+
+
+def kept(tmp_path, name, *values):
+    """How many entries a cache has after a program was compiled twice, at two places."""
+    with config.overriding(jax_compilation_cache_dir=str(tmp_path), jax_persistent_cache_min_compile_time_secs=0.0):
+        size = float(np.sum([ord(c) for c in name + repr(config.find(name).value)]))
+        jax.jit(lambda x: lax.sin(x) * size)(X)
+        jax.jit(
+            lambda x: lax.sin(x) * size)(X)  # fmt: skip
+        return len(list(tmp_path.iterdir()))
+
+
+def unreadable(tmp_path):
+    """What happens at an entry that cannot be read."""
+    with config.overriding(jax_compilation_cache_dir=str(tmp_path), jax_persistent_cache_min_compile_time_secs=0.0):
+        f = lambda x: lax.tan(x) * 5
+        jax.jit(lambda x: f(x))(X)
+        for entry in tmp_path.iterdir():
+            entry.write_bytes(b"x")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return raised(lambda: float(jax.jit(lambda x: f(x))(X)[0]))
+
+
+def client_options(name, monkeypatch):
+    """What jaxlib is told when it makes a client for the CPU of one process of two."""
+    told = {}
+    monkeypatch.setattr(clients.runtime, "make_cpu_client", lambda n, fast, **more: told.update(more, n=n, fast=fast))
+    monkeypatch.setattr(clients.coordination, "cpu_collectives", lambda kind, client: kind)
+    if name not in ("n", "fast"):
+        monkeypatch.setattr(clients, "run", types.SimpleNamespace(client=None, process_id=0, num_processes=2))
+    clients._make_cpu()
+    return told[name]
+
+
+def connected(monkeypatch):
+    """What the service of a run of two processes is told, and whether they agree on when to stop."""
+    told = {"preempted": False}
+    fake = types.SimpleNamespace(connect=lambda: None, initialize=lambda client: told.update(preempted=True))
+    monkeypatch.setattr(distributed.rendezvous, "meet", lambda *args: None)
+    monkeypatch.setattr(distributed.coordination, "serve", lambda *args: told.update(recoverable=args[-1]))
+    monkeypatch.setattr(distributed.coordination, "client", lambda *args: fake)
+    monkeypatch.setattr(distributed.coordination, "preemption_sync_manager", lambda: fake)
+    monkeypatch.setattr(distributed, "global_state", types.SimpleNamespace())
+    monkeypatch.setattr(clients, "run", None)
+    distributed._connect(("localhost:1", 2, 0, None), 1, 1, 1, None)
+    return told
+
+
+def converted_ops(function):
+    from jax.experimental import jax2tf
+
+    tf = pytest.importorskip("tensorflow")
+    graph = tf.function(jax2tf.convert(function), autograph=False).get_concrete_function(X).graph
+    ops = [
+        *graph.get_operations(),
+        *(op for f in graph._functions.values() for op in getattr(f.graph, "get_operations", list)()),
+    ]
+    return {op.type for op in ops}, any("_XlaMustCompile" in str(op.node_def) for op in ops)
+
+
+def dumped(folder):
+    """The module of a program with an array in it."""
+    with config.overriding(jax_dump_ir_to=str(folder)):
+        jax.jit(lambda x: x + np.arange(300.0))(1.0)
+    return "".join(f.read_text() for f in folder.iterdir())
+
+
+# option -> (another value than its default, what shows the difference); it is given `tmp_path` or `monkeypatch` by name.
+OBSERVED = {
+    "jax_random_seed_offset": (7, lambda: jax.random.key_data(jax.random.key(0)).tolist()),
+    "jax_high_dynamic_range_gumbel": (True, lambda: jax.random.gumbel(jax.random.key(0), (4,)).tolist()),
+    "jax_debug_infs": (True, lambda: raised(lambda: float(jnp.log(jnp.float32(0.0))))),
+    "jax_debug_nans": (True, lambda: raised(lambda: str(jnp.log(jnp.float32(-1.0))))),
+    "jax_check_static_indices": (True, lambda: raised(lambda: float(jnp.ones(3)[7]))),
+    "jax_embedded_constants_max_bytes": (1 << 20, lambda tmp_path: "stablehlo.constant" in dumped(tmp_path)),
+    "jax_optimization_level": ("O1", lambda: build("optimization_level")),
+    "jax_memory_fitting_level": ("O0", lambda: build("memory_fitting_level")),
+    "jax_exec_time_optimization_effort": (0.5, lambda: build("exec_time_optimization_effort")),
+    "jax_memory_fitting_effort": (0.5, lambda: build("memory_fitting_effort")),
+    "jax_disable_most_optimizations": (True, lambda: build("debug_options.xla_backend_optimization_level")),
+    "jax_compiler_enable_remat_pass": (False, lambda: build("debug_options.xla_disable_hlo_passes")),
+    "jax_xla_profile_version": (3, lambda: compile_options(1, jax.devices()[:1]).profile_version),
+    "jax_enable_compilation_cache": (False, lambda tmp_path: kept(tmp_path, "jax_enable_compilation_cache")),
+    "jax_compilation_cache_max_size": (0, lambda tmp_path: kept(tmp_path, "jax_compilation_cache_max_size")),
+    "jax_compilation_cache_include_metadata_in_key": (
+        True, lambda tmp_path: kept(tmp_path, "jax_compilation_cache_include_metadata_in_key")),
+    "jax_persistent_cache_min_entry_size_bytes": (
+        1 << 30, lambda tmp_path: kept(tmp_path, "jax_persistent_cache_min_entry_size_bytes")),
+    "jax_raise_persistent_cache_errors": (True, unreadable),
+    "jax_export_calling_convention_version": (9, lambda: jax.export.export(jax.jit(jnp.sin))(X).calling_convention_version),
+    "jax_cpu_collectives_implementation": ("mpi", lambda monkeypatch: client_options("collectives", monkeypatch)),
+    "jax_cpu_get_local_topology_timeout_minutes": (
+        9, lambda monkeypatch: client_options("get_local_topology_timeout_minutes", monkeypatch)),
+    "jax_cpu_get_global_topology_timeout_minutes": (
+        9, lambda monkeypatch: client_options("get_global_topology_timeout_minutes", monkeypatch)),
+    "jax_cpu_enable_async_dispatch": (False, lambda monkeypatch: client_options("fast", monkeypatch)),
+    "jax_num_cpu_devices": (5, lambda monkeypatch: client_options("n", monkeypatch)),
+    "jax_enable_recoverability": (True, lambda monkeypatch: connected(monkeypatch)["recoverable"]),
+    "jax_enable_preemption_service": (False, lambda monkeypatch: connected(monkeypatch)["preempted"]),
+    "jax2tf_default_native_serialization": (True, lambda: "XlaCallModule" in converted_ops(jnp.sin)[0]),
+    "jax2tf_compile_jitted": (True, lambda: converted_ops(jax.jit(jnp.sin))[1]),
+    "jax_enable_x64": (True, lambda: str(jnp.arange(3).dtype)),
+    "jax_explicit_x64_dtypes": ("error", lambda: raised(lambda: warned(lambda: jnp.zeros(3, np.float64)))),
+    "jax_numpy_dtype_promotion": ("strict", lambda: raised(lambda: str((jnp.int32(1) + jnp.ones(3, np.float16)).dtype))),
+    "jax_numpy_rank_promotion": ("raise", lambda: raised(lambda: (jnp.ones(3) + jnp.ones((2, 3))).shape)),
+    "jax_default_matmul_precision": ("float32", lambda: str(jax.make_jaxpr(jnp.dot)(X, X))),
+    "jax_default_prng_impl": ("rbg", lambda: str(jax.random.key(0).dtype)),
+    "jax_enable_custom_prng": (True, lambda: str(jax.random.PRNGKey(0).dtype)),
+    "jax_legacy_prng_key": ("error", lambda: raised(lambda: jax.random.bits(jax.random.PRNGKey(0)).shape)),
+    "jax_softmax_custom_jvp": (True, lambda: str(jax.make_jaxpr(jax.nn.softmax)(X))),
+    "jax_no_tracing": (True, lambda: raised(lambda: jax.jit(lambda x: x + 17)(1).shape)),
+    "jax_no_execution": (True, lambda: raised(lambda: jax.jit(lambda x: x + 18)(1).shape)),
+    "jax_disable_jit": (True, lambda: raised(lambda: jax.jit(lambda x: float(x))(1.0)) == "ConcretizationTypeError"),
+    "jax_debug_key_reuse": (True, lambda: raised(lambda: [jax.random.bits(k).shape for k in [jax.random.key(0)] * 2])),
+    "jax_captured_constants_warn_bytes": (8, lambda: warned(lambda: jax.jit(lambda x: x + np.arange(99.0))(1.0))),
+    "jax_threefry_partitionable": (False, lambda: jax.random.bits(jax.random.key(0), (4,)).tolist()),
+}  # fmt: skip
+
+
+# option -> the test that sees it act.
+TESTED = {
+    "jax_check_tracer_leaks": "packages/numpy_backend/tests/test_lifetimes.py", "jax_enable_checks": "packages/autodiff/tests/test_closure.py",
+    "jax_explain_cache_misses": "packages/jax/tests/test_options.py", "jax_traceback_filtering": "packages/core/tests/test_source.py",
+    "jax_logging_level": "packages/core/tests/test_config.py", "jax_debug_log_modules": "packages/core/tests/test_config.py",
+    "jax_transfer_guard": "packages/xla_backend/tests/test_options.py",
+    "jax_transfer_guard_host_to_device": "packages/xla_backend/tests/test_options.py",
+    "jax_transfer_guard_device_to_host": "packages/xla_backend/tests/test_options.py",
+    "jax_array_garbage_collection_guard": "packages/xla_backend/tests/test_options.py", "jax_thread_guard": "packages/processes/tests/run_of_two.py",
+    "jax_log_compiles": "packages/jax/tests/test_options.py", "jax_dump_ir_to": "packages/xla_backend/tests/test_options.py",
+    "jax_transfer_guard_device_to_device": "tests/surface/test_options_act.py",
+    "jax_use_shardy_partitioner": "packages/xla_backend/tests/test_placement.py",
+    "jax_default_device": "packages/xla_backend/tests/test_placement.py",
+    "jax_compilation_cache_dir": "packages/xla_backend/tests/test_compilation_cache.py",
+    "jax_compilation_cache_check_contents": "packages/xla_backend/tests/test_compilation_cache.py",
+    "jax_persistent_cache_min_compile_time_secs": "packages/xla_backend/tests/test_compilation_cache.py",
+    "jax_meshes_in_force": "packages/xla_backend/tests/test_placement.py",
+}  # fmt: skip
+AT_START = ("jax_platforms", "jax_platform_name", "jax_xla_backend")
+
+
+def test_every_option_is_seen_to_act():
+    known = {*OBSERVED, *TESTED, *AT_START}
+    assert not flags().keys() - known, "observe it, or give it a reason in a table of inert options"
+    assert not known - flags().keys()
+    missing = [n for n, f in TESTED.items() if n.removeprefix("jax_") not in (ROOT / f).read_text()]
+    assert not missing
+
+
+@pytest.mark.parametrize("name", OBSERVED)
+def test_an_option_acts(name, tmp_path, monkeypatch):
+    value, observe = OBSERVED[name]
+    wanted = observe.__code__.co_varnames[: observe.__code__.co_argcount]
+    seen = []
+    for setting in (contextlib.nullcontext(), flags()[name](value)):
+        folder = tmp_path / str(len(seen))
+        folder.mkdir()
+        given = {"tmp_path": folder, "monkeypatch": monkeypatch}
+        with setting:
+            seen.append(observe(**{n: given[n] for n in wanted if n in given}))
+    assert seen[0] != seen[1]
+
+
+def run(code, **environment):
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "JAX_PLATFORMS": "", **environment},
+        capture_output=True,
+        text=True,
+    )
+
+
+def test_transfers_between_devices_are_guarded():
+    code = "import jax; x = jax.numpy.ones(3); print(jax.device_put(x, jax.devices()[1]).devices())"
+    count = {"JAX_PLATFORMS": "cpu", "JAX_NUM_CPU_DEVICES": "2"}
+    assert "id=1" in run(code, **count).stdout
+    refused = run(code, **count, JAX_TRANSFER_GUARD_DEVICE_TO_DEVICE="disallow_explicit")
+    assert refused.returncode and "isallowed device-to-device" in refused.stderr
+
+
+@pytest.mark.parametrize("name", AT_START)
+def test_a_platform_is_chosen_at_the_start(name):
+    found = run("import jax; jax.devices()", **{name.upper(): "nowhere"})
+    assert found.returncode and "nowhere" in found.stderr
