@@ -20,6 +20,7 @@ COMPOSED, MATRIX, WORLD = "jax2tf/tests/test_composed.py", "jax2tf/tests/test_ma
 EAGER, STAGED = "call_tf/tests/test_eager.py", "call_tf/tests/test_staged.py"
 MADE, TRIP = "call_tf/tests/test_transformed.py", "jax/tests/test_round_trip.py"
 EXPRESSIONS, SPECS = "shape_poly/tests/test_expressions.py", "shape_poly/tests/test_specs.py"
+HUB, WEB = "../tests/integration/with_tensorflow_hub.py", "../examples/digits/tests/test_web.py"
 LIMITS, SHARDING = "jax2tf/tests/test_limitations.py", "jax2tf/tests/test_sharding.py"
 
 PROMISES = {
@@ -42,10 +43,15 @@ PROMISES = {
         ("a saved model needs neither this project nor its Python", HOLDS, f"{CONVERT}::test_saved_model_without_us"),
         ("parameters are variables, and are trained after loading", HOLDS, f"{WORLD}::test_trained_after_loading"),
         ("TensorFlow Serving's signatures; sessions of the bare graph", HOLDS, f"{WORLD}::test_session_of_the_graph"),
+        ("signatures have names, dtypes and open sizes of batches, as `saved_model_cli show` prints them", HOLDS, f"{WORLD}::test_command_line_shows"),
         ("`saved_model_cli` runs them", HOLDS, f"{WORLD}::test_command_line"),
         ("Keras uses them as layers", HOLDS, f"{WORLD}::test_keras_layer"),
+        ("Keras trains what such a layer holds", "holds, with optimizers that keep no state by the names of variables", f"{WORLD}::test_keras_trains_the_layer"),
+        ("`tensorflow_hub` loads them, and pipelines map them, without this project", HOLDS, f"{HUB}::test_loaded"),
+        ("`hub.KerasLayer` is fitted around, and fine-tuned", HOLDS, f"{HUB}::test_fine_tuned"),
         ("`tf.data` pipelines map converted functions", HOLDS, f"{WORLD}::test_pipeline"),
         ("TFLite runs them", HOLDS, f"{CONVERT}::test_tflite_runs_the_network"),
+        ("TF.js runs graphs that have neither assertions nor refused gradients (`examples/digits/web`)", HOLDS, f"{WEB}::test_two_graphs_are_the_network"),
         ("constants that a function closes over stand once", "better: the documents expect them twice", f"{GRAPHS}::test_large_constants_are_held_once"),
     ],
     "Gradients": [

@@ -58,15 +58,31 @@ def test_session_of_the_graph(saved):
     np.testing.assert_allclose(found, np.tanh(X @ W), rtol=1e-6)
 
 
-def test_command_line(saved):
+def _command(*arguments):
     tool = Path(sys.executable).with_name("saved_model_cli")
     if not tool.exists():
         pytest.skip("saved_model_cli is not installed")
-    command = [str(tool), "run", "--dir", str(saved), "--tag_set", "serve", "--signature_def", "serving_default",
-               "--input_exprs", "x=[[0.0, 0.0, 0.0, 0.0]]"]  # fmt: skip
-    run = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
+    run = subprocess.run([tool, *arguments], capture_output=True, text=True, timeout=240, check=False)
     assert run.returncode == 0, run.stderr[-2000:]
-    assert "scores" in run.stdout and "[[0. 0. 0.]]" in run.stdout
+    return run.stdout
+
+
+def test_command_line_shows(saved):
+    """What a client of TF Serving must know: names, dtypes, and that the size of a batch is open."""
+    text = _command("show", "--dir", saved, "--tag_set", "serve", "--signature_def", "serving_default")
+    said = " ".join(text.split())
+    assert "inputs['x'] tensor_info: dtype: DT_FLOAT shape: (-1, 4) name: serving_default_x:0" in said
+    assert "outputs['scores'] tensor_info: dtype: DT_FLOAT shape: (-1, 3)" in said
+    assert "outputs['best'] tensor_info: dtype: DT_INT32 shape: (-1)" in said
+    assert "Method name is: tensorflow/serving/predict" in said
+
+
+def test_command_line(saved):
+    text = _command(
+        "run", "--dir", saved, "--tag_set", "serve", "--signature_def", "serving_default",
+        "--input_exprs", "x=[[0.0, 0.0, 0.0, 0.0]]",
+    )  # fmt: skip
+    assert "scores" in text and "[[0. 0. 0.]]" in text
 
 
 def test_pipeline():
@@ -86,6 +102,23 @@ def test_keras_layer(saved):
     inputs = keras.Input((4,))
     whole = keras.Model(inputs, keras.layers.Dense(2)(layer(inputs)["scores"]))
     assert whole.predict(X, verbose=0).shape == (2, 2)
+
+
+def test_keras_trains_the_layer(saved):
+    keras = pytest.importorskip("keras")
+    if keras.backend.backend() != "tensorflow":
+        pytest.skip("Keras runs on another backend")
+    layer = keras.layers.TFSMLayer(str(saved), call_endpoint="serving_default", trainable=True)
+    inputs = keras.Input((4,))
+    outputs = keras.layers.Dense(1)(layer(inputs)["scores"])
+    whole = keras.Model(inputs, outputs)
+    (weights,) = layer.trainable_weights
+    before = np.asarray(weights)
+    # Of optimizers with state Keras 3 makes scopes that have the names of variables, which `:` ends.
+    whole.compile(keras.optimizers.SGD(0.1), "mse")
+    losses = whole.fit(X, np.array([[1.0], [-1.0]], np.float32), epochs=20, verbose=0).history["loss"]
+    assert losses[-1] < losses[0]
+    assert np.abs(np.asarray(weights) - before).max() > 0.01
 
 
 def test_trained_after_loading(saved):
