@@ -105,12 +105,12 @@ def unread(function: types.FunctionType) -> list[str]:
     return [n for n in names if n not in read | {"self", "cls", "_", "__"}]
 
 
-def silent() -> list[str]:
-    """The parameters that are accepted and never read, as `jax.module.function(parameter)`: each once."""
-    out: dict[tuple, str] = {}
+def silent() -> list[set[str]]:
+    """The parameters that are accepted and never read: for each, as `jax.module.function(parameter)`, all its names."""
+    out: dict[tuple, set[str]] = {}
     for path, value in public():
         function = function_of(value)
         if function is not None and is_ours(function):
             for name in unread(function):
-                out.setdefault((function, name), f"{path}({name})")
-    return sorted(out.values())
+                out.setdefault((function, name), set()).add(f"{path}({name})")
+    return list(out.values())

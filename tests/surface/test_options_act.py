@@ -28,7 +28,7 @@ def flags():
     jax.config.values  # declares them all
     import bedrax.jax2tf.flags  # noqa: F401
 
-    return {f.name: f for f in config.all_flags() if f.inert is None}
+    return {f.name: f for f in config.all_flags() if f.inert is None and f.name.startswith("jax")}
 
 
 def build(path):
