@@ -145,6 +145,20 @@ def integration(session):
 
 
 @nox.session(default=False)
+def exports(session):
+    """Exported programs travel: those of `jax` 0.10.2, in an environment of its own, to here, and back."""
+    sync(session, "--all-packages", "--group=test")
+    programs = "packages/jax/tests/exported/programs.py"
+    other = Path(session.create_tmp()).resolve()
+    session.run("uv", "venv", "-q", "--clear", str(other / "venv"), external=True)
+    theirs = str(other / "venv" / "bin" / "python")
+    session.run("uv", "pip", "install", "-q", f"--python={theirs}", "jax==0.10.2", external=True)
+    for writes, reads in ((theirs, "python"), ("python", theirs)):
+        session.run(writes, programs, "write", str(other / "written.json"), external=True)
+        session.run(reads, programs, "read", str(other / "written.json"), external=True)
+
+
+@nox.session(default=False)
 def devices(session):
     """Every record on eight CPU devices, its batch spread over them; other runs take a sample."""
     sync(session, *EVERYTHING)
@@ -179,9 +193,8 @@ def fuzz(session):
 def faults(session):
     """Threads, interrupts, damage, depth: many of each, within an hour; the default tests run a few."""
     sync(session, "--all-packages", "--group=test")
-    session.run(
-        "pytest", "packages/jax/tests/test_faults.py", *session.posargs, env={**QUIET, "BEDRAX_FAULTS": "whole"}
-    )
+    files = ("packages/jax/tests/test_faults.py", "packages/xla_backend/tests/test_export.py")
+    session.run("pytest", *files, *session.posargs, env={**QUIET, "BEDRAX_FAULTS": "whole"})
 
 
 @nox.session(default=False)

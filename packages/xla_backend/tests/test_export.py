@@ -1,6 +1,7 @@
 """Exported programs: what they compute, at which shapes and platforms, and what they refuse."""
 
 import collections
+import dataclasses
 import os
 
 import numpy as np
@@ -8,11 +9,13 @@ import pytest
 
 from bedrax import lax
 from bedrax.autodiff import grad
+from bedrax.core import effects
 from bedrax.core.avals import ShapeDtypeStruct
 from bedrax.core.tracing import Primitive
+from bedrax.parallel import AbstractMesh, PartitionSpec
 from bedrax.shape_poly import symbolic_args_specs, symbolic_shape
+from bedrax.xla_backend import NamedSharding, jit
 from bedrax.xla_backend import export as ex
-from bedrax.xla_backend import jit
 from bedrax.xla_backend.tables import lowering_rules
 
 F32 = np.dtype(np.float32)
@@ -285,17 +288,16 @@ def test_trees_of_registered_classes():
 
 def test_damaged_bytes():
     blob = bytes(ex.export(jit(lax.sin))(np.float32(1)).serialize())
-    with pytest.raises(ValueError, match="no exported program of this format"):
+    with pytest.raises(ValueError, match="no exported program, or a damaged one"):
         ex.deserialize(b"something else")
     with pytest.raises(ValueError, match="damaged"):
         ex.deserialize(blob[:-9])
 
 
-def test_mutated_bytes():
-    """Whatever happens to the bytes, reading them raises ValueError; BEDRAX_EXPORT_MUTATIONS says how many are tried."""
-    blob = bytes(ex.export(jit(lax.sin))(np.float32(1)).serialize(vjp_order=1))
+def mutations(blob, count):
+    """Copies of some bytes with a byte changed, a part deleted, inserted, or zeroed."""
     rng = np.random.default_rng(0)
-    for _ in range(int(os.environ.get("BEDRAX_EXPORT_MUTATIONS", "1000"))):
+    for _ in range(count):
         mutated = bytearray(blob)
         kind, at = rng.integers(4), int(rng.integers(len(blob)))
         end = min(len(blob), at + int(rng.integers(1, 64)))
@@ -308,8 +310,77 @@ def test_mutated_bytes():
         else:
             mutated[at:end] = bytes(end - at)
         if mutated != blob:
-            with pytest.raises(ValueError, match=r"damaged|no exported program"):
-                ex.deserialize(mutated)
+            yield bytes(mutated)
+
+
+MUTATIONS = 100_000 if os.environ.get("BEDRAX_FAULTS") == "whole" else 1000
+
+
+@pytest.mark.parametrize("keys", ["a", 1])  # whether the public format has a word for it
+def test_mutated_bytes(keys):
+    """Whatever happens to the bytes, reading them raises ValueError."""
+    blob = bytes(ex.export(jit(lambda d: lax.sin(d[keys])))({keys: np.float32(1)}).serialize(vjp_order=1))
+    for mutated in mutations(blob, MUTATIONS):
+        if mutated[4:8] != blob[4:8]:  # it says that another implementation wrote it, and has no digest
+            continue
+        with pytest.raises(ValueError, match=r"damaged|no exported program"):
+            ex.deserialize(mutated)
+
+
+def test_mutated_tables():
+    """Programs that others wrote have no digest: what is read of them makes sense, or ValueError is raised."""
+    mesh = AbstractMesh((4, 2), ("a", "b"))
+    x = ShapeDtypeStruct((8, 4), np.float32, sharding=NamedSharding(mesh, PartitionSpec("a", ("b",))))
+    exported = ex.export(jit(lambda x, d: {"sum": x + d["k"][0], "rest": (None, d)}))(x, {"k": [spec("n, 8, 4")]})
+    hlo = dataclasses.replace(exported, _has_named_shardings=False)
+    read = 0
+    for program, order in ((exported, 1), (hlo, 0)):
+        blob = bytes(program.serialize(order))
+        for mutated in mutations(blob[:4] + b"\0\0\0\0" + blob[8:], MUTATIONS // 2):
+            try:
+                found = ex.deserialize(mutated)
+            except ValueError:
+                continue
+            read += 1
+            assert found.in_tree.num_leaves == len(found.in_avals) == len(found.in_shardings_hlo)
+            assert found.out_tree.num_leaves == len(found.out_avals) == len(found.out_shardings_hlo)
+    assert read > 0  # those whose module was changed, at the least
+
+
+def test_which_format_is_written():
+    """The public one, where it has words; and what it has no place for is kept."""
+    scope = ex.SymbolicScope(["n >= 3"])
+    n = ShapeDtypeStruct(symbolic_shape("n", scope=scope), np.float32)
+    public = ex.export(jit(lambda x, y: (x, y * 2)))(n, 1.0)
+    blob = public.serialize()
+    assert blob[4:8] == b"BDX3"
+    again = ex.deserialize(blob)
+    assert [a.weak_type for a in again.in_avals] == [False, True]
+    assert str(again.in_avals) == str(public.in_avals)
+    with pytest.raises(ValueError, match="n >= 3"):
+        again.call(np.ones(2, np.float32), 1.0)
+    import ml_dtypes
+
+    for given in ({1: np.float32(1)}, np.ones(2, ml_dtypes.int2)):
+        blob = ex.export(jit(lambda x: x))(given).serialize()
+        assert blob[:6] == b"BDXEXP" and ex.deserialize(blob).in_tree == ex.deserialize(blob).in_tree
+    ordered = collections.OrderedDict(b=np.float32(1), a=np.float32(2))
+    assert list(round_trip(ex.export(jit(lambda d: d))(ordered)).call(ordered)) == ["b", "a"]
+
+
+def test_effects():
+    from bedrax.xla_backend import ffi
+
+    call = ffi.ffi_call("mine", ShapeDtypeStruct((), np.float32), has_side_effect=True)
+    exported = ex.export(jit(call), disabled_checks=[ex.DisabledSafetyCheck.custom_call("mine")])(np.float32(1))
+    again = round_trip(exported)
+    assert again.ordered_effects == () and [type(e) for e in again.unordered_effects] == [ffi.FfiEffect]
+    unknown = dataclasses.replace(exported, unordered_effects=(effects.OperandEffect(0),))
+    with pytest.raises(ValueError, match="OperandEffect.* cannot be serialized"):
+        unknown.serialize()
+    blob = bytes(exported.serialize()).replace(b"FfiEffect", b"AbcEffect")
+    with pytest.raises(ValueError, match="AbcEffect.*import its class"):
+        ex.deserialize(blob[:4] + bytes(4) + blob[8:])
 
 
 def test_custom_calls_need_a_promise():
@@ -341,6 +412,7 @@ def test_dtypes(dtype):
 MANY_DEVICES = """
 import numpy as np
 from bedrax import lax
+from bedrax.core import effects
 from bedrax.core.avals import ShapeDtypeStruct
 from bedrax.parallel import AbstractMesh, Mesh, PartitionSpec as P
 from bedrax.xla_backend import NamedSharding, device_put, jit, local_devices

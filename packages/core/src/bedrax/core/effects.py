@@ -53,30 +53,30 @@ class EffectTypeSet:
 
     def __init__(self, meaning: str):
         self.meaning = meaning
-        self._types: tuple[type[Effect], ...] = ()
+        self.types: tuple[type[Effect], ...] = ()
 
     def add_type(self, effect_type: type[Effect]) -> None:
         """Make all effects of class `effect_type` (and of its subclasses) members."""
         if not (isinstance(effect_type, type) and issubclass(effect_type, Effect)):
             raise TypeError(f"an effect class (a subclass of Effect) is needed, got {effect_type!r}")
-        if effect_type not in self._types:
-            self._types += (effect_type,)
+        if effect_type not in self.types:
+            self.types += (effect_type,)
 
     def contains(self, effect: Effect) -> bool:
-        return isinstance(effect, self._types)
+        return isinstance(effect, self.types)
 
     __contains__ = contains
 
     def filter_in(self, effects: Iterable[Effect]) -> list[Effect]:
         """The members among `effects`, in the given order."""
-        return [e for e in effects if isinstance(e, self._types)]
+        return [e for e in effects if isinstance(e, self.types)]
 
     def filter_not_in(self, effects: Iterable[Effect]) -> list[Effect]:
         """Those of `effects` that are not members, in the given order."""
-        return [e for e in effects if not isinstance(e, self._types)]
+        return [e for e in effects if not isinstance(e, self.types)]
 
     def __repr__(self) -> str:
-        return f"EffectTypeSet({self.meaning!r}: {', '.join(t.__name__ for t in self._types) or 'none'})"
+        return f"EffectTypeSet({self.meaning!r}: {', '.join(t.__name__ for t in self.types) or 'none'})"
 
 
 ordered_effects = EffectTypeSet("kept in program order by a token")

@@ -19,7 +19,7 @@ from bedrax.core.array import Array
 from bedrax.core.avals import ShapeDtypeStruct
 from bedrax.processes import multihost, tensorstore_io
 from bedrax.xla_backend import clients
-from bedrax.xla_backend.export_format import read_tree, register_pytree_node_serialization, write_tree
+from bedrax.xla_backend.export_words import read_tree, register_pytree_node_serialization, write_tree
 from bedrax.xla_backend.placement import device_put
 
 _STRUCTURE, _ARRAYS = "pytreedef.json", "arrays"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,10 +28,20 @@ from bedrax.core.tracing import Primitive
 from bedrax.lax import element_types
 from bedrax.numpy_backend.tables import numpy_rules
 from bedrax.shape_poly import SymbolicScope, is_symbolic_dim, symbolic_args_specs, symbolic_shape
-from bedrax.xla_backend import clients, export_format, flags, placement, platforms, running, sharding, tables
+from bedrax.xla_backend import (
+    clients,
+    export_format,
+    export_public,
+    flags,
+    placement,
+    platforms,
+    running,
+    sharding,
+    tables,
+)
 from bedrax.xla_backend import compile as compile_module
 from bedrax.xla_backend.door import runtime
-from bedrax.xla_backend.export_format import register_namedtuple_serialization, register_pytree_node_serialization
+from bedrax.xla_backend.export_words import register_namedtuple_serialization, register_pytree_node_serialization
 
 minimum_supported_calling_convention_version = 9
 maximum_supported_calling_convention_version = 10
@@ -169,19 +179,22 @@ class Exported:
         return known
 
     def serialize(self, vjp_order: int = 0) -> bytearray:
-        """The program as bytes for `deserialize`.
+        """The program as bytes for `deserialize`, in the public format, which other implementations of `jax.export` read.
+
+        What the public format has no word for (dtypes like ``int2``, dictionaries with integers as keys, unconstrained
+        dimensions of shardings) makes it the format of this package, which only this package reads.
 
         Args:
           vjp_order: how many times the program can be differentiated (in reverse mode) after that.
+
+        Raises:
+          ValueError: classes of pytree nodes are not registered for serialization, effects have no name.
         """
-        if self.ordered_effects or self.unordered_effects:
-            raise NotImplementedError(
-                f"programs with effects cannot be serialized: {self.ordered_effects or self.unordered_effects}"
-            )
-        fields = {name: getattr(self, name) for name in export_format.FIELDS}
-        fields["disabled_safety_checks"] = [str(c) for c in self.disabled_safety_checks]
-        derivative = self.vjp().serialize(vjp_order - 1) if vjp_order > 0 else b""
-        return export_format.write(fields, derivative)
+        levels = []
+        for exported in _derivatives(self, vjp_order):
+            fields = {name: getattr(exported, name) for name in (*export_format.FIELDS, *export_public.NAMED)}
+            levels.append({**fields, "disabled_safety_checks": [str(c) for c in exported.disabled_safety_checks]})
+        return export_format.write(levels)
 
     def call(self, *args, **kwargs) -> Any:
         """Call the program, here or inside other programs.
@@ -237,15 +250,28 @@ def _differentiable(exported: Exported) -> Callable:
     return call_exported
 
 
+def _derivatives(exported: Exported, order: int) -> Iterator[Exported]:
+    """A program, its derivative, and so on."""
+    yield exported
+    for _ in range(order):
+        exported = exported.vjp()
+        yield exported
+
+
 def deserialize(blob: bytes | bytearray) -> Exported:
-    """The exported program that `Exported.serialize` wrote."""
-    fields, derivative = export_format.read(blob, maximum_supported_calling_convention_version)
-    checks = tuple([DisabledSafetyCheck(c) for c in fields.pop("disabled_safety_checks")])
-    return Exported(
-        **fields, disabled_safety_checks=checks, _has_named_shardings=False, _in_named_shardings=(),
-        _out_named_shardings=(), ordered_effects=(), unordered_effects=(),
-        _get_vjp=(lambda exported: deserialize(derivative)) if derivative else None,
-    )  # fmt: skip
+    """The exported program that `Exported.serialize` wrote, here or in another implementation of `jax.export`.
+
+    Raises:
+      ValueError: the bytes are something else, damaged, or of a later version; the program has pytree nodes or effects
+        that this process does not know.
+    """
+    return _from_levels(export_format.read(blob, maximum_supported_calling_convention_version))
+
+
+def _from_levels(levels: list[dict[str, Any]]) -> Exported:
+    checks = tuple([DisabledSafetyCheck(c) for c in levels[0]["disabled_safety_checks"]])
+    derivative = (lambda _: _from_levels(levels[1:])) if len(levels) > 1 else None
+    return Exported(**{**levels[0], "disabled_safety_checks": checks, "_get_vjp": derivative})
 
 
 # ---- exporting ----
@@ -354,12 +380,19 @@ def export_program(
         )
     check_custom_calls(modules.custom_call_targets(lowered.program.module), disabled)
 
+    has_names = all(s is None or isinstance(s, sharding.NamedSharding) for s in (*arguments, *results))
+
+    def named(shardings):
+        if not has_names:
+            return ()
+        return tuple([None if s is None else s.update(mesh=s.mesh.abstract_mesh) for s in shardings])
+
     def hlo(s, aval):
         return None if s is None else s._to_xla_hlo_sharding(len(element_types.base_aval(aval).shape))
 
     return Exported(
         fun_name=name, in_tree=in_tree, in_avals=in_avals, out_tree=out_tree, out_avals=out_avals,
-        _has_named_shardings=False, _in_named_shardings=(), _out_named_shardings=(),
+        _has_named_shardings=has_names, _in_named_shardings=named(arguments), _out_named_shardings=named(results),
         in_shardings_hlo=tuple([hlo(s, a) for s, a in zip(arguments, in_avals, strict=True)]),
         out_shardings_hlo=tuple([hlo(s, a) for s, a in zip(results, out_avals, strict=True)]),
         nr_devices=devices, platforms=platforms, ordered_effects=(),

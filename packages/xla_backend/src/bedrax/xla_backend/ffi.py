@@ -26,6 +26,12 @@ class FfiEffect(effects.Effect):
 
     __slots__ = ()
 
+    def __eq__(self, other):
+        return type(other) is FfiEffect
+
+    def __hash__(self):
+        return hash(FfiEffect)
+
     def __repr__(self):
         return "FFI"
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from bedrax.xla_backend.door import kernels, mlir
 from bedrax.xla_backend.lowering import types
+from bedrax.xla_backend.lowering.exported_shardy import for_gspmd
 from bedrax.xla_backend.lowering.modules import custom_call_targets, deserialize
 from bedrax.xla_backend.lowering.program import Program
 from bedrax.xla_backend.lowering.types import ir
@@ -25,6 +26,7 @@ def specialize(artifact: bytes, in_types: Sequence[Any], platform_index: int | N
       ValueError: the shapes do not fit; the message is that of the failed assertion.
     """
     module = deserialize(artifact)
+    for_gspmd(module)
     main = main_function(module)
     block = main.regions[0].blocks[0]
     arguments = list(block.arguments)

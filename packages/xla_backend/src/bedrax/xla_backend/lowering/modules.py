@@ -165,7 +165,7 @@ def deserialize(artifact: bytes) -> Any:
 _CAST = "builtin.unrealized_conversion_cast"
 
 
-def _operations(module) -> list:
+def operations(module) -> list:
     """All operations of a module, those inside others first."""
     found: list = []
 
@@ -187,7 +187,7 @@ def decompose(module) -> None:
     passes = "builtin.module(func.func(chlo-legalize-to-stablehlo,shape-legalize-to-stablehlo))"
     with types.context:
         mlir.pass_manager(passes).run(module.operation)
-    casts = [op for op in _operations(module) if op.name == _CAST]
+    casts = [op for op in operations(module) if op.name == _CAST]
     # The passes leave casts behind: there and back again, which is nothing, and such that nobody uses.
     for op in casts:
         maker = op.operands[0].owner
@@ -197,7 +197,7 @@ def decompose(module) -> None:
         if not any(True for result in op.results for _ in result.uses):
             op.erase()
 
-    names = {op.name for op in _operations(module)}
+    names = {op.name for op in operations(module)}
     left = {n for n in names if n == _CAST or not n.startswith(("stablehlo.", "func.", "builtin."))}
     if left:
         raise NotImplementedError(
@@ -207,5 +207,5 @@ def decompose(module) -> None:
 
 def custom_call_targets(module) -> set[str]:
     """Names of the custom calls in a module."""
-    calls = [op for op in _operations(module) if op.name == "stablehlo.custom_call"]
+    calls = [op for op in operations(module) if op.name == "stablehlo.custom_call"]
     return {ir.StringAttr(op.attributes["call_target_name"]).value for op in calls}

@@ -1,0 +1,192 @@
+"""The programs that travel between implementations: written by one, called by the other.
+
+python programs.py write FILE      with an implementation of `jax`: each program, and what it computes
+python programs.py read FILE       with another one: calls them, and compares
+"""
+
+import base64
+import collections
+import json
+import os
+import pathlib
+import sys
+
+os.environ.setdefault("XLA_FLAGS", "--xla_force_host_platform_device_count=8")
+os.environ.setdefault("JAX_NUM_CPU_DEVICES", "8")
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import export, lax
+from jax.sharding import AbstractMesh, Mesh, NamedSharding, PartitionSpec
+
+Point = collections.namedtuple("Point", "x y")
+export.register_namedtuple_serialization(Point, serialized_name="tests.exported.Point")
+
+
+class Tagged:
+    def __init__(self, value, tag):
+        self.value, self.tag = value, tag
+
+
+jax.tree_util.register_pytree_node(Tagged, lambda t: ((t.value,), t.tag), lambda tag, c: Tagged(c[0], tag))
+export.register_pytree_node_serialization(
+    Tagged, serialized_name="tests.exported.Tagged", serialize_auxdata=str.encode,
+    deserialize_auxdata=lambda data: bytes(data).decode(),
+)  # fmt: skip
+
+
+def arange(*shape, dtype=np.float32):
+    return np.arange(np.prod(shape), dtype=np.int32).reshape(shape).astype(dtype)
+
+
+def symbolic(text, dtype=np.float32, **options):
+    return jax.ShapeDtypeStruct(export.symbolic_shape(text, **options), dtype)
+
+
+def split(*partitions, shape=(8, 4)):
+    """A type that is split over an abstract mesh."""
+    mesh = AbstractMesh((4, 2), ("a", "b"))
+    return jax.ShapeDtypeStruct(shape, np.float32, sharding=NamedSharding(mesh, PartitionSpec(*partitions)))
+
+
+def placed(x, *partitions):
+    mesh = Mesh(np.array(jax.devices()[:8]).reshape(4, 2), ("a", "b"))
+    return jax.device_put(x, NamedSharding(mesh, PartitionSpec(*partitions)))
+
+
+DTYPES = (
+    "bool int8 int16 int32 uint8 uint16 uint32 float16 float32 complex64 bfloat16 int4 uint4 float8_e4m3fn"
+    " float8_e5m2 float8_e4m3b11fnuz float8_e4m3fnuz float8_e5m2fnuz float8_e3m4 float8_e4m3 float8_e8m0fnu float4_e2m1fn"
+).split()
+
+
+def every_dtype(xs):
+    return {name: jnp.flip(x) for name, x in xs.items()}
+
+
+def loss(w, x):
+    return jnp.sum(jnp.tanh(x @ w["w"] + w["b"]) ** 2)
+
+
+def normalized(x):
+    return (x - x.mean(0)) / x.shape[0], jnp.concatenate([x, x[: x.shape[0] // 2]])
+
+
+# name: (function, its types, what it is called with, options of export, order of derivatives)
+PROGRAMS = {
+    "plain": (lambda x, y: jnp.sin(x) @ y, None, (arange(2, 3), arange(3, 2)), {}, 0),
+    "trees": (
+        lambda a, *, k: {"out": [Point(a[0]["x"], (k,)), a[1], None], "tag": Tagged(a[0]["x"] + 1, "right")},
+        None, (({"x": arange(2), "y": None}, collections.OrderedDict(z=arange(1), b=arange(3))),), {}, 0,
+    ),
+    "dtypes": (every_dtype, None, ({name: arange(3, dtype=jnp.dtype(name)) for name in DTYPES},), {}, 0),
+    "keys": (lambda k: jax.random.uniform(k, (4,)), None, "key", {}, 0),
+    "symbolic": (normalized, lambda: (symbolic("2*b, c", constraints=["b >= 2"]),), (arange(6, 3),), {}, 0),
+    "dimensions": (
+        lambda *xs: sum(x.sum() for x in xs),
+        lambda: [symbolic(t, scope=s) for s in [export.SymbolicScope()] for t in (
+            "a", "b", "floordiv(a, 2) + 1", "mod(a, 3) + 1", "max(a, b)", "b^2 - 1", "3*a*b - 2*a")],
+        (arange(5), arange(3), arange(3), arange(3), arange(5), arange(8), arange(35)), {}, 0,
+    ),
+    "platforms": (lambda x: lax.cumsum(jnp.sin(x)), lambda: (symbolic("b"),), (arange(4),), {"platforms": ("cuda", "cpu")}, 0),
+    "derivatives": (loss, None, ({"w": arange(3, 2) / 7, "b": arange(2)}, arange(4, 3) / 9), {}, 2),
+    "integers": (lambda x, n: x * n, None, (arange(3), arange(3, dtype=np.int32)), {}, 1),
+    "disabled": (
+        lambda x: x + 1, None, (arange(2),),
+        {"disabled_checks": [export.DisabledSafetyCheck.platform(), export.DisabledSafetyCheck.custom_call("mine")]}, 0,
+    ),
+    "lapack": (lambda x: jnp.linalg.eigh(x @ x.T)[0], None, (arange(3, 3),), {}, 0),
+    "convention 9": (lambda x: jnp.cos(x), lambda: (symbolic("b"),), (arange(3),), {}, 0),
+    "loops": (lambda x: lax.scan(lambda c, r: (c + r, c * r), jnp.zeros(2), x), None, (arange(5, 2),), {}, 0),
+    "split": (
+        lambda x, y: (x @ y, jnp.sum(x)), lambda: (split("a", "b"), split(None, ("a", "b"), shape=(4, 8))),
+        "placed", {}, 1,
+    ),
+}  # fmt: skip
+
+
+def values(name):
+    given = PROGRAMS[name][2]
+    if given == "key":
+        return (jax.random.key(7),)
+    if given == "placed":
+        return placed(arange(8, 4), "a", "b"), placed(arange(4, 8), None, ("a", "b"))
+    return given
+
+
+def exported(name):
+    function, specs, _, options, _ = PROGRAMS[name]
+    jax.config.update("jax_export_calling_convention_version", 9 if name == "convention 9" else 10)
+    keywords = {"k": np.float32(3)} if name == "trees" else {}
+    return export.export(jax.jit(function), **options)(*(specs() if specs else values(name)), **keywords)
+
+
+def computed(program, name):
+    """What a program computes, and its derivatives, as lists of numbers."""
+    args, order = values(name), PROGRAMS[name][4]
+    keywords = {"k": np.float32(3)} if name == "trees" else {}
+    call = lambda *args: program.call(*args, **keywords)
+    results = [call(*args)]
+    for _ in range(order):
+        call = jax.grad(lambda *args, call=call: sum(jnp.sum(x) for x in jax.tree.leaves(call(*args))))
+        results.append(call(*args))
+    leaves = [np.asarray(x) for x in jax.tree.leaves(results)]
+    wide = [x.astype(np.complex64) for x in leaves]
+    return {
+        "trees": [str(jax.tree.map(lambda _: 0, jax.tree.leaves(r))) for r in results],
+        "dtypes": [x.dtype.name for x in leaves],
+        "shapes": [list(x.shape) for x in leaves],
+        "values": [[[float(v.real), float(v.imag)] for v in x.ravel()] for x in wide],
+    }
+
+
+def facts(program):
+    """What can be asked of a program, in words that all implementations share."""
+    return {
+        "fun_name": program.fun_name,
+        "in_avals": [a.str_short(short_dtypes=True) for a in program.in_avals],
+        "out_avals": [a.str_short(short_dtypes=True) for a in program.out_avals],
+        "nr_devices": program.nr_devices,
+        "platforms": list(program.platforms),
+        "checks": [str(c) for c in program.disabled_safety_checks],
+        "kept": list(program.module_kept_var_idx),
+        "version": program.calling_convention_version,
+        "symbolic": program.uses_global_constants,
+    }
+
+
+def written(name):
+    program = exported(name)
+    blob = bytes(program.serialize(PROGRAMS[name][4]))
+    return {"blob": base64.b64encode(blob).decode(), "facts": facts(program), "computed": computed(program, name)}
+
+
+def check(name, entry):
+    """Read a program that another implementation wrote; raise AssertionError where it is another one."""
+    program = export.deserialize(bytearray(base64.b64decode(entry["blob"])))
+    assert facts(program) == entry["facts"], (facts(program), entry["facts"])
+    got, expected = computed(program, name), entry["computed"]
+    for what in ("trees", "dtypes", "shapes"):
+        assert got[what] == expected[what], (what, got[what], expected[what])
+    for x, y in zip(got["values"], expected["values"], strict=True):
+        np.testing.assert_allclose(x, y, rtol=2e-5, atol=1e-5, err_msg=name)
+    assert program.has_vjp() == (PROGRAMS[name][4] > 0)
+
+
+if __name__ == "__main__":
+    action, file = sys.argv[1:]
+    if action == "write":
+        entries = {name: written(name) for name in PROGRAMS}
+        pathlib.Path(file).write_text(json.dumps(entries))
+    else:
+        entries = json.loads(pathlib.Path(file).read_text())
+        bad = 0
+        for name, entry in entries.items():
+            try:
+                check(name, entry)
+            except Exception as error:
+                bad += 1
+                print(name, type(error).__name__, str(error)[:1500])
+        sys.exit(f"{bad} of {len(entries)} programs" if bad else 0)
