@@ -188,8 +188,8 @@ class Flag:
         _notify(self)
 
     def __call__(self, value: Any = UNSET, /, **kwargs: Any) -> contextlib.AbstractContextManager:
-        if value is UNSET and len(kwargs) == 1 and "new_val" in kwargs:
-            value = kwargs.pop("new_val")
+        if value is UNSET:
+            value = kwargs.pop("disable" if self is disable_jit else "new_val", UNSET)
         if kwargs:
             raise TypeError(f"{self.__name__}() takes one argument, the new value, got {sorted(kwargs)}")
         if value is UNSET:

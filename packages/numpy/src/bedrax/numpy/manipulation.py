@@ -108,9 +108,9 @@ def expand_dims(a: Any, axis: Any) -> Array:
 
     Args:
       a: array.
-      axis: an int or several: the positions of the new axes in the result.
+      axis: an int or a sequence of them: the positions of the new axes in the result.
     """
-    if not isinstance(axis, (tuple, list)):
+    if not isinstance(axis, Sequence):
         axis = (axis,)
     return lax.asarray(lax.expand_dims(operand("expand_dims", a), axis))
 

@@ -238,7 +238,7 @@ def make_jitted(jitted: core_jitting.Jitted):
     attributes["trace"] = lambda *args, **kwargs: stages.trace(jitted, args, kwargs)
     attributes["eval_shape"] = jitted.eval_shape
     # Not a reference to `wrapped` itself: C++ objects are not seen by the garbage collector.
-    attributes["clear_cache"] = functools.partial(_clear_cache, weakref.ref(wrapped), jitted)
+    attributes["clear_cache"] = _ClearCache(weakref.ref(wrapped), jitted)
     attributes["_jitted"] = jitted
     return wrapped
 
@@ -283,10 +283,24 @@ def _normalized(fun, argnums):
     return [n % count if n < 0 else n for n in argnums]
 
 
-def _clear_cache(wrapped, jitted):
+class _ClearCache:
     """Forget every trace and executable of this function."""
-    wrapped()._clear_cache()
-    jitted.clear_cache()
+
+    def __init__(self, wrapped: Callable, jitted: core_jitting.Jitted):
+        self.wrapped, self.jitted = wrapped, jitted
+
+    def __call__(self) -> None:
+        wrapped = self.wrapped()
+        if wrapped is not None:
+            wrapped._clear_cache()
+        self.jitted.clear_cache()
+
+    def __reduce__(self):  # what wraps a jitted function has its attributes, and is pickled with them
+        return _clearing, (self.jitted,)
+
+
+def _clearing(jitted):
+    return getattr(jitted, "clear_cache", jitted)
 
 
 def clear_caches() -> None:
