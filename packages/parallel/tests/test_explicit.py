@@ -3,7 +3,7 @@
 import pytest
 
 from bedrax.lax.primitives import control_flow, elementwise, shaping
-from bedrax.parallel import explicit
+from bedrax.parallel import PartitionSpec, explicit
 from bedrax.testing.records import all_primitives
 
 
@@ -20,6 +20,6 @@ def test_what_has_to_be_said():
         explicit.auto_axes(lambda x: x)(1.0)
     with pytest.raises(TypeError, match="in_sharding"):
         explicit.explicit_axes(lambda x: x)(1.0)
-    with pytest.raises(NotImplementedError, match="only all axes"):
-        explicit.auto_axes(lambda x: x, axes="x")
+    with pytest.raises(ValueError, match="'z' is no axis of the mesh in force"):
+        explicit.auto_axes(lambda x: x, axes="z", out_sharding=PartitionSpec())(1.0)
     assert explicit.reshard({"a": 1.0}, None) == {"a": 1.0}

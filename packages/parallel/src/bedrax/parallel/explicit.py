@@ -228,27 +228,27 @@ def auto_axes(f: Callable | None = None, /, *, axes: Any = None, out_sharding: A
 
     Args:
       f: a function of pytrees of arrays. Without it, returns a decorator.
-      axes: the mesh axes concerned; only all of them (the default) are supported.
+      axes: the mesh axes concerned, a name or a sequence of them; all by default. Over the others types still tell how
+        values are split.
       out_sharding: how the results are split: a sharding or `PartitionSpec`, or a pytree prefix of the result. May
         also be given to each call.
     """
     if f is None:
         return functools.partial(auto_axes, axes=axes, out_sharding=out_sharding)
-    _all_axes("auto_axes", axes)
 
-    def program(where, args, kwargs):
-        args, kwargs = pytree.tree_map(free, (args, kwargs))
-        with meshes.with_axis_types(AxisType.Auto):
+    def program(where, names, args, kwargs):
+        args, kwargs = pytree.tree_map(lambda x: _automatic_over(x, names), (args, kwargs))
+        with meshes.with_axis_types(AxisType.Auto, names):
             out = f(*args, **kwargs)
         return reshard(out, where.value)
 
-    program = jit(program, static_argnums=0)  # in a program, types need not tell what arrays do
+    program = jit(program, static_argnums=(0, 1))  # in a program, types need not tell what arrays do
 
     @functools.wraps(f)
     def automatic(*args, out_sharding=out_sharding, **kwargs):
         if out_sharding is None:
             raise TypeError("auto_axes: say how the result is split, with out_sharding=P(...)")
-        return program(_Static(out_sharding), args, kwargs)
+        return program(_Static(out_sharding), _chosen("auto_axes", axes), args, kwargs)
 
     return automatic
 
@@ -273,13 +273,12 @@ def explicit_axes(f: Callable | None = None, /, *, axes: Any = None, in_sharding
 
     Args:
       f: a function of pytrees of arrays. Without it, returns a decorator.
-      axes: the mesh axes concerned; only all of them (the default) are supported.
+      axes: the mesh axes concerned, a name or a sequence of them; all by default.
       in_sharding: how the arguments are split inside: a `PartitionSpec` of the mesh in force, or a pytree prefix of the
         arguments. May also be given to each call.
     """
     if f is None:
         return functools.partial(explicit_axes, axes=axes, in_sharding=in_sharding)
-    _all_axes("explicit_axes", axes)
 
     @functools.wraps(f)
     def explicit(*args, in_sharding=in_sharding, **kwargs):
@@ -287,15 +286,30 @@ def explicit_axes(f: Callable | None = None, /, *, axes: Any = None, in_sharding
             raise TypeError("explicit_axes: say how the arguments are split, with in_sharding=P(...)")
         if kwargs:
             raise TypeError(f"explicit_axes: arguments are given by position, got {sorted(kwargs)} by name")
-        with meshes.with_axis_types(AxisType.Explicit):
+        names = _chosen("explicit_axes", axes)
+        with meshes.with_axis_types(AxisType.Explicit, names):
             out = f(*reshard(args, in_sharding))
-        return pytree.tree_map(free, out)
+        return pytree.tree_map(lambda x: _automatic_over(x, names), out)
 
     return explicit
 
 
-def _all_axes(name: str, axes: Any) -> None:
-    if axes is not None and set((axes,) if isinstance(axes, str) else axes) != set(
-        meshes.get_abstract_mesh().axis_names
-    ):
-        raise NotImplementedError(f"{name}(axes={axes!r}): only all axes of the mesh in force can be changed together")
+def _chosen(name: str, axes: Any) -> tuple[str, ...] | None:
+    """The axes of the mesh in force that a user names; None: all."""
+    if axes is None:
+        return None
+    have, names = meshes.get_abstract_mesh().axis_names, (axes,) if isinstance(axes, str) else tuple(axes)
+    unknown = [n for n in names if n not in have]
+    if unknown:
+        raise ValueError(f"{name}(axes={axes!r}): {unknown[0]!r} is no axis of the mesh in force, which has {have}; enter the"
+                         " mesh with jax.set_mesh, or name one of its axes")  # fmt: skip
+    return None if set(names) == set(have) else names
+
+
+def _automatic_over(x: Any, axes: Sequence[str] | None) -> Any:
+    """`x`, with a type that does not tell how it is split over some axes (None: all)."""
+    split = getattr(aval_of(x), "sharding", None)
+    if split is None or axes is None or all(a in axes for e in split.spec for a in axes_of(e)):
+        return free(x)
+    mesh = split.mesh.update(axis_types=meshes.changed_types(split.mesh, AxisType.Auto, axes))
+    return reshard_p.bind(x, to=split.update(mesh=mesh), src=split)

@@ -11,7 +11,7 @@ import contextlib
 import enum
 import functools
 import math
-from collections.abc import Mapping
+from collections.abc import Sequence, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -275,13 +275,18 @@ def _change(**changes) -> None:
     _meshes.set_local(config.UNSET if meshes == _NONE else meshes)
 
 
+def changed_types(mesh: Any, kind: AxisType, axes: Sequence[str] | None) -> tuple[AxisType, ...]:
+    """The types of a mesh's axes, where some (None: all) are of another kind."""
+    return tuple([kind if axes is None or n in axes else t for n, t in zip(mesh.axis_names, mesh.axis_types)])
+
+
 @contextlib.contextmanager
-def with_axis_types(kind: AxisType):
-    """Context manager: the axes of the meshes in force are all of one kind."""
+def with_axis_types(kind: AxisType, axes: Sequence[str] | None):
+    """Context manager: some axes of the meshes in force are of another kind."""
     saved = _meshes.value
 
     def changed(mesh):
-        return None if mesh is None else mesh.update(axis_types=(kind,) * len(mesh.axis_names))
+        return None if mesh is None else mesh.update(axis_types=changed_types(mesh, kind, axes))
 
     _change(
         entered=tuple(map(changed, saved.entered)), concrete=changed(saved.concrete), abstract=changed(saved.abstract)

@@ -444,7 +444,8 @@ def on_devices(place: NamedSharding, x: Any) -> NamedSharding:
             place.mesh.axis_sizes,
             place.mesh.axis_names,
         ):
-            return place.update(mesh=mesh)
+            types = place.mesh.axis_types
+            return place.update(mesh=mesh if mesh.axis_types == types else mesh.update(axis_types=types))
     raise ValueError(f"{place} is over a mesh without devices; make one with these axes current, with jax.set_mesh")
 
 

@@ -60,8 +60,11 @@ class Shardy:
     def _text(place: Any, rank: int) -> str:
         spec = () if place is None else place.spec
         dims = []
+        # What a type tells of a mesh with axes of both kinds leaves the automatic ones to the partitioner.
+        some = place is not None and place.assignment is None and place.mesh.explicit_axes and place.mesh.auto_axes
         for entry in (*spec, *(None,) * (rank - len(spec))):
-            dims.append("{?}" if entry is UNCONSTRAINED else "{" + ", ".join(f'"{a}"' for a in axes_of(entry)) + "}")
+            names = [f'"{a}"' for a in axes_of(entry)] if entry is not UNCONSTRAINED else []
+            dims.append("{" + ", ".join([*names, *["?"] * bool(some or entry is UNCONSTRAINED)]) + "}")
         return f"#sdy.sharding<@mesh, [{', '.join(dims)}]>"
 
     def attribute(self, place: Any, rank: int) -> dict:
