@@ -11,7 +11,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bedrax.processes import clusters, flags, rendezvous
+from bedrax.processes import clusters, flags, peers, rendezvous
 from bedrax.xla_backend import clients
 from bedrax.xla_backend.door import coordination
 
@@ -25,6 +25,7 @@ class State:
       preemption_sync_manager: tells when processes are to be stopped, see `multihost.reached_preemption_sync_point`.
       process_id, num_processes: which process this is, and of how many.
       coordinator_address: where process 0 serves.
+      watch: tells which processes are gone when something fails, see `peers`.
     """
 
     def __init__(self):
@@ -34,6 +35,7 @@ class State:
         self.process_id: int = 0
         self.num_processes: int = 1
         self.coordinator_address: str | None = None
+        self.watch: peers.Watch | None = None
 
 
 global_state = State()
@@ -144,6 +146,7 @@ def _connect(found, initialization_timeout, heartbeat_timeout, shutdown_timeout,
     global_state.process_id, global_state.num_processes = number, count
     global_state.coordinator_address = address
     clients.run = clients.Run(client, number, count)
+    global_state.watch = peers.start(client, number, count, address)
     if flags.enable_preemption_service.value:
         manager = coordination.preemption_sync_manager()
         manager.initialize(client)
@@ -160,8 +163,10 @@ def shutdown() -> None:
     """Leave the run: wait for the other processes, then disconnect. In a run of one process there is nothing to do."""
     with _lock:
         state = global_state
-        manager, client, service = state.preemption_sync_manager, state.client, state.service
+        manager, client, service, watch = state.preemption_sync_manager, state.client, state.service, state.watch
         state.__init__()
+        if watch is not None:
+            peers.stop(watch)
         if manager is not None:
             manager.shutdown()
         if client is not None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from bedrax.xla_backend.door.arrays import (
@@ -13,7 +15,11 @@ from bedrax.xla_backend.door.arrays import (
     replicated_part,
     sharding_of,
 )
+from bedrax.xla_backend.door.runtime import JaxRuntimeError
 from bedrax.xla_backend.sharding import SingleDeviceSharding
+
+# In a run of several processes: the error to be raised for one of the runtime, naming who is gone.
+explain_failure: Callable[[JaxRuntimeError], JaxRuntimeError] | None = None
 
 
 class Shard:
@@ -59,13 +65,13 @@ def host_value(x) -> np.ndarray:
     check_alive(x)
     sharding = sharding_of(x)
     if type(sharding) is SingleDeviceSharding:
-        value, copied = copy_to_host(x)
+        value, copied = _copied(x)
         value.flags.writeable = False
         if copied:  # else it is a view of the buffer, and keeping it would stand in the way of donation
             keep_value(x, value)
         return value
     if sharding.is_fully_replicated:
-        value, _ = copy_to_host(replicated_part(x)())
+        value, _ = _copied(replicated_part(x)())
     else:
         if not sharding.is_fully_addressable:
             raise RuntimeError(
@@ -80,6 +86,15 @@ def host_value(x) -> np.ndarray:
     value.flags.writeable = False
     keep_value(x, value)
     return value
+
+
+def _copied(x) -> tuple:
+    try:
+        return copy_to_host(x)
+    except JaxRuntimeError as error:
+        if explain_failure is None:
+            raise
+        raise explain_failure(error) from None
 
 
 def _numbered(x) -> dict:

@@ -1,0 +1,109 @@
+"""Who of a run is gone: the name behind the error of a collective that failed.
+
+The error of a collective says that a connection was lost, not whose. So each process holds a listening socket, which
+lasts as long as the process, and publishes its address; a process whose socket refuses a connection is gone. Errors of
+the runtime that reach a value on the host, or end a thread, name those. (A collective that waits for ever is ended by
+the coordination service, after heartbeat_timeout_seconds, with the number of the process.)
+"""
+
+from __future__ import annotations
+
+import socket
+import sys
+import threading
+import time
+from typing import Any, NamedTuple
+
+from bedrax.xla_backend import JaxRuntimeError, host
+
+_KEY = "bedrax/peers/"
+
+
+class Watch(NamedTuple):
+    """What is needed to ask after the others."""
+
+    client: Any
+    listener: socket.socket
+    number: int
+    count: int
+    coordinator: str
+
+
+def start(client: Any, number: int, count: int, coordinator: str) -> Watch:
+    """Publish this process's address; from now on errors name who is gone, until `stop`."""
+    name, _, port = coordinator.rpartition(":")
+    family, kind, protocol, _, address = socket.getaddrinfo(name.strip("[]"), int(port), type=socket.SOCK_DGRAM)[0]
+    with socket.socket(family, kind, protocol) as probe:  # nothing is sent: it asks which interface leads there
+        probe.connect(address)
+        own = probe.getsockname()[0]
+    listener = socket.create_server((own, 0), family=family)
+    client.key_value_set(f"{_KEY}{number}", f"{own} {listener.getsockname()[1]}")
+    watch = Watch(client, listener, number, count, coordinator)
+    hooks = sys.excepthook, threading.excepthook
+
+    def told(kind, error, trace):
+        _add_names(watch, error)
+        hooks[0](kind, error, trace)
+
+    def told_in_thread(args):
+        _add_names(watch, args.exc_value)
+        hooks[1](args)
+
+    sys.excepthook, threading.excepthook = told, told_in_thread
+    host.explain_failure = lambda error: _with_names(watch, error)
+    return watch
+
+
+def stop(watch: Watch) -> None:
+    """No more; hooks that other code has put in front stay, and find nobody gone."""
+    host.explain_failure = None
+    watch.listener.close()
+
+
+def gone(watch: Watch, patience: float = 1.0) -> list[tuple[int, str]]:
+    """Number and address of processes that have ended; asks for up to `patience` seconds until there is one."""
+    deadline = time.monotonic() + patience
+    while watch.listener.fileno() >= 0:
+        try:
+            others = {int(k.rpartition("/")[2]): v for k, v in watch.client.key_value_dir_get(_KEY)}
+        except Exception:  # the coordination service is in process 0
+            return [(0, watch.coordinator)]
+        found = [(n, ":".join(v.split())) for n, v in sorted(others.items()) if n != watch.number and _refuses(v)]
+        if found or time.monotonic() > deadline:
+            return found
+        time.sleep(0.05)
+    return []
+
+
+def _refuses(address: str) -> bool:
+    name, port = address.split()
+    try:
+        socket.create_connection((name, int(port)), timeout=2).close()
+    except ConnectionError:
+        return True
+    except OSError:  # no answer in time is no proof
+        return False
+    return False
+
+
+def _names(watch: Watch) -> str:
+    found = gone(watch)
+    if not found:
+        return ""
+    each = ", ".join(f"process {n} (at {where})" for n, where in found)
+    return (f"{each} of the {watch.count} of this run {'is' if len(found) == 1 else 'are'} gone. Start all processes again, from"
+            " the last checkpoint")  # fmt: skip
+
+
+def _add_names(watch: Watch, error: BaseException | None) -> None:
+    """A note for an error of the runtime that has not been told the names yet."""
+    if isinstance(error, JaxRuntimeError) and "of this run" not in str(error):
+        names = _names(watch)
+        if names:
+            error.add_note(names)
+
+
+def _with_names(watch: Watch, error: JaxRuntimeError) -> JaxRuntimeError:
+    """The same error with the names, or itself."""
+    names = _names(watch)
+    return JaxRuntimeError(f"{error}\n{names}") if names else error

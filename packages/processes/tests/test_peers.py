@@ -1,0 +1,72 @@
+"""Who is gone, in one process: a store of keys in the place of the coordination service's."""
+
+import sys
+import threading
+
+import pytest
+
+from bedrax.processes import peers
+from bedrax.xla_backend import JaxRuntimeError, host
+
+
+class Store(dict):
+    """What the coordination service keeps, and how it fails when process 0 is gone."""
+
+    dead = False
+
+    def key_value_set(self, key, value):
+        self[key] = value
+
+    def key_value_dir_get(self, folder):
+        if self.dead:
+            raise RuntimeError("UNAVAILABLE")
+        return [(k, v) for k, v in self.items() if k.startswith(folder)]
+
+
+@pytest.fixture
+def three(monkeypatch):
+    monkeypatch.setattr(sys, "excepthook", sys.__excepthook__)
+    monkeypatch.setattr(threading, "excepthook", threading.__excepthook__)
+    store = Store()
+    watches = [peers.start(store, i, 3, "localhost:4321") for i in range(3)]
+    yield watches
+    for watch in watches:
+        peers.stop(watch)
+
+
+def test_who_refuses_is_gone(three):
+    zero, one, two = three
+    assert peers.gone(zero, 0) == []
+    one.listener.close()
+    ((number, where),) = peers.gone(two)
+    assert number == 1 and where.rpartition(":")[2].isdigit()
+    zero.client.dead = True
+    assert peers.gone(two) == [(0, "localhost:4321")]
+
+
+def test_errors_are_told_with_names(three, capsys):
+    two = three[2]
+    three[0].listener.close()
+    three[1].listener.close()
+    told = host.explain_failure(JaxRuntimeError("Connection closed by peer"))
+    assert isinstance(told, JaxRuntimeError)
+    assert str(told).startswith("Connection closed by peer\nprocess 0 (at ") and ", process 1 (at " in str(told)
+    assert "of the 3 of this run are gone" in str(told)
+    for raised in (JaxRuntimeError("Connection reset by peer"), ValueError("no word of it")):
+        sys.excepthook(type(raised), raised, None)
+    assert capsys.readouterr().err.count("of this run are gone") == 1
+    assert peers.gone(two)
+
+
+def test_threads_are_told_too(three, capsys):
+    three[1].listener.close()
+    error = JaxRuntimeError("Connection reset by peer")
+    threading.excepthook(threading.ExceptHookArgs((type(error), error, None, None)))
+    assert "process 1 (at " in error.__notes__[0] and "is gone" in capsys.readouterr().err
+
+
+def test_a_run_that_has_ended_asks_nobody(three):
+    two = three[2]
+    for watch in three:
+        peers.stop(watch)
+    assert host.explain_failure is None and peers.gone(two) == []
