@@ -11,7 +11,7 @@ import contextlib
 import enum
 import functools
 import math
-from collections.abc import Sequence, Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -275,7 +275,7 @@ def _change(**changes) -> None:
     _meshes.set_local(config.UNSET if meshes == _NONE else meshes)
 
 
-def changed_types(mesh: Any, kind: AxisType, axes: Sequence[str] | None) -> tuple[AxisType, ...]:
+def changed_types(mesh: _BaseMesh, kind: AxisType, axes: Sequence[str] | None) -> tuple[AxisType, ...]:
     """The types of a mesh's axes, where some (None: all) are of another kind."""
     return tuple([kind if axes is None or n in axes else t for n, t in zip(mesh.axis_names, mesh.axis_types)])
 
