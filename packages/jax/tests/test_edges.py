@@ -169,3 +169,29 @@ def test_a_transposed_convolution_without_space_is_a_product():
     x, k = np.ones((2, 3), "f"), np.ones((3, 4), "f")
     out = lax.conv_transpose(x, k, (), "SAME", dimension_numbers=("NC", "IO", "NC"))
     np.testing.assert_array_equal(out, x @ k)
+
+
+DECOMPOSITIONS = {
+    "svd": jnp.linalg.svd, "svdvals": jnp.linalg.svdvals, "qr": jnp.linalg.qr, "eigh": jnp.linalg.eigh,
+    "eig": jnp.linalg.eig, "cholesky": jnp.linalg.cholesky, "schur": jax.scipy.linalg.schur, "pinv": jnp.linalg.pinv,
+    "polar": jax.scipy.linalg.polar, "lstsq": lambda x: jnp.linalg.lstsq(x, x[:, 0])[0],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
+@pytest.mark.parametrize("name", DECOMPOSITIONS)
+def test_decompositions_of_what_is_not_finite_come_to_an_end(name, value):
+    # The first column of this one sends LAPACK's divide and conquer into an endless loop.
+    x = np.float32([[0, 0.72, 0.53, 0.1], [0, 0.79, 0.8, 0.3], [0, 0.57, 0.72, 0.7], [0, 0.66, 0.15, 0.2]])
+    for places in (np.s_[:, 0], np.s_[0, 0], np.s_[:]):
+        broken = x.copy()
+        broken[places] = value
+        out = jax.tree.leaves(DECOMPOSITIONS[name](broken))
+        assert not all(np.isfinite(np.asarray(v)).all() for v in out)
+
+
+def test_a_broken_matrix_leaves_the_others_of_its_batch():
+    x = np.stack([np.eye(3, dtype=np.float32), np.full((3, 3), np.inf, np.float32)])
+    for values in jnp.linalg.svd(x), jax.vmap(jnp.linalg.svd)(x):
+        for v in values:
+            assert np.isfinite(v[0]).all() and np.isnan(v[1]).all()

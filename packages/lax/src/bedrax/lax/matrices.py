@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from bedrax.core import dtypes
 from bedrax.core.avals import aval_of
 from bedrax.lax import filling
-from bedrax.lax.primitives import contractions, elementwise, shaping
+from bedrax.lax.primitives import contractions, conversions, elementwise, reductions, shaping
 
 
 def transposed(x) -> Any:
@@ -50,3 +51,18 @@ def matmul(x, y) -> Any:
 def symmetrized(x) -> Any:
     """The Hermitian parts of matrices."""
     return elementwise.mul(elementwise.add(x, adjoint(x)), np.array(0.5, aval_of(x).dtype))
+
+
+def finite_or_zero(x) -> tuple:
+    """Matrices that are finite, zeros in place of the others, and for each matrix whether it is one of these (0, 1).
+
+    LAPACK's divide and conquer for singular values may not come to an end where an element is infinite.
+    """
+    parts = [elementwise.real(x), elementwise.imag(x)] if dtypes.is_complex(aval_of(x).dtype) else [x]
+    shape = aval_of(x).shape
+    bad = [elementwise.bitwise_not(elementwise.is_finite(part)) for part in parts]
+    bad = functools.reduce(
+        elementwise.bitwise_or, [reductions.reduce_or(b, (len(shape) - 2, len(shape) - 1)) for b in bad]
+    )
+    everywhere = shaping.broadcast_in_dim(bad, shape, range(len(shape) - 2))
+    return elementwise.select(everywhere, filling.zeros_like(x), x), conversions.convert_element_type(bad, np.int32)

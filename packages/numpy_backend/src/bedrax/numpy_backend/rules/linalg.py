@@ -315,6 +315,12 @@ def _eigh(x, *, lower, sort_eigenvalues, subset_by_index, algorithm):
     return [v[..., :, start:end].copy(), w[..., start:end].copy()]
 
 
+def _svd_of_finite(a, **options):
+    if not np.isfinite(a).all():  # for which LAPACK may not come to an end
+        raise np.linalg.LinAlgError
+    return np.linalg.svd(a, **options)
+
+
 @_rule(p.svd_p)
 def _svd(x, *, full_matrices, compute_uv, subset_by_index, algorithm):
     *lead, m, n = x.shape
@@ -324,12 +330,12 @@ def _svd(x, *, full_matrices, compute_uv, subset_by_index, algorithm):
     if not compute_uv:
         if not x.size:
             return [np.zeros((*lead, end - start), real)]
-        (s,) = _batched_or_each(lambda a: [np.linalg.svd(a, compute_uv=False)], x, [((*lead, k), real)])
+        (s,) = _batched_or_each(lambda a: [_svd_of_finite(a, compute_uv=False)], x, [((*lead, k), real)])
         return [s[..., start:end].copy()]
     rows, columns = (m, n) if full_matrices else (k, k)
     shapes = [((*lead, m, rows), x.dtype), ((*lead, k), real), ((*lead, columns, n), x.dtype)]
     if x.size:
-        u, s, vh = _batched_or_each(lambda a: tuple(np.linalg.svd(a, full_matrices=full_matrices)), x, shapes)
+        u, s, vh = _batched_or_each(lambda a: tuple(_svd_of_finite(a, full_matrices=full_matrices)), x, shapes)
     else:
         u, vh = (np.broadcast_to(np.eye(*shape[-2:], dtype=x.dtype), shape) for shape, _ in shapes[::2])
         s = np.zeros((*lead, k), real)

@@ -397,7 +397,8 @@ def _svd_on_cpu(ctx, x, routine: str, full_matrices, compute_uv):
     kernel = Kernel(
         f"lapack {routine}", {"mode": _letter("N" if not compute_uv else "A" if full_matrices else "S")},
         results=lambda ctx: _svd_results(ctx, full_matrices, "s u vh"), aliases=_IN_PLACE, fails="EQ")  # fmt: skip
-    return _run(ctx, kernel, [x], {})[1:]
+    x, bad = ctx.lower_fun(matrices.finite_or_zero, x, avals=ctx.avals_in)
+    return _nan_where_failed(ctx, bad, _run(ctx, kernel, [x], {})[1:])
 
 
 def _svd_results(ctx, full: bool, order: str) -> list:
