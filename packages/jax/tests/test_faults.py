@@ -177,12 +177,17 @@ def test_functions_are_freed():
             "while": lambda f: lax.while_loop(lambda x: x[0] < 3, f, x), "map": lambda f: lax.map(f, x),
             "scan": lambda f: lax.scan(lambda c, x: (f(c), x), x, x), "cond": lambda f: lax.cond(True, f, f, x),
             "remat": lambda f: jax.grad(lambda x: jax.checkpoint(f)(x).sum())(x),
+            "pure_callback": lambda f: jax.jit(lambda x: jax.pure_callback(f, x, x))(x),
+            "io_callback": lambda f: jax.jit(lambda x: jax.experimental.io_callback(f, x, x, ordered=True))(x),
+            "debug.callback": lambda f: jax.jit(lambda x: (jax.debug.callback(f, x), x)[1])(x),
+            "compiled": lambda f: jax.jit(lambda x: jax.pure_callback(f, x, x)).lower(x).compile()(x),
         }
         for name, use in USES.items():
             def function(x):
                 return x + 1
             alive = weakref.ref(function)
             use(function)
+            jax.effects_barrier()
             del function
             gc.collect(), gc.collect()
             if alive() is not None:

@@ -141,6 +141,8 @@ def scale_and_translate(
     shape = tuple(shape)
     if len(shape) != image.ndim:
         raise ValueError(f"shape has one entry per axis of the image, of shape {image.shape}; got {shape}")
+    if any(dims.is_constant_dim(n) and n < 0 for n in shape):
+        raise ValueError(f"sizes are not negative, got {shape}")
     method = _method(method)
     if method not in _KERNELS:
         what = "Nearest neighbor" if method is ResizeMethod.NEAREST else "Area"
@@ -185,6 +187,8 @@ def resize(
     shape = tuple(shape)
     if len(shape) != image.ndim:
         raise ValueError(f"shape has one entry per axis of the image, of shape {image.shape}; got {shape}")
+    if any(dims.is_constant_dim(n) and n < 0 for n in shape):
+        raise ValueError(f"sizes are not negative, got {shape}")
     method = _method(method)
     changed = [i for i, (a, b) in enumerate(zip(image.shape, shape, strict=True)) if not dims.same_dim(a, b)]
     if method is ResizeMethod.NEAREST:

@@ -364,6 +364,8 @@ def bincount(
                 jnp.max(x), "The largest element decides the length of the result of jnp.bincount; pass length."
             )
         length = max(minlength, top + 1 if x.size else 0)
+    if minlength < 0 or length < 0:
+        raise ValueError(f"jnp.bincount: minlength and length are not negative, got {minlength} and {length}")
     length = max(operator.index(length), minlength)
     if weights is None:
         weights = np.asarray(1, dtypes.default_int_dtype())
@@ -419,6 +421,8 @@ def histogram_bin_edges(
     if np.ndim(bins) == 1:
         return jnp.asarray(bins, dtype)
     bins = operator.index(bins)
+    if bins < 1:
+        raise ValueError(f"there is at least one bin, got bins={bins}")
     if range is None:
         if not a.size:
             low, high = jnp.asarray(0, dtype), jnp.asarray(1, dtype)

@@ -8,6 +8,7 @@ Clients are made at the first question that needs them, never at import.
 from __future__ import annotations
 
 import functools
+import gc
 import importlib
 import importlib.metadata
 import importlib.util
@@ -43,6 +44,14 @@ def _warn_of_fork() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_warn_of_fork)
+
+
+def _release(phase: str, _: dict, collect: Callable[[], None] = runtime.collect_garbage) -> None:
+    if phase == "stop":
+        collect()
+
+
+gc.callbacks.append(_release)  # executables that are gone leave their callbacks until they are collected
 
 
 class Run(NamedTuple):

@@ -112,6 +112,8 @@ def padtype_to_pads(in_shape, window_shape, window_strides, padding) -> list[tup
         return [(0, 0)] * len(in_shape)
     if name not in ("SAME", "SAME_LOWER"):
         raise RuntimeError(f"padding is 'VALID', 'SAME', 'SAME_LOWER' or pairs, got {padding!r}")
+    if any(dims.is_constant_dim(s) and s < 1 for s in window_strides):
+        raise ValueError(f"window_strides are positive, got {tuple(window_strides)}")
     out = []
     for n, window, stride in zip(in_shape, window_shape, window_strides):
         windows = (n + stride - 1) // stride

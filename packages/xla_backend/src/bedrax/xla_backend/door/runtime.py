@@ -40,6 +40,7 @@ SingleDeviceShardingBase = _jax.SingleDeviceSharding
 Token = _jax.Token
 batched_block_until_ready = _jax.batched_block_until_ready
 batched_device_put = _jax.batched_device_put
+collect_garbage = _jax.collect_garbage
 register_custom_call_partitioner = _jax.register_custom_call_partitioner
 encode_inspect_sharding_callback = _jax.encode_inspect_sharding_callback
 buffer_to_dlpack_managed_tensor = _jax.buffer_to_dlpack_managed_tensor

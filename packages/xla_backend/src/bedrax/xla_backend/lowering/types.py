@@ -80,7 +80,7 @@ def ranked(sizes: Sequence[int], element: Type) -> Type:
     known = [n for n in sizes if n != DYNAMIC]
     if any(n < 0 for n in known):
         raise ValueError(f"an array cannot have sizes below 0, got shape {tuple(known)}")
-    if 0 not in known and math.prod(known) >= _TOO_MANY:
+    if math.prod(n for n in known if n) >= _TOO_MANY:  # one of size 0 beside them is no help: XLA counts the others
         raise ValueError(f"an array of shape {tuple(known)} has more elements than memory can address")
     return ir.RankedTensorType.get_unchecked(sizes, element, context=context)
 
