@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from bedrax import pytree
 from bedrax.core import avals, tracing
@@ -17,6 +17,7 @@ from bedrax.xla_backend.layout import Format, Layout
 CompilerOptions = dict[str, Any]
 
 
+@runtime_checkable
 class Wrapped(Protocol):
     """What `jit` returns: it can be called, traced and lowered."""
 

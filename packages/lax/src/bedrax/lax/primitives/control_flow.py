@@ -327,7 +327,7 @@ def _made_from(body_fun: Callable, role: str, made: Callable) -> Callable:
 
 
 def _next(i):
-    return lax.add(i, aval_of(i).dtype.type(1))
+    return lax.add(i, 1)  # a weak type stays weak, so that it does not decide the type of what it is combined with
 
 
 def _fori_cond(loop_carry):
@@ -358,12 +358,12 @@ def fori_loop(lower, upper, body_fun: Callable, init_val: Any, *, unroll: int | 
         raise TypeError(f"fori_loop: lower and upper have one dtype, got {types[0].dtype} and {types[1].dtype}")
     dtype = lattice.result_type(lower, upper)
     bounds = [_known_int(lower), _known_int(upper)] if dtypes.is_integer(dtype) else [None, None]
+    of_type = lambda n: n if aval_of(n).dtype == dtype else lax.convert_element_type(n, dtype)
     if config.disable_jit.value and None not in bounds:
         val = init_val
         for i in range(*bounds):
-            val = body_fun(lax.convert_element_type(i, dtype), val)
+            val = body_fun(of_type(i), val)
         return val
-    of_type = lambda n: dtype.type(n) if type(n) is int else lax.convert_element_type(n, dtype)
     if None not in bounds:
         steps = max(0, bounds[1] - bounds[0])
 
