@@ -1,19 +1,88 @@
 """Run what the documentation shows: the examples in docstrings of public objects, then the READMEs and docs/.
 
+The examples of names that the face `jax` hands out stand in texts beside its stubs (``packages/jax/src/jax/**.txt``).
+
 An example is a prompt (>>>), whose output must be what is printed, or a ```python block. Each docstring
 has a namespace of its own, in which it starts with what its module defines. Printed at the end: how many
 public functions and classes have an example.
 
-    python tools/run_documents.py [MODULE...]      default: every module of bedrax, then tools/run_docs.py
+    python tools/run_documents.py [MODULE...]      default: every module of bedrax and jax, then tools/run_docs.py
 """
 
 import doctest
 import importlib
 import inspect
 import pkgutil
+import re
 import sys
+from pathlib import Path
 
 import run_docs
+
+NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?")
+
+# Public names without examples, and why. A whole module: "module.*".
+_AUTHORS = "for authors of libraries: shown at work by packages/extend/README.md and its tests"
+_HOME = "the same objects as in the module above it, which has the examples"
+_CLUSTER = "needs several processes, or hardware that is not everywhere"
+WITHOUT_EXAMPLE = {
+    **{f"jax.extend.{m}": _AUTHORS for m in
+       ("backend.*", "core.*", "linear_util.*", "lowering.*", "random.*", "sharding.*", "source_info_util.*", "xla.*")},
+    **{f"jax.interpreters.{m}.*": _AUTHORS for m in ("ad", "batching", "mlir", "partial_eval", "pxla", "xla")},
+    **{f"jax.experimental.sparse.{m}.*": _HOME for m in
+       ("ad", "api", "bcoo", "bcsr", "coo", "csr", "linalg", "random", "test_util", "transform", "util")},
+    **{f"jax.experimental.{m}.*": _HOME for m in ("colocated_python.api", "jax2tf.jax2tf", "shard_map")},
+    **{f"jax.experimental.{m}.*": _AUTHORS for m in
+       ("buffer_callback", "control_deps", "custom_partitioning", "fused", "hijax", "source_mapper", "roofline",
+        "scheduling_groups", "colocated_python", "colocated_python.func", "profiler")},
+    **{f"jax.experimental.{m}.*": "a part of orbax's and flax's checkpoints, which are tested with them" for m in
+       ("array_serialization.pytree_serialization", "array_serialization.pytree_serialization_utils",
+        "array_serialization.serialization", "array_serialization.tensorstore_impl")},
+    **{f"jax.experimental.{m}.*": _CLUSTER for m in
+       ("topologies", "transfer", "compilation_cache.compilation_cache", "rnn", "pallas.tpu", "pallas.triton",
+        "pallas.ops.tpu.splash_attention.splash_attention_kernel",
+        "pallas.ops.tpu.splash_attention.splash_attention_mask")},
+    **{f"jax.experimental.{m}.*": "needs TensorFlow: packages/jax2tf/README.md and packages/call_tf/README.md run" for m in
+       ("jax2tf", "jax2tf.call_tf")},
+    **{f"jax.{m}.*": "as in packages/libraries/README.md, which runs" for m in
+       ("example_libraries.optimizers", "example_libraries.stax", "ad")},
+    **{f"jax.{m}.{n}": _AUTHORS for m, names in {
+        "ad_checkpoint": "Offloadable Recompute Saveable", "core": "Trace eval_context trace_state_clean",
+        "api_util": "argnums_partial debug_info flatten_fun flatten_fun_nokwargs", "errors": "JaxprTypeError",
+        "debug": "DebugEffect OrderedDebugEffect", "ref": "AbstractRef", "experimental": "cur_qdd",
+        "ffi": "build_ffi_lowering_function ffi_lowering pycapsule register_ffi_target register_ffi_type"
+               " register_ffi_type_id register_ffi_target_as_batch_partitionable",
+        "experimental.jet": "JetTrace JetTracer ZeroSeries ZeroTerm def_comp def_deriv deflinear defzero deriv_prop jet2"
+                            " linear_prop zero_prop",
+        "experimental.ode": "abs2 fit_4th_order_polynomial initial_step_size interp_fit_dopri mean_error_ratio"
+                            " optimal_step_size ravel_first_arg runge_kutta_step",
+        "experimental.sparse": "SparseTracer bcoo_conv_general_dilated bcsr_broadcast_in_dim bcsr_concatenate",
+        "experimental.compute_on": "compute_on2",
+        "experimental.pallas": "Blocked BoundedSlice Buffered CompilerParams CostEstimate Element GridSpec MemoryRef"
+            " MemorySpace Slice Squeezed align_to broadcast_to core_map debug_check debug_print empty empty_like"
+            " empty_ref_like estimate_cost get_global kernel loop lower_as_mlir multiple_of reciprocal run_scoped"
+            " run_state semaphore semaphore_read semaphore_signal semaphore_wait strides_from_shape with_scoped",
+    }.items() for n in names.split()},
+    **{f"jax.{n}": _CLUSTER for n in
+       ("distributed.initialize", "distributed.shutdown", "profiler.register_subprocess", "profiler.start_server",
+        "profiler.stop_server", "nn.scaled_dot_general", "experimental.multihost_utils.ProcessFailureError",
+        "experimental.multihost_utils.live_devices", "experimental.multihost_utils.reached_preemption_sync_point")},
+    **{f"jax.debug.{n}": "draws with rich, which is an extra" for n in ("visualize_sharding", "visualize_array_sharding")},
+    **{f"jax.numpy.{n}": "the runtime of CPUs makes no such arrays" for n in ("float6_e2m3fn", "float6_e3m2fn")},
+    "jax.errors.KeyReuseError": "nothing raises it", "jax.experimental.xla_metadata.set_xla_metadata": "it raises",
+}  # fmt: skip
+
+
+class Close(doctest.OutputChecker):
+    """Numbers with a fraction may differ in their last places: another processor rounds differently."""
+
+    def check_output(self, want, got, optionflags):
+        if super().check_output(want, got, optionflags):
+            return True
+        if [x.split() for x in NUMBER.split(want)] != [x.split() for x in NUMBER.split(got)]:
+            return False
+        pairs = zip(NUMBER.findall(want), NUMBER.findall(got))
+        return all(a == b or ("." in a and abs(float(a) - float(b)) <= 3e-6 * max(1, abs(float(a)))) for a, b in pairs)
 
 
 def modules():
@@ -54,7 +123,8 @@ def run_text(name, text, namespace):
     """Run the examples of one docstring; return a list of what failed."""
     failures = []
     text = inspect.cleandoc(text)
-    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE, verbose=False)
+    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    runner = doctest.DocTestRunner(Close(), optionflags=flags, verbose=False)
     plain = [s for s in run_docs.blocks(text) if not s.lstrip().startswith(">>>")]
     for source in plain:
         try:
@@ -64,6 +134,59 @@ def run_text(name, text, namespace):
     prompts = run_docs.FENCE.sub(lambda m: m[1], text)  # a closing fence would be read as output
     runner.run(doctest.DocTestParser().get_doctest(prompts, namespace, name, name, 0), out=failures.append)
     return failures
+
+
+def faces():
+    """The names of all modules of `jax`, parents first."""
+    import jax
+
+    found = pkgutil.walk_packages(jax.__path__, "jax.", onerror=lambda name: None)
+    return ["jax", *(m.name for m in found if "._" not in m.name)]
+
+
+def text_of(module):
+    return Path(module.__file__).with_suffix(".txt")
+
+
+def lacking(name):
+    """The public functions and classes of a module of `jax` that show no example, though nothing says why."""
+    module = importlib.import_module(name)
+    if f"{name}.*" in WITHOUT_EXAMPLE or name.startswith("jax.extend.mlir"):
+        return
+    for n in getattr(module, "__all__", ()):
+        if f"{name}.{n}" in WITHOUT_EXAMPLE:
+            continue
+        value = getattr(module, n)
+        text = inspect.getdoc(value) or ""
+        ours = str(getattr(value, "__module__", "")).partition(".")[0] in ("jax", "bedrax")
+        if (inspect.isclass(value) or inspect.isroutine(value)) and ours and not text.startswith("Not supported"):
+            if not has_example(text):
+                yield f"{name}.{n}"
+
+
+def left_over():
+    """Entries of the table for what is not there, or has an example."""
+    for entry in WITHOUT_EXAMPLE:
+        name, _, n = entry.rpartition(".")
+        module = importlib.import_module(name)
+        if n != "*" and (not hasattr(module, n) or has_example(getattr(module, n).__doc__ or "")):
+            yield entry
+
+
+def names_of_users():
+    import jax
+    import numpy
+
+    return {"jax": jax, "jnp": jax.numpy, "lax": jax.lax, "np": numpy}
+
+
+def run_face(name):
+    """Run the examples of a module of `jax`; return (how many, how many, what failed)."""
+    from bedrax.core.lazy import read_examples
+
+    examples = read_examples(str(text_of(importlib.import_module(name))))
+    failures = [f for n, text in examples.items() for f in run_text(f"{name}.{n}", text, names_of_users())]
+    return len(examples), len(examples), failures
 
 
 def run_module(name):
@@ -76,8 +199,10 @@ def run_module(name):
 
 
 def main(names):
-    results = [run_module(name) for name in names or modules()]
+    results = [run_module(name) for name in names or modules() if name.startswith("bedrax")]
+    results += [run_face(name) for name in names or faces() if name.startswith("jax")]
     failures = [failure for _, _, each in results for failure in each]
+    failures += [f"no example: {n}" for name in names or faces() if name.startswith("jax") for n in lacking(name)]
     print(*failures, sep="\n")
     print(f"{sum(r[1] for r in results)} of {sum(r[0] for r in results)} public objects have an example")
     return bool(failures) or (0 if names else run_docs.main([]))

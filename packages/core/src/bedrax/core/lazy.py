@@ -6,8 +6,11 @@ import ast
 import contextlib
 import importlib
 import importlib.util
+import inspect
 import os
+import re
 import sys
+import textwrap
 from collections.abc import Callable
 from typing import Any
 
@@ -25,6 +28,8 @@ def attach_stub(
     * ``from home import *``: all that the ``__all__`` of `home` names; `home` is imported now.
     * ``local = name``: one of these under another name, which is public.
 
+    Examples for docstrings stand in a text (``.txt``) beside the stub, as `read_examples` says.
+
     A name that is also a submodule's (``from .inner import inner as inner``) is imported now:
     if the submodule were imported later, it would take the name.
 
@@ -36,8 +41,10 @@ def attach_stub(
     stub, _ = os.path.splitext(file)
     package = module if os.path.basename(stub) == "__init__" else module.rpartition(".")[0]
     places, public = _read(stub + ".pyi", package)
+    examples: dict[str, str] | None = None
 
     def get(name: str) -> Any:
+        nonlocal examples
         if name not in places:
             raise AttributeError(f"module '{module}' has no attribute '{name}'")
         home, original = places[name]
@@ -53,6 +60,9 @@ def attach_stub(
             raise ModuleNotFoundError(text, name=error.name) from None
         if not module.startswith("bedrax.") and getattr(value, "__qualname__", None) == name:
             _say_where_it_is(value, module)
+        examples = read_examples(stub + ".txt") if examples is None else examples
+        if example := examples.get(name) or examples.get(getattr(value, "__name__", "")):
+            _show_example(value, example)
         sys.modules[module].__dict__[name] = value
         return value
 
@@ -68,6 +78,22 @@ def _say_where_it_is(value: Any, module: str) -> None:
     if str(getattr(value, "__module__", "")).startswith("bedrax."):
         with contextlib.suppress(AttributeError, TypeError):  # those of C++
             value.__module__ = module
+
+
+def read_examples(path: str) -> dict[str, str]:
+    """The doctest after each line ``== name`` of a file, if there is one, behind what stands before the first name."""
+    if not os.path.exists(path):
+        return {}
+    with open(path, encoding="utf-8") as text:
+        start, *parts = re.split(r"^== (\w+)\n", text.read(), flags=re.MULTILINE)
+    return {name: start.lstrip() + example.strip() for name, example in zip(parts[::2], parts[1::2])}
+
+
+def _show_example(value: Any, example: str) -> None:
+    """The docstring of a function or class ends with its example; an object with two names has one."""
+    if ">>> " not in (text := inspect.cleandoc(value.__doc__ or "")):
+        with contextlib.suppress(AttributeError, TypeError):  # those of C++
+            value.__doc__ = f"{text}\n\nExamples:\n\n{textwrap.indent(example, '  ')}".lstrip()
 
 
 def _read(stub: str, package: str) -> tuple[dict[str, tuple[str, str]], set[str]]:
