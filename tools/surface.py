@@ -31,6 +31,7 @@ def page() -> str:
     import holes
     import modes
     import records
+    import untried
 
     functions = dict(records.public_functions())
     lines = [HEAD, "| mode | holds when | holes |", "|---|---|---|"]
@@ -49,6 +50,9 @@ def page() -> str:
     for (name, mode), why in sorted(holes.HOLES.items()):
         reasons.setdefault(why, []).append(f"`{name}` ({mode})")
     lines += [f"- {why}: {', '.join(where)}" for why, where in reasons.items()] or ["None."]
+    lines += ["", "## What is no function of arrays", ""]
+    lines.append("Classes, transformations, what libraries use: a test speaks of each name, but for these.")
+    lines += ["", *(f"- {why}: {', '.join(f'`{n}`' for n in names.split())}" for why, names in untried.UNTRIED.items())]
     return "\n".join(lines) + "\n"
 
 

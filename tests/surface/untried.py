@@ -1,0 +1,31 @@
+"""Public names that no test tries, and why: reason -> their last parts."""
+
+UNTRIED: dict[str, str] = {
+    "classes of what libraries meet in programs, traces and rules, and do not make; what makes them is tried": """
+        DropVar CustomVJPPrimal DebugEffect OrderedDebugEffect JetTrace JetTracer terms_of ZeroSeries ZeroTerm MemoryRef
+        TransformedRef AvalMutableQDD AvalQDD AbstractToken Token TraceTag JVPTrace JVPTracer UndefinedPrimal JaxprTracer
+        SparseTrace SparsifyValue LoweringResult LoweringRuleContext ModuleContext SPMDAxisContext ShapePolyLoweringState
+        TokenSet ExecutionContext AbstractDevice TopologyDescription SourceMapDump BCOOProperties BCSRProperties
+    """,
+    "what these classes have for their own package": """
+        tracer_class result_types is_default from_pjrt_layout rewrite arg_names func_src_info with_unknown_names
+        is_forward_compat set_tokens_out tokens_in add_host_callback ip keepalives symbol_table has_platform_index_argument
+        to_tangent_spec lojax aval_method aval_property dce_jaxpr_closed_call_rule
+    """,
+    "classes that say how kernels are compiled, which they are not here": """
+        Blocked BoundedSlice Buffered CompilerParams MemorySpace PipelineStage
+    """,
+    "names for annotations, warnings and errors": """
+        PolyShape CuSparseEfficiencyWarning BarrierTimeoutError ProcessFailureError GlobalAsyncCheckpointManagerBase
+        BatchedDotGeneralProperties SparseLayout is_prng_key_dtype
+    """,
+    "it needs a network, a profile or another process, or ends what the others in its process have": """
+        start_server register_subprocess get_profiled_instructions_proto clear_backends clear_event_listeners
+        check_for_errors async_deserialize async_serialize
+    """,
+    "no test has been written": """
+        flatten_fun_for_sparse_ad emit_tf_embedded_graph_custom_call compile_with_env create_mlir_sourcemap
+        build_ffi_lowering_function ffi_lowering register_ffi_target_as_batch_partitionable register_ffi_type
+        register_ffi_type_id register_constant_handler shape_tensor trace_to_jaxpr_nounits
+    """,
+}
