@@ -201,3 +201,14 @@ def test_a_broken_matrix_leaves_the_others_of_its_batch():
     for values in jnp.linalg.svd(x), jax.vmap(jnp.linalg.svd)(x):
         for v in values:
             assert np.isfinite(v[0]).all() and np.isnan(v[1]).all()
+
+
+def test_what_changes_nothing_is_an_array_all_the_same():
+    x = np.ones((2, 3), np.float32)
+    for same in (
+        lambda x: lax.convert_element_type(x, np.float32), lambda x: lax.broadcast_to_rank(x, 2), lambda x: lax.expand_dims(x, ()),
+        lambda x: lax.reshape(x, (2, 3)), lambda x: jnp.fft.fftshift(x, axes=()), lambda x: lax.squeeze(x, ()),
+    ):  # fmt: skip
+        assert isinstance(same(x), jax.Array) and jax.jit(lambda same=same: same(x).at[0].set(2.0))().shape == (2, 3)
+    assert isinstance(lax.convert_element_type(np.float32(1), np.float32), jax.Array)
+    assert jnp.fft.fftshift(0.5).shape == ()

@@ -263,7 +263,7 @@ def rfftfreq(n: int, d: ArrayLike = 1.0, *, dtype=None, device=None) -> Array:
 def _shift(name: str, x: ArrayLike, axes, amount) -> Array:
     x = array(f"fft.{name}", x)
     axes = axes_tuple(axes, x.ndim)
-    return jnp.roll(x, tuple(amount(x.shape[d]) for d in axes), axes)
+    return jnp.roll(x, tuple(amount(x.shape[d]) for d in axes), axes) if axes else x
 
 
 def fftshift(x: ArrayLike, axes: None | int | Sequence[int] = None) -> Array:

@@ -135,7 +135,7 @@ def convert_element_type(operand, new_dtype) -> Any:
             np.exceptions.ComplexWarning,
             stacklevel=source.stacklevel(),
         )
-    return convert_to(operand, dtype, False)
+    return asarray(convert_to(operand, dtype, False))
 
 
 def bitcast_convert_type(operand, new_dtype) -> Any:

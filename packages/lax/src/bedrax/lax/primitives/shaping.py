@@ -151,7 +151,7 @@ def broadcast_to_rank(x, rank: int):
     ndim = len(aval_of(x).shape)
     if ndim > rank:
         raise ValueError(f"broadcast_to_rank: an array of rank {ndim} cannot be broadcast to rank {rank}")
-    return x if ndim == rank else expand_dims(x, range(rank - ndim))
+    return expand_dims(x, range(rank - ndim))
 
 
 def broadcast_like(arr, like_arr):
