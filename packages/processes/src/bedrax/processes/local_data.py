@@ -10,7 +10,9 @@ import numpy as np
 
 from bedrax import pytree
 from bedrax.core import dtypes
+from bedrax.core.avals import ShapeDtypeStruct
 from bedrax.xla_backend.placement import make_array_from_callback
+from bedrax.xla_backend.sharding import resolve
 
 
 def make_array_from_process_local_data(sharding: Any, local_data: Any, global_shape: Any = None) -> Any:
@@ -45,14 +47,18 @@ def _is_shape(x: Any) -> bool:
 
 
 def _from_local(sharding: Any, local: np.ndarray, shape: Sequence[int | None] | None) -> Any:
+    what = "sharding of make_array_from_process_local_data"
+    sharding = resolve(sharding, what)
+    resolve(sharding, what, ShapeDtypeStruct((sharding.num_devices,) * local.ndim, local.dtype))  # its rank
     tiles, mine = _tiles(sharding, local.ndim)
     given = (None,) * local.ndim if shape is None else tuple(shape)
     if len(given) != local.ndim:
         raise ValueError(f"global_shape {given} has another rank than the data of this process, of shape {local.shape}")
     found = [local.shape[d] * tiles[d] // len(mine[d]) if n is None else int(n) for d, n in enumerate(given)]
+    resolve(sharding, what, ShapeDtypeStruct(found, local.dtype))
     starts = []  # where the data of this process begins, per dimension and tile
     for d, (n, whole) in enumerate(zip(local.shape, found, strict=True)):
-        if whole % tiles[d]:
+        if whole % tiles[d]:  # of shardings that are no NamedSharding
             raise ValueError(f"dimension {d} of global_shape {tuple(found)} does not split in {tiles[d]} equal parts")
         size = whole // tiles[d]
         if n == whole:

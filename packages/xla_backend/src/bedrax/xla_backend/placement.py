@@ -306,6 +306,7 @@ def make_array_from_callback(shape: Sequence[int], sharding, data_callback: Call
       dtype: of the array; needed if this process has none of the devices.
     """
     shape = tuple(shape)
+    sharding = resolve(sharding, "sharding of make_array_from_callback", avals.ShapeDtypeStruct(shape, np.bool_))
     parts, cache = [], {}
     for device, index in sharding.addressable_devices_indices_map(shape).items():
         key = tuple((s.start, s.stop) for s in index)
@@ -330,6 +331,9 @@ def make_array_from_single_device_arrays(shape: Sequence[int], sharding, arrays:
     if any(isinstance(a, tracing.Tracer) for a in arrays):
         raise ValueError("make_array_from_single_device_arrays: traced values are on no device; call it outside of jit")
     shape = tuple(shape)
+    sharding = resolve(
+        sharding, "sharding of make_array_from_single_device_arrays", avals.ShapeDtypeStruct(shape, np.bool_)
+    )
     if dtype is None:
         if not arrays:
             raise ValueError("make_array_from_single_device_arrays: give dtype when there are no local arrays")
@@ -445,7 +449,7 @@ def committed_sharding(x: Any) -> Any:
     if type(x) is ArrayImpl:
         return sharding_of(x) if is_committed(x) else None
     if isinstance(x, avals.ShapeDtypeStruct):
-        return x.sharding
+        return resolve(x.sharding, "sharding of a ShapeDtypeStruct", x)
     extended = getattr(getattr(x, "aval", None), "dtype", None)
     if isinstance(extended, dtypes.ExtendedDType) and not isinstance(x, tracing.Tracer):
         return committed_sharding(extended.physical_value(x))
@@ -528,6 +532,8 @@ def claims(program: Jaxpr, args: Sequence[Any], asked: Asked) -> tuple[list[Clai
             place = arguments[i] = committed_sharding(x)
         elif type(place) is Format and place.sharding is None:
             place = arguments[i] = Format(place.layout, committed_sharding(x))
+        else:
+            _check_same_devices(program, i, x, place)
         if place is not None:
             found.append(Claim(place, lambda i=i: _argument(program, i)))
     found += [Claim(place, lambda: "out_shardings") for place in results if place is not None]
@@ -535,6 +541,16 @@ def claims(program: Jaxpr, args: Sequence[Any], asked: Asked) -> tuple[list[Clai
         found.append(Claim(make_single_device_sharding(asked.device), lambda: "device (or backend) of jit"))
     found += claims_inside(program)
     return found, tuple(arguments), results
+
+
+def _check_same_devices(program: Jaxpr, i: int, x: Any, place: Any) -> None:
+    """Raise ValueError if a committed argument is on other devices than its sharding in `in_shardings`."""
+    have, wanted = committed_sharding(x), place.assignment
+    if have is not None and wanted is not None and have.device_set != set(wanted):
+        raise _different_devices(
+            f"{_argument(program, i)} is on {_names(have.assignment)}, its in_shardings on {_names(wanted)}; put it there with"
+            " device_put, or leave its in_shardings out"
+        )
 
 
 def _argument(program: Jaxpr, i: int) -> str:

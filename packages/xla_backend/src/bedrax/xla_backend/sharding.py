@@ -260,7 +260,11 @@ def resolve(where: Any, what: str, aval: Any = None) -> Any:
 
 def check_divides(place: NamedSharding, shape: tuple, what: str) -> None:
     """Raise ValueError, naming axis and sizes, if a dimension of `shape` is not split evenly."""
-    place.check_compatible_aval(shape)
+    if len(place.spec) > len(shape):
+        raise ValueError(
+            f"{what}: {place.spec} has entries for {len(place.spec)} dimensions, but an array of shape {tuple(shape)} has"
+            f" rank {len(shape)}; write at most {len(shape)}"
+        )
     sizes = dict(place.mesh.shape_tuple)
     for i, (n, entry) in enumerate(zip(shape, place.spec)):
         parts = math.prod(sizes[a] for a in axes_of(entry))
@@ -290,7 +294,10 @@ def _resolved(where: Any, what: str) -> Any:
             raise ValueError(
                 f"{what}: {where} names axes of a mesh, and none is in force. Use jax.set_mesh, or give a NamedSharding"
             )
-        return NamedSharding(mesh, where)
+        try:
+            return NamedSharding(mesh, where)
+        except ValueError as error:
+            raise type(error)(f"{what}: {error}") from None
     raise ValueError(
         f"{what}: a device, a sharding or a PartitionSpec says where arrays are, got {where!r} of type {type(where)}"
     )

@@ -1,0 +1,117 @@
+"""Bad places: each entry that takes a sharding, a spec or a mesh names the argument, the axis, the sizes, what to write.
+
+One process with eight CPU devices tries a table: entries by what is wrong with the place that they are given.
+"""
+
+import os
+import subprocess
+import sys
+
+PROGRAM = """
+import jax, jax.numpy as jnp, numpy as np
+from jax import lax
+from jax.sharding import AbstractMesh, AxisType, Mesh, NamedSharding, PartitionSpec as P
+
+devices = jax.devices()
+assert len(devices) == 8
+mesh = jax.make_mesh((2, 4), ("x", "y"), axis_types=(AxisType.Auto,) * 2)
+half = Mesh(np.array(devices[:4]).reshape(2, 2), ("x", "y"))
+backward = Mesh(np.array(devices[::-1]).reshape(2, 4), ("x", "y"))
+M, W = np.ones((6, 8), np.float32), np.ones((8, 8), np.float32)
+double = lambda x: x * 2
+parts = [jax.device_put(np.ones((3, 8), np.float32), d) for d in devices]
+
+ENTRIES = {
+    "device_put": lambda s: jax.device_put(M, s),
+    "in_shardings": lambda s: jax.jit(double, in_shardings=s)(M),
+    "out_shardings": lambda s: jax.jit(double, out_shardings=s)(M),
+    "with_sharding_constraint": lambda s: lax.with_sharding_constraint(M, s),
+    "with_sharding_constraint ": lambda s: jax.jit(lambda x: lax.with_sharding_constraint(x, s))(M),
+    "out_shardings of reshard": lambda s: jax.sharding.reshard(M, s),
+    "make_array_from_callback": lambda s: jax.make_array_from_callback((6, 8), s, lambda i: M[i]),
+    "make_array_from_process_local_data": lambda s: jax.make_array_from_process_local_data(s, M, (6, 8)),
+    "make_array_from_single_device_arrays": lambda s: jax.make_array_from_single_device_arrays((6, 8), s, parts),
+    "device": lambda s: jnp.zeros((6, 8), device=s),
+    "device ": lambda s: jnp.array(M, device=s),
+    "device  ": lambda s: jnp.full((6, 8), 1.0, device=s),
+    "device   ": lambda s: jnp.zeros_like(M, device=s),
+    "device    ": lambda s: jnp.eye(6, 8, device=s),
+    "out_sharding": lambda s: jax.random.normal(jax.random.key(0), (6, 8), out_sharding=s),
+    "out_sharding ": lambda s: jnp.dot(M, W, out_sharding=s),
+    "out_sharding  ": lambda s: jnp.einsum("ij,jk->ik", M, W, out_sharding=s),
+    "out_sharding   ": lambda s: lax.broadcasted_iota(np.int32, (6, 8), 0, out_sharding=s),
+    "out_sharding    ": lambda s: jnp.reshape(np.ones(48, np.float32), (6, 8), out_sharding=s),
+    "ShapeDtypeStruct": lambda s: jax.jit(double).lower(jax.ShapeDtypeStruct((6, 8), np.float32, sharding=s)),
+}
+
+def shard(*specs, **more):
+    return lambda: jax.shard_map(double, in_specs=specs[0], out_specs=specs[1], **{"mesh": mesh, **more})(M)
+
+def over(mesh):
+    return jax.device_put(W, NamedSharding(mesh, P("x")))
+
+CASES = [  # what is wrong, the call, the words
+    *[(f"{n}: divides not", lambda e=e: e(NamedSharding(mesh, P("y"))),
+       [n.strip(), "P('y',)", "axis 0", "(6, 8)", "'y' (of size 4)", "Pad it to 8", "None for this axis"])
+      for n, e in ENTRIES.items()],
+    *[(f"{n}: too many entries", lambda e=e: e(NamedSharding(mesh, P("x", None, "y"))),
+       [n.strip(), "P('x', None, 'y')", "3 dimensions", "write at most 2"]) for n, e in ENTRIES.items()],
+    *[(f"{n}: unknown axis", lambda e=e: within(mesh, e, P("z")), [n.strip(), "P('z',)", "'z'", "('x', 'y')"])
+      for n, e in ENTRIES.items()],
+    *[(f"{n}: no mesh", lambda e=e: e(P("x")), [n.strip(), "P('x',)", "jax.set_mesh", "NamedSharding"])
+      for n, e in ENTRIES.items()],
+    *[(f"{n}: no place", lambda e=e: e("here"), [n.strip(), "'here'", "sharding"]) for n, e in ENTRIES.items()],
+    ("axis of no mesh", lambda: NamedSharding(mesh, P("z")), ["'z'", "('x', 'y')"]),
+    ("axis twice", lambda: NamedSharding(mesh, P("x", "x")), ["'x' twice"]),
+    ("shard_map cut", shard(P("y"), P()), ["in_specs", "argument x", "axis 0, of size 6", "4 parts", "Pad it to 8"]),
+    ("shard_map axis", shard(P("z"), P()), ["in_specs", "argument x", "'z'", "('x', 'y')"]),
+    ("shard_map result", shard(P(), P("x", None, "y")), ["out_specs", "3 entries", "rank 2", "write at most 2"]),
+    ("shard_map result axis", shard(P(), P("z")), ["out_specs", "'z'", "('x', 'y')"]),
+    ("shard_map tree", shard((P(), P()), P()), ["in_specs", "2 entries for 1 arguments", "a tuple of one"]),
+    ("shard_map mesh", shard((P(),), P(), mesh=None), ["mesh=", "jax.set_mesh"]),
+    ("shard_map names", shard(P("x"), P("x"), axis_names={"z"}), ["axis_names", "'z'", "('x', 'y')"]),
+    ("auto_axes", lambda: jax.sharding.auto_axes(double, axes="z", out_sharding=P())(M), ["auto_axes", "'z'", "jax.set_mesh"]),
+    ("sum", lambda: over(mesh) + over(half), ["argument 0", "argument 1", "[0, 1, 2, 3]", "device_put"]),
+    ("order", lambda: over(mesh) + over(backward), ["[7, 6, 5, 4, 3, 2, 1, 0]", "another order", "one mesh"]),
+    ("in_shardings", lambda: jax.jit(double, in_shardings=NamedSharding(half, P("x")))(over(mesh)),
+     ["argument 0 (x)", "in_shardings", "[0, 1, 2, 3]", "device_put"]),
+    ("order of results", lambda: jax.jit(double, in_shardings=NamedSharding(mesh, P("x")),
+        out_shardings=NamedSharding(backward, P("x")))(W), ["argument 0 (x)", "out_shardings", "another order"]),
+    ("shard_map devices", lambda: jax.shard_map(double, mesh=half, in_specs=P("x"), out_specs=P("x"))(over(mesh)),
+     ["argument 0", "shard_map", "[0, 1, 2, 3]"]),
+    ("constraint devices", lambda: lax.with_sharding_constraint(over(mesh), NamedSharding(half, P("x"))),
+     ["constrained", "[0, 1, 2, 3]", "device_put"]),
+    ("abstract", lambda: jax.device_put(W, NamedSharding(AbstractMesh((2, 4), ("x", "y")), P("x"))), ["no devices", "abstract"]),
+    ("too few", lambda: jax.make_mesh((4, 4), ("x", "y")), ["(4, 4)", "16 devices", "8"]),
+    ("too few given", lambda: jax.make_mesh((2, 2), ("x", "y"), devices=devices[:3]), ["(2, 2)", "4 devices", "3"]),
+    ("names", lambda: Mesh(np.array(devices).reshape(2, 4), ("x",)), ["(2, 4)", "('x',)"]),
+    ("one name twice", lambda: Mesh(np.array(devices).reshape(2, 4), ("x", "x")), ["('x', 'x')"]),
+    ("pmap", lambda: jax.pmap(double)(np.ones((9, 2))), ["size 9", "8 devices", "jax_num_cpu_devices"]),
+    ("pmap devices", lambda: jax.pmap(double, devices=devices[:2])(np.ones((3, 2))), ["size 3", "devices has 2"]),
+]
+
+def within(mesh, entry, place):
+    with jax.set_mesh(mesh):
+        return entry(place)
+
+for what, call, words in CASES:
+    try:
+        call()
+    except (ValueError, TypeError) as error:
+        missing = [w for w in words if w not in str(error)]
+        if missing:
+            print(what, "| lacks", missing, "|", str(error)[:300])
+    except Exception as error:
+        print(what, "|", type(error).__name__, str(error)[:300])
+    else:
+        print(what, "| is accepted")
+print(len(CASES), "cases")
+"""
+
+
+def test_errors_of_bad_places():
+    environment = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=8", "TF_CPP_MIN_LOG_LEVEL": "2"}
+    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=200, env=environment)
+    assert done.returncode == 0, done.stderr
+    *wrong, last = done.stdout.splitlines()
+    assert not wrong and int(last.split()[0]) > 100, done.stdout
