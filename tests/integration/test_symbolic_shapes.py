@@ -374,11 +374,23 @@ case("custom_jvp", lambda x: jax.nn.relu(x).sum() * x.shape[1])
 case("jit inner", lambda x: jax.jit(lambda y: y[: y.shape[0] // 2])(x))
 case("vmap sym", lambda x: jax.vmap(lambda r: r[r.shape[0] // 2 :])(x))
 
-# Results of unknown order or number of steps, kernels of fixed sizes, and tables of places that NumPy makes.
-FAIL = {
-    "export": {"hessenberg", "pad wrap", "repeat total", "insert", "delete"},
-    "graph": {"hessenberg", "tridiagonal", "pad wrap", "repeat total", "insert", "delete", "rng threefry"},
-}
+case("delete from the end", lambda x: jnp.delete(x, np.array([-1, -3, -1]), axis=0), constraints=("b>=3",))
+case("insert several", lambda x: jnp.insert(x, np.array([0, 2, 2]), 7.0, axis=1))
+case("pad wrap wide", lambda x: jnp.pad(x, ((7, 2), (0, x.shape[0])), mode="wrap"))
+case("hessenberg of one", lambda x: lax.linalg.hessenberg(x), "(n, n)", ((1, 1), (3, 3)))
+case("tridiagonal of one", lambda x: lax.linalg.tridiagonal(sy(x), lower=False)[1:], "(n, n)", ((1, 1), (2, 2)))
+for _shape in ((3, 4), (4, 3), (3, 5), (5, 3), (3, 3), (2, 4)):
+    case(f"rng threefry {_shape}", CASES["rng threefry"][0], shapes=(_shape, (1, 1)))
+case(
+    "rng threefry last even",
+    lambda x: lax.rng_bit_generator(
+        jnp.arange(4, dtype=np.uint32), (x.shape[0], 3, 2 * x.shape[1]), algorithm=lax.RandomAlgorithm.RNG_THREE_FRY
+    ),
+    shapes=((3, 2), (2, 3)),
+)
+
+# What fails, which at most 1 in 200 may.
+FAIL: dict[str, set] = {"export": set(), "graph": set()}
 
 
 def _exported(fun, spec, shape, constraints):
@@ -416,4 +428,4 @@ def test_one_program_for_all_sizes(name, way):
 
 
 def test_few_fail():
-    assert len(FAIL["export"] | FAIL["graph"]) <= len(CASES) / 30
+    assert len(FAIL["export"]) + len(FAIL["graph"]) <= 2 * len(CASES) / 200

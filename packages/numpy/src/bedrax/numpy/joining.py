@@ -306,8 +306,9 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
     dtype = x.dtype
     new = broadcast_to(lax.convert_element_type(given, dtype), (count, *x.shape[1:]))
     is_old = lax.full((total,), True, np.dtype(bool)).at[target].set(False, mode="drop")
-    old = lax.clamp(np.int32(0), cumsum(lax.convert_element_type(is_old, np.int32), 0) - 1, np.int32(max(size - 1, 0)))
-    out = x[old] if size else lax.full((total, *x.shape[1:]), 0, dtype)
+    last = lax.convert_element_type(dims.dim_as_value(dims.non_negative(size - 1)), np.int32)
+    old = lax.clamp(np.int32(0), cumsum(lax.convert_element_type(is_old, np.int32), 0) - 1, last)
+    out = x[old] if not dims.definitely_equal(size, 0) else lax.full((total, *x.shape[1:]), 0, dtype)
     return moveaxis(out.at[target].set(new, mode="drop"), 0, axis)
 
 
@@ -329,7 +330,11 @@ def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices
         raise TypeError(f"jnp.delete requires an int, a slice or an array for obj, got {type(obj)}")
     if not isinstance(obj, slice):
         places = lax.asarray(operand("delete", obj, 1))
-        if concrete_value(places) is None and (places.ndim == 0 or assume_unique_indices):
+        if dims.is_symbolic(size) and dtypes.is_integer(places.dtype):
+            places = _different(places)
+            assume_unique_indices = True
+        known = None if dims.is_symbolic(size) else concrete_value(places)
+        if known is None and (places.ndim == 0 or assume_unique_indices):
             if not dtypes.is_integer(places.dtype):
                 raise ValueError("np.delete(arr, obj): for boolean indices, obj must be static")
             places = ravel(places)
@@ -355,6 +360,20 @@ def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices
             known = known[(known < size) & (known >= -size)]
         keep[known.astype(int)] = False
     return _take_known(x, np.flatnonzero(keep).astype(np.int32), axis)
+
+
+def _different(places: Array) -> Array:
+    """Known places in an axis of unknown size, each once; those that are traced are what the caller says."""
+    known = concrete_value(places)
+    if known is None or known.ndim == 0:
+        return places
+    found = np.unique(known)
+    if found.size and found[0] < 0 <= found[-1]:
+        raise ValueError(
+            f"jnp.delete: whether some of obj={known} are the same depends on the size of the axis, which is not known; count"
+            " all of them from the front, or from the end"
+        )
+    return lax.asarray(found)
 
 
 def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Array:

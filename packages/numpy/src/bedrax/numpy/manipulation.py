@@ -331,7 +331,8 @@ def repeat(
     # Element i starts where the counts before it sum to; the number of starts up to a place says which it is.
     ends = cumsum(lax.convert_element_type(counts, np.int32), 0)
     marks = lax.full((total,), 0, np.int32).at[ends].add(1, mode="drop")
-    which = lax.clamp(np.int32(0), cumsum(marks, 0), np.int32(max(size - 1, 0)))
+    last = lax.convert_element_type(dims.dim_as_value(dims.non_negative(size - 1)), np.int32)
+    which = lax.clamp(np.int32(0), cumsum(marks, 0), last)
     return place(x.at[(slice(None),) * axis + (which,)].get(mode="promise_in_bounds"), None, out_sharding)
 
 

@@ -10,6 +10,7 @@ from bedrax import lax
 from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
 from bedrax.lax.choices import one_of
+from bedrax.lax.operators import remainder
 from bedrax.lax.promotion import operand
 from bedrax.numpy import reductions
 from bedrax.numpy.functional import apply_along_axis
@@ -156,13 +157,15 @@ def _with(shape: tuple, axis: int, n: Any) -> tuple:
 def _wrap(x: Array, axis: int, width: Width) -> Array:
     n = x.shape[axis]
     before, after = width
-    copies = -(-before // n), -(-after // n)
     if all(isinstance(v, int) for v in (n, before, after)):
+        copies = -(-before // n), -(-after // n)
         parts = [x] * (copies[0] + 1 + copies[1])
         whole = lax.concatenate(parts, axis) if len(parts) > 1 else x
         start = copies[0] * n - before
         return lax.slice_in_dim(whole, start, start + before + n + after, axis=axis)
-    raise NotImplementedError("jnp.pad with mode='wrap' needs known sizes")
+    start, count = (lax.convert_element_type(dims.dim_as_value(d), np.int32) for d in (before, n))
+    places = remainder(lax.iota(np.int32, before + n + after) - start, count)
+    return x.at[(slice(None),) * axis + (places,)].get(mode="promise_in_bounds")
 
 
 _FILL = {"edge": _edge, "wrap": _wrap}

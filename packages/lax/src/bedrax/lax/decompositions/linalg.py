@@ -209,7 +209,13 @@ def _hessenberg(a):
         packed = where(rows > i + 1, v, where(rows != i + 1, old, column(as_dtype(beta, a))))
         return put(new, i, packed, -1), put(taus, i, tau, -1)
 
-    return list(loop(count, step, a, _taus(a, count)))
+    packed, taus = loop(count, step, a, _taus(a, dims.max_dim(count, 1)))
+    return [packed, _first(taus, count)]
+
+
+def _first(v, count):
+    """The first `count` of a vector in whose place one was put although there may be none."""
+    return v if dims.definitely_equal(v.shape[-1], count) else lax.slice_in_dim(v, 0, count, axis=len(v.shape) - 1)
 
 
 @decompositions.rule(p.tridiagonal_p)
@@ -221,7 +227,7 @@ def _tridiagonal(a, *, lower):
     read, written = (column(rows) > row(rows), above) if lower else (above, column(rows) > row(rows))
     half = where(read, a)
     full = where(same, as_dtype(real(a), a), half + matrices.adjoint(half))
-    taus = _taus(a, count)
+    taus = _taus(a, dims.max_dim(count, 1))
 
     def step(i, full, vectors, e, taus):
         to, source = (i + 1, i) if lower else (i, i + 1)
@@ -233,7 +239,7 @@ def _tridiagonal(a, *, lower):
 
     zeros = lax.full_like(a, 0)
     full, vectors, e, taus = loop(count, step, full, zeros, real(taus), taus, reverse=not lower)
-    d = real(diagonal(full))
+    e, taus, d = _first(e, count), _first(taus, count), real(diagonal(full))
     # The diagonal and the one beside it hold d and e; the triangle that was not read is handed back as it came.
     wide = lax.pad(e, np.zeros((), e.dtype), [(0, 0, 0)] * (len(e.shape) - 1) + [(0, n - count, 0)])
     beside = column(rows) == row(rows) + 1 if lower else column(rows) + 1 == row(rows)

@@ -3,6 +3,8 @@
 All arithmetic is of 32-bit words: there are runtimes and modes without 64-bit integers.
 """
 
+import functools
+
 import numpy as np
 
 from bedrax.core import dims
@@ -68,7 +70,7 @@ def _bit_generator(key, *, shape, dtype, algorithm):
     secret, start = (parts[:2], parts[2:]) if narrow else map(_halves, parts)
     draw = _draw_threefry if algorithm == p.RandomAlgorithm.RNG_THREE_FRY else _draw_philox
     bits, blocks = draw(secret, start, shape, dtype == _U64)
-    low, high, _ = _advanced(start, convert_to(dims.dim_as_value(blocks), _U32))
+    low, high, _ = _advanced(start, convert_to(blocks, _U32))
     words = (*secret, low, high) if narrow else (_joined(*secret), _joined(low, high))
     return [shaping.stack(words), convert_to(bits, dtype)]
 
@@ -98,22 +100,41 @@ def _draw_threefry(secret, start, shape, wide):
     half, axis = list(shape), 0
     if shape and not wide:
         even = [i for i, n in enumerate(shape) if dims.definitely_equal(n % 2, 0)]
-        if not even and not dims.is_constant_shape(shape):
-            raise NotImplementedError(
-                f"random bits of shape {tuple(shape)} from RNG_THREE_FRY: how its words are laid out depends on which sizes"
-                " are even, which a symbolic shape does not say; use RNG_PHILOX, or a constant even dimension in front"
-            )
+        if not dims.is_constant_shape(shape[: even[0]] if even else shape):
+            return _draw_threefry_somehow(secret, start, shape)
         axis = even[0] if even else int(np.argmax(shape))
         half[axis] = -(-half[axis] // 2)
     blocks = dims.size(half)
     low, high, _ = _advanced(start, shaping.reshape(shaping.iota(_U32, blocks), half))
     x0, x1 = p.threefry2x32_p.bind(*secret, low, high)
     if wide:
-        return _joined(x0, x1), blocks
+        return _joined(x0, x1), dims.dim_as_value(blocks)
     if not shape:
-        return x0, blocks
+        return x0, dims.dim_as_value(blocks)
     both = shaping.reshape(shaping.stack([x0, x1], axis + 1), [*half[:axis], 2 * half[axis], *half[axis + 1 :]])
-    return shaping.slice_in_dim(both, 0, shape[axis], axis=axis), blocks
+    return shaping.slice_in_dim(both, 0, shape[axis], axis=axis), dims.dim_as_value(blocks)
+
+
+def _draw_threefry_somehow(secret, start, shape):
+    """The same where it is not known which sizes are even: each element computes both words of its block."""
+    sizes = [convert_to(dims.dim_as_value(n), np.int32) for n in shape]
+    even = [e.eq(e.bitwise_and(n, np.int32(1)), np.int32(0)) for n in sizes]
+    some_even = functools.reduce(e.bitwise_or, even)
+    longest = functools.reduce(e.max, sizes)
+    found, blocks, number, odd = np.False_, np.int32(1), np.int32(0), np.int32(0)
+    halved = []
+    for n, is_even in zip(sizes, even, strict=True):
+        fits = e.select(some_even, is_even, e.eq(n, longest))
+        halved.append(convert_to(e.bitwise_and(fits, e.bitwise_not(found)), np.int32))  # 1 for the axis of neighbours
+        found = e.bitwise_or(found, fits)
+    for i in reversed(range(len(shape))):
+        place = shaping.broadcasted_iota(np.int32, shape, i)
+        number = e.add(number, e.mul(e.shift_right_logical(place, halved[i]), blocks))
+        odd = e.add(odd, e.bitwise_and(place, halved[i]))
+        blocks = e.mul(blocks, e.shift_right_logical(e.add(sizes[i], halved[i]), halved[i]))
+    low, high, _ = _advanced(start, convert_to(number, _U32))
+    x0, x1 = p.threefry2x32_p.bind(*secret, low, high)
+    return e.select(e.eq(odd, np.int32(0)), x0, x1), blocks
 
 
 # Philox-4x32 with 10 rounds: multipliers, and what is added to the key between rounds.
@@ -137,4 +158,4 @@ def _draw_philox(secret, start, shape, wide):
         keys = [e.add(k, w) for k, w in zip(keys, _WEYL, strict=True)]
     flat = shaping.slice_in_dim(shaping.reshape(shaping.stack([c0, c1, c2, c3], 1), (4 * blocks,)), 0, count)
     bits = _joined(*(shaping.slice_in_dim(flat, i, None, 2) for i in (0, 1))) if wide else flat
-    return shaping.reshape(bits, shape), blocks
+    return shaping.reshape(bits, shape), dims.dim_as_value(blocks)

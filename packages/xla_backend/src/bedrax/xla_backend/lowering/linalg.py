@@ -28,6 +28,9 @@ _VENDOR = {"cuda": "cu", "rocm": "hip"}
 _INT = np.dtype(np.int32)
 
 
+_NAMES_SIZES = {p.hessenberg_p}  # the configurations of whose kernels hold sizes, so that these have to be known
+
+
 class Kernel(NamedTuple):
     """A kernel that computes a primitive on a platform.
 
@@ -62,6 +65,8 @@ def _row(prim, platforms: str, target: str, config=None, **options) -> None:
     def rule(ctx, *operands, **params):
         if _empty(ctx):
             return _of_nothing(ctx, operands, params)
+        if prim in _NAMES_SIZES and not ctx.is_static(ctx.avals_in[0].shape):
+            return ctx.lower_fun(decompositions[prim], *operands, **params)
         out = _run(ctx, kernel, operands, params)
         return out if prim.multiple_results else out[0]
 
