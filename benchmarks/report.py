@@ -1,6 +1,7 @@
 """What is shown: a rich table, a JSON file, and the same table as Markdown in the README."""
 
 import json
+import re
 from pathlib import Path
 
 from rich.console import Console
@@ -99,27 +100,35 @@ def save_json(path: Path, measured, versions) -> None:
     path.write_text(json.dumps({"versions": versions, "cases": records}, indent=1))
 
 
-def markdown(measured, versions) -> str:
-    """The results as Markdown: one line on the environments, and the table."""
-    lines = [
-        "; ".join(
-            f"*{name}*: " + ", ".join(f"{package} {version}" for package, version in found.items())
-            for name, found in versions.items()
-        ),
-        "",
-        "| " + " | ".join(HEADER) + " |",
-        "|---|---:|---|---:|---|---|",
-    ]
-    for case, results in measured:
-        name, *cells = row(case, results)
-        lines.append(f"| `{name}` | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+def markdown(measured, versions, former: str, names: list[str]) -> str:
+    """The results as Markdown: one line on the environments, and the table.
+
+    Args:
+      former: the same text with results of another run, which stay where nothing was measured now.
+      names: those of all cases, in order.
+    """
+    environments = dict(re.findall(r"\*([^*]+)\*: ([^;\n]*)", former))
+    rows = dict(re.findall(r"^\| `([^`]+)` \| (.*) \|$", former, re.MULTILINE))
+    environments.update(
+        (name, ", ".join(f"{package} {version}" for package, version in found.items()))
+        for name, found in versions.items()
+    )
+    rows.update((case.name, " | ".join(row(case, results)[1:])) for case, results in measured)
+    return "\n".join(
+        [
+            "; ".join(f"*{name}*: {found}" for name, found in environments.items()),
+            "",
+            "| " + " | ".join(HEADER) + " |",
+            "|---|---:|---|---:|---|---|",
+            *(f"| `{name}` | {rows[name]} |" for name in names if name in rows),
+        ]
+    )
 
 
-def update_readme(path: Path, text: str) -> None:
-    """Put the text between the markers of the README."""
+def update_readme(path: Path, measured, versions, names: list[str]) -> None:
+    """Put the results between the markers of the README."""
     before, found, rest = path.read_text().partition(BEGIN)
-    _, also_found, after = rest.partition(END)
+    former, also_found, after = rest.partition(END)
     if not (found and also_found):
         raise ValueError(f"{path} lacks the markers {BEGIN} and {END}")
-    path.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}")
+    path.write_text(f"{before}{BEGIN}\n{markdown(measured, versions, former, names)}\n{END}{after}")

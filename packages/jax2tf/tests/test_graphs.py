@@ -130,6 +130,21 @@ def test_what_is_nearly_a_pattern(name):
     np.testing.assert_allclose(_concrete(fun, X)(tf.constant(X)), fun(jnp.asarray(X)), rtol=1e-5, atol=1e-6)
 
 
+def test_tensors_of_the_graph_are_not_copied_first():
+    """A network has hundreds of parameters; variables and what is outside of the graph must be read, they need not."""
+
+    def identities(*captured):
+        f = tf.function(lambda x, y: convert(lambda *xs: sum(xs))(x, y, *captured), autograph=False)
+        made = f.get_concrete_function(*[tf.TensorSpec((3,), tf.float32)] * 2)
+        assert float(made(tf.ones(3), tf.ones(3))[0]) == 2 + len(captured)
+        return sum(op.type in ("Identity", "ReadVariableOp") for op in made.graph.get_operations())
+
+    none = identities()
+    assert none < 4
+    assert identities(tf.Variable(tf.ones(3))) > none
+    assert identities(tf.ones(3)) > none
+
+
 def test_equal_constants_are_one():
     fun = lambda x: jnp.reshape(jnp.reshape(x * 3, (6, 4)) + 3, (4, 6)) * 3
     concrete = _concrete(fun, X, with_gradient=False)

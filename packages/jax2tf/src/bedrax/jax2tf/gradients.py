@@ -69,13 +69,19 @@ def with_derivative(call: Call, run: Callable, options: Options, convert: Callab
 
         return tuple(outs), grad_fn
 
-    inputs = [tf.identity(t) for t in call.tensors]
-    if tf.executing_eagerly():
+    here = None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()
+    inputs = [t if _is_of(here, t) else tf.identity(t) for t in call.tensors]
+    if here is None:
         outs = with_custom_gradient(*inputs)
     else:
         with tf.name_scope(_FORGOTTEN):
             outs = with_custom_gradient(*inputs)
     return list(outs) if isinstance(outs, list | tuple) else [outs]
+
+
+def _is_of(graph, t) -> bool:
+    """Whether a tensor, no variable, belongs to the graph (None: is a value)."""
+    return isinstance(t, tf.Tensor) and getattr(t, "graph", None) is graph
 
 
 def _differentiable(aval) -> bool:
