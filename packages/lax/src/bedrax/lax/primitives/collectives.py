@@ -337,6 +337,8 @@ def pcast(x: Any, axis_name: Hashable | tuple, *, to: str) -> Any:
       to: "varying".
     """
     names = frozenset(_check_names(axis_name)) & current.varying
+    if to not in ("varying", "reduced", "unreduced"):
+        raise ValueError(f"pcast(to={to!r}): to is 'varying'; 'reduced' and 'unreduced' are not supported")
     if to != "varying":
         raise NotImplementedError(
             f"pcast(to={to!r}): values become 'varying' by a cast. For one that is equal everywhere use psum, pmax or"
