@@ -47,7 +47,8 @@ WITHOUT_EXAMPLE = {
     **{f"jax.{m}.*": "as in packages/libraries/README.md, which runs" for m in
        ("example_libraries.optimizers", "example_libraries.stax", "ad")},
     **{f"jax.{m}.{n}": _AUTHORS for m, names in {
-        "ad_checkpoint": "Offloadable Recompute Saveable", "core": "Trace eval_context trace_state_clean",
+        "ad_checkpoint": "Offloadable Recompute Saveable", "core": "Trace eval_context trace_state_clean DropVar concrete_or_error find_top_trace get_opaque_trace_state"
+            " valid_jaxtype",
         "api_util": "argnums_partial debug_info flatten_fun flatten_fun_nokwargs", "errors": "JaxprTypeError",
         "debug": "DebugEffect OrderedDebugEffect", "ref": "AbstractRef", "experimental": "cur_qdd",
         "ffi": "build_ffi_lowering_function ffi_lowering pycapsule register_ffi_target register_ffi_type"

@@ -10,7 +10,6 @@ import inspect
 import os
 import re
 import sys
-import textwrap
 from collections.abc import Callable
 from typing import Any
 
@@ -41,10 +40,9 @@ def attach_stub(
     stub, _ = os.path.splitext(file)
     package = module if os.path.basename(stub) == "__init__" else module.rpartition(".")[0]
     places, public = _read(stub + ".pyi", package)
-    examples: dict[str, str] | None = None
+    examples = read_examples(stub + ".txt")
 
     def get(name: str) -> Any:
-        nonlocal examples
         if name not in places:
             raise AttributeError(f"module '{module}' has no attribute '{name}'")
         home, original = places[name]
@@ -58,11 +56,8 @@ def attach_stub(
                 raise
             text = f"{module} needs an extra: install {extra} ({error})"
             raise ModuleNotFoundError(text, name=error.name) from None
-        if not module.startswith("bedrax.") and getattr(value, "__qualname__", None) == name:
-            _say_where_it_is(value, module)
-        examples = read_examples(stub + ".txt") if examples is None else examples
-        if example := examples.get(name) or examples.get(getattr(value, "__name__", "")):
-            _show_example(value, example)
+        ours = not module.startswith("bedrax.") and getattr(value, "__qualname__", None) == name
+        _present(value, module if ours else "", examples.get(name) or examples.get(getattr(value, "__name__", ""), ""))
         sys.modules[module].__dict__[name] = value
         return value
 
@@ -73,10 +68,12 @@ def attach_stub(
     return get, lambda: names, sorted(n for n in public if not n.startswith("_"))
 
 
-def _say_where_it_is(value: Any, module: str) -> None:
-    """Functions and classes of ours say that they are of the module where users find them (first)."""
-    if str(getattr(value, "__module__", "")).startswith("bedrax."):
-        with contextlib.suppress(AttributeError, TypeError):  # those of C++
+def _present(value: Any, module: str, example: str) -> None:
+    """Functions and classes of ours say that they are of the module where users find them (first), and show an example."""
+    with contextlib.suppress(AttributeError, TypeError):  # those of C++
+        if example and ">>> " not in (text := inspect.cleandoc(value.__doc__ or "")):
+            value.__doc__ = f"{text}\n\nExamples:\n\n{example}".lstrip()
+        if module and str(getattr(value, "__module__", "")).startswith("bedrax."):
             value.__module__ = module
 
 
@@ -86,14 +83,8 @@ def read_examples(path: str) -> dict[str, str]:
         return {}
     with open(path, encoding="utf-8") as text:
         start, *parts = re.split(r"^== (\w+)\n", text.read(), flags=re.MULTILINE)
-    return {name: start.lstrip() + example.strip() for name, example in zip(parts[::2], parts[1::2])}
-
-
-def _show_example(value: Any, example: str) -> None:
-    """The docstring of a function or class ends with its example; an object with two names has one."""
-    if ">>> " not in (text := inspect.cleandoc(value.__doc__ or "")):
-        with contextlib.suppress(AttributeError, TypeError):  # those of C++
-            value.__doc__ = f"{text}\n\nExamples:\n\n{textwrap.indent(example, '  ')}".lstrip()
+    indented = [f"  {start.lstrip()}{example.strip()}".replace("\n", "\n  ") for example in parts[1::2]]
+    return dict(zip(parts[::2], indented))
 
 
 def _read(stub: str, package: str) -> tuple[dict[str, tuple[str, str]], set[str]]:
