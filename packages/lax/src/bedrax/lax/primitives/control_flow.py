@@ -327,7 +327,9 @@ def _made_from(body_fun: Callable, role: str, made: Callable) -> Callable:
 
 
 def _next(i):
-    return lax.add(i, 1)  # a weak type stays weak, so that it does not decide the type of what it is combined with
+    aval = aval_of(i)
+    one = aval.dtype.type(1)
+    return lax.add(i, one.item() if aval.weak_type else one)  # weak types stay weak: they decide no other's type
 
 
 def _fori_cond(loop_carry):
