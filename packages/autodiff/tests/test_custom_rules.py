@@ -63,6 +63,9 @@ def test_arguments_by_keyword_and_default():
     scale.defvjp(lambda x, k: (lax.mul(x, k), k), lambda k, ct: (lax.mul(ct, k), None))
     assert float(scale(k=3.0, x=2.0)) == 6
     assert float(grad(lambda x: scale(x))(1.0)) == 2
+    apart = custom_jvp(lambda x, k=2.0, shift=0.0: lax.add(lax.mul(x, k), shift))
+    apart.defjvp(lambda x, t: (apart(*x), lax.mul(t[0], x[1])))
+    assert float(grad(lambda x: apart(x, shift=5.0))(1.0)) == 2  # one after a default that is not given
     with pytest.raises(TypeError, match="cannot all be given so: missing a required argument: 'x'"):
         scale(k=3.0)
 

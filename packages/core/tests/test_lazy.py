@@ -103,6 +103,17 @@ def test_what_is_missing_says_what_to_install(shop, name, message):
     assert error.rstrip().endswith(message)
 
 
+def test_a_module_that_needs_what_is_missing_is_no_attribute(shop):
+    files = {f"street/{name.replace('bakery', 'shop')}": text for name, text in BAKERY.items() if "bakery" in name}
+    files["street/shop.py"] += "\n__getattr__('bread')"
+    files["street/__init__.py"] = BAKERY["bakery.py"].replace(", extra='shop[oven]'", "")
+    files["street/__init__.pyi"] = "from . import shop as shop"
+    lines, _ = shop("import street; print(hasattr(street, 'shop'))", **files)
+    assert lines[-1] == "False"
+    _, error = shop("import street; street.shop", **files)
+    assert "AttributeError: module 'street' has no attribute 'shop': street.shop needs an extra" in error
+
+
 def test_a_stub_holds_nothing_but_imports(shop):
     _, error = shop("import bakery", **{**BAKERY, "bakery.pyi": "def bread() -> int: ..."})
     assert "bakery.pyi:1: a stub that is attached holds imports only" in error

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 import bedrax.numpy as jnp
+from bedrax import lax
+from bedrax.core import tracing
 from bedrax.core.avals import aval_of
 from bedrax.extend.api_util import infer_argnums_and_argnames
 from bedrax.extend.literals import TypedComplex, TypedFloat, TypedInt, TypedNdArray
@@ -39,3 +41,20 @@ def test_positions_and_names():
         ((1,), ("c",)): ((1,), ("c",)), (None, "other"): ((), ("other",)),
     }.items():  # fmt: skip
         assert infer_argnums_and_argnames(signature, *given) == expected
+
+
+class Doubling(tracing.Trace):
+    __slots__ = ()
+
+    def process_primitive(self, prim, args, params):
+        with tracing.set_trace(self.parent):
+            out = prim.bind(*args, **params)
+            return prim.bind(out, out)
+
+
+def test_traces_of_libraries_define_process_primitive():
+    x, y = np.int32(2), np.int32(3)
+    with tracing.entered(Doubling(tracing.current.trace)) as trace:
+        assert int(lax.add(x, y)) == 10 and trace.full_raise(x) is x
+    with tracing.entered(tracing.Trace(tracing.current.trace)), pytest.raises(NotImplementedError, match="neither process"):
+        lax.add(x, y)

@@ -279,6 +279,9 @@ def _checked_cotangent(what: str, ct, aval: AbstractValue):
 # ---- binding arguments
 
 
+_BY_KEYWORD = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD)
+
+
 def _bind_arguments(fun: Callable, args: tuple, kwargs: dict) -> tuple:
     """All arguments by position, defaults included, as rules see them."""
     try:
@@ -292,8 +295,10 @@ def _bind_arguments(fun: Callable, args: tuple, kwargs: dict) -> tuple:
         bound = signature.bind(*args, **kwargs)
     except TypeError as e:
         raise TypeError(f"{problem}: {e}") from None
-    if bound.kwargs:  # those that have defaults and are not given are not passed on
-        raise TypeError(f"{problem}: {', '.join(sorted(bound.kwargs))} can be given by keyword only")
+    # Those that have defaults and are not given are not passed on.
+    by_keyword = [n for n in bound.arguments if signature.parameters[n].kind in _BY_KEYWORD]
+    if by_keyword:
+        raise TypeError(f"{problem}: {', '.join(sorted(by_keyword))} can be given by keyword only")
     bound.apply_defaults()
     return bound.args
 
