@@ -11,6 +11,7 @@ from bedrax import lax
 from bedrax.core import tracing
 from bedrax.core.avals import aval_of
 from bedrax.extend.api_util import infer_argnums_and_argnames
+from bedrax.extend.jaxprs import Trace
 from bedrax.extend.literals import TypedComplex, TypedFloat, TypedInt, TypedNdArray
 
 
@@ -43,7 +44,7 @@ def test_positions_and_names():
         assert infer_argnums_and_argnames(signature, *given) == expected
 
 
-class Doubling(tracing.Trace):
+class Doubling(Trace):
     __slots__ = ()
 
     def process_primitive(self, prim, args, params):
@@ -54,7 +55,11 @@ class Doubling(tracing.Trace):
 
 def test_traces_of_libraries_define_process_primitive():
     x, y = np.int32(2), np.int32(3)
+    assert isinstance(tracing.eval_trace, Trace) and not isinstance(tracing.eval_trace, Doubling)
     with tracing.entered(Doubling(tracing.current.trace)) as trace:
         assert int(lax.add(x, y)) == 10 and trace.full_raise(x) is x
-    with tracing.entered(tracing.Trace(tracing.current.trace)), pytest.raises(NotImplementedError, match="neither process"):
+    with (
+        tracing.entered(tracing.Trace(tracing.current.trace)),
+        pytest.raises(NotImplementedError, match="neither process"),
+    ):
         lax.add(x, y)

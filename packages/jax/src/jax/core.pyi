@@ -1,5 +1,5 @@
 from bedrax.core.tracing import (
-    AbstractValue as AbstractValue, ShapedArray as ShapedArray, Trace as Trace, Tracer as Tracer,
+    AbstractValue as AbstractValue, ShapedArray as ShapedArray, Tracer as Tracer,
     get_opaque_trace_state as get_opaque_trace_state, trace_state_clean as trace_state_clean,
 )  # fmt: skip
 from bedrax.core.ir import (
@@ -9,6 +9,7 @@ from bedrax.lax.at_once import (
     ensure_compile_time_eval as ensure_compile_time_eval, eval_context as eval_context,
 )  # fmt: skip
 from bedrax.extend.jaxprs import (  # Distrax: valid_jaxtype; NetKet: concrete_or_error
+    Trace as Trace,
     concrete_or_error as concrete_or_error, eval_jaxpr as eval_jaxpr, find_top_trace as find_top_trace,
     valid_jaxtype as valid_jaxtype,
 )  # fmt: skip

@@ -22,6 +22,9 @@ def _is_axis(x) -> bool:
     return x is None or type(x) is int
 
 
+_OF_FUNCTIONS = {"__name__": str, "__qualname__": str, "__annotations__": dict}
+
+
 def vmap(
     fun: Callable, in_axes: int | None | Any = 0, out_axes: Any = 0, axis_name: Hashable | None = None,
     axis_size: int | None = None, spmd_axis_name: Hashable | tuple[Hashable, ...] | None = None,
@@ -52,7 +55,12 @@ def vmap(
     in_axes = tuple(in_axes) if isinstance(in_axes, list) else in_axes
     _check_axes(in_axes, out_axes)
 
-    @functools.wraps(fun)
+    # A callable object of a library may have a __name__ that is no text.
+    named = [
+        a for a in functools.WRAPPER_ASSIGNMENTS if isinstance(getattr(fun, a, None), _OF_FUNCTIONS.get(a, object))
+    ]
+
+    @functools.wraps(fun, assigned=named)
     @api_boundary
     def mapped(*args, **kwargs):
         call = _Call(fun, in_axes, out_axes, axis_size, args, kwargs)

@@ -57,16 +57,7 @@ class Trace:
           A value, or a list of values if the primitive has `multiple_results`; tracers of this trace where they
           depend on what it follows.
         """
-        with set_trace(eval_trace):  # a library's trace sets its parent itself
-            return self.process_primitive(prim, args, params)
-
-    def process_primitive(self, prim: Primitive, args: tuple, params: dict) -> Any:
-        """What traces of libraries define instead (Quax)."""
-        raise NotImplementedError(f"{type(self).__name__} defines neither process nor process_primitive")
-
-    def full_raise(self, x: Any) -> Any:
-        """`x`: a trace meets values of those around it as they are. Quax calls it."""
-        return x
+        raise NotImplementedError
 
     def __repr__(self):
         return f"{type(self).__name__}()"

@@ -202,6 +202,30 @@ def find_top_trace(_: Any) -> tracing.Trace:
     return tracing.current.trace
 
 
+class _AnyTrace(type):
+    def __instancecheck__(cls, x):
+        return type.__instancecheck__(cls, x) or (cls is Trace and isinstance(x, tracing.Trace))
+
+
+class Trace(tracing.Trace, metaclass=_AnyTrace):
+    """What traces of libraries derive from (Quax): they define `process_primitive`, and set their parent in it."""
+
+    __slots__ = ()
+
+    def process(self, prim: tracing.Primitive, args: tuple, params: dict) -> Any:
+        """Read one operation; evaluation is current meanwhile."""
+        with tracing.set_trace(tracing.eval_trace):
+            return self.process_primitive(prim, args, params)
+
+    def process_primitive(self, primitive: tracing.Primitive, tracers: Any, params: dict) -> Any:
+        """As `process` of our own traces."""
+        raise NotImplementedError(f"{type(self).__name__} does not define process_primitive")
+
+    def full_raise(self, x: Any) -> Any:
+        """`x`: a trace meets values of those around it as they are."""
+        return x
+
+
 class TraceTag:
     """Marks a trace; compares by identity."""
 

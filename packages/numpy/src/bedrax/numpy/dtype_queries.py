@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import ml_dtypes
@@ -139,6 +140,11 @@ def shape(a: Any) -> tuple:
     found = getattr(a, "shape", None)
     if isinstance(found, tuple):
         return found
+    if a is None:  # TensorFlow Probability asks
+        warnings.warn(
+            "None is no array: its shape, ndim and size will be refused; ask whether it is None", DeprecationWarning, 2
+        )
+        return ()
     return np.shape(a) if isinstance(a, (list, tuple)) else aval_of(operand("shape", a)).shape
 
 
