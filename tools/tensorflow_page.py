@@ -93,7 +93,8 @@ PROMISES = {
         ("effects happen once for each element, in order", HOLDS, f"{MADE}::test_effects_of_every_element"),
         ("results may have another structure for other types", HOLDS, f"{MADE}::test_structure_by_signature"),
         ("arguments of unknown sizes, if results are static", HOLDS, f"{STAGED}::test_symbolic_shapes_in_native_programs"),
-        ("results of unknown sizes are refused", "better: `output_shape_dtype` takes expressions of dimensions", f"{MADE}::test_declared_symbolic_shapes"),
+        ("results of unknown sizes are refused", "better: their sizes are found by TensorFlow's shape inference at some sizes", f"{MADE}::test_inferred_symbolic_shapes"),
+        ("or declared", "better: `output_shape_dtype` takes expressions of dimensions", f"{MADE}::test_declared_symbolic_shapes"),
         ("round trips, custom gradients and saved models included", HOLDS, f"{TRIP}::test_to_tensorflow_and_back_with_a_custom_gradient"),
     ],
 }  # fmt: skip
@@ -105,7 +106,7 @@ LIMITATIONS = {
     "shapes that depend on values under jit": ("results whose shapes depend on values, inside `jit`", "`output_shape_dtype`, if the shape is one all the same"),
     "writing to variables under jit": ("variables that are written inside `jit`", "pass them in, return their values"),
     "ordered calls under jit": ("`call_tf(..., ordered=True)` inside `jit`", "`call_tf_graph=True` in a native conversion"),
-    "results of unknown sizes": ("results of unknown sizes that were not declared", "`output_shape_dtype` with expressions of the arguments' dimensions"),
+    "results of unknown sizes": ("results whose sizes are no simple expressions of unknown ones, and were not declared", "`output_shape_dtype` with expressions of the arguments' dimensions"),
     "nonlinear sizes": ("specifications from which a dimension does not follow linearly", "name the dimension in another argument"),
     "underdetermined sizes": ("specifications with more dimensions than equations", "likewise"),
     "unknown sizes against numbers": ("an unknown size where a number is expected, though it is that number", "say the number in `polymorphic_shapes`"),

@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 import bedrax.numpy as jnp
-from bedrax import lax
+from bedrax import lax, shape_poly
 from bedrax.autodiff import grad, hessian, jacfwd, jacrev, jvp, linearize, value_and_grad, vjp
 from bedrax.batching import vmap
 from bedrax.call_tf import call_tf
@@ -165,6 +165,57 @@ def test_declared_symbolic_shapes():
             np.testing.assert_allclose(both, np.concatenate([X.ravel()[:n], X.ravel()[:m]]) + 1)
             np.testing.assert_allclose(outer, np.outer(X.ravel()[:n], X.ravel()[:m]), rtol=1e-6)
             assert flat.shape == (n * m,)
+
+
+INFERRED = {  # function, specifications of its arguments, expected shapes of results
+    "same": (tf.sin, ["b, 3"], ["(b, 3)"]),
+    "joined": (lambda x, y: tf.concat([x, y], 0), ["b", "c"], ["(c + b)"]),
+    "outer": (lambda x, y: (x[:, None] * y, tf.reshape(x[:, None] * y, [-1])), ["b", "c"], ["(b, c)", "(b*c)"]),
+    "strides": (lambda x: (x[::2], x[1:], x[: tf.shape(x)[0] // 4]), ["b"], None),
+    "pooled": (lambda x: tf.nn.max_pool1d(x[None, :, None], 3, 2, "VALID"), ["b"], None),
+    "constrained": (lambda x: tf.reshape(x, [-1, 8]), ["b"], None),
+    "flat": (lambda x: tf.reshape(x, [-1]), ["b, 2*b"], ["(2*b^2)"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", INFERRED)
+def test_inferred_symbolic_shapes(name):
+    """TensorFlow's shape inference at some sizes tells how results depend on symbolic dimensions."""
+    fun_tf, texts, expected = INFERRED[name]
+    constraints = ["mod(b, 8) == 0"] if name == "constrained" else ["b >= 4"] if name in ("strides", "pooled") else []
+    scope = shape_poly.SymbolicScope(constraints)
+    args = [ShapeDtypeStruct(shape_poly.symbolic_shape(t, scope=scope), F32) for t in texts]
+    avals = staging.make_jaxpr(call_tf(fun_tf))(*args).out_avals
+    if expected is not None:
+        assert [f"({', '.join(map(str, a.shape))})" for a in avals] == expected
+    for n, m in ((8, 5), (16, 3), (40, 1)):
+        env = {"b": n, "c": m}
+        at = lambda shape, env=env: tuple([d if isinstance(d, int) else d.evaluate(env) for d in shape])
+        outs = tf.nest.flatten(fun_tf(*[tf.zeros(at(a.shape)) for a in args]))
+        assert [tuple(x.shape) for x in outs] == [at(a.shape) for a in avals]
+
+
+@pytest.mark.parametrize("native", [False, True])
+def test_programs_of_inferred_shapes(native):
+    f = lambda x, y: jnp.sum(call_tf(lambda x, y: tf.concat([tf.sin(x), y], 0))(x, y) * (x.shape[0] + 1))
+    g = tf.function(convert(f, polymorphic_shapes=["b", "c"], native_serialization=native, with_gradient=False), autograph=False,
+                    input_signature=[tf.TensorSpec([None], tf.float32)] * 2)  # fmt: skip
+    for n, m in ((2, 3), (4, 1)):
+        x, y = X.ravel()[:n], X.ravel()[:m]
+        np.testing.assert_allclose(g(x, y), (np.sin(x).sum() + y.sum()) * (n + 1), rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "fun_tf",
+    [
+        lambda x: tf.boolean_mask(x, x > 0),
+        lambda x: x[: tf.cast(tf.exp(tf.cast(tf.shape(x)[0], tf.float32)), tf.int32) % 7],
+    ],
+)
+def test_shapes_that_are_not_found(fun_tf):
+    (b,) = shape_poly.symbolic_shape("b")
+    with pytest.raises(ValueError, match="output has dynamic shape.*output_shape_dtype"):
+        staging.make_jaxpr(call_tf(fun_tf))(ShapeDtypeStruct((b,), F32))
 
 
 def test_symbolic_batch():

@@ -80,8 +80,12 @@ def test_polymorphic_shapes(native):
         np.testing.assert_allclose(f(tf.constant(x)), np.sin(x).sum(), rtol=1e-6)
     with pytest.raises(ValueError, match="output has dynamic shape"):
         jax2tf.convert(
-            lambda x: jax2tf.call_tf(tf.math.sin)(x), native_serialization=native, polymorphic_shapes=["b, ..."]
-        )(X)
+            lambda x: jax2tf.call_tf(lambda x: tf.boolean_mask(x, x > 0))(x), native_serialization=native,
+            polymorphic_shapes=["b, ..."],
+        )(X)  # fmt: skip
+    f = convert(lambda x: jax2tf.call_tf(tf.math.sin)(x) * x.shape[0], native, polymorphic_shapes=["b, ..."])
+    np.testing.assert_allclose(f(X), np.sin(X) * len(X), rtol=1e-6)
+    np.testing.assert_allclose(tf_gradient(f, X), np.cos(X) * len(X), rtol=1e-6)
 
     def same(x):
         return jax2tf.call_tf(tf.math.sin, output_shape_dtype=jax.ShapeDtypeStruct(x.shape, np.float32))(x) + 1

@@ -45,7 +45,8 @@ def call_tf(
       output_shape_dtype: a pytree like the result, of objects with ``shape`` and ``dtype``, for
         functions whose result shapes TensorFlow cannot infer; None stands for no result. It is
         checked; shapes that are not known before the program runs are taken at your word there. Sizes
-        may be expressions in the symbolic dimensions of the arguments.
+        may be expressions in the symbolic dimensions of the arguments; without it, they are found if they
+        are sums of those and of products of two, or quotients by 2, 3, 4 or 8.
       call_tf_graph: keep the TensorFlow function as such, for a program that `jax2tf.convert`
         turns into a native one; XLA need not compile it alone. Only possible there.
 

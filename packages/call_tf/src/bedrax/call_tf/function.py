@@ -8,6 +8,7 @@ from typing import Any
 
 from bedrax import pytree
 from bedrax.call_tf import border, derived
+from bedrax.call_tf.inference import inferred_shapes
 from bedrax.core import dims, dtypes
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.tf import tensorflow as tf
@@ -123,17 +124,37 @@ class TfFunction:
         """Types of the results, found by TensorFlow's shape inference.
 
         Raises:
-          ValueError: a shape depends on values, or on symbolic dimensions.
+          ValueError: a shape depends on values, or on symbolic dimensions in a way that is not found.
         """
         found = self.concrete(avals).outputs
-        if not all(x.shape.is_fully_defined() for x in found):
+        shapes = [x.shape if x.shape.is_fully_defined() else None for x in found]
+        if None in shapes and has_symbolic(avals) and all(x.shape.rank is not None for x in found):
+            shapes = self._inferred(tuple(avals)) or shapes
+        if None in shapes:
             raise ValueError(
                 "call_tf cannot call functions whose output has dynamic shape. Found output shapes:"
                 f" {[x.shape for x in found]} of '{self.name}' for arguments {[a.str_short() for a in avals]}."
                 " Consider using the `output_shape_dtype` argument to call_tf, which tells the shapes that"
                 f" TensorFlow cannot infer. {LIMITATIONS}"
             )
-        return [ShapedArray(tuple(x.shape), border.numpy_dtype(x)) for x in found]
+        return [ShapedArray(tuple(s), border.numpy_dtype(x)) for s, x in zip(shapes, found, strict=True)]
+
+    def _inferred(self, avals: tuple[ShapedArray, ...]) -> list[tuple] | None:
+        """The shapes of results in terms of symbolic dimensions; the last ones of each thread are kept."""
+        known = getattr(self._last, "inferred", None)
+        if known is None or known[0] != avals:
+            known = self._last.inferred = avals, inferred_shapes(avals, self._shapes_at)
+        return known[1]
+
+    def _shapes_at(self, avals: Sequence[ShapedArray]) -> list[tuple] | None:
+        """The shapes of results, sizes that are not known None, for static types; None if the function refuses them."""
+        specs = [border.tensor_spec(a) for a in avals]
+        flat = tf.function(lambda *tensors: tuple(self.results(tensors)[0]), autograph=False)
+        try:
+            made = border.outside_graphs(lambda: flat.get_concrete_function(*specs))
+            return [tuple(x.shape) for x in made.outputs]
+        except (ValueError, TypeError, tf.errors.OpError):
+            return None
 
     def vjp(self, active: tuple[bool, ...], out_active: tuple[bool, ...]) -> TfFunction:
         """The function ``(*args, *cotangents of active results) -> gradients of active args``."""
