@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bedrax import lax, random
-from bedrax.autodiff import checkpoint, grad
+from bedrax.autodiff import checkpoint, custom_vjp, grad
 from bedrax.batching import vmap
 from bedrax.core import staging
 from bedrax.core.errors import KeyReuseError
@@ -37,6 +37,12 @@ def scan_over(ks):
 
 def branch(k):
     return lax.cond(True, lambda k: random.normal(k), lambda k: 0.0, k)
+
+
+def own_rules():
+    f = custom_vjp(lambda k, x: x * random.normal(k))
+    f.defvjp(lambda k, x: (f(k, x), None), lambda _, g: (None, g))
+    return f
 
 
 consumed = jit(lambda k: (k, random.normal(k)))
@@ -85,6 +91,8 @@ FINE = {
     "splitting carries": lambda: lax.scan(lambda k, _: ((s := random.split(k))[0], random.normal(s[1])), key(), None, length=3),
     "numbered rounds": lambda: (lambda k: lax.fori_loop(0, 3, lambda i, s: s + random.normal(random.fold_in(k, i)), 0.0))(key()),
     "checkpoint": lambda: (lambda k: grad(checkpoint(lambda x: lax.sin(x * random.normal(k))))(1.0))(key()),
+    "checkpoint in a scan": lambda: grad(lambda x: lax.scan(checkpoint(lambda c, k: (c * random.normal(k), c)), x, keys(5))[0])(1.0),
+    "rules of one's own": lambda: [own_rules()(random.key(i), 1.0) for i in range(2)],
     "untyped keys": lambda: twice(random.normal, random.PRNGKey(0)),
 }  # fmt: skip
 SAMPLERS = {

@@ -143,6 +143,7 @@ class Reading:
     def _loop(self, uses: Sequence, op: Operation) -> list:
         """Two rounds tell what any number does: what the first uses up, the second meets."""
         marks, avals = list(op.marks), op.avals
+        before = set(self.used)
         rounds = next((u.rounds for u in uses if u.rounds is not None), None)
         results: list = [None] * len(avals)
         for n in range(min(2, rounds) if type(rounds) is int else 2):
@@ -158,7 +159,7 @@ class Reading:
         for use in uses:
             for i in use.operands[len(use.operands) - use.slices :]:
                 if marks[i] is not None and len(marks[i]) > 2:
-                    spent = np.frompyfunc(lambda m: self.where_used(m) is not None, 1, 1)(marks[i][1, ...])
+                    spent = np.frompyfunc(lambda m: m in self.used and m not in before, 1, 1)(marks[i][1, ...])
                     # What a round used of its slice, the others use of theirs.
                     self.use(marks[i][2:][np.broadcast_to(np.asarray(spent, bool), marks[i][2:].shape)], op.where)
             for i in range(len(avals) - use.stacks, len(avals)):
@@ -261,7 +262,10 @@ def watch(prim: Any, args: Sequence, params: dict) -> Callable | None:
         if has_keys(params["jaxpr"]):
             reading.read(params["jaxpr"], [new_marks(a) for a in params["jaxpr"].in_avals])
         return None
-    if not any(type(x) is KeyArray for x in args) and not any(has_keys(u.program) for u in programs_of(prim, params)):
+    uses = programs_of(prim, params)
+    if not uses and tables.programs.states(prim):  # it calls a function now, whose operations come here themselves
+        return None
+    if not any(type(x) is KeyArray for x in args) and not any(has_keys(u.program) for u in uses):
         return None
     out = prim.result_types([aval_of(x) for x in args], params)
     avals = out if prim.multiple_results else [out]
