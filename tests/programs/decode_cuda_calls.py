@@ -40,7 +40,7 @@ def programs_of(case):
     with checks.x64_if_needed(case):
         lowered = xla.jit(case.fun).trace(*case.make_args()).lower(lowering_platforms=("cuda",))
     module = lowered._lowered.program.module
-    for op in modules._operations(module):
+    for op in modules.operations(module):
         if op.name != "stablehlo.custom_call":
             continue
         given, found = ([str(v.type) for v in values] for values in (op.operands, op.results))

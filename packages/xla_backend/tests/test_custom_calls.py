@@ -48,7 +48,7 @@ def calls_of(case, platform):
     with checks.x64_if_needed(case):
         lowered = xla.jit(case.fun).trace(*case.make_args()).lower(lowering_platforms=(platform,))
     module = lowered._lowered.program.module  # which has to outlive the operations
-    for op in modules._operations(module):
+    for op in modules.operations(module):
         if op.name == "stablehlo.custom_call":
             yield op
 
