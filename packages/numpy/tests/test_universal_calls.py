@@ -16,3 +16,11 @@ def test_number_of_operands(f):
     assert sum(p.kind is p.POSITIONAL_ONLY for p in parameters) == f.nin
     with pytest.raises(TypeError, match=f"jnp.{f.__name__} takes {f.nin} operands, got 3"):
         f(*[np.ones(2)] * 3)
+
+
+def test_none_has_a_shape_with_a_warning():
+    for f, expected in ((jnp.shape, ()), (jnp.ndim, 0), (jnp.size, 1)):
+        with pytest.warns(DeprecationWarning, match="None is no array"):
+            assert f(None) == expected
+    assert jnp.expand_dims(np.ones(3), range(2)).shape == (1, 1, 3)
+    assert jnp.ones(()).item() == 1 and jnp.arange(3).item(2) == 2
