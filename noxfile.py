@@ -200,7 +200,7 @@ def faults(session):
 @nox.session(default=False)
 def demo(session):
     """The worked examples: train, export and serve a digit classifier; train a language model on many devices; a
-    zoo of models in TensorFlow and TFLite."""
+    zoo of models in TensorFlow, TFLite and TF.js (for which it needs `npm`)."""
     sync(session, *EVERYTHING)
     session.run("python", "-m", "examples.digits", *session.posargs, env=QUIET)
     session.run("python", "-m", "examples.parallel", env=QUIET)

@@ -3,11 +3,14 @@
 Needs `uv` and `npm` on the path, and the network the first time.
 """
 
+import base64
 import functools
 import json
 import os
 import subprocess
 from pathlib import Path
+
+import numpy as np
 
 HOME = Path(__file__).parent
 LIBRARY = HOME / "node_modules" / "@tensorflow" / "tfjs" / "dist" / "tf.min.js"  # what a page loads
@@ -32,9 +35,32 @@ def install() -> None:
         subprocess.run(["npm", "ci", "--no-audit", "--no-fund", "--silent"], cwd=HOME, check=True)
 
 
-def node(script: Path, *arguments: object) -> str:
-    """Run a CommonJS script with the installed packages; return what it printed. Its errors are passed on."""
+def node(script: Path, *arguments: object, given: str = "") -> str:
+    """Run a CommonJS script with the installed packages; return what it printed. Its errors are passed on.
+
+    Args:
+      given: what it reads from its standard input.
+    """
     install()
     surroundings = os.environ | {"NODE_PATH": str(HOME / "node_modules")}
     command = ["node", str(script), *map(str, arguments)]
-    return subprocess.run(command, env=surroundings, check=True, stdout=subprocess.PIPE, text=True).stdout
+    return subprocess.run(command, env=surroundings, check=True, input=given, stdout=subprocess.PIPE, text=True).stdout
+
+
+def packed(array) -> dict:
+    """An array as JSON carries it: its shape, dtype, and elements in little-endian base64."""
+    array = np.asarray(array)
+    data = base64.b64encode(array.astype(array.dtype.newbyteorder("<")).tobytes()).decode()
+    return {"shape": array.shape, "dtype": array.dtype.name, "data": data}
+
+
+def unpacked(value: dict) -> np.ndarray:
+    """The array that `packed` made this of."""
+    dtype = np.dtype(value["dtype"]).newbyteorder("<")
+    return np.frombuffer(base64.b64decode(value["data"]), dtype).reshape(value["shape"])
+
+
+def run(folder: Path, **inputs) -> list[np.ndarray]:
+    """Results of a graph model of TF.js, by its backend in plain JavaScript."""
+    given = json.dumps({name: packed(array) for name, array in inputs.items()})
+    return [unpacked(value) for value in json.loads(node(HOME / "run.cjs", folder, given=given))]

@@ -5,30 +5,30 @@ from __future__ import annotations
 import pathlib
 import sys
 
-from examples.zoo.measure import Result, measure
+from examples.zoo.measure import Result, in_javascript, measure
 from examples.zoo.models import ZOO
 
 START = "<!-- measured -->\n"
-HEAD = """| model | plain graph | native | nodes | saved, kB | converted, s | TFLite | quantized | TFLite's operations |
-|---|---|---|---|---|---|---|---|---|
+HEAD = """| model | plain graph | native | nodes | saved, kB | converted, s | TFLite | quantized | TF.js | TFLite's operations |
+|---|---|---|---|---|---|---|---|---|---|
 """
 
 
-def row(result: Result) -> str:
+def row(result: Result, javascript: str) -> str:
     """A line of the table."""
     number = lambda x: "no" if x is None else f"{x:.0e}"
     return (
         f"| {result.name} | {number(result.plain)} | {number(result.native)} | {result.operations} |"
         f" {result.kilobytes:.0f} | {result.seconds:.2f} | {number(result.mobile_error)} |"
-        f" {number(result.quantized_error)} | {result.mobile} |\n"
+        f" {number(result.quantized_error)} | {javascript} | {result.mobile} |\n"
     )
 
 
 def main() -> None:
     page = pathlib.Path(__file__).parent / "README.md"
     rows = []
-    for record in ZOO:
-        rows.append(row(measure(record)))
+    for record, javascript in zip(ZOO, in_javascript(ZOO), strict=True):
+        rows.append(row(measure(record), javascript))
         sys.stdout.write(rows[-1])
     text = page.read_text().split(START)[0]
     page.write_text(text + START + HEAD + "".join(rows))

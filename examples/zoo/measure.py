@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import os
 import pathlib
+import subprocess
 import tempfile
 import time
 import warnings
@@ -17,6 +18,7 @@ import numpy as np
 import tensorflow as tf
 from jax.experimental import jax2tf
 
+from examples import tfjs
 from examples.zoo.models import Record
 
 KNOWN = "known sizes"
@@ -52,19 +54,18 @@ def _error(found, expected) -> float:
 
 def _signature(record: Record, args) -> list:
     specs = []
-    for shape, x in zip(record.shapes, args, strict=True):
+    for i, (shape, x) in enumerate(zip(record.shapes, args, strict=True)):
         known = list(x.shape)
         if shape is not None:  # the first axis of each of them has a name
             known[0] = None
-        specs.append(tf.TensorSpec(known, tf.as_dtype(x.dtype)))
+        specs.append(tf.TensorSpec(known, tf.as_dtype(x.dtype), f"x{i}"))
     return specs
 
 
 def converted(record: Record, fun, args, native: bool = False, **options):
     """The model as a function of TensorFlow with unknown sizes."""
-    f = jax2tf.convert(
-        fun, polymorphic_shapes=list(record.shapes), native_serialization=native, with_gradient=False, **options
-    )
+    options = {"native_serialization": native, "with_gradient": False} | options
+    f = jax2tf.convert(fun, polymorphic_shapes=list(record.shapes), **options)
     return tf.function(f, autograph=False, input_signature=_signature(record, args))
 
 
@@ -99,6 +100,35 @@ def run_lite(f, args, quantized: bool = False) -> tuple[list[np.ndarray], collec
     outputs = sorted(interpreter.get_output_details(), key=lambda d: d["name"])
     found = [interpreter.get_tensor(d["index"]) for d in outputs]
     return found, collections.Counter(d["op_name"] for d in interpreter._get_ops_details())
+
+
+def in_javascript(records) -> list[str]:
+    """What TF.js makes of models, with unknown sizes: the error of its results, or the operations that it lacks."""
+    made = [record.make() for record in records]
+    unchecked = [jax2tf.DisabledSafetyCheck.shape_assertions()]  # TF.js has no strings to complain in
+    cells = []
+    with tempfile.TemporaryDirectory() as folder:
+        pairs = {}
+        for i, (record, (fun, args)) in enumerate(zip(records, made, strict=True)):
+            # With gradients, of which none is saved: TF.js lacks the operation that refuses them.
+            f = converted(record, fun, args, enable_xla=False, with_gradient=True,
+                          native_serialization_disabled_checks=unchecked)  # fmt: skip
+            module = tf.Module()
+            module.f = f
+            saved, target = pathlib.Path(folder, f"saved{i}"), pathlib.Path(folder, f"converted{i}")
+            tf.saved_model.save(module, str(saved), signatures=f.get_concrete_function())
+            pairs[saved] = target
+        for (fun, args), target, wrong in zip(made, pairs.values(), tfjs.convert(pairs), strict=True):
+            if wrong is not None:
+                cells.append("no: " + wrong.splitlines()[-1])
+                continue
+            try:
+                found = tfjs.run(target, **{f"x{i}": x for i, x in enumerate(args)})
+            except subprocess.CalledProcessError:  # node has printed why
+                cells.append("converted, fails when run")
+                continue
+            cells.append(f"{_error(found, _leaves(jax.jit(fun)(*args))):.0e}")
+    return cells
 
 
 def measure(record: Record, lite: bool = True) -> Result:

@@ -1,6 +1,5 @@
 """What the browser is given, without a browser: `nox -s web` runs the page itself."""
 
-import base64
 from importlib.util import find_spec
 
 import pytest
@@ -14,6 +13,7 @@ import numpy as np
 
 from examples.digits import data, linen_model, training
 from examples.digits.web import export
+from examples.tfjs import unpacked
 
 # What the converter of TF.js 4.22 knows, of what our graphs use.
 KNOWN = {"AddV2", "BiasAdd", "Const", "Conv2D", "Identity", "IdentityN", "MatMul", "MaxPool", "Mul", "Placeholder", "Relu",
@@ -46,17 +46,17 @@ def test_two_graphs_are_the_network(network, digits):
 def test_numbers_to_compare_with(network, digits):
     params, stats = network
     found = export.expected(digits, params, stats)
-    probs = np.frombuffer(base64.b64decode(found["probs"]["data"]), "<f4").reshape(found["probs"]["shape"])
+    probs = unpacked(found["probs"])
     assert probs.shape == (360, 10)
     np.testing.assert_allclose(probs.sum(-1), 1, rtol=1e-5)
     # The gradient by the last bias is the mean of what is given less what is wanted: the next digit, for each.
     n = found["batch"]
     wanted = np.eye(10)[(digits.test_labels[:n] + 1) % 10]
-    gradient = np.frombuffer(base64.b64decode(found["gradients"]["bias"]["data"]), "<f4")
+    gradient = unpacked(found["gradients"]["bias"])
     np.testing.assert_allclose(gradient, (probs[:n] - wanted).mean(0), atol=1e-6)
 
 
 def test_rehearsed_digits_are_of_all_classes(network, digits):
     found = export.page_data(digits, network[0])
-    labels = np.frombuffer(base64.b64decode(found["rehearsed_labels"]["data"]), "<i4")
+    labels = unpacked(found["rehearsed_labels"])
     assert np.bincount(labels).tolist() == [export.REHEARSED] * 10

@@ -1,6 +1,5 @@
 """Export for the browser: the network in two graphs, of which a page can go on training the second."""
 
-import base64
 import json
 from pathlib import Path
 
@@ -10,6 +9,8 @@ import numpy as np
 import tensorflow as tf
 from flax import linen as nn
 from jax.experimental import jax2tf
+
+from examples.tfjs import packed
 
 from .. import training
 from ..data import Digits
@@ -68,13 +69,6 @@ def modules(params, stats) -> dict[str, tf.Module]:
 def save(module: tf.Module, path: Path) -> None:
     """Write the module as a SavedModel with `call` as its serving signature."""
     tf.saved_model.save(module, str(path), signatures=module.call.get_concrete_function())
-
-
-def packed(array) -> dict:
-    """An array as JSON carries it: its shape, dtype, and elements in little-endian base64."""
-    array = np.asarray(array)
-    data = base64.b64encode(array.astype(array.dtype.newbyteorder("<")).tobytes()).decode()
-    return {"shape": array.shape, "dtype": array.dtype.name, "data": data}
 
 
 def page_data(digits: Digits, params) -> dict:
