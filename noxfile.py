@@ -152,7 +152,7 @@ def exports(session):
     other = Path(session.create_tmp()).resolve()
     session.run("uv", "venv", "-q", "--clear", str(other / "venv"), external=True)
     theirs = str(other / "venv" / "bin" / "python")
-    session.run("uv", "pip", "install", "-q", f"--python={theirs}", "jax==0.10.2", external=True)
+    session.run("uv", "pip", "install", "-q", f"--python={theirs}", "jax==0.10.2", "flatbuffers", external=True)
     for writes, reads in ((theirs, "python"), ("python", theirs)):
         session.run(writes, programs, "write", str(other / "written.json"), external=True)
         session.run(reads, programs, "read", str(other / "written.json"), external=True)
