@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from bedrax import lax
+from bedrax.core.avals import aval_of
 from bedrax.core.errors import ConcretizationTypeError
 from bedrax.core.jitting import jit
 from bedrax.core.staging import make_jaxpr
@@ -67,14 +68,14 @@ def test_weak_types_of_the_carry_settle():
             "scan: the body returns a carry of other types than it gets:\n"
             "  * component c['b']: got float32[], returned float32[3]: the shapes do not match\nConvert what <lambda> at ",
         ),
-        (lambda: lax.while_loop(lambda c: 1, lambda c: c, 0), TypeError, "cond_fun returns one boolean scalar, got ShapedArray"),
+        (lambda: lax.while_loop(lambda c: 1, lambda c: c, 0), TypeError, "cond_fun returns one boolean scalar, got ~int32"),
         (lambda: lax.while_loop(lambda c: (True,), lambda c: c, 0), TypeError, "cond_fun returns one boolean scalar, got the structure PyTreeDef"),
         (
             lambda: lax.while_loop(lambda v: True, lambda v: np.int16(1), np.int32(0)), TypeError,
             "while_loop: the body returns a carry of other types than it gets:\n"
             "  * v: got int32[], returned int16[]: the dtypes do not match",
         ),
-        (lambda: lax.fori_loop(0, np.ones(2, np.int32), lambda i, c: c, 0), TypeError, "lower and upper are real scalars, got ShapedArray"),
+        (lambda: lax.fori_loop(0, np.ones(2, np.int32), lambda i, c: c, 0), TypeError, "lower and upper are real scalars, got ~int32"),
         (lambda: lax.fori_loop(np.int32(0), np.int16(3), lambda i, c: c, 0), TypeError, "lower and upper have one dtype, got int"),
         (
             lambda: lax.fori_loop(0, 3, lambda i, c: (c, c), 0), TypeError,
@@ -115,6 +116,20 @@ def test_the_length_of_a_scan_is_part_of_the_program():
 
 
 # ---- while, fori, cond, switch
+
+
+@pytest.mark.parametrize(
+    ("bounds", "expected"), [((1, 5), "~int32[]"), ((np.int32(1), 5), "int32[]"), ((1, np.int32(5)), "~int32[]")]
+)
+def test_the_index_of_a_fori_loop_is_as_weakly_typed_as_its_lower_bound(bounds, expected):
+    types = set()
+
+    def body(i, x):
+        types.add(str(aval_of(i)))
+        return lax.add(x, x)
+
+    assert int(lax.fori_loop(*bounds, body, np.int8(1))) == 16
+    assert types == {expected}
 
 
 def test_while_and_fori():

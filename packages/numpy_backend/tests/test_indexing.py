@@ -131,7 +131,7 @@ def test_scatter_apply_is_applied_once_per_occurrence():
         (
             lambda x: lax.dynamic_slice(x, (np.arange(2), 1), (1, 2)),
             TypeError,
-            "start indices are scalars, got ShapedArray",
+            "start indices are scalars, got int32",
         ),
         (lambda x: lax.dynamic_update_slice(x, np.ones((5, 5), np.float32), (0, 0)), TypeError, "does not fit into"),
         (lambda x: lax.dynamic_update_slice(x, np.ones(5, np.float32), (0, 0)), TypeError, "the ranks must be equal"),
