@@ -128,11 +128,7 @@ def test_scatter_apply_is_applied_once_per_occurrence():
             TypeError,
             "start indices are integers of one dtype, got int",
         ),
-        (
-            lambda x: lax.dynamic_slice(x, (np.arange(2), 1), (1, 2)),
-            TypeError,
-            "start indices are scalars, got int32",
-        ),
+        (lambda x: lax.dynamic_slice(x, (np.arange(2), 1), (1, 2)), TypeError, "start indices are scalars, got int32"),
         (lambda x: lax.dynamic_update_slice(x, np.ones((5, 5), np.float32), (0, 0)), TypeError, "does not fit into"),
         (lambda x: lax.dynamic_update_slice(x, np.ones(5, np.float32), (0, 0)), TypeError, "the ranks must be equal"),
         (lambda x: lax.dynamic_index_in_dim(x, 1, 5), ValueError, "axis 5 is out of bounds"),
