@@ -212,3 +212,14 @@ def test_what_changes_nothing_is_an_array_all_the_same():
         assert isinstance(same(x), jax.Array) and jax.jit(lambda same=same: same(x).at[0].set(2.0))().shape == (2, 3)
     assert isinstance(lax.convert_element_type(np.float32(1), np.float32), jax.Array)
     assert jnp.fft.fftshift(0.5).shape == ()
+
+
+def test_keys_are_read_and_moved_inside_shard_map():
+    keys, x = jax.random.split(jax.random.key(0), 1), jnp.ones(2)
+    mesh = jax.make_mesh((1,), ("i",))
+    inside = lambda f, *args: jax.jit(jax.shard_map(f, mesh=mesh, in_specs=jax.P("i"), out_specs=jax.P("i")))(*args)
+    expected = jax.random.bits(keys[0], (2,))
+    np.testing.assert_array_equal(inside(lambda k: jax.random.bits(k[0], (2,)), keys), expected)
+    np.testing.assert_array_equal(inside(lambda x: jax.random.bits(keys[0], x.shape), x), expected)  # a constant
+    halves = inside(lambda k: jax.random.split(k.reshape(()), 2), keys)
+    np.testing.assert_array_equal(jax.random.key_data(halves), jax.random.key_data(jax.random.split(keys[0], 2)))

@@ -11,6 +11,7 @@ An array of an `ExtendedDType` (PRNG keys) of shape ``s`` is represented by its 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 
 import numpy as np
@@ -18,7 +19,9 @@ import numpy as np
 from bedrax.core import dtypes
 from bedrax.core.avals import ShapedArray
 from bedrax.core.facts import cached
-from bedrax.core.tables import families_on_bases
+from bedrax.core.ir import Literal, run
+from bedrax.core.tables import families_on_bases, programs
+from bedrax.lax.tables import decompositions
 
 # `(prim, avals, params) -> function of bases (traceable), returning one value or a list`; set by the batching package.
 on_bases: Callable | None = None
@@ -58,3 +61,25 @@ def eqns_that_move_elements(jaxpr) -> frozenset:
         eqn for eqn in jaxpr.eqns
         if moves_elements(eqn.primitive, [v.aval for v in eqn.invars], [v.aval for v in eqn.outvars])
     )  # fmt: skip
+
+
+def run_on_bases(jaxpr, *args) -> list:
+    """The results of a program, under the current trace, with bases in place of arrays of an extended dtype."""
+    moving = eqns_that_move_elements(jaxpr)
+    if not moving and not any(is_extended(v.aval) for eqn in jaxpr.eqns for v in (*eqn.invars, *eqn.outvars)):
+        return run(jaxpr, *args)
+    base = lambda v, x: v.aval.dtype.physical_value(x) if is_extended(v.aval) else x
+    env = {v: base(v, c) for v, c in zip(jaxpr.constvars, jaxpr.consts, strict=True)}
+    env |= zip(jaxpr.invars, args, strict=True)
+    value = lambda v: v.val if type(v) is Literal else env[v]
+    for eqn in jaxpr.eqns:
+        prim = eqn.primitive
+        fun = functools.partial(prim.bind, **eqn.params)
+        if eqn in moving:
+            fun = function_on_bases(prim, [v.aval for v in eqn.invars], eqn.params)
+        elif not programs.states(prim) and any(is_extended(v.aval) for v in (*eqn.invars, *eqn.outvars)):
+            if decompositions.states(prim):  # its owner defined it on bases
+                fun = functools.partial(decompositions[prim], **eqn.params)
+        out = fun(*map(value, eqn.invars))
+        env |= zip(eqn.outvars, out if eqn.primitive.multiple_results else [out], strict=True)
+    return [value(v) for v in jaxpr.outvars]

@@ -17,10 +17,11 @@ from bedrax.batching.trace import batch_flat
 from bedrax.core import tracing
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.dead_code import dce_for, dead_code_rules, kept
-from bedrax.core.ir import Eqn, Jaxpr, run
+from bedrax.core.ir import Eqn, Jaxpr
 from bedrax.core.tables import Use, device_rules, families_on_bases, print_rules, programs, varying_rules
 from bedrax.core.tracing import Primitive
 from bedrax.lax import index_in_dim, reshape, transpose
+from bedrax.lax.element_types import run_on_bases
 from bedrax.lax.tables import decompositions
 from bedrax.parallel.meshes import Mesh
 from bedrax.parallel.specs import PartitionSpec, axes_of
@@ -153,7 +154,7 @@ def in_blocks(*args, jaxpr: Jaxpr, mesh, in_specs, out_specs, manual, check_vma)
 
     def mapped(level: int, xs: Sequence[Any]) -> list:
         if level == len(manual):
-            return run(jaxpr, *xs)
+            return run_on_bases(jaxpr, *xs)
         name = manual[level]
         size = sizes[name]
         dims = [0 if name in own else None for own in named_in]
