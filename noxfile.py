@@ -159,6 +159,21 @@ def exports(session):
 
 
 @nox.session(default=False)
+def ecosystem(session):
+    """Libraries from PyPI at work on this `jax`; names narrow it; `-- --page` runs upstream beside it, and writes the table."""
+    asked = ["-r", "examples/ecosystem/requirements.txt"]
+    sync(session, "--package=jax")
+    session.install(*asked)  # our `jax` is there, so theirs is not installed
+    peer = Path(session.create_tmp(), "peer").resolve()
+    if "--page" in session.posargs:
+        session.run_install("uv", "venv", "-q", "--clear", str(peer), external=True)
+        install = ["uv", "pip", "install", "-q", f"--python={peer}", "jax==0.10.2", *asked]
+        session.run_install(*install, external=True)
+        session.posargs.append(f"--peer={peer}/bin/python")
+    session.run("python", "-m", "examples.ecosystem", *session.posargs, env=QUIET)
+
+
+@nox.session(default=False)
 def devices(session):
     """Every record on eight CPU devices, its batch spread over them; other runs take a sample."""
     sync(session, *EVERYTHING)

@@ -1,0 +1,1 @@
+"""Libraries from PyPI, unmodified, at work on this `jax`."""
