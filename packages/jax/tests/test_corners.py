@@ -166,3 +166,13 @@ def test_a_linear_map_tells_its_function_and_its_residuals():
 
 def test_slices_of_references_by_start_and_size():
     np.testing.assert_array_equal(jax.new_ref(jnp.arange(5))[jax.ds(1, 2)], [1, 2])
+
+
+def test_derivatives_are_as_weakly_typed_as_what_they_belong_to():
+    for f in (lambda x: jnp.where(x > 0, x, 2.0), lambda x: jnp.stack([x, x]).sum(), lambda x: jax.nn.relu(x)):
+        weak, strong = 3.0, jnp.float32(3)
+        out = f(weak).weak_type
+        for g in (jax.grad(f), jax.grad(jax.grad(f)), lambda x, f=f: jax.vjp(f, x)[1](f(x))[0], jax.jit(jax.grad(f))):
+            assert g(weak).weak_type and not g(strong).weak_type
+        assert jax.jvp(f, (weak,), (1.0,))[1].weak_type == jax.linearize(f, weak)[1](1.0).weak_type == out
+        assert jax.jacfwd(f)(weak).weak_type == out

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 
 from bedrax import pytree
+from bedrax.autodiff.tables import instantiate
 from bedrax.core import dtypes
-from bedrax.core.avals import abstractify, aval_of
+from bedrax.core.avals import AbstractValue, abstractify, aval_of
 from bedrax.core.staging import function_name
+from bedrax.lax.primitives.conversions import convert_to
 
 
 class Chosen:
@@ -164,3 +166,16 @@ def flattened(call: Callable, name: str, has_aux: bool) -> Callable:
         return [*leaves, *aux_leaves], (out_tree, aux_tree, len(leaves))
 
     return flat
+
+
+def as_typed(t: Any, aval: AbstractValue) -> Any:
+    """A tangent or cotangent as a value of its type, as weak as that: rules may give another weakness, or a literal."""
+    value = instantiate(t)
+    if not aval.is_array or not isinstance(aval.dtype, np.dtype) or aval.dtype == dtypes.float0:
+        return value
+    return convert_to(value, aval.dtype, aval.weak_type)
+
+
+def tangent_of(primal: Any, t: Any) -> Any:
+    """The tangent or cotangent that belongs to a value; it may be `Zero`."""
+    return as_typed(t, aval_of(primal).to_tangent_aval())

@@ -6,8 +6,6 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from bedrax import pytree
 from bedrax.autodiff.arguments import (
     Chosen,
@@ -18,14 +16,14 @@ from bedrax.autodiff.arguments import (
     check_outputs,
     flattened,
     is_float0,
+    tangent_of,
 )
 from bedrax.autodiff.forward import jvp_flat_with_aux
 from bedrax.autodiff.linearization import linearize_flat
-from bedrax.autodiff.tables import Zero, instantiate
+from bedrax.autodiff.tables import Zero
 from bedrax.core import dtypes
 from bedrax.core.avals import aval_of
 from bedrax.core.source import api_boundary
-from bedrax.lax.primitives.conversions import asarray
 
 __all__ = ["grad", "jvp", "value_and_grad"]
 
@@ -92,7 +90,7 @@ def value_and_grad(
         check_outputs("grad", outs, holomorphic=holomorphic)
         found = iter(recorded.first(1).backward([_one(aval)]))
         gradients = [
-            _as_array(instantiate(next(found) if a else Zero.of(x))) for a, x in zip(active, chosen.leaves, strict=True)
+            tangent_of(x, next(found) if a else Zero.of(x)) for a, x in zip(active, chosen.leaves, strict=True)
         ]
         gradient = pytree.tree_unflatten(chosen.tree, gradients)
         value = (outs[0], pytree.tree_unflatten(aux_tree, recorded.outs[1:])) if has_aux else outs[0]
@@ -108,11 +106,6 @@ def _one(aval) -> Any:
             if aval.dtype == dtypes.python_scalar_dtype(kind):
                 return kind(1)
     return aval.dtype.type(1)
-
-
-def _as_array(x: Any) -> Any:
-    """A result of differentiation as an array (a rule may have passed a scalar literal through)."""
-    return asarray(x) if type(x) is float or type(x) is complex or isinstance(x, np.generic) else x
 
 
 def jvp(fun: Callable, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False) -> tuple:
@@ -144,7 +137,7 @@ def jvp(fun: Callable, primals: Sequence[Any], tangents: Sequence[Any], has_aux:
     flat = flattened(lambda *values: fun(*pytree.tree_unflatten(tree, values)), "jvp", has_aux)
     outs, out_tangents, (out_tree, aux_tree, n) = jvp_flat_with_aux(flat, leaves, pushed)
     result = pytree.tree_unflatten(out_tree, outs[:n])
-    tangent = pytree.tree_unflatten(out_tree, map(instantiate, out_tangents[:n]))
+    tangent = pytree.tree_unflatten(out_tree, map(tangent_of, outs[:n], out_tangents[:n]))
     return (result, tangent, pytree.tree_unflatten(aux_tree, outs[n:])) if has_aux else (result, tangent)
 
 

@@ -11,6 +11,7 @@ from bedrax import pytree
 from bedrax.autodiff.arguments import (
     Chosen,
     all_arguments,
+    as_typed,
     check_argnums,
     check_function,
     check_no_reduce_axes,
@@ -19,11 +20,10 @@ from bedrax.autodiff.arguments import (
     is_float0,
 )
 from bedrax.autodiff.linearization import Recorded, backward_pass, linearize_flat
-from bedrax.autodiff.tables import UndefinedPrimal, Zero, instantiate
+from bedrax.autodiff.tables import UndefinedPrimal, Zero
 from bedrax.core import dtypes, ir, staging
 from bedrax.core.avals import AbstractValue, ShapedArray, abstractify, aval_of
 from bedrax.core.jitting import jit
-from bedrax.lax.filling import zeros_of
 
 __all__ = [
     "DidntWant", "DontWant", "GradRef", "GradValue", "VJP", "LinearFunction", "Linearized", "fwd_and_bwd",
@@ -86,7 +86,9 @@ class Linearized:
         jaxpr, active_out, residuals = self.program
         live = [t for t, a in zip(leaves, self.active, strict=True) if a]
         out = iter(ir.run(jaxpr, *residuals, *live))
-        tangents_out = [next(out) if a else zeros_of(t) for a, t in zip(active_out, self.out_types, strict=True)]
+        tangents_out = [
+            as_typed(next(out) if a else Zero(t), t) for a, t in zip(active_out, self.out_types, strict=True)
+        ]
         return pytree.tree_unflatten(self.out_tree, tangents_out)
 
     def pull(self, cotangent: Any, error: type[Exception] = ValueError) -> Any:
@@ -100,7 +102,7 @@ class Linearized:
             raise error(f"a cotangent is structured like the result: expected {self.out_tree}, got {tree}")
         cts = [_checked_cotangent(ct, a, error) for ct, a in zip(leaves, self.out_types, strict=True)]
         found = iter(self._backward(cts))
-        out = [instantiate(next(found)) if a else zeros_of(t) for a, t in zip(self.active, self.in_types, strict=True)]
+        out = [as_typed(next(found) if a else Zero(t), t) for a, t in zip(self.active, self.in_types, strict=True)]
         return pytree.tree_unflatten(self.in_tree, out)
 
     def _backward(self, cts: Sequence[Any]) -> list:
