@@ -1,4 +1,4 @@
-"""Keras on its JAX backend: fit, evaluate, predict, save and load; layers of several kinds; a sparse operand."""
+"""Keras on its JAX backend: fit, evaluate, predict, save and load; layers of several kinds."""
 
 import os
 import tempfile

@@ -1,4 +1,4 @@
-"""NUTS and stochastic variational inference find the weights of a regression; a funnel, discrete sites by hand."""
+"""NUTS and stochastic variational inference find the weights of a regression; its predictions."""
 
 import jax
 import numpy as np
