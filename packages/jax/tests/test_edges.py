@@ -223,3 +223,21 @@ def test_keys_are_read_and_moved_inside_shard_map():
     np.testing.assert_array_equal(inside(lambda x: jax.random.bits(keys[0], x.shape), x), expected)  # a constant
     halves = inside(lambda k: jax.random.split(k.reshape(()), 2), keys)
     np.testing.assert_array_equal(jax.random.key_data(halves), jax.random.key_data(jax.random.split(keys[0], 2)))
+
+
+EMPTY = {
+    "reduce_window": (lambda x: lax.reduce_window(x, 0.0, lax.add, (2, 2), (1, 1), "VALID"), (0, 4), (0, 3)),
+    "max_pool": (lambda x: lax.reduce_window(x, -np.inf, lax.max, (2, 2), (1, 1), "SAME"), (0, 4), (0, 4)),
+    "permutation": (lambda x: jax.random.permutation(jax.random.key(0), x), (0, 4), (0, 4)),
+    "permutation_of_columns": (lambda x: jax.random.permutation(jax.random.key(0), x, axis=1), (4, 0), (4, 0)),
+    "choice": (lambda x: jax.random.choice(jax.random.key(0), x, (0,)), (0,), (0,)),
+    "diagonal": (jnp.diagonal, (0, 4), (0,)),
+    "corrcoef": (jnp.corrcoef, (0, 4), (0, 0)),
+}
+
+
+@pytest.mark.parametrize("name", EMPTY)
+def test_nothing_gives_nothing(name):
+    function, shape, expected = EMPTY[name]
+    x = jnp.zeros(shape)
+    assert function(x).shape == jax.jit(function)(x).shape == jax.eval_shape(function, x).shape == expected

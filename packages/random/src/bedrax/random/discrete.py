@@ -66,6 +66,8 @@ def take(x, indices, axis: int):
     """Slices of `x` at valid `indices` along `axis`."""
     shape = aval_of(x).shape
     where = aval_of(indices).shape
+    if dims.definitely_equal(dims.size(where), 0):  # a gather takes one slice at least
+        return lax.full_like(x, 0, shape=(*shape[:axis], *where, *shape[axis + 1 :]))
     dnums = lax.GatherDimensionNumbers(
         offset_dims=(*range(axis), *range(axis + len(where), len(shape) - 1 + len(where))),
         collapsed_slice_dims=(axis,),

@@ -157,7 +157,8 @@ def _by_slices(prim):
 
     @platform_rule(prim, "cpu")
     def lower(ctx, x, **params):
-        if not ctx.is_static(ctx.avals_in[0].shape) or _passes(Windows(**params)) is None:
+        shape = ctx.avals_in[0].shape
+        if not ctx.is_static(shape) or 0 in shape or _passes(Windows(**params)) is None:
             return general(ctx, x, **params)
         return ctx.lower_fun(fold, x, **params)
 
