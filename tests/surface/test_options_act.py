@@ -90,6 +90,7 @@ def connected(monkeypatch):
     told = {"preempted": False}
     fake = types.SimpleNamespace(connect=lambda: None, initialize=lambda client: told.update(preempted=True))
     monkeypatch.setattr(distributed.rendezvous, "meet", lambda *args: None)
+    monkeypatch.setattr(distributed.peers, "start", lambda *args: None)
     monkeypatch.setattr(distributed.coordination, "serve", lambda *args: told.update(recoverable=args[-1]))
     monkeypatch.setattr(distributed.coordination, "client", lambda *args: fake)
     monkeypatch.setattr(distributed.coordination, "preemption_sync_manager", lambda: fake)

@@ -58,6 +58,10 @@ class Array(metaclass=_ArrayMeta):
     def __len__(self) -> int:
         return len(self.aval)
 
+    def item(self, *args):
+        """The element (at `args`) as a Python scalar; needs a concrete value."""
+        return np.asarray(self).item(*args)
+
     if TYPE_CHECKING:  # what is installed, or made by metaprogramming, for tools that read types
         shape: tuple[int, ...]
         dtype: np.dtype
@@ -162,7 +166,7 @@ NUMPY_METHODS = (
     "T", "__array_module__", "__array_namespace__", "__contains__", "__getitem__", "__matmul__",
     "__rmatmul__", "__round__", "__setitem__", "all", "any", "argmax", "argmin", "argpartition", "argsort", "astype",
     "at", "byteswap", "choose", "clip", "compress", "conj", "conjugate", "copy", "cumprod", "cumsum", "diagonal", "dot",
-    "flat", "flatten", "imag", "item", "mT", "max", "mean", "min", "nonzero", "prod", "ptp", "ravel", "real", "repeat",
+    "flat", "flatten", "imag", "mT", "max", "mean", "min", "nonzero", "prod", "ptp", "ravel", "real", "repeat",
     "reshape", "round", "searchsorted", "sort", "squeeze", "std", "sum", "swapaxes", "take", "tobytes", "trace",
     "transpose", "var", "view",
 )  # fmt: skip

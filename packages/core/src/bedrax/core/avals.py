@@ -286,10 +286,6 @@ aval_functions[np.ndarray] = _ndarray_aval
 aval_functions[Token] = lambda x: abstract_token
 
 
-def _numpy_scalar_aval(x) -> ShapedArray:
-    return scalar_aval(dtypes.canonicalize_dtype(x.dtype))
-
-
 def aval_of(x) -> AbstractValue:
     """The type of `x`: a tracer, an array, a NumPy array or scalar, or a Python scalar.
 
@@ -303,8 +299,8 @@ def aval_of(x) -> AbstractValue:
     if isinstance(aval, AbstractValue):
         return aval
     if isinstance(x, np.generic):  # before the loop: np.float64 is a subclass of float
-        aval_functions[type(x)] = _numpy_scalar_aval
-        return _numpy_scalar_aval(x)
+        aval_functions[type(x)] = _ndarray_aval
+        return _ndarray_aval(x)
     if hasattr(x, "mask") and isinstance(x, np.ma.MaskedArray):
         raise ValueError("masked arrays have no counterpart here: pass x.filled(value), or x.data and x.mask")
     for cls, function in list(aval_functions.items()):

@@ -155,11 +155,6 @@ def _byteswap(self) -> Array:
     return lax.bitcast_convert_type(lax.rev(parts, (parts.ndim - 1,)), self.dtype)
 
 
-def _item(self, *args: Any) -> Any:
-    """The element (at `args`) as a Python scalar; needs a concrete value."""
-    return np.asarray(self).item(*args)
-
-
 def _tobytes(self, order: str = "C") -> bytes:
     """The bytes of the elements; needs a concrete value."""
     return np.asarray(self).tobytes(order)
@@ -200,7 +195,7 @@ METHODS: dict[str, Any] = {
     "__round__": _round_builtin, "__array_namespace__": _array_namespace, "__array_module__": _module_protocol,
     "astype": _astype, "reshape": _reshape, "transpose": _transpose, "flatten": _flatten, "clip": _clip,
     "round": _round, "conj": _conjugate, "conjugate": _conjugate, "copy": _copy, "view": _view,
-    "byteswap": _byteswap, "item": _item, "tobytes": _tobytes,
+    "byteswap": _byteswap, "tobytes": _tobytes,
     "at": property(At, doc="Index it to change elements: ``x.at[idx].set(y)``. See `Update`."),
     "T": property(manipulation.transpose, doc="The axes in reverse order."),
     "mT": property(manipulation.matrix_transpose, doc="The last two axes exchanged."),
