@@ -7,11 +7,13 @@ import textwrap
 
 PROGRAM = """
     import numpy as np, tensorflow as tf
-    import jax
-    from jax.experimental import jax2tf
-    from jax.sharding import NamedSharding, PartitionSpec as P
+    from bedrax import jax2tf
+    from bedrax.core.jitting import jit
+    from bedrax.parallel.specs import PartitionSpec as P
+    from bedrax.xla_backend.placement import with_sharding_constraint
+    from bedrax.xla_backend.sharding import NamedSharding, make_mesh
 
-    mesh = jax.make_mesh((2,), ("x",))
+    mesh = make_mesh((2,), ("x",))
     rows, everywhere = NamedSharding(mesh, P("x")), NamedSharding(mesh, P())
     x = np.arange(8, dtype=np.float32)
 
@@ -23,11 +25,11 @@ PROGRAM = """
         return sum(n.op == "XlaSharding" for n in nodes)
 
     double = lambda x: x * 2
-    split = jax.jit(double, in_shardings=rows, out_shardings=rows)
+    split = jit(double, in_shardings=rows, out_shardings=rows)
     assert marks(split) == 2 and marks(split, compiled=True) == 2
-    assert marks(jax.jit(double, in_shardings=rows, out_shardings=everywhere)) == 1
-    assert marks(jax.jit(double, in_shardings=everywhere, out_shardings=everywhere)) == 0
-    assert marks(lambda x: jax.lax.with_sharding_constraint(x, rows) * 2) == 1
+    assert marks(jit(double, in_shardings=rows, out_shardings=everywhere)) == 1
+    assert marks(jit(double, in_shardings=everywhere, out_shardings=everywhere)) == 0
+    assert marks(lambda x: with_sharding_constraint(x, rows) * 2) == 1
     assert marks(split, enable_xla=False) == 0
     try:
         jax2tf.convert(split, native_serialization=False)(x)
