@@ -169,8 +169,11 @@ def reduce_precision(operand, exponent_bits: int, mantissa_bits: int) -> Any:
 
 
 def asarray(x) -> Any:
-    """A scalar, NumPy array or array as an array of the current executor; tracers and arrays pass as they are."""
-    if isinstance(x, Array):
+    """A scalar, NumPy array or array as an array of the current executor; tracers and arrays pass as they are.
+
+    So does everything where no backend is installed: programs are made there, and not run.
+    """
+    if isinstance(x, Array) or not executors.any_offered():
         return x
     return executors.get().asarray(x)
 
