@@ -1,7 +1,8 @@
 """Exported programs that were written for Shardy, inside programs that GSPMD partitions.
 
 A program that calls exported ones is GSPMD's: it and they may be over meshes of different axes. What a program proposes
-for its values is dropped; how its arguments and results are split is said by its caller; what it asks for is translated.
+for its values is dropped; how its arguments and results are split is said by its caller; what it asks for is translated,
+and so is what it computes on blocks (`shard_map`).
 """
 
 from __future__ import annotations
@@ -13,51 +14,178 @@ from bedrax.parallel.meshes import AbstractMesh
 from bedrax.parallel.specs import PartitionSpec
 from bedrax.xla_backend.lowering import types
 from bedrax.xla_backend.lowering.modules import operations
-from bedrax.xla_backend.sharding import NamedSharding
+from bedrax.xla_backend.lowering.partitioner import split
+
+_SHARDING = re.compile(r"<@(\w+), \[((?:\{[^}]*\}(?:, )?)*)\]([^>]*)>")
+_DIMS = re.compile(r"\{([^}]*)\}")
+_NAMES = re.compile(r'"((?:[^"\\]|\\.)*)"')
+_NOTHING = PartitionSpec()
 
 
 def for_gspmd(module: Any) -> None:
     """Say in HLO's shardings what a module says in Shardy's, as far as it is asked for, not only proposed.
 
     Raises:
-      NotImplementedError: part of it is written for single devices (`shard_map`), or its mesh has an order of devices.
+      NotImplementedError: it has operations of Shardy's that HLO has no word for, or its mesh has an order of devices.
     """
-    meshes = {}
-    for op in operations(module):
-        if op.name == "sdy.mesh":
-            text = str(op.attributes["mesh"])
-            names, sizes = zip(*re.findall(r'"((?:[^"\\]|\\.)*)"=(\d+)', text)) if "=" in text else ((), ())
-            if "device_ids" in text:
+    if any(op.name.startswith("sdy.") or "sdy.sharding" in op.attributes for op in operations(module)):
+        _Translation(module).start()
+
+
+class _Translation:
+    """Of one module, which is changed: its functions become others, one for each set of mapped axes they are called in."""
+
+    def __init__(self, module: Any):
+        self.module = module
+        self.meshes: dict[str, AbstractMesh] = {}
+        self.functions: dict[str, Any] = {}
+        self.translated: dict[tuple[str, frozenset], str] = {}
+
+    def start(self) -> None:
+        for view in list(self.module.body.operations):
+            op = view.operation
+            if op.name == "sdy.mesh":
+                self.meshes[_text_of(op, "sym_name")] = _mesh(str(op.attributes["mesh"]))
+                op.erase()
+            elif op.name == "func.func":
+                self.functions[_text_of(op, "sym_name")] = op
+        main = self.function("main", ())
+        for op in self.functions.values():
+            op.erase()
+        for op in self.module.body.operations:
+            if _text_of(op, "sym_name") == main:
+                op.attributes["sym_name"] = types.string("main")
+
+    def function(self, symbol: str, manual: tuple[str, ...]) -> str:
+        """The name of what becomes of a function that is called where the axes `manual` are mapped."""
+        key = symbol, frozenset(manual)
+        if key not in self.translated:
+            name = self.translated[key] = f"{symbol}_{len(self.translated)}_for_gspmd"
+            copy = self.functions[symbol].clone(self._end())
+            copy.attributes["sym_name"] = types.string(name)
+            _drop_proposals(copy)
+            self.blocks(copy, manual)
+        return self.translated[key]
+
+    def _end(self) -> Any:
+        return types.ir.InsertionPoint(self.module.body)
+
+    def blocks(self, around: Any, manual: tuple[str, ...]) -> None:
+        for view in [op for region in around.regions for block in region.blocks for op in block.operations]:
+            op = view.operation
+            if op.name == "sdy.sharding_constraint":
+                self.constraint(op, manual)
+            elif op.name == "sdy.manual_computation":
+                self.on_blocks(op, manual)
+            elif op.name.startswith("sdy."):
                 raise NotImplementedError(
-                    f"an exported program over the mesh {text}, which orders its devices, cannot be called"
+                    f"the exported program has the operation {op.name}, which the partitioner of programs that call others"
+                    " does not know"
                 )
-            meshes[types.ir.StringAttr(op.attributes["sym_name"]).value] = AbstractMesh(tuple(map(int, sizes)), names)
-    for op in operations(module):
-        if op.name == "sdy.sharding_constraint":
-            symbol, dims = re.fullmatch(r"#sdy\.sharding<@(\w+), \[(.*)\].*>", str(op.attributes["sharding"])).groups()
-            entries = [re.findall(r'"([^"]*)"', d) for d in re.findall(r"\{([^}]*)\}", dims)]
-            place = NamedSharding(meshes[symbol], PartitionSpec(*[tuple(e) or None for e in entries]))
-            free = [str(i) for i, d in enumerate(re.findall(r"\{([^}]*)\}", dims)) if "?" in d]
-            attributes = {
-                "call_target_name": types.string("Sharding"), "api_version": types.i32(1),
-                "mhlo.sharding": types.string(str(place._to_xla_hlo_sharding(len(entries)))),
-                "backend_config": types.string(f"unspecified_dims=[{','.join(free)}]" if free else ""),
-            }  # fmt: skip
-            new = types.ir.Operation.create(
-                "stablehlo.custom_call", results=[op.results[0].type], operands=list(op.operands), attributes=attributes,
-                loc=types.unknown, ip=types.ir.InsertionPoint(op),
-            )  # fmt: skip
-            op.results[0].replace_all_uses_with(new.result)
-            op.erase()
-        elif op.name == "sdy.mesh":
-            op.erase()
-        elif op.name.startswith("sdy.") and op.name != "sdy.return":
-            raise NotImplementedError(
-                f"the exported program has the operation {op.name}, which the partitioner of programs that call others does not know;"
-                " export the function without shard_map"
+            else:
+                _drop_proposals(op)
+                if op.name == "func.call":
+                    symbol = types.ir.FlatSymbolRefAttr(op.attributes["callee"]).value
+                    op.attributes["callee"] = types.symbol(self.function(symbol, manual))
+                elif op.name == "stablehlo.partition_id" and manual:
+                    op.attributes["mhlo.sharding"] = types.string("{manual}")
+                self.blocks(op, manual)
+
+    def constraint(self, op: Any, manual: tuple[str, ...]) -> None:
+        value = op.operands[0]
+        ((mesh, spec, free),) = self.shardings(op.attributes["sharding"])
+        if len(free) < value.type.rank or any(spec):  # the others leave everything to the partitioner
+            value = _annotated(op, value, "Sharding", split(mesh, spec, value.type.rank, manual), value.type, free)
+        op.results[0].replace_all_uses_with(value)
+        op.erase()
+
+    def on_blocks(self, op: Any, around: tuple[str, ...]) -> None:
+        """Turn a computation on blocks into a function of blocks, and annotations around its call."""
+        manual = tuple(_NAMES.findall(str(op.attributes["manual_axes"])))
+        within, place = (*around, *manual), op.regions[0].blocks[0]
+        inputs, outputs = (self.shardings(op.attributes[f"{side}_shardings"]) for side in ("in", "out"))
+        given = [
+            _converted(
+                op,
+                v,
+                "SPMDFullToShardShape",
+                split(mesh, spec, v.type.rank, around),
+                split(mesh, _NOTHING, v.type.rank, within),
+                a.type,
             )
-        else:
-            _drop_proposals(op)
+            for v, a, (mesh, spec, _) in zip(op.operands, place.arguments, inputs, strict=True)
+        ]
+        ends = place.operations[len(place.operations) - 1].operation
+        returned = [v.type for v in ends.operands]
+        name = f"on_blocks_{len(self.translated)}"
+        self.translated[name, frozenset(within)] = name
+        with types.context:
+            signature = types.ir.FunctionType.get([v.type for v in given], returned, types.context)
+        body = types.ir.Operation.create(
+            "func.func", regions=1, loc=types.unknown, ip=self._end(),
+            attributes={
+                "sym_name": types.string(name), "function_type": types.ir.TypeAttr.get(signature, types.context),
+                "sym_visibility": types.string("private"),
+            },
+        )  # fmt: skip
+        types.ir.Operation.create(
+            "func.return", operands=list(ends.operands), loc=types.unknown, ip=types.ir.InsertionPoint(ends)
+        )
+        ends.erase()
+        place.append_to(body.regions[0])
+        self.blocks(body, within)
+        call = types.ir.Operation.create(
+            "func.call", results=returned, operands=given, attributes={"callee": types.symbol(name)}, loc=types.unknown,
+            ip=types.ir.InsertionPoint(op),
+        )  # fmt: skip
+        for old, v, (mesh, spec, _) in zip(op.results, call.results, outputs, strict=True):
+            block, whole = split(mesh, _NOTHING, v.type.rank, within), split(mesh, spec, v.type.rank, around)
+            old.replace_all_uses_with(_converted(op, v, "SPMDShardToFullShape", block, whole, old.type))
+        op.erase()
+
+    def shardings(self, attribute: Any) -> list[tuple[AbstractMesh, PartitionSpec, list[int]]]:
+        """The mesh, the spec, and the dimensions that may be split further, of each sharding in an attribute."""
+        found = []
+        for symbol, text, more in _SHARDING.findall(str(attribute)):
+            if more or ":" in text:
+                raise NotImplementedError(
+                    f"the exported program has the sharding {attribute}, which HLO has no word for"
+                )
+            dims = _DIMS.findall(text)
+            spec = PartitionSpec(*[tuple(_NAMES.findall(d)) or None for d in dims])
+            found.append((self.meshes[symbol], spec, [i for i, d in enumerate(dims) if "?" in d]))
+        return found
+
+
+def _mesh(text: str) -> AbstractMesh:
+    if "device_ids" in text:
+        raise NotImplementedError(
+            f"an exported program over the mesh {text}, which orders its devices, cannot be called"
+        )
+    axes = re.findall(r'"((?:[^"\\]|\\.)*)"=(\d+)', text)
+    return AbstractMesh(tuple([int(size) for _, size in axes]), tuple([name for name, _ in axes]))
+
+
+def _text_of(op: Any, attribute: str) -> str:
+    return types.ir.StringAttr(op.attributes[attribute]).value
+
+
+def _annotated(before: Any, v: Any, target: str, place: Any, result: Any, free: Any = ()) -> Any:
+    """`v` through a custom call that the partitioner knows; it may split the dimensions `free` further."""
+    attributes = {
+        "call_target_name": types.string(target), "api_version": types.i32(1), "mhlo.sharding": types.string(str(place)),
+        "backend_config": types.string(f"unspecified_dims=[{','.join(map(str, free))}]" if free else ""),
+    }  # fmt: skip
+    return types.ir.Operation.create(
+        "stablehlo.custom_call", results=[result], operands=[v], attributes=attributes, loc=types.unknown,
+        ip=types.ir.InsertionPoint(before),
+    ).result  # fmt: skip
+
+
+def _converted(before: Any, v: Any, target: str, given: Any, wanted: Any, result: Any) -> Any:
+    """An array as a block, or a block as an array."""
+    free = () if wanted.is_manual() or given.is_manual() else range(v.type.rank)
+    return _annotated(before, _annotated(before, v, "Sharding", given, v.type, free), target, wanted, result, free)
 
 
 def _drop_proposals(op: Any) -> None:

@@ -6,10 +6,39 @@ exported program), is GSPMD's as a whole.
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
-from bedrax.parallel.specs import UNCONSTRAINED, axes_of
+import numpy as np
+
+from bedrax.parallel.specs import UNCONSTRAINED, PartitionSpec, axes_of
+from bedrax.xla_backend.door import runtime
 from bedrax.xla_backend.lowering import types
+
+
+@functools.lru_cache(1024)
+def split(mesh: Any, spec: PartitionSpec, rank: int, manual: tuple[str, ...]) -> runtime.HloSharding:
+    """The sharding of an array of `rank` that `spec` splits, inside a part of a module that is manual along some axes."""
+    counts, order = [], []
+    for entry in [axes_of(e) for e in spec] + [()] * (rank - len(spec)):
+        counts.append(int(np.prod([mesh.shape[n] for n in entry], dtype=int)))
+        order += entry
+    kinds = []
+    for kind, names in (
+        ("MANUAL", [n for n in mesh.axis_names if n in manual]),
+        ("REPLICATED", [n for n in mesh.axis_names if n not in manual and n not in order]),
+    ):
+        size = int(np.prod([mesh.shape[n] for n in names], dtype=int))
+        if names:
+            counts.append(size)
+            kinds.append(runtime.OpSharding.Type.__members__[kind])
+        order += names
+    if len(kinds) == 1 and all(c == 1 for c in counts[:-1]):
+        return runtime.HloSharding.manual() if manual else runtime.HloSharding.replicate()
+    return runtime.HloSharding.iota_tile(
+        dims=counts, reshape_dims=list(mesh.axis_sizes),
+        transpose_perm=[mesh.axis_names.index(n) for n in order], subgroup_types=kinds,
+    )  # fmt: skip
 
 
 class Gspmd:
@@ -23,8 +52,11 @@ class Gspmd:
 
     def constrained(self, ctx: Any, v: Any, place: Any) -> Any:
         """A value, split as a place says."""
-        rank = v.type.rank
-        return ctx.with_sharding(v, place._to_xla_hlo_sharding(rank), place.unconstrained(rank))
+        rank, manual = v.type.rank, ctx.program.manual
+        if manual is None or not hasattr(place, "spec"):
+            return ctx.with_sharding(v, place._to_xla_hlo_sharding(rank), place.unconstrained(rank))
+        spec = PartitionSpec(*[None if entry is UNCONSTRAINED else entry for entry in place.spec])
+        return ctx.with_sharding(v, split(manual.mesh, spec, rank, manual.manual), place.unconstrained(rank))
 
     def whole(self, ctx: Any, v: Any) -> Any:
         """A value, whole on each device."""

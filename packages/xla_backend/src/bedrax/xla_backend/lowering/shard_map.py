@@ -7,7 +7,6 @@ numbers of all, split over the axis.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -19,37 +18,12 @@ from bedrax.core.tables import named_axes
 from bedrax.lax.primitives.collectives import axis_index_p, ragged_all_to_all_p
 from bedrax.parallel.primitives import in_blocks, inside, manual_sizes, shard_map_p
 from bedrax.parallel.specs import PartitionSpec, axes_of
-from bedrax.xla_backend.door import runtime
 from bedrax.xla_backend.lowering import types
 from bedrax.xla_backend.lowering.build import Block
+from bedrax.xla_backend.lowering.partitioner import split
 from bedrax.xla_backend.lowering.program import LoweringContext
 from bedrax.xla_backend.lowering.types import ir, type_of
 from bedrax.xla_backend.tables import lowering_rules
-
-
-@functools.lru_cache(1024)
-def split(mesh: Any, spec: PartitionSpec, rank: int, manual: tuple[str, ...]) -> runtime.HloSharding:
-    """The sharding of an array of `rank` that `spec` splits, inside a part of a module that is manual along some axes."""
-    counts, order = [], []
-    for entry in [axes_of(e) for e in spec] + [()] * (rank - len(spec)):
-        counts.append(int(np.prod([mesh.shape[n] for n in entry], dtype=int)))
-        order += entry
-    kinds = []
-    for kind, names in (
-        ("MANUAL", [n for n in mesh.axis_names if n in manual]),
-        ("REPLICATED", [n for n in mesh.axis_names if n not in manual and n not in order]),
-    ):
-        size = int(np.prod([mesh.shape[n] for n in names], dtype=int))
-        if names:
-            counts.append(size)
-            kinds.append(runtime.OpSharding.Type.__members__[kind])
-        order += names
-    if len(kinds) == 1 and all(c == 1 for c in counts[:-1]):
-        return runtime.HloSharding.manual() if manual else runtime.HloSharding.replicate()
-    return runtime.HloSharding.iota_tile(
-        dims=counts, reshape_dims=list(mesh.axis_sizes),
-        transpose_perm=[mesh.axis_names.index(n) for n in order], subgroup_types=kinds,
-    )  # fmt: skip
 
 
 def _annotated(ctx, v: Any, target: str, sharding: Any, result: Any, open_dims: Sequence[int]) -> Any:
