@@ -11,7 +11,9 @@ from bedrax import lax
 from bedrax.autodiff import grad
 from bedrax.core import effects
 from bedrax.core.avals import ShapeDtypeStruct
+from bedrax.core.tables import effect_rules
 from bedrax.core.tracing import Primitive
+from bedrax.lax.primitives.callbacks import io_callback
 from bedrax.parallel import AbstractMesh, PartitionSpec
 from bedrax.shape_poly import symbolic_args_specs, symbolic_shape
 from bedrax.xla_backend import NamedSharding, jit
@@ -381,6 +383,77 @@ def test_effects():
     blob = bytes(exported.serialize()).replace(b"FfiEffect", b"AbcEffect")
     with pytest.raises(ValueError, match="AbcEffect.*import its class"):
         ex.deserialize(blob[:4] + bytes(4) + blob[8:])
+
+
+class Told(effects.Effect):
+    __eq__ = lambda self, other: type(other) is type(self)
+    __hash__ = lambda self: hash(type(self))
+
+
+class ToldToo(Told):
+    pass
+
+
+for _registry in (effects.lowerable_effects, effects.ordered_effects, effects.control_flow_allowed_effects):
+    _registry.add_type(Told)
+
+tell_p = Primitive("tell", "calls")
+tell_p.abstract(lambda x, *, effect: x)
+effect_rules.add(tell_p, lambda x, *, effect: {effect})
+
+
+@lowering_rules.rule(tell_p)
+def _tell(ctx, x, *, effect):
+    ctx.set_token(effect, ctx.emit("stablehlo.after_all", [ctx.token(effect)], ctx.token(effect).type))
+    return ctx.emit("stablehlo.add", [x, x])
+
+
+def told(x):
+    return tell_p.bind(tell_p.bind(tell_p.bind(x, effect=ToldToo()), effect=Told()), effect=ToldToo())
+
+
+@pytest.mark.parametrize(
+    ("given", "platforms", "arguments"),
+    [
+        (ShapeDtypeStruct((3,), F32), ("cpu",), "%arg0: !T, %arg1: !T, %arg2: tensor<3xf32>"),
+        (spec("b"), ("tpu", "cpu"), "%arg0: tensor<i32> {G}, %arg1: !T, %arg2: !T, %arg3: tensor<?xf32>"),
+    ],
+)
+def test_ordered_effects_are_tokens(given, platforms, arguments):
+    """After the index of the platform and before the arguments, likewise among the results; a caller threads them."""
+    exported = ex.export(jit(told), platforms=platforms)(given)
+    text = exported.mlir_module().replace('jax.global_constant = "_platform_index"', "G")
+    assert f"@main({arguments})" in text.replace("!stablehlo.token {jax.token = true}", "!T")
+    again = round_trip(exported)
+    assert again.ordered_effects == exported.ordered_effects == (Told(), ToldToo()) and again.unordered_effects == ()
+    np.testing.assert_array_equal(np.asarray(again.call(arange(3))), 8 * arange(3))
+
+    twice = ex.export(jit(lambda x: again.call(again.call(x))))(ShapeDtypeStruct((3,), F32))
+    assert twice.ordered_effects == (Told(), ToldToo())
+    np.testing.assert_array_equal(np.asarray(round_trip(twice).call(arange(3))), 64 * arange(3))
+    main = [line.strip() for line in twice.mlir_module().split("func.func private")[0].splitlines()]
+    calls = [line for line in main if " call @" in line]
+    assert "(%arg0, %arg1, %arg2)" in calls[0] and "(%0#0, %0#1, %0#2)" in calls[1]
+    assert any(line.startswith("return %1#0, %1#1, %1#2 ") for line in main)
+
+
+def test_ordered_effects_of_many_devices_are_refused():
+    split = NamedSharding(AbstractMesh((2,), ("a",)), PartitionSpec("a"))
+    with pytest.raises(ValueError, match="'told' is for 2 devices and has the ordered effects .*Told"):
+        ex.export(jit(told))(ShapeDtypeStruct((4,), np.float32, sharding=split))
+
+
+def test_callbacks_are_named():
+    def logged(x):
+        return x
+
+    def f(x):
+        return lax.cond(x > 0, lambda: io_callback(logged, x, x, ordered=True), lambda: x)
+
+    with pytest.raises(
+        NotImplementedError, match=r"'f' calls back .*io_callback of the callback logged, .*test_export.py:\d+"
+    ):
+        ex.export(jit(f))(np.float32(1))
 
 
 def test_custom_calls_need_a_promise():

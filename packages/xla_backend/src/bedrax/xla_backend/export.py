@@ -18,12 +18,12 @@ from bedrax.autodiff import vjp
 from bedrax.autodiff.custom_rules import custom_vjp
 from bedrax.autodiff.tables import jvp_rules, transpose_rules
 from bedrax.batching.tables import batch_rules
-from bedrax.core import dims, dtypes, effects
+from bedrax.core import dims, dtypes, effects, passes, source
 from bedrax.core.avals import aval_of
 from bedrax.core.ir import jaxpr_as_fun
 from bedrax.core.jitting import jit
 from bedrax.core.staging import program_of
-from bedrax.core.tables import device_rules
+from bedrax.core.tables import device_rules, effect_rules
 from bedrax.core.tracing import Primitive
 from bedrax.lax import element_types
 from bedrax.numpy_backend.tables import numpy_rules
@@ -299,7 +299,7 @@ def export(
     Raises (when called):
       ValueError: dimension variables cannot be found from the shapes of the arguments; the program has custom calls
         that nobody promises to keep.
-      NotImplementedError: the program calls back into Python, or has ordered effects.
+      NotImplementedError: the program calls back into Python.
     """
     if not hasattr(fun_jit, "trace") and getattr(fun_jit, "__module__", "").startswith("bedrax."):
         fun_jit = jit(fun_jit)  # functions of the library need not be wrapped
@@ -354,11 +354,17 @@ def export_program(
     """
     from bedrax.xla_backend.lowering import modules  # MLIR is loaded when it is needed
 
-    if any(e in effects.ordered_effects for e in jaxpr.effects):
-        raise NotImplementedError(f"export: programs with ordered effects are not supported: {jaxpr.effects}")
+    _refuse_callbacks(jaxpr, name)
+    happens = sorted(jaxpr.effects, key=lambda e: str(type(e)))
+    ordered = tuple(effects.ordered_effects.filter_in(happens))
     in_avals, out_avals = tuple(jaxpr.in_avals), tuple(jaxpr.out_avals)
     arguments, results = shardings or ((None,) * len(in_avals), (None,) * len(out_avals))
     devices = placement.device_count(jaxpr, placement.Asked(arguments, results))
+    alone = effects.shardable_ordered_effects.filter_not_in(ordered)
+    if devices > 1 and alone:
+        raise ValueError(
+            f"export: '{name}' is for {devices} devices and has the ordered effects {alone}, which one device has"
+        )
     if devices == 1:  # which one is chosen by the call
         arguments, results = (None,) * len(in_avals), (None,) * len(out_avals)
     kept = modules.solvable_arguments(jaxpr, compile_module.kept_arguments(jaxpr))
@@ -371,12 +377,12 @@ def export_program(
 
     lowered = modules.lower(
         jaxpr, "jit_" + name, platforms, kept, num_partitions=devices, names=names,
-        result_names=result_names, mark_shardings=mark if devices > 1 else None,
+        result_names=result_names, mark_shardings=mark if devices > 1 else None, ordered=ordered,
     )  # fmt: skip
     if lowered.program.host_callbacks or lowered.program.keepalives:
         raise NotImplementedError(
-            f"export: '{name}' calls back into Python (through pure_callback, io_callback or debug.callback), which an"
-            " exported program cannot"
+            f"export: a lowering rule of '{name}' keeps Python objects ({[*lowered.program.host_callbacks, *lowered.program.keepalives]}),"
+            " which an exported program cannot"
         )
     check_custom_calls(modules.custom_call_targets(lowered.program.module), disabled)
 
@@ -395,12 +401,23 @@ def export_program(
         _has_named_shardings=has_names, _in_named_shardings=named(arguments), _out_named_shardings=named(results),
         in_shardings_hlo=tuple([hlo(s, a) for s, a in zip(arguments, in_avals, strict=True)]),
         out_shardings_hlo=tuple([hlo(s, a) for s, a in zip(results, out_avals, strict=True)]),
-        nr_devices=devices, platforms=platforms, ordered_effects=(),
-        unordered_effects=tuple(jaxpr.effects), disabled_safety_checks=disabled,
+        nr_devices=devices, platforms=platforms, ordered_effects=ordered,
+        unordered_effects=tuple(effects.ordered_effects.filter_not_in(happens)), disabled_safety_checks=disabled,
         mlir_module_serialized=modules.serialize(lowered.program.module),
         calling_convention_version=flags.export_calling_convention_version.value, module_kept_var_idx=kept,
         uses_global_constants=lowered.symbolic, _get_vjp=functools.partial(_export_vjp, jaxpr, (arguments, results)),
     )  # fmt: skip
+
+
+def _refuse_callbacks(jaxpr, name: str) -> None:
+    """Raise NotImplementedError, saying which and where, if a program calls the user's Python."""
+    for eqn in passes.all_equations(jaxpr):
+        if eqn.primitive.family == "callbacks":
+            called = eqn.params.get("callback", eqn.primitive)
+            raise NotImplementedError(
+                f"export: '{name}' calls back into Python, which the process that runs an exported program does not have:"
+                f" {eqn.primitive} of {called}, {source.describe(eqn.source_info)}. Export the function without it."
+            )
 
 
 def check_custom_calls(targets: set[str], disabled: Sequence[DisabledSafetyCheck]) -> None:
@@ -471,6 +488,7 @@ class _Everywhere:
         self.num_devices = exported.nr_devices
 
 
+effect_rules.add(call_exported_p, lambda *_, exported: {*exported.ordered_effects, *exported.unordered_effects})
 device_rules.add(call_exported_p, lambda params: (_Everywhere(params["exported"]),))
 
 
@@ -536,12 +554,18 @@ def _lower_call(ctx, *operands, exported: Exported):
     given = [operands[i] for i in kept]
     given = [ctx.with_sharding(v, exported.in_shardings_hlo[i]) for v, i in zip(given, kept, strict=True)]
     static = modules.all_static(ctx.avals_in)
-    in_types = [types.type_of(ctx.avals_in[i] if static else exported.in_avals[i]) for i in kept]
+    ordered = exported.ordered_effects
+    in_types = [types.token_type] * len(ordered) + [
+        types.type_of(ctx.avals_in[i] if static else exported.in_avals[i]) for i in kept
+    ]
     platform_index = index if len(exported.platforms) > 1 else None
     symbol = linking.imported(
         program, exported, in_types, platform_index, refine=static and exported.uses_global_constants
     )
-    outs = linking.call_function(ctx, symbol, given)
+    outs = linking.call_function(ctx, symbol, [*map(ctx.token, ordered), *given])
+    for effect, token in zip(ordered, outs, strict=False):
+        ctx.set_token(effect, token)
+    outs = outs[len(ordered) :]
     return [ctx.with_sharding(v, s) for v, s in zip(outs, exported.out_shardings_hlo, strict=True)]
 
 

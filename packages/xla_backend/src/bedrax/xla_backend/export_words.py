@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import collections
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -213,9 +213,15 @@ def _is_plain(effect: effects.Effect) -> bool:
         return False
 
 
+def _with_subclasses(classes: Iterable[type]) -> Iterator[type]:
+    for cls in classes:
+        yield cls
+        yield from _with_subclasses(cls.__subclasses__())
+
+
 def effect_named(name: str) -> effects.Effect:
     """The effect that is called `name` in exported programs."""
-    for cls in effects.lowerable_effects.types:
+    for cls in _with_subclasses(effects.lowerable_effects.types):
         if name == str(cls) or _ELSEWHERE.get(name) == cls.__name__:
             return cls()
     raise ValueError(

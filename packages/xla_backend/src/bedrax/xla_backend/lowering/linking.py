@@ -19,7 +19,7 @@ def specialize(artifact: bytes, in_types: Sequence[Any], platform_index: int | N
     """The module for given types of its arguments and, if it takes it, the index of a platform.
 
     Args:
-      in_types: MLIR types of the array arguments, all static.
+      in_types: MLIR types of the tokens and array arguments, all static.
       symbolic: whether there are shapes to refine.
 
     Raises:
@@ -124,7 +124,10 @@ def imported(program: Program, exported, in_types, platform_index: int | None, r
 
 
 def call_function(ctx, symbol: str, operands: Sequence[Any]) -> list:
-    """Call a function of the program's module; its operands and results are given the types that both sides expect."""
+    """Call a function of the program's module; its operands and results are given the types that both sides expect.
+
+    Tokens that it returns come before the results.
+    """
     function = next(
         op for op in ctx.program.body.operations if ir.StringAttr(op.attributes["sym_name"]).value == symbol
     )
@@ -134,7 +137,8 @@ def call_function(ctx, symbol: str, operands: Sequence[Any]) -> list:
         "func.call", list(signature.results), operands, {"callee": types.symbol(symbol)}, None, 0, ctx.location,
         ctx.block.ip,
     )  # fmt: skip
-    return [_as_type(ctx, v, types.type_of(a)) for v, a in zip(op.results, ctx.avals_out, strict=True)]
+    wanted = [types.token_type] * (len(op.results) - len(ctx.avals_out)) + [types.type_of(a) for a in ctx.avals_out]
+    return [_as_type(ctx, v, t) for v, t in zip(op.results, wanted, strict=True)]
 
 
 def _as_type(ctx, v, wanted):

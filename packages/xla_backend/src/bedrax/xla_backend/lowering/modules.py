@@ -73,6 +73,7 @@ def lower(
     names: Sequence[str] | None = None,
     result_names: Sequence[str] | None = None,
     mark_shardings: Callable | None = None,
+    ordered: Sequence[Any] = (),
 ) -> Portable:
     """Make a portable module.
 
@@ -81,6 +82,7 @@ def lower(
       kept: positions of the arguments that main takes.
       names: what arguments are called in messages about their shapes.
       mark_shardings: ``mark_shardings(arg_attrs, res_attrs, partitioner)`` adds attributes to those of kept arguments and results.
+      ordered: effects whose tokens main takes after the index, and returns before the results.
     """
     several = len(platforms) > 1
     symbolic = not all_static(jaxpr.in_avals)
@@ -94,6 +96,8 @@ def lower(
     res_attrs: list[dict] = [{"jax.result_info": n} for n in (result_names or ["result"] * len(jaxpr.outvars))]
     if mark_shardings is not None:
         mark_shardings(arg_attrs, res_attrs, program.partitioner)
+    token_attrs = [{"jax.token": True} for _ in ordered]
+    arg_attrs, res_attrs = token_attrs + arg_attrs, token_attrs + res_attrs
     if several:
         arg_attrs.insert(0, {"jax.global_constant": PLATFORM_INDEX})
 
@@ -103,11 +107,11 @@ def lower(
             program.platform_index = values.pop(0)
         if symbolic:
             given = [names[i] for i in kept] if names is not None else None
-            program.dim_values = _dimension_values(Builder(block), avals, values, given)
+            program.dim_values = _dimension_values(Builder(block), avals, values[len(ordered) :], given)
         return values
 
     add_main(
-        program, jaxpr, kept, arg_attrs, res_attrs, begin=begin,
+        program, jaxpr, kept, arg_attrs, res_attrs, begin=begin, ordered=ordered,
         extra=[types.tensor_type((), _I32)] if several else [],
     )  # fmt: skip
     if program.scratch is not None:

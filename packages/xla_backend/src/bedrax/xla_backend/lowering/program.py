@@ -364,30 +364,36 @@ class LoweringContext(Caller):
 
 def add_main(
     program: Program, jaxpr: Jaxpr, kept: Sequence[int], arg_attrs: Sequence[dict], res_attrs: Sequence[dict], *,
-    hoisted: Sequence[bool] | None = None, extra: Sequence[Any] = (), begin: Callable | None = None,
+    hoisted: Sequence[bool] | None = None, extra: Sequence[Any] = (), begin: Callable | None = None, ordered: Sequence[Any] = (),
 ) -> None:  # fmt: skip
-    """Add the main function: it takes `extra`, the hoisted constants, and the kept arguments of a program.
+    """Add the main function: it takes `extra`, tokens, the hoisted constants, and the kept arguments of a program.
 
     Args:
       kept: positions of the arguments that it takes; no equation uses the others.
       arg_attrs, res_attrs: attributes of what it takes and returns, as Python values.
       hoisted: which of the program's constants are arguments; the others are written into the module.
       begin: ``begin(block, values) -> values``, called first, takes away what is `extra`.
+      ordered: effects whose tokens it takes, and returns before its results.
     """
     hoisted = hoisted or (False,) * len(jaxpr.constvars)
     const_vars = [v for v, h in zip(jaxpr.constvars, hoisted) if h]
     taken = [*const_vars, *(jaxpr.invars[i] for i in kept)]
 
     def body(block, values):
-        env = dict(zip(taken, values if begin is None else begin(block, values), strict=True))
+        values = values if begin is None else begin(block, values)
+        block.tokens.update(zip(ordered, values, strict=False))
+        env = dict(zip(taken, values[len(ordered) :], strict=True))
         consts = [
             env[v] if h else array_constant(block, c, v.aval)
             for v, c, h in zip(jaxpr.constvars, jaxpr.consts, hoisted, strict=True)
         ]
-        return inline(block, jaxpr, [env.get(v) for v in jaxpr.invars], consts)
+        out = inline(block, jaxpr, [env.get(v) for v in jaxpr.invars], consts)
+        return [*(block.tokens[e] for e in ordered), *out]
 
+    tokens = [types.token_type] * len(ordered)
     program.function(
-        "main", [*extra, *(types.type_of(v.aval) for v in taken)], [types.type_of(v.aval) for v in jaxpr.outvars], body,
+        "main", [*extra, *tokens, *(types.type_of(v.aval) for v in taken)],
+        [*tokens, *(types.type_of(v.aval) for v in jaxpr.outvars)], body,
         public=True, arg_attrs=[types.ffi_attribute(a) for a in arg_attrs],
         res_attrs=[types.ffi_attribute(a) for a in res_attrs], at_begin=True,
     )  # fmt: skip
