@@ -6,9 +6,14 @@ import re
 import numpy as np
 import pytest
 
+from bedrax import lax
+from bedrax.autodiff import grad
+from bedrax.batching import vmap
+from bedrax.core.avals import ShapedArray
+from bedrax.core.staging import make_jaxpr
 from bedrax.parallel import Mesh, PartitionSpec
 from bedrax.processes import array_serialization, clusters, colocated, distributed, multihost
-from bedrax.xla_backend import clients
+from bedrax.xla_backend import NamedSharding, clients, jit
 
 
 def test_there_is_one_process():
@@ -118,3 +123,48 @@ def test_background_work_passes_its_error_on_once():
     with pytest.raises(OSError, match="disk full"):
         manager.wait_until_finished()
     manager.wait_until_finished()
+
+
+def one_device():
+    return Mesh(np.array(clients.devices("cpu")[:1]), ("i",)), PartitionSpec("i")
+
+
+def test_local_and_global_arrays_are_operations():
+    mesh, spec = one_device()
+    there = lambda x: multihost.host_local_array_to_global_array(x, mesh, spec)
+    back = lambda x: multihost.global_array_to_host_local_array(x, mesh, spec)
+    x = np.arange(4, dtype=np.float32)
+    names = [eqn.primitive for eqn in make_jaxpr(lambda x: back(there(x)))(x).eqns]
+    assert names == [multihost.host_local_array_to_global_array_p, multihost.global_array_to_host_local_array_p]
+    np.testing.assert_array_equal(jit(lambda x: back(there(x)))(x), x)
+    assert there(x).sharding == NamedSharding(mesh, spec)
+    np.testing.assert_allclose(grad(lambda x: lax.reduce_sum(lax.mul(back(there(x)), x), (0,)))(x), 2 * x)
+    rows = vmap(there)(np.stack([x, x]))
+    np.testing.assert_array_equal(rows, [x, x])
+    assert rows.sharding.spec == PartitionSpec(None, "i")
+    split = vmap(lambda x: multihost.host_local_array_to_global_array(x, mesh, PartitionSpec()), spmd_axis_name="i")
+    assert split(np.stack([x, x])).sharding.spec == PartitionSpec("i")
+    rows, dim = multihost.ltg_batcher(False, None, (np.stack([x, x]),), (0,), mesh, spec)
+    assert rows.sharding.spec == PartitionSpec(None, "i") and dim == 0
+    np.testing.assert_array_equal(multihost.global_array_to_host_local_array_impl(x, global_mesh=mesh, pspec=spec), x)
+    np.testing.assert_array_equal(multihost.host_local_array_to_global_array_impl(x, global_mesh=mesh, pspec=spec), x)
+
+
+class MeshOfTwo:
+    """Stands for a mesh over two processes, of which this one has a device."""
+
+    def __init__(self, mesh):
+        self.local_mesh, self.size = mesh, 2
+
+
+def test_types_of_local_and_global_arrays(monkeypatch):
+    mesh, spec = one_device()
+    monkeypatch.setattr(
+        multihost, "_parts", lambda m, spec, ndim: (2 if type(m) is MeshOfTwo else 1,) + (1,) * (ndim - 1)
+    )
+    there, back = multihost.ltg_abstract_eval, multihost.gtl_abstract_eval
+    params = dict(global_mesh=MeshOfTwo(mesh), pspec=spec)
+    here = ShapedArray((3, 5), np.float32)
+    assert there(here, **params) == ShapedArray((6, 5), np.float32) and back(there(here, **params), **params) == here
+    with pytest.raises(NotImplementedError, match="compiled program are global"):
+        multihost._same(there)(here, **params)

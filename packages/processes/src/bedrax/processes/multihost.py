@@ -6,18 +6,23 @@ With one process all of them are trivial.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from bedrax import lax, pytree
+from bedrax.autodiff.tables import linear
+from bedrax.batching.tables import batch_rules
 from bedrax.core import jitting
+from bedrax.core.avals import ShapedArray
+from bedrax.core.tracing import Primitive
+from bedrax.lax.tables import decompositions
 from bedrax.parallel import Mesh, PartitionSpec
 from bedrax.processes import distributed
 from bedrax.processes.local_data import make_array_from_process_local_data
 from bedrax.xla_backend import clients
-from bedrax.xla_backend.placement import make_array_from_single_device_arrays
+from bedrax.xla_backend.placement import device_put, make_array_from_single_device_arrays
 from bedrax.xla_backend.sharding import NamedSharding
 
 
@@ -165,6 +170,105 @@ def _alive(devices: Sequence[Any]) -> list:
     return [d for d in devices if d.process_index in numbers]
 
 
+def _parts(mesh: Any, spec: Any, ndim: int) -> tuple[int, ...]:
+    """Into how many parts each axis is split."""
+    return tuple(mesh.size // n for n in NamedSharding(mesh, spec).shard_shape((mesh.size,) * ndim))
+
+
+def _shape_here(shape: Sequence[int], mesh: Any, spec: Any) -> tuple[int, ...]:
+    """The shape of this process's part of a global array."""
+    whole, here = _parts(mesh, spec, len(shape)), _parts(mesh.local_mesh, spec, len(shape))
+    return tuple(n // p * q for n, p, q in zip(shape, whole, here, strict=True))
+
+
+def ltg_abstract_eval(arr: Any, *, global_mesh: Any, pspec: Any) -> ShapedArray:
+    """The type of the global array of which a process has `arr` (anything with a shape and a dtype)."""
+    whole, here = (_parts(mesh, pspec, len(arr.shape)) for mesh in (global_mesh, global_mesh.local_mesh))
+    shape = tuple(n // q * p for n, p, q in zip(arr.shape, whole, here, strict=True))
+    return ShapedArray(shape, arr.dtype)
+
+
+def gtl_abstract_eval(arr: Any, *, global_mesh: Any, pspec: Any) -> ShapedArray:
+    """The type of a process's part of the global array `arr`; the inverse of `ltg_abstract_eval`."""
+    return ShapedArray(_shape_here(arr.shape, global_mesh, pspec), arr.dtype)
+
+
+def host_local_array_to_global_array_impl(arr: Any, *, global_mesh: Any, pspec: Any) -> Any:
+    """One array of `host_local_array_to_global_array`."""
+    if not getattr(arr, "is_fully_addressable", True):
+        return arr
+    return make_array_from_process_local_data(NamedSharding(global_mesh, pspec), arr)
+
+
+def global_array_to_host_local_array_impl(arr: Any, *, global_mesh: Any, pspec: Any) -> Any:
+    """One array of `global_array_to_host_local_array`."""
+    whole, here = NamedSharding(global_mesh, pspec), NamedSharding(global_mesh.local_mesh, pspec)
+    if not hasattr(arr, "sharding"):
+        arr = device_put(arr, whole)
+    if not arr.sharding.is_equivalent_to(whole, arr.ndim):
+        arr = jitting.jit(lambda x: x, out_shardings=whole)(arr)
+    parts = {s.device: s.data for s in arr.addressable_shards}
+    shape = _shape_here(arr.shape, global_mesh, pspec)
+    return make_array_from_single_device_arrays(shape, here, [parts[d] for d in global_mesh.local_mesh.devices.flat])
+
+
+def ltg_batcher(insert_axis: bool, axis_data: Any, vals_in: Sequence[Any], dims_in: Sequence[int], global_mesh: Any,
+                pspec: Any, prim: Any = None) -> tuple:  # fmt: skip
+    """The batching rule: the mapped axis is split over the mesh axes of ``vmap(spmd_axis_name=...)``, or not at all.
+
+    Args:
+      insert_axis: whether there are such mesh axes.
+      axis_data: the mapped axis.
+      vals_in, dims_in: the one operand, and its mapped axis.
+      prim: the operation; by default `host_local_array_to_global_array_p`.
+    """
+    (x,), (d,) = vals_in, dims_in
+    entries = [*tuple(pspec), *[None] * (d - len(tuple(pspec)))]
+    entries.insert(d, axis_data.spmd_name if insert_axis else None)
+    prim = prim or host_local_array_to_global_array_p
+    return prim.bind(x, global_mesh=global_mesh, pspec=PartitionSpec(*entries)), d
+
+
+def _same(abstract: Callable) -> Callable:
+    """Inside a program: the identity, where this process has the whole mesh."""
+
+    def rule(x, **params):
+        if abstract(x, **params).shape != x.shape:
+            raise NotImplementedError(
+                "the arrays of a compiled program are global: call host_local_array_to_global_array on its arguments,"
+                " and global_array_to_host_local_array on its results, outside jit"
+            )
+        return x
+
+    return rule
+
+
+host_local_array_to_global_array_p = Primitive("host_local_array_to_global_array")
+global_array_to_host_local_array_p = Primitive("global_array_to_host_local_array")
+_OPERATIONS = (
+    (host_local_array_to_global_array_p, host_local_array_to_global_array_impl, ltg_abstract_eval),
+    (global_array_to_host_local_array_p, global_array_to_host_local_array_impl, gtl_abstract_eval),
+)
+for (_prim, _impl, _abstract), (_inverse, *_) in zip(_OPERATIONS, reversed(_OPERATIONS)):
+    _prim.abstract(_abstract)
+    _prim.def_impl(_impl)
+    decompositions.add(_prim, _same(_abstract))
+    linear(_prim, lambda ct, x, inverse=_inverse, **params: [inverse.bind(ct, **params)])
+    batch_rules.add(
+        _prim,
+        lambda axis, args, dims, prim=_prim, **params: ltg_batcher(
+            axis.spmd_name is not None, axis, args, dims, prim=prim, **params
+        ),
+    )
+
+
+def _bind(prim: Any, inputs: Any, mesh: Any, pspecs: Any) -> Any:
+    leaves, tree = pytree.tree_flatten(inputs)
+    specs = pytree.tree_broadcast_leaves(pspecs, inputs, is_leaf=lambda x: x is None)
+    out = [prim.bind(x, global_mesh=mesh, pspec=s or PartitionSpec()) for x, s in zip(leaves, specs, strict=True)]
+    return pytree.tree_unflatten(tree, out)
+
+
 def host_local_array_to_global_array(local_inputs: Any, global_mesh: Any, pspecs: Any) -> Any:
     """Arrays over the mesh whose blocks on this process's devices are what it gives.
 
@@ -173,15 +277,7 @@ def host_local_array_to_global_array(local_inputs: Any, global_mesh: Any, pspecs
       global_mesh: of devices of all processes.
       pspecs: how the global arrays are split; a pytree prefix of `local_inputs`.
     """
-    leaves, tree = pytree.tree_flatten(local_inputs)
-    specs = pytree.tree_broadcast_leaves(pspecs, local_inputs, is_leaf=lambda x: x is None)
-
-    def value(x, spec):
-        if not getattr(x, "is_fully_addressable", True):
-            return x
-        return make_array_from_process_local_data(NamedSharding(global_mesh, spec or PartitionSpec()), x)
-
-    return pytree.tree_unflatten(tree, list(map(value, leaves, specs)))
+    return _bind(host_local_array_to_global_array_p, local_inputs, global_mesh, pspecs)
 
 
 def global_array_to_host_local_array(global_inputs: Any, global_mesh: Any, pspecs: Any) -> Any:
@@ -192,20 +288,4 @@ def global_array_to_host_local_array(global_inputs: Any, global_mesh: Any, pspec
       global_mesh: of devices of all processes; those of this one must form a block of it.
       pspecs: how the arrays are split; a pytree prefix of `global_inputs`.
     """
-    leaves, tree = pytree.tree_flatten(global_inputs)
-    specs = pytree.tree_broadcast_leaves(pspecs, global_inputs, is_leaf=lambda x: x is None)
-    local_mesh = global_mesh.local_mesh
-
-    def value(x, spec):
-        spec = spec or PartitionSpec()
-        whole = NamedSharding(global_mesh, spec)
-        if not x.sharding.is_equivalent_to(whole, x.ndim):
-            x = jitting.jit(lambda x: x, out_shardings=whole)(x)
-        here = NamedSharding(local_mesh, spec)
-        parts = {s.device: s.data for s in x.addressable_shards}
-        shard = whole.shard_shape(x.shape)
-        n = here.num_devices
-        shape = tuple(s * n // k for s, k in zip(shard, here.shard_shape((n,) * x.ndim), strict=True))
-        return make_array_from_single_device_arrays(shape, here, [parts[d] for d in local_mesh.devices.flat])
-
-    return pytree.tree_unflatten(tree, list(map(value, leaves, specs)))
+    return _bind(global_array_to_host_local_array_p, global_inputs, global_mesh, pspecs)
