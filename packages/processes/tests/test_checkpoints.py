@@ -6,9 +6,10 @@ import sys
 
 import numpy as np
 import pytest
+import tensorstore
 
 from bedrax.parallel import Mesh, PartitionSpec
-from bedrax.processes import array_serialization, tensorstore_io, tree_io
+from bedrax.processes import array_serialization, tensorstore_io, tensorstore_specs, tree_io
 from bedrax.xla_backend import NamedSharding, SingleDeviceSharding, clients, device_put
 from bedrax.xla_backend.array import ArrayImpl
 
@@ -132,3 +133,51 @@ def test_from_one_placement_to_another(tmp_path):
     mesh = Mesh(np.array(clients.devices("cpu")[:1]), ("x",))
     (out,) = tree_io.load(tmp_path / "spread", NamedSharding(mesh, PartitionSpec("x")))
     np.testing.assert_array_equal(np.asarray(out), np.arange(64.0).reshape(8, 8))
+
+
+def test_specifications_are_known_and_merged():
+    is_spec = tensorstore_specs.is_tensorstore_spec_leaf
+    assert is_spec(None) and is_spec({"driver": "zarr"}) and is_spec({"kvstore": {}})
+    assert not is_spec({}) and not is_spec({"a": 1}) and not is_spec(3)
+    below = {"a": {"b": 1}, "c": 2}
+    merged = tensorstore_specs.merge_nested_ts_specs(below, {"a": {"d": 3}, "c": {"e": 4}})
+    assert merged == {"a": {"b": 1, "d": 3}, "c": {"e": 4}} and below == {"a": {"b": 1}, "c": 2}
+    assert tensorstore_specs.merge_nested_ts_specs(below, None) == below
+
+
+@pytest.mark.parametrize("ocdbt", [False, True])
+@pytest.mark.parametrize("driver", ["zarr", "zarr3"])
+def test_specifications_are_compared_with_arrays(ocdbt, driver, tmp_path):
+    x, path = np.ones((2, 3), np.float32), str(tmp_path / "x")
+    spec = tensorstore_io.get_tensorstore_spec(path, ocdbt=ocdbt, arr=x, driver=driver)
+    verify = tensorstore_specs.verify_tensorstore_spec
+    verify(spec, x, path, ocdbt)
+    verify(spec, None, path, ocdbt, check_metadata=False)
+    wrong = [
+        ((spec, x, path + "y", ocdbt), "not for the path"), ((spec, x, path, not ocdbt), "the store is"),
+        ((spec, x[0], path, ocdbt), "the array is"), ((spec, x.astype(np.int32), path, ocdbt), "the array is int32"),
+        ((spec, None, path, ocdbt), "needs an array"),
+    ]  # fmt: skip
+    for args, message in wrong:
+        with pytest.raises(ValueError, match=message):
+            verify(*args)
+
+
+def test_what_a_read_holds_in_memory():
+    store = {"driver": "memory"}
+    metadata = {"chunks": [4, 4], "shape": [10, 10], "dtype": "<f4"}
+    kept = tensorstore.open({"driver": "zarr", "kvstore": store, "metadata": metadata, "create": True}).result()
+    for index in (np.s_[:, :], np.s_[0:2, 0:2], np.s_[3:5, 3:5], np.s_[0:0, 0:2], np.s_[8:, 4:8]):
+        rows, columns = ({n // 4 for n in range(10)[s]} for s in index)
+        expected = len(rows) * len(columns) * 16 * 4
+        assert tensorstore_specs.estimate_read_memory_footprint(kept, kept[index].domain) == expected
+
+
+def test_databases_become_one(tmp_path):
+    stores = [{"driver": "ocdbt", "base": f"file://{tmp_path}/{name}"} for name in ("all", "all/one", "other")]
+    for i, spec in enumerate(stores[1:]):
+        tensorstore.KvStore.open(spec).result().write(f"key{i}", b"value%d" % i).result()
+    asyncio.run(tensorstore_specs.combine_kvstores(stores[0], stores[1:], tensorstore_specs.TS_CONTEXT))
+    whole = tensorstore.KvStore.open(stores[0]).result()
+    assert [whole.read(key).result().value for key in whole.list().result()] == [b"value0", b"value1"]
+    assert tensorstore_specs.Transaction is tensorstore.Transaction and tensorstore_specs.Future is tensorstore.Future

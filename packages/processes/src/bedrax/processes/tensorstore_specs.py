@@ -1,0 +1,131 @@
+"""Specifications of TensorStore as data: which they are, merged, compared with arrays; databases made one.
+
+`Future`, `Transaction` (TensorStore's own) and `TS_CONTEXT` (the context of `tensorstore_io`) are there when asked for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from bedrax.processes import tensorstore_io
+
+
+def __getattr__(name: str) -> Any:
+    if name == "TS_CONTEXT":
+        return tensorstore_io.context()
+    if name in ("Future", "Transaction"):
+        import tensorstore
+
+        return getattr(tensorstore, name)
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+
+
+def is_tensorstore_spec_leaf(leaf: Any) -> bool:
+    """Whether a node of a pytree is the specification of one array (a dictionary with a driver or a store), or None."""
+    return leaf is None or (isinstance(leaf, dict) and ("driver" in leaf or "kvstore" in leaf))
+
+
+def merge_nested_ts_specs(dict1: dict, dict2: dict | None) -> dict:
+    """A specification with another one's entries on top, dictionaries among them merged in turn. Neither is changed."""
+    merged = dict(dict1)
+    for name, value in (dict2 or {}).items():
+        below = merged.get(name)
+        inner = isinstance(below, dict) and isinstance(value, dict)
+        merged[name] = merge_nested_ts_specs(below, value) if inner else value
+    return merged
+
+
+def verify_tensorstore_spec(
+    spec: dict[str, Any], arr: Any, path: str | os.PathLike, ocdbt: bool, check_metadata: bool = True
+) -> None:
+    """Raise unless a specification is one for this array under this path.
+
+    Args:
+      spec: as `get_tensorstore_spec` makes it.
+      arr: the array; may be None if `check_metadata` is off.
+      path: where the array is kept; with `ocdbt` the folder of the database will do.
+      ocdbt: whether it is kept in a database.
+      check_metadata: compare shape and dtype, which `spec` must tell then.
+
+    Raises:
+      ValueError: something does not fit; the message names it.
+    """
+    store = spec.get("kvstore", {})
+    if ocdbt != (store.get("driver") == "ocdbt"):
+        raise ValueError(f"verify_tensorstore_spec(ocdbt={ocdbt}): the store is {store}")
+    folder = store.get("base", "") if ocdbt else ""
+    folder = folder if isinstance(folder, str) else folder.get("path", "")
+    places = {os.path.join(folder.removeprefix("file://"), store.get("path", "")).rstrip("/")}
+    places |= {folder.removeprefix("file://").rstrip("/")} if ocdbt else set()
+    given = os.fspath(path).rstrip("/")
+    if not any(place and given.endswith(place) for place in places):
+        raise ValueError(f"the specification is for {sorted(places)}, not for the path {given!r}")
+    if not check_metadata:
+        return
+    metadata = spec.get("metadata", {})
+    dtype = metadata.get("data_type", metadata.get("dtype", spec.get("dtype")))
+    if arr is None or "shape" not in metadata or dtype is None:
+        raise ValueError(
+            "verify_tensorstore_spec needs an array, and a specification with metadata (get_tensorstore_spec(arr=...)), or"
+            f" check_metadata=False; got {type(arr).__name__} and {metadata}"
+        )
+    if tuple(metadata["shape"]) != tuple(arr.shape) or np.dtype(dtype) != np.dtype(arr.dtype):
+        raise ValueError(
+            f"the specification is of {dtype}{list(metadata['shape'])}, the array is {arr.dtype}{list(arr.shape)}"
+        )
+
+
+def estimate_read_memory_footprint(t: Any, domain: Any) -> int:
+    """How many bytes are in memory while a part of a kept array is read: all chunks that meet the part.
+
+    Args:
+      t: an open `tensorstore.TensorStore`.
+      domain: the part, an `IndexDomain` of the same rank.
+    """
+    shape = t.chunk_layout.read_chunk.shape or (1,) * t.rank
+    origin = t.chunk_layout.grid_origin or (0,) * t.rank
+    bounds = zip(domain.inclusive_min, domain.exclusive_max, shape, origin, strict=True)
+    counts = [-(-(stop - o) // n) - (start - o) // n if stop > start else 0 for start, stop, n, o in bounds]
+    return math.prod(counts) * math.prod(shape) * t.dtype.numpy_dtype.itemsize
+
+
+async def combine_kvstores(
+    combined_kvstore: dict[str, Any], kvstores: list[dict[str, Any]], context: Any = None
+) -> None:
+    """Copy what several stores hold into one. One process may do so at a time.
+
+    Args:
+      combined_kvstore: the specification of the store that is written to.
+      kvstores: those of the stores that are read.
+      context: of TensorStore; by default `TS_CONTEXT`.
+    """
+    import tensorstore
+
+    context = context or tensorstore_io.context()
+    opened: Sequence[Any] = await asyncio.gather(
+        *[tensorstore.KvStore.open(spec, context=context) for spec in (combined_kvstore, *kvstores)]
+    )
+    target, *sources = opened
+    transaction = tensorstore.Transaction(atomic=False)
+    await asyncio.gather(*[_copied(source, target.with_transaction(transaction)) for source in sources])
+    await transaction.commit_async()
+
+
+async def _copied(source: Any, target: Any) -> None:
+    try:
+        await source.experimental_copy_range_to(target)  # refers to the files of a database that lies inside the other
+    except NotImplementedError:
+        for key in await source.list():
+            await target.write(key, (await source.read(key)).value)
+
+
+__all__ = [  # noqa: F822
+    "TS_CONTEXT", "Future", "Transaction", "combine_kvstores", "estimate_read_memory_footprint", "is_tensorstore_spec_leaf", "merge_nested_ts_specs",
+    "verify_tensorstore_spec",
+]  # fmt: skip
