@@ -5,7 +5,8 @@ import pickle
 import numpy as np
 import pytest
 
-from bedrax.parallel import AbstractMesh, AxisType, Mesh, get_abstract_mesh, get_mesh, set_mesh
+from bedrax.core.avals import ShapedArray, ShapeDtypeStruct
+from bedrax.parallel import AbstractMesh, AxisType, ManualAxisType, Mesh, get_abstract_mesh, get_mesh, set_mesh
 from bedrax.parallel import PartitionSpec as P
 from bedrax.parallel.specs import DuplicateSpecError, check_pspec
 
@@ -45,3 +46,31 @@ def test_specs():
 def test_bad_specs(spec, error, text):
     with pytest.raises(error, match=text):
         check_pspec(Mesh(np.arange(2), ("x",)), spec)
+
+
+def test_manual_axis_types():
+    kind = ManualAxisType(varying={"x"}, unreduced={"y"})
+    assert not kind.empty and ManualAxisType().empty and kind.vur == {"x", "y"} and not kind.reduced
+    assert kind.to_ct_mat() == ManualAxisType(varying={"x"}, reduced={"y"}) and kind.to_ct_mat().to_ct_mat() == kind
+    assert kind.update(varying=frozenset()) == ManualAxisType(unreduced={"y"}) and hash(kind) == hash(kind.update())
+    assert pickle.loads(pickle.dumps(kind)) == kind
+    assert kind.update(unreduced=frozenset()).only_varying() == {"x"}
+    types = (AxisType.Manual, AxisType.Manual, AxisType.Manual, AxisType.Auto)
+    mesh = AbstractMesh((2, 2, 2, 2), ("x", "y", "z", "w"), types)
+    assert kind.invarying(mesh) == {"z"} and ManualAxisType().invarying(mesh) == {"x", "y", "z"}
+    with pytest.raises(ValueError, match="both varying and reduced"):
+        ManualAxisType(varying={"x"}, reduced={"x"})
+    with pytest.raises(TypeError, match="set of names"):
+        ManualAxisType(varying="x")
+    with pytest.raises(AttributeError, match="immutable"):
+        kind.varying = frozenset()
+
+
+def test_types_tell_the_axes_over_which_values_vary():
+    varying = ManualAxisType(varying={"i"})
+    struct = ShapeDtypeStruct((3,), np.float32, manual_axis_type=varying)
+    assert struct.aval == ShapedArray((3,), np.float32, vma=frozenset({"i"})) and "manual_axis_type" in str(struct)
+    assert struct.aval.manual_axis_type == varying and struct.update(shape=(2,)).manual_axis_type == varying
+    assert struct != ShapeDtypeStruct((3,), np.float32)
+    with pytest.raises(NotImplementedError, match="partial sums"):
+        ShapeDtypeStruct((3,), np.float32, manual_axis_type=ManualAxisType(reduced={"i"})).aval.vma

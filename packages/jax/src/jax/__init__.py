@@ -11,6 +11,7 @@ from bedrax.core.lazy import attach_stub
 
 _executors.offer("bedrax.xla_backend", rank=1)  # XLA runs what users of `jax` write; it is loaded then
 _offers.offer("vmap", "bedrax.batching", "vmap")
+_offers.offer("manual axis type", "bedrax.parallel.specs", "ManualAxisType")
 _offers.offer("array namespace", "jax", "numpy")
 _option_owners.offer(
     "bedrax.lax.flags", "bedrax.random.flags", "bedrax.nn.flags", "bedrax.xla_backend.flags", "bedrax.extend.flags",

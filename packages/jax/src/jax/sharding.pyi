@@ -1,5 +1,6 @@
 from bedrax.parallel import (
-    AbstractDevice as AbstractDevice, AbstractMesh as AbstractMesh, AxisType as AxisType, Mesh as Mesh,
+    AbstractDevice as AbstractDevice, AbstractMesh as AbstractMesh, AxisType as AxisType,
+    ManualAxisType as ManualAxisType, Mesh as Mesh,
     PartitionSpec as PartitionSpec, auto_axes as auto_axes, explicit_axes as explicit_axes, get_abstract_mesh as get_abstract_mesh, get_mesh as get_mesh,
     reshard as reshard, set_mesh as set_mesh, use_abstract_mesh as use_abstract_mesh,
 )  # fmt: skip

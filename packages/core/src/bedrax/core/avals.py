@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bedrax.core import dims, dtypes
+from bedrax.core import dims, dtypes, offers
 
 _NO_AXES: frozenset = frozenset()
 
@@ -129,14 +129,9 @@ class ShapedArray(AbstractValue):
         self.vma = vma
         self._hash = None
 
-    @classmethod
-    def like(cls, x: Any) -> ShapeDtypeStruct:
-        """What stands for `x`: an array, a scalar, or whatever has a shape and a dtype."""
-        aval = abstractify(x)
-        return cls(aval.shape, aval.dtype, sharding=getattr(x, "sharding", None), weak_type=aval.weak_type)
-
     ndim = property(lambda self: len(self.shape))
     size = property(lambda self: dims.size(self.shape))
+    manual_axis_type = property(lambda self: offers.offered("manual axis type")(varying=self.vma))
 
     def update(self, **changes) -> ShapedArray:
         """A copy with some fields changed."""
@@ -336,11 +331,14 @@ class ShapeDtypeStruct:
       dtype: a dtype or anything that NumPy reads as one.
       sharding: optional placement.
       weak_type: whether the dtype gives way in promotion.
+      manual_axis_type: optional, over which mesh axes the values differ inside `shard_map`.
     """
 
-    __slots__ = ("_is_ref", "dtype", "shape", "sharding", "vma", "weak_type")
+    __slots__ = ("_is_ref", "dtype", "manual_axis_type", "shape", "sharding", "weak_type")
 
-    def __init__(self, shape, dtype, *, sharding=None, weak_type=False, vma=None, is_ref=False, **unsupported):
+    def __init__(
+        self, shape, dtype, *, sharding=None, weak_type=False, manual_axis_type=None, is_ref=False, **unsupported
+    ):
         if unsupported:
             raise TypeError(f"ShapeDtypeStruct got unexpected arguments {sorted(unsupported)}")
         if dtype is None:
@@ -349,7 +347,7 @@ class ShapeDtypeStruct:
         self.dtype = dtype if isinstance(dtype, dtypes.ExtendedDType) else dtypes.as_dtype(dtype)
         self.sharding = sharding
         self.weak_type = weak_type
-        self.vma = vma
+        self.manual_axis_type = manual_axis_type
         self._is_ref = is_ref
 
     @classmethod
@@ -364,7 +362,8 @@ class ShapeDtypeStruct:
 
     @property
     def aval(self) -> ShapedArray:
-        found = ShapedArray(self.shape, self.dtype, self.weak_type)
+        varying = _NO_AXES if self.manual_axis_type is None else self.manual_axis_type.only_varying()
+        found = ShapedArray(self.shape, self.dtype, self.weak_type, vma=varying)
         tells = getattr(self.sharding, "sharding_of_type", None)
         return found if tells is None else found.update(sharding=tells(found))
 
@@ -375,7 +374,7 @@ class ShapeDtypeStruct:
 
     def update(self, **changes) -> ShapeDtypeStruct:
         """A copy with some fields changed."""
-        fields = dict(shape=self.shape, dtype=self.dtype, sharding=self.sharding, weak_type=self.weak_type)
+        fields = {name.lstrip("_"): getattr(self, name) for name in self.__slots__}
         fields.update(changes)
         return ShapeDtypeStruct(**fields)
 
@@ -383,18 +382,19 @@ class ShapeDtypeStruct:
         parts = [f"shape={self.shape}", f"dtype={getattr(self.dtype, 'name', self.dtype)}"]
         if self.sharding is not None:
             parts.append(f"sharding={self.sharding}")
-        if self.weak_type:
-            parts.append("weak_type=True")
+        parts += ["weak_type=True"] * self.weak_type
+        if self.manual_axis_type is not None:
+            parts.append(f"manual_axis_type={self.manual_axis_type}")
         return f"ShapeDtypeStruct({', '.join(parts)})"
 
     def __eq__(self, other):
-        return isinstance(other, ShapeDtypeStruct) and (
-            (self.shape, self.dtype, self.sharding, self.weak_type)
-            == (other.shape, other.dtype, other.sharding, other.weak_type)
-        )
+        return isinstance(other, ShapeDtypeStruct) and self._fields() == other._fields()
 
     def __hash__(self):
-        return hash((self.shape, self.dtype, self.sharding, self.weak_type))
+        return hash(self._fields())
+
+    def _fields(self) -> tuple:
+        return self.shape, self.dtype, self.sharding, self.weak_type, self.manual_axis_type
 
 
 def abstractify(x) -> AbstractValue:

@@ -3,9 +3,10 @@
 import os
 
 import bedrax.numpy_backend  # noqa: F401  # what evaluates where nobody else does
-from bedrax.core import source
+from bedrax.core import offers, source
 from bedrax.core.lazy import attach_stub
 
+offers.offer("manual axis type", "bedrax.parallel.specs", "ManualAxisType")
 source.register_exclusion(os.path.dirname(os.path.abspath(__file__)))
 
 __getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

@@ -10,4 +10,4 @@ from .meshes import (
     get_abstract_mesh as get_abstract_mesh, get_mesh as get_mesh, set_mesh as set_mesh,
     use_abstract_mesh as use_abstract_mesh,
 )  # fmt: skip
-from .specs import PartitionSpec as PartitionSpec
+from .specs import ManualAxisType as ManualAxisType, PartitionSpec as PartitionSpec

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["UNCONSTRAINED", "DuplicateSpecError", "P", "PartitionSpec", "UnconstrainedPartition"]
+__all__ = ["UNCONSTRAINED", "DuplicateSpecError", "ManualAxisType", "P", "PartitionSpec", "UnconstrainedPartition"]
 
 
 class UnconstrainedPartition:
@@ -181,3 +181,81 @@ def check_pspec(mesh, spec, manual_axes=frozenset()) -> None:
                 f"{spec} names the mesh axis {name!r} twice; an axis splits one dimension", mesh, spec)  # fmt: skip
         if name in spec.unreduced or name in spec.reduced:
             raise ValueError(f"{spec}: axis {name!r} splits a dimension and cannot be unreduced or reduced, too")
+
+
+class ManualAxisType:
+    """What a type says of the mesh axes that `shard_map` is manual over. Immutable.
+
+    Args (each a set of names of axes):
+      varying: those over which the values differ.
+      unreduced: those over which the values are partial sums.
+      reduced: those over which they have been summed, so that cotangents are partial sums.
+
+    Raises:
+      ValueError: an axis is both varying, and reduced or unreduced.
+    """
+
+    __slots__ = ("reduced", "unreduced", "varying")
+
+    def __init__(self, *, varying=frozenset(), unreduced=frozenset(), reduced=frozenset()):
+        for name, axes in (("varying", varying), ("unreduced", unreduced), ("reduced", reduced)):
+            if not isinstance(axes, set | frozenset):
+                raise TypeError(f"ManualAxisType({name}=...) is a set of names of mesh axes, got {axes!r}")
+            object.__setattr__(self, name, frozenset(axes))
+        for name in ("unreduced", "reduced"):
+            if both := self.varying & getattr(self, name):
+                raise ValueError(f"ManualAxisType: the axes {sorted(both)} are both varying and {name}")
+
+    def __setattr__(self, name, value):
+        raise AttributeError(f"a ManualAxisType is immutable; .update({name}=...) gives another one")
+
+    @property
+    def empty(self) -> bool:
+        """Whether it says nothing of any axis."""
+        return not (self.varying or self.unreduced or self.reduced)
+
+    @property
+    def vur(self) -> frozenset:
+        """The axes over which devices may hold different values: varying or unreduced ones."""
+        return self.varying | self.unreduced
+
+    def to_ct_mat(self) -> ManualAxisType:
+        """That of cotangents: what is reduced here is unreduced there, and the other way round."""
+        return ManualAxisType(varying=self.varying, unreduced=self.reduced, reduced=self.unreduced)
+
+    def invarying(self, mesh) -> frozenset:
+        """The manual axes of a mesh over which all devices hold the same value."""
+        return frozenset(mesh.manual_axes) - self.vur
+
+    def update(self, **kwargs) -> ManualAxisType:
+        """A copy with some of the sets changed."""
+        return ManualAxisType(**{**{name: getattr(self, name) for name in self.__slots__}, **kwargs})
+
+    def only_varying(self) -> frozenset:
+        """The varying axes, which is what types tell here.
+
+        Raises:
+          NotImplementedError: it says more.
+        """
+        if self.unreduced or self.reduced:
+            raise NotImplementedError(
+                f"types inside shard_map tell over which axes values vary, not what are partial sums; got {self}"
+            )
+        return self.varying
+
+    def __eq__(self, other):
+        return type(other) is ManualAxisType and all(getattr(self, n) == getattr(other, n) for n in self.__slots__)
+
+    def __hash__(self):
+        return hash((ManualAxisType, self.varying, self.unreduced, self.reduced))
+
+    def __reduce__(self):
+        return _manual_axis_type, (self.varying, self.unreduced, self.reduced)
+
+    def __repr__(self):
+        sets = [f"{name}={set(axes)}" for name in ("varying", "unreduced", "reduced") if (axes := getattr(self, name))]
+        return f"ManualAxisType({', '.join(sets)})"
+
+
+def _manual_axis_type(varying, unreduced, reduced):
+    return ManualAxisType(varying=varying, unreduced=unreduced, reduced=reduced)
