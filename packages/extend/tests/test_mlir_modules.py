@@ -1,14 +1,19 @@
 """Programs as modules and functions of MLIR."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
 from bedrax import lax
-from bedrax.core.avals import ShapedArray
+from bedrax.core.avals import AbstractValue, ShapedArray
 from bedrax.core.jitting import jit
 from bedrax.core.staging import make_jaxpr
 from bedrax.core.tracing import Primitive
 from bedrax.extend import mlir_modules as modules
+from bedrax.extend import mlir_rules
 from bedrax.extend.mlir_contexts import JaxIrContext
 from bedrax.extend.mlir_rules import ir, ir_constant, register_lowering
 
@@ -81,3 +86,64 @@ def test_contexts_of_libraries():
     context = JaxIrContext()
     module = ir.Module.parse(str(lowered(lax.sin).module), context=context)
     assert module.context is context and module.operation.verify()
+
+
+class Pair(AbstractValue):
+    """Two numbers, which a program has as an array."""
+
+    __slots__ = ()
+
+
+def test_a_type_of_a_library_has_an_mlir_type():
+    pack, unpack = Primitive("pack_pair"), Primitive("unpack_pair")
+    pack.def_abstract_eval(lambda x, y: Pair())
+    unpack.def_abstract_eval(lambda pair: ShapedArray((2,), np.dtype(np.float32)))
+    mlir_rules.register_lowering(pack, mlir_rules.lower_fun(lambda x, y: lax.concatenate([x, y], 0), False))
+    mlir_rules.register_lowering(unpack, lambda ctx, pair: pair)
+    program = jit(lambda x, y: unpack.bind(pack.bind(x, y)))
+    one, two = np.ones(1, np.float32), np.full(1, 2, np.float32)
+    mlir_rules.ir_type_handlers[Pair] = lambda aval: (mlir_rules.aval_to_ir_type(ShapedArray((2,), np.float32)),)
+    try:
+        with pytest.raises(NotImplementedError, match="one MLIR value each"):
+            mlir_rules.aval_to_ir_type(Pair())
+        array = mlir_rules.aval_to_ir_type(ShapedArray((2,), np.float32))
+        mlir_rules.ir_type_handlers[Pair] = lambda aval: array
+        assert mlir_rules.aval_to_ir_type(Pair()) == array
+        np.testing.assert_array_equal(program(one, two), [1, 2])
+    finally:
+        del mlir_rules.ir_type_handlers[Pair]
+
+
+def test_containers_of_values_are_flattened():
+    value = object()
+    assert mlir_rules.ir_tree_registry.flatten([value, (1, [2])])[0] == [value, 1, 2]
+    assert mlir_rules.flatten_ir_values([[1], 2, ((3, [4]),)]) == [1, 2, 3, 4]
+
+
+SPLIT = """
+import numpy as np
+from bedrax.core.tracing import Primitive
+from bedrax.extend import mlir_rules
+from bedrax.parallel import Mesh, PartitionSpec
+from bedrax.xla_backend import NamedSharding, clients, jit
+
+prim = Primitive("split_as_typed")
+prim.def_abstract_eval(lambda x: x)
+mesh = Mesh(np.array(clients.devices("cpu")), ("i",))
+whole, split = (NamedSharding(mesh, spec) for spec in (PartitionSpec(), PartitionSpec("i")))
+
+def rule(ctx, x):
+    (aval,) = ctx.avals_in
+    assert mlir_rules.lower_with_sharding_in_types(ctx, x, aval.update(sharding=None)) is x
+    return mlir_rules.lower_with_sharding_in_types(ctx, x, aval.update(sharding=split))
+
+mlir_rules.register_lowering(prim, rule)
+program = jit(prim.bind, in_shardings=whole)
+assert "sharding_constraint" in program.lower(np.ones(4, np.float32)).as_text()
+assert program(np.ones(4, np.float32)).sharding.shard_shape((4,)) == (2,)
+"""
+
+
+def test_a_value_is_split_as_its_type_says():
+    environment = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=2", "JAX_PLATFORMS": "cpu"}
+    subprocess.run([sys.executable, "-c", SPLIT], env=environment, check=True)

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from bedrax import pytree
 from bedrax.core import effects
 from bedrax.core.avals import AbstractValue, ShapedArray, aval_of
 from bedrax.core.ir import Jaxpr
@@ -300,18 +301,24 @@ def shape_tensor(ctx: Any, sizes: Sequence[Any]) -> Any:
     return _inner(ctx).shape_tensor(sizes)
 
 
-def flatten_ir_values(xs: Sequence[Any]) -> list:
-    """Values, from a sequence in which sequences may stand for the parts of one."""
-    out: list = []
-    for x in xs:
-        if isinstance(x, (list, tuple)) or type(x).__name__ == "OpResultList":
-            out += flatten_ir_values(list(x))
-        else:
-            out.append(x)
-    return out
+# Which containers of values stand for the parts of one, such as the list of an operation's results.
+ir_tree_registry = pytree.PyTreeRegistry(enable_none=False)
+ir_tree_registry.register_node(ir.OpResultList, lambda xs: (list(xs), None), lambda _, xs: list(xs))
+ir_type_handlers = types.type_handlers
+
+
+def flatten_ir_values(xs: Any) -> list:
+    """Values, from nested containers of them (those of `ir_tree_registry`)."""
+    return ir_tree_registry.flatten(xs)[0]
 
 
 flatten_ir_types = flatten_ir_values
+
+
+def lower_with_sharding_in_types(ctx: Any, op: Any, aval: AbstractValue) -> Any:
+    """A value, split as its type says; as it is where the type says nothing."""
+    inner, place = _inner(ctx), getattr(aval, "sharding", None)
+    return op if place is None else inner.program.partitioner.constrained(inner, op, place)
 
 
 # ---- programs and modules
@@ -373,6 +380,7 @@ __all__ = [
     "LoweringRuleContext", "Mesh", "MeshAxisName", "ModuleContext", "Token", "TokenSet", "Value", "aval_to_ir_type",
     "aval_to_ir_types", "core_call_lowering", "dense_int_array", "dense_int_elements", "dtype_to_ir_type",
     "emit_python_callback", "flatten_ir_types", "flatten_ir_values", "i32_attr", "i64_attr", "ir", "ir_attribute",
-    "ir_constant", "ir_constants", "lower_fun", "lowerable_effects", "make_ir_context", "module_to_bytecode",
+    "ir_constant", "ir_constants", "ir_tree_registry", "ir_type_handlers", "lower_fun", "lower_with_sharding_in_types",
+    "lowerable_effects", "make_ir_context", "module_to_bytecode",
     "module_to_string", "register_constant_handler", "register_lowering", "shape_tensor", "token_type",
 ]  # fmt: skip

@@ -6,12 +6,13 @@ There is one MLIR context in a process, so one cache each.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from bedrax.core import dims, dtypes
+from bedrax.core.avals import ShapedArray
 from bedrax.core.exact import exact
 from bedrax.xla_backend.door import mlir
 
@@ -111,6 +112,9 @@ def physical(aval) -> tuple[tuple, np.dtype]:
 
 _aval_types: dict[Any, Type] = {}
 
+# Which MLIR type represents a type of the IR, by its class: ``aval -> type``. Libraries add their own classes.
+type_handlers: dict[type, Callable[[Any], Type]] = {ShapedArray: lambda aval: tensor_type(*physical(aval))}
+
 
 def type_of(x: Any) -> Type:
     """The MLIR type of an aval (or a type itself)."""
@@ -118,8 +122,14 @@ def type_of(x: Any) -> Type:
         return x
     found = _aval_types.get(x)
     if found is None:
-        found = tensor_type(*physical(x)) if x.is_array else token_type
-        _aval_types[x] = found
+        handler = type_handlers.get(type(x))
+        if handler is None:
+            return tensor_type(*physical(x)) if x.is_array else token_type
+        found = handler(x)
+        if not isinstance(found, Type):
+            raise NotImplementedError(f"values of type {x} are one MLIR value each here; their handler gave {found!r}")
+        if type(x) is ShapedArray:  # another class's handler may be replaced
+            _aval_types[x] = found
     return found
 
 
