@@ -16,7 +16,16 @@ from bedrax.batching import vmap
 from bedrax.call_tf import call_tf
 from bedrax.core import config
 from bedrax.core.avals import ShapeDtypeStruct
-from bedrax.jax2tf import DisabledSafetyCheck, convert, dtype_of_val, eval_polymorphic_shape, split_to_logical_devices
+from bedrax.jax2tf import (
+    DisabledSafetyCheck,
+    convert,
+    dtype_of_val,
+    eval_polymorphic_shape,
+    get_thread_local_state_call_tf_concrete_function_list,
+    inside_call_tf,
+    preprocess_arg_tf,
+    split_to_logical_devices,
+)
 from bedrax.xla_backend import jit
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
@@ -44,6 +53,27 @@ def test_not_inside_transformations(transformed, native):
 def test_inside_call_tf():
     f = convert(lambda x: jnp.sin(x) * 2)
     np.testing.assert_allclose(jit(call_tf(lambda x: f(x) + f(1.0)))(X), 2 * np.sin(X) + 2 * np.sin(1), rtol=1e-5)
+
+
+def test_who_calls_is_known():
+    seen = []
+
+    def fun_tf(x):
+        seen.append((inside_call_tf(), get_thread_local_state_call_tf_concrete_function_list() is not None))
+        return x
+
+    call_tf(fun_tf)(X)
+    assert seen == [(True, False)] and not inside_call_tf()
+    convert(call_tf(fun_tf, call_tf_graph=True), native_serialization=True)(X)
+    assert seen[-1][0] and get_thread_local_state_call_tf_concrete_function_list() is None
+
+
+def test_an_argument_as_a_tensor():
+    assert preprocess_arg_tf(0, X).dtype == tf.float32 and preprocess_arg_tf(1, 1).dtype == tf.int32
+    variable = tf.Variable(1.0)
+    assert preprocess_arg_tf(0, variable) is variable
+    with pytest.raises(TypeError, match="^argument 2 of a converted function: .*takes tensors"):
+        preprocess_arg_tf(2, tf.TensorSpec([1]))
 
 
 @pytest.mark.parametrize("x64", [False, True])

@@ -13,6 +13,7 @@ from bedrax.core import dims, dtypes
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.tf import tensorflow as tf
 from bedrax.tf import types
+from bedrax.tf.tables import in_tf_call
 
 LIMITATIONS = "See 'Limitations of call_tf' in the documentation of jax2tf."
 
@@ -61,7 +62,11 @@ class TfFunction:
     def results(self, tensors: Sequence[Any]) -> tuple[list, Any]:
         """The results as `run` returns them, and their structure."""
         args, kwargs = pytree.tree_unflatten(self.in_tree, tensors)
-        leaves, tree = pytree.tree_flatten(self.callable_tf(*args, **kwargs))
+        outer = in_tf_call.set(True)
+        try:
+            leaves, tree = pytree.tree_flatten(self.callable_tf(*args, **kwargs))
+        finally:
+            in_tf_call.reset(outer)
         found = [_numeric(leaf) for leaf in leaves]
         return found if self.declared is None else self._checked(found, tree), tree
 

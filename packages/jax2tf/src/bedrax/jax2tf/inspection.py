@@ -15,6 +15,7 @@ from bedrax.jax2tf import checks
 from bedrax.jax2tf.arguments import to_tensor
 from bedrax.jax2tf.call import PolyShape, specifications
 from bedrax.tf import tensorflow as tf
+from bedrax.tf.tables import in_tf_call, tf_functions
 from bedrax.tf.types import numpy_dtype, tf_dtype
 from bedrax.xla_backend import export
 
@@ -42,6 +43,31 @@ def dtype_of_val(val: Any) -> Any:
     if isinstance(val, tf.TensorSpec):
         return tf_dtype(dtypes.canonicalize_dtype(numpy_dtype(val.dtype)))
     return to_tensor(val).tensor.dtype
+
+
+def preprocess_arg_tf(arg_idx: int, arg_tf: Any) -> Any:
+    """Argument `arg_idx` of a converted function as the tensor (or variable) that it becomes.
+
+    Raises:
+      TypeError, ValueError: it can be none; the message names the argument.
+    """
+    try:
+        return to_tensor(arg_tf).tensor
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"argument {arg_idx} of a converted function: {error}") from error
+
+
+def inside_call_tf() -> bool:
+    """Whether we are in a TensorFlow function that a program of ours calls (`call_tf`)."""
+    return in_tf_call.get()
+
+
+def get_thread_local_state_call_tf_concrete_function_list() -> list[Any] | None:
+    """The concrete functions that the native program calls which is being made in this thread; None if there is none."""
+    return tf_functions.get()
+
+
+PartitionsOrReplicated = tuple[int, ...] | None  # what `split_to_logical_devices` is given
 
 
 def eval_polymorphic_shape(fun_jax: Callable, *, polymorphic_shapes: Any = None) -> Callable:

@@ -11,3 +11,6 @@ tf_calls = Column("TF call", signature="fun(*tensors, **params) -> list of tenso
 
 # While a program is made that TensorFlow will run: the concrete functions that it calls by index (None otherwise).
 tf_functions: ContextVar[list | None] = ContextVar("tf_functions", default=None)
+
+# Whether a TensorFlow function runs, or is traced, because a program of ours calls it.
+in_tf_call: ContextVar[bool] = ContextVar("in_tf_call", default=False)
