@@ -90,6 +90,8 @@ def page():
     for why in dict.fromkeys(unsupported.reasons.values()):
         names = ", ".join(f"`{name}`" for name, reason in unsupported.reasons.items() if reason == why)
         lines += [f"| {names} | {why} |"]
+    lines += ["\n## Names that are not there\n", "| name | why |", "|---|---|"]
+    lines += [f"| `{name}` | {why} |" for name, why in unsupported.missing.items()]
     lines += ["\n## Options that change nothing\n", "| options | why |", "|---|---|"]
     for why, rows in flags.INERT.items():
         lines += [f"| {', '.join(f'`{row[0]}`' for row in rows)} | {why} |"]

@@ -27,7 +27,7 @@ _HOME = "the same objects as in the module above it, which has the examples"
 _CLUSTER = "needs several processes, or hardware that is not everywhere"
 WITHOUT_EXAMPLE = {
     **{f"jax.extend.{m}": _AUTHORS for m in
-       ("backend.*", "core.*", "linear_util.*", "lowering.*", "random.*", "sharding.*", "source_info_util.*", "xla.*")},
+       ("backend.*", "core.*", "linear_util.*", "lowering.*", "pallas.*", "random.*", "sharding.*", "source_info_util.*", "xla.*")},
     **{f"jax.interpreters.{m}.*": _AUTHORS for m in ("ad", "batching", "mlir", "partial_eval", "pxla", "xla")},
     **{f"jax.experimental.sparse.{m}.*": _HOME for m in
        ("ad", "api", "bcoo", "bcsr", "coo", "csr", "linalg", "random", "test_util", "transform", "util")},

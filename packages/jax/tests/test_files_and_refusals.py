@@ -1,11 +1,14 @@
 """Functions of files, and public functions that refuse whatever they are given."""
 
+import importlib
 import io
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+
+from bedrax.extend import unsupported
 
 
 def test_arrays_in_files(tmp_path):
@@ -28,3 +31,9 @@ def test_arrays_in_files(tmp_path):
 def test_what_is_refused_says_why(function, says):
     with pytest.raises(NotImplementedError, match=says):
         function(1, 2)
+
+
+@pytest.mark.parametrize("name", [n for n in unsupported.missing if "jax2tf" not in n])
+def test_a_name_that_is_said_to_be_missing_is(name):
+    home, _, last = name.rpartition(".")
+    assert not hasattr(importlib.import_module(home), last), f"{name} is there now; take its row out of the table"

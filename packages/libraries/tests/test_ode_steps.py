@@ -49,3 +49,15 @@ def test_functions_of_vectors():
     flat, unravel = ravel_pytree(tree)
     f = parts.ravel_first_arg(lambda y, s: {"a": y["a"] * s, "b": y["b"]}, unravel)
     np.testing.assert_array_equal(f(flat, 2), [2, 2, 3])
+
+
+def test_ravel_first_arg_of_what_can_be_wrapped():
+    class Wrapped:
+        def __init__(self, call):
+            self.call = call
+
+        def wrap(self, transformation, static, store):
+            return Wrapped(lambda *args: transformation(self.call, *static, *args))
+
+    fun = parts.ravel_first_arg_(Wrapped(lambda y, t: {"a": y["a"] * t}), lambda v: {"a": v.reshape(2, 1)})
+    np.testing.assert_array_equal(fun.call(np.ones(2, np.float32), 3), [3, 3])

@@ -15,7 +15,19 @@ from bedrax.core.errors import ConcretizationTypeError
 from bedrax.core.jitting import jit
 from bedrax.core.staging import make_jaxpr
 from bedrax.pytree import tree_flatten, tree_unflatten
-from bedrax.sparse import ad, bcoo, bcoo_products, bcoo_shaping, bcsr, creation, environment, linalg, matrices, samples
+from bedrax.sparse import (
+    ad,
+    bcoo,
+    bcoo_products,
+    bcoo_shaping,
+    bcsr,
+    creation,
+    environment,
+    linalg,
+    matrices,
+    samples,
+    transform,
+)
 from bedrax.sparse.bcoo import BCOO
 from bedrax.sparse.bcsr import BCSR
 from bedrax.sparse.formats import JAXSparse, SparseEfficiencyError, SparseEfficiencyWarning
@@ -514,3 +526,11 @@ def test_samples():
         with pytest.raises(AssertionError):
             check.assertSparseArraysEquivalent(mat, mat * 2)
     assert samples.rand_bcsr(DATA)((3, 4), np.float32).nse == 6
+
+
+def test_sparsify_fun_takes_flat_arguments():
+    x = np.diag(np.arange(3, dtype=np.float32))
+    out, dense = transform.sparsify_fun(lambda a, b: [a * 2, b + 1], [BCOO.fromdense(x), jnp.asarray(x)])
+    assert isinstance(out, BCOO)
+    np.testing.assert_array_equal(out.todense(), 2 * x)
+    np.testing.assert_array_equal(dense, x + 1)

@@ -15,7 +15,7 @@ from bedrax.numpy.flatten_util import ravel_pytree
 
 __all__ = [
     "abs2", "fit_4th_order_polynomial", "initial_step_size", "interp_fit_dopri", "mean_error_ratio",
-    "optimal_step_size", "ravel_first_arg", "runge_kutta_step",
+    "optimal_step_size", "ravel_first_arg", "ravel_first_arg_", "runge_kutta_step",
 ]  # fmt: skip
 
 # Half a step: the value in the middle, as a combination of the slopes.
@@ -33,6 +33,11 @@ def ravel_first_arg(f: Callable, unravel: Callable, debug_info: Any = None) -> C
       debug_info: names for messages; the function's own are taken.
     """
     return lambda y, *args: ravel_pytree(f(unravel(y), *args))[0]
+
+
+def ravel_first_arg_(fun: Any, unravel: Callable) -> Any:
+    """`ravel_first_arg` of a `WrappedFun` (`jax.extend.linear_util`), which stays one."""
+    return fun.wrap(lambda inner, unravel, y, *args: ravel_first_arg(inner, unravel)(y, *args), (unravel,), None)
 
 
 def runge_kutta_step(func: Callable, y0, f0, t0, dt) -> tuple:

@@ -26,7 +26,7 @@ from bedrax.sparse.formats import JAXSparse, composed
 
 __all__ = [
     "Array", "ArrayOrSparse", "SparseTrace", "SparseTracer", "is_sparse", "sparse_rules", "sparse_rules_bcoo", "sparse_rules_bcsr",
-    "sparsify", "todense", "todense_p",
+    "sparsify", "sparsify_fun", "todense", "todense_p",
 ]  # fmt: skip
 
 sparse_rules = Column("sparse arrays", signature="rule(*arrays and BCOO arrays, **params) -> the same (or list)")
@@ -103,6 +103,11 @@ def run_sparse(fun: Callable[..., Any], args: Any) -> Any:
     with entered(trace):
         out = fun(*pytree.tree_map(trace.wrap, args, is_leaf=is_sparse))
     return pytree.tree_map(lambda x: x.spvalue if type(x) is SparseTracer and x._trace is trace else x, out)
+
+
+def sparsify_fun(wrapped_fun: Any, args: list[ArrayOrSparse]) -> list[ArrayOrSparse]:
+    """The results of a function of flat arrays (a `WrappedFun`, or a plain one) on dense and sparse ones."""
+    return list(run_sparse(getattr(wrapped_fun, "call_wrapped", wrapped_fun), args))
 
 
 def sparse_program(program: Jaxpr) -> Callable[..., list]:

@@ -1,0 +1,49 @@
+"""Taylor mode as transformations of a `WrappedFun` (`linear_util`): the parts of `jet` that have names of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from bedrax import pytree
+from bedrax.autodiff.taylor import jet
+from bedrax.extend.linear_util import WrappedFun, transformation2, transformation_with_aux2
+
+
+def _subtrace(inner: Callable, tag: Any, order: int, primals: Any, series: Any) -> tuple:
+    outs, terms = jet(lambda *xs: list(inner(*xs)), primals, series, factorial_scaled=False)
+    return tuple(outs), terms
+
+
+def _start(inner: Callable, order: int, primals: Any, series: Any) -> tuple:
+    if any(len(terms) != order for terms in series):
+        raise ValueError(f"jet_fun of order {order} needs as many terms, got {[len(terms) for terms in series]}")
+    return inner(None, order, list(primals), list(series))
+
+
+def _flat(inner: Callable, store: Any, in_tree: Any, *leaves: Any) -> list:
+    primals, series = pytree.tree_unflatten(in_tree, leaves)
+    out, out_tree = pytree.tree_flatten(inner(primals, series))
+    store.store(out_tree)
+    return out
+
+
+def jet_subtrace(fun: WrappedFun) -> WrappedFun:
+    """A function of flat values that returns a list, on paths: ``(tag, order, primals, series) -> (results, series)``.
+
+    `tag` means nothing here: who runs an operation is told by the values. Series are the coefficients of the paths.
+    """
+    return transformation2(_subtrace, fun)
+
+
+def jet_fun(fun: WrappedFun, order: int) -> WrappedFun:
+    """What `jet_subtrace` gave as a function ``(primals, series) -> (results, series)``, of series of that order."""
+    return transformation2(_start, fun, order)
+
+
+def traceable(fun: WrappedFun, in_tree: Any) -> tuple[WrappedFun, Callable[[], Any]]:
+    """A function ``(primals, series) -> pytree`` as one of its flat arguments; and a thunk for the results' structure."""
+    return transformation_with_aux2(_flat, fun, in_tree)
+
+
+__all__ = ["jet_fun", "jet_subtrace", "traceable"]
