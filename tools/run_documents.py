@@ -34,7 +34,7 @@ WITHOUT_EXAMPLE = {
     **{f"jax.experimental.{m}.*": _HOME for m in ("colocated_python.api", "jax2tf.jax2tf", "shard_map")},
     **{f"jax.experimental.{m}.*": _AUTHORS for m in
        ("buffer_callback", "control_deps", "custom_partitioning", "fused", "hijax", "source_mapper", "roofline",
-        "scheduling_groups", "colocated_python", "colocated_python.func", "profiler")},
+        "scheduling_groups", "colocated_python.func", "colocated_python.obj", "profiler")},
     **{f"jax.experimental.{m}.*": "a part of orbax's and flax's checkpoints, which are tested with them" for m in
        ("array_serialization.pytree_serialization", "array_serialization.pytree_serialization_utils",
         "array_serialization.serialization", "array_serialization.tensorstore_impl")},

@@ -38,6 +38,7 @@ reasons: dict[str, str] = {
 
 # Public names that are not there at all: where they would be -> why. The page of coverage prints this table, too.
 missing: dict[str, str] = {
+    "jax.experimental.colocated_python.func_backend.SINGLETON_RESULT_STORE": "results are returned by the call that makes them; no store keeps them until they are asked for",
     "jax.experimental.jax2tf.jax2tf.NativeSerializationImpl": "a class that convert works with there: convert does its work in functions of one call here",
     "jax.experimental.jet.call_param_updaters": "the parameters of calls need no change for series: a call is read as the program that it holds",
     "jax.experimental.sparse.transform.prim": "the variable of a loop, left over in that module",

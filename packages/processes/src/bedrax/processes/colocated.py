@@ -1,15 +1,26 @@
-"""Python run beside the devices of remote hosts. There are no remote hosts, so only the local part exists."""
+"""Python run beside devices: on their hosts, which are this one; there are no remote hosts."""
 
 from __future__ import annotations
 
+import functools
+import inspect
+import itertools
+import threading
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from bedrax import pytree
 from bedrax.core import dtypes
+from bedrax.core.array import Array
+from bedrax.core.avals import ShapeDtypeStruct
+from bedrax.core.tracing import Tracer
 from bedrax.xla_backend import clients
+from bedrax.xla_backend import flags
 from bedrax.xla_backend.door.runtime import DeviceList
+from bedrax.xla_backend.placement import device_put
 
 
 def colocated_cpu_devices(devices_or_mesh: Any) -> Any:
@@ -40,14 +51,182 @@ def colocated_cpu_devices(devices_or_mesh: Any) -> Any:
     return tuple(out)
 
 
+def make_callable(fun: Callable, fun_sourceinfo: str | None = None, fun_signature: Any = None) -> Callable:
+    """`colocated_python` of a function, with how messages name it, and the signature it shows."""
+    where = fun_sourceinfo or getattr(fun, "__qualname__", repr(fun))
+    return _specialized(fun, where, fun_signature, None, None, None)
+
+
+def _specialized(fun, where, signature, in_specs, out_specs_fn, devices) -> Callable:
+    @functools.wraps(fun)
+    def call(*args, **kwargs):
+        leaves, tree = pytree.tree_flatten((args, kwargs))
+        found = _checked_arguments(where, leaves, tree, in_specs, devices)
+        with flags.default_device(found[0]):
+            out = fun(*args, **kwargs)
+        outs, out_tree = pytree.tree_flatten(out)
+        for x in outs:
+            if not _is_array(x):
+                raise ValueError(f"{where}: colocated Python returns arrays, got {type(x).__name__}: {x!r}")
+        if out_specs_fn is None:
+            return out
+        args, kwargs = pytree.tree_map(_spec, (args, kwargs))
+        specs, spec_tree = pytree.tree_flatten(out_specs_fn(*args, **kwargs))
+        if spec_tree != out_tree or any((x.shape, x.dtype) != (s.shape, s.dtype) for x, s in zip(outs, specs)):
+            got = pytree.tree_unflatten(out_tree, list(map(_spec, outs)))
+            raise ValueError(
+                f"{where} returned {got}, but its out_specs_fn says {pytree.tree_unflatten(spec_tree, specs)}"
+            )
+        placed = [x if s.sharding is None else device_put(x, s.sharding) for x, s in zip(outs, specs, strict=True)]
+        return pytree.tree_unflatten(out_tree, placed)
+
+    def specialize(in_specs: Any = in_specs, out_specs_fn: Any = out_specs_fn, devices: Any = devices) -> Callable:
+        """The function with more known of its calls.
+
+        Args:
+          in_specs: ``(args, kwargs)`` with a `ShapeDtypeStruct` for each array: what it is called with.
+          out_specs_fn: from such arguments to those of the results, whose shardings, if there are, the results get.
+          devices: those of its arguments; where its results are made if it has none.
+        """
+        return _specialized(fun, where, signature, in_specs, out_specs_fn, devices)
+
+    call.specialize = specialize
+    if signature is not None:
+        call.__signature__ = signature
+    return call
+
+
+def _is_array(x: Any) -> bool:
+    return isinstance(x, Array) and not isinstance(x, Tracer)
+
+
+def _spec(x: Any) -> ShapeDtypeStruct:
+    return ShapeDtypeStruct(x.shape, x.dtype, sharding=x.sharding)
+
+
+def _checked_arguments(where: str, leaves: list, tree: Any, in_specs: Any, devices: Any) -> tuple:
+    """The devices of a call."""
+    for x in leaves:
+        if not _is_array(x):
+            raise TypeError(f"{where}: colocated Python is called with arrays, got {type(x).__name__}: {x}")
+        if not x.is_fully_addressable:
+            raise NotImplementedError(
+                f"{where}: Python runs on the host of this process, whose devices do not hold {x.sharding}"
+            )
+    if in_specs is not None:
+        specs, spec_tree = pytree.tree_flatten(in_specs)
+        if spec_tree != tree or any((x.shape, x.dtype) != (s.shape, s.dtype) for x, s in zip(leaves, specs)):
+            got = pytree.tree_unflatten(tree, list(map(_spec, leaves)))
+            raise ValueError(f"{where} was specialized for {in_specs}, but called with {got}")
+    found = {tuple(sorted(x.devices(), key=lambda d: d.id)) for x in leaves}
+    if devices is not None:
+        found.add(tuple(sorted(getattr(devices, "flat", devices), key=lambda d: d.id)))
+    if not found:
+        raise ValueError(
+            f"{where} is called without arrays, which would tell its devices: use .specialize(devices=...)"
+        )
+    if len(found) > 1:
+        raise ValueError(
+            f"{where}: the arrays of a call, and the devices of .specialize, are the same ones; got {found}"
+        )
+    return found.pop()
+
+
 def colocated_python(fun: Callable) -> Callable:
-    """Not supported: raises NotImplementedError."""
-    raise NotImplementedError("colocated_python: there are no remote hosts to run Python on")
+    """A function of arrays that runs in Python on the host of their devices: this one.
+
+    Args:
+      fun: takes and returns pytrees of arrays.
+
+    Returns:
+      It, with the method ``specialize(in_specs=None, out_specs_fn=None, devices=None)``, which says more of its calls.
+
+    Raises (when called):
+      TypeError: an argument is no array (a tracer is none, either).
+      ValueError: arrays of other devices than the others; no arrays and no devices; a result that is no array.
+      NotImplementedError: arrays that other processes hold parts of.
+    """
+    return make_callable(fun, getattr(fun, "__qualname__", None))
+
+
+class InstanceRegistry:
+    """Which objects of colocated classes there are, and on which devices their methods have run."""
+
+    def __init__(self):
+        self._devices: dict[int, set] = {}
+        self._numbers = itertools.count()
+
+    def new_instance(self) -> int:
+        """A number for a new object."""
+        uid = next(self._numbers)
+        self._devices[uid] = set()
+        return uid
+
+    def update_devices(self, uid: int, device_set: set) -> None:
+        """Its methods have run on these, too."""
+        self._devices[uid] |= device_set
+
+    def pop_instance(self, uid: int) -> set:
+        """Forget an object; the devices on which it was."""
+        return self._devices.pop(uid)
+
+
+class ObjectStore:
+    """The objects themselves, by number: made when the first method is called."""
+
+    def __init__(self):
+        self._objects: dict[int, Any] = {}
+        self._lock = threading.RLock()
+
+    def get_or_create(self, uid: int, initializer: Callable[[], Any]) -> Any:
+        """The object of that number, which `initializer` makes the first time."""
+        with self._lock:
+            if uid not in self._objects:
+                self._objects[uid] = initializer()
+            return self._objects[uid]
+
+    def remove(self, uid: int) -> None:
+        """Forget it."""
+        self._objects.pop(uid, None)
+
+
+SINGLETON_INSTANCE_REGISTRY = InstanceRegistry()
+SINGLETON_OBJECT_STORE = ObjectStore()
+
+
+def wrap_class(cls: type, cls_sourceinfo: str | None = None) -> type:
+    """`colocated_python_class`, with how messages name the class."""
+    where = cls_sourceinfo or cls.__qualname__
+
+    def method(name):
+        def get(self):
+            def run(*args, **kwargs):
+                leaves = pytree.tree_leaves((args, kwargs))
+                uid, make = self._colocated_python_uid, lambda: cls(*self._made_of[0], **self._made_of[1])
+                SINGLETON_INSTANCE_REGISTRY.update_devices(uid, set().union(*(x.devices() for x in leaves)))
+                return getattr(SINGLETON_OBJECT_STORE.get_or_create(uid, make), name)(*args, **kwargs)
+
+            return make_callable(functools.wraps(getattr(cls, name))(run), f"{where}.{name}")
+
+        return property(get, doc=getattr(cls, name).__doc__)
+
+    def start(self, *args, **kwargs):
+        self._made_of = args, kwargs
+        self._colocated_python_uid = uid = SINGLETON_INSTANCE_REGISTRY.new_instance()
+        weakref.finalize(self, SINGLETON_OBJECT_STORE.remove, uid)
+        weakref.finalize(self, SINGLETON_INSTANCE_REGISTRY.pop_instance, uid)
+
+    names = [n for n in dir(cls) if not n.startswith("__") and inspect.isfunction(inspect.getattr_static(cls, n))]
+    body = {"__init__": start, "__doc__": cls.__doc__, "__module__": cls.__module__, **{n: method(n) for n in names}}
+    return type(cls.__name__, (), body)
 
 
 def colocated_python_class(cls: type) -> type:
-    """Not supported: raises NotImplementedError."""
-    raise NotImplementedError("colocated_python_class: there are no remote hosts to run Python on")
+    """A class whose methods run as `colocated_python` functions, on an object that the first call makes.
+
+    Only methods can be reached, by which arrays go in and out; attributes, operators and class methods cannot.
+    """
+    return wrap_class(cls, cls.__qualname__)
 
 
 def is_prng_key_dtype(dtype: Any) -> bool:
@@ -55,4 +234,7 @@ def is_prng_key_dtype(dtype: Any) -> bool:
     return dtypes.issubdtype(dtype, dtypes.prng_key)
 
 
-__all__ = ["DeviceList", "colocated_cpu_devices", "colocated_python", "colocated_python_class", "is_prng_key_dtype"]
+__all__ = [
+    "SINGLETON_INSTANCE_REGISTRY", "SINGLETON_OBJECT_STORE", "DeviceList", "colocated_cpu_devices", "colocated_python",
+    "colocated_python_class", "is_prng_key_dtype", "make_callable", "wrap_class",
+]  # fmt: skip

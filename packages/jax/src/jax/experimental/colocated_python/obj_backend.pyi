@@ -1,0 +1,1 @@
+from bedrax.processes.colocated import SINGLETON_OBJECT_STORE as SINGLETON_OBJECT_STORE
