@@ -17,8 +17,7 @@ from bedrax.core import dtypes
 from bedrax.core.array import Array
 from bedrax.core.avals import ShapeDtypeStruct
 from bedrax.core.tracing import Tracer
-from bedrax.xla_backend import clients
-from bedrax.xla_backend import flags
+from bedrax.xla_backend import clients, flags
 from bedrax.xla_backend.door.runtime import DeviceList
 from bedrax.xla_backend.placement import device_put
 
