@@ -16,6 +16,7 @@ import numpy as np
 from bedrax import lax
 from bedrax import numpy as jnp
 from bedrax.core import dims, dtypes
+from bedrax.core.one_program import one_program
 from bedrax.numpy.arguments import array
 
 
@@ -119,6 +120,7 @@ def _method(method) -> ResizeMethod:
     return ResizeMethod.from_string(method) if isinstance(method, str) else ResizeMethod(method)
 
 
+@one_program(static=("shape", "spatial_dims", "method", "antialias", "precision"))
 def scale_and_translate(
     image: Any, shape: Sequence[int], spatial_dims: Sequence[int], scale: Any, translation: Any, method: Any,
     antialias: bool = True, precision: Any = lax.Precision.HIGHEST,
@@ -166,6 +168,7 @@ def _inexact(*xs):
     return [jnp.asarray(x, dtypes.to_inexact_dtype(jnp.result_type(x))) for x in xs]
 
 
+@one_program(static=("shape", "method", "antialias", "precision"))
 def resize(
     image: Any, shape: Sequence[int], method: Any, antialias: bool = True, precision: Any = lax.Precision.HIGHEST
 ):

@@ -12,6 +12,7 @@ import numpy as np
 from bedrax import lax
 from bedrax.core import dtypes
 from bedrax.core.avals import aval_of
+from bedrax.core.one_program import one_program
 from bedrax.lax import matrices
 from bedrax.lax.primitives import linalg as p
 
@@ -73,6 +74,7 @@ def _scaled(x):
     return lax.div(x, lax.broadcast(lax.convert_element_type(bound, x.dtype), x.shape))
 
 
+@one_program(static=("is_hermitian", "max_iterations", "eps", "dynamic_shape"))
 def qdwh(
     x, *, is_hermitian: bool = False, max_iterations: int | None = None, eps: float | None = None,
     dynamic_shape: tuple[int, int] | None = None,

@@ -212,6 +212,7 @@ def mish(x: ArrayLike) -> Array:
     return x * lax.tanh(softplus(x))
 
 
+@one_program
 def log1mexp(x: ArrayLike) -> Array:
     """``log(1 - exp(-x))`` for positive x, accurate at both ends (Maechler 2012); -inf at 0, NaN below."""
     (x,) = inexact("log1mexp", x)

@@ -10,6 +10,7 @@ import bedrax.numpy as jnp
 from bedrax import lax
 from bedrax.core import dtypes
 from bedrax.core.array import Array
+from bedrax.core.one_program import one_program
 from bedrax.nn.activations import softmax
 from bedrax.numpy.arguments import ArrayLike, array
 from bedrax.numpy.logsumexp import logsumexp
@@ -17,6 +18,10 @@ from bedrax.numpy.logsumexp import logsumexp
 __all__ = ["dot_product_attention"]
 
 
+@one_program(
+    static=("scale", "is_causal", "local_window_size", "implementation", "return_residual"),
+    arrays=("bias", "mask", "query_seq_lengths", "key_value_seq_lengths"),
+)
 def dot_product_attention(
     query: ArrayLike, key: ArrayLike, value: ArrayLike, bias: ArrayLike | None = None, mask: ArrayLike | None = None, *,
     scale: float | None = None, is_causal: bool = False, query_seq_lengths: ArrayLike | None = None,

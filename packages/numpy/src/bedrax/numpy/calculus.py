@@ -65,6 +65,7 @@ def ediff1d(ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike
     return jnp.concatenate(out)
 
 
+@one_program(static=("axis", "edge_order"))
 def gradient(f: ArrayLike, *varargs: ArrayLike, axis: Any = None, edge_order: int | None = None):
     """Derivatives by central differences inside and one-sided ones at the ends.
 

@@ -20,12 +20,13 @@ from bedrax.numpy.manipulation import moveaxis, resize
 from bedrax.numpy.searching import nonzero
 
 
-def _band(shape: tuple, k: Any, compare: Callable) -> Any:
+@one_program(static=("shape", "compare", "dtype"))
+def _band(shape: tuple, k: Any, compare: Callable, dtype: Any = np.dtype(bool)) -> Any:  # noqa: B008
     """``compare(column, row + k)`` at each position of matrices of a shape."""
     kind = np.dtype(np.int32)
     row, column = (lax.broadcasted_iota(kind, shape, d) for d in (0, 1))
     shift = kind.type(k) if isinstance(k, int) else lax.convert_element_type(k, kind)
-    return compare(lax.add(row, shift), column)
+    return lax.convert_element_type(compare(lax.add(row, shift), column), dtype)
 
 
 def _static_or_traced(k: Any, name: str) -> Any:
@@ -55,7 +56,7 @@ def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = None, *, device: Any = N
             raise ValueError(f"negative dimensions are not allowed, got {N} and {M}")
     dtype = dtypes.default_float_dtype() if dtype is None else dtypes.explicit_dtype(dtype, "eye")
     k = _static_or_traced(k, "eye")
-    return place(lax.convert_element_type(_band((n, m), k, lax.eq), dtype), device)
+    return place(_band((n, m), k, lax.eq, dtype), device)
 
 
 def identity(n: Any, dtype: Any = None) -> Array:
@@ -68,7 +69,7 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Array:
     n = dims.canonical_dim(N)
     m = n if M is None else dims.canonical_dim(M)
     dtype = dtypes.default_float_dtype() if dtype is None else dtypes.explicit_dtype(dtype, "tri")
-    return lax.convert_element_type(_band((n, m), k, lax.ge), dtype)
+    return _band((n, m), k, lax.ge, dtype)
 
 
 def _triangle(name: str, m: Any, k: int, lower: bool) -> Array:
@@ -117,6 +118,7 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
     return x.at[..., rows, columns].get(mode="promise_in_bounds", wrap_negative_indices=False)
 
 
+@one_program(static=("k",))
 def diag(v: Any, k: int = 0) -> Array:
     """A matrix with a vector on a diagonal, or the diagonal of a matrix.
 
@@ -137,6 +139,7 @@ def diag(v: Any, k: int = 0) -> Array:
     return lax.select(_band((n, n), k, lax.eq), wide, lax.full_like(wide, 0))
 
 
+@one_program(static=("k",))
 def diagflat(v: Any, k: int = 0) -> Array:
     """A matrix with the elements of an array, flattened, on a diagonal."""
     x = array("diagflat", v)
@@ -236,6 +239,7 @@ def mask_indices(n: int, mask_func: Callable, k: int = 0, *, size: int | None = 
     return nonzero(mask_func(ones((n, n)), k), size=size)
 
 
+@one_program(static=("N", "increasing"))
 def vander(x: Any, N: int | None = None, increasing: bool = False) -> Array:
     """The Vandermonde matrix: powers of a vector as columns.
 

@@ -16,6 +16,7 @@ import numpy as np
 from bedrax import lax
 from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
+from bedrax.core.one_program import one_program
 from bedrax.lax.choices import one_of
 from bedrax.numpy.arguments import ArrayLike, array, axes_tuple, axis_index, inexact
 
@@ -224,6 +225,7 @@ def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
     return _one("hfft", "IRFFT", jnp.conj(array("fft.hfft", a)), n, axis, _OPPOSITE[norm])
 
 
+@one_program(static=("n", "axis", "norm"))
 def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The inverse of `hfft`: half of the Hermitian signal whose transform is the real `a`."""
     one_of("ihfft", "norm", norm, _OPPOSITE)
@@ -242,6 +244,7 @@ def _frequencies(name: str, count: int, n: int, d: ArrayLike, dtype, device, pos
     return out
 
 
+@one_program(static=("n", "dtype", "device"))
 def fftfreq(n: int, d: ArrayLike = 1.0, *, dtype=None, device=None) -> Array:
     """The frequencies of `fft` in cycles per unit: 0, 1, ... and then the negative ones, over ``n * d``.
 
@@ -266,11 +269,13 @@ def _shift(name: str, x: ArrayLike, axes, amount) -> Array:
     return jnp.roll(x, tuple(amount(x.shape[d]) for d in axes), axes) if axes else x
 
 
+@one_program(static=("axes",))
 def fftshift(x: ArrayLike, axes: None | int | Sequence[int] = None) -> Array:
     """Move the zero frequency to the middle of the axes (None: all)."""
     return _shift("fftshift", x, axes, lambda n: n // 2)
 
 
+@one_program(static=("axes",))
 def ifftshift(x: ArrayLike, axes: None | int | Sequence[int] = None) -> Array:
     """The inverse of `fftshift`."""
     return _shift("ifftshift", x, axes, lambda n: -(n // 2))

@@ -9,6 +9,7 @@ import numpy as np
 from bedrax import lax
 from bedrax.core import dtypes
 from bedrax.core.array import Array
+from bedrax.core.one_program import one_program
 from bedrax.lax.choices import one_of
 from bedrax.numpy.arguments import ArrayLike, aligned, array, axis_index
 
@@ -20,6 +21,7 @@ def _shifts(bitorder: str) -> np.ndarray:
     return np.arange(8, dtype=np.uint8) if bitorder == "little" else np.arange(7, -1, -1).astype(np.uint8)
 
 
+@one_program(static=("axis", "bitorder"))
 def packbits(a: ArrayLike, axis: int | None = None, bitorder: str = "big") -> Array:
     """Eight elements along an axis as the bits of one uint8; nonzero is 1, missing ones at the end are 0.
 
@@ -46,6 +48,7 @@ def packbits(a: ArrayLike, axis: int | None = None, bitorder: str = "big") -> Ar
     return jnp.moveaxis(jnp.sum(bits << aligned(shifts, bits), axis=-1, dtype=np.uint8), -1, axis)
 
 
+@one_program(static=("axis", "count", "bitorder"))
 def unpackbits(a: ArrayLike, axis: int | None = None, count: int | None = None, bitorder: str = "big") -> Array:
     """The bits of bytes, eight elements for each along an axis.
 

@@ -15,6 +15,7 @@ from bedrax.numpy.arguments import ArrayLike, array, arrays, concrete_int, inexa
 __all__ = ["poly", "polyadd", "polyder", "polydiv", "polyfit", "polyint", "polymul", "polysub", "polyval", "roots"]
 
 
+@one_program
 def poly(seq_of_zeros: ArrayLike) -> Array:
     """The polynomial with these zeros, or the characteristic polynomial of a square matrix.
 
@@ -198,6 +199,7 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
     return jnp.concatenate([found, jnp.zeros((count,), dtype)])
 
 
+@one_program(static=("deg", "rcond", "full", "cov"), arrays=("w",))
 def polyfit(
     x: ArrayLike, y: ArrayLike, deg: int, rcond: float | None = None, full: bool = False,
     w: ArrayLike | None = None, cov: bool | str = False,

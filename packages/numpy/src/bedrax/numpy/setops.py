@@ -15,6 +15,7 @@ import numpy as np
 from bedrax import lax
 from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
+from bedrax.core.one_program import one_program
 from bedrax.lax.choices import one_of
 from bedrax.numpy.arguments import ArrayLike, aligned, array, arrays, axis_index, concrete_int, promoted
 from bedrax.numpy.sorting import search
@@ -288,6 +289,7 @@ def setxor1d(
     return _select(mask, "setxor1d", size, [value], [fill])[0]
 
 
+@one_program(static=("assume_unique", "invert", "method"))
 def isin(
     element: ArrayLike, test_elements: ArrayLike, assume_unique: bool = False, invert: bool = False, *,
     method: str = "auto",

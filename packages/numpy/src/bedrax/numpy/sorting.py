@@ -89,6 +89,7 @@ def argsort(
     return lax.rev(out, (axis,)) if descending else out
 
 
+@one_program(static=("axis",))
 def lexsort(keys: ArrayLike | Sequence[ArrayLike], axis: int = -1) -> Array:
     """The positions that sort by several keys, of which the last is compared first.
 
@@ -155,6 +156,7 @@ def _precedes(x: Array, y: Array) -> Array:
     return less | (jnp.isnan(y) & ~jnp.isnan(x)) if dtypes.is_floating(x.dtype) else less
 
 
+@one_program(static=("side", "method"), arrays=("sorter",))
 def searchsorted(
     a: ArrayLike, v: ArrayLike, side: str = "left", sorter: ArrayLike | None = None, *, method: str = "scan"
 ) -> Array:

@@ -377,6 +377,7 @@ def bincount(
     return lax.placed(jnp.zeros((length,), weights.dtype).at[at].add(weights, mode="drop"), out_sharding)
 
 
+@one_program(static=("right", "method"))
 def digitize(x: ArrayLike, bins: ArrayLike, right: bool = False, *, method: str | None = None) -> Array:
     """The bin that each value belongs to.
 
@@ -440,6 +441,7 @@ def _bins_of(a: Array, edges: Array) -> Array:
     return jnp.where(a == edges[-1], edges.shape[0] - 1, at)
 
 
+@one_program(static=("bins", "range", "density"), arrays=("weights",))
 def histogram(
     a: ArrayLike, bins: ArrayLike = 10, range: Sequence[ArrayLike] | None = None, weights: ArrayLike | None = None,
     density: bool | None = None,
@@ -472,6 +474,7 @@ def histogram(
     return counts, edges
 
 
+@one_program(static=("bins", "range", "density"), arrays=("weights",))
 def histogramdd(
     sample: ArrayLike, bins: Any = 10, range: Sequence[None | Sequence[ArrayLike]] | None = None,
     weights: ArrayLike | None = None, density: bool | None = None,
@@ -526,6 +529,7 @@ def histogramdd(
 _range = range
 
 
+@one_program(static=("bins", "range", "density"), arrays=("weights",))
 def histogram2d(
     x: ArrayLike, y: ArrayLike, bins: Any = 10, range: Sequence[None | Sequence[ArrayLike]] | None = None,
     weights: ArrayLike | None = None, density: bool | None = None,

@@ -495,6 +495,7 @@ def modf(x, /, out=None):
     return operators._select(infinite, _constant(x, 0.0), lax.sub(x, whole)), whole
 
 
+@one_program
 def spacing(x, /):
     """Elementwise distance to the next float away from zero, with the sign of `x`."""
     x = inexact("spacing", x)

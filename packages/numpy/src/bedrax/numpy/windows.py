@@ -9,6 +9,7 @@ import numpy as np
 from bedrax import lax
 from bedrax.core import dtypes
 from bedrax.core.array import Array
+from bedrax.core.one_program import one_program
 from bedrax.numpy.arguments import ArrayLike, inexact
 
 __all__ = ["bartlett", "blackman", "hamming", "hanning", "i0", "kaiser"]
@@ -23,6 +24,7 @@ def _window(M: int, formula) -> Array:
     return formula(jnp.asarray(lax.iota(np.int32, M), dtype), np.asarray(M - 1, dtype))
 
 
+@one_program(static=("M",))
 def _cosines(M: int, *coefficients: float) -> Array:
     """A sum of cosines ``c[k] * cos(2 pi k n / (M - 1))``."""
 
@@ -33,6 +35,7 @@ def _cosines(M: int, *coefficients: float) -> Array:
     return _window(M, formula)
 
 
+@one_program(static=("M",))
 def bartlett(M: int) -> Array:
     """The triangular window of `M` points."""
     return _window(M, lambda n, last: 1 - abs(2 * n / last - 1))
@@ -53,6 +56,7 @@ def hanning(M: int) -> Array:
     return _cosines(M, 0.5, -0.5)
 
 
+@one_program(static=("M",))
 def kaiser(M: int, beta: ArrayLike) -> Array:
     """Kaiser's window of `M` points: ``i0(beta * sqrt(1 - (2n/(M-1) - 1)**2)) / i0(beta)``."""
 
@@ -65,6 +69,7 @@ def kaiser(M: int, beta: ArrayLike) -> Array:
     return _window(M, formula)
 
 
+@one_program
 def i0(x: ArrayLike) -> Array:
     """The modified Bessel function of the first kind, of order 0.
 

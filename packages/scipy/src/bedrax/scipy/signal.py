@@ -171,6 +171,7 @@ def _without_line(x: Array) -> Array:
     return centered - slope * aligned(t, x)
 
 
+@one_program(static=("axis", "type", "bp", "overwrite_data"))
 def detrend(
     data: ArrayLike, axis: int = -1, type: str = "linear", bp: int | Sequence[int] = 0, overwrite_data: None = None
 ) -> Array:
@@ -402,6 +403,7 @@ def welch(
     return freqs, out.real
 
 
+@one_program(static=("window", "nperseg", "noverlap", "nfft", "input_onesided", "boundary", "time_axis", "freq_axis"))
 def istft(
     Zxx: ArrayLike, fs: ArrayLike = 1.0, window="hann", nperseg: int | None = None, noverlap: int | None = None,
     nfft: int | None = None, input_onesided: bool = True, boundary: bool = True, time_axis: int = -1,

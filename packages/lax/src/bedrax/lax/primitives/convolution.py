@@ -15,6 +15,7 @@ import numpy as np
 
 from bedrax.core import dims, dtypes
 from bedrax.core.avals import ShapedArray, aval_of
+from bedrax.core.one_program import one_program
 from bedrax.core.tables import pure_shapes
 from bedrax.core.tracing import Primitive
 from bedrax.lax.primitives import conversions, elementwise, shaping
@@ -378,6 +379,18 @@ def conv_transpose(
 # Patches, and convolutions with a kernel for each place
 
 
+@one_program(
+    static=(
+        "filter_shape",
+        "window_strides",
+        "padding",
+        "lhs_dilation",
+        "rhs_dilation",
+        "dimension_numbers",
+        "precision",
+        "preferred_element_type",
+    )
+)
 def conv_general_dilated_patches(
     lhs, filter_shape: Sequence[int], window_strides: Sequence[int], padding,
     lhs_dilation: Sequence[int] | None = None, rhs_dilation: Sequence[int] | None = None,
@@ -411,6 +424,17 @@ def conv_general_dilated_patches(
     )  # fmt: skip
 
 
+@one_program(
+    static=(
+        "window_strides",
+        "padding",
+        "filter_shape",
+        "lhs_dilation",
+        "rhs_dilation",
+        "dimension_numbers",
+        "precision",
+    )
+)
 def conv_general_dilated_local(
     lhs, rhs, window_strides: Sequence[int], padding, filter_shape: Sequence[int],
     lhs_dilation: Sequence[int] | None = None, rhs_dilation: Sequence[int] | None = None,

@@ -16,6 +16,7 @@ import numpy as np
 
 from bedrax.core import dims, dtypes
 from bedrax.core.avals import ShapedArray, aval_of
+from bedrax.core.one_program import one_program
 from bedrax.core.tables import pure_shapes
 from bedrax.core.tracing import Primitive
 from bedrax.lax import matrices
@@ -145,6 +146,7 @@ def _cholesky_shape(x):
     return x
 
 
+@one_program(static=("symmetrize_input",))
 def cholesky(x, *, symmetrize_input: bool = True):
     """The lower triangular L with ``x = L @ L^H``, of positive definite matrices.
 
@@ -391,6 +393,7 @@ def _eigh_shape(x, *, lower, sort_eigenvalues, subset_by_index, algorithm):
     return [_array((*batch, n, d), x.dtype), _array((*batch, d), dtypes.to_real_dtype(x.dtype))]
 
 
+@one_program(static=("lower", "symmetrize_input", "sort_eigenvalues", "subset_by_index", "implementation"))
 def eigh(
     x, *, lower: bool = True, symmetrize_input: bool = True, sort_eigenvalues: bool = True,
     subset_by_index: tuple[int, int] | None = None, implementation: EighImplementation | None = None,

@@ -316,6 +316,7 @@ def hessenberg(a: ArrayLike, *, calc_q: bool = False, overwrite_a: bool = False,
     return h, q
 
 
+@one_program(static=("side", "method", "eps", "max_iterations"))
 def polar(
     a: ArrayLike, side: str = "right", *, method: str = "qdwh", eps: float | None = None,
     max_iterations: int | None = None,

@@ -10,6 +10,7 @@ import numpy as np
 import bedrax.numpy as jnp
 from bedrax.core import dtypes
 from bedrax.core.array import Array
+from bedrax.core.one_program import one_program
 from bedrax.lax.choices import one_of
 from bedrax.numpy.arguments import array, concrete_int, inexact, promoted
 from bedrax.scipy.defining import ArrayLike
@@ -102,6 +103,7 @@ def circulant(c: ArrayLike) -> Array:
     return c[..., (np.arange(n)[:, None] - np.arange(n)) % max(n, 1)]
 
 
+@one_program
 def companion(a: ArrayLike) -> Array:
     """The companion matrix of the polynomial with coefficients `a`, ``[..., n + 1]``, the highest power first."""
     (a,) = inexact("companion", a)
@@ -144,12 +146,14 @@ def dft(n: int, scale: str | None = None, *, dtype=None) -> Array:
     return jnp.asarray(out, dtypes.default_complex_dtype() if dtype is None else dtype)
 
 
+@one_program
 def fiedler(a: ArrayLike) -> Array:
     """The symmetric matrix with elements ``abs(a[i] - a[j])``, of `a` of shape ``[..., n]``."""
     a = _vector("fiedler", array("fiedler", a))
     return abs(a[..., :, None] - a[..., None, :])
 
 
+@one_program
 def fiedler_companion(a: ArrayLike) -> Array:
     """Fiedler's companion matrix, with five diagonals, of the polynomial with coefficients `a`, ``[n + 1]``."""
     (a,) = inexact("fiedler_companion", a)

@@ -98,6 +98,7 @@ def log_softmax(x: ArrayLike, /, *, axis: int | tuple[int, ...] | None = None) -
     return x - logsumexp(x, axis=axes_tuple(axis, x.ndim), keepdims=True)
 
 
+@one_program(static=("axis",))
 def softmax(x: ArrayLike, /, *, axis: int | tuple[int, ...] | None = None) -> Array:
     """``exp(x) / sum(exp(x))`` along `axis` (None: all axes)."""
     (x,) = inexact("softmax", x)

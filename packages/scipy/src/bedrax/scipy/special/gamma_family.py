@@ -199,6 +199,7 @@ def poch(z: ArrayLike, m: ArrayLike) -> Array:
     return jnp.where(m == 0, 1, signs * jnp.exp(lax.lgamma(z + m) - lax.lgamma(z)))
 
 
+@one_program(static=("d",))
 def multigammaln(a: ArrayLike, d: int) -> Array:
     """The logarithm of the gamma function of d-dimensional statistics, for ``a > (d - 1) / 2``.
 

@@ -11,6 +11,7 @@ from bedrax import lax
 from bedrax.autodiff import jvp
 from bedrax.core import dtypes, errors, tracing
 from bedrax.core.array import Array
+from bedrax.core.one_program import one_program
 from bedrax.numpy.arguments import array, concrete_int
 from bedrax.scipy.defining import ArrayLike, floats
 
@@ -82,6 +83,7 @@ def _known(n):
     return n
 
 
+@one_program(static=("m", "n", "is_normalized"))
 def lpmn_values(m: int, n: int, z: ArrayLike, is_normalized: bool) -> Array:
     r"""Associated Legendre functions of all orders up to `m` and degrees up to `n`, with Condon and Shortley's phase.
 
@@ -118,6 +120,7 @@ def lpmn_values(m: int, n: int, z: ArrayLike, is_normalized: bool) -> Array:
     return out * factor.astype(z.dtype)[:, :, None]
 
 
+@one_program(static=("m", "n"))
 def lpmn(m: int, n: int, z: ArrayLike) -> tuple[Array, Array]:
     """`lpmn_values`, not normalized, and their derivatives with respect to `z`; each of shape (m + 1, n + 1, k)."""
     (z,) = floats("lpmn", z)

@@ -10,6 +10,7 @@ import bedrax.numpy as jnp
 from bedrax import lax
 from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
+from bedrax.core.one_program import one_program
 from bedrax.lax.choices import one_of
 from bedrax.numpy.arguments import array, axis_index, inexact
 from bedrax.scipy.defining import ArrayLike
@@ -30,6 +31,7 @@ def _check_policy(name: str, policy: str, supported: tuple[str, ...]) -> None:
         raise NotImplementedError(f"{name}: nan_policy={policy!r} is not implemented; use one of {supported}.")
 
 
+@one_program(static=("axis", "nan_policy", "keepdims"))
 def mode(a: ArrayLike, axis: int | None = 0, nan_policy: str = "propagate", keepdims: bool = False) -> ModeResult:
     """The most frequent value along an axis, the smallest one of several, and how often it occurs.
 
@@ -71,6 +73,7 @@ def mode(a: ArrayLike, axis: int | None = 0, nan_policy: str = "propagate", keep
     return ModeResult(values, counts)
 
 
+@one_program(static=("method", "axis", "nan_policy"))
 def rankdata(a: ArrayLike, method: str = "average", *, axis: int | None = None, nan_policy: str = "propagate") -> Array:
     """Ranks, from 1.
 
