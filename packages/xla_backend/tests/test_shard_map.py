@@ -215,6 +215,20 @@ PROGRAMS = {
         g = over(lambda v: pure_callback(lambda x: np.sin(x) * len(x), shape(v), v), P("x"), P("x"))
         close(jit(g)(A), np.sin(A) * 2)
 
+        # Where the compiler decides about the other axis, calls get whole blocks all the same.
+        from bedrax.core.config import config
+        for shardy in (True, False):
+            config.update("jax_use_shardy_partitioner", shardy)
+            for x in (A, device_put(A, NamedSharding(mesh, P("x", "y")))):
+                seen.clear()
+                jit(over(lambda v: (debug_callback(lambda s: seen.append(float(s)), lax.reduce_sum(v, (0, 1))), v)[1],
+                         P("x"), P("x"), axis_names={"x"}))(x)
+                xla.effects_barrier()
+                close(sorted(seen), sorted(want[::2]))  # of the devices that hold a block, one calls
+                sines = lambda v: pure_callback(lambda x: np.sin(x) * x.shape[1], shape(v), v)
+                close(jit(over(sines, P("x"), P("x"), axis_names={"x"}))(x), np.sin(A) * 8)
+        config.update("jax_use_shardy_partitioner", True)
+
         w = np.arange(8, dtype=np.float32)
         rows = lambda w: lax.broadcast_in_dim(w, (2, 8), (1,))
         total = lambda v: lax.reduce_sum(v, (0, 1))

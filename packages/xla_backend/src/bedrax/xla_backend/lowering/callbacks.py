@@ -1,12 +1,37 @@
 """StableHLO for callbacks: custom calls into the host's Python."""
 
+import functools
+import operator
+from collections.abc import Callable
+from typing import Any
+
 from bedrax.core import effects
 from bedrax.lax.primitives.callbacks import debug_callback_p, io_callback_p, ordered_io_effect, pure_callback_p
+from bedrax.lax.primitives.collectives import axis_index
+from bedrax.lax.primitives.control_flow import cond
+from bedrax.parallel.mapping import shard_map
+from bedrax.parallel.specs import PartitionSpec
 from bedrax.xla_backend.tables import lowering_rules
 
 
+def _left(ctx) -> tuple[str, ...]:
+    """The axes about which the compiler decides around us, while it leaves others alone."""
+    return () if ctx.program.manual is None else ctx.program.manual.free
+
+
+def _mapped(ctx, function: Callable, args: Any, out_specs: Any) -> Any:
+    """`function` on the whole block on each of the devices among which the compiler might split it."""
+    mesh, axes = ctx.program.manual.mesh, {*_left(ctx)}
+    whole = dict(mesh=mesh, in_specs=PartitionSpec(), out_specs=out_specs, axis_names=axes, check_vma=False)
+    return ctx.lower_fun(lambda *args: shard_map(function, **whole)(*args), *args)
+
+
 @lowering_rules.rule(pure_callback_p)
-def _pure(ctx, *args, callback, result_avals, device, **_):
+def _pure(ctx, *args, callback, result_avals, device, **params):
+    if _left(ctx) and device is None:
+        params |= dict(callback=callback, result_avals=result_avals, device=None)
+        again = functools.partial(pure_callback_p.bind, **params)
+        return _mapped(ctx, again, args, PartitionSpec())
     return ctx.host_callback(callback, args, result_avals, has_side_effect=False, device=device)
 
 
@@ -16,5 +41,16 @@ def _io(ctx, *args, callback, result_avals, ordered, device):
 
 
 @lowering_rules.rule(debug_callback_p)
-def _debug(ctx, *args, callback, effect, **_):
-    return ctx.host_callback(callback, args, [], effect if effect in effects.ordered_effects else None)
+def _debug(ctx, *args, callback, effect, partitioned):
+    ordered = effect in effects.ordered_effects
+    left = _left(ctx)
+    if not left or ordered or partitioned:
+        return ctx.host_callback(callback, args, [], effect if ordered else None)
+
+    def once(*args):  # of the devices that hold the block, the first one calls
+        first = functools.reduce(operator.and_, [axis_index(n) == 0 for n in left])
+        call = functools.partial(debug_callback_p.bind, *args, callback=callback, effect=effect, partitioned=False)
+        cond(first, call, list)
+        return []
+
+    return _mapped(ctx, once, args, [])
