@@ -74,6 +74,7 @@ class Tape(Trace):
 
     __slots__ = ("entries",)
     sees_constants = False
+    splits_loops = True
 
     def __init__(self, parent: Trace):
         self.parent = parent
@@ -226,6 +227,7 @@ class LinearizeTrace(Trace):
 
     __slots__ = ("tape",)
     sees_constants = False
+    splits_loops = True
 
     def __init__(self, parent: Trace):
         self.parent = parent

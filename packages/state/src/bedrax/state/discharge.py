@@ -19,7 +19,11 @@ from bedrax.lax.primitives.custom_rules import custom_jvp_call_p, custom_lin_p, 
 from bedrax.state.primitives import FAMILY, DischargeTrace, RefPrimitive, check_alive, read_whole, records, write_whole
 from bedrax.state.tables import discharge_rules
 from bedrax.state.types import Cell, Ref, RefTracer
+from bedrax.state.viewed_rules import bind_parts
 from bedrax.state.views import TransformedRef
+
+
+WITH_RULES = (custom_jvp_call_p, custom_vjp_call_p, custom_lin_p)
 
 
 class Pure(NamedTuple):
@@ -60,7 +64,7 @@ def makes_references(jaxpr: Jaxpr) -> bool:
 def lends(jaxpr: Jaxpr) -> bool:
     """Whether a derivative rule of a function in the program may use a reference that the program is given."""
     return any(
-        (e.primitive in (custom_jvp_call_p, custom_vjp_call_p) and any(v.aval.mutable for v in e.invars))
+        (e.primitive in WITH_RULES and any(v.aval.mutable for v in e.invars))
         or any(map(lends, programs_in(e)))
         for e in jaxpr.eqns
     )
@@ -68,15 +72,18 @@ def lends(jaxpr: Jaxpr) -> bool:
 
 def without_references(jaxpr: Jaxpr) -> Jaxpr:
     """A program that is given no references, without those that it makes."""
-    if not makes_references(jaxpr) or lends(jaxpr) or any(v.aval.mutable for v in (*jaxpr.invars, *jaxpr.constvars)):
+    if not makes_references(jaxpr) or any(v.aval.mutable for v in (*jaxpr.invars, *jaxpr.constvars)):
         return jaxpr
     return discharged(jaxpr).program
 
 
+def _base(ref: Ref) -> Ref:
+    return _base(ref.ref) if isinstance(ref, TransformedRef) else ref
+
+
 def identity(ref: Ref) -> Any:
     """What two names of one reference have in common."""
-    if isinstance(ref, TransformedRef):
-        return identity(ref.ref)
+    ref = _base(ref)
     return ref.variable if type(ref) is RefTracer else ref
 
 
@@ -110,13 +117,12 @@ def on_operation(prim, args: tuple, params: dict) -> list | None:
         check_distinct(prim, [x for x in args[edge:] if isinstance(x, Ref)])
     else:
         check_distinct(prim, refs)
-    if prim in (custom_jvp_call_p, custom_vjp_call_p) and (
-        params["call_jaxpr"] is None or not (trace is eval_trace or isinstance(trace, DischargeTrace))
-    ):
-        return None  # the user's functions are run, with the references
+    theirs = all(type(x := _base(r)) is not Cell or x._trace is not trace for r in refs)
+    if prim in WITH_RULES and any(isinstance(x, TransformedRef) for x in refs):
+        return bind_parts(prim, args, params)
+    if prim in WITH_RULES and theirs and not isinstance(trace, DischargeTrace):
+        return None  # the user's functions are run with the references; a transposition hands them to a backward rule
     rule = discharge_rules.find(prim)
-    if prim is custom_lin_p:
-        return None  # its transposition hands them to a backward rule
     if rule is None:
         raise TypeError(
             f"'{prim}' takes no references, got one of type {refs[0].aval.short()}: read it first, ref[...]."
@@ -124,12 +130,9 @@ def on_operation(prim, args: tuple, params: dict) -> list | None:
         )
     if records(trace) and not any(isinstance(x, TransformedRef) for x in refs):
         return None
-    if prim in (scan_p, while_p, cond_p) and not (trace is eval_trace or isinstance(trace, DischargeTrace)):
+    if prim in (scan_p, cond_p) and theirs and getattr(trace, "splits_loops", False):  # it hands on references
         if any(lends(use.program) for use in programs[prim](params)):
-            raise NotImplementedError(
-                f"'{prim}' is transformed, and holds a call of a function with a derivative rule that takes a reference: the"
-                " rule would run in another loop. Call the function outside of the loop, or write the loop in Python."
-            )
+            return None
     return rule(*args, **params)
 
 

@@ -129,7 +129,7 @@ def _hoistable(primal: Jaxpr, num_consts: int, num_out: int):
     Returns:
       (which of the new residuals are loop-invariant, program: consts -> their values or None).
     """
-    varies = (False,) * num_consts + (True,) * (len(primal.invars) - num_consts)
+    varies = tuple(i >= num_consts or v.aval.mutable for i, v in enumerate(primal.invars))
     depends = dependents(primal, varies).results
     invariant = tuple(not d for d in depends[num_out:])
     if not any(invariant):

@@ -80,7 +80,10 @@ def _custom_vjp(primals, tangents, *, call_jaxpr, rule, num_consts):
         *residuals, *live(tangents), bwd=bwd, num_res=len(residuals), out_avals=out_types, active=active,
         symbolic_zeros=rule.symbolic_zeros,
     )  # fmt: skip
-    return outs, [t if dtypes.is_inexact(a.dtype) else Zero(a) for t, a in zip(moved, out_types, strict=True)]
+    moves = getattr(bwd, "moves", None) or [dtypes.is_inexact(a.dtype) for a in out_types]
+    return outs, [
+        t if m and dtypes.is_inexact(a.dtype) else Zero(a) for t, m, a in zip(moved, moves, out_types, strict=True)
+    ]
 
 
 def _replaceable(call, rule, primals, active) -> tuple:

@@ -99,6 +99,8 @@ class BatchedPullback:
     dims: tuple
     out_dims: tuple
 
+    moves = property(lambda self: getattr(self.bwd, "moves", None))
+
     def __call__(self, residuals: Sequence[Any], cts: Sequence[Any]) -> list:
         """A cotangent or None per argument, mapped where the argument is."""
         live = [ct for ct in cts if type(ct) is not Zero]

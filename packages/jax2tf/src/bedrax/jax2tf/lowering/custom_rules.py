@@ -6,6 +6,7 @@ from bedrax.lax.primitives.custom_rules import (
     custom_lin_p,
     custom_vjp_call_p,
     linear_call_p,
+    refuse_forward_mode,
     remat_opt_p,
 )
 
@@ -20,4 +21,4 @@ def _forward_rule(ctx, *args, jaxpr, **_):
     return ctx.run(jaxpr, *args)
 
 
-tf_rules.absent(custom_lin_p, why="it stands only in linear programs, which are transposed before conversion")
+tf_rules.add(custom_lin_p, refuse_forward_mode, "error")

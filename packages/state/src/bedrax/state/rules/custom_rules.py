@@ -1,12 +1,161 @@
-"""Functions with derivative rules that use references, where nobody differentiates them any more."""
+"""Functions with derivative rules that use references, as functions of what the references hold.
+
+The pure call takes values in the place of references, and returns what all of them hold in the end behind its results: a
+rule may write to references that its function only reads. Of the derivative of what a reference holds, a rule says
+nothing unless it writes to the reference of tangents: it passes the call as it is.
+"""
 
 from __future__ import annotations
 
-from bedrax.core.ir import run
-from bedrax.lax.primitives.custom_rules import custom_jvp_call_p, custom_vjp_call_p
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bedrax.core import staging
+from bedrax.core.avals import aval_of
+from bedrax.core.errors import UnexpectedTracerError
+from bedrax.core.ir import Jaxpr, run
+from bedrax.core.tracing import current, eval_trace
+from bedrax.lax.primitives.custom_rules import custom_jvp_call_p, custom_vjp_call_p, run_call, staged
+from bedrax.lax.symbolic_zeros import Zero, instantiate
+from bedrax.state.discharge import discharged
+from bedrax.state.primitives import DischargeTrace
+from bedrax.state.rules.calls import values_of, write_back
 from bedrax.state.tables import discharge_rules
+from bedrax.state.types import Cell
 
 
-@discharge_rules.rule(custom_jvp_call_p, custom_vjp_call_p)
-def _call(*args, call_jaxpr, **_):
-    return run(call_jaxpr, *args)
+@dataclass(frozen=True)
+class PureRule:
+    """A rule with references, as the rule of the pure function; what the function closed over comes first.
+
+    Attributes:
+      rule: of the function on references.
+      program: the pure function.
+      types: of the arguments, those of references among them.
+      hidden: how many leading arguments the function closed over, of which its rule does not know.
+    """
+
+    rule: Any
+    program: Jaxpr
+    types: tuple
+    hidden: int
+
+    name = property(lambda self: self.rule.name)
+    symbolic_zeros = property(lambda self: hasattr(self.rule, "jvp") or self.rule.symbolic_zeros)
+    optimize_remat = property(lambda self: self.rule.optimize_remat)
+    functions = property(lambda self: self.rule.functions)
+    refs = property(lambda self: [i for i, a in enumerate(self.types) if a.mutable])
+
+    def primal(self, *args) -> list:
+        """The pure function."""
+        return run(self.program, *args)
+
+    def _purely(self, fun: Callable, values: Sequence[Any], mutable: Sequence[Any]) -> tuple[list, Any]:
+        """Run a function of references; `mutable` has the types of those that are references, else None."""
+
+        def flat(*xs):
+            cells = [
+                x if a is None else Cell(a, x, current.trace, lent=True) for x, a in zip(xs, mutable, strict=True)
+            ]
+            outs, aux = fun(*cells)
+            return [*outs, *(c._value for c in cells if type(c) is Cell)], aux
+
+        program, aux = staging.trace_to_jaxpr(flat, [aval_of(x) for x in values], kind=DischargeTrace)
+        return run(program, *values), aux
+
+    def _own(self, values: Sequence[Any], active: Sequence[bool]) -> Sequence[Any]:
+        if any(active[: self.hidden]):
+            raise UnexpectedTracerError(
+                f"{self.name} is differentiated with respect to a closed-over value or reference, of which its rule knows"
+                " nothing: pass it as an argument, and let the rule take it"
+            )
+        return values[self.hidden :]
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list, list]:
+        """Results and what references hold, and the tangents of both (or `Zero`)."""
+        self._own(tangents, [type(t) is not Zero for t in tangents])
+        given = list(tangents) if self.rule.symbolic_zeros else [instantiate(t) for t in tangents]
+        live = [i for i, t in enumerate(given) if type(t) is not Zero]
+        count = len(primals)
+        mutable = [a if a.mutable else None for a in self.types]
+        moving = [None if mutable[i] is None else self.types[i].to_tangent_aval() for i in live]
+
+        def pushed(*xs):
+            known = dict(zip(live, xs[count:], strict=True))
+            own = [known.get(i, given[i]) for i in range(self.hidden, count)]
+            outs, moved = self.rule.jvp(xs[self.hidden : count], own)
+            still = {i for i in self.refs if type(tangents[i]) is Zero and not (i in known and known[i]._written)}
+            return [*outs, *(t for t in moved if type(t) is not Zero)], ([type(t) is Zero for t in moved], still)
+
+        out, (zeros, still) = self._purely(pushed, [*primals, *(given[i] for i in live)], [*mutable, *moving])
+        n, rest = len(zeros), iter(out[len(zeros) :])
+        moved = [Zero.of(x) if z else next(rest) for x, z in zip(out[:n], zeros, strict=True)]
+        finals = [next(rest) for _ in self.refs]
+        pushed_on = {i: next(rest) for i in live if self.types[i].mutable}
+        tails = [Zero.of(x) if i in still else pushed_on[i] for i, x in zip(self.refs, finals, strict=True)]
+        return [*out[:n], *finals], [*moved, *tails]
+
+    def forward(self, args: Sequence[Any], active: Sequence[bool]) -> tuple[list, list, PurePullback]:
+        """Results and what references hold, residuals, and what reads these."""
+
+        def forward(*xs):
+            outs, residuals, bwd = self.rule.forward(self._own(xs, active), active[self.hidden :])
+            if any(type(x) is Cell for x in residuals):
+                raise ValueError(
+                    f"the backward rule of {self.name} gets a reference that the differentiated (or mapped) function made:"
+                    " it would be read or written in the backward pass, when that function has ended. Make the reference"
+                    " outside, and let the function that is differentiated close over it; or give the rule what the"
+                    " reference holds, ref[...]."
+                )
+            return [*outs, *residuals], (len(outs), len(residuals), bwd)
+
+        mutable = [a if a.mutable else None for a in self.types]
+        out, (n, count, bwd) = self._purely(forward, args, mutable)
+        moves = (*[True] * n, *(active[i] for i in self.refs))
+        back = PurePullback(bwd, n, self.hidden, tuple(self.refs), moves)
+        return [*out[:n], *out[n + count :]], out[n : n + count], back
+
+
+@dataclass(frozen=True)
+class PurePullback:
+    """A backward rule; the cotangents of what references hold pass it.
+
+    Attributes:
+      moves: which results have tangents.
+    """
+
+    bwd: Any
+    count: int
+    hidden: int
+    refs: tuple
+    moves: tuple
+
+    def __call__(self, residuals: Sequence[Any], cts: Sequence[Any]) -> list:
+        """A cotangent or None per argument."""
+        back = [*[None] * self.hidden, *self.bwd(residuals, cts[: self.count])]
+        for i, ct in zip(self.refs, cts[self.count :], strict=True):
+            back[i] = ct
+        return back
+
+
+def _call(prim):
+    @discharge_rules.rule(prim)
+    def rule(*args, **params):
+        if current.trace is eval_trace:  # nobody differentiates it any more
+            return run_call(*args, **params)
+        args, params = staged(args, params)
+        call = params["call_jaxpr"]
+        pure, written = discharged(call)
+        count = len(call.outvars)
+        last = dict(zip(written, pure.outvars[count:], strict=True))
+        refs = [i for i, v in enumerate(call.invars) if v.aval.mutable]
+        pure = pure.replace(outvars=[*pure.outvars[:count], *(last.get(i, pure.invars[i]) for i in refs)])
+        own = PureRule(params["rule"], pure, tuple(call.in_avals), params["num_consts"])
+        out = prim.bind(*values_of(args), call_jaxpr=pure, rule=own, num_consts=0)
+        write_back(args, refs, out[count:])
+        return out[:count]
+
+
+_call(custom_jvp_call_p)
+_call(custom_vjp_call_p)

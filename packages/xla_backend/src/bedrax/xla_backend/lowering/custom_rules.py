@@ -16,6 +16,4 @@ def _forward_rule(ctx, *operands, jaxpr, **_):
     return ctx.inline_jaxpr(jaxpr, *operands)
 
 
-lowering_rules.absent(
-    p.custom_lin_p, why="it is the not yet transposed backward rule of a custom_vjp function, which has no forward mode"
-)
+lowering_rules.add(p.custom_lin_p, p.refuse_forward_mode, "error")

@@ -1,0 +1,104 @@
+"""Functions with derivative rules that are given views of references: a program has the parts of a view as operands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from bedrax.lax.primitives.custom_rules import custom_lin_p
+from bedrax.lax.symbolic_zeros import Zero
+from bedrax.state.views import TransformedRef
+
+
+class Parts(NamedTuple):
+    """Where in a list of parts an argument is; of a view, its reference is first.
+
+    Attributes:
+      start: of its first part.
+      count: of parts.
+      transforms: of the view; None: the argument is no view.
+    """
+
+    start: int
+    count: int
+    transforms: tuple | None
+
+    def of(self, values: Sequence[Any]) -> Any:
+        """The argument, from the list of parts."""
+        first, *operands = values[self.start : self.start + self.count]
+        return first if self.transforms is None else TransformedRef(first, self.transforms, operands)
+
+
+def _taken_apart(args: Sequence[Any]) -> tuple[list, tuple]:
+    parts: list = []
+    places = []
+    for x in args:
+        view = isinstance(x, TransformedRef)
+        own = (x.ref, *x.operands) if view else (x,)
+        places.append(Parts(len(parts), len(own), x.transforms if view else None))
+        parts += own
+    return parts, tuple(places)
+
+
+def bind_parts(prim: Any, args: Sequence[Any], params: dict) -> list:
+    """Bind a call of a function with rules, or its backward rule, to the parts of its arguments."""
+    if prim is custom_lin_p:
+        count = params["num_res"]
+        parts, places = _taken_apart(args[:count])
+        own = dict(bwd=ViewedPullback(params["bwd"], places, None), num_res=len(parts))
+        return prim.bind(*parts, *args[count:], **{**params, **own})
+    parts, places = _taken_apart(args)  # the function was not traced yet, so it has closed over nothing
+    return prim.bind(*parts, **{**params, "rule": ViewedRule(params["rule"], places)})
+
+
+@dataclass(frozen=True)
+class ViewedRule:
+    """A rule on arguments, as a rule on their parts."""
+
+    rule: Any
+    places: tuple
+
+    name = property(lambda self: self.rule.name)
+    symbolic_zeros = property(lambda self: self.rule.symbolic_zeros)
+    optimize_remat = property(lambda self: self.rule.optimize_remat)
+    functions = property(lambda self: self.rule.functions)
+    out_tree = property(lambda self: self.rule.out_tree)
+
+    def _whole(self, parts: Sequence[Any]) -> list:
+        return [p.of(parts) for p in self.places]
+
+    def primal(self, *parts) -> list:
+        """The function on parts."""
+        return self.rule.primal(*self._whole(parts))
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list, list]:
+        """Results and tangents. The tangent of a view is one of the reference's tangent, with the same operands."""
+        moved = []
+        for p in self.places:
+            t = tangents[p.start]
+            where = primals[p.start + 1 : p.start + p.count]
+            given = p.transforms is not None and type(t) is not Zero
+            moved.append(TransformedRef(t, p.transforms, where) if given else t)
+        return self.rule.jvp(self._whole(primals), moved)
+
+    def forward(self, parts: Sequence[Any], active: Sequence[bool]) -> tuple[list, list, ViewedPullback]:
+        """Results, residuals, and what reads them."""
+        outs, residuals, bwd = self.rule.forward(self._whole(parts), [active[p.start] for p in self.places])
+        return outs, residuals, ViewedPullback(bwd, None, self.places)
+
+
+@dataclass(frozen=True)
+class ViewedPullback:
+    """A backward rule; its residuals (`residuals`), or the arguments (`arguments`), are taken apart."""
+
+    bwd: Any
+    residuals: tuple | None
+    arguments: tuple | None
+
+    def __call__(self, values: Sequence[Any], cts: Sequence[Any]) -> list:
+        """A cotangent or None per part."""
+        back = self.bwd(values if self.residuals is None else [p.of(values) for p in self.residuals], cts)
+        if self.arguments is None:
+            return back
+        return [x for p, ct in zip(self.arguments, back, strict=True) for x in (ct, *[None] * (p.count - 1))]
