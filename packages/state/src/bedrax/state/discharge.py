@@ -13,7 +13,7 @@ from bedrax.core.ir import Jaxpr, run
 from bedrax.core.jitting import jit_p
 from bedrax.core.passes import programs_in
 from bedrax.core.tables import programs
-from bedrax.core.tracing import current, eval_trace
+from bedrax.core.tracing import current
 from bedrax.lax.primitives.control_flow import cond_p, scan_p, while_p
 from bedrax.lax.primitives.custom_rules import custom_jvp_call_p, custom_lin_p, custom_vjp_call_p
 from bedrax.state.primitives import FAMILY, DischargeTrace, RefPrimitive, check_alive, read_whole, records, write_whole
@@ -21,7 +21,6 @@ from bedrax.state.tables import discharge_rules
 from bedrax.state.types import Cell, Ref, RefTracer
 from bedrax.state.viewed_rules import bind_parts
 from bedrax.state.views import TransformedRef
-
 
 WITH_RULES = (custom_jvp_call_p, custom_vjp_call_p, custom_lin_p)
 
@@ -64,8 +63,7 @@ def makes_references(jaxpr: Jaxpr) -> bool:
 def lends(jaxpr: Jaxpr) -> bool:
     """Whether a derivative rule of a function in the program may use a reference that the program is given."""
     return any(
-        (e.primitive in WITH_RULES and any(v.aval.mutable for v in e.invars))
-        or any(map(lends, programs_in(e)))
+        (e.primitive in WITH_RULES and any(v.aval.mutable for v in e.invars)) or any(map(lends, programs_in(e)))
         for e in jaxpr.eqns
     )
 

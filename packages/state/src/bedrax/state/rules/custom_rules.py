@@ -55,9 +55,7 @@ class PureRule:
         """Run a function of references; `mutable` has the types of those that are references, else None."""
 
         def flat(*xs):
-            cells = [
-                x if a is None else Cell(a, x, current.trace, lent=True) for x, a in zip(xs, mutable, strict=True)
-            ]
+            cells = [x if a is None else Cell(a, x, current.trace, lent=True) for x, a in zip(xs, mutable, strict=True)]
             outs, aux = fun(*cells)
             return [*outs, *(c._value for c in cells if type(c) is Cell)], aux
 
