@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bedrax import lax, pytree
-from bedrax.autodiff import checkpoint, custom_jvp, custom_vjp, grad, jvp
+from bedrax.autodiff import checkpoint, custom_jvp, custom_linear_solve, custom_vjp, grad, jvp
 from bedrax.batching import vmap
 from bedrax.checkify import (
     Error,
@@ -98,11 +98,18 @@ def with_backward_rule(f):
     return g
 
 
+def solved(f):
+    """The solver calls it; the solution of 2 y = x is what the derivative is of."""
+    solve = lambda matvec, b: lax.add(lax.div(b, f32(2)), lax.mul(f32(0), f(b)))
+    return lambda x: custom_linear_solve(lambda y: lax.mul(f32(2), y), x, solve, symmetric=True)
+
+
 TRANSFORMED = {
     "plain": lambda f: f, "jit": jit, "scan": scanned, "while": looped, "condition": in_condition, "cond": branched,
     "remat": checkpoint, "custom_jvp": with_rule, "custom_vjp": with_backward_rule,
     "nested": lambda f: jit(scanned(branched(jit(f)))), "jvp": lambda f: lambda x: jvp(f, (x,), (x,))[1],
     "vmap": lambda f: lambda x: vmap(f)(lax.broadcast(x, (3,))),
+    "solve": solved, "mapped solve": lambda f: lambda x: vmap(solved(f))(lax.broadcast(x, (3,))),
 }  # fmt: skip
 
 
@@ -143,6 +150,14 @@ def test_rules_of_functions_hold_under_grad(how):
     assert slope == 3 and error.get() is None
     slopes = grad(lambda x: lax.reduce(vmap(run)(x)[1], f32(0), lax.add, (0,)))(TABLE)
     np.testing.assert_array_equal(slopes, np.full(5, 3))
+
+
+def test_a_solver_that_reports_is_differentiated():
+    run = checkify(lambda x: grad(solved(nan))(x), errors=nan_checks)
+    error, slope = run(f32(3))
+    assert error.get() is None and slope == 0.5
+    error, slope = checkify(lambda x: grad(lambda b: solved(div)(b))(x), errors=div_checks)(f32(-1))
+    assert "division by zero" in error.get()
 
 
 def test_a_rule_does_not_know_what_its_function_closed_over():

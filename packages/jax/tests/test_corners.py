@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax import lax
+from jax.experimental import checkify
 
 A = jnp.arange(3.0) + 1
 
@@ -176,3 +177,14 @@ def test_derivatives_are_as_weakly_typed_as_what_they_belong_to():
             assert g(weak).weak_type and not g(strong).weak_type
         assert jax.jvp(f, (weak,), (1.0,))[1].weak_type == jax.linearize(f, weak)[1](1.0).weak_type == out
         assert jax.jacfwd(f)(weak).weak_type == out
+
+
+@pytest.mark.parametrize("outer", [lambda f: f, jax.jit])
+@pytest.mark.parametrize("index", [10, -11, (1, 10), (slice(1), -11)])
+def test_a_check_of_indices_sees_known_ones(index, outer):
+    x = jnp.ones((3, 5) if isinstance(index, tuple) else 5)
+    error, value = checkify.checkify(outer(lambda x: x[index]), errors=checkify.index_checks)(x)
+    given = index[1] if isinstance(index, tuple) else index
+    assert f"index {given + 5 if given < 0 else given} is out of bounds for axis" in error.get()
+    assert (value == 1).all()
+    assert checkify.checkify(lambda x: x[-3], errors=checkify.index_checks)(x)[0].get() is None

@@ -35,17 +35,14 @@ def getitem(x: Any, idx: Any) -> Any:
     if type(idx) is int and shape and type(shape[0]) is int and shape[0]:  # the most common index of all
         size = shape[0]
         start = idx + size if idx < 0 else idx
-        if not 0 <= start < size:
-            if flags.check_static_indices.value:
-                _refuse_outside(_point_plan(shape), (start,), True)
-            start = 0 if start < 0 else size - 1
-        if tracing.current.trace is not _eval_trace or not isinstance(x.dtype, np.dtype):
+        if 0 <= start < size:
+            if tracing.current.trace is _eval_trace and isinstance(x.dtype, np.dtype):
+                return _get_at.of(_point_plan(shape))(x, np.array((start,), _INT32))
             limits = (start + 1, *shape[1:])
             row = shaping.slice_p.bind(
                 x, start_indices=(start,) + (0,) * (len(shape) - 1), limit_indices=limits, strides=None
             )
             return shaping.squeeze_p.bind(row, dimensions=(0,))
-        return _get_at.of(_point_plan(shape))(x, np.array((start,), _INT32))
     index, shape = read(shape, idx)
     if shape is not None:
         x = lax.reshape(x, shape)
