@@ -11,7 +11,7 @@ with warnings.catch_warnings():
     import tensorflow as tf
 
 import bedrax.numpy as jnp
-from bedrax import random
+from bedrax import pytree, random
 from bedrax.autodiff import grad
 from bedrax.batching import vmap
 from bedrax.call_tf import UnspecifiedOutputShapeDtype, call_tf
@@ -114,6 +114,49 @@ def test_values_decide_in_eager_mode():
     np.testing.assert_array_equal(call_tf(lambda x: x[x[0] : 5])(x), [2])
     keep = call_tf(lambda x: tf.cond(x[0] >= 0, lambda: x, lambda: x[1:]))
     assert keep(x).shape == (2,) and keep(-x).shape == (1,)
+
+
+def test_traces_of_tensorflow_functions():
+    """A `tf.function` is traced once for types, as by itself; structures, variables and later changes are seen."""
+    traced, holder = [], tf.Module()
+
+    @tf.function(autograph=False)
+    def fun_tf(d, *, k):
+        traced.append(d["x"].shape)
+        if not hasattr(holder, "v"):
+            holder.v = tf.Variable(1.0)
+        return {"sum": d["x"] + k * holder.v, "rest": [d["y"][0], None]}
+
+    f = call_tf(fun_tf)
+    call = lambda n: f({"x": jnp.arange(n, dtype=np.float32), "y": (jnp.ones(n, np.int32),)}, k=jnp.ones(()))
+    for factor in (1, 3):
+        for n in (2, 3):
+            for _ in range(3):
+                out = call(n)
+                np.testing.assert_array_equal(out["sum"], np.arange(n) + factor)
+                assert out["rest"][0].dtype == np.int32 and out["rest"][1] is None
+        seen = len(traced)  # more than twice: TensorFlow traces again where variables are made
+        holder.v.assign(3.0)
+    assert len(traced) == seen
+    tf.config.run_functions_eagerly(True)
+    try:
+        call(2), call(2)
+    finally:
+        tf.config.run_functions_eagerly(False)
+    assert len(traced) == seen + 2
+
+
+def test_objects_are_not_of_a_trace():
+    """TensorFlow takes an object of a class that only we know for a constant."""
+
+    class Pair:
+        def __init__(self, a, b):
+            self.a, self.b = a, b
+
+    pytree.register_pytree_node(Pair, lambda p: ((p.a, p.b), None), lambda _, c: Pair(*c))
+    f = call_tf(tf.function(lambda p: p.a - p.b, autograph=False))
+    for a in (1.0, 2.0, 3.0):
+        assert float(f(Pair(jnp.asarray(a), jnp.asarray(5.0)))) == a - 5
 
 
 def test_variables_are_read_and_written():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import concurrent.futures
+import functools
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -17,8 +18,10 @@ from bedrax.tf import tensorflow as tf
 from bedrax.tf import types
 from bedrax.xla_backend import dlpack
 from bedrax.xla_backend.door import runtime
-from bedrax.xla_backend.door.arrays import ArrayImpl
+from bedrax.xla_backend.door.arrays import ArrayImpl, device_of, sharding_of
+from bedrax.xla_backend.sharding import SingleDeviceSharding
 
+_BOOL = np.dtype(bool)
 _ALIGNMENT = 64  # bytes; TensorFlow's kernels end the process where memory is not aligned to the widest vectors
 
 
@@ -52,21 +55,30 @@ def to_tensor(x: Any) -> Any:
     array = x if type(x) is ArrayImpl else to_numpy(x)[0]
     if _is_shareable(array):
         try:
-            return tf.experimental.dlpack.from_dlpack(array.__dlpack__())
+            if type(array) is ArrayImpl:
+                array.block_until_ready()
+                return _from_dlpack()(runtime.buffer_to_dlpack_managed_tensor(array, None))
+            return _from_dlpack()(array.__dlpack__())
         except (BufferError, tf.errors.OpError, runtime.JaxRuntimeError):
             pass  # of a dtype that DLPack or TensorFlow has not
     return tf.constant(np.asarray(array))
 
 
+@functools.cache
+def _from_dlpack() -> Callable:
+    return tf.experimental.dlpack.from_dlpack
+
+
 def _is_shareable(x: Any) -> bool:
     """Whether TensorFlow could compute with the memory of an array where it is."""
-    if not x.size or x.dtype == np.bool_:
+    if x.dtype is _BOOL or x.dtype == _BOOL or 0 in x.shape:
         return False
     if type(x) is np.ndarray:
         return x.flags.writeable and x.flags.c_contiguous and x.ctypes.data % _ALIGNMENT == 0
-    if len(x.devices()) != 1:
+    where = sharding_of(x)
+    if type(where) is not SingleDeviceSharding or x.is_deleted():
         return False
-    return next(iter(x.devices())).platform != "cpu" or x.unsafe_buffer_pointer() % _ALIGNMENT == 0
+    return device_of(where).platform != "cpu" or x.unsafe_buffer_pointer() % _ALIGNMENT == 0
 
 
 def to_array(tensor: Any, written: Sequence[np.ndarray]) -> Any:
@@ -115,7 +127,7 @@ def only_eager(leaves: Sequence[Any]) -> bool:
 
 def call_eagerly(fun: Any, arrays: Sequence[Any]) -> Any:
     """What the primitive does with arrays of a device in the common case, without being bound."""
-    results, tree = fun.results([to_tensor(x) for x in arrays])
+    results, tree = fun.results([to_tensor(x) for x in arrays], arrays)
     return pytree.tree_unflatten(tree, [to_array(x, ()) for x in results])
 
 

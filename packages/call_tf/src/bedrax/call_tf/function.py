@@ -36,6 +36,8 @@ class TfFunction:
         self._last = threading.local()
         self._staged: Any = None
         self._out_trees: dict[tuple, Any] = {}  # by types of tensors
+        self._traces: dict[tuple, Any] = {}  # of a `tf.function`, by types of arrays
+        self._has_traces: bool | None = None  # not known yet
         self._derived: dict[tuple, TfFunction] = {}
         # Of a function on stacks: that on elements, ... The derivative is that of the elements, on stacks: TensorFlow
         # differentiates neither its loops nor its vectorization well.
@@ -59,16 +61,42 @@ class TfFunction:
             self._out_trees[_types_of(tensors)] = tree
         return results
 
-    def results(self, tensors: Sequence[Any]) -> tuple[list, Any]:
-        """The results as `run` returns them, and their structure."""
+    def results(self, tensors: Sequence[Any], arrays: Sequence[Any] | None = None) -> tuple[list, Any]:
+        """The results as `run` returns them, and their structure.
+
+        Args:
+          arrays: those that became the tensors, if TensorFlow runs eagerly and all are arrays: of a `tf.function`, the
+            trace for their types is called, since TensorFlow takes longer to find it than a small one to run.
+        """
         args, kwargs = pytree.tree_unflatten(self.in_tree, tensors)
         outer = in_tf_call.set(True)
         try:
-            leaves, tree = pytree.tree_flatten(self.callable_tf(*args, **kwargs))
+            found = self._called(args, kwargs, arrays)
         finally:
             in_tf_call.reset(outer)
+        leaves, tree = pytree.tree_flatten(found)
         found = [_numeric(leaf) for leaf in leaves]
         return found if self.declared is None else self._checked(found, tree), tree
+
+    def _called(self, args: Any, kwargs: Any, arrays: Sequence[Any] | None) -> Any:
+        if arrays is None or self._has_traces is False or not _traces_are_kept():
+            return self.callable_tf(*args, **kwargs)
+        key = tuple([(x.shape, x.dtype) for x in arrays])
+        trace = self._traces.get(key)
+        if trace is not None:
+            return trace(*args, **kwargs)
+        found = self.callable_tf(*args, **kwargs)  # first, as it may make variables
+        self._keep_trace(key, args, kwargs)
+        return found
+
+    def _keep_trace(self, key: tuple, args: Any, kwargs: Any) -> None:
+        if self._has_traces is None:
+            # What TensorFlow takes for an object belongs to a trace: its next one, to another.
+            self._has_traces = isinstance(self.callable_tf, tf.types.experimental.PolymorphicFunction) and _is_plain(
+                self.in_tree
+            )
+        if self._has_traces:
+            self._traces[key] = self.callable_tf.get_concrete_function(*args, **kwargs)
 
     def structured(self, call: Callable, args: Sequence[Any]) -> Any:
         """The results of ``call()``, which calls this function with `args`, in their structure.
@@ -198,6 +226,17 @@ class TfFunction:
         return found
 
 
+def _traces_are_kept() -> bool:
+    """Whether the trace of a `tf.function` depends on types alone."""
+    return not (tf.config.functions_run_eagerly() or tf.distribute.has_strategy())
+
+
+def _is_plain(tree: Any) -> bool:
+    """Whether a structure is made of tuples, lists and dictionaries."""
+    node = tree.node_data()
+    return node is None or (node[0] in (tuple, list, dict, type(None)) and all(map(_is_plain, tree.children())))
+
+
 def _types_of(tensors: Sequence[Any]) -> tuple:
     return tuple([(None if x.shape.rank is None else tuple(x.shape), x.dtype) for x in tensors])
 
@@ -206,6 +245,8 @@ def _numeric(leaf: Any) -> Any:
     """A result as a tensor of a dtype that arrays have."""
     try:
         tensor = leaf if isinstance(leaf, tf.Tensor) else tf.convert_to_tensor(leaf)
+        if tensor.dtype is tf.float32:
+            return tensor
         given = types.numpy_dtype(tensor.dtype)
     except (TypeError, ValueError):
         raise ValueError(f"The called TF function returns a result that is not convertible to JAX: {leaf}.") from None
