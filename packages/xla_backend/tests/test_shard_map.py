@@ -253,6 +253,26 @@ PROGRAMS = {
             close(inner(w, A), np.broadcast_to(8 * w, (2, 8)))
         close(over(lambda w, v: grad(lambda w: total(lax.mul(rows(w), v)))(w), (P(), P("x")), P())(w, A), A.sum(0))
     """,
+    "calls in order": """
+        # Calls of one device come in the order of the program: in one shard_map, in two, in loops, before and after.
+        from bedrax.lax.primitives.callbacks import io_callback
+        seen = []
+        note = lambda *values: seen.append(tuple(map(int, values)))
+        def tell(step):
+            io_callback(note, None, step, lax.add(lax.mul(lax.axis_index("x"), 2), lax.axis_index("y")), ordered=True)
+        mapped = lambda f: over(f, P("x"), P("x"))
+        first = mapped(lambda v: (tell(1), tell(2), lax.sin(v))[2])
+        second = mapped(lambda v: lax.fori_loop(3, 6, lambda i, c: (tell(i), lax.sin(c))[1], v))
+        def program(v):
+            io_callback(note, None, 0, -1, ordered=True)
+            v = second(first(v))
+            return lax.fori_loop(6, 8, lambda i, c: mapped(lambda v: (tell(i), v)[1])(c), v)
+        close(jit(program)(A), np.sin(np.sin(np.sin(np.sin(A)))))
+        xla.effects_barrier()
+        assert seen.count((0, -1)) == 1, seen
+        for device in range(8):
+            assert [step for step, by in seen if by == device] == list(range(1, 8)), (device, seen)
+    """,
     "explain": """
         from bedrax.core import ShapeDtypeStruct
         from bedrax.parallel import explain

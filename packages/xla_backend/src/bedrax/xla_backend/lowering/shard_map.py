@@ -65,7 +65,7 @@ def _shard_map(ctx, *operands, jaxpr, mesh, in_specs, out_specs, manual, check_v
         [*map(type_of, jaxpr.in_avals), *[ctx.tensor_type((1,), np.dtype(np.int32))] * len(named)],
         out_specs, [type_of(a) for a in jaxpr.out_avals], ctx.avals_out, mesh, around, manual,
     )  # fmt: skip
-    ordered = any(e in ordered_effects for e in jaxpr.effects)
+    ordered = sorted((e for e in jaxpr.effects if e in ordered_effects), key=str)
     count = len(operands)
 
     def on_blocks(block, blocks, handed):
@@ -102,7 +102,7 @@ class Region(NamedTuple):
         return len(self.around) + len(self.manual) < len(self.mesh.axis_names)
 
 
-def _annotated_function(ctx, region: Region, body: Callable, handed: list, ordered: bool) -> list:
+def _annotated_function(ctx, region: Region, body: Callable, handed: list, ordered: list) -> list:
     """For GSPMD: annotations turn arrays into blocks and back."""
     program, mesh = ctx.program, region.mesh
     within = (*region.around, *region.manual)
@@ -134,11 +134,12 @@ def _annotated_function(ctx, region: Region, body: Callable, handed: list, order
     return results
 
 
-def _manual_computation(ctx, region: Region, body: Callable, handed: list, ordered: bool) -> list:
-    """For Shardy, which has an operation for it."""
+def _manual_computation(ctx, region: Region, body: Callable, handed: list, ordered: list) -> list:
+    """For Shardy, which has an operation for it; tokens of ordered effects go in and come out like arrays of rank 0."""
+    count = len(ordered)
 
     def shardings(specs, ranks):
-        texts = []
+        texts = ["<@mesh, []>"] * count
         for spec, rank in zip(specs, ranks, strict=True):
             entries = [axes_of(e) for e in spec] + [()] * (rank - len(spec))
             open_ = ["?"] if region.free else []
@@ -152,15 +153,17 @@ def _manual_computation(ctx, region: Region, body: Callable, handed: list, order
         out_shardings=shardings(region.out_specs, [t.rank for t in region.out_types]),
         manual_axes=ctx.parse(f"#sdy<manual_axes{{{axes}}}>"),
     )
-    results = [type_of(a) for a in region.avals_out]
-    op = ir.Operation.create(
-        "sdy.manual_computation", results, region.operands, attributes, None, 1, ctx.location, ctx.block.ip
-    )
-    place = op.regions[0].blocks.append(*region.block_types, arg_locs=[types.unknown] * len(region.block_types))
-    inner = Block(ctx.program, ir.InsertionPoint(place), ctx.block.tokens)
-    out = body(inner, list(place.arguments), handed)
-    ir.Operation.create("sdy.return", operands=list(out), loc=ctx.location, ip=inner.ip)
-    return list(op.results)
+    results = [types.token_type] * count + [type_of(a) for a in region.avals_out]
+    given = [*map(ctx.token, ordered), *region.operands]
+    op = ir.Operation.create("sdy.manual_computation", results, given, attributes, None, 1, ctx.location, ctx.block.ip)
+    taken = [types.token_type] * count + region.block_types
+    place = op.regions[0].blocks.append(*taken, arg_locs=[types.unknown] * len(taken))
+    inner = Block(ctx.program, ir.InsertionPoint(place), dict(zip(ordered, place.arguments)))
+    out = body(inner, list(place.arguments)[count:], handed)
+    out = [*(inner.tokens[e] for e in ordered), *out]
+    ir.Operation.create("sdy.return", operands=out, loc=ctx.location, ip=inner.ip)
+    ctx.block.tokens.update(zip(ordered, op.results))
+    return list(op.results)[count:]
 
 
 _NOTHING = PartitionSpec()
