@@ -50,6 +50,29 @@ def _close(actual, expected, atol, rtol, message: str) -> None:
         )
 
 
+def check_close(xs: Any, ys: Any, atol: Any = None, rtol: Any = None, err_msg: str = "") -> None:
+    """Raise AssertionError unless two pytrees have the same structure, shapes and dtypes, and close values.
+
+    Args:
+      xs, ys: pytrees of arrays.
+      atol, rtol: tolerances, or dictionaries of them by dtype; by default some roundings of each dtype.
+      err_msg: what the message begins with.
+    """
+    leaves = [*pytree.tree_leaves(xs), *pytree.tree_leaves(ys)]
+    inexact = {np.asarray(x).dtype for x in leaves if dtypes.issubdtype(np.asarray(x).dtype, np.inexact)}
+    roundings = {**dict.fromkeys(_TOLERANCE, 0.0), **{t.name: 8 * float(dtypes.finfo(t).eps) for t in inexact}}
+    atol, rtol = (
+        t
+        if t is not None and not isinstance(t, dict)
+        else {**roundings, **{np.dtype(k).name: v for k, v in (t or {}).items()}}
+        for t in (atol, rtol)
+    )
+    _close(xs, ys, atol, rtol, err_msg or "check_close")
+    for x, y in zip(pytree.tree_leaves(xs), pytree.tree_leaves(ys), strict=True):
+        x, y = np.asarray(x), np.asarray(y)
+        assert (x.shape, x.dtype) == (y.shape, y.dtype), f"{err_msg} {x.dtype}{x.shape} and {y.dtype}{y.shape}".strip()
+
+
 def _difference(f: Callable, args: tuple, tangents: tuple, eps: float):
     """Central difference of `f` along `tangents`."""
 

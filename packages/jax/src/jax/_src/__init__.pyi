@@ -1,8 +1,10 @@
 from . import (
     ad_checkpoint as ad_checkpoint, ad_util as ad_util, api_util as api_util, checkify as checkify, config as config,
     core as core, dispatch as dispatch, distributed as distributed, dtypes as dtypes, effects as effects,
-    flatten_util as flatten_util, interpreters as interpreters, lib as lib, literals as literals, pjit as pjit,
+    flatten_util as flatten_util, interpreters as interpreters, lax as lax, lib as lib, literals as literals, pjit as pjit,
+    public_test_util as public_test_util,
     sharding_impls as sharding_impls, state as state, traceback_util as traceback_util, tree_util as tree_util,
+    util as util, xla_bridge as xla_bridge,
 )  # fmt: skip
 
 # Chex replaces `backend_compile_and_load` by assignment: this is the backend's own module, so that it takes effect.

@@ -1,0 +1,1 @@
+from . import control_flow as control_flow

@@ -1,0 +1,51 @@
+"""The private names that libraries reach for act: they are ours, by the names that these libraries know."""
+
+import importlib
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax._src import public_test_util, xla_bridge
+from jax._src.lax import control_flow
+from jax._src.util import safe_map, safe_zip
+
+import bedrax.xla_backend.clients
+
+
+def test_backends_that_have_started():
+    assert "cuda" not in xla_bridge.get_backend("cpu").platform_version
+    assert (
+        xla_bridge.get_backend("cpu").platform == "cpu" and xla_bridge.backends()["cpu"] is xla_bridge._backends["cpu"]
+    )
+    assert xla_bridge._backends is bedrax.xla_backend.clients.backends()
+    assert xla_bridge.devices() == jax.devices() and xla_bridge.process_index() == 0
+
+
+def test_control_flow():
+    assert int(control_flow.fori_loop(0, 4, lambda i, x: x + i, 0)) == 6
+    (eqn,) = jax.make_jaxpr(lambda xs: control_flow.scan(lambda c, x: (c + x, c), 0.0, xs))(np.ones(3, np.float32)).eqns
+    assert eqn.primitive is control_flow.scan_p
+    assert list(safe_map(lambda a, b: a + b, [1, 2], [3, 4])) == [4, 6]
+    with pytest.raises(ValueError):
+        list(safe_zip([1], [1, 2]))
+
+
+def test_values_are_close():
+    close = public_test_util.check_close
+    x = {"a": jnp.ones(3), "b": np.float64(2)}
+    close(x, x)
+    close(x, {"a": x["a"] * (1 + 1e-7), "b": x["b"]})
+    close(x, {"a": x["a"] * 1.01, "b": x["b"]}, atol={"float32": 0.1, "float64": 1e-9})
+    different = [{"a": x["a"] * 1.001, "b": x["b"]}, {"a": x["a"][:2], "b": x["b"]}, {"a": x["a"]},
+                 {"a": x["a"], "b": np.float32(2)}, {"a": x["a"], "b": np.float64(2 + 1e-9)}]  # fmt: skip
+    for other in different:
+        with pytest.raises(AssertionError, match="mine"):
+            close(x, other, err_msg="mine")
+    with pytest.raises(AssertionError):
+        close(np.arange(3), np.arange(3) + 1)
+
+
+def test_what_only_one_vendor_has_is_not_there():
+    with pytest.raises(ModuleNotFoundError):  # Keras takes this for: no flash attention
+        importlib.import_module("jax._src.cudnn.fused_attention_stablehlo")
