@@ -15,6 +15,7 @@ from bedrax.core import errors
 from bedrax.core.jitting import jit
 from bedrax.core.staging import make_jaxpr
 from bedrax.lax import flags
+from bedrax.numpy.index_plans import Slice
 
 SHAPE = (3, 4, 2)
 
@@ -362,3 +363,45 @@ def test_along_an_axis_the_others_keep_their_order(axis):
     for function in (lambda v: v.sum(), lambda v: v * 2, lambda v: v[:, None] * v[None]):
         expected = np.apply_along_axis(function, axis, x)
         np.testing.assert_allclose(np.asarray(jnp.apply_along_axis(function, axis, x)), expected, rtol=1e-6)
+
+
+def cut(x, axis, start, size):
+    """What a window of known size is: moved inside."""
+    start = start + x.shape[axis] if start < 0 else start
+    start = min(max(start, 0), x.shape[axis] - size)
+    return x[(slice(None),) * axis + (slice(start, start + size),)]
+
+
+@pytest.mark.parametrize("start", [-9, -3, 0, 2, 4, 7])
+@pytest.mark.parametrize("how", ["known", "an array", "traced"])
+def test_slices_with_a_size(start, how):
+    x = np.arange(24, dtype=np.float32).reshape(4, 6)
+    run = {"known": lambda f: f(start), "an array": lambda f: f(jnp.int32(start)), "traced": lambda f: jit(f)(start)}[how]
+    np.testing.assert_array_equal(run(lambda i: jnp.asarray(x)[Slice(i, 3)]), cut(x, 0, start, 3))
+    np.testing.assert_array_equal(run(lambda i: jnp.asarray(x)[..., Slice(i, 2)]), cut(x, 1, start, 2))
+    np.testing.assert_array_equal(run(lambda i: jnp.asarray(x)[1, None, Slice(i, 2)]), cut(x, 1, start, 2)[1, None])
+    rows = np.array([2, 0])
+    np.testing.assert_array_equal(run(lambda i: jnp.asarray(x)[rows, Slice(i, 2)]), cut(x, 1, start, 2)[rows])
+    grown = run(lambda i: grad(lambda x: jnp.sum(x[:, Slice(i, 2)] ** 2))(jnp.asarray(x)))
+    expected = np.zeros_like(x)
+    cut(expected, 1, start, 2)[...] = 2 * cut(x, 1, start, 2)
+    np.testing.assert_allclose(grown, expected)
+
+
+def test_slices_with_a_size_are_written():
+    x = np.arange(6, dtype=np.float32)
+    for start in (1, jnp.int32(1)):
+        np.testing.assert_array_equal(jnp.asarray(x).at[Slice(start, 3)].set(0), [0, 0, 0, 0, 4, 5])
+        np.testing.assert_array_equal(jnp.asarray(x).at[Slice(start, 3)].add(1), [0, 2, 3, 4, 4, 5])
+
+
+def test_slices_with_a_size_and_a_stride():
+    x = jnp.arange(10)
+    assert list(x[Slice(1, 3, 2)]) == [1, 3, 5] and list(x[Slice(-3, 2, 2)]) == [7, 9]
+    assert list(x[Slice(-6, 2, 2)]) == [4, 6]
+    with pytest.raises(NotImplementedError, match="stride of 1"):
+        jit(lambda i: x[Slice(i, 3, 2)])(1)
+    with pytest.raises(IndexError, match="11 positions does not fit into axis 0 of size 10"):
+        x[Slice(0, 11)]
+    with pytest.raises(TypeError, match="starts at an integer"):
+        x[Slice(np.arange(2), 2)]

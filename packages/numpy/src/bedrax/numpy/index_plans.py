@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import operator
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,6 +33,15 @@ def concrete_value(x: Any) -> np.ndarray | None:
 FULL, WINDOW, RANGE, POINT, ARRAY = range(5)
 # Where an axis of the result comes from: an axis of the array (its number), a new axis, or the index arrays.
 NEW, ARRAYS = -1, -2
+
+
+@dataclass(frozen=True, eq=False)
+class Slice:
+    """`size` positions from `start`, each `stride` after the other. The start may be computed; it is moved so that they fit."""
+
+    start: Any
+    size: int
+    stride: int = 1
 
 
 class Plan(NamedTuple):
@@ -165,8 +175,8 @@ class _Reading(NamedTuple):
 
     Attributes:
       plan: the static part.
-      starts: for each `WINDOW` and `POINT` axis ``(i, size, start)``: value number `i` into an axis of that size,
-        or, where `i` is negative, a known start.
+      starts: for each `WINDOW` and `POINT` axis ``(i, size, start, last)``: value number `i` into an axis of that size,
+        or, where `i` is negative, a known start; `last` is the last one from which a window fits (None for others).
       arrays: which values are the index arrays.
       static: whether no start is an array.
       shape: the shape to give the array first, or None.
@@ -206,16 +216,20 @@ def read(shape: tuple, idx: Any, wrap: bool = True) -> tuple[Index, tuple | None
             forms.append(tuple([_slice_entry(v, i) for v in (i.start, i.stop, i.step)]))
         elif i is None or i is Ellipsis:
             forms.append(i)
+        elif kind is Slice:
+            _read_slice(i, position, forms, values)
         else:
             _read_value(i, position, forms, values)
     plan, starts_of, arrays_of, static, shape = _reading(shape, tuple(forms))
     starts: list = []
     inside = static
-    for k, size, start in starts_of:
+    for k, size, start, last in starts_of:
         if k >= 0:
             start = values[k]
             if type(start) is int and start < 0 and wrap:
                 start += size
+            if last is not None and static:
+                start = dims.min_dim(dims.max_dim(start, 0), last)
             if type(start) is int and type(size) is int:
                 inside = inside and 0 <= start < size
             else:
@@ -227,6 +241,23 @@ def read(shape: tuple, idx: Any, wrap: bool = True) -> tuple[Index, tuple | None
 # Forms of entries of an index: None, Ellipsis, the three bounds of a slice, and these.
 _POSITION, _SCALAR = "a known position", "a scalar array"
 _ARRAY, _MASK, _FLAG = "an index array", "a mask", "a bool"  # with the shapes of itself and of its index arrays
+_WINDOW, _COMPUTED_WINDOW = "a window", "a window whose start is computed"  # with its size
+
+
+def _read_slice(s: Slice, position: int, forms: list, values: list) -> None:
+    """Add the form of a `Slice`, and its start."""
+    start: list = []
+    _read_value(s.start, position, start, values)
+    if start not in ([_POSITION], [_SCALAR]):
+        raise TypeError(f"a slice starts at an integer, got {s} at position {position}")
+    if s.stride == 1:
+        forms.append((_WINDOW if start == [_POSITION] else _COMPUTED_WINDOW, s.size))
+    elif start == [_POSITION]:
+        first = values.pop()
+        stop = first + (s.size - 1) * s.stride + 1
+        forms.append((first, None if first < 0 <= stop else stop, s.stride))
+    else:
+        raise NotImplementedError(f"a slice with a computed start has a stride of 1, got {s.stride}")
 
 
 def _read_value(i: Any, position: int, forms: list, values: list) -> None:
@@ -303,11 +334,20 @@ class _Reader:
             self.axes.append((FULL,))
         else:
             self.axes.append((WINDOW, count))
-            self.starts.append((-1, size, start))
+            self.starts.append((-1, size, start, None))
+
+    def window(self, count: Any) -> None:
+        axis = len(self.axes)
+        size = self.shape[axis]
+        if dims.is_constant_dim(size) and dims.is_constant_dim(count) and not 0 <= count <= size:
+            raise IndexError(f"a slice of {count} positions does not fit into axis {axis} of size {size}")
+        self.layout.append(axis)
+        self.starts.append((self.value(), size, None, size - count))
+        self.axes.append((WINDOW, count))
 
     def point(self) -> None:
         self.member()
-        self.starts.append((self.value(), self.shape[len(self.axes)], None))
+        self.starts.append((self.value(), self.shape[len(self.axes)], None, None))
         self.axes.append((POINT,))
 
     def array(self, block: tuple) -> None:
@@ -368,6 +408,8 @@ def _reading(shape: tuple, forms: tuple) -> _Reading:
             reader.layout.append(NEW)
         elif form is _POSITION or form is _SCALAR:
             reader.point()
+        elif form[0] in (_WINDOW, _COMPUTED_WINDOW):
+            reader.window(form[1])
         elif form[0] in (_ARRAY, _MASK, _FLAG):
             reader.member()
             if form[0] is _MASK:
@@ -377,9 +419,8 @@ def _reading(shape: tuple, forms: tuple) -> _Reading:
         else:
             reader.slice(form)
         reader.position += 1
-    return _Reading(
-        reader.plan(), tuple(reader.starts), tuple(reader.arrays), _SCALAR not in forms, shape if flags else None
-    )
+    static = all(f is not _SCALAR and not (type(f) is tuple and f[0] is _COMPUTED_WINDOW) for f in forms)
+    return _Reading(reader.plan(), tuple(reader.starts), tuple(reader.arrays), static, shape if flags else None)
 
 
 def _with_axes_of_flags(shape: tuple, forms: tuple, missing: int) -> tuple:

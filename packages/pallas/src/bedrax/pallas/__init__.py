@@ -1,5 +1,6 @@
 """Kernels over grids of blocks (`jax.experimental.pallas`), interpreted as loops over references."""
 
+from bedrax.numpy.index_plans import Slice
 from bedrax.pallas.calls import pallas_call, run_scoped, run_state, with_scoped
 from bedrax.pallas.inside import (
     align_to,
@@ -40,7 +41,6 @@ from bedrax.pallas.specs import (
     no_block_spec,
     squeezed,
 )
-from bedrax.state.views import Slice
 
 __all__ = [
     "ANY", "HOST", "BlockDim", "BlockSpec", "Blocked", "BoundedSlice", "Buffered", "CompilerParams", "CostEstimate",

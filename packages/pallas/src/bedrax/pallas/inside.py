@@ -16,9 +16,9 @@ from bedrax.core.avals import ShapedArray, abstractify, aval_of
 from bedrax.core.tracing import Tracer
 from bedrax.lax.filling import full
 from bedrax.lax.primitives.callbacks import debug_print as _debug_print
+from bedrax.numpy.index_plans import Slice
 from bedrax.pallas.specs import MemoryRef
 from bedrax.state import empty_ref
-from bedrax.state.views import Slice
 
 
 class _Grids(threading.local):

@@ -7,7 +7,6 @@ operands beside it, in order.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -122,43 +121,8 @@ class Bitcast(NamedTuple):
         return methods.view(value, x.dtype)
 
 
-@dataclass(frozen=True, eq=False)
-class Slice:
-    """`size` positions from `start`, each `stride` after the other. The start may be computed."""
-
-    start: Any
-    size: int
-    stride: int = 1
-
-
-def _with_slices(shape: tuple, idx: Any) -> tuple[Any, dict]:
-    """An index with slices in place of every `Slice`, and the computed starts by axis."""
-    if isinstance(idx, Slice):
-        idx = (idx,)
-    if type(idx) is not tuple or not any(isinstance(i, Slice) for i in idx):
-        return idx, {}
-    consumes = [0 if i is None or i is Ellipsis else getattr(i, "ndim", 1) if _is_mask(i) else 1 for i in idx]
-    missing, axis, out, computed = len(shape) - sum(consumes), 0, [], {}
-    for i, n in zip(idx, consumes, strict=True):
-        if isinstance(i, Slice):
-            start = i.start
-            if not isinstance(start, (int, np.integer)):
-                if i.stride != 1:
-                    raise NotImplementedError(f"a slice with a computed start has a stride of 1, got {i.stride}")
-                start, computed[axis] = 0, i.start
-            i = slice(int(start), int(start) + (i.size - 1) * i.stride + 1, i.stride)
-        out.append(i)
-        axis += missing if i is Ellipsis else n
-    return tuple(out), computed
-
-
-def _is_mask(i: Any) -> bool:
-    return getattr(i, "dtype", None) == np.bool_
-
-
 def index(shape: tuple, idx: Any) -> tuple[Indexed | None, list]:
     """An index into arrays of a shape as a transform (None: it takes all) and its operands."""
-    idx, computed = _with_slices(shape, idx)
     if idx is Ellipsis or idx is None or (type(idx) is tuple and not idx):
         return None, []
     found, first = indexing.read(shape, idx)
@@ -168,11 +132,9 @@ def index(shape: tuple, idx: Any) -> tuple[Indexed | None, list]:
             raise IndexError(f"the index {idx} is out of bounds for a reference of shape {shape}")
     if first is None and all(kind == (indexing.FULL,) for kind in plan.axes) and plan.result_shape == shape:
         return None, []
-    with_start = [axis for axis, kind in enumerate(plan.axes) if kind[0] in (indexing.WINDOW, indexing.POINT)]
-    given = [computed.get(axis, s) for axis, s in zip(with_start, found.starts, strict=True)]
-    starts = tuple([s if isinstance(s, int) else None for s in given])
-    operands = [_as_array(s) for s in given if not isinstance(s, int)] + [_as_array(a) for a in found.arrays]
-    return Indexed(plan, starts, len(found.arrays), found.inside and not computed, first), operands
+    starts = tuple([s if isinstance(s, int) else None for s in found.starts])
+    operands = [_as_array(s) for s in (*found.starts, *found.arrays) if not isinstance(s, int)]
+    return Indexed(plan, starts, len(found.arrays), found.inside, first), operands
 
 
 def _as_array(x: Any) -> Any:
