@@ -376,7 +376,9 @@ def cut(x, axis, start, size):
 @pytest.mark.parametrize("how", ["known", "an array", "traced"])
 def test_slices_with_a_size(start, how):
     x = np.arange(24, dtype=np.float32).reshape(4, 6)
-    run = {"known": lambda f: f(start), "an array": lambda f: f(jnp.int32(start)), "traced": lambda f: jit(f)(start)}[how]
+    run = {"known": lambda f: f(start), "an array": lambda f: f(jnp.int32(start)), "traced": lambda f: jit(f)(start)}[
+        how
+    ]
     np.testing.assert_array_equal(run(lambda i: jnp.asarray(x)[Slice(i, 3)]), cut(x, 0, start, 3))
     np.testing.assert_array_equal(run(lambda i: jnp.asarray(x)[..., Slice(i, 2)]), cut(x, 1, start, 2))
     np.testing.assert_array_equal(run(lambda i: jnp.asarray(x)[1, None, Slice(i, 2)]), cut(x, 1, start, 2)[1, None])

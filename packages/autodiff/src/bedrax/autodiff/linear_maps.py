@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -26,7 +27,7 @@ from bedrax.core.avals import AbstractValue, ShapedArray, abstractify, aval_of
 from bedrax.core.jitting import jit
 
 __all__ = [
-    "DidntWant", "DontWant", "GradRef", "GradValue", "VJP", "LinearFunction", "Linearized", "fwd_and_bwd",
+    "DidntWant", "DontWant", "GradRef", "GradValue", "NotNeeded", "VJP", "LinearFunction", "Linearized", "fwd_and_bwd",
     "linear_transpose", "linearize", "vjp",
 ]  # fmt: skip
 
@@ -186,10 +187,98 @@ class DidntWant(_Mark):
     __slots__ = ()
 
 
-class VJP(Linearized):
-    """What `vjp` returns: called with a cotangent, it pulls it back."""
+class NotNeeded(_Mark):
+    """Stands in `VJP.args_res` for an argument that the pullback does not need to know."""
 
     __slots__ = ()
+
+
+class VJP(Linearized):
+    """What `vjp` returns: called with a cotangent, it pulls it back.
+
+    Attributes:
+      args_res: for each argument of the function, what the pullback still knows of it: itself, with `NotNeeded` in place
+        of leaves that it needs not. The list may be written to: values may be taken out, and put back before a call.
+      opaque_residuals: the other values that the pullback needs, in a list that may be written to, too.
+    """
+
+    __slots__ = ("_arguments", "_lists", "_sources")
+
+    def __init__(self, *static: Any, arguments: Sequence[Any] = (), sources: tuple | None = None, **residuals: Any):
+        super().__init__(*static, **residuals)
+        self._arguments = tuple(map(_held_weakly, arguments))  # so that those that are not needed can be freed
+        self._sources = sources  # for each residual the argument's leaf that it is, or None
+        self._lists: tuple[list, list] | None = None
+
+    @property
+    def program(self) -> LinearProgram:
+        """The map as a program, with the residuals as they are now."""
+        found = Linearized.program.fget(self)
+        if self._sources is None:
+            leaves = [get() for get in self._arguments]
+            which = lambda x: next((i for i, leaf in enumerate(leaves) if leaf is x), None)
+            self._sources, self._arguments = tuple(map(which, found.residuals)), ()
+        if self._lists is None:
+            return found
+        args, opaque = self._lists
+        wanted = sum(i is None for i in self._sources)
+        if len(opaque) != wanted:
+            raise ValueError(f"this pullback needs {wanted} opaque_residuals, there are {len(opaque)}")
+        given, rest = self._leaves_of(args), iter(opaque)
+        residuals = [next(rest) if i is None else given[i] for i in self._sources]
+        for i, x in zip(self._sources, residuals, strict=True):
+            if x is None or isinstance(x, NotNeeded):
+                where = "opaque_residuals" if i is None else "args_res"
+                raise ValueError(f"this pullback needs a value that was taken out of its {where}: put it back first")
+        return found._replace(residuals=residuals)
+
+    def _leaves_of(self, args: Sequence[Any]) -> list:
+        """What `args_res` has for each leaf of the arguments."""
+        out: list = []
+        for tree, x in zip(pytree.treedef_children(self.in_tree), args, strict=True):
+            gone = x is None or isinstance(x, NotNeeded)
+            out += [x] * tree.num_leaves if gone else tree.flatten_up_to(x)
+        return out
+
+    def _split(self) -> tuple[list, list]:
+        if self._lists is None:
+            residuals = self.program.residuals
+            leaves: list = [NotNeeded()] * len(self.in_types)
+            for i, x in zip(self._sources, residuals, strict=True):
+                if i is not None:
+                    leaves[i] = x
+            opaque = [x for i, x in zip(self._sources, residuals, strict=True) if i is None]
+            self._lists = list(pytree.tree_unflatten(self.in_tree, leaves)), opaque
+        return self._lists
+
+    @property
+    def args_res(self) -> list:
+        return self._split()[0]
+
+    @args_res.setter
+    def args_res(self, values: Sequence[Any]) -> None:
+        self._lists = list(values), self._split()[1]
+
+    @property
+    def opaque_residuals(self) -> list:
+        return self._split()[1]
+
+    @opaque_residuals.setter
+    def opaque_residuals(self, values: Sequence[Any]) -> None:
+        self._lists = self._split()[0], list(values)
+
+    def _flatten(self):
+        lists = self._split()  # what was taken out is no leaf
+        jaxpr, active_out, _ = self._program
+        static = self.in_tree, self.out_tree, self.in_types, self.out_types, self.active, jaxpr, active_out
+        return lists, (*static, self._sources)
+
+    @classmethod
+    def _unflatten(cls, static, lists):
+        *rest, jaxpr, active_out, sources = static
+        out = cls(*rest, program=LinearProgram(jaxpr, active_out, []), sources=sources)
+        out._lists = lists
+        return out
 
     def __call__(self, *given):
         return self._pulled(given, (None,) * len(self.in_types))
@@ -240,6 +329,14 @@ class VJP(Linearized):
         return pytree.tree_unflatten(self.in_tree, found)
 
 
+def _held_weakly(x: Any) -> Callable[[], Any]:
+    try:
+        return weakref.ref(x)
+    except TypeError:  # tracers and Python scalars
+        return lambda: x
+
+
+pytree.register_pytree_node(NotNeeded, lambda mark: ((), None), lambda _, __: NotNeeded())
 for _class in (LinearFunction, VJP):
     pytree.register_pytree_node(_class, _class._flatten, _class._unflatten)
 
@@ -268,7 +365,10 @@ def _at(kind: type[Linearized], name: str, chosen: Chosen, has_aux: bool) -> tup
     out_tree, aux_tree, n = recorded.aux
     outs, aux = recorded.outs[:n], recorded.outs[n:]
     in_types, out_types = (tuple([aval_of(x).to_tangent_aval() for x in xs]) for xs in (chosen.leaves, outs))
-    linear = kind(chosen.tree, out_tree, in_types, out_types, active, recorded.first(n))
+    linear = kind(
+        chosen.tree, out_tree, in_types, out_types, active, recorded.first(n),
+        **({"arguments": chosen.leaves} if kind is VJP else {}),
+    )  # fmt: skip
     out = pytree.tree_unflatten(out_tree, outs)
     return (out, linear, pytree.tree_unflatten(aux_tree, aux)) if has_aux else (out, linear)
 

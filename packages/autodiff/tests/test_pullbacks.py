@@ -1,0 +1,91 @@
+"""What a pullback keeps of the point: the arguments themselves, and values that nobody else has."""
+
+import gc
+import weakref
+
+import numpy as np
+import pytest
+
+import bedrax.numpy as jnp
+from bedrax import lax, pytree
+from bedrax.autodiff import vjp
+from bedrax.autodiff.linear_maps import NotNeeded
+from bedrax.core.jitting import jit
+
+ONES = np.ones(2, np.float32)
+
+
+def product(x, w):
+    return jnp.sin(x) @ w["w"] + w["b"]
+
+
+def point():
+    return jnp.ones((2, 3)), {"w": jnp.arange(6.0).reshape(3, 2), "b": jnp.ones(2)}
+
+
+def pulled(f, ct):
+    return [np.asarray(leaf) for leaf in pytree.tree_leaves(f(ct))]
+
+
+@pytest.mark.parametrize("transformed", [lambda f: f, jit])
+def test_residuals_are_known_by_where_they_come_from(transformed):
+    x, w = point()
+    y, f = vjp(transformed(product), x, w)
+    before = pulled(f, y)
+    kept_x, kept_w = f.args_res
+    assert kept_x == NotNeeded() and kept_w["b"] == NotNeeded() and kept_w["w"] is w["w"]
+    known = [np.cos(x), np.sin(x)]
+    assert len(f.opaque_residuals) == 2
+    assert all(any(np.allclose(r, k) for k in known) for r in f.opaque_residuals)
+    assert len(pytree.tree_leaves(f)) == 3
+    for a, b in zip(before, pulled(f, y), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_residuals_can_be_replaced():
+    x, y = jnp.asarray(ONES), jnp.asarray(2 * ONES)
+    f = vjp(lax.mul, x, y)[1]
+    assert f.args_res[0] is x and f.args_res[1] is y and f.opaque_residuals == []
+    f.args_res[0] = jnp.asarray(5 * ONES)
+    np.testing.assert_array_equal(f(jnp.asarray(ONES)), [2 * ONES, 5 * ONES])
+    doubled = pytree.tree_map(lambda x: x * 2, f)
+    np.testing.assert_array_equal(doubled(jnp.asarray(ONES)), [4 * ONES, 10 * ONES])
+    g = vjp(jnp.sin, x)[1]
+    g.opaque_residuals = [jnp.asarray(3 * ONES)]
+    np.testing.assert_array_equal(g(jnp.asarray(ONES)), [3 * ONES])
+    g.opaque_residuals = []
+    with pytest.raises(ValueError, match="needs 1 opaque_residuals, there are 0"):
+        g(jnp.asarray(ONES))
+
+
+def test_arguments_are_left_out_of_what_is_carried():
+    x, w = point()
+
+    @jit
+    def forward(x, w):
+        y, f = vjp(product, x, w)
+        f.args_res[1] = None
+        return y, f
+
+    y, f = forward(x, w)
+    assert len(pytree.tree_leaves(f)) == 2
+    with pytest.raises(ValueError, match="taken out of its args_res: put it back"):
+        f(y)
+    f.args_res[1] = w
+    for a, b in zip(pulled(f, y), pulled(vjp(product, x, w)[1], y), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-6)
+    f.args_res = [None, w]
+    assert pulled(f, y)
+
+
+def test_arguments_that_are_not_needed_are_not_kept():
+    class Watched(np.ndarray):
+        pass
+
+    x = np.ones(2, np.float32).view(Watched)
+    gone = weakref.ref(x)
+    f = vjp(lambda x, y: lax.mul(jnp.asarray(x, np.float32), np.float32(2)) + y, x, jnp.asarray(ONES))[1]
+    del x
+    gc.collect()
+    assert gone() is None
+    assert all(isinstance(x, NotNeeded) for x in f.args_res)
