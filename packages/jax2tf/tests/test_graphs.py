@@ -51,6 +51,21 @@ def _manual_softmax(x):
     return e / jnp.sum(e, axis=1, keepdims=True)
 
 
+MEAN, VARIANCE, SCALE, OFFSET = np.linspace(0.1, 2, 24, dtype=np.float32).reshape(4, 6)
+
+
+def _batch_norm(x, mean=MEAN, variance=VARIANCE, shape=(-1, 2, 1, 6)):
+    """As Flax has it: all are made images of one pixel first."""
+    mean, variance, scale, offset = (jnp.reshape(v, (1, 1, 1, 6)) for v in (mean, variance, SCALE, OFFSET))
+    return (x.reshape(shape) - mean) * (lax.rsqrt(variance + 1e-5) * scale) + offset
+
+
+def _batch_norm_of_batch(x):
+    x = x.reshape(-1, 2, 1, 6)
+    mean = jnp.mean(x, (0, 1, 2))
+    return _batch_norm(x, mean, jnp.mean(lax.square(x - mean), (0, 1, 2)))
+
+
 WEIGHTS = np.ones((6, 3), np.float32)
 BIAS = np.ones(3, np.float32)
 
@@ -74,6 +89,16 @@ GRAPHS = {
     "layer": (lambda x: nn.relu(x @ WEIGHTS + BIAS), ["MatMul", "BiasAdd", "Relu"]),
     "layer on more axes": (lambda x: x.reshape(2, 2, 6) @ WEIGHTS + BIAS, ["Reshape", "BatchMatMulV2", "BiasAdd"]),
     "standardize": (_standardize, ["Mean", "Sub", "Square", "Mean", "AddV2", "Rsqrt", "Mul"]),
+    "batch norm": (_batch_norm, ["Reshape", "FusedBatchNormV3"]),
+    "batch norm of the batch": (
+        _batch_norm_of_batch, ["Reshape", "Mean", "Sub", "Square", "Mean", "FusedBatchNormV3"],
+    ),
+    "batch norm, another grouping, nothing added": (
+        lambda x: lax.rsqrt(jnp.asarray(VARIANCE) + 1e-3) * (x.reshape(2, 2, 1, 6) - MEAN) * SCALE, ["Reshape", "FusedBatchNormV3"],
+    ),
+    "batch norm without parameters": (
+        lambda x: (x.reshape(2, 2, 1, 6) - MEAN) * lax.rsqrt(jnp.asarray(VARIANCE) + 1e-3), ["Reshape", "FusedBatchNormV3"],
+    ),
     "outer": (lambda x: x[:, :, None] * x[:, None, :], ["ExpandDims", "ExpandDims", "Mul"]),
     "where": (lambda x: jnp.where(x > 1, x, 0.0), ["Greater", "SelectV2"]),
     "unused": (lambda x: (jnp.sin(x), x + 1)[1], ["AddV2"]),
@@ -89,13 +114,26 @@ def test_operations(name):
 
 
 @pytest.mark.parametrize(
-    "name", ["relu", "relu6", "leaky relu", "elu", "clip", "softmax", "log softmax", "mean", "layer"]
+    "name",
+    [
+        "relu",
+        "relu6",
+        "leaky relu",
+        "elu",
+        "clip",
+        "softmax",
+        "log softmax",
+        "mean",
+        "layer",
+        "batch norm",
+        "batch norm of the batch",
+    ],
 )
 def test_derivatives_are_ours(name):
     """What is one operation has the derivative that the function has, at zero and at the ends, too."""
     fun = GRAPHS[name][0]
     total = lambda x: jnp.sum(jnp.sin(fun(x)))
-    x = np.concatenate([X, np.array([[0, 6, -1, 1, 0, 6]], np.float32)])
+    x = np.concatenate([X, np.array([[0, 6, -1, 1, 0, 6], [6, 0, 1, -1, 2, 2]], np.float32)])
     with tf.GradientTape() as tape:
         given = tf.constant(x)
         tape.watch(given)
@@ -120,6 +158,18 @@ NEARLY = {
     "rows and columns": lambda x: jnp.broadcast_to(x[:1], (4, 6)) * jnp.broadcast_to(x[:, :1], (4, 6)),
     "repeated": lambda x: jnp.broadcast_to(x[0], (4, 6)) * jnp.broadcast_to(x[0], (4, 6)),
     "repeated and used": lambda x: (jnp.broadcast_to(x[0], (4, 6)) + x, jnp.broadcast_to(x[0], (4, 6)))[0],
+    "batch norm of vectors": lambda x: _batch_norm(x, shape=(1, 4, 6))[0],
+    "batch norm of one pixel": lambda x: _batch_norm(x[0], shape=(1, 1, 1, 6)),
+    "batch norm of rows": lambda x: (
+        (x.reshape(2, 2, 1, 6) - x[:2].reshape(2, 1, 1, 6)) * lax.rsqrt(jnp.asarray(VARIANCE) + 1.0) + 1
+    ),
+    "batch norm of pixels": lambda x: (
+        (x.reshape(2, 2, 1, 6) - MEAN) * lax.rsqrt(x.reshape(2, 2, 1, 6) ** 2 + 1.0) + OFFSET
+    ),
+    "batch norm that is used": lambda x: (lambda y: y * SCALE + OFFSET + y)(
+        (x.reshape(2, 2, 1, 6) - MEAN) * lax.rsqrt(jnp.asarray(VARIANCE) + 1.0)
+    ),
+    "three factors": lambda x: (x.reshape(2, 2, 1, 6) - MEAN) * lax.rsqrt(jnp.asarray(VARIANCE) + 1.0) * SCALE * x[0],
     "one row": lambda x: x + jnp.broadcast_to(x[:1, :1], (4, 6)),
 }
 

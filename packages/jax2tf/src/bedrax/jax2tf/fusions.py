@@ -273,6 +273,89 @@ _REDUCTIONS = {
 }
 
 
+# ---- along the last axis -------------------------------------------------------------------------
+
+
+@_pattern(p.add_p, p.mul_p)
+def _normalized(program, eqn):
+    """``(x - mean) * rsqrt(variance + epsilon) * scale + offset``, by channels of images; scale and offset may lack.
+
+    TensorFlow's operation computes it in this order. TFLite and grappler make it a part of the convolution before it.
+    """
+    (out,) = eqn.outvars
+    if str(out.aval.dtype) != "float32" or len(out.aval.shape) != 4:
+        return None
+    offset = None
+    if eqn.primitive is p.add_p:
+        x, y = eqn.invars
+        out, wide = (x, y) if program.by(x, p.mul_p) is not None else (y, x)
+        offset = _channels(program, wide, eqn.outvars[0].aval.shape)
+        if offset is None or program.uses[out] > 1:
+            return None
+    factors = _factors(program, out)
+    centred = [f for f in factors if program.by(f, p.sub_p) and _channels(program, f, f.aval.shape) is None]
+    roots = [f for f in factors if program.by(f, p.rsqrt_p)]
+    scale = [f for f in factors if not any(f is known for known in (*centred, *roots))]
+    if len(centred) != 1 or len(roots) != 1 or len(scale) > 1 or program.uses[centred[0]] > 1:
+        return None
+    x, mean = program.by(centred[0], p.sub_p).invars
+    whole = program.by(_peeled(program, program.by(roots[0], p.rsqrt_p).invars[0]), p.add_p)
+    value = program.number(whole.invars[1]) if whole is not None else None
+    if type(x) is Literal or value is None or value < 0:
+        return None
+    vectors = [_channels(program, v, out.aval.shape) for v in (mean, whole.invars[0], *scale)]
+    if None in vectors:
+        return None
+    more = [] if offset is None else [offset]
+    return Fused((x, *vectors, *more), lambda ctx, *xs: _batch_norm(ctx, value, len(scale), *xs))
+
+
+def _batch_norm(ctx, epsilon: float, scaled: int, x, *given):
+    vectors = [v if v.shape.rank == 1 else tf.reshape(v, [-1]) for v in given]
+    like = lambda n: ctx.constant(np.full(x.shape[-1], n, np.float32))
+    scale, offset = vectors[2 : 2 + scaled] or [like(1)], vectors[2 + scaled :] or [like(0)]
+    return tf.raw_ops.FusedBatchNormV3(
+        x=x, mean=vectors[0], variance=vectors[1], scale=scale[0], offset=offset[0], epsilon=epsilon, is_training=False
+    ).y  # fmt: skip
+
+
+def _factors(program, atom) -> list:
+    """The factors of a product that is used once, those of vectors that it repeats among them."""
+    product = program.by(atom, p.mul_p)
+    if product is None:
+        inner = _channels(program, atom, atom.aval.shape)
+        return [atom] if inner is None or inner is atom else _factors(program, inner)
+    used = [a for a in product.invars if program.by(a, p.mul_p) and program.uses[a] > 1]
+    return [atom] if used else [f for a in product.invars for f in _factors(program, a)]
+
+
+def _peeled(program, atom):
+    """What an array repeats along its axes before the last one."""
+    while (eqn := program.by(atom, broadcast_in_dim_p, reshape_p)) is not None:
+        inner, rank = eqn.invars[0], len(atom.aval.shape)
+        if type(inner) is Literal or not inner.aval.shape:
+            break
+        if eqn.primitive is reshape_p:
+            aligned = eqn.params["dimensions"] is None
+        else:
+            aligned = eqn.params["broadcast_dimensions"][-1] == rank - 1
+        *leading, size = inner.aval.shape
+        ones = all(dims.definitely_equal(d, 1) for d in leading)
+        if not aligned or not ones or not dims.definitely_equal(size, atom.aval.shape[-1]):
+            break
+        atom = inner
+    return atom
+
+
+def _channels(program, atom, shape):
+    """What `atom` repeats along all axes of `shape` but the last one, or None if it does not, or the size is not known."""
+    if type(atom) is Literal or not atom.aval.shape or not dims.is_constant_dim(shape[-1]):
+        return None
+    atom = _peeled(program, atom)
+    *leading, size = atom.aval.shape
+    return atom if size == shape[-1] and all(dims.definitely_equal(d, 1) for d in leading) else None
+
+
 @_pattern(p.add_p)
 def _bias(program, eqn):
     """A vector added along the last axis."""
@@ -287,28 +370,10 @@ def _bias(program, eqn):
 
 def _as_vector(program, atom, whole):
     """The vector that `atom` repeats for every row of `whole`."""
-    shape = whole.aval.shape
-    if not dims.definitely_equal_shape(atom.aval.shape, shape):
+    if type(atom) is Literal or not dims.definitely_equal_shape(atom.aval.shape, whole.aval.shape):
         return None
-    while (eqn := program.by(atom, broadcast_in_dim_p, reshape_p)) is not None:
-        inner, rank = eqn.invars[0], len(atom.aval.shape)
-        if type(inner) is Literal or not inner.aval.shape:
-            return None
-        if eqn.primitive is reshape_p:
-            aligned = eqn.params["dimensions"] is None
-        else:
-            aligned = eqn.params["broadcast_dimensions"][-1] == rank - 1
-        *leading, n = inner.aval.shape
-        if (
-            not aligned
-            or not dims.definitely_equal(n, shape[-1])
-            or any(not dims.definitely_equal(d, 1) for d in leading)
-        ):
-            return None
-        if not leading:
-            return inner
-        atom = inner
-    return None
+    atom = _peeled(program, atom)
+    return atom if len(atom.aval.shape) == 1 else None
 
 
 # ---- plans ---------------------------------------------------------------------------------------
