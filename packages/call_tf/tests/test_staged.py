@@ -23,12 +23,15 @@ from bedrax.call_tf import (
     call_tf_ordered_effect,
     call_tf_p,
     check_tf_result,
+    emit_tf_embedded_graph_custom_call,
 )
 from bedrax.core import config, staging
 from bedrax.core.avals import ShapeDtypeStruct
 from bedrax.core.ir import eval_jaxpr
+from bedrax.core.tracing import Primitive
 from bedrax.tf.tables import tf_calls, tf_functions
 from bedrax.xla_backend import export, jit
+from bedrax.xla_backend.tables import lowering_rules
 
 ONE = np.float32(1)
 X = np.linspace(-1, 1, 5, dtype=np.float32)
@@ -377,3 +380,19 @@ def test_each_signature_and_thread_has_its_own_structure():
 
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         assert list(pool.map(one, range(64))) == list(range(64))
+
+
+def test_a_rule_of_ones_own_calls_a_concrete_function():
+    prim = Primitive("sine_by_tensorflow")
+    prim.def_abstract_eval(lambda x: x)
+    concrete = tf.function(tf.sin, autograph=False).get_concrete_function(tf.TensorSpec([5], tf.float32))
+
+    @lowering_rules.rule(prim)
+    def rule(ctx, x):
+        return emit_tf_embedded_graph_custom_call(ctx, concrete, [x], False, False, ctx.avals_out)
+
+    fun_tf, functions = native(lambda x: prim.bind(x) + 1, spec(5))
+    assert len(functions) == 1
+    np.testing.assert_allclose(fun_tf(X), np.sin(X) + 1, rtol=1e-6)
+    with pytest.raises(ValueError, match="only supports programs that jax2tf.convert exports"):
+        jit(prim.bind)(X)

@@ -147,3 +147,30 @@ assert program(np.ones(4, np.float32)).sharding.shard_shape((4,)) == (2,)
 def test_a_value_is_split_as_its_type_says():
     environment = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=2", "JAX_PLATFORMS": "cpu"}
     subprocess.run([sys.executable, "-c", SPLIT], env=environment, check=True)
+
+
+class Celsius:
+    """A constant of a library's own."""
+
+    def __init__(self, degrees):
+        self.degrees = degrees
+
+
+def test_constants_of_a_library():
+    prim = Primitive("with_celsius")
+    prim.def_abstract_eval(lambda x: x)
+    handler = lambda value, aval: mlir_rules.ir_constant(np.float32(value.degrees + 273))
+    mlir_rules.register_constant_handler(Celsius, handler)
+    scalar = ShapedArray((), np.float32)
+    rule = lambda ctx, x: mlir_rules.lower_fun(lax.add, False)(
+        ctx.replace(avals_in=[scalar, scalar]), x, ir_constant(Celsius(27))
+    )
+    register_lowering(prim, rule)
+    assert float(jit(prim.bind)(np.float32(1))) == 301
+
+
+def test_sizes_as_a_value():
+    prim = Primitive("with_sizes")
+    prim.def_abstract_eval(lambda x: ShapedArray((x.ndim,), np.dtype(np.int32)))
+    register_lowering(prim, lambda ctx, x: mlir_rules.shape_tensor(ctx, ctx.avals_in[0].shape))
+    np.testing.assert_array_equal(jit(prim.bind)(np.ones((3, 1, 5), np.float32)), [3, 1, 5])

@@ -7,6 +7,7 @@ from bedrax import lax
 from bedrax.autodiff import grad, jvp, linear_transpose
 from bedrax.batching import vmap
 from bedrax.core import ShapedArray
+from bedrax.core.ir import jaxpr_as_fun
 from bedrax.core.jitting import jit
 from bedrax.core.staging import make_jaxpr
 from bedrax.core.tracing import Primitive
@@ -116,3 +117,18 @@ def test_a_primitive_inside_jit_is_evaluated_by_its_impl_or_says_what_is_missing
         assert float(jit(prim.bind)(f32(3), f32(1))) == 10
     except NotImplementedError as error:  # a compiler needs a rule of its own
         assert "square_plus_jit" in str(error)
+
+
+def test_partly_known_values():
+    seen = []
+
+    def f(x, y, z):
+        seen.append(isinstance(x, float))
+        return [x * 2, lax.add(lax.mul(y, f32(3)), x), z]
+
+    pvals = [partial_eval.PartialVal.known(5.0), *[partial_eval.PartialVal.unknown(ShapedArray((), f32))] * 2]
+    jaxpr, outs, residuals = partial_eval.trace_to_jaxpr_nounits(linear_util.wrap_init(f), pvals)
+    assert seen == [True] and [p.is_known() for p in outs] == [True, False, False] and outs[0].get_known() == 10
+    assert jaxpr_as_fun(jaxpr)(*residuals, f32(2), f32(7)) == [11, 7]
+    _, forced, _ = partial_eval.trace_to_jaxpr_nounits(f, pvals, instantiate=[True, False, False])
+    assert [p.is_known() for p in forced] == [False, False, False]

@@ -1,5 +1,6 @@
 """Maps from lines of programs to the lines of this file that they came from."""
 
+import os
 import re
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import numpy as np
 import pytest
 
 from bedrax import lax
+from bedrax.core.jitting import jit
 from bedrax.extend import source_maps
 
 
@@ -71,3 +73,25 @@ def test_passes_are_registered_once():
     assert "HloModule" in dump.generated_code and len(lines_of(dump.source_map)) == len(
         dump.generated_code.splitlines()
     )
+
+
+def test_a_printed_module_is_mapped():
+    text = jit(wave).lower(np.float32(1)).as_text(debug_info=True)
+    places = lines_of(source_maps.create_mlir_sourcemap(text))
+    sine = next(here for line, here in zip(text.splitlines(), places, strict=True) if "stablehlo.sine" in line)
+    assert "the line of the sine" in LINES[sine[0][1]]
+
+
+def test_the_environment_of_a_compilation(monkeypatch):
+    seen = {}
+
+    def f(x):  # traced in the same environment
+        seen.update({name: os.environ.get(name) for name in ("A_VARIABLE", "ANOTHER")})
+        return lax.sin(x)
+
+    monkeypatch.setenv("A_VARIABLE", "before")
+    monkeypatch.delenv("ANOTHER", raising=False)
+    program = source_maps.compile_with_env(f, (np.float32(1),), {}, {"A_VARIABLE": "during", "ANOTHER": "there"}, {})
+    assert seen == {"A_VARIABLE": "during", "ANOTHER": "there"}
+    assert os.environ["A_VARIABLE"] == "before" and "ANOTHER" not in os.environ
+    np.testing.assert_allclose(program(np.float32(1)), np.sin(1), rtol=1e-6)

@@ -534,3 +534,15 @@ def test_sparsify_fun_takes_flat_arguments():
     assert isinstance(out, BCOO)
     np.testing.assert_array_equal(out.todense(), 2 * x)
     np.testing.assert_array_equal(dense, x + 1)
+
+
+def test_flatten_fun_for_sparse_ad():
+    x = BCOO.fromdense(np.diag(np.arange(1, 4, dtype=np.float32)))
+    fun, positions, leaves, rebuilt = ad.flatten_fun_for_sparse_ad(lambda s, y: (s @ y, y), (0, 1), (x, np.ones(3)))
+    assert [leaves[i].shape for i in positions] == [(3,), (3,)] and leaves[positions[0]] is x.data
+    np.testing.assert_array_equal(fun(*leaves)[0], [1, 2, 3])
+    new, dense = rebuilt([x.data * 2, np.zeros(3)])
+    np.testing.assert_array_equal(new.todense(), 2 * x.todense())
+    assert isinstance(new, BCOO) and not dense.any()
+    _, _, _, single = ad.flatten_fun_for_sparse_ad(lambda s, y: s @ y, 1, (x, np.ones(3)))
+    assert single([5]) == 5

@@ -10,10 +10,12 @@ import pytest
 
 from bedrax.autodiff import grad
 from bedrax.batching import vmap
-from bedrax.core.avals import ShapeDtypeStruct
+from bedrax.core.avals import ShapedArray, ShapeDtypeStruct
 from bedrax.core.jitting import jit
 from bedrax.core.staging import make_jaxpr
+from bedrax.core.tracing import Primitive
 from bedrax.xla_backend import ffi
+from bedrax.xla_backend.tables import lowering_rules
 
 RNG = np.random.RandomState(0)
 A = RNG.standard_normal((4, 3, 3)).astype(np.float32)
@@ -87,3 +89,28 @@ def test_capsules_and_headers():
     capsule = ffi.pycapsule(ctypes.pythonapi.PyLong_AsLong)
     assert type(capsule).__name__ == "PyCapsule"
     ffi.register_ffi_target("bedrax_test_target", capsule, platform="cpu", api_version=0)
+
+
+@pytest.mark.parametrize("make", [ffi.ffi_lowering, ffi.build_ffi_lowering_function])
+def test_a_compiled_function_as_a_lowering_rule(make):
+    prim = Primitive(f"cholesky_by_{make.__name__}", multiple_results=True)
+    prim.def_abstract_eval(lambda x, **_: [ShapedArray(x.shape, x.dtype), ShapedArray((), np.dtype(np.int32))])
+    column_major = (1, 0)
+    rule = make(
+        "lapack_spotrf_ffi", operand_layouts=[column_major], result_layouts=[column_major, ()],
+        backend_config={"uplo": np.uint8(ord("L"))},
+    )  # fmt: skip
+    lowering_rules.replace(prim, rule)
+    lower, status = jit(prim.bind)(A[0])
+    np.testing.assert_allclose(np.tril(lower), np.linalg.cholesky(A[0]), rtol=1e-5)
+    assert status == 0
+
+
+def test_types_of_states_are_registered():
+    numbers = [ctypes.c_int64(0) for _ in range(2)]
+    capsule = ctypes.pythonapi.PyCapsule_New
+    capsule.restype, capsule.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+    first, second = [capsule(ctypes.addressof(n), None, None) for n in numbers]
+    ffi.register_ffi_type("bedrax_test_type", {"type_id": first}, platform="cpu")
+    ffi.register_ffi_type_id("bedrax_other_test_type", second, platform="cpu")
+    assert numbers[0].value and numbers[1].value and numbers[0].value != numbers[1].value  # XLA gave them numbers
