@@ -41,9 +41,15 @@ def refuses(action, *words):
 PROGRAMS = {
     "types": """
         assert text(A) == "f32[8@x,8@y]" and typeof(A).sharding.spec == P("x", "y")
-        assert typeof(put(M)).sharding is None and text(put(M, ("x", "y"))) == "f32[8@(x,y),8]"
+        assert typeof(put(M)).sharding.spec == P(None, None) and text(put(M, ("x", "y"))) == "f32[8@(x,y),8]"
         auto = xla.make_mesh((2, 4), ("x", "y"), (AxisType.Auto,) * 2)
-        assert typeof(xla.device_put(M, NamedSharding(auto, P("x")))).sharding is None
+        assert typeof(xla.device_put(M, NamedSharding(auto, P("x")))).split is None
+        # what is not split has a sharding, too: of the mesh in force, and one that says nothing where it is asked for
+        with set_mesh(auto):
+            told = typeof(jnp.ones((2, 3))).sharding
+        assert told.spec == P(None, None) and told.mesh.axis_types == auto.axis_types
+        nothing = typeof(1.0).sharding
+        assert nothing.spec == P() and nothing.mesh.empty and typeof(jnp.zeros(3, out_sharding=nothing)) == typeof(jnp.zeros(3))
         assert "f32[8@y] = reduce_sum" in str(make_jaxpr(lambda a: lax.reduce_sum(lax.sin(a), (0,)))(A))
         shape = ShapeDtypeStruct((8, 8), np.float32, sharding=A.sharding)
         assert xla.jit(lambda a: lax.sin(a)).lower(shape).compile()(A).sharding == A.sharding
@@ -167,7 +173,7 @@ PROGRAMS = {
         def loss(params, inputs):
             hidden = jnp.tanh(inputs @ params[0])
             with set_mesh(mesh):
-                out = jnp.dot(hidden, params[1], out_sharding=P("x") if typeof(inputs).sharding else None)
+                out = jnp.dot(hidden, params[1], out_sharding=P("x") if typeof(inputs).split else None)
             return jnp.mean((out - 1) ** 2)
         def step(params, inputs):
             value, back = value_and_grad(loss)(params, inputs)

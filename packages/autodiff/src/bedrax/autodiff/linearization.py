@@ -63,10 +63,10 @@ class Entry:
 
 def _at_home(ct: Any, aval: Any) -> Any:
     """A cotangent, split as the type of its primal tells."""
-    split = getattr(aval, "sharding", None)
-    if split is None or aval_of(ct).sharding == split:
+    split = getattr(aval, "split", None)
+    if split is None or aval_of(ct).split == split:
         return ct
-    return reshard_p.bind(ct, to=split, src=aval_of(ct).sharding or anywhere)
+    return reshard_p.bind(ct, to=split, src=aval_of(ct).split or anywhere)
 
 
 class Tape(Trace):

@@ -166,7 +166,7 @@ def bilinear(prim, lhs_transpose: Callable, rhs_transpose: Callable) -> None:
         if not (is_split(ct) or is_split(other)):
             return rule(ct, *((undefined, other) if i == 0 else (other, undefined)), **params)
         # Types tell how values are split: the cotangent's like its primal, whatever was contracted for it.
-        where = undefined.aval.sharding or anywhere
+        where = undefined.aval.split or anywhere
         return placed_result(where, _by_values(rule, i, undefined.aval), ct, other, **params)
 
     jvp_rules.add(prim, jvp_rule, "bilinear")

@@ -1,9 +1,8 @@
 """Abstract values: what a program knows of a value before it has one.
 
 `ShapedArray` is the type of every array in a jaxpr: shape, dtype, and whether the dtype is
-weak (came from a Python scalar and gives way in promotion). It has room for a sharding, a
-memory space and the mesh axes over which the value varies (`vma`), which stay at their
-defaults on one device.
+weak (came from a Python scalar and gives way in promotion). It has room for a sharding, a memory space and the mesh
+axes over which the value varies (`vma`), which stay at their defaults on one device.
 """
 
 from __future__ import annotations
@@ -112,44 +111,42 @@ def held_or_type(x: Any) -> Held | AbstractValue:
 
 
 class ShapedArray(AbstractValue):
-    """The type of an array: `shape`, `dtype`, `weak_type` (and where it lives).
+    """The type of an array; `split` is how it is split, if it is. Equality and hash cover every field; immutable."""
 
-    Equality and hash cover every field. Instances are immutable by convention.
-    """
-
-    __slots__ = ("_hash", "dtype", "memory_space", "shape", "sharding", "vma", "weak_type")
+    __slots__ = ("_hash", "dtype", "memory_space", "shape", "split", "vma", "weak_type")
     is_array = True
 
     def __init__(self, shape, dtype, weak_type=False, *, sharding=None, memory_space=None, vma=_NO_AXES):
         self.shape = shape if type(shape) is tuple else dims.canonical_shape(shape)
         self.dtype = dtype if isinstance(dtype, np.dtype) else dtypes.as_dtype(dtype)
         self.weak_type = weak_type
-        self.sharding = sharding
+        self.split = None if sharding is None or sharding.mesh.empty else sharding
         self.memory_space = memory_space
         self.vma = vma
         self._hash = None
 
     ndim = property(lambda self: len(self.shape))
     size = property(lambda self: dims.size(self.shape))
+    sharding = property(lambda self: self.split or offers.offered("sharding of types", lambda aval: None)(self))
     manual_axis_type = property(lambda self: offers.offered("manual axis type")(varying=self.vma))
 
     def update(self, **changes) -> ShapedArray:
         """A copy with some fields changed."""
         fields = dict(
             shape=self.shape, dtype=self.dtype, weak_type=self.weak_type,
-            sharding=self.sharding, memory_space=self.memory_space, vma=self.vma,
+            sharding=self.split, memory_space=self.memory_space, vma=self.vma,
         )  # fmt: skip
         fields.update(changes)
         return ShapedArray(fields.pop("shape"), fields.pop("dtype"), fields.pop("weak_type"), **fields)
 
     def with_axis(self, d: int, size: Any) -> ShapedArray:
         """The type of several such arrays along a new axis, which is not split."""
-        split = None if self.sharding is None else self.sharding.with_dimension(d, ())
+        split = None if self.split is None else self.split.with_dimension(d, ())
         return self.update(shape=(*self.shape[:d], size, *self.shape[d:]), sharding=split)
 
     def without_axis(self, d: int) -> ShapedArray:
         """The type of an element along an axis."""
-        split = None if self.sharding is None else self.sharding.without_dimension(d)
+        split = None if self.split is None else self.split.without_dimension(d)
         return self.update(shape=self.shape[:d] + self.shape[d + 1 :], sharding=split)
 
     def strip_weak_type(self) -> ShapedArray:
@@ -159,7 +156,7 @@ class ShapedArray(AbstractValue):
         """Floats and complex numbers are their own tangent space; the rest has `float0`."""
         if dtypes.is_inexact(self.dtype):
             return self
-        return ShapedArray(self.shape, dtypes.float0, sharding=self.sharding, vma=self.vma)
+        return ShapedArray(self.shape, dtypes.float0, sharding=self.split, vma=self.vma)
 
     def __eq__(self, other):
         if self is other:
@@ -171,7 +168,7 @@ class ShapedArray(AbstractValue):
             and self.weak_type == other.weak_type
             and self.vma == other.vma
             and self.memory_space == other.memory_space
-            and self.sharding == other.sharding
+            and self.split == other.split
         )
 
     def __hash__(self):
@@ -185,9 +182,9 @@ class ShapedArray(AbstractValue):
         return f"{dtypes.short_name(self.dtype)}[{self._dims()}]"
 
     def _dims(self) -> str:
-        if self.sharding is None:
+        if self.split is None:
             return ",".join(map(str, self.shape))
-        entries = [*self.sharding.spec, *[None] * len(self.shape)]
+        entries = [*self.split.spec, *[None] * len(self.shape)]
         axes = [f"({','.join(map(str, e))})" if isinstance(e, tuple) else e for e in entries]
         return ",".join([str(n) if e is None else f"{n}@{e}" for n, e in zip(self.shape, axes, strict=False)])
 
@@ -353,8 +350,8 @@ class ShapeDtypeStruct:
     @classmethod
     def like(cls, x: Any) -> ShapeDtypeStruct:
         """What stands for `x`: an array, a scalar, or whatever has a shape and a dtype."""
-        aval = abstractify(x)
-        return cls(aval.shape, aval.dtype, sharding=getattr(x, "sharding", None), weak_type=aval.weak_type)
+        aval, place = abstractify(x), getattr(x, "split", getattr(x, "sharding", None))
+        return cls(aval.shape, aval.dtype, sharding=place, weak_type=aval.weak_type)
 
     ndim = property(lambda self: len(self.shape))
     size = property(lambda self: dims.size(self.shape))

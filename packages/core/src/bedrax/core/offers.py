@@ -13,7 +13,7 @@ def offer(purpose: str, module: str, function: str) -> None:
     _functions[purpose] = module, function
 
 
-def offered(purpose: str) -> Callable | None:
-    """The function for `purpose`; None if nobody has offered one."""
+def offered(purpose: str, otherwise: Callable | None = None) -> Callable | None:
+    """The function for `purpose`; `otherwise` if nobody has offered one."""
     found = _functions.get(purpose)
-    return None if found is None else getattr(importlib.import_module(found[0]), found[1])
+    return otherwise if found is None else getattr(importlib.import_module(found[0]), found[1])

@@ -388,7 +388,7 @@ class Primitive:
         """
         if types_with_shardings is not None:
             for aval in types:
-                if getattr(aval, "sharding", None) is not None:
+                if getattr(aval, "split", None) is not None:
                     return types_with_shardings(self, types, params, shape_rules[self](*types, **params))
         if current.varying:
             return _varying_types(self, types, params)
@@ -548,7 +548,7 @@ def _holders(trace: Trace) -> str:
 @functools.lru_cache(8192)
 def _known_types(prim, types, params):
     out = shape_rules[prim](*types, **dict(params))
-    if type(out) is ShapedArray and out.sharding is None and out.memory_space is None and not out.vma:
+    if type(out) is ShapedArray and out.split is None and out.memory_space is None and not out.vma:
         return plain_aval(out.shape, out.dtype, out.weak_type)  # one object for equal types
     return out
 

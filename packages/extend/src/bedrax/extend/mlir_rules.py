@@ -317,7 +317,7 @@ flatten_ir_types = flatten_ir_values
 
 def lower_with_sharding_in_types(ctx: Any, op: Any, aval: AbstractValue) -> Any:
     """A value, split as its type says; as it is where the type says nothing."""
-    inner, place = _inner(ctx), getattr(aval, "sharding", None)
+    inner, place = _inner(ctx), getattr(aval, "split", None)
     return op if place is None else inner.program.partitioner.constrained(inner, op, place)
 
 

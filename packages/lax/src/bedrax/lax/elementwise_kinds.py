@@ -122,7 +122,7 @@ def joined(avals, shape, dtype, weak_type) -> ShapedArray:
         if aval.vma != vma:
             vma = vma | aval.vma
         if aval.shape == shape:
-            sharding = sharding or aval.sharding
+            sharding = sharding or aval.split
             memory_space = memory_space or aval.memory_space
     return ShapedArray(shape, dtype, weak_type, sharding=sharding, memory_space=memory_space, vma=vma)
 
@@ -154,7 +154,7 @@ def nary(name: str, *categories, result: Callable | None = None, family: str = "
 
     def shape_rule(x, y, *more):
         if not more and x.shape == y.shape and x.dtype == y.dtype and ok_x[x.dtype] and ok_y[y.dtype]:
-            if x is y or (x.weak_type == y.weak_type and x.vma == y.vma and x.sharding == y.sharding):
+            if x is y or (x.weak_type == y.weak_type and x.vma == y.vma and x.split == y.split):
                 return x if result is None else x.update(dtype=result(x.dtype))
         avals = (x, y, *more)
         shape = result_shape(name, avals)

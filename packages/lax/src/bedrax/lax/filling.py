@@ -54,7 +54,7 @@ def _scalar_as(value, aval: ShapedArray, dtype: np.dtype):
 
 def full_like(x, fill_value, dtype=None, shape=None, sharding=None):
     """`full` with the shape and dtype of `x` (an array, or whatever has a shape and a dtype)."""
-    split = getattr(aval_of(x), "sharding", None) if sharding is None and shape is None and is_valid_value(x) else None
+    split = getattr(aval_of(x), "split", None) if sharding is None and shape is None and is_valid_value(x) else None
     if split is not None:
         return moved(full_like(free(x), fill_value, dtype, aval_of(x).shape), split)
     if shape is None or dtype is None:

@@ -87,7 +87,7 @@ class Operation:
 def entries(aval: AbstractValue) -> tuple:
     """For each dimension of a type, the mesh axes that split it, or None."""
     shape = getattr(aval, "shape", ())
-    sharding = getattr(aval, "sharding", None)
+    sharding = getattr(aval, "split", None)
     spec = () if sharding is None else tuple(sharding.spec)
     return (*spec, *(None,) * (len(shape) - len(spec)))
 
@@ -170,7 +170,7 @@ def typed(prim, types: Sequence[AbstractValue], params: dict, out: Any) -> Any:
     rule = sharding_rules.find(prim)
     if prim is reshard_p or (rule is None and tables.programs[prim](params)):
         return out  # the types of programs inside tell it
-    shardings = [t.sharding for t in types if getattr(t, "sharding", None) is not None]
+    shardings = [t.split for t in types if getattr(t, "split", None) is not None]
     outs = list(out) if prim.multiple_results else [out]
     op = Operation(prim, types, outs, shardings[0])
     for s in shardings:
@@ -192,7 +192,7 @@ def _with(op: Operation, aval, spec):
         if used.count(a) > 1:
             raise op.error(f"the result would be split over {a!r} along two axes, as {spec}")
     if not used:
-        return aval if aval.sharding is None else aval.update(sharding=None)
+        return aval if aval.split is None else aval.update(sharding=None)
     return aval.update(sharding=type(op.sharding)(op.sharding.mesh, PartitionSpec(*spec)))
 
 
@@ -308,7 +308,7 @@ def _chosen(name: str, axes: Any) -> tuple[str, ...] | None:
 
 def _automatic_over(x: Any, axes: Sequence[str] | None) -> Any:
     """`x`, with a type that does not tell how it is split over some axes (None: all)."""
-    split = getattr(aval_of(x), "sharding", None)
+    split = getattr(aval_of(x), "split", None)
     if split is None or axes is None or all(a in axes for e in split.spec for a in axes_of(e)):
         return free(x)
     mesh = split.mesh.update(axis_types=meshes.changed_types(split.mesh, AxisType.Auto, axes))

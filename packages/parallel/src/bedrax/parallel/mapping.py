@@ -250,7 +250,7 @@ def _flat_specs(what: str, specs: Any, tree: Any, f: Callable) -> list[Partition
 
 def _inferred(f: Callable, leaves: Sequence[Any], axis_names: Any) -> list[PartitionSpec]:
     """What types say of the axes that are mapped (all, if `axis_names` is empty)."""
-    found = [getattr(aval_of(x).sharding, "spec", None) for x in leaves]
+    found = [getattr(aval_of(x).split, "spec", None) for x in leaves]
     if None in found:
         raise ValueError(
             f"shard_map: the type of an argument of {function_name(f)} does not say how it is split, as it does for axes of"

@@ -149,7 +149,7 @@ class AbstractMesh(_BaseMesh):
             if device is None
             else f", device_kind={device.device_kind}, num_cores={device.num_cores}, platform={device.platform}"
         )
-        return f"AbstractMesh({self._axes_text()}, axis_types={self._types_text()}{extra})"
+        return f"AbstractMesh({self._axes_text() or ()}, axis_types={self._types_text()}{extra})"
 
 
 class Mesh(_BaseMesh, contextlib.ContextDecorator):

@@ -39,6 +39,7 @@ class AbstractRef(AbstractValue):
     size = property(lambda self: self.inner_aval.size)
     weak_type = property(lambda self: self.inner_aval.weak_type)
     sharding = property(lambda self: self.inner_aval.sharding)
+    split = property(lambda self: self.inner_aval.split)
 
     def update(self, **changes) -> AbstractRef:
         """A copy with some of `inner_aval`, `memory_space`, `kind` changed."""

@@ -5,7 +5,7 @@ Importing this package makes XLA the executor of `bedrax.core`.
 
 from __future__ import annotations
 
-from bedrax.core import executors
+from bedrax.core import executors, offers
 from bedrax.core.jitting import jit
 from bedrax.xla_backend import array as _array
 from bedrax.xla_backend.clients import (
@@ -39,6 +39,7 @@ from bedrax.xla_backend.sharding import NamedSharding, Sharding, SingleDeviceSha
 _array.install()
 executor = XlaExecutor()
 executors.provide(executor)
+offers.offer("sharding of types", "bedrax.xla_backend.sharding", "of_type")
 
 __all__ = [
     "JaxRuntimeError", "NamedSharding", "Shard", "Sharding",

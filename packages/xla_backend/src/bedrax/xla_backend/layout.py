@@ -116,7 +116,7 @@ class Format:
         return Format(self.layout.update(major_to_minor=order, tiling=None), sharding)
 
     def sharding_of_type(self, aval) -> Any:
-        return aval.sharding if self.sharding is None else self.sharding.sharding_of_type(aval)
+        return aval.split if self.sharding is None else self.sharding.sharding_of_type(aval)
 
     def __eq__(self, other):
         return type(other) is Format and (self.layout, self.sharding) == (other.layout, other.sharding)

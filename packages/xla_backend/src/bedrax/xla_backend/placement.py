@@ -85,7 +85,7 @@ def to_sharding(x: Any, sharding, committed: bool = True):
 def placed_type(aval: ShapedArray, sharding) -> ShapedArray:
     """The type of an array at a place."""
     told = sharding.sharding_of_type(aval)
-    return aval if told == aval.sharding else aval.update(sharding=told)
+    return aval if told == aval.split else aval.update(sharding=told)
 
 
 def _move(x, sharding, committed: bool):
@@ -141,7 +141,7 @@ def _put_leaf(x: Any, where: Any, donate: bool, may_alias: bool | None, src: Any
         x = executors.get().asarray(x)
     if may_alias is False and type(x) is np.ndarray:
         x = x.copy()  # on the CPU, a buffer may be the NumPy array's own memory
-    if where is None:
+    if where is None or where is anywhere:
         if type(x) is ArrayImpl:
             check_alive(x)
             return copy(x) if may_alias is False else x
@@ -487,8 +487,8 @@ def meshes_inside(program: Jaxpr) -> frozenset:
         for place in device_rules[eqn.primitive](eqn.params):
             found |= _axes_of_place(place)
         for v in eqn.outvars:
-            if getattr(v.aval, "sharding", None) is not None:
-                found.add(v.aval.sharding.mesh.shape_tuple)
+            if getattr(v.aval, "split", None) is not None:
+                found.add(v.aval.split.mesh.shape_tuple)
         for inner in programs_in(eqn):
             found |= meshes_inside(inner)
     return frozenset(found)
@@ -605,7 +605,7 @@ def _as_typed(place: Any, aval: Any, mesh: Any, otherwise: Any) -> Any:
     """Where a result goes of which nobody said: as its type tells."""
     if place is not None or not aval.is_array:
         return place
-    return otherwise if aval.sharding is None else NamedSharding(mesh, aval.sharding.spec)
+    return otherwise if aval.split is None else NamedSharding(mesh, aval.split.spec)
 
 
 def _layouts(args: Sequence[Any], arguments: tuple, results: tuple) -> tuple | None:

@@ -21,7 +21,7 @@ from bedrax.core import dims, tracing
 from bedrax.core.avals import ShapedArray
 from bedrax.lax.primitives.placement import Memory, anywhere
 from bedrax.parallel import explicit
-from bedrax.parallel.meshes import AbstractMesh, AxisType, Mesh, get_mesh, physical_mesh
+from bedrax.parallel.meshes import AbstractMesh, AxisType, Mesh, get_abstract_mesh, get_mesh, physical_mesh
 from bedrax.parallel.specs import UNCONSTRAINED, PartitionSpec, axes_of, check_pspec
 from bedrax.xla_backend import clients
 from bedrax.xla_backend.door import runtime
@@ -279,7 +279,7 @@ def check_divides(place: NamedSharding, shape: tuple, what: str) -> None:
 
 def _resolved(where: Any, what: str) -> Any:
     if where is None or where is anywhere or isinstance(where, (Sharding, Memory)):
-        return where
+        return anywhere if isinstance(where, NamedSharding) and where.mesh.empty else where
     if isinstance(where, runtime.Device):
         return make_single_device_sharding(where)
     if isinstance(where, Format):
@@ -374,7 +374,7 @@ class NamedSharding(runtime.NamedShardingBase):
 
     def sharding_of_type(self, aval) -> NamedSharding | None:
         """What the type of an array here tells: how it is split over explicit axes; None where it is not."""
-        return _explicit(self.mesh, self.spec, len(aval.shape), aval.sharding)
+        return _explicit(self.mesh, self.spec, len(aval.shape), aval.split)
 
     def unconstrained(self, ndim: int) -> tuple[int, ...]:
         """The dimensions that the partitioner may split as it likes."""
@@ -454,6 +454,11 @@ def on_devices(place: NamedSharding, x: Any) -> NamedSharding:
             types = place.mesh.axis_types
             return place.update(mesh=mesh if mesh.axis_types == types else mesh.update(axis_types=types))
     raise ValueError(f"{place} is over a mesh without devices; make one with these axes current, with jax.set_mesh")
+
+
+def of_type(aval: Any) -> NamedSharding:
+    """The sharding of a type that tells of no dimension how it is split: along no axis of the mesh in force."""
+    return NamedSharding(get_abstract_mesh().update(abstract_device=None), PartitionSpec(*(None,) * len(aval.shape)))
 
 
 @functools.lru_cache(4096)

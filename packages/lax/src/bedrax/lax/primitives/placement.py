@@ -43,7 +43,7 @@ class Memory:
         return self
 
     def sharding_of_type(self, aval) -> Any:
-        return aval.sharding
+        return aval.split
 
     def __eq__(self, other):
         return type(other) is Memory and self.kind == other.kind
@@ -83,7 +83,7 @@ reshard_p = Primitive("reshard", "placement")
 @reshard_p.abstract
 def _type_at_place(aval, *, to, src):
     found = to.sharding_of_type(aval)
-    return aval if found == aval.sharding else aval.update(sharding=found)
+    return aval if found == aval.split else aval.update(sharding=found)
 
 
 reshard_p.def_impl(lambda x, *, to, src: executors.get().reshard(x, to))
@@ -105,8 +105,8 @@ def placed(x: Any, where: Any, what: str = "out_sharding") -> Any:
 def moved(x: Any, to: Any) -> Any:
     """`x` at a place; its cotangent goes back, if types tell where it was."""
     aval = aval_of(x)
-    told = aval.sharding is not None or to.sharding_of_type(aval) is not None
-    return reshard_p.bind(x, to=to, src=(aval.sharding or anywhere) if told else None)
+    told = aval.split is not None or to.sharding_of_type(aval) is not None
+    return reshard_p.bind(x, to=to, src=(aval.split or anywhere) if told else None)
 
 
 def placed_result(where: Any, fun: Callable, *operands: Any, **params: Any) -> Any:
@@ -128,12 +128,12 @@ def _placed_program(fun: Callable, where: Any, params: tuple) -> Callable:
 
 def is_split(x: Any) -> bool:
     """Whether the type of `x` tells how it is split."""
-    return getattr(aval_of(x), "sharding", None) is not None
+    return getattr(aval_of(x), "split", None) is not None
 
 
 def free(x: Any) -> Any:
     """`x`, with a type that does not tell how it is split."""
-    split = getattr(aval_of(x), "sharding", None)
+    split = getattr(aval_of(x), "split", None)
     return x if split is None else reshard_p.bind(x, to=anywhere, src=split)
 
 

@@ -196,12 +196,12 @@ def inline(block: Block, jaxpr: Jaxpr, operands: Sequence[Any], consts: Sequence
 
 def _as_typed(ctx: LoweringContext, eqn, out: Any) -> Any:
     """The results of an equation, split as their types tell."""
-    if all(getattr(v.aval, "sharding", None) is None for v in eqn.outvars):
+    if all(getattr(v.aval, "split", None) is None for v in eqn.outvars):
         return out
     several = type(out) is list or type(out) is tuple
     found = [
-        value if getattr(v.aval, "sharding", None) is None
-        else ctx.program.partitioner.constrained(ctx, value, v.aval.sharding)
+        value if getattr(v.aval, "split", None) is None
+        else ctx.program.partitioner.constrained(ctx, value, v.aval.split)
         for v, value in zip(eqn.outvars, out if several else [out], strict=True)
     ]  # fmt: skip
     return found if several else found[0]
