@@ -24,7 +24,7 @@ from bedrax.core.avals import ShapedArray
 from bedrax.core.ir import Jaxpr, Literal
 from bedrax.lax import element_types
 from bedrax.lax.primitives.placement import reshard_p
-from bedrax.xla_backend import compilation_cache, flags, placement, platforms, sharding
+from bedrax.xla_backend import compilation_cache, flags, placement, platforms, room, sharding
 from bedrax.xla_backend.door import runtime
 from bedrax.xla_backend.door.arrays import ArrayImpl, layout_of, sharding_of
 from bedrax.xla_backend.host import check_alive
@@ -85,6 +85,7 @@ class LoweredProgram:
             build = options.executable_build_options
             build.allow_spmd_sharding_propagation_to_parameters = [False] * len(self.const_args) + free
             build.allow_spmd_sharding_propagation_to_output = [s is None for s in where.results]
+        room.make()
         started = time.monotonic()
         devices = runtime.DeviceList(where.devices)
 

@@ -1,0 +1,44 @@
+"""A process has room for so many executables; what was compiled is forgotten before there is none."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import bedrax.numpy as jnp
+from bedrax.core.jitting import jit
+from bedrax.xla_backend import room
+
+pytestmark = pytest.mark.skipif(room.limit() is None, reason="the system has no such limit")
+
+
+def compiled(count):
+    """As many functions, each compiled."""
+    functions = [jit(lambda x, k=k: jnp.sin(x) * k + 1) for k in range(count)]
+    for f in functions:
+        f(np.float32(0))
+    return functions
+
+
+def test_executables_are_forgotten_before_there_is_no_room(monkeypatch):
+    compiled(1)
+    monkeypatch.setattr(room, "EVERY", 8)
+    start = room.taken()
+    held = compiled(32)
+    grown = room.taken() - start  # what 32 programs take
+    del held
+    monkeypatch.setattr(room, "limit", lambda: (start + grown) / room.SHARE)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        held = compiled(96)
+    assert room.taken() - start < 2 * grown
+    for k, f in enumerate(held):  # those that were forgotten are compiled again
+        if k % 16 == 0:
+            assert f(np.float32(0)) == 1
+
+
+def test_it_is_said_if_there_is_none(monkeypatch):
+    monkeypatch.setattr(room, "EVERY", 1)
+    monkeypatch.setattr(room, "limit", lambda: 10)
+    with pytest.warns(RuntimeWarning, match="vm.max_map_count"):
+        compiled(1)
