@@ -5,6 +5,7 @@ import methods
 _BETAINC = "the regularized incomplete beta function has no derivative in its parameters, as upstream"
 
 _QUANTIZED = "its operands are quantized, which has no derivative and which TensorFlow has no dtype for"
+_FREE = "a factor of each vector is free, and LAPACK's for the two precisions choose different ones"
 _WHILE = "a loop whose number of rounds is not known has derivatives of forward mode alone"
 _PRODUCTS = "products of what is scattered have derivatives where no index is met twice"
 _APPLY = "a function of one element at a time has no derivative here, as upstream"
@@ -44,5 +45,7 @@ HOLES: dict[tuple[str, str], str] = {
         for name in ("multiply", "mul", "divide", "power")
     },
     ("Array.view", "x64"): "a view of wider elements has more of them",
+    ("lax.bitcast_convert_type", "x64"): "the bits of wider elements are more integers",
+    **{(name, "x64"): _FREE for name in ("numpy.linalg.eig", "lax.linalg.eig", "lax.linalg.schur")},
     ("lax.linalg.ormqr", "grad"): "Householder reflectors have no derivatives; those of qr have",
 }

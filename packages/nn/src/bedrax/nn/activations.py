@@ -109,7 +109,7 @@ def log_sigmoid(x: ArrayLike) -> Array:
 def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     """x where positive, else ``alpha * (exp(x) - 1)``."""
     x, alpha = inexact("elu", x, alpha)
-    safe = jnp.where(x > 0, _number(0, x), x)
+    safe = jnp.where(x > 0, 0.0, x)
     return jnp.where(x > 0, x, alpha * jnp.expm1(safe))
 
 

@@ -404,7 +404,7 @@ def ravel_multi_index(
     Args:
       multi_index: integer arrays, one per axis.
       dims: the shape.
-      mode: "clip" or "wrap" indices out of bounds; "raise" needs concrete values.
+      mode: "clip" or "wrap" indices out of bounds, or "ignore" that they are; "raise" needs concrete values.
       order: "C" (last axis fastest) or "F".
       dtype: of the result; default: that of the indices.
 
@@ -432,8 +432,8 @@ def ravel_multi_index(
             i = clip(i, 0, n - 1)
         elif mode == "wrap":
             i = remainder(i, n)
-        else:
-            raise ValueError(f"invalid mode={mode!r}. Expected 'raise', 'wrap', or 'clip'")
+        elif mode != "ignore":
+            raise ValueError(f"invalid mode={mode!r}. Expected 'raise', 'wrap', 'clip', or 'ignore'")
         parts.append(i)
     strides = [1] * len(lengths)
     walk = range(len(lengths) - 2, -1, -1) if order == "C" else range(1, len(lengths))
