@@ -188,3 +188,18 @@ def test_a_check_of_indices_sees_known_ones(index, outer):
     assert f"index {given + 5 if given < 0 else given} is out of bounds for axis" in error.get()
     assert (value == 1).all()
     assert checkify.checkify(lambda x: x[-3], errors=checkify.index_checks)(x)[0].get() is None
+
+
+def test_what_is_made_from_a_program_is_of_its_lines():
+    """Batched, differentiated or split, an operation comes from the user's line that made it, not from the caller's."""
+
+    def inner(x):
+        return jnp.sin(x)
+
+    def f(x):
+        return jax.jit(inner)(x)
+
+    line = f"test_corners.py:{inner.__code__.co_firstlineno + 1} (inner)"
+    for g in (jax.vmap(f), jax.jacfwd(f), jax.jacrev(f), jax.checkpoint(f)):
+        text = jax.make_jaxpr(g)(jnp.ones(3)).jaxpr.pretty_print(source_info=True)
+        assert all(line in row for row in text.splitlines() if " = sin " in row or " = cos " in row), text

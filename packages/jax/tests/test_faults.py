@@ -165,6 +165,21 @@ def test_depth_and_width_that_upstream_takes():
     assert out.split() == ["60.0", "1.0", "500.0"]
 
 
+def test_programs_nest_as_deeply_as_upstreams():
+    """Within Python's limit of 1,000 frames; upstream takes 122, 96, 60 and 60 of these on Python 3.11."""
+    out = run("""
+        import jax, jax.numpy as jnp
+        def nested(n):
+            f = jnp.sin
+            for _ in range(n):
+                f = jax.jit(lambda x, f=f: f(x) + 1)
+            return f
+        print(nested(115)(0.0), jax.grad(nested(92))(0.0), jax.vmap(nested(75))(jnp.zeros(2))[0],
+              jax.jvp(nested(70), (0.0,), (1.0,))[0])
+    """)
+    assert out.split() == ["115.0", "1.0", "75.0", "70.0"]
+
+
 def test_functions_are_freed():
     out = run("""
         import gc, weakref
@@ -180,6 +195,7 @@ def test_functions_are_freed():
             "pure_callback": lambda f: jax.jit(lambda x: jax.pure_callback(f, x, x))(x),
             "io_callback": lambda f: jax.jit(lambda x: jax.experimental.io_callback(f, x, x, ordered=True))(x),
             "debug.callback": lambda f: jax.jit(lambda x: (jax.debug.callback(f, x), x)[1])(x),
+            "debug.callback, eager": lambda f: jax.debug.callback(f, x),
             "compiled": lambda f: jax.jit(lambda x: jax.pure_callback(f, x, x)).lower(x).compile()(x),
         }
         for name, use in USES.items():

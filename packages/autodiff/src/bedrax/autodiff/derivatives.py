@@ -19,7 +19,7 @@ from bedrax.autodiff.arguments import (
     tangent_of,
 )
 from bedrax.autodiff.forward import jvp_flat_with_aux
-from bedrax.autodiff.linearization import linearize_flat
+from bedrax.autodiff.linearization import linearize_checked
 from bedrax.autodiff.tables import Zero
 from bedrax.core import dtypes
 from bedrax.core.avals import aval_of
@@ -74,7 +74,7 @@ def value_and_grad(
         chosen = Chosen(fun, argnums, args, kwargs)
         check_inputs("grad", chosen.leaves, holomorphic=holomorphic, allow_int=allow_int)
         active = chosen.active()
-        recorded = linearize_flat(flattened(chosen.call, "grad", has_aux), chosen.leaves, active)
+        recorded = linearize_checked(flattened(chosen.call, "grad", has_aux), chosen.leaves, active)
         out_tree, aux_tree, n = recorded.aux
         outs = recorded.outs[:n]
         if n != 1 or not pytree.treedef_is_leaf(out_tree):

@@ -11,7 +11,7 @@ from bedrax.core import staging
 from bedrax.core.avals import aval_functions, aval_of
 from bedrax.core.dead_code import kept
 from bedrax.core.facts import cached
-from bedrax.core.ir import Jaxpr, run
+from bedrax.core.ir import Jaxpr, eval_jaxpr
 from bedrax.core.tracing import Trace, Tracer, checks_leaks, current, entered, lent
 
 
@@ -116,7 +116,8 @@ def jvp_flat(fun: Callable, primals: Sequence[Any], tangents: Sequence[Any]) -> 
 
 def jvp_program(program: Jaxpr, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list, list]:
     """Push tangents (values or `Zero`) through a program."""
-    return jvp_flat(lambda *xs: run(program, *xs), primals, tangents)
+    flat = lambda *xs: (eval_jaxpr(program, program.consts, *xs), None)
+    return jvp_flat_with_aux(flat, primals, tangents)[:2]
 
 
 @cached

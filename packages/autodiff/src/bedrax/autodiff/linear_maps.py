@@ -20,7 +20,7 @@ from bedrax.autodiff.arguments import (
     flattened,
     is_float0,
 )
-from bedrax.autodiff.linearization import Recorded, backward_pass, linearize_flat
+from bedrax.autodiff.linearization import Recorded, backward_pass, linearize_checked
 from bedrax.autodiff.tables import UndefinedPrimal, Zero
 from bedrax.core import dtypes, ir, staging
 from bedrax.core.avals import AbstractValue, ShapedArray, abstractify, aval_of
@@ -361,7 +361,7 @@ def _at(kind: type[Linearized], name: str, chosen: Chosen, has_aux: bool) -> tup
     active = chosen.active()
     if kind is not VJP:
         check_no_references(name, chosen.leaves)
-    recorded = linearize_flat(flattened(chosen.call, name, has_aux), chosen.leaves, active)
+    recorded = linearize_checked(flattened(chosen.call, name, has_aux), chosen.leaves, active)
     out_tree, aux_tree, n = recorded.aux
     outs, aux = recorded.outs[:n], recorded.outs[n:]
     in_types, out_types = (tuple([aval_of(x).to_tangent_aval() for x in xs]) for xs in (chosen.leaves, outs))

@@ -27,7 +27,7 @@ from bedrax.core.avals import AbstractValue, aval_functions, aval_of
 from bedrax.core.columns import Column
 from bedrax.core.dead_code import dce, dead_code_rules, kept
 from bedrax.core.facts import cached
-from bedrax.core.ir import Eqn, Jaxpr, Literal, Var, run
+from bedrax.core.ir import Eqn, Jaxpr, Literal, Var, eval_jaxpr, run
 from bedrax.core.tables import effect_rules
 from bedrax.core.tracing import Primitive, Trace, Tracer, checks_leaks, current, entered, eval_trace, lent
 from bedrax.lax.primitives.placement import anywhere, reshard_p
@@ -299,12 +299,11 @@ class Recorded(NamedTuple):
         return jaxpr, tuple(type(t) is not Zero for t in self.tangents), residuals
 
 
-@checks_leaks
-def linearize_flat(fun: Callable, primals: Sequence[Any], active: Sequence[bool]) -> Recorded:
+def linearize_flat(fun: Callable | Jaxpr, primals: Sequence[Any], active: Sequence[bool]) -> Recorded:
     """Run a function at a point, recording its linear program.
 
     Args:
-      fun: takes values, returns (list of values, anything else).
+      fun: takes values, returns (list of values, anything else); or a program.
       active: which arguments are differentiated. `inputs` has a node for each.
     """
     parent = current.trace
@@ -320,9 +319,12 @@ def linearize_flat(fun: Callable, primals: Sequence[Any], active: Sequence[bool]
         return LinearizeTracer(trace, x, node)
 
     with lent(trace, primals, active, variable, lambda i, x: trace.split(x)[0]) as args, entered(trace):
-        outs, aux = fun(*args)
+        outs, aux = (eval_jaxpr(fun, fun.consts, *args), None) if type(fun) is Jaxpr else fun(*args)
     pairs = [trace.split(x) for x in outs]
     return Recorded([p for p, _ in pairs], [t for _, t in pairs], tape, inputs, aux)
+
+
+linearize_checked = checks_leaks(linearize_flat)
 
 
 class LinearizedJaxpr(NamedTuple):
@@ -365,7 +367,7 @@ def linearize_jaxpr(jaxpr: Jaxpr, active: tuple[bool, ...], instantiate: tuple[b
     """
 
     def split(*args):
-        lin = linearize_flat(lambda *xs: (run(jaxpr, *xs), None), args, active)
+        lin = linearize_flat(jaxpr, args, active)  # programs may be nested deeply: few frames for each
         if instantiate is not False:
             wanted = (instantiate,) * len(lin.outs) if instantiate is True else instantiate
             tangents = [materialize(t) if w else t for t, w in zip(lin.tangents, wanted, strict=True)]

@@ -19,7 +19,7 @@ from bedrax.core import staging
 from bedrax.core.avals import aval_functions, aval_of
 from bedrax.core.columns import Column
 from bedrax.core.facts import cached
-from bedrax.core.ir import Jaxpr, run
+from bedrax.core.ir import Jaxpr, eval_jaxpr
 from bedrax.core.passes import axes_of
 from bedrax.core.tables import named_axes, programs
 from bedrax.core.tracing import Primitive, Trace, Tracer, checks_leaks, current, entered, extend_axes, lent
@@ -226,7 +226,8 @@ def batch_jaxpr(jaxpr: Jaxpr, axis: AxisData, dims: tuple, out: Any = None) -> t
     types = [unmapped_aval(axis.size, d, a) for d, a in zip(dims, jaxpr.in_avals, strict=True)]
 
     def batched(*vals):
-        outs, out_dims = batch_flat(lambda *xs: run(jaxpr, *xs), axis, vals, dims)
+        flat = lambda *xs: (eval_jaxpr(jaxpr, jaxpr.consts, *xs), None)
+        outs, out_dims, _ = batch_flat_with_aux(flat, axis, vals, dims)
         if out is None:
             return outs, tuple(out_dims)
         wanted = [0 if f else d for d, f in zip(out_dims, itertools.repeat(True) if out is True else out)]

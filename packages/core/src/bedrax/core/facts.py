@@ -19,10 +19,13 @@ def fact(program: Jaxpr, key: Any, make: Callable[[], Any]) -> Any:
       key: hashable; begins with what makes it differ from the keys of others (a function, a name).
     """
     found = program.cache.get(key, _missing)
-    if found is _missing:
-        found = program.cache[key] = make()
-        if config.enable_checks.value:
-            _check_programs(found)
+    return _kept(program, key, make()) if found is _missing else found
+
+
+def _kept(program: Jaxpr, key: Any, found: Any) -> Any:
+    if config.enable_checks.value:
+        _check_programs(found)
+    program.cache[key] = found
     return found
 
 
@@ -33,7 +36,7 @@ def cached(derive: Callable) -> Callable:
     def lookup(program, *args):
         key = (derive, args)
         found = program.cache.get(key, _missing)
-        return fact(program, key, lambda: derive(program, *args)) if found is _missing else found
+        return _kept(program, key, derive(program, *args)) if found is _missing else found
 
     return lookup
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import inspect
 import logging
+import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -203,14 +204,10 @@ class Jitted:
         new = [part for part, a, b in zip(parts, near, key, strict=True) if a != b]
         return f"{what}: new {' and '.join(new)}: {', '.join(str(b) for a, b in zip(near, key, strict=True) if a != b)}"
 
-    @monitoring.timed("/jax/core/compile/jaxpr_trace_duration")
     def trace_now(self, in_tree, types, static_key) -> _Traced:
         """Trace, whether or not it is in the cache."""
-
-        def call(*dynamic, **kwargs):
-            merged, all_kwargs = self.signature.merge(static_key, dynamic, kwargs)
-            return self.fun(*merged, **all_kwargs)
-
+        started = time.monotonic()
+        call = self.signature.bound(self.fun, static_key)
         info = staging.described(self.fun, in_tree, [n for n, _ in static_key if type(n) is int])
         flat, types = staging.with_held(staging.flat_fun(call, in_tree), types)
         if avals.library is None:
@@ -219,6 +216,7 @@ class Jitted:
         else:
             jaxpr, (out_tree, changes, seen) = staging.trace_to_jaxpr(avals.library.ending(flat), types, info)
         jaxpr, consts = staging.close_over(jaxpr, every=False)
+        monitoring.record_event_duration_secs("/jax/core/compile/jaxpr_trace_duration", time.monotonic() - started)
         return _Traced(staging.without_references(jaxpr), consts, out_tree, changes, seen)
 
     def complain(self, in_tree, leaves, count: int) -> None:

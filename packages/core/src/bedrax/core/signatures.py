@@ -110,14 +110,19 @@ class Signature:
             kwargs = {k: v for k, v in kwargs.items() if k not in named}
         return dynamic, kwargs, tuple(key)
 
-    def merge(self, static_key: tuple, args: tuple, kwargs: dict) -> tuple[Sequence, dict]:
-        """Put static arguments back among the dynamic ones."""
+    def bound(self, fun: Callable, static_key: tuple) -> Callable:
+        """`fun` of the dynamic arguments alone; itself, if none is static: each level of nested jits costs frames."""
         if not static_key:
-            return args, kwargs
+            return fun
         positional = {n: s.value for n, s in static_key if type(n) is int}
-        rest = iter(args)
-        merged = [positional[i] if i in positional else next(rest) for i in range(len(args) + len(positional))]
-        return merged, {**kwargs, **{n: s.value for n, s in static_key if type(n) is str}}
+        named = {n: s.value for n, s in static_key if type(n) is str}
+
+        def call(*args, **kwargs):
+            rest = iter(args)
+            merged = [positional[i] if i in positional else next(rest) for i in range(len(args) + len(positional))]
+            return fun(*merged, **kwargs, **named)
+
+        return call
 
     def donated(self, args: tuple, kwargs: dict) -> tuple[bool, ...]:
         """Which leaves of the dynamic arguments the caller gives away; all of `args`, but only dynamic `kwargs`."""

@@ -25,6 +25,7 @@ Source = tuple[CodeType, int]
 exclude_paths: list[str] = []
 """Files and folders whose frames are not the user's."""
 
+replays: CodeType | None = None  # what runs programs again: each operation keeps the line of its equation
 _is_ours: dict[str, bool] = {}  # by file name: strings cache their hash, code objects do not
 
 
@@ -43,12 +44,8 @@ def is_excluded(filename: str) -> bool:
     if filename.startswith("<"):  # typed in, or generated
         return False
     filename = os.path.abspath(filename)
-    return any(filename == p or filename.startswith(p + os.sep) for p in (*exclude_paths, *_layers()))
-
-
-def _layers() -> list[str]:
-    """The folders that the namespace package `bedrax` is spread over."""
-    return [os.path.abspath(p) for p in sys.modules["bedrax"].__path__]
+    layers = map(os.path.abspath, sys.modules["bedrax"].__path__)  # a namespace package, spread over folders
+    return any(filename == p or filename.startswith(p + os.sep) for p in (*exclude_paths, *layers))
 
 
 def _is_ours_file(filename: str) -> bool:
@@ -78,6 +75,8 @@ def user_frame(depth: int = 1) -> Source | None:
             hidden = _is_ours_file(code.co_filename)
         if not hidden:
             return code, frame.f_lasti
+        if code is replays and (recorded := frame.f_locals["eqn"].source_info):
+            return recorded
         frame = frame.f_back
     return None
 
@@ -200,10 +199,7 @@ def _drop_our_frames(tb: TracebackType | None) -> TracebackType | None:
         if not _is_ours_file(tb.tb_frame.f_code.co_filename):
             kept.append(tb)
         tb = tb.tb_next
-    result = None
-    for t in reversed(kept):
-        result = TracebackType(result, t.tb_frame, t.tb_lasti, t.tb_lineno)
-    return result
+    return functools.reduce(lambda rest, t: TracebackType(rest, t.tb_frame, t.tb_lasti, t.tb_lineno), kept[::-1], None)
 
 
 def _filter(error: BaseException) -> None:

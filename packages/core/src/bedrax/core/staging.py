@@ -19,10 +19,12 @@ from bedrax import pytree
 from bedrax.core import avals, caches, config, errors, source, tracing, typecheck
 from bedrax.core.avals import AbstractValue, aval_of
 from bedrax.core.columns import Column
-from bedrax.core.ir import DebugInfo, Eqn, Jaxpr, Literal, Var, no_effects
+from bedrax.core.ir import DebugInfo, Eqn, Jaxpr, Literal, Var, eval_jaxpr, no_effects
 from bedrax.core.signatures import Signature, leaf_names
 from bedrax.core.tables import effect_rules, pure
 from bedrax.core.tracing import Trace, Tracer, current
+
+source.replays = eval_jaxpr.__code__
 
 
 def _record(trace, prim, args, params):
@@ -186,7 +188,7 @@ class StagingTrace(Trace):
             effects = frozenset(effects_of(*types, **params))
             self.has_effects = self.has_effects or bool(effects)
         where = source.user_frame(3)  # `record`, `process` and what calls them are ours
-        if current.names and where is not None:
+        if current.names and where is not None and len(where) == 2:
             where = (*where, "/".join(current.names))
         if prim.multiple_results:
             outvars = [Var(a) for a in out]
@@ -400,11 +402,7 @@ def make_jaxpr(
 
     def jaxpr_of(*args, **kwargs):
         dynamic, kwargs, static_key = signature.split(args, kwargs)
-
-        def call(*args, **kwargs):
-            args, kwargs = signature.merge(static_key, args, kwargs)
-            return fun(*args, **kwargs)
-
+        call = signature.bound(fun, static_key)
         leaves, in_tree = pytree.tree_flatten((dynamic, kwargs))
         with tracing.extend_axes(dict(axis_env or ())):
             flat, types = with_held(flat_fun(call, in_tree), [avals.held_or_type(x) for x in leaves])

@@ -22,7 +22,6 @@ from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
 from bedrax.core.errors import ConcretizationTypeError
 from bedrax.core.source import user_frame
-from bedrax.core.staging import StagingTrace
 from bedrax.extend.unsupported import refuse_options
 
 
@@ -83,19 +82,13 @@ def eval_jaxpr(jaxpr: ir.Jaxpr, consts: Any, *args: Any, propagate_source_info: 
     Args:
       propagate_source_info: equations that are recorded have the positions of the program's, not those of the caller.
     """
-    trace = tracing.current.trace
-    recorded = trace.eqns if propagate_source_info and isinstance(trace, StagingTrace) else None
-    if recorded is None:
+    if propagate_source_info:
         return ir.eval_jaxpr(jaxpr, consts, *args)
-    first = len(recorded)
     env = dict(zip([*jaxpr.constvars, *jaxpr.invars], [*consts, *args], strict=True))
     read = lambda v: v.val if type(v) is ir.Literal else env[v]
     for eqn in jaxpr.eqns:
         out = eqn.primitive.bind(*map(read, eqn.invars), **eqn.params)
         env.update(zip(eqn.outvars, out if eqn.primitive.multiple_results else [out], strict=True))
-        for made in recorded[first:]:
-            made.source_info = eqn.source_info
-        first = len(recorded)
     return [read(v) for v in jaxpr.outvars]
 
 

@@ -17,7 +17,7 @@ from marshal import dumps
 from typing import Any
 
 from bedrax import pytree
-from bedrax.core import caches, config, executors, source, tracing
+from bedrax.core import caches, config, effects, executors, source, tracing
 from bedrax.core import jitting as core_jitting
 from bedrax.core.avals import aval_of
 from bedrax.core.exact import exact_items
@@ -25,9 +25,11 @@ from bedrax.core.facts import fact
 from bedrax.core.ir import Eqn, Jaxpr, Var
 from bedrax.core.tables import effect_rules
 from bedrax.core.tracing import Tracer, current, eval_trace
+from bedrax.lax.primitives.callbacks import debug_callback_p
 from bedrax.numpy_backend.executor import to_numpy
 from bedrax.numpy_backend.host_array import HostArray
-from bedrax.xla_backend import clients, dlpack, placement, stages
+from bedrax.xla_backend import clients, dlpack, placement, room, stages
+from bedrax.xla_backend.compile import effects_barrier
 from bedrax.xla_backend.door import runtime
 from bedrax.xla_backend.door.arrays import ArrayImpl
 from bedrax.xla_backend.running import (
@@ -79,6 +81,8 @@ class XlaExecutor(executors.Executor):
                 runner = _quick[prim] = None
             if runner is not None:
                 return runner(*args)
+        if prim is debug_callback_p and not params["partitioned"]:
+            return _call_now(args, **params)
         runners = _runners.get(prim)
         if runners is None:
             runners = _runners[prim] = {}
@@ -153,6 +157,14 @@ class XlaExecutor(executors.Executor):
             return placement.put_uncommitted(x._value, x._weak)
         value, weak = to_numpy(x)
         return placement.put_uncommitted(value, weak)
+
+
+def _call_now(args, callback, effect, **_):
+    """A debugging callback outside of programs: not compiled, so nothing keeps the user's function."""
+    refuse_tracers(args)
+    if effect in effects.ordered_effects:
+        effects_barrier()
+    return callback(*args)
 
 
 _PLAIN = frozenset((int, bool, float, complex, str, type(None)))
@@ -313,6 +325,9 @@ def clear_caches() -> None:
         jitted.clear_cache()
     for clear in other_caches:
         clear()
+
+
+room.forget.append(clear_caches)
 
 
 def forget(prim) -> None:
