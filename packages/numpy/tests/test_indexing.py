@@ -407,6 +407,8 @@ def test_slices_with_a_size_and_a_stride():
         x[Slice(0, 11)]
     with pytest.raises(TypeError, match="starts at an integer"):
         x[Slice(np.arange(2), 2)]
+
+
 def test_positions_out_of_bounds_may_be_ignored():
     found = jnp.ravel_multi_index((np.array([1, 5]), np.array([9, 3])), (3, 4), mode="ignore")
     assert found.tolist() == [1 * 4 + 9, 5 * 4 + 3]
