@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bedrax import lax
-from bedrax.autodiff import checkpoint, grad, hessian, jacfwd, jvp, linear_transpose, linearize, vjp
+from bedrax.autodiff import checkpoint, custom_vjp, grad, hessian, jacfwd, jvp, linear_transpose, linearize, vjp
 from bedrax.batching import custom_vmap, sequential_vmap, vmap
 from bedrax.core.jitting import jit
 from bedrax.core.staging import make_jaxpr
@@ -148,3 +148,16 @@ def test_the_structure_that_a_rule_returns():
     f.def_vmap(lambda size, mapped, x: ((x, x), (True, True)))
     with pytest.raises(ValueError, match=r"the vmap rule of f returned structure PyTreeDef\(\(\*, \*\)\), but"):
         vmap(f)(XS)
+
+
+def test_a_function_with_rules_of_both_kinds():
+    f = custom_vjp(custom_vmap(lambda x: lax.sin(x)))
+    f.def_vmap(lambda size, mapped, x: (lax.integer_pow(x, 3), mapped[0]))
+    f.defvjp(lambda x: (f(x), x), lambda x, ct: (lax.mul(ct, lax.mul(x, 7.0)),))
+    np.testing.assert_allclose(f(XS[0]), np.sin(XS[0]), rtol=1e-6)
+    np.testing.assert_allclose(vmap(f)(XS), XS**3, rtol=1e-6)
+    np.testing.assert_allclose(grad(f)(XS[1]), 14.0)
+    with pytest.raises(AttributeError, match="def_vmap"):
+        custom_vjp(lax.sin).def_vmap(None)
+    with pytest.raises(AttributeError, match="no attribute 'rules'"):
+        f.rules

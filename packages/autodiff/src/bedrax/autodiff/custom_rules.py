@@ -313,6 +313,12 @@ class _Custom:
         self.nondiff_argnames = nondiff_argnames
         self.symbolic_zeros = False
 
+    def __getattr__(self, name):
+        # The function may have rules of other kinds: `custom_vjp(custom_vmap(f))` is told both.
+        if name in ("def_vmap", "defjvp", "defjvps", "defvjp") and "fun" in self.__dict__:
+            return getattr(self.fun, name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
     def __get__(self, instance, owner=None):
         return self if instance is None else functools.partial(self, instance)
 

@@ -301,8 +301,8 @@ def export(
         that nobody promises to keep.
       NotImplementedError: the program calls back into Python.
     """
-    if not hasattr(fun_jit, "trace") and getattr(fun_jit, "__module__", "").startswith("bedrax."):
-        fun_jit = jit(fun_jit)  # functions of the library need not be wrapped
+    if not hasattr(fun_jit, "trace") and getattr(fun_jit, "__module__", "").startswith(("bedrax.", "jax.")):
+        fun_jit = jit(fun_jit)  # functions of the library need not be wrapped; once shown, they say that they are jax's
     if not hasattr(fun_jit, "trace"):
         raise ValueError(f"export needs a function made by jit, got {fun_jit!r}; write export(jit(f))")
     if _override_lowering_rules is not None:
