@@ -412,3 +412,8 @@ def test_slices_with_a_size_and_a_stride():
 def test_positions_out_of_bounds_may_be_ignored():
     found = jnp.ravel_multi_index((np.array([1, 5]), np.array([9, 3])), (3, 4), mode="ignore")
     assert found.tolist() == [1 * 4 + 9, 5 * 4 + 3]
+
+
+def test_a_traced_axis_is_refused():
+    with pytest.raises(errors.ConcretizationTypeError, match="an axis, which is part of the program"):
+        jit(lambda x, axis: jnp.min(x, axis))(np.ones(3, np.float32), 0)

@@ -50,7 +50,10 @@ def axis_index(axis: Any, ndim: int) -> int:
 
     Raises:
       ValueError: it is out of bounds.
+      ConcretizationTypeError: it is traced.
     """
+    if isinstance(axis, tracing.Tracer) and axis.concrete() is None:
+        raise errors.ConcretizationTypeError(axis, "It is given as an axis, which is part of the program.")
     axis = operator.index(axis)
     if not -ndim <= axis < ndim:
         raise ValueError(f"axis {axis} is out of bounds for array of dimension {ndim}")
