@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import os
 import pathlib
+import re
 import subprocess
 import tempfile
 import time
@@ -102,6 +103,17 @@ def run_lite(f, args, quantized: bool = False) -> tuple[list[np.ndarray], collec
     return found, collections.Counter(d["op_name"] for d in interpreter._get_ops_details())
 
 
+def lacking(f, args) -> str:
+    """The operations that keep TFLite's converter from a model."""
+    try:
+        run_lite(f, args)
+    except Exception as error:  # of its own type, which it does not export
+        if found := sorted(set(re.findall(r"'tf\.(\w+)' op is neither", str(error)))):
+            return "no: " + ", ".join(found)
+        raise
+    raise ValueError("TFLite converts and runs the model: say so in its record")
+
+
 def in_javascript(records) -> list[str]:
     """What TF.js makes of models, with unknown sizes: the error of its results, or the operations that it lacks."""
     made = [record.make() for record in records]
@@ -136,9 +148,9 @@ def measure(record: Record, lite: bool = True) -> Result:
     fun, args = record.make()
     expected = _leaves(jax.jit(fun)(*args))
     f = converted(record, fun, args)
-    start = time.perf_counter()
+    start = time.process_time()  # of this process: the machine may do other things
     concrete = f.get_concrete_function()
-    seconds = time.perf_counter() - start
+    seconds = time.process_time() - start
     graph = concrete.graph.as_graph_def()
     count = len(graph.node) + sum(len(g.node_def) for g in graph.library.function)
     plain = _error(_leaves(f(*args)), expected)
@@ -146,11 +158,15 @@ def measure(record: Record, lite: bool = True) -> Result:
         native: Any = _error(_leaves(converted(record, fun, args, native=True)(*args)), expected)
     except NotImplementedError:  # kernels that TensorFlow's runtime lacks
         native = None
-    mobile, error, quantized = record.mobile if isinstance(record.mobile, str) else "", None, None
-    if lite and record.mobile in (True, KNOWN):
-        given = record if record.mobile is True else record._replace(shapes=(None,) * len(args))
+    mobile, error, quantized = "", None, None
+    if lite:
+        given = record._replace(shapes=(None,) * len(args)) if record.mobile == KNOWN else record
         small = converted(given, fun, args, enable_xla=False)
+    if lite and not record.mobile:
+        mobile = lacking(small, args)
+    elif lite:
         found, operations = run_lite(small, args)
-        mobile += (": " if mobile else "") + ", ".join(f"{n} {name}" for name, n in sorted(operations.items()))
+        mobile = f"{KNOWN}: " if record.mobile == KNOWN else ""
+        mobile += ", ".join(f"{n} {name}" for name, n in sorted(operations.items()))
         error, quantized = _error(found, expected), _error(run_lite(small, args, True)[0], expected)
     return Result(record.name, plain, native, count, _saved_size(f), seconds, mobile, error, quantized)

@@ -17,7 +17,7 @@ class Record(NamedTuple):
     """A model: a function with its parameters inside, arguments, and a specification of shapes per argument.
 
     Attributes:
-      mobile: whether TFLite's own operations can express it; "known sizes" if only those; else why not.
+      mobile: whether TFLite's own operations can express it; "known sizes" if only with those.
     """
 
     name: str
@@ -264,12 +264,12 @@ ZOO = (
     Record("LSTM seq2seq", lambda: _applied(Seq2Seq(), _numbers(2, 6, 4), _numbers(2, 5, 4)), ("(b, _, _)",) * 2,
            "known sizes"),
     Record("VAE, keys inside", lambda: _applied(VAE(), _numbers(2, 12), np.array([1, 2], np.uint32)), ("(b, _)", None),
-           "no operations on the bits of unsigned words"),
+           "known sizes"),
     Record("graph net", _graph, ("(n, _)", "(e,)", "(e,)")),
     Record("UNet", lambda: _applied(UNet(), _numbers(2, 8, 8, 3)), ("(b, ...)",)),
     Record("mixture of experts", lambda: _applied(Experts(), _numbers(3, 8)), ("(b, _)",)),
-    Record("flow, triangular", lambda: _applied(Flow(), _numbers(3, 4)), ("(b, _)",), "no triangular solves"),
-    Record("diffusion sampler", _diffusion, ("(b, _)", None), "no operations on the bits of unsigned words"),
+    Record("flow, triangular", lambda: _applied(Flow(), _numbers(3, 4)), ("(b, _)",)),
+    Record("diffusion sampler", _diffusion, ("(b, _)", None), "known sizes"),
     Record("beam search", _beam_search, ("(b,)",)),
-    Record("FFT model", lambda: _applied(Spectral(), _numbers(2, 16, 3)), ("(b, _, _)",), "no inverse Fourier transforms"),
+    Record("FFT model", lambda: _applied(Spectral(), _numbers(2, 16, 3)), ("(b, _, _)",), False),
 )  # fmt: skip

@@ -15,7 +15,7 @@ from examples.zoo.models import ZOO
 BY_NAME = {record.name: record for record in ZOO}
 
 
-@pytest.mark.parametrize("name", ["MLP", "VAE, keys inside"])
+@pytest.mark.parametrize("name", ["MLP", "graph net"])
 def test_graphs_agree(name):
     result = measure(BY_NAME[name], lite=False)
     assert result.plain < 1e-5
@@ -26,6 +26,17 @@ def test_tflite_runs_what_a_user_of_tensorflow_would_have_written():
     result = measure(BY_NAME["CNN with batch norm"])
     assert result.mobile == "2 CONV_2D, 1 FULLY_CONNECTED, 2 MAX_POOL_2D, 1 RESHAPE"
     assert result.mobile_error < 1e-5 and result.quantized_error < 0.05
+
+
+def test_tflite_draws_with_the_keys_inside():
+    result = measure(BY_NAME["VAE, keys inside"])
+    assert result.mobile.startswith("known sizes: ") and "Flex" not in result.mobile
+    assert result.mobile_error < 1e-5
+
+
+def test_what_tflite_lacks_is_named():
+    result = measure(BY_NAME["FFT model"])
+    assert result.mobile.startswith("no: IRFFT") and result.mobile_error is None
 
 
 def test_the_page_has_every_model():

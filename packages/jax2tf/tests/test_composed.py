@@ -66,13 +66,11 @@ def test_functions_compile_and_are_saved(tmp_path):
         np.testing.assert_array_equal(pivots, expected[2])
 
 
-def test_tflite_runs_composed_functions():
-    def fun(x):
-        return lax.cummax(lax.integer_pow(x, 3), axis=0), lax.lu(x)[0]
-
-    x = A[0]
+def _by_tflite(fun, x):
+    """Results of TFLite's interpreter, which has builtin operations only."""
     module = tf.Module()
-    module.f = tf.function(_convert(fun, enable_xla=False), autograph=False, input_signature=[tf.TensorSpec([4, 4])])
+    spec = [tf.TensorSpec(x.shape, x.dtype)]
+    module.f = tf.function(_convert(fun, enable_xla=False), autograph=False, input_signature=spec)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         converter = tf.lite.TFLiteConverter.from_concrete_functions([module.f.get_concrete_function()], module)
@@ -80,9 +78,52 @@ def test_tflite_runs_composed_functions():
     interpreter.allocate_tensors()
     interpreter.set_tensor(interpreter.get_input_details()[0]["index"], x)
     interpreter.invoke()
-    found = [interpreter.get_tensor(d["index"]) for d in interpreter.get_output_details()]
-    for expected in map(np.asarray, fun(x)):
+    return [interpreter.get_tensor(d["index"]) for d in interpreter.get_output_details()]
+
+
+def test_tflite_runs_composed_functions():
+    def fun(x):
+        return lax.cummax(lax.integer_pow(x, 3), axis=0), lax.lu(x)[0]
+
+    found = _by_tflite(fun, A[0])
+    for expected in map(np.asarray, fun(A[0])):
         assert any(v.shape == expected.shape and np.allclose(v, expected, atol=1e-4) for v in found)
+
+
+def test_tflite_draws_the_same_random_numbers():
+    """It has neither shifts to the left nor `or`, `and` of bits: keys, splits and draws do without."""
+
+    def draw(words):
+        keys = random.split(random.wrap_key_data(words), 3)
+        return lax.scan(lambda total, key: (total + random.uniform(key, (4,)), None), jnp.zeros(4), keys)[0]
+
+    words = np.array([7, 2**32 - 5], np.uint32)
+    (found,) = _by_tflite(draw, words)
+    np.testing.assert_array_equal(found, draw(words))
+
+
+@pytest.mark.parametrize("options", [{"lower": True}, {"lower": False}, {"left_side": True, "transpose_a": True}])
+def test_tflite_solves_triangular_systems(options):
+    def solve(x):
+        return lax.triangular_solve(x + 4 * jnp.eye(4), x, **{"left_side": True, **options})
+
+    (found,) = _by_tflite(solve, A[0])
+    np.testing.assert_allclose(found, solve(A[0]), rtol=1e-5, atol=1e-6)
+
+
+def test_operations_that_tfjs_does_without():
+    """It misreads `EnsureShape`, lacks `TensorScatterAdd`, and solves no triangular systems."""
+
+    def fun(x):
+        sums = lax.scan(lambda total, row: (total + row, total), jnp.zeros(4), x)[1]
+        return lax.triangular_solve(jnp.eye(4), x.T, left_side=True), sums.at[np.array([0, 0, 1])].add(1.0)
+
+    f = tf.function(_convert(fun, polymorphic_shapes="(b, 4)", enable_xla=False), autograph=False)
+    graph = f.get_concrete_function(tf.TensorSpec([None, 4])).graph.as_graph_def()
+    found = {node.op for body in (graph, *graph.library.function) for node in getattr(body, "node", ()) or body.node_def}
+    assert "ScatterNd" in found and not found & {"EnsureShape", "TensorScatterAdd", "MatrixTriangularSolve"}
+    for actual, expected in zip(f(A[0]), fun(A[0]), strict=True):
+        np.testing.assert_allclose(actual, expected, rtol=1e-6)
 
 
 def test_gradients_pass_through_composed_functions():

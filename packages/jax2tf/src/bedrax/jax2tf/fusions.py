@@ -166,6 +166,31 @@ def _leaky_relu(program, eqn):
     return None
 
 
+# ---- bits ----------------------------------------------------------------------------------------
+
+
+def _possible(program, atom) -> int:
+    """The bits that unsigned words may have set, those of all their elements together."""
+    every = (1 << 8 * atom.aval.dtype.itemsize) - 1
+    if (value := program.number(atom)) is not None:
+        return int(value)
+    eqn = program.by(atom, p.shift_left_p, p.shift_right_logical_p)
+    count = None if eqn is None else program.number(eqn.invars[1])
+    if count is None or count < 0:
+        return every
+    return every << int(count) & every if eqn.primitive is p.shift_left_p else every >> int(count)
+
+
+@_pattern(p.or_p)
+def _disjoint(program, eqn):
+    """Words without common bits, as a rotation has them: TFLite has an operation for one `or` the other, not for `or`."""
+    x, y = eqn.invars
+    if str(x.aval.dtype) not in ("uint8", "uint16", "uint32") or _possible(program, x) & _possible(program, y):
+        return None
+    pick = lambda ctx, x, y: (tf.bitwise.bitwise_or if ctx.enable_xla else tf.bitwise.bitwise_xor)(x, y)
+    return Fused((x, y), pick)
+
+
 # ---- along an axis -------------------------------------------------------------------------------
 
 

@@ -46,6 +46,13 @@ def _while(ctx, *args, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts):
     return _listed(tf.while_loop(cond, body, list(carry), shape_invariants=invariants))
 
 
+def _row(ctx, x, at):
+    """What a step gets of an operand. TFLite gathers no unsigned words."""
+    if x.dtype == tf.uint32 and not ctx.enable_xla:
+        return tf.bitcast(tf.gather(tf.bitcast(x, tf.int32), at), tf.uint32)
+    return tf.gather(x, at)
+
+
 @tf_rules.rule(scan_p)
 def _scan(ctx, *args, jaxpr, num_consts, num_carry, length, reverse, unroll):
     """A while loop over an index; results of all steps are written to tensor lists."""
@@ -62,7 +69,7 @@ def _scan(ctx, *args, jaxpr, num_consts, num_carry, length, reverse, unroll):
     def body(i, *state):
         values, written = state[:num_carry], state[num_carry:]
         at = n - 1 - i if reverse else i
-        out = ctx.inner().run(jaxpr, *consts, *values, *(tf.gather(x, at) for x in xs))
+        out = ctx.inner().run(jaxpr, *consts, *values, *(_row(ctx, x, at) for x in xs))
         return (i + 1, *out[:num_carry], *(w.write(at, y) for w, y in zip(written, out[num_carry:], strict=True)))
 
     _, *state = tf.while_loop(
@@ -79,5 +86,6 @@ def _scan(ctx, *args, jaxpr, num_consts, num_carry, length, reverse, unroll):
         else:  # of no rows, too
             row = ctx.shape(types.physical([out])[0].shape[1:])
             y = tf.raw_ops.TensorListStack(input_handle=array.flow, element_shape=row, element_dtype=array.dtype)
-        stacked.append(tf.ensure_shape(y, types.static_shape(out)))
+        y.set_shape(types.static_shape(out))  # `EnsureShape` is an operation that TF.js 4.22 misreads
+        stacked.append(y)
     return [*state[:num_carry], *stacked]

@@ -387,7 +387,9 @@ def _shift(prim, left: bool, fill_with_sign: bool):
         known = static(y)
         move = tf.bitwise.left_shift if left else tf.bitwise.right_shift
         if known is not None and np.all((known >= 0) & (known < width)):
-            out = move(x, y)
+            # TFLite shifts to the right only; it has products of 32 bits.
+            factor = left and not ctx.enable_xla and width == 32 and not is_narrow_int(dtype)
+            out = x * tf.constant(np.left_shift(np.ones_like(known), known)) if factor else move(x, y)
         else:
             inside = tf.logical_and(y >= scalar(0, y), y < scalar(width, y))
             out = move(x, tf.where(inside, y, scalar(0, y)))

@@ -160,7 +160,7 @@ def _scatter_rule(prim, update, target=None):
         if update_jaxpr is not None:
             out = _apply(ctx, table, index, values, update_jaxpr, update_consts)
         else:
-            out = update(tf, table, index, values)
+            out = update(ctx, table, index, values)
         if dropping:
             out = out[:-1]
         order = [*rows.part, *rows.whole]
@@ -183,15 +183,15 @@ def _apply(ctx, table, index, values, jaxpr, consts):
     return tf.while_loop(lambda i, _: i < n, step, [tf.constant(0), table])[1]
 
 
-def _product(tf, table, index, values):
+def _product(ctx, table, index, values):
     return table * tf.math.unsorted_segment_prod(values, index, tf.shape(table)[0])
 
 
 def _extremes(largest: bool):
-    def update(tf, table, index, values):
+    def update(ctx, table, index, values):
         if table.dtype == tf.bool:
             table, values = tf.cast(table, tf.int32), tf.cast(values, tf.int32)
-            return tf.cast(update(tf, table, index, values), tf.bool)
+            return tf.cast(update(ctx, table, index, values), tf.bool)
         function = tf.tensor_scatter_nd_max if largest else tf.tensor_scatter_nd_min
         if table.dtype.is_complex:
             raise NotImplementedError(
@@ -208,18 +208,25 @@ def _extremes(largest: bool):
     return update
 
 
-def _sum(name: str):
-    return lambda tf, table, index, values: getattr(tf, name)(table, index[:, None], values)
+def _update(ctx, table, index, values):
+    return tf.tensor_scatter_nd_update(table, index[:, None], values)
 
 
-def _difference(tf, table, index, values):
+def _sum(ctx, table, index, values):
+    if ctx.enable_xla or not table.dtype.is_floating:
+        return tf.tensor_scatter_nd_add(table, index[:, None], values)
+    # TFLite's converter would make the same of it; TF.js has only this.
+    return table + tf.scatter_nd(index[:, None], values, tf.shape(table))
+
+
+def _difference(ctx, table, index, values):
     if values.dtype.is_unsigned:
         return tf.tensor_scatter_nd_sub(table, index[:, None], values)
-    return tf.tensor_scatter_nd_add(table, index[:, None], -values)  # which TFLite has, too
+    return _sum(ctx, table, index, -values)  # which TFLite has, too
 
 
-_scatter_rule(scatter_p, _sum("tensor_scatter_nd_update"))
-_scatter_rule(scatter_add_p, _sum("tensor_scatter_nd_add"), carrier)
+_scatter_rule(scatter_p, _update)
+_scatter_rule(scatter_add_p, _sum, carrier)
 _scatter_rule(scatter_sub_p, _difference, carrier)
 _scatter_rule(scatter_mul_p, _product, accumulator)
 _scatter_rule(scatter_min_p, _extremes(False), carrier)

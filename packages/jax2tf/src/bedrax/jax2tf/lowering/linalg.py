@@ -148,6 +148,23 @@ def _eig(ctx, x, *, compute_left_eigenvectors, compute_right_eigenvectors, **oth
 # ---- systems of equations and products -----------------------------------------------------------
 
 
+# Up to this size triangular systems are written out for TFLite and TF.js, which do not solve them.
+_SMALL = 16
+
+
+def _substituted(a, b, lower: bool, n: int):
+    """The solution of ``a @ x = b`` by substitution, row by row."""
+    rows: list = []
+    for i in range(n) if lower else reversed(range(n)):
+        row = b[..., i : i + 1, :]
+        if rows:
+            others = a[..., i : i + 1, :i] if lower else a[..., i : i + 1, i + 1 :]
+            row -= tf.matmul(others, tf.concat(rows, -2))
+        row /= a[..., i : i + 1, i : i + 1]
+        rows = [*rows, row] if lower else [row, *rows]
+    return tf.concat(rows, -2)
+
+
 @_rule(p.triangular_solve_p)
 def _triangular_solve(ctx, a, b, *, left_side, lower, transpose_a, conjugate_a, unit_diagonal):
     if unit_diagonal:
@@ -157,5 +174,7 @@ def _triangular_solve(ctx, a, b, *, left_side, lower, transpose_a, conjugate_a, 
     if transpose_a == left_side:  # x a = b is a^T x^T = b^T
         a, lower = tf.linalg.matrix_transpose(a), not lower
     rhs = b if left_side else tf.linalg.matrix_transpose(b)
-    x = tf.linalg.triangular_solve(a, rhs, lower=lower)
+    n = ctx.avals_in[0].shape[-1]
+    small = not ctx.enable_xla and dims.is_constant_dim(n) and n <= _SMALL
+    x = _substituted(a, rhs, lower, n) if small else tf.linalg.triangular_solve(a, rhs, lower=lower)
     return x if left_side else tf.linalg.matrix_transpose(x)
