@@ -120,7 +120,9 @@ def test_operations_that_tfjs_does_without():
 
     f = tf.function(_convert(fun, polymorphic_shapes="(b, 4)", enable_xla=False), autograph=False)
     graph = f.get_concrete_function(tf.TensorSpec([None, 4])).graph.as_graph_def()
-    found = {node.op for body in (graph, *graph.library.function) for node in getattr(body, "node", ()) or body.node_def}
+    found = {
+        node.op for body in (graph, *graph.library.function) for node in getattr(body, "node", ()) or body.node_def
+    }
     assert "ScatterNd" in found and not found & {"EnsureShape", "TensorScatterAdd", "MatrixTriangularSolve"}
     for actual, expected in zip(f(A[0]), fun(A[0]), strict=True):
         np.testing.assert_allclose(actual, expected, rtol=1e-6)
