@@ -444,7 +444,7 @@ class Config:
         kinds = {bool: flags.DEFINE_bool, int: flags.DEFINE_integer, float: flags.DEFINE_float}
         declared = False
         for flag in all_flags():
-            if flag.name in flags.FLAGS:
+            if flag.name in flags.FLAGS or flag.kind not in (*kinds, str, object):  # others are set by functions
                 continue
             declared = True
             if flag.choices is not None:
