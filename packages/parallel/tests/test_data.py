@@ -41,6 +41,8 @@ def test_specs():
         (P("z"), ValueError, "the axis 'z', which the mesh does not have"),
         (P("x", "x"), DuplicateSpecError, "names the mesh axis 'x' twice"),
         (("x",), TypeError, "is a PartitionSpec, got"),
+        (P(None, unreduced={"x"}), NotImplementedError, "unreduced={'x'}.: no array here holds partial sums"),
+        (P(reduced={"x"}), NotImplementedError, "psum"),
     ],
 )
 def test_bad_specs(spec, error, text):

@@ -18,7 +18,7 @@ from bedrax.lax.primitives.placement import moved
 from bedrax.parallel import meshes, rules  # noqa: F401  (rules: the primitive's rows)
 from bedrax.parallel.meshes import AbstractMesh, AxisType, Mesh
 from bedrax.parallel.primitives import inside, manual_sizes, names_in, parts_of, shard_map_p
-from bedrax.parallel.specs import Infer, PartitionSpec, axes_of
+from bedrax.parallel.specs import Infer, PartitionSpec, axes_of, refuse_partial_sums
 
 __all__ = ["shard_map", "smap"]
 
@@ -279,6 +279,7 @@ def _result(f: Callable, tree: Any, index: int) -> str:
 
 def _check_spec(what: str, spec: PartitionSpec, rank: int, mesh: Any, manual: Sequence[str], name: Callable) -> None:
     names = names_in(spec)
+    refuse_partial_sums(spec, f"shard_map: {what} has for {name()} ")
     if len(spec) > rank:
         raise ValueError(
             f"shard_map: {what} has {spec}, of {len(spec)} entries, for {name()}, of rank {rank}; write at most {rank}"

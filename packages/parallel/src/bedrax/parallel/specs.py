@@ -181,6 +181,16 @@ def check_pspec(mesh, spec, manual_axes=frozenset()) -> None:
                 f"{spec} names the mesh axis {name!r} twice; an axis splits one dimension", mesh, spec)  # fmt: skip
         if name in spec.unreduced or name in spec.reduced:
             raise ValueError(f"{spec}: axis {name!r} splits a dimension and cannot be unreduced or reduced, too")
+    refuse_partial_sums(spec)
+
+
+def refuse_partial_sums(spec: PartitionSpec, what: str = "") -> None:
+    """Raise for a spec of arrays that are parts of a sum, or were: nothing here keeps track of these."""
+    if spec.unreduced or spec.reduced:
+        raise NotImplementedError(
+            f"{what}{spec}: no array here holds partial sums, so none is unreduced or reduced. Sum at once, with psum in"
+            " shard_map, or leave it to the compiler: it postpones sums by itself where axes are automatic"
+        )
 
 
 class ManualAxisType:
