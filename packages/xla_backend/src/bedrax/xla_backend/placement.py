@@ -330,6 +330,12 @@ def make_array_from_single_device_arrays(shape: Sequence[int], sharding, arrays:
         )
     if any(isinstance(a, tracing.Tracer) for a in arrays):
         raise ValueError("make_array_from_single_device_arrays: traced values are on no device; call it outside of jit")
+    for i, x in enumerate(arrays):
+        if type(x) is not ArrayImpl:
+            raise TypeError(
+                f"make_array_from_single_device_arrays: arrays[{i}] is of type {type(x)}, which is on no device; put it on"
+                " one first, with device_put(x, device)"
+            )
     shape = tuple(shape)
     sharding = resolve(
         sharding, "sharding of make_array_from_single_device_arrays", avals.ShapeDtypeStruct(shape, np.bool_)

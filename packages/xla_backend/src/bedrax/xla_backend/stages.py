@@ -234,12 +234,23 @@ class Compiled(Stage):
                 + "\nConvert them, or lower and compile for these types; the option jax_enable_x64 has to be the same."
             )
         values = [x[...] if a.mutable else x for x, a in zip(leaves, wanted, strict=True)]  # what references hold
+        self._check_places(values)
         outs = running.run_loaded(self._loaded, self._traced._pure, values)
         count = self.out_tree.num_leaves
         for i, last in zip(self._traced._written, outs[count:], strict=True):
             leaves[i][...] = last
         out = pytree.tree_unflatten(self.out_tree, outs[:count])
         return out, None if any(a.mutable for a in wanted) else self._loaded.fastpath(self.out_tree, out)
+
+    def _check_places(self, values: list) -> None:
+        """Raise for committed arguments that are elsewhere: nothing is moved behind the user's back."""
+        for i, wanted in zip(self._loaded.kept_positions, self._loaded.in_shardings, strict=True):
+            have = placement.committed_sharding(values[i])
+            if have is not None and not have.is_equivalent_to(wanted, values[i].ndim):
+                raise ValueError(
+                    f"argument {self._argument_name(i)} of a compiled program is placed by {have}, and the program was"
+                    f" compiled for {wanted}: move it first, with device_put"
+                )
 
     def _argument_name(self, i: int) -> str:
         names = parameter_names(self._traced._jitted.fun)

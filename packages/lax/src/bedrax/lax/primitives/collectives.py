@@ -90,11 +90,17 @@ def _scattered(aval, *, scatter_dimension, axis_name, axis_index_groups, axis_si
     n = shape[scatter_dimension]
     if tiled:
         if n % axis_size:
-            raise ValueError(f"psum_scatter: {n} elements are not divisible among the {axis_size} members of the axis")
+            raise ValueError(
+                f"psum_scatter: the length {n} of axis {scatter_dimension} is not divisible by {axis_size}, the size of the"
+                f" mapped axis {axis_name!r}; pad it"
+            )
         shape[scatter_dimension] = n // axis_size
     else:
         if n != axis_size:
-            raise ValueError(f"psum_scatter: the axis has length {n}; without tiled=True it must be {axis_size}")
+            raise ValueError(
+                f"psum_scatter: axis {scatter_dimension} has length {n}; without tiled=True it must be the size of the mapped"
+                f" axis {axis_name!r}, {axis_size}"
+            )
         del shape[scatter_dimension]
     return ShapedArray(tuple(shape), aval.dtype)
 
@@ -108,7 +114,10 @@ def _exchanged(aval, *, split_axis, concat_axis, axis_name, axis_index_groups, t
     n = _size(axis_name, axis_index_groups)
     if tiled:
         if shape[split_axis] % n:
-            raise ValueError(f"all_to_all: length {shape[split_axis]} of axis {split_axis} is not divisible by {n}")
+            raise ValueError(
+                f"all_to_all: length {shape[split_axis]} of axis {split_axis} is not divisible by {n}, the size of the mapped"
+                f" axis {axis_name!r}; pad it"
+            )
         shape[split_axis] //= n
         shape[concat_axis] *= n
     else:
@@ -136,7 +145,10 @@ def _groups(axis_index_groups, axis_name) -> tuple | None:
     if len({len(g) for g in groups}) > 1:
         raise ValueError(f"axis_index_groups have one length, got {list(map(len, groups))}")
     if sorted(i for g in groups for i in g) != list(range(_size(axis_name))):
-        raise ValueError(f"axis_index_groups must cover all indices of the axis, each once; got {axis_index_groups}")
+        raise ValueError(
+            f"axis_index_groups must cover all indices of the axis {axis_name!r}, 0 to {_size(axis_name) - 1}, each once; got"
+            f" {axis_index_groups}"
+        )
     return groups
 
 
@@ -153,6 +165,13 @@ def _one_name(axis_name):
     """A name, or the tuple of several, as params hold it."""
     names = _check_names(axis_name)
     return names[0] if len(names) == 1 else names
+
+
+def _place(what: str, axis: int, rank: int) -> int:
+    """An axis of an array as a position."""
+    if not -rank <= axis < rank:
+        raise ValueError(f"{what} is {axis}, which the array does not have: there are {rank}, 0 to {rank - 1}")
+    return axis % rank
 
 
 def _reduce(prim: Primitive, x, axis_name, axis_index_groups):
@@ -231,13 +250,19 @@ def ppermute(x: Any, axis_name: Hashable, perm: Sequence[tuple[int, int]]) -> An
     perm = tuple((int(s), int(d)) for s, d in perm)
     if len({s for s, _ in perm}) != len(perm) or len({d for _, d in perm}) != len(perm):
         raise ValueError(f"ppermute: each index sends and receives at most once, got perm={perm}")
+    size = _size(axis_name)
+    if any(not 0 <= i < size for pair in perm for i in pair):
+        raise ValueError(f"ppermute: the indices of the axis {axis_name!r} are 0 to {size - 1}, got perm={perm}")
     return pytree.tree_map(lambda leaf: ppermute_p.bind(leaf, axis_name=axis_name, perm=perm), x)
 
 
 def pshuffle(x: Any, axis_name: Hashable, perm: Sequence[int]) -> Any:
     """Index ``i`` of the named axis gets the value of index ``perm[i]``."""
-    if set(perm) != set(range(len(perm))):
-        raise ValueError(f"pshuffle: perm orders the indices 0..{len(perm) - 1}, each once; got {perm}")
+    size = _size(_one_name(axis_name))
+    if sorted(perm) != list(range(size)):
+        raise ValueError(
+            f"pshuffle: perm orders the indices 0 to {size - 1} of the axis {axis_name!r}, each once; got {perm}"
+        )
     return ppermute(x, axis_name, [(s, d) for d, s in enumerate(perm)])
 
 
@@ -262,7 +287,7 @@ def all_gather(
     def gather(leaf):
         rank = len(aval_of(leaf).shape) + (not tiled)
         return prim.bind(
-            leaf, all_gather_dimension=axis % rank, axis_name=axis_name, axis_index_groups=groups, axis_size=size,
+            leaf, all_gather_dimension=_place("all_gather: axis", axis, rank), axis_name=axis_name, axis_index_groups=groups, axis_size=size,
             tiled=tiled,
         )  # fmt: skip
 
@@ -280,8 +305,8 @@ def psum_scatter(
 
     def scatter(leaf):
         return reduce_scatter_p.bind(
-            leaf, scatter_dimension=scatter_dimension % len(aval_of(leaf).shape), axis_name=axis_name,
-            axis_index_groups=groups, axis_size=size, tiled=tiled,
+            leaf, scatter_dimension=_place("psum_scatter: scatter_dimension", scatter_dimension, len(aval_of(leaf).shape)),
+            axis_name=axis_name, axis_index_groups=groups, axis_size=size, tiled=tiled,
         )  # fmt: skip
 
     return pytree.tree_map(scatter, x)
@@ -303,14 +328,17 @@ def all_to_all(
 
     def exchange(leaf):
         rank = len(aval_of(leaf).shape)
-        if not tiled and aval_of(leaf).shape[split_axis] != size:
+        split, concat = (
+            _place(f"all_to_all: {name}", d, rank)
+            for name, d in (("split_axis", split_axis), ("concat_axis", concat_axis))
+        )
+        if not tiled and aval_of(leaf).shape[split] != size:
             raise ValueError(
-                f"all_to_all: axis {split_axis} has length {aval_of(leaf).shape[split_axis]}; without tiled=True it"
+                f"all_to_all: axis {split_axis} has length {aval_of(leaf).shape[split]}; without tiled=True it"
                 f" must be the size of the axis {axis_name!r}, {size}"
             )
         return all_to_all_p.bind(
-            leaf, split_axis=split_axis % rank, concat_axis=concat_axis % rank, axis_name=axis_name,
-            axis_index_groups=groups, tiled=tiled,
+            leaf, split_axis=split, concat_axis=concat, axis_name=axis_name, axis_index_groups=groups, tiled=tiled,
         )  # fmt: skip
 
     return pytree.tree_map(exchange, x)
