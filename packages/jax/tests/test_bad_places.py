@@ -10,6 +10,8 @@ import sys
 PROGRAM = """
 import jax, jax.numpy as jnp, numpy as np
 from jax import lax
+from jax.experimental import mesh_utils
+from bedrax.parallel.explicit import ShardingTypeError
 from jax.sharding import AbstractMesh, AxisType, Mesh, NamedSharding, PartitionSpec as P
 
 devices = jax.devices()
@@ -44,8 +46,16 @@ ENTRIES = {
     "ShapeDtypeStruct": lambda s: jax.jit(double).lower(jax.ShapeDtypeStruct((6, 8), np.float32, sharding=s)),
 }
 
-def shard(*specs, **more):
-    return lambda: jax.shard_map(double, in_specs=specs[0], out_specs=specs[1], **{"mesh": mesh, **more})(M)
+def shard(*specs, f=double, **more):
+    return lambda: jax.shard_map(f, in_specs=specs[0], out_specs=specs[1], **{"mesh": mesh, **more})(M)
+
+def explicit(f):
+    with jax.set_mesh(jax.make_mesh((2, 4), ("x", "y"))):
+        return f(jax.device_put(W, P("x", "y")))
+
+tall = Mesh(np.array(devices).reshape(4, 2), ("x", "y"), axis_types=(AxisType.Explicit,) * 2)
+compiled = jax.jit(double, in_shardings=NamedSharding(mesh, P("x"))).lower(W).compile()
+assert (compiled(jax.device_put(W, NamedSharding(mesh, P("x")))) == 2 * W).all() and (compiled(W) == 2 * W).all()
 
 def over(mesh):
     return jax.device_put(W, NamedSharding(mesh, P("x")))
@@ -86,6 +96,35 @@ CASES = [  # what is wrong, the call, the words
     ("too few given", lambda: jax.make_mesh((2, 2), ("x", "y"), devices=devices[:3]), ["(2, 2)", "4 devices", "3"]),
     ("names", lambda: Mesh(np.array(devices).reshape(2, 4), ("x",)), ["(2, 4)", "('x',)"]),
     ("one name twice", lambda: Mesh(np.array(devices).reshape(2, 4), ("x", "x")), ["('x', 'x')"]),
+    ("psum axis", shard(P("x"), P("x"), f=lambda v: lax.psum(v, "z")), ["'z'", "'x', 'y'", "shard_map"]),
+    ("axis_index", shard(P("x"), P("x"), f=lambda v: v * lax.axis_index("z")), ["'z'", "'x', 'y'"]),
+    ("ppermute", shard(P("x"), P("x"), f=lambda v: lax.ppermute(v, "x", [(0, 5)])), ["perm", "'x'", "0 to 1", "5"]),
+    ("pshuffle", shard(P("x"), P("x"), f=lambda v: lax.pshuffle(v, "x", [0])), ["perm", "'x'", "0 to 1", "[0]"]),
+    ("all_to_all", shard(P("x"), P("x"), f=lambda v: lax.all_to_all(v, "x", 0, 1, tiled=True)), ["length 3", "axis 0", "by 2", "'x'"]),
+    ("all_to_all axis", shard(P("x"), P("x"), f=lambda v: lax.all_to_all(v, "x", 1, 7)), ["concat_axis", "7", "0 to 1"]),
+    ("psum_scatter", shard(P("x"), P("x"), f=lambda v: lax.psum_scatter(v, "x", tiled=True)), ["length 3", "axis 0", "by 2", "'x'"]),
+    ("all_gather", shard(P("x"), P("x"), f=lambda v: lax.all_gather(v, "x", axis=5)), ["axis is 5", "0 to 2"]),
+    ("groups", shard(P("x"), P("x"), f=lambda v: lax.psum(v, "x", axis_index_groups=[[0]])), ["groups", "'x'", "0 to 1", "[[0]]"]),
+    ("equal result", shard(P("x"), P()), ["out_specs", "'x'", "psum"]),
+    ("device mesh", lambda: mesh_utils.create_device_mesh((3, 3)), ["(3, 3)", "9 devices", "8"]),
+    ("axis types", lambda: jax.make_mesh((2, 4), ("x", "y"), axis_types=(AxisType.Auto,)), ["axis_types", "2 names"]),
+    ("explicit dot", lambda: explicit(lambda a: a @ a), ["8@x,8@y", "'y'", "'x'", "out_sharding"]),
+    ("explicit meshes", lambda: explicit(lambda a: a + jax.device_put(W, NamedSharding(tall, P("x")))), ["'x': 2", "'x': 4", "reshard"]),
+    ("ShapeDtypeStructs", lambda: jax.jit(lambda a, b: a + b).lower(*(jax.ShapeDtypeStruct((8,), np.float32,
+        sharding=NamedSharding(m, P("x"))) for m in (mesh, half))), ["argument 0 (a)", "argument 1 (b)", "[0, 1, 2, 3]"]),
+    ("compiled", lambda: compiled(jax.device_put(W, devices[3])), ["argument 'x'", "id=3", "compiled for", "device_put"]),
+    ("compiled split", lambda: compiled(jax.device_put(W, NamedSharding(mesh, P("y")))), ["P('y',)", "P('x',)", "device_put"]),
+    ("parts of NumPy", lambda: jax.make_array_from_single_device_arrays((8, 8), NamedSharding(mesh, P("x")), [W]),
+     ["arrays[0]", "numpy.ndarray", "device_put"]),
+    ("size of parts", lambda: jax.make_array_from_single_device_arrays((8, 8), NamedSharding(mesh, P("x")), parts),
+     ["(4, 8)", "(3, 8)"]),
+    ("callback", lambda: jax.make_array_from_callback((8, 8), NamedSharding(mesh, P("x")), lambda i: np.ones(3)), ["(4, 8)", "(3,)"]),
+    ("unreduced", lambda: jax.device_put(W, NamedSharding(mesh, P(unreduced={"x"}))), ["unreduced={'x'}", "psum"]),
+    ("reduced", shard(P(reduced={"x"}), P()), ["in_specs", "argument x", "reduced={'x'}"]),
+    ("no such platform", lambda: jax.devices("gpu"), ["'gpu'", "cpu"]),
+    ("pmap places", lambda: jax.pmap(double, devices=devices[:2])(jax.device_put(W[:2], devices[5])), ["argument 0 (x)", "[5]", "[0, 1]"]),
+    ("pmap axes", lambda: jax.pmap(double, in_axes=(0, 0))(W), ["in_axes", "2 entries for 1"]),
+    ("pmap sizes", lambda: jax.pmap(lambda a, b: a)(W, M), ["8", "(8, 8)", "6", "(6, 8)"]),
     ("pmap", lambda: jax.pmap(double)(np.ones((9, 2))), ["size 9", "8 devices", "jax_num_cpu_devices"]),
     ("pmap devices", lambda: jax.pmap(double, devices=devices[:2])(np.ones((3, 2))), ["size 3", "devices has 2"]),
 ]
@@ -97,7 +136,7 @@ def within(mesh, entry, place):
 for what, call, words in CASES:
     try:
         call()
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, NameError, RuntimeError, ShardingTypeError) as error:  # NotImplementedError is a RuntimeError
         missing = [w for w in words if w not in str(error)]
         if missing:
             print(what, "| lacks", missing, "|", str(error)[:300])
