@@ -78,6 +78,8 @@ PROMISES = {
         ("random numbers make large graphs", "better: uses share functions", f"{GRAPHS}::test_generators_are_functions_that_uses_share"),
         ("`enable_xla=False` converts as much as `enable_xla=True`", "better: the documents have a list of exceptions", f"{MATRIX}::test_column_is_complete"),
         ("native programs are one `XlaCallModule`", HOLDS, f"{NATIVE}::test_is_one_operation"),
+        ("linear algebra in native programs, for which TensorFlow has none of jaxlib's kernels",
+         "better: StableHLO's own operations, and compositions", f"{NATIVE}::test_linear_algebra"),
         ("native programs for several platforms", HOLDS, f"{NATIVE}::test_platforms"),
         ("calls of exported programs", HOLDS, f"{COMPOSED}::test_calls_of_exported_programs"),
         ("no `pmap`", "better: `pmap` and `shard_map` are mapped on the one device", f"{TRIP}::test_programs_for_devices_in_plain_graphs"),
@@ -111,7 +113,6 @@ LIMITATIONS = {
     "underdetermined sizes": ("specifications with more dimensions than equations", "likewise"),
     "unknown sizes against numbers": ("an unknown size where a number is expected, though it is that number", "say the number in `polymorphic_shapes`"),
     "saving gradients of while loops": ("gradients of `while_loop` in saved models, as it has none", "`with_gradient=False`"),
-    "native linear algebra on CPU": ("LAPACK's kernels in native programs on the CPU, which are not TensorFlow's", "plain operations"),
     "sharding without a graph": ("`split_to_logical_devices` of eager tensors", "`tf.function`"),
     "enable_xla=False natively": ("`enable_xla=False` with native serialization", "one of the two"),
 }  # fmt: skip

@@ -50,8 +50,6 @@ LIMITATIONS = {
     "unknown sizes against numbers": (
         lambda _: convert(lambda x, y: x + y, polymorphic_shapes=["v", "4"])(np.ones(4, np.float32), np.ones(4, np.float32)), TypeError, "shapes"),
     "saving gradients of while loops": (gradient_of_a_loop, ValueError, "tracing gradients"),
-    "native linear algebra on CPU": (
-        lambda _: convert(jnp.linalg.cholesky, native_serialization=True)(np.eye(2, dtype=np.float32)), NotImplementedError, "TensorFlow"),
     "sharding without a graph": (
         lambda _: split_to_logical_devices(tf.ones([4]), [2]), Exception, "XlaSharding|eager"),
     "enable_xla=False natively": (

@@ -10,7 +10,9 @@ import pytest
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import tensorflow as tf
 
+import bedrax.numpy as jnp
 from bedrax import lax
+from bedrax.autodiff import grad
 from bedrax.core.avals import ShapedArray
 from bedrax.core.staging import program_of
 from bedrax.jax2tf import convert
@@ -140,6 +142,28 @@ def test_platforms():
         native_serialization_disabled_checks=[DisabledSafetyCheck.platform()],
     )  # fmt: skip
     np.testing.assert_allclose(unchecked(X), np.sin(X), rtol=1e-6)
+
+
+MATRICES = np.random.default_rng(0).normal(size=(2, 5, 5)).astype(np.float32)
+POSITIVE = MATRICES @ MATRICES.swapaxes(1, 2) + np.eye(5, dtype=np.float32)
+
+
+@pytest.mark.parametrize(
+    ("fun", "x"),
+    [
+        (jnp.linalg.cholesky, POSITIVE),
+        (lambda x: jnp.linalg.solve(x, x[..., :2] + 1), POSITIVE),
+        (lambda x: (lambda w, v: [w, (v * w[..., None, :]) @ v.swapaxes(1, 2)])(*jnp.linalg.eigh(x)), POSITIVE - 4),
+        (lambda x: jnp.abs(jnp.linalg.qr(x)[1]), MATRICES),
+        (grad(lambda x: jnp.sum(jnp.sin(jnp.linalg.cholesky(x)))), POSITIVE),
+    ],
+    ids=["cholesky", "solve", "eigh", "qr", "gradient"],
+)
+def test_linear_algebra(fun, x):
+    """TensorFlow's runtime has none of jaxlib's kernels: StableHLO's operations, and compositions of others."""
+    outs = convert(fun, native_serialization=True, polymorphic_shapes=["b, 5, 5"])(x)
+    for out, expected in zip(flat(outs), flat(fun(jnp.asarray(x))), strict=True):
+        np.testing.assert_allclose(out, expected, rtol=1e-4, atol=1e-4)
 
 
 def test_what_tensorflow_lacks_is_named():

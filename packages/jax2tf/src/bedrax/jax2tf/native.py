@@ -17,6 +17,7 @@ from bedrax.tf.tables import tf_functions
 from bedrax.xla_backend import compile as compile_module
 from bedrax.xla_backend import export
 from bedrax.xla_backend.lowering import modules
+from bedrax.xla_backend.tables import find_rule, lowering_rules
 
 # The newest StableHLO that TensorFlow 2.21 reads, and the calling convention, which it reads since 2.16.
 STABLEHLO_VERSION = "1.13.7"
@@ -81,7 +82,7 @@ def _serialized(call, platforms, disabled_checks) -> tuple[bytes, tuple[int, ...
     functions: list = []
     outer = tf_functions.set(functions)
     try:
-        lowered = modules.lower(jaxpr, "jit_" + call.name, targets, kept, names=names)
+        lowered = modules.lower(jaxpr, "jit_" + call.name, targets, kept, names=names, find_rule=_find_rule)
     finally:
         tf_functions.reset(outer)
     program = lowered.program
@@ -97,9 +98,16 @@ def _serialized(call, platforms, disabled_checks) -> tuple[bytes, tuple[int, ...
     return modules.serialize(program.module, STABLEHLO_VERSION), kept, targets, functions
 
 
+def _find_rule(prim: Any, platform: str) -> Callable:
+    """The rule for a primitive; where it calls kernels of jaxlib, one without them: StableHLO's, or a composition."""
+    if prim.family == "linalg" and platform in _NOT_IN_TENSORFLOW and platform != "tpu":
+        return lowering_rules[prim]
+    return find_rule(prim, platform)
+
+
 def portable(jaxpr, name: str, platforms: Sequence[str], kept: tuple[int, ...], names: Sequence[str]) -> bytes:
     """A program without calls of TensorFlow functions as a module that TensorFlow reads."""
-    program = modules.lower(jaxpr, name, platforms, kept, names=names).program
+    program = modules.lower(jaxpr, name, platforms, kept, names=names, find_rule=_find_rule).program
     modules.decompose(program.module)
     return modules.serialize(program.module, STABLEHLO_VERSION)
 

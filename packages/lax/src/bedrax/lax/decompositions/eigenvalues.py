@@ -221,6 +221,28 @@ def eig(
     return out
 
 
+def eigh(x, *, lower, sort_eigenvalues, subset_by_index, algorithm):
+    """See `bedrax.lax.primitives.linalg.eigh`: the Schur form of a Hermitian matrix is diagonal."""
+    if algorithm not in (None, p.EighImplementation.QR):
+        raise NotImplementedError(
+            f"eigh: {algorithm} has no composition of other operations; leave implementation= out"
+        )
+    half = matrices.triangle(x, lower=lower, offset=-1 if lower else 1)
+    size = positions(x.shape[-1])
+    middle = where(column(size) == row(size), lax.convert_element_type(lax.real(x), x.dtype) if is_complex(x) else x)
+    t, v = p.schur_p.bind(
+        half + matrices.adjoint(half) + middle, compute_schur_vectors=True, sort_eig_vals=False, select_callable=None
+    )
+    w = lax.real(diagonal(t)) if is_complex(x) else diagonal(t)
+    if sort_eigenvalues:
+        keys = lax.broadcast_in_dim(w, v.shape, (*range(len(w.shape) - 1), len(w.shape)))
+        _, v = lax.sort((keys, v), num_keys=1)
+        w = lax.sort(w)
+    if subset_by_index is not None:
+        v, w = (lax.slice_in_dim(y, *subset_by_index, axis=len(y.shape) - 1) for y in (v, w))
+    return [v, w]
+
+
 def _triangular_vectors(t, lower: bool):
     """The eigenvectors of triangular matrices in columns, by substitution for all of them at once."""
     n = t.shape[-1]

@@ -299,5 +299,5 @@ def _symmetric_product(a, c, *, alpha, beta):
     return out + c * np.array(beta, c.dtype) if beta else out
 
 
-for _prim in (p.eig_p, p.schur_p, p.svd_p):
+for _prim in (p.eig_p, p.eigh_p, p.schur_p, p.svd_p):
     decompositions.add(_prim, getattr(eigenvalues, _prim.name))

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from bedrax.core.tables import programs
-from bedrax.xla_backend import tables
 from bedrax.xla_backend.lowering import types
 from bedrax.xla_backend.lowering.build import Block
 from bedrax.xla_backend.lowering.program import lower_equation as for_one
@@ -19,7 +18,7 @@ def lower_equation(ctx, values: Sequence[Any]) -> Any:
     if not program.platforms:
         return for_one(ctx, values)
     platforms, index = program.platforms, program.platform_index
-    rules = [tables.find_rule(prim, p) for p in platforms]
+    rules = [program.find_rule(prim, p) for p in platforms]
     if programs[prim](params) and len(set(map(id, rules))) == 1:
         return rules[0](ctx, *values, **params)  # the equations inside are asked one by one
     program.platform_asked = len(set(map(id, rules))) > 1

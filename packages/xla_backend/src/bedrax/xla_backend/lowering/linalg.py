@@ -205,7 +205,7 @@ def _aval(ctx, v):
 
 
 def _lower_triangle(ctx, out):
-    return [ctx.lower_fun(matrices.triangle, out[0], avals=[_aval(ctx, out[0])], lower=True)]
+    return [ctx.lower_fun(matrices.triangle, out[0], avals=ctx.avals_out[:1], lower=True)]
 
 
 _CHOLESKY = dict(aliases=_IN_PLACE, fails="EQ", finish=_lower_triangle)
@@ -322,8 +322,6 @@ def _eigh_tpu(ctx, x, *, lower, sort_eigenvalues, subset_by_index, algorithm):
     out = ctx.custom_call("Eigh", [x], types, config, api_version=1)
     return [_range(ctx, v, subset_by_index) for v in out]
 
-
-lowering_rules.absent(p.eigh_p, why="it is implemented for CPU, GPU and TPU")
 
 _MAGMA = {None: "auto", p.EigImplementation.MAGMA: "on", p.EigImplementation.LAPACK: "off"}
 

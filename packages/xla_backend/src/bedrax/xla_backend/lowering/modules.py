@@ -14,6 +14,7 @@ import numpy as np
 from bedrax import shape_poly
 from bedrax.core import dims
 from bedrax.core.ir import Jaxpr
+from bedrax.xla_backend import tables
 from bedrax.xla_backend.door import mlir
 from bedrax.xla_backend.lowering import for_platforms, types
 from bedrax.xla_backend.lowering import program as program_module
@@ -74,6 +75,7 @@ def lower(
     result_names: Sequence[str] | None = None,
     mark_shardings: Callable | None = None,
     ordered: Sequence[Any] = (),
+    find_rule: Callable = tables.find_rule,
 ) -> Portable:
     """Make a portable module.
 
@@ -82,6 +84,7 @@ def lower(
       kept: positions of the arguments that main takes.
       names: what arguments are called in messages about their shapes.
       mark_shardings: ``mark_shardings(arg_attrs, res_attrs, partitioner)`` adds attributes to those of kept arguments and results.
+      find_rule: ``(primitive, platform) -> rule``.
       ordered: effects whose tokens main takes after the index, and returns before the results.
     """
     several = len(platforms) > 1
@@ -89,6 +92,7 @@ def lower(
     how = for_platforms.lower_equation if several else program_module.lower_equation
     program = Program(name, platforms[0], num_partitions, how)
     program.symbolic = symbolic or several
+    program.find_rule = find_rule
     if symbolic:
         program.module.operation.attributes["jax.uses_shape_polymorphism"] = types.attribute(True)
     avals = [jaxpr.invars[i].aval for i in kept]

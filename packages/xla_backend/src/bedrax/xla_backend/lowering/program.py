@@ -31,7 +31,7 @@ _context = types.context
 
 def lower_equation(ctx: LoweringContext, values: Sequence[Any]) -> Any:
     """What the rule of an equation's primitive makes of it for the program's platform."""
-    return tables.find_rule(ctx.prim, ctx.program.platform)(ctx, *values, **ctx.params)
+    return ctx.program.find_rule(ctx.prim, ctx.program.platform)(ctx, *values, **ctx.params)
 
 
 class Program:
@@ -45,6 +45,7 @@ class Program:
       keepalives: objects that must live as long as the executable.
       dim_values: symbolic dimension variable -> rank-0 i32 value, in the main function.
       lower_equation: ``(ctx, values) -> value, or list``: how equations are lowered.
+      find_rule: ``(primitive, platform) -> rule``.
     """
 
     def __init__(self, name: str, platform: str, num_partitions: int = 1, lower_equation: Callable = lower_equation,
@@ -55,6 +56,7 @@ class Program:
         self.mesh: Any = None  # in terms of which users are told of shardings
         self.groups = 0  # of values that are to be split alike
         self.lower_equation = lower_equation
+        self.find_rule: Callable = tables.find_rule
         self.platform = platform
         self.num_partitions = num_partitions
         self.module = ir.Module.create(loc=types.unknown)
