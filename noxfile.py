@@ -159,6 +159,21 @@ def exports(session):
 
 
 @nox.session(default=False)
+def differential(session):
+    """The surface's records with arguments of other kinds (Python scalars, bfloat16, empty...), beside `jax` 0.10.2; names
+    (`nn. scipy.stats`) and kinds (`=float =bfloat16`) narrow it. It prints what differs, and judges nothing: `docs/differences.md`
+    says which differences are meant."""
+    sync(session, "--all-packages", "--group=test")
+    program, made = "tests/programs/differential.py", Path(session.create_tmp()).resolve()
+    session.run("uv", "venv", "-q", "--clear", str(made / "venv"), external=True)
+    theirs = str(made / "venv" / "bin" / "python")
+    session.run("uv", "pip", "install", "-q", f"--python={theirs}", "jax==0.10.2", external=True)
+    for python, out in ((theirs, "theirs"), ("python", "ours")):
+        session.run(python, program, "run", str(made / out), *session.posargs, env=QUIET, external=True)
+    session.run("python", program, "compare", str(made / "theirs"), str(made / "ours"), success_codes=range(101))
+
+
+@nox.session(default=False)
 def ecosystem(session):
     """Libraries from PyPI at work on this `jax`; names narrow it; `-- --page` runs upstream beside it, and writes the table."""
     asked = ["-r", "examples/ecosystem/requirements.txt"]

@@ -176,3 +176,12 @@ def test_names():
     assert set(nn.__all__) <= set(dir(nn)) and all(hasattr(nn, name) for name in nn.__all__)
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         nn.nothing
+
+
+@pytest.mark.parametrize("name", "celu elu hard_tanh log_sigmoid mish relu relu6 selu softplus sparse_plus sparse_sigmoid".split())
+def test_of_python_numbers_the_result_is_weakly_typed(name):
+    f = getattr(nn, name)
+    assert f(2.0).aval.weak_type and f(2).aval.weak_type and f(True).dtype != bool
+    half = f(np.float16(2))
+    assert half.dtype == np.float16 and not half.aval.weak_type
+    np.testing.assert_allclose(f(2.0), f(np.float32(2)))

@@ -77,7 +77,24 @@ def test_python_scalars_take_the_dtype():
     ref[0] = 2
     ref[1] += 0.5
     np.testing.assert_array_equal(ref[...], np.float16([2, 0.5, 0]))
-    assert state.new_ref(0.0).aval == state.AbstractRef(make_jaxpr(lambda: jnp.zeros(()))().out_avals[0])
+    assert state.new_ref(0.0)[...].weak_type  # and stays so: it does not decide the dtype of what is computed with it
+    weak = state.new_ref(0.0)
+    weak[...] = jnp.zeros(()) + jnp.float32(2)
+    assert (weak[...] * jnp.ones(2, np.float16)).dtype == np.float16
+    assert (state.freeze(weak) * jnp.ones(2, np.float16)).dtype == np.float16
+    carried = state.new_ref(1.0)
+    jit(lambda: lax.fori_loop(0, 3, lambda i, _: carried.set(carried[...] * jnp.float32(2)), None))()
+    assert carried[...] == 8 and carried[...].weak_type
+    carried[...] = 4.0
+    assert carried[...] / 2 == 2 and isinstance(carried[...], type(ref[0]))
+    for refused in (2.5, 1j, jnp.asarray(2.5)):
+        counts = state.new_ref(jnp.zeros(2, int))
+        with pytest.raises(ValueError, match="to a reference to int32"):
+            counts[0] = refused
+        with pytest.raises(ValueError, match="to a reference to int32"):
+            counts[0] += refused
+    counts[0] = True
+    assert counts[...].tolist() == [1, 0]
 
 
 def test_a_reference_holds_a_copy_and_hands_out_values():

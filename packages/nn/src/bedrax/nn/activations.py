@@ -16,6 +16,7 @@ import bedrax.numpy as jnp
 from bedrax import lax
 from bedrax.core import dims, dtypes, tracing
 from bedrax.core.array import Array
+from bedrax.core.avals import aval_of
 from bedrax.core.one_program import one_program
 from bedrax.lax.choices import one_of
 from bedrax.nn import flags
@@ -28,8 +29,17 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _number(value: float, like: Array) -> np.ndarray:
-    return np.asarray(value, like.dtype)
+def _number(value: float, like: Array) -> np.ndarray | float:
+    """A number of the dtype of `like`, and as weakly typed."""
+    if not aval_of(like).weak_type:
+        return np.asarray(value, like.dtype)
+    return float(value) if dtypes.is_inexact(like.dtype) else int(value)
+
+
+def _numeric(name: str, x: ArrayLike) -> Array:
+    """The argument as an array of numbers: booleans are integers."""
+    x = array(name, x)
+    return x + 0 if x.dtype == np.bool_ else x
 
 
 # Elementwise
@@ -43,7 +53,7 @@ def identity(x: ArrayLike) -> Array:
 @one_program
 def relu(x: ArrayLike) -> Array:
     """``max(x, 0)``; the derivative at 0 is 0."""
-    x = array("relu", x)
+    x = _numeric("relu", x)
     # a comparison rather than a maximum, whose derivative at a tie is 1/2; NaN stays NaN
     return lax.select(lax.le(x, _number(0, x)), lax.full_like(x, 0), x)
 
@@ -123,7 +133,7 @@ def leaky_relu(x: ArrayLike, negative_slope: ArrayLike = 1e-2) -> Array:
 @one_program
 def hard_tanh(x: ArrayLike) -> Array:
     """x, clipped to [-1, 1]; the derivative is 1 at both ends."""
-    x = array("hard_tanh", x)
+    x = _numeric("hard_tanh", x)
     one = _number(1, x)
     return jnp.where(x > one, one, jnp.where(x < -one, -one, x))
 
@@ -176,10 +186,10 @@ def gelu(x: ArrayLike, approximate: bool = True) -> Array:
     """
     (x,) = inexact("gelu", x)
     if approximate:
-        inner = _number(math.sqrt(2 / math.pi), x) * (x + _number(0.044715, x) * x**3)
+        inner = np.asarray(math.sqrt(2 / math.pi), x.dtype) * (x + _number(0.044715, x) * x**3)
         return x * (_number(0.5, x) * (1 + lax.tanh(inner)))
     # erfc keeps its relative accuracy where x is very negative
-    return _number(0.5, x) * x * lax.erfc(-x * _number(math.sqrt(0.5), x))
+    return _number(0.5, x) * x * lax.erfc(-x * np.asarray(math.sqrt(0.5), x.dtype))
 
 
 @one_program(static=("axis",))

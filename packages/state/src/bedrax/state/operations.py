@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from bedrax import lax
+from bedrax.core import dtypes
 from bedrax.core.avals import ShapedArray, abstractify, aval_of
 from bedrax.core.tracing import current
 from bedrax.state import primitives as prims
@@ -85,18 +86,29 @@ def _part(ref: Any, idx: Any) -> tuple[Ref, TransformedRef]:
     return view.ref, view
 
 
+def _rank(dtype: np.dtype) -> int:
+    """How much numbers of a dtype tell: booleans 0, integers, floats, complex numbers."""
+    return sum(dtypes.issubdtype(dtype, kind) for kind in (np.number, np.inexact, np.complexfloating))
+
+
 def _value(ref: Ref, view: TransformedRef, value: Any) -> Any:
     """A value to be written: Python scalars take the dtype of the reference, and what is no array yet becomes one."""
     if isinstance(value, Ref):
         raise TypeError("a reference cannot be written into a reference; write what it holds, other[...]")
     dtype = view.dtype
-    if isinstance(value, (bool, int, float, complex)) and isinstance(dtype, np.dtype):
-        return dtype.type(value) if not view.shape else lax.asarray(dtype.type(value))
     if isinstance(value, (list, tuple)):
         value = np.asarray(value, dtype)
-    if aval_of(value).weak_type and aval_of(value).dtype != dtype:
-        value = lax.convert_element_type(value, dtype)
-    return value
+    if not isinstance(dtype, np.dtype) or not (aval_of(value).weak_type or isinstance(value, bool)):
+        return value
+    if _rank(aval_of(value).dtype) > _rank(dtype):
+        raise ValueError(
+            f"{value!r} is written to a reference to {dtype}, which would lose a part of it: convert it before,"
+            f" jnp.asarray(x).astype({str(dtype)!r})"
+        )
+    if isinstance(value, (bool, int, float, complex)):
+        scalar = dtype.type(value)  # a literal of the program that is recorded
+        return scalar if prims.records(current.trace) and not view.shape else lax.asarray(scalar)
+    return value if aval_of(value).dtype == dtype else lax.convert_element_type(value, dtype)
 
 
 def get(ref: Any, idx: Any = None) -> Any:

@@ -10,12 +10,13 @@ from __future__ import annotations
 from typing import Any
 
 from bedrax.core import errors
-from bedrax.core.avals import ShapedArray
+from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.effects import OperandEffect, control_flow_allowed_effects, custom_derivatives_allowed_effects
 from bedrax.core.ir import DropVar
 from bedrax.core.staging import StagingTrace, stage_rules
 from bedrax.core.tables import effect_rules, line_rules, shape_rules
 from bedrax.core.tracing import Primitive, Tracer, current, set_trace
+from bedrax.lax.primitives.conversions import convert_to
 from bedrax.state import views
 from bedrax.state.tables import discharge_rules
 from bedrax.state.types import AbstractRef, Cell, Ref, RefTracer
@@ -175,7 +176,7 @@ def _inner(ref: Any) -> ShapedArray:
 def _new_types(x, *, memory_space, kind):
     if not x.is_array:
         raise TypeError(f"a reference holds an array; there are none to values of type {x.short()}")
-    return AbstractRef(x.strip_weak_type(), memory_space, kind)
+    return AbstractRef(x, memory_space, kind)
 
 
 @empty_ref_p.abstract
@@ -283,4 +284,7 @@ def write_whole(ref: Ref, value: Any, owned: bool = False) -> None:
 
 
 def _put(cell: Cell, value: Any) -> None:
+    weak = cell._aval.inner_aval.weak_type  # stays as it was, whatever is written
+    if aval_of(value).weak_type != weak:
+        value = convert_to(value, aval_of(value).dtype, weak)
     cell._value, cell._written, cell._owned = value, True, False

@@ -148,7 +148,8 @@ def part_aval(aval: ShapedArray, transforms: Sequence) -> ShapedArray:
     dtype = aval.dtype
     for t in transforms:
         dtype = getattr(t, "dtype", dtype)
-    return ShapedArray(transforms[-1].result_shape, dtype, vma=aval.vma)
+    weak = aval.weak_type and dtype == aval.dtype
+    return ShapedArray(transforms[-1].result_shape, dtype, weak_type=weak, vma=aval.vma)
 
 
 def _split(transforms: Sequence, operands: Sequence[Any]) -> list:

@@ -1,6 +1,7 @@
 """Bernoulli's distribution of 0 and 1."""
 
 import bedrax.numpy as jnp
+from bedrax import lax
 from bedrax.scipy.special import xlog1py, xlogy
 from bedrax.scipy.stats.families import discrete
 
@@ -20,7 +21,7 @@ def _cdf(k, p):
 
 def _ppf(q, p):
     inside = (q >= 0) & (q <= 1) & (p >= 0) & (p <= 1)
-    return jnp.where(inside, jnp.where(q <= 1 - p, 0.0, 1.0), jnp.nan).astype(q.dtype)
+    return jnp.where(inside, jnp.where(q <= 1 - p, lax.full_like(q, 0), lax.full_like(q, 1)), jnp.nan)
 
 
 logpmf, pmf, cdf, ppf = discrete(

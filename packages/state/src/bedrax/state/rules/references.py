@@ -29,7 +29,6 @@ from bedrax.state.types import AbstractRef, Cell
 def _new(x, *, memory_space, kind):
     trace = current.trace
     aval = new_ref_p.result_types([aval_of(x)], dict(memory_space=memory_space, kind=kind))
-    x = _strong(x)
     if trace is eval_trace:  # writing in place must not be seen by who has `x`
         x = lax.copy_p.bind(x if isinstance(x, Array) else executors.get().asarray(x))
     cell = Cell(aval, x, trace)
