@@ -32,6 +32,7 @@ ELSEWHERE = {
     "empty_ref": "packages/state/tests/test_operations.py",
     "ffi_call": "packages/xla_backend/tests/test_ffi.py",
     "free_ref": "packages/state/tests/test_operations.py",
+    "from_edtype": "packages/extend/tests/test_element_dtypes.py",
     "freeze": "packages/state/tests/test_operations.py",
     "global_array_to_host_local_array": "packages/processes/tests/test_one_process.py",
     "get": "packages/state/tests/test_operations.py",
@@ -46,6 +47,7 @@ ELSEWHERE = {
     "random_unwrap": "packages/random/tests/test_matrix.py",
     "random_wrap": "packages/random/tests/test_matrix.py",
     "shard_map": "packages/parallel/tests/test_shard_map.py",
+    "to_edtype": "packages/extend/tests/test_element_dtypes.py",
     "swap": "packages/state/tests/test_operations.py",
     **dict.fromkeys(SPARSE, "packages/sparse/tests/test_sparse.py"),
 }

@@ -33,8 +33,8 @@ ABSENT = {
     "`dim_as_value`, printing is a `debug_callback`, an extended dtype is evaluated on its base; the "
     "column `key reuse` watches keys)": (
         "assert_consumed_value broadcast_to call call_hi_primitive call_hi_primitive_linearized check consume "
-        "custom_jvp_call_jaxpr debug_print dimension_size eval_jaxpr from_edtype iota_2x32_shape shape_assertion "
-        "to_edtype unreachable zeros_like"
+        "custom_jvp_call_jaxpr debug_print dimension_size eval_jaxpr iota_2x32_shape shape_assertion "
+        "unreachable zeros_like"
     ),
     "other counter-based generators; keys are made of `threefry2x32` or of `rng_bit_generator`": (
         "philox2x32 philox4x32 threefry4x32"

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from bedrax import pytree
-from bedrax.autodiff.tables import instantiate
+from bedrax.autodiff.tables import has_tangent, instantiate
 from bedrax.core import dtypes
 from bedrax.core.avals import AbstractValue, abstractify, aval_of
 from bedrax.core.staging import function_name
@@ -45,9 +45,9 @@ class Chosen:
         return self._fun(*full, **self._kwargs)
 
     def active(self) -> tuple[bool, ...]:
-        """Which leaves have derivatives: those of inexact dtypes."""
+        """Which leaves have derivatives: those whose dtypes have tangents."""
         types = [aval_of(x) for x in self.leaves]
-        return tuple((a.is_array or a.mutable) and dtypes.is_inexact(a.dtype) for a in types)
+        return tuple((a.is_array or a.mutable) and has_tangent(a.dtype) for a in types)
 
 
 def all_arguments(fun: Callable, args: tuple) -> Chosen:

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 from bedrax import pytree
 from bedrax.autodiff.linearization import LinearizedJaxpr, linearize_jaxpr
 from bedrax.autodiff.policies import Offloadable, Recompute, Saveable
-from bedrax.core import dead_code, dtypes, passes, source, staging
+from bedrax.autodiff.tables import has_tangent
+from bedrax.core import dead_code, passes, source, staging
 from bedrax.core.avals import abstractify, aval_of
 from bedrax.core.facts import cached
 from bedrax.core.ir import Eqn, Jaxpr, Literal, Var
@@ -228,7 +229,7 @@ def saved_residuals(fun: Callable, *args, **kwargs) -> list[SavedResidual]:
     leaves, in_tree = pytree.tree_flatten((args, kwargs))
     types = [abstractify(x) for x in leaves]
     jaxpr, _ = staging.trace_to_jaxpr(staging.flat_fun(fun, in_tree), types)
-    lin = linearize_jaxpr(jaxpr, tuple(a.is_array and dtypes.is_inexact(a.dtype) for a in types))
+    lin = linearize_jaxpr(jaxpr, tuple(a.is_array and has_tangent(a.dtype) for a in types))
     produced = {v: e for e in lin.primal.eqns for v in e.outvars}
     names = leaf_names(fun, in_tree)
     origins = {v: f"from the argument {n}" for v, n in zip(lin.primal.invars, names, strict=True)}

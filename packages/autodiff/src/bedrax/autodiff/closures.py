@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from bedrax import pytree
-from bedrax.core import dtypes, staging
+from bedrax.autodiff.tables import has_tangent
+from bedrax.core import staging
 from bedrax.core.avals import aval_of
 from bedrax.core.ir import eval_jaxpr
 from bedrax.core.tracing import Tracer
@@ -29,7 +30,7 @@ def closure_convert(fun: Callable, *example_args) -> tuple[Callable, list]:
     """
     leaves, in_tree = pytree.tree_flatten((example_args, {}))
     jaxpr, out_tree = staging.trace_to_jaxpr(staging.flat_fun(fun, in_tree), [aval_of(x) for x in leaves])
-    moved = [isinstance(c, Tracer) and dtypes.is_inexact(aval_of(c).dtype) for c in jaxpr.consts]
+    moved = [isinstance(c, Tracer) and has_tangent(aval_of(c).dtype) for c in jaxpr.consts]
     hoisted = [c for c, m in zip(jaxpr.consts, moved, strict=True) if m]
 
     def converted(*args):

@@ -10,6 +10,7 @@ import functools
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from bedrax.core import dtypes
 from bedrax.core.avals import AbstractValue, aval_of
 from bedrax.core.columns import Column
 from bedrax.lax.primitives.elementwise import add_jaxvals_p
@@ -55,13 +56,19 @@ def is_undefined(x: Any) -> bool:
     return type(x) is UndefinedPrimal
 
 
+def has_tangent(dtype: Any) -> bool:
+    """Whether values of a dtype have tangents other than zero: inexact ones, and extended dtypes that say of which dtype."""
+    return dtypes.is_inexact(dtype) or hasattr(dtype, "tangent_dtype")
+
+
 def add_tangents(x: Any, y: Any) -> Any:
     """The sum of two tangents."""
     if type(x) is Zero:
         return y
     if type(y) is Zero:
         return x
-    return add_jaxvals_p.bind(x, y)
+    sum_of = getattr(aval_of(x).dtype, "sum_of", None)  # an extended dtype may have sums of its own
+    return add_jaxvals_p.bind(x, y) if sum_of is None else sum_of(x, y)
 
 
 def unbroadcast(aval: AbstractValue, ct: Any) -> Any:

@@ -51,11 +51,12 @@ def _function(prim, avals, items):
 
 
 def _mapped(prim, params, depth, sizes, is_element, args) -> list:
-    def inner(*args):
-        if depth > 1:
-            return _mapped(prim, params, depth - 1, sizes, is_element, args)
+    if not depth:
         out = prim.bind(*args, **params)
         return list(out) if prim.multiple_results else [out]
+
+    def inner(*args):
+        return _mapped(prim, params, depth - 1, sizes, is_element, args)
 
     marks: list[Any] = [rank_of(x) - 1 if e else None for x, e in zip(args, is_element, strict=True)]
     outs, dims = batch_flat(inner, AxisData(None, sizes[depth - 1]), args, marks)

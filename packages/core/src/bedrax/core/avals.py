@@ -156,7 +156,8 @@ class ShapedArray(AbstractValue):
         """Floats and complex numbers are their own tangent space; the rest has `float0`."""
         if dtypes.is_inexact(self.dtype):
             return self
-        return ShapedArray(self.shape, dtypes.float0, sharding=self.split, vma=self.vma)
+        dtype = getattr(self.dtype, "tangent_dtype", dtypes.float0)  # extended dtypes may say which
+        return ShapedArray(self.shape, dtype, sharding=self.split, vma=self.vma)
 
     def __eq__(self, other):
         if self is other:
@@ -387,8 +388,7 @@ class ShapeDtypeStruct:
     def __eq__(self, other):
         return isinstance(other, ShapeDtypeStruct) and self._fields() == other._fields()
 
-    def __hash__(self):
-        return hash(self._fields())
+    __hash__ = lambda self: hash(self._fields())
 
     def _fields(self) -> tuple:
         return self.shape, self.dtype, self.sharding, self.weak_type, self.manual_axis_type

@@ -15,7 +15,9 @@ from bedrax.core.tracing import (  # NumPyro: trace_state_clean
     trace_state_clean as trace_state_clean,
 )  # fmt: skip
 from bedrax.extend.api_util import safe_map as safe_map, safe_zip as safe_zip
+from bedrax.lax.element_types import base_aval as _base_aval  # Flax, linen.fp8_ops
 from bedrax.lax.at_once import eval_context as eval_context
 from bedrax.lax.primitives.calls import core_call_p as _core_call_p
 
 call_p = _core_call_p
+physical_aval = _base_aval

@@ -1,3 +1,4 @@
+from bedrax.extend.element_dtypes import EArray as EArray, primal_tangent_dtype as primal_tangent_dtype
 from bedrax.state.hi_types import cur_qdd as cur_qdd
 from bedrax.lax.primitives.callbacks import io_callback as io_callback
 from . import (

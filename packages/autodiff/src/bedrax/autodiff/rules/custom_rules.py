@@ -8,6 +8,7 @@ from bedrax.autodiff.tables import (
     Zero,
     add_tangents,
     flags,
+    has_tangent,
     instantiate,
     is_undefined,
     jvp_rules,
@@ -16,7 +17,7 @@ from bedrax.autodiff.tables import (
     not_transposable,
     transpose_rules,
 )
-from bedrax.core import dtypes, staging
+from bedrax.core import staging
 from bedrax.core.avals import aval_of
 from bedrax.core.errors import UnexpectedTracerError
 from bedrax.core.ir import Var, run
@@ -26,7 +27,7 @@ from bedrax.lax.primitives.collectives import psum
 
 
 def _has_tangent(x) -> bool:
-    return dtypes.is_inexact(aval_of(x).dtype)
+    return has_tangent(aval_of(x).dtype)
 
 
 def _own_arguments(what: str, primals, tangents, num_consts: int) -> tuple:
@@ -80,10 +81,8 @@ def _custom_vjp(primals, tangents, *, call_jaxpr, rule, num_consts):
         *residuals, *live(tangents), bwd=bwd, num_res=len(residuals), out_avals=out_types, active=active,
         symbolic_zeros=rule.symbolic_zeros,
     )  # fmt: skip
-    moves = getattr(bwd, "moves", None) or [dtypes.is_inexact(a.dtype) for a in out_types]
-    return outs, [
-        t if m and dtypes.is_inexact(a.dtype) else Zero(a) for t, m, a in zip(moved, moves, out_types, strict=True)
-    ]
+    moves = getattr(bwd, "moves", None) or [has_tangent(a.dtype) for a in out_types]
+    return outs, [t if m and has_tangent(a.dtype) else Zero(a) for t, m, a in zip(moved, moves, out_types, strict=True)]
 
 
 def _replaceable(call, rule, primals, active) -> tuple:

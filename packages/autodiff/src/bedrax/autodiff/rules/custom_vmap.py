@@ -8,9 +8,18 @@ from __future__ import annotations
 
 from bedrax.autodiff.forward import jvp_flat_with_aux, jvp_program
 from bedrax.autodiff.linearization import backward_pass, transpose_jaxpr
-from bedrax.autodiff.tables import UndefinedPrimal, flags, is_undefined, jvp_rules, live, spread, transpose_rules
+from bedrax.autodiff.tables import (
+    UndefinedPrimal,
+    flags,
+    has_tangent,
+    is_undefined,
+    jvp_rules,
+    live,
+    spread,
+    transpose_rules,
+)
 from bedrax.batching.custom_batching import custom_vmap_p
-from bedrax.core import dtypes, staging
+from bedrax.core import staging
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.dead_code import kept
 from bedrax.core.ir import run
@@ -76,7 +85,7 @@ def _jvp(primals, tangents, *, call, rule, num_consts):
 
 
 def _has_tangent(x) -> bool:
-    return dtypes.is_inexact(aval_of(x).dtype)
+    return has_tangent(aval_of(x).dtype)
 
 
 @transpose_rules.rule(custom_vmap_p)

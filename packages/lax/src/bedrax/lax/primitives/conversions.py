@@ -82,6 +82,9 @@ def convert_to(x, dtype: np.dtype, weak_type: bool = False) -> Any:
     if dtypes.is_extended(aval.dtype) or dtypes.is_extended(dtype):
         if aval.dtype == dtype:
             return x
+        extended = dtype if dtypes.is_extended(dtype) else aval.dtype
+        if hasattr(extended, "converted"):
+            return extended.converted(x, dtype)
         raise TypeError(f"convert_element_type: {aval.dtype} has no conversion to {dtype}")
     return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=weak_type)
 
