@@ -125,6 +125,15 @@ def train(steps=10**6):
         time.sleep(0.02)
 
 
+def wait():
+    """Process 1 leaves without a word; process 0 waits in no collective."""
+    start(heartbeat_timeout_seconds=6)
+    multihost.sync_global_devices("here")
+    if me == 1:
+        os._exit(17)
+    time.sleep(60)
+
+
 def late():
     """Process 1 never comes."""
     if me == 0:

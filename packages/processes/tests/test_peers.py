@@ -14,8 +14,12 @@ class Store(dict):
 
     dead = False
 
-    def key_value_set(self, key, value):
+    def key_value_set(self, key, value, allow_overwrite=False):
+        assert allow_overwrite or key not in self
         self[key] = value
+
+    def key_value_delete(self, key):
+        del self[key]
 
     def key_value_dir_get(self, folder):
         if self.dead:
@@ -39,9 +43,9 @@ def test_who_refuses_is_gone(three):
     assert peers.gone(zero, 0) == []
     one.listener.close()
     ((number, where),) = peers.gone(two)
-    assert number == 1 and where.rpartition(":")[2].isdigit()
+    assert number == 1 and where.split()[1].isdigit()
     zero.client.dead = True
-    assert peers.gone(two) == [(0, "localhost:4321")]
+    assert peers.gone(two) == [(0, "localhost 4321")]
 
 
 def test_errors_are_told_with_names(three, capsys):
@@ -70,3 +74,21 @@ def test_a_run_that_has_ended_asks_nobody(three):
     for watch in three:
         peers.stop(watch)
     assert host.explain_failure is None and peers.gone(two) == []
+
+
+def test_who_waits_for_nothing_is_told(capsys, monkeypatch):
+    store = Store()
+    monkeypatch.setattr(sys, "excepthook", sys.__excepthook__)
+    monkeypatch.setattr(threading, "excepthook", threading.__excepthook__)
+    quiet = [peers.start(store, i, 4, "localhost:4321") for i in range(4)]
+    peers.stop(quiet[3])  # who leaves is not missed
+    quiet[1].listener.close()
+    quiet[2].listener.close()
+    for period, watch in enumerate((quiet[0], quiet[0]._replace(number=3))):  # the next of 0 are gone, 3 reads it
+        peers._look_out(watch, period / 100)
+        said = capsys.readouterr().err
+        assert "process 1 (at " in said and "process 2 (at " in said and "of the 4 of this run are gone" in said
+    for watch in quiet:
+        peers.stop(watch)
+    peers._look_out(quiet[0], 0)
+    assert not capsys.readouterr().err

@@ -53,6 +53,12 @@ def test_when_a_process_dies_the_others_end_with_an_error():
     assert missed or re.search(r"process 1 \(at \S+:\d+\) of the 2 of this run is gone", zero[1]), zero[1][-2000:]
 
 
+def test_who_dies_is_named_to_those_that_wait_for_nothing():
+    (zero, one), seconds = run("wait", limit=90)
+    assert one[0] == 17 and zero[0] != 0 and "done" not in zero[1] and seconds < 60
+    assert re.search(r"process 1 \(at \S+:\d+\) of the 2 of this run is gone", zero[1]), zero[1][-2000:]
+
+
 def test_a_process_that_never_comes_is_missed():
     (zero, _), seconds = run("late", limit=60)
     assert zero[0] != 0 and seconds < 40

@@ -146,7 +146,7 @@ def _connect(found, initialization_timeout, heartbeat_timeout, shutdown_timeout,
     global_state.process_id, global_state.num_processes = number, count
     global_state.coordinator_address = address
     clients.run = clients.Run(client, number, count)
-    global_state.watch = peers.start(client, number, count, address)
+    global_state.watch = peers.start(client, number, count, address, heartbeat_timeout / 4)
     if flags.enable_preemption_service.value:
         manager = coordination.preemption_sync_manager()
         manager.initialize(client)

@@ -2,12 +2,16 @@
 
 The error of a collective says that a connection was lost, not whose. So each process holds a listening socket, which
 lasts as long as the process, and publishes its address; a process whose socket refuses a connection is gone. Errors of
-the runtime that reach a value on the host, or end a thread, name those. (A collective that waits for ever is ended by
-the coordination service, after heartbeat_timeout_seconds, with the number of the process.)
+the runtime that reach a value on the host, or end a thread, name those.
+
+Who waits in no collective gets no error: the coordination service ends it after heartbeat_timeout_seconds, and that message
+knows numbers only. So a thread looks a few times in this span after the next process, tells the others whom it misses,
+and says so on stderr.
 """
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import sys
 import threading
@@ -17,6 +21,7 @@ from typing import Any, NamedTuple
 from bedrax.xla_backend import JaxRuntimeError, host
 
 _KEY = "bedrax/peers/"
+_MISSED = "bedrax/missed/"
 
 
 class Watch(NamedTuple):
@@ -27,10 +32,15 @@ class Watch(NamedTuple):
     number: int
     count: int
     coordinator: str
+    ended: threading.Event
 
 
-def start(client: Any, number: int, count: int, coordinator: str) -> Watch:
-    """Publish this process's address; from now on errors name who is gone, until `stop`."""
+def start(client: Any, number: int, count: int, coordinator: str, period: float = 25.0) -> Watch:
+    """Publish this process's address; from now on errors name who is gone, until `stop`.
+
+    Args:
+      period: seconds between two looks after the next process.
+    """
     name, _, port = coordinator.rpartition(":")
     family, kind, protocol, _, address = socket.getaddrinfo(name.strip("[]"), int(port), type=socket.SOCK_DGRAM)[0]
     with socket.socket(family, kind, protocol) as probe:  # nothing is sent: it asks which interface leads there
@@ -38,7 +48,7 @@ def start(client: Any, number: int, count: int, coordinator: str) -> Watch:
         own = probe.getsockname()[0]
     listener = socket.create_server((own, 0), family=family)
     client.key_value_set(f"{_KEY}{number}", f"{own} {listener.getsockname()[1]}")
-    watch = Watch(client, listener, number, count, coordinator)
+    watch = Watch(client, listener, number, count, coordinator, threading.Event())
     hooks = sys.excepthook, threading.excepthook
 
     def told(kind, error, trace):
@@ -51,24 +61,53 @@ def start(client: Any, number: int, count: int, coordinator: str) -> Watch:
 
     sys.excepthook, threading.excepthook = told, told_in_thread
     host.explain_failure = lambda error: _with_names(watch, error)
+    threading.Thread(target=_look_out, args=(watch, period), name="bedrax peers", daemon=True).start()
     return watch
 
 
 def stop(watch: Watch) -> None:
     """No more; hooks that other code has put in front stay, and find nobody gone."""
     host.explain_failure = None
+    watch.ended.set()
+    with contextlib.suppress(Exception):  # the coordination service may be gone
+        watch.client.key_value_delete(f"{_KEY}{watch.number}")  # who leaves is not missed
     watch.listener.close()
 
 
+def _others(watch: Watch) -> dict[int, str]:
+    """The addresses of the others that have not left, those after this process first."""
+    known = {int(k.rpartition("/")[2]): v for k, v in watch.client.key_value_dir_get(_KEY)}
+    order = sorted(known, key=lambda n: (n - watch.number) % watch.count)
+    return {n: known[n] for n in order if n != watch.number}
+
+
+def _look_out(watch: Watch, period: float) -> None:
+    """Say once who is missed."""
+    while not watch.ended.wait(period):
+        try:
+            others = _others(watch)
+            for n, address in others.items():
+                if not _refuses(address):
+                    break
+                watch.client.key_value_set(f"{_MISSED}{n}", address, allow_overwrite=True)
+            missed = {int(k.rpartition("/")[2]): v for k, v in watch.client.key_value_dir_get(_MISSED)}
+        except Exception:  # the coordination service is in process 0
+            address = " ".join(watch.coordinator.rsplit(":", 1))
+            missed = {0: address} if _refuses(address) else {}
+        if missed and not watch.ended.is_set():
+            print(_text(watch, sorted(missed.items())), file=sys.stderr, flush=True)
+            return
+
+
 def gone(watch: Watch, patience: float = 1.0) -> list[tuple[int, str]]:
-    """Number and address of processes that have ended; asks for up to `patience` seconds until there is one."""
+    """Number and address (``"host port"``) of processes that have ended; asks for up to `patience` seconds until there is one."""
     deadline = time.monotonic() + patience
     while watch.listener.fileno() >= 0:
         try:
-            others = {int(k.rpartition("/")[2]): v for k, v in watch.client.key_value_dir_get(_KEY)}
+            others = _others(watch)
         except Exception:  # the coordination service is in process 0
-            return [(0, watch.coordinator)]
-        found = [(n, ":".join(v.split())) for n, v in sorted(others.items()) if n != watch.number and _refuses(v)]
+            return [(0, " ".join(watch.coordinator.rsplit(":", 1)))]
+        found = [(n, v) for n, v in sorted(others.items()) if _refuses(v)]
         if found or time.monotonic() > deadline:
             return found
         time.sleep(0.05)
@@ -78,7 +117,7 @@ def gone(watch: Watch, patience: float = 1.0) -> list[tuple[int, str]]:
 def _refuses(address: str) -> bool:
     name, port = address.split()
     try:
-        socket.create_connection((name, int(port)), timeout=2).close()
+        socket.create_connection((name.strip("[]"), int(port)), timeout=2).close()
     except ConnectionError:
         return True
     except OSError:  # no answer in time is no proof
@@ -88,9 +127,11 @@ def _refuses(address: str) -> bool:
 
 def _names(watch: Watch) -> str:
     found = gone(watch)
-    if not found:
-        return ""
-    each = ", ".join(f"process {n} (at {where})" for n, where in found)
+    return _text(watch, found) if found else ""
+
+
+def _text(watch: Watch, found: list[tuple[int, str]]) -> str:
+    each = ", ".join(f"process {n} (at {':'.join(where.split())})" for n, where in found)
     return (f"{each} of the {watch.count} of this run {'is' if len(found) == 1 else 'are'} gone. Start all processes again, from"
             " the last checkpoint")  # fmt: skip
 
