@@ -3,6 +3,7 @@
 A session is a `sync` to what the lock says for some packages and groups, and a run.
 """
 
+import re
 import tomllib
 from pathlib import Path
 
@@ -190,14 +191,14 @@ def ecosystem(session):
 
 @nox.session(default=False)
 def devices(session):
-    """Every record on eight CPU devices, its batch spread over them; other runs take a sample."""
+    """Many devices and processes, whole, within an hour: every record on eight CPU devices, its batch spread over them,
+    a third of all stacks of transformations with `shard_map` and `pmap`, what stands in docs/devices.md, the example."""
     sync(session, *EVERYTHING)
-    session.run(
-        "pytest",
-        "packages/xla_backend/tests/test_devices.py",
-        *session.posargs,
-        env=QUIET | {"BEDRAX_ALL_RECORDS": "1"},
-    )
+    whole = {"BEDRAX_ALL_RECORDS": "1", "BEDRAX_CLOSURE": "3"}
+    files = re.findall(r"`((?:packages|tests|examples)/[\w/]+\.py)`", Path("docs/devices.md").read_text())
+    session.run("pytest", *dict.fromkeys(files), "packages/parallel/tests", "packages/processes/tests",
+                *session.posargs, env=QUIET | whole)  # fmt: skip
+    session.run("python", "-m", "examples.parallel", "--steps=10", env=QUIET)
 
 
 @nox.session(default=False)

@@ -273,6 +273,34 @@ PROGRAMS = {
         for device in range(8):
             assert [step for step, by in seen if by == device] == list(range(1, 8)), (device, seen)
     """,
+    "keys and factorizations": """
+        from bedrax import random
+        keys = random.split(random.key(0), 8)
+        draw = vmap(lambda k: random.normal(k, (3,)))
+        for make in (lambda k: k, lambda k: device_put(k, NamedSharding(mesh, P("x")))):
+            own = over(draw, P(("x", "y")), P(("x", "y")))
+            for run in (own, jit(own)):
+                close(run(make(keys)), draw(keys))
+        def folded(k):  # one key for all, which each device makes its own
+            return lax.broadcast_in_dim(random.uniform(random.fold_in(k, lax.axis_index("x"))), (1,), ())
+        each = np.array([random.uniform(random.fold_in(keys[0], i)) for i in range(4)])
+        close(jit(over(folded, P(), P("x")))(keys[0]), each)
+
+        from bedrax.lax.primitives import linalg
+        m = rng.normal(size=(8, 3, 3)).astype(np.float32)
+        m = m @ m.transpose(0, 2, 1) + 3 * np.eye(3, dtype=np.float32)
+        mapped = lambda f, out=P("x"): jit(over(f, P("x"), out))
+        np.testing.assert_allclose(mapped(linalg.cholesky)(m), np.linalg.cholesky(m), rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(mapped(lambda a: linalg.eigh(a)[1])(m), np.linalg.eigvalsh(m), rtol=1e-4)
+        np.testing.assert_allclose(
+            mapped(lambda a: linalg.lu(a)[0], P("x"))(m), vmap(lambda a: linalg.lu(a)[0])(m), rtol=1e-4, atol=1e-5)
+        solved = mapped(lambda a: linalg.triangular_solve(linalg.cholesky(a), a, left_side=True, lower=True))(m)
+        np.testing.assert_allclose(solved, np.linalg.cholesky(m).transpose(0, 2, 1), rtol=1e-3, atol=1e-4)
+        # Each device has a number of rounds of its own: nobody waits for the others.
+        rounds = lambda v: lax.while_loop(lambda c: lax.lt(lax.reduce_max(c, (0,)), 100.0), lambda c: lax.mul(c, 2.0), v)
+        start = np.arange(1, 5, dtype=np.float32)
+        close(mapped(rounds)(start), [v * 2 ** np.ceil(np.log2(100 / v)) for v in start])
+    """,
     "explain": """
         from bedrax.core import ShapeDtypeStruct
         from bedrax.parallel import explain
