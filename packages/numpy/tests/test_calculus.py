@@ -146,3 +146,25 @@ def test_polydiv():
     same(jnp.polyadd(jnp.polymul(quotient, v), rest), u)
     quotient, rest = jnp.polydiv(np.float32([1, 2, 1]), np.float32([1, 1]), trim_leading_zeros=True)
     assert quotient.tolist() == [1, 1] and rest.shape == (0,)
+
+
+def test_sums_of_polynomials_in_columns():
+    a, b = np.array([[2, 3, 1]]), np.array([[5, 7, 3], [8, 2, 6]])
+    np.testing.assert_array_equal(jnp.polyadd(a, b), [[5, 7, 3], [10, 5, 7]])
+    np.testing.assert_array_equal(jnp.polysub(b, a[0, :2][:, None] * np.ones(3, int)), [[3, 5, 1], [5, -1, 3]])
+    np.testing.assert_array_equal(jnp.polyadd(np.ones(2), np.ones((3, 2))), [[1, 1], [2, 2], [2, 2]])
+
+
+def test_each_function_of_piecewise_may_have_one_condition_for_all():
+    x = np.arange(-4, 5)
+    functions = [lambda v: v * 0, lambda v: v * 10, lambda v: v * 100]
+    np.testing.assert_array_equal(jnp.piecewise(x, jnp.array([False, True, False]), functions), x * 10)
+
+
+@pytest.mark.filterwarnings("ignore:the matrix subclass")
+@pytest.mark.parametrize("name", ["r_", "c_"])
+@pytest.mark.parametrize("how", ["r", "c"])
+def test_joined_as_a_matrix(name, how):
+    parts = np.array([1, 2, 3]), np.array([4, 5, 6])
+    expected = np.asarray(getattr(np, name)[(how, *parts)])
+    np.testing.assert_array_equal(getattr(jnp, name)[(how, *parts)], expected)

@@ -252,3 +252,8 @@ def test_scalar_types():
     assert isinstance(np.float32(1), jnp.float32)
     assert jnp.issubdtype(jnp.bfloat16, jnp.floating) and not jnp.issubdtype(jnp.int8, jnp.floating)
     assert jnp.int_ is jnp.int64 and jnp.double is jnp.float64
+
+
+def test_weak_types_of_questions_and_steps():
+    assert jnp.isnan(6).weak_type and not jnp.isinf(np.inf).weak_type
+    assert jnp.heaviside(1.0, 2.0).weak_type and not jnp.heaviside(jnp.array([-2, 0]), 0.5).weak_type

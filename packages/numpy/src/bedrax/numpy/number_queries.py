@@ -30,7 +30,7 @@ def isinf(x, /):
     x = operand("isinf", x)
     dtype = aval_of(x).dtype
     if dtypes.is_floating(dtype):
-        return _is_inf(x)
+        return lax.convert_to(_is_inf(x), np.dtype(bool), False)
     if dtypes.is_complex(dtype):
         return lax.bitwise_or(_is_inf(lax.real(x)), _is_inf(lax.imag(x)))
     return lax.full_like(x, False, np.dtype(bool))
@@ -41,7 +41,7 @@ def isnan(x, /):
     """Whether elements are nan."""
     x = operand("isnan", x)
     if not dtypes.is_inexact(aval_of(x).dtype):
-        return lax.full_like(x, False, np.dtype(bool))
+        return lax.convert_to(lax.full_like(x, False, np.dtype(bool)), np.dtype(bool), aval_of(x).weak_type)
     return ops.ne_p.bind(x, x)
 
 

@@ -346,9 +346,8 @@ class _Join:
         if key and isinstance(key[0], str):
             directive, key = key[0], key[1:]
             if directive in ("r", "c"):  # a row or a column of a matrix
-                line = type(self)(self.name, 0, 1, -1)[key]
-                axis = 0 if directive == "r" else 1
-                return lax.expand_dims(line, (axis,)) if line.ndim == 1 else line
+                joined = self[key]
+                return lax.expand_dims(joined, (0 if directive == "r" else 1,)) if joined.ndim == 1 else joined
             try:
                 numbers = [int(v) for v in directive.split(",")]
             except ValueError:

@@ -125,7 +125,7 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
 
     Args:
       x: array.
-      condlist: arrays of bool with the shape of `x`, or one of them.
+      condlist: arrays of bool with the shape of `x`, or one of them; or bools, one per function.
       funclist: for each condition a function of an array or a value; one more is for where none holds.
       *args, **kw: further arguments of the functions.
 
@@ -134,7 +134,7 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
     """
     x = array("piecewise", x)
     if isinstance(condlist, (Array, np.ndarray)):
-        condlist = [condlist] if condlist.ndim == x.ndim else list(condlist)
+        condlist = [condlist] if condlist.shape == x.shape and len(funclist) <= 2 else list(condlist)
     elif not isinstance(condlist, (list, tuple)) or (condlist and isinstance(condlist[0], (bool, np.bool_)) and x.ndim):
         condlist = [np.asarray(condlist)]
     count, functions = len(condlist), list(funclist)

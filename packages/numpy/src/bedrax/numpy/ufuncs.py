@@ -386,10 +386,11 @@ def copysign(x1, x2, /):
 def heaviside(x1, x2, /):
     """Elementwise step: 0 where `x1` is negative, `x2` where it is 0, 1 where it is positive."""
     x, y = promote("heaviside", (x1, x2), True)
+    weak = aval_of(x1).weak_type and aval_of(x2).weak_type
     zero, one = _constant(x, 0.0), _constant(x, 1.0)
     x, y = _full_pair(x, y)
     out = operators._select(lax.lt(x, zero), zero, operators._select(lax.gt(x, zero), one, y))
-    return operators._select(lax.ne(x, x), x, out)
+    return lax.convert_to(operators._select(lax.ne(x, x), x, out), aval_of(out).dtype, weak)
 
 
 @one_program(static=("copy",), arrays=("posinf", "neginf"))
