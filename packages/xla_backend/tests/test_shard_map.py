@@ -204,7 +204,8 @@ PROGRAMS = {
     """,
     "calls": """
         from bedrax.autodiff import custom_jvp, custom_vjp
-        from bedrax.lax.primitives.callbacks import debug_callback, pure_callback
+        from bedrax.core import ShapeDtypeStruct
+        from bedrax.lax.primitives.callbacks import debug_callback, io_callback, pure_callback
         seen = []
         f = over(lambda v: (debug_callback(lambda s: seen.append(float(s)), lax.reduce_sum(v, (0, 1))), v)[1], P("x"), P("x"))
         jit(f)(A)
@@ -227,6 +228,19 @@ PROGRAMS = {
                 close(sorted(seen), sorted(want[::2]))  # of the devices that hold a block, one calls
                 sines = lambda v: pure_callback(lambda x: np.sin(x) * x.shape[1], shape(v), v)
                 close(jit(over(sines, P("x"), P("x"), axis_names={"x"}))(x), np.sin(A) * 8)
+                marks = []
+                flags = lambda v: io_callback(
+                    lambda x, i: (marks.append((int(i), x.shape)), x > 0)[1], ShapeDtypeStruct(v.shape, bool), v,
+                    lax.axis_index("x"))
+                assert (np.asarray(jit(over(flags, P("x"), P("x"), axis_names={"x"}))(x)) == (A > 0)).all()
+                assert sorted(marks) == [(i, (2, 8)) for i in range(4)], marks
+                told = lambda v: (debug_callback(print, v, ordered=True), v)[1]
+                try:
+                    jit(over(told, P("x"), P("x"), axis_names={"x"}))(x)
+                except NotImplementedError as e:
+                    assert "('y',)" in str(e) and "ordered=False" in str(e), e
+                else:
+                    raise AssertionError
         config.update("jax_use_shardy_partitioner", True)
 
         w = np.arange(8, dtype=np.float32)

@@ -2,10 +2,12 @@
 
 import functools
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from bedrax.core import effects
+from bedrax.core.tracing import Primitive
+from bedrax.lax import all_gather, full, index_in_dim
 from bedrax.lax.primitives.callbacks import debug_callback_p, io_callback_p, ordered_io_effect, pure_callback_p
 from bedrax.lax.primitives.collectives import axis_index
 from bedrax.lax.primitives.control_flow import cond
@@ -35,22 +37,30 @@ def _pure(ctx, *args, callback, result_avals, device, **params):
     return ctx.host_callback(callback, args, result_avals, has_side_effect=False, device=device)
 
 
+def _once(ctx, prim: Primitive, args: Any, types: Sequence[Any], params: dict) -> Any:
+    """Of the devices that hold a block, the first one calls; the others get what it has."""
+    left = _left(ctx)
+
+    def first_calls(*args):
+        first = functools.reduce(operator.and_, [axis_index(n) == 0 for n in left])
+        call = functools.partial(prim.bind, *args, **params)
+        out = cond(first, lambda: list(call()), lambda: [full(t.shape, 0, t.dtype) for t in types])
+        return [index_in_dim(all_gather(x, left), 0, keepdims=False) for x in out]
+
+    return _mapped(ctx, first_calls, args, [PartitionSpec()] * len(types))
+
+
 @lowering_rules.rule(io_callback_p)
 def _io(ctx, *args, callback, result_avals, ordered, device):
+    if _left(ctx) and not ordered and device is None:
+        params = dict(callback=callback, result_avals=result_avals, ordered=False, device=None)
+        return _once(ctx, io_callback_p, args, result_avals, params)
     return ctx.host_callback(callback, args, result_avals, ordered_io_effect if ordered else None, device=device)
 
 
 @lowering_rules.rule(debug_callback_p)
 def _debug(ctx, *args, callback, effect, partitioned):
     ordered = effect in effects.ordered_effects
-    left = _left(ctx)
-    if not left or ordered or partitioned:
+    if not _left(ctx) or ordered or partitioned:
         return ctx.host_callback(callback, args, [], effect if ordered else None)
-
-    def once(*args):  # of the devices that hold the block, the first one calls
-        first = functools.reduce(operator.and_, [axis_index(n) == 0 for n in left])
-        call = functools.partial(debug_callback_p.bind, *args, callback=callback, effect=effect, partitioned=False)
-        cond(first, call, list)
-        return []
-
-    return _mapped(ctx, once, args, [])
+    return _once(ctx, debug_callback_p, args, [], dict(callback=callback, effect=effect, partitioned=False))

@@ -108,8 +108,8 @@ class Caller(Builder):
         manual = self.program.manual
         if manual is not None and manual.free:
             raise NotImplementedError(
-                f"a call into Python inside shard_map over some axes of its mesh, but not {manual.free}: it would get parts of"
-                " blocks. Take the call out, or let axis_names have all axes."
+                f"a call into Python inside shard_map over some axes of its mesh, but not {manual.free}, and ordered (or on a"
+                " device): it would get parts of blocks. Call with ordered=False, or let axis_names have all axes"
             )
         if self.program.num_partitions > 1:
             # Inside `shard_map` every device makes the call. Elsewhere one does, with whole arrays: the others get results.
