@@ -131,6 +131,16 @@ def test_what_fails_uses_nothing_up():
     random.normal(k)
 
 
+@pytest.mark.parametrize("wrap", [lambda f: f, jit])
+def test_shapes_alone_are_checked_and_use_nothing_up(wrap):
+    k = key()
+    for _ in range(2):
+        assert staging.eval_shape(wrap(random.normal), k).shape == ()
+    random.normal(k)
+    with pytest.raises(KeyReuseError):
+        staging.eval_shape(wrap(lambda k: twice(random.normal, k)), key())
+
+
 def test_a_compiled_function_is_watched_in_every_call():
     f = jit(lambda k: random.normal(k))
     for seed in range(4):

@@ -7,9 +7,10 @@ import pytest
 
 import bedrax.xla_backend as xla
 from bedrax import lax
-from bedrax.core import config, staging
+from bedrax.core import config, dtypes, staging
 from bedrax.core.array import Array
 from bedrax.core.avals import ShapeDtypeStruct
+from bedrax.lax.primitives.linalg import triangular_solve
 from bedrax.numpy_backend.host_array import HostArray
 
 
@@ -288,6 +289,24 @@ def test_locations_name_the_users_line():
     text = xla.jit(lambda x: lax.sin(x)).lower(1.0).as_text(debug_info=True)
     assert "test_dispatch.py" in text
     assert '"sin"' in text
+
+
+def test_arguments_have_their_names():
+    def f(alpha, unused, beta):
+        return lax.mul(alpha, beta["w"])
+
+    text = xla.jit(f).lower(1.0, 2.0, {"w": 3.0}).as_text(debug_info=True)
+    assert 'loc("alpha")' in text and "loc(\"beta['w']\")" in text and "unused" not in text
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_triangular_systems_of_small_floats(dtype):
+    a = (np.eye(3) + np.tril(np.ones((3, 3)))).astype(dtypes.explicit_dtype(dtype))
+    x = np.arange(6.0).reshape(3, 2)
+    solve = lambda a, b: triangular_solve(a, b, left_side=True, lower=True)
+    got = xla.jit(solve)(a, (a.astype(float) @ x).astype(a.dtype))
+    assert got.dtype == a.dtype
+    np.testing.assert_allclose(np.asarray(got).astype(float), x, atol=0.05)
 
 
 def test_constants_do_not_follow_later_writes():

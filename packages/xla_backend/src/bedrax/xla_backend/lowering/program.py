@@ -107,8 +107,8 @@ class Program:
         return found
 
     def function(self, symbol: str, in_types, out_types, body: Callable, public: bool = False, arg_attrs=None,
-                 res_attrs=None, at_begin: bool = False) -> None:  # fmt: skip
-        """Add a function; ``body(block, arguments)`` returns the results."""
+                 res_attrs=None, at_begin: bool = False, names: Sequence[str] = ()) -> None:  # fmt: skip
+        """Add a function; ``body(block, arguments)`` returns the results; `names`: of the last of the arguments."""
         with _context:
             function_type = ir.FunctionType.get(list(in_types), list(out_types), _context)
         attributes = {
@@ -122,7 +122,9 @@ class Program:
             attributes["res_attrs"] = ir.ArrayAttr.get(res_attrs, _context)
         point = ir.InsertionPoint.at_block_begin(self.body) if at_begin else ir.InsertionPoint(self.body)
         op = _create("func.func", attributes=attributes, regions=1, loc=types.unknown, ip=point)
-        block = op.regions[0].blocks.append(*in_types, arg_locs=[types.unknown] * len(in_types))
+        places = [types.unknown] * (len(in_types) - len(names))
+        places += [ir.Location.name(name, types.unknown, _context) for name in names]
+        block = op.regions[0].blocks.append(*in_types, arg_locs=places)
         place = Block(self, ir.InsertionPoint(block))
         results = body(place, list(block.arguments))
         _create("func.return", operands=list(results), loc=types.unknown, ip=place.ip)
@@ -393,11 +395,13 @@ def add_main(
         return [*(block.tokens[e] for e in ordered), *out]
 
     tokens = [types.token_type] * len(ordered)
+    names = jaxpr.debug_info.arg_names if jaxpr.debug_info else None
     program.function(
         "main", [*extra, *tokens, *(types.type_of(v.aval) for v in taken)],
         [*tokens, *(types.type_of(v.aval) for v in jaxpr.outvars)], body,
         public=True, arg_attrs=[types.ffi_attribute(a) for a in arg_attrs],
         res_attrs=[types.ffi_attribute(a) for a in res_attrs], at_begin=True,
+        names=[names[i] for i in kept] if names and len(names) == len(jaxpr.invars) else (),
     )  # fmt: skip
 
 
