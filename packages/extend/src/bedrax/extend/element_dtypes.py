@@ -23,6 +23,7 @@ from bedrax.core.array import Array
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.tracing import Primitive
 from bedrax.lax.tables import decompositions
+from bedrax.parallel import sharding_rules
 
 __all__ = [
     "EArray", "ElementDType", "PrimalTangentDType", "from_edtype_p", "primal_tangent_dtype", "supports_inf", "to_edtype_p",
@@ -165,6 +166,10 @@ to_edtype_p.def_impl(lambda x, *, edtype: EArray(_to_type(aval_of(x), edtype=edt
 from_edtype_p.def_impl(lambda x: x._data)
 decompositions.add(to_edtype_p, lambda x, *, edtype: x)
 decompositions.add(from_edtype_p, lambda x: x)
+
+
+sharding_rules.add(to_edtype_p, lambda op, *, edtype: op.specs[0][: len(op.outs[0].shape)])
+sharding_rules.add(from_edtype_p, lambda op: op.specs[0] + (None,) * (len(op.outs[0].shape) - len(op.specs[0])))
 
 
 @batch_rules.rule(to_edtype_p)
