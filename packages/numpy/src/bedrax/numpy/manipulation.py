@@ -398,5 +398,7 @@ def resize(a: Any, new_shape: Any) -> Array:
     count, size = dims.size(shape), x.shape[0]
     if size == 0:
         return lax.full(shape, 0, x.dtype)
+    if not dims.is_constant_dim(size):
+        return lax.reshape(x[lax.iota(dtypes.default_int_dtype(), count) % size], shape)
     out = tile(x, -(-count // size))
     return lax.reshape(lax.slice_in_dim(out, 0, count), shape)

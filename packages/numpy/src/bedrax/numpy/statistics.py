@@ -366,7 +366,7 @@ def bincount(
         length = max(minlength, top + 1 if x.size else 0)
     if minlength < 0 or length < 0:
         raise ValueError(f"jnp.bincount: minlength and length are not negative, got {minlength} and {length}")
-    length = max(operator.index(length), minlength)
+    length = dims.max_dim(operator.index(length) if dims.is_constant_dim(length) else length, minlength)
     if weights is None:
         weights = np.asarray(1, dtypes.default_int_dtype())
     else:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 import bedrax.numpy as jnp
-from bedrax.core import dtypes
+from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
 from bedrax.lax.choices import one_of
@@ -57,9 +57,13 @@ def block_diag(*arrs: ArrayLike) -> Array:
     return jnp.concatenate(rows)
 
 
+def _range(n):
+    return np.arange(n) if dims.is_constant_dim(n) else jnp.arange(n)
+
+
 def _along_diagonals(values: Array, m: int, n: int) -> Array:
     """The matrices whose element (i, j) is ``values[..., i - j + n - 1]``."""
-    index = np.arange(m)[:, None] - np.arange(n)[None, :] + n - 1
+    index = _range(m)[:, None] - _range(n)[None, :] + n - 1
     return values[..., index]
 
 
@@ -93,14 +97,14 @@ def hankel(c: ArrayLike, r: ArrayLike | None = None) -> Array:
       r: its last row, ``[..., n]``, of which the first element is not used; None is zeros.
     """
     c, r, m, n = _column_and_row("hankel", c, r, jnp.zeros_like)
-    return jnp.concatenate([c, r[..., 1:]], axis=-1)[..., np.arange(m)[:, None] + np.arange(n)]
+    return jnp.concatenate([c, r[..., 1:]], axis=-1)[..., _range(m)[:, None] + _range(n)]
 
 
 def circulant(c: ArrayLike) -> Array:
     """The matrix whose columns are the rotations of ``c``, of shape ``[..., n]``."""
     c = _vector("circulant", array("circulant", c))
     n = c.shape[-1]
-    return c[..., (np.arange(n)[:, None] - np.arange(n)) % max(n, 1)]
+    return c[..., (_range(n)[:, None] - _range(n)) % max(n, 1)]
 
 
 @one_program
