@@ -340,6 +340,40 @@ PROGRAMS = {
                 assert h(A).sharding.spec == spec, (spec, h(A).sharding)
         check(over(lambda v: lax.psum(v, "y"), P("x", "y"), P("x"), mesh=typed), A)
     """,
+    "collectives of pmap": """
+        X = np.arange(8 * 8 * 2, dtype=np.float32).reshape(8, 8, 2)
+        halves = [[0, 2, 4, 6], [1, 7, 5, 3]]
+        number = lambda: lax.convert_element_type(lax.axis_index("i"), np.dtype(np.float32))
+        for n, f in enumerate([
+            lambda v: lax.psum(v, "i"), lambda v: lax.psum(v, "i", axis_index_groups=halves), lambda v: lax.pmean(v, "i"),
+            lambda v: lax.pmax(lax.sin(v), "i"), lambda v: lax.pmin(lax.sin(v), "i"), lambda v: lax.pbroadcast(v, "i", 3),
+            lambda v: lax.ppermute(v, "i", [(k, (3 * k + 1) % 8) for k in range(7)]),
+            lambda v: lax.pshuffle(v, "i", [7, 0, 1, 2, 3, 4, 5, 6]), lambda v: lax.pswapaxes(v, "i", 0),
+            lambda v: lax.all_gather(v, "i", axis=1), lambda v: lax.all_gather(v, "i", tiled=True, axis_index_groups=halves),
+            lambda v: lax.all_to_all(v, "i", 0, 1), lambda v: lax.all_to_all(v, "i", 0, 1, tiled=True),
+            lambda v: lax.psum_scatter(v, "i"), lambda v: lax.psum_scatter(v, "i", tiled=True),
+            lambda v: lax.mul(v, lax.add(number(), float(lax.axis_size("i")))),
+        ]):
+            mapped = pmap(f, "i")
+            close(mapped(X), vmap(f, axis_name="i")(X))
+            if n not in (3, 4):  # extrema have no derivative
+                check(lambda v: vjp(mapped, v)[1](mapped(v))[0], X)
+            out = mapped(X)
+            assert out.sharding.device_set == set(d) and out.sharding.shard_shape(out.shape)[0] == 1, out.sharding
+        both = lambda v: lax.add(lax.psum(v, ("i", "j")), lax.all_gather(v, "j", tiled=True))
+        Y = X.reshape(2, 4, 4, 4)[:, :, :1]
+        nested = lambda over: over(lambda r: over(both, axis_name="j")(r), axis_name="i")(Y)
+        close(nested(pmap), nested(vmap))
+        close(pmap(lambda v: lax.psum(v, "i"), "i", in_axes=None, axis_size=8)(S), np.full(8, 8 * S))
+        rows = np.arange(8 * 3, dtype=np.float32).reshape(8, 3)
+        count = np.ones((8, 8), np.int32) * (np.arange(8) < 3)
+        send = np.minimum(np.arange(8), 2) + np.zeros((8, 1), np.int32)
+        spread = lambda r, o, *t: lax.ragged_all_to_all(r, o, *t, axis_name="i")
+        own = np.repeat(np.arange(8, dtype=np.int32)[:, None], 8, 1)
+        tables = (send.astype(np.int32), count.astype(np.int32), own, count.T.astype(np.int32).copy())
+        empty = np.zeros((8, 8), np.float32)
+        close(pmap(spread, "i")(rows, empty, *tables), vmap(spread, axis_name="i")(rows, empty, *tables))
+    """,
     "pmap": """
         check(pmap(lambda v: lax.psum(lax.sin(v), "i"), "i"), A)
         check(pmap(lambda v, w: lax.mul(v, w), in_axes=(1, None), out_axes=1), A, S)
