@@ -51,6 +51,8 @@ PROMISES = {
         ("`hub.KerasLayer` is fitted around, and fine-tuned", HOLDS, f"{HUB}::test_fine_tuned"),
         ("`tf.data` pipelines map converted functions", HOLDS, f"{WORLD}::test_pipeline"),
         ("TFLite runs them", HOLDS, f"{CONVERT}::test_tflite_runs_the_network"),
+        ("TFLite draws random numbers", "better, where sizes are known: those that are drawn here", f"{COMPOSED}::test_tflite_draws_the_same_random_numbers"),
+        ("TFLite and TF.js run scans, scattered sums and small triangular systems (`examples/zoo`)", HOLDS, f"{COMPOSED}::test_operations_that_tfjs_does_without"),
         ("TF.js runs graphs that have neither assertions nor refused gradients (`examples/digits/web`)", HOLDS, f"{WEB}::test_two_graphs_are_the_network"),
         ("constants that a function closes over stand once", "better: the documents expect them twice", f"{GRAPHS}::test_large_constants_are_held_once"),
     ],
