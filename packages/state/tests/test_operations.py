@@ -373,3 +373,8 @@ def test_random_gradients(steps):
 
     for g in (grad(loss), jit(grad(loss)), grad(jit(loss))):
         np.testing.assert_allclose(g(jnp.float32(x)), expected, rtol=2e-3, atol=2e-2)
+
+
+def test_a_reference_prints_what_was_written_as_an_array():
+    ref = state.new_ref(np.int32(5))
+    assert state.swap(ref, ..., 10) == 5 and repr(ref) == "Ref(10, dtype=int32)"

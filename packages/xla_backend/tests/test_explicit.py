@@ -93,6 +93,7 @@ PROGRAMS = {
     """,
     "moving": """
         with set_mesh(mesh):
+            assert [text(v) for v in reshard([M, M[0], M[0, 0]], P(None, None))] == ["f32[8,8]", "f32[8]", "f32[]"]
             assert text(reshard(A, P("y"))) == "f32[8@y,8]" and reshard(A, P("y")).sharding.spec == P("y")
             assert text(xla.jit(lambda a: reshard(a, P(None, "x")))(A)) == "f32[8,8@x]"
             assert text(jnp.dot(A, C, out_sharding=P("x"))) == "f32[8@x,8]"

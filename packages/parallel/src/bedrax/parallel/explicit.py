@@ -213,6 +213,8 @@ def reshard(xs: Any, out_shardings: Any) -> Any:
     placed = []
     for x, where in zip(leaves, _places(out_shardings, tree), strict=True):
         if where is not None:
+            if isinstance(where, PartitionSpec) and not any(where[aval_of(x).ndim :]):
+                where = where.update(where[: aval_of(x).ndim])  # one spec for leaves of several ranks
             x = moved(x, executors.get().resolve(where, "out_shardings of reshard", aval_of(x)))
         placed.append(x)
     return pytree.tree_unflatten(tree, placed)

@@ -10,7 +10,7 @@ import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from bedrax.core import array
+from bedrax.core import array, executors
 from bedrax.core.avals import AbstractValue, aval_functions
 from bedrax.core.staging import StagedTracer
 from bedrax.core.tracing import Trace, eval_trace
@@ -178,7 +178,7 @@ class Cell(Ref):
             return f"Ref(freed, {self._aval.inner_aval.short()})"
         if self._trace is not eval_trace:
             return f"Ref({value!r})"
-        text = repr(value)
+        text = repr(executors.get().asarray(value))  # what was written may be NumPy's
         return "Ref" + text.removeprefix("Array") if text.startswith("Array") else f"Ref({text})"
 
     def __str__(self):
