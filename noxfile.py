@@ -4,6 +4,7 @@ A session is a `sync` to what the lock says for some packages and groups, and a 
 """
 
 import re
+import tarfile
 import tomllib
 from pathlib import Path
 
@@ -125,6 +126,27 @@ def documents(session):
     """Run the examples in the docstrings of all public objects, then what `docs` runs; names of modules narrow it."""
     sync(session, *EVERYTHING, "--group=test")
     session.run("python", "tools/run_documents.py", *session.posargs, env=QUIET)
+
+
+@nox.session(default=False)
+def units(session):
+    """Upstream's and Flax's public documentation, unit by unit, on this `jax` and on upstream's; hours on a small
+    machine. `-- --only NAME` takes pages whose names contain it, `--docstrings jax` those of one package."""
+    sync(session, *EVERYTHING, "--group=libraries")
+    flax = "flax==0.12.8"
+    peer, pages = (Path(session.create_tmp(), name).resolve() for name in ("peer", "pages"))
+    session.run_install("uv", "venv", "-q", "--clear", str(peer), external=True)
+    beside = [flax, "jax==0.10.2", "optax", "orbax-checkpoint", "matplotlib", "scikit-learn", "dm-haiku", "tensorflow"]
+    session.run_install("uv", "pip", "install", "-q", f"--python={peer}", *beside, external=True)
+    # An archive of the sources, as pip downloads it without building it, has the pages.
+    session.install("pip")
+    load = ["pip", "download", "-q", "--no-deps", "--no-binary=:all:", f"--dest={pages}", flax]
+    session.run_install("python", "-m", *load)
+    with tarfile.open(next(pages.glob("flax-*.tar.gz"))) as archive:
+        archive.extractall(pages, filter="data")
+    (top,) = (p for p in pages.iterdir() if p.is_dir())
+    docs = [f"--docs={top / folder}" for folder in ("docs", "docs_nnx")]
+    session.run("python", "tools/run_units.py", f"--peer={peer}/bin/python", *docs, *session.posargs, env=QUIET)
 
 
 @nox.session(default=False)
