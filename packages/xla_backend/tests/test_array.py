@@ -158,7 +158,7 @@ def test_backends():
     assert xla.local_device_count() == len(xla.local_devices())
     assert (xla.process_index(), xla.process_count(), xla.process_indices()) == (0, 1, [0])
     assert xla.devices("cpu")[0].platform == "cpu"
-    with pytest.raises(RuntimeError, match="no backend 'nonsense'"):
+    with pytest.raises(RuntimeError, match="Unknown backend 'nonsense'"):
         xla.devices("nonsense")
 
 
@@ -175,3 +175,16 @@ def test_importing_makes_no_client_and_no_package_jax():
         "assert 'jax' not in sys.modules and 'jax.core' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+
+
+def test_results_of_programs_on_a_mesh_of_one_device_come_to_the_host():
+    from bedrax import lax
+    from bedrax.parallel import PartitionSpec
+
+    where = xla.NamedSharding(xla.make_mesh((1,), ("i",)), PartitionSpec("i"))
+    x = xla.device_put(np.arange(4, dtype=np.float32), where)
+    made = xla.jit(lambda x: lax.add(x, x))(x)
+    np.testing.assert_array_equal(xla.device_get(made), [0, 2, 4, 6])
+    (shard,) = made.addressable_shards
+    assert shard.device == xla.devices()[0] and shard.index == (slice(None),)
+    np.testing.assert_array_equal(np.asarray(shard.data), [0, 2, 4, 6])

@@ -300,10 +300,10 @@ def get_backend(platform: str | runtime.Client | None = None) -> runtime.Client:
             return clients[name]
     if platforms.members(platform) != (platform,):
         raise RuntimeError(
-            f"no backend for {platform!r}, which stands for {' or '.join(platforms.members(platform))}; there are"
+            f"Unknown backend: none for {platform!r}, which stands for {' or '.join(platforms.members(platform))}; there are"
             f" {', '.join(clients)}{_failure_text()}"
         )
-    raise RuntimeError(f"no backend {platform!r}; there are {', '.join(clients)}{_failure_text()}")
+    raise RuntimeError(f"Unknown backend {platform!r}; there are {', '.join(clients)}{_failure_text()}")
 
 
 def default_backend() -> str:

@@ -115,7 +115,8 @@ def addressable_shards(x) -> list[Shard]:
     if type(sharding) is SingleDeviceSharding:
         return [Shard(device_of(sharding), (slice(None),) * len(x.aval.shape), 0, x)]
     numbered = _numbered(x)
-    devices = [device_of(sharding_of(part)) for part in parts_of(x)]
+    # The part of a program's result on one device is the result itself, whatever its sharding.
+    devices = [sharding_of(part)._device_assignment[0] for part in parts_of(x)]
     return [Shard(device, *numbered[device], part) for device, part in zip(devices, parts_of(x), strict=True)]
 
 
