@@ -198,7 +198,7 @@ def differential(session):
 
 @nox.session(default=False)
 def ecosystem(session):
-    """Libraries from PyPI at work on this `jax`; names narrow it; `-- --page` runs upstream beside it, and writes the table."""
+    """Libraries from PyPI at work on this `jax`, with `-- --suites` their own tests; `--page` runs upstream beside it, and writes."""
     asked = ["-r", "examples/ecosystem/requirements.txt"]
     sync(session, "--package=jax")
     session.install(*asked)  # our `jax` is there, so theirs is not installed
@@ -208,6 +208,9 @@ def ecosystem(session):
         install = ["uv", "pip", "install", "-q", f"--python={peer}", "jax==0.10.2", *asked]
         session.run_install(*install, external=True)
         session.posargs.append(f"--peer={peer}/bin/python")
+    if "--suites" in session.posargs:
+        session.posargs.remove("--suites")
+        session.posargs.append(f"--suites={Path(session.create_tmp(), 'sources').resolve()}")
     session.run("python", "-m", "examples.ecosystem", *session.posargs, env=QUIET)
 
 

@@ -1,7 +1,8 @@
 """Run each program of `programs/` in a process of its own; print a row of the table for each.
 
-`python -m examples.ecosystem [--page] [--peer PYTHON] [NAME ...]`: `--peer` is the Python of a second environment whose
-results stand beside ours; `--page` writes the table into README.md.
+`python -m examples.ecosystem [--suites FOLDER] [--page] [--peer PYTHON] [NAME ...]`: with `--suites` the libraries' own tests
+are run instead, of the source distributions in a folder, which are fetched where it has none; `--peer` is the Python of a second environment whose
+results stand beside ours; `--page` writes the rows of what was run into the tables of README.md.
 """
 
 from __future__ import annotations
@@ -12,7 +13,10 @@ import re
 import subprocess
 import sys
 import time
+from collections import Counter
 from pathlib import Path
+
+from . import suites
 
 HERE = Path(__file__).parent
 PROGRAMS = HERE / "programs"
@@ -21,7 +25,7 @@ DISTRIBUTION = {
     "array_api": "array-api-compat", "flax_checkpoints": "flax", "flax_linen": "flax", "flax_nnx": "flax", "haiku": "dm-haiku",
     "numpyro_tfp": "numpyro", "orbax": "orbax-checkpoint", "ott": "ott-jax", "tensorflow_probability": "tfp-nightly",
 }  # fmt: skip
-MARK = "<!-- table -->"
+MARK, SUITES_MARK = "<!-- table -->", "<!-- suites -->"
 
 
 def names() -> list[str]:
@@ -60,26 +64,69 @@ def purpose(name: str) -> str:
     return (PROGRAMS / f"{name}.py").read_text().split('"""')[1].split("\n")[0].rstrip(".")
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--peer", help="the Python of another environment with the same libraries")
-    parser.add_argument("--page", action="store_true", help="write the table into README.md")
-    parser.add_argument("names", nargs="*", default=names())
-    options = parser.parse_args()
-    rows = ["| program | version | what it does | here | upstream 0.10.2 | seconds |", "|---|---|---|---|---|---|"]
+def replaced(page: str, row: str, mark: str = MARK) -> str:
+    """`page` with `row` in the table between two marks, which holds a row for each first cell, in their order."""
+    before, table, after = page.split(mark)
+    head, rule, *rows = table.strip().split("\n")
+    kept = {line.split("|")[1].strip(): line for line in [*rows, row]}
+    return f"{before}{mark}\n\n" + "\n".join([head, rule, *(kept[k] for k in sorted(kept))]) + f"\n\n{mark}{after}"
+
+
+def tell(row: str, options: argparse.Namespace, mark: str = MARK) -> None:
+    """Print a row; put it into README.md at once, where asked: a run that is stopped keeps what it has found."""
+    print(row, flush=True)
+    if options.page:
+        page = HERE / "README.md"
+        page.write_text(replaced(page.read_text(), row, mark))
+
+
+def programs(options: argparse.Namespace) -> list[str]:
+    """Run programs; those that failed."""
     failed = []
-    for name in options.names:
+    for name in options.names or names():
         state, seconds = run(sys.executable, name)
         there = run(options.peer, name) if options.peer else ("", 0.0)
         if state != "works":
             failed.append(name)
         times = f"{seconds:.0f}" + (f" / {there[1]:.0f}" if options.peer else "")
-        rows.append(f"| {name} | {version(name)} | {purpose(name)} | {state} | {there[0]} | {times} |")
-        print(rows[-1], flush=True)
-    if options.page:
-        page = (HERE / "README.md").read_text().split(MARK)
-        (HERE / "README.md").write_text(f"{page[0]}{MARK}\n\n" + "\n".join(rows) + f"\n\n{MARK}{page[2]}")
-    print(f"{len(options.names) - len(failed)} of {len(options.names)} programs work", *failed)
+        tell(f"| {name} | {version(name)} | {purpose(name)} | {state} | {there[0]} | {times} |", options)
+    return failed
+
+
+def counted(counts: Counter[str]) -> str:
+    """`12 passed, 1 failed`."""
+    return ", ".join(f"{counts[state]} {state}" for state in ("passed", "failed", "skipped") if counts[state])
+
+
+def own_suites(options: argparse.Namespace) -> list[str]:
+    """Run shares of the libraries' own tests; the tests that fail here, not upstream, and are not known to."""
+    unexplained = []
+    for name in options.names or sorted(suites.SHARES):
+        root = suites.source(name, importlib.metadata.version(name), options.suites)
+        counts, failed = suites.run(sys.executable, root, suites.SHARES[name])
+        there, theirs = suites.run(options.peer, root, suites.SHARES[name]) if options.peer else (Counter(), {})
+        both = [test for test in failed if test in theirs]
+        reasons, rest = suites.explained(name, {test: why for test, why in failed.items() if test not in theirs})
+        said = [f"{len(both)} fail on both"] * bool(both)
+        said += [f"{n}: {why}" for why, n in reasons.items()] + [f"{len(rest)} not explained"] * bool(rest)
+        share = suites.SHARES[name].replace("_test.py", "").replace(" ", ", ")
+        row = f"| {name} | {root.name.rpartition('-')[2]} | {share} | {counted(counts)} | {counted(there)} | {'; '.join(said)} |"
+        tell(row, options, SUITES_MARK)
+        for test, why in failed.items():
+            print("   ", test, "|", why, "| on both" * (test in theirs), flush=True)
+        unexplained += [f"{name}: {test}" for test in rest]
+    return unexplained
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--suites", type=Path, metavar="FOLDER", help="run the libraries' own tests; the folder of their sources")
+    parser.add_argument("--peer", help="the Python of another environment with the same libraries")
+    parser.add_argument("--page", action="store_true", help="write the table into README.md")
+    parser.add_argument("names", nargs="*")
+    options = parser.parse_args()
+    failed = own_suites(options) if options.suites else programs(options)
+    print(f"{len(failed)} of them failed", *failed, sep="\n")
     return bool(failed)
 
 

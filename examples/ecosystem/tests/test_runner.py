@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from examples.ecosystem import __main__ as runner
+from examples.ecosystem import __main__ as runner, suites
 
 
 @pytest.mark.parametrize(
@@ -31,3 +31,33 @@ def test_every_program_has_a_row_that_says_what_it_does():
     for name in runner.names():
         assert f"| {name} |" in page and f"| {runner.purpose(name)} |" in page, name
     assert set(runner.DISTRIBUTION) <= set(runner.names())
+
+
+def test_a_row_replaces_the_one_of_its_name():
+    page = f"a\n{runner.MARK}\n\n| n | x |\n|---|---|\n| b | 1 |\n| d | 2 |\n\n{runner.MARK}\nz"
+    new = runner.replaced(runner.replaced(page, "| b | 3 |"), "| c | 4 |")
+    assert new == page.replace("| b | 1 |", "| b | 3 |\n| c | 4 |")
+
+
+def test_results_of_a_suite(tmp_path, monkeypatch):
+    (tmp_path / "conftest.py").write_text("")
+    (tmp_path / "test_it.py").write_text(
+        "import pytest\n"
+        "def test_good(): pass\n"
+        "def test_bad(): raise ValueError('of shape (3,)')\n"
+        "def test_known(): assert 0\n"
+        "@pytest.mark.skip\ndef test_other(): pass\n"
+    )
+    counts, failed = suites.run(sys.executable, tmp_path, "test_it.py", 120)
+    assert counts == {"passed": 1, "failed": 2, "skipped": 1} and runner.counted(counts) == "1 passed, 2 failed, 1 skipped"
+    assert failed["test_it.test_bad"] == "ValueError: of shape (3,)"
+    monkeypatch.setattr(suites, "KNOWN", {("optax", "test_known"): "a reason"})
+    assert suites.explained("optax", failed) == ({"a reason": 1}, {"test_it.test_bad": "ValueError: of shape (3,)"})
+    assert suites.run(sys.executable, tmp_path, "no_such_file.py", 120)[0]["passed"] == 0
+
+
+def test_the_table_of_suites_is_of_the_shares():
+    page = (runner.HERE / "README.md").read_text().split(runner.SUITES_MARK)[1]
+    rows = [line.split("|")[1].strip() for line in page.strip().split("\n")[2:]]
+    assert set(rows) | {name for name, _ in suites.KNOWN} <= set(suites.SHARES)
+    assert rows == sorted(rows)
