@@ -120,7 +120,9 @@ def own_suites(options: argparse.Namespace) -> list[str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--suites", type=Path, metavar="FOLDER", help="run the libraries' own tests; the folder of their sources")
+    parser.add_argument(
+        "--suites", type=Path, metavar="FOLDER", help="run the libraries' own tests; the folder of their sources"
+    )
     parser.add_argument("--peer", help="the Python of another environment with the same libraries")
     parser.add_argument("--page", action="store_true", help="write the table into README.md")
     parser.add_argument("names", nargs="*")

@@ -41,7 +41,9 @@ def source(name: str, version: str, folder: Path) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
         asked = ["--no-deps", "--no-binary=:all:", f"--dest={folder}", f"{name}=={version}"]
         subprocess.run([sys.executable, "-m", "pip", "download", "-q", *asked], check=True)
-        (archive,) = (p for p in folder.glob("*.tar.gz") if p.name.replace("-", "_") == f"{stem}.tar.gz".replace("-", "_"))
+        (archive,) = (
+            p for p in folder.glob("*.tar.gz") if p.name.replace("-", "_") == f"{stem}.tar.gz".replace("-", "_")
+        )
         with tarfile.open(archive) as tar:
             tar.extractall(folder, filter="data")
     return folder / stem

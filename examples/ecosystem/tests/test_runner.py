@@ -4,7 +4,8 @@ import sys
 
 import pytest
 
-from examples.ecosystem import __main__ as runner, suites
+from examples.ecosystem import __main__ as runner
+from examples.ecosystem import suites
 
 
 @pytest.mark.parametrize(
@@ -49,7 +50,9 @@ def test_results_of_a_suite(tmp_path, monkeypatch):
         "@pytest.mark.skip\ndef test_other(): pass\n"
     )
     counts, failed = suites.run(sys.executable, tmp_path, "test_it.py", 120)
-    assert counts == {"passed": 1, "failed": 2, "skipped": 1} and runner.counted(counts) == "1 passed, 2 failed, 1 skipped"
+    assert (
+        counts == {"passed": 1, "failed": 2, "skipped": 1} and runner.counted(counts) == "1 passed, 2 failed, 1 skipped"
+    )
     assert failed["test_it.test_bad"] == "ValueError: of shape (3,)"
     monkeypatch.setattr(suites, "KNOWN", {("optax", "test_known"): "a reason"})
     assert suites.explained("optax", failed) == ({"a reason": 1}, {"test_it.test_bad": "ValueError: of shape (3,)"})
