@@ -7,10 +7,24 @@ registry, can be pickled.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
+import threading
 
 _CHOICES = ("native", "python")
+
+
+def _load_whole(name: str) -> None:
+    """Import a C++ module in a thread, where no Ctrl-C interrupts it: what is half initialised crashes when it is used."""
+
+    def load():
+        with contextlib.suppress(ImportError):  # which the module that needs it meets again
+            importlib.import_module(name)
+
+    thread = threading.Thread(target=load)
+    thread.start()
+    thread.join()
 
 
 def _choose():
@@ -23,6 +37,7 @@ def _choose():
         os.environ.setdefault(
             "TF_CPP_MIN_LOG_LEVEL", "1"
         )  # read when jaxlib is loaded: or else it counts its devices aloud
+        _load_whole("jaxlib._jax")
         try:
             return importlib.import_module(".engine_native", __package__)
         except ImportError as e:
