@@ -1,10 +1,15 @@
 """Values and calls at the edges: what is empty, NaN, huge, negative, or not given."""
 
+import warnings
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax import lax
+
+from bedrax.core import executors
+from bedrax.numpy_backend.executor import executor as numpy_executor
 
 
 def test_the_branch_not_taken_sends_no_nan():
@@ -241,3 +246,30 @@ def test_nothing_gives_nothing(name):
     function, shape, expected = EMPTY[name]
     x = jnp.zeros(shape)
     assert function(x).shape == jax.jit(function)(x).shape == jax.eval_shape(function, x).shape == expected
+
+
+def test_integers_at_the_edges_are_the_same_under_numpy():
+    """NaN and infinity as integers, division and remainder by zero, shifts beyond the width: one answer, no warning."""
+    floats = np.float32([np.nan, np.inf, -np.inf, 1e20, -1e20, 300, -1])
+    x, y, by = np.int32([5, -5, 0, -(2**31)]), np.int32([0, 0, 0, -1]), np.int32([40, 32, -1, 31])
+
+    def answers():
+        shifts = (lax.shift_left, lax.shift_right_logical, lax.shift_right_arithmetic)
+        found = [lax.convert_element_type(floats, t) for t in ("int8", "uint8", "int32", "uint32", "bool")]
+        found += [lax.div(x, y), lax.rem(x, y), lax.abs(x), lax.neg(x), *(f(x, by) for f in shifts)]
+        found += [
+            jnp.floor_divide(x, y),
+            jnp.remainder(x, y),
+            jnp.fmod(x, y),
+            jnp.floor_divide(np.uint8(3), np.uint8(0)),
+        ]
+        return [np.asarray(a).tolist() for a in found]
+
+    compiled, before = answers(), executors.active
+    executors.install(numpy_executor)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert answers() == compiled
+    finally:
+        executors.install(before)

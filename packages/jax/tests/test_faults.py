@@ -230,3 +230,114 @@ def test_a_fork_after_the_start_warns():
         print(fork())
     """)
     assert out.splitlines() == ["[]", "['RuntimeWarning']"]
+
+
+MEMORY = """
+    import gc, sys, threading
+    import jax, jax.numpy as jnp, numpy as np
+
+    def resident():
+        gc.collect()
+        return int(open("/proc/self/statm").read().split()[1]) * 4096
+
+    x = jnp.ones(64)
+    f, g = jax.jit(lambda x: jnp.sin(x) * 2), jax.jit(jax.grad(lambda x: (x**2).sum()))
+
+    def fails():
+        def bad(x):
+            raise ValueError
+        try:
+            jax.jit(jax.vmap(bad))(x)
+        except ValueError:
+            pass
+
+    USES = [lambda: f(x), lambda: g(x), lambda: jnp.dot(x, x), lambda: jax.device_put(np.ones(8)), lambda: float(x[0]),
+            lambda: x[2:5], lambda: jax.vmap(jnp.cos)(x), lambda: jax.grad(lambda x: x.sum())(x), fails,
+            lambda: jax.eval_shape(jnp.sin, x)]
+
+    def load(count):
+        def work(i):
+            for k in range(count):
+                USES[(i + k) % len(USES)]()
+        threads = [threading.Thread(target=work, args=(i,)) for i in range(24)]
+        [t.start() for t in threads], [t.join() for t in threads]
+
+    count = int(sys.argv[1])
+    load(count)
+    before = resident()
+    load(count)
+    print((resident() - before) / (24 * count))
+"""
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="the system does not say how much memory is taken")
+def test_calls_of_24_threads_keep_no_memory():
+    """Nor do traced functions that raise. In bytes per call; one array that was kept would be several hundred."""
+    assert float(run(MEMORY, 400 if WHOLE else 60, timeout=600)) < (150 if WHOLE else 1500)
+
+
+def test_errors_keep_no_tracers():
+    """Whoever keeps an error, without its traceback, keeps none of the values that were traced when it was raised."""
+    out = run("""
+        import gc, weakref
+        import jax, jax.numpy as jnp
+        from jax import lax
+        x, seen, errors = jnp.ones(3), [], []
+
+        def bad(x, *rest):
+            seen.append(weakref.ref(x))
+            raise ValueError
+
+        USES = [
+            lambda: jax.jit(bad)(x), lambda: jax.grad(bad)(x), lambda: jax.vmap(bad)(x), lambda: jax.jvp(bad, (x,), (x,)),
+            lambda: lax.scan(bad, x, x), lambda: lax.while_loop(lambda c: True, bad, x), lambda: lax.map(bad, x),
+            lambda: lax.cond(True, bad, bad, x), lambda: jax.checkpoint(bad)(x), lambda: jax.linearize(bad, x),
+            lambda: jax.make_jaxpr(bad)(x), lambda: jax.eval_shape(bad, x), lambda: jax.hessian(bad)(x),
+            lambda: jax.jit(jax.vmap(jax.grad(bad)))(x), lambda: lax.fori_loop(0, 3, lambda i, c: bad(c), x),
+        ]
+        for use in USES:
+            try:
+                use()
+            except ValueError as error:
+                errors.append(error.with_traceback(None))
+        gc.collect()
+        print(len(errors), sum(alive() is not None for alive in seen))
+    """)
+    assert out.split() == ["15", "0"]
+
+
+FIRST_USE = """
+    import random, signal, sys
+    import jax
+
+    class Interrupt(KeyboardInterrupt): pass
+
+    def interrupt(*_):
+        raise Interrupt
+
+    def use():
+        import jax.numpy as jnp
+        jax.jit(lambda x: jnp.sin(x).sum())(jnp.arange(3.0))
+        jnp.linalg.norm(jnp.ones(3)), jnp.fft.fft(jnp.ones(4)), jax.nn.softmax(jnp.ones(3)), jax.scipy.special.erf(1.0)
+        jax.lax.scan(lambda c, x: (c + x, c), 0.0, jnp.arange(3.0)), jax.grad(lambda x: x**2)(1.0)
+        jax.random.normal(jax.random.key(0), (2,))
+
+    random.seed(int(sys.argv[1]))
+    signal.signal(signal.SIGALRM, interrupt)
+    for _ in range(4):
+        try:
+            signal.setitimer(signal.ITIMER_REAL, random.random() * 1.5 + 0.005)
+            use()
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        except Interrupt:
+            pass
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    use()
+    print("fine")
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs interval timers")
+@pytest.mark.parametrize("seed", range(16) if WHOLE else [3])
+def test_an_interrupted_first_use_can_be_repeated(seed):
+    assert run(FIRST_USE, seed) == "fine\n"
