@@ -114,7 +114,7 @@ LIMITATIONS = {
     "nonlinear sizes": ("specifications from which a dimension does not follow linearly", "name the dimension in another argument"),
     "underdetermined sizes": ("specifications with more dimensions than equations", "likewise"),
     "unknown sizes against numbers": ("an unknown size where a number is expected, though it is that number", "say the number in `polymorphic_shapes`"),
-    "saving gradients of while loops": ("gradients of `while_loop` in saved models, as it has none", "`with_gradient=False`"),
+    "gradients of while loops": ("gradients of `while_loop`, which has none; it is saved, and says so when asked", "`scan`, `fori_loop` with known bounds"),
     "sharding without a graph": ("`split_to_logical_devices` of eager tensors", "`tf.function`"),
     "enable_xla=False natively": ("`enable_xla=False` with native serialization", "one of the two"),
 }  # fmt: skip

@@ -104,12 +104,16 @@ def _gradients(call, tensors, cts, options: Options, convert, beside) -> list:
         return _pulled_back(call, tensors, cts, dataclasses.replace(options, gradients=max(left - 1, 0)), convert)
     if left == 0:
         return [_refused(t) for t, a in zip(tensors, call.avals, strict=True) if _differentiable(a)]
-    found = _pulled_back(call, tensors, cts, dataclasses.replace(options, gradients=None), convert, guarded=False)
+    try:
+        found = _pulled_back(call, tensors, cts, dataclasses.replace(options, gradients=None), convert, guarded=False)
+    except (ValueError, NotImplementedError) as error:  # who only saves wants no derivative; who wants it is told
+        why = f"jax2tf: '{call.name}' has no gradient: {str(error).strip().splitlines()[-1]}"
+        return [_refused(t, why) for t, a in zip(tensors, call.avals, strict=True) if _differentiable(a)]
     return [_with_shape_of(_last(x.dtype)(x), x) for x in found]
 
 
-def _refused(like):
-    with tf.control_dependencies([tf.debugging.Assert(tf.constant(False), [_NOT_SAVED])]):
+def _refused(like, why: str = _NOT_SAVED):
+    with tf.control_dependencies([tf.debugging.Assert(tf.constant(False), [why])]):
         return tf.zeros_like(like)
 
 
