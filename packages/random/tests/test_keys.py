@@ -2,6 +2,8 @@
 
 import copy
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -252,3 +254,12 @@ def test_xla_generators(impl):
 def test_errors_say_what_is_wrong(call, error, message):
     with pytest.raises(error, match=message):
         call(random.key(0))
+
+
+def test_a_first_program_may_be_about_keys_alone():
+    program = (
+        "import sys; sys.modules['jaxlib'] = None\n"
+        "from bedrax.core.jitting import jit\nimport bedrax.random as r\n"
+        "assert list(jit(lambda s: r.key_data(r.key(s)))(3)) == [0, 3]"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)

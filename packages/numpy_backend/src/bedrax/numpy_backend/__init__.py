@@ -1,8 +1,9 @@
 """NumPy evaluation: what each primitive computes, and the executor that needs no compiler."""
 
-from bedrax.core import executors
+from bedrax.core import executors, offers
 from bedrax.core.lazy import attach_stub
 
 __getattr__, __dir__, __all__ = attach_stub(__name__, __file__)
 
+offers.offer("NumPy rule of what is composed", "bedrax.numpy_backend.composed", "composed")
 executors.offer("bedrax.numpy_backend.executor", rank=0)

@@ -9,7 +9,6 @@ from bedrax.core.avals import ShapedArray
 from bedrax.core.staging import program_of
 from bedrax.lax.tables import decompositions
 from bedrax.numpy_backend.program_source import evaluate
-from bedrax.numpy_backend.tables import numpy_rules
 
 
 def by_program(prim, decomposition: Callable) -> Callable:
@@ -39,9 +38,7 @@ def by_program(prim, decomposition: Callable) -> Callable:
     return rule
 
 
-def _composed(prim) -> Callable | None:
+def composed(prim) -> Callable | None:
+    """The rule of a primitive that has a decomposition only; None if it has none."""
     decomposition = decompositions.find(prim)
     return None if decomposition is None else by_program(prim, decomposition)
-
-
-numpy_rules.otherwise = _composed  # set here, since it evaluates, which needs the column

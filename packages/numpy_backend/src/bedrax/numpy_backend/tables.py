@@ -7,11 +7,14 @@ A source rule is for primitives that a well typed program says in an expression 
 checks and choices of the NumPy rule.
 """
 
+from bedrax.core import offers
 from bedrax.core.columns import Column
 
 numpy_rules = Column(
     "NumPy evaluation", "bedrax.numpy_backend.rules", signature="rule(*ndarrays, **params) -> ndarray, or list of them"
 )
+# Loaded when a primitive has no rule: it evaluates, which needs the column.
+numpy_rules.otherwise = lambda prim: offers.offered("NumPy rule of what is composed")(prim)
 
 source_rules = Column(
     "NumPy source",
