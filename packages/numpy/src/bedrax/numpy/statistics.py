@@ -424,6 +424,8 @@ def histogram_bin_edges(
     bins = operator.index(bins)
     if bins < 1:
         raise ValueError(f"there is at least one bin, got bins={bins}")
+    if bins > np.iinfo(np.intp).max // 8:  # their edges would be positions that no integer counts
+        raise ValueError(f"bins={bins} are more than memory can address")
     if range is None:
         if not a.size:
             low, high = jnp.asarray(0, dtype), jnp.asarray(1, dtype)

@@ -82,7 +82,7 @@ def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 1
     most = jnp.max(squarings, initial=0)
 
     def square(i, x):
-        step = i.astype(norm.dtype)
+        step = jnp.asarray(i, norm.dtype)  # under disable_jit, a number of Python's
         again = lambda x: jnp.where((step < squarings)[..., None, None], _matmul(x, x), x)
         return lax.cond(step < most, again, lambda x: x, x)
 
