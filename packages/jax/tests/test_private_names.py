@@ -18,6 +18,7 @@ def test_backends_that_have_started():
     assert (
         xla_bridge.get_backend("cpu").platform == "cpu" and xla_bridge.backends()["cpu"] is xla_bridge._backends["cpu"]
     )
+    assert xla_bridge.backends_are_initialized()
     assert xla_bridge._backends is bedrax.xla_backend.clients.backends()
     assert xla_bridge.devices() == jax.devices() and xla_bridge.process_index() == 0
 

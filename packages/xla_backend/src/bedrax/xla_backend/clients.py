@@ -271,6 +271,11 @@ def _failure_text() -> str:
     return "; failed to load: " + "; ".join(f"{name} ({why})" for name, why in _failures.items())
 
 
+def backends_are_initialized() -> bool:
+    """Whether a client has started: options that say which, and how many devices there are, come too late then."""
+    return bool(_clients)
+
+
 def clear_backends() -> None:
     """Forget every client; arrays and compiled programs of theirs must not be used any more."""
     global _default, _discovered
