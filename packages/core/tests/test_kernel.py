@@ -567,3 +567,12 @@ def test_what_cannot_be_hashed_is_traced_each_time():
     fun = Fun()
     first, second = (staging.trace_function(fun, in_tree, (scalar,))[0] for _ in range(2))
     assert first is not second and first.out_avals == second.out_avals
+
+
+def test_tangent_types_have_both_names():
+    from bedrax.core import dtypes
+    from bedrax.core.avals import ShapedArray
+
+    real, whole = ShapedArray((2,), np.dtype("float32")), ShapedArray((2,), np.dtype("int32"))
+    assert real.at_least_vspace() == real.to_tangent_aval() == real
+    assert whole.at_least_vspace() == ShapedArray((2,), dtypes.float0)

@@ -159,6 +159,8 @@ class ShapedArray(AbstractValue):
         dtype = getattr(self.dtype, "tangent_dtype", dtypes.float0)  # extended dtypes may say which
         return ShapedArray(self.shape, dtype, sharding=self.split, vma=self.vma)
 
+    at_least_vspace = to_tangent_aval  # Distrax asks by this name
+
     def __eq__(self, other):
         if self is other:
             return True
