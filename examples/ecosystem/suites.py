@@ -34,7 +34,10 @@ ENVIRONMENT = {"EINOPS_TEST_BACKENDS": "numpy,jax", "KERAS_BACKEND": "jax", "JAX
 KNOWN: dict[tuple[str, str], str] = {
     ("jraph", "test_connect_graphnetwork"): "open: segment_max refuses a scalar as data",
     ("chex", "AssertsLibraryTest.test_assert_tree_all_finite"): "open: messages of failed checks show NumPy's scalars",
-    ("chex", "test_assert_trees_all_equal_with_prng_keys"): "open: the values of a failed check are NumPy's, and keys are not",
+    (
+        "chex",
+        "test_assert_trees_all_equal_with_prng_keys",
+    ): "open: the values of a failed check are NumPy's, and keys are not",
 }
 
 
