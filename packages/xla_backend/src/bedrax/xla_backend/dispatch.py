@@ -25,7 +25,6 @@ from bedrax.core.facts import fact
 from bedrax.core.ir import Eqn, Jaxpr, Var
 from bedrax.core.tables import effect_rules
 from bedrax.core.tracing import Tracer, current, eval_trace
-from bedrax.lax.primitives.callbacks import debug_callback_p
 from bedrax.numpy_backend.executor import to_numpy
 from bedrax.numpy_backend.host_array import HostArray
 from bedrax.xla_backend import clients, dlpack, placement, room, stages
@@ -81,7 +80,7 @@ class XlaExecutor(executors.Executor):
                 runner = _quick[prim] = None
             if runner is not None:
                 return runner(*args)
-        if prim is debug_callback_p and not params["partitioned"]:
+        if prim.family == "callbacks" and not params.get("partitioned", True):
             return _call_now(args, **params)
         runners = _runners.get(prim)
         if runners is None:
