@@ -36,7 +36,7 @@ ABSENT = {
         "custom_jvp_call_jaxpr debug_print dimension_size eval_jaxpr iota_2x32_shape shape_assertion "
         "unreachable zeros_like"
     ),
-    "other counter-based generators; keys are made of `threefry2x32` or of `rng_bit_generator`": (
+    "keys of these generators compute by additions, products and exclusive ors (`bedrax.random.block_ciphers`)": (
         "philox2x32 philox4x32 threefry4x32"
     ),
 }

@@ -16,7 +16,7 @@ from bedrax.batching import vmap
 from bedrax.core import config, dtypes, staging
 from bedrax.core.array import Array
 from bedrax.core.jitting import jit
-from bedrax.random import flags
+from bedrax.random import block_ciphers, flags
 
 data = lambda keys: np.asarray(random.key_data(keys))
 
@@ -263,3 +263,52 @@ def test_a_first_program_may_be_about_keys_alone():
         "assert list(jit(lambda s: r.key_data(r.key(s)))(3)) == [0, 3]"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+@pytest.mark.parametrize(
+    "name,key,block,answer",
+    [  # the known answers of Random123
+        ("threefry4x32", "0 0 0 0", "0 0 0 0", "9c6ca96a e17eae66 fc10ecd4 5256a7d8"),
+        ("threefry4x32", "f f f f", "f f f f", "2a881696 57012287 f6c7446e a16a6732"),
+        (
+            "threefry4x32", "a4093822 299f31d0 082efa98 ec4e6c89", "243f6a88 85a308d3 13198a2e 03707344",
+            "59cd1dbb b8879579 86b5d00c ac8b6d84",
+        ),
+        ("philox4x32", "0 0", "0 0 0 0", "6627e8d5 e169c58d bc57ac4c 9b00dbd8"),
+        ("philox4x32", "f f", "f f f f", "408f276d 41c83b0e a20bc7c6 6d5451fd"),
+        ("philox4x32", "a4093822 299f31d0", "243f6a88 85a308d3 13198a2e 03707344", "d16cfe09 94fdcceb 5001e420 24126ea1"),
+        ("philox2x32", "0", "0 0", "ff1dae59 6cd10df2"),
+        ("philox2x32", "f", "f f", "2c3f628b ab4fd7ad"),
+        ("philox2x32", "13198a2e", "243f6a88 85a308d3", "dd7ce038 f62a4c12"),
+    ],
+)  # fmt: skip
+def test_known_answers_of_block_ciphers(name, key, block, answer):
+    words = lambda text: [np.uint32(0xFFFFFFFF if w == "f" else int(w, 16)) for w in text.split()]
+    found = getattr(block_ciphers, name)(words(key), [np.array([w]) for w in words(block)])
+    assert [int(x[0]) for x in found] == [int(w) for w in words(answer)]
+
+
+@pytest.mark.parametrize(
+    "name,seed,bits,split,folded",
+    [  # as `jax` 0.10.2 draws them
+        ("threefry4x32", [2624366954, 3783175782, 4228967636, 1381410776], [72491679, 3548597643, 4240196204],
+         [2620041511, 3911596001, 3582370902, 1450177348], [2620041511, 3911596001, 3582370902, 1450177348]),
+        ("philox4x32", [1713891541, 3781805453], [2034863994, 2176725434, 2877061679], [3063428598, 4089948016],
+         [3063428598, 4089948016]),
+        ("philox2x32", [4280135257], [1770281948, 2307865104, 2982962561], [2635960248], [2635960248]),
+    ],
+)  # fmt: skip
+def test_block_ciphers_as_generators(name, seed, bits, split, folded):
+    key = random.key(0, impl=name)
+    data = lambda k: np.asarray(random.key_data(k)).tolist()
+    assert data(key) == seed
+    assert np.asarray(random.bits(key, (3,))).tolist() == bits
+    assert np.asarray(random.bits(key, (3,), "uint16")).tolist() == [b & 0xFFFF for b in bits]
+    assert data(random.split(key))[1] == split and data(random.fold_in(key, 1)) == folded
+    keys = random.split(key, (2, 3))
+    each = np.asarray(vmap(vmap(lambda k: random.uniform(k, (4,))))(keys))
+    for i in range(2):
+        for j in range(3):
+            np.testing.assert_array_equal(each[i, j], random.uniform(keys[i, j], (4,)))
+    draws = np.asarray(random.normal(key, (20000,)))
+    assert abs(draws.mean()) < 0.03 and abs(draws.std() - 1) < 0.03

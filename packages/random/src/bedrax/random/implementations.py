@@ -15,7 +15,7 @@ import numpy as np
 
 from bedrax import lax
 from bedrax.lax.primitives.random_bits import rng_bit_generator
-from bedrax.random import flags, threefry
+from bedrax.random import block_ciphers, flags, threefry
 
 _U32 = np.dtype(np.uint32)
 
@@ -113,6 +113,8 @@ def register(implementation: KeyImplementation) -> KeyImplementation:
 
 for _implementation in (threefry2x32, rbg, unsafe_rbg):
     register(_implementation)
+for _name, (_c, _tag) in block_ciphers.ciphers.items():
+    register(KeyImplementation((_c.key_words,), _c.seed, _c.split, _c.bits, _c.fold_in, _name, _tag))
 
 
 def find(spec=None) -> KeyImplementation:

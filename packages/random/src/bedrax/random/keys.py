@@ -126,8 +126,8 @@ def key(seed, *, impl=None, dtype=None):
 
     Args:
       seed: integer of rank 0. The low 64 bits count (without x64: the low 32 bits of a Python int).
-      impl: name of the generator: ``"threefry2x32"``, ``"rbg"``, ``"unsafe_rbg"``; default: that of the configuration
-        option ``jax_default_prng_impl``.
+      impl: name of the generator: ``"threefry2x32"``, ``"rbg"``, ``"unsafe_rbg"``, ``"threefry4x32"``, ``"philox4x32"``,
+        ``"philox2x32"``; default: that of the configuration option ``jax_default_prng_impl``.
       dtype: the dtype of the key, another way to name the generator.
 
     Returns:

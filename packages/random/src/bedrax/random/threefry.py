@@ -102,12 +102,13 @@ def bits(key, bit_width: int, shape):
         return _sequential_bits(key, bit_width, shape, dtype)
     high, low = hash_pairs(key, *counts(shape))
     if bit_width == 64:
-        return _joined(high, low)
+        return joined(high, low)
     mixed = lax.bitwise_xor(high, low)
     return mixed if bit_width == 32 else lax.convert_element_type(mixed, dtype)
 
 
-def _joined(high, low):
+def joined(high, low):
+    """Numbers of 64 bits of two words each."""
     u64 = np.dtype(np.uint64)
     high, low = (lax.convert_element_type(x, u64) for x in (high, low))
     return lax.bitwise_or(lax.shift_left(high, np.uint64(32)), low)
@@ -131,7 +132,7 @@ def _sequential_bits(key, bit_width, shape, dtype):
     words = -(-size * bit_width // 32)
     stream = _hash_sequence(key, lax.iota(_U32, words))
     if bit_width == 64:
-        stream = _joined(lax.slice_in_dim(stream, 0, size), lax.slice_in_dim(stream, size, 2 * size))
+        stream = joined(lax.slice_in_dim(stream, 0, size), lax.slice_in_dim(stream, size, 2 * size))
     elif bit_width < 32:
         # each word is cut into its parts, lowest first
         parts = 32 // bit_width
