@@ -54,8 +54,10 @@ WITHOUT_EXAMPLE = {
         "ffi": "build_ffi_lowering_function ffi_lowering pycapsule register_ffi_target register_ffi_type"
                " register_ffi_type_id register_ffi_target_as_batch_partitionable",
         "experimental.jet": "JetTrace JetTracer ZeroSeries ZeroTerm def_comp def_deriv deflinear defzero deriv_prop jet2"
-                            " linear_prop zero_prop",
-        "experimental.ode": "abs2 fit_4th_order_polynomial initial_step_size interp_fit_dopri mean_error_ratio"
+                            " linear_prop zero_prop jet_fun jet_subtrace traceable",
+        "experimental.multihost_utils": "global_array_to_host_local_array_impl gtl_abstract_eval"
+            " host_local_array_to_global_array_impl ltg_abstract_eval ltg_batcher",
+        "experimental.ode": "ravel_first_arg_ abs2 fit_4th_order_polynomial initial_step_size interp_fit_dopri mean_error_ratio"
                             " optimal_step_size ravel_first_arg runge_kutta_step",
         "experimental.sparse": "SparseTracer bcoo_conv_general_dilated bcsr_broadcast_in_dim bcsr_concatenate",
         "experimental.compute_on": "compute_on2",
