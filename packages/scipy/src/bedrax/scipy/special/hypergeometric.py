@@ -118,7 +118,8 @@ def _gamma_ratio(tops, bottoms):
 )
 @widened
 def hyp2f1(a: ArrayLike, b: ArrayLike, c: ArrayLike, x: ArrayLike) -> Array:
-    """Gauss's hypergeometric function ``2F1(a, b; c; x)`` of real arguments, for x <= 1 (infinite beyond).
+    """Gauss's hypergeometric function ``2F1(a, b; c; x)`` of real arguments, for x <= 1. Beyond it is infinite, but for
+    polynomials, and where c is a or b: there it may be a whole power of 1 - x.
 
     The derivative by x is exact; those by the parameters are differences of fourth order. Near x = 1 the series
     converges slowly if ``c - a - b`` is an integer.
@@ -154,5 +155,8 @@ def hyp2f1(a: ArrayLike, b: ArrayLike, c: ArrayLike, x: ArrayLike) -> Array:
     out = jnp.where((z == 1) & ~ends, jnp.where(turn, out, at_one), jnp.where((z > 1) & ~ends, jnp.inf, out))
     ends_first = (_nonpositive_integer(a) & (a >= c)) | (_nonpositive_integer(b) & (b >= c))
     out = jnp.where(_nonpositive_integer(c) & ~ends_first, jnp.inf, out)
+    other = jnp.where(b == c, a, b)
+    power_alone = (x > 1) & ((b == c) | (a == c)) & (other == jnp.round(other)) & ~_nonpositive_integer(c)
+    out = jnp.where(power_alone, jnp.power(jnp.where(power_alone, 1 - x, 1), -other), out)
     trivial = (x == 0) | (a == 0) | (b == 0)
     return jnp.where(finite, jnp.where(trivial, 1, out), jnp.nan)
