@@ -180,7 +180,9 @@ def test_what_is_refused():
         special.sph_harm_y(1, 0, 0.1, 0.1, diff_n=1)
 
 
-@pytest.mark.parametrize("given", [(2, 2, 2, 2), (2, 3, 2, 3), (2, 2.5, 2.5, 3), (1, 2, 3, 2), (-1.5, 2, 2, 2), (2.5, 2, 2, 2)])
+@pytest.mark.parametrize(
+    "given", [(2, 2, 2, 2), (2, 3, 2, 3), (2, 2.5, 2.5, 3), (1, 2, 3, 2), (-1.5, 2, 2, 2), (2.5, 2, 2, 2)]
+)
 def test_the_hypergeometric_function_beyond_one(given):
     given = [float(x) for x in given]
     assert special.hyp2f1(*given) == sp.hyp2f1(*given)
