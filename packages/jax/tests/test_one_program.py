@@ -49,6 +49,8 @@ BY_NAME = {"key": jax.random.key(0), "shape": (3,), "dtype": F32}
 VECTORS = {"a": VECTOR, "v": VECTOR}
 WINDOW = index_plans.read((3, 3), (slice(0, 2), 1))[0].plan
 ROWS = index_plans.read((3, 3), INTS)[0].plan
+PATCHES = {"lhs": jnp.ones((1, 2, 5, 5)), "filter_shape": (2, 2), "window_strides": (1, 1), "padding": "VALID"}
+WORDS = [INTS.astype(np.uint32)]
 BY_FUNCTION = {
     "lax.dynamic_slices.dynamic_slice": {"start_indices": (0, 1), "slice_sizes": (2, 2)},
     "lax.dynamic_slices.dynamic_slice_in_dim": {"start_index": 1, "slice_size": 2},
@@ -56,6 +58,20 @@ BY_FUNCTION = {
     "lax.dynamic_slices.dynamic_update_slice": {"start_indices": (0, 1)},
     "lax.dynamic_slices.dynamic_update_slice_in_dim": {"start_index": 1, "axis": 0},
     "lax.dynamic_slices.dynamic_update_index_in_dim": {"update": VECTOR, "index": 1, "axis": 0},
+    "lax.primitives.convolution.conv_general_dilated_patches": PATCHES,
+    "lax.primitives.convolution.conv_general_dilated_local": PATCHES | {"rhs": jnp.ones((3, 8, 4, 4))},
+    "numpy.diagonals._band": {"shape": (3, 3), "k": 1, "compare": lax.eq},
+    "numpy.diagonals.vander": {"x": VECTOR},
+    "numpy.fft.fftfreq": {"n": 4},
+    "numpy.packing.packbits": {"a": INTS},
+    "numpy.packing.unpackbits": {"a": INTS.astype(np.uint8)},
+    "numpy.polynomial.polyfit": {"x": VECTOR, "y": VECTOR, "deg": 1},
+    "numpy.sorting.searchsorted": VECTORS,
+    "numpy.statistics.digitize": {"bins": VECTOR},
+    "numpy.statistics.histogram2d": {"x": VECTOR, "y": VECTOR},
+    "numpy.windows._cosines": {"M": 5, "coefficients": (0.5, 0.5)},
+    "numpy.windows.bartlett": {"M": 5},
+    "numpy.windows.kaiser": {"M": 5, "beta": SCALAR},
     "numpy.calculus.interp": {"xp": VECTOR, "fp": VECTOR},
     "numpy.calculus.convolve": VECTORS,
     "numpy.calculus.correlate": VECTORS,
@@ -86,6 +102,10 @@ BY_FUNCTION = {
     "numpy.ufuncs.lcm": {"x1": INTS, "x2": INTS},
     "nn.activations.glu": {"x": jnp.ones((3, 4))},
     "nn.activations.one_hot": {"x": INTS, "num_classes": 3},
+    "nn.attention.dot_product_attention": dict.fromkeys(("query", "key", "value"), jnp.ones((4, 2, 8))),
+    "random.block_ciphers.threefry4x32": {"key": WORDS * 4, "block": WORDS * 4},
+    "random.block_ciphers.philox4x32": {"key": WORDS * 2, "block": WORDS * 4},
+    "random.block_ciphers.philox2x32": {"key": WORDS, "block": WORDS * 2},
     "random.continuous._gumbel": {"formula": gumbel_function("low")},
     "random.continuous._multivariate_normal": {"mean": VECTOR, "cov": MATRIX, "method": "cholesky"},
     "random.continuous._orthogonal": {"n": 3, "m": 3},
@@ -104,6 +124,11 @@ BY_FUNCTION = {
     "scipy.linalg.factorizations._eigh_tridiagonal": {
         "d": VECTOR, "e": VECTOR[1:], "eigvals_only": True, "select": "a", "select_range": None,
     },
+    "scipy.linalg.special_matrices.fiedler_companion": {"a": VECTOR},
+    "scipy.signal.istft": {"Zxx": jnp.ones((5, 4), np.complex64)},
+    "scipy.special.gamma_family.multigammaln": {"d": 2},
+    "scipy.special.harmonics.lpmn_values": {"m": 2, "n": 2, "z": VECTOR / 5, "is_normalized": False},
+    "scipy.special.harmonics.lpmn": {"m": 2, "n": 2, "z": VECTOR / 5},
     "scipy.linalg.solutions._solve_triangular": {"trans": 0, "lower": False, "unit_diagonal": False},
     "scipy.linalg.solutions._cho_solve": {"lower": True},
     "scipy.linalg.solutions._lu_solve": {"pivots": INTS, "trans": 0},
@@ -118,6 +143,9 @@ def arguments(name, function):
     given = dict(BY_FUNCTION.get(name, {}))
     positional, keywords = [], {}
     for p in inspect.signature(function).parameters.values():
+        if p.kind is p.VAR_POSITIONAL:
+            positional.extend(given.pop(p.name, ()))
+            continue
         value = given.pop(
             p.name,
             BY_NAME.get(p.name, SCALAR if name.startswith("random.") else MATRIX)

@@ -403,7 +403,9 @@ def welch(
     return freqs, out.real
 
 
-@one_program(static=("window", "nperseg", "noverlap", "nfft", "input_onesided", "boundary", "time_axis", "freq_axis"))
+@one_program(
+    static=("fs", "window", "nperseg", "noverlap", "nfft", "input_onesided", "boundary", "time_axis", "freq_axis")
+)
 def istft(
     Zxx: ArrayLike, fs: ArrayLike = 1.0, window="hann", nperseg: int | None = None, noverlap: int | None = None,
     nfft: int | None = None, input_onesided: bool = True, boundary: bool = True, time_axis: int = -1,
