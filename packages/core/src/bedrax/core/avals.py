@@ -127,7 +127,7 @@ class ShapedArray(AbstractValue):
 
     ndim = property(lambda self: len(self.shape))
     size = property(lambda self: dims.size(self.shape))
-    sharding = property(lambda self: self.split or offers.offered("sharding of types", lambda aval: None)(self))
+    sharding = property(lambda self: self.split or offers.offered("sharding of types", lambda *_: None)(self))
     manual_axis_type = property(lambda self: offers.offered("manual axis type")(varying=self.vma))
 
     def update(self, **changes) -> ShapedArray:
