@@ -16,7 +16,7 @@ from examples.digits.web import export
 from examples.tfjs import unpacked
 
 # What the converter of TF.js 4.22 knows, of what our graphs use.
-KNOWN = {"AddV2", "BiasAdd", "Const", "Conv2D", "Identity", "IdentityN", "MatMul", "MaxPool", "Mul", "Placeholder", "Relu",
+KNOWN = {"AddV2", "BiasAdd", "Const", "Conv2D", "FusedBatchNormV3", "Identity", "IdentityN", "MatMul", "MaxPool", "Mul", "Placeholder", "Relu",
          "Reshape", "Rsqrt", "Shape", "Softmax", "StridedSlice", "Sub"}  # fmt: skip
 
 
