@@ -12,7 +12,6 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-import bedrax.numpy as jnp
 from bedrax import lax
 from bedrax.autodiff import custom_vjp, grad, jvp, vjp
 from bedrax.batching import vmap
@@ -23,6 +22,8 @@ from bedrax.core.staging import make_jaxpr
 from bedrax.extend import element_dtypes
 from bedrax.extend.element_dtypes import EArray, ElementDType, from_edtype_p, primal_tangent_dtype, to_edtype_p
 from bedrax.xla_backend import device_put, jit
+
+jnp = pytest.importorskip("bedrax.numpy")  # above this package
 
 BF16 = ml_dtypes.bfloat16
 I8 = primal_tangent_dtype(np.int8, BF16)
