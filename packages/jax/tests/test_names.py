@@ -24,6 +24,8 @@ STUBS = {module: file.with_suffix(".pyi") for module, file in FILES.items() if f
 WITHOUT_TF = importlib.util.find_spec("bedrax.jax2tf") is None
 if WITHOUT_TF:
     STUBS = {module: file for module, file in STUBS.items() if "jax2tf" not in module}
+if importlib.util.find_spec("tensorstore") is None:  # an extra of bedrax-processes
+    STUBS = {module: file for module, file in STUBS.items() if "array_serialization" not in module}
 
 
 def imports(module):

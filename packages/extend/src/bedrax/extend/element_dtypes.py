@@ -23,7 +23,7 @@ from bedrax.core.array import Array
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.tracing import Primitive
 from bedrax.lax.tables import decompositions
-from bedrax.parallel import sharding_rules
+from bedrax.parallel.explicit import sharding_rules
 
 __all__ = [
     "EArray", "ElementDType", "PrimalTangentDType", "from_edtype_p", "primal_tangent_dtype", "supports_inf", "to_edtype_p",
