@@ -10,7 +10,7 @@ import pytest
 from bedrax import lax
 from bedrax.autodiff import grad
 from bedrax.parallel.partitioning import custom_partitioning
-from bedrax.parallel.sharding_rules import BATCHING, ArrayMapping, CompoundFactor, SdyShardingRule, parse_rule
+from bedrax.parallel.shardy_rules import BATCHING, ArrayMapping, CompoundFactor, SdyShardingRule, parse_rule
 
 PROGRAM = """
 import numpy as np

@@ -21,7 +21,7 @@ from bedrax.numpy.searching import nonzero
 
 
 @one_program(static=("shape", "compare", "dtype"))
-def _band(shape: tuple, k: Any, compare: Callable, dtype: Any = np.dtype(bool)) -> Any:  # noqa: B008
+def _band(shape: tuple, k: Any, compare: Callable, dtype: Any = np.bool_) -> Any:
     """``compare(column, row + k)`` at each position of matrices of a shape."""
     kind = np.dtype(np.int32)
     row, column = (lax.broadcasted_iota(kind, shape, d) for d in (0, 1))

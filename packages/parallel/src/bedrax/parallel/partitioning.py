@@ -11,7 +11,7 @@ from bedrax import pytree
 from bedrax.core import staging
 from bedrax.core.avals import aval_of
 from bedrax.lax.primitives.calls import custom_partitioning_p
-from bedrax.parallel.sharding_rules import SdyShardingRule, parse_rule
+from bedrax.parallel.shardy_rules import SdyShardingRule, parse_rule
 
 __all__ = ["custom_partitioning"]
 

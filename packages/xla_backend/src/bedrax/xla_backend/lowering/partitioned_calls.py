@@ -19,7 +19,7 @@ from bedrax.lax.primitives.calls import custom_partitioning_p
 from bedrax.parallel.mapping import prefix_leaves
 from bedrax.parallel.meshes import AxisType, use_abstract_mesh
 from bedrax.parallel.primitives import inside
-from bedrax.parallel.sharding_rules import parse_rule
+from bedrax.parallel.shardy_rules import parse_rule
 from bedrax.xla_backend import sharding
 from bedrax.xla_backend.door import mlir, runtime
 from bedrax.xla_backend.lowering import types
