@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from bedrax.core import config as options
-from bedrax.core import option_owners
+from bedrax.core import offers
 from bedrax.core.config import config
 
 # Of each kind one; declared once, as flags are.
@@ -231,7 +231,7 @@ def test_flags_of_offered_modules_are_found(tmp_path, monkeypatch):
     declaration = "from bedrax.core.config import flag\nmine = flag('test_offered', 3, 'a number')\n"
     (folder / "flags.py").write_text(declaration)
     monkeypatch.syspath_prepend(tmp_path)
-    option_owners.offer("package_that_is_not_installed.flags", "package_with_flags.flags")
+    offers.options.extend(["package_that_is_not_installed.flags", "package_with_flags.flags"])
     assert config.jax_enable_x64 is False and "package_with_flags" not in sys.modules
     assert config.test_offered == 3 and "package_with_flags" in sys.modules
 

@@ -6,16 +6,14 @@ beside each module says which names it has and where they come from."""
 import bedrax.random as _random  # noqa: F401  (exported programs may have keys, and arrays NumPy's methods)
 from bedrax.core import executors as _executors
 from bedrax.core import offers as _offers
-from bedrax.core import option_owners as _option_owners
 from bedrax.core.lazy import attach_stub
 
 _executors.offer("bedrax.xla_backend", rank=1)  # XLA runs what users of `jax` write; it is loaded then
 _offers.offer("vmap", "bedrax.batching", "vmap")
 _offers.offer("manual axis type", "bedrax.parallel.specs", "ManualAxisType")
 _offers.offer("array namespace", "jax", "numpy")
-_option_owners.offer(
-    "bedrax.lax.flags", "bedrax.random.flags", "bedrax.nn.flags", "bedrax.xla_backend.flags", "bedrax.extend.flags",
-    "bedrax.jax2tf.flags", "bedrax.processes.flags",
-)  # fmt: skip
+_offers.options.extend(
+    f"bedrax.{name}.flags" for name in ("lax", "random", "nn", "xla_backend", "extend", "jax2tf", "processes")
+)
 
 __getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

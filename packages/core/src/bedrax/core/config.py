@@ -8,7 +8,7 @@ overridden in the current thread:
     with enable_x64(True): ...
 
 Inside Bedrax, options are read as `enable_x64.value`; users read `config.jax_enable_x64`. A package whose flags may
-be asked for before it is imported is named by `option_owners.offer`.
+be asked for before it is imported is named by `offers.options`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ import warnings
 from collections.abc import Callable, Hashable, Iterator
 from typing import Any
 
-from bedrax.core import option_owners
+from bedrax.core import offers
 
 
 class _Unset:
@@ -351,12 +351,12 @@ def flag(name: str, default: Any, help: str, **options: Any) -> Flag:
 
 def _load_offered() -> None:
     """Import the modules that are offered, and installed."""
-    while option_owners.waiting:
-        module = option_owners.waiting[0]
+    while offers.options:
+        module = offers.options[0]
         if importlib.util.find_spec(module.rpartition(".")[0]) is not None:
             importlib.import_module(module)
-        if module in option_owners.waiting:  # another thread may have been as quick
-            option_owners.waiting.remove(module)
+        if module in offers.options:  # another thread may have been as quick
+            offers.options.remove(module)
 
 
 def find(name: str) -> Flag:

@@ -26,11 +26,11 @@ def exact(value: Any) -> Any:
         return value
     if kind is bool:
         return bool, value
+    if isinstance(value, np.generic):
+        return kind, value.dtype, value.tobytes()
     if isinstance(value, tuple):
         parts = list(map(exact, value))
         return value if kind is tuple and all(map(operator.is_, parts, value)) else (kind, *parts)
-    if isinstance(value, np.generic):
-        return kind, value.dtype, value.tobytes()
     if isinstance(value, float | complex):
         return kind, np.asarray(value).tobytes()
     if isinstance(value, int):

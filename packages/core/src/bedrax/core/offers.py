@@ -1,4 +1,4 @@
-"""Functions of modules above, by what they are for: offered before anybody needs them, imported when somebody does."""
+"""What modules above have: offered before anybody needs it, imported when somebody does."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import importlib
 from collections.abc import Callable
 
 _functions: dict[str, tuple[str, str]] = {}  # purpose -> module, name of the function there
+options: list[str] = []  # modules that declare options (`bedrax.core.config`) that nobody has asked for yet
 
 
 def offer(purpose: str, module: str, function: str) -> None:
@@ -15,5 +16,5 @@ def offer(purpose: str, module: str, function: str) -> None:
 
 def offered(purpose: str, otherwise: Callable | None = None) -> Callable | None:
     """The function for `purpose`; `otherwise` if nobody has offered one."""
-    found = _functions.get(purpose)
-    return otherwise if found is None else getattr(importlib.import_module(found[0]), found[1])
+    module, name = _functions.get(purpose, (None, ""))
+    return getattr(importlib.import_module(module), name) if module else otherwise

@@ -6,12 +6,18 @@ from collections.abc import Iterator
 
 from bedrax.core.facts import cached
 from bedrax.core.ir import Eqn, Jaxpr, Literal, Var
-from bedrax.core.tables import named_axes, programs
+from bedrax.core.tables import named_axes, nothing, programs
 
 
 def programs_in(eqn: Eqn) -> Iterator[Jaxpr]:
     """The programs that an equation holds."""
     return (use.program for use in programs[eqn.primitive](eqn.params))
+
+
+def speaking(jaxpr: Jaxpr, *columns) -> list[Eqn]:
+    """The equations of primitives for which one of the columns has more than `nothing` to say."""
+    said = {p for p in {e.primitive for e in jaxpr.eqns} if any(c[p] is not nothing for c in columns)}
+    return [e for e in jaxpr.eqns if e.primitive in said]
 
 
 def all_equations(jaxpr: Jaxpr) -> Iterator[Eqn]:
@@ -36,7 +42,7 @@ def called_program(prim, params: dict) -> Jaxpr | None:
 def axes_of(jaxpr: Jaxpr) -> frozenset:
     """The named axes that operations in the program, or in a program that it holds, name."""
     found: set = set()
-    for eqn in jaxpr.eqns:
+    for eqn in speaking(jaxpr, named_axes, programs):
         found.update(named_axes[eqn.primitive](eqn.params))
         for use in programs[eqn.primitive](eqn.params):
             found |= axes_of(use.program) - {name for name, _ in use.axes}

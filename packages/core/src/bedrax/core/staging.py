@@ -115,11 +115,11 @@ class StagingTrace(Trace):
             return x.variable
         if kind in _SCALARS:
             return Literal(x, aval_of(x))
-        if isinstance(x, StagedTracer) and x._trace is self:  # of a class of its own
-            return x.variable
         if isinstance(x, np.generic) and x.dtype.kind != "V":
             aval = aval_of(x)
-            return Literal(x.astype(aval.dtype), aval)
+            return Literal(x if x.dtype is aval.dtype else x.astype(aval.dtype), aval)
+        if isinstance(x, StagedTracer) and x._trace is self:  # of a class of its own
+            return x.variable
         if isinstance(x, _SCALARS):  # of a subclass
             return self.lift(next(t for t in _SCALARS if isinstance(x, t))(x))
         var = self.const_vars.get(id(x))
@@ -164,7 +164,6 @@ class StagingTrace(Trace):
         )
 
     def process(self, prim, args, params):
-        """Record the operation, as the primitive's row of the column `staging` says."""
         rule = stage_rules[prim]
         return self.record(prim, args, params) if rule is _record else rule(self, prim, args, params)
 
@@ -202,15 +201,8 @@ class StagingTrace(Trace):
         """End recording; the values `outs` are the program's results."""
         outvars = [self.lift_result(x, i) for i, x in enumerate(outs)]
         self.alive = False
-        return Jaxpr(
-            invars,
-            outvars,
-            self.eqns,
-            list(self.const_vars.values()),
-            self.consts,
-            None if self.has_effects else no_effects,
-            self.debug_info,
-        )
+        constvars, effects = list(self.const_vars.values()), None if self.has_effects else no_effects
+        return Jaxpr(invars, outvars, self.eqns, constvars, self.consts, effects, self.debug_info)
 
 
 class ShapeTrace(StagingTrace):

@@ -54,18 +54,21 @@ eval_rules = Column("evaluation in place of the executor", signature="rule(*arra
 print_rules = Column("printing", signature="rule(params) -> params to print")
 
 
-def _found_programs(prim) -> Callable:
-    """A primitive (of a library) that declares nothing: programs are found among its params."""
-
-    def rule(params):
-        # A program has `eqns`; this module stands below the one that defines it.
-        values = (v for p in params.values() for v in (p if isinstance(p, tuple | list) else (p,)))
-        return [Use(v) for v in values if hasattr(v, "eqns") and hasattr(v, "constvars")]
-
-    return rule
+def nothing(params) -> tuple:
+    """The rule of a primitive that does not hold, name or ask for any."""
+    return ()
 
 
-programs = Column("programs", signature="rule(params) -> [Use, ...]", otherwise=_found_programs)
+def _found_programs(params) -> list[Use]:
+    """The rule of a library's primitive that declares nothing: programs are found among its params; ours declare."""
+    values = (v for p in params.values() for v in (p if isinstance(p, tuple | list) else (p,)))
+    # A program has `eqns`; this module stands below the one that defines it.
+    return [Use(v) for v in values if hasattr(v, "eqns") and hasattr(v, "constvars")]
+
+
+programs = Column(
+    "programs", signature="rule(params) -> [Use, ...]", otherwise=lambda p: nothing if p.family else _found_programs
+)
 
 with_programs = Column(
     "params with other programs",
@@ -104,11 +107,9 @@ def _effects_of_programs(prim) -> Callable:
 
 effect_rules = Column("effects", signature="rule(*avals, **params) -> set of effects", otherwise=_effects_of_programs)
 
-named_axes = Column(
-    "named axes", signature="rule(params) -> tuple of axis names", otherwise=lambda prim: lambda params: ()
-)
+named_axes = Column("named axes", signature="rule(params) -> tuple of axis names", otherwise=lambda prim: nothing)
 
-device_rules = Column("devices", signature="rule(params) -> tuple of places", otherwise=lambda prim: lambda params: ())
+device_rules = Column("devices", signature="rule(params) -> tuple of places", otherwise=lambda prim: nothing)
 
 
 def _varying(prim) -> Callable:

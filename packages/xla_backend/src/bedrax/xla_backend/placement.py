@@ -14,8 +14,8 @@ from bedrax.core.avals import ShapedArray
 from bedrax.core.facts import cached
 from bedrax.core.ir import Jaxpr
 from bedrax.core.jitting import jit
-from bedrax.core.passes import programs_in
-from bedrax.core.tables import device_rules
+from bedrax.core.passes import programs_in, speaking
+from bedrax.core.tables import device_rules, programs
 from bedrax.lax.primitives.placement import Memory, anywhere, reshard_p
 from bedrax.numpy_backend.executor import to_numpy
 from bedrax.numpy_backend.host_array import HostArray
@@ -475,7 +475,7 @@ def claims_inside(program: Jaxpr) -> tuple[Claim, ...]:
         s = committed_sharding(c)
         if s is not None:
             claim(s, lambda c=c: f"a captured array of shape {c.shape}")
-    for eqn in program.eqns:
+    for eqn in speaking(program, device_rules, programs):
         for place in device_rules[eqn.primitive](eqn.params):
             claim(place, lambda eqn=eqn: f"'{eqn.primitive}'{_line(eqn)}")
         for inner in programs_in(eqn):

@@ -34,7 +34,10 @@ _on_platform = {name: Column(f"StableHLO on {name}", signature=SIGNATURE) for na
 
 def on_platform(name: str) -> Column:
     """The column of the rules that only this platform has."""
-    return _on_platform.get(name) or _on_platform.setdefault(name, Column(f"StableHLO on {name}", signature=SIGNATURE))
+    found = _on_platform.get(name)
+    if found is None:  # one without rules is false
+        found = _on_platform.setdefault(name, Column(f"StableHLO on {name}", signature=SIGNATURE))
+    return found
 
 
 def platform_rule(prim, *names: str) -> Callable[[Callable], Callable]:

@@ -31,7 +31,12 @@ _context = types.context
 
 def lower_equation(ctx: LoweringContext, values: Sequence[Any]) -> Any:
     """What the rule of an equation's primitive makes of it for the program's platform."""
-    return ctx.program.find_rule(ctx.prim, ctx.program.platform)(ctx, *values, **ctx.params)
+    program, prim = ctx.program, ctx.prim
+    platform = program.platform
+    rule = program.rules.get((prim, platform))
+    if rule is None:
+        rule = program.rules[prim, platform] = program.find_rule(prim, platform)
+    return rule(ctx, *values, **ctx.params)
 
 
 class Program:
@@ -57,6 +62,7 @@ class Program:
         self.groups = 0  # of values that are to be split alike
         self.lower_equation = lower_equation
         self.find_rule: Callable = tables.find_rule
+        self.rules: dict[tuple, Callable] = {}  # those found so far
         self.platform = platform
         self.num_partitions = num_partitions
         self.module = ir.Module.create(loc=types.unknown)

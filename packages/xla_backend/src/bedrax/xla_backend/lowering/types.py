@@ -40,6 +40,7 @@ _SPELLING = {
 _elements: dict[Any, Type] = {}
 _dtypes: dict[str, np.dtype] = {}
 _tensors: dict[tuple, Type] = {}
+_ranked: dict[tuple, Type] = {}
 
 
 def element_type(dtype: np.dtype) -> Type:
@@ -78,6 +79,14 @@ def ranked(sizes: Sequence[int], element: Type) -> Type:
     Raises:
       ValueError: a size is below 0, or there are too many elements: XLA ends the process where it meets such.
     """
+    key = (*sizes, element)
+    found = _ranked.get(key)
+    if found is None:
+        found = _ranked[key] = _checked(sizes, element)
+    return found
+
+
+def _checked(sizes: Sequence[int], element: Type) -> Type:
     known = [n for n in sizes if n != DYNAMIC]
     if any(n < 0 for n in known):
         raise ValueError(f"an array cannot have sizes below 0, got shape {tuple(known)}")
