@@ -31,11 +31,10 @@ _context = types.context
 
 def lower_equation(ctx: LoweringContext, values: Sequence[Any]) -> Any:
     """What the rule of an equation's primitive makes of it for the program's platform."""
-    program, prim = ctx.program, ctx.prim
-    platform = program.platform
-    rule = program.rules.get((prim, platform))
-    if rule is None:
-        rule = program.rules[prim, platform] = program.find_rule(prim, platform)
+    program = ctx.program
+    rule = program.find_rule(ctx.prim, program.platform)
+    if program.lower_equation is lower_equation:  # with one platform
+        program.rules[ctx.prim] = rule
     return rule(ctx, *values, **ctx.params)
 
 
@@ -62,7 +61,7 @@ class Program:
         self.groups = 0  # of values that are to be split alike
         self.lower_equation = lower_equation
         self.find_rule: Callable = tables.find_rule
-        self.rules: dict[tuple, Callable] = {}  # those found so far
+        self.rules: dict[Any, Callable] = {}  # those found so far, which `lower_equation` need not be asked for again
         self.platform = platform
         self.num_partitions = num_partitions
         self.module = ir.Module.create(loc=types.unknown)
@@ -163,7 +162,7 @@ def inline(block: Block, jaxpr: Jaxpr, operands: Sequence[Any], consts: Sequence
     program = block.program
     if program.symbolic:
         _remember_shapes(program, jaxpr.invars, operands)
-    lower_equation = program.lower_equation
+    lower_equation, rules = program.lower_equation, program.rules
     for eqn in jaxpr.eqns:
         prim = eqn.primitive
         values = []
@@ -184,7 +183,8 @@ def inline(block: Block, jaxpr: Jaxpr, operands: Sequence[Any], consts: Sequence
             if prim.family not in families_on_bases and _has_keys(eqn):
                 out = ctx.lower_fun(element_types.function_on_bases(prim, ctx.avals_in, eqn.params), *values)
             else:
-                out = lower_equation(ctx, values)
+                rule = rules.get(prim)
+                out = lower_equation(ctx, values) if rule is None else rule(ctx, *values, **eqn.params)
         except ir.MLIRError as error:
             raise _lowering_bug(ctx, error) from error
         if program.symbolic:
