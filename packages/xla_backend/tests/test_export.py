@@ -3,6 +3,7 @@
 import collections
 import dataclasses
 import os
+import re
 
 import numpy as np
 import pytest
@@ -357,8 +358,8 @@ def test_which_format_is_written():
     blob = public.serialize()
     assert blob[4:8] == b"BDX3"
     again = ex.deserialize(blob)
-    assert [a.weak_type for a in again.in_avals] == [False, True]
-    assert str(again.in_avals) == str(public.in_avals)
+    assert str(again.in_avals) == "(ShapedArray(float32[n]), ShapedArray(float32[]))"  # none is weak any more
+    assert str(public.in_avals) == "(ShapedArray(float32[n]), ShapedArray(float32[], weak_type=True))"
     with pytest.raises(ValueError, match="n >= 3"):
         again.call(np.ones(2, np.float32), 1.0)
     import ml_dtypes
@@ -412,6 +413,11 @@ def told(x):
     return tell_p.bind(tell_p.bind(tell_p.bind(x, effect=ToldToo()), effect=Told()), effect=ToldToo())
 
 
+def plain(exported):
+    """The module without the lines of the source."""
+    return re.sub(r" loc\([^()]*\)", "", exported.mlir_module())
+
+
 @pytest.mark.parametrize(
     ("given", "platforms", "arguments"),
     [
@@ -422,7 +428,8 @@ def told(x):
 def test_ordered_effects_are_tokens(given, platforms, arguments):
     """After the index of the platform and before the arguments, likewise among the results; a caller threads them."""
     exported = ex.export(jit(told), platforms=platforms)(given)
-    text = exported.mlir_module().replace('jax.global_constant = "_platform_index"', "G")
+    assert 'tensor<3xf32> loc("x")' in exported.mlir_module() or 'tensor<?xf32> loc("x")' in exported.mlir_module()
+    text = plain(exported).replace('jax.global_constant = "_platform_index"', "G")
     assert f"@main({arguments})" in text.replace("!stablehlo.token {jax.token = true}", "!T")
     again = round_trip(exported)
     assert again.ordered_effects == exported.ordered_effects == (Told(), ToldToo()) and again.unordered_effects == ()
@@ -431,7 +438,7 @@ def test_ordered_effects_are_tokens(given, platforms, arguments):
     twice = ex.export(jit(lambda x: again.call(again.call(x))))(ShapeDtypeStruct((3,), F32))
     assert twice.ordered_effects == (Told(), ToldToo())
     np.testing.assert_array_equal(np.asarray(round_trip(twice).call(arange(3))), 64 * arange(3))
-    main = [line.strip() for line in twice.mlir_module().split("func.func private")[0].splitlines()]
+    main = [line.strip() for line in plain(twice).split("func.func private")[0].splitlines()]
     calls = [line for line in main if " call @" in line]
     assert "(%arg0, %arg1, %arg2)" in calls[0] and "(%0#0, %0#1, %0#2)" in calls[1]
     assert any(line.startswith("return %1#0, %1#1, %1#2 ") for line in main)

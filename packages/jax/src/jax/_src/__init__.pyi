@@ -1,5 +1,5 @@
 from . import (
-    ad_checkpoint as ad_checkpoint, ad_util as ad_util, api_util as api_util, checkify as checkify, config as config,
+    ad_checkpoint as ad_checkpoint, ad_util as ad_util, api as api, api_util as api_util, checkify as checkify, config as config,
     core as core, dispatch as dispatch, distributed as distributed, dtypes as dtypes, earray as earray, effects as effects,
     flatten_util as flatten_util, interpreters as interpreters, lax as lax, lib as lib, literals as literals, pjit as pjit,
     public_test_util as public_test_util,

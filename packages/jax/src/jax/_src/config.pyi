@@ -1,1 +1,4 @@
 from bedrax.core.config import config as config, enable_x64 as enable_x64
+from bedrax.xla_backend.flags import export_calling_convention_version as _export_calling_convention_version
+
+jax_export_calling_convention_version = _export_calling_convention_version

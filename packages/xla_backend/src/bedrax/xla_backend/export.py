@@ -132,11 +132,11 @@ class Exported:
     _get_vjp: Callable[[Exported], Exported] | None
 
     def mlir_module(self, serialized: bool = True) -> Any:
-        """The StableHLO module as text, or (not `serialized`) as a module of MLIR's Python bindings."""
+        """The StableHLO module as text, with the names and lines of the source, or (not `serialized`) as a module of MLIR's Python bindings."""
         from bedrax.xla_backend.lowering import modules  # MLIR is loaded when it is needed
 
         module = modules.deserialize(self.mlir_module_serialized)
-        return module.operation.get_asm(enable_debug_info=False) if serialized else module
+        return module.operation.get_asm(enable_debug_info=True) if serialized else module
 
     def __str__(self):
         return f"Exported(fun_name={self.fun_name}, ...)"

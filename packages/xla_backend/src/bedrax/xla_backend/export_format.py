@@ -10,7 +10,7 @@ length followed by that many bytes):
     block      the StableHLO portable artifact
     block      another exported program (the derivative), or nothing
 
-In the JSON object an array type is ``[shape, dtype, weak_type]`` with the shape as text (``"(b, 4)"``); trees are as in
+In the JSON object an array type is ``[shape, dtype]`` with the shape as text (``"(b, 4)"``); trees are as in
 `export_words`.
 """
 
@@ -38,13 +38,13 @@ def write_aval(aval) -> list:
     """An array type as JSON."""
     if not aval.is_array:
         raise ValueError(f"exported programs cannot have values of type {aval} among their arguments and results")
-    return [f"({', '.join(map(str, aval.shape))})", export_words.name_of_dtype(aval.dtype), bool(aval.weak_type)]
+    return [f"({', '.join(map(str, aval.shape))})", export_words.name_of_dtype(aval.dtype)]
 
 
 def read_aval(data: list, scope) -> ShapedArray:
     """The type that `write_aval` wrote."""
-    text, name, weak = data
-    return ShapedArray(shape_poly.symbolic_shape(text, scope=scope), export_words.dtype_named(name), weak)
+    text, name = data[:2]  # the third, in older ones: whether it was weak
+    return ShapedArray(shape_poly.symbolic_shape(text, scope=scope), export_words.dtype_named(name))
 
 
 # ---- programs ----

@@ -3,13 +3,13 @@
 Tables may have slots and numbers that are not known here yet; those that are stand in `SCHEMA` and in the tuples below
 it. What the format has no word for (some dtypes, dictionaries whose keys are not texts) raises `NoWord`.
 
-What it has no place for, whether types are weak, and constraints on dimension variables, follows the tables, where
-other readers do not look, and so does a digest:
+What it has no place for, constraints on dimension variables, follows the tables, where other readers do not look, and
+so does a digest. (Types lose their weakness when they are written, as upstream's do.)
 
     4 bytes    distance of the root table, as FlatBuffers says
     4 bytes    b"BDX3" (other writers: the tables already)
     ...        the tables
-    n bytes    a JSON object ``{"weak": [positions of arguments, positions of results], "constraints": [...], "vjp": ...}``
+    n bytes    a JSON object ``{"constraints": [...], "vjp": ...}``
     4 bytes    n
     16 bytes   the digest of everything before
 """
@@ -125,10 +125,10 @@ def _aval(aval: ShapedArray, sharding: Any) -> dict:
     }
 
 
-def _read_aval(table: dict, weak: bool, scope) -> ShapedArray:
+def _read_aval(table: dict, scope) -> ShapedArray:
     shape = f"({', '.join(table['shape'] or ())})"
     dtype = export_words.dtype_named(_at(table["dtype"], DTYPES, "dtype"))
-    return ShapedArray(shape_poly.symbolic_shape(shape, scope=scope), dtype, weak)
+    return ShapedArray(shape_poly.symbolic_shape(shape, scope=scope), dtype)
 
 
 # ---- shardings ----
@@ -280,7 +280,6 @@ def _program(levels: list[dict[str, Any]]) -> dict[str, Any]:
 def _more(levels: list[dict[str, Any]]) -> dict[str, Any]:
     fields = levels[0]
     return {
-        "weak": [[i for i, a in enumerate(fields[side]) if a.weak_type] for side in ("in_avals", "out_avals")],
         "constraints": list(shape_poly.constraints_of(fields["in_avals"])),
         "vjp": _more(levels[1:]) if len(levels) > 1 else None,
     }
@@ -341,8 +340,8 @@ def _read_program(table: dict[str, Any], more: dict) -> list[dict[str, Any]]:
         "uses_global_constants": bool(table["uses_global_constants"]),
     }  # fmt: skip
     named = []
-    for side, weak in zip(("in", "out"), more.get("weak", ((), ())), strict=True):
-        avals = tuple([_read_aval(a, i in weak, scope) for i, a in enumerate(table[f"{side}_avals"] or ())])
+    for side in ("in", "out"):
+        avals = tuple([_read_aval(a, scope) for a in table[f"{side}_avals"] or ()])
         given = table[f"{side}_shardings"] or ()
         if len(avals) != fields[f"{side}_tree"].num_leaves or len(given) != len(avals):
             raise ValueError(

@@ -1,4 +1,4 @@
-"""`jax._src.lax`: what Oryx and PyTensor need of it."""
+"""`jax._src.lax`: what Oryx, PyTensor and the public guide to primitives need of it."""
 
 from bedrax.core.lazy import attach_stub
 

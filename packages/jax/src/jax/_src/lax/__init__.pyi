@@ -1,1 +1,1 @@
-from . import control_flow as control_flow
+from . import control_flow as control_flow, lax as lax

@@ -1,4 +1,4 @@
-"""`jax._src.lib`: what Dynamiqs and Grain need of it."""
+"""`jax._src.lax.lax`: what the public guide to primitives takes from it."""
 
 from bedrax.core.lazy import attach_stub
 

@@ -1,0 +1,1 @@
+from bedrax.lax import *

@@ -1,0 +1,1 @@
+from . import dialects as dialects, ir as ir

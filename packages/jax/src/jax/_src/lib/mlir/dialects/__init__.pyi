@@ -1,0 +1,1 @@
+from . import func as func, hlo as hlo
