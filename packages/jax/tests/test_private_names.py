@@ -50,3 +50,20 @@ def test_values_are_close():
 def test_what_only_one_vendor_has_is_not_there():
     with pytest.raises(ModuleNotFoundError):  # Keras takes this for: no flash attention
         importlib.import_module("jax._src.cudnn.fused_attention_stablehlo")
+
+
+def test_the_guide_to_primitives():
+    """Its imports, and that a rule written with MLIR's own classes lowers."""
+    from jax._src import api, config
+    from jax._src.lax import lax
+    from jax._src.lib.mlir.dialects import hlo
+    from jax.extend import core
+    from jax.interpreters import mlir
+
+    assert api.jit is jax.jit and api.grad is jax.grad and lax.add is jax.lax.add
+    p = core.Primitive("multiply_add")
+    p.def_abstract_eval(lambda x, y, z: x)
+    mlir.register_lowering(p, lambda ctx, x, y, z: [hlo.AddOp(hlo.MulOp(x, y), z).result], platform="cpu")
+    assert float(api.jit(p.bind)(2.0, 3.0, 4.0)) == 10
+    with config.jax_export_calling_convention_version(9):
+        assert jax.export.export(jax.jit(lambda x: x))(1.0).calling_convention_version == 9

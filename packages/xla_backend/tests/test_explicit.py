@@ -105,6 +105,9 @@ PROGRAMS = {
             for g in (f, xla.jit(f)):
                 assert text(g(A)) == "f32[8@x,8]"
                 np.testing.assert_allclose(g(A), np.cumsum(M @ M, 0), rtol=1e-3, atol=1e-4)
+            told = []  # called eagerly, it gets arrays: where they are they know, their types do not tell
+            auto_axes(lambda a: (told.append((text(a), a.sharding.spec, float(a[0, 0]))), a)[1], out_sharding=P("x"))(A)
+            assert told == [("f32[8,8]", P("x", "y"), float(M[0, 0]))]
             d = grad(lambda a: f(a).sum())(A)
             assert text(d) == "f32[8@x,8@y]"
             np.testing.assert_allclose(d, grad(lambda a: jnp.cumsum(a @ a, 0).sum())(M), rtol=1e-3, atol=1e-3)

@@ -17,7 +17,6 @@ from bedrax import pytree
 from bedrax.core import executors, tables
 from bedrax.core.avals import AbstractValue, aval_of
 from bedrax.core.columns import Column
-from bedrax.core.jitting import jit
 from bedrax.lax.primitives.placement import free, moved, reshard_p
 from bedrax.parallel import meshes
 from bedrax.parallel.meshes import AxisType
@@ -238,36 +237,17 @@ def auto_axes(f: Callable | None = None, /, *, axes: Any = None, out_sharding: A
     if f is None:
         return functools.partial(auto_axes, axes=axes, out_sharding=out_sharding)
 
-    def program(where, names, args, kwargs):
-        args, kwargs = pytree.tree_map(lambda x: _automatic_over(x, names), (args, kwargs))
-        with meshes.with_axis_types(AxisType.Auto, names):
-            out = f(*args, **kwargs)
-        return reshard(out, where.value)
-
-    program = jit(program, static_argnums=(0, 1))  # in a program, types need not tell what arrays do
-
     @functools.wraps(f)
     def automatic(*args, out_sharding=out_sharding, **kwargs):
         if out_sharding is None:
             raise TypeError("auto_axes: say how the result is split, with out_sharding=P(...)")
-        return program(_Static(out_sharding), _chosen("auto_axes", axes), args, kwargs)
+        names = _chosen("auto_axes", axes)
+        args, kwargs = pytree.tree_map(lambda x: _automatic_over(x, names), (args, kwargs))
+        with meshes.with_axis_types(AxisType.Auto, names):
+            out = f(*args, **kwargs)
+        return reshard(out, out_sharding)
 
     return automatic
-
-
-class _Static:
-    """A pytree of places that can be hashed."""
-
-    def __init__(self, value):
-        self.value = value
-        leaves, tree = pytree.tree_flatten(value, is_leaf=lambda p: p is None or isinstance(p, PartitionSpec))
-        self.key = tuple(leaves), tree
-
-    def __eq__(self, other):
-        return type(other) is _Static and self.key == other.key
-
-    def __hash__(self):
-        return hash(self.key)
 
 
 def explicit_axes(f: Callable | None = None, /, *, axes: Any = None, in_sharding: Any = None) -> Callable:

@@ -19,7 +19,7 @@ from bedrax.core.tables import device_rules, programs
 from bedrax.lax.primitives.placement import Memory, anywhere, reshard_p
 from bedrax.numpy_backend.executor import to_numpy
 from bedrax.numpy_backend.host_array import HostArray
-from bedrax.parallel import Mesh, PartitionSpec
+from bedrax.parallel import AxisType, Mesh, PartitionSpec, meshes
 from bedrax.parallel.primitives import OnMesh
 from bedrax.xla_backend import clients
 from bedrax.xla_backend.door import runtime
@@ -123,7 +123,13 @@ def reshard(x: Any, to: Any) -> Any:
         to = x.sharding.with_memory_kind(to.kind)
     if type(to) is NamedSharding and to.assignment is None:
         to = on_devices(to, x)
-    return x if to is anywhere else _put_leaf(x, to, False, None)
+    if to is anywhere:
+        split = avals.aval_of(x).split
+        if split is None:
+            return x
+        free = meshes.changed_types(x.sharding.mesh, AxisType.Auto, None)  # its type must not tell where it is
+        to = x.sharding.update(mesh=x.sharding.mesh.update(axis_types=free))
+    return _put_leaf(x, to, False, None)
 
 
 def _put_leaf(x: Any, where: Any, donate: bool, may_alias: bool | None, src: Any = None):
