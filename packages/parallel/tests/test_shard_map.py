@@ -277,3 +277,16 @@ def test_batch_over_a_mesh_axis():
         vmap(f, spmd_axis_name="x")(batch)
     with pytest.raises(ValueError, match="a batch of 3 is to be cut into 2 parts"):
         vmap(f, spmd_axis_name="y")(np.stack([A] * 3))
+
+
+def test_types_print_the_axes_over_which_values_vary():
+    printed = []
+
+    def f(a, b):
+        printed.append((str(aval_of(a)), str(aval_of(lax.psum(a, "y"))), str(aval_of(lax.psum(a, ("x", "y"))))))
+        return lax.add(a, b)
+
+    program = str(make_jaxpr(over(f, (P("x", "y"), P("x", None)), P("x", "y")))(np.ones((8, 6)), np.ones((8, 3))))
+    name = aval_of(np.ones(1)).dtype.name
+    assert printed == [(f"{name}[2,3]{{V:(x,y)}}", f"{name}[2,3]{{V:x}}", f"{name}[2,3]")]
+    assert "pvary[axes=('y',)]" in program and "[2,3]{V:(x,y)} = add" in program

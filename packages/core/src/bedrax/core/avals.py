@@ -110,6 +110,12 @@ def held_or_type(x: Any) -> Held | AbstractValue:
     return Held.of(x) if type(x) in library_types else abstractify(x)
 
 
+def _axes(entry: Any) -> str:
+    if isinstance(entry, tuple) and len(entry) == 1:
+        return str(entry[0])
+    return f"({','.join(map(str, entry))})" if isinstance(entry, tuple) else str(entry)
+
+
 class ShapedArray(AbstractValue):
     """The type of an array; `split` is how it is split, if it is. Equality and hash cover every field; immutable."""
 
@@ -181,19 +187,17 @@ class ShapedArray(AbstractValue):
         return found
 
     def short(self) -> str:
-        """The form used in jaxprs, e.g. ``f32[3,4]``."""
-        return f"{dtypes.short_name(self.dtype)}[{self._dims()}]"
+        """The form used in jaxprs, e.g. ``f32[3,4]``, or ``f32[3@x]{V:y}``: split over `x`, varying over `y`."""
+        return f"{dtypes.short_name(self.dtype)}{self._dims()}"
 
     def _dims(self) -> str:
-        if self.split is None:
-            return ",".join(map(str, self.shape))
-        entries = [*self.split.spec, *[None] * len(self.shape)]
-        axes = [f"({','.join(map(str, e))})" if isinstance(e, tuple) else e for e in entries]
-        return ",".join([str(n) if e is None else f"{n}@{e}" for n, e in zip(self.shape, axes, strict=False)])
+        entries = [*(() if self.split is None else self.split.spec), *[None] * len(self.shape)]
+        dims = [str(n) if e is None else f"{n}@{_axes(e)}" for n, e in zip(self.shape, entries, strict=False)]
+        return f"[{','.join(dims)}]" + (f"{{V:{_axes(tuple(sorted(self.vma, key=str)))}}}" if self.vma else "")
 
     def str_short(self, short_dtypes: bool = False, mesh_axis_types: bool = False) -> str:
         name = dtypes.short_name(self.dtype) if short_dtypes else str(getattr(self.dtype, "name", self.dtype))
-        return f"{name}[{self._dims()}]"
+        return f"{name}{self._dims()}"
 
     def __repr__(self):
         weak = ", weak_type=True" if self.weak_type else ""

@@ -11,7 +11,7 @@ import numpy as np
 from bedrax import lax, pytree
 from bedrax.core import dtypes
 from bedrax.core.avals import ShapedArray, aval_of, scalar_aval
-from bedrax.core.tables import families_on_bases, named_axes, varying_rules
+from bedrax.core.tables import families_on_bases, named_axes, print_rules, varying_rules
 from bedrax.core.tracing import Primitive, Tracer, current, pvary_p, varying_axes
 from bedrax.core.tracing import axis_size as _axis_size
 
@@ -65,6 +65,7 @@ pmax_p = _collective("pmax", _same, "axes", equal=True)
 pmin_p = _collective("pmin", _same, "axes", equal=True)
 # The sum over axes of which types say what varies: it is linear, and its transpose is `pvary`, not a sum.
 psum_invariant_p = _collective("psum_invariant", _same, "axes", equal=True)
+print_rules.add(pvary_p, lambda params: {"axes": tuple(sorted(params["axes"], key=str))})
 
 
 # params: axis_name, perm (pairs: source, destination)
