@@ -99,23 +99,23 @@ def lpmn_values(m: int, n: int, z: ArrayLike, is_normalized: bool) -> Array:
     if z.ndim != 1:
         raise ValueError(f"lpmn_values: z must have one axis, got shape {z.shape}")
     m, n = (concrete_int(x, "The arguments m and n of lpmn_values must be known when tracing.") for x in (m, n))
-    order = np.arange(m + 1)
+    order, z = np.arange(m + 1)[:, None], z[None]
     sin = jnp.sqrt((1 - z) * (1 + z))
     diagonal = lax.full_like(z, 1 / math.sqrt(4 * math.pi))
-    before = value = jnp.where(order[:, None] == 0, diagonal, 0)
+    before = value = jnp.where(order == 0, diagonal, 0)
     rows = [value]
     for k in range(1, n + 1):  # as above, for every order at once
         diagonal = diagonal * (-math.sqrt((2 * k + 1) / (2 * k))) * sin
         with np.errstate(divide="ignore", invalid="ignore"):
             up = np.where(order < k, np.sqrt((4 * k * k - 1) / (k * k - order**2)), 0)
             back = np.where(order < k - 1, np.sqrt(((k - 1) ** 2 - order**2) / (4 * (k - 1) ** 2 - 1)), 0)
-        up, back = (c.astype(z.dtype)[:, None] for c in (up, back))
-        before, value = value, jnp.where(order[:, None] == k, diagonal, up * (z * value - back * before))
+        up, back = (c.astype(z.dtype) for c in (up, back))
+        before, value = value, jnp.where(order == k, diagonal, up * (z * value - back * before))
         rows.append(value)
     out = jnp.stack(rows, 1)
     if is_normalized:
         return out
-    logs = [[math.lgamma(k + i + 1) - math.lgamma(k - i + 1) if i <= k else 0 for k in range(n + 1)] for i in order]
+    logs = [[math.lgamma(k + i + 1) - math.lgamma(k - i + 1) if i <= k else 0 for k in range(n + 1)] for i in range(m + 1)]
     factor = np.sqrt(4 * math.pi / (2 * np.arange(n + 1) + 1)) * np.exp(0.5 * np.array(logs))
     return out * factor.astype(z.dtype)[:, :, None]
 
