@@ -1,8 +1,10 @@
 """The private names that libraries reach for act: they are ours, by the names that these libraries know."""
 
 import importlib
+import unittest
 
 import jax
+import jax.test_util
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -67,3 +69,13 @@ def test_the_guide_to_primitives():
     assert float(api.jit(p.bind)(2.0, 3.0, 4.0)) == 10
     with config.jax_export_calling_convention_version(9):
         assert jax.export.export(jax.jit(lambda x: x))(1.0).calling_convention_version == 9
+
+
+def test_meshes_for_tests():
+    from jax._src import test_util
+
+    mesh = test_util.create_mesh((1, 1), ("x", "y"))
+    assert dict(mesh.shape) == {"x": 1, "y": 1} and mesh.axis_types == (jax.sharding.AxisType.Auto,) * 2
+    with pytest.raises(unittest.SkipTest, match="4096 devices"):
+        test_util.create_mesh((4096,), ("x",))
+    assert test_util.check_grads is jax.test_util.check_grads
