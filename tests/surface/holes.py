@@ -46,6 +46,9 @@ HOLES: dict[tuple[str, str], str] = {
     },
     ("Array.view", "x64"): "a view of wider elements has more of them",
     ("lax.bitcast_convert_type", "x64"): "the bits of wider elements are more integers",
-    **{(name, "x64"): _FREE for name in ("numpy.linalg.eig", "lax.linalg.eig", "lax.linalg.schur", "scipy.linalg.schur")},
+    **{
+        (name, "x64"): _FREE
+        for name in ("numpy.linalg.eig", "lax.linalg.eig", "lax.linalg.schur", "scipy.linalg.schur")
+    },
     ("lax.linalg.ormqr", "grad"): "Householder reflectors have no derivatives; those of qr have",
 }

@@ -4,8 +4,8 @@ import importlib
 import unittest
 
 import jax
-import jax.test_util
 import jax.numpy as jnp
+import jax.test_util
 import numpy as np
 import pytest
 from jax._src import public_test_util, xla_bridge

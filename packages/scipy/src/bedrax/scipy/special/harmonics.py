@@ -115,7 +115,9 @@ def lpmn_values(m: int, n: int, z: ArrayLike, is_normalized: bool) -> Array:
     out = jnp.stack(rows, 1)
     if is_normalized:
         return out
-    logs = [[math.lgamma(k + i + 1) - math.lgamma(k - i + 1) if i <= k else 0 for k in range(n + 1)] for i in range(m + 1)]
+    logs = [
+        [math.lgamma(k + i + 1) - math.lgamma(k - i + 1) if i <= k else 0 for k in range(n + 1)] for i in range(m + 1)
+    ]
     factor = np.sqrt(4 * math.pi / (2 * np.arange(n + 1) + 1)) * np.exp(0.5 * np.array(logs))
     return out * factor.astype(z.dtype)[:, :, None]
 
