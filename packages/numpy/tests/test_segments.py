@@ -39,6 +39,15 @@ def test_segments_of_nothing_by_dtype(dtype):
     assert low[1] <= jnp.zeros((), data.dtype) < high[1]
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("bucket", [None, 2])
+def test_one_element_stands_for_all(kind, bucket):
+    f, ids = getattr(segments, f"segment_{kind}"), np.array([0, 2, 2])
+    for data in (np.float32(3), np.full((1, 2), 3, np.float32)):
+        whole = np.broadcast_to(data, (3, *data.shape[1:]))
+        np.testing.assert_array_equal(f(data, ids, 3, bucket_size=bucket), f(whole, ids, 3))
+
+
 def test_number_of_segments():
     assert segments.segment_sum(np.ones(3, np.float32), np.array([0, 4, 1])).shape == (5,)
     with pytest.raises(ConcretizationTypeError, match="num_segments"):
