@@ -186,6 +186,17 @@ def test_mapped_errors_tell_of_every_element():
         check_error(error)
 
 
+def test_messages_show_arrays():
+    def f(x):
+        check(lax.lt(x, f32(0)), "{} {tree} {x:.2f}", x, x=x, tree={"a": x})
+        return x
+
+    shown = "0.5 {'a': Array(0.5, dtype=float32)} 0.50"
+    for run in (checkify(f), jit(checkify(f))):
+        assert run(f32(0.5))[0].get().startswith(shown)
+    assert shown in vmap(checkify(f))(np.array([-1, 0.5], np.float32))[0].get()
+
+
 def test_an_error_inside_a_map_says_which_element_was_first():
     x = np.array([[1, 2], [3, -4], [-5, 6]], np.float32)
     message = checkify(vmap(vmap(user)))(x)[0].get()

@@ -73,10 +73,10 @@ class Failure:
     where: tuple | None = field(hash=False)
     lanes: int = 0
 
-    def exception(self, payload: Sequence[np.ndarray], prefix: str = "") -> JaxException:
-        """The exception with its message."""
-        payload, lane = (payload[:-1], payload[-1]) if self.lanes else (payload, ())
-        args, kwargs = pytree.tree_unflatten(self.tree, [x[()] for x in payload])
+    def exception(self, payload: Sequence[Any], prefix: str = "") -> JaxException:
+        """The exception with its message, which shows arrays as they are, those of keys, too."""
+        payload, lane = (payload[:-1], np.asarray(payload[-1])) if self.lanes else (payload, ())
+        args, kwargs = pytree.tree_unflatten(self.tree, payload)
         place = f" (at {source.describe(self.where)})" if self.where else ""
         mapped = f", at mapped index {','.join(map(str, lane))}" if self.lanes else ""
         return self.kind(f"{prefix}{self.text.format(*args, **kwargs)}{mapped}{place}")
@@ -114,11 +114,10 @@ class Error:
         """The exception of what failed first, or None. Of a mapped error: one that tells of all elements."""
         if not self.spec.failures:
             return None
-        codes, *_ = leaves = [np.asarray(x) for x in self.leaves]
-        found = []
+        codes, found = np.asarray(self.leaves[0]), []
         for lane in zip(*np.nonzero(codes), strict=True) if codes.ndim else [()] * bool(codes):
             failure = self.spec.failures[codes[lane] - 1]
-            payload = self.spec.split([x[lane] for x in leaves])[failure.types]
+            payload = self.spec.split([element(x, lane) for x in self.leaves])[failure.types]
             prefix = f"at mapped index {','.join(map(str, lane))}: " if lane else ""
             found.append(failure.exception(payload, prefix))
         return type(found[0])("\n".join(map(str, found))) if found else None
@@ -153,6 +152,13 @@ class Error:
 
 pytree.register_pytree_node_class(Error)
 init_error = Error()
+
+
+def element(x: Any, index: tuple[int, ...]) -> Any:
+    """What messages show of one leaf: an array, that of keys as it is (they have no values in NumPy)."""
+    if not isinstance(aval_of(x).dtype, np.dtype):
+        return x[index] if index else x
+    return lax.asarray(np.asarray(x)[index])
 
 
 def one_failure(failure: Failure, failed: Any, payload: Sequence[Any]) -> Error:
