@@ -119,6 +119,8 @@ PROGRAMS = {
             for g in (h, xla.jit(h)):
                 np.testing.assert_array_equal(g(w), 2 * M)
             assert set(seen) == {"f32[8@x,8]"}
+            made = explicit_axes(lambda: jnp.ones((8, 2), out_sharding=P("x")))(in_sharding=None)  # nothing to split
+            assert {s.data.shape for s in made.addressable_shards} == {(4, 2)}
     """,
     "some axes": """
         seen = []

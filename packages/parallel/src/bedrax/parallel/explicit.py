@@ -257,20 +257,20 @@ def explicit_axes(f: Callable | None = None, /, *, axes: Any = None, in_sharding
       f: a function of pytrees of arrays. Without it, returns a decorator.
       axes: the mesh axes concerned, a name or a sequence of them; all by default.
       in_sharding: how the arguments are split inside: a `PartitionSpec` of the mesh in force, or a pytree prefix of the
-        arguments. May also be given to each call.
+        arguments. May also be given to each call. A call without arrays needs none.
     """
     if f is None:
         return functools.partial(explicit_axes, axes=axes, in_sharding=in_sharding)
 
     @functools.wraps(f)
     def explicit(*args, in_sharding=in_sharding, **kwargs):
-        if in_sharding is None:
+        if in_sharding is None and pytree.tree_leaves(args):
             raise TypeError("explicit_axes: say how the arguments are split, with in_sharding=P(...)")
         if kwargs:
             raise TypeError(f"explicit_axes: arguments are given by position, got {sorted(kwargs)} by name")
         names = _chosen("explicit_axes", axes)
         with meshes.with_axis_types(AxisType.Explicit, names):
-            out = f(*reshard(args, in_sharding))
+            out = f(*(args if in_sharding is None else reshard(args, in_sharding)))
         return pytree.tree_map(lambda x: _automatic_over(x, names), out)
 
     return explicit
