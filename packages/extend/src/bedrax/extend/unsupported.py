@@ -48,6 +48,12 @@ missing: dict[str, str] = {
     **dict.fromkeys(
         ("jax.interpreters.partial_eval.custom_partial_eval_rules", "jax.interpreters.partial_eval.partial_eval_jaxpr_custom_rules"),
         "programs are not split into known and unknown halves: what is linear is recorded while the rest runs (the column `split`)"),
+    # Private names that libraries reach for.
+    "jax._src.cudnn": "attention is one composition of operations on every platform; Keras takes the missing module for: no flash attention",
+    "jax._src.interpreters.pxla": "results of element dtypes of a library's own are made as EArray at once; Flax asks for this module for a handler that nothing would call",
+    **dict.fromkeys(
+        ("jax._src.sharding_impls.UNSPECIFIED", "jax._src.sharding_impls.UnspecifiedValue"),
+        "jit_p holds no shardings: where values are is said by equations of reshard_p (Oryx rewrites parameters that are not there)"),
 }  # fmt: skip
 
 
