@@ -93,6 +93,7 @@ def layers(session):
     contracts = ["tests/test_architecture.py", "tests/test_inside_packages.py"]
     session.run("pytest", *contracts, *session.posargs, env={"PYTHONPATH": SEARCH})
     session.run("python", "tools/sizes.py")
+    session.run("python", "tools/features.py")
 
 
 @nox.session
