@@ -46,9 +46,7 @@ def _lower(ctx, *operands, fun, has_side_effects, ordered, call_tf_graph, **_):
     return _as_declared(ctx, fun, call_hlo(ctx, f"call_tf_{fun.name}", hlo, values))
 
 
-@lowering_rules.rule(call_tf_tangent_p)
-def _lower_tangent(ctx, *operands, **params):
-    return _lower(ctx, *operands, **forward_call(params))
+lowering_rules.add(call_tf_tangent_p, lambda ctx, *operands, **params: _lower(ctx, *operands, **forward_call(params)))
 
 
 def compile_tf(

@@ -62,14 +62,8 @@ def _refuse(*leaves, spec, debug):
     return []
 
 
-@jvp_rules.rule(check_p, kind="zero")
-def _jvp(primals, tangents, **params):
-    return check_p.bind(*primals, **params), []
-
-
-@transpose_rules.rule(check_p, kind="zero")
-def _transpose(cts, *args, **params):
-    return [None] * len(args)
+jvp_rules.add(check_p, lambda primals, tangents, **params: (check_p.bind(*primals, **params), []), kind="zero")
+transpose_rules.add(check_p, lambda cts, *args, **params: [None] * len(args), kind="zero")
 
 
 @batch_rules.rule(check_p)

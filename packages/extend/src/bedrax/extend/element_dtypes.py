@@ -170,16 +170,8 @@ decompositions.add(from_edtype_p, lambda x: x)
 
 sharding_rules.add(to_edtype_p, lambda op, *, edtype: op.specs[0][: len(op.outs[0].shape)])
 sharding_rules.add(from_edtype_p, lambda op: op.specs[0] + (None,) * (len(op.outs[0].shape) - len(op.specs[0])))
-
-
-@batch_rules.rule(to_edtype_p)
-def _batch_to(axis, args, dims, *, edtype):
-    return to_edtype_p.bind(*args, edtype=edtype), dims[0]
-
-
-@batch_rules.rule(from_edtype_p)
-def _batch_from(axis, args, dims):
-    return from_edtype_p.bind(*args), dims[0]
+batch_rules.add(to_edtype_p, lambda axis, args, dims, *, edtype: (to_edtype_p.bind(*args, edtype=edtype), dims[0]))
+batch_rules.add(from_edtype_p, lambda axis, args, dims: (from_edtype_p.bind(*args), dims[0]))
 
 
 def _tangent_as(t: Any, out: Any) -> Any:

@@ -1,7 +1,5 @@
 """Contexts of MLIR for modules that libraries build by themselves (`jax.extend.lowering`)."""
 
-from __future__ import annotations
-
 from bedrax.xla_backend.door import mlir
 
 __all__ = ["JaxIrContext", "upstream_dialects"]

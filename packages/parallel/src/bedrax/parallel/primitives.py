@@ -93,11 +93,7 @@ class OnMesh(NamedTuple):
 
 
 device_rules.add(shard_map_p, lambda params: (OnMesh(params["mesh"]),))
-
-
-@print_rules.rule(shard_map_p)
-def _printed(params):
-    return {**params, "mesh": params["mesh"].abstract_mesh}
+print_rules.add(shard_map_p, lambda params: {**params, "mesh": params["mesh"].abstract_mesh})
 
 
 @dead_code_rules.rule(shard_map_p)

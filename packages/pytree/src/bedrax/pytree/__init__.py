@@ -5,8 +5,6 @@ has the short names (`tree.map`). `engine_name` says which engine runs: jaxlib's
 (`native`) or the pure Python one (`python`).
 """
 
-from __future__ import annotations
-
 from .engine import (
     DictKey,
     FlattenedIndexKey,

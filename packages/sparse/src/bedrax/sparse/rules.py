@@ -85,14 +85,8 @@ def _add(x, y):
     return mat.todense() + other
 
 
-@sparse_rules.rule(ew.add_p, ew.add_jaxvals_p)
-def _add_rule(x, y):
-    return _add(x, y)
-
-
-@sparse_rules.rule(ew.sub_p)
-def _sub(x, y):
-    return _add(x, _with_data(y, -y.data) if is_sparse(y) else -y)
+sparse_rules.rule(ew.add_p, ew.add_jaxvals_p)(_add)
+sparse_rules.add(ew.sub_p, lambda x, y: _add(x, _with_data(y, -y.data) if is_sparse(y) else -y))
 
 
 @sparse_rules.rule(ew.mul_p)
@@ -118,9 +112,7 @@ def _div(x, y):
 # ---- shapes
 
 
-@sparse_rules.rule(reductions.reduce_sum_p)
-def _reduce_sum(mat, *, axes, **params):
-    return bcoo_shaping.bcoo_reduce_sum(mat, axes=axes)
+sparse_rules.add(reductions.reduce_sum_p, lambda mat, *, axes, **params: bcoo_shaping.bcoo_reduce_sum(mat, axes=axes))
 
 
 @sparse_rules.rule(shaping.broadcast_in_dim_p)
@@ -133,19 +125,9 @@ def _reshape(mat, *dynamic, new_sizes, dimensions=None, **params):
     return bcoo_shaping.bcoo_reshape(mat, new_sizes=new_sizes, dimensions=dimensions)
 
 
-@sparse_rules.rule(shaping.transpose_p)
-def _transpose(mat, *, permutation):
-    return bcoo.bcoo_transpose(mat, permutation=permutation)
-
-
-@sparse_rules.rule(shaping.squeeze_p)
-def _squeeze(mat, *, dimensions):
-    return bcoo_shaping.bcoo_squeeze(mat, dimensions=dimensions)
-
-
-@sparse_rules.rule(shaping.rev_p)
-def _rev(mat, *, dimensions):
-    return bcoo_shaping.bcoo_rev(mat, dimensions)
+sparse_rules.add(shaping.transpose_p, lambda mat, *, permutation: bcoo.bcoo_transpose(mat, permutation=permutation))
+sparse_rules.add(shaping.squeeze_p, lambda mat, *, dimensions: bcoo_shaping.bcoo_squeeze(mat, dimensions=dimensions))
+sparse_rules.add(shaping.rev_p, lambda mat, *, dimensions: bcoo_shaping.bcoo_rev(mat, dimensions))
 
 
 @sparse_rules.rule(shaping.slice_p)
@@ -197,14 +179,8 @@ def _conv(x, y, *, window_strides, padding, lhs_dilation, rhs_dilation, dimensio
 # ---- programs
 
 
-@sparse_rules.rule(todense_p)
-def _todense(mat, *, tree):
-    return mat.todense()
-
-
-@sparse_rules.rule(jit_p)
-def _jit(*values, jaxpr, **params):
-    return jit(sparse_program(jaxpr))(*values)
+sparse_rules.add(todense_p, lambda mat, *, tree: mat.todense())
+sparse_rules.add(jit_p, lambda *values, jaxpr, **params: jit(sparse_program(jaxpr))(*values))
 
 
 def _inline(prim, name: str) -> None:

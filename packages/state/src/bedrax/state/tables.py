@@ -5,8 +5,6 @@ programs it makes their pure forms (`bedrax.state.discharge.discharged`), binds 
 references, and writes back what the programs return for them.
 """
 
-from __future__ import annotations
-
 from bedrax.core.columns import Column
 
 discharge_rules = Column("discharge", "bedrax.state.rules", signature="rule(*refs and arrays, **params) -> results")

@@ -3,8 +3,6 @@
 Importing this package makes XLA the executor of `bedrax.core`.
 """
 
-from __future__ import annotations
-
 from bedrax.core import executors, offers
 from bedrax.core.jitting import jit
 from bedrax.xla_backend import array as _array

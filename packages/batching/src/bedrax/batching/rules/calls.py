@@ -40,11 +40,7 @@ def _composite(axis, args, dims, *, jaxpr, name, version, attributes):
     return batch_flat(lambda *xs: run(jaxpr, *xs), axis, args, dims)
 
 
-@batch_rules.rule(optimization_barrier_p)
-def _barrier(axis, args, dims):
-    return optimization_barrier_p.bind(*args), dims
-
-
+batch_rules.add(optimization_barrier_p, lambda axis, args, dims: (optimization_barrier_p.bind(*args), dims))
 batch_rules.absent(
     custom_partitioning_p,
     why="its devices' programs know no mapped axis; jax.custom_batching.custom_vmap says what to do",

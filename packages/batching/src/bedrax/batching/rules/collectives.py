@@ -207,9 +207,7 @@ def _ragged(axis, args, dims, **params):
     return out, d
 
 
-@axis_rules.rule(axis_index_p)
-def _axis_index(axis, args, dims, *, axis_name):
-    return lax.iota(np.dtype(np.int32), axis.size), 0
+axis_rules.add(axis_index_p, lambda axis, args, dims, *, axis_name: (lax.iota(np.dtype(np.int32), axis.size), 0))
 
 
 def _each(prim):

@@ -15,10 +15,7 @@ from bedrax.lax.primitives.calls import (
 from bedrax.xla_backend.export import call_exported_p
 from bedrax.xla_backend.lowering import modules
 
-
-@tf_rules.rule(jit_p)
-def _jit(ctx, *args, jaxpr, name, **_):
-    return ctx.called(jaxpr, args, name)
+tf_rules.add(jit_p, lambda ctx, *args, jaxpr, name, **_: ctx.called(jaxpr, args, name))
 
 
 @tf_rules.rule(closed_call_p, core_call_p, composite_p, custom_partitioning_p, remat_p)
@@ -26,14 +23,8 @@ def _call(ctx, *args, jaxpr, **_):
     return ctx.run(jaxpr, *args)
 
 
-@tf_rules.rule(optimization_barrier_p)
-def _barrier(ctx, *args):
-    return list(args)
-
-
-@tf_rules.rule(name_p)
-def _name(ctx, x, *, name):
-    return x
+tf_rules.add(optimization_barrier_p, lambda ctx, *args: list(args))
+tf_rules.add(name_p, lambda ctx, x, *, name: x)
 
 
 @tf_rules.rule(call_exported_p, kind="XlaCallModule")

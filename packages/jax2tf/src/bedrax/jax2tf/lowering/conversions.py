@@ -49,9 +49,7 @@ def _saturate(x, dtype: np.dtype):
     return cast(out, types.tf_dtype(dtype))
 
 
-@tf_rules.rule(p.convert_element_type_p)
-def _convert(ctx, x, *, new_dtype, weak_type):
-    return convert(x, new_dtype)
+tf_rules.add(p.convert_element_type_p, lambda ctx, x, *, new_dtype, weak_type: convert(x, new_dtype))
 
 
 @tf_rules.rule(p.bitcast_convert_type_p)

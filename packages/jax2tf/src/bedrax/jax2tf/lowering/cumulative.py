@@ -1,7 +1,5 @@
 """TensorFlow for cumulative reductions: sums and products; the others are composed."""
 
-from __future__ import annotations
-
 from bedrax.jax2tf.carriers import accumulator, in_carrier
 from bedrax.jax2tf.tables import tf_rules
 from bedrax.lax.primitives import cumulative as p

@@ -16,9 +16,5 @@ def _call(ctx, *args, call_jaxpr, **_):
     return ctx.run(call_jaxpr, *args)
 
 
-@tf_rules.rule(remat_opt_p)
-def _forward_rule(ctx, *args, jaxpr, **_):
-    return ctx.run(jaxpr, *args)
-
-
+tf_rules.add(remat_opt_p, lambda ctx, *args, jaxpr, **_: ctx.run(jaxpr, *args))
 tf_rules.add(custom_lin_p, refuse_forward_mode, "error")

@@ -83,9 +83,7 @@ def _conj(ctx, x, *, input_dtype=None):
     return tf.math.conj(x) if x.dtype.is_complex else tf.complex(x, tf.zeros_like(x))
 
 
-@tf_rules.rule(p.copy_p, p.stop_gradient_p)
-def _identity(ctx, x):
-    return x
+tf_rules.rule(p.copy_p, p.stop_gradient_p)(lambda ctx, x: x)
 
 
 @tf_rules.rule(p.round_p)
@@ -254,9 +252,7 @@ def _clamp(ctx, low, x, high):
     return extreme(extreme(x, low, True), high, False)
 
 
-@tf_rules.rule(p.select_n_p)
-def _select_n(ctx, which, *cases):
-    return moved(_choose)(ctx, *cases, which=which)
+tf_rules.add(p.select_n_p, lambda ctx, which, *cases: moved(_choose)(ctx, *cases, which=which))
 
 
 def _choose(ctx, *cases, which):

@@ -1,7 +1,5 @@
 """TensorFlow for random bits; the generators are composed (`bedrax.lax.decompositions.random_bits`)."""
 
-from __future__ import annotations
-
 from bedrax.jax2tf.tables import tf_rules
 from bedrax.lax.primitives import random_bits as p
 from bedrax.tf import tensorflow as tf

@@ -1,7 +1,5 @@
 """Convolution as a sum of matrix products, one for each position in the window: of any type, and any number of groups."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

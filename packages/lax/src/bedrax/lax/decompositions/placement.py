@@ -3,17 +3,6 @@
 from bedrax.lax.primitives.placement import inspect_sharding_p, reshard_p, shard_alike_p
 from bedrax.lax.tables import decompositions
 
-
-@decompositions.rule(reshard_p, kind="identity")
-def _reshard(x, *, to, src):
-    return x
-
-
-@decompositions.rule(shard_alike_p, kind="identity")
-def _shard_alike(x, y):
-    return [x, y]
-
-
-@decompositions.rule(inspect_sharding_p, kind="nothing")
-def _inspect(x, *, callback):
-    return []
+decompositions.add(reshard_p, lambda x, *, to, src: x, kind="identity")
+decompositions.add(shard_alike_p, lambda x, y: [x, y], kind="identity")
+decompositions.add(inspect_sharding_p, lambda x, *, callback: [], kind="nothing")

@@ -114,9 +114,7 @@ def _cond_programs(params):
     return [Use(b, tuple(range(1, len(b.invars) + 1)), tuple(range(len(b.outvars)))) for b in params["branches"]]
 
 
-@with_programs.rule(cond_p)
-def _smaller_cond(params, smaller, operands, results):
-    return {**params, "branches": tuple(smaller)}
+with_programs.add(cond_p, lambda params, smaller, operands, results: {**params, "branches": tuple(smaller)})
 
 
 # ---- tracing the users' functions

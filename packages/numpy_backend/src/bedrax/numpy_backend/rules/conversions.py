@@ -10,10 +10,7 @@ from bedrax.numpy_backend.numbers import convert, narrow
 from bedrax.numpy_backend.rules.elementwise import checked
 from bedrax.numpy_backend.tables import numpy_rules, source_rules
 
-
-@numpy_rules.rule(p.convert_element_type_p)
-def _convert(x, *, new_dtype, weak_type):
-    return convert(x, new_dtype)
+numpy_rules.add(p.convert_element_type_p, lambda x, *, new_dtype, weak_type: convert(x, new_dtype))
 
 
 @source_rules.rule(p.convert_element_type_p)

@@ -10,8 +10,4 @@ numpy_rules.add(p.create_token_p, lambda: avals.token)
 numpy_rules.add(p.after_all_p, lambda *operands: avals.token)
 numpy_rules.add(p.stage_p, lambda x: x)
 numpy_rules.add(p.dce_sink_p, lambda *operands, prevent_mlir_dce: [])
-
-
-@numpy_rules.rule(p.platform_index_p)
-def _platform_index(*, platforms):
-    return np.asarray(p.index_of_platform("cpu", platforms), np.int32)
+numpy_rules.add(p.platform_index_p, lambda *, platforms: np.asarray(p.index_of_platform("cpu", platforms), np.int32))

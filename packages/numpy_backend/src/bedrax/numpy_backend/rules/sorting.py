@@ -42,9 +42,7 @@ def _largest(x: np.ndarray, k: int, axis: int, largest: bool = True) -> list:
     return [np.take_along_axis(x, index, axis), index.astype(np.int32)]
 
 
-@numpy_rules.rule(sorting.top_k_p)
-def _top_k(x, *, k, axis):
-    return _largest(x, k, axis)
+numpy_rules.add(sorting.top_k_p, lambda x, *, k, axis: _largest(x, k, axis))
 
 
 @numpy_rules.rule(sorting.approx_top_k_p)

@@ -62,9 +62,7 @@ def _regroup(op, before, after, spec, new, found) -> None:
         )
 
 
-@sharding_rules.rule(p.transpose_p)
-def _transpose(op, *, permutation):
-    return [tuple([op.specs[0][d] for d in permutation])]
+sharding_rules.add(p.transpose_p, lambda op, *, permutation: [tuple([op.specs[0][d] for d in permutation])])
 
 
 @sharding_rules.rule(p.squeeze_p)
@@ -72,9 +70,7 @@ def _squeeze(op, *, dimensions):
     return [tuple([e for d, e in enumerate(op.specs[0]) if d not in dimensions])]
 
 
-@sharding_rules.rule(p.rev_p)
-def _rev(op, **params):
-    return [op.specs[0]]
+sharding_rules.add(p.rev_p, lambda op, **params: [op.specs[0]])
 
 
 @sharding_rules.rule(p.slice_p, p.pad_p, p.tile_p)

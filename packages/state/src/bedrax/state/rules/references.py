@@ -1,7 +1,5 @@
 """What the operations on references do to the value that a reference of the current trace holds."""
 
-from __future__ import annotations
-
 from bedrax import lax
 from bedrax.core import executors
 from bedrax.core.array import Array

@@ -1,7 +1,5 @@
 """Maps over the blocks of references: each device writes to its block."""
 
-from __future__ import annotations
-
 from bedrax.parallel.primitives import inside, shard_map_p
 from bedrax.parallel.specs import PartitionSpec
 from bedrax.state.discharge import discharged

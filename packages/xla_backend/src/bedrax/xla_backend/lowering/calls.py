@@ -1,7 +1,5 @@
 """StableHLO of calls: programs inside programs, barriers."""
 
-from __future__ import annotations
-
 from bedrax.core.jitting import jit_p
 from bedrax.lax.primitives import calls as p
 from bedrax.xla_backend.lowering import partitioned_calls  # noqa: F401  # the rule of custom_partitioning
@@ -34,9 +32,7 @@ def _barrier(ctx, *operands):
     return ctx.emit("stablehlo.optimization_barrier", operands)
 
 
-@lowering_rules.rule(p.name_p)
-def _name(ctx, x, *, name):
-    return x
+lowering_rules.add(p.name_p, lambda ctx, x, *, name: x)
 
 
 @lowering_rules.rule(p.composite_p)

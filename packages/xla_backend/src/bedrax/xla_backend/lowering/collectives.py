@@ -119,11 +119,5 @@ def _all_to_all(ctx, x, *, split_axis, concat_axis, axis_name, axis_index_groups
     return ctx.reshape(out, shape)
 
 
-@lowering_rules.rule(p.axis_index_p)
-def _axis_index(ctx, *, axis_name):
-    return _manual(ctx).numbers[axis_name]
-
-
-@lowering_rules.rule(p.pvary_p, kind="identity")
-def _pvary(ctx, x, *, axes):
-    return x
+lowering_rules.add(p.axis_index_p, lambda ctx, *, axis_name: _manual(ctx).numbers[axis_name])
+lowering_rules.add(p.pvary_p, lambda ctx, x, *, axes: x, kind="identity")

@@ -1,7 +1,5 @@
 """StableHLO of conversions between dtypes."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from bedrax.core import dtypes

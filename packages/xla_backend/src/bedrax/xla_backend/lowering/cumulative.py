@@ -5,8 +5,6 @@ logarithm of the axis, and runs about as fast. (A `reduce_window` as long as the
 both there.)
 """
 
-from __future__ import annotations
-
 from bedrax.lax.primitives import cumulative as p
 from bedrax.xla_backend.tables import platform_rule
 

@@ -1,7 +1,5 @@
 """StableHLO of functions with rules of their own: their rules do not matter to it."""
 
-from __future__ import annotations
-
 from bedrax.lax.primitives import custom_rules as p
 from bedrax.xla_backend.tables import lowering_rules
 
@@ -11,9 +9,5 @@ def _call(ctx, *operands, call_jaxpr, **_):
     return ctx.inline_jaxpr(call_jaxpr, *operands)
 
 
-@lowering_rules.rule(p.remat_opt_p)
-def _forward_rule(ctx, *operands, jaxpr, **_):
-    return ctx.inline_jaxpr(jaxpr, *operands)
-
-
+lowering_rules.add(p.remat_opt_p, lambda ctx, *operands, jaxpr, **_: ctx.inline_jaxpr(jaxpr, *operands))
 lowering_rules.add(p.custom_lin_p, p.refuse_forward_mode, "error")

@@ -91,6 +91,4 @@ def value(ctx, d: Any) -> Any:
     return out.value if isinstance(out, DimValue) else ctx.constant(int(out), _I32)
 
 
-@lowering_rules.rule(dim_as_value_p)
-def _dim_as_value(ctx, *, dim):
-    return ctx.convert(ctx.dim_value(dim), ctx.avals_out[0].dtype)
+lowering_rules.add(dim_as_value_p, lambda ctx, *, dim: ctx.convert(ctx.dim_value(dim), ctx.avals_out[0].dtype))

@@ -1,7 +1,5 @@
 """StableHLO of elementwise primitives."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -61,9 +59,7 @@ def _population_count(ctx, x):
     return ctx.emit("stablehlo.popcnt", (x,))
 
 
-@lowering_rules.rule(p.copy_p, p.stop_gradient_p)
-def _same(ctx, x):
-    return x
+lowering_rules.rule(p.copy_p, p.stop_gradient_p)(lambda ctx, x: x)
 
 
 # ---- functions that take an accuracy -------------------------------------------------------------
@@ -127,9 +123,7 @@ def _round(ctx, x, *, rounding_method):
     return ctx.emit("stablehlo.round_nearest_even" if even else "stablehlo.round_nearest_afz", (x,))
 
 
-@lowering_rules.rule(p.square_p)
-def _square(ctx, x):
-    return ctx.emit("stablehlo.multiply", (x, x))
+lowering_rules.add(p.square_p, lambda ctx, x: ctx.emit("stablehlo.multiply", (x, x)))
 
 
 @lowering_rules.rule(p.conj_p)

@@ -1,7 +1,5 @@
 """StableHLO of Fourier transforms, which has them in one to three dimensions, of known lengths."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from bedrax import lax

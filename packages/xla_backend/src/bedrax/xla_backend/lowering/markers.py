@@ -5,20 +5,9 @@ import numpy as np
 from bedrax.lax.primitives import markers as p
 from bedrax.xla_backend.tables import lowering_rules
 
-
-@lowering_rules.rule(p.create_token_p)
-def _create_token(ctx):
-    return ctx.emit("stablehlo.create_token", [])
-
-
-@lowering_rules.rule(p.after_all_p)
-def _after_all(ctx, *operands):
-    return ctx.emit("stablehlo.after_all", operands)
-
-
-@lowering_rules.rule(p.stage_p)
-def _stage(ctx, x):
-    return x
+lowering_rules.add(p.create_token_p, lambda ctx: ctx.emit("stablehlo.create_token", []))
+lowering_rules.add(p.after_all_p, lambda ctx, *operands: ctx.emit("stablehlo.after_all", operands))
+lowering_rules.add(p.stage_p, lambda ctx, x: x)
 
 
 @lowering_rules.rule(p.dce_sink_p)

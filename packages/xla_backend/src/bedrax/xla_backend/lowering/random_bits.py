@@ -1,7 +1,5 @@
 """StableHLO of random bits."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from bedrax.lax.decompositions.random_bits import threefry_loop

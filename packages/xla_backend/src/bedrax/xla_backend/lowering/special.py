@@ -1,7 +1,5 @@
 """StableHLO of special functions: CHLO's operations where it has them."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from bedrax.core import dtypes
