@@ -65,6 +65,9 @@ def test_gradients_are_added_to_references():
     _, back = jax.vjp(lambda a, b: a["w"] * b, {"w": 2.0}, 3.0)
     kept, left = back.with_refs(jax.ad.DontWant(), jax.ad.GradValue())(1.0)
     assert kept["w"] == jax.ad.DidntWant() and left == 2
+    assert jax.tree.leaves(kept) == []  # so that a traced function may return it
+    program = jax.make_jaxpr(lambda: back.with_refs(jax.ad.GradValue(), jax.ad.DontWant())(1.0))()
+    assert str(program).count(" mul ") == 1
     with pytest.raises(TypeError, match="with_refs takes"):
         back.with_refs(1.0, 2.0)
 

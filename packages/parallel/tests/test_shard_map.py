@@ -237,7 +237,7 @@ BAD = {
     "out spec too long": (lambda: over(lambda a: lax.reduce_sum(a, (0, 1)), P(), P("x"))(A), "for result of <lambda>, of rank 0"),
     "unknown collective": (lambda: over(lambda a: lax.psum(a, "z"), P(), P())(A), "no axis named 'z' is bound here"),
     "outside": (lambda: jit(lambda a: lax.psum(a, "x"))(A), "no axis named 'x' is bound here; bound are none"),
-    "no types to infer": (lambda: shard_map(lambda a: a, mesh=MESH, out_specs=P())(A), "does not say how it is split"),
+    "no types to infer": (lambda: shard_map(lambda a: a, mesh=MESH, out_specs=P())(A), "do not say how they are split"),
     "partial sums": (lambda: over(lambda a: lax.pcast(a, "x", to="unreduced"), P(), P())(A), "become 'varying' by a cast"),
     "pmap: sizes": (lambda: pmap(lambda a, b: a)(A, B), r"differ in size: 8 .*6"),
     "pmap: nothing mapped": (lambda: pmap(lambda a: a, in_axes=None)(A), "pass axis_size"),

@@ -54,6 +54,24 @@ PROGRAMS = {
         shape = ShapeDtypeStruct((8, 8), np.float32, sharding=A.sharding)
         assert xla.jit(lambda a: lax.sin(a)).lower(shape).compile()(A).sharding == A.sharding
     """,
+    "inferred": """
+        from bedrax.parallel import shard_map
+        with set_mesh(mesh):
+            whole = jnp.ones((2, 8))  # its type is of no mesh, and says that it is not split
+            f = shard_map(lambda a, b: (a * b.sum(), typeof(a).shape, typeof(b).shape)[0], out_specs=P("x", "y"))
+            np.testing.assert_allclose(np.asarray(f(A, whole)), M * 16, rtol=1e-6)
+            seen = []
+            shard_map(lambda a: seen.append(typeof(a).shape) or a, out_specs=P("x"), axis_names={"x"})(A)
+            assert seen == [(4, 8)]
+        auto = xla.make_mesh((2, 4), ("x", "y"), (AxisType.Explicit, AxisType.Auto))
+        for names in (set(), {"y"}):
+            try:
+                shard_map(lambda a: a, out_specs=P(), mesh=auto, axis_names=names)(M)
+            except TypeError as error:
+                assert "over the axes ['y']" in str(error), error
+            else:
+                raise AssertionError(names)
+    """,
     "rules": """
         cases = [
             (lambda: A + B, M + M, "8@x,8@y"), (lambda: A * 2, M * 2, "8@x,8@y"),

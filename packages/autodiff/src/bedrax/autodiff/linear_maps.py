@@ -92,8 +92,11 @@ class Linearized:
         ]
         return pytree.tree_unflatten(self.out_tree, tangents_out)
 
-    def pull(self, cotangent: Any, error: type[Exception] = ValueError) -> Any:
+    def pull(self, cotangent: Any, error: type[Exception] = ValueError, wanted: Sequence[bool] | None = None) -> Any:
         """The cotangents of the arguments for a cotangent of the result.
+
+        Args:
+          wanted: the leaves of the arguments whose cotangents are needed; None: all.
 
         Raises:
           error: the cotangent's structure or types are not those of the result.
@@ -102,18 +105,20 @@ class Linearized:
         if tree != self.out_tree:
             raise error(f"a cotangent is structured like the result: expected {self.out_tree}, got {tree}")
         cts = [_checked_cotangent(ct, a, error) for ct, a in zip(leaves, self.out_types, strict=True)]
-        found = iter(self._backward(cts))
+        if wanted is not None:
+            wanted = [w for w, a in zip(wanted, self.active, strict=True) if a]
+        found = iter(self._backward(cts, wanted))
         out = [as_typed(next(found) if a else Zero(t), t) for a, t in zip(self.active, self.in_types, strict=True)]
         return pytree.tree_unflatten(self.in_tree, out)
 
-    def _backward(self, cts: Sequence[Any]) -> list:
+    def _backward(self, cts: Sequence[Any], wanted: Sequence[bool] | None) -> list:
         recorded = self._recorded
         if recorded is not None:
-            return recorded.backward(cts)
+            return recorded.backward(cts, wanted)
         jaxpr, active_out, residuals = self.program
         unknown = [UndefinedPrimal(v.aval) for v in jaxpr.invars[len(residuals) :]]
         live = [ct for ct, a in zip(cts, active_out, strict=True) if a]
-        return backward_pass(jaxpr, [*residuals, *unknown], live)
+        return backward_pass(jaxpr, [*residuals, *unknown], live, wanted)
 
     def _flatten(self):
         jaxpr, active_out, residuals = self.program
@@ -152,16 +157,8 @@ class LinearFunction(Linearized):
         return {}
 
 
-class GradValue:
-    """For `VJP.with_refs`: the cotangent of this argument is returned, as it is by default."""
-
-
-class DontWant:
-    """For `VJP.with_refs`: the cotangent of this argument is not wanted."""
-
-
 class _Mark:
-    """Stands in a result of a `VJP` where no value is."""
+    """Says what becomes of a cotangent, or stands where no value is."""
 
     __slots__ = ()
 
@@ -175,14 +172,28 @@ class _Mark:
         return hash(type(self))
 
 
-class GradRef(_Mark):
-    """Stands for a cotangent that was added to a reference."""
+class GradValue(_Mark):
+    """For `VJP.with_refs`: the cotangent of this argument is returned, as it is by default."""
 
     __slots__ = ()
 
 
+class DontWant(_Mark):
+    """For `VJP.with_refs`: the cotangent of this argument is not wanted."""
+
+    __slots__ = ()
+
+
+@pytree.register_static
+class GradRef(_Mark):
+    """Stands for a cotangent that was added to a reference; a node without leaves."""
+
+    __slots__ = ()
+
+
+@pytree.register_static
 class DidntWant(_Mark):
-    """Stands for a cotangent that was not wanted."""
+    """Stands for a cotangent that was not wanted; a node without leaves."""
 
     __slots__ = ()
 
@@ -319,7 +330,8 @@ class VJP(Linearized):
                     f"an argument of the differentiated function is a reference of type {wanted.short()}: its cotangent is"
                     " added to a reference, too. Say to which: vjp_fun.with_refs(ref, ...)(ct)."
                 )
-        found = pytree.tree_leaves(self.pull(given[0]))
+        unwanted = [isinstance(place, DontWant) for place in places]
+        found = pytree.tree_leaves(self.pull(given[0], wanted=[not u for u in unwanted] if any(unwanted) else None))
         for i, place in enumerate(places):
             if isinstance(place, DontWant):
                 found[i] = DidntWant()

@@ -110,17 +110,21 @@ class Tape(Trace):
     def owns(self, x: Any) -> bool:
         return type(x) is Node and x._trace is self
 
-    def backward(self, outs: Sequence[Any], cts: Sequence[Any], inputs: Sequence[Node]) -> list:
+    def backward(
+        self, outs: Sequence[Any], cts: Sequence[Any], inputs: Sequence[Node], wanted: Sequence[bool] | None = None
+    ) -> list:
         """Cotangents of `inputs`, given those of `outs`; runs in the current trace.
 
         Args:
           outs: nodes, or values and `Zero` that depend on no input.
           cts: one cotangent (or `Zero`) per result.
+          wanted: the inputs whose cotangents are needed (None: all); what serves others alone is left out.
 
         Returns:
           One cotangent per input, `Zero` where none arrives.
         """
         cotangents: dict[int, Any] = {}  # by id of the node; the tape keeps nodes alive
+        needed = None if wanted is None else self._reached([n for n, w in zip(inputs, wanted, strict=True) if w])
 
         def add(node, ct):
             if ct is None or type(ct) is Zero:
@@ -133,6 +137,8 @@ class Tape(Trace):
             if type(node) is Node and node._trace is self:
                 add(node, ct)
         for entry in reversed(self.entries):
+            if needed is not None and id(entry) not in needed:
+                continue
             prim = entry.prim
             if prim.multiple_results:
                 arriving = [cotangents.pop(id(n), None) for n in entry.outs]
@@ -149,6 +155,15 @@ class Tape(Trace):
                 if back is not None and type(x) is Node and x._trace is self:
                     add(x, back)
         return [_at_home(cotangents[id(n)], n.aval) if id(n) in cotangents else Zero(n.aval) for n in inputs]
+
+    def _reached(self, nodes: Sequence[Node]) -> set[int]:
+        """The ids of the entries that depend on `nodes`."""
+        reached, entries = set(map(id, nodes)), set()
+        for entry in self.entries:
+            if not reached.isdisjoint(map(id, entry.args)):
+                reached.update(map(id, entry.outs))
+                entries.add(id(entry))
+        return entries
 
     def to_jaxpr(self, inputs: Sequence[Node], outs: Sequence[Any]) -> tuple[Jaxpr, list]:
         """The recorded program, without what no result needs.
@@ -285,9 +300,9 @@ class Recorded(NamedTuple):
         """The same of the first n results."""
         return self._replace(outs=self.outs[:n], tangents=self.tangents[:n])
 
-    def backward(self, cts: Sequence[Any]) -> list:
+    def backward(self, cts: Sequence[Any], wanted: Sequence[bool] | None = None) -> list:
         """A cotangent or `Zero` per input, for one per result."""
-        return self.tape.backward(self.tangents, cts, self.inputs)
+        return self.tape.backward(self.tangents, cts, self.inputs, wanted)
 
     def program(self) -> tuple[Jaxpr, tuple[bool, ...], list]:
         """The tape as a program ``residuals, tangents of the inputs -> tangents that are not zero``.
@@ -383,12 +398,13 @@ def linearize_jaxpr(jaxpr: Jaxpr, active: tuple[bool, ...], instantiate: tuple[b
     return LinearizedJaxpr(dce(primal), linear, active_out, sources, len(jaxpr.outvars))
 
 
-def backward_pass(jaxpr: Jaxpr, args: Sequence[Any], cts: Sequence[Any]) -> list:
+def backward_pass(jaxpr: Jaxpr, args: Sequence[Any], cts: Sequence[Any], wanted: Sequence[bool] | None = None) -> list:
     """Transpose a program that is linear in some of its arguments.
 
     Args:
       args: values, and `UndefinedPrimal` for the arguments it is linear in.
       cts: a cotangent or `Zero` per result.
+      wanted: which `UndefinedPrimal` need a cotangent; None: all.
 
     Returns:
       A cotangent or `Zero` per `UndefinedPrimal`, in order.
@@ -403,7 +419,7 @@ def backward_pass(jaxpr: Jaxpr, args: Sequence[Any], cts: Sequence[Any]) -> list
         values.append(x)
     with entered(tape):
         outs = run(jaxpr, *values)
-    return tape.backward(outs, cts, inputs)
+    return tape.backward(outs, cts, inputs, wanted)
 
 
 @cached

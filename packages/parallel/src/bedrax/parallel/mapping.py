@@ -63,14 +63,14 @@ def shard_map(
     @api_boundary
     def mapped(*args):
         def specs(leaves, tree):
-            if in_specs is Infer:
-                return _inferred(f, leaves, axis_names)
             return _flat_specs("in_specs", in_specs, pytree.tree_unflatten(tree, leaves), f)
 
         def result_specs(types, tree):
             return _flat_specs("out_specs", out_specs, pytree.tree_unflatten(tree, types), f)
 
-        return map_blocks(f, args, specs, result_specs, mesh, axis_names, check_vma)
+        return map_blocks(
+            f, args, None if in_specs is Infer else specs, result_specs, mesh, axis_names, check_vma
+        )  # fmt: skip
 
     return mapped
 
@@ -105,12 +105,12 @@ def smap(f: Callable | None = None, /, *, in_axes: Any = Infer, out_axes: Any, a
     @api_boundary
     def mapped(*args):
         def in_specs(leaves, tree):
-            if in_axes is Infer:
-                return _inferred(f, leaves, {axis_name})
             return specs("in_axes", in_axes, [aval_of(x) for x in leaves], tree)
 
         out_specs = functools.partial(specs, "out_axes", out_axes)
-        return map_blocks(f, args, in_specs, out_specs, None, {axis_name}, True)
+        return map_blocks(
+            f, args, None if in_axes is Infer else in_specs, out_specs, None, {axis_name}, True
+        )  # fmt: skip
 
     return mapped
 
@@ -128,19 +128,25 @@ def axis_spec(what: str, axis: int | None, rank: int, name: str, f: Callable) ->
 
 
 def map_blocks(
-    f: Callable, args: tuple, in_specs: Callable, out_specs: Callable, mesh: Any, axis_names: Any, check_vma: bool
+    f: Callable,
+    args: tuple,
+    in_specs: Callable | None,
+    out_specs: Callable,
+    mesh: Any,
+    axis_names: Any,
+    check_vma: bool,
 ) -> Any:
     """Trace a function of blocks, and apply it to whole arrays.
 
     Args:
-      in_specs: ``(leaves of the arguments, their tree) -> a spec for each``.
+      in_specs: ``(leaves of the arguments, their tree) -> a spec for each``; None: what the arguments' types say.
       out_specs: ``(types of the results, their tree) -> a spec for each``.
     """
     where = _mesh(mesh)
     manual = _manual(where, axis_names)
     sizes = manual_sizes(where, manual)
     leaves, tree = pytree.tree_flatten(args)
-    own = tuple(in_specs(leaves, tree))
+    own = tuple(_inferred(f, leaves, where, manual) if in_specs is None else in_specs(leaves, tree))
     types = []
     for i, (x, spec) in enumerate(zip(leaves, own, strict=True)):
         name = functools.partial(_argument, f, args, i)
@@ -248,17 +254,16 @@ def _flat_specs(what: str, specs: Any, tree: Any, f: Callable) -> list[Partition
     return [PartitionSpec() if s is None else s for s in found]
 
 
-def _inferred(f: Callable, leaves: Sequence[Any], axis_names: Any) -> list[PartitionSpec]:
-    """What types say of the axes that are mapped (all, if `axis_names` is empty)."""
-    found = [getattr(aval_of(x).split, "spec", None) for x in leaves]
-    if None in found:
-        raise ValueError(
-            f"shard_map: the type of an argument of {function_name(f)} does not say how it is split, as it does for axes of"
-            " type Explicit; pass in_specs"
+def _inferred(f: Callable, leaves: Sequence[Any], mesh: Any, manual: tuple[str, ...]) -> list[PartitionSpec]:
+    """What types say of the axes that are mapped; of axes whose types are not Explicit they say nothing."""
+    silent = [n for n in manual if n not in mesh.explicit_axes]
+    if silent:
+        raise TypeError(
+            f"shard_map: the types of the arguments of {function_name(f)} do not say how they are split over the axes"
+            f" {silent}, as they do for axes of type Explicit; pass in_specs"
         )
-    if not axis_names:
-        return found
-    return [PartitionSpec(*(tuple(n for n in axes_of(e) if n in axis_names) for e in spec)) for spec in found]
+    found = [getattr(aval_of(x).split, "spec", PartitionSpec()) for x in leaves]
+    return [PartitionSpec(*(tuple(n for n in axes_of(e) if n in manual) for e in spec)) for spec in found]
 
 
 def _argument(f: Callable, args: tuple, index: int) -> str:
