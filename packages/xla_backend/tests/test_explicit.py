@@ -140,6 +140,23 @@ PROGRAMS = {
             made = explicit_axes(lambda: jnp.ones((8, 2), out_sharding=P("x")))(in_sharding=None)  # nothing to split
             assert {s.data.shape for s in made.addressable_shards} == {(4, 2)}
     """,
+    "compiled functions": """
+        from bedrax.xla_backend.ffi import ffi_call
+        batch = put(np.stack([M @ M.T + 9 * np.eye(8, dtype=np.float32)] * 8), ("x",))
+        def cholesky(a, where=None):
+            out = (ShapeDtypeStruct(a.shape, a.dtype, sharding=where), ShapeDtypeStruct(a.shape[:1], np.int32))
+            call = ffi_call("lapack_spotrf_ffi", out, input_layouts=[(0, 2, 1)], output_layouts=[(0, 2, 1), None])
+            return call(a, uplo=np.uint8(ord("L")))[0]
+        for where, told in ((None, "f32[8,8,8]"), (batch.sharding, "f32[8@x,8,8]")):
+            f = lambda a: cholesky(a, where)
+            for g in (f, xla.jit(f)):
+                assert text(g(batch)) == told, text(g(batch))
+                assert where is None or g(batch).sharding.is_equivalent_to(where, 3)
+                np.testing.assert_allclose(np.tril(g(batch)), np.linalg.cholesky(batch), rtol=1e-4)
+        seen = []
+        xla.jit(lambda a: (seen.append(ShapeDtypeStruct.like(a)), a)[1])(batch)
+        assert text(seen[0]) == text(ShapeDtypeStruct.like(batch)) == "f32[8@x,8,8]"
+    """,
     "some axes": """
         seen = []
         def f(a):

@@ -357,7 +357,8 @@ class ShapeDtypeStruct:
     @classmethod
     def like(cls, x: Any) -> ShapeDtypeStruct:
         """What stands for `x`: an array, a scalar, or whatever has a shape and a dtype."""
-        aval, place = abstractify(x), getattr(x, "split", getattr(x, "sharding", None))
+        aval = abstractify(x)
+        place = getattr(x, "split", getattr(x, "sharding", aval.split))
         return cls(aval.shape, aval.dtype, sharding=place, weak_type=aval.weak_type)
 
     ndim = property(lambda self: len(self.shape))

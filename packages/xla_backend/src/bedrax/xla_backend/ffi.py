@@ -15,6 +15,8 @@ from bedrax.core import dtypes, effects
 from bedrax.core.avals import ShapedArray, abstractify
 from bedrax.core.tables import effect_rules
 from bedrax.core.tracing import Primitive
+from bedrax.lax.primitives.placement import placed
+from bedrax.parallel.explicit import nowhere, sharding_rules
 from bedrax.xla_backend.door import kernels
 from bedrax.xla_backend.tables import lowering_rules
 
@@ -46,6 +48,7 @@ for _set in (effects.lowerable_effects, effects.control_flow_allowed_effects):
 ffi_call_p = Primitive("ffi_call", multiple_results=True)
 ffi_call_p.abstract_eval = lambda *avals, result_avals, **_: list(result_avals)
 effect_rules.add(ffi_call_p, lambda *avals, has_side_effect, **_: {_effect} if has_side_effect else set())
+sharding_rules.add(ffi_call_p, nowhere)  # nobody knows what it does with the parts; `ffi_call` places its results
 
 
 def include_dir() -> str:
@@ -140,7 +143,8 @@ def ffi_call(
 
     Args:
       target_name: as given to `register_ffi_target`.
-      result_shape_dtypes: an object with ``shape`` and ``dtype``, or a sequence of them.
+      result_shape_dtypes: an object with ``shape`` and ``dtype``, or a sequence of them. Where its sharding is over
+        explicit axes, the result is placed there; otherwise it is whole on each device.
       has_side_effect: the call happens although nothing may use its results.
       vmap_method: what `vmap` does, as for `pure_callback`.
       input_layouts, output_layouts: for each array the order of its axes in memory, major to minor; None: row-major.
@@ -186,7 +190,8 @@ def ffi_call(
             attributes=tuple(sorted((k, _hashable(v)) for k, v in attributes.items())),
             custom_call_api_version=custom_call_api_version, legacy_backend_config=legacy_backend_config,
         )  # fmt: skip
-        return pytree.tree_unflatten(tree, out)
+        told = [None if a.split is None else x.sharding for a, x in zip(avals, leaves, strict=True)]
+        return pytree.tree_unflatten(tree, [placed(x, where) for x, where in zip(out, told, strict=True)])
 
     return call
 
