@@ -54,7 +54,9 @@ EXCLUDED = {
     ("jax.tree_util", "Partial"): "how a tracer prints: Traced<ShapedArray(...)>, as most documentation shows it",
 }
 
-CELL = re.compile(r"^```\s*(?:\{code-cell\}[^\n]*|python|py)[ \t]*\n(.*?)^```[ \t]*$", re.MULTILINE | re.DOTALL)
+CELL = re.compile(
+    r"^( *)```\s*(?:\{code-cell\}[^\n]*|python|py)[ \t]*\n(.*?)^\1```[ \t]*$", re.MULTILINE | re.DOTALL
+)  # in a list they stand deeper
 DIRECTIVE = re.compile(r"^([ ]*)\.\. (code-block:: python|testcode::|testsetup::|codediff::|jupyter-execute::).*$")
 
 
@@ -93,13 +95,18 @@ def of_rst(text):
         yield from (side + "\n" for side in sides[-2:])
 
 
+def of_markdown(text):
+    for found in CELL.finditer(text):
+        yield re.sub(f"^ {{1,{len(found[1])}}}", "", found[2], flags=re.MULTILINE) if found[1] else found[2]
+
+
 def of_notebook(text):
     for cell in json.loads(text)["cells"]:
         if cell["cell_type"] == "code":
             yield "".join(cell["source"])
 
 
-READERS = {".rst": of_rst, ".ipynb": of_notebook, ".md": lambda text: (m[1] for m in CELL.finditer(text))}
+READERS = {".rst": of_rst, ".ipynb": of_notebook, ".md": of_markdown}
 
 
 def code_of(block):
