@@ -17,7 +17,7 @@ FIRST = "6b0fd12"
 # feature: names that the first edition did not know, what serves it now (a folder, a module, or definitions of a
 # module), lines that the first edition had in its place.
 NEW = {
-    "sparse arrays": ("bcoo_dot_general sparsify", "sparse jax/experimental/sparse", 21),
+    "sparse arrays": ("bcoo_dot_general sparsify", "sparse jax/experimental/sparse", 33),
     "references, high-level types": (
         "RefPrimitive cur_qdd",
         "state core/avals:Held,LibraryType,held_or_type core/tracing:lent,_none_lent"
@@ -30,28 +30,28 @@ NEW = {
     "runs of several processes": (
         "live_devices get_tensorstore_spec wrap_class",
         "processes jax/experimental/array_serialization jax/experimental/multihost_utils",
-        234,
+        290,
     ),
     "shard_map, pmap, types of meshes' axes": (
-        "map_blocks ManualAxisType reshard ShardingTypeError",
+        "map_blocks ManualAxisType reshard ShardingTypeError pvary_p psum_invariant_p",
         "parallel/mapping parallel/pmapping parallel/primitives parallel/rules parallel/explicit parallel/sharding"
         " parallel/device_meshes parallel/specs:ManualAxisType,refuse_partial_sums,_manual_axis_type"
         " xla_backend/lowering/shard_map xla_backend/lowering/collectives lax/decompositions/collectives"
         " core/tables:_varying core/tracing:cast_operands,_varying_types,_Cast,cast_together,varying_axes,_cast_to"
         " xla_backend/placement:claims,claims_inside,meshes_inside,reshard,partitioned_axes,Asked,Claim"
-        " batching/rules/collectives:_together,_ragged_each,_pvary",
-        38,
+        " lax/primitives/collectives autodiff/rules/collectives batching/rules/collectives",
+        603,
     ),
     "explanations of how programs are split": ("Explanation _duration", "parallel/explaining", 0),
     "partitioning by users, Shardy's rules": (
         "custom_partitioning SdyShardingRule",
-        "parallel/partitioning parallel/shardy_rules xla_backend/lowering/partitioned_calls"
+        "parallel/partitioning jax/experimental/custom_partitioning parallel/shardy_rules xla_backend/lowering/partitioned_calls"
         " xla_backend/lowering/exported_shardy",
         0,
     ),
     "pictures, alike and inspected shardings": (
         "visualize_sharding shard_alike inspect_array_sharding",
-        "xla_backend/pictures xla_backend/lowering/placement:_inspect,_alike,_reshard"
+        "xla_backend/pictures jax/experimental/shard_alike xla_backend/lowering/placement:_inspect,_alike,_reshard"
         " lax/primitives/placement:shard_alike,inspect_array_sharding",
         0,
     ),
@@ -62,14 +62,14 @@ NEW = {
     ),
     "executables as bytes, topologies, compute_on": (
         "deserialize_and_load topologies compute_on",
-        "xla_backend/executables xla_backend/topologies xla_backend/compute_on",
+        "jax/experimental/serialize_executable jax/experimental/topologies jax/experimental/compute_on xla_backend/executables xla_backend/topologies xla_backend/compute_on",
         0,
     ),
     "guards of transfers": ("_set_thread_guard", "xla_backend/guards", 0),
     "dtypes of libraries": ("primal_tangent_dtype supports_inf", "extend/element_dtypes lax/element_types", 0),
-    "source maps": ("create_mlir_sourcemap", "extend/source_maps", 0),
+    "source maps": ("create_mlir_sourcemap", "extend/source_maps jax/experimental/source_mapper", 0),
     "a debugger": ("breakpoint", "extend/debugger", 0),
-    "callbacks on buffers": ("buffer_callback", "extend/buffer_callback", 0),
+    "callbacks on buffers": ("buffer_callback", "extend/buffer_callback jax/experimental/buffer_callback", 0),
     "services of the backend": ("register_backend_factory", "extend/services", 0),
     "modules of MLIR for libraries": ("merge_mlir_modules", "extend/mlir_modules", 0),
     "values of libraries under vmap": (
@@ -77,14 +77,25 @@ NEW = {
         "extend/interpreters:register_vmappable,unregister_vmappable batching/api:Vmappable",
         0,
     ),
-    "recurrent networks": ("lstm_ref", "libraries/rnn", 0),
+    "what libraries ask the inside for": (
+        "TypedInt attr_get JaxIrContext earray control_dep",
+        "extend/literals extend/attributes extend/mlir_contexts jax/_src/ad_checkpoint jax/_src/api jax/_src/api_util"
+        " jax/_src/earray jax/_src/effects jax/_src/lax jax/_src/lib jax/_src/literals jax/_src/pjit"
+        " jax/_src/public_test_util jax/_src/test_util jax/_src/util jax/_src/xla_bridge jax/ad jax/extend/pallas"
+        " jax/extend/sharding jax/extend/xla jax/experimental/fused jax/experimental/profiler jax/experimental/roofline"
+        " jax/experimental/scheduling_groups jax/experimental/transfer jax/experimental/xla_metadata"
+        " jax/experimental/control_deps jax/experimental/compilation_cache/compilation_cache",
+        0,
+    ),
+    "ciphers of blocks as generators": ("BlockCipher", "random/block_ciphers", 40),
+    "recurrent networks": ("lstm_ref", "libraries/rnn jax/experimental/rnn", 0),
     "reuse of keys": ("new_marks", "random/reuse", 0),
     "eigenvalues, singular values where no kernel is": (
         "_tall_svd _triangular_vectors",
         "lax/decompositions/eigenvalues",
         161,
     ),
-    "generators that count by themselves": ("stateful_rng", "random/stateful", 0),
+    "generators that count by themselves": ("stateful_rng", "random/stateful jax/experimental/random", 0),
     "programs as Python source": ("source_of", "numpy_backend/program_source", 0),
     "operations that TFLite and grappler know": ("_leaky_relu", "jax2tf/fusions", 0),
     "gradients of any order in saved models": ("_pulled_back", "jax2tf/gradients", 0),

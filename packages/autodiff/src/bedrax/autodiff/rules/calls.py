@@ -22,15 +22,7 @@ from bedrax.core import dead_code, staging
 from bedrax.core.dead_code import kept
 from bedrax.core.ir import Jaxpr, run
 from bedrax.core.jitting import jit_p, jit_params
-from bedrax.lax.primitives.calls import (
-    closed_call_p,
-    composite_p,
-    core_call_p,
-    custom_partitioning_p,
-    name_p,
-    optimization_barrier_p,
-    remat_p,
-)
+from bedrax.lax.primitives import calls as p
 
 
 def _bind(prim, program: Jaxpr, args, params: dict) -> list:
@@ -81,7 +73,7 @@ def _transpose(prim):
     transpose_rules.add(prim, rule, "program")
 
 
-@split_rules.rule(jit_p, closed_call_p, core_call_p, kind="program")
+@split_rules.rule(jit_p, p.closed_call_p, p.core_call_p, kind="program")
 def _split(tape, prim, args, params):
     """Record the part of a call that depends on the tape; run the other part now."""
     marked = tuple(tape.owns(x) for x in args)
@@ -97,74 +89,74 @@ def _split(tape, prim, args, params):
     return [next(dependent) if d else next(others) for d in depends_out]
 
 
-for _prim in (jit_p, closed_call_p, core_call_p):
+for _prim in (jit_p, p.closed_call_p, p.core_call_p):
     _jvp(_prim)
     _linearize(_prim)
     _transpose(_prim)
 
 
-@jvp_rules.rule(composite_p, kind="call")
+@jvp_rules.rule(p.composite_p, kind="call")
 def _composite_jvp(primals, tangents, *, jaxpr, **params):
     # The derivative is that of the meaning; it has no name.
     return jvp_program(jaxpr, primals, tangents)
 
 
-not_transposable(composite_p, why="its derivative is that of its decomposition, which is transposed instead")
+not_transposable(p.composite_p, why="its derivative is that of its decomposition, which is transposed instead")
 
 _BY_HAND = "the devices' programs are somebody's; give the function a derivative by jax.custom_vjp around it"
-jvp_rules.absent(custom_partitioning_p, why=_BY_HAND)
-transpose_rules.absent(custom_partitioning_p, why=_BY_HAND)
+jvp_rules.absent(p.custom_partitioning_p, why=_BY_HAND)
+transpose_rules.absent(p.custom_partitioning_p, why=_BY_HAND)
 
 # ---- checkpoint
 
-_jvp(remat_p)
-_transpose(remat_p)
+_jvp(p.remat_p)
+_transpose(p.remat_p)
 
 
-@linearize_rules.rule(remat_p, kind="program")
+@linearize_rules.rule(p.remat_p, kind="program")
 def _remat_linearize(primals, tangents, *, jaxpr, prevent_cse, differentiated, policy, **params):
     """Run the program, keeping only what the policy saves; the linear part recomputes the rest."""
     split = plan(jaxpr, flags(tangents), policy, prevent_cse)
     kept = run(split.forward, *primals)
     results, saved = kept[: split.num_out], kept[split.num_out :]
     if not any(split.active_out):
-        return results, no_tangent(remat_p, results)
+        return results, no_tangent(p.remat_p, results)
     params = {**params, "prevent_cse": prevent_cse, "differentiated": True, "policy": None}
-    out = _bind(remat_p, split.recompute_and_push, (*primals, *saved, *live(tangents)), params)
+    out = _bind(p.remat_p, split.recompute_and_push, (*primals, *saved, *live(tangents)), params)
     return results, spread(out, split.active_out, results)
 
 
-@split_rules.rule(remat_p, kind="program")
+@split_rules.rule(p.remat_p, kind="program")
 def _remat_split(tape, prim, args, params):
     """Record the part that depends on the tape, with what it recomputes; run the other results now."""
     jaxpr = params["jaxpr"]
     marked = tuple(tape.owns(x) for x in args)
     depends = dependents(jaxpr, marked).results
     if all(depends):
-        return tape.record(remat_p, args, params)
+        return tape.record(p.remat_p, args, params)
     unmarked = [not m for m in marked]
     known, _ = dead_code.dce_with(jaxpr, [not d for d in depends])
     known = known.replace(invars=kept(known.invars, unmarked))
-    others = iter(remat_p.bind(*kept(args, unmarked), **{**params, "jaxpr": known}))
+    others = iter(p.remat_p.bind(*kept(args, unmarked), **{**params, "jaxpr": known}))
     rest, _ = dead_code.dce_with(jaxpr, depends)
-    dependent = iter(tape.record(remat_p, args, {**params, "jaxpr": rest}) if rest.outvars else ())
+    dependent = iter(tape.record(p.remat_p, args, {**params, "jaxpr": rest}) if rest.outvars else ())
     return [next(dependent) if d else next(others) for d in depends]
 
 
 # ---- identities
 
 
-@jvp_rules.rule(optimization_barrier_p)
+@jvp_rules.rule(p.optimization_barrier_p)
 def _barrier_jvp(primals, tangents):
-    outs = optimization_barrier_p.bind(*primals)
+    outs = p.optimization_barrier_p.bind(*primals)
     moved = live(tangents)
-    return outs, spread(optimization_barrier_p.bind(*moved) if moved else (), flags(tangents), outs)
+    return outs, spread(p.optimization_barrier_p.bind(*moved) if moved else (), flags(tangents), outs)
 
 
-@transpose_rules.rule(optimization_barrier_p, kind="linear")
+@transpose_rules.rule(p.optimization_barrier_p, kind="linear")
 def _barrier_transpose(cts, *args):
-    out = iter(optimization_barrier_p.bind(*live(cts)))
+    out = iter(p.optimization_barrier_p.bind(*live(cts)))
     return [next(out) if arrives else None for arrives in flags(cts)]
 
 
-linear(name_p, lambda ct, x, name: [ct])
+linear(p.name_p, lambda ct, x, name: [ct])

@@ -4,89 +4,75 @@ from bedrax.autodiff.tables import absent, instantiate, is_undefined, jvp_rules,
 from bedrax.core.avals import aval_of
 from bedrax.core.tracing import pvary_p
 from bedrax.lax import dynamic_index_in_dim, dynamic_slice_in_dim, full_like, mul
-from bedrax.lax.primitives.collectives import (
-    all_gather_invariant_p,
-    all_gather_p,
-    all_to_all,
-    all_to_all_p,
-    axis_index,
-    axis_index_p,
-    pmax_p,
-    pmin_p,
-    ppermute_p,
-    psum_invariant_p,
-    psum_p,
-    ragged_all_to_all_p,
-    reduce_scatter_p,
-)
+from bedrax.lax.primitives import collectives as p
 from bedrax.lax.symbolic_zeros import Zero
 
-linear(psum_p, lambda ct, x, **params: [psum_p.bind(ct, **params)])
-linear(psum_invariant_p, lambda ct, x, *, axes, **_: [pvary_p.bind(ct, axes=frozenset(axes))])
-linear(pvary_p, lambda ct, x, *, axes: [psum_invariant_p.bind(ct, axes=tuple(sorted(axes)), axis_index_groups=None)])
+linear(p.psum_p, lambda ct, x, **params: [p.psum_p.bind(ct, **params)])
+linear(p.psum_invariant_p, lambda ct, x, *, axes, **_: [pvary_p.bind(ct, axes=frozenset(axes))])
+linear(pvary_p, lambda ct, x, *, axes: [p.psum_invariant_p.bind(ct, axes=tuple(sorted(axes)), axis_index_groups=None)])
 linear(
-    ppermute_p,
-    lambda ct, x, *, axis_name, perm: [ppermute_p.bind(ct, axis_name=axis_name, perm=tuple((d, s) for s, d in perm))],
+    p.ppermute_p,
+    lambda ct, x, *, axis_name, perm: [p.ppermute_p.bind(ct, axis_name=axis_name, perm=tuple((d, s) for s, d in perm))],
 )
 linear(
-    all_gather_p,
+    p.all_gather_p,
     lambda ct, x, *, all_gather_dimension, **params: [
-        reduce_scatter_p.bind(ct, scatter_dimension=all_gather_dimension, **params)
+        p.reduce_scatter_p.bind(ct, scatter_dimension=all_gather_dimension, **params)
     ],
 )
 linear(
-    reduce_scatter_p,
+    p.reduce_scatter_p,
     lambda ct, x, *, scatter_dimension, **params: [
-        all_gather_p.bind(ct, all_gather_dimension=scatter_dimension, **params)
+        p.all_gather_p.bind(ct, all_gather_dimension=scatter_dimension, **params)
     ],
 )
 linear(
-    all_to_all_p,
+    p.all_to_all_p,
     lambda ct, x, *, split_axis, concat_axis, **params: [
-        all_to_all_p.bind(ct, split_axis=concat_axis, concat_axis=split_axis, **params)
+        p.all_to_all_p.bind(ct, split_axis=concat_axis, concat_axis=split_axis, **params)
     ],
 )
-absent(pmax_p, pmin_p, why="which index attains the extremum is not known on every index")
-zero(axis_index_p)
+absent(p.pmax_p, p.pmin_p, why="which index attains the extremum is not known on every index")
+zero(p.axis_index_p)
 
 
 # The result is equal everywhere, and so is its cotangent: our part of that is ours, nothing is to be summed.
 def _own_part(ct, x, *, all_gather_dimension, axis_name, axis_index_groups, axis_size, tiled):
     if axis_index_groups is not None:
         return [
-            reduce_scatter_p.bind(
+            p.reduce_scatter_p.bind(
                 ct, scatter_dimension=all_gather_dimension, axis_name=axis_name, axis_size=axis_size, tiled=tiled,
                 axis_index_groups=axis_index_groups)
         ]  # fmt: skip
-    index = axis_index(axis_name)
+    index = p.axis_index(axis_name)
     if not tiled:
         return [dynamic_index_in_dim(ct, index, all_gather_dimension, keepdims=False)]
     size = x.aval.shape[all_gather_dimension]
     return [dynamic_slice_in_dim(ct, mul(index, size), size, all_gather_dimension)]
 
 
-linear(all_gather_invariant_p, _own_part)
+linear(p.all_gather_invariant_p, _own_part)
 
 
-@jvp_rules.rule(ragged_all_to_all_p, kind="linear")
+@jvp_rules.rule(p.ragged_all_to_all_p, kind="linear")
 def _ragged_jvp(primals, tangents, **params):
     tables = primals[2:]
-    ans = ragged_all_to_all_p.bind(*primals, **params)
+    ans = p.ragged_all_to_all_p.bind(*primals, **params)
     if all(type(t) is Zero for t in tangents[:2]):
         return ans, Zero.of(ans)
-    return ans, ragged_all_to_all_p.bind(*map(instantiate, tangents[:2]), *tables, **params)
+    return ans, p.ragged_all_to_all_p.bind(*map(instantiate, tangents[:2]), *tables, **params)
 
 
-@transpose_rules.rule(ragged_all_to_all_p, kind="linear")
+@transpose_rules.rule(p.ragged_all_to_all_p, kind="linear")
 def _ragged_transpose(ct, rows, output, first, count, into, arriving, **params):
     zeros = full_like(ct, 0, shape=rows.aval.shape if is_undefined(rows) else aval_of(rows).shape)
 
     def of_partners(table):
-        return all_to_all(table, params["axis_name"], 0, 0, tiled=True, axis_index_groups=params["axis_index_groups"])
+        return p.all_to_all(table, params["axis_name"], 0, 0, tiled=True, axis_index_groups=params["axis_index_groups"])
 
     back = kept = None
     if is_undefined(rows):  # what arrived goes back to where it came from
-        back = ragged_all_to_all_p.bind(ct, zeros, of_partners(into), arriving, of_partners(first), count, **params)
+        back = p.ragged_all_to_all_p.bind(ct, zeros, of_partners(into), arriving, of_partners(first), count, **params)
     if is_undefined(output):  # what was overwritten has no influence
-        kept = ragged_all_to_all_p.bind(zeros, ct, first, count, into, arriving, **params)
+        kept = p.ragged_all_to_all_p.bind(zeros, ct, first, count, into, arriving, **params)
     return [back, kept, None, None, None, None]

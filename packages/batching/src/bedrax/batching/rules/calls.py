@@ -4,15 +4,7 @@ from bedrax.batching.tables import batch_rules, elementwise
 from bedrax.batching.trace import batch_flat, batch_jaxpr
 from bedrax.core.ir import run
 from bedrax.core.jitting import jit_p, jit_params
-from bedrax.lax.primitives.calls import (
-    closed_call_p,
-    composite_p,
-    core_call_p,
-    custom_partitioning_p,
-    name_p,
-    optimization_barrier_p,
-    remat_p,
-)
+from bedrax.lax.primitives import calls as p
 
 
 @batch_rules.rule(jit_p, kind="program")
@@ -30,19 +22,19 @@ def _program_rule(prim):
     batch_rules.add(prim, rule, "program")
 
 
-for _prim in (remat_p, closed_call_p, core_call_p):
+for _prim in (p.remat_p, p.closed_call_p, p.core_call_p):
     _program_rule(_prim)
 
 
-@batch_rules.rule(composite_p, kind="program")
+@batch_rules.rule(p.composite_p, kind="program")
 def _composite(axis, args, dims, *, jaxpr, name, version, attributes):
     # The batched program is no longer the named operation: it is what the name means, batched.
     return batch_flat(lambda *xs: run(jaxpr, *xs), axis, args, dims)
 
 
-batch_rules.add(optimization_barrier_p, lambda axis, args, dims: (optimization_barrier_p.bind(*args), dims))
+batch_rules.add(p.optimization_barrier_p, lambda axis, args, dims: (p.optimization_barrier_p.bind(*args), dims))
 batch_rules.absent(
-    custom_partitioning_p,
+    p.custom_partitioning_p,
     why="its devices' programs know no mapped axis; jax.custom_batching.custom_vmap says what to do",
 )
-elementwise(name_p)
+elementwise(p.name_p)

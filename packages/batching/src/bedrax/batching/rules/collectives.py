@@ -21,20 +21,7 @@ from bedrax.batching.trace import axis_rules, batch_flat
 from bedrax.core.avals import aval_of
 from bedrax.core.tracing import axis_size, pvary_p
 from bedrax.lax.axes import cut_axis, merge_axes, move_axis
-from bedrax.lax.primitives.collectives import (
-    all_gather_invariant_p,
-    all_gather_p,
-    all_to_all_p,
-    axis_index,
-    axis_index_p,
-    pmax_p,
-    pmin_p,
-    ppermute_p,
-    psum_invariant_p,
-    psum_p,
-    ragged_all_to_all_p,
-    reduce_scatter_p,
-)
+from bedrax.lax.primitives import collectives as p
 from bedrax.lax.tables import decompositions
 
 
@@ -73,10 +60,10 @@ def _together(prim, rule, axis, args, dims, names, params):
     gather = dict(all_gather_dimension=0, axis_name=names, axis_index_groups=None, axis_size=size, tiled=False)
 
     def one(*xs):
-        every = [all_gather_p.bind(x, **gather) for x in xs]
+        every = [p.all_gather_p.bind(x, **gather) for x in xs]
         out, d = rule(AxisData(_ALL, size), every, [0] * len(every), **params)
         out = to_front(out, d, size)
-        return [lax.dynamic_index_in_dim(out, axis_index(names), 0, keepdims=False)]
+        return [lax.dynamic_index_in_dim(out, p.axis_index(names), 0, keepdims=False)]
 
     (out,), (d,) = batch_flat(one, axis, args, dims)
     return out, d
@@ -126,9 +113,9 @@ def _reduction(reduce, *prims):
             return _together(prim, grouped, axis, args, dims, axes, {}) if others else grouped(axis, args, dims)
 
 
-_reduction(lax.reduce_sum, psum_p, psum_invariant_p)
-_reduction(lax.reduce_max, pmax_p)
-_reduction(lax.reduce_min, pmin_p)
+_reduction(lax.reduce_sum, p.psum_p, p.psum_invariant_p)
+_reduction(lax.reduce_max, p.pmax_p)
+_reduction(lax.reduce_min, p.pmin_p)
 
 
 @axis_rules.rule(pvary_p)
@@ -137,7 +124,7 @@ def _pvary(axis, args, dims, *, axes):
     return (pvary_p.bind(args[0], axes=others) if others else args[0]), dims[0]
 
 
-@_along_axis(ppermute_p)
+@_along_axis(p.ppermute_p)
 def _ppermute(prim, axis, args, dims, *, perm):
     x = to_front(args[0], dims[0], axis.size)
     source = {d: s for s, d in perm}
@@ -155,7 +142,7 @@ def _gathered(prim, axis, args, dims, *, all_gather_dimension, axis_size, tiled)
     return (merge_axes(x, all_gather_dimension) if tiled else x), None
 
 
-for _prim in (all_gather_p, all_gather_invariant_p):
+for _prim in (p.all_gather_p, p.all_gather_invariant_p):
 
     @axis_rules.rule(_prim)
     def _all_gather(axis, args, dims, *, axis_name, axis_index_groups, prim=_prim, **params):
@@ -185,13 +172,13 @@ for _prim in (all_gather_p, all_gather_invariant_p):
         return (merge_axes(x, at) if params["tiled"] else x), None
 
 
-@_along_axis(reduce_scatter_p)
+@_along_axis(p.reduce_scatter_p)
 def _reduce_scatter(prim, axis, args, dims, *, scatter_dimension, axis_size, tiled):
     x = lax.reduce_sum(to_front(args[0], dims[0], axis.size), (0,))
     return (cut_axis(x, scatter_dimension, axis.size) if tiled else x), scatter_dimension
 
 
-@_along_axis(all_to_all_p)
+@_along_axis(p.all_to_all_p)
 def _all_to_all(prim, axis, args, dims, *, split_axis, concat_axis, tiled):
     x = to_front(args[0], dims[0], axis.size)
     if tiled:
@@ -201,13 +188,13 @@ def _all_to_all(prim, axis, args, dims, *, split_axis, concat_axis, tiled):
     return (merge_axes(x, concat_axis + 1) if tiled else x), 0
 
 
-@axis_rules.rule(ragged_all_to_all_p)
+@axis_rules.rule(p.ragged_all_to_all_p)
 def _ragged(axis, args, dims, **params):
-    (out,), (d,) = batch_flat(lambda *xs: [decompositions[ragged_all_to_all_p](*xs, **params)], axis, args, dims)
+    (out,), (d,) = batch_flat(lambda *xs: [decompositions[p.ragged_all_to_all_p](*xs, **params)], axis, args, dims)
     return out, d
 
 
-axis_rules.add(axis_index_p, lambda axis, args, dims, *, axis_name: (lax.iota(np.dtype(np.int32), axis.size), 0))
+axis_rules.add(p.axis_index_p, lambda axis, args, dims, *, axis_name: (lax.iota(np.dtype(np.int32), axis.size), 0))
 
 
 def _each(prim):
@@ -217,11 +204,11 @@ def _each(prim):
     return rule
 
 
-for _prim in (psum_p, psum_invariant_p, pmax_p, pmin_p, ppermute_p, pvary_p):
+for _prim in (p.psum_p, p.psum_invariant_p, p.pmax_p, p.pmin_p, p.ppermute_p, pvary_p):
     batch_rules.add(_prim, _each(_prim), "elementwise")
 
 
-for _prim in (all_gather_p, all_gather_invariant_p):
+for _prim in (p.all_gather_p, p.all_gather_invariant_p):
 
     @batch_rules.rule(_prim)
     def _all_gather_each(axis, args, dims, *, all_gather_dimension, tiled, prim=_prim, **params):
@@ -231,21 +218,21 @@ for _prim in (all_gather_p, all_gather_invariant_p):
         return out, d if tiled else d + (at <= d)
 
 
-@batch_rules.rule(reduce_scatter_p)
+@batch_rules.rule(p.reduce_scatter_p)
 def _reduce_scatter_each(axis, args, dims, *, scatter_dimension, tiled, **params):
     (d,) = dims
     at = scatter_dimension + (scatter_dimension >= d)
-    out = reduce_scatter_p.bind(args[0], scatter_dimension=at, tiled=tiled, **params)
+    out = p.reduce_scatter_p.bind(args[0], scatter_dimension=at, tiled=tiled, **params)
     return out, d if tiled else d - (at < d)
 
 
-@batch_rules.rule(all_to_all_p)
+@batch_rules.rule(p.all_to_all_p)
 def _all_to_all_each(axis, args, dims, *, split_axis, concat_axis, **params):
     x = move_axis(args[0], dims[0], 0)
-    return all_to_all_p.bind(x, split_axis=split_axis + 1, concat_axis=concat_axis + 1, **params), 0
+    return p.all_to_all_p.bind(x, split_axis=split_axis + 1, concat_axis=concat_axis + 1, **params), 0
 
 
-@batch_rules.rule(ragged_all_to_all_p)
+@batch_rules.rule(p.ragged_all_to_all_p)
 def _ragged_each(axis, args, dims, **params):
     xs = [to_front(x, d, axis.size) for x, d in zip(args, dims, strict=True)]
 
@@ -253,8 +240,8 @@ def _ragged_each(axis, args, dims, **params):
         return [lax.index_in_dim(x, i, 0, keepdims=False) for x in xs]
 
     return lax.concatenate(
-        [lax.expand_dims(ragged_all_to_all_p.bind(*pick(i), **params), (0,)) for i in range(axis.size)], 0
+        [lax.expand_dims(p.ragged_all_to_all_p.bind(*pick(i), **params), (0,)) for i in range(axis.size)], 0
     ), 0
 
 
-batch_rules.absent(axis_index_p, why="it has no operands, so nothing of it is mapped but by the axis that it names")
+batch_rules.absent(p.axis_index_p, why="it has no operands, so nothing of it is mapped but by the axis that it names")

@@ -7,14 +7,7 @@ from bedrax.checkify.errors import OOBError
 from bedrax.checkify.trace import any_of, check_rules
 from bedrax.core import dims, dtypes
 from bedrax.core.avals import aval_of
-from bedrax.lax.primitives.indexing import (
-    GatherScatterMode,
-    dynamic_slice_p,
-    dynamic_update_slice_p,
-    gather_p,
-    scatter_primitives,
-    window_sizes,
-)
+from bedrax.lax.primitives import indexing as p
 
 
 def _check(trace, shape, sizes, axes, indices) -> None:
@@ -46,38 +39,40 @@ def _vector(starts) -> object:
     return lax.concatenate([lax.reshape(lax.asarray(s), (1,)) for s in starts], 0) if starts else np.zeros(0, np.int32)
 
 
-@check_rules.rule(dynamic_slice_p)
+@check_rules.rule(p.dynamic_slice_p)
 def _dynamic_slice(trace, x, *starts, slice_sizes):
     if OOBError in trace.kinds:
         shape = aval_of(x).shape
         _check(trace, shape, slice_sizes, tuple(range(len(shape))), _vector(starts))
-    return dynamic_slice_p.bind(x, *starts, slice_sizes=slice_sizes)
+    return p.dynamic_slice_p.bind(x, *starts, slice_sizes=slice_sizes)
 
 
-@check_rules.rule(dynamic_update_slice_p)
+@check_rules.rule(p.dynamic_update_slice_p)
 def _dynamic_update_slice(trace, x, update, *starts):
     if OOBError in trace.kinds:
         shape = aval_of(x).shape
         _check(trace, shape, aval_of(update).shape, tuple(range(len(shape))), _vector(starts))
-    return dynamic_update_slice_p.bind(x, update, *starts)
+    return p.dynamic_update_slice_p.bind(x, update, *starts)
 
 
-@check_rules.rule(gather_p)
+@check_rules.rule(p.gather_p)
 def _gather(trace, x, indices, *, dimension_numbers, slice_sizes, mode, **params):
-    if OOBError in trace.kinds and mode is not GatherScatterMode.CLIP:
+    if OOBError in trace.kinds and mode is not p.GatherScatterMode.CLIP:
         _check(trace, aval_of(x).shape, slice_sizes, dimension_numbers.start_index_map, indices)
-    return gather_p.bind(x, indices, dimension_numbers=dimension_numbers, slice_sizes=slice_sizes, mode=mode, **params)
+    return p.gather_p.bind(
+        x, indices, dimension_numbers=dimension_numbers, slice_sizes=slice_sizes, mode=mode, **params
+    )
 
 
 def _scatter(prim):
     @check_rules.rule(prim)
     def rule(trace, x, indices, updates, *, dimension_numbers, mode, **params):
-        if OOBError in trace.kinds and mode is not GatherScatterMode.CLIP:
+        if OOBError in trace.kinds and mode is not p.GatherScatterMode.CLIP:
             shape = aval_of(x).shape
-            sizes = window_sizes(len(shape), aval_of(updates).shape, dimension_numbers)
+            sizes = p.window_sizes(len(shape), aval_of(updates).shape, dimension_numbers)
             _check(trace, shape, sizes, dimension_numbers.scatter_dims_to_operand_dims, indices)
         return prim.bind(x, indices, updates, dimension_numbers=dimension_numbers, mode=mode, **params)
 
 
-for _prim in scatter_primitives:
+for _prim in p.scatter_primitives:
     _scatter(_prim)

@@ -3,28 +3,20 @@
 from bedrax.core.jitting import jit_p
 from bedrax.jax2tf import native
 from bedrax.jax2tf.tables import tf_rules
-from bedrax.lax.primitives.calls import (
-    closed_call_p,
-    composite_p,
-    core_call_p,
-    custom_partitioning_p,
-    name_p,
-    optimization_barrier_p,
-    remat_p,
-)
+from bedrax.lax.primitives import calls as p
 from bedrax.xla_backend.export import call_exported_p
 from bedrax.xla_backend.lowering import modules
 
 tf_rules.add(jit_p, lambda ctx, *args, jaxpr, name, **_: ctx.called(jaxpr, args, name))
 
 
-@tf_rules.rule(closed_call_p, core_call_p, composite_p, custom_partitioning_p, remat_p)
+@tf_rules.rule(p.closed_call_p, p.core_call_p, p.composite_p, p.custom_partitioning_p, p.remat_p)
 def _call(ctx, *args, jaxpr, **_):
     return ctx.run(jaxpr, *args)
 
 
-tf_rules.add(optimization_barrier_p, lambda ctx, *args: list(args))
-tf_rules.add(name_p, lambda ctx, x, *, name: x)
+tf_rules.add(p.optimization_barrier_p, lambda ctx, *args: list(args))
+tf_rules.add(p.name_p, lambda ctx, x, *, name: x)
 
 
 @tf_rules.rule(call_exported_p, kind="XlaCallModule")

@@ -16,13 +16,7 @@ from bedrax.jax2tf.lowering.conversions import convert, round_bits
 from bedrax.jax2tf.lowering.shaping import reshape
 from bedrax.jax2tf.tables import tf_rules
 from bedrax.jax2tf.tensors import transpose
-from bedrax.lax.primitives.contractions import (  # fmt: skip
-    DotAlgorithm,
-    DotAlgorithmPreset,
-    dot_general_p,
-    free_dims,
-    product_dtype,
-)
+from bedrax.lax.primitives import contractions as p
 from bedrax.tf import tensorflow as tf
 from bedrax.tf import types
 
@@ -37,12 +31,12 @@ def matrix_product(x, y, dtypes_in, dtype: np.dtype, algorithm=None, transpose_a
 
 def prepare_product(x, y, dtypes_in, dtype: np.dtype, algorithm=None):
     """Operands in the dtype to compute in, and what makes our `dtype` of a sum of their products."""
-    if isinstance(algorithm, DotAlgorithmPreset | DotAlgorithm):
+    if isinstance(algorithm, p.DotAlgorithmPreset | p.DotAlgorithm):
         x, y, dtypes_in, sums = _with_algorithm(x, y, dtypes_in, algorithm)
         if sums is not None and sums != dtype:
             x, y, finish = prepare_product(x, y, dtypes_in, sums)
             return x, y, lambda out: convert(finish(out), dtype)
-    common = product_dtype(product_dtype(*dtypes_in), dtype)
+    common = p.product_dtype(p.product_dtype(*dtypes_in), dtype)
     target = types.tf_dtype(dtype)
     if common == np.bool_:
         return tf.cast(x, tf.float32), tf.cast(y, tf.float32), lambda out: out > 0
@@ -65,7 +59,7 @@ def _word(x, wide):
 def _with_algorithm(x, y, dtypes_in, algorithm):
     """Operands rounded as an algorithm says, their dtypes, and the dtype of the sums."""
     sums = algorithm.accumulation_type
-    if isinstance(algorithm, DotAlgorithmPreset):
+    if isinstance(algorithm, p.DotAlgorithmPreset):
         kinds = ["F32"] * 2 if "_X" in algorithm.name else [algorithm.name.split("_")[0]] * 2
     else:
         split = algorithm.num_primitive_operations != 1  # several products emulate those of float32
@@ -100,7 +94,7 @@ def dot(ctx, lhs, rhs, shapes, dtypes_in, dimension_numbers, dtype, algorithm=No
     """`lax.dot_general` of tensors with the given shapes and dtypes (ours); the result has our `dtype`."""
     (lc, rc), (lb, rb) = dimension_numbers
     left, right = shapes
-    rows, columns = free_dims(len(left), lc, lb), free_dims(len(right), rc, rb)
+    rows, columns = p.free_dims(len(left), lc, lb), p.free_dims(len(right), rc, rb)
     if len(rows) > 1 and not lb and tuple(lc) == (len(left) - 1,) and len(right) == 2:
         # A layer applied along the last axis: `BatchMatMulV2` takes it as it is, and TFLite makes one operation of it.
         return matrix_product(lhs, rhs, dtypes_in, dtype, algorithm, transpose_b=tuple(rc) == (1,))
@@ -112,7 +106,7 @@ def dot(ctx, lhs, rhs, shapes, dtypes_in, dimension_numbers, dtype, algorithm=No
     return reshape(ctx, out, [left[d] for d in (*lb, *rows)] + [right[d] for d in columns])
 
 
-@tf_rules.rule(dot_general_p)
+@tf_rules.rule(p.dot_general_p)
 def _dot_general(ctx, lhs, rhs, *, dimension_numbers, precision=None, preferred_element_type=None):
     a, b = ctx.avals_in
     shapes, dtypes_in = (a.shape, b.shape), (a.dtype, b.dtype)

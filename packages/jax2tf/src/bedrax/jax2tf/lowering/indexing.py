@@ -14,20 +14,7 @@ from bedrax.jax2tf.lowering.reductions import combine_arrays
 from bedrax.jax2tf.lowering.shaping import reshape
 from bedrax.jax2tf.tables import tf_rules
 from bedrax.jax2tf.tensors import scalar, transpose, vector
-from bedrax.lax.primitives.indexing import (  # fmt: skip
-    GatherScatterMode,
-    as_gather,
-    dynamic_slice_p,
-    dynamic_update_slice_p,
-    gather_p,
-    scatter_add_p,
-    scatter_max_p,
-    scatter_min_p,
-    scatter_mul_p,
-    scatter_p,
-    scatter_sub_p,
-    window_sizes,
-)
+from bedrax.lax.primitives import indexing as p
 from bedrax.tf import tensorflow as tf
 
 
@@ -100,7 +87,7 @@ class _Rows:
         )
 
 
-@tf_rules.rule(gather_p)
+@tf_rules.rule(p.gather_p)
 @moved
 def _gather(ctx, operand, indices, *, dimension_numbers, slice_sizes, mode, fill_value, **_):
     numbers = dimension_numbers
@@ -108,7 +95,7 @@ def _gather(ctx, operand, indices, *, dimension_numbers, slice_sizes, mode, fill
     batch, out_shape = indices_shape[:-1], ctx.aval_out.shape
     if any(dims.is_constant_dim(d) and d == 0 for d in out_shape):
         return tf.zeros(ctx.shape(out_shape), operand.dtype)
-    fill = mode is GatherScatterMode.FILL_OR_DROP
+    fill = mode is p.GatherScatterMode.FILL_OR_DROP
     rows = _Rows(ctx, indices, shape, indices_shape, numbers, slice_sizes, clip=not fill)
     out = tf.gather(rows.rows(ctx, operand, shape), rows.index)
     # From batch, indexed, whole to batch, then the window in the operand's order, without what the result lacks.
@@ -135,9 +122,9 @@ def _scatter_rule(prim, update, target=None):
         shape, indices_shape, updates_shape = (a.shape for a in ctx.avals_in[:3])
         if any(dims.is_constant_dim(d) and d == 0 for d in (*updates_shape, *shape)):
             return operand
-        numbers = as_gather(dimension_numbers)
-        sizes = window_sizes(len(shape), updates_shape, dimension_numbers)
-        clip, promised = mode is GatherScatterMode.CLIP, mode is GatherScatterMode.PROMISE_IN_BOUNDS
+        numbers = p.as_gather(dimension_numbers)
+        sizes = p.window_sizes(len(shape), updates_shape, dimension_numbers)
+        clip, promised = mode is p.GatherScatterMode.CLIP, mode is p.GatherScatterMode.PROMISE_IN_BOUNDS
         rows = _Rows(ctx, indices, shape, indices_shape, numbers, sizes, clip, promised)
         table = rows.rows(ctx, operand, shape)
         index, count = rows.index, rows.count
@@ -225,12 +212,12 @@ def _difference(ctx, table, index, values):
     return _sum(ctx, table, index, -values)  # which TFLite has, too
 
 
-_scatter_rule(scatter_p, _update)
-_scatter_rule(scatter_add_p, _sum, carrier)
-_scatter_rule(scatter_sub_p, _difference, carrier)
-_scatter_rule(scatter_mul_p, _product, accumulator)
-_scatter_rule(scatter_min_p, _extremes(False), carrier)
-_scatter_rule(scatter_max_p, _extremes(True), carrier)
+_scatter_rule(p.scatter_p, _update)
+_scatter_rule(p.scatter_add_p, _sum, carrier)
+_scatter_rule(p.scatter_sub_p, _difference, carrier)
+_scatter_rule(p.scatter_mul_p, _product, accumulator)
+_scatter_rule(p.scatter_min_p, _extremes(False), carrier)
+_scatter_rule(p.scatter_max_p, _extremes(True), carrier)
 
 
 # ---- slices at dynamic positions -----------------------------------------------------------------
@@ -249,7 +236,7 @@ def _clamped(ctx, starts, shape, sizes):
     return out
 
 
-@tf_rules.rule(dynamic_slice_p)
+@tf_rules.rule(p.dynamic_slice_p)
 @moved
 def _dynamic_slice(ctx, operand, *starts, slice_sizes):
     starts = starts[: len(slice_sizes)]
@@ -259,7 +246,7 @@ def _dynamic_slice(ctx, operand, *starts, slice_sizes):
     return tf.slice(operand, begin, tf.cast(vector([ctx.dim(s) for s in slice_sizes]), begin.dtype))
 
 
-@tf_rules.rule(dynamic_update_slice_p)
+@tf_rules.rule(p.dynamic_update_slice_p)
 @moved
 def _dynamic_update_slice(ctx, operand, update, *starts):
     shape, sizes = ctx.avals_in[0].shape, ctx.avals_in[1].shape

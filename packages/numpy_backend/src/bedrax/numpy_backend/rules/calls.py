@@ -3,23 +3,17 @@
 import numpy as np
 
 from bedrax.core.jitting import jit_p
-from bedrax.lax.primitives.calls import (
-    closed_call_p,
-    composite_p,
-    core_call_p,
-    custom_partitioning_p,
-    name_p,
-    optimization_barrier_p,
-    remat_p,
-)
+from bedrax.lax.primitives import calls as p
 from bedrax.numpy_backend.program_source import evaluate
 from bedrax.numpy_backend.tables import numpy_rules
 
 
-@numpy_rules.rule(jit_p, remat_p, closed_call_p, core_call_p, composite_p, custom_partitioning_p, kind="program")
+@numpy_rules.rule(
+    jit_p, p.remat_p, p.closed_call_p, p.core_call_p, p.composite_p, p.custom_partitioning_p, kind="program"
+)
 def _program(*args, jaxpr, **_):
     return evaluate(jaxpr, *args)
 
 
-numpy_rules.add(optimization_barrier_p, lambda *args: [np.asarray(x) for x in args])
-numpy_rules.add(name_p, lambda x, name: x)
+numpy_rules.add(p.optimization_barrier_p, lambda *args: [np.asarray(x) for x in args])
+numpy_rules.add(p.name_p, lambda x, name: x)

@@ -5,13 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bedrax.core import dtypes
-from bedrax.lax.primitives.contractions import (  # fmt: skip
-    DotAlgorithm,
-    DotAlgorithmPreset,
-    Precision,
-    dot_general_p,
-    product_dtype,
-)
+from bedrax.lax.primitives import contractions as p
 from bedrax.xla_backend.tables import lowering_rules
 
 _CPU_ALGORITHMS = frozenset(
@@ -21,14 +15,14 @@ _CPU_ALGORITHMS = frozenset(
 
 def precision_config(ctx, precision) -> tuple:
     """The attribute ``precision_config`` for a pair of `Precision`, or defaults."""
-    pair = precision if isinstance(precision, tuple) and not isinstance(precision, DotAlgorithm) else None
-    lhs, rhs = pair or (Precision.DEFAULT, Precision.DEFAULT)
+    pair = precision if isinstance(precision, tuple) and not isinstance(precision, p.DotAlgorithm) else None
+    lhs, rhs = pair or (p.Precision.DEFAULT, p.Precision.DEFAULT)
     return ctx.parse(f"#stablehlo<precision {lhs.name}>"), ctx.parse(f"#stablehlo<precision {rhs.name}>")
 
 
 def _algorithm_text(algorithm, lhs, rhs, out) -> str:
     """A `DotAlgorithm` or preset as the text of StableHLO's attribute; operand dtypes stand for "any"."""
-    if isinstance(algorithm, DotAlgorithmPreset):
+    if isinstance(algorithm, p.DotAlgorithmPreset):
         name = algorithm.name.removesuffix("_FAST_ACCUM")
         types = [t.lower() for t in name.split("_") if not t.startswith("X") and t != "F8"]
         given = [_type_text(dtype) for dtype in (lhs, rhs, out)]
@@ -68,18 +62,18 @@ def _storage_dtype(ctx, common: np.dtype) -> np.dtype:
 
 def dtypes_of_product(ctx, x: np.dtype, y: np.dtype, result: np.dtype) -> tuple[np.dtype, np.dtype]:
     """The dtype that operands are multiplied in, and that of the sums, which is converted to `result` at the end."""
-    common = product_dtype(x, y)
-    if product_dtype(common, result) != result:  # narrower than the operands: round at the end
+    common = p.product_dtype(x, y)
+    if p.product_dtype(common, result) != result:  # narrower than the operands: round at the end
         result = common
     elif x != y or not _same_sort(common, result):
         common = result
     storage = _storage_dtype(ctx, common)
     if storage != common:
-        result = storage if product_dtype(storage, result) == storage else result
+        result = storage if p.product_dtype(storage, result) == storage else result
     return storage, result
 
 
-@lowering_rules.rule(dot_general_p)
+@lowering_rules.rule(p.dot_general_p)
 def _dot_general(ctx, lhs, rhs, *, dimension_numbers, precision=None, preferred_element_type=None):
     (lc, rc), (lb, rb) = dimension_numbers
     (x, y), out = ctx.avals_in, ctx.avals_out[0]
@@ -88,7 +82,7 @@ def _dot_general(ctx, lhs, rhs, *, dimension_numbers, precision=None, preferred_
         f" lhs_contracting_dimensions = {[*lc]}, rhs_contracting_dimensions = {[*rc]}>"
     )
     attributes = dict(dot_dimension_numbers=numbers, precision_config=precision_config(ctx, precision))
-    if isinstance(precision, (DotAlgorithm, DotAlgorithmPreset)):
+    if isinstance(precision, (p.DotAlgorithm, p.DotAlgorithmPreset)):
         return _with_algorithm(ctx, lhs, rhs, precision, attributes)
     storage, result = dtypes_of_product(ctx, x.dtype, y.dtype, out.dtype)
     value = ctx.emit(
@@ -103,17 +97,17 @@ def _dot_general(ctx, lhs, rhs, *, dimension_numbers, precision=None, preferred_
 
 def _with_algorithm(ctx, lhs, rhs, algorithm, attributes):
     (x, y), out = ctx.avals_in, ctx.avals_out[0]
-    supported = not isinstance(algorithm, DotAlgorithmPreset) or algorithm.name in _CPU_ALGORITHMS
+    supported = not isinstance(algorithm, p.DotAlgorithmPreset) or algorithm.name in _CPU_ALGORITHMS
     if ctx.platform == "cpu" and not supported:
         raise ValueError(
             f"The precision '{algorithm}' is not supported by dot_general on CPU; supported are"
             f" {', '.join(sorted(_CPU_ALGORITHMS))} and the values of lax.Precision."
         )
-    if isinstance(algorithm, DotAlgorithmPreset):
+    if isinstance(algorithm, p.DotAlgorithmPreset):
         stored = algorithm.supported_lhs_types
         types = [d if stored is None or d in map(np.dtype, stored) else np.dtype(stored[0]) for d in (x.dtype, y.dtype)]
         if types[0] != types[1] and stored is not None:
-            types = [product_dtype(*types)] * 2
+            types = [p.product_dtype(*types)] * 2
         outs = algorithm.supported_output_types(*types)
     else:
         types = [np.dtype(algorithm.lhs_precision_type), np.dtype(algorithm.rhs_precision_type)]

@@ -12,19 +12,7 @@ from bedrax import lax
 from bedrax.core import dtypes
 from bedrax.core.avals import aval_of
 from bedrax.lax.primitives import elementwise
-from bedrax.lax.primitives.indexing import (  # fmt: skip
-    GatherScatterMode,
-    dynamic_slice_p,
-    dynamic_update_slice_p,
-    gather_p,
-    scatter_add_p,
-    scatter_max_p,
-    scatter_min_p,
-    scatter_mul_p,
-    scatter_p,
-    scatter_sub_p,
-    window_sizes,
-)
+from bedrax.lax.primitives import indexing as p
 from bedrax.xla_backend.tables import lowering_rules
 
 
@@ -59,7 +47,7 @@ def _limits(ctx, aval, operand_shape, index_map, sizes, dtype):
     return ctx.broadcast_in_dim(vector, aval.shape, (axis,))
 
 
-@lowering_rules.rule(gather_p)
+@lowering_rules.rule(p.gather_p)
 def _gather(ctx, operand, indices, *, dimension_numbers, slice_sizes, indices_are_sorted, mode, fill_value, **_):
     n, x, i, out = dimension_numbers, ctx.avals_in[0], ctx.avals_in[1], ctx.avals_out[0]
     indices, dtype = _wide_indices(ctx, indices, i, x.shape)
@@ -75,7 +63,7 @@ def _gather(ctx, operand, indices, *, dimension_numbers, slice_sizes, indices_ar
     else:
         sizes = ctx.shape_tensor(slice_sizes)
         value = ctx.emit("stablehlo.dynamic_gather", [operand, indices, sizes], **attributes)
-    if mode is not GatherScatterMode.FILL_OR_DROP or not n.start_index_map:
+    if mode is not p.GatherScatterMode.FILL_OR_DROP or not n.start_index_map:
         return value
     inside = ctx.binary(
         "stablehlo.and",
@@ -100,8 +88,8 @@ def _scatter_rule(prim, combiner):
                 indices_are_sorted=indices_are_sorted, mode=mode, update_jaxpr=update_jaxpr, update_consts=update_consts,
             )  # fmt: skip
         indices, dtype = _wide_indices(ctx, indices, i, x.shape)
-        if mode is GatherScatterMode.CLIP and n.scatter_dims_to_operand_dims:
-            sizes = window_sizes(x.ndim, u.shape, n)
+        if mode is p.GatherScatterMode.CLIP and n.scatter_dims_to_operand_dims:
+            sizes = p.window_sizes(x.ndim, u.shape, n)
             last = _limits(ctx, i, x.shape, n.scatter_dims_to_operand_dims, sizes, dtype)
             indices = ctx.binary("stablehlo.maximum", indices, ctx.full(i.shape, 0, dtype))
             indices = ctx.binary("stablehlo.minimum", indices, last)
@@ -162,9 +150,9 @@ def _lax_order(prim, op: str):
 
 
 for _prim, _combiner in (
-    (scatter_p, None), (scatter_add_p, _op("stablehlo.add")), (scatter_sub_p, _op("stablehlo.subtract")),
-    (scatter_mul_p, _op("stablehlo.multiply")), (scatter_min_p, _lax_order(elementwise.min_p, "stablehlo.minimum")),
-    (scatter_max_p, _lax_order(elementwise.max_p, "stablehlo.maximum")),
+    (p.scatter_p, None), (p.scatter_add_p, _op("stablehlo.add")), (p.scatter_sub_p, _op("stablehlo.subtract")),
+    (p.scatter_mul_p, _op("stablehlo.multiply")), (p.scatter_min_p, _lax_order(elementwise.min_p, "stablehlo.minimum")),
+    (p.scatter_max_p, _lax_order(elementwise.max_p, "stablehlo.maximum")),
 ):  # fmt: skip
     _scatter_rule(_prim, _combiner)
 
@@ -173,7 +161,7 @@ def _start_operands(ctx, starts, avals, shape):
     return [_wide_indices(ctx, s, aval, shape)[0] for s, aval in zip(starts, avals, strict=True)]
 
 
-@lowering_rules.rule(dynamic_slice_p)
+@lowering_rules.rule(p.dynamic_slice_p)
 def _dynamic_slice(ctx, operand, *starts, slice_sizes):
     x = ctx.avals_in[0]
     starts = _start_operands(ctx, starts, ctx.avals_in[1:], x.shape)
@@ -189,7 +177,7 @@ def _dynamic_slice(ctx, operand, *starts, slice_sizes):
     return ctx.window(operand, begin, slice_sizes)
 
 
-@lowering_rules.rule(dynamic_update_slice_p)
+@lowering_rules.rule(p.dynamic_update_slice_p)
 def _dynamic_update_slice(ctx, operand, update, *starts):
     if not starts:
         return update
