@@ -41,6 +41,8 @@ def attach_stub(
     package = module if os.path.basename(stub) == "__init__" else module.rpartition(".")[0]
     places, public = _read(stub + ".pyi", package)
     examples = read_examples(stub + ".txt")
+    if sys.modules[module].__doc__ is None:
+        sys.modules[module].__doc__ = f"`{module}`: the public names, from the layers that own them."
 
     def get(name: str) -> Any:
         if name not in places:

@@ -1,5 +1,3 @@
-"""`jax.extend.core`: the public names, from the layers that own them."""
-
 from bedrax.core.lazy import attach_stub
 from bedrax.extend import attributes as _attributes
 
