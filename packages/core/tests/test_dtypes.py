@@ -200,7 +200,6 @@ def test_relatives(x64):
             assert dtypes.itemsize_bits(as_complex) >= min(2 * dtypes.itemsize_bits(dtypes.to_real_dtype(inexact)), 128)
             real = dtypes.to_real_dtype(dtype)
             assert not dtypes.is_complex(real) and (real == dtype or dtypes.to_complex_dtype(real) == dtype)
-            assert dtypes.to_numeric_dtype(dtype) == (dtypes.default_int_dtype() if dtypes.is_bool(dtype) else dtype)
         assert dtypes.default_uint_dtype() == ("uint64" if x64 else "uint32")
         assert dtypes.default_complex_dtype() == ("complex128" if x64 else "complex64")
         assert dtypes.default_float_dtype() == default

@@ -312,11 +312,6 @@ def _interned(pairs: list) -> TraceContext:
         return _contexts.setdefault(tuple(pairs), TraceContext(pairs))
 
 
-def keyed_flags() -> tuple[Flag, ...]:
-    """The flags of the trace context, in its order."""
-    return tuple(_keyed)
-
-
 def on_change(callback: Callable[[str, Flag], None]) -> Callable[[str, Flag], None]:
     """Call `callback(name, flag)` after each change of a flag, global or of a thread, in the changing thread.
 

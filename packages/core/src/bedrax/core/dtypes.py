@@ -449,12 +449,6 @@ def to_inexact_dtype(dtype: Any) -> Any:
     return default_float_dtype()
 
 
-def to_numeric_dtype(dtype: Any) -> Any:
-    """`dtype`, but the default integer type for bool."""
-    dtype = canonicalize_dtype(dtype, allow_extended_dtype=True)
-    return default_int_dtype() if dtype == bool_dtype else dtype
-
-
 def to_complex_dtype(dtype: Any) -> Any:
     """The complex type that holds values of `dtype`: complex128 for float64 and complex128, else complex64.
 

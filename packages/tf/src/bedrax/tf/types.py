@@ -69,11 +69,6 @@ def constant(value: Any, dtype: Any = None) -> Any:
     return tf.constant(value, dtype=tf_dtype(value.dtype))
 
 
-def constant_of(value: Any, aval: ShapedArray) -> Any:
-    """A concrete array of any kind as a constant tensor."""
-    return constant(constant_value(value, aval))
-
-
 def constant_value(value: Any, aval: ShapedArray) -> np.ndarray:
     """A concrete array of any kind as TensorFlow has it: keys as their words, tangents of integers as zeros of int32."""
     if dtypes.is_extended(aval.dtype):
