@@ -13,16 +13,17 @@ from pathlib import Path
 
 # Distribution: the files and folders of its source distribution that are run, about two minutes of a library at most.
 SHARES = {
-    "brax": "brax/actuator_test.py brax/base_test.py brax/math_test.py brax/training/types_test.py",
+    "brax": "brax/base_test.py brax/math_test.py brax/training/types_test.py",
     "chex": "chex/_src/asserts_test.py chex/_src/asserts_chexify_test.py chex/_src/dataclass_test.py "
     "chex/_src/dimensions_test.py chex/_src/fake_test.py chex/_src/warnings_test.py",
     "distrax": "distrax/_src/bijectors/block_test.py distrax/_src/utils/math_test.py",
-    "dm-haiku": "haiku/_src/data_structures_test.py haiku/_src/filtering_test.py haiku/_src/initializers_test.py "
-    "haiku/_src/mixed_precision_test.py haiku/_src/moving_averages_test.py",
+    "dm-haiku": "haiku/_src/filtering_test.py haiku/_src/initializers_test.py haiku/_src/mixed_precision_test.py "
+    "haiku/_src/moving_averages_test.py haiku/_src/stateful_test.py haiku/_src/basic_test.py",
     "e3nn-jax": "tests/_src/irreps_test.py tests/_src/irreps_array_test.py tests/_src/perm_test.py",
     "einops": "einops/tests/test_einsum.py einops/tests/test_ops.py einops/tests/test_packing.py einops/tests/test_parsing.py",
     "jraph": "jraph/_src/models_test.py",
-    "keras": "keras/src/activations keras/src/initializers keras/src/regularizers",
+    "keras": "keras/src/activations keras/src/regularizers keras/src/initializers/initializer_test.py "
+    "keras/src/layers/activations keras/src/ops/core_test.py",
     "mctx": "mctx/_src/tests/qtransforms_test.py mctx/_src/tests/seq_halving_test.py",
     "optax": "optax/tree_utils optax/projections",
     "penzai": "tests/core",
@@ -30,14 +31,14 @@ SHARES = {
 }
 # What the suites are told: the backend they are run for.
 ENVIRONMENT = {"EINOPS_TEST_BACKENDS": "numpy,jax", "KERAS_BACKEND": "jax", "JAX_PLATFORMS": "cpu"}
+_WORDS = "the wording of an error that is raised here, too"
 # (Distribution, part of the name of a test): why it fails here.
 KNOWN: dict[tuple[str, str], str] = {
-    ("jraph", "test_connect_graphnetwork"): "open: segment_max refuses a scalar as data",
-    ("chex", "AssertsLibraryTest.test_assert_tree_all_finite"): "open: messages of failed checks show NumPy's scalars",
-    (
-        "chex",
-        "test_assert_trees_all_equal_with_prng_keys",
-    ): "open: the values of a failed check are NumPy's, and keys are not",
+    ("chex", "test_hard_with_stop_gradient1"): (
+        "the function has jumps, and the differences of check_grads cross one with its step (with eps=1e-3 none does)"
+    ),
+    **dict.fromkeys([("dm-haiku", "branch_structure_error"), ("dm-haiku", "test_vmap_in_axes_different_size")], _WORDS),
+    **dict.fromkeys([("keras", "test_associative_scan_invalid"), ("keras", "test_scan_invalid")], _WORDS),
 }
 
 
