@@ -7,11 +7,14 @@ import pytest
 
 import bedrax.xla_backend as xla
 from bedrax import lax
-from bedrax.core import config, dtypes, staging
+from bedrax.core import config, dtypes, executors, staging
 from bedrax.core.array import Array
 from bedrax.core.avals import ShapeDtypeStruct
+from bedrax.core.tracing import Primitive
 from bedrax.lax.primitives.linalg import triangular_solve
+from bedrax.numpy_backend.executor import NumpyExecutor
 from bedrax.numpy_backend.host_array import HostArray
+from bedrax.xla_backend.tables import lowering_rules
 
 
 def put(*values, dtype=np.float32):
@@ -35,6 +38,41 @@ def test_weak_types_follow_python_scalars():
     for _ in range(2):
         assert f(3.0).weak_type
         assert not f(np.float32(3)).weak_type
+
+
+def test_what_is_ready_ends_with_the_rule_that_made_it():
+    prim = Primitive("twice_or_thrice", "elementwise")
+    prim.abstract(lambda x: x)
+    lowering_rules.add(prim, lambda ctx, x: ctx.emit("stablehlo.add", [x, x]))
+    x = put(1.0)
+    seen = [float(np.asarray(prim.bind(x))[0]) for _ in range(3)]
+    assert prim in executors.ready
+    prim.def_impl(lambda x: 3 * np.asarray(x))
+    seen.append(float(np.asarray(prim.bind(x))[0]))
+    prim.impl = lambda x: 4 * np.asarray(x)
+    seen.append(float(np.asarray(prim.bind(x))[0]))
+    assert seen == [2, 2, 2, 3, 4]
+
+
+def test_params_that_are_equal_and_not_the_same_run_programs_of_their_own():
+    x = put(2.0)
+    for exponent in (True, 1, 2, np.int64(2), 2, True):
+        assert float(np.asarray(lax.integer_pow_p.bind(x, y=exponent))[0]) == 2.0 ** int(exponent)
+    for dtype in (np.dtype(np.int32), np.dtype(np.float16)):  # `marshal` does not know them
+        for _ in range(2):
+            assert lax.convert_element_type(x, dtype).dtype == dtype
+
+
+def test_another_executor_has_nothing_ready():
+    x = np.float32(0.5)
+    compiled = [lax.sin(x) for _ in range(2)]
+    before = executors.active
+    try:
+        executors.install(NumpyExecutor())
+        assert type(lax.sin(x)) is HostArray
+    finally:
+        executors.install(before)
+    assert type(lax.sin(x)) is type(compiled[0])
 
 
 def test_jit_traces_once_per_signature():

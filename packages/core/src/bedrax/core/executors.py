@@ -37,6 +37,8 @@ class Executor:
       rank: of the backends that are offered, the highest evaluates.
       compiles: whether a program of several operations is run faster than these one by one.
       shares_memory: whether `from_dlpack` takes over another library's memory where it is.
+      ready: what `apply` need not be asked for: primitive -> {params as `marshal` writes them (None: there are none):
+        function of the operands}. None stands for a primitive whose params cannot be written.
     """
 
     array_types: tuple[type, ...] = ()
@@ -47,6 +49,7 @@ class Executor:
     rank = 0
     compiles = False
     shares_memory = False
+    ready: dict[Any, dict | None] = {}
 
     def apply(self, prim, args: Sequence[Any], params: dict) -> Any:
         """One eager operation on concrete values: this backend's array, or a list of them."""
@@ -94,6 +97,7 @@ class Executor:
 
 
 active: Executor | None = None
+ready: dict[Any, dict | None] = Executor.ready  # of the active one
 must_see_calls: Callable[[Any], Any] | None = None
 """What the providers said; read where traces are entered."""
 
@@ -156,6 +160,6 @@ def provide(executor: Executor) -> None:
 
 def install(executor: Executor | None) -> Executor | None:
     """Make `executor` the one that evaluates from now on; None: the one of the highest rank."""
-    global active
-    active = executor
+    global active, ready
+    active, ready = executor, (executor or Executor).ready
     return executor

@@ -6,8 +6,6 @@ The system records how long tracing, lowering and compiling a program takes (dur
 
 from __future__ import annotations
 
-import functools
-import time
 from collections.abc import Callable
 
 _listeners: dict[str, list[Callable]] = {"event": [], "duration": [], "time_span": [], "scalar": []}
@@ -38,22 +36,6 @@ register_event_duration_secs_listener, unregister_event_duration_listener, recor
 )
 register_event_time_span_listener, unregister_event_time_span_listener, record_event_time_span = _functions("time_span")
 register_scalar_listener, unregister_scalar_listener, record_scalar = _functions("scalar")
-
-
-def timed(event: str) -> Callable[[Callable], Callable]:
-    """A decorator: each call of the function that returns is recorded as a duration, in seconds."""
-
-    def decorate(fun: Callable) -> Callable:
-        @functools.wraps(fun)
-        def recorded(*args, **kwargs):
-            started = time.monotonic()
-            result = fun(*args, **kwargs)
-            record_event_duration_secs(event, time.monotonic() - started)
-            return result
-
-        return recorded
-
-    return decorate
 
 
 def clear_event_listeners() -> None:

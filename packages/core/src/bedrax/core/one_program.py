@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable, Sequence
 from enum import Enum
-from itertools import chain, islice, repeat
+from itertools import chain, repeat
 from operator import contains
 from typing import Any
 
@@ -30,6 +31,7 @@ _INEXACT = (tuple, float, complex, np.inexact)
 _DEFAULTS = (int, str, type, type(None), np.dtype, Enum)  # what defaults of constants look like
 _DTYPES = frozenset(dtypes.all_dtypes)
 _UNREADABLE: Any = object()
+_ODD = (_UNREADABLE,)
 
 
 class _Exact:
@@ -107,6 +109,11 @@ def _read(args: tuple, kwargs: dict, positions: Sequence[bool], static: frozense
     return new_args, new_kwargs
 
 
+def _odd(args: tuple, known: Sequence[set]) -> tuple:
+    """`_ODD` if one of the arguments, among which are constants, is to be read."""
+    return () if len(args) <= len(known) and all(map(contains, known, map(type, args))) else _ODD
+
+
 def _checked(fun: Callable, static: Sequence[str], arrays: Sequence[str]) -> list[bool]:
     """Of each positional parameter, whether it is static.
 
@@ -153,8 +160,9 @@ def one_program(
         return functools.partial(one_program, static=static, arrays=arrays, everywhere=everywhere)
     positions = _checked(fun, static, arrays)
     names = frozenset(static)
-    # The executor, what it compiled, and of which types (with names of keywords) arguments need no reading; replaced as one.
-    state: tuple[Any, Callable, dict] = (None, fun, {})
+    known = [_constants if constant else _values for constant in positions]
+    leading = positions.index(True) if True in positions else sys.maxsize
+    state: tuple[Any, Callable] = (None, fun)  # the executor, what it compiled; replaced as one
 
     @functools.wraps(fun)
     def program(*args, **kwargs):
@@ -162,19 +170,20 @@ def one_program(
 
     @functools.wraps(fun)
     def function(*args, **kwargs):
-        if not kwargs:
-            types = type(args[0]) if len(args) == 1 else tuple(map(type, args))
-        elif len(args) == 1 == len(kwargs):  # `f(x, axis=0)`: spelled out, it costs a third
-            [(name, value)] = kwargs.items()
-            types = type(args[0]), name, type(value)
-        else:
-            types = *map(type, args), *kwargs, *map(type, kwargs.values())
-        executor, compiled, as_they_are = state
-        if types in as_they_are and current.trace is eval_trace and executors.active is executor:
-            return compiled(*args, **kwargs)
-        return read_and_call(args, kwargs, types)
+        executor, compiled = state
+        if current.trace is eval_trace and executors.active is executor:  # loops: half the price of `all` and `map`
+            for x in args if len(args) <= leading else _odd(args, known):
+                if type(x) not in _values:
+                    break
+            else:
+                for name in kwargs:
+                    if type(kwargs[name]) not in (_constants if name in names else _values):
+                        break
+                else:
+                    return compiled(*args, **kwargs)
+        return read_and_call(args, kwargs)
 
-    def read_and_call(args, kwargs, types):
+    def read_and_call(args, kwargs):
         nonlocal state
         if not everywhere and current.trace is not eval_trace:
             return fun(*args, **kwargs)
@@ -184,14 +193,10 @@ def one_program(
         found = _read(args, kwargs, positions, names)
         if found is None:
             return fun(*args, **kwargs)
-        made_by, compiled, as_they_are = state
+        made_by, compiled = state
         if made_by is not executor:
-            compiled, as_they_are = jitting.jit(program, static_argnames=tuple(static)), {}
-            state = executor, compiled, as_they_are
-        constants = *islice(chain(positions, repeat(False)), len(args)), *(name in names for name in kwargs)
-        known = [_constants if constant else _values for constant in constants]
-        if all(map(contains, known, map(type, (*args, *kwargs.values())))):
-            as_they_are[types] = True
+            compiled = jitting.jit(program, static_argnames=tuple(static))
+            state = executor, compiled
         args, kwargs = found
         return compiled(*args, **kwargs)
 

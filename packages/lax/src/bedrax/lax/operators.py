@@ -255,7 +255,7 @@ def _ordering(name: str, prim, what: str) -> Callable:
 
     def function(x, y, /):
         x, y = promote_pair(name, x, y)
-        if dtypes.is_complex(aval_of(x).dtype):
+        if dtypes.is_complex(getattr(x, "dtype", None) or aval_of(x).dtype):
             first, second = (ops.real(x), ops.real(y)), (ops.imag(x), ops.imag(y))
             return _select(ops.eq(*first), bind(*second), strict(*first))
         return bind(x, y)

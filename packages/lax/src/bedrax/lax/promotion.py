@@ -150,6 +150,15 @@ def promote_pair_inexact(name: str, x: Any, y: Any) -> tuple[Any, Any]:
 
 def inexact(name: str, x: Any) -> Any:
     """One operand, as floats or complex numbers."""
+    kind = type(x)
+    if (
+        kind is float
+        or kind is complex
+        or isinstance(x, _NUMPY)
+        and aval_of(x).dtype == x.dtype
+        and x.dtype in _INEXACT
+    ):
+        return x
     return promote_dtypes(name, (x,), True)[0]
 
 
@@ -176,6 +185,13 @@ def promote_dtypes(name: str, args: Sequence[Any], to_inexact: bool = False) -> 
     """Operands as values of one dtype, their shapes as they are."""
     args = [operand(name, x, i) for i, x in enumerate(args)]
     avals = [aval_of(x) for x in args]
+    if args and (not to_inexact or avals[0].dtype in _INEXACT):
+        dtype = avals[0].dtype
+        for x, a in zip(args, avals, strict=True):
+            if a.dtype != dtype or getattr(x, "dtype", None) != dtype:  # NumPy's may be wider than what it has here
+                break
+        else:
+            return args
     dtype, weak = lattice.promote([a.dtype for a in avals], [a.weak_type for a in avals])
     if to_inexact and dtype not in _INEXACT:
         dtype = dtypes.to_inexact_dtype(dtype)

@@ -174,8 +174,9 @@ def _from_sequence(x: Any, dtype: Any) -> Array:
     seen: dict = {}
     if not _leaf_types(x, seen):
         if dtype is None:
-            if not seen:
-                dtype = dtypes.default_float_dtype()
+            kind = next(iter(seen), float)
+            if type(kind) is type and kind in _SCALARS and len(seen) <= 1:  # of nothing, too
+                dtype = dtypes.python_scalar_dtype(kind)
             else:
                 for item in seen.values():
                     if getattr(item, "dtype", None) is not None and item.dtype.kind in "OUSMm":

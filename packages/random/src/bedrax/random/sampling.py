@@ -49,9 +49,9 @@ def sampler(
     pairs = list(defaults.items())
     read_dtype = dtype
 
-    def function(*args, **kwargs):
+    def read(args, kwargs):
+        """A value for every parameter but the placement."""
         values = [*args]
-        where = kwargs.pop("out_sharding", None) if placement else None
         used = 0
         for n, x in pairs[len(args) :]:
             if n in kwargs:
@@ -65,7 +65,15 @@ def sampler(
                 signature.bind(*args, **kwargs)  # says what is wrong
             except TypeError as error:
                 raise TypeError(f"{name}(): {error}") from None
-        key, *values, shape, dtype = values
+        return values
+
+    def function(*args, **kwargs):
+        where = kwargs.pop("out_sharding", None) if placement and kwargs else None
+        if kwargs or len(args) != len(pairs) - 1:
+            args = read(args, kwargs)
+        else:  # all but the dtype
+            args = *args, None
+        key, *values, shape, dtype = args
         key, _ = single_key(name, key)
         dtype = read_dtype(name, dtype)
         if values:

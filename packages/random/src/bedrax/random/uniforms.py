@@ -69,10 +69,10 @@ def uniform(key, shape=(), dtype=None, minval=0.0, maxval=1.0, *, out_sharding=N
     key, _ = single_key("uniform", key)
     shape, dtype = shape_of(shape), float_dtype("uniform", dtype)
     if type(minval) is float and minval == 0.0 and type(maxval) is float and maxval == 1.0:
-        out = _unit(key, shape, dtype)
+        out = _unit.of(shape, dtype)(key)
     else:
         out = _uniform(key, shape, dtype, minval, maxval)
-    return placed(out, out_sharding)
+    return out if out_sharding is None else placed(out, out_sharding)
 
 
 # ---- integers ----

@@ -6,6 +6,7 @@ flat arguments and knows what C++ dispatch needs to run it without Python.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import logging
 import pathlib
@@ -13,7 +14,7 @@ import re
 import threading
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -104,7 +105,23 @@ class LoweredProgram:
         return LoadedProgram(self, executable)
 
 
-@monitoring.timed("/jax/core/compile/jaxpr_to_mlir_module_duration")
+def _timed(event: str) -> Callable[[Callable], Callable]:
+    """A decorator: each call of the function that returns is recorded as a duration, in seconds."""
+
+    def decorate(fun: Callable) -> Callable:
+        @functools.wraps(fun)
+        def recorded(*args, **kwargs):
+            started = time.monotonic()
+            result = fun(*args, **kwargs)
+            monitoring.record_event_duration_secs(event, time.monotonic() - started)
+            return result
+
+        return recorded
+
+    return decorate
+
+
+@_timed("/jax/core/compile/jaxpr_to_mlir_module_duration")
 def lower(jaxpr: Jaxpr, name: str, placement: Placement, donated: Sequence[bool], keep_unused: bool = False,
           compiler_options: tuple = (), platform: str | None = None, embed_constants: bool = False,
           result_names: Sequence[str] | None = None) -> LoweredProgram:  # fmt: skip
@@ -286,7 +303,7 @@ def compile_options(
     return options
 
 
-@monitoring.timed("/jax/core/compile/backend_compile_duration")
+@_timed("/jax/core/compile/backend_compile_duration")
 def backend_compile_and_load(client, module, executable_devices, options, host_callbacks):
     """Hand a module to XLA. Called through this module's attribute: assigning another function here replaces it.
 

@@ -46,7 +46,6 @@ from bedrax.xla_backend.sharding import resolve
 
 # What `clear_caches` empties besides C++'s cache.
 _runners: dict[Any, dict] = {}  # what was compiled for eager operations, by primitive and params
-_quick: dict[Any, dict | None] = {}  # the same where params are plain, by their bits; None: this primitive's are not
 _all_jitted: weakref.WeakSet = weakref.WeakSet()
 other_caches: list[Callable[[], None]] = []  # of libraries
 
@@ -61,6 +60,7 @@ class XlaExecutor(executors.Executor):
     rank = 1
     compiles = True
     shares_memory = True
+    ready: dict[Any, dict | None] = {}
 
     def resolve(self, where: Any, what: str, aval: Any) -> Any:
         """The place that a device, a sharding or a partition spec means."""
@@ -72,14 +72,6 @@ class XlaExecutor(executors.Executor):
 
     def apply(self, prim, args: tuple, params: dict) -> Any:
         """One eager operation, compiled once per parameters and argument types."""
-        quick = _quick.get(prim)
-        if quick is not None:
-            try:
-                runner = quick.get(dumps(params, 2))
-            except ValueError:
-                runner = _quick[prim] = None
-            if runner is not None:
-                return runner(*args)
         if prim.family == "callbacks" and not params.get("partitioned", True):
             return _call_now(args, **params)
         runners = _runners.get(prim)
@@ -93,9 +85,9 @@ class XlaExecutor(executors.Executor):
             runner = self._eager_runner(prim, params)
             _keep(runners, exact_items(params), runner)
         if not _is_plain(tuple(params.values())):
-            _quick[prim] = None
-        elif (quick := _quick.setdefault(prim, {})) is not None:
-            _keep(quick, dumps(params, 2), runner)
+            self.ready[prim] = None
+        elif (ready := self.ready.setdefault(prim, {})) is not None:
+            _keep(ready, dumps(params, 2) if params else None, runner)
         return runner(*args)
 
     def _apply_unhashable(self, prim, args, params):
@@ -317,7 +309,7 @@ def _clearing(jitted):
 def clear_caches() -> None:
     """Forget every traced and compiled program."""
     runtime.PjitFunctionCache.clear_all()
-    for table in (*_runners.values(), *filter(None, _quick.values())):
+    for table in (*_runners.values(), *filter(None, XlaExecutor.ready.values())):
         table.clear()
     caches.traces.clear()
     for jitted in list(_all_jitted):
@@ -332,4 +324,4 @@ room.forget.append(clear_caches)
 def forget(prim) -> None:
     """Forget what was compiled for eager operations of a primitive."""
     _runners.pop(prim, None)
-    _quick.pop(prim, None)
+    XlaExecutor.ready.pop(prim, None)
