@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 from bedrax import pytree
@@ -30,23 +31,15 @@ class Wrapped(Protocol):
         """The program for these arguments, lowered."""
 
 
+@dataclass(frozen=True, slots=True)
 class ArgInfo:
     """Type of an argument, and whether it is donated."""
 
-    __slots__ = ("_aval", "donated")
-
-    def __init__(self, _aval, donated: bool):
-        self._aval = _aval
-        self.donated = donated
+    _aval: Any
+    donated: bool
 
     shape = property(lambda self: self._aval.shape)
     dtype = property(lambda self: self._aval.dtype)
-
-    def __eq__(self, other):
-        return isinstance(other, ArgInfo) and (self._aval, self.donated) == (other._aval, other.donated)
-
-    def __hash__(self):
-        return hash((self._aval, self.donated))
 
     def __repr__(self):
         return f"ArgInfo(_aval={self._aval}, donated={self.donated})"

@@ -9,35 +9,15 @@ from typing import Any
 from bedrax.autodiff.tables import Zero, instantiate
 from bedrax.checkify.rules.calls import report
 from bedrax.checkify.trace import check_rules, checked, collect, strip_gradients
-from bedrax.core.errors import UnexpectedTracerError
-from bedrax.core.ir import Jaxpr, run
-from bedrax.lax.primitives.custom_rules import custom_jvp_call_p, custom_vjp_call_p, remat_opt_p, staged
+from bedrax.core.ir import run
+from bedrax.lax.primitives.custom_rules import RuleOfProgram, custom_jvp_call_p, custom_vjp_call_p, remat_opt_p, staged
 
 
 @dataclass(frozen=True)
-class CheckedRule:
-    """A rule, as the rule of the function that returns the leaves of an error, and then its results.
+class CheckedRule(RuleOfProgram):
+    """The rule of the checked function, which returns the `count` leaves of an error, and then its results."""
 
-    What the function closed over, which its rule does not know, comes before its arguments.
-
-    Attributes:
-      rule: of the function without an error.
-      program: the checked function; its first `count` results are the error.
-      hidden: how many leading arguments the function closed over.
-    """
-
-    rule: Any
-    program: Jaxpr
     count: int
-    hidden: int
-
-    name = property(lambda self: self.rule.name)
-    symbolic_zeros = property(lambda self: hasattr(self.rule, "jvp") or self.rule.symbolic_zeros)
-    optimize_remat = property(lambda self: self.rule.optimize_remat)
-
-    def primal(self, *args) -> list:
-        """The checked function."""
-        return run(self.program, *args)
 
     def _error(self, args: Sequence[Any]) -> list:
         return run(self.program, *strip_gradients(args))[: self.count]
@@ -47,18 +27,10 @@ class CheckedRule:
         """Run a rule: the function reports, in every mode the same; checks in its rule are dropped."""
         return collect(frozenset(), lambda trace: run())[1]
 
-    def _own(self, values: Sequence[Any], active: Sequence[bool]) -> Sequence[Any]:
-        if any(active[: self.hidden]):
-            raise UnexpectedTracerError(
-                f"{self.name} is differentiated with respect to a closed-over value, of which its rule knows nothing: pass"
-                " the value as an argument, and let the rule take it"
-            )
-        return values[self.hidden :]
-
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list, list]:
         """Error and results, and their tangents (or `Zero`)."""
         error = self._error(primals)
-        tangents = self._own(tangents, [type(t) is not Zero for t in tangents])
+        tangents = self.own(tangents, [type(t) is not Zero for t in tangents])
         tangents = tangents if self.rule.symbolic_zeros else [instantiate(t) for t in tangents]
         outs, moved = self._silently(lambda: self.rule.jvp(primals[self.hidden :], tangents))
         return [*error, *outs], [*map(Zero.of, error), *moved]
@@ -66,7 +38,7 @@ class CheckedRule:
     def forward(self, args: Sequence[Any], active: Sequence[bool]) -> tuple[list, list, CheckedPullback]:
         """Error and results, residuals, and what reads these."""
         error = self._error(args)
-        own = self._own(args, active)
+        own = self.own(args, active)
         outs, residuals, bwd = self._silently(lambda: self.rule.forward(own, active[self.hidden :]))
         return [*error, *outs], residuals, CheckedPullback(bwd, self.count, self.hidden)
 
@@ -92,7 +64,7 @@ def _call(prim):
         program, spec = checked(params["call_jaxpr"], trace.kinds)
         if not spec.failures:
             return prim.bind(*args, **params)
-        rule = CheckedRule(params["rule"], program, len(spec.types()), params["num_consts"])
+        rule = CheckedRule(params["rule"], program, params["num_consts"], len(spec.types()))
         return report(trace, spec, prim.bind(*args, call_jaxpr=program, rule=rule, num_consts=0))
 
 

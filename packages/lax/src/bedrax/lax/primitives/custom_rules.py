@@ -7,10 +7,15 @@ a `name`. Until such a call is staged it holds no program: it is evaluated by ru
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
 from bedrax.core import staging
 from bedrax.core.avals import aval_of
 from bedrax.core.dead_code import dead_code_rules
-from bedrax.core.ir import DebugInfo, Eqn, run
+from bedrax.core.errors import UnexpectedTracerError
+from bedrax.core.ir import DebugInfo, Eqn, Jaxpr, run
 from bedrax.core.tables import Use, calls, families_on_bases, print_rules, programs, varying_rules
 from bedrax.core.tracing import Primitive, varying_axes
 from bedrax.lax.primitives.calls import closed_call_p
@@ -37,6 +42,39 @@ def staged(args, params) -> tuple[tuple, dict]:
     program = staging.program_of(rule.primal, [aval_of(x) for x in args], DebugInfo(rule.name))
     program, consts = staging.close_over(program)
     return (*consts, *args), {**params, "call_jaxpr": program, "num_consts": params["num_consts"] + len(consts)}
+
+
+@dataclass(frozen=True)
+class RuleOfProgram:
+    """A rule, as the rule of a program that was made of its function; what the function closed over comes first.
+
+    Attributes:
+      rule: of the function.
+      program: made of it, with more results.
+      hidden: how many leading arguments the function closed over, of which its rule does not know.
+    """
+
+    rule: Any
+    program: Jaxpr
+    hidden: int
+
+    name = property(lambda self: self.rule.name)
+    symbolic_zeros = property(lambda self: hasattr(self.rule, "jvp") or self.rule.symbolic_zeros)
+    optimize_remat = property(lambda self: self.rule.optimize_remat)
+    functions = property(lambda self: self.rule.functions)
+
+    def primal(self, *args) -> list:
+        """The program."""
+        return run(self.program, *args)
+
+    def own(self, values: Sequence[Any], active: Sequence[bool]) -> Sequence[Any]:
+        """Of arguments, or their tangents, those that the rule knows; the others must not be active."""
+        if any(active[: self.hidden]):
+            raise UnexpectedTracerError(
+                f"{self.name} is differentiated with respect to a closed-over value or reference, of which its rule knows"
+                " nothing: pass it as an argument, and let the rule take it"
+            )
+        return values[self.hidden :]
 
 
 def run_call(*args, call_jaxpr, rule=None, **_) -> list:

@@ -13,10 +13,9 @@ from typing import Any
 
 from bedrax.core import staging
 from bedrax.core.avals import aval_of
-from bedrax.core.errors import UnexpectedTracerError
-from bedrax.core.ir import Jaxpr, run
+from bedrax.core.ir import run
 from bedrax.core.tracing import current, eval_trace
-from bedrax.lax.primitives.custom_rules import custom_jvp_call_p, custom_vjp_call_p, run_call, staged
+from bedrax.lax.primitives.custom_rules import RuleOfProgram, custom_jvp_call_p, custom_vjp_call_p, run_call, staged
 from bedrax.lax.symbolic_zeros import Zero, instantiate
 from bedrax.state.discharge import discharged
 from bedrax.state.primitives import DischargeTrace
@@ -26,30 +25,12 @@ from bedrax.state.types import Cell
 
 
 @dataclass(frozen=True)
-class PureRule:
-    """A rule with references, as the rule of the pure function; what the function closed over comes first.
+class PureRule(RuleOfProgram):
+    """A rule with references, as the rule of the pure function; `types` are those of the arguments, references too."""
 
-    Attributes:
-      rule: of the function on references.
-      program: the pure function.
-      types: of the arguments, those of references among them.
-      hidden: how many leading arguments the function closed over, of which its rule does not know.
-    """
-
-    rule: Any
-    program: Jaxpr
     types: tuple
-    hidden: int
 
-    name = property(lambda self: self.rule.name)
-    symbolic_zeros = property(lambda self: hasattr(self.rule, "jvp") or self.rule.symbolic_zeros)
-    optimize_remat = property(lambda self: self.rule.optimize_remat)
-    functions = property(lambda self: self.rule.functions)
     refs = property(lambda self: [i for i, a in enumerate(self.types) if a.mutable])
-
-    def primal(self, *args) -> list:
-        """The pure function."""
-        return run(self.program, *args)
 
     def _purely(self, fun: Callable, values: Sequence[Any], mutable: Sequence[Any]) -> tuple[list, Any]:
         """Run a function of references; `mutable` has the types of those that are references, else None."""
@@ -62,17 +43,9 @@ class PureRule:
         program, aux = staging.trace_to_jaxpr(flat, [aval_of(x) for x in values], kind=DischargeTrace)
         return run(program, *values), aux
 
-    def _own(self, values: Sequence[Any], active: Sequence[bool]) -> Sequence[Any]:
-        if any(active[: self.hidden]):
-            raise UnexpectedTracerError(
-                f"{self.name} is differentiated with respect to a closed-over value or reference, of which its rule knows"
-                " nothing: pass it as an argument, and let the rule take it"
-            )
-        return values[self.hidden :]
-
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list, list]:
         """Results and what references hold, and the tangents of both (or `Zero`)."""
-        self._own(tangents, [type(t) is not Zero for t in tangents])
+        self.own(tangents, [type(t) is not Zero for t in tangents])
         given = list(tangents) if self.rule.symbolic_zeros else [instantiate(t) for t in tangents]
         live = [i for i, t in enumerate(given) if type(t) is not Zero]
         count = len(primals)
@@ -98,7 +71,7 @@ class PureRule:
         """Results and what references hold, residuals, and what reads these."""
 
         def forward(*xs):
-            outs, residuals, bwd = self.rule.forward(self._own(xs, active), active[self.hidden :])
+            outs, residuals, bwd = self.rule.forward(self.own(xs, active), active[self.hidden :])
             if any(type(x) is Cell for x in residuals):
                 raise ValueError(
                     f"the backward rule of {self.name} gets a reference that the differentiated (or mapped) function made:"
@@ -149,7 +122,7 @@ def _call(prim):
         last = dict(zip(written, pure.outvars[count:], strict=True))
         refs = [i for i, v in enumerate(call.invars) if v.aval.mutable]
         pure = pure.replace(outvars=[*pure.outvars[:count], *(last.get(i, pure.invars[i]) for i in refs)])
-        own = PureRule(params["rule"], pure, tuple(call.in_avals), params["num_consts"])
+        own = PureRule(params["rule"], pure, params["num_consts"], tuple(call.in_avals))
         out = prim.bind(*values_of(args), call_jaxpr=pure, rule=own, num_consts=0)
         write_back(args, refs, out[count:])
         return out[:count]
