@@ -8,6 +8,7 @@ token), to stand inside control flow or a custom derivative, to be rematerialize
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
 
 class Effect:
@@ -16,6 +17,7 @@ class Effect:
     __slots__ = ()
 
 
+@dataclass(frozen=True, slots=True)
 class OperandEffect(Effect):
     """An effect on one value: of an equation on an operand, of a program on a constant or an argument.
 
@@ -23,18 +25,9 @@ class OperandEffect(Effect):
       position: which operand; of a program, its constants count first. (`input_index` for libraries.)
     """
 
-    __slots__ = ("position",)
-
-    def __init__(self, position: int):
-        self.position = position
+    position: int
 
     input_index = property(lambda self: self.position)
-
-    def __eq__(self, other):
-        return type(other) is type(self) and self.position == other.position
-
-    def __hash__(self):
-        return hash((type(self), self.position))
 
     def __repr__(self):
         return f"{type(self).__name__}({self.position})"

@@ -120,6 +120,16 @@ def _method(method) -> ResizeMethod:
     return ResizeMethod.from_string(method) if isinstance(method, str) else ResizeMethod(method)
 
 
+def _shape(image: Any, shape: Sequence[int]) -> tuple:
+    """The shape of a result, checked."""
+    shape = tuple(shape)
+    if len(shape) != image.ndim:
+        raise ValueError(f"shape has one entry per axis of the image, of shape {image.shape}; got {shape}")
+    if any(dims.is_constant_dim(n) and n < 0 for n in shape):
+        raise ValueError(f"sizes are not negative, got {shape}")
+    return shape
+
+
 @one_program(static=("shape", "spatial_dims", "method", "antialias", "precision"))
 def scale_and_translate(
     image: Any, shape: Sequence[int], spatial_dims: Sequence[int], scale: Any, translation: Any, method: Any,
@@ -140,11 +150,7 @@ def scale_and_translate(
       An array of `shape`; zero where it lies outside of the image.
     """
     image = array("scale_and_translate", image)
-    shape = tuple(shape)
-    if len(shape) != image.ndim:
-        raise ValueError(f"shape has one entry per axis of the image, of shape {image.shape}; got {shape}")
-    if any(dims.is_constant_dim(n) and n < 0 for n in shape):
-        raise ValueError(f"sizes are not negative, got {shape}")
+    shape = _shape(image, shape)
     method = _method(method)
     if method not in _KERNELS:
         what = "Nearest neighbor" if method is ResizeMethod.NEAREST else "Area"
@@ -187,11 +193,7 @@ def resize(
       An array of `shape`.
     """
     image = array("resize", image)
-    shape = tuple(shape)
-    if len(shape) != image.ndim:
-        raise ValueError(f"shape has one entry per axis of the image, of shape {image.shape}; got {shape}")
-    if any(dims.is_constant_dim(n) and n < 0 for n in shape):
-        raise ValueError(f"sizes are not negative, got {shape}")
+    shape = _shape(image, shape)
     method = _method(method)
     changed = [i for i, (a, b) in enumerate(zip(image.shape, shape, strict=True)) if not dims.same_dim(a, b)]
     if method is ResizeMethod.NEAREST:

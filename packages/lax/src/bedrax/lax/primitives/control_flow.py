@@ -419,10 +419,7 @@ def cond(
         return cond(pred, lambda a, b: on_true(a), lambda a, b: on_false(b), of_true, of_false)
     if not (callable(true_fun) and callable(false_fun)):
         raise TypeError(f"cond: true_fun and false_fun are functions, got {true_fun!r} and {false_fun!r}")
-    if operand is not NO_OPERAND:
-        if operands:
-            raise TypeError("cond: operands are given by position or as `operand`, not both")
-        operands = (operand,)
+    operands = _operands("cond", operands, operand)
     aval = _scalar("Pred", pred)
     if config.disable_jit.value and _is_known(pred):
         return true_fun(*operands) if pred else false_fun(*operands)
@@ -446,10 +443,7 @@ def switch(index, branches: Sequence[Callable], *operands, operand: Any = NO_OPE
     """
     if not all(callable(b) for b in branches):
         raise TypeError(f"switch: branches is a sequence of functions, got {branches!r}")
-    if operand is not NO_OPERAND:
-        if operands:
-            raise TypeError("switch: operands are given by position or as `operand`, not both")
-        operands = (operand,)
+    operands = _operands("switch", operands, operand)
     aval = _scalar("Branch index", index)
     if not dtypes.is_integer(aval.dtype):
         raise TypeError(f"switch: the index is an integer scalar, got {index} of dtype {aval.dtype}")
@@ -463,6 +457,14 @@ def switch(index, branches: Sequence[Callable], *operands, operand: Any = NO_OPE
     index = lax.convert_element_type(index, np.dtype(np.int32))
     index = lax.clamp(np.int32(0), index, np.int32(len(branches) - 1))
     return branch(index, branches, operands, tuple(f"branch {i}" for i in range(len(branches))))
+
+
+def _operands(name: str, operands: tuple, operand: Any) -> tuple:
+    if operand is NO_OPERAND:
+        return operands
+    if operands:
+        raise TypeError(f"{name}: operands are given by position or as `operand`, not both")
+    return (operand,)
 
 
 def _is_known(x) -> bool:

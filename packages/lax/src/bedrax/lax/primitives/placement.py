@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from bedrax import pytree
@@ -28,15 +29,12 @@ __all__ = [
 ]  # fmt: skip
 
 
+@dataclass(frozen=True)
 class Memory:
     """Another memory of the same devices: ``Memory("pinned_host")``."""
 
-    __slots__ = ("kind",)
+    kind: str
     assignment = layout = None
-
-    def __init__(self, kind: str):
-        self.kind = kind
-
     memory_kind = property(lambda self: self.kind)
 
     def with_dimension(self, position, axes) -> Memory:
@@ -44,12 +42,6 @@ class Memory:
 
     def sharding_of_type(self, aval) -> Any:
         return aval.split
-
-    def __eq__(self, other):
-        return type(other) is Memory and self.kind == other.kind
-
-    def __hash__(self):
-        return hash((Memory, self.kind))
 
     def __repr__(self):
         return f"Memory({self.kind!r})"
