@@ -35,7 +35,7 @@ def carrier(tf_dtype) -> Any:
 
 
 def accumulator(tf_dtype) -> Any:
-    """The dtype for sums and products: float32 for floats of 16 bits and fewer, int32 for narrow integers."""
+    """The dtype for sums, products and what rounds as they do: float32 for floats of 16 bits and fewer, int32 for narrow integers."""
     return tf.float32 if tf_dtype in (tf.float16, tf.bfloat16) else carrier(tf_dtype)
 
 

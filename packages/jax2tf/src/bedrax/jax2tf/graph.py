@@ -20,6 +20,7 @@ from bedrax.core.passes import all_equations
 from bedrax.core.staging import program_of
 from bedrax.jax2tf import fusions
 from bedrax.jax2tf.tables import tf_rules
+from bedrax.jax2tf.tensors import as_list
 from bedrax.lax import element_types
 from bedrax.tf import tensorflow as tf
 from bedrax.tf import types
@@ -174,7 +175,7 @@ class Context:
         return self._results(run_program(self.inner(), self._program(function, params), tensors))
 
     def _program(self, function: Callable, params: dict) -> Jaxpr:
-        return program_of(lambda *xs: _as_list(function(*xs, **params)), types.physical(self.avals_in))
+        return program_of(lambda *xs: as_list(function(*xs, **params)), types.physical(self.avals_in))
 
     def _results(self, out) -> Any:
         return list(out) if self.primitive.multiple_results else out[0]
@@ -237,10 +238,6 @@ def _on_bases(prim):
         return ctx.in_place(on_bases, tensors, {})
 
     return rule
-
-
-def _as_list(x) -> list:
-    return list(x) if isinstance(x, list | tuple) else [x]
 
 
 def convert_eqn(ctx: Context, eqn, tensors: Sequence[Any]) -> list:

@@ -72,3 +72,8 @@ def vector(sizes: Sequence) -> Any:
     if all(isinstance(n, int) for n in sizes):
         return list(sizes)
     return tf.stack(list(sizes))
+
+
+def as_list(x: Any) -> list:
+    """Results as a list; TensorFlow gives one alone."""
+    return list(x) if isinstance(x, list | tuple) else [x]

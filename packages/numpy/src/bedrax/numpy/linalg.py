@@ -18,6 +18,7 @@ from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
 from bedrax.lax.choices import one_of
+from bedrax.lax.matrices import adjoint
 from bedrax.lax.primitives import linalg as factor
 from bedrax.numpy import products
 from bedrax.numpy.arguments import ArrayLike, array, axis_index, inexact
@@ -55,11 +56,6 @@ def _matrices(name: str, *xs: ArrayLike, square: bool = False) -> list[Array]:
     return out
 
 
-def _adjoint(a: Array) -> Array:
-    a = jnp.swapaxes(a, -1, -2)
-    return jnp.conj(a) if dtypes.is_complex(a.dtype) else a
-
-
 def _eps(dtype: np.dtype) -> float:
     return float(dtypes.finfo(dtype).eps)
 
@@ -79,9 +75,9 @@ def cholesky(a: ArrayLike, *, upper: bool = False, symmetrize_input: bool = True
     """
     (a,) = _matrices("cholesky", a, square=True)
     if upper and not symmetrize_input:
-        a = _adjoint(a)
+        a = adjoint(a)
     out = factor.cholesky(a, symmetrize_input=symmetrize_input)
-    return _adjoint(out) if upper else out
+    return adjoint(out) if upper else out
 
 
 @one_program(static=("mode",))
@@ -138,7 +134,7 @@ def svd(
         return s
     v = jnp.take_along_axis(v, order[..., None, :], axis=-1)
     sign = jnp.where(w < 0, -1, 1).astype(w.dtype)
-    return SVDResult(v * sign[..., None, :], s, _adjoint(v))
+    return SVDResult(v * sign[..., None, :], s, adjoint(v))
 
 
 def svdvals(x: ArrayLike, /) -> Array:
@@ -268,7 +264,7 @@ def lstsq(a: ArrayLike, b: ArrayLike, rcond: float | None = None, *, numpy_resid
         kept = s >= jnp.asarray(rcond, real) * s[0]
         rank = jnp.sum(kept)
         inverse = jnp.where(kept, 1, 0).astype(real) / jnp.where(kept, s, 1)
-        x = matmul(_adjoint(vh), inverse[:, None] * matmul(_adjoint(u), b, precision="highest"), precision="highest")
+        x = matmul(adjoint(vh), inverse[:, None] * matmul(adjoint(u), b, precision="highest"), precision="highest")
     if numpy_resid and (int(rank) < n or m <= n):
         residuals = jnp.zeros((0,), real)
     else:
@@ -314,7 +310,7 @@ def _pseudoinverse():
         u, s, vh = svd(a, full_matrices=False, hermitian=hermitian)
         kept = s > rtol[..., None] * s[..., :1]
         inverse = jnp.where(kept, 1 / jnp.where(kept, s, 1), 0).astype(a.dtype)
-        return matmul(_adjoint(vh), inverse[..., None] * _adjoint(u), precision="highest")
+        return matmul(adjoint(vh), inverse[..., None] * adjoint(u), precision="highest")
 
     pseudoinverse = custom_jvp(compute, nondiff_argnums=(2,))
 
@@ -323,7 +319,7 @@ def _pseudoinverse():
         (a, rtol), (da, _) = primals, tangents
         times = functools.partial(matmul, precision="highest")
         p = pseudoinverse(a, rtol, hermitian)
-        da_h, p_h = _adjoint(da), _adjoint(p)
+        da_h, p_h = adjoint(da), adjoint(p)
         row_part = times(times(p, p_h), da_h - times(da_h, times(a, p)))  # P P^H dA^H (1 - A P)
         column_part = times(da_h - times(times(p, a), da_h), times(p_h, p))  # (1 - P A) dA^H P^H P
         return p, row_part + column_part - times(times(p, da), p)
@@ -449,7 +445,7 @@ def _adjugate(a: Array) -> Array:
     behind = jnp.flip(jnp.cumprod(jnp.concatenate([ones, jnp.flip(s, -1)[..., :-1]], axis=-1), axis=-1), -1)
     phase = _plain_determinant(u) * _plain_determinant(vh)
     inner = (before * behind).astype(a.dtype)
-    return phase[..., None, None] * matmul(_adjoint(vh), inner[..., None] * _adjoint(u), precision="highest")
+    return phase[..., None, None] * matmul(adjoint(vh), inner[..., None] * adjoint(u), precision="highest")
 
 
 def _plain_determinant(a: Array) -> Array:

@@ -129,6 +129,15 @@ class OpCase:
         return tuple(i for i, a in enumerate(args) if dtypes.is_inexact(a.dtype))
 
 
+def into(cases: list[OpCase]) -> Callable[..., None]:
+    """A function that adds a record to `cases`: ``(prim, name, fun, args, oracle=None, **others)``."""
+
+    def add(prim, name, fun, args, oracle=None, **others):
+        cases.append(OpCase(prim, name, fun, tuple(args), oracle=oracle, **others))
+
+    return add
+
+
 def widened(dtype: np.dtype) -> np.dtype:
     """The 64-bit counterpart of a float or complex type; other types as they are."""
     if dtypes.is_complex(dtype):

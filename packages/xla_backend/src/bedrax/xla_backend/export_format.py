@@ -17,7 +17,6 @@ In the JSON object an array type is ``[shape, dtype]`` with the shape as text (`
 from __future__ import annotations
 
 import base64
-import hashlib
 import json
 import struct
 from collections.abc import Callable
@@ -129,17 +128,12 @@ def _write(levels: list[dict[str, Any]]) -> bytearray:
     derivative = bytes(_write(levels[1:])) if len(levels) > 1 else b""
     blocks = (json.dumps(header).encode(), fields["mlir_module_serialized"], derivative)
     content = b"".join([struct.pack("<Q", len(block)) + block for block in blocks])
-    return bytearray(MAGIC + _digest(content) + content)
-
-
-def _digest(content: bytes) -> bytes:
-    """What tells damaged bytes, which XLA's parsers must never see: they trust theirs."""
-    return hashlib.blake2b(content, digest_size=16).digest()
+    return bytearray(MAGIC + export_public.digest(content) + content)
 
 
 def _read(blob: bytes) -> list[dict[str, Any]]:
     content = blob[len(MAGIC) + 16 :]
-    if _digest(content) != blob[len(MAGIC) : len(MAGIC) + 16]:
+    if export_public.digest(content) != blob[len(MAGIC) : len(MAGIC) + 16]:
         raise ValueError("the exported program is damaged: its bytes are not those that were written")
     header, module, derivative = _blocks(content)
     data = json.loads(header)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bedrax.core import dims
 from bedrax.jax2tf.tables import tf_rules
+from bedrax.jax2tf.tensors import as_list
 from bedrax.lax.primitives.control_flow import cond_p, scan_p, while_p
 from bedrax.lax.primitives.markers import index_of_platform
 from bedrax.tf import tensorflow as tf
@@ -22,12 +23,8 @@ def _cond(ctx, index, *operands, branches, branches_platforms=None):
     if not branches[0].outvars:
         return []
     if len(thunks) == 2:
-        return _listed(tf.cond(tf.not_equal(index, 0), thunks[1], thunks[0]))
-    return _listed(tf.switch_case(index, thunks))
-
-
-def _listed(x) -> list:
-    return list(x) if isinstance(x, list | tuple) else [x]
+        return as_list(tf.cond(tf.not_equal(index, 0), thunks[1], thunks[0]))
+    return as_list(tf.switch_case(index, thunks))
 
 
 @tf_rules.rule(while_p)
@@ -43,7 +40,7 @@ def _while(ctx, *args, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts):
         return ctx.inner().run(body_jaxpr, *body_consts, *values)
 
     invariants = [tf.TensorShape(types.static_shape(a)) for a in body_jaxpr.out_avals]
-    return _listed(tf.while_loop(cond, body, list(carry), shape_invariants=invariants))
+    return as_list(tf.while_loop(cond, body, list(carry), shape_invariants=invariants))
 
 
 def _row(ctx, x, at):

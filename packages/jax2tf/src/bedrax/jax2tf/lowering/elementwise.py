@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bedrax.core import dtypes
-from bedrax.jax2tf.carriers import carrier, cast, in_carrier, is_narrow_int, moved
+from bedrax.jax2tf.carriers import accumulator, carrier, cast, in_carrier, is_narrow_int, moved
 from bedrax.jax2tf.tables import tf_rules
 from bedrax.jax2tf.tensors import np_dtype, scalar, static
 from bedrax.lax.decompositions.elementwise import power_of_integers
@@ -17,10 +17,6 @@ from bedrax.tf import types
 def _row(prim, compute, target=None, kind: str = "formula") -> None:
     """A row whose `compute(*tensors)` needs no context; `target`: the dtype to compute in."""
     tf_rules.add(prim, in_carrier(lambda ctx, *xs, **_: compute(*xs), target), kind)
-
-
-def _half_in_float32(dtype):
-    return tf.float32 if dtype in (tf.float16, tf.bfloat16) else carrier(dtype)
 
 
 def _named(path: str):
@@ -74,8 +70,8 @@ def _cbrt(x):
 _row(p.neg_p, _neg)
 _row(p.sign_p, _sign)
 _row(p.abs_p, _abs)
-_row(p.exp2_p, _exp2, _half_in_float32)
-_row(p.cbrt_p, _cbrt, _half_in_float32)
+_row(p.exp2_p, _exp2, accumulator)
+_row(p.cbrt_p, _cbrt, accumulator)
 
 
 @tf_rules.rule(p.conj_p)
@@ -159,7 +155,7 @@ def _float_rem_rule(ctx, x, y):
     return tf.truncatemod(x, y)
 
 
-_float_rem = in_carrier(_float_rem_rule, _half_in_float32)
+_float_rem = in_carrier(_float_rem_rule, accumulator)
 
 
 # ---- powers --------------------------------------------------------------------------------------
@@ -182,7 +178,7 @@ def _pow_rule(ctx, x, y):
     return tf.where(zero, at_zero, out)
 
 
-_pow_same = in_carrier(_pow_rule, _half_in_float32)
+_pow_same = in_carrier(_pow_rule, accumulator)
 
 
 # ---- order ---------------------------------------------------------------------------------------
@@ -277,7 +273,7 @@ def _atan2(x, y):
     return -i * tf.math.log((y + i * x) / tf.sqrt(x * x + y * y))
 
 
-_row(p.atan2_p, _atan2, _half_in_float32)
+_row(p.atan2_p, _atan2, accumulator)
 
 
 @tf_rules.rule(p.nextafter_p)

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from bedrax.jax2tf.carriers import carrier, in_carrier
+from bedrax.jax2tf.carriers import accumulator, in_carrier
 from bedrax.jax2tf.tables import tf_rules
 from bedrax.lax.primitives import special as p
 from bedrax.tf import tensorflow as tf
-
-
-def _single_or_double(dtype):
-    return tf.float32 if dtype in (tf.float16, tf.bfloat16) else carrier(dtype)
 
 
 def _own(prim, name: str) -> None:
@@ -19,7 +15,7 @@ def _own(prim, name: str) -> None:
             xs = [x if x.shape.rank else tf.broadcast_to(x, tf.shape(shape)) for x in xs]
         return getattr(tf.math, name)(*xs)
 
-    tf_rules.add(prim, in_carrier(rule, _single_or_double), f"tf.math.{name}")
+    tf_rules.add(prim, in_carrier(rule, accumulator), f"tf.math.{name}")
 
 
 for _prim, _name in (
@@ -53,4 +49,4 @@ def _erf_inv(ctx, x):
     return tf.where(tf.equal(tf.abs(x), 1), x * float("inf"), value * x)
 
 
-tf_rules.add(p.erf_inv_p, in_carrier(_erf_inv, _single_or_double), "formula")
+tf_rules.add(p.erf_inv_p, in_carrier(_erf_inv, accumulator), "formula")

@@ -23,12 +23,6 @@ def matrices(name: str, *xs: ArrayLike, square: bool = False) -> list[Array]:
     return out
 
 
-def adjoint(a: Array) -> Array:
-    """Conjugate transposes."""
-    a = jnp.swapaxes(a, -1, -2)
-    return jnp.conj(a) if dtypes.is_complex(a.dtype) else a
-
-
 def columns(name: str, a: Array, b: Array) -> tuple[Array, Array, bool]:
     """`a`, and right-hand sides as matrices, both with the batch axes of both; and whether `b` is one vector."""
     n = a.shape[-2]

@@ -10,10 +10,11 @@ from bedrax.core import dtypes
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
 from bedrax.lax.choices import one_of
+from bedrax.lax.matrices import adjoint
 from bedrax.lax.primitives import linalg as factor
 from bedrax.numpy.arguments import inexact
 from bedrax.scipy.defining import ArrayLike
-from bedrax.scipy.linalg.arguments import adjoint, complexified, matrices
+from bedrax.scipy.linalg.arguments import complexified, matrices
 
 __all__ = [
     "cho_factor", "cholesky", "eigh", "eigh_tridiagonal", "hessenberg", "lu", "lu_factor", "polar", "qr",

@@ -12,9 +12,10 @@ from bedrax.autodiff import jvp
 from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
+from bedrax.lax.matrices import adjoint
 from bedrax.lax.primitives import linalg as factor
 from bedrax.scipy.defining import ArrayLike
-from bedrax.scipy.linalg.arguments import adjoint, complexified, matrices
+from bedrax.scipy.linalg.arguments import complexified, matrices
 
 __all__ = ["expm", "expm_frechet", "funm", "sqrtm"]
 

@@ -10,10 +10,11 @@ from bedrax.core import dtypes
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
 from bedrax.lax.choices import one_of
+from bedrax.lax.matrices import adjoint
 from bedrax.lax.primitives import linalg as factor
 from bedrax.numpy.arguments import array
 from bedrax.scipy.defining import ArrayLike
-from bedrax.scipy.linalg.arguments import adjoint, columns, complexified, matrices
+from bedrax.scipy.linalg.arguments import columns, complexified, matrices
 from bedrax.scipy.linalg.factorizations import cholesky
 
 __all__ = ["cho_solve", "det", "inv", "lu_solve", "solve", "solve_sylvester", "solve_triangular"]

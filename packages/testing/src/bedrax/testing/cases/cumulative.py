@@ -5,13 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from bedrax.lax.primitives import cumulative as p
-from bedrax.testing.records import OpCase, arg
+from bedrax.testing.records import OpCase, arg, into
 
 CASES: list[OpCase] = []
-
-
-def _add(prim, name, fun, args, oracle, **kw):
-    CASES.append(OpCase(prim, name, fun, tuple(args), oracle=oracle, **kw))
+_add = into(CASES)
 
 
 def _accumulated(ufunc, axis, reverse):

@@ -5,14 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from bedrax.lax.primitives import random_bits as p
-from bedrax.testing.records import OpCase, arg
+from bedrax.testing.records import OpCase, arg, into
 
 CASES: list[OpCase] = []
 UNSAMPLED = {p.rng_uniform_p: "its generator has hidden state; test_random_bits.py tests its range"}
 
 
-def _add(prim, name, fun, args, **kw):
-    CASES.append(OpCase(prim, name, fun, tuple(args), **kw))
+_add = into(CASES)
 
 
 def _word(shape=()):

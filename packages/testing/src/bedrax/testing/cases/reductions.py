@@ -6,13 +6,10 @@ import numpy as np
 
 from bedrax.lax.primitives import elementwise as e
 from bedrax.lax.primitives import reductions as p
-from bedrax.testing.records import OpCase, arg
+from bedrax.testing.records import OpCase, arg, into
 
 CASES: list[OpCase] = []
-
-
-def _add(prim, name, fun, args, oracle, **kw):
-    CASES.append(OpCase(prim, name, fun, tuple(args), oracle=oracle, **kw))
+_add = into(CASES)
 
 
 def _reduction(prim, fun, ufunc, samples):

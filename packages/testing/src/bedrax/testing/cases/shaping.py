@@ -6,13 +6,10 @@ import ml_dtypes
 import numpy as np
 
 from bedrax.lax.primitives import shaping as p
-from bedrax.testing.records import OpCase, arg
+from bedrax.testing.records import OpCase, arg, into
 
 CASES: list[OpCase] = []
-
-
-def _add(prim, name, fun, args, oracle, **kw):
-    CASES.append(OpCase(prim, name, fun, tuple(args), oracle=oracle, **kw))
+_add = into(CASES)
 
 
 _add(p.broadcast_in_dim_p, "new axes", lambda x: p.broadcast_in_dim(x, (2, 3, 4, 5), (1, 3)), [arg((3, 5))],

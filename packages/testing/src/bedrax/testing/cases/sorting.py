@@ -6,13 +6,10 @@ import ml_dtypes
 import numpy as np
 
 from bedrax.lax.primitives import sorting as p
-from bedrax.testing.records import OpCase, arg
+from bedrax.testing.records import OpCase, arg, into
 
 CASES: list[OpCase] = []
-
-
-def _add(prim, name, fun, args, oracle, **kw):
-    CASES.append(OpCase(prim, name, fun, tuple(args), oracle=oracle, **kw))
+_add = into(CASES)
 
 
 _EDGE = np.float32([3, np.nan, -np.inf, 0, -1, np.inf, -np.nan, 1e-40, -0.0])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bedrax.lax.primitives import special as p
-from bedrax.testing.records import OpCase, arg
+from bedrax.testing.records import OpCase, arg, into
 
 CASES: list[OpCase] = []
 
@@ -21,8 +21,7 @@ def _scipy(name, *more):
     return oracle
 
 
-def _add(prim, name, fun, args, **kw):
-    CASES.append(OpCase(prim, name, fun, tuple(args), **kw))
+_add = into(CASES)
 
 
 _NAN, _INF = np.nan, np.inf

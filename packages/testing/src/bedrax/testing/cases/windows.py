@@ -8,13 +8,10 @@ import numpy as np
 
 from bedrax.lax.primitives import elementwise as e
 from bedrax.lax.primitives import windows as p
-from bedrax.testing.records import OpCase, arg
+from bedrax.testing.records import OpCase, arg, into
 
 CASES: list[OpCase] = []
-
-
-def _add(prim, name, fun, args, oracle=None, **kw):
-    CASES.append(OpCase(prim, name, fun, tuple(args), oracle=oracle, **kw))
+_add = into(CASES)
 
 
 def _loop(reduce, init, window, strides, padding, base=None, dilation=None):
