@@ -52,13 +52,25 @@ aval_functions[Node] = operator.attrgetter("aval")
 class Entry:
     """One recorded operation."""
 
-    __slots__ = ("args", "outs", "params", "prim")
+    __slots__ = ("args", "names", "outs", "params", "prim")
 
     def __init__(self, prim, args, params):
+        self.names = current.names  # what was in force: it is again on the way back
         self.prim = prim
         self.args = args
         self.params = params
         self.outs: list[Node] = []
+
+
+def _named(entry: Entry, rule: Callable, ct: Any, args: Sequence[Any]) -> Sequence[Any]:
+    """What a rule sends back, under the names that were in force; operations at once are known by none."""
+    if current.trace is eval_trace:
+        return rule(ct, *args, **entry.params)
+    saved, current.names = current.names, entry.names
+    try:
+        return rule(ct, *args, **entry.params)
+    finally:
+        current.names = saved
 
 
 def _at_home(ct: Any, aval: Any) -> Any:
@@ -151,9 +163,10 @@ class Tape(Trace):
                     continue
             args = entry.args
             marked = [UndefinedPrimal(x.aval) if type(x) is Node and x._trace is self else x for x in args]
-            for x, back in zip(args, transpose_rules[prim](ct, *marked, **entry.params), strict=True):
-                if back is not None and type(x) is Node and x._trace is self:
-                    add(x, back)
+            back = _named(entry, transpose_rules[prim], ct, marked) if entry.names else transpose_rules[prim](ct, *marked, **entry.params)
+            for x, arrives in zip(args, back, strict=True):
+                if arrives is not None and type(x) is Node and x._trace is self:
+                    add(x, arrives)
         return [_at_home(cotangents[id(n)], n.aval) if id(n) in cotangents else Zero(n.aval) for n in inputs]
 
     def _reached(self, nodes: Sequence[Node]) -> set[int]:

@@ -29,6 +29,13 @@ class named_scope(contextlib.ContextDecorator):
         current.names = current.names[:-1]  # the object keeps nothing: threads may share it
 
 
+def scopes(names: tuple) -> tuple:
+    """What an equation keeps of the names in force: their path, and what stands there for the compiler: pairs."""
+    path = "/".join([n for n in names if type(n) is str])
+    pairs = tuple({k: v for n in names if type(n) is not str for k, v in n}.items())
+    return (path, pairs) if pairs else (path,)
+
+
 def named_call(fun: Callable, *, name: str | None = None) -> Callable:
     """`fun`, run in a `named_scope` (of the function's own name by default)."""
     return functools.wraps(fun)(named_scope(name or getattr(fun, "__name__", "call"))(fun))

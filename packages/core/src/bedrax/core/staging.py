@@ -20,6 +20,7 @@ from bedrax.core import avals, caches, config, errors, source, tracing, typechec
 from bedrax.core.avals import AbstractValue, aval_of
 from bedrax.core.columns import Column
 from bedrax.core.ir import DebugInfo, Eqn, Jaxpr, Literal, Var, eval_jaxpr, no_effects
+from bedrax.core.names import scopes
 from bedrax.core.signatures import Signature, leaf_names
 from bedrax.core.tables import effect_rules, pure
 from bedrax.core.tracing import Trace, Tracer, current
@@ -188,7 +189,7 @@ class StagingTrace(Trace):
             self.has_effects = self.has_effects or bool(effects)
         where = source.user_frame(3)  # `record`, `process` and what calls them are ours
         if current.names and where is not None and len(where) == 2:
-            where = (*where, "/".join(current.names))
+            where = (*where, *scopes(current.names))
         if prim.multiple_results:
             outvars = [Var(a) for a in out]
             self.eqns.append(Eqn(prim, invars, outvars, params, effects, where))

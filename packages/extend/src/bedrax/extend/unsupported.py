@@ -22,7 +22,7 @@ _CORES = (
 )  # fmt: skip
 _ATTENTION = ("CausalMask", "MultiHeadMask", "NumpyMask", "SegmentIds", "make_splash_mha")
 
-_HINTS = ("attr_get", "control_dep", "schedule", "scheduling_group", "set_xla_metadata", "xla_metadata_call")
+_HINTS = ("attr_get", "control_dep", "schedule", "scheduling_group", "xla_metadata_call")
 _ROOFLINE = ("register_roofline", "register_standard_roofline", "roofline", "roofline_and_grad")
 
 reasons: dict[str, str] = {
@@ -82,7 +82,7 @@ def _function(name: str) -> Callable[..., Any]:
 
 register_hlo_module_transformation = _function("register_hlo_module_transformation")
 
-attr_get, control_dep, schedule, scheduling_group, set_xla_metadata, xla_metadata_call = map(_function, _HINTS)
+attr_get, control_dep, schedule, scheduling_group, xla_metadata_call = map(_function, _HINTS)
 register_roofline, register_standard_roofline, roofline, roofline_and_grad = map(_function, _ROOFLINE)
 make_error_array = _function("make_error_array")
 

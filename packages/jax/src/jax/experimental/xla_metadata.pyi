@@ -1,1 +1,1 @@
-from bedrax.extend.unsupported import set_xla_metadata as set_xla_metadata
+from bedrax.extend.metadata import set_xla_metadata as set_xla_metadata

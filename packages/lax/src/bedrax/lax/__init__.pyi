@@ -104,7 +104,7 @@ from .primitives.linalg import (
 )  # fmt: skip
 from .primitives.markers import (
     after_all as after_all, after_all_p as after_all_p, create_token as create_token,
-    create_token_p as create_token_p, dce_sink as dce_sink, dce_sink_p as dce_sink_p,
+    create_token_p as create_token_p, dce_sink as dce_sink, dce_sink_p as dce_sink_p, hint, hint_p,
     platform_dependent as platform_dependent, platform_index_p, stage as stage, stage_p as stage_p,
 )  # fmt: skip
 from .primitives.placement import free, is_split, placed, placed_result, reshard_p, shard_alike_p

@@ -9,5 +9,6 @@ from bedrax.tf import tensorflow as tf
 tf_rules.add(p.create_token_p, lambda ctx: avals.token)
 tf_rules.add(p.after_all_p, lambda ctx, *operands: avals.token)
 tf_rules.add(p.stage_p, lambda ctx, x: x)
+tf_rules.add(p.hint_p, lambda ctx, x, *, pairs: x)
 tf_rules.add(p.dce_sink_p, lambda ctx, *operands, prevent_mlir_dce: [])
 tf_rules.add(p.platform_index_p, lambda ctx, *, platforms: tf.constant(p.index_of_platform("cpu", platforms)))

@@ -15,7 +15,7 @@ from bedrax.lax.primitives import control_flow
 
 __all__ = [
     "after_all", "after_all_p", "create_token", "create_token_p", "dce_sink", "dce_sink_p", "platform_dependent",
-    "platform_index_p", "stage", "stage_p",
+    "hint", "hint_p", "platform_index_p", "stage", "stage_p",
 ]  # fmt: skip
 
 _FAMILY = "markers"
@@ -60,6 +60,16 @@ stage_p.abstract_eval = lambda aval: aval
 def stage(x, /):
     """`x`, such as a Python scalar, as an array; inside a transformed function, as a value of its program."""
     return stage_p.bind(x)
+
+
+# The operation that makes the operand gets hints for the compiler. params: pairs (of texts)
+hint_p = Primitive("xla_metadata_value", _FAMILY)
+hint_p.abstract_eval = lambda aval, *, pairs: aval
+
+
+def hint(x, pairs: tuple[tuple[str, str], ...]):
+    """`x`, a pytree of arrays; the operations that make its leaves hand `pairs` to the compiler."""
+    return pytree.tree_map(lambda leaf: hint_p.bind(leaf, pairs=pairs), x)
 
 
 # params: prevent_mlir_dce

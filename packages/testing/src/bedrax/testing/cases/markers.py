@@ -18,6 +18,7 @@ def _by_platform(x):
 
 CASES = [
     OpCase(p.stage_p, "vector", lambda x: lax.mul(lax.stage(x), x), (arg((3,)),), oracle=np.square),
+    OpCase(p.hint_p, "of_a_product", lambda x: p.hint(lax.mul(x, x), (("k", "1"),)), (arg((3,)),), oracle=np.square),
     OpCase(p.dce_sink_p, "unused", _sunk, (arg((3,)),), oracle=np.square),
     OpCase(p.platform_index_p, "of_three", _by_platform, (arg((2, 3)),), oracle=np.sin),
 ]  # fmt: skip

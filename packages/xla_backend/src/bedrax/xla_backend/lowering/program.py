@@ -19,7 +19,7 @@ from bedrax.core.staging import trace_to_jaxpr
 from bedrax.core.tables import families_on_bases
 from bedrax.lax import element_types
 from bedrax.xla_backend import tables
-from bedrax.xla_backend.lowering import types
+from bedrax.xla_backend.lowering import hints, types
 from bedrax.xla_backend.lowering.build import Block, array_constant
 from bedrax.xla_backend.lowering.custom_calls import Caller
 from bedrax.xla_backend.lowering.partitioner import Gspmd
@@ -187,6 +187,8 @@ def inline(block: Block, jaxpr: Jaxpr, operands: Sequence[Any], consts: Sequence
                 out = lower_equation(ctx, values) if rule is None else rule(ctx, *values, **eqn.params)
         except ir.MLIRError as error:
             raise _lowering_bug(ctx, error) from error
+        if eqn.source_info is not None and len(eqn.source_info) > 3:
+            hints.mark_all(out, values, eqn.source_info[3])
         if program.symbolic:
             _remember_shapes(program, eqn.outvars, out if type(out) is list or type(out) is tuple else [out])
         if program.num_partitions > 1:
@@ -255,7 +257,7 @@ def _location(prim, source_info) -> Any:
         name, child, code = prim.name, None, None
         if source_info is not None:
             code = source_info[0]
-            if len(source_info) > 2:
+            if len(source_info) > 2 and source_info[2]:
                 name = f"{source_info[2]}/{name}"
             file, line, _, column, *_ = source.position_of(source_info[:2])
             child = ir.Location.file(file, line, column, _context)

@@ -1,0 +1,33 @@
+"""Hints for the compiler: attributes of operations, which it keeps as it finds them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from bedrax.xla_backend.lowering import types
+from bedrax.xla_backend.lowering.types import ir
+
+_NAME = "mhlo.frontend_attributes"
+
+
+def mark(op: Any, pairs: Sequence[tuple[str, str]]) -> None:
+    """Add pairs to those that an operation has; a key that it has keeps its value."""
+    have = {}
+    if _NAME in op.attributes:
+        have = {named.name: named.attr for named in ir.DictAttr(op.attributes[_NAME])}
+    said = {k: types.string(v) for k, v in pairs}
+    op.attributes[_NAME] = ir.DictAttr.get({**said, **have}, types.context)
+
+
+def mark_all(results: Any, operands: Sequence[Any], pairs: Sequence[tuple[str, str]]) -> None:
+    """Mark the operations that a rule made: those from which its results follow, up to its operands."""
+    waiting = list(results) if isinstance(results, list | tuple) else [results]
+    seen = {v.owner for v in operands if isinstance(v.owner, ir.Operation | ir.OpView)}
+    while waiting:
+        op = getattr(waiting.pop(), "owner", None)
+        if not isinstance(op, ir.Operation | ir.OpView) or op in seen or op.name == "stablehlo.constant":
+            continue
+        seen.add(op)
+        mark(op, pairs)
+        waiting += op.operands
