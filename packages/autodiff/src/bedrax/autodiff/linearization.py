@@ -163,7 +163,11 @@ class Tape(Trace):
                     continue
             args = entry.args
             marked = [UndefinedPrimal(x.aval) if type(x) is Node and x._trace is self else x for x in args]
-            back = _named(entry, transpose_rules[prim], ct, marked) if entry.names else transpose_rules[prim](ct, *marked, **entry.params)
+            back = (
+                _named(entry, transpose_rules[prim], ct, marked)
+                if entry.names
+                else transpose_rules[prim](ct, *marked, **entry.params)
+            )
             for x, arrives in zip(args, back, strict=True):
                 if arrives is not None and type(x) is Node and x._trace is self:
                     add(x, arrives)
