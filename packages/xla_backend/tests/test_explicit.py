@@ -54,6 +54,20 @@ PROGRAMS = {
         shape = ShapeDtypeStruct((8, 8), np.float32, sharding=A.sharding)
         assert xla.jit(lambda a: lax.sin(a)).lower(shape).compile()(A).sharding == A.sharding
     """,
+    "another shape": """
+        from bedrax.parallel import AbstractMesh
+        from bedrax.parallel.meshes import use_abstract_mesh
+        with set_mesh(mesh):
+            def flat(a):
+                with use_abstract_mesh(AbstractMesh((8,), ("all",), (AxisType.Explicit,))):
+                    moved = reshard(a, P("all"))
+                    assert text(moved) == "f32[8@all,8]", text(moved)
+                    return moved * 2
+            out = xla.jit(flat)(A)
+            assert text(out) == "f32[8@all,8]" and out.sharding.mesh.shape_tuple == (("all", 8),)
+            assert list(out.sharding.mesh.devices.flat) == list(mesh.devices.flat)
+            np.testing.assert_allclose(np.asarray(out), M * 2)
+    """,
     "inferred": """
         from bedrax.parallel import shard_map
         with set_mesh(mesh):

@@ -8,6 +8,7 @@ import textwrap
 
 import pytest
 
+from bedrax.parallel.meshes import physical_mesh
 from bedrax.xla_backend import sharding as s
 
 P = s.PartitionSpec
@@ -31,8 +32,8 @@ def test_meshes_of_one_device():
     assert mesh == s.make_mesh((1, 1), ("x", "y"))
     assert mesh.abstract_mesh.axis_names == ("x", "y")
     with mesh:
-        assert s.physical_mesh() is mesh
-    assert s.physical_mesh().empty
+        assert physical_mesh() is mesh
+    assert physical_mesh().empty
     named = s.NamedSharding(mesh, P("x"))
     assert named.is_fully_replicated
     assert named.shard_shape((4, 2)) == (4, 2)

@@ -325,6 +325,21 @@ def physical_mesh() -> Mesh:
     return entered[-1] if entered else empty_mesh()
 
 
+def mesh_of_specs() -> Mesh:
+    """The mesh that a bare spec is over: the current one, its devices in the shape of the abstract mesh in force."""
+    mesh = get_mesh()
+    mesh = physical_mesh() if mesh.empty else mesh
+    abstract = _meshes.value.abstract
+    return mesh if mesh.empty or abstract is None else in_shape_of(abstract, mesh)
+
+
+def in_shape_of(abstract: AbstractMesh, mesh: Mesh) -> Mesh:
+    """The devices of a mesh with the axes of another one, if there are as many; else the mesh as it is."""
+    if abstract.shape_tuple == mesh.shape_tuple or abstract.size != mesh.size:
+        return mesh
+    return Mesh(mesh.devices.reshape(abstract.axis_sizes), abstract.axis_names, axis_types=abstract.axis_types)
+
+
 class set_mesh:
     """Make a mesh the current one, from now on or as a context manager."""
 

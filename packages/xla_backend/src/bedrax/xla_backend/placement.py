@@ -20,6 +20,7 @@ from bedrax.lax.primitives.placement import Memory, anywhere, reshard_p
 from bedrax.numpy_backend.executor import to_numpy
 from bedrax.numpy_backend.host_array import HostArray
 from bedrax.parallel import AxisType, Mesh, PartitionSpec, meshes
+from bedrax.parallel.meshes import in_shape_of
 from bedrax.parallel.primitives import OnMesh
 from bedrax.xla_backend import clients
 from bedrax.xla_backend.door import runtime
@@ -617,7 +618,7 @@ def _as_typed(place: Any, aval: Any, mesh: Any, otherwise: Any) -> Any:
     """Where a result goes of which nobody said: as its type tells."""
     if place is not None or not aval.is_array:
         return place
-    return otherwise if aval.split is None else NamedSharding(mesh, aval.split.spec)
+    return otherwise if aval.split is None else NamedSharding(in_shape_of(aval.split.mesh, mesh), aval.split.spec)
 
 
 def _layouts(args: Sequence[Any], arguments: tuple, results: tuple) -> tuple | None:

@@ -21,7 +21,7 @@ from bedrax.core import dims, tracing
 from bedrax.core.avals import ShapedArray
 from bedrax.lax.primitives.placement import Memory, anywhere
 from bedrax.parallel import explicit
-from bedrax.parallel.meshes import AbstractMesh, AxisType, Mesh, get_abstract_mesh, get_mesh, physical_mesh
+from bedrax.parallel.meshes import AbstractMesh, AxisType, Mesh, get_abstract_mesh, get_mesh, mesh_of_specs
 from bedrax.parallel.specs import UNCONSTRAINED, PartitionSpec, axes_of, check_pspec
 from bedrax.xla_backend import clients
 from bedrax.xla_backend.door import runtime
@@ -288,8 +288,7 @@ def _resolved(where: Any, what: str) -> Any:
     if isinstance(where, Space):
         return Memory(where.value)
     if isinstance(where, PartitionSpec):
-        mesh = get_mesh()
-        mesh = physical_mesh() if mesh.empty else mesh
+        mesh = mesh_of_specs()
         if mesh.empty:
             raise ValueError(
                 f"{what}: {where} names axes of a mesh, and none is in force. Use jax.set_mesh, or give a NamedSharding"
