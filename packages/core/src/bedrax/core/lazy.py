@@ -65,11 +65,11 @@ def attach_stub(
         sys.modules[module].__dict__[name] = value
         return value
 
-    for name, (home, _) in places.items():
-        if home == f"{module}.{name}":
+    for home in dict.fromkeys([home for home, _ in places.values()]):
+        inside, _, name = home.rpartition(".")
+        if inside == module and places.get(name, ("",))[0] == home:
             get(name)
-    names = sorted(places)
-    return get, lambda: names, sorted(n for n in public if not n.startswith("_"))
+    return get, sorted(places).copy, [n for n in sorted(public) if n[0] != "_"]
 
 
 def _present(value: Any, module: str, example: str) -> None:
@@ -108,7 +108,8 @@ def _read(stub: str, package: str) -> tuple[dict[str, tuple[str, str]], set[str]
                         public.update(exported)
                     else:
                         places[name.asname or name.name] = (home, name.name)
-                        public.update([name.asname] if name.asname else [])
+                        if name.asname:
+                            public.add(name.asname)
             case ast.Assign([ast.Name(local)], ast.Name(name)):
                 places[local] = places[name]
                 public.add(local)

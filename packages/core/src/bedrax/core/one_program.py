@@ -31,7 +31,7 @@ _INEXACT = (tuple, float, complex, np.inexact)
 _DEFAULTS = (int, str, type, type(None), np.dtype, Enum)  # what defaults of constants look like
 _DTYPES = frozenset(dtypes.all_dtypes)
 _UNREADABLE: Any = object()
-_ODD = (_UNREADABLE,)
+_STARRED = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 
 
 class _Exact:
@@ -110,8 +110,21 @@ def _read(args: tuple, kwargs: dict, positions: Sequence[bool], static: frozense
 
 
 def _odd(args: tuple, known: Sequence[set]) -> tuple:
-    """`_ODD` if one of the arguments, among which are constants, is to be read."""
-    return () if len(args) <= len(known) and all(map(contains, known, map(type, args))) else _ODD
+    """Not empty if one of the arguments, among which are constants, is to be read."""
+    return () if len(args) <= len(known) and all(map(contains, known, map(type, args))) else (_UNREADABLE,)
+
+
+def _parameters(fun: Callable) -> tuple[list[str], list[str], dict[str, Any]]:
+    """(names of parameters, those that may be positional, defaults); at once from the code of a plain function."""
+    code = getattr(fun, "__code__", None)
+    if code is None or hasattr(fun, "__wrapped__") or hasattr(fun, "__signature__") or code.co_flags & _STARRED:
+        found = inspect.signature(fun).parameters.values()
+        positional = [p.name for p in found if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        return [p.name for p in found], positional, {p.name: p.default for p in found if p.default is not p.empty}
+    names = list(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
+    positional, last = names[: code.co_argcount], fun.__defaults__ or ()  # type: ignore[attr-defined]
+    defaults = dict(zip(positional[len(positional) - len(last) :], last, strict=True))
+    return names, positional, {**defaults, **(fun.__kwdefaults__ or {})}  # type: ignore[attr-defined]
 
 
 def _checked(fun: Callable, static: Sequence[str], arrays: Sequence[str]) -> list[bool]:
@@ -120,22 +133,17 @@ def _checked(fun: Callable, static: Sequence[str], arrays: Sequence[str]) -> lis
     Raises:
       TypeError: a name is no parameter, or a parameter whose default is no array is neither static nor among `arrays`.
     """
-    parameters = inspect.signature(fun).parameters
+    names, positional, defaults = _parameters(fun)
     name = getattr(fun, "__name__", fun)
     for given in (*static, *arrays):
-        if given not in parameters:
-            raise TypeError(f"one_program: {name} has no parameter {given!r}, only {', '.join(parameters)}")
-    for p in parameters.values():
-        if (
-            p.name not in static
-            and p.name not in arrays
-            and isinstance(p.default, _DEFAULTS)
-            and p.default is not p.empty
-        ):
+        if given not in names:
+            raise TypeError(f"one_program: {name} has no parameter {given!r}, only {', '.join(names)}")
+    for n, default in defaults.items():
+        if isinstance(default, _DEFAULTS) and n not in static and n not in arrays:
             raise TypeError(
-                f"one_program: is {p.name}={p.default!r} of {name} a constant or an array? Name it in `static` or `arrays`"
+                f"one_program: is {n}={default!r} of {name} a constant or an array? Name it in `static` or `arrays`"
             )
-    return [p.name in static for p in parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    return [n in static for n in positional]
 
 
 def one_program(

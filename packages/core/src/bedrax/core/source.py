@@ -6,10 +6,10 @@ somebody reads it), the description of such a place, and tracebacks without our 
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import sys
-import sysconfig
 import threading
 from collections.abc import Callable
 from types import CodeType, FrameType, TracebackType
@@ -56,8 +56,8 @@ def _is_ours_file(filename: str) -> bool:
 
 
 # functools and contextlib call back into us, so they stand between our frames and the user's.
-for _name in ("functools.py", "contextlib.py"):
-    register_exclusion(os.path.join(sysconfig.get_paths()["stdlib"], _name))
+for _module in (functools, contextlib):
+    register_exclusion(_module.__file__)
 
 
 def user_frame(depth: int = 1) -> Source | None:

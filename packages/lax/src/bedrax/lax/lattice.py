@@ -6,6 +6,7 @@ written down in `_STANDARD_EDGES` (https://docs.jax.dev/en/latest/type_promotion
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -50,6 +51,7 @@ def _upper_sets(edges: dict[Any, tuple]) -> dict[Any, frozenset]:
     node = lambda n: n if isinstance(n, type) else _NAMED[n]
     graph = {node(k): [node(v) for v in vs] for k, vs in edges.items()}
 
+    @functools.cache
     def above(n: Any) -> frozenset:
         return frozenset([n]).union(*(above(m) for m in graph.get(n, ())))
 

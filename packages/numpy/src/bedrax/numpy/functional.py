@@ -15,13 +15,13 @@ from bedrax.numpy.arguments import array, axis_index
 
 _LABEL = r"[A-Za-z_]\w*|\d+"
 _TERM = rf"\((?:(?:{_LABEL})(?:,(?:{_LABEL}))*)?,?\)"
-_SIGNATURE = re.compile(rf"^(?:{_TERM}(?:,{_TERM})*)?->{_TERM}(?:,{_TERM})*$")
+_SIGNATURE = rf"^(?:{_TERM}(?:,{_TERM})*)?->{_TERM}(?:,{_TERM})*$"
 
 
 def parse_signature(signature: str) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]]:
     """The dimensions that each operand and each result of a generalized ufunc has: ``"(m,n),(n)->(m)"``."""
     text = re.sub(r"\s+", "", signature)
-    if not _SIGNATURE.match(text):
+    if not re.match(_SIGNATURE, text):
         raise ValueError(f"not a valid gufunc signature: {signature}")
     read = lambda part: [tuple(re.findall(_LABEL, term)) for term in re.findall(_TERM, part)]
     given, results = text.split("->")
