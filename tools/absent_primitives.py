@@ -26,8 +26,7 @@ ABSENT = {
         "log_read new_box new_log new_ref pin run_state swap unpin"
     ),
     "annotations for the compiler or the partitioner that have no counterpart": (
-        "buffer_callback compute_on inspect_sharding layout_constraint shard_alike tie "
-        "xla_metadata_call"
+        "buffer_callback compute_on inspect_sharding layout_constraint shard_alike tie xla_metadata_call"
     ),
     "what it does is not an operation of programs here but of the code that makes them (dimensions are values of "
     "`dim_as_value`, printing is a `debug_callback`, an extended dtype is evaluated on its base; the "
