@@ -1,18 +1,21 @@
 """Every record of the surface with arguments of other kinds, on this `jax` and on another: where do results differ?
 
 `run OUT [PREFIX...] [=KIND...]` writes what each call of the public functions whose names start so gives with the `jax`
-that is installed, for some kinds of arguments; `compare THEIRS OURS` prints what differs: in raising an error, in structure, type, weak type, shape, or value.
+that is installed, for some kinds of arguments; `compare THEIRS OURS` prints what differs: in raising an error, in structure, type, weak type, shape, or value. What is
+meant stands in `meant.py`, with its reason; anything else makes it fail. `page` prints that table for `docs/differences.md`.
 """
 
 import collections
 import contextlib
 import pickle
+import re
 import signal
 import sys
 import warnings
 from pathlib import Path
 
 import jax
+import meant
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "surface"))
@@ -39,6 +42,7 @@ KINDS = {
     "float": _number,
     "int": _floats(lambda x: _number(x, lambda v: int(5 * v))),
     "int8": _floats(lambda x: (5 * x).astype(np.int8)),
+    "uint8": _floats(lambda x: (5 * x).astype(np.uint8)),
     "bool": _floats(lambda x: x > 0.5),
     "float16": _floats(lambda x: x.astype(np.float16)),
     "bfloat16": _floats(lambda x: x.astype(jax.numpy.bfloat16)),
@@ -81,7 +85,7 @@ def run(out, *chosen):
 
 
 def _result(record, change):
-    """("ok", structure, leaves), or ("error", type, text)."""
+    """("ok", structure, leaves), or ("error", type, text, types that it is one of)."""
     args, kwargs = jax.tree.map(
         lambda x: change(x) if isinstance(x, np.ndarray | np.generic) else x, (record.args, record.kwargs)
     )
@@ -90,7 +94,7 @@ def _result(record, change):
         leaves, tree = jax.tree.flatten(record.function(*args, **kwargs))
         return "ok", str(tree), [_described(x) for x in leaves]
     except Exception as e:
-        return "error", type(e).__name__, str(e)[:120]
+        return "error", type(e).__name__, " ".join(str(e)[:120].split()), [c.__name__ for c in type(e).__mro__]
     finally:
         signal.alarm(0)
 
@@ -110,7 +114,7 @@ def _difference(theirs, ours):
         told = lambda r: "returns " + str([d[:4] for d in r[2]]) if r[0] == "ok" else f"raises {r[1]}: {r[2]}"
         return "error", f"theirs {told(theirs)}; ours {told(ours)}"
     if theirs[0] == "error":
-        return ("error type", f"{theirs[1]}: {theirs[2]} / {ours[1]}: {ours[2]}") if theirs[1] != ours[1] else None
+        return None if theirs[1] in ours[3] else ("error type", f"{theirs[1]}: {theirs[2]} / {ours[1]}: {ours[2]}")
     if len(theirs[2]) != len(ours[2]):
         return "structure", f"{theirs[1]} / {ours[1]}"
     for a, b in zip(theirs[2], ours[2], strict=True):
@@ -124,18 +128,33 @@ def _difference(theirs, ours):
     return None
 
 
-def compare(theirs, ours, *leave_out):
-    """Print what differs, but for the kinds of differences to leave out; the number of them is the exit status."""
+def reason(line: str) -> str | None:
+    """Why a difference is meant, or None: it is not."""
+    return next((why for why, patterns in meant.MEANT.items() if any(re.match(p, line) for p in patterns)), None)
+
+
+def compare(theirs, ours):
+    """Print what differs and is not meant, and how many times each reason was; the exit status says whether any does."""
     first, second = _read(theirs), _read(ours)
-    count = collections.Counter()
-    for key in sorted(first.keys() & second.keys()):
-        found = _difference(first[key], second[key])
-        if found is not None and found[0] not in leave_out:
-            count[found[0]] += 1
-            print(f"{key[0]} ({key[1]}): {found[0]}: {found[1]}")
-    print(f"{len(first.keys() & second.keys())} calls compared; differences: {dict(count)}")
-    return min(sum(count.values()), 100)
+    left, count = 0, collections.Counter()
+    for key in sorted(first.keys() | second.keys()):
+        if key in first and key in second:
+            found = _difference(first[key], second[key])
+        else:
+            found = "record", "only " + ("theirs" if key in first else "ours")
+        if found is None:
+            continue
+        line = f"{key[0]} ({key[1]}): {found[0]}: {found[1]}"
+        if (why := reason(line)) is None:
+            left += 1
+            print(line)
+        else:
+            count[why] += 1
+    for why in meant.MEANT:
+        print(f"meant {count[why]:4}: {why}")
+    print(f"{len(first.keys() & second.keys())} calls compared; {left} differ that are not meant")
+    return int(left > 0)
 
 
 if __name__ == "__main__":
-    sys.exit({"run": run, "compare": compare}[sys.argv[1]](*sys.argv[2:]))
+    sys.exit({"run": run, "compare": compare, "page": lambda: print(meant.page())}[sys.argv[1]](*sys.argv[2:]))

@@ -203,3 +203,68 @@ def test_what_is_made_from_a_program_is_of_its_lines():
     for g in (jax.vmap(f), jax.jacfwd(f), jax.jacrev(f), jax.checkpoint(f)):
         text = jax.make_jaxpr(g)(jnp.ones(3)).jaxpr.pretty_print(source_info=True)
         assert all(line in row for row in text.splitlines() if " = sin " in row or " = cos " in row), text
+
+
+@pytest.mark.parametrize("predicate", [jnp.isreal, jnp.iscomplex, jnp.logical_not, lambda x: jnp.logical_and(x, x)])
+def test_predicates_of_python_numbers_are_weakly_typed(predicate):
+    assert predicate(1.0).aval.weak_type and predicate(2).aval.weak_type
+    assert not predicate(np.float32(1)).aval.weak_type
+
+
+def test_equality_of_arrays_is_strongly_typed():
+    for whether in (jnp.array_equal, jnp.array_equiv):
+        assert not whether(1.0, 1.0).aval.weak_type
+
+
+def test_an_update_keeps_how_strong_the_type_is():
+    weak = jnp.asarray(1.0)
+    assert weak.at[...].set(2.0).aval.weak_type and weak.at[...].set(np.float32(2)).aval.weak_type
+    assert not jnp.float32(1).at[...].set(weak).aval.weak_type
+
+
+def test_special_functions_of_python_numbers_are_weakly_typed():
+    for value in (jax.scipy.special.factorial(3), jax.scipy.special.polygamma(1, 2.0)):
+        assert value.aval.weak_type
+    assert not jax.scipy.special.polygamma(1, np.float32(2)).aval.weak_type
+
+
+def test_an_axis_out_of_bounds_is_a_value_and_an_index_error():
+    for wrong in (lambda: jnp.split(1.0, 2), lambda: jnp.swapaxes(A, 0, 1), lambda: jnp.sum(A, axis=1)):
+        for kind in (ValueError, IndexError):
+            with pytest.raises(kind, match="out of bounds for array of dimension"):
+                wrong()
+
+
+def test_an_update_at_a_number_of_an_empty_axis_is_an_error():
+    nothing = jnp.zeros((0, 4))
+    with pytest.raises(IndexError, match="it is empty"):
+        nothing.at[0].set(1)
+    with pytest.raises(IndexError, match="it is empty"):
+        jax.jit(lambda i: nothing.at[i].add(1))(0)
+    assert nothing.at[jnp.array([0])].set(1).shape == (0, 4)
+
+
+def test_round_without_digits_gives_integers():
+    for dtype in (np.int8, np.uint32, bool, np.float32, jnp.bfloat16):
+        rounded = round(jnp.ones(2, dtype))
+        assert rounded.dtype == np.int32 and rounded.tolist() == [1, 1]
+    assert not round(jnp.asarray(2)).aval.weak_type
+    assert round(jnp.float32(1.25), 1).dtype == np.float32
+
+
+def test_products_from_the_front_keep_the_dtype():
+    assert jnp.cumulative_prod(np.int8([1, 2, 3])).dtype == np.int8
+    assert jnp.cumulative_sum(np.int8([1, 2, 3])).dtype == np.int32
+
+
+def test_relu_orders_complex_numbers_by_real_and_then_imaginary_part():
+    x = np.array([1 - 1j, -1 + 1j, 0j, 1j, -1j], np.complex64)
+    np.testing.assert_array_equal(jax.nn.relu(x), [1 - 1j, 0, 0, 1j, 0])
+    assert jax.grad(lambda r: jax.nn.relu(r * (1 + 2j)).imag)(3.0) == 2
+
+
+def test_tensordot_of_the_array_api_takes_its_axes_by_name():
+    x, y = np.arange(6.0).reshape(2, 3), np.arange(12.0).reshape(3, 4)
+    np.testing.assert_allclose(jnp.linalg.tensordot(x, y, axes=1), np.tensordot(x, y, 1))
+    with pytest.raises(TypeError):
+        jnp.linalg.tensordot(x, y, 1)

@@ -52,8 +52,11 @@ def identity(x: ArrayLike) -> Array:
 
 @one_program
 def relu(x: ArrayLike) -> Array:
-    """``max(x, 0)``; the derivative at 0 is 0."""
+    """``max(x, 0)``; the derivative at 0 is 0. Complex numbers are ordered by real, then by imaginary part."""
     x = _numeric("relu", x)
+    if dtypes.is_complex(x.dtype):
+        re, im = lax.real(x), lax.imag(x)
+        return jnp.where((re < 0) | (re == 0) & (im <= 0), 0, x)
     # a comparison rather than a maximum, whose derivative at a tie is 1/2; NaN stays NaN
     return lax.select(lax.le(x, _number(0, x)), lax.full_like(x, 0), x)
 

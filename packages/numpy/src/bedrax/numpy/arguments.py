@@ -49,14 +49,14 @@ def axis_index(axis: Any, ndim: int) -> int:
     """An axis, maybe negative, as one in ``range(ndim)``.
 
     Raises:
-      ValueError: it is out of bounds.
+      numpy.exceptions.AxisError: it is out of bounds (a ValueError, and an IndexError).
       ConcretizationTypeError: it is traced.
     """
     if isinstance(axis, tracing.Tracer) and axis.concrete() is None:
         raise errors.ConcretizationTypeError(axis, "It is given as an axis, which is part of the program.")
     axis = operator.index(axis)
     if not -ndim <= axis < ndim:
-        raise ValueError(f"axis {axis} is out of bounds for array of dimension {ndim}")
+        raise np.exceptions.AxisError(f"axis {axis} is out of bounds for array of dimension {ndim}")
     return axis % ndim
 
 
@@ -97,7 +97,13 @@ def as_bool(x: Any) -> Any:
     aval = aval_of(x)
     if aval.dtype == dtypes.bool_dtype:
         return x
-    return lax.ne(x, np.zeros((), aval.dtype)[()])
+    return lax.ne(x, zero_like(aval))
+
+
+def zero_like(aval: Any) -> Any:
+    """0 as a scalar that is as weakly typed, so what is compared with it stays so."""
+    zero = np.zeros((), aval.dtype)[()]
+    return zero.item() if aval.weak_type else zero
 
 
 def typed(name: str, position: int, x: ArrayLike) -> tuple[Any, Any]:

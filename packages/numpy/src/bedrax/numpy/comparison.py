@@ -57,7 +57,7 @@ def _equal(x: Any, y: Any, equal_nan: bool) -> Array:
     same = equal(x, y)
     if equal_nan and dtypes.is_inexact(x.dtype) and dtypes.is_inexact(y.dtype):
         same = bitwise_or(same, bitwise_and(isnan(x), isnan(y)))
-    return all_(same)
+    return lax.convert_to(all_(same), dtypes.bool_dtype)
 
 
 @one_program(static=("equal_nan",))

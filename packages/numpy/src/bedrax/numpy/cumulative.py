@@ -63,7 +63,7 @@ def _along_axis(name: str, function: Callable, start: int) -> Callable[..., Arra
                 raise ValueError(f"{name} needs axis for an array of rank {x.ndim}; it may be left out for rank 1")  # fmt: skip
             axis = 0
         axis = axis_index(axis, x.ndim)
-        if dtype is None and (dtypes.is_integer(x.dtype)):
+        if dtype is None and function is cumsum and dtypes.is_integer(x.dtype):
             dtype = wide_integer(x.dtype)
         out = function(x, axis, dtype)
         if include_initial:
@@ -71,7 +71,7 @@ def _along_axis(name: str, function: Callable, start: int) -> Callable[..., Arra
             out = lax.concatenate([lax.full(shape, start, out.dtype), out], axis)
         return out
 
-    text = f"""`{function.__name__}` along an axis that must be given unless `x` has rank 1; narrow integers become wide.
+    text = f"""`{function.__name__}` along an axis that must be given unless `x` has rank 1{"; narrow integers become wide" if function is cumsum else ""}.
 
     Args:
       x: array of rank 1 at least.

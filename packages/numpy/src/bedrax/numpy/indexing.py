@@ -170,7 +170,7 @@ def _get_windows(x: Any, plan: Plan, starts: Sequence[Any], wraps: tuple) -> Any
     axes = plan.axes
     if any(kind[0] == RANGE for kind in axes):
         x, plan = _take_ranges(x, plan)
-    if _takes_nothing(plan):
+    if takes_nothing(plan):
         return lax.reshape(x, plan.result_shape)
     sizes, at, negative = [], [], []
     it = iter(zip(starts, wraps[1:], strict=True))
@@ -198,17 +198,17 @@ def _index_dtype(shape: tuple, kinds: set = frozenset()) -> np.dtype:
     return dtypes.canonicalize_dtype(np.int64) if wide else _INT32
 
 
-def _takes_nothing(plan: Plan) -> bool:
-    """Whether an axis without elements is indexed, and no element is asked for.
+def takes_nothing(plan: Plan, kinds: tuple = (POINT, ARRAY)) -> bool:
+    """Whether an axis without elements has an index of these kinds, and no element is asked for.
 
     Raises:
       IndexError: one is.
     """
     for axis, (size, kind) in enumerate(zip(plan.shape, plan.axes, strict=True)):
-        if type(size) is int and size == 0 and kind[0] in (POINT, ARRAY):
+        if type(size) is int and size == 0 and kind[0] in kinds:
             if not any(type(n) is int and n == 0 for n in plan.result_shape):
                 raise IndexError(
-                    f"nothing can be read along axis {axis} of an array of shape {plan.shape}: it is empty"
+                    f"no index is in bounds along axis {axis} of an array of shape {plan.shape}: it is empty"
                 )
             return True
     return False
@@ -230,7 +230,7 @@ def _get_dynamic(x, starts, arrays, plan, mode, indices_are_sorted, unique_indic
     clamps = mode in (GatherScatterMode.CLIP, GatherScatterMode.PROMISE_IN_BOUNDS) and fill_value is None
     if not arrays and clamps:
         return _get_windows(x, plan, starts, wraps)
-    if _takes_nothing(plan):
+    if takes_nothing(plan):
         return lax.reshape(x, plan.result_shape)
     numbers, vectors, sizes = _gather_plan(plan)
     indices = index_vectors(plan, starts, arrays, wraps, vectors)

@@ -10,6 +10,7 @@ import functools
 import math
 import operator
 from collections import namedtuple
+from typing import Any
 
 import bedrax.numpy as jnp
 import numpy as np
@@ -23,7 +24,7 @@ from bedrax.lax.primitives import linalg as factor
 from bedrax.numpy import products
 from bedrax.numpy.arguments import ArrayLike, array, axis_index, inexact
 from bedrax.numpy.norms import matrix_norm, norm, vector_norm
-from bedrax.numpy.products import matmul, multi_dot, tensordot, vecdot
+from bedrax.numpy.products import matmul, multi_dot, vecdot
 
 __all__ = [
     "cholesky", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv", "lstsq", "matmul",
@@ -588,6 +589,16 @@ def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
 def trace(x: ArrayLike, /, *, offset: int = 0, dtype=None) -> Array:
     """The sums of the diagonals of matrices in the last two axes."""
     return products.trace(x, offset=offset, axis1=-2, axis2=-1, dtype=dtype)
+
+
+def tensordot(
+    x1: ArrayLike, x2: ArrayLike, /, *, axes: Any = 2, precision: Any = None, preferred_element_type: Any = None,
+    out_sharding: Any = None,
+) -> Array:  # fmt: skip
+    """Sum of products over chosen axes, as `jax.numpy.tensordot`, with the arguments of the array API."""
+    return products.tensordot(
+        x1, x2, axes, precision=precision, preferred_element_type=preferred_element_type, out_sharding=out_sharding
+    )
 
 
 def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:

@@ -80,7 +80,7 @@ def _round(self, decimals: int = 0, out: None = None) -> Array:
 def _round_builtin(self, ndigits: int | None = None) -> Array:
     if ndigits is None:
         rounded = ufuncs.round(self)
-        return lax.convert_element_type(rounded, int) if dtypes.is_floating(self.dtype) else rounded
+        return rounded if dtypes.is_complex(self.dtype) else lax.convert_to(rounded, dtypes.default_int_dtype())
     return ufuncs.round(self, ndigits)
 
 

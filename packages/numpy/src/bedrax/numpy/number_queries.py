@@ -9,6 +9,7 @@ from bedrax.core.avals import aval_of
 from bedrax.core.one_program import one_program
 from bedrax.lax.primitives import elementwise as ops
 from bedrax.lax.promotion import operand
+from bedrax.numpy.arguments import zero_like
 from bedrax.numpy.ufuncs import _is_inf, imag
 
 
@@ -72,10 +73,10 @@ def isneginf(x, /, out=None):
 def iscomplex(x):
     """Whether elements have an imaginary part other than 0."""
     x = imag(x)
-    return lax.ne(x, np.zeros((), x.dtype)[()])
+    return lax.ne(x, zero_like(aval_of(x)))
 
 
 def isreal(x):
     """Whether elements have the imaginary part 0."""
     x = imag(x)
-    return lax.eq(x, np.zeros((), x.dtype)[()])
+    return lax.eq(x, zero_like(aval_of(x)))

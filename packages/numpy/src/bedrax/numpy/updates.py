@@ -207,6 +207,7 @@ def _without_new(plan: Plan) -> tuple:
 
 
 def _update(x, starts, arrays, values, plan, name, indices_are_sorted, unique_indices, mode, wraps, inside):
+    indexing.takes_nothing(plan, (indexing.POINT,))
     prim, bool_prim, _ = _OPERATIONS[name]
     if x.dtype == _BOOL:
         if bool_prim is None:
@@ -274,5 +275,5 @@ def _set_window(x: Any, plan: Plan, starts: Any, values: Any) -> Any:
     elif shape != sizes:
         values = lax.reshape(values, sizes)
     if sizes == plan.shape:
-        return lax.asarray(values) if not isinstance(values, Array) else values
+        return lax.convert_to(values, x.dtype, aval_of(x).weak_type)
     return dynamic_update_slice(x, values, at, allow_negative_indices=False)

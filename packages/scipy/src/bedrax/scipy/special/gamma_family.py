@@ -101,7 +101,7 @@ def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
     if not dtypes.is_integer(n.dtype):
         raise TypeError(f"polygamma: n holds integers, got {n.dtype}")
     (x,) = floats("polygamma", x)
-    return lax.polygamma(*jnp.broadcast_arrays(n.astype(x.dtype), x))
+    return lax.polygamma(*jnp.broadcast_arrays(lax.convert_to(n, x.dtype, n.aval.weak_type), x))
 
 
 def zeta(x: ArrayLike, q: ArrayLike | None = None) -> Array:
@@ -172,7 +172,8 @@ def factorial(n: ArrayLike, exact: bool = False) -> Array:
         raise NotImplementedError("factorial: exact=True needs integers without bound; use math.factorial.")
     (n,) = floats("factorial", n)
     rounded = jnp.where(n == jnp.round(n), jnp.round(gamma.formula(n + 1)), gamma.formula(n + 1))
-    return jnp.where(n < 0, 0, rounded if dtypes.finfo(n.dtype).bits >= 32 else gamma.formula(n + 1))
+    out = jnp.where(n < 0, 0, rounded if dtypes.finfo(n.dtype).bits >= 32 else gamma.formula(n + 1))
+    return lax.convert_to(out, n.dtype, n.aval.weak_type)
 
 
 @one_program(static=("repetition",), everywhere=True)

@@ -1,0 +1,71 @@
+"""Differences from upstream that are meant: reason -> patterns of the lines that `differential.py compare` prints."""
+
+_RAISES = r".*: error: theirs raises "
+_TYPE = r".*: error type: "
+
+MEANT: dict[str, list[str]] = {
+    "Functions of nothing but Python numbers give weakly typed results.": [
+        r".* \((float|int)\): weak type: .*, False, .* / .*, True, ",
+    ],
+    "Truth values are numbers in arithmetic, as in NumPy: no function refuses them that takes integers.": [
+        _RAISES + r"TypeError: \w+ does not accept dtype bool",
+        _RAISES + r"ValueError: data type <class 'numpy.bool'> not inexact",
+    ],
+    "Small integers and small floats are converted where an operation needs others.": [
+        _RAISES + r"ValueError: data type <class '\S+'> not inexact",
+        _RAISES + r"ValueError: RFFT input must be float32 or float64, got b?float16",
+        _RAISES + r"TypeError: floor does not accept dtype u?int",
+    ],
+    "A Python number is an array of rank 0 wherever an array is taken.": [
+        _RAISES + r"AttributeError: '(float|int)' object has no attribute",
+        _RAISES + r"ValueError: Cannot broadcast to shape with fewer dimensions",
+    ],
+    "A shape is checked before it is used: the error tells it, where upstream meets one of Python or of the compiler.": [
+        _TYPE + r"(AssertionError|AttributeError|MLIRError|XlaRuntimeError|JaxRuntimeError|ZeroDivisionError|OverflowError): ",
+        _TYPE + r"IndexError: (tuple|index|list index) .*out of (range|bounds).* / (ValueError|TypeError): ",
+        _TYPE + r"TypeError: (len\(\) of unsized object|transpose permutation isn't|Input 0 to \w+ must have rank)",
+        _TYPE + r"TypeError: (add got incompatible shapes|convolution requires lhs and rhs ndim|Slice size at index)",
+        _TYPE + r"ValueError: (size must be positive|Cannot lower jaxpr)",
+        r"numpy\.(reshape|polyval|delete|linalg\.cond) \([^)]*\): error type: ",
+    ],
+    "Programs that upstream's compiler does not verify are compiled.": [_RAISES + r"ValueError: Cannot lower jaxpr"],
+    "What is asked of an empty array is answered where NumPy answers it.": [
+        r"numpy\.histogram\w* \(empty\): error: theirs raises ValueError: zero-size array",
+    ],
+    "`extract` fills up to the size that is asked for, which may be larger than the array.": [
+        r"numpy\.extract .*: error: theirs raises ValueError: size must be positive",
+    ],
+    "Which of several right answers is found is free: what is beside the parted element, how an empty set is filled.": [
+        r"(numpy|Array)\.(arg)?partition .*: value: ",
+        r"numpy\.setxor1d \((0-d|float)\): value: ",
+    ],
+    "An axis without elements has no Fourier transform, as in NumPy.": [
+        r"numpy\.fft\.i?r?fft(2|n) \(empty\): error: .* ours raises ValueError: .* is too short",
+    ],
+    "Where points of an interpolation coincide, either of their values is right.": [
+        r"numpy\.interp \((u?int8|bool)\): value: ",
+    ],
+    "`solve` returns the types of its argument; upstream does not ask.": [
+        r"lax\.custom_linear_solve \(int8?\): error: .* solve must return the types of its argument",
+    ],
+    "`in` reads arrays of any rank, as NumPy's does.": [r"Array\.__contains__ .*: error: theirs raises ValueError"],
+    "The remainder of truth values by False is 0, as that of integers by 0 is.": [r"numpy\.fmod \(bool\): value: "],
+    "Shapes are tuples of `int`.": [r"lax\.conv\w*_shape_tuple .*: class: \('int64', .* / \('int', "],
+    "Results are arrays, also where upstream hands a NumPy array back.": [r".*: class: \('ndarray', .* / \('array', "],
+    "Transforms over no axes of reals give reals.": [r"numpy\.fft\.irfftn .*: dtype: "],
+    "The dtype of a root finder's operand may be narrower than its derivative's.": [r"lax\.custom_root .*: error( type)?: "],
+    "Types are promoted of arrays, too; shapes are read of anything that has one.": [
+        r"numpy\.promote_types .*: error: theirs raises TypeError: Cannot construct a dtype from an array",
+        r"lax\.broadcast_shapes .*: error: theirs raises AssertionError",
+    ],
+}  # fmt: skip
+
+
+def page() -> str:
+    """The section of `docs/differences.md`."""
+    rows = [f"| {why} | {' '.join(f'`{_shown(p)}`' for p in patterns)} |" for why, patterns in MEANT.items()]
+    return "\n".join(["| meant | where it shows (patterns of `nox -s differential`) |", "|---|---|", *rows])
+
+
+def _shown(pattern: str) -> str:
+    return pattern.replace("|", "\\|")

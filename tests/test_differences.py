@@ -1,0 +1,56 @@
+"""The differential run judges: what is meant stands in a table, which the documentation shows; anything else fails."""
+
+import pickle
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PROGRAM = ROOT / "tests" / "programs" / "differential.py"
+
+
+def _run(*args):
+    return subprocess.run([sys.executable, PROGRAM, *args], capture_output=True, text=True, cwd=ROOT)
+
+
+def _array(dtype, value, weak=False):
+    return "ok", "*", [("array", dtype, weak, (), np.asarray(value, dtype))]
+
+
+SAME = _array("float32", 1.0)
+REFUSED = ("error", "ValueError", "no", ["ValueError", "Exception"])
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours", "fails"),
+    [
+        (SAME, SAME, False),
+        (SAME, _array("float32", 2.0), True),
+        (SAME, _array("int32", 1), True),
+        (SAME, REFUSED, True),
+        (_array("float32", 1.0), _array("float32", 1.0, True), False),
+        (_array("float32", 1.0, True), SAME, True),
+        (REFUSED, ("error", "AxisError", "no", ["AxisError", "ValueError"]), False),
+        (REFUSED, ("error", "TypeError", "no", ["TypeError"]), True),
+        (SAME, None, True),
+    ],
+)
+def test_what_differs_fails_but_for_what_is_meant(tmp_path, theirs, ours, fails):
+    for name, result in (("theirs", theirs), ("ours", ours)):
+        with open(tmp_path / name, "wb") as file:
+            if result is not None:
+                pickle.dump((("numpy.f", "float"), result), file)
+    done = _run("compare", tmp_path / "theirs", tmp_path / "ours")
+    assert (done.returncode, done.stderr) == (int(fails), "")
+    assert ("numpy.f (float)" in done.stdout) == fails
+
+
+def test_the_page_shows_the_table():
+    table = _run("page").stdout
+    assert table in (ROOT / "docs" / "differences.md").read_text()
+    for pattern in re.findall(r"`([^`]*error[^`]*)`", table):
+        re.compile(pattern)
