@@ -63,10 +63,14 @@ PROGRAMS = {
                     moved = reshard(a, P("all"))
                     assert text(moved) == "f32[8@all,8]", text(moved)
                     return moved * 2
-            out = xla.jit(flat)(A)
-            assert text(out) == "f32[8@all,8]" and out.sharding.mesh.shape_tuple == (("all", 8),)
-            assert list(out.sharding.mesh.devices.flat) == list(mesh.devices.flat)
-            np.testing.assert_allclose(np.asarray(out), M * 2)
+            for f in (flat, xla.jit(flat)):
+                out = f(A)
+                assert text(out) == "f32[8@all,8]" and out.sharding.mesh.shape_tuple == (("all", 8),)
+                assert list(out.sharding.mesh.devices.flat) == list(mesh.devices.flat)
+                np.testing.assert_allclose(np.asarray(out), M * 2)
+            ct = xla.jit(grad(lambda a: reshard(flat(a), P("x", "y")).sum()))(A)
+            assert text(ct) == text(A)
+            np.testing.assert_array_equal(ct, np.full(M.shape, 2, np.float32))
     """,
     "inferred": """
         from bedrax.parallel import shard_map
