@@ -52,6 +52,20 @@ def test_factorizations_of_any_shape(a):
     close(linalg.svd(a, compute_uv=False), sp.svd(a, compute_uv=False))
 
 
+def test_a_vector_for_each_matrix():
+    batch, vectors = np.stack([A + 4 * np.eye(N), P, H.real, 2 * P, 3 * P]), RNG.standard_normal((N, N))  # 5 of 5 by 5
+    each = lambda solve: np.stack([solve(a, v) for a, v in zip(batch, vectors, strict=True)])
+    with pytest.warns(FutureWarning, match="a vector for each matrix"):
+        close(linalg.solve_triangular(batch, vectors), each(sp.solve_triangular))
+        close(linalg.lu_solve(linalg.lu_factor(batch), vectors), each(np.linalg.solve))
+    with pytest.warns(FutureWarning, match="a vector for each matrix"):
+        close(
+            linalg.cho_solve((sp.cholesky(P) * np.ones((2, 1, 1)), False), vectors[:2])[1],
+            np.linalg.solve(P, vectors[1]),
+        )
+    close(linalg.solve(batch, vectors)[2], np.linalg.solve(H.real, vectors))  # there it is a matrix for all
+
+
 @pytest.mark.parametrize("trans", [0, 1, 2])
 @pytest.mark.parametrize("rhs", [b, B])
 def test_solutions(trans, rhs):
@@ -60,7 +74,8 @@ def test_solutions(trans, rhs):
         expected = sp.solve_triangular(C, rhs, trans=trans, lower=lower, unit_diagonal=True)
         close(linalg.solve_triangular(C, rhs, trans=trans, lower=lower, unit_diagonal=True), expected)
     batch = np.stack([C, 2 * C])
-    close(linalg.solve_triangular(batch, B, trans=trans)[1], sp.solve_triangular(2 * C, B, trans=trans))
+    three = B[:, :3]
+    close(linalg.solve_triangular(batch, three, trans=trans)[1], sp.solve_triangular(2 * C, three, trans=trans))
     close(linalg.solve(A, rhs), sp.solve(A, rhs))
     close(linalg.inv(A), sp.inv(A))
     close(linalg.det(A), sp.det(A))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import bedrax.numpy as jnp
 from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
@@ -24,11 +26,19 @@ def matrices(name: str, *xs: ArrayLike, square: bool = False) -> list[Array]:
 
 
 def columns(name: str, a: Array, b: Array) -> tuple[Array, Array, bool]:
-    """`a`, and right-hand sides as matrices, both with the batch axes of both; and whether `b` is one vector."""
+    """`a`, and right-hand sides as matrices, both with the batch axes of both; and whether `b` is vectors.
+
+    A `b` with one axis fewer than `a` and as long a last one is a vector for each matrix, as in NumPy before 2, but for
+    `solve`.
+    """
     n = a.shape[-2]
-    vector = b.ndim == 1
+    vectors = b.ndim == a.ndim - 1 > 1 and name != "solve" and dims.definitely_equal(b.shape[-1], n)
+    vector = b.ndim == 1 or vectors
+    if vectors:
+        words = f"{name}: b of shape {b.shape} is taken for a vector for each matrix of shape {a.shape}, and will be taken for"
+        warnings.warn(f"{words} matrices one day; say which with b[..., None]", FutureWarning, stacklevel=2)
     if vector:
-        b = b[:, None]
+        b = b[..., None]
     if b.ndim < 2 or not dims.definitely_equal(b.shape[-2], n):
         raise ValueError(f"{name}: the right-hand side has {n} rows, as a of shape {a.shape}; got shape {b.shape}")
     batch = jnp.broadcast_shapes(a.shape[:-2], b.shape[:-2])

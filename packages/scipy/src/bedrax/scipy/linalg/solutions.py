@@ -39,7 +39,7 @@ def solve_triangular(
 
     Args:
       a: of shape ``[..., n, n]``; one triangle is read.
-      b: of shape ``[n]`` or ``[..., n, k]``.
+      b: of shape ``[n]`` or ``[..., n, k]``; or ``[..., n]``, with one axis fewer than `a`, with a FutureWarning.
       trans: 0 or "N": solve with a; 1 or "T": with its transpose; 2 or "C": with its conjugate transpose.
       lower: which triangle of `a` is meant.
       unit_diagonal: take the diagonal as ones.
@@ -65,7 +65,7 @@ def cho_solve(
 
     Args:
       c_and_lower: the factor, and whether it is lower triangular.
-      b: of shape ``[n]`` or ``[..., n, k]``.
+      b: of shape ``[n]`` or ``[..., n, k]``; or ``[..., n]``, with one axis fewer than `c`, with a FutureWarning.
     """
     c, lower = c_and_lower
     c, b = matrices("cho_solve", c, b, square=True)
@@ -99,7 +99,7 @@ def lu_solve(
 
     Args:
       lu_and_piv: result of `lu_factor`.
-      b: of shape ``[n]`` or ``[..., n, k]``.
+      b: of shape ``[n]`` or ``[..., n, k]``; or ``[..., n]``, with one axis fewer than `lu`, with a FutureWarning.
       trans: 0: solve with a; 1: with its transpose; 2: with its conjugate transpose.
     """
     one_of("lu_solve", "trans", trans, (0, 1, 2))
