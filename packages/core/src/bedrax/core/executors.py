@@ -37,8 +37,7 @@ class Executor:
       rank: of the backends that are offered, the highest evaluates.
       compiles: whether a program of several operations is run faster than these one by one.
       shares_memory: whether `from_dlpack` takes over another library's memory where it is.
-      ready: what `apply` need not be asked for: primitive -> {params as `marshal` writes them (None: there are none):
-        function of the operands}. None stands for a primitive whose params cannot be written.
+      ready: asked before `apply`: primitive -> {params as `marshal` writes them, or None: function of operands}, or None.
     """
 
     array_types: tuple[type, ...] = ()
