@@ -124,9 +124,15 @@ def docs(session):
 
 @nox.session(default=False)
 def documents(session):
-    """Run the examples in the docstrings of all public objects, then what `docs` runs; names of modules narrow it."""
+    """Run the examples in the docstrings of all public objects, then what `docs` runs; names of modules narrow it.
+
+    `-- --mission FOLDER` runs the mission documents in FOLDER instead, block by block.
+    """
     sync(session, *EVERYTHING, "--group=test")
-    session.run("python", "tools/run_documents.py", *session.posargs, env=QUIET)
+    tool, names = "run_documents", session.posargs
+    if names[:1] == ["--mission"]:
+        tool, names = "run_mission", names[1:]
+    session.run("python", f"tools/{tool}.py", *names, env=QUIET)
 
 
 @nox.session(default=False)

@@ -9,6 +9,8 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
 
 import run_documents
+import run_mission
+from mission_blocks import DOCUMENTS, Row
 
 
 @pytest.mark.parametrize("text", [">>> 1 + 1\n3", "```python\n1 / 0\n```", "```python\n>>> 1 + 1\n3\n```"])
@@ -58,3 +60,61 @@ assert "1, 10" in pydoc.render_doc(jax.vmap) or ">>> jax.vmap" in pydoc.render_d
 def test_examples_of_two_modules():
     """In a process of their own: once `jax` is imported, public functions say that they are its."""
     assert not run(run_documents.__file__, "bedrax.pytree.paths", "bedrax.lax.dynamic_slices").startswith("0 of")
+
+
+MISSION = """Some words.
+
+```
+>>> def f(x):
+... return x + 1
+>>> print(f(1))
+2
+```
+
+```python
+broken(
+```
+
+```
+print("said", TWO)
+```
+"""
+ROWS = (Row(0, "010", prints="2"), Row(1, why="cut off"), Row(2, before="TWO = 2", prints="said 2"))
+
+
+def complaints(rows, text=MISSION, fenced=True):
+    return run_mission.run_document(text, rows, fenced)
+
+
+def test_blocks_of_a_mission_document_run():
+    assert complaints(ROWS) == (2, 1, [])
+
+
+@pytest.mark.parametrize(
+    "rows, said",
+    [
+        (ROWS[:2], "block 2 has no row"),
+        ((*ROWS, Row(3)), "row 3 has no block"),
+        ((ROWS[0], Row(1), ROWS[2]), "SyntaxError"),
+        ((Row(0, "00"), *ROWS[1:]), "2 levels of indentation for 3 lines"),
+        ((Row(0, "010", prints="3"), *ROWS[1:]), "'3' should be printed, got '2'"),
+        ((Row(0, "010", raises="wrong"), *ROWS[1:]), "an error that says 'wrong' is expected, got None"),
+        ((Row(0, "010", warns="old"), *ROWS[1:]), "a warning that says 'old' is expected"),
+        ((Row(0, "010", edits=(("nowhere", ""),)), *ROWS[1:]), "'nowhere' occurs nowhere"),
+    ],
+)
+def test_what_is_wrong_with_a_block_or_its_row_is_told(rows, said):
+    _, _, wrong = complaints(rows)
+    assert len(wrong) == 1 and said in wrong[0], wrong
+
+
+def test_code_without_fences_has_rows_by_lines():
+    text = "Words, and a call:\n\nx = 1\nprint(x)\n\nMore words.\ny = 2\n"
+    assert complaints((Row((3, 4), prints="1"), Row((7, 7))), text, fenced=False) == (2, 0, [])
+    _, _, wrong = complaints((Row((3, 4)), Row((5, 5))), text, fenced=False)
+    assert wrong == ["rows (5, 5) hold nothing", "line 7 looks like code, and has no row: y = 2"]
+
+
+def test_every_block_that_does_not_run_has_a_reason():
+    rows = [row for table, _ in DOCUMENTS.values() for row in table]
+    assert len({row.why for row in rows if row.why}) > 5 and sum(not row.why for row in rows) == 100
