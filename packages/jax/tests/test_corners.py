@@ -268,3 +268,17 @@ def test_tensordot_of_the_array_api_takes_its_axes_by_name():
     np.testing.assert_allclose(jnp.linalg.tensordot(x, y, axes=1), np.tensordot(x, y, 1))
     with pytest.raises(TypeError):
         jnp.linalg.tensordot(x, y, 1)
+
+
+def test_a_carry_that_starts_from_a_python_number_becomes_what_the_loop_makes_of_it():
+    halved = [
+        lax.scan(lambda c, _: (c * 0.5, None), 2, None, length=3)[0],
+        lax.fori_loop(0, 3, lambda _, c: c * 0.5, 2),
+        lax.while_loop(lambda c: c > 0.25, lambda c: c * 0.5, 2),
+    ]
+    assert [float(c) for c in halved] == [0.25] * 3
+    assert not any(c.aval.weak_type for c in halved)
+    assert lax.scan(lambda c, _: (c * 1j, None), 2.0, None, length=3)[0] == -2j
+    for start, becomes in ((jnp.int32(2), 0.5), (2.0, 1)):
+        with pytest.raises(TypeError, match="carry of other types"):
+            lax.scan(lambda c, _, y=becomes: (c * y if y != 1 else y, None), start, None, length=3)

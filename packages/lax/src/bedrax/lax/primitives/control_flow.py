@@ -132,9 +132,8 @@ def _strengthen(init: list, given: Sequence, produced: Sequence) -> list | None:
         if g.is_array and p.is_array and g.weak_type and (not p.weak_type or g.dtype != p.dtype) and g.shape == p.shape:
             dtype, weak = lattice.promote((g.dtype, p.dtype), (g.weak_type, p.weak_type))
             if (dtype, weak) != (g.dtype, g.weak_type):
-                if not weak:
-                    x = dtype.type(x) if type(x) in (bool, int, float, complex) else convert_element_type(x, dtype)
-                    changed = True
+                x = dtype.type(x) if type(x) in (bool, int, float, complex) else convert_element_type(x, dtype)
+                changed = True
         more = varying_axes(p) - varying_axes(g)
         if more:
             x, changed = pvary_p.bind(x, axes=more), True
