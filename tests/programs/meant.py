@@ -14,7 +14,8 @@ MEANT: dict[str, list[str]] = {
     "Small integers and small floats are converted where an operation needs others.": [
         _RAISES + r"ValueError: data type <class '\S+'> not inexact",
         _RAISES + r"ValueError: RFFT input must be float32 or float64, got b?float16",
-        _RAISES + r"TypeError: floor does not accept dtype u?int",
+        _RAISES + r"TypeError: (floor|logistic) does not accept dtype u?int",
+        r"lax\.linalg\.\w+ \(u?int8\): error: theirs raises TypeError: \w+ does not accept dtype",
     ],
     "A Python number is an array of rank 0 wherever an array is taken.": [
         _RAISES + r"AttributeError: '(float|int)' object has no attribute",
@@ -47,6 +48,13 @@ MEANT: dict[str, list[str]] = {
     ],
     "`solve` returns the types of its argument; upstream does not ask.": [
         r"lax\.custom_linear_solve \(int8?\): error: .* solve must return the types of its argument",
+    ],
+    "Activations of truth values and small integers are computed in floats, and are strongly typed.": [
+        r"nn\.\w+ \((bool|u?int8)\): weak type: .*, True, .* / .*, False, ",
+        r"nn\.log\w+ \(uint8\): value: ",
+    ],
+    "Attention is of floats, and of arrays that have its axes.": [
+        r"nn\.dot_product_attention \((0-d|float|int|bool|u?int8)\): error: .* ours raises ValueError",
     ],
     "`in` reads arrays of any rank, as NumPy's does.": [r"Array\.__contains__ .*: error: theirs raises ValueError"],
     "The remainder of truth values by False is 0, as that of integers by 0 is.": [r"numpy\.fmod \(bool\): value: "],
