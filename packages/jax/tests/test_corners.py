@@ -2,6 +2,7 @@
 
 import io
 import logging
+import traceback
 
 import jax
 import jax.numpy as jnp
@@ -282,3 +283,33 @@ def test_a_carry_that_starts_from_a_python_number_becomes_what_the_loop_makes_of
     for start, becomes in ((jnp.int32(2), 0.5), (2.0, 1)):
         with pytest.raises(TypeError, match="carry of other types"):
             lax.scan(lambda c, _, y=becomes: (c * y if y != 1 else y, None), start, None, length=3)
+
+
+MISTAKES_AT_ENTRIES = {
+    "operator": lambda: jnp.zeros(3) + jnp.zeros(4),
+    "reflected": lambda: np.zeros(3) - jnp.zeros(4),
+    "scan": lambda: jax.lax.scan(lambda c, x: (jnp.ones(2), x), 0.0, jnp.ones(3)),
+    "while_loop": lambda: jax.lax.while_loop(lambda c: c < 3, lambda c: jnp.ones(2), 0.0),
+    "fori_loop": lambda: jax.lax.fori_loop(0, 3, lambda i, c: jnp.ones(2), 0.0),
+    "cond": lambda: jax.lax.cond(True, lambda: 1.0, lambda: jnp.ones(2)),
+    "switch": lambda: jax.lax.switch(0, [lambda: 1.0, lambda: jnp.ones(2)]),
+    "map": lambda: jax.lax.map(lambda x: x, 1.0),
+    "grad": lambda: jax.grad(lambda x: x)(jnp.ones(3)),
+    "jit": lambda: jax.jit(lambda x: x + jnp.ones(4))(jnp.ones(3)),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES_AT_ENTRIES)
+def test_errors_show_frames_of_users_alone(name):
+    files = lambda error: {f.filename for f in traceback.extract_tb(error.__traceback__)}
+    saved = jax.config.jax_traceback_filtering
+    try:
+        for mode in ("quiet_remove_frames", "remove_frames"):
+            jax.config.update("jax_traceback_filtering", mode)
+            with pytest.raises((TypeError, ValueError)) as caught:
+                MISTAKES_AT_ENTRIES[name]()
+            assert files(caught.value) == {__file__}
+            whole = caught.value.__cause__ if mode == "remove_frames" else None
+            assert (whole is None) == (mode != "remove_frames") and (whole is None or len(files(whole)) > 1)
+    finally:
+        jax.config.update("jax_traceback_filtering", saved)

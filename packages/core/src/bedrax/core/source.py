@@ -177,10 +177,10 @@ class SimplifiedTraceback(Exception):
 
 class _Inside(threading.local):
     entered = False
-    __reduce__ = lambda self: "_inside"  # who pickles a function of ours by value takes the state's name
+    __reduce__ = lambda self: "inside_entry"  # who pickles a function of ours by value takes the state's name
 
 
-_inside = _Inside()
+inside_entry = _Inside()
 
 
 def _mode() -> str:
@@ -202,7 +202,7 @@ def _drop_our_frames(tb: TracebackType | None) -> TracebackType | None:
     return functools.reduce(lambda rest, t: TracebackType(rest, t.tb_frame, t.tb_lasti, t.tb_lineno), kept[::-1], None)
 
 
-def _filter(error: BaseException) -> None:
+def shorten(error: BaseException) -> None:
     mode = _mode()
     if mode == "off":
         return
@@ -231,15 +231,15 @@ def api_boundary(function: _F) -> _F:
 
     @functools.wraps(function)
     def entry(*args: Any, **kwargs: Any) -> Any:
-        if _inside.entered:
+        if inside_entry.entered:
             return function(*args, **kwargs)
-        _inside.entered = True
+        inside_entry.entered = True
         try:
             return function(*args, **kwargs)
         except Exception as error:
-            _filter(error)
+            shorten(error)
             raise
         finally:
-            _inside.entered = False
+            inside_entry.entered = False
 
     return entry  # type: ignore[return-value]

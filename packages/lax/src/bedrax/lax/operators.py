@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from bedrax.core import array, dims, dtypes
+from bedrax.core import array, dims, dtypes, source
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
 from bedrax.core.one_program import one_program
@@ -299,14 +299,25 @@ _known: set[type] = {int, float, complex, bool, np.ndarray}
 def operator(function: Callable, name: str, swapped: bool = False) -> Callable:
     """``x <op> y`` as a method of `x`, or if `swapped` of `y`."""
 
+    # Entries, like those of `api_boundary`, without a frame more.
     def method(self, other):
         if type(other) in _known or type(other) is type(self) or accepts(other):
-            return function(self, other)
+            try:
+                return function(self, other)
+            except Exception as error:
+                if not source.inside_entry.entered:
+                    source.shorten(error)
+                raise
         return NotImplemented
 
     def reflected(self, other):
         if type(other) in _known or type(other) is type(self) or accepts(other):
-            return function(other, self)
+            try:
+                return function(other, self)
+            except Exception as error:
+                if not source.inside_entry.entered:
+                    source.shorten(error)
+                raise
         return NotImplemented
 
     return named(reflected if swapped else method, name, __name__, f"`{function.__name__}` of arrays.")

@@ -18,6 +18,7 @@ from bedrax.core.avals import abstractify, aval_of
 from bedrax.core.errors import ConcretizationTypeError
 from bedrax.core.facts import cached, fact
 from bedrax.core.ir import Jaxpr, Var, eval_jaxpr
+from bedrax.core.source import api_boundary
 from bedrax.core.tables import Use, calls, families_on_bases, programs, with_programs
 from bedrax.core.tracing import Primitive, Tracer, pvary_p, varying_axes
 from bedrax.lax import lattice
@@ -144,6 +145,7 @@ def _strengthen(init: list, given: Sequence, produced: Sequence) -> list | None:
 # ---- scan
 
 
+@api_boundary
 def scan(
     f: Callable, init: Any, xs: Any = None, length: int | None = None, reverse: bool = False, unroll: int | bool = 1,
     _split_transpose: bool = False,
@@ -270,6 +272,7 @@ def _scan_in_python(f, init, xs, x_leaves, x_tree, length, reverse):
 # ---- while
 
 
+@api_boundary
 def while_loop(cond_fun: Callable, body_fun: Callable, init_val: Any) -> Any:
     """Repeat ``val = body_fun(val)`` while ``cond_fun(val)``.
 
@@ -334,6 +337,7 @@ def _fori_cond(loop_carry):
     return lax.lt(i, upper)
 
 
+@api_boundary
 def fori_loop(lower, upper, body_fun: Callable, init_val: Any, *, unroll: int | bool | None = None) -> Any:
     """Apply ``val = body_fun(i, val)`` for ``i`` from `lower` up to, not including, `upper`.
 
@@ -399,6 +403,7 @@ def _known_int(x) -> int | None:
 NO_OPERAND: Any = object()  # None is an operand
 
 
+@api_boundary
 def cond(
     pred, true_fun: Callable, false_fun: Callable, *operands, operand: Any = NO_OPERAND, linear: Any = None
 ) -> Any:
@@ -430,6 +435,7 @@ def cond(
     return branch(index, (false_fun, true_fun), operands, ("false_fun", "true_fun"))
 
 
+@api_boundary
 def switch(index, branches: Sequence[Callable], *operands, operand: Any = NO_OPERAND) -> Any:
     """Apply the `index`-th of the functions to the operands; the index is clamped to the range.
 
@@ -551,6 +557,7 @@ def _with_weak_types(jaxpr: Jaxpr, weak: tuple) -> Jaxpr:
 # ---- made of the above
 
 
+@api_boundary
 def map(f: Callable, xs: Any, *, batch_size: int | None = None) -> Any:
     """Apply `f` to each element along the leading axes, one after another.
 
@@ -590,6 +597,7 @@ def map(f: Callable, xs: Any, *, batch_size: int | None = None) -> Any:
     return parts[0] if len(parts) == 1 else pytree.tree_map(lambda a, b: lax.concatenate([a, b], 0), *parts)
 
 
+@api_boundary
 def associative_scan(fn: Callable, elems: Any, reverse: bool = False, axis: int = 0) -> Any:
     """All prefix results of an associative operation, in logarithmically many steps.
 
