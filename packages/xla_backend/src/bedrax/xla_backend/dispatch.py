@@ -84,10 +84,10 @@ class XlaExecutor(executors.Executor):
         if runner is None:
             runner = self._eager_runner(prim, params)
             _keep(runners, exact_items(params), runner)
-        if not _is_plain(tuple(params.values())):
-            self.ready[prim] = None
-        elif (ready := self.ready.setdefault(prim, {})) is not None:
-            _keep(ready, dumps(params, 2) if params else None, runner)
+            if not _is_plain(tuple(params.values())):
+                self.ready[prim] = None
+            elif (ready := self.ready.setdefault(prim, {})) is not None:
+                _keep(ready, dumps(params, 2) if params else None, runner)
         return runner(*args)
 
     def _apply_unhashable(self, prim, args, params):
