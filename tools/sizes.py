@@ -6,9 +6,10 @@ ROOT = Path(__file__).parents[1]
 
 
 def lines(folder):
-    """(lines of the Python files and stubs below a folder, files)."""
-    counts = [path.read_text().count("\n") for kind in ("py", "pyi") for path in folder.rglob(f"*.{kind}")]
-    return sum(counts), len(counts)
+    """(lines of the Python files and stubs below a folder, files); hidden folders, of environments, are left out."""
+    paths = [path for kind in ("py", "pyi") for path in folder.rglob(f"*.{kind}")]
+    shown = [path for path in paths if not any(part.startswith(".") for part in path.relative_to(folder).parts)]
+    return sum(path.read_text().count("\n") for path in shown), len(shown)
 
 
 def main():
