@@ -168,3 +168,9 @@ def test_samples_of_a_kernel_density():
     x = np.asarray(kde.resample(random.key(0), (1000,)))
     assert x.shape == (1, 1000)
     assert 0.4 < np.mean(x[0] < 5) < 0.6
+
+
+def test_entropy_of_poisson_has_all_places():
+    mu = np.array([0.1, 1, 5, 10, 24.9, 25.1, 50, 99.9, 100.1, 500], np.float32)
+    wanted = sp.poisson.entropy(mu.astype(np.float64))
+    np.testing.assert_allclose(np.asarray(stats.poisson.entropy(mu)), wanted, rtol=3e-6)

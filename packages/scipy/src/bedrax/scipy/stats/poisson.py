@@ -29,12 +29,16 @@ def _cdf(k, mu):
 
 
 def _entropy(mu):
-    """The sum of ``-p log(p)`` for mu up to 100, where 220 terms are all; beyond, the expansion in 1 / mu."""
-    low = mu <= 100
+    """The sum of ``-p log(p)`` for small mu, where 220 terms are all; then the expansion in 1 / mu.
+
+    The logarithms of p lose places as mu grows: of floats with fewer places the expansion has all from 25 on.
+    """
+    limit = 100 if mu.dtype == np.float64 else 25
+    low = mu <= limit
     m = jnp.where(low & (mu > 0), mu, 1)
     k = np.arange(220).astype(mu.dtype)
     near = jnp.sum(entr(jnp.exp(_logpmf(k, m[..., None]))), axis=-1)
-    r = 1 / jnp.where(low, 100, mu)
+    r = 1 / jnp.where(low, limit, mu)
     far = 0.5 * (jnp.log(2 * math.pi / r) + 1) - r * (
         1 / 12 + r * (1 / 24 + r * (19 / 360 + r * (9 / 80 + r * 863 / 2520)))
     )
