@@ -288,6 +288,7 @@ def test_a_carry_that_starts_from_a_python_number_becomes_what_the_loop_makes_of
 MISTAKES_AT_ENTRIES = {
     "operator": lambda: jnp.zeros(3) + jnp.zeros(4),
     "reflected": lambda: np.zeros(3) - jnp.zeros(4),
+    "function": lambda: jnp.dot(jnp.zeros(3), jnp.zeros(4)),
     "scan": lambda: jax.lax.scan(lambda c, x: (jnp.ones(2), x), 0.0, jnp.ones(3)),
     "while_loop": lambda: jax.lax.while_loop(lambda c: c < 3, lambda c: jnp.ones(2), 0.0),
     "fori_loop": lambda: jax.lax.fori_loop(0, 3, lambda i, c: jnp.ones(2), 0.0),

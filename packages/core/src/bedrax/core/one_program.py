@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from bedrax.core import dtypes, executors, jitting
+from bedrax.core import dtypes, executors, jitting, source
 from bedrax.core.array import Array
 from bedrax.core.exact import exact
 from bedrax.core.tracing import current, eval_trace
@@ -178,18 +178,22 @@ def one_program(
 
     @functools.wraps(fun)
     def function(*args, **kwargs):
-        executor, compiled = state
-        if current.trace is eval_trace and executors.active is executor:  # loops: half the price of `all` and `map`
-            for x in args if len(args) <= leading else _odd(args, known):
-                if type(x) not in _values:
-                    break
-            else:
-                for name in kwargs:
-                    if type(kwargs[name]) not in (_constants if name in names else _values):
+        try:
+            executor, compiled = state
+            if current.trace is eval_trace and executors.active is executor:  # loops: half the price of `all` and `map`
+                for x in args if len(args) <= leading else _odd(args, known):
+                    if type(x) not in _values:
                         break
                 else:
-                    return compiled(*args, **kwargs)
-        return read_and_call(args, kwargs)
+                    for name in kwargs:
+                        if type(kwargs[name]) not in (_constants if name in names else _values):
+                            break
+                    else:
+                        return compiled(*args, **kwargs)
+            return read_and_call(args, kwargs)
+        except Exception as error:
+            source.shorten(error)
+            raise
 
     def read_and_call(args, kwargs):
         nonlocal state

@@ -133,9 +133,8 @@ def position_of(source: Source) -> tuple[str, int, int, int, int, str]:
 
 def describe(source: Source | None) -> str:
     """`file.py:12 (function)`, or 'unknown place' for None."""
-    if source is None:
-        return "unknown place"
-    return f"{source[0].co_filename}:{line_of(source)} ({source[0].co_name})"
+    where = None if source is None else source[0]
+    return "unknown place" if where is None else f"{where.co_filename}:{line_of(source)} ({where.co_name})"
 
 
 def definition(function: Callable) -> tuple[str, CodeType | None]:
@@ -168,11 +167,7 @@ def describe_function(function: Callable) -> str:
 class SimplifiedTraceback(Exception):
     """Cause attached to an error whose traceback was shortened; its own traceback is the whole one."""
 
-    def __str__(self) -> str:
-        return (
-            "The error above shows only the frames of your program. This is the complete traceback. To see "
-            "complete tracebacks only, set JAX_TRACEBACK_FILTERING=off."
-        )
+    __str__ = lambda self: "Above are your program's frames, here are all. JAX_TRACEBACK_FILTERING=off shows only this."
 
 
 class _Inside(threading.local):
@@ -185,12 +180,9 @@ inside_entry = _Inside()
 
 def _mode() -> str:
     mode = config.traceback_filtering.value
-    if mode != "auto":
-        return mode
-    ipython = sys.modules.get("IPython")  # asked only where it runs already: not a dependency
-    if ipython is not None and ipython.get_ipython() is not None:
-        return "tracebackhide"
-    return "quiet_remove_frames"
+    ipython = sys.modules.get("IPython") if mode == "auto" else None  # only where it runs already: not a dependency
+    hides = ipython is not None and ipython.get_ipython() is not None
+    return mode if mode != "auto" else "tracebackhide" if hides else "quiet_remove_frames"
 
 
 def _drop_our_frames(tb: TracebackType | None) -> TracebackType | None:
@@ -203,6 +195,9 @@ def _drop_our_frames(tb: TracebackType | None) -> TracebackType | None:
 
 
 def shorten(error: BaseException) -> None:
+    """Take our frames out of an error's traceback, where it leaves the outermost entry."""
+    if inside_entry.entered:
+        return
     mode = _mode()
     if mode == "off":
         return
@@ -237,6 +232,7 @@ def api_boundary(function: _F) -> _F:
         try:
             return function(*args, **kwargs)
         except Exception as error:
+            inside_entry.entered = False
             shorten(error)
             raise
         finally:

@@ -305,8 +305,7 @@ def operator(function: Callable, name: str, swapped: bool = False) -> Callable:
             try:
                 return function(self, other)
             except Exception as error:
-                if not source.inside_entry.entered:
-                    source.shorten(error)
+                source.shorten(error)
                 raise
         return NotImplemented
 
@@ -315,8 +314,7 @@ def operator(function: Callable, name: str, swapped: bool = False) -> Callable:
             try:
                 return function(other, self)
             except Exception as error:
-                if not source.inside_entry.entered:
-                    source.shorten(error)
+                source.shorten(error)
                 raise
         return NotImplemented
 
