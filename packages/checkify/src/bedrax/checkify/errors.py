@@ -15,6 +15,7 @@ import numpy as np
 from bedrax import lax, pytree
 from bedrax.core import source
 from bedrax.core.avals import ShapedArray, aval_of
+from bedrax.core.tracing import Tracer
 
 CODE = ShapedArray((), np.dtype(np.int32))
 
@@ -148,6 +149,10 @@ class Error:
 
     def __repr__(self):
         return f"Error({self.leaves[0] if self.leaves else 'nothing can fail'})"
+
+    def __str__(self):
+        known = not any(isinstance(x, Tracer) for x in self.leaves)
+        return f"Error({self.get()})" if known else repr(self)
 
 
 pytree.register_pytree_node_class(Error)
