@@ -72,7 +72,7 @@ def test_an_exported_module_may_be_had_as_a_module():
     exported = jax.export.export(jax.jit(jnp.sin))(np.ones(3, np.float32))
     module = exported.mlir_module(serialized=False)
     assert "stablehlo.sine" in str(module) and type(module) is not str
-    assert exported.mlir_module() == module.operation.get_asm(enable_debug_info=False)
+    assert exported.mlir_module() == module.operation.get_asm(enable_debug_info=True)
 
 
 def test_sizes_and_names_of_methods_are_checked():

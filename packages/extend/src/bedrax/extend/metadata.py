@@ -13,7 +13,7 @@ from bedrax.lax import hint
 __all__ = ["set_xla_metadata"]
 
 # A program that is traced under hints is another one, so they are part of every key.
-_in_force = config.flag("jax_hints_in_force", (), "what `set_xla_metadata` says in this thread", kind=tuple, keyed=True)
+_in_force = config.flag("hints_in_force", (), "what `set_xla_metadata` says in this thread", kind=tuple, keyed=True)
 
 
 class _Hinted:
