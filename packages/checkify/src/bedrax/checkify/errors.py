@@ -74,11 +74,11 @@ class Failure:
     where: tuple | None = field(hash=False)
     lanes: int = 0
 
-    def exception(self, payload: Sequence[Any], prefix: str = "") -> JaxException:
-        """The exception with its message, which shows arrays as they are, those of keys, too."""
+    def exception(self, payload: Sequence[Any], prefix: str = "", placed: bool = True) -> JaxException:
+        """The exception with its message, which shows arrays as they are, those of keys, too; `placed`: and the place."""
         payload, lane = (payload[:-1], np.asarray(payload[-1])) if self.lanes else (payload, ())
         args, kwargs = pytree.tree_unflatten(self.tree, payload)
-        place = f" (at {source.describe(self.where)})" if self.where else ""
+        place = f" (at {source.describe(self.where)})" if self.where and placed else ""
         mapped = f", at mapped index {','.join(map(str, lane))}" if self.lanes else ""
         return self.kind(f"{prefix}{self.text.format(*args, **kwargs)}{mapped}{place}")
 
@@ -113,6 +113,9 @@ class Error:
 
     def get_exception(self) -> JaxException | None:
         """The exception of what failed first, or None. Of a mapped error: one that tells of all elements."""
+        return self._exception(placed=True)
+
+    def _exception(self, placed: bool) -> JaxException | None:
         if not self.spec.failures:
             return None
         codes, found = np.asarray(self.leaves[0]), []
@@ -120,7 +123,7 @@ class Error:
             failure = self.spec.failures[codes[lane] - 1]
             payload = self.spec.split([element(x, lane) for x in self.leaves])[failure.types]
             prefix = f"at mapped index {','.join(map(str, lane))}: " if lane else ""
-            found.append(failure.exception(payload, prefix))
+            found.append(failure.exception(payload, prefix, placed))
         return type(found[0])("\n".join(map(str, found))) if found else None
 
     def get(self) -> str | None:
@@ -152,7 +155,7 @@ class Error:
 
     def __str__(self):
         known = not any(isinstance(x, Tracer) for x in self.leaves)
-        return f"Error({self.get()})" if known else repr(self)
+        return f"Error({self._exception(placed=False)})" if known else repr(self)
 
 
 pytree.register_pytree_node_class(Error)

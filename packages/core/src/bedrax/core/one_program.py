@@ -197,12 +197,9 @@ def one_program(
 
     def read_and_call(args, kwargs):
         nonlocal state
-        if not everywhere and current.trace is not eval_trace:
+        if not everywhere and (current.trace is not eval_trace or not executors.get().compiles):
             return fun(*args, **kwargs)
-        executor = executors.get()
-        if not (everywhere or executor.compiles):
-            return fun(*args, **kwargs)
-        found = _read(args, kwargs, positions, names)
+        executor, found = executors.get(), _read(args, kwargs, positions, names)
         if found is None:
             return fun(*args, **kwargs)
         made_by, compiled = state
