@@ -36,15 +36,6 @@ def test_user_frame_skips_our_frames():
         assert source.describe(found) == f"{__file__}:{line} (test_user_frame_skips_our_frames)"
 
 
-def test_user_frames_innermost_first():
-    def inner():
-        return lib["call"](lambda: source.user_frames(3))
-
-    names = [code.co_name for code, _ in inner()]
-    assert names == ["<lambda>", "inner", "test_user_frames_innermost_first"]
-    assert len(source.user_frames(2)) == 2
-
-
 def test_positions():
     found = lib["place"]()
     file, line, end_line, column, end_column, name = source.position_of(found)

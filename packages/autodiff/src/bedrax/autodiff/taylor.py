@@ -23,8 +23,9 @@ from bedrax.core.avals import aval_of
 from bedrax.core.ir import run
 from bedrax.core.tracing import Primitive, Trace, Tracer, current, entered, set_trace
 from bedrax.lax.filling import zeros_of
-from bedrax.lax.primitives import elementwise
+from bedrax.lax.primitives import elementwise, special
 from bedrax.lax.primitives.custom_rules import run_call
+from bedrax.lax.promotion import promote_pair
 
 # Rules of libraries, which stand before what follows from the jvp rule:
 # ``rule(primals, series, **params) -> (result, series)``, where a series is the list of a path's derivatives.
@@ -281,6 +282,19 @@ def _written_out(primals: Sequence[Any], series: Sequence[Any]) -> list:
 # ---- rules of libraries
 
 
+def fact(n: Any) -> Any:
+    """n!, exact for a Python int; for arrays of integers or floats gamma(n + 1), elementwise, in floats.
+
+    >>> fact(5)
+    120
+    """
+    return (
+        math.factorial(n)
+        if isinstance(n, int)
+        else elementwise.exp(special.lgamma(elementwise.add(*promote_pair("fact", n, 1.0))))
+    )
+
+
 def linear_prop(prim: Primitive, primals_in: Sequence[Any], series_in: Sequence[Sequence[Any]], **params) -> tuple:
     """The rule of an operation that is linear in all of its operands together."""
     out = prim.bind(*primals_in, **params)
@@ -353,6 +367,6 @@ def _checked_terms(leaves: list, tree, primals, series) -> list[list]:
 
 
 __all__ = [
-    "ZeroSeries", "ZeroTerm", "def_comp", "def_deriv", "deflinear", "defzero", "deriv_prop", "jet", "jet2", "jet_rules",
+    "ZeroSeries", "ZeroTerm", "def_comp", "def_deriv", "deflinear", "defzero", "deriv_prop", "fact", "jet", "jet2", "jet_rules",
     "linear_prop", "zero_prop", "zero_series", "zero_term",
 ]  # fmt: skip

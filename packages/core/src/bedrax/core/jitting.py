@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from bedrax import pytree
 from bedrax.core import avals, caches, config, executors, monitoring, source, staging
 from bedrax.core.ir import Jaxpr, eval_jaxpr
+from bedrax.core.names import apart
 from bedrax.core.signatures import Signature, leaf_names
 from bedrax.core.tables import calls, print_rules, programs, with_programs
 from bedrax.core.tracing import Primitive, current
@@ -162,8 +163,9 @@ class Jitted:
         if traced is None or (traced.seen and not traced.holds()):
             if config.no_tracing.value:
                 raise RuntimeError(f"jit would trace {self.name} now, but jax_no_tracing is on")
-            if config.explain_cache_misses.value:
-                _logger.warning("%s", self.why_traced(key, len(args)))
+            level = logging.WARNING if config.explain_cache_misses.value else logging.DEBUG
+            if _logger.isEnabledFor(level):
+                _logger.log(level, "%s", self.why_traced(key, len(args)))
             traced = self.trace_now(in_tree, types, static_key)
             if not any(map(staging.of_a_trace, traced.consts)):
                 self.cache.keep(key, traced)
@@ -210,11 +212,12 @@ class Jitted:
         call = self.signature.bound(self.fun, static_key)
         info = staging.described(self.fun, in_tree, [n for n, _ in static_key if type(n) is int])
         flat, types = staging.with_held(staging.flat_fun(call, in_tree), types)
-        if avals.library is None:
-            jaxpr, out_tree = staging.trace_to_jaxpr(flat, types, info)
-            changes = seen = ()
-        else:
-            jaxpr, (out_tree, changes, seen) = staging.trace_to_jaxpr(avals.library.ending(flat), types, info)
+        with apart():
+            if avals.library is None:
+                jaxpr, out_tree = staging.trace_to_jaxpr(flat, types, info)
+                changes = seen = ()
+            else:
+                jaxpr, (out_tree, changes, seen) = staging.trace_to_jaxpr(avals.library.ending(flat), types, info)
         jaxpr, consts = staging.close_over(jaxpr, every=False)
         monitoring.record_event_duration_secs("/jax/core/compile/jaxpr_trace_duration", time.monotonic() - started)
         return _Traced(staging.without_references(jaxpr), consts, out_tree, changes, seen)

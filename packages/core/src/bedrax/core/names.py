@@ -29,6 +29,16 @@ class named_scope(contextlib.ContextDecorator):
         current.names = current.names[:-1]  # the object keeps nothing: threads may share it
 
 
+@contextlib.contextmanager
+def apart():
+    """Start without scopes: a function that is called by its name is named by each of its callers."""
+    saved, current.names = current.names, tuple(n for n in current.names if type(n) is not str)
+    try:
+        yield
+    finally:
+        current.names = saved
+
+
 def scopes(names: tuple) -> tuple:
     """What an equation keeps of the names in force: their path, and what stands there for the compiler: pairs."""
     path = "/".join([n for n in names if type(n) is str])

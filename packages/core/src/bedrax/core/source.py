@@ -86,17 +86,6 @@ def is_user_frame(frame: FrameType) -> bool:
     return not _is_ours_file(frame.f_code.co_filename)
 
 
-def user_frames(limit: int, depth: int = 1) -> list[Source]:
-    """Up to `limit` frames of the user, innermost first."""
-    frame: FrameType | None = sys._getframe(depth)
-    found: list[Source] = []
-    while frame is not None and len(found) < limit:
-        if not _is_ours_file(frame.f_code.co_filename):
-            found.append((frame.f_code, frame.f_lasti))
-        frame = frame.f_back
-    return found
-
-
 def stacklevel() -> int:
     """The `stacklevel` with which the caller's `warnings.warn` points at the user's line."""
     frame = sys._getframe(1)

@@ -88,7 +88,7 @@ class StagingTrace(Trace):
         self.parent = parent
         self.alive = True
         self.eqns: list[Eqn] = []
-        self.const_vars: dict[int, Var] = {}
+        self.const_vars: dict[Any, Var] = {}  # by id, arrays of NumPy by what they hold
         self.consts: list = []
         self.invars: list[Var] = []
         self.has_effects = False
@@ -123,19 +123,20 @@ class StagingTrace(Trace):
             return x.variable
         if isinstance(x, _SCALARS):  # of a subclass
             return self.lift(next(t for t in _SCALARS if isinstance(x, t))(x))
-        var = self.const_vars.get(id(x))
+        if kind is np.ndarray and not x.ndim and x.dtype.kind != "V":
+            return self.lift(x[()])
+        key = id(x)
+        if isinstance(x, np.ndarray) and x.dtype.itemsize:  # copied: it may be written to while we trace
+            dtype, shape = aval_of(x).dtype, x.shape
+            data = np.asarray(x, dtype).tobytes()
+            x, key = np.ndarray(shape, dtype, data), (dtype, shape, data)
+        var = self.const_vars.get(key)
         if var is None:
-            if isinstance(x, Tracer):
-                if not x._trace.alive:
-                    raise errors.escaped_tracer_error(x)
-                aval = x.aval
-            else:
-                if kind is np.ndarray and not x.ndim and x.dtype.kind != "V":
-                    return self.lift(x[()])
-                if hasattr(x, "__jax_array__"):
-                    return self.lift(x.__jax_array__())
-                aval = aval_of(x)
-            var = self.const_vars[id(x)] = Var(aval)
+            if isinstance(x, Tracer) and not x._trace.alive:
+                raise errors.escaped_tracer_error(x)
+            if hasattr(x, "__jax_array__"):
+                return self.lift(x.__jax_array__())
+            var = self.const_vars[key] = Var(aval_of(x))
             self.consts.append(x)  # also keeps `x` alive, so that its id stays its own
         return var
 

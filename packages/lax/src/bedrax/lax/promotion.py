@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from bedrax.core import dims, dtypes, source
+from bedrax.core import config, dims, dtypes, source
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
 from bedrax.core.tracing import cast_together
@@ -30,13 +30,31 @@ def _scalar_casts() -> dict[tuple, Callable]:
     """(Python type, dtype of an array) -> the scalar's value in that dtype, where it is the array's that wins."""
     casts: dict[tuple, Callable] = {}
     for dtype in dtypes.all_dtypes:
+        own = {}
         if dtypes.is_inexact(dtype):
-            casts[int, dtype] = casts[float, dtype] = dtype.type
+            own[int] = own[float] = dtype.type
         if dtypes.is_complex(dtype):
-            casts[complex, dtype] = dtype.type
+            own[complex] = dtype.type
         if dtypes.is_integer(dtype) and dtype.isbuiltin == 1:
-            casts[int, dtype] = _int_cast(dtype)
+            own[int] = _int_cast(dtype)
+        wide = dtype.itemsize == (16 if dtypes.is_complex(dtype) else 8)
+        casts.update({(kind, dtype): _wide_cast(cast) if wide else cast for kind, cast in own.items()})
     return casts
+
+
+def _wide_cast(cast: Callable) -> Callable:
+    """For an array that was made while 64-bit types were on: they may be off where it is used."""
+
+    def checked(value):
+        if not config.enable_x64.value:
+            raise _OutOfUse
+        return cast(value)
+
+    return checked
+
+
+class _OutOfUse(Exception):
+    """No new value gets this dtype now, so the operands are promoted to the type that has taken its place."""
 
 
 def _int_cast(dtype: np.dtype) -> Callable:
@@ -78,13 +96,19 @@ def promote_pair(name: str, x: Any, y: Any) -> tuple[Any, Any]:
                 else:
                     cast = _casts.get((ky, a.dtype))
                     if cast is not None:
-                        return x, cast(y)
+                        try:
+                            return x, cast(y)
+                        except _OutOfUse:
+                            pass
     elif kx in _SCALARS:
         b = y.aval if hasattr(ky, "aval") else None
         if b is not None and not b.weak_type:
             cast = _casts.get((kx, b.dtype))
             if cast is not None:
-                return cast(x), y
+                try:
+                    return cast(x), y
+                except _OutOfUse:
+                    pass
     else:
         # of the type: an object with `__jax_array__` may hand all attributes of its array on
         a, b = x.aval if hasattr(kx, "aval") else None, y.aval if hasattr(ky, "aval") else None
@@ -208,7 +232,7 @@ def convert(x: Any, aval: Any, dtype: np.dtype, weak: bool = False) -> Any:
                 return scalar(x)
             return conversions.convert_to(x, dtype, True)
         cast = _casts.get((kind, dtype))
-        return cast(x) if cast is not None else np.asarray(x).astype(dtype)[()]
+        return np.asarray(x).astype(dtype)[()] if cast is None else cast(x)
     if isinstance(x, (np.ndarray, np.generic)):
         if x.dtype == dtype:
             return x

@@ -116,8 +116,10 @@ def _implementation(impl: Any, dtype: Any) -> KeyImplementation:
         return implementations.find(impl)
     if impl is not None:
         raise ValueError("pass impl or dtype, not both: each of them names the implementation of the key")
+    if isinstance(dtype, str):
+        return implementations.find(dtype)
     if not isinstance(dtype, KeyDType):
-        raise TypeError(f"dtype must be one of keys (see jax.random.key_dtype), got {dtype!r}")
+        raise TypeError(f"dtype must be one of keys (see jax.random.key_dtype) or a generator's name, got {dtype!r}")
     return dtype.implementation
 
 
@@ -128,7 +130,7 @@ def key(seed, *, impl=None, dtype=None):
       seed: integer of rank 0. The low 64 bits count (without x64: the low 32 bits of a Python int).
       impl: name of the generator: ``"threefry2x32"``, ``"rbg"``, ``"unsafe_rbg"``, ``"threefry4x32"``, ``"philox4x32"``,
         ``"philox2x32"``; default: that of the configuration option ``jax_default_prng_impl``.
-      dtype: the dtype of the key, another way to name the generator.
+      dtype: the dtype of the key, or the generator's name again: another way to say which.
 
     Returns:
       An array of rank 0 whose dtype is a `jax.dtypes.prng_key`.

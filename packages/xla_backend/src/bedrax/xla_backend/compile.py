@@ -42,6 +42,11 @@ _runtime_tokens: dict[Any, Any] = {}
 _tokens_lock = threading.Lock()
 
 
+def _level() -> int:
+    """At which level compilations are logged now."""
+    return logging.WARNING if flags.log_compiles.value else logging.DEBUG
+
+
 def effects_barrier() -> None:
     """Wait until the side effects of everything dispatched so far have happened."""
     with _tokens_lock:
@@ -98,8 +103,7 @@ class LoweredProgram:
             executable = compile_now()
         else:
             executable = compilation_cache.cached(client, self.module, devices, options, compile_now)
-        if flags.log_compiles.value:
-            logger.warning("%s was compiled in %.3f seconds", self.name, time.monotonic() - started)
+        logger.log(_level(), "%s was compiled in %.3f seconds", self.name, time.monotonic() - started)
         for x in self.program.keepalives if at_hand else ():
             executable.keep_alive(x)
         return LoadedProgram(self, executable)
@@ -140,8 +144,9 @@ def lower(jaxpr: Jaxpr, name: str, placement: Placement, donated: Sequence[bool]
     bad = [e for e in jaxpr.effects if e not in effects.lowerable_effects]
     if bad:
         raise NotImplementedError(f"{name} has the effects {bad}, which no executable can carry out")
-    if flags.log_compiles.value:
-        logger.warning("%s is compiled for %s", name, [str(a) for a in jaxpr.in_avals])
+    level = _level()
+    if logger.isEnabledFor(level):
+        logger.log(level, "%s is compiled for %s", name, [str(a) for a in jaxpr.in_avals])
     count = len(placement.devices)
     target = platform or platforms.of_device(placement.devices[0])
     program = Program(name, target, count, devices=placement.devices)
@@ -296,7 +301,11 @@ def compile_options(
         pairs = []
         for name, value in overrides.items():
             if hasattr(build, name):
-                setattr(build, name, value)
+                try:
+                    setattr(build, name, value)
+                except TypeError:
+                    kind = type(getattr(build, name)).__name__
+                    raise TypeError(f"compiler option {name} takes {kind}, got {value!r}") from None
             else:
                 pairs.append((name, value if isinstance(value, (str, bool, int, float)) else str(value)))
         options.env_option_overrides = pairs

@@ -177,7 +177,7 @@ def inline(block: Block, jaxpr: Jaxpr, operands: Sequence[Any], consts: Sequence
                 values.append(env[v])
         ctx = LoweringContext(
             block, prim, [v.aval for v in eqn.invars], [v.aval for v in eqn.outvars], eqn.params,
-            _location(prim, eqn.source_info), eqn.effects,
+            _location(prim, eqn.params.get("name"), eqn.source_info), eqn.effects,
         )  # fmt: skip
         try:
             if prim.family not in families_on_bases and _has_keys(eqn):
@@ -244,17 +244,19 @@ def _lowering_bug(ctx: LoweringContext, error) -> Exception:
 _locations: dict[Any, Any] = {}
 
 
-def _location(prim, source_info) -> Any:
-    """Where in the user's code an equation comes from, under the primitive's name."""
+def _location(prim, called: Any, source_info) -> Any:
+    """Where in the user's code an equation comes from, under the name of the primitive and of what it calls."""
     if source_info is None:
-        key: Any = (prim,)
+        key: Any = (prim, called)
     else:  # a code object is hashed by reading all of it: its identity will do, while the entry keeps it alive
-        key = (prim, id(source_info[0]), *source_info[1:])
+        key = (prim, called, id(source_info[0]), *source_info[1:])
     found = _locations.get(key)
     if found is None:
         if len(_locations) > 20000:
             _locations.clear()
         name, child, code = prim.name, None, None
+        if isinstance(called, str):
+            name = f"{name}({called})"
         if source_info is not None:
             code = source_info[0]
             if len(source_info) > 2 and source_info[2]:

@@ -1,0 +1,247 @@
+"""What programs rely on beside values: constants, names, logs, residuals, and what is refused."""
+
+import contextlib
+import functools
+import io
+import logging
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+from jax.experimental import jet
+
+THREE = np.ones(3)  # float64, so it is converted where it is used
+
+
+@pytest.mark.parametrize("constant", [THREE, THREE.astype("f"), THREE.astype(jnp.bfloat16)], ids=lambda c: str(c.dtype))
+@pytest.mark.parametrize(
+    "fun",
+    [
+        lambda c, x: x + c + c,
+        lambda c, x: x * jnp.sin(c) + c,
+        lambda c, x: lax.scan(lambda a, _: (a + c, c), x + c, None, length=2),
+        lambda c, x: jax.jit(lambda y: y + c)(x) * c,
+    ],
+)
+def test_a_constant_is_in_the_program_once(fun, constant):
+    x = jnp.zeros(3, jnp.result_type(constant))
+    assert len(jax.make_jaxpr(functools.partial(fun, constant))(x).consts) == 1
+
+
+def test_constants_of_other_bits_are_others():
+    zero, minus = np.zeros(2, "f"), -np.zeros(2, "f")
+    program = jax.make_jaxpr(lambda x: (x / zero, x / minus, x * np.zeros(2, "i4").view("f")))(jnp.ones(2))
+    assert len(program.consts) == 2
+    first, second, _ = jax.jit(lambda x: (x / zero, x / minus, x))(jnp.ones(2))
+    np.testing.assert_array_equal([first, second], [[np.inf] * 2, [-np.inf] * 2])
+
+
+@pytest.mark.parametrize("dtype", ["f", "d", "i4"])
+def test_an_array_that_is_written_to_while_it_is_traced_is_what_it_was(dtype):
+    def f(x):
+        c = np.ones(3, dtype)
+        for i in range(3):
+            x = x + c
+            c[i] = 5
+        return x
+
+    np.testing.assert_array_equal(jax.jit(f)(0.0), f(0.0))
+    np.testing.assert_array_equal(jax.linearize(f, 0.0)[0], f(0.0))
+
+
+@pytest.mark.parametrize("around", [lambda f: f, jax.jit, lambda f: lambda x: jax.vmap(f)(x[None])[0]])
+@pytest.mark.parametrize(
+    "fun", [lambda x: x * 2.0, lambda x: 1 + x, lambda x: 3**x, lambda x: jnp.where(x > 1, x, 0.0), lambda x: x**2]
+)
+def test_numbers_with_arrays_wider_than_the_mode(fun, around):
+    with jax.enable_x64(True):
+        wide = jnp.asarray(2.0, jnp.float64)
+    out = around(fun)(wide)
+    np.testing.assert_allclose(out, fun(2.0), rtol=1e-6)
+    assert out.dtype in ("float32", "float64")
+
+
+def test_rules_in_another_mode_than_their_function():
+    @jax.custom_jvp
+    def f(x):
+        return x * 2.0
+
+    @f.defjvp
+    def rule(primals, tangents):
+        with jax.enable_x64(False):
+            return f(*primals), tangents[0] * 2.0
+
+    with jax.enable_x64(True):
+        for x in (jnp.float64(1), jnp.float32(1)):
+            out, tangent = jax.jvp(f, (x,), (x,))
+            assert (out.dtype, tangent.dtype) == ("float32", "float32")
+
+
+def _saved(fun, *args):
+    text = io.StringIO()
+    with contextlib.redirect_stdout(text):
+        jax.ad_checkpoint.print_saved_residuals(fun, *args)
+    return len(text.getvalue().splitlines())
+
+
+def test_how_much_is_kept_for_the_way_back():
+    weights, x = jnp.ones((4, 4)), jnp.ones((4, 4))
+    dots = functools.partial(jax.checkpoint, policy=jax.checkpoint_policies.checkpoint_dots)
+
+    def two(x):
+        return jnp.sin(jnp.sin(x @ weights) @ weights).sum()
+
+    def loop(step):
+        return lambda x: lax.scan(step, x, None, length=3)[0].sum()
+
+    def step(c, _):
+        return jnp.sin(c @ weights), None
+
+    kept = [_saved(f, x) for f in (jax.checkpoint(two), dots(two), dots(loop(step)), loop(jax.checkpoint(step)))]
+    assert kept == [2, 4, 2, 2]  # arguments and weights; with both products; one stack of products
+
+
+def test_common_subexpressions_by_argument():
+    def f(x, y):
+        return jnp.sin(x) * y
+
+    program = str(jax.make_jaxpr(jax.grad(jax.checkpoint(f, prevent_cse=(True, False))))(1.0, 2.0))
+    assert "optimization_barrier" in program
+    assert "optimization_barrier" not in str(jax.make_jaxpr(jax.grad(jax.checkpoint(f, prevent_cse=False)))(1.0, 2.0))
+
+
+def test_a_function_that_is_shared_has_the_name_of_each_caller():
+    shared = jax.jit(lambda x: jnp.sin(x) + 1)
+
+    def f(x):
+        with jax.named_scope("first"):
+            x = shared(x)
+        with jax.named_scope("second"):
+            return shared(x)
+
+    compiled = jax.jit(f).lower(1.0).compile().as_text()
+    text = jax.jit(f).lower(1.0).as_text(debug_info=True)
+    assert '"first/jit(<lambda>)"' in text and '"second/jit(<lambda>)"' in text
+    assert "second/jit(<lambda>)/first" not in compiled and "first/jit(<lambda>)/first" not in compiled
+
+
+def test_compilations_are_logged_for_those_who_ask():
+    heard = []
+
+    class Ear(logging.Handler):
+        def emit(self, record):
+            heard.append((record.levelno, record.getMessage()))
+
+    root, ear = logging.getLogger("jax"), Ear()
+    level = root.level
+    root.addHandler(ear)
+    try:
+        jax.jit(lambda x: x * 3)(1.0)
+        assert not heard
+        root.setLevel(logging.DEBUG)
+        jax.jit(lambda x: x * 4)(1.0)
+        assert {n for n, _ in heard} == {logging.DEBUG} and any("is compiled" in m for _, m in heard)
+        heard.clear()
+        with jax.log_compiles():
+            jax.jit(lambda x: x * 5)(1.0)
+        assert sum(n == logging.WARNING for n, _ in heard) == 2
+    finally:
+        root.setLevel(level)
+        root.removeHandler(ear)
+
+
+class _NoReferences:
+    __slots__ = ()
+
+    def __call__(self, x):
+        return x + 1
+
+
+def test_callables_without_weak_references_are_compiled():
+    f = jax.jit(_NoReferences())
+    assert f(1.0) == 2.0 and f(2.0) == 3.0 and f._cache_size() == 1
+
+
+@pytest.mark.parametrize(
+    "how", [{"static_argnames": "y", "donate_argnames": "y"}, {"static_argnums": 1, "donate_argnums": 1}]
+)
+def test_what_is_static_is_not_donated(how):
+    with pytest.raises(ValueError, match="static"):
+        jax.jit(lambda x, y: x, **how)(1.0, 2.0)
+
+
+@pytest.mark.parametrize("argument, name", [(2**40, "x"), ({"a": (1, 2**70)}, r"x\['a'\]\[1\]")])
+def test_a_number_that_is_too_large_is_named(argument, name):
+    with pytest.raises(OverflowError, match=f"{name}.*too large|too large.*{name}"):
+        jax.jit(lambda x: x)(argument)
+
+
+def test_options_of_the_compiler_from_two_places():
+    lowered = jax.jit(lambda x: x * 2, compiler_options={"xla_embed_ir_in_executable": True}).lower(1.0)
+    assert lowered.compile(compiler_options={"exec_time_optimization_effort": 0.2, "memory_fitting_level": 1})(2.0) == 4
+    with pytest.raises(TypeError, match="memory_fitting_level takes int, got 'O1'"):
+        lowered.compile(compiler_options={"memory_fitting_level": "O1"})
+    with pytest.raises(jax.errors.JaxRuntimeError, match="bogus"):
+        lowered.compile(compiler_options={"xla_embed_ir_in_executable": "bogus"})
+
+
+def test_a_rule_whose_result_has_another_shape_is_refused_with_symbolic_zeros():
+    f = jax.custom_vjp(lambda x, y: x * y)
+    f.defvjp(
+        lambda x, y: (x.value * y.value, (x.value, y.value)),
+        lambda kept, ct: (jnp.ones(7), ct * kept[0]),
+        symbolic_zeros=True,
+    )
+    with pytest.raises(ValueError, match=r"7"):
+        jax.grad(f)(1.0, 2.0)
+
+
+def test_symbolic_zeros_have_the_shape_of_one_example():
+    shapes = []
+    f = jax.custom_jvp(lambda x, y: x * y)
+
+    def rule(primals, tangents):
+        shapes.extend(np.shape(t) if not hasattr(t, "aval") else t.aval.shape for t in tangents)
+        return primals[0] * primals[1], tangents[0] * primals[1]
+
+    f.defjvp(rule, symbolic_zeros=True)
+    xs = jnp.arange(3.0)
+    out = jax.vmap(lambda x, y: jax.jvp(lambda x: f(x, y), (x,), (1.0,)))(xs, xs)
+    np.testing.assert_array_equal(out[1], xs)
+    assert shapes == [(), ()]
+
+
+@pytest.mark.parametrize("value", [3.0, np.ones(2), jnp.ones(2), 2])
+def test_derivatives_of_constants(value):
+    out, tangent = jax.jvp(lambda x: value, (1.0,), (1.0,))
+    np.testing.assert_array_equal(out, value)
+    assert isinstance(tangent, jax.Array) or tangent.dtype == jax.dtypes.float0
+    assert type(out) is type(value)
+
+
+def test_factorials_of_series():
+    assert jet.fact(5) == 120 and isinstance(jet.fact(5), int)
+    np.testing.assert_allclose(jet.fact(jnp.arange(5)), [1, 1, 2, 6, 24], rtol=1e-5)
+    np.testing.assert_allclose(jax.jit(jet.fact)(0.5), 0.8862269, rtol=1e-5)
+
+
+def test_keys_by_the_name_of_their_generator():
+    bits = jnp.arange(2, dtype="uint32")
+    named = jax.random.wrap_key_data(bits, dtype="threefry2x32")
+    assert named.dtype == jax.random.wrap_key_data(bits, impl="threefry2x32").dtype
+    with pytest.raises(ValueError, match="not both"):
+        jax.random.key(0, impl="rbg", dtype="rbg")
+    with pytest.raises(ValueError, match="nothing"):
+        jax.random.key(0, dtype="nothing")
+
+
+def test_collectives_over_two_axes_of_nested_maps():
+    b = jnp.arange(16.0).reshape(2, 2, 4)
+
+    def over(x):
+        return lax.all_to_all(x, ("i", "j"), 0, 0)
+
+    out = jax.vmap(jax.vmap(over, axis_name="j"), axis_name="i")(b)
+    np.testing.assert_array_equal(out.reshape(4, 4), b.reshape(4, 4).T)
