@@ -39,6 +39,7 @@ ENTRIES = {
     "device   ": lambda s: jnp.zeros_like(M, device=s),
     "device    ": lambda s: jnp.eye(6, 8, device=s),
     "out_sharding": lambda s: jax.random.normal(jax.random.key(0), (6, 8), out_sharding=s),
+    "out_sharding      ": lambda s: jax.nn.initializers.he_normal()(jax.random.key(0), (6, 8), out_sharding=s),
     "out_sharding ": lambda s: jnp.dot(M, W, out_sharding=s),
     "out_sharding  ": lambda s: jnp.einsum("ij,jk->ik", M, W, out_sharding=s),
     "out_sharding   ": lambda s: lax.broadcasted_iota(np.int32, (6, 8), 0, out_sharding=s),

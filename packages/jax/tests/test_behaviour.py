@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from jax import lax
 from jax.experimental import jet
+from jax.sharding import PartitionSpec as P
 
 THREE = np.ones(3)  # float64, so it is converted where it is used
 
@@ -245,3 +246,23 @@ def test_collectives_over_two_axes_of_nested_maps():
 
     out = jax.vmap(jax.vmap(over, axis_name="j"), axis_name="i")(b)
     np.testing.assert_array_equal(out.reshape(4, 4), b.reshape(4, 4).T)
+
+
+INITIALIZERS = {
+    name: make if name in ("zeros", "ones") else make(2.0) if name == "constant" else make()
+    for name, make in ((n, getattr(jax.nn.initializers, n)) for n in dir(jax.nn.initializers))
+    if callable(make) and not isinstance(make, type) and not name.startswith("_") and name != "variance_scaling"
+}
+
+
+@pytest.mark.parametrize("around", [lambda f: f, jax.jit], ids=["eager", "jit"])
+@pytest.mark.parametrize("name", INITIALIZERS)
+def test_parameters_begin_where_they_shall_be(name, around):
+    init, key = INITIALIZERS[name], jax.random.key(1)
+    shape, spec = ((3, 4, 8), P(None, "x", "y")) if name == "delta_orthogonal" else ((4, 8), P("x", "y"))
+    mesh = jax.make_mesh((1, 1), ("x", "y"), axis_types=(jax.sharding.AxisType.Explicit,) * 2)
+    with jax.set_mesh(mesh):
+        out = around(lambda key: init(key, shape, np.float32, out_sharding=spec))(key)
+        assert out.sharding.spec == spec and jax.typeof(out).sharding.spec == spec
+    np.testing.assert_allclose(out, init(key, shape, np.float32), rtol=1e-6, atol=1e-7)
+    assert init(key, shape, out_sharding=jax.NamedSharding(mesh, spec)).sharding.spec == spec

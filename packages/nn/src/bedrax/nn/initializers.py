@@ -13,6 +13,7 @@ from bedrax import lax, random
 from bedrax.core import dtypes
 from bedrax.core.array import Array
 from bedrax.lax.choices import one_of
+from bedrax.lax.primitives.placement import placed
 
 __all__ = [
     "Initializer", "constant", "delta_orthogonal", "glorot_normal", "glorot_uniform", "he_normal", "he_uniform",
@@ -23,7 +24,10 @@ __all__ = [
 
 @runtime_checkable
 class Initializer(Protocol):
-    """What initializers look like: ``init(key, shape, dtype=None, out_sharding=None) -> array``."""
+    """What initializers look like: ``init(key, shape, dtype=None, out_sharding=None) -> array``.
+
+    With `out_sharding` (a sharding, a device, or a partition spec of the mesh in force) the array is placed there.
+    """
 
     def __call__(self, key: Array, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Array: ...
 
@@ -32,20 +36,14 @@ def _dtype(dtype: Any) -> np.dtype:
     return dtypes.default_float_dtype() if dtype is None else dtypes.explicit_dtype(dtype, "initializer")
 
 
-def _placed(x: Array, out_sharding: Any) -> Array:
-    if out_sharding is None:
-        return x
-    raise NotImplementedError("initializers do not place their results; use jax.device_put on them")
-
-
 def zeros(key: Array, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Array:
     """An array of zeros; the key is not used."""
-    return _placed(jnp.zeros(shape, _dtype(dtype)), out_sharding)
+    return placed(jnp.zeros(shape, _dtype(dtype)), out_sharding)
 
 
 def ones(key: Array, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Array:
     """An array of ones; the key is not used."""
-    return _placed(jnp.ones(shape, _dtype(dtype)), out_sharding)
+    return placed(jnp.ones(shape, _dtype(dtype)), out_sharding)
 
 
 def _initializer(default_dtype: Any, make) -> Initializer:
@@ -53,7 +51,7 @@ def _initializer(default_dtype: Any, make) -> Initializer:
 
     def init(key: Array, shape: Sequence[int], dtype: Any = default_dtype, out_sharding: Any = None) -> Array:
         shape = tuple(shape)
-        return _placed(make(key, shape, _dtype(default_dtype if dtype is None else dtype)), out_sharding)
+        return placed(make(key, shape, _dtype(default_dtype if dtype is None else dtype)), out_sharding)
 
     return init
 
