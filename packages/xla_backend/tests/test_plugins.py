@@ -57,3 +57,26 @@ def test_a_platform_that_is_asked_for_and_fails(plugins):
 def test_the_host_alone_asks_no_plugin(plugins):
     done = run(plugins, JAX_PLATFORMS="cpu")
     assert done.stdout.splitlines()[0] == "['cpu']" and "nobody_has_this" not in done.stdout
+
+
+def test_an_entry_point_of_a_distribution_is_found_anywhere_on_the_path(tmp_path):
+    found = tmp_path / "with one"
+    for folder, name, text in (
+        (found, "maker-1.0.dist-info", "[jax_plugins]\nmaker = nobody_has_that_either\n"),
+        (tmp_path / "without", "other-1.0.dist-info", "[console_scripts]\nother = other:main\n"),
+    ):
+        (folder / name).mkdir(parents=True)
+        (folder / name / "METADATA").write_text("Metadata-Version: 2.1\nName: maker\nVersion: 1.0\n")
+        (folder / name / "entry_points.txt").write_text(text)
+    assert "No module named 'nobody_has_that_either'" in run(f"{tmp_path}/nowhere:{found}").stdout
+    assert "nobody_has" not in run(tmp_path / "without").stdout
+
+
+def test_entry_points_of_other_finders_are_asked_for(tmp_path):
+    """A distribution may come from an archive, or from a finder of somebody's own."""
+    import zipfile
+
+    with zipfile.ZipFile(tmp_path / "all.zip", "w") as archive:
+        archive.writestr("maker-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: maker\nVersion: 1.0\n")
+        archive.writestr("maker-1.0.dist-info/entry_points.txt", "[jax_plugins]\nmaker = nobody_has_a_third\n")
+    assert "No module named 'nobody_has_a_third'" in run(tmp_path / "all.zip").stdout

@@ -231,7 +231,7 @@ def aval_to_ir_types(ctx: Any, aval: AbstractValue | None = None) -> tuple:
 
 def token_type() -> Any:
     """The MLIR type of tokens."""
-    return types.token_type
+    return types.token_type()
 
 
 def i32_attr(i: int) -> Any:

@@ -10,15 +10,15 @@ from __future__ import annotations
 import functools
 import gc
 import importlib
-import importlib.metadata
 import importlib.util
 import os
 import pathlib
 import pkgutil
 import re
+import sys
 import threading
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from bedrax.xla_backend import flags, platforms
@@ -139,6 +139,34 @@ def _make_cpu() -> runtime.Client:
 register_client_factory("cpu", _make_cpu, priority=0)
 
 
+def _entry_points(group: str) -> Iterable[Any]:
+    """The entry points of a group. The library that reads them is a large one, so we look whether there are any."""
+    finders = [f for f in sys.meta_path if hasattr(f, "find_distributions")]
+    if len(finders) < 2 and not any(_may_name(group.encode(), place) for place in sys.path):
+        return ()
+    import importlib.metadata
+
+    return importlib.metadata.entry_points(group=group)
+
+
+def _may_name(group: bytes, place: str) -> bool:
+    """Whether a distribution in a folder of `sys.path` says that it has entry points of the group."""
+    try:
+        infos = [e.path for e in os.scandir(place or ".") if e.name.lower().endswith((".dist-info", "egg-info"))]
+    except FileNotFoundError:
+        return False
+    except OSError:  # an archive, say
+        return True
+    for info in infos:
+        try:
+            with open(os.path.join(info, "entry_points.txt"), "rb") as file:
+                if group in file.read():
+                    return True
+        except OSError:
+            pass
+    return False
+
+
 def _discover() -> None:
     """Find plugins and let them register; one that fails is reported, not fatal."""
     global _discovered
@@ -153,7 +181,7 @@ def _discover() -> None:
             modules[found.name] = lambda name=found.name: importlib.import_module(name)
     except ImportError:
         pass
-    for entry in importlib.metadata.entry_points(group="jax_plugins"):
+    for entry in _entry_points("jax_plugins"):
         modules.setdefault(entry.value, entry.load)
     for name, load in modules.items():
         try:

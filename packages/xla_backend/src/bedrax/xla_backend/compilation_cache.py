@@ -6,10 +6,8 @@ jaxlib and of the platform, the kind of device, `XLA_FLAGS`. Programs that call 
 
 from __future__ import annotations
 
-import hashlib
 import os
 import pathlib
-import tempfile
 import time
 import warnings
 from collections.abc import Callable
@@ -53,6 +51,8 @@ def key(client, module, executable_devices, options) -> str:
     else:
         text = module.operation.get_asm(enable_debug_info=False).encode()
     kinds = [(d.device_kind, d.id) for d in executable_devices]
+    import hashlib
+
     digest = hashlib.sha256()
     for part in (
         text,
@@ -74,6 +74,8 @@ def _programs(executable) -> list[str]:
 
 def _checked(entry: bytes) -> bytes:
     """What an entry holds. XLA trusts it: damaged, it would end the process, or compute something else."""
+    import hashlib
+
     digest, data = entry[:32], entry[32:]
     if hashlib.sha256(data).digest() != digest:
         raise ValueError("its checksum is wrong: the entry is damaged, and the program is compiled again")
@@ -81,6 +83,9 @@ def _checked(entry: bytes) -> bytes:
 
 
 def _store(path: pathlib.Path, data: bytes) -> None:
+    import hashlib
+    import tempfile
+
     if len(data) < flags.persistent_cache_min_entry_size_bytes.value:
         return
     path.parent.mkdir(parents=True, exist_ok=True)

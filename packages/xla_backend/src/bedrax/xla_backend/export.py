@@ -555,7 +555,7 @@ def _lower_call(ctx, *operands, exported: Exported):
     given = [ctx.with_sharding(v, exported.in_shardings_hlo[i]) for v, i in zip(given, kept, strict=True)]
     static = modules.all_static(ctx.avals_in)
     ordered = exported.ordered_effects
-    in_types = [types.token_type] * len(ordered) + [
+    in_types = [types.token_type() for _ in ordered] + [
         types.type_of(ctx.avals_in[i] if static else exported.in_avals[i]) for i in kept
     ]
     platform_index = index if len(exported.platforms) > 1 else None

@@ -50,7 +50,7 @@ class Block:
 def array_constant(block: Block, x: Any, aval: ShapedArray) -> Any:
     """A constant with the value of `x`, an array or a scalar of type `aval`."""
     if not aval.is_array:
-        return _create("stablehlo.create_token", results=[types.token_type], loc=types.unknown, ip=block.ip).result
+        return _create("stablehlo.create_token", results=[types.token_type()], loc=types.unknown, ip=block.ip).result
     shape, dtype = types.physical(aval)
     if dtype.kind == "V" and dtype.itemsize == 0 or dtype.name == "float0":
         attribute = types.splat(False, np.dtype(bool), tuple(shape))
@@ -90,7 +90,7 @@ class Builder:
     tensor_type = staticmethod(tensor_type)
     i32_type = types.i32_type
     i64_type = types.i64_type
-    token_type = types.token_type
+    token_type = property(lambda self: types.token_type())
     is_static = staticmethod(dims.is_constant_shape)
 
     def own_results(self) -> tuple[list, bool]:

@@ -169,6 +169,6 @@ def _layouts(given, tensor_types) -> Any:
     found = []
     for order, t in zip(given, tensor_types, strict=True):
         if order is None:
-            order = () if t == types.token_type else tuple(range(t.rank - 1, -1, -1))
+            order = () if t == types.token_type() else tuple(range(t.rank - 1, -1, -1))
         found.append(types.layout(order))
     return ir.ArrayAttr.get(found, types.context)

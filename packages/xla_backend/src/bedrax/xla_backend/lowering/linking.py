@@ -137,7 +137,9 @@ def call_function(ctx, symbol: str, operands: Sequence[Any]) -> list:
         "func.call", list(signature.results), operands, {"callee": types.symbol(symbol)}, None, 0, ctx.location,
         ctx.block.ip,
     )  # fmt: skip
-    wanted = [types.token_type] * (len(op.results) - len(ctx.avals_out)) + [types.type_of(a) for a in ctx.avals_out]
+    wanted = [types.token_type() for _ in range(len(op.results) - len(ctx.avals_out))] + [
+        types.type_of(a) for a in ctx.avals_out
+    ]
     return [_as_type(ctx, v, t) for v, t in zip(op.results, wanted, strict=True)]
 
 

@@ -368,7 +368,7 @@ class LoweringContext(Caller):
         """The current token of an ordered effect."""
         tokens = self.block.tokens
         if effect not in tokens:
-            tokens[effect] = self.emit("stablehlo.create_token", (), types.token_type)
+            tokens[effect] = self.emit("stablehlo.create_token", (), types.token_type())
         return tokens[effect]
 
     def set_token(self, effect: Any, token: Any) -> None:
@@ -404,7 +404,7 @@ def add_main(
         out = inline(block, jaxpr, [env.get(v) for v in jaxpr.invars], consts)
         return [*(block.tokens[e] for e in ordered), *out]
 
-    tokens = [types.token_type] * len(ordered)
+    tokens = [types.token_type() for _ in ordered]
     names = jaxpr.debug_info.arg_names if jaxpr.debug_info else None
     program.function(
         "main", [*extra, *tokens, *(types.type_of(v.aval) for v in taken)],

@@ -153,10 +153,11 @@ def _manual_computation(ctx, region: Region, body: Callable, handed: list, order
         out_shardings=shardings(region.out_specs, [t.rank for t in region.out_types]),
         manual_axes=ctx.parse(f"#sdy<manual_axes{{{axes}}}>"),
     )
-    results = [types.token_type] * count + [type_of(a) for a in region.avals_out]
+    tokens = [types.token_type() for _ in range(count)]
+    results = tokens + [type_of(a) for a in region.avals_out]
     given = [*map(ctx.token, ordered), *region.operands]
     op = ir.Operation.create("sdy.manual_computation", results, given, attributes, None, 1, ctx.location, ctx.block.ip)
-    taken = [types.token_type] * count + region.block_types
+    taken = tokens + region.block_types
     place = op.regions[0].blocks.append(*taken, arg_locs=[types.unknown] * len(taken))
     inner = Block(ctx.program, ir.InsertionPoint(place), dict(zip(ordered, place.arguments)))
     out = body(inner, list(place.arguments)[count:], handed)

@@ -5,6 +5,7 @@ There is one MLIR context in a process, so one cache each.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -105,7 +106,10 @@ def tensor_type(shape: Sequence[Any], dtype: np.dtype) -> Type:
     return found
 
 
-token_type = ir.Type.parse("!stablehlo.token", context)
+@functools.cache
+def token_type() -> Type:
+    """What orders effects. Asking for it makes MLIR's bindings import StableHLO's classes of operations."""
+    return ir.Type.parse("!stablehlo.token", context)
 
 
 def physical(aval) -> tuple[tuple, np.dtype]:
@@ -133,7 +137,7 @@ def type_of(x: Any) -> Type:
     if found is None:
         handler = type_handlers.get(type(x))
         if handler is None:
-            return tensor_type(*physical(x)) if x.is_array else token_type
+            return tensor_type(*physical(x)) if x.is_array else token_type()
         found = handler(x)
         if not isinstance(found, Type):
             raise NotImplementedError(f"values of type {x} are one MLIR value each here; their handler gave {found!r}")
@@ -146,10 +150,8 @@ def type_of(x: Any) -> Type:
 
 _parsed: dict[str, Attribute] = {}
 _converted: dict[Any, Attribute] = {}
-i1_type = ir.Type.parse("i1", context)
-i32_type = ir.Type.parse("i32", context)
-i64_type = ir.Type.parse("i64", context)
-index_type = ir.Type.parse("index", context)
+i1_type, i32_type, i64_type = (ir.IntegerType.get_signless(bits, context) for bits in (1, 32, 64))
+index_type = ir.IndexType.get(context)
 unit = ir.UnitAttr.get(context)
 
 
