@@ -248,6 +248,31 @@ def test_collectives_over_two_axes_of_nested_maps():
     np.testing.assert_array_equal(out.reshape(4, 4), b.reshape(4, 4).T)
 
 
+@pytest.mark.parametrize("combine, single", [(jnp.polyadd, np.add), (jnp.polysub, np.subtract)])
+def test_sums_of_stacks_of_polynomials_have_the_shape_of_the_longer_one(combine, single):
+    rows, row = np.array([[5, 7, 9], [8, 6, 4]]), np.array([[2, 3, 1]])
+    np.testing.assert_array_equal(combine(row, rows), single(np.vstack([0 * row, row]), rows))
+    np.testing.assert_array_equal(combine(rows, np.array([2])), single(rows, [[0] * 3, [2] * 3]))
+    np.testing.assert_array_equal(combine(np.ones((3, 3)), np.ones(3)), single(np.ones((3, 3)), 1))
+    for x, y in ((np.array([1, 3, 5]), rows), (rows, np.array([1, 3, 5])), (np.array([1, 2]), rows)):
+        with pytest.raises(ValueError, match="broadcast"):
+            combine(x, y)
+
+
+@pytest.mark.parametrize("angles", [90, 90.0, jnp.array(1.0), np.float32(1)])
+def test_rotations_are_strongly_typed(angles):
+    rotation = jax.scipy.spatial.transform.Rotation.from_euler("z", angles, degrees=True)
+    assert not rotation.as_matrix().weak_type and not rotation.as_quat().weak_type
+
+
+def test_counters_of_stateful_generators_are_numbers_of_python():
+    from jax.experimental.random import stateful_rng
+
+    generator = stateful_rng(42)
+    assert repr(generator._counter) == "Ref(0, dtype=int32, weak_type=True)"
+    assert (generator.integers(0, 9, (3,)) != generator.integers(0, 9, (3,))).any()
+
+
 INITIALIZERS = {
     name: make if name in ("zeros", "ones") else make(2.0) if name == "constant" else make()
     for name, make in ((n, getattr(jax.nn.initializers, n)) for n in dir(jax.nn.initializers))

@@ -15,7 +15,7 @@ from bedrax.core import errors
 from bedrax.core.jitting import jit
 from bedrax.core.staging import make_jaxpr
 from bedrax.lax import flags
-from bedrax.numpy.index_plans import Slice
+from bedrax.numpy.index_plans import NonConcreteBooleanIndexError, Slice
 
 SHAPE = (3, 4, 2)
 
@@ -226,8 +226,11 @@ def test_wrong_indices_say_so(idx, error, text):
 
 
 def test_errors_of_traced_indices():
-    with pytest.raises(errors.NonConcreteBooleanIndexError):
+    with pytest.raises(NonConcreteBooleanIndexError, match=r"indexed by a traced mask of type bool\[3\]") as caught:
         jit(lambda v: v[v > 0])(np.ones(3))
+    kind = type(caught.value)
+    assert issubclass(kind, errors.JAXIndexError) and issubclass(kind, IndexError)
+    assert f"errors.html#jax.errors.{kind.__name__}" in str(caught.value) and f"raises {kind.__name__}" in kind.__doc__
     with pytest.raises(IndexError, match="known integers"):
         jit(lambda v, i: v[i : i + 1])(np.ones(3), 0)
 

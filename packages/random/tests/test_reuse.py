@@ -7,10 +7,10 @@ from bedrax import lax, random
 from bedrax.autodiff import checkpoint, custom_vjp, grad
 from bedrax.batching import vmap
 from bedrax.core import staging
-from bedrax.core.errors import KeyReuseError
 from bedrax.core.jitting import jit
 from bedrax.numpy import stack
 from bedrax.random import flags
+from bedrax.random.reuse import KeyReuseError
 
 
 @pytest.fixture(autouse=True)

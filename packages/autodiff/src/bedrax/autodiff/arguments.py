@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from bedrax import pytree
-from bedrax.autodiff.tables import has_tangent, instantiate
+from bedrax.autodiff.tables import Zero, has_tangent, instantiate
 from bedrax.core import dtypes
 from bedrax.core.avals import AbstractValue, abstractify, aval_of
 from bedrax.core.staging import function_name
@@ -170,6 +170,9 @@ def flattened(call: Callable, name: str, has_aux: bool) -> Callable:
 
 def as_typed(t: Any, aval: AbstractValue) -> Any:
     """A tangent or cotangent as a value of its type, as weak as that: rules may give another weakness, or a literal."""
+    own = None if type(t) is Zero else getattr(t, "aval", None)
+    if own is not None and own.is_array and own.dtype is aval.dtype and own.weak_type is aval.weak_type:
+        return t
     value = instantiate(t)
     if not aval.is_array or not isinstance(aval.dtype, np.dtype) or aval.dtype == dtypes.float0:
         return value

@@ -292,6 +292,8 @@ class VJP(Linearized):
         return out
 
     def __call__(self, *given):
+        if len(given) == 1 and not any([t.mutable for t in self.in_types]):
+            return self.pull(given[0])
         return self._pulled(given, (None,) * len(self.in_types))
 
     def with_refs(self, *refs: Any) -> Callable:

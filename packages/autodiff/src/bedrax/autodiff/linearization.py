@@ -315,7 +315,7 @@ class Recorded(NamedTuple):
 
     def first(self, n: int) -> Recorded:
         """The same of the first n results."""
-        return self._replace(outs=self.outs[:n], tangents=self.tangents[:n])
+        return Recorded(self.outs[:n], self.tangents[:n], self.tape, self.inputs, self.aux)
 
     def backward(self, cts: Sequence[Any], wanted: Sequence[bool] | None = None) -> list:
         """A cotangent or `Zero` per input, for one per result."""

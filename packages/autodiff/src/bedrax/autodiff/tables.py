@@ -10,7 +10,9 @@ import functools
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from bedrax.core import dtypes
+import numpy as np
+
+from bedrax.core import dtypes, tracing
 from bedrax.core.avals import AbstractValue, aval_of
 from bedrax.core.columns import Column
 from bedrax.lax.primitives.elementwise import add_jaxvals_p
@@ -67,7 +69,10 @@ def add_tangents(x: Any, y: Any) -> Any:
         return y
     if type(y) is Zero:
         return x
-    sum_of = getattr(aval_of(x).dtype, "sum_of", None)  # an extended dtype may have sums of its own
+    dtype = aval_of(x).dtype
+    sum_of = (
+        None if isinstance(dtype, np.dtype) else getattr(dtype, "sum_of", None)
+    )  # an extended dtype may have its own
     return add_jaxvals_p.bind(x, y) if sum_of is None else sum_of(x, y)
 
 
@@ -163,30 +168,29 @@ def bilinear(prim, lhs_transpose: Callable, rhs_transpose: Callable) -> None:
         return ans, Zero.of(ans) if out is None else out
 
     def transpose_rule(ct, x, y, **params):
-        if is_undefined(x) and is_undefined(y):
+        first = is_undefined(x)
+        if first and is_undefined(y):
             raise ValueError(f"'{prim}' is not linear in both operands together")
-        if is_undefined(x):
-            return [transposed(lhs_transpose, 0, x, ct, y, params), None]
-        return [None, transposed(rhs_transpose, 1, y, ct, x, params)]
-
-    def transposed(rule, i, undefined, ct, other, params):
-        if not (is_split(ct) or is_split(other)):
-            return rule(ct, *((undefined, other) if i == 0 else (other, undefined)), **params)
-        # Types tell how values are split: the cotangent's like its primal, whatever was contracted for it.
-        where = undefined.aval.split or anywhere
-        return placed_result(where, _by_values(rule, i, undefined.aval), ct, other, **params)
+        rule, undefined, other = (lhs_transpose, x, y) if first else (rhs_transpose, y, x)
+        if tracing.types_with_shardings is not None and (is_split(ct) or is_split(other)):
+            # Types tell how values are split: the cotangent's like its primal, whatever was contracted for it.
+            where = undefined.aval.split or anywhere
+            back = placed_result(where, _by_values(rule, first, undefined.aval), ct, other, **params)
+        else:
+            back = rule(ct, x, y, **params)
+        return [back, None] if first else [None, back]
 
     jvp_rules.add(prim, jvp_rule, "bilinear")
     transpose_rules.add(prim, transpose_rule, "bilinear")
 
 
 @functools.lru_cache(1024)
-def _by_values(rule: Callable, i: int, aval: AbstractValue) -> Callable:
+def _by_values(rule: Callable, first: bool, aval: AbstractValue) -> Callable:
     """A transpose rule as a function of the cotangent and the other operand."""
 
     def fun(ct, other, **params):
         undefined = UndefinedPrimal(aval)
-        return rule(ct, *((undefined, other) if i == 0 else (other, undefined)), **params)
+        return rule(ct, *((undefined, other) if first else (other, undefined)), **params)
 
     return fun
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Hashable, Sequence
+from types import FunctionType
 from typing import Any, NamedTuple
 
 from bedrax import pytree
@@ -55,10 +56,9 @@ def vmap(
     in_axes = tuple(in_axes) if isinstance(in_axes, list) else in_axes
     _check_axes(in_axes, out_axes)
 
-    # A callable object of a library may have a __name__ that is no text.
-    named = [
-        a for a in functools.WRAPPER_ASSIGNMENTS if isinstance(getattr(fun, a, None), _OF_FUNCTIONS.get(a, object))
-    ]
+    named: Sequence[str] = functools.WRAPPER_ASSIGNMENTS
+    if type(fun) is not FunctionType:  # a callable object of a library may have a __name__ that is no text
+        named = [a for a in named if isinstance(getattr(fun, a, None), _OF_FUNCTIONS.get(a, object))]
 
     @functools.wraps(fun, assigned=named)
     @api_boundary
@@ -150,7 +150,7 @@ def _check_axes(in_axes, out_axes) -> None:
             f" {in_axes!r} of type {type(in_axes)}"
         )
     for what, axes in (("in_axes", in_axes), ("out_axes", out_axes)):
-        for leaf in pytree.tree_leaves(axes):
+        for leaf in () if type(axes) is int else pytree.tree_leaves(axes):
             if type(leaf) is not int:
                 raise TypeError(f"vmap: {what} holds ints and None, got {axes!r}")
 

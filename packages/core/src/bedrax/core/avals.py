@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bedrax.core import dims, dtypes, offers
+from bedrax.core import config, dims, dtypes, offers
 
 _NO_AXES: frozenset = frozenset()
 
@@ -142,18 +142,22 @@ class ShapedArray(AbstractValue):
             shape=self.shape, dtype=self.dtype, weak_type=self.weak_type,
             sharding=self.split, memory_space=self.memory_space, vma=self.vma,
         )  # fmt: skip
-        fields.update(changes)
-        return ShapedArray(fields.pop("shape"), fields.pop("dtype"), fields.pop("weak_type"), **fields)
+        return ShapedArray(**fields | changes)
+
+    def _of_shape(self, shape: tuple, split: Any) -> ShapedArray:
+        return ShapedArray(
+            shape, self.dtype, self.weak_type, sharding=split, memory_space=self.memory_space, vma=self.vma
+        )
 
     def with_axis(self, d: int, size: Any) -> ShapedArray:
         """The type of several such arrays along a new axis, which is not split."""
         split = None if self.split is None else self.split.with_dimension(d, ())
-        return self.update(shape=(*self.shape[:d], size, *self.shape[d:]), sharding=split)
+        return self._of_shape((*self.shape[:d], size, *self.shape[d:]), split)
 
     def without_axis(self, d: int) -> ShapedArray:
         """The type of an element along an axis."""
         split = None if self.split is None else self.split.without_dimension(d)
-        return self.update(shape=self.shape[:d] + self.shape[d + 1 :], sharding=split)
+        return self._of_shape(self.shape[:d] + self.shape[d + 1 :], split)
 
     def strip_weak_type(self) -> ShapedArray:
         return self.update(weak_type=False) if self.weak_type else self
@@ -262,11 +266,12 @@ def scalar_aval(dtype: np.dtype, weak_type: bool = False) -> ShapedArray:
 
 def _python_scalar_aval(kind: type) -> Callable[[Any], AbstractValue]:
     """For values of `kind` or of a subclass (an `IntEnum`)."""
+    known = [scalar_aval(dtypes.python_scalar_dtype(kind, x64), kind is not bool) for x64 in (False, True)]
 
     def type_of(x):
         if kind is int:
             dtypes.check_python_int(x)
-        return scalar_aval(dtypes.python_scalar_dtype(kind), kind is not bool)
+        return known[config.enable_x64.value]
 
     return type_of
 

@@ -246,7 +246,7 @@ def _canonical_element(d: Any, shape: Any, context: str) -> Dim:
     if hasattr(d, "aval"):
         message += (
             "\nMake the argument that it comes from static (static_argnums), or jit a smaller function."
-            f"{errors._origin(d)}"
+            f"{errors.origin_of(d)}"
         )
     if context:
         message += f"\n{context}"

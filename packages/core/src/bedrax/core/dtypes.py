@@ -136,9 +136,9 @@ def is_python_scalar(x: Any) -> bool:
     return isinstance(x, python_scalar_types) and not isinstance(x, np.generic)
 
 
-def python_scalar_dtype(scalar_type: type) -> np.dtype:
-    """The dtype of Python's `bool`, `int`, `float` or `complex` in the current mode."""
-    return _PYTHON_DTYPES[scalar_type][_x64.value]
+def python_scalar_dtype(scalar_type: type, x64: bool | None = None) -> np.dtype:
+    """The dtype of Python's `bool`, `int`, `float` or `complex` in a mode, by default in the current one."""
+    return _PYTHON_DTYPES[scalar_type][_x64.value if x64 is None else x64]
 
 
 def check_python_int(x: int) -> None:

@@ -22,7 +22,7 @@ def _again(kind: type, args: tuple) -> BaseException:
     return error
 
 
-def _shaped(tracer: Any) -> str:
+def shaped(tracer: Any) -> str:
     """`float32[3]`"""
     aval = tracer.aval
     dtype = getattr(aval, "dtype", None)
@@ -32,7 +32,7 @@ def _shaped(tracer: Any) -> str:
     return f"{getattr(dtype, 'name', dtype)}[{','.join(map(str, shape))}]"
 
 
-def _origin(tracer: Any) -> str:
+def origin_of(tracer: Any) -> str:
     """Sentences that say what was being traced and where the value was made; '' if unknown."""
     lines = []
     origin = getattr(tracer, "origin", None)
@@ -96,8 +96,8 @@ class ConcretizationTypeError(JAXTypeError):
     def __init__(self, tracer: Any, context: str = ""):
         detail = f"\n{context}" if context else ""
         super().__init__(
-            f"the value of a traced array of type {_shaped(tracer)} is needed, but it is not known while tracing"
-            f"{detail}{_origin(tracer)}"
+            f"the value of a traced array of type {shaped(tracer)} is needed, but it is not known while tracing"
+            f"{detail}{origin_of(tracer)}"
         )
 
 
@@ -127,7 +127,7 @@ class TracerBoolConversionError(ConcretizationTypeError):
     def __init__(self, tracer: Any):
         JAXTypeError.__init__(
             self,
-            f"Python asks whether a traced array of type {_shaped(tracer)} is true.{_origin(tracer)}\n"
+            f"Python asks whether a traced array of type {shaped(tracer)} is true.{origin_of(tracer)}\n"
             "To choose by a traced value, use jnp.where, lax.cond or lax.while_loop instead of if and while.",
         )
 
@@ -153,7 +153,7 @@ class TracerArrayConversionError(JAXTypeError):
 
     def __init__(self, tracer: Any):
         super().__init__(
-            f"NumPy asks for the numbers of a traced array of type {_shaped(tracer)} (by __array__).{_origin(tracer)}\n"
+            f"NumPy asks for the numbers of a traced array of type {shaped(tracer)} (by __array__).{origin_of(tracer)}\n"
             "Use the function of jax.numpy instead of the one of NumPy; an array of NumPy that is indexed by a traced "
             "value has to be made an array with jnp.asarray first."
         )
@@ -181,36 +181,10 @@ class TracerIntegerConversionError(JAXTypeError):
 
     def __init__(self, tracer: Any):
         super().__init__(
-            f"Python asks for the integer that a traced array of type {_shaped(tracer)} holds (by __index__)."
-            f"{_origin(tracer)}\n"
+            f"Python asks for the integer that a traced array of type {shaped(tracer)} holds (by __index__)."
+            f"{origin_of(tracer)}\n"
             "To index a Python sequence, make it an array first; a traced trip count needs lax.fori_loop; a number "
             "that is part of the program belongs into static_argnums."
-        )
-
-
-class NonConcreteBooleanIndexError(JAXIndexError):
-    """An array was indexed by a traced mask: the size of the result would depend on its values.
-
-    A program that fails::
-
-      @jit
-      def positive_sum(x):
-          return x[x > 0].sum()           # raises NonConcreteBooleanIndexError
-
-    Repaired by keeping the size::
-
-      @jit
-      def positive_sum(x):
-          return jnp.where(x > 0, x, 0).sum()
-
-    `x.at[mask].set(v)` with a scalar `v` is allowed, and `jnp.where(mask, size=n)` finds at most `n` places.
-    """
-
-    def __init__(self, tracer: Any):
-        super().__init__(
-            f"an array is indexed by a traced mask of type {_shaped(tracer)}, whose elements decide the shape of the"
-            f" result.{_origin(tracer)}\n"
-            "Use jnp.where(mask, x, fill) to keep the shape, or jnp.nonzero(mask, size=n) for a fixed number of places."
         )
 
 
@@ -239,9 +213,6 @@ class UnexpectedTracerError(JAXTypeError):
     the place when it happens rather than when the value is used.
     """
 
-    def __init__(self, msg: str):
-        super().__init__(msg)
-
 
 def escaped_tracer_error(tracer: Any, detail: str = "") -> UnexpectedTracerError:
     """The error for `tracer` being used outside its trace; `detail` adds what is known."""
@@ -250,7 +221,7 @@ def escaped_tracer_error(tracer: Any, detail: str = "") -> UnexpectedTracerError
     origin = getattr(tracer, "origin", None)
     origin = origin() if callable(origin) else origin
     return UnexpectedTracerError(
-        f"a traced value of type {_shaped(tracer)}, a {type(tracer).__name__}, is used outside of the transformation "
+        f"a traced value of type {shaped(tracer)}, a {type(tracer).__name__}, is used outside of the transformation "
         "that made it: it leaked from the transformed function."
         + (f"\n{origin}" if origin else "")
         + made
@@ -258,22 +229,6 @@ def escaped_tracer_error(tracer: Any, detail: str = "") -> UnexpectedTracerError
         + "\nReturn the value from the function instead of storing it. To find where it leaks, set "
         "JAX_CHECK_TRACER_LEAKS or use the `jax.checking_leaks` context manager."
     )
-
-
-class KeyReuseError(JAXTypeError):
-    """The same random key was used twice, with ``jax_debug_key_reuse`` on.
-
-    A program that fails::
-
-      key = jax.random.key(0)
-      a = jax.random.uniform(key)
-      b = jax.random.uniform(key)         # raises KeyReuseError: b would equal a
-
-    Repaired by splitting::
-
-      key_a, key_b = jax.random.split(jax.random.key(0))
-      a, b = jax.random.uniform(key_a), jax.random.uniform(key_b)
-    """
 
 
 class JaxprTypeError(TypeError):

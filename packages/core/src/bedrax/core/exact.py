@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import operator
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ def exact(value: Any) -> Any:
       TypeError: `value` is not hashable.
     """
     kind = type(value)
-    if kind in _ATOMS or kind is tuple and _ATOMS.issuperset(map(type, value)):
+    if kind in _ATOMS or kind is tuple and _of_atoms(value):
         return value
     if kind is bool:
         return bool, value
@@ -40,11 +41,15 @@ def exact(value: Any) -> Any:
     return value
 
 
+def _of_atoms(values: tuple) -> bool:
+    """Whether there are atoms alone in tuples of tuples: they are their own keys."""
+    while kinds := {type(v) for v in values} - _ATOMS:
+        if kinds != {tuple}:
+            return False
+        values = tuple(chain.from_iterable([v for v in values if type(v) is tuple]))
+    return True
+
+
 def exact_items(params: dict) -> tuple:
     """The items of a dictionary of parameters as a key; see `exact`."""
-    atoms = _ATOMS
-    values = [
-        v if type(v) in atoms or type(v) is tuple and atoms.issuperset(map(type, v)) else exact(v)
-        for v in params.values()
-    ]
-    return (*params, *values)
+    return (*params, *[v if type(v) in _ATOMS else exact(v) for v in params.values()])

@@ -299,8 +299,4 @@ def jit(
     return executors.get().make_jitted(jitted) if executors.any_offered() else jitted
 
 
-def _run_jit(*args, **params):
-    return executors.get().run_jit(args, params)
-
-
-jit_p.def_impl(_run_jit)
+jit_p.def_impl(lambda *args, **params: executors.get().run_jit(args, params))

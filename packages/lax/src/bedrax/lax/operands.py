@@ -22,10 +22,10 @@ def bind_nary(prim: Primitive, *args, **params):
 
 def bind_pair(prim: Primitive, x, y):
     """`bind_nary` of two operands and no params: what most programs consist of."""
-    a = getattr(x, "aval", None)
-    if a is None or a is not getattr(y, "aval", None):  # equal types are mostly one object
-        s, t = getattr(x, "shape", None), getattr(y, "shape", None)
-        if s and t and s is not t and s != t:
+    s = getattr(x, "shape", None)
+    if s:
+        t = getattr(y, "shape", None)
+        if t and s is not t and s != t:
             x, y = _broadcast((x, y))
     return prim.bind(x, y) if current.varying else current.trace.process(prim, (x, y), {})
 

@@ -19,6 +19,34 @@ from bedrax.numpy_backend.host_array import HostArray
 _INT32 = np.dtype(np.int32)
 
 
+class NonConcreteBooleanIndexError(errors.JAXIndexError):
+    """An array was indexed by a traced mask: the size of the result would depend on its values.
+
+    A program that fails::
+
+      @jit
+      def positive_sum(x):
+          return x[x > 0].sum()           # raises NonConcreteBooleanIndexError
+
+    Repaired by keeping the size::
+
+      @jit
+      def positive_sum(x):
+          return jnp.where(x > 0, x, 0).sum()
+
+    `x.at[mask].set(v)` with a scalar `v` is allowed, and `jnp.where(mask, size=n)` finds at most `n` places.
+    """
+
+    __module__ = "jax.errors"  # where users know it from
+
+    def __init__(self, tracer: Any):
+        super().__init__(
+            f"an array is indexed by a traced mask of type {errors.shaped(tracer)}, whose elements decide the shape of the"
+            f" result.{errors.origin_of(tracer)}\n"
+            "Use jnp.where(mask, x, fill) to keep the shape, or jnp.nonzero(mask, size=n) for a fixed number of places."
+        )
+
+
 def concrete_value(x: Any) -> np.ndarray | None:
     """The value of an array as NumPy's, or None if it is traced."""
     if isinstance(x, tracing.Tracer):
@@ -270,7 +298,7 @@ def _read_value(i: Any, position: int, forms: list, values: list) -> None:
     elif i.dtype == np.bool_:
         mask = concrete_value(i)
         if mask is None:
-            raise errors.NonConcreteBooleanIndexError(i)
+            raise NonConcreteBooleanIndexError(i)
         hits = np.nonzero(mask) if mask.ndim else (np.zeros(int(mask), _INT32),)
         forms.append((_MASK, mask.shape, (len(hits[0]),)) if mask.ndim else (_FLAG, (), (len(hits[0]),)))
         values.extend([h.astype(_INT32) for h in hits])

@@ -50,10 +50,9 @@ def _trimmed(x: Array, name: str) -> Array:
 
 def _padded_sum(name, a1, a2, combine):
     a1, a2 = promoted(name, a1, a2)
-    columns = max(a1, a2, key=np.ndim).shape[1:]
-    a1, a2 = (jnp.broadcast_to(a, (a.shape[0], *columns)) for a in (a1, a2))  # as rows, where the ranks differ
-    n = max(a1.shape[0], a2.shape[0])
-    pad = lambda a: jnp.concatenate([np.zeros((n - a.shape[0], *a.shape[1:]), a.dtype), a])
+    longer = max(a1, a2, key=lambda a: (a.shape[0], a.ndim)).shape  # the result has this shape
+    rows = lambda a: jnp.broadcast_to(a, (a.shape[0], *longer[1:]))
+    pad = lambda a: jnp.concatenate([np.zeros((longer[0] - a.shape[0], *longer[1:]), a.dtype), rows(a)])
     return combine(pad(a1), pad(a2))
 
 

@@ -16,7 +16,7 @@ from bedrax import pytree
 from bedrax.core import source, tables
 from bedrax.core.avals import aval_of
 from bedrax.core.columns import Column
-from bedrax.core.errors import KeyReuseError
+from bedrax.core.errors import JAXTypeError
 from bedrax.core.facts import cached
 from bedrax.core.ir import Literal
 from bedrax.core.tracing import Tracer
@@ -28,6 +28,24 @@ from bedrax.random.primitives import random_bits_p, random_split_p
 
 _MOVING = frozenset(("shaping", "indexing", "conversions", "markers", "placement"))
 _LARGEST = 1 << 20  # an array of more keys is not watched
+
+
+class KeyReuseError(JAXTypeError):
+    """The same random key was used twice, with ``jax_debug_key_reuse`` on.
+
+    A program that fails::
+
+      key = jax.random.key(0)
+      a = jax.random.uniform(key)
+      b = jax.random.uniform(key)         # raises KeyReuseError: b would equal a
+
+    Repaired by splitting::
+
+      key_a, key_b = jax.random.split(jax.random.key(0))
+      a, b = jax.random.uniform(key_a), jax.random.uniform(key_b)
+    """
+
+    __module__ = "jax.errors"  # where users know it from
 
 
 class Mark:

@@ -73,7 +73,7 @@ class StatefulPRNG:
     def spawn(self, n_children: int) -> list[StatefulPRNG]:
         """Independent generators, in a list."""
         keys = self.key((n_children,))
-        return [StatefulPRNG(keys[i], new_ref(np.int32(0))) for i in range(n_children)]
+        return [StatefulPRNG(keys[i], new_ref(0)) for i in range(n_children)]
 
     def split(self, num: int | Sequence[int]) -> StatefulPRNG:
         """Independent generators as one whose key and counter are arrays of shape `num`, for `vmap`."""
@@ -110,4 +110,4 @@ def stateful_rng(seed: Any = None, *, impl: Any = None) -> StatefulPRNG:
         if not trace_state_clean():
             raise TypeError("stateful_rng: a traced function needs a seed: one would be drawn but once")
         seed = np.random.default_rng().integers(2**32, dtype=np.uint32)
-    return StatefulPRNG(key(seed, impl=impl), new_ref(np.int32(0)))
+    return StatefulPRNG(key(seed, impl=impl), new_ref(0))

@@ -8,6 +8,7 @@ compile, run, and hand back what C++ needs for the next one.
 from __future__ import annotations
 
 import copyreg
+import enum
 import functools
 import inspect
 import sys
@@ -15,6 +16,8 @@ import weakref
 from collections.abc import Callable
 from marshal import dumps
 from typing import Any
+
+import numpy as np
 
 from bedrax import pytree
 from bedrax.core import caches, config, effects, executors, source, tracing
@@ -46,6 +49,7 @@ from bedrax.xla_backend.sharding import resolve
 
 # What `clear_caches` empties besides C++'s cache.
 _runners: dict[Any, dict] = {}  # what was compiled for eager operations, by primitive and params
+_mixed: dict[Any, _Mixed] = {}  # the same, for primitives with params that are dtypes or members of enumerations
 _all_jitted: weakref.WeakSet = weakref.WeakSet()
 other_caches: list[Callable[[], None]] = []  # of libraries
 
@@ -72,23 +76,41 @@ class XlaExecutor(executors.Executor):
 
     def apply(self, prim, args: tuple, params: dict) -> Any:
         """One eager operation, compiled once per parameters and argument types."""
+        mixed = _mixed.get(prim)
+        runner = None if mixed is None else mixed.find(params)
+        return (self._runner(prim, args, params) if runner is None else runner)(*args)
+
+    def _runner(self, prim, args: tuple, params: dict) -> Callable:
+        """What runs an operation; noted where the next one of its kind is found at once."""
         if prim.family == "callbacks" and not params.get("partitioned", True):
-            return _call_now(args, **params)
+            return lambda *args: _call_now(args, **params)
         runners = _runners.get(prim)
         if runners is None:
             runners = _runners[prim] = {}
         try:
             runner = runners.get(exact_items(params))
         except TypeError:
-            return self._apply_unhashable(prim, args, params)
+            return lambda *args: self._apply_unhashable(prim, args, params)
         if runner is None:
             runner = self._eager_runner(prim, params)
             _keep(runners, exact_items(params), runner)
-            if not _is_plain(tuple(params.values())):
-                self.ready[prim] = None
-            elif (ready := self.ready.setdefault(prim, {})) is not None:
-                _keep(ready, dumps(params, 2) if params else None, runner)
-        return runner(*args)
+        if self.ready.get(prim, self) is not None or prim in _mixed:
+            self._note(prim, params, runner)
+        return runner
+
+    def _note(self, prim, params: dict, runner: Callable) -> None:
+        """Have the runner found at once by the next operation with these params, if that can be."""
+        names = frozenset([name for name, value in params.items() if not _is_plain(value)])
+        mixed = _mixed.get(prim)
+        if not all(_is_own_key(params[name]) for name in names):
+            self.ready[prim] = None
+        elif names or mixed is not None:
+            if mixed is None or not mixed.names >= names:
+                mixed = _mixed[prim] = _Mixed(names if mixed is None else names | mixed.names)
+                self.ready[prim] = None  # one way to find them
+            mixed.keep(params, runner)
+        elif (ready := self.ready.setdefault(prim, {})) is not None:
+            _keep(ready, dumps(params, 2) if params else None, runner)
 
     def _apply_unhashable(self, prim, args, params):
         program = _single_equation(prim, args, params)
@@ -164,6 +186,43 @@ _PLAIN = frozenset((int, bool, float, complex, str, type(None)))
 def _is_plain(x: Any) -> bool:
     """Whether `marshal` (version 2: by type and bits, without sharing) writes `x` as nothing else: a quick `exact`."""
     return type(x) in _PLAIN or type(x) is tuple and all(map(_is_plain, x))
+
+
+_OWN_KEYS = {type(None), type(...)}
+
+
+def _is_own_key(x: Any) -> bool:
+    """Whether `x` is a dtype, or a member of an enumeration that is equal to nothing else; its type is noted."""
+    if isinstance(x, np.dtype) or isinstance(x, enum.Enum) and type(x).__eq__ is object.__eq__:
+        _OWN_KEYS.add(type(x))
+    return type(x) in _OWN_KEYS
+
+
+class _Mixed:
+    """Runners by params of which some, by name, are dtypes or members of enumerations, and the others plain."""
+
+    def __init__(self, names: frozenset[str]):
+        self.names = names
+        self.table: dict = {}
+
+    def _key(self, params: dict) -> tuple | None:
+        """What stands for these params, None if nothing does."""
+        plain = params.copy()
+        own = tuple([plain.pop(name, ...) for name in self.names])
+        for value in own:
+            if type(value) not in _OWN_KEYS:
+                return None
+        try:
+            return dumps(plain, 2), own
+        except ValueError:  # `marshal` does not know them
+            return None
+
+    def find(self, params: dict) -> Callable | None:
+        return self.table.get(self._key(params))
+
+    def keep(self, params: dict, runner: Callable) -> None:
+        if (key := self._key(params)) is not None:
+            _keep(self.table, key, runner)
 
 
 def _keep(table: dict, key: Any, runner: Callable) -> None:
@@ -311,6 +370,7 @@ def clear_caches() -> None:
     runtime.PjitFunctionCache.clear_all()
     for table in (*_runners.values(), *filter(None, XlaExecutor.ready.values())):
         table.clear()
+    _mixed.clear()
     caches.traces.clear()
     for jitted in list(_all_jitted):
         jitted.clear_cache()
@@ -324,4 +384,5 @@ room.forget.append(clear_caches)
 def forget(prim) -> None:
     """Forget what was compiled for eager operations of a primitive."""
     _runners.pop(prim, None)
+    _mixed.pop(prim, None)
     XlaExecutor.ready.pop(prim, None)

@@ -32,7 +32,10 @@ from bedrax.lax.filling import zeros_of
 from bedrax.lax.primitives import elementwise as p
 from bedrax.lax.primitives import shaping
 from bedrax.lax.primitives.conversions import convert_to
-from bedrax.lax.primitives.elementwise import add, div, mul, neg, scalar_like, sub
+from bedrax.lax.primitives.elementwise import neg, scalar_like
+
+# Operands of rules have the shape of the result or none: nothing is to be broadcast.
+add, sub, mul, div = p.add_p.bind, p.sub_p.bind, p.mul_p.bind, p.div_p.bind
 
 
 def _one(x):

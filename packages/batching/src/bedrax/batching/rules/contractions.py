@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 from bedrax.batching.tables import batch_rules, to_front
 from bedrax.core.avals import aval_of
 from bedrax.lax.axes import rank_of, shift
@@ -9,6 +11,7 @@ from bedrax.lax.primitives import contractions as p
 from bedrax.lax.primitives import shaping
 
 
+@functools.lru_cache(1024)
 def _batched_dimensions(dimension_numbers, ld, rd, lhs_ndim: int, rhs_ndim: int):
     """The dimension numbers of the mapped product, and where its result is mapped."""
     (lc, rc), (lb, rb) = dimension_numbers

@@ -42,6 +42,8 @@ class Kernels(dict):
             def kernel(*args):
                 y = compute(*[x.astype(wide) for x in args])
                 return np.asarray(y, dtype=out) if out.isbuiltin == 1 else narrow(y, out)
+        elif _gives(compute, dtype, out):
+            kernel = compute  # who called wraps numbers in arrays
         else:
 
             def kernel(*args):
@@ -61,13 +63,18 @@ _SIGNS = {
 _of_floats: dict = {}
 
 
+def _gives(compute, dtype: np.dtype, out: np.dtype) -> bool:
+    """Whether `compute` is an operation of NumPy's own that gives `out` for operands of `dtype`."""
+    if not isinstance(compute, np.ufunc) or dtype.isbuiltin != 1:
+        return False
+    return compute.resolve_dtypes((dtype,) * compute.nin + (None,) * compute.nout)[-1] == out
+
+
 def ufunc_source(compute, dtype: np.dtype, out: np.dtype, operands) -> str | None:
     """The expression of an operation that is one of NumPy's on `dtype`, or None."""
     if dtype.kind == "f":
         compute = _of_floats.get(compute, compute)
-    if not isinstance(compute, np.ufunc) or dtype.isbuiltin != 1:
-        return None
-    if compute.resolve_dtypes((dtype,) * compute.nin + (None,) * compute.nout)[-1] != out:
+    if not _gives(compute, dtype, out):
         return None
     sign = _SIGNS.get(compute)
     if sign is None:

@@ -163,6 +163,7 @@ class Rotation(NamedTuple):
         """
         axes, intrinsic = _axes_of(seq)
         (angles,) = inexact("Rotation.from_euler", angles)
+        angles = lax.convert_to(angles, angles.dtype)  # a rotation is strongly typed
         k = len(axes)
         if k == 1 and (angles.ndim == 0 or angles.shape[-1] != 1):
             angles = angles[..., None]
