@@ -20,7 +20,7 @@ NEW = {
     "sparse arrays": ("bcoo_dot_general sparsify", "sparse jax/experimental/sparse", 33),
     "references, high-level types": (
         "RefPrimitive cur_qdd",
-        "state core/avals:Held,LibraryType,held_or_type core/tracing:lent,_none_lent"
+        "state core/avals:Held,LibraryType,held_or_type core/tracing:lent"
         " autodiff/linear_maps:GradRef,GradValue,DidntWant,DontWant,NotNeeded"
         " lax/primitives/control_flow:_scan_over_references",
         127,
