@@ -291,3 +291,33 @@ def test_parameters_begin_where_they_shall_be(name, around):
         assert out.sharding.spec == spec and jax.typeof(out).sharding.spec == spec
     np.testing.assert_allclose(out, init(key, shape, np.float32), rtol=1e-6, atol=1e-7)
     assert init(key, shape, out_sharding=jax.NamedSharding(mesh, spec)).sharding.spec == spec
+
+
+def test_types_of_results_say_how_they_are_split():
+    mesh = jax.make_mesh((1, 1), ("x", "y"), axis_types=(jax.sharding.AxisType.Explicit,) * 2)
+    spec = P("x", "y")
+    with jax.set_mesh(mesh):
+        made = lambda: jnp.zeros((4, 8), out_sharding=spec)
+        for shape in (jax.eval_shape(made), jax.jit(made).eval_shape(), jax.eval_shape(jax.jit(made))):
+            assert shape.sharding.spec == spec and isinstance(shape.sharding.mesh, jax.sharding.AbstractMesh)
+            again = jax.eval_shape(lambda x: x * 2, shape)
+            assert again.sharding == shape.sharding
+            assert jax.jit(lambda x: x + 1).lower(shape).compile()(made()).sharding.spec == spec
+    assert jax.eval_shape(lambda: jnp.zeros(3)).sharding is None
+
+
+@pytest.mark.parametrize("kind", ["Explicit", "Auto"])
+def test_the_devices_of_an_abstract_mesh_are_those_in_force(kind):
+    mesh = jax.make_mesh((1, 1), ("x", "y"), axis_types=(jax.sharding.AxisType[kind],) * 2)
+    with jax.set_mesh(mesh):
+        place = jax.NamedSharding(jax.sharding.get_abstract_mesh(), P("x", "y"))
+        put = jax.sharding.reshard if kind == "Explicit" else lax.with_sharding_constraint
+        out = jax.jit(lambda: put(jnp.ones((4, 8)), place))()
+        assert out.sharding.mesh == mesh and out.sharding.is_equivalent_to(jax.NamedSharding(mesh, P("x", "y")), 2)
+
+
+def test_indices_of_einsum_may_be_digits():
+    x, w = np.ones((2, 4, 5)), np.arange(300.0).reshape(3, 5, 2, 10)
+    np.testing.assert_allclose(jnp.einsum("bsd,3dkh->bs3kh", x, w), np.einsum("bsd,adkh->bsakh", x, w), rtol=1e-6)
+    with pytest.raises(ValueError, match="neither a letter nor a digit"):
+        jnp.einsum("b#->b", np.ones((2, 2)))

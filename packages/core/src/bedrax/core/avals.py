@@ -406,6 +406,12 @@ class ShapeDtypeStruct:
         return self.shape, self.dtype, self.sharding, self.weak_type, self.manual_axis_type
 
 
+def struct_of(aval: Any) -> ShapeDtypeStruct:
+    """What stands for an array of a type, with where it is if the type says so."""
+    place = getattr(aval, "split", None)
+    return ShapeDtypeStruct(aval.shape, aval.dtype, sharding=place, weak_type=aval.weak_type)
+
+
 def abstractify(x) -> AbstractValue:
     """Like `aval_of`, but also accepts what merely has a shape and a dtype."""
     if isinstance(x, ShapeDtypeStruct):

@@ -241,8 +241,8 @@ class Jitted:
     def eval_shape(self, *args, **kwargs):
         """The shapes and dtypes of the result, as a pytree of `ShapeDtypeStruct`."""
         call = self.trace_call(args, kwargs)
-        out = [avals.ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in call.jaxpr.out_avals]
-        return pytree.tree_unflatten(call.out_tree, out[: call.out_tree.num_leaves])
+        out = map(avals.struct_of, call.jaxpr.out_avals[: call.out_tree.num_leaves])
+        return pytree.tree_unflatten(call.out_tree, out)
 
     def clear_cache(self) -> None:
         """Forget every trace."""

@@ -427,8 +427,7 @@ def eval_shape(fun: Callable, *args, **kwargs):
     leaves, in_tree = pytree.tree_flatten((args, kwargs))
     types = [avals.abstractify(x) for x in leaves]
     program, out_tree = trace_to_jaxpr(flat_fun(fun, in_tree), types, types_only=tracing.watch is None)
-    shapes = [avals.ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in program.out_avals]
-    return pytree.tree_unflatten(out_tree, shapes)
+    return pytree.tree_unflatten(out_tree, map(avals.struct_of, program.out_avals))
 
 
 __all__ = [

@@ -36,8 +36,8 @@ def _split_labels(term: str) -> list:
     if "." in head or "." in tail:
         raise ValueError(f"einsum: one ellipsis '...' at most per operand, and no other dots, got {term!r}")
     for c in (*head, *tail):
-        if not c.isalpha():
-            raise ValueError(f"einsum: Character {c!r} in {term!r} is not a letter.")
+        if not c.isalnum():
+            raise ValueError(f"einsum: Character {c!r} in {term!r} is neither a letter nor a digit.")
     return [*head, *([...] if dots else []), *tail]
 
 

@@ -278,6 +278,10 @@ def check_divides(place: NamedSharding, shape: tuple, what: str) -> None:
 
 
 def _resolved(where: Any, what: str) -> Any:
+    if isinstance(where, NamedSharding) and isinstance(where.mesh, AbstractMesh):
+        mesh = mesh_of_specs()
+        if not mesh.empty and (mesh.shape_tuple, mesh.axis_types) == (where.mesh.shape_tuple, where.mesh.axis_types):
+            return where.update(mesh=mesh)  # the devices in force
     if where is None or where is anywhere or isinstance(where, (Sharding, Memory)):
         return anywhere if isinstance(where, NamedSharding) and where.mesh.empty else where
     if isinstance(where, runtime.Device):
