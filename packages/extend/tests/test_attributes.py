@@ -15,7 +15,8 @@ def test_attributes_of_programs_traces_and_primitives():
     x = np.ones(3, np.float32)
     program = make_jaxpr(lambda y: jit(lax.sin)(lax.add(x, y)))(x)
     add, call = program.eqns
-    assert program.jaxpr is program and program.literals is program.consts and program.literals[0] is x
+    assert program.jaxpr is program and program.literals is program.consts
+    np.testing.assert_array_equal(program.literals[0], x)
     assert call.primitive.call_primitive and not add.primitive.call_primitive
     assert not call.primitive.map_primitive and eval_trace.main is eval_trace
 
