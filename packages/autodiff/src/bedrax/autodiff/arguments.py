@@ -11,7 +11,7 @@ import numpy as np
 from bedrax import pytree
 from bedrax.autodiff.tables import Zero, has_tangent, instantiate
 from bedrax.core import dtypes
-from bedrax.core.avals import AbstractValue, abstractify, aval_of
+from bedrax.core.avals import AbstractValue, aval_of
 from bedrax.core.staging import function_name
 from bedrax.lax.primitives.conversions import convert_to
 
@@ -46,8 +46,7 @@ class Chosen:
 
     def active(self) -> tuple[bool, ...]:
         """Which leaves have derivatives: those whose dtypes have tangents."""
-        types = [aval_of(x) for x in self.leaves]
-        return tuple((a.is_array or a.mutable) and has_tangent(a.dtype) for a in types)
+        return tuple([(a.is_array or a.mutable) and has_tangent(a.dtype) for a in map(aval_of, self.leaves)])
 
 
 def all_arguments(fun: Callable, args: tuple) -> Chosen:
@@ -92,10 +91,10 @@ def check_no_reduce_axes(name: str, reduce_axes: Sequence) -> None:
 
 def check_inputs(name: str, leaves, *, holomorphic: bool, allow_int: bool = False, forward: bool = False) -> None:
     """Refuse arguments without a derivative of the wanted kind."""
-    check_no_references(name, leaves)
     for x in leaves:
-        aval = abstractify(x)
+        aval = aval_of(x)
         if not aval.is_array:
+            check_no_references(name, (x,))
             continue
         dtype = aval.dtype
         if holomorphic:

@@ -64,7 +64,7 @@ class JVPTrace(Trace):
                 active = True
             else:
                 primals.append(x)
-                tangents.append(Zero.of(x))
+                tangents.append(Zero(None, x))
         saved = current.trace
         current.trace = self.parent
         try:

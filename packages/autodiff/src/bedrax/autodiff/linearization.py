@@ -54,12 +54,12 @@ class Entry:
 
     __slots__ = ("args", "names", "outs", "params", "prim")
 
-    def __init__(self, prim, args, params):
+    def __init__(self, prim, args, params, outs: list[Node]):
         self.names = current.names  # what was in force: it is again on the way back
         self.prim = prim
         self.args = args
         self.params = params
-        self.outs: list[Node] = []
+        self.outs = outs
 
 
 def _named(entry: Entry, rule: Callable, ct: Any, args: Sequence[Any]) -> Sequence[Any]:
@@ -109,14 +109,13 @@ class Tape(Trace):
 
     def record(self, prim, args, params):
         """Append an operation, linear in its nodes."""
-        entry = Entry(prim, args, params)
-        self.entries.append(entry)
         types = prim.result_types([x.aval if type(x) is Node else aval_of(x) for x in args], params)
         if prim.multiple_results:
-            entry.outs = [Node(self, a) for a in types]
-            return list(entry.outs)
+            outs = [Node(self, a) for a in types]
+            self.entries.append(Entry(prim, args, params, outs))
+            return list(outs)
         node = Node(self, types)
-        entry.outs.append(node)
+        self.entries.append(Entry(prim, args, params, [node]))
         return node
 
     def owns(self, x: Any) -> bool:
@@ -138,16 +137,14 @@ class Tape(Trace):
         cotangents: dict[int, Any] = {}  # by id of the node; the tape keeps nodes alive
         needed = None if wanted is None else self._reached([n for n, w in zip(inputs, wanted, strict=True) if w])
 
-        def add(node, ct):
-            if ct is None or type(ct) is Zero:
-                return
-            key = id(node)
-            known = cotangents.get(key)
-            cotangents[key] = ct if known is None else add_tangents(known, ct)
+        def add(nodes, arriving):
+            for x, ct in zip(nodes, arriving, strict=True):
+                if ct is not None and type(x) is Node and x._trace is self and type(ct) is not Zero:
+                    key = id(x)
+                    known = cotangents.get(key)
+                    cotangents[key] = ct if known is None else add_tangents(known, ct)
 
-        for node, ct in zip(outs, cts, strict=True):
-            if type(node) is Node and node._trace is self:
-                add(node, ct)
+        add(outs, cts)
         for entry in reversed(self.entries):
             if needed is not None and id(entry) not in needed:
                 continue
@@ -163,14 +160,8 @@ class Tape(Trace):
                     continue
             args = entry.args
             marked = [UndefinedPrimal(x.aval) if type(x) is Node and x._trace is self else x for x in args]
-            back = (
-                _named(entry, transpose_rules[prim], ct, marked)
-                if entry.names
-                else transpose_rules[prim](ct, *marked, **entry.params)
-            )
-            for x, arrives in zip(args, back, strict=True):
-                if arrives is not None and type(x) is Node and x._trace is self:
-                    add(x, arrives)
+            rule = transpose_rules[prim]
+            add(args, _named(entry, rule, ct, marked) if entry.names else rule(ct, *marked, **entry.params))
         return [_at_home(cotangents[id(n)], n.aval) if id(n) in cotangents else Zero(n.aval) for n in inputs]
 
     def _reached(self, nodes: Sequence[Node]) -> set[int]:
@@ -278,7 +269,7 @@ class LinearizeTrace(Trace):
                 active = True
             else:
                 primals.append(x)
-                tangents.append(Zero.of(x))
+                tangents.append(Zero(None, x))
         saved = current.trace
         try:
             if not active:

@@ -168,8 +168,8 @@ def bilinear(prim, lhs_transpose: Callable, rhs_transpose: Callable) -> None:
         return ans, Zero.of(ans) if out is None else out
 
     def transpose_rule(ct, x, y, **params):
-        first = is_undefined(x)
-        if first and is_undefined(y):
+        first = type(x) is UndefinedPrimal
+        if first and type(y) is UndefinedPrimal:
             raise ValueError(f"'{prim}' is not linear in both operands together")
         rule, undefined, other = (lhs_transpose, x, y) if first else (rhs_transpose, y, x)
         if tracing.types_with_shardings is not None and (is_split(ct) or is_split(other)):

@@ -296,9 +296,15 @@ def aval_of(x) -> AbstractValue:
     Raises:
       TypeError: `x` is none of these.
     """
-    found = aval_functions.get(type(x))
-    if found is not None:
-        return found(x)
+    try:
+        found = aval_functions[type(x)]
+    except KeyError:
+        return _aval_of_other(x)
+    return found(x)
+
+
+def _aval_of_other(x: Any) -> AbstractValue:
+    """`aval_of` where the class has not been seen."""
     aval = getattr(x, "aval", None)
     if isinstance(aval, AbstractValue):
         return aval

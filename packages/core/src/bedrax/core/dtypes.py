@@ -319,9 +319,8 @@ def is_complex(dtype: Any) -> bool:
     return _KIND.get(dtype) is np.complexfloating
 
 
-def is_inexact(dtype: Any) -> bool:
-    """Whether it is a floating or complex type: these have derivatives."""
-    return _KIND.get(dtype) in (np.floating, np.complexfloating)
+is_inexact = frozenset((*float_dtypes, *complex_dtypes)).__contains__
+"""Whether a dtype is a floating or complex type: these have derivatives."""
 
 
 def _is_kind(x: Any) -> bool:

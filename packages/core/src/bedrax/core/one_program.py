@@ -180,7 +180,10 @@ def one_program(
     def function(*args, **kwargs):
         try:
             executor, compiled = state
-            if current.trace is eval_trace and executors.active is executor:  # loops: half the price of `all` and `map`
+            if current.trace is not eval_trace:
+                if not everywhere:
+                    return fun(*args, **kwargs)
+            elif executors.active is executor:  # loops: half the price of `all` and `map`
                 for x in args if len(args) <= leading else _odd(args, known):
                     if type(x) not in _values:
                         break
@@ -197,7 +200,7 @@ def one_program(
 
     def read_and_call(args, kwargs):
         nonlocal state
-        if not everywhere and (current.trace is not eval_trace or not executors.get().compiles):
+        if not everywhere and not executors.get().compiles:
             return fun(*args, **kwargs)
         executor, found = executors.get(), _read(args, kwargs, positions, names)
         if found is None:
@@ -206,8 +209,7 @@ def one_program(
         if made_by is not executor:
             compiled = jitting.jit(program, static_argnames=tuple(static))
             state = executor, compiled
-        args, kwargs = found
-        return compiled(*args, **kwargs)
+        return compiled(*found[0], **found[1])
 
     def bound(constants):
         return functools.partial(fun, **dict(zip(static, constants, strict=False)))
@@ -222,6 +224,5 @@ def one_program(
             return bound(constants)
         return compiled_of(executors.active or executors.get(), constants)
 
-    function.static = names  # type: ignore[attr-defined]
-    function.of = of  # type: ignore[attr-defined]
+    function.static, function.of = names, of  # type: ignore[attr-defined]
     return function

@@ -143,6 +143,7 @@ class _Current(threading.local):
 
 
 current = _Current()
+varies = False  # whether types have ever said over which axes values vary: until then, no thread needs to be asked
 
 
 class set_trace:
@@ -217,6 +218,8 @@ class extend_axes:
     __slots__ = ("new", "notice", "saved", "seen", "varying")
 
     def __init__(self, axes: dict, varying: bool = False):
+        global varies
+        varies = varies or varying
         self.new = axes
         self.varying = varying
 
@@ -386,9 +389,9 @@ class Primitive:
                     run = None  # params that `marshal` does not know
                 if run is not None:
                     return run(*args)
-        elif current.varying:
+        elif varies and current.varying:
             args = cast_operands(self, args, params)
-        if self.multiple_results and references is not None:  # what holds programs has several results
+        if references is not None and self.multiple_results:  # what holds programs has several results
             done = references.on_operation(self, args, params)
             if done is not None:
                 return done
@@ -403,7 +406,7 @@ class Primitive:
             for aval in types:
                 if getattr(aval, "split", None) is not None:
                     return types_with_shardings(self, types, params, shape_rules[self](*types, **params))
-        if current.varying:
+        if varies and current.varying:
             return _varying_types(self, types, params)
         if self.family in pure_shapes:
             try:

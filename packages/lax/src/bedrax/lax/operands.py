@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bedrax.core import tracing
 from bedrax.core.avals import aval_of
 from bedrax.core.tracing import Primitive, cast_together, current
 from bedrax.lax.primitives.shaping import broadcast_in_dim
@@ -17,7 +18,9 @@ def bind_nary(prim: Primitive, *args, **params):
                 args = _broadcast(args)
                 break
             shape = own
-    return prim.bind(*args, **params) if current.varying else current.trace.process(prim, args, params)
+    return (
+        prim.bind(*args, **params) if tracing.varies and current.varying else current.trace.process(prim, args, params)
+    )
 
 
 def bind_pair(prim: Primitive, x, y):
@@ -27,7 +30,7 @@ def bind_pair(prim: Primitive, x, y):
         t = getattr(y, "shape", None)
         if t and s is not t and s != t:
             x, y = _broadcast((x, y))
-    return prim.bind(x, y) if current.varying else current.trace.process(prim, (x, y), {})
+    return prim.bind(x, y) if tracing.varies and current.varying else current.trace.process(prim, (x, y), {})
 
 
 def _broadcast(args: tuple) -> tuple:

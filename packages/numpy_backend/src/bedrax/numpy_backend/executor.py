@@ -34,11 +34,11 @@ class NumpyExecutor(Executor):
                 values.append(x._value)
             else:
                 aval = avals.aval_of(x)
-                if element_types.is_extended(aval):
-                    return self._apply_to_elements(prim, args, params)
                 types.append(aval)
                 if kind in _numbers:
                     values.append(np.asarray(x, aval.dtype))
+                elif element_types.is_extended(aval):
+                    return self._apply_to_elements(prim, args, params)
                 else:
                     foreign = True
                     values.append(to_numpy(x)[0])

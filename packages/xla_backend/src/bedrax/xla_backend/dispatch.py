@@ -77,7 +77,7 @@ class XlaExecutor(executors.Executor):
     def apply(self, prim, args: tuple, params: dict) -> Any:
         """One eager operation, compiled once per parameters and argument types."""
         mixed = _mixed.get(prim)
-        runner = None if mixed is None else mixed.find(params)
+        runner = None if mixed is None else mixed.table.get(mixed.key(params))
         return (self._runner(prim, args, params) if runner is None else runner)(*args)
 
     def _runner(self, prim, args: tuple, params: dict) -> Callable:
@@ -203,25 +203,20 @@ class _Mixed:
 
     def __init__(self, names: frozenset[str]):
         self.names = names
+        self.missing = (...,) * len(names)
         self.table: dict = {}
 
-    def _key(self, params: dict) -> tuple | None:
+    def key(self, params: dict) -> tuple | None:
         """What stands for these params, None if nothing does."""
         plain = params.copy()
-        own = tuple([plain.pop(name, ...) for name in self.names])
-        for value in own:
-            if type(value) not in _OWN_KEYS:
-                return None
+        own = tuple(map(plain.pop, self.names, self.missing))
         try:
-            return dumps(plain, 2), own
+            return (dumps(plain, 2), own) if _OWN_KEYS.issuperset(map(type, own)) else None
         except ValueError:  # `marshal` does not know them
             return None
 
-    def find(self, params: dict) -> Callable | None:
-        return self.table.get(self._key(params))
-
     def keep(self, params: dict, runner: Callable) -> None:
-        if (key := self._key(params)) is not None:
+        if (key := self.key(params)) is not None:
             _keep(self.table, key, runner)
 
 

@@ -3,6 +3,8 @@ of the cotangent with the other operand."""
 
 from __future__ import annotations
 
+import functools
+
 from bedrax.autodiff.tables import absent, add_tangents, bilinear, is_undefined, jvp_rules, transpose_rules
 from bedrax.core import dtypes
 from bedrax.core.avals import aval_of
@@ -21,32 +23,49 @@ def as_cotangent(ct, aval):
     return conversions.convert_element_type(ct, aval.dtype)
 
 
-def permute(x, axes_of_x: list[int]):
-    """Transpose `x`, whose i-th dimension is to become dimension ``axes_of_x[i]``."""
+def _order(axes_of_x: list[int]) -> tuple[int, ...] | None:
+    """The permutation after which the i-th dimension is number ``axes_of_x[i]``; None where it is already."""
     order = sorted(range(len(axes_of_x)), key=axes_of_x.__getitem__)
-    return x if order == list(range(len(order))) else shaping.transpose(x, tuple(order))
+    return None if order == list(range(len(order))) else tuple(order)
+
+
+def permute(x, order: tuple[int, ...] | None):
+    """`x` with its dimensions in this order."""
+    return x if order is None else shaping.transpose_p.bind(x, permutation=order)
+
+
+@functools.lru_cache(4096)
+def _lhs_plan(dimension_numbers, lhs_ndim: int, rhs_ndim: int) -> tuple:
+    """(what of the cotangent is contracted with what of rhs, in which order the result's dimensions are lhs')."""
+    (lc, rc), (lb, rb) = dimension_numbers
+    lhs_free, rhs_free = p.free_dims(lhs_ndim, lc, lb), p.free_dims(rhs_ndim, rc, rb)
+    n, m = len(lb), len(lb) + len(lhs_free)
+    numbers = ((tuple(range(m, m + len(rhs_free))), tuple(rhs_free)), (tuple(range(n)), rb))
+    return numbers, _order([*lb, *lhs_free, *(lc[rc.index(d)] for d in sorted(rc))])
+
+
+@functools.lru_cache(4096)
+def _rhs_plan(dimension_numbers, lhs_ndim: int, rhs_ndim: int) -> tuple:
+    """(what of lhs is contracted with what of the cotangent, in which order the result's dimensions are rhs')."""
+    (lc, rc), (lb, rb) = dimension_numbers
+    lhs_free, rhs_free = p.free_dims(lhs_ndim, lc, lb), p.free_dims(rhs_ndim, rc, rb)
+    n = len(lb)
+    numbers = ((tuple(lhs_free), tuple(range(n, n + len(lhs_free)))), (lb, tuple(range(n))))
+    return numbers, _order([*rb, *(rc[lc.index(d)] for d in sorted(lc)), *rhs_free])
 
 
 def _dot_lhs_transpose(ct, lhs, rhs, *, dimension_numbers, precision=None, preferred_element_type=None):
-    (lc, rc), (lb, rb) = dimension_numbers
     aval = lhs.aval
-    lhs_free, rhs_free = p.free_dims(aval.ndim, lc, lb), p.free_dims(len(aval_of(rhs).shape), rc, rb)
-    n, m = len(lb), len(lb) + len(lhs_free)
-    numbers = ((tuple(range(m, m + len(rhs_free))), tuple(rhs_free)), (tuple(range(n)), rb))
+    numbers, order = _lhs_plan(dimension_numbers, len(aval.shape), len(aval_of(rhs).shape))
     out = p.dot_general_p.bind(ct, rhs, dimension_numbers=numbers, precision=precision, preferred_element_type=None)
-    contracted = [lc[rc.index(d)] for d in sorted(rc)]
-    return as_cotangent(permute(out, [*lb, *lhs_free, *contracted]), aval)
+    return as_cotangent(permute(out, order), aval)
 
 
 def _dot_rhs_transpose(ct, lhs, rhs, *, dimension_numbers, precision=None, preferred_element_type=None):
-    (lc, rc), (lb, rb) = dimension_numbers
     aval = rhs.aval
-    lhs_free, rhs_free = p.free_dims(len(aval_of(lhs).shape), lc, lb), p.free_dims(aval.ndim, rc, rb)
-    n = len(lb)
-    numbers = ((tuple(lhs_free), tuple(range(n, n + len(lhs_free)))), (lb, tuple(range(n))))
+    numbers, order = _rhs_plan(dimension_numbers, len(aval_of(lhs).shape), len(aval.shape))
     out = p.dot_general_p.bind(lhs, ct, dimension_numbers=numbers, precision=precision, preferred_element_type=None)
-    contracted = [rc[lc.index(d)] for d in sorted(lc)]
-    return as_cotangent(permute(out, [*rb, *contracted, *rhs_free]), aval)
+    return as_cotangent(permute(out, order), aval)
 
 
 bilinear(p.dot_general_p, _dot_lhs_transpose, _dot_rhs_transpose)
@@ -103,12 +122,12 @@ def _ragged_transpose(
                 group=(group,),
             )  # fmt: skip
             contracted = [lc[rc.index(d)] for d in sorted(rc)]
-            return [as_cotangent(permute(out, [*lb, *lhs_free, *contracted]), lhs.aval), None, *none]
+            return [as_cotangent(permute(out, _order([*lb, *lhs_free, *contracted])), lhs.aval), None, *none]
         if offset:
             raise NotImplementedError("the gradient of ragged_dot_general with respect to rhs under a group_offset")
         out = ragged(lhs, ct, contract=(tuple(lhs_free), rows), batch=(lb, batch), ragged=cut, group=())
         contracted = [rc[lc.index(d)] for d in sorted(lc)]
-        return [None, as_cotangent(permute(out, [group, *rb, *contracted, *rhs_free]), rhs.aval), *none]
+        return [None, as_cotangent(permute(out, _order([group, *rb, *contracted, *rhs_free])), rhs.aval), *none]
     # The ragged dimension is contracted: the result has the groups in front, and the other operand's ragged
     # dimension is a free one. Its contracted dimensions must stand in the order that `sizes` is indexed by.
     batch, rows, columns = (tuple([d + 1 for d in ds]) for ds in (batch, rows, columns))
@@ -124,5 +143,5 @@ def _ragged_transpose(
         other, ct, contract=(tuple(range(k, k + len(f))), take), batch=(tuple(range(n)), batch), ragged=n + lc.index(cut),
         group=(0,),
     )  # fmt: skip
-    out = as_cotangent(permute(out, out_axes), aval)
+    out = as_cotangent(permute(out, _order(out_axes)), aval)
     return [out, None, *none] if to_lhs else [None, out, *none]
