@@ -1,10 +1,15 @@
 """`attach_stub`: a module's names are what its stub imports, when they are asked for."""
 
+import ast
+import importlib.util
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
+
+from bedrax.core import lazy
 
 SHOP = {
     "shop/__init__.py": "from bedrax.core.lazy import attach_stub\n"
@@ -115,8 +120,33 @@ def test_a_module_that_needs_what_is_missing_is_no_attribute(shop):
 
 
 def test_a_stub_holds_nothing_but_imports(shop):
-    _, error = shop("import bakery", **{**BAKERY, "bakery.pyi": "def bread() -> int: ..."})
-    assert "bakery.pyi:1: a stub that is attached holds imports only" in error
+    for line, text in enumerate(
+        ("", '"""Bread\nand"""  # cakes\n', "from oven import hot\n", "from oven import (\n    hot,\n)\n")
+    ):
+        _, error = shop("import bakery", **{**BAKERY, "bakery.pyi": f"{text}def bread() -> int: ..."})
+        assert f"bakery.pyi:{(1, 3, 2, 4)[line]}: a stub that is attached holds imports only" in error
+
+
+STUBS = sorted(Path(__file__).parents[2].glob("*/src/**/*.pyi"))
+
+
+@pytest.mark.skipif(len(STUBS) < 100, reason="the other packages are not there")
+def test_stubs_mean_what_they_mean_to_python():
+    for stub in STUBS:
+        text = stub.read_text(encoding="utf-8")
+        if "attach_stub" not in stub.with_suffix(".py").read_text(encoding="utf-8") or "import *" in text:
+            continue
+        places, public = lazy._read(str(stub), "a.b.c")
+        expected, aliases = {}, set()
+        for node in ast.parse(text).body:
+            if isinstance(node, ast.ImportFrom):
+                home = importlib.util.resolve_name("." * node.level + (node.module or ""), "a.b.c")
+                expected |= {n.asname or n.name: f"{home} {n.name}" for n in node.names}
+                aliases |= {n.asname for n in node.names if n.asname}
+            elif isinstance(node, ast.Assign):
+                expected[node.targets[0].id] = expected[node.value.id]
+                aliases.add(node.targets[0].id)
+        assert (places, public) == (expected, aliases), stub
 
 
 def test_many_threads_may_ask_at_once(shop):

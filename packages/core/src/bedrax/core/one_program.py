@@ -146,6 +146,54 @@ def _checked(fun: Callable, static: Sequence[str], arrays: Sequence[str]) -> lis
     return [n in static for n in positional]
 
 
+def _reading(fun: Callable) -> Callable:
+    """`fun` of arguments as `_read` gives them."""
+
+    @functools.wraps(fun)
+    def program(*args, **kwargs):
+        return fun(*map(_value, args), **{name: _value(x) for name, x in kwargs.items()})
+
+    return program
+
+
+class _Programs:
+    """The compiled programs of a function, made when they are needed."""
+
+    __slots__ = ("compiled_of", "everywhere", "fun", "positions", "state", "static")
+
+    def __init__(self, fun: Callable, static: Sequence[str], positions: list[bool], everywhere: bool):
+        self.fun, self.everywhere = fun, everywhere
+        self.static, self.positions = tuple(static), positions
+        self.state: tuple[Any, Callable] = (None, fun)  # the executor, what it compiled; replaced as one
+        self.compiled_of = functools.lru_cache(4096)(self._compiled)
+
+    def read_and_call(self, args: tuple, kwargs: dict) -> Any:
+        """A call of something that is not known to be what a program takes."""
+        executor = executors.get()
+        found = _read(args, kwargs, self.positions, self.static) if self.everywhere or executor.compiles else None
+        if found is None:
+            return self.fun(*args, **kwargs)
+        made_by, compiled = self.state
+        if made_by is not executor:
+            compiled = jitting.jit(_reading(self.fun), static_argnames=self.static)
+            self.state = executor, compiled
+        return compiled(*found[0], **found[1])
+
+    def bound(self, constants: tuple) -> Callable:
+        """The function of the other arguments."""
+        return functools.partial(self.fun, **dict(zip(self.static, constants, strict=False)))
+
+    def _compiled(self, executor: executors.Executor, constants: tuple) -> Callable:
+        plain, compiles = self.bound(constants), self.everywhere or executor.compiles
+        return jitting.jit(functools.update_wrapper(plain, self.fun)) if compiles else plain
+
+    def of(self, *constants) -> Callable:
+        """See `one_program`."""
+        if not self.everywhere and current.trace is not eval_trace:
+            return self.bound(constants)
+        return self.compiled_of(executors.active or executors.get(), constants)
+
+
 def one_program(
     fun: Callable | None = None, /, *, static: Sequence[str] = (), arrays: Sequence[str] = (), everywhere: bool = False
 ) -> Callable:  # fmt: skip
@@ -170,59 +218,30 @@ def one_program(
     names = frozenset(static)
     known = [_constants if constant else _values for constant in positions]
     leading = positions.index(True) if True in positions else sys.maxsize
-    state: tuple[Any, Callable] = (None, fun)  # the executor, what it compiled; replaced as one
-
-    @functools.wraps(fun)
-    def program(*args, **kwargs):
-        return fun(*map(_value, args), **{name: _value(x) for name, x in kwargs.items()})
+    programs = _Programs(fun, static, positions, everywhere)
 
     @functools.wraps(fun)
     def function(*args, **kwargs):
         try:
-            executor, compiled = state
             if current.trace is not eval_trace:
                 if not everywhere:
                     return fun(*args, **kwargs)
-            elif executors.active is executor:  # loops: half the price of `all` and `map`
-                for x in args if len(args) <= leading else _odd(args, known):
-                    if type(x) not in _values:
-                        break
-                else:
-                    for name in kwargs:
-                        if type(kwargs[name]) not in (_constants if name in names else _values):
+            else:
+                executor, compiled = programs.state
+                if executors.active is executor:  # loops: half the price of `all` and `map`
+                    for x in args if len(args) <= leading else _odd(args, known):
+                        if type(x) not in _values:
                             break
                     else:
-                        return compiled(*args, **kwargs)
-            return read_and_call(args, kwargs)
+                        for name in kwargs:
+                            if type(kwargs[name]) not in (_constants if name in names else _values):
+                                break
+                        else:
+                            return compiled(*args, **kwargs)
+            return programs.read_and_call(args, kwargs)
         except Exception as error:
             source.shorten(error)
             raise
 
-    def read_and_call(args, kwargs):
-        nonlocal state
-        if not everywhere and not executors.get().compiles:
-            return fun(*args, **kwargs)
-        executor, found = executors.get(), _read(args, kwargs, positions, names)
-        if found is None:
-            return fun(*args, **kwargs)
-        made_by, compiled = state
-        if made_by is not executor:
-            compiled = jitting.jit(program, static_argnames=tuple(static))
-            state = executor, compiled
-        return compiled(*found[0], **found[1])
-
-    def bound(constants):
-        return functools.partial(fun, **dict(zip(static, constants, strict=False)))
-
-    @functools.lru_cache(4096)
-    def compiled_of(executor, constants):
-        plain = bound(constants)
-        return jitting.jit(functools.update_wrapper(plain, fun)) if everywhere or executor.compiles else plain
-
-    def of(*constants):
-        if not everywhere and current.trace is not eval_trace:
-            return bound(constants)
-        return compiled_of(executors.active or executors.get(), constants)
-
-    function.static, function.of = names, of  # type: ignore[attr-defined]
+    function.static, function.of = names, programs.of  # type: ignore[attr-defined]
     return function

@@ -1,6 +1,6 @@
 """Partial evaluation: run what depends on known values only, record the rest.
 
-Needed by Flax (`PartialVal` and `trace_to_jaxpr_nounits`, in core.partial_eval, core.axes_scan and jax_utils).
+Needed by Flax (`trace_to_jaxpr_nounits`, in core.partial_eval, core.axes_scan and jax_utils).
 """
 
 from __future__ import annotations
@@ -13,35 +13,8 @@ from bedrax.core import dead_code, staging
 from bedrax.core.avals import AbstractValue, aval_of
 from bedrax.core.ir import DebugInfo, Eqn, Jaxpr
 from bedrax.core.tracing import current, entered
+from bedrax.extend.partial_values import PartialVal
 from bedrax.extend.unsupported import refuse_options
-
-
-class PartialVal(tuple):
-    """A value that may be unknown: a pair (type or None, value or None), of which exactly one is there."""
-
-    @staticmethod
-    def unknown(aval: AbstractValue) -> PartialVal:
-        """Nothing is known but the type."""
-        return PartialVal((aval, None))
-
-    @staticmethod
-    def known(const: Any) -> PartialVal:
-        """Everything is known."""
-        return PartialVal((None, const))
-
-    def is_known(self) -> bool:
-        aval, _ = self
-        return aval is None
-
-    def get_known(self) -> Any:
-        """The value, or None."""
-        aval, value = self
-        return None if aval is not None else value
-
-    def get_aval(self) -> AbstractValue:
-        """The type."""
-        aval, value = self
-        return aval_of(value) if aval is None else aval
 
 
 def trace_to_jaxpr_nounits(fun: Any, pvals: Sequence[PartialVal], instantiate: bool | Sequence[bool] = False):
