@@ -92,3 +92,13 @@ def test_errors_of_resize():
         image.scale_and_translate(np.ones(3), (3,), (0,), np.ones(1), np.ones(1), "nearest")
     with pytest.raises(ValueError, match="spatial_dims"):
         image.scale_and_translate(np.ones((3, 3)), (3, 4), (0,), np.ones(1), np.ones(1), "linear")
+
+
+def test_places_are_not_rounded_to_short_floats():
+    picture = np.random.default_rng(0).standard_normal((3, 4)).astype(np.float32)
+    scale, moved = np.float32([0.58, 0.42]), np.float32([0.58, 0.42])
+    expected = image.scale_and_translate(picture, (3, 4), (0, 1), scale, moved, "linear")
+    short = image.scale_and_translate(
+        picture, (3, 4), (0, 1), scale.astype(jnp.bfloat16), moved.astype(jnp.bfloat16), "linear"
+    )
+    assert np.any(np.asarray(expected)) and np.allclose(short, expected, atol=0.05)

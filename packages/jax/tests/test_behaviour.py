@@ -321,3 +321,11 @@ def test_indices_of_einsum_may_be_digits():
     np.testing.assert_allclose(jnp.einsum("bsd,3dkh->bs3kh", x, w), np.einsum("bsd,adkh->bsakh", x, w), rtol=1e-6)
     with pytest.raises(ValueError, match="neither a letter nor a digit"):
         jnp.einsum("b#->b", np.ones((2, 2)))
+
+
+def test_densities_with_parameters_out_of_range_are_nan_in_compiled_programs_too():
+    """XLA's compiler for CPUs leaves exp of an operand that it knows to be NaN undefined."""
+    x = np.float32([1, 2])
+    for c in (0.0, 2.0):
+        assert np.isnan(jax.scipy.stats.wrapcauchy.pdf(x, c)).all()
+        assert np.isnan(jax.jit(jax.scipy.stats.wrapcauchy.pdf)(x, c)).all()

@@ -67,3 +67,11 @@ def test_segment_gradient():
     d = np.array([1.0, 2.0, 3.0, 4.0], np.float32)
     got = grad(lambda d: jnp.sum(segments.segment_sum(d, ids, 3) ** 2))(d)
     np.testing.assert_allclose(got, [6, 6, 6, 0])
+
+
+@pytest.mark.parametrize("name", ["segment_sum", "segment_prod", "segment_min", "segment_max"])
+def test_a_scalar_number_is_for_scalar_data(name):
+    segment = getattr(segments, name)
+    np.testing.assert_array_equal(segment(np.float32(3), np.int32(1), 2), segment(np.float32([3]), np.int32([1]), 2))
+    with pytest.raises(ValueError, match="must number the leading axis"):
+        segment(np.ones(3, np.float32), np.int32(1), 2)

@@ -162,7 +162,8 @@ def scale_and_translate(
                 f"scale_and_translate: axis {i} is not among the spatial_dims, so its size stays {a}; got {b}"
             )
     (image,) = _inexact(image)
-    scale, translation = _inexact(scale, translation)
+    # Places in the image need the precision of float32 at least.
+    scale, translation = (x.astype(np.float32) if x.dtype.itemsize < 4 else x for x in _inexact(scale, translation))
     matrices = {
         d: _weights(image.shape[d], shape[d], scale[i], translation[i], _KERNELS[method], antialias)
         for i, d in enumerate(spatial_dims)

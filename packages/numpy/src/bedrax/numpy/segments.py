@@ -45,6 +45,8 @@ def _define(name: str):
             raise TypeError(f"{name}: data are numbers, got {data.dtype}; convert them, or use segment_max for 'any'")
         if not dtypes.is_integer(ids.dtype):
             raise TypeError(f"{name}: segment_ids must be integers, got {ids.dtype}")
+        if not ids.ndim and not data.ndim:
+            ids = ids[None]
         if ids.ndim == 1 and (not data.ndim or dims.same_dim(data.shape[0], 1)):
             data = jnp.broadcast_to(data, (ids.shape[0], *data.shape[1:]))
         if ids.ndim != 1 or not dims.same_dim(ids.shape[0], data.shape[0]):
@@ -79,7 +81,8 @@ def _define(name: str):
 
     Args:
       data: an array; a scalar, or a leading axis of length 1, stands for as many elements as there are numbers.
-      segment_ids: the segment of each element along the leading axis: a vector of integers, sorted or not. Elements
+      segment_ids: the segment of each element along the leading axis: a vector of integers, sorted or not (a scalar
+        for a scalar). Elements
         whose number is negative, or not below `num_segments`, do not count.
       num_segments: how many segments there are; by default the greatest number plus one, which must be known while
         tracing.

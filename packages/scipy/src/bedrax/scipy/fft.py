@@ -13,7 +13,7 @@ from bedrax.core import dtypes
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
 from bedrax.core.signatures import named
-from bedrax.numpy.arguments import aligned, axis_index, inexact
+from bedrax.numpy.arguments import aligned, array, axis_index, inexact
 from bedrax.scipy.defining import ArrayLike
 
 __all__ = ["dct", "dctn", "idct", "idctn"]
@@ -55,40 +55,42 @@ def _dct(x: Array, ortho: bool) -> Array:
     """Along the last axis: by the transform of length n of the reordered values (Makhoul 1980)."""
     n = x.shape[-1]
     v = jnp.concatenate([x[..., ::2], jnp.flip(x[..., 1::2], -1)], axis=-1)
-    wide = v if dtypes.finfo(v.dtype).bits >= 32 else v.astype(np.float32)
-    f = jnp.fft.fft(wide)
+    f = jnp.fft.fft(v)
     c, s = (aligned(v, f) for v in _angles(n, f.real.dtype))
     out = 2 * (f.real * c + f.imag * s)
     if ortho:
         scale = np.full(n, math.sqrt(1 / (2 * n)))
         scale[0] = math.sqrt(1 / (4 * n))
         out = out * aligned(scale.astype(out.dtype), out)
-    return out.astype(x.dtype)
+    return out
 
 
 def _idct(x: Array, ortho: bool) -> Array:
     n = x.shape[-1]
-    wide = x if dtypes.finfo(x.dtype).bits >= 32 else x.astype(np.float32)
     if ortho:
         scale = np.full(n, math.sqrt(2 * n))
         scale[0] = math.sqrt(4 * n)
-        wide = wide * aligned(scale.astype(wide.dtype), wide)
-    c, s = (aligned(v, wide) for v in _angles(n, wide.dtype))
-    mirrored = jnp.concatenate([jnp.zeros_like(wide[..., :1]), jnp.flip(wide[..., 1:], -1)], axis=-1)
-    f = lax.complex((wide * c + mirrored * s) / 2, (wide * s - mirrored * c) / 2)
+        x = x * aligned(scale.astype(x.dtype), x)
+    c, s = (aligned(v, x) for v in _angles(n, x.dtype))
+    mirrored = jnp.concatenate([jnp.zeros_like(x[..., :1]), jnp.flip(x[..., 1:], -1)], axis=-1)
+    f = lax.complex((x * c + mirrored * s) / 2, (x * s - mirrored * c) / 2)
     v = jnp.fft.ifft(f).real
     out = jnp.zeros_like(v)
     middle = (n + 1) // 2
     out = out.at[..., ::2].set(v[..., :middle])
     if n > 1:
         out = out.at[..., 1::2].set(jnp.flip(v[..., middle:], -1))
-    return out.astype(x.dtype)
+    return out
 
 
 def _along(name: str, core, x: ArrayLike, n: int | None, axis: int, norm: str | None) -> Array:
     (x,) = inexact(name, x)
     axis = axis_index(axis, x.ndim)
     x = jnp.moveaxis(_resized(x, n, axis), axis, -1)
+    if x.shape[-1] == 0:
+        raise ValueError(f"{name}: axis {axis} of length 0 has no transform")
+    if dtypes.finfo(x.dtype).bits < 32 and not dtypes.is_complex(x.dtype):
+        x = x.astype(np.float32)  # as Fourier transforms are
     out = _halves(x, lambda part: core(part, norm == "ortho"))
     return jnp.moveaxis(out, -1, axis)
 
@@ -101,7 +103,7 @@ def _along_one(name: str, what: str, transform: Callable) -> Callable[..., Array
     text = f"""{what}
 
     Args:
-      x: array.
+      x: array; of dtypes of less than 32 bits, the result is float32.
       type: 2.
       n: the length: `x` is cut or padded with zeros.
       axis: along which to transform.
@@ -114,8 +116,11 @@ dct = _along_one("dct", r"The discrete cosine transform, :math:`y_k = 2 \sum_j x
 idct = _along_one("idct", "The inverse of `dct`.", _idct)
 
 
-def _over_axes(fun, x: ArrayLike, s: Sequence[int] | None, axes: Sequence[int] | None, norm: str | None) -> Array:
-    ndim = jnp.ndim(x)
+def _over_axes(
+    name: str, fun, x: ArrayLike, s: Sequence[int] | None, axes: Sequence[int] | None, norm: str | None
+) -> Array:
+    x = array(name, x)
+    ndim = x.ndim
     if axes is None:
         axes = range(ndim) if s is None else range(ndim - len(s), ndim)
     axes = [axis_index(a, ndim) for a in axes]
@@ -135,7 +140,7 @@ def _along_several(name: str, what: str, transform: Callable) -> Callable[..., A
         norm: str | None = None,
     ) -> Array:  # fmt: skip
         _check(name, type, norm)
-        return _over_axes(transform, x, s, axes, norm)
+        return _over_axes(name, transform, x, s, axes, norm)
 
     text = f"{what} along several axes (None: all, or the last ``len(s)``), cut or padded to the lengths `s`."
     return named(function, name, __name__, text)

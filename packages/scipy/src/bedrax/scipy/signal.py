@@ -10,7 +10,7 @@ import numpy as np
 
 import bedrax.numpy as jnp
 from bedrax import lax
-from bedrax.core import dtypes
+from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
 from bedrax.lax.choices import one_of
@@ -298,6 +298,9 @@ def _spectra(
         x, y = (jnp.pad(v, [(0, 0)] * (v.ndim - 1) + [(0, length - v.shape[-1])]) for v in (x, y))
         batch = jnp.broadcast_shapes(x.shape[:-1], y.shape[:-1])
         x, y = (jnp.broadcast_to(v, (*batch, length)) for v in (x, y))
+    if dims.is_constant_dim(x.shape[-1]) and not x.shape[-1]:  # nothing of nothing, as in SciPy
+        nothing = jnp.moveaxis(jnp.zeros(x.shape, dtypes.to_real_dtype(x.dtype)), -1, axis)
+        return nothing, nothing, lax.complex(nothing, nothing)
     nperseg, noverlap, nfft = _segment_sizes(x.shape[-1], window, nperseg, noverlap, nfft)
     step = nperseg - noverlap
     real = dtypes.to_real_dtype(x.dtype)
@@ -386,6 +389,8 @@ def csd(
     freqs, _, out = _spectra(
         "csd", x, y, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis, "psd"
     )
+    if not freqs.size:
+        return freqs, out
     if average == "mean":
         return freqs, jnp.mean(out, axis=-1)
     bias = _median_bias(out.shape[-1])

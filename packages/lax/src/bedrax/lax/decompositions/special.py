@@ -226,10 +226,17 @@ def _incomplete_gamma(a, x, upper: bool):
     if upper:
         value = _where(r.lower, e.sub(_c(a, 1), p), q)
         value = _where(r.huge, q_huge, value)
-        return _edges(value, r, a, x, 1.0, 0.0)
+        return _limits(_edges(value, r, a, x, 1.0, 0.0), a, x, 1.0, 0.0)
     value = _where(r.lower, p, e.sub(_c(a, 1), q))
     value = _where(r.huge, e.sub(_c(a, 1), q_huge), value)
-    return _edges(value, r, a, x, 0.0, 1.0)
+    return _limits(_edges(value, r, a, x, 0.0, 1.0), a, x, 0.0, 1.0)
+
+
+def _limits(value, a, x, at_zero, at_infinity):
+    """The limits for a = 0 (all weight is at 0) and a = inf (where x is finite)."""
+    at_a_zero = e.bitwise_and(e.eq(a, _c(a, 0)), e.gt(x, _c(a, 0)))
+    at_a_infinity = e.bitwise_and(e.eq(a, _c(a, math.inf)), e.bitwise_and(e.ge(x, _c(a, 0)), e.is_finite(x)))
+    return _where(at_a_infinity, at_zero, _where(at_a_zero, at_infinity, value))
 
 
 def igamma(a, x):

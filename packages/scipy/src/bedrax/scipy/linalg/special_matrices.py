@@ -102,7 +102,7 @@ def hankel(c: ArrayLike, r: ArrayLike | None = None) -> Array:
 
 def circulant(c: ArrayLike) -> Array:
     """The matrix whose columns are the rotations of ``c``, of shape ``[..., n]``."""
-    c = _vector("circulant", array("circulant", c))
+    c = jnp.atleast_1d(array("circulant", c))
     n = c.shape[-1]
     return c[..., (_range(n)[:, None] - _range(n)) % max(n, 1)]
 
@@ -153,7 +153,7 @@ def dft(n: int, scale: str | None = None, *, dtype=None) -> Array:
 @one_program
 def fiedler(a: ArrayLike) -> Array:
     """The symmetric matrix with elements ``abs(a[i] - a[j])``, of `a` of shape ``[..., n]``."""
-    a = _vector("fiedler", array("fiedler", a))
+    a = jnp.atleast_1d(array("fiedler", a))
     return abs(a[..., :, None] - a[..., None, :])
 
 

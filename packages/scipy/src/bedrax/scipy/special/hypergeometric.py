@@ -119,7 +119,7 @@ def _gamma_ratio(tops, bottoms):
 @widened
 def hyp2f1(a: ArrayLike, b: ArrayLike, c: ArrayLike, x: ArrayLike) -> Array:
     """Gauss's hypergeometric function ``2F1(a, b; c; x)`` of real arguments, for x <= 1. Beyond it is infinite, but for
-    polynomials, and where c is a or b: there it may be a whole power of 1 - x.
+    polynomials, also where these are multiplied by a whole power of 1 - x.
 
     The derivative by x is exact; those by the parameters are differences of fourth order. Near x = 1 the series
     converges slowly if ``c - a - b`` is an integer.
@@ -138,7 +138,10 @@ def hyp2f1(a: ArrayLike, b: ArrayLike, c: ArrayLike, x: ArrayLike) -> Array:
     ends = _nonpositive_integer(a1) | _nonpositive_integer(b1)
     gap = c - a1 - b1
     generic = abs(gap - jnp.round(gap)) > 1e-3
-    inside = finite & ((z < 1) | ends)
+    # A polynomial times a power, which is real beyond 1 if it is a whole one.
+    beyond = (z > 1) & (_nonpositive_integer(c - a1) | _nonpositive_integer(c - b1)) & (gap == jnp.round(gap))
+    beyond = beyond & ~ends & ~_nonpositive_integer(c)
+    inside = finite & ((z < 1) | ends | beyond)
     near_one = (z > 0.75) & (z < 1) & generic & ~ends
     # Near 1, by the two solutions in 1 - z (DLMF 15.8.4), unless they degenerate.
     w = jnp.where(near_one, 1 - z, 0.1)
@@ -148,15 +151,14 @@ def hyp2f1(a: ArrayLike, b: ArrayLike, c: ArrayLike, x: ArrayLike) -> Array:
     # Elsewhere the series; Euler's transformation (DLMF 15.8.1) where it converges faster.
     euler = (z > 0.5) & (z < 1) & (gap < 0) & ~ends
     factor = jnp.where(euler, jnp.exp(gap * jnp.log1p(-jnp.where(euler, z, 0))), 1)
+    factor = jnp.where(beyond, jnp.power(jnp.where(beyond, 1 - z, 1), jnp.where(beyond, gap, 0)), factor)
+    euler = euler | beyond
     a2, b2 = jnp.where(euler, c - a1, a1), jnp.where(euler, c - b1, b1)
     direct = factor * _gauss_series(a2, b2, c, jnp.where(inside & ~near_one, z, 0))
     out = jnp.where(near_one, first + second, direct) * power
     at_one = jnp.where(gap > 0, _gamma_ratio((c, jnp.where(gap > 0, gap, 1)), (c - a1, c - b1)), jnp.inf)
-    out = jnp.where((z == 1) & ~ends, jnp.where(turn, out, at_one), jnp.where((z > 1) & ~ends, jnp.inf, out))
+    out = jnp.where((z == 1) & ~ends, jnp.where(turn, out, at_one), jnp.where((z > 1) & ~ends & ~beyond, jnp.inf, out))
     ends_first = (_nonpositive_integer(a) & (a >= c)) | (_nonpositive_integer(b) & (b >= c))
     out = jnp.where(_nonpositive_integer(c) & ~ends_first, jnp.inf, out)
-    other = jnp.where(b == c, a, b)
-    power_alone = (x > 1) & ((b == c) | (a == c)) & (other == jnp.round(other)) & ~_nonpositive_integer(c)
-    out = jnp.where(power_alone, jnp.power(jnp.where(power_alone, 1 - x, 1), -other), out)
     trivial = (x == 0) | (a == 0) | (b == 0)
     return jnp.where(finite, jnp.where(trivial, 1, out), jnp.nan)

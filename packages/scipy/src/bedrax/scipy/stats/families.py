@@ -35,11 +35,18 @@ _OUTSIDE = {
     "logpdf": (-jnp.inf, -jnp.inf), "pdf": (0, 0), "cdf": (0, 1), "logcdf": (-jnp.inf, 0), "sf": (1, 0),
     "logsf": (0, -jnp.inf),
 }  # fmt: skip
+
+
+def _exp(x):
+    """NaN of NaN: where XLA's compiler for CPUs finds out that an operand is always NaN, its exp is whatever lies in memory."""
+    return jnp.where(jnp.isnan(x), jnp.nan, jnp.exp(x))
+
+
 # How to get one function from another: the first that is stated serves.
 _DERIVED: dict[str, tuple[tuple[str, Callable], ...]] = {
-    "pdf": (("logpdf", jnp.exp),),
-    "cdf": (("logcdf", jnp.exp), ("sf", lambda p: 1 - p), ("logsf", lambda p: -jnp.expm1(p))),
-    "sf": (("logsf", jnp.exp), ("cdf", lambda p: 1 - p), ("logcdf", lambda p: -jnp.expm1(p))),
+    "pdf": (("logpdf", _exp),),
+    "cdf": (("logcdf", _exp), ("sf", lambda p: 1 - p), ("logsf", lambda p: -jnp.expm1(p))),
+    "sf": (("logsf", _exp), ("cdf", lambda p: 1 - p), ("logcdf", lambda p: -jnp.expm1(p))),
     "logcdf": (("cdf", jnp.log), ("sf", lambda p: jnp.log1p(-p))),
     "logsf": (("sf", jnp.log), ("cdf", lambda p: jnp.log1p(-p))),
 }

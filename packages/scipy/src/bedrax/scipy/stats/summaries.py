@@ -44,8 +44,8 @@ def mode(a: ArrayLike, axis: int | None = 0, nan_policy: str = "propagate", keep
     _check_policy("mode", nan_policy, ("propagate",))
     a = array("mode", a)
     ndim = a.ndim
-    if axis is None:
-        a, axis = a.reshape(-1), 0
+    if axis is None or not ndim:
+        a, axis = a.reshape(-1), axis_index(axis or 0, 1)
     else:
         axis = axis_index(axis, ndim)
     a = jnp.moveaxis(a, axis, -1)

@@ -1,0 +1,68 @@
+"""Where functions of SciPy's end: empty arrays, scalars, limits of parameters, beyond the usual domain."""
+
+import numpy as np
+import pytest
+import scipy.signal as ss
+import scipy.special as sp
+import scipy.stats as st
+
+import bedrax.numpy as jnp
+from bedrax import scipy as bs
+from bedrax.core.jitting import jit
+
+
+def close(actual, expected):
+    np.testing.assert_allclose(np.asarray(actual), expected, rtol=2e-5, atol=1e-6)
+
+
+A, X = np.meshgrid([0, 0.5, 2, np.inf, -1, np.nan], [0, 0.3, 40, np.inf, -1, np.nan])
+
+
+@pytest.mark.parametrize("name", ["gammainc", "gammaincc"])
+def test_incomplete_gamma_functions_at_the_limits_of_the_parameter(name):
+    a, x = A.astype(np.float32), X.astype(np.float32)
+    expected = getattr(sp, name)(a, x)
+    close(getattr(bs.special, name)(a, x), expected)
+    close(jit(getattr(bs.special, name))(a, x), expected)
+
+
+def test_hypergeometric_functions_beyond_one_where_they_are_polynomials_times_powers():
+    n, m, x = (v.astype(np.float32) for v in np.meshgrid([1, 2, 3, 4], [0, 1, 2], [1.5, 2, 3, 5]))
+    for a, b, c in ((n + m, n + 1, n), (n + 1, n + m, n), (n, 0.5 * n, 0.5 * n)):
+        close(bs.special.hyp2f1(a, b, c, x), sp.hyp2f1(*(v.astype(np.float64) for v in (a, b, c, x))))
+
+
+@pytest.mark.parametrize("shape, axis", [((0,), -1), ((2, 0), -1), ((0, 2), 0)])
+def test_spectra_of_nothing_are_nothing(shape, axis):
+    x = np.zeros(shape, np.float32)
+    for name, args in (("stft", (x,)), ("welch", (x,)), ("csd", (x, x))):
+        results, expected = getattr(bs.signal, name)(*args, axis=axis), getattr(ss, name)(*args, axis=axis)
+        assert [r.shape for r in results] == [e.shape for e in expected], name
+
+
+def test_scalars_are_vectors_of_one_element():
+    assert bs.linalg.circulant(3.0).tolist() == [[3]] and bs.linalg.fiedler(np.float32(2)).tolist() == [[0]]
+    for keepdims in (False, True):
+        mode, count = bs.stats.mode(np.float32(3), keepdims=keepdims)
+        assert (mode.shape, count.shape, float(mode), int(count)) == ((), (), 3, 1)
+    with pytest.raises(ValueError, match="axis 1"):
+        bs.stats.mode(np.float32(3), axis=1)
+
+
+@pytest.mark.parametrize("c", [-1.0, 0.0, 1.0, 2.0])
+def test_a_density_whose_parameter_is_out_of_range_is_nan(c):
+    x = np.float32([1, 2])
+    assert np.isnan(st.wrapcauchy.pdf(x, c)).all()
+    assert np.isnan(bs.stats.wrapcauchy.pdf(x, np.float32(c))).all()
+    assert np.isnan(jit(bs.stats.wrapcauchy.pdf)(x, np.float32(c))).all()
+
+
+@pytest.mark.parametrize("name", ["dct", "idct", "dctn", "idctn"])
+def test_cosine_transforms_of_short_floats_of_nothing_and_over_no_axes(name):
+    transform = getattr(bs.fft, name)
+    assert transform(jnp.arange(4, dtype=jnp.bfloat16)).dtype == np.float32
+    with pytest.raises(ValueError, match="of length 0 has no transform"):
+        transform(np.zeros((2, 0), np.float32))
+    if name.endswith("n"):
+        alone = transform(np.float32(2))
+        assert type(alone) is type(jnp.zeros(())) and float(alone) == 2
