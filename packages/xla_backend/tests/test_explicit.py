@@ -54,6 +54,26 @@ PROGRAMS = {
         shape = ShapeDtypeStruct((8, 8), np.float32, sharding=A.sharding)
         assert xla.jit(lambda a: lax.sin(a)).lower(shape).compile()(A).sharding == A.sharding
     """,
+    "a constraint says what is known": """
+        for run in (lambda f: f, xla.jit):
+            same = run(lambda a: xla.with_sharding_constraint(a, NamedSharding(mesh, P(("x",), "y"))))(A)
+            assert same.sharding == A.sharding
+            try:
+                run(lambda a: xla.with_sharding_constraint(a, NamedSharding(mesh, P("y", "x"))))(A)
+            except AssertionError as error:
+                assert "split as P('x', 'y'), not as P('y', 'x')" in str(error) and "reshard" in str(error)
+            else:
+                raise AssertionError("it was moved")
+    """,
+    "explicit only inside": """
+        auto = xla.make_mesh((2, 4), ("x", "y"), (AxisType.Auto,) * 2)
+        inside = explicit_axes(lambda a: lax.sin(a), in_sharding=P("x", "y"))
+        with set_mesh(auto):
+            for f in (inside, xla.jit(inside), xla.jit(lambda a: inside(a) * 2)):
+                out = f(M)
+                assert out.sharding == NamedSharding(auto, P("x", "y")) and typeof(out).split is None, out.sharding
+            np.testing.assert_allclose(out, 2 * np.sin(M), rtol=1e-5)
+    """,
     "another shape": """
         from bedrax.parallel import AbstractMesh
         from bedrax.parallel.meshes import use_abstract_mesh

@@ -22,6 +22,7 @@ from bedrax.numpy_backend.host_array import HostArray
 from bedrax.parallel import AxisType, Mesh, PartitionSpec, meshes
 from bedrax.parallel.meshes import in_shape_of
 from bedrax.parallel.primitives import OnMesh
+from bedrax.parallel.specs import UNCONSTRAINED, axes_of
 from bedrax.xla_backend import clients
 from bedrax.xla_backend.door import runtime
 from bedrax.xla_backend.door.arrays import (
@@ -237,13 +238,17 @@ def with_sharding_constraint(x: Any, shardings: Any):
 
     Returns:
       A pytree like `x`.
+
+    Raises:
+      AssertionError: all axes of the mesh are explicit, and the type of a leaf tells that it is split otherwise.
     """
     leaves, tree = pytree.tree_flatten(x)
     types = [avals.abstractify(leaf) for leaf in leaves]
     wanted = resolved_leaves(shardings, tree, "with_sharding_constraint", types)
     if wanted is None:
         return x
-    for leaf, s in zip(leaves, wanted, strict=True):
+    for leaf, aval, s in zip(leaves, types, wanted, strict=True):
+        _check_constraint(getattr(aval, "split", None), s, aval)
         have = committed_sharding(leaf)
         if s is not None and have is not None and have.device_set != s.device_set:
             raise _different_devices(
@@ -252,6 +257,18 @@ def with_sharding_constraint(x: Any, shardings: Any):
     # A cotangent is constrained alike.
     placed = [x if s is None else reshard_p.bind(x, to=s, src=s) for x, s in zip(leaves, wanted)]
     return pytree.tree_unflatten(tree, placed)
+
+
+def _check_constraint(split: Any, s: Any, aval: Any) -> None:
+    """Over explicit axes, a constraint moves nothing: it says what is known."""
+    if split is None or not isinstance(s, NamedSharding) or not s.mesh.are_all_axes_explicit:
+        return
+    have, wanted = ((*spec, *(None,) * (aval.ndim - len(spec))) for spec in (split.spec, s.spec))
+    if any(w is not UNCONSTRAINED and axes_of(h) != axes_of(w) for h, w in zip(have, wanted, strict=True)):
+        raise AssertionError(
+            f"with_sharding_constraint over explicit axes: an array is split as {split.spec}, not as {s.spec}; use"
+            " jax.sharding.reshard to have it moved"
+        )
 
 
 @asks_for("explicit_device_get")
@@ -594,10 +611,13 @@ def choose_placement(program: Jaxpr, args: Sequence[Any], asked: Asked = NOTHING
             mesh = mesh or getattr(sharding, "mesh", None)
     layouts = _layouts(args, arguments, results)
     if mesh is not None and mesh.explicit_axes:
-        # `shard_map` says how its results are split, and its type does not.
-        whole = (
-            None if None in meshes_inside(program) or not mesh.are_all_axes_explicit else NamedSharding(mesh, _WHOLE)
-        )
+        # `shard_map` says how its results are split, and its type does not; nor do types where axes are automatic around
+        # a part in which they are explicit.
+        around = meshes.get_abstract_mesh()
+        if around.shape_tuple == mesh.shape_tuple:
+            mesh = Mesh(mesh.devices, mesh.axis_names, axis_types=around.axis_types)
+        typed = mesh.are_all_axes_explicit and None not in meshes_inside(program)
+        whole = NamedSharding(mesh, _WHOLE) if typed else None
         results = tuple([
             _as_typed(place, v.aval, mesh, whole) for place, v in zip(results, program.outvars, strict=True)
         ])  # fmt: skip
