@@ -175,13 +175,10 @@ class Jitted:
             arrays = [type(t) is not avals.Held for t in types]
             leaves, donated = (tuple(v for v, a in zip(values, arrays) if a) for values in (leaves, donated))
         params = dict(
-            jaxpr=traced.jaxpr,
-            name=self.name,
-            donated_invars=(False,) * len(traced.consts) + donated,
-            keep_unused=self.options["keep_unused"],
-            inline=self.options["inline"],
+            jaxpr=traced.jaxpr, name=self.name, donated_invars=(False,) * len(traced.consts) + donated,
+            keep_unused=self.options["keep_unused"], inline=self.options["inline"],
             compiler_options=self.options["compiler_options"],
-        )
+        )  # fmt: skip
         return TracedCall(
             traced.jaxpr, [*traced.consts, *leaves], params, traced.out_tree, in_tree, len(traced.consts), traced.changes,
             traced.seen,
@@ -253,21 +250,12 @@ class Jitted:
 
 
 def jit(
-    fun: Callable | None = None,
-    /,
-    *,
-    in_shardings: Any = None,
-    out_shardings: Any = None,
-    static_argnums: int | Sequence[int] | None = None,
-    static_argnames: str | Iterable[str] | None = None,
-    donate_argnums: int | Sequence[int] | None = None,
-    donate_argnames: str | Iterable[str] | None = None,
-    keep_unused: bool = False,
-    device: Any = None,
-    backend: str | None = None,
-    inline: bool = False,
+    fun: Callable | None = None, /, *, in_shardings: Any = None, out_shardings: Any = None,
+    static_argnums: int | Sequence[int] | None = None, static_argnames: str | Iterable[str] | None = None,
+    donate_argnums: int | Sequence[int] | None = None, donate_argnames: str | Iterable[str] | None = None,
+    keep_unused: bool = False, device: Any = None, backend: str | None = None, inline: bool = False,
     compiler_options: dict | None = None,
-) -> Callable:
+) -> Callable:  # fmt: skip
     """Stage a function out as one program, traced once per signature of its arguments.
 
     Args:

@@ -219,26 +219,31 @@ def one_program(
     known = [_constants if constant else _values for constant in positions]
     leading = positions.index(True) if True in positions else sys.maxsize
     programs = _Programs(fun, static, positions, everywhere)
+    made_by, compiled = programs.state
 
     @functools.wraps(fun)
     def function(*args, **kwargs):
+        nonlocal made_by, compiled
         try:
             if current.trace is not eval_trace:
                 if not everywhere:
                     return fun(*args, **kwargs)
-            else:
-                executor, compiled = programs.state
-                if executors.active is executor:  # loops: half the price of `all` and `map`
-                    for x in args if len(args) <= leading else _odd(args, known):
-                        if type(x) not in _values:
+            elif executors.active is made_by:  # loops: half the price of `all` and `map`
+                for x in args if len(args) <= leading else _odd(args, known):
+                    if type(x) not in _values:
+                        break
+                else:
+                    if not kwargs:
+                        return compiled(*args)
+                    for name in kwargs:
+                        if type(kwargs[name]) not in (_constants if name in names else _values):
                             break
                     else:
-                        for name in kwargs:
-                            if type(kwargs[name]) not in (_constants if name in names else _values):
-                                break
-                        else:
-                            return compiled(*args, **kwargs)
-            return programs.read_and_call(args, kwargs)
+                        return compiled(*args, **kwargs)
+            out = programs.read_and_call(args, kwargs)
+            executor, compiled = programs.state
+            made_by = executor  # last: what another thread finds beside it was made by it
+            return out
         except Exception as error:
             source.shorten(error)
             raise

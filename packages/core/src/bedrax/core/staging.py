@@ -342,6 +342,17 @@ def trace_function(fun: Callable, in_tree, in_avals: tuple) -> tuple[Jaxpr, list
     return found
 
 
+def _traced(fun: Callable, key: tuple, *args, **options) -> tuple[Jaxpr, Any]:
+    """`trace_to_jaxpr`, kept per function, unless libraries have types of their own, whose values change."""
+    known, key = caches.traces.of(fun), (*key, caches.context())
+    found = known.get(key)
+    if found is None:
+        found = trace_to_jaxpr(*args, **options)
+        if avals.library is None and not any(map(of_a_trace, found[0].consts)):
+            known.keep(key, found)
+    return found
+
+
 def without_references(jaxpr: Jaxpr) -> Jaxpr:
     """The program without the references that it makes, unless it is given some."""
     return jaxpr if tracing.references is None else tracing.references.without(jaxpr)
@@ -399,18 +410,13 @@ def make_jaxpr(
         call = signature.bound(fun, static_key)
         leaves, in_tree = pytree.tree_flatten((dynamic, kwargs))
         with tracing.extend_axes(dict(axis_env or ())):
-            flat, types = with_held(flat_fun(call, in_tree), [avals.held_or_type(x) for x in leaves])
-            jaxpr, out_tree = trace_to_jaxpr(
-                flat, types,
-                DebugInfo(
-                    function_name(fun), lambda: source.describe_function(fun),
-                    lambda: leaf_names(fun, in_tree, sorted(signature.static_positions(len(args)))),
-                ),
-            )  # fmt: skip
+            given = tuple([avals.held_or_type(x) for x in leaves])
+            info = described(fun, in_tree, sorted(signature.static_positions(len(args))))
+            key = (make_jaxpr, in_tree, given, static_key)
+            jaxpr, out_tree = _traced(fun, key, *with_held(flat_fun(call, in_tree), given), info)
         if not return_shape:
             return jaxpr
-        shapes = [avals.ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in jaxpr.out_avals]
-        return jaxpr, pytree.tree_unflatten(out_tree, shapes)
+        return jaxpr, pytree.tree_unflatten(out_tree, map(avals.struct_of, jaxpr.out_avals))
 
     jaxpr_of.__name__ = f"make_jaxpr({function_name(fun)})"
     return jaxpr_of
@@ -425,8 +431,8 @@ def eval_shape(fun: Callable, *args, **kwargs):
     if not callable(fun):
         raise TypeError(f"eval_shape expects a function, got {fun!r} of type {type(fun)}")
     leaves, in_tree = pytree.tree_flatten((args, kwargs))
-    types = [avals.abstractify(x) for x in leaves]
-    program, out_tree = trace_to_jaxpr(flat_fun(fun, in_tree), types, types_only=tracing.watch is None)
+    types, flat = tuple([avals.abstractify(x) for x in leaves]), flat_fun(fun, in_tree)
+    program, out_tree = _traced(fun, (eval_shape, in_tree, types), flat, types, types_only=tracing.watch is None)
     return pytree.tree_unflatten(out_tree, map(avals.struct_of, program.out_avals))
 
 
