@@ -27,14 +27,9 @@ class Column(dict):
     """
 
     def __init__(
-        self,
-        name: str,
-        package: str = "",
-        *,
-        signature: str = "",
-        otherwise: Callable[[Any], Callable | None] | None = None,
-        otherwise_kind: str = "composed",
-    ):
+        self, name: str, package: str = "", *, signature: str = "",
+        otherwise: Callable[[Any], Callable | None] | None = None, otherwise_kind: str = "composed",
+    ):  # fmt: skip
         super().__init__()
         self.name = name
         self.package = package

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import operator
+import struct
 from itertools import chain
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 
 # Types of which equal values are the same value (classes of dtypes and enumerations join when they are met).
 _ATOMS = {int, str, bytes, type(None), type(...)}
+_bits = struct.Struct("d").pack
 
 
 def exact(value: Any) -> Any:
@@ -27,16 +29,18 @@ def exact(value: Any) -> Any:
         return value
     if kind is bool:
         return bool, value
+    if kind is float:
+        return float, _bits(value)
     if isinstance(value, np.generic):
         return kind, value.dtype, value.tobytes()
     if isinstance(value, tuple):
         parts = list(map(exact, value))
         return value if kind is tuple and all(map(operator.is_, parts, value)) else (kind, *parts)
-    if isinstance(value, float | complex):
+    if isinstance(value, (float, complex)):
         return kind, np.asarray(value).tobytes()
     if isinstance(value, int):
         return kind, int(value)
-    if isinstance(value, np.dtype | enum.Enum):
+    if isinstance(value, (np.dtype, enum.Enum)):
         _ATOMS.add(kind)
     return value
 

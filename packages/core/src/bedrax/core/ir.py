@@ -76,14 +76,9 @@ class Eqn:
     __slots__ = ("effects", "invars", "outvars", "params", "primitive", "source_info")
 
     def __init__(
-        self,
-        primitive: Primitive,
-        invars: Sequence[Atom],
-        outvars: Sequence[Var],
-        params: dict,
-        effects: frozenset = no_effects,
-        source_info: Any = None,
-    ):
+        self, primitive: Primitive, invars: Sequence[Atom], outvars: Sequence[Var], params: dict,
+        effects: frozenset = no_effects, source_info: Any = None,
+    ):  # fmt: skip
         self.primitive = primitive
         self.invars = invars
         self.outvars = outvars
@@ -118,15 +113,9 @@ class Jaxpr:
     __slots__ = ("__weakref__", "cache", "consts", "constvars", "debug_info", "effects", "eqns", "invars", "outvars")
 
     def __init__(
-        self,
-        invars: Sequence[Var],
-        outvars: Sequence[Atom],
-        eqns: Sequence[Eqn],
-        constvars: Sequence[Var] = (),
-        consts: Sequence[Any] = (),
-        effects: frozenset | None = None,
-        debug_info: DebugInfo | None = None,
-    ):
+        self, invars: Sequence[Var], outvars: Sequence[Atom], eqns: Sequence[Eqn], constvars: Sequence[Var] = (),
+        consts: Sequence[Any] = (), effects: frozenset | None = None, debug_info: DebugInfo | None = None,
+    ):  # fmt: skip
         if len(constvars) != len(consts):
             raise ValueError(f"a jaxpr with {len(constvars)} constvars was given {len(consts)} constants")
         self.invars = list(invars)

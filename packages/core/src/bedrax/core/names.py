@@ -41,7 +41,10 @@ def apart():
 
 def scopes(names: tuple) -> tuple:
     """What an equation keeps of the names in force: their path, and what stands there for the compiler: pairs."""
-    path = "/".join([n for n in names if type(n) is str])
+    try:
+        return ("/".join(names),)
+    except TypeError:  # not only names
+        path = "/".join([n for n in names if type(n) is str])
     pairs = tuple({k: v for n in names if type(n) is not str for k, v in n}.items())
     return (path, pairs) if pairs else (path,)
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator
 
 from bedrax.core.facts import cached
 from bedrax.core.ir import Eqn, Jaxpr, Literal, Var
 from bedrax.core.tables import named_axes, nothing, programs
+
+primitive_of = operator.attrgetter("primitive")
 
 
 def programs_in(eqn: Eqn) -> Iterator[Jaxpr]:
@@ -16,8 +19,9 @@ def programs_in(eqn: Eqn) -> Iterator[Jaxpr]:
 
 def speaking(jaxpr: Jaxpr, *columns) -> list[Eqn]:
     """The equations of primitives for which one of the columns has more than `nothing` to say."""
-    said = {p for p in {e.primitive for e in jaxpr.eqns} if any(c[p] is not nothing for c in columns)}
-    return [e for e in jaxpr.eqns if e.primitive in said]
+    primitives = set(map(primitive_of, jaxpr.eqns))
+    said = {p for column in columns for p in primitives if column[p] is not nothing}
+    return [e for e in jaxpr.eqns if e.primitive in said] if said else []
 
 
 def all_equations(jaxpr: Jaxpr) -> Iterator[Eqn]:
@@ -63,15 +67,13 @@ def inline(jaxpr: Jaxpr, chosen: frozenset) -> Jaxpr:
     names: dict = {}  # variables of the program whose equations a call's results became
 
     def expand(program: Jaxpr, env: dict) -> None:
-        def read(atom):
-            return atom if type(atom) is Literal else env.get(atom, atom)
-
+        known = env.get
         for eqn in program.eqns:
-            invars = [read(v) for v in eqn.invars]
+            invars = [v if type(v) is Literal else known(v, v) for v in eqn.invars]
             inner = called_program(eqn.primitive, eqn.params) if eqn.primitive in chosen else None
             if inner is None:
                 fresh = [Var(v.aval) for v in eqn.outvars]
-                eqns.append(eqn.replace(invars=invars, outvars=fresh))
+                eqns.append(Eqn(eqn.primitive, invars, fresh, eqn.params, eqn.effects, eqn.source_info))
                 env.update(zip(eqn.outvars, fresh, strict=True))
                 continue
             below = dict(zip(inner.invars, invars, strict=True))

@@ -177,10 +177,11 @@ class StagingTrace(Trace):
             atom = x.variable if type(x) is StagedTracer and x._trace is self else self.lift(x)
             invars.append(atom)
             types.append(atom.aval)
-            if atom.aval.mutable and not prim.takes_references:
-                raise TypeError(
-                    f"{prim} is an operation on arrays, got a reference of type {atom.aval.short()}: read it first, ref[...]"
-                )
+        if tracing.references is not None and not prim.takes_references:
+            for aval in types:
+                if aval.mutable:
+                    what = f"got a reference of type {aval.short()}: read it first, ref[...]"
+                    raise TypeError(f"{prim} is an operation on arrays, {what}")
         out = prim.result_types(types, params)
         effects_of = effect_rules[prim]
         if effects_of is pure:
@@ -189,8 +190,8 @@ class StagingTrace(Trace):
             effects = frozenset(effects_of(*types, **params))
             self.has_effects = self.has_effects or bool(effects)
         where = source.user_frame(3)  # `record`, `process` and what calls them are ours
-        if current.names and where is not None and len(where) == 2:
-            where = (*where, *scopes(current.names))
+        if (names := current.names) and where is not None and len(where) == 2:
+            where = (*where, *scopes(names))
         if prim.multiple_results:
             outvars = [Var(a) for a in out]
             self.eqns.append(Eqn(prim, invars, outvars, params, effects, where))

@@ -16,6 +16,7 @@ from bedrax.core import config, dtypes
 
 _SCALARS = (bool, int, float, complex)
 _NAMED = {d.name: d for d in dtypes.all_dtypes}
+_KNOWN = frozenset(dtypes.all_dtypes)
 
 # Nodes are dtypes, and Python's int, float and complex for weakly typed values of these kinds. Edges point to what a
 # node may become implicitly.
@@ -157,9 +158,8 @@ def lattice_result_type(*args: Any) -> tuple[Any, bool]:
     """(dtype, weak_type) that the values and dtypes `args` combine to; see `result_type`."""
     if not args:
         raise ValueError("at least one array or dtype is required")
-    found = [_describe(x) for x in args]
-    result = promote([dtype for dtype, _ in found], [weak for _, weak in found])
-    if result[0] not in _NAMED.values():  # reached only if all are the same
+    result = promote(*zip(*map(_describe, args), strict=True))
+    if result[0] not in _KNOWN:  # reached only if all are the same
         dtype = result[0]
         if isinstance(dtype, np.dtype) and dtype != dtypes.float0:
             raise TypeError(_not_for_arrays(dtype))

@@ -23,6 +23,7 @@ from bedrax import pytree
 from bedrax.core import avals, config, dtypes, effects, monitoring, source
 from bedrax.core.avals import ShapedArray
 from bedrax.core.ir import Jaxpr, Literal
+from bedrax.core.passes import primitive_of
 from bedrax.lax import element_types
 from bedrax.lax.primitives.placement import reshard_p
 from bedrax.xla_backend import compilation_cache, flags, placement, platforms, room, sharding
@@ -237,7 +238,11 @@ def _mark_donated(jaxpr: Jaxpr, donated: Sequence[bool], arg_attrs: dict[int, di
 
 def _mark_memories(arg_attrs, res_attrs, arguments, results, jaxpr: Jaxpr) -> None:
     """Say which arguments and results are in other memories; of results, what put them there says so, too."""
-    made = {eqn.outvars[0]: eqn.params["to"] for eqn in jaxpr.eqns if eqn.primitive is reshard_p}
+    made = {}
+    if reshard_p in map(primitive_of, jaxpr.eqns):
+        made = {eqn.outvars[0]: eqn.params["to"] for eqn in jaxpr.eqns if eqn.primitive is reshard_p}
+    elif not any(arguments) and not any(results):
+        return
     for k, (attrs, v) in enumerate(zip(res_attrs, jaxpr.outvars, strict=True)):
         to = results[k] or (made.get(v) if type(v) is not Literal else None)
         kind = getattr(to, "memory_kind", None)

@@ -643,6 +643,8 @@ def _as_typed(place: Any, aval: Any, mesh: Any, otherwise: Any) -> Any:
 
 def _layouts(args: Sequence[Any], arguments: tuple, results: tuple) -> tuple | None:
     """The layouts of arguments and results that are not row-major, or None if all are."""
+    if ArrayImpl not in map(type, args) and Format not in map(type, (*arguments, *results)):
+        return None
     found = ([None] * len(arguments), [None] * len(results))
     for layouts, places in zip(found, (arguments, results), strict=True):
         for i, place in enumerate(places):

@@ -249,6 +249,8 @@ def resolve(where: Any, what: str, aval: Any = None) -> Any:
     Raises:
       ValueError: `where` is none of these, a spec where no mesh is in force, or does not divide the shape of `aval`.
     """
+    if where is None:
+        return None
     place = _resolved(where, what)
     split = place.sharding if type(place) is Format else place
     if aval is not None and isinstance(split, NamedSharding):

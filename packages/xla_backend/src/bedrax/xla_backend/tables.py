@@ -54,8 +54,8 @@ def platform_rule(prim, *names: str) -> Callable[[Callable], Callable]:
 
 def find_rule(prim, platform: str) -> Callable:
     """The rule for `prim` on `platform`; NotImplementedError (naming the cell) where there is none."""
-    rule = lowering_rules.find(prim)  # loads the family's file, which fills both
-    return on_platform(platform).find(prim) or rule or lowering_rules[prim]
+    rule = dict.get(lowering_rules, prim) or lowering_rules.find(prim)  # loads the family's file, which fills both
+    return dict.get(on_platform(platform), prim) or rule or lowering_rules[prim]
 
 
 def unary(*pairs) -> None:
