@@ -196,18 +196,18 @@ def leaf_names(fun: Callable, in_tree, static: Sequence[int] = ()) -> list[str]:
     else:
         named = parameter_names(fun)
         rest = next((p.name for p in _parameters(fun) or () if p.kind is p.VAR_POSITIONAL), None)
-    numbered = pytree.tree_unflatten(in_tree, list(range(in_tree.num_leaves)))
+    numbered, static = pytree.tree_unflatten(in_tree, list(range(in_tree.num_leaves))), sorted(static)
     names = []
-    for path, _ in pytree.tree_flatten_with_path(numbered)[0]:
-        if path[0].idx == 1:
-            names.append(str(path[1].key) + pytree.keystr(path[2:]))
-            continue
-        position = path[1].idx
-        for n in sorted(static):
-            position += n <= position
-        if position < len(named):
-            root = named[position]
+    for (kind, which, *inner), _ in pytree.tree_flatten_with_path(numbered)[0]:
+        if kind.idx == 1:
+            root = str(which.key)
         else:
-            root = f"args[{position}]" if rest is None else f"{rest}[{position - len(named)}]"
-        names.append(root + pytree.keystr(path[2:]))
+            position = which.idx
+            for n in static:
+                position += n <= position
+            if position < len(named):
+                root = named[position]
+            else:
+                root = f"args[{position}]" if rest is None else f"{rest}[{position - len(named)}]"
+        names.append(root + pytree.keystr(inner) if inner else root)
     return names

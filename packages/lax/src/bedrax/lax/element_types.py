@@ -12,7 +12,9 @@ An array of an `ExtendedDType` (PRNG keys) of shape ``s`` is represented by its 
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable
+from itertools import chain
 
 import numpy as np
 
@@ -54,9 +56,23 @@ def function_on_bases(prim, avals, params) -> Callable:
     return on_bases(prim, avals, params)
 
 
+_operands, _results = operator.attrgetter("invars"), operator.attrgetter("outvars")
+
+
+@cached
+def meets_extended(jaxpr) -> bool:
+    """Whether an equation of a program (not of those inside it) takes or gives an array of an extended dtype."""
+    eqns = jaxpr.eqns
+    atoms = set(chain(chain.from_iterable(map(_operands, eqns)), chain.from_iterable(map(_results, eqns))))
+    met = {v.aval.dtype for v in atoms if v.aval.is_array}
+    return any(isinstance(dtype, dtypes.ExtendedDType) for dtype in met)
+
+
 @cached
 def eqns_that_move_elements(jaxpr) -> frozenset:
     """The equations of a program (not of those inside it) that `function_on_bases` stands for."""
+    if not meets_extended(jaxpr):
+        return frozenset()
     return frozenset(
         eqn for eqn in jaxpr.eqns
         if moves_elements(eqn.primitive, [v.aval for v in eqn.invars], [v.aval for v in eqn.outvars])
@@ -65,9 +81,9 @@ def eqns_that_move_elements(jaxpr) -> frozenset:
 
 def run_on_bases(jaxpr, *args) -> list:
     """The results of a program, under the current trace, with bases in place of arrays of an extended dtype."""
-    moving = eqns_that_move_elements(jaxpr)
-    if not moving and not any(is_extended(v.aval) for eqn in jaxpr.eqns for v in (*eqn.invars, *eqn.outvars)):
+    if not meets_extended(jaxpr):
         return run(jaxpr, *args)
+    moving = eqns_that_move_elements(jaxpr)
     base = lambda v, x: v.aval.dtype.physical_value(x) if is_extended(v.aval) else x
     env = {v: base(v, c) for v, c in zip(jaxpr.constvars, jaxpr.consts, strict=True)}
     env |= zip(jaxpr.invars, args, strict=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import itertools
 import logging
+import operator
 import pathlib
 import re
 import threading
@@ -57,10 +58,12 @@ def effects_barrier() -> None:
         token.block_until_ready()
 
 
+_operands = operator.attrgetter("invars")
+
+
 def kept_arguments(jaxpr: Jaxpr) -> tuple[bool, ...]:
     """Which arguments a program uses."""
-    used = {v for eqn in jaxpr.eqns for v in eqn.invars if type(v) is not Literal}
-    used.update(v for v in jaxpr.outvars if type(v) is not Literal)
+    used = {*itertools.chain.from_iterable(map(_operands, jaxpr.eqns)), *jaxpr.outvars}
     return tuple([v in used for v in jaxpr.invars])
 
 

@@ -16,7 +16,6 @@ from bedrax.core import config, dims, effects, source
 from bedrax.core.exact import exact_items
 from bedrax.core.ir import Jaxpr, Literal
 from bedrax.core.staging import trace_to_jaxpr
-from bedrax.core.tables import families_on_bases
 from bedrax.lax import element_types
 from bedrax.xla_backend import tables
 from bedrax.xla_backend.lowering import hints, types
@@ -162,7 +161,7 @@ def inline(block: Block, jaxpr: Jaxpr, operands: Sequence[Any], consts: Sequence
     program = block.program
     if program.symbolic:
         _remember_shapes(program, jaxpr.invars, operands)
-    lower_equation, rules = program.lower_equation, program.rules
+    lower_equation, rules, moving = program.lower_equation, program.rules, element_types.eqns_that_move_elements(jaxpr)
     for eqn in jaxpr.eqns:
         prim = eqn.primitive
         values = []
@@ -180,7 +179,7 @@ def inline(block: Block, jaxpr: Jaxpr, operands: Sequence[Any], consts: Sequence
             _location(prim, eqn.params.get("name"), eqn.source_info), eqn.effects,
         )  # fmt: skip
         try:
-            if prim.family not in families_on_bases and _has_keys(eqn):
+            if moving and eqn in moving:
                 out = ctx.lower_fun(element_types.function_on_bases(prim, ctx.avals_in, eqn.params), *values)
             else:
                 rule = rules.get(prim)
@@ -224,14 +223,6 @@ def _remember_shapes(program: Program, variables, values) -> None:
         aval = v.aval
         if value is not None and aval.is_array and not dims.is_constant_shape(aval.shape):
             program.shapes[value] = types.physical(aval)[0]
-
-
-def _has_keys(eqn) -> bool:
-    for v in (*eqn.invars, *eqn.outvars):
-        aval = v.aval
-        if aval.is_array and not isinstance(aval.dtype, np.dtype):
-            return True
-    return False
 
 
 def _lowering_bug(ctx: LoweringContext, error) -> Exception:
