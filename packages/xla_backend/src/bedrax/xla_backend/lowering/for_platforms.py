@@ -8,7 +8,6 @@ from typing import Any
 from bedrax.core.tables import programs
 from bedrax.xla_backend.lowering import types
 from bedrax.xla_backend.lowering.build import Block
-from bedrax.xla_backend.lowering.program import lower_equation as for_one
 from bedrax.xla_backend.lowering.types import ir
 
 
@@ -16,7 +15,7 @@ def lower_equation(ctx, values: Sequence[Any]) -> Any:
     """Lower one equation for all platforms of the program: once if they agree, else as a choice by index."""
     program, prim, params = ctx.program, ctx.prim, ctx.params
     if not program.platforms:
-        return for_one(ctx, values)
+        return program.find_rule(prim, program.platform)(ctx, *values, **params)
     platforms, index = program.platforms, program.platform_index
     rules = [program.find_rule(prim, p) for p in platforms]
     if programs[prim](params) and len(set(map(id, rules))) == 1:

@@ -17,7 +17,6 @@ from bedrax.core.ir import Jaxpr
 from bedrax.xla_backend import tables
 from bedrax.xla_backend.door import mlir
 from bedrax.xla_backend.lowering import for_platforms, types
-from bedrax.xla_backend.lowering import program as program_module
 from bedrax.xla_backend.lowering.build import Builder
 from bedrax.xla_backend.lowering.dimensions import DimValue
 from bedrax.xla_backend.lowering.program import Program, add_main
@@ -89,8 +88,7 @@ def lower(
     """
     several = len(platforms) > 1
     symbolic = not all_static(jaxpr.in_avals)
-    how = for_platforms.lower_equation if several else program_module.lower_equation
-    program = Program(name, platforms[0], num_partitions, how)
+    program = Program(name, platforms[0], num_partitions, for_platforms.lower_equation if several else None)
     program.symbolic = symbolic or several
     program.find_rule = find_rule
     if symbolic:

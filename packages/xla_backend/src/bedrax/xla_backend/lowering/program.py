@@ -28,15 +28,6 @@ _create = ir.Operation.create
 _context = types.context
 
 
-def lower_equation(ctx: LoweringContext, values: Sequence[Any]) -> Any:
-    """What the rule of an equation's primitive makes of it for the program's platform."""
-    program = ctx.program
-    rule = program.find_rule(ctx.prim, program.platform)
-    if program.lower_equation is lower_equation:  # with one platform
-        program.rules[ctx.prim] = rule
-    return rule(ctx, *values, **ctx.params)
-
-
 class Program:
     """A StableHLO module under construction.
 
@@ -47,12 +38,12 @@ class Program:
       host_callbacks: Python callables that the executable calls, by index.
       keepalives: objects that must live as long as the executable.
       dim_values: symbolic dimension variable -> rank-0 i32 value, in the main function.
-      lower_equation: ``(ctx, values) -> value, or list``: how equations are lowered.
+      lower_equation: ``(ctx, values) -> value, or list``: how equations are lowered; None: by the platform's rules.
       find_rule: ``(primitive, platform) -> rule``.
     """
 
-    def __init__(self, name: str, platform: str, num_partitions: int = 1, lower_equation: Callable = lower_equation,
-                 devices: Sequence[Any] = ()):  # fmt: skip
+    def __init__(self, name: str, platform: str, num_partitions: int = 1,
+                 lower_equation: Callable | None = None, devices: Sequence[Any] = ()):  # fmt: skip
         self.name = name
         self.devices = tuple(devices)
         self.partitioner: Any = Gspmd()
@@ -60,7 +51,7 @@ class Program:
         self.groups = 0  # of values that are to be split alike
         self.lower_equation = lower_equation
         self.find_rule: Callable = tables.find_rule
-        self.rules: dict[Any, Callable] = {}  # those found so far, which `lower_equation` need not be asked for again
+        self.rules: dict[Any, Callable] = {}  # the platform's, as far as they were asked for
         self.platform = platform
         self.num_partitions = num_partitions
         self.module = ir.Module.create(loc=types.unknown)
@@ -181,9 +172,13 @@ def inline(block: Block, jaxpr: Jaxpr, operands: Sequence[Any], consts: Sequence
         try:
             if moving and eqn in moving:
                 out = ctx.lower_fun(element_types.function_on_bases(prim, ctx.avals_in, eqn.params), *values)
+            elif lower_equation is not None:
+                out = lower_equation(ctx, values)
             else:
                 rule = rules.get(prim)
-                out = lower_equation(ctx, values) if rule is None else rule(ctx, *values, **eqn.params)
+                if rule is None:
+                    rule = rules[prim] = program.find_rule(prim, program.platform)
+                out = rule(ctx, *values, **eqn.params)
         except ir.MLIRError as error:
             raise _lowering_bug(ctx, error) from error
         if eqn.source_info is not None and len(eqn.source_info) > 3:

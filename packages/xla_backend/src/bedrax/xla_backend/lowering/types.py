@@ -152,7 +152,7 @@ _parsed: dict[str, Attribute] = {}
 _converted: dict[Any, Attribute] = {}
 i1_type, i32_type, i64_type = (ir.IntegerType.get_signless(bits, context) for bits in (1, 32, 64))
 index_type = ir.IndexType.get(context)
-unit = ir.UnitAttr.get(context)
+unit, no_attributes = ir.UnitAttr.get(context), ir.DictAttr.get({}, context)
 
 
 def parse(text: str) -> Attribute:
@@ -239,7 +239,7 @@ def ffi_attribute(x: Any) -> Attribute:
         if dtype.kind == "f":
             return ir.FloatAttr.get(element_type(dtype), float(x), loc=unknown)
     if isinstance(x, dict):
-        return ir.DictAttr.get({k: ffi_attribute(v) for k, v in x.items()}, context)
+        return ir.DictAttr.get({k: ffi_attribute(v) for k, v in x.items()}, context) if x else no_attributes
     return attribute(x)
 
 
