@@ -96,7 +96,7 @@ def test_pullbacks_from_many_threads():
 
 
 def _rule(fun, *args):
-    (eqn,) = make_jaxpr(fun)(*args).eqns
+    (eqn,) = make_jaxpr(lambda *args: fun(*args))(*args).eqns  # traced anew, as a new function
     return eqn.params["rule"]
 
 
