@@ -24,7 +24,7 @@ class _ArrayMeta(type):
     def __instancecheck__(cls, x):
         kind = type(x)
         if cls is Array:
-            return kind in _foreign_types or (issubclass(kind, Array) and kind not in no_arrays)
+            return kind in _foreign_types or (type.__subclasscheck__(cls, kind) and kind not in no_arrays)
         return issubclass(kind, cls)
 
     def __subclasscheck__(cls, kind):
