@@ -28,12 +28,11 @@ _CLUSTER = "needs several processes, or hardware that is not everywhere"
 WITHOUT_EXAMPLE = {
     **{f"jax.extend.{m}": _AUTHORS for m in
        ("backend.*", "core.*", "linear_util.*", "lowering.*", "pallas.*", "random.*", "sharding.*", "source_info_util.*", "xla.*")},
-    **{f"jax.interpreters.{m}.*": _AUTHORS for m in ("ad", "batching", "mlir", "partial_eval", "pxla", "xla")},
     **{f"jax.experimental.sparse.{m}.*": _HOME for m in
        ("ad", "api", "bcoo", "bcsr", "coo", "csr", "linalg", "random", "test_util", "transform", "util")},
     **{f"jax.experimental.{m}.*": _HOME for m in ("colocated_python.api", "jax2tf.jax2tf", "shard_map")},
     **{f"jax.experimental.{m}.*": _AUTHORS for m in
-       ("buffer_callback", "control_deps", "custom_partitioning", "fused", "hijax", "source_mapper", "roofline",
+       ("buffer_callback", "control_deps", "custom_partitioning", "fused", "source_mapper", "roofline",
         "scheduling_groups", "colocated_python.func", "colocated_python.obj", "profiler")},
     **{f"jax.experimental.{m}.*": "a part of orbax's and flax's checkpoints, which are tested with them" for m in
        ("array_serialization.pytree_serialization", "array_serialization.pytree_serialization_utils",
@@ -50,11 +49,9 @@ WITHOUT_EXAMPLE = {
         "ad_checkpoint": "Offloadable Recompute Saveable", "core": "Trace eval_context trace_state_clean DropVar concrete_or_error find_top_trace get_opaque_trace_state"
             " valid_jaxtype",
         "api_util": "argnums_partial debug_info flatten_fun flatten_fun_nokwargs", "errors": "JaxprTypeError",
-        "debug": "DebugEffect OrderedDebugEffect", "ref": "AbstractRef", "experimental": "cur_qdd",
+        "debug": "DebugEffect OrderedDebugEffect", "experimental": "cur_qdd",
         "ffi": "build_ffi_lowering_function ffi_lowering pycapsule register_ffi_target register_ffi_type"
                " register_ffi_type_id register_ffi_target_as_batch_partitionable",
-        "experimental.jet": "JetTrace JetTracer ZeroSeries ZeroTerm def_comp def_deriv deflinear defzero deriv_prop jet2"
-                            " linear_prop zero_prop jet_fun jet_subtrace traceable",
         "experimental.multihost_utils": "global_array_to_host_local_array_impl gtl_abstract_eval"
             " host_local_array_to_global_array_impl ltg_abstract_eval ltg_batcher",
         "experimental.ode": "ravel_first_arg_ abs2 fit_4th_order_polynomial initial_step_size interp_fit_dopri mean_error_ratio"

@@ -10,7 +10,7 @@ UNTRIED: dict[str, str] = {
     "what these classes have for their own package": """
         tracer_class result_types is_default from_pjrt_layout rewrite arg_names func_src_info with_unknown_names
         is_forward_compat set_tokens_out tokens_in add_host_callback ip keepalives symbol_table has_platform_index_argument
-        to_tangent_spec lojax aval_method aval_property dce_jaxpr_closed_call_rule
+        to_tangent_spec lojax dce_jaxpr_closed_call_rule
     """,
     "classes that say how kernels are compiled, which they are not here": """
         Blocked BoundedSlice Buffered CompilerParams MemorySpace PipelineStage

@@ -2,6 +2,7 @@
 
 import enum
 import gc
+import pickle
 import sys
 import threading
 import types
@@ -576,3 +577,11 @@ def test_tangent_types_have_both_names():
     real, whole = ShapedArray((2,), np.dtype("float32")), ShapedArray((2,), np.dtype("int32"))
     assert real.at_least_vspace() == real.to_tangent_aval() == real
     assert whole.at_least_vspace() == ShapedArray((2,), dtypes.float0)
+
+
+def test_a_primitive_is_made_by_code_without_a_module():
+    space = {"Primitive": Primitive}
+    exec("prim = Primitive('toy_of_no_module')", space)
+    assert "__name__" not in space and space["prim"].name == "toy_of_no_module"
+    with pytest.raises(TypeError, match="cannot be pickled"):
+        pickle.dumps(space["prim"])

@@ -54,6 +54,17 @@ def test_derivatives_and_batches():
     np.testing.assert_allclose(np.asarray(vmap(grad(prim.bind), in_axes=(0, None))(xs, f32(1))), 2 * xs)
 
 
+@pytest.mark.parametrize("axes", [(0,), (1,), (-1,), (-2, 1)])
+@pytest.mark.parametrize("mapped", [0, 1, 2])
+def test_reducers_are_mapped(axes, mapped):
+    prim = Primitive("reducer_of_this_test")
+    prim.def_impl(lambda x, axes: np.sum(x, axes))
+    interpreters.defreducer(prim)
+    x = np.arange(24, dtype=f32).reshape(2, 3, 4)
+    expected = [np.sum(part, axes) for part in np.moveaxis(x, mapped, 0)]
+    np.testing.assert_array_equal(vmap(lambda part: prim.bind(part, axes=axes), in_axes=mapped)(x), expected)
+
+
 def test_tables_take_assignments():
     prim = Primitive("twice")
     prim.def_impl(lambda x: lax.mul(x, f32(2)))

@@ -8,9 +8,10 @@ import pytest
 import bedrax.numpy as jnp
 from bedrax import lax
 from bedrax.autodiff import grad
-from bedrax.core.avals import typeof
+from bedrax.core.avals import ShapedArray, typeof
 from bedrax.core.jitting import jit
 from bedrax.core.staging import make_jaxpr
+from bedrax.core.tracing import Primitive
 from bedrax.state import hi_types
 
 
@@ -135,6 +136,31 @@ def test_the_type_of_a_state_changes_where_the_value_was_made():
     assert [float(x) for x in empty.get()] == [2, 1]
 
 
+class Advance(hi_types.HiPrimitive):
+    """Computes with what a box holds, by itself and by other operations."""
+
+    def to_lojax(self, box, by):
+        first, *rest = box.parts
+        box.parts = ("changed", *rest)
+        box.parts = (first + by, *rest)
+        first, *rest = box.get()
+        box.set(2 * first, *rest)
+        return box.parts[0]
+
+
+def test_operations_compute_with_what_a_value_holds():
+    advance = Advance("advance").bind
+    box = new_p.bind(jnp.float32(1), jnp.arange(2))
+    assert advance(box, 2.0) == 6
+    step = jit(advance)
+    assert step(box, 1.0) == 14 and step(box, 0.0) == 28 and box.get()[0] == 28
+    np.testing.assert_array_equal(box.get()[1], [0, 1])
+    assert grad(lambda x: advance(new_p.bind(x), x))(jnp.float32(3)) == 4
+    with pytest.raises(TypeError):
+        advance(box, None)
+    assert box.get()[0] == 28 and step(box, 0.0) == 56  # as if there had been no operation
+
+
 class Pair:
     def __init__(self, a, b):
         self.a, self.b = a, b
@@ -155,3 +181,40 @@ def test_a_value_that_is_not_mutable_is_held():
     pair = Pair(jnp.float32(2), jnp.float32(3))
     total = jit(Total("total").bind)
     assert typeof(pair) == PairType() and total(pair, 5.0) == 13 and total(Pair(1.0, 1.0), 5.0) == 6
+    box = new_p.bind(jnp.float32(1), pair)
+    box.set(jnp.float32(2), other := Pair(4.0, 5.0))  # what is kept in no reference is written to as well
+    assert box.get()[0] == 2 and box.get()[1] is other
+
+
+pack_p, unpack_p = Primitive("pack_for_attributes"), Primitive("unpack_for_attributes")
+
+
+class PackedType(hi_types.AbstractValue):
+    is_packed = True
+    scaled = hi_types.aval_method(lambda packed, by, plus=0.0: unpack_p.bind(packed) * by + plus)
+    shape_inside = hi_types.aval_property(lambda packed: unpack_p.bind(packed).shape)
+
+
+pack_p.def_abstract_eval(lambda x: PackedType())
+unpack_p.def_abstract_eval(lambda packed: ShapedArray((2,), np.dtype(np.float32)))
+
+
+def test_values_in_programs_have_the_attributes_that_their_type_declares():
+    seen = []
+
+    def f(x):
+        packed = pack_p.bind(x)
+        seen.append(packed.shape_inside)
+        for missing in ("is_packed", "nothing"):  # what else a type has is the type's
+            with pytest.raises(AttributeError, match=f"no attribute '{missing}'"):
+                getattr(packed, missing)
+        return packed.scaled(3.0, plus=1.0)
+
+    jaxpr = make_jaxpr(f)(jnp.ones(2))
+    assert seen == [(2,)]
+    assert [eqn.primitive.name for eqn in jaxpr.eqns][-3:] == [unpack_p.name, "mul", "add"]
+
+
+def test_what_an_attribute_of_a_type_is_for_a_value():
+    assert hi_types.aval_method(sorted).of_value([2, 1])(reverse=True) == [2, 1]
+    assert hi_types.aval_property(len).of_value([2, 1]) == 2

@@ -33,11 +33,11 @@ jet_rules: dict[Primitive, Callable] = {}
 
 
 class ZeroTerm:
-    """A term of a series that vanishes."""
+    """A term of a series that vanishes, where `jet` takes a term and where a rule returns one; `zero_term` is one."""
 
 
 class ZeroSeries:
-    """The terms of a path that does not move."""
+    """All terms of a path that does not move, in place of their list; `zero_series` is one."""
 
 
 zero_term, zero_series = ZeroTerm(), ZeroSeries()
@@ -296,7 +296,15 @@ def fact(n: Any) -> Any:
 
 
 def linear_prop(prim: Primitive, primals_in: Sequence[Any], series_in: Sequence[Sequence[Any]], **params) -> tuple:
-    """The rule of an operation that is linear in all of its operands together."""
+    """The result and its series for an operation that is linear in all of its operands together.
+
+    Args:
+      primals_in: the operands.
+      series_in: per operand, the list of the terms of its path, equally many.
+
+    Returns:
+      (result, list of terms); both are lists, one entry per result, if the primitive has several.
+    """
     out = prim.bind(*primals_in, **params)
     terms = [prim.bind(*column, **params) for column in zip(*series_in, strict=True)]
     if prim.multiple_results:
@@ -305,7 +313,7 @@ def linear_prop(prim: Primitive, primals_in: Sequence[Any], series_in: Sequence[
 
 
 def zero_prop(prim: Primitive, primals_in: Sequence[Any], series_in: Sequence[Sequence[Any]], **params) -> tuple:
-    """The rule of an operation whose derivative vanishes."""
+    """The result and `zero_series` for an operation whose derivative vanishes; as `linear_prop` in form."""
     out = prim.bind(*primals_in, **params)
     return out, [zero_series] * len(out) if prim.multiple_results else zero_series
 
@@ -313,7 +321,17 @@ def zero_prop(prim: Primitive, primals_in: Sequence[Any], series_in: Sequence[Se
 def deriv_prop(
     prim: Primitive, deriv: Callable, primals_in: Sequence[Any], series_in: Sequence[Sequence[Any]]
 ) -> tuple:
-    """The rule of a function of one operand, whose derivative is the function `deriv`: Leibniz's rule for ``f'(x) x'``."""
+    """The result and its series for a function of one operand, whose derivative is the function `deriv`.
+
+    Terms are derivatives of the paths. Leibniz's rule for ``f'(x) x'`` gives those of the result.
+
+    Args:
+      deriv: ``x -> f'(x)``, elementwise, made of operations that `jet` knows.
+      primals_in, series_in: lists with one entry, as for `linear_prop`.
+
+    Returns:
+      (result, list of terms).
+    """
     (x,), (terms,) = primals_in, series_in
     first, rest = jet(deriv, (x,), (terms[:-1],))
     slopes = [first, *rest]
@@ -328,22 +346,25 @@ def deriv_prop(
 
 
 def deflinear(prim: Primitive) -> None:
-    """Register `linear_prop`."""
+    """Register `linear_prop` as the rule of `jet` for a primitive."""
     jet_rules[prim] = functools.partial(linear_prop, prim)
 
 
 def defzero(prim: Primitive) -> None:
-    """Register `zero_prop`."""
+    """Register `zero_prop` as the rule of `jet` for a primitive."""
     jet_rules[prim] = functools.partial(zero_prop, prim)
 
 
 def def_deriv(prim: Primitive, deriv: Callable) -> None:
-    """Register `deriv_prop`."""
+    """Register `deriv_prop` as the rule of `jet` for a primitive of one operand with the derivative `deriv`."""
     jet_rules[prim] = functools.partial(deriv_prop, prim, deriv)
 
 
 def def_comp(prim: Primitive, comp: Callable, **kwargs) -> None:
-    """Register that an operation is what the function `comp` computes."""
+    """Register, as the rule of `jet` for a primitive, that it is what ``comp(*operands, **kwargs)`` computes.
+
+    `comp` is not given the parameters of an application: it is for primitives whose result does not depend on them.
+    """
     jet_rules[prim] = lambda primals, series, **params: jet(functools.partial(comp, **kwargs), primals, series)
 
 

@@ -274,6 +274,10 @@ class Tracer(array.Array):
     _trace: Trace
     aval: AbstractValue
 
+    def __getattr__(self, name: str) -> Any:  # what arrays do not have may be an attribute by the type
+        found = None if hasattr(type(self), name) or self.aval.is_array else getattr(self.aval, name, None)
+        return found.of_value(self) if hasattr(found, "of_value") else super().__getattr__(name)
+
     def concrete(self) -> Any | None:
         """The value, where the transformation knows one (eager differentiation), else None."""
         return None
@@ -349,7 +353,7 @@ def _module_being_imported() -> str:
     frame: FrameType | None = sys._getframe(2)
     while frame is not None and frame.f_code.co_name != "<module>":
         frame = frame.f_back
-    return frame.f_globals["__name__"] if frame is not None else ""
+    return "" if frame is None else frame.f_globals.get("__name__", "")  # what `exec` runs may have no name
 
 
 def _primitive(home: str, name: str) -> Primitive:
@@ -444,7 +448,7 @@ class Primitive:
         return self.name
 
     def __reduce__(self):
-        if _primitives.get((self.home, self.name)) is not self:
+        if not self.home or _primitives.get((self.home, self.name)) is not self:
             raise TypeError(f"the primitive {self.name} cannot be pickled: no module has made it while it was imported")
         return _primitive, (self.home, self.name)
 

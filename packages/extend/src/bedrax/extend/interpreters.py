@@ -23,7 +23,7 @@ from bedrax.batching.api import Vmappable, vmappable
 from bedrax.batching.tables import batch_rules, elementwise
 from bedrax.batching.tables import to_front as _to_front
 from bedrax.core import dtypes, executors
-from bedrax.core.avals import aval_functions
+from bedrax.core.avals import aval_functions, aval_of
 from bedrax.core.columns import Column
 from bedrax.extend.unsupported import refuse_options
 from bedrax.lax.axes import broadcast_axis, move_axis
@@ -72,7 +72,12 @@ fancy_primitive_batchers = TableView(batch_rules)
 
 
 def defjvp(primitive, *jvprules) -> None:
-    """One formula per operand, ``(t, *primals, **params) -> tangent``, or None."""
+    """Register the derivative of a primitive with one result: the sum of a term for each operand.
+
+    Args:
+      jvprules: one formula per operand, ``(t, *primals, **params) -> tangent`` of the result, for the operand's tangent `t`;
+        None for an operand on which the result does not depend smoothly.
+    """
 
     def drop_answer(rule):
         return None if rule is None else lambda t, ans, *primals, **params: rule(t, *primals, **params)
@@ -81,40 +86,54 @@ def defjvp(primitive, *jvprules) -> None:
 
 
 def defjvp2(primitive, *jvprules) -> None:
-    """One formula per operand, ``(t, ans, *primals, **params) -> tangent``, or None."""
+    """`defjvp` with formulas that are given the result as well: ``(t, ans, *primals, **params) -> tangent``, or None."""
     ad_tables.jvp(primitive, *jvprules)
 
 
 def deflinear2(primitive, transpose_rule) -> None:
-    """A linear primitive with ``transpose_rule(ct, *args, **params)``."""
+    """Register a primitive as linear in all of its operands together: its derivative is itself.
+
+    Args:
+      transpose_rule: ``(ct, *args, **params) -> [cotangent or None per operand]``; what the primitive is linear in is an
+        `UndefinedPrimal`.
+    """
     ad_tables.linear(primitive, transpose_rule)
 
 
 def deflinear(primitive, transpose_rule) -> None:
-    """A linear primitive with ``transpose_rule(ct, **params)``."""
+    """`deflinear2` with a rule that does not see the operands: ``(ct, **params) -> [cotangent per operand]``."""
     ad_tables.linear(primitive, lambda ct, *args, **params: transpose_rule(ct, **params))
 
 
 def defbilinear(prim, lhs_rule, rhs_rule) -> None:
-    """A primitive that is linear in each of two operands, with ``rule(ct, x, y, **params)`` for the transposes."""
+    """Register a primitive as linear in each of its two operands, as products are.
+
+    Args:
+      lhs_rule: ``(ct, x, y, **params) -> cotangent`` of `x`, which is an `UndefinedPrimal`.
+      rhs_rule: likewise for `y`.
+    """
     ad_tables.bilinear(prim, lhs_rule, rhs_rule)
 
 
 def defvectorized(prim) -> None:
-    """A primitive that acts on each element."""
+    """Register the batching rule of a primitive that acts on each element: it is applied to batches as it is."""
     elementwise(prim)
 
 
 def defbroadcasting(prim) -> None:
-    """An n-ary primitive that acts on each element."""
+    """Register the batching rule of a primitive that acts on each element of several operands: their batches are lined up."""
     elementwise(prim)
 
 
 def defreducer(prim) -> None:
-    """A primitive with one operand that reduces it over the parameter `axes`."""
+    """Register the batching rule of a primitive with one operand, which it reduces over the axes of the parameter `axes`.
+
+    The axes, a tuple of int, may be counted from the end; the results have the other ones, in order.
+    """
 
     def rule(axis, args, dims, *, axes, **params):
         (x,), (dim,) = args, dims
+        axes = [a % (aval_of(x).ndim - 1) for a in axes]
         moved = tuple(a + (a >= dim) for a in axes)
         kept = dim - sum(a < dim for a in axes)
         out = prim.bind(x, axes=moved, **params)
@@ -124,24 +143,29 @@ def defreducer(prim) -> None:
 
 
 def apply_primitive(prim, *args, **params):
-    """Compile one operation and run it: what evaluates primitives that have no `impl`."""
+    """Compile one operation and run it on arrays: what evaluates primitives that have no `impl`."""
     return executors.get().apply(prim, args, params)
 
 
 def bdim_at_front(x, bdim, size, mesh_axis=None):
-    """`x`, mapped or not, as mapped at axis 0."""
+    """A batch whose axis comes first.
+
+    Args:
+      bdim: the mapped axis of `x`; None (`not_mapped`): there is none, and `x` is repeated.
+      size: how many there are, where `x` is repeated.
+    """
     refuse_options("bdim_at_front", mesh_axis=mesh_axis)
     return _to_front(x, bdim, size)
 
 
 def broadcast(x, sz, axis, mesh_axis=None):
-    """`x` with a new axis of size `sz`."""
+    """`x` repeated `sz` times along a new axis, which is axis `axis` of the result."""
     refuse_options("broadcast", mesh_axis=mesh_axis)
     return broadcast_axis(x, sz, axis)
 
 
 def moveaxis(x, src, dst):
-    """`x` with one axis moved."""
+    """`x` with axis `src` moved to be axis `dst`; the others keep their order."""
     return move_axis(x, src, dst)
 
 
@@ -149,22 +173,26 @@ not_mapped: Any = None
 
 
 def instantiate_zeros(tangent):
-    """A tangent as a value."""
+    """A tangent as a value: an array of zeros for `Zero`, anything else as it is."""
     return instantiate(tangent)
 
 
 def zeros_like_aval(aval):
-    """An array of zeros."""
+    """An array of zeros of the shape and the dtype of a type."""
     return zeros_of(aval)
 
 
 def add_jaxvals(x, y):
-    """The sum of two values."""
+    """The sum of two values of one type, such as cotangents that meet; `Zero` adds nothing."""
     return ad_tables.add_tangents(x, y)
 
 
 def get_primitive_transpose(p):
-    """The transpose rule of a primitive."""
+    """The transpose rule of a primitive: ``(ct, *args, **params) -> [cotangent or None per operand]``.
+
+    Raises:
+      NotImplementedError: there is none.
+    """
     return ad_tables.transpose_rules[p]
 
 

@@ -7,6 +7,7 @@ so that it can be written to in every function that uses it. `jit` holds such an
 
 from __future__ import annotations
 
+import functools
 import threading
 import weakref
 from collections.abc import Callable, Sequence
@@ -27,7 +28,12 @@ __all__ = [
 
 
 class HiType(AbstractValue):
-    """A type whose values are represented by arrays. A library says how: `lo_ty`, `lower_val`, `raise_val`."""
+    """A type whose values are represented by arrays.
+
+    A library derives from it, with ``==`` and ``hash``, and says how: ``lo_ty()``, the types of the arrays,
+    ``lower_val(value)``, the arrays, and ``raise_val(*arrays)``, the value. `register_hitype` says which values are of the
+    type, and classes derived from `HiPrimitive` what can be done with them.
+    """
 
     is_high = True
     has_qdd = False
@@ -44,20 +50,34 @@ class MutableHiType(HiType):
 
 
 class aval_method(NamedTuple):
-    """What is to be a method of values of the type."""
+    """An attribute of a type by which its values in programs (tracers) have a method.
+
+    Attributes:
+      fun: ``(value, *args, **kwargs) -> result``. What every array has under that name is found before it.
+    """
 
     fun: Callable
 
+    def of_value(self, value: Any) -> Callable:
+        return functools.partial(self.fun, value)
+
 
 class aval_property(NamedTuple):
-    """What is to be a property of values of the type."""
+    """An attribute of a type by which its values in programs (tracers) have a property.
+
+    Attributes:
+      fget: ``value -> what the attribute is``. What every array has under that name is found before it.
+    """
 
     fget: Callable
+
+    def of_value(self, value: Any) -> Any:
+        return self.fget(value)
 
 
 @dataclass(frozen=True)
 class AvalQDD:
-    """A type, and how its value looks."""
+    """A type of values that can be written to, and how one of them looks; a key that can be compared and hashed, if both can."""
 
     aval: AbstractValue
     qdd: Any
@@ -65,7 +85,7 @@ class AvalQDD:
 
 @dataclass(frozen=True)
 class AvalMutableQDD:
-    """A type, and what says how its value looks while operations change that."""
+    """A type of values that can be written to, and an object that says, at any time, how one of them looks."""
 
     aval: AbstractValue
     mutable_qdd: Any
@@ -83,6 +103,7 @@ def register_hitype(val_cls: type, typeof_fn: Callable[[Any], AbstractValue]) ->
 
 class _Raw(threading.local):
     on: bool = False  # whether operations see references where values are kept in them
+    opened: frozenset = frozenset()  # the ids of values that an operation is being carried out on
 
 
 _raw = _Raw()
@@ -218,11 +239,34 @@ def _refuse_changes(trace: StagingTrace) -> None:
 avals.library = avals.Library(_ending, _finish, _refuse_changes)
 
 
+class _Opened:
+    """A value of a mutable type for the time of an operation, which sees in it what its references hold."""
+
+    def __init__(self, x: Any):
+        self.x, self.data, self.kept = x, cur_qdd(x), _held(x)
+        self.seen = [part[...] if isinstance(part, Ref) else part for part in self.kept]
+
+    def open(self) -> None:
+        if any(a is not b for a, b in zip(self.seen, self.kept)):
+            _hold(self.x, self.seen, self.data)
+
+    def restore(self) -> None:
+        """As if there had been no operation."""
+        _hold(self.x, self.kept, self.data)
+
+    def close(self) -> None:
+        """What the operation has put in place of what it saw is written to the references."""
+        new = _held(self.x)
+        same = [i < len(self.seen) and part is self.seen[i] for i, part in enumerate(new)]
+        _write(self.x, self.kept, [self.kept[i] if s else part for i, (part, s) in enumerate(zip(new, same))])
+
+
 class HiPrimitive(Primitive):
     """An operation on values of a library's types.
 
     A library derives from it and says what the operation does to values, ``to_lojax(*args, **params)``. That is
     differentiated, batched and compiled as what it is composed of; the operation's own rules are not needed.
+    What is written to a value of a mutable type in it is written to what keeps that value; if it raises, nothing is.
     """
 
     __slots__ = ("__dict__",)
@@ -235,14 +279,24 @@ class HiPrimitive(Primitive):
         """Carry the operation out."""
         if _raw.on:
             return self.to_lojax(*args, **params)
-        values = [x for x in args if type(x) in library_types and _is_mutable(x)]
-        for x in values:
+        values = {id(x): x for x in args if type(x) in library_types and _is_mutable(x) and id(x) not in _raw.opened}
+        for x in values.values():
             _note(x)
-        before = [_held(x) for x in values]
-        out = self.to_lojax(*args, **params)
-        for x, old in zip(values, before, strict=True):
-            _write(x, old, _held(x))
-        kept = {id(part) for old in before for part in old if isinstance(part, Ref)}
+        before = {i: _Opened(x) for i, x in values.items()}
+        saved, _raw.opened = _raw.opened, _raw.opened | values.keys()
+        try:
+            for opened in before.values():
+                opened.open()
+            out = self.to_lojax(*args, **params)
+        except BaseException:
+            for opened in before.values():
+                opened.restore()
+            raise
+        finally:
+            _raw.opened = saved
+        for opened in before.values():
+            opened.close()
+        kept = {id(part) for opened in before.values() for part in opened.kept if isinstance(part, Ref)}
         read = lambda part: part[...] if id(part) in kept else _new(part)
         return [read(part) for part in out] if self.multiple_results else read(out)
 
@@ -259,6 +313,7 @@ def _new(x: Any) -> Any:
 def _write(x: Any, old: Sequence[Any], new: Sequence[Any]) -> None:
     """Of a value that an operation wrote to: its references hold what it holds now."""
     if all(a is b for a, b in zip(old, new)) and len(old) == len(new):
+        _hold(x, old)
         return
     new = [part[...] if isinstance(part, Ref) and not any(part is a for a in old) else part for part in new]
     fits = len(old) == len(new) and all(map(_fits, old, new))
@@ -273,6 +328,6 @@ def _write(x: Any, old: Sequence[Any], new: Sequence[Any]) -> None:
 
 def _fits(place: Any, part: Any) -> bool:
     if not isinstance(place, Ref) or part is place:
-        return place is part or not isinstance(place, Ref)
+        return place is part
     aval = avals.aval_of(part)
     return aval.is_array and (aval.shape, aval.dtype) == (place.shape, place.dtype)
