@@ -26,8 +26,6 @@ _AUTHORS = "for authors of libraries: shown at work by packages/extend/README.md
 _HOME = "the same objects as in the module above it, which has the examples"
 _CLUSTER = "needs several processes, or hardware that is not everywhere"
 WITHOUT_EXAMPLE = {
-    **{f"jax.extend.{m}": _AUTHORS for m in
-       ("backend.*", "core.*", "linear_util.*", "lowering.*", "pallas.*", "random.*", "sharding.*", "source_info_util.*", "xla.*")},
     **{f"jax.experimental.sparse.{m}.*": _HOME for m in
        ("ad", "api", "bcoo", "bcsr", "coo", "csr", "linalg", "random", "test_util", "transform", "util")},
     **{f"jax.experimental.{m}.*": _HOME for m in ("colocated_python.api", "jax2tf.jax2tf", "shard_map")},
@@ -38,7 +36,7 @@ WITHOUT_EXAMPLE = {
        ("array_serialization.pytree_serialization", "array_serialization.pytree_serialization_utils",
         "array_serialization.serialization", "array_serialization.tensorstore_impl")},
     **{f"jax.experimental.{m}.*": _CLUSTER for m in
-       ("topologies", "transfer", "compilation_cache.compilation_cache", "rnn", "pallas.tpu", "pallas.triton",
+       ("topologies", "transfer", "compilation_cache.compilation_cache", "pallas.tpu", "pallas.triton",
         "pallas.ops.tpu.splash_attention.splash_attention_kernel",
         "pallas.ops.tpu.splash_attention.splash_attention_mask")},
     **{f"jax.experimental.{m}.*": "needs TensorFlow: packages/jax2tf/README.md and packages/call_tf/README.md run" for m in
@@ -46,16 +44,13 @@ WITHOUT_EXAMPLE = {
     **{f"jax.{m}.*": "as in packages/libraries/README.md, which runs" for m in
        ("example_libraries.optimizers", "example_libraries.stax", "ad")},
     **{f"jax.{m}.{n}": _AUTHORS for m, names in {
-        "ad_checkpoint": "Offloadable Recompute Saveable", "core": "Trace eval_context trace_state_clean DropVar concrete_or_error find_top_trace get_opaque_trace_state"
-            " valid_jaxtype",
-        "api_util": "argnums_partial debug_info flatten_fun flatten_fun_nokwargs", "errors": "JaxprTypeError",
+        "ad_checkpoint": "Offloadable Recompute Saveable", "core": "Trace eval_context trace_state_clean",
+        "api_util": "argnums_partial debug_info flatten_fun flatten_fun_nokwargs",
         "debug": "DebugEffect OrderedDebugEffect", "experimental": "cur_qdd",
         "ffi": "build_ffi_lowering_function ffi_lowering pycapsule register_ffi_target register_ffi_type"
                " register_ffi_type_id register_ffi_target_as_batch_partitionable",
         "experimental.multihost_utils": "global_array_to_host_local_array_impl gtl_abstract_eval"
             " host_local_array_to_global_array_impl ltg_abstract_eval ltg_batcher",
-        "experimental.ode": "ravel_first_arg_ abs2 fit_4th_order_polynomial initial_step_size interp_fit_dopri mean_error_ratio"
-                            " optimal_step_size ravel_first_arg runge_kutta_step",
         "experimental.sparse": "SparseTracer bcoo_conv_general_dilated bcsr_broadcast_in_dim bcsr_concatenate",
         "experimental.compute_on": "compute_on2",
         "experimental.pallas": "Blocked BoundedSlice Buffered CompilerParams CostEstimate Element GridSpec MemoryRef"

@@ -54,9 +54,7 @@ IGNORED: dict[str, tuple[str, ...]] = {
         "jax.experimental.sparse.test_util.SparseTestCase.assertSparseArraysEquivalent(canonicalize_dtypes)",
     ),
     "for libraries: messages name functions, places and arguments without being told": (
-        "jax.api_util.debug_info(result_paths_thunk)", "jax.api_util.debug_info(static_argnames)",
-        "jax.api_util.debug_info(static_argnums)", "jax.api_util.debug_info(traced_for)", "jax.api_util.flatten_axes(kws)",
-        "jax.api_util.flatten_axes(tupled_args)", "jax.experimental.ode.ravel_first_arg(debug_info)",
+        "jax.api_util.flatten_axes(kws)", "jax.api_util.flatten_axes(tupled_args)", "jax.experimental.ode.ravel_first_arg(debug_info)",
         "jax.extend.linear_util.cache(explain)", "jax.extend.source_info_util.summarize(num_frames)",
         "jax.extend.source_info_util.user_context(traceback)", "jax.interpreters.mlir.jaxpr_subcomp(outer_traceback)",
         "jax.interpreters.mlir.jaxpr_subcomp(name_stack)", "jax.ref.swap(_function_name)",

@@ -11,6 +11,7 @@ from bedrax.core.jitting import jit
 from bedrax.core.staging import make_jaxpr
 from bedrax.extend import interpreters, partial_eval, services, source_info
 from bedrax.extend.buffer_callback import Buffer, ExecutionStage, buffer_callback
+from bedrax.extend.metadata import set_xla_metadata
 from bedrax.xla_backend import clients
 from bedrax.xla_backend.door import runtime
 from bedrax.xla_backend.sharding import SingleDeviceSharding
@@ -24,6 +25,10 @@ def test_options_of_compilation():
     assert dict(options.env_option_overrides)
     with pytest.raises(NotImplementedError, match="num_replicas"):
         services.get_compile_options(2, 1)
+    with pytest.raises(ValueError, match=r"no devices \[1000\]"):
+        services.get_compile_options(1, 1, device_assignment=[1000])
+    with pytest.raises(ValueError, match="1000 partitions"):
+        services.get_compile_options(1, 1000)
     assert services.backend_xla_version() is None or isinstance(services.backend_xla_version(), int)
 
 
@@ -66,6 +71,19 @@ def test_scopes():
                 assert str(source_info.current().name_stack) == "b"
         assert str(source_info.current_name_stack()) == "a"
     assert source_info.new_source_info().traceback is None
+    stack = source_info.new_name_stack("a") + source_info.new_name_stack("b")
+    assert str(stack) == "a/b" and str(stack[1:]) == "b" and stack[0] == "a"
+
+
+def test_scopes_among_hints_to_the_compiler():
+    def f(x):
+        with set_xla_metadata(color="red"), source_info.extend_name_stack("a"):
+            assert str(source_info.current_name_stack()) == str(source_info.current().name_stack) == "a"
+            with source_info.transform_name_stack("jvp"):
+                assert str(source_info.current_name_stack()) == "jvp(a)"
+                return lax.sin(x)
+
+    assert 'color = "red"' in jit(f).lower(ONES).as_text()
 
 
 def test_callbacks_fill_buffers():

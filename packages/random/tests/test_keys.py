@@ -16,7 +16,7 @@ from bedrax.batching import vmap
 from bedrax.core import config, dtypes, staging
 from bedrax.core.array import Array
 from bedrax.core.jitting import jit
-from bedrax.random import block_ciphers, flags
+from bedrax.random import block_ciphers, defining, flags
 
 data = lambda keys: np.asarray(random.key_data(keys))
 
@@ -103,6 +103,17 @@ def test_typed_keys_as_arrays():
     for wrong in (lambda: key + 1, lambda: lax.sin(key), lambda: key < key, lambda: -key):
         with pytest.raises((TypeError, ValueError), match="key<fry>"):
             wrong()
+
+
+def test_keys_of_a_generator_from_integers():
+    three = np.arange(3)
+    expected = [random.key(n, impl="rbg") for n in three]
+    for made in (
+        defining.random_seed(three, defining.rbg_prng_impl),
+        defining.seed_with_impl(defining.rbg_prng_impl, three),
+    ):
+        assert made.shape == (3,) and all(bool(a == b) for a, b in zip(made, expected, strict=True))
+    assert bool(defining.seed_with_impl(defining.threefry_prng_impl, 2) == random.key(2))
 
 
 def test_untyped_keys_give_untyped_keys():

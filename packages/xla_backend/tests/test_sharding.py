@@ -53,10 +53,19 @@ import numpy as np
 import bedrax.xla_backend as xla
 from bedrax import lax
 from bedrax.parallel import AxisType, Mesh, PartitionSpec as P
-from bedrax.xla_backend.sharding import NamedSharding, make_mesh
+from bedrax.xla_backend.door import runtime
+from bedrax.xla_backend.sharding import GSPMDSharding, NamedSharding, make_mesh
 
 devices = xla.devices()
 assert len(devices) == 8
+
+# Shardings that the compiler chose are equal if devices, split and memory are.
+whole, split = runtime.HloSharding.replicate(), runtime.HloSharding.iota_tile([8, 1])
+chosen = GSPMDSharding(devices, split)
+same = GSPMDSharding(tuple(devices), runtime.HloSharding.iota_tile([8, 1]))
+assert chosen == same == pickle.loads(pickle.dumps(chosen)) and len({chosen, same}) == 1
+assert all(chosen != other for other in (GSPMDSharding(devices, whole), GSPMDSharding(devices[::-1], split), 3))
+
 mesh = make_mesh((2, 4), ("a", "b"), (AxisType.Auto,) * 2)
 want = {
     P(): "{replicated}",

@@ -38,7 +38,10 @@ class Var:
 
 
 class DropVar(Var):
-    """A result that nothing uses; prints as ``_``."""
+    """A result that nothing uses; prints as ``_``.
+
+    Tracing makes variables of all results; those that turn out to be unused are only printed like this.
+    """
 
     __slots__ = ()
 
@@ -162,32 +165,25 @@ class Jaxpr:
 
 
 class DebugInfo:
-    """Names for messages: the traced function, where it stands, its arguments and results.
+    """Names for messages: what traced a function, where that stands, its arguments and results (a tuple of str each).
 
-    `source` and `arg_names` may be given as functions, called when somebody asks.
+    All but the first may be functions, called when somebody asks.
     """
 
-    __slots__ = ("_arg_names", "_source", "func_name", "result_paths")
+    __slots__ = ("_given", "traced_for")
 
-    def __init__(self, func_name: str = "", source: Any = "", arg_names: Any = None, result_paths=None):
-        self.func_name = func_name
-        self._source = source
-        self._arg_names = arg_names
-        self.result_paths = result_paths
+    def __init__(self, traced_for: str = "", func_src_info: Any = "", arg_names: Any = None, result_paths: Any = None):
+        self.traced_for, self._given = traced_for, [func_src_info, arg_names, result_paths]
 
-    @property
-    def source(self) -> str:
-        if callable(self._source):
-            self._source = self._source()
-        return self._source
+    def _told(self, i: int) -> Any:
+        if callable(self._given[i]):
+            self._given[i] = self._given[i]()
+        return self._given[i]
 
-    @property
-    def arg_names(self):
-        if callable(self._arg_names):
-            self._arg_names = self._arg_names()
-        return self._arg_names
-
-    func_src_info = property(lambda self: self.source or self.func_name)
+    func_src_info = property(lambda self: self._told(0))
+    arg_names = property(lambda self: self._told(1))
+    result_paths = property(lambda self: self._told(2))
+    func_name = property(lambda self: self.func_src_info.partition(" at ")[0])
 
     def __repr__(self):
         return f"DebugInfo({self.func_src_info})"

@@ -371,9 +371,9 @@ def described(fun: Callable, in_tree, static: Sequence[int] = ()) -> DebugInfo:
     except TypeError:
         alive = lambda: fun
     return DebugInfo(
-        function_name(fun),
+        "jit",
         functools.partial(source.describe_definition, *source.definition(fun)),
-        lambda: None if alive() is None else leaf_names(alive(), in_tree, static),
+        lambda: None if alive() is None else tuple(leaf_names(alive(), in_tree, static)),
     )
 
 

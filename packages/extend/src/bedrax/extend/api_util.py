@@ -13,7 +13,7 @@ from bedrax import pytree
 from bedrax.core import source
 from bedrax.core.avals import abstractify
 from bedrax.core.ir import DebugInfo
-from bedrax.core.staging import function_name
+from bedrax.core.signatures import leaf_names, parameter_names
 from bedrax.extend.linear_util import WrappedFun, transformation2, transformation_with_aux2
 
 
@@ -26,12 +26,25 @@ def debug_info(
     traced_for: str, fun: Callable, args: Sequence, kwargs: dict, *, static_argnums=(), static_argnames=(),
     result_paths_thunk: Callable | None = None, sourceinfo: str | None = None, signature: Any = None,
 ) -> DebugInfo:  # fmt: skip
-    """Names for messages about a function traced with these arguments."""
-    try:
-        names = list((signature or inspect.signature(fun)).bind(*args, **kwargs).arguments)
-    except (TypeError, ValueError):
-        names = None
-    return DebugInfo(function_name(fun), sourceinfo or source.describe_function(fun), names)
+    """Names for messages about a function traced with these arguments.
+
+    Args:
+      traced_for: what traces it.
+      static_argnums, static_argnames: positions and names of the arguments that are no part of the program.
+      result_paths_thunk: called for the names of results, when somebody asks.
+      sourceinfo: where the function stands, if not where its code says.
+      signature: that of the function, if it does not tell itself.
+    """
+    named = fun
+    if signature is not None:
+        named = lambda *args, **kwargs: None
+        named.__signature__ = signature
+    positions = parameter_names(named)[: len(args)]
+    static = {n % len(args) for n in static_argnums} | {i for i, n in enumerate(positions) if n in static_argnames}
+    given = tuple(x for i, x in enumerate(args) if i not in static)
+    by_name = {k: x for k, x in kwargs.items() if k not in static_argnames}
+    names = leaf_names(named, pytree.tree_structure((given, by_name)), sorted(static))
+    return DebugInfo(traced_for, sourceinfo or source.describe_function(fun), tuple(names), result_paths_thunk)
 
 
 def _flatten_call(inner, store, in_tree, *leaves):

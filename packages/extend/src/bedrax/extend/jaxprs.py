@@ -41,7 +41,15 @@ class _ViewOf(type):
 
 
 class Jaxpr(metaclass=_ViewOf):
-    """A program. Libraries give its constvars first; it has no constants then."""
+    """A program. Libraries give its constvars first; it has no constants then.
+
+    Args:
+      constvars, invars: lists of `Var`: of constants, which `ClosedJaxpr` gives, and of arguments.
+      outvars: the results: `Var` or `Literal`.
+      eqns: a list of `JaxprEqn`.
+      effects: of all equations.
+      debug_info: a `DebugInfo`, or None.
+    """
 
     target = ir.Jaxpr
 
@@ -53,7 +61,7 @@ class Jaxpr(metaclass=_ViewOf):
 
 
 class ClosedJaxpr(metaclass=_ViewOf):
-    """A program with the values of its constants."""
+    """A program with the values of its constants, one for each of its constvars: what `jax.make_jaxpr` makes."""
 
     target = ir.Jaxpr
 
@@ -63,12 +71,21 @@ class ClosedJaxpr(metaclass=_ViewOf):
 
 
 class JaxprEqn(metaclass=_ViewOf):
-    """An equation, with the operands first."""
+    """An equation, with the operands first: ``outvars = primitive[params] invars``."""
 
     target = ir.Eqn
 
     @staticmethod
     def make(invars, outvars, primitive, params, effects=ir.no_effects, source_info=None, ctx=None) -> ir.Eqn:
+        """An equation.
+
+        Args:
+          invars, outvars: lists of `Var` (and, of operands, `Literal`).
+          primitive, params: what is applied, and its static parameters: a dict.
+          effects: what it does besides computing its results.
+          source_info: that of the equation it replaces, say. Default: the line of the caller.
+          ctx: accepted for compatibility.
+        """
         where = source_info if isinstance(source_info, tuple) else user_frame()
         return ir.Eqn(primitive, invars, outvars, params, frozenset(effects), where)
 
@@ -93,7 +110,10 @@ def eval_jaxpr(jaxpr: ir.Jaxpr, consts: Any, *args: Any, propagate_source_info: 
 
 
 class CallPrimitive(tracing.Primitive):
-    """A primitive that applies a function."""
+    """A primitive of several results that says, by its `call_primitive`, that it applies a function.
+
+    It has no rules but those that are given to it: ``def_impl(call_impl)`` is one for evaluation.
+    """
 
     def __init__(self, name: str):
         super().__init__(name, multiple_results=True)
@@ -101,47 +121,60 @@ class CallPrimitive(tracing.Primitive):
 
 
 def call_impl(f: Any, *args, **params) -> list:
-    """Apply a wrapped function."""
+    """Apply a function, wrapped (`jax.extend.linear_util`) or not, to `args`; `params` describe the call only."""
     return getattr(f, "call_wrapped", f)(*args)
 
 
 def gensym() -> Callable[[Any], ir.Var]:
-    """A function that makes new variables of given types."""
+    """A function that makes new variables of given types (``jax.core.ShapedArray``); they get names when printed."""
     return ir.Var
 
 
 def jaxprs_in_params(params: dict) -> Iterator[ir.Jaxpr]:
-    """The programs in an equation's params."""
+    """The programs in an equation's params, also those in tuples and lists, but not those inside them."""
     for value in params.values():
         yield from (v for v in (value if isinstance(value, tuple | list) else (value,)) if type(v) is ir.Jaxpr)
 
 
 def subjaxprs(jaxpr: ir.Jaxpr) -> Iterator[ir.Jaxpr]:
-    """The programs in a program's equations."""
+    """The programs in a program's equations, but not those inside them."""
     for eqn in jaxpr.eqns:
         yield from jaxprs_in_params(eqn.params)
 
 
 def mapped_aval(size: Any, axis: int | None, aval: Any) -> Any:
-    """The type of one element of a batch of `size` along `axis` (None: it is not mapped)."""
-    if axis is not None and aval.shape[axis] != size:
+    """The type of one element of a batch of `size` along `axis` (None: it is not mapped, as tokens never are).
+
+    Raises:
+      ValueError: the batch has another size.
+    """
+    if axis is not None and aval.is_array and aval.shape[axis] != size:
         raise ValueError(f"mapped_aval: {aval} has {aval.shape[axis]} elements along axis {axis}, not {size}")
     return batching.mapped_aval(aval, axis)
 
 
 def unmapped_aval(size: Any, axis: int | None, aval: Any, explicit_mesh_axis: Any = None) -> Any:
-    """The type of a batch."""
+    """The type of a batch: values of type `aval`, `size` of them along the new `axis` (None: it is not mapped).
+
+    Raises:
+      NotImplementedError: `explicit_mesh_axis` was given.
+    """
     refuse_options("unmapped_aval", explicit_mesh_axis=explicit_mesh_axis)
     return batching.unmapped_aval(size, axis, aval)
 
 
 def primal_dtype_to_tangent_dtype(primal_dtype: Any) -> Any:
-    """The dtype of tangents of values of a dtype."""
-    return primal_dtype if dtypes.is_inexact(primal_dtype) else dtypes.float0
+    """The dtype of tangents of values of a dtype: of floats and complex numbers their own, of all else `float0`.
+
+    Args:
+      primal_dtype: a dtype, or what NumPy takes for one (``jnp.float32``, ``"bfloat16"``). Extended dtypes say themselves.
+    """
+    dtype = dtypes.as_dtype(primal_dtype)
+    return dtype if dtypes.is_inexact(dtype) else getattr(dtype, "tangent_dtype", dtypes.float0)
 
 
 def valid_jaxtype(x: Any) -> bool:
-    """Whether a primitive takes `x`."""
+    """Whether a primitive takes `x`: arrays, scalars, tracers, but no containers of them."""
     return avals.is_valid_value(x)
 
 
@@ -220,26 +253,26 @@ class Trace(tracing.Trace, metaclass=_AnyTrace):
 
 
 class TraceTag:
-    """Marks a trace; compares by identity."""
+    """Marks a trace, so that values can be told by the trace that they are of; compares by identity."""
 
 
 def nonempty_axis_env_DO_NOT_USE() -> bool:
-    """Whether a named axis is in scope."""
+    """Whether a named axis is in scope, as inside ``jax.vmap(f, axis_name="i")``."""
     return bool(tracing.current.axes)
 
 
 def unsafe_get_axis_names_DO_NOT_USE() -> list:
-    """The named axes in scope."""
+    """The names of the axes in scope, outermost first."""
     return list(tracing.current.axes)
 
 
 def unsafe_am_i_under_a_jit_DO_NOT_USE() -> bool:
-    """Whether a program is being recorded."""
+    """Whether a program is being recorded: by `jax.jit`, `jax.make_jaxpr`, or for a loop or branch."""
     return _under("StagingTrace")
 
 
 def unsafe_am_i_under_a_vmap_DO_NOT_USE() -> bool:
-    """Whether a function is being batched."""
+    """Whether a function is being batched: whether `jax.vmap` is among the transformations around us."""
     return _under("BatchTrace")
 
 

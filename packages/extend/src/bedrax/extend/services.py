@@ -28,7 +28,7 @@ def backend_xla_version(platform: str | None = None) -> int | None:
 
 
 def clear_in_memory_compilation_cache() -> None:
-    """Forget all traces and compiled programs."""
+    """Forget all traces and compiled programs: what is called next is traced and compiled anew (`jax.clear_caches`)."""
     dispatch.clear_caches()
 
 
@@ -45,13 +45,23 @@ def get_compile_options(
       device_assignment: the numbers of the devices (default: the first ones).
       env_options_overrides: options of XLA by name.
       fdo_profile: a profile of earlier runs.
+      detailed_logging: whether XLA says more where it logs.
+      backend: a platform or its client; default: the default one.
+
+    Raises:
+      NotImplementedError: more than one replica.
+      ValueError: there are no such devices, or fewer than partitions.
     """
     if num_replicas != 1:
         raise NotImplementedError(f"programs have one replica, and are partitioned, got {num_replicas=}")
     devices = clients.get_backend(backend).devices()
     if device_assignment is not None:
-        known = {d.id: d for d in devices}
-        devices = [known[int(i)] for i in np.ravel(device_assignment)]
+        known, asked = {d.id: d for d in devices}, [int(i) for i in np.ravel(device_assignment)]
+        if unknown := [i for i in asked if i not in known]:
+            raise ValueError(f"get_compile_options: there are no devices {unknown}, only {sorted(known)}")
+        devices = [known[i] for i in asked]
+    if len(devices) < num_partitions:
+        raise ValueError(f"get_compile_options: {num_partitions} partitions, but {len(devices)} devices")
     options = compile_options(num_partitions, devices[:num_partitions], env_options_overrides)
     build = options.executable_build_options
     if fdo_profile is not None:
@@ -103,19 +113,19 @@ def register_backend_factory(
 
 
 def get_serialized_proto_from_hlo_sharding(sharding: HloSharding) -> bytes:
-    """The bytes of XLA's message for a sharding."""
+    """The bytes of XLA's message (OpSharding) for a sharding; the functions beside this one read them."""
     return sharding.to_proto().SerializeToString()
 
 
 def get_op_sharding_from_serialized_proto(sharding: bytes) -> OpSharding:
-    """XLA's message of bytes."""
+    """XLA's message, of its bytes: with fields such as `type` and `tile_assignment_dimensions`."""
     proto = OpSharding()
     proto.ParseFromString(sharding)
     return proto
 
 
 def get_hlo_sharding_from_serialized_proto(sharding: bytes) -> HloSharding:
-    """The sharding of the bytes of XLA's message."""
+    """The sharding that the bytes of XLA's message describe."""
     return HloSharding.from_proto(get_op_sharding_from_serialized_proto(sharding))
 
 

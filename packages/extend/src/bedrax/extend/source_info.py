@@ -16,7 +16,10 @@ from bedrax.core.tracing import current as _current
 
 
 class NameStack(tuple):
-    """The named scopes around us, outermost first."""
+    """The named scopes around us: a tuple of strings, outermost first.
+
+    ``str`` joins them by ``/``. Sums and slices are stacks, too.
+    """
 
     def __new__(cls, stack=()):
         return tuple.__new__(cls, stack)
@@ -26,26 +29,43 @@ class NameStack(tuple):
     def __str__(self):
         return "/".join(self)
 
+    def __add__(self, inner):
+        return NameStack((*self, *inner))
+
+    def __getitem__(self, which):
+        found = tuple.__getitem__(self, which)
+        return NameStack(found) if isinstance(which, slice) else found
+
 
 class SourceInfo(NamedTuple):
-    """Where an operation was made, and under which names."""
+    """Where an operation was made, and under which names.
+
+    Attributes:
+      traceback: a place as `summarize` describes it; None: unknown.
+      name_stack: a `NameStack`.
+    """
 
     traceback: Any
     name_stack: NameStack
 
 
 def current_name_stack() -> NameStack:
-    """The named scopes around us."""
-    return NameStack(_current.names)
+    """The named scopes around us: those of `jax.named_scope`, and of what transforms a function."""
+    return NameStack(n for n in _current.names if type(n) is str)  # hints for the compiler are there as well
 
 
 def current() -> SourceInfo:
-    """Where we are in the user's code."""
+    """Where we are in the user's code: the innermost frame that is not ours, and the named scopes around it."""
     return SourceInfo(source.user_frame(), current_name_stack())
 
 
 def summarize(source_info: Any, num_frames: int = 1) -> str:
-    """`file.py:12 (function)`: the innermost of the user's frames, the only one that is kept."""
+    """`file.py:12 (function)`: the innermost of the user's frames, the only one that is kept.
+
+    Args:
+      source_info: a `SourceInfo`, or the `source_info` of an equation; "unknown place" if it says nothing.
+      num_frames: accepted for compatibility.
+    """
     return source.describe(getattr(source_info, "traceback", source_info))
 
 
@@ -53,7 +73,7 @@ extend_name_stack = named_scope
 
 
 def new_name_stack(name: str = "") -> NameStack:
-    """A stack of one scope, or of none."""
+    """A stack of one scope `name`, or of none."""
     return NameStack((name,) if name else ())
 
 
@@ -64,8 +84,9 @@ def new_source_info() -> SourceInfo:
 
 @contextlib.contextmanager
 def set_name_stack(name_stack: NameStack) -> Iterator[None]:
-    """Context manager: other named scopes are around us."""
-    saved, _current.names = _current.names, tuple(name_stack)
+    """Context manager: the named scopes of `name_stack` are around us, in place of those that are."""
+    saved = _current.names
+    _current.names = (*(n for n in saved if type(n) is not str), *name_stack)
     try:
         yield
     finally:

@@ -59,7 +59,16 @@ def runge_kutta_step(func: Callable, y0, f0, t0, dt) -> tuple:
 
 
 def fit_4th_order_polynomial(y0, y1, y_mid, dy0, dy1, dt) -> tuple:
-    """The polynomial in the share of a step, highest power first, from values at its ends and in the middle, and slopes."""
+    """The polynomial in the share of a step, highest power first, from values at its ends and in the middle, and slopes.
+
+    Args:
+      y0, y1, y_mid: values at the start, at the end, and in the middle; ``[n]`` or scalars.
+      dy0, dy1: slopes (in time, not in shares) at the start and at the end.
+      dt: the length of the step.
+
+    Returns:
+      five coefficients, each of the shape of `y0`: ``jnp.polyval`` takes them, with 0 for the start and 1 for the end.
+    """
     s0, s1 = dt * dy0, dt * dy1
     return (
         -2 * s0 + 2 * s1 - 8 * y0 - 8 * y1 + 16 * y_mid,
@@ -71,31 +80,52 @@ def fit_4th_order_polynomial(y0, y1, y_mid, dy0, dy1, dt) -> tuple:
 
 
 def interp_fit_dopri(y0, y1, k, dt):
-    """`fit_4th_order_polynomial` of a step with the slopes `k` that `runge_kutta_step` gives, as one array."""
+    """`fit_4th_order_polynomial` of a step with the slopes `k` that `runge_kutta_step` gives, as one array ``[5, n]``."""
     middle = y0 + dt * sum(w * slope for w, slope in zip(_MIDDLE, k, strict=True))
     return jnp.asarray(fit_4th_order_polynomial(y0, y1, middle, k[0], k[-1], dt))
 
 
 def abs2(x):
-    """The square of the absolute value."""
+    """The square of the absolute value: real, also where `x` is complex."""
     return x.real**2 + x.imag**2 if jnp.iscomplexobj(x) else x**2
 
 
 def mean_error_ratio(error_estimate, rtol, atol, y0, y1):
-    """The root of the mean square of errors in units of what is tolerated: a step is good up to 1."""
+    """The root of the mean square of errors in units of what is tolerated: a step is good up to 1.
+
+    Args:
+      error_estimate: of each component; ``[n]``.
+      rtol, atol: each may be wrong by ``atol + rtol * max(abs(y0), abs(y1))``.
+      y0, y1: the solution at both ends of the step; ``[n]``.
+    """
     tolerated = atol + rtol * jnp.maximum(jnp.abs(y0), jnp.abs(y1))
     return jnp.sqrt(jnp.mean(abs2(error_estimate / tolerated)))
 
 
 def optimal_step_size(last_step, mean_error_ratio, safety=0.9, ifactor=10.0, dfactor=0.2, order=5.0):
-    """The length of the next step, from that of the last one and its error."""
+    """The length of the next step, from that of the last one and its error.
+
+    Args:
+      last_step, mean_error_ratio: scalars; see the function `mean_error_ratio`.
+      safety: how much shorter than the longest step that would do.
+      ifactor, dfactor: at most and at least so many times as long as the last one, which is not followed by a shorter
+        one if it was good.
+      order: the error goes with this power of the length.
+    """
     least = jnp.where(mean_error_ratio < 1, 1.0, dfactor)
     factor = safety * jnp.where(mean_error_ratio == 0, 1.0, mean_error_ratio) ** (-1 / order)
     return last_step * jnp.where(mean_error_ratio == 0, ifactor, jnp.clip(factor, least, ifactor))
 
 
 def initial_step_size(fun: Callable, t0, y0, order, rtol, atol, f0):
-    """The length of the first step: Hairer, Norsett and Wanner, "Solving Ordinary Differential Equations I", II.4."""
+    """The length of the first step: Hairer, Norsett and Wanner, "Solving Ordinary Differential Equations I", II.4.
+
+    Args:
+      fun: ``(y, t) -> dy/dt``.
+      t0, y0, f0: where it starts: time, solution and slope ``[n]``.
+      order: of the method.
+      rtol, atol: what is tolerated; see `mean_error_ratio`.
+    """
     scale = atol + jnp.abs(y0) * rtol
     d0, d1 = jnp.linalg.norm(y0 / scale), jnp.linalg.norm(f0 / scale)
     h0 = jnp.where((d0 < 1e-5) | (d1 < 1e-5), 1e-6, 0.01 * d0 / jnp.where(d1 == 0, 1.0, d1))

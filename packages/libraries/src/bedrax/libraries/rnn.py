@@ -37,12 +37,12 @@ def _shapes(
 
 
 def get_num_params_in_lstm(input_size: int, hidden_size: int, num_layers: int, bidirectional: bool) -> int:
-    """How many weights an LSTM has."""
+    """How many weights an LSTM has: the length of the vector that `lstm` takes."""
     return sum(int(np.prod(s)) for *_, s in _shapes(input_size, hidden_size, num_layers, bidirectional))
 
 
 def init_lstm_weight(rng: Any, input_size: int, hidden_size: int, num_layers: int, bidirectional: bool) -> Array:
-    """Random weights, uniform up to ``1 / sqrt(hidden_size)``; `rng` is a key."""
+    """Random weights in one vector, uniform between ``-1 / sqrt(hidden_size)`` and that; float32. `rng` is a key."""
     count = get_num_params_in_lstm(input_size, hidden_size, num_layers, bidirectional)
     bound = np.sqrt(1 / hidden_size)
     return random.uniform(rng, (count,), np.float32, -bound, bound)
@@ -51,7 +51,16 @@ def init_lstm_weight(rng: Any, input_size: int, hidden_size: int, num_layers: in
 def unpack_lstm_weights(
     weights: Array, input_size: int, hidden_size: int, num_layers: int, bidirectional: bool
 ) -> tuple[dict[int, Array], dict[int, Array], dict[int, Array], dict[int, Array]]:
-    """The vector of weights as matrices of inputs and of hidden states, and their biases, by layer and direction."""
+    """The vector of weights as matrices of inputs and of hidden states, and their biases, by layer and direction.
+
+    Returns:
+      four dictionaries by number (layer after layer, of each the directions): ``W_ih [4 * hidden_size, inputs]``,
+      ``W_hh [4 * hidden_size, hidden_size]``, ``b_ih`` and ``b_hh [4 * hidden_size]``. The rows are those of the gates
+      input, forget, cell, output.
+
+    Raises:
+      ValueError: the vector has another length.
+    """
     count = get_num_params_in_lstm(input_size, hidden_size, num_layers, bidirectional)
     if jnp.shape(weights) != (count,):
         raise ValueError(f"this LSTM has {count} weights in one vector, got an array of shape {jnp.shape(weights)}")
@@ -65,7 +74,7 @@ def unpack_lstm_weights(
 
 
 def swap_lstm_gates(weights: Array, input_size: int, hidden_size: int, num_layers: int, bidirectional: bool) -> Array:
-    """The weights with the gates of cell and output in the other order, as other libraries have them."""
+    """The vector of weights with the gates of cell and output in the other order, as other libraries have them."""
     parts = unpack_lstm_weights(weights, input_size, hidden_size, num_layers, bidirectional)
     out = []
     for kind, number, _ in _shapes(input_size, hidden_size, num_layers, bidirectional):

@@ -35,12 +35,20 @@ def define_prng_impl(
 
 
 def seed_with_impl(impl: KeyImplementation, seed: Any):
-    """A key of a generator, from an integer (or keys from an array of them)."""
-    return keys.key(seed, impl=impl)
+    """A key of a generator, from an integer: `random_seed` with its arguments in the other order."""
+    return random_seed(seed, impl)
 
 
 def random_seed(seeds: Any, impl: KeyImplementation):
-    """Keys of a generator, one for each of the integers."""
+    """Keys of a generator, one for each of the integers.
+
+    Args:
+      seeds: an integer, or an array of integers of any shape.
+      impl: what `define_prng_impl` returns, `threefry_prng_impl`, `rbg_prng_impl` or `unsafe_rbg_prng_impl`.
+
+    Returns:
+      an array of keys, of the shape of `seeds`.
+    """
     seeds = lax.asarray(seeds)
     if not seeds.shape:
         return keys.key(seeds, impl=impl)
@@ -55,7 +63,18 @@ def random_seed(seeds: Any, impl: KeyImplementation):
 def threefry_2x32(keypair: Any, count: Any):
     """The Threefry block cipher: two uint32 words of key applied to an array of uint32 counters.
 
-    An odd number of counters is filled up with a zero.
+    The first half of the counters are the first words of the blocks, the second half the second ones. An odd number of
+    counters is filled up with a zero.
+
+    Args:
+      keypair: two words, as a pair or an array ``[2]``; uint32.
+      count: uint32, of any shape.
+
+    Returns:
+      uint32, of the shape of `count`.
+
+    Raises:
+      TypeError: the key is not a pair, or the counters are not uint32.
     """
     try:
         key1, key2 = keypair

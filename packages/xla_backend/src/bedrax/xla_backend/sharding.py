@@ -485,7 +485,28 @@ def _explicit(mesh, spec: PartitionSpec, ndim: int, old: NamedSharding | None) -
 
 
 class GSPMDSharding(runtime.GSPMDShardingBase):
-    """Devices and the `HloSharding` that the compiler chose."""
+    """Devices and the `HloSharding` that the compiler chose.
+
+    Args:
+      devices: a sequence of devices.
+      op_sharding: an `HloSharding`, or XLA's message of one.
+      memory_kind: one of those of the devices; default: theirs.
+    """
+
+    def __eq__(self, other):
+        return self is other or (
+            isinstance(other, GSPMDSharding)
+            and self._hlo_sharding == other._hlo_sharding
+            and self._memory_kind == other._memory_kind
+            and self._internal_device_list == other._internal_device_list
+        )
+
+    def __hash__(self):
+        return hash((self._hlo_sharding, self._memory_kind, self._internal_device_list))
+
+    def __reduce__(self):
+        devices, message = list(self._internal_device_list), self._hlo_sharding.to_proto().SerializeToString()
+        return _gspmd_from_ids, (devices[0].platform, [d.id for d in devices], message, self._memory_kind)
 
     @property
     def is_fully_replicated(self) -> bool:
@@ -515,6 +536,15 @@ class GSPMDSharding(runtime.GSPMDShardingBase):
 
     def __repr__(self):
         return f"GSPMDSharding({self._hlo_sharding!r}, memory_kind={self._memory_kind})"
+
+
+def _gspmd_from_ids(platform, ids, message, memory_kind):
+    devices = {d.id: d for d in clients.devices(platform)}
+    if missing := [i for i in ids if i not in devices]:
+        raise RuntimeError(f"there are no devices {missing} on platform {platform} to unpickle this sharding for")
+    proto = runtime.OpSharding()
+    proto.ParseFromString(message)
+    return GSPMDSharding([devices[i] for i in ids], proto, memory_kind=memory_kind)
 
 
 def from_hlo(hlo: runtime.HloSharding, device_list, mesh, ndim: int):

@@ -39,7 +39,7 @@ def staged(args, params) -> tuple[tuple, dict]:
     if params["call_jaxpr"] is not None:
         return tuple(args), params
     rule = params["rule"]
-    program = staging.program_of(rule.primal, [aval_of(x) for x in args], DebugInfo(rule.name))
+    program = staging.program_of(rule.primal, [aval_of(x) for x in args], DebugInfo("a custom rule", rule.name))
     program, consts = staging.close_over(program)
     return (*consts, *args), {**params, "call_jaxpr": program, "num_consts": params["num_consts"] + len(consts)}
 
