@@ -21,7 +21,7 @@ from bedrax.core.avals import AbstractValue, aval_of
 from bedrax.core.columns import Column
 from bedrax.core.ir import DebugInfo, Eqn, Jaxpr, Literal, Var, eval_jaxpr, no_effects
 from bedrax.core.names import scopes
-from bedrax.core.signatures import Signature, leaf_names
+from bedrax.core.signatures import Signature, leaf_names, plain_code
 from bedrax.core.tables import effect_rules, pure
 from bedrax.core.tracing import Trace, Tracer, current
 
@@ -366,8 +366,9 @@ def of_a_trace(x: Any) -> bool:
 
 def described(fun: Callable, in_tree, static: Sequence[int] = ()) -> DebugInfo:
     """Names for messages about `fun`, without keeping it alive: the cache that holds its program must not."""
+    code = plain_code(fun)
     try:
-        alive = weakref.ref(fun)
+        alive = weakref.ref(fun) if code is None else lambda: code
     except TypeError:
         alive = lambda: fun
     return DebugInfo(
