@@ -1,9 +1,8 @@
 """`bedrax.numpy`: the NumPy API for traceable, differentiable, batchable arrays.
 
-Importing it gives all arrays their NumPy methods and arithmetic. These, like the functions, are loaded on first use.
+Importing it gives all arrays their NumPy methods. These, like the functions, are loaded on first use.
 """
 
-import bedrax.lax
 import bedrax.numpy_backend  # noqa: F401  # what evaluates where nobody else does
 from bedrax.core import array as _array
 from bedrax.core.lazy import attach_stub

@@ -1,5 +1,6 @@
 """NumPy evaluation: what each primitive computes, and the executor that needs no compiler."""
 
+import bedrax.lax  # noqa: F401  # who evaluates arrays computes with them, too
 from bedrax.core import executors, offers
 from bedrax.core.lazy import attach_stub
 
