@@ -30,15 +30,13 @@ WITHOUT_EXAMPLE = {
        ("ad", "api", "bcoo", "bcsr", "coo", "csr", "linalg", "random", "test_util", "transform", "util")},
     **{f"jax.experimental.{m}.*": _HOME for m in ("colocated_python.api", "jax2tf.jax2tf", "shard_map")},
     **{f"jax.experimental.{m}.*": _AUTHORS for m in
-       ("buffer_callback", "control_deps", "custom_partitioning", "fused", "source_mapper", "roofline",
+       ("control_deps", "fused", "source_mapper", "roofline",
         "scheduling_groups", "colocated_python.func", "colocated_python.obj", "profiler")},
     **{f"jax.experimental.{m}.*": "a part of orbax's and flax's checkpoints, which are tested with them" for m in
        ("array_serialization.pytree_serialization", "array_serialization.pytree_serialization_utils",
         "array_serialization.serialization", "array_serialization.tensorstore_impl")},
     **{f"jax.experimental.{m}.*": _CLUSTER for m in
-       ("topologies", "transfer", "compilation_cache.compilation_cache", "pallas.tpu", "pallas.triton",
-        "pallas.ops.tpu.splash_attention.splash_attention_kernel",
-        "pallas.ops.tpu.splash_attention.splash_attention_mask")},
+       ("topologies", "transfer", "compilation_cache.compilation_cache")},
     **{f"jax.experimental.{m}.*": "needs TensorFlow: packages/jax2tf/README.md and packages/call_tf/README.md run" for m in
        ("jax2tf", "jax2tf.call_tf")},
     **{f"jax.{m}.*": "as in packages/libraries/README.md, which runs" for m in
@@ -53,10 +51,6 @@ WITHOUT_EXAMPLE = {
             " host_local_array_to_global_array_impl ltg_abstract_eval ltg_batcher",
         "experimental.sparse": "SparseTracer bcoo_conv_general_dilated bcsr_broadcast_in_dim bcsr_concatenate",
         "experimental.compute_on": "compute_on2",
-        "experimental.pallas": "Blocked BoundedSlice Buffered CompilerParams CostEstimate Element GridSpec MemoryRef"
-            " MemorySpace Slice Squeezed align_to broadcast_to core_map debug_check debug_print empty empty_like"
-            " empty_ref_like estimate_cost get_global kernel loop lower_as_mlir multiple_of reciprocal run_scoped"
-            " run_state semaphore semaphore_read semaphore_signal semaphore_wait strides_from_shape with_scoped",
     }.items() for n in names.split()},
     **{f"jax.{n}": _CLUSTER for n in
        ("distributed.initialize", "distributed.shutdown", "profiler.register_subprocess", "profiler.start_server",

@@ -8,7 +8,7 @@ from bedrax import lax, state
 from bedrax import pallas as pl
 from bedrax.autodiff import grad
 from bedrax.batching import vmap
-from bedrax.core.avals import ShapeDtypeStruct
+from bedrax.core.avals import ShapeDtypeStruct, aval_of
 from bedrax.core.jitting import jit
 from bedrax.pallas import masked
 from bedrax.pallas.specs import SMEM, VMEM, InterpretParams, TPUCompilerParams
@@ -147,6 +147,8 @@ def test_an_argument_and_a_result_may_be_one_array():
     out = call(lambda x, o: o.set(x[0] * 10, 0), like(x), x, input_output_aliases={0: 0})
     np.testing.assert_array_equal(out, [10, 2, 3, 4])
     np.testing.assert_array_equal(x, values(4))
+    out = call(lambda x, o: None, ShapeDtypeStruct((), np.int32), jnp.asarray(1), input_output_aliases={0: 0})
+    assert aval_of(jnp.asarray(1)).weak_type and not aval_of(out).weak_type  # the result is as `out_shape` says
 
 
 def test_slices_with_computed_starts_and_loops():
@@ -241,8 +243,50 @@ def test_atomic_operations_return_what_stood_there():
     np.testing.assert_allclose(masked.dot(a, a, trans_b=True), a @ a.T)
 
 
+ATOMIC = {
+    "add": (masked.atomic_add, np.add), "max": (masked.atomic_max, np.maximum), "min": (masked.atomic_min, np.minimum),
+    "and": (masked.atomic_and, np.bitwise_and), "or": (masked.atomic_or, np.bitwise_or),
+    "xor": (masked.atomic_xor, np.bitwise_xor),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ATOMIC)
+@pytest.mark.parametrize("dtype", [np.int32, np.uint32])
+def test_elements_that_are_named_twice_are_changed_twice(name, dtype):
+    operation, ufunc = ATOMIC[name]
+    start = np.array([[12, 7, 9], [2**31 - 1, 6, 1]]).astype(dtype)
+    places, val = np.array([1, 0, 1, 7, 1]), np.array([[10], [3], [6], [1], [5]]).astype(dtype)  # 7: nowhere
+    for mask in (None, np.array([True, False, True, False, False])):
+        for viewed in (False, True):
+            expected = start.copy()
+            keep = slice(None) if mask is None else mask
+            inside = places[keep] < 2
+            ufunc.at(expected, places[keep][inside], np.broadcast_to(val, (5, 3))[keep][inside])
+            ref = state.new_ref(jnp.asarray(start))
+            given = None if mask is None else mask[:, None]
+            target, idx = (ref.at[jnp.asarray(places)], None) if viewed else (ref, (jnp.asarray(places),))
+            old = operation(target, idx, val, mask=given)
+            np.testing.assert_array_equal(old, start[np.minimum(places, 1)])
+            np.testing.assert_array_equal(ref[...], expected)
+
+
+def test_options_of_compilers_are_of_the_common_class():
+    options = TPUCompilerParams(vmem_limit_bytes=5), masked.CompilerParams(num_warps=4)
+    assert all(isinstance(o, pl.CompilerParams) for o in options) and options[0].vmem_limit_bytes == 5
+    assert options[1] == masked.CompilerParams(num_warps=4) != masked.CompilerParams(num_warps=8)
+    assert repr(options[1]) == "CompilerParams(num_warps=4)" and hash(options[1]) == hash(
+        masked.CompilerParams(num_warps=4)
+    )
+
+
 def test_small_arithmetic():
     assert [pl.cdiv(a, 3) for a in (0, 1, 3, 4)] == [0, 1, 1, 2] and jit(pl.cdiv)(7, 2) == 4
+    for a in (-7, -6, -1, 0, 7):  # arrays as Python's integers
+        assert pl.cdiv(jnp.int32(a), 3) == jit(pl.cdiv)(a, 3) == pl.cdiv(a, 3) and pl.cdiv(a, jnp.int32(3)) == pl.cdiv(
+            a, 3
+        )
+    assert pl.cdiv(jnp.uint8(7), 2) == 4 and pl.cdiv(jnp.uint8(7), 2).dtype == np.uint8
+    assert pl.align_to(jnp.uint8(5), 4) == 8 and pl.run_scoped(lambda r: r[...], VMEM((), "int4")) == -8
     assert pl.align_to(5, 4) == 8 and [pl.next_power_of_2(n) for n in (0, 1, 5, 8)] == [1, 1, 8, 8]
     assert pl.strides_from_shape((2, 3, 4)) == (12, 4, 1)
     np.testing.assert_array_equal(pl.reciprocal(jnp.float32([2, 4])), [0.5, 0.25])

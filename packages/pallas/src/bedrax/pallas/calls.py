@@ -239,7 +239,7 @@ class _Call:
                     f"input_output_aliases={self.aliases}: argument {source} is {aval_of(x).str_short()}, result {result} is"
                     f" {wanted.str_short()}; they are one array"
                 )
-            found[result] = x
+            found[result] = lax.convert_element_type(x, wanted.dtype)  # of no weak type
         return found
 
     def _scratch(self) -> tuple[list, dict]:
@@ -298,7 +298,14 @@ def with_scoped(*types: Any, collective_axes: Any = (), **kw_types: Any) -> Call
 
 
 def run_state(f: Callable[..., None]) -> Callable[[Any], Any]:
-    """A function that writes to a tree of references, as a function of what they hold: from the first values to the last."""
+    """A function that writes to a tree of references, as a function of what they hold: from the first values to the last.
+
+    Args:
+      f: gets the references, as a tree; what it returns is dropped.
+
+    Returns:
+      A function of a tree of arrays that returns such a tree.
+    """
 
     def run(init: Any) -> Any:
         refs = pytree.tree_map(new_ref, init)

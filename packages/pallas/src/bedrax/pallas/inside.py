@@ -114,14 +114,14 @@ dslice = ds
 
 
 def cdiv(a: Any, b: Any) -> Any:
-    """``a / b`` rounded up, for integers."""
+    """``a / b`` rounded up, for integers, of which `b` is positive. Those of Python give one of Python."""
     if isinstance(a, (int, np.integer)) and isinstance(b, (int, np.integer)):
         return -(-a // b)
-    return lax.div(lax.add(a, lax.sub(b, 1)), b)
+    return (a + (b - 1)) // b
 
 
 def align_to(x: Any, alignment: Any) -> Any:
-    """The next multiple of `alignment`."""
+    """The least multiple of `alignment` that is not less than `x`: integers, as of `cdiv`."""
     return cdiv(x, alignment) * alignment
 
 
@@ -143,19 +143,28 @@ def multiple_of(x: Any, values: Sequence[int] | int) -> Any:
 
 
 def reciprocal(x: Any, *, approx: bool = False, full_range: bool = True) -> Any:
-    """``1 / x``. It is exact here, as `approx` and `full_range` allow."""
+    """``1 / x`` of an array of floats. It is exact here, as `approx` and `full_range` allow."""
     return lax.div(lax.full_like(x, 1), x)
 
 
 def broadcast_to(a: Any, shape: tuple[int, ...]) -> Any:
-    """An array in a larger shape, axes of length 1 repeated."""
+    """An array in a larger shape: axes are added in front, those of length 1 are repeated.
+
+    Raises:
+      TypeError: the shapes do not fit.
+    """
     a = lax.asarray(a)
     offset = len(shape) - len(a.shape)
     return lax.broadcast_in_dim(a, shape, tuple(range(offset, len(shape))))
 
 
 def debug_print(fmt: str, *args: Any) -> None:
-    """Print values while the kernel runs, as `jax.debug.print` does."""
+    """Print values while the kernel runs, as `jax.debug.print` does.
+
+    Args:
+      fmt: a text with a ``{}`` for each value.
+      *args: arrays.
+    """
     _debug_print(fmt, *args)
 
 
@@ -169,12 +178,18 @@ def uninitialized(aval: Any) -> Any:
     if dtypes.is_inexact(dtype):
         value: Any = np.nan
     else:
-        value = False if dtype == np.bool_ else np.iinfo(dtype).min
+        value = False if dtype == np.bool_ else dtypes.iinfo(dtype).min
     return full(aval.shape, value, dtype)
 
 
 def empty(shape: Any, dtype: Any, *, out_sharding: Any = None) -> Any:
-    """An array whose elements nobody has chosen: zeros."""
+    """An array whose elements nobody has chosen: zeros.
+
+    Args:
+      shape: a sequence of ints.
+      dtype: of the elements.
+      out_sharding: None; others raise NotImplementedError.
+    """
     if out_sharding is not None:
         raise NotImplementedError("empty: out_sharding is not supported here; use jax.device_put")
     return full(tuple(shape), 0, dtype)
@@ -186,7 +201,7 @@ def empty_like(x: Any) -> Any:
 
 
 def empty_ref_like(x: Any) -> Any:
-    """References to `empty` arrays like the leaves of a tree."""
+    """References to `empty` arrays like the leaves of a tree: arrays, `MemoryRef`, or what has a shape and a dtype."""
     return pytree.tree_map(lambda leaf: empty_ref(type_of(leaf)), x, is_leaf=lambda leaf: isinstance(leaf, MemoryRef))
 
 

@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 
 from bedrax import lax
+from bedrax.core import dtypes
 from bedrax.core.avals import aval_of
 from bedrax.numpy import indexing
-from bedrax.numpy.updates import update
 from bedrax.pallas.inside import broadcast_to
+from bedrax.pallas.specs import CompilerParams as _CompilerParams
 from bedrax.pallas.specs import Options
-from bedrax.state import Ref
+from bedrax.state import Ref, views
 from bedrax.state.operations import as_view
 from bedrax.state.views import Indexed, TransformedRef
 
@@ -26,8 +27,8 @@ __all__ = [
 ]  # fmt: skip
 
 
-class CompilerParams(Options):
-    """Options for Triton, which does not run here."""
+class CompilerParams(Options, _CompilerParams):
+    """Options for Triton, by name (`num_warps`, `num_stages`). They are carried along: Triton does not run here."""
 
 
 def _like(x: Any, shape: tuple, dtype: Any) -> Any:
@@ -42,7 +43,11 @@ def load(
 
     Args:
       mask: which elements to read, of the shape of `ref` or one that is broadcast to it.
-      other: what stands for the others; default: anything.
+      other: what stands for the others, is broadcast and converted; default: anything.
+      cache_modifier, eviction_policy, volatile: for a compiler; no use here.
+
+    Returns:
+      An array of the shape and dtype of `ref`.
     """
     value = ref[...]
     if mask is None or other is None:
@@ -56,6 +61,7 @@ def store(ref: Ref, val: Any, *, mask: Any = None, eviction_policy: str | None =
     Args:
       val: is broadcast and converted.
       mask: which elements to write. Where index arrays name an element twice, it is written where the mask says so.
+      eviction_policy: for a compiler; no use here.
     """
     view = as_view(ref)
     val = _like(val, view.shape, view.dtype)
@@ -84,36 +90,69 @@ def _without(view: TransformedRef, mask: Any) -> TransformedRef | None:
     return TransformedRef(view.ref, view.transforms, operands)
 
 
-def _atomic(name: str, doc: str, new: Callable[[Any, Any], Any], how: str | None = None) -> Callable:
+def _atomic(
+    name: str, doc: str, new: Callable[[Any, Any], Any], how: str | None = None, bits: bool = False
+) -> Callable:
     def operation(x_ref_or_view: Ref, idx: Any, val: Any, *, mask: Any = None) -> Any:
         view = as_view(x_ref_or_view)
         part = view if idx is None else view.at[idx]
         old = part[...]
         val = _like(val, old.shape, old.dtype)
-        if how is not None and mask is None:  # with elements that are named twice
-            view[...] = update(view[...], ... if idx is None else idx, val, how)
-        elif how == "add":
-            part.addupdate(lax.select(_like(mask, old.shape, np.bool_), val, lax.full_like(val, 0)))
-        else:
+        last = part.transforms[-1] if part.transforms else None
+        if how is None or not (isinstance(last, Indexed) and last.arrays) or old.dtype == np.bool_:
             store(part, new(old, val), mask=mask)
+            return old
+        if mask is not None:  # `old` again changes nothing, nor does 0 where numbers are added
+            val = lax.select(_like(mask, old.shape, np.bool_), val, lax.full_like(old, 0) if how == "add" else old)
+        scatter = lambda x, val: views.write(x, part.transforms, part.operands, val, how)
+        whole = part.ref[...]
+        part.ref[...] = _bit_by_bit(scatter, whole, val) if bits else scatter(whole, val)
         return old
 
+    twice = "changed twice" if how else "given the last value"
     operation.__name__ = operation.__qualname__ = name
-    operation.__doc__ = f"``ref[idx] = {doc}`` where `mask` says so; returns what stood there."
+    operation.__doc__ = f"""``ref[idx] = {doc}`` where `mask` says so; returns what stood there.
+
+    Args:
+      x_ref_or_view: a reference or a view of one.
+      idx: a NumPy-style index; None: all. An element that index arrays name twice is {twice}.
+      val: is broadcast and converted to the part's shape and dtype.
+      mask: booleans that are broadcast to the part's shape: which elements to change; None: all.
+
+    Returns:
+      What the part held before the call, an array of its shape.
+    """
     return operation
+
+
+def _bit_by_bit(scatter: Callable[[Any, Any], Any], x: Any, val: Any) -> Any:
+    """What `scatter`, of integers 0 and 1, makes of each bit; only the last bit of its results counts."""
+    one = lax.full_like(x, 1)
+
+    def add(i, out):
+        bit = lambda y: lax.bitwise_and(lax.shift_right_logical(y, lax.full_like(y, i)), lax.full_like(y, 1))
+        made = lax.bitwise_and(scatter(bit(x), bit(val)), one)
+        return lax.bitwise_or(out, lax.shift_left(made, lax.full_like(x, i)))
+
+    return lax.fori_loop(0, dtypes.iinfo(x.dtype).bits, add, lax.full_like(x, 0))
 
 
 atomic_add = _atomic("atomic_add", "ref[idx] + val", lax.add, "add")
 atomic_max = _atomic("atomic_max", "maximum(ref[idx], val)", lax.max, "max")
 atomic_min = _atomic("atomic_min", "minimum(ref[idx], val)", lax.min, "min")
-atomic_and = _atomic("atomic_and", "ref[idx] & val", lax.bitwise_and)
-atomic_or = _atomic("atomic_or", "ref[idx] | val", lax.bitwise_or)
-atomic_xor = _atomic("atomic_xor", "ref[idx] ^ val", lax.bitwise_xor)
+atomic_and = _atomic("atomic_and", "ref[idx] & val", lax.bitwise_and, "min", bits=True)
+atomic_or = _atomic("atomic_or", "ref[idx] | val", lax.bitwise_or, "max", bits=True)
+atomic_xor = _atomic("atomic_xor", "ref[idx] ^ val", lax.bitwise_xor, "add", bits=True)
 atomic_xchg = _atomic("atomic_xchg", "val", lambda old, val: val)
 
 
 def atomic_cas(ref: Ref, cmp: Any, val: Any) -> Any:
-    """``ref[...] = val`` if it holds `cmp`; returns what it held. `ref` is of rank 0."""
+    """``ref[...] = val`` if it holds `cmp`; returns what it held.
+
+    Args:
+      ref: a reference of rank 0, or a view of one element: ``ref.at[i]``.
+      cmp, val: scalars; they are converted to the dtype of `ref`.
+    """
     old = ref[...]
     ref[...] = lax.select(lax.eq(old, _like(cmp, old.shape, old.dtype)), _like(val, old.shape, old.dtype), old)
     return old
@@ -122,9 +161,10 @@ def atomic_cas(ref: Ref, cmp: Any, val: Any) -> Any:
 def dot(
     a: Any, b: Any, trans_a: bool = False, trans_b: bool = False, allow_tf32: bool | None = None, precision: Any = None
 ) -> Any:  # fmt: skip
-    """The product of matrices, in float32 (or wider, as its operands).
+    """The product of two matrices of one dtype. That of floats is in float32, or wider as they are.
 
     Args:
+      a, b: of rank 2; the last axis of `a` is as long as the first of `b`.
       trans_a, trans_b: transpose an operand first.
       allow_tf32: false: as precise as possible.
       precision: as in `jax.lax.dot_general`.

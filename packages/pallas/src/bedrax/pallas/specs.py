@@ -13,7 +13,10 @@ from bedrax.core.avals import ShapedArray
 
 
 class MemorySpace(enum.Enum):
-    """Where a block is kept. Interpreted kernels keep all in one memory."""
+    """Where a block is kept. Interpreted kernels keep all in one memory.
+
+    A member called with a shape and a dtype is memory for such an array, a `MemoryRef`.
+    """
 
     ANY = "any"
     DEFAULT = "default"
@@ -38,7 +41,12 @@ ANY, HOST = MemorySpace.ANY, MemorySpace.HOST
 
 @dataclass(frozen=True)
 class MemoryRef:
-    """Memory for an array of a type: an entry of `scratch_shapes`, or what `run_scoped` is to make."""
+    """Memory for an array of a type: an entry of `scratch_shapes`, or what `run_scoped` is to make.
+
+    Attributes:
+      inner_aval: the type of the array. `shape` and `dtype` are its.
+      memory_space: a `MemorySpace`.
+    """
 
     inner_aval: Any
     memory_space: Any
@@ -55,7 +63,12 @@ class Blocked(NamedTuple):
 
 @dataclass(frozen=True)
 class Element:
-    """A window of an axis; the index counts elements of the axis after it was padded."""
+    """A window of an axis; the index counts elements of the axis after it was padded. So windows may overlap.
+
+    Attributes:
+      block_size: the window's length.
+      padding: how many elements there are in front of the axis and behind it, of any value.
+    """
 
     block_size: int
     padding: tuple[int, int] = (0, 0)
@@ -81,7 +94,10 @@ BlockDim = Element | Squeezed | Blocked | BoundedSlice
 
 @dataclass(frozen=True)
 class Buffered:
-    """How many buffers a pipeline has for a block. Interpreted kernels have no pipeline, and no use for it."""
+    """How many buffers a pipeline has for a block: a `BlockSpec`'s `pipeline_mode`.
+
+    Interpreted kernels have no pipeline, and no use for it.
+    """
 
     buffer_count: int
     use_lookahead: bool = False
@@ -155,7 +171,13 @@ class PrefetchScalarGridSpec(GridSpec):
 
 @dataclass(frozen=True)
 class CostEstimate:
-    """What a kernel costs, for a compiler."""
+    """What a kernel costs, for a compiler: `cost_estimate` of `pallas_call`. Nothing is computed from it here.
+
+    Attributes:
+      flops, transcendentals: how many operations, and how many of the kind of exp and sin.
+      bytes_accessed: how many bytes of its arguments and results it reads and writes.
+      remote_bytes_transferred: how many bytes it sends to other devices.
+    """
 
     flops: int
     transcendentals: int
@@ -184,8 +206,11 @@ class Options:
         return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in vars(self).items())})"
 
 
-class TPUCompilerParams(Options):
-    """Options for the compiler of kernels for TPUs (`jax.experimental.pallas.tpu.CompilerParams`)."""
+class TPUCompilerParams(Options, CompilerParams):
+    """Options for the compiler of kernels for TPUs (`jax.experimental.pallas.tpu.CompilerParams`), by name.
+
+    They are attributes (`dimension_semantics`, `vmem_limit_bytes`...) and carried along: the compiler does not run here.
+    """
 
 
 class InterpretParams(Options):
