@@ -165,7 +165,7 @@ def lower(jaxpr: Jaxpr, name: str, placement: Placement, donated: Sequence[bool]
     arg_attrs: list[dict] = [{} for _ in kept]
     res_attrs: list[dict] = [{"jax.result_info": n} for n in (result_names or ["result"] * len(jaxpr.outvars))]
     if any(donated):
-        _mark_donated(jaxpr, donated, dict(zip(kept, arg_attrs)))
+        mark_donated(jaxpr, donated, dict(zip(kept, arg_attrs)))
     if placement.several:
         for attrs, i in zip(arg_attrs, kept):
             mark_sharding(attrs, placement.arguments[i], jaxpr.invars[i].aval, program.partitioner)
@@ -219,7 +219,7 @@ def _hoist(aval: Any) -> bool:
     return aval.size * aval.dtype.itemsize > flags.embedded_constants_max_bytes.value
 
 
-def _mark_donated(jaxpr: Jaxpr, donated: Sequence[bool], arg_attrs: dict[int, dict]) -> None:
+def mark_donated(jaxpr: Jaxpr, donated: Sequence[bool], arg_attrs: dict[int, dict]) -> None:
     """Pair each donated argument with a result of its type; warn about those that fit none."""
     free: dict[Any, list[int]] = {}
     for k, v in enumerate(jaxpr.outvars):

@@ -589,17 +589,22 @@ def _argument(program: Jaxpr, i: int) -> str:
     return f"argument {i}{called}, of shape {program.invars[i].aval.shape}"
 
 
+class WithoutDevices(ValueError):
+    """Shardings are over abstract meshes alone."""
+
+
 def choose_placement(program: Jaxpr, args: Sequence[Any], asked: Asked = NOTHING_ASKED) -> Placement:
     """Where to run: where shardings, committed arguments and captured arrays, and the program itself say.
 
     Raises:
-      ValueError: they differ; the message names two of them and their devices.
+      ValueError: they differ; the message names two of them and their devices. `WithoutDevices`: nothing says which.
     """
     found, arguments, results = claims(program, args, asked)
-    first, several, mesh = None, False, None
+    first, several, mesh, abstract = None, False, None, None
     for claim in found:
         assignment = claim.place.assignment
         if assignment is None:
+            abstract = claim
             continue
         if first is None:
             first = claim
@@ -626,6 +631,13 @@ def choose_placement(program: Jaxpr, args: Sequence[Any], asked: Asked = NOTHING
             [p.sharding if type(p) is Format else p for p in places] for places in (arguments, results)
         )
     devices = (clients.default_device(),) if first is None else first.place.assignment
+    count = len(devices) if abstract is None else getattr(abstract.place, "num_devices", len(devices))
+    if abstract is not None and count != len(devices):
+        raise WithoutDevices(
+            f"{abstract.text()} is split over an AbstractMesh of {count} devices, which does not say"
+            f" what they are, and the program is for {len(devices)}: give a Mesh; for programs that are only read,"
+            " jit(f).trace(...).lower(lowering_platforms=...)"
+        )
     if several:
         return Placement(devices, True, tuple(arguments), tuple(results), True, mesh, layouts)
     return Placement(devices, first is not None, layouts=layouts)
@@ -658,7 +670,7 @@ def _layouts(args: Sequence[Any], arguments: tuple, results: tuple) -> tuple | N
 
 
 def device_count(program: Jaxpr, asked: Asked) -> int:
-    """How many devices a program is for, whichever they are: what `export` asks.
+    """How many devices a program is for, whichever they are: what `export` asks, and what is lowered to be read.
 
     Raises:
       ValueError: two claims differ.
@@ -667,7 +679,7 @@ def device_count(program: Jaxpr, asked: Asked) -> int:
     counts = {c.place.num_devices: c for c in found if getattr(c.place, "num_devices", 1) > 1}
     if len(counts) > 1:
         (m, a), (n, b) = list(counts.items())[:2]
-        raise ValueError(f"export: {a.text()} is placed on {m} devices, {b.text()} on {n}; use one mesh for both")
+        raise ValueError(f"{a.text()} is placed on {m} devices, {b.text()} on {n}; use one mesh for both")
     return next(iter(counts), 1)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 from bedrax import pytree
-from bedrax.core import avals, tracing
+from bedrax.core import avals, effects, tracing
 from bedrax.core.signatures import parameter_names
 from bedrax.core.tracing import Tracer
 from bedrax.xla_backend import clients, placement, platforms, running
@@ -123,30 +123,63 @@ class Traced(Stage):
         """Make the StableHLO module.
 
         Args:
-          lowering_platforms: the platform to lower for (one), e.g. ``("cuda",)``; by default that of the devices.
+          lowering_platforms: what to lower for, e.g. ``("cuda",)``; by default the platform of the devices. What is lowered
+            for several, or where shardings are over an `AbstractMesh` alone, can be read and not compiled.
+
+        Raises:
+          ValueError: shardings are over an `AbstractMesh` alone, and there are no `lowering_platforms`.
         """
         call, params = self._call, self._call.params
-        where = placement.choose_placement(self._pure, call.args, self._asked)
-        platform = None
-        if lowering_platforms is not None:
-            if len(lowering_platforms) != 1:
-                raise NotImplementedError(
-                    f"lowering for several platforms at once is not supported, got {tuple(lowering_platforms)}; lower for"
-                    " one at a time"
-                )
-            platform = lowering_platforms[0]
-            platform = platforms.members(platform)[0]
+        asked = [p for name in lowering_platforms or () for p in platforms.members(name)[:1]]
+        names = [*running.result_names(self.out_tree), *(f"reference[{i}]" for i in self._written)]
+        where = None
+        try:
+            where = placement.choose_placement(self._pure, call.args, self._asked)
+        except placement.WithoutDevices:
+            if not asked:
+                raise
+        if where is None or len(asked) > 1:
+            return Lowered(self, self._lower_to_read(asked, names))
         lowered = compile_module.lower(
             self._pure, "jit_" + self.fun_name, where, params["donated_invars"], params["keep_unused"],
-            params["compiler_options"], platform=platform, embed_constants=True,
-            result_names=[*running.result_names(self.out_tree), *(f"reference[{i}]" for i in self._written)])  # fmt: skip
+            params["compiler_options"], platform=asked[0] if asked else None, embed_constants=True, result_names=names)  # fmt: skip
         return Lowered(self, lowered)
+
+    def _lower_to_read(self, asked: Sequence[str], result_names: Sequence[str]) -> Any:
+        """The module for platforms, and a number of devices, of which none need be there."""
+        from bedrax.xla_backend.lowering import modules  # MLIR is loaded by the first program
+
+        jaxpr, params = self._pure, self._call.params
+        _, arguments, results = placement.claims(jaxpr, self._call.args, self._asked)
+        count = placement.device_count(jaxpr, placement.Asked(arguments, results))
+        used = [True] * len(jaxpr.invars) if params["keep_unused"] else compile_module.kept_arguments(jaxpr)
+        kept = modules.solvable_arguments(jaxpr, used)
+
+        def mark(arg_attrs, res_attrs, partitioner):
+            if any(params["donated_invars"]):
+                compile_module.mark_donated(jaxpr, params["donated_invars"], dict(zip(kept, arg_attrs)))
+            for attrs, i in zip(arg_attrs, kept) if count > 1 else ():
+                compile_module.mark_sharding(attrs, arguments[i], jaxpr.in_avals[i], partitioner)
+            for attrs, s, aval in zip(res_attrs, results, jaxpr.out_avals) if count > 1 else ():
+                compile_module.mark_sharding(attrs, s, aval, partitioner)
+
+        ordered = tuple(effects.ordered_effects.filter_in(sorted(jaxpr.effects, key=lambda e: str(type(e)))))
+        return modules.lower(
+            jaxpr,
+            "jit_" + self.fun_name,
+            asked,
+            kept,
+            count,
+            result_names=result_names,
+            mark_shardings=mark,
+            ordered=ordered,
+        )
 
 
 class Lowered(Stage):
     """A program as StableHLO, for certain types of arguments."""
 
-    def __init__(self, traced: Traced, lowered: compile_module.LoweredProgram):
+    def __init__(self, traced: Traced, lowered: Any):
         self._stage_of(traced)
         self._lowered = lowered
 
@@ -160,7 +193,15 @@ class Lowered(Stage):
         """
         if device_assignment is not None:
             raise NotImplementedError("device_assignment is not supported; place the arguments with shardings instead")
-        return Compiled(self._traced, self._lowered.compile(compiler_options))
+        return Compiled(self._traced, self._of_devices().compile(compiler_options))
+
+    def _of_devices(self) -> compile_module.LoweredProgram:
+        if not isinstance(self._lowered, compile_module.LoweredProgram):
+            raise ValueError(
+                f"{self._traced.fun_name} was lowered for several platforms, or for the devices of an AbstractMesh, which"
+                " are not there: it can be read only. jax.export makes programs for several platforms that can be called"
+            )
+        return self._lowered
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """The program as text: of the dialect ``"stablehlo"`` (the default) or ``"hlo"``."""
@@ -173,7 +214,7 @@ class Lowered(Stage):
     def compiler_ir(self, dialect: str | None = None) -> Any:
         """The MLIR module (``"stablehlo"``) or XLA computation (``"hlo"``)."""
         if dialect in (None, "stablehlo"):
-            return self._lowered.module
+            return self._lowered.program.module
         if dialect == "hlo":
             return mlir.tools.mlir_module_to_xla_computation(
                 self._lowered.program.text(), use_tuple_args=False, return_tuple=False
@@ -182,7 +223,7 @@ class Lowered(Stage):
 
     def cost_analysis(self) -> dict | None:
         """XLA's estimate of operations and bytes, before optimization."""
-        client = clients.get_backend(self._lowered.placement.devices[0].client)
+        client = clients.get_backend(self._of_devices().placement.devices[0].client)
         return runtime.cost_analysis(client, self.compiler_ir("hlo"))
 
 
