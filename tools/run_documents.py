@@ -42,7 +42,7 @@ WITHOUT_EXAMPLE = {
     **{f"jax.{m}.*": "as in packages/libraries/README.md, which runs" for m in
        ("example_libraries.optimizers", "example_libraries.stax", "ad")},
     **{f"jax.{m}.{n}": _AUTHORS for m, names in {
-        "ad_checkpoint": "Offloadable Recompute Saveable", "core": "Trace eval_context trace_state_clean",
+        "ad_checkpoint": "Offloadable Recompute Saveable",
         "api_util": "argnums_partial debug_info flatten_fun flatten_fun_nokwargs",
         "debug": "DebugEffect OrderedDebugEffect", "experimental": "cur_qdd",
         "ffi": "build_ffi_lowering_function ffi_lowering pycapsule register_ffi_target register_ffi_type"
