@@ -21,44 +21,17 @@ import run_docs
 
 NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?")
 
-# Public names without examples, and why. A whole module: "module.*".
-_AUTHORS = "for authors of libraries: shown at work by packages/extend/README.md and its tests"
-_HOME = "the same objects as in the module above it, which has the examples"
-_CLUSTER = "needs several processes, or hardware that is not everywhere"
+# Public names without examples, and why.
+_CLUSTER = "needs several processes, ports, or hardware that is not everywhere"
+_COMPILED = "needs a library that was compiled for it: packages/xla_backend/tests/test_ffi.py"
 WITHOUT_EXAMPLE = {
-    **{f"jax.experimental.sparse.{m}.*": _HOME for m in
-       ("ad", "api", "bcoo", "bcsr", "coo", "csr", "linalg", "random", "test_util", "transform", "util")},
-    **{f"jax.experimental.{m}.*": _HOME for m in ("colocated_python.api", "jax2tf.jax2tf", "shard_map")},
-    **{f"jax.experimental.{m}.*": _AUTHORS for m in
-       ("control_deps", "fused", "source_mapper", "roofline",
-        "scheduling_groups", "colocated_python.func", "colocated_python.obj", "profiler")},
-    **{f"jax.experimental.{m}.*": "a part of orbax's and flax's checkpoints, which are tested with them" for m in
-       ("array_serialization.pytree_serialization", "array_serialization.pytree_serialization_utils",
-        "array_serialization.serialization", "array_serialization.tensorstore_impl")},
-    **{f"jax.experimental.{m}.*": _CLUSTER for m in
-       ("topologies", "transfer", "compilation_cache.compilation_cache")},
-    **{f"jax.experimental.{m}.*": "needs TensorFlow: packages/jax2tf/README.md and packages/call_tf/README.md run" for m in
-       ("jax2tf", "jax2tf.call_tf")},
-    **{f"jax.{m}.*": "as in packages/libraries/README.md, which runs" for m in
-       ("example_libraries.optimizers", "example_libraries.stax", "ad")},
-    **{f"jax.{m}.{n}": _AUTHORS for m, names in {
-        "ad_checkpoint": "Offloadable Recompute Saveable",
-        "api_util": "argnums_partial debug_info flatten_fun flatten_fun_nokwargs",
-        "debug": "DebugEffect OrderedDebugEffect", "experimental": "cur_qdd",
-        "ffi": "build_ffi_lowering_function ffi_lowering pycapsule register_ffi_target register_ffi_type"
-               " register_ffi_type_id register_ffi_target_as_batch_partitionable",
-        "experimental.multihost_utils": "global_array_to_host_local_array_impl gtl_abstract_eval"
-            " host_local_array_to_global_array_impl ltg_abstract_eval ltg_batcher",
-        "experimental.sparse": "SparseTracer bcoo_conv_general_dilated bcsr_broadcast_in_dim bcsr_concatenate",
-        "experimental.compute_on": "compute_on2",
-    }.items() for n in names.split()},
     **{f"jax.{n}": _CLUSTER for n in
        ("distributed.initialize", "distributed.shutdown", "profiler.register_subprocess", "profiler.start_server",
-        "profiler.stop_server", "nn.scaled_dot_general", "experimental.multihost_utils.ProcessFailureError",
-        "experimental.multihost_utils.live_devices", "experimental.multihost_utils.reached_preemption_sync_point")},
+        "profiler.stop_server", "experimental.profiler.get_profiled_instructions_proto",
+        "experimental.multihost_utils.ltg_batcher")},
+    **{f"jax.ffi.{n}": _COMPILED for n in ("register_ffi_type", "register_ffi_type_id")},
     **{f"jax.debug.{n}": "draws with rich, which is an extra" for n in ("visualize_sharding", "visualize_array_sharding")},
-    **{f"jax.numpy.{n}": "the runtime of CPUs makes no such arrays" for n in ("float6_e2m3fn", "float6_e3m2fn")},
-    "jax.experimental.xla_metadata.set_xla_metadata": "it raises",
+    "jax.experimental.jax2tf.call_tf.emit_tf_embedded_graph_custom_call": "a part of call_tf, which has one",
 }  # fmt: skip
 
 
@@ -138,14 +111,19 @@ def text_of(module):
 
 
 def lacking(name):
-    """The public functions and classes of a module of `jax` that show no example, though nothing says why."""
-    module = importlib.import_module(name)
+    """The public functions and classes of a module of `jax` that show no example, though nothing says why.
+
+    What a package hands out, too, shows it there.
+    """
+    module, package = importlib.import_module(name), importlib.import_module(name.rpartition(".")[0] or name)
     if f"{name}.*" in WITHOUT_EXAMPLE or name.startswith("jax.extend.mlir"):
         return
     for n in getattr(module, "__all__", ()):
         if f"{name}.{n}" in WITHOUT_EXAMPLE:
             continue
         value = getattr(module, n)
+        if package is not module and getattr(package, n, None) is value:
+            continue
         text = inspect.getdoc(value) or ""
         ours = str(getattr(value, "__module__", "")).partition(".")[0] in ("jax", "bedrax")
         if (inspect.isclass(value) or inspect.isroutine(value)) and ours and not text.startswith("Not supported"):

@@ -72,6 +72,11 @@ def test_an_argument_as_a_tensor():
     assert preprocess_arg_tf(0, X).dtype == tf.float32 and preprocess_arg_tf(1, 1).dtype == tf.int32
     variable = tf.Variable(1.0)
     assert preprocess_arg_tf(0, variable) is variable
+    for other in ("text", b"bytes", np.array(["a"]), np.datetime64("2020"), object(), tf.constant("text")):
+        with pytest.raises(TypeError, match="argument 2 of a converted function"):
+            preprocess_arg_tf(2, other)
+        with pytest.raises(TypeError):
+            convert(lambda x: x)(other)
     with pytest.raises(TypeError, match="^argument 2 of a converted function: .*takes tensors"):
         preprocess_arg_tf(2, tf.TensorSpec([1]))
 

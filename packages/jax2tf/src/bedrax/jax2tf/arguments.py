@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bedrax.core import dtypes
+from bedrax.core.avals import aval_of
 from bedrax.core.tracing import Tracer
 from bedrax.tf import tensorflow as tf
 from bedrax.tf.types import numpy_dtype, tf_dtype
@@ -88,7 +89,7 @@ def to_tensor(x: Any) -> Argument:
     if dtypes.is_extended(getattr(x, "dtype", None)):
         return Argument(tf.constant(np.asarray(x.dtype.physical_value(x))), x.dtype)
     x = np.asarray(x)
-    dtype = dtypes.canonicalize_dtype(x.dtype)
+    dtype = aval_of(x).dtype  # TensorFlow would take texts
     return Argument(tf.constant(x, dtype=tf_dtype(dtype)), dtype)
 
 

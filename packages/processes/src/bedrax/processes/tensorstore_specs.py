@@ -98,7 +98,7 @@ def estimate_read_memory_footprint(t: Any, domain: Any) -> int:
 async def combine_kvstores(
     combined_kvstore: dict[str, Any], kvstores: list[dict[str, Any]], context: Any = None
 ) -> None:
-    """Copy what several stores hold into one. One process may do so at a time.
+    """Copy what several stores hold into one: a coroutine. One process may do so at a time.
 
     Args:
       combined_kvstore: the specification of the store that is written to.
