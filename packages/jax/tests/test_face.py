@@ -42,7 +42,7 @@ def test_import_is_lazy():
     house = {n for n in loaded("import jax") if n.startswith(("jax", "bedrax", "scipy", "tensorflow"))}
     assert house == {
         "jax", "bedrax", "bedrax.numpy", "bedrax.random", "bedrax.core", "bedrax.core.array",
-        "bedrax.core.executors", "bedrax.core.lazy", "bedrax.core.offers", "bedrax.numpy_backend",
+        "bedrax.core.executors", "bedrax.core.lazy", "bedrax.core.offers", "bedrax.lax", "bedrax.numpy_backend",
     }  # fmt: skip
 
 

@@ -341,3 +341,27 @@ FIRST_USE = """
 @pytest.mark.parametrize("seed", range(16) if WHOLE else [3])
 def test_an_interrupted_first_use_can_be_repeated(seed):
     assert run(FIRST_USE, seed) == "fine\n"
+
+
+def test_no_interrupt_meets_what_loads_c_modules():
+    """A C++ module that is loaded calls Python; an exception there aborts the process. So no signal may be handled there."""
+    out = run("""
+        import sys
+
+        def in_a_loader(frame):
+            while frame := frame.f_back:
+                loader = frame.f_locals.get("self") if frame.f_code.co_name in ("create_module", "exec_module") else None
+                if type(loader).__name__ == "ExtensionFileLoader" and "jaxlib" in loader.path:
+                    return True
+
+        calls = []
+        sys.setprofile(lambda frame, event, arg: calls.append(event) if event == "call" and in_a_loader(frame) else None)
+
+        import jax, jax.numpy as jnp
+        from jax.extend.mlir.dialects import mpmd, sparse_tensor, stablehlo
+        jax.jit(jnp.sin)(jnp.ones(3)), jnp.linalg.norm(jnp.ones(3)), jnp.linalg.eigh(jnp.eye(3))
+        jax.profiler.ProfileData, stablehlo.AddOp, mpmd, sparse_tensor
+        sys.setprofile(None)
+        print("jaxlib.cpu._lapack" in sys.modules, "jaxlib.mlir._mlir_libs._stablehlo" in sys.modules, len(calls))
+    """)
+    assert out.split() == ["True", "True", "0"]

@@ -7,24 +7,55 @@ registry, can be pickled.
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import os
+import sys
 import threading
+import types
+from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar("T")
 
 _CHOICES = ("native", "python")
 
 
-def _load_whole(name: str) -> None:
-    """Import a C++ module in a thread, where no Ctrl-C interrupts it: what is half initialised crashes when it is used."""
+def uninterrupted(function: Callable[[], T]) -> T:
+    """What a function returns or raises, called in a thread, where no Ctrl-C interrupts it.
 
-    def load():
-        with contextlib.suppress(ImportError):  # which the module that needs it meets again
-            importlib.import_module(name)
+    An interrupt meets the thread that waits; the function is carried on to its end nevertheless.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return function()
+    outcome: list = []
 
-    thread = threading.Thread(target=load)
+    def call():
+        try:
+            outcome.append((function(), None))
+        except BaseException as error:
+            outcome.append((None, error))
+
+    thread = threading.Thread(target=call)
     thread.start()
     thread.join()
+    [(value, error)] = outcome
+    if error is not None:
+        raise error
+    return value
+
+
+def load_whole(*names: str) -> types.ModuleType:
+    """Import C++ modules without being interrupted, and return the last.
+
+    While they are loaded they call Python, and an exception there ends the process; what is half initialised crashes
+    when it is used.
+
+    Raises:
+      ImportError: a module cannot be imported.
+    """
+    if all(name in sys.modules for name in names):
+        return importlib.import_module(names[-1])  # which waits for another thread that loads it
+    return uninterrupted(lambda: [importlib.import_module(name) for name in names][-1])
 
 
 def _choose():
@@ -37,8 +68,8 @@ def _choose():
         os.environ.setdefault(
             "TF_CPP_MIN_LOG_LEVEL", "1"
         )  # read when jaxlib is loaded: or else it counts its devices aloud
-        _load_whole("jaxlib._jax")
         try:
+            load_whole("jaxlib._jax")
             return importlib.import_module(".engine_native", __package__)
         except ImportError as e:
             if wanted:

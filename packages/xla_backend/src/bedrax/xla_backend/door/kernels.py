@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import threading
 
 import jaxlib
 from jaxlib import _jax, xla_client
 
+from bedrax.pytree.engine import load_whole
 from bedrax.xla_backend import platforms
 
 _ready: set[str] = set()
@@ -27,7 +27,7 @@ def require(target: str) -> None:
 
 
 def _load(library: str) -> None:
-    module = importlib.import_module(f"jaxlib.{library}")
+    module = load_whole(f"jaxlib.{library}")
     # The kernels that call LAPACK on the host need its functions first; gpu_rnn registers its own when it is imported.
     for initialize in ("initialize", "initialize_hybrid_kernels"):
         getattr(getattr(module, "_lapack", module), initialize, lambda: None)()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import io
 import threading
 import types
@@ -10,11 +9,15 @@ from typing import Any
 
 from jaxlib import _jax
 
+from bedrax.pytree.engine import load_whole
+
 tools = _jax.mlir
 deserialize_portable_artifact = tools.deserialize_portable_artifact
 hlo_to_stablehlo = tools.hlo_to_stablehlo
 refine_polymorphic_shapes = tools.refine_polymorphic_shapes
 serialize_portable_artifact = tools.serialize_portable_artifact
+
+_LIBRARIES = tuple(f"jaxlib.mlir._mlir_libs.{n}" for n in "_mlir _chlo _mlirHlo _sdy _stablehlo _jax_mlir_ext".split())
 
 _mlir: types.SimpleNamespace | None = None
 _mlir_lock = threading.Lock()
@@ -44,11 +47,11 @@ def load() -> types.SimpleNamespace:
     if _mlir is None:
         with _mlir_lock:
             if _mlir is None:
+                extension = load_whole(*_LIBRARIES)
                 from jaxlib.mlir import ir
-                from jaxlib.mlir._mlir_libs import _jax_mlir_ext
 
                 registry = ir.DialectRegistry()
-                _jax_mlir_ext.register_dialects(registry)
+                extension.register_dialects(registry)
                 context = ir.Context()
                 register_dialects(context, registry)
                 _mlir = types.SimpleNamespace(ir=ir, context=context, registry=registry)
@@ -58,7 +61,7 @@ def load() -> types.SimpleNamespace:
 def mirror(name: str) -> tuple:
     """``__getattr__, __dir__, __all__`` of a module that is `jaxlib.mlir.<name>` under another path."""
     load()
-    module = importlib.import_module(f"jaxlib.mlir.{name}")
+    module = load_whole(f"jaxlib.mlir.{name}")
     public = [n for n in vars(module) if not n.startswith("_") and not isinstance(vars(module)[n], types.ModuleType)]
     return lambda attribute: getattr(module, attribute), lambda: sorted(vars(module)), public
 

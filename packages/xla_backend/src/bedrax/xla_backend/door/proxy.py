@@ -1,5 +1,7 @@
 """jaxlib's client of an IFRT proxy: devices of another machine."""
 
-from jaxlib import _ifrt_proxy as ifrt_proxy
+from bedrax.pytree.engine import load_whole
+
+ifrt_proxy = load_whole("jaxlib._ifrt_proxy")
 
 __all__ = ["ifrt_proxy"]

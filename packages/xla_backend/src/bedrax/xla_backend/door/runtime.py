@@ -12,9 +12,10 @@ import sys
 import threading
 import types
 
-from jaxlib import _hlo, _jax
-
 from bedrax.core import avals, config, tracing
+from bedrax.pytree.engine import load_whole, uninterrupted
+
+_jax, _hlo = load_whole("jaxlib._jax"), load_whole("jaxlib._hlo")
 
 ArrayImpl = _jax.ArrayImpl
 Client = _jax.Client
@@ -161,29 +162,24 @@ def make_cpu_client(num_devices: int | None, asynchronous: bool, **options) -> C
 
 def xla_client():
     """jaxlib's module of clients and plugins, loaded when the first is made."""
-    from jaxlib import xla_client
-
-    return xla_client
+    return load_whole("jaxlib.xla_client")
 
 
 def plugin_extension(package: str, name: str):
     """A C++ module that comes with a plugin, or None."""
     from jaxlib import plugin_support
 
-    return plugin_support.import_from_plugin(package, name)
+    return uninterrupted(lambda: plugin_support.import_from_plugin(package, name))
 
 
 def profiler():
     """XLA's profiler."""
-    from jaxlib import _profiler
-
-    return _profiler
+    return load_whole("jaxlib._profiler")
 
 
 def profile_data_types() -> tuple:
     """The types in which a profile is read."""
-    from jaxlib import _profile_data as data
-
+    data = load_whole("jaxlib._profile_data")
     return data.ProfileData, data.ProfileEvent, data.ProfilePlane
 
 
