@@ -107,6 +107,11 @@ NEW = {
         0,
     ),
     "Legendre functions of negative order": ("lpmn_values", "scipy/special/harmonics:lpmn_values,lpmn", 0),
+    "options that changed nothing": (
+        "log_plan _told",
+        "autodiff/flags parallel/flags autodiff/checkpointing:log_plan xla_backend/clients:_told xla_backend/flags:_visible",
+        0,
+    ),
 }
 
 

@@ -100,6 +100,59 @@ def connected(monkeypatch):
     return told
 
 
+def plugin_options(monkeypatch, platform):
+    """What a plugin is told when its client is made."""
+    told = {}
+    fake = types.SimpleNamespace(
+        pjrt_plugin_loaded=lambda name: True, pjrt_plugin_initialized=lambda name: True,
+        make_c_api_client=lambda name, given, client: told.update(given))  # fmt: skip
+    monkeypatch.setattr(clients.runtime, "xla_client", lambda: fake)
+    monkeypatch.setattr(clients, "_factories", {})
+    clients.register_plugin(platform, c_api=object())
+    clients._factories[platform][0]()
+    return sorted(told.items())
+
+
+def listed(monkeypatch):
+    """In which order the devices of two processes are told, whose client lists them by their numbers."""
+    devices = [types.SimpleNamespace(process_index=i % 2, id=i) for i in range(4)]
+    return [d.id for d in clients.devices(types.SimpleNamespace(devices=lambda: devices))]
+
+
+def behind_a_proxy(monkeypatch):
+    for name in ("no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("https_proxy", "http://proxy:3128")
+    return warned(lambda: connected(monkeypatch))
+
+
+def logged(caplog, function):
+    function()
+    return [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+
+
+def with_wrong_cotangent():
+    """The gradient of a function whose rule returns one of another dtype."""
+    f = jax.custom_vjp(lambda x: x * 2)
+    f.defvjp(lambda x: (x * 2, None), lambda _, ct: (ct.astype(jnp.float16),))
+    return raised(lambda: str(jax.grad(lambda x: f(x).sum())(X).dtype))
+
+
+def enter_mesh():
+    with jax.make_mesh((1,), ("x",)):
+        return "entered"
+
+
+def checked_kernel():
+    from jax.experimental import pallas as pl
+
+    def kernel(x_ref, out_ref):
+        pl.debug_check(x_ref[0] > 1, "the first is large")
+        out_ref[...] = x_ref[...]
+
+    return raised(lambda: jax.block_until_ready(pl.pallas_call(kernel, jnp.asarray(X), interpret=True)(X)).shape)
+
+
 def converted_ops(function):
     from jax.experimental import jax2tf
 
@@ -119,7 +172,7 @@ def dumped(folder):
     return "".join(f.read_text() for f in folder.iterdir())
 
 
-# option -> (another value than its default, what shows the difference); it is given `tmp_path` or `monkeypatch` by name.
+# option -> (another value than its default, what shows the difference); it is given fixtures by name.
 OBSERVED = {
     "jax_random_seed_offset": (7, lambda: jax.random.key_data(jax.random.key(0)).tolist()),
     "jax_high_dynamic_range_gumbel": (True, lambda: jax.random.gumbel(jax.random.key(0), (4,)).tolist()),
@@ -148,6 +201,23 @@ OBSERVED = {
     "jax_cpu_get_global_topology_timeout_minutes": (
         9, lambda monkeypatch: client_options("get_global_topology_timeout_minutes", monkeypatch)),
     "jax_cpu_enable_async_dispatch": (False, lambda monkeypatch: client_options("fast", monkeypatch)),
+    "jax_cuda_visible_devices": ("1,3", lambda monkeypatch: plugin_options(monkeypatch, "cuda")),
+    "jax_rocm_visible_devices": ("1,3", lambda monkeypatch: plugin_options(monkeypatch, "rocm")),
+    "jax_oneapi_visible_devices": ("1,3", lambda monkeypatch: plugin_options(monkeypatch, "oneapi")),
+    "jax_pjrt_client_create_options": (
+        "memory_fraction:0.5;preallocate:false", lambda monkeypatch: plugin_options(monkeypatch, "other")),
+    "jax_sort_devices_by_process_index": (False, listed),
+    "jax_distributed_debug": (
+        True, lambda monkeypatch, caplog: logged(caplog, lambda: connected(monkeypatch))),
+    "jax_check_proxy_envs": (False, behind_a_proxy),
+    "jax_disable_bwd_checks": (True, with_wrong_cotangent),
+    "jax_log_checkpoint_residuals": (True, lambda caplog: logged(caplog, lambda: jax.grad(jax.checkpoint(jnp.sin))(1.0))),
+    "jax_disallow_mesh_context_manager": (True, lambda: raised(enter_mesh)),
+    "jax_pallas_enable_debug_checks": (True, checked_kernel),
+    "jax_dump_ir_modes": ("jaxpr,stablehlo", lambda tmp_path: (len(dumped(tmp_path)) and len(list(tmp_path.iterdir())))),
+    "jax_include_debug_info_in_dumps": (False, lambda tmp_path: "test_options_act" in dumped(tmp_path)),
+    "jax_hlo_source_file_canonicalization_regex": (
+        ".*test_", lambda: "test_options_act" in jax.jit(jnp.sin).lower(X).as_text(debug_info=True)),
     "jax_num_cpu_devices": (5, lambda monkeypatch: client_options("n", monkeypatch)),
     "jax_enable_recoverability": (True, lambda monkeypatch: connected(monkeypatch)["recoverable"]),
     "jax_enable_preemption_service": (False, lambda monkeypatch: connected(monkeypatch)["preempted"]),
@@ -176,6 +246,7 @@ TESTED = {
     "jax_check_tracer_leaks": "packages/numpy_backend/tests/test_lifetimes.py", "jax_enable_checks": "packages/autodiff/tests/test_closure.py",
     "jax_explain_cache_misses": "packages/jax/tests/test_options.py", "jax_traceback_filtering": "packages/core/tests/test_source.py",
     "jax_logging_level": "packages/core/tests/test_config.py", "jax_debug_log_modules": "packages/core/tests/test_config.py",
+    "jax_debug_leaked_clients_on_clear_backends": "packages/xla_backend/tests/test_clients.py",
     "jax_transfer_guard": "packages/xla_backend/tests/test_options.py",
     "jax_transfer_guard_host_to_device": "packages/xla_backend/tests/test_options.py",
     "jax_transfer_guard_device_to_host": "packages/xla_backend/tests/test_options.py",
@@ -201,14 +272,15 @@ def test_every_option_is_seen_to_act():
 
 
 @pytest.mark.parametrize("name", OBSERVED)
-def test_an_option_acts(name, tmp_path, monkeypatch):
+def test_an_option_acts(name, tmp_path, monkeypatch, caplog):
     value, observe = OBSERVED[name]
     wanted = observe.__code__.co_varnames[: observe.__code__.co_argcount]
     seen = []
     for setting in (contextlib.nullcontext(), flags()[name](value)):
         folder = tmp_path / str(len(seen))
         folder.mkdir()
-        given = {"tmp_path": folder, "monkeypatch": monkeypatch}
+        given = {"tmp_path": folder, "monkeypatch": monkeypatch, "caplog": caplog}
+        caplog.clear()
         with setting:
             seen.append(observe(**{n: given[n] for n in wanted if n in given}))
     assert seen[0] != seen[1]

@@ -31,7 +31,7 @@ def test_every_option_is_read_or_says_why_not():
         flag.name
         for flag in flags()
         if flag.inert is None
-        and not re.search(rf"\b{variable(flag)}\b(\.(value|global_value|local_value)\b|[,)\]:])", code)
+        and not re.search(rf"\b{variable(flag)}\b(\.(value|global_value|local_value)\b|[,)\]}}:])", code)
     ]
     assert not silent, f"options that nobody reads and that do not say so (`inert=`): {silent}"
 

@@ -13,7 +13,19 @@ _offers.offer("vmap", "bedrax.batching", "vmap")
 _offers.offer("manual axis type", "bedrax.parallel.specs", "ManualAxisType")
 _offers.offer("array namespace", "jax", "numpy")
 _offers.options.extend(
-    f"bedrax.{name}.flags" for name in ("lax", "random", "nn", "xla_backend", "extend", "jax2tf", "processes")
+    f"bedrax.{name}.flags"
+    for name in (
+        "autodiff",
+        "lax",
+        "random",
+        "nn",
+        "parallel",
+        "xla_backend",
+        "extend",
+        "jax2tf",
+        "pallas",
+        "processes",
+    )
 )
 
 __getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import logging
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -26,6 +27,8 @@ from bedrax.lax.primitives.calls import closed_call_p, core_call_p, name_p, opti
 from bedrax.lax.primitives.placement import Memory, reshard_p
 
 __all__ = ["checkpoint", "plan", "print_saved_residuals", "remat", "saved_residuals"]
+
+_logger = logging.getLogger("jax.checkpoint")
 
 
 def checkpoint(
@@ -113,6 +116,17 @@ class Plan(NamedTuple):
     recompute_and_push: Jaxpr
     active_out: tuple[bool, ...]
     num_out: int
+
+
+def log_plan(split: Plan) -> None:
+    """Log what a checkpointed function keeps from the forward pass."""
+    produced = {v: e for e in split.forward.eqns for v in e.outvars}
+    saved = split.forward.outvars[split.num_out :]
+    _logger.warning(
+        "a checkpointed function saves its arguments %s and %s",
+        [a.short() for a in split.forward.in_avals],
+        [str(SavedResidual(v.aval, _origin(produced[v]) if v in produced else "of its arguments")) for v in saved],
+    )
 
 
 @cached

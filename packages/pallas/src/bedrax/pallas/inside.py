@@ -15,8 +15,10 @@ from bedrax.core import dtypes
 from bedrax.core.avals import ShapedArray, abstractify, aval_of
 from bedrax.core.tracing import Tracer
 from bedrax.lax.filling import full
+from bedrax.lax.primitives.callbacks import debug_callback as _debug_callback
 from bedrax.lax.primitives.callbacks import debug_print as _debug_print
 from bedrax.numpy.index_plans import Slice
+from bedrax.pallas import flags
 from bedrax.pallas.specs import MemoryRef
 from bedrax.state import empty_ref
 
@@ -169,7 +171,23 @@ def debug_print(fmt: str, *args: Any) -> None:
 
 
 def debug_check(condition: Any, message: str | Callable[[], str]) -> None:
-    """Check a condition where debug checks are enabled. They cannot be enabled here, so it does nothing."""
+    """Check a condition while the kernel runs, if `enable_debug_checks` (`jax_pallas_enable_debug_checks`) says so.
+
+    Args:
+      condition: a bool scalar.
+      message: of the error, or a function that returns it.
+
+    Raises:
+      jax.errors.JaxRuntimeError: the condition does not hold. It has the message, and comes at the latest when results
+        are waited for.
+    """
+    if flags.enable_debug_checks.value:
+        _debug_callback(functools.partial(_assert, message), condition)
+
+
+def _assert(message: str | Callable[[], str], condition: Any) -> None:
+    if not condition:
+        raise AssertionError(message() if callable(message) else message)
 
 
 def uninitialized(aval: Any) -> Any:

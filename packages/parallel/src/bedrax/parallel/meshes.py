@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bedrax.core import config
+from bedrax.parallel import flags
 
 __all__ = [
     "AbstractDevice", "AbstractMesh", "AxisType", "Mesh", "empty_abstract_mesh", "empty_mesh", "get_abstract_mesh",
@@ -225,6 +226,10 @@ class Mesh(_BaseMesh, contextlib.ContextDecorator):
         )
 
     def __enter__(self):
+        if flags.disallow_mesh_context_manager.value:
+            raise RuntimeError(
+                "`with mesh:` is not allowed, as jax_disallow_mesh_context_manager says: write `with jax.set_mesh(mesh):`"
+            )
         _change(entered=(*_meshes.value.entered, self))
         return self
 

@@ -6,14 +6,19 @@ The coordination service, its client and the collectives between hosts are jaxli
 from __future__ import annotations
 
 import atexit
+import logging
 import os
 import threading
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from bedrax.core import source
 from bedrax.processes import clusters, flags, peers, rendezvous
 from bedrax.xla_backend import clients
 from bedrax.xla_backend.door import coordination
+
+_logger = logging.getLogger("jax.distributed")
 
 
 class State:
@@ -128,6 +133,17 @@ def _choose_devices(local_device_ids, found: clusters.Cluster, env: Mapping[str,
 
 def _connect(found, initialization_timeout, heartbeat_timeout, shutdown_timeout, bind_address) -> None:
     address, count, number, _ = found
+    proxies = [name for name in os.environ if name.lower() in ("http_proxy", "https_proxy", "all_proxy")]
+    if flags.check_proxy_envs.value and proxies and not {"no_proxy", "NO_PROXY"} & set(os.environ):
+        warnings.warn(
+            f"the environment names proxies ({', '.join(sorted(proxies))}): if the processes do not meet, set no_proxy to the"
+            " hosts of the run",
+            UserWarning,
+            stacklevel=source.stacklevel(),
+        )
+    if flags.distributed_debug.value:
+        _logger.warning("process %d of %d connects to %s; devices used: %s", number, count, address,
+                       "all" if clients.visible_accelerators is None else sorted(clients.visible_accelerators))  # fmt: skip
     rendezvous.meet(address, bind_address, number, count, initialization_timeout)
     service = None
     if number == 0:

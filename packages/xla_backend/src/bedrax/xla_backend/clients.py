@@ -7,6 +7,7 @@ Clients are made at the first question that needs them, never at import.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import gc
 import importlib
@@ -18,6 +19,7 @@ import re
 import sys
 import threading
 import warnings
+import weakref
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -69,6 +71,9 @@ visible_accelerators: frozenset[int] | None = None
 # What is to be done with a device before any is handed out.
 before_first_use: list[Callable[[runtime.Device], None]] = []
 
+# What drops that which holds on to devices, when the clients are to be forgotten.
+forget: list[Callable[[], None]] = []
+
 
 def register_client_factory(platform: str, make: Callable[[], runtime.Client], priority: int = 200) -> None:
     """Make a platform known; among those that start, the one of the highest priority is the default."""
@@ -114,10 +119,28 @@ def register_plugin(
             given.update(node_id=run.process_id, num_nodes=run.num_processes)
         if visible_accelerators is not None:
             given["visible_devices"] = sorted(visible_accelerators)
+        elif name in flags.visible_devices and (text := flags.visible_devices[name].value) != "all":
+            given["visible_devices"] = [int(number) for number in text.split(",")]
+        given.update(_told(flags.pjrt_client_create_options.value or {}))
         return xla_client.make_c_api_client(name, given, run and run.client)
 
     register_client_factory(name, make, priority)
     return c_api
+
+
+def _told(options: str | Mapping[str, Any]) -> dict[str, Any]:
+    """Options for a client: those of a mapping as they are; in a text, integers, floats and true or false are read."""
+    if not isinstance(options, str):
+        return dict(options)
+    found: dict[str, Any] = {}
+    for option in options.split(";"):
+        name, _, text = option.partition(":")
+        found[name.strip()] = text.strip()
+        for read in (int, float, {"true": True, "false": False}.__getitem__):
+            with contextlib.suppress(ValueError, KeyError):
+                found[name.strip()] = read(text.strip().lower())
+                break
+    return found
 
 
 def _make_cpu() -> runtime.Client:
@@ -305,14 +328,30 @@ def backends_are_initialized() -> bool:
 
 
 def clear_backends() -> None:
-    """Forget every client; arrays and compiled programs of theirs must not be used any more."""
-    global _default, _discovered
+    """Forget every client, and every compiled program; arrays of theirs must not be used any more.
+
+    Raises:
+      RuntimeError: something still holds on to one, and `jax_debug_leaked_clients_on_clear_backends` is set.
+        Meshes that programs are traced for are among what holds on.
+    """
+    global _default
     with _lock:
+        alive = [weakref.ref(client) for client in _clients.values()]
+        for drop in forget:
+            drop()
         _clients.clear()
         flags.num_cpu_devices.settled = None
         _failures.clear()
         _default = None
         runtime.PjitFunctionCache.clear_all()
+    if flags.debug_leaked_clients_on_clear_backends.value:
+        for _ in range(3):  # jaxlib frees later what it holds for objects that are collected
+            gc.collect()
+            runtime.collect_garbage()
+        if held := [client.platform for ref in alive if (client := ref()) is not None]:
+            raise RuntimeError(
+                f"clear_backends: something holds on to the clients of {held}: arrays, devices or programs"
+            )
 
 
 def get_backend(platform: str | runtime.Client | None = None) -> runtime.Client:
@@ -346,7 +385,8 @@ def default_backend() -> str:
 
 def devices(backend: str | None = None) -> list[runtime.Device]:
     """All devices of a platform (the default one), also those of other processes."""
-    return get_backend(backend).devices()
+    found = get_backend(backend).devices()
+    return sorted(found, key=lambda d: (d.process_index, d.id)) if flags.sort_devices_by_process_index.value else found
 
 
 def local_devices(

@@ -187,19 +187,24 @@ def lower(jaxpr: Jaxpr, name: str, placement: Placement, donated: Sequence[bool]
     if config.enable_checks.value:
         program.module.operation.verify()
     if flags.dump_ir_to.value:
-        _dump(program.module, name)
+        _dump(jaxpr, program.module, name)
     return LoweredProgram(jaxpr, name, placement, keeps, tuple(donated), constants, program, tuple(compiler_options))
 
 
 _dumped = itertools.count()
 
 
-def _dump(module: Any, name: str) -> None:
-    """Write a module as text into the folder of `jax_dump_ir_to`, numbered in the order of lowering."""
+def _dump(jaxpr: Jaxpr, module: Any, name: str) -> None:
+    """Write a program as text into the folder of `jax_dump_ir_to`, numbered in the order of lowering."""
     folder = pathlib.Path(flags.dump_ir_to.value)
     folder.mkdir(parents=True, exist_ok=True)
-    file = re.sub(r"[^\w.-]", "_", f"{next(_dumped):04}_{name}.mlir")
-    (folder / file).write_text(module.operation.get_asm(enable_debug_info=True))
+    file = re.sub(r"[^\w.-]", "_", f"{next(_dumped):04}_{name}")
+    where = flags.include_debug_info_in_dumps.value
+    modes = [mode.strip() for mode in flags.dump_ir_modes.value.split(",")]
+    if "stablehlo" in modes:
+        (folder / f"{file}.mlir").write_text(module.operation.get_asm(enable_debug_info=where))
+    if "jaxpr" in modes:
+        (folder / f"{file}.jaxpr").write_text(jaxpr.pretty_print(source_info=where, name_stack=where))
 
 
 def _warn_of_large_constants(jaxpr: Jaxpr, name: str) -> None:

@@ -374,6 +374,7 @@ def clear_caches() -> None:
 
 
 room.forget.append(clear_caches)
+clients.forget.append(clear_caches)
 
 
 def forget(prim) -> None:

@@ -1,6 +1,8 @@
 """Options of devices, compilation and the compilation cache."""
 
-from bedrax.core.config import flag
+from collections.abc import Mapping
+
+from bedrax.core.config import Flag, flag
 
 _GUARD = ("allow", "log", "disallow", "log_explicit", "disallow_explicit")
 _LEVELS = ("UNKNOWN", "O0", "O1", "O2", "O3")
@@ -38,6 +40,27 @@ transfer_guard_device_to_host = flag(
 array_garbage_collection_guard = flag(
     "jax_array_garbage_collection_guard", None, "what to do when an array is freed by the cycle collector",
     choices=("allow", "log", "fatal"))  # fmt: skip
+
+
+def _visible(platform: str) -> Flag:
+    return flag(
+        f"jax_{platform}_visible_devices", "all", "which devices of its plugin are used: 'all', or numbers by commas", kind=object,
+        check=lambda text: text == "all" or (isinstance(text, str) and all(n.strip().isdigit() for n in text.split(","))))  # fmt: skip
+
+
+cuda_visible_devices, rocm_visible_devices, oneapi_visible_devices = map(_visible, ("cuda", "rocm", "oneapi"))
+visible_devices = {"cuda": cuda_visible_devices, "rocm": rocm_visible_devices, "oneapi": oneapi_visible_devices}
+pjrt_client_create_options = flag(
+    "jax_pjrt_client_create_options", None, "more options for the clients of plugins: 'name:value;name:value', or a mapping",
+    kind=object, check=lambda given: isinstance(given, Mapping) or all(":" in o for o in given.split(";")))  # fmt: skip
+sort_devices_by_process_index = flag(
+    "jax_sort_devices_by_process_index",
+    True,
+    "devices are listed process by process; False: as their client lists them",
+)
+debug_leaked_clients_on_clear_backends = flag(
+    "jax_debug_leaked_clients_on_clear_backends", False, "clear_backends raises if something holds on to a client"
+)
 thread_guard = flag(
     "jax_thread_guard", False,
     "in a run of several processes, only the thread that sets this may start computations on devices of more than one")  # fmt: skip
@@ -67,7 +90,16 @@ compiler_enable_remat_pass = flag(
     "jax_compiler_enable_remat_pass", True, "XLA may recompute to save memory", keyed=True
 )
 xla_profile_version = flag("jax_xla_profile_version", 0, "version of the profile handed to XLA", keyed=True)
-dump_ir_to = flag("jax_dump_ir_to", "", "folder that lowered programs are written to, as StableHLO")
+dump_ir_to = flag("jax_dump_ir_to", "", "folder that lowered programs are written to")
+dump_ir_modes = flag(
+    "jax_dump_ir_modes", "stablehlo", "what is written there: stablehlo, jaxpr, or both, separated by a comma", kind=object,
+    check=lambda text: isinstance(text, str) and {m.strip() for m in text.split(",")} <= {"stablehlo", "jaxpr"})  # fmt: skip
+include_debug_info_in_dumps = flag(
+    "jax_include_debug_info_in_dumps", True, "what is written there says where operations come from"
+)
+hlo_source_file_canonicalization_regex = flag(
+    "jax_hlo_source_file_canonicalization_regex", None,
+    "a regular expression: what it matches is left out of the names of files in locations")  # fmt: skip
 
 # The compilation cache on disk.
 enable_compilation_cache = flag(

@@ -606,6 +606,14 @@ def make_mesh(axis_shapes: Sequence[int], axis_names: Sequence[Any], axis_types=
     return Mesh(array.reshape(tuple(axis_shapes)), axis_names, axis_types)
 
 
+@clients.forget.append
+def _forget() -> None:
+    _single.clear()
+    _last_used.clear()
+    for remembered in (_named_hlo, _explicit):
+        remembered.cache_clear()
+
+
 @clients.before_first_use.append
 def _prime(device) -> None:
     """Make C++ look up what it calls by name while those names are ours; see `door.runtime`."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from bedrax.autodiff.checkpointing import plan
+from bedrax.autodiff.checkpointing import log_plan, plan
 from bedrax.autodiff.dependence import dependents
+from bedrax.autodiff.flags import log_checkpoint_residuals
 from bedrax.autodiff.forward import jvp_jaxpr, jvp_program
 from bedrax.autodiff.linearization import linearize_jaxpr, split_jaxpr, split_rules, transpose_jaxpr
 from bedrax.autodiff.tables import (
@@ -117,6 +118,8 @@ _transpose(p.remat_p)
 def _remat_linearize(primals, tangents, *, jaxpr, prevent_cse, differentiated, policy, **params):
     """Run the program, keeping only what the policy saves; the linear part recomputes the rest."""
     split = plan(jaxpr, flags(tangents), policy, prevent_cse)
+    if log_checkpoint_residuals.value:
+        log_plan(split)
     kept = run(split.forward, *primals)
     results, saved = kept[: split.num_out], kept[split.num_out :]
     if not any(split.active_out):

@@ -5,6 +5,7 @@ from bedrax.pallas import (
     MemorySpace as MemorySpace, Slice as Slice, Squeezed as Squeezed, align_to as align_to,
     broadcast_to as broadcast_to, cdiv as cdiv, debug_check as debug_check, debug_print as debug_print,
     ds as ds, dslice as dslice, empty as empty, empty_like as empty_like, empty_ref_like as empty_ref_like,
+    enable_debug_checks as enable_debug_checks,
     loop as loop, multiple_of as multiple_of, next_power_of_2 as next_power_of_2,
     no_block_spec as no_block_spec, num_programs as num_programs, pallas_call as pallas_call,
     program_id as program_id, reciprocal as reciprocal, run_scoped as run_scoped, run_state as run_state,

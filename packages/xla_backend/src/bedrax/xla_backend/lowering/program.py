@@ -7,6 +7,7 @@ alive. `inline` appends the equations of a jaxpr to a block, and `LoweringContex
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,7 +18,7 @@ from bedrax.core.exact import exact_items
 from bedrax.core.ir import Jaxpr, Literal
 from bedrax.core.staging import trace_to_jaxpr
 from bedrax.lax import element_types
-from bedrax.xla_backend import tables
+from bedrax.xla_backend import flags, tables
 from bedrax.xla_backend.lowering import hints, types
 from bedrax.xla_backend.lowering.build import Block, array_constant
 from bedrax.xla_backend.lowering.custom_calls import Caller
@@ -230,6 +231,12 @@ def _lowering_bug(ctx: LoweringContext, error) -> Exception:
 _locations: dict[Any, Any] = {}
 
 
+@config.on_change
+def _forget_locations(name: str, _: config.Flag) -> None:
+    if name == flags.hlo_source_file_canonicalization_regex.name:
+        _locations.clear()
+
+
 def _location(prim, called: Any, source_info) -> Any:
     """Where in the user's code an equation comes from, under the name of the primitive and of what it calls."""
     if source_info is None:
@@ -248,6 +255,8 @@ def _location(prim, called: Any, source_info) -> Any:
             if len(source_info) > 2 and source_info[2]:
                 name = f"{source_info[2]}/{name}"
             file, line, _, column, *_ = source.position_of(source_info[:2])
+            if unwanted := flags.hlo_source_file_canonicalization_regex.value:
+                file = re.sub(unwanted, "", file)
             child = ir.Location.file(file, line, column, _context)
         found = _locations[key] = (ir.Location.name(name, child, _context), code)
     return found[0]

@@ -1,0 +1,10 @@
+"""Options of differentiation."""
+
+from bedrax.core.config import flag
+
+disable_bwd_checks = flag(
+    "jax_disable_bwd_checks", False, "what the bwd rules of custom_vjp return is passed on as it is, whatever its type",
+    keyed=True)  # fmt: skip
+log_checkpoint_residuals = flag(
+    "jax_log_checkpoint_residuals", False, "log at WARNING what a checkpointed function saves for its backward pass"
+)
