@@ -36,7 +36,10 @@ def uninterrupted(function: Callable[[], T]) -> T:
             outcome.append((None, error))
 
     thread = threading.Thread(target=call)
-    thread.start()
+    try:
+        thread.start()
+    except RuntimeError:  # there are no threads: in a browser, or at the end of the process
+        return function()
     thread.join()
     [(value, error)] = outcome
     if error is not None:
