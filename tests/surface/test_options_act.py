@@ -138,6 +138,13 @@ def with_wrong_cotangent():
     return raised(lambda: str(jax.grad(lambda x: f(x).sum())(X).dtype))
 
 
+def with_large_constant():
+    table = np.arange(99.0)
+    with config.overriding(jax_captured_constants_warn_bytes=8), pytest.warns(UserWarning) as found:
+        jax.jit(lambda x: lax.sin(x) + table)(1.0)
+    return "used by add at" in str(found[0].message) and "test_options_act" in str(found[0].message)
+
+
 def enter_mesh():
     with jax.make_mesh((1,), ("x",)):
         return "entered"
@@ -237,6 +244,7 @@ OBSERVED = {
     "jax_disable_jit": (True, lambda: raised(lambda: jax.jit(lambda x: float(x))(1.0)) == "ConcretizationTypeError"),
     "jax_debug_key_reuse": (True, lambda: raised(lambda: [jax.random.bits(k).shape for k in [jax.random.key(0)] * 2])),
     "jax_captured_constants_warn_bytes": (8, lambda: warned(lambda: jax.jit(lambda x: x + np.arange(99.0))(1.0))),
+    "jax_captured_constants_report_frames": (1, with_large_constant),
     "jax_threefry_partitionable": (False, lambda: jax.random.bits(jax.random.key(0), (4,)).tolist()),
 }  # fmt: skip
 

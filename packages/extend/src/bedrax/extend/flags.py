@@ -49,7 +49,7 @@ INERT: dict[str, tuple[tuple, ...]] = {
     "an operation's location is the user's line, in full": (
         ("jax_include_full_tracebacks_in_locations", True), ("jax_traceback_in_locations_limit", 100),
         ("jax_source_url_schema", None), ("jax_tracer_error_num_traceback_frames", 5),
-        ("jax_captured_constants_report_frames", 0), ("jax_compiler_detailed_logging_min_ops", 10),
+        ("jax_compiler_detailed_logging_min_ops", 10),
         ("jax_send_traceback_to_runtime", "off", {"choices": ("off", "on", "full")}),
     ),
     "errors raised by Python callbacks always reach the caller": (

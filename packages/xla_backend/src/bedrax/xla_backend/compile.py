@@ -207,13 +207,30 @@ def _dump(jaxpr: Jaxpr, module: Any, name: str) -> None:
         (folder / f"{file}.jaxpr").write_text(jaxpr.pretty_print(source_info=where, name_stack=where))
 
 
+def _uses_of_constants(jaxpr: Jaxpr) -> str:
+    """For each constant, the largest first, a line that says where it is used first; if that is wanted."""
+    if not flags.captured_constants_report_frames.value:
+        return ""
+    users: dict[Any, Any] = {}
+    for eqn in jaxpr.eqns:
+        for v in eqn.invars:
+            users.setdefault(v, eqn)
+    sizes = [(getattr(c, "nbytes", 0), v) for v, c in zip(jaxpr.constvars, jaxpr.consts, strict=True)]
+    return "".join(
+        f"\n  {v.aval.short()}, {size:,} bytes, used by {users[v].primitive} at {source.describe(users[v].source_info)}"
+        for size, v in sorted(sizes, key=lambda pair: -pair[0])
+        if v in users
+    )
+
+
 def _warn_of_large_constants(jaxpr: Jaxpr, name: str) -> None:
     limit = flags.captured_constants_warn_bytes.value
     if limit >= 0:
         size = sum(getattr(c, "nbytes", 0) for c in jaxpr.consts)
         if size > limit:
             warnings.warn(
-                f"{name} captures {size:,} bytes of constants: pass large arrays as arguments",
+                f"{name} captures {size:,} bytes of constants: pass large arrays as arguments"
+                + _uses_of_constants(jaxpr),
                 stacklevel=source.stacklevel(),
             )
 

@@ -74,6 +74,9 @@ embedded_constants_max_bytes = flag(
 captured_constants_warn_bytes = flag(
     "jax_captured_constants_warn_bytes", 2_000_000_000,
     "warn when the constants of a program are larger than this (-1: never)")  # fmt: skip
+captured_constants_report_frames = flag(
+    "jax_captured_constants_report_frames", 0,
+    "another number: that warning names each constant with the line that uses it first (the frame that is known)")  # fmt: skip
 use_shardy_partitioner = flag(
     "jax_use_shardy_partitioner", True, "programs over a mesh are partitioned by Shardy; False: by GSPMD", keyed=True
 )
