@@ -144,3 +144,20 @@ def test_large_constants_are_warned_of():
         jit(lambda x: lax.add(x, large[:10]))(large[:10])
     with flags.captured_constants_warn_bytes(-1):
         jit(lambda x: lax.mul(x, large))(large)
+
+
+@pytest.mark.parametrize(
+    "flag, wrong, right",
+    [
+        (flags.pjrt_client_create_options, ["a", 3, ";"], ["a:1;b:2", {"a": 1}, None]),
+        (flags.cuda_visible_devices, ["a", 3, "", "1,"], ["0", "1, 2", "all"]),
+        (flags.dump_ir_modes, ["jaxpr_html", 3, ""], ["jaxpr", "jaxpr, stablehlo"]),
+        (flags.hlo_source_file_canonicalization_regex, ["(", 3], ["a.*", None]),
+    ],
+)
+def test_values_that_mean_nothing_are_refused(flag, wrong, right):
+    for value in wrong:
+        with pytest.raises(ValueError, match=flag.name):
+            flag.validate(value)
+    for value in right:
+        assert flag.validate(value) == value

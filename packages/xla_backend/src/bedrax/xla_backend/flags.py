@@ -1,8 +1,18 @@
 """Options of devices, compilation and the compilation cache."""
 
+import re
 from collections.abc import Mapping
 
 from bedrax.core.config import Flag, flag
+
+
+def _is_pattern(text: str) -> bool:
+    try:
+        re.compile(text)
+    except re.error:
+        return False
+    return True
+
 
 _GUARD = ("allow", "log", "disallow", "log_explicit", "disallow_explicit")
 _LEVELS = ("UNKNOWN", "O0", "O1", "O2", "O3")
@@ -52,7 +62,7 @@ cuda_visible_devices, rocm_visible_devices, oneapi_visible_devices = map(_visibl
 visible_devices = {"cuda": cuda_visible_devices, "rocm": rocm_visible_devices, "oneapi": oneapi_visible_devices}
 pjrt_client_create_options = flag(
     "jax_pjrt_client_create_options", None, "more options for the clients of plugins: 'name:value;name:value', or a mapping",
-    kind=object, check=lambda given: isinstance(given, Mapping) or all(":" in o for o in given.split(";")))  # fmt: skip
+    kind=object, check=lambda given: isinstance(given, Mapping) or (isinstance(given, str) and all(":" in o for o in given.split(";"))))  # fmt: skip
 sort_devices_by_process_index = flag(
     "jax_sort_devices_by_process_index",
     True,
@@ -102,7 +112,8 @@ include_debug_info_in_dumps = flag(
 )
 hlo_source_file_canonicalization_regex = flag(
     "jax_hlo_source_file_canonicalization_regex", None,
-    "a regular expression: what it matches is left out of the names of files in locations")  # fmt: skip
+    "a regular expression: what it matches is left out of the names of files in locations", kind=object,
+    check=lambda text: isinstance(text, str) and _is_pattern(text))  # fmt: skip
 
 # The compilation cache on disk.
 enable_compilation_cache = flag(
