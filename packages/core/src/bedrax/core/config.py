@@ -100,18 +100,19 @@ class Flag:
       kind: bool, int, float, str, or object (any hashable value).
       choices: the values a str flag is restricted to, or None.
       keyed: whether it is part of the trace context.
-      inert: if not None, why this flag is accepted but changes nothing here.
+      inert: why this flag has no effect, or None. It may depend on what is installed.
       settled: if not None, why the global value cannot be changed any more.
       users_only: whether it speaks of users' code: it has its default where a rule of ours is traced.
     """
 
-    __slots__ = ("name", "default", "kind", "choices", "optional", "keyed", "help", "inert", "check", "settled", "users_only", "_global",
+    __slots__ = ("name", "default", "kind", "choices", "optional", "keyed", "help", "_inert", "check", "settled", "users_only", "_global",
                  "_overrides", "__name__")  # fmt: skip
 
     def __init__(self, name: str, default: Any, help: str, *, kind: type | None = None, choices: tuple = (),
-                 optional: bool | None = None, keyed: bool = False, inert: str | None = None,
+                 optional: bool | None = None, keyed: bool = False,
+                 inert: str | Callable[[], str | None] | None = None,
                  check: Callable[[Any], bool] | None = None, users_only: bool = False):  # fmt: skip
-        if keyed and inert is not None:
+        if keyed and isinstance(inert, str):
             raise ValueError(f"{name} changes nothing, so it cannot be part of the trace context")
         self.name = name
         self.default = default
@@ -120,7 +121,7 @@ class Flag:
         self.optional = default is None if optional is None else optional
         self.keyed = keyed
         self.help = help
-        self.inert = inert
+        self._inert = inert
         self.check = check
         self.users_only = users_only
         self.settled: str | None = None
@@ -130,6 +131,11 @@ class Flag:
         text = os.environ.get(self.env)
         if text is not None:
             self._global = self._from_text(text, f"the environment variable {self.env}")
+
+    @property
+    def inert(self) -> str | None:
+        """Why this flag has no effect, or None if it has one."""
+        return self._inert() if callable(self._inert) else self._inert
 
     @property
     def env(self) -> str:
@@ -161,7 +167,7 @@ class Flag:
         value = self.validate(value)
         if self.settled is not None and value != self._global:
             raise RuntimeError(f"{self.name} cannot become {value!r} any more: {self.settled}")
-        if self.inert is not None and value != self.default:
+        if value != self.default and self.inert is not None:
             warnings.warn(f"{self.name} has no effect: {self.inert}", UserWarning, stacklevel=3)
         with _lock:
             self._global = value
@@ -269,7 +275,7 @@ class _Override(contextlib.ContextDecorator):
 
     def __enter__(self) -> None:
         flag = self.flag
-        if flag.inert is not None and self.value != flag.default:
+        if self.value != flag.default and flag.inert is not None:
             warnings.warn(f"{flag.name} has no effect: {flag.inert}", UserWarning, stacklevel=2)
         saved = flag.local_value
         try:

@@ -28,7 +28,7 @@ from bedrax.core.passes import primitive_of
 from bedrax.lax import element_types
 from bedrax.lax.primitives.placement import reshard_p
 from bedrax.xla_backend import compilation_cache, flags, placement, platforms, room, sharding
-from bedrax.xla_backend.door import runtime
+from bedrax.xla_backend.door import runtime, versions
 from bedrax.xla_backend.door.arrays import ArrayImpl, layout_of, sharding_of
 from bedrax.xla_backend.host import check_alive
 from bedrax.xla_backend.layout import Layout
@@ -321,16 +321,20 @@ def compile_options(
         debug.xla_llvm_disable_expensive_passes = True
         debug.xla_test_all_input_layouts = False
     if not flags.compiler_enable_remat_pass.value:
-        debug.xla_disable_hlo_passes = "rematerialization"
+        # Beside the passes that XLA_FLAGS disables.
+        disabled = [name for name in debug.xla_disable_hlo_passes.split(",") if name]
+        debug.xla_disable_hlo_passes = ",".join([*disabled, "rematerialization"])
     build.optimization_level = _EFFORT[flags.optimization_level.value]
     build.memory_fitting_level = _EFFORT[flags.memory_fitting_level.value]
-    build.exec_time_optimization_effort = flags.exec_time_optimization_effort.value
-    build.memory_fitting_effort = flags.memory_fitting_effort.value
+    runtime.set_build_option(build, "exec_time_optimization_effort", flags.exec_time_optimization_effort.value)
+    runtime.set_build_option(build, "memory_fitting_effort", flags.memory_fitting_effort.value)
     options.profile_version = flags.xla_profile_version.value
     if overrides:
         pairs = []
         for name, value in overrides.items():
-            if hasattr(build, name):
+            if (why := versions.missing(name) if name in versions.CAPABILITIES else None) is not None:
+                warnings.warn(f"the compiler option {name} has no effect: {why}", UserWarning, stacklevel=2)
+            elif hasattr(build, name):
                 try:
                     setattr(build, name, value)
                 except TypeError:

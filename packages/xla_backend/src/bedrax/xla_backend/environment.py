@@ -17,7 +17,7 @@ def print_environment_info(return_string: bool = False) -> str | None:
     jax = sys.modules.get("jax")
     lines = [
         f"jax:    {getattr(jax, '__version__', 'not imported')} (Bedrax)",
-        f"jaxlib: {'.'.join(map(str, runtime.jaxlib_version))}",
+        f"jaxlib: {runtime.jaxlib_version}",
         f"numpy:  {numpy.__version__}",
         f"python: {sys.version}",
         f"device info: {devices[0].device_kind}-{len(devices)}, {len(clients.local_devices())} local devices",

@@ -14,6 +14,13 @@ def _is_pattern(text: str) -> bool:
     return True
 
 
+def _missing(capability: str) -> str | None:
+    """Why an option has no effect with the jaxlib that is installed, or None."""
+    from bedrax.xla_backend.door import versions
+
+    return versions.missing(capability)
+
+
 _GUARD = ("allow", "log", "disallow", "log_explicit", "disallow_explicit")
 _LEVELS = ("UNKNOWN", "O0", "O1", "O2", "O3")
 
@@ -95,9 +102,11 @@ memory_fitting_level = flag(
     "jax_memory_fitting_level", "O2", "effort of the compiler to fit into memory", choices=_LEVELS, keyed=True
 )
 exec_time_optimization_effort = flag(
-    "jax_exec_time_optimization_effort", 0.0, "effort of the compiler for speed, -1 to 1", keyed=True
-)
-memory_fitting_effort = flag("jax_memory_fitting_effort", 0.0, "effort of the compiler for memory, -1 to 1", keyed=True)
+    "jax_exec_time_optimization_effort", 0.0, "effort of the compiler for speed, -1 to 1", keyed=True,
+    inert=lambda: _missing("exec_time_optimization_effort"))  # fmt: skip
+memory_fitting_effort = flag(
+    "jax_memory_fitting_effort", 0.0, "effort of the compiler for memory, -1 to 1", keyed=True,
+    inert=lambda: _missing("memory_fitting_effort"))  # fmt: skip
 disable_most_optimizations = flag("jax_disable_most_optimizations", False, "compile fast instead of well", keyed=True)
 compiler_enable_remat_pass = flag(
     "jax_compiler_enable_remat_pass", True, "XLA may recompute to save memory", keyed=True

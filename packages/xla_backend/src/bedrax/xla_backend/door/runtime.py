@@ -17,6 +17,9 @@ from bedrax.pytree.engine import load_whole, uninterrupted
 
 _jax, _hlo = load_whole("jaxlib._jax"), load_whole("jaxlib._hlo")
 
+from bedrax.xla_backend.door import versions  # noqa: E402  (it looks into the module that is loaded here)
+from bedrax.xla_backend.door.versions import jaxlib_version as jaxlib_version  # noqa: E402
+
 ArrayImpl = _jax.ArrayImpl
 Client = _jax.Client
 CompileOnlyClient = _jax.CompileOnlyPyClient
@@ -53,14 +56,18 @@ TransferConnection = _jax.TransferConnection
 TransferServer = _jax.TransferServer
 start_transfer_server = _jax.start_transfer_server
 
-jaxlib_version = tuple(int(part) for part in __import__("jaxlib.version").version.__version__.split(".")[:3])
-
-_HANDLER_OPTIONS = {"_skip_checks": True} if jaxlib_version < (0, 11) else {}
+_HANDLER_OPTIONS = {"_skip_checks": True} if versions.has("result handlers with _skip_checks") else {}
 
 
 def array_result_handler(aval, sharding, committed: bool):
     """What makes an array of type `aval` of an executable's result."""
     return _jax.array_result_handler(aval, sharding, committed, **_HANDLER_OPTIONS)
+
+
+def set_build_option(build, name: str, value) -> None:
+    """Set one of the compiler's build options, unless this jaxlib lacks it (`versions.CAPABILITIES`)."""
+    if name not in versions.CAPABILITIES or versions.has(name):
+        setattr(build, name, value)
 
 
 # ---- states that C++ dispatch reads, and that are part of its cache key ----

@@ -1,0 +1,78 @@
+"""What differs between the supported versions of jaxlib, and what stands in for what is missing.
+
+Each row of `CAPABILITIES` is one capability: how it is looked up, and the answer where it is absent. No other module
+of the packages compares versions or asks jaxlib for an attribute that a supported version lacks.
+"""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from jaxlib import _jax
+from jaxlib.version import __version__ as jaxlib_version
+
+OLDEST, NEWEST = "0.10.2", "0.12.0.1"
+
+
+def parts(version: str) -> tuple[int, ...]:
+    """The numbers of a version: ``"0.12.0.1"`` is ``(0, 12, 0, 1)``."""
+    return tuple(int(part) for part in version.split("+")[0].split(".") if part.isdigit())
+
+
+class Capability(NamedTuple):
+    """Something that not every supported jaxlib has."""
+
+    present: Callable[[], bool]
+    otherwise: str  # the answer where it is absent
+
+
+def _has(owner: Any, name: str) -> Callable[[], bool]:
+    return lambda: hasattr(owner, name)
+
+
+def _handlers_take_skip_checks() -> bool:
+    return "_skip_checks" in (_jax.array_result_handler.__doc__ or "")
+
+
+_Build = _jax.ExecutableBuildOptions
+_NO_EFFORT = "this jaxlib has levels of effort only: {}"
+
+CAPABILITIES: dict[str, Capability] = {
+    "exec_time_optimization_effort": Capability(
+        _has(_Build, "exec_time_optimization_effort"), _NO_EFFORT.format("jax_optimization_level")
+    ),
+    "memory_fitting_effort": Capability(
+        _has(_Build, "memory_fitting_effort"), _NO_EFFORT.format("jax_memory_fitting_level")
+    ),
+    "result handlers with _skip_checks": Capability(
+        _handlers_take_skip_checks, "handlers of results check nothing, and take no such argument"
+    ),
+}
+
+
+@functools.cache
+def has(name: str) -> bool:
+    """Whether the jaxlib that is installed has a capability."""
+    return CAPABILITIES[name].present()
+
+
+def missing(name: str) -> str | None:
+    """The answer where a capability is absent; None where it is present."""
+    return None if has(name) else CAPABILITIES[name].otherwise
+
+
+def warn_if_untried() -> None:
+    """Warn if the jaxlib that is installed is newer than the newest that was tried."""
+    if parts(jaxlib_version) > parts(NEWEST):
+        warnings.warn(
+            f"jaxlib {jaxlib_version} is newer than {NEWEST}, the newest version that this release of Bedrax was tested "
+            "with; if something fails, install that one",
+            UserWarning,
+            stacklevel=2,
+        )
+
+
+warn_if_untried()
