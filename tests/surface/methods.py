@@ -15,7 +15,8 @@ import numpy as np
 APART = {
     "addressable_data", "addressable_shards", "aval", "block_until_ready", "clone", "committed", "copy_to_host_async", "delete",
     "device", "devices", "format", "global_shards", "is_deleted", "is_fully_addressable", "is_fully_replicated", "is_ready",
-    "on_device_size_in_bytes", "flat", "platform", "sharding", "to_device", "traceback", "unsafe_buffer_pointer", "at",
+    "on_device_size_in_bytes", "flat", "platform", "sharding", "to_device", "traceback", "unsafe_buffer_pointer",
+    "unsafe_raw_buffer", "at",
     "__array_module__", "__array_namespace__", "__array_priority__", "__setitem__", "__getattr__", "__slots__", "__weakref__",
     "__module__", "__annotations__", "__reduce__", "__array_function__", "__dlpack__", "__dlpack_device__", "__del__",
     "__clear_fastpath_data__", "__cuda_array_interface__", "__deepcopy__", "__copy__", "__array__", "__firstlineno__",
@@ -41,7 +42,7 @@ def member(name: str) -> Callable:
     if not callable(found):
         return lambda x: getattr(jnp.asarray(x), name)
 
-    @functools.wraps(found)
+    @functools.wraps(found, assigned=("__name__", "__doc__"))  # methods of jaxlib may have no `__qualname__`
     def method(x: Any, *args: Any, **kwargs: Any) -> Any:
         out = getattr(jnp.asarray(x), name)(*args, **kwargs)
         return f"{out}" if name in VALUES else out
