@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from bedrax.core.columns import Column
+from bedrax.core.effects import OperandEffect
 from bedrax.core.facts import cached
 from bedrax.core.ir import Eqn, Jaxpr, Literal, Var
 from bedrax.core.tables import effect_rules, programs, with_programs
@@ -20,22 +21,31 @@ def kept(values: Sequence, flags: Sequence[bool]) -> list:
     return [v for v, f in zip(values, flags, strict=True) if f]
 
 
-def dce_with(jaxpr: Jaxpr, used: Sequence[bool], keep_inputs: bool = True) -> tuple[Jaxpr, list[bool]]:
+def dce_with(
+    jaxpr: Jaxpr, used: Sequence[bool], keep_inputs: bool = True, read_after: Sequence[bool] | None = None
+) -> tuple[Jaxpr, list[bool]]:
     """Remove equations that no used result (and no effect) needs.
 
     Args:
       used: which results are wanted; the others are dropped.
       keep_inputs: keep arguments that turn out unused.
+      read_after: which arguments, if they can be written to, are read after the program. An operation that only reads or
+        writes values is removed, then, if nothing needs its results and nothing reads later what it writes. None: every
+        operation with an effect stays.
 
     Returns:
       (smaller program, which arguments it uses).
     """
     live: set[Var] = {v for v, u in zip(jaxpr.outvars, used, strict=True) if u and type(v) is not Literal}
     left: list[Eqn] = []
+    read_later = set(jaxpr.constvars)
+    if read_after is not None:
+        read_later.update(kept(jaxpr.invars, read_after))
     for eqn in reversed(jaxpr.eqns):
         wanted = [v in live for v in eqn.outvars]
-        if not any(wanted) and not eqn.effects:
+        if not any(wanted) and (not eqn.effects or (read_after is not None and _only_moves(eqn, read_later))):
             continue
+        read_later.update(eqn.invars[e.position] for e in eqn.effects if isinstance(e, OperandEffect))
         rule = None if all(wanted) else dead_code_rules.find(eqn.primitive)
         if rule is not None:
             needed, shrunk = rule(eqn, wanted)
@@ -59,6 +69,13 @@ def dce_with(jaxpr: Jaxpr, used: Sequence[bool], keep_inputs: bool = True) -> tu
             debug_info=jaxpr.debug_info,
         ),
         used_in,
+    )
+
+
+def _only_moves(eqn: Eqn, read_later: set) -> bool:
+    """Whether all effects of an equation are on values, and none changes a value that is read later."""
+    return all(
+        isinstance(e, OperandEffect) and not (e.writes and eqn.invars[e.position] in read_later) for e in eqn.effects
     )
 
 

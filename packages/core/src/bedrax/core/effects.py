@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import ClassVar
 
 
 class Effect:
@@ -23,9 +24,11 @@ class OperandEffect(Effect):
 
     Attributes:
       position: which operand; of a program, its constants count first. (`input_index` for libraries.)
+      writes: whether the value may be changed; a class says False if it is only read.
     """
 
     position: int
+    writes: ClassVar[bool] = True
 
     input_index = property(lambda self: self.position)
 

@@ -223,13 +223,24 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list:
     Args:
       jaxpr: the program.
       consts: one value per constvar (usually ``jaxpr.consts``).
-      args: one value per invar.
+      args: one value per invar. Only the order of `consts` and `args` together counts: the first values are those of the
+        constvars, wherever they stand.
 
     Returns:
       A list with one value per outvar.
+
+    Raises:
+      TypeError: there are fewer or more values than variables.
     """
-    if len(args) != len(jaxpr.invars):
-        raise TypeError(f"this jaxpr takes {len(jaxpr.invars)} arguments, {len(args)} were given")
+    if len(args) != len(jaxpr.invars) or len(consts) != len(jaxpr.constvars):
+        values = (*consts, *args)
+        count = len(jaxpr.constvars)
+        if len(values) != count + len(jaxpr.invars):
+            raise TypeError(
+                f"this jaxpr takes {count} constants and {len(jaxpr.invars)} arguments, {len(consts)} and {len(args)} were"
+                " given"
+            )
+        consts, args = values[:count], values[count:]
     env = dict(zip(jaxpr.constvars, consts, strict=True))
     env.update(zip(jaxpr.invars, args, strict=True))
     for eqn, dying in zip(jaxpr.eqns, last_uses(jaxpr), strict=True):

@@ -56,12 +56,37 @@ def trace_to_jaxpr_dynamic(
     return jaxpr, jaxpr.out_avals, jaxpr.consts
 
 
-def dce_jaxpr(jaxpr: Jaxpr, used_outputs: Sequence[bool], instantiate: bool | Sequence[bool] = False):
-    """(the program for the used results only, which arguments it needs)."""
-    smaller, used = dead_code.dce_with(jaxpr, used_outputs)
-    forced = [instantiate] * len(used) if isinstance(instantiate, bool) else list(instantiate)
-    kept = [u or f for u, f in zip(used, forced, strict=True)]
-    return smaller.replace(invars=[v for v, k in zip(smaller.invars, kept, strict=True) if k]), kept
+def _each(flags: bool | Sequence[bool], count: int) -> list[bool]:
+    return [flags] * count if isinstance(flags, bool) else list(flags)
+
+
+def dce_jaxpr(
+    jaxpr: Jaxpr, used_outputs: bool | Sequence[bool], instantiate: bool | Sequence[bool] = False,
+    live_inputs: bool | Sequence[bool] = True,
+) -> tuple[Jaxpr, list[bool]]:  # fmt: skip
+    """Remove equations that no used result needs.
+
+    Args:
+      jaxpr: the program. Its constants stay, also those that nothing uses.
+      used_outputs: which results are used; one flag stands for all.
+      instantiate: which arguments stay in any case.
+      live_inputs: of arguments that are references, which are read after the program has run. What is only written to
+        another one is removed.
+
+    Returns:
+      (the program for the used results only, which arguments it needs).
+    """
+    count = len(jaxpr.invars)
+    smaller, used = dead_code.dce_with(
+        jaxpr, _each(used_outputs, len(jaxpr.outvars)), read_after=_each(live_inputs, count)
+    )
+    kept = [u or f for u, f in zip(used, _each(instantiate, len(used)), strict=True)]
+    smaller = smaller.replace(
+        invars=[v for v, k in zip(smaller.invars, kept, strict=True) if k],
+        constvars=jaxpr.constvars,
+        consts=jaxpr.consts,
+    )
+    return smaller, kept
 
 
 dce_rules = dead_code.dead_code_rules
@@ -70,8 +95,9 @@ Val = Any
 
 
 def dce_jaxpr_consts(jaxpr: Jaxpr, used_outputs: Sequence[bool], instantiate: bool | Sequence[bool] = False) -> tuple:
-    """(the program for the used results only, which constants it needs, which arguments)."""
+    """(the program for the used results only, which constants it needs, which arguments); other constants are removed."""
     smaller, used = dce_jaxpr(jaxpr, used_outputs, instantiate)
+    smaller, _ = dead_code.dce_with(smaller, [True] * len(smaller.outvars))
     kept = {*smaller.constvars}
     return smaller, [v in kept for v in jaxpr.constvars], used
 

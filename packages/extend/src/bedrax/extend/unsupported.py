@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-_TYPES = "an operation on values of a library's types derives from HiPrimitive, and is differentiated as what it is composed of"
+_TYPES = (
+    "values of a library's types are Python objects here, which hold arrays: how these are spread, their shardings say"
+)
 
 _MESHES = (
     "kernels run one after the other here (pallas_call with interpret=True): there are no cores, and nothing to compile"
@@ -29,7 +31,7 @@ reasons: dict[str, str] = {
     **dict.fromkeys(_HINTS, "programs carry no hints for the schedulers of TPUs and GPUs; leave it out, results are the same"),
     **dict.fromkeys(_ROOFLINE, "jax.jit(f).lower(*args).compile().cost_analysis() has XLA's estimate of operations and bytes"),
     "make_error_array": "arrays are values; an error is raised where it is found",
-    **dict.fromkeys(("VJPHiPrimitive", "HiPspec"), _TYPES),
+    "HiPspec": _TYPES,
     **dict.fromkeys((*_CORES, "GridMapping", "register_lowering_rule"), _MESHES),
     "fused": "no compiler of these platforms is told what to fuse; jax.jit compiles a function as a whole",
     **dict.fromkeys(_ATTENTION, _SPLASH),
@@ -102,10 +104,3 @@ class HiPspec:
 
     def __init__(self, *args: Any, **kwargs: Any):
         raise refusal("HiPspec")
-
-
-class VJPHiPrimitive:
-    """An operation with a backward rule. Applying one raises NotImplementedError."""
-
-    def __call__(self, *args: Any) -> Any:
-        raise NotImplementedError(f"{type(self).__name__}: {_TYPES}")

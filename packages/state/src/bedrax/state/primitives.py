@@ -34,6 +34,7 @@ class ReadEffect(RefEffect):
     """The reference is read."""
 
     __slots__ = ()
+    writes = False
 
 
 class WriteEffect(RefEffect):

@@ -1,0 +1,843 @@
+"""Operations of libraries with rules of their own (`jax.experimental.hijax.HiPrim`).
+
+A library derives a class from `HiPrim`; one object is one operation with its parameters and types. A call binds `hi_call_p`,
+whose parameter `prim` is that object, with the arrays that represent the arguments (`HiType.lower_val`). Each column asks the
+object for its rule; arguments are given to it as values of their types again (`HiType.raise_val`).
+
+Needed by Flax (`nnx.variablelib`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from bedrax import pytree
+from bedrax.autodiff.forward import jvp_flat
+from bedrax.autodiff.linearization import Node, Tape
+from bedrax.autodiff.tables import (
+    Zero,
+    add_tangents,
+    has_tangent,
+    is_undefined,
+    jvp_rules,
+    linearize_rules,
+    transpose_rules,
+)  # fmt: skip
+from bedrax.batching.tables import AxisData, batch_rules, to_front
+from bedrax.batching.trace import batch_flat, batch_flat_with_aux, mapped_aval, place, unmapped_aval
+from bedrax.core.avals import AbstractValue, typeof
+from bedrax.core.dead_code import dead_code_rules
+from bedrax.core.effects import Effects
+from bedrax.core.ir import run
+from bedrax.core.staging import StagingTrace, stage_rules
+from bedrax.core.tables import effect_rules, print_rules
+from bedrax.core.tracing import Primitive, Tracer, current, entered
+from bedrax.lax.primitives.reductions import reduce_sum
+from bedrax.lax.tables import decompositions
+from bedrax.state.operations import new_ref
+
+__all__ = [
+    "GradAccum", "HiPrim", "MappingSpec", "NullAccum", "RefAccum", "VJPHiPrimitive", "ValAccum", "bdims_at_front",
+    "instantiate_zeros", "jvp_from_lin", "linearize_from_jvp", "unmap_avals", "vjp_from_jvp", "vjp_from_lin", "vmap_rule",
+]  # fmt: skip
+
+
+# ---- values of types, and the arrays that represent them
+
+
+def _is_zero(x: Any) -> bool:
+    return type(x) is Zero
+
+
+def instantiate_zeros(tangent: Any) -> Any:
+    """A tangent as a value: for `Zero` the zero of its type (`vspace_zero` of a library's own), anything else as it is."""
+    if type(tangent) is not Zero:
+        return tangent
+    aval = tangent.aval
+    if not aval.is_high:
+        return tangent.instantiate()
+    own = getattr(aval, "vspace_zero", None)
+    return own() if own is not None else aval.raise_val(*(instantiate_zeros(Zero(a)) for a in aval.lo_ty()))
+
+
+class Types(NamedTuple):
+    """The types of a tree of values.
+
+    Attributes:
+      avals: of the leaves.
+      tree: the structure.
+    """
+
+    avals: tuple[AbstractValue, ...]
+    tree: Any
+
+    @classmethod
+    def of(cls, avals: Any) -> Types:
+        leaves, tree = pytree.tree_flatten(avals)
+        return cls(tuple(leaves), tree)
+
+    @property
+    def is_high(self) -> bool:
+        return any(a.is_high for a in self.avals)
+
+    def arrays(self) -> list[AbstractValue]:
+        """The types of the arrays that represent the values."""
+        return [low for a in self.avals for low in a.lo_ty()]
+
+    def tangents(self) -> Types:
+        return Types(tuple(a.to_tangent_aval() for a in self.avals), self.tree)
+
+    def leaves(self, values: Any, what: str) -> list:
+        """The leaves of a tree of values (or `Zero`)."""
+        try:
+            return self.tree.flatten_up_to(values)
+        except (TypeError, ValueError) as e:
+            raise TypeError(f"{what}: expected values of structure {self.tree}, got {values!r}") from e
+
+    def groups(self, arrays: Sequence[Any]) -> list[list]:
+        """The arrays of each leaf."""
+        rest = iter(arrays)
+        return [[next(rest) for _ in a.lo_ty()] for a in self.avals]
+
+    def raised(self, arrays: Sequence[Any]) -> Any:
+        """The tree of values that arrays represent."""
+        return self.tree.unflatten([a.raise_val(*xs) for a, xs in zip(self.avals, self.groups(arrays), strict=True)])
+
+    def lowered(self, values: Any, what: str) -> list:
+        """The arrays of a tree of values."""
+        leaves = self.leaves(values, what)
+        return [low for a, x in zip(self.avals, leaves, strict=True) for low in a.lower_val(x)]
+
+    def raised_tangents(self, arrays: Sequence[Any]) -> Any:
+        """The tree of tangents that arrays or `Zero` represent; `Zero` where all arrays of a leaf are."""
+        return self.tree.unflatten(
+            [_raised_tangent(a, xs) for a, xs in zip(self.avals, self.groups(arrays), strict=True)]
+        )
+
+    def lowered_tangents(self, values: Any, what: str) -> list:
+        """An array or `Zero` for each array that represents a primal."""
+        leaves = self.leaves(values, what)
+        return [low for a, t in zip(self.avals, leaves, strict=True) for low in _lowered_tangent(a, t)]
+
+
+def _tangent_type(aval: AbstractValue) -> AbstractValue:
+    """The type of tangents, whose values are represented by tangents of the primal's arrays."""
+    found = aval.to_tangent_aval()
+    wanted = [low.to_tangent_aval() for low in aval.lo_ty()]
+    if aval.is_high and [(a.shape, a.dtype) for a in found.lo_ty()] != [(a.shape, a.dtype) for a in wanted]:
+        raise NotImplementedError(
+            f"tangents of values of type {aval} are of type {found}, represented by {found.lo_ty()}; here a tangent is"
+            f" represented by tangents of the arrays that represent its primal: {wanted}"
+        )
+    return found
+
+
+def _raised_tangent(aval: AbstractValue, arrays: list) -> Any:
+    if all(map(_is_zero, arrays)):
+        return Zero(aval.to_tangent_aval())
+    return _tangent_type(aval).raise_val(*map(instantiate_zeros, arrays))
+
+
+def _lowered_tangent(aval: AbstractValue, tangent: Any) -> list:
+    if tangent is None or type(tangent) is Zero:
+        return [Zero(low.to_tangent_aval()) for low in aval.lo_ty()]
+    if aval.is_high:
+        lows = _tangent_type(aval).lower_val(tangent)
+    elif not has_tangent(aval.dtype):
+        lows = [Zero(aval.to_tangent_aval())]
+    else:
+        lows = [tangent]
+    return [
+        t if low.is_array and has_tangent(low.dtype) else Zero(low.to_tangent_aval())
+        for t, low in zip(lows, aval.lo_ty(), strict=True)
+    ]
+
+
+# ---- what collects cotangents
+
+
+class GradAccum:
+    """What collects the cotangents of one argument of a backward rule.
+
+    Attributes:
+      aval: the type of the argument.
+    """
+
+    aval: AbstractValue
+
+    def accum(self, x: Any) -> None:
+        """Add a cotangent, or `Zero`."""
+        raise NotImplementedError(f"{type(self).__name__} does not define accum")
+
+    def freeze(self) -> Any:
+        """The sum: a value, or `Zero` if there was none."""
+        raise NotImplementedError(f"{type(self).__name__} does not define freeze")
+
+
+def _added(aval: AbstractValue, x: Any, y: Any) -> Any:
+    own = getattr(aval, "vspace_add", None)
+    return own(x, y) if own is not None else add_tangents(x, y)
+
+
+class ValAccum(GradAccum):
+    """A `GradAccum` that holds the sum as a value.
+
+    Args:
+      aval: the type of the argument.
+      val: what there is at first. Default: `Zero`.
+    """
+
+    def __init__(self, aval: AbstractValue, val: Any = None):
+        self.aval = aval
+        self.val = Zero(aval.to_tangent_aval()) if val is None else val
+
+    def accum(self, x: Any) -> None:
+        if x is None or type(x) is Zero:
+            return
+        self.val = x if type(self.val) is Zero else _added(self.aval.to_tangent_aval(), self.val, x)
+
+    def freeze(self) -> Any:
+        return self.val
+
+    def __repr__(self):
+        return f"ValAccum({self.aval.str_short()})"
+
+
+class RefAccum(GradAccum):
+    """A `GradAccum` that adds to a reference.
+
+    Args:
+      aval: the type of the argument.
+      ref: the reference. Default: one of zeros, made at the first cotangent.
+    """
+
+    def __init__(self, aval: AbstractValue, ref: Any = None):
+        self.aval, self.ref = aval, ref
+
+    def inst(self) -> RefAccum:
+        """Make the reference if there is none; returns the object itself."""
+        if self.ref is None:
+            self.ref = new_ref(instantiate_zeros(Zero(self.aval.to_tangent_aval())))
+        return self
+
+    def accum(self, x: Any) -> None:
+        if x is None or type(x) is Zero:
+            return
+        ref = self.inst().ref
+        ref.addupdate(x)
+
+    def freeze(self) -> Any:
+        return Zero(self.aval.to_tangent_aval()) if self.ref is None else self.ref[...]
+
+
+class NullAccum(GradAccum):
+    """A `GradAccum` of an argument that is not differentiated: it drops what it is given."""
+
+    def __init__(self, aval: AbstractValue):
+        self.aval = aval
+
+    def accum(self, x: Any) -> None:
+        return None
+
+    def freeze(self) -> Any:
+        raise TypeError(f"the argument of type {self.aval} is not differentiated: it has no cotangent to freeze")
+
+    def __repr__(self):
+        return f"NullAccum({self.aval.str_short()})"
+
+
+# ---- the operations
+
+
+class HiPrim:
+    """An operation with rules of its own; a class that derives from it is a kind of operations.
+
+    Its ``__init__`` sets three attributes and then calls ``super().__init__()``:
+
+    - `in_avals`: a tuple with the type of each argument, or a pytree of types;
+    - `out_aval`: the type of the result, or a pytree of types;
+    - `params`: a dict of hashable parameters, which are attributes of the object, too.
+
+    Two objects are equal if they are of one class and have equal types and parameters.
+
+    Rules are methods. Each is optional but `expand`; one that is needed and missing raises NotImplementedError:
+
+    - ``expand(*args) -> result``: what it computes.
+    - ``jvp(primals, tangents) -> (result, tangent)``: forward mode. Tangents may be `Zero`.
+    - ``vjp_fwd(nzs_in, *args) -> (result, residuals)`` with ``vjp_bwd_retval(residuals, cotangent) -> cotangents`` or
+      ``vjp_bwd(residuals, cotangent, *accums)``: reverse mode. `nzs_in` tells which arguments are differentiated, an accum is
+      a `GradAccum`.
+    - ``lin(nzs_in, *args) -> (result, residuals)`` with ``linearized(residuals, *tangents) -> tangent``: linearization.
+    - ``transpose(cotangent, *args)``: of an operation that is linear in the arguments for which it is given a `GradAccum`.
+    - ``batch(axis_data, args, dims) -> (result, dims of the result)``.
+    - ``dce(used_outs, live_ins) -> (used_ins, operation or None)``: what is left if only some results are used.
+    - ``staging(trace, source_info, *args) -> result``: what is recorded.
+    - ``check(*arg_types)``: refuses arguments by raising an error.
+    - ``pp_params() -> dict``: the parameters that are printed.
+    """
+
+    in_avals: tuple
+    out_aval: Any
+    params: dict[str, Any]
+    effects: Effects = frozenset()
+    skip_linearization_on_zero_tangents: bool = False
+
+    def __init__(self):
+        missing = [name for name in ("in_avals", "out_aval", "params") if not hasattr(self, name)]
+        if missing:
+            raise AttributeError(f"{type(self).__name__} sets {', '.join(missing)} before it calls super().__init__()")
+        self.inputs, self.outputs = Types.of(tuple(self.in_avals)), Types.of(self.out_aval)
+        self.in_avals_flat, self.in_tree = list(self.inputs.avals), self.inputs.tree
+        self.out_avals_flat, self.out_tree = list(self.outputs.avals), self.outputs.tree
+        self.holds_references = any(a.mutable for a in (*self.inputs.arrays(), *self.outputs.arrays()))
+        self.__dict__.update(self.params)
+
+    def _data(self) -> tuple:
+        return type(self), self.inputs, self.outputs, self.params
+
+    def __eq__(self, other: Any) -> bool:
+        return isinstance(other, HiPrim) and self._data() == other._data()
+
+    def __hash__(self) -> int:
+        return hash((type(self), self.inputs, self.outputs, tuple(sorted(self.params))))
+
+    def __repr__(self) -> str:
+        params = ", ".join(f"{k}={v}" for k, v in self.pp_params().items())
+        return f"{type(self).__name__}[{params}]" if params else type(self).__name__
+
+    def __call__(self, *args: Any) -> Any:
+        """Apply the operation to arguments of the types `in_avals`."""
+        leaves = self.inputs.leaves(tuple(args), f"{type(self).__name__} takes {len(self.in_avals)} arguments")
+        self.check(*pytree.tree_unflatten(self.in_tree, [typeof(x) for x in leaves]))
+        if self.holds_references:  # whose operations are carried out as what they are composed of
+            return self.expand(*args)
+        arrays = [low for a, x in zip(self.inputs.avals, leaves, strict=True) for low in a.lower_val(x)]
+        if self.inputs.is_high and not any(isinstance(x, Tracer) for x in arrays) and not _records():
+            return self.expand(*args)  # on the objects themselves, which it may write to
+        return self.outputs.raised(hi_call_p.bind(*arrays, prim=self))
+
+    def check(self, *arg_tys: Any) -> None:
+        """Accepts arguments of all types."""
+
+    def pp_params(self) -> dict[str, Any]:
+        """The parameters."""
+        return self.params
+
+    def _lacks(self, what: str, methods: str, more: str = "") -> NotImplementedError:
+        return NotImplementedError(f"for {what}, the class {type(self).__name__} must define {methods}{more}")
+
+    def expand(self, *args: Any) -> Any:
+        raise self._lacks("evaluation", "`expand`")
+
+    def jvp(self, primals: tuple, tangents: tuple) -> tuple:
+        raise self._lacks("forward mode (jvp)", "`jvp`", ", or set `jvp = jvp_from_lin`")
+
+    def lin(self, nzs_in: tuple, *primals: Any) -> tuple:
+        raise self._lacks("linearize", "`lin` and `linearized`", ", or set `lin, linearized = linearize_from_jvp`")
+
+    def linearized(self, residuals: Any, *tangents: Any) -> Any:
+        raise self._lacks("linearize", "`linearized`")
+
+    def vjp_fwd(self, nzs_in: tuple, /, *args: Any) -> tuple:
+        raise self._lacks(
+            "reverse mode (grad)", "`vjp_fwd`", ", or set `vjp_fwd, vjp_bwd_retval = vjp_from_jvp` (or `vjp_from_lin`)"
+        )
+
+    def vjp_bwd(self, res: Any, outgrad: Any, /, *arg_accums: Any) -> None:
+        """Adds what `vjp_bwd_retval` returns (or `vjp_bwd_retval_logs`, without the logs) to the accums."""
+        if self.defines("vjp_bwd_retval_logs"):
+            cotangents, _ = self.vjp_bwd_retval_logs(res, outgrad)
+        else:
+            cotangents = self.vjp_bwd_retval(res, outgrad)
+        self.accumulate(cotangents, arg_accums)
+
+    def accumulate(self, cotangents: Any, arg_accums: Sequence[Any]) -> None:
+        """Add a cotangent (or None) for each argument to its accums."""
+        for argument, accum, ct in zip(self.in_avals, arg_accums, _per_argument(self, cotangents), strict=True):
+            if ct is None or type(ct) is Zero:
+                continue
+            types = Types.of(argument)
+            accums = types.leaves(accum, "accums")
+            for one, x in zip(accums, types.leaves(ct, f"a cotangent of {type(self).__name__}"), strict=True):
+                one.accum(x)
+
+    def vjp_bwd_retval(self, res: Any, outgrad: Any, /) -> Any:
+        raise self._lacks("reverse mode (grad)", "`vjp_bwd` or `vjp_bwd_retval`")
+
+    def vjp_bwd_retval_logs(self, res: Any, outgrad: Any, /) -> Any:
+        raise self._lacks("reverse mode with logs", "`vjp_bwd_retval_logs`")
+
+    def transpose(self, out_ct: Any, *maybe_accums: Any) -> None:
+        raise self._lacks("transposition", "`transpose`")
+
+    def batch(self, axis_data: AxisData, args: tuple, dims: tuple) -> tuple:
+        raise self._lacks("vmap", "`batch`")
+
+    def dce(self, used_outs: Any, live_ins: Any) -> tuple:
+        """Everything is kept."""
+        return pytree.tree_map(lambda _: True, tuple(self.in_avals)), self
+
+    def staging(self, trace: Any, source_info: Any, *args: Any) -> Any:
+        """An equation of `hi_call` is recorded."""
+        arrays = self.inputs.lowered(args, type(self).__name__)
+        return self.outputs.raised(trace.record(hi_call_p, arrays, {"prim": self}))
+
+    @classmethod
+    def defines(cls, *names: str) -> bool:
+        """Whether the class has methods of its own in place of these."""
+        return all(getattr(cls, name) is not getattr(HiPrim, name) for name in names)
+
+
+class VJPHiPrimitive(HiPrim):
+    """The name that `HiPrim` had before."""
+
+
+def _per_argument(prim: HiPrim, cotangents: Any) -> tuple:
+    if not isinstance(cotangents, tuple | list) or len(cotangents) != len(prim.in_avals):
+        raise TypeError(
+            f"the backward rule of {type(prim).__name__} returns a tuple with a cotangent for each of its"
+            f" {len(prim.in_avals)} arguments, got {cotangents!r}"
+        )
+    return tuple(cotangents)
+
+
+def _records() -> bool:
+    """Whether a program is being recorded."""
+    trace: Any = current.trace
+    while trace is not None:
+        if isinstance(trace, StagingTrace):
+            return True
+        trace = trace.parent
+    return False
+
+
+# ---- the primitive of a call, and its rules. params: prim (a HiPrim)
+
+hi_call_p = Primitive("hi_call", multiple_results=True)
+
+
+@hi_call_p.abstract
+def _types(*avals, prim):
+    return prim.outputs.arrays()
+
+
+@hi_call_p.def_impl
+def _expand(*arrays, prim: HiPrim) -> list:
+    args = prim.inputs.raised(arrays)
+    return prim.outputs.lowered(prim.expand(*args), f"the result of {type(prim).__name__}.expand")
+
+
+decompositions.add(hi_call_p, _expand)
+effect_rules.add(hi_call_p, lambda *avals, prim: prim.effects)
+print_rules.add(hi_call_p, lambda params: {"prim": params["prim"]})
+
+
+@stage_rules.rule(hi_call_p)
+def _stage(trace, prim, args, params):
+    hi = params["prim"]
+    if not hi.defines("staging"):
+        return trace.record(prim, args, params)
+    out = hi.staging(trace, None, *hi.inputs.raised(args))
+    return hi.outputs.lowered(out, f"the result of {type(hi).__name__}.staging")
+
+
+@dead_code_rules.rule(hi_call_p)
+def _dce(eqn, used):
+    prim: HiPrim = eqn.params["prim"]
+    if not prim.defines("dce"):
+        return [True] * len(eqn.invars), eqn
+    wanted = prim.outputs.tree.unflatten([any(flags) for flags in prim.outputs.groups(used)])
+    live = pytree.tree_map(lambda _: True, tuple(prim.in_avals))
+    used_ins, smaller = prim.dce(wanted, live)
+    if smaller is None:
+        return [False] * len(eqn.invars), None
+    flags = prim.inputs.leaves(used_ins, f"what {type(prim).__name__}.dce says of its arguments")
+    needed = [f for f, lows in zip(flags, prim.inputs.groups(eqn.invars), strict=True) for _ in lows]
+    if smaller == prim:
+        return [True] * len(eqn.invars), eqn
+    invars = [v for v, n in zip(eqn.invars, needed, strict=True) if n]
+    kept = [v for v, u in zip(eqn.outvars, used, strict=True) if u]
+    return needed, eqn.replace(
+        invars=invars, outvars=kept, params={"prim": smaller}, effects=frozenset(smaller.effects)
+    )
+
+
+def _pair(prim: HiPrim, out: Any, tangent: Any) -> tuple[list, list]:
+    name = type(prim).__name__
+    outs = prim.outputs.lowered(out, f"the result of a rule of {name}")
+    return outs, prim.outputs.lowered_tangents(tangent, f"the tangent of the result of {name}")
+
+
+@jvp_rules.rule(hi_call_p)
+def _jvp(primals, tangents, *, prim: HiPrim):
+    out, tangent = prim.jvp(prim.inputs.raised(primals), prim.inputs.raised_tangents(tangents))
+    return _pair(prim, out, tangent)
+
+
+def _nonzeros(prim: HiPrim, tangents: Sequence[Any]) -> tuple:
+    return prim.inputs.tree.unflatten([not all(map(_is_zero, ts)) for ts in prim.inputs.groups(tangents)])
+
+
+class Residuals(NamedTuple):
+    """How residuals of a forward rule are structured: a tree of `types`, whose leaves that are no values are `fixed`."""
+
+    types: Types
+    fixed: tuple
+
+    @classmethod
+    def taken(cls, residuals: Any) -> tuple[Residuals, list]:
+        """(the structure, the arrays)."""
+        leaves, tree = pytree.tree_flatten(residuals, is_leaf=_is_zero)
+        fixed, avals, arrays = [], [], []
+        for i, x in enumerate(leaves):
+            try:
+                aval = typeof(x)
+            except TypeError:
+                fixed.append((i, x))
+                continue
+            avals.append(aval)
+            arrays += aval.lower_val(x)
+        return cls(Types(tuple(avals), tree), tuple(fixed)), arrays
+
+    def tree(self, arrays: Sequence[Any]) -> Any:
+        types, fixed = self.types, dict(self.fixed)
+        values = iter([a.raise_val(*xs) for a, xs in zip(types.avals, types.groups(arrays), strict=True)])
+        count = len(types.avals) + len(fixed)
+        return types.tree.unflatten([fixed[i] if i in fixed else next(values) for i in range(count)])
+
+
+@linearize_rules.rule(hi_call_p)
+def _linearize(primals, tangents, *, prim: HiPrim):
+    """By the rule of reverse mode, if there is one that was written for it; else by `lin`, or by `jvp`."""
+    name = type(prim).__name__
+    args, nzs = prim.inputs.raised(primals), _nonzeros(prim, tangents)
+    derived = prim.vjp_fwd.__func__ in (vjp_from_lin.vjp_fwd, vjp_from_jvp.vjp_fwd)
+    if prim.defines("vjp_fwd") and not derived:
+        out, residuals = prim.vjp_fwd(nzs, *args)
+    elif prim.defines("lin", "linearized") and prim.lin.__func__ is not linearize_from_jvp.lin:
+        out, residuals = prim.lin(nzs, *args)
+        return _pair(prim, out, prim.linearized(residuals, *prim.inputs.raised_tangents(tangents)))
+    elif prim.defines("jvp"):
+        return _jvp(primals, tangents, prim=prim)
+    else:
+        prim.vjp_fwd(nzs, *args)  # raises the error of a missing rule
+        raise AssertionError(f"{name}.vjp_fwd is missing")
+    outs = prim.outputs.lowered(out, f"the result of {name}.vjp_fwd")
+    structure, arrays = Residuals.taken(residuals)
+    pushed = list(primals) if prim.defines("jvp") or prim.defines("lin", "linearized") else []
+    live = [t for t in tangents if type(t) is not Zero]
+    moved = hi_linear_p.bind(
+        *arrays, *pushed, *live, prim=prim, residuals=structure, num_res=len(arrays), num_primals=len(pushed),
+        active=tuple(type(t) is not Zero for t in tangents),
+    )  # fmt: skip
+    wanted = [a.to_tangent_aval() for a in prim.outputs.arrays()]
+    return outs, [t if has_tangent(a.dtype) else Zero(a) for t, a in zip(moved, wanted, strict=True)]
+
+
+# ---- the linear part of a call with a rule of reverse mode. Its operands: residuals, primals (if the operation has a rule
+# that pushes tangents forward), and tangents of the arrays that are `active`.
+
+hi_linear_p = Primitive("hi_linear", multiple_results=True)
+
+
+@hi_linear_p.abstract
+def _linear_types(*avals, prim, **_):
+    return [a.to_tangent_aval() for a in prim.outputs.arrays()]
+
+
+@hi_linear_p.def_impl
+def _push(*args, prim: HiPrim, residuals, num_res, num_primals, active) -> list:
+    if not num_primals:
+        prim.lin(prim.inputs.tree.unflatten([False] * len(prim.inputs.avals)))  # raises the error of a missing rule
+    primals, live = args[num_res : num_res + num_primals], iter(args[num_res + num_primals :])
+    tangents = [next(live) if a else Zero.of(x) for a, x in zip(active, primals, strict=True)]
+    values, moved = prim.inputs.raised(primals), prim.inputs.raised_tangents(tangents)
+    if prim.defines("lin", "linearized"):
+        _, saved = prim.lin(_nonzeros(prim, tangents), *values)
+        out = prim.linearized(saved, *moved)
+    else:
+        _, out = prim.jvp(values, moved)
+    lows = prim.outputs.lowered_tangents(out, f"the tangent of the result of {type(prim).__name__}")
+    return [instantiate_zeros(t) for t in lows]
+
+
+decompositions.add(hi_linear_p, _push)
+
+
+@jvp_rules.rule(hi_linear_p, kind="composed")
+def _push_jvp(primals, tangents, **params):
+    return jvp_flat(lambda *xs: _push(*xs, **params), primals, tangents)
+
+
+@batch_rules.rule(hi_linear_p, kind="composed")
+def _push_batch(axis, args, dims, **params):
+    return batch_flat(lambda *xs: _push(*xs, **params), axis, args, dims)
+
+
+def _accums(prim: HiPrim, active: Sequence[bool]) -> list:
+    groups = prim.inputs.groups(active)
+    return [ValAccum(a) if any(flags) else NullAccum(a) for a, flags in zip(prim.inputs.avals, groups, strict=True)]
+
+
+def _collected(prim: HiPrim, accums: Sequence[Any], active: Sequence[bool]) -> list:
+    """A cotangent or None for each array that is active, None for each other one."""
+    arrays: list = []
+    for accum in accums:
+        if isinstance(accum, ValAccum):
+            found = _lowered_tangent(accum.aval, accum.freeze())
+            arrays += [None if type(ct) is Zero else ct for ct in found]
+        else:
+            arrays += [None for _ in accum.aval.lo_ty()]
+    return [ct if a else None for ct, a in zip(arrays, active, strict=True)]
+
+
+@transpose_rules.rule(hi_linear_p)
+def _pull(cts, *args, prim: HiPrim, residuals, num_res, num_primals, active):
+    accums = _accums(prim, active)
+    saved, outgrad = residuals.tree(args[:num_res]), prim.outputs.raised_tangents(cts)
+    prim.vjp_bwd(saved, outgrad, *prim.inputs.tree.unflatten(accums))
+    back = _collected(prim, accums, active)
+    return [None] * (num_res + num_primals) + [ct for ct, a in zip(back, active, strict=True) if a]
+
+
+@transpose_rules.rule(hi_call_p)
+def _transpose(cts, *args, prim: HiPrim):
+    linear = [is_undefined(x) for x in args]
+    accums = [
+        ValAccum(a) if any(map(is_undefined, xs)) else a.raise_val(*xs)
+        for a, xs in zip(prim.inputs.avals, prim.inputs.groups(args), strict=True)
+    ]
+    prim.transpose(prim.outputs.raised_tangents(cts), *prim.inputs.tree.unflatten(accums))
+    filled = [x if isinstance(x, ValAccum) else NullAccum(a) for x, a in zip(accums, prim.inputs.avals, strict=True)]
+    return _collected(prim, filled, linear)
+
+
+@batch_rules.rule(hi_call_p)
+def _batch(axis, args, dims, *, prim: HiPrim):
+    if prim.inputs.is_high or prim.outputs.is_high:  # by what it is composed of
+        return batch_flat(lambda *xs: _expand(*xs, prim=prim), axis, args, dims)
+    out, out_dims = prim.batch(axis, prim.inputs.tree.unflatten(args), prim.inputs.tree.unflatten(dims))
+    outs = prim.outputs.lowered(out, f"the result of {type(prim).__name__}.batch")
+    return outs, _spread(out_dims, prim.out_aval)
+
+
+# ---- rules that follow from others
+
+
+@dataclass(frozen=True)
+class _Tangents:
+    """Which arguments are differentiated; a leaf of residuals that is no value."""
+
+    nzs: tuple
+
+    def split(self, prim: HiPrim, trees: Sequence[Any]) -> list:
+        """The arrays that represent the arguments that are differentiated, of a tree for each argument."""
+        flags = prim.inputs.leaves(self.nzs, "nzs_in")
+        rows = prim.inputs.groups(prim.inputs.lowered_tangents(tuple(trees), "tangents"))
+        return [instantiate_zeros(t) for row, f in zip(rows, flags, strict=True) if f for t in row]
+
+    def joined(self, prim: HiPrim, arrays: Sequence[Any]) -> tuple:
+        """The opposite of `split`: `Zero` for the other arguments."""
+        rest = iter(arrays)
+        flags = prim.inputs.leaves(self.nzs, "nzs_in")
+        lows = [next(rest) if f else Zero(low.to_tangent_aval())
+                for f, a in zip(flags, prim.inputs.avals, strict=True) for low in a.lo_ty()]  # fmt: skip
+        return prim.inputs.raised_tangents(lows)
+
+    def types(self, prim: HiPrim) -> list:
+        flags = prim.inputs.leaves(self.nzs, "nzs_in")
+        return [low.to_tangent_aval() for f, a in zip(flags, prim.inputs.avals, strict=True) if f for low in a.lo_ty()]
+
+
+@dataclass(frozen=True, eq=False)
+class _LinearProgram:
+    """A linear program ``residuals, tangents of the arguments that are differentiated -> tangents of the results``.
+
+    Attributes:
+      tangents: which arguments are differentiated.
+      program: the program.
+      moving: which arrays of the results have a tangent.
+    """
+
+    tangents: _Tangents
+    program: Any
+    moving: tuple[bool, ...]
+
+    def __call__(self, prim: HiPrim, saved: Sequence[Any], tangents: Sequence[Any]) -> Any:
+        rest = iter(run(self.program, *saved, *self.tangents.split(prim, tangents)))
+        lows = [next(rest) if m else Zero(a.to_tangent_aval())
+                for m, a in zip(self.moving, prim.outputs.arrays(), strict=True)]  # fmt: skip
+        return prim.outputs.raised_tangents(lows)
+
+
+def _on_tape(prim: HiPrim, tangents: _Tangents, fun: Callable) -> tuple[Tape, list, Any]:
+    """Run a function of tangents with nodes for them: (tape, nodes, what the function returned)."""
+    tape = Tape(current.trace)
+    nodes = [Node(tape, a) for a in tangents.types(prim)]
+    with entered(tape):
+        return tape, nodes, fun(tangents.joined(prim, nodes))
+
+
+def _lin_from_jvp(self: HiPrim, nzs_in: tuple, *primals: Any) -> tuple:
+    """The result, and the linear program of the tangent with its residuals, by the rule `jvp`."""
+    which = _Tangents(nzs_in)
+    tape, nodes, (out, tangent) = _on_tape(self, which, lambda tangents: self.jvp(primals, tangents))
+    moved = self.outputs.lowered_tangents(tangent, f"the tangent of the result of {type(self).__name__}")
+    moving = tuple(type(t) is not Zero for t in moved)
+    program, saved = tape.to_jaxpr(nodes, [t for t in moved if type(t) is not Zero])
+    return out, (_LinearProgram(which, program, moving), saved)
+
+
+def _linearized_from_jvp(self: HiPrim, residuals: Any, *tangents: Any) -> Any:
+    program, saved = residuals
+    return program(self, saved, tangents)
+
+
+def _vjp_fwd_from_jvp(self: HiPrim, nzs_in: tuple, *primals: Any) -> tuple:
+    out, residuals = _lin_from_jvp(self, nzs_in, *primals)
+    return out, (_Tangents(nzs_in), residuals)
+
+
+def _vjp_fwd_from_lin(self: HiPrim, nzs_in: tuple, *primals: Any) -> tuple:
+    out, residuals = self.lin(nzs_in, *primals)
+    return out, (_Tangents(nzs_in), residuals)
+
+
+def _transposed(self: HiPrim, linearized: Callable, which: _Tangents, cotangent: Any) -> tuple:
+    """Cotangents of the arguments, by reading a linear function of their tangents backwards."""
+    tape, nodes, tangent = _on_tape(self, which, linearized)
+    moved = self.outputs.lowered_tangents(tangent, f"the tangent of the result of {type(self).__name__}")
+    cts = self.outputs.lowered_tangents(cotangent, "a cotangent")
+    return which.joined(self, tape.backward(moved, cts, nodes))
+
+
+def _bwd_from_jvp(self: HiPrim, res: Any, outgrad: Any, /) -> tuple:
+    which, residuals = res
+    return _transposed(self, lambda ts: _linearized_from_jvp(self, residuals, *ts), which, outgrad)
+
+
+def _bwd_from_lin(self: HiPrim, res: Any, outgrad: Any, /) -> tuple:
+    which, residuals = res
+    return _transposed(self, lambda ts: self.linearized(residuals, *ts), which, outgrad)
+
+
+class _LinRules(NamedTuple):
+    lin: Callable
+    linearized: Callable
+
+
+class _VJPRules(NamedTuple):
+    vjp_fwd: Callable
+    vjp_bwd_retval: Callable
+
+
+# To be assigned in a class: ``lin, linearized = linearize_from_jvp``, and so on.
+linearize_from_jvp = _LinRules(_lin_from_jvp, _linearized_from_jvp)
+vjp_from_jvp = _VJPRules(_vjp_fwd_from_jvp, _bwd_from_jvp)
+vjp_from_lin = _VJPRules(_vjp_fwd_from_lin, _bwd_from_lin)
+
+
+def jvp_from_lin(self: HiPrim, primals: tuple, tangents: tuple) -> tuple:
+    """The rule `jvp` that follows from `lin` and `linearized`; assigned in a class: ``jvp = jvp_from_lin``.
+
+    Args:
+      primals, tangents: a tuple each, with an entry for each argument. Tangents may be `Zero`.
+
+    Returns:
+      (result, tangent of the result).
+    """
+    nonzeros = self.inputs.tree.unflatten(
+        [type(t) is not Zero for t in self.inputs.leaves(tuple(tangents), "tangents")]
+    )
+    out, residuals = self.lin(nonzeros, *primals)
+    return out, self.linearized(residuals, *tangents)
+
+
+# ---- for rules of batching
+
+
+class MappingSpec:
+    """How a value of a library's type is mapped, in place of the number of an axis; libraries derive from it."""
+
+
+def bdims_at_front(axis_data: AxisData, args: Sequence[Any], dims: Sequence[int | None]) -> tuple:
+    """Batches whose mapped axis comes first; what is not mapped is repeated.
+
+    Args:
+      axis_data: as a rule `batch` gets it.
+      args: arrays.
+      dims: the mapped axis of each, or None.
+    """
+    return tuple(to_front(x, d, axis_data.size) for x, d in zip(args, dims, strict=True))
+
+
+def unmap_avals(axis_data: AxisData, avals: Any, dims: Any) -> Any:
+    """The types of batches, for the types of elements.
+
+    Args:
+      axis_data: as a rule `batch` gets it.
+      avals: a tree of types.
+      dims: a tree of the same structure: where the mapped axis is (an int), or None.
+    """
+    leaves, tree = pytree.tree_flatten(avals)
+    axes = tree.flatten_up_to(dims)
+    return tree.unflatten([unmapped_aval(axis_data.size, d, a) for a, d in zip(leaves, axes, strict=True)])
+
+
+def vmap_rule(axis_data: AxisData, f: Callable, in_axes: Any, out_axes: Any, *, sum_match: bool = False) -> Callable:
+    """A function on batches, as a rule `batch` needs it.
+
+    Args:
+      axis_data: as the rule gets it; collectives over its name work in `f`.
+      f: takes and returns trees of arrays or `Zero`.
+      in_axes, out_axes: axes (int) or None, or trees of them that are prefixes of the arguments and of the result.
+      sum_match: sum a result whose entry in `out_axes` is None over the mapped axis.
+
+    Returns:
+      ``(*batches) -> batches``.
+    """
+
+    def mapped(*args: Any) -> Any:
+        leaves, tree = pytree.tree_flatten(args, is_leaf=_is_zero)
+        axes = _spread(in_axes, args)
+        zeros = {
+            i: Zero(mapped_aval(x.aval, d)) for i, (x, d) in enumerate(zip(leaves, axes, strict=True)) if _is_zero(x)
+        }
+        values = [x for x in leaves if not _is_zero(x)]
+        dims = [d for x, d in zip(leaves, axes, strict=True) if not _is_zero(x)]
+
+        def flat(*xs):
+            rest = iter(xs)
+            given = [zeros[i] if i in zeros else next(rest) for i in range(len(leaves))]
+            outs, out_tree = pytree.tree_flatten(f(*tree.unflatten(given)), is_leaf=_is_zero)
+            return [x for x in outs if not _is_zero(x)], (outs, out_tree)
+
+        vals, found, (outs, out_tree) = batch_flat_with_aux(flat, axis_data, values, dims)
+        out = out_tree.unflatten([x if _is_zero(x) else (0,) for x in outs])
+        wanted = _spread(out_axes, out, lambda x: _is_zero(x) or x == (0,))
+        rest = iter(zip(vals, found, strict=True))
+        placed = [
+            Zero(unmapped_aval(axis_data.size, w, x.aval)) if _is_zero(x) else _left(*next(rest), w)
+            for x, w in zip(outs, wanted, strict=True)
+        ]
+        return out_tree.unflatten(placed)
+
+    def _left(x, dim, wanted):
+        if wanted is None and dim is not None and sum_match:
+            return reduce_sum(x, (dim,))
+        return place(x, dim, wanted, axis_data.size)
+
+    return mapped
+
+
+def _spread(axes: Any, tree: Any, is_leaf: Callable = _is_zero) -> list:
+    """One axis or None per leaf of a tree, of a prefix of it."""
+    spread: list = []
+
+    def add(axis, part):
+        spread.extend([axis] * len(pytree.tree_leaves(part, is_leaf=is_leaf)))
+
+    pytree.tree_map(add, axes, tree, is_leaf=lambda d: d is None or type(d) is int)
+    return spread
