@@ -39,6 +39,57 @@ def refuses(action, *words):
 """
 
 PROGRAMS = {
+    "no collectives": """
+        # what is refused, and what is not, is what upstream 0.12.0.1 answers
+        from bedrax.parallel import no_collectives, shard_map
+        from bedrax.parallel.explicit import ForbiddenCollectiveError
+        over = lambda spec_in, spec_out, f: shard_map(f, in_specs=spec_in, out_specs=spec_out)
+        rows = put(M, "x", None)
+        cases = {  # function, operands, the axes over which it needs a collective
+            "sum": (lambda a: jnp.sum(a), (A,), "xy"), "rows": (lambda a: jnp.sum(a, 0), (A,), "x"),
+            "columns": (lambda a: jnp.max(a, 1), (A,), "y"), "argmax": (lambda a: jnp.argmax(a, 0), (A,), "x"),
+            "gather": (lambda a: reshard(a, P(None, "y")), (A,), "x"), "swap": (lambda a: reshard(a, P("y", "x")), (A,), "xy"),
+            "cut": (lambda a: reshard(a, P("x", "y")), (B,), ""), "add": (lambda a: a + a.mean(), (v,), "x"),
+            "transpose": (lambda a: a.T * 2, (A,), ""), "slice": (lambda a: a[:4], (A,), ""),
+            "product": (lambda a, b: a @ b, (put(M, "x"), put(M)), ""),
+            "contraction": (lambda a, b: jnp.dot(a, b, out_sharding=P("x", None)), (A, put(M, "y")), "y"),
+            "einsum": (lambda a, b: jnp.einsum("ij,jk->ik", a, b, out_sharding=P("x", None)), (A, put(M, "y")), "y"),
+            "of rows": (lambda a, b: jnp.dot(a, b, out_sharding=P()), (put(M, None, "x"), B), "x"),
+            "moved": (lambda a, b: jnp.dot(a, b, out_sharding=P(None, "x")), (put(M, "x"), put(M)), "x"),
+            "index": (lambda a: a.at[jnp.array([0, 1])].get(out_sharding=P()), (A,), "xy"),
+            "reshape": (lambda a: lax.reshape(a, (64,), out_sharding=P()), (A,), "xy"),
+            "gradient": (grad(lambda a: (a * a).sum()), (A,), "xy"),
+            "psum": (over(P("x", "y"), P(None, "y"), lambda b: lax.psum(b, "x")), (A,), "x"),
+            "inside a loop": (over(P("x", "y"), P("x", "y"), lambda b: lax.fori_loop(
+                0, 2, lambda i, c: lax.ppermute(c, "y", [(0, 1), (1, 0), (2, 3), (3, 2)]), b)), (A,), "y"),
+            "index of a device": (over(P("x", "y"), P("x", "y"), lambda b: b + lax.axis_index("x")), (A,), ""),
+            "vmap": (over(P("x", "y"), P("x", "y"), vmap(lambda r: r - lax.psum(r, "i"), axis_name="i")), (A,), ""),
+        }
+        with set_mesh(mesh):
+            for name, (f, operands, axes) in cases.items():
+                whole = xla.jit(f)(*operands)  # a program that is kept
+                for axis in "xy":
+                    for run in (xla.jit(f), f):
+                        if name in ("gradient", "index", "slice") and run is f:
+                            continue
+                        try:
+                            with no_collectives({axis}):
+                                out = run(*operands)
+                        except ForbiddenCollectiveError as error:
+                            assert axis in axes and repr(axis) in str(error), (name, axis, error)
+                        else:
+                            assert axis not in axes, (name, axis)
+                            np.testing.assert_allclose(out, whole, rtol=1e-5)
+            with no_collectives({"x"}), no_collectives({"y"}):
+                jnp.sum(A, 0)
+            for bad in ("x", ("x",), None):
+                try:
+                    no_collectives(bad)
+                except TypeError as error:
+                    assert "a set of names" in str(error)
+                else:
+                    raise AssertionError(bad)
+    """,
     "types": """
         assert text(A) == "f32[8@x,8@y]" and typeof(A).sharding.spec == P("x", "y")
         assert typeof(put(M)).sharding.spec == P(None, None) and text(put(M, ("x", "y"))) == "f32[8@(x,y),8]"

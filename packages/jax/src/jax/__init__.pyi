@@ -10,7 +10,8 @@ from bedrax.xla_backend import (
     process_count as process_count, process_index as process_index, process_indices as process_indices,
 )  # fmt: skip
 from bedrax.parallel import (
-    PartitionSpec as _PartitionSpec, pmap as pmap, reshard as reshard, set_mesh as set_mesh, shard_map as shard_map, smap as smap,
+    PartitionSpec as _PartitionSpec, get_abstract_mesh as get_abstract_mesh, get_mesh as get_mesh, pmap as pmap,
+    reshard as reshard, set_mesh as set_mesh, shard_map as shard_map, smap as smap, use_abstract_mesh as use_abstract_mesh,
 )  # fmt: skip
 from bedrax.pallas import ds as ds
 from bedrax.xla_backend.sharding import memory as memory

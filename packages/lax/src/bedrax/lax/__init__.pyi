@@ -107,7 +107,7 @@ from .primitives.markers import (
     create_token_p as create_token_p, dce_sink as dce_sink, dce_sink_p as dce_sink_p, hint, hint_p,
     platform_dependent as platform_dependent, platform_index_p, stage as stage, stage_p as stage_p,
 )  # fmt: skip
-from .primitives.placement import free, is_split, placed, placed_result, reshard_p, shard_alike_p
+from .primitives.placement import free, is_split, placed, placed_call, placed_result, reshard_p, shard_alike_p
 from .primitives.random_bits import (
     RandomAlgorithm as RandomAlgorithm, rng_bit_generator as rng_bit_generator,
     rng_bit_generator_p as rng_bit_generator_p, rng_uniform as rng_uniform, rng_uniform_p as rng_uniform_p,

@@ -292,14 +292,14 @@ def einsum(
         dtype, weak = dtypes.explicit_dtype(preferred_element_type, "einsum"), False
     else:
         dtype, weak = lattice.promote([v.dtype for v in avals], [v.weak_type for v in avals])
+
+    def product(*values):
+        if _dot_general is not None:
+            return lax.convert_to(_contracted(values, steps, precision, dtype, _dot_general), dtype, weak)
+        return _einsum.of(steps, canonical_precision(precision), dtype, weak)(values)
+
     values = [x for x, _ in pairs]
-    if out_sharding is not None:
-        values = [lax.free(x) for x in values]
-    if _dot_general is not None:
-        product = lax.convert_to(_contracted(values, steps, precision, dtype, _dot_general), dtype, weak)
-    else:
-        product = _einsum.of(steps, canonical_precision(precision), dtype, weak)(values)
-    return product if out_sharding is None else lax.placed(product, out_sharding)
+    return product(*values) if out_sharding is None else lax.placed_call(out_sharding, product, *values)
 
 
 @one_program(static=("steps", "precision", "dtype", "weak"))

@@ -55,7 +55,7 @@ class _Plan(NamedTuple):
 
 def _apply(plan: _Plan, a, b, x, y, precision, preferred, out_sharding=None):
     if out_sharding is not None:
-        return lax.placed(_apply(plan, lax.free(a), lax.free(b), x, y, precision, preferred), out_sharding)
+        return lax.placed_call(out_sharding, lambda a, b: _apply(plan, a, b, x, y, precision, preferred), a, b)
     dtype, weak = _result_type(x, y, preferred)
     if plan.squeeze_lhs:
         a = lax.squeeze(a, plan.squeeze_lhs)

@@ -76,7 +76,7 @@ class Update:
         x, index = _read(self.array, self.index, wrap_negative_indices)
         options = (index, mode, fill_value, indices_are_sorted, unique_indices, wrap_negative_indices)
         if out_sharding is not None:
-            read = lambda x: place(indexing.get(lax.free(x), *options), None, out_sharding)
+            read = lambda x: lax.placed_call(out_sharding, lambda x: indexing.get(x, *options), x)
             return (jit(read) if lax.is_split(x) else read)(x)  # in a program, types need not tell what arrays do
         return indexing.get(x, *options)
 

@@ -1,6 +1,6 @@
 from .explaining import explain as explain
 from .explicit import (
-    ShardingTypeError, auto_axes as auto_axes, explicit_axes as explicit_axes, reshard as reshard, sharding_rules,
+    ForbiddenCollectiveError, ShardingTypeError, auto_axes as auto_axes, explicit_axes as explicit_axes, no_collectives as no_collectives, reshard as reshard, sharding_rules,
 )  # fmt: skip
 from .mapping import shard_map as shard_map, smap as smap
 from .pmapping import pmap as pmap
@@ -10,4 +10,4 @@ from .meshes import (
     get_abstract_mesh as get_abstract_mesh, get_mesh as get_mesh, set_mesh as set_mesh,
     use_abstract_mesh as use_abstract_mesh,
 )  # fmt: skip
-from .specs import ManualAxisType as ManualAxisType, PartitionSpec as PartitionSpec
+from .specs import ManualAxisType as ManualAxisType, PartitionSpec as PartitionSpec, UnreducedKind as UnreducedKind

@@ -8,25 +8,41 @@ None stands for a type whose axes are all unsplit.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from bedrax import pytree
-from bedrax.core import executors, tables
+from bedrax.core import config, executors, passes, staging, tables
 from bedrax.core.avals import AbstractValue, aval_of
 from bedrax.core.columns import Column
+from bedrax.core.ir import Jaxpr
+from bedrax.core.tracing import pvary_p
+from bedrax.lax.primitives import collectives, placement
 from bedrax.lax.primitives.placement import free, moved, reshard_p
 from bedrax.parallel import meshes
 from bedrax.parallel.meshes import AxisType
 from bedrax.parallel.specs import PartitionSpec, axes_of
 
-__all__ = ["ShardingTypeError", "auto_axes", "explicit_axes", "reshard", "sharding_rules"]
+__all__ = [
+    "ForbiddenCollectiveError",
+    "ShardingTypeError",
+    "auto_axes",
+    "explicit_axes",
+    "no_collectives",
+    "reshard",
+    "sharding_rules",
+]
 
 
 class ShardingTypeError(Exception):
     """Values are split in ways that an operation cannot combine without being told how."""
+
+
+class ForbiddenCollectiveError(Exception):
+    """An operation needs devices to exchange values over a mesh axis for which `no_collectives` is in force."""
 
 
 class Operation:
@@ -89,6 +105,100 @@ def entries(aval: AbstractValue) -> tuple:
     sharding = getattr(aval, "split", None)
     spec = () if sharding is None else tuple(sharding.spec)
     return (*spec, *(None,) * (len(shape) - len(spec)))
+
+
+# ---- axes over which devices must not exchange values
+
+_forbidden = config.flag(
+    "no_collectives_over", frozenset(), "mesh axes over which `no_collectives` forbids collectives", kind=frozenset,
+    keyed=True,
+)  # fmt: skip
+
+
+def no_collectives(axis_names: Any) -> contextlib.AbstractContextManager:
+    """Context manager and decorator: an operation that needs a collective over some mesh axes is an error.
+
+    Types tell it, so it concerns explicit axes, and collectives by name inside `shard_map`. An inner use replaces an
+    outer one. What `jax.sharding.auto_axes` leaves to the compiler is not looked at.
+
+    Args:
+      axis_names: a set of names of mesh axes.
+
+    Raises:
+      TypeError: `axis_names` is no set.
+      ForbiddenCollectiveError: inside, when a function is traced: an operation sums over such an axis, gathers over it,
+        or moves it to another dimension.
+    """
+    if not isinstance(axis_names, set | frozenset):
+        raise TypeError(f"no_collectives takes a set of names of mesh axes, got {axis_names!r} of type {type(axis_names)}")
+    placement.before_placing = _check_placed
+    return _forbidden(frozenset(axis_names))
+
+
+def _forbid(name: str, axis: Any, what: str) -> ForbiddenCollectiveError:
+    return ForbiddenCollectiveError(
+        f"no_collectives forbids collectives over the mesh axis {axis!r}, but {name} {what}. Compute it outside of"
+        " no_collectives, or split the operand in another way before"
+    )
+
+
+def _check_kept(op: Operation, outs: Sequence[AbstractValue]) -> None:
+    """Raise if results are not split over a forbidden axis that splits an operand: its parts must be brought together."""
+    found = [entries(t) for t in outs]
+    for axis in sorted(_forbidden.value, key=str):
+        before = _dimensions(op.specs, axis)
+        after = _dimensions(found, axis)
+        if before and not after:
+            raise _forbid(op.name, axis, "has an operand that is split over it and no such result")
+        if op.name == reshard_p.name and after and before and before != after:
+            raise _forbid(op.name, axis, "moves it to another dimension")
+
+
+def _dimensions(specs: Sequence[tuple], axis: Any) -> set[int]:
+    return {d for spec in specs for d, entry in enumerate(spec) if axis in axes_of(entry)}
+
+
+def _check_placed(fun: Callable, where: Any, operands: Sequence[Any]) -> None:
+    """Raise if an operation cannot place its result without a collective over a forbidden axis.
+
+    Each forbidden axis of each operand is followed alone through the operation: it must arrive where the result is to be
+    split over it.
+    """
+    if not _forbidden.value:
+        return
+    types = [aval_of(x) for x in operands]
+    for i, aval in enumerate(types):
+        for axis in _forbidden.value.intersection(a for e in entries(aval) for a in axes_of(e)):
+            spec = PartitionSpec(*[axis if axis in axes_of(e) else None for e in entries(aval)])
+            alone = [t.update(sharding=aval.split.update(spec=spec) if j == i else None) if t.is_array else t
+                     for j, t in enumerate(types)]  # fmt: skip
+            try:
+                out = staging.program_of(lambda *xs: [fun(*xs)], alone).out_avals[0]
+            except ShardingTypeError as error:
+                raise _forbid("an operation", axis, f"places its result by {where}: {error}") from None
+            wanted = getattr(executors.get().resolve(where, "out_sharding", out), "spec", ())
+            if _dimensions([entries(out)], axis) != _dimensions([tuple(wanted)], axis):
+                raise _forbid("an operation", axis, f"places its result by {where}, which moves or gathers it")
+
+
+def check_collectives(program: Jaxpr, axes: frozenset | None = None) -> None:
+    """Raise if a program of `shard_map` has a collective over a forbidden axis."""
+    axes = _forbidden.value if axes is None else axes
+    for eqn in passes.speaking(program, tables.named_axes, tables.programs) if axes else ():
+        prim = eqn.primitive
+        if prim.family == "collectives" and prim not in (collectives.axis_index_p, pvary_p):
+            for axis in axes.intersection(tables.named_axes[prim](eqn.params)):
+                raise _forbid(prim.name, axis, "is a collective over it")
+        for use in tables.programs[prim](eqn.params):
+            check_collectives(use.program, axes - {name for name, _ in use.axes})
+
+
+def check_blocks(aval: AbstractValue, spec: PartitionSpec) -> None:
+    """Raise if an argument of `shard_map` is cut in another way than it is split, over a forbidden axis."""
+    for axis in _forbidden.value:
+        before = _dimensions([entries(aval)], axis)
+        if before and before != _dimensions([tuple(spec)], axis):
+            raise _forbid("shard_map", axis, f"has an argument of type {aval.str_short()} and cuts it by {spec}")
 
 
 # ---- rules of whole families; those of others stand in `bedrax.parallel.sharding.<family>`
@@ -167,6 +277,8 @@ sharding_rules = Column(
 def typed(prim, types: Sequence[AbstractValue], params: dict, out: Any) -> Any:
     """The types of results, with their shardings: what `Primitive.result_types` asks once some operand has one."""
     rule = sharding_rules.find(prim)
+    if prim is reshard_p and _forbidden.value and params["to"] is not placement.anywhere:
+        _check_kept(Operation(prim, types, [out], types[0].split), [out])
     if prim is reshard_p or (rule is None and tables.programs[prim](params)):
         return out  # the types of programs inside tell it
     shardings = [t.split for t in types if getattr(t, "split", None) is not None]
@@ -180,6 +292,8 @@ def typed(prim, types: Sequence[AbstractValue], params: dict, out: Any) -> Any:
                        " jax.sharding.reshard(x, P())")  # fmt: skip
     found = rule(op, **params)
     placed = [_with(op, a, spec) for a, spec in zip(outs, found, strict=True)]
+    if _forbidden.value:
+        _check_kept(op, placed)
     return placed if prim.multiple_results else placed[0]
 
 
@@ -214,9 +328,17 @@ def reshard(xs: Any, out_shardings: Any) -> Any:
         if where is not None:
             if isinstance(where, PartitionSpec) and not any(where[aval_of(x).ndim :]):
                 where = where.update(where[: aval_of(x).ndim])  # one spec for leaves of several ranks
-            x = moved(x, executors.get().resolve(where, "out_shardings of reshard", aval_of(x)))
+            to = executors.get().resolve(where, "out_shardings of reshard", aval_of(x))
+            if _forbidden.value and aval_of(x).split is not None:
+                types = [aval_of(x)]
+                _check_kept(Operation(reshard_p, types, types, types[0].split), [_moved_type(types[0], to)])
+            x = moved(x, to)
         placed.append(x)
     return pytree.tree_unflatten(tree, placed)
+
+
+def _moved_type(aval: AbstractValue, to: Any) -> AbstractValue:
+    return aval.update(sharding=to.sharding_of_type(aval))
 
 
 def _places(prefix: Any, tree) -> list:

@@ -15,7 +15,7 @@ from bedrax.core.avals import aval_of
 from bedrax.core.source import api_boundary
 from bedrax.core.staging import function_name
 from bedrax.lax.primitives.placement import moved
-from bedrax.parallel import meshes, rules  # noqa: F401  (rules: the primitive's rows)
+from bedrax.parallel import explicit, meshes, rules  # noqa: F401  (rules: the primitive's rows)
 from bedrax.parallel.meshes import AbstractMesh, AxisType, Mesh
 from bedrax.parallel.primitives import inside, manual_sizes, names_in, parts_of, shard_map_p
 from bedrax.parallel.specs import Infer, PartitionSpec, axes_of, refuse_partial_sums
@@ -151,11 +151,13 @@ def map_blocks(
     for i, (x, spec) in enumerate(zip(leaves, own, strict=True)):
         name = functools.partial(_argument, f, args, i)
         _check_spec("in_specs", spec, len(aval_of(x).shape), where, manual, name)
+        explicit.check_blocks(aval_of(x), spec)
         types.append(_block_type(aval_of(x), spec, sizes, check_vma, name))
     params = dict(mesh=where, manual=manual, check_vma=bool(check_vma))
     in_tree = pytree.tree_structure((args, {}))
     with inside(params), _mesh_inside(where, manual):
         program, consts, out_tree = staging.trace_function(f, in_tree, tuple(types))
+    explicit.check_collectives(program)
     results = tuple(out_specs(program.out_avals, out_tree))
     for i, (aval, spec) in enumerate(zip(program.out_avals, results, strict=True)):
         name = functools.partial(_result, f, out_tree, i)

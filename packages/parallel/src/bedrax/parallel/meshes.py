@@ -43,9 +43,8 @@ class AbstractDevice(collections.namedtuple("AbstractDevice", "device_kind num_c
     __slots__ = ()
 
 
-def _axis_types(types, count) -> tuple[AxisType, ...]:
-    if types is None:
-        return (AxisType.Auto,) * count
+def _axis_types(types, count, default: AxisType) -> tuple[AxisType, ...]:
+    types = default if types is None else types
     types = (types,) * count if isinstance(types, AxisType) else tuple(types)
     if len(types) != count:
         raise ValueError(f"a mesh has one of axis_types per axis name, got {types} for {count} names")
@@ -77,6 +76,7 @@ class _BaseMesh:
     manual_axes = property(lambda self: self._axes_of(AxisType.Manual))
     are_all_axes_auto = property(lambda self: all(t is AxisType.Auto for t in self.axis_types))
     are_all_axes_explicit = property(lambda self: all(t is AxisType.Explicit for t in self.axis_types))
+    are_all_axes_explicit_or_manual = property(lambda self: AxisType.Auto not in self.axis_types)
     are_all_axes_manual = property(lambda self: all(t is AxisType.Manual for t in self.axis_types))
 
     def _types_text(self):
@@ -91,7 +91,7 @@ class AbstractMesh(_BaseMesh):
 
     Args:
       axis_sizes, axis_names: one per axis.
-      axis_types: an `AxisType`, or one per axis; all `Auto` if not given.
+      axis_types: an `AxisType`, or one per axis; all `Explicit` if not given.
       abstract_device: what it would be made of.
     """
 
@@ -104,7 +104,7 @@ class AbstractMesh(_BaseMesh):
             raise ValueError(
                 f"a mesh has one size per axis name, got sizes {self.axis_sizes} for names {self.axis_names}"
             )
-        self.axis_types = _axis_types(axis_types, len(self.axis_names))
+        self.axis_types = _axis_types(axis_types, len(self.axis_names), AxisType.Explicit)
         self.abstract_device = abstract_device
         self.size = math.prod(self.axis_sizes)
         self._hash = hash((self.axis_sizes, self.axis_names, self.axis_types, abstract_device))
@@ -179,7 +179,7 @@ class Mesh(_BaseMesh, contextlib.ContextDecorator):
         array.flags.writeable = False
         self.devices = array
         self.axis_names = axis_names
-        self.axis_types = _axis_types(axis_types, len(axis_names))
+        self.axis_types = _axis_types(axis_types, len(axis_names), AxisType.Auto)
         self.axis_sizes = array.shape
         self.size = math.prod(array.shape) if array.ndim else 0
         self._flat_devices_tuple = tuple(array.flat)
@@ -346,29 +346,51 @@ def in_shape_of(abstract: AbstractMesh, mesh: Mesh) -> Mesh:
 
 
 class set_mesh:
-    """Make a mesh the current one, from now on or as a context manager."""
+    """Make a mesh the current one, from now on or as a context manager.
+
+    Attributes:
+      prev_mesh: the mesh that was current, or None.
+      prev_abstract_mesh: the abstract mesh that `use_abstract_mesh` had in force, or None.
+
+    Raises:
+      ValueError: it is no `Mesh`.
+    """
 
     def __init__(self, mesh: Mesh):
         if not isinstance(mesh, Mesh):
             raise ValueError(f"set_mesh needs a jax.sharding.Mesh, got {type(mesh)}")
-        self.saved = _meshes.value.concrete
+        self.prev_mesh, self.prev_abstract_mesh = _meshes.value.concrete, _meshes.value.abstract
         _change(concrete=mesh)
 
     def __enter__(self):
         return _meshes.value.concrete
 
     def __exit__(self, *_):
-        _change(concrete=self.saved)
+        _change(concrete=self.prev_mesh)
 
 
-@contextlib.contextmanager
-def use_abstract_mesh(mesh: AbstractMesh):
-    """Context manager: the abstract mesh in force."""
-    if not isinstance(mesh, AbstractMesh):
-        raise ValueError(f"use_abstract_mesh needs a jax.sharding.AbstractMesh, got {type(mesh)}")
-    saved = _meshes.value.abstract
-    _change(abstract=mesh)
-    try:
-        yield mesh
-    finally:
-        _change(abstract=saved)
+class use_abstract_mesh:
+    """Context manager: the abstract mesh in force, which it returns.
+
+    Attributes:
+      mesh: the abstract mesh.
+      prev: inside, the abstract mesh that was in force before, or None.
+
+    Raises:
+      ValueError: it is no `AbstractMesh`.
+    """
+
+    __slots__ = ("mesh", "prev")
+
+    def __init__(self, mesh: AbstractMesh):
+        if not isinstance(mesh, AbstractMesh):
+            raise ValueError(f"use_abstract_mesh needs a jax.sharding.AbstractMesh, got {type(mesh)}")
+        self.mesh = mesh
+
+    def __enter__(self):
+        self.prev = _meshes.value.abstract
+        _change(abstract=self.mesh)
+        return self.mesh
+
+    def __exit__(self, *_):
+        _change(abstract=self.prev)

@@ -2,7 +2,43 @@
 
 from __future__ import annotations
 
-__all__ = ["UNCONSTRAINED", "DuplicateSpecError", "ManualAxisType", "P", "PartitionSpec", "UnconstrainedPartition"]
+import enum
+
+__all__ = [
+    "UNCONSTRAINED",
+    "DuplicateSpecError",
+    "ManualAxisType",
+    "P",
+    "PartitionSpec",
+    "UnconstrainedPartition",
+    "UnreducedKind",
+]
+
+
+class UnreducedKind(enum.Enum):
+    """How the parts that an unreduced array consists of make the array: by their sum, largest or smallest elements."""
+
+    sum = enum.auto()
+    max = enum.auto()
+    min = enum.auto()
+
+
+def _kind(what: str, unreduced: frozenset, kind: UnreducedKind | None) -> UnreducedKind | None:
+    """The kind of partial values over the axes `unreduced`: a sum if not given, None if there are no such axes."""
+    if kind is None:
+        return UnreducedKind.sum if unreduced else None
+    if not isinstance(kind, UnreducedKind):
+        raise TypeError(f"{what}: unreduced_kind is a jax.sharding.UnreducedKind or None, got {kind!r} of type {type(kind)}")
+    if not unreduced:
+        raise ValueError(f"{what}: unreduced_kind is None where no axis is unreduced, got {kind}; name axes in unreduced=")
+    return kind
+
+
+def _kind_of_cotangent(what: str, reduced: frozenset, kind: UnreducedKind | None) -> UnreducedKind | None:
+    """The kind of the cotangents of values over whose axes `reduced` a reduction ran."""
+    if kind not in (None, UnreducedKind.sum):
+        raise NotImplementedError(f"{what}: the cotangent of partial values has a type for sums only, not for {kind}")
+    return UnreducedKind.sum if reduced else None
 
 
 class UnconstrainedPartition:
@@ -48,24 +84,30 @@ class PartitionSpec:
     Args:
       partitions: per dimension a mesh axis name, a tuple of them, `None` (not split), or
         `PartitionSpec.UNCONSTRAINED`. Dimensions that are not mentioned are not split.
-      unreduced: mesh axes over which the values are partial sums.
+      unreduced: mesh axes over which the values are parts, such as partial sums.
       reduced: mesh axes over which they have been summed.
+      unreduced_kind: what makes one value of the parts, an `UnreducedKind`; a sum if not given.
+
+    Raises:
+      TypeError: `unreduced_kind` is neither an `UnreducedKind` nor None.
+      ValueError: an axis is both unreduced and reduced, or there is a kind where no axis is unreduced.
     """
 
-    __slots__ = ("_hash", "_partitions", "reduced", "unreduced")
+    __slots__ = ("_hash", "_partitions", "reduced", "unreduced", "unreduced_kind")
     UNCONSTRAINED = UNCONSTRAINED
 
-    def __init__(self, *partitions, unreduced=frozenset(), reduced=frozenset()):
+    def __init__(self, *partitions, unreduced=frozenset(), reduced=frozenset(), unreduced_kind=None):
         self._partitions = tuple([_partition(p) for p in partitions])
         self.unreduced = frozenset(unreduced)
         self.reduced = frozenset(reduced)
+        self.unreduced_kind = _kind("PartitionSpec", self.unreduced, unreduced_kind)
         if self.unreduced & self.reduced:
             both = sorted(map(str, self.unreduced & self.reduced))
             raise ValueError(f"PartitionSpec: axes {both} cannot be both unreduced and reduced")
         self._hash = None
 
     partitions = property(lambda self: self._partitions)
-    _key = property(lambda self: (self._partitions, self.unreduced, self.reduced))
+    _key = property(lambda self: (self._partitions, self.unreduced, self.reduced, self.unreduced_kind))
 
     def __getitem__(self, i):
         return self._partitions[i]
@@ -84,21 +126,27 @@ class PartitionSpec:
         """How many dimensions are split like `value`."""
         return self._partitions.count(_partition(value))
 
-    def update(self, partitions=None, unreduced=None, reduced=None) -> PartitionSpec:
-        """A copy with some fields changed."""
+    def update(self, partitions=None, unreduced=None, reduced=None, unreduced_kind=None) -> PartitionSpec:
+        """A copy with some fields changed. A kind that is left without unreduced axes is left out."""
+        unreduced = self.unreduced if unreduced is None else frozenset(unreduced)
+        if unreduced_kind is None and unreduced:
+            unreduced_kind = self.unreduced_kind
         return PartitionSpec(
-            *(self._partitions if partitions is None else partitions),
-            unreduced=self.unreduced if unreduced is None else unreduced,
-            reduced=self.reduced if reduced is None else reduced,
-        )
+            *(self._partitions if partitions is None else partitions), unreduced=unreduced,
+            reduced=self.reduced if reduced is None else reduced, unreduced_kind=unreduced_kind)  # fmt: skip
 
     def to_tangent_spec(self) -> PartitionSpec:
         """The spec of tangents."""
         return self
 
     def to_ct_spec(self) -> PartitionSpec:
-        """The spec of cotangents: `reduced` and `unreduced` change places."""
-        return PartitionSpec(*self._partitions, unreduced=self.reduced, reduced=self.unreduced)
+        """The spec of cotangents: `reduced` and `unreduced` change places.
+
+        Raises:
+          NotImplementedError: the values are parts of another kind than a sum.
+        """
+        kind = _kind_of_cotangent("PartitionSpec", self.reduced, self.unreduced_kind)
+        return PartitionSpec(*self._partitions, unreduced=self.reduced, reduced=self.unreduced, unreduced_kind=kind)
 
     def to_lo(self) -> list[PartitionSpec]:
         """The specs of the arrays that represent the value: itself."""
@@ -106,17 +154,20 @@ class PartitionSpec:
 
     def __add__(self, other):
         if isinstance(other, PartitionSpec):
+            kinds = {self.unreduced_kind, other.unreduced_kind} - {None}
+            if len(kinds) > 1:
+                raise TypeError(f"{self!r} and {other!r} cannot be joined: their values are parts of different kinds")
             return PartitionSpec(
-                *self, *other, unreduced=self.unreduced | other.unreduced, reduced=self.reduced | other.reduced
-            )
+                *self, *other, unreduced=self.unreduced | other.unreduced, reduced=self.reduced | other.reduced,
+                unreduced_kind=kinds.pop() if kinds else None)  # fmt: skip
         if isinstance(other, tuple):
-            return PartitionSpec(*self, *other, unreduced=self.unreduced, reduced=self.reduced)
+            return self.update((*self, *other))
         raise NotImplementedError(f"a PartitionSpec and a {type(other).__name__} cannot be joined")
 
     def __radd__(self, other):
         if not isinstance(other, tuple):
             raise NotImplementedError(f"a {type(other).__name__} and a PartitionSpec cannot be joined")
-        return PartitionSpec(*other, *self, unreduced=self.unreduced, reduced=self.reduced)
+        return self.update((*other, *self))
 
     def __eq__(self, other):
         return isinstance(other, PartitionSpec) and self._key == other._key
@@ -130,14 +181,15 @@ class PartitionSpec:
         parts = [repr(p) for p in self._partitions]
         text = f"({parts[0]},)" if len(parts) == 1 else f"({', '.join(parts)})"
         extra = [f"{name}={_set_text(getattr(self, name))}" for name in ("unreduced", "reduced") if getattr(self, name)]
+        extra += [f"unreduced_kind={self.unreduced_kind.name}"] if self.unreduced_kind else []
         return f"P{text}" if not extra else f"P({', '.join(parts + extra)})"
 
     def __reduce__(self):
         return _make_spec, self._key
 
 
-def _make_spec(partitions, unreduced, reduced):
-    return PartitionSpec(*partitions, unreduced=unreduced, reduced=reduced)
+def _make_spec(partitions, unreduced, reduced, unreduced_kind=None):
+    return PartitionSpec(*partitions, unreduced=unreduced, reduced=reduced, unreduced_kind=unreduced_kind)
 
 
 def _set_text(names) -> str:
@@ -196,22 +248,25 @@ def refuse_partial_sums(spec: PartitionSpec, what: str = "") -> None:
 class ManualAxisType:
     """What a type says of the mesh axes that `shard_map` is manual over. Immutable.
 
-    Args (each a set of names of axes):
+    Args (the first three are sets of names of axes):
       varying: those over which the values differ.
-      unreduced: those over which the values are partial sums.
+      unreduced: those over which the values are parts, such as partial sums.
       reduced: those over which they have been summed, so that cotangents are partial sums.
+      unreduced_kind: what makes one value of the parts, an `UnreducedKind`; a sum if not given.
 
     Raises:
-      ValueError: an axis is both varying, and reduced or unreduced.
+      TypeError: a set is none, or `unreduced_kind` is neither an `UnreducedKind` nor None.
+      ValueError: an axis is both varying, and reduced or unreduced, or there is a kind where no axis is unreduced.
     """
 
-    __slots__ = ("reduced", "unreduced", "varying")
+    __slots__ = ("reduced", "unreduced", "unreduced_kind", "varying")
 
-    def __init__(self, *, varying=frozenset(), unreduced=frozenset(), reduced=frozenset()):
+    def __init__(self, *, varying=frozenset(), unreduced=frozenset(), reduced=frozenset(), unreduced_kind=None):
         for name, axes in (("varying", varying), ("unreduced", unreduced), ("reduced", reduced)):
             if not isinstance(axes, set | frozenset):
                 raise TypeError(f"ManualAxisType({name}=...) is a set of names of mesh axes, got {axes!r}")
             object.__setattr__(self, name, frozenset(axes))
+        object.__setattr__(self, "unreduced_kind", _kind("ManualAxisType", self.unreduced, unreduced_kind))
         for name in ("unreduced", "reduced"):
             if both := self.varying & getattr(self, name):
                 raise ValueError(f"ManualAxisType: the axes {sorted(both)} are both varying and {name}")
@@ -230,16 +285,26 @@ class ManualAxisType:
         return self.varying | self.unreduced
 
     def to_ct_mat(self) -> ManualAxisType:
-        """That of cotangents: what is reduced here is unreduced there, and the other way round."""
-        return ManualAxisType(varying=self.varying, unreduced=self.reduced, reduced=self.unreduced)
+        """That of cotangents: what is reduced here is unreduced there, and the other way round.
+
+        Raises:
+          NotImplementedError: the values are parts of another kind than a sum.
+        """
+        kind = _kind_of_cotangent("ManualAxisType", self.reduced, self.unreduced_kind)
+        return ManualAxisType(
+            varying=self.varying, unreduced=self.reduced, reduced=self.unreduced, unreduced_kind=kind
+        )
 
     def invarying(self, mesh) -> frozenset:
         """The manual axes of a mesh over which all devices hold the same value."""
         return frozenset(mesh.manual_axes) - self.vur
 
     def update(self, **kwargs) -> ManualAxisType:
-        """A copy with some of the sets changed."""
-        return ManualAxisType(**{**{name: getattr(self, name) for name in self.__slots__}, **kwargs})
+        """A copy with some fields changed. A kind that is left without unreduced axes is left out."""
+        fields = {**{name: getattr(self, name) for name in self.__slots__}, **kwargs}
+        if not fields["unreduced"] and "unreduced_kind" not in kwargs:
+            fields["unreduced_kind"] = None
+        return ManualAxisType(**fields)
 
     def only_varying(self) -> frozenset:
         """The varying axes, which is what types tell here.
@@ -257,15 +322,16 @@ class ManualAxisType:
         return type(other) is ManualAxisType and all(getattr(self, n) == getattr(other, n) for n in self.__slots__)
 
     def __hash__(self):
-        return hash((ManualAxisType, self.varying, self.unreduced, self.reduced))
+        return hash((ManualAxisType, self.varying, self.unreduced, self.reduced, self.unreduced_kind))
 
     def __reduce__(self):
-        return _manual_axis_type, (self.varying, self.unreduced, self.reduced)
+        return _manual_axis_type, (self.varying, self.unreduced, self.reduced, self.unreduced_kind)
 
     def __repr__(self):
         sets = [f"{name}={set(axes)}" for name in ("varying", "unreduced", "reduced") if (axes := getattr(self, name))]
+        sets += [f"unreduced_kind={self.unreduced_kind}"] if self.unreduced_kind else []
         return f"ManualAxisType({', '.join(sets)})"
 
 
-def _manual_axis_type(varying, unreduced, reduced):
-    return ManualAxisType(varying=varying, unreduced=unreduced, reduced=reduced)
+def _manual_axis_type(varying, unreduced, reduced, unreduced_kind=None):
+    return ManualAxisType(varying=varying, unreduced=unreduced, reduced=reduced, unreduced_kind=unreduced_kind)

@@ -187,7 +187,7 @@ def _inline(prim, name: str) -> None:
     sparse_rules.add(prim, lambda *values, **params: sparse_program(params[name])(*values))
 
 
-for _prim in (calls.closed_call_p, calls.core_call_p, calls.remat_p, calls.composite_p, calls.custom_partitioning_p):
+for _prim in (*calls.plain_calls, calls.remat_p, calls.composite_p, calls.custom_partitioning_p):
     _inline(_prim, "jaxpr")
 
 

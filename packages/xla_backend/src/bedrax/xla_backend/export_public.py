@@ -153,7 +153,7 @@ def _read_mesh(table: dict | None) -> AbstractMesh:
     if device is not None:
         device = AbstractDevice(device["kind"], device["cores"] or None, device["platform"])
     types = tuple([_at(t - 1, AXES, "type of mesh axis") for t in table["types"] or ()])
-    return AbstractMesh(table["sizes"] or (), table["names"] or (), types or None, abstract_device=device)
+    return AbstractMesh(table["sizes"] or (), table["names"] or (), types or AxisType.Auto, abstract_device=device)
 
 
 def _named(s: NamedSharding, mesh_index: int) -> dict:

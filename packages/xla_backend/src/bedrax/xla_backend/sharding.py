@@ -19,6 +19,7 @@ import numpy as np
 
 from bedrax.core import dims, tracing
 from bedrax.core.avals import ShapedArray
+from bedrax.core.renaming import renamed
 from bedrax.lax.primitives.placement import Memory, anywhere
 from bedrax.parallel import explicit
 from bedrax.parallel.meshes import AbstractMesh, AxisType, Mesh, get_abstract_mesh, get_mesh, mesh_of_specs
@@ -586,24 +587,25 @@ def _products(free, count, sizes):
                 yield (name, *rest)
 
 
-def make_mesh(axis_shapes: Sequence[int], axis_names: Sequence[Any], axis_types=None, *, devices=None) -> Mesh:
+@renamed(axis_shapes="axis_sizes")
+def make_mesh(axis_sizes: Sequence[int], axis_names: Sequence[Any], axis_types=None, *, devices=None) -> Mesh:
     """A mesh over the available devices, in their natural order.
 
     Args:
-      axis_shapes, axis_names: size and name of each axis.
+      axis_sizes, axis_names: size and name of each axis.
       axis_types: see `Mesh`; all `Explicit` if not given.
       devices: the devices to use; by default the first ones of the default platform.
     """
     axis_names = (axis_names,) if isinstance(axis_names, str) else tuple(axis_names)
-    count = math.prod(axis_shapes)
+    count = math.prod(axis_sizes)
     found = list(clients.devices() if devices is None else np.asarray(devices, object).flat)
     if len(found) < count:
-        raise ValueError(f"a mesh of shape {tuple(axis_shapes)} needs {count} devices, there are {len(found)}")
+        raise ValueError(f"a mesh of shape {tuple(axis_sizes)} needs {count} devices, there are {len(found)}")
     if axis_types is None:
         axis_types = (AxisType.Explicit,) * len(axis_names)
     array = np.empty(count, object)
     array[:] = found[:count]
-    return Mesh(array.reshape(tuple(axis_shapes)), axis_names, axis_types)
+    return Mesh(array.reshape(tuple(axis_sizes)), axis_names, axis_types)
 
 
 @clients.forget.append
@@ -628,5 +630,5 @@ def _prime(device) -> None:
 
 with runtime.paths_called_by_name(make_single_device_sharding, check_pspec):
     NamedSharding(
-        AbstractMesh((1,), ("x",)), PartitionSpec()
+        AbstractMesh((1,), ("x",), AxisType.Auto), PartitionSpec()
     )  # needs no device: shardings are made before there are any

@@ -39,6 +39,13 @@ def _params(prim, program: Jaxpr, like: dict) -> dict:
     return jit_params(program, like["name"], like) if prim is jit_p else {**like, "jaxpr": program}
 
 
+def _derived(prim, params: dict) -> dict:
+    """The params of a call of what is linear in a call: the compiler gets the pairs that are for derivatives."""
+    if prim is not p.xla_metadata_call_p or params["ad_metadata"] == "same":
+        return params
+    return {**params, "xla_metadata": params["ad_metadata"], "ad_metadata": "same"}
+
+
 def _jvp(prim):
     def rule(primals, tangents, **params):
         pushed, active_out = jvp_jaxpr(params["jaxpr"], flags(tangents))
@@ -56,7 +63,7 @@ def _linearize(prim):
         results = out[: lin.num_out]
         if not any(lin.active_out):
             return results, no_tangent(prim, results)
-        moved = _bind(prim, lin.linear, (*lin.residuals(primals, out), *live(tangents)), params)
+        moved = _bind(prim, lin.linear, (*lin.residuals(primals, out), *live(tangents)), _derived(prim, params))
         return results, spread(moved, lin.active_out, results)
 
     linearize_rules.add(prim, rule, "program")
@@ -67,14 +74,14 @@ def _transpose(prim):
         undefined = tuple(is_undefined(x) for x in args)
         program, leaving = transpose_jaxpr(params["jaxpr"], undefined, flags(cts))
         known = [x for x in args if not is_undefined(x)]
-        out = iter(_bind(prim, program, (*known, *live(cts)), params))
+        out = iter(_bind(prim, program, (*known, *live(cts)), _derived(prim, params)))
         here = iter(leaving)
         return [next(out) if u and next(here) else None for u in undefined]
 
     transpose_rules.add(prim, rule, "program")
 
 
-@split_rules.rule(jit_p, p.closed_call_p, p.core_call_p, kind="program")
+@split_rules.rule(jit_p, *p.plain_calls, kind="program")
 def _split(tape, prim, args, params):
     """Record the part of a call that depends on the tape; run the other part now."""
     marked = tuple(tape.owns(x) for x in args)
@@ -90,7 +97,7 @@ def _split(tape, prim, args, params):
     return [next(dependent) if d else next(others) for d in depends_out]
 
 
-for _prim in (jit_p, p.closed_call_p, p.core_call_p):
+for _prim in (jit_p, *p.plain_calls):
     _jvp(_prim)
     _linearize(_prim)
     _transpose(_prim)

@@ -22,7 +22,7 @@ def _program_rule(prim):
     batch_rules.add(prim, rule, "program")
 
 
-for _prim in (p.remat_p, p.closed_call_p, p.core_call_p):
+for _prim in (p.remat_p, *p.plain_calls):
     _program_rule(_prim)
 
 

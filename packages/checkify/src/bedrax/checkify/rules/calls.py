@@ -4,7 +4,7 @@ from bedrax.checkify.errors import Error
 from bedrax.checkify.trace import check_rules, checked
 from bedrax.core.jitting import jit_p, jit_params
 from bedrax.core.tracing import set_trace
-from bedrax.lax.primitives.calls import closed_call_p, composite_p, core_call_p, remat_p
+from bedrax.lax.primitives.calls import composite_p, plain_calls, remat_p
 
 
 def report(trace, spec, results) -> list:
@@ -30,7 +30,7 @@ def _call(prim):
         return report(trace, spec, prim.bind(*args, jaxpr=program, **params))
 
 
-for _prim in (remat_p, closed_call_p, core_call_p):
+for _prim in (remat_p, *plain_calls):
     _call(_prim)
 
 

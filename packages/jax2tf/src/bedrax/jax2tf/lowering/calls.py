@@ -10,7 +10,7 @@ from bedrax.xla_backend.lowering import modules
 tf_rules.add(jit_p, lambda ctx, *args, jaxpr, name, **_: ctx.called(jaxpr, args, name))
 
 
-@tf_rules.rule(p.closed_call_p, p.core_call_p, p.composite_p, p.custom_partitioning_p, p.remat_p)
+@tf_rules.rule(*p.plain_calls, p.composite_p, p.custom_partitioning_p, p.remat_p)
 def _call(ctx, *args, jaxpr, **_):
     return ctx.run(jaxpr, *args)
 

@@ -25,6 +25,13 @@ remat_p = holds_program("remat2")
 # params: jaxpr
 closed_call_p = holds_program("closed_call")
 core_call_p = holds_program("core_call")
+# A call that the compiler gets with pairs of texts. params: jaxpr, xla_metadata (the pairs), ad_metadata (those of calls
+# that derivatives make of it, or "same")
+xla_metadata_call_p = holds_program("xla_metadata_call")
+# Operations run in the order in which they are written. params: jaxpr, enforce, strict_in, strict_out
+program_order_p = holds_program("program_order")
+# Calls of a program and nothing else: what is made of the program by a transformation is called in the same way.
+plain_calls = (closed_call_p, core_call_p, xla_metadata_call_p, program_order_p)
 # params: jaxpr, name, version, attributes (a tuple of pairs)
 composite_p = holds_program("composite")
 # params: jaxpr, partition, infer_sharding_from_operands, propagate_user_sharding, decode_shardings, sharding_rule, in_tree,
@@ -37,7 +44,8 @@ def _closed_call_impl(*args, jaxpr, **_):
     return call_flat(jaxpr, args)
 
 
-core_call_p.def_impl(_closed_call_impl)
+for _prim in plain_calls[1:]:
+    _prim.def_impl(_closed_call_impl)
 remat_p.def_impl(_closed_call_impl)
 composite_p.def_impl(_closed_call_impl)
 custom_partitioning_p.def_impl(_closed_call_impl)

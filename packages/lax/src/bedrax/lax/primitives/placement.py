@@ -25,7 +25,7 @@ from bedrax.core.tracing import Primitive, Tracer
 
 __all__ = [
     "Memory", "anywhere", "free", "inspect_array_sharding", "inspect_sharding_p", "is_split", "moved", "placed",
-    "placed_result", "reshard_p", "shard_alike", "shard_alike_p",
+    "placed_call", "placed_result", "reshard_p", "shard_alike", "shard_alike_p",
 ]  # fmt: skip
 
 
@@ -101,6 +101,17 @@ def moved(x: Any, to: Any) -> Any:
     return reshard_p.bind(x, to=to, src=(aval.split or anywhere) if told else None)
 
 
+# `(fun, where, operands)`; set once there are axes over which devices must not exchange values.
+before_placing: Callable | None = None
+
+
+def placed_call(where: Any, fun: Callable, *operands: Any) -> Any:
+    """``fun(*operands)`` placed at `where`; inside, types do not tell how operands are split."""
+    if before_placing is not None:
+        before_placing(fun, where, operands)
+    return placed(fun(*map(free, operands)), where)
+
+
 def placed_result(where: Any, fun: Callable, *operands: Any, **params: Any) -> Any:
     """``fun(*operands, **params)`` placed at `where`; then the partitioner chooses how operands are split.
 
@@ -110,6 +121,8 @@ def placed_result(where: Any, fun: Callable, *operands: Any, **params: Any) -> A
         return fun(*operands, **params)
     if not any(map(is_split, operands)):
         return placed(fun(*operands, **params), where)
+    if before_placing is not None:
+        before_placing(functools.partial(fun, **params), where, operands)
     return _placed_program(fun, where, tuple(params.items()))(*operands)
 
 

@@ -8,9 +8,7 @@ from bedrax.numpy_backend.program_source import evaluate
 from bedrax.numpy_backend.tables import numpy_rules
 
 
-@numpy_rules.rule(
-    jit_p, p.remat_p, p.closed_call_p, p.core_call_p, p.composite_p, p.custom_partitioning_p, kind="program"
-)
+@numpy_rules.rule(jit_p, p.remat_p, *p.plain_calls, p.composite_p, p.custom_partitioning_p, kind="program")
 def _program(*args, jaxpr, **_):
     return evaluate(jaxpr, *args)
 

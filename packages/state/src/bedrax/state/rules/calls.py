@@ -5,7 +5,7 @@ from __future__ import annotations
 from bedrax.core.ir import Literal, run
 from bedrax.core.jitting import jit_p
 from bedrax.core.tracing import current, eval_trace
-from bedrax.lax.primitives.calls import closed_call_p, core_call_p, remat_p
+from bedrax.lax.primitives.calls import plain_calls, remat_p
 from bedrax.state.discharge import discharged, lends
 from bedrax.state.primitives import DischargeTrace, read_whole, write_whole
 from bedrax.state.tables import discharge_rules
@@ -36,7 +36,7 @@ def _call(prim):
     return rule
 
 
-for _prim in (closed_call_p, core_call_p, remat_p):
+for _prim in (*plain_calls, remat_p):
     discharge_rules.add(_prim, _call(_prim))
 
 

@@ -18,6 +18,11 @@ def _call(ctx, *operands, jaxpr, **_):
     return ctx.inline_jaxpr(jaxpr, *operands)
 
 
+@lowering_rules.rule(p.xla_metadata_call_p)
+def _marked_call(ctx, *operands, jaxpr, xla_metadata, **_):
+    return ctx.call_jaxpr("xla_metadata_call", jaxpr, *operands, pairs=xla_metadata)
+
+
 @lowering_rules.rule(p.remat_p)
 def _checkpoint(ctx, *operands, jaxpr, prevent_cse=True, differentiated=False, **_):
     # A recomputation must not be merged with the computation that it repeats: the barrier hides that they are equal.

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from bedrax.parallel.meshes import AbstractMesh
+from bedrax.parallel.meshes import AbstractMesh, AxisType
 from bedrax.parallel.specs import PartitionSpec
 from bedrax.xla_backend.lowering import types
 from bedrax.xla_backend.lowering.modules import operations
@@ -163,7 +163,7 @@ def _mesh(text: str) -> AbstractMesh:
             f"an exported program over the mesh {text}, which orders its devices, cannot be called"
         )
     axes = re.findall(r'"((?:[^"\\]|\\.)*)"=(\d+)', text)
-    return AbstractMesh(tuple([int(size) for _, size in axes]), tuple([name for name, _ in axes]))
+    return AbstractMesh(tuple([int(size) for _, size in axes]), tuple([name for name, _ in axes]), AxisType.Auto)
 
 
 def _text_of(op: Any, attribute: str) -> str:

@@ -329,12 +329,20 @@ class LoweringContext(Caller):
         """Append the equations of `jaxpr` here; a value per result."""
         return inline(self.block, jaxpr, operands)
 
-    def call_jaxpr(self, name: str, jaxpr: Jaxpr, *operands: Any) -> list:
-        """Call `jaxpr` as a private function of the module, made once per program; a value per result."""
+    def call_jaxpr(
+        self, name: str, jaxpr: Jaxpr, *operands: Any, pairs: Sequence[tuple[str, str]] = ()
+    ) -> list:
+        """Call `jaxpr` as a private function of the module, made once per program; a value per result.
+
+        Args:
+          pairs: what the compiler gets with the call, or with its operations if they are written here.
+        """
         program = self.program
         by_device = program.manual is not None  # what is in there belongs to one manual part, and knows its place
         if program.symbolic or by_device or any(e in effects.ordered_effects for e in jaxpr.effects):
-            return self.inline_jaxpr(jaxpr, *operands)
+            results = self.inline_jaxpr(jaxpr, *operands)
+            hints.mark_all(results, operands, pairs)
+            return results
         symbol = program._functions.get(jaxpr)
         if symbol is None:
             symbol = program._functions[jaxpr] = program.unique_symbol(name)
@@ -344,6 +352,8 @@ class LoweringContext(Caller):
         op = _create(
             "func.call", [type_of(v.aval) for v in jaxpr.outvars], operands, {"callee": types.symbol(symbol)}, None,
             0, self.location, self.block.ip)  # fmt: skip
+        if pairs:
+            hints.mark(op, pairs)
         return list(op.results)
 
     def lower_fun(self, fun: Callable, *operands: Any, avals: Sequence[Any] | None = None, **kwargs: Any) -> Any:

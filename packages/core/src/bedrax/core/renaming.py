@@ -1,0 +1,33 @@
+"""Parameters that have a new name: the old one is taken by name, with a warning."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Callable
+
+
+def renamed(**parameters: str) -> Callable[[Callable], Callable]:
+    """Decorator of a function some of whose parameters had other names.
+
+    Args:
+      parameters: the name now, by the old name. A call that uses the old name gets a DeprecationWarning, one that gives
+        both gets a TypeError.
+    """
+
+    def decorator(fun: Callable) -> Callable:
+        @functools.wraps(fun)
+        def called(*args, **kwargs):
+            for old in parameters.keys() & kwargs.keys():
+                new = parameters[old]
+                if new in kwargs:
+                    raise TypeError(f"{fun.__name__}() got {new}= and its old name {old}=: give it once, as {new}=")
+                warnings.warn(
+                    f"{fun.__name__}({old}=...) is deprecated: the parameter is called {new}", DeprecationWarning, 2
+                )
+                kwargs[new] = kwargs.pop(old)
+            return fun(*args, **kwargs)
+
+        return called
+
+    return decorator
