@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from bedrax import lax
 from bedrax.core.jitting import jit
 from bedrax.xla_backend import profiler
+from bedrax.xla_backend.door import versions
 
 
 def test_a_trace_has_the_names(tmp_path):
@@ -27,6 +29,44 @@ def test_a_trace_has_the_names(tmp_path):
         profiler.stop_trace()
 
 
+def names_of(data) -> set[str]:
+    return {e.name for plane in data.planes for line in plane.lines for e in line.events}
+
+
+def test_a_session_in_memory(tmp_path):
+    with profiler.trace() as session:
+        assert session.is_running and session.profile_data is None
+        with profiler.TraceAnnotation("first_block"):
+            lax.sin(np.float32(1))
+        for begin in (session.start, profiler.ProfileSession().start):
+            with pytest.raises(RuntimeError, match="recorded already"):
+                begin()
+    data = session.profile_data
+    assert not session.is_running and data is session.profile_data and "first_block" in names_of(data)
+    assert any(isinstance(line, profiler.ProfileLine) for plane in data.planes for line in plane.lines)
+    # it is written as it would have been, from the session and from its data
+    for what, name in ((session, "a"), (data, "b")):
+        profiler.export_profile_data(what, tmp_path, create_perfetto_trace=True, session_id=name)
+        (written,) = (tmp_path / "plugins" / "profile" / name).glob("*.xplane.pb")
+        assert "first_block" in names_of(profiler.ProfileData.from_file(str(written)))
+        events = json.loads(gzip.decompress((written.parent / "perfetto_trace.json.gz").read_bytes()))["traceEvents"]
+        assert any(e.get("name") == "first_block" for e in events)
+    assert {p.name for p in tmp_path.iterdir()} == {"plugins"}
+    with session, profiler.TraceAnnotation("second_block"):  # once more
+        pass
+    assert {"first_block", "second_block"} & names_of(session.profile_data) == {"second_block"}
+
+
+@pytest.mark.skipif(not versions.has("export of profile data"), reason=str(versions.missing("export of profile data")))
+def test_data_of_a_file_is_written(tmp_path):
+    with profiler.trace(tmp_path / "one"), profiler.TraceAnnotation("my_block"):
+        pass
+    (written,) = (tmp_path / "one").rglob("*.xplane.pb")
+    profiler.export_profile_data(profiler.ProfileData.from_file(str(written)), tmp_path / "two")
+    (again,) = (tmp_path / "two").rglob("*.xplane.pb")
+    assert "my_block" in names_of(profiler.ProfileData.from_file(str(again)))
+
+
 def test_memory(tmp_path):
     kept = jit(lambda x: x + 1)(np.ones(3, np.float32))
     assert gzip.decompress(profiler.device_memory_profile())
@@ -36,7 +76,13 @@ def test_memory(tmp_path):
 
 
 def test_what_is_refused(tmp_path):
-    with pytest.raises(NotImplementedError, match="Perfetto"):
-        profiler.start_trace(tmp_path, create_perfetto_trace=True)
+    with pytest.raises(NotImplementedError, match="create_perfetto_link"):
+        profiler.start_trace(tmp_path, create_perfetto_link=True)
+    with pytest.raises(TypeError, match="takes a ProfileSession or a ProfileData"):
+        profiler.export_profile_data(3, tmp_path)
+    with pytest.raises(RuntimeError, match="has not ended"):
+        profiler.export_profile_data(profiler.ProfileSession(), tmp_path)
+    with pytest.raises(RuntimeError, match="No profile started"):
+        profiler.ProfileSession().stop()
     with pytest.raises(ValueError, match="No active profiler server"):
         profiler.stop_server()

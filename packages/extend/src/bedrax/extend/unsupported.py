@@ -24,7 +24,7 @@ _CORES = (
 )  # fmt: skip
 _ATTENTION = ("CausalMask", "MultiHeadMask", "NumpyMask", "SegmentIds", "make_splash_mha")
 
-_HINTS = ("attr_get", "control_dep", "schedule", "scheduling_group", "xla_metadata_call")
+_HINTS = ("attr_get", "control_dep", "schedule")
 _ROOFLINE = ("register_roofline", "register_standard_roofline", "roofline", "roofline_and_grad")
 
 reasons: dict[str, str] = {
@@ -84,7 +84,7 @@ def _function(name: str) -> Callable[..., Any]:
 
 register_hlo_module_transformation = _function("register_hlo_module_transformation")
 
-attr_get, control_dep, schedule, scheduling_group, xla_metadata_call = map(_function, _HINTS)
+attr_get, control_dep, schedule = map(_function, _HINTS)
 register_roofline, register_standard_roofline, roofline, roofline_and_grad = map(_function, _ROOFLINE)
 make_error_array = _function("make_error_array")
 

@@ -4,58 +4,88 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Iterator
+import json
+from collections.abc import Callable
 from typing import Any
 
 from bedrax import pytree
-from bedrax.xla_backend import clients
-from bedrax.xla_backend.sharding import Space
+from bedrax.core.avals import aval_of
+from bedrax.lax.marking import Hinted, Pairs, marked_call
+from bedrax.lax.primitives.placement import moved
+from bedrax.parallel.mapping import prefix_leaves
+from bedrax.xla_backend.sharding import Memory, Space
 
 __all__ = ["compute_on", "compute_on2"]
 
-_TYPES = ("device", "device_host", "tpu_sparsecore")
+# What XLA reads. A program for a platform that has no such place is computed on its devices.
+_TYPES = {"device_host": "host", "device": "dense", "tpu_sparsecore": "sparseoffload"}
 
 
-def _check(compute_type: str) -> None:
-    if compute_type not in _TYPES:
-        raise ValueError(f"compute_on knows the places {', '.join(map(repr, _TYPES))}, got {compute_type!r}")
-    platform = clients.default_backend()
-    if compute_type == "tpu_sparsecore" or (compute_type == "device_host" and platform != "cpu"):
-        raise NotImplementedError(
-            f"compute_on({compute_type!r}): programs run on the devices of one platform here, {platform!r}; leave it out, or"
-            " call the host with jax.pure_callback"
-        )
+def _pairs(compute_type: str) -> Pairs:
+    """The pairs for the compiler that say where to compute."""
+    if compute_type in _TYPES:
+        return (("_xla_compute_type", _TYPES[compute_type]),)
+    if isinstance(compute_type, str) and compute_type.startswith("gpu_stream:"):
+        return (("_xla_stream_annotation", compute_type.removeprefix("gpu_stream:")), ("inlineable", "false"))
+    raise ValueError(
+        f"compute_on knows the places {', '.join(map(repr, _TYPES))} and 'gpu_stream:<number>', got {compute_type!r}"
+    )
 
 
-@contextlib.contextmanager
-def compute_on(compute_type: str) -> Iterator[None]:
-    """Context manager and decorator: compute on the device (``"device"``) or on its host (``"device_host"``).
+def compute_on(
+    f: Callable | str | None = None, *, compute_type: str | None = None, out_memory_spaces: Any = None,
+    compiler_options: dict[str, Any] | None = None,
+) -> Callable | contextlib.AbstractContextManager:  # fmt: skip
+    """`f`, computed at a place that the compiler is told, with results in memories.
+
+    The place is a pair of the call that XLA's compilers for GPUs and TPUs read. On CPU, host and device are the same.
+
+    Args:
+      f: a function of pytrees of arrays. Without it, returns a decorator. A text is the `compute_type` of a context
+        manager: what is traced inside is computed there.
+      compute_type: ``"device_host"``, ``"device"``, ``"tpu_sparsecore"``, or ``"gpu_stream:<number>"``.
+      out_memory_spaces: a `jax.memory.Space` (``Device`` or ``Host``), or a pytree prefix of the result with them.
+      compiler_options: of the call, by name, for the compiler that computes it. Values are what JSON has.
 
     Raises:
-      NotImplementedError: the place is another one than the devices of the default platform. On CPU, host and device
-        are the same.
+      ValueError: no such place or memory.
+      TypeError: `compute_type` or `out_memory_spaces` is missing.
     """
-    _check(compute_type)
-    yield
+    if isinstance(f, str):
+        return Hinted(_pairs(f))
+    if compute_type is None or out_memory_spaces is None:
+        raise TypeError("compute_on needs compute_type= and out_memory_spaces=, such as jax.memory.Space.Device")
+    pairs = _pairs(compute_type)
+    if f is None:
+        return functools.partial(
+            compute_on,
+            compute_type=compute_type,
+            out_memory_spaces=out_memory_spaces,
+            compiler_options=compiler_options,
+        )
+    for space in pytree.tree_leaves(out_memory_spaces):
+        if space not in (Space.Device, Space.Host):
+            raise ValueError(f"compute_on: a memory is jax.memory.Space.Device or jax.memory.Space.Host, got {space!r}")
+    options = (("backend_config", json.dumps(compiler_options)),) if compiler_options else ()
+    called = marked_call(Hinted(pairs)(f), (*pairs, *options))
+
+    @functools.wraps(f)
+    def computed(*args: Any, **kwargs: Any) -> Any:
+        out = called(*args, **kwargs)
+        leaves, tree = pytree.tree_flatten(out)
+        spaces = prefix_leaves("out_memory_spaces", out_memory_spaces, out, f)
+        placed = [
+            moved(x, Memory(space.value)) if aval_of(x).is_array else x for x, space in zip(leaves, spaces, strict=True)
+        ]
+        return pytree.tree_unflatten(tree, placed)
+
+    return computed
 
 
 def compute_on2(
     f: Callable | None = None, *, compute_type: str, out_memory_spaces: Any, compiler_options: dict | None = None
 ) -> Callable:
-    """Decorator form of `compute_on` that also says in which memory results are.
-
-    Args:
-      out_memory_spaces: only those of the device; others would be another place.
-      compiler_options: only None; give them to `jax.jit`.
-    """
-    if f is None:
-        options = dict(
-            compute_type=compute_type, out_memory_spaces=out_memory_spaces, compiler_options=compiler_options
-        )
-        return functools.partial(compute_on2, **options)
-    _check(compute_type)
-    if any(space is not Space.Device for space in pytree.tree_leaves(out_memory_spaces)):
-        raise NotImplementedError(f"compute_on2 leaves results in the device's memory, got {out_memory_spaces=}")
-    if compiler_options:
-        raise NotImplementedError("compute_on2 with compiler_options: give them to jax.jit")
-    return f
+    """`compute_on` by its name in earlier versions."""
+    return compute_on(
+        f, compute_type=compute_type, out_memory_spaces=out_memory_spaces, compiler_options=compiler_options
+    )

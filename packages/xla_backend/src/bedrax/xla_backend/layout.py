@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from bedrax import pytree
@@ -49,6 +50,11 @@ class Layout:
         """The layout that jaxlib's object says."""
         found = pjrt_layout._xla_layout()
         return cls(found.minor_to_major()[::-1], found.tiling(), found.element_size_in_bits())
+
+    @staticmethod
+    def for_array(x: Any) -> Layout:
+        """The layout of an array on its device."""
+        return x.format.layout
 
     is_default = property(lambda self: self.text() == self._plain(len(self.major_to_minor)))
 
@@ -146,3 +152,31 @@ def with_layout_constraint(x: Any, layouts: Any) -> Any:
         layout.check_compatible_aval(aval_of(leaf).shape)
     placed = [reshard_p.bind(v, to=Format(s), src=None) for v, s in zip(leaves, wanted, strict=True)]
     return pytree.tree_unflatten(tree, placed)
+
+
+def explicit_layout(f: Callable | None = None, /, *, in_layouts: Any = None) -> Callable:
+    """`f`, whose arguments lie in memory as a user says. The compiler chooses how results lie.
+
+    Args:
+      f: a function of arrays, given by position. Without it, returns a decorator.
+      in_layouts: a `Layout`, or a pytree prefix of the arguments (a tuple) with them.
+
+    Raises:
+      TypeError: `in_layouts` is missing, or holds something else than layouts.
+      ValueError: a layout does not order the axes of its array, or `in_layouts` does not fit the arguments.
+    """
+    if in_layouts is None:
+        raise TypeError("explicit_layout needs in_layouts=, a Layout or a tuple with one for each argument")
+    if f is None:
+        return functools.partial(explicit_layout, in_layouts=in_layouts)
+    wrong = [x for x in pytree.tree_leaves(in_layouts, lambda x: x is None) if not isinstance(x, Layout)]
+    if wrong:
+        raise TypeError(f"explicit_layout: in_layouts holds a Layout for each argument, got {wrong[0]!r}")
+
+    @functools.wraps(f)
+    def explicit(*args: Any) -> Any:
+        if isinstance(in_layouts, tuple) and len(in_layouts) != len(args):
+            raise ValueError(f"explicit_layout: in_layouts has {len(in_layouts)} entries, for {len(args)} arguments")
+        return f(*with_layout_constraint(args, in_layouts))
+
+    return explicit

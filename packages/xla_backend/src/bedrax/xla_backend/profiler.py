@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import glob
 import os
+import shutil
+import tempfile
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from bedrax.xla_backend import clients
-from bedrax.xla_backend.door import runtime
+from bedrax.xla_backend.door import runtime, versions
 
 _native = runtime.profiler()
 ProfileOptions = _native.ProfileOptions
 TraceAnnotation = _native.TraceMe
-ProfileData, ProfileEvent, ProfilePlane = runtime.profile_data_types()
+ProfileData, ProfileEvent, ProfileLine, ProfilePlane = runtime.profile_data_types()
 
 _lock = threading.Lock()
-_session: tuple[Any, str] | None = None
+_running: ProfileSession | None = None  # at most one
+_ended: weakref.WeakSet[ProfileSession] = weakref.WeakSet()  # those that hold a profile
 _server: Any = None
 
 
@@ -31,58 +36,195 @@ def get_profiled_instructions_proto(tensorboard_dir: str) -> bytes:
     return _native.get_profiled_instructions_proto(tensorboard_dir)
 
 
+class ProfileSession:
+    """A recording of what devices and the host do: between `start` and `stop`, or as a context manager.
+
+    Args:
+      log_dir: where the profile goes when it ends: TensorBoard's log directory. None keeps it in memory.
+      create_perfetto_link: not supported.
+      create_perfetto_trace: write ``perfetto_trace.json.gz`` beside the profile, for the viewer of Perfetto.
+      profiler_options: what to record.
+
+    Raises:
+      NotImplementedError: `create_perfetto_link` is set.
+    """
+
+    def __init__(
+        self, log_dir: str | os.PathLike | None = None, create_perfetto_link: bool = False,
+        create_perfetto_trace: bool = False, profiler_options: ProfileOptions | None = None,
+    ):  # fmt: skip
+        _refuse_link(create_perfetto_link)
+        self._log_dir, self._perfetto, self._options = log_dir, create_perfetto_trace, profiler_options
+        self._recorder: Any = None
+        self._serialized: bytes | None = None
+        self._data: ProfileData | None = None
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it records now."""
+        return _running is self
+
+    @property
+    def profile_data(self) -> ProfileData | None:
+        """What was recorded; None before the end."""
+        if self._data is None and self._serialized is not None:
+            self._data = ProfileData.from_serialized_xspace(self._serialized)
+        return self._data
+
+    def start(self) -> ProfileSession:
+        """Start to record, and return the session. What it recorded before is forgotten.
+
+        Raises:
+          RuntimeError: a profile is being recorded already.
+        """
+        global _running
+        with _lock:
+            if _running is not None:
+                raise RuntimeError("a trace is being recorded already; call stop_trace first")
+            clients.backends()  # devices register what they record
+            options = () if self._options is None else (self._options,)
+            self._recorder = _native.ProfilerSession(*options)
+            self._serialized = self._data = None
+            _running = self
+        return self
+
+    def stop(self) -> ProfileData:
+        """End the recording, write it if there is a directory for it, and return it.
+
+        Raises:
+          RuntimeError: the session does not record.
+        """
+        global _running
+        with _lock:
+            if _running is not self:
+                raise RuntimeError("No profile started: this session does not record")
+            _running = None
+        self._serialized = self._recorder.stop()
+        _ended.add(self)
+        if self._log_dir is not None:
+            self.export_profile_data(self._log_dir, create_perfetto_trace=self._perfetto)
+        return self.profile_data
+
+    def export_profile_data(
+        self, log_dir: str | os.PathLike, create_perfetto_link: bool = False, create_perfetto_trace: bool = False,
+        session_id: str | None = None,
+    ) -> None:  # fmt: skip
+        """Write what was recorded; see `export_profile_data`."""
+        _refuse_link(create_perfetto_link)
+        if self._serialized is None:
+            raise RuntimeError("there is no profile to write: the session has not ended")
+        _write(lambda folder: self._recorder.export(self._serialized, folder), log_dir, create_perfetto_trace, session_id)
+
+    def __enter__(self) -> ProfileSession:
+        return self.start()
+
+    def __exit__(self, *_: Any) -> None:
+        if self.is_running:
+            self.stop()
+
+
+def _refuse_link(create_perfetto_link: bool) -> None:
+    if create_perfetto_link:
+        raise NotImplementedError(
+            "create_perfetto_link is not supported: it serves the file to a browser and waits. With"
+            " create_perfetto_trace=True, open the file perfetto_trace.json.gz at ui.perfetto.dev"
+        )
+
+
+def _write(export: Callable[[str], None], log_dir: str | os.PathLike, perfetto: bool, session_id: str | None) -> None:
+    """Write a profile by `export`, which names its folder by the time, to a folder of its own in `log_dir`."""
+    log_dir = os.fspath(log_dir)
+    os.makedirs(log_dir, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=log_dir) as scratch:
+        export(scratch)
+        (written,) = glob.glob(os.path.join(scratch, "plugins", "profile", "*"))
+        if perfetto:
+            (events,) = glob.glob(os.path.join(glob.escape(written), "*.trace.json.gz"))
+            shutil.copyfile(events, os.path.join(written, "perfetto_trace.json.gz"))
+        target = os.path.join(log_dir, "plugins", "profile", session_id or os.path.basename(written))
+        os.makedirs(target, exist_ok=True)
+        for name in os.listdir(written):
+            os.replace(os.path.join(written, name), os.path.join(target, name))
+
+
+def export_profile_data(
+    profile_data: ProfileData | ProfileSession, log_dir: str | os.PathLike, create_perfetto_link: bool = False,
+    create_perfetto_trace: bool = False, session_id: str | None = None,
+) -> None:  # fmt: skip
+    """Write a profile for TensorBoard and XProf.
+
+    Args:
+      profile_data: a `ProfileSession` that has ended, or its `profile_data`.
+      log_dir: TensorBoard's log directory.
+      create_perfetto_link: not supported.
+      create_perfetto_trace: write ``perfetto_trace.json.gz``, too, for the viewer of Perfetto.
+      session_id: name of the profile's folder; by default the time.
+
+    Raises:
+      TypeError: `profile_data` is something else.
+      RuntimeError: the session has not ended.
+      NotImplementedError: `create_perfetto_link` is set; or a `ProfileData` that was not recorded by a session which is
+        still there, with a jaxlib that cannot write such.
+    """
+    if isinstance(profile_data, ProfileData):
+        for session in list(_ended):
+            if session._data is profile_data:
+                profile_data = session
+                break
+        else:
+            _refuse_link(create_perfetto_link)
+            if missing := versions.missing("export of profile data"):
+                raise NotImplementedError(f"export_profile_data: {missing}")
+            export = lambda folder: _native.export_to_xprof(profile_data, folder, "profile")
+            return _write(export, log_dir, create_perfetto_trace, session_id)
+    if not isinstance(profile_data, ProfileSession):
+        raise TypeError(f"export_profile_data takes a ProfileSession or a ProfileData, got {type(profile_data)}")
+    profile_data.export_profile_data(log_dir, create_perfetto_link, create_perfetto_trace, session_id)
+
+
 def start_trace(
-    log_dir: str | os.PathLike, create_perfetto_link: bool = False, create_perfetto_trace: bool = False,
+    log_dir: str | os.PathLike | None = None, create_perfetto_link: bool = False, create_perfetto_trace: bool = False,
     profiler_options: ProfileOptions | None = None,
 ) -> None:  # fmt: skip
     """Start recording what devices and the host do; `stop_trace` ends it.
 
     Args:
-      log_dir: where the profile goes: TensorBoard's log directory.
-      create_perfetto_link, create_perfetto_trace: not supported.
+      log_dir: where the profile goes: TensorBoard's log directory. None keeps it in memory.
+      create_perfetto_link: not supported.
+      create_perfetto_trace: write ``perfetto_trace.json.gz``, too, for the viewer of Perfetto.
       profiler_options: what to record.
 
     Raises:
       RuntimeError: a profile is being recorded already.
+      NotImplementedError: `create_perfetto_link` is set.
     """
-    global _session
-    if create_perfetto_link or create_perfetto_trace:
-        raise NotImplementedError(
-            "start_trace: Perfetto traces are not supported; open log_dir in TensorBoard or XProf"
-        )
-    with _lock:
-        if _session is not None:
-            raise RuntimeError("a trace is being recorded already; call stop_trace first")
-        clients.backends()  # devices register what they record
-        session = _native.ProfilerSession() if profiler_options is None else _native.ProfilerSession(profiler_options)
-        _session = session, os.fspath(log_dir)
+    ProfileSession(log_dir, create_perfetto_link, create_perfetto_trace, profiler_options).start()
 
 
-def stop_trace() -> None:
-    """End the recording and write it to the directory given to `start_trace`.
+def stop_trace() -> ProfileData:
+    """End the recording, write it to the directory given to `start_trace`, and return it.
 
     Raises:
       RuntimeError: nothing is being recorded.
     """
-    global _session
-    with _lock:
-        if _session is None:
-            raise RuntimeError("No profile started")
-        (session, log_dir), _session = _session, None
-    session.stop_and_export(log_dir)
+    session = _running
+    if session is None:
+        raise RuntimeError("No profile started")
+    return session.stop()
 
 
 @contextlib.contextmanager
 def trace(
-    log_dir: str | os.PathLike, create_perfetto_link: bool = False, create_perfetto_trace: bool = False,
+    log_dir: str | os.PathLike | None = None, create_perfetto_link: bool = False, create_perfetto_trace: bool = False,
     profiler_options: ProfileOptions | None = None,
-) -> Iterator[None]:  # fmt: skip
-    """Context manager: record what happens inside; see `start_trace`."""
-    start_trace(log_dir, create_perfetto_link, create_perfetto_trace, profiler_options)
-    try:
-        yield
-    finally:
-        stop_trace()
+) -> Iterator[ProfileSession]:  # fmt: skip
+    """Context manager: record what happens inside; see `start_trace`.
+
+    Returns:
+      The `ProfileSession`, whose `profile_data` is there after the block.
+    """
+    with ProfileSession(log_dir, create_perfetto_link, create_perfetto_trace, profiler_options) as session:
+        yield session
 
 
 class StepTraceAnnotation(TraceAnnotation):
@@ -157,7 +299,7 @@ def save_device_memory_profile(filename: str | os.PathLike, backend: str | None 
 
 
 __all__ = [
-    "ProfileData", "ProfileEvent", "ProfileOptions", "ProfilePlane", "StepTraceAnnotation", "TraceAnnotation",
-    "annotate_function", "device_memory_profile", "get_profiled_instructions_proto", "register_subprocess", "save_device_memory_profile", "start_server",
+    "ProfileData", "ProfileEvent", "ProfileLine", "ProfileOptions", "ProfilePlane", "ProfileSession", "StepTraceAnnotation", "TraceAnnotation",
+    "annotate_function", "device_memory_profile", "export_profile_data", "get_profiled_instructions_proto", "register_subprocess", "save_device_memory_profile", "start_server",
     "start_trace", "stop_server", "stop_trace", "trace",
 ]  # fmt: skip

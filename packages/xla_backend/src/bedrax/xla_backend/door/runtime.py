@@ -187,7 +187,7 @@ def profiler():
 def profile_data_types() -> tuple:
     """The types in which a profile is read."""
     data = load_whole("jaxlib._profile_data")
-    return data.ProfileData, data.ProfileEvent, data.ProfilePlane
+    return data.ProfileData, data.ProfileEvent, data.ProfileLine, data.ProfilePlane
 
 
 def cost_analysis(client: Client, computation) -> dict:

@@ -7,6 +7,7 @@ of the packages compares versions or asks jaxlib for an attribute that a support
 from __future__ import annotations
 
 import functools
+import importlib
 import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -49,6 +50,14 @@ CAPABILITIES: dict[str, Capability] = {
     ),
     "result handlers with _skip_checks": Capability(
         _handlers_take_skip_checks, "handlers of results check nothing, and take no such argument"
+    ),
+    "export of profile data": Capability(
+        lambda: hasattr(importlib.import_module("jaxlib._profiler"), "export_to_xprof"),
+        "this jaxlib writes profiles of sessions only: give the ProfileSession, or keep it",
+    ),
+    "mutual TLS among processes": Capability(
+        lambda: "mtls_cert_file" in (_jax.get_distributed_runtime_client.__doc__ or ""),
+        "the coordination service of this jaxlib has no mutual TLS, jaxlib 0.12 has",
     ),
 }
 

@@ -1,0 +1,1 @@
+from bedrax.extend.metadata import program_order as program_order
