@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,6 +11,7 @@ from bedrax import pytree
 from bedrax.autodiff.tables import Zero, has_tangent, instantiate
 from bedrax.core import dtypes
 from bedrax.core.avals import AbstractValue, aval_of
+from bedrax.core.signatures import is_position, normalized, positions_of
 from bedrax.core.staging import function_name
 from bedrax.lax.primitives.conversions import convert_to
 
@@ -21,17 +21,9 @@ class Chosen:
 
     __slots__ = ("_args", "_fun", "_kwargs", "_positions", "_single", "leaves", "tree")
 
-    def __init__(self, fun: Callable, argnums: int | Sequence[int], args: tuple, kwargs: dict):
-        positions = (argnums,) if isinstance(argnums, int) else tuple(argnums)
-        count = len(args)
-        for n in positions:
-            if not -count <= n < count:
-                raise TypeError(
-                    f"argnums={argnums} needs {max(n + 1 if n >= 0 else -n for n in positions)} positional arguments,"
-                    f" but {function_name(fun)} was called with {count}"
-                )
+    def __init__(self, name: str, fun: Callable, argnums: int | tuple[int, ...], args: tuple, kwargs: dict):
         self._fun, self._args, self._kwargs = fun, args, kwargs
-        self._positions = tuple(n % count for n in positions)
+        self._positions = _chosen_positions(name, fun, argnums, len(args))
         self._single = isinstance(argnums, int)
         values = tuple(args[n] for n in self._positions)
         self.leaves, self.tree = pytree.tree_flatten(values[0] if self._single else values)
@@ -49,9 +41,18 @@ class Chosen:
         return tuple([(a.is_array or a.mutable) and has_tangent(a.dtype) for a in map(aval_of, self.leaves)])
 
 
-def all_arguments(fun: Callable, args: tuple) -> Chosen:
+def _chosen_positions(name: str, fun: Callable, argnums: int | tuple[int, ...], count: int) -> tuple[int, ...]:
+    try:
+        return normalized(argnums, count, f"{name}: argnums", distinct=True)
+    except ValueError as e:
+        if max(positions_of(argnums, name)) >= count:  # The call is at fault, not argnums.
+            raise TypeError(f"{e}: {function_name(fun)} was called with too few arguments") from None
+        raise
+
+
+def all_arguments(name: str, fun: Callable, args: tuple) -> Chosen:
     """Every positional argument chosen."""
-    return Chosen(fun, tuple(range(len(args))), args, {})
+    return Chosen(name, fun, tuple(range(len(args))), args, {})
 
 
 def check_function(fun: Any) -> None:
@@ -62,14 +63,10 @@ def check_function(fun: Any) -> None:
 
 def check_argnums(name: str, argnums: Any) -> int | tuple[int, ...]:
     """`argnums` as an int or a tuple of ints."""
-    if isinstance(argnums, Sequence):
-        if not argnums:
-            raise ValueError(f"{name}: argnums must not be empty")
-        return tuple(operator.index(n) for n in argnums)
-    try:
-        return operator.index(argnums)
-    except TypeError:
-        raise TypeError(f"{name}: argnums must be an int or a sequence of ints, got {argnums!r}") from None
+    positions = positions_of(argnums, f"{name}: argnums")
+    if not positions:
+        raise ValueError(f"{name}: argnums must not be empty")
+    return positions[0] if is_position(argnums) else positions
 
 
 def check_no_references(name: str, leaves) -> None:

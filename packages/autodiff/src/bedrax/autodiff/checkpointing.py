@@ -21,7 +21,7 @@ from bedrax.core.avals import abstractify, aval_of
 from bedrax.core.facts import cached
 from bedrax.core.ir import Eqn, Jaxpr, Literal, Var
 from bedrax.core.jitting import jit_p
-from bedrax.core.signatures import leaf_names
+from bedrax.core.signatures import Static, leaf_names, normalized, positions_of
 from bedrax.core.source import api_boundary
 from bedrax.lax.primitives.calls import closed_call_p, core_call_p, name_p, optimization_barrier_p, remat_p
 from bedrax.lax.primitives.placement import Memory, reshard_p
@@ -59,13 +59,13 @@ def checkpoint(
             checkpoint, prevent_cse=prevent_cse, policy=policy, static_argnums=static_argnums,
             static_argnames=static_argnames,
         )  # fmt: skip
-    static = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
+    static = positions_of(static_argnums, "checkpoint: static_argnums")
     names = {static_argnames} if isinstance(static_argnames, str) else set(static_argnames)
 
     @functools.wraps(fun)
     @api_boundary
     def checkpointed(*args, **kwargs):
-        positions = {n % len(args) for n in static} if static else set()
+        positions = normalized(static, len(args), "checkpoint: static_argnums") if static else ()
         dynamic = tuple(a for i, a in enumerate(args) if i not in positions)
         fixed = {i: args[i] for i in positions} | {k: v for k, v in kwargs.items() if k in names}
         call = fun if not fixed else _with_static(fun, fixed)
@@ -92,7 +92,7 @@ def _with_static(fun: Callable, fixed: dict[int | str, Any]) -> Callable:
         given = {k: v for k, v in fixed.items() if type(k) is str}
         return fun(*(fixed[i] if i in fixed else next(rest) for i in range(count)), **kwargs, **given)
 
-    role = (checkpoint, tuple((k, type(v), v) for k, v in fixed.items()))
+    role = (checkpoint, tuple((k, Static(v)) for k, v in fixed.items()))
     with contextlib.suppress(TypeError):
         hash(role)
         call.traces_of = (fun, role)

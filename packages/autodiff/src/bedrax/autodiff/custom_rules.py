@@ -20,6 +20,7 @@ from bedrax.core import config, dtypes, staging
 from bedrax.core.avals import AbstractValue, aval_of
 from bedrax.core.errors import UnexpectedTracerError
 from bedrax.core.ir import run
+from bedrax.core.signatures import normalized, positions_of
 from bedrax.core.source import api_boundary
 from bedrax.core.staging import function_name
 from bedrax.core.tracing import Tracer
@@ -310,7 +311,7 @@ class _Custom:
     def __init__(self, fun: Callable, nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()):
         functools.update_wrapper(self, fun)
         self.fun = fun
-        self.nondiff_argnums = nondiff_argnums
+        self.nondiff_argnums = positions_of(nondiff_argnums, f"{type(self).__name__}: nondiff_argnums")
         self.nondiff_argnames = nondiff_argnames
         self.symbolic_zeros = False
 
@@ -324,11 +325,17 @@ class _Custom:
         return self if instance is None else functools.partial(self, instance)
 
     def _static_positions(self, count: int) -> set[int]:
-        argnums = (self.nondiff_argnums,) if isinstance(self.nondiff_argnums, int) else self.nondiff_argnums
-        positions = {n % count if count else n for n in argnums}
+        what = f"{type(self).__name__} of {function_name(self.fun)}: nondiff_argnums"
+        positions = set(normalized(self.nondiff_argnums, count, what))
         if self.nondiff_argnames:
             names = list(inspect.signature(self.fun).parameters)
-            positions.update(names.index(n) for n in self.nondiff_argnames)
+            for name in self.nondiff_argnames:
+                if name not in names[:count]:
+                    raise ValueError(
+                        f"{type(self).__name__} of {function_name(self.fun)}: nondiff_argnames has {name!r}; the parameters"
+                        f" that were given by position are {', '.join(names[:count])}"
+                    )
+                positions.add(names.index(name))
         return positions
 
     def _bound(self, args: tuple, rules: tuple) -> tuple[list, tuple]:

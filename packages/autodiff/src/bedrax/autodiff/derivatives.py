@@ -71,7 +71,7 @@ def value_and_grad(
     @functools.wraps(fun, updated=())
     @api_boundary
     def value_and_gradient(*args, **kwargs):
-        chosen = Chosen(fun, argnums, args, kwargs)
+        chosen = Chosen("grad", fun, argnums, args, kwargs)
         check_inputs("grad", chosen.leaves, holomorphic=holomorphic, allow_int=allow_int)
         active = chosen.active()
         recorded = linearize_checked(flattened(chosen.call, "grad", has_aux), chosen.leaves, active)

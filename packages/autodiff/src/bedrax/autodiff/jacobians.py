@@ -61,7 +61,7 @@ def jacfwd(
     @functools.wraps(fun, updated=())
     @api_boundary
     def jacobian(*args, **kwargs):
-        chosen = Chosen(fun, argnums, args, kwargs)
+        chosen = Chosen("jacfwd", fun, argnums, args, kwargs)
         check_inputs("jacfwd", chosen.leaves, holomorphic=holomorphic, forward=True)
 
         def push(*tangents):
@@ -94,7 +94,7 @@ def jacrev(
     @functools.wraps(fun, updated=())
     @api_boundary
     def jacobian(*args, **kwargs):
-        chosen = Chosen(fun, argnums, args, kwargs)
+        chosen = Chosen("jacrev", fun, argnums, args, kwargs)
         check_inputs("jacrev", chosen.leaves, holomorphic=holomorphic, allow_int=allow_int)
         out = vjp(chosen.call, *chosen.leaves, has_aux=has_aux)
         result, pullback = out[0], out[1]

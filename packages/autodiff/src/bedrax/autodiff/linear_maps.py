@@ -399,7 +399,7 @@ def linearize(fun: Callable, *primals, has_aux: bool = False) -> tuple:
       ``(result, f_jvp)``, and aux: ``f_jvp(*tangents)`` is the tangent of the result.
     """
     check_function(fun)
-    return _at(LinearFunction, "linearize", all_arguments(fun, primals), has_aux)
+    return _at(LinearFunction, "linearize", all_arguments("linearize", fun, primals), has_aux)
 
 
 def vjp(fun: Callable, *primals, has_aux: bool = False, reduce_axes: Sequence = ()) -> tuple:
@@ -415,7 +415,7 @@ def vjp(fun: Callable, *primals, has_aux: bool = False, reduce_axes: Sequence = 
     """
     check_function(fun)
     check_no_reduce_axes("vjp", reduce_axes)
-    return _at(VJP, "vjp", all_arguments(fun, primals), has_aux)
+    return _at(VJP, "vjp", all_arguments("vjp", fun, primals), has_aux)
 
 
 def fwd_and_bwd(
@@ -429,13 +429,16 @@ def fwd_and_bwd(
       jitted: compile both.
     """
     argnums = check_argnums("fwd_and_bwd", argnums)
+    single = type(argnums) is int
+    positions = (argnums,) if single else argnums  # A VJP has a list of arguments, even if it is of one.
 
     def fwd(*args, **kwargs):
-        result, pullback, *aux = _at(VJP, "fwd_and_bwd", Chosen(fun, argnums, args, kwargs), has_aux)
+        result, pullback, *aux = _at(VJP, "fwd_and_bwd", Chosen("fwd_and_bwd", fun, positions, args, kwargs), has_aux)
         return (result, *aux, pullback)
 
     def bwd(residuals, ct):
-        return residuals(ct)
+        cotangents = residuals(ct)
+        return cotangents[0] if single else cotangents
 
     return (jit(fwd), jit(bwd)) if jitted else (fwd, bwd)
 

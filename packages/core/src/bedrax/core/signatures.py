@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import operator
 import types
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -35,10 +36,70 @@ def named(function: Callable, name: str, module: str, doc: str) -> Callable:
     return function
 
 
-def _as_tuple(x) -> tuple:
-    if x is None:
+def positions_of(argnums: Any, name: str) -> tuple[int, ...]:
+    """Positions as a tuple of ints, as they were given: from the front, or negative ones from the end.
+
+    Args:
+      argnums: an int, a sequence of ints, or None for no position.
+      name: that of the function and the parameter, for messages: ``"grad: argnums"``.
+
+    Raises:
+      TypeError: `argnums` is neither an int nor a sequence of ints.
+    """
+    if type(argnums) is int:
+        return (argnums,)
+    if argnums is None:
         return ()
-    return (x,) if isinstance(x, int | str) else tuple(x)
+    try:
+        return (operator.index(argnums),) if is_position(argnums) else tuple(map(operator.index, argnums))
+    except TypeError:
+        raise TypeError(f"{name} must be an int or a sequence of ints, got {argnums!r}") from None
+
+
+def is_position(x: Any) -> bool:
+    """Whether `x` is an integer, of Python or another library, rather than a sequence of them."""
+    try:
+        operator.index(x)
+    except TypeError:
+        return False
+    return True
+
+
+def normalized(
+    argnums: Any, count: int, name: str, counted: str = "positional arguments", *, distinct: bool = False
+) -> tuple[int, ...]:
+    """Positions among `count` things as ints in ``range(count)``, in the order given, each once.
+
+    Args:
+      argnums: an int or a sequence of ints; negative ones count from the end.
+      count: how many positions there are.
+      name: that of the function and the parameter, for messages: ``"grad: argnums"``.
+      counted: the name of the things counted, for messages.
+      distinct: refuse a position that is given twice, as it is or from the other end. Otherwise it counts once.
+
+    Raises:
+      TypeError: `argnums` is neither an int nor a sequence of ints.
+      ValueError: a position does not exist, or (with `distinct`) is given twice.
+    """
+    given = positions_of(argnums, name)
+    positions: dict[int, int] = {}
+    for n in given:
+        if not -count <= n < count:
+            raise ValueError(f"{name}={argnums!r} names position {n}, but the number of {counted} is {count}")
+        position = n + count if n < 0 else n
+        if distinct and position in positions:
+            raise ValueError(
+                f"{name}={argnums!r} names position {position} twice, as {positions[position]} and as {n}; the number of"
+                f" {counted} is {count}"
+            )
+        positions[position] = n
+    return tuple(positions)
+
+
+def _names(argnames: Any) -> tuple[str, ...]:
+    if argnames is None:
+        return ()
+    return (argnames,) if isinstance(argnames, str) else tuple(argnames)
 
 
 def _parameters(fun: Callable) -> list[inspect.Parameter] | None:
@@ -76,8 +137,8 @@ class Signature:
         self, fun: Callable, static_argnums=None, static_argnames=None, donate_argnums=None, donate_argnames=None
     ):
         self.fun = fun
-        self.static_argnums, self.static_argnames = _resolve(fun, static_argnums, static_argnames)
-        self.donate_argnums, self.donate_argnames = _resolve(fun, donate_argnums, donate_argnames)
+        self.static_argnums, self.static_argnames = _resolve(fun, "static", static_argnums, static_argnames)
+        self.donate_argnums, self.donate_argnames = _resolve(fun, "donate", donate_argnums, donate_argnames)
         clash = set(self.static_argnums) & set(self.donate_argnums)
         if clash:
             raise ValueError(
@@ -139,14 +200,16 @@ class Signature:
 
 
 def _positions(argnums: Sequence[int], count: int) -> set[int]:
-    return {n % count for n in argnums if -count <= n < count}
+    """Those of the function's positions that a call with `count` positional arguments fills."""
+    return {n + count if n < 0 else n for n in argnums if -count <= n < count}
 
 
-def _resolve(fun, argnums, argnames) -> tuple[tuple[int, ...], tuple[str, ...]]:
+def _resolve(fun, kind: str, argnums, argnames) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """(positions, names), each completed by the other. Positions are from the front unless the function has ``*args``."""
     if argnums is None and argnames is None:
         return (), ()
     parameters = _parameters(fun)
-    nums, names = _as_tuple(argnums), _as_tuple(argnames)
+    nums, names = positions_of(argnums, f"jit: {kind}_argnums"), _names(argnames)
     if parameters is None:
         return nums, names
     by_position = _positional(parameters)
@@ -156,19 +219,16 @@ def _resolve(fun, argnums, argnames) -> tuple[tuple[int, ...], tuple[str, ...]]:
     for name in names:
         if name not in keywords and not any_keyword:
             raise ValueError(
-                f"jit: static_argnames or donate_argnames has {name!r}, which the function does not take by keyword; its"
+                f"jit: {kind}_argnames has {name!r}, which the function does not take by keyword; its"
                 f" parameters are {', '.join(p.name for p in parameters)}"
             )
     count = len(by_position)
-    for n in nums:
-        if not any_position and not -count <= n < count:
-            raise ValueError(
-                f"jit: static_argnums or donate_argnums={nums}, but the function takes {count} arguments by position"
-            )
+    if not any_position:
+        nums = normalized(nums, count, f"jit: {kind}_argnums", "arguments that the function takes by position")
     if argnums is None:
         nums = tuple(i for i, name in enumerate(by_position) if name in names)
     elif argnames is None:
-        names = tuple(by_position[n] for n in nums if -count <= n < count and by_position[n] in keywords)
+        names = tuple(by_position[n] for n in nums if 0 <= n < count and by_position[n] in keywords)
     return nums, names
 
 

@@ -13,7 +13,7 @@ from bedrax import pytree
 from bedrax.core import source
 from bedrax.core.avals import abstractify
 from bedrax.core.ir import DebugInfo
-from bedrax.core.signatures import leaf_names, parameter_names
+from bedrax.core.signatures import Signature, leaf_names, normalized, parameter_names
 from bedrax.extend.linear_util import WrappedFun, transformation2, transformation_with_aux2
 
 
@@ -40,7 +40,8 @@ def debug_info(
         named = lambda *args, **kwargs: None
         named.__signature__ = signature
     positions = parameter_names(named)[: len(args)]
-    static = {n % len(args) for n in static_argnums} | {i for i, n in enumerate(positions) if n in static_argnames}
+    static_argnums = Signature(named, static_argnums).static_positions(len(args))
+    static = static_argnums | {i for i, n in enumerate(positions) if n in static_argnames}
     given = tuple(x for i, x in enumerate(args) if i not in static)
     by_name = {k: x for k, x in kwargs.items() if k not in static_argnames}
     names = leaf_names(named, pytree.tree_structure((given, by_name)), sorted(static))
@@ -117,8 +118,7 @@ def _with_fixed(inner, fixed, dynamic, *args, **kwargs):
 
 def argnums_partial(f: WrappedFun, dyn_argnums, args: Sequence, require_static_args_hashable: bool = True):
     """(`f` of the chosen positional arguments only, those arguments)."""
-    positions = (dyn_argnums,) if isinstance(dyn_argnums, int) else tuple(dyn_argnums)
-    positions = tuple(i % len(args) for i in positions)
+    positions = normalized(dyn_argnums, len(args), "argnums_partial: dyn_argnums", distinct=True)
     fixed = tuple((i, x) for i, x in enumerate(args) if i not in positions)
     if require_static_args_hashable:
         for i, x in fixed:

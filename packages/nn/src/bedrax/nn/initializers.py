@@ -231,7 +231,7 @@ def orthogonal(scale: float = 1.0, column_axis: int = -1, dtype: Any = None) -> 
         q = q * (diagonal / jnp.where(size == 0, 1, size).astype(dtype))[None, :]
         if m < n:
             q = q.T
-        axis = column_axis % len(shape)
+        (axis,) = _axes(column_axis, len(shape), "column_axis")
         q = q.reshape(*(s for d, s in enumerate(shape) if d != axis), n)
         return jnp.moveaxis(q, -1, axis) * jnp.asarray(scale, dtype)
 

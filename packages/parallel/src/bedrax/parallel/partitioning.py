@@ -10,6 +10,7 @@ from typing import Any
 from bedrax import pytree
 from bedrax.core import staging
 from bedrax.core.avals import aval_of
+from bedrax.core.signatures import normalized, positions_of
 from bedrax.lax.primitives.calls import custom_partitioning_p
 from bedrax.parallel.shardy_rules import SdyShardingRule, parse_rule
 
@@ -31,7 +32,7 @@ class custom_partitioning:
     def __init__(self, fun: Callable, static_argnums: int | Sequence[int] = ()):
         functools.update_wrapper(self, fun)
         self.fun = fun
-        self.static_argnums = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
+        self.static_argnums = positions_of(static_argnums, "custom_partitioning: static_argnums")
         self._params: dict[str, Any] | None = None
 
     def def_partition(
@@ -92,7 +93,8 @@ class custom_partitioning:
             )
         bound.apply_defaults()
         args = bound.args
-        fixed = {i % len(args): args[i] for i in self.static_argnums}
+        name_of_positions = f"custom_partitioning of {name}: static_argnums"
+        fixed = {i: args[i] for i in normalized(self.static_argnums, len(args), name_of_positions)}
         moving = tuple(x for i, x in enumerate(args) if i not in fixed)
 
         def fun(*xs):

@@ -13,7 +13,7 @@ from bedrax.batching import vmap
 from bedrax.core import executors
 from bedrax.core.avals import aval_of
 from bedrax.core.jitting import jit
-from bedrax.core.signatures import Signature
+from bedrax.core.signatures import Signature, positions_of
 from bedrax.core.staging import function_name
 from bedrax.lax import expand_dims, squeeze
 from bedrax.parallel import meshes
@@ -60,9 +60,8 @@ def pmap(
     """
     if not callable(fun):
         raise TypeError(f"pmap needs a function, got {fun!r} of type {type(fun)}")
-    static, donated = (
-        (nums,) if isinstance(nums, int) else tuple(nums) for nums in (static_broadcasted_argnums, donate_argnums)
-    )
+    static = positions_of(static_broadcasted_argnums, "pmap: static_broadcasted_argnums")
+    donated = positions_of(donate_argnums, "pmap: donate_argnums")
     name = _Unnamed() if axis_name is None else axis_name
 
     @functools.wraps(fun)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from bedrax import autodiff, pytree
+from bedrax.core.signatures import is_position, normalized
 from bedrax.sparse.bcoo import BCOO
 from bedrax.sparse.transform import is_sparse
 
@@ -19,8 +20,8 @@ def flatten_fun_for_sparse_ad(fun: Callable, argnums: int | Sequence[int], args:
       (function of leaves, positions of the leaves to be differentiated, leaves, what makes of a list of values for
       these leaves what `argnums` asks for).
     """
-    single = isinstance(argnums, int)
-    chosen = [n % len(args) for n in ((argnums,) if single else argnums)]
+    single = is_position(argnums)
+    chosen = normalized(argnums, len(args), "sparse: argnums", distinct=True)
     leaves, tree = pytree.tree_flatten(tuple(args))
     places = pytree.tree_unflatten(tree, list(range(len(leaves))))
     first = lambda x: x.data if is_sparse(x) else x  # the data are the first array of every format

@@ -10,7 +10,6 @@ from __future__ import annotations
 import copyreg
 import enum
 import functools
-import inspect
 import sys
 import weakref
 from collections.abc import Callable
@@ -276,7 +275,7 @@ def make_jitted(jitted: core_jitting.Jitted):
     options = jitted.options
     fun = jitted.fun
     signature = jitted.signature
-    static_argnums = tuple(sorted({n for n in _normalized(fun, signature.static_argnums)}))
+    static_argnums = tuple(sorted(signature.static_argnums))
     key = (
         static_argnums, signature.static_argnames, signature.donate_argnums, signature.donate_argnames,
         options["keep_unused"], options["device"], options["backend"], options["inline"],
@@ -330,14 +329,6 @@ class _ById:
 
     def __hash__(self):
         return id(self.x)
-
-
-def _normalized(fun, argnums):
-    if all(n >= 0 for n in argnums):
-        return argnums
-    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    count = sum(p.kind in kinds for p in inspect.signature(fun).parameters.values())
-    return [n % count if n < 0 else n for n in argnums]
 
 
 class _ClearCache:

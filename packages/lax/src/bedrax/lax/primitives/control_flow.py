@@ -18,6 +18,7 @@ from bedrax.core.avals import abstractify, aval_of
 from bedrax.core.errors import ConcretizationTypeError
 from bedrax.core.facts import cached, fact
 from bedrax.core.ir import Jaxpr, Var, eval_jaxpr
+from bedrax.core.signatures import is_position, normalized
 from bedrax.core.source import api_boundary
 from bedrax.core.tables import Use, calls, families_on_bases, programs, with_programs
 from bedrax.core.tracing import Primitive, Tracer, pvary_p, varying_axes
@@ -615,7 +616,9 @@ def associative_scan(fn: Callable, elems: Any, reverse: bool = False, axis: int 
     if not callable(fn):
         raise TypeError(f"associative_scan: fn is a function of two elements, got {fn!r}")
     leaves, tree = pytree.tree_flatten(elems)
-    axes = [axis % len(aval_of(x).shape) if aval_of(x).shape else _no_axis(x) for x in leaves]
+    if not is_position(axis):
+        raise TypeError(f"associative_scan: axis must be an int, got {axis!r}")
+    axes = [normalized(axis, len(aval_of(x).shape), "associative_scan: axis", "dimensions")[0] for x in leaves]
     n = aval_of(leaves[0]).shape[axes[0]]
     for x, a in zip(leaves, axes, strict=True):
         if aval_of(x).shape[a] != n:
@@ -650,10 +653,6 @@ def associative_scan(fn: Callable, elems: Any, reverse: bool = False, axis: int 
     if reverse:
         result = [lax.rev(x, (a,)) for x, a in zip(result, axes, strict=True)]
     return pytree.tree_unflatten(tree, result)
-
-
-def _no_axis(x):
-    raise ValueError(f"associative_scan: arrays with an axis are needed, got the scalar {x}")
 
 
 def _interleave(a, b, axis: int):
