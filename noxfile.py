@@ -3,7 +3,9 @@
 A session is a `sync` to what the lock says for some packages and groups, and a run.
 """
 
+import os
 import re
+import shutil
 import tarfile
 import tomllib
 from pathlib import Path
@@ -174,18 +176,61 @@ def integration(session):
     run_tests(session, "tests/integration", "tests/integration/with_tensorflow_hub.py")
 
 
+def newer_python(session):
+    """A Python that takes the newest jaxlib: the session's own, one on the path, or the one in NEWER_PYTHON; or None."""
+    ask = "import sys; print('%d.%d' % sys.version_info[:2] if sys.version_info >= (3, 12) else '')"
+    names = ("python", os.environ.get("NEWER_PYTHON", ""), "python3.13", "python3.14", "python3.12", "python3.15")
+    for name in names:
+        path = shutil.which(name)
+        if name and path and session.run(path, "-c", ask, silent=True, external=True).strip():
+            return path
+    session.warn("no Python 3.12 or newer was found: what needs one is left out; NEWER_PYTHON may name one")
+    return None
+
+
+def environment(session, name, python, *packages):
+    """A new environment with these packages; returns its Python."""
+    folder = Path(session.create_tmp()).resolve() / name
+    session.run_install("uv", "venv", "-q", "--clear", f"--python={python}", str(folder), external=True)
+    there = str(folder / "bin" / "python")
+    session.run_install("uv", "pip", "install", "-q", f"--python={there}", *packages, external=True)
+    return there
+
+
 @nox.session(default=False)
 def exports(session):
-    """Exported programs travel: those of `jax` 0.10.2, in an environment of its own, to here, and back."""
+    """Programs travel: exported ones between this `jax` over every jaxlib, `jax` 0.10.2 and `jax` 0.12.0.1, each in an
+    environment of its own; compiled code is read by the jaxlib that wrote it, and refused by the others."""
     sync(session, "--all-packages", "--group=test")
-    programs = "packages/jax/tests/exported/programs.py"
-    other = Path(session.create_tmp()).resolve()
-    session.run("uv", "venv", "-q", "--clear", str(other / "venv"), external=True)
-    theirs = str(other / "venv" / "bin" / "python")
-    session.run("uv", "pip", "install", "-q", f"--python={theirs}", "jax==0.10.2", "flatbuffers", external=True)
-    for writes, reads in ((theirs, "python"), ("python", theirs)):
-        session.run(writes, programs, "write", str(other / "written.json"), external=True)
-        session.run(reads, programs, "read", str(other / "written.json"), external=True)
+    old = session.run("python", "-c", "import sys; print(sys.executable)", silent=True).strip()
+    newer = newer_python(session)
+    ours, theirs = {}, {}
+    for version in ("0.10.2", "0.11.2", "0.12.0.1"):
+        if (python := old if version == "0.10.2" else newer) is None:
+            continue
+        needs = ("numpy", "scipy", "ml_dtypes", "opt_einsum", f"jaxlib=={version}")
+        ours[version] = environment(session, f"ours-{version}", python, *needs)
+        if version != "0.11.2":
+            theirs[version] = environment(session, f"theirs-{version}", python, f"jax=={version}", "flatbuffers")
+    made, here = Path(session.create_tmp()).resolve(), Path("packages/jax/tests/exported")
+    all_of = [(kind, v, p) for kind, some in (("ours", ours), ("theirs", theirs)) for v, p in some.items()]
+    run = lambda kind, python, *args: session.run(
+        python, *args, external=True, env={**QUIET, **({"PYTHONPATH": SEARCH} if kind == "ours" else {})}
+    )
+    for kind, version, python in all_of:
+        run(kind, python, str(here / "programs.py"), "write", str(made / f"{kind}-{version}.json"))
+    for kind, version, python in all_of:
+        for writer, written, _ in all_of:
+            if "ours" in (kind, writer):  # upstream reads its own as it may
+                session.log(f"{kind} over {version} reads what {writer} over {written} wrote")
+                run(kind, python, str(here / "programs.py"), "read", str(made / f"{writer}-{written}.json"))
+    for written, writer in ours.items():
+        for version, reader in ours.items():
+            folder = made / f"compiled-{written}-{version}"
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
+            run("ours", writer, str(here / "compiled.py"), "write", str(folder))
+            run("ours", reader, str(here / "compiled.py"), "read", str(folder))
 
 
 @nox.session(default=False)

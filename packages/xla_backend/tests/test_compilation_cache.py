@@ -7,6 +7,7 @@ import bedrax.xla_backend as xla
 from bedrax import lax
 from bedrax.xla_backend import compile as compile_module
 from bedrax.xla_backend import flags
+from bedrax.xla_backend.door import runtime
 
 
 @pytest.fixture
@@ -63,6 +64,16 @@ def test_an_entry_can_be_compared_with_what_is_compiled_now(tmp_path, compilatio
             with pytest.warns(UserWarning, match="another program"):
                 np.testing.assert_allclose(run(lax.cos), np.cos(x), rtol=1e-6)
             np.testing.assert_allclose(run(lax.cos), np.cos(x), rtol=1e-6)  # it was replaced
+
+
+def test_an_entry_of_another_version_of_jaxlib_is_not_found(tmp_path, compilations, monkeypatch):
+    x = np.arange(3, dtype=np.float32)
+    with flags.compilation_cache_dir(str(tmp_path)), flags.persistent_cache_min_compile_time_secs(0.0):
+        for count, version in enumerate(("0.10.2", "0.11.2", "0.12.0.1"), 1):
+            monkeypatch.setattr(runtime, "jaxlib_version", version)
+            for _ in range(2):
+                np.testing.assert_allclose(np.asarray(xla.jit(lambda x: lax.tan(x))(x)), np.tan(x), rtol=1e-6)
+            assert len(compilations) == len(list(tmp_path.iterdir())) == count
 
 
 def test_fast_compilations_are_not_kept(tmp_path):

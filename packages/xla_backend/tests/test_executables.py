@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import re
 import subprocess
 import sys
 import textwrap
@@ -14,12 +15,14 @@ from bedrax.core.jitting import jit
 from bedrax.lax.primitives.callbacks import debug_callback
 from bedrax.xla_backend import clients
 from bedrax.xla_backend.compute_on import compute_on, compute_on2
+from bedrax.xla_backend.door import runtime
 from bedrax.xla_backend.executables import deserialize_and_load, serialize
 from bedrax.xla_backend.sharding import Space
 from bedrax.xla_backend.topologies import get_attached_topology, get_topology_desc, make_mesh
 
 ONES = np.ones(3, np.float32)
 TABLE = np.arange(3, dtype=np.float32)
+INSTALLED = runtime.jaxlib_version
 
 
 def f(x, y):
@@ -54,6 +57,29 @@ def test_another_process_loads_it(tmp_path):
         np.testing.assert_allclose(f(x), np.sin(x), rtol=1e-6)
     """)
     subprocess.run([sys.executable, "-c", code, str(path)], check=True, env={**os.environ, "JAX_PLATFORMS": "cpu"})
+
+
+def test_programs_of_other_versions_of_jaxlib_are_refused_with_both_versions_named(monkeypatch):
+    saved = serialize(jit(f).lower(ONES, {"b": ONES}).compile())
+    monkeypatch.setattr(runtime, "jaxlib_version", "0.0.7")
+    with pytest.raises(ValueError, match=rf"with jaxlib {re.escape(INSTALLED)}, and jaxlib 0\.0\.7 is installed"):
+        deserialize_and_load(*saved)
+    foreign = serialize(jit(f).lower(ONES, {"b": ONES}).compile())
+    monkeypatch.undo()
+    with pytest.raises(ValueError, match=rf"with jaxlib 0\.0\.7, and jaxlib {re.escape(INSTALLED)} is installed"):
+        deserialize_and_load(*foreign)
+
+
+def test_damaged_programs_and_other_bytes_are_refused():
+    data, *trees = serialize(jit(f).lower(ONES, {"b": ONES}).compile())
+    flipped = bytearray(data)
+    flipped[len(data) * 2 // 3] ^= 8
+    for damaged in (bytes(flipped), data[:-1], data + b"x", data[:20]):
+        with pytest.raises(ValueError, match="damaged"):
+            deserialize_and_load(damaged, *trees)
+    for other in (b"", pickle.dumps(1)):
+        with pytest.raises(ValueError, match="no compiled program"):
+            deserialize_and_load(other, *trees)
 
 
 def test_callbacks_are_not_saved():

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
+import json
 import pickle
 from collections.abc import Sequence
 from types import SimpleNamespace
@@ -18,6 +20,43 @@ from bedrax.xla_backend.door import runtime
 from bedrax.xla_backend.placement import NOTHING_ASKED, Placement
 
 __all__ = ["deserialize_and_load", "serialize"]
+
+
+_MAGIC = b"BDXEXE02"  # the format of the bytes, with the number of its version
+
+
+def _sealed(data: bytes) -> bytes:
+    """The bytes of a compiled program behind a head: the format, a digest of the rest, who wrote it."""
+    head = json.dumps({"jaxlib": runtime.jaxlib_version}).encode()
+    rest = len(head).to_bytes(4, "little") + head + data
+    return _MAGIC + hashlib.sha256(rest).digest() + rest
+
+
+def _opened(serialized: bytes) -> bytes:
+    """The bytes that `_sealed` was given.
+
+    XLA trusts what it loads: damaged code, and code of another jaxlib, would end the process or compute something else.
+
+    Raises:
+      ValueError: the bytes are something else, or damaged, or another version of jaxlib wrote them.
+    """
+    serialized = bytes(serialized)
+    if serialized[: len(_MAGIC)] != _MAGIC:
+        raise ValueError(
+            "these bytes are no compiled program, or an earlier version of Bedrax wrote them; compile the program again"
+        )
+    digest, rest = serialized[len(_MAGIC) : len(_MAGIC) + 32], serialized[len(_MAGIC) + 32 :]
+    if hashlib.sha256(rest).digest() != digest:
+        raise ValueError("the compiled program is damaged: its bytes are not those that were written")
+    end = 4 + int.from_bytes(rest[:4], "little")
+    writer = json.loads(rest[4:end])["jaxlib"]
+    if writer != runtime.jaxlib_version:
+        raise ValueError(
+            f"the program was compiled with jaxlib {writer}, and jaxlib {runtime.jaxlib_version} is installed; compiled"
+            " code is only read by the version that wrote it. Compile the program again, or keep it by jax.export, whose"
+            " programs all versions read"
+        )
+    return rest[end:]
 
 
 class _Saved(NamedTuple):
@@ -60,7 +99,7 @@ def serialize(compiled: stages.Compiled) -> tuple[bytes, Any, Any]:
 
     Returns:
       ``(bytes, structure of (args, kwargs), structure of the result)``. The bytes hold compiled code, read by `pickle`:
-      load none that you do not trust.
+      load none that you do not trust. They say which version of jaxlib wrote them, and only that one reads them.
 
     Raises:
       ValueError: the program calls Python, which bytes do not hold.
@@ -79,7 +118,7 @@ def serialize(compiled: stages.Compiled) -> tuple[bytes, Any, Any]:
     )  # fmt: skip
     file = io.BytesIO()
     _Pickler(file).dump(tuple(saved))
-    return file.getvalue(), compiled.in_tree, compiled.out_tree
+    return _sealed(file.getvalue()), compiled.in_tree, compiled.out_tree
 
 
 def deserialize_and_load(
@@ -90,15 +129,20 @@ def deserialize_and_load(
     Args:
       backend: the platform (by default the default one); it must have the devices compiled for.
       execution_devices: devices to run on, in the place of those.
+
+    Raises:
+      ValueError: the bytes are damaged or something else, another version of jaxlib wrote them, or the devices are not
+        those that the program was compiled for.
     """
+    data = _opened(serialized)
     client = clients.get_backend(backend)
     devices = {d.id: d for d in client.devices()}
     if execution_devices is not None:
-        own = _Saved(*_Unpickler(io.BytesIO(serialized), devices).load()).placement.devices
+        own = _Saved(*_Unpickler(io.BytesIO(data), devices).load()).placement.devices
         if len(own) != len(execution_devices):
             raise ValueError(f"the program runs on {len(own)} devices, got {len(execution_devices)} execution_devices")
         devices.update(zip((d.id for d in own), execution_devices))
-    saved = _Saved(*_Unpickler(io.BytesIO(serialized), devices).load())
+    saved = _Saved(*_Unpickler(io.BytesIO(data), devices).load())
     where = saved.placement
     jaxpr = Jaxpr([Var(a) for a in saved.in_types], [Var(a) for a in saved.out_types], [])
     lowered = LoweredProgram(jaxpr, saved.name, where, saved.kept, saved.donated, saved.constants, None, saved.options)

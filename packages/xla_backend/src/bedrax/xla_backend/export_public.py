@@ -41,7 +41,7 @@ SCHEMA: flat_tables.Schema = {
         ("calling_convention_version", "u16"), ("module_kept_var_idx", "[u16]"), ("uses_global_constants", "u8"),
         ("vjp", "Exported"), ("nr_devices", "u32"), ("avals", "[Aval]"), ("meshes", "[Mesh]"),
         ("named_shardings", "[Named]"), ("in_aval_index", "[u32]"), ("out_aval_index", "[u32]"),
-        ("in_named_index", "[u32]"), ("out_named_index", "[u32]"),
+        ("in_named_index", "[u32]"), ("out_named_index", "[u32]"), ("writer", "text"),
     ),
     "Tree": (("kind", "u8"), ("children", "[Tree]"), ("keys", "[text]"), ("custom", "text"), ("auxiliary", "bytes")),
     "Aval": (("kind", "u8"), ("shape", "[text]"), ("dtype", "u8"), ("memory", "u8")),
@@ -55,7 +55,8 @@ SCHEMA: flat_tables.Schema = {
     "Check": (("kind", "u8"), ("target", "text")),
 }  # fmt: skip
 
-VERSIONS = (2, 3)  # of the tables; written: the last
+# Of the tables; written is the last. From 2 on they differ by fields that were added, and every field may be absent.
+VERSIONS = range(2, 13)
 TREES = ("leaf", "none", "tuple", "list", "dict", "custom")
 DTYPES = (
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64",
@@ -259,6 +260,7 @@ def _program(levels: list[dict[str, Any]]) -> dict[str, Any]:
     checks = [c.removeprefix("custom_call:") if ":" in c else None for c in fields["disabled_safety_checks"]]
     return {
         "version": VERSIONS[-1],
+        "writer": runtime.jaxlib_version,
         "fun_name": fields["fun_name"],
         "in_tree": _tree(export_words.write_tree(fields["in_tree"])),
         "out_tree": _tree(export_words.write_tree(fields["out_tree"])),
@@ -320,9 +322,17 @@ def read(blob: bytes) -> list[dict[str, Any]]:
         raise ValueError(f"this is no exported program, or a damaged one: {error}") from error
 
 
+def _writer(table: dict[str, Any]) -> str:
+    """Who wrote a program, for messages; empty where the program does not say it."""
+    return f", written by jax or jaxlib {table['writer']}" if table["writer"] else ""
+
+
 def _read_program(table: dict[str, Any], more: dict) -> list[dict[str, Any]]:
     if table["version"] not in VERSIONS:
-        raise ValueError(f"version {table['version']} of the format is none of {VERSIONS}, which are known here")
+        raise ValueError(
+            f"it has version {table['version']} of the format{_writer(table)}, and versions {VERSIONS[0]} to"
+            f" {VERSIONS[-1]} are known here, with jaxlib {runtime.jaxlib_version}"
+        )
     devices = table["nr_devices"] or table["few_devices"]
     scope = shape_poly.SymbolicScope(more.get("constraints", ()))
     fields: dict[str, Any] = {

@@ -7,8 +7,11 @@ and so is what it computes on blocks (`shard_map`).
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Any
+
+import numpy as np
 
 from bedrax.parallel.meshes import AbstractMesh, AxisType
 from bedrax.parallel.specs import PartitionSpec
@@ -19,6 +22,7 @@ from bedrax.xla_backend.lowering.partitioner import split
 _SHARDING = re.compile(r"<@(\w+), \[((?:\{[^}]*\}(?:, )?)*)\]([^>]*)>")
 _DIMS = re.compile(r"\{([^}]*)\}")
 _NAMES = re.compile(r'"((?:[^"\\]|\\.)*)"')
+_AXES_OF_MESH = re.compile(r"#stablehlo\.replica_group_mesh_axes<mesh = @(\w+), axes = (.*)>$")
 _NOTHING = PartitionSpec()
 
 
@@ -89,6 +93,8 @@ class _Translation:
                     op.attributes["callee"] = types.symbol(self.function(symbol, manual))
                 elif op.name == "stablehlo.partition_id" and manual:
                     op.attributes["mhlo.sharding"] = types.string("{manual}")
+                elif "replica_groups" in op.attributes:
+                    op.attributes["replica_groups"] = self.groups(op.attributes["replica_groups"])
                 self.blocks(op, manual)
 
     def constraint(self, op: Any, manual: tuple[str, ...]) -> None:
@@ -142,6 +148,27 @@ class _Translation:
             block, whole = split(mesh, _NOTHING, v.type.rank, within), split(mesh, spec, v.type.rank, around)
             old.replace_all_uses_with(_converted(op, v, "SPMDShardToFullShape", block, whole, old.type))
         op.erase()
+
+    def groups(self, attribute: Any) -> Any:
+        """The numbers of the devices that communicate, where an attribute names axes of a mesh in their place.
+
+        Raises:
+          NotImplementedError: the attribute names a part of an axis.
+        """
+        text = str(attribute)
+        found = _AXES_OF_MESH.match(text)
+        if found is None:
+            return attribute
+        if "sub_axis_info" in text:
+            raise NotImplementedError(
+                f"the exported program communicates over a part of an axis, which is not supported: {text}"
+            )
+        mesh, axes = self.meshes[found[1]], _NAMES.findall(found[2])
+        rest = [name for name in mesh.axis_names if name not in axes]
+        numbers = np.arange(mesh.size).reshape(mesh.axis_sizes)
+        numbers = numbers.transpose([mesh.axis_names.index(name) for name in (*rest, *axes)])
+        size = math.prod([mesh.shape[name] for name in axes])
+        return types.dense(numbers.reshape(-1, size))
 
     def shardings(self, attribute: Any) -> list[tuple[AbstractMesh, PartitionSpec, list[int]]]:
         """The mesh, the spec, and the dimensions that may be split further, of each sharding in an attribute."""

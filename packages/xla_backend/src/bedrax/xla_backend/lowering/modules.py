@@ -6,6 +6,7 @@ arguments, checks them, and (for several platforms) takes the index of the platf
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -15,7 +16,7 @@ from bedrax import shape_poly
 from bedrax.core import dims
 from bedrax.core.ir import Jaxpr
 from bedrax.xla_backend import tables
-from bedrax.xla_backend.door import mlir
+from bedrax.xla_backend.door import mlir, versions
 from bedrax.xla_backend.lowering import for_platforms, types
 from bedrax.xla_backend.lowering.build import Builder
 from bedrax.xla_backend.lowering.dimensions import DimValue
@@ -163,9 +164,25 @@ def serialize(module, version: str | None = None) -> bytes:
 
 
 def deserialize(artifact: bytes) -> Any:
-    """The module in a portable artifact."""
+    """The module in a portable artifact.
+
+    Raises:
+      ValueError: the artifact has operations of a later version of StableHLO than that of the installed jaxlib, or it
+        is damaged.
+    """
+    stablehlo = mlir.stablehlo()
     with types.context:
-        return mlir.stablehlo().deserialize_portable_artifact(types.context, artifact)
+        try:
+            return stablehlo.deserialize_portable_artifact(types.context, artifact)
+        except ValueError as error:
+            found = re.search(rb"StableHLO_v([\d.]+)\0", artifact[:64])
+            written, known = found[1].decode() if found else "", stablehlo.get_current_version()
+            if versions.parts(written) > versions.parts(known):
+                raise ValueError(
+                    f"the exported program was written in version {written} of StableHLO and has operations that are newer"
+                    f" than version {known}, which jaxlib {versions.jaxlib_version} reads; install a newer jaxlib"
+                ) from error
+            raise
 
 
 _CAST = "builtin.unrealized_conversion_cast"
