@@ -26,6 +26,17 @@ def start(**options):
     distributed.initialize(f"localhost:{port}", count, me, **options)
 
 
+def certified():
+    """With certificates of one authority: ``certified <id> <count> <port> <folder> <authority of process 1>``."""
+    folder, other = sys.argv[5:7]
+    authority = f"{folder}/{other if me else 'ca'}.pem"
+    start(
+        mtls_cert_file=f"{folder}/node.pem", mtls_key_file=f"{folder}/node.key", mtls_ca_file=authority,
+        verify_secure_credentials=True)  # fmt: skip
+    x = jitting.jit(lambda x: lax.reduce_sum(x, (0,)))(np.arange(4.0, dtype=np.float32))
+    assert (clients.process_count(), float(x)) == (count, 6.0)
+
+
 def values():
     start()
     assert distributed.is_initialized()

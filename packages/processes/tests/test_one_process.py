@@ -9,11 +9,13 @@ import pytest
 from bedrax import lax
 from bedrax.autodiff import grad
 from bedrax.batching import vmap
+from bedrax.core import config
 from bedrax.core.avals import ShapedArray
 from bedrax.core.staging import make_jaxpr
 from bedrax.parallel import Mesh, PartitionSpec
 from bedrax.processes import array_serialization, clusters, colocated, distributed, multihost
 from bedrax.xla_backend import NamedSharding, clients, jit
+from bedrax.xla_backend.door import versions
 
 
 def test_there_is_one_process():
@@ -40,6 +42,43 @@ def test_what_is_needed_to_join_a_run(given, message, monkeypatch):
             monkeypatch.delenv(name)
     with pytest.raises(ValueError, match=re.escape(message)):
         distributed.initialize(**given)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"mtls_cert_file": __file__}, "mtls_key_file is missing"),
+        ({"mtls_peer_uri_prefix": "spiffe://a/"}, "goes with certificates"),
+        ({"verify_secure_credentials": True}, "there are none"),
+        ({"mtls_cert_file": "no", "mtls_key_file": "no", "mtls_ca_file": "no"}, "which is not there"),
+        (dict.fromkeys(("mtls_cert_file", "mtls_key_file", "mtls_ca_file"), __file__) | {"mtls_peer_uri_prefix": "spiffe://a"}, "ends with '/'"),
+    ],
+)
+def test_certificates_are_complete_before_anything_is_connected(given, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        distributed.initialize("localhost:1", 1, 0, **given)
+
+
+def test_a_jaxlib_without_mutual_tls_says_so():
+    files = dict.fromkeys(("mtls_cert_file", "mtls_key_file", "mtls_ca_file"), __file__)
+    if versions.has("mutual TLS among processes"):
+        assert distributed._credentials(True, **files, mtls_peer_uri_prefix=None) == {
+            **files,
+            "verify_secure_credentials": True,
+        }
+    else:
+        with pytest.raises(NotImplementedError, match="jaxlib 0.12 has"):
+            distributed.initialize("localhost:1", 1, 0, **files)
+
+
+def test_certificates_of_options():
+    with (
+        config.overriding(jax_distributed_verify_secure_credentials=True),
+        pytest.raises(ValueError, match="there are none"),
+    ):
+        distributed.initialize("localhost:1", 1, 0)
+    with config.overriding(jax_mtls_cert_file=__file__), pytest.raises(ValueError, match="mtls_key_file is missing"):
+        distributed.initialize("localhost:1", 1, 0)
 
 
 def test_a_run_is_joined_before_devices_are_used():

@@ -2,15 +2,20 @@
 
 import pathlib
 import re
+import shutil
 import socket
 import subprocess
 import sys
 import time
 
+import pytest
+
+from bedrax.xla_backend.door import versions
+
 PROGRAM = pathlib.Path(__file__).with_name("run_of_two.py")
 
 
-def run(what, count=2, limit=120):
+def run(what, count=2, limit=120, more=()):
     """(exit code, output) of each process, and the seconds that it took."""
     with socket.socket() as s:
         s.bind(("localhost", 0))
@@ -18,7 +23,7 @@ def run(what, count=2, limit=120):
     started = time.monotonic()
     processes = [
         subprocess.Popen(
-            [sys.executable, str(PROGRAM), what, str(i), str(count), str(port)], text=True, stdout=subprocess.PIPE,
+            [sys.executable, str(PROGRAM), what, str(i), str(count), str(port), *more], text=True, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
         )
         for i in range(count)
@@ -35,6 +40,29 @@ def test_values_across_two_processes():
     found, _ = run("values")
     for i, (code, out) in enumerate(found):
         assert code == 0 and f"done values {i}" in out, out
+
+
+def authority(folder, name):
+    """An authority, and (of the first) a certificate of this host, made by openssl."""
+    ssl = lambda *words: subprocess.run(["openssl", *words], cwd=folder, check=True, capture_output=True)
+    new = ["-newkey", "rsa:2048", "-nodes", "-subj", f"/CN={name}"]
+    ssl("req", "-x509", *new, "-days", "2", "-keyout", f"{name}.key", "-out", f"{name}.pem")
+    if name == "ca":
+        (folder / "names").write_text("subjectAltName=DNS:localhost,IP:127.0.0.1")
+        ssl("req", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost", "-keyout", "node.key", "-out", "node.csr")
+        ssl("x509", "-req", "-in", "node.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2",
+            "-extfile", "names", "-out", "node.pem")  # fmt: skip
+
+
+@pytest.mark.skipif(not versions.has("mutual TLS among processes"), reason=str(versions.missing("mutual TLS among processes")))
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="certificates are made by openssl")
+def test_processes_that_know_each_other_by_certificates(tmp_path):
+    authority(tmp_path, "ca")
+    authority(tmp_path, "stranger")
+    for i, (code, out) in enumerate(run("certified", more=(str(tmp_path), "ca"))[0]):
+        assert code == 0 and f"done certified {i}" in out, out
+    found, _ = run("certified", more=(str(tmp_path), "stranger"), limit=90)
+    assert found[1][0] != 0 and "done" not in found[1][1], found[1][1][-2000:]
 
 
 def test_the_thread_guard_refuses_computations_of_all_processes_in_other_threads():

@@ -52,6 +52,8 @@ def initialize(
     local_device_ids: int | Sequence[int] | None = None, cluster_detection_method: str | None = None,
     initialization_timeout: int = 300, heartbeat_timeout_seconds: int = 100, shutdown_timeout_seconds: int = 300,
     coordinator_bind_address: str | None = None, slice_index: int | None = None, partition_index: int | None = None,
+    mtls_cert_file: str | None = None, mtls_key_file: str | None = None, mtls_ca_file: str | None = None,
+    mtls_peer_uri_prefix: str | None = None, verify_secure_credentials: bool | None = None,
 ) -> None:  # fmt: skip
     """Join a run of several processes; to be called by each of them before anything is computed.
 
@@ -72,14 +74,30 @@ def initialize(
       coordinator_bind_address: where process 0 listens; by default on all interfaces, at the port of
         `coordinator_address`.
       slice_index, partition_index: not supported, as the runtime decides which devices are near each other.
+      mtls_cert_file, mtls_key_file, mtls_ca_file: files (PEM) with this process's chain of certificates, its private key,
+        and the authorities for the certificates of others: the coordination service and its clients know each other by
+        these (mutual TLS, jaxlib 0.12). All three or none. By default what the options ``jax_mtls_cert_file``,
+        ``jax_mtls_key_file`` and ``jax_mtls_ca_file`` say. What arrays are sent by is not concerned.
+      mtls_peer_uri_prefix: how a URI in the certificate of the other side begins, with a ``/`` at its end. By default
+        the option ``jax_mtls_peer_uri_prefix``; without it, the certificate names the host of `coordinator_address`.
+      verify_secure_credentials: refuse to connect without certificates. By default the option
+        ``jax_distributed_verify_secure_credentials``.
 
     Raises:
       ValueError: something that is needed is not given nor found, or does not fit.
+      NotImplementedError: certificates are given, and this jaxlib has no mutual TLS.
       RuntimeError: called twice, or too late; the processes did not meet in time; another process has this number.
     """
     for name, value in (("slice_index", slice_index), ("partition_index", partition_index)):
         if value is not None:
             raise NotImplementedError(f"jax.distributed.initialize: {name} is decided by the runtime; leave it out")
+    credentials = _credentials(
+        verify_secure_credentials,
+        mtls_cert_file=mtls_cert_file,
+        mtls_key_file=mtls_key_file,
+        mtls_ca_file=mtls_ca_file,
+        mtls_peer_uri_prefix=mtls_peer_uri_prefix,
+    )
     found = _settings(coordinator_address, num_processes, process_id, cluster_detection_method, os.environ)
     with _lock:
         if global_state.client is not None:
@@ -91,7 +109,33 @@ def initialize(
             )
         _choose_devices(local_device_ids, found, os.environ)
         _connect(found, initialization_timeout, heartbeat_timeout_seconds, shutdown_timeout_seconds,
-                 coordinator_bind_address)  # fmt: skip
+                 coordinator_bind_address, credentials)  # fmt: skip
+
+
+def _credentials(verify: bool | None, **files: str | None) -> dict[str, Any]:
+    """What jaxlib is given for mutual TLS, by name; nothing without certificates."""
+    found = {name: getattr(flags, name).value if value is None else value for name, value in files.items()}
+    *needed, prefix = found
+    missing = [name for name in needed if found[name] is None]
+    verify = flags.verify_secure_credentials.value if verify is None else verify
+    if len(missing) == len(needed):
+        if verify:
+            raise ValueError(f"verify_secure_credentials asks for certificates, and there are none: give {', '.join(needed)}")
+        if found[prefix] is not None:
+            raise ValueError(f"{prefix} goes with certificates: give {', '.join(needed)}")
+        return {}
+    if missing:
+        raise ValueError(f"mutual TLS needs {', '.join(needed)}; {missing[0]} is missing")
+    for name in needed:
+        if not os.path.isfile(found[name]):
+            raise ValueError(f"{name} is a file, got {found[name]!r}, which is not there")
+    if found[prefix] is not None and not found[prefix].endswith("/"):
+        raise ValueError(f"{prefix} ends with '/', got {found[prefix]!r}: without it, other names begin so, too")
+    credentials = {name: value for name, value in found.items() if value is not None}
+    if verify:
+        credentials["verify_secure_credentials"] = True
+    coordination.check_credentials(credentials)
+    return credentials
 
 
 def _settings(address, count, number, method, env: Mapping[str, str]) -> clusters.Cluster:
@@ -131,7 +175,7 @@ def _choose_devices(local_device_ids, found: clusters.Cluster, env: Mapping[str,
         clients.visible_accelerators = frozenset(local_device_ids)
 
 
-def _connect(found, initialization_timeout, heartbeat_timeout, shutdown_timeout, bind_address) -> None:
+def _connect(found, initialization_timeout, heartbeat_timeout, shutdown_timeout, bind_address, credentials) -> None:
     address, count, number, _ = found
     proxies = [name for name in os.environ if name.lower() in ("http_proxy", "https_proxy", "all_proxy")]
     if flags.check_proxy_envs.value and proxies and not {"no_proxy", "NO_PROXY"} & set(os.environ):
@@ -155,8 +199,11 @@ def _connect(found, initialization_timeout, heartbeat_timeout, shutdown_timeout,
             initialization_timeout,
             shutdown_timeout,
             flags.enable_recoverability.value,
+            credentials,
         )
-    client = coordination.client(address, number, initialization_timeout, heartbeat_timeout, shutdown_timeout)
+    client = coordination.client(
+        address, number, initialization_timeout, heartbeat_timeout, shutdown_timeout, credentials
+    )
     client.connect()
     global_state.service, global_state.client = service, client
     global_state.process_id, global_state.num_processes = number, count

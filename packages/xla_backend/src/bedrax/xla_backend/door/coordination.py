@@ -6,20 +6,32 @@ from typing import Any
 
 from jaxlib import _jax
 
+from bedrax.xla_backend.door import versions
 
-def serve(address: str, count: int, heartbeat: int, registration: int, shutdown: int, recoverable: bool) -> Any:
+
+def check_credentials(credentials: dict[str, Any]) -> None:
+    """Raise NotImplementedError if there are credentials, and this jaxlib takes none."""
+    missing = versions.missing("mutual TLS among processes")
+    if credentials and missing:
+        raise NotImplementedError(f"jax.distributed.initialize({', '.join(f'{name}=' for name in credentials)}): {missing}")
+
+
+def serve(
+    address: str, count: int, heartbeat: int, registration: int, shutdown: int, recoverable: bool,
+    credentials: dict[str, Any],
+) -> Any:  # fmt: skip
     """The service at an address, for `count` processes; time-outs in seconds."""
     return _jax.get_distributed_runtime_service(
         address, count, heartbeat_timeout=heartbeat, cluster_register_timeout=registration, shutdown_timeout=shutdown,
-        recoverable=recoverable,
+        recoverable=recoverable, **credentials,
     )  # fmt: skip
 
 
-def client(address: str, number: int, init: int, heartbeat: int, shutdown: int) -> Any:
+def client(address: str, number: int, init: int, heartbeat: int, shutdown: int, credentials: dict[str, Any]) -> Any:
     """A client, not yet connected. It ends its process, with a message that names who died, when the run is lost."""
     return _jax.get_distributed_runtime_client(
         address, number, init_timeout=init, heartbeat_timeout=heartbeat, shutdown_timeout=shutdown,
-        shutdown_on_destruction=False, use_compression=True,
+        shutdown_on_destruction=False, use_compression=True, **credentials,
     )  # fmt: skip
 
 
