@@ -335,7 +335,7 @@ def test_mutated_tables():
     mesh = AbstractMesh((4, 2), ("a", "b"))
     x = ShapeDtypeStruct((8, 4), np.float32, sharding=NamedSharding(mesh, PartitionSpec("a", ("b",))))
     exported = ex.export(jit(lambda x, d: {"sum": x + d["k"][0], "rest": (None, d)}))(x, {"k": [spec("n, 8, 4")]})
-    hlo = dataclasses.replace(exported, _has_named_shardings=False)
+    hlo = dataclasses.replace(exported, _in_named_shardings=(), _out_named_shardings=())
     read = 0
     for program, order in ((exported, 1), (hlo, 0)):
         blob = bytes(program.serialize(order))

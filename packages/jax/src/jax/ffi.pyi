@@ -1,3 +1,4 @@
+from bedrax.core.avals import abstract_token as abstract_token
 from bedrax.xla_backend.ffi import (
     build_ffi_lowering_function as build_ffi_lowering_function, ffi_call as ffi_call,
     ffi_lowering as ffi_lowering, include_dir as include_dir, pycapsule as pycapsule,

@@ -41,6 +41,13 @@ reasons: dict[str, str] = {
 # Public names that are not there at all: where they would be -> why. The page of coverage prints this table, too.
 missing: dict[str, str] = {
     "jax.experimental.colocated_python.func_backend.SINGLETON_RESULT_STORE": "results are returned by the call that makes them; no store keeps them until they are asked for",
+    "jax.experimental.colocated_python.func.jax_register_backend_cache": "a name that the module imports there: the caches of this package are cleared where they are",
+    "jax.experimental.colocated_python.serialization.cloudpickle": "the optional library that functions are sent by to other hosts; they run on this host here",
+    "jax.experimental.fused.fused_p": "fused is refused, so that no program has such an operation",
+    **dict.fromkeys(
+        (f"jax.experimental.rnn.rnn_{name}" for name in ("fwd_p", "bwd_p", "abstract_eval", "bwd_abstract_eval")),
+        "the kernels of cuDNN: an LSTM is a loop here on every platform, which derivatives and transformations read"),
+    "jax.experimental.roofline.roofline.lower_jaxpr2": "the module is hidden behind the function of its name there, too; the passes of its own are not public",
     "jax.experimental.jax2tf.jax2tf.NativeSerializationImpl": "a class that convert works with there: convert does its work in functions of one call here",
     "jax.experimental.jet.call_param_updaters": "the parameters of calls need no change for series: a call is read as the program that it holds",
     "jax.experimental.sparse.transform.prim": "the variable of a loop, left over in that module",

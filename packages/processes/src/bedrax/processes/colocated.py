@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import inspect
 import itertools
@@ -50,13 +51,56 @@ def colocated_cpu_devices(devices_or_mesh: Any) -> Any:
     return tuple(out)
 
 
+@dataclasses.dataclass(frozen=True)
+class FunctionInfo:
+    """A function that runs on the host of its arguments.
+
+    Attributes:
+      fun: the function.
+      fun_sourceinfo: how messages name it; None for its own name.
+      fun_signature: the signature that it shows; None for its own.
+    """
+
+    fun: Callable
+    fun_sourceinfo: str | None = None
+    fun_signature: Any = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Specialization:
+    """What is known of the calls of a function; None: not known.
+
+    Attributes:
+      in_specs_treedef, in_specs_leaves: the structure of ``(args, kwargs)``, and a `ShapeDtypeStruct` for each array.
+      out_specs_fn: from such arguments to those of the results.
+      out_specs_treedef, out_specs_leaves: the structure of the results, and a `ShapeDtypeStruct` for each.
+      devices: those of the arguments.
+    """
+
+    in_specs_treedef: Any = None
+    in_specs_leaves: tuple | None = None
+    out_specs_fn: Callable | None = None
+    out_specs_treedef: Any = None
+    out_specs_leaves: tuple | None = None
+    devices: Any = None
+
+    def update(self, **changes: Any) -> Specialization:
+        """A copy with some fields changed; those that are None stay."""
+        return dataclasses.replace(self, **{name: value for name, value in changes.items() if value is not None})
+
+
 def make_callable(fun: Callable, fun_sourceinfo: str | None = None, fun_signature: Any = None) -> Callable:
     """`colocated_python` of a function, with how messages name it, and the signature it shows."""
-    where = fun_sourceinfo or getattr(fun, "__qualname__", repr(fun))
-    return _specialized(fun, where, fun_signature, None, None, None)
+    return _specialized(FunctionInfo(fun, fun_sourceinfo, fun_signature), Specialization())
 
 
-def _specialized(fun, where, signature, in_specs, out_specs_fn, devices) -> Callable:
+def _specialized(info: FunctionInfo, known: Specialization) -> Callable:
+    fun, signature = info.fun, info.fun_signature
+    where = info.fun_sourceinfo or getattr(fun, "__qualname__", repr(fun))
+    in_specs, devices = None, known.devices
+    if known.in_specs_treedef is not None:
+        in_specs = pytree.tree_unflatten(known.in_specs_treedef, known.in_specs_leaves)
+
     @functools.wraps(fun)
     def call(*args, **kwargs):
         leaves, tree = pytree.tree_flatten((args, kwargs))
@@ -67,10 +111,13 @@ def _specialized(fun, where, signature, in_specs, out_specs_fn, devices) -> Call
         for x in outs:
             if not _is_array(x):
                 raise ValueError(f"{where}: colocated Python returns arrays, got {type(x).__name__}: {x!r}")
-        if out_specs_fn is None:
+        if known.out_specs_fn is not None:
+            args, kwargs = pytree.tree_map(_spec, (args, kwargs))
+            specs, spec_tree = pytree.tree_flatten(known.out_specs_fn(*args, **kwargs))
+        elif known.out_specs_treedef is not None:
+            specs, spec_tree = known.out_specs_leaves, known.out_specs_treedef
+        else:
             return out
-        args, kwargs = pytree.tree_map(_spec, (args, kwargs))
-        specs, spec_tree = pytree.tree_flatten(out_specs_fn(*args, **kwargs))
         if spec_tree != out_tree or any((x.shape, x.dtype) != (s.shape, s.dtype) for x, s in zip(outs, specs)):
             got = pytree.tree_unflatten(out_tree, list(map(_spec, outs)))
             raise ValueError(
@@ -79,7 +126,7 @@ def _specialized(fun, where, signature, in_specs, out_specs_fn, devices) -> Call
         placed = [x if s.sharding is None else device_put(x, s.sharding) for x, s in zip(outs, specs, strict=True)]
         return pytree.tree_unflatten(out_tree, placed)
 
-    def specialize(in_specs: Any = in_specs, out_specs_fn: Any = out_specs_fn, devices: Any = devices) -> Callable:
+    def specialize(in_specs: Any = None, out_specs_fn: Any = None, devices: Any = None) -> Callable:
         """The function with more known of its calls.
 
         Args:
@@ -87,7 +134,16 @@ def _specialized(fun, where, signature, in_specs, out_specs_fn, devices) -> Call
           out_specs_fn: from such arguments to those of the results, whose shardings, if there are, the results get.
           devices: those of its arguments; where its results are made if it has none.
         """
-        return _specialized(fun, where, signature, in_specs, out_specs_fn, devices)
+        leaves, tree = (None, None) if in_specs is None else pytree.tree_flatten(in_specs)
+        return _specialized(
+            info,
+            known.update(
+                in_specs_treedef=tree,
+                in_specs_leaves=None if leaves is None else tuple(leaves),
+                out_specs_fn=out_specs_fn,
+                devices=devices,
+            ),
+        )
 
     call.specialize = specialize
     if signature is not None:

@@ -115,7 +115,6 @@ class Exported:
     in_avals: tuple
     out_tree: Any
     out_avals: tuple
-    _has_named_shardings: bool
     _in_named_shardings: tuple
     _out_named_shardings: tuple
     in_shardings_hlo: tuple
@@ -142,6 +141,13 @@ class Exported:
         return f"Exported(fun_name={self.fun_name}, ...)"
 
     __repr__ = __str__
+
+    @property
+    def _has_named_shardings(self) -> bool:
+        """Whether shardings are held by the names of mesh axes; those of older programs are held as XLA writes them."""
+        return len(self._in_named_shardings) == len(self.in_avals) and len(self._out_named_shardings) == len(
+            self.out_avals
+        )
 
     def in_shardings_jax(self, mesh) -> tuple:
         """Shardings of the arguments over `mesh`, a mesh of as many devices as the program was lowered for."""
@@ -398,7 +404,7 @@ def export_program(
 
     return Exported(
         fun_name=name, in_tree=in_tree, in_avals=in_avals, out_tree=out_tree, out_avals=out_avals,
-        _has_named_shardings=has_names, _in_named_shardings=named(arguments), _out_named_shardings=named(results),
+        _in_named_shardings=named(arguments), _out_named_shardings=named(results),
         in_shardings_hlo=tuple([hlo(s, a) for s, a in zip(arguments, in_avals, strict=True)]),
         out_shardings_hlo=tuple([hlo(s, a) for s, a in zip(results, out_avals, strict=True)]),
         nr_devices=devices, platforms=platforms, ordered_effects=ordered,

@@ -69,7 +69,7 @@ AXES = (AxisType.Auto, AxisType.Explicit)  # counted from 1
 
 
 # The fields that only this format has, and what they are where nothing is said.
-NAMED = {"_has_named_shardings": False, "_in_named_shardings": (), "_out_named_shardings": ()}
+NAMED: dict[str, tuple] = {"_in_named_shardings": (), "_out_named_shardings": ()}
 
 
 class NoWord(ValueError):
@@ -234,7 +234,7 @@ def _unique(values: list) -> tuple[list, list[int]]:
 
 def _shardings(fields: dict[str, Any]) -> dict[str, Any]:
     """The fields of the table that tell how arguments and results are split."""
-    if not fields["_has_named_shardings"]:
+    if any(len(fields[f"_{side}_named_shardings"]) != len(fields[f"{side}_avals"]) for side in ("in", "out")):
         return {f"{side}_shardings": [_hlo(s) for s in fields[f"{side}_shardings_hlo"]] for side in ("in", "out")}
     sides = {side: fields[f"_{side}_named_shardings"] for side in ("in", "out")}
     given = [s for side in sides.values() for s in side if s is not None]
@@ -364,7 +364,8 @@ def _read_program(table: dict[str, Any], more: dict) -> list[dict[str, Any]]:
         )
         fields[f"_{side}_named_shardings"] = tuple([s["named"] and _read_named(s["named"], devices) for s in given])
         named += [s["named"] is not None or not s["hlo"] for s in given]
-    fields["_has_named_shardings"] = all(named)
+    if not all(named):
+        fields.update(NAMED)
     kept = fields["module_kept_var_idx"]
     if sorted(set(kept)) != list(kept) or any(i >= len(fields["in_avals"]) for i in kept):
         raise ValueError(f"the module cannot take the arguments {kept} of {len(fields['in_avals'])}")

@@ -12,7 +12,7 @@ from bedrax import pytree
 from bedrax.autodiff import tables as autodiff_tables
 from bedrax.batching import tables as batching_tables
 from bedrax.core import dtypes, effects
-from bedrax.core.avals import ShapedArray, abstractify
+from bedrax.core.avals import AbstractValue, ShapedArray, Token, abstract_token, abstractify
 from bedrax.core.tables import effect_rules
 from bedrax.core.tracing import Primitive
 from bedrax.lax.primitives.placement import placed
@@ -117,6 +117,13 @@ def _hashable(x: Any) -> Any:
     return _Value(x) if isinstance(x, np.ndarray | dict) else tuple(x) if isinstance(x, list) else x
 
 
+def _type_of(x: Any) -> AbstractValue:
+    """The type of an argument or result: an array, anything with a shape and a dtype, or a token."""
+    if x is abstract_token or getattr(x, "aval", None) is abstract_token or isinstance(x, Token):
+        return abstract_token
+    return abstractify(x)
+
+
 def _layout(given: Any, aval: ShapedArray) -> tuple[int, ...] | None:
     """Major to minor, or None for row-major."""
     if given is None:
@@ -143,7 +150,8 @@ def ffi_call(
 
     Args:
       target_name: as given to `register_ffi_target`.
-      result_shape_dtypes: an object with ``shape`` and ``dtype``, or a sequence of them. Where its sharding is over
+      result_shape_dtypes: an object with ``shape`` and ``dtype``, or `jax.ffi.abstract_token` for a token, which orders
+        calls; or a sequence of them. Where its sharding is over
         explicit axes, the result is placed there; otherwise it is whole on each device.
       has_side_effect: the call happens although nothing may use its results.
       vmap_method: what `vmap` does, as for `pure_callback`.
@@ -159,8 +167,10 @@ def ffi_call(
     if vmap_method is not None and vmap_method not in _VMAP_METHODS:
         raise ValueError(f"vmap_method must be one of {_VMAP_METHODS}, got {vmap_method!r}")
     leaves, tree = pytree.tree_flatten(result_shape_dtypes)
-    avals = [abstractify(x) for x in leaves]
-    result_avals = tuple(ShapedArray(a.shape, dtypes.canonicalize_dtype(a.dtype)) for a in avals)
+    avals = [_type_of(x) for x in leaves]
+    result_avals = tuple(
+        [ShapedArray(a.shape, dtypes.canonicalize_dtype(a.dtype)) if a.is_array else a for a in avals]
+    )
     if output_layouts is None:
         out_layouts: tuple = (None,) * len(result_avals)
     else:
@@ -175,7 +185,7 @@ def ffi_call(
     def call(*args: Any, **attributes: Any) -> Any:
         if attributes and custom_call_api_version < 4:
             raise ValueError("Attributes need custom_call_api_version=4; older interfaces take legacy_backend_config")
-        in_avals = [abstractify(x) for x in args]
+        in_avals = [_type_of(x) for x in args]
         layouts = (None,) * len(args) if input_layouts is None else input_layouts
         if len(layouts) != len(args):
             raise ValueError(f"ffi_call to {target_name}: {len(layouts)} input_layouts for {len(args)} arguments")
@@ -190,7 +200,7 @@ def ffi_call(
             attributes=tuple(sorted((k, _hashable(v)) for k, v in attributes.items())),
             custom_call_api_version=custom_call_api_version, legacy_backend_config=legacy_backend_config,
         )  # fmt: skip
-        told = [None if a.split is None else x.sharding for a, x in zip(avals, leaves, strict=True)]
+        told = [None if not a.is_array or a.split is None else x.sharding for a, x in zip(avals, leaves, strict=True)]
         return pytree.tree_unflatten(tree, [placed(x, where) for x, where in zip(out, told, strict=True)])
 
     return call
@@ -203,7 +213,7 @@ def _plain(x: Any) -> Any:
 
 def _minor_to_major(layouts, avals) -> list:
     return [
-        tuple(reversed(range(len(a.shape)) if order is None else order))
+        () if not a.is_array else tuple(reversed(range(len(a.shape)) if order is None else order))
         for order, a in zip(layouts, avals, strict=True)
     ]
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 from bedrax import pytree
-from bedrax.core import avals, effects, tracing
+from bedrax.core import avals, effects, ir, staging, tracing
+from bedrax.core.jitting import jit as dispatch_jit
 from bedrax.core.signatures import parameter_names
 from bedrax.core.tracing import Tracer
 from bedrax.xla_backend import clients, placement, platforms, running
@@ -108,6 +109,7 @@ class Traced(Stage):
                 self._asked = asked._replace(results=(*asked.results, *[None] * len(self._written)))
 
     lojax = property(lambda self: self)
+    effects = property(lambda self: self.jaxpr.effects)
     out_avals = property(lambda self: pytree.tree_unflatten(self.out_tree, self.jaxpr.out_avals))
 
     @property
@@ -118,6 +120,33 @@ class Traced(Stage):
             for a, s in zip(self.jaxpr.out_avals, asked, strict=bool(not self._written))
         ]
         return pytree.tree_unflatten(self.out_tree, out)
+
+    def closure_convert(self) -> tuple[list, Callable]:
+        """The arrays that the function closes over, and it as a function of them.
+
+        Returns:
+          ``(consts, fun)``: ``fun(consts, *args, **kwargs)`` computes what the function does. Others of the same types, as
+          any pytree, may stand in for `consts`.
+        """
+        program, consts = staging.close_over(self.jaxpr)
+        in_tree, out_tree = self._call.in_tree, self.out_tree
+
+        def converted(consts, *args, **kwargs):
+            leaves, tree = pytree.tree_flatten((args, kwargs))
+            if tree != in_tree:
+                raise TypeError(f"{self.fun_name} was traced for the arguments {in_tree}, and is called with {tree}")
+            return pytree.tree_unflatten(out_tree, ir.run(program, *pytree.tree_leaves(consts), *leaves))
+
+        converted.__name__ = converted.__qualname__ = self.fun_name
+        return consts, converted
+
+    def with_consts_as_arg(self) -> tuple[list, Traced]:
+        """The arrays that the function closes over, and the traced function of them: a list, the first argument."""
+        consts, converted = self.closure_convert()
+        args, kwargs = pytree.tree_map(
+            lambda a: avals.ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type), self.in_avals
+        )
+        return consts, dispatch_jit(converted).trace(consts, *args, **kwargs)
 
     def lower(self, *, lowering_platforms: Sequence[str] | None = None, _private_parameters: Any = None) -> Lowered:
         """Make the StableHLO module.

@@ -1,1 +1,5 @@
-from bedrax.processes.colocated import is_prng_key_dtype as is_prng_key_dtype, make_callable as make_callable
+from typing import Any as ShapeDtypeStructTree
+from bedrax.processes.colocated import (
+    FunctionInfo as FunctionInfo, Specialization as Specialization, is_prng_key_dtype as is_prng_key_dtype,
+    make_callable as make_callable,
+)  # fmt: skip

@@ -1,0 +1,112 @@
+"""The data of estimates by the roofline model (`jax.experimental.roofline`): operations and bytes."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from bedrax.core.avals import ShapedArray
+
+__all__ = ["RooflineResult", "RooflineRuleContext", "RooflineShape"]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class RooflineShape:
+    """Shape and dtype of an array.
+
+    Attributes:
+      shape: a tuple of integers.
+      dtype: a dtype.
+    """
+
+    shape: tuple[int, ...]
+    dtype: Any
+
+    @classmethod
+    def from_aval(cls, aval: Any) -> RooflineShape:
+        """Those of a type.
+
+        Raises:
+          TypeError: it is no type of arrays.
+        """
+        if not isinstance(aval, ShapedArray):
+            raise TypeError(f"RooflineShape is made of the type of an array (jax.typeof), got {type(aval)}")
+        return cls(shape=aval.shape, dtype=aval.dtype)
+
+    @property
+    def size(self) -> int:
+        """How many elements."""
+        return math.prod(self.shape)
+
+    @property
+    def bytes(self) -> int:
+        """How many bytes they take."""
+        return self.size * np.dtype(self.dtype).itemsize
+
+    @classmethod
+    def total_bytes(cls, avals: Sequence[Any]) -> int:
+        """How many bytes arrays of several types take."""
+        return sum(cls.from_aval(aval).bytes for aval in avals)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class RooflineRuleContext:
+    """What a rule gets beside its operands: the operation, and where it stands."""
+
+    name_stack: Any
+    primitive: Any
+    avals_in: Sequence[Any]
+    avals_out: Sequence[Any]
+    jaxpr_eqn_ctx: Any
+    mesh: Any
+    pin_lhs_in_vmem: bool
+    pin_rhs_in_vmem: bool
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class RooflineResult:
+    """An estimate. The sum of two is that of one program after the other; a multiple, that of so
+    many programs side by side.
+
+    Attributes:
+      flops, unfused_flops: operations, of which some are hidden behind others, and all.
+      ici_bytes, ici_latency: bytes sent between devices, and hops, by mesh axis.
+      hbm_bytes, unfused_hbm_bytes: bytes from and to the memory of the device, likewise.
+      peak_hbm_bytes: how many bytes are in use at once.
+    """
+
+    flops: int = 0
+    unfused_flops: int = 0
+    ici_bytes: dict[str, int] = dataclasses.field(default_factory=dict)
+    ici_latency: dict[str, int] = dataclasses.field(default_factory=dict)
+    hbm_bytes: int = 0
+    peak_hbm_bytes: int = 0
+    unfused_hbm_bytes: int = 0
+
+    @classmethod
+    def zeros(cls) -> RooflineResult:
+        """That of a program which does nothing."""
+        return cls()
+
+    def __add__(self, other: RooflineResult) -> RooflineResult:
+        if not isinstance(other, RooflineResult):
+            return NotImplemented
+        return RooflineResult(**{f.name: self._joined(f.name, other) for f in dataclasses.fields(self)})
+
+    def _joined(self, name: str, other: RooflineResult) -> Any:
+        mine, others = getattr(self, name), getattr(other, name)
+        if name == "peak_hbm_bytes":
+            return max(mine, others)
+        if isinstance(mine, dict):
+            return {axis: mine.get(axis, 0) + others.get(axis, 0) for axis in (*mine, *(others.keys() - mine.keys()))}
+        return mine + others
+
+    def __mul__(self, count: int) -> RooflineResult:
+        times = lambda x: {axis: n * count for axis, n in x.items()} if isinstance(x, dict) else x * count
+        return RooflineResult(**{f.name: times(getattr(self, f.name)) for f in dataclasses.fields(self)})
+
+    __rmul__ = __mul__
