@@ -29,7 +29,7 @@ IGNORED: dict[str, tuple[str, ...]] = {
     ),
     "a promise that allows a faster program; the result is the same without": (
         "jax.numpy.intersect1d(assume_unique)", "jax.numpy.isin(assume_unique)", "jax.numpy.setxor1d(assume_unique)",
-        "jax.numpy.unique(sorted)", "jax.lax.linalg.qdwh(is_hermitian)", "jax.lax.cond(linear)",
+        "jax.numpy.unique(sorted)", "jax.numpy.top_k(sorted)", "jax.lax.linalg.qdwh(is_hermitian)", "jax.lax.cond(linear)",
         "jax.experimental.sparse.bcoo_gather(indices_are_sorted)", "jax.experimental.sparse.bcoo_gather(unique_indices)",
         "jax.experimental.pallas.multiple_of(values)", "jax.experimental.pallas.triton.max_contiguous(values)",
     ),

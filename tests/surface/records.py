@@ -181,6 +181,8 @@ CALLS: dict[str, Call] = {
     "lax.pbroadcast": over(lambda x: lax.pbroadcast(x, "i", 1)),
     "lax.all_to_all": over(lambda x: lax.all_to_all(x, "i", 0, 0), SQUARE),
     "lax.psum_scatter": over(lambda x: lax.psum_scatter(x, "i"), SQUARE),
+    "lax.psum_scatter_start": over(lambda x: lax.psum_scatter_start(x, "i").done(), SQUARE),
+    "lax.polynomial": call(M, [ONE, HALF, TWO]), "numpy.top_k": call(M, 2),
     "lax.pswapaxes": over(lambda x: lax.pswapaxes(x, "i", 0), SQUARE),
     "lax.axis_index": over(lambda x: x * lax.axis_index("i").astype(x.dtype)), "lax.axis_size": over(lambda x: x * lax.axis_size("i")),
     "lax.associative_scan": call(jnp.add, M), "lax.batch_matmul": call(floats(2, 3, 4), floats(2, 4, 3)),

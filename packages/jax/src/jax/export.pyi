@@ -6,5 +6,5 @@ from bedrax.xla_backend.export import (
     minimum_supported_calling_convention_version as minimum_supported_calling_convention_version,
     register_namedtuple_serialization as register_namedtuple_serialization,
     register_pytree_node_serialization as register_pytree_node_serialization,
-    symbolic_args_specs as symbolic_args_specs, symbolic_shape as symbolic_shape,
+    symbolic_args_specs as symbolic_args_specs, symbolic_dim_bounds as symbolic_dim_bounds, symbolic_shape as symbolic_shape,
 )  # fmt: skip

@@ -6,6 +6,7 @@ from .dynamic_slices import (
     dynamic_update_slice_in_dim as dynamic_update_slice_in_dim,
 )  # fmt: skip
 from .filling import full as full, full_like as full_like
+from .polynomials import polynomial as polynomial
 from .primitives.calls import (
     composite as composite, optimization_barrier as optimization_barrier,
     optimization_barrier_p as optimization_barrier_p,
@@ -16,7 +17,7 @@ from .primitives.collectives import (
     axis_size as axis_size, pbroadcast as pbroadcast, pcast as pcast, pmax as pmax, pmax_p as pmax_p,
     pmean as pmean, pmin as pmin, pmin_p as pmin_p, ppermute as ppermute, ppermute_p as ppermute_p,
     precv as precv, psend as psend, pshuffle as pshuffle, psum as psum, psum_p as psum_p,
-    psum_scatter as psum_scatter, pswapaxes as pswapaxes, ragged_all_to_all as ragged_all_to_all,
+    psum_scatter as psum_scatter, psum_scatter_start as psum_scatter_start, pswapaxes as pswapaxes, ragged_all_to_all as ragged_all_to_all,
     ragged_all_to_all_p as ragged_all_to_all_p, reduce_scatter_p,
 )  # fmt: skip
 from .primitives.contractions import (
@@ -68,10 +69,12 @@ from .primitives.elementwise import (
     floor as floor, floor_p as floor_p, ge as ge, ge_p as ge_p, gt as gt, gt_p as gt_p, imag as imag,
     imag_p as imag_p, integer_pow as integer_pow, integer_pow_p as integer_pow_p, is_finite as is_finite,
     is_finite_p as is_finite_p, le as le, le_p as le_p, le_to_p as le_to_p, log as log, log1p as log1p,
-    log1p_p as log1p_p, log_p as log_p, logistic as logistic, logistic_p as logistic_p, lt as lt,
+    log1p_p as log1p_p, log2 as log2, log2_p as log2_p, log_p as log_p, logistic as logistic, logistic_p as logistic_p, lt as lt,
     lt_p as lt_p, lt_to_p as lt_to_p, max as max, max_p as max_p, min as min, min_p as min_p, mul as mul,
     mul_p as mul_p, mulhi as mulhi, mulhi_p as mulhi_p, ne as ne, ne_p as ne_p, neg as neg, neg_p as neg_p,
-    nextafter as nextafter, nextafter_p as nextafter_p, not_p as not_p, or_p as or_p,
+    nextafter as nextafter, nextafter_p as nextafter_p, not_p as not_p,
+    one_minus_square as one_minus_square, one_minus_square_p as one_minus_square_p, or_p as or_p,
+    polynomial_p as polynomial_p,
     population_count as population_count, population_count_p as population_count_p, pow as pow,
     pow_p as pow_p, real as real, real_p as real_p, reciprocal as reciprocal, rem as rem, rem_p as rem_p,
     round as round, round_p as round_p, rsqrt as rsqrt, rsqrt_p as rsqrt_p, select as select,

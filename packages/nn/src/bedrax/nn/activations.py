@@ -335,8 +335,8 @@ def standardize(
     return (x - mean) * lax.rsqrt(jnp.asarray(variance + epsilon, x.dtype))
 
 
-@one_program(static=("num_classes", "dtype", "axis"))
-def one_hot(x: ArrayLike, num_classes: int, *, dtype=None, axis: int | str = -1) -> Array:
+@one_program(static=("num_classes", "dtype", "axis", "out_sharding"))
+def one_hot(x: ArrayLike, num_classes: int, *, dtype=None, axis: int | str = -1, out_sharding=None) -> Array:
     """1 at the place that each element of `x` names, 0 elsewhere; all 0 for places out of range.
 
     Args:
@@ -344,6 +344,7 @@ def one_hot(x: ArrayLike, num_classes: int, *, dtype=None, axis: int | str = -1)
       num_classes: the length of the new axis.
       dtype: of the result, default the default float type.
       axis: where the new axis stands; or the name of a mapped axis of this size, along which the results are spread.
+      out_sharding: optional placement of the result.
 
     Raises:
       ValueError: a named axis of another size.
@@ -351,6 +352,10 @@ def one_hot(x: ArrayLike, num_classes: int, *, dtype=None, axis: int | str = -1)
     num_classes = dims.canonical_dim(num_classes, "in one_hot")
     x = array("one_hot", x)
     dtype = dtypes.default_float_dtype() if dtype is None else dtypes.explicit_dtype(dtype, "one_hot")
+    return lax.placed_result(out_sharding, _one_hot, x, num_classes=num_classes, dtype=dtype, axis=axis)
+
+
+def _one_hot(x, num_classes, dtype, axis):
     try:
         place = operator.index(axis)
     except TypeError:

@@ -82,7 +82,7 @@ from .comparison import (
 )  # fmt: skip
 from .reductions import (
     all as all, amax as amax, amin as amin, any as any, argmax as argmax, argmin as argmin,
-    count_nonzero as count_nonzero, max as max, mean as mean, min as min, prod as prod, ptp as ptp,
+    count_nonzero as count_nonzero, max as max, mean as mean, min as min, minmax as minmax, prod as prod, ptp as ptp,
     std as std, sum as sum, var as var,
 )  # fmt: skip
 from .cumulative import (
@@ -132,6 +132,7 @@ from .setops import (
 from .sorting import (
     argpartition as argpartition, argsort as argsort, lexsort as lexsort, partition as partition,
     searchsorted as searchsorted, sort as sort, sort_complex as sort_complex,
+    top_k as top_k,
 )  # fmt: skip
 from .statistics import (
     average as average, bincount as bincount, corrcoef as corrcoef, cov as cov, digitize as digitize,

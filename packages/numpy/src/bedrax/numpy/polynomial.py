@@ -144,26 +144,31 @@ def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
     return p
 
 
+_EACH = 64  # up to so many coefficients are operands of their own: programs do not grow with longer polynomials
+
+
 @one_program(static=("unroll",))
-def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
+def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int | None = None) -> Array:
     """The values of a polynomial, by Horner's rule.
 
     Args:
       p: coefficients along the first axis.
       x: where to evaluate.
-      unroll: how many steps of the loop to write out (the number of coefficients may be large).
+      unroll: up to how many coefficients are evaluated one after the other; more of them are evaluated in a loop, with
+        this number of steps in its body. None: 8.
     """
     p, x = promoted("polyval", p, x)
     if not p.ndim:
         raise TypeError(f"polyval needs coefficients along an axis, got p of shape {p.shape}")
-    shape = lax.broadcast_shapes(p.shape[1:], x.shape)
-    out = jnp.zeros(shape, p.dtype)
     n = p.shape[0]
-    if dims.is_constant_dim(n) and n <= max(unroll, 1):
-        for i in range(n):
-            out = out * x + p[i]
-        return out
-    return lax.scan(lambda y, c: (y * x + c, None), out, p, unroll=unroll)[0]
+    shape = lax.broadcast_shapes(p.shape[1:], x.shape)
+    if dims.is_constant_dim(n) and n <= max(_EACH, unroll or 0) and p.dtype != bool:
+        # The coefficients are operands of one primitive, whose derivative by x is one, too.
+        rows = [c if not c.ndim else jnp.broadcast_to(c, shape) for c in lax.unstack(lax.rev(p, (0,)))]
+        return jnp.broadcast_to(lax.polynomial(x if not x.ndim else jnp.broadcast_to(x, shape), rows, unroll=unroll), shape)
+    out = jnp.zeros(shape, p.dtype)
+    steps = 8 if unroll is None else max(unroll, 1)
+    return lax.scan(lambda y, c: (y * x + c, None), out, p, unroll=steps)[0]
 
 
 def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:

@@ -9,12 +9,13 @@ from __future__ import annotations
 import functools
 import itertools
 import operator
+import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from bedrax import lax
-from bedrax.core import dims, dtypes
+from bedrax.core import dims, dtypes, source
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
 from bedrax.core.one_program import one_program
@@ -318,14 +319,13 @@ def kron(a: ArrayLike, b: ArrayLike) -> Array:
     return lax.reshape(_times(a, b), tuple(m * n for m, n in zip(xs, ys, strict=True)))
 
 
-@one_program(static=("axisa", "axisb", "axisc", "axis"))
 def cross(
     a: ArrayLike, b: ArrayLike, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
 ) -> Array:
-    """Cross product of vectors of 2 or 3 elements, broadcast over the other axes.
+    """Cross product of vectors of 3 elements, broadcast over the other axes.
 
     A vector of 2 elements has a third of 0; of two such vectors only the third element of the product is
-    returned, without an axis.
+    returned, without an axis. Vectors of 2 elements are deprecated.
 
     Args:
       a, b: arrays.
@@ -337,6 +337,19 @@ def cross(
     """
     if axis is not None:
         axisa = axisb = axisc = axis
+    out = _cross(a, b, axisa, axisb, axisc)
+    lengths = aval_of(a).shape[axisa], aval_of(b).shape[axisb]
+    if 2 in lengths:
+        warnings.warn(
+            f"jnp.cross of vectors of 2 elements is deprecated, got lengths {lengths}; append a zero to each vector",
+            DeprecationWarning,
+            stacklevel=source.stacklevel(),
+        )
+    return out
+
+
+@one_program(static=("axisa", "axisb", "axisc"))
+def _cross(a: ArrayLike, b: ArrayLike, axisa: int, axisb: int, axisc: int) -> Array:
     a, x = typed("cross", 0, a)
     b, y = typed("cross", 1, b)
     a, b = _promoted(a, b, x, y)

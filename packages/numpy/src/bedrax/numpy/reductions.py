@@ -131,11 +131,16 @@ prod = _fold("prod", "product", (reduce_ops.reduce_prod, lax.mul), (reduce_ops.r
 
 def _extreme(
     name: str, what: str, bound: str, reduce: Callable, combine: Callable, identity: Callable
-) -> Callable[..., Array]:
+) -> tuple[Callable[..., Array], Callable[..., Array]]:
+    """The public function of an extreme, and what it computes under another name: ``(name, a, axis, ...)``."""
+
     def function(
         a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
     ) -> Array:
         refuse_out(name, out)
+        return compute(name, a, axis, keepdims, initial, where)
+
+    def compute(name: str, a: Any, axis: Axis, keepdims: bool, initial: Any, where: Any) -> Array:
         x = operand(name, a)
         aval = aval_of(x)
         shape = aval.shape
@@ -168,11 +173,37 @@ def _extreme(
       ValueError: there is no element and no `initial`.
     """
     named(function, name, __name__, text)
-    return one_program(function, static=("axis", "out", "keepdims"), arrays=("initial", "where"))
+    return one_program(function, static=("axis", "out", "keepdims"), arrays=("initial", "where")), compute
 
 
-max = _extreme("max", "largest", "a lower", reduce_ops.reduce_max, lax.max, reduce_ops._lowest)
-min = _extreme("min", "smallest", "an upper", reduce_ops.reduce_min, lax.min, reduce_ops._greatest)
+max, _max = _extreme("max", "largest", "a lower", reduce_ops.reduce_max, lax.max, reduce_ops._lowest)
+min, _min = _extreme("min", "smallest", "an upper", reduce_ops.reduce_min, lax.min, reduce_ops._greatest)
+
+
+@one_program(static=("axis", "out", "keepdims"), arrays=("initial", "where"))
+def minmax(
+    a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
+) -> tuple[Array, Array]:
+    """The smallest and the largest element along axes; nan if there is one.
+
+    Args:
+      a: array.
+      axis, out, keepdims: as in `sum`.
+      initial: an upper bound of the smallest and a lower bound of the largest element: one scalar for both, or a tuple
+        of two. Needed where there may be no element.
+      where: mask of the elements that count; needs `initial`.
+
+    Returns:
+      ``(smallest, largest)``, in the dtype of `a`.
+
+    Raises:
+      ValueError: there is no element and no `initial`; `initial` is a tuple of another length, or holds no scalars.
+    """
+    refuse_out("minmax", out)
+    bounds = initial if isinstance(initial, tuple) else (initial, initial)
+    if len(bounds) != 2:
+        raise ValueError(f"jnp.minmax: initial is a scalar or a pair of scalars, got {len(bounds)} values")
+    return tuple(find("minmax", a, axis, keepdims, bound, where) for find, bound in zip((_min, _max), bounds))
 amax, amin = max, min
 
 

@@ -212,7 +212,7 @@ def _taken_shape(shape: tuple, places: tuple, axis: int) -> tuple:
 @one_program(static=("axis", "mode", "fill_value", "wrap_negative_indices"))
 def take_along_axis(
     arr: Any, indices: Any, axis: int | None = -1, mode: Any = None, fill_value: Any = None, *,
-    wrap_negative_indices: bool | None = None,
+    wrap_negative_indices: bool = True,
 ) -> Array:  # fmt: skip
     """For each position of `indices`, the element of `arr` along an axis that it says.
 
@@ -235,7 +235,7 @@ def take_along_axis(
     axis = axis_index(axis, x.ndim)
     mode = GatherScatterMode.from_any("fill" if mode is None else mode)
     n = x.shape[axis]
-    if wrap_negative_indices is not False and not dtypes.is_unsigned_integer(i.dtype):
+    if wrap_negative_indices and not dtypes.is_unsigned_integer(i.dtype):
         i = _wrapped(i, n, _index_dtype(x.shape, {i.dtype}), True)
         i = lax.asarray(i)
     if any(dims.definitely_equal(n, 0) for n in (*x.shape[:axis], *x.shape[axis + 1 :], *i.shape)):

@@ -16,9 +16,10 @@ from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
 from bedrax.lax.choices import one_of
+from bedrax.lax.primitives.sorting import take_along
 from bedrax.numpy.arguments import ArrayLike, array, arrays, axis_index, promoted
 
-__all__ = ["argpartition", "argsort", "lexsort", "partition", "searchsorted", "sort", "sort_complex"]
+__all__ = ["argpartition", "argsort", "lexsort", "partition", "searchsorted", "sort", "sort_complex", "top_k"]
 
 
 def index_dtype(size: Any) -> np.dtype:
@@ -89,18 +90,22 @@ def argsort(
     return lax.rev(out, (axis,)) if descending else out
 
 
-@one_program(static=("axis",))
-def lexsort(keys: ArrayLike | Sequence[ArrayLike], axis: int = -1) -> Array:
+@one_program(static=("axis", "batch_size"))
+def lexsort(keys: ArrayLike | Sequence[ArrayLike], axis: int = -1, *, batch_size: int = 16) -> Array:
     """The positions that sort by several keys, of which the last is compared first.
 
     Args:
       keys: a sequence of arrays of one shape, or an array whose rows are the keys.
       axis: the axis along which to sort.
+      batch_size: how many keys one sort compares. More keys of one dtype are sorted by in a loop, from those that are
+        compared last to those that are compared first; keys of several dtypes are always compared in one sort.
 
     Raises:
       TypeError: there are no keys.
-      ValueError: their shapes differ.
+      ValueError: their shapes differ, or `batch_size` is not positive.
     """
+    if batch_size < 1:
+        raise ValueError(f"lexsort: batch_size is positive, got {batch_size}")
     keys = arrays("lexsort", *([keys[i] for i in range(len(keys))] if hasattr(keys, "ndim") else keys))
     if not keys:
         raise TypeError("need sequence of keys with len > 0 in lexsort")
@@ -110,7 +115,50 @@ def lexsort(keys: ArrayLike | Sequence[ArrayLike], axis: int = -1) -> Array:
         return lax.full((), 0, dtypes.default_int_dtype())
     axis = axis_index(axis, keys[0].ndim)
     positions = lax.broadcasted_iota(dtypes.default_int_dtype(), keys[0].shape, axis)
-    return lax.sort((*map(lax.stop_gradient, keys[::-1]), positions), axis, num_keys=len(keys))[-1]
+    keys = [lax.stop_gradient(k) for k in keys]
+    first = len(keys) % batch_size if len(keys) > batch_size and len({k.dtype for k in keys}) == 1 else len(keys)
+    if first:
+        positions = lax.sort((*keys[first - 1 :: -1], positions), axis, num_keys=first)[-1]
+    if first == len(keys):
+        return positions
+    rows = lax.stack(keys[first:], 0)
+    rows = lax.reshape(rows, (-1, batch_size, *rows.shape[1:]))
+
+    def refine(positions, batch):
+        sorted_by = [take_along(k, positions, axis) for k in lax.unstack(lax.rev(batch, (0,)))]
+        return lax.sort((*sorted_by, positions), axis, num_keys=batch_size)[-1], None
+
+    return lax.scan(refine, positions, rows)[0]
+
+
+@one_program(static=("k", "axis", "mode", "sorted"))
+def top_k(
+    a: ArrayLike, k: int, /, *, axis: int = -1, mode: str = "largest", sorted: bool = True
+) -> tuple[Array, Array]:
+    """The `k` largest or smallest elements along an axis, and their positions.
+
+    Args:
+      a: array of real numbers or booleans.
+      k: how many; a constant, not negative, and not more than the axis holds.
+      axis: the axis.
+      mode: ``"largest"`` or ``"smallest"``. The order is the total order of IEEE 754: a NaN is above infinity, a NaN
+        with a sign below minus infinity.
+      sorted: the first results are the largest (or smallest). False permits any order; the results are the same.
+
+    Returns:
+      ``(values, positions)``, of the shape of `a` but for the axis, whose length is `k`; the positions are int32. Of
+      equal elements the one with the lower position comes first.
+
+    Raises:
+      TypeError: `a` is not an array or scalar.
+      ValueError: another `mode`; complex numbers; `k` is out of range.
+    """
+    one_of("top_k: mode", mode, ("largest", "smallest"))
+    a = array("top_k", a)
+    # What turns the order around without loss: of integers the complement, as the least one has no negative.
+    turn = (lambda x: x) if mode == "largest" else lax.neg if dtypes.is_inexact(a.dtype) else lax.bitwise_not
+    values, positions = lax.top_k(turn(a), k, axis=axis)
+    return turn(values), positions
 
 
 def _check_kth(kth: Any, size: Any) -> None:

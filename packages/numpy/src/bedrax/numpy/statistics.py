@@ -443,10 +443,10 @@ def _bins_of(a: Array, edges: Array) -> Array:
     return jnp.where(a == edges[-1], edges.shape[0] - 1, at)
 
 
-@one_program(static=("bins", "range", "density"), arrays=("weights",))
+@one_program(static=("bins", "range", "density", "out_sharding"), arrays=("weights",))
 def histogram(
     a: ArrayLike, bins: ArrayLike = 10, range: Sequence[ArrayLike] | None = None, weights: ArrayLike | None = None,
-    density: bool | None = None,
+    density: bool | None = None, out_sharding: Any = None,
 ) -> tuple[Array, Array]:  # fmt: skip
     """How many elements lie in each bin.
 
@@ -457,6 +457,7 @@ def histogram(
       range: ends of the first and last bin; by default the extremes of `a`.
       weights: what each element counts, instead of 1.
       density: divide by the total and by the widths of the bins.
+      out_sharding: optional placement of the counts.
 
     Returns:
       The counts, as floats, and the edges.
@@ -469,11 +470,13 @@ def histogram(
         if a.shape != weights.shape:
             raise ValueError("weights should have the same shape as a.")
     edges = histogram_bin_edges(a, bins, range)
+    return lax.placed_result(out_sharding, _counts, a, weights, edges, density=density), edges
+
+
+def _counts(a, weights, edges, density):
     at = jnp.ravel(_bins_of(a, edges))
     counts = jnp.zeros(edges.shape, weights.dtype).at[at].add(jnp.ravel(weights), mode="drop")[1:]
-    if density:
-        counts = counts / jnp.diff(edges) / jnp.sum(counts)
-    return counts, edges
+    return counts / jnp.diff(edges) / jnp.sum(counts) if density else counts
 
 
 @one_program(static=("bins", "range", "density"), arrays=("weights",))

@@ -69,6 +69,7 @@ _TABLE: dict[str, tuple[Callable, Callable, str]] = {
     "exp2": (inexact1, ops.exp2_p.bind, "``2 ** x``"),
     "expm1": (inexact1, ops.expm1_p.bind, "``exp(x) - 1``, accurate near 0"),
     "log": (inexact1, ops.log_p.bind, "natural logarithm"),
+    "log2": (inexact1, ops.log2_p.bind, "logarithm to base 2"),
     "log1p": (inexact1, ops.log1p_p.bind, "``log(1 + x)``, accurate near 0"),
     "sqrt": (inexact1, ops.sqrt_p.bind, "square root"),
     "cbrt": (inexact1, ops.cbrt_p.bind, "real cube root"),
@@ -203,7 +204,6 @@ def _of_floats(name: str, what: str, formula: Callable) -> Callable:
     return one_program(documented(function, name, what, __name__))
 
 
-log2 = _of_floats("log2", "logarithm to base 2", lambda x: lax.div(lax.log(x), _constant(x, math.log(2))))
 log10 = _of_floats("log10", "logarithm to base 10", lambda x: lax.div(lax.log(x), _constant(x, math.log(10))))
 deg2rad = _of_floats("deg2rad", "conversion from degrees to radians", lambda x: lax.mul(x, _constant(x, math.pi / 180)))
 rad2deg = _of_floats("rad2deg", "conversion from radians to degrees", lambda x: lax.mul(x, _constant(x, 180 / math.pi)))

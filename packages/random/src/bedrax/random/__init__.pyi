@@ -15,7 +15,7 @@ from .gamma_family import (
     t as t,
 )  # fmt: skip
 from .keys import (
-    PRNGKey as PRNGKey, bits as bits, clone as clone, fold_in as fold_in, key as key, key_data as key_data,
+    Key as Key, PRNGKey as PRNGKey, bits as bits, clone as clone, fold_in as fold_in, key as key, key_data as key_data,
     key_dtype as key_dtype, key_impl as key_impl, split as split, wrap_key_data as wrap_key_data,
 )  # fmt: skip
 from .uniforms import (

@@ -17,7 +17,7 @@ from bedrax.core import dtypes
 from bedrax.core.avals import aval_of
 from bedrax.core.one_program import one_program
 from bedrax.random.arguments import as_dtype, broadcast_to, int_dtype, joint_shape
-from bedrax.random.continuous import scalar
+from bedrax.random.continuous import normals, scalar
 from bedrax.random.keys import single_key
 from bedrax.random.primitives import random_clone_p, random_split_p
 from bedrax.random.sampling import sampler
@@ -85,18 +85,78 @@ def _ptrs(key, shape, dtype, rate):
     return _transformed_rejection(key, shape, dtype, propose)
 
 
+# Up to this rate the approximate sampler inverts the distribution function term by term: beyond the last term there is
+# a probability of less than 1e-9. Above, its expansion errs by less than 6e-5 in total variation.
+_TABLE_RATE, _TERMS = 15, 44
+
+
+def _inverted(key, shape, dtype, rate):
+    """How many of the first values of the distribution function a uniform number has reached."""
+    u = unit_floats(key, shape, dtype)
+    term = total = lax.exp(-rate)
+    count = lax.full(shape, 0, dtype)
+    for k in range(1, _TERMS + 1):
+        count = count + lax.convert_element_type(u >= total, dtype)
+        term = term * rate / k
+        total = total + term
+    return count
+
+
+def _expanded(key, shape, dtype, rate):
+    """The number less its rate, to be rounded down: an expansion of the quantile about a normal number.
+
+    M. B. Giles, "Algorithm 955: approximation of the inverse Poisson cumulative distribution function", ACM TOMS 42
+    (2016): the expansion in powers of the root of the rate, up to the power -1 of the rate.
+    """
+    z = normals(key, shape, dtype)
+    root, square = lax.sqrt(rate), z * z
+    out = z * root + (square + 2) / 6 - z * (square + 2) / (72 * root)
+    return out + ((3 * square + 7) * square - 16) / (810 * rate)
+
+
+def _approximate_poisson(key, shape, dtype, work, rate):
+    full = lambda x: lax.full(shape, x, work)
+    by_table = (rate > 0) & (rate < _TABLE_RATE)
+    by_expansion = (rate >= _TABLE_RATE) & (rate < np.inf)
+    for_small, for_large = split_keys(key, 2)
+    small = _inverted(for_small, shape, work, lax.select(by_table, rate, full(1)))
+    mean = lax.select(by_expansion, rate, full(_TABLE_RATE))
+    # The rate and what is added to it meet as integers: a float may be too coarse for their sum.
+    whole = lax.floor(mean)
+    more = lax.floor(mean - whole + _expanded(for_large, shape, work, mean))
+    convert = lambda x: lax.convert_element_type(x, dtype)
+    room = float(dtypes.iinfo(dtype).max) / 4
+    large = lax.select(whole < room, convert(lax.min(whole, full(room))) + convert(more), convert(whole + more))
+    out = lax.select(by_table, convert(small), large)
+    return lax.select(rate < np.inf, out, convert(full(np.inf)))
+
+
 @sampler(dtype=int_dtype)
-def poisson(key, shape, dtype, lam):
-    """Poisson numbers; the key must be of the ``threefry2x32`` implementation.
+def poisson(key, shape, dtype, lam, *, method="exact"):
+    """Poisson numbers; for the method ``"exact"`` the key must be of the ``threefry2x32`` implementation.
 
     Args:
       lam: rate, the mean; broadcasts to `shape`. Where it is negative or NaN the result is -1.
     """
+    work = np.dtype(np.float32)  # under x64, too: users know these streams
+    if method == "approximate":
+        work = _parameter_dtype(lam)
+    rate = broadcast_to(as_dtype(lam, work), shape)
+    if method == "approximate":
+        out = _approximate_poisson(key, shape, dtype, work, rate)
+    else:
+        out = _exact_poisson(key, shape, dtype, work, rate)
+    out = lax.select(rate > 0, out, lax.full(shape, 0, dtype))
+    invalid = lax.full(shape, np.asarray(-1).astype(dtype), dtype)
+    return lax.select(rate >= 0, out, invalid)
+
+
+def _exact_poisson(key, shape, dtype, work, rate):
     name = aval_of(key).dtype.implementation.name
     if name != "threefry2x32":
-        raise NotImplementedError(f"poisson draws with keys of threefry2x32, got one of {name}")
-    work = _parameter_dtype(lam)
-    rate = broadcast_to(as_dtype(lam, work), shape)
+        raise NotImplementedError(
+            f"poisson draws by method='exact' with keys of threefry2x32, got one of {name}; method='approximate' takes it"
+        )
     full = lambda x: lax.full(shape, x, work)
     by_product = (rate > 0) & (rate < _SMALL_MEAN)
     by_rejection = (rate >= _SMALL_MEAN) & (rate < np.inf)
@@ -105,10 +165,7 @@ def poisson(key, shape, dtype, lam):
     key = random_clone_p.bind(key)  # of each number, one of the two is taken
     large = _ptrs(key, shape, work, lax.select(by_rejection, rate, full(1e4)))
     large = lax.select(rate < np.inf, large, full(np.inf))
-    out = lax.select(by_product, lax.convert_element_type(counts, dtype), lax.convert_element_type(large, dtype))
-    out = lax.select(rate > 0, out, lax.full(shape, 0, dtype))
-    invalid = lax.full(shape, np.asarray(-1).astype(dtype), dtype)
-    return lax.select(rate >= 0, out, invalid)
+    return lax.select(by_product, lax.convert_element_type(counts, dtype), lax.convert_element_type(large, dtype))
 
 
 def _parameter_dtype(*parameters) -> np.dtype:
@@ -266,14 +323,14 @@ def multinomial(key, n, p, *, shape=None, dtype=None, unroll=1):
 
     Args:
       key: a single key.
-      n: number of draws; array that broadcasts to ``shape[:-1]``.
-      p: probabilities of the categories along the last axis; broadcasts to `shape`.
-      shape: of the result, categories last; default: the joint shape of ``n[..., None]`` and `p`.
+      n: number of draws; array that broadcasts to the batch.
+      p: probabilities of the categories along the last axis; the other axes broadcast to the batch.
+      shape: of the batch, without the axis of the categories; default: the joint shape of `n` and ``p[..., 0]``.
       dtype: of the result; default: the default float.
       unroll: how many categories to draw in one step of the loop over them.
 
     Returns:
-      An array of shape `shape`.
+      An array of shape ``(*batch, p.shape[-1])``.
     """
     key, _ = single_key("multinomial", key)
     dtype = dtypes.default_float_dtype() if dtype is None else dtypes.explicit_dtype(dtype, "multinomial")
@@ -281,8 +338,5 @@ def multinomial(key, n, p, *, shape=None, dtype=None, unroll=1):
     n_shape, p_shape = aval_of(n).shape, aval_of(p).shape
     if not p_shape:
         raise ValueError("multinomial: p has an axis at least, that of the categories; got a scalar")
-    if shape is None:
-        shape = (*lax.broadcast_shapes(n_shape, p_shape[:-1]), p_shape[-1])
-    shape = joint_shape(shape, p)
-    joint_shape(shape[:-1], n)
-    return _multinomial(key, shape, dtype, unroll, n, p)
+    batch = lax.broadcast_shapes(n_shape, p_shape[:-1]) if shape is None else joint_shape(shape, n)
+    return _multinomial(key, joint_shape((*batch, p_shape[-1]), p), dtype, unroll, n, p)

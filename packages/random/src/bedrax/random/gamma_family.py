@@ -130,45 +130,79 @@ def _jvp(primals, tangents, *, impl, log_space):
 transpose_rules.absent(random_gamma_p, why="it is not linear in its parameter")
 
 
-def gammas(key, shape, dtype, a, log_space: bool = False):
+_STEPS = 6
+
+
+def _approximate(key, shape, dtype, a):
+    """Logarithms of gamma numbers without a loop.
+
+    The quantile of parameter ``a + 6`` is expanded about a normal number (E. A. Cornish, R. A. Fisher, "Moments and
+    cumulants in the specification of distributions", Review of the International Statistical Institute 5 (1938)), up to
+    the power -3/2 of the parameter: that errs by less than 1e-4 in total variation. Six uniform numbers, each to the
+    power ``1 / (a + k)``, then lead down to parameter `a` without further error (Devroye, IX.3.5).
+    """
+    work = dtype if dtypes.itemsize_bits(dtype) >= 32 else np.dtype(np.float32)
+    for_normal, for_steps = split_keys(key, 2)
+    a = lax.convert_to(a, work)
+    z = normals(for_normal, shape, work)
+    u = unit_floats(for_steps, (_STEPS, *shape), work)
+    above = a + _STEPS
+    root = lax.sqrt(above)
+    square = z * z
+    x = above + z * root + (square - 1) / 3 + z * (square - 7) / (36 * root)
+    x = x - ((3 * square + 7) * square - 16) / (810 * above)
+    x = x + z * ((9 * square + 256) * square - 433) / (38880 * above * root)
+    out = lax.log(lax.max(x, lax.full(shape, dtypes.finfo(work).tiny, work)))
+    for k in range(_STEPS):
+        out = out + lax.log1p(-lax.index_in_dim(u, k, keepdims=False)) / (a + k)
+    infinite = lax.full(shape, np.inf, work)
+    out = lax.select(a >= infinite, infinite, lax.select(lax.eq(a, lax.full(shape, 0, work)), -infinite, out))
+    return lax.select(a >= 0, out, lax.full(shape, np.nan, work))
+
+
+def gammas(key, shape, dtype, a, log_space: bool = False, method: str = "exact"):
     """Gamma numbers (or their logarithms) of parameter `a`, which broadcasts to `shape`."""
     impl = aval_of(key).dtype.implementation
     a = broadcast_to(as_dtype(a, dtype), shape)
+    if method == "approximate":
+        logs = _approximate(key, shape, dtype, a)
+        return lax.convert_to(logs if log_space else lax.exp(logs), dtype)
     keys = random_split_p.bind(key, impl=impl, shape=shape)
     return random_gamma_p.bind(keys, a, impl=impl, log_space=log_space)
 
 
 @sampler
-def gamma(key, shape, dtype, a):
+def gamma(key, shape, dtype, a, *, method="exact"):
     """Numbers of density proportional to ``x ** (a - 1) * exp(-x)``.
 
-    Derivatives with respect to `a` are those of the number at a fixed value of the distribution function.
+    Derivatives with respect to `a` are those of the number at a fixed value of the distribution function; by the
+    method ``"approximate"`` those of its formula, which are others.
 
     Args:
       a: positive; broadcasts to `shape`.
     """
-    return gammas(key, shape, dtype, a)
+    return gammas(key, shape, dtype, a, method=method)
 
 
 @sampler
-def loggamma(key, shape, dtype, a):
+def loggamma(key, shape, dtype, a, *, method="exact"):
     """Logarithms of gamma numbers, exact also where these are too small for the dtype.
 
     Args:
       a: parameter of the gamma numbers, positive; broadcasts to `shape`.
     """
-    return gammas(key, shape, dtype, a, True)
+    return gammas(key, shape, dtype, a, True, method)
 
 
 @sampler
-def beta(key, shape, dtype, a, b):
+def beta(key, shape, dtype, a, b, *, method="exact"):
     """Numbers in [0, 1] of density proportional to ``x ** (a - 1) * (1 - x) ** (b - 1)``.
 
     Args:
       a, b: positive; broadcast to `shape`.
     """
     first, second = split_keys(key, 2)
-    x, y = gammas(first, shape, dtype, a, True), gammas(second, shape, dtype, b, True)
+    x, y = gammas(first, shape, dtype, a, True, method), gammas(second, shape, dtype, b, True, method)
     most = lax.max(x, y)
     x, y = lax.exp(lax.sub(x, most)), lax.exp(lax.sub(y, most))
     return lax.div(x, lax.add(x, y))
@@ -214,7 +248,7 @@ def dirichlet(key, alpha, shape=None, dtype=None, *, out_sharding=None):
 
 
 @sampler
-def chisquare(key, shape, dtype, df):
+def chisquare(key, shape, dtype, df, *, method="exact"):
     """Sums of the squares of `df` standard normal numbers; `df` need not be whole.
 
     Args:
@@ -222,7 +256,7 @@ def chisquare(key, shape, dtype, df):
     """
     two = scalar(2, dtype)
     half = lax.div(as_dtype(df, dtype), two)
-    return lax.mul(two, lax.exp(gammas(key, shape, dtype, half, True)))
+    return lax.mul(two, lax.exp(gammas(key, shape, dtype, half, True, method)))
 
 
 @sampler
@@ -242,7 +276,7 @@ def f(key, shape, dtype, dfnum, dfden):
     return lax.div(mean_square(for_num, dfnum), mean_square(for_den, dfden))
 
 
-@sampler(shape=())
+@sampler
 def t(key, shape, dtype, df):
     """Numbers of Student's t distribution.
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import operator
 import warnings
-from typing import Any
+from typing import Any, NewType
 
 import numpy as np
 
 from bedrax import lax
 from bedrax.core import config, dims, dtypes
+from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
 from bedrax.core.tracing import Tracer
 from bedrax.lax.primitives.placement import placed
@@ -29,8 +30,11 @@ from bedrax.random.primitives import (
 )
 
 __all__ = [
-    "PRNGKey", "bits", "clone", "fold_in", "key", "key_data", "key_dtype", "key_impl", "split", "wrap_key_data",
+    "Key", "PRNGKey", "bits", "clone", "fold_in", "key", "key_data", "key_dtype", "key_impl", "split", "wrap_key_data",
 ]  # fmt: skip
+
+Key = NewType("Key", Array)
+"""The type of a typed key, or of an array of them, in annotations; a call returns its argument."""
 
 _U32 = np.dtype(np.uint32)
 _UINTS = tuple(np.dtype(t) for t in (np.uint8, np.uint16, np.uint32, np.uint64))

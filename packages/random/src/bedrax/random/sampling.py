@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Callable
 
 from bedrax.core.one_program import one_program
+from bedrax.lax.choices import one_of
 from bedrax.lax.primitives.placement import placed
 from bedrax.random.arguments import float_dtype, inexact_dtype, int_dtype, joint_shape, shape_of
 from bedrax.random.keys import single_key
@@ -17,6 +18,10 @@ _DTYPES = {
     int_dtype: "an integer dtype; default: the default integer.",
 }
 
+METHODS = ("exact", "approximate")
+_METHOD = """method: ``"exact"``, by rejection; or ``"approximate"``: without loops, faster where many numbers are drawn at
+    once, and distributed as said up to a distance in total variation of 1e-4."""
+
 
 def sampler(
     formula: Callable | None = None, /, *, name: str = "", doc: str = "", dtype: Callable = float_dtype,
@@ -26,7 +31,8 @@ def sampler(
 
     Args:
       formula: ``(key, shape, dtype, *parameters)``, of one typed key, with the shape of the result and its dtype; the
-        parameters broadcast to the shape, but may be of any dtype. Without it, returns a decorator.
+        parameters broadcast to the shape, but may be of any dtype. With a parameter `method` after a star, the sampler
+        has one, too: one of `METHODS`. Without a formula, returns a decorator.
       name, doc: of the sampler, if not those of the formula. The lines on what all samplers take are added.
       dtype: which function of `arguments` reads the dtype.
       shape: the default; None is the joint shape of the parameters, () where there are none.
@@ -35,16 +41,18 @@ def sampler(
     if formula is None:
         return functools.partial(sampler, name=name, doc=doc, dtype=dtype, shape=shape, placement=placement)
     name, doc = name or formula.__name__, doc or formula.__doc__ or ""
-    own = list(inspect.signature(formula).parameters.values())[3:]
+    given = list(inspect.signature(formula).parameters.values())[3:]
+    own = [p for p in given if p.kind is not p.KEYWORD_ONLY]
+    has_method = any(p.name == "method" for p in given)
     shape = shape if own else ()
     formula.__name__ = f"_{name}"
-    program = one_program(formula, static=("shape", "dtype"), everywhere=True)
+    program = one_program(formula, static=("shape", "dtype", *["method"][: has_method]), everywhere=True)
     parameter, either, empty = (inspect.Parameter, inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.empty)
     defaults = {"key": empty, **{p.name: p.default for p in own}, "shape": shape, "dtype": None}
-    last = ["out_sharding"] if placement else []
+    last = {**({"method": METHODS[0]} if has_method else {}), **({"out_sharding": None} if placement else {})}
     signature = inspect.Signature([
         *(parameter(n, either, default=default) for n, default in defaults.items()),
-        *(parameter(n, parameter.KEYWORD_ONLY, default=None) for n in last),
+        *(parameter(n, parameter.KEYWORD_ONLY, default=default) for n, default in last.items()),
     ])  # fmt: skip
     pairs = list(defaults.items())
     read_dtype = dtype
@@ -69,6 +77,9 @@ def sampler(
 
     def function(*args, **kwargs):
         where = kwargs.pop("out_sharding", None) if placement and kwargs else None
+        options = {"method": kwargs.pop("method", METHODS[0])} if has_method and kwargs else {}
+        if options:
+            one_of(name, "method", options["method"], METHODS)
         if kwargs or len(args) != len(pairs) - 1:
             args = read(args, kwargs)
         else:  # all but the dtype
@@ -77,25 +88,27 @@ def sampler(
         key, _ = single_key(name, key)
         dtype = read_dtype(name, dtype)
         if values:
-            out = program(key, joint_shape(shape, *values), dtype, *values)
+            out = program(key, joint_shape(shape, *values), dtype, *values, **options)
         else:
             out = program.of(shape_of(shape), dtype)(key)
         return out if where is None else placed(out, where)
 
     function.__name__ = function.__qualname__ = name
     function.__module__ = formula.__module__
-    function.__doc__ = _documentation(doc, [p.name for p in own], shape, _DTYPES[dtype], placement)
+    function.__doc__ = _documentation(doc, [p.name for p in own], shape, _DTYPES[dtype], placement, has_method)
     vars(function).update(__wrapped__=formula, __signature__=signature, static=program.static)
     return function
 
 
-def _documentation(doc: str, parameters: list[str], shape: tuple | None, dtype: str, placement: bool) -> str:
+def _documentation(
+    doc: str, parameters: list[str], shape: tuple | None, dtype: str, placement: bool, has_method: bool
+) -> str:
     """A docstring, whose last section is that of the arguments, with what all samplers take."""
     text, _, own = inspect.cleandoc(doc).partition("\n\nArgs:\n")
     default = f"the shape of `{parameters[0]}`" if len(parameters) == 1 else "the parameters' joint shape"
     lines = [
         "key: a single key.", *([own.strip()] if own else ()),
         "shape: of the result." if shape is not None else f"shape: of the result; default: {default}.",
-        f"dtype: {dtype}", *(["out_sharding: placement of the result."] if placement else ()),
+        f"dtype: {dtype}", *([_METHOD] if has_method else ()), *(["out_sharding: placement of the result."] if placement else ()),
     ]  # fmt: skip
     return f"{text}\n\nArgs:\n  " + "\n  ".join(lines) + "\n"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
 from bedrax import pytree
 from bedrax.core import dims, dtypes
 from bedrax.core.avals import ShapeDtypeStruct, aval_of
+from bedrax.shape_poly.bounds import bounds
 from bedrax.shape_poly.expressions import SymbolicDim
 from bedrax.shape_poly.parsing import parse_shape
 from bedrax.shape_poly.scope import SymbolicScope
@@ -16,6 +18,24 @@ from bedrax.shape_poly.scope import SymbolicScope
 def is_symbolic_dim(p: Any) -> bool:
     """Whether a dimension is symbolic (constant expressions are ints)."""
     return isinstance(p, SymbolicDim)
+
+
+def symbolic_dim_bounds(dimension: Any) -> tuple[float, float]:
+    """The inclusive bounds that are known of a dimension.
+
+    They are sound, and may not be tight: an infinite bound says that none is known.
+
+    Args:
+      dimension: an integer or a symbolic dimension.
+
+    Returns:
+      ``(lower, upper)``: integers, -inf, or inf.
+
+    Raises:
+      TypeError: `dimension` is neither.
+      InconclusiveDimensionOperation: an operation in `dimension` may be undefined, such as a division by zero.
+    """
+    return bounds(dimension if is_symbolic_dim(dimension) else operator.index(dimension))
 
 
 def _scope(scope: SymbolicScope | None, constraints: Sequence[str]) -> SymbolicScope:

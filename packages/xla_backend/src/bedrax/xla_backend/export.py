@@ -27,7 +27,13 @@ from bedrax.core.tables import device_rules, effect_rules
 from bedrax.core.tracing import Primitive
 from bedrax.lax import element_types
 from bedrax.numpy_backend.tables import numpy_rules
-from bedrax.shape_poly import SymbolicScope, is_symbolic_dim, symbolic_args_specs, symbolic_shape
+from bedrax.shape_poly import (
+    SymbolicScope,
+    is_symbolic_dim,
+    symbolic_args_specs,
+    symbolic_dim_bounds,
+    symbolic_shape,
+)
 from bedrax.xla_backend import (
     clients,
     export_format,
@@ -579,5 +585,5 @@ __all__ = [
     "DisabledSafetyCheck", "Exported", "SymbolicScope", "default_export_platform", "deserialize", "export",
     "is_symbolic_dim", "maximum_supported_calling_convention_version", "minimum_supported_calling_convention_version",
     "register_namedtuple_serialization", "register_pytree_node_serialization", "symbolic_args_specs",
-    "symbolic_shape",
+    "symbolic_dim_bounds", "symbolic_shape",
 ]  # fmt: skip

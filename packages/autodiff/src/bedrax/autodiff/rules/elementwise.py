@@ -59,10 +59,12 @@ jvp(p.exp_p, lambda t, ans, x, **_: mul(t, ans))
 jvp(p.exp2_p, lambda t, ans, x, **_: mul(t, mul(ans, scalar_like(x, math.log(2)))))
 jvp(p.expm1_p, lambda t, ans, x, **_: mul(t, add(ans, _one(ans))))
 jvp(p.log_p, lambda t, ans, x, **_: div(t, x))
+jvp(p.log2_p, lambda t, ans, x, **_: div(t, mul(x, scalar_like(x, math.log(2)))))
 jvp(p.log1p_p, lambda t, ans, x, **_: div(t, add(x, _one(x))))
 jvp(p.sqrt_p, lambda t, ans, x, **_: mul(t, div(scalar_like(x, 0.5), ans)))
 jvp(p.rsqrt_p, lambda t, ans, x, **_: mul(t, mul(scalar_like(x, -0.5), div(ans, x))))
 jvp(p.cbrt_p, lambda t, ans, x, **_: div(t, mul(scalar_like(x, 3), p.square(ans))))
+jvp(p.one_minus_square_p, lambda t, ans, x: mul(t, mul(scalar_like(x, -2), x)))
 jvp(p.square_p, lambda t, ans, x: mul(t, mul(scalar_like(x, 2), x)))
 jvp(p.sin_p, lambda t, ans, x, **_: mul(t, p.cos(x)))
 jvp(p.cos_p, lambda t, ans, x, **_: neg(mul(t, p.sin(x))))
@@ -290,4 +292,41 @@ def _select_transpose(ct, which, *cases):
             out.append(p.select_n_p.bind(which, *[ct if i == j else nothing for j in range(len(cases))]))
         else:
             out.append(None)
+    return out
+
+
+# ---- polynomials ---------------------------------------------------------------------------------
+
+
+@jvp_rules.rule(p.polynomial_p)
+def _polynomial_jvp(primals, tangents, **params):
+    """By `x` the polynomial of the coefficients ``k a_k``; by the coefficients, in which it is linear, itself."""
+    x, *coefficients = primals
+    of_x, *of_coefficients = tangents
+    bind = p.polynomial_p.bind
+    ans = bind(*primals, **params)
+    if not is_inexact(aval_of(ans).dtype):
+        return ans, Zero.of(ans)
+    terms = []
+    if type(of_x) is not Zero and len(coefficients) > 1:
+        slope = [mul(c, scalar_like(c, k)) if k > 1 else c for k, c in enumerate(coefficients) if k]
+        terms.append(mul(_spread(of_x, ans), bind(x, *slope, **params)))
+    while of_coefficients and type(of_coefficients[-1]) is Zero:
+        of_coefficients.pop()
+    if of_coefficients:
+        # A tangent that is known to vanish is the constant 0.
+        ts = [scalar_like(c, 0) if type(t) is Zero else t for t, c in zip(of_coefficients, coefficients, strict=False)]
+        terms.append(_spread(bind(x, *ts, **params), ans))
+    if not terms:
+        return ans, Zero.of(ans)
+    return ans, terms[0] if len(terms) == 1 else add(*terms)
+
+
+@transpose_rules.rule(p.polynomial_p)
+def _polynomial_transpose(ct, x, *coefficients, **params):
+    out = [None]
+    for k, c in enumerate(coefficients):
+        if k:
+            ct = mul(ct, x)
+        out.append(unbroadcast(c.aval, ct) if is_undefined(c) else None)
     return out

@@ -16,7 +16,7 @@ def _one(x):
 _GAUSS = 2 / math.sqrt(math.pi)
 
 jvp(p.erf_p, lambda t, ans, x: mul(t, mul(scalar_like(x, _GAUSS), e.exp(neg(e.square(x))))))
-jvp(p.erfc_p, lambda t, ans, x: mul(t, mul(scalar_like(x, -_GAUSS), e.exp(neg(e.square(x))))))
+jvp(p.erfc_p, lambda t, ans, x, **_: mul(t, mul(scalar_like(x, -_GAUSS), e.exp(neg(e.square(x))))))
 jvp(p.erf_inv_p, lambda t, ans, x: mul(t, mul(scalar_like(x, 1 / _GAUSS), e.exp(e.square(ans)))))
 jvp(p.lgamma_p, lambda t, ans, x: mul(t, p.digamma(x)))
 jvp(p.digamma_p, lambda t, ans, x: mul(t, p.polygamma(filling.full_like(x, 1), x)))

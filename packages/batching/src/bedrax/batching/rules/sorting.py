@@ -16,9 +16,9 @@ def _sort(axis, args, dims, *, dimension, is_stable, num_keys):
 
 
 @batch_rules.rule(p.top_k_p)
-def _top_k(axis_data, args, dims, *, k, axis):
+def _top_k(axis_data, args, dims, *, axis, **params):
     (x,), (dim,) = args, dims
-    return p.top_k_p.bind(x, k=k, axis=axis + (axis >= dim)), [dim, dim]
+    return p.top_k_p.bind(x, axis=axis + (axis >= dim), **params), [dim, dim]
 
 
 @batch_rules.rule(p.approx_top_k_p)

@@ -71,7 +71,7 @@ def _largest(ctx, x, k, axis: int, largest: bool = True) -> list:
     return [_axis(_take(x, index), last, axis), move(index, last, axis)]
 
 
-tf_rules.add(p.top_k_p, lambda ctx, x, *, k, axis: _largest(ctx, x, k, axis))
+tf_rules.add(p.top_k_p, lambda ctx, x, *, k, axis, is_stable=True: _largest(ctx, x, k, axis))
 
 
 @tf_rules.rule(p.approx_top_k_p)

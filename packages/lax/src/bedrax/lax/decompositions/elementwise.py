@@ -1,9 +1,12 @@
-"""Elementwise functions by arithmetic: powers, and the high half of a product."""
+"""Elementwise functions by arithmetic: powers, polynomials, logarithms, and the high half of a product."""
+
+import math
 
 import numpy as np
 
 from bedrax import lax
 from bedrax.core import dtypes
+from bedrax.core.avals import aval_of
 from bedrax.lax import filling
 from bedrax.lax.primitives import elementwise as p
 from bedrax.lax.primitives.conversions import convert_to
@@ -60,6 +63,45 @@ def power_of_integers(x, n):
 
     power, _, _ = lax.while_loop(unfinished, step, (one, x, magnitude))
     return convert_to(p.select(negative, p.div(one, power), power), dtype)
+
+
+# ---- polynomials, and functions of one operand ----------------------------------------------------
+
+_UNROLLED = 8  # up to so many coefficients are evaluated without a loop
+
+
+@decompositions.rule(p.polynomial_p)
+def _polynomial(x, *coefficients, unroll=None):
+    """By Horner's rule."""
+    shape = next((s for s in (aval_of(v).shape for v in (x, *coefficients)) if s), ())
+    spread = lambda v: v if aval_of(v).shape == shape else lax.broadcast_in_dim(v, shape, ())
+    limit = _UNROLLED if unroll is None else unroll
+    out = spread(coefficients[-1])
+    if len(coefficients) <= max(limit, 1):
+        for c in coefficients[-2::-1]:
+            out = p.add_p.bind(p.mul_p.bind(out, x), c)
+        return out
+    if any(aval_of(c).shape for c in coefficients):
+        coefficients = tuple(map(spread, coefficients))
+    rows = lax.stack(coefficients[:-1], 0)
+    step = lambda value, c: (p.add_p.bind(p.mul_p.bind(value, x), c), None)
+    return lax.scan(step, out, rows, reverse=True, unroll=max(limit, 1))[0]
+
+
+@decompositions.rule(p.one_minus_square_p)
+def _one_minus_square(x):
+    one = p.scalar_like(x, 1)
+    return p.mul_p.bind(p.add_p.bind(one, x), p.sub_p.bind(one, x))
+
+
+@decompositions.rule(p.log2_p)
+def _log2(x, *, accuracy=None):
+    y = p.log(x, accuracy=accuracy)
+    if not dtypes.is_complex(aval_of(x).dtype):
+        return p.mul(y, p.scalar_like(y, 1 / math.log(2)))
+    # Part by part: a complex factor would make NaN of an infinite part.
+    parts = p.real(y), p.imag(y)
+    return p.complex(*(p.mul(part, p.scalar_like(part, 1 / math.log(2))) for part in parts))
 
 
 # ---- the high half of a product ------------------------------------------------------------------

@@ -313,6 +313,59 @@ def psum_scatter(
     return pytree.tree_map(scatter, x)
 
 
+@pytree.register_pytree_node_class
+class Future:
+    """The result of a collective that was started: `done` waits for it.
+
+    XLA makes two halves of a collective itself, and moves them apart as far as the program allows; so the program holds
+    one operation, and a future is a pytree whose leaf is the result.
+    """
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: Any):
+        self._value = value
+
+    @property
+    def inner_aval(self) -> Any:
+        """The type of the result."""
+        return aval_of(self._value)
+
+    def done(self) -> Any:
+        """The result: an array."""
+        return self._value
+
+    def tree_flatten(self) -> tuple:
+        """The result as the only child."""
+        return (self._value,), None
+
+    @classmethod
+    def tree_unflatten(cls, _: None, children: Sequence) -> Future:
+        """A future of another result."""
+        return cls(*children)
+
+    def __repr__(self) -> str:
+        return f"Future({self._value!r})"
+
+
+def psum_scatter_start(
+    x: Any, axis_name: Hashable, *, scatter_dimension: int = 0, axis_index_groups: Sequence | None = None,
+    tiled: bool = False,
+) -> Any:  # fmt: skip
+    """Start `psum_scatter`; what can be computed meanwhile stands before the call of `done`.
+
+    Args:
+      x, axis_name, scatter_dimension, axis_index_groups, tiled: as in `psum_scatter`.
+
+    Returns:
+      For each leaf of `x` a future, whose method ``done()`` returns the array.
+    """
+    out = psum_scatter(
+        x, axis_name, scatter_dimension=scatter_dimension, axis_index_groups=axis_index_groups, tiled=tiled
+    )
+    return pytree.tree_map(Future, out)
+
+
 def all_to_all(
     x: Any, axis_name: Hashable, split_axis: int, concat_axis: int, *, axis_index_groups: Sequence | None = None,
     tiled: bool = False,

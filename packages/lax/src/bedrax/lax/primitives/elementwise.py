@@ -56,9 +56,9 @@ __all__ = [
     "clamp", "clamp_p", "clz", "clz_p", "complex", "complex_p", "conj", "conj_p", "copy_p", "cos", "cos_p", "cosh",
     "cosh_p", "div", "div_p", "eq", "eq_p", "eq_to_p", "exp", "exp2", "exp2_p", "exp_p", "expm1", "expm1_p", "floor",
     "floor_p", "ge", "ge_p", "gt", "gt_p", "imag", "imag_p", "integer_pow", "integer_pow_p", "is_finite",
-    "is_finite_p", "le", "le_p", "le_to_p", "log", "log1p", "log1p_p", "log_p", "logistic", "logistic_p", "lt", "lt_p",
+    "is_finite_p", "le", "le_p", "le_to_p", "log", "log1p", "log1p_p", "log2", "log2_p", "log_p", "logistic", "logistic_p", "lt", "lt_p",
     "lt_to_p", "max", "max_p", "min", "min_p", "mul", "mul_p", "mulhi", "mulhi_p", "ne", "ne_p", "neg", "neg_p",
-    "nextafter", "nextafter_p", "not_p", "or_p", "population_count", "population_count_p", "pow", "pow_p", "real",
+    "nextafter", "nextafter_p", "not_p", "one_minus_square", "one_minus_square_p", "or_p", "polynomial_p", "population_count", "population_count_p", "pow", "pow_p", "real",
     "real_p", "reciprocal", "rem", "rem_p", "round", "round_p", "rsqrt", "rsqrt_p", "select", "select_n", "select_n_p",
     "shift_left", "shift_left_p", "shift_right_arithmetic", "shift_right_arithmetic_p", "shift_right_logical",
     "shift_right_logical_p", "sign", "sign_p", "sin", "sin_p", "sinh", "sinh_p", "sqrt", "sqrt_p", "square", "square_p",
@@ -176,11 +176,17 @@ exp_p, exp = of_one("exp", INEXACT, "Elementwise exponential.", accurate=True)
 exp2_p, exp2 = of_one("exp2", INEXACT, "Elementwise ``2 ** x``.", accurate=True)
 expm1_p, expm1 = of_one("expm1", INEXACT, "Elementwise ``exp(x) - 1`` without cancellation near 0.", accurate=True)
 log_p, log = of_one("log", INEXACT, "Elementwise natural logarithm.", accurate=True)
+log2_p, log2 = of_one("log2", INEXACT, "Elementwise logarithm to base 2.", accurate=True)
 log1p_p, log1p = of_one("log1p", INEXACT, "Elementwise ``log(1 + x)`` without cancellation near 0.", accurate=True)
 sqrt_p, sqrt = of_one("sqrt", INEXACT, "Elementwise square root.", accurate=True)
 rsqrt_p, rsqrt = of_one("rsqrt", INEXACT, "Elementwise ``1 / sqrt(x)``.", accurate=True)
 cbrt_p, cbrt = of_one("cbrt", FLOAT, "Elementwise real cube root of floats.", accurate=True)
 square_p, square = of_one("square", NUMBER, "Elementwise ``x * x``.")
+one_minus_square_p, one_minus_square = of_one(
+    "one_minus_square",
+    NUMBER,
+    "Elementwise ``1 - x * x`` as ``(1 + x) * (1 - x)``, without cancellation near 1 and -1.",
+)
 sin_p, sin = of_one("sin", INEXACT, "Elementwise sine.", accurate=True)
 cos_p, cos = of_one("cos", INEXACT, "Elementwise cosine.", accurate=True)
 tan_p, tan = of_one("tan", INEXACT, "Elementwise tangent.", accurate=True)
@@ -261,6 +267,7 @@ copy_p = Primitive("copy", "elementwise")
 stop_gradient_p = Primitive("stop_gradient", "elementwise")
 pow_p = Primitive("pow", "elementwise")
 clamp_p = Primitive("clamp", "elementwise")
+polynomial_p = Primitive("polynomial", "elementwise")
 select_n_p = Primitive("select_n", "elementwise")
 
 
@@ -329,6 +336,18 @@ def _clamp_shape(low, x, high):
     if not accepted(ANY)[x.dtype]:
         raise dtype_refused("clamp", x.dtype, ANY)
     return joined((x, low, high), x.shape, x.dtype, low.weak_type and x.weak_type and high.weak_type)
+
+
+@polynomial_p.abstract
+def _polynomial_shape(x, *coefficients, unroll=None):
+    avals = (x, *coefficients)
+    shape = result_shape("polynomial", avals)
+    for i, aval in enumerate(avals):
+        if not accepted(NUMBER)[aval.dtype]:
+            raise dtype_refused("polynomial", aval.dtype, NUMBER, i)
+    if any(aval.dtype != x.dtype for aval in avals):
+        raise dtype_mismatch("polynomial", [aval.dtype for aval in avals])
+    return joined(avals, shape, x.dtype, all(aval.weak_type for aval in avals))
 
 
 @select_n_p.abstract

@@ -39,8 +39,8 @@ def _axes(axes: Sequence[int]) -> tuple:
     return tuple([a if type(a) is int else operator.index(a) for a in axes])
 
 
-def _reduction(name: str, categories: tuple, what: str) -> tuple[Primitive, Callable]:
-    """A reduction along axes: the primitive and its function."""
+def _reduction(name: str, categories: tuple, what: str, placed: bool = False) -> tuple[Primitive, Callable]:
+    """A reduction along axes: the primitive and its function; `placed`: whether that takes `out_sharding`."""
     prim = Primitive(name, "reductions")
     ok = elementwise.accepted(categories)
 
@@ -50,14 +50,21 @@ def _reduction(name: str, categories: tuple, what: str) -> tuple[Primitive, Call
             raise elementwise.dtype_refused(name, operand.dtype, categories)
         return like(operand, _reduced_shape(name, operand, axes))
 
-    def function(operand, axes: Sequence[int]):
+    def plain(operand, axes: Sequence[int]):
         return prim.bind(operand, axes=_axes(axes))
 
+    def with_place(operand, axes: Sequence[int], *, out_sharding=None):
+        if out_sharding is not None:
+            return placed_result(out_sharding, plain, operand, axes=_axes(axes))
+        return prim.bind(operand, axes=_axes(axes))
+
+    function = with_place if placed else plain
+    more = "\n      out_sharding: optional placement of the result." if placed else ""
     text = f"""{what}, in the operand's dtype.
 
     Args:
       operand: array, {" or ".join(categories)}.
-      axes: which axes, each in ``[0, rank)``; they are absent from the result.
+      axes: which axes, each in ``[0, rank)``; they are absent from the result.{more}
 
     Raises:
       TypeError: another dtype. ValueError: an axis that is not there, or twice.
@@ -65,27 +72,20 @@ def _reduction(name: str, categories: tuple, what: str) -> tuple[Primitive, Call
     return prim, named(function, name, __name__, text)
 
 
-reduce_sum_p, _ = _reduction("reduce_sum", NUMBER, "The sum of the elements along `axes`; 0 where there are none")
+reduce_sum_p, reduce_sum = _reduction(
+    "reduce_sum", NUMBER, "The sum of the elements along `axes`; 0 where there are none", placed=True
+)
 reduce_prod_p, reduce_prod = _reduction("reduce_prod", NUMBER, "The product along `axes`; 1 where there are none")
 _BY_PARTS = "complex numbers by real, then imaginary part; NaN if there is one; where there are none, the"
-reduce_max_p, reduce_max = _reduction("reduce_max", ANY, f"The largest along `axes`, {_BY_PARTS} least value")
-reduce_min_p, reduce_min = _reduction("reduce_min", ANY, f"The smallest along `axes`, {_BY_PARTS} greatest value")
+reduce_max_p, reduce_max = _reduction(
+    "reduce_max", ANY, f"The largest along `axes`, {_BY_PARTS} least value", placed=True
+)
+reduce_min_p, reduce_min = _reduction(
+    "reduce_min", ANY, f"The smallest along `axes`, {_BY_PARTS} greatest value", placed=True
+)
 reduce_and_p, reduce_and = _reduction("reduce_and", BITS, 'Bitwise (of bools: logical) "and" along `axes`')
 reduce_or_p, reduce_or = _reduction("reduce_or", BITS, 'Bitwise (of bools: logical) "or" along `axes`')
 reduce_xor_p, reduce_xor = _reduction("reduce_xor", BITS, 'Bitwise (of bools: logical) "exclusive or" along `axes`')
-
-
-def reduce_sum(operand, axes: Sequence[int], *, out_sharding=None):
-    """The sum of the elements along `axes`, in the operand's dtype; 0 where there are none.
-
-    Args:
-      operand: array of numbers.
-      axes: which axes, each in ``[0, rank)``; they are absent from the result.
-      out_sharding: optional placement of the result.
-    """
-    if out_sharding is not None:
-        return placed_result(out_sharding, reduce_sum, operand, axes=axes)
-    return reduce_sum_p.bind(operand, axes=_axes(axes))
 
 
 # -- where the extreme elements are ---------------------------------------------------------

@@ -67,7 +67,7 @@ def sort_key_val(keys, values, dimension: int = -1, is_stable: bool = True) -> t
 
 
 @top_k_p.abstract
-def _top_k_shape(operand, *, k, axis):
+def _top_k_shape(operand, *, k, axis, is_stable=True):
     shape = operand.shape
     if dtypes.issubdtype(operand.dtype, np.complexfloating):
         raise ValueError(f"top_k takes real numbers, got {operand.dtype}")
@@ -81,13 +81,23 @@ def _top_k_shape(operand, *, k, axis):
     return [values, values.update(dtype=_INDEX, weak_type=False)]
 
 
-def top_k(operand, k: int, *, axis: int = -1) -> list:
+def top_k(operand, k: int, *, axis: int = -1, is_stable: bool = True) -> list:
     """The `k` largest elements along an axis, in descending order, and their int32 indices.
 
-    Of equal elements the one with the lower index comes first.
+    Args:
+      operand: array of real numbers or booleans.
+      k: how many; not negative, and not more than the axis holds.
+      axis: along which axis; negative ones count from the end.
+      is_stable: of equal elements the one with the lower index comes first. False: in any order.
+
+    Returns:
+      ``[values, indices]``, of the shape of `operand` but for the axis, whose length is `k`.
+
+    Raises:
+      ValueError: `operand` is complex, or `k` is out of range.
     """
     axis = canonical_axis(axis, len(aval_of(operand).shape))
-    return list(top_k_p.bind(operand, k=dims.canonical_dim(k), axis=axis))
+    return list(top_k_p.bind(operand, k=dims.canonical_dim(k), axis=axis, is_stable=bool(is_stable)))
 
 
 def approx_output_size(n: int, rank: int, k: int, recall_target: float, override: int, aggregate: bool) -> int:

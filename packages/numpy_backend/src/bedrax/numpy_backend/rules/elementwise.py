@@ -141,10 +141,19 @@ def _exp2(x):
     return np.exp(x * x.dtype.type(np.log(2))) if x.dtype.kind == "c" else np.exp2(x)
 
 
+def _log2(x):
+    if x.dtype.kind != "c":
+        return np.log2(x)
+    y, factor = np.log(x), x.real.dtype.type(1 / np.log(2))
+    out = np.empty_like(y)
+    out.real, out.imag = y.real * factor, y.imag * factor
+    return out
+
+
 for _prim, _compute in (
     (p.neg_p, np.negative), (p.sign_p, _sign), (p.abs_p, np.abs), (p.floor_p, np.floor), (p.ceil_p, np.ceil),
     (p.is_finite_p, np.isfinite), (p.not_p, np.invert), (p.exp_p, np.exp), (p.exp2_p, _exp2), (p.expm1_p, np.expm1),
-    (p.log_p, np.log), (p.log1p_p, np.log1p), (p.logistic_p, _logistic), (p.sqrt_p, np.sqrt), (p.cbrt_p, np.cbrt),
+    (p.log_p, np.log), (p.log2_p, _log2), (p.log1p_p, np.log1p), (p.logistic_p, _logistic), (p.sqrt_p, np.sqrt), (p.cbrt_p, np.cbrt),
     (p.rsqrt_p, lambda x: x.dtype.type(1) / np.sqrt(x)), (p.square_p, np.square), (p.sin_p, np.sin), (p.cos_p, np.cos),
     (p.tan_p, np.tan), (p.asin_p, np.arcsin), (p.acos_p, np.arccos), (p.atan_p, np.arctan), (p.sinh_p, np.sinh),
     (p.cosh_p, np.cosh), (p.tanh_p, np.tanh), (p.asinh_p, np.arcsinh), (p.acosh_p, np.arccosh), (p.atanh_p, np.arctanh),

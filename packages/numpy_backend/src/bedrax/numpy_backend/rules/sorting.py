@@ -42,7 +42,7 @@ def _largest(x: np.ndarray, k: int, axis: int, largest: bool = True) -> list:
     return [np.take_along_axis(x, index, axis), index.astype(np.int32)]
 
 
-numpy_rules.add(sorting.top_k_p, lambda x, *, k, axis: _largest(x, k, axis))
+numpy_rules.add(sorting.top_k_p, lambda x, *, k, axis, is_stable=True: _largest(x, k, axis))
 
 
 @numpy_rules.rule(sorting.approx_top_k_p)

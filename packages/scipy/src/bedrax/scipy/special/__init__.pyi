@@ -5,7 +5,7 @@ from .gamma_family import (
     multigammaln as multigammaln, poch as poch, polygamma as polygamma, zeta as zeta,
 )  # fmt: skip
 from .error_functions import (
-    dawsn as dawsn, erf as erf, erfc as erfc, erfcx as erfcx, erfinv as erfinv, fresnel as fresnel,
+    dawsn as dawsn, erf as erf, erfc as erfc, erfcinv as erfcinv, erfcx as erfcx, erfinv as erfinv, fresnel as fresnel,
     log_ndtr as log_ndtr, ndtr as ndtr, ndtri as ndtri, owens_t as owens_t, wofz as wofz,
 )  # fmt: skip
 from .entropies import (

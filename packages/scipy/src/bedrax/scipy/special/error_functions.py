@@ -18,7 +18,7 @@ from bedrax.scipy.special import chebyshev as series
 from bedrax.scipy.special.chebyshev import chebyshev
 
 __all__ = [
-    "dawsn", "erf", "erfc", "erfcx", "erfinv", "fresnel", "log_ndtr", "ndtr", "ndtri", "owens_t", "wofz",
+    "dawsn", "erf", "erfc", "erfcinv", "erfcx", "erfinv", "fresnel", "log_ndtr", "ndtr", "ndtri", "owens_t", "wofz",
 ]  # fmt: skip
 
 _ROOT_HALF = math.sqrt(0.5)
@@ -291,6 +291,13 @@ def ndtri(p: ArrayLike) -> Array:
     tail = jnp.where(r <= 5, _ratio(_TAIL, jnp.where(r <= 5, r, 5) - 1.6), _ratio(_FAR_TAIL, r - 5))
     tail = jnp.where(side == 0, jnp.inf, jnp.where(side < 0, jnp.nan, tail))
     return jnp.where(middle | jnp.isnan(p), near + jnp.where(jnp.isnan(p), p, 0), jnp.where(q < 0, -tail, tail))
+
+
+@special(lambda out, y: -jnp.exp(out * out) / _GAUSS)
+@widened
+def erfcinv(y: ArrayLike) -> Array:
+    """The inverse of `erfc`: infinite at 0, minus infinity at 2, NaN outside; accurate for small `y`, too."""
+    return -_ROOT_HALF * ndtri.formula(0.5 * y)
 
 
 @functools.cache

@@ -33,7 +33,7 @@ def _wide(oracle):
 # primitive: (NumPy oracle, range, complex too)
 _SMOOTH = {
     p.exp_p: (np.exp, (-2, 2), True), p.exp2_p: (np.exp2, (-2, 2), True), p.expm1_p: (np.expm1, (-2, 2), True),
-    p.log_p: (np.log, (0.1, 3), True), p.log1p_p: (np.log1p, (-0.7, 2), True), p.sqrt_p: (np.sqrt, (0.1, 4), True),
+    p.log_p: (np.log, (0.1, 3), True), p.log2_p: (np.log2, (0.1, 3), True), p.log1p_p: (np.log1p, (-0.7, 2), True), p.sqrt_p: (np.sqrt, (0.1, 4), True),
     p.rsqrt_p: (lambda x: 1 / np.sqrt(x), (0.1, 4), True), p.cbrt_p: (np.cbrt, (0.1, 4), False),
     p.sin_p: (np.sin, (-4, 4), True), p.cos_p: (np.cos, (-4, 4), True), p.tan_p: (np.tan, (-1.2, 1.2), True),
     p.tanh_p: (np.tanh, (-2, 2), True), p.sinh_p: (np.sinh, (-2, 2), True), p.cosh_p: (np.cosh, (-2, 2), True),
@@ -86,6 +86,36 @@ _add(p.abs_p, "i32", [np.int32([-5, 0, 5])], np.abs)
 _add(p.abs_p, "c64", [arg((3,), "complex64")], np.abs)
 _add(p.square_p, "f32", [arg((3,))], np.square)
 _add(p.square_p, "i32", [arg((3,), "int32", -9, 9)], np.square)
+_add(p.log2_p, "accuracy", [arg((3,), low=0.1)], np.log2, fun=lambda x: p.log2(x, accuracy=p.AccuracyMode.HIGHEST))
+_add(p.log2_p, "edges", [np.float32([0, -1, INF, NAN, 1])], np.log2, grad=())
+_add(p.log2_p, "c64 zero", [np.complex64([0])], lambda x: [complex(-INF, 0)], grad=())
+_add(p.one_minus_square_p, "f32", [arg((3,))], lambda x: 1 - x.astype(np.float64) ** 2)
+_add(p.one_minus_square_p, "near one", [np.float32([1 - 2**-24, -1 - 2**-23])], lambda x: 1 - x.astype(np.float64) ** 2, rtol=1e-7, atol=0)
+_add(p.one_minus_square_p, "i32", [arg((3,), "int32", -9, 9)], lambda x: 1 - x * x)
+_add(p.one_minus_square_p, "u8", [np.uint8([3, 0])], lambda x: np.uint8([248, 1]))
+_add(p.one_minus_square_p, "c64", [arg((3,), "complex64")], lambda x: 1 - x * x)
+_add(p.one_minus_square_p, "bf16", [arg((3,), "bfloat16")], _wide(lambda x: 1 - x * x), grad=(), atol=0.05)
+
+
+def _horner(x, *coefficients):
+    return np.polynomial.polynomial.polyval(x, np.stack(np.broadcast_arrays(*coefficients)), tensor=False)
+
+
+_polynomial = lambda x, *coefficients: p.polynomial_p.bind(x, *coefficients)
+_looped = lambda x, *coefficients: p.polynomial_p.bind(x, *coefficients, unroll=2)
+_SCALARS = [arg() for _ in range(4)]
+_add(p.polynomial_p, "scalars", [arg((2, 3)), *_SCALARS], _horner, fun=_polynomial)
+_add(p.polynomial_p, "at a scalar", [arg(), *[arg((3,)) for _ in range(3)]], _horner, fun=_polynomial)
+_add(p.polynomial_p, "mixed", [arg((3,)), arg((3,)), arg(), arg((3,))], lambda x, a, b, c: a + x * (b + x * c), fun=_polynomial)
+_add(p.polynomial_p, "all scalars", [arg(), *_SCALARS], _horner, fun=_polynomial)
+_add(p.polynomial_p, "constant", [arg((3,)), arg()], lambda x, a: a + 0 * x, fun=_polynomial)
+_add(p.polynomial_p, "loop", [arg((3,), low=-1, high=1), *[arg() for _ in range(11)]], _horner, fun=_polynomial, second=False)
+_add(p.polynomial_p, "loop of arrays", [arg((2, 3)), arg((2, 3)), arg(), arg((2, 3)), arg()],
+     lambda x, a, b, c, d: a + x * (b + x * (c + x * d)), fun=_looped, second=False)  # fmt: skip
+_add(p.polynomial_p, "c64", [arg((3,), "complex64"), *[arg((), "complex64") for _ in range(3)]], _horner, fun=_polynomial, rtol=1e-4)
+_add(p.polynomial_p, "i32", [arg((3,), "int32", -5, 5), *[arg((), "int32", -5, 5) for _ in range(3)]], _horner, fun=_polynomial)
+_add(p.polynomial_p, "bf16", [arg((3,), "bfloat16", -1, 1), *[arg((), "bfloat16") for _ in range(3)]],
+     lambda x, *c: _wide(_horner)(x, *c), fun=_polynomial, grad=(), atol=0.05)  # fmt: skip
 _add(p.square_p, "c64", [arg((3,), "complex64")], np.square)
 for _n in (0, 1, 3, -2):
     _add(p.integer_pow_p, f"f32^{_n}", [arg((3,), low=0.5)], lambda x, n=_n: x**n,

@@ -59,6 +59,10 @@ CAPABILITIES: dict[str, Capability] = {
         lambda: "mtls_cert_file" in (_jax.get_distributed_runtime_client.__doc__ or ""),
         "the coordination service of this jaxlib has no mutual TLS, jaxlib 0.12 has",
     ),
+    "chlo.top_k in any order": Capability(
+        lambda: hasattr(importlib.import_module("jaxlib.mlir.dialects.chlo").TopKOp, "is_stable"),
+        "equal elements always keep their order, which is one of those allowed",
+    ),
 }
 
 

@@ -16,6 +16,7 @@ from bedrax.core import dims, dtypes
 from bedrax.core.avals import aval_of
 from bedrax.lax.primitives import sorting as p
 from bedrax.lax.primitives.shaping import canonical_axis
+from bedrax.xla_backend.door.versions import has
 from bedrax.xla_backend.lowering.reductions import iota
 from bedrax.xla_backend.lowering.shaping import in_bytes
 from bedrax.xla_backend.tables import lowering_rules, platform_rule
@@ -175,7 +176,7 @@ def _sort_cpu(ctx, *operands, dimension, is_stable, num_keys):
 # -- the k largest ------------------------------------------------------------------------------
 
 
-def _largest(ctx, x, k, axis: int) -> list:
+def _largest(ctx, x, k, axis: int, is_stable: bool = True) -> list:
     """Values and int32 positions of the `k` largest along an axis."""
     aval = ctx.avals_in[0]
     rank = len(aval.shape)
@@ -186,17 +187,17 @@ def _largest(ctx, x, k, axis: int) -> list:
         inner = np.dtype(np.float32 if _is_float(inner) else np.int32)
     values = ctx.convert(ctx.transpose(x, last), inner)
     shape = tuple([aval.shape[i] for i in last[:-1]]) + (k,)
-    values, index = ctx.emit(
-        "chlo.top_k", [values], [ctx.tensor_type(shape, inner), ctx.tensor_type(shape, np.dtype(np.int32))], k=k
-    )
+    types = [ctx.tensor_type(shape, inner), ctx.tensor_type(shape, np.dtype(np.int32))]
+    order = {} if is_stable or not has("chlo.top_k in any order") else {"is_stable": False}
+    values, index = ctx.emit("chlo.top_k", [values], types, k=k, **order)
     back = tuple(int(i) for i in np.argsort(last))
     return [ctx.transpose(ctx.convert(values, aval.dtype), back), ctx.transpose(index, back)]
 
 
 @lowering_rules.rule(p.top_k_p)
-def _top_k(ctx, x, *, k, axis):
+def _top_k(ctx, x, *, k, axis, is_stable=True):
     if dims.is_constant_dim(k):
-        return _largest(ctx, x, k, axis)
+        return _largest(ctx, x, k, axis, is_stable)
     return _symbolically_many(ctx, x, k, axis)
 
 
