@@ -279,3 +279,100 @@ def test_command_line():
         code, "--jax_enable_x64", "--jax_numpy_dtype_promotion=strict", "--other=1",
         "--bytes=5", JAX_DEBUG_NANS="true")  # fmt: skip
     assert result.stdout.split() == ["True", "strict", "5", "True"], result.stderr
+
+
+def in_thread(function):
+    """The result of `function` in a thread of its own."""
+    results = []
+    thread = threading.Thread(target=lambda: results.append(function()))
+    thread.start()
+    thread.join()
+    return results[0]
+
+
+def test_one_override_entered_by_two_threads_restores_in_each_what_was_there():
+    shared = some_choice("highest")
+    entered, may_leave = threading.Event(), threading.Event()
+    after = []
+
+    def other():
+        with some_choice("high"):
+            with shared:
+                entered.set()
+                assert may_leave.wait(10)
+                after.append(some_choice.value)
+            after.append(some_choice.value)
+        after.append(some_choice.local_value)
+
+    thread = threading.Thread(target=other)
+    with some_choice("float32"):
+        with shared:
+            thread.start()
+            assert entered.wait(10)
+        assert some_choice.value == "float32"
+        may_leave.set()
+        thread.join()
+    assert some_choice.local_value is options.UNSET
+    assert after == ["highest", "high", options.UNSET]
+
+
+def test_an_override_entered_again_while_active_restores_from_the_inside_out():
+    shared = some_choice("highest")
+    with shared, some_choice("high"), shared:
+        assert some_choice.value == "highest"
+    assert some_choice.local_value is options.UNSET
+
+
+def test_blocks_may_end_in_another_order_than_they_began():
+    first, second = some_choice("high"), some_bytes(7)
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert (some_choice.local_value, some_bytes.value) == (options.UNSET, 7)
+    second.__exit__(None, None, None)
+    assert some_bytes.value == 32
+
+
+def test_a_thread_leaves_only_what_it_has_entered():
+    shared = some_choice("highest")
+
+    def leave():
+        with pytest.raises(RuntimeError, match="has not entered"):
+            shared.__exit__(None, None, None)
+        return some_choice.local_value
+
+    with shared:
+        assert in_thread(leave) is options.UNSET
+        assert some_choice.value == "highest"
+
+
+def test_threads_that_load_offered_options_at_once_find_each_once(tmp_path, monkeypatch):
+    for i in range(8):
+        (tmp_path / f"package_in_race_{i}").mkdir()
+        (tmp_path / f"package_in_race_{i}" / "__init__.py").write_text("")
+        (tmp_path / f"package_in_race_{i}" / "flags.py").write_text("import time\ntime.sleep(0.002)\n")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    class Popped(list):  # the moment between the test of the list and the look at its first element
+        def __bool__(self):
+            full = len(self) > 0
+            if full and threading.current_thread() is not threading.main_thread():
+                self.clear()
+            return full
+
+    monkeypatch.setattr(offers, "options", Popped(f"package_in_race_{i}.flags" for i in range(8)))
+    errors = []
+
+    def load():
+        try:
+            options._load_offered()
+        except Exception as e:
+            errors.append(e)
+
+    threads = [threading.Thread(target=load) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not errors
+    assert not list(offers.options)

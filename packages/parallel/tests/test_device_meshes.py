@@ -1,12 +1,14 @@
 """Orders of devices for meshes, of devices that are only described."""
 
 import itertools
+import threading
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from bedrax.parallel import device_meshes as m
+from bedrax.parallel.meshes import Mesh, get_mesh, set_mesh
 
 
 def grid(*sizes, **fields):
@@ -64,3 +66,32 @@ def test_groups(field, options):
     assert ids(unsorted) == [[0, 1, 4, 5], [2, 3, 6, 7]]
     with pytest.raises(ValueError, match=f"the devices have 2 by {field}"):
         m.create_hybrid_device_mesh((2, 2), (4, 1), devices, **options)
+
+
+def test_set_mesh_is_of_the_thread_that_calls_it():
+    first, second = (Mesh(np.arange(2), (name,)) for name in "xy")
+    errors = []
+
+    def other(manager):
+        with set_mesh(second):
+            try:
+                with manager:
+                    pass
+            except RuntimeError as e:
+                errors.append(str(e))
+            errors.append(get_mesh())
+        errors.append(get_mesh().empty)
+
+    with set_mesh(first) as _:
+        pass
+    manager = set_mesh(first)
+    thread = threading.Thread(target=other, args=(manager,))
+    thread.start()
+    thread.join()
+    with manager:
+        assert get_mesh() == first
+    assert get_mesh().empty
+    message, mesh, empty = errors
+    assert "call it in the thread that enters it" in message
+    assert mesh == second
+    assert empty

@@ -2,6 +2,7 @@
 
 import operator
 import pickle
+import threading
 
 import hypothesis
 import numpy as np
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from bedrax.core import dims
 from bedrax.core.dims import InconclusiveDimensionOperation
 from bedrax.shape_poly import SymbolicDim, SymbolicScope, is_symbolic_dim, symbolic_shape
+from bedrax.shape_poly import bounds as bounds_module
 from bedrax.shape_poly.bounds import bounds
 
 SCOPE = SymbolicScope()
@@ -272,3 +274,57 @@ def test_divides_shapes():
     with pytest.raises(InconclusiveDimensionOperation, match="Cannot divide evenly the sizes of shapes"):
         dims.divide_shapes((b, 5, 7), (2,))
     assert isinstance(dims.divide_shapes((b, 4), (2,)), SymbolicDim)
+
+
+def test_a_thread_never_reads_bounds_that_another_thread_is_still_finding(monkeypatch):
+    answers = []
+
+    def decide(scope):
+        a, b = (symbolic_shape(name, scope=scope)[0] for name in "ab")
+        return a * b + 3 * a - 2 + (a * b) % 7 >= 1
+
+    for pause in range(40):  # the other thread asks after as many steps of the search
+        scope, steps = SymbolicScope(), 0
+
+        def other(scope=scope):
+            try:
+                answers.append(decide(scope))
+            except InconclusiveDimensionOperation:
+                answers.append(None)
+
+        def paused(*args, _lower=bounds_module._lower):
+            nonlocal steps
+            steps += 1
+            if steps == pause + 1 and threading.current_thread() is threading.main_thread():
+                thread = threading.Thread(target=other)
+                thread.start()
+                thread.join()
+            return _lower(*args)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(bounds_module, "_lower", paused)
+            assert decide(scope)
+    assert len(answers) >= 5
+    assert set(answers) == {True}
+
+
+def test_an_interrupted_search_leaves_nothing_behind(monkeypatch):
+    scope = SymbolicScope()
+    a, b = (symbolic_shape(name, scope=scope)[0] for name in "ab")
+    with monkeypatch.context() as patched:
+        patched.setattr(bounds_module, "_interval_lower", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            bounds(a * b - 1)
+    assert bounds(a * b - 1) == (0, float("inf"))
+
+
+@given(st.permutations([0, 1, 2, 3]))
+def test_bounds_do_not_depend_on_what_was_asked_before(order):
+    def ask(which, scope):
+        a, b = (symbolic_shape(name, scope=scope)[0] for name in "ab")
+        halves = dims.max_dim(a // 2, b % 3)
+        return bounds([halves - a, halves * b - a // 2, dims.min_dim(halves, a) + b, (halves + a) // 2 - b % 3][which])
+
+    scope = SymbolicScope()
+    found = {which: ask(which, scope) for which in order}
+    assert found == {which: ask(which, SymbolicScope()) for which in order}

@@ -62,6 +62,7 @@ class _ThreadState(threading.local):
 
     def __init__(self) -> None:
         self.overrides: dict[str, Any] = {}
+        self.entered: list[tuple[object, Any]] = []
 
     __reduce__ = lambda self: "_thread"
 
@@ -260,15 +261,33 @@ class Flag:
         return find, (self.name,)
 
 
+def note_entered(manager: object, saved: Any) -> None:
+    """Keep what a context manager restores when this thread leaves it. The manager itself keeps nothing: threads may
+    share it, and a thread may enter it again while it is active."""
+    _thread.entered.append((manager, saved))
+
+
+def end_entered(manager: object) -> Any:
+    """What `note_entered` kept when this thread last entered `manager`, which it now leaves.
+
+    Raises:
+      RuntimeError: this thread has not entered it.
+    """
+    entered = _thread.entered
+    for i in range(len(entered) - 1, -1, -1):
+        if entered[i][0] is manager:
+            return entered.pop(i)[1]
+    raise RuntimeError(f"this thread leaves {manager!r}, which it has not entered")
+
+
 class _Override(contextlib.ContextDecorator):
     """Override of one flag in one thread; can be entered again while active, and used as a decorator."""
 
-    __slots__ = ("flag", "value", "saved")
+    __slots__ = ("flag", "value")
 
     def __init__(self, flag: Flag, value: Any):
         self.flag = flag
         self.value = value
-        self.saved: list[Any] = []
 
     def _recreate_cm(self) -> _Override:
         return _Override(self.flag, self.value)
@@ -279,17 +298,18 @@ class _Override(contextlib.ContextDecorator):
             warnings.warn(f"{flag.name} has no effect: {flag.inert}", UserWarning, stacklevel=2)
         saved = flag.local_value
         try:
-            self.saved.append(saved)
+            note_entered(self, saved)
             flag.set_local(self.value)
-        except BaseException:  # interrupted: the block is not entered, so nobody would end this
+        except BaseException:  # interrupted: the block is not entered, and __exit__ is not called
             flag.set_local(saved)
+            with contextlib.suppress(RuntimeError):
+                end_entered(self)
             raise
 
     def __exit__(self, *exc_info: object) -> None:
-        saved = self.saved[-1]
+        saved = end_entered(self)
         try:
             self.flag.set_local(saved)
-            self.saved.pop()
         except BaseException:
             self.flag.set_local(saved)
             raise
@@ -352,12 +372,13 @@ def flag(name: str, default: Any, help: str, **options: Any) -> Flag:
 
 def _load_offered() -> None:
     """Import the modules that are offered, and installed."""
-    while offers.options:
-        module = offers.options[0]
+    for module in tuple(offers.options):  # a copy: other threads may be here, too, and imports may offer more
         if importlib.util.find_spec(module.rpartition(".")[0]) is not None:
             importlib.import_module(module)
-        if module in offers.options:  # another thread may have been as quick
+        with contextlib.suppress(ValueError):  # another thread was as quick
             offers.options.remove(module)
+    if offers.options:
+        _load_offered()
 
 
 def find(name: str) -> Flag:

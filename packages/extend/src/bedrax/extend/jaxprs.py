@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from bedrax.batching import trace as batching
-from bedrax.core import avals, dtypes, ir, tracing
+from bedrax.core import avals, config, dtypes, ir, tracing
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
 from bedrax.core.errors import ConcretizationTypeError
@@ -203,24 +203,33 @@ def full_lower(val: Any) -> Any:
     return val if lower is None else lower(val)
 
 
-class set_current_trace(tracing.set_trace):
-    """Context manager: make a trace (or None: evaluation) the current one."""
+class set_current_trace:
+    """Context manager: make a trace (or None: evaluation) the current one of the thread that enters it."""
 
     def __init__(self, trace: Any, check_leaks: bool = False):
         refuse_options("set_current_trace", check_leaks=check_leaks)
-        super().__init__(trace if trace is not None else tracing.eval_trace)
+        self.trace = trace if trace is not None else tracing.eval_trace
+
+    def __enter__(self):
+        config.note_entered(self, tracing.current.trace)
+        tracing.current.trace = self.trace
+        return self.trace
+
+    def __exit__(self, *_):
+        tracing.current.trace = config.end_entered(self)
 
 
 class take_current_trace:
-    """Context manager: the current trace, while evaluation takes its place."""
+    """Context manager: the current trace of the thread that enters it, while evaluation takes its place."""
 
     def __enter__(self):
-        self.saved = tracing.current.trace
+        saved = tracing.current.trace
+        config.note_entered(self, saved)
         tracing.current.trace = tracing.eval_trace
-        return self.saved
+        return saved
 
     def __exit__(self, *_):
-        tracing.current.trace = self.saved
+        tracing.current.trace = config.end_entered(self)
 
 
 def find_top_trace(_: Any) -> tracing.Trace:

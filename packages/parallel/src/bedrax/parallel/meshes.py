@@ -11,6 +11,7 @@ import contextlib
 import enum
 import functools
 import math
+import threading
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -346,7 +347,7 @@ def in_shape_of(abstract: AbstractMesh, mesh: Mesh) -> Mesh:
 
 
 class set_mesh:
-    """Make a mesh the current one, from now on or as a context manager.
+    """Make a mesh the current one of this thread, from now on or as a context manager.
 
     Attributes:
       prev_mesh: the mesh that was current, or None.
@@ -360,9 +361,12 @@ class set_mesh:
         if not isinstance(mesh, Mesh):
             raise ValueError(f"set_mesh needs a jax.sharding.Mesh, got {type(mesh)}")
         self.prev_mesh, self.prev_abstract_mesh = _meshes.value.concrete, _meshes.value.abstract
+        self.thread = threading.get_ident()
         _change(concrete=mesh)
 
     def __enter__(self):
+        if self.thread != threading.get_ident():
+            raise RuntimeError("set_mesh sets the mesh of the thread that calls it: call it in the thread that enters it")
         return _meshes.value.concrete
 
     def __exit__(self, *_):

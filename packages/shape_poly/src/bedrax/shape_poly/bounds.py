@@ -8,6 +8,7 @@ disappears, and telling apart the two cases of a maximum or minimum. All of it i
 from __future__ import annotations
 
 import math
+import threading
 from typing import Any
 
 from bedrax.core.errors import InconclusiveDimensionOperation
@@ -21,14 +22,56 @@ def bounds(x: Any) -> tuple[float, float]:
     """Lower and upper bound: integers, or infinite floats."""
     if type(x) is int:
         return x, x
-    memo = x.scope.known_bounds
-    found = memo.get(x.terms)
-    if found is None:
-        memo[x.terms] = (-INFINITY, INFINITY)  # what is known while it is being found
+    found = x.scope.known_bounds.get(x.terms)
+    return _bounds_now(x) if found is None else found
+
+
+class _Search(threading.local):
+    """The bounds that this thread is finding: what is known of them now stays in the thread until all is found.
+
+    Attributes:
+      active: for each expression whose bounds are being found, how many there were before it.
+      provisional: bounds that were found from those of an expression in `active`, so that they may be too wide.
+      outermost: the smallest number in `active` of an expression that was asked for again; infinity if there is none.
+    """
+
+    def __init__(self) -> None:
+        self.active: dict[tuple, int] = {}
+        self.provisional: dict[tuple, tuple[float, float]] = {}
+        self.outermost: float = INFINITY
+
+
+_search = _Search()
+
+
+def _bounds_now(x: Any) -> tuple[float, float]:
+    """The bounds of an expression that are not known in its scope; they are, if they depend on no unfinished ones."""
+    search, key = _search, (id(x.scope), x.terms)
+    if key in search.active:
+        search.outermost = min(search.outermost, search.active[key])
+        return -INFINITY, INFINITY
+    if key in search.provisional:
+        search.outermost = 0
+        return search.provisional[key]
+    number = search.active[key] = len(search.active)
+    before, search.outermost = search.outermost, INFINITY
+    try:
         low = _lower(x.scope, dict(x.terms), _DEPTH)
         high = -_lower(x.scope, {m: -c for m, c in x.terms}, _DEPTH)
-        found = memo[x.terms] = (low, high)
-    return found
+    except BaseException:
+        search.provisional.clear()
+        raise
+    finally:
+        del search.active[key]
+        finished = search.outermost >= number
+        search.outermost = before if finished else min(before, search.outermost)
+        if not search.active:
+            search.provisional.clear()
+    if finished:
+        x.scope.known_bounds[x.terms] = low, high
+    else:
+        search.provisional[key] = low, high
+    return low, high
 
 
 def decide(x: Any, symbol: str, y: Any) -> bool:
