@@ -141,7 +141,7 @@ UP_TO_ERRORS = [
     ([1], None, "Expected list, got None."),
     ({}, 3, "Expected dict, got 3."),
     ({"a": 1}, {"b": 1}, "Dict key mismatch; expected keys: ['a']; present keys: ['b']."),
-    ({"a": 1}, ORDERED, "Expected dict, got OrderedDict([('b', 1), ('a', 2)])."),
+    ({"a": 1}, ORDERED, f"Expected dict, got {ORDERED!r}."),
     (Pair(1, 2), (1, 2), "Expected named tuple, got (1, 2)."),
     (Pair(1, 2), Triple(1, 2, 3), "Named tuple arity mismatch: 3 != 2; tuple: Triple(x=1, y=2, z=3)."),
     (Pair(1, 2), Other(1, 2), f"Named tuple type mismatch: expected type: {Pair}, tuple: Other(x=1, y=2)."),
@@ -149,7 +149,7 @@ UP_TO_ERRORS = [
     (
         ORDERED,
         collections.OrderedDict(a=1, b=2),
-        "Mismatch custom node data: ('b', 'a') != ('a', 'b'); value: OrderedDict([('a', 1), ('b', 2)]).",
+        f"Mismatch custom node data: ('b', 'a') != ('a', 'b'); value: {collections.OrderedDict(a=1, b=2)!r}.",
     ),
     ([(1, 2), (3,)], [(1, 2, 3), 3], "Expected tuple, got 3."),  # the rightmost is met first
 ]
