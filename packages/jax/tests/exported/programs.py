@@ -274,7 +274,9 @@ def check(name, entry):
 
 def newer(error):
     """Whether an error says that a program is of a later version of StableHLO than the installed jaxlib has."""
-    found = re.search(r"in version ([\d.]+) of StableHLO and has .* newer than version ([\d.]+), which jaxlib", str(error))
+    found = re.search(
+        r"in version ([\d.]+) of StableHLO and has .* newer than version ([\d.]+), which jaxlib", str(error)
+    )
     return found is not None and int(found[1].split(".")[1]) > int(found[2].split(".")[1])
 
 

@@ -95,6 +95,8 @@ FlattenedIndexKey = _engine.FlattenedIndexKey
 all_leaves_in = _engine.all_leaves
 treedef_tuple_in = _engine.treedef_tuple
 
+flatten_with_keys = _engine.flatten_with_keys
+
 default_registry: PyTreeRegistry = _engine.default_registry
 # Pickle saves an object whose __reduce_ex__ returns a string as the global of that name.
 default_registry.__module__ = __name__

@@ -517,3 +517,4 @@ def treedef_tuple(registry: PyTreeRegistry, treedefs: Sequence[PyTreeDef], /) ->
 
 
 default_registry = PyTreeRegistry()
+flatten_with_keys = default_registry.flatten_one_level_with_keys

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any, TypeVar
 
-from .engine import GetAttrKey, PyTreeDef, default_registry
+from .engine import PyTreeDef, default_registry, flatten_with_keys
 from .sorting import UNSORTABLE
 
 KeyEntry = TypeVar("KeyEntry", bound=Hashable)
@@ -57,13 +57,9 @@ def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Hashable]:
 
 def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[tuple[Any, Any]], Hashable]:
     """Like `flatten_one_level`, with `(key, child)` pairs."""
-    t = type(tree)
-    # jaxlib 0.10.2 gives every field of a namedtuple the name of the first.
-    if isinstance(tree, tuple) and t is not tuple and default_registry.flatten_one_level(tree)[1] is t:
-        return [(GetAttrKey(name), x) for name, x in zip(t._fields, tuple.__iter__(tree))], t
-    result = default_registry.flatten_one_level_with_keys(tree)
+    result = flatten_with_keys(tree)
     if result is None:
-        raise ValueError(f"flatten_one_level_with_keys needs a pytree node, got a leaf of type {t}.")
+        raise ValueError(f"flatten_one_level_with_keys needs a pytree node, got a leaf of type {type(tree)}.")
     return result
 
 

@@ -19,6 +19,7 @@ from bedrax.xla_backend import dlpack, placement
 from bedrax.xla_backend.door import runtime
 from bedrax.xla_backend.door.arrays import (
     ArrayImpl,
+    check_of_parts,
     device_of,
     is_committed,
     known_value,
@@ -208,8 +209,7 @@ _METHODS: dict[str, Any] = {
     "global_shards": property(global_shards),
     "addressable_data": lambda self, index: parts_of(self)[index],
     "_value": property(host_value),
-    # C++ calls it when an array is made of parts: with `self` in jaxlib 0.10, without in 0.11.
-    "_check_and_rearrange": lambda *args: placement.check_and_rearrange(*args[-3:]),
+    "_check_and_rearrange": check_of_parts(placement.check_and_rearrange),
     "__array__": _to_array,
     "__array_priority__": 100,
     "__hash__": None,

@@ -334,7 +334,7 @@ def compile_options(
         for name, value in overrides.items():
             if (why := versions.missing(name) if name in versions.CAPABILITIES else None) is not None:
                 warnings.warn(f"the compiler option {name} has no effect: {why}", UserWarning, stacklevel=2)
-            elif hasattr(build, name):
+            elif runtime.is_build_option(name):
                 try:
                     setattr(build, name, value)
                 except TypeError:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import Any
 
 import numpy as np
 from jaxlib import _jax
+
+from bedrax.xla_backend.door import versions
 
 ArrayImpl = _jax.ArrayImpl
 
@@ -32,6 +34,17 @@ def layout_of(x: ArrayImpl) -> Any:
 def make_array(aval: Any, sharding: Any, parts: Sequence[Any], committed: bool) -> ArrayImpl:
     """An array of its parts, which fit."""
     return ArrayImpl(aval, sharding, list(parts), committed=committed, _skip_checks=True)
+
+
+def check_of_parts(check: Callable) -> Any:
+    """The method that C++ calls when an array is made of its parts.
+
+    Args:
+      check: ``check(parts, sharding, type)`` returns the parts in the order of the sharding, or raises.
+    """
+    if versions.has("checks of parts take the array"):
+        return lambda self, parts, sharding, aval: check(parts, sharding, aval)
+    return check
 
 
 def keep_value(x: ArrayImpl, value: np.ndarray) -> None:

@@ -2,6 +2,6 @@
 
 from jaxlib import xla_client
 
-jaxlib_extension_version = getattr(xla_client, "_version", 0)  # counts the changes of jaxlib's interface
+jaxlib_extension_version = xla_client._version  # counts the changes of jaxlib's interface
 
 __all__ = ["jaxlib_extension_version", "xla_client"]

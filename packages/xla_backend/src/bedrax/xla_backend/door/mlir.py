@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import threading
 import types
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 from jaxlib import _jax
 
 from bedrax.pytree.engine import load_whole
+from bedrax.xla_backend.door import versions
 
 tools = _jax.mlir
 deserialize_portable_artifact = tools.deserialize_portable_artifact
@@ -74,10 +76,22 @@ def stablehlo():
     return _stablehlo
 
 
+def explain_newer(artifact: bytes, error: Exception) -> None:
+    """Where reading a portable artifact gave `error`, raises one with both versions if the artifact's is the later one."""
+    found = re.search(rb"StableHLO_v([\d.]+)\0", artifact[:64])
+    written, known = found[1].decode() if found else "", stablehlo().get_current_version()
+    if versions.parts(written) > versions.parts(known):
+        raise ValueError(
+            f"the exported program was written in version {written} of StableHLO and has operations that are newer"
+            f" than version {known}, which jaxlib {versions.jaxlib_version} reads; install a newer jaxlib"
+        ) from error
+
+
 def pass_manager(pipeline: str) -> Any:
     """The passes that a text names."""
     from jaxlib.mlir.passmanager import PassManager
 
+    stablehlo().register_stablehlo_passes()
     return PassManager.parse(pipeline, load().context)
 
 

@@ -56,12 +56,17 @@ TransferConnection = _jax.TransferConnection
 TransferServer = _jax.TransferServer
 start_transfer_server = _jax.start_transfer_server
 
-_HANDLER_OPTIONS = {"_skip_checks": True} if versions.has("result handlers with _skip_checks") else {}
-
 
 def array_result_handler(aval, sharding, committed: bool):
     """What makes an array of type `aval` of an executable's result."""
-    return _jax.array_result_handler(aval, sharding, committed, **_HANDLER_OPTIONS)
+    if versions.has("result handlers with _skip_checks"):
+        return _jax.array_result_handler(aval, sharding, committed, _skip_checks=True)
+    return _jax.array_result_handler(aval, sharding, committed)
+
+
+def is_build_option(name: str) -> bool:
+    """Whether a compiler option is one of the build options, which have types, and not one of XLA's flags."""
+    return name in dir(_jax.ExecutableBuildOptions)
 
 
 def set_build_option(build, name: str, value) -> None:

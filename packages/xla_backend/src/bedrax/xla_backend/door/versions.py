@@ -28,6 +28,7 @@ class Capability(NamedTuple):
 
     present: Callable[[], bool]
     otherwise: str  # the answer where it is absent
+    replaces: tuple[str, ...] = ()  # the rows of the door's table (tools/door.py) that it answers for
 
 
 def _has(owner: Any, name: str) -> Callable[[], bool]:
@@ -39,17 +40,27 @@ def _handlers_take_skip_checks() -> bool:
 
 
 _Build = _jax.ExecutableBuildOptions
+_BUILD = "jaxlib._jax.ExecutableBuildOptions"
 _NO_EFFORT = "this jaxlib has levels of effort only: {}"
 
 CAPABILITIES: dict[str, Capability] = {
     "exec_time_optimization_effort": Capability(
-        _has(_Build, "exec_time_optimization_effort"), _NO_EFFORT.format("jax_optimization_level")
+        _has(_Build, "exec_time_optimization_effort"),
+        _NO_EFFORT.format("jax_optimization_level"),
+        (f"attribute {_BUILD}.exec_time_optimization_effort",),
     ),
     "memory_fitting_effort": Capability(
-        _has(_Build, "memory_fitting_effort"), _NO_EFFORT.format("jax_memory_fitting_level")
+        _has(_Build, "memory_fitting_effort"),
+        _NO_EFFORT.format("jax_memory_fitting_level"),
+        (f"attribute {_BUILD}.memory_fitting_effort",),
     ),
     "result handlers with _skip_checks": Capability(
-        _handlers_take_skip_checks, "handlers of results check nothing, and take no such argument"
+        _handlers_take_skip_checks,
+        "handlers of results check nothing, and take no such argument",
+        ("keyword jaxlib._jax.array_result_handler(_skip_checks=)",),
+    ),
+    "checks of parts take the array": Capability(
+        lambda: parts(jaxlib_version) < (0, 11), "C++ passes the parts, the sharding and the type alone"
     ),
     "export of profile data": Capability(
         lambda: hasattr(importlib.import_module("jaxlib._profiler"), "export_to_xprof"),

@@ -6,7 +6,6 @@ arguments, checks them, and (for several platforms) takes the index of the platf
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -16,7 +15,7 @@ from bedrax import shape_poly
 from bedrax.core import dims
 from bedrax.core.ir import Jaxpr
 from bedrax.xla_backend import tables
-from bedrax.xla_backend.door import mlir, versions
+from bedrax.xla_backend.door import mlir
 from bedrax.xla_backend.lowering import for_platforms, types
 from bedrax.xla_backend.lowering.build import Builder
 from bedrax.xla_backend.lowering.dimensions import DimValue
@@ -170,18 +169,11 @@ def deserialize(artifact: bytes) -> Any:
       ValueError: the artifact has operations of a later version of StableHLO than that of the installed jaxlib, or it
         is damaged.
     """
-    stablehlo = mlir.stablehlo()
     with types.context:
         try:
-            return stablehlo.deserialize_portable_artifact(types.context, artifact)
+            return mlir.stablehlo().deserialize_portable_artifact(types.context, artifact)
         except ValueError as error:
-            found = re.search(rb"StableHLO_v([\d.]+)\0", artifact[:64])
-            written, known = found[1].decode() if found else "", stablehlo.get_current_version()
-            if versions.parts(written) > versions.parts(known):
-                raise ValueError(
-                    f"the exported program was written in version {written} of StableHLO and has operations that are newer"
-                    f" than version {known}, which jaxlib {versions.jaxlib_version} reads; install a newer jaxlib"
-                ) from error
+            mlir.explain_newer(artifact, error)
             raise
 
 
@@ -206,7 +198,6 @@ def decompose(module) -> None:
     Raises:
       NotImplementedError: some of them cannot be; the message names them.
     """
-    mlir.stablehlo().register_stablehlo_passes()
     passes = "builtin.module(func.func(chlo-legalize-to-stablehlo,shape-legalize-to-stablehlo))"
     with types.context:
         mlir.pass_manager(passes).run(module.operation)
