@@ -45,6 +45,7 @@ WITHOUT_XLA = (
     "scipy",
     "libraries",
 )
+JAXLIBS = ("0.10.2", "0.11.2", "0.12.0.1")  # the oldest, the newest, and one between
 EVERYTHING = ("--all-packages", "--extra=tf", "--group=ecosystem", "--group=demo", "--group=test")
 QUIET = {"TF_CPP_MIN_LOG_LEVEL": "2"}
 
@@ -205,7 +206,7 @@ def exports(session):
     old = session.run("python", "-c", "import sys; print(sys.executable)", silent=True).strip()
     newer = newer_python(session)
     ours, theirs = {}, {}
-    for version in ("0.10.2", "0.11.2", "0.12.0.1"):
+    for version in JAXLIBS:
         if (python := old if version == "0.10.2" else newer) is None:
             continue
         needs = ("numpy", "scipy", "ml_dtypes", "opt_einsum", f"jaxlib=={version}")
@@ -231,6 +232,15 @@ def exports(session):
             folder.mkdir()
             run("ours", writer, str(here / "compiled.py"), "write", str(folder))
             run("ours", reader, str(here / "compiled.py"), "read", str(folder))
+
+
+@nox.session(default=False)
+def door(session):
+    """Write tests/door.json, the table of what is taken from jaxlib, from every version of jaxlib that it has a column for."""
+    sync(session, "--all-packages", "--group=test")
+    newer = newer_python(session) or session.error("the newest jaxlib needs one")
+    pythons = [environment(session, f"jaxlib-{v}", newer if v != "0.10.2" else "3.11", f"jaxlib=={v}") for v in JAXLIBS]
+    session.run("python", "tools/door.py", "write", *pythons)
 
 
 @nox.session(default=False)
