@@ -5,6 +5,7 @@ import pytest
 
 from bedrax import lax
 from bedrax.batching import vmap
+from bedrax.core.jitting import jit
 from bedrax.core.staging import make_jaxpr
 
 X = np.random.default_rng(0).standard_normal((4, 3)).astype(np.float32)
@@ -223,3 +224,18 @@ def test_ragged_exchange():
         count.T,
     )
     np.testing.assert_array_equal(got, np.stack(_ragged_rows(rows, (first, count, into), out)))
+
+
+def test_started_sums():
+    """A future is a pytree that holds the result: it may cross a program, and it may be mapped."""
+    square = np.arange(16, dtype=np.float32).reshape(4, 4)
+
+    def program(v):
+        started = lax.psum_scatter_start({"a": v, "b": 2 * v}, "i")
+        assert started["a"].inner_aval.shape == ()
+        return lax.sin(v[0]), started["a"].done() + jit(lambda s: s.done())(started["b"])
+
+    np.testing.assert_array_equal(vmap(program, axis_name="i")(square)[1], 3 * square.sum(0))
+    futures = vmap(lambda v: lax.psum_scatter_start(v, "i", tiled=True), axis_name="i")(square)
+    np.testing.assert_array_equal(futures.done(), square.sum(0)[:, None])
+    assert repr(futures).startswith("Future(")

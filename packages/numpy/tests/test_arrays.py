@@ -314,3 +314,54 @@ def test_nothing_is_taken_from_an_empty_axis():
     for read in (lambda x: jnp.take(x, np.array([0]), axis=0), lambda x: x[np.array([0])]):
         with pytest.raises(IndexError, match="axis 0 .*empty"):
             read(jnp.zeros((0, 3)))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.int8, np.uint32, bool, np.complex64])
+@pytest.mark.parametrize("axis, keepdims", [(None, False), (0, True), ((0, 2), False), (-1, False), ((), False)])
+def test_minmax(dtype, axis, keepdims):
+    rng = np.random.default_rng(3)
+    x = (rng.normal(size=(2, 3, 4)) * 5 + (1j * rng.normal(size=(2, 3, 4)) if dtype is np.complex64 else 0)).astype(dtype)
+    found = jnp.minmax(x, axis, keepdims=keepdims)
+    assert type(found) is tuple
+    for value, of in zip(found, (np.min, np.max), strict=True):
+        np.testing.assert_array_equal(value, of(x, axis=axis, keepdims=keepdims))
+        assert value.dtype == x.dtype
+    if dtype is not np.complex64:
+        where = rng.random((3, 4)) < 0.5
+        bounds = (1, 0) if dtype is bool else (2, 1)
+        for initial in (bounds, 1):
+            low, high = initial if type(initial) is tuple else (initial, initial)
+            least, most = jnp.minmax(x, axis, keepdims=keepdims, initial=initial, where=where)
+            np.testing.assert_array_equal(least, np.min(x, axis, keepdims=keepdims, initial=low, where=where))
+            np.testing.assert_array_equal(most, np.max(x, axis, keepdims=keepdims, initial=high, where=where))
+
+
+def test_minmax_edges():
+    assert np.isnan(jnp.minmax(np.float32([1, np.nan]))).all()
+    assert [float(v) for v in jnp.minmax(np.zeros(0, "f"), initial=(3.0, 4.0))] == [3, 4]
+    assert [int(v) for v in jnp.minmax(7)] == [7, 7]
+    for error, match, args, kwargs in (
+        (ValueError, "minmax.*no elements", (np.zeros(0, "f"),), {}),
+        (ValueError, "minmax.*mask", (np.ones(2, "f"),), {"where": True}),
+        (ValueError, "pair of scalars, got 3", (np.ones(2, "f"),), {"initial": (1, 2, 3)}),
+        (ValueError, "scalar", (np.ones(2, "f"),), {"initial": np.ones(2)}),
+        (NotImplementedError, "out", (np.ones(2, "f"),), {"out": np.ones(2)}),
+        (TypeError, "minmax", ([1, 2],), {}),
+    ):
+        with pytest.raises(error, match=match):
+            jnp.minmax(*args, **kwargs)
+    slopes = grad(lambda v: jnp.minmax(v)[0] + 2 * jnp.minmax(v)[1])(np.float32([1, 2, 2, 0]))
+    np.testing.assert_array_equal(slopes, [0, 1, 1, 1])
+
+
+@pytest.mark.parametrize("unroll", [None, 0, 1, 3, 128])
+@pytest.mark.parametrize("count", [0, 1, 4, 20, 100])
+def test_values_of_polynomials(count, unroll):
+    p = np.random.default_rng(count).uniform(-1, 1, count).astype(np.float32)
+    x = np.linspace(-1, 1, 6, dtype=np.float32).reshape(2, 3)
+    np.testing.assert_allclose(jnp.polyval(p, x, unroll=unroll), np.polyval(p, x), rtol=1e-4, atol=1e-5)
+    several = np.stack([p, 2 * p, -p], 1)
+    np.testing.assert_allclose(jnp.polyval(several, x, unroll=unroll), np.polyval(p, x) * [1, 2, -1], rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(
+        grad(lambda v: jnp.polyval(p, v, unroll=unroll).sum())(x), np.polyval(np.polyder(p.astype("d")), x) if count else 0 * x, rtol=1e-3, atol=1e-3
+    )

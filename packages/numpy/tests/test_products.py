@@ -72,14 +72,22 @@ def test_tensordot(axes):
     check(jnp.tensordot, np.tensordot, draw(2, 3, 4), b, axes)
 
 
-@pytest.mark.filterwarnings("ignore:Arrays of 2-dimensional vectors:DeprecationWarning")
 def test_cross():
     check(jnp.cross, np.cross, draw(4, 3), draw(3))
     check(jnp.cross, np.cross, draw(3, 4), draw(3, 1), axis=0)
-    check(jnp.cross, np.cross, draw(5, 2), draw(5, 3), axisc=0)
-    check(jnp.cross, np.cross, draw(5, 2), draw(2))
     with pytest.raises(ValueError, match="2 or 3"):
         jnp.cross(draw(4), draw(4))
+
+
+def test_cross_of_vectors_of_two_elements_is_deprecated():
+    flat, solid = draw(5, 2), draw(5, 3)
+    filled = np.concatenate([flat, np.zeros((5, 1), np.float32)], 1)
+    for _ in range(2):  # each call warns, not only the one that makes the program
+        with pytest.warns(DeprecationWarning, match=r"lengths \(2, 3\); append a zero") as seen:
+            np.testing.assert_allclose(jnp.cross(flat, solid, axisc=0), np.cross(filled, solid, axisc=0), rtol=1e-5, atol=1e-6)
+        assert seen[0].filename == __file__
+    with pytest.warns(DeprecationWarning, match="lengths"):
+        np.testing.assert_allclose(jnp.cross(flat, flat[0]), np.cross(filled, filled[0])[:, 2], rtol=1e-5, atol=1e-6)
 
 
 def test_trace():

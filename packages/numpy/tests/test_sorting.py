@@ -6,6 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import bedrax.numpy as jnp
+from bedrax.autodiff import grad
+from bedrax.core.staging import make_jaxpr
 
 
 def draw(*shape, dtype=np.float32, seed=0):
@@ -69,6 +71,74 @@ def test_lexsort():
     check("lexsort", (integers(3, 10), integers(3, 10, seed=1), integers(2, 10)))
     check("lexsort", integers(3, 2, 10))
     check("lexsort", (integers(3, 4, 10), integers(3, 4, 10, seed=1)), axis=0)
+
+
+@given(st.integers(1, 7), st.integers(1, 9), st.sampled_from([-1, 0]))
+def test_lexsort_in_batches(size, count, axis):
+    keys = [integers(2, 4, 6, seed=i) for i in range(count)]
+    check("lexsort", keys, axis=axis, numpy=lambda k, axis, batch_size: np.lexsort(k, axis), batch_size=size)
+    mixed = [*keys, draw(4, 6)]
+    check("lexsort", mixed, axis=axis, numpy=lambda k, axis, batch_size: np.lexsort(k, axis), batch_size=size)
+
+
+def test_lexsort_in_batches_compares_so_many_keys_at_once():
+    def sorts(program):
+        for eqn in program.eqns:
+            if eqn.primitive.name == "sort":
+                yield eqn.params["num_keys"]
+            for p in eqn.params.values():
+                if hasattr(p, "eqns") or hasattr(p, "jaxpr"):
+                    yield from sorts(getattr(p, "jaxpr", p))
+
+    keys = [integers(2, 6, seed=i) for i in range(8)]
+    found = {n: list(sorts(make_jaxpr(lambda *k, n=n: jnp.lexsort(k, batch_size=n))(*keys).jaxpr)) for n in (3, 4, 8)}
+    assert found == {3: [2, 3], 4: [4], 8: [8]}
+    with pytest.raises(ValueError, match="batch_size is positive"):
+        jnp.lexsort(keys, batch_size=0)
+
+
+TOP = [
+    draw(3, 7), integers(4, 3, 7), integers(256, 3, 7).astype(np.uint8), draw(3, 7).astype(np.float16),
+    np.array([[-128, 3, 127, -128]], np.int8), integers(2, 3, 7).astype(bool), np.array([1, np.inf, -np.inf, -0.0, 2], "f"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("x", TOP, ids=lambda x: f"{x.dtype}{x.ndim}")
+@pytest.mark.parametrize("axis", [-1, 0])
+@pytest.mark.parametrize("ordered", [True, False])
+def test_top_k(x, axis, ordered):
+    size = x.shape[axis]
+    for k in {0, 1, size}:
+        key = x.astype(np.float64)
+        for mode, order in (("largest", -key), ("smallest", key)):
+            values, at = jnp.top_k(x, k, axis=axis, mode=mode, sorted=ordered)
+            expected = np.take(np.argsort(order, axis, kind="stable"), range(k), axis)
+            same(at, expected)
+            same(values, np.take_along_axis(x, expected, axis))
+            assert values.dtype == x.dtype and at.dtype == np.int32
+
+
+def test_top_k_orders_nan_by_sign():
+    x = np.float32([1, np.nan, 3, np.copysign(np.nan, -1)])
+    assert np.asarray(jnp.top_k(x, 4)[1]).tolist() == [1, 2, 0, 3]
+    assert np.asarray(jnp.top_k(x, 4, mode="smallest")[1]).tolist() == [3, 0, 2, 1]
+
+
+def test_top_k_refuses():
+    for error, match, args, kwargs in (
+        (ValueError, "'largest', 'smallest', got 'most'", (draw(3), 1), {"mode": "most"}),
+        (ValueError, "more than", (draw(3), 4), {}),
+        (ValueError, "not negative", (draw(3), -1), {}),
+        (ValueError, "real", (draw(3, dtype=np.complex64), 1), {}),
+        (TypeError, "top_k", ([1, 2], 1), {}),
+    ):
+        with pytest.raises(error, match=match):
+            jnp.top_k(*args, **kwargs)
+
+
+def test_derivative_of_top_k():
+    x = np.float32([3, 1, 2])
+    same(grad(lambda v: jnp.sum(jnp.top_k(v, 2, mode="smallest")[0] * np.float32([1, 10])))(x), np.float32([0, 1, 10]))
 
 
 def test_partition():

@@ -1,16 +1,20 @@
 """Samplers: the streams users know, the distributions, derivatives, dtypes and edges."""
 
 import math
+import typing
+from functools import partial
 
 import ml_dtypes
 import numpy as np
 import pytest
 
 from bedrax import lax, random
-from bedrax.autodiff import grad
+from bedrax.autodiff import check_grads, grad
 from bedrax.batching import vmap
 from bedrax.core import config
 from bedrax.core.jitting import jit
+from bedrax.core.staging import make_jaxpr
+from bedrax.random import counts, gamma_family
 
 P = np.array([0.1, 0.2, 0.3, 0.4], np.float32)
 
@@ -78,6 +82,7 @@ def _gamma3(x):  # the distribution function for a = 3
 
 
 _Z = _phi(2.0) - _phi(-1.0)
+APPROXIMATE = dict(method="approximate")
 DISTRIBUTIONS = [
     ("uniform", (), dict(minval=-2.0, maxval=3.0), lambda x: (x + 2) / 5),
     ("normal", (), {}, _phi),
@@ -107,6 +112,14 @@ DISTRIBUTIONS = [
     ("beta", (0.5, 0.5), {}, lambda x: 2 / np.pi * np.arcsin(np.sqrt(x))),
     ("t", (2.0,), {}, lambda x: 0.5 + x / (2 * np.sqrt(2 + x * x))),
     ("f", (2.0, 4.0), {}, lambda x: 1 - (1 + x / 2) ** -2.0),
+    ("gamma", (3.0,), APPROXIMATE, _gamma3),
+    ("gamma", (1.0,), APPROXIMATE, lambda x: 1 - np.exp(-x)),
+    ("gamma", (0.5,), APPROXIMATE, lambda x: 2 * _phi(np.sqrt(2 * x)) - 1),
+    ("loggamma", (0.5,), APPROXIMATE, lambda x: 2 * _phi(np.sqrt(2 * np.exp(x))) - 1),
+    ("loggamma", (1e-3,), APPROXIMATE, lambda x: np.exp(1e-3 * np.minimum(x, 0)) - 6e-4 * (x > -1)),
+    ("chisquare", (6.0,), APPROXIMATE, lambda x: _gamma3(x / 2)),
+    ("beta", (2.0, 1.0), APPROXIMATE, lambda x: x**2),
+    ("beta", (0.5, 0.5), APPROXIMATE, lambda x: 2 / np.pi * np.arcsin(np.sqrt(x))),
     ("generalized_normal", (1.0,), {}, lambda x: np.where(x < 0, np.exp(x) / 2, 1 - np.exp(-np.abs(x)) / 2)),
 ]  # fmt: skip
 
@@ -129,18 +142,28 @@ def _binomial(k, n, p):
     return math.comb(n, k) * p**k * (1 - p) ** (n - k)
 
 
+def _approximate_poisson(rate):
+    return partial(random.poisson, lam=np.float32(rate), method="approximate")
+
+
 COUNTS = [
     ("poisson", (2.5,), lambda k: _poisson(k, 2.5), range(0, 9)),
     ("poisson", (20.0,), lambda k: _poisson(k, 20.0), range(8, 33)),
+    (_approximate_poisson(0.1), (), lambda k: _poisson(k, 0.1), range(0, 3)),
+    (_approximate_poisson(2.5), (), lambda k: _poisson(k, 2.5), range(0, 9)),
+    (_approximate_poisson(14.9), (), lambda k: _poisson(k, 14.9), range(4, 27)),
+    (_approximate_poisson(15.5), (), lambda k: _poisson(k, 15.5), range(5, 28)),
+    (_approximate_poisson(400.5), (), lambda k: _poisson(k, 400.5), range(340, 461)),
     ("geometric", (0.3,), lambda k: 0.3 * 0.7 ** (k - 1), range(1, 11)),
     ("binomial", (12.0, 0.25), lambda k: _binomial(k, 12, 0.25), range(0, 8)),
     ("binomial", (60.0, 0.7), lambda k: _binomial(k, 60, 0.7), range(32, 52)),
 ]
 
 
-@pytest.mark.parametrize("name, args, mass, values", COUNTS, ids=[f"{c[0]}{i}" for i, c in enumerate(COUNTS)])
+@pytest.mark.parametrize("name, args, mass, values", COUNTS, ids=[f"{c[0] if isinstance(c[0], str) else 'approximate'}{i}" for i, c in enumerate(COUNTS)])
 def test_counts(name, args, mass, values):
-    x = np.asarray(getattr(random, name)(random.key(5), *args, shape=(N,)))
+    draw = getattr(random, name) if isinstance(name, str) else name
+    x = np.asarray(draw(random.key(5), *args, shape=(N,)))
     expected = np.array([N * mass(k) for k in values])
     found = np.array([(x == k).sum() for k in values])
     rest = N - expected.sum()
@@ -156,8 +179,8 @@ def test_vectors():
     b = np.asarray(random.ball(key, 3, shape=(N,)))
     radius = np.sort(np.linalg.norm(b, axis=-1))
     assert radius.max() <= 1 and np.abs(radius**3 - np.arange(N) / N).max() < GAP
-    m = np.asarray(random.multinomial(key, 50.0, P, shape=(200, 4)))
-    assert (m.sum(-1) == 50).all()
+    m = np.asarray(random.multinomial(key, 50.0, P, shape=(200,)))
+    assert m.shape == (200, 4) and (m.sum(-1) == 50).all()
     np.testing.assert_allclose(m.mean(0), 50 * P, atol=1)
     draws = np.asarray(random.categorical(key, np.log(P), shape=(N,)))
     np.testing.assert_allclose(np.bincount(draws) / N, P, atol=0.03)
@@ -372,3 +395,110 @@ def test_arguments_of_a_sampler_by_name_and_by_place_are_the_same():
     by_name = random.beta(key=key, b=2.0, a=1.0, dtype=np.float32, shape=(3,))
     np.testing.assert_array_equal(by_place, by_name)
     assert "a, b: positive" in random.beta.__doc__ and "out_sharding:" in random.beta.__doc__
+
+
+def _without_sampling_error():
+    """Normal numbers at the middles of many intervals of equal probability."""
+    from scipy.special import ndtri
+
+    return ndtri((np.arange(400_000) + 0.5) / 400_000)
+
+
+@pytest.mark.parametrize("a", [1e-6, 0.5, 3.0, 40.0])
+def test_the_error_of_approximate_gamma_numbers(a, monkeypatch):
+    """The expansion alone, at the quantiles of a normal number, against SciPy's distribution function."""
+    special = pytest.importorskip("scipy.special")
+    z = _without_sampling_error()
+    monkeypatch.setattr(gamma_family, "normals", lambda key, shape, dtype: np.asarray(z, dtype))
+    monkeypatch.setattr(gamma_family, "unit_floats", lambda key, shape, dtype: np.zeros(shape, dtype))
+    with config.enable_x64(True):
+        x = np.exp(np.asarray(gamma_family._approximate(random.key(0), z.shape, np.dtype(np.float64), np.full(z.shape, a))))
+    gap = special.gammainc(a + 6, x) - (np.arange(z.size) + 0.5) / z.size
+    assert np.abs(np.diff(gap)).sum() / 2 < 1e-4
+
+
+@pytest.mark.parametrize("rate", [0.01, 1.0, 9.0, 14.99, 15.0, 15.7, 40.0, 1e4])
+def test_the_distance_of_approximate_poisson_numbers_in_total_variation(rate, monkeypatch):
+    special = pytest.importorskip("scipy.special")
+    z = _without_sampling_error()
+    u = (np.arange(z.size) + 0.5) / z.size
+    monkeypatch.setattr(counts, "normals", lambda key, shape, dtype: np.asarray(z, dtype))
+    monkeypatch.setattr(counts, "unit_floats", lambda key, shape, dtype: np.asarray(u, dtype))
+    with config.enable_x64(True):
+        x = np.asarray(counts.poisson.__wrapped__(random.key(0), z.shape, np.dtype(np.int64), np.full(z.shape, rate), method="approximate"))
+    k = np.arange(x.min(), x.max() + 1)
+    mass = np.exp(k * np.log(rate) - rate - special.gammaln(k + 1.0))
+    found = np.bincount(x - x.min(), minlength=k.size) / z.size
+    assert (np.abs(found - mass).sum() + 1 - mass.sum()) / 2 < 1e-4 + k.size / z.size / 2
+
+
+def test_edges_of_approximate_samplers():
+    key = random.key(0)
+    rates = np.float32([-1, 0, np.inf, np.nan, 1e9, 3e9])
+    got = np.asarray(random.poisson(key, rates, method="approximate"))
+    assert got[:4].tolist() == [-1, 0, 2**31 - 1, -1] and abs(got[4] - 1e9) < 2e5 and got[5] == 2**31 - 1
+    large = np.asarray(random.poisson(key, np.float32(2**28), (2000,), method="approximate"))
+    assert np.unique(large % 16).size == 16  # integers between the floats, too
+    assert np.asarray(random.poisson(key, np.float32(300), dtype="int8", method="approximate")) == 127
+    a = np.float32([0, -1, np.inf, np.nan, 1e-9])
+    np.testing.assert_array_equal(random.gamma(key, a, method="approximate"), [0, np.nan, np.inf, np.nan, 0])
+    logs = np.asarray(random.loggamma(key, np.float32([0, 1e-9]), method="approximate"))
+    assert logs[0] == -np.inf and -np.inf < logs[1] < -1e6
+    for dtype in (np.float16, ml_dtypes.bfloat16):
+        assert random.gamma(key, 2.0, (3,), dtype, method="approximate").dtype == dtype
+
+
+def test_methods_are_named():
+    key, fast = random.key(0), random.key(0, impl="rbg")
+    for name, args in (("gamma", (2.0,)), ("loggamma", (2.0,)), ("beta", (2.0, 3.0)), ("chisquare", (2.0,)), ("poisson", (2.0,))):
+        sample = getattr(random, name)
+        np.testing.assert_array_equal(sample(key, *args, (3,)), sample(key, *args, (3,), method="exact"))
+        assert np.any(np.asarray(sample(key, *args, (9,))) != np.asarray(sample(key, *args, (9,), method="approximate")))
+        with pytest.raises(ValueError, match=f"{name}: method is one of 'exact', 'approximate', got 'fast'"):
+            sample(key, *args, method="fast")
+        program = str(make_jaxpr(lambda k, s=sample, a=args: s(k, *a, (3,), method="approximate"))(key))
+        assert "while" not in program and "random_gamma" not in program  # no loop
+    with pytest.raises(NotImplementedError, match="method='approximate' takes it"):
+        random.poisson(fast, 2.0)
+    assert random.poisson(fast, 2.0, (3,), method="approximate").shape == (3,)
+    with pytest.raises(TypeError, match="method"):
+        random.normal(key, method="exact")
+
+
+def test_derivative_of_approximate_gamma_numbers():
+    """The mean of the numbers is `a`; so the mean of their derivatives is 1."""
+    slope = grad(lambda a: random.gamma(random.key(1), a, (40_000,), method="approximate").mean())
+    for a in (0.3, 2.0, 30.0):
+        assert abs(float(slope(a)) - 1) < 0.02
+    with config.enable_x64(True):
+        check_grads(lambda a: random.loggamma(random.key(1), a, (5,), method="approximate"), (0.7,), order=2, rtol=1e-4)
+
+
+def test_streams_of_poisson_numbers_do_not_depend_on_the_width_of_the_rate():
+    """As in the reference system: `key(42)`, rates up to 30, drawn under x64."""
+    with config.enable_x64(True):
+        rates = np.linspace(0.1, 30, 64)
+        for r in (rates, rates.astype(np.float32)):
+            assert np.asarray(random.poisson(random.key(42), r))[:8].tolist() == [0, 1, 0, 1, 0, 1, 3, 3]
+        assert np.asarray(random.poisson(random.key(42), 3.0, (8,))).tolist() == [6, 2, 2, 1, 5, 2, 3, 3]
+
+
+def test_shapes_of_samples():
+    key, p = random.key(0), np.full((4, 3), 1 / 3, np.float32)
+    assert random.t(key, np.float32([2, 3])).shape == (2,)
+    for n, shape, expected in (
+        (9.0, None, (4, 3)), (9.0, (4,), (4, 3)), (9.0, (2, 4), (2, 4, 3)), (np.ones((2, 1), "f"), None, (2, 4, 3)),
+    ):  # fmt: skip
+        assert random.multinomial(key, n, p, shape=shape).shape == expected
+    for shape in ((4, 3), (7,)):
+        with pytest.raises(ValueError, match="broadcast"):
+            random.multinomial(key, 9.0, p, shape=shape)
+
+
+def test_the_type_of_keys():
+    def draw(key: random.Key) -> int:
+        return key
+
+    assert typing.get_type_hints(draw)["key"] is random.Key
+    key = random.key(0)
+    assert random.Key(key) is key and isinstance(key, random.Key.__supertype__)

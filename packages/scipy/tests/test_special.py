@@ -21,7 +21,7 @@ WIDE = np.concatenate([np.linspace(-30, 30, 121), [-1e3, 1e3, 1e-5, -1e-5, 0.0, 
 UNIT = np.concatenate([np.linspace(0, 1, 101), [1e-300, 1e-20, 1e-10]])
 POSITIVE = abs(WIDE)
 UNARY = {
-    "dawsn": WIDE, "entr": WIDE, "erf": WIDE, "erfc": WIDE, "erfcx": WIDE, "erfinv": UNIT, "exp1": POSITIVE, "expi": WIDE,
+    "dawsn": WIDE, "entr": WIDE, "erf": WIDE, "erfc": WIDE, "erfcinv": 2 * UNIT, "erfcx": WIDE, "erfinv": UNIT, "exp1": POSITIVE, "expi": WIDE,
     "expit": WIDE, "factorial": np.arange(0, 25, 0.5), "gamma": WIDE, "gammaln": WIDE, "gammasgn": WIDE, "i0": WIDE,
     "i0e": WIDE, "i1": WIDE, "i1e": WIDE, "log_ndtr": WIDE, "loggamma": WIDE, "logit": UNIT, "ndtr": WIDE, "ndtri": UNIT,
     "spence": POSITIVE[POSITIVE < 1e9],
@@ -100,7 +100,7 @@ def test_legendre_functions():
 
 
 SMOOTH = {
-    "dawsn": [-7.0, -0.3, 0.0, 2.2, 6.0], "entr": [0.3, 2.0], "erfcx": [-1.5, 0.0, 0.7, 30.0], "exp1": [0.4, 3.0],
+    "dawsn": [-7.0, -0.3, 0.0, 2.2, 6.0], "entr": [0.3, 2.0], "erfcinv": [0.1, 0.4, 1.0, 1.7], "erfcx": [-1.5, 0.0, 0.7, 30.0], "exp1": [0.4, 3.0],
     "expi": [-2.0, 0.3, 4.0, 9.0, 15.0], "gamma": [-1.5, 0.4, 3.0], "i0": [-2.0, 0.0, 1.5], "i1": [-2.0, 0.0, 1.5],
     "log_ndtr": [-30.0, -3.0, -0.5, 0.0, 2.0], "logit": [0.1, 0.45, 0.5, 0.8], "ndtr": [-2.0, 0.0, 0.5, 3.0],
     "ndtri": [0.01, 0.3, 0.5, 0.99], "spence": [0.3, 0.9, 1.0, 1.2, 5.0],
@@ -186,3 +186,13 @@ def test_what_is_refused():
 def test_the_hypergeometric_function_beyond_one(given):
     given = [float(x) for x in given]
     assert special.hyp2f1(*given) == sp.hyp2f1(*given)
+
+
+@pytest.mark.parametrize("dtype, tolerance", [(np.float64, 4e-16), (np.float32, 3e-7), (np.float16, 1e-3), ("bfloat16", 8e-3)])
+def test_the_inverse_of_erfc_in_every_float_dtype(dtype, tolerance):
+    tiny = {np.float64: 1e-300, np.float32: 1e-37, np.float16: 1e-4, "bfloat16": 1e-37}[dtype]
+    y = jnp.asarray(np.concatenate([np.geomspace(tiny, 0.9, 60), np.linspace(0.9, 1.999, 60), [0, 2, -1, 3, np.nan]])).astype(dtype)
+    found = special.erfcinv(y)
+    assert found.dtype == y.dtype
+    expected = sp.erfcinv(np.asarray(y, np.float64))
+    np.testing.assert_allclose(np.asarray(found, np.float64), expected, rtol=8 * tolerance, atol=4 * tolerance)

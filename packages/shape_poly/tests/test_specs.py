@@ -8,7 +8,14 @@ from hypothesis import strategies as st
 from bedrax import lax
 from bedrax.core import dims, staging
 from bedrax.core.avals import ShapedArray, ShapeDtypeStruct
-from bedrax.shape_poly import constraints_of, solve_dims, symbolic_args_specs, symbolic_shape, symbolic_shapes
+from bedrax.shape_poly import (
+    constraints_of,
+    solve_dims,
+    symbolic_args_specs,
+    symbolic_dim_bounds,
+    symbolic_shape,
+    symbolic_shapes,
+)
 
 
 @pytest.mark.parametrize(
@@ -221,3 +228,26 @@ def test_bounds_of_quotients_bound_what_is_divided():
 def test_quotients_by_dimensions():
     (b,) = symbolic_shape("b")
     assert (2 * b - 1) // b == 1 and (2 * b - 1) % b == b - 1 and (3 * b) // b == 3
+
+
+def test_bounds_of_dimensions():
+    a, b = symbolic_shape("a, b")
+    (c,) = symbolic_shape("c", constraints=("c >= 4", "c <= 10"))
+    inf = float("inf")
+    for dimension, expected in (
+        (a, (1, inf)), (a + 3, (4, inf)), (c, (4, 10)), (2 * c - 1, (7, 19)), (-a, (-inf, -1)), (a - b, (-inf, inf)),
+        (a // 2, (0, inf)), (a % 3, (0, 2)), (c // 3, (1, 3)), (c * c, (16, 100)), (7, (7, 7)), (np.int32(7), (7, 7)),
+        (a - a, (0, 0)), (symbolic_shape("max(a, 3)")[0], (3, inf)),
+    ):  # fmt: skip
+        assert symbolic_dim_bounds(dimension) == expected, dimension
+    for wrong in (1.5, "a", None):
+        with pytest.raises(TypeError, match="integer"):
+            symbolic_dim_bounds(wrong)
+
+
+@given(st.integers(1, 30), st.integers(1, 30))
+def test_values_lie_within_the_bounds(x, y):
+    a, b = symbolic_shape("a, b", constraints=("a <= 30", "b <= 30"))
+    for dimension, value in ((a * b - 2 * b, x * y - 2 * y), (a // 3 + b % 4, x // 3 + y % 4), (5 - a * a, 5 - x * x)):
+        low, high = symbolic_dim_bounds(dimension)
+        assert low <= value <= high

@@ -1,9 +1,12 @@
 """StableHLO of elementwise functions and random bits, where values alone do not tell."""
 
+import math
+
 import numpy as np
 
 import bedrax.xla_backend as xla
 from bedrax import lax
+from bedrax.xla_backend.door.versions import has
 
 
 def _text(fun, *args) -> str:
@@ -59,3 +62,28 @@ def test_parameters_of_eager_operations_are_told_apart_by_their_bits():
             np.ones(2, "f"), np.array([[7]]), numbers, (1,), mode=lax.GatherScatterMode.FILL_OR_DROP, fill_value=value
         )
         assert np.signbit(np.asarray(filled))[0] == np.signbit(value)
+
+
+def test_accuracy_of_logarithms_and_error_functions():
+    assert "HIGHEST" in _text(lambda x: lax.log2(x, accuracy=lax.AccuracyMode.HIGHEST), np.ones(3, "f"))
+    x = np.float32(np.linspace(0.1, 9, 2001))
+    expected = np.vectorize(math.erfc)(x.astype(np.float64))
+    errors = {
+        mode: np.max(np.abs(np.asarray(xla.jit(lambda x, mode=mode: lax.erfc(x, accuracy=mode))(x)) / expected - 1))
+        for mode in (None, lax.AccuracyMode.DEFAULT, lax.AccuracyMode.HIGHEST, lax.Tolerance(rtol=1e-7))
+    }
+    default, same, highest, tolerance = errors.values()
+    assert same == default > 1e-6 and highest == tolerance < 1.2e-7
+
+
+def test_top_k_in_any_order():
+    text = _text(lambda x: lax.top_k(x, 2, is_stable=False), np.ones(3, "f"))
+    assert ("is_stable = false" in text) == has("chlo.top_k in any order")
+    assert "is_stable" not in _text(lambda x: lax.top_k(x, 2), np.ones(3, "f"))
+
+
+def test_polynomials_of_many_coefficients_are_loops():
+    x = np.ones(3, "f")
+    text = lambda n, **kw: _text(lambda x, *c: lax.polynomial(x, c, **kw), x, *[np.float32(1)] * n)
+    assert text(8).count("stablehlo.multiply") == 7 and "while" not in text(8)
+    assert "stablehlo.while" in text(20) and "stablehlo.while" in text(12, unroll=2) and "while" not in text(20, unroll=20)

@@ -205,6 +205,16 @@ PROGRAMS = {
             assert text(xla.jit(lambda a: reshard(a, P(None, "x")))(A)) == "f32[8,8@x]"
             assert text(jnp.dot(A, C, out_sharding=P("x"))) == "f32[8@x,8]"
             assert text(jnp.reshape(A, (8, 2, 4), out_sharding=P("x", None, "y"))) == "f32[8@x,2,4@y]"
+            for f, of in ((lax.reduce_max, np.max), (lax.reduce_min, np.min), (lax.reduce_sum, np.sum)):
+                for g in (f, xla.jit(f, static_argnums=1, static_argnames="out_sharding")):
+                    r = g(A, (0,), out_sharding=P("x"))
+                    assert text(r) == "f32[8@x]" and r.sharding.spec == P("x")
+                    np.testing.assert_allclose(r, of(M, 0), rtol=1e-4, atol=1e-5)
+            for weights in (None, put(M, "x", "y")):
+                counts, edges = jnp.histogram(A, 8, range=(-4, 4), weights=weights, out_sharding=P("x"))
+                assert text(counts) == "f32[8@x]", text(counts)
+                np.testing.assert_allclose(counts, np.histogram(M, 8, (-4, 4), weights=weights)[0], rtol=1e-4, atol=1e-5)
+                np.testing.assert_allclose(edges, np.linspace(-4, 4, 9))
             got = A.at[jnp.array([0, 1])].get(out_sharding=P(None, "y"))
             assert text(got) == "f32[2,8@y]"
             np.testing.assert_array_equal(got, M[:2])

@@ -122,7 +122,7 @@ def lexsort(keys: ArrayLike | Sequence[ArrayLike], axis: int = -1, *, batch_size
     if first == len(keys):
         return positions
     rows = lax.stack(keys[first:], 0)
-    rows = lax.reshape(rows, (-1, batch_size, *rows.shape[1:]))
+    rows = lax.reshape(rows, ((len(keys) - first) // batch_size, batch_size, *rows.shape[1:]))
 
     def refine(positions, batch):
         sorted_by = [take_along(k, positions, axis) for k in lax.unstack(lax.rev(batch, (0,)))]
@@ -153,7 +153,7 @@ def top_k(
       TypeError: `a` is not an array or scalar.
       ValueError: another `mode`; complex numbers; `k` is out of range.
     """
-    one_of("top_k: mode", mode, ("largest", "smallest"))
+    one_of("top_k", "mode", mode, ("largest", "smallest"))
     a = array("top_k", a)
     # What turns the order around without loss: of integers the complement, as the least one has no negative.
     turn = (lambda x: x) if mode == "largest" else lax.neg if dtypes.is_inexact(a.dtype) else lax.bitwise_not
