@@ -15,7 +15,8 @@ from typing import Any
 
 from bedrax import pytree
 from bedrax.autodiff import flags
-from bedrax.autodiff.tables import Zero, add_tangents
+from bedrax.autodiff.accumulators import GradAccum, NullAccum, ValAccum
+from bedrax.autodiff.tables import Zero, add_tangents, has_tangent, instantiate
 from bedrax.core import config, dtypes, staging
 from bedrax.core.avals import AbstractValue, aval_of
 from bedrax.core.errors import UnexpectedTracerError
@@ -26,7 +27,7 @@ from bedrax.core.staging import function_name
 from bedrax.core.tracing import Tracer
 from bedrax.lax.filling import zeros_of
 from bedrax.lax.primitives.conversions import convert_element_type
-from bedrax.lax.primitives.custom_rules import custom_jvp_call_p, custom_vjp_call_p
+from bedrax.lax.primitives.custom_rules import custom_jvp_call_p, custom_vjp_call_p, log
 
 __all__ = [
     "CustomVJPPrimal", "SymbolicZero", "custom_gradient", "custom_jvp", "custom_vjp", "custom_vjp_primal_tree_values",
@@ -182,14 +183,18 @@ def _checked_tangent(what: str, p, t):
 class BoundVJP(BoundRule):
     """The rules of a `custom_vjp` function: `rules` holds the forward and the backward one."""
 
-    __slots__ = ("in_types", "optimize_remat")
+    __slots__ = ("in_types", "optimize_remat", "returns")
 
-    def __init__(self, *data, in_types: tuple, optimize_remat: bool):
+    def __init__(self, *data, in_types: tuple, optimize_remat: bool, returns: str = "cotangents"):
         super().__init__(*data)
-        self.in_types, self.optimize_remat = in_types, optimize_remat
+        self.in_types, self.optimize_remat, self.returns = in_types, optimize_remat, returns
+
+    def _data(self) -> tuple:
+        return (*super()._data(), self.returns)
 
     def __getstate__(self):
-        return {**super().__getstate__(), "in_types": self.in_types, "optimize_remat": self.optimize_remat}
+        own = {name: getattr(self, name) for name in BoundVJP.__slots__}
+        return {**super().__getstate__(), **own}
 
     def forward(self, leaves: Sequence[Any], active: Sequence[bool]) -> tuple[list, list, Pullback]:
         """Results, residuals, and what reads them in the backward pass.
@@ -209,7 +214,7 @@ class BoundVJP(BoundRule):
         outs, tree = pytree.tree_flatten(result[0])
         residuals, res_tree = pytree.tree_flatten(result[1])
         self.agree(tree, "fwd", rule)
-        return outs, residuals, Pullback(self, tree, res_tree)
+        return outs, residuals, Pullback(self, tree, res_tree, tuple(active))
 
 
 @dataclass(frozen=True)
@@ -219,18 +224,42 @@ class Pullback:
     rule: BoundVJP
     out_tree: Any
     res_tree: Any
+    active: tuple[bool, ...]
+
+    logs = property(lambda self: self.rule.returns != "cotangents")
 
     def __call__(self, residuals: Sequence[Any], cts: Sequence[Any]) -> list:
         """One cotangent per leaf of the arguments; None where it is zero."""
         bound, (_, bwd) = self.rule, self.rule.rules
         if bound.symbolic_zeros:
             cts = _as_symbolic(cts)
-        result = bwd(
+        given = (
             *bound.fixed(), pytree.tree_unflatten(self.res_tree, residuals), pytree.tree_unflatten(self.out_tree, cts)
-        )
+        )  # fmt: skip
         what = f"the bwd rule {function_name(bwd)} of {bound.name}"
-        leaves = _cotangent_leaves(what, bound, result)
+        if bound.returns == "nothing":
+            accums = [(ValAccum if a else NullAccum)(t) for t, a in zip(bound.in_types, self.active, strict=True)]
+            log(_checked_logs(what, bwd(*given, *pytree.tree_unflatten(bound.in_tree, accums))))
+            leaves = [accum.freeze() if isinstance(accum, ValAccum) else None for accum in accums]
+        else:
+            result = bwd(*given)
+            if bound.returns == "cotangents and logs":
+                result, logs = _pair_with_logs(what, result)
+                log(logs)
+            leaves = _cotangent_leaves(what, bound, result)
         return [_checked_cotangent(what, ct, a) for ct, a in zip(leaves, bound.in_types, strict=True)]
+
+
+def _pair_with_logs(what: str, result: Any) -> tuple[Any, dict]:
+    if not isinstance(result, tuple | list) or len(result) != 2:
+        raise TypeError(f"{what} returns a pair (cotangents, logs), got {result!r}")
+    return result[0], _checked_logs(what, result[1])
+
+
+def _checked_logs(what: str, logs: Any) -> dict:
+    if logs is not None and not isinstance(logs, dict):
+        raise TypeError(f"{what}: logs are a dict or None, got {logs!r} of type {type(logs).__name__}")
+    return logs or {}
 
 
 def _cotangent_leaves(what: str, bound: BoundVJP, result: Any) -> list:
@@ -396,6 +425,12 @@ class custom_jvp(_Custom):
         return pytree.tree_unflatten(rule.out_tree, outs)
 
 
+_NO_REMAT_RULES = (
+    "there are no rules for the recomputation under jax.checkpoint, as upstream has none without its option jax_custom_vjp3."
+    " Name what is to be saved with jax.ad_checkpoint.checkpoint_name, and save it by a policy."
+)
+
+
 class custom_vjp(_Custom):
     """A function with a rule for reverse mode.
 
@@ -411,8 +446,12 @@ class custom_vjp(_Custom):
     fwd: Callable | None = None
     bwd: Callable | None = None
     optimize_remat = False
+    _returns = "cotangents"  # what `bwd` returns
 
-    def defvjp(self, fwd: Callable, bwd: Callable, symbolic_zeros: bool = False, optimize_remat: bool = False) -> None:
+    def defvjp(
+        self, fwd: Callable, bwd: Callable, symbolic_zeros: bool = False, optimize_remat: bool = False,
+        generic_batching: bool = False,
+    ) -> None:  # fmt: skip
         """Set the rules.
 
         Args:
@@ -421,7 +460,50 @@ class custom_vjp(_Custom):
           symbolic_zeros: `fwd` gets each array as an object with `.value` and `.perturbed`, and
             `bwd` gets zero cotangents as `SymbolicZero`.
           optimize_remat: where `checkpoint` drops the residuals, the function is called instead of `fwd`.
+          generic_batching: let `vmap` take results that do not depend on the mapped argument; they are taken in any case,
+            each example with its own cotangent of them.
         """
+        self._returns = "cotangents"
+        self._define(fwd, bwd, symbolic_zeros, optimize_remat)
+
+    def defvjp_with_logs(
+        self, fwd: Callable, bwd: Callable, symbolic_zeros: bool = False, optimize_remat: bool = False,
+        generic_batching: bool = False,
+    ) -> None:  # fmt: skip
+        """Set the rules, of which `bwd` logs.
+
+        Args:
+          fwd, symbolic_zeros, optimize_remat, generic_batching: as for `defvjp`.
+          bwd: ``(*nondiff, residuals, ct) -> (cotangents, logs)``. The logs are a dict of pytrees of arrays, or None. They are
+            dropped, unless ``vjp_fun.with_logs(ct)`` of what `jax.vjp` returns asks for them.
+        """
+        self._returns = "cotangents and logs"
+        self._define(fwd, bwd, symbolic_zeros, optimize_remat)
+
+    def defvjp_with_accums(
+        self, fwd: Callable, bwd: Callable, symbolic_zeros: bool = False, optimize_remat: bool = False,
+        generic_batching: bool = False,
+    ) -> None:  # fmt: skip
+        """Set the rules, of which `bwd` adds cotangents to accumulators.
+
+        Args:
+          fwd, symbolic_zeros, optimize_remat, generic_batching: as for `defvjp`.
+          bwd: ``(*nondiff, residuals, ct, *accums) -> logs``. There is a pytree of `ValAccum` (`NullAccum` where an argument is
+            not differentiated) for each argument, to which `bwd` adds cotangents by ``accum(ct)``. The logs are a dict or
+            None, as for `defvjp_with_logs`.
+        """
+        self._returns = "nothing"
+        self._define(fwd, bwd, symbolic_zeros, optimize_remat)
+
+    def defremat(self, fwd: Callable, rem: Callable, bwd: Callable, generic_batching: bool = False) -> None:
+        """Raises NotImplementedError: see `_NO_REMAT_RULES`."""
+        raise NotImplementedError(f"custom_vjp.defremat: {_NO_REMAT_RULES}")
+
+    def defremat_with_logs(self, fwd: Callable, rem: Callable, bwd: Callable, generic_batching: bool = False) -> None:
+        """Raises NotImplementedError: see `_NO_REMAT_RULES`."""
+        raise NotImplementedError(f"custom_vjp.defremat_with_logs: {_NO_REMAT_RULES}")
+
+    def _define(self, fwd: Callable, bwd: Callable, symbolic_zeros: bool, optimize_remat: bool) -> None:
         self.fwd, self.bwd = fwd, bwd
         self.symbolic_zeros, self.optimize_remat = symbolic_zeros, optimize_remat
         if optimize_remat and symbolic_zeros:
@@ -437,7 +519,7 @@ class custom_vjp(_Custom):
             _bind_arguments(self.fwd, args, {})
         leaves, data = self._bound(args, (self.fwd, self.bwd))
         types = tuple([aval_of(x) for x in leaves])
-        rule = BoundVJP(*data, in_types=types, optimize_remat=self.optimize_remat)
+        rule = BoundVJP(*data, in_types=types, optimize_remat=self.optimize_remat, returns=self._returns)
         if any(isinstance(x, Tracer) for x in pytree.tree_leaves(rule.fixed())):
             raise UnexpectedTracerError(
                 f"the custom_vjp function {name} was called with a traced array in a position that nondiff_argnums names."
@@ -448,35 +530,86 @@ class custom_vjp(_Custom):
         return pytree.tree_unflatten(rule.out_tree, outs)
 
 
-def custom_gradient(fun: Callable) -> Callable:
+def custom_gradient(
+    fun: Callable | None = None, *, with_logs: bool = False, remat: bool = False, with_accums: Any = None
+) -> Callable:
     """A function with a reverse-mode rule, given as one function.
 
     Args:
-      fun: ``(*args) -> (result, vjp_fun)`` with ``vjp_fun(ct) -> cotangents``, one per argument.
+      fun: ``(*args) -> (result, vjp_fun)`` with ``vjp_fun(ct) -> cotangents``, one per argument. Without it, returns a
+        decorator.
+      with_logs: `vjp_fun` returns a pair (cotangents, logs), see `custom_vjp.defvjp_with_logs`.
+      with_accums: `vjp_fun` is called as ``vjp_fun(ct, *accums) -> logs or None``, see `custom_vjp.defvjp_with_accums`. A
+        class of accumulators (`ValAccum`, `RefAccum`), or a tree of classes that is a prefix of the tuple of arguments: an
+        argument that is differentiated has an accumulator of its class. An argument that is not has a `NullAccum`.
 
     Returns:
       The function ``args -> result``.
+
+    Raises:
+      NotImplementedError: `remat` is set.
+      ValueError: both `with_logs` and `with_accums` are given.
     """
+    if remat:
+        raise NotImplementedError(f"custom_gradient(remat=True): {_NO_REMAT_RULES}")
+    if with_logs and with_accums is not None:
+        raise ValueError(
+            "custom_gradient: a vjp_fun with accumulators returns its logs in any case; leave with_logs out"
+        )
+    if fun is None:
+        return functools.partial(custom_gradient, with_logs=with_logs, with_accums=with_accums)
 
     @custom_vjp
     def wrapped(*args):
         return fun(*args)[0]
 
+    what = f"the backward function of {function_name(fun)}"
+
     def fwd(*args):
+        is_record = lambda x: isinstance(x, CustomVJPPrimal)
+        perturbed = pytree.tree_map(lambda x: x.perturbed, args, is_leaf=is_record)
+        args = custom_vjp_primal_tree_values(args)
         result, rule = fun(*args)
         leaves, tree = pytree.tree_flatten(result)
 
         def flat(*cts):
-            out = rule(pytree.tree_unflatten(tree, cts))
+            ct = pytree.tree_unflatten(tree, cts)
+            if with_accums is not None:
+                return pytree.tree_flatten(_accumulated(what, rule, ct, args, perturbed, with_accums))
+            out, logs = _pair_with_logs(what, rule(ct)) if with_logs else (rule(ct), {})
             single = not isinstance(out, tuple) and (len(args) == 1 or not isinstance(out, list))
-            return pytree.tree_flatten((out,) if single else tuple(out))
+            return pytree.tree_flatten(((out,) if single else tuple(out), logs))
 
         program, out_tree = staging.trace_to_jaxpr(flat, [aval_of(x).to_tangent_aval() for x in leaves])
         program, consts = staging.close_over(program)
         return result, pytree.Partial(_ProgramOfTrees(program, out_tree), *consts)
 
-    wrapped.defvjp(fwd, lambda residuals, ct: residuals(*pytree.tree_leaves(ct)))
+    def bwd(residuals, ct):
+        leaves = pytree.tree_leaves(ct, is_leaf=_is_zero)
+        return residuals(*(zeros_of(x.aval) if _is_zero(x) else x for x in leaves))
+
+    wrapped.defvjp_with_logs(fwd, bwd, symbolic_zeros=True)
     return functools.wraps(fun)(wrapped)
+
+
+def _accumulated(what: str, rule: Callable, ct: Any, args: tuple, perturbed: tuple, kinds: Any) -> tuple[tuple, dict]:
+    """The cotangents that a backward function adds to accumulators, zeros where it adds none, and its logs."""
+    leaves, tree = pytree.tree_flatten(args)
+    chosen: list = []
+    is_kind = lambda x: isinstance(x, type)
+    pytree.tree_map(
+        lambda kind, part: chosen.extend([kind] * len(pytree.tree_leaves(part))), kinds, args, is_leaf=is_kind
+    )
+    for kind in chosen:
+        if not is_kind(kind) or not issubclass(kind, GradAccum):
+            raise TypeError(f"{what}: with_accums are classes of accumulators, like ValAccum; got {kind!r}")
+    accums = [
+        (kind if p and has_tangent(aval_of(x).dtype) else NullAccum)(aval_of(x))
+        for kind, p, x in zip(chosen, pytree.tree_leaves(perturbed), leaves, strict=True)
+    ]
+    logs = _checked_logs(what, rule(ct, *pytree.tree_unflatten(tree, accums)))
+    found = [Zero(a.aval.to_tangent_aval()) if isinstance(a, NullAccum) else a.freeze() for a in accums]
+    return pytree.tree_unflatten(tree, [instantiate(t) for t in found]), logs
 
 
 @dataclass(frozen=True, eq=False)

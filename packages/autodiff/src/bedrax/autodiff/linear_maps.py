@@ -20,14 +20,14 @@ from bedrax.autodiff.arguments import (
     flattened,
     is_float0,
 )
-from bedrax.autodiff.linearization import Recorded, backward_pass, linearize_checked
+from bedrax.autodiff.linearization import Recorded, backward_pass, backward_pass_with_logs, linearize_checked
 from bedrax.autodiff.tables import UndefinedPrimal, Zero
 from bedrax.core import dtypes, ir, staging
 from bedrax.core.avals import AbstractValue, ShapedArray, abstractify, aval_of
 from bedrax.core.jitting import jit
 
 __all__ = [
-    "DidntWant", "DontWant", "GradRef", "GradValue", "NotNeeded", "VJP", "LinearFunction", "Linearized", "fwd_and_bwd",
+    "DidntWant", "DontWant", "GradRef", "GradValue", "NotNeeded", "NotSaveable", "VJP", "LinearFunction", "Linearized", "fwd_and_bwd",
     "linear_transpose", "linearize", "vjp",
 ]  # fmt: skip
 
@@ -92,11 +92,15 @@ class Linearized:
         ]
         return pytree.tree_unflatten(self.out_tree, tangents_out)
 
-    def pull(self, cotangent: Any, error: type[Exception] = ValueError, wanted: Sequence[bool] | None = None) -> Any:
+    def pull(
+        self, cotangent: Any, error: type[Exception] = ValueError, wanted: Sequence[bool] | None = None,
+        backward: Callable | None = None,
+    ) -> Any:  # fmt: skip
         """The cotangents of the arguments for a cotangent of the result.
 
         Args:
           wanted: the leaves of the arguments whose cotangents are needed; None: all.
+          backward: how the tape is read: ``(cotangents of the leaves of the result, wanted) -> cotangents``. Default: as ever.
 
         Raises:
           error: the cotangent's structure or types are not those of the result.
@@ -107,9 +111,16 @@ class Linearized:
         cts = [_checked_cotangent(ct, a, error) for ct, a in zip(leaves, self.out_types, strict=True)]
         if wanted is not None:
             wanted = [w for w, a in zip(wanted, self.active, strict=True) if a]
-        found = iter(self._backward(cts, wanted))
+        found = iter((backward or self._backward)(cts, wanted))
         out = [as_typed(next(found) if a else Zero(t), t) for a, t in zip(self.active, self.in_types, strict=True)]
         return pytree.tree_unflatten(self.in_tree, out)
+
+    @property
+    def out_nzs(self) -> Any:
+        """Which leaves of the result have a tangent that is not known to be zero: a tree of booleans like the result."""
+        recorded = self._recorded
+        moving = self.program.active_out if recorded is None else [type(t) is not Zero for t in recorded.tangents]
+        return pytree.tree_unflatten(self.out_tree, list(moving))
 
     def _backward(self, cts: Sequence[Any], wanted: Sequence[bool] | None) -> list:
         recorded = self._recorded
@@ -204,12 +215,22 @@ class NotNeeded(_Mark):
     __slots__ = ()
 
 
+class NotSaveable(_Mark):
+    """Stands in `VJP.args_res` for an argument that the pullback needs and was not to keep: put it back before a call."""
+
+    __slots__ = ()
+
+
+_MARKS = (NotNeeded, NotSaveable)
+
+
 class VJP(Linearized):
     """What `vjp` returns: called with a cotangent, it pulls it back.
 
     Attributes:
       args_res: for each argument of the function, what the pullback still knows of it: itself, with `NotNeeded` in place
-        of leaves that it needs not. The list may be written to: values may be taken out, and put back before a call.
+        of leaves that it needs not, and `NotSaveable` in place of those that it was not to keep. The list may be written to:
+        values may be taken out, and put back before a call.
       opaque_residuals: the other values that the pullback needs, in a list that may be written to, too.
     """
 
@@ -238,7 +259,7 @@ class VJP(Linearized):
         given, rest = self._leaves_of(args), iter(opaque)
         residuals = [next(rest) if i is None else given[i] for i in self._sources]
         for i, x in zip(self._sources, residuals, strict=True):
-            if x is None or isinstance(x, NotNeeded):
+            if x is None or isinstance(x, _MARKS):
                 where = "opaque_residuals" if i is None else "args_res"
                 raise ValueError(f"this pullback needs a value that was taken out of its {where}: put it back first")
         return found._replace(residuals=residuals)
@@ -247,7 +268,7 @@ class VJP(Linearized):
         """What `args_res` has for each leaf of the arguments."""
         out: list = []
         for tree, x in zip(pytree.treedef_children(self.in_tree), args, strict=True):
-            gone = x is None or isinstance(x, NotNeeded)
+            gone = x is None or isinstance(x, _MARKS)
             out += [x] * tree.num_leaves if gone else tree.flatten_up_to(x)
         return out
 
@@ -277,6 +298,34 @@ class VJP(Linearized):
     @opaque_residuals.setter
     def opaque_residuals(self, values: Sequence[Any]) -> None:
         self._lists = self._split()[0], list(values)
+
+    def _drop(self, saveable: Sequence[bool]) -> None:
+        """Keep no leaf of the arguments that is not to be kept."""
+        args, _ = self._split()
+        leaves = self._leaves_of(args)
+        kept = [x if s or isinstance(x, NotNeeded) else NotSaveable() for x, s in zip(leaves, saveable, strict=True)]
+        args[:] = pytree.tree_unflatten(self.in_tree, kept)
+        self._program = self._program._replace(residuals=[])
+
+    def with_logs(self, *given: Any) -> tuple[Any, dict]:
+        """The cotangents, as a call returns them, and the dict of what backward rules log (`custom_vjp.defvjp_with_logs`).
+
+        Raises:
+          NotImplementedError: a rule that logs is called in a loop or a branch.
+        """
+        logs: list = []
+
+        def backward(cts, wanted):
+            jaxpr, active_out, residuals = self.program
+            unknown = [UndefinedPrimal(v.aval) for v in jaxpr.invars[len(residuals) :]]
+            live = [ct for ct, a in zip(cts, active_out, strict=True) if a]
+            found, logged = backward_pass_with_logs(jaxpr, [*residuals, *unknown], live)
+            logs.append(logged)
+            return found
+
+        if len(given) != 1:
+            raise TypeError(f"with_logs takes one argument, the cotangent (maybe a tuple), got {len(given)}")
+        return self.pull(given[0], backward=backward), logs[0]
 
     def _flatten(self):
         lists = self._split()  # what was taken out is no leaf
@@ -351,6 +400,7 @@ def _held_weakly(x: Any) -> Callable[[], Any]:
 
 
 pytree.register_pytree_node(NotNeeded, lambda mark: ((), None), lambda _, __: NotNeeded())
+pytree.register_pytree_node(NotSaveable, lambda mark: ((), None), lambda _, __: NotSaveable())
 for _class in (LinearFunction, VJP):
     pytree.register_pytree_node(_class, _class._flatten, _class._unflatten)
 
@@ -370,9 +420,27 @@ def _checked_cotangent(ct, wanted: AbstractValue, error: type[Exception]):
     return Zero(wanted) if no_tangent else ct
 
 
-def _at(kind: type[Linearized], name: str, chosen: Chosen, has_aux: bool) -> tuple:
+def _each_leaf(name: str, parameter: str, flags: Any, tree: Any) -> list[bool]:
+    """A flag for each leaf of a tree, of one for each part of it: containers agree in their number of children."""
+    if isinstance(flags, bool):
+        return [flags] * tree.num_leaves
+    parts = pytree.tree_leaves(flags, is_leaf=lambda x: x is not flags)
+    if len(parts) == 1 and parts[0] is flags:
+        raise ValueError(f"{name}: {parameter} is a tree of booleans, got {flags!r} of type {type(flags).__name__}")
+    children = [] if pytree.treedef_is_leaf(tree) else pytree.treedef_children(tree)
+    if len(parts) != len(children):
+        raise ValueError(
+            f"{name}: {parameter} is a boolean or a tree of booleans that is a prefix of the arguments; it has"
+            f" {len(parts)} entries for a container of {len(children)}: {tree}"
+        )
+    return [f for part, child in zip(parts, children, strict=True) for f in _each_leaf(name, parameter, part, child)]
+
+
+def _at(kind: type[Linearized], name: str, chosen: Chosen, has_aux: bool, in_nzs: Any = None) -> tuple:
     """(result, map of class `kind`), and aux."""
     active = chosen.active()
+    if in_nzs is not None:
+        active = tuple(a and f for a, f in zip(active, _each_leaf(name, "in_nzs", in_nzs, chosen.tree), strict=True))
     if kind is not VJP:
         check_no_references(name, chosen.leaves)
     recorded = linearize_checked(flattened(chosen.call, name, has_aux), chosen.leaves, active)
@@ -387,35 +455,58 @@ def _at(kind: type[Linearized], name: str, chosen: Chosen, has_aux: bool) -> tup
     return (out, linear, pytree.tree_unflatten(aux_tree, aux)) if has_aux else (out, linear)
 
 
-def linearize(fun: Callable, *primals, has_aux: bool = False) -> tuple:
+def linearize(fun: Callable, *primals, has_aux: bool = False, in_nzs: Any = None) -> tuple:
     """The value of a function at a point, and its derivative there as a linear function.
 
     Args:
       fun: takes and returns pytrees of arrays.
       primals: the point.
       has_aux: `fun` returns ``(result, aux)``.
+      in_nzs: which leaves of the arguments have tangents; those of the others are taken for zero. A boolean, or a tree of
+        booleans that is a prefix of `primals`, in which tuples stand for containers of as many children. Default: all.
 
     Returns:
-      ``(result, f_jvp)``, and aux: ``f_jvp(*tangents)`` is the tangent of the result.
+      ``(result, f_jvp)``, and aux: ``f_jvp(*tangents)`` is the tangent of the result. ``f_jvp.out_nzs`` tells which leaves of
+      the result have a tangent that is not known to be zero.
+
+    Raises:
+      ValueError: `in_nzs` is no prefix of the arguments.
     """
     check_function(fun)
-    return _at(LinearFunction, "linearize", all_arguments("linearize", fun, primals), has_aux)
+    return _at(LinearFunction, "linearize", all_arguments("linearize", fun, primals), has_aux, in_nzs)
 
 
-def vjp(fun: Callable, *primals, has_aux: bool = False, reduce_axes: Sequence = ()) -> tuple:
+def vjp(
+    fun: Callable, *primals, has_aux: bool = False, reduce_axes: Sequence = (), saveable_args: Any = True,
+    in_nzs: Any = None,
+) -> tuple:  # fmt: skip
     """The value of a function at a point, and its pullback there.
 
     Args:
       fun: takes and returns pytrees of arrays.
       primals: the point.
       has_aux: `fun` returns ``(result, aux)``.
+      saveable_args: which leaves of the arguments the pullback may keep; in place of each other one that it needs,
+        ``vjp_fun.args_res`` has a mark, `NotSaveable`, and the value is put back before a call. A boolean, or a tree as for
+        `in_nzs`.
+      in_nzs: which leaves of the arguments are differentiated; the others have cotangents of zeros. A boolean, or a tree of
+        booleans that is a prefix of `primals`, in which tuples stand for containers of as many children. Default: all.
 
     Returns:
-      ``(result, vjp_fun)``, and aux: ``vjp_fun(ct)`` is a tuple with a cotangent per primal.
+      ``(result, vjp_fun)``, and aux: ``vjp_fun(ct)`` is a tuple with a cotangent per primal. ``vjp_fun.out_nzs`` tells which
+      leaves of the result depend on arguments that are differentiated.
+
+    Raises:
+      ValueError: `saveable_args` or `in_nzs` is no prefix of the arguments.
     """
     check_function(fun)
     check_no_reduce_axes("vjp", reduce_axes)
-    return _at(VJP, "vjp", all_arguments("vjp", fun, primals), has_aux)
+    chosen = all_arguments("vjp", fun, primals)
+    saveable = _each_leaf("vjp", "saveable_args", saveable_args, chosen.tree)
+    found = _at(VJP, "vjp", chosen, has_aux, in_nzs)
+    if not all(saveable):
+        found[1]._drop(saveable)
+    return found
 
 
 def fwd_and_bwd(

@@ -28,8 +28,12 @@ from bedrax.core.columns import Column
 from bedrax.core.dead_code import dce, dead_code_rules, kept
 from bedrax.core.facts import cached
 from bedrax.core.ir import Eqn, Jaxpr, Literal, Var, eval_jaxpr, run
+from bedrax.core.jitting import jit_p
+from bedrax.core.passes import all_equations, inline, programs_in
 from bedrax.core.tables import effect_rules
 from bedrax.core.tracing import Primitive, Trace, Tracer, checks_leaks, current, entered, eval_trace, lent
+from bedrax.lax.primitives.calls import closed_call_p, core_call_p, remat_p
+from bedrax.lax.primitives.custom_rules import collecting_logs, logging
 from bedrax.lax.primitives.placement import anywhere, reshard_p
 
 
@@ -428,6 +432,27 @@ def backward_pass(jaxpr: Jaxpr, args: Sequence[Any], cts: Sequence[Any], wanted:
     with entered(tape):
         outs = run(jaxpr, *values)
     return tape.backward(outs, cts, inputs, wanted)
+
+
+_INLINED = frozenset({jit_p, closed_call_p, core_call_p, remat_p})
+
+
+def backward_pass_with_logs(jaxpr: Jaxpr, args: Sequence[Any], cts: Sequence[Any]) -> tuple[list, dict]:
+    """`backward_pass`, and the dict of what backward rules log.
+
+    Raises:
+      NotImplementedError: a rule that logs is called in a loop or a branch.
+    """
+    jaxpr = inline(jaxpr, _INLINED)
+    for eqn in jaxpr.eqns:
+        for inner in (e for program in programs_in(eqn) for e in all_equations(program)):
+            if inner.primitive in logging and logging[inner.primitive](inner.params):
+                raise NotImplementedError(
+                    f"a backward rule that logs is called inside {eqn.primitive}: logs are collected from calls (jit, vmap,"
+                    " checkpoint), not from loops and branches. Call the function outside, or leave with_logs out."
+                )
+    with collecting_logs() as logs:
+        return backward_pass(jaxpr, args, cts), logs
 
 
 @cached

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from bedrax import pytree
+from bedrax.autodiff.accumulators import GradAccum, NullAccum, ValAccum
 from bedrax.autodiff.forward import jvp_flat
 from bedrax.autodiff.linearization import Node, Tape
 from bedrax.autodiff.tables import (
     Zero,
-    add_tangents,
     has_tangent,
     is_undefined,
     jvp_rules,
@@ -34,6 +34,7 @@ from bedrax.core.ir import run
 from bedrax.core.staging import StagingTrace, stage_rules
 from bedrax.core.tables import effect_rules, print_rules
 from bedrax.core.tracing import Primitive, Tracer, current, entered
+from bedrax.lax.primitives import custom_rules
 from bedrax.lax.primitives.reductions import reduce_sum
 from bedrax.lax.tables import decompositions
 from bedrax.state.operations import new_ref
@@ -158,53 +159,6 @@ def _lowered_tangent(aval: AbstractValue, tangent: Any) -> list:
 # ---- what collects cotangents
 
 
-class GradAccum:
-    """What collects the cotangents of one argument of a backward rule.
-
-    Attributes:
-      aval: the type of the argument.
-    """
-
-    aval: AbstractValue
-
-    def accum(self, x: Any) -> None:
-        """Add a cotangent, or `Zero`."""
-        raise NotImplementedError(f"{type(self).__name__} does not define accum")
-
-    def freeze(self) -> Any:
-        """The sum: a value, or `Zero` if there was none."""
-        raise NotImplementedError(f"{type(self).__name__} does not define freeze")
-
-
-def _added(aval: AbstractValue, x: Any, y: Any) -> Any:
-    own = getattr(aval, "vspace_add", None)
-    return own(x, y) if own is not None else add_tangents(x, y)
-
-
-class ValAccum(GradAccum):
-    """A `GradAccum` that holds the sum as a value.
-
-    Args:
-      aval: the type of the argument.
-      val: what there is at first. Default: `Zero`.
-    """
-
-    def __init__(self, aval: AbstractValue, val: Any = None):
-        self.aval = aval
-        self.val = Zero(aval.to_tangent_aval()) if val is None else val
-
-    def accum(self, x: Any) -> None:
-        if x is None or type(x) is Zero:
-            return
-        self.val = x if type(self.val) is Zero else _added(self.aval.to_tangent_aval(), self.val, x)
-
-    def freeze(self) -> Any:
-        return self.val
-
-    def __repr__(self):
-        return f"ValAccum({self.aval.str_short()})"
-
-
 class RefAccum(GradAccum):
     """A `GradAccum` that adds to a reference.
 
@@ -223,29 +177,15 @@ class RefAccum(GradAccum):
         return self
 
     def accum(self, x: Any) -> None:
+        """Add a cotangent; None and `Zero` add nothing."""
         if x is None or type(x) is Zero:
             return
         ref = self.inst().ref
         ref.addupdate(x)
 
     def freeze(self) -> Any:
+        """What the reference holds; `Zero` if there is none."""
         return Zero(self.aval.to_tangent_aval()) if self.ref is None else self.ref[...]
-
-
-class NullAccum(GradAccum):
-    """A `GradAccum` of an argument that is not differentiated: it drops what it is given."""
-
-    def __init__(self, aval: AbstractValue):
-        self.aval = aval
-
-    def accum(self, x: Any) -> None:
-        return None
-
-    def freeze(self) -> Any:
-        raise TypeError(f"the argument of type {self.aval} is not differentiated: it has no cotangent to freeze")
-
-    def __repr__(self):
-        return f"NullAccum({self.aval.str_short()})"
 
 
 # ---- the operations
@@ -346,9 +286,10 @@ class HiPrim:
         )
 
     def vjp_bwd(self, res: Any, outgrad: Any, /, *arg_accums: Any) -> None:
-        """Adds what `vjp_bwd_retval` returns (or `vjp_bwd_retval_logs`, without the logs) to the accums."""
+        """Adds what `vjp_bwd_retval` returns (or `vjp_bwd_retval_logs`, which returns logs, too) to the accums."""
         if self.defines("vjp_bwd_retval_logs"):
-            cotangents, _ = self.vjp_bwd_retval_logs(res, outgrad)
+            cotangents, logs = self.vjp_bwd_retval_logs(res, outgrad)
+            custom_rules.log(logs or {})
         else:
             cotangents = self.vjp_bwd_retval(res, outgrad)
         self.accumulate(cotangents, arg_accums)
@@ -540,6 +481,7 @@ def _linearize(primals, tangents, *, prim: HiPrim):
 # that pushes tangents forward), and tangents of the arrays that are `active`.
 
 hi_linear_p = Primitive("hi_linear", multiple_results=True)
+custom_rules.logging[hi_linear_p] = lambda params: params["prim"].defines("vjp_bwd_retval_logs")
 
 
 @hi_linear_p.abstract

@@ -18,13 +18,18 @@ import numpy as np
 
 from bedrax.autodiff import tables as ad_tables
 from bedrax.autodiff.forward import jvp_flat_with_aux
+from bedrax.autodiff.forward import jvp_jaxpr as _jvp_jaxpr
+from bedrax.autodiff.linearization import backward_pass as _backward_pass
+from bedrax.autodiff.linearization import backward_pass_with_logs
 from bedrax.autodiff.tables import Zero, instantiate
 from bedrax.batching.api import Vmappable, vmappable
 from bedrax.batching.tables import batch_rules, elementwise
 from bedrax.batching.tables import to_front as _to_front
-from bedrax.core import dtypes, executors
+from bedrax.batching.trace import batch_jaxpr, place_all
+from bedrax.core import dtypes, executors, staging
 from bedrax.core.avals import aval_functions, aval_of
 from bedrax.core.columns import Column
+from bedrax.core.ir import Jaxpr, run
 from bedrax.extend.unsupported import refuse_options
 from bedrax.lax.axes import broadcast_axis, move_axis
 from bedrax.lax.filling import zeros_of
@@ -249,6 +254,84 @@ def jvp(
     return (outs, moved, aux) if has_aux else (outs, moved)
 
 
+def backward_pass(
+    jaxpr: Jaxpr, transform_stack: bool, consts: Sequence[Any], primals_in: Sequence[Any], cts_in: Sequence[Any], *,
+    return_logs: bool = False,
+) -> Any:  # fmt: skip
+    """Transpose a program that is linear in some of its arguments.
+
+    Args:
+      jaxpr: the program.
+      transform_stack: names of scopes; they are those around us.
+      consts: the values of its constants.
+      primals_in: values, and `UndefinedPrimal` for the arguments that it is linear in.
+      cts_in: a cotangent or `Zero` for each result.
+      return_logs: return what backward rules logged, too.
+
+    Returns:
+      A cotangent or `Zero` for each argument (`Zero` for those that are values); with `return_logs` a pair of these and the
+      dict of logs.
+    """
+    program = jaxpr.replace(consts=list(consts))
+    run_back = backward_pass_with_logs if return_logs else lambda *given: (_backward_pass(*given), {})
+    back, logs = run_back(program, primals_in, cts_in)
+    found = iter(back)
+    cts = [next(found) if is_undefined_primal(x) else Zero.of(x) for x in primals_in]
+    return (cts, logs) if return_logs else cts
+
+
+def jvp_jaxpr(jaxpr: Jaxpr, nonzeros: Sequence[bool], instantiate: bool | Sequence[bool]) -> tuple[Jaxpr, list[bool]]:
+    """The program that pushes tangents forward.
+
+    Args:
+      jaxpr: the program.
+      nonzeros: which arguments have a tangent.
+      instantiate: which results get a tangent even if it is zero.
+
+    Returns:
+      (program: arguments, tangents of those that have one -> results, tangents of those that have one; which results have
+      a tangent).
+    """
+    wanted = (instantiate,) * len(jaxpr.outvars) if isinstance(instantiate, bool) else tuple(instantiate)
+    pushed, active = _jvp_jaxpr(jaxpr, tuple(nonzeros), wanted)
+    return pushed, list(active)
+
+
+class _ZeroIfMapped:
+    """For `batch_jaxpr_axes`: a result is mapped at axis 0 if it is mapped."""
+
+    def __repr__(self):
+        return "zero_if_mapped"
+
+
+zero_if_mapped = _ZeroIfMapped()
+
+
+def batch_jaxpr_axes(
+    closed_jaxpr: Jaxpr, axis_data: Any, in_axes: Sequence[int | None], out_axes_dest: Sequence[Any]
+) -> tuple[Jaxpr, list[bool]]:
+    """The program on batches.
+
+    Args:
+      closed_jaxpr: the program on elements.
+      axis_data: the mapped axis, as `fancy_primitive_batchers` give it to rules.
+      in_axes: the mapped axis of each argument, or None.
+      out_axes_dest: where each result is to be mapped: an axis; None: not; `zero_if_mapped`: at 0, or not.
+
+    Returns:
+      (program, which results are mapped).
+
+    Raises:
+      ValueError: a result that is mapped has None in `out_axes_dest`.
+    """
+    batched, dims = batch_jaxpr(closed_jaxpr, axis_data, tuple(in_axes))
+    wanted = [(d if d is None else 0) if w is zero_if_mapped else w for d, w in zip(dims, out_axes_dest, strict=True)]
+    if list(dims) != wanted:
+        placed = lambda *xs: place_all(run(batched, *xs), dims, wanted, axis_data.size)
+        batched = staging.program_of(placed, batched.in_avals)
+    return batched, [w is not None for w in wanted]
+
+
 def register_vmappable(
     data_type: type, spec_type: type, axis_size_type: type, to_elt: Callable, from_elt: Callable,
     make_iota: Callable | None,
@@ -279,9 +362,9 @@ def unregister_vmappable(data_type: type) -> None:
 
 
 __all__ = [
-    "UndefinedPrimal", "Zero", "add_jaxvals", "add_tangents", "apply_primitive", "axis_primitive_batchers", "bdim_at_front", "broadcast",
+    "UndefinedPrimal", "Zero", "add_jaxvals", "add_tangents", "apply_primitive", "axis_primitive_batchers", "backward_pass", "batch_jaxpr_axes", "bdim_at_front", "broadcast",
     "defbilinear", "defbroadcasting", "defjvp", "defjvp2", "deflinear", "deflinear2", "defreducer", "defvectorized",
-    "canonicalize_dtype_handlers", "fancy_primitive_batchers", "get_primitive_transpose", "instantiate_zeros", "is_undefined_primal", "jvp", "moveaxis",
+    "canonicalize_dtype_handlers", "fancy_primitive_batchers", "get_primitive_transpose", "instantiate_zeros", "is_undefined_primal", "jvp", "jvp_jaxpr", "moveaxis",
     "not_mapped", "primitive_batchers", "primitive_jvps", "primitive_transposes", "pytype_aval_mappings",
-    "register_vmappable", "unregister_vmappable", "zeros_like_aval",
+    "register_vmappable", "unregister_vmappable", "zero_if_mapped", "zeros_like_aval",
 ]  # fmt: skip

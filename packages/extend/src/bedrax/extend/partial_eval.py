@@ -5,16 +5,21 @@ Needed by Flax (`trace_to_jaxpr_nounits`, in core.partial_eval, core.axes_scan a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import inspect
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from bedrax.autodiff.linearization import Node, Tape
+from bedrax.autodiff.linearization import Node, Tape, split_jaxpr
 from bedrax.core import dead_code, staging
 from bedrax.core.avals import AbstractValue, aval_of
-from bedrax.core.ir import DebugInfo, Eqn, Jaxpr
+from bedrax.core.ir import DebugInfo, Eqn, Jaxpr, Literal
+from bedrax.core.tables import programs, with_programs
 from bedrax.core.tracing import current, entered
+from bedrax.extend.hi_prims import hi_call_p
+from bedrax.extend.interpreters import TableView
 from bedrax.extend.partial_values import PartialVal
 from bedrax.extend.unsupported import refuse_options
+from bedrax.lax.tables import decompositions
 
 
 def trace_to_jaxpr_nounits(fun: Any, pvals: Sequence[PartialVal], instantiate: bool | Sequence[bool] = False):
@@ -89,7 +94,33 @@ def dce_jaxpr(
     return smaller, kept
 
 
-dce_rules = dead_code.dead_code_rules
+def _own_form(rule: Callable) -> Callable:
+    """A library's rule, ``(used results, [live arguments,] equation)``, in the form of the column."""
+    if getattr(rule, "of_column", None) is not None:
+        return rule.of_column
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    count = sum(p.kind in kinds and p.default is p.empty for p in inspect.signature(rule).parameters.values())
+    if count == 2:
+        return lambda eqn, used: rule(list(used), eqn)
+    return lambda eqn, used: rule(list(used), [True] * len(eqn.invars), eqn)
+
+
+def _library_form(own: Callable) -> Callable:
+    def rule(used_outputs: list[bool], *live_ins_and_eqn: Any) -> tuple[list[bool], Eqn | None]:
+        return own(live_ins_and_eqn[-1], list(used_outputs))
+
+    rule.of_column = own
+    return rule
+
+
+class _DeadCodeRules(TableView):
+    """The rules by which equations shrink: ``rule(used results, live arguments, equation)``, or without the second."""
+
+    def __getitem__(self, prim):
+        return _library_form(self.table[prim])
+
+
+dce_rules = _DeadCodeRules(dead_code.dead_code_rules, _own_form)
 JaxprTracer = Node
 Val = Any
 
@@ -102,9 +133,114 @@ def dce_jaxpr_consts(jaxpr: Jaxpr, used_outputs: Sequence[bool], instantiate: bo
     return smaller, [v in kept for v in jaxpr.constvars], used
 
 
-def dce_jaxpr_call_rule(used_outputs: Sequence[bool], eqn: Eqn) -> tuple[list[bool], Eqn | None]:
-    """What is left of a call of a program of which only some results are used: (which operands, the equation)."""
-    return dce_rules[eqn.primitive](eqn, list(used_outputs))
+def dce_jaxpr_call_rule(
+    used_outputs: list[bool], live_ins: list[bool] | Eqn, eqn: Eqn | None = None
+) -> tuple[list[bool], Eqn | None]:
+    """What is left of a call of a program of which only some results are used.
+
+    Args:
+      used_outputs: which results are used.
+      live_ins: which operands, if they are references, are read after the call; may be left out. The references of a
+        call are taken to be read.
+      eqn: the equation.
+
+    Returns:
+      (which operands are needed, the equation, or None).
+    """
+    eqn = live_ins if eqn is None else eqn
+    return dead_code.dead_code_rules[eqn.primitive](eqn, list(used_outputs))
 
 
 dce_jaxpr_closed_call_rule = dce_jaxpr_call_rule
+
+
+# ---- programs with arguments or results in other places
+
+
+def close_jaxpr(jaxpr: Jaxpr) -> Jaxpr:
+    """The program with its constants: the program itself, which holds them."""
+    return jaxpr
+
+
+def convert_constvars_jaxpr(jaxpr: Jaxpr) -> Jaxpr:
+    """The program with its constants as leading arguments."""
+    return staging.close_over(jaxpr)[0]
+
+
+def move_binders_to_back(closed_jaxpr: Jaxpr, to_move: Sequence[bool]) -> Jaxpr:
+    """The program with the arguments that are marked behind the others."""
+    stay = [v for v, m in zip(closed_jaxpr.invars, to_move, strict=True) if not m]
+    return closed_jaxpr.replace(invars=[*stay, *(v for v, m in zip(closed_jaxpr.invars, to_move, strict=True) if m)])
+
+
+def prune_closed_jaxpr_outputs(jaxpr: Jaxpr, used_outputs: Sequence[bool]) -> Jaxpr:
+    """The program with only the results that are marked; its equations stay."""
+    return jaxpr.replace(outvars=[v for v, u in zip(jaxpr.outvars, used_outputs, strict=True) if u])
+
+
+def abstract_eval_fun(
+    fun: Callable, *avals: AbstractValue, debug_info: Any = None, **params: Any
+) -> list[AbstractValue]:
+    """The types of the results of a flat function.
+
+    Args:
+      fun: takes values and `params` by keyword; returns a list of values.
+      avals: the types of the values.
+      debug_info: names for messages.
+    """
+    info = debug_info if isinstance(debug_info, DebugInfo) else None
+    return staging.program_of(lambda *xs: fun(*xs, **params), list(avals), info).out_avals
+
+
+def partial_eval_jaxpr_nounits(
+    jaxpr: Jaxpr, unknowns: Sequence[bool], instantiate: bool | Sequence[bool]
+) -> tuple[Jaxpr, Jaxpr, list[bool], list[AbstractValue]]:
+    """Split a program in two by what depends on unknown arguments.
+
+    Args:
+      jaxpr: the program.
+      unknowns: which arguments are unknown.
+      instantiate: which results count as unknown in any case.
+
+    Returns:
+      (program of the known arguments: known results, then residuals; program of residuals and unknown arguments: unknown
+      results; which results are unknown; the types of the residuals).
+    """
+    unknowns, forced = tuple(unknowns), tuple(_each(instantiate, len(jaxpr.outvars)))
+    parts = split_jaxpr(jaxpr, unknowns, forced)
+    if parts is None:  # all depends on unknown arguments: known ones are residuals
+        given = [v for v, u in zip(jaxpr.invars, unknowns, strict=True) if not u]
+        read = {v for eqn in jaxpr.eqns for v in eqn.invars} | {*jaxpr.outvars}
+        residuals = [v for v in (*jaxpr.constvars, *given) if v in read]
+        known = Jaxpr(given, residuals, [], jaxpr.constvars, jaxpr.consts)
+        rest = [v for v, u in zip(jaxpr.invars, unknowns, strict=True) if u]
+        parts = (
+            known,
+            Jaxpr([*residuals, *rest], jaxpr.outvars, jaxpr.eqns),
+            (True,) * len(jaxpr.outvars),
+            len(residuals),
+        )
+    known, unknown, out_unknowns, count = parts
+    return known, unknown, list(out_unknowns), unknown.in_avals[:count]
+
+
+def lower_jaxpr2(jaxpr: Jaxpr) -> Jaxpr:
+    """The program with operations of libraries (`jax.experimental.hijax.HiPrim`) as what they are composed of."""
+
+    def lowered(*args):
+        env = dict(zip([*jaxpr.constvars, *jaxpr.invars], [*jaxpr.consts, *args], strict=True))
+        read = lambda v: v.val if type(v) is Literal else env[v]
+        for eqn in jaxpr.eqns:
+            prim, params = eqn.primitive, eqn.params
+            values = list(map(read, eqn.invars))
+            if prim is hi_call_p:
+                out = decompositions[prim](*values, **params)
+            else:
+                held = programs[prim](params)
+                if held and with_programs.states(prim):
+                    params = with_programs[prim](params, [lower_jaxpr2(use.program) for use in held], None, None)
+                out = prim.bind(*values, **params)
+            env.update(zip(eqn.outvars, out if prim.multiple_results else [out], strict=True))
+        return list(map(read, jaxpr.outvars))
+
+    return staging.program_of(lowered, jaxpr.in_avals, jaxpr.debug_info)

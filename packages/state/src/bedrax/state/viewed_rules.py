@@ -96,6 +96,8 @@ class ViewedPullback:
     residuals: tuple | None
     arguments: tuple | None
 
+    logs = property(lambda self: getattr(self.bwd, "logs", False))
+
     def __call__(self, values: Sequence[Any], cts: Sequence[Any]) -> list:
         """A cotangent or None per part."""
         back = self.bwd(values if self.residuals is None else [p.of(values) for p in self.residuals], cts)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from bedrax import pytree
 from bedrax.batching.tables import AxisData, all_to_front, batch_rules, to_front
 from bedrax.batching.trace import batch_flat, batch_flat_with_aux, batch_jaxpr, place, place_all
 from bedrax.core.passes import axes_of
@@ -100,6 +101,7 @@ class BatchedPullback:
     out_dims: tuple
 
     moves = property(lambda self: getattr(self.bwd, "moves", None))
+    logs = property(lambda self: getattr(self.bwd, "logs", False))
 
     def __call__(self, residuals: Sequence[Any], cts: Sequence[Any]) -> list:
         """A cotangent or None per argument, mapped where the argument is."""
@@ -108,12 +110,18 @@ class BatchedPullback:
 
         def flat(*xs):
             own, rest = xs[: len(residuals)], iter(xs[len(residuals) :])
-            back = self.bwd(own, [ct if type(ct) is Zero else next(rest) for ct in cts])
+            with custom_rules.collecting_logs() as logs:
+                back = self.bwd(own, [ct if type(ct) is Zero else next(rest) for ct in cts])
             zeros = [ct is None or type(ct) is Zero for ct in back]
-            return [ct for ct, is_zero in zip(back, zeros, strict=True) if not is_zero], zeros
+            logged, log_tree = pytree.tree_flatten(logs)
+            return [*logged, *(ct for ct, is_zero in zip(back, zeros, strict=True) if not is_zero)], (zeros, log_tree)
 
-        vals, dims, zeros = batch_flat_with_aux(flat, self.axis, [*residuals, *live], [*self.res_dims, *live_dims])
-        leaving = iter(zip(vals, dims, strict=True))
+        vals, dims, (zeros, log_tree) = batch_flat_with_aux(
+            flat, self.axis, [*residuals, *live], [*self.res_dims, *live_dims]
+        )
+        n = log_tree.num_leaves
+        custom_rules.log(pytree.tree_unflatten(log_tree, all_to_front(vals[:n], dims[:n], self.axis.size)))
+        leaving = iter(zip(vals[n:], dims[n:], strict=True))
         return [
             None if is_zero else self._leave(*next(leaving), d) for is_zero, d in zip(zeros, self.dims, strict=True)
         ]

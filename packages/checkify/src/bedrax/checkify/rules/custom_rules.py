@@ -51,6 +51,8 @@ class CheckedPullback:
     count: int
     hidden: int
 
+    logs = property(lambda self: getattr(self.bwd, "logs", False))
+
     def __call__(self, residuals: Sequence[Any], cts: Sequence[Any]) -> list:
         """A cotangent or None per argument."""
         back = collect(frozenset(), lambda trace: self.bwd(residuals, cts[self.count :]))[1]

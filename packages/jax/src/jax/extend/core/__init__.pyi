@@ -23,3 +23,7 @@ from bedrax.core.tracing import (
     Primitive as Primitive, get_opaque_trace_state as get_opaque_trace_state,
 )  # fmt: skip
 from . import primitives as primitives
+from bedrax.extend.call_primitives import (
+    create_call_primitive as create_call_primitive, eval_jaxpr_transpose as eval_jaxpr_transpose,
+    register_call_primitive_rules as register_call_primitive_rules,
+)  # fmt: skip

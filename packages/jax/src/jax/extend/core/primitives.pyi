@@ -1,3 +1,7 @@
+from bedrax.extend.call_primitives import (
+    create_call_primitive as create_call_primitive, eval_jaxpr_transpose as eval_jaxpr_transpose,
+    register_call_primitive_rules as register_call_primitive_rules,
+)  # fmt: skip
 from bedrax.lax import (
     abs_p as abs_p, acos_p as acos_p, acosh_p as acosh_p, add_p as add_p, after_all_p as after_all_p,
     all_gather_p as all_gather_p, all_to_all_p as all_to_all_p, and_p as and_p,

@@ -88,6 +88,19 @@ def checkpoint_name(x: Any, name: str) -> Any:
     return pytree.tree_map(lambda leaf: name_p.bind(leaf, name=name), x)
 
 
+def checkpoint_name_fwd(x: Any, name: str) -> Any:
+    """`checkpoint_name`, of which derivatives name no tangents and no cotangents.
+
+    Args:
+      x: a pytree of arrays.
+      name: any string.
+
+    Returns:
+      `x`.
+    """
+    return checkpoint_name(x, name)  # whose derivatives name none either
+
+
 def composite(decomposition: Callable, name: str, version: int = 0) -> Callable:
     """A named operation that a compiler may recognise, with its meaning as a function.
 

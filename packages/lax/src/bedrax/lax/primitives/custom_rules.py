@@ -7,7 +7,9 @@ a `name`. Until such a call is staged it holds no program: it is evaluated by ru
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +34,47 @@ custom_vjp_call_p = Primitive("custom_vjp_call", _FAMILY, multiple_results=True)
 # A function that is linear in its last arguments. params: call_jaxpr (residuals, linear arguments -> results),
 # transpose (residuals, cotangents of the results -> cotangents of the linear arguments), num_res
 linear_call_p = Primitive("linear_call", _FAMILY, multiple_results=True)
+
+
+# ---- what backward rules log
+
+
+class _Logs(threading.local):
+    collected: dict | None = None
+
+
+_logs = _Logs()
+
+
+@contextlib.contextmanager
+def collecting_logs() -> Iterator[dict]:
+    """Context manager: the dict of what backward rules log meanwhile."""
+    saved, _logs.collected = _logs.collected, {}
+    try:
+        yield _logs.collected
+    finally:
+        _logs.collected = saved
+
+
+def log(entries: dict) -> None:
+    """Note what a backward rule logs; it is dropped if nothing collects it.
+
+    Raises:
+      ValueError: a key was noted before.
+    """
+    if _logs.collected is None:
+        return
+    twice = sorted(map(str, entries.keys() & _logs.collected.keys()))
+    if twice:
+        raise ValueError(
+            f"keys of backward-pass logs are unique within a backward pass; {', '.join(twice)} was logged before. Give each"
+            " call a key of its own."
+        )
+    _logs.collected.update(entries)
+
+
+# Whether an equation of a linear program logs when it is transposed: primitive -> (params -> boolean).
+logging: dict[Primitive, Callable[[dict], bool]] = {}
 
 
 def staged(args, params) -> tuple[tuple, dict]:
@@ -116,6 +159,7 @@ def _linear_call_programs(params):
 # The linear part of a function with its own backward rule. Linear in its last `num_tangents`
 # arguments; only its transposition is defined. params: bwd, num_res, out_avals, active, symbolic_zeros
 custom_lin_p = Primitive("custom_lin", _FAMILY, multiple_results=True)
+logging[custom_lin_p] = lambda params: getattr(params["bwd"], "logs", False)
 
 
 @custom_lin_p.abstract

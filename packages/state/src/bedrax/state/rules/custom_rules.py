@@ -102,6 +102,8 @@ class PurePullback:
     refs: tuple
     moves: tuple
 
+    logs = property(lambda self: getattr(self.bwd, "logs", False))
+
     def __call__(self, residuals: Sequence[Any], cts: Sequence[Any]) -> list:
         """A cotangent or None per argument."""
         back = [*[None] * self.hidden, *self.bwd(residuals, cts[: self.count])]

@@ -1,0 +1,80 @@
+"""What collects the cotangents of arguments: objects that backward rules may be given in place of returning cotangents."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bedrax.autodiff.tables import Zero, add_tangents
+from bedrax.core.avals import AbstractValue
+
+__all__ = ["GradAccum", "NullAccum", "ValAccum"]
+
+
+class GradAccum:
+    """What collects the cotangents of one argument of a backward rule.
+
+    Attributes:
+      aval: the type of the argument.
+    """
+
+    aval: AbstractValue
+
+    def accum(self, x: Any) -> None:
+        """Add a cotangent, or `Zero`."""
+        raise NotImplementedError(f"{type(self).__name__} does not define accum")
+
+    def freeze(self) -> Any:
+        """The sum: a value, or `Zero` if there was none."""
+        raise NotImplementedError(f"{type(self).__name__} does not define freeze")
+
+
+def _added(aval: AbstractValue, x: Any, y: Any) -> Any:
+    own = getattr(aval, "vspace_add", None)
+    return own(x, y) if own is not None else add_tangents(x, y)
+
+
+class ValAccum(GradAccum):
+    """A `GradAccum` that holds the sum as a value.
+
+    Args:
+      aval: the type of the argument.
+      val: what there is at first. Default: `Zero`.
+    """
+
+    def __init__(self, aval: AbstractValue, val: Any = None):
+        self.aval = aval
+        self.val = Zero(aval.to_tangent_aval()) if val is None else val
+
+    def accum(self, x: Any) -> None:
+        """Add a cotangent; None and `Zero` add nothing."""
+        if x is None or type(x) is Zero:
+            return
+        self.val = x if type(self.val) is Zero else _added(self.aval.to_tangent_aval(), self.val, x)
+
+    def freeze(self) -> Any:
+        """The sum, or `Zero`."""
+        return self.val
+
+    def __repr__(self):
+        return f"ValAccum({self.aval.str_short()})"
+
+
+class NullAccum(GradAccum):
+    """A `GradAccum` of an argument that is not differentiated: it drops what it is given.
+
+    Args:
+      aval: the type of the argument.
+    """
+
+    def __init__(self, aval: AbstractValue):
+        self.aval = aval
+
+    def accum(self, x: Any) -> None:
+        """Drop a cotangent."""
+
+    def freeze(self) -> Any:
+        """Raises TypeError: there is no sum."""
+        raise TypeError(f"the argument of type {self.aval} is not differentiated: it has no cotangent to freeze")
+
+    def __repr__(self):
+        return f"NullAccum({self.aval.str_short()})"

@@ -1,0 +1,157 @@
+"""Primitives of libraries that call a program, which is their parameter `call_jaxpr`: all their rules at once.
+
+Named by `jax.extend.core` (`create_call_primitive`, `register_call_primitive_rules`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from bedrax.autodiff.forward import jvp_jaxpr
+from bedrax.autodiff.linearization import linearize_jaxpr, transpose_jaxpr
+from bedrax.autodiff.tables import (
+    flags,
+    is_undefined,
+    jvp_rules,
+    linearize_rules,
+    live,
+    no_tangent,
+    spread,
+    transpose_rules,
+)
+from bedrax.batching.tables import batch_rules
+from bedrax.batching.trace import batch_jaxpr
+from bedrax.checkify.errors import Error
+from bedrax.checkify.trace import check_rules, checked
+from bedrax.core import staging
+from bedrax.core.ir import Jaxpr, run
+from bedrax.core.tables import Use, calls, programs, with_programs
+from bedrax.core.tracing import Primitive
+from bedrax.lax.tables import decompositions
+from bedrax.state.discharge import discharged
+from bedrax.state.rules.calls import values_of, write_back
+from bedrax.state.tables import discharge_rules
+from bedrax.xla_backend.tables import lowering_rules
+
+
+def create_call_primitive(name: str, inline_jax_late: bool = True) -> Primitive:
+    """A primitive that calls a program.
+
+    Args:
+      name: of the primitive.
+      inline_jax_late: see `register_call_primitive_rules`.
+
+    Returns:
+      A primitive of several results; ``prim.bind(*args, call_jaxpr=program)`` calls the program. Further parameters are
+      kept by all transformations.
+    """
+    prim = Primitive(name, multiple_results=True)
+    register_call_primitive_rules(prim, name, inline_jax_late=inline_jax_late)
+    return prim
+
+
+def register_call_primitive_rules(
+    prim: Primitive, name: str | None = None, transpose_rule: Callable | None = None, inline_jax_late: bool = True
+) -> None:
+    """Register all rules of a primitive that calls the program in its parameter `call_jaxpr`.
+
+    A transformation of the call is a call of the transformed program.
+
+    Args:
+      prim: a primitive of several results.
+      name: of the function in compiled modules. Default: the primitive's.
+      transpose_rule: ``(cts, *args, call_jaxpr, **params) -> [cotangent or None per argument]``. Default: a call of the
+        transposed program.
+      inline_jax_late: put the program in place of the call in compiled modules; False: leave a function call.
+    """
+    called = name or prim.name
+
+    def bind(program: Jaxpr, args: Sequence[Any], params: dict) -> list:
+        program, consts = staging.close_over(program, every=False)
+        return prim.bind(*consts, *args, call_jaxpr=program, **params)
+
+    def evaluate(*args, call_jaxpr, **params):
+        return run(call_jaxpr, *args)
+
+    def jvp(primals, tangents, *, call_jaxpr, **params):
+        pushed, active_out = jvp_jaxpr(call_jaxpr, flags(tangents))
+        out = bind(pushed, (*primals, *live(tangents)), params)
+        n = len(active_out)
+        return out[:n], spread(out[n:], active_out, out[:n])
+
+    def linearize(primals, tangents, *, call_jaxpr, **params):
+        lin = linearize_jaxpr(call_jaxpr, flags(tangents))
+        out = bind(lin.primal, primals, params)
+        results = out[: lin.num_out]
+        if not any(lin.active_out):
+            return results, no_tangent(prim, results)
+        moved = bind(lin.linear, (*lin.residuals(primals, out), *live(tangents)), params)
+        return results, spread(moved, lin.active_out, results)
+
+    def transpose(cts, *args, call_jaxpr, **params):
+        undefined = tuple(is_undefined(x) for x in args)
+        program, leaving = transpose_jaxpr(call_jaxpr, undefined, flags(cts))
+        out = iter(bind(program, (*(x for x in args if not is_undefined(x)), *live(cts)), params))
+        here = iter(leaving)
+        return [next(out) if u and next(here) else None for u in undefined]
+
+    def batch(axis, args, dims, *, call_jaxpr, **params):
+        batched, out_dims = batch_jaxpr(call_jaxpr, axis, tuple(dims))
+        return bind(batched, args, params), out_dims
+
+    def check(trace, *args, call_jaxpr, **params):
+        program, spec = checked(call_jaxpr, trace.kinds)
+        results = bind(program, args, params)
+        count = len(spec.types())
+        trace.collector.add(Error(spec, results[:count]))
+        return results[count:]
+
+    def discharge(*args, call_jaxpr, **params):
+        program, written = discharged(call_jaxpr)
+        out = prim.bind(*values_of(args), call_jaxpr=program, **params)
+        count = len(call_jaxpr.outvars)
+        write_back(args, written, out[count:])
+        return out[:count]
+
+    def lower(ctx, *operands, call_jaxpr, **params):
+        if inline_jax_late:
+            return ctx.inline_jaxpr(call_jaxpr, *operands)
+        return ctx.call_jaxpr(called, call_jaxpr, *operands)
+
+    def uses(params) -> list[Use]:
+        return [calls(params["call_jaxpr"])]
+
+    prim.multiple_results = True
+    prim.abstract(lambda *avals, call_jaxpr, **params: call_jaxpr.out_avals)
+    prim.def_impl(evaluate)
+    decompositions.add(prim, evaluate)
+    programs.add(prim, uses)
+    with_programs.add(prim, lambda params, found, kept_in, kept_out: {**params, "call_jaxpr": found[0]})
+    jvp_rules.add(prim, jvp, "call")
+    linearize_rules.add(prim, linearize, "program")
+    transpose_rules.add(prim, transpose_rule or transpose, "program")
+    batch_rules.add(prim, batch, "program")
+    check_rules.add(prim, check, "program")
+    discharge_rules.add(prim, discharge, "program")
+    lowering_rules.add(prim, lower, "program")
+
+
+def eval_jaxpr_transpose(prim: Primitive, ct: Sequence[Any], *args: Any, call_jaxpr: Jaxpr, **params: Any) -> list:
+    """A transpose rule of a call that puts the transposed operations in place of the call.
+
+    Args:
+      prim: the primitive of the call; bind it for ``functools.partial(eval_jaxpr_transpose, prim)``.
+      ct: a cotangent or `Zero` for each result.
+      args: values, and `UndefinedPrimal` for the arguments that the program is linear in.
+      call_jaxpr: the program.
+      params: other parameters of the call.
+
+    Returns:
+      A cotangent or None for each argument.
+    """
+    undefined = tuple(is_undefined(x) for x in args)
+    program, leaving = transpose_jaxpr(call_jaxpr, undefined, flags(ct))
+    out = iter(run(program, *(x for x in args if not is_undefined(x)), *live(ct)))
+    here = iter(leaving)
+    return [next(out) if u and next(here) else None for u in undefined]
