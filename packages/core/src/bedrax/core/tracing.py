@@ -250,6 +250,30 @@ class extend_axes:
             raise
 
 
+class Position(int):
+    """The size of a named axis, of which the function is one index that is known as a value: a core of a kernel, say.
+
+    Attributes:
+      index: that index, an int32 scalar; `jax.lax.axis_index` returns it.
+    """
+
+    index: Any
+
+    def __new__(cls, size: int, index: Any) -> Position:
+        new = super().__new__(cls, size)
+        new.index = index
+        return new
+
+    # What is cached for one index holds for no other.
+    __hash__ = object.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __ne__(self, other: object) -> bool:
+        return self is not other
+
+
 def axis_size(name) -> int:
     """Size of the named axis in scope.
 

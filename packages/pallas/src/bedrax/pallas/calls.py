@@ -10,9 +10,9 @@ import numpy as np
 
 from bedrax import lax, pytree
 from bedrax.core.avals import ShapedArray, aval_of
-from bedrax.core.jitting import jit
 from bedrax.lax.dynamic_slices import dynamic_slice, dynamic_update_slice
-from bedrax.pallas.inside import in_grid, named, type_of, uninitialized
+from bedrax.pallas.inside import allocate, in_grid, named, position, type_of, uninitialized
+from bedrax.pallas.modes import interpreted
 from bedrax.pallas.specs import (
     BlockSpec,
     CompilerParams,
@@ -69,25 +69,15 @@ def pallas_call(
     if grid_spec is not None and (grid != () or in_specs is not no_block_spec or out_specs is not no_block_spec):
         raise ValueError("pallas_call: grid, in_specs and out_specs are part of grid_spec; give one or the other")
     call = _Call(kernel, name or named(kernel), out_shape, spec, dict(input_output_aliases or {}), debug)
-    interpreted = jit(call.run)
-
-    @functools.wraps(kernel, updated=())
-    def run(*args):
-        if not interpret:
-            raise NotImplementedError(
-                f"pallas_call of {call.name}: kernels are not compiled here, on any platform; pass interpret=True to run it as"
-                " a loop of array operations"
-            )
-        return interpreted(*args)
-
-    return run
+    run = interpreted(f"pallas_call of {call.name}", call.run, interpret)
+    return functools.wraps(kernel, updated=())(run)
 
 
-def _is_spec(x: Any) -> bool:
+def is_spec(x: Any) -> bool:
     return x is None or x is no_block_spec or isinstance(x, BlockSpec)
 
 
-def _specs_of(what: str, specs: Any, tree: Any) -> list[BlockSpec]:
+def specs_of(what: str, specs: Any, tree: Any) -> list[BlockSpec]:
     """One spec for each leaf of a tree."""
     leaves: list = []
     if isinstance(specs, list) and isinstance(tree, tuple):
@@ -100,7 +90,7 @@ def _specs_of(what: str, specs: Any, tree: Any) -> list[BlockSpec]:
         leaves.extend([found] * len(pytree.tree_leaves(part)))
 
     try:
-        pytree.tree_map(add, specs, tree, is_leaf=_is_spec)
+        pytree.tree_map(add, specs, tree, is_leaf=is_spec)
     except (ValueError, TypeError) as e:
         raise ValueError(
             f"pallas_call: {what} is structured like what it is about, {tree!r}, got {specs!r}: {e}"
@@ -108,7 +98,7 @@ def _specs_of(what: str, specs: Any, tree: Any) -> list[BlockSpec]:
     return leaves
 
 
-class _Blocks(NamedTuple):
+class Blocks(NamedTuple):
     """How the blocks of one array lie."""
 
     spec: BlockSpec
@@ -117,7 +107,7 @@ class _Blocks(NamedTuple):
     padded: tuple  # pairs (before, behind)
 
     @classmethod
-    def of(cls, spec: BlockSpec, shape: tuple) -> _Blocks:
+    def of(cls, spec: BlockSpec, shape: tuple) -> Blocks:
         dims = read_dims(spec, shape)
         padded = tuple(
             d.padding if d.elements else (0, -n % d.size if d.size else 0) for n, d in zip(shape, dims, strict=True)
@@ -167,6 +157,10 @@ class _Blocks(NamedTuple):
         gone = tuple(i for i, d in enumerate(self.dims) if not d.stays)
         return lax.squeeze(block, gone) if gone else block
 
+    def ref(self, x: Any, start: list) -> Ref:
+        """A reference to the block that starts there, in the memory of its spec."""
+        return new_ref(self.take(x, start), memory_space=self.spec.memory_space)
+
     def put(self, x: Any, start: list, block: Any) -> Any:
         """The array with the block in its place."""
         if not self.dims:
@@ -190,11 +184,11 @@ class _Call:
         leaves, in_tree = pytree.tree_flatten(args[count:])
         outs, out_tree = pytree.tree_flatten(self.out_shape)
         out_avals = [type_of(x) for x in outs]
-        ins = [_Blocks.of(s, aval_of(x).shape)
-               for s, x in zip(_specs_of("in_specs", self.spec.in_specs, args[count:]), leaves, strict=True)]  # fmt: skip
+        ins = [Blocks.of(s, aval_of(x).shape)
+               for s, x in zip(specs_of("in_specs", self.spec.in_specs, args[count:]), leaves, strict=True)]  # fmt: skip
         many = isinstance(self.out_shape, (tuple, list))
-        results = [_Blocks.of(s, a.shape) for s, a in zip(
-            _specs_of("out_specs", self.spec.out_specs, self.out_shape), out_avals, strict=True)]  # fmt: skip
+        results = [Blocks.of(s, a.shape) for s, a in zip(
+            specs_of("out_specs", self.spec.out_specs, self.out_shape), out_avals, strict=True)]  # fmt: skip
         if self.debug:
             print(f"pallas_call of {self.name}: grid {self.sizes}, blocks {[b.block_shape for b in (*ins, *results)]}")
         starts = self._initial(leaves, count, out_avals)
@@ -203,12 +197,12 @@ class _Call:
         scratch, named_scratch = self._scratch()
 
         def one(n, _):
-            ids = _position(n, self.sizes)
+            ids = position(n, self.sizes)
             with in_grid(ids, self.sizes):
-                blocks = [new_ref(b.take(x, b.start(ids, scalars))) for b, x in zip(ins, given, strict=True)]
+                blocks = [b.ref(x, b.start(ids, scalars)) for b, x in zip(ins, given, strict=True)]
                 places = [b.start(ids, scalars) for b in results]
                 written = [
-                    new_ref(b.take(r[...], p)) for b, r, p in zip(results, made, places, strict=True)
+                    b.ref(r[...], p) for b, r, p in zip(results, made, places, strict=True)
                 ]  # fmt: skip
                 tree = pytree.tree_unflatten(out_tree, written)
                 self.kernel(
@@ -243,24 +237,14 @@ class _Call:
         return found
 
     def _scratch(self) -> tuple[list, dict]:
-        shapes = self.spec.scratch_shapes
-        make = lambda x: pytree.tree_map(
-            lambda m: new_ref(uninitialized(type_of(m))), x, is_leaf=lambda m: hasattr(m, "shape")
-        )
-        if isinstance(shapes, dict):
-            return [], {k: make(v) for k, v in shapes.items()}
-        return [make(m) for m in shapes], {}
+        return scratch_memory(self.spec.scratch_shapes)
 
 
-def _position(n: Any, sizes: Sequence[Any]) -> list:
-    """The place in the grid of the run number `n`."""
-    ids: list = []
-    n = lax.convert_element_type(n, np.int32)
-    for size in reversed(sizes):
-        size = np.int32(size) if isinstance(size, (int, np.integer)) else lax.convert_element_type(size, np.int32)
-        ids.insert(0, lax.rem(n, size))
-        n = lax.div(n, size)
-    return ids
+def scratch_memory(shapes: Any) -> tuple[list, dict]:
+    """References for the scratch memory of a kernel: its last arguments, and those by name."""
+    if isinstance(shapes, dict):
+        return [], {k: allocate(v) for k, v in shapes.items()}
+    return [allocate(m) for m in shapes], {}
 
 
 def run_scoped(f: Callable[..., Any], *types: Any, collective_axes: Any = (), **kw_types: Any) -> Any:
@@ -277,10 +261,7 @@ def run_scoped(f: Callable[..., Any], *types: Any, collective_axes: Any = (), **
         raise NotImplementedError(
             f"run_scoped: there is no mesh of cores here, got collective_axes={collective_axes!r}"
         )
-    make = lambda tree: pytree.tree_map(
-        lambda m: new_ref(uninitialized(type_of(m))), tree, is_leaf=lambda m: hasattr(m, "shape")
-    )
-    return f(*map(make, types), **{k: make(v) for k, v in kw_types.items()})
+    return f(*map(allocate, types), **{k: allocate(v) for k, v in kw_types.items()})
 
 
 def with_scoped(*types: Any, collective_axes: Any = (), **kw_types: Any) -> Callable:

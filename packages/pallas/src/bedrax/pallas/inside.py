@@ -19,8 +19,8 @@ from bedrax.lax.primitives.callbacks import debug_callback as _debug_callback
 from bedrax.lax.primitives.callbacks import debug_print as _debug_print
 from bedrax.numpy.index_plans import Slice
 from bedrax.pallas import flags
-from bedrax.pallas.specs import MemoryRef
-from bedrax.state import empty_ref
+from bedrax.pallas.specs import MemoryRef, starts_as_zero
+from bedrax.state import Ref, empty_ref, new_ref
 
 
 class _Grids(threading.local):
@@ -40,10 +40,30 @@ def in_grid(ids: Sequence[Any], sizes: Sequence[Any]):
         _grids.stack = saved
 
 
-def _axis(what: str, axis: int, part: int) -> Any:
+def position(n: Any, sizes: Sequence[Any]) -> list:
+    """The place in the grid of the run number `n`."""
+    ids: list = []
+    n = lax.convert_element_type(n, np.int32)
+    for size in reversed(sizes):
+        size = np.int32(size) if isinstance(size, (int, np.integer)) else lax.convert_element_type(size, np.int32)
+        ids.insert(0, lax.rem(n, size))
+        n = lax.div(n, size)
+    return ids
+
+
+def grid_around(what: str) -> tuple[tuple, tuple]:
+    """(program ids, sizes) of the grid around us.
+
+    Raises:
+      ValueError: there is none.
+    """
     if not _grids.stack:
-        raise ValueError(f"{what}({axis}) is asked outside of a kernel: only pallas_call has a grid")
-    values = _grids.stack[-1][part]
+        raise ValueError(f"{what} needs a kernel around it: only pallas_call has a grid")
+    return _grids.stack[-1]
+
+
+def _axis(what: str, axis: int, part: int) -> Any:
+    values = grid_around(f"{what}({axis})")[part]
     if not 0 <= axis < len(values):
         raise ValueError(f"{what}: there is no axis {axis} in a grid of {len(values)} axes")
     return values[axis]
@@ -182,7 +202,12 @@ def debug_check(condition: Any, message: str | Callable[[], str]) -> None:
         are waited for.
     """
     if flags.enable_debug_checks.value:
-        _debug_callback(functools.partial(_assert, message), condition)
+        assert_while_running(message, condition)
+
+
+def assert_while_running(message: str | Callable[[], str], condition: Any) -> None:
+    """Raise an error of the runtime, at the latest when results are waited for, if a bool scalar does not hold."""
+    _debug_callback(functools.partial(_assert, message), condition)
 
 
 def _assert(message: str | Callable[[], str], condition: Any) -> None:
@@ -190,11 +215,30 @@ def _assert(message: str | Callable[[], str], condition: Any) -> None:
         raise AssertionError(message() if callable(message) else message)
 
 
+class _Filling(threading.local):
+    zero: bool = False  # whether memory starts as 0
+
+
+_filling = _Filling()
+
+
+@contextmanager
+def memory_starts(as_zero: bool):
+    """Memory that is made in this context holds 0, or what shows that nothing was written to it."""
+    saved, _filling.zero = _filling.zero, as_zero
+    try:
+        yield
+    finally:
+        _filling.zero = saved
+
+
 def uninitialized(aval: Any) -> Any:
-    """What memory holds that nobody has written to: nan, or the least integer, so that its use is seen."""
+    """What memory holds before anything is written to it: nan, or the least integer, so that its use is seen."""
     dtype = aval.dtype
-    if dtypes.is_inexact(dtype):
-        value: Any = np.nan
+    if _filling.zero:
+        value: Any = 0
+    elif dtypes.is_inexact(dtype):
+        value = np.nan
     else:
         value = False if dtype == np.bool_ else dtypes.iinfo(dtype).min
     return full(aval.shape, value, dtype)
@@ -223,9 +267,28 @@ def empty_ref_like(x: Any) -> Any:
     return pytree.tree_map(lambda leaf: empty_ref(type_of(leaf)), x, is_leaf=lambda leaf: isinstance(leaf, MemoryRef))
 
 
+def is_memory(x: Any) -> bool:
+    """Whether something says which memory to make, or has a shape and a dtype: a leaf of a tree of memory."""
+    return hasattr(x, "shape") or hasattr(x, "is_allocated")
+
+
+def allocate(tree: Any) -> Any:
+    """References to new memory, for the leaves of a tree of memory (`MemoryRef`, `SemaphoreType`) or of shapes."""
+
+    def make(memory):
+        if isinstance(memory, Ref) or hasattr(memory, "is_allocated"):
+            return memory
+        aval, space, first = type_of(memory), getattr(memory, "memory_space", None), getattr(memory, "first", None)
+        if first is None:
+            first = full(aval.shape, 0, aval.dtype) if starts_as_zero(memory, space) else uninitialized(aval)
+        return new_ref(first, memory_space=space if hasattr(memory, "inner_aval") else None)
+
+    return pytree.tree_map(make, tree, is_leaf=is_memory)
+
+
 def type_of(x: Any) -> ShapedArray:
     """The type of memory, or of what has a shape and a dtype."""
-    if isinstance(x, MemoryRef):
+    if not isinstance(x, Tracer) and hasattr(x, "inner_aval"):
         return x.inner_aval
     aval = aval_of(x) if isinstance(x, Tracer) else abstractify(x)
     return getattr(aval, "inner_aval", aval)

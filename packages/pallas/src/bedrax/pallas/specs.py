@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from bedrax.core import dims
 from bedrax.core.avals import ShapedArray
 
@@ -25,7 +27,10 @@ class MemorySpace(enum.Enum):
     KEY = "key"
     HOST = "host"
     VMEM = "vmem"
+    VMEM_SHARED = "vmem_shared"
     SMEM = "smem"
+    CMEM = "cmem"
+    SEMAPHORE = "semaphore_mem"
     HBM = "hbm"
 
     def __call__(self, shape: Sequence[int], dtype: Any) -> MemoryRef:
@@ -37,6 +42,46 @@ class MemorySpace(enum.Enum):
 
 
 ANY, HOST = MemorySpace.ANY, MemorySpace.HOST
+
+
+class SemaphoreType(enum.Enum):
+    """Kinds of semaphores. A member is memory for one, and called with a shape it is memory for an array of them.
+
+    A semaphore is an int32 that starts as 0.
+    """
+
+    REGULAR = "regular"
+    DMA = "dma"
+    BARRIER = "barrier"
+
+    shape = property(lambda self: ())
+    dtype = property(lambda self: np.dtype(np.int32))
+    memory_space = property(lambda self: MemorySpace.SEMAPHORE)
+    inner_aval = property(lambda self: ShapedArray((), np.dtype(np.int32)))
+
+    def __call__(self, shape: Sequence[int]) -> MemoryRef:
+        """Memory for an array of semaphores of this kind."""
+        return MemoryRef(ShapedArray(tuple(shape), np.dtype(np.int32)), MemorySpace.SEMAPHORE)
+
+
+@dataclass(frozen=True)
+class ACC:
+    """The accumulators of a matrix unit: called with a shape and a dtype it is memory that starts as 0.
+
+    Attributes:
+      mxu_id: the number of the unit; `matmul_acc_lhs` and `matmul_pop` use the unit of their accumulator.
+    """
+
+    mxu_id: int
+
+    def __call__(self, shape: Sequence[int], dtype: Any) -> MemoryRef:
+        """Memory of these accumulators for an array of rank 2."""
+        return MemoryRef(ShapedArray(tuple(shape), dtype), self)
+
+
+def starts_as_zero(memory: Any, space: Any) -> bool:
+    """Whether memory, or all memory of its kind, holds 0 before anything is written to it."""
+    return space is MemorySpace.SEMAPHORE or isinstance(space, ACC) or getattr(memory, "starts_as_zero", False)
 
 
 @dataclass(frozen=True)
@@ -92,16 +137,45 @@ class BoundedSlice:
 BlockDim = Element | Squeezed | Blocked | BoundedSlice
 
 
+class RevisitMode(enum.Enum):
+    """Whether a pipeline may come back to a block of a result after it wrote another. Interpreted ones may in any case."""
+
+    IMMEDIATE = "immediate"
+    ANY = "any"
+
+
 @dataclass(frozen=True)
 class Buffered:
     """How many buffers a pipeline has for a block: a `BlockSpec`'s `pipeline_mode`.
 
-    Interpreted kernels have no pipeline, and no use for it.
+    An interpreted pipeline copies a block when its step comes, whatever the number of buffers is. The exception are
+    blocks that were copied before the pipeline began (`prefetched_count`, `emit_pipeline_with_async_prefetch`).
+
+    Attributes:
+      buffer_count: at least 1; a pair is (for reading, for writing) of a block that is argument and result.
+      use_lookahead: whether a device fetches the next changed block early.
+      revisit: a `RevisitMode` or None.
+      prefetched_count: for how many of the first steps the block is there before the pipeline begins; at most the
+        number of buffers for reading.
+
+    Raises:
+      ValueError: if a number is out of range.
     """
 
-    buffer_count: int
+    buffer_count: int | tuple[int, int]
     use_lookahead: bool = False
-    revisit: Any = None
+    revisit: RevisitMode | None = None
+    prefetched_count: int = 0
+
+    def __post_init__(self):
+        counts = self.buffer_count if isinstance(self.buffer_count, tuple) else (self.buffer_count,)
+        if len(counts) > 2 or any(n < 1 for n in counts):
+            raise ValueError(f"Buffered: buffer_count is 1 or more, or a pair of such numbers, got {self.buffer_count}")
+        if not 0 <= self.prefetched_count <= counts[0]:
+            raise ValueError(
+                f"Buffered: prefetched_count is between 0 and the number of buffers, {counts[0]}, got"
+                f" {self.prefetched_count}"
+            )
 
 
 @dataclass
@@ -206,18 +280,124 @@ class Options:
         return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in vars(self).items())})"
 
 
-class TPUCompilerParams(Options, CompilerParams):
-    """Options for the compiler of kernels for TPUs (`jax.experimental.pallas.tpu.CompilerParams`), by name.
+class GridDimensionSemantics(enum.Enum):
+    """Whether the steps along an axis of a grid may be spread over cores, or follow one another (`ARBITRARY`)."""
 
-    They are attributes (`dimension_semantics`, `vmem_limit_bytes`...) and carried along: the compiler does not run here.
+    PARALLEL = "parallel"
+    CORE_PARALLEL = "core_parallel"
+    SUBCORE_PARALLEL = "subcore_parallel"
+    ARBITRARY = "arbitrary"
+
+
+class SideEffectType(enum.Enum):
+    """What a compiler may do with a kernel whose results are not used."""
+
+    PURE = "pure"
+    DATAFLOW_SIDE_EFFECTING = "dataflow_side_effecting"
+    SIDE_EFFECTING = "side_effecting"
+
+
+@dataclass(frozen=True)
+class TPUCompilerParams(CompilerParams):
+    """Options for the compiler of kernels for TPUs (`jax.experimental.pallas.tpu.CompilerParams`).
+
+    They are carried along: the compiler does not run here.
     """
+
+    dimension_semantics: Sequence[Any] | None = None
+    allow_input_fusion: Sequence[bool] | None = None
+    vmem_limit_bytes: int | None = None
+    collective_id: int | None = None
+    has_side_effects: bool | SideEffectType = False
+    flags: Any = None
+    internal_scratch_in_bytes: int | None = None
+    serialization_format: int = 1
+    disable_bounds_checks: bool = False
+    disable_semaphore_checks: bool = False
+    skip_device_barrier: bool = False
+    allow_collective_id_without_custom_barrier: bool = False
+    shape_invariant_numerics: bool = True
+    use_tc_tiling_on_sc: bool | None = None
+    needs_layout_passes: bool = True
+    fuse_transposed_lhs_in_matmul: bool = False
+    opt_level: Any = None
+
+
+_NO_RACES = "runs, cores and threads follow one another here, so none of them race"
+_IMITATED = "arrays are what they are on this machine; no device is imitated"
+# Options of an interpreter that imitates hardware: name -> (default, the other values that mean something here, why not more).
+INTERPRETER_OPTIONS: dict[str, tuple[Any, tuple, str]] = {
+    "detect_races": (False, (), _NO_RACES),
+    "on_race": ("raise", ("warn",), "it is 'raise' or 'warn'"),
+    "out_of_bounds_reads": ("raise", (), "an index that is out of bounds is moved inside, as that of jax.lax.dynamic_slice"),
+    "skip_floating_point_ops": (False, (), "results are computed"),
+    "uninitialized_memory": ("nan", ("zero",), "it is 'nan' or 'zero'"),
+    "num_cores_or_threads": (1, (), "cores follow one another; leave it out, results are the same"),
+    "vector_clock_size": (None, (), _NO_RACES),
+    "logging_mode": (None, (), _IMITATED),
+    "dma_execution_mode": ("on_wait", ("eager",), "it is 'eager' or 'on_wait'"),
+    "random_seed": (None, (), "runs of a grid follow one another in order, the last axis fastest"),
+    "grid_point_recorder": (None, (), "call jax.debug.callback with jax.experimental.pallas.program_id in the kernel"),
+    "allow_hbm_allocation_in_run_scoped": (False, (True,), "it is a boolean"),
+    "buffer_bounds": ("logical", (), _IMITATED),
+}
+GPU_INTERPRETER_OPTIONS: dict[str, tuple[Any, tuple, str]] = {
+    "num_tma_threads_per_device": (5, (), _NO_RACES),
+    "inline_mgpu": ("error", (), "instructions of a GPU that are written inline do not run here"),
+}
+_TPU_ONLY = (
+    "dma_execution_mode", "random_seed", "grid_point_recorder", "allow_hbm_allocation_in_run_scoped", "buffer_bounds",
+)  # fmt: skip
 
 
 class InterpretParams(Options):
-    """Given as ``interpret=``, it is true; its options are about the hardware that an interpreter imitates."""
+    """Given as ``interpret=`` it is true, and says how kernels for TPUs are interpreted.
+
+    Args:
+      uninitialized_memory: what memory holds before anything is written to it: ``"nan"`` (the least integer), ``"zero"``.
+      on_race: ``"raise"`` or ``"warn"``; no race happens, as all runs follow one another.
+      dma_execution_mode: ``"on_wait"`` or ``"eager"``: a copy is made when it is started, which both allow.
+      allow_hbm_allocation_in_run_scoped: a boolean; there is one memory, and no kind of it is refused.
+      detect_races, out_of_bounds_reads, skip_floating_point_ops, num_cores_or_threads, vector_clock_size, logging_mode,
+        random_seed, grid_point_recorder, buffer_bounds: their defaults.
+
+    Raises:
+      NotImplementedError: if another value is given; it says why.
+    """
+
+    table = INTERPRETER_OPTIONS
+
+    def __init__(self, **options: Any):
+        unknown = sorted(options.keys() - self.table.keys())
+        if unknown:
+            raise TypeError(f"{type(self).__name__} has no {', '.join(unknown)}; it has {', '.join(self.table)}")
+        for name, value in options.items():
+            default, others, why = self.table[name]
+            if value != default and value not in others:
+                raise NotImplementedError(f"{type(self).__name__}: {name}={value!r} is not supported: {why}")
+        super().__init__(**{name: options.get(name, row[0]) for name, row in self.table.items()})
+
+
+class InterpretGPUParams(InterpretParams):
+    """Given as ``interpret=`` it is true, and says how kernels for GPUs are interpreted.
+
+    Args:
+      uninitialized_memory: what memory holds before anything is written to it: ``"nan"`` (the least integer), ``"zero"``.
+      on_race: ``"raise"`` or ``"warn"``; no race happens, as all blocks and threads follow one another.
+      detect_races, out_of_bounds_reads, skip_floating_point_ops, num_cores_or_threads, vector_clock_size, logging_mode,
+        num_tma_threads_per_device, inline_mgpu: their defaults.
+
+    Raises:
+      NotImplementedError: if another value is given; it says why.
+    """
+
+    table = {k: v for k, v in INTERPRETER_OPTIONS.items() if k not in _TPU_ONLY} | GPU_INTERPRETER_OPTIONS
 
 
 VMEM, SMEM, HBM = MemorySpace.VMEM, MemorySpace.SMEM, MemorySpace.HBM
+CMEM, SEMAPHORE, VMEM_SHARED = MemorySpace.CMEM, MemorySpace.SEMAPHORE, MemorySpace.VMEM_SHARED
+PARALLEL, ARBITRARY = GridDimensionSemantics.PARALLEL, GridDimensionSemantics.ARBITRARY
+CORE_PARALLEL, SUBCORE_PARALLEL = GridDimensionSemantics.CORE_PARALLEL, GridDimensionSemantics.SUBCORE_PARALLEL
 
 
 class Dim(NamedTuple):

@@ -12,7 +12,7 @@ from bedrax import lax, pytree
 from bedrax.core import dtypes
 from bedrax.core.avals import ShapedArray, aval_of, scalar_aval
 from bedrax.core.tables import families_on_bases, named_axes, print_rules, varying_rules
-from bedrax.core.tracing import Primitive, Tracer, current, pvary_p, varying_axes
+from bedrax.core.tracing import Position, Primitive, Tracer, current, pvary_p, varying_axes
 from bedrax.core.tracing import axis_size as _axis_size
 
 families_on_bases.add("collectives")
@@ -492,8 +492,9 @@ def axis_index(axis_name: Hashable | tuple) -> Any:
     names = _check_names(axis_name)
     index: Any = None
     for n in names:
-        own = axis_index_p.bind(axis_name=n)
-        index = own if index is None else lax.add(lax.mul(index, np.int32(_axis_size(n))), own)
+        size = _axis_size(n)
+        own = size.index if isinstance(size, Position) else axis_index_p.bind(axis_name=n)
+        index = own if index is None else lax.add(lax.mul(index, np.int32(int(size))), own)
     return np.int32(0) if index is None else index
 
 

@@ -1,0 +1,256 @@
+"""Semaphores, and copies between references that wait for them.
+
+Runs of a kernel, cores and threads follow one another. So a copy is made when it is started, and a wait for what has
+not happened yet would never end: it is an error instead, at the latest when results are waited for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bedrax import lax
+from bedrax.pallas.inside import assert_while_running
+from bedrax.pallas.specs import MemorySpace
+from bedrax.state import Ref
+from bedrax.state.operations import as_view
+
+
+def _elsewhere(what: str, **given: Any) -> None:
+    named = [name for name, value in given.items() if value is not None]
+    if named:
+        raise NotImplementedError(
+            f"{what}: {', '.join(named)} names another device or core, and interpreted kernels run on one, one after the"
+            " other; write the exchange with jax.lax.ppermute or jax.lax.all_gather under jax.shard_map, around kernels"
+        )
+
+
+def _semaphore(what: str, sem: Any) -> Any:
+    view = as_view(sem)
+    if view.shape or view.dtype != np.int32:
+        raise TypeError(
+            f"{what}: a semaphore is needed, a reference to an int32 scalar (memory of SemaphoreType), got"
+            f" {view.aval.short()}; one of several is sem.at[i]"
+        )
+    return view
+
+
+def semaphore_read(sem_or_view: Ref) -> Any:
+    """The value of a semaphore, an int32 scalar."""
+    return _semaphore("semaphore_read", sem_or_view)[...]
+
+
+def semaphore_signal(
+    sem_or_view: Ref, inc: Any = 1, *, device_id: Any = None, device_id_type: Any = None, core_index: Any = None
+) -> None:
+    """Add to the value of a semaphore.
+
+    Args:
+      sem_or_view: a reference to a semaphore, or a view of one of several.
+      inc: an integer.
+      device_id, device_id_type, core_index: None; others raise NotImplementedError, as kernels run on one core.
+    """
+    _elsewhere("semaphore_signal", device_id=device_id, device_id_type=device_id_type, core_index=core_index)
+    view = _semaphore("semaphore_signal", sem_or_view)
+    view[...] = lax.add(view[...], lax.convert_element_type(inc, np.int32))
+
+
+def semaphore_wait(sem_or_view: Ref, value: Any = 1, *, decrement: bool = True) -> None:
+    """Wait until a semaphore has at least a value.
+
+    Args:
+      sem_or_view: a reference to a semaphore, or a view of one of several.
+      value: an integer.
+      decrement: subtract the value from the semaphore then.
+
+    Raises:
+      jax.errors.JaxRuntimeError: if the semaphore has a smaller value: what would signal it comes later.
+    """
+    _take("semaphore_wait", sem_or_view, value, decrement)
+
+
+def _take(what: str, sem: Any, value: Any, decrement: bool = True, known: bool = False) -> None:
+    view = _semaphore(what, sem)
+    value, has = lax.convert_element_type(value, np.int32), view[...]
+    if not known:
+        assert_while_running(
+            f"{what}: the semaphore has a smaller value than the one that is waited for, and nothing else runs that could"
+            " signal it: runs, cores and threads of interpreted kernels follow one another",
+            lax.ge(has, value),
+        )
+    if decrement:
+        view[...] = lax.sub(has, value)
+
+
+@dataclass
+class AsyncCopyDescriptor:
+    """A copy from one reference to another: `make_async_copy` describes it, `start` makes it.
+
+    A semaphore counts the bytes of the copies that were made and not waited for.
+
+    Attributes:
+      src_ref, dst_ref: references of one shape and dtype, or views.
+      dst_sem: the semaphore that is signaled when `dst_ref` is written, or None.
+      src_sem: the semaphore that is signaled when `src_ref` is read, or None.
+    """
+
+    src_ref: Any
+    dst_ref: Any
+    dst_sem: Any
+    src_sem: Any = None
+    is_remote = False
+
+    def __post_init__(self):
+        src, dst = as_view(self.src_ref), as_view(self.dst_ref)
+        if src.shape != dst.shape or src.dtype != dst.dtype:
+            raise ValueError(
+                f"a copy is between references of one shape and dtype, got {src.aval.short()} and {dst.aval.short()}"
+            )
+        self._bytes = np.int32(src.size * src.dtype.itemsize)
+        self._started: set[str] = set()
+
+    def _semaphores(self) -> dict[str, Any]:
+        return {k: s for k, s in (("src_sem", self.src_sem), ("dst_sem", self.dst_sem)) if s is not None}
+
+    def start(self, priority: int = 0, *, add: bool = False) -> None:
+        """Copy, and signal the semaphores.
+
+        Args:
+          priority: which of a device's queues would do it: 0 or more.
+          add: add to what `dst_ref` holds.
+        """
+        if priority < 0:
+            raise ValueError(f"the priority of a copy is 0 or more, got {priority}")
+        src, dst = as_view(self.src_ref), as_view(self.dst_ref)
+        dst[...] = lax.add(dst[...], src[...]) if add else src[...]
+        for name, sem in self._semaphores().items():
+            semaphore_signal(sem, self._bytes)
+            self._started.add(name)
+
+    def _wait(self, name: str) -> None:
+        sem = self._semaphores().get(name)
+        if sem is None:
+            raise ValueError(f"the copy has no {name} to wait for: give one when it is made")
+        _take("the wait for a copy", sem, self._bytes, known=name in self._started)
+        self._started.discard(name)
+
+    def wait(self) -> None:
+        """Wait until it is made: for each semaphore that was given, and for that of `dst_ref` in any case."""
+        for name in {**self._semaphores(), "dst_sem": None}:
+            self._wait(name)
+
+    def wait_write(self) -> None:
+        """Wait until `dst_ref` is written."""
+        self._wait("dst_sem")
+
+    def wait_recv(self) -> None:
+        """Wait until `dst_ref` is written, as `wait_write` does."""
+        self._wait("dst_sem")
+
+    def wait_read(self) -> None:
+        """Wait until `src_ref` is read."""
+        self._wait("src_sem")
+
+    def wait_send(self) -> None:
+        """Raises ValueError: copies to other devices have it; `wait_read` is that of a local copy."""
+        raise ValueError("wait_send is for a copy to another device; wait_read waits until a local copy has read")
+
+
+def make_async_copy(src_ref: Ref, dst_ref: Ref, sem: Ref | None = None, *, src_sem: Ref | None = None) -> Any:
+    """A copy that is not started: its ``start()`` makes it, its ``wait()`` waits for it.
+
+    Args:
+      src_ref, dst_ref: references of one shape and dtype, or views.
+      sem: a semaphore that is signaled when `dst_ref` is written.
+      src_sem: a semaphore that is signaled when `src_ref` is read.
+
+    Raises:
+      ValueError: the shapes or dtypes differ.
+    """
+    return AsyncCopyDescriptor(src_ref, dst_ref, sem, src_sem)
+
+
+def async_copy(
+    src_ref: Ref, dst_ref: Ref, sem: Ref | None = None, *, src_sem: Ref | None = None, priority: int = 0, add: bool = False
+) -> Any:  # fmt: skip
+    """`make_async_copy`, started.
+
+    Args:
+      src_ref, dst_ref, sem, src_sem: as of `make_async_copy`.
+      priority, add: as of its ``start``.
+    """
+    copy = make_async_copy(src_ref, dst_ref, sem, src_sem=src_sem)
+    copy.start(priority, add=add)
+    return copy
+
+
+def sync_copy(src_ref: Ref, dst_ref: Ref, *, add: bool = False) -> None:
+    """Copy from one reference to another of the same shape and dtype; with `add`, add to what it holds."""
+    make_async_copy(src_ref, dst_ref).start(add=add)
+
+
+def get_barrier_semaphore(tag: Any = None) -> Any:
+    """Raises NotImplementedError: a barrier is between devices, and an interpreted kernel runs on one."""
+    _elsewhere("get_barrier_semaphore", tag="the barrier of a device" if tag is None else tag)
+
+
+_PROMISES = ("no_store", "no_hazard", "no_hazard_no_deps")
+
+
+def annotate(
+    ref: Ref, *, no_store: bool = False, no_bank_conflict: bool = False, no_hazard: bool = False,
+    no_hazard_no_deps: bool = False,
+) -> Any:  # fmt: skip
+    """The reference, of which the caller promises something to a compiler. None runs here, so it stays as it is.
+
+    Args:
+      ref: a reference, or a view of one.
+      no_store: the kernel writes nothing to it.
+      no_bank_conflict: accesses at the same time are to different banks; may be together with one of the others.
+      no_hazard: what is read was not written just before.
+      no_hazard_no_deps: reading and writing may change places.
+
+    Returns:
+      A view of all of it.
+
+    Raises:
+      ValueError: no promise, or several that exclude one another.
+    """
+    given = [name for name, on in zip(_PROMISES, (no_store, no_hazard, no_hazard_no_deps), strict=True) if on]
+    if len(given) > 1 or not (given or no_bank_conflict):
+        raise ValueError(
+            f"annotate: give no_bank_conflict, one of {', '.join(_PROMISES)}, or no_bank_conflict and one of these; got"
+            f" {given or 'none'}"
+        )
+    return as_view(ref)
+
+
+def has_memory_space(ref: Ref, memory_space: Any) -> Any:
+    """Whether a reference in any memory (`pl.ANY`) lies in a kind of memory, a boolean scalar.
+
+    Args:
+      ref: a reference that belongs to an argument or a result with ``memory_space=pl.ANY``, or a view of one.
+      memory_space: a `MemorySpace` of a TPU.
+
+    Returns:
+      Whether it is `HBM`: an interpreted kernel has the arrays that it is called with in the machine's one large
+      memory.
+
+    Raises:
+      ValueError: the reference is known to be in another kind of memory.
+    """
+    space = as_view(ref).aval.memory_space
+    if space is not MemorySpace.ANY:
+        raise ValueError(f"has_memory_space: a reference in pl.ANY is needed, got one in {space or 'memory of no name'}")
+    return np.bool_(memory_space is MemorySpace.HBM)
+
+
+def touch(ref: Ref) -> None:
+    """Let a compiler believe that a reference is read and written. None runs here.
+
+    Raises:
+      TypeError: it is no reference.
+    """
+    as_view(ref)

@@ -1,0 +1,184 @@
+"""Kernels over meshes of cores. Interpreted cores run one after the other, each to its end."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from bedrax import lax, pytree
+from bedrax.core.tracing import Position, extend_axes
+from bedrax.pallas.calls import scratch_memory
+from bedrax.pallas.inside import allocate, named, position, when
+from bedrax.pallas.modes import interpreted
+from bedrax.pallas.specs import CostEstimate, MemorySpace
+from bedrax.state import Ref, freeze, new_ref
+
+
+class Mesh(Protocol):
+    """A mesh of cores: ``shape`` is a dictionary, name of an axis -> size."""
+
+    @property
+    def shape(self) -> dict[Hashable, int]: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class TensorCoreMesh:
+    """A mesh of the cores of a TPU, for `kernel`.
+
+    Attributes:
+      axis_name: `jax.lax.axis_index` of it is the number of the core.
+      num_cores: how many; an interpreted chip has one.
+    """
+
+    axis_name: str
+    num_cores: int = 1
+
+    @property
+    def shape(self) -> dict[Hashable, int]:
+        """The axis and its size."""
+        return {self.axis_name: self.num_cores}
+
+
+def create_tensorcore_mesh(axis_name: str, devices: Sequence[Any] | None = None, num_cores: int | None = None) -> Any:
+    """A `TensorCoreMesh`; that class is what today's programs use.
+
+    Args:
+      axis_name: the name of its axis.
+      devices: None; others raise NotImplementedError, as interpreted kernels run on no device of a choice.
+      num_cores: how many cores; None: 1.
+    """
+    if devices is not None:
+        raise NotImplementedError("create_tensorcore_mesh: interpreted kernels run on the default device; leave devices out")
+    return TensorCoreMesh(axis_name=axis_name, num_cores=1 if num_cores is None else num_cores)
+
+
+def on_cores(shape: dict[Hashable, int], run: Callable[[], None]) -> None:
+    """Run a function for each index of a mesh, one after the other; `jax.lax.axis_index` knows the index."""
+    sizes = tuple(shape.values())
+
+    def one(n, _):
+        ids = position(n, sizes)
+        with extend_axes({name: Position(size, i) for (name, size), i in zip(shape.items(), ids, strict=True)}):
+            run()
+
+    lax.fori_loop(0, math.prod(sizes), one, None)
+
+
+def kernel(
+    body: Callable[..., None] | Sequence[Callable[..., None]] | None = None, out_type: Any = (), *,
+    mesh: Mesh | Sequence[Mesh], scratch_types: Any = (), compiler_params: Any = None, interpret: Any = False,
+    cost_estimate: CostEstimate | None = None, debug: bool = False, name: str | None = None,
+    metadata: dict[str, str] | None = None,
+) -> Any:  # fmt: skip
+    """A function that runs a kernel on every core of a mesh, each to its end, one after the other.
+
+    Args:
+      body: gets a reference to each argument, then to each result, then the scratch memory; all cores see the same
+        arguments and results, and `jax.lax.axis_index` of the mesh's axes tells them apart. A sequence, with as many
+        meshes: one after the other. None: the result is a decorator.
+      out_type: a tree of what has a shape and a dtype; the results have its structure.
+      mesh: a `TensorCoreMesh`, say.
+      scratch_types: memory of each core's own: a sequence of memory, or a dictionary of keyword arguments.
+      interpret: true, or `InterpretParams`. Kernels are not compiled here.
+      debug: print the types of arguments when it is called.
+      name: for messages.
+      compiler_params, cost_estimate, metadata: for a compiler, which does not run.
+
+    Returns:
+      A function of arrays. An argument that is a reference is written where the kernel writes to it.
+
+    Raises:
+      NotImplementedError: when it is called and nothing says that kernels are interpreted.
+      ValueError: there are not as many bodies as meshes.
+    """
+    if body is None:
+        return functools.partial(
+            kernel, out_type=out_type, mesh=mesh, scratch_types=scratch_types, compiler_params=compiler_params,
+            interpret=interpret, cost_estimate=cost_estimate, debug=debug, name=name, metadata=metadata,
+        )  # fmt: skip
+    bodies, meshes = (list(x) if isinstance(x, (list, tuple)) else [x] for x in (body, mesh))
+    if len(bodies) != len(meshes):
+        raise ValueError(f"kernel: there is one mesh per body, got {len(bodies)} bodies and {len(meshes)} meshes")
+    name = name or named(bodies[0])
+
+    def run(*args):
+        refs = pytree.tree_map(_reference, args, is_leaf=lambda x: isinstance(x, Ref))
+        made = allocate(out_type)
+        if debug:
+            types = pytree.tree_map(lambda ref: ref.aval.short(), (refs, made), is_leaf=lambda x: isinstance(x, Ref))
+            print(f"kernel {name}: meshes {[dict(m.shape) for m in meshes]}, arguments and results {types}")
+        outs = made if isinstance(out_type, (tuple, list)) else (made,)
+
+        def core(body):
+            scratch, by_name = scratch_memory(scratch_types)
+            body(*refs, *outs, *scratch, **by_name)
+
+        for body, mesh in zip(bodies, meshes, strict=True):
+            on_cores(dict(mesh.shape), functools.partial(core, body))
+        return pytree.tree_map(freeze, made, is_leaf=lambda x: isinstance(x, Ref))
+
+    return interpreted(f"kernel {name}", run, interpret)
+
+
+def _reference(x: Any) -> Ref:
+    return x if isinstance(x, Ref) else new_ref(lax.asarray(x), memory_space=MemorySpace.ANY)
+
+
+def core_map(
+    mesh: Mesh, *, compiler_params: Any = None, interpret: Any = False, debug: bool = False, cost_estimate: Any = None,
+    name: str | None = None, metadata: dict[str, str] | None = None, scratch_shapes: Any = (),
+) -> Callable[[Callable[..., None]], None]:  # fmt: skip
+    """Decorator that runs a function on every core of a mesh at once; it reads and writes references around it.
+
+    Args:
+      mesh: a `TensorCoreMesh`, say.
+      interpret: true, or `InterpretParams`. Kernels are not compiled here.
+      debug: print what is run.
+      name: for messages.
+      scratch_shapes: memory of each core's own, which the function gets.
+      compiler_params, cost_estimate, metadata: for a compiler, which does not run.
+    """
+
+    def run(body: Callable[..., None]) -> None:
+        what = name or named(body)
+        if debug:
+            print(f"core_map of {what}: mesh {dict(mesh.shape)}")
+
+        def core():
+            scratch, by_name = scratch_memory(scratch_shapes)
+            body(*scratch, **by_name)
+
+        interpreted(f"core_map of {what}", lambda: on_cores(dict(mesh.shape), core), interpret)()
+
+    return run
+
+
+def run_on_first_core(core_axis_name: str) -> Callable[[Callable[[], None]], None]:
+    """Decorator that runs a function of no arguments at once, on the first core of an axis of a mesh only.
+
+    Raises:
+      NameError: there is no such axis.
+    """
+    return when(lax.eq(lax.axis_index(core_axis_name), np.int32(0)))
+
+
+def core_barrier(sem: Ref, *, core_axis_name: str) -> None:
+    """Wait until all cores of an axis are here. That is so if there is one.
+
+    Args:
+      sem: a semaphore.
+      core_axis_name: the axis.
+
+    Raises:
+      NotImplementedError: there are several cores, of which each runs to its end before the next begins.
+    """
+    if lax.axis_size(core_axis_name) > 1:
+        raise NotImplementedError(
+            f"core_barrier of {sem.aval.short()}: the {lax.axis_size(core_axis_name)} cores of axis {core_axis_name!r} run"
+            " one after the other here, so none can wait for a later one; make two kernels, one before and one after"
+        )

@@ -1,0 +1,145 @@
+"""Matrix units of TPUs, interpreted: weights that are staged and loaded, accumulators, queues of results.
+
+The state of a unit is that of the kernel that is being read: a weight that was pushed is a value of the program.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections import defaultdict, deque
+from dataclasses import dataclass, field
+from typing import Any
+
+from bedrax import lax
+from bedrax.core import dtypes
+from bedrax.core.avals import aval_of
+from bedrax.core.tracing import current
+from bedrax.pallas.specs import ACC
+from bedrax.state import Ref
+from bedrax.state.operations import as_view
+
+
+@dataclass
+class _Unit:
+    staged: dict = field(default_factory=dict)  # staging register -> weights
+    loaded: Any = None
+    results: deque = field(default_factory=deque)
+
+
+_units: weakref.WeakKeyDictionary[Any, dict[int, _Unit]] = weakref.WeakKeyDictionary()
+
+
+def _unit(number: int) -> _Unit:
+    """A unit, as the program that is being read left it: each body of a loop or a condition has its own."""
+    return _units.setdefault(current.trace, defaultdict(_Unit))[number]
+
+
+def matmul_push_rhs(rhs: Any, staging_register: int, mxu_index: int, *, transpose: bool = False) -> None:
+    """Stage the right operand of matrix products.
+
+    Args:
+      rhs: an array of rank 2.
+      staging_register: where; it is free again when `matmul_acc_lhs` or `matmul_lhs_fifo` has loaded it.
+      mxu_index: the unit.
+      transpose: stage the transposed array.
+
+    Raises:
+      ValueError: the register is in use, or `rhs` is no matrix.
+    """
+    unit = _unit(mxu_index)
+    if aval_of(rhs).ndim != 2:
+        raise ValueError(f"matmul_push_rhs: a matrix is needed, got {aval_of(rhs).short()}")
+    if staging_register in unit.staged:
+        raise ValueError(f"matmul_push_rhs: register {staging_register} of unit {mxu_index} holds weights; load them before")
+    unit.staged[staging_register] = lax.transpose(rhs, (1, 0)) if transpose else rhs
+
+
+def _product(what: str, lhs: Any, mxu_index: int, load_staged_rhs: int | None, dtype: Any) -> Any:
+    unit = _unit(mxu_index)
+    if load_staged_rhs is not None:
+        if load_staged_rhs not in unit.staged:
+            raise ValueError(
+                f"{what}: register {load_staged_rhs} of unit {mxu_index} holds nothing; matmul_push_rhs stages weights, in"
+                " the same body of a loop or condition"
+            )
+        unit.loaded = unit.staged.pop(load_staged_rhs)
+    if unit.loaded is None:
+        raise ValueError(f"{what}: unit {mxu_index} has no weights; say which staged ones to load with load_staged_rhs")
+    rhs = unit.loaded
+    if aval_of(lhs).ndim != 2 or aval_of(lhs).shape[1] != aval_of(rhs).shape[0]:
+        raise ValueError(f"{what}: {aval_of(lhs).short()} and weights {aval_of(rhs).short()} have no product")
+    rhs = lax.convert_element_type(rhs, aval_of(lhs).dtype)
+    return lax.dot_general(lhs, rhs, (((1,), (0,)), ((), ())), preferred_element_type=dtype)
+
+
+def matmul_acc_lhs(acc: Ref, lhs: Any, load_staged_rhs: int | None = None) -> None:
+    """``acc += lhs @ weights``, in the unit of the accumulator.
+
+    Args:
+      acc: a reference to memory of `ACC`, or a view of one, of shape (m, n).
+      lhs: an array of shape (m, k).
+      load_staged_rhs: the register whose weights, of shape (k, n), to load first; None: those that were loaded last.
+
+    Raises:
+      ValueError: there are no weights, or shapes do not fit.
+      TypeError: `acc` is in other memory.
+    """
+    view, unit = _accumulator("matmul_acc_lhs", acc)
+    product = _product("matmul_acc_lhs", lhs, unit, load_staged_rhs, view.dtype)
+    if product.shape != view.shape:
+        raise ValueError(f"matmul_acc_lhs: the product has shape {product.shape}, the accumulator {view.shape}")
+    view[...] = lax.add(view[...], product)
+
+
+def matmul_pop(acc: Ref) -> Any:
+    """What an accumulator holds; it is 0 then.
+
+    Args:
+      acc: a reference to memory of `ACC`, or a view of one.
+    """
+    view, _ = _accumulator("matmul_pop", acc)
+    value = view[...]
+    view[...] = lax.full_like(value, 0)
+    return value
+
+
+def _accumulator(what: str, acc: Any) -> tuple[Any, int]:
+    view = as_view(acc)
+    if not isinstance(view.aval.memory_space, ACC):
+        raise TypeError(f"{what}: a reference to accumulators is needed, memory of ACC(unit), got {view.aval.short()}")
+    return view, view.aval.memory_space.mxu_id
+
+
+def matmul_lhs_fifo(lhs: Any, mxu_index: int, *, load_staged_rhs: int | None = None) -> None:
+    """Put ``lhs @ weights`` at the end of the queue of results of a unit.
+
+    Args:
+      lhs: an array of shape (m, k).
+      mxu_index: the unit.
+      load_staged_rhs: the register whose weights, of shape (k, n), to load first; None: those that were loaded last.
+
+    Raises:
+      ValueError: there are no weights, or shapes do not fit.
+    """
+    dtype = aval_of(lhs).dtype
+    wide = "float32" if dtypes.is_inexact(dtype) else "int32"
+    _unit(mxu_index).results.append(_product("matmul_lhs_fifo", lhs, mxu_index, load_staged_rhs, dtypes.as_dtype(wide)))
+
+
+def matmul_pop_fifo(shape: tuple[int, int], dtype: Any, mxu_index: int) -> Any:
+    """The first of the queue of results of a unit, which leaves it.
+
+    Args:
+      shape, dtype: of the result; it is converted.
+      mxu_index: the unit.
+
+    Raises:
+      ValueError: the queue is empty, or its first has another shape.
+    """
+    results = _unit(mxu_index).results
+    if not results or results[0].shape != tuple(shape):
+        raise ValueError(
+            f"matmul_pop_fifo: unit {mxu_index} has {f'a result of shape {results[0].shape}' if results else 'no result'},"
+            f" wanted is {tuple(shape)}; matmul_lhs_fifo makes results, in the same body of a loop or condition"
+        )
+    return lax.convert_element_type(results.popleft(), dtype)

@@ -1,0 +1,107 @@
+"""Whether kernels are interpreted, by the argument of a call or by what was set for all calls."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from bedrax.core.jitting import jit
+from bedrax.pallas.inside import memory_starts
+from bedrax.pallas.specs import InterpretGPUParams, InterpretParams
+
+_set: dict[str, InterpretParams | None] = {"tpu": None, "gpu": None}
+
+
+class _Forced(threading.local):
+    stack: tuple[InterpretParams, ...] = ()
+
+
+_forced = _Forced()
+
+
+@contextmanager
+def _force(params: InterpretParams | None) -> Iterator[None]:
+    saved = _forced.stack
+    _forced.stack = (*saved, params) if params is not None else saved
+    try:
+        yield
+    finally:
+        _forced.stack = saved
+
+
+def force_tpu_interpret_mode(params: InterpretParams | None = None) -> Any:
+    """Context in which every kernel that is called is interpreted, whatever its call says.
+
+    Args:
+      params: how; None: the defaults of `InterpretParams`.
+    """
+    return _force(InterpretParams() if params is None else params)
+
+
+def force_gpu_interpret_mode(params: InterpretGPUParams | None = None) -> Any:
+    """Context in which every kernel that is called is interpreted, whatever its call says.
+
+    Args:
+      params: how; None: the defaults of `InterpretGPUParams`.
+    """
+    return _force(InterpretGPUParams() if params is None else params)
+
+
+_DEFAULTS: Any = object()
+
+
+def set_tpu_interpret_mode(params: InterpretParams | None = _DEFAULTS) -> None:
+    """Let every kernel be interpreted from now on, or only where calls say so (None).
+
+    Args:
+      params: how; by default the defaults of `InterpretParams`.
+    """
+    _set["tpu"] = InterpretParams() if params is _DEFAULTS else params
+
+
+def set_gpu_interpret_mode(params: InterpretGPUParams | None = _DEFAULTS) -> None:
+    """Let every kernel be interpreted from now on, or only where calls say so (None).
+
+    Args:
+      params: how; by default the defaults of `InterpretGPUParams`.
+    """
+    _set["gpu"] = InterpretGPUParams() if params is _DEFAULTS else params
+
+
+def reset_tpu_interpret_mode_state() -> None:
+    """Forget what interpreted kernels left behind if one raised: nothing, here every call has its own memory."""
+
+
+def mode(interpret: Any) -> Any:
+    """How a kernel is interpreted: what is forced, what the call says, or what was set; false: not at all."""
+    return (_forced.stack[-1] if _forced.stack else None) or interpret or _set["tpu"] or _set["gpu"]
+
+
+def interpreted(what: str, run: Callable[..., Any], interpret: Any) -> Callable[..., Any]:
+    """The function that runs an interpreted kernel, as one program.
+
+    Raises:
+      NotImplementedError: when it is called, if nothing says that kernels are interpreted.
+    """
+
+    @functools.cache
+    def program(zeros: bool) -> Callable[..., Any]:
+        def kernel(*args):
+            with memory_starts(zeros):
+                return run(*args)
+
+        return jit(kernel)
+
+    def call(*args: Any) -> Any:
+        how = mode(interpret)
+        if not how:
+            raise NotImplementedError(
+                f"{what}: kernels are not compiled here, on any platform; pass interpret=True to run it as a loop of array"
+                " operations"
+            )
+        return program(getattr(how, "uninitialized_memory", "nan") == "zero")(*args)
+
+    return call

@@ -1,0 +1,655 @@
+"""Kernels for GPUs with plain loads and stores, copies, barriers and matrix products (`jax.experimental.pallas.mosaic_gpu`).
+
+Blocks of the grid, blocks of a cluster and threads follow one another, each to its end. So a barrier that another
+thread would have to reach first is an error. Layouts of registers and memory carry no values and are left out.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+import itertools
+import math
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from bedrax import lax, pytree
+from bedrax import numpy as jnp
+from bedrax.core.avals import ShapedArray
+from bedrax.pallas import copies, masked
+from bedrax.pallas.calls import Blocks, scratch_memory
+from bedrax.pallas.cores import on_cores
+from bedrax.pallas.inside import allocate, assert_while_running, in_grid, named, position, when
+from bedrax.pallas.modes import force_gpu_interpret_mode, interpreted, set_gpu_interpret_mode
+from bedrax.pallas.specs import BlockSpec as _BlockSpec
+from bedrax.pallas.specs import CompilerParams as _CompilerParams
+from bedrax.pallas.specs import InterpretGPUParams, MemoryRef, SemaphoreType
+from bedrax.state import Ref, freeze, new_ref
+from bedrax.state.operations import as_view
+
+__all__ = [
+    "ACC", "Barrier", "BlockSpec", "CompilerParams", "GMEM", "InterpretGPUParams", "Layout", "LoweringSemantics",
+    "MemorySpace", "Mesh", "NDLoopInfo", "OOBFillMode", "SMEM", "SemaphoreType", "TraceScope", "WGMMAAccumulatorRef",
+    "atomic_add", "atomic_and", "atomic_max", "atomic_min", "atomic_or", "atomic_xor", "barrier_arrive",
+    "barrier_arrive_and_wait", "barrier_test", "barrier_wait", "broadcasted_iota", "commit_smem",
+    "commit_smem_to_gmem_group", "copy_gmem_to_smem", "copy_smem_to_gmem", "emit_pipeline", "find_swizzle",
+    "force_gpu_interpret_mode", "kernel", "layout_cast", "load", "max", "min", "mma", "nd_loop", "planar_snake", "prod",
+    "semaphore_signal", "semaphore_wait", "set_gpu_interpret_mode", "set_max_registers", "store", "sum",
+    "wait_gmem_to_smem", "wait_smem_to_gmem", "wgmma", "wgmma_accumulator_load", "wgmma_wait",
+]  # fmt: skip
+
+
+class MemorySpace(enum.Enum):
+    """Memories of a GPU. A member called with a shape and a dtype is memory for such an array."""
+
+    GMEM = "gmem"
+    SMEM = "smem"
+    REGS = "regs"
+
+    def __call__(self, shape: Sequence[int], dtype: Any, *, transforms: Sequence[Any] = ()) -> MemoryRef:
+        """Memory of this kind for an array; `transforms` are ways to lay it out, and none is left here."""
+        if transforms:
+            raise NotImplementedError(f"{self.name}: memory has one layout here, leave transforms={transforms} out")
+        return MemoryRef(ShapedArray(tuple(shape), dtype), self)
+
+
+GMEM, SMEM = MemorySpace.GMEM, MemorySpace.SMEM
+
+
+class OOBFillMode(enum.IntEnum):
+    """What a copy reads outside of an array."""
+
+    UNDEFINED = 0
+    PROMISE_IN_BOUNDS = 1
+    ZEROS = 2
+
+
+class LoweringSemantics(enum.Enum):
+    """Whether a compiler sees a kernel as a program of each lane or of groups of warps."""
+
+    Lane = 1
+    Warpgroup = 2
+
+
+class TraceScope(enum.Enum):
+    """Which threads a profile has."""
+
+    WARP = "warp"
+    WARPGROUP = "warpgroup"
+
+
+class Layout(enum.Enum):
+    """How the elements of an array lie in registers. They have no place here, so a layout changes nothing."""
+
+    MMA_ACC, MMA_LHS, MMA_RHS, SMEM_GMEM_COPY, TCGEN05, TCGEN05_M64_COLLECTIVE = range(6)
+    TCGEN05_M64_COLLECTIVE_NATIVE, TCGEN05_TMEM_NATIVE, TCGEN05_TRANSPOSED, TILED, TMA_INDICES, TMA_INDICES_4 = range(6, 12)
+    WGMMA, WGMMA_8BIT, WGMMA_TRANSPOSED, WGMMA_UPCAST_2X, WGMMA_UPCAST_4X, WG_SPLAT, WG_STRIDED = range(12, 19)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompilerParams(_CompilerParams):
+    """Options for the compiler of kernels for GPUs. They are carried along: the compiler does not run here."""
+
+    approx_math: bool = False
+    dimension_semantics: Sequence[Any] | None = None
+    max_concurrent_steps: int = 1
+    unsafe_no_auto_barriers: bool = False
+    reduction_scratch_bytes: int = 2048
+    profile_space: int = 0
+    profile_dir: str = ""
+    profile_trace_scope: TraceScope = TraceScope.WARPGROUP
+    profile_bounds_check: bool = False
+    lowering_semantics: LoweringSemantics = LoweringSemantics.Warpgroup
+    skip_device_barrier: bool = False
+    is_multi_process: bool = False
+
+
+@dataclass
+class BlockSpec(_BlockSpec):
+    """Which part of an array one run sees; `block_shape`, `index_map`, `memory_space` are those of `pl.BlockSpec`.
+
+    Attributes:
+      transforms, collective_axes: none; others raise NotImplementedError, as memory has one layout and blocks follow one
+        another.
+      delay_release: how many steps a block is kept after its own.
+      oob_fill_mode: what is read outside of the array.
+    """
+
+    transforms: Sequence[Any] = ()
+    delay_release: int = 0
+    collective_axes: tuple[Hashable, ...] | None = None
+    oob_fill_mode: OOBFillMode = OOBFillMode.ZEROS
+
+    def __post_init__(self):
+        if self.transforms or self.collective_axes:
+            raise NotImplementedError(
+                "BlockSpec: memory has one layout here, and blocks of a cluster follow one another; leave transforms and"
+                f" collective_axes out, got {self.transforms} and {self.collective_axes}"
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Barrier:
+    """Memory for barriers: each lets waiting threads through after a number of arrivals.
+
+    Attributes:
+      num_arrivals: how many copies and threads arrive before a wait ends.
+      num_barriers: the shape of an array of barriers; () for one.
+      orders_tensor_core: about units that compute beside threads; there are none here.
+    """
+
+    num_arrivals: int = 1
+    num_barriers: int | Sequence[int] = ()
+    orders_tensor_core: bool = False
+
+    dtype = property(lambda self: np.dtype(np.int32))
+    memory_space = property(lambda self: self)
+    starts_as_zero = True
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the array of barriers."""
+        return (self.num_barriers,) if isinstance(self.num_barriers, int) else tuple(self.num_barriers)
+
+    @property
+    def inner_aval(self) -> ShapedArray:
+        """The type of the array of barriers: how many have arrived."""
+        return ShapedArray(self.shape, self.dtype)
+
+
+@dataclass(frozen=True)
+class WGMMAAccumulatorRef:
+    """Memory for the sums of matrix products; it starts as 0, or as the array that `init` is called with.
+
+    Attributes:
+      shape: of the product.
+      dtype: of the sums.
+    """
+
+    shape: tuple[int, int]
+    dtype: Any = np.float32
+    first: Any = field(default=None, repr=False, compare=False)
+
+    memory_space = MemorySpace.REGS
+    starts_as_zero = True
+    inner_aval = property(lambda self: ShapedArray(tuple(self.shape), np.dtype(self.dtype)))
+
+    @classmethod
+    def init(cls, array: Any) -> WGMMAAccumulatorRef:
+        """Memory like an array, that starts as it."""
+        return cls(tuple(array.shape), array.dtype, array)
+
+
+ACC = WGMMAAccumulatorRef
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mesh:
+    """Axes of a grid, of clusters of its blocks, and of threads.
+
+    Attributes:
+      grid, grid_names: sizes and names.
+      cluster, cluster_names: sizes and names.
+      num_threads, thread_name: size and name of the axis of threads, or None.
+      kernel_name: for messages.
+    """
+
+    grid: Sequence[int] = ()
+    grid_names: Sequence[str] = ()
+    cluster: Sequence[int] = ()
+    cluster_names: Sequence[str] = ()
+    num_threads: int | None = None
+    thread_name: str | None = None
+    kernel_name: str | None = None
+
+    def __post_init__(self):
+        if len(self.grid) != len(self.grid_names) or len(self.cluster) != len(self.cluster_names):
+            raise ValueError(f"Mesh: there is a name per axis of grid and cluster, got {self}")
+        if (self.num_threads is None) != (self.thread_name is None):
+            raise ValueError(f"Mesh: num_threads and thread_name come together, got {self}")
+
+    @property
+    def blocks(self) -> dict[Hashable, int]:
+        """The axes of blocks: those of the grid, and of clusters."""
+        return dict(zip((*self.grid_names, *self.cluster_names), (*self.grid, *self.cluster), strict=True))
+
+    @property
+    def shape(self) -> dict[Hashable, int]:
+        """All axes: name -> size."""
+        return {**self.blocks, **({self.thread_name: self.num_threads} if self.thread_name is not None else {})}  # type: ignore[dict-item]
+
+
+def kernel(
+    body: Callable[..., None] | None = None, out_shape: Any = None, *, out_type: Any = (), scratch_types: Any = (),
+    scratch_shapes: Any = None, compiler_params: Any = None, cost_estimate: Any = None, grid: tuple[int, ...] = (),
+    grid_names: tuple[str, ...] = (), cluster: tuple[int, ...] = (), cluster_names: tuple[str, ...] = (),
+    num_threads: int | None = None, thread_name: str | None = None, interpret: Any = None, debug: bool = False,
+    kernel_name: str | None = None,
+) -> Any:  # fmt: skip
+    """A function that runs a kernel for GPUs at every place of a grid, one after the other.
+
+    Args:
+      body: gets a reference to each argument, then to each result, then the scratch memory. `jax.lax.axis_index` of the
+        names of axes says where it runs. None: the result is a decorator.
+      out_type: a tree of what has a shape and a dtype; the results have its structure. `out_shape` is its old name.
+      scratch_types: memory of each block, which its threads share: a sequence, or a dictionary of keyword arguments.
+        `scratch_shapes` is its old name.
+      grid, grid_names, cluster, cluster_names, num_threads, thread_name, kernel_name: as of `Mesh`.
+      interpret: true, or `InterpretGPUParams`. Kernels are not compiled here.
+      debug: print the types of arguments when it is called.
+      compiler_params, cost_estimate: for a compiler, which does not run.
+
+    Raises:
+      NotImplementedError: when it is called and nothing says that kernels are interpreted.
+      ValueError: axes without names.
+    """
+    out_type = out_type if out_shape is None else out_shape
+    scratch_types = scratch_types if scratch_shapes is None else scratch_shapes
+    if body is None:
+        return functools.partial(
+            kernel, out_type=out_type, scratch_types=scratch_types, compiler_params=compiler_params,
+            cost_estimate=cost_estimate, grid=grid, grid_names=grid_names, cluster=cluster, cluster_names=cluster_names,
+            num_threads=num_threads, thread_name=thread_name, interpret=interpret, debug=debug, kernel_name=kernel_name,
+        )  # fmt: skip
+    mesh = Mesh(
+        grid=grid, grid_names=grid_names, cluster=cluster, cluster_names=cluster_names, num_threads=num_threads,
+        thread_name=thread_name, kernel_name=kernel_name or named(body),
+    )  # fmt: skip
+    threads = {} if thread_name is None else {thread_name: num_threads}
+    is_ref = lambda x: isinstance(x, Ref)
+
+    def run(*args):
+        as_ref = lambda x: x if is_ref(x) else new_ref(lax.asarray(x), memory_space=GMEM)
+        refs, made = pytree.tree_map(as_ref, args, is_leaf=is_ref), allocate(out_type)
+        if debug:
+            types = pytree.tree_map(lambda ref: ref.aval.short(), (refs, made), is_leaf=is_ref)
+            print(f"kernel {mesh.kernel_name}: axes {mesh.shape}, arguments and results {types}")
+        outs = made if isinstance(out_type, (tuple, list)) else (made,)
+
+        def block():
+            scratch, by_name = scratch_memory(scratch_types)
+            on_cores(threads, lambda: body(*refs, *outs, *scratch, **by_name))  # type: ignore[arg-type]
+
+        on_cores(mesh.blocks, block)
+        return pytree.tree_map(freeze, made, is_leaf=is_ref)
+
+    return interpreted(f"kernel {mesh.kernel_name}", run, interpret)
+
+
+# ---- loads, stores, arithmetic
+
+
+def load(src: Ref, idx: Any = None, *, layout: Any = None, optimized: bool = True) -> Any:
+    """``src[idx]``, of a reference or a view of one.
+
+    Args:
+      idx: a NumPy-style index; None: all.
+      layout, optimized: for a compiler; no use here.
+    """
+    return as_view(src)[... if idx is None else idx]
+
+
+def store(dst: Ref, value: Any, *, optimized: bool = True) -> None:
+    """``dst[...] = value``, of a reference or a view of one; `value` is broadcast and converted."""
+    masked.store(dst, value)
+
+
+def _atomic(name: str, doc: str) -> Callable[..., None]:
+    change = getattr(masked, name)
+
+    def operation(ref: Ref, val: Any, *, optimized: bool = True) -> None:
+        change(ref, None, val)
+
+    operation.__name__ = operation.__qualname__ = name
+    operation.__doc__ = f"``ref[...] = {doc}``, of a reference or a view of one; `val` is broadcast and converted."
+    return operation
+
+
+atomic_add, atomic_max = _atomic("atomic_add", "ref[...] + val"), _atomic("atomic_max", "maximum(ref[...], val)")
+atomic_min, atomic_and = _atomic("atomic_min", "minimum(ref[...], val)"), _atomic("atomic_and", "ref[...] & val")
+atomic_or, atomic_xor = _atomic("atomic_or", "ref[...] | val"), _atomic("atomic_xor", "ref[...] ^ val")
+
+
+def _reduction(name: str, doc: str) -> Callable[..., Any]:
+    reduce = getattr(jnp, name)
+
+    def operation(x: Any, axis: Any = None, keepdims: bool = False, *, accumulator_ilp: int | None = None) -> Any:
+        return reduce(x, axis=axis, keepdims=keepdims)
+
+    operation.__name__ = operation.__qualname__ = name
+    operation.__doc__ = f"""{doc} over axes of an array.
+
+    Args:
+      x: an array.
+      axis: an int, a sequence of ints, or None for all.
+      keepdims: keep these axes, with length 1.
+      accumulator_ilp: how many partial results a GPU would keep; no use here.
+    """
+    return operation
+
+
+sum, max = _reduction("sum", "The sum"), _reduction("max", "The largest element")
+min, prod = _reduction("min", "The least element"), _reduction("prod", "The product")
+
+
+def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int, *, layout: Any = None) -> Any:
+    """An array of a shape whose elements are their positions along an axis; `layout` has no use here."""
+    return lax.broadcasted_iota(dtype, tuple(shape), dimension)
+
+
+def layout_cast(x: Any, new_layout: Any) -> Any:
+    """`x`, whose elements would lie otherwise in registers: they have no place here."""
+    return x
+
+
+def mma(acc: Any, a: Any, b: Any, /) -> Any:
+    """``acc + a @ b``, of matrices; the product has the dtype of `acc`."""
+    return lax.add(acc, lax.dot_general(a, b, (((1,), (0,)), ((), ())), preferred_element_type=acc.dtype))
+
+
+def _held(x: Any) -> Any:
+    return as_view(x)[...] if isinstance(x, Ref) else x
+
+
+def wgmma(acc: Ref, a: Any, b: Any) -> None:
+    """``acc[...] += a @ b``.
+
+    Args:
+      acc: a reference to memory of `WGMMAAccumulatorRef`.
+      a, b: references to matrices, or views; `a` may be an array.
+    """
+    view = as_view(acc)
+    view[...] = mma(view[...], _held(a), _held(b))
+
+
+def wgmma_wait(n: int) -> None:
+    """Wait until at most `n` matrix products are not done: all are done when they are called."""
+    _count("wgmma_wait", n)
+
+
+def wgmma_accumulator_load(acc: Ref, *, wait_n: int | None = 0) -> Any:
+    """What an accumulator holds, after `wgmma_wait` of `wait_n` if it is not None."""
+    if wait_n is not None:
+        wgmma_wait(wait_n)
+    return as_view(acc)[...]
+
+
+# ---- copies and barriers
+
+
+def _count(what: str, n: int) -> None:
+    if n < 0:
+        raise ValueError(f"{what}: a number that is not negative is needed, got {n}")
+
+
+def _if(predicate: Any, run: Callable[[], None]) -> None:
+    when(True if predicate is None else predicate)(run)
+
+
+def copy_gmem_to_smem(
+    src: Ref, dst: Ref, barrier: Ref | None = None, *, collective_axes: Any = None, leader_tracked: Any = None,
+    oob_mode: OOBFillMode | None = None, predicate: Any = None,
+) -> None:  # fmt: skip
+    """Copy, and arrive at a barrier.
+
+    Args:
+      src, dst: references of one shape and dtype, or views.
+      barrier: a reference to a barrier, or None: `wait_gmem_to_smem` waits then.
+      predicate: None, or a boolean: whether to do it.
+      oob_mode: None or `OOBFillMode.PROMISE_IN_BOUNDS`; others raise NotImplementedError.
+      collective_axes, leader_tracked: None; others raise NotImplementedError, as blocks follow one another.
+    """
+    if collective_axes is not None or leader_tracked is not None or oob_mode not in (None, OOBFillMode.PROMISE_IN_BOUNDS):
+        raise NotImplementedError(
+            "copy_gmem_to_smem: blocks follow one another and copies are inside of arrays here; leave collective_axes,"
+            " leader_tracked and oob_mode out"
+        )
+
+    def run():
+        copies.sync_copy(src, dst)
+        if barrier is not None:
+            barrier_arrive(barrier)
+
+    _if(predicate, run)
+
+
+def copy_smem_to_gmem(
+    src: Ref, dst: Ref, predicate: Any = None, *, commit_group: bool = True, reduction_op: Any = None
+) -> None:
+    """Copy to the arrays that a kernel is called with.
+
+    Args:
+      src, dst: references of one shape and dtype, or views.
+      predicate: None, or a boolean: whether to do it.
+      commit_group: whether `wait_smem_to_gmem` waits for it; it is done in any case.
+      reduction_op: None, ``"add"``, ``"min"``, ``"max"``, ``"and"``, ``"or"`` or ``"xor"``: how it joins what is there.
+    """
+    how = getattr(reduction_op, "name", reduction_op)
+    joins = {"add": atomic_add, "min": atomic_min, "max": atomic_max, "and": atomic_and, "or": atomic_or, "xor": atomic_xor}
+    if how is not None and str(how).lower() not in joins:
+        raise NotImplementedError(f"copy_smem_to_gmem: reduction_op is one of {', '.join(joins)}, got {reduction_op}")
+    write = copies.sync_copy if how is None else lambda s, d: joins[str(how).lower()](d, as_view(s)[...])
+    _if(predicate, lambda: write(src, dst))
+
+
+def commit_smem() -> None:
+    """Let copies see what was stored to shared memory: they do."""
+
+
+def commit_smem_to_gmem_group() -> None:
+    """Let `wait_smem_to_gmem` wait for the copies until here: they are done."""
+
+
+def wait_smem_to_gmem(n: int, wait_read_only: bool = False) -> None:
+    """Wait until at most `n` groups of copies are not done, or have not read: all are done when they are called."""
+    _count("wait_smem_to_gmem", n)
+
+
+def wait_gmem_to_smem(n: int) -> None:
+    """Wait until at most `n` copies without a barrier are not done: all are done when they are called."""
+    _count("wait_gmem_to_smem", n)
+
+
+def _arrivals(what: str, barrier: Ref) -> tuple[Any, np.int32]:
+    view = as_view(barrier)
+    if not isinstance(view.aval.memory_space, Barrier) or view.shape:
+        raise TypeError(f"{what}: a reference to a barrier is needed (memory of Barrier), got {view.aval.short()}")
+    return view, np.int32(view.aval.memory_space.num_arrivals)
+
+
+def barrier_arrive(barrier: Ref, *, predicate: Any = None) -> None:
+    """Arrive at a barrier, if `predicate`, a boolean or None, says so."""
+    view, _ = _arrivals("barrier_arrive", barrier)
+    _if(predicate, lambda: view.set(lax.add(view[...], np.int32(1))))
+
+
+def barrier_test(barrier: Ref) -> Any:
+    """Whether as many have arrived as a wait needs, a boolean scalar."""
+    view, needed = _arrivals("barrier_test", barrier)
+    return lax.ge(view[...], needed)
+
+
+def barrier_wait(barrier: Ref) -> None:
+    """Wait until enough have arrived; the next wait needs as many again.
+
+    Raises:
+      jax.errors.JaxRuntimeError: not enough have: who is missing comes later, as threads follow one another.
+    """
+    view, needed = _arrivals("barrier_wait", barrier)
+    assert_while_running(
+        "barrier_wait: fewer have arrived than the barrier needs, and nothing else runs that could arrive: blocks and"
+        " threads of interpreted kernels follow one another",
+        lax.ge(view[...], needed),
+    )
+    view[...] = lax.sub(view[...], needed)
+
+
+def barrier_arrive_and_wait(barrier: Ref) -> None:
+    """`barrier_arrive`, then `barrier_wait`."""
+    barrier_arrive(barrier)
+    barrier_wait(barrier)
+
+
+def semaphore_signal(semaphore: Ref, inc: Any = 1, *, device_id: Any = None, memory_scope: str = "sys") -> None:
+    """Add `inc`, an integer, to a semaphore; a `device_id` raises NotImplementedError, as kernels run on one device."""
+    _scope("semaphore_signal", memory_scope)
+    copies.semaphore_signal(semaphore, inc, device_id=device_id)
+
+
+def semaphore_wait(semaphore: Ref, value: Any = 1, *, decrement: bool = True, memory_scope: str = "sys") -> None:
+    """`pl.semaphore_wait`; `memory_scope` is ``"sys"`` or ``"gpu"``, and there is one memory."""
+    _scope("semaphore_wait", memory_scope)
+    copies.semaphore_wait(semaphore, value, decrement=decrement)
+
+
+def _scope(what: str, scope: str) -> None:
+    if scope not in ("sys", "gpu"):
+        raise ValueError(f"{what}: memory_scope is 'sys' or 'gpu', got {scope!r}")
+
+
+def set_max_registers(n: int, *, action: str) -> None:
+    """Say how many registers threads may use from here on: there are none.
+
+    Args:
+      n: a multiple of 8.
+      action: ``"increase"`` or ``"decrease"``.
+    """
+    if action not in ("increase", "decrease") or n % 8:
+        raise ValueError(f"set_max_registers: a multiple of 8, and 'increase' or 'decrease', got {n} and {action!r}")
+
+
+# ---- loops
+
+
+@dataclass(frozen=True)
+class NDLoopInfo:
+    """Where a loop is.
+
+    Attributes:
+      index: the position along each axis of its grid.
+      local_index: the number of the step, counted from 0.
+      num_local_steps: how many steps this index of the axes has.
+    """
+
+    index: tuple[Any, ...]
+    local_index: Any
+    num_local_steps: Any
+
+
+def nd_loop(
+    grid: Sequence[Any], *, collective_axes: Any, tiling: Sequence[int] | None = None, init_carry: Any = None
+) -> Callable[[Callable[..., Any]], Any]:
+    """Decorator that runs a function over a grid, of which each index of named axes does a part, in turns.
+
+    Args:
+      grid: sizes.
+      collective_axes: a name of an axis, or a tuple of names; index `k` of `n` does the steps ``k, k + n, ...``.
+      tiling: None; others raise NotImplementedError.
+      init_carry: None for a body ``info -> None``; else the body is ``(info, carry=...) -> carry``.
+
+    Returns:
+      A decorator whose result is the last carry.
+    """
+    if tiling is not None:
+        raise NotImplementedError("nd_loop: steps follow the order of the grid here; leave tiling out")
+    sizes, count, first = tuple(grid), lax.axis_size(collective_axes), lax.axis_index(collective_axes)
+    total = functools.reduce(lambda a, b: a * b, sizes, 1)
+    steps = lax.div(lax.convert_element_type(total + count - 1, np.int32) - first, np.int32(count))
+
+    def run(body: Callable[..., Any]) -> Any:
+        def one(k, carry):
+            k = lax.convert_element_type(k, np.int32)
+            info = NDLoopInfo(tuple(position(first + k * np.int32(count), sizes)), k, steps)
+            return body(info) if init_carry is None else body(info, carry=carry)
+
+        return lax.fori_loop(0, steps, one, init_carry)
+
+    return run
+
+
+def planar_snake(lin_idx: Any, shape: tuple[Any, Any], minor_dim: int, tile_width: int) -> tuple[Any, Any]:
+    """The position in a matrix of step number `lin_idx` of a walk that turns at the ends of tiles.
+
+    The minor axis is cut into tiles of `tile_width`. In a tile the walk goes along the minor axis first, then one step
+    along the major axis, which every other tile passes backwards. A last tile may be narrower.
+
+    Args:
+      lin_idx: an integer.
+      shape: two sizes.
+      minor_dim: 0 or 1.
+      tile_width: positive.
+
+    Returns:
+      (row, column).
+    """
+    if minor_dim not in (0, 1):
+        raise ValueError(f"planar_snake: minor_dim is 0 or 1, got {minor_dim}")
+    major = shape[1 - minor_dim]
+    per_tile = tile_width * major
+    full = shape[minor_dim] // tile_width
+    whole = lin_idx < full * per_tile
+    tile = jnp.where(whole, lin_idx // per_tile, full)
+    width = jnp.where(whole, tile_width, jnp.maximum(shape[minor_dim] - full * tile_width, 1))
+    rest = lin_idx - tile * per_tile
+    along, across = rest // width, rest % width
+    along = jnp.where(tile % 2 == 0, along, major - 1 - along)
+    minor = tile * tile_width + across
+    return (minor, along) if minor_dim == 0 else (along, minor)
+
+
+def find_swizzle(minor_dim_bits: int, what: str = "") -> int:
+    """The largest of 128, 64, 32 and 16 bytes of which rows of this many bits are a whole number.
+
+    Raises:
+      ValueError: there is none; the message has `what`.
+    """
+    for swizzle in (128, 64, 32, 16):
+        if minor_dim_bits % (8 * swizzle) == 0:
+            return swizzle
+    raise ValueError(f"find_swizzle: rows of {minor_dim_bits} bits{f' of {what}' if what else ''} are no multiple of 16 bytes")
+
+
+def emit_pipeline(
+    body: Callable[..., Any], *, grid: tuple[Any, ...], in_specs: Sequence[_BlockSpec] = (),
+    out_specs: Sequence[_BlockSpec] = (), max_concurrent_steps: int = 1, init_carry: Any = None,
+) -> Callable[..., Any]:  # fmt: skip
+    """A function that runs a body at every place of a grid, on blocks of references.
+
+    Args:
+      body: gets the position, a tuple, then a reference to a block of each argument and each result, then the carry if
+        there is one, which it returns.
+      grid: sizes; the steps follow one another, the last axis fastest.
+      in_specs, out_specs: a `BlockSpec` for each argument and result.
+      max_concurrent_steps: for a device, how many steps overlap; positive.
+      init_carry: None or the first carry.
+
+    Returns:
+      A function of the references, which returns the last carry.
+    """
+    if max_concurrent_steps < 1:
+        raise ValueError(f"emit_pipeline: max_concurrent_steps is positive, got {max_concurrent_steps}")
+    specs, count, sizes = [*in_specs, *out_specs], len(in_specs), tuple(grid)
+
+    def run(*refs: Ref) -> Any:
+        if len(refs) != len(specs):
+            raise ValueError(f"a pipeline of {len(specs)} specs is called with as many references, got {len(refs)}")
+        views = [as_view(ref) for ref in refs]
+        blocks = [Blocks.of(s, v.shape) for s, v in zip(specs, views, strict=True)]
+
+        def one(n, carry):
+            ids = position(n, sizes)
+            with in_grid(ids, sizes):
+                places = [b.start(ids, ()) for b in blocks]
+                parts = [new_ref(b.take(b.pad(v[...]), p)) for b, v, p in zip(blocks, views, places, strict=True)]
+                carry = body(tuple(ids), *parts, *(() if init_carry is None else (carry,)))
+                written = itertools.islice(zip(blocks, views, places, parts, strict=True), count, None)
+                for b, v, p, part in written:
+                    v[...] = b.unpad(b.put(b.pad(v[...]), p, part[...]))
+            return carry if init_carry is not None else None
+
+        return lax.fori_loop(0, math.prod(sizes), one, init_carry)
+
+    return run

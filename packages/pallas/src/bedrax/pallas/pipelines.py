@@ -1,0 +1,390 @@
+"""Pipelines inside of kernels: a loop over a grid, whose body sees blocks of larger references."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from bedrax import lax, pytree
+from bedrax.core.avals import aval_of
+from bedrax.pallas.calls import Blocks, specs_of
+from bedrax.pallas.inside import grid_around, in_grid, position
+from bedrax.pallas.specs import BlockSpec, Buffered, GridDimensionSemantics
+from bedrax.state import Ref, new_ref
+from bedrax.state.operations import as_view
+
+
+@dataclass(frozen=True)
+class PipelineStep:
+    """Where in its grid a pipeline is.
+
+    Attributes:
+      index: the position along each axis, int32 scalars.
+      local_index: the number of the step, counted by each core on its own.
+    """
+
+    index: tuple[Any, ...]
+    local_index: Any
+
+
+class BufferType(enum.Enum):
+    """What a pipeline does with a block: read it, write it, both, or nothing."""
+
+    INPUT = 1
+    OUTPUT = 2
+    INPUT_OUTPUT = 3
+    MANUAL = 4
+
+
+@dataclass(frozen=True)
+class BufferedRef:
+    """The buffers of a pipeline for the blocks of one reference: an entry of `allocations`.
+
+    An interpreted pipeline copies each block when its step comes; the blocks of the first `prefetched_count` steps are
+    those of `window_ref`. `BufferedRef.input`, `output`, `input_output` and `create` make one.
+
+    Attributes:
+      spec: a `BlockSpec`.
+      buffer_type: a `BufferType`.
+      in_buffer_count, out_buffer_count: how many buffers a device has for reading and for writing.
+      window_ref: None, or a reference to the blocks that are there already, stacked.
+      prefetched_count: how many there are.
+    """
+
+    spec: BlockSpec
+    buffer_type: BufferType
+    in_buffer_count: int = 0
+    out_buffer_count: int = 0
+    window_ref: Any = None
+    prefetched_count: int = 0
+
+    is_allocated = True  # as memory, it stands for itself
+
+    @classmethod
+    def create(
+        cls, spec: BlockSpec, dtype_or_type: Any, buffer_type: BufferType, buffer_count: int | tuple[int, int],
+        *, prefetched_count: int = 0,
+    ) -> BufferedRef:  # fmt: skip
+        """Buffers of a type.
+
+        Args:
+          spec: a `BlockSpec`.
+          dtype_or_type: of the array: a dtype, or what has one; the block of an interpreted pipeline has that of its array.
+          buffer_type: a `BufferType`.
+          buffer_count: how many; a pair is (for reading, for writing).
+          prefetched_count: how many blocks of `window_ref` are there before the pipeline begins.
+
+        Raises:
+          ValueError: a count is out of range.
+        """
+        if dtype_or_type is None:
+            raise ValueError("BufferedRef: a dtype, or what has one, is needed as dtype_or_type, got None")
+        Buffered(buffer_count, prefetched_count=prefetched_count)  # checks them
+        reads, writes = buffer_count if isinstance(buffer_count, tuple) else (buffer_count, 1)
+        if buffer_type is BufferType.OUTPUT:
+            reads, writes = 0, reads
+        elif buffer_type is not BufferType.INPUT_OUTPUT:
+            writes = 0
+        return cls(spec, buffer_type, reads, writes, None, prefetched_count)
+
+    @classmethod
+    def input(cls, spec: BlockSpec, dtype_or_type: Any, buffer_count: int = 2, **options: Any) -> BufferedRef:
+        """Buffers for reading; the arguments are those of `create`."""
+        return cls.create(spec, dtype_or_type, BufferType.INPUT, buffer_count, **options)
+
+    @classmethod
+    def output(cls, spec: BlockSpec, dtype_or_type: Any, buffer_count: int = 2, **options: Any) -> BufferedRef:
+        """Buffers for writing; the arguments are those of `create`."""
+        return cls.create(spec, dtype_or_type, BufferType.OUTPUT, buffer_count, **options)
+
+    @classmethod
+    def input_output(
+        cls, spec: BlockSpec, dtype_or_type: Any, buffer_count: int | tuple[int, int] = (2, 1), **options: Any
+    ) -> BufferedRef:
+        """Buffers for reading and writing; the arguments are those of `create`."""
+        return cls.create(spec, dtype_or_type, BufferType.INPUT_OUTPUT, buffer_count, **options)
+
+    @property
+    def buffer_count(self) -> int:
+        """How many buffers there are; one serves for reading and writing."""
+        both = self.in_buffer_count and self.out_buffer_count
+        return self.in_buffer_count + self.out_buffer_count - bool(both)
+
+    is_input = property(lambda self: self.buffer_type in (BufferType.INPUT, BufferType.INPUT_OUTPUT))
+    is_output = property(lambda self: self.buffer_type in (BufferType.OUTPUT, BufferType.INPUT_OUTPUT))
+    is_input_output = property(lambda self: self.buffer_type is BufferType.INPUT_OUTPUT)
+
+    def with_spec(self, spec: BlockSpec) -> BufferedRef:
+        """Buffers like these for another `BlockSpec`."""
+        return replace(self, spec=spec)
+
+    def with_window_ref(self, window_ref: Any) -> BufferedRef:
+        """Buffers like these, with the blocks that are there already: a reference, or None."""
+        return replace(self, window_ref=window_ref)
+
+
+def _steps(
+    grid: Sequence[Any], core_axis: Any, core_axis_name: Any, semantics: Sequence[Any] | None
+) -> tuple[tuple, list]:
+    """What this core does of a grid: its sizes, and where it begins along each axis."""
+    sizes, begin = list(grid), [np.int32(0)] * len(grid)
+    if semantics is not None and len(semantics) != len(grid):
+        raise ValueError(f"emit_pipeline: dimension_semantics has an entry per axis of the grid {grid}, got {semantics}")
+    if core_axis is not None and core_axis_name is not None:
+        raise ValueError("emit_pipeline: give core_axis, axes of the grid around, or core_axis_name, not both")
+    if core_axis is None and core_axis_name is None:
+        return tuple(sizes), begin
+    if core_axis_name is not None:
+        count, number = lax.axis_size(core_axis_name), lax.axis_index(core_axis_name)
+    else:
+        axes = core_axis if isinstance(core_axis, tuple) else (core_axis,)
+        ids, around = grid_around("emit_pipeline: core_axis")
+        count, number = 1, np.int32(0)
+        for axis in axes:
+            count, number = count * around[axis], number * around[axis] + ids[axis]
+    parallel = [
+        i for i, s in enumerate(semantics or ()) if (s if isinstance(s, str) else s.value) != GridDimensionSemantics.ARBITRARY.value
+    ]  # fmt: skip
+    if not parallel:
+        raise ValueError(
+            f"emit_pipeline: {count} cores share an axis of the grid {tuple(grid)} that dimension_semantics calls parallel,"
+            f" got {semantics}"
+        )
+    even = [i for i in parallel if isinstance(grid[i], int) and isinstance(count, int) and grid[i] % count == 0]
+    axis = (even or parallel)[0]
+    count, total = (lax.convert_element_type(x, np.int32) for x in (count, grid[axis]))
+    each, more = lax.div(total, count), lax.rem(total, count)
+    sizes[axis] = each + lax.convert_element_type(lax.lt(number, more), np.int32)
+    begin[axis] = number * each + lax.min(number, more)
+    return tuple(sizes), begin
+
+
+@dataclass
+class _Part:
+    """A reference, and how a pipeline sees it."""
+
+    ref: Any
+    blocks: Blocks
+    buffered: BufferedRef | None
+    whole: bool  # the body sees the reference itself
+
+    def place(self, ids: Sequence[Any]) -> Any:
+        return self.blocks.start(ids, ())
+
+    def read(self, place: Any) -> Any:
+        return self.blocks.take(self.blocks.pad(as_view(self.ref)[...]), place)
+
+    def open(self, place: Any, number: Any) -> Any:
+        """A reference to the block of a step."""
+        if self.whole:
+            return self.ref
+        block, there = self.read(place), self.buffered
+        if there is not None and there.prefetched_count and there.window_ref is not None:
+            last = np.int32(there.prefetched_count - 1)
+            early = lax.dynamic_index_in_dim(there.window_ref[...], lax.min(number, last), 0, keepdims=False)
+            block = lax.select(lax.broadcast(lax.le(number, last), aval_of(block).shape), early, block)
+        return new_ref(block, memory_space=self.blocks.spec.memory_space)
+
+    def close(self, place: Any, ref: Any) -> None:
+        if not self.whole:
+            view = as_view(self.ref)
+            view[...] = self.blocks.unpad(self.blocks.put(self.blocks.pad(view[...]), place, ref[...]))
+
+
+def _listed(specs: Any) -> tuple:
+    return tuple(specs) if isinstance(specs, (tuple, list)) else (specs,)
+
+
+def _parts(what: str, specs: tuple, refs: tuple, buffered: Sequence[Any]) -> tuple[list[_Part], Any]:
+    leaves, tree = pytree.tree_flatten(refs, is_leaf=lambda x: isinstance(x, Ref))
+    parts = []
+    for i, (spec, ref) in enumerate(zip(specs_of(what, specs, refs), leaves, strict=True)):
+        whole = spec.block_shape is None
+        mine = buffered[i] if i < len(buffered) else None
+        parts.append(_Part(ref, Blocks.of(spec, as_view(ref).shape), mine, whole))
+    return parts, tree
+
+
+class _Pipeline:
+    """What `emit_pipeline` was called with, and what can be done with it."""
+
+    def __init__(self, body, grid, in_specs, out_specs, core_axis, core_axis_name, semantics, explicit):
+        self.body, self.grid, self.explicit = body, tuple(grid), explicit
+        self.in_specs, self.out_specs = _listed(in_specs), _listed(out_specs)
+        self.shared = (core_axis, core_axis_name, semantics)
+
+    def split(self, refs: tuple) -> tuple[tuple, tuple]:
+        count = len(self.in_specs)
+        if len(refs) != count + len(self.out_specs):
+            raise ValueError(
+                f"a pipeline of {count} arguments and {len(self.out_specs)} results is called with as many references, got"
+                f" {len(refs)}"
+            )
+        return refs[:count], refs[count:]
+
+    def run(self, *refs: Any, scratches: Sequence[Any] = (), allocations: Any = None, **more: Any) -> None:
+        """Run the body at every place of the grid.
+
+        Args:
+          *refs: references to arguments, then to results, as the specs say.
+          scratches: what the body gets after the blocks.
+          allocations: None, or a `BufferedRef` for each reference.
+        """
+        if any(x is not None for x in more.values()):
+            raise NotImplementedError(
+                f"a pipeline is called with references, scratches and allocations here, got {sorted(more)}: every step of an"
+                " interpreted pipeline copies its blocks, so there is no cycle that could be left out or joined"
+            )
+        ins, outs = self.split(refs)
+        buffered = pytree.tree_leaves(allocations, is_leaf=lambda x: isinstance(x, BufferedRef)) if allocations else []
+        reads, in_tree = _parts("in_specs", self.in_specs, ins, buffered)
+        writes, out_tree = _parts("out_specs", self.out_specs, outs, buffered[len(reads) :])
+        sizes, begin = _steps(self.grid, *self.shared)
+
+        def one(n, _):
+            n = lax.convert_element_type(n, np.int32)
+            ids = [lax.add(b, i) for b, i in zip(begin, position(n, sizes), strict=True)]
+            with in_grid(ids, self.grid):
+                blocks = [part.open(part.place(ids), n) for part in reads]
+                places = [part.place(ids) for part in writes]
+                written = [part.open(at, n) for part, at in zip(writes, places, strict=True)]
+                step = (PipelineStep(tuple(ids), n),) if self.explicit else ()
+                arguments = (*pytree.tree_unflatten(in_tree, blocks), *pytree.tree_unflatten(out_tree, written))
+                self.body(*step, *arguments, *scratches)
+                for part, at, ref in zip(writes, places, written, strict=True):
+                    part.close(at, ref)
+
+        total = 1
+        for n in sizes:
+            total = total * n
+        lax.fori_loop(0, total, one, None)
+
+    def allocate(self, *refs: Any) -> tuple[BufferedRef, ...]:
+        """A `BufferedRef` for each reference; as an argument of `run_scoped` it is given on as it is."""
+        ins, outs = self.split(refs)
+        reads, _ = _parts("in_specs", self.in_specs, ins, ())
+        writes, _ = _parts("out_specs", self.out_specs, outs, ())
+        made = []
+        for parts, make in ((reads, BufferedRef.input), (writes, BufferedRef.output)):
+            for part in parts:
+                mode = part.blocks.spec.pipeline_mode or Buffered(2)
+                count = mode.buffer_count if isinstance(mode.buffer_count, int) else mode.buffer_count[0]
+                made.append(make(part.blocks.spec, part.ref.dtype, count, prefetched_count=mode.prefetched_count))
+        return tuple(made)
+
+    def prefetch(self, *inputs: Any) -> tuple[BufferedRef, ...]:
+        """Copy the blocks of the first steps, as many as the `Buffered` of each spec says.
+
+        Args:
+          *inputs: references to the arguments.
+
+        Returns:
+          `allocations` for the pipeline.
+        """
+        reads, _ = _parts("in_specs", self.in_specs, inputs, ())
+        sizes, begin = _steps(self.grid, *self.shared)
+        made = []
+        for part in reads:
+            spec = part.blocks.spec
+            mode = spec.pipeline_mode or Buffered(2)
+            count = 0 if part.whole else mode.prefetched_count or 1
+            found = []
+            for n in range(count):
+                ids = [lax.add(b, i) for b, i in zip(begin, position(np.int32(n), sizes), strict=True)]
+                with in_grid(ids, self.grid):
+                    found.append(part.read(part.place(ids)))
+            buffers = mode.buffer_count if isinstance(mode.buffer_count, int) else mode.buffer_count[0]
+            buffer = BufferedRef.input(spec, part.ref.dtype, max(buffers, count), prefetched_count=count)
+            made.append(buffer.with_window_ref(_stacked(found)) if found else buffer)
+        return tuple(made)
+
+
+def _stacked(blocks: list) -> Ref:
+    return new_ref(lax.concatenate([lax.expand_dims(x, (0,)) for x in blocks], 0))
+
+
+def emit_pipeline(
+    body: Callable[..., None], *, grid: tuple[Any, ...], in_specs: Any = (), out_specs: Any = (), tiling: Any = None,
+    core_axis: tuple[int, ...] | int | None = None, core_axis_name: tuple[str, ...] | str | None = None,
+    dimension_semantics: tuple[Any, ...] | None = None, trace_scopes: bool = True, no_pipelining: bool = False,
+    output_wait_read_only: bool = False, _explicit_indices: bool = False,
+) -> Callable[..., None]:  # fmt: skip
+    """A function that runs a body at every place of a grid, on blocks of references.
+
+    In the body, `program_id` and `num_programs` are those of this grid.
+
+    Args:
+      body: gets a reference to a block of each argument, then of each result, then `scratches`.
+      grid: a tuple of sizes, which may be computed; the steps follow one another, the last axis fastest.
+      in_specs, out_specs: a `BlockSpec` for each argument and result; the reference itself is seen where one has no
+        `block_shape`.
+      core_axis: axes of the grid around, whose runs share the steps. None: each run does all.
+      core_axis_name: axes of a mesh of cores, which share the steps. None: each core does all.
+      dimension_semantics: for each axis of `grid` a `GridDimensionSemantics`, or its value. Cores share the first
+        axis that is parallel and whose size they divide, else the first that is parallel.
+      tiling, trace_scopes, no_pipelining, output_wait_read_only: for a compiler, which does not run.
+      _explicit_indices: give the body a `PipelineStep` first.
+
+    Returns:
+      A function ``(*references, scratches=(), allocations=None)``.
+
+    Raises:
+      ValueError: when it is called, if specs do not fit references, or cores have no axis to share.
+    """
+    return _Pipeline(
+        body, grid, in_specs, out_specs, core_axis, core_axis_name, dimension_semantics, _explicit_indices
+    ).run  # fmt: skip
+
+
+def emit_pipeline_with_allocations(
+    body: Callable[..., None], *, grid: tuple[Any, ...], in_specs: Any = (), out_specs: Any = ()
+) -> tuple[Callable[..., None], Callable[..., tuple[BufferedRef, ...]]]:
+    """`emit_pipeline`, and a function of the references that makes its `allocations`.
+
+    Args:
+      body, grid, in_specs, out_specs: as of `emit_pipeline`.
+
+    Returns:
+      ``(pipeline, make_allocations)``.
+    """
+    pipeline = _Pipeline(body, grid, in_specs, out_specs, None, None, None, False)
+    return pipeline.run, pipeline.allocate
+
+
+def emit_pipeline_with_async_prefetch(
+    body: Callable[..., None], *, grid: tuple[Any, ...], in_specs: Any = (), out_specs: Any = (), mesh: Any,
+    tiling: Any = None, core_axis: tuple[int, ...] | int | None = None,
+    core_axis_name: tuple[str, ...] | str | None = None, dimension_semantics: tuple[Any, ...] | None = None,
+    trace_scopes: bool = True, no_pipelining: bool = False, _explicit_indices: bool = False,
+) -> tuple[Callable[..., None], Callable[..., tuple[BufferedRef, ...]]]:  # fmt: skip
+    """`emit_pipeline`, and a function that copies the blocks of its first steps before it begins.
+
+    Args:
+      body, grid, in_specs, out_specs, tiling, core_axis, core_axis_name, dimension_semantics, trace_scopes,
+        no_pipelining, _explicit_indices: as of `emit_pipeline`. A spec's ``Buffered(prefetched_count=n)`` says for how
+        many steps blocks are copied; 1 if it says nothing.
+      mesh: the mesh of cores that runs it; `core_axis_name` is of its axes.
+
+    Returns:
+      ``(pipeline, prefetch)``; ``prefetch(*arguments)`` returns the `allocations` of the pipeline.
+
+    Raises:
+      ValueError: the mesh has no such axis.
+    """
+    names = core_axis_name if isinstance(core_axis_name, tuple) else (core_axis_name,)
+    if core_axis_name is not None and not set(names) <= set(mesh.shape):
+        raise ValueError(f"emit_pipeline_with_async_prefetch: {names} are not axes of the mesh, which has {dict(mesh.shape)}")
+    pipeline = _Pipeline(
+        body, grid, in_specs, out_specs, core_axis, core_axis_name, dimension_semantics, _explicit_indices
+    )  # fmt: skip
+    return pipeline.run, pipeline.prefetch
+
+
+__all__ = [
+    "BufferType", "BufferedRef", "PipelineStep", "emit_pipeline", "emit_pipeline_with_allocations",
+    "emit_pipeline_with_async_prefetch",
+]  # fmt: skip
