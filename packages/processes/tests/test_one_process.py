@@ -72,13 +72,17 @@ def test_a_jaxlib_without_mutual_tls_says_so():
 
 
 def test_certificates_of_options():
-    with (
-        config.overriding(jax_distributed_verify_secure_credentials=True),
-        pytest.raises(ValueError, match="there are none"),
-    ):
-        distributed.initialize("localhost:1", 1, 0)
-    with config.overriding(jax_mtls_cert_file=__file__), pytest.raises(ValueError, match="mtls_key_file is missing"):
-        distributed.initialize("localhost:1", 1, 0)
+    join = lambda: distributed.initialize("localhost:1", 1, 0)
+    files = {f"jax_mtls_{name}_file": __file__ for name in ("cert", "key", "ca")}
+    with config.overriding(jax_distributed_verify_secure_credentials=True):
+        with pytest.raises(ValueError, match="there are none"):
+            join()
+        for missing in files:
+            given = {name: value for name, value in files.items() if name != missing}
+            with config.overriding(**given), pytest.raises(ValueError, match=f"{missing[4:]} is missing"):
+                join()
+    with config.overriding(**files, jax_mtls_peer_uri_prefix="spiffe://a"), pytest.raises(ValueError, match="ends with"):
+        join()
 
 
 def test_a_run_is_joined_before_devices_are_used():

@@ -6,8 +6,11 @@ beside each module says which names it has and where they come from."""
 import bedrax.random as _random  # noqa: F401  (exported programs may have keys, and arrays NumPy's methods)
 from bedrax.core import executors as _executors
 from bedrax.core import offers as _offers
-from bedrax.core.lazy import attach_stub
+from bedrax.core.lazy import attach_stub, deprecated as _deprecated
 
+from ._gone import GONE as _GONE
+
+_deprecated.update({name: text for name, text in _GONE.items() if text is not None})
 _executors.offer("bedrax.xla_backend", rank=1)  # XLA runs what users of `jax` write; it is loaded then
 _offers.offer("vmap", "bedrax.batching", "vmap")
 _offers.offer("manual axis type", "bedrax.parallel.specs", "ManualAxisType")

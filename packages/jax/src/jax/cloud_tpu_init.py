@@ -1,1 +1,3 @@
-"""`jax.cloud_tpu_init`: nothing of it is offered."""
+from bedrax.core.lazy import attach_stub
+
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

@@ -9,8 +9,13 @@ import inspect
 import os
 import re
 import sys
+import warnings
 from collections.abc import Callable
 from typing import Any
+
+
+# Name with its module, or module -> what a DeprecationWarning says where it is looked up, or imported.
+deprecated: dict[str, str] = {}
 
 
 def attach_stub(
@@ -40,6 +45,8 @@ def attach_stub(
     package = module if os.path.basename(stub) == "__init__" else module.rpartition(".")[0]
     places, public = _read(stub + ".pyi", package)
     examples = read_examples(stub + ".txt")
+    if module in deprecated:
+        warnings.warn(deprecated[module], DeprecationWarning, stacklevel=3)  # the line that imports it
     if sys.modules[module].__doc__ is None:
         sys.modules[module].__doc__ = f"`{module}`: the public names, from the layers that own them."
 
@@ -61,7 +68,10 @@ def attach_stub(
             raise ModuleNotFoundError(text, name=error.name) from None
         ours = not module.startswith("bedrax.") and getattr(value, "__qualname__", None) == name
         _present(value, module if ours else "", examples.get(name) or examples.get(getattr(value, "__name__", ""), ""))
-        sys.modules[module].__dict__[name] = value
+        if (text := deprecated.get(f"{module}.{name}")) and home != module:
+            warnings.warn(text, DeprecationWarning, stacklevel=2)  # each time: the name is not kept
+        else:
+            sys.modules[module].__dict__[name] = value
         return value
 
     for home in dict.fromkeys([place.split()[0] for place in places.values()]):

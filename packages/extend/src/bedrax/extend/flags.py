@@ -16,12 +16,20 @@ INERT: dict[str, tuple[tuple, ...]] = {
         ("jax_remat3", False), ("jax_custom_vjp3", False), ("jax_refs_to_pins", False),
         ("jax_threefry_gpu_kernel_lowering", False), ("jax2tf_associative_scan_reductions", False),
         ("jax_use_magma", "auto", {"choices": ("off", "on", "auto")}), ("jax_bcoo_cusparse_lowering", False),
-        ("jax_ragged_dot_use_ragged_dot_instruction", True),
+        ("jax_ragged_dot_use_ragged_dot_instruction", True), ("jax_custom_jvp3", False),
+        ("jax_remat_barrier_no_cotangents", False), ("jax_use_rgv3", True), ("jax_use_cpp_shard_args", False),
+        ("jax_use_hlo_logistic_lowering", None, {"kind": bool}), ("jax_accurate_erf_inv", False),
+    ),
+    "the axes of a collective are taken in the order in which they are named": (("jax_raise_on_ppermute_sort_diff", True),),
+    "programs that were exported in the past are read as long as their format can be read": (
+        ("jax_export_deserialize_expired_versions", False),
     ),
     "kernels are interpreted: nothing is compiled for them": (
         ("jax_use_emit_pipeline_primitive", False), ("jax_ragged_dot_use_gpu_pallas_triton_lowering", False),
         ("jax_mosaic_allow_hlo", False), ("jax_pallas_use_mosaic_gpu", True), ("jax_pallas_verbose_errors", False),
-        ("jax_pallas_poison_buffers", False),
+        ("jax_pallas_poison_buffers", False), ("jax_mosaic_unzip_debug_locations", True),
+        ("jax_pallas_auto_assign_collective_ids", "no", {"choices": ("no", "yes", "override")}),
+        ("jax_pallas_auto_assign_collective_ids_limit", 25),
     ),
     "shard_map says itself whether types are checked; casts are always put in where operands differ, and axes of size one are "
     "axes": (

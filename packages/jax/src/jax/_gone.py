@@ -1,0 +1,21 @@
+"""Names that upstream's interface had at 0.10.2 and has no more, and that stay here, as libraries use them.
+
+The table is data: name -> what a DeprecationWarning says where it is looked up (of a module: imported), or None if
+upstream took it away without one.
+"""
+
+from __future__ import annotations
+
+GONE: dict[str, str | None] = {
+    "jax.cloud_tpu_init": "jax.cloud_tpu_init is deprecated: importing it does nothing; remove the import",
+    **dict.fromkeys((
+        "jax.experimental.cur_qdd", "jax.experimental.compute_on.compute_on2", "jax.experimental.control_deps",
+        "jax.experimental.hijax.AvalMutableQDD", "jax.experimental.hijax.AvalQDD",
+        "jax.experimental.hijax.HiPrimitive", "jax.experimental.hijax.MutableHiType",
+        "jax.experimental.hijax.VJPHiPrimitive", "jax.experimental.pallas.core_map",
+        "jax.experimental.pallas.reciprocal", "jax.experimental.scheduling_groups.attr_get",
+        "jax.experimental.scheduling_groups.xla_metadata_call_p", "jax.experimental.shard_alike",
+        "jax.extend.core.CallPrimitive", "jax.extend.core.call_impl", "jax.lax.dce_sink_p", "jax.lax.precv",
+        "jax.lax.psend",
+    )),
+}  # fmt: skip

@@ -1,0 +1,1 @@
+"""No names: a TPU needs no preparation by the module."""

@@ -1,0 +1,59 @@
+"""Names that upstream took away are there, and warn as upstream's did."""
+
+import importlib
+import subprocess
+import sys
+import warnings
+
+import pytest
+from jax._gone import GONE
+
+
+def look_up(name):
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError:
+        module, _, attribute = name.rpartition(".")
+        return getattr(importlib.import_module(module), attribute)
+
+
+@pytest.mark.parametrize("name", [name for name, text in GONE.items() if text is None])
+def test_a_name_that_went_without_a_warning(name):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert look_up(name) is not None
+
+
+@pytest.mark.parametrize("name", [name for name, text in GONE.items() if text is not None])
+def test_a_name_that_is_deprecated(name):
+    """In a new process, as a module warns when it is imported for the first time. `import jax` alone warns of nothing."""
+    program = f"""
+import importlib, warnings
+with warnings.catch_warnings():
+    warnings.simplefilter("error")
+    import jax
+with warnings.catch_warnings(record=True) as found:
+    warnings.simplefilter("always")
+    try:
+        importlib.import_module({name!r})
+    except ModuleNotFoundError:
+        module, _, attribute = {name!r}.rpartition(".")
+        getattr(importlib.import_module(module), attribute)
+texts = [str(w.message) for w in found if w.category is DeprecationWarning and str(w.message).startswith("jax.")]
+assert texts == [{GONE[name]!r}], texts
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_name_of_a_module_warns_each_time(monkeypatch):
+    import jax.experimental.shard_alike as module
+    from bedrax.core import lazy
+
+    name = f"{module.__name__}.shard_alike"
+    monkeypatch.setitem(lazy.deprecated, name, "shard_alike is deprecated")
+    monkeypatch.delitem(vars(module), "shard_alike", raising=False)
+    for _ in range(2):
+        with pytest.warns(DeprecationWarning, match="shard_alike is deprecated") as found:
+            assert callable(module.shard_alike)
+        assert found[0].filename == __file__
