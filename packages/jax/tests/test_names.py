@@ -4,6 +4,7 @@ import ast
 import importlib
 import importlib.util
 import types
+import warnings
 from pathlib import Path
 
 import jax
@@ -26,6 +27,13 @@ if WITHOUT_TF:
     STUBS = {module: file for module, file in STUBS.items() if "jax2tf" not in module}
 if importlib.util.find_spec("tensorstore") is None:  # an extra of bedrax-processes
     STUBS = {module: file for module, file in STUBS.items() if "array_serialization" not in module}
+
+
+def imported(module):
+    """A module, which may be deprecated (see `jax._gone`)."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return importlib.import_module(module)
 
 
 def imports(module):
@@ -65,11 +73,13 @@ def test_type_checkers_see_the_same_names(module):
 
 @pytest.mark.parametrize("module", STUBS)
 def test_every_name_of_a_stub_is_found(module):
-    found = importlib.import_module(module)
+    found = imported(module)
     assert found.__all__ == sorted(found.__all__)
-    for name in dir(found):
-        if not (WITHOUT_TF and name == "jax2tf"):
-            getattr(found, name)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of names in jax._gone
+        for name in dir(found):
+            if not (WITHOUT_TF and name == "jax2tf"):
+                getattr(found, name)
     with pytest.raises(AttributeError, match="no_such_name"):
         found.no_such_name
 
@@ -78,7 +88,7 @@ def test_every_module_of_the_face_is_an_attribute_of_its_package():
     for module in FILES:
         package, _, name = module.rpartition(".")
         if package.startswith("jax") and not (WITHOUT_TF and "jax2tf" in module):
-            assert name in dir(importlib.import_module(package)), module
+            assert name in dir(imported(package)), module
 
 
 def test_no_submodule_hides_a_name():

@@ -68,7 +68,7 @@ from bedrax.xla_backend.environment import print_environment_info as print_envir
 from bedrax.lax.primitives.callbacks import pure_callback as pure_callback
 from bedrax.batching import vmap as vmap
 from . import (
-    _src as _src, ad as ad, ad_checkpoint as ad_checkpoint, api_util as api_util, cloud_tpu_init as cloud_tpu_init,
+    _gone as _gone, _src as _src, ad as ad, ad_checkpoint as ad_checkpoint, api_util as api_util, cloud_tpu_init as cloud_tpu_init,
     core as core, custom_batching as custom_batching, custom_derivatives as custom_derivatives,
     debug as debug, distributed as distributed, dlpack as dlpack, dtypes as dtypes, errors as errors,
     example_libraries as example_libraries, experimental as experimental, export as export,

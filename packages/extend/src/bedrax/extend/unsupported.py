@@ -47,7 +47,6 @@ missing: dict[str, str] = {
     **dict.fromkeys(
         (f"jax.experimental.rnn.rnn_{name}" for name in ("fwd_p", "bwd_p", "abstract_eval", "bwd_abstract_eval")),
         "the kernels of cuDNN: an LSTM is a loop here on every platform, which derivatives and transformations read"),
-    "jax.experimental.roofline.roofline.lower_jaxpr2": "the module is hidden behind the function of its name there, too; the passes of its own are not public",
     "jax.experimental.jax2tf.jax2tf.NativeSerializationImpl": "a class that convert works with there: convert does its work in functions of one call here",
     "jax.experimental.jet.call_param_updaters": "the parameters of calls need no change for series: a call is read as the program that it holds",
     "jax.experimental.sparse.transform.prim": "the variable of a loop, left over in that module",

@@ -19,7 +19,6 @@ import numpy as np
 
 from bedrax.core import dims, tracing
 from bedrax.core.avals import ShapedArray
-from bedrax.core.renaming import renamed
 from bedrax.lax.primitives.placement import Memory, anywhere
 from bedrax.parallel import explicit
 from bedrax.parallel.meshes import AbstractMesh, AxisType, Mesh, get_abstract_mesh, get_mesh, mesh_of_specs
@@ -28,6 +27,7 @@ from bedrax.xla_backend import clients
 from bedrax.xla_backend.door import runtime
 from bedrax.xla_backend.door.arrays import ArrayImpl, sharding_of
 from bedrax.xla_backend.layout import Format, Layout
+from bedrax.xla_backend.renaming import renamed
 
 Sharding = runtime.Sharding
 Index = tuple[slice, ...]
