@@ -36,6 +36,8 @@ def exact(value: Any) -> Any:
     if isinstance(value, tuple):
         parts = list(map(exact, value))
         return value if kind is tuple and all(map(operator.is_, parts, value)) else (kind, *parts)
+    if isinstance(value, frozenset):
+        return kind, frozenset(map(exact, value))
     if isinstance(value, (float, complex)):
         return kind, np.asarray(value).tobytes()
     if isinstance(value, int):
@@ -43,6 +45,18 @@ def exact(value: Any) -> Any:
     if isinstance(value, (np.dtype, enum.Enum)):
         _ATOMS.add(kind)
     return value
+
+
+def equality_is_exact(value: Any) -> bool:
+    """Whether each value of the same type that `==` takes for this one has the same key, and equals itself."""
+    kind = type(value)
+    if kind in _ATOMS or kind is bool:
+        return True
+    if kind is float:
+        return value < 0 or value > 0
+    if isinstance(value, (tuple, frozenset)):
+        return not value and kind in (tuple, frozenset)
+    return not isinstance(value, (np.generic, float, complex))
 
 
 def _of_atoms(values: tuple) -> bool:

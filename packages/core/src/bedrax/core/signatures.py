@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from bedrax import pytree
-from bedrax.core.exact import exact
+from bedrax.core.exact import equality_is_exact, exact
 
 
 class Static:
@@ -171,6 +171,14 @@ class Signature:
                     key.append((name, Static(kwargs[name])))
             kwargs = {k: v for k, v in kwargs.items() if k not in named}
         return dynamic, kwargs, tuple(key)
+
+    def equality_is_exact(self, args: tuple, kwargs: dict) -> bool:
+        """Whether `==` of the static arguments in a call is as good as their keys; see `bedrax.core.exact`."""
+        count = len(args)
+        for n in self.static_argnums:
+            if -count <= n < count and not equality_is_exact(args[n]):
+                return False
+        return not kwargs or all([equality_is_exact(kwargs[k]) for k in self.static_argnames if k in kwargs])
 
     def bound(self, fun: Callable, static_key: tuple) -> Callable:
         """`fun` of the dynamic arguments alone; itself, if none is static: each level of nested jits costs frames."""

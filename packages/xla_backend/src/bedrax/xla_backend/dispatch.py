@@ -256,7 +256,7 @@ def make_jitted(jitted: core_jitting.Jitted):
     """jaxlib's C++ function around a `Jitted`, with the methods that users expect of ``jax.jit(f)``."""
 
     @source.api_boundary
-    def miss(*args, **kwargs):
+    def run(*args, **kwargs):
         if config.disable_jit.value:
             return jitted.fun(*args, **kwargs), None
         call = jitted.trace_call(args, kwargs)
@@ -275,6 +275,9 @@ def make_jitted(jitted: core_jitting.Jitted):
     options = jitted.options
     fun = jitted.fun
     signature = jitted.signature
+    miss = run
+    if signature.static_argnums or signature.static_argnames:
+        miss = _by_exact_statics(jitted, run)
     static_argnums = tuple(sorted(signature.static_argnums))
     key = (
         static_argnums, signature.static_argnames, signature.donate_argnums, signature.donate_argnames,
@@ -294,9 +297,32 @@ def make_jitted(jitted: core_jitting.Jitted):
     attributes["trace"] = lambda *args, **kwargs: stages.trace(jitted, args, kwargs)
     attributes["eval_shape"] = jitted.eval_shape
     # Not a reference to `wrapped` itself: C++ objects are not seen by the garbage collector.
-    attributes["clear_cache"] = _ClearCache(weakref.ref(wrapped), jitted)
+    attributes["clear_cache"] = _ClearCache(weakref.ref(wrapped), jitted, getattr(miss, "of_dynamic", None))
     attributes["_jitted"] = jitted
     return wrapped
+
+
+def _by_exact_statics(jitted: core_jitting.Jitted, run: Callable) -> Callable:
+    """`run`, called by C++ for arguments that it has no program for, where `==` of static arguments is not exact.
+
+    C++ finds programs by ``==`` of static arguments, which takes ``(1,)`` for ``(True,)``. Calls with such arguments get
+    no program there; each tuple of them, compared by type and bits, has a C++ function of the dynamic arguments.
+    """
+    signature, name = jitted.signature, jitted.name
+
+    @functools.lru_cache(4096)
+    def of_dynamic(key: tuple) -> Callable:
+        call = signature.bound(run, key)  # not `miss`, which would be a cycle that the garbage collector cannot see
+        return make_pjit(name, lambda *args, **kwargs: call(*args, **kwargs)[0], call)
+
+    def miss(*args, **kwargs):
+        if signature.equality_is_exact(args, kwargs):
+            return run(*args, **kwargs)
+        dynamic, named, key = signature.split(args, kwargs)
+        return of_dynamic(key)(*dynamic, **named), None
+
+    miss.of_dynamic = of_dynamic
+    return miss
 
 
 def _reduced(wrapped):
@@ -334,13 +360,15 @@ class _ById:
 class _ClearCache:
     """Forget every trace and executable of this function."""
 
-    def __init__(self, wrapped: Callable, jitted: core_jitting.Jitted):
-        self.wrapped, self.jitted = wrapped, jitted
+    def __init__(self, wrapped: Callable, jitted: core_jitting.Jitted, of_dynamic: Any = None):
+        self.wrapped, self.jitted, self.of_dynamic = wrapped, jitted, of_dynamic
 
     def __call__(self) -> None:
         wrapped = self.wrapped()
         if wrapped is not None:
             wrapped._clear_cache()
+        if self.of_dynamic is not None:
+            self.of_dynamic.cache_clear()
         self.jitted.clear_cache()
 
     def __reduce__(self):  # what wraps a jitted function has its attributes, and is pickled with them
