@@ -48,6 +48,7 @@ assert texts == [{GONE[name]!r}], texts
 
 def test_a_name_of_a_module_warns_each_time(monkeypatch):
     import jax.experimental.shard_alike as module
+
     from bedrax.core import lazy
 
     name = f"{module.__name__}.shard_alike"

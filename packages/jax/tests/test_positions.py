@@ -2,11 +2,10 @@
 
 from functools import partial
 
-import numpy as np
-import pytest
-
 import jax
 import jax.numpy as jnp
+import numpy as np
+import pytest
 from jax import api_util, lax
 from jax.experimental import sparse
 from jax.experimental.custom_partitioning import custom_partitioning

@@ -3,11 +3,10 @@
 import gc
 import weakref
 
-import numpy as np
-import pytest
-
 import jax
 import jax.numpy as jnp
+import numpy as np
+import pytest
 
 
 def described(x, n):

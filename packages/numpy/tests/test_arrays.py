@@ -320,7 +320,9 @@ def test_nothing_is_taken_from_an_empty_axis():
 @pytest.mark.parametrize("axis, keepdims", [(None, False), (0, True), ((0, 2), False), (-1, False), ((), False)])
 def test_minmax(dtype, axis, keepdims):
     rng = np.random.default_rng(3)
-    x = (rng.normal(size=(2, 3, 4)) * 5 + (1j * rng.normal(size=(2, 3, 4)) if dtype is np.complex64 else 0)).astype(dtype)
+    x = (rng.normal(size=(2, 3, 4)) * 5 + (1j * rng.normal(size=(2, 3, 4)) if dtype is np.complex64 else 0)).astype(
+        dtype
+    )
     found = jnp.minmax(x, axis, keepdims=keepdims)
     assert type(found) is tuple
     for value, of in zip(found, (np.min, np.max), strict=True):
@@ -361,7 +363,12 @@ def test_values_of_polynomials(count, unroll):
     x = np.linspace(-1, 1, 6, dtype=np.float32).reshape(2, 3)
     np.testing.assert_allclose(jnp.polyval(p, x, unroll=unroll), np.polyval(p, x), rtol=1e-4, atol=1e-5)
     several = np.stack([p, 2 * p, -p], 1)
-    np.testing.assert_allclose(jnp.polyval(several, x, unroll=unroll), np.polyval(p, x) * [1, 2, -1], rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(
-        grad(lambda v: jnp.polyval(p, v, unroll=unroll).sum())(x), np.polyval(np.polyder(p.astype("d")), x) if count else 0 * x, rtol=1e-3, atol=1e-3
+        jnp.polyval(several, x, unroll=unroll), np.polyval(p, x) * [1, 2, -1], rtol=1e-4, atol=1e-5
+    )
+    np.testing.assert_allclose(
+        grad(lambda v: jnp.polyval(p, v, unroll=unroll).sum())(x),
+        np.polyval(np.polyder(p.astype("d")), x) if count else 0 * x,
+        rtol=1e-3,
+        atol=1e-3,
     )

@@ -84,7 +84,9 @@ def test_cross_of_vectors_of_two_elements_is_deprecated():
     filled = np.concatenate([flat, np.zeros((5, 1), np.float32)], 1)
     for _ in range(2):  # each call warns, not only the one that makes the program
         with pytest.warns(DeprecationWarning, match=r"lengths \(2, 3\); append a zero") as seen:
-            np.testing.assert_allclose(jnp.cross(flat, solid, axisc=0), np.cross(filled, solid, axisc=0), rtol=1e-5, atol=1e-6)
+            np.testing.assert_allclose(
+                jnp.cross(flat, solid, axisc=0), np.cross(filled, solid, axisc=0), rtol=1e-5, atol=1e-6
+            )
         assert seen[0].filename == __file__
     with pytest.warns(DeprecationWarning, match="lengths"):
         np.testing.assert_allclose(jnp.cross(flat, flat[0]), np.cross(filled, filled[0])[:, 2], rtol=1e-5, atol=1e-6)

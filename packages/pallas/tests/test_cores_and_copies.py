@@ -78,7 +78,9 @@ def test_a_wait_for_what_nothing_signals_is_an_error():
         o[...] = copies.semaphore_read(sem)
 
     run = lambda early: call(
-        lambda o, s: kernel(o, sem=s, early=early), ShapeDtypeStruct((), np.int32), scratch_shapes=[SemaphoreType.REGULAR]
+        lambda o, s: kernel(o, sem=s, early=early),
+        ShapeDtypeStruct((), np.int32),
+        scratch_shapes=[SemaphoreType.REGULAR],
     )
     assert run(False) == 1
     with pytest.raises(Exception, match="smaller value"):
@@ -93,7 +95,9 @@ def test_a_wait_for_what_nothing_signals_is_an_error():
 
 
 def test_promises_about_references():
-    np.testing.assert_array_equal(call(lambda x, o: o.set(copies.annotate(x, no_store=True)[...] * 2), like(X), X), X * 2)
+    np.testing.assert_array_equal(
+        call(lambda x, o: o.set(copies.annotate(x, no_store=True)[...] * 2), like(X), X), X * 2
+    )
     for promises in ({}, dict(no_store=True, no_hazard=True)):
         with pytest.raises(ValueError, match="annotate"):
             copies.annotate(state.new_ref(X), **promises)

@@ -89,7 +89,9 @@ def test_a_pipeline_has_a_carry():
             b[...] = a[...] + lax.convert_element_type(index[0], np.float32)
             return carry + a[...].sum()
 
-        total[...] = gpu.emit_pipeline(step, grid=(4,), in_specs=[spec], out_specs=[spec], init_carry=jnp.float32(0))(x, o)
+        total[...] = gpu.emit_pipeline(step, grid=(4,), in_specs=[spec], out_specs=[spec], init_carry=jnp.float32(0))(
+            x, o
+        )
 
     out, total = gpu.kernel(body, out_type=(like(X), ShapeDtypeStruct((), np.float32)), interpret=HOW)(X)
     np.testing.assert_array_equal(out, X + np.repeat(np.arange(4), 2)[:, None])
@@ -122,7 +124,16 @@ def test_a_walk_that_turns():
         order[place] = i
     # The table of the documentation.
     assert order[0].tolist() == [0, 2, 4, 6, 8, 10, 12, 14] and order[3].tolist() == [31, 29, 27, 25, 23, 21, 19, 17]
-    assert order[4].tolist() == [32, 34, 36, 38, 40, 42, 44, 46] and order[6].tolist() == [62, 60, 58, 56, 54, 52, 50, 48]
+    assert order[4].tolist() == [32, 34, 36, 38, 40, 42, 44, 46] and order[6].tolist() == [
+        62,
+        60,
+        58,
+        56,
+        54,
+        52,
+        50,
+        48,
+    ]
     for shape, minor, width in (((5, 3), 0, 2), ((3, 7), 1, 3)):
         places = {tuple(map(int, gpu.planar_snake(i, shape, minor, width))) for i in range(shape[0] * shape[1])}
         assert places == set(np.ndindex(shape))
@@ -130,7 +141,9 @@ def test_a_walk_that_turns():
 
 def test_small_operations():
     for name in ("sum", "max", "min", "prod"):
-        np.testing.assert_allclose(getattr(gpu, name)(X, axis=1, keepdims=True), getattr(np, name)(X, axis=1, keepdims=True))
+        np.testing.assert_allclose(
+            getattr(gpu, name)(X, axis=1, keepdims=True), getattr(np, name)(X, axis=1, keepdims=True)
+        )
     np.testing.assert_array_equal(gpu.broadcasted_iota(np.int32, (2, 3), 1), [[0, 1, 2]] * 2)
     assert gpu.layout_cast(X, gpu.Layout.WGMMA) is X
     ref = state.new_ref(np.int32([6, 3]))
@@ -155,7 +168,9 @@ def test_small_operations():
 def test_what_is_known_of_gpus():
     infos = {v: chips.get_gpu_info_from_version(v) for v in chips.GpuVersion}
     assert infos[chips.GpuVersion.H100].compute_capability == 90 and infos[chips.GpuVersion.GB10].arch_name == "12.1"
-    assert all(i.gpu_version is v and int(i.arch_name.replace(".", "")) == i.compute_capability for v, i in infos.items())
+    assert all(
+        i.gpu_version is v and int(i.arch_name.replace(".", "")) == i.compute_capability for v, i in infos.items()
+    )
     with pytest.raises(ValueError, match="GpuVersion"):
         chips.get_gpu_info_from_version("H100")
     if not chips.is_gpu_device():

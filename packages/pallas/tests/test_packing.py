@@ -155,7 +155,9 @@ def test_a_convolution_is_added_to_an_accumulator():
             expected[:, i, j] = np.einsum("nhwc,hwco->no", x[:, i : i + 2, j : j + 3], w)
     np.testing.assert_allclose(packing.conv(x, w, dimension_numbers=numbers), expected, rtol=1e-4, atol=1e-5)
     acc = np.ones_like(expected)
-    out = packing.conv(x, w[::-1].copy(), acc, dimension_numbers=numbers, window_reversal=(True, False), padding="VALID")
+    out = packing.conv(
+        x, w[::-1].copy(), acc, dimension_numbers=numbers, window_reversal=(True, False), padding="VALID"
+    )
     np.testing.assert_allclose(out, expected + 1, rtol=1e-4, atol=1e-5)
     wide = packing.conv(x, w, dimension_numbers=numbers, padding="SAME", window_strides=(2, 2))
     same = lax.conv_general_dilated(x, w, (2, 2), "SAME", dimension_numbers=numbers)

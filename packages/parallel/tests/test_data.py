@@ -7,7 +7,15 @@ import pytest
 
 from bedrax.core.avals import ShapedArray, ShapeDtypeStruct
 from bedrax.parallel import (
-    AbstractMesh, AxisType, ManualAxisType, Mesh, UnreducedKind, get_abstract_mesh, get_mesh, set_mesh, use_abstract_mesh,
+    AbstractMesh,
+    AxisType,
+    ManualAxisType,
+    Mesh,
+    UnreducedKind,
+    get_abstract_mesh,
+    get_mesh,
+    set_mesh,
+    use_abstract_mesh,
 )  # fmt: skip
 from bedrax.parallel import PartitionSpec as P
 from bedrax.parallel.specs import DuplicateSpecError, check_pspec
@@ -43,7 +51,11 @@ def test_specs():
         (P("z"), ValueError, "the axis 'z', which the mesh does not have"),
         (P("x", "x"), DuplicateSpecError, "names the mesh axis 'x' twice"),
         (("x",), TypeError, "is a PartitionSpec, got"),
-        (P(None, unreduced={"x"}), NotImplementedError, "unreduced={'x'}, unreduced_kind=sum.: no array here holds partial sums"),
+        (
+            P(None, unreduced={"x"}),
+            NotImplementedError,
+            "unreduced={'x'}, unreduced_kind=sum.: no array here holds partial sums",
+        ),
         (P(reduced={"x"}), NotImplementedError, "psum"),
     ],
 )

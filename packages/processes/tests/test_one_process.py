@@ -51,7 +51,11 @@ def test_what_is_needed_to_join_a_run(given, message, monkeypatch):
         ({"mtls_peer_uri_prefix": "spiffe://a/"}, "goes with certificates"),
         ({"verify_secure_credentials": True}, "there are none"),
         ({"mtls_cert_file": "no", "mtls_key_file": "no", "mtls_ca_file": "no"}, "which is not there"),
-        (dict.fromkeys(("mtls_cert_file", "mtls_key_file", "mtls_ca_file"), __file__) | {"mtls_peer_uri_prefix": "spiffe://a"}, "ends with '/'"),
+        (
+            dict.fromkeys(("mtls_cert_file", "mtls_key_file", "mtls_ca_file"), __file__)
+            | {"mtls_peer_uri_prefix": "spiffe://a"},
+            "ends with '/'",
+        ),
     ],
 )
 def test_certificates_are_complete_before_anything_is_connected(given, message):
@@ -81,7 +85,10 @@ def test_certificates_of_options():
             given = {name: value for name, value in files.items() if name != missing}
             with config.overriding(**given), pytest.raises(ValueError, match=f"{missing[4:]} is missing"):
                 join()
-    with config.overriding(**files, jax_mtls_peer_uri_prefix="spiffe://a"), pytest.raises(ValueError, match="ends with"):
+    with (
+        config.overriding(**files, jax_mtls_peer_uri_prefix="spiffe://a"),
+        pytest.raises(ValueError, match="ends with"),
+    ):
         join()
 
 

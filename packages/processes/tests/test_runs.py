@@ -54,7 +54,9 @@ def authority(folder, name):
             "-extfile", "names", "-out", "node.pem")  # fmt: skip
 
 
-@pytest.mark.skipif(not versions.has("mutual TLS among processes"), reason=str(versions.missing("mutual TLS among processes")))
+@pytest.mark.skipif(
+    not versions.has("mutual TLS among processes"), reason=str(versions.missing("mutual TLS among processes"))
+)
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="certificates are made by openssl")
 def test_processes_that_know_each_other_by_certificates(tmp_path):
     authority(tmp_path, "ca")

@@ -160,7 +160,11 @@ COUNTS = [
 ]
 
 
-@pytest.mark.parametrize("name, args, mass, values", COUNTS, ids=[f"{c[0] if isinstance(c[0], str) else 'approximate'}{i}" for i, c in enumerate(COUNTS)])
+@pytest.mark.parametrize(
+    "name, args, mass, values",
+    COUNTS,
+    ids=[f"{c[0] if isinstance(c[0], str) else 'approximate'}{i}" for i, c in enumerate(COUNTS)],
+)
 def test_counts(name, args, mass, values):
     draw = getattr(random, name) if isinstance(name, str) else name
     x = np.asarray(draw(random.key(5), *args, shape=(N,)))
@@ -412,7 +416,9 @@ def test_the_error_of_approximate_gamma_numbers(a, monkeypatch):
     monkeypatch.setattr(gamma_family, "normals", lambda key, shape, dtype: np.asarray(z, dtype))
     monkeypatch.setattr(gamma_family, "unit_floats", lambda key, shape, dtype: np.zeros(shape, dtype))
     with config.enable_x64(True):
-        x = np.exp(np.asarray(gamma_family._approximate(random.key(0), z.shape, np.dtype(np.float64), np.full(z.shape, a))))
+        x = np.exp(
+            np.asarray(gamma_family._approximate(random.key(0), z.shape, np.dtype(np.float64), np.full(z.shape, a)))
+        )
     gap = special.gammainc(a + 6, x) - (np.arange(z.size) + 0.5) / z.size
     assert np.abs(np.diff(gap)).sum() / 2 < 1e-4
 
@@ -425,7 +431,11 @@ def test_the_distance_of_approximate_poisson_numbers_in_total_variation(rate, mo
     monkeypatch.setattr(counts, "normals", lambda key, shape, dtype: np.asarray(z, dtype))
     monkeypatch.setattr(counts, "unit_floats", lambda key, shape, dtype: np.asarray(u, dtype))
     with config.enable_x64(True):
-        x = np.asarray(counts.poisson.__wrapped__(random.key(0), z.shape, np.dtype(np.int64), np.full(z.shape, rate), method="approximate"))
+        x = np.asarray(
+            counts.poisson.__wrapped__(
+                random.key(0), z.shape, np.dtype(np.int64), np.full(z.shape, rate), method="approximate"
+            )
+        )
     k = np.arange(x.min(), x.max() + 1)
     mass = np.exp(k * np.log(rate) - rate - special.gammaln(k + 1.0))
     found = np.bincount(x - x.min(), minlength=k.size) / z.size
@@ -450,10 +460,18 @@ def test_edges_of_approximate_samplers():
 
 def test_methods_are_named():
     key, fast = random.key(0), random.key(0, impl="rbg")
-    for name, args in (("gamma", (2.0,)), ("loggamma", (2.0,)), ("beta", (2.0, 3.0)), ("chisquare", (2.0,)), ("poisson", (2.0,))):
+    for name, args in (
+        ("gamma", (2.0,)),
+        ("loggamma", (2.0,)),
+        ("beta", (2.0, 3.0)),
+        ("chisquare", (2.0,)),
+        ("poisson", (2.0,)),
+    ):
         sample = getattr(random, name)
         np.testing.assert_array_equal(sample(key, *args, (3,)), sample(key, *args, (3,), method="exact"))
-        assert np.any(np.asarray(sample(key, *args, (9,))) != np.asarray(sample(key, *args, (9,), method="approximate")))
+        assert np.any(
+            np.asarray(sample(key, *args, (9,))) != np.asarray(sample(key, *args, (9,), method="approximate"))
+        )
         with pytest.raises(ValueError, match=f"{name}: method is one of 'exact', 'approximate', got 'fast'"):
             sample(key, *args, method="fast")
         program = str(make_jaxpr(lambda k, s=sample, a=args: s(k, *a, (3,), method="approximate"))(key))

@@ -188,10 +188,14 @@ def test_the_hypergeometric_function_beyond_one(given):
     assert special.hyp2f1(*given) == sp.hyp2f1(*given)
 
 
-@pytest.mark.parametrize("dtype, tolerance", [(np.float64, 4e-16), (np.float32, 3e-7), (np.float16, 1e-3), ("bfloat16", 8e-3)])
+@pytest.mark.parametrize(
+    "dtype, tolerance", [(np.float64, 4e-16), (np.float32, 3e-7), (np.float16, 1e-3), ("bfloat16", 8e-3)]
+)
 def test_the_inverse_of_erfc_in_every_float_dtype(dtype, tolerance):
     tiny = {np.float64: 1e-300, np.float32: 1e-37, np.float16: 1e-4, "bfloat16": 1e-37}[dtype]
-    y = jnp.asarray(np.concatenate([np.geomspace(tiny, 0.9, 60), np.linspace(0.9, 1.999, 60), [0, 2, -1, 3, np.nan]])).astype(dtype)
+    y = jnp.asarray(
+        np.concatenate([np.geomspace(tiny, 0.9, 60), np.linspace(0.9, 1.999, 60), [0, 2, -1, 3, np.nan]])
+    ).astype(dtype)
     found = special.erfcinv(y)
     assert found.dtype == y.dtype
     expected = sp.erfcinv(np.asarray(y, np.float64))

@@ -86,4 +86,6 @@ def test_polynomials_of_many_coefficients_are_loops():
     x = np.ones(3, "f")
     text = lambda n, **kw: _text(lambda x, *c: lax.polynomial(x, c, **kw), x, *[np.float32(1)] * n)
     assert text(8).count("stablehlo.multiply") == 7 and "while" not in text(8)
-    assert "stablehlo.while" in text(20) and "stablehlo.while" in text(12, unroll=2) and "while" not in text(20, unroll=20)
+    assert (
+        "stablehlo.while" in text(20) and "stablehlo.while" in text(12, unroll=2) and "while" not in text(20, unroll=20)
+    )

@@ -6,7 +6,8 @@ beside each module says which names it has and where they come from."""
 import bedrax.random as _random  # noqa: F401  (exported programs may have keys, and arrays NumPy's methods)
 from bedrax.core import executors as _executors
 from bedrax.core import offers as _offers
-from bedrax.core.lazy import attach_stub, deprecated as _deprecated
+from bedrax.core.lazy import attach_stub
+from bedrax.core.lazy import deprecated as _deprecated
 
 from ._gone import GONE as _GONE
 

@@ -13,7 +13,6 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-
 # Name with its module, or module -> what a DeprecationWarning says where it is looked up, or imported.
 deprecated: dict[str, str] = {}
 

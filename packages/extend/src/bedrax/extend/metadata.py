@@ -139,9 +139,13 @@ def program_order(
         raise ValueError("program_order: strict_in_out goes with enforce=True; without it nothing waits")
     names = [exclude_argnames] if isinstance(exclude_argnames, str) else list(exclude_argnames or ())
     if enforce and names:
-        raise ValueError("program_order: exclude_argnames goes with enforce=False; an order that is enforced has no gaps")
+        raise ValueError(
+            "program_order: exclude_argnames goes with enforce=False; an order that is enforced has no gaps"
+        )
     known = inspect.signature(f).parameters if names else {}
     unknown = [name for name in names if name not in known]
     if unknown:
-        raise ValueError(f"program_order: exclude_argnames has {unknown[0]!r}, but the arguments are {', '.join(known)}")
+        raise ValueError(
+            f"program_order: exclude_argnames has {unknown[0]!r}, but the arguments are {', '.join(known)}"
+        )
     return ordered_call(f, enforce, *pair)

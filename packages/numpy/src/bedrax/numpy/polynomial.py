@@ -165,7 +165,9 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int | None = None) -> Array:
     if dims.is_constant_dim(n) and n <= max(_EACH, unroll or 0) and p.dtype != bool:
         # The coefficients are operands of one primitive, whose derivative by x is one, too.
         rows = [c if not c.ndim else jnp.broadcast_to(c, shape) for c in lax.unstack(lax.rev(p, (0,)))]
-        return jnp.broadcast_to(lax.polynomial(x if not x.ndim else jnp.broadcast_to(x, shape), rows, unroll=unroll), shape)
+        return jnp.broadcast_to(
+            lax.polynomial(x if not x.ndim else jnp.broadcast_to(x, shape), rows, unroll=unroll), shape
+        )
     out = jnp.zeros(shape, p.dtype)
     steps = 8 if unroll is None else max(unroll, 1)
     return lax.scan(lambda y, c: (y * x + c, None), out, p, unroll=steps)[0]

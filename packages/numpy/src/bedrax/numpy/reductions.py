@@ -204,6 +204,8 @@ def minmax(
     if len(bounds) != 2:
         raise ValueError(f"jnp.minmax: initial is a scalar or a pair of scalars, got {len(bounds)} values")
     return tuple(find("minmax", a, axis, keepdims, bound, where) for find, bound in zip((_min, _max), bounds))
+
+
 amax, amin = max, min
 
 

@@ -89,7 +89,9 @@ def get_gpu_info() -> GpuInfo:
     if versions:
         return get_gpu_info_from_version(max(versions, key=lambda v: len(v.value)))
     if platform not in ("gpu", "cuda") or not capability:
-        raise ValueError(f"get_gpu_info: the default device is no GPU of a kind that is known, but {kind!r} of platform {platform!r}")
+        raise ValueError(
+            f"get_gpu_info: the default device is no GPU of a kind that is known, but {kind!r} of platform {platform!r}"
+        )
     return GpuInfo(gpu_version=None, arch_name=capability, compute_capability=int(capability.replace(".", "")))
 
 

@@ -243,7 +243,9 @@ def has_memory_space(ref: Ref, memory_space: Any) -> Any:
     """
     space = as_view(ref).aval.memory_space
     if space is not MemorySpace.ANY:
-        raise ValueError(f"has_memory_space: a reference in pl.ANY is needed, got one in {space or 'memory of no name'}")
+        raise ValueError(
+            f"has_memory_space: a reference in pl.ANY is needed, got one in {space or 'memory of no name'}"
+        )
     return np.bool_(memory_space is MemorySpace.HBM)
 
 

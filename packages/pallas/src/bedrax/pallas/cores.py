@@ -53,7 +53,9 @@ def create_tensorcore_mesh(axis_name: str, devices: Sequence[Any] | None = None,
       num_cores: how many cores; None: 1.
     """
     if devices is not None:
-        raise NotImplementedError("create_tensorcore_mesh: interpreted kernels run on the default device; leave devices out")
+        raise NotImplementedError(
+            "create_tensorcore_mesh: interpreted kernels run on the default device; leave devices out"
+        )
     return TensorCoreMesh(axis_name=axis_name, num_cores=1 if num_cores is None else num_cores)
 
 

@@ -191,7 +191,9 @@ def evaluate(f: Callable[..., Any], *, allow_transpose: bool = True) -> Callable
         program = make_jaxpr(f)(*args)
         names = {eqn.primitive.name for eqn in program.eqns}
         if names & set(_REFUSED):
-            raise NotImplementedError(f"evaluate: loops and conditions are not fused, got {sorted(names & set(_REFUSED))}")
+            raise NotImplementedError(
+                f"evaluate: loops and conditions are not fused, got {sorted(names & set(_REFUSED))}"
+            )
         if not allow_transpose and "transpose" in names:
             raise ValueError("evaluate: the function transposes, and allow_transpose is False")
         return f(*args)

@@ -50,7 +50,9 @@ def matmul_push_rhs(rhs: Any, staging_register: int, mxu_index: int, *, transpos
     if aval_of(rhs).ndim != 2:
         raise ValueError(f"matmul_push_rhs: a matrix is needed, got {aval_of(rhs).short()}")
     if staging_register in unit.staged:
-        raise ValueError(f"matmul_push_rhs: register {staging_register} of unit {mxu_index} holds weights; load them before")
+        raise ValueError(
+            f"matmul_push_rhs: register {staging_register} of unit {mxu_index} holds weights; load them before"
+        )
     unit.staged[staging_register] = lax.transpose(rhs, (1, 0)) if transpose else rhs
 
 

@@ -85,7 +85,9 @@ class Layout(enum.Enum):
     """How the elements of an array lie in registers. They have no place here, so a layout changes nothing."""
 
     MMA_ACC, MMA_LHS, MMA_RHS, SMEM_GMEM_COPY, TCGEN05, TCGEN05_M64_COLLECTIVE = range(6)
-    TCGEN05_M64_COLLECTIVE_NATIVE, TCGEN05_TMEM_NATIVE, TCGEN05_TRANSPOSED, TILED, TMA_INDICES, TMA_INDICES_4 = range(6, 12)
+    TCGEN05_M64_COLLECTIVE_NATIVE, TCGEN05_TMEM_NATIVE, TCGEN05_TRANSPOSED, TILED, TMA_INDICES, TMA_INDICES_4 = range(
+        6, 12
+    )
     WGMMA, WGMMA_8BIT, WGMMA_TRANSPOSED, WGMMA_UPCAST_2X, WGMMA_UPCAST_4X, WG_SPLAT, WG_STRIDED = range(12, 19)
 
 
@@ -402,7 +404,11 @@ def copy_gmem_to_smem(
       oob_mode: None or `OOBFillMode.PROMISE_IN_BOUNDS`; others raise NotImplementedError.
       collective_axes, leader_tracked: None; others raise NotImplementedError, as blocks follow one another.
     """
-    if collective_axes is not None or leader_tracked is not None or oob_mode not in (None, OOBFillMode.PROMISE_IN_BOUNDS):
+    if (
+        collective_axes is not None
+        or leader_tracked is not None
+        or oob_mode not in (None, OOBFillMode.PROMISE_IN_BOUNDS)
+    ):
         raise NotImplementedError(
             "copy_gmem_to_smem: blocks follow one another and copies are inside of arrays here; leave collective_axes,"
             " leader_tracked and oob_mode out"
@@ -428,7 +434,14 @@ def copy_smem_to_gmem(
       reduction_op: None, ``"add"``, ``"min"``, ``"max"``, ``"and"``, ``"or"`` or ``"xor"``: how it joins what is there.
     """
     how = getattr(reduction_op, "name", reduction_op)
-    joins = {"add": atomic_add, "min": atomic_min, "max": atomic_max, "and": atomic_and, "or": atomic_or, "xor": atomic_xor}
+    joins = {
+        "add": atomic_add,
+        "min": atomic_min,
+        "max": atomic_max,
+        "and": atomic_and,
+        "or": atomic_or,
+        "xor": atomic_xor,
+    }
     if how is not None and str(how).lower() not in joins:
         raise NotImplementedError(f"copy_smem_to_gmem: reduction_op is one of {', '.join(joins)}, got {reduction_op}")
     write = copies.sync_copy if how is None else lambda s, d: joins[str(how).lower()](d, as_view(s)[...])
@@ -609,7 +622,9 @@ def find_swizzle(minor_dim_bits: int, what: str = "") -> int:
     for swizzle in (128, 64, 32, 16):
         if minor_dim_bits % (8 * swizzle) == 0:
             return swizzle
-    raise ValueError(f"find_swizzle: rows of {minor_dim_bits} bits{f' of {what}' if what else ''} are no multiple of 16 bytes")
+    raise ValueError(
+        f"find_swizzle: rows of {minor_dim_bits} bits{f' of {what}' if what else ''} are no multiple of 16 bytes"
+    )
 
 
 def emit_pipeline(

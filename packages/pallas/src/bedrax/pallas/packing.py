@@ -78,7 +78,9 @@ def bitcast(x: Any, ty: Any, dim: int = -2) -> Any:
         )
     bits = _as_bits(x)
     if new < old:
-        parts = [lax.convert_element_type(_field(bits, i * new, new), _unsigned(max(new, 8))) for i in range(old // new)]
+        parts = [
+            lax.convert_element_type(_field(bits, i * new, new), _unsigned(max(new, 8))) for i in range(old // new)
+        ]
         joined = lax.concatenate([lax.expand_dims(p, (axis + 1,)) for p in parts], axis + 1)
         bits = lax.reshape(joined, (*shape[:axis], shape[axis] * old // new, *shape[axis + 1 :]))
     elif new > old:
@@ -199,7 +201,9 @@ def pack_elementwise(xs: Sequence[Any], *, packed_dtype: Any) -> Any:
         )
     whole = dtypes.is_integer(packed)
     if whole != dtypes.is_integer(avals[0].dtype):
-        raise ValueError(f"pack_elementwise: integers pack into integers, floats into floats, got {avals[0].dtype} into {packed}")
+        raise ValueError(
+            f"pack_elementwise: integers pack into integers, floats into floats, got {avals[0].dtype} into {packed}"
+        )
     out = None
     for i, x in enumerate(xs):
         bits = _field(_as_bits(x), 0, narrow) if whole else _as_bits(lax.convert_element_type(x, packed))

@@ -133,7 +133,9 @@ def _steps(
     """What this core does of a grid: its sizes, and where it begins along each axis."""
     sizes, begin = list(grid), [np.int32(0)] * len(grid)
     if semantics is not None and len(semantics) != len(grid):
-        raise ValueError(f"emit_pipeline: dimension_semantics has an entry per axis of the grid {grid}, got {semantics}")
+        raise ValueError(
+            f"emit_pipeline: dimension_semantics has an entry per axis of the grid {grid}, got {semantics}"
+        )
     if core_axis is not None and core_axis_name is not None:
         raise ValueError("emit_pipeline: give core_axis, axes of the grid around, or core_axis_name, not both")
     if core_axis is None and core_axis_name is None:
@@ -377,7 +379,9 @@ def emit_pipeline_with_async_prefetch(
     """
     names = core_axis_name if isinstance(core_axis_name, tuple) else (core_axis_name,)
     if core_axis_name is not None and not set(names) <= set(mesh.shape):
-        raise ValueError(f"emit_pipeline_with_async_prefetch: {names} are not axes of the mesh, which has {dict(mesh.shape)}")
+        raise ValueError(
+            f"emit_pipeline_with_async_prefetch: {names} are not axes of the mesh, which has {dict(mesh.shape)}"
+        )
     pipeline = _Pipeline(
         body, grid, in_specs, out_specs, core_axis, core_axis_name, dimension_semantics, _explicit_indices
     )  # fmt: skip

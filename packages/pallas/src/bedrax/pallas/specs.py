@@ -329,7 +329,11 @@ _IMITATED = "arrays are what they are on this machine; no device is imitated"
 INTERPRETER_OPTIONS: dict[str, tuple[Any, tuple, str]] = {
     "detect_races": (False, (), _NO_RACES),
     "on_race": ("raise", ("warn",), "it is 'raise' or 'warn'"),
-    "out_of_bounds_reads": ("raise", (), "an index that is out of bounds is moved inside, as that of jax.lax.dynamic_slice"),
+    "out_of_bounds_reads": (
+        "raise",
+        (),
+        "an index that is out of bounds is moved inside, as that of jax.lax.dynamic_slice",
+    ),
     "skip_floating_point_ops": (False, (), "results are computed"),
     "uninitialized_memory": ("nan", ("zero",), "it is 'nan' or 'zero'"),
     "num_cores_or_threads": (1, (), "cores follow one another; leave it out, results are the same"),

@@ -130,7 +130,9 @@ def no_collectives(axis_names: Any) -> contextlib.AbstractContextManager:
         or moves it to another dimension.
     """
     if not isinstance(axis_names, set | frozenset):
-        raise TypeError(f"no_collectives takes a set of names of mesh axes, got {axis_names!r} of type {type(axis_names)}")
+        raise TypeError(
+            f"no_collectives takes a set of names of mesh axes, got {axis_names!r} of type {type(axis_names)}"
+        )
     placement.before_placing = _check_placed
     return _forbidden(frozenset(axis_names))
 

@@ -366,7 +366,9 @@ class set_mesh:
 
     def __enter__(self):
         if self.thread != threading.get_ident():
-            raise RuntimeError("set_mesh sets the mesh of the thread that calls it: call it in the thread that enters it")
+            raise RuntimeError(
+                "set_mesh sets the mesh of the thread that calls it: call it in the thread that enters it"
+            )
         return _meshes.value.concrete
 
     def __exit__(self, *_):

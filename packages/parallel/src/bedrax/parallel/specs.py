@@ -28,9 +28,13 @@ def _kind(what: str, unreduced: frozenset, kind: UnreducedKind | None) -> Unredu
     if kind is None:
         return UnreducedKind.sum if unreduced else None
     if not isinstance(kind, UnreducedKind):
-        raise TypeError(f"{what}: unreduced_kind is a jax.sharding.UnreducedKind or None, got {kind!r} of type {type(kind)}")
+        raise TypeError(
+            f"{what}: unreduced_kind is a jax.sharding.UnreducedKind or None, got {kind!r} of type {type(kind)}"
+        )
     if not unreduced:
-        raise ValueError(f"{what}: unreduced_kind is None where no axis is unreduced, got {kind}; name axes in unreduced=")
+        raise ValueError(
+            f"{what}: unreduced_kind is None where no axis is unreduced, got {kind}; name axes in unreduced="
+        )
     return kind
 
 
@@ -291,9 +295,7 @@ class ManualAxisType:
           NotImplementedError: the values are parts of another kind than a sum.
         """
         kind = _kind_of_cotangent("ManualAxisType", self.reduced, self.unreduced_kind)
-        return ManualAxisType(
-            varying=self.varying, unreduced=self.reduced, reduced=self.unreduced, unreduced_kind=kind
-        )
+        return ManualAxisType(varying=self.varying, unreduced=self.reduced, reduced=self.unreduced, unreduced_kind=kind)
 
     def invarying(self, mesh) -> frozenset:
         """The manual axes of a mesh over which all devices hold the same value."""

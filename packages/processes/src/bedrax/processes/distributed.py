@@ -120,7 +120,9 @@ def _credentials(verify: bool | None, **files: str | None) -> dict[str, Any]:
     verify = flags.verify_secure_credentials.value if verify is None else verify
     if len(missing) == len(needed):
         if verify:
-            raise ValueError(f"verify_secure_credentials asks for certificates, and there are none: give {', '.join(needed)}")
+            raise ValueError(
+                f"verify_secure_credentials asks for certificates, and there are none: give {', '.join(needed)}"
+            )
         if found[prefix] is not None:
             raise ValueError(f"{prefix} goes with certificates: give {', '.join(needed)}")
         return {}

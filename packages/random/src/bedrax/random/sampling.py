@@ -46,7 +46,7 @@ def sampler(
     has_method = any(p.name == "method" for p in given)
     shape = shape if own else ()
     formula.__name__ = f"_{name}"
-    program = one_program(formula, static=("shape", "dtype", *["method"][: has_method]), everywhere=True)
+    program = one_program(formula, static=("shape", "dtype", *["method"][:has_method]), everywhere=True)
     parameter, either, empty = (inspect.Parameter, inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.empty)
     defaults = {"key": empty, **{p.name: p.default for p in own}, "shape": shape, "dtype": None}
     last = {**({"method": METHODS[0]} if has_method else {}), **({"out_sharding": None} if placement else {})}

@@ -27,13 +27,7 @@ from bedrax.core.tables import device_rules, effect_rules
 from bedrax.core.tracing import Primitive
 from bedrax.lax import element_types
 from bedrax.numpy_backend.tables import numpy_rules
-from bedrax.shape_poly import (
-    SymbolicScope,
-    is_symbolic_dim,
-    symbolic_args_specs,
-    symbolic_dim_bounds,
-    symbolic_shape,
-)
+from bedrax.shape_poly import SymbolicScope, is_symbolic_dim, symbolic_args_specs, symbolic_dim_bounds, symbolic_shape
 from bedrax.xla_backend import (
     clients,
     export_format,

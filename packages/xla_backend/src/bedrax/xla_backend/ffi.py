@@ -168,9 +168,7 @@ def ffi_call(
         raise ValueError(f"vmap_method must be one of {_VMAP_METHODS}, got {vmap_method!r}")
     leaves, tree = pytree.tree_flatten(result_shape_dtypes)
     avals = [_type_of(x) for x in leaves]
-    result_avals = tuple(
-        [ShapedArray(a.shape, dtypes.canonicalize_dtype(a.dtype)) if a.is_array else a for a in avals]
-    )
+    result_avals = tuple([ShapedArray(a.shape, dtypes.canonicalize_dtype(a.dtype)) if a.is_array else a for a in avals])
     if output_layouts is None:
         out_layouts: tuple = (None,) * len(result_avals)
     else:

@@ -113,7 +113,9 @@ class ProfileSession:
         _refuse_link(create_perfetto_link)
         if self._serialized is None:
             raise RuntimeError("there is no profile to write: the session has not ended")
-        _write(lambda folder: self._recorder.export(self._serialized, folder), log_dir, create_perfetto_trace, session_id)
+        _write(
+            lambda folder: self._recorder.export(self._serialized, folder), log_dir, create_perfetto_trace, session_id
+        )
 
     def __enter__(self) -> ProfileSession:
         return self.start()

@@ -23,9 +23,7 @@ _special = functools.partial(of_one, family="special")
 _special_nary = functools.partial(nary, family="special")
 
 erf_p, erf = _special("erf", FLOAT, r"Elementwise error function, :math:`\frac{2}{\sqrt\pi} \int_0^x e^{-t^2} dt`.")
-erfc_p, erfc = _special(
-    "erfc", FLOAT, r"Elementwise :math:`1 - \mathrm{erf}(x)` without cancellation.", accurate=True
-)
+erfc_p, erfc = _special("erfc", FLOAT, r"Elementwise :math:`1 - \mathrm{erf}(x)` without cancellation.", accurate=True)
 erf_inv_p, erf_inv = _special("erf_inv", FLOAT, "Elementwise inverse of `erf`: infinite at -1 and 1, nan outside.")
 lgamma_p, lgamma = _special("lgamma", FLOAT, r"Elementwise :math:`\log |\Gamma(x)|`; infinite at 0, -1, -2, ...")
 digamma_p, digamma = _special(

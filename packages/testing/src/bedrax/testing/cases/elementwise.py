@@ -90,7 +90,14 @@ _add(p.log2_p, "accuracy", [arg((3,), low=0.1)], np.log2, fun=lambda x: p.log2(x
 _add(p.log2_p, "edges", [np.float32([0, -1, INF, NAN, 1])], np.log2, grad=())
 _add(p.log2_p, "c64 zero", [np.complex64([0])], lambda x: [complex(-INF, 0)], grad=())
 _add(p.one_minus_square_p, "f32", [arg((3,))], lambda x: 1 - x.astype(np.float64) ** 2)
-_add(p.one_minus_square_p, "near one", [np.float32([1 - 2**-24, -1 - 2**-23])], lambda x: 1 - x.astype(np.float64) ** 2, rtol=1e-7, atol=0)
+_add(
+    p.one_minus_square_p,
+    "near one",
+    [np.float32([1 - 2**-24, -1 - 2**-23])],
+    lambda x: 1 - x.astype(np.float64) ** 2,
+    rtol=1e-7,
+    atol=0,
+)
 _add(p.one_minus_square_p, "i32", [arg((3,), "int32", -9, 9)], lambda x: 1 - x * x)
 _add(p.one_minus_square_p, "u8", [np.uint8([3, 0])], lambda x: np.uint8([248, 1]))
 _add(p.one_minus_square_p, "c64", [arg((3,), "complex64")], lambda x: 1 - x * x)
@@ -106,14 +113,40 @@ _looped = lambda x, *coefficients: p.polynomial_p.bind(x, *coefficients, unroll=
 _SCALARS = [arg() for _ in range(4)]
 _add(p.polynomial_p, "scalars", [arg((2, 3)), *_SCALARS], _horner, fun=_polynomial)
 _add(p.polynomial_p, "at a scalar", [arg(), *[arg((3,)) for _ in range(3)]], _horner, fun=_polynomial)
-_add(p.polynomial_p, "mixed", [arg((3,)), arg((3,)), arg(), arg((3,))], lambda x, a, b, c: a + x * (b + x * c), fun=_polynomial)
+_add(
+    p.polynomial_p,
+    "mixed",
+    [arg((3,)), arg((3,)), arg(), arg((3,))],
+    lambda x, a, b, c: a + x * (b + x * c),
+    fun=_polynomial,
+)
 _add(p.polynomial_p, "all scalars", [arg(), *_SCALARS], _horner, fun=_polynomial)
 _add(p.polynomial_p, "constant", [arg((3,)), arg()], lambda x, a: a + 0 * x, fun=_polynomial)
-_add(p.polynomial_p, "loop", [arg((3,), low=-1, high=1), *[arg() for _ in range(11)]], _horner, fun=_polynomial, second=False)
+_add(
+    p.polynomial_p,
+    "loop",
+    [arg((3,), low=-1, high=1), *[arg() for _ in range(11)]],
+    _horner,
+    fun=_polynomial,
+    second=False,
+)
 _add(p.polynomial_p, "loop of arrays", [arg((2, 3)), arg((2, 3)), arg(), arg((2, 3)), arg()],
      lambda x, a, b, c, d: a + x * (b + x * (c + x * d)), fun=_looped, second=False)  # fmt: skip
-_add(p.polynomial_p, "c64", [arg((3,), "complex64"), *[arg((), "complex64") for _ in range(3)]], _horner, fun=_polynomial, rtol=1e-4)
-_add(p.polynomial_p, "i32", [arg((3,), "int32", -5, 5), *[arg((), "int32", -5, 5) for _ in range(3)]], _horner, fun=_polynomial)
+_add(
+    p.polynomial_p,
+    "c64",
+    [arg((3,), "complex64"), *[arg((), "complex64") for _ in range(3)]],
+    _horner,
+    fun=_polynomial,
+    rtol=1e-4,
+)
+_add(
+    p.polynomial_p,
+    "i32",
+    [arg((3,), "int32", -5, 5), *[arg((), "int32", -5, 5) for _ in range(3)]],
+    _horner,
+    fun=_polynomial,
+)
 _add(p.polynomial_p, "bf16", [arg((3,), "bfloat16", -1, 1), *[arg((), "bfloat16") for _ in range(3)]],
      lambda x, *c: _wide(_horner)(x, *c), fun=_polynomial, grad=(), atol=0.05)  # fmt: skip
 _add(p.square_p, "c64", [arg((3,), "complex64")], np.square)

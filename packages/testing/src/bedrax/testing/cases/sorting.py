@@ -52,8 +52,13 @@ _add(p.top_k_p, "front", lambda x: p.top_k(x, 2, axis=0), [arg((5, 3), distinct=
      lambda x: (-np.sort(-x, 0)[:2], np.argsort(-x, 0)[:2]))  # fmt: skip
 _add(p.top_k_p, "edges", lambda x: p.top_k(x, 6), [_NANS], lambda x: (x[[2, 4, 5, 0, 1, 3]], [2, 4, 5, 0, 1, 3]), grad=())  # fmt: skip
 _add(p.top_k_p, "ties", lambda x: p.top_k(x, 4), [np.int32([1, 2, 2, 1, 2])], lambda x: ([2, 2, 2, 1], [1, 2, 4, 0]))  # fmt: skip
-_add(p.top_k_p, "any order", lambda x: p.top_k(x, 3, is_stable=False), [arg((2, 7), distinct=True)],
-     lambda x: (-np.sort(-x)[:, :3], np.argsort(-x)[:, :3]))
+_add(
+    p.top_k_p,
+    "any order",
+    lambda x: p.top_k(x, 3, is_stable=False),
+    [arg((2, 7), distinct=True)],
+    lambda x: (-np.sort(-x)[:, :3], np.argsort(-x)[:, :3]),
+)
 _add(p.top_k_p, "uint8", lambda x: p.top_k(x, 2), [np.uint8([1, 200, 100])], lambda x: ([200, 100], [1, 2]))
 _add(p.top_k_p, "bool", lambda x: p.top_k(x, 2), [np.array([False, True, False])], lambda x: ([True, False], [1, 0]))  # fmt: skip
 _add(p.top_k_p, "bf16", lambda x: p.top_k(x, 2), [arg((6,), "bfloat16", distinct=True)],

@@ -106,6 +106,29 @@ _add(_beta, "f16", p.betainc, [arg((3,), "float16", 0.5, 4), arg((3,), "float16"
 _add(p.erfc_p, "float8", p.erfc, [arg((5,), "float8_e4m3fn")], oracle=_scipy("erfc"), grad=())
 for _accuracy in (AccuracyMode.HIGHEST, Tolerance(ulps=2)):
     _highest = lambda x, accuracy=_accuracy: p.erfc(x, accuracy=accuracy)
-    _add(p.erfc_p, f"{type(_accuracy).__name__} f32", _highest, [np.float32(np.linspace(-5, 9, 29))], oracle=_scipy("erfc"), rtol=2e-7, atol=0)
-    _add(p.erfc_p, f"{type(_accuracy).__name__} bf16", _highest, [arg((5,), "bfloat16", -2, 3)], oracle=_scipy("erfc"), grad=())
-    _add(p.erfc_p, f"{type(_accuracy).__name__} f64", _highest, [arg((5,), "float64", -2, 3)], oracle=_scipy("erfc"), rtol=1e-13, grad=())
+    _add(
+        p.erfc_p,
+        f"{type(_accuracy).__name__} f32",
+        _highest,
+        [np.float32(np.linspace(-5, 9, 29))],
+        oracle=_scipy("erfc"),
+        rtol=2e-7,
+        atol=0,
+    )
+    _add(
+        p.erfc_p,
+        f"{type(_accuracy).__name__} bf16",
+        _highest,
+        [arg((5,), "bfloat16", -2, 3)],
+        oracle=_scipy("erfc"),
+        grad=(),
+    )
+    _add(
+        p.erfc_p,
+        f"{type(_accuracy).__name__} f64",
+        _highest,
+        [arg((5,), "float64", -2, 3)],
+        oracle=_scipy("erfc"),
+        rtol=1e-13,
+        grad=(),
+    )

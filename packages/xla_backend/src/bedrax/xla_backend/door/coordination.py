@@ -13,7 +13,9 @@ def check_credentials(credentials: dict[str, Any]) -> None:
     """Raise NotImplementedError if there are credentials, and this jaxlib takes none."""
     missing = versions.missing("mutual TLS among processes")
     if credentials and missing:
-        raise NotImplementedError(f"jax.distributed.initialize({', '.join(f'{name}=' for name in credentials)}): {missing}")
+        raise NotImplementedError(
+            f"jax.distributed.initialize({', '.join(f'{name}=' for name in credentials)}): {missing}"
+        )
 
 
 def serve(

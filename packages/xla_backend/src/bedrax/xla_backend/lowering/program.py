@@ -329,9 +329,7 @@ class LoweringContext(Caller):
         """Append the equations of `jaxpr` here; a value per result."""
         return inline(self.block, jaxpr, operands)
 
-    def call_jaxpr(
-        self, name: str, jaxpr: Jaxpr, *operands: Any, pairs: Sequence[tuple[str, str]] = ()
-    ) -> list:
+    def call_jaxpr(self, name: str, jaxpr: Jaxpr, *operands: Any, pairs: Sequence[tuple[str, str]] = ()) -> list:
         """Call `jaxpr` as a private function of the module, made once per program; a value per result.
 
         Args:
