@@ -46,6 +46,7 @@ WITHOUT_XLA = (
     "libraries",
 )
 JAXLIBS = ("0.10.2", "0.11.2", "0.12.0.1")  # the oldest, the newest, and one between
+LIBTPU = {"0.10.2": "0.0.42.1", "0.11.2": "0.0.48.*", "0.12.0.1": "0.0.50.*"}  # what each jaxlib was released beside
 EVERYTHING = ("--all-packages", "--extra=tf", "--group=ecosystem", "--group=demo", "--group=test")
 QUIET = {"TF_CPP_MIN_LOG_LEVEL": "2"}
 
@@ -294,7 +295,7 @@ def accelerators(session):
     Before that, the GPU's kernels are asked whether they take the calls of the records' programs."""
     sync(session, "--all-packages", "--group=test")
     version = session.run("python", "-c", "import jaxlib; print(jaxlib.__version__)", silent=True).strip()
-    plugins = [f"jax-cuda13-plugin=={version}", f"jax-cuda13-pjrt=={version}", "libtpu==0.0.42.1"]
+    plugins = [f"jax-cuda13-plugin=={version}", f"jax-cuda13-pjrt=={version}", f"libtpu=={LIBTPU[version]}"]
     session.install("--no-deps", *plugins)
     for program in ("decode_cuda_calls", "compile_for_accelerators"):
         session.run("python", f"tests/programs/{program}.py", *session.posargs, env={"TF_CPP_MIN_LOG_LEVEL": "3"})

@@ -239,8 +239,7 @@ def _register_cuda(name: str) -> None:
         "cuda", priority=500, library_path=str(library), options=xla_client.generate_pjrt_gpu_plugin_options
     )
     xla_client.register_custom_call_handler("CUDA", functools.partial(extension.register_custom_call_target, c_api))
-    types = getattr(extension, "register_custom_type", None) or extension.register_custom_type_id
-    xla_client.register_custom_type_handler("CUDA", functools.partial(types, c_api))
+    xla_client.register_custom_type_handler("CUDA", functools.partial(extension.register_custom_type, c_api))
     for type_name, registration in extension.ffi_types().items():
         xla_client.register_custom_type(type_name, registration, platform="CUDA")
     for target, handler in extension.ffi_handlers().items():
