@@ -416,3 +416,16 @@ def test_threads():
     for t in threads:
         t.join()
     assert not failures
+
+
+def test_a_traced_function_as_one_of_what_it_closes_over():
+    const = np.arange(3, dtype=np.float32)
+    traced = xla.jit(lambda x, *, k: lax.add(lax.mul(x, lax.sin(const)), k["a"])).trace(const, k={"a": const})
+    consts, fun = traced.closure_convert()
+    expected = const * np.sin(const) + const
+    np.testing.assert_allclose(fun(consts, const, k={"a": const}), expected, rtol=1e-6)
+    consts, again = traced.with_consts_as_arg()
+    assert not again.jaxpr.consts and again.fun_name == traced.fun_name and again.effects == frozenset()
+    np.testing.assert_allclose(again.lower().compile()(consts, const, k={"a": const}), expected, rtol=1e-6)
+    with pytest.raises(TypeError, match="was traced for the arguments"):
+        fun(consts, const)

@@ -10,7 +10,7 @@ import pytest
 
 from bedrax.autodiff import grad
 from bedrax.batching import vmap
-from bedrax.core.avals import ShapedArray, ShapeDtypeStruct
+from bedrax.core.avals import ShapedArray, ShapeDtypeStruct, abstract_token
 from bedrax.core.jitting import jit
 from bedrax.core.staging import make_jaxpr
 from bedrax.core.tracing import Primitive
@@ -114,3 +114,12 @@ def test_types_of_states_are_registered():
     ffi.register_ffi_type("bedrax_test_type", {"type_id": first}, platform="cpu")
     ffi.register_ffi_type_id("bedrax_other_test_type", second, platform="cpu")
     assert numbers[0].value and numbers[1].value and numbers[0].value != numbers[1].value  # XLA gave them numbers
+
+
+def test_a_token_orders_calls():
+    def f(x):
+        first = ffi.ffi_call("first", abstract_token, has_side_effect=True)
+        return ffi.ffi_call("second", ShapeDtypeStruct((2,), np.float32))(first(x), x)
+
+    text = jit(f).lower(np.ones(2, np.float32)).as_text()
+    assert "@first(%arg0)" in text and "-> !stablehlo.token" in text and "@second(%0, %arg0)" in text

@@ -29,12 +29,12 @@ def _np_two_results(x, y):
     return np.sin(x), np.cos(x) * y, np.floor(y)
 
 
-def _holding(prim):
-    """Apply a primitive that holds a program and nothing else."""
+def _holding(prim, **params):
+    """Apply a primitive that holds a program, with its other params."""
 
     def fun(x, y):
         jaxpr = staging.program_of(lambda *xs: list(_two_results(*xs)), [aval_of(x), aval_of(y)])
-        return prim.bind(x, y, jaxpr=jaxpr)
+        return prim.bind(x, y, jaxpr=jaxpr, **params)
 
     return fun
 
@@ -83,6 +83,14 @@ CASES = [
            needs=_AD),
     OpCase(p.closed_call_p, "several_results", _holding(p.closed_call_p), (_X, _Y), oracle=_np_two_results, grad=(0,)),
     OpCase(p.core_call_p, "several_results", _holding(p.core_call_p), (_X, _Y), oracle=_np_two_results, grad=(0,)),
+    OpCase(p.xla_metadata_call_p, "same", _holding(p.xla_metadata_call_p, xla_metadata=(("group", "a"),), ad_metadata="same"),
+           (_X, _Y), oracle=_np_two_results, grad=(0,)),
+    OpCase(p.xla_metadata_call_p, "others", _holding(p.xla_metadata_call_p, xla_metadata=(("group", "a"),), ad_metadata=()),
+           (_X, _Y), oracle=_np_two_results, grad=(0,)),
+    OpCase(p.program_order_p, "as written", _holding(p.program_order_p, enforce=False, strict_in=False, strict_out=False),
+           (_X, _Y), oracle=_np_two_results, grad=(0,)),
+    OpCase(p.program_order_p, "strict", _holding(p.program_order_p, enforce=True, strict_in=True, strict_out=True),
+           (_X, _Y), oracle=_np_two_results, grad=(0,)),
     OpCase(p.composite_p, "attributes",
            lambda x: lax.composite(lambda x, *, by: lax.mul(lax.sin(x), np.array(by, x.dtype)), "my.op")(x, by=3.0),
            (_X,), oracle=lambda x: np.sin(x) * 3),
