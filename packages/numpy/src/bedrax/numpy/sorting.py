@@ -131,7 +131,6 @@ def lexsort(keys: ArrayLike | Sequence[ArrayLike], axis: int = -1, *, batch_size
     return lax.scan(refine, positions, rows)[0]
 
 
-@one_program(static=("k", "axis", "mode", "sorted"))
 def top_k(
     a: ArrayLike, k: int, /, *, axis: int = -1, mode: str = "largest", sorted: bool = True
 ) -> tuple[Array, Array]:
@@ -154,6 +153,11 @@ def top_k(
       ValueError: another `mode`; complex numbers; `k` is out of range.
     """
     one_of("top_k", "mode", mode, ("largest", "smallest"))
+    return _top_k(a, k=dims.canonical_dim(k), axis=operator.index(axis), mode=mode)
+
+
+@one_program(static=("k", "axis", "mode"))
+def _top_k(a: ArrayLike, k: int, axis: int, mode: str) -> tuple[Array, Array]:
     a = array("top_k", a)
     # What turns the order around without loss: of integers the complement, as the least one has no negative.
     turn = (lambda x: x) if mode == "largest" else lax.neg if dtypes.is_inexact(a.dtype) else lax.bitwise_not
