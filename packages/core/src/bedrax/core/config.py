@@ -371,10 +371,14 @@ def flag(name: str, default: Any, help: str, **options: Any) -> Flag:
 
 
 def _load_offered() -> None:
-    """Import the modules that are offered, and installed."""
+    """Import the modules that are offered, and installed with what they need."""
     for module in tuple(offers.options):  # a copy: other threads may be here, too, and imports may offer more
         if importlib.util.find_spec(module.rpartition(".")[0]) is not None:
-            importlib.import_module(module)
+            try:
+                importlib.import_module(module)
+            except ModuleNotFoundError as error:  # the bridges refuse to be imported without TensorFlow
+                if error.name is None or error.name.partition(".")[0] == "bedrax":
+                    raise
         with contextlib.suppress(ValueError):  # another thread was as quick
             offers.options.remove(module)
     if offers.options:

@@ -59,7 +59,10 @@ def attach_stub(
             else:
                 value = getattr(__import__(home, fromlist=[original]), original)
         except ModuleNotFoundError as error:
-            if home == module and "needs an extra" in error.msg:  # so it is no attribute, and `import` says why
+            foreign = (error.name or "bedrax").partition(".")[0] not in ("bedrax", module.partition(".")[0])
+            if home == module and (
+                foreign or "needs an extra" in error.msg
+            ):  # so it is no attribute, and `import` says why
                 raise AttributeError(f"module '{module}' has no attribute '{name}': {error}") from None
             if not extra or not f"{home}.".startswith(f"{error.name}."):
                 raise
