@@ -236,6 +236,20 @@ def test_flags_of_offered_modules_are_found(tmp_path, monkeypatch):
     assert config.test_offered == 3 and "package_with_flags" in sys.modules
 
 
+def test_flags_of_a_package_that_lacks_a_library_are_left_out(tmp_path, monkeypatch):
+    for package, line in ("lacks_a_library", "import library_of_another\n"), ("has_a_fault", "import bedrax.no_such\n"):
+        folder = tmp_path / package
+        folder.mkdir()
+        (folder / "__init__.py").write_text(line)
+        (folder / "flags.py").write_text("")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(offers, "options", ["lacks_a_library.flags"])
+    assert config.jax_enable_x64 is False and not hasattr(config, "no_such_option") and not offers.options
+    offers.options.append("has_a_fault.flags")
+    with pytest.raises(ModuleNotFoundError, match=r"bedrax\.no_such"):
+        hasattr(config, "no_such_option")
+
+
 def test_logging(restored, capsys):
     import logging
 
