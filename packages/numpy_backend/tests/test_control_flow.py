@@ -54,10 +54,14 @@ def test_weak_types_of_the_carry_settle():
     [
         (lambda: lax.scan(lambda c, x: c, 0.0, X), TypeError, "f returns a pair"),
         (lambda: lax.scan(3, 0.0, X), TypeError, "f is a function"),
-        (lambda: lax.scan(keep, 0.0, (X, X[:2])), ValueError, "has no leading axis to scan over, it is"),
+        (lambda: lax.scan(keep, 0.0, (X, X[:2])), ValueError, "leading axes have lengths 3, 2; they must be equal"),
         (lambda: lax.scan(keep, 0.0, X, length=4), ValueError, "but the leading axes have lengths"),
         (lambda: lax.scan(keep, 0.0), ValueError, "neither xs nor length says how many steps there are"),
         (lambda: lax.scan(keep, 0.0, {"a": 3.0}), ValueError, "has no leading axis to scan over, it is"),
+        (lambda: lax.scan(keep, 0.0, X, unroll=-1), ValueError, "unroll is the number of steps that are taken at a time"),
+        (lambda: lax.scan(keep, 0.0, X, unroll=2.5), TypeError, "unroll is a bool or an int, got 2.5"),
+        (lambda: lax.fori_loop(0, 2.5, keep, 0.0), TypeError, "lower and upper have one dtype"),
+        (lambda: lax.associative_scan(lax.add, X, axis=3), ValueError, "axis=3 names position 3"),
         (
             lambda: lax.scan(lambda state, x: ((state, state), x), 0.0, X), TypeError,
             "scan: the body returns a carry of another structure than it gets:\n"
@@ -102,7 +106,7 @@ def test_weak_types_of_the_carry_settle():
         (lambda: lax.cond(True, 1, 2), TypeError, "true_fun and false_fun are functions, got"),
         (lambda: lax.switch(1.0, [int, int]), TypeError, "the index is an integer scalar, got"),
         (lambda: lax.switch(0, []), ValueError, "there must be one at least"),
-        (lambda: lax.associative_scan(lax.add, f32(1)), ValueError, "arrays with an axis are needed, got the scalar"),
+        (lambda: lax.associative_scan(lax.add, f32(1)), ValueError, "axis=0 names position 0, but the number of dimensions is 0"),
     ],
 )  # fmt: skip
 def test_errors(run, error, text):

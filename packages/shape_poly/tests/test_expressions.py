@@ -292,7 +292,7 @@ def test_a_thread_never_reads_bounds_that_another_thread_is_still_finding(monkey
             except InconclusiveDimensionOperation:
                 answers.append(None)
 
-        def paused(*args, _lower=bounds_module._lower):
+        def paused(*args, _lower=bounds_module._lower, pause=pause):
             nonlocal steps
             steps += 1
             if steps == pause + 1 and threading.current_thread() is threading.main_thread():

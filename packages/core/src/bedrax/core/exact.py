@@ -59,6 +59,14 @@ def equality_is_exact(value: Any) -> bool:
     return not isinstance(value, (np.generic, float, complex))
 
 
+def same_bits(a: np.ndarray, b: np.ndarray) -> bool:
+    """Whether two arrays whose elements lie in C order have the same shape, dtype and bits."""
+    if a.dtype != b.dtype or a.shape != b.shape:
+        return False
+    word = np.uint64 if a.nbytes % 8 == 0 else np.uint8
+    return np.array_equal(a.reshape(-1).view(np.uint8).view(word), b.reshape(-1).view(np.uint8).view(word))
+
+
 def _of_atoms(values: tuple) -> bool:
     """Whether there are atoms alone in tuples of tuples: they are their own keys."""
     while kinds := {type(v) for v in values} - _ATOMS:

@@ -19,6 +19,7 @@ from bedrax import pytree
 from bedrax.core import avals, caches, config, errors, source, tracing, typecheck
 from bedrax.core.avals import AbstractValue, aval_of
 from bedrax.core.columns import Column
+from bedrax.core.exact import same_bits
 from bedrax.core.ir import DebugInfo, Eqn, Jaxpr, Literal, Var, eval_jaxpr, no_effects
 from bedrax.core.names import scopes
 from bedrax.core.signatures import Signature, leaf_names, plain_code
@@ -82,7 +83,7 @@ _SCALARS = (bool, int, float, complex)
 class StagingTrace(Trace):
     """Records operations as equations."""
 
-    __slots__ = ("const_vars", "consts", "debug_info", "eqns", "has_effects", "invars")
+    __slots__ = ("arrays", "const_vars", "consts", "debug_info", "eqns", "has_effects", "invars")
 
     def __init__(self, parent: Trace, debug_info: DebugInfo | None = None):
         self.parent = parent
@@ -90,6 +91,7 @@ class StagingTrace(Trace):
         self.eqns: list[Eqn] = []
         self.const_vars: dict[Any, Var] = {}  # by id, arrays of NumPy by what they hold
         self.consts: list = []
+        self.arrays: dict[int, tuple[weakref.ref, np.ndarray, Var]] = {}  # by id, each with its copy
         self.invars: list[Var] = []
         self.has_effects = False
         self.debug_info = debug_info
@@ -125,11 +127,9 @@ class StagingTrace(Trace):
             return self.lift(next(t for t in _SCALARS if isinstance(x, t))(x))
         if kind is np.ndarray and not x.ndim and x.dtype.kind != "V":
             return self.lift(x[()])
+        if isinstance(x, np.ndarray) and x.dtype.itemsize:
+            return self.lift_array(x)
         key = id(x)
-        if isinstance(x, np.ndarray) and x.dtype.itemsize:  # copied: it may be written to while we trace
-            dtype, shape = aval_of(x).dtype, x.shape
-            data = np.asarray(x, dtype).tobytes()
-            x, key = np.ndarray(shape, dtype, data), (dtype, shape, data)
         var = self.const_vars.get(key)
         if var is None:
             if isinstance(x, Tracer) and not x._trace.alive:
@@ -138,6 +138,28 @@ class StagingTrace(Trace):
                 return self.lift(x.__jax_array__())
             var = self.const_vars[key] = Var(aval_of(x))
             self.consts.append(x)  # also keeps `x` alive, so that its id stays its own
+        return var
+
+    def lift_array(self, x: np.ndarray) -> Var:
+        """The variable of a copy of an array of NumPy, which may be written to while the function is traced.
+
+        It is copied and hashed when it is first used, and again only after it was written to.
+        """
+        now = np.asarray(x, order="C")
+        arrays, number = self.arrays, id(x)
+        known = arrays.get(number)
+        if known is not None and same_bits(known[1], now):
+            return known[2]
+        dtype = aval_of(x).dtype
+        with np.errstate(all="ignore"):  # float64 beyond float32 becomes infinite
+            data = np.asarray(now, dtype).tobytes()
+        key, copy = (dtype, now.shape, data), np.ndarray(now.shape, dtype, data)
+        var = self.const_vars.get(key)
+        if var is None:
+            var = self.const_vars[key] = Var(aval_of(copy))
+            self.consts.append(copy)
+        original = copy if now.dtype == dtype else now.copy()
+        arrays[number] = weakref.ref(x, lambda _: arrays.pop(number, None)), original, var
         return var
 
     def lift_result(self, x: Any, i: int) -> Var | Literal:

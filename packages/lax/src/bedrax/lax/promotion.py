@@ -17,7 +17,8 @@ import numpy as np
 from bedrax.core import config, dims, dtypes, source
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
-from bedrax.core.tracing import cast_together
+from bedrax.core.staging import StagingTrace
+from bedrax.core.tracing import cast_together, current
 from bedrax.lax import flags, lattice
 from bedrax.lax.primitives import conversions, shaping
 
@@ -234,8 +235,8 @@ def convert(x: Any, aval: Any, dtype: np.dtype, weak: bool = False) -> Any:
         cast = _casts.get((kind, dtype))
         return np.asarray(x).astype(dtype)[()] if cast is None else cast(x)
     if isinstance(x, (np.ndarray, np.generic)):
-        if x.dtype == dtype:
-            return x
+        if x.dtype == dtype or (kind is np.ndarray and aval.dtype == dtype and isinstance(current.trace, StagingTrace)):
+            return x  # a trace converts and copies each array once
         with np.errstate(all="ignore"):  # float64 beyond float32 becomes infinite
             return np.asarray(x).astype(dtype)
     if aval.dtype == dtype:

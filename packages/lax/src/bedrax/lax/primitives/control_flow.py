@@ -159,7 +159,7 @@ def scan(
       xs: pytree of arrays of equal leading axis, or None.
       length: the number of steps; needed where `xs` has no leaves.
       reverse: go from the last element to the first (results keep their places).
-      unroll: how many steps the compiled loop takes at a time; True: all.
+      unroll: how many steps the compiled loop takes at a time; True: all. 0 and False stand for 1.
 
     Returns:
       (final carry, the ``y`` of all steps stacked along a new leading axis).
@@ -169,14 +169,12 @@ def scan(
     init_leaves, init_tree = pytree.tree_flatten(init)
     x_leaves, x_tree = pytree.tree_flatten(xs)
     length = _number_of_steps(xs, length)
+    unroll = _steps_at_a_time("scan", unroll, length)
     if config.disable_jit.value:
         return _scan_in_python(f, init, xs, x_leaves, x_tree, length, reverse)
     if any(a.mutable for a in _types(x_leaves)):
         return _scan_over_references(f, init, x_leaves, x_tree, length, reverse, unroll)
 
-    if unroll is True:
-        unroll = length if dims.is_constant_dim(length) else 1
-    unroll = max(1, int(unroll))
     x_types = [a.without_axis(0) for a in _types(x_leaves)]
     in_tree = pytree.tree_structure(((init, xs), {}))
     for _ in range(
@@ -240,8 +238,22 @@ def _number_of_steps(xs: Any, length: Any) -> Any:
         length = sizes[0]
         for n in sizes:
             if not dims.same_dim(n, length):
-                raise ValueError(f"scan: leading axes have lengths {', '.join(map(str, sizes))}; they must be equal")
+                raise ValueError(
+                    f"scan: leading axes have lengths {', '.join([str(n) for n in sizes])}; they must be equal"
+                )
     return length
+
+
+def _steps_at_a_time(name: str, unroll: Any, length: Any) -> int:
+    """How many steps of a loop of `length` steps, maybe a symbolic number, are unrolled."""
+    if unroll is True:
+        return max(1, length) if dims.is_constant_dim(length) else 1
+    if not is_position(unroll):
+        raise TypeError(f"{name}: unroll is a bool or an int, got {unroll!r}")
+    unroll = operator.index(unroll)
+    if unroll < 0:
+        raise ValueError(f"{name}: unroll is the number of steps that are taken at a time, got {unroll}")
+    return max(1, unroll)
 
 
 def _match_weak_types(jaxpr: Jaxpr, num_consts: int, num_carry: int) -> Jaxpr:
@@ -343,14 +355,17 @@ def fori_loop(lower, upper, body_fun: Callable, init_val: Any, *, unroll: int | 
     """Apply ``val = body_fun(i, val)`` for ``i`` from `lower` up to, not including, `upper`.
 
     Args:
-      lower, upper: integer scalars. Where both are known while tracing, the loop is a `scan`
-        and can be differentiated in reverse; otherwise it is a `while_loop`.
+      lower, upper: two integer scalars, or two floating-point scalars, of one dtype. Where both are integers that are
+        known while tracing, the loop is a `scan` and can be differentiated in reverse; otherwise it is a `while_loop`.
       body_fun: ``(i, val) -> val``.
       init_val: a pytree of arrays.
       unroll: steps at a time of the compiled loop; needs known bounds.
 
     Returns:
       The final value.
+
+    Raises:
+      TypeError: `lower` and `upper` are not scalars of one dtype.
     """
     if not callable(body_fun):
         raise TypeError(f"fori_loop: body_fun is a function (i, carry) -> carry, got {body_fun!r}")
@@ -358,7 +373,8 @@ def fori_loop(lower, upper, body_fun: Callable, init_val: Any, *, unroll: int | 
     types = [aval_of(lower), aval_of(upper)]
     if not all((dtypes.is_integer(t.dtype) or dtypes.is_floating(t.dtype)) and not t.shape for t in types):
         raise TypeError(f"fori_loop: lower and upper are real scalars, got {types[0]} and {types[1]}")
-    if types[0].dtype != types[1].dtype and not (types[0].weak_type or types[1].weak_type):
+    same_kind = dtypes.is_integer(types[0].dtype) == dtypes.is_integer(types[1].dtype)
+    if types[0].dtype != types[1].dtype and not (same_kind and (types[0].weak_type or types[1].weak_type)):
         raise TypeError(f"fori_loop: lower and upper have one dtype, got {types[0].dtype} and {types[1].dtype}")
     dtype = lattice.result_type(lower, upper)
     bounds = [_known_int(lower), _known_int(upper)] if dtypes.is_integer(dtype) else [None, None]
@@ -375,10 +391,9 @@ def fori_loop(lower, upper, body_fun: Callable, init_val: Any, *, unroll: int | 
             i, val = loop_carry
             return (_next(i), body_fun(i, val)), None
 
-        (_, result), _ = scan(
-            _made_from(body_fun, "fori_loop as scan", step), (of_type(lower), init_val), None, length=steps,
-            unroll=1 if unroll is None else unroll,
-        )  # fmt: skip
+        unroll = 1 if unroll is None else _steps_at_a_time("fori_loop", unroll, steps)
+        start = of_type(lower), init_val
+        (_, result), _ = scan(_made_from(body_fun, "fori_loop as scan", step), start, None, length=steps, unroll=unroll)
         return result
     if unroll is not None and unroll is not False and unroll != 1:
         raise ValueError(f"fori_loop: unroll={unroll} needs known bounds; leave it out, or make them static")
