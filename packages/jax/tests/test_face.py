@@ -28,7 +28,7 @@ def run(code: str) -> str:
 
 def test_versions():
     assert re.fullmatch(r"\d+\.\d+\.\d+([.\w+]*)?", jax.__version__)
-    assert jax.__version_info__ == tuple(int(n) for n in jax.__version__.split(".")[:3])
+    assert jax.__version_info__ == tuple(int(n) for n in jax.__version__.split("."))
     assert jax.version.__version__ == jax.__version__
 
 

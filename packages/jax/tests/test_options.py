@@ -45,7 +45,8 @@ def variable(flag):
 
 
 def test_an_option_without_effect_changes_no_key():
-    assert not [flag.name for flag in flags() if flag.inert is not None and flag.keyed]
+    always = [flag for flag in flags() if isinstance(flag._inert, str)]  # others act with some versions of jaxlib
+    assert always and not [flag.name for flag in always if flag.keyed]
 
 
 def test_setting_an_option_without_effect_warns():

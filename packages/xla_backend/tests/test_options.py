@@ -87,11 +87,18 @@ def test_effort_of_the_compiler():
     devices = list(device_put(f32(1)).devices())
     options = compile_options(1, devices)  # it holds what it gives out
     assert options.executable_build_options.optimization_level == 0
-    with flags.optimization_level("O1"), flags.exec_time_optimization_effort(0.5):
+    with flags.optimization_level("O1"):
         options = compile_options(1, devices)
-        build = options.executable_build_options
-        assert (build.optimization_level, build.exec_time_optimization_effort) == (19, 0.5)
+        assert options.executable_build_options.optimization_level == 19
         np.testing.assert_array_equal(jit(twice)(np.ones(2, f32)), [2, 2])
+    effort = flags.exec_time_optimization_effort
+    if why := effort.inert:  # later versions of jaxlib have levels only
+        with pytest.warns(UserWarning, match=why), effort(0.5):
+            np.testing.assert_array_equal(jit(twice)(np.ones(2, f32)), [2, 2])
+    else:
+        with effort(0.5):
+            options = compile_options(1, devices)
+            assert options.executable_build_options.exec_time_optimization_effort == 0.5
     with flags.compiler_enable_remat_pass(False):
         options = compile_options(1, devices)
         build = options.executable_build_options

@@ -105,7 +105,11 @@ class ProfileSession:
             self.export_profile_data(self._log_dir, create_perfetto_trace=self._perfetto)
         return self.profile_data
 
-    def export_profile_data(
+    def _export_to_xprof(profile_data: Any, folder: str) -> None:
+    _native.export_to_xprof(profile_data, folder, "profile")
+
+
+def export_profile_data(
         self, log_dir: str | os.PathLike, create_perfetto_link: bool = False, create_perfetto_trace: bool = False,
         session_id: str | None = None,
     ) -> None:  # fmt: skip
@@ -149,6 +153,10 @@ def _write(export: Callable[[str], None], log_dir: str | os.PathLike, perfetto: 
             os.replace(os.path.join(written, name), os.path.join(target, name))
 
 
+def _export_to_xprof(profile_data: Any, folder: str) -> None:
+    _native.export_to_xprof(profile_data, folder, "profile")
+
+
 def export_profile_data(
     profile_data: ProfileData | ProfileSession, log_dir: str | os.PathLike, create_perfetto_link: bool = False,
     create_perfetto_trace: bool = False, session_id: str | None = None,
@@ -177,7 +185,7 @@ def export_profile_data(
             _refuse_link(create_perfetto_link)
             if missing := versions.missing("export of profile data"):
                 raise NotImplementedError(f"export_profile_data: {missing}")
-            export = lambda folder: _native.export_to_xprof(profile_data, folder, "profile")
+            export = functools.partial(_export_to_xprof, profile_data)
             return _write(export, log_dir, create_perfetto_trace, session_id)
     if not isinstance(profile_data, ProfileSession):
         raise TypeError(f"export_profile_data takes a ProfileSession or a ProfileData, got {type(profile_data)}")
