@@ -105,11 +105,7 @@ class ProfileSession:
             self.export_profile_data(self._log_dir, create_perfetto_trace=self._perfetto)
         return self.profile_data
 
-    def _export_to_xprof(profile_data: Any, folder: str) -> None:
-    _native.export_to_xprof(profile_data, folder, "profile")
-
-
-def export_profile_data(
+    def export_profile_data(
         self, log_dir: str | os.PathLike, create_perfetto_link: bool = False, create_perfetto_trace: bool = False,
         session_id: str | None = None,
     ) -> None:  # fmt: skip
