@@ -97,7 +97,6 @@ def layers(session):
     contracts = ["tests/test_architecture.py", "tests/test_inside_packages.py"]
     session.run("pytest", *contracts, *session.posargs, env={"PYTHONPATH": SEARCH})
     session.run("python", "tools/sizes.py")
-    session.run("python", "tools/features.py")
 
 
 @nox.session

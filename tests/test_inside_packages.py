@@ -18,7 +18,6 @@ SOURCES = sorted(ROOT.glob("packages/*/src/**/*.py"))
 MAY_NAME_MODULES = {"Column", "attach", "attach_stub", "getLogger", "install_on_demand", "offer", "provide"}
 # First-party imports inside functions, in all packages.
 LATE_IMPORTS = 45
-LONGEST_FUNCTION, LONGEST_FILE = 80, 700
 
 
 @functools.cache
@@ -83,13 +82,6 @@ def late_imports(path):
     return list(walk(tree(path), False))
 
 
-def functions(path):
-    """(name, number of lines) of every function."""
-    for node in ast.walk(tree(path)):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield node.name, node.end_lineno - node.lineno + 1
-
-
 @pytest.mark.parametrize("folder", sorted({owner(path) for path in SOURCES}))
 def test_strings_name_only_modules_below(folder):
     upward = []
@@ -119,19 +111,3 @@ def test_first_party_imports_inside_functions_become_fewer():
         f"{len(lines)} imports inside functions, {LATE_IMPORTS} may be; import at the top unless that would load"
         " something costly that few need:\n" + "\n".join(lines)
     )
-
-
-def test_functions_fit_on_a_page():
-    long = [
-        f"{said(path)}: {name} has {lines} lines"
-        for path in SOURCES
-        for name, lines in functions(path)
-        if lines > LONGEST_FUNCTION
-    ]
-    assert not long, "\n".join(long)
-
-
-def test_files_hold_one_concept():
-    sizes = {path: path.read_text().count("\n") for path in SOURCES}
-    long = [f"{said(path)} has {lines} lines" for path, lines in sizes.items() if lines > LONGEST_FILE]
-    assert not long, "\n".join(long)
