@@ -36,6 +36,8 @@ ELSEWHERE = {
     "freeze": "packages/state/tests/test_operations.py",
     "global_array_to_host_local_array": "packages/processes/tests/test_one_process.py",
     "get": "packages/state/tests/test_operations.py",
+    "hi_call": "packages/extend/tests/test_hi_prims.py",
+    "hi_linear": "packages/extend/tests/test_hi_prims.py",
     "host_local_array_to_global_array": "packages/processes/tests/test_one_process.py",
     "new_ref": "packages/state/tests/test_operations.py",
     "random_bits": "packages/random/tests/test_matrix.py",

@@ -6,6 +6,7 @@ import ast
 import functools
 import importlib
 import types
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,9 +25,11 @@ def public() -> Iterator[tuple[str, Any]]:
     """(path, value) of every public name, and of every method of a public class of ours."""
     seen: set[Any] = set()
     for module in modules():
-        home = importlib.import_module(module)
-        for name in sorted(getattr(home, "__all__", None) or vars(home)):
-            value = getattr(home, name)
+        with warnings.catch_warnings():  # names that upstream removed warn when they are looked up
+            warnings.simplefilter("ignore", DeprecationWarning)
+            home = importlib.import_module(module)
+            values = {name: getattr(home, name) for name in sorted(getattr(home, "__all__", None) or vars(home))}
+        for name, value in values.items():
             if name.startswith("_") or isinstance(value, types.ModuleType):
                 continue
             yield f"{module}.{name}", value

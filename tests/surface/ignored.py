@@ -41,6 +41,9 @@ IGNORED: dict[str, tuple[str, ...]] = {
         "jax.experimental.pallas.tpu.store(eviction_policy)",
     ),
     "the protocol asks for it; this one does not need it": (
+        "jax.experimental.hijax.HiPrim.dce(used_outs)", "jax.experimental.hijax.HiPrim.dce(live_ins)",
+        "jax.experimental.hijax.HiPrim.staging(source_info)", "jax.extend.core.eval_jaxpr_transpose(prim)",
+        "jax.extend.core.eval_jaxpr_transpose(params)",
         "jax.nn.initializers.ones(key)", "jax.nn.initializers.zeros(key)", "jax.experimental.jet.zero_prop(series_in)",
         "jax.scipy.stats.gaussian_kde.tree_unflatten(aux_data)", "jax.NamedSharding.unconstrained(ndim)",
         "jax.extend.sharding.GSPMDSharding.with_dimension(axes)", "jax.extend.core.call_impl(params)", "jax.experimental.sparse.JAXSparse.__init__(args)",
@@ -61,6 +64,8 @@ IGNORED: dict[str, tuple[str, ...]] = {
         "jax.core.ShapedArray.str_short(mesh_axis_types)", "jax.experimental.hijax.AbstractRef.str_short(mesh_axis_types)",
     ),
     "for libraries: it says what holds here in any case": (
+        "jax.custom_vjp.defvjp(generic_batching)", "jax.custom_vjp.defvjp_with_accums(generic_batching)",
+        "jax.custom_vjp.defvjp_with_logs(generic_batching)", "jax.interpreters.ad.backward_pass(transform_stack)",
         "jax.api_util.flatten_fun(unk_names)", "jax.api_util.flatten_fun(use_eq_store)",
         "jax.api_util.flatten_fun_nokwargs(unk_names)", "jax.api_util.flatten_fun_nokwargs(use_eq_store)",
         "jax.extend.linear_util.transformation_with_aux2(unk_names)",

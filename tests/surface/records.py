@@ -304,6 +304,7 @@ CALLS |= {name: given for name, (_, given) in AT.items()}
 ELSEWHERE: dict[str, str] = {
     "numpy.load": "packages/jax/tests", "numpy.save": "packages/jax/tests", "numpy.savez": "packages/jax/tests",
     "numpy.fromfile": "packages/jax/tests", "numpy.fromiter": "packages/jax/tests",
+    "random.Key": "packages/jax/tests",
     "lax.rng_uniform": "packages/numpy_backend/tests", "numpy.trim_zeros": "packages/numpy/tests", "lax.pcast": "packages/parallel/tests", "lax.psend": "packages/jax/tests", "lax.precv": "packages/jax/tests",
     "lax.ragged_all_to_all": "packages/xla_backend/tests",
     "nn.scaled_dot_general": "packages/nn/tests", "nn.scaled_matmul": "packages/nn/tests",

@@ -92,12 +92,12 @@ def connected(monkeypatch):
     fake = types.SimpleNamespace(connect=lambda: None, initialize=lambda client: told.update(preempted=True))
     monkeypatch.setattr(distributed.rendezvous, "meet", lambda *args: None)
     monkeypatch.setattr(distributed.peers, "start", lambda *args: None)
-    monkeypatch.setattr(distributed.coordination, "serve", lambda *args: told.update(recoverable=args[-1]))
+    monkeypatch.setattr(distributed.coordination, "serve", lambda *args: told.update(recoverable=args[-2]))
     monkeypatch.setattr(distributed.coordination, "client", lambda *args: fake)
     monkeypatch.setattr(distributed.coordination, "preemption_sync_manager", lambda: fake)
     monkeypatch.setattr(distributed, "global_state", types.SimpleNamespace())
     monkeypatch.setattr(clients, "run", None)
-    distributed._connect(("localhost:1", 2, 0, None), 1, 1, 1, None)
+    distributed._connect(("localhost:1", 2, 0, None), 1, 1, 1, None, {})
     return told
 
 

@@ -4,7 +4,7 @@ UNTRIED: dict[str, str] = {
     "classes of what libraries meet in programs, traces and rules, and do not make; what makes them is tried": """
         DropVar CustomVJPPrimal DebugEffect OrderedDebugEffect JetTrace JetTracer terms_of ZeroSeries ZeroTerm MemoryRef
         TransformedRef AvalMutableQDD AvalQDD AbstractToken Token TraceTag JVPTrace JVPTracer UndefinedPrimal JaxprTracer
-        SparseTrace SparsifyValue LoweringResult LoweringRuleContext ModuleContext SPMDAxisContext ShapePolyLoweringState
+        SparseTrace SparsifyValue MappingSpec RooflineRuleContext FunctionInfo Specialization LoweringResult LoweringRuleContext ModuleContext SPMDAxisContext ShapePolyLoweringState
         TokenSet ExecutionContext AbstractDevice TopologyDescription SourceMapDump BCOOProperties BCSRProperties
     """,
     "what these classes have for their own package": """

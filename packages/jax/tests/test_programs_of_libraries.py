@@ -1,0 +1,148 @@
+"""Functions on programs that libraries call, compared with what the transformations of users return."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.experimental import hijax
+from jax.interpreters import ad, batching
+from jax.interpreters import partial_eval as pe
+
+X = np.linspace(0.5, 1.5, 3, dtype=np.float32)
+
+
+def f(x, y):
+    return jnp.sin(x) * y + np.arange(3, dtype=np.float32)
+
+
+def evaluated(program, *args):
+    return jax.core.eval_jaxpr(program, program.consts, *args)
+
+
+def test_a_call_is_transformed_as_its_program():
+    call_p = jax.extend.core.create_call_primitive("call_of_a_library")
+    program = jax.make_jaxpr(f)(X, X)
+
+    def call(x, y):
+        return call_p.bind(x, y, call_jaxpr=program)[0]
+
+    for way in (lambda g: g, jax.jit, jax.jacrev, lambda g: jax.jacfwd(g, 1)):
+        np.testing.assert_allclose(way(call)(X, X), way(f)(X, X), rtol=1e-6)
+    both = np.stack([X, 2 * X])
+    np.testing.assert_allclose(jax.vmap(call, (0, None))(both, X), jax.vmap(f, (0, None))(both, X), rtol=1e-6)
+
+
+@pytest.mark.parametrize("inlined", [True, False])
+def test_a_transposed_call_is_the_transposed_program(inlined):
+    call_p = jax.extend.core.Primitive("linear_call_of_a_library")
+    call_p.multiple_results = True
+    rule = functools.partial(jax.extend.core.eval_jaxpr_transpose, call_p) if inlined else None
+    jax.extend.core.register_call_primitive_rules(call_p, transpose_rule=rule)
+    program = jax.make_jaxpr(lambda x: 3 * x[::-1])(X)
+    (found,) = jax.linear_transpose(lambda x: call_p.bind(x, call_jaxpr=program)[0], X)(X)
+    np.testing.assert_allclose(found, 3 * X[::-1])
+
+
+def test_backward_pass_and_jvp_of_a_program():
+    program = jax.make_jaxpr(f)(X, X)
+    pushed, with_tangent = ad.jvp_jaxpr(program, [True, False], False)
+    assert with_tangent == [True]
+    out, tangent = evaluated(pushed, X, X, 2 * X)
+    wanted = jax.jvp(lambda x: f(x, X), (X,), (2 * X,))
+    np.testing.assert_allclose(out, wanted[0], rtol=1e-6)
+    np.testing.assert_allclose(tangent, wanted[1], rtol=1e-6)
+    linear = jax.make_jaxpr(lambda y, x: jnp.cos(x) * y)(X, X)
+    cotangents = ad.backward_pass(linear, False, linear.consts, [ad.UndefinedPrimal(linear.in_avals[0]), X], [X])
+    np.testing.assert_allclose(cotangents[0], np.cos(X) * X, rtol=1e-6)
+
+
+def test_a_program_on_batches():
+    found = []
+
+    def rule(axis, args, dims):
+        program, mapped = batching.batch_jaxpr_axes(
+            jax.make_jaxpr(lambda x: (2 * x, jnp.ones(2)))(1.0), axis, dims, [0, None]
+        )
+        found.append((mapped, [a.shape for a in program.out_avals]))
+        return evaluated(program, *args)[0], 0
+
+    prim = jax.extend.core.Primitive("doubled_by_a_library")
+    batching.fancy_primitive_batchers[prim] = rule
+    np.testing.assert_allclose(jax.vmap(prim.bind)(X), 2 * X)
+    assert found == [([True, False], [(3,), (2,)])]
+
+
+def test_programs_are_taken_apart_and_put_together():
+    program = jax.make_jaxpr(f)(X, X)
+    wanted = f(X, 2 * X)
+    known, rest, unknown, residuals = pe.partial_eval_jaxpr_nounits(program, [False, True], False)
+    assert unknown == [True] and {a.shape for a in residuals} == {(3,)}
+    np.testing.assert_allclose(evaluated(rest, *evaluated(known, X), 2 * X)[0], wanted, rtol=1e-6)
+    moved = pe.move_binders_to_back(program, [True, False])
+    np.testing.assert_allclose(evaluated(moved, 2 * X, X)[0], wanted, rtol=1e-6)
+    open_program = pe.convert_constvars_jaxpr(program)
+    np.testing.assert_allclose(evaluated(open_program, *program.consts, X, 2 * X)[0], wanted, rtol=1e-6)
+    for same in (pe.close_jaxpr(program), pe.lower_jaxpr2(program)):
+        np.testing.assert_allclose(evaluated(same, X, 2 * X)[0], wanted, rtol=1e-6)
+    two = jax.make_jaxpr(lambda x: (x, -x))(X)
+    (only,) = evaluated(pe.prune_closed_jaxpr_outputs(two, [False, True]), X)
+    np.testing.assert_allclose(only, -X)
+    (aval,) = pe.abstract_eval_fun(lambda x, *, n: [jnp.tile(x, n)], program.in_avals[0], n=2)
+    assert aval.shape == (6,)
+
+
+def test_backward_rules_that_log_or_add():
+    def bwd(x, ct):
+        return (2 * x * ct,), {"cotangent": ct}
+
+    logging = jax.custom_vjp(lambda x: x * x)
+    logging.defvjp_with_logs(lambda x: (x * x, x), bwd)
+    _, pullback = jax.vjp(logging, X)
+    np.testing.assert_allclose(pullback(X)[0], 2 * X * X, rtol=1e-6)
+    gradient, logs = pullback.with_logs(X)
+    np.testing.assert_allclose(gradient[0], 2 * X * X, rtol=1e-6)
+    np.testing.assert_allclose(logs["cotangent"], X)
+
+    adding = jax.custom_vjp(lambda x: x * x)
+    adding.defvjp_with_accums(lambda x: (x * x, x), lambda x, ct, accum: accum.accum(2 * x * ct))
+    np.testing.assert_allclose(jax.grad(lambda x: adding(x).sum())(X), 2 * X, rtol=1e-6)
+    for refused in (adding.defremat, adding.defremat_with_logs):
+        with pytest.raises(NotImplementedError):
+            refused(None, None, None)
+
+
+def test_what_a_pullback_does_not_keep():
+    x = jnp.asarray(X)
+    kept = jax.vjp(lambda x: x * jnp.sin(x), x)[1]
+    left = jax.vjp(lambda x: x * jnp.sin(x), x, saveable_args=False)[1]
+    assert isinstance(left.args_res[0], jax.ad.NotSaveable) and not isinstance(kept.args_res[0], jax.ad.NotSaveable)
+    left.args_res[0] = x
+    np.testing.assert_allclose(left(X)[0], kept(X)[0], rtol=1e-6)
+    named = jax.ad_checkpoint.checkpoint_name_fwd
+    np.testing.assert_allclose(jax.grad(lambda x: named(x * x, "square").sum())(X), 2 * X)
+
+
+def test_kinds_of_operations_of_libraries():
+    assert issubclass(hijax.VJPHiPrimitive, hijax.HiPrim)
+
+    class Twice(hijax.HiPrim):
+        def __init__(self, n):
+            self.in_avals, self.out_aval = (jax.typeof(X),), jax.typeof(X)
+            self.params = {"n": n}
+            super().__init__()
+
+        def expand(self, x):
+            return 2 * x
+
+        def vjp_fwd(self, nzs_in, x):
+            return self(x), None
+
+        def vjp_bwd_retval(self, res, outgrad):
+            return (2 * outgrad,)
+
+    twice = Twice(3)
+    assert twice.pp_params() == {"n": 3} and Twice.defines("vjp_bwd_retval")
+    assert not Twice.defines("vjp_bwd") and not Twice.defines("vjp_bwd_retval_logs")
+    np.testing.assert_allclose(jax.grad(lambda x: twice(x).sum())(X), [2, 2, 2])
