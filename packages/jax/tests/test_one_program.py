@@ -64,6 +64,8 @@ BY_FUNCTION = {
     "numpy.diagonals.vander": {"x": VECTOR},
     "numpy.fft.fftfreq": {"n": 4},
     "numpy.packing.packbits": {"a": INTS},
+    "numpy.products._cross": {"axisa": -1, "axisb": -1, "axisc": -1},
+    "numpy.sorting._top_k": {"k": 2, "axis": -1, "mode": "largest"},
     "numpy.packing.unpackbits": {"a": INTS.astype(np.uint8)},
     "numpy.polynomial.polyfit": {"x": VECTOR, "y": VECTOR, "deg": 1},
     "numpy.sorting.searchsorted": VECTORS,
