@@ -7,6 +7,7 @@ the declarations. Both read the sources and import nothing, so no package need b
 import ast
 import graphlib
 import re
+import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -152,6 +153,20 @@ def test_ci_runs_the_command_of_the_readme():
     command = (ROOT / ".ci/run").read_text().splitlines()[-1].removeprefix("exec ")
     assert " pytest -n 2 --timeout=" in command
     assert command in (ROOT / "README.md").read_text().splitlines()
+
+
+AT_ROOT = {
+    ".ci", ".gitignore", "LICENSE", "README.md", "benchmarks", "conftest.py", "docs", "examples", "noxfile.py", "packages",
+    "pyproject.toml", "tests", "tools", "uv.lock",
+}  # fmt: skip
+
+
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="needs git's list of the files")
+def test_nothing_stray_lies_at_the_root():
+    files = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    assert {file.partition("/")[0] for file in files} == AT_ROOT
 
 
 def test_the_lock_names_only_the_public_index():
