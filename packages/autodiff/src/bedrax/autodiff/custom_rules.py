@@ -470,7 +470,7 @@ class custom_vjp(_Custom):
         self, fwd: Callable, bwd: Callable, symbolic_zeros: bool = False, optimize_remat: bool = False,
         generic_batching: bool = False,
     ) -> None:  # fmt: skip
-        """Set the rules, of which `bwd` logs.
+        """Set rules whose backward rule returns logs beside the cotangents.
 
         Args:
           fwd, symbolic_zeros, optimize_remat, generic_batching: as for `defvjp`.
@@ -484,7 +484,7 @@ class custom_vjp(_Custom):
         self, fwd: Callable, bwd: Callable, symbolic_zeros: bool = False, optimize_remat: bool = False,
         generic_batching: bool = False,
     ) -> None:  # fmt: skip
-        """Set the rules, of which `bwd` adds cotangents to accumulators.
+        """Set rules whose backward rule adds cotangents to accumulators.
 
         Args:
           fwd, symbolic_zeros, optimize_remat, generic_batching: as for `defvjp`.

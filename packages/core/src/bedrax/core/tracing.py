@@ -251,7 +251,7 @@ class extend_axes:
 
 
 class Position(int):
-    """The size of a named axis, of which the function is one index that is known as a value: a core of a kernel, say.
+    """The size of a named axis whose index is a known value while the function runs, such as a core of a kernel.
 
     Attributes:
       index: that index, an int32 scalar; `jax.lax.axis_index` returns it.

@@ -136,7 +136,7 @@ def dce_jaxpr_consts(jaxpr: Jaxpr, used_outputs: Sequence[bool], instantiate: bo
 def dce_jaxpr_call_rule(
     used_outputs: list[bool], live_ins: list[bool] | Eqn, eqn: Eqn | None = None
 ) -> tuple[list[bool], Eqn | None]:
-    """What is left of a call of a program of which only some results are used.
+    """Returns the equation of a call, reduced to the results that are used.
 
     Args:
       used_outputs: which results are used.
