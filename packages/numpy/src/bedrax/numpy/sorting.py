@@ -219,8 +219,9 @@ def searchsorted(
       v: values.
       side: ``"left"``, before elements equal to the value, or ``"right"``, after them.
       sorter: positions that sort `a`.
-      method: ``"scan"`` bisects in a loop, ``"scan_unrolled"`` bisects without one, ``"sort"`` sorts both arrays,
-        ``"compare_all"`` compares each value with each element. They give the same result.
+      method: ``"scan"`` bisects in a loop; ``"scan_unrolled"`` bisects without one where the size of `a` is known, and
+        in a loop where it is symbolic; ``"sort"`` sorts both arrays; ``"compare_all"`` compares each value with each
+        element. They give the same result.
 
     Returns:
       An integer array of the shape of `v`.
@@ -274,8 +275,10 @@ def _bisect(a, v, goes_right, dtype, side, unrolled=False):
         open_ = low < high
         return jnp.where(open_ & right, middle + 1, low), jnp.where(open_ & ~right, middle, high)
 
-    steps = int(n).bit_length() if dims.is_constant_dim(n) else np.iinfo(dtype).bits
-    if unrolled:
+    known = dims.is_constant_dim(n)
+    steps = int(n).bit_length() if known else np.iinfo(dtype).bits
+    # Unrolled steps beyond log2(n), as for a symbolic n that turns out small, can take LLVM hours to compile.
+    if unrolled and known:
         for i in range(steps):
             low, high = halve(i, (low, high))
         return low

@@ -13,6 +13,7 @@ from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
 from bedrax.core.one_program import one_program
 from bedrax.lax.primitives.placement import placed
+from bedrax.numpy import searchsorted
 from bedrax.random.arguments import as_dtype, broadcast_to, shape_of
 from bedrax.random.continuous import gumbel_function
 from bedrax.random.keys import raw_bits, single_key
@@ -255,23 +256,7 @@ def _weighted(key, shape, p):
     last = lax.index_in_dim(total, n - 1, 0, keepdims=False)
     one = np.ones((), aval_of(p).dtype)
     r = lax.mul(broadcast_to(last, shape), lax.sub(one, unit_floats(key, shape, aval_of(p).dtype)))
-    return _first_at_least(total, r)
-
-
-def _first_at_least(sorted_values, x):
-    """For each element of `x`, how many of the sorted values are below it: by bisection."""
-    n = aval_of(sorted_values).shape[0]
-    shape = aval_of(x).shape
-    dtype = dtypes.default_int_dtype()
-    low, high = lax.full(shape, 0, dtype), lax.full(shape, dims.dim_as_value(n), dtype)
-    for _ in range(max(n, 1).bit_length() if dims.is_constant_dim(n) else 31):
-        middle = lax.div(lax.add(low, high), np.asarray(2, dtype))
-        value = take(sorted_values, lax.min(middle, lax.convert_element_type(dims.dim_as_value(n - 1), dtype)), 0)
-        open_ = lax.lt(low, high)
-        below = lax.bitwise_and(lax.lt(value, x), open_)
-        low = lax.select(below, lax.add(middle, np.asarray(1, dtype)), low)
-        high = lax.select(lax.bitwise_and(open_, lax.bitwise_not(below)), middle, high)
-    return low
+    return lax.convert_element_type(searchsorted(total, r), dtypes.default_int_dtype())
 
 
 @one_program(static=("draws", "mode"), everywhere=True)
