@@ -141,7 +141,11 @@ def test_trees_that_are_too_deep_are_an_error():
         tree = 1.0
         for _ in range(100_000):
             tree = [tree]
-        for f in (jax.tree.leaves, jax.tree.structure, lambda t: jax.tree.map(abs, t), jax.jit(lambda t: 1)):
+        of_tree = (jax.tree.leaves, jax.tree.structure, lambda t: jax.tree.map(abs, t))
+        jitted = jax.jit(lambda t: 1)
+        static = jax.jit(lambda t, s: 1, static_argnames="s")
+        of_arguments = (jitted, jitted, lambda t: jitted(t=t), lambda t: static(t, s=1), lambda t: static(t, s=(True,)))
+        for f in (*of_tree, *of_arguments, lambda t: jax.jit(lambda x: t)(0.0)):
             try:
                 f(tree)
             except RecursionError:
@@ -150,7 +154,7 @@ def test_trees_that_are_too_deep_are_an_error():
         while type(inner) is list:
             inner = inner.pop()
     """)
-    assert out.split() == ["raised"] * 4
+    assert out.split() == ["raised"] * 9
 
 
 def test_depth_and_width_that_upstream_takes():

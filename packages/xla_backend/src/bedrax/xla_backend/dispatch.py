@@ -252,24 +252,43 @@ def _single_equation(prim, args, params) -> Jaxpr:
 # ---- jit ----
 
 
+def _explain_depth(error: SystemError, args, kwargs) -> None:
+    """Raises a RecursionError if the arguments of a call by C++ are nested too deeply.
+
+    C++ finds that out first, and calls on with a RecursionError set. The next function of C that looks raises it, or
+    ends in a SystemError that has it as its cause.
+    """
+    if isinstance(error.__cause__, RecursionError):
+        pytree.tree_structure((args, kwargs))
+
+
 def make_jitted(jitted: core_jitting.Jitted):
     """jaxlib's C++ function around a `Jitted`, with the methods that users expect of ``jax.jit(f)``."""
 
     @source.api_boundary
     def run(*args, **kwargs):
-        if config.disable_jit.value:
-            return jitted.fun(*args, **kwargs), None
-        call = jitted.trace_call(args, kwargs)
-        asked = asked_of(jitted, call)
-        references = tracing.references is not None and tracing.references.concern(call.args, call.jaxpr)
-        if references or call.seen or current.trace is not eval_trace or any(isinstance(x, Tracer) for x in call.args):
-            return call.results(bind_placed(jitted, call, asked)), None
-        names = LazyNames(call.out_tree)
-        told = None if tracing.watch is None else tracing.watch(core_jitting.jit_p, call.args, call.params)
-        out, fast = first_run(call.jaxpr, call.args, to_run(call), call.out_tree, asked, names)
-        if told is not None:
-            return told(out), None
-        return out, None if call.arg_offset or current.axes or runtime.must_see_calls() else fast
+        try:
+            if config.disable_jit.value:
+                return jitted.fun(*args, **kwargs), None
+            call = jitted.trace_call(args, kwargs)
+            asked = asked_of(jitted, call)
+            references = tracing.references is not None and tracing.references.concern(call.args, call.jaxpr)
+            if (
+                references
+                or call.seen
+                or current.trace is not eval_trace
+                or any(isinstance(x, Tracer) for x in call.args)
+            ):
+                return call.results(bind_placed(jitted, call, asked)), None
+            names = LazyNames(call.out_tree)
+            told = None if tracing.watch is None else tracing.watch(core_jitting.jit_p, call.args, call.params)
+            out, fast = first_run(call.jaxpr, call.args, to_run(call), call.out_tree, asked, names)
+            if told is not None:
+                return told(out), None
+            return out, None if call.arg_offset or current.axes or runtime.must_see_calls() else fast
+        except SystemError as error:
+            _explain_depth(error, args, kwargs)
+            raise
 
     _all_jitted.add(jitted)
     options = jitted.options
@@ -316,10 +335,14 @@ def _by_exact_statics(jitted: core_jitting.Jitted, run: Callable) -> Callable:
         return make_pjit(name, lambda *args, **kwargs: call(*args, **kwargs)[0], call)
 
     def miss(*args, **kwargs):
-        if signature.equality_is_exact(args, kwargs):
-            return run(*args, **kwargs)
-        dynamic, named, key = signature.split(args, kwargs)
-        return of_dynamic(key)(*dynamic, **named), None
+        try:
+            if signature.equality_is_exact(args, kwargs):
+                return run(*args, **kwargs)
+            dynamic, named, key = signature.split(args, kwargs)
+            return of_dynamic(key)(*dynamic, **named), None
+        except SystemError as error:
+            _explain_depth(error, args, kwargs)
+            raise
 
     miss.of_dynamic = of_dynamic
     return miss
