@@ -9,6 +9,7 @@ import graphlib
 import re
 import subprocess
 import sys
+import sysconfig
 import tomllib
 from pathlib import Path
 
@@ -175,6 +176,16 @@ def test_the_lock_names_only_the_public_index():
     hosts = set(re.findall(r'url = "(https?://[^/"]*)', (ROOT / "uv.lock").read_text()))
     assert registries == {"https://pypi.org/simple"}
     assert hosts == {"https://files.pythonhosted.org"}
+
+
+def test_every_folder_that_the_environment_adds_to_the_path_exists():
+    # Python 3.15 prints a line at every start for one that does not.
+    for file in Path(sysconfig.get_path("purelib")).glob("*.pth"):
+        lines = [
+            line for line in file.read_text().splitlines() if line.strip() and not line.startswith(("import ", "#"))
+        ]
+        missing = [line for line in lines if not (file.parent / line).is_dir()]
+        assert not missing, f"{file.name} names folders that do not exist: {missing}"
 
 
 def test_no_package_owns_the_namespace():
