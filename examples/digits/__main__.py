@@ -1,4 +1,4 @@
-"""The whole way: train, checkpoint, export, use without JAX, and back. `python -m examples.digits --help`."""
+"""The whole way: train, checkpoint, export, use elsewhere, and back. `python -m examples.digits --help`."""
 
 import argparse
 import os
@@ -20,9 +20,11 @@ from absl import logging
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from . import data, training
+from . import checkpoint, data, training
+from .parts import CHECKPOINTS, EXPORTS, why_left_out
 
 REQUIRED_ACCURACY = 0.97
+KINDS = ["plain", "native"]  # the exports that are SavedModels
 LIMIT = 1e-5  # of differences, relative to the largest value where that is above 1
 ROOT = Path(__file__).parents[2]
 
@@ -77,7 +79,17 @@ def agreement(pairs) -> Agreement:
     return Agreement(float(difference), float(np.max([np.abs(expected).max() for expected, _ in both])))
 
 
-def run(api: str, epochs: int, out: Path, checkpoint_format: str, kinds: list[str], console: Console) -> bool:
+def chosen(asked: str | None, names: list[str], parser: argparse.ArgumentParser, console: Console) -> list[str]:
+    """The parts that can be had, after a line for each that is left out; a part that was asked for must be there."""
+    lines = {name: why_left_out(name) for name in names}
+    for line in filter(None, lines.values()):
+        if asked:
+            parser.error(line.removeprefix("left out: "))
+        console.print(line, highlight=False, soft_wrap=True)
+    return [name for name, line in lines.items() if line is None]
+
+
+def run(api: str, epochs: int, out: Path, checkpoint_format: str, exports: list[str], console: Console) -> bool:
     """Go the whole way with one model; return whether everything was as required."""
     seconds: dict[str, float] = {}
     agreements: dict[tuple[str, str], Agreement] = {}
@@ -110,8 +122,6 @@ def run(api: str, epochs: int, out: Path, checkpoint_format: str, kinds: list[st
         )
 
     with stage("checkpoint"):
-        from . import checkpoint
-
         save, restore = checkpoint.FORMATS[checkpoint_format]
         file = out / f"checkpoint.{checkpoint_format}"
         save(file, state)
@@ -121,40 +131,37 @@ def run(api: str, epochs: int, out: Path, checkpoint_format: str, kinds: list[st
         params, stats = restored.params, restored.stats  # from here on, the model as read back
 
     with stage("export"):
-        from . import export
+        for name in exports:
+            module, function = EXPORTS[name].writer.split(".")
+            getattr(import_module(f".{module}", __package__), function)(model, params, stats, out / name)
 
-        for kind in kinds:
-            native = export.KINDS[kind]
-            export.save(export.convert(model, params, stats, native=native, with_gradient=True), out / kind)
-        exported = [*kinds]
-        if "plain" in kinds:
-            export.save_tflite(model, params, stats, out / "model.tflite")
-            exported.append("model.tflite")
+    batches = {str(n): digits.test_images[:n] for n in (1, 7, 360)}
+    targets = (digits.test_labels[:7] + 1) % 10  # what would turn each digit into the next one?
+    np.savez(out / "inputs.npz", targets=targets, **{f"images{n}": x for n, x in batches.items()})
+    expected = reference(model, params, stats, batches, targets)
+    for library in dict.fromkeys(EXPORTS[name].used_with for name in exports):
+        with stage(f"use with {library} alone"):
+            paths = [name for name in exports if EXPORTS[name].used_with == library]
+            command = [sys.executable, "-m", "examples.digits.consume", out.absolute(), library, *paths]
+            subprocess.run(command, cwd=ROOT, check=True)
+            with np.load(out / f"outputs_{library}.npz") as outputs:
+                for path in paths:
+                    answers = {name.split("/")[1]: outputs[name] for name in outputs if name.startswith(path + "/")}
+                    compare(path, expected, answers)
 
-    with stage("use without JAX"):
-        batches = {str(n): digits.test_images[:n] for n in (1, 7, 360)}
-        targets = (digits.test_labels[:7] + 1) % 10  # what would turn each digit into the next one?
-        expected = reference(model, params, stats, batches, targets)
-        np.savez(out / "inputs.npz", targets=targets, **{f"images{n}": x for n, x in batches.items()})
-        command = [sys.executable, "-m", "examples.digits.consume", out.absolute(), *exported]
-        subprocess.run(command, cwd=ROOT, check=True)
-        with np.load(out / "outputs.npz") as outputs:
-            for path in exported:
-                answers = {name.split("/")[1]: outputs[name] for name in outputs if name.startswith(path + "/")}
-                compare(path, expected, answers)
+    if kinds := [name for name in KINDS if name in exports]:
+        with stage("back"):
+            from . import roundtrip
 
-    with stage("back"):
-        from . import roundtrip
-
-        for kind in kinds:
-            compare(f"call_tf({kind})", expected, roundtrip.run(out / kind, batches["7"], targets))
+            for kind in kinds:
+                compare(f"call_tf({kind})", expected, roundtrip.run(out / kind, batches["7"], targets))
 
     with stage("picture"):
         from . import report
 
         report.draw(out / "digits.png", history, digits.test_images, digits.test_labels, probs, norms)
 
-    files = [file, *(out / name for name in exported), out / "digits.png"]
+    files = [file, *(out / name for name in exports), out / "digits.png"]
     sizes = {path.name: report.size_of(path) for path in files}
     report.print_summary(console, api, accuracy, REQUIRED_ACCURACY, sizes, agreements, seconds)
     console.print(f"written to {out}\n")
@@ -166,14 +173,21 @@ def main() -> None:
     parser.add_argument("--api", choices=["linen", "nnx", "both"], default="both", help="Flax's two ways")
     parser.add_argument("--epochs", type=int, default=30)
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "out", help="folder for all files")
-    parser.add_argument("--checkpoint", choices=["orbax", "msgpack"], default="orbax")
-    parser.add_argument("--kind", choices=["plain", "native", "both"], default="both", help="serialization")
+    parser.add_argument("--checkpoint", choices=CHECKPOINTS, help="the default is the first that can be had")
+    parser.add_argument("--kind", choices=[*KINDS, "both"], help="SavedModels; the default is what can be had of both")
     args = parser.parse_args()
     logging.set_verbosity("error")  # TensorFlow warns that it saves no second derivatives: none are needed
     console = Console()
-    kinds = ["plain", "native"] if args.kind == "both" else [args.kind]
+    kinds = [args.kind] if args.kind in KINDS else KINDS
+    names = [name for name in EXPORTS if name not in KINDS or name in kinds]
+    if "plain" not in kinds:
+        names.remove("model.tflite")  # it is made of plain operations
+    exports = chosen(args.kind, names, parser, console)
+    (checkpoint_format, *_) = chosen(
+        args.checkpoint, [args.checkpoint] if args.checkpoint else [*CHECKPOINTS], parser, console
+    )
     apis = ["linen", "nnx"] if args.api == "both" else [args.api]
-    good = [run(api, args.epochs, args.out / api, args.checkpoint, kinds, console) for api in apis]
+    good = [run(api, args.epochs, args.out / api, checkpoint_format, exports, console) for api in apis]
     if not all(good):
         console.print("[bold red]A requirement is not met: see the red entries above.[/]")
         sys.exit(1)

@@ -2,16 +2,19 @@
 
 from pathlib import Path
 
-import orbax.checkpoint as ocp
 from flax import serialization
 
 
 def save_orbax(path: Path, tree) -> None:
+    import orbax.checkpoint as ocp
+
     with ocp.StandardCheckpointer() as checkpointer:
         checkpointer.save(path.absolute(), tree, force=True)
 
 
 def restore_orbax(path: Path, like):
+    import orbax.checkpoint as ocp
+
     with ocp.StandardCheckpointer() as checkpointer:
         return checkpointer.restore(path.absolute(), like)
 

@@ -1,10 +1,11 @@
-"""Use: a program that knows only TensorFlow runs the exported models.
+"""Use: a program that knows only TensorFlow, or only JAX, runs the exported models.
 
-    python -m examples.digits.consume FOLDER plain native model.tflite
+    python -m examples.digits.consume FOLDER tensorflow plain native model.tflite
+    python -m examples.digits.consume FOLDER jax program
 
-reads `inputs.npz` in that folder, runs the models named (SavedModels, or TFLite files) and writes what
-they answered into `outputs.npz`. Importing JAX, or anything that Flax or
-Bedrax would bring, is made impossible first, so that the exported files are shown to stand by themselves.
+reads `inputs.npz` in that folder, runs the models named and writes what they answered into
+`outputs_tensorflow.npz` or `outputs_jax.npz`. Importing JAX, Flax or Bedrax, or for JAX whatever the model was
+written with, is made impossible first, so that the exported files are shown to stand by themselves.
 """
 
 import importlib.abc
@@ -15,14 +16,20 @@ from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
-BLOCKED = {"jax", "jaxlib", "bedrax", "flax"}
+BLOCKED = {  # what a process with this library does without
+    "tensorflow": {"jax", "jaxlib", "bedrax", "flax"},
+    "jax": {"tensorflow", "flax", "optax", "orbax"},
+}
 
 
 class Blocker(importlib.abc.MetaPathFinder):
     """Refuses the blocked packages. TensorFlow tries `import jax` by itself, and copes with the refusal."""
 
+    def __init__(self, blocked):
+        self.blocked = blocked
+
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in BLOCKED:
+        if name.partition(".")[0] in self.blocked:
             raise ModuleNotFoundError(f"{name} is blocked in this process", name=name)
 
 
@@ -43,7 +50,7 @@ def run_saved_model(path: Path, batches: dict, targets) -> dict:
     return answers
 
 
-def run_tflite(path: Path, batches: dict) -> dict:
+def run_tflite(path: Path, batches: dict, targets) -> dict:
     """Probabilities of every batch, by the TFLite interpreter."""
     import tensorflow as tf
 
@@ -60,7 +67,26 @@ def run_tflite(path: Path, batches: dict) -> dict:
     return answers
 
 
-def main(folder: Path, models: list[str]) -> None:
+def run_program(path: Path, batches: dict, targets) -> dict:
+    """What `run_saved_model` returns, by `jax.export`."""
+    import jax
+    import jax.numpy as jnp
+    import numpy as np
+    from jax import export
+
+    predict = export.deserialize(bytearray((path / "predict.bin").read_bytes())).call
+    with np.load(path / "params.npz") as file:
+        params = [file[f"arr_{i}"] for i in range(len(file))]
+    score = lambda images, params: jnp.log(predict(params, images)[jnp.arange(len(targets)), targets]).sum()
+    answers = {f"probs{n}": np.asarray(predict(params, images)) for n, images in batches.items()}
+    grads = jax.tree.leaves(jax.grad(score, argnums=(0, 1))(jnp.asarray(batches["7"]), list(map(jnp.asarray, params))))
+    return answers | {f"grad{i}": np.asarray(grad) for i, grad in enumerate(grads)}
+
+
+RUNNERS = {"plain": run_saved_model, "native": run_saved_model, "model.tflite": run_tflite, "program": run_program}
+
+
+def main(folder: Path, library: str, models: list[str]) -> None:
     import numpy as np
     from absl import logging
 
@@ -68,20 +94,15 @@ def main(folder: Path, models: list[str]) -> None:
     with np.load(folder / "inputs.npz") as inputs:
         targets = inputs["targets"]
         batches = {name.removeprefix("images"): inputs[name] for name in inputs if name != "targets"}
-    outputs = {}
-    for name in models:
-        if name.endswith(".tflite"):
-            outputs[name] = run_tflite(folder / name, batches)
-        else:
-            outputs[name] = run_saved_model(folder / name, batches, targets)
-    imported = BLOCKED.intersection(sys.modules)
+    outputs = {name: RUNNERS[name](folder / name, batches, targets) for name in models}
+    imported = BLOCKED[library].intersection(sys.modules)
     assert not imported, f"imported in spite of the blocker: {imported}"
     np.savez(
-        folder / "outputs.npz",
+        folder / f"outputs_{library}.npz",
         **{f"{model}/{name}": array for model, answers in outputs.items() for name, array in answers.items()},
     )
 
 
 if __name__ == "__main__":
-    sys.meta_path.insert(0, Blocker())
-    main(Path(sys.argv[1]), sys.argv[2:])
+    sys.meta_path.insert(0, Blocker(BLOCKED[sys.argv[2]]))
+    main(Path(sys.argv[1]), sys.argv[2], sys.argv[3:])

@@ -11,7 +11,6 @@ from .model import Model
 
 IMAGES = tf.TensorSpec([None, 8, 8, 1], tf.float32, name="images")
 ANY_BATCH = [None, None, "(b, 8, 8, 1)"]  # parameters and statistics keep the shapes they have
-KINDS = {"plain": False, "native": True}  # kind -> native_serialization
 
 
 def convert(model: Model, params, stats, *, native: bool, with_gradient: bool, **options) -> tf.Module:
@@ -36,6 +35,16 @@ def save(module: tf.Module, path: Path) -> None:
     """Write the module as a SavedModel that keeps its gradient."""
     options = tf.saved_model.SaveOptions(experimental_custom_gradients=True)
     tf.saved_model.save(module, str(path), options=options)
+
+
+def save_plain(model: Model, params, stats, path: Path) -> None:
+    """Write the model as a SavedModel of TensorFlow's own operations."""
+    save(convert(model, params, stats, native=False, with_gradient=True), path)
+
+
+def save_native(model: Model, params, stats, path: Path) -> None:
+    """Write the model as a SavedModel that holds a program of StableHLO."""
+    save(convert(model, params, stats, native=True, with_gradient=True), path)
 
 
 def save_tflite(model: Model, params, stats, path: Path) -> None:
