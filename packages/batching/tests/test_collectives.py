@@ -233,7 +233,7 @@ def test_started_sums():
     def program(v):
         started = lax.psum_scatter_start({"a": v, "b": 2 * v}, "i")
         assert started["a"].inner_aval.shape == ()
-        return lax.sin(v[0]), started["a"].done() + jit(lambda s: s.done())(started["b"])
+        return lax.sin(v), started["a"].done() + jit(lambda s: s.done())(started["b"])
 
     np.testing.assert_array_equal(vmap(program, axis_name="i")(square)[1], 3 * square.sum(0))
     futures = vmap(lambda v: lax.psum_scatter_start(v, "i", tiled=True), axis_name="i")(square)

@@ -22,7 +22,11 @@ from bedrax.checkify import (
     nan_checks,
     user_checks,
 )
+from bedrax.checkify.trace import collect
+from bedrax.core.avals import ShapedArray
 from bedrax.core.jitting import jit
+from bedrax.core.passes import programs_in
+from bedrax.core.staging import program_of
 from bedrax.lax.primitives.indexing import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
 from bedrax.lax.primitives.linalg import cholesky
 
@@ -125,6 +129,30 @@ def test_each_kind_under_each_transformation(kind, how, compiled):
     assert text in message and __file__ in message
 
 
+@pytest.mark.parametrize("how", TRANSFORMED)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_program_is_rewritten_once(kind, how):
+    """The programs inside are the same objects each time, so that an executor compiles each once."""
+    f, errors, _ = KINDS[kind]
+    scalar = [ShapedArray((), np.dtype(np.float32))]
+    program = program_of(lambda x: [TRANSFORMED[how](f)(x)], scalar)
+    rewritten = [
+        program_of(lambda x: collect(errors, lambda trace: trace.run(program, x))[0].leaves, scalar) for _ in range(2)
+    ]
+    first, second = ([p for eqn in each.eqns for p in programs_in(eqn)] for each in rewritten)
+    assert len(first) == len(second) and all(p is q for p, q in zip(first, second, strict=True))
+    assert first or how in ("plain", "jvp", "vmap")
+
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "jit"])
+@pytest.mark.parametrize("how", [*TRANSFORMED, "grad"])
+def test_checks_that_are_not_looked_for_are_dropped(how, compiled):
+    f = grad(solved(user)) if how == "grad" else TRANSFORMED[how](user)
+    run = checkify(f, errors=index_checks)
+    error, _ = (jit(run) if compiled else run)(f32(-1))
+    assert error.get() is None
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_results_are_those_of_the_function(kind):
     f = KINDS[kind][0]
@@ -203,6 +231,68 @@ def test_an_error_inside_a_map_says_which_element_was_first():
     assert "-4.0 is not" in message and "at mapped index 1,1" in message
     message = checkify(vmap(vmap(user), in_axes=1))(x)[0].get()
     assert "-5.0 is not" in message and "at mapped index 0,2" in message
+
+
+def positive(x):
+    check(lax.gt(x, f32(0)), "{x} is not positive", x=x)
+    return lax.sqrt(lax.abs(x))
+
+
+def branch_of(x):
+    return lax.cond(lax.gt(x, f32(-5)), positive, lambda y: y, x)
+
+
+def nested_branch_of(x):
+    return lax.cond(lax.gt(x, f32(-5)), jit(scanned(branch_of)), lambda y: lax.broadcast(y, (2,)), x)
+
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "jit"])
+@pytest.mark.parametrize("f", [branch_of, nested_branch_of, vmap(branch_of)], ids=["cond", "nested", "vmap"])
+def test_elements_that_do_not_take_a_branch_do_not_fail_in_it(f, compiled):
+    wrapped = jit if compiled else lambda f: f
+    deep = (3, 1) if f not in (branch_of, nested_branch_of) else (3,)
+    run = wrapped(checkify(vmap(f)))
+    x = np.array([-7, 4, 9], np.float32).reshape(deep)
+    error, y = run(x)
+    assert error.get() is None
+    np.testing.assert_array_equal(np.asarray(y)[0], np.asarray(f(x[0])))
+    message = run(np.array([-7, 4, -2], np.float32).reshape(deep))[0].get()
+    assert "-2.0 is not positive" in message and "at mapped index 2" in message
+    with pytest.raises(JaxRuntimeError, match="-2.0 is not positive"):
+        vmap(f)(np.array([-7, 4, -2], np.float32).reshape(deep))
+    vmap(f)(x)
+
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "jit"])
+def test_elements_whose_loop_has_ended_do_not_fail_in_it(compiled):
+    def count(limit):
+        """Counts to `limit`; the body's check fails from 2 on, if it is computed."""
+        step = lambda i: (check(lax.lt(i, np.int32(2)), "at {i} of {n}", i=i, n=limit), lax.add(i, np.int32(1)))[1]
+        return lax.while_loop(lambda i: lax.lt(i, limit), step, np.int32(0))
+
+    run = checkify(vmap(count))
+    run = jit(run) if compiled else run
+    error, y = run(np.array([1, 2, 0], np.int32))
+    assert error.get() is None and list(y) == [1, 2, 0]
+    message = run(np.array([2, 2, 4], np.int32))[0].get()
+    assert "at 2 of 4" in message and "at mapped index 2" in message
+
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "jit"])
+def test_checks_for_debugging_stay_such_in_branches(compiled):
+    def branch(x):
+        debug_check(lax.gt(x, f32(3)), "for debugging")
+        check(lax.gt(x, f32(1)), "for users")
+        return x
+
+    f = vmap(lambda x: lax.cond(lax.gt(x, f32(0)), branch, lambda y: y, x))
+    f(np.array([-1, 2, 4], np.float32))  # without checkify, checks for debugging do nothing
+    with pytest.raises(JaxRuntimeError, match="for users"):
+        f(np.array([-1, 0.5, 4], np.float32))
+    run = checkify(f)
+    run = jit(run) if compiled else run
+    assert run(np.array([-1, 4], np.float32))[0].get() is None
+    assert "for debugging" in run(np.array([-1, 2], np.float32))[0].get()
 
 
 def test_the_first_error_wins():

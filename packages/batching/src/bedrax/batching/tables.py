@@ -6,16 +6,32 @@ primitive has several results. ``dims[i]`` is the mapped axis of ``args[i]``, or
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from bedrax.core.avals import aval_of
 from bedrax.core.columns import Column
+from bedrax.core.effects import Effect
+from bedrax.core.ir import Jaxpr
 from bedrax.lax.axes import broadcast_axis, insert, move_axis
 from bedrax.lax.primitives import shaping
 
 batch_rules = Column(
     "batching", "bedrax.batching.rules", signature="rule(axis, args, dims, **params) -> (out, out_dim)"
 )
+
+# Rules of effects, by class: `rule(program) -> program`. The new program takes one boolean scalar more, before its other
+# arguments, and its effects of this class happen only if it is true. Batched control flow computes elements that did not
+# take a branch, or whose loop has ended; these rules keep the effects of such elements from happening.
+conditional_effects: dict[type[Effect], Callable[[Jaxpr], Jaxpr]] = {}
+
+
+def made_conditional(program: Jaxpr) -> tuple[Jaxpr, int]:
+    """Returns `program` with its effects made conditional where a rule is known, and the number of new arguments."""
+    rules = [rule for kind, rule in conditional_effects.items() if any(isinstance(e, kind) for e in program.effects)]
+    for rule in rules:
+        program = rule(program)
+    return program, len(rules)
 
 
 class AxisData(NamedTuple):

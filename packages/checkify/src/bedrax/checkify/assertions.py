@@ -8,11 +8,14 @@ import numpy as np
 
 from bedrax import lax, pytree
 from bedrax.autodiff.tables import jvp_rules, transpose_rules
-from bedrax.batching.tables import batch_rules, to_front
+from bedrax.batching.tables import batch_rules, conditional_effects, to_front
 from bedrax.checkify.errors import CODE, Error, FailedCheckError, Failure, Spec, one_failure, types_of
-from bedrax.checkify.trace import check_rules
+from bedrax.checkify.trace import Written, check_rules, checked
 from bedrax.core import effects, source
-from bedrax.core.avals import aval_of
+from bedrax.core.avals import ShapedArray, aval_of
+from bedrax.core.facts import cached
+from bedrax.core.ir import Jaxpr, run
+from bedrax.core.staging import program_of
 from bedrax.core.tables import effect_rules
 from bedrax.core.tracing import Primitive
 from bedrax.lax.tables import decompositions
@@ -101,9 +104,40 @@ def of_first_lane(spec: Spec, leaves: list, shape: tuple) -> tuple[Spec, list]:
 
 @check_rules.rule(check_p)
 def _collect(trace, *leaves, spec, debug):
-    if any(f.kind in trace.kinds for f in spec.failures):
+    kinds = trace.kinds
+    if isinstance(kinds, Written):
+        if kinds.debug is not debug:
+            return check_p.bind(*leaves, spec=spec, debug=debug)
+        trace.collector.add(Error(spec, leaves))
+    elif any(f.kind in kinds for f in spec.failures):
         trace.collector.add(Error(spec, leaves))
     return []
+
+
+@cached
+def _conditional(program: Jaxpr) -> Jaxpr:
+    """The program of a boolean and the arguments of `program`, whose checks fail only if the boolean is true.
+
+    Its checks are collected, inside calls and control flow, too, and what they found is checked after its results.
+    """
+    parts = []
+    for debug in (False, True):
+        program, spec = checked(program, Written(debug))
+        parts.insert(0, (spec, debug))
+
+    def flat(holds, *args):
+        outs = run(program, *args)
+        for spec, debug in parts:
+            if count := len(spec.types()):
+                (code, *payload), outs = outs[:count], outs[count:]
+                code = lax.select_n(holds, CODE.dtype.type(0), code)
+                check_p.bind(code, *payload, spec=spec, debug=debug)
+        return outs
+
+    return program_of(flat, [ShapedArray((), np.dtype(np.bool_)), *program.in_avals])
+
+
+conditional_effects[CheckEffect] = _conditional
 
 
 def check(pred, msg: str, *fmt_args, debug: bool = False, **fmt_kwargs) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from bedrax import lax, pytree
@@ -74,17 +75,27 @@ check_rules = Column(
 )  # fmt: skip
 
 
+@dataclass(frozen=True)
+class Written:
+    """In place of classes of errors: the calls of `check` with this `debug`, of any class. Other calls stay."""
+
+    debug: bool
+
+    def __contains__(self, kind: ErrorCategory) -> bool:
+        return False  # no operation is looked at
+
+
 class CheckTrace(Trace):
     """Applies operations in the parent trace, and collects what fails.
 
     Attributes:
-      kinds: the classes of errors to look for.
+      kinds: the classes of errors to look for, or `Written`.
       where: the place in the user's code of the equation that is run, or None.
     """
 
     __slots__ = ("collector", "kinds", "where")
 
-    def __init__(self, parent: Trace, kinds: frozenset[ErrorCategory]):
+    def __init__(self, parent: Trace, kinds: frozenset[ErrorCategory] | Written):
         super().__init__(parent)
         self.kinds, self.collector, self.where = kinds, Collector(), None
 
@@ -119,7 +130,7 @@ class CheckTrace(Trace):
 
 
 @checks_leaks
-def collect(kinds: frozenset[ErrorCategory], run: Callable[[CheckTrace], Any]) -> tuple[Error, Any]:
+def collect(kinds: frozenset[ErrorCategory] | Written, run: Callable[[CheckTrace], Any]) -> tuple[Error, Any]:
     """``run(trace)`` with a new trace current: what failed, and what was returned."""
     trace = CheckTrace(current.trace, kinds)
     with entered(trace):
@@ -128,15 +139,18 @@ def collect(kinds: frozenset[ErrorCategory], run: Callable[[CheckTrace], Any]) -
 
 
 @cached
-def checked(jaxpr: Jaxpr, kinds: frozenset[ErrorCategory]) -> tuple[Jaxpr, Spec]:
-    """The program with the leaves of an error before its results, and the spec of that error."""
+def checked(jaxpr: Jaxpr, kinds: frozenset[ErrorCategory] | Written) -> tuple[Jaxpr, Spec]:
+    """The program with the leaves of an error before its results, and the spec of that error.
+
+    Checks that are not looked for are dropped. A program without any check is returned as it is.
+    """
 
     def flat(*args):
         error, outs = collect(kinds, lambda trace: trace.run(jaxpr, *args))
         return [*error.leaves, *outs], error.spec
 
     program, spec = staging.trace_to_jaxpr(flat, jaxpr.in_avals, jaxpr.debug_info)
-    return (program, spec) if spec.failures else (jaxpr, spec)
+    return (program, spec) if spec.failures or program.effects != jaxpr.effects else (jaxpr, spec)
 
 
 def checkify(f: Callable[..., Out], errors: frozenset[ErrorCategory] = user_checks) -> Callable[..., tuple[Error, Out]]:

@@ -8,7 +8,7 @@ import functools
 
 import numpy as np
 
-from bedrax.batching.tables import all_to_front, batch_rules, to_front
+from bedrax.batching.tables import all_to_front, batch_rules, conditional_effects, made_conditional, to_front
 from bedrax.batching.trace import batch_flat, batch_jaxpr
 from bedrax.core import dtypes, staging
 from bedrax.core.avals import aval_of
@@ -80,7 +80,10 @@ def _while(axis, args, dims, *, cond_jaxpr, cond_nconsts, body_jaxpr, body_ncons
             " map with jax.lax.map."
         )
     # Elements end at different times: go on while any goes on, and hold the others still.
-    held = fact(body_jaxpr, (_held, cond, batched), lambda: _held(cond, cond_nconsts, batched, body_nconsts))
+    body, flags = made_conditional(body_jaxpr)
+    if flags:
+        batched, _ = batch_jaxpr(body, axis, (*(0,) * flags, *body_dims, *carry_dims), tuple(mapped))
+    held = fact(body_jaxpr, (_held, cond, batched), lambda: _held(cond, cond_nconsts, batched, body_nconsts, flags))
     out = while_p.bind(
         *args[:cond_nconsts], *args[:edge], *carry, cond_jaxpr=held[0], cond_nconsts=cond_nconsts, body_jaxpr=held[1],
         body_nconsts=edge,
@@ -88,8 +91,11 @@ def _while(axis, args, dims, *, cond_jaxpr, cond_nconsts, body_jaxpr, body_ncons
     return out, [0] * len(out)
 
 
-def _held(cond, cond_nconsts: int, body, body_nconsts: int) -> tuple:
-    """Condition and body of a loop of whose elements some go on while others have ended."""
+def _held(cond, cond_nconsts: int, body, body_nconsts: int, flags: int) -> tuple:
+    """Condition and body of a loop of whose elements some go on while others have ended.
+
+    The first `flags` arguments of `body` say which elements go on.
+    """
     edge = cond_nconsts + body_nconsts
 
     def any_goes_on(*values):
@@ -98,10 +104,10 @@ def _held(cond, cond_nconsts: int, body, body_nconsts: int) -> tuple:
     def step(*values):
         cond_consts, body_consts, carry = values[:cond_nconsts], values[cond_nconsts:edge], values[edge:]
         (pred,) = run(cond, *cond_consts, *carry)
-        new = run(body, *body_consts, *carry)
+        new = run(body, *[pred] * flags, *body_consts, *carry)
         return [_select(pred, old, x) for old, x in zip(carry, new, strict=True)]
 
-    body_types = [*cond.in_avals[:cond_nconsts], *body.in_avals]
+    body_types = [*cond.in_avals[:cond_nconsts], *body.in_avals[flags:]]
     return staging.program_of(any_goes_on, cond.in_avals), staging.program_of(step, body_types)
 
 
@@ -122,17 +128,20 @@ def _cond(axis, args, dims, *, branches, **params):
     index, *operands = args
     index_dim, *operand_dims = dims
     if index_dim is not None:
-        if any(b.effects for b in branches):
+        known = tuple(conditional_effects)
+        if found := sorted({str(e) for b in branches for e in b.effects if not isinstance(e, known)}):
             raise NotImplementedError(
                 "vmap of cond with a mapped predicate computes every branch, so branches with effects are not allowed:"
-                f" found {sorted({str(e) for b in branches for e in b.effects})}. Take the effects out of the branches."
+                f" found {found}. Take the effects out of the branches."
             )
         results = []
         for i, branch in enumerate(branches):
             chosen = eq_p.bind(index, np.int32(i))
             found = [_only_where(chosen, x, d, axis.size) for x, d in zip(operands, operand_dims, strict=True)]
+            program, flags = made_conditional(branch)
+            found = [(chosen, 0)] * flags + found
             outs, out_dims = batch_flat(
-                functools.partial(run, branch), axis, [x for x, _ in found], [d for _, d in found]
+                functools.partial(run, program), axis, [x for x, _ in found], [d for _, d in found]
             )
             results.append(all_to_front(outs, out_dims, axis.size))
         which = ne_p.bind(index, np.int32(0)) if len(branches) == 2 else index

@@ -18,7 +18,7 @@ def report(trace, spec, results) -> list:
 def _jit(trace, *args, jaxpr, name, **params):
     program, spec = checked(jaxpr, trace.kinds)
     if not spec.failures:
-        return jit_p.bind(*args, jaxpr=jaxpr, name=name, **params)
+        return jit_p.bind(*args, jaxpr=program, name=name, **params)
     params = jit_params(program, name, params, donated_invars=params["donated_invars"])
     return report(trace, spec, jit_p.bind(*args, **params))
 
@@ -36,7 +36,8 @@ for _prim in (remat_p, *plain_calls):
 
 @check_rules.rule(composite_p, kind="program")
 def _composite(trace, *args, jaxpr, **params):
-    if not checked(jaxpr, trace.kinds)[1].failures:
-        return composite_p.bind(*args, jaxpr=jaxpr, **params)
+    program, spec = checked(jaxpr, trace.kinds)
+    if not spec.failures:
+        return composite_p.bind(*args, jaxpr=program, **params)
     with set_trace(trace):  # what reports is no longer the named operation
         return trace.run(jaxpr, *args)

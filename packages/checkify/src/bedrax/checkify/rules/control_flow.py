@@ -1,5 +1,9 @@
 """Checks inside control flow: loops carry the error, branches return it."""
 
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
 from bedrax.checkify.errors import Error, aligned, first_of, joined
 from bedrax.checkify.rules.calls import report
 from bedrax.checkify.trace import check_rules, checked
@@ -9,11 +13,16 @@ from bedrax.core.staging import program_of
 from bedrax.lax.primitives.control_flow import cond_p, scan_p, while_p
 
 
+def _split(values: Sequence[Any], *edges: int) -> list[Sequence[Any]]:
+    """The parts of `values` before, between and after these positions."""
+    return [values[start:stop] for start, stop in itertools.pairwise([0, *edges, None])]
+
+
 @check_rules.rule(scan_p)
 def _scan(trace, *args, jaxpr, num_consts, num_carry, **params):
     body, spec = checked(jaxpr, trace.kinds)
     if not spec.failures:
-        return scan_p.bind(*args, jaxpr=jaxpr, num_consts=num_consts, num_carry=num_carry, **params)
+        return scan_p.bind(*args, jaxpr=body, num_consts=num_consts, num_carry=num_carry, **params)
     types, count = spec.types(), len(spec.types())
 
     def step(*values):
@@ -35,36 +44,40 @@ def _while(trace, *args, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts):
     spec = joined([cond_spec, body_spec])
     if not spec.failures:
         return while_p.bind(
-            *args, cond_jaxpr=cond_jaxpr, cond_nconsts=cond_nconsts, body_jaxpr=body_jaxpr, body_nconsts=body_nconsts
+            *args, cond_jaxpr=cond, cond_nconsts=cond_nconsts, body_jaxpr=body, body_nconsts=body_nconsts
         )
-    count, edge = len(spec.types()), cond_nconsts + body_nconsts
-    cond_consts, init = args[:cond_nconsts], args[edge:]
+    count, in_cond, in_body = (len(each.types()) for each in (spec, cond_spec, body_spec))
+    edge = cond_nconsts + body_nconsts
 
-    def looked(consts, carry):
-        """What fails in the condition."""
-        n = len(cond_spec.types())
-        return aligned(Error(cond_spec, run(cond, *consts, *carry)[:n]), spec) if n else None
+    def after_cond(old, consts, carry):
+        """The earlier of the error `old` and that of the condition."""
+        if not in_cond:
+            return old
+        return first_of(old, aligned(Error(cond_spec, run(cond, *consts, *carry)[:in_cond]), spec))
 
     def step(*values):
-        consts, own = values[:cond_nconsts], values[cond_nconsts:edge]
-        old, carry, n = values[edge : edge + count], values[edge + count :], len(body_spec.types())
+        consts, own, old, carry = _split(values, cond_nconsts, edge, edge + count)
         out = run(body, *own, *carry)
-        error = first_of(old, aligned(Error(body_spec, out[:n]), spec)) if n else list(old)
-        after = looked(consts, out[n:])
-        return [*(error if after is None else first_of(error, after)), *out[n:]]
+        error = first_of(old, aligned(Error(body_spec, out[:in_body]), spec)) if in_body else old
+        return [*after_cond(error, consts, out[in_body:]), *out[in_body:]]
 
     def goes_on(*values):
-        n = len(cond_spec.types())  # what fails in it was looked at with the values that it gets
-        return run(cond, *values[:cond_nconsts], *values[cond_nconsts + count :])[n:]
+        # The error of the condition is known: `step` computed it from the same values.
+        consts, _, carry = _split(values, cond_nconsts, cond_nconsts + count)
+        return run(cond, *consts, *carry)[in_cond:]
 
-    before = looked(cond_consts, init)
-    carried = [v.aval for v in body_jaxpr.outvars]
-    consts = cond_jaxpr.in_avals[:cond_nconsts]
+    def programs():
+        consts, carried = cond.in_avals[:cond_nconsts], [*spec.types(), *body_jaxpr.out_avals]
+        return (
+            program_of(goes_on, [*consts, *carried]),
+            program_of(step, [*consts, *body.in_avals[:body_nconsts], *carried]),
+        )
+
+    new_cond, new_body = fact(body, (_while, cond, cond_nconsts, body_nconsts), programs)
+    cond_consts, init = args[:cond_nconsts], args[edge:]
     out = while_p.bind(
-        *cond_consts, *args[:edge], *(spec.no_error() if before is None else before), *init,
-        cond_jaxpr=program_of(goes_on, [*consts, *spec.types(), *carried]), cond_nconsts=cond_nconsts,
-        body_jaxpr=program_of(step, [*consts, *body_jaxpr.in_avals[:body_nconsts], *spec.types(), *carried]),
-        body_nconsts=edge,
+        *cond_consts, *args[:edge], *after_cond(spec.no_error(), cond_consts, init), *init,
+        cond_jaxpr=new_cond, cond_nconsts=cond_nconsts, body_jaxpr=new_body, body_nconsts=edge,
     )  # fmt: skip
     return report(trace, spec, out)
 
@@ -74,7 +87,7 @@ def _cond(trace, *args, branches, **params):
     found = [checked(b, trace.kinds) for b in branches]
     spec = joined([s for _, s in found])
     if not spec.failures:
-        return cond_p.bind(*args, branches=branches, **params)
+        return cond_p.bind(*args, branches=tuple([b for b, _ in found]), **params)
 
     def reporting(program, own):
         def flat(*values):

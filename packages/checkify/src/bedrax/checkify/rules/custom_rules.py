@@ -64,7 +64,7 @@ def _call(prim):
     def rule(trace, *args, **params):
         args, params = staged(args, params)
         program, spec = checked(params["call_jaxpr"], trace.kinds)
-        if not spec.failures:
+        if program is params["call_jaxpr"]:
             return prim.bind(*args, **params)
         rule = CheckedRule(params["rule"], program, params["num_consts"], len(spec.types()))
         return report(trace, spec, prim.bind(*args, call_jaxpr=program, rule=rule, num_consts=0))
@@ -78,5 +78,5 @@ _call(custom_vjp_call_p)
 def _remat_opt(trace, *args, jaxpr, primal):
     program, spec = checked(jaxpr, trace.kinds)
     if not spec.failures:
-        return remat_opt_p.bind(*args, jaxpr=jaxpr, primal=primal)
+        return remat_opt_p.bind(*args, jaxpr=program, primal=primal)
     return report(trace, spec, run(program, *args))

@@ -5,6 +5,7 @@ from bedrax.checkify.assertions import of_first_lane
 from bedrax.checkify.errors import Error
 from bedrax.checkify.trace import check_rules, checked
 from bedrax.core.avals import aval_of
+from bedrax.core.facts import fact
 from bedrax.core.ir import run
 from bedrax.core.staging import close_over, program_of
 from bedrax.core.tracing import varying_axes
@@ -30,7 +31,8 @@ def _shard_map(trace, *args, jaxpr, in_specs, out_specs, **params):
             return [*map(apart, out[:count]), *out[count:]]
 
         if count:
-            program = program_of(on_blocks, jaxpr.in_avals, jaxpr.debug_info)
+            key = (_shard_map, manual, params["check_vma"])
+            program = fact(program, key, lambda: program_of(on_blocks, jaxpr.in_avals, jaxpr.debug_info))
     program, consts = close_over(program, every=False)
     out = shard_map_p.bind(
         *consts, *args, jaxpr=program, in_specs=(PartitionSpec(),) * len(consts) + tuple(in_specs),
