@@ -65,11 +65,24 @@ def purpose(name: str) -> str:
 
 
 def replaced(page: str, row: str, mark: str = MARK) -> str:
-    """`page` with `row` in the table between two marks, which holds a row for each first cell, in their order."""
+    """`page` with `row` in the table between two marks, which holds a row for each two first cells, in their order."""
     before, table, after = page.split(mark)
     head, rule, *rows = table.strip().split("\n")
-    kept = {line.split("|")[1].strip(): line for line in [*rows, row]}
+    kept = {tuple(cell.strip() for cell in line.split("|")[1:3]): line for line in [*rows, row]}
     return f"{before}{mark}\n\n" + "\n".join([head, rule, *(kept[k] for k in sorted(kept))]) + f"\n\n{mark}{after}"
+
+
+def ours() -> str:
+    """The second cell of a row: this Python and its jaxlib."""
+    return f"{sys.version_info.major}.{sys.version_info.minor} / {importlib.metadata.version('jaxlib')}"
+
+
+def theirs(python: str | None) -> str:
+    """The version of upstream in the environment of another Python, for the cells that say what happens there."""
+    if python is None:
+        return ""
+    ask = "import importlib.metadata as m; print(m.version('jax'), end=': ')"
+    return subprocess.run([python, "-c", ask], capture_output=True, text=True, check=True).stdout
 
 
 def tell(row: str, options: argparse.Namespace, mark: str = MARK) -> None:
@@ -82,14 +95,16 @@ def tell(row: str, options: argparse.Namespace, mark: str = MARK) -> None:
 
 def programs(options: argparse.Namespace) -> list[str]:
     """Run programs; those that failed."""
-    failed = []
+    failed, peer = [], theirs(options.peer)
     for name in options.names or names():
         state, seconds = run(sys.executable, name)
         there = run(options.peer, name) if options.peer else ("", 0.0)
         if state != "works":
             failed.append(name)
         times = f"{seconds:.0f}" + (f" / {there[1]:.0f}" if options.peer else "")
-        tell(f"| {name} | {version(name)} | {purpose(name)} | {state} | {there[0]} | {times} |", options)
+        tell(
+            f"| {name} | {ours()} | {version(name)} | {purpose(name)} | {state} | {peer}{there[0]} | {times} |", options
+        )
     return failed
 
 
@@ -100,20 +115,28 @@ def counted(counts: Counter[str]) -> str:
 
 def own_suites(options: argparse.Namespace) -> list[str]:
     """Run shares of the libraries' own tests; the tests that fail here, not upstream, and are not known to."""
-    unexplained = []
+    unexplained, peer = [], theirs(options.peer)
     for name in options.names or sorted(suites.SHARES):
         root = suites.source(name, importlib.metadata.version(name), options.suites)
         counts, failed = suites.run(sys.executable, root, suites.SHARES[name])
-        there, theirs = suites.run(options.peer, root, suites.SHARES[name]) if options.peer else (Counter(), {})
-        both = [test for test in failed if test in theirs]
-        reasons, rest = suites.explained(name, {test: why for test, why in failed.items() if test not in theirs})
+        there, failed_there = suites.run(options.peer, root, suites.SHARES[name]) if options.peer else (Counter(), {})
+        both = [test for test in failed if test in failed_there]
+        reasons, rest = suites.explained(name, {test: why for test, why in failed.items() if test not in failed_there})
         said = [f"{len(both)} fail on both"] * bool(both)
         said += [f"{n}: {why}" for why, n in reasons.items()] + [f"{len(rest)} not explained"] * bool(rest)
         share = suites.SHARES[name].replace("_test.py", "").replace(" ", ", ")
-        row = f"| {name} | {root.name.rpartition('-')[2]} | {share} | {counted(counts)} | {counted(there)} | {'; '.join(said)} |"
-        tell(row, options, SUITES_MARK)
+        cells = [
+            name,
+            ours(),
+            root.name.rpartition("-")[2],
+            share,
+            counted(counts),
+            peer + counted(there),
+            "; ".join(said),
+        ]
+        tell(f"| {' | '.join(cells)} |", options, SUITES_MARK)
         for test, why in failed.items():
-            print("   ", test, "|", why, "| on both" * (test in theirs), flush=True)
+            print("   ", test, "|", why, "| on both" * (test in failed_there), flush=True)
         unexplained += [f"{name}: {test}" for test in rest]
     return unexplained
 

@@ -35,9 +35,11 @@ def test_every_program_has_a_row_that_says_what_it_does():
 
 
 def test_a_row_replaces_the_one_of_its_name():
-    page = f"a\n{runner.MARK}\n\n| n | x |\n|---|---|\n| b | 1 |\n| d | 2 |\n\n{runner.MARK}\nz"
-    new = runner.replaced(runner.replaced(page, "| b | 3 |"), "| c | 4 |")
-    assert new == page.replace("| b | 1 |", "| b | 3 |\n| c | 4 |")
+    page = f"a\n{runner.MARK}\n\n| n | p | x |\n|---|---|---|\n| b | 3.11 | 1 |\n| d | 3.11 | 2 |\n\n{runner.MARK}\nz"
+    new = page
+    for row in ("| b | 3.11 | 3 |", "| c | 3.11 | 4 |", "| b | 3.13 | 5 |"):
+        new = runner.replaced(new, row)
+    assert new == page.replace("| b | 3.11 | 1 |", "| b | 3.11 | 3 |\n| b | 3.13 | 5 |\n| c | 3.11 | 4 |")
 
 
 def test_results_of_a_suite(tmp_path, monkeypatch):

@@ -85,7 +85,7 @@ class Eqn:
         self.primitive = primitive
         self.invars = invars
         self.outvars = outvars
-        self.params = params
+        self.params = params if primitive.further_params is None else described(primitive, params)
         self.effects = effects
         self.source_info = source_info
 
@@ -98,6 +98,24 @@ class Eqn:
 
     def __repr__(self):
         return offered("text of equations")(self)
+
+
+class _Described(dict):
+    """Params that libraries may ask for further ones, which follow from these; rules get these alone."""
+
+    __slots__ = ("primitive",)
+
+    def __missing__(self, name):
+        return self.primitive.further_params(self)[name]
+
+
+def described(primitive: Primitive, params: dict) -> dict:
+    """`params`, and by subscript the ``further_params`` of a primitive that has some."""
+    if primitive.further_params is None or type(params) is _Described:
+        return params
+    of = _Described(params)
+    of.primitive = primitive
+    return of
 
 
 _EQN_FIELDS = ("primitive", "invars", "outvars", "params", "effects", "source_info")

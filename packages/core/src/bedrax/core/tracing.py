@@ -397,6 +397,8 @@ class Primitive:
 
     __slots__ = ("__weakref__", "family", "home", "multiple_results", "name")
     takes_references = property(operator.attrgetter("multiple_results"))  # as those that hold programs may
+    # ``further_params(params) -> dict``: params that libraries read, which follow from those that rules take.
+    further_params: Callable | None = None
 
     def __init__(self, name: str, family: str = "", *, multiple_results: bool = False):
         self.name = name

@@ -250,7 +250,7 @@ class Trace(tracing.Trace, metaclass=_AnyTrace):
     def process(self, prim: tracing.Primitive, args: tuple, params: dict) -> Any:
         """Read one operation; evaluation is current meanwhile."""
         with tracing.set_trace(tracing.eval_trace):
-            return self.process_primitive(prim, args, params)
+            return self.process_primitive(prim, args, ir.described(prim, params))
 
     def process_primitive(self, primitive: tracing.Primitive, tracers: Any, params: dict) -> Any:
         """As `process` of our own traces."""

@@ -22,15 +22,53 @@ from bedrax.core.signatures import is_position, normalized
 from bedrax.core.source import api_boundary
 from bedrax.core.tables import Use, calls, families_on_bases, programs, with_programs
 from bedrax.core.tracing import Primitive, Tracer, pvary_p, varying_axes
-from bedrax.lax import lattice
+from bedrax.lax import groups, lattice
 from bedrax.lax.carry_errors import check_branches, check_carry, short
 from bedrax.lax.primitives.conversions import convert_element_type, convert_element_type_p
 
 _FAMILY = "control_flow"
 families_on_bases.add(_FAMILY)
 
+
+class _Scan(Primitive):
+    """`scan`, whose operands are consts, carry and scanned inputs, and whose results are carry and stacks.
+
+    Libraries know these groups by two counts, or, of upstream 0.11 and later, by two `FlatTree`: `ft_in` and `ft_out`.
+    """
+
+    __slots__ = ()
+
+    def bind(self, *args, ft_in=None, ft_out=None, **params):
+        """Apply a loop. Where `ft_in` and `ft_out` are given, the counts follow from them."""
+        if ft_in is not None or ft_out is not None:
+            params |= _counts(ft_in, ft_out)
+        return super().bind(*args, **params)
+
+    def further_params(self, params):
+        """The groups of operands and of results."""
+        jaxpr, consts, carry = params["jaxpr"], params["num_consts"], params["num_carry"]
+        xs, ys = len(jaxpr.invars) - consts - carry, len(jaxpr.outvars) - carry
+        return {
+            "ft_in": groups.pack(tuple(groups.nones(n) for n in (consts, carry, xs))),
+            "ft_out": groups.pack(tuple(groups.nones(n) for n in (carry, ys))),
+        }
+
+
+def _counts(ft_in, ft_out) -> dict[str, int]:
+    """The counts of consts and of carry in groups of operands and of results."""
+    if ft_in is None or ft_out is None:
+        raise TypeError(f"scan takes both ft_in and ft_out, or none of them, got {ft_in=}, {ft_out=}")
+    ins, outs = ([len(group) for group in ft.unpack()] for ft in (ft_in, ft_out))
+    if len(ins) != 3 or len(outs) != 2 or ins[1] != outs[0]:
+        raise TypeError(
+            "scan takes groups (consts, carry, xs) and (carry, ys) with carries of equal length, "
+            f"got groups of {ins} and {outs} values"
+        )
+    return {"num_consts": ins[0], "num_carry": ins[1]}
+
+
 # params: jaxpr (consts, carry, x -> carry, y), num_consts, num_carry, length, reverse, unroll
-scan_p = Primitive("scan", _FAMILY, multiple_results=True)
+scan_p = _Scan("scan", _FAMILY, multiple_results=True)
 # params: cond_jaxpr (cond_consts, carry -> bool), cond_nconsts, body_jaxpr (body_consts, carry -> carry), body_nconsts
 while_p = Primitive("while", _FAMILY, multiple_results=True)
 # params: branches; arguments: index (int32), operands. Where the index is that of the platform, also
