@@ -17,7 +17,7 @@ from absent_primitives import section
 import bedrax
 from bedrax.core.columns import Column
 from bedrax.core.tracing import Primitive
-from bedrax.extend import flags, unsupported
+from bedrax.extend import flags, refused, unsupported
 from bedrax.xla_backend import platforms
 from bedrax.xla_backend.tables import on_platform
 
@@ -90,6 +90,8 @@ def page():
     for why in dict.fromkeys(unsupported.reasons.values()):
         names = ", ".join(f"`{name}`" for name, reason in unsupported.reasons.items() if reason == why)
         lines += [f"| {names} | {why} |"]
+    for module, groups in refused.refused.items():
+        lines += [f"| `{module}`: {', '.join(f'`{name}`' for name in names.split())} | {why} |" for why, names in groups]
     lines += ["\n## Names that are not there\n", "| name | why |", "|---|---|"]
     lines += [f"| `{name}` | {why} |" for name, why in unsupported.missing.items()]
     lines += ["\n## Options that change nothing\n", "| options | why |", "|---|---|"]

@@ -65,5 +65,7 @@ def unspoken() -> dict[str, str]:
         home, _, last = path.rpartition(".")
         if home in tried or is_data(value) or ".mlir.dialects" in home or last in spoken or last in unsupported.reasons:
             continue
+        if unsupported.why(path) is not None:
+            continue
         out.setdefault(last, path)
     return out

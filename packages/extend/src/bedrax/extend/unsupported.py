@@ -2,13 +2,17 @@
 
 Such a name can be imported, derived from and asked about with ``isinstance``; whoever uses it gets a
 NotImplementedError that says why, and what to do instead. `reasons` is the table: name -> why. Everything below is
-made from it or is a declaration beside it, and the page of coverage prints it.
+made from it or is a declaration beside it, and the page of coverage prints it. `bedrax.extend.refused` has the names of
+whole modules of kernels.
 """
 
 from __future__ import annotations
 
+import fnmatch
 from collections.abc import Callable
 from typing import Any
+
+from bedrax.extend import refused
 
 _TYPES = (
     "values of a library's types are Python objects here, which hold arrays: how these are spread, their shardings say"
@@ -18,10 +22,6 @@ _MESHES = (
     "kernels run one after the other here (pallas_call with interpret=True): there are no cores, and nothing to compile"
 )
 _SPLASH = "kernels for TPUs do not run here; jax.nn.dot_product_attention computes attention on every platform"
-_CORES = (
-    "core_map", "estimate_cost", "get_global", "kernel", "lower_as_mlir", "semaphore", "semaphore_read", "semaphore_signal",
-    "semaphore_wait",
-)  # fmt: skip
 _ATTENTION = ("CausalMask", "MultiHeadMask", "NumpyMask", "SegmentIds", "make_splash_mha")
 
 _HINTS = ("attr_get", "control_dep", "schedule")
@@ -32,14 +32,16 @@ reasons: dict[str, str] = {
     **dict.fromkeys(_ROOFLINE, "jax.jit(f).lower(*args).compile().cost_analysis() has XLA's estimate of operations and bytes"),
     "make_error_array": "arrays are values; an error is raised where it is found",
     "HiPspec": _TYPES,
-    **dict.fromkeys((*_CORES, "GridMapping", "register_lowering_rule"), _MESHES),
+    **dict.fromkeys(("GridMapping", "register_lowering_rule"), _MESHES),
     "fused": "no compiler of these platforms is told what to fuse; jax.jit compiles a function as a whole",
     **dict.fromkeys(_ATTENTION, _SPLASH),
     "register_hlo_module_transformation": "this version of jaxlib has no such hook in XLA's pipeline",
 }  # fmt: skip
 
-# Public names that are not there at all: where they would be -> why. The page of coverage prints this table, too.
+# Public names that are not there at all: where they would be, or a pattern of such places -> why. The page of coverage prints this table, too.
 missing: dict[str, str] = {
+    "jax.experimental.pallas.ops.gpu.*": "kernels for GPUs that are written out: jax.nn.dot_product_attention, jax.nn.softmax, jax.numpy.matmul, jax.lax.ragged_dot and collectives under jax.shard_map compute the same on every platform",
+    "jax.experimental.pallas.ops.tpu.*": "kernels for TPUs that are written out: jax.nn.dot_product_attention, jax.numpy.matmul, jax.lax.ragged_dot, jax.lax.all_gather and jax.random compute the same on every platform",
     "jax.experimental.colocated_python.func_backend.SINGLETON_RESULT_STORE": "results are returned by the call that makes them; no store keeps them until they are asked for",
     "jax.experimental.colocated_python.func.jax_register_backend_cache": "a name that the module imports there: the caches of this package are cleared where they are",
     "jax.experimental.colocated_python.serialization.cloudpickle": "the optional library that functions are sent by to other hosts; they run on this host here",
@@ -63,6 +65,13 @@ missing: dict[str, str] = {
         ("jax._src.sharding_impls.UNSPECIFIED", "jax._src.sharding_impls.UnspecifiedValue"),
         "jit_p holds no shardings: where values are is said by equations of reshard_p (Oryx rewrites parameters that are not there)"),
 }  # fmt: skip
+
+
+def why(path: str) -> str | None:
+    """Why a public name of upstream, ``jax.module.name``, is refused or not there; None if nothing says so."""
+    if path in refused.reasons:
+        return refused.reasons[path]
+    return next((text for pattern, text in missing.items() if fnmatch.fnmatchcase(path, pattern)), None)
 
 
 def refusal(name: str) -> NotImplementedError:
@@ -98,8 +107,6 @@ make_error_array = _function("make_error_array")
 
 fused = _function("fused")
 GridMapping, register_lowering_rule = _function("GridMapping"), _function("register_lowering_rule")
-core_map, estimate_cost, get_global, kernel, lower_as_mlir, semaphore = map(_function, _CORES[:6])
-semaphore_read, semaphore_signal, semaphore_wait = map(_function, _CORES[6:])
 CausalMask, MultiHeadMask, NumpyMask, SegmentIds, make_splash_mha = map(_function, _ATTENTION)
 
 # ---- types of a library's own. Flax declares some when it is imported (nnx.variablelib)

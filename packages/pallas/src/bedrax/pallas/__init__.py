@@ -36,7 +36,9 @@ from bedrax.pallas.specs import (
     CompilerParams,
     CostEstimate,
     Element,
+    DeviceIdType,
     GridSpec,
+    Indirect,
     MemoryRef,
     MemorySpace,
     PrefetchScalarGridSpec,
@@ -47,8 +49,8 @@ from bedrax.pallas.specs import (
 )
 
 __all__ = [
-    "ANY", "HOST", "BlockDim", "BlockSpec", "Blocked", "BoundedSlice", "Buffered", "CompilerParams", "CostEstimate",
-    "Element", "GridSpec", "MemoryRef", "MemorySpace", "PrefetchScalarGridSpec", "RevisitMode", "Slice", "Squeezed", "align_to",
+    "ANY", "HOST", "BlockDim", "BlockSpec", "Blocked", "BoundedSlice", "Buffered", "CompilerParams", "CostEstimate", "DeviceIdType",
+    "Element", "GridSpec", "Indirect", "MemoryRef", "MemorySpace", "PrefetchScalarGridSpec", "RevisitMode", "Slice", "Squeezed", "align_to",
     "broadcast_to", "cdiv", "core_map", "debug_check", "debug_print", "ds", "dslice", "empty", "empty_like", "empty_ref_like", "enable_debug_checks",
     "kernel", "loop", "multiple_of", "next_power_of_2", "no_block_spec", "num_programs", "pallas_call", "program_id",
     "reciprocal", "run_scoped", "run_state", "semaphore_read", "semaphore_signal", "semaphore_wait", "squeezed", "strides_from_shape", "when", "with_scoped",

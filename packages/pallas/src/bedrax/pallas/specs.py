@@ -134,7 +134,14 @@ class BoundedSlice:
     block_size: int
 
 
-BlockDim = Element | Squeezed | Blocked | BoundedSlice
+@dataclass(frozen=True)
+class Indirect:
+    """An axis whose positions an array of indices chooses. Calls with such blocks raise NotImplementedError."""
+
+    block_size: int
+
+
+BlockDim = Element | Squeezed | Blocked | BoundedSlice | Indirect
 
 
 class RevisitMode(enum.Enum):
@@ -278,6 +285,21 @@ class Options:
 
     def __repr__(self):
         return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in vars(self).items())})"
+
+
+class DeviceIdType(enum.Enum):
+    """How another device is named: by its place in a mesh, or by its number. Interpreted kernels run on one device."""
+
+    MESH = "mesh"
+    LOGICAL = "logical"
+
+
+class LoweringException(Exception):
+    """An error of the compiler of kernels for TPUs. It does not run here, and raises none."""
+
+
+class SparseCorePushStreamWarning(UserWarning):
+    """A warning of the compiler of kernels for the sparse cores of TPUs. It does not run here, and warns of nothing."""
 
 
 class GridDimensionSemantics(enum.Enum):
@@ -435,6 +457,11 @@ def read_dims(spec: BlockSpec, shape: tuple) -> tuple[Dim, ...]:
             found.append(Dim(entry.block_size, True, True, tuple(entry.padding)))  # type: ignore[arg-type]
         elif isinstance(entry, BoundedSlice):
             raise NotImplementedError("blocks of varying length (BoundedSlice) are not supported")
+        elif isinstance(entry, Indirect):
+            raise NotImplementedError(
+                "blocks of positions that an array chooses (Indirect) are not supported; gather before the kernel, or read"
+                " ref[indices] in it"
+            )
         else:
             found.append(Dim(entry.block_size if isinstance(entry, Blocked) else int(entry), False, True, (0, 0)))
     return tuple(found)

@@ -11,9 +11,10 @@ from bedrax.pallas import (
     program_id as program_id, reciprocal as reciprocal, run_scoped as run_scoped, run_state as run_state,
     squeezed as squeezed, strides_from_shape as strides_from_shape, when as when, with_scoped as with_scoped,
 )  # fmt: skip
-from bedrax.extend.unsupported import (
-    core_map as core_map, estimate_cost as estimate_cost, get_global as get_global, kernel as kernel,
-    lower_as_mlir as lower_as_mlir, semaphore as semaphore, semaphore_read as semaphore_read,
-    semaphore_signal as semaphore_signal, semaphore_wait as semaphore_wait,
+from bedrax.pallas import (
+    DeviceIdType as DeviceIdType, Indirect as Indirect, RevisitMode as RevisitMode, core_map as core_map,
+    kernel as kernel, semaphore_read as semaphore_read, semaphore_signal as semaphore_signal,
+    semaphore_wait as semaphore_wait,
 )  # fmt: skip
-from . import ops as ops, tpu as tpu, triton as triton
+from bedrax.extend.refused.pallas import *
+from . import fuser as fuser, mosaic_gpu as mosaic_gpu, ops as ops, tpu as tpu, tpu_sc as tpu_sc, triton as triton

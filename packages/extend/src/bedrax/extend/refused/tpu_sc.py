@@ -1,0 +1,5 @@
+"""What is refused of `jax.experimental.pallas.tpu_sc`."""
+
+from bedrax.extend.refused import names_of
+
+__getattr__, __all__ = names_of("jax.experimental.pallas.tpu_sc")

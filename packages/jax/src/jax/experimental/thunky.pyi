@@ -1,0 +1,1 @@
+from bedrax.extend.refused.thunky import *
