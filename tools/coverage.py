@@ -91,7 +91,9 @@ def page():
         names = ", ".join(f"`{name}`" for name, reason in unsupported.reasons.items() if reason == why)
         lines += [f"| {names} | {why} |"]
     for module, groups in refused.refused.items():
-        lines += [f"| `{module}`: {', '.join(f'`{name}`' for name in names.split())} | {why} |" for why, names in groups]
+        lines += [
+            f"| `{module}`: {', '.join(f'`{name}`' for name in names.split())} | {why} |" for why, names in groups
+        ]
     lines += ["\n## Names that are not there\n", "| name | why |", "|---|---|"]
     lines += [f"| `{name}` | {why} |" for name, why in unsupported.missing.items()]
     lines += ["\n## Options that change nothing\n", "| options | why |", "|---|---|"]

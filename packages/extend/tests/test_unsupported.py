@@ -39,4 +39,4 @@ def test_reasons_hold_for_patterns_of_places():
     assert "attention" in unsupported.why("jax.experimental.pallas.ops.gpu.attention.mha")
     assert unsupported.why("jax.numpy.sin") is None
     with pytest.raises(AttributeError, match="nothing"):
-        importlib.import_module("bedrax.extend.refused.thunky").nothing  # noqa: B018
+        importlib.import_module("bedrax.extend.refused.thunky").nothing

@@ -22,7 +22,9 @@ _SPARSE_CORES = (
     " jax.lax.population_count compute the same in an interpreted kernel"
 )
 _NO_TPU = "there is no TPU, and no compiler for one; write what the kernel does without it"
-_RANDOM = "kernels have no generator of a TPU; draw with jax.random before the kernel, or in it with a key that it is given"
+_RANDOM = (
+    "kernels have no generator of a TPU; draw with jax.random before the kernel, or in it with a key that it is given"
+)
 _SEMAPHORE = "semaphores are memory of pltpu.SemaphoreType: in scratch_shapes, or for run_scoped"
 _COST = "jax.jit(f).lower(*args).compile().cost_analysis() has XLA's estimate of operations and bytes"
 _NOT_FUSED = "kernels are interpreted, as operations that XLA fuses; call the function in the kernel, or around it"
