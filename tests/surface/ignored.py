@@ -10,6 +10,8 @@ _OVERWRITE = {
     "overwrite_a": "cho_factor cholesky det eigh hessenberg inv lu lu_factor qr qr_multiply solve svd",
     "overwrite_b": "cho_solve eigh lu_solve solve solve_triangular", "overwrite_c": "qr_multiply",
 }  # fmt: skip
+_PLGPU = "jax.experimental.pallas.mosaic_gpu"
+_OPTIMIZED = "atomic_add atomic_and atomic_max atomic_min atomic_or atomic_xor load store"
 _CHECKED = (
     "cho_factor cho_solve cholesky det eigh hessenberg inv lu lu_factor lu_solve qr rsf2csf solve solve_triangular svd"
 )
@@ -39,6 +41,18 @@ IGNORED: dict[str, tuple[str, ...]] = {
         "jax.experimental.pallas.reciprocal(full_range)", "jax.experimental.pallas.tpu.load(cache_modifier)",
         "jax.experimental.pallas.tpu.load(eviction_policy)", "jax.experimental.pallas.tpu.load(volatile)",
         "jax.experimental.pallas.tpu.store(eviction_policy)",
+        *(f"jax.experimental.pallas.core_map({p})" for p in ("compiler_params", "cost_estimate", "metadata")),
+        *(f"{_PLGPU}.{f}(optimized)" for f in _OPTIMIZED.split()),
+        *(f"{_PLGPU}.{f}(accumulator_ilp)" for f in ("max", "min", "prod", "sum")),
+        *(f"jax.experimental.pallas.tpu.emit_pipeline{f}({p})" for f in ("", "_with_async_prefetch")
+          for p in ("tiling", "trace_scopes", "no_pipelining")),
+    ),
+    "copies of interpreted kernels are made when they are started: a wait finds them done": (
+        f"{_PLGPU}.copy_smem_to_gmem(commit_group)", f"{_PLGPU}.wait_smem_to_gmem(wait_read_only)",
+        "jax.experimental.pallas.tpu.emit_pipeline(output_wait_read_only)",
+    ),
+    "elements of arrays have no places in registers here": (
+        f"{_PLGPU}.broadcasted_iota(layout)", f"{_PLGPU}.layout_cast(new_layout)", f"{_PLGPU}.load(layout)",
     ),
     "the protocol asks for it; this one does not need it": (
         "jax.experimental.hijax.HiPrim.dce(used_outs)", "jax.experimental.hijax.HiPrim.dce(live_ins)",

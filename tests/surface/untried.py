@@ -13,10 +13,10 @@ UNTRIED: dict[str, str] = {
         to_tangent_spec lojax dce_jaxpr_closed_call_rule
     """,
     "classes that say how kernels are compiled, which they are not here": """
-        Blocked BoundedSlice Buffered CompilerParams MemorySpace PipelineStage
+        Blocked BoundedSlice Buffered CompilerParams MemorySpace PipelineStage RevisitMode SideEffectType TraceScope
     """,
     "names for annotations, warnings and errors": """
-        PolyShape CuSparseEfficiencyWarning BarrierTimeoutError ProcessFailureError GlobalAsyncCheckpointManagerBase
+        PolyShape CuSparseEfficiencyWarning LoweringException SparseCorePushStreamWarning BarrierTimeoutError ProcessFailureError GlobalAsyncCheckpointManagerBase
         BatchedDotGeneralProperties SparseLayout is_prng_key_dtype
     """,
     "it needs a network, a profile or another process, or ends what the others in its process have": """

@@ -17,6 +17,8 @@ from bedrax.pallas.specs import (
     INTERPRETER_OPTIONS,
     SMEM,
     VMEM,
+    DeviceIdType,
+    GridDimensionSemantics,
     InterpretGPUParams,
     InterpretParams,
     SemaphoreType,
@@ -87,7 +89,7 @@ def test_a_wait_for_what_nothing_signals_is_an_error():
         np.asarray(run(True))
     with pytest.raises(TypeError, match="a semaphore is needed"):
         call(lambda x, o: copies.semaphore_signal(x), like(X), X)
-    for options in (dict(device_id=1), dict(core_index=0)):
+    for options in (dict(device_id=1), dict(core_index=0), dict(device_id_type=DeviceIdType.MESH)):
         with pytest.raises(NotImplementedError, match="ppermute"):
             call(lambda o: copies.semaphore_signal(o, **options), ShapeDtypeStruct((), np.int32))  # noqa: B023
     with pytest.raises(NotImplementedError, match="another device"):
@@ -101,6 +103,9 @@ def test_promises_about_references():
     for promises in ({}, dict(no_store=True, no_hazard=True)):
         with pytest.raises(ValueError, match="annotate"):
             copies.annotate(state.new_ref(X), **promises)
+    np.testing.assert_array_equal(copies.with_memory_space_constraint(X, VMEM), X)
+    with pytest.raises(TypeError, match="member of MemorySpace, got 'vmem'"):
+        copies.with_memory_space_constraint(X, "vmem")
     copies.touch(state.new_ref(X))
     with pytest.raises(TypeError):
         copies.touch(X)
@@ -188,6 +193,7 @@ def test_a_pipeline_runs_its_body_on_blocks(rows, block):
 
     def kernel(x, o, sums):
         def body(step, a, b, factor):
+            assert isinstance(step, pipelines.PipelineStep)
             assert a.shape == (block, 6)
             b[...] = a[...] * factor + pl.program_id(0)
             sums[step.index[0]] = step.local_index * 10
@@ -220,6 +226,7 @@ def test_cores_share_the_steps_of_a_pipeline(length, count):
     np.testing.assert_array_equal(run(("parallel", "arbitrary")), x + 100 * owners)
     with pytest.raises(ValueError, match="calls parallel"):
         run(None)
+    np.testing.assert_array_equal(run((GridDimensionSemantics.PARALLEL, "arbitrary")), x + 100 * owners)
     with pytest.raises(ValueError, match="entry per axis"):
         run(("parallel",))
 
@@ -279,6 +286,11 @@ def test_buffers_are_counted():
     for options in (dict(buffer_count=0), dict(buffer_count=(1, 2, 3)), dict(buffer_count=2, prefetched_count=3)):
         with pytest.raises(ValueError, match="Buffered"):
             pl.Buffered(**options)
+
+
+def test_blocks_of_chosen_positions_are_refused():
+    with pytest.raises(NotImplementedError, match="gather before the kernel"):
+        call(lambda x, o: None, like(X), X, in_specs=[pl.BlockSpec((pl.Indirect(2), 6), lambda i: (i, 0))])
 
 
 def test_matrix_units_multiply_staged_weights():

@@ -62,6 +62,24 @@ def test_threads_share_memory_and_cannot_wait_for_later_ones():
         np.asarray(run(True))
 
 
+def test_copies_in_groups_and_a_barrier_of_one_thread():
+    def body(x, o, shared, barrier):
+        plain = gpu.OOBFillMode.PROMISE_IN_BOUNDS
+        gpu.copy_gmem_to_smem(x, shared, oob_mode=plain)
+        gpu.wait_gmem_to_smem(0)
+        gpu.barrier_arrive_and_wait(barrier)
+        for i in range(2):
+            gpu.copy_smem_to_gmem(shared.at[i], o.at[1 - i], commit_group=False)
+        gpu.commit_smem_to_gmem_group()
+        gpu.wait_smem_to_gmem(0)
+
+    memory = [gpu.SMEM((2, 4), np.float32), gpu.Barrier()]
+    out = gpu.kernel(body, out_type=like(X[:2]), scratch_types=memory, interpret=HOW)(X[:2])
+    np.testing.assert_array_equal(out, X[1::-1])
+    with pytest.raises(NotImplementedError, match="oob_mode"):
+        gpu.copy_gmem_to_smem(state.new_ref(X), state.new_ref(X), oob_mode=gpu.OOBFillMode.ZEROS)
+
+
 def test_matrix_products():
     a, b = X[:4, :3], X[:3]
 
@@ -106,6 +124,7 @@ def test_loops_are_shared_in_turns():
 
         @gpu.nd_loop((2, 3), collective_axes="k")
         def _(info):
+            assert isinstance(info, gpu.NDLoopInfo)
             o[info.index[0], info.index[1]] = 10 * k + info.local_index
 
         count = gpu.nd_loop((2, 3), collective_axes="k", init_carry=jnp.int32(0))(lambda info, carry: carry + 1)
@@ -167,6 +186,9 @@ def test_small_operations():
 
 def test_what_is_known_of_gpus():
     infos = {v: chips.get_gpu_info_from_version(v) for v in chips.GpuVersion}
+    assert infos[chips.GpuVersion.T4] == chips.GpuInfo(
+        gpu_version=chips.GpuVersion.T4, arch_name="7.5", compute_capability=75
+    )
     assert infos[chips.GpuVersion.H100].compute_capability == 90 and infos[chips.GpuVersion.GB10].arch_name == "12.1"
     assert all(
         i.gpu_version is v and int(i.arch_name.replace(".", "")) == i.compute_capability for v, i in infos.items()
@@ -199,6 +221,7 @@ def test_a_fused_function_has_the_same_results(capsys):
 def test_fusions_have_types_and_values():
     fusion = fusing.Fusion(jnp.sin, ((like(X),), {}), like(X))
     assert (fusion.shape, fusion.dtype, fusion.in_shape[0]) == (X.shape, X.dtype, ((8, 4),))
+    assert fusion.in_dtype == ((X.dtype,), {}) and fusion.type == like(X)
     np.testing.assert_array_equal(fusion(X), jnp.sin(X))
     y = jnp.asarray(X) + 1
     f, values, scalars = fusing.get_fusion_values(lambda x: {"out": x * y}, X)

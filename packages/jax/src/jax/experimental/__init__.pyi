@@ -9,6 +9,6 @@ from . import (
     overlap as overlap, pallas as
     pallas, pjit as pjit, profiler as profiler, random as random, rnn as rnn, roofline as roofline,
     scheduling_groups as scheduling_groups, serialize_executable as serialize_executable, shard_alike as
-    shard_alike, shard_map as shard_map, source_mapper as source_mapper, sparse as sparse, topologies as topologies,
+    shard_alike, shard_map as shard_map, source_mapper as source_mapper, sparse as sparse, thunky as thunky, topologies as topologies,
     transfer as transfer, xla_metadata as xla_metadata,
 )  # fmt: skip

@@ -256,3 +256,18 @@ def touch(ref: Ref) -> None:
       TypeError: it is no reference.
     """
     as_view(ref)
+
+
+def with_memory_space_constraint(x: Any, memory_space: Any) -> Any:
+    """The array, which a compiler would keep in a kind of memory. None runs here, so it stays where it is.
+
+    Args:
+      x: an array that a kernel is called with.
+      memory_space: a `MemorySpace` of a TPU.
+
+    Raises:
+      TypeError: `memory_space` is none.
+    """
+    if not isinstance(memory_space, MemorySpace):
+        raise TypeError(f"with_memory_space_constraint: memory_space is a member of MemorySpace, got {memory_space!r}")
+    return lax.asarray(x)

@@ -32,7 +32,7 @@ from bedrax.state.operations import as_view
 
 __all__ = [
     "ACC", "Barrier", "BlockSpec", "CompilerParams", "GMEM", "InterpretGPUParams", "Layout", "LoweringSemantics",
-    "MemorySpace", "Mesh", "NDLoopInfo", "OOBFillMode", "SMEM", "SemaphoreType", "TraceScope", "WGMMAAccumulatorRef",
+    "MemorySpace", "Mesh", "NDLoopInfo", "OOBFillMode", "REGS", "SMEM", "SemaphoreType", "TraceScope", "WGMMAAccumulatorRef",
     "atomic_add", "atomic_and", "atomic_max", "atomic_min", "atomic_or", "atomic_xor", "barrier_arrive",
     "barrier_arrive_and_wait", "barrier_test", "barrier_wait", "broadcasted_iota", "commit_smem",
     "commit_smem_to_gmem_group", "copy_gmem_to_smem", "copy_smem_to_gmem", "emit_pipeline", "find_swizzle",
@@ -56,7 +56,7 @@ class MemorySpace(enum.Enum):
         return MemoryRef(ShapedArray(tuple(shape), dtype), self)
 
 
-GMEM, SMEM = MemorySpace.GMEM, MemorySpace.SMEM
+GMEM, SMEM, REGS = MemorySpace.GMEM, MemorySpace.SMEM, MemorySpace.REGS
 
 
 class OOBFillMode(enum.IntEnum):

@@ -76,7 +76,7 @@ refused: dict[str, tuple[tuple[str, str], ...]] = {
         (_REMOTE, "PeerMemRef multimem_load_reduce multimem_store remote_ref semaphore_signal_multicast semaphore_signal_parallel SemaphoreSignal"),
         (
             _INSIDE_GPU,
-            """ClusterBarrier CopyPartition PipelinePipeline RefType RefUnion Replicated SwizzleTransform TMEM TMEMLayout Tiling
+            """ClusterBarrier CopyPartition PipelinePipeline RefType RefUnion Replicated ShapeDtypeStruct SwizzleTransform TMEM TMEMLayout Tiling
             TilingTransform Transform TryClusterCancelResult WarpMesh alloc_semaphore as_torch_kernel
             async_copy_scales_to_tmem async_copy_smem_to_tmem async_copy_sparse_metadata_to_tmem async_load_tmem async_prefetch
             async_store_smem async_store_tmem cluster_ref commit_tmem dynamic_scheduling_loop emit_pipeline_warp_specialized
@@ -96,7 +96,7 @@ reasons: dict[str, str] = {
 def _make(path: str) -> Any:
     """A class (of a name that begins with a capital letter) or a function that raises when it is called."""
     name, text = path.rpartition(".")[2], f"{path}: {reasons[path]}"
-    doc = f"Raises NotImplementedError: {reasons[path]}."
+    doc = f"Not supported: raises NotImplementedError. {reasons[path][0].upper()}{reasons[path][1:]}."
 
     def refuse(*args: Any, **kwargs: Any) -> Any:
         raise NotImplementedError(text)

@@ -1,5 +1,6 @@
 from bedrax.pallas.copies import (
     annotate as annotate, async_copy as async_copy, get_barrier_semaphore as get_barrier_semaphore, has_memory_space as has_memory_space, make_async_copy as make_async_copy, sync_copy as sync_copy, touch as touch,
+    with_memory_space_constraint as with_memory_space_constraint,
 )  # fmt: skip
 from bedrax.pallas.cores import (
     TensorCoreMesh as TensorCoreMesh, core_barrier as core_barrier, create_tensorcore_mesh as create_tensorcore_mesh, run_on_first_core as run_on_first_core,
